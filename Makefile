@@ -1,0 +1,118 @@
+# The entrances of the house. `make` alone lists them. Nothing here is needed to use the library: it is plain Go.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS   += --no-builtin-rules --no-print-directory
+
+GO        ?= go
+OUT       := out
+FUZZTIME  ?= 30s
+BENCH     ?= .
+BENCHTIME ?= 1s
+COUNT     ?= 6
+BASE      ?=
+
+# Pinned in tools/go.mod and built by Go itself: nothing to install.
+tool := $(GO) tool -modfile=tools/go.mod
+step := @printf '==> %s\n'
+
+.PHONY: help
+help: ## list the targets
+	@printf 'usage: make TARGET [NAME=value …]\n\n'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+# Before a commit.
+
+.PHONY: check pinned format vet lint layers generated tidy docs
+check: pinned format vet lint layers generated tidy docs ## all but the tests: format, linters, layers, generated files, modules, docs
+
+pinned:
+	$(step) 'tools of tools/go.mod (the first time they are built: minutes)'
+	@$(tool) golangci-lint version --short
+
+format:
+	$(step) 'format: gofumpt and goimports (make fmt mends it)'
+	@$(tool) golangci-lint fmt --diff
+
+vet:
+	$(step) 'go vet'
+	@$(GO) vet ./...
+
+lint:
+	$(step) 'golangci-lint'
+	@$(tool) golangci-lint run ./...
+
+layers:
+	$(step) 'layers: who may import what'
+	@$(GO) test -run '^(TestLayers|TestModules|TestProviderNames)$$' .
+
+generated:
+	$(step) 'generated files are as generated'
+	@scripts/generated $(MAKE) -s generate
+
+tidy:
+	$(step) 'modules are tidy (go mod tidy mends them)'
+	@scripts/modules | while read -r dir; do $(GO) -C "$$dir" mod tidy -diff; done
+
+docs:
+	$(step) 'docs: links, package comments, what the README shows'
+	@$(GO) test -run '^(TestLinks|TestPackageDocs|TestReadme)$$' .
+
+.PHONY: fmt
+fmt: ## format all Go files
+	@$(tool) golangci-lint fmt
+
+.PHONY: generate
+generate: ## write the generated files anew (go generate)
+	@$(GO) generate ./...
+
+# Tests.
+
+# -count=1: the test cache cannot see that a program outside of the module came, went or changed.
+.PHONY: test
+test: ## go test ./... and what needs other programs; IBID_INSTALL=1 installs them
+	$(step) 'programs that tests use'
+	@scripts/tools
+	$(step) 'go test ./...'
+	@$(GO) test -count=1 ./...
+
+.PHONY: test-go
+test-go: ## go test ./...: no network, nothing to install
+	@$(GO) test ./...
+
+.PHONY: race
+race: ## the tests under the race detector (needs a C compiler)
+	@CGO_ENABLED=1 $(GO) test -race ./...
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME=30s (FUZZ=regexp chooses)
+	@FUZZTIME=$(FUZZTIME) scripts/fuzz '$(FUZZ)'
+
+.PHONY: bench
+bench: | $(OUT) ## all benchmarks with ratios: COUNT=6, BENCH=regexp, BASE=file of an earlier run to compare with
+	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./... | tee $(OUT)/bench.txt
+	$(step) 'medians; side by side where benchmarks differ in /by=…'
+	@$(tool) benchstat $(if $(BASE),$(BASE) $(OUT)/bench.txt,-col /by $(OUT)/bench.txt)
+
+.PHONY: cover
+cover: | $(OUT) ## test coverage by function, and as out/cover.html
+	@$(GO) test -coverpkg=./... -coverprofile=$(OUT)/cover.txt ./...
+	@$(GO) tool cover -html=$(OUT)/cover.txt -o $(OUT)/cover.html
+	@$(GO) tool cover -func=$(OUT)/cover.txt
+
+# The program.
+
+.PHONY: build
+build: | $(OUT) ## out/ibid
+	@$(GO) build -trimpath -o $(OUT)/ibid ./cmd/ibid
+
+.PHONY: install
+install: ## ibid into Go's bin directory
+	@$(GO) install -trimpath ./cmd/ibid
+
+.PHONY: clean
+clean: ## remove out/
+	@rm -rf $(OUT)
+
+$(OUT):
+	@mkdir -p $@

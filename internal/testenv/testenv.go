@@ -1,0 +1,116 @@
+package testenv
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The words of IBID_REQUIRE.
+const (
+	Tools       = "tools"  // every program that [Tool] is asked for
+	SharedFiles = "shared" // the directory that [Shared] returns
+)
+
+// Root returns the directory of the module that the test belongs to, the one with go.mod.
+func Root(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatalf("finding the module: %v", err)
+	}
+	root, err := rootAbove(dir)
+	if err != nil {
+		tb.Fatalf("finding the module: %v", err)
+	}
+	return root
+}
+
+// Shared returns the directory of recordings that are too large, or not ours, to be part of the module: IBID_SHARED, or
+// ../shared. A relative name counts from [Root], so that it means the same in the tests of every package. Where there is
+// no such directory the test is skipped, or fails if IBID_REQUIRE has [SharedFiles].
+func Shared(tb testing.TB) string {
+	tb.Helper()
+	dir, err := sharedDir(Root(tb), os.Getenv("IBID_SHARED"))
+	if err != nil {
+		absent(tb, SharedFiles, err.Error())
+	}
+	return dir
+}
+
+// Tool returns the path of a program from outside Go. Where it is not installed the test is skipped, or fails if
+// IBID_REQUIRE has [Tools]; scripts/apt.txt says which package has it.
+func Tool(tb testing.TB, name string) string {
+	tb.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		list, err := os.ReadFile(filepath.Join(Root(tb), "scripts", "apt.txt"))
+		if err != nil {
+			tb.Fatalf("looking up the package of %s: %v", name, err)
+		}
+		absent(tb, Tools, fmt.Sprintf("%s is missing: apt-get install %s, or make test IBID_INSTALL=1", name, debianPackage(string(list), name)))
+	}
+	return path
+}
+
+// absent ends the test: as skipped, or as failed if IBID_REQUIRE has what.
+func absent(tb testing.TB, what, reason string) {
+	tb.Helper()
+	if required(os.Getenv("IBID_REQUIRE"), what) {
+		tb.Fatalf("%s (IBID_REQUIRE=%s)", reason, what)
+	}
+	tb.Skip(reason)
+}
+
+func required(list, what string) bool {
+	return slices.ContainsFunc(strings.Split(list, ","), func(word string) bool {
+		return strings.TrimSpace(word) == what
+	})
+}
+
+func rootAbove(dir string) (string, error) {
+	for at := dir; ; {
+		_, err := os.Stat(filepath.Join(at, "go.mod"))
+		if err == nil {
+			return at, nil
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return "", fmt.Errorf("no go.mod in %s or above", dir)
+		}
+		at = up
+	}
+}
+
+func sharedDir(root, name string) (string, error) {
+	if name == "" {
+		name = filepath.Join("..", "shared")
+	}
+	if !filepath.IsAbs(name) {
+		name = filepath.Join(root, name)
+	}
+	info, err := os.Stat(name)
+	if err == nil && !info.IsDir() {
+		err = errors.New("not a directory")
+	}
+	if err != nil {
+		return "", fmt.Errorf("no shared recordings: %w; IBID_SHARED names their directory", err)
+	}
+	return name, nil
+}
+
+// debianPackage finds the package of a program in scripts/apt.txt: lines of program, package and what it is for. A program
+// that is not listed is taken to be in the package of its name.
+func debianPackage(list, name string) string {
+	for line := range strings.Lines(list) {
+		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == name {
+			return fields[1]
+		}
+	}
+	return name
+}
