@@ -1,0 +1,183 @@
+package scan_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/internal/scan"
+)
+
+func TestMembers(t *testing.T) {
+	tests := []struct {
+		name, doc string
+		want      []string
+	}{
+		{"empty", `{}`, nil},
+		{"not an object", `[1]`, nil},
+		{"nothing", ``, nil},
+		{"plain", `{"a":1,"b":"x"}`, []string{"a=1", `b="x"`}},
+		{"spaced", "{ \"a\" :\n [1, 2] ,\t\"b\" : { \"c\" : null } }", []string{"a=[1, 2]", `b={ "c" : null }`}},
+		{"escaped quotes", `{"a":"\"","b":"\\","c":"\\\""}`, []string{`a="\""`, `b="\\"`, `c="\\\""`}},
+		{"escaped key", `{"\u0061\n":1}`, []string{"a\n=1"}},
+		{"brackets in strings", `{"a":["}",{"b":"]"}],"c":2}`, []string{`a=["}",{"b":"]"}]`, "c=2"}},
+		{"truncated in a string", `{"a":1,"b":"xy`, []string{"a=1", `b="xy`}},
+		{"truncated in a nested value", `{"a":[{"b":"x`, []string{`a=[{"b":"x`}},
+		{"truncated after a key", `{"a":1,"b"`, []string{"a=1"}},
+		{"truncated after a colon", `{"a":1,"b":`, []string{"a=1"}},
+		{"truncated before a key", `{"`, nil},
+		{"truncated in a key", `{"a":1,"b`, []string{"a=1"}},
+		{"no comma", `{"a":1 "b":2}`, []string{"a=1", "b=2"}},
+		{"no value", `{"a":,"b":2}`, nil},
+		{"bare word", `{"a":hello,"b":2}`, []string{"a=hello", "b=2"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for o := scan.Members(scan.Value(tt.doc)); o.Next(); {
+				got = append(got, string(o.Key)+"="+string(o.Val))
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("members (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestElements(t *testing.T) {
+	var got []string
+	for a := scan.Elements(scan.Value(` [1, "a,]" ,{"x":[]},[[2]], null`)[1:]); a.Next(); {
+		got = append(got, string(a.Val))
+	}
+	want := []string{"1", `"a,]"`, `{"x":[]}`, "[[2]]", "null"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("elements (-want +got):\n%s", diff)
+	}
+}
+
+func TestStr(t *testing.T) {
+	tests := []struct{ name, doc, want string }{
+		{"plain", `"abc"`, "abc"},
+		{"escapes", `"a\n\t\"\\\/\b\f\r\u00e9"`, "a\n\t\"\\/\b\f\ré"},
+		{"pair", `"\ud83d\ude00!"`, "😀!"},
+		{"lone high surrogate", `"a\ud83d"`, "a\xed\xa0\xbd"},
+		{"lone low surrogate", `"\ude00b"`, "\xed\xb8\x80b"},
+		{"high surrogate, then a letter", `"\ud83dx"`, "\xed\xa0\xbdx"},
+		{"truncated", `"abc`, "abc"},
+		{"truncated in an escape", `"abc\u12`, "abc"},
+		{"truncated at a backslash", `"abc\`, "abc"},
+		{"truncated after an escaped quote", `"abc\"`, `abc"`},
+		{"bad escape", `"\x\uzzzz"`, "xuzzzz"},
+		{"not a string", `12`, ""},
+		{"empty", `""`, ""},
+		{"only a quote", `"`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := scan.Value(tt.doc).Str(); got != tt.want {
+				t.Errorf("Str(%s) = %q, want %q", tt.doc, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestInt(t *testing.T) {
+	tests := []struct {
+		doc  string
+		want int
+		ok   bool
+	}{
+		{"0", 0, true},
+		{"123456789", 123456789, true},
+		{"12345678901", 12345678901, true},
+		{"-3", -3, true},
+		{"12.0", 12, true},
+		{"1e2", 100, true},
+		{`"77"`, 77, true},
+		{`"-8"`, -8, true},
+		{"12.5", 0, false},
+		{"1e99", 0, false},
+		{"99999999999999999999", 0, false},
+		{"null", 0, false},
+		{`""`, 0, false},
+		{`"x"`, 0, false},
+		{"", 0, false},
+		{"{}", 0, false},
+	}
+	for _, tt := range tests {
+		if got, ok := scan.Value(tt.doc).Int(); got != tt.want || ok != tt.ok {
+			t.Errorf("Int(%s) = %d, %t, want %d, %t", tt.doc, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestDeepNesting(t *testing.T) {
+	doc := `{"a":` + strings.Repeat("[", 1_000_000) + `1`
+	if got := scan.Value(doc).Get("a"); len(got) != 1_000_001 {
+		t.Errorf("a truncated value of a million brackets has %d bytes", len(got))
+	}
+}
+
+// FuzzWalk holds the walk to encoding/json: what is JSON is read the same; what is not does no harm.
+func FuzzWalk(f *testing.F) {
+	f.Add(`{"a":[1,"x\u00e9",{"b":null}],"c":"\\"}`)
+	f.Add(`{"a":"\ud83d\ude00"}`)
+	f.Fuzz(func(t *testing.T, doc string) {
+		v := scan.Value(strings.TrimSpace(doc))
+		walk(v, 0)
+		var want map[string]json.RawMessage
+		if !utf8.ValidString(doc) || json.Unmarshal([]byte(doc), &want) != nil || want == nil {
+			return
+		}
+		got := map[string]json.RawMessage{}
+		for o := scan.Members(v); o.Next(); {
+			got[strings.ToValidUTF8(string(o.Key), "\ufffd\ufffd\ufffd")] = json.RawMessage(o.Val)
+			var s string
+			if o.Val.IsString() && json.Unmarshal(o.Val, &s) == nil && !strings.Contains(s, "\ufffd") && o.Val.Str() != s {
+				t.Errorf("string %s = %q, want %q", o.Val, o.Val.Str(), s)
+			}
+		}
+		if len(got) != len(want) && !strings.Contains(doc, `\u`) {
+			t.Errorf("walked %d members of %d in %s", len(got), len(want), doc)
+		}
+	})
+}
+
+func walk(v scan.Value, depth int) {
+	if depth > 50 {
+		return
+	}
+	v.Int()
+	v.Float()
+	v.Bytes()
+	for o := scan.Members(v); o.Next(); {
+		walk(o.Val, depth+1)
+	}
+	for a := scan.Elements(v); a.Next(); {
+		walk(a.Val, depth+1)
+	}
+}
+
+const delta = `{"type":"response.output_text.delta","sequence_number":42,"item_id":"msg_0123456789abcdef","output_index":1,"content_index":0,"delta":" the tallest birds of the bay","logprobs":[],"obfuscation":"a1b2c3"}`
+
+func BenchmarkDelta(b *testing.B) {
+	b.SetBytes(int64(len(delta)))
+	v := scan.Value(delta)
+	for b.Loop() {
+		for o := scan.Members(v); o.Next(); {
+			if string(o.Key) == "delta" {
+				o.Val.Bytes()
+			}
+		}
+	}
+}
+
+func BenchmarkValid(b *testing.B) {
+	b.SetBytes(int64(len(delta)))
+	for b.Loop() {
+		json.Valid([]byte(delta))
+	}
+}

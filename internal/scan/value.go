@@ -1,0 +1,180 @@
+package scan
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// IsString reports whether v is a string, perhaps a truncated one.
+func (v Value) IsString() bool { return len(v) > 0 && v[0] == '"' }
+
+// IsObject reports whether v is an object, perhaps a truncated one.
+func (v Value) IsObject() bool { return len(v) > 0 && v[0] == '{' }
+
+// IsArray reports whether v is an array, perhaps a truncated one.
+func (v Value) IsArray() bool { return len(v) > 0 && v[0] == '[' }
+
+// IsNull reports whether v is missing or null.
+func (v Value) IsNull() bool { return len(v) == 0 || v[0] == 'n' }
+
+// IsTrue reports whether v is true.
+func (v Value) IsTrue() bool { return string(v) == "true" }
+
+// Content returns what stands between a string's quotes, escapes and all, or nil where v is not a string. A truncated
+// string ends with the document.
+func (v Value) Content() []byte {
+	if !v.IsString() {
+		return nil
+	}
+	s := v[1:]
+	if n := len(s); n > 0 && s[n-1] == '"' && !escaped(s, n-1) {
+		s = s[:n-1]
+	}
+	return s
+}
+
+// Bytes returns the content of a string, unescaped, or nil where v is not a string. It shares memory with the document
+// unless the string holds escapes.
+func (v Value) Bytes() []byte {
+	s := v.Content()
+	if bytes.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	return AppendString(nil, s)
+}
+
+// Str returns the content of a string, or "" where v is not one.
+func (v Value) Str() string { return string(v.Bytes()) }
+
+// Text returns a string's content, and any other value but null as its JSON: what to show of a field that should hold a
+// string.
+func (v Value) Text() string {
+	if v.IsString() || v.IsNull() {
+		return v.Str()
+	}
+	return string(v)
+}
+
+// Int returns an integer that may be written as a number, as a number with an empty fraction (12.0) or as a string ("12"):
+// providers do all three. It is false for anything else, and for what an int64 cannot hold.
+func (v Value) Int() (int, bool) {
+	s := []byte(v)
+	if v.IsString() {
+		s = v.Bytes()
+	}
+	if len(s) > 0 && len(s) < 10 { // the common case without a conversion
+		n := 0
+		for _, c := range s {
+			if c < '0' || c > '9' {
+				return slowInt(s)
+			}
+			n = n*10 + int(c-'0')
+		}
+		return n, true
+	}
+	return slowInt(s)
+}
+
+func slowInt(s []byte) (int, bool) {
+	if n, err := strconv.Atoi(string(s)); err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(string(s), 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+		return 0, false
+	}
+	return int(f), true
+}
+
+// Float returns a finite number, which may be written as a string.
+func (v Value) Float() (float64, bool) {
+	s := []byte(v)
+	if v.IsString() {
+		s = v.Bytes()
+	}
+	if len(s) == 0 || len(s) > 400 {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(s), 64)
+	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+}
+
+// AppendString appends to dst the content of a JSON string, given as it stands between its quotes. A lone surrogate is
+// appended as the three bytes that UTF-8 would use were it allowed (WTF-8), so that its other half, if it comes with the
+// next string, can still be joined to it; an escape cut off by the end is left out; an unknown one gives its character.
+func AppendString(dst, s []byte) []byte {
+	for {
+		n := bytes.IndexByte(s, '\\')
+		if n < 0 {
+			return append(dst, s...)
+		}
+		dst = append(dst, s[:n]...)
+		if s = s[n+1:]; len(s) == 0 {
+			return dst
+		}
+		c := s[0]
+		s = s[1:]
+		switch c {
+		case 'n':
+			c = '\n'
+		case 't':
+			c = '\t'
+		case 'r':
+			c = '\r'
+		case 'b':
+			c = '\b'
+		case 'f':
+			c = '\f'
+		case 'u':
+			dst, s = appendEscape(dst, s)
+			continue
+		}
+		dst = append(dst, c)
+	}
+}
+
+// appendEscape appends the character of a \u escape, given what follows the u, and returns what is left.
+func appendEscape(dst, s []byte) (appended, rest []byte) {
+	r := hex4(s)
+	if r < 0 {
+		if len(s) < 4 {
+			return dst, nil
+		}
+		return append(dst, 'u'), s
+	}
+	s = s[4:]
+	if !utf16.IsSurrogate(r) {
+		return utf8.AppendRune(dst, r), s
+	}
+	if len(s) >= 6 && s[0] == '\\' && s[1] == 'u' {
+		if joined := utf16.DecodeRune(r, hex4(s[2:])); joined != utf8.RuneError {
+			return utf8.AppendRune(dst, joined), s[6:]
+		}
+	}
+	return append(dst, 0xE0|byte(r>>12), 0x80|byte(r>>6&0x3F), 0x80|byte(r&0x3F)), s
+}
+
+// hex4 returns the value of the four hexadecimal digits that s begins with, or -1.
+func hex4(s []byte) rune {
+	if len(s) < 4 {
+		return -1
+	}
+	var r rune
+	for _, c := range s[:4] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return -1
+		}
+		r = r<<4 | rune(c)
+	}
+	return r
+}
