@@ -1,0 +1,245 @@
+package frame
+
+import (
+	"errors"
+	"fmt"
+)
+
+// DefaultMaxDocument is how many bytes a document may have when [Splitter.MaxDocument] is 0: 256 MiB.
+const DefaultMaxDocument = 256 << 20
+
+// Kind is a framing: how documents are laid out in the input.
+type Kind uint8
+
+// The framings.
+const (
+	Unknown Kind = iota // not recognised yet
+	JSON                // one JSON object
+	SSE                 // text/event-stream
+	Lines               // several JSON objects, normally one a line (NDJSON)
+	Array               // a JSON array whose elements are the documents
+	AWS                 // application/vnd.amazon.eventstream
+	Other               // text, or JSON that holds no object: not any of these
+)
+
+// String returns the framing's name.
+func (k Kind) String() string {
+	switch k {
+	case Unknown:
+		return "unknown"
+	case JSON:
+		return "JSON"
+	case SSE:
+		return "SSE"
+	case Lines:
+		return "NDJSON"
+	case Array:
+		return "JSON array"
+	case AWS:
+		return "AWS event stream"
+	case Other:
+		return "other"
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// The reasons why a document is damaged. An [Error] wraps one of them.
+var (
+	ErrTruncated = errors.New("the input ended inside it")
+	ErrTooLarge  = errors.New("it is larger than allowed")
+	ErrTrailing  = errors.New("it follows the JSON but is not JSON")
+	ErrChecksum  = errors.New("its checksum is wrong")
+	ErrCorrupt   = errors.New("its framing makes no sense")
+)
+
+// Error says what is wrong with a document and where it is.
+type Error struct {
+	Kind   Kind  // the framing it came in
+	Offset int64 // where it begins, in bytes of the input
+	Err    error // why: ErrTruncated, ErrTooLarge, ErrTrailing, ErrChecksum or ErrCorrupt
+}
+
+// Error returns a sentence with the place and the reason.
+func (e *Error) Error() string {
+	return fmt.Sprintf("reading %v document at byte %d: %v", e.Kind, e.Offset, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Frame is one document. Its slices are valid only during the call that receives it and must not be written to.
+type Frame struct {
+	// Event is the SSE event name, or the AWS :event-type, :exception-type or :error-code. Nil: none.
+	Event []byte
+	// Data is the document, without white space around it, except that SSE data is passed on as it is and so may also be
+	// empty. For Kind Other it is the next run of raw bytes, cut as they came. For an AWS error without a payload it is
+	// the :error-message.
+	Data []byte
+	// Err is nil, or an *Error: the document is damaged and Data holds what there is of it. ErrTooLarge: Data is nil.
+	// ErrTrailing: Data is one line of what follows the JSON. ErrCorrupt: Data is a payload behind unreadable AWS headers,
+	// or, when not even message boundaries can be found any more, the rest of the input.
+	Err error
+	// Done says that the SSE data was [DONE]. Data is nil.
+	Done bool
+	// Exception says that the AWS message is an exception or an error.
+	Exception bool
+}
+
+// Splitter cuts a response into documents. The zero value with Emit set is ready. It must not be copied after the first
+// Write, and is for one goroutine at a time.
+type Splitter struct {
+	// Emit receives the frames in their order, from inside Write and Close. It must not call the Splitter. Nil: frames
+	// are dropped.
+	Emit func(Frame)
+	// MaxDocument is how many bytes a document may have; a longer one is reported with ErrTooLarge and skipped. An AWS
+	// message counts with its headers. 0 means DefaultMaxDocument. It must not be changed after the first Write.
+	MaxDocument int
+
+	kind   Kind
+	closed bool
+	skip   bool   // the current document was too large: read on to its end without keeping it
+	buf    []byte // what is held of the current document; before the framing is known, the input so far
+	base   int64  // where in the input the bytes being read begin
+	start  int64  // where in the input the current document begins
+
+	json jsonState
+	sse  sseState
+	aws  awsState
+}
+
+// Kind returns the framing, Unknown until it is recognised. JSON becomes Lines when a second document begins.
+func (s *Splitter) Kind() Kind { return s.kind }
+
+// Write reads on. It always takes all of p, keeps none of it and returns no error; damage shows in the frames. After
+// Close it does nothing.
+func (s *Splitter) Write(p []byte) (int, error) {
+	switch {
+	case s.closed || len(p) == 0:
+	case s.kind == Unknown:
+		s.recognise(p)
+	default:
+		s.read(p)
+	}
+	return len(p), nil
+}
+
+// Close says that the input has ended and emits what was held. Calling it again does nothing.
+func (s *Splitter) Close() {
+	if s.closed {
+		return
+	}
+	s.closed = true
+	if s.kind == Unknown {
+		s.recogniseRest()
+	}
+	switch s.kind {
+	case JSON, Lines, Array:
+		s.closeJSON()
+	case SSE:
+		s.closeSSE()
+	case AWS:
+		s.closeAWS()
+	case Unknown, Other:
+	}
+	s.buf = nil
+}
+
+// read passes p to the reader of the recognised framing.
+func (s *Splitter) read(p []byte) {
+	switch s.kind {
+	case JSON, Lines, Array:
+		s.readJSON(p)
+	case SSE:
+		s.readSSE(p)
+	case AWS:
+		s.readAWS(p)
+	case Unknown, Other:
+		s.emit(Frame{Data: p[:len(p):len(p)]})
+	}
+}
+
+func (s *Splitter) emit(f Frame) {
+	if s.Emit != nil {
+		s.Emit(f)
+	}
+}
+
+func (s *Splitter) damage(why error) error {
+	return &Error{Kind: s.kind, Offset: s.start, Err: why}
+}
+
+func (s *Splitter) limit() int {
+	if s.MaxDocument > 0 {
+		return s.MaxDocument
+	}
+	return DefaultMaxDocument
+}
+
+// hold adds b to the current document, which goes on after it. The first byte too many reports the document and drops
+// what was held of it.
+func (s *Splitter) hold(b []byte) {
+	switch {
+	case s.skip:
+	case len(s.buf)+len(b) > s.limit():
+		s.tooLarge()
+	default:
+		s.keep(b)
+	}
+}
+
+func (s *Splitter) tooLarge() {
+	s.skip = true
+	s.buf = s.buf[:0]
+	s.emit(Frame{Event: s.sse.name, Err: s.damage(ErrTooLarge)})
+}
+
+// keep appends b to buf. It is not append because that would double a buffer near the limit to far past it.
+func (s *Splitter) keep(b []byte) {
+	if need := len(s.buf) + len(b); need > cap(s.buf) {
+		grown := make([]byte, len(s.buf), max(need, min(max(2*cap(s.buf), 1024), s.limit())))
+		copy(grown, s.buf)
+		s.buf = grown
+	}
+	s.buf = append(s.buf, b...)
+}
+
+// finish emits the current document, whose last bytes are b, and makes room for the next. A document that lies whole in
+// b is not copied.
+func (s *Splitter) finish(b []byte, why error) {
+	if s.skip || len(s.buf) > 0 || len(b) > s.limit() {
+		s.hold(b)
+		b = s.buf
+	}
+	if !s.skip {
+		f := Frame{Data: trimRight(b)}
+		if why != nil {
+			f.Err = s.damage(why)
+		}
+		s.emit(f)
+	}
+	s.drop()
+}
+
+// drop forgets the current document.
+func (s *Splitter) drop() {
+	s.skip = false
+	s.buf = s.buf[:0]
+}
+
+// isSpace reports whether c is JSON white space.
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+func trimLeft(b []byte) []byte {
+	for len(b) > 0 && isSpace(b[0]) {
+		b = b[1:]
+	}
+	return b
+}
+
+func trimRight(b []byte) []byte {
+	n := len(b)
+	for n > 0 && isSpace(b[n-1]) {
+		n--
+	}
+	return b[:n:n]
+}
