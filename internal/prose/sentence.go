@@ -1,0 +1,201 @@
+package prose
+
+import (
+	"iter"
+	"strings"
+	"unicode/utf8"
+)
+
+// Sentences yields the sentences of text as half-open byte ranges, in order, without the white space around them and
+// without the markers their block begins with (bullets, numbers, heading, quote and table signs). A table row is a block,
+// and one sentence unless it has a terminator in it. A fenced code block is yielded whole, fences included. Lines without
+// words (a rule, the line under a table's head) are left out.
+func Sentences(text string) iter.Seq2[int, int] {
+	return func(yield func(int, int) bool) {
+		s := splitter{text: text, atLine: true, code: true}
+		for {
+			start, end, ok := s.next()
+			if !ok || !yield(start, end) {
+				return
+			}
+		}
+	}
+}
+
+// SentenceAt returns the sentence of text that contains the offset at or ends there. In the white space after a sentence
+// it is that sentence; where no sentence of at's block stands there or before, the range is empty.
+//
+// The result is one of [Sentences] if that is not longer than [Window] and no fenced code block is near: the lines of
+// one are taken for prose.
+func SentenceAt(text string, at int) (start, end int) {
+	at = clamp(text, at)
+	start, end = at, at
+	s := splitterNear(text[:runeStart(text, min(len(text), at+Window))], at)
+	for {
+		b, e, ok := s.next()
+		if !ok || b > at {
+			return start, end
+		}
+		start, end = b, e
+		if e >= at {
+			return start, end
+		}
+	}
+}
+
+// splitter cuts a text into sentences, one after the other.
+type splitter struct {
+	text   string
+	pos    int  // where the next sentence may begin
+	atLine bool // pos is the start of a line that starts a block
+	alone  bool // the block is only one line
+	code   bool // fenced code blocks are wholes
+}
+
+// splitterNear returns a splitter that begins with the block that at stands in.
+func splitterNear(text string, at int) splitter {
+	at = clamp(text, at)
+	floor := runeStart(text, max(0, at-Window))
+	from := blockStart(text, at, floor)
+	if from == 0 || text[from-1] == '\n' {
+		return splitter{text: text, pos: from, atLine: true}
+	}
+	// The block is longer than the window: begin between two words, if there is a place.
+	if n := strings.IndexAny(text[from:at], " \n"); n >= 0 {
+		from += n
+	}
+	return splitter{text: text, pos: from}
+}
+
+// next returns the next sentence.
+func (s *splitter) next() (start, end int, ok bool) {
+	for s.pos < len(s.text) {
+		if s.atLine {
+			kind, content := classify(s.text, s.pos)
+			switch {
+			case kind == fenceLine && s.code:
+				s.pos = fenceEnd(s.text, content)
+				return content, content + len(strings.TrimRightFunc(s.text[content:s.pos], isSpace)), true
+			case kind == blankLine || kind == ruleLine || kind == fenceLine:
+				s.pos = nextLine(s.text, s.pos)
+				continue
+			}
+			s.pos, s.atLine, s.alone = content, false, kind.alone()
+		}
+		start := s.pos
+		end := s.find()
+		if start, end = s.trim(start, end); start < end {
+			return start, end, true
+		}
+	}
+	return len(s.text), len(s.text), false
+}
+
+// find returns the end of the sentence that begins at pos and moves pos behind it.
+func (s *splitter) find() int {
+	text, p := s.text, s.pos
+	for {
+		for p < len(text) && !special[text[p]] {
+			p++
+		}
+		if p >= len(text) {
+			s.pos = len(text)
+			return s.pos
+		}
+		switch c := text[p]; {
+		case c == '\n':
+			if s.endsLine(p + 1) {
+				s.pos, s.atLine = p+1, true
+				return p
+			}
+			p++
+		case c == '\f' || c == 0xE2 && strings.HasPrefix(text[p:], "\u2029"):
+			_, w := runeAt(text, p)
+			s.pos, s.atLine = p+w, true
+			return p
+		case c == '[':
+			p = max(p+1, linkEnd(text, p))
+		case c == '`':
+			p = codeEnd(text, p)
+		case !mayTerminate(text, p):
+			p++
+		default:
+			end, ok := stopAt(text, p)
+			if ok {
+				s.pos = s.marksBelow(end)
+				return s.pos
+			}
+			p = end
+		}
+	}
+}
+
+// endsLine reports whether the block ends before the line at p.
+func (s *splitter) endsLine(p int) bool {
+	if s.alone {
+		return true
+	}
+	kind, _ := classify(s.text, p)
+	return kind != plainLine
+}
+
+// marksBelow returns the end of the citation marks that have the next line for themselves, or p.
+func (s *splitter) marksBelow(p int) int {
+	q := skipBlanks(s.text, p)
+	if s.alone || q >= len(s.text) || !atLineEnd(s.text, q) {
+		return p
+	}
+	line := nextLine(s.text, q)
+	if line >= len(s.text) || s.endsLine(line) {
+		return p
+	}
+	if end := afterMarks(s.text, line); end > line && atLineEnd(s.text, skipBlanks(s.text, end)) {
+		return end
+	}
+	return p
+}
+
+// trim takes white space, and in table rows the bars, from both ends. A range without a word or another sign beyond ASCII
+// becomes empty.
+func (s *splitter) trim(start, end int) (from, to int) {
+	for start < end {
+		r, w := runeAt(s.text, start)
+		if !isSpace(r) && (r != '|' || !s.alone) {
+			break
+		}
+		start += w
+	}
+	for start < end {
+		r, w := runeBefore(s.text, end)
+		if !isSpace(r) && (r != '|' || !s.alone) {
+			break
+		}
+		end -= w
+	}
+	for p := start; p < end; p++ {
+		if c := s.text[p]; c >= utf8.RuneSelf || isASCIIWord(c) {
+			return start, end
+		}
+	}
+	return start, start
+}
+
+// mayTerminate reports whether the rune at p, whose first byte is special, is worth a look at its properties.
+func mayTerminate(text string, p int) bool {
+	if p+2 >= len(text) || text[p] < 0xE0 {
+		return true
+	}
+	switch second := text[p+1]; text[p] {
+	case 0xE2:
+		return second <= 0x81 || second == 0xB8 || second == 0xB3
+	case 0xE3:
+		return second == 0x80
+	case 0xEA:
+		return second < 0xB0
+	case 0xEF:
+		return second >= 0xB9 && second <= 0xBD
+	case 0xF0:
+		return second != 0x9F
+	}
+	return true
+}
