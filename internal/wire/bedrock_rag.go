@@ -1,0 +1,171 @@
+package wire
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"github.com/ibidhq/ibid/internal/scan"
+)
+
+// Bedrock's RetrieveAndGenerate and InvokeAgent cite spans of the answer, repeat the span's words, and are alone in counting the last
+// character in. Names: the Agents for Bedrock Runtime API reference.
+
+// bedrockRAG reads bedrock-rag: a body, RetrieveAndGenerateStream and InvokeAgent's chunks.
+type bedrockRAG struct {
+	out
+	cites    int
+	unplaced int // references without an address so far
+}
+
+func newBedrockRAG(c *Config) Parser { return &bedrockRAG{out: out{emit: c.Emit}} }
+
+func looksBedrockRAG(s *shape) bool {
+	if s.keys["output"].Get("text").IsString() && s.hasAny("citations", "sessionId", "guardrailAction") {
+		return true
+	}
+	if s.has("generatedResponsePart") || s.has("attribution", "bytes") || s.keys["chunk"].Get("attribution").IsObject() {
+		return true
+	}
+	return s.keys["citation"].Get("generatedResponsePart").IsObject() ||
+		s.event == "output" && s.has("text") || s.event == "citation" && s.hasAny("citation", "retrievedReferences")
+}
+
+// Parse implements [Parser].
+func (p *bedrockRAG) Parse(event []byte, doc scan.Value) bool {
+	switch {
+	case string(event) == "guardrail" || doc.Get("guardrail").IsObject():
+		p.guardrail(doc)
+	case doc.Path("output", "text").IsString():
+		p.body(doc)
+	case string(event) == "output":
+		p.text(Part{}, doc.Get("text"))
+	case doc.Get("generatedResponsePart").IsObject():
+		p.citation(doc)
+	case doc.Get("citation").IsObject():
+		p.citation(doc.Get("citation"))
+	case string(event) == "citation":
+		p.citation(doc)
+	case doc.Get("chunk").IsObject():
+		return p.chunk(doc.Get("chunk"))
+	case doc.Get("bytes").IsString():
+		return p.chunk(doc)
+	case strings.HasSuffix(string(event), "Exception"):
+		p.fail(string(event), firstText(doc, "message"))
+	case doc.Get("trace").IsObject(), string(event) == "trace", string(event) == "sessionId", doc.Get("sessionId").IsString():
+	default:
+		return false
+	}
+	return true
+}
+
+// Close implements [Parser]. The streams have no end mark of their own: their end is the transport's.
+func (p *bedrockRAG) Close() { p.end() }
+
+func (p *bedrockRAG) body(doc scan.Value) {
+	p.text(Part{}, doc.Path("output", "text"))
+	for citations := scan.Elements(doc.Get("citations")); citations.Next(); {
+		p.citation(citations.Val)
+	}
+	if doc.Get("sessionId").IsString() { // else it is one output event of a stream
+		p.finish(0, FinishStop)
+		p.end()
+	}
+	p.guardrail(doc)
+}
+
+func (p *bedrockRAG) guardrail(doc scan.Value) {
+	action := firstText(doc, "guardrailAction", "action")
+	if action == "" {
+		action = doc.Path("guardrail", "action").Str()
+	}
+	if action == "INTERVENED" {
+		p.finish(0, FinishFilter)
+	}
+}
+
+// chunk reads a piece of an agent's answer.
+func (p *bedrockRAG) chunk(v scan.Value) bool {
+	text, err := base64.StdEncoding.DecodeString(v.Get("bytes").Str())
+	if err != nil {
+		return false
+	}
+	p.say(Op{Kind: Text, Text: text})
+	for citations := scan.Elements(v.Path("attribution", "citations")); citations.Next(); {
+		p.citation(citations.Val)
+	}
+	return true
+}
+
+func (p *bedrockRAG) citation(v scan.Value) {
+	part := v.Path("generatedResponsePart", "textResponsePart")
+	cite := Cite{Key: numbered("citation:", p.cites), Base: AnswerBase, Unit: Nowhere, Quote: part.Get("text").Str()}
+	p.cites++
+	if span := part.Get("span"); span.IsObject() {
+		start, ok1 := p.index("span start", span.Get("start"))
+		if !ok1 && span.Get("start").IsNull() {
+			ok1 = true // zeros are left out by some SDKs
+		}
+		if end, ok2 := p.index("span end", span.Get("end")); ok1 && ok2 {
+			cite.Unit, cite.Start, cite.End = CodePoints, start, end+1
+		}
+	}
+	for references := scan.Elements(v.Get("retrievedReferences")); references.Next(); {
+		cite.Refs = append(cite.Refs, p.reference(references.Val))
+	}
+	if len(cite.Refs) > 0 { // an uncited run has none
+		p.cite(&cite)
+	}
+}
+
+// reference says the source of a citation and returns the pointer to it.
+func (p *bedrockRAG) reference(v scan.Value) Ref {
+	s := Source{Kind: KindDocument, Content: v.Path("content", "text").Str(), Raw: v}
+	location := v.Get("location")
+	switch location.Get("type").Str() {
+	case "WEB", "CONFLUENCE", "SALESFORCE", "SHAREPOINT":
+		s.Kind = KindWeb
+	case "S3", "KENDRA":
+		s.Kind = KindFile
+	}
+	for o := scan.Members(location); o.Next(); {
+		if o.Val.IsObject() {
+			s.URL = firstText(o.Val, "uri", "url")
+			s.GlobalID = o.Val.Get("id").Str()
+		}
+	}
+	p.metadata(&s, v.Get("metadata"))
+	if s.Key = s.URL; s.Key == "" {
+		s.Key = s.GlobalID
+	}
+	if s.Key == "" {
+		s.Key = numbered("reference:", p.unplaced)
+		p.unplaced++
+	}
+	p.source(&s)
+	return Ref{Source: s.Key, Quote: s.Content, Locator: s.Locator}
+}
+
+// metadata reads what the knowledge base notes of a chunk.
+func (p *bedrockRAG) metadata(s *Source, v scan.Value) {
+	const prefix = "x-amz-bedrock-kb-"
+	for o := scan.Members(v); o.Next(); {
+		switch name, _ := strings.CutPrefix(string(o.Key), prefix); name {
+		case "source-uri":
+			if s.URL == "" {
+				s.URL = o.Val.Str()
+			}
+		case "document-page-number":
+			if n, ok := o.Val.Int(); ok && n > 0 {
+				s.Locator.Page = n
+			}
+		case "chunk-id":
+			s.ChunkID = o.Val.Text()
+			s.Locator.Chunk = s.ChunkID
+		case "title":
+			s.Title = o.Val.Str()
+		}
+	}
+	if s.Kind == KindFile && s.Filename == "" {
+		s.Filename = s.URL[strings.LastIndexByte(s.URL, '/')+1:]
+	}
+}

@@ -1,0 +1,112 @@
+package wire
+
+import "github.com/ibidhq/ibid/internal/scan"
+
+// azureContext reads what Azure's answers on own data were given: the chunks that [docN] in the text stands for.
+func (p *chat) azureContext(index int, v scan.Value) {
+	if !v.IsObject() {
+		return
+	}
+	for o := scan.Members(v); o.Next(); {
+		switch string(o.Key) {
+		case "citations":
+			p.become(azureChat)
+			p.azureCitations(index, o.Val)
+		case "intent":
+			p.become(azureChat)
+			p.intent(o.Val)
+		case "all_retrieved_documents":
+			p.become(azureChat)
+			p.meta("all_retrieved_documents", o.Val)
+		case "messages": // before 2024-02-15
+			for a := scan.Elements(o.Val); a.Next(); {
+				p.toolContext(index, a.Val)
+			}
+		}
+	}
+}
+
+// azureCitations numbers the retrieved chunks. Chunks of one file have numbers of their own.
+func (p *chat) azureCitations(index int, list scan.Value) {
+	if !p.isNew("context", list) {
+		return
+	}
+	if !list.IsArray() {
+		p.issue(IssueWrongType, "citations", list)
+		return
+	}
+	p.numbers, p.style = nil, DocNumber
+	for a := scan.Elements(list); a.Next(); {
+		s := azureChunk(a.Val)
+		s.Key = numbered("doc", len(p.numbers)+1)
+		p.numbers = append(p.numbers, s.Key)
+		p.source(s)
+	}
+	p.choices[index].marked = false
+	p.candidate(index)
+}
+
+func azureChunk(v scan.Value) *Source {
+	s := &Source{Kind: KindDocument, Raw: v}
+	for o := scan.Members(v); o.Next(); {
+		switch string(o.Key) {
+		case "id":
+			s.ID = o.Val.Str()
+		case "title":
+			s.Title = o.Val.Str()
+		case "content":
+			s.Content = o.Val.Str()
+		case "filepath", "file_path":
+			s.Filename = o.Val.Str()
+		case "chunk_id", "chunkId":
+			s.ChunkID = o.Val.Text()
+		case "url":
+			s.URL = o.Val.Str()
+			if o.Val.IsObject() {
+				s.URL = firstText(o.Val, "url", "uri", "href")
+			}
+		}
+	}
+	if s.Filename != "" || s.URL != "" {
+		s.Kind = KindFile
+	}
+	return s
+}
+
+// intent reads the queries that were made of a question: a JSON array in a string.
+func (p *chat) intent(v scan.Value) {
+	list := scan.Value(v.Bytes())
+	if !list.IsArray() {
+		p.query(v)
+		return
+	}
+	for a := scan.Elements(list); a.Next(); {
+		p.query(a.Val)
+	}
+}
+
+// messages reads the form before 2024-02-15: a message of the tool, whose content is the context as JSON in a string, and
+// the assistant's, both whole or in pieces. It reports whether a piece ends the answer.
+func (p *chat) messages(index int, list scan.Value) bool {
+	ended := false
+	for a := scan.Elements(list); a.Next(); {
+		m := a.Val
+		ended = ended || m.Get("end_turn").IsTrue()
+		if delta := m.Get("delta"); delta.IsObject() {
+			m = delta
+		}
+		if !p.toolContext(index, m) {
+			p.message(index, m, false)
+		}
+	}
+	return ended
+}
+
+// toolContext reads the tool's message. It is false for others.
+func (p *chat) toolContext(index int, m scan.Value) bool {
+	if m.Get("role").Str() != "tool" {
+		return false
+	}
+	p.azureContext(index, scan.Value(m.Get("content").Bytes()))
+	return true
+}

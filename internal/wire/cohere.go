@@ -1,0 +1,258 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/ibidhq/ibid/internal/scan"
+)
+
+// Cohere cites spans of one content block in code points, repeats the span's words, and names sources by the ids of the documents or
+// tool results that the model was given. Names: the types of cohere-go; the unit: melody, Cohere's own output parser.
+
+// cohere2 reads cohere-v2.
+type cohere2 struct {
+	out
+	cfg      *Config
+	begun    bool
+	firstOf  int // the content index of the first text block
+	seenText bool
+	kinds    map[int]string  // of the content blocks that have begun
+	said     map[string]bool // the sources, by key
+	cites    int             // citations so far
+	delta    template
+}
+
+func newCohere2(c *Config) Parser {
+	return &cohere2{out: out{emit: c.Emit}, cfg: c, kinds: map[int]string{}, said: map[string]bool{}}
+}
+
+func looksCohere2(s *shape) bool {
+	switch s.kind {
+	case "message-start", "content-start", "content-delta", "content-end", "tool-plan-delta", "tool-call-start", "citation-start", "message-end":
+		return true
+	}
+	m := s.keys["message"]
+	return s.has("finish_reason") && m.IsObject() && !s.has("choices") &&
+		(m.Get("content").IsArray() || m.Get("tool_plan") != nil || m.Get("tool_calls").IsArray())
+}
+
+// Parse implements [Parser].
+func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
+	if text, ok := p.delta.match(doc); ok {
+		p.raw(p.delta.part, text)
+		return true
+	}
+	if !p.begun {
+		p.begun = true
+		for _, key := range sayDocuments(&p.out, p.cfg, "doc:") {
+			p.said[key] = true
+		}
+	}
+	i, ok := p.index("index", doc.Get("index"))
+	message := doc.Path("delta", "message")
+	switch kind := string(doc.Type()); kind {
+	case "content-delta":
+		p.contentDelta(i, doc, message.Get("content"))
+	case "content-start":
+		p.contentStart(i, message.Get("content"))
+	case "content-end":
+		p.say(Op{Kind: PartEnd, Part: Part{Content: i}})
+	case "citation-start":
+		if !ok {
+			i = p.cites
+		}
+		p.cites++
+		p.citations(i, message.Get("citations"))
+	case "tool-call-start":
+		p.toolCalls(message.Get("tool_calls"))
+	case "message-start":
+		p.head(HeadID, doc.Get("id"))
+	case "message-end":
+		p.stop(doc.Path("delta", "finish_reason"))
+		if e := doc.Path("delta", "error"); !e.IsNull() {
+			p.fail("error", e.Text())
+		}
+		p.end()
+	case "tool-plan-delta", "tool-call-delta", "tool-call-end", "citation-end", "debug":
+	case "":
+		return p.body(doc)
+	default:
+		return false
+	}
+	return true
+}
+
+// Close implements [Parser].
+func (p *cohere2) Close() {}
+
+func (p *cohere2) body(doc scan.Value) bool {
+	m := doc.Get("message")
+	if !m.IsObject() {
+		return false
+	}
+	p.head(HeadID, doc.Get("id"))
+	i := 0
+	content := m.Get("content")
+	if content.IsString() {
+		p.text(Part{}, content)
+	}
+	for blocks := scan.Elements(content); blocks.Next(); i++ {
+		p.contentStart(i, blocks.Val)
+		p.say(Op{Kind: PartEnd, Part: Part{Content: i}})
+	}
+	p.toolCalls(m.Get("tool_calls"))
+	list := m.Get("citations")
+	if !list.IsNull() && !list.IsArray() {
+		p.issue(IssueWrongType, "citations", list)
+	}
+	for c := scan.Elements(list); c.Next(); {
+		p.citations(p.cites, c.Val)
+		p.cites++
+	}
+	p.stop(doc.Get("finish_reason"))
+	if doc.Get("finish_reason").IsString() {
+		p.end()
+	}
+	return true
+}
+
+// contentStart begins a content block; in a body, it is the whole of it.
+func (p *cohere2) contentStart(i int, v scan.Value) {
+	kind := v.Get("type").Str()
+	p.kinds[i] = kind
+	switch kind {
+	case "text", "":
+		p.isText(i)
+		p.text(Part{Content: i}, v.Get("text"))
+	case "thinking":
+	default:
+		p.unknown("content "+clip(kind), v)
+	}
+}
+
+func (p *cohere2) isText(i int) {
+	if !p.seenText {
+		p.seenText, p.firstOf = true, i
+	}
+}
+
+func (p *cohere2) contentDelta(i int, doc, content scan.Value) {
+	text := content.Get("text")
+	if kind := p.kinds[i]; kind == "thinking" || !text.IsString() {
+		return
+	}
+	p.isText(i)
+	part := Part{Content: i}
+	p.delta.learn(doc, text, "", part, false)
+	p.text(part, text)
+}
+
+// citations says the citation of an event. It is one object; an array is taken as well.
+func (p *cohere2) citations(i int, v scan.Value) {
+	if !v.IsArray() {
+		p.citation(numbered("citation:", i), v)
+		return
+	}
+	k := 0
+	for c := scan.Elements(v); c.Next(); k++ {
+		p.citation(numbered(numbered("citation:", i)+":", k), c.Val)
+	}
+}
+
+func (p *cohere2) citation(key string, v scan.Value) {
+	c := Cite{Key: key, Unit: CodePoints, Quote: v.Get("text").Str(), Part: Part{Content: p.firstOf}}
+	index := v.Get("content_index")
+	if index.IsNull() {
+		index = v.Get("contentIndex")
+	}
+	if n, ok := p.index("content_index", index); ok {
+		c.Part.Content = n
+	}
+	start, ok1 := p.index("start", v.Get("start"))
+	end, ok2 := p.index("end", v.Get("end"))
+	switch kind := v.Get("type").Str(); {
+	case kind == "PLAN", kind == "THINKING_CONTENT", p.kinds[c.Part.Content] == "thinking": // not about the answer's text
+		c.Unit, c.Quote = Nowhere, ""
+	case !ok1 || !ok2:
+		c.Unit = Nowhere
+	default:
+		c.Start, c.End = start, end
+	}
+	for sources := scan.Elements(v.Get("sources")); sources.Next(); {
+		if key := p.cited(sources.Val); key != "" {
+			c.Refs = append(c.Refs, Ref{Source: key})
+		}
+	}
+	if len(c.Refs) == 0 {
+		p.issue(IssueSourceless, clip(c.Quote), v)
+		return
+	}
+	p.cite(&c)
+}
+
+// cited says the source of a citation, which repeats the whole of it, and returns its key.
+func (p *cohere2) cited(v scan.Value) string {
+	s := Source{Kind: KindDocument, ID: v.Get("id").Text(), Raw: v}
+	data := v.Get("document")
+	if v.Get("type").Str() == "tool" {
+		s.Kind, data = KindTool, v.Get("tool_output")
+	}
+	fillDocument(&s, data)
+	if s.ID == "" {
+		s.ID = data.Get("id").Text()
+	}
+	switch {
+	case s.ID != "":
+		s.Key = s.ID
+	case s.Content != "":
+		s.Key = "content:" + s.Content
+	default:
+		return ""
+	}
+	if p.said[s.Key] && s.Content == string(data) {
+		s.Content = "" // no text of its own: not another piece of the document, which need not be written the same
+	}
+	p.said[s.Key] = true
+	p.source(&s)
+	return s.Key
+}
+
+func (p *cohere2) toolCalls(v scan.Value) {
+	if v.IsObject() {
+		p.tool(v.Get("id").Str(), v.Path("function", "name").Str())
+	}
+	for calls := scan.Elements(v); calls.Next(); {
+		p.tool(calls.Val.Get("id").Str(), calls.Val.Path("function", "name").Str())
+	}
+}
+
+func (p *cohere2) stop(reason scan.Value) { cohereFinish(&p.out, reason.Str()) }
+
+func cohereFinish(o *out, reason string) {
+	switch strings.ToUpper(reason) {
+	case "":
+	case "COMPLETE", "STOP_SEQUENCE":
+		o.finish(0, FinishStop)
+	case "MAX_TOKENS", "ERROR_LIMIT":
+		o.finish(0, FinishLength)
+	case "TOOL_CALL":
+		o.finish(0, FinishTool)
+	case "ERROR_TOXIC":
+		o.finish(0, FinishFilter)
+	default: // ERROR, TIMEOUT, USER_CANCEL
+		o.finish(0, FinishError)
+	}
+}
+
+// sayDocuments says the documents that the model was given, cited or not, and returns their keys.
+func sayDocuments(o *out, c *Config, prefix string) (keys []string) {
+	requested, _ := ReadDocuments(c.Request.Get("documents"))
+	for _, s := range c.documents(requested, func(i int) string { return numbered(prefix, i) }) {
+		if s.ID == "" {
+			s.ID = s.Key
+		}
+		o.source(&s)
+		keys = append(keys, s.Key)
+	}
+	return keys
+}

@@ -1,0 +1,154 @@
+package wire
+
+import (
+	"strings"
+
+	"github.com/ibidhq/ibid/internal/scan"
+)
+
+// cohere1 reads cohere-v1: citations name documents by id alone, and a stream says the documents before the text and
+// everything again at its end.
+type cohere1 struct {
+	out
+	cfg   *Config
+	begun bool
+	delta template
+}
+
+func newCohere1(c *Config) Parser { return &cohere1{out: out{emit: c.Emit}, cfg: c} }
+
+func looksCohere1(s *shape) bool {
+	if s.has("event_type", "is_finished") {
+		return true
+	}
+	return s.keys["text"].IsString() && s.hasAny("generation_id", "response_id") && s.hasAny("finish_reason", "citations", "chat_history", "meta")
+}
+
+// Parse implements [Parser].
+func (p *cohere1) Parse(_ []byte, doc scan.Value) bool {
+	if text, ok := p.delta.match(doc); ok {
+		p.raw(Part{}, text)
+		return true
+	}
+	if !p.begun {
+		p.begun = true
+		sayDocuments(&p.out, p.cfg, "doc_")
+	}
+	switch doc.Get("event_type").Str() {
+	case "text-generation":
+		text := doc.Get("text")
+		p.delta.learn(doc, text, "", Part{}, false)
+		return p.text(Part{}, text)
+	case "citation-generation":
+		p.citations(doc.Get("citations"))
+	case "search-results":
+		p.documents(doc.Get("documents"))
+	case "search-queries-generation":
+		p.queries(doc.Get("search_queries"))
+	case "tool-calls-generation":
+		p.toolCalls(doc.Get("tool_calls"))
+	case "stream-start":
+		p.head(HeadID, doc.Get("generation_id"))
+	case "stream-end":
+		p.response(doc.Get("response"))
+		cohereFinish(&p.out, doc.Get("finish_reason").Str())
+		p.end()
+	case "tool-calls-chunk", "debug":
+	case "":
+		if !doc.Get("text").IsString() {
+			return false
+		}
+		p.response(doc)
+		cohereFinish(&p.out, doc.Get("finish_reason").Str())
+		p.end()
+	default:
+		return false
+	}
+	return true
+}
+
+// Close implements [Parser].
+func (p *cohere1) Close() {}
+
+// response reads a whole response: a body, or what a stream repeats at its end.
+func (p *cohere1) response(v scan.Value) {
+	p.head(HeadID, v.Get("generation_id"))
+	p.queries(v.Get("search_queries"))
+	p.documents(v.Get("documents"))
+	p.final(Part{}, v.Get("text"))
+	p.citations(v.Get("citations"))
+	p.toolCalls(v.Get("tool_calls"))
+	for results := scan.Elements(v.Get("search_results")); results.Next(); {
+		if message := results.Val.Get("error_message").Str(); message != "" {
+			p.issue(IssueSourceFailed, clip(message), nil)
+		}
+	}
+}
+
+func (p *cohere1) documents(v scan.Value) {
+	for docs := scan.Elements(v); docs.Next(); {
+		s := Source{Kind: KindDocument, ID: docs.Val.Get("id").Text(), Raw: docs.Val}
+		fillDocument(&s, docs.Val)
+		switch {
+		case docs.Val.Get("tool_name").IsString():
+			s.Kind = KindTool
+		case s.URL != "":
+			s.Kind = KindWeb
+		}
+		if s.Key = s.ID; s.Key == "" {
+			s.Key = "content:" + s.Content
+		}
+		if docs.Val.IsObject() {
+			p.source(&s)
+		}
+	}
+}
+
+func (p *cohere1) citations(v scan.Value) {
+	for list := scan.Elements(v); list.Next(); {
+		p.citation(list.Val)
+	}
+}
+
+func (p *cohere1) citation(v scan.Value) {
+	c := Cite{Unit: CodePoints, Quote: v.Get("text").Str()}
+	start, ok1 := p.index("start", v.Get("start"))
+	end, ok2 := p.index("end", v.Get("end"))
+	switch {
+	case v.Get("type").Str() == "PLAN":
+		c.Unit, c.Quote = Nowhere, ""
+	case !ok1 || !ok2:
+		c.Unit = Nowhere
+	default:
+		c.Start, c.End = start, end
+	}
+	ids := v.Get("document_ids")
+	if ids.IsNull() {
+		ids = v.Get("documentIds")
+	}
+	key := []string{numbered("", start), numbered("", end), v.Get("text").Str()} // the end of a stream says the same citations again
+	for list := scan.Elements(ids); list.Next(); {
+		if id := list.Val.Text(); id != "" {
+			c.Refs = append(c.Refs, Ref{Source: id})
+			key = append(key, id)
+		}
+	}
+	if len(c.Refs) == 0 {
+		p.issue(IssueSourceless, clip(c.Quote), v)
+		return
+	}
+	c.Key = strings.Join(key, "\x00")
+	p.cite(&c)
+}
+
+func (p *cohere1) queries(v scan.Value) {
+	for list := scan.Elements(v); list.Next(); {
+		p.query(list.Val.Get("text"))
+	}
+}
+
+func (p *cohere1) toolCalls(v scan.Value) {
+	for list := scan.Elements(v); list.Next(); {
+		p.tool("", list.Val.Get("name").Str())
+	}
+}

@@ -1,0 +1,65 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/ibidhq/ibid/internal/scan"
+)
+
+// ReadDocuments reads a list of documents as Cohere's requests spell it, and users do: a JSON array of strings, of flat
+// objects, or of {"id", "data"}. The Key and ID of a document without an id are empty.
+func ReadDocuments(list scan.Value) ([]Source, error) {
+	switch {
+	case list.IsNull():
+		return nil, nil
+	case !list.IsArray():
+		return nil, errors.New("not a JSON array")
+	case !json.Valid(list):
+		return nil, errors.New("not JSON")
+	}
+	var docs []Source
+	for a := scan.Elements(list); a.Next(); {
+		s := Source{Kind: KindDocument, Raw: a.Val}
+		switch {
+		case a.Val.IsString():
+			s.Content = a.Val.Str()
+		case a.Val.IsObject():
+			data := a.Val.Get("data")
+			if data.IsNull() {
+				data = a.Val
+			}
+			fillDocument(&s, data)
+			s.ID = a.Val.Get("id").Text()
+			s.Key = s.ID
+		default:
+			return docs, fmt.Errorf("element %d is neither a string nor an object", len(docs))
+		}
+		docs = append(docs, s)
+	}
+	return docs, nil
+}
+
+// fillDocument takes what a document says of itself. Its content is its text, else its snippet, else its content, else all of it as
+// JSON.
+func fillDocument(s *Source, data scan.Value) {
+	if !data.IsObject() {
+		s.Content = data.Text()
+		return
+	}
+	s.Title = data.Get("title").Str()
+	s.URL = data.Get("url").Str()
+	s.Filename = firstText(data, "filename", "file_name")
+	s.PublishedAt = firstText(data, "published_at", "date")
+	if author := data.Get("author"); author.IsString() {
+		s.Authors = []string{author.Str()}
+	}
+	for authors := scan.Elements(data.Get("authors")); authors.Next(); {
+		s.Authors = append(s.Authors, authors.Val.Text())
+	}
+	s.Content = firstText(data, "text", "snippet", "content")
+	if s.Content == "" {
+		s.Content = string(data)
+	}
+}

@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/ibidhq/ibid/internal/scan"
+)
+
+// out is the mouth of a parser: it says operations without an allocation for those that come often.
+type out struct {
+	emit func(*Op)
+	op   Op     // reused for every operation
+	said Op     // reused for text alone, so that nothing else needs to be cleared
+	buf  []byte // for unescaping
+}
+
+// text says that a JSON string was added to a part. It reports whether v is a string.
+func (o *out) text(p Part, v scan.Value) bool {
+	if !v.IsString() {
+		return false
+	}
+	o.raw(p, v.Content())
+	return true
+}
+
+// raw is text for a string's content as it stands between its quotes.
+func (o *out) raw(p Part, content []byte) {
+	o.said.Kind, o.said.Part, o.said.Text = Text, p, o.unescape(content)
+	o.emit(&o.said)
+}
+
+// final says the whole text of a part.
+func (o *out) final(p Part, v scan.Value) {
+	if v.IsString() {
+		o.say(Op{Kind: Final, Part: p, Text: o.unescape(v.Content())})
+	}
+}
+
+func (o *out) unescape(content []byte) []byte {
+	if bytes.IndexByte(content, '\\') < 0 {
+		return content
+	}
+	o.buf = scan.AppendString(o.buf[:0], content)
+	return o.buf
+}
+
+func (o *out) say(op Op) {
+	o.op = op
+	o.emit(&o.op)
+}
+
+func (o *out) head(field string, v scan.Value) {
+	if s := v.Text(); s != "" {
+		o.say(Op{Kind: Head, Name: field, More: s})
+	}
+}
+
+func (o *out) source(s *Source) { o.say(Op{Kind: SourceOp, Source: s}) }
+func (o *out) cite(c *Cite)     { o.say(Op{Kind: CiteOp, Cite: c}) }
+func (o *out) query(v scan.Value) {
+	if s := v.Str(); s != "" {
+		o.say(Op{Kind: Query, Name: s})
+	}
+}
+func (o *out) tool(id, name string) { o.say(Op{Kind: Tool, Name: id, More: name}) }
+func (o *out) finish(candidate int, r string) {
+	o.say(Op{Kind: Finish, Part: Part{Candidate: candidate}, Name: r})
+}
+func (o *out) end()                      { o.say(Op{Kind: End}) }
+func (o *out) fail(code, message string) { o.say(Op{Kind: Error, Name: code, More: message}) }
+func (o *out) meta(name string, v scan.Value) {
+	if !v.IsNull() {
+		o.say(Op{Kind: Meta, Name: name, Raw: v})
+	}
+}
+
+// issue says that something was odd. The codes are listed in issue.go.
+func (o *out) issue(code, detail string, raw scan.Value) {
+	o.say(Op{Kind: Issue, Name: code, More: detail, Raw: raw})
+}
+
+// unknown says that an item, annotation or event type has no meaning here.
+func (o *out) unknown(what string, v scan.Value) { o.issue(IssueUnknownType, what, v) }
+
+// index reads an offset or an index that a provider must send as a non-negative integer. Missing is ok = false without an
+// issue; a wrong one is reported.
+func (o *out) index(what string, v scan.Value) (int, bool) {
+	if v.IsNull() {
+		return 0, false
+	}
+	n, ok := v.Int()
+	if !ok || n < 0 {
+		o.issue(IssueBadNumber, what+" "+clip(string(v)), nil)
+		return 0, false
+	}
+	return n, true
+}
+
+// score reads a nullable number.
+func score(v scan.Value) *float64 {
+	if f, ok := v.Float(); ok {
+		return &f
+	}
+	return nil
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// clip shortens a value for a message.
+func clip(s string) string {
+	if len(s) > 80 {
+		return s[:80] + "…"
+	}
+	return s
+}
+
+// documents returns the documents given to the model, with keys: those the caller gave, else those of the request.
+func (c *Config) documents(requested []Source, defaultID func(int) string) []Source {
+	docs := c.Documents
+	if len(docs) == 0 {
+		docs = requested
+	}
+	for i := range docs {
+		if docs[i].Key == "" {
+			docs[i].Key = defaultID(i)
+		}
+		if docs[i].Kind == "" {
+			docs[i].Kind = KindDocument
+		}
+	}
+	return docs
+}
+
+// numbered returns prefix + the decimal number i.
+func numbered(prefix string, i int) string { return prefix + strconv.Itoa(i) }

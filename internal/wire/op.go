@@ -1,0 +1,198 @@
+package wire
+
+// Op is one neutral thing that a provider said. An Op and everything it points to is valid only during the call that
+// receives it.
+type Op struct {
+	Kind    Kind
+	Part    Part     // Text, Final, PartEnd, Markers and Finish (its Candidate)
+	Text    []byte   // Text, Final: JSON-unescaped UTF-8; lone surrogates arrive as three-byte WTF-8
+	Name    string   // Head, Query, Finish, Withdraw, Meta, Tool, Display, Issue: see Kind
+	More    string   // the second word of Head, Tool, Display, Issue, Error
+	Raw     []byte   // Meta, Issue: the provider's JSON
+	Source  *Source  // SourceOp
+	Cite    *Cite    // CiteOp
+	Markers *Markers // MarkersOp
+}
+
+// Kind says which fields of an [Op] count.
+type Kind uint8
+
+// The operations. A parser may send them in any order; the fold of package ibid sorts out what belongs together.
+const (
+	Text      Kind = iota + 1 // Text was added to the visible text of Part
+	Final                     // Text is the whole visible text of Part, as the provider repeats it at the end
+	PartBegin                 // Part begins, still without text
+	PartEnd                   // Part is closed: its block citations now have their span
+	SourceOp                  // Source was named; same Key again: fill what was missing, add its chunk
+	CiteOp                    // Cite was said; same non-empty Key again: it replaces the former
+	Withdraw                  // the citation with key Name is taken back
+	MarkersOp                 // [n]-like marks in the text of Part.Candidate stand for Markers.Sources
+	Query                     // Name is a search query the model ran
+	Tool                      // a tool call: Name is its id, More the tool's name
+	Display                   // the provider demands to show something: Name is the kind, More the HTML
+	Head                      // Name is the field (HeadID, HeadModel, HeadCreated, HeadProvider, HeadFormat), More its value; empty values are ignored
+	Finish                    // candidate Part.Candidate ended for reason Name (FinishStop …); does not end the response
+	End                       // the format's end mark was seen: the response is complete
+	Error                     // the provider answered with an error: Name is its code, More its message
+	Issue                     // something odd: Name is the code, More the detail, Raw the JSON it is about
+	Meta                      // Name names provider metadata without a home of its own, Raw is its JSON; the last one of a name counts
+)
+
+// The fields that a Head operation may set.
+const (
+	HeadID       = "id"
+	HeadModel    = "model"
+	HeadCreated  = "created" // RFC 3339, or a decimal Unix time in seconds
+	HeadProvider = "provider"
+	HeadFormat   = "format"
+)
+
+// The reasons of a Finish operation.
+const (
+	FinishStop    = "stop"
+	FinishLength  = "length"
+	FinishTool    = "tool"
+	FinishRefusal = "refusal"
+	FinishFilter  = "filter"
+	FinishError   = "error"
+)
+
+// Part names one run of visible text: a candidate's message's content part. The zero value is the first.
+type Part struct {
+	Candidate int // which alternative answer
+	Message   int // which message (OpenAI: output item) of it
+	Content   int // which content part of the message
+	Kind      PartKind
+}
+
+// PartKind says what a part's text is to the reader.
+type PartKind uint8
+
+// The kinds of part.
+const (
+	AnswerPart PartKind = iota
+	CommentaryPart
+	RefusalPart
+)
+
+// Source is one thing an answer draws on, as a provider describes it.
+type Source struct {
+	Key string // how citations of this response name it; unique in the response
+	ID  string // the id shown to users; empty: made from Kind and a counter
+	// GlobalID is the provider's id where the same id means the same source in every answer (an OpenAI file id);
+	// empty for positional ids such as doc:0.
+	GlobalID    string
+	Kind        string // KindWeb …
+	Title       string
+	URL         string // as it should be opened
+	OriginalURL string // as the provider sent it, where URL differs
+	Filename    string
+	Site        string
+	Authors     []string
+	PublishedAt string // as sent
+	License     string
+	Content     string // what the provider sent of its text
+	ChunkID     string
+	Score       *float64
+	Locator     Locator
+	Raw         []byte // the provider's JSON for it
+}
+
+// The kinds of source.
+const (
+	KindWeb      = "web"
+	KindFile     = "file"
+	KindDocument = "document"
+	KindTool     = "tool"
+	KindMap      = "map"
+	KindImage    = "image"
+)
+
+// Locator says where in a source something stands. Zero fields are unknown.
+type Locator struct {
+	Page      int    // 1-based
+	LastPage  int    // inclusive; 0: Page alone
+	Chunk     string // the provider's chunk id or index
+	Block     *int   // 0-based content block
+	LastBlock *int   // inclusive
+	CharStart *int   // in the provider's unit, half-open
+	CharEnd   *int
+}
+
+// Cite is one citation in the provider's own units.
+type Cite struct {
+	Key  string // names it for replacement and withdrawal; empty: never replaced
+	Part Part   // the part whose text Start and End count
+	// Base says what offset 0 is.
+	Base  Base
+	Unit  Unit
+	Start int
+	End   int // exclusive: inclusive providers are normalised by their parser
+	// Offsets to try besides, each added to Start and End (same unit), when the text at the first does not equal Quote.
+	Shifts []int
+	Covers Covers
+	Quote  string // the answer's own words, if the provider repeats them
+	URL    string // for Link: the address the visible link must contain
+	Origin string // empty: the provider said it; OriginMarker
+	Refs   []Ref
+}
+
+// OriginMarker marks a citation that was read out of the text.
+const OriginMarker = "marker"
+
+// Ref points from a citation to one source.
+type Ref struct {
+	Source     string // Source.Key
+	Quote      string // the source's words
+	Locator    Locator
+	Confidence *float64
+}
+
+// Base says from where a citation's offsets count.
+type Base uint8
+
+// The bases.
+const (
+	PartBase    Base = iota // the start of Cite.Part
+	AnswerBase              // the start of the candidate's whole visible text
+	MessageBase             // the start of the first part of Cite.Part's message
+)
+
+// Unit says what a citation's offsets count.
+type Unit uint8
+
+// The units. Block and Here carry no offsets.
+const (
+	Bytes Unit = iota
+	CodePoints
+	UTF16
+	Block   // the whole of Cite.Part, known when the part is closed
+	Here    // the end of the candidate's text so far: a point
+	Nowhere // the provider gave no place
+)
+
+// Covers says what a citation's span is.
+type Covers uint8
+
+// What a span may cover.
+const (
+	Claim     Covers = iota // the words the source supports
+	Link                    // a visible link or mark standing for the citation: renderers replace it
+	Point                   // a place after the words the source supports; Start == End
+	BlockSpan               // a whole block of text
+)
+
+// Markers says how a provider marks citations inside the visible text.
+type Markers struct {
+	Style   MarkerStyle
+	Sources []string // keys, the first is number 1
+}
+
+// MarkerStyle is the shape of an inline marker.
+type MarkerStyle uint8
+
+// The marker shapes.
+const (
+	BracketNumber MarkerStyle = iota // [1]
+	DocNumber                        // [doc1]
+)

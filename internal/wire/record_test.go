@@ -1,0 +1,270 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibidhq/ibid/internal/scan"
+	"github.com/ibidhq/ibid/internal/testenv"
+)
+
+// record returns what the parser of a format says about the documents of one response, one line an operation, and closes it. An event is
+// written before its document, with a space between: `message_stop {"type":"message_stop"}`. The two heads that every
+// parser says first are left out.
+func record(tb testing.TB, format, request string, docs ...string) []string {
+	tb.Helper()
+	var lines []string
+	c := &Config{Emit: func(op *Op) { lines = append(lines, line(op)) }}
+	if request != "" {
+		c.Request = scan.Value(request)
+	}
+	p, err := New(format, c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	lines = nil
+	for _, doc := range docs {
+		event, data := splitEvent(doc)
+		b := []byte(data)
+		p.Parse(event, b)
+		clear(b) // a parser keeps nothing of a document
+	}
+	p.Close()
+	return lines
+}
+
+func splitEvent(doc string) (event []byte, data string) {
+	if name, rest, ok := strings.Cut(doc, " "); ok && name != "" && !strings.ContainsAny(name[:1], "{[\"") {
+		return []byte(name), rest
+	}
+	return nil, doc
+}
+
+// line writes an operation in words. Fields that are zero are left out.
+func line(op *Op) string {
+	var b strings.Builder
+	add := func(format string, args ...any) { fmt.Fprintf(&b, " "+format, args...) }
+	switch op.Kind {
+	case Text:
+		add("text %s %q", partLine(op.Part), op.Text)
+	case Final:
+		add("final %s %q", partLine(op.Part), op.Text)
+	case PartBegin:
+		add("begin %s", partLine(op.Part))
+	case PartEnd:
+		add("end-part %s", partLine(op.Part))
+	case SourceOp:
+		sourceLine(add, op.Source)
+	case CiteOp:
+		citeLine(add, op.Cite)
+	case Withdraw:
+		add("withdraw %s", op.Name)
+	case MarkersOp:
+		add("markers %d %s style=%d", op.Part.Candidate, strings.Join(op.Markers.Sources, ","), op.Markers.Style)
+	case Query:
+		add("query %q", op.Name)
+	case Tool:
+		add("tool %q %s", op.Name, op.More)
+	case Display:
+		add("display %s %q", op.Name, op.More)
+	case Head:
+		add("head %s=%s", op.Name, op.More)
+	case Finish:
+		add("finish %d %s", op.Part.Candidate, op.Name)
+	case End:
+		add("end")
+	case Error:
+		add("error %s %q", op.Name, op.More)
+	case Issue:
+		add("issue %s %s", op.Name, op.More)
+	case Meta:
+		add("meta %s %s", op.Name, op.Raw)
+	default:
+		add("unknown operation %d", op.Kind)
+	}
+	return b.String()[1:]
+}
+
+func partLine(p Part) string {
+	kind := []string{"", "+commentary", "+refusal"}[p.Kind]
+	return fmt.Sprintf("%d/%d/%d%s", p.Candidate, p.Message, p.Content, kind)
+}
+
+func sourceLine(add func(string, ...any), s *Source) {
+	add("source %s %s", s.Key, s.Kind)
+	for _, f := range []struct{ name, value string }{
+		{"id", s.ID},
+		{"global", s.GlobalID},
+		{"title", s.Title},
+		{"url", s.URL},
+		{"original", s.OriginalURL},
+		{"filename", s.Filename},
+		{"site", s.Site},
+		{"authors", strings.Join(s.Authors, ";")},
+		{"published", s.PublishedAt},
+		{"license", s.License},
+		{"content", s.Content},
+		{"chunk", s.ChunkID},
+	} {
+		if f.value != "" {
+			add("%s=%q", f.name, f.value)
+		}
+	}
+	if s.Score != nil {
+		add("score=%v", *s.Score)
+	}
+	locatorLine(add, s.Locator)
+}
+
+func locatorLine(add func(string, ...any), l Locator) {
+	if l.Page != 0 {
+		add("page=%d", l.Page)
+	}
+	if l.LastPage != 0 {
+		add("last-page=%d", l.LastPage)
+	}
+	if l.Chunk != "" {
+		add("at-chunk=%q", l.Chunk)
+	}
+	for _, f := range []struct {
+		name  string
+		value *int
+	}{{"block", l.Block}, {"last-block", l.LastBlock}, {"char-start", l.CharStart}, {"char-end", l.CharEnd}} {
+		if f.value != nil {
+			add("%s=%d", f.name, *f.value)
+		}
+	}
+}
+
+func citeLine(add func(string, ...any), c *Cite) {
+	base := []string{"part", "answer", "message"}[c.Base]
+	unit := []string{"bytes", "code-points", "utf-16", "block", "here", "nowhere"}[c.Unit]
+	covers := []string{"claim", "link", "point", "block-span"}[c.Covers]
+	add("cite %s %s %s", c.Key, partLine(c.Part), covers)
+	switch c.Unit {
+	case Block, Here, Nowhere:
+		add("%s", unit)
+	case Bytes, CodePoints, UTF16:
+		add("%d-%d %s of %s", c.Start, c.End, unit, base)
+	}
+	if len(c.Shifts) > 0 {
+		add("shifts=%d", c.Shifts)
+	}
+	if c.Quote != "" {
+		add("quote=%q", c.Quote)
+	}
+	if c.URL != "" {
+		add("link=%q", c.URL)
+	}
+	if c.Origin != "" {
+		add("origin=%s", c.Origin)
+	}
+	for _, r := range c.Refs {
+		add("-> %s", r.Source)
+		if r.Quote != "" {
+			add("%q", r.Quote)
+		}
+		locatorLine(add, r.Locator)
+		if r.Confidence != nil {
+			add("confidence=%v", *r.Confidence)
+		}
+	}
+}
+
+// recording is one file of the shared recordings, which no document of this module holds.
+type recording struct {
+	path    string // below the corpus, as MANIFEST.tsv names it
+	api     string // the format as MANIFEST.tsv names it
+	cites   string // MANIFEST.tsv's count of citations
+	request string
+	docs    []string // as record takes them
+	data    [][]byte // the documents alone
+	events  [][]byte
+}
+
+// recordings returns the recordings for which want is true, or skips the test where there are none.
+func recordings(tb testing.TB, want func(provider, api string) bool) []recording {
+	tb.Helper()
+	dir := filepath.Join(testenv.Shared(tb), "corpus")
+	manifest, err := os.ReadFile(filepath.Join(dir, "MANIFEST.tsv"))
+	if err != nil {
+		tb.Skipf("reading the recordings: %v", err)
+	}
+	var found []recording
+	for _, row := range strings.Split(strings.TrimSpace(string(manifest)), "\n")[1:] {
+		f := strings.Split(row, "\t")
+		if len(f) < 6 || !want(f[1], f[2]) {
+			continue
+		}
+		name := filepath.Join(dir, filepath.FromSlash(f[0]))
+		body, err := os.ReadFile(name)
+		if err != nil {
+			continue // listed, but kept elsewhere
+		}
+		r := recording{path: f[0], api: f[2], cites: f[5]}
+		request, _ := os.ReadFile(strings.TrimSuffix(name, filepath.Ext(name)) + ".request.json")
+		r.request = string(request)
+		r.split(body)
+		found = append(found, r)
+	}
+	return found
+}
+
+// split cuts a recording into documents: by lines, or a JSON array into its elements.
+func (r *recording) split(body []byte) {
+	switch filepath.Ext(r.path) {
+	case ".json":
+		var list []json.RawMessage
+		if json.Unmarshal(body, &list) != nil {
+			list = []json.RawMessage{bytes.TrimSpace(body)}
+		}
+		for _, doc := range list {
+			r.add(nil, doc)
+		}
+		return
+	case ".eventstream":
+		return
+	}
+	var event []byte
+	for l := range bytes.SplitSeq(body, []byte("\n")) {
+		l = bytes.TrimRight(l, "\r")
+		name, isEvent := bytes.CutPrefix(l, []byte("event:"))
+		data, isData := bytes.CutPrefix(l, []byte("data:"))
+		switch {
+		case isEvent:
+			event = bytes.TrimSpace(name)
+		case isData:
+			r.add(event, bytes.TrimSpace(data))
+		case len(l) == 0:
+			event = nil
+		case l[0] == '{':
+			r.add(nil, l)
+		}
+	}
+}
+
+func (r *recording) add(event, data []byte) {
+	r.events = append(r.events, event)
+	r.data = append(r.data, slices.Clone(data))
+	if len(event) > 0 {
+		data = slices.Concat(event, []byte(" "), data)
+	}
+	r.docs = append(r.docs, string(data))
+}
+
+// countPrefix returns how many lines begin with prefix.
+func countPrefix(lines []string, prefix string) int {
+	n := 0
+	for _, l := range lines {
+		if strings.HasPrefix(l, prefix) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,134 @@
+package wire
+
+import (
+	"fmt"
+
+	"github.com/ibidhq/ibid/internal/scan"
+)
+
+// Parser reads the documents of one response in order and says what they hold. A Parser is for one response and one
+// goroutine.
+type Parser interface {
+	// Parse reads one document: a whole body, or the data of one event (event is its name, where the transport has one). It keeps nothing
+	// of doc. It reports whether it knows what the document is; one that it need not act on counts as known. It never
+	// fails: what is missing or of the wrong type is left out, what is odd is said as an Issue.
+	Parse(event []byte, doc scan.Value) bool
+	// Close says what was held back until the end of the input.
+	Close()
+}
+
+// Config is what a parser is told before the first document.
+type Config struct {
+	Provider  string     // empty: the format's usual one, or the one that the documents tell
+	Request   scan.Value // the request that the response answers; nil: not known
+	Documents []Source   // documents given to the model; they take the place of those in Request. An empty Key: the format's default id
+	Emit      func(*Op)  // takes the operations
+}
+
+// format is one line of the table of formats.
+type format struct {
+	name     string // as in the answer document
+	provider string // who usually sends it
+	// looks reports whether a document is of the format. It is asked in the order of the table.
+	looks func(*shape) bool
+	parse func(*Config) Parser
+}
+
+// formats is the table of all formats. The order matters only where one document could be of several: the narrower format
+// stands first.
+func formats() []format {
+	return []format{
+		{"gemini-generate", "gemini", looksGenerate, newGenerate},
+		{"gemini-interactions", "gemini", looksInteractions, newInteractions},
+		{"openai-responses", "openai", looksResponses, newResponses},
+		{"xai-responses", "xai", looksXAIResponses, newResponses},
+		{"anthropic-messages", "anthropic", looksAnthropic, newAnthropic},
+		{"cohere-v2", "cohere", looksCohere2, newCohere2},
+		{"cohere-v1", "cohere", looksCohere1, newCohere1},
+		{"bedrock-converse", "bedrock", looksConverse, newConverse},
+		{"bedrock-rag", "bedrock", looksBedrockRAG, newBedrockRAG},
+		{"vertex-search", "vertex", looksVertexSearch, newVertexSearch},
+		{"mistral-conversations", "mistral", looksConversations, newConversations},
+		{"azure-chat", "azure", looksAzureChat, newChat},
+		{"perplexity-chat", "perplexity", looksPerplexity, newChat},
+		{"openrouter-chat", "openrouter", looksOpenRouter, newChat},
+		{"xai-chat", "xai", looksXAIChat, newChat},
+		{"mistral-chat", "mistral", looksMistralChat, newChat},
+		{"openai-chat", "openai", looksChat, newChat},
+	}
+}
+
+// Formats returns the names of all formats, without generic, which needs no parser.
+func Formats() []string {
+	var names []string
+	for _, f := range formats() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// New returns a parser for a format. The parser says the format's name and provider as its first Head operations; a
+// flavour that only later documents tell is said by further ones.
+func New(name string, c *Config) (Parser, error) {
+	for _, f := range formats() {
+		if f.name != name {
+			continue
+		}
+		c.Emit(&Op{Kind: Head, Name: HeadFormat, More: f.name})
+		c.Emit(&Op{Kind: Head, Name: HeadProvider, More: f.provider})
+		return f.parse(c), nil
+	}
+	return nil, fmt.Errorf("format %q: not known", name)
+}
+
+// Detect returns the format of a response's document, or "" where it could be of none or of any.
+func Detect(event []byte, doc scan.Value) string {
+	s := look(event, doc)
+	for _, f := range formats() {
+		if f.looks(s) {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// shape is what the recognition of a format looks at.
+type shape struct {
+	event string
+	kind  string // the document's type, event_type or object member
+	doc   scan.Value
+	keys  map[string]scan.Value
+}
+
+func look(event []byte, doc scan.Value) *shape {
+	s := &shape{event: string(event), doc: doc, keys: map[string]scan.Value{}}
+	for o := scan.Members(doc); o.Next() && len(s.keys) < 64; {
+		s.keys[string(o.Key)] = o.Val
+	}
+	for _, name := range []string{"type", "event_type", "object"} {
+		if s.kind == "" {
+			s.kind = s.keys[name].Str()
+		}
+	}
+	return s
+}
+
+// has reports whether the document has all these members, whatever their value.
+func (s *shape) has(names ...string) bool {
+	for _, name := range names {
+		if _, ok := s.keys[name]; !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// hasAny reports whether the document has one of these members.
+func (s *shape) hasAny(names ...string) bool {
+	for _, name := range names {
+		if _, ok := s.keys[name]; ok {
+			return true
+		}
+	}
+	return false
+}
