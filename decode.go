@@ -1,0 +1,384 @@
+package ibid
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"github.com/ibidhq/ibid/internal/frame"
+	"github.com/ibidhq/ibid/internal/scan"
+	"github.com/ibidhq/ibid/internal/wire"
+)
+
+// Generic is the format of whatever is no known provider's response: its text is shown as it is, without citations.
+const Generic = "generic"
+
+// Formats returns the names of all formats that can be decoded, as [DecodeOptions.Format] takes them.
+func Formats() []string { return append(wire.Formats(), Generic) }
+
+// DecodeOptions says what is known of a response besides its bytes. The zero value, and nil, means: nothing; all is
+// recognised.
+type DecodeOptions struct {
+	Format    string   // one of [Formats]; empty: recognised from the bytes
+	Provider  string   // who sent it, for a format that several send; empty: told by the format
+	Request   []byte   // the request body that this answers: some formats name documents only there
+	Documents []Source // the documents given to the model, in order, in place of those in Request; an empty ID means the format's default id
+	Limits    Limits
+}
+
+// Limits bounds what a hostile response can cost. Zero fields mean the defaults. What goes over a limit is left out and
+// reported as an issue; the text never is.
+type Limits struct {
+	Document     int // bytes of one JSON document or event; default 256 MiB
+	Sources      int // default 100,000
+	Citations    int // default 1,000,000
+	Parts        int // default 100,000
+	Alternatives int // default 64
+	Issues       int // default 1,000
+	Metadata     int // bytes of all provider metadata kept; default 16 MiB
+}
+
+func (l Limits) withDefaults() Limits {
+	set := func(field *int, n int) {
+		if *field <= 0 {
+			*field = n
+		}
+	}
+	set(&l.Document, frame.DefaultMaxDocument)
+	set(&l.Sources, 100_000)
+	set(&l.Citations, 1_000_000)
+	set(&l.Parts, 100_000)
+	set(&l.Alternatives, 64)
+	set(&l.Issues, 1_000)
+	set(&l.Metadata, 16<<20)
+	return l
+}
+
+// The causes of a [DecodeError].
+var (
+	ErrEmpty     = errors.New("no bytes")
+	ErrTruncated = errors.New("the input ends inside a document")
+	ErrDamaged   = errors.New("damaged document")
+	ErrTooLarge  = errors.New("document over the size limit")
+)
+
+// DecodeError says that a response was damaged. What could be read is in the answer all the same.
+type DecodeError struct {
+	Format   string // as far as it was recognised
+	Document int    // which document of the response, from 1
+	Err      error  // wraps one of [ErrEmpty], [ErrTruncated], [ErrDamaged], [ErrTooLarge]
+}
+
+// Error says which document was damaged and how.
+func (e *DecodeError) Error() string {
+	if e.Format == "" || e.Format == Generic {
+		return "decode response: " + e.Err.Error()
+	}
+	return fmt.Sprintf("decode %s response: document %d: %v", e.Format, e.Document, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *DecodeError) Unwrap() error { return e.Err }
+
+// Decode reads a whole response: a JSON body, or a recorded stream of any transport. A damaged one gives what could be
+// read and a *[DecodeError]. An error that the provider answered with is not an error of Decode but [Answer.Error].
+func Decode(body []byte, opts *DecodeOptions) (*Answer, error) {
+	var d Decoder
+	if opts != nil {
+		d.Options = *opts
+	}
+	_, _ = d.Write(body)
+	_ = d.Close()
+	return d.Answer()
+}
+
+// Stream reads a response while it arrives and yields what becomes known. The last event holds the [Answer]. An error of r or a
+// *[DecodeError] is yielded once, with the answer's event.
+func Stream(r io.Reader, opts *DecodeOptions) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		var queue []Event
+		d := Decoder{OnEvent: func(e Event) { queue = append(queue, e) }}
+		if opts != nil {
+			d.Options = *opts
+		}
+		buf := make([]byte, 32<<10)
+		for {
+			n, err := r.Read(buf)
+			_, _ = d.Write(buf[:n])
+			if err != nil {
+				_ = d.Close()
+			}
+			for _, e := range queue {
+				var failed error
+				if e.Kind == EventAnswer {
+					_, failed = d.Answer()
+					if err != io.EOF { //nolint:errorlint // Read returns io.EOF itself
+						failed = fmt.Errorf("read response: %w", err)
+					}
+				}
+				if !yield(e, failed) {
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+			queue = queue[:0]
+		}
+	}
+}
+
+// Decoder reads a response that is written to it. The zero value is ready to use; set the fields before the first Write.
+// A Decoder is for one response and one goroutine.
+type Decoder struct {
+	Options DecodeOptions
+	OnEvent func(Event) // called inside Write and Close; nil: nobody listens
+
+	frames  frame.Splitter
+	parser  wire.Parser
+	fold    *fold
+	raw     []byte      // everything so far, until the format is known
+	queue   [][2][]byte // documents that did not tell the format: event, data
+	count   int         // documents so far
+	plain   bool        // the format is generic: bytes are text
+	partial bool        // the document being parsed is incomplete
+	closed  bool
+	damage  *DecodeError
+}
+
+// maxUnknown is how many documents may leave the format open before it is taken for generic.
+const maxUnknown = 16
+
+// Write takes the next bytes of the response. It always takes all of them and never fails, so that a damaged response cannot
+// harm the stream it was teed from. It does not keep p.
+func (d *Decoder) Write(p []byte) (int, error) {
+	if d.closed {
+		return len(p), nil
+	}
+	d.start()
+	if d.plain {
+		d.text(p)
+		return len(p), nil
+	}
+	_, _ = d.frames.Write(p)
+	switch {
+	case d.plain && d.frames.Kind() != frame.Other: // just found to be generic: give back what was taken for documents
+		d.text(d.raw)
+		d.text(p)
+		d.raw = nil
+	case d.parser == nil && !d.plain:
+		d.raw = append(d.raw, p...)
+	}
+	return len(p), nil
+}
+
+// Close says that the input has ended. It emits what was held back, and last the answer. It never fails and may be called again.
+func (d *Decoder) Close() error {
+	if d.closed {
+		return nil
+	}
+	d.start()
+	d.frames.Close()
+	d.closed = true
+	if d.parser == nil {
+		d.closeGeneric()
+	} else {
+		d.parser.Close()
+	}
+	d.fold.close()
+	return nil
+}
+
+// Answer returns what is known so far: a snapshot at any time, the final answer after Close. It is never nil. The error is a
+// *[DecodeError] if the response was damaged.
+func (d *Decoder) Answer() (*Answer, error) {
+	d.start()
+	a := d.fold.answer()
+	if d.damage != nil {
+		d.damage.Format = a.Format
+		return a, d.damage
+	}
+	return a, nil
+}
+
+func (d *Decoder) start() {
+	if d.fold != nil {
+		return
+	}
+	limits := d.Options.Limits.withDefaults()
+	d.fold = newFold(limits, d.OnEvent)
+	d.fold.provider, d.fold.providerFixed = d.Options.Provider, d.Options.Provider != ""
+	d.frames.Emit = d.document
+	d.frames.MaxDocument = limits.Document
+	switch format := d.Options.Format; format {
+	case "":
+	case Generic:
+		d.plain = true
+		d.fold.setFormat(Generic)
+	default:
+		d.use(format)
+		d.fold.formatFixed = true
+	}
+}
+
+// use makes format the format of the response.
+func (d *Decoder) use(format string) {
+	c := &wire.Config{
+		Provider:  d.Options.Provider,
+		Request:   scan.Value(bytes.TrimSpace(d.Options.Request)),
+		Documents: wireDocuments(d.Options.Documents),
+		Emit:      d.op,
+	}
+	p, err := wire.New(format, c)
+	if err != nil {
+		d.fail(ErrDamaged, err.Error())
+		d.plain = true
+		d.fold.setFormat(Generic)
+		return
+	}
+	d.parser = p
+}
+
+func (d *Decoder) op(op *wire.Op) {
+	if op.Kind == wire.End && d.partial {
+		return
+	}
+	d.fold.op(op)
+}
+
+// document takes one frame of the response.
+func (d *Decoder) document(f frame.Frame) {
+	if d.frames.Kind() == frame.Other {
+		d.plain = true
+		d.text(d.raw)
+		d.raw = nil
+		d.text(f.Data)
+		return
+	}
+	if f.Done {
+		d.fold.op(&wire.Op{Kind: wire.End})
+		return
+	}
+	d.count++
+	if f.Err != nil {
+		d.damaged(f.Err)
+		d.partial = errors.Is(f.Err, frame.ErrTruncated)
+	}
+	if d.plain || len(f.Data) == 0 || f.Err != nil && errors.Is(f.Err, frame.ErrTrailing) {
+		return
+	}
+	if f.Data[0] <= ' ' {
+		if f.Data = bytes.TrimSpace(f.Data); len(f.Data) == 0 {
+			return
+		}
+	}
+	if d.parser == nil && !d.recognise(f) {
+		return
+	}
+	d.parse(f.Event, f.Data)
+	d.partial = false
+}
+
+// recognise finds the format from a document. It is false while that is open, and where the response turns out generic.
+func (d *Decoder) recognise(f frame.Frame) bool {
+	if format := wire.Detect(f.Event, f.Data); format != "" {
+		d.use(format)
+		d.raw = nil
+		for _, q := range d.queue {
+			d.parse(q[0], q[1])
+		}
+		d.queue = nil
+		return true
+	}
+	d.queue = append(d.queue, [2][]byte{slices.Clone(f.Event), slices.Clone(f.Data)})
+	if len(d.queue) >= maxUnknown {
+		d.plain = true
+		d.queue = nil
+		d.fold.setFormat(Generic)
+	}
+	return false
+}
+
+func (d *Decoder) parse(event, data []byte) {
+	if d.parser.Parse(event, data) {
+		return
+	}
+	if code, message, ok := wire.ReadError(data); ok {
+		d.fold.op(&wire.Op{Kind: wire.Error, Name: code, More: message})
+		return
+	}
+	if !d.partial && !json.Valid(data) {
+		d.fold.issue("bad-json", fmt.Sprintf("document %d: %s", d.count, clip(data)))
+		return
+	}
+	d.fold.issue(wire.IssueUnknownType, fmt.Sprintf("document %d: %s", d.count, clip(data)))
+}
+
+// closeGeneric ends a response whose format nobody knew.
+func (d *Decoder) closeGeneric() {
+	d.fold.setFormat(Generic)
+	for _, q := range d.queue {
+		if code, message, ok := wire.ReadError(q[1]); ok {
+			d.fold.op(&wire.Op{Kind: wire.Error, Name: code, More: message})
+			return
+		}
+	}
+	d.text(d.raw)
+	d.raw = nil
+	switch text := d.fold.text(); {
+	case text == "" && d.damage == nil:
+		d.fail(ErrEmpty, "")
+	case isHTML(text):
+		d.fold.op(&wire.Op{Kind: wire.Error, Name: "html-page", More: htmlTitle(text)})
+	case d.damage == nil:
+		d.fold.op(&wire.Op{Kind: wire.End})
+	}
+}
+
+func (d *Decoder) text(p []byte) {
+	if len(p) > 0 {
+		d.fold.setFormat(Generic)
+		d.fold.op(&wire.Op{Kind: wire.Text, Text: p})
+	}
+}
+
+// damaged records what a frame says is wrong with it.
+func (d *Decoder) damaged(err error) {
+	switch {
+	case errors.Is(err, frame.ErrTruncated):
+		d.fold.issue("truncated", fmt.Sprintf("document %d", d.count))
+		d.fail(ErrTruncated, "")
+	case errors.Is(err, frame.ErrTooLarge):
+		d.fold.issue("document-too-large", fmt.Sprintf("document %d", d.count))
+		d.fail(ErrTooLarge, "")
+	case errors.Is(err, frame.ErrTrailing):
+		d.fold.issue("trailing-bytes", fmt.Sprintf("after document %d", d.count-1))
+	default:
+		d.fold.issue("damaged-frame", fmt.Sprintf("document %d: %v", d.count, err))
+		d.fail(ErrDamaged, err.Error())
+	}
+}
+
+// fail keeps the first damage.
+func (d *Decoder) fail(cause error, detail string) {
+	if d.damage != nil {
+		return
+	}
+	if detail != "" {
+		cause = fmt.Errorf("%w: %s", cause, detail)
+	}
+	d.damage = &DecodeError{Document: d.count, Err: cause}
+}
+
+// clip shortens a document for a message.
+func clip(b []byte) string {
+	const most = 120
+	if len(b) > most {
+		return string(bytes.ToValidUTF8(b[:most], nil)) + "…"
+	}
+	return string(bytes.ToValidUTF8(b, []byte("\ufffd")))
+}

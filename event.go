@@ -1,0 +1,34 @@
+package ibid
+
+// Event is one thing that became known while a response was read. Which fields count depends on Kind. What an Event
+// points to is the receiver's to keep; it does not change later.
+type Event struct {
+	Kind      EventKind
+	Candidate int       // which alternative it belongs to; 0 is the answer
+	Text      string    // EventText: what was added
+	At        int       // EventText: where it begins in the answer's text, in bytes
+	Part      *Part     // EventPart: the part that begins, or the whole of one whose text was corrected
+	Source    *Source   // EventSource
+	Citation  *Citation // EventCitation
+	Key       string    // EventCitation: a later event of the same key replaces this one
+	Withdrawn bool      // EventCitation: the citation is taken back
+	Query     string    // EventQuery
+	Display   *Display  // EventDisplay
+	Issue     *Issue    // EventIssue
+	Answer    *Answer   // EventAnswer
+}
+
+// EventKind says what an [Event] tells.
+type EventKind string
+
+// The kinds of event.
+const (
+	EventText     EventKind = "text"     // text was added to the answer
+	EventPart     EventKind = "part"     // a part of the text begins, or its text was corrected by the provider
+	EventSource   EventKind = "source"   // a source was named, or more is known of it (same ID replaces)
+	EventCitation EventKind = "citation" // a citation is certain, changed (same Key replaces) or withdrawn
+	EventQuery    EventKind = "query"
+	EventDisplay  EventKind = "display"
+	EventIssue    EventKind = "issue"
+	EventAnswer   EventKind = "answer" // the response has ended: the final answer; always the last event
+)

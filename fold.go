@@ -1,0 +1,321 @@
+package ibid
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ibidhq/ibid/internal/wire"
+)
+
+// fold turns the operations of one response into an Answer. It is the only code that converts units, checks spans against
+// their words, merges sources and orders citations; see ARCHITECTURE.md.
+type fold struct {
+	limits  Limits
+	onEvent func(Event)
+
+	id, model, format, provider string
+	formatFixed, providerFixed  bool
+	created                     time.Time
+	complete                    bool
+	failure                     *ProviderError
+
+	candidates []*candidate // by order of appearance; that with the lowest index is the answer
+	last       *candidate   // the one that spoke last
+	sources    sourceTable
+	queries    []string
+	tools      []ToolCall
+	display    []Display
+	issues     []Issue
+	seenIssues map[Issue]bool
+	metadata   map[string]json.RawMessage
+	metaSize   int
+	closed     bool
+	final      *Answer
+}
+
+func newFold(limits Limits, onEvent func(Event)) *fold {
+	f := &fold{limits: limits, onEvent: onEvent}
+	f.sources.fold = f
+	return f
+}
+
+// op takes one operation.
+func (f *fold) op(op *wire.Op) {
+	if op.Kind == wire.Text { // nine of ten operations
+		if c := f.candidate(op.Part.Candidate); c != nil {
+			c.addText(op.Part, op.Text)
+		}
+		return
+	}
+	switch op.Kind {
+	case wire.Final, wire.PartBegin, wire.PartEnd, wire.MarkersOp, wire.Finish:
+		if c := f.candidate(op.Part.Candidate); c != nil {
+			c.op(op)
+		}
+	case wire.CiteOp:
+		if c := f.candidate(op.Cite.Part.Candidate); c != nil {
+			c.addCite(op.Cite)
+		}
+	case wire.Withdraw:
+		for _, c := range f.candidates {
+			c.withdraw(op.Name)
+		}
+	case wire.SourceOp:
+		f.sources.add(op.Source)
+	default:
+		f.opResponse(op)
+	}
+}
+
+// opResponse takes an operation that is about the response as a whole.
+func (f *fold) opResponse(op *wire.Op) {
+	switch op.Kind {
+	case wire.Head:
+		f.head(op.Name, op.More)
+	case wire.Query:
+		if !slices.Contains(f.queries, op.Name) {
+			f.queries = append(f.queries, op.Name)
+			f.emit(Event{Kind: EventQuery, Query: op.Name})
+		}
+	case wire.Tool:
+		f.addTool(ToolCall{ID: op.Name, Name: op.More})
+	case wire.Display:
+		d := Display{Kind: op.Name, HTML: op.More}
+		if !slices.Contains(f.display, d) {
+			f.display = append(f.display, d)
+			f.emit(Event{Kind: EventDisplay, Display: &d})
+		}
+	case wire.End:
+		f.complete = true
+	case wire.Error:
+		f.failure = &ProviderError{Code: op.Name, Message: validText(op.More)}
+		f.setFinish(string(FinishError))
+	case wire.Issue:
+		f.issue(op.Name, op.More)
+		if len(op.Raw) > 0 {
+			f.meta("unknown", op.Raw, true)
+		}
+	case wire.Meta:
+		f.meta(op.Name, op.Raw, false)
+	}
+}
+
+func (f *fold) head(field, value string) {
+	set := func(s *string, fixed bool) {
+		if value != "" && !fixed {
+			*s = validText(value)
+		}
+	}
+	switch field {
+	case wire.HeadID:
+		set(&f.id, false)
+	case wire.HeadModel:
+		set(&f.model, false)
+	case wire.HeadFormat:
+		set(&f.format, f.formatFixed && f.format != "")
+	case wire.HeadProvider:
+		set(&f.provider, f.providerFixed)
+	case wire.HeadCreated:
+		if t, ok := parseTime(value); ok {
+			f.created = t
+		}
+	}
+}
+
+// parseTime reads RFC 3339 or Unix seconds.
+func parseTime(s string) (time.Time, bool) {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t.UTC(), true
+	}
+	if sec, err := strconv.ParseFloat(s, 64); err == nil && sec > 0 && sec < 1<<40 {
+		return time.Unix(int64(sec), 0).UTC(), true
+	}
+	return time.Time{}, false
+}
+
+func (f *fold) setFormat(name string) {
+	f.format = name
+	if f.provider == "" {
+		f.provider = name
+	}
+}
+
+// addTool adds a tool call, or fills in the name of one that was named before.
+func (f *fold) addTool(t ToolCall) {
+	for i := range f.tools {
+		if f.tools[i].ID == t.ID && t.ID != "" {
+			if f.tools[i].Name == "" {
+				f.tools[i].Name = t.Name
+			}
+			return
+		}
+	}
+	if len(f.tools) < f.limits.Parts {
+		f.tools = append(f.tools, t)
+	}
+}
+
+func (f *fold) setFinish(reason string) {
+	if c := f.main(); c != nil {
+		c.finish = Finish(reason)
+		return
+	}
+	if c := f.candidate(0); c != nil {
+		c.finish = Finish(reason)
+	}
+}
+
+// issue reports something odd, once.
+func (f *fold) issue(code, detail string) {
+	is := Issue{Code: code, Detail: validText(detail)}
+	if f.seenIssues[is] || len(f.issues) > f.limits.Issues {
+		return
+	}
+	if len(f.issues) == f.limits.Issues {
+		is = Issue{Code: "limit-reached", Detail: "issues"}
+	}
+	if f.seenIssues == nil {
+		f.seenIssues = map[Issue]bool{}
+	}
+	f.seenIssues[is] = true
+	f.issues = append(f.issues, is)
+	f.emit(Event{Kind: EventIssue, Issue: &is})
+}
+
+// meta keeps a provider's JSON under a name: the last of it, or all of it in an array.
+func (f *fold) meta(name string, raw []byte, all bool) {
+	if !json.Valid(raw) {
+		return
+	}
+	former := f.metadata[name]
+	if f.metaSize+len(raw)-len(former) > f.limits.Metadata {
+		f.issue("limit-reached", "metadata")
+		return
+	}
+	if f.metadata == nil {
+		f.metadata = map[string]json.RawMessage{}
+	}
+	next := append(json.RawMessage(nil), raw...)
+	if all {
+		next = append(json.RawMessage{'['}, raw...)
+		if len(former) > 0 {
+			next = append(append(former[:len(former)-1:len(former)-1], ','), raw...)
+		}
+		next = append(next, ']')
+	}
+	f.metaSize += len(next) - len(former)
+	f.metadata[name] = next
+}
+
+func (f *fold) emit(e Event) {
+	if f.onEvent != nil {
+		f.onEvent(e)
+	}
+}
+
+// candidate returns the candidate of that index, made if need be; nil past the limit.
+func (f *fold) candidate(index int) *candidate {
+	if f.last != nil && f.last.index == index {
+		return f.last
+	}
+	for _, c := range f.candidates {
+		if c.index == index {
+			f.last = c
+			return c
+		}
+	}
+	if len(f.candidates) >= f.limits.Alternatives {
+		f.issue("limit-reached", "alternatives")
+		return nil
+	}
+	f.last = &candidate{fold: f, index: index}
+	f.candidates = append(f.candidates, f.last)
+	return f.last
+}
+
+// main returns the candidate that is the answer: the one of the lowest index.
+func (f *fold) main() *candidate {
+	if len(f.candidates) == 0 {
+		return nil
+	}
+	return slices.MinFunc(f.candidates, func(a, b *candidate) int { return a.index - b.index })
+}
+
+// text returns the answer's text so far.
+func (f *fold) text() string {
+	if c := f.main(); c != nil {
+		return c.text.String()
+	}
+	return ""
+}
+
+// close settles everything that waited for the end of the input.
+func (f *fold) close() {
+	for _, c := range f.candidates {
+		c.close()
+	}
+	if !f.complete && f.failure == nil && f.format != Generic {
+		f.issue("no-end-mark", "the response ended before its format's end mark")
+	}
+	f.closed = true
+	f.final = f.build()
+	f.emit(Event{Kind: EventAnswer, Answer: f.final})
+}
+
+// answer returns the final answer, or a snapshot of what is known so far.
+func (f *fold) answer() *Answer {
+	if f.final != nil {
+		return f.final
+	}
+	return f.build()
+}
+
+func (f *fold) build() *Answer {
+	main := f.main()
+	if main == nil {
+		main = &candidate{fold: f}
+	}
+	a := f.buildCandidate(main, true)
+	a.Queries, a.ToolCalls, a.Display = slices.Clone(f.queries), slices.Clone(f.tools), slices.Clone(f.display)
+	a.Issues = slices.Clone(f.issues)
+	a.Metadata = f.metadata
+	rest := slices.Clone(f.candidates)
+	slices.SortFunc(rest, func(a, b *candidate) int { return a.index - b.index })
+	for _, c := range rest {
+		if c != main {
+			a.Alternatives = append(a.Alternatives, f.buildCandidate(c, false))
+		}
+	}
+	return a
+}
+
+func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
+	a := &Answer{
+		ID: f.id, Provider: f.provider, Format: f.format, Model: f.model, Created: f.created,
+		Text: c.text.String(), Parts: c.outParts(), Complete: f.complete && f.failure == nil, Finish: c.finish, Error: f.failure,
+	}
+	a.Citations = c.citations()
+	used, foreign := c.cited(), map[*Source]bool{}
+	for _, other := range f.candidates {
+		if other != c {
+			maps.Copy(foreign, other.cited())
+		}
+	}
+	for _, s := range f.sources.list { // what nobody cites is the answer's
+		if used[s] || main && !foreign[s] {
+			a.Sources = append(a.Sources, *s)
+		}
+	}
+	order(a)
+	assignIDs(a)
+	return a
+}
+
+func (f *fold) limit(what string) { f.issue("limit-reached", what) }
+
+// issuef is issue with a format.
+func (f *fold) issuef(code, format string, args ...any) { f.issue(code, fmt.Sprintf(format, args...)) }

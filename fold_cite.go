@@ -1,0 +1,341 @@
+package ibid
+
+import (
+	"container/heap"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibidhq/ibid/internal/prose"
+	"github.com/ibidhq/ibid/internal/wire"
+)
+
+// foldCite is one citation while its response is read.
+type foldCite struct {
+	wire.Cite
+	at        int // length of the text when it was said
+	withdrawn bool
+	settled   bool // its place will not change any more
+	told      bool // an event told its place
+	place
+}
+
+// place is where a citation stands.
+type place struct {
+	span   Span
+	anchor Anchor
+	covers Covers
+}
+
+// addCite takes a citation, or the replacement of one that was said before.
+func (c *candidate) addCite(w *wire.Cite) {
+	if len(w.Refs) == 0 {
+		c.fold.issue(wire.IssueSourceless, "")
+		return
+	}
+	cite := foldCite{Cite: *w, at: c.text.Len()}
+	cite.Refs, cite.Shifts = slices.Clone(w.Refs), slices.Clone(w.Shifts)
+	if i, ok := c.citeKeys[w.Key]; ok && w.Key != "" {
+		old := &c.cites[i]
+		cite.at = old.at
+		if sameCite(&old.Cite, &cite.Cite) && !old.withdrawn {
+			return
+		}
+		cite.told = old.told
+		*old = cite
+		c.await(i)
+		return
+	}
+	if len(c.cites) >= c.fold.limits.Citations {
+		c.fold.limit("citations")
+		return
+	}
+	i := len(c.cites)
+	if w.Key != "" {
+		if c.citeKeys == nil {
+			c.citeKeys = map[string]int{}
+		}
+		c.citeKeys[w.Key] = i
+	}
+	c.cites = append(c.cites, cite)
+	c.await(i)
+}
+
+func sameCite(a, b *wire.Cite) bool {
+	return a.Part == b.Part && a.Unit == b.Unit && a.Start == b.Start && a.End == b.End && a.Covers == b.Covers &&
+		a.Quote == b.Quote && a.URL == b.URL && slices.EqualFunc(a.Refs, b.Refs, func(x, y wire.Ref) bool {
+		return x.Source == y.Source && x.Quote == y.Quote && x.Locator == y.Locator
+	})
+}
+
+// withdraw takes a citation back.
+func (c *candidate) withdraw(key string) {
+	i, ok := c.citeKeys[key]
+	if !ok || c.cites[i].withdrawn {
+		return
+	}
+	c.cites[i].withdrawn, c.cites[i].settled = true, true
+	if c.cites[i].told {
+		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Withdrawn: true})
+	}
+}
+
+// await tries to place a citation now, and else files it under what it waits for.
+func (c *candidate) await(i int) {
+	if c.try(i, false) {
+		return
+	}
+	cite := &c.cites[i]
+	switch {
+	case cite.told, cite.Unit == wire.Nowhere, cite.Unit == wire.Here: // for the end of the input, when everything is looked at again
+	case cite.Unit == wire.Block:
+		if c.blocks == nil {
+			c.blocks = map[wire.Part][]int{}
+		}
+		c.blocks[cite.Part] = append(c.blocks[cite.Part], i)
+	default:
+		if need, ok := c.need(cite); ok {
+			heap.Push(&c.waiting, wait{need, i})
+		}
+	}
+}
+
+// need returns the text length at which it makes sense to try again. It is false where only the end of the input will tell.
+func (c *candidate) need(cite *foldCite) (int, bool) {
+	have := c.text.Len()
+	if _, ok := c.span(cite, cite.Unit, 0); ok { // the place is in the text, but other words: they may yet come near it
+		need := c.base(cite) + 4*cite.End + searchNear + len(cite.needle())
+		return need, need > have && cite.needle() != ""
+	}
+	if cite.Start < 0 || cite.End < cite.Start {
+		return 0, false
+	}
+	return have + max(1, cite.End-c.units(cite)), true // a missing unit is at least one byte
+}
+
+// grown tries again to place the citations that waited for a text as long as this.
+func (c *candidate) grown() {
+	for len(c.waiting) > 0 && c.waiting[0].need <= c.text.Len() {
+		c.await(heap.Pop(&c.waiting).(wait).cite)
+	}
+}
+
+// ended tries to place the citations that waited for the end of a part.
+func (c *candidate) ended(p wire.Part) {
+	for _, i := range c.blocks[p] {
+		c.try(i, false)
+	}
+	delete(c.blocks, p)
+}
+
+// settle places every citation for good.
+func (c *candidate) settle() {
+	for i := range c.cites {
+		if !c.cites[i].settled {
+			c.try(i, true)
+		}
+	}
+	c.waiting, c.blocks = nil, nil
+}
+
+// wait is a citation that waits for a text length.
+type wait struct{ need, cite int }
+
+// waitHeap is a heap of waits, the least need first.
+type waitHeap []wait
+
+func (h waitHeap) Len() int           { return len(h) }
+func (h waitHeap) Less(i, j int) bool { return h[i].need < h[j].need }
+func (h waitHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *waitHeap) Push(x any)        { *h = append(*h, x.(wait)) } //nolint:errcheck,forcetypeassert // container/heap hands back what it was given
+func (h *waitHeap) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
+
+// try places a citation, tells of it, and reports whether that is final.
+func (c *candidate) try(i int, last bool) bool {
+	cite := &c.cites[i]
+	p, ok := c.locate(cite, last)
+	if !ok {
+		return false
+	}
+	changed := !cite.told || p != cite.place
+	cite.place, cite.told = p, true
+	cite.settled = last || p.anchor == AnchorExact || p.anchor == AnchorNone ||
+		p.anchor == AnchorUnverified && cite.needle() == ""
+	if cite.settled {
+		c.report(cite)
+	}
+	if changed && c.fold.onEvent != nil {
+		out := c.citation(cite)
+		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Citation: &out})
+	}
+	return cite.settled
+}
+
+// report makes an issue of a place that is not where the provider said.
+func (c *candidate) report(cite *foldCite) {
+	where := strconv.Itoa(cite.Start) + "–" + strconv.Itoa(cite.End)
+	switch {
+	case cite.anchor == AnchorUnitFixed:
+		c.fold.issue("span-unit-fixed", where)
+	case cite.anchor == AnchorMoved:
+		c.fold.issue("span-moved", where)
+	case cite.anchor == AnchorNone && cite.Unit == wire.Nowhere:
+		if cite.Quote != "" {
+			c.fold.issue("quote-not-found", snippet(cite.Quote))
+		}
+	case cite.anchor == AnchorNone && cite.Quote != "":
+		c.fold.issue("quote-not-found", where+" "+snippet(cite.Quote))
+	case cite.anchor == AnchorNone:
+		c.fold.issue("span-out-of-range", where)
+	}
+}
+
+// snippet shortens a text for a message.
+func snippet(s string) string { return clip([]byte(s)) }
+
+// key returns the name under which events tell of a citation.
+func (c *candidate) key(i int) string {
+	if k := c.cites[i].Key; k != "" {
+		return k
+	}
+	return "#" + strconv.Itoa(i)
+}
+
+// citation returns a citation as the answer has it, without its id.
+func (c *candidate) citation(cite *foldCite) Citation {
+	out := Citation{Span: cite.span, Covers: cite.covers, Anchor: cite.anchor, Origin: OriginProvider}
+	if cite.Origin == wire.OriginMarker {
+		out.Origin = OriginMarker
+	}
+	for _, r := range cite.Refs {
+		s := c.fold.sources.resolve(r.Source)
+		if s == nil {
+			continue // over the limit of sources, which was reported
+		}
+		ref := Ref{Source: s.ID, Quote: validText(r.Quote), Locator: locator(r.Locator), Confidence: r.Confidence}
+		if !slices.ContainsFunc(out.Refs, func(known Ref) bool {
+			return known.Source == ref.Source && known.Quote == ref.Quote && equalLocators(known.Locator, ref.Locator)
+		}) {
+			out.Refs = append(out.Refs, ref)
+		}
+	}
+	if out.Anchor != AnchorNone {
+		out.Claim, out.ClaimInferred = c.claim(cite)
+	}
+	return out
+}
+
+// claim returns the statement that a citation stands for.
+func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
+	if cite.covers == CoversClaim || cite.covers == CoversBlock {
+		return cite.span, false
+	}
+	text := c.text.String()
+	at := c.linkRunStart(text, cite.span.Start)
+	start, end := prose.SentenceBefore(text, at)
+	if part := c.partAt(cite.span.Start); part != nil && start < part.start {
+		start = min(part.start, end) // a statement does not begin in another message's text
+		start += len(text[start:end]) - len(strings.TrimLeft(text[start:end], " \t\r\n"))
+	}
+	if start >= end && c.closed {
+		start, end = prose.SentenceAt(text, cite.span.End)
+	}
+	return Span{start, max(start, end)}, true
+}
+
+// linkRunStart returns where the run of links and marks begins that ends at at: they all stand for the statement before the
+// first of them.
+func (c *candidate) linkRunStart(text string, at int) int {
+	const most = 64 // links in one run that are followed back
+	for range most {
+		end := len(strings.TrimRight(text[:at], " ,;"))
+		start, ok := c.links()[end]
+		if !ok {
+			return at
+		}
+		at = start
+	}
+	return at
+}
+
+// partAt returns the part of the text that an offset lies in.
+func (c *candidate) partAt(at int) *foldPart {
+	i, ok := slices.BinarySearchFunc(c.parts, at, func(p foldPart, at int) int { return p.start - at })
+	if !ok {
+		i--
+	}
+	if i < 0 || i >= len(c.parts) {
+		return nil
+	}
+	return &c.parts[i]
+}
+
+// links returns the starts of all visible links and marks by their ends.
+func (c *candidate) links() map[int]int {
+	for ; c.linked < len(c.cites); c.linked++ {
+		cite := &c.cites[c.linked]
+		if cite.anchor == "" { // not placed yet
+			break
+		}
+		if cite.covers == CoversLink && cite.anchor != AnchorNone {
+			if c.linkEnds == nil {
+				c.linkEnds = map[int]int{}
+			}
+			c.linkEnds[cite.span.End] = cite.span.Start
+		}
+	}
+	return c.linkEnds
+}
+
+// citations returns all citations as the answer has them, in the order they were said.
+func (c *candidate) citations() []Citation {
+	c.linked, c.linkEnds = 0, nil
+	var out []Citation
+	for i := range c.cites {
+		cite := c.cites[i]
+		if cite.withdrawn {
+			continue
+		}
+		if cite.anchor == "" { // a snapshot before its place is known
+			cite.anchor, cite.covers = AnchorNone, outCovers(cite.Covers)
+		}
+		if a := c.citation(&cite); len(a.Refs) > 0 {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// cited returns the sources that the candidate's citations name.
+func (c *candidate) cited() map[*Source]bool {
+	used := map[*Source]bool{}
+	for i := range c.cites {
+		if c.cites[i].withdrawn {
+			continue
+		}
+		for _, r := range c.cites[i].Refs {
+			if s := c.fold.sources.keys[r.Source]; s != nil {
+				used[s] = true
+			}
+		}
+	}
+	return used
+}
+
+func outCovers(w wire.Covers) Covers {
+	switch w {
+	case wire.Link:
+		return CoversLink
+	case wire.Point:
+		return CoversPoint
+	case wire.BlockSpan:
+		return CoversBlock
+	default:
+		return CoversClaim
+	}
+}

@@ -1,0 +1,374 @@
+package ibid
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/wire"
+)
+
+// The bounds of the search for words that are not where the provider said.
+const (
+	searchNear  = 64       // bytes to either side of the said place that are looked through first
+	searchFloor = 16 << 20 // bytes that searches through the whole text may cost in sum, at least; see searchPer
+	searchPer   = 8        // and for every byte of text
+)
+
+// locate finds the place of a citation in the text so far. It is false while more text is needed to tell; last says that none
+// will come.
+func (c *candidate) locate(cite *foldCite, last bool) (place, bool) {
+	covers := outCovers(cite.Covers)
+	nowhere := place{anchor: AnchorNone, covers: covers}
+	switch cite.Unit {
+	case wire.Nowhere:
+		if cite.Quote == "" {
+			return nowhere, true
+		}
+		if !last {
+			return place{}, false
+		}
+		if s, ok := c.searchAll(cite); ok {
+			return place{s, AnchorMoved, covers}, true
+		}
+		return nowhere, true
+	case wire.Here:
+		if cite.at > c.text.Len() && !last {
+			return place{}, false
+		}
+		at := min(cite.at, c.text.Len())
+		return place{Span{at, at}, AnchorExact, CoversPoint}, true
+	case wire.Block:
+		return c.locateBlock(cite, last)
+	}
+	if p, ok := c.locateSaid(cite); ok {
+		return p, true
+	}
+	if !last {
+		return place{}, false
+	}
+	if cite.Quote != "" || cite.URL != "" {
+		if s, ok := c.searchAll(cite); ok {
+			return place{s, AnchorMoved, covers}, true
+		}
+	}
+	return c.unverified(cite, nowhere), true
+}
+
+// locateBlock places a citation of a whole part once the part is closed.
+func (c *candidate) locateBlock(cite *foldCite, last bool) (place, bool) {
+	i := c.find(cite.Part)
+	switch {
+	case i >= 0 && c.parts[i].ended && c.parts[i].end > c.parts[i].start:
+		return place{Span{c.parts[i].start, c.parts[i].end}, AnchorExact, CoversBlock}, true
+	case !last && (i < 0 || !c.parts[i].ended):
+		return place{}, false
+	case i >= 0:
+		return place{Span{c.parts[i].start, c.parts[i].start}, AnchorExact, CoversPoint}, true
+	default:
+		return place{anchor: AnchorNone, covers: CoversBlock}, true
+	}
+}
+
+// locateSaid looks for a citation's words where the provider said: in its unit, in others, a little beside, and near. It is false
+// where they are in none of these places, or where there are no words to look for and the place is past the text so far.
+func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
+	covers := outCovers(cite.Covers)
+	if cite.Quote == "" && cite.URL == "" {
+		s, ok := c.span(cite, cite.Unit, 0)
+		if !ok {
+			return place{}, false
+		}
+		return place{s, AnchorUnverified, covers}, true
+	}
+	for _, unit := range unitsToTry(cite.Unit) {
+		for k := -1; k < len(cite.Shifts); k++ {
+			shift := 0
+			if k >= 0 {
+				shift = cite.Shifts[k]
+			}
+			s, ok := c.span(cite, unit, shift)
+			if !ok || !c.saysIt(cite, s) {
+				continue
+			}
+			anchor := AnchorExact
+			if unit != cite.Unit {
+				anchor = AnchorUnitFixed
+			}
+			return place{s, anchor, covers}, true
+		}
+	}
+	for k := -1; k < len(cite.Shifts); k++ {
+		shift := 0
+		if k >= 0 {
+			shift = cite.Shifts[k]
+		}
+		if s, ok := c.searchNear(cite, shift); ok {
+			return place{s, AnchorMoved, covers}, true
+		}
+	}
+	return place{}, false
+}
+
+// unitsToTry returns the units to read a citation's numbers in, the declared one first. On ASCII text they are all the same.
+func unitsToTry(declared wire.Unit) []wire.Unit {
+	switch declared {
+	case wire.Bytes:
+		return []wire.Unit{wire.Bytes, wire.CodePoints, wire.UTF16}
+	case wire.UTF16:
+		return []wire.Unit{wire.UTF16, wire.CodePoints, wire.Bytes}
+	default:
+		return []wire.Unit{wire.CodePoints, wire.UTF16, wire.Bytes}
+	}
+}
+
+// span converts a citation's offsets, read in a unit and shifted, to a span of the text.
+func (c *candidate) span(cite *foldCite, unit wire.Unit, shift int) (Span, bool) {
+	if cite.Start < 0 || cite.End < cite.Start || cite.End > math.MaxInt32*4 {
+		return Span{}, false
+	}
+	start, ok1 := c.offset(cite, unit, cite.Start+shift)
+	end, ok2 := c.offset(cite, unit, cite.End+shift)
+	return Span{start, end}, ok1 && ok2
+}
+
+// offset converts one offset of a citation to an offset of the text. It is false past the text, and inside a character.
+func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
+	base := c.base(cite)
+	text := c.text.String()
+	if len(c.cuts) > 0 {
+		return c.offsetCut(base, unit, n)
+	}
+	if unit == wire.Bytes {
+		at := base + n
+		return at, at >= 0 && at <= len(text) && (at == len(text) || utf8.RuneStart(text[at]))
+	}
+	offsets, u := c.conversions(), outUnit(unit)
+	if base > 0 {
+		before, _ := offsets.In(u, Span{base, base})
+		n += before
+	}
+	return offsets.byte(u, n)
+}
+
+// conversions returns the conversions for the text so far.
+func (c *candidate) conversions() *Offsets {
+	if c.offsets == nil {
+		c.offsets = NewOffsets("")
+	}
+	c.offsets.grow(c.text.String())
+	return c.offsets
+}
+
+func outUnit(unit wire.Unit) Unit {
+	switch unit {
+	case wire.CodePoints:
+		return CodePoint
+	case wire.UTF16:
+		return UTF16
+	default:
+		return UTF8
+	}
+}
+
+// units returns how many of a citation's units the text has so far, from where the citation counts.
+func (c *candidate) units(cite *foldCite) int {
+	start, end := c.conversions().In(outUnit(cite.Unit), Span{c.base(cite), c.text.Len()})
+	return end - start
+}
+
+// offsetCut is offset for a text that private markers were taken out of: the provider counts them.
+func (c *candidate) offsetCut(base int, unit wire.Unit, n int) (int, bool) {
+	text := c.text.String()
+	at, left := base, n
+	for _, k := range c.cuts {
+		if k.at < base {
+			continue
+		}
+		size := unitLen(text[at:k.at], unit)
+		if left <= size {
+			break
+		}
+		left -= size
+		at = k.at
+		if marker := unitLen(k.text, unit); left < marker {
+			return at, true // inside the marker: where it stood
+		} else {
+			left -= marker
+		}
+	}
+	for left > 0 && at < len(text) {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		left -= runeUnits(r, size, unit)
+		at += size
+	}
+	return at, left == 0
+}
+
+func unitLen(s string, unit wire.Unit) int {
+	if unit == wire.Bytes {
+		return len(s)
+	}
+	n := 0
+	for _, r := range s {
+		n += runeUnits(r, 0, unit)
+	}
+	return n
+}
+
+func runeUnits(r rune, size int, unit wire.Unit) int {
+	switch {
+	case unit == wire.Bytes:
+		return size
+	case unit == wire.UTF16 && r > 0xFFFF:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// base returns the offset of the text from which a citation's offsets count.
+func (c *candidate) base(cite *foldCite) int {
+	switch cite.Base {
+	case wire.PartBase:
+		if i := c.find(cite.Part); i >= 0 {
+			return c.parts[i].start
+		}
+		return c.text.Len() // the part has no text yet
+	case wire.MessageBase:
+		for i := range c.parts {
+			if c.parts[i].key.Message == cite.Part.Message {
+				return c.parts[i].start
+			}
+		}
+	}
+	return 0
+}
+
+// saysIt reports whether the words at s are the ones that the citation is about.
+func (c *candidate) saysIt(cite *foldCite, s Span) bool {
+	words := c.text.String()[s.Start:s.End]
+	if cite.Quote != "" {
+		return words == cite.Quote
+	}
+	return words == cite.URL || isLinkTo(words, cite.URL)
+}
+
+// isLinkTo reports whether words are one visible link to url, perhaps in brackets: ([title](url)).
+func isLinkTo(words, url string) bool {
+	if !strings.HasSuffix(words, ")") || !strings.HasPrefix(words, "[") && !strings.HasPrefix(words, "(") {
+		return false
+	}
+	return strings.Contains(words, "("+url) || strings.Contains(words, "(<"+url) || strings.Contains(words, "["+url)
+}
+
+// searchNear looks for a citation's words around the place that the provider said: the nearest to its start, the left of
+// two as near.
+func (c *candidate) searchNear(cite *foldCite, shift int) (Span, bool) {
+	said, ok := c.offset(cite, cite.Unit, max(0, cite.Start+shift))
+	if !ok {
+		said = min(c.base(cite)+max(0, cite.Start+shift), c.text.Len())
+	}
+	text := c.text.String()
+	needle := cite.needle()
+	from := max(0, said-searchNear)
+	to := min(len(text), max(said, said+cite.End-cite.Start)+searchNear+len(needle))
+	best, found := Span{}, false
+	for at := from; at < to; {
+		n := strings.Index(text[at:to], needle)
+		if n < 0 {
+			break
+		}
+		at += n
+		if s, ok := c.around(cite, at); ok && (!found || distance(s.Start, said) < distance(best.Start, said)) {
+			best, found = s, true
+		}
+		at++
+	}
+	return best, found && distance(best.Start, said) <= searchNear
+}
+
+func distance(a, b int) int { return max(a-b, b-a) }
+
+// needle returns the words to look for: the quote, or the address that the link must hold.
+func (cite *foldCite) needle() string {
+	if cite.Quote != "" {
+		return cite.Quote
+	}
+	return cite.URL
+}
+
+// around returns the span of a citation whose needle stands at an offset: the words themselves, or the link that holds the
+// address.
+func (c *candidate) around(cite *foldCite, at int) (Span, bool) {
+	text := c.text.String()
+	if cite.Quote != "" {
+		return Span{at, at + len(cite.Quote)}, true
+	}
+	const most = 512 // bytes of a link's title
+	end := at + len(cite.URL)
+	open := strings.LastIndex(text[max(0, at-most):at], "[")
+	shut := strings.IndexAny(text[end:min(len(text), end+most)], ")\n")
+	if open < 0 || shut < 0 || text[end+shut] != ')' || !strings.Contains(text[max(0, at-2):at], "(") {
+		return Span{}, false
+	}
+	s := Span{max(0, at-most) + open, end + shut + 1}
+	for s.Start > 0 && text[s.Start-1] == '[' { // [[1]](url)
+		s.Start--
+	}
+	if s.Start > 0 && text[s.Start-1] == '(' && s.End < len(text) && text[s.End] == ')' {
+		s = Span{s.Start - 1, s.End + 1}
+	}
+	return s, true
+}
+
+// searchAll looks for a citation's words in the whole text. They count only where they stand once.
+func (c *candidate) searchAll(cite *foldCite) (Span, bool) {
+	text, needle := c.text.String(), cite.needle()
+	if c.searched > searchFloor+searchPer*len(text) {
+		c.fold.limit("search for lost quotes")
+		return Span{}, false
+	}
+	c.searched += len(text)
+	at := strings.Index(text, needle)
+	if at < 0 || strings.Contains(text[at+1:], needle) {
+		return Span{}, false
+	}
+	return c.around(cite, at)
+}
+
+// unverified is the last resort: the place as the provider said it, though the words there are others or there are none to
+// compare; nowhere if it is no place of the text.
+func (c *candidate) unverified(cite *foldCite, nowhere place) place {
+	if cite.Quote != "" {
+		return nowhere // the words are known and are not in the text
+	}
+	s, ok := c.span(cite, cite.Unit, 0)
+	if ok {
+		covers := nowhere.covers
+		if covers == CoversLink && cite.URL != "" && s.Len() > 0 {
+			covers = CoversClaim // what is no link is taken for the words themselves
+		}
+		return place{s, AnchorUnverified, covers}
+	}
+	if start, end, ok := c.widen(cite); ok {
+		return place{Span{start, end}, AnchorMoved, nowhere.covers}
+	}
+	return nowhere
+}
+
+// widen moves byte offsets that stand inside characters out to their borders.
+func (c *candidate) widen(cite *foldCite) (start, end int, ok bool) {
+	text := c.text.String()
+	start, end = c.base(cite)+cite.Start, c.base(cite)+cite.End
+	if cite.Unit != wire.Bytes || cite.Start < 0 || end < start || end > len(text) {
+		return 0, 0, false
+	}
+	for start > 0 && start < len(text) && !utf8.RuneStart(text[start]) {
+		start--
+	}
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end++
+	}
+	return start, end, true
+}

@@ -1,0 +1,267 @@
+package ibid
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/wire"
+)
+
+// sourceTable holds the sources of a response, each once.
+type sourceTable struct {
+	fold    *fold
+	list    []*Source
+	keys    map[string]*Source // by the key that citations use on the wire
+	same    map[string]*Source // by identity: Source.Key
+	ids     map[string]bool
+	counter map[SourceKind]int
+}
+
+// add takes a source from the wire: a new one, more of one that is known, or another name for the same.
+func (t *sourceTable) add(w *wire.Source) {
+	if s := t.keys[w.Key]; s != nil {
+		if t.merge(s, w) {
+			t.emit(s)
+		}
+		return
+	}
+	if t.keys == nil {
+		t.keys, t.same = map[string]*Source{}, map[string]*Source{}
+		t.ids, t.counter = map[string]bool{}, map[SourceKind]int{}
+	}
+	s := newSource(w)
+	if known := t.identical(s, w); known != nil {
+		t.keys[w.Key] = known
+		if t.merge(known, w) {
+			t.emit(known)
+		}
+		return
+	}
+	if len(t.list) >= t.fold.limits.Sources {
+		t.fold.limit("sources")
+		return
+	}
+	s.ID = t.newID(w.ID, s.Kind)
+	t.list = append(t.list, s)
+	t.keys[w.Key] = s
+	if key, ok := identity(s, w); ok {
+		t.same[key] = s
+	}
+	t.emit(s)
+}
+
+func (t *sourceTable) emit(s *Source) {
+	if t.fold.onEvent != nil {
+		c := *s
+		c.Chunks = slices.Clone(s.Chunks)
+		t.fold.emit(Event{Kind: EventSource, Source: &c})
+	}
+}
+
+// identical returns the known source that s is, if any.
+func (t *sourceTable) identical(s *Source, w *wire.Source) *Source {
+	key, ok := identity(s, w)
+	if !ok {
+		return nil
+	}
+	return t.same[key]
+}
+
+// identity returns what makes two sources of one response the same: the Key. Without an address or a global id that is their content; but two documents
+// that the caller gave different ids stay two, whatever they say.
+func identity(s *Source, w *wire.Source) (string, bool) {
+	if s.URL == "" && s.GlobalID == "" && (w.ID != "" || s.Content == "") {
+		return "", false
+	}
+	return s.Key(), true
+}
+
+// resolve returns the source that a citation names. One that nobody described is still a source.
+func (t *sourceTable) resolve(key string) *Source {
+	if s := t.keys[key]; s != nil {
+		return s
+	}
+	t.fold.issue("source-not-described", key)
+	t.add(&wire.Source{Key: key, ID: key, Kind: wire.KindDocument})
+	return t.keys[key]
+}
+
+// newID makes a source's id unique in the answer.
+func (t *sourceTable) newID(want string, kind SourceKind) string {
+	id := validText(want)
+	if id == "" {
+		id = string(kind) + ":" + strconv.Itoa(t.counter[kind])
+		t.counter[kind]++
+	}
+	for base, n := id, 2; t.ids[id]; n++ {
+		id = base + "~" + strconv.Itoa(n)
+	}
+	t.ids[id] = true
+	return id
+}
+
+// newSource makes a source of what the wire says, without its id.
+func newSource(w *wire.Source) *Source {
+	s := &Source{Kind: SourceKind(w.Kind)}
+	if s.Kind == "" {
+		s.Kind = DocumentKind
+	}
+	fill(s, w)
+	addChunk(s, w)
+	if len(w.Raw) > 0 {
+		s.Raw = slices.Clone(w.Raw)
+	}
+	return s
+}
+
+// merge adds to s what w says besides and reports whether there was anything.
+func (t *sourceTable) merge(s *Source, w *wire.Source) bool {
+	changed := fill(s, w)
+	return addChunk(s, w) || changed
+}
+
+// fill sets what is still missing.
+func fill(s *Source, w *wire.Source) bool {
+	changed := false
+	set := func(field *string, value string) {
+		if *field == "" && value != "" {
+			*field = validText(value)
+			changed = true
+		}
+	}
+	if s.URL == "" && w.URL != "" {
+		url := validText(strings.TrimSpace(w.URL))
+		set(&s.URL, cleanURL(url))
+		if s.URL != url {
+			set(&s.OriginalURL, url)
+		}
+	}
+	set(&s.OriginalURL, w.OriginalURL)
+	set(&s.GlobalID, w.GlobalID)
+	set(&s.Title, w.Title)
+	set(&s.Filename, w.Filename)
+	set(&s.Site, w.Site)
+	if s.PublishedAt == "" && w.PublishedAt != "" {
+		set(&s.PublishedAt, isoDate(w.PublishedAt))
+	}
+	set(&s.License, w.License)
+	set(&s.Content, w.Content)
+	if len(s.Authors) == 0 && len(w.Authors) > 0 {
+		s.Authors, changed = slices.Clone(w.Authors), true
+	}
+	if w.Score != nil && (s.Score == nil || *w.Score > *s.Score) {
+		score := *w.Score
+		s.Score, s.ScoreOrigin, changed = &score, ScoreProvider, true
+	}
+	return changed
+}
+
+// addChunk keeps the piece of the source that w brings, once.
+func addChunk(s *Source, w *wire.Source) bool {
+	loc := locator(w.Locator)
+	if w.Content == "" && w.Score == nil && w.ChunkID == "" && loc == nil {
+		return false
+	}
+	c := Chunk{ID: validText(w.ChunkID), Content: validText(w.Content), Locator: loc}
+	if w.Score != nil {
+		score := *w.Score
+		c.Score = &score
+	}
+	for _, known := range s.Chunks {
+		if known.ID == c.ID && known.Content == c.Content && equalLocators(known.Locator, c.Locator) {
+			return false
+		}
+	}
+	s.Chunks = append(s.Chunks, c)
+	return true
+}
+
+// locator converts a place in a source; nil where nothing is known of it.
+func locator(w wire.Locator) *Locator {
+	if w == (wire.Locator{}) {
+		return nil
+	}
+	l := &Locator{Page: w.Page, Chunk: validText(w.Chunk), CharStart: w.CharStart, CharEnd: w.CharEnd, Block: w.Block}
+	if w.LastPage > w.Page {
+		l.Pages = []int{w.Page, w.LastPage}
+	}
+	if w.Block != nil && w.LastBlock != nil && *w.LastBlock >= *w.Block {
+		end := *w.LastBlock + 1
+		l.BlockEnd = &end
+	}
+	return l
+}
+
+func equalLocators(a, b *Locator) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	same := func(x, y *int) bool { return x == y || x != nil && y != nil && *x == *y }
+	return a.Page == b.Page && slices.Equal(a.Pages, b.Pages) && a.Chunk == b.Chunk &&
+		same(a.Block, b.Block) && same(a.BlockEnd, b.BlockEnd) && same(a.CharStart, b.CharStart) && same(a.CharEnd, b.CharEnd)
+}
+
+// isoDate returns a date as ISO 8601, or "" where s says no date: "3 days ago" is none.
+func isoDate(s string) string {
+	s = strings.TrimSpace(s)
+	if len(s) < 4 || len(s) > 40 {
+		return ""
+	}
+	layouts := []string{"January 2, 2006", "Jan 2, 2006"}
+	switch {
+	case s[0] < '0' || s[0] > '9':
+	case len(s) >= 19 && s[4] == '-':
+		for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime} {
+			if t, err := time.Parse(layout, s); err == nil {
+				return t.UTC().Format(time.RFC3339)
+			}
+		}
+		return ""
+	case len(s) == 10:
+		layouts = []string{time.DateOnly, "2006/01/02"}
+	case len(s) <= 7:
+		return isoMonth(s)
+	default:
+		layouts = []string{"2 January 2006", "2 Jan 2006"}
+	}
+	for _, layout := range layouts {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.Format(time.DateOnly)
+		}
+	}
+	return ""
+}
+
+// isoMonth returns s if it is a year or a month of one.
+func isoMonth(s string) string {
+	for _, layout := range []string{"2006", "2006-01"} {
+		if _, err := time.Parse(layout, s); err == nil {
+			return s
+		}
+	}
+	return ""
+}
+
+// validText returns s with every byte that is not UTF-8 replaced by U+FFFD.
+func validText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, "\ufffd")
+}
+
+// wireDocuments turns documents given by the caller into what parsers take.
+func wireDocuments(docs []Source) []wire.Source {
+	out := make([]wire.Source, 0, len(docs))
+	for i := range docs {
+		s := &docs[i]
+		out = append(out, wire.Source{
+			Key: s.ID, ID: s.ID, GlobalID: s.GlobalID, Kind: string(s.Kind), Title: s.Title, URL: s.URL, OriginalURL: s.OriginalURL,
+			Filename: s.Filename, Site: s.Site, Authors: s.Authors, PublishedAt: s.PublishedAt, License: s.License, Content: s.Content, Score: s.Score,
+		})
+	}
+	return out
+}

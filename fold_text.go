@@ -1,0 +1,431 @@
+package ibid
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/wire"
+)
+
+// candidate is one alternative answer while it is read.
+type candidate struct {
+	fold   *fold
+	index  int
+	text   strings.Builder // only ever appended to, so that a string of it stays true; see replacePart
+	parts  []foldPart
+	closed bool
+	finish Finish
+
+	tail []byte // bytes at the end of the last delta that may become a character with the next
+	held []byte // text from the first byte of a private marker on, until it is complete or too long
+	cuts []cut  // where private markers stood
+
+	offsets  *Offsets // over text
+	cites    []foldCite
+	citeKeys map[string]int
+	waiting  waitHeap            // cites that wait for more text
+	blocks   map[wire.Part][]int // cites that wait for the end of a part
+	searched int                 // bytes looked through in search of lost quotes
+	marks    *marks
+
+	relisted int         // how often the list that marks count in was said
+	linked   int         // how many cites linkEnds has seen
+	linkEnds map[int]int // visible links: start by end
+}
+
+// foldPart is one part of the text.
+type foldPart struct {
+	key        wire.Part
+	start, end int
+	ended      bool
+}
+
+// cut is a private marker that was taken out of the text at a byte offset. Providers count it.
+type cut struct {
+	at   int
+	text string
+}
+
+// maxHeld is how much text is held back for a private marker that does not end, in bytes. The known ones are far shorter.
+const maxHeld = 1024
+
+// minText is the least room that is made for text, in bytes.
+const minText = 1024
+
+// op takes an operation about the text of one candidate.
+func (c *candidate) op(op *wire.Op) {
+	switch op.Kind {
+	case wire.Final:
+		c.finalText(op.Part, op.Text)
+	case wire.PartBegin:
+		c.open(op.Part)
+	case wire.PartEnd:
+		if i := c.find(op.Part); i >= 0 {
+			c.flush()
+			c.parts[i].ended = true
+			c.ended(op.Part)
+		}
+	case wire.MarkersOp:
+		c.setMarks(op.Markers)
+	case wire.Finish:
+		c.finish = Finish(op.Name)
+	}
+}
+
+// addText appends visible text to a part.
+func (c *candidate) addText(p wire.Part, s []byte) {
+	if len(s) == 0 {
+		return
+	}
+	if n := len(c.parts); n == 0 || c.parts[n-1].key != p {
+		c.open(p)
+	}
+	if len(c.tail) > 0 || len(c.held) > 0 || !plainText(s) {
+		c.addOdd(s)
+		return
+	}
+	c.append(s)
+}
+
+// plainText reports whether s is valid UTF-8 in which no private marker begins.
+func plainText(s []byte) bool { return utf8.Valid(s) && bytes.IndexByte(s, markerBegin[0]) < 0 }
+
+// append adds text that needs no care, and tells of it.
+func (c *candidate) append(s []byte) {
+	from := c.text.Len()
+	if c.text.Cap()-from < len(s) {
+		c.text.Grow(max(len(s), minText)) // doubles, which Write would not
+	}
+	c.text.Write(s)
+	c.parts[len(c.parts)-1].end = c.text.Len()
+	if c.fold.onEvent != nil {
+		c.fold.onEvent(Event{Kind: EventText, Candidate: c.index, Text: c.text.String()[from:], At: from})
+	}
+	if len(c.waiting) > 0 {
+		c.grown()
+	}
+	if c.marks != nil {
+		c.scanMarks(false)
+	}
+}
+
+// open makes p the part that text is added to.
+func (c *candidate) open(p wire.Part) {
+	c.flush()
+	if i := c.find(p); i >= 0 && i == len(c.parts)-1 {
+		return
+	} else if i >= 0 {
+		c.fold.issuef("text-out-of-order", "message %d, part %d goes on after a later part began", p.Message, p.Content)
+	}
+	if len(c.parts) >= c.fold.limits.Parts {
+		c.fold.limit("parts")
+		if n := len(c.parts); n > 0 {
+			c.parts[n-1].key = p
+		}
+		return
+	}
+	at := c.text.Len()
+	c.parts = append(c.parts, foldPart{key: p, start: at, end: at})
+	if c.fold.onEvent != nil {
+		part := outPart(&c.parts[len(c.parts)-1])
+		c.fold.emit(Event{Kind: EventPart, Candidate: c.index, Part: &part})
+	}
+}
+
+// find returns the place of a part among the parts, the first if text came out of order, or -1.
+func (c *candidate) find(p wire.Part) int {
+	if n := len(c.parts); n > 0 && c.parts[n-1].key == p {
+		return n - 1
+	}
+	return slices.IndexFunc(c.parts, func(q foldPart) bool { return q.key == p })
+}
+
+// The bytes of U+E200 and U+E201, between which OpenAI's models put marks that are not meant for the reader.
+const (
+	markerBegin = "\ue200"
+	markerEnd   = "\ue201"
+)
+
+// addOdd appends text that holds a private marker or is not valid UTF-8.
+func (c *candidate) addOdd(s []byte) {
+	s = c.repair(s, false)
+	for len(s) > 0 || len(c.held) > 0 {
+		if len(c.held) == 0 {
+			n := bytes.Index(s, []byte(markerBegin))
+			if n < 0 {
+				c.append(s)
+				return
+			}
+			if n > 0 {
+				c.append(s[:n])
+			}
+			s = s[n:]
+		}
+		c.held = append(c.held, s...)
+		s = nil
+		n := bytes.Index(c.held, []byte(markerEnd))
+		if n >= 0 {
+			n += len(markerEnd)
+			marker := string(c.held[:n])
+			s, c.held = slices.Clone(c.held[n:]), c.held[:0]
+			c.cuts = append(c.cuts, cut{c.text.Len(), marker})
+			c.fold.issue("private-marker", markerIDs(marker))
+			continue
+		}
+		if len(c.held) <= maxHeld {
+			return
+		}
+		s = c.letGo()
+	}
+}
+
+// letGo shows the beginning of what was held as text after all and returns the rest of it.
+func (c *candidate) letGo() []byte {
+	c.fold.issue("private-marker-unterminated", markerIDs(string(c.held[:min(len(c.held), 60)])))
+	n := len(markerBegin)
+	c.append(c.held[:n])
+	rest := slices.Clone(c.held[n:])
+	c.held = c.held[:0]
+	return rest
+}
+
+// markerIDs returns what a private marker names, for a message.
+func markerIDs(marker string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if r >= 0xE200 && r <= 0xE20F {
+			return ' '
+		}
+		return r
+	}, validText(marker)), " ")
+}
+
+// repair returns s as valid UTF-8. What may be the first half of a character, as some providers cut them, is kept for the
+// next text of the part; a high surrogate is joined to its low one. What is no character becomes U+FFFD.
+func (c *candidate) repair(s []byte, last bool) []byte {
+	if len(c.tail) == 0 && utf8.Valid(s) {
+		return s
+	}
+	b := append(slices.Clone(c.tail), s...)
+	c.tail = c.tail[:0]
+	out := make([]byte, 0, len(b))
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		if r != utf8.RuneError || n > 1 {
+			out = append(out, b[:n]...)
+			b = b[n:]
+			continue
+		}
+		if joined, ok := surrogates(b); ok {
+			out = utf8.AppendRune(out, joined)
+			b = b[6:]
+			continue
+		}
+		if !last && unfinished(b) {
+			c.tail = append(c.tail, b...)
+			break
+		}
+		n = 1
+		if surrogate(b) >= 0 {
+			n = 3
+		}
+		c.fold.issue("invalid-utf8", "")
+		out = utf8.AppendRune(out, utf8.RuneError)
+		b = b[n:]
+	}
+	return out
+}
+
+// surrogate returns the UTF-16 surrogate that b begins with, in the three bytes that UTF-8 forbids, or -1.
+func surrogate(b []byte) rune {
+	if len(b) < 3 || b[0] != 0xED || b[1] < 0xA0 || b[1] > 0xBF || b[2]&0xC0 != 0x80 {
+		return -1
+	}
+	return 0xD000 | rune(b[1]&0x3F)<<6 | rune(b[2]&0x3F)
+}
+
+// surrogates joins the two surrogates that b begins with.
+func surrogates(b []byte) (rune, bool) {
+	hi := surrogate(b)
+	if hi < 0xD800 || hi > 0xDBFF || len(b) < 6 {
+		return 0, false
+	}
+	lo := surrogate(b[3:])
+	if lo < 0xDC00 {
+		return 0, false
+	}
+	return (hi-0xD800)<<10 | (lo - 0xDC00) + 0x10000, true
+}
+
+// unfinished reports whether b, the end of a text, may be the beginning of a character or of a surrogate pair.
+func unfinished(b []byte) bool {
+	if hi := surrogate(b); hi >= 0xD800 && hi <= 0xDBFF {
+		return len(b) == 3 || surrogate(b[3:]) < 0 && len(b) < 6 && (b[3] == 0xED)
+	}
+	if b[0] == 0xED && len(b) < 3 {
+		return len(b) == 1 || b[1]&0xC0 == 0x80
+	}
+	return !utf8.FullRune(b)
+}
+
+// flush shows what was held back, because nothing can complete it any more.
+func (c *candidate) flush() {
+	if len(c.tail) > 0 {
+		s := c.repair(nil, true)
+		if len(c.held) > 0 {
+			c.held = append(c.held, s...)
+		} else {
+			c.append(s)
+		}
+	}
+	for len(c.held) > 0 {
+		rest := c.letGo()
+		if n := bytes.Index(rest, []byte(markerBegin)); n >= 0 {
+			c.append(rest[:n])
+			c.held = append(c.held, rest[n:]...)
+			continue
+		}
+		if len(rest) > 0 {
+			c.append(rest)
+		}
+	}
+}
+
+// finalText compares a part's text with what the provider says at its end that it is. Missing text is added; a different text takes
+// the place of the one read so far, since the provider's offsets count it.
+func (c *candidate) finalText(p wire.Part, s []byte) {
+	i := c.find(p)
+	if i < 0 {
+		c.addText(p, s)
+		c.flush()
+		return
+	}
+	if i == len(c.parts)-1 {
+		c.flush()
+	}
+	part := c.parts[i]
+	have := c.text.String()[part.start:part.end]
+	if len(s) == len(have) && string(s) == have {
+		return
+	}
+	if i == len(c.parts)-1 && len(c.cuts) == 0 && bytes.HasPrefix(s, []byte(have)) {
+		c.addText(p, s[len(have):])
+		c.flush()
+		return
+	}
+	want, cuts := cleanText(c.fold, s)
+	if want != have && !c.split(p) {
+		c.replacePart(i, want, cuts)
+	}
+}
+
+// split reports whether a part's text came in several runs, so that no single one can be compared with the whole.
+func (c *candidate) split(p wire.Part) bool {
+	n := 0
+	for _, q := range c.parts {
+		if q.key == p {
+			n++
+		}
+	}
+	return n > 1
+}
+
+// cleanText is addText for a whole text: what it would be in the answer, and what was cut out of it.
+func cleanText(f *fold, s []byte) (string, []cut) {
+	scratch := candidate{fold: &fold{limits: f.limits}, index: 0}
+	scratch.addText(wire.Part{}, s)
+	scratch.flush()
+	return scratch.text.String(), scratch.cuts
+}
+
+// replacePart puts another text in the place of a part's.
+func (c *candidate) replacePart(i int, want string, cuts []cut) {
+	part := &c.parts[i]
+	c.fold.issuef("text-corrected", "message %d, part %d", part.key.Message, part.key.Content)
+	old := c.text.String()
+	shift := len(want) - (part.end - part.start)
+	c.text = strings.Builder{}
+	c.text.WriteString(old[:part.start])
+	c.text.WriteString(want)
+	c.text.WriteString(old[part.end:])
+	c.cuts = slices.DeleteFunc(c.cuts, func(k cut) bool { return k.at >= part.start && k.at <= part.end })
+	for k := range c.cuts {
+		if c.cuts[k].at > part.start {
+			c.cuts[k].at += shift
+		}
+	}
+	for _, k := range cuts {
+		c.cuts = append(c.cuts, cut{k.at + part.start, k.text})
+	}
+	slices.SortStableFunc(c.cuts, func(a, b cut) int { return a.at - b.at })
+	for k := i + 1; k < len(c.parts); k++ {
+		c.parts[k].start += shift
+		c.parts[k].end += shift
+	}
+	part.end = part.start + len(want)
+	for k := range c.cites { // a place that was counted by text read so far
+		if c.cites[k].at >= part.end-shift {
+			c.cites[k].at += shift
+		}
+	}
+	c.offsets = nil
+	c.unsettle()
+	out := outPart(part)
+	c.fold.emit(Event{Kind: EventPart, Candidate: c.index, Part: &out, Text: want, At: part.start})
+}
+
+// unsettle opens every citation's place again.
+func (c *candidate) unsettle() {
+	c.waiting = nil
+	for i := range c.cites {
+		if !c.cites[i].withdrawn {
+			c.cites[i].settled = false
+			c.await(i)
+		}
+	}
+	if c.marks != nil {
+		c.marks.restart()
+	}
+}
+
+func (c *candidate) close() {
+	c.flush()
+	c.closed = true
+	for i := range c.parts {
+		c.parts[i].ended = true
+	}
+	if c.marks != nil {
+		c.scanMarks(true)
+	}
+	c.settle()
+}
+
+// outParts returns the parts as the answer has them: without empty ones, and neighbours of one kind, message and place as
+// one.
+func (c *candidate) outParts() []Part {
+	var out []Part
+	for i := range c.parts {
+		p := outPart(&c.parts[i])
+		if p.Len() == 0 {
+			continue
+		}
+		if n := len(out); n > 0 && out[n-1].Kind == p.Kind && out[n-1].Message == p.Message && out[n-1].Content == p.Content {
+			out[n-1].End = p.End
+			continue
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+func outPart(p *foldPart) Part {
+	kind := AnswerPart
+	switch p.key.Kind {
+	case wire.CommentaryPart:
+		kind = CommentaryPart
+	case wire.RefusalPart:
+		kind = RefusalPart
+	}
+	return Part{Span: Span{p.start, p.end}, Kind: kind, Message: p.key.Message, Content: p.key.Content}
+}

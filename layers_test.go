@@ -1,0 +1,346 @@
+package ibid_test
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+const modulePath = "github.com/ibidhq/ibid"
+
+// layers is the way of an answer, the line of ARCHITECTURE.md, as directories; "." is the root. A package may import only
+// what stands before it.
+var layers = []string{
+	"internal/scan",
+	"internal/frame",
+	"internal/wire",
+	"internal/prose",
+	".",
+	"tee",
+	"biblio",
+	"snapshot",
+	"support",
+	"trail",
+	"manifest",
+	"verify",
+	"store",
+	"bus",
+	"watch",
+	"gateway",
+	"api",
+	"chat",
+	"page",
+	"cmd/ibid",
+}
+
+// besideLayers stands outside the line: nothing but a test imports these.
+var besideLayers = []string{
+	"internal/testenv", // imports nothing of ours
+	"bench",            // and what is below it: imports anything
+}
+
+// narrowLayers lists the packages whose imports of ours are fewer than the line allows.
+var narrowLayers = map[string][]string{
+	"internal/scan":  {},
+	"internal/prose": {},
+	"tee":            {"."}, // what a program links that only wants its client's answers
+}
+
+// allowedModules lists what each package may import from outside the standard library: import paths, and all below them.
+// A package that is not here gets along without. A new line is a decision: say in ARCHITECTURE.md what it buys.
+var allowedModules = map[string][]string{
+	"internal/prose": {"github.com/clipperhouse/uax29/v2"},
+	".":              {"github.com/yuin/goldmark"},
+	"cmd/ibid": {
+		"github.com/andybalholm/brotli",
+		"github.com/goccy/go-yaml",
+		"github.com/klauspost/compress",
+		"github.com/spf13/cobra",
+		"github.com/spf13/pflag",
+		"github.com/vbauerster/mpb/v8",
+		"golang.org/x/term",
+	},
+}
+
+// testModules is what any test may import besides.
+var testModules = []string{
+	"github.com/google/go-cmp",
+	"github.com/rogpeppe/go-internal",
+	"golang.org/x/net/html",
+}
+
+// worldly is the part of the standard library that stays out of packages before tee: they turn bytes into bytes, and
+// whoever imports ibid links no network, no database and no process.
+var worldly = []string{"database/sql", "flag", "log", "net/http", "net/rpc", "net/smtp", "os", "plugin", "unsafe"}
+
+// providerNames are JSON names that belong to one provider. Inside a string literal they are provider knowledge, and that
+// lives in internal/wire.
+var providerNames = []string{
+	// Google
+	"citationSources", "confidenceScores", "endIndex", "groundingAttributions", "groundingChunk",
+	"groundingMetadata", "groundingSupport", "interaction.completed", "place_citation", "retrievedContext",
+	"searchEntryPoint", "startIndex", "text_annotation_delta", "urlContextMetadata", "webSearchQueries",
+	// OpenAI, Azure, xAI, OpenRouter
+	"all_retrieved_documents", "chat.completion.chunk", "container_file_citation", "file_citation", "file_search_call",
+	"output_text", "response.completed", "url_citation", "web_search_call",
+	// Anthropic
+	"char_location", "citations_delta", "content_block_delta", "content_block_location", "encrypted_index",
+	"message_stop", "page_location", "search_result_location", "web_search_tool_result",
+	// Cohere
+	"citation-end", "citation-generation", "citation-start", "citation_options", "document_ids", "message-end",
+	"stream-end", "tool_plan",
+	// Bedrock
+	"citationsContent", "generatedResponsePart", "retrievedReferences", "textResponsePart",
+	// Mistral, Perplexity
+	"chat.completion.done", "message.output.delta", "reference_ids", "tool_reference",
+}
+
+// homonyms are names of our own contract that a provider happens to use too.
+var homonyms = map[string][]string{
+	"trail": {"document_ids"}, // step_breakdown of a run's summary
+}
+
+// No package imports what comes after it.
+func TestLayers(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if f.test {
+			continue
+		}
+		if !isPlaced(f.dir) {
+			t.Errorf("%s: package %s stands nowhere on the line: put it where it belongs in layers_test.go and ARCHITECTURE.md",
+				f.path, f.dir)
+			continue
+		}
+		for _, imp := range f.imports() {
+			if to, ours := strings.CutPrefix(imp+"/", modulePath+"/"); ours {
+				to = cmp.Or(strings.TrimSuffix(to, "/"), ".")
+				if why := mayImport(f.dir, to); why != "" {
+					t.Errorf("%s: %s imports %s: %s", f.path, f.dir, to, why)
+				}
+			}
+		}
+	}
+}
+
+// No package imports more of the outside world than was decided.
+func TestModules(t *testing.T) {
+	for _, f := range goFiles(t) {
+		allowed := allowedModules[f.dir]
+		if f.test {
+			allowed = append(slices.Clone(allowed), testModules...)
+		}
+		for _, imp := range f.imports() {
+			switch {
+			case isWithin(imp, []string{modulePath}), isWithin(f.dir, []string{"bench"}):
+			case strings.Contains(strings.SplitN(imp, "/", 2)[0], "."):
+				if !isWithin(imp, allowed) {
+					t.Errorf("%s: %s may not import %s; it may import %q", f.path, f.dir, imp, allowed)
+				}
+			case !f.test && beforeTee(f.dir) && (imp == "net" || isWithin(imp, worldly)):
+				t.Errorf("%s: %s may not import %s: what stands before tee does no I/O", f.path, f.dir, imp)
+			}
+		}
+	}
+}
+
+// Nothing outside internal/wire knows a provider's JSON.
+func TestProviderNames(t *testing.T) {
+	for _, f := range goFiles(t) {
+		if f.test || isWithin(f.dir, []string{"internal/wire", "bench"}) {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			lit, ok := n.(*ast.BasicLit)
+			if !ok || lit.Kind != token.STRING {
+				return true
+			}
+			for _, name := range providerNames {
+				if hasWord(lit.Value, name) && !slices.Contains(homonyms[f.dir], name) {
+					t.Errorf("%s: %s is a provider's name: only internal/wire knows it", f.fset.Position(lit.Pos()), name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// The rule itself, on packages that need not exist yet.
+func TestMayImport(t *testing.T) {
+	for _, test := range []struct {
+		from, to string
+		want     bool
+	}{
+		{".", "internal/wire", true},
+		{"internal/wire", ".", false},
+		{"internal/wire", "internal/frame", true},
+		{"internal/frame", "internal/wire", false},
+		{"tee", ".", true},
+		{"tee", "internal/wire", false},
+		{"gateway", "tee", true},
+		{"gateway", "api", false},
+		{"store", "store", true}, // its own external test package
+		{"store", "internal/testenv", false},
+		{"internal/testenv", ".", false},
+		{"cmd/ibid", "bench", false},
+		{"bench/decode", "gateway", true},
+		{"api", "util", false},
+	} {
+		if why := mayImport(test.from, test.to); (why == "") != test.want {
+			t.Errorf("mayImport(%s, %s) = %q, want allowed: %t", test.from, test.to, why, test.want)
+		}
+	}
+}
+
+func TestHasWord(t *testing.T) {
+	for s, want := range map[string]bool{
+		`json:"file_citation"`:                   true,
+		`{"file_citations":[]}`:                  true,
+		"container_file_citation":                false,
+		"container_file_citation, file_citation": true,
+		"file citation":                          false,
+	} {
+		if got := hasWord(s, "file_citation"); got != want {
+			t.Errorf("hasWord(%s) = %t, want %t", s, got, want)
+		}
+	}
+}
+
+// mayImport says why package from may not import package to; empty: it may.
+func mayImport(from, to string) string {
+	if isWithin(from, []string{"bench"}) || from == to {
+		return ""
+	}
+	if isBeside(to) {
+		return "only tests may"
+	}
+	if isBeside(from) {
+		return "it stands beside the line"
+	}
+	left, right := slices.Index(layers, to), slices.Index(layers, from)
+	if left < 0 {
+		return fmt.Sprintf("%s stands nowhere on the line (layers_test.go)", to)
+	}
+	if left > right {
+		return fmt.Sprintf("%s stands after %s on the line (layers_test.go)", to, from)
+	}
+	if only, ok := narrowLayers[from]; ok && !slices.Contains(only, to) {
+		return fmt.Sprintf("of ours it may only import %q", only)
+	}
+	return ""
+}
+
+func isPlaced(dir string) bool { return slices.Contains(layers, dir) || isBeside(dir) }
+
+func beforeTee(dir string) bool {
+	return slices.Contains(layers[:slices.Index(layers, "tee")], dir)
+}
+
+func isBeside(dir string) bool { return isWithin(dir, besideLayers) }
+
+// isWithin reports whether name is one of roots or below one.
+func isWithin(name string, roots []string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool {
+		return name == root || strings.HasPrefix(name, root+"/")
+	})
+}
+
+// hasWord reports whether name occurs in s where no identifier's letter goes on before it. After it anything may stand:
+// groundingChunk also finds groundingChunks.
+func hasWord(s, name string) bool {
+	for at := 0; ; {
+		i := strings.Index(s[at:], name)
+		if i < 0 {
+			return false
+		}
+		at += i
+		if before := s[:at]; strings.TrimRightFunc(before, isNameRune) == before {
+			return true
+		}
+		at += len(name)
+	}
+}
+
+func isNameRune(r rune) bool { return r == '_' || unicode.IsLetter(r) }
+
+// goFile is one Go file of the module, parsed.
+type goFile struct {
+	dir, path string // from the module's root, with slashes
+	test      bool   // or a generator that is no part of its package
+	fset      *token.FileSet
+	syntax    *ast.File
+}
+
+func (f goFile) imports() []string {
+	var paths []string
+	for _, spec := range f.syntax.Imports {
+		if imp, err := strconv.Unquote(spec.Path.Value); err == nil {
+			paths = append(paths, imp)
+		}
+	}
+	return paths
+}
+
+// goFiles parses all Go files of the module, those of other systems and build tags too, which go list would leave out.
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	var files []goFile
+	fset := token.NewFileSet()
+	walkModule(t, ".go", func(name string) {
+		syntax, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+		if err != nil {
+			t.Errorf("parsing %s: %v", name, err)
+			return
+		}
+		test := strings.HasSuffix(name, "_test.go") || isIgnored(syntax)
+		files = append(files, goFile{path.Dir(name), name, test, fset, syntax})
+	})
+	return files
+}
+
+func isIgnored(syntax *ast.File) bool {
+	for _, group := range syntax.Comments {
+		if group.Pos() < syntax.Package && group.List[0].Text == "//go:build ignore" {
+			return true
+		}
+	}
+	return false
+}
+
+// walkModule calls f with each file of the module that has the extension. As for the go command, testdata, hidden
+// directories and nested modules are not part of it.
+func walkModule(t *testing.T, ext string, f func(name string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if !d.IsDir() {
+			if filepath.Ext(name) == ext {
+				f(filepath.ToSlash(name))
+			}
+			return nil
+		}
+		if name == "." {
+			return nil
+		}
+		_, nested := os.Stat(filepath.Join(name, "go.mod"))
+		if nested == nil || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") {
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,237 @@
+package ibid
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+func ExampleOffsets() {
+	offsets := NewOffsets("👍 Ça va?")
+	span, ok := offsets.Span(UTF16, 3, 5)
+	fmt.Println(span, ok)
+	fmt.Println(offsets.In(CodePoint, span))
+
+	_, ok = offsets.Span(UTF16, 1, 5) // 1 is inside of the emoji
+	fmt.Println(ok)
+	// Output:
+	// {5 8} true
+	// 2 4
+	// false
+}
+
+func TestOffsetsSpan(t *testing.T) {
+	tests := []struct {
+		name, text string
+		unit       Unit
+		start, end int
+		want       string // the words, or "-" for no span
+	}{
+		{"ascii", "The sky is blue.", UTF16, 4, 7, "sky"},
+		{"zero unit is bytes", "né à Oslo", "", 4, 6, "à"},
+		{"bytes", "né à Oslo", UTF8, 4, 6, "à"},
+		{"bytes inside a character", "né à Oslo", UTF8, 2, 6, "-"},
+		{"code points", "né à Oslo", CodePoint, 3, 4, "à"},
+		{"utf-16", "né à Oslo", UTF16, 3, 4, "à"},
+		{"astral, code points", "🎉🎉 party", CodePoint, 1, 2, "🎉"},
+		{"astral, utf-16", "🎉🎉 party", UTF16, 2, 4, "🎉"},
+		{"astral, utf-16, low half", "🎉🎉 party", UTF16, 1, 4, "-"},
+		{"astral, utf-16, end in low half", "🎉🎉 party", UTF16, 2, 3, "-"},
+		{"cjk", "東京は日本の首都です。", CodePoint, 3, 5, "日本"},
+		{"combining marks are their own units", "e\u0301te\u0301", UTF16, 1, 2, "\u0301"},
+		{"right to left", "שלום עולם", CodePoint, 5, 9, "עולם"},
+		{"family emoji", "👩‍👧!", UTF16, 5, 6, "!"},
+		{"point", "日本", UTF16, 1, 1, ""},
+		{"point at the end", "日本", CodePoint, 2, 2, ""},
+		{"beyond the end", "日本", CodePoint, 1, 3, "-"},
+		{"beyond the end, ascii", "ab", CodePoint, 1, 3, "-"},
+		{"bytes beyond the end", "ab", UTF8, 1, 3, "-"},
+		{"negative", "日本", CodePoint, -1, 1, "-"},
+		{"backwards", "日本", CodePoint, 1, 0, "-"},
+		{"empty text", "", UTF16, 0, 0, ""},
+		{"unknown unit", "abc", "grapheme", 0, 1, "-"},
+		{"stray byte is one unit", "a\x80b", UTF16, 1, 2, "\x80"},
+		{"stray byte is a boundary", "a\x80b", UTF8, 1, 2, "\x80"},
+		{"cut character is a unit a byte", "a\xf0\x9f\x8eb", UTF16, 2, 5, "\x9f\x8eb"},
+		{"surrogate as utf-8 is three units", "\xed\xa0\xbd!", CodePoint, 3, 4, "!"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o := NewOffsets(test.text)
+			span, ok := o.Span(test.unit, test.start, test.end)
+			got := "-"
+			if ok {
+				got = test.text[span.Start:span.End]
+			} else if span != (Span{}) {
+				t.Errorf("Span = %v, false; want the zero span", span)
+			}
+			if got != test.want {
+				t.Fatalf("Span(%q, %d, %d) = %q, want %q", test.unit, test.start, test.end, got, test.want)
+			}
+			if !ok {
+				return
+			}
+			if start, end := o.In(test.unit, span); start != test.start || end != test.end {
+				t.Errorf("In(%q, %v) = %d, %d; want %d, %d", test.unit, span, start, end, test.start, test.end)
+			}
+		})
+	}
+}
+
+func TestOffsetsInRefuses(t *testing.T) {
+	o := NewOffsets("aé🎉")
+	for _, s := range []Span{{-1, 1}, {0, 8}, {2, 1}, {0, 2}, {2, 3}, {4, 7}, {8, 8}} {
+		for _, u := range []Unit{UTF8, CodePoint, UTF16} {
+			if start, end := o.In(u, s); start != -1 || end != -1 {
+				t.Errorf("In(%q, %v) = %d, %d; want -1, -1", u, s, start, end)
+			}
+		}
+	}
+	if start, end := o.In("words", Span{0, 1}); start != -1 || end != -1 {
+		t.Errorf("In an unknown unit = %d, %d; want -1, -1", start, end)
+	}
+}
+
+// starts returns the byte at which each unit of text begins, and the length of text. A unit inside of a character is -1.
+func starts(u Unit, text string) []int {
+	var at []int
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		units := 1
+		switch u {
+		case UTF8:
+			units = size
+		case UTF16:
+			units = len(utf16.Encode([]rune{r}))
+		case CodePoint:
+		}
+		at = append(at, i)
+		for range units - 1 {
+			at = append(at, -1)
+		}
+		i += size
+	}
+	return append(at, len(text))
+}
+
+// checkOffsets compares offsets of text in every unit with a naive count, in the order that next gives: all of a short text,
+// a sample of a long one.
+func checkOffsets(t *testing.T, o *Offsets, text string, next *rand.Rand) {
+	t.Helper()
+	for _, u := range []Unit{UTF8, CodePoint, UTF16} {
+		at := starts(u, text)
+		for _, n := range next.Perm(len(at))[:min(len(at), 300)] {
+			want, wantOK := at[n], at[n] >= 0
+			got, ok := o.byte(u, n)
+			if ok != wantOK || ok && got != want {
+				t.Fatalf("byte(%q, %d) = %d, %v; want %d, %v in %.60q", u, n, got, ok, want, wantOK, text)
+			}
+			if !ok {
+				continue
+			}
+			if start, end := o.In(u, Span{got, len(text)}); start != n || end != len(at)-1 {
+				t.Fatalf("In(%q, {%d %d}) = %d, %d; want %d, %d in %.60q", u, got, len(text), start, end, n, len(at)-1, text)
+			}
+		}
+		for _, n := range []int{-1, len(at), len(at) + 300} {
+			if got, ok := o.byte(u, n); ok {
+				t.Fatalf("byte(%q, %d) = %d, true beyond %.60q", u, n, got, text)
+			}
+		}
+	}
+}
+
+func TestOffsetsLong(t *testing.T) {
+	next := rand.New(rand.NewPCG(1, 2))
+	for _, alphabet := range []string{"a", "é", "日", "🎉", "a🎉", "aé日🎉", "ab\x80", "\xf0\x9f", "日\xe6", "𝔸\xff\u0301ב"} {
+		for _, n := range []int{1, 85, 86, 127, 128, 255, 256, 257, 1000} {
+			text := strings.Repeat(alphabet, n)
+			checkOffsets(t, NewOffsets(text), text, next)
+			text = strings.Repeat("x", n) + text // to shift the blocks
+			checkOffsets(t, NewOffsets(text), text, next)
+		}
+	}
+}
+
+func FuzzOffsets(f *testing.F) {
+	f.Add("plain", uint16(1), uint64(1))
+	f.Add("naïve 東京 🎉 שלום e\u0301", uint16(90), uint64(7))
+	f.Add("\xf0\x9f\x8e", uint16(300), uint64(3))
+	f.Add("a\x80\xe6\x97", uint16(99), uint64(4))
+	f.Fuzz(func(t *testing.T, text string, times uint16, seed uint64) {
+		text = strings.Repeat(text, int(times%500)+1)
+		text = text[:min(len(text), 1200)]
+		next := rand.New(rand.NewPCG(seed, 1))
+		checkOffsets(t, NewOffsets(text), text, next)
+
+		var o Offsets // grown at random cuts, even inside of characters, and asked in between
+		for n := 0; n < len(text); {
+			n = min(len(text), n+1+next.IntN(400))
+			o.grow(text[:n])
+			for _, u := range []Unit{CodePoint, UTF16} {
+				at := starts(u, text[:n])
+				k := next.IntN(len(at))
+				if got, ok := o.byte(u, k); ok != (at[k] >= 0) || ok && got != at[k] {
+					t.Fatalf("grown to %d: byte(%q, %d) = %d, %v; want %d in %.60q", n, u, k, got, ok, at[k], text[:n])
+				}
+			}
+		}
+		o.grow(text)
+		checkOffsets(t, &o, text, next)
+	})
+}
+
+func TestOffsetsAllocateOnlyTheIndex(t *testing.T) {
+	text := strings.Repeat("été 東京 🎉 ", 500)
+	o := NewOffsets(text)
+	o.Span(UTF16, 0, 3)
+	o.In(UTF16, Span{0, len(text)})
+	allocs := testing.AllocsPerRun(100, func() {
+		s, _ := o.Span(CodePoint, 700, 1900)
+		o.In(UTF16, s)
+	})
+	if allocs != 0 {
+		t.Errorf("a conversion allocates %v times", allocs)
+	}
+}
+
+func BenchmarkOffsetsIndex(b *testing.B) {
+	for _, bench := range []struct{ name, word string }{
+		{"ascii", "The committee published its findings in March. "},
+		{"latin", "Le comité a publié ses résultats en mars à Genève. "},
+		{"mostly-ascii", strings.Repeat("The committee published its findings. ", 10) + "It’s €3. 🎉 "},
+		{"cjk", "委員会は三月に調査結果を公表した。"},
+		{"hangul", "위원회는 3월에 조사 결과를 발표했다. "},
+		{"emoji", "🎉👍"},
+		{"invalid", "The committee \xff published its findings in March. "},
+	} {
+		text := strings.Repeat(bench.word, 1<<20/len(bench.word))
+		b.Run(bench.name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				NewOffsets(text).In(UTF16, Span{0, len(text)})
+			}
+		})
+	}
+}
+
+func BenchmarkOffsetsSpan(b *testing.B) {
+	text := strings.Repeat("Le comité a publié ses résultats en mars à Genève 🎉. ", 1<<20/55)
+	for _, u := range []Unit{UTF8, CodePoint, UTF16} {
+		o := NewOffsets(text)
+		_, units := o.In(u, Span{0, len(text)})
+		next := rand.New(rand.NewPCG(1, 2))
+		b.Run(string(u), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				n := next.IntN(units - 40)
+				if s, ok := o.Span(u, n, n+40); ok {
+					o.In(u, s)
+				}
+			}
+		})
+	}
+}
