@@ -19,7 +19,7 @@ type Answer struct {
 	Text      string     // the visible text: the provider's text fields joined by nothing, minus complete leaked private markers
 	Parts     []Part     // how Text is divided, in order
 	Sources   []Source   // by first use; uncited ones follow
-	Citations []Citation // by end, start, first source, arrival; those without a place last
+	Citations []Citation // by end, start, arrival; those without a place last
 
 	Queries      []string   // searches the model ran
 	ToolCalls    []ToolCall // tools the model called

@@ -1,0 +1,436 @@
+package biblio
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+)
+
+var day = time.Date(2025, time.January, 2, 23, 30, 0, 0, time.UTC)
+
+// write returns what Write writes.
+func write(tb testing.TB, f Format, m Markup, entries ...Entry) string {
+	tb.Helper()
+	var out bytes.Buffer
+	if err := Write(&out, f, entries, &Options{Markup: m}); err != nil {
+		tb.Fatal(err)
+	}
+	return out.String()
+}
+
+// The sources of the golden tables: one of each kind.
+var (
+	page = ibid.Source{
+		Kind: ibid.Web, Title: "Tides of the North Sea", Site: "Coast Watch", URL: "https://coast.example/tides?p=1&q=2",
+		Authors: []string{"Ada van der Berg", "Institute of Shores, Inc."}, PublishedAt: "2024-03-05T23:59:00+02:00", RetrievedAt: day,
+	}
+	bare   = ibid.Source{Kind: ibid.Web, URL: "https://www.coast.example/"}
+	undate = ibid.Source{Kind: ibid.Web, Title: "Is Sand Rock?", Site: "Coast Watch", URL: "https://coast.example/sand", RetrievedAt: day}
+	pdf    = ibid.Source{
+		Kind: ibid.Web, Title: "The Wadden Sea", Site: "Shore Office", URL: "https://coast.example/wadden.pdf", PublishedAt: "2023-11",
+	}
+	upload = ibid.Source{
+		Kind: ibid.File, Filename: "harbour plan.pdf", Authors: []string{"Poe, Edgar"}, PublishedAt: "2019",
+		Chunks: []ibid.Chunk{{Locator: &ibid.Locator{Pages: []int{3, 7}}}},
+	}
+	table = ibid.Source{Kind: ibid.File, Title: "Gauge levels", Filename: "levels.csv", Site: "Gauge Board", PublishedAt: "2022-02-01"}
+	notes = ibid.Source{Kind: ibid.DocumentKind, Title: "Meeting Notes", RetrievedAt: day}
+	tool  = ibid.Source{Kind: ibid.Tool, Title: "get_tide", Authors: []string{"李明"}}
+)
+
+func TestBibTeX(t *testing.T) {
+	want := `@online{vanderberg2024tides,
+  author       = {van der Berg, Ada and {Institute of Shores, Inc.}},
+  title        = {{Tides of the North Sea}},
+  organization = {{Coast Watch}},
+  date         = {2024-03-05},
+  url          = {https://coast.example/tides?p=1&q=2},
+  urldate      = {2025-01-02},
+}
+
+@online{coastnd,
+  url          = {https://www.coast.example/},
+}
+
+@misc{poe2019harbour,
+  author       = {Poe, Edgar},
+  title        = {{harbour plan.pdf}},
+  date         = {2019},
+  pages        = {3--7},
+}
+
+@dataset{gaugeboard2022gauge,
+  title        = {{Gauge levels}},
+  publisher    = {{Gauge Board}},
+  date         = {2022-02-01},
+}
+
+@misc{meetingnd,
+  title        = {{Meeting Notes}},
+  type         = {Unpublished document},
+}
+`
+	got := write(t, BibTeX, Plain, Entry{Number: 1, Source: page}, Entry{Source: bare}, Entry{Source: upload}, Entry{Source: table}, Entry{Source: notes})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("BibTeX (-want +got):\n%s", diff)
+	}
+}
+
+func TestRIS(t *testing.T) {
+	want := `TY  - ELEC
+ID  - vanderberg2024tides
+AU  - van der Berg, Ada
+AU  - Institute of Shores Inc.
+TI  - Tides of the North Sea
+T2  - Coast Watch
+PY  - 2024
+DA  - 2024/03/05
+UR  - https://coast.example/tides?p=1&q=2
+Y2  - 2025/01/02
+ER  - 
+
+TY  - GEN
+ID  - shoreoffice2023wadden
+TI  - The Wadden Sea
+PB  - Shore Office
+PY  - 2023
+DA  - 2023/11//
+UR  - https://coast.example/wadden.pdf
+ER  - 
+
+TY  - GEN
+ID  - poe2019harbour
+AU  - Poe, Edgar
+TI  - harbour plan.pdf
+PY  - 2019
+SP  - 3
+EP  - 7
+ER  - 
+
+TY  - DATA
+ID  - gaugeboard2022gauge
+TI  - Gauge levels
+PB  - Gauge Board
+PY  - 2022
+DA  - 2022/02/01
+ER  - 
+
+TY  - GEN
+ID  - tidend
+AU  - 李明
+TI  - get_tide
+M3  - Tool output
+ER  - 
+
+`
+	got := write(t, RIS, Plain, Entry{Source: page}, Entry{Source: pdf}, Entry{Source: upload}, Entry{Source: table}, Entry{Source: tool})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("RIS (-want +got):\n%s", diff)
+	}
+}
+
+func TestCSLJSON(t *testing.T) {
+	want := `[
+  {
+    "id": "vanderberg2024tides",
+    "type": "webpage",
+    "title": "Tides of the North Sea",
+    "author": [
+      {
+        "family": "Berg",
+        "given": "Ada",
+        "non-dropping-particle": "van der"
+      },
+      {
+        "literal": "Institute of Shores, Inc."
+      }
+    ],
+    "container-title": "Coast Watch",
+    "issued": {
+      "date-parts": [
+        [
+          2024,
+          3,
+          5
+        ]
+      ]
+    },
+    "URL": "https://coast.example/tides?p=1&q=2",
+    "accessed": {
+      "date-parts": [
+        [
+          2024,
+          12,
+          24
+        ]
+      ]
+    }
+  },
+  {
+    "id": "tidend",
+    "type": "document",
+    "title": "get_tide",
+    "author": [
+      {
+        "literal": "李明"
+      }
+    ],
+    "genre": "Tool output"
+  },
+  {
+    "id": "poe2019harbour",
+    "type": "document",
+    "title": "harbour plan.pdf",
+    "author": [
+      {
+        "family": "Poe",
+        "given": "Edgar"
+      }
+    ],
+    "issued": {
+      "date-parts": [
+        [
+          2019
+        ]
+      ]
+    },
+    "page": "3-7"
+  }
+]
+`
+	seen := time.Date(2024, time.December, 24, 0, 0, 0, 0, time.UTC)
+	got := write(t, CSLJSON, Plain, Entry{Source: page, Accessed: seen}, Entry{Source: tool}, Entry{Source: upload})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("CSL-JSON (-want +got):\n%s", diff)
+	}
+	if got, want := write(t, CSLJSON, Plain), "[]\n"; got != want {
+		t.Errorf("no entries: %q, want %q", got, want)
+	}
+}
+
+func TestStyles(t *testing.T) {
+	for _, test := range []struct {
+		about             string
+		source            ibid.Source
+		apa, mla, chicago string
+	}{
+		{
+			"webpage", page,
+			"van der Berg, A., & Institute of Shores, Inc. (2024, March 5). *Tides of the North Sea*. Coast Watch. <https://coast.example/tides?p=1&q=2>",
+			"van der Berg, Ada, and Institute of Shores, Inc. “Tides of the North Sea.” *Coast Watch*, 5 Mar. 2024, <https://coast.example/tides?p=1&q=2>.",
+			"Berg, Ada van der, and Institute of Shores, Inc. “Tides of the North Sea.” Coast Watch, March 5, 2024. <https://coast.example/tides?p=1&q=2>.",
+		},
+		{
+			"address alone", bare,
+			`\[Untitled webpage\]. (n.d.). <https://www.coast.example/>`,
+			"Untitled webpage. <https://www.coast.example/>.",
+			"Untitled webpage, n.d. <https://www.coast.example/>.",
+		},
+		{
+			"no author, no date", undate,
+			"*Is Sand Rock?* (n.d.). Coast Watch. Retrieved January 2, 2025, from <https://coast.example/sand>",
+			"“Is Sand Rock?” *Coast Watch*, <https://coast.example/sand>. Accessed 2 Jan. 2025.",
+			"Coast Watch. “Is Sand Rock?” Accessed January 2, 2025. <https://coast.example/sand>.",
+		},
+		{
+			"PDF", pdf,
+			"*The Wadden Sea*. (2023). Shore Office. <https://coast.example/wadden.pdf>",
+			"*The Wadden Sea*. Shore Office, Nov. 2023, <https://coast.example/wadden.pdf>.",
+			"“The Wadden Sea.” Shore Office, November 2023. <https://coast.example/wadden.pdf>.",
+		},
+		{
+			"uploaded file, pages", upload,
+			"Poe, E. (2019). *harbour plan.pdf* (pp. 3–7).",
+			"Poe, Edgar. *harbour plan.pdf*. 2019, pp. 3–7.",
+			"Poe, Edgar. “harbour plan.pdf,” 2019, 3–7.",
+		},
+		{
+			"dataset", table,
+			`*Gauge levels* \[Data set\]. (2022). Gauge Board.`,
+			"*Gauge levels*. Gauge Board, 1 Feb. 2022.",
+			"“Gauge levels.” Gauge Board, February 1, 2022.",
+		},
+		{
+			"the caller's document", notes,
+			`*Meeting Notes* \[Unpublished document\]. (n.d.).`,
+			"*Meeting Notes*. Unpublished document.",
+			"“Meeting Notes.” Unpublished document, n.d.",
+		},
+		{
+			"a tool's result", tool,
+			`李明. (n.d.). *get\_tide* \[Tool output\].`,
+			`李明. *get\_tide*. Tool output.`,
+			`李明. “get\_tide.” Tool output, n.d.`,
+		},
+		{
+			"genre and site",
+			ibid.Source{Kind: ibid.DocumentKind, Title: "Log", Authors: []string{"Crew"}, Site: "Ship", PublishedAt: "1999"},
+			`Crew. (1999). *Log* \[Unpublished document\]. Ship.`,
+			"Crew. *Log*. Ship, 1999. Unpublished document.",
+			"Crew. “Log.” Unpublished document. Ship, 1999.",
+		},
+		{
+			"site is title",
+			ibid.Source{Kind: ibid.Web, Title: "coast.example", Site: "Coast.example", URL: "https://coast.example"},
+			"*coast.example*. (n.d.). <https://coast.example>",
+			"*coast.example*. <https://coast.example>.",
+			"“coast.example,” n.d. <https://coast.example>.",
+		},
+		{
+			"nothing",
+			ibid.Source{Kind: ibid.Tool},
+			`\[Untitled tool output\]. (n.d.).`, "Untitled tool output.", "Untitled tool output, n.d.",
+		},
+		{
+			"an image, a place",
+			ibid.Source{Kind: ibid.Image, Title: `The "Old" Pier (“Long”)`},
+			`*The "Old" Pier (“Long”)* \[Image\]. (n.d.).`,
+			`*The "Old" Pier (“Long”)*. Image.`,
+			"“The ‘Old’ Pier (‘Long’).” Image, n.d.",
+		},
+	} {
+		t.Run(test.about, func(t *testing.T) {
+			want := []string{test.apa, test.mla, test.chicago}
+			var got []string
+			for _, f := range []Format{APA, MLA, Chicago} {
+				got = append(got, strings.TrimSuffix(write(t, f, Markdown, Entry{Source: test.source}), "\n"))
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestManyAuthors(t *testing.T) {
+	authors := func(n int) []string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = "Xi " + strings.ToUpper(string(rune('a'+i))) + "o"
+		}
+		return all
+	}
+	for _, test := range []struct {
+		f    Format
+		n    int
+		want string
+	}{
+		{APA, 20, "Ao, X., Bo, X., Co, X., Do, X., Eo, X., Fo, X., Go, X., Ho, X., Io, X., Jo, X., Ko, X., Lo, X., Mo, X., No, X., Oo, X., Po, X., Qo, X., Ro, X., So, X., & To, X. (n.d.). T."},
+		{APA, 21, "Ao, X., Bo, X., Co, X., Do, X., Eo, X., Fo, X., Go, X., Ho, X., Io, X., Jo, X., Ko, X., Lo, X., Mo, X., No, X., Oo, X., Po, X., Qo, X., Ro, X., So, X., . . . Uo, X. (n.d.). T."},
+		{MLA, 3, "Ao, Xi, et al. T."},
+		{Chicago, 10, "Ao, Xi, Xi Bo, Xi Co, Xi Do, Xi Eo, Xi Fo, Xi Go, Xi Ho, Xi Io, and Xi Jo. “T,” n.d."},
+		{Chicago, 11, "Ao, Xi, Xi Bo, Xi Co, Xi Do, Xi Eo, Xi Fo, Xi Go, et al. “T,” n.d."},
+	} {
+		got := write(t, test.f, Plain, Entry{Source: ibid.Source{Kind: ibid.File, Title: "T", Authors: authors(test.n)}})
+		if diff := cmp.Diff(test.want+"\n", got); diff != "" {
+			t.Errorf("%s, %d authors (-want +got):\n%s", test.f, test.n, diff)
+		}
+	}
+}
+
+func TestOrder(t *testing.T) {
+	source := func(author, title, date string) ibid.Source {
+		s := ibid.Source{Kind: ibid.Web, Title: title, PublishedAt: date}
+		if author != "" {
+			s.Authors = []string{author}
+		}
+		return s
+	}
+	entries := []Entry{
+		{Source: source("Zoe Zander", "A", "")},
+		{Source: source("Ann Ørsted", "Second", "2024")},
+		{Source: source("Ann Ørsted", "First", "2024")},
+		{Source: source("Ann Ørsted", "Old", "2001")},
+		{Source: source("", "The Middle", "2020")},
+		{Source: source("", "“Élan”", "2020")},
+		{Source: source("Zoe Zander", "An Apple", "")},
+	}
+	want := "*“Élan”*. (2020).\n\n*The Middle*. (2020).\n\nØrsted, A. (2001). *Old*.\n\nØrsted, A. (2024a). *First*.\n\nØrsted, A. (2024b). *Second*.\n\n" +
+		"Zander, Z. (n.d.-a). *A*.\n\nZander, Z. (n.d.-b). *An Apple*.\n"
+	if diff := cmp.Diff(want, write(t, APA, Markdown, entries...)); diff != "" {
+		t.Errorf("APA without numbers (-want +got):\n%s", diff)
+	}
+
+	want = "*“Élan”*. 2020.\n\n*The Middle*. 2020.\n\nØrsted, Ann. *First*. 2024.\n\nØrsted, Ann. *Old*. 2001.\n\nØrsted, Ann. *Second*. 2024.\n\n" +
+		"Zander, Zoe. *A*.\n\nZander, Zoe. *An Apple*.\n"
+	if diff := cmp.Diff(want, write(t, MLA, Markdown, entries...)); diff != "" {
+		t.Errorf("MLA without numbers (-want +got):\n%s", diff)
+	}
+
+	entries[1].Number, entries[2].Number = 1, 2
+	want = "Zander, Z. (n.d.). A.\n[1] Ørsted, A. (2024). Second.\n[2] Ørsted, A. (2024). First.\n"
+	if diff := cmp.Diff(want, write(t, APA, Plain, entries[:3]...)); diff != "" {
+		t.Errorf("APA with numbers (-want +got):\n%s", diff)
+	}
+}
+
+func TestMarkup(t *testing.T) {
+	evil := ibid.Source{
+		Kind: ibid.Web, Title: "<b>1</b> [x](http://evil.example) *www.evil.example* a@b.example &amp;", Site: "#1 & co",
+		URL: "https://a.example/?a=<b>&c=\"d\"",
+	}
+	for _, test := range []struct {
+		about  string
+		f      Format
+		m      Markup
+		source ibid.Source
+		want   string
+	}{
+		{"plain", Chicago, Plain, evil, "#1 & co. “<b>1</b> [x](http://evil.example) *www.evil.example* a@b.example &amp;,” n.d. https://a.example/?a=%3Cb%3E&c=%22d%22."},
+		{"markdown", Chicago, Markdown, evil, `\#1 & co. “\<b\>1\</b\> \[x\](http\://evil.example) \*www\.evil.example\* a\@b.example \&amp;,” n.d. <https://a.example/?a=%3Cb%3E&c=%22d%22>.`},
+		{
+			"html", MLA, HTML, evil,
+			`<p>“&lt;b&gt;1&lt;/b&gt; [x](http://evil.example) *www.evil.example* a@b.example &amp;amp;.” <i>#1 &amp; co</i>, ` +
+				`<a href="https://a.example/?a=%3Cb%3E&amp;c=%22d%22">https://a.example/?a=%3Cb%3E&amp;c=%22d%22</a>.</p>`,
+		},
+		{"not a heading, not a list", Chicago, Markdown, ibid.Source{Site: "2024. Year", Title: "T"}, `2024\. Year. “T,” n.d.`},
+		{"a script is no address", APA, HTML, ibid.Source{Title: "T", URL: "JavaScript:alert(1)"}, "<p><i>T</i>. (n.d.).</p>"},
+		{"no link to a bucket", APA, Markdown, ibid.Source{Title: "T", URL: "gs://b/a_b"}, `*T*. (n.d.). gs\://b/a\_b`},
+	} {
+		t.Run(test.about, func(t *testing.T) {
+			if diff := cmp.Diff(test.want+"\n", write(t, test.f, test.m, Entry{Source: test.source})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// failing is a writer that is full.
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errFull }
+
+var errFull = errors.New("full")
+
+func TestWriteErrors(t *testing.T) {
+	entries := []Entry{{Source: page}}
+	if err := Write(failing{}, BibTeX, entries, nil); !errors.Is(err, errFull) || err.Error() != "writing a bibliography: full" {
+		t.Errorf("a writer's error: %v", err)
+	}
+	if err := Write(&bytes.Buffer{}, "turabian", nil, nil); err == nil || err.Error() != `writing a bibliography: there is no format "turabian"` {
+		t.Errorf("an unknown format: %v", err)
+	}
+	if err := Write(&bytes.Buffer{}, APA, entries, &Options{Markup: "rtf"}); err == nil || err.Error() != `writing a bibliography: there is no markup "rtf"` {
+		t.Errorf("an unknown markup: %v", err)
+	}
+}
+
+func TestFormats(t *testing.T) {
+	for _, f := range Formats() {
+		if f.MediaType() == "" {
+			t.Errorf("%s has no media type", f)
+		}
+		if out := write(t, f, Plain, Entry{Source: page}); !strings.Contains(out, page.Title) || !strings.Contains(out, page.URL) {
+			t.Errorf("%s lacks title or address:\n%s", f, out)
+		}
+	}
+	if got := Format("x").MediaType(); got != "" {
+		t.Errorf("an unknown format has the media type %q", got)
+	}
+}

@@ -1,0 +1,176 @@
+package biblio
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// The most bytes of a key that come from the author or site, and from the title.
+const (
+	maxKeyAuthor = 24
+	maxKeyTitle  = 16
+)
+
+// baseKey returns the entry's key, as far as it follows from the entry alone: lower-case ASCII letters and digits.
+func (it *item) baseKey() string {
+	year := "nd"
+	if it.issued.known() {
+		year = strconv.Itoa(it.issued.year)
+	}
+	title := keyWord(it.title)
+	if who := it.keyAuthor(); who != "" {
+		return who + year + title
+	}
+	if title == "" {
+		// Nothing is Latin: a digest keeps keys apart, and the same when the list changes.
+		sum := sha256.Sum256([]byte(it.url + "\n" + it.title))
+		title = "source" + hex.EncodeToString(sum[:3])
+	}
+	return title + year
+}
+
+func (it *item) keyAuthor() string {
+	if len(it.names) > 0 {
+		n := it.names[0]
+		if key := keyName(n.whole + n.particle + n.family); key != "" {
+			return key
+		}
+	}
+	if key := keyName(domainLabel(it.site)); key != "" {
+		return key
+	}
+	u, err := url.Parse(it.url)
+	if err != nil {
+		return ""
+	}
+	return keyName(domainLabel(u.Hostname()))
+}
+
+// keyName joins the words of a name that fit into a key, at least the first.
+func keyName(s string) string {
+	var b strings.Builder
+	for _, word := range keyWords(s) {
+		if b.Len() > 0 && b.Len()+len(word) > maxKeyAuthor {
+			break
+		}
+		b.WriteString(word)
+	}
+	return b.String()[:min(b.Len(), maxKeyAuthor)]
+}
+
+// keyWord returns the first word of a title that says something, else the first word.
+func keyWord(title string) string {
+	words := keyWords(title)
+	if len(words) == 0 {
+		return ""
+	}
+	word := words[0]
+	for _, w := range words {
+		if len(w) > 3 && !isStopWord(w) {
+			word = w
+			break
+		}
+	}
+	return word[:min(len(word), maxKeyTitle)]
+}
+
+// keyWords splits s into words of ASCII letters and digits, in lower case and without accents. Words in other scripts go.
+func keyWords(s string) []string {
+	return strings.FieldsFunc(foldLatin(strings.ReplaceAll(s, "'", "")), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+}
+
+func isStopWord(w string) bool {
+	switch w {
+	case "what", "when", "where", "which", "with", "from", "this", "that", "they", "your", "into", "about", "does", "have", "will",
+		"https", "http":
+		return true
+	}
+	return false
+}
+
+// domainLabel returns the label of a domain name that somebody registered, "wikipedia" of "en.wikipedia.org", and anything
+// else as it is. It knows no public suffixes but the common two-part ones: a key need only be recognisable.
+func domainLabel(s string) string {
+	labels := strings.Split(strings.ToLower(s), ".")
+	n := len(labels)
+	if n < 2 || strings.ContainsAny(s, " /,") || net.ParseIP(s) != nil || labels[n-1] == "" {
+		return s
+	}
+	if n > 2 {
+		switch labels[n-2] {
+		case "co", "com", "org", "ac", "gov", "net", "edu", "or", "ne", "go":
+			n--
+		}
+	}
+	return labels[n-2]
+}
+
+// uniqueKey returns key, or key and the first of a, b, …, z, aa, … that makes it different from those taken, and takes it.
+func uniqueKey(key string, taken map[string]bool) string {
+	unique := key
+	for n := 0; taken[unique]; n++ {
+		unique = key + letters(n)
+	}
+	taken[unique] = true
+	return unique
+}
+
+// letters numbers from 0 in letters: a, b, …, z, aa, ab, …
+func letters(n int) string {
+	s := string(rune('a' + n%26))
+	if n >= 26 {
+		return letters(n/26-1) + s
+	}
+	return s
+}
+
+// foldLatin returns s in lower case with accented Latin letters as their ASCII bases.
+func foldLatin(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case unicode.Is(unicode.Mn, r): // the accent of a decomposed letter
+		case r < 0x80:
+			b.WriteRune(unicode.ToLower(r))
+		default:
+			b.WriteString(asciiBase(unicode.ToLower(r)))
+		}
+	}
+	return b.String()
+}
+
+// asciiBase spells a lower-case letter of Western, Central and Northern European languages and of Vietnamese in ASCII;
+// others stay.
+func asciiBase(r rune) string {
+	switch r {
+	case 'ß', 'ẞ':
+		return "ss"
+	case 'æ', 'ǽ':
+		return "ae"
+	case 'œ':
+		return "oe"
+	case 'þ':
+		return "th"
+	case 'ð', 'đ', 'ď':
+		return "d"
+	case 'ł', 'ĺ', 'ľ', 'ļ':
+		return "l"
+	case 'ı':
+		return "i"
+	}
+	const bases = "aáàâãäåāăąǎảạấầẩẫậắằẳẵặ cçćĉċč eéèêëēĕėęěẻẽẹếềểễệ gĝğġģ hĥħ iíìîïĩīĭįỉị jĵ kķ nñńņňŋ " +
+		"oóòôõöøōŏőǒỏọốồổỗộơớờởỡợ rŕŗř sśŝşšș tţťŧț uúùûüũūŭůűųủụưứừửữự wŵẁẃẅ yýÿŷỳỷỹỵ zźżž"
+	at := strings.IndexRune(bases, r)
+	if at < 0 {
+		return string(r)
+	}
+	group := bases[strings.LastIndexByte(bases[:at], ' ')+1:]
+	return group[:1]
+}

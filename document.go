@@ -1,0 +1,373 @@
+package ibid
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+)
+
+// documentVersion is the version of the answer document that this package writes and reads.
+const documentVersion = 1
+
+// Document is the answer document, version 1: an [Answer] as JSON, flat and in the unit its reader counts in. What is absent
+// is null, and an empty list is []. Fields may be added within version 1; none is renamed or removed.
+//
+// [Answer.Document] makes one. It may share memory with the answer: neither changes the other, and nobody should.
+type Document struct {
+	Version   int            `json:"version"`
+	Input     string         `json:"input,omitempty"` // which file it was read from
+	AnswerID  *string        `json:"answer_id"`       // minted by a gateway
+	ID        *string        `json:"id"`              // the provider's own
+	Provider  *string        `json:"provider"`
+	Format    *string        `json:"format"`
+	Model     *string        `json:"model"`
+	CreatedAt *time.Time     `json:"created_at"`
+	Complete  bool           `json:"complete"`
+	Finish    *Finish        `json:"finish"`
+	Error     *ProviderError `json:"error"`
+
+	Text         string             `json:"text"`
+	TextSHA256   string             `json:"text_sha256"` // hexadecimal
+	Unit         Unit               `json:"unit"`        // of every offset below but those in locators
+	Parts        []DocumentPart     `json:"parts"`
+	CitedText    string             `json:"cited_text"` // the text with markers
+	HasCitations bool               `json:"has_citations"`
+	Sources      []DocumentSource   `json:"sources"`
+	Citations    []DocumentCitation `json:"citations"` // by text_end, text_start, index, arrival; those without a place last
+
+	Queries      []string    `json:"queries"`
+	ToolCalls    []ToolCall  `json:"tool_calls"`
+	Display      []Display   `json:"display_requirements"`
+	Alternatives []*Document `json:"alternatives"`
+	Issues       []Issue     `json:"issues"`
+
+	Metadata map[string]json.RawMessage `json:"provider_metadata,omitempty"` // Answer.Metadata, if asked for
+}
+
+// DocumentPart is a [Part] in a [Document].
+type DocumentPart struct {
+	TextStart int      `json:"text_start"`
+	TextEnd   int      `json:"text_end"`
+	Kind      PartKind `json:"kind"`
+	Message   int      `json:"message"`
+	Content   int      `json:"content"`
+}
+
+// DocumentSource is a [Source] in a [Document].
+type DocumentSource struct {
+	Index       int             `json:"index"` // the number it is shown with
+	ID          string          `json:"id"`    // unique in this document
+	Key         string          `json:"key"`   // the same source in any document: see [Source.Key]
+	Kind        SourceKind      `json:"kind"`
+	Title       *string         `json:"title"`
+	URL         *string         `json:"url"`
+	OriginalURL *string         `json:"original_url"`
+	Filename    *string         `json:"filename"`
+	Site        *string         `json:"site"`
+	Authors     []string        `json:"authors"` // null, not [], if nobody is known
+	PublishedAt *string         `json:"published_at"`
+	RetrievedAt *time.Time      `json:"retrieved_at"`
+	License     *string         `json:"license"`
+	Content     *string         `json:"content"`
+	Chunks      []DocumentChunk `json:"chunks"`
+	Score       *float64        `json:"score"`
+	ScoreOrigin *ScoreOrigin    `json:"score_origin"` // null exactly if the score is
+	Cited       bool            `json:"cited"`
+}
+
+// DocumentChunk is a [Chunk] in a [Document].
+type DocumentChunk struct {
+	ID      *string  `json:"id"`
+	Content *string  `json:"content"`
+	Score   *float64 `json:"score"`
+	Locator *Locator `json:"locator"`
+}
+
+// DocumentCitation is a row of a [Document]: one [Ref] of one [Citation]. Rows of one citation share their group.
+type DocumentCitation struct {
+	ID            string        `json:"id"`    // the citation's
+	Group         int           `json:"group"` // which citation of the answer it is, from 1
+	Index         int           `json:"index"` // the source's
+	SourceID      string        `json:"source_id"`
+	SourceTitle   *string       `json:"source_title"`
+	SourceURL     *string       `json:"source_url"`
+	TextStart     *int          `json:"text_start"` // null: the citation has no place
+	TextEnd       *int          `json:"text_end"`
+	CitedText     *string       `json:"cited_text"` // the words from text_start to text_end
+	ClaimStart    *int          `json:"claim_start"`
+	ClaimEnd      *int          `json:"claim_end"`
+	ClaimInferred bool          `json:"claim_inferred"`
+	Quote         *string       `json:"quote"`
+	Locator       *Locator      `json:"locator"`
+	Confidence    *float64      `json:"confidence"`
+	Covers        Covers        `json:"covers"`
+	Anchor        Anchor        `json:"anchor"`
+	Origin        Origin        `json:"origin"`
+	Support       *Support      `json:"support"`
+	Verification  *Verification `json:"verification"`
+}
+
+// DocumentOptions says how a [Document] is made. Nil and the zero value mean: offsets in UTF-8 bytes, cited_text in
+// Markdown with sources numbered from 1.
+type DocumentOptions struct {
+	Unit  Unit  // of the offsets; what is not a unit means UTF8
+	Style Style // of cited_text
+	ByID  bool  // the markers of cited_text name sources by id, not by number
+	// Numbering gives the numbers of the sources and remembers those it had to add; nil: they begin at 1.
+	Numbering *Numbering
+	Raw       bool   // with provider_metadata
+	Input     string // goes into the field of that name
+	AnswerID  string // goes into the field of that name; empty: null
+}
+
+// Document returns a as an answer document. Its length, and the time to make it, grow with the text plus the words of all
+// spans. Where a breaks what [Answer.Check] checks, the document shows null rather than something made up: a span that is
+// none becomes null, a score that is no number too, and the index of a source that does not exist is 0.
+func (a *Answer) Document(opts *DocumentOptions) *Document {
+	var o DocumentOptions
+	if opts != nil {
+		o = *opts
+	}
+	if o.Unit != CodePoint && o.Unit != UTF16 {
+		o.Unit = UTF8
+	}
+	if o.Numbering == nil {
+		o.Numbering = &Numbering{}
+	}
+	w := documentWriter{answer: a, unit: o.Unit, offsets: NewOffsets(a.Text)}
+	w.number(o.Numbering)
+	sum := sha256.Sum256([]byte(a.Text))
+	d := &Document{
+		Version: documentVersion, Input: o.Input, AnswerID: nullable(o.AnswerID), ID: nullable(a.ID),
+		Provider: nullable(a.Provider), Format: nullable(a.Format), Model: nullable(a.Model), CreatedAt: instant(a.Created),
+		Complete: a.Complete, Finish: nullable(a.Finish), Error: a.Error,
+		Text: a.Text, TextSHA256: hex.EncodeToString(sum[:]), Unit: o.Unit,
+		Parts: w.parts(), HasCitations: len(a.Citations) > 0, Sources: w.sources(), Citations: w.citations(),
+		CitedText: a.Render(&RenderOptions{Style: o.Style, ByID: o.ByID, Numbering: o.Numbering}),
+		Queries:   notNil(a.Queries), ToolCalls: notNil(a.ToolCalls), Display: notNil(a.Display), Issues: notNil(a.Issues),
+		Alternatives: make([]*Document, 0, len(a.Alternatives)),
+	}
+	if o.Raw {
+		d.Metadata = a.Metadata
+	}
+	o.Input, o.AnswerID = "", ""
+	for _, other := range a.Alternatives {
+		if other != nil {
+			d.Alternatives = append(d.Alternatives, other.Document(&o))
+		}
+	}
+	return d
+}
+
+// JSON returns d on one line, without a newline at its end. Unlike [json.Marshal] it leaves <, > and & as they are.
+func (d *Document) JSON() ([]byte, error) { return marshalPlain(d) }
+
+// MarshalJSON returns a as an answer document with offsets in UTF-8 bytes: Document(nil), where there is more to choose.
+// It leaves out [Answer.Metadata], [Source.Raw] and the [Source.GlobalID] of sources that have an address.
+func (a Answer) MarshalJSON() ([]byte, error) { return a.Document(nil).JSON() }
+
+// MarshalJSON writes null for the time when it is not known.
+func (v Verification) MarshalJSON() ([]byte, error) {
+	return marshalPlain(struct {
+		Status    string     `json:"status"`
+		CheckedAt *time.Time `json:"checked_at"`
+	}{v.Status, instant(v.CheckedAt)})
+}
+
+// marshalPlain is json.Marshal without escapes for HTML: a document is full of addresses.
+func marshalPlain(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// documentWriter holds what the parts of one document are made with.
+type documentWriter struct {
+	answer  *Answer
+	unit    Unit
+	offsets *Offsets
+	places  map[string]int // of sources in answer.Sources, by id
+	keys    []string       // of sources in numbers, in their order
+	cited   []bool         // sources, in their order
+	numbers Numbering
+}
+
+// number numbers the sources by first use; those nobody cites follow.
+func (w *documentWriter) number(n *Numbering) {
+	a := w.answer
+	w.places = make(map[string]int, len(a.Sources))
+	for i := range a.Sources {
+		if _, taken := w.places[a.Sources[i].ID]; !taken {
+			w.places[a.Sources[i].ID] = i
+		}
+	}
+	w.keys = numberKeys(a)
+	w.cited = make([]bool, len(a.Sources))
+	use := make([]string, 0, 2*len(a.Sources))
+	for i := range a.Citations {
+		for _, ref := range a.Citations[i].Refs {
+			if k, known := w.places[ref.Source]; known && !w.cited[k] {
+				w.cited[k] = true
+				use = append(use, w.keys[k])
+			}
+		}
+	}
+	w.numbers = n.numberAll(append(use, w.keys...))
+}
+
+// numberAll is Number for each of keys. It looks only once through what is numbered already.
+func (n *Numbering) numberAll(keys []string) Numbering {
+	if *n == nil {
+		*n = make(Numbering, len(keys))
+	}
+	last := 0
+	for _, number := range *n {
+		last = max(last, number)
+	}
+	for _, key := range keys {
+		if _, known := (*n)[key]; !known {
+			last++
+			(*n)[key] = last
+		}
+	}
+	return *n
+}
+
+func (w *documentWriter) parts() []DocumentPart {
+	parts := make([]DocumentPart, 0, len(w.answer.Parts))
+	for _, p := range w.answer.Parts {
+		start, end := w.offsets.In(w.unit, p.Span)
+		parts = append(parts, DocumentPart{start, end, p.Kind, p.Message, p.Content})
+	}
+	return parts
+}
+
+func (w *documentWriter) sources() []DocumentSource {
+	sources := make([]DocumentSource, 0, len(w.answer.Sources))
+	for i := range w.answer.Sources {
+		s := &w.answer.Sources[i]
+		d := DocumentSource{
+			Index: w.numbers[w.keys[i]], ID: s.ID, Key: s.Key(), Kind: s.Kind, Title: nullable(s.Title), URL: nullable(s.URL),
+			OriginalURL: nullable(s.OriginalURL), Filename: nullable(s.Filename), Site: nullable(s.Site),
+			PublishedAt: nullable(s.PublishedAt), RetrievedAt: instant(s.RetrievedAt), License: nullable(s.License),
+			Content: nullable(s.Content), Chunks: make([]DocumentChunk, 0, len(s.Chunks)), Score: finite(s.Score), Cited: w.cited[i],
+		}
+		if len(s.Authors) > 0 {
+			d.Authors = s.Authors
+		}
+		if d.Score != nil {
+			d.ScoreOrigin = nullable(s.ScoreOrigin)
+		}
+		for _, c := range s.Chunks {
+			d.Chunks = append(d.Chunks, DocumentChunk{nullable(c.ID), nullable(c.Content), finite(c.Score), c.Locator})
+		}
+		sources = append(sources, d)
+	}
+	return sources
+}
+
+func (w *documentWriter) citations() []DocumentCitation {
+	rows := make([]DocumentCitation, 0, len(w.answer.Citations))
+	for i := range w.answer.Citations {
+		c := &w.answer.Citations[i]
+		row := w.citation(c)
+		row.Group = i + 1
+		for _, ref := range c.Refs {
+			row.Index, row.SourceTitle, row.SourceURL = 0, nil, nil
+			if k, known := w.places[ref.Source]; known {
+				s := &w.answer.Sources[k]
+				row.Index, row.SourceTitle, row.SourceURL = w.numbers[w.keys[k]], nullable(s.Title), nullable(s.URL)
+			}
+			row.SourceID, row.Quote, row.Locator, row.Confidence = ref.Source, nullable(ref.Quote), ref.Locator, finite(ref.Confidence)
+			rows = append(rows, row)
+		}
+	}
+	slices.SortStableFunc(rows, compareRows)
+	return rows
+}
+
+// citation returns what the rows of c have in common.
+func (w *documentWriter) citation(c *Citation) DocumentCitation {
+	row := DocumentCitation{
+		ID: c.ID, ClaimInferred: c.ClaimInferred, Covers: c.Covers, Anchor: c.Anchor, Origin: c.Origin, Verification: c.Verification,
+	}
+	if c.Placed() {
+		if row.TextStart, row.TextEnd = w.span(c.Span); row.TextStart != nil {
+			words := w.answer.Text[c.Span.Start:c.Span.End]
+			row.CitedText = &words
+		}
+	}
+	if c.Claim != (Span{}) {
+		row.ClaimStart, row.ClaimEnd = w.span(c.Claim)
+	}
+	if s := c.Support; s != nil {
+		row.Support = &Support{s.Label, finite(s.Score), s.By}
+	}
+	return row
+}
+
+// span returns the offsets of s, nil for what is no span of the text.
+func (w *documentWriter) span(s Span) (start, end *int) {
+	from, to := w.offsets.In(w.unit, s)
+	if from < 0 {
+		return nil, nil
+	}
+	return &from, &to
+}
+
+// compareRows orders rows by end, start and index, those without a place last.
+func compareRows(x, y DocumentCitation) int {
+	if x.TextEnd != nil && y.TextEnd != nil {
+		return cmp.Or(cmp.Compare(*x.TextEnd, *y.TextEnd), cmp.Compare(*x.TextStart, *y.TextStart), cmp.Compare(x.Index, y.Index))
+	}
+	switch {
+	case x.TextEnd != nil:
+		return -1
+	case y.TextEnd != nil:
+		return 1
+	default:
+		return cmp.Compare(x.Index, y.Index)
+	}
+}
+
+// nullable returns nil for the zero value, which stands for what is absent.
+func nullable[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// finite returns nil for what JSON cannot say.
+func finite(f *float64) *float64 {
+	if f == nil || !isFinite(*f) {
+		return nil
+	}
+	return f
+}
+
+// instant returns nil for a time that is not known, or that RFC 3339 cannot say.
+func instant(t time.Time) *time.Time {
+	t = t.UTC()
+	if t.IsZero() || t.Year() < 0 || t.Year() > 9999 {
+		return nil
+	}
+	return &t
+}
+
+// notNil returns l, but never nil.
+func notNil[T any](l []T) []T {
+	if l == nil {
+		return []T{}
+	}
+	return l
+}

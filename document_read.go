@@ -1,0 +1,247 @@
+package ibid
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// UnmarshalJSON reads an answer document, version 1, in any unit: see [Document.Answer].
+func (a *Answer) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	var d Document
+	if err := json.Unmarshal(data, &d); err != nil {
+		return fmt.Errorf("reading answer document: %w", err)
+	}
+	read, err := d.Answer()
+	if err != nil {
+		return err
+	}
+	*a = *read
+	return nil
+}
+
+// Answer returns the answer of which d is the document. It has all that the document carries: what [Answer.MarshalJSON]
+// leaves out is lost, and so is what an answer has no field for (input, answer_id, cited_text, numbers).
+//
+// It is an error when the version is not 1, when the text does not have the SHA-256 the document says, when offsets are no
+// place in the text or do not hold the row's cited_text, and when a row names a source that is not there. The error names
+// the part, citation or source. A unit that is not said is UTF-8. What [Answer.Check] asks beyond that is not looked at.
+//
+// The answer may share memory with d.
+func (d *Document) Answer() (*Answer, error) {
+	a, err := d.answer()
+	if err != nil {
+		return nil, fmt.Errorf("reading answer document: %w", err)
+	}
+	return a, nil
+}
+
+func (d *Document) answer() (*Answer, error) {
+	if err := d.checkHead(); err != nil {
+		return nil, err
+	}
+	a := &Answer{
+		ID: orZero(d.ID), Provider: orZero(d.Provider), Format: orZero(d.Format), Model: orZero(d.Model), Created: orZero(d.CreatedAt),
+		Text: d.Text, Complete: d.Complete, Finish: orZero(d.Finish), Error: d.Error, Metadata: d.Metadata,
+		Queries: nonEmpty(d.Queries), ToolCalls: nonEmpty(d.ToolCalls), Display: nonEmpty(d.Display), Issues: nonEmpty(d.Issues),
+	}
+	r := documentReader{document: d, answer: a, offsets: NewOffsets(d.Text), places: make(map[string]int, len(d.Sources))}
+	for _, read := range []func() error{r.parts, r.sources, r.citations} {
+		if err := read(); err != nil {
+			return nil, err
+		}
+	}
+	for i, other := range d.Alternatives {
+		if other == nil {
+			return nil, fmt.Errorf("alternative %d is null", i+1)
+		}
+		b, err := other.answer()
+		if err != nil {
+			return nil, fmt.Errorf("alternative %d: %w", i+1, err)
+		}
+		a.Alternatives = append(a.Alternatives, b)
+	}
+	return a, nil
+}
+
+func (d *Document) checkHead() error {
+	switch {
+	case d.Version == 0:
+		return errors.New("no version: not an answer document")
+	case d.Version != documentVersion:
+		return fmt.Errorf("version %d: only version %d can be read", d.Version, documentVersion)
+	}
+	switch d.Unit {
+	case "", UTF8, CodePoint, UTF16:
+	default:
+		return fmt.Errorf("unit %q: neither %s nor %s nor %s", d.Unit, UTF8, CodePoint, UTF16)
+	}
+	if d.TextSHA256 == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(d.Text))
+	if got := hex.EncodeToString(sum[:]); !strings.EqualFold(got, d.TextSHA256) {
+		return fmt.Errorf("text_sha256 is %.64s, but the text's is %s: the text was changed", d.TextSHA256, got)
+	}
+	return nil
+}
+
+// documentReader holds what the parts of one answer are read with.
+type documentReader struct {
+	document *Document
+	answer   *Answer
+	offsets  *Offsets
+	places   map[string]int // of sources, by id
+}
+
+// span converts offsets of the document.
+func (r *documentReader) span(start, end int) (Span, error) {
+	s, ok := r.offsets.Span(r.document.Unit, start, end)
+	if !ok {
+		return s, fmt.Errorf("%d to %d is no span of the text in %s", start, end, cmp.Or(r.document.Unit, UTF8))
+	}
+	return s, nil
+}
+
+// maybeSpan converts offsets that may both be null.
+func (r *documentReader) maybeSpan(start, end *int) (s Span, ok bool, err error) {
+	switch {
+	case start == nil && end == nil:
+		return s, false, nil
+	case start == nil || end == nil:
+		return s, false, errors.New("of start and end one is null")
+	}
+	s, err = r.span(*start, *end)
+	return s, err == nil, err
+}
+
+func (r *documentReader) parts() error {
+	for i, p := range r.document.Parts {
+		s, err := r.span(p.TextStart, p.TextEnd)
+		if err != nil {
+			return fmt.Errorf("part %d: %w", i+1, err)
+		}
+		r.answer.Parts = append(r.answer.Parts, Part{s, p.Kind, p.Message, p.Content})
+	}
+	return nil
+}
+
+func (r *documentReader) sources() error {
+	for i := range r.document.Sources {
+		d := &r.document.Sources[i]
+		if _, taken := r.places[d.ID]; taken {
+			return fmt.Errorf("source %d: the id %q is taken", i+1, d.ID)
+		}
+		r.places[d.ID] = i
+		s := Source{
+			ID: d.ID, Kind: d.Kind, Title: orZero(d.Title), URL: orZero(d.URL), OriginalURL: orZero(d.OriginalURL),
+			Filename: orZero(d.Filename), Site: orZero(d.Site), Authors: nonEmpty(d.Authors), PublishedAt: orZero(d.PublishedAt),
+			RetrievedAt: orZero(d.RetrievedAt), License: orZero(d.License), Content: orZero(d.Content),
+			Score: d.Score, ScoreOrigin: orZero(d.ScoreOrigin),
+		}
+		if id, ok := strings.CutPrefix(d.Key, globalKey); ok {
+			s.GlobalID = id // so that the source keeps its key
+		}
+		for _, c := range d.Chunks {
+			s.Chunks = append(s.Chunks, Chunk{orZero(c.ID), orZero(c.Content), c.Score, c.Locator})
+		}
+		r.answer.Sources = append(r.answer.Sources, s)
+	}
+	return nil
+}
+
+// citations joins rows of one group to one citation again.
+func (r *documentReader) citations() error {
+	rows := make([]*DocumentCitation, len(r.document.Citations))
+	for i := range rows {
+		rows[i] = &r.document.Citations[i]
+	}
+	slices.SortStableFunc(rows, func(x, y *DocumentCitation) int { return cmp.Compare(x.Group, y.Group) })
+	a := r.answer
+	for i, row := range rows {
+		c, err := r.citation(row)
+		if err != nil {
+			return fmt.Errorf("citation %s: %w", cmp.Or(row.ID, fmt.Sprintf("of group %d", row.Group)), err)
+		}
+		if i == 0 || row.Group < 1 || row.Group != rows[i-1].Group {
+			a.Citations = append(a.Citations, c)
+			continue
+		}
+		former := &a.Citations[len(a.Citations)-1]
+		if former.ID != c.ID || former.Span != c.Span || former.Anchor != c.Anchor {
+			return fmt.Errorf("citation %s: it is in group %d with %s, but stands elsewhere", row.ID, row.Group, former.ID)
+		}
+		former.Refs = append(former.Refs, c.Refs...)
+	}
+	slices.SortStableFunc(a.Citations, func(x, y Citation) int { return compareCitations(&x, &y) })
+	sortRefs(a)
+	assignIDs(a)
+	return nil
+}
+
+func (r *documentReader) citation(row *DocumentCitation) (Citation, error) {
+	c := Citation{
+		ID: row.ID, Covers: row.Covers, ClaimInferred: row.ClaimInferred, Anchor: row.Anchor, Origin: cmp.Or(row.Origin, OriginProvider),
+		Support: row.Support, Verification: row.Verification,
+	}
+	if _, known := r.places[row.SourceID]; !known {
+		return c, fmt.Errorf("there is no source %q", row.SourceID)
+	}
+	c.Refs = []Ref{{Source: row.SourceID, Quote: orZero(row.Quote), Locator: row.Locator, Confidence: row.Confidence}}
+	var placed bool
+	var err error
+	if c.Span, placed, err = r.maybeSpan(row.TextStart, row.TextEnd); err != nil {
+		return c, err
+	}
+	if c.Claim, _, err = r.maybeSpan(row.ClaimStart, row.ClaimEnd); err != nil {
+		return c, fmt.Errorf("claim: %w", err)
+	}
+	if placed && row.CitedText != nil && *row.CitedText != r.answer.Text[c.Span.Start:c.Span.End] {
+		return c, fmt.Errorf("%d to %d in %s are not the words of cited_text", *row.TextStart, *row.TextEnd, cmp.Or(r.document.Unit, UTF8))
+	}
+	return c, settleRow(&c, placed)
+}
+
+// settleRow fills in what a document by somebody else may leave out.
+func settleRow(c *Citation, placed bool) error {
+	switch {
+	case c.Anchor == "" && placed:
+		c.Anchor = AnchorUnverified
+	case c.Anchor == "":
+		c.Anchor = AnchorNone
+	case c.Placed() != placed:
+		return fmt.Errorf("the anchor is %s, but the offsets say otherwise", c.Anchor)
+	}
+	if c.Covers == "" {
+		c.Covers = CoversClaim
+		if placed && c.Span.Len() == 0 {
+			c.Covers = CoversPoint
+		}
+	}
+	return nil
+}
+
+// orZero returns the zero value for nil.
+func orZero[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+// nonEmpty returns nil for an empty list.
+func nonEmpty[T any](l []T) []T {
+	if len(l) == 0 {
+		return nil
+	}
+	return l
+}
