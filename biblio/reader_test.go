@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -324,10 +323,7 @@ func TestStylesAgreeWithCSL(t *testing.T) {
 	}
 	for f, style := range map[Format]string{APA: "apa", MLA: "modern-language-association", Chicago: "chicago-note-bibliography"} {
 		t.Run(string(f), func(t *testing.T) {
-			file := filepath.Join(styleDir, style+".csl")
-			if _, err := os.Stat(file); err != nil {
-				t.Skipf("no CSL style: apt-get install citation-style-language-styles: %v", err)
-			}
+			file := filepath.Join(testenv.Tool(t, styleDir), style+".csl")
 			out := output(t, write(t, CSLJSON, Plain, entries...), pandoc, "-f", "csljson", "--citeproc", "--csl", file, "-t", "html", "--wrap=none")
 			theirs := map[string]string{}
 			for _, match := range cslEntry.FindAllStringSubmatch(string(out), -1) {

@@ -43,11 +43,12 @@ func Shared(tb testing.TB) string {
 	return dir
 }
 
-// Tool returns the path of a program from outside Go. Where it is not installed the test is skipped, or fails if
-// IBID_REQUIRE has [Tools]; scripts/apt.txt says which package has it.
+// Tool returns the path of a program from outside Go, or of what else a package installs: then name is its absolute path.
+// Where it is not installed the test is skipped, or fails if IBID_REQUIRE has [Tools]; scripts/apt.txt says which package
+// has it.
 func Tool(tb testing.TB, name string) string {
 	tb.Helper()
-	path, err := exec.LookPath(name)
+	path, err := find(name)
 	if err != nil {
 		list, err := os.ReadFile(filepath.Join(Root(tb), "scripts", "apt.txt"))
 		if err != nil {
@@ -56,6 +57,14 @@ func Tool(tb testing.TB, name string) string {
 		absent(tb, Tools, fmt.Sprintf("%s is missing: apt-get install %s, or make test IBID_INSTALL=1", name, debianPackage(string(list), name)))
 	}
 	return path
+}
+
+func find(name string) (string, error) {
+	if !filepath.IsAbs(name) {
+		return exec.LookPath(name)
+	}
+	_, err := os.Stat(name)
+	return name, err
 }
 
 // absent ends the test: as skipped, or as failed if IBID_REQUIRE has what.
