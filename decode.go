@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/ibidhq/ibid/internal/frame"
 	"github.com/ibidhq/ibid/internal/scan"
@@ -60,7 +61,8 @@ func (l Limits) withDefaults() Limits {
 
 // The causes of a [DecodeError].
 var (
-	ErrEmpty     = errors.New("no bytes")
+	ErrEmpty     = errors.New("nothing but white space")
+	ErrBinary    = errors.New("not JSON, an event stream or text")
 	ErrTruncated = errors.New("the input ends inside a document")
 	ErrDamaged   = errors.New("damaged document")
 	ErrTooLarge  = errors.New("document over the size limit")
@@ -70,7 +72,7 @@ var (
 type DecodeError struct {
 	Format   string // as far as it was recognised
 	Document int    // which document of the response, from 1
-	Err      error  // wraps one of [ErrEmpty], [ErrTruncated], [ErrDamaged], [ErrTooLarge]
+	Err      error  // wraps one of [ErrEmpty], [ErrBinary], [ErrTruncated], [ErrDamaged], [ErrTooLarge]
 }
 
 // Error says which document was damaged and how.
@@ -244,8 +246,8 @@ func (d *Decoder) use(format string) {
 }
 
 func (d *Decoder) op(op *wire.Op) {
-	if op.Kind == wire.End && d.partial {
-		return
+	if op.Kind == wire.End && (d.partial || d.damage != nil && errors.Is(d.damage.Err, ErrTruncated)) {
+		return // what is cut off is not complete, even where the end of the input is the only end mark
 	}
 	d.fold.op(op)
 }
@@ -254,8 +256,7 @@ func (d *Decoder) op(op *wire.Op) {
 func (d *Decoder) document(f frame.Frame) {
 	if d.frames.Kind() == frame.Other {
 		d.plain = true
-		d.text(d.raw)
-		d.raw = nil
+		d.raw = nil // the frame begins with what was held
 		d.text(f.Data)
 		return
 	}
@@ -330,11 +331,14 @@ func (d *Decoder) closeGeneric() {
 	d.text(d.raw)
 	d.raw = nil
 	switch text := d.fold.text(); {
-	case text == "" && d.damage == nil:
+	case d.damage != nil:
+	case strings.TrimSpace(text) == "":
 		d.fail(ErrEmpty, "")
+	case strings.Contains(text, "\x00"):
+		d.fail(ErrBinary, "")
 	case isHTML(text):
 		d.fold.op(&wire.Op{Kind: wire.Error, Name: "html-page", More: htmlTitle(text)})
-	case d.damage == nil:
+	default:
 		d.fold.op(&wire.Op{Kind: wire.End})
 	}
 }

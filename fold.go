@@ -258,6 +258,7 @@ func (f *fold) close() {
 	for _, c := range f.candidates {
 		c.close()
 	}
+	f.sources.report()
 	if !f.complete && f.failure == nil && f.format != Generic {
 		f.issue("no-end-mark", "the response ended before its format's end mark")
 	}

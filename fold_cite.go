@@ -18,6 +18,10 @@ type foldCite struct {
 	settled   bool // its place will not change any more
 	told      bool // an event told its place
 	place
+
+	refs      []Ref // Refs as the answer has them, once asked for
+	statement Span  // the statement before it, once asked for
+	stated    Span  // the text that statement was looked for in
 }
 
 // place is where a citation stands.
@@ -32,6 +36,9 @@ func (c *candidate) addCite(w *wire.Cite) {
 	if len(w.Refs) == 0 {
 		c.fold.issue(wire.IssueSourceless, "")
 		return
+	}
+	for _, r := range w.Refs {
+		c.fold.sources.resolve(r.Source)
 	}
 	cite := foldCite{Cite: *w, at: c.text.Len()}
 	cite.Refs, cite.Shifts = slices.Clone(w.Refs), slices.Clone(w.Shifts)
@@ -75,7 +82,7 @@ func (c *candidate) withdraw(key string) {
 		return
 	}
 	c.cites[i].withdrawn, c.cites[i].settled = true, true
-	if c.cites[i].told {
+	if c.cites[i].told && c.fold.onEvent != nil && len(c.citation(&c.cites[i]).Refs) > 0 {
 		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Withdrawn: true})
 	}
 }
@@ -170,15 +177,22 @@ func (c *candidate) try(i int, last bool) bool {
 		c.report(cite)
 	}
 	if changed && c.fold.onEvent != nil {
-		out := c.citation(cite)
-		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Citation: &out})
+		if out := c.citation(cite); len(out.Refs) > 0 {
+			c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Citation: &out})
+		}
 	}
 	return cite.settled
 }
 
 // report makes an issue of a place that is not where the provider said.
 func (c *candidate) report(cite *foldCite) {
+	if cite.anchor == AnchorExact || cite.anchor == AnchorUnverified {
+		return
+	}
 	where := strconv.Itoa(cite.Start) + "–" + strconv.Itoa(cite.End)
+	if cite.Unit == wire.Nowhere {
+		where = snippet(cite.Quote)
+	}
 	switch {
 	case cite.anchor == AnchorUnitFixed:
 		c.fold.issue("span-unit-fixed", where)
@@ -212,20 +226,31 @@ func (c *candidate) citation(cite *foldCite) Citation {
 	if cite.Origin == wire.OriginMarker {
 		out.Origin = OriginMarker
 	}
-	for _, r := range cite.Refs {
+	if cite.refs == nil {
+		cite.refs = c.outRefs(cite.Refs)
+	}
+	out.Refs = cite.refs
+	if out.Anchor != AnchorNone {
+		out.Claim, out.ClaimInferred = c.claim(cite)
+	}
+	return out
+}
+
+// outRefs returns references as the answer has them: each once, by the id of its source.
+func (c *candidate) outRefs(refs []wire.Ref) []Ref {
+	out := make([]Ref, 0, len(refs))
+	for i := range refs {
+		r := &refs[i]
 		s := c.fold.sources.resolve(r.Source)
 		if s == nil {
 			continue // over the limit of sources, which was reported
 		}
 		ref := Ref{Source: s.ID, Quote: validText(r.Quote), Locator: locator(r.Locator), Confidence: r.Confidence}
-		if !slices.ContainsFunc(out.Refs, func(known Ref) bool {
+		if !slices.ContainsFunc(out, func(known Ref) bool {
 			return known.Source == ref.Source && known.Quote == ref.Quote && equalLocators(known.Locator, ref.Locator)
 		}) {
-			out.Refs = append(out.Refs, ref)
+			out = append(out, ref)
 		}
-	}
-	if out.Anchor != AnchorNone {
-		out.Claim, out.ClaimInferred = c.claim(cite)
 	}
 	return out
 }
@@ -237,11 +262,12 @@ func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
 	}
 	text := c.text.String()
 	at := c.linkRunStart(text, cite.span.Start)
-	start, end := prose.SentenceBefore(text, at)
-	if part := c.partAt(cite.span.Start); part != nil && start < part.start {
-		start = min(part.start, end) // a statement does not begin in another message's text
-		start += len(text[start:end]) - len(strings.TrimLeft(text[start:end], " \t\r\n"))
+	base := c.partBefore(at) // a statement does not begin in another message's text
+	if before := (Span{base, at}); cite.stated != before || at == 0 {
+		start, end := prose.SentenceBefore(text[base:at], at-base)
+		cite.stated, cite.statement = before, Span{start + base, end + base}
 	}
+	start, end := cite.statement.Start, cite.statement.End
 	if start >= end && c.closed {
 		start, end = prose.SentenceAt(text, cite.span.End)
 	}
@@ -263,16 +289,17 @@ func (c *candidate) linkRunStart(text string, at int) int {
 	return at
 }
 
-// partAt returns the part of the text that an offset lies in.
-func (c *candidate) partAt(at int) *foldPart {
-	i, ok := slices.BinarySearchFunc(c.parts, at, func(p foldPart, at int) int { return p.start - at })
-	if !ok {
-		i--
+// partBefore returns where the part of the same message begins that holds the text right before an offset.
+func (c *candidate) partBefore(at int) int {
+	i, begins := slices.BinarySearchFunc(c.parts, at, func(p foldPart, at int) int { return p.start - at })
+	switch {
+	case i == 0:
+		return 0
+	case begins && c.parts[i].key.Message != c.parts[i-1].key.Message:
+		return at
+	default:
+		return c.parts[i-1].start
 	}
-	if i < 0 || i >= len(c.parts) {
-		return nil
-	}
-	return &c.parts[i]
 }
 
 // links returns the starts of all visible links and marks by their ends.
@@ -295,18 +322,21 @@ func (c *candidate) links() map[int]int {
 // citations returns all citations as the answer has them, in the order they were said.
 func (c *candidate) citations() []Citation {
 	c.linked, c.linkEnds = 0, nil
-	var out []Citation
+	out := make([]Citation, 0, len(c.cites))
 	for i := range c.cites {
-		cite := c.cites[i]
+		cite := &c.cites[i]
 		if cite.withdrawn {
 			continue
 		}
 		if cite.anchor == "" { // a snapshot before its place is known
-			cite.anchor, cite.covers = AnchorNone, outCovers(cite.Covers)
+			cite = &foldCite{Cite: cite.Cite, place: place{anchor: AnchorNone, covers: outCovers(cite.Covers)}}
 		}
-		if a := c.citation(&cite); len(a.Refs) > 0 {
+		if a := c.citation(cite); len(a.Refs) > 0 {
 			out = append(out, a)
 		}
+	}
+	if len(out) == 0 {
+		return nil
 	}
 	return out
 }

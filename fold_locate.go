@@ -59,12 +59,12 @@ func (c *candidate) locate(cite *foldCite, last bool) (place, bool) {
 func (c *candidate) locateBlock(cite *foldCite, last bool) (place, bool) {
 	i := c.find(cite.Part)
 	switch {
-	case i >= 0 && c.parts[i].ended && c.parts[i].end > c.parts[i].start:
-		return place{Span{c.parts[i].start, c.parts[i].end}, AnchorExact, CoversBlock}, true
+	case i >= 0 && c.parts[i].ended && c.parts[i].end > c.parts[i].from:
+		return place{Span{c.parts[i].from, c.parts[i].end}, AnchorExact, CoversBlock}, true
 	case !last && (i < 0 || !c.parts[i].ended):
 		return place{}, false
 	case i >= 0:
-		return place{Span{c.parts[i].start, c.parts[i].start}, AnchorExact, CoversPoint}, true
+		return place{Span{c.parts[i].from, c.parts[i].from}, AnchorExact, CoversPoint}, true
 	default:
 		return place{anchor: AnchorNone, covers: CoversBlock}, true
 	}
@@ -232,13 +232,13 @@ func (c *candidate) base(cite *foldCite) int {
 	switch cite.Base {
 	case wire.PartBase:
 		if i := c.find(cite.Part); i >= 0 {
-			return c.parts[i].start
+			return c.parts[i].from
 		}
 		return c.text.Len() // the part has no text yet
 	case wire.MessageBase:
 		for i := range c.parts {
 			if c.parts[i].key.Message == cite.Part.Message {
-				return c.parts[i].start
+				return c.parts[i].from
 			}
 		}
 	}
@@ -259,7 +259,16 @@ func isLinkTo(words, url string) bool {
 	if !strings.HasSuffix(words, ")") || !strings.HasPrefix(words, "[") && !strings.HasPrefix(words, "(") {
 		return false
 	}
-	return strings.Contains(words, "("+url) || strings.Contains(words, "(<"+url) || strings.Contains(words, "["+url)
+	for at := 0; ; at++ {
+		n := strings.Index(words[at:], url)
+		if n < 0 {
+			return false
+		}
+		at += n
+		if before := words[:at]; strings.HasSuffix(before, "(") || strings.HasSuffix(before, "[") || strings.HasSuffix(before, "(<") {
+			return true
+		}
+	}
 }
 
 // searchNear looks for a citation's words around the place that the provider said: the nearest to its start, the left of
@@ -267,7 +276,7 @@ func isLinkTo(words, url string) bool {
 func (c *candidate) searchNear(cite *foldCite, shift int) (Span, bool) {
 	said, ok := c.offset(cite, cite.Unit, max(0, cite.Start+shift))
 	if !ok {
-		said = min(c.base(cite)+max(0, cite.Start+shift), c.text.Len())
+		said = c.base(cite) + max(0, cite.Start+shift)
 	}
 	text := c.text.String()
 	needle := cite.needle()

@@ -1,6 +1,7 @@
 package ibid
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,20 +18,27 @@ type sourceTable struct {
 	keys    map[string]*Source // by the key that citations use on the wire
 	same    map[string]*Source // by identity: Source.Key
 	ids     map[string]bool
+	again   map[string]int // how many times an id was asked for again
 	counter map[SourceKind]int
+	bare    map[string]bool // keys that citations name and nobody has described so far
 }
 
 // add takes a source from the wire: a new one, more of one that is known, or another name for the same.
 func (t *sourceTable) add(w *wire.Source) {
 	if s := t.keys[w.Key]; s != nil {
-		if t.merge(s, w) {
+		described := t.bare[w.Key]
+		if described {
+			delete(t.bare, w.Key)
+			s.Kind, s.Raw = kind(w), slices.Clone(w.Raw)
+		}
+		if t.merge(s, w) || described {
 			t.emit(s)
 		}
 		return
 	}
 	if t.keys == nil {
 		t.keys, t.same = map[string]*Source{}, map[string]*Source{}
-		t.ids, t.counter = map[string]bool{}, map[SourceKind]int{}
+		t.ids, t.again, t.counter = map[string]bool{}, map[string]int{}, map[SourceKind]int{}
 	}
 	s := newSource(w)
 	if known := t.identical(s, w); known != nil {
@@ -84,9 +92,23 @@ func (t *sourceTable) resolve(key string) *Source {
 	if s := t.keys[key]; s != nil {
 		return s
 	}
-	t.fold.issue("source-not-described", key)
-	t.add(&wire.Source{Key: key, ID: key, Kind: wire.KindDocument})
-	return t.keys[key]
+	t.add(&wire.Source{Key: key, ID: key})
+	s := t.keys[key]
+	if s == nil { // over the limit, which was reported
+		return nil
+	}
+	if t.bare == nil {
+		t.bare = map[string]bool{}
+	}
+	t.bare[key] = true
+	return s
+}
+
+// report makes an issue of every source that was never described. A description may come after the citations.
+func (t *sourceTable) report() {
+	for _, key := range slices.Sorted(maps.Keys(t.bare)) {
+		t.fold.issue("source-not-described", key)
+	}
 }
 
 // newID makes a source's id unique in the answer.
@@ -96,8 +118,9 @@ func (t *sourceTable) newID(want string, kind SourceKind) string {
 		id = string(kind) + ":" + strconv.Itoa(t.counter[kind])
 		t.counter[kind]++
 	}
-	for base, n := id, 2; t.ids[id]; n++ {
-		id = base + "~" + strconv.Itoa(n)
+	for base := id; t.ids[id]; {
+		t.again[base]++
+		id = base + "~" + strconv.Itoa(t.again[base]+1)
 	}
 	t.ids[id] = true
 	return id
@@ -105,16 +128,20 @@ func (t *sourceTable) newID(want string, kind SourceKind) string {
 
 // newSource makes a source of what the wire says, without its id.
 func newSource(w *wire.Source) *Source {
-	s := &Source{Kind: SourceKind(w.Kind)}
-	if s.Kind == "" {
-		s.Kind = DocumentKind
-	}
+	s := &Source{Kind: kind(w)}
 	fill(s, w)
 	addChunk(s, w)
 	if len(w.Raw) > 0 {
 		s.Raw = slices.Clone(w.Raw)
 	}
 	return s
+}
+
+func kind(w *wire.Source) SourceKind {
+	if w.Kind == "" {
+		return DocumentKind
+	}
+	return SourceKind(w.Kind)
 }
 
 // merge adds to s what w says besides and reports whether there was anything.

@@ -15,6 +15,8 @@ type candidate struct {
 	index  int
 	text   strings.Builder // only ever appended to, so that a string of it stays true; see replacePart
 	parts  []foldPart
+	first  map[wire.Part]int // the first of the parts with a key
+	full   bool              // there are no more parts to be had: the last takes all text
 	closed bool
 	finish Finish
 
@@ -37,8 +39,9 @@ type candidate struct {
 
 // foldPart is one part of the text.
 type foldPart struct {
-	key        wire.Part
+	key, shown wire.Part // which part it is, and which to the reader: another where all text goes into the last
 	start, end int
+	from       int // where the text of key begins
 	ended      bool
 }
 
@@ -122,12 +125,21 @@ func (c *candidate) open(p wire.Part) {
 	if len(c.parts) >= c.fold.limits.Parts {
 		c.fold.limit("parts")
 		if n := len(c.parts); n > 0 {
-			c.parts[n-1].key = p
+			if c.first[c.parts[n-1].key] == n-1 {
+				delete(c.first, c.parts[n-1].key)
+			}
+			c.parts[n-1].key, c.parts[n-1].from, c.full = p, c.text.Len(), true
 		}
 		return
 	}
 	at := c.text.Len()
-	c.parts = append(c.parts, foldPart{key: p, start: at, end: at})
+	if c.first == nil {
+		c.first = map[wire.Part]int{}
+	}
+	if _, again := c.first[p]; !again {
+		c.first[p] = len(c.parts)
+	}
+	c.parts = append(c.parts, foldPart{key: p, shown: p, start: at, from: at, end: at})
 	if c.fold.onEvent != nil {
 		part := outPart(&c.parts[len(c.parts)-1])
 		c.fold.emit(Event{Kind: EventPart, Candidate: c.index, Part: &part})
@@ -139,7 +151,10 @@ func (c *candidate) find(p wire.Part) int {
 	if n := len(c.parts); n > 0 && c.parts[n-1].key == p {
 		return n - 1
 	}
-	return slices.IndexFunc(c.parts, func(q foldPart) bool { return q.key == p })
+	if i, ok := c.first[p]; ok {
+		return i
+	}
+	return -1
 }
 
 // The bytes of U+E200 and U+E201, between which OpenAI's models put marks that are not meant for the reader.
@@ -297,15 +312,17 @@ func (c *candidate) flush() {
 func (c *candidate) finalText(p wire.Part, s []byte) {
 	i := c.find(p)
 	if i < 0 {
-		c.addText(p, s)
-		c.flush()
+		if !c.full { // else the part may have been one that shares the last
+			c.addText(p, s)
+			c.flush()
+		}
 		return
 	}
 	if i == len(c.parts)-1 {
 		c.flush()
 	}
 	part := c.parts[i]
-	have := c.text.String()[part.start:part.end]
+	have := c.text.String()[part.from:part.end]
 	if len(s) == len(have) && string(s) == have {
 		return
 	}
@@ -344,35 +361,36 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 	part := &c.parts[i]
 	c.fold.issuef("text-corrected", "message %d, part %d", part.key.Message, part.key.Content)
 	old := c.text.String()
-	shift := len(want) - (part.end - part.start)
+	shift := len(want) - (part.end - part.from)
 	c.text = strings.Builder{}
-	c.text.WriteString(old[:part.start])
+	c.text.WriteString(old[:part.from])
 	c.text.WriteString(want)
 	c.text.WriteString(old[part.end:])
-	c.cuts = slices.DeleteFunc(c.cuts, func(k cut) bool { return k.at >= part.start && k.at <= part.end })
+	c.cuts = slices.DeleteFunc(c.cuts, func(k cut) bool { return k.at >= part.from && k.at <= part.end })
 	for k := range c.cuts {
-		if c.cuts[k].at > part.start {
+		if c.cuts[k].at > part.from {
 			c.cuts[k].at += shift
 		}
 	}
 	for _, k := range cuts {
-		c.cuts = append(c.cuts, cut{k.at + part.start, k.text})
+		c.cuts = append(c.cuts, cut{k.at + part.from, k.text})
 	}
 	slices.SortStableFunc(c.cuts, func(a, b cut) int { return a.at - b.at })
 	for k := i + 1; k < len(c.parts); k++ {
 		c.parts[k].start += shift
+		c.parts[k].from += shift
 		c.parts[k].end += shift
 	}
-	part.end = part.start + len(want)
+	part.end = part.from + len(want)
 	for k := range c.cites { // a place that was counted by text read so far
 		if c.cites[k].at >= part.end-shift {
 			c.cites[k].at += shift
 		}
 	}
 	c.offsets = nil
-	c.unsettle()
 	out := outPart(part)
-	c.fold.emit(Event{Kind: EventPart, Candidate: c.index, Part: &out, Text: want, At: part.start})
+	c.fold.emit(Event{Kind: EventPart, Candidate: c.index, Part: &out, Text: c.text.String()[part.start:part.end], At: part.start})
+	c.unsettle()
 }
 
 // unsettle opens every citation's place again.
@@ -380,7 +398,7 @@ func (c *candidate) unsettle() {
 	c.waiting = nil
 	for i := range c.cites {
 		if !c.cites[i].withdrawn {
-			c.cites[i].settled = false
+			c.cites[i].settled, c.cites[i].stated = false, Span{}
 			c.await(i)
 		}
 	}
@@ -421,11 +439,11 @@ func (c *candidate) outParts() []Part {
 
 func outPart(p *foldPart) Part {
 	kind := AnswerPart
-	switch p.key.Kind {
+	switch p.shown.Kind {
 	case wire.CommentaryPart:
 		kind = CommentaryPart
 	case wire.RefusalPart:
 		kind = RefusalPart
 	}
-	return Part{Span: Span{p.start, p.end}, Kind: kind, Message: p.key.Message, Content: p.key.Content}
+	return Part{Span: Span{p.start, p.end}, Kind: kind, Message: p.shown.Message, Content: p.shown.Content}
 }

@@ -16,7 +16,6 @@ type sseState struct {
 	bare    bool   // the document in buf began with a line that is no field and goes on
 	done    bool   // and its brackets are closed
 	scan    scanner
-	usual   []byte // how an event framed like the last one begins: see usual
 
 	// The line that the last Write ended in.
 	field  field
@@ -93,10 +92,10 @@ func (s *Splitter) readSSE(p []byte) {
 	s.sse.cr = false
 	c := cursor{p: p, lf: -1}
 	for i < len(p) {
-		if p[i] == '\n' && s.sse.field == fieldNone {
-			s.blank()
-			i = s.readUsual(&c, i+1)
-			continue
+		if s.betweenEvents() {
+			if i = s.readWhole(&c, i); i == len(p) {
+				break
+			}
 		}
 		end, next := c.line(i)
 		if next < 0 {
@@ -119,49 +118,53 @@ func (s *Splitter) readSSE(p []byte) {
 	s.base += int64(len(p))
 }
 
-// readUsual reads the events at p[i] that are framed just like the one before: most of a stream. It returns where the
-// first one that is not begins. An event is framed as usual if it is its name, the same as before, in one line, its data
-// in one line, and a blank line, all ended by LF.
-func (s *Splitter) readUsual(c *cursor, i int) int {
-	head := s.sse.usual
-	for len(head) > 0 && bytes.HasPrefix(c.p[i:], head) {
-		from := i + len(head)
-		n := bytes.IndexByte(c.p[from:], '\n')
-		end := from + n
-		if n < len("[DONE] ") || n > s.limit() || end+1 >= len(c.p) || c.p[end+1] != '\n' {
-			break
-		}
-		if c.cr < end {
-			if c.lf = end; c.findCR(from) {
-				break
-			}
-		}
-		i = end + 2
-		s.emit(Frame{Event: eventName(head), Data: c.p[from:end:end]})
-	}
-	return i
-}
-
-// setUsual remembers how the event that ends was framed.
-func (s *Splitter) setUsual() {
+// betweenEvents reports whether no event has begun.
+func (s *Splitter) betweenEvents() bool {
 	e := &s.sse
-	if len(e.usual) > 0 && string(eventName(e.usual)) == string(e.name) {
-		return
-	}
-	e.usual = e.usual[:0]
-	if len(e.name) > 0 {
-		e.usual = append(append(append(e.usual, nameEvent+" "...), e.name...), '\n')
-	}
-	e.usual = append(e.usual, nameData+" "...)
+	return e.field == fieldNone && !e.pending && !e.bare && e.name == nil
 }
 
-// eventName returns the name within the usual beginning of an event.
-func eventName(usual []byte) []byte {
-	n := len(usual) - len(nameData+" ") - len("\n")
-	if n < len(nameEvent) {
-		return nil
+// readWhole reads the events at p[i] that lie whole in p and are framed as nearly all are: perhaps a name, the data in one
+// line, a blank line. It returns where the first one that is not begins.
+func (s *Splitter) readWhole(c *cursor, i int) int {
+	for {
+		name, from := eventName(c.p, i)
+		if !bytes.HasPrefix(c.p[from:], []byte(nameData+" ")) {
+			return i
+		}
+		from += len(nameData + " ")
+		end, next := c.line(from)
+		if next >= 0 && next < len(c.p) && c.p[next] == '\r' {
+			next++
+		}
+		if n := end - from; next < 0 || next >= len(c.p) || c.p[next] != '\n' || n <= maxDone || n > s.limit() {
+			*c = cursor{p: c.p, lf: -1} // it looked past the lines of this event
+			return i
+		}
+		i = next + 1
+		s.emit(Frame{Event: name, Data: c.p[from:end:end]})
 	}
-	return usual[len(nameEvent+" "):n:n]
+}
+
+// eventName returns the name in the line that begins at b[i], and where the next line begins. It is nil where the line is
+// anything else.
+func eventName(b []byte, i int) (name []byte, next int) {
+	if !bytes.HasPrefix(b[i:], []byte(nameEvent+" ")) {
+		return nil, i
+	}
+	from := i + len(nameEvent+" ")
+	n := bytes.IndexByte(b[from:min(len(b), from+maxName)], '\n')
+	if n <= 0 {
+		return nil, i
+	}
+	next = from + n + 1
+	if n--; b[from+n] != '\r' {
+		n++
+	}
+	if name = b[from : from+n : from+n]; n == 0 || bytes.IndexByte(name, '\r') >= 0 {
+		return nil, i
+	}
+	return name, next
 }
 
 // holdEvent copies what the current event has in this Write's input.
@@ -266,16 +269,19 @@ func (s *Splitter) endEvent(last bool) {
 			f.Err = s.damage(ErrTruncated)
 		}
 		s.emit(f)
-		s.setUsual()
 	}
 	e.name, e.data = nil, nil
 	e.loose, e.pending, e.held = false, false, false
 	s.drop()
 }
 
+const (
+	done    = "[DONE]"
+	maxDone = 2 * len(done) // with white space around it
+)
+
 func isDone(b []byte) bool {
-	const done = "[DONE]"
-	return len(b) >= len(done) && len(b) < 2*len(done) && string(trimLeft(trimRight(b))) == done
+	return len(b) >= len(done) && len(b) <= maxDone && string(trimLeft(trimRight(b))) == done
 }
 
 // A bare object is not followed by a blank line. It ends with the line that closes its brackets; what cannot belong to

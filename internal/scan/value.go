@@ -3,6 +3,7 @@ package scan
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -106,6 +107,7 @@ func (v Value) Float() (float64, bool) {
 // appended as the three bytes that UTF-8 would use were it allowed (WTF-8), so that its other half, if it comes with the
 // next string, can still be joined to it; an escape cut off by the end is left out; an unknown one gives its character.
 func AppendString(dst, s []byte) []byte {
+	dst = slices.Grow(dst, len(s)) // no escape is shorter than its character
 	for {
 		n := bytes.IndexByte(s, '\\')
 		if n < 0 {

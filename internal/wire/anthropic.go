@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/scan"
@@ -77,8 +78,10 @@ func unwrapInvoke(doc scan.Value) scan.Value {
 // Parse implements [Parser].
 func (p *anthropic) Parse(_ []byte, doc scan.Value) bool {
 	if text, ok := p.delta.match(doc); ok {
-		p.raw(p.delta.part, text)
-		return true
+		if part, known := p.deltaPart(doc); known {
+			p.raw(part, text)
+			return true
+		}
 	}
 	if !p.begun {
 		p.begin()
@@ -226,6 +229,19 @@ func (p *anthropic) blockStop(i int) {
 	delete(p.blocks, i)
 }
 
+// deltaPart returns the part of a delta that the template matches: its index may be another than the learned one's.
+func (p *anthropic) deltaPart(doc scan.Value) (Part, bool) {
+	i := p.delta.number(doc)
+	if i < 0 || i == p.delta.part.Content {
+		return p.delta.part, true
+	}
+	b := p.blocks[i]
+	if b == nil {
+		return Part{}, false
+	}
+	return b.part, true
+}
+
 func (p *anthropic) blockDelta(doc scan.Value) bool {
 	index, delta := doc.Get("index"), doc.Get("delta")
 	i, ok := p.index("index", index)
@@ -240,7 +256,7 @@ func (p *anthropic) blockDelta(doc scan.Value) bool {
 	switch kind := string(delta.Type()); kind {
 	case "text_delta":
 		text := delta.Get("text")
-		p.delta.learn(doc, text, "", b.part, before(index, text))
+		p.delta.learn(doc, text, "index", b.part, before(index, text))
 		return p.text(b.part, text)
 	case "citations_delta":
 		p.citation(b, delta.Get("citation"))
@@ -317,7 +333,7 @@ func (p *anthropic) citation(b *anthropicBlock, v scan.Value) {
 		return
 	}
 	if ref.Source == "" {
-		p.issue(IssueSourceless, clip(string(v)), v)
+		p.issue(IssueSourceless, clip(ref.Quote), v)
 		return
 	}
 	b.cited++
@@ -343,10 +359,10 @@ func (p *anthropic) place(ref *Ref, kind string, v scan.Value) {
 		p.blockRange(ref, v)
 	default:
 		if n, ok := p.index("start_char_index", v.Get("start_char_index")); ok {
-			ref.Locator.CharStart = ptr(n)
+			ref.Locator.CharStart = new(n)
 		}
 		if n, ok := p.index("end_char_index", v.Get("end_char_index")); ok {
-			ref.Locator.CharEnd = ptr(n)
+			ref.Locator.CharEnd = new(n)
 		}
 	}
 }
@@ -355,10 +371,10 @@ func (p *anthropic) blockRange(ref *Ref, v scan.Value) {
 	first, ok1 := p.index("start_block_index", v.Get("start_block_index"))
 	end, ok2 := p.index("end_block_index", v.Get("end_block_index"))
 	if ok1 {
-		ref.Locator.Block = ptr(first)
+		ref.Locator.Block = new(first)
 	}
 	if ok1 && ok2 && end > first {
-		ref.Locator.LastBlock = ptr(end - 1)
+		ref.Locator.LastBlock = new(end - 1)
 	}
 }
 
@@ -402,8 +418,8 @@ func (p *anthropic) documentSource(v scan.Value) string {
 		return ""
 	}
 	s := Source{Key: numbered("doc:", i), Kind: KindDocument, Title: v.Get("document_title").Str(), GlobalID: v.Get("file_id").Str()}
-	if i < len(p.documents) && p.isDocument(i, s.Title) {
-		s.Key, s.Kind = p.documents[i].Key, p.documents[i].Kind
+	if d := p.document(i, s.Title); d != nil {
+		s.Key, s.Kind = d.Key, d.Kind
 	} else if p.given && !p.described[s.Key] {
 		p.issue(IssueDocumentIndex, s.Key, nil)
 	}
@@ -415,11 +431,17 @@ func (p *anthropic) documentSource(v scan.Value) string {
 	return s.Key
 }
 
-// isDocument reports whether a citation with an index and a title is about the known document of that index. Without the request only
-// fetched pages are known, and where documents were given, too, their indices are others.
-func (p *anthropic) isDocument(i int, title string) bool {
-	known := p.documents[i].Title
-	return p.given || title == "" || known == "" || title == known
+// document returns the known document that a citation names by its index and its title. Without the request only fetched pages are known.
+// Where documents were given, too, the pages have other indices than known: then their titles tell.
+func (p *anthropic) document(i int, title string) *Source {
+	if i < len(p.documents) && (p.given || p.documents[i].Title == title) {
+		return &p.documents[i]
+	}
+	k := slices.IndexFunc(p.documents, func(d Source) bool { return d.Title == title })
+	if p.given || title == "" || k < 0 {
+		return nil
+	}
+	return &p.documents[k]
 }
 
 func (p *anthropic) stop(reason scan.Value) {

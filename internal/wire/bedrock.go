@@ -214,10 +214,10 @@ func (p *converse) blockDelta(i int, delta scan.Value) {
 
 // citation says one citation of a block.
 func (p *converse) citation(i int, v scan.Value) {
-	var ref Ref
+	ref := Ref{Quote: contentText(v.Get("sourceContent"))}
 	title := v.Get("title").Str()
 	for o := scan.Members(v.Get("location")); o.Next(); {
-		p.locate(&ref, string(o.Key), o.Val, title)
+		p.locate(&ref, string(o.Key), o.Val, v)
 	}
 	if ref.Source == "" && v.Get("source").Str() != "" {
 		ref.Source = p.named(v.Get("source").Str(), title)
@@ -227,18 +227,17 @@ func (p *converse) citation(i int, v scan.Value) {
 		p.source(&Source{Key: ref.Source, Kind: KindDocument, Title: title})
 	}
 	if ref.Source == "" {
-		p.issue(IssueSourceless, clip(string(v)), v)
+		p.issue(IssueSourceless, clip(ref.Quote), v)
 		return
 	}
-	ref.Quote = contentText(v.Get("sourceContent"))
 	p.cite(&Cite{
 		Key: numbered("citation:", p.cites), Part: Part{Content: i}, Unit: Block, Covers: BlockSpan, Refs: []Ref{ref},
 	})
 	p.cites++
 }
 
-// locate reads one arm of a citation's location. All ends are exclusive.
-func (p *converse) locate(ref *Ref, arm string, v scan.Value, title string) {
+// locate reads one arm of the location of a citation. All ends are exclusive.
+func (p *converse) locate(ref *Ref, arm string, v, citation scan.Value) {
 	start, ok1 := p.index("start", v.Get("start"))
 	end, ok2 := p.index("end", v.Get("end"))
 	switch arm {
@@ -246,13 +245,13 @@ func (p *converse) locate(ref *Ref, arm string, v scan.Value, title string) {
 		url := v.Get("url").Str()
 		ref.Source = url
 		if url != "" {
-			p.source(&Source{Key: url, Kind: KindWeb, URL: url, Site: v.Get("domain").Str(), Title: title})
+			p.source(&Source{Key: url, Kind: KindWeb, URL: url, Site: v.Get("domain").Str(), Title: citation.Get("title").Str()})
 		}
 		return
 	case "searchResultLocation":
-		ref.Source = p.listed("sr:", v.Get("searchResultIndex"), p.results, title)
+		ref.Source = p.listed("sr:", v.Get("searchResultIndex"), p.results, citation)
 	case "documentChar", "documentPage", "documentChunk":
-		ref.Source = p.listed("doc:", v.Get("documentIndex"), p.documents, title)
+		ref.Source = p.listed("doc:", v.Get("documentIndex"), p.documents, citation)
 	default:
 		p.unknown("location "+clip(arm), v)
 		return
@@ -260,9 +259,9 @@ func (p *converse) locate(ref *Ref, arm string, v scan.Value, title string) {
 	switch {
 	case !ok1:
 	case arm == "documentChar":
-		ref.Locator.CharStart = ptr(start)
+		ref.Locator.CharStart = new(start)
 		if ok2 {
-			ref.Locator.CharEnd = ptr(end)
+			ref.Locator.CharEnd = new(end)
 		}
 	case arm == "documentPage":
 		ref.Locator.Page = start
@@ -270,20 +269,20 @@ func (p *converse) locate(ref *Ref, arm string, v scan.Value, title string) {
 			ref.Locator.LastPage = end - 1
 		}
 	default:
-		ref.Locator.Block = ptr(start)
+		ref.Locator.Block = new(start)
 		if ok2 && end > start {
-			ref.Locator.LastBlock = ptr(end - 1)
+			ref.Locator.LastBlock = new(end - 1)
 		}
 	}
 }
 
 // listed names the source at an index of the request's lists.
-func (p *converse) listed(prefix string, index scan.Value, list []Source, title string) string {
+func (p *converse) listed(prefix string, index scan.Value, list []Source, citation scan.Value) string {
 	i, ok := p.index(prefix+" index", index)
 	if !ok && (!index.IsNull() || len(list) > 1) { // a missing index is 0 where there is but one document
 		return ""
 	}
-	s := Source{Key: numbered(prefix, i), Kind: KindDocument, Title: title}
+	s := Source{Key: numbered(prefix, i), Kind: KindDocument, Title: citation.Get("title").Str()}
 	if i < len(list) {
 		return list[i].Key
 	}
@@ -291,6 +290,7 @@ func (p *converse) listed(prefix string, index scan.Value, list []Source, title 
 		p.issue(IssueDocumentIndex, s.Key, nil)
 	}
 	if !p.described[s.Key] {
+		setAddress(&s, citation.Get("source").Str())
 		p.describe(&s)
 	}
 	return s.Key

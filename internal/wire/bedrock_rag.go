@@ -15,6 +15,7 @@ type bedrockRAG struct {
 	out
 	cites    int
 	unplaced int // references without an address so far
+	delta    template
 }
 
 func newBedrockRAG(c *Config) Parser { return &bedrockRAG{out: out{emit: c.Emit}} }
@@ -32,13 +33,19 @@ func looksBedrockRAG(s *shape) bool {
 
 // Parse implements [Parser].
 func (p *bedrockRAG) Parse(event []byte, doc scan.Value) bool {
+	if text, ok := p.delta.match(doc); ok && string(event) == "output" {
+		p.raw(Part{}, text)
+		return true
+	}
 	switch {
 	case string(event) == "guardrail" || doc.Get("guardrail").IsObject():
 		p.guardrail(doc)
 	case doc.Path("output", "text").IsString():
 		p.body(doc)
 	case string(event) == "output":
-		p.text(Part{}, doc.Get("text"))
+		text := doc.Get("text")
+		p.delta.learn(doc, text, "", Part{}, false)
+		p.text(Part{}, text)
 	case doc.Get("generatedResponsePart").IsObject():
 		p.citation(doc)
 	case doc.Get("citation").IsObject():
@@ -58,17 +65,13 @@ func (p *bedrockRAG) Parse(event []byte, doc scan.Value) bool {
 	return true
 }
 
-// Close implements [Parser]. The streams have no end mark of their own: their end is the transport's.
+// Close implements [Parser]. There is no end mark but the transport's, and nothing says why an answer ended.
 func (p *bedrockRAG) Close() { p.end() }
 
 func (p *bedrockRAG) body(doc scan.Value) {
 	p.text(Part{}, doc.Path("output", "text"))
 	for citations := scan.Elements(doc.Get("citations")); citations.Next(); {
 		p.citation(citations.Val)
-	}
-	if doc.Get("sessionId").IsString() { // else it is one output event of a stream
-		p.finish(0, FinishStop)
-		p.end()
 	}
 	p.guardrail(doc)
 }
@@ -124,7 +127,7 @@ func (p *bedrockRAG) reference(v scan.Value) Ref {
 	switch location.Get("type").Str() {
 	case "WEB", "CONFLUENCE", "SALESFORCE", "SHAREPOINT":
 		s.Kind = KindWeb
-	case "S3", "KENDRA":
+	case "S3":
 		s.Kind = KindFile
 	}
 	for o := scan.Members(location); o.Next(); {

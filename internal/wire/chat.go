@@ -28,6 +28,7 @@ type chat struct {
 
 	// What the document being read holds: how many strings of text and of reasoning, and the last of each.
 	texts, thinks         int
+	noted                 bool // it holds citations: no other is like it
 	lastText, lastThought scan.Value
 	lastPart              Part
 }
@@ -62,7 +63,7 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 		return true
 	}
 	var d chatDoc
-	p.texts, p.thinks = 0, 0
+	p.texts, p.thinks, p.noted = 0, 0, false
 	if !p.read(doc, &d) {
 		return false
 	}
@@ -86,7 +87,7 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 		p.end()
 	}
 	switch {
-	case whole:
+	case whole, p.noted:
 	case p.texts == 1 && p.thinks == 0:
 		p.chunks.learn(doc, p.lastText, p.lastPart)
 	case p.texts == 0 && p.thinks == 1:
@@ -339,6 +340,7 @@ func (p *chat) annotations(index int, list scan.Value) {
 	var urls []string
 	files := 0
 	for a := scan.Elements(list); a.Next(); {
+		p.noted = true
 		n := readNote(a.Val)
 		key := strings.Join([]string{strconv.Itoa(index), n.kind, string(n.start), string(n.end), string(n.index), n.url, n.file}, "/")
 		switch {

@@ -16,14 +16,13 @@ type cohere2 struct {
 	begun    bool
 	firstOf  int // the content index of the first text block
 	seenText bool
-	kinds    map[int]string  // of the content blocks that have begun
-	said     map[string]bool // the sources, by key
-	cites    int             // citations so far
+	kinds    map[int]string // of the content blocks that have begun
+	cites    int            // citations so far
 	delta    template
 }
 
 func newCohere2(c *Config) Parser {
-	return &cohere2{out: out{emit: c.Emit}, cfg: c, kinds: map[int]string{}, said: map[string]bool{}}
+	return &cohere2{out: out{emit: c.Emit}, cfg: c, kinds: map[int]string{}}
 }
 
 func looksCohere2(s *shape) bool {
@@ -44,9 +43,7 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 	}
 	if !p.begun {
 		p.begun = true
-		for _, key := range sayDocuments(&p.out, p.cfg, "doc:") {
-			p.said[key] = true
-		}
+		sayDocuments(&p.out, p.cfg, "doc:")
 	}
 	i, ok := p.index("index", doc.Get("index"))
 	message := doc.Path("delta", "message")
@@ -209,10 +206,6 @@ func (p *cohere2) cited(v scan.Value) string {
 	default:
 		return ""
 	}
-	if p.said[s.Key] && s.Content == string(data) {
-		s.Content = "" // no text of its own: not another piece of the document, which need not be written the same
-	}
-	p.said[s.Key] = true
 	p.source(&s)
 	return s.Key
 }
@@ -244,15 +237,13 @@ func cohereFinish(o *out, reason string) {
 	}
 }
 
-// sayDocuments says the documents that the model was given, cited or not, and returns their keys.
-func sayDocuments(o *out, c *Config, prefix string) (keys []string) {
+// sayDocuments says the documents that the model was given, cited or not.
+func sayDocuments(o *out, c *Config, prefix string) {
 	requested, _ := ReadDocuments(c.Request.Get("documents"))
 	for _, s := range c.documents(requested, func(i int) string { return numbered(prefix, i) }) {
 		if s.ID == "" {
 			s.ID = s.Key
 		}
 		o.source(&s)
-		keys = append(keys, s.Key)
 	}
-	return keys
 }

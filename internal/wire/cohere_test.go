@@ -25,7 +25,7 @@ func TestCohere2(t *testing.T) {
 				`source doc:0 document id="doc:0" content="Brot ist alt."`,
 				`source bake_1:0 tool id="bake_1:0" content="{\"grams\":500}"`,
 				`cite citation:0 0/0/0 claim 0-4 code-points of part quote="Brot" -> doc:0 -> bake_1:0`,
-				`source own document id="own" title="Ofen"`,
+				`source own document id="own" title="Ofen" content="{\"title\":\"Ofen\"}"`,
 				`source t9 tool id="t9" content="x"`,
 				`source 7 tool id="7" content="y"`,
 				`source content:z document content="z"`,
@@ -195,6 +195,7 @@ func TestCohere2(t *testing.T) {
 		},
 	})
 }
+
 func TestCohere2Given(t *testing.T) {
 	given := []Source{{Title: "A", Content: "x"}, {Key: "own", ID: "own"}}
 	got := recordGiven(t, "cohere-v2", given, `{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"a"}}}}`)

@@ -134,10 +134,10 @@ func (p *cohere1) citation(v scan.Value) {
 		}
 	}
 	if len(c.Refs) == 0 {
-		p.issue(IssueSourceless, clip(c.Quote), v)
+		p.issue(IssueSourceless, clip(c.Quote), nil) // without its JSON: a stream says it twice
 		return
 	}
-	c.Key = strings.Join(key, "\x00")
+	c.Key = strings.Join(key, "/")
 	p.cite(&c)
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +46,9 @@ func ReadDocuments(list scan.Value) ([]Source, error) {
 // JSON.
 func fillDocument(s *Source, data scan.Value) {
 	if !data.IsObject() {
-		s.Content = data.Text()
+		if s.Content = data.Text(); data.IsArray() {
+			s.Content = compact(data)
+		}
 		return
 	}
 	s.Title = data.Get("title").Str()
@@ -60,6 +63,38 @@ func fillDocument(s *Source, data scan.Value) {
 	}
 	s.Content = firstText(data, "text", "snippet", "content")
 	if s.Content == "" {
-		s.Content = string(data)
+		s.Content = jsonText(data)
 	}
+}
+
+// jsonText writes data without its id and without white space, so that the same data gives the same words however it is sent. It is
+// empty where the id is all there is.
+func jsonText(data scan.Value) string {
+	var b bytes.Buffer
+	for o := scan.Members(data); o.Next(); {
+		if string(o.Key) == "id" {
+			continue
+		}
+		name, _ := json.Marshal(string(o.Key)) // a string always can be written
+		if b.Len() == 0 {
+			b.WriteByte('{')
+		} else {
+			b.WriteByte(',')
+		}
+		b.Write(name)
+		b.WriteByte(':')
+		b.WriteString(compact(o.Val))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return b.String() + "}"
+}
+
+func compact(v scan.Value) string {
+	var b bytes.Buffer
+	if json.Compact(&b, v) != nil { // damaged
+		return string(v)
+	}
+	return b.String()
 }

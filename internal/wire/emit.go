@@ -105,8 +105,6 @@ func score(v scan.Value) *float64 {
 	return nil
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // clip shortens a value for a message.
 func clip(s string) string {
 	if len(s) > 80 {

@@ -43,6 +43,7 @@ type vertexSearch struct {
 	cites  citeSet
 	latest map[string]bool // the citations of the document being read
 	ended  bool
+	delta  template // the documents of a stream that hold nothing but text
 }
 
 // vertexRef is one element of references: citations name it by its place in the list.
@@ -56,6 +57,10 @@ func newVertexSearch(c *Config) Parser {
 }
 
 func (p *vertexSearch) Parse(_ []byte, doc scan.Value) bool {
+	if content, ok := p.delta.match(doc); ok {
+		p.more(content, false)
+		return true
+	}
 	if !doc.IsArray() {
 		return p.document(doc)
 	}
@@ -74,7 +79,7 @@ func (p *vertexSearch) document(doc scan.Value) bool {
 	for o := scan.Members(doc); o.Next(); {
 		switch string(o.Key) {
 		case "answer":
-			p.answer(o.Val)
+			p.answer(o.Val, doc)
 			known = true
 		case "reply":
 			summary = o.Val.Get("summary")
@@ -93,7 +98,7 @@ func (p *vertexSearch) document(doc scan.Value) bool {
 	}
 	switch {
 	case text != nil: // an answer by itself, as a session's answers are fetched
-		p.answer(doc)
+		p.answer(doc, doc)
 		known = true
 	case summary.IsObject():
 		p.summary(summary, results)
@@ -108,8 +113,10 @@ type vertexAnswer struct {
 	text, citations, supports, references, skip, step scan.Value
 }
 
-func (p *vertexSearch) answer(v scan.Value) {
+// answer reads the answer that a document holds.
+func (p *vertexSearch) answer(v, doc scan.Value) {
 	var a vertexAnswer
+	members := 0
 	for o := scan.Members(v); o.Next(); {
 		switch string(o.Key) {
 		case "name":
@@ -133,11 +140,15 @@ func (p *vertexSearch) answer(v scan.Value) {
 		case "relatedQuestions", "related_questions", "groundingScore", "grounding_score", "queryUnderstandingInfo":
 			p.meta(string(o.Key), o.Val)
 		}
+		members++
 	}
 	p.queries(a.step)
 	final := a.state != "STREAMING" && a.state != "IN_PROGRESS"
 	p.references(a.references)
 	p.answerText(a.text, final)
+	if !final && members == 2 && a.text.IsString() {
+		p.delta.learn(doc, a.text, "", Part{}, false)
+	}
 	p.citations(a.citations, a.supports, final)
 	p.answerState(a.state, a.skip)
 }
@@ -198,7 +209,12 @@ func (p *vertexSearch) answerText(v scan.Value, final bool) {
 		p.issue(IssueWrongType, "answerText", v)
 		return
 	}
-	text := p.unescape(v.Content())
+	p.more(v.Content(), final)
+}
+
+// more is answerText for a string's content as it stands between its quotes.
+func (p *vertexSearch) more(content []byte, final bool) {
+	text := p.unescape(content)
 	same := commonPrefix(text, p.text)
 	switch {
 	case same == len(p.text) && len(p.text) > 0:
@@ -251,7 +267,7 @@ func (p *vertexSearch) reference(key string, v scan.Value) vertexRef {
 	case record.IsObject():
 		documentReference(s, record)
 		if data := pick(record, "structData", "struct_data"); !blank(data) {
-			s.Content = string(data)
+			s.Content = jsonText(data)
 		}
 	case document.IsObject():
 		chunks := documentReference(s, document)

@@ -1,0 +1,108 @@
+package ibid_test
+
+import (
+	"bytes"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/ibidhq/ibid"
+)
+
+// vectorOptions says how a vector's inputs are made and decoded. The section options has one a line:
+//
+//	format NAME          DecodeOptions.Format
+//	provider NAME        DecodeOptions.Provider
+//	limits.NAME N        a field of DecodeOptions.Limits, in lower case
+//	crlf                 the lines of the inputs end with CR LF
+//	chomp                the inputs do not end with a newline
+//	escapes              \xNN in the inputs stands for that byte
+type vectorOptions struct {
+	decode               ibid.DecodeOptions
+	crlf, chomp, escapes bool
+}
+
+func readVectorOptions(t *testing.T, v *vector) vectorOptions {
+	t.Helper()
+	o := vectorOptions{decode: ibid.DecodeOptions{Request: v.section("request.json")}}
+	if documents := v.section("documents.json"); documents != nil {
+		var err error
+		if o.decode.Documents, err = ibid.ReadDocuments(documents); err != nil {
+			t.Fatalf("section documents.json: %v", err)
+		}
+	}
+	for line := range strings.Lines(string(v.section("options"))) {
+		line, _, _ = strings.Cut(line, "#")
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		name, value := words[0], strings.Join(words[1:], " ")
+		switch name {
+		case "format":
+			o.decode.Format = value
+		case "provider":
+			o.decode.Provider = value
+		case "crlf":
+			o.crlf = true
+		case "chomp":
+			o.chomp = true
+		case "escapes":
+			o.escapes = true
+		default:
+			setLimit(t, &o.decode.Limits, name, value)
+		}
+	}
+	return o
+}
+
+func setLimit(t *testing.T, limits *ibid.Limits, name, value string) {
+	t.Helper()
+	name, ok := strings.CutPrefix(name, "limits.")
+	n, err := strconv.Atoi(value)
+	field := reflect.ValueOf(limits).Elem().FieldByNameFunc(func(s string) bool { return strings.EqualFold(s, name) })
+	if !ok || err != nil || !field.IsValid() {
+		t.Fatalf("section options: %s %s is unknown", name, value)
+	}
+	field.SetInt(int64(n))
+}
+
+// input returns the bytes that a section stands for.
+func (o *vectorOptions) input(t *testing.T, section string, data []byte) []byte {
+	t.Helper()
+	if o.chomp {
+		data = bytes.TrimSuffix(data, []byte("\n"))
+	}
+	if section == "stream.aws.jsonl" {
+		return encodeAWS(t, data)
+	}
+	if o.crlf {
+		data = bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))
+	}
+	if o.escapes {
+		data = unescapeBytes(t, data)
+	}
+	return data
+}
+
+func unescapeBytes(t *testing.T, data []byte) []byte {
+	t.Helper()
+	var out []byte
+	for {
+		before, after, found := bytes.Cut(data, []byte(`\x`))
+		out = append(out, before...)
+		if !found {
+			return out
+		}
+		if len(after) < 2 {
+			t.Fatal(`\x without two digits`)
+		}
+		n, err := strconv.ParseUint(string(after[:2]), 16, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, byte(n))
+		data = after[2:]
+	}
+}
