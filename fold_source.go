@@ -41,7 +41,8 @@ func (t *sourceTable) add(w *wire.Source) {
 		t.ids, t.again, t.counter = map[string]bool{}, map[string]int{}, map[SourceKind]int{}
 	}
 	s := newSource(w)
-	if known := t.identical(s, w); known != nil {
+	key := identity(s, w)
+	if known := t.same[key]; known != nil {
 		t.keys[w.Key] = known
 		if t.merge(known, w) {
 			t.emit(known)
@@ -55,7 +56,7 @@ func (t *sourceTable) add(w *wire.Source) {
 	s.ID = t.newID(w.ID, s.Kind)
 	t.list = append(t.list, s)
 	t.keys[w.Key] = s
-	if key, ok := identity(s, w); ok {
+	if key != "" {
 		t.same[key] = s
 	}
 	t.emit(s)
@@ -64,27 +65,18 @@ func (t *sourceTable) add(w *wire.Source) {
 func (t *sourceTable) emit(s *Source) {
 	if t.fold.onEvent != nil {
 		c := *s
-		c.Chunks = slices.Clone(s.Chunks)
+		c.Chunks = slices.Clip(s.Chunks) // which only ever grow
 		t.fold.emit(Event{Kind: EventSource, Source: &c})
 	}
 }
 
-// identical returns the known source that s is, if any.
-func (t *sourceTable) identical(s *Source, w *wire.Source) *Source {
-	key, ok := identity(s, w)
-	if !ok {
-		return nil
-	}
-	return t.same[key]
-}
-
 // identity returns what makes two sources of one response the same: the Key. Without an address or a global id that is their content; but two documents
 // that the caller gave different ids stay two, whatever they say.
-func identity(s *Source, w *wire.Source) (string, bool) {
+func identity(s *Source, w *wire.Source) string {
 	if s.URL == "" && s.GlobalID == "" && (w.ID != "" || s.Content == "") {
-		return "", false
+		return ""
 	}
-	return s.Key(), true
+	return s.Key()
 }
 
 // resolve returns the source that a citation names. One that nobody described is still a source.
