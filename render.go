@@ -11,7 +11,7 @@ import (
 // Style is a way to write an answer with its citations.
 type Style string
 
-// The styles. The zero Style means [StyleMarkdown].
+// The styles. The zero Style, and any other, mean [StyleMarkdown].
 const (
 	StyleMarkdown  Style = "markdown"  // [1](https://…); several: [1](u) [2](v); a source without a URL: [1]
 	StylePlain     Style = "plain"     // [1]; several: [1][2]; the text's own markdown stays as it is
@@ -77,16 +77,19 @@ func (a *Answer) Render(opts *RenderOptions) string {
 		return r.html()
 	case StyleLaTeX:
 		return r.latex()
-	default:
-		return r.markdown()
+	case StyleMarkdown, StylePlain, StyleFootnotes:
 	}
+	return r.markdown()
 }
 
 // SourceList returns the list of sources that Render appends with [RenderOptions].List, alone.
 func (a *Answer) SourceList(opts *RenderOptions) string {
-	r := newRendering(a, opts)
-	r.List = true
-	return r.list()
+	var o RenderOptions
+	if opts != nil {
+		o = *opts
+	}
+	o.List = true
+	return newRendering(a, &o).list()
 }
 
 // rendering is one call of Render.
@@ -96,7 +99,6 @@ type rendering struct {
 	sections []section
 	numbers  []int // by index of Answer.Sources; 0: has none
 	cited    []bool
-	uncited  []bool
 	markers  []Marker // in the order of the text, over all sections
 	prefix   string
 	labels   string // what comes before the number in footnote labels
@@ -137,6 +139,9 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		r.lay(&r.sections[i], placed[i])
 	}
 	r.number(unplaced)
+	if r.Style == StyleFootnotes {
+		r.labels = r.footnotePrefix()
+	}
 	return r
 }
 
@@ -229,24 +234,21 @@ func (r *rendering) number(unplaced []int) {
 	for i := range r.answer.Sources {
 		index[&r.answer.Sources[i]] = i
 	}
-	next, taken := 0, map[int]bool{}
+	var keys []string
+	if r.Numbering != nil {
+		keys = numberKeys(r.answer)
+	}
+	next := 0
 	give := func(i int) int {
-		if r.numbers[i] > 0 {
-			return r.numbers[i]
-		}
-		if r.Numbering == nil {
+		switch {
+		case r.numbers[i] > 0:
+		case r.Numbering != nil:
+			r.numbers[i] = r.Numbering.Number(keys[i])
+		default:
 			next++
 			r.numbers[i] = next
-			return next
 		}
-		src := &r.answer.Sources[i]
-		n := r.Numbering.Number(src.Key())
-		if taken[n] { // sources about which nothing is known share a key, but not a number
-			n = r.Numbering.Number(src.Key() + "#" + src.ID)
-		}
-		taken[n] = true
-		r.numbers[i] = n
-		return n
+		return r.numbers[i]
 	}
 	for m := range r.markers {
 		items := r.markers[m].Items

@@ -56,6 +56,9 @@ func convertHTML(text, prefix string, footnotes bool) string {
 	if footnotes {
 		extensions = append(extensions, extension.NewFootnote(extension.WithFootnoteIDPrefix(prefix+"text-")))
 	}
+	if !footnotes {
+		text = escapeFootnotes(text)
+	}
 	md := goldmark.New(
 		goldmark.WithExtensions(extensions...),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(safeHTML{}, 100))),
@@ -81,6 +84,23 @@ func hasFootnotes(text string) bool {
 		found = true
 	}
 	return found
+}
+
+// escapeFootnotes makes text of the definitions of footnotes: as definitions of addresses they would not be shown.
+func escapeFootnotes(text string) string {
+	if !strings.Contains(text, "[^") {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		mark := strings.TrimLeft(line, " >\t")
+		if strings.HasPrefix(mark, "[^") && strings.Contains(mark, "]:") {
+			b.WriteString(line[:len(line)-len(mark)] + `\`)
+			line = mark
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // writeMathHTML writes math as page scripts expect it: in a span of class math, with the delimiters of LaTeX.

@@ -154,7 +154,7 @@ func (w *latexWriter) table(n *east.Table) {
 			w.WriteByte('r')
 		case east.AlignCenter:
 			w.WriteByte('c')
-		default:
+		case east.AlignLeft, east.AlignNone:
 			w.WriteByte('l')
 		}
 	}

@@ -52,8 +52,8 @@ func (r *rendering) locate() (pages [][]Span, quotes [][]string) {
 	pages = make([][]Span, len(r.numbers))
 	quotes = make([][]string, len(r.numbers))
 	index := make(map[string]int, len(r.numbers))
-	for i := len(r.numbers) - 1; i >= 0; i-- {
-		index[r.answer.Sources[i].ID] = i
+	for i, src := range slices.Backward(r.answer.Sources) {
+		index[src.ID] = i
 	}
 	for i := range r.answer.Citations {
 		for _, ref := range r.answer.Citations[i].Refs {
@@ -148,6 +148,8 @@ func (r *rendering) list() string {
 		r.footnoteList(&b, cited, uncited)
 	case StylePlain:
 		writeLists(&b, cited, uncited, r.plainEntries)
+	case StyleMarkdown:
+		fallthrough
 	default:
 		writeLists(&b, cited, uncited, markdownEntries)
 	}

@@ -10,9 +10,6 @@ import (
 func (r *rendering) markdown() string {
 	var b strings.Builder
 	b.Grow(len(r.answer.Text) + 64*len(r.markers))
-	if r.Style == StyleFootnotes {
-		r.labels = r.footnotePrefix()
-	}
 	for i := range r.sections {
 		s := &r.sections[i]
 		edits := make([]edit, len(s.layout.cuts))
@@ -91,7 +88,7 @@ func blankLine(before, after string) string {
 // writeMarker writes the marker m in front of next.
 func (r *rendering) writeMarker(b *strings.Builder, m *Marker, st *stop, next string) {
 	prev := b.String()
-	text, after := "", ""
+	var text, after string
 	switch {
 	case r.Marker != nil:
 		text = r.Marker(*m)

@@ -10,6 +10,10 @@ import (
 	"github.com/ibidhq/ibid/internal/prose"
 )
 
+// mostSteps bounds how many constructs without a space between them a marker is moved over; real text has two or three. At
+// the bound it stands between two constructs.
+const mostSteps = 32
+
 // spot is where a marker may stand.
 type spot struct {
 	at int
@@ -52,7 +56,7 @@ func (p safePlaces) after(at int) spot {
 		return p.gap(at)
 	}
 	at = p.backOverSpace(at, line)
-	for range 128 { // each round goes forward over one construct; real text needs two or three
+	for range mostSteps {
 		next := p.step(at, line)
 		if next == at {
 			break
@@ -67,9 +71,6 @@ func (p safePlaces) after(at int) spot {
 	}
 	return spot{at: at, space: p.needsSpace(at, line)}
 }
-
-// blockEnd returns where the marker of a citation of all of the text goes.
-func (p safePlaces) blockEnd() spot { return p.after(len(p.text)) }
 
 // lineAt returns the line of content that at stands in or at the end of.
 func (p safePlaces) lineAt(at int) (Span, bool) {
@@ -122,10 +123,12 @@ func (p safePlaces) backOverSpace(at int, line Span) int {
 	if _, ok := p.solidAround(at); ok {
 		return at
 	}
-	if at < line.End && strings.IndexByte(".!?,;", p.text[at]) >= 0 {
-		if end := p.punctuation(at, line); end == line.End || isSpaceByte(p.text[end]) {
-			return end
-		}
+	stop := at
+	for stop < line.End && strings.IndexByte(".!?,;", p.text[stop]) >= 0 {
+		stop++
+	}
+	if stop > at && (stop == line.End || isSpaceByte(p.text[stop])) {
+		return stop
 	}
 	for at > line.Start+1 && isSpaceByte(p.text[at-1]) {
 		at--
@@ -159,7 +162,7 @@ func (p safePlaces) step(at int, line Span) int {
 		}
 		return at
 	}
-	if isDelimiter(p.text[at-1]) && !p.endsConstruct(at) {
+	if isDelimiter(p.text[at-1]) && !p.endsConstruct(at) && !oddBackslashes(p.text[line.Start:at-1]) {
 		return p.nextWord(at, line)
 	}
 	return at
@@ -194,13 +197,13 @@ func (p safePlaces) word(at int, line Span) int {
 	if p.text[at] == ' ' {
 		return at
 	}
-	txt := p.text[:line.End]
-	if end := min(prose.WordEnd(txt, at), line.End); end > at {
+	if end := p.wordEnd(at, line); end > at {
 		if s, ok := p.solidAround(end); ok && s.Start > at {
 			end = s.Start
 		}
 		return end
 	}
+	txt := p.text[:line.End]
 	prev, _ := utf8.DecodeLastRuneInString(txt[:at])
 	next, n := utf8.DecodeRuneInString(txt[at:])
 	if s, ok := p.solidAt(at); ok {
@@ -212,11 +215,11 @@ func (p safePlaces) word(at int, line Span) int {
 	after, _ := utf8.DecodeRuneInString(txt[at+n:])
 	switch {
 	case isSpaced(next) && p.endsConstruct(at), isSpaced(prev) && isSpaced(next):
-		return max(at+n, prose.WordEnd(txt, at+n))
+		return p.wordEnd(at+n, line)
 	case !isSpaced(prev):
 		return at
 	case strings.ContainsRune("-\u2010\u2011/'’+&@#", next) && isSpaced(after):
-		return prose.WordEnd(txt, at+n+1)
+		return p.wordEnd(at+n+utf8.RuneLen(after), line)
 	case strings.ContainsRune("%‰°€£¥₹+#′″™®©", next):
 		return at + n
 	case next == '(' || next == '[':
@@ -225,6 +228,28 @@ func (p safePlaces) word(at int, line Span) int {
 		}
 	}
 	return at
+}
+
+// wordEnd returns the end of the word that at stands in; at if it stands in none. It looks at the text near at only, but
+// for long runs of letters, so that hostile text stays cheap.
+func (p safePlaces) wordEnd(at int, line Span) int {
+	if at > line.Start && isASCIIAlnum(rune(p.text[at-1])) {
+		for at < line.End && isASCIIAlnum(rune(p.text[at])) {
+			at++
+		}
+	}
+	if at == line.End || p.text[at] == ' ' {
+		return at
+	}
+	const near = 128
+	from, to := max(line.Start, at-near), min(line.End, at+near)
+	for from < at && !utf8.RuneStart(p.text[from]) {
+		from++
+	}
+	for to < line.End && !utf8.RuneStart(p.text[to]) {
+		to++
+	}
+	return from + prose.WordEnd(p.text[from:to], at-from)
 }
 
 // isSpaced reports whether r is a letter or digit of a script that puts spaces between words.
@@ -258,7 +283,7 @@ func (p safePlaces) nextWord(at int, line Span) int {
 		return line.End
 	}
 	_, n := utf8.DecodeRuneInString(rest[i:])
-	return min(line.End, prose.WordEnd(p.text[:line.End], at+i+n))
+	return p.wordEnd(at+i+n, line)
 }
 
 // needsSpace reports whether what stands before at would take a marker into itself.
@@ -267,7 +292,7 @@ func (p safePlaces) needsSpace(at int, line Span) bool {
 	if before == "" {
 		return false
 	}
-	if last := before[len(before)-1]; oddBackslashes(before) || isDelimiter(last) && (!p.endsConstruct(at) || p.couldOpen(at, last)) {
+	if last := before[len(before)-1]; oddBackslashes(before) || isDelimiter(last) && !oddBackslashes(before[:len(before)-1]) && (!p.endsConstruct(at) || p.couldOpen(at, last)) {
 		return true
 	}
 	// An address takes in whatever follows it without a space, and the full stop before that with it.
@@ -337,6 +362,11 @@ func (p safePlaces) own(b int) spot {
 			return p.lineEnd(p.lines[i-1], b-1)
 		}
 		return spot{at: blk.start, own: true}
+	}
+	// A paragraph may run on into a table, which a blank line would part from it.
+	for !blk.raw && b+1 < len(p.blocks) && !strings.HasSuffix(strings.TrimRight(p.text[:p.blocks[b+1].start], " \t\r"), "\n\n") &&
+		!strings.HasSuffix(p.text[:p.blocks[b+1].start], "\n\r\n") {
+		b++
 	}
 	end := len(p.text)
 	if b+1 < len(p.blocks) {

@@ -54,7 +54,7 @@ func (r *rendering) tokenText() (string, *tokens) {
 			b.WriteString(t.add(token{marker: m}))
 		})
 	}
-	return b.String(), t
+	return escapeDeep(b.String()), t
 }
 
 // add returns the text of a new token.

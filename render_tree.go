@@ -60,7 +60,7 @@ type tree struct {
 
 // parseTree reads text.
 func parseTree(txt string) *tree {
-	source := []byte(txt)
+	source := shallow(txt)
 	t := &tree{text: txt, labels: map[string]bool{}}
 	b := treeBuilder{tree: t, source: source, at: map[ast.Node]Span{}}
 	pc := parser.NewContext()
@@ -267,7 +267,7 @@ func closerOf(n ast.Node, txt string, start int) string {
 			closer = ">"
 		case ast.HTMLBlockType5:
 			closer = "]]>"
-		default:
+		case ast.HTMLBlockType6, ast.HTMLBlockType7: // a blank line closes them
 		}
 		if closer == "" || strings.Contains(rest, closer) {
 			return ""
@@ -320,31 +320,36 @@ func (b *treeBuilder) raw(n ast.Node, l *text.Segments) {
 
 // line notes a line of inline content.
 func (b *treeBuilder) line(s Span) {
-	for s.End > s.Start && isSpaceByte(b.text[s.End-1]) {
-		s.End--
-	}
+	s = b.trim(s)
 	if oddBackslashes(b.text[s.Start:s.End]) {
 		s.End-- // a hard break, or one that would become an escape of the marker's first character
 	}
+	for _, box := range b.boxes {
+		if s.Start <= box.Start && box.Start < s.End {
+			s.Start = min(s.End, box.End)
+		}
+	}
+	content := b.text[s.Start:s.End]
+	if i := strings.Index(content, "]:"); i > 2 && strings.HasPrefix(content, "[^") && !strings.ContainsAny(content[2:i], "[] ") {
+		s.Start += i + 2 // the label of a footnote
+	}
+	s = b.trim(s)
+	content = b.text[s.Start:s.End]
+	// With something behind it a lone * would be a list, and a lone [a]: a definition.
+	if strings.Trim(content, "*_~") != "" && (content[0] != '[' || !strings.HasSuffix(content, "]:")) {
+		b.lines = append(b.lines, s)
+	}
+}
+
+// trim returns s without the white space at its ends.
+func (b *treeBuilder) trim(s Span) Span {
 	for s.End > s.Start && isSpaceByte(b.text[s.End-1]) {
 		s.End--
 	}
 	for s.Start < s.End && isSpaceByte(b.text[s.Start]) {
 		s.Start++
 	}
-	for _, box := range b.boxes {
-		if s.Start <= box.Start && box.Start < s.End {
-			s.Start = min(s.End, box.End)
-			for s.Start < s.End && isSpaceByte(b.text[s.Start]) {
-				s.Start++
-			}
-		}
-	}
-	// With something behind it a lone * would be a list, and a lone [a]: a definition.
-	content := b.text[s.Start:s.End]
-	if strings.Trim(content, "*_~") != "" && (content[0] != '[' || !strings.HasSuffix(content, "]:")) {
-		b.lines = append(b.lines, s)
-	}
+	return s
 }
 
 // emphasis notes the phrases at and below the inline node n.

@@ -1,0 +1,56 @@
+package ibid
+
+import "strings"
+
+// deepest is how many quotes and lists may start on one line. Goldmark needs time in the square of it.
+const deepest = 64
+
+// tooDeep returns the offsets of the first block mark of each line that would nest deeper than deepest.
+func tooDeep(txt string) []int {
+	var out []int
+	for start := 0; start < len(txt); {
+		end := strings.IndexByte(txt[start:], '\n') + 1
+		if end == 0 {
+			end = len(txt) - start
+		}
+		line := txt[start : start+end]
+		marks := 0
+		for i := 0; end > deepest && i < len(line) && strings.IndexByte(">-+*. \t)0123456789", line[i]) >= 0; i++ {
+			isMark := line[i] == '>' || i+1 < len(line) && strings.IndexByte("-+*.)", line[i]) >= 0 && isSpaceByte(line[i+1])
+			if !isMark {
+				continue
+			}
+			if marks++; marks > deepest {
+				out = append(out, start+i)
+				break
+			}
+		}
+		start += end
+	}
+	return out
+}
+
+// shallow returns txt with each line that nests too deep made text from there on. Offsets stay as they are.
+func shallow(txt string) []byte {
+	source := []byte(txt)
+	for _, at := range tooDeep(txt) {
+		source[at] = 'x'
+	}
+	return source
+}
+
+// escapeDeep returns txt with each line that nests too deep made text from there on, by an escape.
+func escapeDeep(txt string) string {
+	deep := tooDeep(txt)
+	if len(deep) == 0 {
+		return txt
+	}
+	var b strings.Builder
+	last := 0
+	for _, at := range deep {
+		b.WriteString(txt[last:at] + `\`)
+		last = at
+	}
+	b.WriteString(txt[last:])
+	return b.String()
+}
