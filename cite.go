@@ -100,6 +100,32 @@ func compareCitations(x, y *Citation) int {
 	}
 }
 
+// firstUse returns the places in a.Sources of those that are cited, in the order in which the citations use them first.
+// Numbers follow it, wherever they are shown.
+func (a *Answer) firstUse() []int {
+	places := make(map[string]int, len(a.Sources))
+	for i := range a.Sources {
+		if _, taken := places[a.Sources[i].ID]; !taken {
+			places[a.Sources[i].ID] = i
+		}
+	}
+	cites := make([]*Citation, len(a.Citations))
+	for i := range a.Citations {
+		cites[i] = &a.Citations[i]
+	}
+	slices.SortStableFunc(cites, compareCitations)
+	used := make([]int, 0, len(a.Sources))
+	for _, cite := range cites {
+		for _, ref := range cite.Refs {
+			if i, known := places[ref.Source]; known {
+				used = append(used, i)
+				delete(places, ref.Source)
+			}
+		}
+	}
+	return used
+}
+
 // order puts the citations of a in order, its sources by first use, and the refs of each citation by source. What is equal
 // keeps its order, so that sources nobody cites follow in the order in which they came. It is its own fixed point.
 func order(a *Answer) {
@@ -149,17 +175,28 @@ func assignIDs(a *Answer) {
 	for i := range a.Citations {
 		taken[a.Citations[i].ID] = true
 	}
-	keys := make(map[string]string, len(a.Sources))
+	sources := make(map[string]*Source, len(a.Sources))
 	for i := range a.Sources {
-		keys[a.Sources[i].ID] = a.Sources[i].Key()
+		sources[a.Sources[i].ID] = &a.Sources[i]
 	}
+	keys := make(map[string]string, len(a.Sources))
+	keyOf := func(id string) string {
+		if keys[id] == "" {
+			keys[id] = sources[id].Key()
+		}
+		return keys[id]
+	}
+	again := map[string]int{} // how many times an id was asked for again
 	for i := range a.Citations {
 		c := &a.Citations[i]
 		if c.ID != "" {
 			continue
 		}
-		c.ID = citationID(a.Text, c, func(id string) string { return keys[id] })
-		c.ID = uniqueID(c.ID, func(id string) bool { return taken[id] })
+		c.ID = citationID(a.Text, c, keyOf)
+		for id := c.ID; taken[c.ID]; {
+			again[id]++
+			c.ID = id + "-" + strconv.Itoa(again[id]+1)
+		}
 		taken[c.ID] = true
 	}
 }
@@ -180,7 +217,7 @@ const maxIDWords = 256
 // of each ref the source's key, the quote and the place in the source. What ibid found out about it (anchor, inferred claim,
 // support) stays out, so that the id survives a better ibid. keyOf gives the key of the source with an id.
 func citationID(text string, c *Citation, keyOf func(id string) string) string {
-	var b []byte
+	b := make([]byte, 0, 2*maxIDWords)
 	field := func(s string) {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 		b = append(b, s...)

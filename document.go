@@ -212,13 +212,9 @@ func (w *documentWriter) number(n *Numbering) {
 	w.keys = numberKeys(a)
 	w.cited = make([]bool, len(a.Sources))
 	use := make([]string, 0, 2*len(a.Sources))
-	for i := range a.Citations {
-		for _, ref := range a.Citations[i].Refs {
-			if k, known := w.places[ref.Source]; known && !w.cited[k] {
-				w.cited[k] = true
-				use = append(use, w.keys[k])
-			}
-		}
+	for _, i := range a.firstUse() {
+		w.cited[i] = true
+		use = append(use, w.keys[i])
 	}
 	w.numbers = n.numberAll(append(use, w.keys...))
 }

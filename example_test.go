@@ -74,7 +74,7 @@ func ExampleStream() {
 		return nil
 	}
 	fmt.Println(show())
-	// Output: decode response: no bytes
+	// Output: decode response: nothing but white space
 }
 
 // Numbers stay the same over a conversation.

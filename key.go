@@ -125,10 +125,16 @@ func lowerASCII(s string) string {
 func writeEscaped(b *strings.Builder, s string) {
 	const digits = "0123456789ABCDEF"
 	for i := 0; i < len(s); i++ {
-		c := s[i]
-		escape := c <= ' ' || c >= 0x7f
-		if c == '%' {
-			escape = true // a percent sign that escapes nothing stands for itself
+		from := i
+		for i < len(s) && s[i] > ' ' && s[i] < 0x7f && s[i] != '%' {
+			i++
+		}
+		b.WriteString(s[from:i])
+		if i == len(s) {
+			return
+		}
+		c, escape := s[i], true
+		if c == '%' { // one that escapes nothing stands for itself
 			if i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]) {
 				c = unhex(s[i+1])<<4 | unhex(s[i+2])
 				escape = !isUnreserved(c)

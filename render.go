@@ -61,7 +61,7 @@ type MarkerItem struct {
 // citation ends in, never into a word, a link, code or math, and never out of a list item or a table cell. A citation that
 // ends in a code or HTML block has its marker in a paragraph of its own behind the block, or inside lists and quotes at the
 // end of the line before the block. Where the provider cites by a visible link or mark ([CoversLink]) the marker takes its
-// place. Citations of one place share a marker, in which a source occurs once. Numbers are given in the order of the text.
+// place. Citations of one place share a marker, in which a source occurs once. Numbers are those of [Answer.Document].
 // Citations without a place have no marker; their sources are in the list.
 //
 // The text of each message is rendered alone, and a blank line keeps messages apart. Without citations the markdown, plain
@@ -134,11 +134,11 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 		}
 	}
 	r.sections = sections(a)
-	placed, unplaced := r.assign(sources)
+	placed := r.assign(sources)
 	for i := range r.sections {
 		r.lay(&r.sections[i], placed[i])
 	}
-	r.number(unplaced)
+	r.number()
 	if r.Style == StyleFootnotes {
 		r.labels = r.footnotePrefix()
 	}
@@ -160,9 +160,9 @@ func sections(a *Answer) []section {
 	return append(out, section{Span: Span{start, len(a.Text)}})
 }
 
-// assign hands each citation to the section its span ends in, and returns the sources of those without a place.
-func (r *rendering) assign(sources map[string]int) (placed [][]citing, unplaced []int) {
-	placed = make([][]citing, len(r.sections))
+// assign hands each citation with a place to the section that its span ends in.
+func (r *rendering) assign(sources map[string]int) [][]citing {
+	placed := make([][]citing, len(r.sections))
 	for i := range r.answer.Citations {
 		cite := &r.answer.Citations[i]
 		c := citing{span: cite.Span, link: cite.Covers == CoversLink, index: i}
@@ -172,11 +172,7 @@ func (r *rendering) assign(sources map[string]int) (placed [][]citing, unplaced 
 				r.cited[s] = true
 			}
 		}
-		if len(c.sources) == 0 {
-			continue
-		}
-		if !cite.Placed() {
-			unplaced = append(unplaced, c.sources...)
+		if len(c.sources) == 0 || !cite.Placed() {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(r.sections, c.span.End, func(s section, end int) int { return cmp.Compare(s.End, end) })
@@ -186,7 +182,7 @@ func (r *rendering) assign(sources map[string]int) (placed [][]citing, unplaced 
 		c.span.End -= base
 		placed[at] = append(placed[at], c)
 	}
-	return placed, unplaced
+	return placed
 }
 
 // lay finds the places of a section's markers.
@@ -227,43 +223,32 @@ func (m *Marker) add(src *Source, citation int) {
 	m.Items = append(m.Items, MarkerItem{Source: src, Citations: []int{citation}})
 }
 
-// number numbers the sources: those with markers in the order of the text, then those of citations without a place, then
-// the uncited ones if they are listed.
-func (r *rendering) number(unplaced []int) {
-	index := make(map[*Source]int, len(r.numbers))
-	for i := range r.answer.Sources {
+// number numbers the sources by first use, then the uncited ones if they are listed.
+func (r *rendering) number() {
+	keys := numberKeys(r.answer)
+	use := make([]string, 0, 2*len(keys))
+	for _, i := range r.answer.firstUse() {
+		use = append(use, keys[i])
+	}
+	if r.List && r.Uncited {
+		use = append(use, keys...)
+	}
+	numbering := r.Numbering
+	if numbering == nil {
+		numbering = &Numbering{}
+	}
+	numbers := numbering.numberAll(use)
+	index := make(map[*Source]int, len(keys))
+	for i, key := range keys {
+		r.numbers[i] = numbers[key]
 		index[&r.answer.Sources[i]] = i
-	}
-	var keys []string
-	if r.Numbering != nil {
-		keys = numberKeys(r.answer)
-	}
-	next := 0
-	give := func(i int) int {
-		switch {
-		case r.numbers[i] > 0:
-		case r.Numbering != nil:
-			r.numbers[i] = r.Numbering.Number(keys[i])
-		default:
-			next++
-			r.numbers[i] = next
-		}
-		return r.numbers[i]
 	}
 	for m := range r.markers {
 		items := r.markers[m].Items
 		for i := range items {
-			items[i].Number = give(index[items[i].Source])
+			items[i].Number = r.numbers[index[items[i].Source]]
 		}
 		slices.SortStableFunc(items, func(a, b MarkerItem) int { return cmp.Compare(a.Number, b.Number) })
-	}
-	for _, i := range unplaced {
-		give(i)
-	}
-	if r.List && r.Uncited {
-		for i := range r.numbers {
-			give(i)
-		}
 	}
 }
 
