@@ -108,30 +108,31 @@ func Stream(r io.Reader, opts *DecodeOptions) iter.Seq2[Event, error] {
 			d.Options = *opts
 		}
 		buf := make([]byte, 32<<10)
-		for {
+		for done := false; !done; queue = queue[:0] {
 			n, err := r.Read(buf)
 			_, _ = d.Write(buf[:n])
-			if err != nil {
+			if done = err != nil; done {
 				_ = d.Close()
 			}
 			for _, e := range queue {
-				var failed error
-				if e.Kind == EventAnswer {
-					_, failed = d.Answer()
-					if err != io.EOF { //nolint:errorlint // Read returns io.EOF itself
-						failed = fmt.Errorf("read response: %w", err)
-					}
-				}
-				if !yield(e, failed) {
+				if !yield(e, d.streamError(e, err)) {
 					return
 				}
 			}
-			if err != nil {
-				return
-			}
-			queue = queue[:0]
 		}
 	}
+}
+
+// streamError returns the error to yield with an event: the last has it, whether it came of reading or of the bytes.
+func (d *Decoder) streamError(e Event, reading error) error {
+	if e.Kind != EventAnswer {
+		return nil
+	}
+	if !errors.Is(reading, io.EOF) {
+		return fmt.Errorf("read response: %w", reading)
+	}
+	_, err := d.Answer()
+	return err
 }
 
 // Decoder reads a response that is written to it. The zero value is ready to use; set the fields before the first Write.
@@ -220,7 +221,7 @@ func (d *Decoder) start() {
 	case "":
 	case Generic:
 		d.plain = true
-		d.fold.setFormat(Generic)
+		d.fold.setGeneric()
 	default:
 		d.use(format)
 		d.fold.formatFixed = true
@@ -239,7 +240,7 @@ func (d *Decoder) use(format string) {
 	if err != nil {
 		d.fail(ErrDamaged, err.Error())
 		d.plain = true
-		d.fold.setFormat(Generic)
+		d.fold.setGeneric()
 		return
 	}
 	d.parser = p
@@ -299,7 +300,7 @@ func (d *Decoder) recognise(f frame.Frame) bool {
 	if len(d.queue) >= maxUnknown {
 		d.plain = true
 		d.queue = nil
-		d.fold.setFormat(Generic)
+		d.fold.setGeneric()
 	}
 	return false
 }
@@ -321,7 +322,7 @@ func (d *Decoder) parse(event, data []byte) {
 
 // closeGeneric ends a response whose format nobody knew.
 func (d *Decoder) closeGeneric() {
-	d.fold.setFormat(Generic)
+	d.fold.setGeneric()
 	for _, q := range d.queue {
 		if code, message, ok := wire.ReadError(q[1]); ok {
 			d.fold.op(&wire.Op{Kind: wire.Error, Name: code, More: message})
@@ -345,7 +346,7 @@ func (d *Decoder) closeGeneric() {
 
 func (d *Decoder) text(p []byte) {
 	if len(p) > 0 {
-		d.fold.setFormat(Generic)
+		d.fold.setGeneric()
 		d.fold.op(&wire.Op{Kind: wire.Text, Text: p})
 	}
 }

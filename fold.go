@@ -101,6 +101,7 @@ func (f *fold) opResponse(op *wire.Op) {
 		}
 	case wire.Meta:
 		f.meta(op.Name, op.Raw, false)
+	default: // about one candidate
 	}
 }
 
@@ -137,10 +138,11 @@ func parseTime(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-func (f *fold) setFormat(name string) {
-	f.format = name
+// setGeneric says that no provider's format was recognised.
+func (f *fold) setGeneric() {
+	f.format = Generic
 	if f.provider == "" {
-		f.provider = name
+		f.provider = Generic
 	}
 }
 

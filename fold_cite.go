@@ -154,7 +154,7 @@ type waitHeap []wait
 func (h waitHeap) Len() int           { return len(h) }
 func (h waitHeap) Less(i, j int) bool { return h[i].need < h[j].need }
 func (h waitHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *waitHeap) Push(x any)        { *h = append(*h, x.(wait)) } //nolint:errcheck,forcetypeassert // container/heap hands back what it was given
+func (h *waitHeap) Push(x any)        { *h = append(*h, x.(wait)) } // container/heap hands back what it was given
 func (h *waitHeap) Pop() any {
 	old := *h
 	x := old[len(old)-1]

@@ -40,6 +40,7 @@ func (c *candidate) locate(cite *foldCite, last bool) (place, bool) {
 		return place{Span{at, at}, AnchorExact, CoversPoint}, true
 	case wire.Block:
 		return c.locateBlock(cite, last)
+	case wire.Bytes, wire.CodePoints, wire.UTF16:
 	}
 	if p, ok := c.locateSaid(cite); ok {
 		return p, true
@@ -82,32 +83,32 @@ func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
 		return place{s, AnchorUnverified, covers}, true
 	}
 	for _, unit := range unitsToTry(cite.Unit) {
-		for k := -1; k < len(cite.Shifts); k++ {
-			shift := 0
-			if k >= 0 {
-				shift = cite.Shifts[k]
-			}
+		s, ok := shifted(cite, func(shift int) (Span, bool) {
 			s, ok := c.span(cite, unit, shift)
-			if !ok || !c.saysIt(cite, s) {
-				continue
-			}
-			anchor := AnchorExact
-			if unit != cite.Unit {
-				anchor = AnchorUnitFixed
-			}
-			return place{s, anchor, covers}, true
+			return s, ok && c.saysIt(cite, s)
+		})
+		switch {
+		case ok && unit == cite.Unit:
+			return place{s, AnchorExact, covers}, true
+		case ok:
+			return place{s, AnchorUnitFixed, covers}, true
 		}
 	}
-	for k := -1; k < len(cite.Shifts); k++ {
-		shift := 0
-		if k >= 0 {
-			shift = cite.Shifts[k]
-		}
-		if s, ok := c.searchNear(cite, shift); ok {
-			return place{s, AnchorMoved, covers}, true
+	s, ok := shifted(cite, func(shift int) (Span, bool) { return c.searchNear(cite, shift) })
+	return place{s, AnchorMoved, covers}, ok
+}
+
+// shifted returns the first span that try finds for a citation as it stands or shifted.
+func shifted(cite *foldCite, try func(shift int) (Span, bool)) (Span, bool) {
+	if s, ok := try(0); ok {
+		return s, true
+	}
+	for _, shift := range cite.Shifts {
+		if s, ok := try(shift); ok {
+			return s, true
 		}
 	}
-	return place{}, false
+	return Span{}, false
 }
 
 // unitsToTry returns the units to read a citation's numbers in, the declared one first. On ASCII text they are all the same.
@@ -241,6 +242,7 @@ func (c *candidate) base(cite *foldCite) int {
 				return c.parts[i].from
 			}
 		}
+	case wire.AnswerBase:
 	}
 	return 0
 }

@@ -74,6 +74,7 @@ func (c *candidate) op(op *wire.Op) {
 		c.setMarks(op.Markers)
 	case wire.Finish:
 		c.finish = Finish(op.Name)
+	default: // not about one candidate's text
 	}
 }
 
@@ -165,55 +166,44 @@ const (
 
 // addOdd appends text that holds a private marker or is not valid UTF-8.
 func (c *candidate) addOdd(s []byte) {
-	s = c.repair(s, false)
-	for len(s) > 0 || len(c.held) > 0 {
-		if len(c.held) == 0 {
-			n := bytes.Index(s, []byte(markerBegin))
+	s = append(c.held, c.repair(s, false)...)
+	c.held = c.held[:0]
+	for len(s) > 0 {
+		if n := bytes.Index(s, []byte(markerBegin)); n != 0 {
 			if n < 0 {
-				c.append(s)
-				return
+				n = len(s)
 			}
-			if n > 0 {
-				c.append(s[:n])
-			}
+			c.append(s[:n])
 			s = s[n:]
-		}
-		c.held = append(c.held, s...)
-		s = nil
-		n := bytes.Index(c.held, []byte(markerEnd))
-		if n >= 0 {
-			n += len(markerEnd)
-			marker := string(c.held[:n])
-			s, c.held = slices.Clone(c.held[n:]), c.held[:0]
-			c.cuts = append(c.cuts, cut{c.text.Len(), marker})
-			c.fold.issue("private-marker", markerIDs(marker))
 			continue
 		}
-		if len(c.held) <= maxHeld {
+		n := bytes.Index(s[:min(len(s), maxHeld)], []byte(markerEnd))
+		switch {
+		case n >= 0:
+			n += len(markerEnd)
+			c.cuts = append(c.cuts, cut{c.text.Len(), string(s[:n])})
+			c.fold.issue("private-marker", markerIDs(s[:n]))
+			s = s[n:]
+		case len(s) < maxHeld:
+			c.held = append(c.held, s...)
 			return
+		default: // too long for a marker: text after all
+			c.fold.issue("private-marker-unterminated", markerIDs(s))
+			c.append(s[:len(markerBegin)])
+			s = s[len(markerBegin):]
 		}
-		s = c.letGo()
 	}
 }
 
-// letGo shows the beginning of what was held as text after all and returns the rest of it.
-func (c *candidate) letGo() []byte {
-	c.fold.issue("private-marker-unterminated", markerIDs(string(c.held[:min(len(c.held), 60)])))
-	n := len(markerBegin)
-	c.append(c.held[:n])
-	rest := slices.Clone(c.held[n:])
-	c.held = c.held[:0]
-	return rest
-}
-
 // markerIDs returns what a private marker names, for a message.
-func markerIDs(marker string) string {
+func markerIDs(marker []byte) string {
+	const most = 60
 	return strings.Trim(strings.Map(func(r rune) rune {
 		if r >= 0xE200 && r <= 0xE20F {
 			return ' '
 		}
 		return r
-	}, validText(marker)), " ")
+	}, validText(string(marker[:min(len(marker), most)]))), " ")
 }
 
 // repair returns s as valid UTF-8. What may be the first half of a character, as some providers cut them, is kept for the
@@ -286,25 +276,15 @@ func unfinished(b []byte) bool {
 
 // flush shows what was held back, because nothing can complete it any more.
 func (c *candidate) flush() {
-	if len(c.tail) > 0 {
-		s := c.repair(nil, true)
-		if len(c.held) > 0 {
-			c.held = append(c.held, s...)
-		} else {
-			c.append(s)
-		}
+	if len(c.tail) == 0 && len(c.held) == 0 {
+		return
 	}
-	for len(c.held) > 0 {
-		rest := c.letGo()
-		if n := bytes.Index(rest, []byte(markerBegin)); n >= 0 {
-			c.append(rest[:n])
-			c.held = append(c.held, rest[n:]...)
-			continue
-		}
-		if len(rest) > 0 {
-			c.append(rest)
-		}
+	s := append(c.held, c.repair(nil, true)...)
+	if len(c.held) > 0 {
+		c.fold.issue("private-marker-unterminated", markerIDs(c.held))
+		c.held = c.held[:0]
 	}
+	c.append(s)
 }
 
 // finalText compares a part's text with what the provider says at its end that it is. Missing text is added; a different text takes
@@ -440,6 +420,7 @@ func (c *candidate) outParts() []Part {
 func outPart(p *foldPart) Part {
 	kind := AnswerPart
 	switch p.shown.Kind {
+	case wire.AnswerPart:
 	case wire.CommentaryPart:
 		kind = CommentaryPart
 	case wire.RefusalPart:

@@ -74,54 +74,66 @@ func (c *candidate) scanMarks(last bool) {
 
 // next returns the next mark. It is false at the end of what can be read for now.
 func (m *marks) next(text string, last bool) (textMark, bool) {
-	for m.at < len(text) {
-		if m.at == 0 || text[m.at-1] == '\n' {
-			if done := m.line(text, last); done {
-				return textMark{}, false
-			}
-			if m.fence != "" || m.at >= len(text) {
-				continue
-			}
-		}
-		if m.fence != "" { // the rest of a long line in a code block
-			n := strings.IndexByte(text[m.at:], '\n')
-			if n < 0 {
-				m.at = len(text)
-				break
-			}
-			m.at += n + 1
-			continue
-		}
+	for m.prose(text, last) {
 		n := strings.IndexAny(text[m.at:], "`\\[\n")
 		if n < 0 {
 			m.at = len(text)
 			break
 		}
 		m.at += n
-		switch text[m.at] {
-		case '\n':
-			m.at++
-		case '\\':
-			if m.at+1 >= len(text) && !last {
-				return textMark{}, false
-			}
-			m.at = min(m.at+2, len(text))
-		case '`':
-			if !m.code(text, last) {
-				return textMark{}, false
-			}
-		default:
-			found, size, certain := m.bracket(text, last)
-			if !certain {
-				return textMark{}, false
-			}
-			m.at += size
-			if len(found.numbers) > 0 {
-				return found, true
-			}
+		found, certain := m.special(text, last)
+		if !certain || len(found.numbers) > 0 {
+			return found, certain
 		}
 	}
 	return textMark{}, false
+}
+
+// prose moves past code blocks and reports whether there is text to read after them.
+func (m *marks) prose(text string, last bool) bool {
+	for m.at < len(text) {
+		if m.at == 0 || text[m.at-1] == '\n' {
+			if wait := m.line(text, last); wait {
+				return false
+			}
+		} else if m.fence != "" { // the rest of a long line in a code block
+			n := strings.IndexByte(text[m.at:], '\n')
+			if n < 0 {
+				m.at = len(text)
+				return false
+			}
+			m.at += n + 1
+			continue
+		}
+		if m.fence == "" {
+			return m.at < len(text)
+		}
+	}
+	return false
+}
+
+// special reads what begins at m.at: a mark, a code span, an escape, a new line. It is not certain where the text so far
+// does not tell what it is.
+func (m *marks) special(text string, last bool) (found textMark, certain bool) {
+	switch text[m.at] {
+	case '\n':
+		m.at++
+		return textMark{}, true
+	case '\\':
+		if m.at+1 >= len(text) && !last {
+			return textMark{}, false
+		}
+		m.at = min(m.at+2, len(text))
+		return textMark{}, true
+	case '`':
+		return textMark{}, m.code(text, last)
+	default:
+		found, size, certain := m.bracket(text, last)
+		if certain {
+			m.at += size
+		}
+		return found, certain
+	}
 }
 
 // line looks at the beginning of a line: a code fence opens or closes there, and the lines between hold no marks. It is true

@@ -3,6 +3,7 @@ package frame
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // DefaultMaxDocument is how many bytes a document may have when [Splitter.MaxDocument] is 0: 256 MiB.
@@ -154,7 +155,7 @@ func (s *Splitter) read(p []byte) {
 	case AWS:
 		s.readAWS(p)
 	case Unknown, Other:
-		s.emit(Frame{Data: p[:len(p):len(p)]})
+		s.emit(Frame{Data: slices.Clip(p)})
 	}
 }
 

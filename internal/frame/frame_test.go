@@ -95,7 +95,7 @@ func TestWholeDocumentsAreNotCopied(t *testing.T) {
 				if len(b) == 0 {
 					continue
 				}
-				if at := bytes.Index(p, b); at < 0 || !aliases(p, b) {
+				if !bytes.Contains(p, b) || !aliases(p, b) {
 					t.Errorf("%q: %s %q is a copy", in, name, b)
 				}
 				if cap(b) != len(b) {

@@ -37,8 +37,7 @@ func split(t *testing.T, input []byte, limit int, cut cutter) ([]record, frame.K
 	s := frame.Splitter{MaxDocument: limit}
 	s.Emit = func(f frame.Frame) {
 		r := record{Event: string(f.Event), Data: string(f.Data), Done: f.Done, Exception: f.Exception}
-		var e *frame.Error
-		if errors.As(f.Err, &e) {
+		if e, ok := errors.AsType[*frame.Error](f.Err); ok {
 			r.Why, r.Offset = e.Err, e.Offset
 		} else if f.Err != nil {
 			t.Errorf("Frame.Err is a %T, want *Error", f.Err)

@@ -1,6 +1,9 @@
 package frame
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // maxName bounds an SSE event name; a longer one counts as none.
 const maxName = 1024
@@ -259,7 +262,7 @@ func (s *Splitter) endEvent(last bool) {
 	if e.pending && !s.skip {
 		data := e.data
 		if e.held {
-			data = s.buf[:len(s.buf):len(s.buf)]
+			data = slices.Clip(s.buf)
 		}
 		f := Frame{Event: e.name, Data: data}
 		switch {

@@ -61,15 +61,16 @@ func looksMistralChat(s *shape) bool { return chatFlavour(s) == mistralChat }
 
 // chatFlavour reads a document to see what flavour it shows; 0 for what is no Chat Completion.
 func chatFlavour(s *shape) flavour {
-	if !isChat(s) {
-		return 0
+	if s.chat != 0 || !isChat(s) {
+		return s.chat
 	}
 	p := &chat{
 		out: out{emit: func(*Op) {}}, config: &Config{},
 		choices: map[int]*choice{}, lists: map[string][]byte{}, flavour: plainChat,
 	}
 	p.Parse(nil, s.doc)
-	return p.flavour
+	s.chat = p.flavour
+	return s.chat
 }
 
 func isChat(s *shape) bool {

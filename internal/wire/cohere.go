@@ -45,9 +45,10 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 		p.begun = true
 		sayDocuments(&p.out, p.cfg, "doc:")
 	}
-	i, ok := p.index("index", doc.Get("index"))
-	message := doc.Path("delta", "message")
-	switch kind := string(doc.Type()); kind {
+	e := readCohere(doc)
+	i, ok := p.index("index", e.index)
+	message := e.delta.Get("message")
+	switch string(e.kind) {
 	case "content-delta":
 		p.contentDelta(i, doc, message.Get("content"))
 	case "content-start":
@@ -63,11 +64,11 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 	case "tool-call-start":
 		p.toolCalls(message.Get("tool_calls"))
 	case "message-start":
-		p.head(HeadID, doc.Get("id"))
+		p.head(HeadID, e.id)
 	case "message-end":
-		p.stop(doc.Path("delta", "finish_reason"))
-		if e := doc.Path("delta", "error"); !e.IsNull() {
-			p.fail("error", e.Text())
+		p.stop(e.delta.Get("finish_reason"))
+		if failure := e.delta.Get("error"); !failure.IsNull() {
+			p.fail("error", failure.Text())
 		}
 		p.end()
 	case "tool-plan-delta", "tool-call-delta", "tool-call-end", "citation-end", "debug":
@@ -77,6 +78,28 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 		return false
 	}
 	return true
+}
+
+// cohereEvent is an event, its members found but not read.
+type cohereEvent struct {
+	kind             []byte
+	id, index, delta scan.Value
+}
+
+func readCohere(doc scan.Value) (e cohereEvent) {
+	for o := scan.Members(doc); o.Next(); {
+		switch string(o.Key) {
+		case "type":
+			e.kind = o.Val.Bytes()
+		case "id":
+			e.id = o.Val
+		case "index":
+			e.index = o.Val
+		case "delta":
+			e.delta = o.Val
+		}
+	}
+	return e
 }
 
 // Close implements [Parser].
@@ -157,17 +180,31 @@ func (p *cohere2) citations(i int, v scan.Value) {
 }
 
 func (p *cohere2) citation(key string, v scan.Value) {
-	c := Cite{Key: key, Unit: CodePoints, Quote: v.Get("text").Str(), Part: Part{Content: p.firstOf}}
-	index := v.Get("content_index")
-	if index.IsNull() {
-		index = v.Get("contentIndex")
+	c := Cite{Key: key, Unit: CodePoints, Part: Part{Content: p.firstOf}}
+	var from, to, index, list scan.Value
+	var kind string
+	for o := scan.Members(v); o.Next(); {
+		switch string(o.Key) {
+		case "text":
+			c.Quote = o.Val.Str()
+		case "start":
+			from = o.Val
+		case "end":
+			to = o.Val
+		case "content_index", "contentIndex":
+			index = o.Val
+		case "type":
+			kind = o.Val.Str()
+		case "sources":
+			list = o.Val
+		}
 	}
 	if n, ok := p.index("content_index", index); ok {
 		c.Part.Content = n
 	}
-	start, ok1 := p.index("start", v.Get("start"))
-	end, ok2 := p.index("end", v.Get("end"))
-	switch kind := v.Get("type").Str(); {
+	start, ok1 := p.index("start", from)
+	end, ok2 := p.index("end", to)
+	switch {
 	case kind == "PLAN", kind == "THINKING_CONTENT", p.kinds[c.Part.Content] == "thinking": // not about the answer's text
 		c.Unit, c.Quote = Nowhere, ""
 	case !ok1 || !ok2:
@@ -175,7 +212,7 @@ func (p *cohere2) citation(key string, v scan.Value) {
 	default:
 		c.Start, c.End = start, end
 	}
-	for sources := scan.Elements(v.Get("sources")); sources.Next(); {
+	for sources := scan.Elements(list); sources.Next(); {
 		if key := p.cited(sources.Val); key != "" {
 			c.Refs = append(c.Refs, Ref{Source: key})
 		}
@@ -189,10 +226,24 @@ func (p *cohere2) citation(key string, v scan.Value) {
 
 // cited says the source of a citation, which repeats the whole of it, and returns its key.
 func (p *cohere2) cited(v scan.Value) string {
-	s := Source{Kind: KindDocument, ID: v.Get("id").Text(), Raw: v}
-	data := v.Get("document")
-	if v.Get("type").Str() == "tool" {
-		s.Kind, data = KindTool, v.Get("tool_output")
+	s := Source{Kind: KindDocument, Raw: v}
+	var data, output scan.Value
+	for o := scan.Members(v); o.Next(); {
+		switch string(o.Key) {
+		case "id":
+			s.ID = o.Val.Text()
+		case "type":
+			if string(o.Val.Bytes()) == "tool" {
+				s.Kind = KindTool
+			}
+		case "document":
+			data = o.Val
+		case "tool_output":
+			output = o.Val
+		}
+	}
+	if s.Kind == KindTool {
+		data = output
 	}
 	fillDocument(&s, data)
 	if s.ID == "" {

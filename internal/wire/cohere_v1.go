@@ -72,13 +72,32 @@ func (p *cohere1) Close() {}
 
 // response reads a whole response: a body, or what a stream repeats at its end.
 func (p *cohere1) response(v scan.Value) {
-	p.head(HeadID, v.Get("generation_id"))
-	p.queries(v.Get("search_queries"))
-	p.documents(v.Get("documents"))
-	p.final(Part{}, v.Get("text"))
-	p.citations(v.Get("citations"))
-	p.toolCalls(v.Get("tool_calls"))
-	for results := scan.Elements(v.Get("search_results")); results.Next(); {
+	var id, queries, documents, text, citations, calls, found scan.Value
+	for o := scan.Members(v); o.Next(); {
+		switch string(o.Key) {
+		case "generation_id":
+			id = o.Val
+		case "search_queries":
+			queries = o.Val
+		case "documents":
+			documents = o.Val
+		case "text":
+			text = o.Val
+		case "citations":
+			citations = o.Val
+		case "tool_calls":
+			calls = o.Val
+		case "search_results":
+			found = o.Val
+		}
+	}
+	p.head(HeadID, id)
+	p.queries(queries)
+	p.documents(documents)
+	p.final(Part{}, text)
+	p.citations(citations)
+	p.toolCalls(calls)
+	for results := scan.Elements(found); results.Next(); {
 		if message := results.Val.Get("error_message").Str(); message != "" {
 			p.issue(IssueSourceFailed, clip(message), nil)
 		}

@@ -51,18 +51,41 @@ func fillDocument(s *Source, data scan.Value) {
 		}
 		return
 	}
-	s.Title = data.Get("title").Str()
-	s.URL = data.Get("url").Str()
-	s.Filename = firstText(data, "filename", "file_name")
-	s.PublishedAt = firstText(data, "published_at", "date")
-	if author := data.Get("author"); author.IsString() {
-		s.Authors = []string{author.Str()}
+	var filename, date, text, snippet, content, authors scan.Value
+	for o := scan.Members(data); o.Next(); {
+		switch string(o.Key) {
+		case "title":
+			s.Title = o.Val.Str()
+		case "url":
+			s.URL = o.Val.Str()
+		case "filename":
+			s.Filename = o.Val.Text()
+		case "file_name":
+			filename = o.Val
+		case "published_at":
+			s.PublishedAt = o.Val.Text()
+		case "date":
+			date = o.Val
+		case "author":
+			if o.Val.IsString() {
+				s.Authors = []string{o.Val.Str()}
+			}
+		case "authors":
+			authors = o.Val
+		case "text":
+			text = o.Val
+		case "snippet":
+			snippet = o.Val
+		case "content":
+			content = o.Val
+		}
 	}
-	for authors := scan.Elements(data.Get("authors")); authors.Next(); {
-		s.Authors = append(s.Authors, authors.Val.Text())
+	for a := scan.Elements(authors); a.Next(); {
+		s.Authors = append(s.Authors, a.Val.Text())
 	}
-	s.Content = firstText(data, "text", "snippet", "content")
-	if s.Content == "" {
+	s.Filename = firstOf(s.Filename, filename.Text())
+	s.PublishedAt = firstOf(s.PublishedAt, date.Text())
+	if s.Content = firstOf(text.Text(), snippet.Text(), content.Text()); s.Content == "" {
 		s.Content = jsonText(data)
 	}
 }

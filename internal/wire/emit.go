@@ -10,7 +10,9 @@ import (
 // out is the mouth of a parser: it says operations without an allocation for those that come often.
 type out struct {
 	emit func(*Op)
-	op   Op     // reused for every operation
+	op   Op // reused for every operation, and what it points to:
+	src  Source
+	at   Cite
 	said Op     // reused for text alone, so that nothing else needs to be cleared
 	buf  []byte // for unescaping
 }
@@ -56,8 +58,16 @@ func (o *out) head(field string, v scan.Value) {
 	}
 }
 
-func (o *out) source(s *Source) { o.say(Op{Kind: SourceOp, Source: s}) }
-func (o *out) cite(c *Cite)     { o.say(Op{Kind: CiteOp, Cite: c}) }
+func (o *out) source(s *Source) {
+	o.src = *s
+	o.say(Op{Kind: SourceOp, Source: &o.src})
+}
+
+func (o *out) cite(c *Cite) {
+	o.at = *c
+	o.say(Op{Kind: CiteOp, Cite: &o.at})
+}
+
 func (o *out) query(v scan.Value) {
 	if s := v.Str(); s != "" {
 		o.say(Op{Kind: Query, Name: s})

@@ -69,9 +69,9 @@ type outMessage struct {
 type outPart struct {
 	Part
 	begun, ended bool
-	whole        uint64       // hash of its JSON, once done
-	text         uint64       // hash of its text, once done
-	notes        map[int]bool // citations said, by index
+	whole        uint64         // hash of its JSON, once done
+	text         uint64         // hash of its text, once done
+	notes        map[int]uint64 // citations said, by index: the hash of their JSON
 }
 
 func newResponses(c *Config) Parser {
@@ -162,14 +162,14 @@ func (p *responses) otherEvent(kind []byte, doc scan.Value) bool {
 
 // eventPlace is the members that say which part an event is about.
 type eventPlace struct {
-	output, content, sequence int // -1: not said
-	value                     scan.Value
-	late                      bool // one of them stands behind the value
+	output, content, sequence, note int // -1: not said
+	value                           scan.Value
+	late                            bool // one of them stands behind the value
 }
 
 // placeOf reads an event's place and one more member.
 func (p *responses) placeOf(doc scan.Value, member string) eventPlace {
-	e := eventPlace{output: -1, content: -1, sequence: -1}
+	e := eventPlace{output: -1, content: -1, sequence: -1, note: -1}
 	for o := scan.Members(doc); o.Next(); {
 		var to *int
 		switch key := string(o.Key); key {
@@ -182,6 +182,8 @@ func (p *responses) placeOf(doc scan.Value, member string) eventPlace {
 			to = &e.content
 		case "sequence_number":
 			to = &e.sequence
+		case "annotation_index":
+			to = &e.note
 		case "type":
 			e.late = e.late || e.value != nil
 			continue
@@ -229,11 +231,10 @@ func (p *responses) partDone(doc scan.Value) {
 func (p *responses) annotationAdded(doc scan.Value) {
 	e := p.placeOf(doc, "annotation")
 	part := p.part(p.message(e.output), e.content, false)
-	n, ok := p.index("annotation_index", doc.Get("annotation_index"))
-	if !ok {
-		n = len(part.notes)
+	if e.note < 0 {
+		e.note = len(part.notes)
 	}
-	p.annotation(part, n, e.value)
+	p.annotation(part, e.note, e.value)
 }
 
 // message returns the message with the provider's index; -1 is the latest.
@@ -261,7 +262,7 @@ func (p *responses) part(m *outMessage, content int, refusal bool) *outPart {
 	if part := m.parts[content]; part != nil {
 		return part
 	}
-	part := &outPart{Part: Part{Message: m.ordinal, Content: content, Kind: m.kind}, notes: map[int]bool{}}
+	part := &outPart{Part: Part{Message: m.ordinal, Content: content, Kind: m.kind}, notes: map[int]uint64{}}
 	if refusal {
 		part.Kind = RefusalPart
 		p.refused = true

@@ -124,13 +124,17 @@ func (o *out) cites(n *note, key string, p Part) bool {
 	return true
 }
 
-// annotation reads a citation of a part.
+// annotation reads a citation of a part, unless it is the one that was read before.
 func (p *responses) annotation(part *outPart, index int, v scan.Value) {
+	hash := p.repeats.hash(v)
+	if part.notes[index] == hash {
+		return
+	}
+	part.notes[index] = hash
 	n := readNote(v)
 	if p.xai && strings.Trim(n.title, "0123456789") == "" { // the number shown in the text, no title
 		n.title = ""
 	}
-	part.notes[index] = true
 	if !p.cites(&n, noteKey(part.Part, index), part.Part) {
 		p.unknown("annotation "+clip(n.kind), v)
 	}
@@ -138,5 +142,7 @@ func (p *responses) annotation(part *outPart, index int, v scan.Value) {
 
 // noteKey names a citation by its place in the response, so that it is the same each time it comes.
 func noteKey(p Part, index int) string {
-	return strconv.Itoa(p.Message) + "/" + strconv.Itoa(p.Content) + "/" + strconv.Itoa(index)
+	b := strconv.AppendInt(make([]byte, 0, 32), int64(p.Message), 10)
+	b = strconv.AppendInt(append(b, '/'), int64(p.Content), 10)
+	return string(strconv.AppendInt(append(b, '/'), int64(index), 10))
 }

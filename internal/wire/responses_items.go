@@ -135,10 +135,8 @@ func (p *responses) itemEvent(doc scan.Value, done bool) {
 		p.otherItem(kind, id, e.value)
 		return
 	}
-	m := p.message(e.output)
-	p.phase(m, e.value)
+	p.messageItem(p.message(e.output), e.value, done)
 	if done {
-		p.messageItem(m, e.value)
 		p.items[id] = p.repeats.hash(e.value)
 	}
 }
@@ -158,8 +156,7 @@ func (p *responses) outputItem(item scan.Value, ordinal *int) {
 	if id != "" && p.items[id] == p.repeats.hash(item) {
 		return
 	}
-	p.phase(m, item)
-	p.messageItem(m, item)
+	p.messageItem(m, item, true)
 }
 
 func identify(item scan.Value) (id, kind string) {
@@ -174,16 +171,24 @@ func identify(item scan.Value) (id, kind string) {
 	return id, kind
 }
 
-// phase reads whether a message is the answer or commentary on the way to it. Parts that have begun keep their kind.
-func (p *responses) phase(m *outMessage, item scan.Value) {
-	if item.Get("phase").Str() == "commentary" {
-		m.kind = CommentaryPart
+// messageItem reads a message: whether it is the answer or commentary on the way to it, and, once it is done, its content.
+// Parts that have begun keep their kind.
+func (p *responses) messageItem(m *outMessage, item scan.Value, done bool) {
+	var content scan.Value
+	for o := scan.Members(item); o.Next(); {
+		switch string(o.Key) {
+		case "phase":
+			if o.Val.Str() == "commentary" {
+				m.kind = CommentaryPart
+			}
+		case "content":
+			content = o.Val
+		}
 	}
-}
-
-func (p *responses) messageItem(m *outMessage, item scan.Value) {
+	if !done {
+		return
+	}
 	p.waiting = false
-	content := item.Get("content")
 	if content.IsString() {
 		p.wholeText(p.part(m, 0, false), content)
 		return

@@ -261,7 +261,7 @@ func TestResponsesStream(t *testing.T) {
 			},
 			[]string{
 				"head id=r", "head model=g", `text 0/0/0 "Já"`, `text 0/0/0 ". "`, `text 0/0/0 "So."`, source, cite, `final 0/0/0 "Já. So."`,
-				source, cite, "end-part 0/0/0", "finish 0 stop", "end",
+				"end-part 0/0/0", "finish 0 stop", "end",
 			},
 		},
 		{"no deltas", []string{itemNew, textDone, done}, []string{`text 0/0/0 "Já. So."`, source, cite, "end-part 0/0/0", "finish 0 stop", "end"}},

@@ -98,6 +98,7 @@ type shape struct {
 	kind  string // the document's type, event_type or object member
 	doc   scan.Value
 	keys  map[string]scan.Value
+	chat  flavour // see chatFlavour
 }
 
 func look(event []byte, doc scan.Value) *shape {
