@@ -7,8 +7,9 @@ import (
 
 // Answer is what a provider answered: its text, the sources it draws on, and which words rest on which source.
 //
-// It is plain data and safe to copy by pointer; nothing in ibid changes an Answer it has handed out. As JSON it is the
-// answer document, version 1, with offsets in UTF-8 bytes; reading takes a document in any unit. See [Document].
+// It is plain data; a copy shares its slices. ibid never changes an Answer it has handed out: only [Answer.Cite] and
+// UnmarshalJSON change one, at the caller's word. As JSON it is the answer document, version 1, with offsets in UTF-8
+// bytes; reading takes a document in any unit. See [Document].
 type Answer struct {
 	ID       string // the provider's own id; empty if it sends none
 	Provider string // openai, gemini, …
@@ -135,7 +136,7 @@ type Locator struct {
 // Citation says that a span of the answer rests on sources. It is legal without a span: then Anchor is [AnchorNone].
 type Citation struct {
 	ID     string // stable: made from what it says
-	Span   Span   // meaningless when Anchor is AnchorNone
+	Span   Span   // zero when Anchor is AnchorNone
 	Covers Covers // what Span is
 	// Claim is the statement the citation stands for: Span itself, or for a link or a point the sentence that it closes.
 	Claim         Span
@@ -234,6 +235,9 @@ func (a *Answer) Source(id string) *Source {
 	}
 	return nil
 }
+
+// Error returns the provider's code and words.
+func (e *ProviderError) Error() string { return e.Code + ": " + e.Message }
 
 // Placed reports whether the citation has a place in the text.
 func (c *Citation) Placed() bool { return c.Anchor != AnchorNone }

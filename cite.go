@@ -100,15 +100,21 @@ func compareCitations(x, y *Citation) int {
 	}
 }
 
-// firstUse returns the places in a.Sources of those that are cited, in the order in which the citations use them first.
-// Numbers follow it, wherever they are shown.
-func (a *Answer) firstUse() []int {
-	places := make(map[string]int, len(a.Sources))
+// sourceIndexes returns where the sources stand in a.Sources, by id; of two with one id, where the first does.
+func (a *Answer) sourceIndexes() map[string]int {
+	index := make(map[string]int, len(a.Sources))
 	for i := range a.Sources {
-		if _, taken := places[a.Sources[i].ID]; !taken {
-			places[a.Sources[i].ID] = i
+		if _, taken := index[a.Sources[i].ID]; !taken {
+			index[a.Sources[i].ID] = i
 		}
 	}
+	return index
+}
+
+// firstUse returns the indices in a.Sources of those that are cited, in the order in which the citations use them first.
+// Numbers follow it, wherever they are shown.
+func (a *Answer) firstUse() []int {
+	index := a.sourceIndexes()
 	cites := make([]*Citation, len(a.Citations))
 	for i := range a.Citations {
 		cites[i] = &a.Citations[i]
@@ -117,9 +123,9 @@ func (a *Answer) firstUse() []int {
 	used := make([]int, 0, len(a.Sources))
 	for _, cite := range cites {
 		for _, ref := range cite.Refs {
-			if i, known := places[ref.Source]; known {
+			if i, known := index[ref.Source]; known {
 				used = append(used, i)
-				delete(places, ref.Source)
+				delete(index, ref.Source)
 			}
 		}
 	}
@@ -130,35 +136,31 @@ func (a *Answer) firstUse() []int {
 // keeps its order, so that sources nobody cites follow in the order in which they came. It is its own fixed point.
 func order(a *Answer) {
 	slices.SortStableFunc(a.Citations, func(x, y Citation) int { return compareCitations(&x, &y) })
-	place := make(map[string]int, len(a.Sources)) // by id; of sources without a place yet, beyond all
-	for i := range a.Sources {
-		place[a.Sources[i].ID] = len(a.Sources)
+	used := a.firstUse()
+	cited := make([]bool, len(a.Sources))
+	sources := a.Sources[:0:0]
+	for _, i := range used {
+		cited[i] = true
+		sources = append(sources, a.Sources[i])
 	}
-	used := 0
-	for i := range a.Citations {
-		for _, ref := range a.Citations[i].Refs {
-			if at, known := place[ref.Source]; known && at == len(a.Sources) {
-				place[ref.Source] = used
-				used++
-			}
+	for i := range a.Sources {
+		if !cited[i] {
+			sources = append(sources, a.Sources[i])
 		}
 	}
-	slices.SortStableFunc(a.Sources, func(x, y Source) int { return cmp.Compare(place[x.ID], place[y.ID]) })
+	a.Sources = sources
 	sortRefs(a)
 }
 
 // sortRefs orders the refs of each citation by source. Refs that are in order already are left alone, others are copied
 // first: somebody else may hold them.
 func sortRefs(a *Answer) {
-	place := make(map[string]int, len(a.Sources))
-	for i := range a.Sources {
-		place[a.Sources[i].ID] = i
-	}
+	index := a.sourceIndexes()
 	at := func(ref Ref) int {
-		if i, known := place[ref.Source]; known {
+		if i, known := index[ref.Source]; known {
 			return i
 		}
-		return len(place)
+		return len(a.Sources)
 	}
 	bySource := func(x, y Ref) int { return cmp.Compare(at(x), at(y)) }
 	for i := range a.Citations {
@@ -244,7 +246,11 @@ func citationID(text string, c *Citation, keyOf func(id string) string) string {
 		field(ref.Quote)
 		if l := ref.Locator; l != nil {
 			field(l.Chunk)
-			for _, n := range []int{l.Page, orNone(l.Block), orNone(l.BlockEnd), orNone(l.CharStart), orNone(l.CharEnd)} {
+			first, last := 0, 0
+			if len(l.Pages) > 0 {
+				first, last = l.Pages[0], l.Pages[len(l.Pages)-1]
+			}
+			for _, n := range []int{l.Page, first, last, orNone(l.Block), orNone(l.BlockEnd), orNone(l.CharStart), orNone(l.CharEnd)} {
 				b = binary.AppendVarint(b, int64(n))
 			}
 		}

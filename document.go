@@ -194,7 +194,7 @@ type documentWriter struct {
 	answer  *Answer
 	unit    Unit
 	offsets *Offsets
-	places  map[string]int // of sources in answer.Sources, by id
+	index   map[string]int // of sources in answer.Sources, by id
 	keys    []string       // of sources in numbers, in their order
 	cited   []bool         // sources, in their order
 	numbers Numbering
@@ -203,12 +203,7 @@ type documentWriter struct {
 // number numbers the sources by first use; those nobody cites follow.
 func (w *documentWriter) number(n *Numbering) {
 	a := w.answer
-	w.places = make(map[string]int, len(a.Sources))
-	for i := range a.Sources {
-		if _, taken := w.places[a.Sources[i].ID]; !taken {
-			w.places[a.Sources[i].ID] = i
-		}
-	}
+	w.index = a.sourceIndexes()
 	w.keys = numberKeys(a)
 	w.cited = make([]bool, len(a.Sources))
 	use := make([]string, 0, 2*len(a.Sources))
@@ -217,24 +212,6 @@ func (w *documentWriter) number(n *Numbering) {
 		use = append(use, w.keys[i])
 	}
 	w.numbers = n.numberAll(append(use, w.keys...))
-}
-
-// numberAll is Number for each of keys. It looks only once through what is numbered already.
-func (n *Numbering) numberAll(keys []string) Numbering {
-	if *n == nil {
-		*n = make(Numbering, len(keys))
-	}
-	last := 0
-	for _, number := range *n {
-		last = max(last, number)
-	}
-	for _, key := range keys {
-		if _, known := (*n)[key]; !known {
-			last++
-			(*n)[key] = last
-		}
-	}
-	return *n
 }
 
 func (w *documentWriter) parts() []DocumentPart {
@@ -278,7 +255,7 @@ func (w *documentWriter) citations() []DocumentCitation {
 		row.Group = i + 1
 		for _, ref := range c.Refs {
 			row.Index, row.SourceTitle, row.SourceURL = 0, nil, nil
-			if k, known := w.places[ref.Source]; known {
+			if k, known := w.index[ref.Source]; known {
 				s := &w.answer.Sources[k]
 				row.Index, row.SourceTitle, row.SourceURL = w.numbers[w.keys[k]], nullable(s.Title), nullable(s.URL)
 			}

@@ -2,6 +2,7 @@ package ibid_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -17,6 +18,13 @@ var body = []byte(`{"candidates":[{"content":{"role":"model","parts":[{"text":"H
 "groundingSupports":[
  {"segment":{"endIndex":28,"text":"Herons nest in the old mill."},"groundingChunkIndices":[0]},
  {"segment":{"startIndex":29,"endIndex":53,"text":"They come back in März."},"groundingChunkIndices":[1]}]}}]}`)
+
+// stream is what Gemini streams: the sources come with the last event.
+const stream = `data: {"candidates":[{"content":{"role":"model","parts":[{"text":"The mill "}]}}]}
+
+data: {"candidates":[{"content":{"role":"model","parts":[{"text":"is old. "}]},"finishReason":"STOP","groundingMetadata":{"groundingChunks":[{"web":{"uri":"https://birds.example/mill","title":"The mill colony"}}],"groundingSupports":[{"segment":{"endIndex":16,"text":"The mill is old."},"groundingChunkIndices":[0]}]}}]}
+
+`
 
 func ExampleDecode() {
 	show := func() error {
@@ -58,7 +66,7 @@ func ExampleDecodeOptions() {
 }
 
 func ExampleStream() {
-	response := &http.Response{Body: http.NoBody}
+	response := &http.Response{Body: io.NopCloser(strings.NewReader(stream))}
 	show := func() error {
 		for event, err := range ibid.Stream(response.Body, nil) {
 			if err != nil {
@@ -73,8 +81,10 @@ func ExampleStream() {
 		}
 		return nil
 	}
-	fmt.Println(show())
-	// Output: decode response: nothing but white space
+	if err := show(); err != nil {
+		fmt.Println(err)
+	}
+	// Output: The mill is old. The mill is old.[1](https://birds.example/mill)
 }
 
 // Numbers stay the same over a conversation.

@@ -7,18 +7,22 @@ package ibid
 type Numbering map[string]int
 
 // Number returns the number of the source with that key. A key that is new gets the next number, the first one 1.
-func (n *Numbering) Number(key string) int {
-	if number, ok := (*n)[key]; ok {
-		return number
-	}
+func (n *Numbering) Number(key string) int { return n.numberAll([]string{key})[key] }
+
+// numberAll is Number for each of keys. It looks only once through what is numbered already.
+func (n *Numbering) numberAll(keys []string) Numbering {
 	if *n == nil {
-		*n = Numbering{}
+		*n = make(Numbering, len(keys))
 	}
-	next := 0
-	for _, number := range *n { // the map may have been edited, so its length says nothing
-		next = max(next, number)
+	last := 0
+	for _, number := range *n {
+		last = max(last, number)
 	}
-	next++
-	(*n)[key] = next
-	return next
+	for _, key := range keys {
+		if _, known := (*n)[key]; !known {
+			last++
+			(*n)[key] = last
+		}
+	}
+	return *n
 }

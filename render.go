@@ -127,12 +127,7 @@ func newRendering(a *Answer, opts *RenderOptions) *rendering {
 	}, r.IDPrefix)
 	r.cited = make([]bool, len(a.Sources))
 	r.numbers = make([]int, len(a.Sources))
-	sources := make(map[string]int, len(a.Sources))
-	for i := range a.Sources {
-		if _, ok := sources[a.Sources[i].ID]; !ok {
-			sources[a.Sources[i].ID] = i
-		}
-	}
+	sources := a.sourceIndexes()
 	r.sections = sections(a)
 	placed := r.assign(sources)
 	for i := range r.sections {

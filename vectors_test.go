@@ -134,7 +134,7 @@ func (v *vector) section(name string) []byte {
 // and keeps what came of it.
 func (v *vector) run(t *testing.T) {
 	t.Helper()
-	var first *reading
+	var first, stream *reading
 	if v.body != nil {
 		first = v.read(t, "body", v.body)
 	}
@@ -148,9 +148,11 @@ func (v *vector) run(t *testing.T) {
 		}
 		if first == nil {
 			first = r
-		} else if i > 0 && v.body == nil {
-			diffDocuments(t, "the streams", first.document, r.document)
 		}
+		if stream == nil {
+			stream = r
+		}
+		diffDocuments(t, fmt.Sprintf("streams 0 and %d", i), stream.document, r.document)
 	}
 	if v.streams == nil {
 		v.got["events"] = []byte(eventLines(first.events))
