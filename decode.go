@@ -39,6 +39,7 @@ type Limits struct {
 	Citations    int // default 1,000,000
 	Parts        int // default 100,000
 	Alternatives int // default 64
+	Items        int // queries, tool calls, things to display, refs of one citation, chunks of one source: of each; default 1,000
 	Issues       int // default 1,000
 	Metadata     int // bytes of all provider metadata kept; default 16 MiB
 }
@@ -54,6 +55,7 @@ func (l Limits) withDefaults() Limits {
 	set(&l.Citations, 1_000_000)
 	set(&l.Parts, 100_000)
 	set(&l.Alternatives, 64)
+	set(&l.Items, 1_000)
 	set(&l.Issues, 1_000)
 	set(&l.Metadata, 16<<20)
 	return l
@@ -66,13 +68,14 @@ var (
 	ErrTruncated = errors.New("the input ends inside a document")
 	ErrDamaged   = errors.New("damaged document")
 	ErrTooLarge  = errors.New("document over the size limit")
+	ErrFormat    = errors.New("no such format") // the caller's mistake: see [Formats]
 )
 
 // DecodeError says that a response was damaged. What could be read is in the answer all the same.
 type DecodeError struct {
 	Format   string // as far as it was recognised
 	Document int    // which document of the response, from 1
-	Err      error  // wraps one of [ErrEmpty], [ErrBinary], [ErrTruncated], [ErrDamaged], [ErrTooLarge]
+	Err      error  // wraps one of [ErrEmpty], [ErrBinary], [ErrTruncated], [ErrDamaged], [ErrTooLarge], [ErrFormat]
 }
 
 // Error says which document was damaged and how.
@@ -238,7 +241,7 @@ func (d *Decoder) use(format string) {
 	}
 	p, err := wire.New(format, c)
 	if err != nil {
-		d.fail(ErrDamaged, err.Error())
+		d.fail(ErrFormat, format)
 		d.plain = true
 		d.fold.setGeneric()
 		return
@@ -383,7 +386,7 @@ func (d *Decoder) fail(cause error, detail string) {
 func clip(b []byte) string {
 	const most = 120
 	if len(b) > most {
-		return string(bytes.ToValidUTF8(b[:most], nil)) + "…"
+		return strings.ToValidUTF8(string(b[:most]), "") + "…"
 	}
-	return string(bytes.ToValidUTF8(b, []byte("\ufffd")))
+	return validText(string(b))
 }

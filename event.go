@@ -5,11 +5,12 @@ package ibid
 type Event struct {
 	Kind      EventKind
 	Candidate int       // which alternative it belongs to; 0 is the answer
-	Text      string    // EventText: what was added
-	At        int       // EventText: where it begins in the answer's text, in bytes
-	Part      *Part     // EventPart: the part that begins, or the whole of one whose text was corrected
+	Text      string    // EventText: what was added; a corrected EventPart: the part's whole text
+	At        int       // where Text begins in the answer's text, in bytes
+	Part      *Part     // EventPart: the part that begins or was corrected
+	Corrected bool      // EventPart: the provider's last word on the part differs from the text that was told of it
 	Source    *Source   // EventSource
-	Citation  *Citation // EventCitation
+	Citation  *Citation // EventCitation: without its ID, which only the final answer has
 	Key       string    // EventCitation: a later event of the same key replaces this one
 	Withdrawn bool      // EventCitation: the citation is taken back
 	Query     string    // EventQuery

@@ -77,15 +77,15 @@ func (f *fold) opResponse(op *wire.Op) {
 	case wire.Head:
 		f.head(op.Name, op.More)
 	case wire.Query:
-		if !slices.Contains(f.queries, op.Name) {
-			f.queries = append(f.queries, op.Name)
+		if q := validText(op.Name); !slices.Contains(f.queries, q) && f.room(len(f.queries), "queries") {
+			f.queries = append(f.queries, q)
 			f.emit(Event{Kind: EventQuery, Query: op.Name})
 		}
 	case wire.Tool:
 		f.addTool(ToolCall{ID: op.Name, Name: op.More})
 	case wire.Display:
 		d := Display{Kind: op.Name, HTML: op.More}
-		if !slices.Contains(f.display, d) {
+		if !slices.Contains(f.display, d) && f.room(len(f.display), "things to display") {
 			f.display = append(f.display, d)
 			f.emit(Event{Kind: EventDisplay, Display: &d})
 		}
@@ -146,6 +146,15 @@ func (f *fold) setGeneric() {
 	}
 }
 
+// room reports whether one more of a small list's items is allowed.
+func (f *fold) room(have int, what string) bool {
+	if have >= f.limits.Items {
+		f.limit(what)
+		return false
+	}
+	return true
+}
+
 // addTool adds a tool call, or fills in the name of one that was named before.
 func (f *fold) addTool(t ToolCall) {
 	for i := range f.tools {
@@ -156,7 +165,7 @@ func (f *fold) addTool(t ToolCall) {
 			return
 		}
 	}
-	if len(f.tools) < f.limits.Parts {
+	if f.room(len(f.tools), "tool calls") {
 		f.tools = append(f.tools, t)
 	}
 }
@@ -285,7 +294,7 @@ func (f *fold) build() *Answer {
 	a := f.buildCandidate(main, true)
 	a.Queries, a.ToolCalls, a.Display = slices.Clone(f.queries), slices.Clone(f.tools), slices.Clone(f.display)
 	a.Issues = slices.Clone(f.issues)
-	a.Metadata = f.metadata
+	a.Metadata = maps.Clone(f.metadata)
 	rest := slices.Clone(f.candidates)
 	slices.SortFunc(rest, func(a, b *candidate) int { return a.index - b.index })
 	for _, c := range rest {

@@ -22,6 +22,7 @@ type foldCite struct {
 	refs      []Ref // Refs as the answer has them, once asked for
 	statement Span  // the statement before it, once asked for
 	stated    Span  // the text that statement was looked for in
+	claimed   Span  // the claim that the last event told
 }
 
 // place is where a citation stands.
@@ -69,10 +70,12 @@ func (c *candidate) addCite(w *wire.Cite) {
 }
 
 func sameCite(a, b *wire.Cite) bool {
-	return a.Part == b.Part && a.Unit == b.Unit && a.Start == b.Start && a.End == b.End && a.Covers == b.Covers &&
-		a.Quote == b.Quote && a.URL == b.URL && slices.EqualFunc(a.Refs, b.Refs, func(x, y wire.Ref) bool {
-		return x.Source == y.Source && x.Quote == y.Quote && x.Locator == y.Locator
-	})
+	return a.Part == b.Part && a.Base == b.Base && a.Unit == b.Unit && a.Start == b.Start && a.End == b.End &&
+		slices.Equal(a.Shifts, b.Shifts) && a.Covers == b.Covers && a.Quote == b.Quote && a.URL == b.URL && a.Origin == b.Origin &&
+		slices.EqualFunc(a.Refs, b.Refs, func(x, y wire.Ref) bool {
+			return x.Source == y.Source && x.Quote == y.Quote && equal(x.Confidence, y.Confidence) &&
+				equalLocators(locator(x.Locator), locator(y.Locator))
+		})
 }
 
 // withdraw takes a citation back.
@@ -143,6 +146,17 @@ func (c *candidate) settle() {
 		}
 	}
 	c.waiting, c.blocks = nil, nil
+	c.linked, c.linkEnds = 0, nil
+	if c.fold.onEvent == nil {
+		return
+	}
+	for i := range c.cites { // now that all links are known, some stand for other statements than they seemed to
+		if cite := &c.cites[i]; !cite.withdrawn {
+			if out := c.citation(cite); out.Claim != cite.claimed {
+				c.tell(i, out)
+			}
+		}
+	}
 }
 
 // wait is a citation that waits for a text length.
@@ -177,11 +191,17 @@ func (c *candidate) try(i int, last bool) bool {
 		c.report(cite)
 	}
 	if changed && c.fold.onEvent != nil {
-		if out := c.citation(cite); len(out.Refs) > 0 {
-			c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Citation: &out})
-		}
+		c.tell(i, c.citation(cite))
 	}
 	return cite.settled
+}
+
+// tell tells of a citation.
+func (c *candidate) tell(i int, out Citation) {
+	c.cites[i].claimed = out.Claim
+	if len(out.Refs) > 0 {
+		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Citation: &out})
+	}
 }
 
 // report makes an issue of a place that is not where the provider said.
@@ -249,6 +269,9 @@ func (c *candidate) outRefs(refs []wire.Ref) []Ref {
 		if !slices.ContainsFunc(out, func(known Ref) bool {
 			return known.Source == ref.Source && known.Quote == ref.Quote && equalLocators(known.Locator, ref.Locator)
 		}) {
+			if !c.fold.room(len(out), "refs of one citation") {
+				break
+			}
 			out = append(out, ref)
 		}
 	}
@@ -306,6 +329,9 @@ func (c *candidate) partBefore(at int) int {
 func (c *candidate) links() map[int]int {
 	for ; c.linked < len(c.cites); c.linked++ {
 		cite := &c.cites[c.linked]
+		if cite.withdrawn {
+			continue
+		}
 		if cite.anchor == "" { // not placed yet
 			break
 		}

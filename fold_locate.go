@@ -2,6 +2,7 @@ package ibid
 
 import (
 	"math"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -14,6 +15,9 @@ const (
 	searchFloor = 16 << 20 // bytes that searches through the whole text may cost in sum, at least; see searchPer
 	searchPer   = 8        // and for every byte of text
 )
+
+// maxOffset is the largest offset that is taken for one, so that a base and a shift can be added to it.
+const maxOffset = math.MaxInt / 4
 
 // locate finds the place of a citation in the text so far. It is false while more text is needed to tell; last says that none
 // will come.
@@ -125,7 +129,7 @@ func unitsToTry(declared wire.Unit) []wire.Unit {
 
 // span converts a citation's offsets, read in a unit and shifted, to a span of the text.
 func (c *candidate) span(cite *foldCite, unit wire.Unit, shift int) (Span, bool) {
-	if cite.Start < 0 || cite.End < cite.Start || cite.End > math.MaxInt32*4 {
+	if cite.Start < 0 || cite.End < cite.Start || cite.End > maxOffset {
 		return Span{}, false
 	}
 	start, ok1 := c.offset(cite, unit, cite.Start+shift)
@@ -134,20 +138,30 @@ func (c *candidate) span(cite *foldCite, unit wire.Unit, shift int) (Span, bool)
 }
 
 // offset converts one offset of a citation to an offset of the text. It is false past the text, and inside a character.
+// Providers count the private markers that were taken out of the text; an offset inside one is where it stood.
 func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
-	base := c.base(cite)
-	text := c.text.String()
-	if len(c.cuts) > 0 {
-		return c.offsetCut(base, unit, n)
-	}
-	if unit == wire.Bytes {
+	base, text := c.base(cite), c.text.String()
+	if unit == wire.Bytes && len(c.cuts) == 0 {
 		at := base + n
-		return at, at >= 0 && at <= len(text) && (at == len(text) || utf8.RuneStart(text[at]))
+		return at, at >= 0 && at <= len(text) && isBoundary(text, at)
 	}
 	offsets, u := c.conversions(), outUnit(unit)
 	if base > 0 {
 		before, _ := offsets.In(u, Span{base, base})
 		n += before
+	}
+	cuts := c.cuts[sort.Search(len(c.cuts), func(i int) bool { return c.cuts[i].at >= base && c.cuts[i].from >= base }):]
+	removed := func(k *cut) int { return k.before[unit] - cuts[0].before[unit] }
+	begins := func(k *cut) int {
+		at, _ := offsets.In(u, Span{k.at, k.at})
+		return at + removed(k)
+	}
+	if past := sort.Search(len(cuts), func(i int) bool { return begins(&cuts[i]) > n }); past > 0 {
+		k := &cuts[past-1]
+		if n < begins(k)+k.size[unit] {
+			return k.at, true
+		}
+		n -= removed(k) + k.size[unit]
 	}
 	return offsets.byte(u, n)
 }
@@ -176,56 +190,6 @@ func outUnit(unit wire.Unit) Unit {
 func (c *candidate) units(cite *foldCite) int {
 	start, end := c.conversions().In(outUnit(cite.Unit), Span{c.base(cite), c.text.Len()})
 	return end - start
-}
-
-// offsetCut is offset for a text that private markers were taken out of: the provider counts them.
-func (c *candidate) offsetCut(base int, unit wire.Unit, n int) (int, bool) {
-	text := c.text.String()
-	at, left := base, n
-	for _, k := range c.cuts {
-		if k.at < base {
-			continue
-		}
-		size := unitLen(text[at:k.at], unit)
-		if left <= size {
-			break
-		}
-		left -= size
-		at = k.at
-		if marker := unitLen(k.text, unit); left < marker {
-			return at, true // inside the marker: where it stood
-		} else {
-			left -= marker
-		}
-	}
-	for left > 0 && at < len(text) {
-		r, size := utf8.DecodeRuneInString(text[at:])
-		left -= runeUnits(r, size, unit)
-		at += size
-	}
-	return at, left == 0
-}
-
-func unitLen(s string, unit wire.Unit) int {
-	if unit == wire.Bytes {
-		return len(s)
-	}
-	n := 0
-	for _, r := range s {
-		n += runeUnits(r, 0, unit)
-	}
-	return n
-}
-
-func runeUnits(r rune, size int, unit wire.Unit) int {
-	switch {
-	case unit == wire.Bytes:
-		return size
-	case unit == wire.UTF16 && r > 0xFFFF:
-		return 2
-	default:
-		return 1
-	}
 }
 
 // base returns the offset of the text from which a citation's offsets count.

@@ -122,7 +122,9 @@ func (t *sourceTable) newID(want string, kind SourceKind) string {
 func newSource(w *wire.Source) *Source {
 	s := &Source{Kind: kind(w)}
 	fill(s, w)
-	addChunk(s, w)
+	if c, ok := chunk(w); ok {
+		s.Chunks = []Chunk{c}
+	}
 	if len(w.Raw) > 0 {
 		s.Raw = slices.Clone(w.Raw)
 	}
@@ -139,7 +141,7 @@ func kind(w *wire.Source) SourceKind {
 // merge adds to s what w says besides and reports whether there was anything.
 func (t *sourceTable) merge(s *Source, w *wire.Source) bool {
 	changed := fill(s, w)
-	return addChunk(s, w) || changed
+	return t.addChunk(s, w) || changed
 }
 
 // fill sets what is still missing.
@@ -179,20 +181,18 @@ func fill(s *Source, w *wire.Source) bool {
 }
 
 // addChunk keeps the piece of the source that w brings, once.
-func addChunk(s *Source, w *wire.Source) bool {
-	loc := locator(w.Locator)
-	if w.Content == "" && w.Score == nil && w.ChunkID == "" && loc == nil {
+func (t *sourceTable) addChunk(s *Source, w *wire.Source) bool {
+	c, ok := chunk(w)
+	if !ok {
 		return false
-	}
-	c := Chunk{ID: validText(w.ChunkID), Content: validText(w.Content), Locator: loc}
-	if w.Score != nil {
-		score := *w.Score
-		c.Score = &score
 	}
 	for _, known := range s.Chunks {
 		if known.ID == c.ID && known.Content == c.Content && equalLocators(known.Locator, c.Locator) {
 			return false
 		}
+	}
+	if !t.fold.room(len(s.Chunks), "chunks of one source") {
+		return false
 	}
 	s.Chunks = append(s.Chunks, c)
 	return true
@@ -214,14 +214,26 @@ func locator(w wire.Locator) *Locator {
 	return l
 }
 
+// chunk returns the piece of a source that w brings, if it says anything of one.
+func chunk(w *wire.Source) (Chunk, bool) {
+	c := Chunk{ID: validText(w.ChunkID), Content: validText(w.Content), Locator: locator(w.Locator)}
+	if w.Score != nil {
+		c.Score = new(*w.Score)
+	}
+	return c, c.Content != "" || c.Score != nil || c.ID != "" || c.Locator != nil
+}
+
 func equalLocators(a, b *Locator) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	same := func(x, y *int) bool { return x == y || x != nil && y != nil && *x == *y }
+	same := equal[int]
 	return a.Page == b.Page && slices.Equal(a.Pages, b.Pages) && a.Chunk == b.Chunk &&
 		same(a.Block, b.Block) && same(a.BlockEnd, b.BlockEnd) && same(a.CharStart, b.CharStart) && same(a.CharEnd, b.CharEnd)
 }
+
+// equal reports whether two optional values are the same.
+func equal[T comparable](x, y *T) bool { return x == y || x != nil && y != nil && *x == *y }
 
 // isoDate returns a date as ISO 8601, or "" where s says no date: "3 days ago" is none.
 func isoDate(s string) string {

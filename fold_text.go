@@ -32,9 +32,10 @@ type candidate struct {
 	searched int                 // bytes looked through in search of lost quotes
 	marks    *marks
 
-	relisted int         // how often the list that marks count in was said
-	linked   int         // how many cites linkEnds has seen
-	linkEnds map[int]int // visible links: start by end
+	corrected int         // how often the text of a part was replaced
+	relisted  int         // how often the list that marks count in was said
+	linked    int         // how many cites linkEnds has seen
+	linkEnds  map[int]int // visible links: start by end
 }
 
 // foldPart is one part of the text.
@@ -45,10 +46,13 @@ type foldPart struct {
 	ended      bool
 }
 
-// cut is a private marker that was taken out of the text at a byte offset. Providers count it.
+// cut is a private marker that was taken out of the text. Providers count it.
 type cut struct {
-	at   int
-	text string
+	at     int // where it stood in the text
+	from   int // where its part begins
+	text   string
+	size   [3]int // its length in each wire.Unit that counts
+	before [3]int // that of all cuts before it
 }
 
 // maxHeld is how much text is held back for a private marker that does not end, in bytes. The known ones are far shorter.
@@ -181,7 +185,7 @@ func (c *candidate) addOdd(s []byte) {
 		switch {
 		case n >= 0:
 			n += len(markerEnd)
-			c.cuts = append(c.cuts, cut{c.text.Len(), string(s[:n])})
+			c.addCut(cut{at: c.text.Len(), from: c.parts[len(c.parts)-1].from, text: string(s[:n])})
 			c.fold.issue("private-marker", markerIDs(s[:n]))
 			s = s[n:]
 		case len(s) < maxHeld:
@@ -193,6 +197,21 @@ func (c *candidate) addOdd(s []byte) {
 			s = s[len(markerBegin):]
 		}
 	}
+}
+
+// addCut remembers a cut that stands after all others.
+func (c *candidate) addCut(k cut) {
+	o := NewOffsets(k.text)
+	_, points := o.In(CodePoint, Span{0, len(k.text)})
+	_, utf16 := o.In(UTF16, Span{0, len(k.text)})
+	k.size = [3]int{wire.Bytes: len(k.text), wire.CodePoints: points, wire.UTF16: utf16}
+	k.before = [3]int{}
+	if n := len(c.cuts); n > 0 {
+		for u := range k.before {
+			k.before[u] = c.cuts[n-1].before[u] + c.cuts[n-1].size[u]
+		}
+	}
+	c.cuts = append(c.cuts, k)
 }
 
 // markerIDs returns what a private marker names, for a message.
@@ -338,6 +357,11 @@ func cleanText(f *fold, s []byte) (string, []cut) {
 
 // replacePart puts another text in the place of a part's.
 func (c *candidate) replacePart(i int, want string, cuts []cut) {
+	const most = 1000 // corrections, each of which costs as much as the text is long
+	if c.corrected++; c.corrected > most {
+		c.fold.limit("text corrections")
+		return
+	}
 	part := &c.parts[i]
 	c.fold.issuef("text-corrected", "message %d, part %d", part.key.Message, part.key.Content)
 	old := c.text.String()
@@ -346,16 +370,7 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 	c.text.WriteString(old[:part.from])
 	c.text.WriteString(want)
 	c.text.WriteString(old[part.end:])
-	c.cuts = slices.DeleteFunc(c.cuts, func(k cut) bool { return k.at >= part.from && k.at <= part.end })
-	for k := range c.cuts {
-		if c.cuts[k].at > part.from {
-			c.cuts[k].at += shift
-		}
-	}
-	for _, k := range cuts {
-		c.cuts = append(c.cuts, cut{k.at + part.from, k.text})
-	}
-	slices.SortStableFunc(c.cuts, func(a, b cut) int { return a.at - b.at })
+	c.replaceCuts(part, shift, cuts)
 	for k := i + 1; k < len(c.parts); k++ {
 		c.parts[k].start += shift
 		c.parts[k].from += shift
@@ -369,8 +384,31 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 	}
 	c.offsets = nil
 	out := outPart(part)
-	c.fold.emit(Event{Kind: EventPart, Candidate: c.index, Part: &out, Text: c.text.String()[part.start:part.end], At: part.start})
+	c.fold.emit(Event{Kind: EventPart, Candidate: c.index, Part: &out, Corrected: true, Text: c.text.String()[part.start:part.end], At: part.start})
 	c.unsettle()
+}
+
+// replaceCuts puts other cuts in the place of a part's, whose text has become longer by shift.
+func (c *candidate) replaceCuts(part *foldPart, shift int, cuts []cut) {
+	old := c.cuts
+	c.cuts = nil
+	for _, k := range old {
+		if k.from < part.from {
+			c.addCut(k)
+		}
+	}
+	for _, k := range cuts {
+		k.at += part.from
+		k.from = part.from
+		c.addCut(k)
+	}
+	for _, k := range old {
+		if k.from > part.from {
+			k.at += shift
+			k.from += shift
+			c.addCut(k)
+		}
+	}
 }
 
 // unsettle opens every citation's place again.

@@ -84,10 +84,13 @@ func slowInt(s []byte) (int, bool) {
 		return n, true
 	}
 	f, err := strconv.ParseFloat(string(s), 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
+	if err != nil || math.Abs(f) > 1<<53 {
 		return 0, false
 	}
-	return int(f), true
+	if n := int(f); float64(n) == f {
+		return n, true
+	}
+	return 0, false
 }
 
 // Float returns a finite number, which may be written as a string.

@@ -86,19 +86,20 @@ func (p *anthropic) Parse(_ []byte, doc scan.Value) bool {
 	if !p.begun {
 		p.begin()
 	}
-	switch kind := string(doc.Type()); kind {
+	e := readAnthropic(doc)
+	switch string(e.kind) {
 	case "content_block_delta":
-		return p.blockDelta(doc)
+		return p.blockDelta(doc, &e)
 	case "content_block_start":
-		i, _ := p.index("index", doc.Get("index"))
-		p.blockStart(i, doc.Get("content_block"))
+		i, _ := p.index("index", e.index)
+		p.blockStart(i, e.block)
 	case "content_block_stop":
-		i, _ := p.index("index", doc.Get("index"))
+		i, _ := p.index("index", e.index)
 		p.blockStop(i)
 	case "message_start":
-		p.messageStart(doc.Get("message"))
+		p.messageStart(e.message)
 	case "message_delta":
-		p.stop(doc.Path("delta", "stop_reason"))
+		p.stop(e.delta.Get("stop_reason"))
 	case "message_stop":
 		p.end()
 	case "message":
@@ -114,6 +115,30 @@ func (p *anthropic) Parse(_ []byte, doc scan.Value) bool {
 		return false
 	}
 	return true
+}
+
+// anthropicEvent is an event, its members found but not read.
+type anthropicEvent struct {
+	kind                         []byte
+	index, block, delta, message scan.Value
+}
+
+func readAnthropic(doc scan.Value) (e anthropicEvent) {
+	for o := scan.Members(doc); o.Next(); {
+		switch string(o.Key) {
+		case "type":
+			e.kind = o.Val.Bytes()
+		case "index":
+			e.index = o.Val
+		case "content_block":
+			e.block = o.Val
+		case "delta":
+			e.delta = o.Val
+		case "message":
+			e.message = o.Val
+		}
+	}
+	return e
 }
 
 // Close implements [Parser].
@@ -162,13 +187,22 @@ func (p *anthropic) messageStart(m scan.Value) {
 // messageBody reads a whole body.
 func (p *anthropic) messageBody(m scan.Value) {
 	p.messageHead(m)
+	var content, reason scan.Value
+	for o := scan.Members(m); o.Next(); {
+		switch string(o.Key) {
+		case "content":
+			content = o.Val
+		case "stop_reason":
+			reason = o.Val
+		}
+	}
 	i := 0
-	for blocks := scan.Elements(m.Get("content")); blocks.Next(); i++ {
+	for blocks := scan.Elements(content); blocks.Next(); i++ {
 		p.blockStart(i, blocks.Val)
 		p.blockStop(i)
 	}
-	p.stop(m.Get("stop_reason"))
-	if m.Get("stop_reason").IsString() {
+	p.stop(reason)
+	if reason.IsString() {
 		p.end()
 	}
 }
@@ -205,14 +239,22 @@ func (p *anthropic) blockStart(i int, v scan.Value) {
 // textBlock says the text and the citations that a text block begins with.
 func (p *anthropic) textBlock(b *anthropicBlock, v scan.Value) {
 	p.say(Op{Kind: PartBegin, Part: b.part})
-	list := v.Get("citations")
+	var list, text scan.Value
+	for o := scan.Members(v); o.Next(); {
+		switch string(o.Key) {
+		case "citations":
+			list = o.Val
+		case "text":
+			text = o.Val
+		}
+	}
 	if !list.IsNull() && !list.IsArray() {
 		p.issue(IssueWrongType, "citations", list)
 	}
 	for citations := scan.Elements(list); citations.Next(); {
 		p.citation(b, citations.Val)
 	}
-	p.text(b.part, v.Get("text"))
+	p.text(b.part, text)
 }
 
 func (p *anthropic) blockStop(i int) {
@@ -242,9 +284,9 @@ func (p *anthropic) deltaPart(doc scan.Value) (Part, bool) {
 	return b.part, true
 }
 
-func (p *anthropic) blockDelta(doc scan.Value) bool {
-	index, delta := doc.Get("index"), doc.Get("delta")
-	i, ok := p.index("index", index)
+func (p *anthropic) blockDelta(doc scan.Value, e *anthropicEvent) bool {
+	delta := e.delta
+	i, ok := p.index("index", e.index)
 	if !ok || !delta.IsObject() {
 		return false
 	}
@@ -256,7 +298,7 @@ func (p *anthropic) blockDelta(doc scan.Value) bool {
 	switch kind := string(delta.Type()); kind {
 	case "text_delta":
 		text := delta.Get("text")
-		p.delta.learn(doc, text, "index", b.part, before(index, text))
+		p.delta.learn(doc, text, "index", b.part, before(e.index, text))
 		return p.text(b.part, text)
 	case "citations_delta":
 		p.citation(b, delta.Get("citation"))

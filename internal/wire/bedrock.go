@@ -41,7 +41,11 @@ func looksConverse(s *shape) bool {
 // Parse implements [Parser].
 func (p *converse) Parse(event []byte, doc scan.Value) bool {
 	if text, ok := p.delta.match(doc); ok {
-		p.raw(p.delta.part, text)
+		part := p.delta.part
+		if i := p.delta.number(doc); i >= 0 {
+			part.Content = i
+		}
+		p.raw(part, text)
 		return true
 	}
 	if !p.begun {
@@ -168,7 +172,7 @@ func (p *converse) event(name string, v, doc scan.Value) bool {
 	case "contentBlockDelta":
 		delta := v.Get("delta")
 		if text := delta.Get("text"); before(index, text) {
-			p.delta.learn(doc, text, "", Part{Content: i}, true)
+			p.delta.learn(doc, text, "contentBlockIndex", Part{Content: i}, true)
 		}
 		p.blockDelta(i, delta)
 	case "contentBlockStart":

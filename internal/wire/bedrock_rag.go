@@ -31,34 +31,63 @@ func looksBedrockRAG(s *shape) bool {
 		s.event == "output" && s.has("text") || s.event == "citation" && s.hasAny("citation", "retrievedReferences")
 }
 
+// ragEvent is a document, its members found but not read.
+type ragEvent struct{ guardrail, output, text, part, citation, chunk, bytes, trace, session scan.Value }
+
+func readRAG(doc scan.Value) (e ragEvent) {
+	for o := scan.Members(doc); o.Next(); {
+		switch string(o.Key) {
+		case "guardrail":
+			e.guardrail = o.Val
+		case "output":
+			e.output = o.Val
+		case "text":
+			e.text = o.Val
+		case "generatedResponsePart":
+			e.part = o.Val
+		case "citation":
+			e.citation = o.Val
+		case "chunk":
+			e.chunk = o.Val
+		case "bytes":
+			e.bytes = o.Val
+		case "trace":
+			e.trace = o.Val
+		case "sessionId":
+			e.session = o.Val
+		}
+	}
+	return e
+}
+
 // Parse implements [Parser].
 func (p *bedrockRAG) Parse(event []byte, doc scan.Value) bool {
 	if text, ok := p.delta.match(doc); ok && string(event) == "output" {
 		p.raw(Part{}, text)
 		return true
 	}
+	e := readRAG(doc)
 	switch {
-	case string(event) == "guardrail" || doc.Get("guardrail").IsObject():
+	case string(event) == "guardrail" || e.guardrail.IsObject():
 		p.guardrail(doc)
-	case doc.Path("output", "text").IsString():
+	case e.output.Get("text").IsString():
 		p.body(doc)
 	case string(event) == "output":
-		text := doc.Get("text")
-		p.delta.learn(doc, text, "", Part{}, false)
-		p.text(Part{}, text)
-	case doc.Get("generatedResponsePart").IsObject():
+		p.delta.learn(doc, e.text, "", Part{}, false)
+		p.text(Part{}, e.text)
+	case e.part.IsObject():
 		p.citation(doc)
-	case doc.Get("citation").IsObject():
-		p.citation(doc.Get("citation"))
+	case e.citation.IsObject():
+		p.citation(e.citation)
 	case string(event) == "citation":
 		p.citation(doc)
-	case doc.Get("chunk").IsObject():
-		return p.chunk(doc.Get("chunk"))
-	case doc.Get("bytes").IsString():
+	case e.chunk.IsObject():
+		return p.chunk(e.chunk)
+	case e.bytes.IsString():
 		return p.chunk(doc)
 	case strings.HasSuffix(string(event), "Exception"):
 		p.fail(string(event), firstText(doc, "message"))
-	case doc.Get("trace").IsObject(), string(event) == "trace", string(event) == "sessionId", doc.Get("sessionId").IsString():
+	case e.trace.IsObject(), string(event) == "trace", string(event) == "sessionId", e.session.IsString():
 	default:
 		return false
 	}
@@ -100,7 +129,15 @@ func (p *bedrockRAG) chunk(v scan.Value) bool {
 }
 
 func (p *bedrockRAG) citation(v scan.Value) {
-	part := v.Path("generatedResponsePart", "textResponsePart")
+	var part, list scan.Value
+	for o := scan.Members(v); o.Next(); {
+		switch string(o.Key) {
+		case "generatedResponsePart":
+			part = o.Val.Get("textResponsePart")
+		case "retrievedReferences":
+			list = o.Val
+		}
+	}
 	cite := Cite{Key: numbered("citation:", p.cites), Base: AnswerBase, Unit: Nowhere, Quote: part.Get("text").Str()}
 	p.cites++
 	if span := part.Get("span"); span.IsObject() {
@@ -112,7 +149,7 @@ func (p *bedrockRAG) citation(v scan.Value) {
 			cite.Unit, cite.Start, cite.End = CodePoints, start, end+1
 		}
 	}
-	for references := scan.Elements(v.Get("retrievedReferences")); references.Next(); {
+	for references := scan.Elements(list); references.Next(); {
 		cite.Refs = append(cite.Refs, p.reference(references.Val))
 	}
 	if len(cite.Refs) > 0 { // an uncited run has none
@@ -122,21 +159,19 @@ func (p *bedrockRAG) citation(v scan.Value) {
 
 // reference says the source of a citation and returns the pointer to it.
 func (p *bedrockRAG) reference(v scan.Value) Ref {
-	s := Source{Kind: KindDocument, Content: v.Path("content", "text").Str(), Raw: v}
-	location := v.Get("location")
-	switch location.Get("type").Str() {
-	case "WEB", "CONFLUENCE", "SALESFORCE", "SHAREPOINT":
-		s.Kind = KindWeb
-	case "S3":
-		s.Kind = KindFile
-	}
-	for o := scan.Members(location); o.Next(); {
-		if o.Val.IsObject() {
-			s.URL = firstText(o.Val, "uri", "url")
-			s.GlobalID = o.Val.Get("id").Str()
+	s := Source{Kind: KindDocument, Raw: v}
+	var metadata scan.Value
+	for o := scan.Members(v); o.Next(); {
+		switch string(o.Key) {
+		case "content":
+			s.Content = o.Val.Get("text").Str()
+		case "location":
+			p.location(&s, o.Val)
+		case "metadata":
+			metadata = o.Val
 		}
 	}
-	p.metadata(&s, v.Get("metadata"))
+	p.metadata(&s, metadata)
 	if s.Key = s.URL; s.Key == "" {
 		s.Key = s.GlobalID
 	}
@@ -146,6 +181,24 @@ func (p *bedrockRAG) reference(v scan.Value) Ref {
 	}
 	p.source(&s)
 	return Ref{Source: s.Key, Quote: s.Content, Locator: s.Locator}
+}
+
+// location reads where a reference is kept.
+func (p *bedrockRAG) location(s *Source, v scan.Value) {
+	for o := scan.Members(v); o.Next(); {
+		switch {
+		case o.Val.IsObject():
+			s.URL = firstText(o.Val, "uri", "url")
+			s.GlobalID = o.Val.Get("id").Str()
+		case string(o.Key) == "type":
+			switch string(o.Val.Bytes()) {
+			case "WEB", "CONFLUENCE", "SALESFORCE", "SHAREPOINT":
+				s.Kind = KindWeb
+			case "S3":
+				s.Kind = KindFile
+			}
+		}
+	}
 }
 
 // metadata reads what the knowledge base notes of a chunk.

@@ -130,22 +130,35 @@ func (p *cohere1) citations(v scan.Value) {
 }
 
 func (p *cohere1) citation(v scan.Value) {
-	c := Cite{Unit: CodePoints, Quote: v.Get("text").Str()}
-	start, ok1 := p.index("start", v.Get("start"))
-	end, ok2 := p.index("end", v.Get("end"))
+	c := Cite{Unit: CodePoints}
+	var from, to, ids scan.Value
+	var text, kind string
+	for o := scan.Members(v); o.Next(); {
+		switch string(o.Key) {
+		case "text":
+			text = o.Val.Str()
+		case "start":
+			from = o.Val
+		case "end":
+			to = o.Val
+		case "type":
+			kind = o.Val.Str()
+		case "document_ids", "documentIds":
+			ids = o.Val
+		}
+	}
+	c.Quote = text
+	start, ok1 := p.index("start", from)
+	end, ok2 := p.index("end", to)
 	switch {
-	case v.Get("type").Str() == "PLAN":
+	case kind == "PLAN":
 		c.Unit, c.Quote = Nowhere, ""
 	case !ok1 || !ok2:
 		c.Unit = Nowhere
 	default:
 		c.Start, c.End = start, end
 	}
-	ids := v.Get("document_ids")
-	if ids.IsNull() {
-		ids = v.Get("documentIds")
-	}
-	key := []string{numbered("", start), numbered("", end), v.Get("text").Str()} // the end of a stream says the same citations again
+	key := []string{numbered("", start), numbered("", end), text} // the end of a stream says the same citations again
 	for list := scan.Elements(ids); list.Next(); {
 		if id := list.Val.Text(); id != "" {
 			c.Refs = append(c.Refs, Ref{Source: id})

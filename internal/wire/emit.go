@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	"github.com/ibidhq/ibid/internal/scan"
 )
@@ -117,8 +118,9 @@ func score(v scan.Value) *float64 {
 
 // clip shortens a value for a message.
 func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "…"
+	const most = 80
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return s
 }
