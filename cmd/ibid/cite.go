@@ -1,0 +1,190 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/biblio"
+)
+
+// asJSON is the value of --as that --json stands for.
+const asJSON = "json"
+
+// citeFlags are the flags of ibid cite.
+type citeFlags struct {
+	as, style, marker, format, unit choice
+	request, documents              string
+	json, noList, raw               bool
+}
+
+func newCite(w world) *cobra.Command {
+	f := &citeFlags{
+		as:     choice{kind: "FORM", words: append(append(styles(), asJSON), bibliographies()...)},
+		style:  choice{kind: "STYLE", words: styles()},
+		marker: choice{kind: "KIND", words: []string{"number", "id"}},
+		format: choice{kind: "FORMAT", words: ibid.Formats()},
+		unit:   choice{kind: "UNIT", words: []string{string(ibid.UTF8), string(ibid.CodePoint), string(ibid.UTF16)}},
+	}
+	c := &cobra.Command{
+		Use:   "cite [FILE...|-]",
+		Short: "Show what a provider answered, with citations and sources",
+		Long: `Reads what LLM providers answered: response bodies and recorded streams, also
+compressed with gzip, deflate, br or zstd. - is standard input, and so is no file
+at all. A stream that arrives there is shown while it does.
+
+Which provider it was is recognised. Any other JSON or text is shown as it is.
+
+Some formats name their documents only in the request, or not at all: --request
+is the body of the request, --documents a JSON array of the documents that were
+given to the model: strings, flat objects, or objects of "id" and "data".
+
+--as markdown, the default, plain, html, footnotes and latex write the text with
+its citations, and the sources below it. On a terminal the default is plain.
+--as json writes the answer document, one line for each input. --as bibtex, ris,
+csl-json, apa, mla and chicago write one bibliography of what all inputs cite.
+
+Work goes on past an input that cannot be read, or that holds a provider's error;
+with --json its line has the member error. The exit code is then 2. An answer
+that breaks off is shown as far as it goes, and is no error.
+
+Formats:
+` + columns(ibid.Formats()),
+		Example: `  curl -sN https://api.example/v1/… | ibid cite
+  ibid cite answer.json --as html >answer.html
+  ibid cite chat.sse --request request.json
+  ibid cite --json *.json | jq -r '.sources[].url'
+  ibid cite --as bibtex *.json >sources.bib`,
+		RunE: func(c *cobra.Command, names []string) error {
+			job, err := newCiteJob(f, names, w)
+			if err != nil {
+				return err
+			}
+			for _, name := range idleFlags(c, f) {
+				hint(w.err, fmt.Sprintf("--%s has no effect without --json", name))
+			}
+			return job.run()
+		},
+	}
+	f.add(c)
+	return c
+}
+
+func (f *citeFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false
+	addChoice(c, &f.as, "as", "what to write: `FORM` is markdown, plain, html, footnotes, latex, json, bibtex, ris, csl-json, apa, mla or chicago")
+	flags.BoolVar(&f.json, "json", false, "the same as --as json")
+	addChoice(c, &f.style, "style", "`STYLE` of cited_text in JSON: markdown (default), plain, html, footnotes or latex")
+	addChoice(c, &f.marker, "marker", "`KIND` of the marks in the text: number (default), or id of the source")
+	addChoice(c, &f.unit, "unit", "`UNIT` of the offsets in JSON: utf-8 (bytes, default), code-point or utf-16")
+	addChoice(c, &f.format, "format", "`FORMAT` of the input, where it is recognised wrongly")
+	flags.StringVar(&f.request, "request", "", "the request that the response answers, as a JSON `FILE`")
+	flags.StringVar(&f.documents, "documents", "", "the documents that were given to the model, as a JSON `FILE`")
+	flags.BoolVar(&f.noList, "no-list", false, "leave out the list of sources below the text")
+	flags.BoolVar(&f.raw, "raw", false, "add provider_metadata to JSON")
+	alternatives(flags, "as", "json")
+	for _, name := range []string{"request", "documents"} {
+		complete := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return []cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt
+		}
+		if err := c.RegisterFlagCompletionFunc(name, complete); err != nil {
+			panic(err) // the flag was added above
+		}
+	}
+}
+
+// form returns what to write.
+func (f *citeFlags) form(terminal bool) (string, error) {
+	switch {
+	case f.json && f.as.value != "" && f.as.value != asJSON:
+		return "", &usageError{fmt.Errorf("--json and --as %s contradict each other", f.as.value), "leave out one of them"}
+	case f.json:
+		return asJSON, nil
+	case f.as.value != "":
+		return f.as.value, nil
+	case terminal:
+		return string(ibid.StylePlain), nil
+	default:
+		return string(ibid.StyleMarkdown), nil
+	}
+}
+
+// idleFlags returns the flags that were given on the command line, or by variables, and change nothing.
+func idleFlags(c *cobra.Command, f *citeFlags) []string {
+	if f.json || f.as.value == asJSON {
+		return nil
+	}
+	return slices.DeleteFunc([]string{"style", "unit", "raw"}, func(name string) bool { return !c.Flags().Changed(name) })
+}
+
+func styles() []string {
+	return []string{
+		string(ibid.StyleMarkdown), string(ibid.StylePlain), string(ibid.StyleHTML), string(ibid.StyleFootnotes), string(ibid.StyleLaTeX),
+	}
+}
+
+func bibliographies() []string {
+	var names []string
+	for _, f := range biblio.Formats() {
+		names = append(names, string(f))
+	}
+	return names
+}
+
+// newCiteJob reads what goes with the responses.
+func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
+	form, err := f.form(isTerminal(w.out))
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		names = []string{stdinName}
+		if isTerminal(w.in) {
+			return nil, &usageError{errors.New("no input: standard input is a terminal"), "name a file, or pipe a response into ibid cite; to type one: ibid cite -"}
+		}
+	}
+	stdins := 0
+	for _, name := range append([]string{f.request, f.documents}, names...) {
+		if name == stdinName {
+			stdins++
+		}
+	}
+	switch {
+	case stdins > 1:
+		return nil, &usageError{errors.New("- is named more than once"), "standard input can be read only once"}
+	case f.request != "" && len(names) > 1:
+		return nil, &usageError{errors.New("--request belongs to one response, and several are named"), "call ibid cite once for each pair"}
+	}
+	job := &citeJob{world: w, names: names, form: form, flags: f}
+	job.options.Format = f.format.value
+	if f.request != "" {
+		if job.options.Request, err = readRequest(f.request, w.in); err != nil {
+			return nil, err
+		}
+	}
+	if f.documents != "" {
+		if job.options.Documents, err = readDocuments(f.documents, w.in); err != nil {
+			return nil, err
+		}
+	}
+	return job, nil
+}
+
+// columns lists words for a help text.
+func columns(words []string) string {
+	var b strings.Builder
+	for i, word := range words {
+		switch {
+		case i%3 == 2 || i == len(words)-1:
+			b.WriteString("  " + word + "\n")
+		default:
+			fmt.Fprintf(&b, "  %-22s", word)
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

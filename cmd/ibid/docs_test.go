@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+)
+
+const docsHead = `<!-- Written by go generate from the help of the program: change that, and run make generate. -->
+
+# The command line
+
+What is said here can be relied on; the wording of messages cannot.
+
+- Standard output carries data and nothing else. Words go to standard error, in lines that begin with ` + "`ibid: `" + ` or
+  ` + "`hint: `" + `. Long work shows how far it is there, if that is a terminal.
+- The exit code is 0 for yes or done, 1 for no, and 2 if ibid could not find out: a wrong call, input that cannot be read, a
+  provider's error.
+- Every flag has an environment variable. The flag wins over it, and an empty variable is none.
+- What goes to a terminal is stripped of control characters and of those that reverse the direction of text. Files and
+  pipes get every byte.
+- ` + "`-`" + ` is standard input.
+- JSON only gains members. With ` + "`ibid cite --json`" + ` each input is one line, in the order of the arguments. One that failed has
+  the member ` + "`error`" + ` with a ` + "`message`" + ` and a ` + "`code`" + `: the provider's own, or one of these:
+
+| code | means |
+| --- | --- |
+| ` + "`empty`" + ` | the input has no bytes |
+| ` + "`unreadable`" + ` | it cannot be opened, read or unpacked, or is no text |
+| ` + "`damaged`" + ` | its framing is broken; what could be read is in the document |
+| ` + "`too-large`" + ` | it is, or unpacks to, more than 256 MiB |
+| ` + "`wrong-format`" + ` | nothing in it is of the format that ` + "`--format`" + ` names |
+| ` + "`html-page`" + ` | it is a web page |
+`
+
+// docs/cli.md is what the program says about itself.
+func TestDocs(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(docsHead)
+	documentCommands(&b, newRoot(world{}).Commands())
+	name := filepath.Join(testenv.Root(t), "docs", "cli.md")
+	if *update {
+		if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	page, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(page), b.String()); diff != "" {
+		t.Errorf("docs/cli.md is out of date, make generate writes it (-is +should be):\n%s", diff)
+	}
+}
+
+func documentCommands(w io.Writer, commands []*cobra.Command) {
+	for _, c := range commands {
+		if !c.IsAvailableCommand() {
+			continue
+		}
+		fmt.Fprintf(w, "\n## %s\n\n%s.\n\n```\n%s\n```\n", c.CommandPath(), c.Short, c.UseLine())
+		if c.Long != "" {
+			fmt.Fprintf(w, "\n%s\n", markdownHelp(c.Long))
+		}
+		if c.Example != "" {
+			fmt.Fprintf(w, "\nExamples:\n\n```sh\n%s\n```\n", unindent(c.Example))
+		}
+		documentFlags(w, c.LocalFlags())
+		documentCommands(w, c.Commands())
+	}
+}
+
+func documentFlags(w io.Writer, flags *pflag.FlagSet) {
+	head := "\n| flag | variable | |\n| --- | --- | --- |\n"
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden || f.Name == "help" {
+			return
+		}
+		value, usage := pflag.UnquoteUsage(f)
+		if value != "" {
+			value = " " + value
+		}
+		fmt.Fprintf(w, "%s| `--%s%s` | `%s` | %s |\n", head, f.Name, value, envName(f.Name), usage)
+		head = ""
+	})
+}
+
+// markdownHelp makes Markdown of a help text: what is indented in it is literal.
+func markdownHelp(help string) string {
+	var b strings.Builder
+	literal := false
+	for line := range strings.Lines(help + "\n") {
+		if indented := strings.HasPrefix(line, "  "); indented != literal && line != "\n" {
+			if literal = indented; literal {
+				b.WriteString("\n")
+			}
+			b.WriteString("```\n")
+			if !literal {
+				b.WriteString("\n")
+			}
+		}
+		b.WriteString(strings.TrimPrefix(line, "  "))
+	}
+	if literal {
+		b.WriteString("```\n")
+	}
+	return strings.ReplaceAll(strings.TrimSpace(b.String()), "\n\n\n", "\n\n")
+}
+
+func unindent(text string) string { return strings.ReplaceAll("\n"+text, "\n  ", "\n")[1:] }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"github.com/ibidhq/ibid"
+)
+
+// The exit codes. 1 means no, which cite never says.
+const (
+	exitUnknown = 2
+	exitPipe    = 128 + 13 // as shells report a program that SIGPIPE ended
+)
+
+// usageError says that the program was called in a wrong way.
+type usageError struct {
+	err  error
+	hint string
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// answeredError says that a provider answered with an error.
+type answeredError struct{ said ibid.ProviderError }
+
+func (e *answeredError) Error() string {
+	switch e.said.Code {
+	case webPage, "error", "":
+		return e.said.Message
+	default:
+		return e.said.Code + ": " + e.said.Message
+	}
+}
+
+// webPage is the code of the error that ibid makes of an HTML page.
+const webPage = "html-page"
+
+var (
+	errReported = errors.New("some input could not be read") // said already, for each input
+	errBinary   = errors.New("these bytes are neither text nor compressed text")
+	errUTF16    = errors.New("the text is UTF-16, not UTF-8")
+	errUnpacked = errors.New("it unpacks to more than 256 MiB") // maxUnpacked
+	errNothing  = errors.New("nothing in it is of that format")
+)
+
+// verdict is what an error means to the user.
+type verdict struct {
+	exit  int
+	code  string // names it in an answer document
+	hint  string // what to do; empty: nothing is known
+	quiet bool   // it needs no words
+}
+
+// explain is the one place that knows which exit code and which advice belong to an error.
+func explain(err error) verdict {
+	v := verdict{exit: exitUnknown, code: "unreadable"}
+	var usage *usageError
+	var answered *answeredError
+	switch {
+	case errors.As(err, &usage):
+		v.hint = usage.hint
+	case errors.Is(err, errReported):
+		v.quiet = true
+	case errors.Is(err, syscall.EPIPE):
+		v.exit, v.quiet = exitPipe, true
+	case errors.As(err, &answered):
+		v.code, v.hint = answered.said.Code, "the provider answered with this error: there is nothing to cite"
+		if v.code == webPage {
+			v.hint = "this is a web page, not an answer: is the address of the API right, or did a proxy reply?"
+		}
+	case errors.Is(err, ibid.ErrEmpty):
+		v.code, v.hint = "empty", "did the request fail? curl --fail-with-body --silent --show-error says why"
+	case errors.Is(err, errUnpacked), errors.Is(err, ibid.ErrTooLarge):
+		v.code, v.hint = "too-large", "no answer is so large: is this a provider's response?"
+	case errors.Is(err, errUTF16):
+		v.hint = "PowerShell's > writes UTF-16: save the response with curl -o FILE"
+	case errors.Is(err, errBinary):
+		v.hint = "responses are JSON, event streams or text, also compressed with gzip, deflate, br or zstd"
+	case errors.Is(err, errNothing):
+		v.code, v.hint = "wrong-format", "without --format the format is recognised"
+	case errors.Is(err, ibid.ErrDamaged):
+		v.code, v.hint = "damaged", "what could be read is shown; save the response again"
+	case errors.Is(err, fs.ErrNotExist):
+		v.hint = "name a file, or - for standard input"
+	case errors.Is(err, syscall.EISDIR):
+		v.hint = "name the files in the directory"
+	}
+	return v
+}
