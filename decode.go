@@ -147,17 +147,22 @@ type Decoder struct {
 	frames  frame.Splitter
 	parser  wire.Parser
 	fold    *fold
-	raw     []byte      // everything so far, until the format is known
-	queue   [][2][]byte // documents that did not tell the format: event, data
-	count   int         // documents so far
-	plain   bool        // the format is generic: bytes are text
-	partial bool        // the document being parsed is incomplete
+	raw     []byte         // everything so far, until the format is known
+	queue   [][2][]byte    // documents that did not tell the format: event, data
+	said    *ProviderError // an error that was said before the format was known
+	count   int            // documents so far
+	plain   bool           // the format is generic: bytes are text
+	partial bool           // the document being parsed is incomplete
 	closed  bool
 	damage  *DecodeError
 }
 
 // maxUnknown is how many documents may leave the format open before it is taken for generic.
 const maxUnknown = 16
+
+// maxTelling is how large a document may be, in bytes, to be read again once a later one has told the format. Those that do
+// not tell it, such as pings, are small.
+const maxTelling = 64 << 10
 
 // Write takes the next bytes of the response. It always takes all of them and never fails, so that a damaged response cannot
 // harm the stream it was teed from. It does not keep p.
@@ -176,7 +181,7 @@ func (d *Decoder) Write(p []byte) (int, error) {
 		d.text(d.raw)
 		d.text(p)
 		d.raw = nil
-	case d.parser == nil && !d.plain:
+	case d.parser == nil && !d.plain && d.frames.Kind() != frame.AWS:
 		d.raw = append(d.raw, p...)
 	}
 	return len(p), nil
@@ -281,6 +286,10 @@ func (d *Decoder) document(f frame.Frame) {
 			return
 		}
 	}
+	if f.Exception {
+		d.fold.op(&wire.Op{Kind: wire.Error, Name: string(f.Event), More: wire.ReadException(f.Data)})
+		return
+	}
 	if d.parser == nil && !d.recognise(f) {
 		return
 	}
@@ -299,8 +308,15 @@ func (d *Decoder) recognise(f frame.Frame) bool {
 		d.queue = nil
 		return true
 	}
-	d.queue = append(d.queue, [2][]byte{slices.Clone(f.Event), slices.Clone(f.Data)})
-	if len(d.queue) >= maxUnknown {
+	if len(d.queue) < maxUnknown && len(f.Data) <= maxTelling {
+		d.queue = append(d.queue, [2][]byte{slices.Clone(f.Event), slices.Clone(f.Data)})
+	}
+	if d.said == nil {
+		if code, message, ok := wire.ReadError(f.Data); ok {
+			d.said = &ProviderError{Code: code, Message: message}
+		}
+	}
+	if d.count >= maxUnknown && d.frames.Kind() != frame.AWS {
 		d.plain = true
 		d.queue = nil
 		d.fold.setGeneric()
@@ -326,16 +342,20 @@ func (d *Decoder) parse(event, data []byte) {
 // closeGeneric ends a response whose format nobody knew.
 func (d *Decoder) closeGeneric() {
 	d.fold.setGeneric()
-	for _, q := range d.queue {
-		if code, message, ok := wire.ReadError(q[1]); ok {
-			d.fold.op(&wire.Op{Kind: wire.Error, Name: code, More: message})
-			return
+	if d.said != nil {
+		d.fold.op(&wire.Op{Kind: wire.Error, Name: d.said.Code, More: d.said.Message})
+		return
+	}
+	if d.frames.Kind() == frame.AWS { // whose own bytes are no text
+		for _, q := range d.queue {
+			d.text(append(q[1], '\n'))
 		}
+		d.raw = nil
 	}
 	d.text(d.raw)
-	d.raw = nil
+	d.raw, d.queue = nil, nil
 	switch text := d.fold.text(); {
-	case d.damage != nil:
+	case d.damage != nil, d.fold.failure != nil:
 	case strings.TrimSpace(text) == "":
 		d.fail(ErrEmpty, "")
 	case strings.Contains(text, "\x00"):
@@ -379,6 +399,7 @@ func (d *Decoder) fail(cause error, detail string) {
 	if detail != "" {
 		cause = fmt.Errorf("%w: %s", cause, detail)
 	}
+	d.fold.damaged = true
 	d.damage = &DecodeError{Document: d.count, Err: cause}
 }
 

@@ -20,7 +20,8 @@ type fold struct {
 	id, model, format, provider string
 	formatFixed, providerFixed  bool
 	created                     time.Time
-	complete                    bool
+	complete                    bool // the end mark was seen
+	damaged                     bool // something of the response could not be read
 	failure                     *ProviderError
 
 	candidates []*candidate // by order of appearance; that with the lowest index is the answer
@@ -308,7 +309,7 @@ func (f *fold) build() *Answer {
 func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
 	a := &Answer{
 		ID: f.id, Provider: f.provider, Format: f.format, Model: f.model, Created: f.created,
-		Text: c.text.String(), Parts: c.outParts(), Complete: f.complete && f.failure == nil, Finish: c.finish, Error: f.failure,
+		Text: c.text.String(), Parts: c.outParts(), Complete: f.complete && f.failure == nil && !f.damaged, Finish: c.finish, Error: f.failure,
 	}
 	a.Citations = c.citations()
 	used, foreign := c.cited(), map[*Source]bool{}

@@ -22,7 +22,7 @@ func (r *rendering) latex() string {
 			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
 			util.Prioritized(extension.NewTableParagraphTransformer(), 200),
 		),
-		parser.WithInlineParsers(append(parser.DefaultInlineParsers(),
+		parser.WithInlineParsers(append(inlineParsers(len(source)),
 			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
 			util.Prioritized(extension.NewStrikethroughParser(), 500),
 			util.Prioritized(extension.NewLinkifyParser(), 999),

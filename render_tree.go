@@ -114,7 +114,7 @@ func newParser(b *treeBuilder) parser.Parser {
 		parser.WithInlineParsers(
 			util.Prioritized(inline(extension.NewTaskCheckBoxParser(), false), 0),
 			util.Prioritized(inline(parser.NewCodeSpanParser(), false), 100),
-			util.Prioritized(inline(parser.NewLinkParser(), false), 200),
+			util.Prioritized(inline(newLinkParser(len(b.source)), false), 200),
 			util.Prioritized(inline(parser.NewAutoLinkParser(), false), 300),
 			util.Prioritized(inline(parser.NewRawHTMLParser(), false), 400),
 			util.Prioritized(parser.NewEmphasisParser(), 500),

@@ -110,6 +110,9 @@ func (job *citeJob) read(in *input, r *reading) error {
 		answer.Complete = false // text alone does not tell that it breaks off
 	}
 	r.answer = answer
+	if errors.Is(readErr, errUnpacked) {
+		r.answer = &ibid.Answer{} // what was unpacked up to the limit is as large as the limit
+	}
 	r.bad = judge(answer, readErr, decodeErr, job.options.Format)
 	if view == nil {
 		return nil

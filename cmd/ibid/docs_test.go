@@ -37,7 +37,7 @@ What is said here can be relied on; the wording of messages cannot.
 | ` + "`empty`" + ` | the input has no bytes |
 | ` + "`unreadable`" + ` | it cannot be opened, read or unpacked, or is no text |
 | ` + "`damaged`" + ` | its framing is broken; what could be read is in the document |
-| ` + "`too-large`" + ` | it is, or unpacks to, more than 256 MiB |
+| ` + "`too-large`" + ` | a document of it is larger than 256 MiB, or it unpacks to more than 64 MiB |
 | ` + "`wrong-format`" + ` | nothing in it is of the format that ` + "`--format`" + ` names |
 | ` + "`html-page`" + ` | it is a web page |
 `

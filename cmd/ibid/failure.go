@@ -42,7 +42,7 @@ var (
 	errReported = errors.New("some input could not be read") // said already, for each input
 	errBinary   = errors.New("these bytes are neither text nor compressed text")
 	errUTF16    = errors.New("the text is UTF-16, not UTF-8")
-	errUnpacked = errors.New("it unpacks to more than 256 MiB") // maxUnpacked
+	errUnpacked = errors.New("it unpacks to more than 64 MiB") // maxUnpacked
 	errNothing  = errors.New("nothing in it is of that format")
 )
 

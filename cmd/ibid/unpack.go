@@ -20,7 +20,7 @@ import (
 
 const (
 	// maxUnpacked is how many bytes compressed input may unpack to. A bomb of a few kilobytes would fill the memory.
-	maxUnpacked = 256 << 20
+	maxUnpacked = 64 << 20
 	// maxHead is how many bytes are looked at to recognise a compression that has no mark of its own.
 	maxHead = 64 << 10
 	// maxWindow is how far back compressed input may refer, which is memory that its unpacking needs.

@@ -90,6 +90,9 @@ func (s *Splitter) readPrelude(p []byte) int {
 	return n
 }
 
+// opening is the event with which the protocol opens a stream. It says nothing of the answer.
+const opening = "initial-response"
+
 // endMessage emits the whole message b.
 func (s *Splitter) endMessage(b []byte) {
 	body := len(b) - checksumLen
@@ -100,7 +103,9 @@ func (s *Splitter) endMessage(b []byte) {
 	case !ok:
 		f.Err = s.damage(ErrCorrupt)
 	}
-	s.emit(f)
+	if string(f.Event) != opening {
+		s.emit(f)
+	}
 	s.aws.size = 0
 	s.drop()
 }

@@ -27,6 +27,10 @@ func looksBedrockRAG(s *shape) bool {
 	if s.has("generatedResponsePart") || s.has("attribution", "bytes") || s.keys["chunk"].Get("attribution").IsObject() {
 		return true
 	}
+	if s.event == "chunk" && s.has("bytes") { // an agent's text, or some model's own JSON
+		inner := unwrapInvoke(s.doc)
+		return len(inner) > 0 && !inner.IsObject()
+	}
 	return s.keys["citation"].Get("generatedResponsePart").IsObject() ||
 		s.event == "output" && s.has("text") || s.event == "citation" && s.hasAny("citation", "retrievedReferences")
 }

@@ -66,3 +66,11 @@ func firstText(v scan.Value, names ...string) string {
 	}
 	return ""
 }
+
+// ReadException returns the words of an exception in a binary event stream: its message, or all of it.
+func ReadException(data scan.Value) string {
+	if message := firstText(data, "message", "Message", "originalMessage"); message != "" {
+		return message
+	}
+	return clip(string(data))
+}
