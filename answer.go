@@ -236,8 +236,13 @@ func (a *Answer) Source(id string) *Source {
 	return nil
 }
 
-// Error returns the provider's code and words.
-func (e *ProviderError) Error() string { return e.Code + ": " + e.Message }
+// Error returns the provider's code and words; the words alone where the code says nothing.
+func (e *ProviderError) Error() string {
+	if e.Code == "" || e.Code == "error" || e.Code == htmlPage {
+		return e.Message
+	}
+	return e.Code + ": " + e.Message
+}
 
 // Placed reports whether the citation has a place in the text.
 func (c *Citation) Placed() bool { return c.Anchor != AnchorNone }

@@ -361,7 +361,7 @@ func (d *Decoder) closeGeneric() {
 	case strings.Contains(text, "\x00"):
 		d.fail(ErrBinary, "")
 	case isHTML(text):
-		d.fold.op(&wire.Op{Kind: wire.Error, Name: "html-page", More: htmlTitle(text)})
+		d.fold.op(&wire.Op{Kind: wire.Error, Name: htmlPage, More: htmlTitle(text)})
 	default:
 		d.fold.op(&wire.Op{Kind: wire.End})
 	}

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// htmlPage is the code of the error that is made of an HTML page.
+const htmlPage = "html-page"
+
 // isHTML reports whether a text is an HTML page: what servers and proxies answer with when they fail.
 func isHTML(text string) bool {
 	start := strings.ToLower(strings.TrimSpace(text[:min(len(text), 512)]))

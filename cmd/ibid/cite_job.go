@@ -128,7 +128,7 @@ func judge(a *ibid.Answer, readErr, decodeErr error, format string) error {
 	case readErr != nil && !errors.Is(readErr, io.ErrUnexpectedEOF):
 		return bare(readErr)
 	case a.Error != nil:
-		return &answeredError{*a.Error}
+		return a.Error
 	case errors.Is(decodeErr, ibid.ErrTruncated):
 		return nil
 	case decodeErr != nil:

@@ -23,18 +23,6 @@ type usageError struct {
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// answeredError says that a provider answered with an error.
-type answeredError struct{ said ibid.ProviderError }
-
-func (e *answeredError) Error() string {
-	switch e.said.Code {
-	case webPage, "error", "":
-		return e.said.Message
-	default:
-		return e.said.Code + ": " + e.said.Message
-	}
-}
-
 // webPage is the code of the error that ibid makes of an HTML page.
 const webPage = "html-page"
 
@@ -58,7 +46,7 @@ type verdict struct {
 func explain(err error) verdict {
 	v := verdict{exit: exitUnknown, code: "unreadable"}
 	var usage *usageError
-	var answered *answeredError
+	var answered *ibid.ProviderError
 	switch {
 	case errors.As(err, &usage):
 		v.hint = usage.hint
@@ -67,7 +55,7 @@ func explain(err error) verdict {
 	case errors.Is(err, syscall.EPIPE):
 		v.exit, v.quiet = exitPipe, true
 	case errors.As(err, &answered):
-		v.code, v.hint = answered.said.Code, "the provider answered with this error: there is nothing to cite"
+		v.code, v.hint = answered.Code, "the provider answered with this error; what came before it, if anything, is shown"
 		if v.code == webPage {
 			v.hint = "this is a web page, not an answer: is the address of the API right, or did a proxy reply?"
 		}
