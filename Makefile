@@ -35,8 +35,9 @@ format:
 	@$(tool) golangci-lint fmt --diff
 
 vet:
-	$(step) 'go vet'
+	$(step) 'go vet, and that it builds for 32 bits'
 	@$(GO) vet ./...
+	@GOARCH=386 $(GO) build ./...
 
 lint:
 	$(step) 'golangci-lint'

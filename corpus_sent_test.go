@@ -1,6 +1,7 @@
 package ibid_test
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -71,16 +72,6 @@ func numberAt(v any, path ...any) int {
 	return int(n)
 }
 
-// firstOf returns the first of several strings that says something.
-func firstOf(all ...string) string {
-	for _, s := range all {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
 // sentAnthropic reads cited text blocks: the block is the span.
 func sentAnthropic(docs []map[string]any) []sentCitation {
 	type block struct {
@@ -108,7 +99,7 @@ func sentAnthropic(docs []map[string]any) []sentCitation {
 	var sent []sentCitation
 	for _, b := range blocks {
 		for _, c := range b.citations {
-			source := firstOf(textAt(c, "url"), textAt(c, "source"), textAt(c, "document_title"))
+			source := cmp.Or(textAt(c, "url"), textAt(c, "source"), textAt(c, "document_title"))
 			if source == "" {
 				source = fmt.Sprintf("doc:%d", numberAt(c, "document_index"))
 			}
@@ -139,7 +130,7 @@ func sentConverse(docs []map[string]any) []sentCitation {
 	var sent []sentCitation
 	for i, all := range citations {
 		for _, c := range all {
-			source := firstOf(textAt(c, "location", "web", "url"), textAt(c, "title"))
+			source := cmp.Or(textAt(c, "location", "web", "url"), textAt(c, "title"))
 			sent = append(sent, sentCitation{source: source, words: texts[i], point: texts[i] == ""})
 		}
 	}
@@ -202,7 +193,7 @@ func sentGemini(docs []map[string]any) []sentCitation {
 			if chunk == nil { // past the list
 				continue
 			}
-			source := firstOf(textAt(chunk, "web", "uri"), textAt(chunk, "maps", "uri"), textAt(chunk, "retrievedContext", "uri"),
+			source := cmp.Or(textAt(chunk, "web", "uri"), textAt(chunk, "maps", "uri"), textAt(chunk, "retrievedContext", "uri"),
 				textAt(chunk, "retrievedContext", "text"), textAt(chunk, "retrievedContext", "title"))
 			sent = append(sent, sentCitation{source: source, words: textAt(s, "segment", "text")})
 		}
@@ -210,7 +201,7 @@ func sentGemini(docs []map[string]any) []sentCitation {
 	seen := map[string]bool{}
 	for _, c := range recited {
 		key := fmt.Sprint(c)
-		if source := firstOf(textAt(c, "uri"), textAt(c, "title")); source != "" && !seen[key] {
+		if source := cmp.Or(textAt(c, "uri"), textAt(c, "title")); source != "" && !seen[key] {
 			seen[key] = len(docs) > 1 // a stream repeats them
 			sent = append(sent, sentCitation{source: source})
 		}
@@ -224,7 +215,7 @@ func sentInteractions(docs []map[string]any) []sentCitation {
 	add := func(block string, annotations []any) {
 		for _, a := range annotations {
 			words := block[numberAt(a, "start_index"):numberAt(a, "end_index")]
-			sent = append(sent, sentCitation{source: firstOf(textAt(a, "url"), textAt(a, "file_name")), there: words})
+			sent = append(sent, sentCitation{source: cmp.Or(textAt(a, "url"), textAt(a, "file_name")), there: words})
 		}
 	}
 	blocks := map[int]string{}
@@ -263,7 +254,7 @@ func sentNote(a any) sentCitation {
 	if nested := valueAt(a, "url_citation"); nested != nil {
 		a = nested
 	}
-	s := sentCitation{source: firstOf(textAt(a, "url"), textAt(a, "file_id"))}
+	s := sentCitation{source: cmp.Or(textAt(a, "url"), textAt(a, "file_id"))}
 	if textAt(a, "type") == "container_file_citation" && numberAt(a, "end_index") > 0 {
 		s.there = "sandbox:/mnt/data/" + textAt(a, "filename")
 	}

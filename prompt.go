@@ -1,6 +1,7 @@
 package ibid
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -18,11 +19,11 @@ func PromptSources(sources []Source) string {
 	b.WriteString("<sources>")
 	for i := range sources {
 		s := &sources[i]
-		id := firstOf(s.ID, s.GlobalID, "source-"+strconv.Itoa(i+1))
+		id := cmp.Or(s.ID, s.GlobalID, "source-"+strconv.Itoa(i+1))
 		b.WriteString("<result file_id='")
 		escapeXML(&b, id)
 		b.WriteString("' filename='")
-		escapeXML(&b, firstOf(s.Filename, s.Title, s.Site, s.URL, id))
+		escapeXML(&b, cmp.Or(s.Filename, s.Title, s.Site, s.URL, id))
 		if s.URL != "" {
 			b.WriteString("' url='")
 			escapeXML(&b, s.URL)
@@ -73,14 +74,4 @@ func escapeXML(b *strings.Builder, s string) {
 			b.WriteRune(r)
 		}
 	}
-}
-
-// firstOf returns the first name that is not empty.
-func firstOf(names ...string) string {
-	for _, name := range names {
-		if name != "" {
-			return name
-		}
-	}
-	return ""
 }

@@ -55,11 +55,11 @@ type MarkerItem struct {
 	Citations []int   // which of Answer.Citations
 }
 
-// Render returns the text of the answer with a marker behind the words of each citation, in opts.Style.
+// Render returns the text of the answer with a marker after the words of each citation, in opts.Style.
 //
-// Markers never change what the text's markdown means: they go behind the words, the punctuation and the markup that a
+// Markers never change what the text's markdown means: they go after the words, the punctuation and the markup that a
 // citation ends in, never into a word, a link, code or math, and never out of a list item or a table cell. A citation that
-// ends in a code or HTML block has its marker in a paragraph of its own behind the block, or inside lists and quotes at the
+// ends in a code or HTML block has its marker in a paragraph of its own after the block, or inside lists and quotes at the
 // end of the line before the block. Where the provider cites by a visible link or mark ([CoversLink]) the marker takes its
 // place. Citations of one place share a marker, in which a source occurs once. Numbers are those of [Answer.Document].
 // Citations without a place have no marker; their sources are in the list.

@@ -94,7 +94,7 @@ func sourceName(s *Source) string {
 	return "untitled"
 }
 
-// sourceDetail returns what the list says behind the name.
+// sourceDetail returns what the list says after the name.
 func sourceDetail(s *Source, name, url string, pages []Span) string {
 	var out []string
 	for _, d := range [...]string{tidy(firstOf(s.Site, hostOf(s.URL))), tidy(s.Filename)} {

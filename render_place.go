@@ -17,7 +17,7 @@ const mostSteps = 32
 // spot is where a marker may stand.
 type spot struct {
 	at int
-	// own: the place stands behind (or before) a block that can hold no marker; the marker is a paragraph of its own.
+	// own: the place stands after (or before) a block that can hold no marker; the marker is a paragraph of its own.
 	own bool
 	// space: a space must come first, or the marker would change the meaning of what it follows.
 	space bool
@@ -25,10 +25,10 @@ type spot struct {
 
 // safePlaces answers where in one markdown text a marker may stand. The rules, in this order:
 //
-//   - A marker never goes into a link, an image, a code span, an address, a tag, math or a footnote mark: it goes behind it.
+//   - A marker never goes into a link, an image, a code span, an address, a tag, math or a footnote mark: it goes after it.
 //     It never goes into a grapheme, a word, an escape or an entity.
-//   - It goes behind the punctuation that closes what it stands for: "word.[1]".
-//   - Where the words lie in emphasis it goes behind the closing delimiter, unless a sentence ends in the emphasis after
+//   - It goes after the punctuation that closes what it stands for: "word.[1]".
+//   - Where the words lie in emphasis it goes after the closing delimiter, unless a sentence ends in the emphasis after
 //     them: a bold paragraph keeps its markers at their sentences.
 //   - It stays on its line and in its table cell, before trailing space, a hard break and the closing marks of a heading.
 //   - Where no inline content is (between blocks, in list marks, on rules, in definitions) it goes to the end of the line of
@@ -114,7 +114,7 @@ func (p safePlaces) phraseAround(at int) (phrase, bool) {
 	return phrase{}, false
 }
 
-// backOverSpace returns the end of the words before at, where at stands behind a space. A full stop that follows belongs
+// backOverSpace returns the end of the words before at, where at stands after a space. A full stop that follows belongs
 // to those words: providers that cut their marks out of the text leave a space before it.
 func (p safePlaces) backOverSpace(at int, line Span) int {
 	if !isSpaceByte(p.text[at-1]) {
@@ -304,7 +304,7 @@ func (p safePlaces) needsSpace(at int, line Span) bool {
 	return strings.IndexFunc(between, func(r rune) bool { return r <= ' ' || r >= utf8.RuneSelf }) < 0
 }
 
-// couldOpen reports whether the phrase that ends at at would come apart with punctuation behind it: CommonMark joins no
+// couldOpen reports whether the phrase that ends at at would come apart with punctuation after it: CommonMark joins no
 // delimiters that could open as well as close and whose lengths together are a multiple of three.
 func (p safePlaces) couldOpen(at int, delimiter byte) bool {
 	ph, ok := p.phraseAround(at - 1)

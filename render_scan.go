@@ -10,7 +10,7 @@ const mathWindow = 512
 type textScanner struct {
 	*treeBuilder
 	at        int
-	raw, held int            // the first raw block and solid that end behind at
+	raw, held int            // the first raw block and solid that end after at
 	next      map[string]int // where a closer next occurs: it is looked for once, however often it is missing
 }
 

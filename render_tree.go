@@ -34,7 +34,7 @@ const (
 type phrase struct {
 	Span
 	// lastBreak is the end of the last sentence that ends inside while another follows; Start when there is none. A marker
-	// up to there stays inside, a later one goes behind the closing delimiter.
+	// up to there stays inside, a later one goes after the closing delimiter.
 	lastBreak int
 }
 
@@ -335,7 +335,7 @@ func (b *treeBuilder) line(s Span) {
 	}
 	s = b.trim(s)
 	content = b.text[s.Start:s.End]
-	// With something behind it a lone * would be a list, and a lone [a]: a definition.
+	// With something after it a lone * would be a list, and a lone [a]: a definition.
 	if strings.Trim(content, "*_~") != "" && (content[0] != '[' || !strings.HasSuffix(content, "]:")) {
 		b.lines = append(b.lines, s)
 	}
