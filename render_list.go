@@ -97,7 +97,7 @@ func sourceName(s *Source) string {
 // sourceDetail returns what the list says after the name.
 func sourceDetail(s *Source, name, url string, pages []Span) string {
 	var out []string
-	for _, d := range [...]string{tidy(firstOf(s.Site, hostOf(s.URL))), tidy(s.Filename)} {
+	for _, d := range [...]string{tidy(cmp.Or(s.Site, hostOf(s.URL))), tidy(s.Filename)} {
 		if d != "" && d != name && !slices.Contains(out, d) {
 			out = append(out, d)
 		}

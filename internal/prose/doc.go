@@ -1,5 +1,5 @@
-// Package prose finds graphemes, words and sentences in the text of an answer or a source. It is the only place in ibid
-// that knows where a sentence ends.
+// Package prose finds graphemes, words and sentences in the text of an answer or a source. Decoding, rendering
+// and what checks claims share it.
 //
 // Text is plain or markdown as language models write it. All offsets are bytes of the given string. No function panics,
 // whatever the bytes: an offset before the text means its start, one behind the text its end, and an offset inside a rune
