@@ -118,7 +118,7 @@ func (job *citeJob) read(in *input, r *reading) error {
 		return nil
 	}
 	var err error
-	r.shown, err = view.end(answer)
+	r.shown, err = view.end()
 	return err
 }
 

@@ -1,0 +1,296 @@
+package ibid
+
+import (
+	"bytes"
+	"io"
+	"slices"
+	"strings"
+)
+
+// DefaultHold is how many bytes of text a [Live] holds back at most, unless told otherwise.
+const DefaultHold = 512
+
+// Live writes an answer with its citations while it arrives. Its Event method takes the events of one response in their
+// order, as a [Decoder] has them:
+//
+//	live := ibid.Live{W: os.Stdout}
+//	decoder := ibid.Decoder{OnEvent: live.Event}
+//
+// The output only grows: nothing that was written is taken back or changed. It is the answer's text byte for byte, with
+// markers put in where [Answer.Render] puts them, and visible links replaced as it does, as long as the citation arrives
+// before the words that follow its place are written. To that end Live holds back the last word of the text, a visible link
+// or mark whose citation may still come, and what follows a citation until it is certain that no code, link, word or math
+// goes on there and would take in the marker; and never more than Hold bytes.
+//
+// A citation that arrives later has its marker at the end of its sentence, if that is still to come: anywhere else it would
+// say that other words are supported. Else it goes into a list behind the text, with the words it stands for; so does, under
+// a heading of its own, what the provider took back when its marker was written. Then come the sources, numbered in the
+// order in which they were shown, and the output ends with a line break. Issues and errors are not shown.
+//
+// A provider may correct a text after sending it. What arrived first stays; citations of the corrected part are in the list
+// behind the text. Candidates other than the first are not shown.
+//
+// StyleHTML and StyleLaTeX cannot be written before the structure of the whole text is known. They are written in one piece
+// at the end, by Render. In StyleFootnotes labels are not checked against footnotes of the text's own, as Render does.
+//
+// Set the fields before the first event. A Live is for one response and one goroutine.
+type Live struct {
+	W     io.Writer
+	Style Style // zero: StyleMarkdown
+	// ByID writes [Source.ID] into the markers instead of the number. As an id reads like a word, StylePlain puts a space
+	// before a marker then.
+	ByID bool
+	// Numbering gives the numbers, and takes up the sources it does not have yet. Nil: numbers start at 1.
+	Numbering *Numbering
+	// List appends the list of the cited sources, or says that there are none. StyleFootnotes always has its definitions.
+	// The list of citations that came too late does not depend on it.
+	List bool
+	// Hold is how many bytes of text are held back at most; zero: DefaultHold.
+	Hold int
+
+	out     liveOutput
+	text    liveText
+	places  livePlaces
+	sources map[string]*Source // by id, as last told
+	owners  map[string]string  // which source has a number key to itself
+	numbers map[string]int     // by id of the sources shown
+	own     Numbering          // where the caller has none
+	ended   bool
+}
+
+// Event takes the next event. Errors of W end the output; see [Live.Err].
+func (l *Live) Event(e Event) {
+	if l.ended || e.Candidate != 0 && e.Kind != EventAnswer {
+		return
+	}
+	switch e.Kind {
+	case EventText:
+		l.addText(e.Text)
+	case EventPart:
+		if e.Part != nil {
+			l.text.part(&e)
+		}
+	case EventSource:
+		if e.Source != nil {
+			l.addSource(e.Source)
+		}
+	case EventCitation:
+		l.places.cite(&e, &l.text)
+	case EventAnswer:
+		l.end(e.Answer)
+	case EventQuery, EventDisplay, EventIssue:
+	}
+	l.out.flush(l.W)
+}
+
+// Close ends the output where [EventAnswer] has not: what was held back is written, then the list of the sources known so
+// far. It returns the first error of W, and may be called again.
+func (l *Live) Close() error {
+	if !l.ended {
+		l.end(nil)
+		l.out.flush(l.W)
+	}
+	return l.out.err
+}
+
+// Err returns the first error of W. Nothing was written after it.
+func (l *Live) Err() error { return l.out.err }
+
+// whole reports whether the style can only be written when everything is known.
+func (l *Live) whole() bool { return l.Style == StyleHTML || l.Style == StyleLaTeX }
+
+// addSource takes a source, or what more is known of one.
+func (l *Live) addSource(s *Source) {
+	if l.sources == nil {
+		l.sources, l.owners, l.numbers = map[string]*Source{}, map[string]string{}, map[string]int{}
+	}
+	l.sources[s.ID] = s
+	if key := s.Key(); l.owners[key] == "" {
+		l.owners[key] = s.ID
+	}
+}
+
+// source returns the source with that id. One that nobody described is still a source.
+func (l *Live) source(id string) *Source {
+	if l.sources[id] == nil {
+		l.addSource(&Source{ID: id, Kind: DocumentKind})
+	}
+	return l.sources[id]
+}
+
+// number returns the number of a source, a new one if it has none yet.
+func (l *Live) number(s *Source) int {
+	if n := l.numbers[s.ID]; n > 0 {
+		return n
+	}
+	numbering := l.Numbering
+	if numbering == nil {
+		numbering = &l.own
+	}
+	key := s.Key()
+	if owner := l.owners[key]; owner != "" && owner != s.ID {
+		key += "#" + s.ID
+	}
+	n := numbering.Number(key)
+	l.numbers[s.ID] = n
+	return n
+}
+
+// addText takes text and writes what of it is certain.
+func (l *Live) addText(s string) {
+	if l.whole() || s == "" {
+		return
+	}
+	if l.text.breaks() {
+		l.endSection()
+		l.out.parts = true
+	}
+	l.text.add(s)
+	for {
+		end, lead, ok := l.text.scan.next(l.text.buf)
+		if !ok || l.holdLinks(end, true) < end {
+			break
+		}
+		l.endBlock(end, lead)
+	}
+	l.advance()
+}
+
+// endBlock writes all of a block that has ended: nothing of it can change any more. The next one begins with marks that are
+// lead long.
+func (l *Live) endBlock(end, lead int) {
+	l.places.clip(Span{l.text.from + end, l.text.from + end + lead})
+	l.place(end, end, true)
+	l.write(end)
+	l.places.leave(l.text.from + end)
+	l.text.drop(end, lead)
+}
+
+// endSection writes all that is left of a message.
+func (l *Live) endSection() {
+	for {
+		end, lead, ok := l.text.scan.next(l.text.buf)
+		if !ok {
+			break
+		}
+		l.endBlock(end, lead)
+	}
+	l.endBlock(len(l.text.buf), 0)
+	l.text.begin()
+}
+
+// advance writes what of the open block is certain.
+func (l *Live) advance() {
+	end := len(l.text.buf)
+	limit := min(l.text.lastWord(), l.holdLinks(end, false))
+	limit = min(limit, l.place(end, limit, false))
+	if over := end - l.hold(); over > limit { // whatever it was that was waited for, it took too long
+		limit = l.text.back(over)
+	}
+	l.write(limit)
+	l.shorten()
+}
+
+// shorten forgets the beginning of a long paragraph on one line, up to a sentence that can be read without what comes before.
+func (l *Live) shorten() {
+	t := &l.text
+	const long = 2048
+	if t.written < max(long, t.enough) || t.scan.at > 0 || !isASCIILetter(bytes.TrimPrefix(t.buf, []byte(" "))[0]) {
+		return
+	}
+	t.enough = 2 * t.written
+	for at := t.written - 1; at > t.written-long/4; at-- {
+		if t.buf[at] != ' ' || !isASCIILetter(t.buf[at+1]) || strings.IndexByte(".!?", t.buf[at-1]) < 0 {
+			continue
+		}
+		places := newSafePlaces(string(t.buf[:at]))
+		if places.openBefore(at) == openNothing {
+			l.places.leave(t.from + at)
+			t.drop(at, 0)
+		}
+		return
+	}
+}
+
+func isASCIILetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// hold returns how many bytes may be held back.
+func (l *Live) hold() int {
+	if l.Hold > 0 {
+		return l.Hold
+	}
+	return DefaultHold
+}
+
+// write writes the open block up to an offset in it.
+func (l *Live) write(to int) {
+	if to > l.text.written {
+		l.out.text(l.text.buf[l.text.written:to])
+		l.text.written = to
+	}
+}
+
+// liveOutput collects what is to be written and knows what stands before.
+type liveOutput struct {
+	buf   []byte
+	tail  string // the last bytes of what was written, as far as markers depend on them
+	parts bool   // a message ended: a blank line comes before what follows
+	err   error
+}
+
+// keepTail is how many bytes of what was written are kept. Longer white space than that is as good as a blank line.
+const keepTail = 64
+
+// text appends text of the answer, or what stands for it.
+func (o *liveOutput) text(s []byte) {
+	if o.parts && len(s) > 0 {
+		o.parts = false
+		o.raw(blankLine(o.tail, string(s[:min(len(s), keepTail)])))
+	}
+	o.raw(string(s))
+}
+
+func (o *liveOutput) raw(s string) {
+	o.buf = append(o.buf, s...)
+	s = s[max(0, len(s)-keepTail):]
+	o.tail = o.tail[max(0, len(o.tail)+len(s)-keepTail):] + s
+}
+
+// flush writes what was collected.
+func (o *liveOutput) flush(w io.Writer) {
+	if len(o.buf) > 0 && o.err == nil && w != nil {
+		_, o.err = w.Write(o.buf)
+	}
+	o.buf = o.buf[:0]
+}
+
+// options returns how markers and lists are to be rendered.
+func (l *Live) options() RenderOptions {
+	r := RenderOptions{Style: l.Style, ByID: l.ByID, List: l.List, Numbering: l.Numbering}
+	if r.Style == "" {
+		r.Style = StyleMarkdown
+	}
+	return r
+}
+
+// marker writes the marker of some sources in front of next. It numbers those that have no number yet.
+func (l *Live) marker(sources []*Source, st *stop, p safePlaces, next string) {
+	var m Marker
+	for _, s := range sources {
+		m.add(s, 0)
+	}
+	for i := range m.Items {
+		m.Items[i].Number = l.number(m.Items[i].Source)
+	}
+	slices.SortStableFunc(m.Items, func(a, b MarkerItem) int { return a.Number - b.Number })
+	r := rendering{RenderOptions: l.options(), answer: &Answer{}, sections: []section{{places: p}}}
+	var b strings.Builder
+	before := l.out.tail
+	b.WriteString(before)
+	r.writeMarker(&b, &m, st, next)
+	text := b.String()[len(before):]
+	if l.ByID && r.Style == StylePlain && text[0] != ' ' && before != "" && !isSpaceByte(before[len(before)-1]) {
+		text = " " + text
+	}
+	l.out.raw(text)
+}
