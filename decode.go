@@ -153,6 +153,7 @@ type Decoder struct {
 	count   int            // documents so far
 	plain   bool           // the format is generic: bytes are text
 	partial bool           // the document being parsed is incomplete
+	ended   bool           // the response has ended; what follows may be another
 	closed  bool
 	damage  *DecodeError
 }
@@ -200,6 +201,7 @@ func (d *Decoder) Close() error {
 	} else {
 		d.parser.Close()
 	}
+	d.parser = nil
 	d.fold.close()
 	return nil
 }
@@ -254,7 +256,20 @@ func (d *Decoder) use(format string) {
 	d.parser = p
 }
 
+// next begins another response, which follows in the same input.
+func (d *Decoder) next(f frame.Frame) {
+	d.parser.Close()
+	d.fold.next()
+	d.ended = false
+	format := d.fold.format
+	if next := wire.Detect(f.Event, f.Data); next != "" && !d.fold.formatFixed {
+		format = next
+	}
+	d.use(format)
+}
+
 func (d *Decoder) op(op *wire.Op) {
+	d.ended = d.ended || op.Kind == wire.End
 	if op.Kind == wire.End && (d.partial || d.damage != nil && errors.Is(d.damage.Err, ErrTruncated)) {
 		return // what is cut off is not complete, even where the end of the input is the only end mark
 	}
@@ -270,13 +285,14 @@ func (d *Decoder) document(f frame.Frame) {
 		return
 	}
 	if f.Done {
-		d.fold.op(&wire.Op{Kind: wire.End})
+		d.op(&wire.Op{Kind: wire.End})
 		return
 	}
 	d.count++
 	if f.Err != nil {
 		d.damaged(f.Err)
 		d.partial = errors.Is(f.Err, frame.ErrTruncated)
+		d.fold.broken = d.partial
 	}
 	if d.plain || len(f.Data) == 0 || f.Err != nil && errors.Is(f.Err, frame.ErrTrailing) {
 		return
@@ -292,6 +308,9 @@ func (d *Decoder) document(f frame.Frame) {
 	}
 	if d.parser == nil && !d.recognise(f) {
 		return
+	}
+	if d.ended && wire.Another(d.fold.format, d.fold.id, f.Event, f.Data) {
+		d.next(f)
 	}
 	d.parse(f.Event, f.Data)
 	d.partial = false

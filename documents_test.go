@@ -63,6 +63,7 @@ func TestReadDocumentsErrors(t *testing.T) {
 		`{"id":"o-1"}`:    "documents: not a JSON array",
 		`["a"`:            "documents: ",
 		`["a", 7]`:        "documents: element 1 is neither a string nor an object",
+		`nope`:            "documents: not a JSON array",
 		`["a", null]`:     "documents: element 1 is neither a string nor an object",
 		`["a"] and more`:  "documents: ",
 		"\x00\x01\x02[[[": "documents: not a JSON array",

@@ -1,6 +1,7 @@
 package ibid
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -33,9 +34,14 @@ type fold struct {
 	issues     []Issue
 	seenIssues map[Issue]bool
 	metadata   map[string]json.RawMessage
+	unknown    []byte // the JSON of what has no meaning here, with commas between
 	metaSize   int
+	broken     bool // the document that is read breaks off
 	closed     bool
 	final      *Answer
+
+	row   int // how many responses came before the one that is read, and
+	first int // how many messages they had
 }
 
 func newFold(limits Limits, onEvent func(Event)) *fold {
@@ -46,9 +52,12 @@ func newFold(limits Limits, onEvent func(Event)) *fold {
 
 // op takes one operation.
 func (f *fold) op(op *wire.Op) {
+	if f.row > 0 {
+		op = f.inRow(op)
+	}
 	if op.Kind == wire.Text { // nine of ten operations
 		if c := f.candidate(op.Part.Candidate); c != nil {
-			c.addText(op.Part, op.Text)
+			c.addText(op.Part, op.Text, op.ASCII)
 		}
 		return
 	}
@@ -80,12 +89,12 @@ func (f *fold) opResponse(op *wire.Op) {
 	case wire.Query:
 		if q := validText(op.Name); !slices.Contains(f.queries, q) && f.room(len(f.queries), "queries") {
 			f.queries = append(f.queries, q)
-			f.emit(Event{Kind: EventQuery, Query: op.Name})
+			f.emit(Event{Kind: EventQuery, Query: q})
 		}
 	case wire.Tool:
-		f.addTool(ToolCall{ID: op.Name, Name: op.More})
+		f.addTool(ToolCall{ID: validText(op.Name), Name: validText(op.More)})
 	case wire.Display:
-		d := Display{Kind: op.Name, HTML: op.More}
+		d := Display{Kind: op.Name, HTML: validText(op.More)}
 		if !slices.Contains(f.display, d) && f.room(len(f.display), "things to display") {
 			f.display = append(f.display, d)
 			f.emit(Event{Kind: EventDisplay, Display: &d})
@@ -93,15 +102,15 @@ func (f *fold) opResponse(op *wire.Op) {
 	case wire.End:
 		f.complete = true
 	case wire.Error:
-		f.failure = &ProviderError{Code: op.Name, Message: validText(op.More)}
+		f.failure = &ProviderError{Code: validText(op.Name), Message: validText(op.More)}
 		f.setFinish(string(FinishError))
 	case wire.Issue:
 		f.issue(op.Name, op.More)
 		if len(op.Raw) > 0 {
-			f.meta("unknown", op.Raw, true)
+			f.keepUnknown(op.Raw)
 		}
 	case wire.Meta:
-		f.meta(op.Name, op.Raw, false)
+		f.meta(validText(op.Name), op.Raw)
 	default: // about one candidate
 	}
 }
@@ -198,29 +207,58 @@ func (f *fold) issue(code, detail string) {
 	f.emit(Event{Kind: EventIssue, Issue: &is})
 }
 
-// meta keeps a provider's JSON under a name: the last of it, or all of it in an array.
-func (f *fold) meta(name string, raw []byte, all bool) {
-	if !json.Valid(raw) {
-		return
-	}
-	former := f.metadata[name]
-	if f.metaSize+len(raw)-len(former) > f.limits.Metadata {
-		f.issue("limit-reached", "metadata")
+// meta keeps a provider's JSON under a name: the last of it.
+func (f *fold) meta(name string, raw []byte) {
+	if !f.metaRoom(len(raw)-len(f.metadata[name]), raw) {
 		return
 	}
 	if f.metadata == nil {
 		f.metadata = map[string]json.RawMessage{}
 	}
-	next := append(json.RawMessage(nil), raw...)
-	if all {
-		next = append(json.RawMessage{'['}, raw...)
-		if len(former) > 0 {
-			next = append(append(former[:len(former)-1:len(former)-1], ','), raw...)
-		}
-		next = append(next, ']')
+	f.metaSize += len(raw) - len(f.metadata[name])
+	f.metadata[name] = validJSON(raw)
+}
+
+// keepUnknown keeps the JSON of something without a meaning here: all of it.
+func (f *fold) keepUnknown(raw []byte) {
+	if !f.metaRoom(len(raw)+1, raw) {
+		return
 	}
-	f.metaSize += len(next) - len(former)
-	f.metadata[name] = next
+	if len(f.unknown) > 0 {
+		f.unknown = append(f.unknown, ',')
+	}
+	f.unknown = append(f.unknown, validJSON(raw)...)
+	f.metaSize += len(raw) + 1
+}
+
+// metaRoom reports whether raw is JSON and so much more metadata may be kept.
+func (f *fold) metaRoom(more int, raw []byte) bool {
+	if !json.Valid(raw) {
+		return false
+	}
+	if f.metaSize+more > f.limits.Metadata {
+		f.limit("metadata")
+		return false
+	}
+	return true
+}
+
+// outMetadata returns the metadata as the answer has it.
+func (f *fold) outMetadata() map[string]json.RawMessage {
+	if len(f.unknown) == 0 {
+		return maps.Clone(f.metadata)
+	}
+	out := map[string]json.RawMessage{"unknown": slices.Concat([]byte{'['}, f.unknown, []byte{']'})}
+	maps.Copy(out, f.metadata)
+	return out
+}
+
+// validJSON returns a copy of raw in which every byte that is not UTF-8 is replaced by U+FFFD.
+func validJSON(raw []byte) json.RawMessage {
+	if len(raw) == 0 {
+		return nil
+	}
+	return bytes.ToValidUTF8(raw, []byte("\ufffd"))
 }
 
 func (f *fold) emit(e Event) {
@@ -276,6 +314,7 @@ func (f *fold) close() {
 	}
 	f.closed = true
 	f.final = f.build()
+	f.candidates, f.last, f.sources, f.seenIssues = nil, nil, sourceTable{}, nil // the answer has it all
 	f.emit(Event{Kind: EventAnswer, Answer: f.final})
 }
 
@@ -295,7 +334,7 @@ func (f *fold) build() *Answer {
 	a := f.buildCandidate(main, true)
 	a.Queries, a.ToolCalls, a.Display = slices.Clone(f.queries), slices.Clone(f.tools), slices.Clone(f.display)
 	a.Issues = slices.Clone(f.issues)
-	a.Metadata = maps.Clone(f.metadata)
+	a.Metadata = f.outMetadata()
 	rest := slices.Clone(f.candidates)
 	slices.SortFunc(rest, func(a, b *candidate) int { return a.index - b.index })
 	for _, c := range rest {
@@ -314,7 +353,7 @@ func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
 	a.Citations = c.citations()
 	used, foreign := c.cited(), map[*Source]bool{}
 	for _, other := range f.candidates {
-		if other != c {
+		if main && other != c {
 			maps.Copy(foreign, other.cited())
 		}
 	}

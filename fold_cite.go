@@ -32,6 +32,17 @@ type place struct {
 	covers Covers
 }
 
+// fit makes what a place covers fit its span: a point is empty, and nothing else but a block is.
+func (p *place) fit() {
+	switch {
+	case p.anchor == AnchorNone:
+	case p.span.Len() == 0 && p.covers != CoversBlock:
+		p.covers = CoversPoint
+	case p.covers == CoversPoint:
+		p.span.Start = p.span.End
+	}
+}
+
 // addCite takes a citation, or the replacement of one that was said before.
 func (c *candidate) addCite(w *wire.Cite) {
 	if len(w.Refs) == 0 {
@@ -72,10 +83,12 @@ func (c *candidate) addCite(w *wire.Cite) {
 func sameCite(a, b *wire.Cite) bool {
 	return a.Part == b.Part && a.Base == b.Base && a.Unit == b.Unit && a.Start == b.Start && a.End == b.End &&
 		slices.Equal(a.Shifts, b.Shifts) && a.Covers == b.Covers && a.Quote == b.Quote && a.URL == b.URL && a.Origin == b.Origin &&
-		slices.EqualFunc(a.Refs, b.Refs, func(x, y wire.Ref) bool {
-			return x.Source == y.Source && x.Quote == y.Quote && equal(x.Confidence, y.Confidence) &&
-				equalLocators(locator(x.Locator), locator(y.Locator))
-		})
+		slices.EqualFunc(a.Refs, b.Refs, sameRef)
+}
+
+func sameRef(a, b wire.Ref) bool {
+	return a.Source == b.Source && a.Quote == b.Quote && equal(a.Confidence, b.Confidence) &&
+		equalLocators(locator(a.Locator), locator(b.Locator))
 }
 
 // withdraw takes a citation back.
@@ -113,14 +126,14 @@ func (c *candidate) await(i int) {
 // need returns the text length at which it makes sense to try again. It is false where only the end of the input will tell.
 func (c *candidate) need(cite *foldCite) (int, bool) {
 	have := c.text.Len()
-	if _, ok := c.span(cite, cite.Unit, 0); ok { // the place is in the text, but other words: they may yet come near it
-		need := c.base(cite) + 4*cite.End + searchNear + len(cite.needle())
+	if _, ok := c.span(cite, cite.Unit, cite.shift()); ok { // the place is in the text, but other words: they may yet come near it
+		need := c.base(cite) + 4*(cite.End+cite.shift()) + searchNear + len(cite.needle())
 		return need, need > have && cite.needle() != ""
 	}
 	if cite.Start < 0 || cite.End < cite.Start {
 		return 0, false
 	}
-	return have + max(1, cite.End-c.units(cite)), true // a missing unit is at least one byte
+	return have + max(1, cite.End+cite.shift()-c.units(cite)), true // a missing unit is at least one byte
 }
 
 // grown tries again to place the citations that waited for a text as long as this.
@@ -183,6 +196,7 @@ func (c *candidate) try(i int, last bool) bool {
 	if !ok {
 		return false
 	}
+	p.fit()
 	changed := !cite.told || p != cite.place
 	cite.place, cite.told = p, true
 	cite.settled = last || p.anchor == AnchorExact || p.anchor == AnchorNone ||

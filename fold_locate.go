@@ -80,7 +80,7 @@ func (c *candidate) locateBlock(cite *foldCite, last bool) (place, bool) {
 func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
 	covers := outCovers(cite.Covers)
 	if cite.Quote == "" && cite.URL == "" {
-		s, ok := c.span(cite, cite.Unit, 0)
+		s, ok := c.span(cite, cite.Unit, cite.shift())
 		if !ok {
 			return place{}, false
 		}
@@ -102,10 +102,10 @@ func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
 	return place{s, AnchorMoved, covers}, ok
 }
 
-// shifted returns the first span that try finds for a citation as it stands or shifted.
+// shifted returns the first span that try finds for a citation under its shifts.
 func shifted(cite *foldCite, try func(shift int) (Span, bool)) (Span, bool) {
-	if s, ok := try(0); ok {
-		return s, true
+	if len(cite.Shifts) == 0 {
+		return try(0)
 	}
 	for _, shift := range cite.Shifts {
 		if s, ok := try(shift); ok {
@@ -113,6 +113,14 @@ func shifted(cite *foldCite, try func(shift int) (Span, bool)) (Span, bool) {
 		}
 	}
 	return Span{}, false
+}
+
+// shift returns what the provider means to be added to a citation's offsets.
+func (cite *foldCite) shift() int {
+	if len(cite.Shifts) == 0 {
+		return 0
+	}
+	return cite.Shifts[0]
 }
 
 // unitsToTry returns the units to read a citation's numbers in, the declared one first. On ASCII text they are all the same.
@@ -206,6 +214,7 @@ func (c *candidate) base(cite *foldCite) int {
 				return c.parts[i].from
 			}
 		}
+		return c.text.Len()
 	case wire.AnswerBase:
 	}
 	return 0
@@ -318,7 +327,7 @@ func (c *candidate) unverified(cite *foldCite, nowhere place) place {
 	if cite.Quote != "" {
 		return nowhere // the words are known and are not in the text
 	}
-	s, ok := c.span(cite, cite.Unit, 0)
+	s, ok := c.span(cite, cite.Unit, cite.shift())
 	if ok {
 		covers := nowhere.covers
 		if covers == CoversLink && cite.URL != "" && s.Len() > 0 {
@@ -335,8 +344,11 @@ func (c *candidate) unverified(cite *foldCite, nowhere place) place {
 // widen moves byte offsets that stand inside characters out to their borders.
 func (c *candidate) widen(cite *foldCite) (start, end int, ok bool) {
 	text := c.text.String()
-	start, end = c.base(cite)+cite.Start, c.base(cite)+cite.End
-	if cite.Unit != wire.Bytes || cite.Start < 0 || end < start || end > len(text) {
+	if cite.Unit != wire.Bytes || cite.Start < 0 || cite.End < cite.Start || cite.End > maxOffset {
+		return 0, 0, false
+	}
+	base := c.base(cite) + cite.shift()
+	if start, end = base+cite.Start, base+cite.End; start < 0 || end > len(text) {
 		return 0, 0, false
 	}
 	for start > 0 && start < len(text) && !utf8.RuneStart(text[start]) {

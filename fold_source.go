@@ -29,7 +29,7 @@ func (t *sourceTable) add(w *wire.Source) {
 		described := t.bare[w.Key]
 		if described {
 			delete(t.bare, w.Key)
-			s.Kind, s.Raw = kind(w), slices.Clone(w.Raw)
+			s.Kind, s.Raw = kind(w), validJSON(w.Raw)
 		}
 		if t.merge(s, w) || described {
 			t.emit(s)
@@ -42,7 +42,11 @@ func (t *sourceTable) add(w *wire.Source) {
 	}
 	s := newSource(w)
 	key := identity(s, w)
-	if known := t.same[key]; known != nil {
+	known := t.same[key]
+	if known == nil {
+		known = t.former(w.Key, s)
+	}
+	if known != nil {
 		t.keys[w.Key] = known
 		if t.merge(known, w) {
 			t.emit(known)
@@ -79,12 +83,22 @@ func identity(s *Source, w *wire.Source) string {
 	return s.Key()
 }
 
+// former returns the source of the first response that has the key which s has in a later one, if they say the same: one
+// document, given for both.
+func (t *sourceTable) former(key string, s *Source) *Source {
+	first := t.keys[strings.TrimPrefix(key, t.fold.rowPrefix())]
+	if first == nil || first.Kind != s.Kind || first.Title != s.Title || first.URL != s.URL || first.Content != s.Content {
+		return nil
+	}
+	return first
+}
+
 // resolve returns the source that a citation names. One that nobody described is still a source.
 func (t *sourceTable) resolve(key string) *Source {
 	if s := t.keys[key]; s != nil {
 		return s
 	}
-	t.add(&wire.Source{Key: key, ID: key})
+	t.add(&wire.Source{Key: key, ID: strings.TrimPrefix(key, t.fold.rowPrefix())})
 	s := t.keys[key]
 	if s == nil { // over the limit, which was reported
 		return nil
@@ -99,7 +113,7 @@ func (t *sourceTable) resolve(key string) *Source {
 // report makes an issue of every source that was never described. A description may come after the citations.
 func (t *sourceTable) report() {
 	for _, key := range slices.Sorted(maps.Keys(t.bare)) {
-		t.fold.issue("source-not-described", key)
+		t.fold.issue("source-not-described", t.keys[key].ID)
 	}
 }
 
@@ -126,7 +140,7 @@ func newSource(w *wire.Source) *Source {
 		s.Chunks = []Chunk{c}
 	}
 	if len(w.Raw) > 0 {
-		s.Raw = slices.Clone(w.Raw)
+		s.Raw = validJSON(w.Raw)
 	}
 	return s
 }

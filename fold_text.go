@@ -31,6 +31,7 @@ type candidate struct {
 	blocks   map[wire.Part][]int // cites that wait for the end of a part
 	searched int                 // bytes looked through in search of lost quotes
 	marks    *marks
+	marked   int // where the text begins that marks are for
 
 	corrected int         // how often the text of a part was replaced
 	relisted  int         // how often the list that marks count in was said
@@ -44,6 +45,7 @@ type foldPart struct {
 	start, end int
 	from       int // where the text of key begins
 	ended      bool
+	split      bool // the text of key came in several runs, of which no single one can be compared with the whole
 }
 
 // cut is a private marker that was taken out of the text. Providers count it.
@@ -65,7 +67,7 @@ const minText = 1024
 func (c *candidate) op(op *wire.Op) {
 	switch op.Kind {
 	case wire.Final:
-		c.finalText(op.Part, op.Text)
+		c.finalText(op.Part, op.Text, op.Cut)
 	case wire.PartBegin:
 		c.open(op.Part)
 	case wire.PartEnd:
@@ -83,14 +85,14 @@ func (c *candidate) op(op *wire.Op) {
 }
 
 // addText appends visible text to a part.
-func (c *candidate) addText(p wire.Part, s []byte) {
+func (c *candidate) addText(p wire.Part, s []byte, ascii bool) {
 	if len(s) == 0 {
 		return
 	}
 	if n := len(c.parts); n == 0 || c.parts[n-1].key != p {
 		c.open(p)
 	}
-	if len(c.tail) > 0 || len(c.held) > 0 || !plainText(s) {
+	if len(c.tail) > 0 || len(c.held) > 0 || !ascii && !plainText(s) {
 		c.addOdd(s)
 		return
 	}
@@ -122,9 +124,11 @@ func (c *candidate) append(s []byte) {
 // open makes p the part that text is added to.
 func (c *candidate) open(p wire.Part) {
 	c.flush()
-	if i := c.find(p); i >= 0 && i == len(c.parts)-1 {
+	i := c.find(p)
+	if i >= 0 && i == len(c.parts)-1 {
 		return
 	} else if i >= 0 {
+		c.parts[i].split = true
 		c.fold.issuef("text-out-of-order", "message %d, part %d goes on after a later part began", p.Message, p.Content)
 	}
 	if len(c.parts) >= c.fold.limits.Parts {
@@ -133,7 +137,8 @@ func (c *candidate) open(p wire.Part) {
 			if c.first[c.parts[n-1].key] == n-1 {
 				delete(c.first, c.parts[n-1].key)
 			}
-			c.parts[n-1].key, c.parts[n-1].from, c.full = p, c.text.Len(), true
+			last := &c.parts[n-1]
+			last.key, last.from, last.split, c.full = p, c.text.Len(), i >= 0, true
 		}
 		return
 	}
@@ -144,7 +149,7 @@ func (c *candidate) open(p wire.Part) {
 	if _, again := c.first[p]; !again {
 		c.first[p] = len(c.parts)
 	}
-	c.parts = append(c.parts, foldPart{key: p, shown: p, start: at, from: at, end: at})
+	c.parts = append(c.parts, foldPart{key: p, shown: p, start: at, from: at, end: at, split: i >= 0})
 	if c.fold.onEvent != nil {
 		part := outPart(&c.parts[len(c.parts)-1])
 		c.fold.emit(Event{Kind: EventPart, Candidate: c.index, Part: &part})
@@ -293,26 +298,31 @@ func unfinished(b []byte) bool {
 	return !utf8.FullRune(b)
 }
 
-// flush shows what was held back, because nothing can complete it any more.
+// flush shows what was held back, because nothing can complete it any more. What the end of the input broke off is not
+// shown: it would have become something else.
 func (c *candidate) flush() {
 	if len(c.tail) == 0 && len(c.held) == 0 {
 		return
 	}
-	s := append(c.held, c.repair(nil, true)...)
 	if len(c.held) > 0 {
 		c.fold.issue("private-marker-unterminated", markerIDs(c.held))
-		c.held = c.held[:0]
 	}
+	if c.fold.broken {
+		c.held, c.tail = c.held[:0], c.tail[:0]
+		return
+	}
+	s := append(c.held, c.repair(nil, true)...)
+	c.held = c.held[:0]
 	c.append(s)
 }
 
 // finalText compares a part's text with what the provider says at its end that it is. Missing text is added; a different text takes
-// the place of the one read so far, since the provider's offsets count it.
-func (c *candidate) finalText(p wire.Part, s []byte) {
+// the place of the one read so far, since the provider's offsets count it. Of a cut one it is not known whether it differs.
+func (c *candidate) finalText(p wire.Part, s []byte, broken bool) {
 	i := c.find(p)
 	if i < 0 {
 		if !c.full { // else the part may have been one that shares the last
-			c.addText(p, s)
+			c.addText(p, s, false)
 			c.flush()
 		}
 		return
@@ -326,31 +336,23 @@ func (c *candidate) finalText(p wire.Part, s []byte) {
 		return
 	}
 	if i == len(c.parts)-1 && len(c.cuts) == 0 && bytes.HasPrefix(s, []byte(have)) {
-		c.addText(p, s[len(have):])
+		c.addText(p, s[len(have):], false)
 		c.flush()
 		return
 	}
+	if broken {
+		return
+	}
 	want, cuts := cleanText(c.fold, s)
-	if want != have && !c.split(p) {
+	if want != have && !part.split {
 		c.replacePart(i, want, cuts)
 	}
-}
-
-// split reports whether a part's text came in several runs, so that no single one can be compared with the whole.
-func (c *candidate) split(p wire.Part) bool {
-	n := 0
-	for _, q := range c.parts {
-		if q.key == p {
-			n++
-		}
-	}
-	return n > 1
 }
 
 // cleanText is addText for a whole text: what it would be in the answer, and what was cut out of it.
 func cleanText(f *fold, s []byte) (string, []cut) {
 	scratch := candidate{fold: &fold{limits: f.limits}, index: 0}
-	scratch.addText(wire.Part{}, s)
+	scratch.addText(wire.Part{}, s, false)
 	scratch.flush()
 	return scratch.text.String(), scratch.cuts
 }
@@ -426,6 +428,7 @@ func (c *candidate) unsettle() {
 }
 
 func (c *candidate) close() {
+	c.fold.broken = !c.fold.complete
 	c.flush()
 	c.closed = true
 	for i := range c.parts {

@@ -9,17 +9,18 @@ import (
 )
 
 // marks finds the marks of a provider that cites in the text itself: [1], [1][3], [1, 2], [doc1]. What looks like one
-// inside code or as part of a link is none. It reads the text once, as it grows, and stops before whatever the next bytes
+// inside code, math, an address or a link is none. It reads the text once, as it grows, and stops before whatever the next bytes
 // may still change.
 type marks struct {
 	wire.Markers
+	from  int    // where the text that they are of begins
 	at    int    // how far the text was read
 	past  []Span // marks whose number is past the list
 	fence string // the run that opened the code block which at lies in; empty: in none
 }
 
 // restart reads the text from the beginning again.
-func (m *marks) restart() { m.at, m.fence, m.past = 0, "", nil }
+func (m *marks) restart() { m.at, m.fence, m.past = m.from, "", nil }
 
 // textMark is one mark in the text.
 type textMark struct {
@@ -29,7 +30,7 @@ type textMark struct {
 
 // setMarks takes the list that marks count in.
 func (c *candidate) setMarks(w *wire.Markers) {
-	if c.marks != nil && c.marks.Style == w.Style && slices.Equal(c.marks.Sources, w.Sources) {
+	if c.marks != nil && c.marks.Style == w.Style && slices.EqualFunc(c.marks.Refs, w.Refs, sameRef) {
 		return
 	}
 	const most = 64 // changes of the list, each of which reads the text again
@@ -37,8 +38,16 @@ func (c *candidate) setMarks(w *wire.Markers) {
 		c.fold.limit("marker lists")
 		return
 	}
-	c.marks = &marks{Markers: wire.Markers{Style: w.Style, Sources: slices.Clone(w.Sources)}}
+	c.marks = &marks{Markers: wire.Markers{Style: w.Style, Refs: slices.Clone(w.Refs)}, from: c.marked, at: c.marked}
 	c.scanMarks(c.closed)
+}
+
+// endMarks says that later marks count in another list, or in none.
+func (c *candidate) endMarks() {
+	if c.marks != nil {
+		c.scanMarks(true)
+	}
+	c.marks, c.marked = nil, c.text.Len()
 }
 
 // scanMarks makes citations of the marks that have become certain.
@@ -55,11 +64,11 @@ func (c *candidate) scanMarks(last bool) {
 			Quote: text[found.span.Start:found.span.End],
 		}
 		for _, n := range found.numbers {
-			if n > len(c.marks.Sources) || c.marks.Sources[n-1] == "" {
+			if n > len(c.marks.Refs) || c.marks.Refs[n-1].Source == "" {
 				c.marks.past = append(c.marks.past, found.span)
 				continue
 			}
-			cite.Refs = append(cite.Refs, wire.Ref{Source: c.marks.Sources[n-1]})
+			cite.Refs = append(cite.Refs, c.marks.Refs[n-1])
 		}
 		if len(cite.Refs) > 0 {
 			c.addCite(&cite)
@@ -75,7 +84,7 @@ func (c *candidate) scanMarks(last bool) {
 // next returns the next mark. It is false at the end of what can be read for now.
 func (m *marks) next(text string, last bool) (textMark, bool) {
 	for m.prose(text, last) {
-		n := strings.IndexAny(text[m.at:], "`\\[\n")
+		n := strings.IndexAny(text[m.at:], "`\\[\n<:$")
 		if n < 0 {
 			m.at = len(text)
 			break
@@ -112,28 +121,30 @@ func (m *marks) prose(text string, last bool) bool {
 	return false
 }
 
-// special reads what begins at m.at: a mark, a code span, an escape, a new line. It is not certain where the text so far
-// does not tell what it is.
+// special reads what begins at m.at: a mark, a new line, or something that marks do not stand in. It is not certain where
+// the text so far does not tell what it is.
 func (m *marks) special(text string, last bool) (found textMark, certain bool) {
-	switch text[m.at] {
+	var size int
+	switch rest := text[m.at:]; rest[0] {
 	case '\n':
-		m.at++
-		return textMark{}, true
-	case '\\':
-		if m.at+1 >= len(text) && !last {
-			return textMark{}, false
-		}
-		m.at = min(m.at+2, len(text))
-		return textMark{}, true
+		certain = true
 	case '`':
 		return textMark{}, m.code(text, last)
+	case '\\':
+		size, certain = escapeSize(rest, last)
+	case '<':
+		size, certain = autolinkSize(rest, last)
+	case ':':
+		size, certain = addressSize(rest, last)
+	case '$':
+		size, certain = dollarSize(rest, last)
 	default:
-		found, size, certain := m.bracket(text, last)
-		if certain {
-			m.at += size
-		}
-		return found, certain
+		found, size, certain = m.bracket(text, last)
 	}
+	if certain {
+		m.at += max(size, 1)
+	}
+	return found, certain
 }
 
 // line looks at the beginning of a line: a code fence opens or closes there, and the lines between hold no marks. It is true
@@ -219,6 +230,9 @@ func (m *marks) code(text string, last bool) bool {
 func (m *marks) bracket(text string, last bool) (found textMark, size int, certain bool) {
 	const most = 40 // bytes of a mark
 	rest := text[m.at:]
+	if size, certain = linkSize(rest, last); size > 0 || !certain {
+		return textMark{}, size, certain
+	}
 	end := strings.IndexAny(rest[1:], "[]\n")
 	if end < 0 || end > most {
 		return textMark{}, 1, last || len(rest) > most
@@ -231,19 +245,21 @@ func (m *marks) bracket(text string, last bool) (found textMark, size int, certa
 	if numbers == nil {
 		return textMark{}, 1, true
 	}
-	if end == len(rest) && !last {
-		return textMark{}, 0, false
-	}
-	if end < len(rest) && rest[end] == '(' { // the text of a link
-		return textMark{}, end, true
-	}
-	if end < len(rest) && rest[end] == ':' && strings.TrimSpace(text[strings.LastIndexByte(text[:m.at], '\n')+1:m.at]) == "" {
+	if end < len(rest) && rest[end] == ':' && beginsLine(text, m.at) {
 		return textMark{}, end, true // a link or footnote definition
 	}
 	if m.at > 0 && text[m.at-1] == '[' || m.at > 0 && text[m.at-1] == '!' {
 		return textMark{}, end, true
 	}
 	return textMark{Span{m.at, m.at + end}, numbers}, end, true
+}
+
+// beginsLine reports whether at most white space stands before an offset on its line.
+func beginsLine(text string, at int) bool {
+	const most = 64 // bytes of white space
+	before := text[max(0, at-most):at]
+	newline := strings.LastIndexByte(before, '\n')
+	return (newline >= 0 || at <= most) && strings.TrimSpace(before[newline+1:]) == ""
 }
 
 // numbers reads the inside of a mark: 1, 1, 3, 2-4, doc1. Nil: it is none.
@@ -262,7 +278,7 @@ func (m *marks) numbers(s string) []int {
 			to = from
 		}
 		first, last := number(from), number(to)
-		if first <= 0 || last < first || last-first > 100 || ranged && last > len(m.Sources) {
+		if first <= 0 || last < first || last-first > 100 || ranged && last > len(m.Refs) {
 			return nil
 		}
 		for n := first; n <= last; n++ {

@@ -223,7 +223,9 @@ func (l *listener) compare(a *ibid.Answer) {
 	check("queries", l.queries, a.Queries)
 	check("display", l.display, a.Display)
 	check("issues", l.issues, a.Issues)
-	l.compareCandidate(a, l.first())
+	if a.Text != "" || len(a.Citations) > 0 || len(a.Alternatives) == 0 { // else nobody may have heard of the answer itself
+		l.compareCandidate(a, l.first())
+	}
 	told := []string{}
 	for id := range l.sources {
 		told = append(told, id)

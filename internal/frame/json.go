@@ -1,6 +1,10 @@
 package frame
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/ibidhq/ibid/internal/scan"
+)
 
 // jsonState is what is known between Writes of JSON, Lines and Array.
 type jsonState struct {
@@ -237,6 +241,9 @@ func (c *scanner) skipString(p []byte) int {
 	if c.escaped {
 		c.escaped = false
 		first = 1
+	} else if n := scan.StringEnd(p, 0); n < len(p) { // most strings are short, for which it is faster
+		c.quoted = false
+		return n
 	}
 	for i := first; ; {
 		n := bytes.IndexByte(p[i:], '"')

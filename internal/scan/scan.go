@@ -22,7 +22,8 @@ type Object struct {
 func Members(v Value) Object { return Object{doc: v, at: open(v, '{')} }
 
 // Next moves to the next member and reports whether there is one. It stops at the object's end, at the end of a truncated
-// document, and at the first byte that cannot stand there.
+// document, and at the first byte that cannot stand there. A number or literal that a truncated document may have cut is
+// no member: of 207 it would show 20.
 func (o *Object) Next() bool {
 	doc, i := o.doc, comma(o.doc, o.at)
 	if i >= len(doc) || doc[i] != '"' {
@@ -45,7 +46,7 @@ func (o *Object) Next() bool {
 	}
 	end := valueEnd(doc, i)
 	o.at, o.Key, o.Val = end, key, Value(doc[i:end])
-	return end > i
+	return end > i && !cutScalar(doc, i, end)
 }
 
 // Array walks the elements of a JSON array. Get one from [Elements].
@@ -66,7 +67,7 @@ func (a *Array) Next() bool {
 	}
 	a.at = valueEnd(a.doc, i)
 	a.Val = Value(a.doc[i:a.at])
-	return len(a.Val) > 0
+	return a.at > i && !cutScalar(a.doc, i, a.at)
 }
 
 // Get returns the value of v's first member of that name, or nil.
@@ -136,7 +137,7 @@ func stringEnd(b []byte, i int) int {
 			continue
 		}
 		i += n + 1
-		if b[i-2] != '\\' || !escaped(b[from:], i-1-from) {
+		if i-1 == from || b[i-2] != '\\' || !escaped(b[from:], i-1-from) {
 			return i
 		}
 	}
@@ -189,7 +190,19 @@ func valueEnd(b []byte, i int) int {
 	return i
 }
 
+// cutScalar reports whether b[i:end], a value in the object or array b, is a number or a literal that b breaks off in. An
+// object or array that is all there ends with its bracket, never with such a value.
+func cutScalar(b []byte, i, end int) bool {
+	return end == len(b) && b[i] != '"' && b[i] != '{' && b[i] != '['
+}
+
 func containerEnd(b []byte, i int) int {
+	end, _ := container(b, i)
+	return end
+}
+
+// container returns the offset after the object or array that begins at i, and whether it is closed there.
+func container(b []byte, i int) (end int, closed bool) {
 	for depth := 0; i < len(b); {
 		switch b[i] {
 		case '"':
@@ -200,10 +213,10 @@ func containerEnd(b []byte, i int) int {
 		case '}', ']':
 			depth--
 			if depth == 0 {
-				return i + 1
+				return i + 1, true
 			}
 		}
 		i++
 	}
-	return len(b)
+	return len(b), false
 }

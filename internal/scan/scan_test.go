@@ -24,6 +24,10 @@ func TestMembers(t *testing.T) {
 		{"escaped quotes", `{"a":"\"","b":"\\","c":"\\\""}`, []string{`a="\""`, `b="\\"`, `c="\\\""`}},
 		{"escaped key", `{"\u0061\n":1}`, []string{"a\n=1"}},
 		{"brackets in strings", `{"a":["}",{"b":"]"}],"c":2}`, []string{`a=["}",{"b":"]"}]`, "c=2"}},
+		{"truncated in a number", `{"a":1,"b":20`, []string{"a=1"}},
+		{"truncated behind a number", `{"a":1,"b":207 `, []string{"a=1", "b=207"}},
+		{"truncated in a literal", `{"a":1,"b":tru`, []string{"a=1"}},
+		{"truncated in a nested number", `{"a":[1,20`, []string{"a=[1,20"}},
 		{"truncated in a string", `{"a":1,"b":"xy`, []string{"a=1", `b="xy`}},
 		{"truncated in a nested value", `{"a":[{"b":"x`, []string{`a=[{"b":"x`}},
 		{"truncated after a key", `{"a":1,"b"`, []string{"a=1"}},
@@ -49,7 +53,7 @@ func TestMembers(t *testing.T) {
 
 func TestElements(t *testing.T) {
 	var got []string
-	for a := scan.Elements(scan.Value(` [1, "a,]" ,{"x":[]},[[2]], null`)[1:]); a.Next(); {
+	for a := scan.Elements(scan.Value(` [1, "a,]" ,{"x":[]},[[2]], null, 3`)[1:]); a.Next(); {
 		got = append(got, string(a.Val))
 	}
 	want := []string{"1", `"a,]"`, `{"x":[]}`, "[[2]]", "null"}
@@ -66,10 +70,8 @@ func TestStr(t *testing.T) {
 		{"lone high surrogate", `"a\ud83d"`, "a\xed\xa0\xbd"},
 		{"lone low surrogate", `"\ude00b"`, "\xed\xb8\x80b"},
 		{"high surrogate, then a letter", `"\ud83dx"`, "\xed\xa0\xbdx"},
-		{"truncated", `"abc`, "abc"},
-		{"truncated in an escape", `"abc\u12`, "abc"},
-		{"truncated at a backslash", `"abc\`, "abc"},
-		{"truncated after an escaped quote", `"abc\"`, `abc"`},
+		{"truncated", `"abc`, ""},
+		{"truncated after an escaped quote", `"abc\"`, ""},
 		{"bad escape", `"\x\uzzzz"`, "xuzzzz"},
 		{"not a string", `12`, ""},
 		{"empty", `""`, ""},
@@ -81,6 +83,81 @@ func TestStr(t *testing.T) {
 				t.Errorf("Str(%s) = %q, want %q", tt.doc, got, tt.want)
 			}
 		})
+	}
+}
+
+func TestStringEnd(t *testing.T) {
+	long := strings.Repeat("a", 100)
+	for _, tt := range []struct {
+		doc      string
+		at, want int
+	}{
+		{`"`, 0, 1}, // nothing stands before it that could escape it
+		{`\"a"`, 0, 4},
+		{`\\"a"`, 0, 3},
+		{`\"a"`, 1, 2},
+		{long + `"`, 0, 101},
+		{long + `\""`, 0, 103},
+		{`"` + long, 0, 1},
+		{long, 0, 100},
+		{"", 0, 0},
+	} {
+		if got := scan.StringEnd([]byte(tt.doc), tt.at); got != tt.want {
+			t.Errorf("StringEnd(%q, %d) = %d, want %d", tt.doc, tt.at, got, tt.want)
+		}
+	}
+}
+
+// What is shown may break off, but not inside a character.
+func TestContent(t *testing.T) {
+	tests := []struct{ name, doc, want string }{
+		{"whole", `"a\n"`, `a\n`},
+		{"not a string", `[`, ""},
+		{"only a quote", `"`, ""},
+		{"truncated", `"abc`, "abc"},
+		{"truncated after an escaped quote", `"abc\"`, `abc\"`},
+		{"truncated after an escaped backslash", `"abc\\`, `abc\\`},
+		{"truncated at a backslash", `"abc\`, "abc"},
+		{"truncated in an escape", `"abc\u12`, "abc"},
+		{"truncated after an escape", `"abc\u00e9`, `abc\u00e9`},
+		{"truncated between two halves", `"abc\ud83d`, "abc"},
+		{"truncated in the second half", `"abc\ud83d\ude0`, "abc"},
+		{"truncated after the second half", `"abc\ud83d\ude00`, `abc\ud83d\ude00`},
+		{"truncated after a lone half", `"abc\ud83d\n`, `abc\ud83d\n`},
+		{"truncated in UTF-8", "\"abc\xf0\x9f\x98", "abc"},
+		{"truncated at a first byte", "\"abc\xc3", "abc"},
+		{"truncated after UTF-8", "\"abc\u00e9", "abc\u00e9"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := string(scan.Value(tt.doc).Content()); got != tt.want {
+				t.Errorf("Content(%s) = %q, want %q", tt.doc, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestCut(t *testing.T) {
+	for _, whole := range []string{`"a"`, `""`, `{"a":[1,"]"]}`, "[]", "1", "null"} {
+		v := scan.Value(whole)
+		if v.Cut() || !v.IsNull() && v.Text() == "" && whole != `""` {
+			t.Errorf("%s is cut, its text is %q", whole, v.Text())
+		}
+		if v.IsString() || v.IsObject() || v.IsArray() {
+			if cut := v[:len(v)-1]; !cut.Cut() || cut.Text() != "" {
+				t.Errorf("%s is not cut, its text is %q", cut, cut.Text())
+			}
+		}
+	}
+}
+
+func TestIsNull(t *testing.T) {
+	for doc, want := range map[string]bool{
+		"": true, "null": true, "nope": false, "nulls": false, "nul": false, "n": false, `""`: false, "0": false, "false": false, "[]": false,
+	} {
+		if got := scan.Value(doc).IsNull(); got != want {
+			t.Errorf("IsNull(%s) = %v, want %v", doc, got, want)
+		}
 	}
 }
 

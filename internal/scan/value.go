@@ -19,42 +19,67 @@ func (v Value) IsObject() bool { return len(v) > 0 && v[0] == '{' }
 func (v Value) IsArray() bool { return len(v) > 0 && v[0] == '[' }
 
 // IsNull reports whether v is missing or null.
-func (v Value) IsNull() bool { return len(v) == 0 || v[0] == 'n' }
+func (v Value) IsNull() bool { return len(v) == 0 || string(v) == "null" }
 
 // IsTrue reports whether v is true.
 func (v Value) IsTrue() bool { return string(v) == "true" }
 
-// Content returns what stands between a string's quotes, escapes and all, or nil where v is not a string. A truncated
-// string ends with the document.
-func (v Value) Content() []byte {
-	if !v.IsString() {
-		return nil
+// Cut reports whether v is a string, object or array that its document breaks off in.
+func (v Value) Cut() bool {
+	switch {
+	case v.IsString():
+		return !v.closed()
+	case v.IsObject(), v.IsArray():
+		_, closed := container(v, 0)
+		return !closed
 	}
-	s := v[1:]
-	if n := len(s); n > 0 && s[n-1] == '"' && !escaped(s, n-1) {
-		s = s[:n-1]
-	}
-	return s
+	return false
 }
 
-// Bytes returns the content of a string, unescaped, or nil where v is not a string. It shares memory with the document
-// unless the string holds escapes.
+// closed reports whether a string ends with its quote.
+func (v Value) closed() bool {
+	n := len(v) - 1
+	return n > 0 && v[n] == '"' && !escaped(v[1:], n-1)
+}
+
+// Content returns what stands between a string's quotes, escapes and all, or nil where v is not a string. Of a truncated
+// string it returns what there is, up to the last whole character: that is for text to be shown, which may break off.
+// An address, a name or an id may not: see [Value.Bytes].
+func (v Value) Content() []byte {
+	switch {
+	case !v.IsString():
+		return nil
+	case v.closed():
+		return v[1 : len(v)-1]
+	default:
+		return wholeCharacters(v[1:])
+	}
+}
+
+// Bytes returns the content of a string, unescaped, or nil where v is not a string or a truncated one. It shares memory
+// with the document unless the string holds escapes.
 func (v Value) Bytes() []byte {
-	s := v.Content()
+	if !v.IsString() || !v.closed() {
+		return nil
+	}
+	s := v[1 : len(v)-1]
 	if bytes.IndexByte(s, '\\') < 0 {
 		return s
 	}
 	return AppendString(nil, s)
 }
 
-// Str returns the content of a string, or "" where v is not one.
+// Str returns the content of a string, or "" where v is not one or a truncated one.
 func (v Value) Str() string { return string(v.Bytes()) }
 
 // Text returns a string's content, and any other value but null as its JSON: what to show of a field that should hold a
-// string.
+// string. It is "" where v is truncated.
 func (v Value) Text() string {
 	if v.IsString() || v.IsNull() {
 		return v.Str()
+	}
+	if v.Cut() {
+		return ""
 	}
 	return string(v)
 }
@@ -104,6 +129,38 @@ func (v Value) Float() (float64, bool) {
 	}
 	f, err := strconv.ParseFloat(string(s), 64)
 	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+}
+
+// wholeCharacters returns s, the beginning of a string's content, without the character that it breaks off in: bytes of
+// UTF-8, an escape, or one half of a character that is written as two escapes.
+func wholeCharacters(s []byte) []byte {
+	const longest = len(`\ud83d\ude0`)
+	for i := max(0, len(s)-longest); i < len(s); i++ {
+		if s[i] == '\\' && !escaped(s, i) && cutEscape(s[i:]) {
+			return s[:i]
+		}
+	}
+	for i := 1; i <= min(len(s), utf8.UTFMax-1); i++ {
+		if last := s[len(s)-i:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				return s[:len(s)-i]
+			}
+			break
+		}
+	}
+	return s
+}
+
+// cutEscape reports whether all of s is the beginning of one escape, or of two that make one character.
+func cutEscape(s []byte) bool {
+	switch {
+	case len(s) < 2 || s[1] == 'u' && len(s) < 6:
+		return true
+	case s[1] != 'u' || hex4(s[2:])>>10 != 0xD800>>10:
+		return false
+	}
+	rest := s[6:]
+	return len(rest) < 6 && bytes.HasPrefix([]byte(`\u`), rest[:min(len(rest), 2)])
 }
 
 // AppendString appends to dst the content of a JSON string, given as it stands between its quotes. A lone surrogate is

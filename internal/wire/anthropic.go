@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"encoding/base64"
-	"slices"
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/scan"
@@ -55,8 +54,18 @@ func looksAnthropic(s *shape) bool {
 		return s.keys["content"].IsArray() && s.has("role")
 	case "error":
 		return s.keys["error"].IsObject() && (s.has("request_id") || s.event == "error") && s.keys["error"].Get("type").IsString()
+	case "":
+		return typed(s.keys["content"], isAnthropicBlock)
 	}
 	return false
+}
+
+func isAnthropicBlock(kind string) bool {
+	switch kind {
+	case "text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use", "compaction", "container_upload":
+		return true
+	}
+	return strings.HasSuffix(kind, "_tool_result")
 }
 
 // unwrapInvoke returns the JSON inside a chunk of Bedrock's InvokeModelWithResponseStream, or nil.
@@ -105,15 +114,25 @@ func (p *anthropic) Parse(_ []byte, doc scan.Value) bool {
 	case "message":
 		p.messageBody(doc)
 	case "error":
-		code, message, _ := ReadError(doc)
-		p.fail(code, message)
+		p.failure(doc)
 	case "ping":
 	case "":
-		inner := unwrapInvoke(doc)
-		return inner != nil && p.Parse(nil, inner)
+		return p.untyped(doc)
 	default:
 		return false
 	}
+	return true
+}
+
+// untyped reads what does not say its type: a chunk that wraps another document, or a body whose type is missing.
+func (p *anthropic) untyped(doc scan.Value) bool {
+	if inner := unwrapInvoke(doc); inner != nil {
+		return p.Parse(nil, inner)
+	}
+	if !doc.Get("content").IsArray() {
+		return false
+	}
+	p.messageBody(doc)
 	return true
 }
 
@@ -186,7 +205,7 @@ func (p *anthropic) messageStart(m scan.Value) {
 
 // messageBody reads a whole body.
 func (p *anthropic) messageBody(m scan.Value) {
-	p.messageHead(m)
+	p.messageStart(m)
 	var content, reason scan.Value
 	for o := scan.Members(m); o.Next(); {
 		switch string(o.Key) {
@@ -210,6 +229,9 @@ func (p *anthropic) messageBody(m scan.Value) {
 // blockStart begins a content block; in a body, it is the whole of it.
 func (p *anthropic) blockStart(i int, v scan.Value) {
 	b := &anthropicBlock{kind: v.Get("type").Str(), part: Part{Message: p.message, Content: i}}
+	if b.kind == "" && v.Get("text").IsString() { // the body breaks off before it says so
+		b.kind = "text"
+	}
 	if p.blocks[i] != nil && p.blocks[i].kind == "text" && b.kind == "text" && len(v.Get("text").Content()) == 0 {
 		return // a proxy began it twice
 	}
@@ -356,134 +378,6 @@ func fetchedPage(result scan.Value) Source {
 		s.Content = src.Get("data").Str()
 	}
 	return s
-}
-
-// citation says one citation of a block.
-func (p *anthropic) citation(b *anthropicBlock, v scan.Value) {
-	ref := Ref{Quote: v.Get("cited_text").Str()}
-	switch kind := string(v.Type()); kind {
-	case "web_search_result_location":
-		ref.Source = p.webSource(v)
-	case "search_result_location":
-		ref.Source = p.resultSource(v)
-		p.blockRange(&ref, v)
-	case "char_location", "page_location", "content_block_location":
-		ref.Source = p.documentSource(v)
-		p.place(&ref, kind, v)
-	default:
-		p.unknown("citation "+clip(kind), v)
-		return
-	}
-	if ref.Source == "" {
-		p.issue(IssueSourceless, clip(ref.Quote), v)
-		return
-	}
-	b.cited++
-	p.cite(&Cite{
-		Key:  numbered(numbered(numbered("", p.message)+"/", b.part.Content)+"/", b.cited),
-		Part: b.part, Unit: Block, Covers: BlockSpan, Refs: []Ref{ref},
-	})
-}
-
-// place reads where in a document a citation points. Page and block ends are exclusive on the wire.
-func (p *anthropic) place(ref *Ref, kind string, v scan.Value) {
-	switch kind {
-	case "page_location":
-		first, ok1 := p.index("start_page_number", v.Get("start_page_number"))
-		end, ok2 := p.index("end_page_number", v.Get("end_page_number"))
-		if ok1 {
-			ref.Locator.Page = first
-		}
-		if ok1 && ok2 && end-1 > first {
-			ref.Locator.LastPage = end - 1
-		}
-	case "content_block_location":
-		p.blockRange(ref, v)
-	default:
-		if n, ok := p.index("start_char_index", v.Get("start_char_index")); ok {
-			ref.Locator.CharStart = new(n)
-		}
-		if n, ok := p.index("end_char_index", v.Get("end_char_index")); ok {
-			ref.Locator.CharEnd = new(n)
-		}
-	}
-}
-
-func (p *anthropic) blockRange(ref *Ref, v scan.Value) {
-	first, ok1 := p.index("start_block_index", v.Get("start_block_index"))
-	end, ok2 := p.index("end_block_index", v.Get("end_block_index"))
-	if ok1 {
-		ref.Locator.Block = new(first)
-	}
-	if ok1 && ok2 && end > first {
-		ref.Locator.LastBlock = new(end - 1)
-	}
-}
-
-func (p *anthropic) webSource(v scan.Value) string {
-	url := v.Get("url").Str()
-	if url != "" {
-		p.source(&Source{Key: url, Kind: KindWeb, URL: url, Title: v.Get("title").Str()})
-	}
-	return url
-}
-
-func (p *anthropic) resultSource(v scan.Value) string {
-	i, ok := p.index("search_result_index", v.Get("search_result_index"))
-	if !ok {
-		return p.webSourceNamed(v)
-	}
-	s := Source{Key: numbered("sr:", i), Kind: KindDocument, Title: v.Get("title").Str()}
-	if !p.described[s.Key] && p.given {
-		p.issue(IssueDocumentIndex, s.Key, nil)
-	}
-	if !p.described[s.Key] {
-		setAddress(&s, v.Get("source").Str())
-		p.describe(&s)
-	}
-	return s.Key
-}
-
-// webSourceNamed is the source of a search result without an index.
-func (p *anthropic) webSourceNamed(v scan.Value) string {
-	s := Source{Key: v.Get("source").Str(), Kind: KindDocument, Title: v.Get("title").Str()}
-	if s.Key != "" && !p.described[s.Key] {
-		setAddress(&s, s.Key)
-		p.describe(&s)
-	}
-	return s.Key
-}
-
-func (p *anthropic) documentSource(v scan.Value) string {
-	i, ok := p.index("document_index", v.Get("document_index"))
-	if !ok {
-		return ""
-	}
-	s := Source{Key: numbered("doc:", i), Kind: KindDocument, Title: v.Get("document_title").Str(), GlobalID: v.Get("file_id").Str()}
-	if d := p.document(i, s.Title); d != nil {
-		s.Key, s.Kind = d.Key, d.Kind
-	} else if p.given && !p.described[s.Key] {
-		p.issue(IssueDocumentIndex, s.Key, nil)
-	}
-	if !p.described[s.Key] {
-		p.describe(&s)
-	} else if s.Title != "" || s.GlobalID != "" {
-		p.source(&s)
-	}
-	return s.Key
-}
-
-// document returns the known document that a citation names by its index and its title. Without the request only fetched pages are known.
-// Where documents were given, too, the pages have other indices than known: then their titles tell.
-func (p *anthropic) document(i int, title string) *Source {
-	if i < len(p.documents) && (p.given || p.documents[i].Title == title) {
-		return &p.documents[i]
-	}
-	k := slices.IndexFunc(p.documents, func(d Source) bool { return d.Title == title })
-	if p.given || title == "" || k < 0 {
-		return nil
-	}
-	return &p.documents[k]
 }
 
 func (p *anthropic) stop(reason scan.Value) {

@@ -35,7 +35,7 @@ func looksConverse(s *shape) bool {
 	if s.hasAny("contentBlockDelta", "contentBlockStart", "contentBlockStop", "messageStop", "messageStart") && len(s.keys) <= 2 {
 		return true
 	}
-	return s.keys["output"].Path("message", "content").IsArray() && s.hasAny("stopReason", "usage", "metrics")
+	return s.keys["output"].Path("message", "content").IsArray()
 }
 
 // Parse implements [Parser].
@@ -216,8 +216,11 @@ func (p *converse) blockDelta(i int, delta scan.Value) {
 	}
 }
 
-// citation says one citation of a block.
+// citation says one citation of a block, if it is all there.
 func (p *converse) citation(i int, v scan.Value) {
+	if v.Cut() {
+		return
+	}
 	ref := Ref{Quote: contentText(v.Get("sourceContent"))}
 	title := v.Get("title").Str()
 	for o := scan.Members(v.Get("location")); o.Next(); {

@@ -132,7 +132,11 @@ func (p *bedrockRAG) chunk(v scan.Value) bool {
 	return true
 }
 
+// citation says a citation, if it is all there.
 func (p *bedrockRAG) citation(v scan.Value) {
+	if v.Cut() {
+		return
+	}
 	var part, list scan.Value
 	for o := scan.Members(v); o.Next(); {
 		switch string(o.Key) {

@@ -22,7 +22,7 @@ type chat struct {
 	headed   bool
 	choices  map[int]*choice
 	lists    map[string][]byte // top-level members as they were read last; many repeat them in every chunk
-	numbers  []string          // keys of the sources that [n] in the text stands for
+	numbers  []Ref             // what [n] in the text stands for
 	style    MarkerStyle
 	tools    map[string]*Source // results of the request's tools, by the id that Mistral's references use
 
@@ -147,13 +147,12 @@ func (p *chat) heads(d *chatDoc) {
 
 // choice reads one element of choices. It reports whether it is a whole answer and not a piece of a stream.
 func (p *chat) choice(v scan.Value, object string) bool {
-	var index int
-	var message, delta, messages, finish, failure scan.Value
+	var place, message, delta, messages, finish, failure scan.Value
 	last := false
 	for o := scan.Members(v); o.Next(); {
 		switch string(o.Key) {
 		case "index":
-			index, _ = p.index("choice index", o.Val)
+			place = o.Val
 		case "message":
 			message = o.Val
 		case "delta":
@@ -172,6 +171,10 @@ func (p *chat) choice(v scan.Value, object string) bool {
 			p.become(azureChat)
 		}
 	}
+	if place == nil && len(p.choices) > 1 && v.Cut() {
+		return false // it is not known whose text it is
+	}
+	index, _ := p.index("choice index", place)
 	c := p.candidate(index)
 	whole := message.IsObject() && (object == "chat.completion" || !delta.IsObject())
 	switch {
@@ -201,7 +204,7 @@ func (p *chat) candidate(index int) *choice {
 	}
 	if !c.marked && len(p.numbers) > 0 {
 		c.marked = true
-		p.say(Op{Kind: MarkersOp, Part: Part{Candidate: index}, Markers: &Markers{Style: p.style, Sources: p.numbers}})
+		p.say(Op{Kind: MarkersOp, Part: Part{Candidate: index}, Markers: &Markers{Style: p.style, Refs: p.numbers}})
 	}
 	return c
 }
@@ -339,7 +342,7 @@ func (p *chat) annotations(index int, list scan.Value) {
 	}
 	var urls []string
 	files := 0
-	for a := scan.Elements(list); a.Next(); {
+	for a := scan.Elements(list); a.Next() && !a.Val.Cut(); {
 		p.noted = true
 		n := readNote(a.Val)
 		key := strings.Join([]string{strconv.Itoa(index), n.kind, string(n.start), string(n.end), string(n.index), n.url, n.file}, "/")

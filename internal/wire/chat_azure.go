@@ -26,7 +26,7 @@ func (p *chat) azureContext(index int, v scan.Value) {
 	}
 }
 
-// azureCitations numbers the retrieved chunks. Chunks of one file have numbers of their own.
+// azureCitations numbers the retrieved chunks. Chunks of one file are one source, but have numbers of their own.
 func (p *chat) azureCitations(index int, list scan.Value) {
 	if !p.isNew("context", list) {
 		return
@@ -36,10 +36,10 @@ func (p *chat) azureCitations(index int, list scan.Value) {
 		return
 	}
 	p.numbers, p.style = nil, DocNumber
-	for a := scan.Elements(list); a.Next(); {
+	for a := scan.Elements(list); a.Next() && !a.Val.Cut(); {
 		s := azureChunk(a.Val)
 		s.Key = numbered("doc", len(p.numbers)+1)
-		p.numbers = append(p.numbers, s.Key)
+		p.numbers = append(p.numbers, Ref{Source: s.Key, Quote: s.Content, Locator: Locator{Chunk: s.ChunkID}})
 		p.source(s)
 	}
 	p.choices[index].marked = false

@@ -237,7 +237,7 @@ func (p *chat) evidence(d *chatDoc) {
 	}
 	p.numbers, p.style = nil, BracketNumber
 	n := 0
-	for a := scan.Elements(d.citations); a.Next(); n++ {
+	for a := scan.Elements(d.citations); a.Next() && !a.Val.Cut(); n++ {
 		s := citedURL(a.Val)
 		if s.URL == "" {
 			p.issue(IssueWrongType, "citations", a.Val)
@@ -245,7 +245,7 @@ func (p *chat) evidence(d *chatDoc) {
 		s.Key = number(n + 1)
 		describe(s, found, n)
 		p.source(s)
-		p.numbers = append(p.numbers, s.Key)
+		p.numbers = append(p.numbers, Ref{Source: s.Key})
 	}
 	if n == 0 {
 		p.resultsOnly(found)
@@ -311,9 +311,9 @@ func (p *chat) resultsOnly(all []found) {
 		}
 		f.source.Key = number(n)
 		for len(p.numbers) < n {
-			p.numbers = append(p.numbers, "")
+			p.numbers = append(p.numbers, Ref{})
 		}
-		p.numbers[n-1] = f.source.Key
+		p.numbers[n-1].Source = f.source.Key
 		p.source(f.source)
 	}
 }
@@ -335,7 +335,7 @@ func (p *chat) told() {
 // unplaced says sources that the whole answer of a candidate rests on.
 func (p *chat) unplaced(citations scan.Value, all []found) {
 	n := 0
-	for a := scan.Elements(citations); a.Next(); n++ {
+	for a := scan.Elements(citations); a.Next() && !a.Val.Cut(); n++ {
 		s := citedURL(a.Val)
 		if s.URL == "" {
 			p.issue(IssueSourceless, "citations", a.Val)
@@ -350,10 +350,13 @@ func (p *chat) unplaced(citations scan.Value, all []found) {
 
 // annotated makes [n] in the text stand for the n-th annotation, as it does where OpenRouter passes Perplexity on.
 func (p *chat) annotated(index int, urls []string) {
-	if len(p.numbers) > 0 && p.numbers[0] == urls[0] { // the whole list again
+	if len(p.numbers) > 0 && p.numbers[0].Source == urls[0] { // the whole list again
 		p.numbers = nil
 	}
-	p.numbers, p.style = append(p.numbers, urls...), BracketNumber
+	for _, url := range urls {
+		p.numbers = append(p.numbers, Ref{Source: url})
+	}
+	p.style = BracketNumber
 	p.choices[index].marked = false
 	p.candidate(index)
 }

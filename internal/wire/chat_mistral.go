@@ -4,6 +4,9 @@ import "github.com/ibidhq/ibid/internal/scan"
 
 // reference reads Mistral's mark for what the text before it rests on: ids of the results of the request's tools.
 func (p *chat) reference(part Part, v scan.Value) {
+	if v.Cut() {
+		return
+	}
 	ids := v.Get("reference_ids")
 	c := &Cite{Part: part, Unit: Here, Covers: Point}
 	for a := scan.Elements(ids); a.Next(); {
@@ -25,6 +28,9 @@ func (p *chat) reference(part Part, v scan.Value) {
 
 // toolReference reads a mark that names its source itself.
 func (p *chat) toolReference(part Part, v scan.Value) {
+	if v.Cut() {
+		return
+	}
 	s := toolReferenceSource(v)
 	if s.Key == "" {
 		p.issue(IssueSourceless, "tool_reference", v)

@@ -18,6 +18,7 @@ type chunkTemplate struct {
 	rest   []byte // what follows the padding
 	padded bool
 	part   Part
+	at     int // where head began in the learned document
 }
 
 // maxAnchor is how far into a document the anchor is looked for.
@@ -55,7 +56,7 @@ func (t *chunkTemplate) learn(doc, text scan.Value, p Part) {
 		tail, rest = tail[:i], tail[scan.StringEnd(tail, i)-1:]
 	}
 	t.tail, t.rest = append(t.tail[:0], tail...), append(t.rest[:0], rest...)
-	t.head, t.part = append(t.head, head...), p
+	t.head, t.part, t.at = append(t.head, head...), p, from
 }
 
 // echo returns where in head the text so far begins that is repeated in a message before the delta, or 0.
@@ -81,14 +82,12 @@ func (t *chunkTemplate) match(doc []byte) ([]byte, bool) {
 	if len(t.head) == 0 {
 		return nil, false
 	}
-	i := 0
-	if len(t.anchor) > 0 {
-		if i = bytes.Index(doc[:min(len(doc), maxAnchor)], t.anchor); i < 0 {
+	i := min(t.at, len(doc))
+	if !bytes.HasPrefix(doc[i:], t.head) {
+		i = bytes.Index(doc[:min(len(doc), maxAnchor)], t.anchor)
+		if len(t.anchor) == 0 || i < 0 || !bytes.HasPrefix(doc[i:], t.head) {
 			return nil, false
 		}
-	}
-	if !bytes.HasPrefix(doc[i:], t.head) {
-		return nil, false
 	}
 	i += len(t.head)
 	if len(t.mid) > 0 {

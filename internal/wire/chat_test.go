@@ -249,7 +249,7 @@ head provider=azure
 source doc1 file filename="a.pdf" content="One." chunk="0"
 source doc2 file title="T" url="https://a.example/" filename="a.pdf" content="Two." chunk="1"
 source doc3 document content="Three."
-markers 0 doc1,doc2,doc3 style=1
+markers 0 doc1,doc2,doc3 style=1 [1] "One." at-chunk="0" [2] "Two." at-chunk="1" [3] "Three."
 query "tide"
 query "moon"
 meta all_retrieved_documents [{"rerank_score":3}]
@@ -263,7 +263,7 @@ end`,
 			`head format=azure-chat
 head provider=azure
 source doc1 file filename="a.pdf" content="One."
-markers 0 doc1 style=1
+markers 0 doc1 style=1 [1] "One."
 query "tide"
 text 0/0/0 "So [doc1]."
 finish 0 stop
@@ -279,7 +279,7 @@ end`,
 			`head format=azure-chat
 head provider=azure
 source doc1 document content="One."
-markers 0 doc1 style=1
+markers 0 doc1 style=1 [1] "One."
 text 0/0/0 "So [doc1]."
 end`,
 		},

@@ -10,6 +10,7 @@ import (
 type citeSet struct {
 	cites   map[citeKey]*heldCite
 	touched []*heldCite // those that changed since they were said, in the order of arrival
+	full    bool        // one had more references than are kept
 }
 
 // citeKey is what makes two citations one.
@@ -33,6 +34,9 @@ type refKey struct {
 	page          int
 }
 
+// maxRefs is how many references one citation may have. Each of them makes the citation be said again.
+const maxRefs = 100
+
 // fewRefs is how many references are searched one by one.
 const fewRefs = 16
 
@@ -51,6 +55,10 @@ func (s *citeSet) add(c *Cite, ref *Ref) string {
 		held = &heldCite{Cite: *c}
 		held.Key, held.Refs = k.String(), nil
 		s.cites[k] = held
+	}
+	if len(held.Refs) == maxRefs {
+		s.full = true
+		return held.Key
 	}
 	if held.has(ref) {
 		return held.Key
@@ -101,6 +109,10 @@ func (s *citeSet) say(o *out) {
 	for _, c := range s.touched {
 		c.touched = false
 		o.cite(&c.Cite)
+	}
+	if s.full {
+		s.full = false
+		o.issue(IssueLimit, "refs of one citation", nil)
 	}
 	s.touched = s.touched[:0]
 }

@@ -31,8 +31,14 @@ func looksCohere2(s *shape) bool {
 		return true
 	}
 	m := s.keys["message"]
-	return s.has("finish_reason") && m.IsObject() && !s.has("choices") &&
-		(m.Get("content").IsArray() || m.Get("tool_plan") != nil || m.Get("tool_calls").IsArray())
+	switch {
+	case !m.IsObject() || s.kind != "" || s.hasAny("choices", "done", "model"): // Ollama has a message and a model, too
+		return false
+	case s.hasAny("finish_reason", "finishReason") && m.Get("content").IsArray():
+		return true
+	}
+	return pick(m, "tool_plan", "toolPlan", "tool_calls", "toolCalls", "citations") != nil ||
+		typed(m.Get("content"), func(kind string) bool { return kind == "text" || kind == "thinking" })
 }
 
 // Parse implements [Parser].
@@ -66,7 +72,7 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 	case "message-start":
 		p.head(HeadID, e.id)
 	case "message-end":
-		p.stop(e.delta.Get("finish_reason"))
+		p.stop(pick(e.delta, "finish_reason", "finishReason"))
 		if failure := e.delta.Get("error"); !failure.IsNull() {
 			p.fail("error", failure.Text())
 		}
@@ -107,6 +113,10 @@ func (p *cohere2) Close() {}
 
 func (p *cohere2) body(doc scan.Value) bool {
 	m := doc.Get("message")
+	if m.IsString() { // so Cohere says what was wrong with a request
+		p.fail("error", m.Str())
+		return true
+	}
 	if !m.IsObject() {
 		return false
 	}
@@ -120,7 +130,7 @@ func (p *cohere2) body(doc scan.Value) bool {
 		p.contentStart(i, blocks.Val)
 		p.say(Op{Kind: PartEnd, Part: Part{Content: i}})
 	}
-	p.toolCalls(m.Get("tool_calls"))
+	p.toolCalls(pick(m, "tool_calls", "toolCalls"))
 	list := m.Get("citations")
 	if !list.IsNull() && !list.IsArray() {
 		p.issue(IssueWrongType, "citations", list)
@@ -129,8 +139,9 @@ func (p *cohere2) body(doc scan.Value) bool {
 		p.citations(p.cites, c.Val)
 		p.cites++
 	}
-	p.stop(doc.Get("finish_reason"))
-	if doc.Get("finish_reason").IsString() {
+	reason := pick(doc, "finish_reason", "finishReason")
+	p.stop(reason)
+	if reason.IsString() {
 		p.end()
 	}
 	return true
@@ -179,9 +190,13 @@ func (p *cohere2) citations(i int, v scan.Value) {
 	}
 }
 
+// citation says a citation, if it is all there.
 func (p *cohere2) citation(key string, v scan.Value) {
-	c := Cite{Key: key, Unit: CodePoints, Part: Part{Content: p.firstOf}}
-	var from, to, index, list scan.Value
+	if v.Cut() {
+		return
+	}
+	c := Cite{Unit: CodePoints, Part: Part{Content: p.firstOf}}
+	var from, to, index, list, ids scan.Value
 	var kind string
 	for o := scan.Members(v); o.Next(); {
 		switch string(o.Key) {
@@ -197,31 +212,55 @@ func (p *cohere2) citation(key string, v scan.Value) {
 			kind = o.Val.Str()
 		case "sources":
 			list = o.Val
+		case "document_ids", "documentIds": // before there were sources
+			ids = o.Val
 		}
 	}
 	if n, ok := p.index("content_index", index); ok {
 		c.Part.Content = n
 	}
+	place := c.Quote
 	start, ok1 := p.index("start", from)
 	end, ok2 := p.index("end", to)
-	switch {
-	case kind == "PLAN", kind == "THINKING_CONTENT", p.kinds[c.Part.Content] == "thinking": // not about the answer's text
-		c.Unit, c.Quote = Nowhere, ""
-	case !ok1 || !ok2:
+	if ok1 && ok2 {
+		c.Start, c.End, place = start, end, number(start)+"-"+number(end)
+	} else {
 		c.Unit = Nowhere
-	default:
-		c.Start, c.End = start, end
 	}
-	for sources := scan.Elements(list); sources.Next(); {
-		if key := p.cited(sources.Val); key != "" {
-			c.Refs = append(c.Refs, Ref{Source: key})
-		}
+	c.Key = strings.Join([]string{key, number(c.Part.Content), place}, "/")                    // an index may come twice
+	if kind == "PLAN" || kind == "THINKING_CONTENT" || p.kinds[c.Part.Content] == "thinking" { // not about the answer's text
+		c.Unit, c.Quote, c.Start, c.End = Nowhere, "", 0, 0
+	}
+	if c.Refs = p.sources(list); len(c.Refs) == 0 {
+		c.Refs = documentRefs(ids)
 	}
 	if len(c.Refs) == 0 {
 		p.issue(IssueSourceless, clip(c.Quote), v)
 		return
 	}
 	p.cite(&c)
+}
+
+// sources says the sources of a citation and returns what points to them.
+func (p *cohere2) sources(list scan.Value) []Ref {
+	var refs []Ref
+	for sources := scan.Elements(list); sources.Next(); {
+		if key := p.cited(sources.Val); key != "" {
+			refs = append(refs, Ref{Source: key})
+		}
+	}
+	return refs
+}
+
+// documentRefs reads the ids of documents.
+func documentRefs(ids scan.Value) []Ref {
+	var refs []Ref
+	for list := scan.Elements(ids); list.Next(); {
+		if id := list.Val.Text(); id != "" {
+			refs = append(refs, Ref{Source: id})
+		}
+	}
+	return refs
 }
 
 // cited says the source of a citation, which repeats the whole of it, and returns its key.

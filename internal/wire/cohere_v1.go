@@ -21,7 +21,9 @@ func looksCohere1(s *shape) bool {
 	if s.has("event_type", "is_finished") {
 		return true
 	}
-	return s.keys["text"].IsString() && s.hasAny("generation_id", "response_id") && s.hasAny("finish_reason", "citations", "chat_history", "meta")
+	cites := scan.Elements(s.keys["citations"])
+	return s.keys["text"].IsString() && s.kind == "" && (s.hasAny("generation_id", "generationId", "response_id") ||
+		cites.Next() && pick(cites.Val, "document_ids", "documentIds") != nil)
 }
 
 // Parse implements [Parser].
@@ -59,7 +61,7 @@ func (p *cohere1) Parse(_ []byte, doc scan.Value) bool {
 			return false
 		}
 		p.response(doc)
-		cohereFinish(&p.out, doc.Get("finish_reason").Str())
+		cohereFinish(&p.out, pick(doc, "finish_reason", "finishReason").Str())
 		p.end()
 	default:
 		return false
@@ -75,9 +77,9 @@ func (p *cohere1) response(v scan.Value) {
 	var id, queries, documents, text, citations, calls, found scan.Value
 	for o := scan.Members(v); o.Next(); {
 		switch string(o.Key) {
-		case "generation_id":
+		case "generation_id", "generationId":
 			id = o.Val
-		case "search_queries":
+		case "search_queries", "searchQueries":
 			queries = o.Val
 		case "documents":
 			documents = o.Val
@@ -85,9 +87,9 @@ func (p *cohere1) response(v scan.Value) {
 			text = o.Val
 		case "citations":
 			citations = o.Val
-		case "tool_calls":
+		case "tool_calls", "toolCalls":
 			calls = o.Val
-		case "search_results":
+		case "search_results", "searchResults":
 			found = o.Val
 		}
 	}
@@ -98,7 +100,7 @@ func (p *cohere1) response(v scan.Value) {
 	p.citations(citations)
 	p.toolCalls(calls)
 	for results := scan.Elements(found); results.Next(); {
-		if message := results.Val.Get("error_message").Str(); message != "" {
+		if message := pick(results.Val, "error_message", "errorMessage").Str(); message != "" {
 			p.issue(IssueSourceFailed, clip(message), nil)
 		}
 	}
@@ -129,7 +131,11 @@ func (p *cohere1) citations(v scan.Value) {
 	}
 }
 
+// citation says a citation, if it is all there.
 func (p *cohere1) citation(v scan.Value) {
+	if v.Cut() {
+		return
+	}
 	c := Cite{Unit: CodePoints}
 	var from, to, ids scan.Value
 	var text, kind string
@@ -159,11 +165,9 @@ func (p *cohere1) citation(v scan.Value) {
 		c.Start, c.End = start, end
 	}
 	key := []string{numbered("", start), numbered("", end), text} // the end of a stream says the same citations again
-	for list := scan.Elements(ids); list.Next(); {
-		if id := list.Val.Text(); id != "" {
-			c.Refs = append(c.Refs, Ref{Source: id})
-			key = append(key, id)
-		}
+	for _, ref := range documentRefs(ids) {
+		c.Refs = append(c.Refs, ref)
+		key = append(key, ref.Source)
 	}
 	if len(c.Refs) == 0 {
 		p.issue(IssueSourceless, clip(c.Quote), nil) // without its JSON: a stream says it twice

@@ -33,6 +33,23 @@ func TestCohere1(t *testing.T) {
 			},
 		},
 		{
+			name: "a body in camelCase, as OCI and Bedrock send it",
+			docs: []string{
+				`{"text":"Brot","finishReason":"COMPLETE","citations":[{"start":0,"end":4,"text":"Brot","documentIds":["d"]}],"documents":[{"id":"d","text":"x"}],"searchQueries":[{"text":"q"}],"toolCalls":[{"name":"calc"}],"searchResults":[{"errorMessage":"down"}],"generationId":"g"}`,
+			},
+			want: []string{
+				`head id=g`,
+				`query "q"`,
+				`source d document id="d" content="x"`,
+				`final 0/0/0 "Brot"`,
+				`cite 0/4/Brot/d 0/0/0 claim 0-4 code-points of part quote="Brot" -> d`,
+				`tool "" calc`,
+				`issue source-not-retrieved down`,
+				`finish 0 stop`,
+				`end`,
+			},
+		},
+		{
 			name: "a stream, which says everything again at its end",
 			docs: []string{
 				`{"is_finished":false,"event_type":"stream-start","generation_id":"g2"}`,

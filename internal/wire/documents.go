@@ -46,7 +46,7 @@ func ReadDocuments(list scan.Value) ([]Source, error) {
 // JSON.
 func fillDocument(s *Source, data scan.Value) {
 	if !data.IsObject() {
-		if s.Content = data.Text(); data.IsArray() {
+		if s.Content = data.Text(); data.IsArray() && !data.Cut() {
 			s.Content = compact(data)
 		}
 		return
@@ -91,8 +91,11 @@ func fillDocument(s *Source, data scan.Value) {
 }
 
 // jsonText writes data without its id and without white space, so that the same data gives the same words however it is sent. It is
-// empty where the id is all there is.
+// empty where the id is all there is, and where data breaks off.
 func jsonText(data scan.Value) string {
+	if data.Cut() {
+		return ""
+	}
 	var b bytes.Buffer
 	for o := scan.Members(data); o.Next(); {
 		if string(o.Key) == "id" {

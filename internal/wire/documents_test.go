@@ -18,6 +18,8 @@ func TestReadDocuments(t *testing.T) {
 		{name: "none", list: ``},
 		{name: "null", list: `null`},
 		{name: "empty", list: `[]`},
+		{name: "nearly null", list: `nul`, err: "not a JSON array"},
+		{name: "garbage that begins like null", list: `nope, not JSON`, err: "not a JSON array"},
 		{name: "no array", list: `{"id":"a"}`, err: "not a JSON array"},
 		{name: "cut off", list: `["a`, err: "not JSON"},
 		{

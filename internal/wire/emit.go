@@ -2,8 +2,10 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/internal/scan"
 )
@@ -29,14 +31,35 @@ func (o *out) text(p Part, v scan.Value) bool {
 
 // raw is text for a string's content as it stands between its quotes.
 func (o *out) raw(p Part, content []byte) {
-	o.said.Kind, o.said.Part, o.said.Text = Text, p, o.unescape(content)
+	o.said.Kind, o.said.Part, o.said.Text, o.said.ASCII = Text, p, content, true
+	if !isPlain(content) {
+		o.said.Text, o.said.ASCII = o.unescape(content), false
+	}
 	o.emit(&o.said)
+}
+
+// isPlain reports whether b is ASCII without escapes, as most text is.
+func isPlain(b []byte) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		word := binary.LittleEndian.Uint64(b)
+		x := word ^ '\\'*ones // a zero byte where there is a backslash
+		if (word|(x-ones)&^x)&highs != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // final says the whole text of a part.
 func (o *out) final(p Part, v scan.Value) {
 	if v.IsString() {
-		o.say(Op{Kind: Final, Part: p, Text: o.unescape(v.Content())})
+		o.say(Op{Kind: Final, Part: p, Text: o.unescape(v.Content()), Cut: v.Cut()})
 	}
 }
 
@@ -59,8 +82,15 @@ func (o *out) head(field string, v scan.Value) {
 	}
 }
 
+// source says a source. One whose JSON breaks off is what could be read of it; if that is nothing, it is none.
 func (o *out) source(s *Source) {
 	o.src = *s
+	if scan.Value(s.Raw).Cut() {
+		if firstOf(s.ID, s.GlobalID, s.Title, s.URL, s.Filename, s.Content) == "" {
+			return
+		}
+		o.src.Raw = nil
+	}
 	o.say(Op{Kind: SourceOp, Source: &o.src})
 }
 
@@ -80,6 +110,16 @@ func (o *out) finish(candidate int, r string) {
 }
 func (o *out) end()                      { o.say(Op{Kind: End}) }
 func (o *out) fail(code, message string) { o.say(Op{Kind: Error, Name: code, More: message}) }
+
+// failure says the error that a document holds, which is one even where it says nothing of itself.
+func (o *out) failure(doc scan.Value) {
+	code, message, ok := ReadError(doc)
+	if !ok {
+		code = "error"
+	}
+	o.fail(code, message)
+}
+
 func (o *out) meta(name string, v scan.Value) {
 	if !v.IsNull() {
 		o.say(Op{Kind: Meta, Name: name, Raw: v})

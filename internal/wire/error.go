@@ -1,9 +1,14 @@
 package wire
 
-import "github.com/ibidhq/ibid/internal/scan"
+import (
+	"strings"
+
+	"github.com/ibidhq/ibid/internal/scan"
+)
 
 // ReadError reads the error bodies that the providers and the proxies between send: {"error": {…}} in its many spellings,
-// {"error": "…"}, {"message": "…"} alone, problem+json, and those inside an array. It reports whether doc is one.
+// {"error": "…"}, {"message": "…"} with a code, problem+json, and those inside an array. It reports whether doc is one: of
+// what only might be one, as {"message": "…"} alone, it is not sure.
 func ReadError(doc scan.Value) (code, message string, ok bool) {
 	if doc.IsArray() {
 		a := scan.Elements(doc)
@@ -17,7 +22,13 @@ func ReadError(doc scan.Value) (code, message string, ok bool) {
 	case e.IsObject():
 		code = firstText(e, "code", "type", "status")
 		message = firstText(e, "message", "detail", "msg")
+		if code == "" && message == "" {
+			return "", "", false
+		}
 	case e.IsString():
+		if len(e.Content()) == 0 {
+			return "", "", false
+		}
 		code, message = firstText(doc, "code", "status", "error"), e.Str()
 		if m := doc.Get("message").Str(); m != "" {
 			message = m
@@ -36,10 +47,19 @@ func ReadError(doc scan.Value) (code, message string, ok bool) {
 
 // bareError reads an error body without a member error.
 func bareError(doc scan.Value) (code, message string, ok bool) {
-	message = firstText(doc, "message", "Message", "detail", "title")
-	code = firstText(doc, "code", "__type", "status", "statusCode", "type")
-	if message == "" || !doc.IsObject() {
+	message = firstText(doc, "message", "Message")
+	code = firstText(doc, "code", "__type", "status", "statusCode")
+	kind := strings.ToLower(doc.Get("type").Str())
+	sure := code != "" || strings.HasSuffix(kind, "error") || strings.HasSuffix(kind, "exception")
+	if message == "" {
+		message = firstText(doc, "detail", "title")
+		sure = firstText(doc, "detail", "status") != ""
+	}
+	if message == "" || !sure {
 		return "", "", false
+	}
+	if code == "" {
+		code = doc.Get("type").Str()
 	}
 	for o := scan.Members(doc); o.Next(); {
 		switch string(o.Key) {

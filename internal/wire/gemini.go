@@ -35,6 +35,7 @@ type generate struct {
 	model      string
 	created    string
 	ended      bool
+	late       bool // thoughts may say behind their text that they are thoughts
 
 	hot   template   // the chunks that hold nothing but a piece of text
 	fixed int        // so many bytes of the template's tail must be the same; in those after them numbers may differ
@@ -42,7 +43,11 @@ type generate struct {
 }
 
 func newGenerate(c *Config) Parser {
-	return &generate{out: out{emit: c.Emit}, candidates: map[int]*candidate{}, once: onceSet{}}
+	thinking := pick(pick(c.Request, "generationConfig", "generation_config"), "thinkingConfig", "thinking_config")
+	return &generate{
+		out: out{emit: c.Emit}, candidates: map[int]*candidate{}, once: onceSet{},
+		late: pick(thinking, "includeThoughts", "include_thoughts").IsTrue(),
+	}
 }
 
 // onceSet remembers what need not be said twice.
@@ -62,6 +67,7 @@ type candidate struct {
 	part     Part
 	prefix   string // of the keys of its sources and citations
 	length   int    // bytes of visible text so far
+	hidden   int    // bytes of thoughts so far
 	last     partSort
 	index    int         // of the last part, a part that goes on over several chunks counted once
 	parts    []partStart // the visible ones
@@ -79,8 +85,8 @@ const (
 	hiddenPart
 )
 
-// partStart is where in a candidate's text a part begins.
-type partStart struct{ index, start int }
+// partStart is where in a candidate's text a part begins, and how many bytes of thoughts come before it.
+type partStart struct{ index, start, hidden int }
 
 // next counts a part that stands at place i of its document.
 func (c *candidate) next(i int, sort partSort) {
@@ -92,7 +98,7 @@ func (c *candidate) next(i int, sort partSort) {
 	}
 	c.last = sort
 	if sort == visiblePart {
-		c.parts = append(c.parts, partStart{c.index, c.length})
+		c.parts = append(c.parts, partStart{c.index, c.length, c.hidden})
 	}
 }
 
@@ -130,9 +136,8 @@ func (g *generate) document(doc scan.Value, wrapped bool) bool {
 	if r.inner.IsObject() && wrapped {
 		return g.document(r.inner, false) || known
 	}
-	if !r.err.IsNull() {
-		code, message, _ := ReadError(doc)
-		g.fail(code, message)
+	if !blank(r.err) {
+		g.failure(doc)
 		g.finish(0, FinishError)
 	}
 	g.feedback(r.feedback)
@@ -233,6 +238,9 @@ func (g *generate) candidate(i int, v scan.Value) digest {
 			g.meta("finishMessage", o.Val)
 		}
 	}
+	if index == nil && len(g.order) > 1 && v.Cut() {
+		return digest{} // it is not known whose text it is
+	}
 	if n, ok := g.index("candidates.index", index); ok {
 		i = n
 	}
@@ -274,9 +282,10 @@ func (g *generate) content(c *candidate, v scan.Value) (d digest) {
 	}
 	i := 0
 	for a := scan.Elements(parts); a.Next(); i++ {
-		text, thought := g.partOf(c, a.Val)
-		if text.IsNull() || thought {
+		text, hidden := g.partOf(c, a.Val)
+		if text.IsNull() || hidden {
 			c.next(i, hiddenPart)
+			c.hidden += len(g.unescape(text.Content()))
 			d.hidden++
 			continue
 		}
@@ -293,14 +302,16 @@ func (g *generate) content(c *candidate, v scan.Value) (d digest) {
 }
 
 // partOf reads one part. Everything but text and function calls (images, code and its results, the server's own tools) has no
-// place in the answer's text.
-func (g *generate) partOf(c *candidate, v scan.Value) (text scan.Value, thought bool) {
+// place in the answer's text. Hidden is a thought, and what a document breaks off in where it could yet have become one.
+func (g *generate) partOf(c *candidate, v scan.Value) (text scan.Value, hidden bool) {
+	var thought scan.Value
 	for o := scan.Members(v); o.Next(); {
 		switch string(o.Key) {
 		case "text":
 			text = o.Val
 		case "thought":
-			thought = o.Val.IsTrue()
+			thought = o.Val
+			g.late = g.late || text != nil && thought.IsTrue()
 		case "functionCall", "function_call":
 			// A call whose arguments are streamed is named by its first piece only.
 			if name := o.Val.Get("name").Str(); name != "" {
@@ -309,7 +320,10 @@ func (g *generate) partOf(c *candidate, v scan.Value) (text scan.Value, thought 
 			}
 		}
 	}
-	return text, thought
+	if text == nil || thought != nil || !v.Cut() {
+		return text, thought.IsTrue()
+	}
+	return text, g.late || bytes.Contains(v, []byte(`"thought"`))
 }
 
 // finishAs says why a candidate ended. Of the names that SDKs write ("FinishReason.STOP", "stop") the last word counts, of the

@@ -86,7 +86,7 @@ func (g *generate) ground(c *candidate, v scan.Value) {
 func (g *generate) recite(c *candidate, v scan.Value) {
 	list := pick(v, "citationSources", "citation_sources", "citations")
 	before := len(c.recited)
-	for a := scan.Elements(list); a.Next(); {
+	for a := scan.Elements(list); a.Next() && !a.Val.Cut(); {
 		if !c.recitedSeen[string(a.Val)] {
 			c.recited = append(c.recited, bytes.Clone(a.Val))
 		}
@@ -127,7 +127,7 @@ func (g *generate) queries(v scan.Value) {
 
 // suggestions says, once, the search suggestions that Google's terms demand to be shown.
 func (o *out) suggestions(once onceSet, html scan.Value) {
-	if b := o.unescape(html.Content()); len(b) > 0 && !once[string(b)] {
+	if b := html.Bytes(); len(b) > 0 && !once[string(b)] {
 		s := string(b)
 		once[s] = true
 		o.say(Op{Kind: Display, Name: searchSuggestions, More: s})
@@ -163,15 +163,10 @@ func (g *generate) sources(c *candidate) {
 
 // cites says the supports, and takes back those that are gone from the list.
 func (g *generate) cites(c *candidate) {
-	c.shifts = c.shifts[:0]
-	for _, p := range c.parts {
-		if p.start > 0 && len(c.shifts) < maxShifts {
-			c.shifts = append(c.shifts, p.start)
-		}
-	}
+	c.findShifts()
 	former := c.supports
 	c.supports = nil
-	for a := scan.Elements(c.fields[fieldSupports]); a.Next(); {
+	for a := scan.Elements(c.fields[fieldSupports]); a.Next() && !a.Val.Cut(); {
 		i := len(c.supports)
 		cite, ok := g.support(c, i, a.Val)
 		c.supports = append(c.supports, ok)
@@ -188,6 +183,25 @@ func (g *generate) cites(c *candidate) {
 		if former[i] {
 			g.say(Op{Kind: Withdraw, Name: c.prefix + numbered("support:", i)})
 		}
+	}
+}
+
+// findShifts lists where else offsets may count from: from the beginning of each part, and with the thoughts before it.
+func (c *candidate) findShifts() {
+	c.shifts = append(c.shifts[:0], 0)
+	add := func(shift int) {
+		if len(c.shifts) < maxShifts && !slices.Contains(c.shifts, shift) {
+			c.shifts = append(c.shifts, shift)
+		}
+	}
+	for _, p := range c.parts {
+		add(p.start)
+	}
+	for _, p := range c.parts {
+		add(-p.hidden)
+	}
+	if len(c.shifts) == 1 {
+		c.shifts = nil
 	}
 }
 
@@ -228,8 +242,8 @@ func (g *generate) support(c *candidate, i int, v scan.Value) (*Cite, bool) {
 	return cite, len(cite.Refs) > 0
 }
 
-// segment reads which words a support is about. A part index is nearly never sent, and where it is the offsets may still count over
-// the whole text: it only says which part to try first.
+// segment reads which words a support is about. A part index is nearly never sent: then the offsets count over the whole
+// text. Where it is, they count over that part first of all, and over the whole text if the words are not there.
 func (g *generate) segment(c *candidate, cite *Cite, v scan.Value) {
 	var start, end, part scan.Value
 	for o := scan.Members(v); o.Next(); {
@@ -250,12 +264,13 @@ func (g *generate) segment(c *candidate, cite *Cite, v scan.Value) {
 		return
 	}
 	n, ok := g.index("partIndex", part)
-	if !ok || n == 0 {
+	if !ok {
 		return
 	}
 	for _, p := range c.parts {
 		if p.index == n && p.start > 0 {
-			cite.Shifts = slices.Concat([]int{p.start}, slices.DeleteFunc(slices.Clone(c.shifts), func(s int) bool { return s == p.start }))
+			others := slices.DeleteFunc(slices.Clone(c.shifts), func(s int) bool { return s == p.start })
+			cite.Shifts = slices.Concat([]int{p.start}, others)
 		}
 	}
 }

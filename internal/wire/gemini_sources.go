@@ -112,6 +112,9 @@ func retrievedChunk(s *Source, v scan.Value) {
 			custom = sourceURL(o.Val)
 		}
 	}
+	if s.URL != "" && !strings.Contains(s.URL, "://") { // a resource name such as fileSearchStores/…
+		file, s.URL = firstOf(file, s.URL), ""
+	}
 	s.GlobalID = firstOf(document, media, file)
 	if stored || s.GlobalID != "" || strings.HasPrefix(s.URL, "gs://") {
 		s.Kind = KindFile

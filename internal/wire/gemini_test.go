@@ -42,8 +42,8 @@ func TestGenerate(t *testing.T) {
 				`display google-search-suggestions "<b>></b>"`,
 				`source chunk:0 web title="backen.example" url="https://r.example/1" site="backen.example"`,
 				`source chunk:1 web title="Über Kuchen" url="https://r.example/2" site="kuchen.example"`,
-				`cite support:0 0/0/0 claim 0-18 bytes of answer quote="Süße €3 🍰." -> chunk:1 confidence=0.5 -> chunk:0`,
-				`cite support:1 0/0/0 claim 19-24 bytes of answer quote="Ende." -> chunk:0`,
+				`cite support:0 0/0/0 claim 0-18 bytes of answer shifts=[0 -2] quote="Süße €3 🍰." -> chunk:1 confidence=0.5 -> chunk:0`,
+				`cite support:1 0/0/0 claim 19-24 bytes of answer shifts=[0 -2] quote="Ende." -> chunk:0`,
 				"finish 0 stop", `meta usageMetadata {"totalTokenCount":9}`, "end",
 			},
 		},
@@ -87,8 +87,36 @@ func TestGenerate(t *testing.T) {
 			want: []string{
 				`text 0/0/0 "eins "`, `text 0/0/0 "zwei "`, `text 0/0/0 "drei"`,
 				`source chunk:0 web url="u"`,
-				`cite support:0 0/0/0 claim 0-4 bytes of answer shifts=[10 5] quote="drei" -> chunk:0`,
-				`cite support:1 0/0/0 claim 5-9 bytes of answer shifts=[5 10] quote="zwei" -> chunk:0`,
+				`cite support:0 0/0/0 claim 0-4 bytes of answer shifts=[10 0 5] quote="drei" -> chunk:0`,
+				`cite support:1 0/0/0 claim 5-9 bytes of answer shifts=[0 5 10] quote="zwei" -> chunk:0`,
+				"finish 0 stop", "end",
+			},
+		},
+		{
+			name: "thoughts before the text and in it: the offsets may count them",
+			docs: []string{
+				`{"candidates":[{"content":{"parts":[{"text":"hm é","thought":true}]}}]}`,
+				`{"candidates":[{"content":{"parts":[{"text":"eins "},{"text":"\n\u00e9h","thought":true},{"text":"zwei"}]},"finishReason":"STOP",
+				"groundingMetadata":{"groundingChunks":[{"web":{"uri":"u"}}],"groundingSupports":[
+				{"segment":{"startIndex":14,"endIndex":18,"text":"zwei"},"groundingChunkIndices":[0]}]}}]}`,
+			},
+			want: []string{
+				`text 0/0/0 "eins "`, `text 0/0/0 "zwei"`,
+				`source chunk:0 web url="u"`,
+				`cite support:0 0/0/0 claim 14-18 bytes of answer shifts=[0 5 -5 -9] quote="zwei" -> chunk:0`,
+				"finish 0 stop", "end",
+			},
+		},
+		{
+			name: "a file's name in the place of an address",
+			docs: []string{`{"candidates":[{"finishReason":"STOP","groundingMetadata":{"groundingChunks":[
+				{"retrievedContext":{"uri":"fileSearchStores/s/documents/d","title":"d","text":"t"}},
+				{"retrievedContext":{"uri":"fileSearchStores/s/documents/e","mediaId":"m","customMetadata":{"source_url":"https://e.example/"}}}],
+				"groundingSupports":[{"segment":{"endIndex":3},"groundingChunkIndices":[0]}]}}]}`},
+			want: []string{
+				`source chunk:0 file global="fileSearchStores/s/documents/d" title="d" content="t"`,
+				`source chunk:1 file global="m" url="https://e.example/"`,
+				`cite support:0 0/0/0 claim 0-3 bytes of answer -> chunk:0 "t"`,
 				"finish 0 stop", "end",
 			},
 		},

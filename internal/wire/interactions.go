@@ -10,7 +10,7 @@ import (
 // looksInteractions recognises a resource or an event of Gemini's Interactions API. The type of an event stands at its end, in
 // event_type.
 func looksInteractions(s *shape) bool {
-	if s.keys["object"].Str() == "interaction" {
+	if s.keys["object"].Str() == "interaction" || s.kind == "" && typed(s.keys["steps"], isStep) {
 		return true
 	}
 	switch kind := s.keys["event_type"].Str(); kind {
@@ -21,6 +21,14 @@ func looksInteractions(s *shape) bool {
 	default:
 		return strings.HasPrefix(kind, "interaction.") || strings.HasPrefix(kind, "step.")
 	}
+}
+
+func isStep(kind string) bool {
+	switch kind {
+	case "model_output", "thought", "user_input":
+		return true
+	}
+	return strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_result")
 }
 
 // interactions reads Gemini's Interactions API: a body with its steps, or a stream of events. A step that is the model's
@@ -156,6 +164,11 @@ func (p *interactions) event(kind []byte, e *interaction, doc scan.Value) bool {
 	return true
 }
 
+func (p *interactions) failed(doc scan.Value) {
+	p.failure(doc)
+	p.finish(0, FinishError)
+}
+
 func (p *interactions) body(e *interaction, doc scan.Value) bool {
 	switch {
 	case e.resource:
@@ -166,15 +179,6 @@ func (p *interactions) body(e *interaction, doc scan.Value) bool {
 		return false
 	}
 	return true
-}
-
-func (p *interactions) failed(doc scan.Value) {
-	code, message, ok := ReadError(doc)
-	if !ok {
-		code = "error"
-	}
-	p.fail(code, message)
-	p.finish(0, FinishError)
 }
 
 // stop closes a part. What is not text has none.
@@ -268,7 +272,7 @@ func readBlock(v scan.Value) block {
 
 // step reads one step. Only the model's output is text; the question is a step, too.
 func (p *interactions) step(i int, b *block) {
-	if string(b.kind) != "model_output" {
+	if cut := len(b.kind) == 0 && b.content.IsArray(); string(b.kind) != "model_output" && !cut {
 		p.action(b)
 		return
 	}
@@ -286,6 +290,10 @@ func (p *interactions) step(i int, b *block) {
 func (p *interactions) output(part Part, b *block) {
 	switch string(b.kind) {
 	case "text":
+	case "":
+		if !b.text.IsString() {
+			return
+		}
 	case "image", "audio", "video", "document", "file":
 		return
 	default:

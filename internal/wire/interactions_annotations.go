@@ -64,7 +64,11 @@ type seenSource struct {
 	page       int
 }
 
+// annotation files a citation, if it is all there.
 func (p *interactions) annotation(part Part, v scan.Value) {
+	if v.Cut() {
+		return
+	}
 	a := readAnnotation(v)
 	s := &Source{Raw: v}
 	switch kind := a.kind.Bytes(); string(kind) {

@@ -10,4 +10,5 @@ const (
 	IssueSourceless     = "citation-without-source"     // a citation names no source at all; left out
 	IssueDuplicateEvent = "duplicate-event"             // an event came twice; the second was left out
 	IssueSourceFailed   = "source-not-retrieved"        // the provider could not read a source (detail: why)
+	IssueLimit          = "limit-reached"               // more of something than is kept (detail: of what)
 )

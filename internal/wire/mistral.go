@@ -72,7 +72,9 @@ func (p *conversations) body(doc scan.Value) {
 			p.unknown("output "+clip(kind), v)
 		}
 	}
-	p.done()
+	if !doc.Cut() {
+		p.done()
+	}
 }
 
 func (p *conversations) call(v scan.Value) {
@@ -129,8 +131,11 @@ func (p *conversations) chunk(part Part, v scan.Value) {
 	}
 }
 
-// reference says a citation of the text before it.
+// reference says a citation of the text before it, if it is all there.
 func (p *conversations) reference(part Part, v scan.Value) {
+	if v.Cut() {
+		return
+	}
 	s := Source{
 		Kind: KindTool, URL: v.Get("url").Str(), Title: v.Get("title").Str(), Content: v.Get("description").Str(), Raw: v,
 	}

@@ -6,7 +6,9 @@ type Op struct {
 	Kind    Kind
 	Part    Part     // Text, Final, PartEnd, Markers and Finish (its Candidate)
 	Text    []byte   // Text, Final: JSON-unescaped UTF-8; lone surrogates arrive as three-byte WTF-8
+	ASCII   bool     // Text: it is known to be ASCII
 	Name    string   // Head, Query, Finish, Withdraw, Meta, Tool, Display, Issue: see Kind
+	Cut     bool     // Final: the document breaks off in Text, which may therefore be only its beginning
 	More    string   // the second word of Head, Tool, Display, Issue, Error
 	Raw     []byte   // Meta, Issue: the provider's JSON
 	Source  *Source  // SourceOp
@@ -128,7 +130,8 @@ type Cite struct {
 	Unit  Unit
 	Start int
 	End   int // exclusive: inclusive providers are normalised by their parser
-	// Offsets to try besides, each added to Start and End (same unit), when the text at the first does not equal Quote.
+	// Shifts is what to add to Start and End, in the same unit: the first is what the provider means as far as it says, the
+	// others are tried in order where the text there is not Quote. Empty means 0 alone.
 	Shifts []int
 	Covers Covers
 	Quote  string // the answer's own words, if the provider repeats them
@@ -184,8 +187,8 @@ const (
 
 // Markers says how a provider marks citations inside the visible text.
 type Markers struct {
-	Style   MarkerStyle
-	Sources []string // keys, the first is number 1
+	Style MarkerStyle
+	Refs  []Ref // what each number points to, the first is number 1; without a Source: nothing
 }
 
 // MarkerStyle is the shape of an inline marker.

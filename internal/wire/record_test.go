@@ -55,6 +55,9 @@ func line(op *Op) string {
 		add("text %s %q", partLine(op.Part), op.Text)
 	case Final:
 		add("final %s %q", partLine(op.Part), op.Text)
+		if op.Cut {
+			add("cut")
+		}
 	case PartBegin:
 		add("begin %s", partLine(op.Part))
 	case PartEnd:
@@ -66,7 +69,7 @@ func line(op *Op) string {
 	case Withdraw:
 		add("withdraw %s", op.Name)
 	case MarkersOp:
-		add("markers %d %s style=%d", op.Part.Candidate, strings.Join(op.Markers.Sources, ","), op.Markers.Style)
+		markersLine(add, op)
 	case Query:
 		add("query %q", op.Name)
 	case Tool:
@@ -120,6 +123,21 @@ func sourceLine(add func(string, ...any), s *Source) {
 		add("score=%v", *s.Score)
 	}
 	locatorLine(add, s.Locator)
+}
+
+// markersLine writes the sources in one list, and apart what else a number points to.
+func markersLine(add func(string, ...any), op *Op) {
+	keys := make([]string, len(op.Markers.Refs))
+	for i, r := range op.Markers.Refs {
+		keys[i] = r.Source
+	}
+	add("markers %d %s style=%d", op.Part.Candidate, strings.Join(keys, ","), op.Markers.Style)
+	for i, r := range op.Markers.Refs {
+		if r.Quote != "" || r.Locator != (Locator{}) {
+			add("[%d] %q", i+1, r.Quote)
+			locatorLine(add, r.Locator)
+		}
+	}
 }
 
 func locatorLine(add func(string, ...any), l Locator) {

@@ -50,7 +50,7 @@ type responses struct {
 	byIndex  map[int]*outMessage // by the provider's index, which counts tool calls and reasoning, too
 	items    map[string]uint64   // items that were done, by id: the hash of their JSON
 	unknowns map[string]bool     // event types that were reported
-	results  []string            // keys of the sources that [n] in the text stands for; Perplexity's agents only
+	results  []Ref               // what [n] in the text stands for; Perplexity's agents only
 	xai      bool
 	waiting  bool // the last item is a call that the client has to answer
 	refused  bool
@@ -87,7 +87,7 @@ func (p *responses) Close() {}
 // Parse reads an event, or a whole response.
 func (p *responses) Parse(event []byte, doc scan.Value) bool {
 	if content, ok := p.delta.match(doc); ok {
-		if n := p.delta.number(doc); n < 0 || p.fresh(n, content) {
+		if n := p.delta.number(doc); n < 0 || p.fresh(n, content, false) {
 			p.raw(p.delta.part, content)
 		}
 		return true
@@ -165,6 +165,7 @@ type eventPlace struct {
 	output, content, sequence, note int // -1: not said
 	value                           scan.Value
 	late                            bool // one of them stands behind the value
+	counted                         bool // the sequence number stands before the value
 }
 
 // placeOf reads an event's place and one more member.
@@ -182,6 +183,7 @@ func (p *responses) placeOf(doc scan.Value, member string) eventPlace {
 			to = &e.content
 		case "sequence_number":
 			to = &e.sequence
+			e.counted = e.value == nil
 		case "annotation_index":
 			to = &e.note
 		case "type":
@@ -200,7 +202,7 @@ func (p *responses) placeOf(doc scan.Value, member string) eventPlace {
 
 func (p *responses) textDelta(doc scan.Value, refusal bool) {
 	e := p.placeOf(doc, "delta")
-	if e.sequence >= 0 && !p.fresh(e.sequence, e.value.Content()) {
+	if e.sequence >= 0 && !p.fresh(e.sequence, e.value.Content(), e.value.Cut()) {
 		return
 	}
 	part := p.part(p.message(e.output), e.content, refusal)
@@ -211,7 +213,9 @@ func (p *responses) textDelta(doc scan.Value, refusal bool) {
 		return
 	}
 	part.begun = true
-	p.delta.learn(doc, e.value, "sequence_number", part.Part, !e.late)
+	if e.counted || e.sequence < 0 { // else each has to be walked, or one that came twice would not show
+		p.delta.learn(doc, e.value, "sequence_number", part.Part, !e.late)
+	}
 }
 
 func (p *responses) textDone(doc scan.Value, refusal bool) {
@@ -360,8 +364,8 @@ func (p *responses) annotations(part *outPart, list scan.Value, done bool) {
 }
 
 // fresh reports whether a delta is not the repetition of one that was read, and says so if it is.
-func (p *responses) fresh(sequence int, content []byte) bool {
-	if p.repeats.fresh(sequence, content) {
+func (p *responses) fresh(sequence int, content []byte, cut bool) bool {
+	if p.repeats.fresh(sequence, content, cut) {
 		return true
 	}
 	p.issue(IssueDuplicateEvent, numbered("sequence_number ", sequence), nil)
@@ -382,7 +386,8 @@ const maxSequence = 1 << 17
 
 func (r *repeats) hash(b []byte) uint64 { return max(maphash.Bytes(r.seed, b), 1) }
 
-func (r *repeats) fresh(n int, content []byte) bool {
+// fresh reports whether a delta is new. Of a cut one only the number can be compared.
+func (r *repeats) fresh(n int, content []byte, cut bool) bool {
 	if r.faulty || n >= maxSequence {
 		return true
 	}
@@ -390,6 +395,9 @@ func (r *repeats) fresh(n int, content []byte) bool {
 		r.seen = append(r.seen, make([]uint64, n+1-len(r.seen))...)
 	}
 	hash := r.hash(content)
+	if cut && r.seen[n] != 0 {
+		hash = r.seen[n]
+	}
 	switch r.seen[n] {
 	case 0:
 		r.seen[n] = hash

@@ -124,8 +124,11 @@ func (o *out) cites(n *note, key string, p Part) bool {
 	return true
 }
 
-// annotation reads a citation of a part, unless it is the one that was read before.
+// annotation reads a citation of a part, if it is all there and not the one that was read before.
 func (p *responses) annotation(part *outPart, index int, v scan.Value) {
+	if v.Cut() {
+		return
+	}
 	hash := p.repeats.hash(v)
 	if part.notes[index] == hash {
 		return

@@ -47,8 +47,11 @@ func (p *responses) response(v scan.Value, event string) {
 	if state == "" && event != "created" {
 		state = event
 	}
-	if state == "" && output.IsArray() { // a body that was cut down to its output
+	if state == "" && output.IsArray() { // a body that was stripped down to its output
 		state = "completed"
+	}
+	if v.Cut() { // what may tell why it ended is missing
+		return
 	}
 	p.ended(state, details.Get("reason"), failure)
 }
@@ -160,13 +163,19 @@ func (p *responses) outputItem(item scan.Value, ordinal *int) {
 }
 
 func identify(item scan.Value) (id, kind string) {
+	content := false
 	for o := scan.Members(item); o.Next() && (id == "" || kind == ""); {
 		switch string(o.Key) {
 		case "id":
 			id = o.Val.Str()
 		case "type":
 			kind = o.Val.Str()
+		case "content":
+			content = true
 		}
+	}
+	if kind == "" && content { // the body breaks off before it says so
+		kind = "message"
 	}
 	return id, kind
 }
@@ -351,16 +360,16 @@ func (p *responses) searched(v scan.Value) {
 			}
 			if s.Key = s.URL; id > 0 && id <= maxNumber {
 				for len(p.results) < id {
-					p.results = append(p.results, "")
+					p.results = append(p.results, Ref{})
 				}
-				changed = changed || p.results[id-1] == ""
-				p.results[id-1] = s.Key
+				changed = changed || p.results[id-1].Source == ""
+				p.results[id-1].Source = s.Key
 			}
 			p.source(s)
 		}
 	}
 	if changed || len(p.results) > known {
-		p.say(Op{Kind: MarkersOp, Markers: &Markers{Style: BracketNumber, Sources: p.results}})
+		p.say(Op{Kind: MarkersOp, Markers: &Markers{Style: BracketNumber, Refs: p.results}})
 	}
 }
 

@@ -283,6 +283,14 @@ func TestResponsesStream(t *testing.T) {
 				`text 0/0/0 "ha "`, `text 0/0/0 "ha "`, "issue duplicate-event sequence_number 5", "issue duplicate-event sequence_number 4", `text 0/0/0 "ho"`,
 			},
 		},
+		{
+			"an event twice, its number behind its text",
+			[]string{
+				`{"content_index":0,"delta":"ha ","output_index":0,"sequence_number":4,"type":"response.output_text.delta"}`, `{"content_index":0,"delta":"ha ","output_index":0,"sequence_number":5,"type":"response.output_text.delta"}`,
+				`{"content_index":0,"delta":"ha ","output_index":0,"sequence_number":5,"type":"response.output_text.delta"}`,
+			},
+			[]string{`text 0/0/0 "ha "`, `text 0/0/0 "ha "`, "issue duplicate-event sequence_number 5"},
+		},
 		{"all numbers the same", []string{delta(0, "a"), delta(0, "a"), delta(0, "b"), delta(0, "b")}, []string{`text 0/0/0 "a"`, `text 0/0/0 "a"`, `text 0/0/0 "b"`, `text 0/0/0 "b"`}},
 		{
 			"numbers that begin again",

@@ -90,9 +90,10 @@ func (p *vertexSearch) document(doc scan.Value) bool {
 		case "answerText", "answer_text":
 			text = o.Val
 		case "error":
-			code, message, _ := ReadError(doc)
-			p.fail(code, message)
-			p.finish(0, FinishError)
+			if !blank(o.Val) {
+				p.failure(doc)
+				p.finish(0, FinishError)
+			}
 			known = true
 		}
 	}
@@ -150,7 +151,9 @@ func (p *vertexSearch) answer(v, doc scan.Value) {
 		p.delta.learn(doc, a.text, "", Part{}, false)
 	}
 	p.citations(a.citations, a.supports, final)
-	p.answerState(a.state, a.skip)
+	if !v.Cut() { // else what was skipped may be missing
+		p.answerState(a.state, a.skip)
+	}
 }
 
 func (p *vertexSearch) answerState(state string, skipped scan.Value) {
@@ -209,7 +212,9 @@ func (p *vertexSearch) answerText(v scan.Value, final bool) {
 		p.issue(IssueWrongType, "answerText", v)
 		return
 	}
-	p.more(v.Content(), final)
+	if whole := !v.Cut(); whole || !bytes.HasPrefix(p.text, p.unescape(v.Content())) {
+		p.more(v.Content(), final && whole)
+	}
 }
 
 // more is answerText for a string's content as it stands between its quotes.
@@ -244,7 +249,7 @@ func (p *vertexSearch) references(list scan.Value) {
 		prefix = fmt.Sprintf("ref:%d:", p.round)
 	}
 	p.raw, p.refs = bytes.Clone(list), p.refs[:0]
-	for a := scan.Elements(list); a.Next(); {
+	for a := scan.Elements(list); a.Next() && !a.Val.Cut(); {
 		p.refs = append(p.refs, p.reference(numbered(prefix, len(p.refs)), a.Val))
 	}
 }

@@ -20,7 +20,7 @@ func (p *vertexSearch) citations(list, supports scan.Value, final bool) {
 	former := p.latest
 	p.latest = map[string]bool{}
 	i := 0
-	for a := scan.Elements(list); a.Next(); i++ {
+	for a := scan.Elements(list); a.Next() && !a.Val.Cut(); i++ {
 		p.citation(i, a.Val)
 	}
 	p.cites.say(&p.out)
@@ -99,25 +99,25 @@ func (p *vertexSearch) summary(v, results scan.Value) {
 			skipped = o.Val
 		}
 	}
-	keys := p.results(results)
+	found := p.results(results)
 	if whole := metadata.Get("summary"); whole.IsString() {
 		p.references(metadata.Get("references"))
 		p.answerText(whole, true)
 		p.citations(pick(metadata, "citationMetadata", "citation_metadata").Get("citations"), nil, true)
 	} else {
-		if len(keys) > 0 {
-			p.say(Op{Kind: MarkersOp, Markers: &Markers{Style: BracketNumber, Sources: keys}})
+		if len(found) > 0 {
+			p.say(Op{Kind: MarkersOp, Markers: &Markers{Style: BracketNumber, Refs: found}})
 		}
 		p.answerText(text, true)
 	}
 	p.answerState("SUCCEEDED", skipped)
 }
 
-// results says the documents that were found and returns their keys.
-func (p *vertexSearch) results(list scan.Value) (keys []string) {
+// results says the documents that were found and returns what stands for them.
+func (p *vertexSearch) results(list scan.Value) (found []Ref) {
 	for a := scan.Elements(list); a.Next(); {
-		key := numbered("result:", len(keys))
-		keys = append(keys, key)
+		key := numbered("result:", len(found))
+		found = append(found, Ref{Source: key})
 		doc := a.Val.Get("document")
 		s := &Source{Key: key, Kind: KindDocument, Raw: a.Val}
 		derived := pick(doc, "derivedStructData", "derived_struct_data")
@@ -131,7 +131,7 @@ func (p *vertexSearch) results(list scan.Value) (keys []string) {
 		s.Content = resultText(derived)
 		p.source(s)
 	}
-	return keys
+	return found
 }
 
 // resultText returns what a search result shows of its document: the passage that answers, else the snippet.

@@ -114,6 +114,20 @@ func look(event []byte, doc scan.Value) *shape {
 	return s
 }
 
+// typed reports whether a list's elements are of known types, as far as they say their type. Documents that break off are
+// recognised by that, and those that were stripped of the members that name their format.
+func typed(list scan.Value, known func(kind string) bool) bool {
+	some := false
+	for a := scan.Elements(list); a.Next(); {
+		kind := a.Val.Get("type").Str()
+		if kind != "" && !known(kind) {
+			return false
+		}
+		some = some || kind != ""
+	}
+	return some
+}
+
 // has reports whether the document has all these members, whatever their value.
 func (s *shape) has(names ...string) bool {
 	for _, name := range names {

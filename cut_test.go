@@ -1,0 +1,116 @@
+package ibid_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibidhq/ibid"
+)
+
+// A response that breaks off says less than the whole one, and nothing else: no address, name or id that is the beginning
+// of another, no citation that the whole answer does not have, no text but the beginning of the text.
+func TestBreaksOff(t *testing.T) {
+	t.Run("vectors", func(t *testing.T) {
+		for _, file := range vectorFiles(t) {
+			v := readVector(t, file)
+			if v.options.decode.Limits.Document > 0 {
+				continue // a document that is left out when it is all there is read when it is cut
+			}
+			for i, input := range append(v.streams, v.body) {
+				t.Run(fmt.Sprintf("%s/%d", file, i), func(t *testing.T) {
+					t.Parallel()
+					checkBreaksOff(t, input, &v.options.decode, max(1, len(input)/300))
+				})
+			}
+		}
+	})
+	t.Run("recordings", func(t *testing.T) {
+		for _, r := range readRecordings(t) {
+			t.Run(r.path, func(t *testing.T) {
+				t.Parallel()
+				checkBreaksOff(t, r.body, &ibid.DecodeOptions{Request: r.request}, max(1, len(r.body)/60))
+			})
+		}
+	})
+}
+
+// checkBreaksOff breaks an input off at every step bytes, give or take some.
+func checkBreaksOff(t *testing.T, input []byte, opts *ibid.DecodeOptions, step int) {
+	t.Helper()
+	whole, _ := ibid.Decode(input, opts)
+	facts := answerFacts(whole)
+	plain := bytes.Contains(input, []byte(`"`+whole.ID+`"`)) // no base64
+	turns := len(whole.Parts) > 0 && whole.Parts[len(whole.Parts)-1].Message > 0
+	corrected := slices.ContainsFunc(whole.Issues, func(is ibid.Issue) bool { return is.Code == "text-corrected" })
+	for at := step / 2; at < len(input); at += step + at%7 {
+		a, _ := ibid.Decode(input[:at], opts)
+		if a.Format == ibid.Generic {
+			continue // its text is the bytes
+		}
+		if !beginsAnswer(whole, a.Text) && !corrected && !isRevoked(input, at) {
+			t.Errorf("broken off at %d: text %q is not the beginning of %q", at, a.Text, whole.Text)
+		}
+		for _, name := range []string{a.ID, a.Model} { // the last of several, perhaps
+			if plain && name != "" && !bytes.Contains(input, []byte(`"`+name+`"`)) {
+				t.Errorf("broken off at %d: %q is no id and no model of the response", at, name)
+			}
+		}
+		for _, fact := range answerFacts(a) {
+			if _, known := slices.BinarySearch(facts, fact); !known && (!strings.HasPrefix(fact, "finish ") || !turns) {
+				t.Errorf("broken off at %d: %s; it ends in %q", at, fact, input[max(0, at-60):at])
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// beginsAnswer reports whether text is the beginning of an answer or of an alternative, which may have come first.
+func beginsAnswer(whole *ibid.Answer, text string) bool {
+	return strings.HasPrefix(whole.Text, text) ||
+		slices.ContainsFunc(whole.Alternatives, func(a *ibid.Answer) bool { return strings.HasPrefix(a.Text, text) })
+}
+
+// isRevoked reports whether what an input says first behind an offset is that the first text was not the answer's: no
+// decoder could know.
+func isRevoked(input []byte, at int) bool {
+	thought := []byte(`"thought"`)
+	return bytes.Index(input, thought)+len(thought) > at || bytes.Contains(input, []byte(`"summaryWithMetadata"`))
+}
+
+// answerFacts returns what an answer says besides its text, sorted.
+func answerFacts(a *ibid.Answer) []string {
+	facts := []string{"finish ", `source names ""`, `source says ""`}
+	add := func(format string, args ...any) { facts = append(facts, fmt.Sprintf(format, args...)) }
+	add("finish %s", a.Finish)
+	for _, other := range a.Alternatives {
+		facts = append(facts, answerFacts(other)...)
+	}
+	for i := range a.Sources {
+		s := &a.Sources[i]
+		for _, name := range []string{s.URL, s.OriginalURL, s.Title, s.GlobalID, s.Filename, s.PublishedAt, s.License} {
+			add("source names %q", name)
+		}
+		for _, c := range s.Chunks {
+			add("source says %q", c.Content)
+		}
+	}
+	for _, c := range a.Citations {
+		for _, r := range c.Refs {
+			s := a.Source(r.Source)
+			locator, _ := json.Marshal(r.Locator)
+			for _, name := range []string{s.URL, s.Title} {
+				if name != "" { // else it is described later
+					add("citation of %q quotes %q at %s", name, r.Quote, locator)
+				}
+			}
+		}
+	}
+	slices.Sort(facts)
+	return facts
+}
