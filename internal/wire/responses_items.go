@@ -47,7 +47,7 @@ func (p *responses) response(v scan.Value, event string) {
 	if state == "" && event != "created" {
 		state = event
 	}
-	if state == "" && output.IsArray() { // a body that was stripped down to its output
+	if state == "" && event == "" && output.IsArray() { // a body that was stripped down to its output
 		state = "completed"
 	}
 	if v.Cut() { // what may tell why it ended is missing

@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/ibidhq/ibid/internal/scan"
+import (
+	"cmp"
+
+	"github.com/ibidhq/ibid/internal/scan"
+)
 
 // Another reports whether a document that comes after the end of a response begins another one, as bodies in one file do.
 // Format and id are those of the response that has ended; who has none is told by what only a body holds.
@@ -23,13 +27,18 @@ func Another(format, id string, event []byte, doc scan.Value) bool {
 
 // responseID returns the id of the response that a document is, begins or is a piece of, or "".
 func responseID(doc scan.Value) string {
-	if id := firstText(doc, "conversation_id", "generation_id", "generationId", "id", "responseId", "response_id"); id != "" {
-		return id
-	}
-	for _, name := range []string{"response", "interaction", "answer"} {
-		if v := doc.Get(name); v.IsObject() {
-			return firstText(v, "generation_id", "id", "responseId", "name")
+	var id, second string // Cohere has both
+	for o := scan.Members(doc); o.Next() && id == ""; {
+		switch string(o.Key) {
+		case "conversation_id", "generation_id", "generationId", "id":
+			id = o.Val.Text()
+		case "responseId", "response_id":
+			second = o.Val.Text()
+		case "response", "interaction", "answer":
+			if o.Val.IsObject() {
+				second = firstText(o.Val, "generation_id", "id", "responseId", "name")
+			}
 		}
 	}
-	return ""
+	return cmp.Or(id, second)
 }
