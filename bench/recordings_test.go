@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
@@ -95,7 +96,11 @@ func benchRecordings(b *testing.B, stream bool) {
 				b.ReportAllocs()
 				for b.Loop() {
 					for _, input := range r.inputs {
-						decode(b, input)
+						if stream {
+							decode(b, input)
+						} else if _, err := ibid.Decode(input, nil); err != nil {
+							b.Fatal(err)
+						}
 					}
 				}
 			})

@@ -16,13 +16,17 @@ type cohere2 struct {
 	begun    bool
 	firstOf  int // the content index of the first text block
 	seenText bool
-	kinds    map[int]string // of the content blocks that have begun
-	cites    int            // citations so far
+	kinds    map[int]string    // of the content blocks that have begun
+	cites    int               // citations so far
+	repeated map[string]string // keys of the sources said, by their JSON, which every citation repeats
 	delta    template
 }
 
+// maxRepeated is how many sources are remembered by their JSON.
+const maxRepeated = 1000
+
 func newCohere2(c *Config) Parser {
-	return &cohere2{out: out{emit: c.Emit}, cfg: c, kinds: map[int]string{}}
+	return &cohere2{out: out{emit: c.Emit}, cfg: c, kinds: map[int]string{}, repeated: map[string]string{}}
 }
 
 func looksCohere2(s *shape) bool {
@@ -265,6 +269,9 @@ func documentRefs(ids scan.Value) []Ref {
 
 // cited says the source of a citation, which repeats the whole of it, and returns its key.
 func (p *cohere2) cited(v scan.Value) string {
+	if key, ok := p.repeated[string(v)]; ok {
+		return key
+	}
 	s := Source{Kind: KindDocument, Raw: v}
 	var data, output scan.Value
 	for o := scan.Members(v); o.Next(); {
@@ -295,6 +302,9 @@ func (p *cohere2) cited(v scan.Value) string {
 		s.Key = "content:" + s.Content
 	default:
 		return ""
+	}
+	if len(p.repeated) < maxRepeated {
+		p.repeated[string(v)] = s.Key
 	}
 	p.source(&s)
 	return s.Key
