@@ -132,7 +132,7 @@ func TestLive(t *testing.T) {
 			about:  "no citations, with the list",
 			live:   ibid.Live{List: true},
 			events: newScript().says("Owls hunt at night.").end(),
-			want:   "Owls hunt at night.\n\nNo sources.\n",
+			want:   "Owls hunt at night.\n\nNo sources cited.\n",
 		},
 		{
 			about:  "no text",

@@ -155,7 +155,7 @@ func (r *rendering) sourceAnchor(number int) string {
 func (r *rendering) htmlList(b *strings.Builder, cited, uncited []entry) {
 	b.WriteString("<section class=\"ibid-sources\">\n")
 	if len(cited)+len(uncited) == 0 {
-		b.WriteString("<p>" + noSources + "</p>\n")
+		b.WriteString("<p>" + r.noSources() + "</p>\n")
 	}
 	r.writeListHTML(b, listHeading, cited)
 	r.writeListHTML(b, uncitedHeading, uncited)

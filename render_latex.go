@@ -312,7 +312,7 @@ func (r *rendering) citeKey(it MarkerItem) string {
 // latexList writes the list of sources as a bibliography.
 func (r *rendering) latexList(b *strings.Builder, cited, uncited []entry) {
 	if len(cited)+len(uncited) == 0 {
-		b.WriteString(noSources + "\n")
+		b.WriteString(r.noSources() + "\n")
 		return
 	}
 	if len(cited) > 0 {

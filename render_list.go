@@ -21,8 +21,15 @@ type entry struct {
 const (
 	listHeading    = "Sources"
 	uncitedHeading = "Not cited"
-	noSources      = "No sources."
 )
+
+// noSources says that there is nothing to list.
+func (r *rendering) noSources() string {
+	if len(r.answer.Sources) > 0 {
+		return "No sources cited."
+	}
+	return "No sources."
+}
 
 // entries returns the cited sources by number and, if asked for, the others.
 func (r *rendering) entries() (cited, uncited []entry) {
@@ -147,19 +154,19 @@ func (r *rendering) list() string {
 	case StyleFootnotes:
 		r.footnoteList(&b, cited, uncited)
 	case StylePlain:
-		writeLists(&b, cited, uncited, r.plainEntries)
+		r.writeLists(&b, cited, uncited, r.plainEntries)
 	case StyleMarkdown:
 		fallthrough
 	default:
-		writeLists(&b, cited, uncited, markdownEntries)
+		r.writeLists(&b, cited, uncited, markdownEntries)
 	}
 	return b.String()
 }
 
 // writeLists writes the lists with their headings.
-func writeLists(b *strings.Builder, cited, uncited []entry, write func(*strings.Builder, []entry)) {
+func (r *rendering) writeLists(b *strings.Builder, cited, uncited []entry, write func(*strings.Builder, []entry)) {
 	if len(cited)+len(uncited) == 0 {
-		b.WriteString(noSources + "\n")
+		b.WriteString(r.noSources() + "\n")
 		return
 	}
 	if len(cited) > 0 {
@@ -235,7 +242,7 @@ func markdownEntry(e *entry) string {
 // footnoteList writes the definitions of the footnotes, and what else was asked for.
 func (r *rendering) footnoteList(b *strings.Builder, cited, uncited []entry) {
 	if len(cited)+len(uncited) == 0 && r.List {
-		b.WriteString(noSources + "\n")
+		b.WriteString(r.noSources() + "\n")
 	}
 	for _, e := range cited {
 		fmt.Fprintf(b, "[^%s]: %s", r.footnoteLabel(e.MarkerItem), escapeStart(e.name))

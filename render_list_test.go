@@ -119,7 +119,7 @@ func TestRenderListOfNothing(t *testing.T) {
 		}
 	}
 	given := &Answer{Text: "I do not know.", Sources: []Source{{ID: "a", Title: "Given"}}}
-	if diff := cmp.Diff("I do not know.\n\nNo sources.\n", given.Render(&RenderOptions{List: true})); diff != "" {
+	if diff := cmp.Diff("I do not know.\n\nNo sources cited.\n", given.Render(&RenderOptions{List: true})); diff != "" {
 		t.Errorf("sources that are not cited (-want +got):\n%s", diff)
 	}
 }
