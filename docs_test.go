@@ -50,9 +50,6 @@ func TestPackageDocs(t *testing.T) {
 // What the README shows was run: its Go stands in a test, its commands in a story of cmd/ibid/testdata.
 func TestReadme(t *testing.T) {
 	const name = "README.md"
-	if _, err := os.Stat(name); err != nil {
-		t.Skip("no README.md yet")
-	}
 	tests := readMatches(t, "*_test.go", "*/*_test.go")
 	stories := readMatches(t, "cmd/ibid/testdata/*.txtar", "cmd/ibid/testdata/*/*.txtar")
 	for _, block := range parsePage(t, name).blocks {
