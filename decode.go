@@ -230,8 +230,7 @@ func (d *Decoder) start() {
 	switch format := d.Options.Format; format {
 	case "":
 	case Generic:
-		d.plain = true
-		d.fold.setGeneric()
+		d.generic()
 	default:
 		d.use(format)
 		d.fold.formatFixed = true
@@ -249,11 +248,16 @@ func (d *Decoder) use(format string) {
 	p, err := wire.New(format, c)
 	if err != nil {
 		d.fail(ErrFormat, format)
-		d.plain = true
-		d.fold.setGeneric()
+		d.generic()
 		return
 	}
 	d.parser = p
+}
+
+// generic says that no provider's format is known, and that all bytes are text.
+func (d *Decoder) generic() {
+	d.plain = true
+	d.fold.setGeneric()
 }
 
 // next begins another response, which follows in the same input.
@@ -279,7 +283,7 @@ func (d *Decoder) op(op *wire.Op) {
 // document takes one frame of the response.
 func (d *Decoder) document(f frame.Frame) {
 	if d.frames.Kind() == frame.Other {
-		d.plain = true
+		d.generic()
 		d.raw = nil // the frame begins with what was held
 		d.text(f.Data)
 		return
@@ -336,9 +340,8 @@ func (d *Decoder) recognise(f frame.Frame) bool {
 		}
 	}
 	if d.count >= maxUnknown && d.frames.Kind() != frame.AWS {
-		d.plain = true
+		d.generic()
 		d.queue = nil
-		d.fold.setGeneric()
 	}
 	return false
 }
@@ -360,7 +363,7 @@ func (d *Decoder) parse(event, data []byte) {
 
 // closeGeneric ends a response whose format nobody knew.
 func (d *Decoder) closeGeneric() {
-	d.fold.setGeneric()
+	d.generic()
 	if d.said != nil {
 		d.fold.op(&wire.Op{Kind: wire.Error, Name: d.said.Code, More: d.said.Message})
 		return
@@ -388,7 +391,6 @@ func (d *Decoder) closeGeneric() {
 
 func (d *Decoder) text(p []byte) {
 	if len(p) > 0 {
-		d.fold.setGeneric()
 		d.fold.op(&wire.Op{Kind: wire.Text, Text: p})
 	}
 }

@@ -37,7 +37,6 @@ type fold struct {
 	unknown    []byte // the JSON of what has no meaning here, with commas between
 	metaSize   int
 	broken     bool // the document that is read breaks off
-	closed     bool
 	final      *Answer
 
 	row   int // how many responses came before the one that is read, and
@@ -103,7 +102,7 @@ func (f *fold) opResponse(op *wire.Op) {
 		f.complete = true
 	case wire.Error:
 		f.failure = &ProviderError{Code: validText(op.Name), Message: validText(op.More)}
-		f.setFinish(string(FinishError))
+		f.failed()
 	case wire.Issue:
 		f.issue(op.Name, op.More)
 		if len(op.Raw) > 0 {
@@ -180,13 +179,14 @@ func (f *fold) addTool(t ToolCall) {
 	}
 }
 
-func (f *fold) setFinish(reason string) {
-	if c := f.main(); c != nil {
-		c.finish = Finish(reason)
-		return
+// failed says that the answer ended with an error.
+func (f *fold) failed() {
+	c := f.main()
+	if c == nil {
+		c = f.candidate(0)
 	}
-	if c := f.candidate(0); c != nil {
-		c.finish = Finish(reason)
+	if c != nil {
+		c.finish = FinishError
 	}
 }
 
@@ -197,7 +197,7 @@ func (f *fold) issue(code, detail string) {
 		return
 	}
 	if len(f.issues) == f.limits.Issues {
-		is = Issue{Code: "limit-reached", Detail: "issues"}
+		is = Issue{Code: wire.IssueLimit, Detail: "issues"}
 	}
 	if f.seenIssues == nil {
 		f.seenIssues = map[Issue]bool{}
@@ -279,7 +279,7 @@ func (f *fold) candidate(index int) *candidate {
 		}
 	}
 	if len(f.candidates) >= f.limits.Alternatives {
-		f.issue("limit-reached", "alternatives")
+		f.limit("alternatives")
 		return nil
 	}
 	f.last = &candidate{fold: f, index: index}
@@ -312,7 +312,6 @@ func (f *fold) close() {
 	if !f.complete && f.failure == nil && f.format != Generic {
 		f.issue("no-end-mark", "the response ended before its format's end mark")
 	}
-	f.closed = true
 	f.final = f.build()
 	f.candidates, f.last, f.sources, f.seenIssues = nil, nil, sourceTable{}, nil // the answer has it all
 	f.emit(Event{Kind: EventAnswer, Answer: f.final})
@@ -367,7 +366,8 @@ func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
 	return a
 }
 
-func (f *fold) limit(what string) { f.issue("limit-reached", what) }
+// limit reports that more of something was said than is kept.
+func (f *fold) limit(what string) { f.issue(wire.IssueLimit, what) }
 
 // issuef is issue with a format.
 func (f *fold) issuef(code, format string, args ...any) { f.issue(code, fmt.Sprintf(format, args...)) }
