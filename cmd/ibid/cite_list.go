@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/biblio"
 )
 
@@ -26,12 +27,19 @@ func (o *listOutput) write(r *reading) error {
 	}
 	for i := range r.answer.Sources {
 		s := &r.answer.Sources[i]
-		if key := s.Key(); cited[s.ID] && !o.known[key] {
-			o.known[key] = true
-			o.entries = append(o.entries, biblio.Entry{Source: *s})
+		key := s.Key()
+		if !cited[s.ID] || o.known[key] {
+			continue
 		}
+		o.known[key] = !isBare(s)
+		o.entries = append(o.entries, biblio.Entry{Source: *s})
 	}
 	return nil
+}
+
+// isBare reports whether nothing is known of a source but its id. All such share a key, and none is another.
+func isBare(s *ibid.Source) bool {
+	return s.URL == "" && s.GlobalID == "" && s.Content == "" && s.Title == "" && s.Filename == ""
 }
 
 func (o *listOutput) close() error {

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/biblio"
+)
+
+// Sources of which only the id is known share a key, and the second was left out of the bibliography.
+func TestListKeepsSourcesWithoutAWord(t *testing.T) {
+	cite := func(ids ...string) *ibid.Answer {
+		a := &ibid.Answer{Text: "Otters sleep."}
+		for _, id := range ids {
+			a.Sources = append(a.Sources, ibid.Source{ID: id, Kind: ibid.DocumentKind})
+			a.Citations = append(a.Citations, ibid.Citation{Anchor: ibid.AnchorNone, Refs: []ibid.Ref{{Source: id}}})
+		}
+		return a
+	}
+	o := listOutput{world: world{out: &bytes.Buffer{}, err: &bytes.Buffer{}}, format: biblio.CSLJSON}
+	for _, a := range []*ibid.Answer{cite("doc:0", "doc:1"), cite("doc:0")} {
+		if err := o.write(&reading{answer: a}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := len(o.entries); got != 3 {
+		t.Errorf("%d entries, want 3", got)
+	}
+}
