@@ -1,0 +1,309 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/internal/scan"
+)
+
+func TestBuildRequest(t *testing.T) {
+	talk := []Message{{RoleSystem, "S"}, {RoleUser, "<U>"}, {RoleAssistant, "A"}, {RoleUser, "Où ?"}}
+	docs := []Source{{ID: "a", Title: "T", URL: "https://a.example/", Content: "first", Authors: []string{"X"}, PublishedAt: "2024"}, {Content: "second"}}
+	tools := func(all ...string) []json.RawMessage {
+		var list []json.RawMessage
+		for _, tool := range all {
+			list = append(list, json.RawMessage(tool))
+		}
+		return list
+	}
+	for _, test := range []struct {
+		name, provider string
+		chat           Chat
+		path, body     string
+	}{
+		{
+			"generateContent", "gemini",
+			Chat{Model: "gemini-3-flash", Messages: talk, Tools: tools(`{"google_search":{}}`)},
+			"/v1beta/models/gemini-3-flash:generateContent",
+			`{"systemInstruction":{"parts":[{"text":"S"}]},"contents":[{"role":"user","parts":[{"text":"<U>"}]},{"role":"model","parts":[{"text":"A"}]},
+			{"role":"user","parts":[{"text":"Où ?"}]}],"tools":[{"google_search":{}}]}`,
+		},
+		{
+			"a stream of a tuned model", "gemini",
+			Chat{Model: "tunedModels/a b", Messages: talk[1:2], Stream: true},
+			"/v1beta/tunedModels/a%20b:streamGenerateContent?alt=sse", `{"contents":[{"role":"user","parts":[{"text":"<U>"}]}]}`,
+		},
+		{
+			"one instruction of several", "gemini",
+			Chat{Model: "m", Messages: []Message{{RoleSystem, "S"}, {RoleUser, "U"}, {RoleSystem, "T"}, {RoleUser, "V"}}},
+			"/v1beta/models/m:generateContent",
+			`{"systemInstruction":{"parts":[{"text":"S\n\nT"}]},"contents":[{"role":"user","parts":[{"text":"U"}]},{"role":"user","parts":[{"text":"V"}]}]}`,
+		},
+		{
+			"responses with the sources of its tools", "openai",
+			Chat{Model: "gpt-5.2", Messages: talk, Tools: tools(`{"type":"web_search"}`, `{"type":"file_search","vector_store_ids":["v"]}`), Stream: true, Include: true},
+			"/v1/responses",
+			`{"model":"gpt-5.2","input":[{"role":"system","content":"S"},{"role":"user","content":"<U>"},{"role":"assistant","content":"A"},{"role":"user","content":"Où ?"}],
+			"tools":[{"type":"web_search"},{"type":"file_search","vector_store_ids":["v"]}],"include":["file_search_call.results","web_search_call.action.sources"],"stream":true,"store":false}`,
+		},
+		{
+			"nothing to include without a tool", "openai",
+			Chat{Model: "m", Messages: talk[1:2], Include: true, Tools: tools(`7`)},
+			"/v1/responses", `{"model":"m","input":[{"role":"user","content":"<U>"}],"tools":[7],"store":false}`,
+		},
+		{
+			"responses", "xai",
+			Chat{Model: "grok-4", Messages: talk[1:2], Tools: tools(`{"type":"web_search"}`), Include: true},
+			"/v1/responses", `{"model":"grok-4","input":[{"role":"user","content":"<U>"}],"tools":[{"type":"web_search"}],"store":false}`,
+		},
+		{
+			"chat with documents", "cohere",
+			Chat{Model: "command-a", Messages: talk, Documents: docs, Citations: CitationsAccurate},
+			"/v2/chat",
+			`{"model":"command-a","messages":[{"role":"system","content":"S"},{"role":"user","content":"<U>"},{"role":"assistant","content":"A"},{"role":"user","content":"Où ?"}],
+			"documents":[{"id":"a","data":{"title":"T","url":"https://a.example/","authors":["X"],"published_at":"2024","text":"first"}},{"data":{"text":"second"}}],
+			"citation_options":{"mode":"ACCURATE"},"stream":false}`,
+		},
+		{
+			"messages with documents", "anthropic",
+			Chat{Model: "claude", Messages: talk, Documents: docs, Stream: true},
+			"/v1/messages",
+			`{"model":"claude","max_tokens":4096,"system":"S","messages":[{"role":"user","content":"<U>"},{"role":"assistant","content":"A"},{"role":"user","content":[
+			{"type":"document","source":{"type":"text","media_type":"text/plain","data":"first"},"title":"T","context":"https://a.example/","citations":{"enabled":true}},
+			{"type":"document","source":{"type":"text","media_type":"text/plain","data":"second"},"citations":{"enabled":true}},
+			{"type":"text","text":"Où ?"}]}],"stream":true}`,
+		},
+		{
+			"documents that are not to be cited", "anthropic",
+			Chat{Model: "claude", Messages: talk[1:2], Documents: docs[1:], Citations: CitationsOff},
+			"/v1/messages",
+			`{"model":"claude","max_tokens":4096,"messages":[{"role":"user","content":[
+			{"type":"document","source":{"type":"text","media_type":"text/plain","data":"second"},"citations":{"enabled":false}},{"type":"text","text":"<U>"}]}]}`,
+		},
+		{
+			"agents", "perplexity",
+			Chat{Model: "openai/gpt-5.2", Messages: talk[1:2], Tools: tools(`{"type":"web_search"}`)},
+			"/v1/responses", `{"model":"openai/gpt-5.2","input":[{"role":"user","content":"<U>"}],"tools":[{"type":"web_search"}]}`,
+		},
+		{
+			"Sonar wants roles to alternate", "perplexity",
+			Chat{Model: "sonar-pro", Messages: []Message{{RoleUser, "a"}, {RoleTool, "t"}, {RoleUser, "b"}}},
+			"/chat/completions", `{"model":"sonar-pro","messages":[{"role":"user","content":"a\n\nb"}]}`,
+		},
+		{
+			"chat", "openrouter",
+			Chat{Model: "x/y:online", Messages: talk[:2], Stream: true},
+			"/api/v1/chat/completions", `{"model":"x/y:online","messages":[{"role":"system","content":"S"},{"role":"user","content":"<U>"}],"stream":true}`,
+		},
+		{
+			"chat", "mistral",
+			Chat{Model: "mistral-large", Messages: talk[:2]},
+			"/v1/chat/completions", `{"model":"mistral-large","messages":[{"role":"system","content":"S"},{"role":"user","content":"<U>"}]}`,
+		},
+		{
+			"conversations run tools", "mistral",
+			Chat{Model: "mistral-large", Messages: talk, Tools: tools(`{"type":"web_search"}`), Stream: true},
+			"/v1/conversations",
+			`{"model":"mistral-large","instructions":"S","inputs":[{"object":"entry","type":"message.input","role":"user","content":"<U>"},
+			{"object":"entry","type":"message.input","role":"assistant","content":"A"},{"object":"entry","type":"message.input","role":"user","content":"Où ?"}],
+			"tools":[{"type":"web_search"}],"stream":true,"store":false}`,
+		},
+		{
+			"documents are what a tool found", "mistral",
+			Chat{Model: "m", Messages: talk[1:2], Documents: docs},
+			"/v1/chat/completions",
+			`{"model":"m","messages":[{"role":"user","content":"<U>"},
+			{"role":"assistant","content":"","tool_calls":[{"id":"documents","type":"function","function":{"name":"documents","arguments":"{}"}}]},
+			{"role":"tool","content":"{\"0\":{\"title\":\"T\",\"url\":\"https://a.example/\",\"snippets\":[\"first\"],\"date\":\"2024\"},\"1\":{\"snippets\":[\"second\"]}}",
+			"tool_call_id":"documents","name":"documents"}]}`,
+		},
+	} {
+		got, err := BuildRequest(test.provider, &test.chat)
+		if err != nil {
+			t.Errorf("%s %s: %v", test.provider, test.name, err)
+			continue
+		}
+		if want := strings.NewReplacer("\n", "", "\t", "").Replace(test.body); string(got.Body) != want {
+			t.Errorf("%s %s\n got %s\nwant %s", test.provider, test.name, got.Body, want)
+		}
+		want := Built{"POST", test.path, map[string][]string{"Content-Type": {"application/json"}}, got.Body}
+		if test.provider == "anthropic" {
+			want.Header["Anthropic-Version"] = []string{"2023-06-01"}
+		}
+		if diff := cmp.Diff(&want, got); diff != "" {
+			t.Errorf("%s %s (-want +got)\n%s", test.provider, test.name, diff)
+		}
+	}
+}
+
+// What BuildRequest writes is captured when it comes along, and read again.
+func TestBuildRequestRoundTrip(t *testing.T) {
+	talk := []Message{{RoleSystem, "Be brief."}, {RoleUser, "a \"b\" \\ \n\u2028 <c> 🎉"}, {RoleAssistant, "d\n\ne"}, {RoleUser, "ü?"}}
+	for provider, tools := range map[string][]json.RawMessage{
+		"gemini":     {json.RawMessage(`{"googleSearch":{}}`)},
+		"openai":     {json.RawMessage(`{"type":"web_search"}`)},
+		"xai":        {json.RawMessage(`{"type":"web_search"}`)},
+		"cohere":     {json.RawMessage(`{"type":"function","function":{"name":"f"}}`)},
+		"anthropic":  {json.RawMessage(`{"type":"web_search_20250305","name":"web_search"}`)},
+		"perplexity": {json.RawMessage(`{"type":"web_search"}`)},
+		"openrouter": {json.RawMessage(`{"type":"openrouter:web_search"}`)},
+		"mistral":    {json.RawMessage(`{"type":"web_search"}`)},
+	} {
+		for _, chat := range []Chat{
+			{Model: "m", Messages: talk},
+			{Model: "m", Messages: talk, Stream: true, Tools: tools},
+			{Model: "sonar", Messages: talk, Stream: true},
+		} {
+			built, err := BuildRequest(provider, &chat)
+			if err != nil {
+				t.Errorf("%s: %v", provider, err)
+				continue
+			}
+			path, _, _ := strings.Cut(built.Path, "?")
+			route, ok := FindRoute(provider, built.Method, path)
+			if !ok || route.Format == "" || route.Provider != provider {
+				t.Errorf("%s: the route of %s is %+v", provider, path, route)
+			}
+			r, err := ReadRequest(route.Format, built.Body)
+			if err != nil {
+				t.Errorf("%s: %v", provider, err)
+				continue
+			}
+			if diff := cmp.Diff(talk, r.Messages); diff != "" {
+				t.Errorf("%s: messages (-want +got)\n%s", provider, diff)
+			}
+			if model, stream := route.Model+r.Model, route.Stream || r.Stream; model != chat.Model || stream != chat.Stream {
+				t.Errorf("%s: model %q, stream %t, want %q, %t", provider, model, stream, chat.Model, chat.Stream)
+			}
+			if len(r.Tools) != len(chat.Tools) || chat.Tools != nil && r.Grounded != (provider != "cohere") {
+				t.Errorf("%s: tools %q of %q, grounded: %t", provider, r.Tools, chat.Tools, r.Grounded)
+			}
+		}
+	}
+}
+
+// The parsers find in a request the documents that were put into it.
+func TestBuildRequestDocuments(t *testing.T) {
+	docs := []Source{{ID: "a", Title: "T", Content: "first"}, {Title: "U", Content: "second"}}
+	read := map[string]func(request scan.Value) []Source{
+		"anthropic": func(request scan.Value) []Source {
+			found, _ := requestDocuments(request)
+			return found
+		},
+		"cohere": func(request scan.Value) []Source {
+			found, err := ReadDocuments(request.Get("documents"))
+			if err != nil {
+				t.Error(err)
+			}
+			return found
+		},
+		"mistral": func(request scan.Value) []Source {
+			found := (&chat{config: &Config{Request: request}}).toolResults()
+			return []Source{*found["0"], *found["1"]}
+		},
+	}
+	for provider, documents := range read {
+		built, err := BuildRequest(provider, &Chat{Model: "m", Messages: []Message{{RoleUser, "U"}}, Documents: docs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []Source
+		for _, s := range documents(built.Body) {
+			got = append(got, Source{Title: s.Title, Content: s.Content})
+		}
+		if diff := cmp.Diff([]Source{{Title: "T", Content: "first"}, {Title: "U", Content: "second"}}, got); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", provider, diff)
+		}
+		if r, err := ReadRequest("", built.Body); err != nil || provider != "mistral" && !r.Grounded {
+			t.Errorf("%s: %+v, %v, want it grounded", provider, r, err)
+		}
+	}
+}
+
+func TestBuildRequestRefuses(t *testing.T) {
+	user := []Message{{RoleUser, "U"}}
+	docs := []Source{{Title: "no content"}}
+	for _, test := range []struct {
+		provider string
+		chat     Chat
+		want     string
+	}{
+		{"acme", Chat{Model: "m", Messages: user}, `building a request: provider "acme": not known`},
+		{"azure", Chat{Model: "m", Messages: user}, "building a request for azure: ibid cannot write its requests"},
+		{"openai", Chat{Messages: user}, "building a request for openai: no model"},
+		{"openai", Chat{Model: "m"}, "building a request for openai: no message of the user"},
+		{"openai", Chat{Model: "m", Messages: []Message{{RoleUser, ""}, {RoleAssistant, "A"}}}, "building a request for openai: no message of the user"},
+		{"openai", Chat{Model: "m", Messages: []Message{{"robot", "R"}}}, `building a request for openai: role "robot": not one of system, user, assistant, tool`},
+		{"openai", Chat{Model: "m", Messages: user, Tools: []json.RawMessage{[]byte(`{"type"`)}}, "building a request for openai: a tool is not JSON"},
+		{"cohere", Chat{Model: "m", Messages: user, Tools: []json.RawMessage{nil}}, "building a request for cohere: a tool is not JSON"},
+		{"anthropic", Chat{Model: "m", Messages: user, Documents: docs}, "building a request for anthropic: document 0: no content"},
+		{"gemini", Chat{Model: "m", Messages: user, Documents: docs}, "building a request for gemini: " + ErrDocuments.Error()},
+		{"mistral", Chat{Model: "m", Messages: user, Documents: docs, Tools: []json.RawMessage{[]byte(`{}`)}}, "building a request for mistral: " + ErrDocuments.Error()},
+	} {
+		b, err := BuildRequest(test.provider, &test.chat)
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%s: %v, %v, want %q", test.provider, b, err, test.want)
+		}
+		if strings.HasSuffix(test.want, ErrDocuments.Error()) != errors.Is(err, ErrDocuments) {
+			t.Errorf("%s: %v is not told apart by ErrDocuments", test.provider, err)
+		}
+	}
+}
+
+// Only what the user's newest message answers to is sent.
+func TestBuildRequestEndsWithTheUser(t *testing.T) {
+	b, err := BuildRequest("openrouter", &Chat{Model: "m", Messages: []Message{
+		{RoleUser, "U"}, {RoleAssistant, ""}, {RoleTool, "T"}, {RoleAssistant, "A"}, {RoleSystem, "S"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"model":"m","messages":[{"role":"user","content":"U"}]}`; string(b.Body) != want {
+		t.Errorf("got %s, want %s", b.Body, want)
+	}
+}
+
+func TestTrim(t *testing.T) {
+	said := func(letters string) []Message {
+		roles := map[rune]string{'s': RoleSystem, 'u': RoleUser, 'a': RoleAssistant, 't': RoleTool}
+		var all []Message
+		for _, letter := range letters {
+			all = append(all, Message{Role: roles[letter]})
+		}
+		return all
+	}
+	for _, test := range []struct {
+		messages string
+		n        int
+		want     string
+	}{
+		{"uauau", 3, "uau"}, // its third, an answer, would have no question
+		{"uauau", 4, "uauau"},
+		{"uauau", 2, "uau"},
+		{"uauau", 0, "u"},
+		{"uauau", -1, "uauau"},
+		{"uauau", 99, "uauau"},
+		{"suauau", 1, "su"},
+		{"uasau", 2, "su"},
+		{"auau", -1, "uau"},
+		{"uatau", 3, "u"},
+		{"ua", 0, "a"},
+		{"at", 3, "t"},
+		{"s", 3, "s"},
+		{"", 3, ""},
+	} {
+		messages := said(test.messages)
+		got := Trim(messages, test.n)
+		if diff := cmp.Diff(said(test.want), got); diff != "" {
+			t.Errorf("Trim(%s, %d) (-want +got)\n%s", test.messages, test.n, diff)
+		}
+		if len(got) > 0 && &got[0] == &messages[0] {
+			t.Errorf("Trim(%s, %d) shares its memory", test.messages, test.n)
+		}
+	}
+}
