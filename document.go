@@ -59,9 +59,10 @@ type DocumentPart struct {
 
 // DocumentSource is a [Source] in a [Document].
 type DocumentSource struct {
-	Index       int             `json:"index"` // the number it is shown with
-	ID          string          `json:"id"`    // unique in this document
-	Key         string          `json:"key"`   // the same source in any document: see [Source.Key]
+	Index       int             `json:"index"`               // the number it is shown with
+	ID          string          `json:"id"`                  // unique in this document
+	Key         string          `json:"key"`                 // the same source in any document: see [Source.Key]
+	GlobalID    string          `json:"global_id,omitempty"` // Source.GlobalID, where it is not what the key is made of
 	Kind        SourceKind      `json:"kind"`
 	Title       *string         `json:"title"`
 	URL         *string         `json:"url"`
@@ -120,6 +121,7 @@ type DocumentOptions struct {
 	// Numbering gives the numbers of the sources and remembers those it had to add; nil: they begin at 1.
 	Numbering *Numbering
 	Raw       bool   // with provider_metadata
+	Bare      bool   // cited_text stays empty: it is not rendered, which is most of the work. For keeping an answer
 	Input     string // goes into the field of that name
 	AnswerID  string // goes into the field of that name; empty: null
 }
@@ -140,16 +142,18 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 	}
 	w := documentWriter{answer: a, unit: o.Unit, offsets: NewOffsets(a.Text)}
 	w.number(o.Numbering)
-	sum := sha256.Sum256([]byte(a.Text))
+	answerID := o.AnswerID
 	d := &Document{
-		Version: documentVersion, Input: o.Input, AnswerID: nullable(o.AnswerID), ID: nullable(a.ID),
-		Provider: nullable(a.Provider), Format: nullable(a.Format), Model: nullable(a.Model), CreatedAt: instant(a.Created),
-		Complete: a.Complete, Finish: nullable(a.Finish), Error: a.Error,
-		Text: a.Text, TextSHA256: hex.EncodeToString(sum[:]), Unit: o.Unit,
+		Version: documentVersion, Input: o.Input, AnswerID: nullable(&answerID), ID: nullable(&a.ID),
+		Provider: nullable(&a.Provider), Format: nullable(&a.Format), Model: nullable(&a.Model), CreatedAt: instant(a.Created),
+		Complete: a.Complete, Finish: nullable(&a.Finish), Error: a.Error,
+		Text: a.Text, TextSHA256: sumText(a.Text), Unit: o.Unit,
 		Parts: w.parts(), HasCitations: len(a.Citations) > 0, Sources: w.sources(), Citations: w.citations(),
-		CitedText: a.Render(&RenderOptions{Style: o.Style, ByID: o.ByID, Numbering: o.Numbering}),
-		Queries:   notNil(a.Queries), ToolCalls: notNil(a.ToolCalls), Display: notNil(a.Display), Issues: notNil(a.Issues),
+		Queries: notNil(a.Queries), ToolCalls: notNil(a.ToolCalls), Display: notNil(a.Display), Issues: notNil(a.Issues),
 		Alternatives: make([]*Document, 0, len(a.Alternatives)),
+	}
+	if !o.Bare {
+		d.CitedText = a.Render(&RenderOptions{Style: o.Style, ByID: o.ByID, Numbering: o.Numbering})
 	}
 	if o.Raw {
 		d.Metadata = a.Metadata
@@ -164,10 +168,10 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 }
 
 // JSON returns d on one line, without a newline at its end. Unlike [json.Marshal] it leaves <, > and & as they are.
-func (d *Document) JSON() ([]byte, error) { return marshalPlain(d) }
+func (d *Document) JSON() ([]byte, error) { return d.AppendJSON(nil) }
 
 // MarshalJSON returns a as an answer document with offsets in UTF-8 bytes: Document(nil), where there is more to choose.
-// It leaves out [Answer.Metadata], [Source.Raw] and the [Source.GlobalID] of sources that have an address.
+// It leaves out [Answer.Metadata] and [Source.Raw].
 func (a Answer) MarshalJSON() ([]byte, error) { return a.Document(nil).JSON() }
 
 // MarshalJSON writes null for the time when it is not known.
@@ -203,6 +207,9 @@ type documentWriter struct {
 // number numbers the sources by first use; those nobody cites follow.
 func (w *documentWriter) number(n *Numbering) {
 	a := w.answer
+	if len(a.Sources) == 0 {
+		return
+	}
 	w.index = a.sourceIndexes()
 	w.keys = numberKeys(a)
 	w.cited = make([]bool, len(a.Sources))
@@ -228,19 +235,23 @@ func (w *documentWriter) sources() []DocumentSource {
 	for i := range w.answer.Sources {
 		s := &w.answer.Sources[i]
 		d := DocumentSource{
-			Index: w.numbers[w.keys[i]], ID: s.ID, Key: s.Key(), Kind: s.Kind, Title: nullable(s.Title), URL: nullable(s.URL),
-			OriginalURL: nullable(s.OriginalURL), Filename: nullable(s.Filename), Site: nullable(s.Site),
-			PublishedAt: nullable(s.PublishedAt), RetrievedAt: instant(s.RetrievedAt), License: nullable(s.License),
-			Content: nullable(s.Content), Chunks: make([]DocumentChunk, 0, len(s.Chunks)), Score: finite(s.Score), Cited: w.cited[i],
+			Index: w.numbers[w.keys[i]], ID: s.ID, Key: s.Key(), Kind: s.Kind, Title: nullable(&s.Title), URL: nullable(&s.URL),
+			OriginalURL: nullable(&s.OriginalURL), Filename: nullable(&s.Filename), Site: nullable(&s.Site),
+			PublishedAt: nullable(&s.PublishedAt), RetrievedAt: instant(s.RetrievedAt), License: nullable(&s.License),
+			Content: nullable(&s.Content), Chunks: make([]DocumentChunk, 0, len(s.Chunks)), Score: finite(s.Score), Cited: w.cited[i],
+		}
+		if s.GlobalID != "" && d.Key != globalKey+s.GlobalID {
+			d.GlobalID = s.GlobalID
 		}
 		if len(s.Authors) > 0 {
 			d.Authors = s.Authors
 		}
 		if d.Score != nil {
-			d.ScoreOrigin = nullable(s.ScoreOrigin)
+			d.ScoreOrigin = nullable(&s.ScoreOrigin)
 		}
-		for _, c := range s.Chunks {
-			d.Chunks = append(d.Chunks, DocumentChunk{nullable(c.ID), nullable(c.Content), finite(c.Score), c.Locator})
+		for k := range s.Chunks {
+			c := &s.Chunks[k]
+			d.Chunks = append(d.Chunks, DocumentChunk{nullable(&c.ID), nullable(&c.Content), finite(c.Score), c.Locator})
 		}
 		sources = append(sources, d)
 	}
@@ -253,17 +264,20 @@ func (w *documentWriter) citations() []DocumentCitation {
 		c := &w.answer.Citations[i]
 		row := w.citation(c)
 		row.Group = i + 1
-		for _, ref := range c.Refs {
+		for k := range c.Refs {
+			ref := &c.Refs[k]
 			row.Index, row.SourceTitle, row.SourceURL = 0, nil, nil
 			if k, known := w.index[ref.Source]; known {
 				s := &w.answer.Sources[k]
-				row.Index, row.SourceTitle, row.SourceURL = w.numbers[w.keys[k]], nullable(s.Title), nullable(s.URL)
+				row.Index, row.SourceTitle, row.SourceURL = w.numbers[w.keys[k]], nullable(&s.Title), nullable(&s.URL)
 			}
-			row.SourceID, row.Quote, row.Locator, row.Confidence = ref.Source, nullable(ref.Quote), ref.Locator, finite(ref.Confidence)
+			row.SourceID, row.Quote, row.Locator, row.Confidence = ref.Source, nullable(&ref.Quote), ref.Locator, finite(ref.Confidence)
 			rows = append(rows, row)
 		}
 	}
-	slices.SortStableFunc(rows, compareRows)
+	if !slices.IsSortedFunc(rows, compareRows) { // they are large to move
+		slices.SortStableFunc(rows, compareRows)
+	}
 	return rows
 }
 
@@ -278,7 +292,11 @@ func (w *documentWriter) citation(c *Citation) DocumentCitation {
 			row.CitedText = &words
 		}
 	}
-	if c.Claim != (Span{}) {
+	switch {
+	case c.Claim == Span{}:
+	case c.Claim == c.Span && row.TextStart != nil:
+		row.ClaimStart, row.ClaimEnd = row.TextStart, row.TextEnd
+	default:
 		row.ClaimStart, row.ClaimEnd = w.span(c.Claim)
 	}
 	if s := c.Support; s != nil {
@@ -293,7 +311,8 @@ func (w *documentWriter) span(s Span) (start, end *int) {
 	if from < 0 {
 		return nil, nil
 	}
-	return &from, &to
+	both := [2]int{from, to} // one allocation
+	return &both[0], &both[1]
 }
 
 // compareRows orders rows by end, start and index, those without a place last.
@@ -311,13 +330,24 @@ func compareRows(x, y DocumentCitation) int {
 	}
 }
 
-// nullable returns nil for the zero value, which stands for what is absent.
-func nullable[T comparable](v T) *T {
+// sumText returns the SHA-256 of text in hexadecimal, and makes no copy of it on the heap.
+func sumText(text string) string {
+	h := sha256.New()
+	for b := [1 << 10]byte{}; text != ""; {
+		n := copy(b[:], text)
+		h.Write(b[:n]) // never fails
+		text = text[n:]
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// nullable returns nil where v points to the zero value, which stands for what is absent, and v otherwise.
+func nullable[T comparable](v *T) *T {
 	var zero T
-	if v == zero {
+	if *v == zero {
 		return nil
 	}
-	return &v
+	return v
 }
 
 // finite returns nil for what JSON cannot say.

@@ -2,8 +2,6 @@ package ibid
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,8 +85,7 @@ func (d *Document) checkHead() error {
 	if d.TextSHA256 == "" {
 		return nil
 	}
-	sum := sha256.Sum256([]byte(d.Text))
-	if got := hex.EncodeToString(sum[:]); !strings.EqualFold(got, d.TextSHA256) {
+	if got := sumText(d.Text); !strings.EqualFold(got, d.TextSHA256) {
 		return fmt.Errorf("text_sha256 is %.64s, but the text's is %s: the text was changed", d.TextSHA256, got)
 	}
 	return nil
@@ -142,12 +139,12 @@ func (r *documentReader) sources() error {
 		}
 		r.places[d.ID] = i
 		s := Source{
-			ID: d.ID, Kind: d.Kind, Title: orZero(d.Title), URL: orZero(d.URL), OriginalURL: orZero(d.OriginalURL),
+			ID: d.ID, GlobalID: d.GlobalID, Kind: d.Kind, Title: orZero(d.Title), URL: orZero(d.URL), OriginalURL: orZero(d.OriginalURL),
 			Filename: orZero(d.Filename), Site: orZero(d.Site), Authors: nonEmpty(d.Authors), PublishedAt: orZero(d.PublishedAt),
 			RetrievedAt: orZero(d.RetrievedAt), License: orZero(d.License), Content: orZero(d.Content),
 			Score: d.Score, ScoreOrigin: orZero(d.ScoreOrigin),
 		}
-		if id, ok := strings.CutPrefix(d.Key, globalKey); ok {
+		if id, ok := strings.CutPrefix(d.Key, globalKey); ok && s.GlobalID == "" {
 			s.GlobalID = id // so that the source keeps its key
 		}
 		for _, c := range d.Chunks {

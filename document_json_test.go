@@ -1,0 +1,250 @@
+package ibid
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// checkJSON holds JSON of d against what encoding/json writes.
+func checkJSON(t *testing.T, d *Document) {
+	t.Helper()
+	want, wantErr := marshalPlain(d)
+	got, err := d.AppendJSON([]byte("before"))
+	if fmt.Sprint(err) != fmt.Sprint(wantErr) {
+		t.Fatalf("error %v, encoding/json says %v", err, wantErr)
+	}
+	if diff := cmp.Diff("before"+string(want), string(got)); diff != "" {
+		t.Errorf("(-encoding/json +got):\n%s", diff)
+	}
+}
+
+func TestDocumentJSON(t *testing.T) {
+	full := func() *Document {
+		a := fullAnswer()
+		a.Metadata = map[string]json.RawMessage{
+			"z": json.RawMessage(" { \"a\" : [ 1 , \"<\u2028\\u0000\" ] } "), "a\u2029\"": json.RawMessage("null"), "": nil, "\xff": json.RawMessage("1e400"),
+		}
+		return a.Document(&DocumentOptions{Unit: UTF16, Raw: true, Input: "x<y>.json", AnswerID: "ans_1"})
+	}
+	score := 1e-9
+	berlin := time.FixedZone("", 3600)
+	loop := full()
+	loop.Alternatives = []*Document{loop}
+	deep := full()
+	for range maxNested + 5 {
+		deep = &Document{Alternatives: []*Document{deep}}
+	}
+	with := func(change func(*Document)) *Document {
+		d := full()
+		change(d)
+		return d
+	}
+	for name, d := range map[string]*Document{
+		"nil":           nil,
+		"zero":          {},
+		"full":          full(),
+		"bare":          fullAnswer().Document(&DocumentOptions{Bare: true}),
+		"nested deeply": deep,
+		"in itself":     loop,
+		"locators": with(func(d *Document) {
+			d.Citations[0].Locator = &Locator{BlockEnd: new(int)}
+			d.Citations[1].Locator = &Locator{}
+		}),
+		"time zone":  with(func(d *Document) { now := time.Date(2026, 1, 2, 3, 4, 5, 600, berlin); d.CreatedAt = &now }),
+		"year 10000": with(func(d *Document) { late := time.Date(10000, 1, 2, 3, 4, 5, 6, berlin); d.CreatedAt = &late }),
+		"zone of a day": with(func(d *Document) {
+			odd := time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 90_000))
+			d.CreatedAt = &odd
+		}),
+		"no number":       with(func(d *Document) { nan := math.NaN(); d.Citations[1].Support.Score = &nan }),
+		"infinite":        with(func(d *Document) { inf := math.Inf(-1); d.Sources[0].Chunks = []DocumentChunk{{Score: &inf}} }),
+		"small number":    with(func(d *Document) { d.Sources[0].Score = &score }),
+		"no metadata":     with(func(d *Document) { d.Metadata = map[string]json.RawMessage{} }),
+		"broken metadata": with(func(d *Document) { d.Metadata["b"] = json.RawMessage(`{"a":`) }),
+		"empty metadata":  with(func(d *Document) { d.Metadata["b"] = json.RawMessage{} }),
+		"global id":       with(func(d *Document) { d.Sources[0].GlobalID = "file-1" }),
+		"nil alternative": with(func(d *Document) { d.Alternatives = append(d.Alternatives, nil) }),
+	} {
+		t.Run(name, func(t *testing.T) { checkJSON(t, d) })
+	}
+}
+
+func TestAppendQuoted(t *testing.T) {
+	special := []string{"", "\"", "\\", "\x00", "\x1f", "\b\f\n\r\t", "\x7f", "<>&", "é", "\u2027\u2028\u2029\u202a", "“quoted”", "🎉", "\xff", "\xe2\x80", "\xe2\x80\xff", "\xed\xa0\x80", "\ufffd"}
+	for _, before := range special {
+		for _, after := range special {
+			for n := range 18 { // around the eight bytes that are looked at together
+				s := strings.Repeat("a", n) + before + strings.Repeat("b", n%8) + after + "cccc"
+				want, err := marshalPlain(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := appendQuoted(nil, s); !bytes.Equal(got, want) {
+					t.Fatalf("%q: %s, want %s", s, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestAppendFloat(t *testing.T) {
+	next := rand.New(rand.NewPCG(1, 2))
+	for i := range 20_000 {
+		f := math.Float64frombits(next.Uint64())
+		switch i % 3 {
+		case 0:
+			f = next.Float64()
+		case 1:
+			f = math.Pow(10, float64(next.IntN(60)-30))
+		}
+		if !isFinite(f) {
+			continue
+		}
+		want, err := marshalPlain(f)
+		if got := appendFloat(nil, f); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("%g: %s, want %s, %v", f, got, want, err)
+		}
+	}
+	for _, f := range []float64{0, math.Copysign(0, -1), 1, -1, 1e20, 1e21, 1e-6, 9.99e-7, math.MaxFloat64, math.SmallestNonzeroFloat64} {
+		want, err := marshalPlain(f)
+		if got := appendFloat(nil, f); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%g: %s, want %s, %v", f, got, want, err)
+		}
+	}
+}
+
+// FuzzDocumentJSON writes any document, valid or not, as encoding/json does.
+func FuzzDocumentJSON(f *testing.F) {
+	full, err := fullAnswer().MarshalJSON()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(full, "a\xffb\u2028", 1e-7)
+	f.Add([]byte(`{}`), "\x00", math.Inf(1))
+	f.Fuzz(func(t *testing.T, data []byte, s string, number float64) {
+		var d Document
+		if json.Unmarshal(data, &d) != nil {
+			t.Skip()
+		}
+		checkJSON(t, &d)
+		d.Model, d.CitedText, d.Input = &s, s, s
+		d.Sources = append(d.Sources, DocumentSource{Title: &s, Score: &number, GlobalID: s, Authors: []string{s}})
+		d.Metadata = map[string]json.RawMessage{s: json.RawMessage(data), "raw": json.RawMessage(s)}
+		checkJSON(t, &d)
+	})
+}
+
+// kept returns what is kept of a when it is written barely and read again.
+func kept(tb testing.TB, a *Answer) *Answer {
+	tb.Helper()
+	data, err := a.Document(&DocumentOptions{Bare: true, Raw: true}).JSON()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	read := new(Answer)
+	if err := json.Unmarshal(data, read); err != nil {
+		tb.Fatal(err)
+	}
+	return read
+}
+
+func TestDocumentBare(t *testing.T) {
+	a := fullAnswer()
+	bare := a.Document(&DocumentOptions{Bare: true})
+	if bare.CitedText != "" || bare.Alternatives[0].CitedText != "" {
+		t.Errorf("cited_text = %q, %q", bare.CitedText, bare.Alternatives[0].CitedText)
+	}
+	whole := a.Document(nil)
+	bare.CitedText, bare.Alternatives[0].CitedText = whole.CitedText, whole.Alternatives[0].CitedText
+	if diff := cmp.Diff(whole, bare); diff != "" {
+		t.Errorf("more than cited_text differs:\n%s", diff)
+	}
+	a.Sources[0].GlobalID = "g-1" // beside an address
+	if diff := cmp.Diff(a, kept(t, a)); diff != "" {
+		t.Errorf("(-want +kept):\n%s", diff)
+	}
+}
+
+// keptAnswer is an answer of about size bytes, as a gateway keeps one for every call.
+func keptAnswer(size, citations int) *Answer {
+	const sentence = "The committee published its findings in March; “most” rivers rise earlier than they did. "
+	text := strings.Repeat(sentence, size/len(sentence)+1)
+	a := &Answer{
+		ID: "resp_0123456789", Provider: "openai", Format: "openai-responses", Model: "model-1", Created: time.Unix(1_760_000_000, 0).UTC(),
+		Text: text, Parts: []Part{{Span: Span{0, len(text)}, Kind: AnswerPart}}, Complete: true, Finish: FinishStop,
+	}
+	for i := range (citations + 1) / 2 {
+		a.Sources = append(a.Sources, Source{ID: fmt.Sprint("s", i), Kind: Web, Title: "Findings of the committee", URL: fmt.Sprint("https://rivers.example/findings/", i)})
+	}
+	for i := range citations {
+		c := Citation{Span: Span{i * len(sentence), (i+1)*len(sentence) - 1}, Covers: CoversClaim, Anchor: AnchorExact, Origin: OriginProvider}
+		c.Claim, c.Refs = c.Span, []Ref{{Source: a.Sources[i/2].ID, Quote: "The rivers rise earlier."}}
+		a.Citations = append(a.Citations, c)
+	}
+	order(a)
+	assignIDs(a)
+	return a
+}
+
+// What keeping an answer costs: the gateway does it for every call, before its end is let through.
+func BenchmarkKeep(b *testing.B) {
+	for _, size := range []struct{ bytes, citations int }{{1 << 10, 0}, {4 << 10, 10}} {
+		a := keptAnswer(size.bytes, size.citations)
+		if err := a.Check(); err != nil {
+			b.Fatal(err)
+		}
+		opts := &DocumentOptions{Bare: true, Raw: true}
+		document := a.Document(opts)
+		data, err := document.JSON()
+		if err != nil {
+			b.Fatal(err)
+		}
+		name := fmt.Sprintf("%dKB-%d/", size.bytes>>10, size.citations)
+		b.Run(name+"all", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := a.Document(opts).JSON(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"make", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				a.Document(opts)
+			}
+		})
+		b.Run(name+"write/by=ibid", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := document.JSON(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"write/by=json", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := marshalPlain(document); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"read", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := new(Answer).UnmarshalJSON(data); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
