@@ -156,6 +156,7 @@ type Decoder struct {
 	ended   bool           // the response has ended; what follows may be another
 	closed  bool
 	damage  *DecodeError
+	mark    endMark
 }
 
 // maxUnknown is how many documents may leave the format open before it is taken for generic.
@@ -264,7 +265,7 @@ func (d *Decoder) generic() {
 func (d *Decoder) next(f frame.Frame) {
 	d.parser.Close()
 	d.fold.next()
-	d.ended = false
+	d.ended, d.mark = false, endMark{}
 	format := d.fold.format
 	if next := wire.Detect(f.Event, f.Data); next != "" && !d.fold.formatFixed {
 		format = next
@@ -273,9 +274,9 @@ func (d *Decoder) next(f frame.Frame) {
 }
 
 func (d *Decoder) op(op *wire.Op) {
-	d.ended = d.ended || op.Kind == wire.End
-	if op.Kind == wire.End && (d.partial || d.damage != nil && errors.Is(d.damage.Err, ErrTruncated)) {
-		return // what is cut off is not complete, even where the end of the input is the only end mark
+	if op.Kind == wire.End || op.Kind == wire.Error {
+		d.end(op)
+		return
 	}
 	d.fold.op(op)
 }
@@ -292,7 +293,13 @@ func (d *Decoder) document(f frame.Frame) {
 		d.op(&wire.Op{Kind: wire.End})
 		return
 	}
+	if d.isBehind(f) {
+		return
+	}
 	d.count++
+	if d.mark.open {
+		d.mark = endMark{}
+	}
 	if f.Err != nil {
 		d.damaged(f.Err)
 		d.partial = errors.Is(f.Err, frame.ErrTruncated)
@@ -307,7 +314,7 @@ func (d *Decoder) document(f frame.Frame) {
 		}
 	}
 	if f.Exception {
-		d.fold.op(&wire.Op{Kind: wire.Error, Name: string(f.Event), More: wire.ReadException(f.Data)})
+		d.op(&wire.Op{Kind: wire.Error, Name: string(f.Event), More: wire.ReadException(f.Data)})
 		return
 	}
 	if d.parser == nil && !d.recognise(f) {
@@ -328,7 +335,7 @@ func (d *Decoder) recognise(f frame.Frame) bool {
 		for _, q := range d.queue {
 			d.parse(q[0], q[1])
 		}
-		d.queue = nil
+		d.queue, d.mark = nil, endMark{} // whatever they said, it went on
 		return true
 	}
 	if len(d.queue) < maxUnknown && len(f.Data) <= maxTelling {
@@ -337,6 +344,7 @@ func (d *Decoder) recognise(f frame.Frame) bool {
 	if d.said == nil {
 		if code, message, ok := wire.ReadError(f.Data); ok {
 			d.said = &ProviderError{Code: code, Message: message}
+			d.marked(d.frames.Kind() != frame.JSON) // a later document may tell the format, and go on
 		}
 	}
 	if d.count >= maxUnknown && d.frames.Kind() != frame.AWS {
@@ -351,7 +359,7 @@ func (d *Decoder) parse(event, data []byte) {
 		return
 	}
 	if code, message, ok := wire.ReadError(data); ok {
-		d.fold.op(&wire.Op{Kind: wire.Error, Name: code, More: message})
+		d.op(&wire.Op{Kind: wire.Error, Name: code, More: message})
 		return
 	}
 	if !d.partial && !json.Valid(data) {

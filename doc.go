@@ -3,7 +3,8 @@
 //
 // [Decode] reads a response body or a recorded stream, [Stream] and [Decoder] read one while it arrives, [Live] shows it
 // while it arrives. The result is an [Answer]. [Answer.Render] gives it back as text with its citations in the right
-// places, [Answer.Document] as JSON with offsets in the unit the reader counts in.
+// places, [Answer.Document] as JSON with offsets in the unit the reader counts in. To read what an HTTP client gets while it
+// gets it, see package tee.
 //
 // # Terms
 //

@@ -89,8 +89,8 @@ type Frame struct {
 // Splitter cuts a response into documents. The zero value with Emit set is ready. It must not be copied after the first
 // Write, and is for one goroutine at a time.
 type Splitter struct {
-	// Emit receives the frames in their order, from inside Write and Close. It must not call the Splitter. Nil: frames
-	// are dropped.
+	// Emit receives the frames in their order, from inside Write and Close. Of the Splitter it may only call Kind and Mark.
+	// Nil: frames are dropped.
 	Emit func(Frame)
 	// MaxDocument is how many bytes a document may have; a longer one is reported with ErrTooLarge and skipped. An AWS
 	// message counts with its headers. 0 means DefaultMaxDocument. It must not be changed after the first Write.
@@ -102,6 +102,7 @@ type Splitter struct {
 	buf    []byte // what is held of the current document; before the framing is known, the input so far
 	base   int64  // where in the input the bytes being read begin
 	start  int64  // where in the input the current document begins
+	mark   int64  // see Mark
 
 	json jsonState
 	sse  sseState
@@ -110,6 +111,18 @@ type Splitter struct {
 
 // Kind returns the framing, Unknown until it is recognised. JSON becomes Lines when a second document begins.
 func (s *Splitter) Kind() Kind { return s.kind }
+
+// Mark returns where in the input, in bytes, a reader learns of the document that is being emitted: the first byte of the
+// event's first line, of the NDJSON line, array element or AWS message; of a JSON body, which says nothing until it is
+// whole, the last byte. It counts only inside Emit.
+func (s *Splitter) Mark() int64 {
+	switch s.kind {
+	case JSON, SSE:
+		return s.mark
+	case Unknown, Lines, Array, AWS, Other:
+	}
+	return s.start
+}
 
 // Write reads on. It always takes all of p, keeps none of it and returns no error; damage shows in the frames. After
 // Close it does nothing.

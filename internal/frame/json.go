@@ -116,6 +116,7 @@ func (s *Splitter) readInside(p []byte) int {
 		s.hold(p)
 		return len(p)
 	}
+	s.mark = s.base + int64(n) - 1
 	s.finish(p[:n], nil)
 	s.json.at, s.json.some, s.json.newline = betweenDocuments, true, false
 	return n

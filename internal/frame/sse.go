@@ -19,6 +19,8 @@ type sseState struct {
 	bare    bool   // the document in buf began with a line that is no field and goes on
 	done    bool   // and its brackets are closed
 	scan    scanner
+	line    int64 // where in the input the current line begins
+	begun   bool  // the current event has a line, be it a comment; the first is at Splitter.mark
 
 	// The line that the last Write ended in.
 	field  field
@@ -112,6 +114,7 @@ func (s *Splitter) readSSE(p []byte) {
 		case end == i:
 			s.blank()
 		default:
+			s.beginLine(i)
 			s.readField(p[i:end], i)
 		}
 		i = next
@@ -119,6 +122,20 @@ func (s *Splitter) readSSE(p []byte) {
 	s.sse.cr = p[len(p)-1] == '\r'
 	s.holdEvent()
 	s.base += int64(len(p))
+}
+
+// beginLine begins a line that is not blank, at p[at] of this Write.
+func (s *Splitter) beginLine(at int) {
+	s.sse.line = s.base + int64(at)
+	s.beginEvent()
+}
+
+// beginEvent begins an event with the current line, if none has begun.
+func (s *Splitter) beginEvent() {
+	if !s.sse.begun {
+		s.sse.begun = true
+		s.mark = s.sse.line
+	}
 }
 
 // betweenEvents reports whether no event has begun.
@@ -144,6 +161,10 @@ func (s *Splitter) readWhole(c *cursor, i int) int {
 			*c = cursor{p: c.p, lf: -1} // it looked past the lines of this event
 			return i
 		}
+		if !s.sse.begun {
+			s.mark = s.base + int64(i)
+		}
+		s.sse.begun = false
 		i = next + 1
 		s.emit(Frame{Event: name, Data: c.p[from:end:end]})
 	}
@@ -274,7 +295,7 @@ func (s *Splitter) endEvent(last bool) {
 		s.emit(f)
 	}
 	e.name, e.data = nil, nil
-	e.loose, e.pending, e.held = false, false, false
+	e.loose, e.pending, e.held, e.begun = false, false, false, false
 	s.drop()
 }
 
@@ -297,6 +318,7 @@ func (s *Splitter) beginBare(at int) {
 	}
 	if s.sse.pending {
 		s.endEvent(true)
+		s.beginEvent()
 	}
 	s.sse.bare, s.sse.done = true, false
 	s.sse.scan = scanner{}
@@ -324,6 +346,7 @@ func (s *Splitter) endBareLine() {
 func (s *Splitter) cutBare() {
 	if s.sse.bare {
 		s.endBare(ErrTruncated)
+		s.beginEvent()
 	}
 }
 
@@ -335,7 +358,7 @@ func (s *Splitter) endBare(why error) {
 		}
 		s.emit(f)
 	}
-	s.sse.bare, s.sse.name, s.sse.loose = false, nil, false
+	s.sse.bare, s.sse.name, s.sse.loose, s.sse.begun = false, nil, false, false
 	s.drop()
 }
 
@@ -344,6 +367,7 @@ func (s *Splitter) readPart(b []byte, at int) {
 	e := &s.sse
 	if e.field == fieldNone {
 		e.field, e.n = fieldUndecided, 0
+		s.beginLine(at)
 	}
 	for len(b) > 0 && e.field == fieldUndecided {
 		e.prefix[e.n] = b[0]

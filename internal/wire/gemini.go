@@ -34,7 +34,6 @@ type generate struct {
 	id         string
 	model      string
 	created    string
-	ended      bool
 	late       bool // thoughts may say behind their text that they are thoughts
 
 	hot   template   // the chunks that hold nothing but a piece of text
@@ -204,7 +203,7 @@ func (g *generate) feedback(v scan.Value) {
 	}
 	g.meta("promptFeedback", v)
 	g.finish(0, FinishFilter)
-	g.endOnce()
+	g.endHere()
 }
 
 // digest is what a candidate's document turned out to hold.
@@ -357,23 +356,18 @@ func (g *generate) finishAs(c *candidate, reason string) {
 	g.finish(c.part.Candidate, neutral)
 }
 
-// checkEnd says the end once every candidate has ended. Some servers end a candidate with every chunk; what follows is read
-// all the same.
+// checkEnd says the end where every candidate has ended. Some servers end a candidate with every chunk, and some send the
+// grounding after it, so that only the end of the input confirms an end.
 func (g *generate) checkEnd() {
 	for _, c := range g.order {
 		if !c.finished {
 			return
 		}
 	}
-	g.endOnce()
+	g.endHere()
 }
 
-func (g *generate) endOnce() {
-	if !g.ended {
-		g.ended = true
-		g.end()
-	}
-}
+func (g *generate) endHere() { g.say(Op{Kind: End, Open: true}) }
 
 func (g *generate) Close() {
 	for _, c := range g.order {

@@ -9,6 +9,7 @@ type Op struct {
 	ASCII   bool     // Text: it is known to be ASCII
 	Name    string   // Head, Query, Finish, Withdraw, Meta, Tool, Display, Issue: see Kind
 	Cut     bool     // Final: the document breaks off in Text, which may therefore be only its beginning
+	Open    bool     // End: only the end of the input confirms it, the next document may go on
 	More    string   // the second word of Head, Tool, Display, Issue, Error
 	Raw     []byte   // Meta, Issue: the provider's JSON
 	Source  *Source  // SourceOp

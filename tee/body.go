@@ -1,0 +1,190 @@
+package tee
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// maxHeld is how many bytes are held behind an end mark that is not confirmed before they are let go: a server that sends white
+// space for ever does not make us keep it.
+const maxHeld = 1 << 20
+
+// maxRead is how many bytes are read at once behind an end mark that is not confirmed.
+const maxRead = 32 << 10
+
+// Body is a response body that is decoded while it is read; see the package for what is handed out when. It is for one
+// reader; Close may be called at any time, from any goroutine.
+//
+// It has neither WriteTo nor ReadFrom, so that io.Copy gets what Read promises.
+type Body struct {
+	body   io.ReadCloser
+	done   func(Result)
+	closed atomic.Bool
+
+	// Of the reader alone.
+	length int64  // at which the body ends; 0: not known
+	total  int64  // bytes read from body, of which
+	held   []byte // the last are held, but
+	out    int    // so many of held are handed out, and
+	free   int    // so many may be
+	due    End    // Done is to be called before the next byte
+	err    error  // what Read returns once nothing is held
+
+	mu  sync.Mutex
+	dec *decoding // nil: Done is called, or about to be
+}
+
+// NewBody returns a Body that passes body on. Closing it closes body. The caller must read it to its end or close it.
+func NewBody(body io.ReadCloser, o *Options) *Body {
+	if o == nil {
+		o = &Options{}
+	}
+	return &Body{body: body, done: o.Done, length: max(o.Length, 0), dec: newDecoding(o)}
+}
+
+// Read reads from the response.
+func (b *Body) Read(p []byte) (int, error) {
+	if b.closed.Load() {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for {
+		switch {
+		case b.out < b.free:
+			n := copy(p, b.held[b.out:b.free])
+			if b.out += n; b.out == len(b.held) {
+				b.held, b.out, b.free = nil, 0, 0
+			}
+			return n, nil
+		case b.due != 0:
+			b.finish()
+		case b.err != nil:
+			return 0, b.err
+		case len(b.held) > 0:
+			b.readOn(min(len(p), maxRead))
+		default:
+			if n, err := b.pass(p); n > 0 || err != nil || len(b.held) == 0 {
+				return n, err
+			}
+		}
+	}
+}
+
+// pass reads into p and returns how much of it may be handed out. The rest is held.
+func (b *Body) pass(p []byte) (int, error) {
+	n, hold, err := b.read(p)
+	free := n - int(b.total-hold)
+	if free <= 0 && b.due != 0 { // all of it in one piece, and not copied
+		b.err = err
+		b.finish()
+		return n, err
+	}
+	if b.due == 0 && free == n {
+		b.err = err
+		return n, err
+	}
+	free = max(free, 0)
+	b.held, b.err = append(b.held, p[free:n]...), err
+	return free, nil
+}
+
+// readOn reads on behind what is held.
+func (b *Body) readOn(size int) {
+	at := len(b.held)
+	b.held = slices.Grow(b.held, size)
+	n, hold, err := b.read(b.held[at : at+size])
+	b.held, b.err = b.held[:at+n], err
+	b.free = max(b.free, len(b.held)-int(min(b.total-hold, int64(len(b.held)))))
+	if len(b.held)-b.free > maxHeld {
+		b.free = len(b.held)
+	}
+}
+
+// read reads and decodes once. It returns from which byte of the body on nothing may be handed out, which is b.total where
+// all may, and sets due where the response has ended.
+func (b *Body) read(p []byte) (n int, hold int64, err error) {
+	n, err = b.body.Read(p)
+	from := b.total
+	b.total += int64(n)
+	at, sure, on := b.decode(p[:n])
+	if b.closed.Load() { // by OnEvent, or while we decoded
+		b.settle(EndClosed, nil)
+		on = false
+	}
+	whole := errors.Is(err, io.EOF) || b.total == b.length
+	switch {
+	case !on:
+		return n, b.total, err
+	case sure:
+		b.due = EndMark
+		if i := at - from; i >= 0 && p[i] == '}' { // a JSON body's last byte: without it the others are of no use
+			at = from
+		}
+	case whole:
+		b.due = EndOfBody
+		if at < 0 {
+			at = from
+		}
+	case err != nil:
+		b.due = EndBroken
+		if errors.Is(err, context.Canceled) || errors.Is(err, http.ErrBodyReadAfterClose) {
+			b.due = EndClosed
+		}
+	}
+	if at < 0 {
+		at = b.total
+	}
+	return n, at, err
+}
+
+// decode decodes p. On is false once the response has ended for the decoder.
+func (b *Body) decode(p []byte) (at int64, sure, on bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.dec == nil {
+		return -1, false, false
+	}
+	at, sure = b.dec.write(p)
+	return at, sure, true
+}
+
+// finish calls Done, then lets go what is held.
+func (b *Body) finish() {
+	end := b.due
+	b.due, b.free = 0, len(b.held)
+	b.settle(end, b.err)
+}
+
+// settle calls Done, the first time.
+func (b *Body) settle(end End, err error) {
+	b.mu.Lock()
+	dec := b.dec
+	var r Result
+	if dec != nil {
+		r = dec.result(end, err)
+		b.dec = nil
+	}
+	b.mu.Unlock()
+	if dec != nil && b.done != nil {
+		b.done(r)
+	}
+}
+
+// Close closes the response's body, at the latest then calls Done, and returns the body's error. While another goroutine
+// decodes, or OnEvent calls it, Done is left to the Read that is going on.
+func (b *Body) Close() error {
+	b.closed.Store(true)
+	err := b.body.Close()
+	if b.mu.TryLock() {
+		b.mu.Unlock()
+		b.settle(EndClosed, nil)
+	}
+	return err
+}

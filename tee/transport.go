@@ -1,0 +1,116 @@
+package tee
+
+import (
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+)
+
+// Transport is an [http.RoundTripper] that decodes the responses it gets. The zero value is ready to use and, without OnAnswer
+// and OnEvent, only passes on. It changes neither the request nor the response, so that signed requests stay valid. It is safe
+// for concurrent use, as Base is; the fields must not be changed once it is used.
+type Transport struct {
+	// Base sends the requests. Nil: [http.DefaultTransport].
+	Base http.RoundTripper
+	// OnAnswer is called once for each response that is decoded: at its end mark, its end or its Close, inside the body's Read or
+	// Close, before the reader sees the end. The request is the caller's own; its body may be gone. The answer is never nil, and
+	// has an Error where the provider answered with one, whatever the status. The error is [Result].Err.
+	OnAnswer func(*http.Request, *ibid.Answer, error)
+	// OnEvent is told what becomes known of each response, while it does, inside Read. Nil: nobody listens.
+	OnEvent func(*http.Request, ibid.Event)
+	// Match says which calls to decode, before they are sent. Nil: those that [ibid.CallOptions] knows to be answered with an
+	// answer. Of these, only responses are decoded that can hold one: not to HEAD, with a body, with a status that
+	// is no redirect and promises a body, of a type that is JSON, an event stream, NDJSON or an AWS event stream, or not said.
+	Match func(*http.Request) bool
+	// Limits bounds what a hostile response can cost; see also [DefaultLimit].
+	Limits ibid.Limits
+}
+
+// RoundTrip sends the request by Base. The response is Base's own, its body wrapped in a [Body] if it is decoded.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	base := t.base()
+	opts, ok := t.options(req)
+	if !ok {
+		return base.RoundTrip(req)
+	}
+	out, sent := teeRequest(req)
+	res, err := base.RoundTrip(out)
+	if err != nil {
+		return res, err
+	}
+	if res.Request == out {
+		res.Request = req
+	}
+	if !hasAnswer(req, res) {
+		return res, nil
+	}
+	opts.Decode.Request = sent()
+	opts.Encoding, opts.Length = res.Header.Get("Content-Encoding"), res.ContentLength
+	res.Body = NewBody(res.Body, opts)
+	return res, nil
+}
+
+// CloseIdleConnections closes those of Base, for [http.Client.CloseIdleConnections].
+func (t *Transport) CloseIdleConnections() {
+	if c, ok := t.base().(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+func (t *Transport) base() http.RoundTripper {
+	if t.Base == nil {
+		return http.DefaultTransport
+	}
+	return t.Base
+}
+
+// options returns how the response is decoded, and whether it is.
+func (t *Transport) options(req *http.Request) (*Options, bool) {
+	if t.OnAnswer == nil && t.OnEvent == nil || req.URL == nil {
+		return nil, false
+	}
+	decode, ok := ibid.CallOptions(req.Method, req.URL)
+	if t.Match != nil {
+		ok = t.Match(req)
+	}
+	if !ok {
+		return nil, false
+	}
+	decode.Limits = t.Limits
+	o := &Options{Decode: decode}
+	if t.OnEvent != nil {
+		o.OnEvent = func(e ibid.Event) { t.OnEvent(req, e) }
+	}
+	if t.OnAnswer != nil {
+		o.Done = func(r Result) { t.OnAnswer(req, r.Answer, r.Err) }
+	}
+	return o, true
+}
+
+// hasAnswer reports whether a response can hold an answer.
+func hasAnswer(req *http.Request, res *http.Response) bool {
+	switch {
+	case req.Method == http.MethodHead, res.Body == nil, res.Body == http.NoBody, res.ContentLength == 0:
+		return false
+	case res.StatusCode < 200, res.StatusCode >= 300 && res.StatusCode < 400:
+		return false // upgraded connections, whose body is also a writer, and redirects
+	case res.StatusCode == http.StatusNoContent, res.StatusCode == http.StatusResetContent:
+		return false
+	}
+	return isAnswerType(res.Header.Get("Content-Type"))
+}
+
+func isAnswerType(header string) bool {
+	kind, _, err := mime.ParseMediaType(header)
+	if err != nil { // what stands before the parameters is told all the same
+		kind, _, _ = strings.Cut(strings.ToLower(header), ";")
+	}
+	switch kind = strings.TrimSpace(kind); kind {
+	case "", "application/json", "text/json", "text/event-stream", "application/x-ndjson", "application/ndjson",
+		"application/jsonl", "application/x-jsonlines", "application/vnd.amazon.eventstream":
+		return true
+	}
+	return strings.HasSuffix(kind, "+json")
+}
