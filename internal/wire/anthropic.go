@@ -51,11 +51,11 @@ func looksAnthropic(s *shape) bool {
 	case "message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta", "content_block_stop":
 		return true
 	case "message":
-		return s.keys["content"].IsArray() && s.has("role")
+		return s.val("content").IsArray() && s.has("role")
 	case "error":
-		return s.keys["error"].IsObject() && (s.has("request_id") || s.event == "error") && s.keys["error"].Get("type").IsString()
+		return s.val("error").IsObject() && (s.has("request_id") || s.event == "error") && s.val("error").Get("type").IsString()
 	case "":
-		return typed(s.keys["content"], isAnthropicBlock)
+		return typed(s.val("content"), isAnthropicBlock)
 	}
 	return false
 }

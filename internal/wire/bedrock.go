@@ -32,10 +32,10 @@ func looksConverse(s *shape) bool {
 	case "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStart", "messageStop":
 		return true
 	}
-	if s.hasAny("contentBlockDelta", "contentBlockStart", "contentBlockStop", "messageStop", "messageStart") && len(s.keys) <= 2 {
+	if s.hasAny("contentBlockDelta", "contentBlockStart", "contentBlockStop", "messageStop", "messageStart") && len(s.members) <= 2 {
 		return true
 	}
-	return s.keys["output"].Path("message", "content").IsArray()
+	return s.val("output").Path("message", "content").IsArray()
 }
 
 // Parse implements [Parser].

@@ -21,17 +21,17 @@ type bedrockRAG struct {
 func newBedrockRAG(c *Config) Parser { return &bedrockRAG{out: out{emit: c.Emit}} }
 
 func looksBedrockRAG(s *shape) bool {
-	if s.keys["output"].Get("text").IsString() && s.hasAny("citations", "sessionId", "guardrailAction") {
+	if s.val("output").Get("text").IsString() && s.hasAny("citations", "sessionId", "guardrailAction") {
 		return true
 	}
-	if s.has("generatedResponsePart") || s.has("attribution", "bytes") || s.keys["chunk"].Get("attribution").IsObject() {
+	if s.has("generatedResponsePart") || s.has("attribution", "bytes") || s.val("chunk").Get("attribution").IsObject() {
 		return true
 	}
 	if s.event == "chunk" && s.has("bytes") { // an agent's text, or some model's own JSON
 		inner := unwrapInvoke(s.doc)
 		return len(inner) > 0 && !inner.IsObject()
 	}
-	return s.keys["citation"].Get("generatedResponsePart").IsObject() ||
+	return s.val("citation").Get("generatedResponsePart").IsObject() ||
 		s.event == "output" && s.has("text") || s.event == "citation" && s.hasAny("citation", "retrievedReferences")
 }
 

@@ -77,7 +77,7 @@ func isChat(s *shape) bool {
 	if strings.HasPrefix(s.kind, "chat.") || strings.HasPrefix(s.kind, "extensions.chat.") {
 		return true
 	}
-	choices := s.keys["choices"]
+	choices := s.val("choices")
 	if s.kind != "" || !choices.IsArray() {
 		return false
 	}

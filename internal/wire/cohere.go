@@ -34,7 +34,7 @@ func looksCohere2(s *shape) bool {
 	case "message-start", "content-start", "content-delta", "content-end", "tool-plan-delta", "tool-call-start", "citation-start", "message-end":
 		return true
 	}
-	m := s.keys["message"]
+	m := s.val("message")
 	switch {
 	case !m.IsObject() || s.kind != "" || s.hasAny("choices", "done", "model"): // Ollama has a message and a model, too
 		return false

@@ -21,8 +21,8 @@ func looksCohere1(s *shape) bool {
 	if s.has("event_type", "is_finished") {
 		return true
 	}
-	cites := scan.Elements(s.keys["citations"])
-	return s.keys["text"].IsString() && s.kind == "" && (s.hasAny("generation_id", "generationId", "response_id") ||
+	cites := scan.Elements(s.val("citations"))
+	return s.val("text").IsString() && s.kind == "" && (s.hasAny("generation_id", "generationId", "response_id") ||
 		cites.Next() && pick(cites.Val, "document_ids", "documentIds") != nil)
 }
 

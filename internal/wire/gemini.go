@@ -11,13 +11,13 @@ import (
 // looksGenerate recognises a response of Gemini's generateContent, or one chunk of streamGenerateContent, of the Gemini API
 // and of Vertex AI; with snake_case names as some SDKs write it down; wrapped in a member response as batches do.
 func looksGenerate(s *shape) bool {
-	if s.keys["candidates"].IsArray() || s.keys["promptFeedback"].IsObject() || s.keys["prompt_feedback"].IsObject() {
+	if s.val("candidates").IsArray() || s.val("promptFeedback").IsObject() || s.val("prompt_feedback").IsObject() {
 		return true
 	}
 	if s.has("usageMetadata") && s.hasAny("modelVersion", "responseId") {
 		return true
 	}
-	inner := s.keys["response"]
+	inner := s.val("response")
 	return inner.Get("candidates").IsArray() || inner.Get("promptFeedback").IsObject()
 }
 

@@ -10,10 +10,10 @@ import (
 // looksInteractions recognises a resource or an event of Gemini's Interactions API. The type of an event stands at its end, in
 // event_type.
 func looksInteractions(s *shape) bool {
-	if s.keys["object"].Str() == "interaction" || s.kind == "" && typed(s.keys["steps"], isStep) {
+	if s.val("object").Str() == "interaction" || s.kind == "" && typed(s.val("steps"), isStep) {
 		return true
 	}
-	switch kind := s.keys["event_type"].Str(); kind {
+	switch kind := s.val("event_type").Str(); kind {
 	case "error":
 		return s.has("error")
 	case "content.start", "content.delta", "content.stop":

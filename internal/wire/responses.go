@@ -25,15 +25,15 @@ func isResponses(s *shape) bool {
 	case s.kind != "":
 		return false
 	}
-	a := scan.Elements(s.keys["output"])
+	a := scan.Elements(s.val("output"))
 	return a.Next() && len(a.Val.Type()) > 0
 }
 
 func responseModel(s *shape) string {
-	if v, ok := s.keys["model"]; ok {
+	if v := s.val("model"); v != nil {
 		return v.Str()
 	}
-	return s.keys["response"].Get("model").Str()
+	return s.val("response").Get("model").Str()
 }
 
 // isGrok reports whether a model is xAI's, in xAI's own naming.

@@ -16,7 +16,7 @@ func Another(format, id string, event []byte, doc scan.Value) bool {
 		return next != id
 	}
 	s := look(event, doc)
-	if choices := scan.Elements(s.keys["choices"]); choices.Next() {
+	if choices := scan.Elements(s.val("choices")); choices.Next() {
 		return choices.Val.Get("message").IsObject() && !choices.Val.Get("delta").IsObject()
 	}
 	if s.has("candidates") { // the next chunk, where a server ends a candidate with each and has no ids

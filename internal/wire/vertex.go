@@ -11,7 +11,7 @@ import (
 // looksVertexSearch recognises an answer of Vertex AI Search (Discovery Engine): the methods answer, streamAnswer, converse and
 // search.
 func looksVertexSearch(s *shape) bool {
-	answer := s.keys["answer"]
+	answer := s.val("answer")
 	for o := scan.Members(answer); o.Next(); {
 		switch string(o.Key) {
 		case "answerText", "answer_text", "answerSkippedReasons", "answer_skipped_reasons", "queryUnderstandingInfo":
@@ -23,7 +23,7 @@ func looksVertexSearch(s *shape) bool {
 			}
 		}
 	}
-	return isSummary(s.keys["summary"]) || isSummary(pick(s.keys["reply"], "summary")) || s.has("answerText", "state")
+	return isSummary(s.val("summary")) || isSummary(pick(s.val("reply"), "summary")) || s.has("answerText", "state")
 }
 
 // isSummary reports whether v is a search summary.

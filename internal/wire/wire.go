@@ -36,8 +36,8 @@ type format struct {
 
 // formats is the table of all formats. The order matters only where one document could be of several: the narrower format
 // stands first.
-func formats() []format {
-	return []format{
+func formats() [17]format {
+	return [...]format{
 		{"gemini-generate", "gemini", looksGenerate, newGenerate},
 		{"gemini-interactions", "gemini", looksInteractions, newInteractions},
 		{"openai-responses", "openai", looksResponses, newResponses},
@@ -94,24 +94,42 @@ func Detect(event []byte, doc scan.Value) string {
 
 // shape is what the recognition of a format looks at.
 type shape struct {
-	event string
-	kind  string // the document's type, event_type or object member
-	doc   scan.Value
-	keys  map[string]scan.Value
-	chat  flavour // see chatFlavour
+	event   string
+	kind    string // the document's type, event_type or object member
+	doc     scan.Value
+	members []member // the first maxLooked
+	room    [16]member
+	chat    flavour // see chatFlavour
+}
+
+// member is one member of a document, its name as it is spelled.
+type member struct {
+	name []byte
+	val  scan.Value
 }
 
 func look(event []byte, doc scan.Value) *shape {
-	s := &shape{event: string(event), doc: doc, keys: map[string]scan.Value{}}
-	for o := scan.Members(doc); o.Next() && len(s.keys) < 64; {
-		s.keys[string(o.Key)] = o.Val
+	s := &shape{event: string(event), doc: doc}
+	s.members = s.room[:0]
+	for o := scan.Members(doc); o.Next() && len(s.members) < maxLooked; {
+		s.members = append(s.members, member{o.Key, o.Val})
 	}
-	for _, name := range []string{"type", "event_type", "object"} {
-		if s.kind == "" {
-			s.kind = s.keys[name].Str()
+	s.kind = firstOf(s.val("type").Str(), s.val("event_type").Str(), s.val("object").Str())
+	return s
+}
+
+// maxLooked is how many members of a document are looked at to recognise its format.
+const maxLooked = 64
+
+// val returns a member's value, the last one's of that name; nil: there is none. A document has few members, and a search
+// through them costs less than a map.
+func (s *shape) val(name string) scan.Value {
+	for i := len(s.members) - 1; i >= 0; i-- {
+		if m := &s.members[i]; string(m.name) == name {
+			return m.val
 		}
 	}
-	return s
+	return nil
 }
 
 // typed reports whether a list's elements are of known types, as far as they say their type. Documents that break off are
@@ -131,7 +149,7 @@ func typed(list scan.Value, known func(kind string) bool) bool {
 // has reports whether the document has all these members, whatever their value.
 func (s *shape) has(names ...string) bool {
 	for _, name := range names {
-		if _, ok := s.keys[name]; !ok {
+		if s.val(name) == nil {
 			return false
 		}
 	}
@@ -141,7 +159,7 @@ func (s *shape) has(names ...string) bool {
 // hasAny reports whether the document has one of these members.
 func (s *shape) hasAny(names ...string) bool {
 	for _, name := range names {
-		if _, ok := s.keys[name]; ok {
+		if s.val(name) != nil {
 			return true
 		}
 	}
