@@ -1,0 +1,199 @@
+package store_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+)
+
+// processCPU is what the process has computed so far, on all processors, in its own code and the system's.
+func processCPU(b *testing.B) time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// prose makes text as common as a language's: few words often, many seldom.
+type prose struct {
+	words []string
+	zipf  *rand.Zipf
+}
+
+func newProse() *prose {
+	random := rand.New(rand.NewPCG(1, 2))
+	p := &prose{zipf: rand.NewZipf(random, 1.1, 8, 39_999)}
+	for i := range 40_000 {
+		word := ""
+		for n := i; n > 0 || word == ""; n /= 20 {
+			word += string("bcdfghklmnprstvwzjyq"[n%20]) + string("aeiou"[(n/3)%5])
+		}
+		p.words = append(p.words, word)
+	}
+	return p
+}
+
+func (p *prose) text(n int) string {
+	var b strings.Builder
+	for b.Len() < n {
+		b.WriteString(p.words[p.zipf.Uint64()])
+		if b.Len()%13 == 0 {
+			b.WriteByte('.')
+		}
+		b.WriteByte(' ')
+	}
+	return b.String()[:n]
+}
+
+// answer is an answer of the size that a model gives with a web search: n bytes of text, five sources, eight citations.
+func (p *prose) call(i, n int) *store.Call {
+	a := &ibid.Answer{
+		ID: fmt.Sprintf("resp_%08d", i), Provider: "openai", Format: "openai-responses", Model: "gpt-5", Text: p.text(n), Complete: true,
+		Finish: ibid.FinishStop, Parts: []ibid.Part{{Span: ibid.Span{End: n}, Kind: ibid.AnswerPart}},
+	}
+	for k := range 5 {
+		a.Sources = append(a.Sources, ibid.Source{
+			ID: fmt.Sprintf("web:%d", k), Kind: ibid.Web, Title: p.text(40), URL: fmt.Sprintf("https://www.site%d.example/2026/11/%s", k, strings.ReplaceAll(p.text(30), " ", "-")),
+		})
+	}
+	for k := range 8 {
+		at := k * n / 9
+		if err := a.Cite(ibid.Span{Start: at, End: at + n/12}, ibid.Ref{Source: fmt.Sprintf("web:%d", k%5)}); err != nil {
+			panic(err)
+		}
+	}
+	return &store.Call{
+		AnswerID: fmt.Sprintf("ans_019a%028d", i), Tenant: store.DefaultTenant, Upstream: "openai", Route: "POST /v1/responses",
+		Run: fmt.Sprintf("run_019a%028d", i), Conversation: fmt.Sprintf("conversation-%d", i/8), Agent: "bench", Status: 200,
+		Prompt:  []store.Message{{Role: "user", Text: p.text(120)}},
+		Started: noon().Add(time.Duration(i) * time.Millisecond), Duration: time.Second, Bytes: int64(n), Answer: a,
+	}
+}
+
+// BenchmarkPut stores answers in batches, as the indexer does: encoded before, in conversations of eight.
+func BenchmarkPut(b *testing.B) {
+	for _, size := range []int{2048, 4096} {
+		for _, batch := range []int{1, 32, 128} {
+			b.Run(fmt.Sprintf("text=%d/batch=%d", size, batch), func(b *testing.B) {
+				dir := b.TempDir()
+				s := open(b, filepath.Join(dir, "ibid.db"))
+				p := newProse()
+				n, encoded := 0, 0
+				var used time.Duration
+				var each []time.Duration
+				for b.Loop() {
+					b.StopTimer()
+					var calls []*store.Call
+					for range batch {
+						n++
+						c := p.call(n, size)
+						record, err := c.Encode()
+						if err != nil {
+							b.Fatal(err)
+						}
+						encoded += len(record)
+						calls = append(calls, c)
+					}
+					runtime.GC() // of what was only made for this
+					b.StartTimer()
+					before := processCPU(b)
+					if err := s.Put(b.Context(), calls); err != nil {
+						b.Fatal(err)
+					}
+					each = append(each, processCPU(b)-before)
+					used += each[len(each)-1]
+				}
+				b.ReportMetric(float64(used.Microseconds())/float64(n), "cpu-µs/answer")
+				slices.Sort(each)
+				b.ReportMetric(float64(each[len(each)/10].Microseconds())/float64(batch), "cpu-µs/answer-p10")
+				b.ReportMetric(float64(encoded)/float64(n), "record-B/answer")
+				if info, err := os.Stat(filepath.Join(dir, "ibid.db")); err == nil {
+					b.ReportMetric(float64(info.Size())/float64(n), "disk-B/answer")
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	p := newProse()
+	c := p.call(1, 4096)
+	b.Run("call", func(b *testing.B) {
+		for b.Loop() {
+			fresh := *c
+			if _, err := fresh.Encode(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("document", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := c.Answer.Document(&ibid.DocumentOptions{Bare: true, Raw: true, AnswerID: c.AnswerID}).JSON(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("decode", func(b *testing.B) {
+		record, err := c.Encode()
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if _, err := store.DecodeCall(record); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkSearch looks through 20,000 answers.
+func BenchmarkSearch(b *testing.B) {
+	const answers = 20_000
+	s := open(b, filepath.Join(b.TempDir(), "ibid.db"))
+	p := newProse()
+	for n := 0; n < answers; {
+		var calls []*store.Call
+		for range 200 {
+			calls = append(calls, p.call(n, 2048))
+			n++
+		}
+		put(b, s, calls...)
+	}
+	for _, q := range []struct {
+		name string
+		q    store.Query
+	}{
+		{"newest", store.Query{}},
+		{"common-word", store.Query{Text: p.words[1] + " "}},
+		{"two-words", store.Query{Text: p.words[1] + " " + p.words[900] + " "}},
+		{"seldom-word", store.Query{Text: p.words[39_000] + " "}},
+		{"beginning", store.Query{Text: "cec"}},
+		{"no-such-word", store.Query{Text: "xxxx "}},
+		{"source", store.Query{Source: "https://www.site1.example/2026/11/none"}},
+		{"conversation", store.Query{Conversation: "conversation-7"}},
+	} {
+		b.Run(q.name, func(b *testing.B) {
+			found := 0
+			for b.Loop() {
+				page, err := s.Calls(b.Context(), store.DefaultTenant, &q.q)
+				if err != nil {
+					b.Fatal(err)
+				}
+				found = len(page.Items)
+			}
+			b.ReportMetric(float64(found), "found")
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Event is something that happened to a run. Events are written with what they tell of, in one transaction.
+type Event struct {
+	ID     int64 // unique in the store, never used twice
+	Tenant string
+	Run    string
+	Seq    int64 // from 1, without gaps, for each run of a tenant
+	Kind   string
+	At     time.Time
+	Data   json.RawMessage
+}
+
+// EventAnswer is the kind of event that tells of a captured or refetched answer. Its data is an object with answer_id, step,
+// tool, conversation, agent, upstream, provider, model, complete, finish, citations and sources (how many), error and
+// refetch. What is unknown is null.
+const EventAnswer = "answer"
+
+// EventBackfill is the kind of event that tells of an answer that got citations after it had ended: see Call.Of. Its data is
+// that of an [EventAnswer].
+const EventBackfill = "backfill"
+
+// Events returns up to limit events of a run with a Seq over after, in their order. A run that is not there has none.
+func (s *Store) Events(ctx context.Context, tenant, run string, after int64, limit int) ([]Event, error) {
+	list, err := s.events(ctx, "tenant = $1 AND run = $2 AND seq > $3 ORDER BY seq LIMIT $4", name(tenant), name(run), after, limitOf(limit))
+	if err != nil {
+		return nil, fmt.Errorf("reading events: %w", err)
+	}
+	return list, nil
+}
+
+// Outbox returns up to limit events that nobody has called [Store.Relayed] for, and of which what they tell is at least
+// olderThan old: events of one run in their order.
+func (s *Store) Outbox(ctx context.Context, limit int, olderThan time.Duration) ([]Event, error) {
+	list, err := s.events(ctx, "relayed = 0 AND at <= $1 ORDER BY id LIMIT $2", micros(time.Now().Add(-olderThan)), limitOf(limit))
+	if err != nil {
+		return nil, fmt.Errorf("reading the outbox: %w", err)
+	}
+	return list, nil
+}
+
+func (s *Store) events(ctx context.Context, where string, args ...any) ([]Event, error) {
+	var list []Event
+	err := each(ctx, s.read, func(rows *sql.Rows) error {
+		var e Event
+		var at int64
+		if err := rows.Scan(&e.ID, &e.Tenant, &e.Run, &e.Seq, &e.Kind, &at, (*[]byte)(&e.Data)); err != nil {
+			return err
+		}
+		e.At = instant(at)
+		list = append(list, e)
+		return nil
+	}, "SELECT id, tenant, run, seq, kind, at, data FROM events WHERE "+where, args...)
+	return list, err
+}
+
+// Relayed marks events as handed on. Ids that are not there or are marked already do not matter.
+func (s *Store) Relayed(ctx context.Context, ids []int64) error {
+	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+		return tx.exec(ctx, &tuples{before: "UPDATE events SET relayed = 1 WHERE relayed = 0 AND id IN (", each: "$", after: ")"}, column(ids))
+	})
+	if err != nil {
+		return fmt.Errorf("marking events as relayed: %w", err)
+	}
+	return nil
+}

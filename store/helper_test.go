@@ -1,0 +1,124 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/store"
+)
+
+// engines runs a test on SQLite and on PostgreSQL.
+func engines(t *testing.T, run func(t *testing.T, dsn func(t *testing.T) string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		run(t, func(t *testing.T) string { t.Helper(); return filepath.Join(t.TempDir(), "ibid.db") })
+	})
+	t.Run("postgres", func(t *testing.T) {
+		server := testenv.Postgres(t)
+		var mu sync.Mutex
+		n := 0
+		run(t, func(t *testing.T) string {
+			t.Helper()
+			mu.Lock()
+			defer mu.Unlock()
+			n++
+			return server.Database(t, fmt.Sprintf("t%d", n))
+		})
+	})
+}
+
+func open(tb testing.TB, dsn string) *store.Store {
+	tb.Helper()
+	s, err := store.Open(context.Background(), dsn, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return s
+}
+
+// noon is when the calls of the tests began: each a second after the one with the number before.
+func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
+
+// call is the n-th call of a test, in conversation conv. Its answer says text, and cites a page of each site.
+func call(n int, text string, sites ...string) *store.Call {
+	a := &ibid.Answer{
+		ID: fmt.Sprintf("resp_%d", n), Provider: "openai", Format: "openai-responses", Model: "m", Text: text, Complete: true,
+		Finish: ibid.FinishStop, Parts: []ibid.Part{{Span: ibid.Span{End: len(text)}, Kind: ibid.AnswerPart}},
+	}
+	for i, site := range sites {
+		id := fmt.Sprintf("web:%d", i)
+		a.Sources = append(a.Sources, ibid.Source{ID: id, Kind: ibid.Web, Title: "About " + site, URL: "https://" + site + "/page"})
+		if err := a.Cite(ibid.Span{End: len(text)}, ibid.Ref{Source: id, Quote: "as said by " + site}); err != nil {
+			panic(err)
+		}
+	}
+	return &store.Call{
+		AnswerID: fmt.Sprintf("ans_%04d", n), Tenant: store.DefaultTenant, Upstream: "openai", Route: "POST /v1/responses",
+		Run: fmt.Sprintf("run_%d", n), Status: 200, Started: noon().Add(time.Duration(n) * time.Second),
+		FirstByte: 200 * time.Millisecond, Duration: time.Second, Bytes: 4096, Answer: a,
+	}
+}
+
+func put(tb testing.TB, s *store.Store, calls ...*store.Call) {
+	tb.Helper()
+	if err := s.Put(tb.Context(), calls); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// ids lists the answers of a query, page by page.
+func ids(tb testing.TB, s *store.Store, q store.Query) []string {
+	tb.Helper()
+	list := []string{}
+	for {
+		page, err := s.Calls(tb.Context(), store.DefaultTenant, &q)
+		if err != nil {
+			tb.Fatalf("Calls(%+v): %v", q, err)
+		}
+		for _, c := range page.Items {
+			list = append(list, strings.TrimPrefix(c.AnswerID, "ans_000"))
+		}
+		if page.Next == "" {
+			return list
+		}
+		q.Cursor = page.Next
+	}
+}
+
+// shown is all that a reader can see of a call.
+func shown(tb testing.TB, c *store.Call) string {
+	tb.Helper()
+	copied := *c
+	document, err := c.Answer.Document(&ibid.DocumentOptions{Raw: true, AnswerID: c.AnswerID}).JSON()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	copied.Answer = nil
+	rest, err := json.Marshal(copied)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(rest) + string(document)
+}
+
+func diff(tb testing.TB, about string, got, want any) {
+	tb.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		tb.Errorf("%s (-want +got):\n%s", about, d)
+	}
+}

@@ -1,0 +1,206 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+)
+
+// Whatever strings come: they are stored as they are, found by them, and never taken for others.
+func exerciseHostile(t *testing.T, dsn string) {
+	t.Helper()
+	s := open(t, dsn)
+	huge := strings.Repeat("very long ", 100_000)
+	odd := []string{
+		"nul\x00 inside", "bad\xff\xfe utf-8", "'; DROP TABLE calls; --", `back\slash "quotes" \u0000 \\u0000`, "\u202eright to left", huge, "%s ? $1 :name",
+	}
+	var calls []*store.Call
+	for n, text := range odd {
+		c := call(n, strings.ToValidUTF8(text, "\uFFFD"), fmt.Sprintf("s%d.example", n))
+		c.Tenant, c.Agent, c.Run, c.Conversation, c.Upstream, c.Route = text, text, text, text, text, text
+		c.Step.Tool, c.Prompt, c.Answer.ID, c.Answer.Provider = text, []store.Message{{Role: text, Text: text}}, c.Answer.Text, c.Answer.Text
+		c.Answer.Sources[0].Title, c.Answer.Sources[0].URL = c.Answer.Text, "https://x.example/?"+c.Answer.Text
+		c.Answer.Sources = append(c.Answer.Sources, ibid.Source{ID: c.Answer.Text, GlobalID: c.Answer.Text, Kind: ibid.File, Content: c.Answer.Text})
+		c.Answer.Error = &ibid.ProviderError{Code: c.Answer.Text, Message: c.Answer.Text}
+		c.Answer.Metadata = map[string]json.RawMessage{
+			c.Answer.Text: json.RawMessage(`{"a":"\u0000","a":1e999999,"deep":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}`),
+		}
+		calls = append(calls, c)
+	}
+	put(t, s, calls...)
+	put(t, s, calls...)
+	for _, c := range calls {
+		about := fmt.Sprintf("%.20q", c.Tenant)
+		got, err := s.Call(t.Context(), c.Tenant, c.AnswerID)
+		if err != nil {
+			t.Errorf("%s: %v", about, err)
+			continue
+		}
+		want, err := c.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := got.Encode(); err != nil || string(b) != string(want) {
+			t.Errorf("%s: it is not what was stored, %v", about, err)
+		}
+		talk, err := s.Conversation(t.Context(), c.Tenant, c.Conversation)
+		if err != nil || len(talk.Calls) != 1 || talk.ID != c.Conversation {
+			t.Errorf("%s: conversation: %v", about, err)
+			continue
+		}
+		for i := range c.Answer.Sources {
+			if key := c.Answer.Sources[i].Key(); talk.Numbering[key] != i+1 {
+				t.Errorf("%s: source %.40q has number %d", about, key, talk.Numbering[key])
+			}
+		}
+		for _, q := range []store.Query{{Run: c.Run}, {Conversation: c.Conversation}, {Source: c.Answer.Sources[0].URL}, {Source: c.Answer.Sources[1].Key()}} {
+			if page, err := s.Calls(t.Context(), c.Tenant, &q); err != nil || len(page.Items) != 1 {
+				t.Errorf("%s: by %.60q: %v", about, fmt.Sprint(q), err)
+			}
+		}
+		if page, err := s.Sources(t.Context(), c.Tenant, &store.SourceQuery{ID: c.Answer.Text}); err != nil || len(page.Items) != 1 {
+			t.Errorf("%s: by its id: %v", about, err)
+		}
+		if events, err := s.Events(t.Context(), c.Tenant, c.Run, 0, 0); err != nil || len(events) != 1 || !json.Valid(events[0].Data) {
+			t.Errorf("%s: events %v, %v", about, events, err)
+		}
+		if _, err := s.CallByProvider(t.Context(), c.Tenant, c.Upstream, c.Answer.ID); err != nil {
+			t.Errorf("%s: by the provider's id: %v", about, err)
+		}
+	}
+	if _, err := s.Call(t.Context(), "nul\uFFFD inside", "ans_0000"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a tenant whose name only looks the same: %v", err)
+	}
+}
+
+// Many write at once, to the same runs and conversations too: nothing is lost and no number has a gap.
+func exerciseConcurrent(t *testing.T, dsn string) {
+	t.Helper()
+	const writers, each = 4, 25
+	stores := []*store.Store{open(t, dsn), open(t, dsn)} // as two processes
+	var wg sync.WaitGroup
+	errs := make(chan error, writers*each)
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				a := call(w*each+i, "Together.", fmt.Sprintf("s%d.example", i%5))
+				b := call(1000+w*each+i, "Together.", fmt.Sprintf("s%d.example", i%3))
+				a.Run, b.Run, a.Conversation, b.Conversation = "one", "two", "talk", "talk"
+				if w%2 == 0 {
+					a, b = b, a
+				}
+				if err := stores[w%2].Put(t.Context(), []*store.Call{a, b}); err != nil {
+					errs <- err
+				}
+			}
+		})
+	}
+	wg.Wait()
+	close(errs)
+	for err := range errs {
+		t.Fatal(err)
+	}
+	for _, run := range []string{"one", "two"} {
+		events, err := stores[0].Events(t.Context(), store.DefaultTenant, run, 0, 500)
+		if err != nil || len(events) != writers*each {
+			t.Fatalf("%d events, %v", len(events), err)
+		}
+		for i, e := range events {
+			if e.Seq != int64(i+1) || i > 0 && e.ID <= events[i-1].ID {
+				t.Errorf("event %d: %d, id %d", i+1, e.Seq, e.ID)
+			}
+		}
+	}
+	talk, err := stores[1].Conversation(t.Context(), store.DefaultTenant, "talk")
+	if err != nil || talk.Answers != 2*writers*each || len(talk.Numbering) != 5 {
+		t.Fatalf("conversation: %d answers, %v, %v", talk.Answers, talk.Numbering, err)
+	}
+	taken := map[int]bool{}
+	for _, n := range talk.Numbering {
+		taken[n] = true
+	}
+	for n := 1; n <= 5; n++ {
+		if !taken[n] {
+			t.Errorf("nothing has number %d: %v", n, talk.Numbering)
+		}
+	}
+}
+
+func exerciseReopen(t *testing.T, dsn string) {
+	t.Helper()
+	first := open(t, dsn)
+	put(t, first, call(1, "Kept.", "a.example"))
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Put(t.Context(), []*store.Call{call(2, "After Close.")}); !store.IsTemporary(err) {
+		t.Errorf("after Close: %v", err)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			s, err := store.Open(context.Background(), dsn, &store.Options{MaxConns: 2})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := s.Call(t.Context(), store.DefaultTenant, "ans_0001"); err != nil {
+				t.Error(err)
+			}
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	// A store that another version has changed is left alone.
+	driver := "sqlite"
+	if strings.HasPrefix(dsn, "postgres") {
+		driver = "pgx"
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1 = 1)"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Open(t.Context(), dsn, nil); !errors.Is(err, store.ErrNewer) || store.IsTemporary(err) {
+		t.Errorf("a newer store: %v", err)
+	}
+}
+
+// Of a batch with a call that cannot be stored nothing is, and the error says that it is no use to wait.
+func exercisePoison(t *testing.T, dsn string) {
+	t.Helper()
+	s := open(t, dsn)
+	nobodys, empty := call(2, "Nobody's."), call(3, "")
+	nobodys.Tenant, empty.Answer = "", nil
+	for _, bad := range []*store.Call{nobodys, empty} {
+		err := s.Put(t.Context(), []*store.Call{call(1, "Good."), bad})
+		if err == nil || store.IsTemporary(err) {
+			t.Errorf("%v", err)
+		}
+	}
+	if got := ids(t, s, store.Query{}); len(got) != 0 {
+		t.Errorf("stored: %q", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Put(ctx, []*store.Call{call(1, "Good.")}); !errors.Is(err, context.Canceled) || !store.IsTemporary(err) {
+		t.Errorf("cancelled: %v", err)
+	}
+	put(t, s, call(1, "Good."))
+	put(t, s)
+}

@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+)
+
+// Schema says how far the tables of a database are.
+type Schema struct {
+	Version int64 // of the tables; 0: there are none yet
+	Newest  int64 // what [Open] would bring them to
+	Tokens  int   // access tokens, also revoked ones
+}
+
+// Inspect looks at the database that dsn names, as [Open] takes it, and changes nothing: it is not made if it is not there.
+// One that a newer ibid has changed is [ErrNewer].
+func Inspect(ctx context.Context, dsn string) (*Schema, error) {
+	db, d, err := inspected(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the store: %w", err)
+	}
+	s, err := inspect(ctx, db, d)
+	if err := errors.Join(err, db.Close()); err != nil {
+		return nil, fmt.Errorf("looking at the store: %w", err)
+	}
+	return s, nil
+}
+
+// inspected opens a database for reading.
+func inspected(dsn string) (*sql.DB, dialect, error) {
+	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
+		config, err := pgx.ParseConfig(dsn)
+		if err != nil {
+			return nil, dialect{}, errors.New("not a DSN of PostgreSQL") // the reason quotes it, with its password
+		}
+		config.RuntimeParams["default_transaction_read_only"] = "on"
+		return stdlib.OpenDB(*config), newDialect(true), nil
+	}
+	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(dsn)}).EscapedPath(), RawQuery: "mode=ro&_pragma=busy_timeout(5000)"}
+	db, err := sql.Open("sqlite", file.String())
+	return db, newDialect(false), err
+}
+
+func inspect(ctx context.Context, db *sql.DB, d dialect) (*Schema, error) {
+	provider, err := d.provider(db)
+	if err != nil {
+		return nil, err
+	}
+	s := &Schema{}
+	for _, source := range provider.ListSources() {
+		s.Newest = max(s.Newest, source.Version)
+	}
+	tables := "SELECT COUNT(*) FROM sqlite_master WHERE name = $1"
+	if d.Postgres {
+		tables = "SELECT COUNT(*) FROM pg_class WHERE oid = to_regclass($1)"
+	}
+	var there int
+	if err := db.QueryRowContext(ctx, tables, goose.DefaultTablename).Scan(&there); err != nil || there == 0 {
+		return s, err
+	}
+	if err := db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+goose.DefaultTablename).Scan(&s.Version); err != nil || s.Version == 0 {
+		return s, err
+	}
+	if s.Version > s.Newest {
+		return s, fmt.Errorf("%w: its tables are of version %d, and this ibid knows %d", ErrNewer, s.Version, s.Newest)
+	}
+	return s, db.QueryRowContext(ctx, "SELECT COUNT(*) FROM tokens").Scan(&s.Tokens)
+}

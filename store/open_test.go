@@ -1,0 +1,183 @@
+package store_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/store"
+)
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// Several processes start at once on a store that is not there yet: one makes its tables, the others wait for it.
+func TestOpenByProcesses(t *testing.T) {
+	if dsn := os.Getenv("IBID_TEST_STORE"); dsn != "" { // one of them
+		s, err := store.Open(t.Context(), dsn, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, call(os.Getpid(), "Hello."))
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	engines(t, func(t *testing.T, dsn func(*testing.T) string) {
+		t.Helper()
+		name := dsn(t)
+		var processes []*exec.Cmd
+		var said []*strings.Builder
+		for range 4 {
+			p := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOpenByProcesses$")
+			p.Env = append(os.Environ(), "IBID_TEST_STORE="+name)
+			out := &strings.Builder{}
+			p.Stdout, p.Stderr = out, out
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			processes, said = append(processes, p), append(said, out)
+		}
+		for i, p := range processes {
+			if err := p.Wait(); err != nil {
+				t.Errorf("%v\n%s", err, said[i])
+			}
+		}
+		s := open(t, name)
+		if n := len(ids(t, s, store.Query{})); n != 4 {
+			t.Errorf("%d answers", n)
+		}
+	})
+}
+
+func TestOpenRefuses(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte(strings.Repeat("This is no database. ", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dsn := range []string{
+		"", ":memory:", "mysql://localhost/x", dir, filepath.Join(dir, "no", "such", "directory.db"), text,
+		"postgres://user:hunter2@127.0.0.1:1/x?connect_timeout=1", "postgres://user:hunter2@[::1/x", "postgres://%zz:hunter2@/",
+	} {
+		s, err := store.Open(t.Context(), dsn, nil)
+		if err == nil {
+			t.Errorf("%q is opened", dsn)
+			_ = s.Close()
+			continue
+		}
+		if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: the error tells the password: %v", dsn, err)
+		}
+	}
+	if got := readFile(t, text); !strings.HasPrefix(got, "This is no database.") {
+		t.Error("the file was changed")
+	}
+}
+
+// A file name may have any character.
+func TestOpenOddName(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"a b?mode=ro#x%20y.db", "ünï&_pragma=x.db", filepath.Join(dir, "100%.db")} {
+		s := open(t, name)
+		put(t, s, call(1, "Kept."))
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v", name, info.Mode())
+		}
+	}
+}
+
+// What was put is on disk when Put returns, and is in a copy made as docs/store.md says.
+func TestBackup(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, filepath.Join(dir, "ibid.db"))
+	put(t, s, call(1, "Kept.", "a.example"))
+	db, err := sql.Open("sqlite", filepath.Join(dir, "ibid.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("VACUUM INTO ?", filepath.Join(dir, "copy.db")); err != nil {
+		t.Fatal(err)
+	}
+	var sound string
+	if err := db.QueryRow("PRAGMA integrity_check").Scan(&sound); err != nil || sound != "ok" {
+		t.Errorf("%s, %v", sound, err)
+	}
+	copied := open(t, filepath.Join(dir, "copy.db"))
+	if got := ids(t, copied, store.Query{Text: "kept", Source: "https://a.example/page"}); len(got) != 1 {
+		t.Errorf("the copy has %q", got)
+	}
+}
+
+// A store that another program is writing to is busy, and one whose server is away comes back: neither is the answers' fault.
+func TestTemporary(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		name := filepath.Join(t.TempDir(), "ibid.db")
+		s := open(t, name)
+		db, err := sql.Open("sqlite", "file:"+name+"?_txlock=exclusive")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		tx, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := s.Put(ctx, []*store.Call{call(1, "Wait.")}); !store.IsTemporary(err) {
+			t.Errorf("while another writes: %v", err)
+		}
+		if err := tx.Rollback(); err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, call(1, "Wait."))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		server := testenv.Postgres(t)
+		s := open(t, server.DSN)
+		put(t, s, call(1, "Before."))
+		server.Stop(t)
+		if err := s.Put(t.Context(), []*store.Call{call(2, "Away.")}); !store.IsTemporary(err) {
+			t.Errorf("while it is away: %v", err)
+		}
+		if _, err := s.Call(t.Context(), store.DefaultTenant, "ans_0001"); err == nil || errors.Is(err, store.ErrNotFound) {
+			t.Errorf("while it is away: %v", err)
+		}
+		if err := s.Ping(t.Context()); err == nil {
+			t.Error("Ping says that it is there")
+		}
+		server.Start(t)
+		// The connections of before are dead: at most one call after another finds that out.
+		for range 20 {
+			if err := s.Put(t.Context(), []*store.Call{call(2, "Back.")}); err == nil {
+				break
+			} else if !store.IsTemporary(err) {
+				t.Fatal(err)
+			}
+		}
+		if got := ids(t, s, store.Query{}); len(got) != 2 {
+			t.Errorf("after it came back: %q", got)
+		}
+	})
+}

@@ -1,0 +1,188 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// Put stores calls in one transaction: all of them or, with an error, none. A call whose AnswerID its tenant has already is
+// left out, so that what was put before a crash can be put again: nothing changes and no second event is written.
+//
+// The order of calls is the order in which the sources of a conversation are numbered and the steps of a run are counted.
+// In a batch of 32 or more each costs far less than alone. See [IsTemporary] for what to do about an error.
+func (s *Store) Put(ctx context.Context, calls []*Call) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	rows := make([]*row, 0, len(calls))
+	for _, c := range calls {
+		r, err := newRow(c, s.postgres)
+		if err != nil {
+			return fmt.Errorf("storing answer %q: %w", c.AnswerID, err)
+		}
+		rows = append(rows, r)
+	}
+	if err := s.update(ctx, func(ctx context.Context, tx *transaction) error { return tx.put(ctx, rows) }); err != nil {
+		return fmt.Errorf("storing %d answers: %w", len(calls), err)
+	}
+	return nil
+}
+
+// put stores rows. A later state may be of an answer that is before it in the same batch.
+func (tx *transaction) put(ctx context.Context, rows []*row) error {
+	known, err := tx.known(ctx, rows)
+	if err != nil {
+		return err
+	}
+	fresh := make([]*row, 0, len(rows))
+	for _, r := range rows {
+		if r.isLater() {
+			if err := tx.insert(ctx, fresh); err != nil { // what it is of must be found
+				return err
+			}
+			fresh = fresh[:0]
+			if err := tx.refetch(ctx, r); err != nil {
+				return err
+			}
+			continue
+		}
+		if id := (owned{name(r.Tenant), name(r.AnswerID)}); !known[id] {
+			known[id] = true
+			fresh = append(fresh, r)
+		}
+	}
+	return tx.insert(ctx, fresh)
+}
+
+// owned is an id of a tenant's.
+type owned struct{ tenant, id string }
+
+// known returns which of the answers are there already.
+func (tx *transaction) known(ctx context.Context, rows []*row) (map[owned]bool, error) {
+	ids := make([][]any, 0, len(rows))
+	for _, r := range rows {
+		ids = append(ids, []any{name(r.Tenant), name(r.AnswerID)})
+	}
+	known := make(map[owned]bool, len(rows))
+	err := tx.list(ctx, &tuples{
+		before: "SELECT tenant, answer_id FROM (VALUES ",
+		each:   "($, $)",
+		after:  ") AS v JOIN calls ON tenant = column1 AND answer_id = column2",
+	}, ids, func(found *sql.Rows) error {
+		var id owned
+		err := found.Scan(&id.tenant, &id.id)
+		known[id] = true
+		return err
+	})
+	return known, err
+}
+
+// insert stores rows that are not there yet.
+func (tx *transaction) insert(ctx context.Context, rows []*row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	next, err := tx.count(ctx, "calls_n", len(rows))
+	if err != nil {
+		return err
+	}
+	for i, r := range rows {
+		r.n, r.step, r.seq, r.kind = next[i], r.Step.Number, 0, EventAnswer
+	}
+	for _, do := range []func(context.Context, []*row) error{
+		tx.putConversations, tx.putRuns, tx.putCalls, tx.putEvents, tx.index,
+	} {
+		if err := do(ctx, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// count takes the next n numbers of a counter.
+func (tx *transaction) count(ctx context.Context, counter string, n int) ([]int64, error) {
+	next := make([]int64, 0, n)
+	scan := func(rows *sql.Rows) error {
+		var number int64
+		err := rows.Scan(&number)
+		next = append(next, number)
+		return err
+	}
+	if tx.postgres {
+		err := each(ctx, tx, scan, "SELECT nextval($1::regclass) FROM generate_series(1, $2)", counter, n)
+		return next, err
+	}
+	err := each(ctx, tx, scan, "INSERT INTO counters (name, value) VALUES ($1, $2) "+
+		"ON CONFLICT (name) DO UPDATE SET value = value + excluded.value RETURNING value", counter, n)
+	if err != nil {
+		return nil, err
+	}
+	last := next[0]
+	for next = next[:0]; len(next) < n; {
+		next = append(next, last-int64(n-1-len(next)))
+	}
+	return next, nil
+}
+
+func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
+	t := tuples{
+		before: "INSERT INTO calls (n, tenant, answer_id, provider, conversation, run, step, started, refetched, call",
+		each:   "($, $, $, $, $, $, $, $, $, $",
+	}
+	if tx.postgres {
+		t.before += ", document, terms"
+		t.each += ", $::jsonb, $::tsvector"
+	}
+	t.before += ") VALUES "
+	t.each += ")"
+	values := make([][]any, 0, len(rows))
+	for _, r := range rows {
+		v := []any{
+			r.n, name(r.Tenant), name(r.AnswerID), r.provider(), orNull(r.Conversation), orNull(r.Run), r.step, micros(r.Started),
+			r.refetched, tx.text(r.encoded),
+		}
+		if tx.postgres {
+			v = append(v, r.document, r.terms)
+		}
+		values = append(values, v)
+	}
+	return tx.exec(ctx, &t, values)
+}
+
+// text returns b for a column of type TEXT. Neither engine checks or changes it, but PostgreSQL takes only UTF-8. JSON has no
+// NUL, but as an escape.
+func (tx *transaction) text(b []byte) string {
+	if tx.postgres {
+		return plain(string(b))
+	}
+	return string(b)
+}
+
+func (tx *transaction) putEvents(ctx context.Context, rows []*row) error {
+	values := make([][]any, 0, len(rows))
+	for _, r := range rows {
+		if r.seq == 0 { // in no run
+			continue
+		}
+		data, err := r.event()
+		if err != nil {
+			return err
+		}
+		values = append(values, []any{nil, name(r.Tenant), name(r.Run), r.seq, r.kind, micros(r.at), 0, tx.text(data)})
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	// Counted while their runs are locked, so that the events of a run are in order by id too.
+	ids, err := tx.count(ctx, "events_id", len(values))
+	if err != nil {
+		return err
+	}
+	for i, id := range ids {
+		values[i][0] = id
+	}
+	return tx.exec(ctx, &tuples{
+		before: "INSERT INTO events (id, tenant, run, seq, kind, at, relayed, data) VALUES ", each: "($, $, $, $, $, $, $, $)",
+	}, values)
+}

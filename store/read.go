@@ -1,0 +1,233 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Call returns an answer with its call.
+func (s *Store) Call(ctx context.Context, tenant, answerID string) (*Call, error) {
+	list, err := scanCalls(ctx, s.read, callColumns+"WHERE tenant = $1 AND answer_id = $2", name(tenant), name(answerID))
+	if err == nil && len(list) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading answer %q: %w", answerID, err)
+	}
+	return list[0].Call, nil
+}
+
+// CallByProvider returns the call whose answer has this id with the provider, the latest if there are several.
+func (s *Store) CallByProvider(ctx context.Context, tenant, upstream, providerID string) (*Call, error) {
+	list, err := s.list(ctx, byProvider(tenant, upstream, providerID))
+	if err == nil && len(list) == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading answer %q of %s: %w", providerID, upstream, err)
+	}
+	return list[0].Call, nil
+}
+
+// byProvider looks for the answer that has an id with its provider.
+func byProvider(tenant, upstream, providerID string) *filter {
+	return &filter{
+		tenant: tenant, before: math.MaxInt64, limit: 1,
+		search: search{{{text: hashed(providerTerm, upstream, providerID)}}},
+	}
+}
+
+// Calls returns calls, the last stored first; one that was fetched again counts as stored then. Calls that arrive while a
+// list is read through are not in its later pages, so nothing is in it twice.
+func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call], error) {
+	if q == nil {
+		q = &Query{}
+	}
+	f := filter{tenant: tenant, limit: limitOf(q.Limit) + 1, conversation: q.Conversation, run: q.Run}
+	if q.Text != "" {
+		f.search.words(q.Text)
+	}
+	if q.Source != "" {
+		f.search.names(append(addressNames(q.Source), q.Source))
+	}
+	found, next, err := s.page(ctx, "a", q.Cursor, &f)
+	if err != nil {
+		return nil, fmt.Errorf("listing answers: %w", err)
+	}
+	page := &Page[*Call]{Next: next}
+	for _, c := range found {
+		page.Items = append(page.Items, c.Call)
+	}
+	return page, nil
+}
+
+// page returns the calls behind a cursor, and the cursor behind them.
+func (s *Store) page(ctx context.Context, list, cursor string, f *filter) (calls []numberedCall, next string, err error) {
+	if f.before, err = readCursor(list, cursor); err != nil {
+		return nil, "", err
+	}
+	found, err := s.list(ctx, f)
+	if err != nil {
+		return nil, "", err
+	}
+	calls, next = cut(found, f.limit-1, func(c numberedCall) string { return newCursor(list, c.n) })
+	return calls, next, nil
+}
+
+// filter chooses calls.
+type filter struct {
+	tenant, conversation, run string
+	search                    search
+	before                    int64 // calls.n
+	limit                     int
+}
+
+// list returns the calls of a filter, the newest first.
+func (s *Store) list(ctx context.Context, f *filter) ([]numberedCall, error) {
+	if s.postgres || len(f.search) == 0 {
+		return list(ctx, s.read, s.postgres, f)
+	}
+	tx, err := s.read.BeginTx(ctx, nil) // the index and the calls as of one moment
+	if err != nil {
+		return nil, err
+	}
+	found, err := list(ctx, tx, false, f)
+	return found, errors.Join(err, tx.Rollback())
+}
+
+func list(ctx context.Context, q querier, postgres bool, f *filter) ([]numberedCall, error) {
+	if f.search.impossible() {
+		return nil, nil
+	}
+	c := conditions{where: []string{"tenant = $1", "n < $2"}, args: []any{name(f.tenant), f.before}}
+	if f.conversation != "" {
+		c.and("conversation = $", name(f.conversation))
+	}
+	if f.run != "" {
+		c.and("run = $", name(f.run))
+	}
+	if postgres && len(f.search) > 0 {
+		c.and("terms @@ $::tsquery", f.search.tsquery())
+	}
+	if postgres || len(f.search) == 0 {
+		return scanCalls(ctx, q, callColumns+c.newest(f.limit), c.args...)
+	}
+	var all []numberedCall
+	what := append(search{{{text: hashed(tenantTerm, f.tenant)}}}, f.search...)
+	err := found(ctx, q, what, f.before, func(ns []int64) (bool, error) {
+		some := c.clone()
+		some.in("n", ns)
+		calls, err := scanCalls(ctx, q, callColumns+some.newest(f.limit-len(all)), some.args...)
+		all = append(all, calls...)
+		return len(all) >= f.limit, err
+	})
+	return all, err
+}
+
+// conditions builds what follows WHERE.
+type conditions struct {
+	where []string
+	args  []any
+}
+
+func (c *conditions) clone() *conditions {
+	return &conditions{slices.Clone(c.where), slices.Clone(c.args)}
+}
+
+// and adds a condition; $ stands for arg.
+func (c *conditions) and(condition string, arg any) {
+	c.where = append(c.where, strings.Replace(condition, "$", c.param(arg), 1))
+}
+
+// in adds that a column has one of these numbers.
+func (c *conditions) in(column string, ns []int64) {
+	params := make([]string, 0, len(ns))
+	for _, n := range ns {
+		params = append(params, c.param(n))
+	}
+	c.where = append(c.where, column+" IN ("+strings.Join(params, ", ")+")")
+}
+
+func (c *conditions) param(arg any) string {
+	c.args = append(c.args, arg)
+	return "$" + strconv.Itoa(len(c.args))
+}
+
+// newest returns all conditions, for so many of the newest calls.
+func (c *conditions) newest(limit int) string {
+	return "WHERE " + strings.Join(c.where, " AND ") + " ORDER BY n DESC LIMIT " + c.param(limit)
+}
+
+// numberedCall is a call with its place in the order of arrival.
+type numberedCall struct {
+	*Call
+	n         int64
+	refetched string
+}
+
+const callColumns = "SELECT n, step, refetched, call FROM calls "
+
+// scanCalls runs a query for callColumns.
+func scanCalls(ctx context.Context, q querier, query string, args ...any) ([]numberedCall, error) {
+	var list []numberedCall
+	err := each(ctx, q, func(rows *sql.Rows) error {
+		var c numberedCall
+		var step int
+		var encoded []byte
+		err := rows.Scan(&c.n, &step, &c.refetched, &encoded)
+		if err != nil {
+			return err
+		}
+		if c.Call, err = DecodeCall(encoded); err != nil {
+			return err
+		}
+		c.Step.Number = step
+		list = append(list, c)
+		return nil
+	}, query, args...)
+	return list, err
+}
+
+// A cursor is the number of the last item of a page, with a letter for the list that it is of.
+func newCursor(list string, n int64) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(list + strconv.FormatInt(n, 36)))
+}
+
+// readCursor returns the number of which a cursor is; the empty one is before everything.
+func readCursor(list, cursor string) (int64, error) {
+	if cursor == "" {
+		return math.MaxInt64, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %.40q", ErrCursor, cursor)
+	}
+	number, ok := strings.CutPrefix(string(b), list)
+	n, err := strconv.ParseInt(number, 36, 64)
+	if !ok || err != nil || n < 0 {
+		return 0, fmt.Errorf("%w of this list: %.40q", ErrCursor, cursor)
+	}
+	return n, nil
+}
+
+func limitOf(limit int) int {
+	if limit <= 0 {
+		return DefaultLimit
+	}
+	return min(limit, MaxLimit)
+}
+
+// cut takes the one item too many off that says that there is another page.
+func cut[T any](items []T, limit int, cursor func(T) string) (page []T, next string) {
+	if len(items) <= limit {
+		return items, ""
+	}
+	return items[:limit], cursor(items[limit-1])
+}

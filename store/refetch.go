@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+
+	"github.com/ibidhq/ibid"
+)
+
+// refetch puts the answer of r in the place of the one it is a later state of, if there is one and it is no step back: under a
+// new number, as what the index says of the old one no longer holds.
+func (tx *transaction) refetch(ctx context.Context, r *row) error {
+	old, err := tx.earlier(ctx, r)
+	if old == nil || err != nil {
+		return err
+	}
+	c := *old.Call
+	c.Answer, c.encoded, c.keys = r.Answer, nil, nil
+	fresh, err := newRow(&c, tx.postgres)
+	if err != nil {
+		return err
+	}
+	next, err := tx.count(ctx, "calls_n", 1)
+	if err != nil {
+		return err
+	}
+	fresh.n, fresh.step, fresh.refetched, fresh.at, fresh.again = next[0], old.step, name(r.AnswerID), r.at, true
+	if fresh.kind = EventAnswer; r.Of != "" {
+		fresh.kind = EventBackfill
+	}
+	if err := tx.deleteCalls(ctx, []int64{old.n}); err != nil {
+		return err
+	}
+	rows := []*row{fresh}
+	list, err := tx.threads(ctx, conversationTable(), rows)
+	if err != nil {
+		return err
+	}
+	if err := tx.number(ctx, conversationTable(), list); err != nil {
+		return err
+	}
+	if list, err = tx.threads(ctx, runTable(), rows); err != nil {
+		return err
+	}
+	for _, t := range list {
+		t.seq++
+		fresh.seq = t.seq
+	}
+	if err := tx.putThreads(ctx, runTable(), list); err != nil {
+		return err
+	}
+	if err := tx.putCalls(ctx, rows); err != nil {
+		return err
+	}
+	if err := tx.putEvents(ctx, rows); err != nil {
+		return err
+	}
+	return tx.index(ctx, rows)
+}
+
+// isLater reports whether the call has a later state of the answer of another.
+func (c *Call) isLater() bool { return c.Refetch || c.Of != "" }
+
+// earlier returns the row of which r has a later state; nil if there is none, or if it has that state or a better one.
+func (tx *transaction) earlier(ctx context.Context, r *row) (*row, error) {
+	var found []numberedCall
+	var err error
+	switch {
+	case r.Of != "":
+		found, err = scanCalls(ctx, tx, callColumns+"WHERE tenant = $1 AND answer_id = $2", name(r.Tenant), name(r.Of))
+	case r.Answer.ID != "":
+		found, err = list(ctx, tx, tx.postgres, byProvider(r.Tenant, r.Upstream, r.Answer.ID))
+	}
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	old := &row{Call: found[0].Call, n: found[0].n, step: found[0].Step.Number, refetched: found[0].refetched}
+	// Answer ids grow, so what is put again is not over the last.
+	if name(r.AnswerID) <= old.refetched || isStepBack(old.Answer, r.Answer) {
+		return nil, nil
+	}
+	return old, nil
+}
+
+// isStepBack reports whether an answer would lose something by its later state: its end, or the citations that were found for
+// the same text where the provider has none.
+func isStepBack(old, later *ibid.Answer) bool {
+	if !old.Complete {
+		return false
+	}
+	return !later.Complete || later.Text == old.Text && len(later.Citations) == 0 && len(old.Citations) > 0
+}

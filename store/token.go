@@ -1,0 +1,169 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// The scopes of a [Token]: what it allows.
+const (
+	ScopeProxy   = "proxy"   // calls to the upstreams
+	ScopeRead    = "read"    // what is stored
+	ScopeWrite   = "write"   // runs, feedback, deletion
+	ScopeVerify  = "verify"  // fetching and checking sources
+	ScopeAdmin   = "admin"   // tokens
+	ScopePublish = "publish" // manifests
+)
+
+// secretPrefix begins every secret, so that whoever finds one knows what it is.
+const secretPrefix = "ibid_"
+
+// maxTenant is how long the name of a tenant may be, in bytes.
+const maxTenant = 128
+
+// Scopes returns all scopes.
+func Scopes() []string {
+	return []string{ScopeProxy, ScopeRead, ScopeWrite, ScopeVerify, ScopeAdmin, ScopePublish}
+}
+
+// Token is somebody's right to use a gateway. Its secret is known to nobody but them.
+type Token struct {
+	ID      string // tok_ and a UUIDv7
+	Tenant  string
+	Name    string // for people
+	Scopes  []string
+	Publish bool // answers that come by it are published unless told otherwise
+	Created time.Time
+	Revoked time.Time // zero: it is valid
+}
+
+// NewToken stores t and returns its secret: "ibid_" and 43 characters, of which only the SHA-256 is kept. It fills in t.ID and
+// t.Created, and [DefaultTenant] where there is no tenant. A tenant is up to 128 printable characters of ASCII without
+// spaces. It is an error when there is no scope, or one that does not exist.
+func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err error) {
+	if t.Tenant == "" {
+		t.Tenant = DefaultTenant
+	}
+	if err := t.check(); err != nil {
+		return "", fmt.Errorf("making a token: %w", err)
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", fmt.Errorf("making a token: %w", err)
+	}
+	var random [32]byte
+	_, _ = rand.Read(random[:]) // never fails: it says so
+	secret = secretPrefix + base64.RawURLEncoding.EncodeToString(random[:])
+	t.ID, t.Created, t.Revoked = "tok_"+id.String(), instant(micros(time.Now())), time.Time{}
+	publish := 0
+	if t.Publish {
+		publish = 1
+	}
+	err = s.update(ctx, func(ctx context.Context, tx *transaction) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO tokens (id, tenant, name, scopes, publish, created, revoked, hash) VALUES ($1, $2, $3, $4, $5, $6, 0, $7)",
+			t.ID, t.Tenant, t.Name, strings.Join(t.Scopes, " "), publish, micros(t.Created), hash(secret))
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("storing a token: %w", err)
+	}
+	return secret, nil
+}
+
+func (t *Token) check() error {
+	if len(t.Tenant) > maxTenant || strings.ContainsFunc(t.Tenant, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return fmt.Errorf("%.*q is no name of a tenant: up to %d printable characters of ASCII, no spaces", maxTenant, t.Tenant, maxTenant)
+	}
+	if !utf8.ValidString(t.Name) || strings.IndexByte(t.Name, 0) >= 0 {
+		return errors.New("its name is no text")
+	}
+	if len(t.Scopes) == 0 {
+		return fmt.Errorf("it has no scope; there are %s", strings.Join(Scopes(), ", "))
+	}
+	for _, scope := range t.Scopes {
+		if !slices.Contains(Scopes(), scope) {
+			return fmt.Errorf("there is no scope %.40q; there are %s", scope, strings.Join(Scopes(), ", "))
+		}
+	}
+	return nil
+}
+
+// Tokens returns all tokens, the oldest first, revoked ones too.
+func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
+	found, err := s.tokens(ctx, "1 = 1 ORDER BY created, id")
+	if err != nil {
+		return nil, fmt.Errorf("listing tokens: %w", err)
+	}
+	list := make([]Token, 0, len(found))
+	for _, t := range found {
+		list = append(list, t.Token)
+	}
+	return list, nil
+}
+
+// TokenBySecret returns the token that has this secret. One that is revoked or unknown is [ErrNotFound].
+func (s *Store) TokenBySecret(ctx context.Context, secret string) (*Token, error) {
+	sum := hash(secret)
+	found, err := s.tokens(ctx, "hash = $1 AND revoked = 0", sum)
+	if err != nil {
+		return nil, fmt.Errorf("looking up a token: %w", err)
+	}
+	for i := range found {
+		if subtle.ConstantTimeCompare([]byte(found[i].hash), []byte(sum)) == 1 {
+			return &found[i].Token, nil
+		}
+	}
+	return nil, fmt.Errorf("token: %w", ErrNotFound)
+}
+
+// RevokeToken makes a token invalid from now on. One that is revoked already stays as it is; an unknown one is [ErrNotFound].
+func (s *Store) RevokeToken(ctx context.Context, id string) error {
+	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+		result, err := tx.ExecContext(ctx, "UPDATE tokens SET revoked = CASE WHEN revoked = 0 THEN $1 ELSE revoked END WHERE id = $2",
+			micros(time.Now()), name(id))
+		if err != nil {
+			return err
+		}
+		if n, err := result.RowsAffected(); n > 0 || err != nil {
+			return err
+		}
+		return ErrNotFound
+	})
+	if err != nil {
+		return fmt.Errorf("revoking token %.60q: %w", id, err)
+	}
+	return nil
+}
+
+type storedToken struct {
+	Token
+	hash string
+}
+
+func (s *Store) tokens(ctx context.Context, where string, args ...any) ([]storedToken, error) {
+	var list []storedToken
+	err := each(ctx, s.read, func(rows *sql.Rows) error {
+		var t storedToken
+		var scopes string
+		var publish int
+		var created, revoked int64
+		if err := rows.Scan(&t.ID, &t.Tenant, &t.Name, &scopes, &publish, &created, &revoked, &t.hash); err != nil {
+			return err
+		}
+		t.Scopes, t.Publish, t.Created, t.Revoked = strings.Fields(scopes), publish != 0, instant(created), instant(revoked)
+		list = append(list, t)
+		return nil
+	}, "SELECT id, tenant, name, scopes, publish, created, revoked, hash FROM tokens WHERE "+where, args...)
+	return list, err
+}

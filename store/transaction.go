@@ -1,0 +1,204 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// errClosed is what a Store says after Close.
+var errClosed = errors.New("the store is closed")
+
+// querier runs statements: a transaction of PostgreSQL, or the one connection that writes to SQLite.
+type querier interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// transaction is a transaction under way. What is done through it is done wholly or not at all.
+type transaction struct {
+	querier
+	postgres   bool
+	vocabulary *vocabulary // of SQLite
+}
+
+// update runs do in a transaction. PostgreSQL may refuse one because of another at the same time: then do runs again.
+func (s *Store) update(ctx context.Context, do func(context.Context, *transaction) error) error {
+	if !s.postgres {
+		return s.updateSQLite(ctx, do)
+	}
+	for attempt := 1; ; attempt++ {
+		err := s.updatePostgres(ctx, do)
+		if !isConflict(err) || attempt == 3 {
+			return err
+		}
+	}
+}
+
+func (s *Store) updatePostgres(ctx context.Context, do func(context.Context, *transaction) error) error {
+	tx, err := s.read.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(ctx, &transaction{tx, true, nil}); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}
+
+func (s *Store) updateSQLite(ctx context.Context, do func(context.Context, *transaction) error) error {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if s.writer == nil {
+		return errClosed
+	}
+	if _, err := s.writer.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	err := do(ctx, &transaction{s.writer, false, &s.writer.vocabulary})
+	if err == nil {
+		if _, err = s.writer.ExecContext(ctx, "COMMIT"); err == nil {
+			return nil
+		}
+	}
+	// An error that ended the transaction by itself, such as a full disk, makes this one fail: nothing is lost by that.
+	_, _ = s.writer.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	return err
+}
+
+// preparer is a connection that prepares each statement once.
+type preparer struct {
+	conn       *sql.Conn
+	statements map[string]*sql.Stmt
+	vocabulary vocabulary // what is used again for each batch
+}
+
+func (p *preparer) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s := p.statements[query]; s != nil {
+		return s, nil
+	}
+	s, err := p.conn.PrepareContext(ctx, query)
+	if err == nil {
+		p.statements[query] = s
+	}
+	return s, err
+}
+
+// ExecContext is that of [sql.Conn].
+func (p *preparer) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	s, err := p.prepare(ctx, query) //nolint:sqlclosecheck // by close
+	if err != nil {
+		return nil, err
+	}
+	return s.ExecContext(ctx, args...)
+}
+
+// QueryContext is that of [sql.Conn].
+func (p *preparer) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s, err := p.prepare(ctx, query) //nolint:sqlclosecheck // by close
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(ctx, args...)
+}
+
+func (p *preparer) close() error {
+	var errs []error
+	for _, s := range p.statements {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, p.conn.Close())...)
+}
+
+// tuples is a statement over any number of rows: before, a list of tuples of parameters, after.
+type tuples struct {
+	before, after string
+	each          string // the parameters of one row, as $: "($, $::jsonb)"
+}
+
+// maxTuples is how many rows go into one statement. They are split into powers of two, so that there are few statements to
+// prepare. PostgreSQL takes 65,535 parameters, SQLite 32,766.
+const maxTuples = 64
+
+// text returns the statement for n rows. SQLite's parameters have no names: its driver would look for each of them.
+func (t *tuples) text(n int, postgres bool) string {
+	var b strings.Builder
+	b.WriteString(t.before)
+	param := 0
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		for _, c := range []byte(t.each) {
+			switch {
+			case c != '$':
+				b.WriteByte(c)
+			case postgres:
+				param++
+				b.WriteString("$" + strconv.Itoa(param))
+			default:
+				b.WriteByte('?')
+			}
+		}
+	}
+	b.WriteString(t.after)
+	return b.String()
+}
+
+// split calls do with the statement and the arguments for a part of rows, until all had their turn.
+func (t *tuples) split(rows [][]any, postgres bool, do func(query string, args []any) error) error {
+	for len(rows) > 0 {
+		n := maxTuples
+		for n > len(rows) {
+			n /= 2
+		}
+		args := make([]any, 0, n*len(rows[0]))
+		for _, row := range rows[:n] {
+			args = append(args, row...)
+		}
+		query := t.text(n, postgres)
+		if !postgres {
+			// Any error ends the transaction, so that SQLite need not keep what it would need to undo only this statement.
+			query = strings.Replace(query, "INSERT INTO", "INSERT OR ROLLBACK INTO", 1)
+		}
+		if err := do(query, args); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// exec runs t for all rows.
+func (tx *transaction) exec(ctx context.Context, t *tuples, rows [][]any) error {
+	return t.split(rows, tx.postgres, func(query string, args []any) error {
+		_, err := tx.ExecContext(ctx, query, args...)
+		return err
+	})
+}
+
+// list runs t for all rows and calls scan for each row of what it returns.
+func (tx *transaction) list(ctx context.Context, t *tuples, rows [][]any, scan func(*sql.Rows) error) error {
+	return t.split(rows, tx.postgres, func(query string, args []any) error { return each(ctx, tx, scan, query, args...) })
+}
+
+// each runs a query and calls scan for each row of what it returns.
+func each(ctx context.Context, q querier, scan func(*sql.Rows) error, query string, args ...any) (err error) {
+	rows, err := q.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
