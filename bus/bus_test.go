@@ -1,0 +1,389 @@
+package bus
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/ibidhq/ibid/store"
+)
+
+var when = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+
+func event(tenant, run string, seq int64) *store.Event {
+	return &store.Event{
+		ID: 1000 + seq, Tenant: tenant, Run: run, Seq: seq, Kind: store.EventAnswer, At: when,
+		Data: json.RawMessage(fmt.Sprintf(`{"answer_id":"ans_%d"}`, seq)),
+	}
+}
+
+// publish sends an event as the relay does.
+func publish(t *testing.T, b *Bus, e *store.Event) {
+	t.Helper()
+	if err := b.publishEvent(e); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// sound publishes an event to a run until it is heard: in a cluster, the servers tell each other of a subscription in their
+// own time.
+func sound(t *testing.T, b *Bus, l *Listener, tenant, run string) {
+	t.Helper()
+	eventually(t, "nodes hear each other", func() bool {
+		publish(t, b, event(tenant, run, 0))
+		select {
+		case <-l.C:
+			return true
+		default:
+			return false
+		}
+	})
+	publish(t, b, event(tenant, run, -1))
+	for m := next(t, l); m.Event == nil || m.Event.Seq != -1; m = next(t, l) {
+		continue
+	}
+}
+
+// What one node sends, listeners on all nodes hear, in its order and as it was.
+func TestMessagesReachAllNodes(t *testing.T) {
+	for world, join := range worlds() {
+		t.Run(world, func(t *testing.T) {
+			node := join(t)
+			sender := node(0)
+			var listeners []*Listener
+			for i := range 3 {
+				b := node(i + 1)
+				for range 2 {
+					l := listen(t, b, "acme", "run_1")
+					sound(t, sender, l, "acme", "run_1")
+					listeners = append(listeners, l)
+				}
+			}
+			own := listen(t, sender, "acme", "run_1")
+			const n = 200
+			go func() {
+				for i := range int64(n) {
+					if err := sender.publishEvent(event("acme", "run_1", i+1)); err != nil {
+						t.Error(err)
+					}
+				}
+			}()
+			for i, l := range append(listeners, own) {
+				var got []int64
+				for len(got) < n {
+					if m := next(t, l); m.Event.Seq > 0 {
+						got = append(got, m.Event.Seq)
+						if diff := cmp.Diff(event("acme", "run_1", m.Event.Seq), m.Event); diff != "" {
+							t.Fatalf("listener %d (-sent +heard):\n%s", i, diff)
+						}
+					}
+				}
+				for j, seq := range got {
+					if seq != int64(j+1) {
+						t.Fatalf("listener %d heard %v", i, got)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Live deltas go where somebody listens, and every node knows where that is, from before it came and after.
+func TestLive(t *testing.T) {
+	for world, join := range worlds() {
+		t.Run(world, func(t *testing.T) {
+			node := join(t)
+			a, b := node(0), node(1)
+			if a.Listens("acme", "run_1") {
+				t.Error("somebody listens before anybody does")
+			}
+			l := listen(t, b, "acme", "run_1")
+			if !b.Listens("acme", "run_1") {
+				t.Error("the listener's own node does not know of it")
+			}
+			late := node(2)
+			for name, sender := range map[string]*Bus{"an old node": a, "a node that came later": late} {
+				eventually(t, name+" knows of the listener", func() bool { return sender.Listens("acme", "run_1") })
+				if sender.Listens("other", "run_1") || sender.Listens("acme", "run_2") {
+					t.Errorf("%s takes somebody to listen where nobody does", name)
+				}
+				sound(t, sender, l, "acme", "run_1")
+				want := Live{Kind: "text", AnswerID: "ans_1", Step: 2, At: 12, Data: json.RawMessage(`{"text":"„Grüße“ 你好"}`)}
+				sender.Tell("acme", "run_1", want)
+				m := next(t, l)
+				for m.Live == nil { // a cluster may be slow to hand on the last sound
+					m = next(t, l)
+				}
+				if diff := cmp.Diff(&want, m.Live); diff != "" {
+					t.Errorf("from %s (-sent +heard):\n%s", name, diff)
+				}
+			}
+			l.Close()
+			eventually(t, "all know that the listener left", func() bool {
+				return !a.Listens("acme", "run_1") && !late.Listens("acme", "run_1") && !b.Listens("acme", "run_1")
+			})
+		})
+	}
+}
+
+// A node that ends takes its listeners with it, at once.
+func TestCloseTellsTheOthers(t *testing.T) {
+	for world, join := range worlds() {
+		t.Run(world, func(t *testing.T) {
+			node := join(t)
+			a, b := node(0), node(1)
+			l := listen(t, b, "acme", "run_1")
+			again := listen(t, b, "acme", "run_2")
+			eventually(t, "the listeners are known", func() bool { return a.Listens("acme", "run_1") && a.Listens("acme", "run_2") })
+			if err := b.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range []*Listener{l, again} {
+				for m := range l.C {
+					if !m.Wake {
+						t.Errorf("heard %+v", m)
+					}
+				}
+				if l.Dropped() {
+					t.Error("Close dropped a listener")
+				}
+			}
+			eventually(t, "the listeners are forgotten", func() bool { return !a.Listens("acme", "run_1") && !a.Listens("acme", "run_2") })
+			if _, err := b.Listen(t.Context(), "acme", "run_1"); err == nil {
+				t.Error("Listen on a closed bus succeeds")
+			}
+			if err := b.Healthy(); err == nil {
+				t.Error("a closed bus is healthy")
+			}
+			b.Tell("acme", "run_1", Live{})
+			b.Wake()
+		})
+	}
+}
+
+// A listener that does not read is dropped, and the one beside it hears everything.
+func TestSlowListenerIsDropped(t *testing.T) {
+	for world, join := range worlds() {
+		t.Run(world, func(t *testing.T) {
+			node := join(t)
+			a, b := node(0), node(1)
+			slow, quick := listen(t, b, "acme", "run_1"), listen(t, b, "acme", "run_1")
+			sound(t, a, quick, "acme", "run_1")
+			n := int64(MaxBehind + 50)
+			for i := range n {
+				publish(t, a, event("acme", "run_1", i+1))
+				for {
+					if m := next(t, quick); m.Event.Seq == i+1 {
+						break
+					}
+				}
+			}
+			eventually(t, "the slow listener is dropped", slow.Dropped)
+			got := 0
+			for range slow.C {
+				got++
+			}
+			if got != MaxBehind {
+				t.Errorf("a dropped listener had %d messages, want %d", got, MaxBehind)
+			}
+			if quick.Dropped() {
+				t.Error("the quick listener was dropped")
+			}
+			slow.Close()
+			quick.Close()
+			eventually(t, "nobody listens", func() bool { return !a.Listens("acme", "run_1") })
+		})
+	}
+}
+
+// Ids are any strings. They make different subjects that NATS takes, and a listener hears of no other run.
+func TestHostileIDs(t *testing.T) {
+	long := strings.Repeat("x", 1024)
+	ids := []string{"", "a", "a.b", "a b", "*", ">", "a.*", "a.>", "\r\n", "run\x00", "Läufe", "跑", long, long + "y", "\xff", "a\nPUB x 0"}
+	for world, join := range worlds() {
+		t.Run(world, func(t *testing.T) {
+			node := join(t)
+			a, b := node(0), node(1)
+			subjects := map[string]bool{}
+			for _, id := range ids {
+				for _, k := range []runKey{{"acme", id}, {id, "acme"}} {
+					subjects[k.subject()] = true
+					if len(k.subject()) > 100 || strings.ContainsAny(k.subject(), " *>\r\n\x00") || strings.Count(k.subject(), ".") != 4 {
+						t.Errorf("the subject of %q is %q", k, k.subject())
+					}
+				}
+			}
+			if len(subjects) != 2*len(ids) {
+				t.Errorf("%d runs have %d subjects", 2*len(ids), len(subjects))
+			}
+			listeners := map[runKey]*Listener{}
+			for _, id := range ids {
+				for _, k := range []runKey{{"acme", id}, {"other", id}} {
+					listeners[k] = listen(t, b, k.tenant, k.run)
+					eventually(t, "the listener is known", func() bool { return a.Listens(k.tenant, k.run) || id == "\xff" })
+					if id != "\xff" {
+						sound(t, a, listeners[k], k.tenant, k.run)
+					}
+				}
+			}
+			for k := range listeners {
+				publish(t, a, event(k.tenant, k.run, 7))
+			}
+			for k, l := range listeners {
+				if k.run == "\xff" {
+					continue // no string of JSON, hence no id that a store hands out
+				}
+				if m := next(t, l); m.Event.Tenant != k.tenant || m.Event.Run != k.run || m.Event.Seq != 7 {
+					t.Errorf("a listener to %q heard %+v", k, m.Event)
+				}
+			}
+			for k, l := range listeners {
+				select {
+				case m := <-l.C:
+					t.Errorf("a listener to %q heard %+v", k, m)
+				default:
+				}
+			}
+		})
+	}
+}
+
+// What somebody else publishes under a run's subject is not heard, and ends nothing.
+func TestForeignMessages(t *testing.T) {
+	a := openBus(t, Embedded)
+	l := listen(t, a, "acme", "run_1")
+	subject := runKey{"acme", "run_1"}.subject()
+	for _, data := range []string{"", "{", "[]", "null", `{"tenant":"other","run":"run_1","seq":1}`, `{"tenant":"acme","run":7}`} {
+		for _, suffix := range []string{eventSuffix, liveSuffix} {
+			if err := a.conn.Publish(subject+suffix, []byte(data)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := a.conn.Publish(listenSubject, []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(t, a, event("acme", "run_1", 1))
+	if m := next(t, l); m.Event == nil || m.Event.Seq != 1 {
+		t.Errorf("heard %+v", m)
+	}
+}
+
+// An event that is too large for a message wakes the listener instead; a live delta is lost.
+func TestLargeMessages(t *testing.T) {
+	small := startNATS(t, &server.Options{MaxPayload: 4096})
+	for name, b := range map[string]*Bus{"embedded": openBus(t, Embedded), "a server that allows less": openBus(t, small.ClientURL())} {
+		t.Run(name, func(t *testing.T) {
+			limit := b.limit()
+			if name == "embedded" && limit != MaxMessage || name != "embedded" && limit != 4096 {
+				t.Errorf("the limit is %d", limit)
+			}
+			l := listen(t, b, "acme", "run_1")
+			e := event("acme", "run_1", 1)
+			over := len(encodeEvent(e, limit)) - len(e.Data)
+			e.Data = json.RawMessage(`"` + strings.Repeat("x", limit-over-2) + `"`)
+			publish(t, b, e)
+			if m := next(t, l); cmp.Diff(e, m.Event) != "" {
+				t.Errorf("an event of exactly %d bytes came as %+v", limit, m)
+			}
+			e.Data = json.RawMessage(`"` + strings.Repeat("x", limit-over-1) + `"`)
+			publish(t, b, e)
+			if m, err := receive(l); err != nil || !m.Wake {
+				t.Errorf("an event of %d bytes came as %+v, %v", limit+1, m, err)
+			}
+			b.Tell("acme", "run_1", Live{Kind: "text", Data: json.RawMessage(`"` + strings.Repeat("x", limit) + `"`)})
+			b.Tell("acme", "run_1", Live{Kind: "text", At: 5})
+			if m := next(t, l); m.Live == nil || m.Live.At != 5 {
+				t.Errorf("heard %+v", m)
+			}
+			e.Data = json.RawMessage(`{`)
+			if data := encodeEvent(e, limit); !strings.Contains(string(data), `"cut":true`) {
+				t.Errorf("an event with bad data is sent as %s", data)
+			}
+			e.Run = strings.Repeat("x", limit)
+			if data := encodeEvent(e, limit); data != nil {
+				t.Errorf("an event with a huge run is sent in %d bytes", len(data))
+			}
+			publish(t, b, e)
+		})
+	}
+}
+
+// A server that goes away and comes back: the bus says so, its listeners stay, are woken and hear again.
+func TestReconnect(t *testing.T) {
+	s := startNATS(t, &server.Options{})
+	port := s.Addr().String()
+	address := s.ClientURL()
+	a, b := openBus(t, address), openBus(t, address)
+	l := listen(t, b, "acme", "run_1")
+	sound(t, a, l, "acme", "run_1")
+	s.Shutdown()
+	s.WaitForShutdown()
+	eventually(t, "both miss the server", func() bool { return a.Healthy() != nil && b.Healthy() != nil })
+	for range 3 * maxLiveQueue { // never blocks
+		a.Tell("acme", "run_9", Live{Kind: "text"})
+	}
+	during := listen(t, b, "acme", "run_2")
+	var at int
+	if _, err := fmt.Sscanf(port[strings.LastIndexByte(port, ':')+1:], "%d", &at); err != nil {
+		t.Fatal(err)
+	}
+	startNATS(t, &server.Options{Port: at})
+	eventually(t, "both are connected again", func() bool { return a.Healthy() == nil && b.Healthy() == nil })
+	for _, l := range []*Listener{l, during} {
+		for woken := false; !woken; {
+			m, err := receive(l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			woken = m.Wake
+		}
+	}
+	eventually(t, "the listeners are known", func() bool { return a.Listens("acme", "run_1") && a.Listens("acme", "run_2") })
+	publish(t, a, event("acme", "run_2", 3))
+	if m := next(t, during); m.Event == nil || m.Event.Seq != 3 {
+		t.Errorf("heard %+v", m)
+	}
+}
+
+// A server that is not there yet is no error; one that wants a password gets it, and errors show none.
+func TestOpen(t *testing.T) {
+	for _, address := range []string{"", "nats://", "localhost:4222", "http://h:1", "nats://u:hunter2@h:x", "nats://a:1,,nats://b:2", "nats://u:hunter2%zz@h:1"} {
+		_, err := Open(t.Context(), address, nil)
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("Open(%q): %v", address, err)
+		}
+	}
+	s := startNATS(t, &server.Options{Username: "ibid", Password: "hunter2"})
+	host := s.Addr().String()
+	right, err := Open(t.Context(), "nats://127.0.0.1:1, nats://ibid:hunter2@"+host, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeBus(t, right)
+	if err := right.Healthy(); err != nil {
+		t.Error(err)
+	}
+	for _, address := range []string{"nats://ibid:hunter3@" + host, "nats://ibid:hunter3@127.0.0.1:1"} {
+		wrong, err := Open(t.Context(), address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the reason is known", func() bool { return strings.Contains(wrong.Healthy().Error(), ": not connected to NATS") })
+		if text := wrong.Healthy().Error(); strings.Contains(text, "hunter") {
+			t.Errorf("Healthy: %s", text)
+		}
+		l, err := wrong.Listen(t.Context(), "acme", "run_1")
+		if err != nil {
+			t.Error(err)
+		}
+		l.Close()
+		closeBus(t, wrong)
+		closeBus(t, wrong)
+	}
+}
