@@ -1,0 +1,132 @@
+package watch
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+)
+
+// Words are found as words of their own, once, or in their order; otherwise they are not found.
+func TestPlace(t *testing.T) {
+	for name, test := range map[string]struct {
+		from, to string
+		words    []string // of from, each after the one before
+		want     []int    // where in to; -1: not
+	}{
+		"once":                 {"x Herons fish. y", "Herons fish.", []string{"Herons fish."}, []int{0}},
+		"trimmed":              {"x  Herons fish.\n y", "a Herons fish.", []string{" Herons fish.\n"}, []int{2}},
+		"not there":            {"Herons fish.", "Herons fly.", []string{"Herons fish."}, []int{-1}},
+		"other case":           {"Herons fish.", "herons fish.", []string{"Herons fish."}, []int{-1}},
+		"part of a word":       {"art", "party art", []string{"art"}, []int{6}},
+		"part of a word only":  {"art", "party", []string{"art"}, []int{-1}},
+		"before an accent":     {"cafe", "cafe\u0301", []string{"cafe"}, []int{-1}},
+		"before a word":        {"Herons fish", "Herons fishing", []string{"Herons fish"}, []int{-1}},
+		"no spaces":            {"苍鹭在三月筑巢", "但是苍鹭在三月筑巢了", []string{"苍鹭在三月筑巢"}, []int{6}},
+		"too short":            {"ab", "ab", nil, nil},
+		"signs only":           {"--- ** --- x", "--- ** ---", []string{"--- ** ---"}, []int{-1}},
+		"as often":             {"Yes it is. No. Yes it is.", "Yes it is. Well. Yes it is.", []string{"Yes it is.", "Yes it is."}, []int{0, 17}},
+		"the second one only":  {"Yes it is. No. Yes it is!", "Yes it is. Well. Yes it is?", []string{"No. ", "Yes it is"}, []int{-1, 17}},
+		"more often":           {"Intro. Yes it is.", "Yes it is. Yes it is. Intro. Yes it is.", []string{"Intro.", "Yes it is."}, []int{22, 29}},
+		"more often, before":   {"Intro. Yes it is.", "Yes it is. Yes it is. Intro.", []string{"Intro.", "Yes it is."}, []int{22, -1}},
+		"far too often":        {"yes", strings.Repeat("yes ", 300), []string{"yes"}, []int{-1}},
+		"far too often inside": {"yes", strings.Repeat("yesyes ", 2000) + "yes", []string{"yes"}, []int{-1}},
+		"the same text":        {"a b", "a b", []string{"b"}, []int{2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := placer{from: test.from, to: test.to}
+			var got []int
+			at := 0
+			for _, words := range test.words {
+				at += strings.Index(test.from[at:], words)
+				s, ok := p.place(ibid.Span{Start: at, End: at + len(words)})
+				if !ok {
+					s.Start = -1
+				} else if test.to[s.Start:s.End] != strings.TrimSpace(words) {
+					t.Errorf("%q is found as %q", words, test.to[s.Start:s.End])
+				}
+				got = append(got, s.Start)
+				at += len(words)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// However many citations a second answer has, looking for their words comes to an end.
+func TestSearchIsBounded(t *testing.T) {
+	text := strings.Repeat("Herons fish in the lake. ", 40_000)
+	p := placer{from: "Never said. " + text, to: text}
+	start := time.Now()
+	for range 10_000 {
+		if _, ok := p.place(ibid.Span{End: len("Never said.")}); ok {
+			t.Fatal("found what is not there")
+		}
+	}
+	if took := time.Since(start); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if s, ok := p.place(ibid.Span{Start: 12, End: 20}); ok {
+		t.Errorf("still searching: %v", s)
+	}
+}
+
+// A source that the first answer has stays what it was there; another one with a taken id gets an id of its own.
+func TestMergeSources(t *testing.T) {
+	first := &ibid.Answer{
+		Text: "Herons fish. They fly.", Complete: true,
+		Sources: []ibid.Source{
+			{ID: "web:0", Kind: ibid.Web, URL: "https://given.example/", Title: "given"},
+			{ID: "web:1", Kind: ibid.Web, URL: "https://fish.example/", Title: "as it was"},
+		},
+		Issues: []ibid.Issue{{Code: "odd"}},
+	}
+	second := &ibid.Answer{
+		Text: "They fly. Herons fish.", Complete: true,
+		Sources: []ibid.Source{
+			{ID: "web:0", Kind: ibid.Web, URL: "https://fly.example/"},
+			{ID: "web:1", Kind: ibid.Web, URL: "https://fish.example/", Title: "again"},
+			{ID: "web:2", Kind: ibid.Web, URL: "https://unused.example/"},
+			{ID: "web:0-2", Kind: ibid.Web, URL: "https://clash.example/"},
+		},
+	}
+	if err := second.Cite(ibid.Span{Start: 0, End: 9}, ibid.Ref{Source: "web:0", Quote: "fly"}, ibid.Ref{Source: "web:0-2"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Cite(ibid.Span{Start: 10, End: 22}, ibid.Ref{Source: "web:1"}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := merge(first, second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources []string
+	for _, s := range got.Sources {
+		sources = append(sources, s.ID+" "+s.URL+" "+s.Title)
+	}
+	want := []string{
+		"web:1 https://fish.example/ as it was",
+		"web:0-2 https://fly.example/ ",
+		"web:0-2-2 https://clash.example/ ",
+		"web:0 https://given.example/ given",
+		"web:2 https://unused.example/ ",
+	}
+	if diff := cmp.Diff(want, sources); diff != "" {
+		t.Errorf("sources (-want +got):\n%s", diff)
+	}
+	refs := [][]ibid.Ref{{{Source: "web:1"}}, {{Source: "web:0-2", Quote: "fly"}, {Source: "web:0-2-2"}}}
+	for i, c := range got.Citations {
+		if diff := cmp.Diff(refs[i], c.Refs); diff != "" {
+			t.Errorf("citation %d (-want +got):\n%s", i, diff)
+		}
+	}
+	if !slices.Contains(got.Issues, first.Issues[0]) || len(first.Issues) != 1 || len(first.Citations) != 0 || first.Sources[0].ID != "web:0" {
+		t.Errorf("issues %+v; the first answer is now %+v", got.Issues, first)
+	}
+}

@@ -1,0 +1,78 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ibidhq/ibid/store"
+)
+
+const (
+	pruneEvery = time.Hour
+	pruneDelay = 5 * time.Minute
+)
+
+// Retention removes answers that are older than they may get.
+type Retention struct {
+	Store  *store.Store
+	Keep   store.Retention // Now and DryRun are not looked at
+	Logger *slog.Logger    // nil: nothing is logged
+}
+
+// Run removes old answers some minutes after it was called, then every hour, until ctx ends; then it returns nil. The delay
+// is random, up to five minutes, so that nodes that start together do not all begin at once. What goes wrong is logged and
+// tried again an hour later. Without a duration in Keep nothing is ever removed, and Run returns at once.
+func (r *Retention) Run(ctx context.Context) error {
+	if !r.limited() {
+		return nil
+	}
+	timer := time.NewTimer(rand.N(pruneDelay)) //nolint:gosec // no secret
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		r.prune(ctx)
+		timer.Reset(pruneEvery)
+	}
+}
+
+func (r *Retention) limited() bool {
+	limited := r.Keep.Default > 0
+	for _, d := range r.Keep.ByProvider {
+		limited = limited || d > 0
+	}
+	return limited
+}
+
+func (r *Retention) prune(ctx context.Context) {
+	log := r.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	keep := r.Keep
+	keep.Now, keep.DryRun = time.Now(), false
+	report, err := r.Store.Prune(ctx, &keep)
+	attrs := []slog.Attr{
+		slog.Int("answers", report.Answers),
+		slog.Int("conversations", report.Conversations),
+		slog.Int("runs", report.Runs),
+		slog.Int("events", report.Events),
+		slog.Duration("took", time.Since(keep.Now)),
+	}
+	switch {
+	case err == nil:
+		log.LogAttrs(ctx, slog.LevelInfo, "removed old answers", attrs...)
+	case errors.Is(err, context.Canceled):
+		log.LogAttrs(ctx, slog.LevelInfo, "removing old answers was interrupted", attrs...)
+	default:
+		attrs = append(attrs, slog.Any("error", fmt.Errorf("removing old answers: %w", err)))
+		log.LogAttrs(ctx, slog.LevelError, "old answers could not be removed, trying again later", attrs...)
+	}
+}

@@ -1,0 +1,88 @@
+package watch_test
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/watch"
+)
+
+func storeCall(t *testing.T, s *store.Store, id, provider string) {
+	t.Helper()
+	if err := s.Put(t.Context(), []*store.Call{{
+		AnswerID: id, Tenant: store.DefaultTenant, Upstream: provider, Status: 200, Started: time.Now(),
+		Answer: &ibid.Answer{Provider: provider, Text: "Herons build in March.", Complete: true},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Old answers go soon after the start and every hour; what is removed is logged, and so is why it cannot be.
+func TestRetention(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ibid.db")
+	synctest.Test(t, func(t *testing.T) {
+		s, err := store.Open(t.Context(), path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		storeCall(t, s, "ans_1", "gemini")
+		storeCall(t, s, "ans_2", "openai")
+		time.Sleep(50 * time.Minute)
+		storeCall(t, s, "ans_3", "gemini")
+
+		log := &lines{note: make(chan struct{}, 1000)}
+		r := &watch.Retention{
+			Store: s, Logger: slog.New(slog.NewTextHandler(log, nil)),
+			Keep: store.Retention{ByProvider: map[string]time.Duration{"gemini": 50 * time.Minute}, DryRun: true, Now: time.Unix(0, 0)},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		began := time.Now()
+		go func() { done <- r.Run(ctx) }()
+		<-log.note
+		if delay := time.Since(began); delay > 5*time.Minute {
+			t.Errorf("the first time was after %s", delay)
+		}
+		for id, want := range map[string]bool{"ans_1": false, "ans_2": true, "ans_3": true} {
+			if _, err := s.Call(t.Context(), store.DefaultTenant, id); (err == nil) != want {
+				t.Errorf("%s is there: %t, %v", id, !want, err)
+			}
+		}
+		first := time.Now()
+		<-log.note
+		if pause := time.Since(first); pause != time.Hour {
+			t.Errorf("the second time was %s after the first", pause)
+		}
+		if _, err := s.Call(t.Context(), store.DefaultTenant, "ans_3"); err == nil {
+			t.Error("ans_3 is there")
+		}
+		if text := log.String(); strings.Count(text, "removed old answers") != 2 || strings.Count(text, "answers=1") != 2 {
+			t.Errorf("logged:\n%s", text)
+		}
+		s.Close()
+		<-log.note
+		if text := log.String(); !strings.Contains(text, "could not be removed") {
+			t.Errorf("logged:\n%s", text)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// Without a limit there is nothing to do.
+func TestRetentionForEver(t *testing.T) {
+	r := &watch.Retention{Keep: store.Retention{Default: -1, ByProvider: map[string]time.Duration{"gemini": 0}}}
+	if err := r.Run(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
