@@ -1,0 +1,213 @@
+package gateway
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/store"
+)
+
+// The headers of a request that are for ibid; see [TokenHeader] too.
+const (
+	RunHeader          = "Ibid-Run"          // the run that the call is part of; in responses too
+	StepHeader         = "Ibid-Step"         // its step: 3;tool="summarize";after="1,2"
+	ConversationHeader = "Ibid-Conversation" // the conversation that it is part of
+	AgentHeader        = "Ibid-Agent"        // who makes it
+)
+
+// AnswerHeader is the header of a response that says under which id its answer is kept.
+const AnswerHeader = "Ibid-Answer"
+
+const (
+	// MaxName is how many bytes the ids of runs and conversations and the names of agents and tools may have.
+	MaxName = 128
+	// maxStep is the highest number of a step, and maxStepHeader how many bytes the header may have that says it.
+	maxStep       = 1_000_000
+	maxStepHeader = 1024
+	// maxAfter is on how many steps another may build.
+	maxAfter = 64
+)
+
+// asked is what the headers of a request say to ibid.
+type asked struct {
+	run, conversation, agent string
+	step                     store.Step
+}
+
+// readAsked reads the headers for ibid and removes them. The error is a problem.
+func readAsked(h http.Header) (asked, error) {
+	var a asked
+	for _, f := range [...]struct {
+		name  string
+		value *string
+		check func(string) string
+	}{{RunHeader, &a.run, checkID}, {ConversationHeader, &a.conversation, checkID}, {AgentHeader, &a.agent, checkName}} {
+		values, ok := h[f.name]
+		if !ok {
+			continue
+		}
+		if len(values) != 1 {
+			return asked{}, badHeader(f.name, "it is there more than once")
+		}
+		if *f.value = values[0]; *f.value == "" {
+			continue
+		}
+		if why := f.check(*f.value); why != "" {
+			return asked{}, badHeader(f.name, why)
+		}
+	}
+	if values, ok := h[StepHeader]; ok {
+		if len(values) != 1 {
+			return asked{}, badHeader(StepHeader, "it is there more than once")
+		}
+		var err error
+		if a.step, err = ParseStep(values[0]); err != nil {
+			return asked{}, badHeader(StepHeader, err.Error())
+		}
+	}
+	removeAsked(h)
+	return a, nil
+}
+
+func removeAsked(h http.Header) {
+	delete(h, RunHeader)
+	delete(h, StepHeader)
+	delete(h, ConversationHeader)
+	delete(h, AgentHeader)
+	delete(h, TokenHeader)
+}
+
+func badHeader(name, why string) error {
+	return &Problem{
+		Status: http.StatusBadRequest, Code: CodeBadRequest, Detail: "header " + name + ": " + why,
+		Hint: "docs/http.md says what the Ibid- headers may hold",
+	}
+}
+
+// checkID says what is wrong with the id of a run or a conversation; empty: nothing.
+func checkID(s string) string {
+	for i := range len(s) {
+		c := s[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && strings.IndexByte("-_.:~@", c) < 0 {
+			return "an id has letters, digits and any of -_.:~@"
+		}
+	}
+	return checkLength(s)
+}
+
+// checkName says what is wrong with the name of an agent or a tool; empty: nothing.
+func checkName(s string) string {
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
+		return "a name has no control characters and is valid UTF-8"
+	}
+	return checkLength(s)
+}
+
+func checkLength(s string) string {
+	if len(s) > MaxName {
+		return fmt.Sprintf("%d bytes are more than %d", len(s), MaxName)
+	}
+	return ""
+}
+
+// ParseStep reads the value of [StepHeader]: the step's number and, as parameters of a structured field (RFC 9651), the tool
+// that it is and the steps that it builds on, all of them earlier ones. Without the latter it builds on the step before it.
+func ParseStep(s string) (store.Step, error) {
+	var step store.Step
+	if len(s) > maxStepHeader {
+		return step, fmt.Errorf("%d bytes are more than %d", len(s), maxStepHeader)
+	}
+	s = strings.Trim(s, " ")
+	number, rest := cutDigits(s)
+	var ok bool
+	if step.Number, ok = stepNumber(number); !ok {
+		return store.Step{}, fmt.Errorf("it begins with the step's number, from 1 to %d", maxStep)
+	}
+	for rest != "" {
+		var name, value string
+		var err error
+		if name, value, rest, err = cutParameter(rest); err != nil {
+			return store.Step{}, err
+		}
+		switch {
+		case name == "tool" && step.Tool == "" && value != "":
+			step.Tool = value
+			if why := checkName(value); why != "" {
+				return store.Step{}, fmt.Errorf("tool: %s", why)
+			}
+		case name == "after" && step.After == nil:
+			if step.After, err = parseAfter(value, step.Number); err != nil {
+				return store.Step{}, err
+			}
+		default:
+			return store.Step{}, fmt.Errorf("the parameters are tool and after, each once and as a string; not %s", name)
+		}
+	}
+	return step, nil
+}
+
+// parseAfter reads the numbers of the steps that step builds on. None is not nil: nil means the step before.
+func parseAfter(s string, step int) ([]int, error) {
+	after := []int{}
+	if s == "" {
+		return after, nil
+	}
+	for part := range strings.SplitSeq(s, ",") {
+		n, ok := stepNumber(strings.Trim(part, " "))
+		if !ok || n >= step || slices.Contains(after, n) || len(after) == maxAfter {
+			return nil, fmt.Errorf("after lists up to %d numbers of earlier steps, each once and separated by commas", maxAfter)
+		}
+		after = append(after, n)
+	}
+	return after, nil
+}
+
+func stepNumber(s string) (int, bool) {
+	n, err := strconv.Atoi(s)
+	return n, err == nil && n >= 1 && n <= maxStep && s[0] != '+'
+}
+
+func cutDigits(s string) (digits, rest string) {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return s[:i], s[i:]
+		}
+	}
+	return s, ""
+}
+
+// cutParameter cuts ;name="value" off s.
+//
+//nolint:revive // four results: the parts, and why there are none
+func cutParameter(s string) (name, value, rest string, err error) {
+	if s[0] != ';' {
+		return "", "", "", fmt.Errorf("a parameter begins with a semicolon, not with %q", s[:1])
+	}
+	s = strings.TrimLeft(s[1:], " ")
+	name, quoted, ok := strings.Cut(s, `="`)
+	if !ok || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_-.*0123456789") != "" {
+		return "", "", "", fmt.Errorf(`a parameter is a name and a string in quotes: tool="search"`)
+	}
+	var b strings.Builder
+	for i := 0; i < len(quoted); i++ {
+		switch c := quoted[i]; {
+		case c == '"':
+			return name, b.String(), quoted[i+1:], nil
+		case c == '\\':
+			if i++; i == len(quoted) || quoted[i] != '"' && quoted[i] != '\\' {
+				return "", "", "", fmt.Errorf(`%s: a backslash stands before a quote or a backslash`, name)
+			}
+			b.WriteByte(quoted[i])
+		case c < ' ' || c > '~':
+			return "", "", "", fmt.Errorf("%s: a string has only printable ASCII characters", name)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", "", "", fmt.Errorf("%s: the string does not end", name)
+}

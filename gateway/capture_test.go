@@ -1,0 +1,694 @@
+package gateway_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/store"
+)
+
+// chatBody is a whole answer, chatParts its stream.
+func chatBody(text string) string {
+	return fmt.Sprintf(`{"id":"c1","object":"chat.completion","model":"gpt-test","choices":[{"index":0,"finish_reason":"stop",`+
+		`"message":{"role":"assistant","content":%q,"annotations":[{"type":"url_citation","url_citation":`+
+		`{"start_index":0,"end_index":2,"url":"https://example.com/a","title":"A"}}]}}]}`, text)
+}
+
+func chatParts(words ...string) []string {
+	var parts []string
+	for _, word := range words {
+		parts = append(parts, fmt.Sprintf(`data: {"id":"c1","object":"chat.completion.chunk","model":"gpt-test","choices":[{"index":0,"delta":{"content":%q}}]}`+"\n\n", word))
+	}
+	return append(parts,
+		`data: {"id":"c1","object":"chat.completion.chunk","model":"gpt-test","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\n",
+		"data: [DONE]\n\n")
+}
+
+const (
+	chat         = "/up/v1/chat/completions"
+	chatRequest  = `{"model":"gpt-test","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"How?"}]}`
+	chatDocument = "text/event-stream"
+)
+
+// answerJSON answers with a body.
+func answerJSON(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, body)
+	}
+}
+
+// answerParts answers with a stream.
+func answerParts(parts ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", chatDocument)
+		for _, part := range parts {
+			fmt.Fprint(w, part)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}
+}
+
+// stored returns a call once the indexer is past it.
+func (w *world) stored(tb testing.TB, id string) *store.Call {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+	defer cancel()
+	if err := w.gateway.CatchUp(ctx); err != nil {
+		tb.Fatalf("CatchUp: %v", err)
+	}
+	c, err := w.store.Call(ctx, store.DefaultTenant, id)
+	if err != nil {
+		tb.Fatalf("answer %s: %v", id, err)
+	}
+	return c
+}
+
+// metric returns the value of a counter without labels, or the sum over them.
+func (w *world) metric(tb testing.TB, name string) float64 {
+	tb.Helper()
+	families, err := w.metrics.Gather()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	sum := 0.0
+	for _, f := range families {
+		if f.GetName() == "ibid_gateway_"+name {
+			for _, m := range f.GetMetric() {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+func TestCapture(t *testing.T) {
+	for name, upstream := range map[string]http.HandlerFunc{
+		"json": answerJSON(chatBody("So it is.")), "stream": answerParts(chatParts("So ", "it ", "is.")...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, upstream, nil)
+			r := w.request(t, "POST", chat+"?api=1", strings.NewReader(chatRequest))
+			for name, value := range map[string]string{
+				"Ibid-Run": "run-1", "Ibid-Step": `2;tool="ask";after="1"`, "Ibid-Conversation": "conv:1", "Ibid-Agent": "Früh & Co",
+				"Authorization": "Bearer sk-secret",
+			} {
+				r.Header.Set(name, value)
+			}
+			res, body := w.do(t, r)
+			id := res.Header.Get("Ibid-Answer")
+			if !strings.HasPrefix(id, "ans_") || len(id) != 40 || res.Header.Get("Ibid-Run") != "run-1" {
+				t.Fatalf("headers: %v", res.Header)
+			}
+			got := w.stored(t, id)
+			want := &store.Call{
+				AnswerID: id, Tenant: "default", Upstream: "up", Route: "POST /v1/chat/completions", Conversation: "conv:1", Run: "run-1",
+				Agent: "Früh & Co", Step: store.Step{Number: 2, Tool: "ask", After: []int{1}}, Prompt: []store.Message{{Role: "user", Text: "How?"}},
+				Status: 200, Bytes: int64(len(body)),
+			}
+			ignore := cmpopts.IgnoreFields(store.Call{}, "Started", "FirstByte", "Duration", "Answer")
+			if diff := cmp.Diff(want, got, ignore, cmpopts.IgnoreUnexported(store.Call{})); diff != "" {
+				t.Errorf("call (-want +got):\n%s", diff)
+			}
+			if got.FirstByte <= 0 || got.Duration < got.FirstByte || time.Since(got.Started) > time.Minute {
+				t.Errorf("times: %v %v %v", got.Started, got.FirstByte, got.Duration)
+			}
+			a := got.Answer
+			if a.Text != "So it is." || !a.Complete || a.ID != "c1" || a.Model != "gpt-test" {
+				t.Errorf("answer: %+v", a)
+			}
+			line := w.log.String()
+			for _, word := range []string{`"msg":"answer"`, id, `"run":"run-1"`, `"agent":"Früh & Co"`, `"route":"/chat/completions"`, `"complete":true`, `"end":`} {
+				if !strings.Contains(line, word) {
+					t.Errorf("the log lacks %s: %s", word, line)
+				}
+			}
+			for _, word := range []string{"secret", "How?", "So it", "api=1"} {
+				if strings.Contains(line, word) {
+					t.Errorf("the log has %s: %s", word, line)
+				}
+			}
+		})
+	}
+}
+
+// Nothing comes from the end mark on before the answer is on disk: the journal is opened as after a crash, when the client has
+// the end.
+func TestStrict(t *testing.T) {
+	parts := chatParts("So ", "it ", "is.")
+	w := newWorld(t, answerParts(parts...), &setup{idle: true})
+	for i := range 20 {
+		res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		if string(body) != strings.Join(parts, "") {
+			t.Fatalf("got %q", body)
+		}
+		if !onDisk(t, w.dir, res.Header.Get("Ibid-Answer")) {
+			t.Fatalf("answer %d is not on disk", i)
+		}
+	}
+}
+
+// onDisk reports whether a copy of the journal's files has an answer.
+func onDisk(tb testing.TB, dir, id string) bool {
+	tb.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "journal", "*"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, name := range files {
+		if b, err := os.ReadFile(name); err == nil && bytes.Contains(b, []byte(id)) {
+			return true
+		}
+	}
+	return false
+}
+
+// An answer can be found by id from the moment its end is seen, before the store has it, and in the store from then on.
+func TestFind(t *testing.T) {
+	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true})
+	res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	id := res.Header.Get("Ibid-Answer")
+	c, ok := w.gateway.Find(store.DefaultTenant, id)
+	if !ok || c.Answer.Text != "So it is." {
+		t.Fatalf("Find: %v, %t", c, ok)
+	}
+	if _, ok := w.gateway.Find("other", id); ok {
+		t.Error("another tenant finds it")
+	}
+	run(t, w.gateway)
+	w.stored(t, id)
+	if _, ok := w.gateway.Find(store.DefaultTenant, id); ok {
+		t.Error("it is still in memory")
+	}
+}
+
+// The tail is bounded: what is over it is found in the store.
+func TestTailLimit(t *testing.T) {
+	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true, options: gateway.Options{Limits: gateway.Limits{Tail: 10}}})
+	res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	id := res.Header.Get("Ibid-Answer")
+	if _, ok := w.gateway.Find(store.DefaultTenant, id); ok {
+		t.Error("the tail took more than its limit")
+	}
+	run(t, w.gateway)
+	w.stored(t, id)
+}
+
+func TestModes(t *testing.T) {
+	for _, mode := range []gateway.Mode{gateway.Relaxed, gateway.Strict, gateway.Stored} {
+		t.Run(string(mode), func(t *testing.T) {
+			w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{Capture: mode, CaptureWait: 10 * time.Second}})
+			res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+			id := res.Header.Get("Ibid-Answer")
+			if mode == gateway.Stored {
+				if _, err := w.store.Call(t.Context(), store.DefaultTenant, id); err != nil {
+					t.Errorf("not in the store yet: %v", err)
+				}
+			}
+			w.stored(t, id)
+			if n := w.metric(t, "capture_late_total"); n != 0 {
+				t.Errorf("%v were late", n)
+			}
+		})
+	}
+}
+
+// What takes too long is waited for no longer, and is kept all the same.
+func TestCaptureWait(t *testing.T) {
+	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{
+		idle: true, options: gateway.Options{Capture: gateway.Stored, CaptureWait: 10 * time.Millisecond}, // the store never takes it
+	})
+	res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	if string(body) != chatBody("So it is.") {
+		t.Errorf("got %s", body)
+	}
+	if n := w.metric(t, "capture_late_total"); n != 1 {
+		t.Errorf("%v were late", n)
+	}
+	if !onDisk(t, w.dir, res.Header.Get("Ibid-Answer")) {
+		t.Error("it is not on disk")
+	}
+}
+
+func TestPrompts(t *testing.T) {
+	for keep, want := range map[gateway.Prompts][]store.Message{
+		gateway.PromptsNone: nil,
+		gateway.PromptsLast: {{Role: "user", Text: "How?"}},
+		gateway.PromptsAll:  {{Role: "system", Text: "Be brief."}, {Role: "user", Text: "How?"}},
+	} {
+		t.Run(string(keep), func(t *testing.T) {
+			w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{Prompts: keep}})
+			res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+			if diff := cmp.Diff(want, w.stored(t, res.Header.Get("Ibid-Answer")).Prompt, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("prompt (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A client that leaves, an upstream that breaks off: what came is kept, as not complete.
+func TestPartial(t *testing.T) {
+	parts := chatParts("So ", "it ", "is.")
+	t.Run("upstream", func(t *testing.T) {
+		w := newWorld(t, hijack("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n"+parts[0]+parts[1]+parts[2][:30]), nil)
+		res, err := w.client.Do(w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(res.Body); err == nil || string(got) != parts[0]+parts[1]+parts[2][:30] {
+			t.Errorf("got %q, %v", got, err)
+		}
+		_ = res.Body.Close()
+		if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Text != "So it " || a.Complete {
+			t.Errorf("answer: %+v", a)
+		}
+	})
+	t.Run("client", func(t *testing.T) {
+		left := make(chan struct{})
+		w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			fmt.Fprint(w, parts[0])
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			close(left)
+		}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		res, err := w.client.Do(w.request(t, "POST", chat, strings.NewReader(chatRequest)).WithContext(ctx))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if _, err := io.ReadFull(res.Body, make([]byte, len(parts[0]))); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		<-left
+		closing, end := context.WithTimeout(t.Context(), 10*time.Second)
+		defer end()
+		if err := w.gateway.Close(closing); err != nil { // waits for the call to end
+			t.Fatal(err)
+		}
+		if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Text != "So " || a.Complete {
+			t.Errorf("answer: %+v", a)
+		}
+	})
+}
+
+// Errors are the provider's, pass unchanged, and are not kept: a wrong key that tries for ever would fill the store.
+func TestErrorsAreNotKept(t *testing.T) {
+	for _, status := range []int{400, 401, 429, 500, 503} {
+		w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			fmt.Fprint(w, `{"error":{"message":"no"}}`)
+		}, nil)
+		res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		if res.StatusCode != status || string(body) != `{"error":{"message":"no"}}` {
+			t.Errorf("got %d %s", res.StatusCode, body)
+		}
+		if res.Header.Get("Ibid-Answer") != "" || res.Header.Get("Ibid-Run") == "" || w.journal.Stats().Records != 0 {
+			t.Errorf("%d: %v, %d records", status, res.Header, w.journal.Stats().Records)
+		}
+		if n := testutil.CollectAndCount(w.metrics, "ibid_gateway_calls_total"); n != 1 {
+			t.Errorf("%d series of calls", n)
+		}
+	}
+}
+
+// An answer in a body that nobody asked to be compressed is captured without holding anything back.
+func TestCompressed(t *testing.T) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, chatBody("So it is."))
+	_ = z.Close()
+	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(b.Bytes())
+	}, nil)
+	res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	if !bytes.Equal(body, b.Bytes()) || res.Header.Get("Content-Encoding") != "gzip" {
+		t.Errorf("got %d bytes, %v", len(body), res.Header)
+	}
+	if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Text != "So it is." {
+		t.Errorf("answer: %+v", a)
+	}
+}
+
+// Nothing is stored of a response that is no answer, nor anything broken by what follows an answer.
+func TestNoAnswer(t *testing.T) {
+	for name, body := range map[string]string{"empty": "", "page": "<html><p>Welcome", "binary": "\x00\x01\x02\x03"} {
+		w := newWorld(t, answerJSON(body), nil)
+		if _, got := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest))); string(got) != body {
+			t.Errorf("%s: got %q", name, got)
+		}
+		if n := w.metric(t, "answers_total"); n != 0 {
+			t.Errorf("%s: %v answers: %s", name, n, w.log)
+		}
+	}
+	w := newWorld(t, answerJSON(chatBody("So it is.")+"\n\n garbage {\"id\":\"c2\"}"), nil)
+	res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	if !strings.HasSuffix(string(body), "{\"id\":\"c2\"}") {
+		t.Errorf("got %q", body)
+	}
+	if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Text != "So it is." || a.ID != "c1" {
+		t.Errorf("answer: %+v", a)
+	}
+}
+
+// A GET of an earlier answer updates it, and has no answer id of its own.
+func TestRefetch(t *testing.T) {
+	response := func(status, text string) string {
+		return fmt.Sprintf(`{"id":"resp_1","object":"response","status":%q,"model":"m","output":[{"type":"message","id":"msg","role":"assistant",`+
+			`"status":%q,"content":[{"type":"output_text","text":%q,"annotations":[]}]}]}`, status, status, text)
+	}
+	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "GET" {
+			fmt.Fprint(w, response("completed", "So it is."))
+			return
+		}
+		fmt.Fprint(w, response("in_progress", ""))
+	}, nil)
+	first, _ := w.do(t, w.request(t, "POST", captured, strings.NewReader(`{"background":true,"input":"How?"}`)))
+	id := first.Header.Get("Ibid-Answer")
+	if a := w.stored(t, id).Answer; a.Complete {
+		t.Errorf("answer: %+v", a)
+	}
+	second, _ := w.do(t, w.request(t, "GET", captured+"/resp_1", nil))
+	if _, ok := second.Header["Ibid-Answer"]; ok || second.Header.Get("Ibid-Run") == "" {
+		t.Errorf("headers: %v", second.Header)
+	}
+	if a := w.stored(t, id).Answer; a.Text != "So it is." || !a.Complete {
+		t.Errorf("answer: %+v", a)
+	}
+}
+
+// A journal that is full fails no call. It is counted, and readiness says it.
+func TestJournalFull(t *testing.T) {
+	w := newWorld(t, answerJSON(chatBody(strings.Repeat("So it is. ", 500))), &setup{idle: true, journal: journal.Options{MaxBytes: 20 << 10}})
+	full := false
+	for range 40 {
+		res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		if res.StatusCode != 200 || len(body) < 5000 {
+			t.Fatalf("got %d, %d bytes", res.StatusCode, len(body))
+		}
+		_, found := w.gateway.Find(store.DefaultTenant, res.Header.Get("Ibid-Answer"))
+		if full = full || !found; found == full {
+			t.Fatal("an answer that is lost is found")
+		}
+	}
+	if !full || w.metric(t, "capture_failures_total") == 0 {
+		t.Errorf("full: %t, %v failures", full, w.metric(t, "capture_failures_total"))
+	}
+	run(t, w.gateway)
+	for w.journal.Stats().Records > 0 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if err := w.gateway.CatchUp(ctx); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+	}
+	if !strings.Contains(w.log.String(), "could not be kept") {
+		t.Error("the log does not say it")
+	}
+}
+
+func TestReady(t *testing.T) {
+	w := newWorld(t, answerJSON(chatBody(strings.Repeat("So it is. ", 500))), &setup{idle: true, journal: journal.Options{MaxBytes: 20 << 10}})
+	if err := w.gateway.Ready(); err == nil || !strings.Contains(err.Error(), "not running") {
+		t.Errorf("without indexer: %v", err)
+	}
+	for range 10 {
+		w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	}
+	if err := w.journal.Stats().Err; !errors.Is(err, journal.ErrFull) {
+		t.Fatalf("the journal: %v", err)
+	}
+}
+
+// What an earlier process left in the journal is stored by the next.
+func TestRestart(t *testing.T) {
+	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true})
+	var ids []string
+	for range 5 {
+		res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		ids = append(ids, res.Header.Get("Ibid-Answer"))
+	}
+	if err := w.journal.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if w.journal, err = journal.Open(filepath.Join(w.dir, "journal"), nil); err != nil {
+		t.Fatal(err)
+	}
+	defer w.journal.Close()
+	o := *w.options
+	o.Journal, o.Metrics = w.journal, nil
+	next, err := gateway.New(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.gateway = next
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- next.Run(ctx) }()
+	for _, id := range ids {
+		w.stored(t, id)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// One record that the store refuses is set aside and stands in nobody's way.
+func TestPoison(t *testing.T) {
+	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true})
+	w.options.Damaged = filepath.Join(w.dir, "damaged")
+	o := *w.options
+	o.Metrics = nil
+	g, err := gateway.New(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.gateway = g
+	w.serve(t, false)
+	var ids []string
+	for range 7 {
+		res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		ids = append(ids, res.Header.Get("Ibid-Answer"))
+		if _, err := w.journal.Append([]byte("no call")); err != nil {
+			t.Fatal(err)
+		}
+		if len(ids) == 3 { // a record that can be read but not stored
+			bad := &store.Call{AnswerID: "", Tenant: "", Answer: &ibid.Answer{}}
+			if b, err := bad.Encode(); err == nil {
+				_, _ = w.journal.Append(b)
+			}
+		}
+	}
+	run(t, g)
+	for _, id := range ids {
+		w.stored(t, id)
+	}
+	files, err := filepath.Glob(filepath.Join(w.options.Damaged, "*.json"))
+	if err != nil || len(files) < 6 {
+		t.Fatalf("set aside: %v, %v", files, err)
+	}
+	if b, _ := os.ReadFile(files[0]); string(b) != "no call" {
+		t.Errorf("set aside: %q", b)
+	}
+}
+
+// While the store is away calls succeed and the journal grows; when it is back nothing is missing.
+func TestStoreAway(t *testing.T) {
+	w := newWorld(t, answerJSON(chatBody("So it is.")), nil)
+	// Another connection holds the database for writing.
+	unlock := lockDatabase(t, filepath.Join(w.dir, "ibid.db"))
+	var ids []string
+	for range 20 {
+		res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		ids = append(ids, res.Header.Get("Ibid-Answer"))
+	}
+	for _, id := range ids {
+		if c, ok := w.gateway.Find(store.DefaultTenant, id); !ok || c.Answer.Text != "So it is." {
+			t.Fatal("an answer cannot be found")
+		}
+	}
+	unlock()
+	for _, id := range ids {
+		w.stored(t, id)
+	}
+	if n := w.metric(t, "capture_failures_total"); n != 0 {
+		t.Errorf("%v failures", n)
+	}
+}
+
+// The ids in the log and in headers are the only words of a call that leave it.
+func TestProblems(t *testing.T) {
+	w := newWorld(t, answerJSON("{}"), &setup{options: gateway.Options{Limits: gateway.Limits{Request: 100, InFlight: 150}}})
+	long := strings.Repeat("x", 129)
+	for _, test := range []struct {
+		name, path, header, value, body string
+		status                          int
+		says                            string
+	}{
+		{name: "no upstream", path: "/nobody/v1", status: 404, says: `the upstreams are up`},
+		{name: "no name", path: "/", status: 404, says: `the upstreams are up`},
+		{name: "escaped name", path: "/u%70/v1", status: 404, says: `the upstreams are up`},
+		{name: "signed", header: "Authorization", value: "AWS4-HMAC-SHA256 Credential=x", status: 400, says: "tee.Transport"},
+		{name: "run", header: "Ibid-Run", value: "a b", status: 400, says: "Ibid-Run"},
+		{name: "long run", header: "Ibid-Run", value: long, status: 400, says: "129 bytes are more than 128"},
+		{name: "conversation", header: "Ibid-Conversation", value: "a/b", status: 400, says: "Ibid-Conversation"},
+		{name: "agent", header: "Ibid-Agent", value: "a\xff", status: 400, says: "Ibid-Agent"},
+		{name: "step", header: "Ibid-Step", value: "x", status: 400, says: "Ibid-Step"},
+		{name: "too large", body: strings.Repeat("x", 101), status: 413, says: "more than 100 bytes"},
+		{name: "largest", body: strings.Repeat("x", 100), status: 200},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.path == "" {
+				test.path = chat
+			}
+			r := w.request(t, "POST", test.path, strings.NewReader(test.body))
+			if test.header != "" {
+				r.Header.Set(test.header, test.value)
+			}
+			res, body := w.do(t, r)
+			if res.StatusCode != test.status || !strings.Contains(string(body), test.says) {
+				t.Errorf("got %d %s", res.StatusCode, body)
+			}
+			if test.status != 200 && !json.Valid(body) {
+				t.Errorf("no JSON: %s", body)
+			}
+			// The same without its length being known beforehand.
+			if test.body != "" {
+				r := w.request(t, "POST", test.path, io.MultiReader(strings.NewReader(test.body)))
+				if res, _ := w.do(t, r); res.StatusCode != test.status {
+					t.Errorf("chunked: got %d", res.StatusCode)
+				}
+			}
+		})
+	}
+}
+
+// All requests together hold no more than the limit, and what they held is free again.
+func TestInFlight(t *testing.T) {
+	entered, leave := make(chan struct{}), make(chan struct{})
+	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		entered <- struct{}{}
+		<-leave
+		fmt.Fprint(w, chatBody("So it is."))
+	}, &setup{options: gateway.Options{Limits: gateway.Limits{Request: 100, InFlight: 150}}})
+	request := func() *http.Request { return w.request(t, "POST", chat, strings.NewReader(strings.Repeat("x", 100))) }
+	first := make(chan int)
+	go func() {
+		res, err := w.client.Do(request())
+		if err != nil {
+			first <- 0
+			return
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		first <- res.StatusCode
+	}()
+	<-entered
+	res, body := w.do(t, request())
+	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+	close(leave)
+	if status := <-first; status != 200 {
+		t.Errorf("the first got %d", status)
+	}
+	go func() { <-entered }()
+	if res, body := w.do(t, request()); res.StatusCode != 200 {
+		t.Errorf("afterwards: %d %s", res.StatusCode, body)
+	}
+	if n := w.metric(t, "held_request_bytes"); n != 0 {
+		t.Errorf("%v bytes are held", n)
+	}
+}
+
+// A client that sends too slowly is told so.
+func TestSlowRequest(t *testing.T) {
+	w := newWorld(t, answerJSON("{}"), &setup{options: gateway.Options{Limits: gateway.Limits{RequestTime: 50 * time.Millisecond}}})
+	c := w.raw(t, "POST "+chat+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
+	b, err := io.ReadAll(c)
+	if err != nil || !strings.HasPrefix(string(b), "HTTP/1.1 408") {
+		t.Errorf("got %q, %v", b, err)
+	}
+}
+
+// A client that does not read is left.
+func TestSlowReader(t *testing.T) {
+	ended := make(chan struct{})
+	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		defer close(ended)
+		for range 10_000 {
+			if _, err := w.Write(make([]byte, 32<<10)); err != nil {
+				return
+			}
+		}
+	}, &setup{options: gateway.Options{Limits: gateway.Limits{Idle: 200 * time.Millisecond}}})
+	w.raw(t, "POST "+streamed+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
+	<-ended
+}
+
+func TestHugeHeader(t *testing.T) {
+	w := newWorld(t, answerJSON("{}"), nil)
+	c := w.raw(t, "POST "+chat+" HTTP/1.1\r\nHost: localhost\r\nX: "+strings.Repeat("x", gateway.MaxHeader+8<<10)+"\r\nConnection: close\r\n\r\n")
+	if b, _ := io.ReadAll(c); !strings.HasPrefix(string(b), "HTTP/1.1 431") {
+		t.Errorf("got %q", b)
+	}
+}
+
+func TestParseStep(t *testing.T) {
+	for s, want := range map[string]store.Step{
+		`3`:                                {Number: 3},
+		` 3 `:                              {Number: 3},
+		`3;tool="summarize";after="1,2"`:   {Number: 3, Tool: "summarize", After: []int{1, 2}},
+		`3; after="1, 2";  tool="a \"b\\"`: {Number: 3, Tool: `a "b\`, After: []int{1, 2}},
+		`3;after=""`:                       {Number: 3, After: []int{}},
+		`1000000`:                          {Number: 1_000_000},
+	} {
+		got, err := gateway.ParseStep(s)
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", s, err, diff)
+		}
+	}
+	many := make([]string, 70)
+	for i := range many {
+		many[i] = strconv.Itoa(i + 1)
+	}
+	for _, s := range []string{
+		"", "0", "-1", "+1", "1.5", "1000001", "x", "3;", "3;tool", "3;tool=x", `3;tool="x`, `3;tool="x\y"`, `3;tool="x" y`, `3;tool="x";tool="y"`,
+		`3;Tool="x"`, `3;other="x"`, `3;tool=""`, "3;tool=\"\x01\"", `3;after="3"`, `3;after="x"`, `3;after="1,1"`, `3;after="1,"`, `3;after="1";after="2"`,
+		`100;after="` + strings.Join(many, ",") + `"`, `3;tool="` + strings.Repeat("x", 129) + `"`, "1" + strings.Repeat(" ", 2000), "3 ;tool=\"x\"",
+	} {
+		if got, err := gateway.ParseStep(s); err == nil {
+			t.Errorf("%q: %+v", s, got)
+		}
+	}
+}

@@ -1,0 +1,206 @@
+package gateway
+
+import (
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/tee"
+)
+
+// exchange is one call on its way through: a request and its response.
+type exchange struct {
+	g      *Gateway
+	up     *upstream
+	w      http.ResponseWriter
+	in     *http.Request
+	out    *http.Request
+	to     url.URL // where out goes
+	asked  asked
+	tenant string
+
+	route    wire.Route
+	captured bool // the route is one whose answers are captured
+	upgrades bool // the client asks for another protocol
+	counters *routeCounters
+	answerID string
+	says     [2]string // the values of our response headers, in one piece of memory
+
+	body   []byte // of a captured request, as long as somebody needs it
+	held   int64  // how much of Gateway.held is ours
+	model  string // that the request asks for
+	stream bool   // it asks for a stream
+	prompt []store.Message
+
+	trace    httptrace.ClientTrace
+	mu       sync.Mutex // guards the response's header against late 1xx responses
+	answered bool
+
+	started  time.Time
+	first    time.Duration // until the first byte of the response's body; 0: there was none
+	status   int
+	received int64 // bytes of the response's body
+	res      *http.Response
+	teeing   tee.Options
+	answer   *ibid.Answer // for the span; nil: there is none
+	live     *live        // nil: there is no bus
+}
+
+// sigV4 begins the Authorization header of a request that is signed for one host.
+const sigV4 = "AWS4-HMAC-SHA256"
+
+// admit says who makes the call and where it goes. The error is a problem.
+func (e *exchange) admit() error {
+	e.started = time.Now()
+	who, err := e.g.identify(e.in)
+	if err != nil {
+		return err
+	}
+	e.tenant = who.Tenant
+	name, path, rawPath := splitPath(e.in.URL)
+	if e.up = e.g.upstreams[name]; e.up == nil {
+		return e.g.noUpstream(name)
+	}
+	h := e.in.Header
+	if strings.HasPrefix(h.Get("Authorization"), sigV4) {
+		return &Problem{
+			Status: http.StatusBadRequest, Code: CodeBadRequest, Detail: "the request is signed for another host (AWS Signature Version 4)",
+			Hint: "use a bearer key for the provider, or tee.Transport inside the program: it signs for the provider itself",
+		}
+	}
+	if e.asked, err = readAsked(h); err != nil {
+		return err
+	}
+	e.up.target(&e.to, e.in.URL, path, rawPath)
+	e.upgrades = isUpgrade(h)
+	if !e.upgrades {
+		e.route, e.captured = wire.FindRoute(e.up.Provider, e.in.Method, e.to.EscapedPath())
+	}
+	e.counters = e.up.metrics.route(e.captured, e.route.Pattern)
+	return nil
+}
+
+// serve passes an admitted call through.
+func (e *exchange) serve() {
+	defer e.end()
+	switch {
+	case e.upgrades:
+		e.tunnel()
+		return
+	case e.captured:
+		e.answerID = e.g.ids.next()
+		if e.asked.run == "" {
+			e.asked.run = runOf(e.answerID)
+		}
+		if err := e.receive(); err != nil {
+			e.refuse(err)
+			return
+		}
+		defer e.release()
+	}
+	e.prepare()
+	defer func() { _ = e.out.Body.Close() }() // the transport may still want to read it, and must not
+	res, err := e.up.transport.RoundTrip(e.out)
+	e.mu.Lock()
+	e.answered = true
+	e.mu.Unlock()
+	if err == nil && res.StatusCode < http.StatusOK {
+		_ = res.Body.Close()
+		err = errProtocol
+	}
+	if err != nil {
+		e.unreached(err)
+		return
+	}
+	e.respond(res)
+}
+
+// end counts the call, whatever became of it.
+func (e *exchange) end() {
+	e.counters.count(e.status)
+	e.up.metrics.received.Add(float64(e.received))
+	e.traceCall()
+}
+
+// refuse answers with a problem instead of the upstream.
+func (e *exchange) refuse(err error) {
+	e.status = ProblemOf(err).status()
+	WriteProblem(e.w, e.in, err)
+}
+
+// prepare makes the request to the upstream of the client's.
+func (e *exchange) prepare() {
+	h := e.in.Header
+	wantsTrailers := hasToken(h["Te"], "trailers")
+	removeHopByHop(h)
+	if wantsTrailers {
+		h["Te"] = []string{"trailers"}
+	}
+	if _, ok := h["User-Agent"]; !ok {
+		h["User-Agent"] = []string{""} // or the transport would add its own
+	}
+	e.trace.Got1xxResponse = e.inform
+	out := e.in.WithContext(httptrace.WithClientTrace(e.in.Context(), &e.trace))
+	out.URL, out.Host, out.RequestURI, out.Close = &e.to, "", "", false
+	e.out = out
+	if e.captured {
+		delete(h, "Expect") // the body is here already
+		if !e.g.options.KeepEncoding {
+			h["Accept-Encoding"] = []string{"identity"}
+		}
+		e.attach()
+		return
+	}
+	if e.in.ContentLength == 0 {
+		out.Body = http.NoBody // a length of 0 with a body would mean that it is not known
+		return
+	}
+	control := http.NewResponseController(e.w)
+	_ = control.EnableFullDuplex() // HTTP/2 is
+	out.Body = &upload{body: e.in.Body, control: control, idle: e.g.options.Limits.Idle}
+}
+
+// inform passes a 1xx response on.
+func (e *exchange) inform(code int, header textproto.MIMEHeader) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.answered || !e.in.ProtoAtLeast(1, 1) || code == http.StatusContinue && e.captured {
+		return nil
+	}
+	h := e.w.Header()
+	before := maps.Clone(h)
+	removeHopByHop(http.Header(header))
+	for name, values := range header {
+		if _, had := h[name]; !had && !isOurs(name) {
+			h[name] = values
+		}
+	}
+	e.w.WriteHeader(code)
+	clear(h) // the server keeps it for the final response
+	maps.Copy(h, before)
+	return nil
+}
+
+// unreached answers for an upstream that gave no response.
+func (e *exchange) unreached(err error) {
+	if e.in.Context().Err() != nil {
+		e.status = statusClientGone
+		panic(http.ErrAbortHandler) // who is gone must not see an answer that never was
+	}
+	p := unreachedProblem(e.up.Name, err)
+	e.g.log.LogAttrs(e.in.Context(), slog.LevelWarn, "an upstream gave no response", slog.String("upstream", e.up.Name),
+		slog.String("route", e.counters.pattern), slog.Int("status", p.Status), slog.String("error", reason(err)))
+	e.refuse(p)
+}
+
+// statusClientGone counts calls whose client left before there was a response.
+const statusClientGone = 499

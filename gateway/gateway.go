@@ -1,0 +1,207 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/store"
+)
+
+// Gateway passes calls through to providers and keeps their answers. Its methods may be called at the same time.
+//
+// Three things make one work: ServeHTTP behind a server ([NewServer]), [Gateway.Run], and at the end [Gateway.Close].
+type Gateway struct {
+	upstreams map[string]*upstream
+	names     []string // of the upstreams, sorted
+	store     *store.Store
+	bus       *bus.Bus
+	journal   *journal.Journal
+	guard     *Guard
+	options   Options // with its defaults filled in
+	log       *slog.Logger
+	metrics   *metrics
+	buffers   buffers
+	ids       minter
+
+	active  atomic.Int64 // calls that are being served
+	closing atomic.Bool
+	idle    chan struct{} // 1: the last call has ended while closing
+	stop    context.Context
+	cut     context.CancelFunc // ends what outlives its server: tunnels
+
+	held    atomic.Int64 // bytes of request bodies that are held
+	waits   waits
+	tail    tail
+	last    atomic.Uint64 // the last position that was appended
+	indexed progress
+	running atomic.Bool  // Run runs
+	oldest  atomic.Int64 // when the oldest answer that the indexer works at had ended, in Unix nanoseconds; 0: none
+}
+
+// New returns a gateway. It starts nothing: see [Gateway.Run].
+func New(o *Options) (*Gateway, error) {
+	if o == nil || len(o.Upstreams) == 0 || o.Store == nil || o.Journal == nil {
+		return nil, errors.New("making a gateway: it needs upstreams, a store and a journal")
+	}
+	g := &Gateway{
+		upstreams: map[string]*upstream{}, store: o.Store, bus: o.Bus, journal: o.Journal, guard: o.Guard, options: *o,
+		idle: make(chan struct{}, 1),
+	}
+	g.stop, g.cut = context.WithCancel(context.Background())
+	if err := g.setDefaults(); err != nil {
+		return nil, fmt.Errorf("making a gateway: %w", err)
+	}
+	g.tail.limit = g.options.Limits.Tail
+	g.metrics = newMetrics(g)
+	for i := range o.Upstreams {
+		u, err := newUpstream(&o.Upstreams[i], g.options.Transport)
+		if err != nil {
+			return nil, fmt.Errorf("making a gateway: %w", err)
+		}
+		if g.upstreams[u.Name] != nil {
+			return nil, fmt.Errorf("making a gateway: two upstreams are called %q", u.Name)
+		}
+		g.metrics.addUpstream(u)
+		u.tunnel = g.newTunnel(u)
+		g.upstreams[u.Name] = u
+		g.names = append(g.names, u.Name)
+	}
+	slices.Sort(g.names)
+	if err := g.metrics.register(o.Metrics); err != nil {
+		return nil, fmt.Errorf("making a gateway: %w", err)
+	}
+	return g, nil
+}
+
+func (g *Gateway) setDefaults() error {
+	o := &g.options
+	o.Capture = cmp.Or(o.Capture, Strict)
+	o.Prompts = cmp.Or(o.Prompts, PromptsLast)
+	o.CaptureWait = cmp.Or(max(o.CaptureWait, 0), DefaultCaptureWait)
+	o.Limits = o.Limits.withDefaults()
+	if o.Transport == nil {
+		o.Transport = NewTransport(&TransportOptions{Proxy: o.Proxy})
+	}
+	if g.log = o.Logger; g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	g.waits.limit = o.CaptureWait
+	switch {
+	case !slices.Contains([]Mode{Strict, Stored, Relaxed}, o.Capture):
+		return fmt.Errorf("capture %q: it is strict, store or relaxed", o.Capture)
+	case !slices.Contains([]Prompts{PromptsNone, PromptsLast, PromptsAll}, o.Prompts):
+		return fmt.Errorf("prompts %q: they are none, last or all", o.Prompts)
+	}
+	return nil
+}
+
+// ServeHTTP passes a call through to the upstream that the first segment of its path names. It must get the path as the
+// client sent it, which an [http.ServeMux] would clean. The request is the gateway's from here on: it changes its header.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.active.Add(1)
+	defer g.leave()
+	if g.closing.Load() {
+		WriteProblem(w, r, Unavailable("ibid is shutting down"))
+		return
+	}
+	e := &exchange{g: g, w: w, in: r}
+	if err := e.admit(); err != nil {
+		WriteProblem(w, r, err)
+		return
+	}
+	e.serve() //nolint:contextcheck // the request has the context
+}
+
+func (g *Gateway) leave() {
+	if g.active.Add(-1) == 0 && g.closing.Load() {
+		select {
+		case g.idle <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// identify says who makes a call.
+func (g *Gateway) identify(r *http.Request) (Identity, error) {
+	if g.guard == nil {
+		return Identity{Tenant: store.DefaultTenant}, nil
+	}
+	return g.guard.Proxy(r)
+}
+
+func (g *Gateway) noUpstream(name string) error {
+	p := &Problem{
+		Status: http.StatusNotFound, Code: CodeNotFound, Detail: "the path does not begin with the name of an upstream",
+		Hint: "the upstreams are " + strings.Join(g.names, ", "),
+	}
+	if name != "" && checkName(name) == "" {
+		p.Detail = fmt.Sprintf("there is no upstream %q", name)
+	}
+	return p
+}
+
+// Find returns an answer that was captured and is perhaps not in the store yet. Whoever reads answers by id asks here first,
+// then the store. The call is not to be changed.
+func (g *Gateway) Find(tenant, answerID string) (*store.Call, bool) {
+	return g.tail.find(tailKey{tenant, answerID})
+}
+
+// CatchUp returns when everything that was captured before is in the store, so that lists show what their reader has just
+// seen arrive. It needs [Gateway.Run] to be running. The error is ctx's.
+func (g *Gateway) CatchUp(ctx context.Context) error {
+	return g.indexed.wait(ctx, journal.Position(g.last.Load()))
+}
+
+// Ready says why answers are not captured now, or not stored: the journal is full or cannot be written, or [Gateway.Run] is
+// not running. A store that is down is no reason: the journal takes what it will get.
+func (g *Gateway) Ready() error {
+	if !g.running.Load() {
+		return errors.New("the indexer is not running")
+	}
+	if err := g.journal.Stats().Err; err != nil {
+		return fmt.Errorf("answers cannot be kept: %w", err)
+	}
+	return nil
+}
+
+// Close ends the gateway's work: it refuses new calls, waits for those that are being served, and for their answers to be in
+// the store. Shut the server down first ([Shutdown] does both). When ctx ends it closes the tunnels, gives what is left
+// another moment, and returns ctx's error; what is not in the store then is in the journal. Then end Run's context.
+func (g *Gateway) Close(ctx context.Context) error {
+	g.closing.Store(true)
+	err := g.drain(ctx)
+	g.cut()
+	if err != nil {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastMoment)
+		defer cancel()
+		return errors.Join(fmt.Errorf("closing the gateway: %w", err), g.drain(last))
+	}
+	if !g.running.Load() {
+		return nil
+	}
+	if err := g.CatchUp(ctx); err != nil {
+		return fmt.Errorf("closing the gateway: waiting for the store: %w", err)
+	}
+	return nil
+}
+
+// drain waits until no call is being served.
+func (g *Gateway) drain(ctx context.Context) error {
+	for g.active.Load() > 0 {
+		select {
+		case <-g.idle:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.uber.org/goleak"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/store"
+)
+
+func TestNew(t *testing.T) {
+	parse := func(s string) *url.URL {
+		u, err := url.Parse(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return u
+	}
+	good := gateway.Upstream{Name: "up", URL: parse("https://example.com")}
+	full := func(o gateway.Options) *gateway.Options {
+		o.Store, o.Journal = &store.Store{}, &journal.Journal{}
+		if o.Upstreams == nil {
+			o.Upstreams = []gateway.Upstream{good}
+		}
+		return &o
+	}
+	registry := prometheus.NewRegistry()
+	for _, o := range []*gateway.Options{full(gateway.Options{}), full(gateway.Options{Metrics: registry}), full(gateway.Options{Capture: gateway.Stored, Prompts: gateway.PromptsAll})} {
+		if _, err := gateway.New(o); err != nil {
+			t.Error(err)
+		}
+	}
+	bad := map[string]*gateway.Options{
+		"nothing":            nil,
+		"no store":           {Upstreams: []gateway.Upstream{good}, Journal: &journal.Journal{}},
+		"capture":            full(gateway.Options{Capture: "later"}),
+		"prompts":            full(gateway.Options{Prompts: "some"}),
+		"registered already": full(gateway.Options{Metrics: registry}),
+		"twice":              full(gateway.Options{Upstreams: []gateway.Upstream{good, good}}),
+	}
+	for _, name := range append(gateway.Reserved(), "", "Up", "a/b", "a b", "é", strings.Repeat("x", 65)) {
+		bad["name "+name] = full(gateway.Options{Upstreams: []gateway.Upstream{{Name: name, URL: good.URL}}})
+	}
+	for _, address := range []string{"ftp://example.com", "example.com", "https://", "https://user@example.com", "https://example.com?a", "https://example.com?", "https://example.com#a"} {
+		bad["URL "+address] = full(gateway.Options{Upstreams: []gateway.Upstream{{Name: "up", URL: parse(address)}}})
+	}
+	bad["no URL"] = full(gateway.Options{Upstreams: []gateway.Upstream{{Name: "up"}}})
+	for name, o := range bad {
+		if _, err := gateway.New(o); err == nil || !strings.HasPrefix(err.Error(), "making a gateway: ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// The names in contract and code are the same.
+func TestReserved(t *testing.T) {
+	for _, name := range []string{"v1", "runs", "mcp", "healthz", "readyz", "metrics", "schema", "log", ".well-known", "ibid.js"} {
+		if !slices.Contains(gateway.Reserved(), name) {
+			t.Errorf("%s is not reserved", name)
+		}
+	}
+}
+
+// Shutdown lets calls end, and their answers get into the store.
+func TestShutdown(t *testing.T) {
+	parts := chatParts("So ", "it ", "is.")
+	next := make(chan struct{})
+	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, parts[0])
+		_ = http.NewResponseController(w).Flush()
+		<-next
+		fmt.Fprint(w, strings.Join(parts[1:], ""))
+	}, nil)
+	server := httptest.NewServer(w.gateway)
+	defer server.Close()
+	res, err := http.Post(server.URL+chat, "application/json", strings.NewReader(chatRequest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	down := make(chan error)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		down <- gateway.Shutdown(ctx, server.Config, w.gateway)
+	}()
+	close(next)
+	if body, err := io.ReadAll(res.Body); err != nil || string(body) != strings.Join(parts, "") {
+		t.Errorf("got %q, %v", body, err)
+	}
+	if err := <-down; err != nil {
+		t.Error(err)
+	}
+	if _, err := w.store.Call(t.Context(), store.DefaultTenant, res.Header.Get("Ibid-Answer")); err != nil {
+		t.Error(err)
+	}
+	refused, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	if refused.StatusCode != 503 || refused.Header.Get("Retry-After") == "" {
+		t.Errorf("afterwards: %d %s", refused.StatusCode, body)
+	}
+}
+
+// When the time is over, what still runs is broken off and kept as far as it came.
+func TestShutdownCuts(t *testing.T) {
+	parts := chatParts("So ")
+	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		fmt.Fprint(w, parts[0])
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}, nil)
+	server := httptest.NewServer(w.gateway)
+	defer server.Close()
+	res, err := http.Post(server.URL+chat, "application/json", strings.NewReader(chatRequest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if _, err := io.ReadFull(res.Body, make([]byte, len(parts[0]))); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := gateway.Shutdown(ctx, server.Config, w.gateway); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Text != "So " || a.Complete {
+		t.Errorf("answer: %+v", a)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	w := newWorld(t, answerJSON(chatBody("So it is.")), nil)
+	for range 2 {
+		res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		w.stored(t, res.Header.Get("Ibid-Answer"))
+	}
+	w.do(t, w.request(t, "GET", "/up/v1/models", nil))
+	w.do(t, w.request(t, "POST", chat, strings.NewReader(strings.Repeat("x", 33<<20))))
+	want := `
+# HELP ibid_gateway_calls_total Calls, by upstream, route and class of the status.
+# TYPE ibid_gateway_calls_total counter
+ibid_gateway_calls_total{class="2xx",route="/chat/completions",upstream="up"} 2
+ibid_gateway_calls_total{class="2xx",route="other",upstream="up"} 1
+ibid_gateway_calls_total{class="4xx",route="/chat/completions",upstream="up"} 1
+# HELP ibid_gateway_answers_total Answers that were captured.
+# TYPE ibid_gateway_answers_total counter
+ibid_gateway_answers_total{complete="false",upstream="up"} 0
+ibid_gateway_answers_total{complete="true",upstream="up"} 2
+# HELP ibid_gateway_citations_total Citations of answers that were captured.
+# TYPE ibid_gateway_citations_total counter
+ibid_gateway_citations_total{upstream="up"} 2
+# HELP ibid_gateway_indexed_total Answers that were moved from the journal into the store.
+# TYPE ibid_gateway_indexed_total counter
+ibid_gateway_indexed_total 2
+# HELP ibid_gateway_journal_records Answers in the journal that are not in the store.
+# TYPE ibid_gateway_journal_records gauge
+ibid_gateway_journal_records 0
+`
+	err := testutil.GatherAndCompare(w.metrics, strings.NewReader(want), "ibid_gateway_calls_total", "ibid_gateway_answers_total",
+		"ibid_gateway_citations_total", "ibid_gateway_indexed_total", "ibid_gateway_journal_records")
+	if err != nil {
+		t.Error(err)
+	}
+	problems, err := testutil.GatherAndLint(w.metrics)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("lint: %v %v", problems, err)
+	}
+}
+
+// A captured call is a span with the names of the GenAI conventions, a child of the client's.
+func TestSpan(t *testing.T) {
+	spans := tracetest.NewSpanRecorder()
+	tracer := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("ibid")
+	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{Tracer: tracer}})
+	r := w.request(t, "POST", chat, strings.NewReader(chatRequest))
+	r.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+	r.Header.Set("Ibid-Conversation", "conv")
+	res, _ := w.do(t, r)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := w.gateway.Close(ctx); err != nil { // the span ends after the response
+		t.Fatal(err)
+	}
+	ended := spans.Ended()
+	if len(ended) != 1 {
+		t.Fatalf("%d spans", len(ended))
+	}
+	span := ended[0]
+	if span.Name() != "chat gpt-test" || span.Parent().SpanID().String() != "b7ad6b7169203331" {
+		t.Errorf("span %s below %s", span.Name(), span.Parent().SpanID())
+	}
+	got := map[string]string{}
+	for _, a := range span.Attributes() {
+		if a.Key != "server.address" {
+			got[string(a.Key)] = a.Value.String()
+		}
+	}
+	want := map[string]string{
+		"gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-test", "gen_ai.response.model": "gpt-test",
+		"gen_ai.response.id": "c1", "gen_ai.response.finish_reasons": attribute.StringSliceValue([]string{"stop"}).String(),
+		"gen_ai.conversation.id": "conv", "http.response.status_code": "200", "ibid.upstream": "up", "ibid.run": res.Header.Get("Ibid-Run"),
+		"ibid.answer": res.Header.Get("Ibid-Answer"), "ibid.citations": "1", "ibid.sources": "1", "ibid.complete": "true",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("attributes (-want +got):\n%s", diff)
+	}
+}
+
+// Nothing runs on after a test: every goroutine has somebody who waits for it.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}

@@ -1,0 +1,180 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/ibidhq/ibid/store"
+)
+
+// TokenHeader names the header that holds the caller's access token on the pass-through, where Authorization is always the
+// provider's. It is accepted on the API too.
+const TokenHeader = "Ibid-Token"
+
+// bootstrapID stands for the bootstrap token where a token's id is shown.
+const bootstrapID = "bootstrap"
+
+// Identity is who makes a request, as far as ibid knows.
+type Identity struct {
+	Tenant string   // whose rows it sees and writes
+	Token  string   // the id of the token; empty: none was needed
+	Scopes []string // what it may do
+}
+
+// May reports whether the scope is among the identity's. No scope includes another.
+func (id Identity) May(scope string) bool { return slices.Contains(id.Scopes, scope) }
+
+// GuardOptions says whom a Guard lets in.
+type GuardOptions struct {
+	Store     *store.Store // keeps the tokens
+	Bootstrap string       // a token that needs no store: all scopes, tenant default; empty: none
+	// Origins are the web pages that may call from a browser: "https://app.example". "*" is any, and counts only where a token
+	// is needed.
+	Origins []string
+	// Hosts are the names under which ibid is reached, besides loopback ones: "ibid.example", or with the port.
+	Hosts []string
+	// Key signs stream tokens, at least 32 bytes, the same on all nodes. Empty: it is made of the bootstrap token, and without
+	// one at random, so that a stream token is valid in this process only.
+	Key    []byte
+	Logger *slog.Logger // nil: nothing is logged
+}
+
+// Guard decides who may make a request. As long as no token was ever made it lets everybody in, as the tenant default with
+// all scopes, but only under a loopback name or one of the configured ones, and not on behalf of a foreign web page: that is
+// what keeps pages away that a user of this machine happens to visit (DNS rebinding, forged requests). Once there is
+// a token, even a revoked one, every request needs a token that is valid.
+//
+// What the store says of a token is kept for 25 seconds, and for as long as the store cannot be asked: a database that
+// stops fails no call of a token that was used before, and a revoked token is refused within 30 seconds.
+//
+// Its methods may be called at the same time. The errors are problems, to be answered as they are.
+type Guard struct {
+	bootstrap *[sha256.Size]byte // nil: none
+	origins   []string
+	anyOrigin bool
+	hosts     []string
+	key       []byte
+	tokens    *tokenCache
+}
+
+// NewGuard returns a guard. Without options, or without a store in them, it knows no token but the bootstrap token.
+func NewGuard(o *GuardOptions) *Guard {
+	if o == nil {
+		o = &GuardOptions{}
+	}
+	g := &Guard{tokens: newTokenCache(o.Store, o.Logger), key: slices.Clone(o.Key)}
+	for _, origin := range o.Origins {
+		if origin == "*" {
+			g.anyOrigin = true
+			continue
+		}
+		g.origins = append(g.origins, strings.ToLower(strings.TrimSuffix(origin, "/")))
+	}
+	for _, host := range o.Hosts {
+		g.hosts = append(g.hosts, strings.ToLower(host))
+	}
+	if o.Bootstrap != "" {
+		sum := sha256.Sum256([]byte(o.Bootstrap))
+		g.bootstrap = &sum
+	}
+	if len(g.key) == 0 {
+		g.key = streamKey(o.Bootstrap)
+	}
+	return g
+}
+
+// Proxy says who makes a request of the pass-through. The token is in [TokenHeader].
+func (g *Guard) Proxy(r *http.Request) (Identity, error) {
+	return g.admit(r, store.ScopeProxy, r.Header.Get(TokenHeader), TokenHeader)
+}
+
+// API says who makes a request of ibid's own API, and that the scope is theirs. The token is a bearer token, or in
+// [TokenHeader]. An empty scope asks only for a valid token.
+func (g *Guard) API(r *http.Request, scope string) (Identity, error) {
+	secret := r.Header.Get(TokenHeader)
+	if kind, value, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(kind, "Bearer") {
+		secret = strings.TrimSpace(value)
+	}
+	return g.admit(r, scope, secret, "Bearer")
+}
+
+// Local checks a request that needs no token: that it does not come from a foreign web page, while no tokens are configured.
+func (g *Guard) Local(r *http.Request) error {
+	needed, err := g.needsToken(r.Context())
+	if err != nil || needed {
+		return nil //nolint:nilerr // whether the store answers is what such requests may want to know
+	}
+	return g.foreign(r)
+}
+
+// Forget drops what is kept about tokens, so that a change made through this process counts at once.
+func (g *Guard) Forget() { g.tokens.forget() }
+
+func (g *Guard) needsToken(ctx context.Context) (bool, error) {
+	if g.bootstrap != nil {
+		return true, nil
+	}
+	return g.tokens.any(ctx)
+}
+
+func (g *Guard) admit(r *http.Request, scope, secret, scheme string) (Identity, error) {
+	needed, err := g.needsToken(r.Context())
+	if err != nil {
+		return Identity{}, err
+	}
+	if !needed {
+		if err := g.foreign(r); err != nil {
+			return Identity{}, err
+		}
+		return Identity{Tenant: store.DefaultTenant, Scopes: store.Scopes()}, nil
+	}
+	if secret == "" {
+		return Identity{}, unauthorized(scheme, "this needs an access token", "send it as "+credentials(scheme)+"; `ibid token new` makes one")
+	}
+	id, known, err := g.identify(r, secret)
+	switch {
+	case err != nil:
+		return Identity{}, err
+	case !known:
+		return Identity{}, unauthorized(scheme, "the access token is not valid", "it may have been revoked; `ibid token list` shows which there are")
+	case scope != "" && !id.May(scope):
+		return Identity{}, &Problem{
+			Status: http.StatusForbidden, Code: CodeScope, Detail: fmt.Sprintf("the access token lacks the scope %s", scope),
+			Hint: "`ibid token new` makes one that has it",
+		}
+	}
+	return id, nil
+}
+
+// identify returns whose token a secret is.
+func (g *Guard) identify(r *http.Request, secret string) (Identity, bool, error) {
+	sum := sha256.Sum256([]byte(secret))
+	if g.bootstrap != nil && subtle.ConstantTimeCompare(sum[:], g.bootstrap[:]) == 1 {
+		return Identity{Tenant: store.DefaultTenant, Token: bootstrapID, Scopes: store.Scopes()}, true, nil
+	}
+	token, err := g.tokens.find(r.Context(), secret, sum)
+	if token == nil || err != nil {
+		return Identity{}, false, err
+	}
+	return Identity{Tenant: token.Tenant, Token: token.ID, Scopes: slices.Clone(token.Scopes)}, true, nil
+}
+
+func credentials(scheme string) string {
+	if scheme == TokenHeader {
+		return "`" + TokenHeader + ": TOKEN`"
+	}
+	return "`Authorization: Bearer TOKEN`"
+}
+
+func unauthorized(scheme, detail, hint string) *Problem {
+	return &Problem{
+		Status: http.StatusUnauthorized, Code: CodeToken, Detail: detail, Hint: hint,
+		Header: http.Header{"Www-Authenticate": {scheme + ` realm="ibid"`}},
+	}
+}

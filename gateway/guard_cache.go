@@ -1,0 +1,223 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/ibidhq/ibid/store"
+)
+
+const (
+	// tokenFresh is how long an answer of the store about tokens is believed. With askFor it stays below the 30 seconds after
+	// which a revoked token is refused everywhere.
+	tokenFresh = 25 * time.Second
+	// unknownFresh is the same for a secret that the store does not know: its token may just be about to be made.
+	unknownFresh = 2 * time.Second
+	// askFor is how long a call waits for the store's word on a token.
+	askFor = time.Second
+	// askAgain is how long the store is left alone after it did not answer, so that few calls wait for one that hangs.
+	askAgain = 5 * time.Second
+	// maxTokens and maxUnknown bound how many secrets are remembered.
+	maxTokens  = 4096
+	maxUnknown = 512
+	// maxSecret is how long a token can be, in bytes.
+	maxSecret = 256
+)
+
+// tokenCache keeps what the store says about tokens.
+type tokenCache struct {
+	store  *store.Store
+	logger *slog.Logger
+	asking singleflight.Group // one question at a time for each secret
+
+	mu       sync.Mutex
+	known    map[[sha256.Size]byte]knownToken
+	unknown  map[[sha256.Size]byte]time.Time // when the store said so
+	listed   []store.Token
+	listedAt time.Time // when the store said so; zero: never
+	downAt   time.Time // when the store last did not answer; zero: it did
+	version  int       // goes up by forget: what was asked before is not kept
+
+	exist atomic.Bool // there are tokens; never false again
+}
+
+type knownToken struct {
+	token *store.Token
+	at    time.Time
+}
+
+func newTokenCache(s *store.Store, logger *slog.Logger) *tokenCache {
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	return &tokenCache{
+		store: s, logger: logger, known: map[[sha256.Size]byte]knownToken{}, unknown: map[[sha256.Size]byte]time.Time{},
+	}
+}
+
+func (c *tokenCache) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(c.known)
+	clear(c.unknown)
+	c.listedAt = time.Time{}
+	c.version++
+}
+
+// list returns all tokens, as the store said not long ago. The error says that it never did.
+func (c *tokenCache) list(ctx context.Context) ([]store.Token, error) {
+	if c.store == nil {
+		return nil, nil
+	}
+	c.mu.Lock()
+	listed, said, fresh, down, version := c.listed, !c.listedAt.IsZero(), time.Since(c.listedAt) < tokenFresh, c.isDown(), c.version
+	c.mu.Unlock()
+	switch {
+	case said && (fresh || down):
+		return listed, nil
+	case down:
+		return nil, errNoTokens()
+	}
+	v, err := c.ask(ctx, "", func(ctx context.Context) (any, error) {
+		asked := time.Now()
+		tokens, err := c.store.Tokens(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if version == c.version {
+			c.listed, c.listedAt = tokens, asked
+		}
+		return tokens, nil
+	})
+	switch tokens, ok := v.([]store.Token); {
+	case ok:
+		return tokens, nil
+	case err != nil && !said:
+		return nil, errNoTokens()
+	}
+	return listed, nil
+}
+
+// any reports whether tokens were ever made. That cannot be undone, so that revoking the last token opens nothing.
+func (c *tokenCache) any(ctx context.Context) (bool, error) {
+	if c.exist.Load() {
+		return true, nil
+	}
+	tokens, err := c.list(ctx)
+	if len(tokens) > 0 {
+		c.exist.Store(true)
+	}
+	return len(tokens) > 0, err
+}
+
+// isValid reports whether a token with that id is there and was not revoked.
+func (c *tokenCache) isValid(ctx context.Context, id string) bool {
+	tokens, err := c.list(ctx)
+	return err != nil || slices.ContainsFunc(tokens, func(t store.Token) bool { return t.ID == id && t.Revoked.IsZero() })
+}
+
+// find returns the token with that secret; nil if there is none that is valid. The error says that nobody knows.
+func (c *tokenCache) find(ctx context.Context, secret string, sum [sha256.Size]byte) (*store.Token, error) {
+	if c.store == nil || len(secret) > maxSecret || !strings.HasPrefix(secret, "ibid_") {
+		return nil, nil
+	}
+	c.mu.Lock()
+	entry, isKnown := c.known[sum]
+	isUnknown := time.Since(c.unknown[sum]) < unknownFresh
+	down, version := c.isDown(), c.version
+	c.mu.Unlock()
+	switch {
+	case isKnown && (down || time.Since(entry.at) < tokenFresh):
+		return entry.token, nil
+	case isUnknown:
+		return nil, nil
+	case down:
+		return nil, errNoTokens()
+	}
+	asked := time.Now()
+	v, err := c.ask(ctx, string(sum[:]), func(ctx context.Context) (any, error) {
+		token, err := c.store.TokenBySecret(ctx, secret)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, nil
+		}
+		return token, err
+	})
+	token, _ := v.(*store.Token)
+	if err != nil {
+		if isKnown {
+			return entry.token, nil
+		}
+		return nil, errNoTokens()
+	}
+	c.keep(sum, token, asked, version)
+	return token, nil
+}
+
+// keep remembers what the store said to a question of the time asked.
+func (c *tokenCache) keep(sum [sha256.Size]byte, token *store.Token, asked time.Time, version int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if version != c.version {
+		return
+	}
+	delete(c.known, sum)
+	delete(c.unknown, sum)
+	if token == nil {
+		makeRoom(c.unknown, maxUnknown)
+		c.unknown[sum] = asked
+		return
+	}
+	makeRoom(c.known, maxTokens)
+	c.known[sum] = knownToken{token, asked}
+}
+
+// makeRoom removes some entry of a full map. Which one does not matter: there are never so many tokens in use.
+func makeRoom[V any](m map[[sha256.Size]byte]V, limit int) {
+	if len(m) < limit {
+		return
+	}
+	for sum := range m {
+		delete(m, sum)
+		return
+	}
+}
+
+// ask asks the store, once for all who want to know the same, and remembers whether it answered.
+func (c *tokenCache) ask(ctx context.Context, what string, question func(context.Context) (any, error)) (any, error) {
+	v, err, _ := c.asking.Do(what, func() (any, error) {
+		// Who asks may leave while others wait for the same answer.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askFor)
+		defer cancel()
+		answer, err := question(ctx)
+		c.mu.Lock()
+		wasDown := !c.downAt.IsZero()
+		c.downAt = time.Time{}
+		if err != nil {
+			c.downAt = time.Now()
+		}
+		c.mu.Unlock()
+		if err != nil && !wasDown {
+			c.logger.LogAttrs(ctx, slog.LevelWarn, "the store does not say which tokens are valid; known ones are let in", slog.Any("error", err))
+		}
+		return answer, err
+	})
+	return v, err
+}
+
+// isDown reports whether the store did not answer a moment ago. c.mu is held.
+func (c *tokenCache) isDown() bool { return !c.downAt.IsZero() && time.Since(c.downAt) < askAgain }
+
+func errNoTokens() error {
+	return Unavailable("the store cannot be asked whether the access token is valid")
+}

@@ -1,0 +1,474 @@
+package gateway_test
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+)
+
+const bootstrap = "a token from the environment"
+
+// guardRequest makes a request with header fields, by turns name and value; "Host" is the host.
+func guardRequest(method string, fields ...string) *http.Request {
+	r := httptest.NewRequest(method, "http://127.0.0.1:8080/v1/answers", nil)
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i] == "Host" {
+			r.Host = fields[i+1]
+			continue
+		}
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	return r
+}
+
+// outcome is the code of a problem; empty: there is none.
+func outcome(err error) string {
+	if err == nil {
+		return ""
+	}
+	return gateway.ProblemOf(err).Code
+}
+
+func openTokens(t *testing.T) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func newSecret(t *testing.T, s *store.Store, token store.Token) (secret, id string) {
+	t.Helper()
+	secret, err := s.NewToken(t.Context(), &token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret, token.ID
+}
+
+// Without tokens everybody may come, but not by a web page that has nothing to do with ibid.
+func TestGuardWithoutTokens(t *testing.T) {
+	g := gateway.NewGuard(&gateway.GuardOptions{
+		Store: openTokens(t), Origins: []string{"https://App.example/", "*"}, Hosts: []string{"ibid.example", "box:8080"},
+	})
+	for _, test := range []struct {
+		name   string
+		method string
+		fields []string
+		want   string
+	}{
+		{name: "curl", fields: []string{"Host", "127.0.0.1:8080"}},
+		{name: "another loopback address", fields: []string{"Host", "127.8.9.10"}},
+		{name: "IPv6", fields: []string{"Host", "[::1]:8080"}},
+		{name: "IPv6 without a port", fields: []string{"Host", "[::1]"}},
+		{name: "mapped", fields: []string{"Host", "[::ffff:127.0.0.1]:1"}},
+		{name: "localhost", fields: []string{"Host", "LOCALHOST:8080"}},
+		{name: "a name below localhost", fields: []string{"Host", "ibid.localhost:8080"}},
+		{name: "a configured name", fields: []string{"Host", "IBID.example:444"}},
+		{name: "a configured name with its port", fields: []string{"Host", "box:8080"}},
+		{name: "with another port", fields: []string{"Host", "box:8081"}, want: gateway.CodeForeign},
+		{name: "DNS rebinding", fields: []string{"Host", "evil.example:8080"}, want: gateway.CodeForeign},
+		{name: "a name that begins well", fields: []string{"Host", "localhost.evil.example"}, want: gateway.CodeForeign},
+		{name: "a name that begins with an address", fields: []string{"Host", "127.0.0.1.evil.example"}, want: gateway.CodeForeign},
+		{name: "an address of the network", fields: []string{"Host", "192.168.1.4:8080"}, want: gateway.CodeForeign},
+		{name: "any address", fields: []string{"Host", "0.0.0.0:8080"}, want: gateway.CodeForeign},
+		{name: "no host", fields: []string{"Host", ""}, want: gateway.CodeForeign},
+		{name: "rubbish", fields: []string{"Host", "[:::8080"}, want: gateway.CodeForeign},
+		{name: "its own page", fields: []string{"Origin", "http://127.0.0.1:8080"}},
+		{name: "its own page behind TLS", fields: []string{"Host", "ibid.example", "Origin", "https://ibid.example"}},
+		{name: "an allowed page", fields: []string{"Origin", "https://app.example"}},
+		{name: "another page, though any were allowed with tokens", fields: []string{"Origin", "https://evil.example"}, want: gateway.CodeForeign},
+		{name: "another port", fields: []string{"Origin", "http://127.0.0.1:3000"}, want: gateway.CodeForeign},
+		{name: "a file", fields: []string{"Origin", "null"}, want: gateway.CodeForeign},
+		{name: "an origin without a host", fields: []string{"Host", "", "Origin", "http://"}, want: gateway.CodeForeign},
+		{name: "an image on a page", fields: []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}, want: gateway.CodeForeign},
+		{name: "a link on a page", fields: []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}},
+		{name: "a form on a page", method: "POST", fields: []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, want: gateway.CodeForeign},
+		{name: "an allowed page, with what browsers say", fields: []string{"Origin", "https://app.example", "Sec-Fetch-Site", "cross-site"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := guardRequest(test.method, test.fields...)
+			id, err := g.API(r, store.ScopeAdmin)
+			if got := outcome(err); got != test.want {
+				t.Fatalf("API: %q (%v), want %q", got, err, test.want)
+			}
+			if _, err := g.Proxy(r); outcome(err) != test.want {
+				t.Errorf("Proxy: %v, want %q", err, test.want)
+			}
+			if err := g.Local(r); outcome(err) != test.want {
+				t.Errorf("Local: %v, want %q", err, test.want)
+			}
+			if want := (gateway.Identity{Tenant: "default", Scopes: store.Scopes()}); err == nil && !cmp.Equal(want, id) {
+				t.Errorf("identity (-want +got):\n%s", cmp.Diff(want, id))
+			}
+		})
+	}
+}
+
+func TestGuardWithTokens(t *testing.T) {
+	s := openTokens(t)
+	reader, readerID := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeRead}})
+	caller, _ := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeProxy}})
+	admin, _ := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeAdmin}})
+	revoked, revokedID := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeRead, store.ScopeProxy}})
+	if err := s.RevokeToken(t.Context(), revokedID); err != nil {
+		t.Fatal(err)
+	}
+	g := gateway.NewGuard(&gateway.GuardOptions{Store: s, Bootstrap: bootstrap})
+	for _, test := range []struct {
+		name   string
+		fields []string
+		scope  string // empty: the pass-through
+		want   string
+	}{
+		{name: "none", scope: store.ScopeRead, want: gateway.CodeToken},
+		{name: "none, on the pass-through", want: gateway.CodeToken},
+		{name: "bearer", fields: []string{"Authorization", "Bearer " + reader}, scope: store.ScopeRead},
+		{name: "bearer in small letters", fields: []string{"Authorization", "bearer  " + reader}, scope: store.ScopeRead},
+		{name: "in ibid's own header", fields: []string{"Ibid-Token", reader}, scope: store.ScopeRead},
+		{name: "any host", fields: []string{"Host", "evil.example", "Authorization", "Bearer " + reader}, scope: store.ScopeRead},
+		{name: "a provider's key is no token", fields: []string{"Authorization", "Bearer sk-1"}, scope: store.ScopeRead, want: gateway.CodeToken},
+		{name: "basic", fields: []string{"Authorization", "Basic " + reader}, scope: store.ScopeRead, want: gateway.CodeToken},
+		{name: "too long", fields: []string{"Ibid-Token", reader + strings.Repeat("x", 10<<10)}, scope: store.ScopeRead, want: gateway.CodeToken},
+		{name: "made up", fields: []string{"Ibid-Token", "ibid_" + strings.Repeat("x", 43)}, scope: store.ScopeRead, want: gateway.CodeToken},
+		{name: "revoked", fields: []string{"Ibid-Token", revoked}, scope: store.ScopeRead, want: gateway.CodeToken},
+		{name: "missing scope", fields: []string{"Ibid-Token", reader}, scope: store.ScopeWrite, want: gateway.CodeScope},
+		{name: "no proxy scope", fields: []string{"Ibid-Token", reader}, want: gateway.CodeScope},
+		{name: "proxy", fields: []string{"Ibid-Token", caller}},
+		{name: "on the pass-through a bearer is the provider's", fields: []string{"Authorization", "Bearer " + caller}, want: gateway.CodeToken},
+		{name: "proxy reads nothing", fields: []string{"Ibid-Token", caller}, scope: store.ScopeRead, want: gateway.CodeScope},
+		{name: "admin", fields: []string{"Ibid-Token", admin}, scope: store.ScopeAdmin},
+		{name: "admin does not read", fields: []string{"Ibid-Token", admin}, scope: store.ScopeRead, want: gateway.CodeScope},
+		{name: "bootstrap", fields: []string{"Ibid-Token", bootstrap}, scope: store.ScopePublish},
+		{name: "bootstrap, on the pass-through", fields: []string{"Ibid-Token", bootstrap}},
+		{name: "nearly bootstrap", fields: []string{"Ibid-Token", bootstrap + "."}, scope: store.ScopeRead, want: gateway.CodeToken},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for range 2 { // the second time from the cache
+				r := guardRequest("GET", test.fields...)
+				_, err := g.API(r, test.scope)
+				scheme := `Bearer realm="ibid"`
+				if test.scope == "" {
+					_, err = g.Proxy(r)
+					scheme = `Ibid-Token realm="ibid"`
+				}
+				if got := outcome(err); got != test.want {
+					t.Fatalf("%q (%v), want %q", got, err, test.want)
+				}
+				if test.want != gateway.CodeToken {
+					continue
+				}
+				if got := gateway.ProblemOf(err).Header.Get("WWW-Authenticate"); got != scheme {
+					t.Errorf("WWW-Authenticate: %q, want %q", got, scheme)
+				}
+			}
+		})
+	}
+	got, err := g.API(guardRequest("GET", "Ibid-Token", reader), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(gateway.Identity{Tenant: "acme", Token: readerID, Scopes: []string{"read"}}, got); diff != "" {
+		t.Errorf("identity (-want +got):\n%s", diff)
+	}
+}
+
+// Revoking the last token must not open the doors.
+func TestGuardStaysClosed(t *testing.T) {
+	s := openTokens(t)
+	secret, id := newSecret(t, s, store.Token{Scopes: []string{store.ScopeRead}})
+	if err := s.RevokeToken(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	g := gateway.NewGuard(&gateway.GuardOptions{Store: s})
+	for _, r := range []*http.Request{guardRequest("GET"), guardRequest("GET", "Ibid-Token", secret)} {
+		if _, err := g.API(r, store.ScopeRead); outcome(err) != gateway.CodeToken {
+			t.Errorf("%v, want %s", err, gateway.CodeToken)
+		}
+	}
+}
+
+// A token that is revoked elsewhere is refused within 30 seconds, and one made elsewhere closes the doors as soon.
+func TestGuardForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		g := gateway.NewGuard(&gateway.GuardOptions{Store: s})
+		if _, err := g.API(guardRequest("GET"), store.ScopeRead); err != nil {
+			t.Fatal(err)
+		}
+		secret, id := newSecret(t, s, store.Token{Scopes: []string{store.ScopeRead}})
+		read := func() string {
+			_, err := g.API(guardRequest("GET", "Ibid-Token", secret), store.ScopeRead)
+			return outcome(err)
+		}
+		elapse(30 * time.Second)
+		if _, err := g.API(guardRequest("GET"), store.ScopeRead); outcome(err) != gateway.CodeToken {
+			t.Errorf("without the token: %v", err)
+		}
+		if got := read(); got != "" {
+			t.Errorf("with the token: %s", got)
+		}
+		if err := s.RevokeToken(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		elapse(10 * time.Second)
+		if got := read(); got != "" {
+			t.Errorf("the cache is not used: %s", got)
+		}
+		elapse(20 * time.Second)
+		if got := read(); got != gateway.CodeToken {
+			t.Errorf("30 seconds after it was revoked: %q", got)
+		}
+	})
+}
+
+// elapse lets time pass in a synctest bubble.
+func elapse(d time.Duration) { <-time.After(d) }
+
+// A store that is away fails no call of a token that was used before, however long that is.
+func TestGuardWithoutStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		used, _ := newSecret(t, s, store.Token{Scopes: []string{store.ScopeProxy}})
+		unused, _ := newSecret(t, s, store.Token{Scopes: []string{store.ScopeProxy}})
+		g := gateway.NewGuard(&gateway.GuardOptions{Store: s, Bootstrap: bootstrap})
+		call := func(secret string) string {
+			_, err := g.Proxy(guardRequest("POST", "Ibid-Token", secret))
+			return outcome(err)
+		}
+		if got := call(used); got != "" {
+			t.Fatal(got)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			elapse(40 * time.Second)
+			for range 3 {
+				got := map[string]string{"used": call(used), "unused": call(unused), "bootstrap": call(bootstrap)}
+				want := map[string]string{"used": "", "unused": gateway.CodeUnavailable, "bootstrap": ""}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("(-want +got):\n%s", diff)
+				}
+			}
+		}
+	})
+}
+
+// Nobody is let in by a guard that never learned whether there are tokens.
+func TestGuardKnowsNothing(t *testing.T) {
+	s := openTokens(t)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	g := gateway.NewGuard(&gateway.GuardOptions{Store: s})
+	for range 2 {
+		if _, err := g.API(guardRequest("GET"), store.ScopeRead); outcome(err) != gateway.CodeUnavailable {
+			t.Errorf("%v, want %s", err, gateway.CodeUnavailable)
+		}
+	}
+	if err := g.Local(guardRequest("GET")); err != nil {
+		t.Errorf("probes: %v", err)
+	}
+}
+
+func TestGuardForget(t *testing.T) {
+	s := openTokens(t)
+	g := gateway.NewGuard(&gateway.GuardOptions{Store: s})
+	if _, err := g.API(guardRequest("GET"), store.ScopeAdmin); err != nil {
+		t.Fatal(err)
+	}
+	secret, id := newSecret(t, s, store.Token{Scopes: []string{store.ScopeRead}})
+	g.Forget()
+	if _, err := g.API(guardRequest("GET"), store.ScopeAdmin); outcome(err) != gateway.CodeToken {
+		t.Errorf("the first token was made: %v", err)
+	}
+	if _, err := g.API(guardRequest("GET", "Ibid-Token", secret), store.ScopeRead); err != nil {
+		t.Error(err)
+	}
+	if err := s.RevokeToken(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	g.Forget()
+	if _, err := g.API(guardRequest("GET", "Ibid-Token", secret), store.ScopeRead); outcome(err) != gateway.CodeToken {
+		t.Errorf("it was revoked: %v", err)
+	}
+}
+
+func streamRequest(token string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8080/v1/runs/r1/events?access_token="+token, nil)
+	r.Host = "ibid.example"
+	return r
+}
+
+func TestGuardStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		secret, tokenID := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeRead}})
+		key := []byte(strings.Repeat("k", 32))
+		here := gateway.NewGuard(&gateway.GuardOptions{Store: s, Key: key})
+		there := gateway.NewGuard(&gateway.GuardOptions{Store: s, Key: key})
+		stranger := gateway.NewGuard(&gateway.GuardOptions{Store: s})
+		who, err := here.API(guardRequest("GET", "Ibid-Token", secret), store.ScopeRead)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, expires := here.StreamToken(who, "r1")
+		if got := time.Until(expires); got <= 0 || got > 5*time.Minute {
+			t.Errorf("it expires in %v", got)
+		}
+		id, err := there.Stream(streamRequest(token), "r1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(gateway.Identity{Tenant: "acme", Token: tokenID, Scopes: []string{"read"}}, id); diff != "" {
+			t.Errorf("identity (-want +got):\n%s", diff)
+		}
+		refused := func(what string, g *gateway.Guard, token, run string) {
+			t.Helper()
+			if _, err := g.Stream(streamRequest(token), run); outcome(err) != gateway.CodeToken {
+				t.Errorf("%s: %v, want %s", what, err, gateway.CodeToken)
+			}
+		}
+		payload, mac, _ := strings.Cut(token, ".")
+		refused("another run", there, token, "r2")
+		refused("another key", stranger, token, "r1")
+		refused("no mac", there, payload, "r1")
+		refused("empty mac", there, payload+".", "r1")
+		refused("changed", there, "A"+payload[1:]+"."+mac, "r1")
+		refused("long", there, strings.Repeat("x", 10<<10)+"."+mac, "r1")
+		refused("none", there, "", "r1")
+		refused("an access token", there, secret, "r1")
+		r := streamRequest(token)
+		r.Header.Set("Authorization", "Bearer "+token)
+		if _, err := there.API(r, store.ScopeRead); outcome(err) != gateway.CodeToken {
+			t.Errorf("as a bearer token: %v", err)
+		}
+		if !there.Still(t.Context(), id) {
+			t.Error("no longer valid")
+		}
+		if err := s.RevokeToken(t.Context(), tokenID); err != nil {
+			t.Fatal(err)
+		}
+		elapse(30 * time.Second)
+		if there.Still(t.Context(), id) {
+			t.Error("valid after its token was revoked")
+		}
+		refused("revoked", there, token, "r1")
+
+		// A stream token of the bootstrap token ends by its time only.
+		root := gateway.NewGuard(&gateway.GuardOptions{Store: s, Bootstrap: bootstrap})
+		who, err = root.API(guardRequest("GET", "Ibid-Token", bootstrap), store.ScopeRead)
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, expires = root.StreamToken(who, "r1")
+		for _, node := range []*gateway.Guard{root, gateway.NewGuard(&gateway.GuardOptions{Store: s, Bootstrap: bootstrap})} {
+			if _, err := node.Stream(streamRequest(token), "r1"); err != nil {
+				t.Error(err)
+			}
+		}
+		elapse(time.Until(expires))
+		refused("expired", root, token, "r1")
+	})
+}
+
+// A stream that was opened while nobody needed a token does not outlive that.
+func TestGuardStill(t *testing.T) {
+	s := openTokens(t)
+	g := gateway.NewGuard(&gateway.GuardOptions{Store: s})
+	r := streamRequest("whatever")
+	r.Host = "localhost"
+	id, err := g.Stream(r, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !g.Still(t.Context(), id) {
+		t.Error("not valid")
+	}
+	newSecret(t, s, store.Token{Scopes: []string{store.ScopeRead}})
+	g.Forget()
+	if g.Still(t.Context(), id) {
+		t.Error("valid though there is a token")
+	}
+	if g.Still(context.Background(), gateway.Identity{Token: "bootstrap"}) {
+		t.Error("there is no bootstrap token")
+	}
+}
+
+func TestGuardCORS(t *testing.T) {
+	s := openTokens(t)
+	open := gateway.NewGuard(&gateway.GuardOptions{Store: s, Origins: []string{"https://app.example"}})
+	closed := gateway.NewGuard(&gateway.GuardOptions{Store: s, Origins: []string{"*"}, Bootstrap: bootstrap})
+	openToAny := gateway.NewGuard(&gateway.GuardOptions{Store: s, Origins: []string{"*"}})
+	none := gateway.NewGuard(&gateway.GuardOptions{Store: s})
+	preflight := []string{"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization, x-stainless-lang", "Access-Control-Request-Private-Network", "true"}
+	allowed := map[string]string{
+		"Vary": "Origin", "Access-Control-Allow-Origin": "https://app.example", "Access-Control-Expose-Headers": "Ibid-Run, Ibid-Answer",
+	}
+	allowedPreflight := map[string]string{
+		"Access-Control-Allow-Methods": "GET, HEAD, POST, PUT, PATCH, DELETE", "Access-Control-Allow-Headers": "authorization, x-stainless-lang",
+		"Access-Control-Allow-Private-Network": "true", "Access-Control-Max-Age": "600",
+	}
+	maps.Copy(allowedPreflight, allowed)
+	vary := map[string]string{"Vary": "Origin"}
+	for _, test := range []struct {
+		name   string
+		guard  *gateway.Guard
+		method string
+		fields []string
+		want   map[string]string
+		done   bool
+	}{
+		{name: "no page", guard: open, method: "GET", want: vary},
+		{name: "allowed", guard: open, method: "GET", fields: []string{"Origin", "https://app.example"}, want: allowed},
+		{name: "not allowed", guard: open, method: "GET", fields: []string{"Origin", "https://evil.example"}, want: vary},
+		{name: "preflight", guard: open, method: "OPTIONS", fields: append([]string{"Origin", "https://app.example"}, preflight...), want: allowedPreflight, done: true},
+		{name: "any, with tokens", guard: closed, method: "OPTIONS", fields: append([]string{"Origin", "https://app.example"}, preflight...), want: allowedPreflight, done: true},
+		{name: "any, without tokens", guard: openToAny, method: "OPTIONS", fields: append([]string{"Origin", "https://app.example"}, preflight...), want: vary},
+		{name: "preflight not allowed", guard: open, method: "OPTIONS", fields: append([]string{"Origin", "https://evil.example"}, preflight...), want: vary},
+		{name: "OPTIONS that is no preflight", guard: open, method: "OPTIONS", fields: []string{"Origin", "https://app.example"}, want: allowed},
+		{name: "nothing configured", guard: none, method: "OPTIONS", fields: append([]string{"Origin", "https://app.example"}, preflight...), want: map[string]string{}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			if done := test.guard.CORS(w, guardRequest(test.method, test.fields...)); done != test.done {
+				t.Errorf("done %v, want %v", done, test.done)
+			}
+			got := map[string]string{}
+			for name := range w.Header() {
+				got[name] = w.Header().Get(name)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("headers (-want +got):\n%s", diff)
+			}
+			if test.done && w.Code != http.StatusNoContent {
+				t.Errorf("status %d", w.Code)
+			}
+		})
+	}
+}

@@ -1,0 +1,185 @@
+package gateway
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ibidhq/ibid"
+)
+
+// Why an answer was not captured, in a metric.
+const (
+	failedEncode = "encode"
+	failedAppend = "append" // the journal is full or does not take it
+	failedSync   = "sync"   // the disk does not take it
+)
+
+// otherRoute stands for all routes that are not captured, in metrics and logs.
+const otherRoute = "other"
+
+// metrics are the gateway's counters.
+type metrics struct {
+	calls     *prometheus.CounterVec
+	bytes     *prometheus.CounterVec
+	answers   *prometheus.CounterVec
+	citations *prometheus.CounterVec
+	sources   *prometheus.CounterVec
+	nothing   *prometheus.CounterVec
+	teeOff    *prometheus.CounterVec
+	waited    prometheus.Histogram
+	failures  *prometheus.CounterVec
+
+	late, indexed, setAside, retries, liveDropped prometheus.Counter
+
+	gauges []prometheus.Collector
+}
+
+func newMetrics(g *Gateway) *metrics {
+	m := &metrics{
+		calls:       counters("calls_total", "Calls, by upstream, route and class of the status.", "upstream", "route", "class"),
+		bytes:       counters("response_bytes_total", "Bytes of response bodies that upstreams sent.", "upstream"),
+		answers:     counters("answers_total", "Answers that were captured.", "upstream", "complete"),
+		citations:   counters("citations_total", "Citations of answers that were captured.", "upstream"),
+		sources:     counters("sources_total", "Sources of answers that were captured.", "upstream"),
+		nothing:     counters("empty_responses_total", "Responses of captured routes in which there was no answer.", "upstream"),
+		teeOff:      counters("tee_off_total", "Responses that were not decoded to their end: too large, compressed in an unknown way, or a mistake of ours.", "upstream"),
+		failures:    counters("capture_failures_total", "Answers that could not be kept, by why.", "reason"),
+		late:        counter("capture_late_total", "Answers whose end was handed out before they were known to be durable, since that took too long."),
+		indexed:     counter("indexed_total", "Answers that were moved from the journal into the store."),
+		setAside:    counter("set_aside_total", "Records of the journal that the store does not take."),
+		retries:     counter("store_retries_total", "Failed tries to store a batch of answers."),
+		liveDropped: counter("live_dropped_total", "Live deltas that were not sent because there were too many."),
+		waited: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "ibid", Subsystem: "gateway", Name: "end_mark_wait_seconds",
+			Help:    "How long the ends of answers were held back.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .002, .004, .008, .016, .032, .064, .128, .25, .5},
+		}),
+	}
+	m.gauges = []prometheus.Collector{
+		gauge("in_flight", "Calls that are being served.", func() float64 { return float64(g.active.Load()) }),
+		gauge("held_request_bytes", "Bytes of request bodies that are held.", func() float64 { return float64(g.held.Load()) }),
+		gauge("journal_bytes", "Size of the journal.", func() float64 { return float64(g.journal.Stats().Bytes) }),
+		gauge("journal_records", "Answers in the journal that are not in the store.", func() float64 { return float64(g.journal.Stats().Records) }),
+		gauge("journal_damaged_records", "Records of the journal that were lost to damage.", func() float64 { return float64(g.journal.Stats().Damaged) }),
+		gauge("indexer_lag_seconds", "Age of the oldest answer that the indexer is about to store.", g.lag),
+	}
+	for _, reason := range []string{failedEncode, failedAppend, failedSync} {
+		m.failures.WithLabelValues(reason)
+	}
+	return m
+}
+
+func counters(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ibid", Subsystem: "gateway", Name: name, Help: help}, labels)
+}
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Namespace: "ibid", Subsystem: "gateway", Name: name, Help: help})
+}
+
+func gauge(name, help string, read func() float64) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ibid", Subsystem: "gateway", Name: name, Help: help}, read)
+}
+
+func (g *Gateway) lag() float64 {
+	oldest := g.oldest.Load()
+	if oldest == 0 {
+		return 0
+	}
+	return max(0, time.Since(time.Unix(0, oldest)).Seconds())
+}
+
+func (m *metrics) register(r prometheus.Registerer) error {
+	if r == nil {
+		return nil
+	}
+	for _, c := range append([]prometheus.Collector{
+		m.calls, m.bytes, m.answers, m.citations, m.sources, m.nothing, m.teeOff, m.waited, m.failures,
+		m.late, m.indexed, m.setAside, m.retries, m.liveDropped,
+	}, m.gauges...) {
+		if err := r.Register(c); err != nil {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+func (m *metrics) failed(why string) { m.failures.WithLabelValues(why).Inc() }
+
+// upstreamMetrics are the counters of one upstream, looked up once.
+type upstreamMetrics struct {
+	calls                                 *prometheus.CounterVec // of the upstream: by route and class
+	routes                                sync.Map               // pattern: *routeCounters
+	other                                 *routeCounters
+	received, citations, sources          prometheus.Counter
+	complete, incomplete, nothing, teeOff prometheus.Counter
+	waited                                prometheus.Histogram
+}
+
+func (m *metrics) addUpstream(u *upstream) {
+	u.metrics.calls = m.calls.MustCurryWith(prometheus.Labels{"upstream": u.Name})
+	u.metrics.other = &routeCounters{calls: u.metrics.calls, pattern: otherRoute}
+	u.metrics.received = m.bytes.WithLabelValues(u.Name)
+	u.metrics.citations = m.citations.WithLabelValues(u.Name)
+	u.metrics.sources = m.sources.WithLabelValues(u.Name)
+	u.metrics.complete = m.answers.WithLabelValues(u.Name, "true")
+	u.metrics.incomplete = m.answers.WithLabelValues(u.Name, "false")
+	u.metrics.nothing = m.nothing.WithLabelValues(u.Name)
+	u.metrics.teeOff = m.teeOff.WithLabelValues(u.Name)
+	u.metrics.waited = m.waited
+}
+
+// route returns the counters of a route. There are few patterns.
+func (m *upstreamMetrics) route(captured bool, pattern string) *routeCounters {
+	if !captured {
+		return m.other
+	}
+	if c, ok := m.routes.Load(pattern); ok {
+		return c.(*routeCounters)
+	}
+	c, _ := m.routes.LoadOrStore(pattern, &routeCounters{calls: m.calls, pattern: pattern})
+	return c.(*routeCounters)
+}
+
+// captured counts an answer.
+func (m *upstreamMetrics) captured(a *ibid.Answer, waited time.Duration) {
+	if a.Complete {
+		m.complete.Inc()
+	} else {
+		m.incomplete.Inc()
+	}
+	if n := len(a.Citations); n > 0 {
+		m.citations.Add(float64(n))
+	}
+	if n := len(a.Sources); n > 0 {
+		m.sources.Add(float64(n))
+	}
+	m.waited.Observe(waited.Seconds())
+}
+
+// routeCounters counts the calls of one route of one upstream, by the class of their status.
+type routeCounters struct {
+	calls   *prometheus.CounterVec
+	pattern string
+	once    [6]sync.Once
+	classes [6]prometheus.Counter
+}
+
+func (c *routeCounters) count(status int) {
+	class := status / 100
+	if class < 1 || class >= len(c.classes) {
+		class = 0
+	}
+	c.once[class].Do(func() {
+		name := "none"
+		if class > 0 {
+			name = strconv.Itoa(class) + "xx"
+		}
+		c.classes[class] = c.calls.WithLabelValues(c.pattern, name)
+	})
+	c.classes[class].Inc()
+}

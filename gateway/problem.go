@@ -1,0 +1,139 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"strconv"
+
+	"github.com/ibidhq/ibid/store"
+)
+
+// problemDocs is where the codes of problems are explained; each is a heading there.
+const problemDocs = "https://github.com/ibidhq/ibid/blob/main/docs/http.md#"
+
+// The codes of problems. A program may tell problems apart by them: they end the problem's type. docs/http.md says what
+// each means.
+const (
+	CodeBadRequest   = "bad-request"      // 400
+	CodeToken        = "token-needed"     // 401
+	CodeForeign      = "foreign-caller"   // 403: Host or Origin
+	CodeScope        = "scope-needed"     // 403
+	CodeNotFound     = "not-found"        // 404
+	CodeMethod       = "wrong-method"     // 405
+	CodeTooLarge     = "too-large"        // 413, 431
+	CodeMediaType    = "wrong-media-type" // 415
+	CodeUnreadable   = "unreadable"       // 422
+	CodeTooMany      = "too-many"         // 429
+	CodeInternal     = "internal-error"   // 500
+	CodeUpstream     = "upstream-error"   // 502
+	CodeUnavailable  = "unavailable"      // 503
+	CodeUpstreamSlow = "upstream-timeout" // 504
+)
+
+// Problem is an error as ibid answers it over HTTP, by RFC 9457. Everything in it is shown to the client: it holds no
+// secrets and nothing of other tenants.
+type Problem struct {
+	Status int    // the HTTP status; 0 means 500
+	Code   string // one of the codes above; empty: the problem has the type about:blank
+	Title  string // what kind of problem it is; empty: the status in words
+	Detail string // what is wrong with this request
+	Hint   string // what the caller can do about it; may be empty
+	Header http.Header
+}
+
+// Error returns the detail, else the title.
+func (p *Problem) Error() string {
+	return cmp.Or(p.Detail, p.Title, http.StatusText(p.status()))
+}
+
+func (p *Problem) status() int { return cmp.Or(p.Status, http.StatusInternalServerError) }
+
+// problemBody is a Problem as JSON.
+type problemBody struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail,omitempty"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+// ProblemOf is the one place that knows which problem an error is to the client. An error that it does not know becomes
+// a 500 that says nothing of it, so that the caller has to log it; see [IsInternal].
+func ProblemOf(err error) *Problem {
+	var p *Problem
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &p):
+		return p
+	case errors.Is(err, store.ErrNotFound):
+		return &Problem{
+			Status: http.StatusNotFound, Code: CodeNotFound, Detail: "there is nothing with this id",
+			Hint: "ids of other tenants, and what was deleted or pruned, look the same as ids that never were",
+		}
+	case errors.Is(err, store.ErrCursor):
+		return &Problem{
+			Status: http.StatusBadRequest, Code: CodeBadRequest, Detail: "cursor: it is not from a page of this list",
+			Hint: "take next_cursor of the page before, and leave the other parameters as they were",
+		}
+	case errors.As(err, &large):
+		return &Problem{
+			Status: http.StatusRequestEntityTooLarge, Code: CodeTooLarge,
+			Detail: "the request's body has more than " + strconv.FormatInt(large.Limit, 10) + " bytes",
+		}
+	case errors.Is(err, context.Canceled):
+		return &Problem{Status: http.StatusServiceUnavailable, Code: CodeUnavailable, Detail: "the call was given up"}
+	case errors.Is(err, context.DeadlineExceeded):
+		return Unavailable("it took too long")
+	}
+	return &Problem{
+		Status: http.StatusInternalServerError, Code: CodeInternal, Detail: "something went wrong inside ibid",
+		Hint: "its log says what",
+	}
+}
+
+// Unavailable returns the problem of something that ibid needs and that does not work now, as detail says. The client is
+// told to try again.
+func Unavailable(detail string) *Problem {
+	return &Problem{
+		Status: http.StatusServiceUnavailable, Code: CodeUnavailable, Detail: detail,
+		Hint:   "try again; /readyz says what does not work",
+		Header: http.Header{"Retry-After": {"2"}},
+	}
+}
+
+// IsInternal reports whether [ProblemOf] does not know err: its words are not shown and belong into the log.
+func IsInternal(err error) bool { return ProblemOf(err).Code == CodeInternal }
+
+// WriteProblem answers a request with what [ProblemOf] makes of err. Nothing must have been written before; header fields
+// that were set for another answer (its length, encoding, tag) are dropped.
+func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
+	p := ProblemOf(err)
+	body := problemBody{
+		Type: "about:blank", Title: cmp.Or(p.Title, http.StatusText(p.status())), Status: p.status(), Detail: p.Detail, Hint: p.Hint,
+	}
+	if p.Code != "" {
+		body.Type = problemDocs + p.Code
+	}
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(body) // strings and a number always can be
+	h := w.Header()
+	for _, name := range []string{"Content-Encoding", "Etag", "Last-Modified", "Content-Disposition"} {
+		h.Del(name)
+	}
+	maps.Copy(h, p.Header)
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Length", strconv.Itoa(b.Len()))
+	w.WriteHeader(p.status())
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(b.Bytes()) // who left does not read it
+	}
+}

@@ -1,0 +1,566 @@
+package gateway_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/gateway"
+)
+
+const (
+	captured = "/up/v1/responses"
+	streamed = "/up/v1/files"
+)
+
+// What follows the name of the upstream reaches it as it was sent.
+func TestPath(t *testing.T) {
+	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RequestURI) }, nil)
+	for _, path := range []string{
+		"/v1/responses", "/v1/models?a=b&a=%20&c", "/v1/a%2Fb/c%20d", "//v1///x", "/v1/../x/./y", "/v1/é", "/v1/%C3%A9?q=é",
+		"/", "/?", "/v1/x?;%zz", "/v1/a;b,c=d", "/v1/a:predict",
+	} {
+		c := w.raw(t, "GET /up"+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		_, got := readRaw(t, bufio.NewReader(c))
+		want := strings.ReplaceAll(path, "/é", "/%C3%A9") // what is not a URI is made one
+		if string(got) != want {
+			t.Errorf("%s arrived as %s", path, got)
+		}
+	}
+}
+
+// An upstream's URL may have a path of its own, escaped too.
+func TestUpstreamPath(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.RequestURI) }))
+	defer upstream.Close()
+	var ups []gateway.Upstream
+	for name, path := range map[string]string{"plain": "/base", "slash": "/base/", "escaped": "/b%2Fc"} {
+		u, _ := url.Parse(upstream.URL + path)
+		ups = append(ups, gateway.Upstream{Name: name, URL: u})
+	}
+	w := newWorld(t, nil, &setup{options: gateway.Options{Upstreams: ups}})
+	for path, want := range map[string]string{
+		"/plain/v1?x=1": "/base/v1?x=1", "/plain": "/base", "/plain/a%2Fb": "/base/a%2Fb", "/slash/v1": "/base/v1",
+		"/escaped/v1": "/b%2Fc/v1", "/escaped/a%2Fb": "/b%2Fc/a%2Fb",
+	} {
+		if _, got := w.do(t, w.request(t, "GET", path, nil)); string(got) != want {
+			t.Errorf("%s arrived as %s, want %s", path, got, want)
+		}
+	}
+}
+
+// The request's headers arrive as they were sent, without ibid's and without those about the connection.
+func TestRequestHeader(t *testing.T) {
+	for _, path := range []string{captured, streamed} {
+		t.Run(path, func(t *testing.T) {
+			got := make(chan http.Header, 1)
+			w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+				r.Header["Host"] = []string{r.Host}
+				r.Header["Encoding"] = r.TransferEncoding
+				got <- r.Header
+			}, nil)
+			c := w.raw(t, "POST "+path+" HTTP/1.1\r\nHost: ibid.localhost\r\nAuthorization: Bearer key\r\nX-A: 1\r\nX-A: 2\r\n"+
+				"X-Forwarded-For: 192.0.2.1\r\nIbid-Run: r\r\nIbid-Step: 1\r\nIbid-Agent: a\r\nIbid-Conversation: c\r\nIbid-Token: secret\r\n"+
+				"Connection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nProxy-Authorization: x\r\nTe: trailers\r\nAccept-Encoding: gzip, br\r\n"+
+				"Content-Length: 2\r\n\r\n{}")
+			if res, body := readRaw(t, bufio.NewReader(c)); res.StatusCode != 200 {
+				t.Fatalf("got %d %s", res.StatusCode, body)
+			}
+			u, _ := url.Parse(w.upstream.URL)
+			want := http.Header{
+				"Authorization": {"Bearer key"}, "X-A": {"1", "2"}, "X-Forwarded-For": {"192.0.2.1"}, "Te": {"trailers"},
+				"Accept-Encoding": {"identity"}, "Content-Length": {"2"}, "Host": {u.Host}, "Encoding": nil,
+			}
+			if path == streamed {
+				want["Accept-Encoding"] = []string{"gzip, br"}
+			}
+			if diff := cmp.Diff(want, <-got); diff != "" {
+				t.Errorf("what arrived (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The response's status, headers and body arrive as they were sent: nothing is added but ids on captured routes, and the
+// upstream cannot say ibid's headers.
+func TestResponseHeader(t *testing.T) {
+	for _, path := range []string{captured, streamed} {
+		t.Run(path, func(t *testing.T) {
+			w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
+				h := w.Header()
+				h["Date"], h["Content-Type"] = nil, nil
+				h["X-A"] = []string{"1", "2"}
+				h.Set("Ibid-Run", "forged")
+				h.Set("Ibid-Answer", "forged")
+				h.Set("Ibid-Other", "forged")
+				h.Set("Connection", "X-Hop")
+				h.Set("X-Hop", "1")
+				h.Set("Keep-Alive", "timeout=1")
+				h.Set("Set-Cookie", "a=b")
+				w.WriteHeader(418)
+				fmt.Fprint(w, "<html>teapot")
+			}, nil)
+			r := w.request(t, "POST", path, strings.NewReader("{}"))
+			r.Header.Set("Ibid-Run", "mine")
+			res, body := w.do(t, r)
+			want := http.Header{"X-A": {"1", "2"}, "Set-Cookie": {"a=b"}, "Content-Length": {"12"}}
+			if path == captured {
+				want.Set("Ibid-Run", "mine")
+			}
+			if diff := cmp.Diff(want, res.Header); diff != "" {
+				t.Errorf("headers (-want +got):\n%s", diff)
+			}
+			if res.StatusCode != 418 || string(body) != "<html>teapot" {
+				t.Errorf("got %d %q", res.StatusCode, body)
+			}
+		})
+	}
+}
+
+func TestInformational(t *testing.T) {
+	for _, path := range []string{captured, streamed} {
+		t.Run(path, func(t *testing.T) {
+			w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Link", "</style.css>")
+				w.Header().Set("Ibid-Run", "forged")
+				w.WriteHeader(http.StatusEarlyHints)
+				w.Header().Del("Link")
+				fmt.Fprint(w, "{}")
+			}, nil)
+			r := w.request(t, "POST", path, strings.NewReader("{}"))
+			var early []string
+			r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{
+				Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+					early = append(early, strconv.Itoa(code)+h.Get("Link")+h.Get("Ibid-Run"))
+					return nil
+				},
+			}))
+			res, body := w.do(t, r)
+			if diff := cmp.Diff([]string{"103</style.css>"}, early); diff != "" {
+				t.Errorf("1xx responses (-want +got):\n%s", diff)
+			}
+			if res.Header.Get("Link") != "" || string(body) != "{}" {
+				t.Errorf("got %v %q", res.Header, body)
+			}
+		})
+	}
+}
+
+func TestTrailers(t *testing.T) {
+	for _, path := range []string{captured, streamed} {
+		t.Run(path, func(t *testing.T) {
+			w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Trailer", "X-Sum, Ibid-Run")
+				_, _ = io.Copy(io.Discard, r.Body)
+				fmt.Fprint(w, "{}")
+				w.Header().Set("X-Sum", "1")
+				w.Header().Set("Ibid-Run", "forged")
+				if r.URL.RawQuery != "" {
+					w.Header().Set(http.TrailerPrefix+"X-Late", "2")
+				}
+			}, nil)
+			for query, want := range map[string]http.Header{
+				"": {"X-Sum": {"1"}}, "?late": {"X-Sum": {"1"}, "X-Late": {"2"}},
+			} {
+				res, _ := w.do(t, w.request(t, "POST", path+query, strings.NewReader("{}")))
+				if diff := cmp.Diff(want, res.Trailer); diff != "" {
+					t.Errorf("%s: trailers (-want +got):\n%s", query, diff)
+				}
+			}
+		})
+	}
+}
+
+// Every byte of a body arrives, whatever the upstream's pace and whatever HTTP is spoken on either side.
+func TestBytes(t *testing.T) {
+	h2c := func() *http.Client {
+		transport := &http.Transport{Protocols: new(http.Protocols)}
+		transport.Protocols.SetUnencryptedHTTP2(true)
+		return &http.Client{Transport: transport}
+	}
+	for _, test := range []struct {
+		name      string
+		tls, up2  bool
+		client    func() *http.Client
+		protoSeen string
+	}{
+		{name: "http1", protoSeen: "HTTP/1.1"},
+		{name: "h2c in", client: h2c, protoSeen: "HTTP/2.0"},
+		{name: "tls h2 in", tls: true, protoSeen: "HTTP/2.0"},
+		{name: "h2 upstream", up2: true, protoSeen: "HTTP/1.1"},
+		{name: "h2 both", tls: true, up2: true, protoSeen: "HTTP/2.0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := &setup{tls: test.tls}
+			if test.up2 {
+				s.start = func(up *httptest.Server) {
+					up.EnableHTTP2 = true
+					up.StartTLS()
+					s.options.Transport = gateway.NewTransport(&gateway.TransportOptions{
+						TLS: up.Client().Transport.(*http.Transport).TLSClientConfig,
+					})
+				}
+			}
+			w := newWorld(t, sendRandom, s)
+			if test.client != nil {
+				w.client = test.client()
+				t.Cleanup(w.client.CloseIdleConnections)
+			}
+			for _, path := range []string{captured, streamed} {
+				for _, chunk := range []int{1, 7, 100, 4096, 5000, 64 << 10} {
+					for _, sized := range []bool{false, true} {
+						size := min(chunk*50, 1<<20) + 3
+						query := fmt.Sprintf("?size=%d&chunk=%d&sized=%t", size, chunk, sized)
+						res, body := w.do(t, w.request(t, "POST", path+query, strings.NewReader(strings.Repeat("x", chunk))))
+						if res.Proto != test.protoSeen {
+							t.Fatalf("spoke %s", res.Proto)
+						}
+						if len(body) != size || hash(body) != res.Header.Get("X-Sum") {
+							t.Errorf("%s%s: %d bytes, not those that were sent", path, query, len(body))
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// sendRandom sends a body of the asked size in chunks, with its hash in the header.
+func sendRandom(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	size, _ := strconv.Atoi(q.Get("size"))
+	chunk, _ := strconv.Atoi(q.Get("chunk"))
+	body := make([]byte, size)
+	random := rand.NewChaCha8([32]byte{byte(size)})
+	_, _ = random.Read(body)
+	w.Header().Set("X-Sum", hash(body))
+	w.Header().Set("Content-Type", "text/event-stream")
+	if q.Get("sized") == "true" {
+		w.Header().Set("Content-Length", strconv.Itoa(size))
+	}
+	for len(body) > 0 {
+		n := min(chunk, len(body))
+		if _, err := w.Write(body[:n]); err != nil {
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		body = body[n:]
+	}
+}
+
+func hash(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
+
+// An upstream that answers at once and a client with a body: nothing is cut off (golang/go#40747).
+func TestInstant(t *testing.T) {
+	body := bytes.Repeat([]byte("data: {\"a\":1}\n\n"), 200)
+	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) { // without reading the request
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i := 0; i < len(body); i += 150 {
+			_, _ = w.Write(body[i : i+150])
+			_ = http.NewResponseController(w).Flush()
+		}
+	}, nil)
+	const workers, each = 4, 250
+	failed := make(chan error, workers)
+	for range workers {
+		go func() {
+			for range each {
+				res, err := w.client.Post(w.url+captured, "application/json", strings.NewReader(strings.Repeat("x", 2000)))
+				if err != nil {
+					failed <- err
+					return
+				}
+				got, err := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				if err != nil || !bytes.Equal(got, body) {
+					failed <- fmt.Errorf("%d of %d bytes: %w", len(got), len(body), err)
+					return
+				}
+			}
+			failed <- nil
+		}()
+	}
+	for range workers {
+		if err := <-failed; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A chunk is passed on when it comes, and the header before there is one.
+func TestNothingWaits(t *testing.T) {
+	for _, path := range []string{captured, streamed} {
+		t.Run(path, func(t *testing.T) {
+			next := make(chan string)
+			w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_ = http.NewResponseController(w).Flush()
+				for s := range next {
+					fmt.Fprint(w, s)
+					_ = http.NewResponseController(w).Flush()
+				}
+			}, nil)
+			res, err := w.client.Do(w.request(t, "POST", path, strings.NewReader("{}"))) // returns with the header
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			buf := make([]byte, 100)
+			for range 3 {
+				next <- "data: {}\n\n"
+				if n, err := res.Body.Read(buf); n != 10 || err != nil {
+					t.Fatalf("read %d, %v", n, err)
+				}
+			}
+			close(next)
+			if rest, err := io.ReadAll(res.Body); len(rest) > 0 || err != nil {
+				t.Errorf("then %q, %v", rest, err)
+			}
+		})
+	}
+}
+
+// An upload streams both ways.
+func TestUpload(t *testing.T) {
+	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		lines := bufio.NewScanner(r.Body)
+		for lines.Scan() {
+			fmt.Fprintln(w, "got "+lines.Text())
+			_ = http.NewResponseController(w).Flush()
+		}
+	}, nil)
+	body, send := io.Pipe()
+	go func() { _, _ = io.WriteString(send, "one\n") }()
+	res, err := w.client.Do(w.request(t, "PUT", streamed, body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewScanner(res.Body)
+	for _, word := range []string{"one", "two", "three"} {
+		if word != "one" {
+			_, _ = io.WriteString(send, word+"\n")
+		}
+		if !lines.Scan() || lines.Text() != "got "+word {
+			t.Fatalf("got %q, %v", lines.Text(), lines.Err())
+		}
+	}
+	_ = send.Close()
+	if lines.Scan() {
+		t.Errorf("then %q", lines.Text())
+	}
+}
+
+// A client that leaves ends the call to the upstream.
+func TestClientLeaves(t *testing.T) {
+	for _, path := range []string{captured, streamed} {
+		t.Run(path, func(t *testing.T) {
+			ended := make(chan struct{})
+			w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				fmt.Fprint(w, "data: {}\n\n")
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+				close(ended)
+			}, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			res, err := w.client.Do(w.request(t, "POST", path, strings.NewReader("{}")).WithContext(ctx))
+			if err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			_ = res.Body.Close()
+			<-ended
+		})
+	}
+}
+
+// Where the upstream breaks off, so does the response: it never looks whole.
+func TestUpstreamBreaks(t *testing.T) {
+	for name, answer := range map[string]string{
+		"chunked":        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ndata:\r\n",
+		"inside a chunk": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n50\r\ndata:",
+		"length too big": "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\ndata:",
+		"bad chunk":      "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\ndata:\r\nxyz\r\n",
+	} {
+		for _, path := range []string{captured, streamed} {
+			t.Run(name+path, func(t *testing.T) {
+				w := newWorld(t, hijack(answer), nil)
+				res, err := w.client.Do(w.request(t, "POST", path, strings.NewReader("{}")))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer res.Body.Close()
+				body, err := io.ReadAll(res.Body)
+				if err == nil {
+					t.Error("the response looks whole")
+				}
+				if string(body) != "data:" {
+					t.Errorf("got %q", body)
+				}
+			})
+		}
+	}
+}
+
+// hijack answers with bytes and closes the connection.
+func hijack(answer string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, answer)
+	}
+}
+
+// What an upstream says beyond its Content-Length is nobody's.
+func TestLengthTooSmall(t *testing.T) {
+	w := newWorld(t, hijack("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad"), nil)
+	for range 2 {
+		if _, body := w.do(t, w.request(t, "POST", captured, strings.NewReader("{}"))); string(body) != "{}" {
+			t.Errorf("got %q", body)
+		}
+	}
+}
+
+// What is no HTTP response is a 502, and says nothing of where the upstream is or what it was asked.
+func TestNoResponse(t *testing.T) {
+	for name, answer := range map[string]string{
+		"nothing": "", "no HTTP": "secret words\r\n\r\n", "status 099": "HTTP/1.1 099 Odd\r\n\r\n", "switching": "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
+		"two lengths":  "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
+		"bad header":   "HTTP/1.1 200 OK\r\nbad header\r\n\r\n",
+		"split header": "HTTP/1.1 200 OK\r\nX: a\rIbid-Run: b\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, hijack(answer), nil)
+			res, body := w.do(t, w.request(t, "POST", captured+"?key=secret", strings.NewReader(`{"q":"secret"}`)))
+			if res.StatusCode != 502 || res.Header.Get("Content-Type") != "application/problem+json" {
+				t.Errorf("got %d %s", res.StatusCode, body)
+			}
+			if all := string(body) + w.log.String(); strings.Contains(all, "secret") {
+				t.Errorf("a secret got out: %s", all)
+			}
+		})
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	u, _ := url.Parse("http://127.0.0.1:1/")
+	w := newWorld(t, nil, &setup{options: gateway.Options{Upstreams: []gateway.Upstream{{Name: "up", URL: u, Provider: "openai"}}}})
+	for _, path := range []string{captured, streamed} {
+		res, body := w.do(t, w.request(t, "POST", path, strings.NewReader("{}")))
+		if res.StatusCode != 502 || !strings.Contains(string(body), "cannot be reached") {
+			t.Errorf("got %d %s", res.StatusCode, body)
+		}
+	}
+	timeout := gateway.NewTransport(nil)
+	timeout.ResponseHeaderTimeout = time.Millisecond
+	w = newWorld(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}, &setup{options: gateway.Options{Transport: timeout}})
+	if res, body := w.do(t, w.request(t, "POST", captured, strings.NewReader("{}"))); res.StatusCode != 504 {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+}
+
+// Requests that mean one thing to one reader and another to the next are refused, or have one meaning on the other side.
+func TestSmuggling(t *testing.T) {
+	for name, test := range map[string]struct {
+		request string
+		status  int
+	}{
+		"length and chunked": {"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 200},
+		"two lengths":        {"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400},
+		"odd encoding":       {"Transfer-Encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 501},
+		"encoding, space":    {"Transfer-Encoding : chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+		"signed length":      {"Content-Length: +2\r\n\r\n{}", 400},
+		"bad chunk size":     {"Transfer-Encoding: chunked\r\n\r\n2x\r\n{}\r\n0\r\n\r\n", 400},
+		"bare line feed":     {"Transfer-Encoding: chunked\r\n\r\n2\n{}\r\n0\r\n\r\n", 400},
+		"second request":     {"Content-Length: 2\r\nConnection: close\r\n\r\n{}POST /smuggled HTTP/1.1\r\n\r\n", 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := make(chan string, 10)
+			w := newWorld(t, func(_ http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				seen <- fmt.Sprintf("%s %d %v %s", r.URL.Path, r.ContentLength, r.TransferEncoding, body)
+			}, nil)
+			c := w.raw(t, "POST "+captured+" HTTP/1.1\r\nHost: localhost\r\n"+test.request)
+			res, _ := readRaw(t, bufio.NewReader(c))
+			if res.StatusCode != test.status {
+				t.Errorf("got %d, want %d", res.StatusCode, test.status)
+			}
+			if test.status == 200 {
+				if got := <-seen; got != "/v1/responses 2 [] {}" {
+					t.Errorf("the upstream saw %s", got)
+				}
+			}
+			if len(seen) > 0 {
+				t.Errorf("the upstream saw another request: %s", <-seen)
+			}
+		})
+	}
+}
+
+func TestWebSocket(t *testing.T) {
+	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Ibid-Run") != "" || r.Header.Get("X-Forwarded-For") != "1" || r.RequestURI != "/v1/realtime?a=%zz" {
+			t.Errorf("the upstream saw %s %v", r.RequestURI, r.Header)
+		}
+		w.Header().Set("Connection", "Upgrade")
+		w.Header().Set("Upgrade", r.Header.Get("Upgrade"))
+		w.WriteHeader(http.StatusSwitchingProtocols)
+		c, buf, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		_, _ = io.Copy(c, buf)
+	}, nil)
+	c := w.raw(t, "GET /up/v1/realtime?a=%zz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nIbid-Run: r\r\nX-Forwarded-For: 1\r\n\r\n")
+	buf := bufio.NewReader(c)
+	if res, _ := readRaw(t, buf); res.StatusCode != 101 || res.Header.Get("Upgrade") != "websocket" {
+		t.Fatalf("got %d %v", res.StatusCode, res.Header)
+	}
+	for _, word := range []string{"one", "two"} {
+		_, _ = io.WriteString(c, word)
+		got := make([]byte, 3)
+		if _, err := io.ReadFull(buf, got); err != nil || string(got) != word {
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // a tunnel ends with the gateway, whoever holds it open
+	if err := w.gateway.Close(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Close: %v", err)
+	}
+	if _, err := buf.ReadByte(); err == nil {
+		t.Error("the tunnel is still there")
+	}
+	var timeout net.Error
+	if _, err := buf.ReadByte(); errors.As(err, &timeout) && timeout.Timeout() {
+		t.Error("the tunnel is still there")
+	}
+}

@@ -1,0 +1,237 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/store"
+)
+
+// world is a gateway with everything that belongs to it, in front of an upstream.
+type world struct {
+	dir      string
+	upstream *httptest.Server
+	store    *store.Store
+	journal  *journal.Journal
+	gateway  *gateway.Gateway
+	metrics  *prometheus.Registry
+	url      string // of the gateway
+	client   *http.Client
+	log      *lines
+	options  *gateway.Options
+}
+
+// setup says what is special about a world.
+type setup struct {
+	options  gateway.Options // Upstreams, Store and Journal are filled in
+	provider string          // of the upstream "up"; empty: openai
+	journal  journal.Options
+	tls      bool // in front of the gateway
+	start    func(*httptest.Server)
+	idle     bool // the indexer does not run
+}
+
+// newWorld starts a world and ends it with the test.
+func newWorld(tb testing.TB, upstream http.HandlerFunc, s *setup) *world {
+	tb.Helper()
+	if s == nil {
+		s = &setup{}
+	}
+	w := &world{dir: tb.TempDir(), metrics: prometheus.NewRegistry(), log: &lines{}}
+	w.upstream = httptest.NewUnstartedServer(upstream)
+	if s.start != nil {
+		s.start(w.upstream)
+	} else {
+		w.upstream.Start()
+	}
+	tb.Cleanup(w.upstream.Close)
+	var err error
+	if w.journal, err = journal.Open(filepath.Join(w.dir, "journal"), &s.journal); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = w.journal.Close() })
+	w.store = openStore(tb, filepath.Join(w.dir, "ibid.db"))
+	w.gateway = newGateway(tb, w, s)
+	if !s.idle {
+		run(tb, w.gateway)
+	}
+	w.serve(tb, s.tls)
+	return w
+}
+
+func openStore(tb testing.TB, name string) *store.Store {
+	tb.Helper()
+	st, err := store.Open(context.Background(), name, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = st.Close() })
+	return st
+}
+
+func newGateway(tb testing.TB, w *world, s *setup) *gateway.Gateway {
+	tb.Helper()
+	u, err := url.Parse(w.upstream.URL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	o := s.options
+	provider := s.provider
+	if provider == "" {
+		provider = "openai"
+	}
+	if o.Upstreams == nil {
+		o.Upstreams = []gateway.Upstream{{Name: "up", URL: u, Provider: provider}}
+	}
+	o.Store, o.Journal, o.Metrics = w.store, w.journal, w.metrics
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.NewJSONHandler(w.log, nil))
+	}
+	w.options = &o
+	g, err := gateway.New(&o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return g
+}
+
+// run runs the indexer until the test ends.
+func run(tb testing.TB, g *gateway.Gateway) {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	tb.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			tb.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// serve puts a server in front of the gateway.
+func (w *world) serve(tb testing.TB, secure bool) {
+	tb.Helper()
+	server := gateway.NewServer("", w.gateway, nil)
+	front := httptest.NewUnstartedServer(w.gateway)
+	front.Config = server
+	transport := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}
+	if secure {
+		front.EnableHTTP2 = true
+		front.StartTLS()
+		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the test's own certificate
+		transport.ForceAttemptHTTP2 = true
+	} else {
+		front.Start()
+	}
+	w.url = front.URL
+	w.client = &http.Client{Transport: transport}
+	tb.Cleanup(func() {
+		transport.CloseIdleConnections()
+		front.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := w.gateway.Close(ctx); err != nil {
+			tb.Logf("Close: %v", err)
+		}
+	})
+}
+
+// reply is a response that was read.
+type reply struct {
+	StatusCode      int
+	Proto           string
+	Header, Trailer http.Header
+}
+
+// do makes a request and returns the response with its body.
+func (w *world) do(tb testing.TB, r *http.Request) (*reply, []byte) {
+	tb.Helper()
+	res, err := w.client.Do(r)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return readReply(tb, res)
+}
+
+// readRaw reads a response off a connection.
+func readRaw(tb testing.TB, b *bufio.Reader) (*reply, []byte) {
+	tb.Helper()
+	res, err := http.ReadResponse(b, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return readReply(tb, res)
+}
+
+func readReply(tb testing.TB, res *http.Response) (*reply, []byte) {
+	tb.Helper()
+	defer res.Body.Close()
+	var body []byte
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		var err error
+		if body, err = io.ReadAll(res.Body); err != nil {
+			tb.Fatalf("reading the response: %v", err)
+		}
+	}
+	return &reply{res.StatusCode, res.Proto, res.Header, res.Trailer}, body
+}
+
+func (w *world) request(tb testing.TB, method, path string, body io.Reader) *http.Request {
+	tb.Helper()
+	r, err := http.NewRequest(method, w.url+path, body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
+}
+
+// raw sends bytes to the gateway over a connection of their own, and returns the connection.
+func (w *world) raw(tb testing.TB, s string) net.Conn {
+	tb.Helper()
+	u, _ := url.Parse(w.url)
+	c, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = c.Close() })
+	if _, err := io.WriteString(c, s); err != nil {
+		tb.Fatal(err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	return c
+}
+
+// lines keeps what was logged.
+type lines struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.b = append(l.b, p...)
+	return len(p), nil
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.b)
+}
