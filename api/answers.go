@@ -1,0 +1,99 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+)
+
+// answers lists answers, the last stored first.
+func (a *API) answers(w http.ResponseWriter, r *request) error {
+	query, err := r.params.query()
+	if err != nil {
+		return err
+	}
+	opts, err := r.params.document()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(r)
+	defer cancel()
+	a.settle(ctx)
+	page, err := a.store.Calls(ctx, r.who.Tenant, query)
+	if err != nil {
+		return storeError("list answers", err)
+	}
+	body := struct {
+		Answers    []answerBody `json:"answers"`
+		NextCursor *string      `json:"next_cursor"`
+	}{[]answerBody{}, orNull(page.Next)}
+	for _, c := range page.Items {
+		body.Answers = append(body.Answers, showCall(c, opts))
+	}
+	return writeJSON(w, r, http.StatusOK, body)
+}
+
+// answer shows one answer, as soon as it was captured.
+func (a *API) answer(w http.ResponseWriter, r *request) error {
+	form, err := r.params.form()
+	if err != nil {
+		return err
+	}
+	opts, err := r.params.document()
+	if err != nil {
+		return err
+	}
+	id, err := r.pathID()
+	if err != nil {
+		return err
+	}
+	call, err := a.findCall(r, id)
+	if err != nil {
+		return err
+	}
+	body, err := renderCall(call, form, opts)
+	if err != nil {
+		return err
+	}
+	writeTagged(w, r, mediaType(form), body)
+	return nil
+}
+
+func (a *API) findCall(r *request, id string) (*store.Call, error) {
+	if a.gateway != nil {
+		if call, ok := a.gateway.Find(r.who.Tenant, id); ok {
+			return call, nil
+		}
+	}
+	ctx, cancel := within(r)
+	defer cancel()
+	call, err := a.store.Call(ctx, r.who.Tenant, id)
+	if err != nil {
+		return nil, storeError("read an answer", err)
+	}
+	return call, nil
+}
+
+func renderCall(call *store.Call, form string, opts ibid.DocumentOptions) ([]byte, error) {
+	if form != asJSON {
+		return renderAnswer(call.Answer, form)
+	}
+	return encode(showCall(call, opts))
+}
+
+// deleteAnswer removes an answer with what was derived from it.
+func (a *API) deleteAnswer(w http.ResponseWriter, r *request) error {
+	id, err := r.pathID()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(r)
+	defer cancel()
+	a.settle(ctx) // what is not stored yet could not be deleted
+	if err := a.store.Delete(ctx, r.who.Tenant, id); err != nil {
+		return storeError("delete an answer", err)
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,419 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/api"
+	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+)
+
+var update = flag.Bool("update", false, "write the expectations in testdata anew")
+
+// node is an API over a real store and bus, behind a server.
+type node struct {
+	*httptest.Server
+
+	api   *api.API
+	store *store.Store
+	bus   *bus.Bus
+	log   *logBuffer
+}
+
+// logBuffer keeps what was logged.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func newNode(t *testing.T, guard *gateway.GuardOptions) *node {
+	t.Helper()
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	b, err := bus.Open(t.Context(), bus.Embedded, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	if guard == nil {
+		guard = &gateway.GuardOptions{}
+	}
+	guard.Store = s
+	log := &logBuffer{}
+	a, err := api.New(&api.Options{
+		Store: s, Bus: b, Guard: gateway.NewGuard(guard), Metrics: prometheus.NewRegistry(), Version: "v1.2.3",
+		Logger: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	t.Cleanup(a.Close)
+	return &node{server, a, s, b, log}
+}
+
+// response is what came back.
+type response struct {
+	*http.Response
+
+	body string
+}
+
+// do makes a request. fields are header fields, by turns name and value; "Host" is the host.
+func (n *node) do(t *testing.T, method, path, body string, fields ...string) *response {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, n.URL, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Hostile paths must arrive as they are.
+	r.URL.Opaque = path
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i] == "Host" {
+			r.Host = fields[i+1]
+			continue
+		}
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &response{res, string(got)}
+}
+
+func (n *node) get(t *testing.T, path string, fields ...string) *response {
+	t.Helper()
+	return n.do(t, http.MethodGet, path, "", fields...)
+}
+
+// read gets path, which must succeed, as JSON.
+func (n *node) read(t *testing.T, path string, v any, fields ...string) {
+	t.Helper()
+	res := n.get(t, path, fields...)
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %d %s", path, res.StatusCode, res.body)
+	}
+	if err := json.Unmarshal([]byte(res.body), v); err != nil {
+		t.Fatalf("GET %s: %v in %s", path, err, res.body)
+	}
+}
+
+// wantProblem checks that res is a problem with that status and code.
+func wantProblem(t *testing.T, res *response, status int, code string) {
+	t.Helper()
+	var p struct {
+		Type, Title, Detail string
+		Status              int
+	}
+	if err := json.Unmarshal([]byte(res.body), &p); err != nil {
+		t.Errorf("status %d, no problem: %v in %q", res.StatusCode, err, res.body)
+		return
+	}
+	_, got, _ := strings.Cut(p.Type, "#")
+	if res.StatusCode != status || p.Status != status || got != code {
+		t.Errorf("status %d, code %q, want %d, %q: %s", res.StatusCode, got, status, code, res.body)
+	}
+	if got := res.Header.Get("Content-Type"); got != "application/problem+json" {
+		t.Errorf("Content-Type %q", got)
+	}
+	if p.Title == "" || p.Detail == "" {
+		t.Errorf("no words: %s", res.body)
+	}
+}
+
+// golden compares got with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// goldenJSON is golden for JSON, which the file has with line breaks.
+func goldenJSON(t *testing.T, name, got string) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := json.Indent(&b, []byte(got), "", "  "); err != nil {
+		t.Fatalf("%v in %q", err, got)
+	}
+	golden(t, name, strings.TrimSuffix(b.String(), "\n")+"\n")
+}
+
+// herons returns an answer that cites pages, one for each URL.
+func herons(urls ...string) *ibid.Answer {
+	a := &ibid.Answer{
+		ID: "resp_1", Provider: "openai", Format: "openai-responses", Model: "gpt-heron-1", Created: time.Unix(1756000000, 0).UTC(),
+		Complete: true, Finish: ibid.FinishStop, Queries: []string{"herons"},
+	}
+	for i, u := range urls {
+		start := len(a.Text)
+		a.Text += "🐦 Herons <build> & sleep. "
+		id := "web:" + string(rune('0'+i))
+		a.Sources = append(a.Sources, ibid.Source{ID: id, Kind: ibid.Web, Title: "Herons of " + u, URL: u})
+		if err := a.Cite(ibid.Span{Start: start, End: len(a.Text) - 1}, ibid.Ref{Source: id, Quote: "herons do"}); err != nil {
+			panic(err)
+		}
+	}
+	a.Parts = []ibid.Part{{Span: ibid.Span{End: len(a.Text)}, Kind: ibid.AnswerPart}}
+	return a
+}
+
+// started is when the calls of these tests began.
+var started = time.Date(2026, 11, 21, 10, 0, 0, 123456000, time.UTC)
+
+// call returns a captured call of the tenant default.
+func call(id string, a *ibid.Answer) *store.Call {
+	return &store.Call{
+		AnswerID: id, Tenant: store.DefaultTenant, Upstream: "openai", Route: "POST /v1/responses", Run: "run_" + id, Status: 200,
+		Started: started, FirstByte: 120 * time.Millisecond, Duration: 2500*time.Millisecond + 250*time.Microsecond, Bytes: 4096,
+		Prompt: []store.Message{{Role: "user", Text: "Do herons build?"}}, Answer: a,
+	}
+}
+
+func (n *node) put(t *testing.T, calls ...*store.Call) {
+	t.Helper()
+	if err := n.store.Put(t.Context(), calls); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// token makes an access token.
+func (n *node) token(t *testing.T, tenant string, scopes ...string) (secret string) {
+	t.Helper()
+	secret, err := n.store.NewToken(t.Context(), &store.Token{Tenant: tenant, Scopes: scopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret
+}
+
+func TestNewNeedsParts(t *testing.T) {
+	for _, o := range []*api.Options{nil, {}, {Guard: gateway.NewGuard(nil)}} {
+		if _, err := api.New(o); err == nil {
+			t.Errorf("%+v: no error", o)
+		}
+	}
+}
+
+// What has no token needed answers, names what there is, and keeps to its headers.
+func TestOpenPaths(t *testing.T) {
+	n := newNode(t, nil)
+	for _, path := range []string{"/healthz", "/readyz"} {
+		res := n.get(t, path+"?verbose&x=1")
+		if res.StatusCode != 200 {
+			t.Errorf("%s: %d %s", path, res.StatusCode, res.body)
+		}
+		goldenJSON(t, strings.TrimPrefix(path, "/")+".json", res.body)
+	}
+	res := n.get(t, "/")
+	golden(t, "index.txt", res.body)
+	if got := res.Header.Get("Content-Type"); got != "text/plain; charset=utf-8" {
+		t.Errorf("Content-Type %q", got)
+	}
+	for name, want := range map[string]string{
+		"X-Content-Type-Options":       "nosniff",
+		"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'; sandbox",
+		"Cross-Origin-Resource-Policy": "same-origin",
+		"Referrer-Policy":              "no-referrer",
+		"Cache-Control":                "no-store",
+	} {
+		if got := res.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if got := res.Header.Get("X-Request-Id"); !strings.HasPrefix(got, "req_") {
+		t.Errorf("X-Request-Id %q", got)
+	}
+	if got := n.get(t, "/metrics").body; !strings.Contains(got, `ibid_api_requests_total{method="GET",route="/healthz",status="200"} 1`) {
+		t.Errorf("the metrics lack a request:\n%s", got)
+	}
+	if err := n.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	res = n.get(t, "/readyz")
+	if res.StatusCode != 200 { // calls succeed: the gateway is not to be taken out of service
+		t.Errorf("without the store: %d", res.StatusCode)
+	}
+	goldenJSON(t, "readyz-degraded.json", res.body)
+	if got := n.get(t, "/healthz").StatusCode; got != 200 {
+		t.Errorf("without the store: healthz %d", got)
+	}
+}
+
+// Every path has its methods, and says so.
+func TestMethods(t *testing.T) {
+	n := newNode(t, nil)
+	for path, allow := range map[string]string{
+		"/v1/decode": "POST", "/v1/answers": "GET, HEAD", "/v1/answers/ans_1": "DELETE, GET, HEAD", "/v1/conversations": "GET, HEAD",
+		"/v1/conversations/c": "GET, HEAD", "/v1/sources": "GET, HEAD", "/v1/runs": "GET, HEAD", "/v1/runs/r": "GET, HEAD",
+		"/v1/runs/r/events": "GET, HEAD", "/v1/stream-token": "POST", "/v1/tokens": "GET, POST, HEAD", "/v1/tokens/t": "DELETE",
+		"/healthz": "GET, HEAD", "/readyz": "GET, HEAD", "/metrics": "GET, HEAD", "/": "GET, HEAD",
+	} {
+		for _, method := range []string{"PUT", "OPTIONS", "BREW"} {
+			res := n.do(t, method, path, "")
+			wantProblem(t, res, 405, gateway.CodeMethod)
+			if got := res.Header.Get("Allow"); got != allow {
+				t.Errorf("%s %s: Allow %q, want %q", method, path, got, allow)
+			}
+		}
+	}
+	if res := n.do(t, "HEAD", "/v1/answers", ""); res.StatusCode != 200 || res.body != "" || res.ContentLength < 20 {
+		t.Errorf("HEAD: %d, %d bytes of %d", res.StatusCode, len(res.body), res.ContentLength)
+	}
+	for _, path := range []string{
+		"/v1", "/v1/", "/v1/nothing", "/v1/answers/", "/v1/answers/a/b", "/favicon.ico", "/v1/answers/..", "/v1//answers", "/healthz/",
+		"/v1/answers/%2e%2e", "/./healthz", "/v1/runs//events", "/v2/answers", "/openai/v1/responses",
+	} {
+		wantProblem(t, n.get(t, path), 404, gateway.CodeNotFound)
+	}
+}
+
+// Ids that nobody has are not found, whatever is in them.
+func TestHostileIDs(t *testing.T) {
+	n := newNode(t, nil)
+	n.put(t, call("ans_1", herons("https://heron.example/")))
+	long := strings.Repeat("x", 10<<10)
+	for _, id := range []string{"ans_2", "ans_1%2F", "ans_1%2f..%2f", "%00", "ans_1%00", "%0a", "%ff", "%F0%9F%90%A6", "'--", "%25", long, "ans_1;", "*"} {
+		for _, list := range []string{"answers", "conversations", "runs"} {
+			wantProblem(t, n.get(t, "/v1/"+list+"/"+id), 404, gateway.CodeNotFound)
+		}
+		wantProblem(t, n.do(t, "DELETE", "/v1/answers/"+id, ""), 404, gateway.CodeNotFound)
+		wantProblem(t, n.do(t, "DELETE", "/v1/tokens/"+id, ""), 404, gateway.CodeNotFound)
+	}
+	for _, id := range []string{"%00", "%ff", long} {
+		wantProblem(t, n.get(t, "/v1/runs/"+id+"/events"), 404, gateway.CodeNotFound)
+	}
+	if got := n.get(t, "/v1/answers/ans_1").StatusCode; got != 200 {
+		t.Errorf("the answer itself: %d", got)
+	}
+}
+
+func TestBadQueries(t *testing.T) {
+	n := newNode(t, nil)
+	for _, path := range []string{
+		"/v1/answers?talk=c", "/v1/answers?limit=0", "/v1/answers?limit=101", "/v1/answers?limit=x", "/v1/answers?limit=", "/v1/answers?limit=1&limit=2",
+		"/v1/answers?q=%00", "/v1/answers?q=%ff", "/v1/answers?q=%zz", "/v1/answers?q=a;b", "/v1/answers?cursor=nonsense", "/v1/answers?unit=bytes",
+		"/v1/answers?style=rtf", "/v1/answers?as=json", "/v1/answers?q=" + strings.Repeat("x", 20<<10), "/v1/answers/ans_1?as=word",
+		"/v1/answers/ans_1?as=plain&unit=utf-16", "/v1/answers/ans_1?as=apa&style=plain", "/v1/conversations?q=x", "/v1/conversations?cursor=x",
+		"/v1/conversations/c?as=ui", "/v1/sources", "/v1/sources?url=", "/v1/sources?url=x&cursor=x", "/v1/runs?cursor=%20", "/v1/runs/r?as=json",
+		"/v1/runs/r/events?after=-1", "/v1/runs/r/events?after=x", "/v1/runs/r/events?after=99999999999999999999", "/v1/runs/r/events?until=idle",
+	} {
+		wantProblem(t, n.get(t, path), 400, gateway.CodeBadRequest)
+	}
+	res := n.get(t, "/v1/answers?talk=c")
+	if !strings.Contains(res.body, "q, source, conversation, run, cursor, limit, unit, style") {
+		t.Errorf("it does not say what there is: %s", res.body)
+	}
+	if res := n.get(t, "/v1/conversations/c?as=ui"); !strings.Contains(res.body, "it is one of json") {
+		t.Errorf("it does not say what there is: %s", res.body)
+	}
+}
+
+// A store that is away is a 503 everywhere, never a 500.
+func TestWithoutStore(t *testing.T) {
+	n := newNode(t, &gateway.GuardOptions{Bootstrap: "b"})
+	if err := n.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		"/v1/answers", "/v1/answers/ans_1", "/v1/conversations", "/v1/conversations/c", "/v1/sources?id=x", "/v1/runs", "/v1/runs/r", "/v1/runs/r/events",
+		"/v1/tokens",
+	} {
+		res := n.get(t, path, "Authorization", "Bearer b")
+		wantProblem(t, res, 503, gateway.CodeUnavailable)
+		if res.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: no Retry-After", path)
+		}
+	}
+}
+
+// The log says what happened to whom, and nothing that they would not want to read there.
+func TestLog(t *testing.T) {
+	n := newNode(t, nil)
+	n.put(t, call("ans_1", herons("https://heron.example/")))
+	secret := n.token(t, "acme", store.ScopeRead)
+	as := []string{"Authorization", "Bearer " + secret}
+	for _, path := range []string{"/v1/answers?q=secretquery", "/v1/nothing?q=secretquery", "/v1/runs/r/events?access_token=secretquery"} {
+		n.get(t, path)
+	}
+	n.get(t, "/v1/answers?q=secretquery", as...)
+	n.do(t, "POST", "/v1/decode", `{"text": "secretbody"}`, as...)
+	res := n.do(t, "POST", "/v1/decode", "secretbody\x00", as...)
+	if err := n.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n.get(t, "/v1/answers?q=secretquery", as...)
+	n.Close() // the last lines are written after the response
+	log := n.log.String()
+	for _, word := range []string{secret, "secretquery", "secretbody", "herons"} {
+		if strings.Contains(log, word) {
+			t.Errorf("the log holds %q:\n%s", word, log)
+		}
+	}
+	for _, want := range []string{
+		`"msg":"request","request":"` + res.Header.Get("X-Request-Id") + `","method":"POST","route":"/v1/decode","tenant":"acme","token":"tok_`,
+		`"level":"ERROR","msg":"a request was not answered"`,
+	} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %s:\n%s", want, log)
+		}
+	}
+}
+
+func query(path string, pairs ...string) string {
+	v := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		v.Set(pairs[i], pairs[i+1])
+	}
+	return path + "?" + v.Encode()
+}

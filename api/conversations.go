@@ -1,0 +1,132 @@
+package api
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+)
+
+// The roles of messages that mean something here.
+const (
+	roleUser      = "user"
+	roleAssistant = "assistant"
+)
+
+// conversationItem is a conversation in a list.
+type conversationItem struct {
+	ID        string    `json:"id"`
+	StartedAt time.Time `json:"started_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	Answers   int       `json:"answers"` // how many
+}
+
+// conversationBody is a conversation as JSON.
+type conversationBody struct {
+	ID        string         `json:"id"`
+	Messages  []messageBody  `json:"messages"`
+	Numbering ibid.Numbering `json:"numbering"`
+}
+
+// messageBody is one message: either what was asked, with its text, or an answer.
+type messageBody struct {
+	Role     string      `json:"role"`
+	Text     *string     `json:"text,omitempty"`
+	AnswerID string      `json:"answer_id,omitempty"`
+	Answer   *answerBody `json:"answer,omitempty"`
+}
+
+// conversations lists conversations, the one with the latest call first.
+func (a *API) conversations(w http.ResponseWriter, r *request) error {
+	query, err := r.params.query()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(r)
+	defer cancel()
+	a.settle(ctx)
+	page, err := a.store.Conversations(ctx, r.who.Tenant, query)
+	if err != nil {
+		return storeError("list conversations", err)
+	}
+	body := struct {
+		Conversations []conversationItem `json:"conversations"`
+		NextCursor    *string            `json:"next_cursor"`
+	}{[]conversationItem{}, orNull(page.Next)}
+	for i := range page.Items {
+		c := &page.Items[i]
+		body.Conversations = append(body.Conversations, conversationItem{c.ID, c.Started.UTC(), c.Updated.UTC(), c.Answers})
+	}
+	return writeJSON(w, r, http.StatusOK, body)
+}
+
+// conversation shows the messages of a conversation with their citations, numbered as they always were.
+func (a *API) conversation(w http.ResponseWriter, r *request) error {
+	if _, err := r.params.choice("as", []string{asJSON}); err != nil {
+		return err
+	}
+	opts, err := r.params.document()
+	if err != nil {
+		return err
+	}
+	id, err := r.pathID()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(r)
+	defer cancel()
+	a.settle(ctx)
+	c, err := a.store.Conversation(ctx, r.who.Tenant, id)
+	if err != nil {
+		return storeError("read a conversation", err)
+	}
+	return writeJSON(w, r, http.StatusOK, showConversation(c, opts))
+}
+
+func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversationBody {
+	body := conversationBody{ID: c.ID, Messages: []messageBody{}, Numbering: maps.Clone(c.Numbering)}
+	if body.Numbering == nil {
+		body.Numbering = ibid.Numbering{}
+	}
+	opts.Numbering = &body.Numbering
+	var before *store.Call
+	for _, call := range c.Calls {
+		for _, m := range asked(call, before) {
+			body.Messages = append(body.Messages, messageBody{Role: m.Role, Text: &m.Text})
+		}
+		answer := showCall(call, opts)
+		body.Messages = append(body.Messages, messageBody{Role: roleAssistant, AnswerID: call.AnswerID, Answer: &answer})
+		before = call
+	}
+	return body
+}
+
+// asked returns what a call says that the call before it in the conversation did not: a client sends all messages again
+// each time, the instructions with every question, and after a tool's result once more the same question.
+func asked(call, before *store.Call) []store.Message {
+	messages := sinceAnswer(call.Prompt)
+	if before == nil {
+		return messages
+	}
+	for _, said := range sinceAnswer(before.Prompt) {
+		isAgain := len(messages) > 0 && messages[0] == said
+		if !isAgain || said.Role == roleUser && before.Answer.Finish != ibid.FinishTool {
+			break
+		}
+		messages = messages[1:]
+	}
+	return messages
+}
+
+// sinceAnswer returns the messages after the model's last one.
+func sinceAnswer(prompt []store.Message) []store.Message {
+	for i, m := range slices.Backward(prompt) {
+		if m.Role == roleAssistant {
+			return prompt[i+1:]
+		}
+	}
+	return prompt
+}

@@ -1,0 +1,9 @@
+// Package api is the HTTP interface to what a gateway kept: answers, conversations, sources, runs and their live events,
+// and to decoding on request.
+//
+// [New] returns it as one handler. Every path, with the shape of its answer, is in docs/http.md; answers are the documents
+// of docs/answer.md with the members answer_id and call, errors are problems by RFC 9457.
+//
+// Lists read their own writes: they wait, within bounds, until what was captured before the call is in the store. What is
+// asked for by its id is found even before.
+package api

@@ -1,0 +1,265 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/api"
+	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+)
+
+// listening is an open event stream.
+type listening struct {
+	t      *testing.T
+	res    *http.Response
+	lines  *bufio.Reader
+	cancel context.CancelFunc
+}
+
+// listen opens an event stream and reads what it begins with.
+func (n *node) listen(t *testing.T, path string, fields ...string) *listening {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, n.URL+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(fields); i += 2 {
+		r.Header.Set(fields[i], fields[i+1])
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = res.Body.Close() })
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+		body, _ := io.ReadAll(res.Body)
+		t.Fatalf("%s: %d %s", path, res.StatusCode, body)
+	}
+	l := &listening{t, res, bufio.NewReader(res.Body), cancel}
+	if got := l.next(); got != ": listening\nretry: 2000\n" {
+		t.Fatalf("it begins with %q", got)
+	}
+	return l
+}
+
+// next returns the lines up to the next empty one; "" at the end of the stream.
+func (l *listening) next() string {
+	l.t.Helper()
+	var event strings.Builder
+	for {
+		line, err := l.lines.ReadString('\n')
+		if err != nil && event.Len() == 0 && line == "" {
+			return ""
+		}
+		if err != nil {
+			l.t.Fatalf("in the middle of an event: %v", err)
+		}
+		if line == "\n" {
+			return event.String()
+		}
+		event.WriteString(line)
+	}
+}
+
+// relay has the bus relay events as long as the test runs.
+func (n *node) relay(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- n.bus.Relay(ctx, n.store) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+}
+
+// step puts an answer as a step of a run.
+func (n *node) step(t *testing.T, tenant, run, id string) {
+	t.Helper()
+	c := call(id, herons("https://heron.example/"))
+	c.Tenant, c.Run = tenant, run
+	n.put(t, c)
+	n.bus.Wake()
+}
+
+// wantAnswer checks that the next event tells of an answer, with that number.
+func (l *listening) wantAnswer(seq int, id string) {
+	l.t.Helper()
+	got := l.next()
+	if !strings.HasPrefix(got, fmt.Sprintf("id: %d\nevent: answer\ndata: {", seq)) || !strings.Contains(got, `"answer_id":"`+id+`"`) {
+		l.t.Errorf("got %q, want event %d of %s", got, seq, id)
+	}
+}
+
+// A reader gets what was, what is, and the deltas in between; one that comes back goes on where it was.
+func TestEvents(t *testing.T) {
+	n := newNode(t, nil)
+	n.relay(t)
+	n.step(t, "default", "r1", "ans_1")
+	l := n.listen(t, "/v1/runs/r1/events")
+	first := l.next()
+	golden(t, "event.txt", first)
+	for name, want := range map[string]string{"Cache-Control": "no-store", "X-Accel-Buffering": "no"} {
+		if got := l.res.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	n.step(t, "default", "r1", "ans_2")
+	l.wantAnswer(2, "ans_2")
+	n.bus.Tell("default", "r1", bus.Live{Kind: "text", AnswerID: "ans_3", Step: 3, At: 5, Data: json.RawMessage("\"her\\nons\"")})
+	n.bus.Tell("default", "r1", bus.Live{Kind: "source", AnswerID: "ans_3", Data: json.RawMessage("{\n\"id\": \"web:0\"}")})
+	want := []string{
+		"event: text\ndata: {\"answer_id\":\"ans_3\",\"at\":5,\"step\":3,\"text\":\"her\\nons\"}\n",
+		"event: source\ndata: {\"answer_id\":\"ans_3\",\"at\":0,\"source\":{\"id\":\"web:0\"},\"step\":null}\n",
+	}
+	if diff := cmp.Diff(want, []string{l.next(), l.next()}); diff != "" {
+		t.Errorf("deltas (-want +got):\n%s", diff)
+	}
+	n.step(t, "default", "r1", "ans_3")
+	l.wantAnswer(3, "ans_3")
+	l.cancel()
+
+	again := n.listen(t, "/v1/runs/r1/events?after=1")
+	again.wantAnswer(2, "ans_2")
+	again.wantAnswer(3, "ans_3")
+	again.cancel()
+	again = n.listen(t, "/v1/runs/r1/events?after=1", "Last-Event-ID", "2")
+	again.wantAnswer(3, "ans_3")
+	n.step(t, "default", "r1", "ans_4")
+	again.wantAnswer(4, "ans_4")
+
+	for _, id := range []string{"x", "-1", "1.5"} {
+		wantProblem(t, n.get(t, "/v1/runs/r1/events", "Last-Event-ID", id), 400, gateway.CodeBadRequest)
+	}
+	res := n.do(t, "HEAD", "/v1/runs/r1/events", "")
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("HEAD: %d %v", res.StatusCode, res.Header)
+	}
+}
+
+// Whoever comes before the run waits for it.
+func TestEventsBeforeTheRun(t *testing.T) {
+	n := newNode(t, nil)
+	n.relay(t)
+	l := n.listen(t, "/v1/runs/later/events")
+	n.step(t, "default", "later", "ans_1")
+	l.wantAnswer(1, "ans_1")
+}
+
+// Two tenants may call their runs the same.
+func TestEventsOfTenants(t *testing.T) {
+	n := newNode(t, nil)
+	n.relay(t)
+	evil := n.token(t, "evil", store.ScopeRead)
+	n.step(t, "acme", "r1", "ans_1")
+	l := n.listen(t, "/v1/runs/r1/events", "Authorization", "Bearer "+evil)
+	n.step(t, "acme", "r1", "ans_2")
+	n.bus.Tell("acme", "r1", bus.Live{Kind: "text", AnswerID: "ans_2", Data: json.RawMessage(`"secret"`)})
+	n.step(t, "evil", "r1", "ans_9")
+	l.wantAnswer(1, "ans_9")
+}
+
+// An EventSource, which cannot send headers, reads one run with a stream token.
+func TestEventsWithStreamToken(t *testing.T) {
+	n := newNode(t, nil)
+	n.step(t, "acme", "r1", "ans_1")
+	secret := n.token(t, "acme", store.ScopeRead)
+	order := func(run string) string {
+		t.Helper()
+		res := n.do(t, "POST", "/v1/stream-token", `{"run": "`+run+`"}`, "Authorization", "Bearer "+secret)
+		if res.StatusCode != 201 {
+			t.Fatalf("%d %s", res.StatusCode, res.body)
+		}
+		var token struct {
+			AccessToken string `json:"access_token"`
+			Run         string
+			ExpiresAt   time.Time `json:"expires_at"`
+		}
+		if err := json.Unmarshal([]byte(res.body), &token); err != nil {
+			t.Fatal(err)
+		}
+		if token.Run != run || time.Until(token.ExpiresAt) <= 0 {
+			t.Errorf("%s", res.body)
+		}
+		return token.AccessToken
+	}
+	l := n.listen(t, "/v1/runs/r1/events?access_token="+order("r1"))
+	l.wantAnswer(1, "ans_1")
+	wantProblem(t, n.get(t, "/v1/runs/r1/events?access_token="+order("r2")), 401, gateway.CodeToken)
+	wantProblem(t, n.get(t, "/v1/runs/r1/events?access_token="+secret), 401, gateway.CodeToken)
+	wantProblem(t, n.get(t, "/v1/runs/r1/events"), 401, gateway.CodeToken)
+	wantProblem(t, n.get(t, "/v1/runs/r1?access_token="+order("r1")), 401, gateway.CodeToken)
+	for _, body := range []string{"", "{}", `{"run": ""}`, `{"run": "a\u0000"}`} {
+		wantProblem(t, n.do(t, "POST", "/v1/stream-token", body, "Authorization", "Bearer "+secret), 400, gateway.CodeBadRequest)
+	}
+}
+
+// A server that shuts down does not wait for readers.
+func TestEventsEnd(t *testing.T) {
+	n := newNode(t, nil)
+	l := n.listen(t, "/v1/runs/r1/events")
+	n.api.Close()
+	if got := l.next(); got != "" {
+		t.Errorf("got %q", got)
+	}
+	if got := n.listen(t, "/v1/runs/r1/events").next(); got != "" {
+		t.Errorf("a new one: %q", got)
+	}
+	if got := n.get(t, "/v1/runs").StatusCode; got != 200 {
+		t.Errorf("a list: %d", got)
+	}
+}
+
+// A reader that does not keep up is told so, and from where to go on.
+func TestEventsDropped(t *testing.T) {
+	n := newNode(t, nil)
+	n.step(t, "default", "r1", "ans_1")
+	l := n.listen(t, "/v1/runs/r1/events")
+	l.wantAnswer(1, "ans_1")
+	text := json.RawMessage(`"` + strings.Repeat("x", 60<<10) + `"`)
+	for n.bus.Listens("default", "r1") { // until it is dropped
+		n.bus.Tell("default", "r1", bus.Live{Kind: "text", AnswerID: "ans_2", Data: text})
+	}
+	last := ""
+	for event := l.next(); event != ""; event = l.next() {
+		last = event
+	}
+	if want := "event: dropped\ndata: {\"last_event_id\":1}\n"; last != want {
+		t.Errorf("it ends with %q, want %q", last, want)
+	}
+}
+
+// One tenant cannot take all connections.
+func TestEventsLimit(t *testing.T) {
+	n := newNode(t, nil)
+	secret, other := n.token(t, "acme", store.ScopeRead), n.token(t, "other", store.ScopeRead)
+	var open []*listening
+	for range api.MaxStreams {
+		open = append(open, n.listen(t, "/v1/runs/r1/events", "Authorization", "Bearer "+secret))
+	}
+	if got := n.get(t, "/metrics").body; !strings.Contains(got, fmt.Sprintf("ibid_api_event_streams %d", api.MaxStreams)) {
+		t.Errorf("the metrics do not count them:\n%s", got)
+	}
+	res := n.get(t, "/v1/runs/r1/events", "Authorization", "Bearer "+secret)
+	wantProblem(t, res, 429, gateway.CodeTooMany)
+	n.listen(t, "/v1/runs/r1/events", "Authorization", "Bearer "+other)
+	open[0].cancel()
+	for n.do(t, "HEAD", "/v1/runs/r1/events", "", "Authorization", "Bearer "+secret).StatusCode != 200 {
+		if t.Context().Err() != nil {
+			t.Fatal("a stream that was left still counts")
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/ibidhq/ibid/api"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/journal"
+)
+
+// Whoever saw an answer's end finds it at once: by its id even before it is stored, in the lists as soon as it is.
+func TestReadYourWrites(t *testing.T) {
+	body := vector(t, "openai-responses/azure-web-search.txtar", "body.json")
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(body))
+	}))
+	t.Cleanup(provider.Close)
+	address, err := url.Parse(provider.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newNode(t, nil)
+	j, err := journal.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	guard := gateway.NewGuard(&gateway.GuardOptions{Store: n.store})
+	g, err := gateway.New(&gateway.Options{
+		Upstreams: []gateway.Upstream{{Name: "openai", URL: address, Provider: "openai"}}, Store: n.store, Bus: n.bus, Journal: j, Guard: guard,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := api.New(&api.Options{Store: n.store, Bus: n.bus, Guard: guard, Gateway: g})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/openai/") {
+			g.ServeHTTP(w, r)
+			return
+		}
+		a.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	n.Server = server
+
+	res := n.do(t, "POST", "/openai/v1/responses", `{"model": "gpt-heron-1", "input": "Harbour rules?"}`, "Ibid-Conversation", "c1")
+	if res.StatusCode != 200 || res.body != body {
+		t.Fatalf("%d %s", res.StatusCode, res.body)
+	}
+	id, run := res.Header.Get(gateway.AnswerHeader), res.Header.Get(gateway.RunHeader)
+	if got := n.get(t, "/v1/answers/"+id); got.StatusCode != 200 || !strings.Contains(got.body, `"answer_id":"`+id+`"`) {
+		t.Errorf("before it is stored: %d %s", got.StatusCode, got.body)
+	}
+	if got := n.get(t, "/v1/answers"); got.StatusCode != 200 || strings.Contains(got.body, id) {
+		t.Errorf("a list waits no longer than it may: %d %s", got.StatusCode, got.body)
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- g.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	for _, path := range []string{"/v1/answers?conversation=c1", "/v1/answers?q=boats", "/v1/conversations/c1", "/v1/runs/" + run, "/v1/answers/" + id} {
+		if got := n.get(t, path); got.StatusCode != 200 || !strings.Contains(got.body, `"answer_id":"`+id+`"`) {
+			t.Errorf("%s: %d %s", path, got.StatusCode, got.body)
+		}
+	}
+	if got := n.get(t, "/readyz"); got.StatusCode != 200 || !strings.Contains(got.body, `"journal":"ok"`) {
+		t.Errorf("/readyz: %d %s", got.StatusCode, got.body)
+	}
+}

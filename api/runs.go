@@ -1,0 +1,93 @@
+package api
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/ibidhq/ibid/store"
+)
+
+// runItem is a run in a list.
+type runItem struct {
+	ID        string     `json:"id"`
+	Agent     *string    `json:"agent"`
+	StartedAt *time.Time `json:"started_at"`
+	EndedAt   *time.Time `json:"ended_at"` // when its last answer so far was there
+	Answers   int        `json:"answers"`  // how many
+}
+
+// runBody is a run with its steps as JSON.
+type runBody struct {
+	runItem
+
+	Steps []stepBody `json:"steps"`
+}
+
+// stepBody is a step with the answer that it led to. Several calls that named the same step are several of them.
+type stepBody struct {
+	Number   int         `json:"number"`
+	Tool     *string     `json:"tool"`
+	After    []int       `json:"after"`
+	AnswerID *string     `json:"answer_id"` // null: the answer was deleted
+	Answer   *answerBody `json:"answer"`
+}
+
+// runs lists runs, the one with the latest call first.
+func (a *API) runs(w http.ResponseWriter, r *request) error {
+	query, err := r.params.query()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(r)
+	defer cancel()
+	a.settle(ctx)
+	page, err := a.store.Runs(ctx, r.who.Tenant, query)
+	if err != nil {
+		return storeError("list runs", err)
+	}
+	body := struct {
+		Runs       []runItem `json:"runs"`
+		NextCursor *string   `json:"next_cursor"`
+	}{[]runItem{}, orNull(page.Next)}
+	for i := range page.Items {
+		body.Runs = append(body.Runs, showRun(&page.Items[i]))
+	}
+	return writeJSON(w, r, http.StatusOK, body)
+}
+
+// run shows a run with its steps, and each step's answer with its sources.
+func (a *API) run(w http.ResponseWriter, r *request) error {
+	opts, err := r.params.document()
+	if err != nil {
+		return err
+	}
+	id, err := r.pathID()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := within(r)
+	defer cancel()
+	a.settle(ctx)
+	run, err := a.store.Run(ctx, r.who.Tenant, id)
+	if err != nil {
+		return storeError("read a run", err)
+	}
+	body := runBody{showRun(run), []stepBody{}}
+	calls := run.Calls // by step
+	for _, step := range run.Steps {
+		shown := stepBody{Number: step.Number, Tool: orNull(step.Tool), After: orEmpty(step.After)}
+		if len(calls) == 0 || calls[0].Step.Number != step.Number {
+			body.Steps = append(body.Steps, shown)
+		}
+		for ; len(calls) > 0 && calls[0].Step.Number == step.Number; calls = calls[1:] {
+			answer := showCall(calls[0], opts)
+			shown.AnswerID, shown.Answer = &calls[0].AnswerID, &answer
+			body.Steps = append(body.Steps, shown)
+		}
+	}
+	return writeJSON(w, r, http.StatusOK, body)
+}
+
+func showRun(run *store.Run) runItem {
+	return runItem{run.ID, orNull(run.Agent), timeOrNull(run.Started), timeOrNull(run.Ended), run.Answers}
+}

@@ -1,0 +1,38 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/store"
+)
+
+// The bus wakes a listener every 15 seconds: that is the heartbeat, and the moment to see whether the reader may still read.
+func TestStreamHeartbeat(t *testing.T) {
+	w := httptest.NewRecorder()
+	valid := true
+	s := &stream{w: w, rc: http.NewResponseController(w), valid: func() bool { return valid }}
+	if err := s.tell(bus.Message{Wake: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.tell(bus.Message{Event: &store.Event{Seq: 7, Kind: "answer", Data: json.RawMessage("{\n}")}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.tell(bus.Message{Live: &bus.Live{Kind: "text", Data: json.RawMessage("no JSON")}}); err != nil {
+		t.Errorf("one bad delta ends the stream: %v", err)
+	}
+	if got, want := w.Body.String(), ": heartbeat\n\nid: 7\nevent: answer\ndata: {}\n\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if !w.Flushed || s.last != 7 {
+		t.Errorf("flushed %v, last %d", w.Flushed, s.last)
+	}
+	valid = false
+	if err := s.tell(bus.Message{Wake: true}); !errors.Is(err, errEnd) {
+		t.Errorf("whose token was revoked: %v", err)
+	}
+}
