@@ -90,6 +90,9 @@ func documentFlags(w io.Writer, flags *pflag.FlagSet) {
 		if value != "" {
 			value = " " + value
 		}
+		if value != "" && f.DefValue != "" && f.DefValue != "[]" && !strings.Contains(usage, "(default") {
+			usage += " (default " + strings.Trim(f.DefValue, "[]") + ")"
+		}
 		fmt.Fprintf(w, "%s| `--%s%s` | `%s` | %s |\n", head, f.Name, value, envName(f.Name), usage)
 		head = ""
 	})
@@ -98,18 +101,21 @@ func documentFlags(w io.Writer, flags *pflag.FlagSet) {
 // markdownHelp makes Markdown of a help text: what is indented in it is literal.
 func markdownHelp(help string) string {
 	var b strings.Builder
-	literal := false
+	literal, blank := false, ""
 	for line := range strings.Lines(help + "\n") {
-		if indented := strings.HasPrefix(line, "  "); indented != literal && line != "\n" {
+		if line == "\n" { // whether it belongs to what is literal is not known yet
+			blank = line
+			continue
+		}
+		if indented := strings.HasPrefix(line, "  "); indented != literal {
 			if literal = indented; literal {
-				b.WriteString("\n")
-			}
-			b.WriteString("```\n")
-			if !literal {
-				b.WriteString("\n")
+				blank = "\n```\n"
+			} else {
+				blank = "```\n\n"
 			}
 		}
-		b.WriteString(strings.TrimPrefix(line, "  "))
+		b.WriteString(blank + strings.TrimPrefix(line, "  "))
+		blank = ""
 	}
 	if literal {
 		b.WriteString("```\n")

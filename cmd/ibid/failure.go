@@ -6,6 +6,8 @@ import (
 	"syscall"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/store"
 )
 
 // The exit codes. 1 means no, which cite never says.
@@ -31,6 +33,7 @@ var (
 	errBinary   = errors.New("these bytes are neither text nor compressed text")
 	errUTF16    = errors.New("the text is UTF-16, not UTF-8")
 	errUnpacked = errors.New("it unpacks to more than 64 MiB") // maxUnpacked
+	errConfig   = errors.New("reading the configuration")
 	errNothing  = errors.New("nothing in it is of that format")
 )
 
@@ -47,9 +50,12 @@ func explain(err error) verdict {
 	v := verdict{exit: exitUnknown, code: "unreadable"}
 	var usage *usageError
 	var answered *ibid.ProviderError
+	var inFile *fileError
 	switch {
 	case errors.As(err, &usage):
 		v.hint = usage.hint
+	case errors.As(err, &inFile):
+		v.hint = inFile.hint
 	case errors.Is(err, errReported):
 		v.quiet = true
 	case errors.Is(err, syscall.EPIPE):
@@ -71,10 +77,27 @@ func explain(err error) verdict {
 		v.code, v.hint = "wrong-format", "without --format the format is recognised"
 	case errors.Is(err, ibid.ErrDamaged):
 		v.code, v.hint = "damaged", "what could be read is shown; save the response again"
+	case serveHint(err) != "":
+		v.hint = serveHint(err)
 	case errors.Is(err, fs.ErrNotExist):
 		v.hint = "name a file, or - for standard input"
 	case errors.Is(err, syscall.EISDIR):
 		v.hint = "name the files in the directory"
 	}
 	return v
+}
+
+// serveHint is what to do about an error of the commands that run a gateway or work at its database.
+func serveHint(err error) string {
+	switch {
+	case errors.Is(err, journal.ErrLocked):
+		return "another ibid serve uses this directory; --data DIR gives this one its own"
+	case errors.Is(err, store.ErrNewer):
+		return "a newer ibid has changed this database: use that one, or a copy of it from before"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "is it running there?"
+	case errors.Is(err, errConfig):
+		return "--config names a YAML file; ibid serve works without one, too"
+	}
+	return ""
 }

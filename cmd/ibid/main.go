@@ -27,7 +27,7 @@ type world struct {
 // run runs the program and returns its exit code.
 func run(ctx context.Context, args []string, w world) int {
 	w.out, w.err = forTerminal(w.out), forTerminal(w.err)
-	root := newRoot(w)
+	root := newRoot(w)                        //nolint:contextcheck // what outlives the context of serve says so
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -74,7 +74,7 @@ Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &usageError{err, fmt.Sprintf("%s --help lists the flags", c.CommandPath())}
 	})
-	root.AddCommand(newCite(w), newCompletion(w), newVersion(w))
+	root.AddCommand(newCite(w), newServe(w), newDemo(w), newToken(w), newPrune(w), newCompletion(w), newVersion(w))
 	root.SetHelpCommand(newHelp())
 	return root
 }

@@ -23,7 +23,7 @@ import (
 var update = flag.Bool("update", false, "write what the tests expect anew")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"ibid": main})
+	testscript.Main(m, map[string]func(){"ibid": main, "upstream": upstreamMain, "fetch": fetchMain})
 }
 
 // The stories of testdata/script. Besides testscript's own commands they have
@@ -33,9 +33,17 @@ func TestMain(m *testing.M) {
 //	cut BYTES FILE TO      keeps the beginning of a file
 //	documents N            the last standard output was N answer documents, one a line
 //	write FILE BYTES       writes bytes as Go spells them: \x00
-func TestScript(t *testing.T) {
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+//	await FILE [VARIABLE]  waits until a file has something in it, and sets a variable to its first line;
+//	                       VARIABLE_HOST is that without http://
+//	cert CERT KEY          makes a certificate for 127.0.0.1
+//	sigterm                sends SIGTERM to the ibid that runs
+//
+// and two programs: upstream serves the answers of internal/replay, fetch makes one HTTP request (see servers_test.go).
+func TestScript(t *testing.T) { testscript.Run(t, scripts("testdata/script")) }
+
+func scripts(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       *update,
@@ -45,8 +53,11 @@ func TestScript(t *testing.T) {
 			"cut":       cmdCut,
 			"documents": cmdDocuments,
 			"write":     cmdWrite,
+			"await":     cmdAwait,
+			"cert":      cmdCert,
+			"sigterm":   cmdSigterm,
 		},
-	})
+	}
 }
 
 func cmdStatus(ts *testscript.TestScript, neg bool, args []string) {

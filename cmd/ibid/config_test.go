@@ -1,0 +1,52 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+func TestSpan(t *testing.T) {
+	for text, want := range map[string]struct {
+		span time.Duration
+		back string
+	}{
+		"30d": {30 * day, "30d"}, "720h": {30 * day, "30d"}, "36h": {36 * time.Hour, "36h"}, "90m": {90 * time.Minute, "1h30m0s"}, "forever": {0, "forever"},
+	} {
+		var s span
+		if err := s.Set(text); err != nil || time.Duration(s) != want.span || s.String() != want.back {
+			t.Errorf("%s: %v, %v %s", text, err, time.Duration(s), &s)
+		}
+	}
+	for _, text := range []string{"", "0", "-1h", "0d", "-3d", "1.5d", "d", "3", "9999999999d", "200000d", "1w"} {
+		var s span
+		if err := s.Set(text); err == nil {
+			t.Errorf("%q is %s", text, &s)
+		}
+	}
+}
+
+func TestRedacted(t *testing.T) {
+	for address, want := range map[string]string{
+		"postgres://me:secret@db:5432/ibid?password=secret&sslmode=require": "postgres://db:5432/ibid",
+		"nats://token@a:4222, nats://u:p@b:4222":                            "nats://a:4222,nats://b:4222",
+		"embedded":                                                          "embedded",
+		"/var/lib/ibid.db":                                                  "/var/lib/ibid.db",
+		"postgres://me:%zz@a":                                               "…",
+		"https://a.example/x#secret":                                        "https://a.example/x",
+	} {
+		if got := redacted(address); got != want {
+			t.Errorf("redacted(%q) = %q, want %q", address, got, want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"capture", "capture-wait", "listen", "data", "db", "key_env"}
+	for said, want := range map[string]string{
+		"capture_wait": "capture-wait", "Listen": "listen", "lisen": "listen", "keyenv": "key_env", "dta": "data", "tenant": "", "zz": "", "": "",
+	} {
+		if got := nearest(said, names); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", said, got, want)
+		}
+	}
+}

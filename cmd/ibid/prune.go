@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/ibidhq/ibid/store"
+)
+
+// pruned is the output of ibid prune --json: names stay.
+type pruned struct {
+	Answers       int  `json:"answers"`
+	Conversations int  `json:"conversations"`
+	Runs          int  `json:"runs"`
+	Events        int  `json:"events"`
+	DryRun        bool `json:"dry_run"`
+}
+
+func newPrune(w world) *cobra.Command {
+	c := newConfig()
+	older, byProvider := span(0), spanMap{}
+	var dryRun, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "prune [--older-than TIME] [--provider NAME=TIME…]",
+		Short: "Remove answers that are older than they may get",
+		Long: `Removes old answers from the database, with conversations and runs that have no
+others. Without a time it takes those of the configuration's retention, which
+ibid serve observes by itself. It works while a server runs, too.`,
+		Example: `  ibid prune --older-than 90d --provider gemini=720h --dry-run`,
+		Args:    noArgs, ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
+				keep := c.keep
+				if older > 0 || len(byProvider) > 0 {
+					keep = keepSetting{older, byProvider}
+				}
+				if !keep.any() {
+					return &usageError{errors.New("nothing says how old answers may get"), "--older-than 90d does, or retention in the file of --config"}
+				}
+				r := &store.Retention{Default: time.Duration(keep.standard), ByProvider: keep.durations(), DryRun: dryRun}
+				return prune(ctx, s, r, asJSON, w)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.Var(&older, "older-than", "remove what is older than this `time`: 720h, 90d")
+	flags.Var(byProvider, "provider", "another time for the answers of one provider: `NAME=TIME`; repeatable")
+	flags.BoolVar(&dryRun, "dry-run", false, "say what would be removed, and remove nothing")
+	flags.BoolVar(&asJSON, "json", false, "print the counts as JSON")
+	c.addStoreFlags(cmd)
+	return cmd
+}
+
+// prune removes old answers and says how many.
+func prune(ctx context.Context, s *store.Store, r *store.Retention, asJSON bool, w world) error {
+	r.Now = time.Now()
+	end, err := showPruning(ctx, s, r, w)
+	if err != nil {
+		return err
+	}
+	report, err := s.Prune(ctx, r)
+	end()
+	if asJSON {
+		line, jsonErr := json.Marshal(pruned{report.Answers, report.Conversations, report.Runs, report.Events, r.DryRun})
+		if jsonErr == nil {
+			_, jsonErr = fmt.Fprintf(w.out, "%s\n", line)
+		}
+		return errors.Join(err, jsonErr)
+	}
+	verb := "removed"
+	if r.DryRun {
+		verb = "would remove"
+	}
+	say(w.err, "%s %s, %s, %s", verb, plural(report.Answers, "answer"), plural(report.Conversations, "conversation"), plural(report.Runs, "run"))
+	return err
+}
+
+// showPruning shows how far it is, if there is somebody to see it. What it returns takes that away.
+func showPruning(ctx context.Context, s *store.Store, r *store.Retention, w world) (end func(), err error) {
+	terminal, ok := w.err.(*cleaner)
+	if !ok || r.DryRun {
+		return func() {}, nil
+	}
+	count := *r
+	count.DryRun = true
+	all, err := s.Prune(ctx, &count)
+	if err != nil {
+		return nil, err
+	}
+	pool := mpb.New(mpb.WithOutput(terminal.w), mpb.WithAutoRefresh())
+	bar := pool.AddBar(int64(all.Answers),
+		mpb.PrependDecorators(decor.CountersNoUnit("%d / %d answers")),
+		mpb.AppendDecorators(decor.Percentage()),
+		mpb.BarRemoveOnComplete(),
+	)
+	r.Progress = func(report store.PruneReport) { bar.SetCurrent(int64(report.Answers)) }
+	return func() {
+		bar.Abort(true)
+		pool.Wait()
+	}, nil
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibidhq/ibid/store"
+)
+
+func newToken(w world) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token new|list|revoke",
+		Short: "Make, list and revoke access tokens",
+		Long: `Works at the database directly, also while a server uses it; the server notices
+within 30 seconds. As soon as there is a token, every request needs one.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(c, args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	cmd.AddCommand(newTokenNew(w), newTokenList(w), newTokenRevoke(w))
+	return cmd
+}
+
+func newTokenNew(w world) *cobra.Command {
+	c := newConfig()
+	var token store.Token
+	cmd := &cobra.Command{
+		Use:   "new --name NAME [--tenant TENANT] [--scope SCOPE…]",
+		Short: "Make an access token",
+		Long: `Prints the token's secret, which is shown only now and kept nowhere: the
+database has its SHA-256.
+
+Clients send it as Ibid-Token to the providers' paths, and as Authorization:
+Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
+		Example:           `  export IBID_TOKEN=$(ibid token new --name laptop)`,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withStore(cmd, c, w, true, func(ctx context.Context, s *store.Store) error {
+				return makeToken(ctx, s, &token, w)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&token.Name, "name", "", "who or what uses it, for ibid token list")
+	flags.StringVar(&token.Tenant, "tenant", store.DefaultTenant, "whose answers it keeps and reads")
+	flags.StringSliceVar(&token.Scopes, "scope", []string{store.ScopeProxy, store.ScopeRead}, "what it may do: "+strings.Join(store.Scopes(), ", ")+"; repeatable")
+	flags.BoolVar(&token.Publish, "publish", false, "publish its answers unless told otherwise")
+	completeScopes := cobra.FixedCompletions(store.Scopes(), cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc("scope", completeScopes); err != nil {
+		panic(err) // the flag was added above
+	}
+	c.addStoreFlags(cmd)
+	return cmd
+}
+
+func makeToken(ctx context.Context, s *store.Store, token *store.Token, w world) error {
+	for _, scope := range token.Scopes {
+		if !slices.Contains(store.Scopes(), scope) {
+			return &usageError{fmt.Errorf("there is no scope %q", scope), "the scopes are " + strings.Join(store.Scopes(), ", ")}
+		}
+	}
+	if token.Name == "" {
+		return &usageError{errors.New("a token needs a name"), "--name says who or what uses it"}
+	}
+	secret, err := s.NewToken(ctx, token)
+	if err != nil {
+		return err
+	}
+	say(w.err, "token %s of tenant %s may %s; this is the only time it is shown", token.ID, token.Tenant, strings.Join(token.Scopes, ", "))
+	_, err = fmt.Fprintln(w.out, secret)
+	return err
+}
+
+// tokenLine is a token in the output of ibid token list --json: names stay.
+type tokenLine struct {
+	ID      string   `json:"id"`
+	Name    string   `json:"name"`
+	Tenant  string   `json:"tenant"`
+	Scopes  []string `json:"scopes"`
+	Publish bool     `json:"publish"`
+	Created string   `json:"created_at"`
+	Revoked *string  `json:"revoked_at"` // null: it is valid
+}
+
+func newTokenList(w world) *cobra.Command {
+	c := newConfig()
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:               "list",
+		Short:             "List the access tokens",
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
+				return listTokens(ctx, s, asJSON, w)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	c.addStoreFlags(cmd)
+	return cmd
+}
+
+func listTokens(ctx context.Context, s *store.Store, asJSON bool, w world) error {
+	tokens, err := s.Tokens(ctx)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return listJSON(tokens, w)
+	}
+	if len(tokens) == 0 {
+		say(w.err, "there are no tokens")
+		return nil
+	}
+	table := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tNAME\tTENANT\tSCOPES\tCREATED\tREVOKED")
+	for _, t := range tokens {
+		revoked := "-"
+		if !t.Revoked.IsZero() {
+			revoked = t.Revoked.UTC().Format(time.RFC3339)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, oneLine(t.Name), oneLine(t.Tenant), strings.Join(t.Scopes, ","),
+			t.Created.UTC().Format(time.RFC3339), revoked)
+	}
+	return table.Flush()
+}
+
+func listJSON(tokens []store.Token, w world) error {
+	e := json.NewEncoder(w.out)
+	for _, t := range tokens {
+		line := tokenLine{t.ID, t.Name, t.Tenant, t.Scopes, t.Publish, t.Created.UTC().Format(time.RFC3339), nil}
+		if !t.Revoked.IsZero() {
+			at := t.Revoked.UTC().Format(time.RFC3339)
+			line.Revoked = &at
+		}
+		if err := e.Encode(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newTokenRevoke(w world) *cobra.Command {
+	c := newConfig()
+	cmd := &cobra.Command{
+		Use:   "revoke ID…",
+		Short: "Revoke access tokens",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{errors.New("which token?"), "ibid token list shows their ids"}
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
+				for _, id := range args {
+					err := s.RevokeToken(ctx, id)
+					if errors.Is(err, store.ErrNotFound) {
+						return &usageError{fmt.Errorf("there is no token %q", id), "ibid token list shows their ids, which begin with tok_"}
+					}
+					if err != nil {
+						return err
+					}
+					say(w.err, "token %s is revoked", id)
+				}
+				return nil
+			})
+		},
+	}
+	c.addStoreFlags(cmd)
+	return cmd
+}
+
+// withStore opens the database for one command. Only if it may be made, one that is not there is.
+func withStore(cmd *cobra.Command, c *config, w world, mayMake bool, f func(context.Context, *store.Store) error) (err error) {
+	if err := c.resolveStore(cmd.Flags(), w); err != nil {
+		return err
+	}
+	ctx := cmd.Context()
+	if mayMake {
+		if err := os.MkdirAll(filepath.Dir(c.db), 0o700); err != nil && !isPostgres(c.db) {
+			return fmt.Errorf("making the data directory: %w", err)
+		}
+	} else if _, err := os.Stat(c.db); err != nil && !isPostgres(c.db) {
+		return &usageError{fmt.Errorf("there is no database: %w", err), "--data or --db says where ibid serve keeps it"}
+	}
+	s, err := store.Open(ctx, c.db, nil)
+	if err != nil {
+		return fmt.Errorf("opening the database %s: %w", redacted(c.db), err)
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return f(ctx, s)
+}

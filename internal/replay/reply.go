@@ -1,0 +1,237 @@
+package replay
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+)
+
+// reply is one response, as the templates of wire/ see it.
+type reply struct {
+	*Answer
+	ID      string // the provider's prefix goes before it
+	Model   string
+	Created int64  // seconds since 1970
+	Tool    string // the tool to call instead of answering
+	Status  int    // of an error
+	State   string // where in its life a response is, for formats that say it
+	asked   *request
+	chunk   int
+	seq     *int
+}
+
+// As returns the reply in another state.
+func (r *reply) As(state string) *reply {
+	other := *r
+	other.State = state
+	return &other
+}
+
+// Next counts the events of a stream from 0.
+func (r *reply) Next() int {
+	*r.seq++
+	return *r.seq - 1
+}
+
+// Asked reports whether a string occurs in the request.
+func (r *reply) Asked(what string) bool { return bytes.Contains(r.asked.body, []byte(what)) }
+
+// SearchStates are the states that a search goes through.
+func (r *reply) SearchStates() []string { return []string{"in_progress", "searching", "completed"} }
+
+// Files reports whether the sources are files.
+func (r *reply) Files() bool { return len(r.Sources) > 0 && r.Sources[0].ID != "" }
+
+// Searched reports whether the provider searched by itself.
+func (r *reply) Searched() bool { return len(r.Sources) > 0 && r.Tool == "" && !r.Given() }
+
+// Given reports whether the request holds documents to cite, in Anthropic's way. They are taken to be the sources.
+func (r *reply) Given() bool { return r.Asked(`"document"`) }
+
+// QueryJSON returns the arguments of the search, as JSON in a string.
+func (r *reply) QueryJSON() (string, error) { return toJSON(map[string]string{"query": r.Query}) }
+
+// TokensIn and TokensOut are about what a tokenizer would count.
+func (r *reply) TokensIn() int  { return 1 + len(r.asked.prompt)/4 }
+func (r *reply) TokensOut() int { return 1 + len(r.Text)/4 }
+
+// Tokens is their sum.
+func (r *reply) Tokens() int { return r.TokensIn() + r.TokensOut() }
+
+// Chunks cuts a text into what one event holds.
+func (r *reply) Chunks(text string) []string {
+	var chunks []string
+	for text != "" {
+		end := 0
+		for range r.chunk {
+			_, n := utf8.DecodeRuneInString(text[end:])
+			end += n
+		}
+		chunks = append(chunks, text[:end])
+		text = text[end:]
+	}
+	return chunks
+}
+
+// cite is a citation as a format has it.
+type cite struct {
+	N          int // from 0
+	Start, End int // in the unit of the view
+	Bytes      [2]int
+	Text       string // of the span
+	Claim      string
+	Numbers    []int // of the sources, from 0
+	Sources    []Source
+}
+
+// Source returns the first source.
+func (c *cite) Source() Source { return c.Sources[0] }
+
+// Number returns its number, from 0.
+func (c *cite) Number() int { return c.Numbers[0] }
+
+// Each returns a citation for each source.
+func (c *cite) Each() []*cite {
+	each := make([]*cite, len(c.Sources))
+	for i := range c.Sources {
+		one := *c
+		one.Sources, one.Numbers = c.Sources[i:i+1], c.Numbers[i:i+1]
+		each[i] = &one
+	}
+	return each
+}
+
+// step is one event of a stream: a piece of text, or a citation whose text is complete.
+type step struct {
+	Text  string
+	Cite  *cite
+	Whole string // the text up to here
+}
+
+// view is an answer's text as a provider writes it, with its citations.
+type view struct {
+	Text  string
+	Cites []*cite
+	reply *reply
+}
+
+// Bytes, Characters: the claims, in the text as it is; offsets in UTF-8 bytes or in code points.
+func (r *reply) Bytes() *view      { return r.plain(func(s string) int { return len(s) }) }
+func (r *reply) Characters() *view { return r.plain(utf8.RuneCountInString) }
+
+func (r *reply) plain(count func(string) int) *view {
+	v := &view{Text: r.Text, reply: r}
+	for _, claim := range r.Claims {
+		v.add(count, claim.Start, claim.End, claim.Sources, r.Text[claim.Start:claim.End])
+	}
+	return v
+}
+
+// Points has one citation for each source of a claim, where the claim ends, in code points.
+func (r *reply) Points() *view {
+	v := &view{Text: r.Text, reply: r}
+	for _, claim := range r.Claims {
+		for _, n := range claim.Sources {
+			v.add(utf8.RuneCountInString, claim.End, claim.End, []int{n}, r.Text[claim.Start:claim.End])
+		}
+	}
+	return v
+}
+
+// Links has each source of a claim as a link behind it, which is what the citation covers, in code points.
+func (r *reply) Links() *view {
+	var b strings.Builder
+	type link struct {
+		start, end, source int
+		claim              string
+	}
+	var links []link
+	at := 0
+	for _, claim := range r.Claims {
+		b.WriteString(r.Text[at:claim.End])
+		at = claim.End
+		for _, n := range claim.Sources {
+			b.WriteByte(' ')
+			start := b.Len()
+			b.WriteString("([" + r.Sources[n].Site() + "](" + r.Sources[n].Tagged() + "))")
+			links = append(links, link{start, b.Len(), n, r.Text[claim.Start:claim.End]})
+		}
+	}
+	b.WriteString(r.Text[at:])
+	v := &view{Text: b.String(), reply: r}
+	for _, l := range links {
+		v.add(utf8.RuneCountInString, l.start, l.end, []int{l.source}, l.claim)
+	}
+	return v
+}
+
+// Marks has the numbers of the sources behind each claim, and no offsets.
+func (r *reply) Marks() *view {
+	var b strings.Builder
+	at := 0
+	for _, claim := range r.Claims {
+		b.WriteString(r.Text[at:claim.End])
+		at = claim.End
+		for _, n := range claim.Sources {
+			b.WriteString("[" + string(rune('1'+n)) + "]")
+		}
+	}
+	b.WriteString(r.Text[at:])
+	return &view{Text: b.String(), reply: r}
+}
+
+func (v *view) add(count func(string) int, start, end int, numbers []int, claim string) {
+	c := &cite{
+		N: len(v.Cites), Start: count(v.Text[:start]), End: count(v.Text[:end]), Bytes: [2]int{start, end},
+		Text: v.Text[start:end], Claim: claim, Numbers: numbers,
+	}
+	for _, n := range numbers {
+		c.Sources = append(c.Sources, v.reply.Sources[n])
+	}
+	v.Cites = append(v.Cites, c)
+}
+
+// Steps returns the text in pieces, each citation right after the end of its text.
+func (v *view) Steps() []*step {
+	var steps []*step
+	at := 0
+	text := func(to int) {
+		for _, chunk := range v.reply.Chunks(v.Text[at:to]) {
+			at += len(chunk)
+			steps = append(steps, &step{Text: chunk, Whole: v.Text[:at]})
+		}
+	}
+	for _, c := range v.Cites {
+		text(c.Bytes[1])
+		steps = append(steps, &step{Cite: c})
+	}
+	text(len(v.Text))
+	return steps
+}
+
+// block is a run of text with one set of sources, or none.
+type block struct {
+	N      int
+	Text   string
+	Cite   *cite
+	Chunks []string
+}
+
+// Blocks cuts the text where the sources change. The first has number from.
+func (v *view) Blocks(from int) []block {
+	var blocks []block
+	at := 0
+	add := func(to int, c *cite) {
+		if to > at {
+			text := v.Text[at:to]
+			blocks = append(blocks, block{from + len(blocks), text, c, v.reply.Chunks(text)})
+			at = to
+		}
+	}
+	for _, c := range v.Cites {
+		add(c.Bytes[0], nil)
+		add(c.Bytes[1], c)
+	}
+	add(len(v.Text), nil)
+	return blocks
+}
