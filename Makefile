@@ -76,6 +76,18 @@ test: ## go test ./... and what needs other programs; IBID_INSTALL=1 installs th
 	@scripts/tools
 	$(step) 'go test ./...'
 	@$(GO) test -count=1 ./...
+	@$(MAKE) interop
+
+# A module of its own. Where its SDKs for JavaScript cannot be had, their tests skip themselves.
+.PHONY: interop
+interop: ## the providers' official SDKs, for Go and JavaScript, against ibid serve
+	$(step) "interop: the providers' SDKs"
+	@if command -v npm >/dev/null; then $(MAKE) -s interop/npm/node_modules/.package-lock.json; fi
+	@$(GO) -C interop vet ./...
+	@$(GO) -C interop test -count=1 ./...
+
+interop/npm/node_modules/.package-lock.json: interop/npm/package-lock.json
+	@cd interop/npm && npm ci --ignore-scripts --silent || printf 'ibid: npm ci did not work\n' >&2
 
 .PHONY: test-go
 test-go: ## go test ./...: no network, nothing to install

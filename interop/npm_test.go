@@ -1,0 +1,106 @@
+package interop
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibidhq/ibid/internal/replay"
+)
+
+// node is a running npm/ask.mjs.
+type node struct {
+	calls   *json.Encoder
+	replies *json.Decoder
+	log     *strings.Builder
+}
+
+// testNPM asks the same by the SDKs for JavaScript.
+func (w *world) testNPM(t *testing.T) {
+	n := startNode(t)
+	for _, s := range sdks() {
+		name := s.name
+		s.ask = func(_ context.Context, c *call) (*said, error) { return n.ask(name, c) }
+		s.foreign = true
+		t.Run(name, (&suite{w, s}).run)
+	}
+}
+
+func startNode(t *testing.T) *node {
+	t.Helper()
+	program := nodeProgram(t)
+	n := &node{log: &strings.Builder{}}
+	// Not t.Context: it ends by the end of its input.
+	cmd := exec.CommandContext(context.Background(), program, "ask.mjs")
+	cmd.Dir = "npm"
+	cmd.Stderr = n.log
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("node: %v", err)
+		}
+		if n.log.Len() > 0 {
+			t.Logf("node's words:\n%s", n.log)
+		}
+	})
+	n.calls, n.replies = json.NewEncoder(in), json.NewDecoder(out)
+	return n
+}
+
+// nodeProgram returns the path of node. It ends the test where node or the SDKs are missing: as skipped, or as failed if
+// IBID_REQUIRE says so.
+func nodeProgram(t *testing.T) string {
+	t.Helper()
+	absent := t.Skip
+	if slices.Contains(strings.Split(os.Getenv("IBID_REQUIRE"), ","), "tools") {
+		absent = t.Fatal
+	}
+	program, err := exec.LookPath("node")
+	if err != nil {
+		absent("node is missing: apt-get install nodejs npm, or make interop IBID_INSTALL=1")
+	}
+	if _, err := os.Stat(filepath.Join("npm", "node_modules")); err != nil {
+		absent("the SDKs for JavaScript are missing: make interop installs them")
+	}
+	return program
+}
+
+// ask has a call made by node.
+func (n *node) ask(api string, c *call) (*said, error) {
+	err := n.calls.Encode(map[string]any{
+		"api": api, "base": c.base, "key": key, "prompt": c.prompt, "stream": c.stream, "sources": append([]replay.Source{}, c.sources...),
+	})
+	if err != nil {
+		return nil, err
+	}
+	var reply struct {
+		said
+		Failure string // an error that is none of the SDK's
+	}
+	if err := n.replies.Decode(&reply); err != nil {
+		return nil, err
+	}
+	if reply.Failure != "" {
+		return nil, errors.New(reply.Failure)
+	}
+	return &reply.said, nil
+}

@@ -1,0 +1,145 @@
+package interop
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/tee"
+)
+
+// tool is the function that every request offers.
+const tool = "count_nests"
+
+// call is what an SDK is to ask.
+type call struct {
+	base    string // URL up to the provider's name
+	client  *http.Client
+	prompt  string
+	sources []replay.Source // to give as documents, where the API takes them
+	stream  bool
+}
+
+// said is what an SDK made of the response.
+type said struct {
+	Answer    string // Ibid-Answer
+	ID        string // the provider's
+	Text      string
+	Citations []string // JSON of the SDK's own citations
+	Tools     []string // that were called: name and arguments
+	Finish    string   // in the provider's words
+	Status    int      // of the error, from the SDK's own type of errors; 0: there is none
+	Message   string   // of the error
+}
+
+// sdk asks one API of a provider by its official SDK. An error that the provider sent is part of what was said.
+type sdk struct {
+	name string
+	ask  func(ctx context.Context, c *call) (*said, error)
+	// The provider's words for an answer, and for one that calls a tool.
+	stop, toolUse string
+	foreign       bool // it does not run in this process, so that tee.Transport is nothing for it
+}
+
+func sdks() []sdk {
+	return []sdk{
+		{name: "openai-responses", ask: askResponses, stop: "completed", toolUse: "completed"},
+		{name: "openai-chat", ask: askChat, stop: "stop", toolUse: "tool_calls"},
+		{name: "gemini", ask: askGemini, stop: "STOP", toolUse: "STOP"},
+		{name: "anthropic", ask: askAnthropic, stop: "end_turn", toolUse: "tool_use"},
+		{name: "anthropic-documents", ask: askAnthropicDocuments, stop: "end_turn", toolUse: "tool_use"},
+		{name: "cohere", ask: askCohere, stop: "COMPLETE", toolUse: "TOOL_CALL"},
+	}
+}
+
+// heard is a call made in all three ways.
+type heard struct {
+	direct, through *said
+	kept            *ibid.Document // by the gateway; nil for an error instead of an answer
+}
+
+// everyWay makes a call at the upstream, through the gateway, and with a tee.Transport; the SDK must not see a difference.
+func (s *suite) everyWay(t *testing.T, c call) *heard {
+	t.Helper()
+	h := &heard{
+		direct:  s.call(t, c, s.upstream, http.DefaultClient),
+		through: s.call(t, c, s.gateway, http.DefaultClient),
+	}
+	if diff := cmp.Diff(h.direct, h.through, sameReply()); diff != "" {
+		t.Errorf("the SDK sees another response through the gateway (-direct +through):\n%s", diff)
+	}
+	if h.through.Status == 0 || h.through.Answer != "" {
+		h.kept = s.document(t, h.through.Answer)
+		if h.through.ID != "" && (h.kept.ID == nil || *h.kept.ID != h.through.ID) {
+			t.Errorf("the SDK sees the provider's id %q, the kept answer has %v", h.through.ID, h.kept.ID)
+		}
+	}
+	if !s.foreign {
+		s.teeWay(t, c, h)
+	}
+	return h
+}
+
+// teeWay makes the call with a tee.Transport.
+func (s *suite) teeWay(t *testing.T, c call, h *heard) {
+	t.Helper()
+	var answers []*ibid.Answer
+	transport := &tee.Transport{OnAnswer: func(_ *http.Request, a *ibid.Answer, err error) {
+		if answers = append(answers, a); err != nil {
+			t.Errorf("decoding by tee.Transport: %v", err)
+		}
+	}}
+	teed := s.call(t, c, s.upstream, &http.Client{Transport: transport})
+	if diff := cmp.Diff(h.direct, teed, sameReply()); diff != "" {
+		t.Errorf("the SDK sees another response with tee.Transport (-direct +teed):\n%s", diff)
+	}
+	if len(answers) != 1 {
+		t.Fatalf("tee.Transport told of %d answers", len(answers))
+	}
+	if h.kept == nil {
+		return
+	}
+	if diff := cmp.Diff(h.kept, answers[0].Document(nil), sameAnswer()); diff != "" {
+		t.Errorf("the gateway kept something else than tee.Transport decoded (-kept +decoded):\n%s", diff)
+	}
+}
+
+func (s *suite) call(t *testing.T, c call, base string, client *http.Client) *said {
+	t.Helper()
+	c.base, c.client = base, client
+	got, err := s.ask(t.Context(), &c)
+	if err != nil {
+		t.Fatalf("%s: %v", base, err)
+	}
+	return got
+}
+
+// sameReply compares responses to the same question: ids are new each time.
+func sameReply() cmp.Option {
+	return cmp.Options{cmpopts.IgnoreFields(said{}, "Answer", "ID"), cmpopts.EquateEmpty()}
+}
+
+// sameAnswer compares answers to the same question: what is new each time, and what only the gateway's configuration can know,
+// does not count.
+func sameAnswer() cmp.Option {
+	return cmp.Options{
+		cmpopts.IgnoreFields(ibid.Document{}, "AnswerID", "ID", "CreatedAt", "Provider"),
+		cmpopts.IgnoreFields(ibid.ToolCall{}, "ID"),
+		cmpopts.EquateEmpty(),
+	}
+}
+
+func TestSDKs(t *testing.T) {
+	w := start(t)
+	for _, s := range sdks() {
+		t.Run(s.name, (&suite{w, s}).run)
+	}
+	t.Run("responses again", w.testResponsesAgain)
+	t.Run("conversation", w.testConversation)
+	t.Run("npm", w.testNPM)
+}
