@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// crash kills a serving ibid under load, again and again, and looks for every answer whose end a client saw.
+func crash(ctx context.Context, args []string, out io.Writer) error {
+	set := flags("crash")
+	times := set.Int("times", 20, "how often it is killed")
+	clients := set.Int("clients", 8, "at once")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	d, err := newDaemon(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.remove()
+	var seen []string
+	for round := range *times {
+		ids, err := d.crashOnce(ctx, *clients)
+		if err != nil {
+			return err
+		}
+		seen = append(seen, ids...)
+		fmt.Fprintf(os.Stderr, "crash %d of %d: %d answers so far\n", round+1, *times, len(seen))
+	}
+	proxy, err := d.serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer proxy.stop()
+	missing, err := missingAnswers(ctx, proxy.addr, seen)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n### kill -9 under load\n\n%d kills, %d clients, strict capture: %d answers whose end a client saw, %d missing after.\n",
+		*times, *clients, len(seen), missing)
+	return nil
+}
+
+// daemon is a real ibid in a directory of its own, with the mock upstream behind it.
+type daemon struct {
+	dir, program string
+	up           *process
+	args         []string // more flags of ibid serve
+}
+
+func newDaemon(ctx context.Context) (*daemon, error) {
+	dir, err := os.MkdirTemp("", "ibid-bench-*")
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{dir: dir, program: filepath.Join(dir, "ibid")}
+	build := exec.CommandContext(ctx, "go", "build", "-o", d.program, "github.com/ibidhq/ibid/cmd/ibid") //nolint:gosec // our own program
+	if said, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build ibid: %w: %s", err, said)
+	}
+	d.up, err = startUpstream(ctx)
+	return d, err
+}
+
+func (d *daemon) remove() {
+	d.up.stop()
+	_ = os.RemoveAll(d.dir)
+}
+
+// serve starts ibid over what the last one left.
+func (d *daemon) serve(ctx context.Context) (*process, error) {
+	addr, err := freeAddr(ctx)
+	if err != nil {
+		return nil, err
+	}
+	argv := append([]string{
+		d.program, "serve", "--listen", addr, "--data", filepath.Join(d.dir, "data"),
+		"--upstream", "mock=http://" + d.up.addr + ",provider=openai",
+	}, d.args...)
+	proxy, err := start(ctx, -1, "ibid serve", argv)
+	if err != nil {
+		return nil, err
+	}
+	return proxy, proxy.listening(ctx, addr)
+}
+
+// crashOnce serves clients for a while, kills the gateway and returns the ids of the answers whose end the clients saw.
+func (d *daemon) crashOnce(ctx context.Context, clients int) ([]string, error) {
+	proxy, err := d.serve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var group sync.WaitGroup
+	lists := make([][]string, clients)
+	for i := range lists {
+		group.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}}
+			for n := 0; ctx.Err() == nil; n++ {
+				if id, err := completed(ctx, client, proxy.addr, (i+n)%2 == 0); err == nil {
+					lists[i] = append(lists[i], id)
+				}
+			}
+			client.CloseIdleConnections()
+		})
+	}
+	time.Sleep(time.Second + rand.N(time.Second)) //nolint:gosec // when to kill is no secret
+	proxy.kill()
+	stop()
+	group.Wait()
+	var ids []string
+	for _, list := range lists {
+		ids = append(ids, list...)
+	}
+	return ids, nil
+}
+
+var errNoEnd = errors.New("the end was not seen") //nolint:gochecknoglobals // a sentinel
+
+// completed makes a call and returns the answer's id if its end was seen, whatever happened to the connection then.
+func completed(ctx context.Context, client *http.Client, addr string, stream bool) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		"http://"+addr+"/mock/v1/chat/completions?chunks=5&delay=1ms&size=400&body=2000&citations=3",
+		strings.NewReader(fmt.Sprintf(`{"model":"gpt-4o","stream":%t,"messages":[{"role":"user","content":"?"}]}`, stream)))
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if response.StatusCode != http.StatusOK {
+		return "", errors.New(response.Status)
+	}
+	if stream && bytes.Contains(body, []byte("data: [DONE]")) || !stream && json.Valid(body) {
+		return response.Header.Get("Ibid-Answer"), nil
+	}
+	return "", errors.Join(errNoEnd, err)
+}
+
+// missingAnswers counts the ids that the gateway does not know, or knows only as incomplete.
+func missingAnswers(ctx context.Context, addr string, ids []string) (int, error) {
+	missing := 0
+	for _, id := range ids {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/v1/answers/"+id, http.NoBody)
+		if err != nil {
+			return 0, err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return 0, err
+		}
+		var document struct {
+			Complete  bool  `json:"complete"`
+			Citations []any `json:"citations"`
+		}
+		err = json.NewDecoder(response.Body).Decode(&document)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK || !document.Complete || len(document.Citations) != 3 {
+			missing++
+		}
+	}
+	return missing, nil
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// seeded describes a response that both ends can make from a seed, so that its reader knows what must come.
+type seeded struct {
+	seed   uint64
+	stream bool
+	chunk  int // bytes the upstream writes at a time
+	slow   bool
+}
+
+func (s seeded) query() string {
+	return fmt.Sprintf("seed=%d&stream=%t&chunk=%d&slow=%t", s.seed, s.stream, s.chunk, s.slow)
+}
+
+func readSeeded(q url.Values) seeded {
+	seed, _ := strconv.ParseUint(q.Get("seed"), 10, 64)
+	chunk, _ := strconv.Atoi(q.Get("chunk"))
+	return seeded{seed, q.Get("stream") == "true", max(1, chunk), q.Get("slow") == "true"}
+}
+
+// body returns the response's bytes: a real answer of Chat Completions in text of many scripts.
+func (s seeded) body() []byte {
+	random := rand.New(rand.NewPCG(s.seed, 7)) //nolint:gosec // bytes that two ends agree on
+	words := strings.Fields("ibid heron Müller 東京 مكتبة 🐦 source \\\" \\n naïve [1] window Straße 引用 café \\u00e9 end")
+	text := func(n int) string {
+		var b strings.Builder
+		for range n {
+			b.WriteString(words[random.IntN(len(words))] + " ")
+		}
+		return b.String()
+	}
+	if !s.stream {
+		return fmt.Appendf(nil, `{"id":"chatcmpl-%d","object":"chat.completion","model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"%s"},"finish_reason":"stop"}]}`,
+			s.seed, text(1+random.IntN(3000)))
+	}
+	var b []byte
+	for range 1 + random.IntN(60) {
+		b = fmt.Appendf(b, `data: {"id":"chatcmpl-%d","object":"chat.completion.chunk","model":"gpt-4o","choices":[{"index":0,"delta":{"content":"%s"}}]}`+"\n\n",
+			s.seed, text(1+random.IntN(60)))
+	}
+	return append(b, "data: [DONE]\n\n"...)
+}
+
+func writeSeeded(conn net.Conn, q url.Values) error {
+	s := readSeeded(q)
+	body := s.body()
+	kind := "application/json"
+	if s.stream {
+		kind = "text/event-stream"
+	}
+	if _, err := fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n", kind); err != nil {
+		return err
+	}
+	for len(body) > 0 {
+		n := min(s.chunk, len(body))
+		if _, err := fmt.Fprintf(conn, "%x\r\n%s\r\n", n, body[:n]); err != nil {
+			return err
+		}
+		if body = body[n:]; s.slow {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	_, err := io.WriteString(conn, "0\r\n\r\n")
+	return err
+}
+
+// intact reads many responses through the gateway and compares each with what was sent.
+func intact(ctx context.Context, args []string, out io.Writer) error {
+	set := flags("intact")
+	count := set.Int("count", 10_000, "responses")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "ibid-bench-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	up, err := startUpstream(ctx)
+	if err != nil {
+		return err
+	}
+	defer up.stop()
+	fmt.Fprintf(out, "\n### Altered or cut short, of %d\n\n| | altered | cut short or failed |\n| --- | --- | --- |\n", *count)
+	for _, t := range targets(dir) {
+		proxy, err := startProxy(ctx, up.addr, t)
+		if err != nil {
+			return err
+		}
+		altered, failed := readAll(ctx, proxy.addr, *count)
+		proxy.stop()
+		fmt.Fprintf(out, "| %s | %d | %d |\n", t.name, altered, failed)
+	}
+	return nil
+}
+
+func readAll(ctx context.Context, addr string, count int) (altered, failed int64) {
+	const readers = 16
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: readers, DisableCompression: true}}
+	var wrong, broken, next atomic.Int64
+	var group sync.WaitGroup
+	for range readers {
+		group.Go(func() {
+			for i := next.Add(1); i <= int64(count) && ctx.Err() == nil; i = next.Add(1) {
+				switch err := readOne(ctx, client, addr, uint64(i)); { //nolint:gosec // from 1
+				case errors.Is(err, errAltered):
+					wrong.Add(1)
+				case err != nil:
+					broken.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	client.CloseIdleConnections()
+	return wrong.Load(), broken.Load()
+}
+
+var errAltered = errors.New("other bytes than were sent") //nolint:gochecknoglobals // a sentinel
+
+func readOne(ctx context.Context, client *http.Client, addr string, seed uint64) error {
+	sizes := []int{1, 7, 100, 1 << 10, 4 << 10, 16 << 10, 64 << 10}
+	s := seeded{seed, seed%3 != 0, sizes[seed%uint64(len(sizes))], seed%10 == 9}
+	if s.chunk == 1 {
+		s.slow = false // minutes for one answer
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/mock/seeded/v1/chat/completions?"+s.query(),
+		strings.NewReader(fmt.Sprintf(`{"model":"gpt-4o","stream":%t,"messages":[{"role":"user","content":"?"}]}`, s.stream)))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	got := sha256.New()
+	if _, err := io.Copy(got, response.Body); err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return errors.New(response.Status)
+	}
+	want := sha256.New()
+	_, _ = want.Write(s.body())
+	if !sameSum(got, want) {
+		return errAltered
+	}
+	return nil
+}
+
+func sameSum(a, b hash.Hash) bool { return string(a.Sum(nil)) == string(b.Sum(nil)) }

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// outage stops PostgreSQL under load and looks for every answer after.
+func outage(ctx context.Context, args []string, out io.Writer) error {
+	set := flags("outage")
+	rate := set.Int("rate", 200, "calls a second")
+	down := set.Duration("down", 30*time.Second, "how long PostgreSQL is stopped")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	d, err := newDaemon(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.remove()
+	pg, err := newPostgres(ctx)
+	if err != nil {
+		return err
+	}
+	defer pg.remove()
+	d.args = []string{"--db", "postgres:///postgres?host=" + pg.dir + "&user=postgres"}
+	proxy, err := d.serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer proxy.stop()
+	calls := startCalls(ctx, proxy.addr, *rate)
+	steps := []func() error{
+		func() error { return pause(ctx, 5*time.Second) },
+		func() error { return pg.stop(ctx) },
+		func() error { return pause(ctx, *down) },
+		func() error { return pg.start(ctx) },
+		func() error { return pause(ctx, 5*time.Second) },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			calls.end()
+			return err
+		}
+	}
+	ids, failed := calls.end()
+	missing, waited, err := eventually(ctx, proxy.addr, ids)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n### PostgreSQL stopped for %v\n\n%d calls at %d a second: %d failed, %d answers missing %v after the last.\n",
+		*down, len(ids)+failed, *rate, failed, missing, waited.Round(time.Second))
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// calls is an open loop: calls begin at a rate, however long they take.
+type calls struct {
+	stop   context.CancelFunc
+	group  sync.WaitGroup
+	mu     sync.Mutex
+	ids    []string
+	failed atomic.Int64
+}
+
+func startCalls(ctx context.Context, addr string, rate int) *calls {
+	c := &calls{}
+	ticking, stop := context.WithCancel(ctx)
+	c.stop = stop
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: rate}}
+	c.group.Go(func() {
+		ticker := time.NewTicker(time.Second / time.Duration(rate))
+		defer ticker.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-ticking.Done():
+				return
+			case <-ticker.C:
+			}
+			c.group.Go(func() {
+				id, err := completed(ctx, client, addr, n%2 == 0)
+				if err != nil {
+					c.failed.Add(1)
+					return
+				}
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.ids = append(c.ids, id)
+			})
+		}
+	})
+	return c
+}
+
+func (c *calls) end() (ids []string, failed int) {
+	c.stop()
+	c.group.Wait()
+	return c.ids, int(c.failed.Load())
+}
+
+// eventually looks for answers until all are in the store, for a minute.
+func eventually(ctx context.Context, addr string, ids []string) (missing int, waited time.Duration, err error) {
+	begin := time.Now()
+	for {
+		missing, err = missingAnswers(ctx, addr, ids)
+		waited = time.Since(begin)
+		if err != nil || missing == 0 || waited > time.Minute {
+			return missing, waited, err
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return missing, waited, err
+		}
+	}
+}
+
+const postgresBin = "/usr/lib/postgresql/15/bin/"
+
+// postgres is a server of this program's own, on a socket in its directory.
+type postgres struct{ dir string }
+
+func newPostgres(ctx context.Context) (*postgres, error) {
+	dir, err := os.MkdirTemp("", "ibid-pg")
+	if err != nil {
+		return nil, err
+	}
+	p := &postgres{dir}
+	if os.Geteuid() == 0 {
+		if err := exec.CommandContext(ctx, "chown", "postgres:", dir).Run(); err != nil { //nolint:gosec // our own directory
+			return nil, err
+		}
+	}
+	if err := p.run(ctx, "initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8"); err != nil {
+		return nil, err
+	}
+	return p, p.start(ctx)
+}
+
+func (p *postgres) start(ctx context.Context) error {
+	return p.run(ctx, "pg_ctl", "-l", filepath.Join(p.dir, "log"), "-w", "start", "-o",
+		"-c listen_addresses= -c unix_socket_directories="+p.dir)
+}
+
+func (p *postgres) stop(ctx context.Context) error {
+	return p.run(ctx, "pg_ctl", "-m", "immediate", "-w", "stop")
+}
+
+func (p *postgres) remove() {
+	_ = p.stop(context.Background())
+	_ = os.RemoveAll(p.dir)
+}
+
+// run runs a program of PostgreSQL's, which refuses to be root.
+func (p *postgres) run(ctx context.Context, name string, args ...string) error {
+	argv := append([]string{postgresBin + name, "-D", filepath.Join(p.dir, "data")}, args...)
+	if os.Geteuid() == 0 {
+		argv = append([]string{"runuser", "-u", "postgres", "--"}, argv...)
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // PostgreSQL's own programs
+	cmd.Dir = p.dir
+	if err := cmd.Run(); err != nil { // no pipe: the server would hold it open
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"time"
+)
+
+// idle is how many connections to the upstream stay open.
+const idle = 20_000
+
+// serveReverse is what everything is compared with: httputil.ReverseProxy as everybody writes it, with a pool of connections
+// that is large enough.
+func serveReverse(ctx context.Context, args []string, _ io.Writer) error {
+	set := flags("_reverse")
+	addr := set.String("addr", "127.0.0.1:0", "where to listen")
+	up := set.String("upstream", "", "where to send calls")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	to, err := url.Parse(*up)
+	if err != nil {
+		return err
+	}
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Transport: &http.Transport{
+			MaxIdleConns: idle, MaxIdleConnsPerHost: idle, DisableCompression: true, IdleConnTimeout: time.Minute,
+		},
+	}
+	return listen(ctx, *addr, &http.Server{Handler: proxy, ReadHeaderTimeout: time.Minute})
+}
+
+func listen(ctx context.Context, addr string, server *http.Server) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(listener); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
