@@ -92,6 +92,7 @@ type Journal struct {
 	spare    [][]byte    // chunks to be used again
 	timer    *time.Timer // wakes the writer when gather has waited for long enough, or to try again
 	urgent   bool        // somebody waits for gather
+	usual    int         // how many records were there at a time lately: in a group and behind it
 	drained  bool        // the last segment has nothing that is not released, and may go
 	err      error       // with which writing failed; nil: it did not
 	full     bool        // ErrFull was returned, and nothing was freed since
@@ -104,11 +105,12 @@ type Journal struct {
 
 // group is what is written and synced at once.
 type group struct {
-	chunks [][]byte // whole records
-	size   int      // of all chunks
-	last   Position
-	done   chan struct{} // closed when err is known
-	err    error
+	chunks  [][]byte // whole records
+	size    int      // of all chunks
+	records int
+	last    Position
+	done    chan struct{} // closed when err is known
+	err     error
 }
 
 // Open opens the journal in dir, which it makes if it is not there: of mode 0700, its files 0600. It fails with ErrLocked
@@ -262,6 +264,7 @@ func (j *Journal) Append(record []byte) (Position, error) {
 	chunk := j.room(g, size)
 	*chunk = appendRecord(*chunk, j.salt, j.last, record, sum)
 	g.size += size
+	g.records++
 	g.last = j.last
 	j.bytes += int64(size)
 	j.queued += size
@@ -269,7 +272,7 @@ func (j *Journal) Append(record []byte) (Position, error) {
 	case j.err != nil: // the writer tries again by itself
 	case before == 0:
 		j.timer.Reset(j.options.GroupWait)
-	case before < kickSize && g.size >= kickSize:
+	case before < kickSize && g.size >= kickSize, j.urgent && j.flying == nil && g.records == j.usual:
 		j.kick()
 	}
 	return j.last, nil
@@ -334,7 +337,7 @@ func (j *Journal) Sync(ctx context.Context, p Position) error {
 	if g == j.gather && !j.urgent {
 		j.urgent = true
 		if j.flying == nil { // else it looks when it has landed
-			j.kick()
+			j.hurry()
 		}
 	}
 	j.mu.Unlock()

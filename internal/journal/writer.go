@@ -10,6 +10,11 @@ import (
 const (
 	retryWait = 500 * time.Millisecond // after a failed write, before the next try
 
+	// Where several wait for each sync, the next is put off until as many have come again, or for gatherWait: most of a sync is
+	// processor time, which they share. One who is alone, or one of few, waits for nobody.
+	gatherWait = time.Millisecond
+	fewWriters = 4
+
 	// Records are gathered in chunks of this size, or of a larger record's; so many are kept.
 	chunkSize  = 256 << 10
 	keepChunks = 4
@@ -59,7 +64,22 @@ func (j *Journal) turn() (again, ended bool) {
 		j.end()
 		return false, true
 	}
-	return j.err == nil && (j.urgent || j.closed || j.gather.size >= kickSize), false
+	return j.err == nil && (j.urgent && j.enough() || j.closed || j.gather.size >= kickSize), false
+}
+
+// enough reports whether as many records are gathered as a sync can be expected to serve. It is called with the lock.
+func (j *Journal) enough() bool {
+	return j.usual < fewWriters || j.gather.records >= j.usual
+}
+
+// hurry sees that the gathered records are written soon, since somebody waits for them. It is called with the lock, while
+// nothing is being written.
+func (j *Journal) hurry() {
+	if j.enough() {
+		j.kick()
+		return
+	}
+	j.timer.Reset(gatherWait)
 }
 
 // settle is what follows from g having been written, or not. It is called with the lock.
@@ -78,6 +98,7 @@ func (j *Journal) settle(g *group, err error) {
 	}
 	j.durable = g.last
 	j.queued -= g.size
+	j.usual = (j.usual + g.records + j.gather.records) / 2
 	j.segments[len(j.segments)-1].size = j.size
 	for _, chunk := range g.chunks {
 		if cap(chunk) == chunkSize && len(j.spare) < keepChunks {
@@ -85,8 +106,12 @@ func (j *Journal) settle(g *group, err error) {
 		}
 	}
 	close(g.done)
-	if j.gather.size > 0 && !j.urgent {
+	switch {
+	case j.gather.size == 0:
+	case !j.urgent:
 		j.timer.Reset(j.options.GroupWait)
+	case !j.enough():
+		j.timer.Reset(gatherWait)
 	}
 	j.wakeReaders()
 }
@@ -97,7 +122,7 @@ func (j *Journal) fail(g *group, err error) {
 	waiting := j.gather
 	j.gather = &group{
 		chunks: append(g.chunks, waiting.chunks...), size: g.size + waiting.size, last: max(g.last, waiting.last),
-		done: make(chan struct{}),
+		records: g.records + waiting.records, done: make(chan struct{}),
 	}
 	j.urgent = false
 	for _, failed := range []*group{g, waiting} {
