@@ -91,6 +91,6 @@ func randomAnswer(text string, next *rand.Rand) *Answer {
 		a.Citations = append(a.Citations, c)
 	}
 	order(a)
-	assignIDs(a)
+	assignIDs(a, (*Source).Key)
 	return a
 }

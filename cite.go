@@ -114,15 +114,18 @@ func (a *Answer) sourceIndexes() map[string]int {
 // firstUse returns the indices in a.Sources of those that are cited, in the order in which the citations use them first.
 // Numbers follow it, wherever they are shown.
 func (a *Answer) firstUse() []int {
-	index := a.sourceIndexes()
-	cites := make([]*Citation, len(a.Citations))
-	for i := range a.Citations {
-		cites[i] = &a.Citations[i]
+	if len(a.Citations) == 0 {
+		return nil
 	}
-	slices.SortStableFunc(cites, compareCitations)
+	index := a.sourceIndexes()
+	cites, byPlace := a.Citations, func(x, y Citation) int { return compareCitations(&x, &y) }
+	if !slices.IsSortedFunc(cites, byPlace) {
+		cites = slices.Clone(cites)
+		slices.SortStableFunc(cites, byPlace)
+	}
 	used := make([]int, 0, len(a.Sources))
-	for _, cite := range cites {
-		for _, ref := range cite.Refs {
+	for i := range cites {
+		for _, ref := range cites[i].Refs {
 			if i, known := index[ref.Source]; known {
 				used = append(used, i)
 				delete(index, ref.Source)
@@ -136,27 +139,40 @@ func (a *Answer) firstUse() []int {
 // keeps its order, so that sources nobody cites follow in the order in which they came. It is its own fixed point.
 func order(a *Answer) {
 	slices.SortStableFunc(a.Citations, func(x, y Citation) int { return compareCitations(&x, &y) })
-	used := a.firstUse()
-	cited := make([]bool, len(a.Sources))
-	sources := a.Sources[:0:0]
+	a.Sources = inOrder(a.Sources, a.firstUse())
+	sortRefs(a)
+}
+
+// inOrder returns the sources that are used, in that order, and then the others. It is a copy unless they stand so already.
+func inOrder(sources []Source, used []int) []Source {
+	sorted := true
+	for k, i := range used {
+		sorted = sorted && k == i
+	}
+	if sorted {
+		return sources
+	}
+	out, cited := make([]Source, 0, len(sources)), make([]bool, len(sources))
 	for _, i := range used {
 		cited[i] = true
-		sources = append(sources, a.Sources[i])
+		out = append(out, sources[i])
 	}
-	for i := range a.Sources {
+	for i := range sources {
 		if !cited[i] {
-			sources = append(sources, a.Sources[i])
+			out = append(out, sources[i])
 		}
 	}
-	a.Sources = sources
-	sortRefs(a)
+	return out
 }
 
 // sortRefs orders the refs of each citation by source. Refs that are in order already are left alone, others are copied
 // first: somebody else may hold them.
 func sortRefs(a *Answer) {
-	index := a.sourceIndexes()
+	var index map[string]int // made once a citation has several refs
 	at := func(ref Ref) int {
+		if index == nil {
+			index = a.sourceIndexes()
+		}
 		if i, known := index[ref.Source]; known {
 			return i
 		}
@@ -171,8 +187,8 @@ func sortRefs(a *Answer) {
 	}
 }
 
-// assignIDs gives an id to every citation of a that has none.
-func assignIDs(a *Answer) {
+// assignIDs gives an id to every citation of a that has none. KeyOf is [Source.Key], or as good.
+func assignIDs(a *Answer, keyOf func(*Source) string) {
 	taken := make(map[string]bool, len(a.Citations))
 	for i := range a.Citations {
 		taken[a.Citations[i].ID] = true
@@ -182,9 +198,9 @@ func assignIDs(a *Answer) {
 		sources[a.Sources[i].ID] = &a.Sources[i]
 	}
 	keys := make(map[string]string, len(a.Sources))
-	keyOf := func(id string) string {
+	keyOfID := func(id string) string {
 		if keys[id] == "" {
-			keys[id] = sources[id].Key()
+			keys[id] = keyOf(sources[id])
 		}
 		return keys[id]
 	}
@@ -194,7 +210,7 @@ func assignIDs(a *Answer) {
 		if c.ID != "" {
 			continue
 		}
-		c.ID = citationID(a.Text, c, keyOf)
+		c.ID = citationID(a.Text, c, keyOfID)
 		for id := c.ID; taken[c.ID]; {
 			again[id]++
 			c.ID = id + "-" + strconv.Itoa(again[id]+1)
@@ -256,7 +272,7 @@ func citationID(text string, c *Citation, keyOf func(id string) string) string {
 		}
 	}
 	sum := sha256.Sum256(b)
-	return "c-" + hex.EncodeToString(sum[:6])
+	return string(hex.AppendEncode([]byte("c-"), sum[:6]))
 }
 
 // orNone returns *p, or -1 for nil.

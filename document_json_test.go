@@ -190,7 +190,7 @@ func keptAnswer(size, citations int) *Answer {
 		a.Citations = append(a.Citations, c)
 	}
 	order(a)
-	assignIDs(a)
+	assignIDs(a, (*Source).Key)
 	return a
 }
 

@@ -180,7 +180,7 @@ func (r *documentReader) citations() error {
 	}
 	slices.SortStableFunc(a.Citations, func(x, y Citation) int { return compareCitations(&x, &y) })
 	sortRefs(a)
-	assignIDs(a)
+	assignIDs(a, (*Source).Key)
 	return nil
 }
 

@@ -442,7 +442,7 @@ func BenchmarkDocument(b *testing.B) {
 			a.Citations = append(a.Citations, c)
 		}
 		order(a)
-		assignIDs(a)
+		assignIDs(a, (*Source).Key)
 		name := fmt.Sprintf("%dKB-%d", size.bytes>>10, size.citations)
 		data := make([]byte, 0)
 		b.Run(name+"/make", func(b *testing.B) {

@@ -29,7 +29,7 @@ func ReadDocuments(raw []byte) ([]Source, error) {
 	for i := range found {
 		s := newSource(&found[i])
 		s.ID = validText(found[i].ID)
-		docs = append(docs, *s)
+		docs = append(docs, s)
 	}
 	return docs, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/internal/wire"
 )
@@ -138,8 +139,10 @@ func (f *fold) head(field, value string) {
 
 // parseTime reads RFC 3339 or Unix seconds.
 func parseTime(s string) (time.Time, bool) {
-	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return t.UTC(), true
+	if len(s) > 4 && s[4] == '-' { // else it is no date, which time.Parse says at the cost of an error
+		if t, err := time.Parse(time.RFC3339, s); err == nil {
+			return t.UTC(), true
+		}
 	}
 	if sec, err := strconv.ParseFloat(s, 64); err == nil && sec > 0 && sec < 1<<40 {
 		return time.Unix(int64(sec), 0).UTC(), true
@@ -258,6 +261,9 @@ func validJSON(raw []byte) json.RawMessage {
 	if len(raw) == 0 {
 		return nil
 	}
+	if utf8.Valid(raw) {
+		return bytes.Clone(raw)
+	}
 	return bytes.ToValidUTF8(raw, []byte("\ufffd"))
 }
 
@@ -334,10 +340,10 @@ func (f *fold) build() *Answer {
 	a.Queries, a.ToolCalls, a.Display = slices.Clone(f.queries), slices.Clone(f.tools), slices.Clone(f.display)
 	a.Issues = slices.Clone(f.issues)
 	a.Metadata = f.outMetadata()
-	rest := slices.Clone(f.candidates)
-	slices.SortFunc(rest, func(a, b *candidate) int { return a.index - b.index })
-	for _, c := range rest {
-		if c != main {
+	if len(f.candidates) > 1 {
+		rest := slices.Clone(f.candidates)
+		slices.SortFunc(rest, func(a, b *candidate) int { return a.index - b.index })
+		for _, c := range rest[1:] {
 			a.Alternatives = append(a.Alternatives, f.buildCandidate(c, false))
 		}
 	}
@@ -350,20 +356,38 @@ func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
 		Text: c.text.String(), Parts: c.outParts(), Complete: f.complete && f.failure == nil && !f.damaged, Finish: c.finish, Error: f.failure,
 	}
 	a.Citations = c.citations()
-	used, foreign := c.cited(), map[*Source]bool{}
+	a.Sources = f.sourcesOf(c, main)
+	order(a)
+	assignIDs(a, f.sources.key)
+	return a
+}
+
+// sourcesOf returns the sources of a candidate: those it cites and, if it is the answer, those that nobody cites.
+func (f *fold) sourcesOf(c *candidate, main bool) []Source {
+	list := f.sources.list
+	switch {
+	case len(list) == 0:
+		return nil
+	case len(f.candidates) > 1:
+	case c.closed: // nobody else needs it any more
+		return slices.Clip(list)
+	default:
+		return slices.Clone(list)
+	}
+	used, foreign := map[int]bool{}, map[int]bool{}
+	c.cited(used)
 	for _, other := range f.candidates {
 		if main && other != c {
-			maps.Copy(foreign, other.cited())
+			other.cited(foreign)
 		}
 	}
-	for _, s := range f.sources.list { // what nobody cites is the answer's
-		if used[s] || main && !foreign[s] {
-			a.Sources = append(a.Sources, *s)
+	var out []Source
+	for i := range list {
+		if used[i] || main && !foreign[i] {
+			out = append(out, list[i])
 		}
 	}
-	order(a)
-	assignIDs(a)
-	return a
+	return out
 }
 
 // limit reports that more of something was said than is kept.

@@ -54,7 +54,7 @@ func (c *candidate) addCite(w *wire.Cite) {
 	}
 	cite := foldCite{Cite: *w, at: c.text.Len()}
 	cite.Refs, cite.Shifts = slices.Clone(w.Refs), slices.Clone(w.Shifts)
-	if i, ok := c.citeKeys[w.Key]; ok && w.Key != "" {
+	if i, ok := c.citeKeys.get(w.Key); ok && w.Key != "" {
 		old := &c.cites[i]
 		cite.at = old.at
 		if sameCite(&old.Cite, &cite.Cite) && !old.withdrawn {
@@ -71,10 +71,10 @@ func (c *candidate) addCite(w *wire.Cite) {
 	}
 	i := len(c.cites)
 	if w.Key != "" {
-		if c.citeKeys == nil {
-			c.citeKeys = map[string]int{}
-		}
-		c.citeKeys[w.Key] = i
+		c.citeKeys.set(w.Key, i)
+	}
+	if c.cites == nil {
+		c.cites = make([]foldCite, 0, 4) // cheaper than 1, 2, 4
 	}
 	c.cites = append(c.cites, cite)
 	c.await(i)
@@ -93,7 +93,7 @@ func sameRef(a, b wire.Ref) bool {
 
 // withdraw takes a citation back.
 func (c *candidate) withdraw(key string) {
-	i, ok := c.citeKeys[key]
+	i, ok := c.citeKeys.get(key)
 	if !ok || c.cites[i].withdrawn {
 		return
 	}
@@ -261,7 +261,7 @@ func (c *candidate) citation(cite *foldCite) Citation {
 		out.Origin = OriginMarker
 	}
 	if cite.refs == nil {
-		cite.refs = c.outRefs(cite.Refs)
+		cite.refs = c.outRefs(nil, cite.Refs)
 	}
 	out.Refs = cite.refs
 	if out.Anchor != AnchorNone {
@@ -270,9 +270,9 @@ func (c *candidate) citation(cite *foldCite) Citation {
 	return out
 }
 
-// outRefs returns references as the answer has them: each once, by the id of its source.
-func (c *candidate) outRefs(refs []wire.Ref) []Ref {
-	out := make([]Ref, 0, len(refs))
+// outRefs returns references as the answer has them: each once, by the id of its source. It may use the room of out.
+func (c *candidate) outRefs(out []Ref, refs []wire.Ref) []Ref {
+	out = slices.Grow(out, len(refs))
 	for i := range refs {
 		r := &refs[i]
 		s := c.fold.sources.resolve(r.Source)
@@ -363,6 +363,13 @@ func (c *candidate) links() map[int]int {
 func (c *candidate) citations() []Citation {
 	c.linked, c.linkEnds = 0, nil
 	out := make([]Citation, 0, len(c.cites))
+	refs := 0
+	for i := range c.cites {
+		if c.cites[i].refs == nil {
+			refs += len(c.cites[i].Refs)
+		}
+	}
+	room := make([]Ref, refs)
 	for i := range c.cites {
 		cite := &c.cites[i]
 		if cite.withdrawn {
@@ -370,6 +377,11 @@ func (c *candidate) citations() []Citation {
 		}
 		if cite.anchor == "" { // a snapshot before its place is known
 			cite = &foldCite{Cite: cite.Cite, place: place{anchor: AnchorNone, covers: outCovers(cite.Covers)}}
+		}
+		if cite.refs == nil {
+			n := len(cite.Refs)
+			cite.refs = c.outRefs(room[:0:n], cite.Refs)
+			room = room[n:]
 		}
 		if a := c.citation(cite); len(a.Refs) > 0 {
 			out = append(out, a)
@@ -381,20 +393,18 @@ func (c *candidate) citations() []Citation {
 	return out
 }
 
-// cited returns the sources that the candidate's citations name.
-func (c *candidate) cited() map[*Source]bool {
-	used := map[*Source]bool{}
+// cited adds the places of the sources that the candidate's citations name to used.
+func (c *candidate) cited(used map[int]bool) {
 	for i := range c.cites {
 		if c.cites[i].withdrawn {
 			continue
 		}
 		for _, r := range c.cites[i].Refs {
-			if s := c.fold.sources.keys[r.Source]; s != nil {
-				used[s] = true
+			if i, ok := c.fold.sources.keys.get(r.Source); ok {
+				used[i] = true
 			}
 		}
 	}
-	return used
 }
 
 func outCovers(w wire.Covers) Covers {

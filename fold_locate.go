@@ -97,9 +97,20 @@ func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
 		case ok:
 			return place{s, AnchorUnitFixed, covers}, true
 		}
+		if c.unitless(cite) {
+			break
+		}
 	}
 	s, ok := shifted(cite, func(shift int) (Span, bool) { return c.searchNear(cite, shift) })
 	return place{s, AnchorMoved, covers}, ok
+}
+
+// unitless reports whether a citation's numbers say the same in all units: the text is ASCII as far as they reach.
+func (c *candidate) unitless(cite *foldCite) bool {
+	if len(c.cuts) > 0 || len(cite.Shifts) > 0 || cite.End < 0 || cite.End > maxOffset {
+		return false
+	}
+	return c.conversions().isASCII(c.base(cite) + cite.End)
 }
 
 // shifted returns the first span that try finds for a citation under its shifts.
@@ -123,7 +134,7 @@ func (cite *foldCite) shift() int {
 	return cite.Shifts[0]
 }
 
-// unitsToTry returns the units to read a citation's numbers in, the declared one first. On ASCII text they are all the same.
+// unitsToTry returns the units to read a citation's numbers in, the declared one first.
 func unitsToTry(declared wire.Unit) []wire.Unit {
 	switch declared {
 	case wire.Bytes:
@@ -176,11 +187,8 @@ func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
 
 // conversions returns the conversions for the text so far.
 func (c *candidate) conversions() *Offsets {
-	if c.offsets == nil {
-		c.offsets = NewOffsets("")
-	}
 	c.offsets.grow(c.text.String())
-	return c.offsets
+	return &c.offsets
 }
 
 func outUnit(unit wire.Unit) Unit {
@@ -314,6 +322,9 @@ func (c *candidate) searchAll(cite *foldCite) (Span, bool) {
 		return Span{}, false
 	}
 	c.searched += len(text)
+	if cite.Quote == "" && strings.IndexByte(text, '(') < 0 { // no link
+		return Span{}, false
+	}
 	at := strings.Index(text, needle)
 	if at < 0 || strings.Contains(text[at+1:], needle) {
 		return Span{}, false

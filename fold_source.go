@@ -14,42 +14,41 @@ import (
 // sourceTable holds the sources of a response, each once.
 type sourceTable struct {
 	fold    *fold
-	list    []*Source
-	keys    map[string]*Source // by the key that citations use on the wire
-	same    map[string]*Source // by identity: Source.Key
-	ids     map[string]bool
-	again   map[string]int // how many times an id was asked for again
-	counter map[SourceKind]int
+	list    []Source
+	names   []string        // what Source.Key was when it was asked for; empty: not asked, or more was said since
+	keys    index           // places in list by the key that citations use on the wire
+	same    index           // and by identity
+	ids     index           // and by id
+	again   map[string]int  // how many times an id was asked for again
+	counter index           // how many ids were made of a kind
 	bare    map[string]bool // keys that citations name and nobody has described so far
 }
 
 // add takes a source from the wire: a new one, more of one that is known, or another name for the same.
 func (t *sourceTable) add(w *wire.Source) {
-	if s := t.keys[w.Key]; s != nil {
+	if i, ok := t.keys.get(w.Key); ok {
+		s := &t.list[i]
 		described := t.bare[w.Key]
 		if described {
 			delete(t.bare, w.Key)
+			t.names[i] = ""
 			s.Kind, s.Raw = kind(w), validJSON(w.Raw)
 		}
-		if t.merge(s, w) || described {
+		if t.merge(i, w) || described {
 			t.emit(s)
 		}
 		return
 	}
-	if t.keys == nil {
-		t.keys, t.same = map[string]*Source{}, map[string]*Source{}
-		t.ids, t.again, t.counter = map[string]bool{}, map[string]int{}, map[SourceKind]int{}
-	}
 	s := newSource(w)
-	key := identity(s, w)
-	known := t.same[key]
-	if known == nil {
-		known = t.former(w.Key, s)
+	key := identity(&s, w)
+	known, ok := t.same.get(key)
+	if !ok {
+		known, ok = t.former(w.Key, &s)
 	}
-	if known != nil {
-		t.keys[w.Key] = known
+	if ok {
+		t.keys.set(w.Key, known)
 		if t.merge(known, w) {
-			t.emit(known)
+			t.emit(&t.list[known])
 		}
 		return
 	}
@@ -58,12 +57,16 @@ func (t *sourceTable) add(w *wire.Source) {
 		return
 	}
 	s.ID = t.newID(w.ID, s.Kind)
-	t.list = append(t.list, s)
-	t.keys[w.Key] = s
-	if key != "" {
-		t.same[key] = s
+	i := len(t.list)
+	if t.list == nil {
+		t.list, t.names = make([]Source, 0, 4), make([]string, 0, 4) // cheaper than 1, 2, 4
 	}
-	t.emit(s)
+	t.list, t.names = append(t.list, s), append(t.names, key)
+	t.keys.set(w.Key, i)
+	if key != "" {
+		t.same.set(key, i)
+	}
+	t.emit(&t.list[i])
 }
 
 func (t *sourceTable) emit(s *Source) {
@@ -83,59 +86,76 @@ func identity(s *Source, w *wire.Source) string {
 	return s.Key()
 }
 
-// former returns the source of the first response that has the key which s has in a later one, if they say the same: one
+// former finds the source of the first response that has the key which s has in a later one, if they say the same: one
 // document, given for both.
-func (t *sourceTable) former(key string, s *Source) *Source {
-	first := t.keys[strings.TrimPrefix(key, t.fold.rowPrefix())]
-	if first == nil || first.Kind != s.Kind || first.Title != s.Title || first.URL != s.URL || first.Content != s.Content {
-		return nil
+func (t *sourceTable) former(key string, s *Source) (int, bool) {
+	i, ok := t.keys.get(strings.TrimPrefix(key, t.fold.rowPrefix()))
+	if !ok {
+		return 0, false
 	}
-	return first
+	first := &t.list[i]
+	return i, first.Kind == s.Kind && first.Title == s.Title && first.URL == s.URL && first.Content == s.Content
 }
 
-// resolve returns the source that a citation names. One that nobody described is still a source.
+// resolve returns the source that a citation names, until the next is added. One that nobody described is still a source.
 func (t *sourceTable) resolve(key string) *Source {
-	if s := t.keys[key]; s != nil {
-		return s
+	if i, ok := t.keys.get(key); ok {
+		return &t.list[i]
 	}
 	t.add(&wire.Source{Key: key, ID: strings.TrimPrefix(key, t.fold.rowPrefix())})
-	s := t.keys[key]
-	if s == nil { // over the limit, which was reported
+	i, ok := t.keys.get(key)
+	if !ok { // over the limit, which was reported
 		return nil
 	}
 	if t.bare == nil {
 		t.bare = map[string]bool{}
 	}
 	t.bare[key] = true
-	return s
+	return &t.list[i]
 }
 
 // report makes an issue of every source that was never described. A description may come after the citations.
 func (t *sourceTable) report() {
+	if len(t.bare) == 0 {
+		return
+	}
 	for _, key := range slices.Sorted(maps.Keys(t.bare)) {
-		t.fold.issue("source-not-described", t.keys[key].ID)
+		t.fold.issue("source-not-described", t.resolve(key).ID)
 	}
 }
 
-// newID makes a source's id unique in the answer.
+// newID makes the id of the source that is added next, unique in the answer.
 func (t *sourceTable) newID(want string, kind SourceKind) string {
 	id := validText(want)
 	if id == "" {
-		id = string(kind) + ":" + strconv.Itoa(t.counter[kind])
-		t.counter[kind]++
+		n, _ := t.counter.get(string(kind))
+		t.counter.set(string(kind), n+1)
+		id = string(kind) + ":" + strconv.Itoa(n)
 	}
-	for base := id; t.ids[id]; {
+	_, taken := t.ids.get(id)
+	for base := id; taken; _, taken = t.ids.get(id) {
+		if t.again == nil {
+			t.again = map[string]int{}
+		}
 		t.again[base]++
 		id = base + "~" + strconv.Itoa(t.again[base]+1)
 	}
-	t.ids[id] = true
+	t.ids.set(id, len(t.list))
 	return id
 }
 
+// key returns the Key of a source of the list.
+func (t *sourceTable) key(s *Source) string {
+	if i, ok := t.ids.get(s.ID); ok && t.names[i] != "" {
+		return t.names[i]
+	}
+	return s.Key()
+}
+
 // newSource makes a source of what the wire says, without its id.
-func newSource(w *wire.Source) *Source {
-	s := &Source{Kind: kind(w)}
-	fill(s, w)
+func newSource(w *wire.Source) Source {
+	s := Source{Kind: kind(w)}
+	fill(&s, w)
 	if c, ok := chunk(w); ok {
 		s.Chunks = []Chunk{c}
 	}
@@ -152,10 +172,13 @@ func kind(w *wire.Source) SourceKind {
 	return SourceKind(w.Kind)
 }
 
-// merge adds to s what w says besides and reports whether there was anything.
-func (t *sourceTable) merge(s *Source, w *wire.Source) bool {
-	changed := fill(s, w)
-	return t.addChunk(s, w) || changed
+// merge adds to the source at a place what w says besides and reports whether there was anything.
+func (t *sourceTable) merge(i int, w *wire.Source) bool {
+	changed := fill(&t.list[i], w)
+	if changed {
+		t.names[i] = ""
+	}
+	return t.addChunk(&t.list[i], w) || changed
 }
 
 // fill sets what is still missing.

@@ -15,7 +15,7 @@ type candidate struct {
 	index  int
 	text   strings.Builder // only ever appended to, so that a string of it stays true; see replacePart
 	parts  []foldPart
-	first  map[wire.Part]int // the first of the parts with a key
+	first  map[wire.Part]int // the first of the parts with a key; nil while there are few
 	full   bool              // there are no more parts to be had: the last takes all text
 	closed bool
 	finish Finish
@@ -24,9 +24,8 @@ type candidate struct {
 	held []byte // text from the first byte of a private marker on, until it is complete or too long
 	cuts []cut  // where private markers stood
 
-	offsets  *Offsets // over text
 	cites    []foldCite
-	citeKeys map[string]int
+	citeKeys index               // places in cites by the key that the provider uses
 	waiting  waitHeap            // cites that wait for more text
 	blocks   map[wire.Part][]int // cites that wait for the end of a part
 	searched int                 // bytes looked through in search of lost quotes
@@ -37,6 +36,8 @@ type candidate struct {
 	relisted  int         // how often the list that marks count in was said
 	linked    int         // how many cites linkEnds has seen
 	linkEnds  map[int]int // visible links: start by end
+
+	offsets Offsets // over text
 }
 
 // foldPart is one part of the text.
@@ -143,10 +144,15 @@ func (c *candidate) open(p wire.Part) {
 		return
 	}
 	at := c.text.Len()
-	if c.first == nil {
+	if c.first == nil && len(c.parts) == fewParts {
 		c.first = map[wire.Part]int{}
+		for k := range c.parts {
+			if _, again := c.first[c.parts[k].key]; !again {
+				c.first[c.parts[k].key] = k
+			}
+		}
 	}
-	if _, again := c.first[p]; !again {
+	if _, again := c.first[p]; !again && c.first != nil {
 		c.first[p] = len(c.parts)
 	}
 	c.parts = append(c.parts, foldPart{key: p, shown: p, start: at, from: at, end: at, split: i >= 0})
@@ -161,11 +167,17 @@ func (c *candidate) find(p wire.Part) int {
 	if n := len(c.parts); n > 0 && c.parts[n-1].key == p {
 		return n - 1
 	}
+	if c.first == nil {
+		return slices.IndexFunc(c.parts, func(have foldPart) bool { return have.key == p })
+	}
 	if i, ok := c.first[p]; ok {
 		return i
 	}
 	return -1
 }
+
+// fewParts is how many parts are searched one by one.
+const fewParts = 8
 
 // The bytes of U+E200 and U+E201, between which OpenAI's models put marks that are not meant for the reader.
 const (
@@ -384,7 +396,7 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 			c.cites[k].at += shift
 		}
 	}
-	c.offsets = nil
+	c.offsets = Offsets{}
 	out := outPart(part)
 	c.fold.emit(Event{Kind: EventPart, Candidate: c.index, Part: &out, Corrected: true, Text: c.text.String()[part.start:part.end], At: part.start})
 	c.unsettle()

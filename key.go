@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
+	"unicode/utf8"
 )
 
 // Key names the source in any answer, where [Source.ID] names it only in its own. It is the first of these that the source
@@ -17,8 +18,11 @@ import (
 // An id that counts places in one response, such as doc:0, is never part of a key. Sources about which nothing is known
 // have the same key.
 func (s *Source) Key() string {
-	if url := normalizeURL(s.URL); url != "" {
-		return string(s.Kind) + ":" + url
+	if s.URL != "" {
+		b := append(append(make([]byte, 0, 256), s.Kind...), ':')
+		if key := appendNormalURL(b, s.URL); len(key) > len(b) {
+			return string(key)
+		}
 	}
 	if s.GlobalID != "" {
 		return globalKey + s.GlobalID
@@ -49,39 +53,36 @@ func numberKeys(a *Answer) []string {
 // globalKey begins the keys that are made of a global id.
 const globalKey = "#"
 
-// normalizeURL returns a form of raw that is the same for addresses of the same page. It takes anything, also what is no
+// appendNormalURL appends a form of raw that is the same for addresses of the same page. It takes anything, also what is no
 // URL, and of its own results it changes nothing.
-func normalizeURL(raw string) string {
+func appendNormalURL(b []byte, raw string) []byte {
 	rest := strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
 	rest, _, _ = strings.Cut(rest, "#")
 	rest, query, _ := strings.Cut(rest, "?")
-	var b strings.Builder
-	b.Grow(len(rest) + len(query) + 2)
 	scheme, rest := cutScheme(rest)
-	b.WriteString(scheme)
+	b = append(b, scheme...)
 	if strings.HasPrefix(rest, "//") {
 		authority, path := rest[2:], ""
 		if i := strings.IndexByte(authority, '/'); i >= 0 {
 			authority, path = authority[:i], authority[i:]
 		}
-		b.WriteString("//")
-		b.WriteString(normalizeHost(authority, scheme))
+		b = append(b, "//"...)
+		b = append(b, normalizeHost(authority, scheme)...)
 		if path == "" {
 			path = "/"
 		}
 		rest = path
 	}
-	writeEscaped(&b, rest)
+	b = appendEscaped(b, rest)
 	separator := byte('?')
 	for param := range strings.SplitSeq(query, "&") {
 		if param == "" || isTracking(param) {
 			continue
 		}
-		b.WriteByte(separator)
-		writeEscaped(&b, param)
+		b = appendEscaped(append(b, separator), param)
 		separator = '&'
 	}
-	return b.String()
+	return b
 }
 
 // cutScheme splits off the scheme of url, in lower case and with its colon; it is empty if url has none.
@@ -113,6 +114,13 @@ func normalizeHost(authority, scheme string) string {
 
 // lowerASCII lets letters beyond ASCII be: whether they are equal in an internationalised name is not for us to say.
 func lowerASCII(s string) string {
+	same := true
+	for i := range len(s) {
+		same = same && s[i] < utf8.RuneSelf && (s[i] < 'A' || s[i] > 'Z')
+	}
+	if same { // as nearly all are
+		return s
+	}
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
 			r += 'a' - 'A'
@@ -121,17 +129,17 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// writeEscaped writes s with everything escaped that may not stand in a URL, and unescaped what need not be escaped.
-func writeEscaped(b *strings.Builder, s string) {
+// appendEscaped appends s with everything escaped that may not stand in a URL, and unescaped what need not be escaped.
+func appendEscaped(b []byte, s string) []byte {
 	const digits = "0123456789ABCDEF"
 	for i := 0; i < len(s); i++ {
 		from := i
 		for i < len(s) && s[i] > ' ' && s[i] < 0x7f && s[i] != '%' {
 			i++
 		}
-		b.WriteString(s[from:i])
+		b = append(b, s[from:i]...)
 		if i == len(s) {
-			return
+			break
 		}
 		c, escape := s[i], true
 		if c == '%' { // one that escapes nothing stands for itself
@@ -142,13 +150,12 @@ func writeEscaped(b *strings.Builder, s string) {
 			}
 		}
 		if !escape {
-			b.WriteByte(c)
+			b = append(b, c)
 			continue
 		}
-		b.WriteByte('%')
-		b.WriteByte(digits[c>>4])
-		b.WriteByte(digits[c&15])
+		b = append(b, '%', digits[c>>4], digits[c&15])
 	}
+	return b
 }
 
 func isHex(c byte) bool {

@@ -70,6 +70,9 @@ func (a *Array) Next() bool {
 	return a.at > i && !cutScalar(a.doc, i, a.at)
 }
 
+// Cut reports whether the document breaks off in the element. It is as [Value.Cut] of it, which only the last can be.
+func (a *Array) Cut() bool { return a.at == len(a.doc) && a.Val.Cut() }
+
 // Get returns the value of v's first member of that name, or nil.
 func (v Value) Get(name string) Value {
 	for o := Members(v); o.Next(); {

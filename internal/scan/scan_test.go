@@ -62,6 +62,18 @@ func TestElements(t *testing.T) {
 	}
 }
 
+// An array tells of its element what the element tells of itself.
+func TestElementCut(t *testing.T) {
+	const whole = ` [1,"a]",{"x":[]},[[2]],null,{"y":"}"}]`
+	for n := range len(whole) {
+		for a := scan.Elements(scan.Value(whole[:n+1])[1:]); a.Next(); {
+			if a.Cut() != a.Val.Cut() {
+				t.Errorf("of %s, %s: the array says %t, the element %t", whole[:n+1], a.Val, a.Cut(), a.Val.Cut())
+			}
+		}
+	}
+}
+
 func TestStr(t *testing.T) {
 	tests := []struct{ name, doc, want string }{
 		{"plain", `"abc"`, "abc"},

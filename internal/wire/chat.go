@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/scan"
@@ -20,7 +19,9 @@ type chat struct {
 	flavour  flavour
 	model    string
 	headed   bool
-	choices  map[int]*choice
+	looking  bool              // for the flavour alone, which neither text nor annotations show
+	zero     choice            // of candidate 0, which most answers have alone
+	choices  map[int]*choice   // of the other candidates
 	lists    map[string][]byte // top-level members as they were read last; many repeat them in every chunk
 	numbers  []Ref             // what [n] in the text stands for
 	style    MarkerStyle
@@ -35,13 +36,14 @@ type chat struct {
 
 // choice is what was said of one candidate so far.
 type choice struct {
+	known  bool // was mentioned
 	begun  bool // has text
 	marked bool // was told what [n] stands for
 	refuse bool
 }
 
 func newChat(c *Config) Parser {
-	return &chat{out: out{emit: c.Emit}, config: c, choices: map[int]*choice{}, lists: map[string][]byte{}}
+	return &chat{out: out{emit: c.Emit}, config: c}
 }
 
 // Close has nothing left to say.
@@ -87,7 +89,7 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 		p.end()
 	}
 	switch {
-	case whole, p.noted:
+	case whole, p.noted, p.looking:
 	case p.texts == 1 && p.thinks == 0:
 		p.chunks.learn(doc, p.lastText, p.lastPart)
 	case p.texts == 0 && p.thinks == 1:
@@ -171,7 +173,7 @@ func (p *chat) choice(v scan.Value, object string) bool {
 			p.become(azureChat)
 		}
 	}
-	if place == nil && len(p.choices) > 1 && v.Cut() {
+	if place == nil && p.several() && v.Cut() {
 		return false // it is not known whose text it is
 	}
 	index, _ := p.index("choice index", place)
@@ -195,13 +197,28 @@ func (p *chat) choice(v scan.Value, object string) bool {
 	return whole && object != "chat.completion.chunk"
 }
 
+// of returns what is known of a candidate that was mentioned before.
+func (p *chat) of(index int) *choice {
+	if index == 0 {
+		return &p.zero
+	}
+	return p.choices[index]
+}
+
+// several reports whether more than one candidate was mentioned.
+func (p *chat) several() bool { return len(p.choices) > 1 || len(p.choices) == 1 && p.zero.known }
+
 // candidate returns what is known of a candidate, and tells a new one what [n] stands for.
 func (p *chat) candidate(index int) *choice {
-	c := p.choices[index]
+	c := p.of(index)
 	if c == nil {
 		c = &choice{}
+		if p.choices == nil {
+			p.choices = map[int]*choice{}
+		}
 		p.choices[index] = c
 	}
+	c.known = true
 	if !c.marked && len(p.numbers) > 0 {
 		c.marked = true
 		p.say(Op{Kind: MarkersOp, Part: Part{Candidate: index}, Markers: &Markers{Style: p.style, Refs: p.numbers}})
@@ -260,7 +277,7 @@ func (p *chat) message(index int, m scan.Value, again bool) {
 			p.executedTools(o.Val)
 		}
 	}
-	c := p.choices[index]
+	c := p.of(index)
 	p.content(index, content, again)
 	if len(refusal.Content()) > 0 {
 		c.refuse = true
@@ -271,10 +288,10 @@ func (p *chat) message(index int, m scan.Value, again bool) {
 
 // piece says text, which again replaces what was said of the part.
 func (p *chat) piece(part Part, v scan.Value, again bool) {
-	if len(v.Content()) == 0 {
+	if p.looking || len(v.Content()) == 0 {
 		return
 	}
-	p.choices[part.Candidate].begun = true
+	p.of(part.Candidate).begun = true
 	if again {
 		p.final(part, v)
 		return
@@ -324,7 +341,7 @@ func (p *chat) chunk(part Part, v scan.Value) {
 		p.become(mistralChat)
 	case "reasoning", "reasoning_content":
 	case "refusal":
-		p.choices[part.Candidate].refuse = true
+		p.of(part.Candidate).refuse = true
 		p.piece(Part{Candidate: part.Candidate, Content: 1, Kind: RefusalPart}, v.Get("refusal"), false)
 	default:
 		p.unknown("content chunk "+clip(string(kind)), v)
@@ -334,21 +351,26 @@ func (p *chat) chunk(part Part, v scan.Value) {
 // annotations reads citations, which some send in one list at the end and some one by one before the text. A citation is
 // named by what it says, so that it is one however often it comes.
 func (p *chat) annotations(index int, list scan.Value) {
+	if p.looking {
+		return
+	}
 	if !list.IsArray() {
 		if !list.IsNull() {
 			p.issue(IssueWrongType, "annotations", list)
 		}
 		return
 	}
-	var urls []string
+	var urls []string // which only marks are looked up in
+	marks := p.flavour == openRouterChat && isSonar(p.model)
 	files := 0
-	for a := scan.Elements(list); a.Next() && !a.Val.Cut(); {
+	for a := scan.Elements(list); a.Next() && !a.Cut(); {
 		p.noted = true
 		n := readNote(a.Val)
-		key := strings.Join([]string{strconv.Itoa(index), n.kind, string(n.start), string(n.end), string(n.index), n.url, n.file}, "/")
 		switch {
-		case p.cites(&n, key, Part{Candidate: index}):
-			urls = append(urls, n.url)
+		case p.cites(&n, n.key(index), Part{Candidate: index}):
+			if marks {
+				urls = append(urls, n.url)
+			}
 		case n.kind == "file": // OpenRouter's reading of an attached file, to be sent back
 			p.meta(numbered("file_annotation_", files), a.Val)
 			files++
@@ -356,7 +378,7 @@ func (p *chat) annotations(index int, list scan.Value) {
 			p.unknown("annotation "+clip(n.kind), a.Val)
 		}
 	}
-	if len(urls) > 0 && p.flavour == openRouterChat && isSonar(p.model) {
+	if len(urls) > 0 {
 		p.annotated(index, urls)
 	}
 }

@@ -36,13 +36,13 @@ func (p *chat) azureCitations(index int, list scan.Value) {
 		return
 	}
 	p.numbers, p.style = nil, DocNumber
-	for a := scan.Elements(list); a.Next() && !a.Val.Cut(); {
+	for a := scan.Elements(list); a.Next() && !a.Cut(); {
 		s := azureChunk(a.Val)
 		s.Key = numbered("doc", len(p.numbers)+1)
 		p.numbers = append(p.numbers, Ref{Source: s.Key, Quote: s.Content, Locator: Locator{Chunk: s.ChunkID}})
 		p.source(s)
 	}
-	p.choices[index].marked = false
+	p.of(index).marked = false
 	p.candidate(index)
 }
 

@@ -64,10 +64,7 @@ func chatFlavour(s *shape) flavour {
 	if s.chat != 0 || !isChat(s) {
 		return s.chat
 	}
-	p := &chat{
-		out: out{emit: func(*Op) {}}, config: &Config{},
-		choices: map[int]*choice{}, lists: map[string][]byte{}, flavour: plainChat,
-	}
+	p := &chat{out: out{emit: func(*Op) {}}, config: &Config{}, flavour: plainChat, looking: true}
 	p.Parse(nil, s.doc)
 	s.chat = p.flavour
 	return s.chat
@@ -175,6 +172,9 @@ func (p *chat) isNew(name string, v scan.Value) bool {
 	if v.IsNull() || bytes.Equal(p.lists[name], v) {
 		return false
 	}
+	if p.lists == nil {
+		p.lists = map[string][]byte{}
+	}
 	p.lists[name] = append(p.lists[name][:0], v...)
 	return true
 }
@@ -237,7 +237,7 @@ func (p *chat) evidence(d *chatDoc) {
 	}
 	p.numbers, p.style = nil, BracketNumber
 	n := 0
-	for a := scan.Elements(d.citations); a.Next() && !a.Val.Cut(); n++ {
+	for a := scan.Elements(d.citations); a.Next() && !a.Cut(); n++ {
 		s := citedURL(a.Val)
 		if s.URL == "" {
 			p.issue(IssueWrongType, "citations", a.Val)
@@ -323,6 +323,7 @@ func (p *chat) told() {
 	if len(p.numbers) == 0 {
 		return
 	}
+	p.zero.marked = false
 	for _, c := range p.choices {
 		c.marked = false
 	}
@@ -335,7 +336,7 @@ func (p *chat) told() {
 // unplaced says sources that the whole answer of a candidate rests on.
 func (p *chat) unplaced(citations scan.Value, all []found) {
 	n := 0
-	for a := scan.Elements(citations); a.Next() && !a.Val.Cut(); n++ {
+	for a := scan.Elements(citations); a.Next() && !a.Cut(); n++ {
 		s := citedURL(a.Val)
 		if s.URL == "" {
 			p.issue(IssueSourceless, "citations", a.Val)
@@ -357,6 +358,6 @@ func (p *chat) annotated(index int, urls []string) {
 		p.numbers = append(p.numbers, Ref{Source: url})
 	}
 	p.style = BracketNumber
-	p.choices[index].marked = false
+	p.of(index).marked = false
 	p.candidate(index)
 }

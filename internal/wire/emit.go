@@ -13,11 +13,24 @@ import (
 // out is the mouth of a parser: it says operations without an allocation for those that come often.
 type out struct {
 	emit func(*Op)
-	op   Op // reused for every operation, and what it points to:
-	src  Source
-	at   Cite
+	op   Op     // reused for every operation
 	said Op     // reused for text alone, so that nothing else needs to be cleared
 	buf  []byte // for unescaping
+	room *room  // nil until it is needed: most answers cite nothing
+}
+
+// room is for what operations point to.
+type room struct {
+	src Source
+	at  Cite
+	ref [1]Ref
+}
+
+func (o *out) rooms() *room {
+	if o.room == nil {
+		o.room = &room{}
+	}
+	return o.room
 }
 
 // text says that a JSON string was added to a part. It reports whether v is a string.
@@ -84,19 +97,28 @@ func (o *out) head(field string, v scan.Value) {
 
 // source says a source. One whose JSON breaks off is what could be read of it; if that is nothing, it is none.
 func (o *out) source(s *Source) {
-	o.src = *s
 	if scan.Value(s.Raw).Cut() {
 		if firstOf(s.ID, s.GlobalID, s.Title, s.URL, s.Filename, s.Content) == "" {
 			return
 		}
-		o.src.Raw = nil
+		cut := *s
+		cut.Raw = nil
+		s = &cut
 	}
-	o.say(Op{Kind: SourceOp, Source: &o.src})
+	o.whole(s)
+}
+
+// whole says a source whose JSON does not break off.
+func (o *out) whole(s *Source) {
+	r := o.rooms()
+	r.src = *s
+	o.say(Op{Kind: SourceOp, Source: &r.src})
 }
 
 func (o *out) cite(c *Cite) {
-	o.at = *c
-	o.say(Op{Kind: CiteOp, Cite: &o.at})
+	r := o.rooms()
+	r.at = *c
+	o.say(Op{Kind: CiteOp, Cite: &r.at})
 }
 
 func (o *out) query(v scan.Value) {

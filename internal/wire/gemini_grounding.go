@@ -86,7 +86,7 @@ func (g *generate) ground(c *candidate, v scan.Value) {
 func (g *generate) recite(c *candidate, v scan.Value) {
 	list := pick(v, "citationSources", "citation_sources", "citations")
 	before := len(c.recited)
-	for a := scan.Elements(list); a.Next() && !a.Val.Cut(); {
+	for a := scan.Elements(list); a.Next() && !a.Cut(); {
 		if !c.recitedSeen[string(a.Val)] {
 			c.recited = append(c.recited, bytes.Clone(a.Val))
 		}
@@ -166,7 +166,7 @@ func (g *generate) cites(c *candidate) {
 	c.findShifts()
 	former := c.supports
 	c.supports = nil
-	for a := scan.Elements(c.fields[fieldSupports]); a.Next() && !a.Val.Cut(); {
+	for a := scan.Elements(c.fields[fieldSupports]); a.Next() && !a.Cut(); {
 		i := len(c.supports)
 		cite, ok := g.support(c, i, a.Val)
 		c.supports = append(c.supports, ok)

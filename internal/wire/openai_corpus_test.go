@@ -25,7 +25,7 @@ func openAIFormat(provider, api string) string {
 
 func TestDetectOpenAIRecordings(t *testing.T) {
 	mine := map[string]bool{}
-	for _, f := range formats() {
+	for _, f := range formats {
 		if strings.HasSuffix(f.name, "-responses") || strings.HasSuffix(f.name, "-chat") {
 			mine[f.name] = true
 		}

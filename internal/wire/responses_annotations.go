@@ -25,7 +25,7 @@ func (n *note) read(v scan.Value, outer bool) {
 	for o := scan.Members(v); o.Next(); {
 		switch string(o.Key) {
 		case "type":
-			n.kind = o.Val.Str()
+			n.kind = noteKind(o.Val.Bytes())
 		case "url":
 			n.url = o.Val.Str()
 		case "title":
@@ -47,7 +47,7 @@ func (n *note) read(v scan.Value, outer bool) {
 		case "url_citation", "file_citation", "container_file_citation", "file_path":
 			if outer && o.Val.IsObject() {
 				if n.kind == "" {
-					n.kind = string(o.Key)
+					n.kind = noteKind(o.Key)
 				}
 				n.read(o.Val, false)
 			}
@@ -55,9 +55,19 @@ func (n *note) read(v scan.Value, outer bool) {
 	}
 }
 
-// source returns what the annotation cites, or nil.
-func (n *note) source() *Source {
-	s := &Source{Title: n.title, Content: n.content, Raw: n.raw}
+// noteKind returns an annotation's type as a string, of the usual ones without a copy.
+func noteKind(b []byte) string {
+	for _, kind := range [...]string{"url_citation", "file_citation", "container_file_citation", "file_path"} {
+		if string(b) == kind {
+			return kind
+		}
+	}
+	return string(b)
+}
+
+// source returns what the annotation cites, without a key where it cites nothing.
+func (n *note) source() Source {
+	s := Source{Title: n.title, Content: n.content, Raw: n.raw}
 	if n.kind == "url_citation" {
 		s.Kind, s.Key, s.URL = KindWeb, n.url, n.url
 	} else {
@@ -69,10 +79,18 @@ func (n *note) source() *Source {
 			s.Title = n.filename
 		}
 	}
-	if s.Key == "" {
-		return nil
-	}
 	return s
+}
+
+// key names the annotation by what it says.
+func (n *note) key(candidate int) string {
+	b := strconv.AppendInt(make([]byte, 0, 256), int64(candidate), 10)
+	b = append(append(b, '/'), n.kind...)
+	for _, number := range []scan.Value{n.start, n.end, n.index} {
+		b = append(append(b, '/'), number...)
+	}
+	b = append(append(b, '/'), n.url...)
+	return string(append(append(b, '/'), n.file...))
 }
 
 // place reads where the annotation stands in c's part: over a link, at a point, or nowhere. All count code points.
@@ -105,7 +123,7 @@ func (o *out) place(n *note, c *Cite) {
 	}
 }
 
-// cites says a citation and its source. It is false for annotations of other types.
+// cites says a citation and its source, of an annotation that does not break off. It is false for annotations of other types.
 func (o *out) cites(n *note, key string, p Part) bool {
 	switch n.kind {
 	case "url_citation", "file_citation", "container_file_citation", "file_path":
@@ -113,14 +131,16 @@ func (o *out) cites(n *note, key string, p Part) bool {
 		return false
 	}
 	s := n.source()
-	if s == nil {
+	if s.Key == "" {
 		o.issue(IssueSourceless, n.kind, n.raw)
 		return true
 	}
-	c := &Cite{Key: key, Part: p, Refs: []Ref{{Source: s.Key, Quote: n.quote}}}
-	o.place(n, c)
-	o.source(s)
-	o.cite(c)
+	r := o.rooms()
+	r.ref[0] = Ref{Source: s.Key, Quote: n.quote}
+	c := Cite{Key: key, Part: p, Refs: r.ref[:]}
+	o.place(n, &c)
+	o.whole(&s)
+	o.cite(&c)
 	return true
 }
 

@@ -249,7 +249,7 @@ func (p *vertexSearch) references(list scan.Value) {
 		prefix = fmt.Sprintf("ref:%d:", p.round)
 	}
 	p.raw, p.refs = bytes.Clone(list), p.refs[:0]
-	for a := scan.Elements(list); a.Next() && !a.Val.Cut(); {
+	for a := scan.Elements(list); a.Next() && !a.Cut(); {
 		p.refs = append(p.refs, p.reference(numbered(prefix, len(p.refs)), a.Val))
 	}
 }

@@ -20,7 +20,7 @@ func (p *vertexSearch) citations(list, supports scan.Value, final bool) {
 	former := p.latest
 	p.latest = map[string]bool{}
 	i := 0
-	for a := scan.Elements(list); a.Next() && !a.Val.Cut(); i++ {
+	for a := scan.Elements(list); a.Next() && !a.Cut(); i++ {
 		p.citation(i, a.Val)
 	}
 	p.cites.say(&p.out)

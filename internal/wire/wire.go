@@ -36,32 +36,32 @@ type format struct {
 
 // formats is the table of all formats. The order matters only where one document could be of several: the narrower format
 // stands first.
-func formats() [17]format {
-	return [...]format{
-		{"gemini-generate", "gemini", looksGenerate, newGenerate},
-		{"gemini-interactions", "gemini", looksInteractions, newInteractions},
-		{"openai-responses", "openai", looksResponses, newResponses},
-		{"xai-responses", "xai", looksXAIResponses, newResponses},
-		{"anthropic-messages", "anthropic", looksAnthropic, newAnthropic},
-		{"cohere-v2", "cohere", looksCohere2, newCohere2},
-		{"cohere-v1", "cohere", looksCohere1, newCohere1},
-		{"bedrock-converse", "bedrock", looksConverse, newConverse},
-		{"bedrock-rag", "bedrock", looksBedrockRAG, newBedrockRAG},
-		{"vertex-search", "vertex", looksVertexSearch, newVertexSearch},
-		{"mistral-conversations", "mistral", looksConversations, newConversations},
-		{"azure-chat", "azure", looksAzureChat, newChat},
-		{"perplexity-chat", "perplexity", looksPerplexity, newChat},
-		{"openrouter-chat", "openrouter", looksOpenRouter, newChat},
-		{"xai-chat", "xai", looksXAIChat, newChat},
-		{"mistral-chat", "mistral", looksMistralChat, newChat},
-		{"openai-chat", "openai", looksChat, newChat},
-	}
+//
+//nolint:gochecknoglobals // nobody writes to it, and a copy for every response would cost more stack than all of its decoding
+var formats = [...]format{
+	{"gemini-generate", "gemini", looksGenerate, newGenerate},
+	{"gemini-interactions", "gemini", looksInteractions, newInteractions},
+	{"openai-responses", "openai", looksResponses, newResponses},
+	{"xai-responses", "xai", looksXAIResponses, newResponses},
+	{"anthropic-messages", "anthropic", looksAnthropic, newAnthropic},
+	{"cohere-v2", "cohere", looksCohere2, newCohere2},
+	{"cohere-v1", "cohere", looksCohere1, newCohere1},
+	{"bedrock-converse", "bedrock", looksConverse, newConverse},
+	{"bedrock-rag", "bedrock", looksBedrockRAG, newBedrockRAG},
+	{"vertex-search", "vertex", looksVertexSearch, newVertexSearch},
+	{"mistral-conversations", "mistral", looksConversations, newConversations},
+	{"azure-chat", "azure", looksAzureChat, newChat},
+	{"perplexity-chat", "perplexity", looksPerplexity, newChat},
+	{"openrouter-chat", "openrouter", looksOpenRouter, newChat},
+	{"xai-chat", "xai", looksXAIChat, newChat},
+	{"mistral-chat", "mistral", looksMistralChat, newChat},
+	{"openai-chat", "openai", looksChat, newChat},
 }
 
 // Formats returns the names of all formats, without generic, which needs no parser.
 func Formats() []string {
 	var names []string
-	for _, f := range formats() {
+	for _, f := range formats {
 		names = append(names, f.name)
 	}
 	return names
@@ -70,12 +70,15 @@ func Formats() []string {
 // New returns a parser for a format. The parser says the format's name and provider as its first Head operations; a
 // flavour that only later documents tell is said by further ones.
 func New(name string, c *Config) (Parser, error) {
-	for _, f := range formats() {
+	for i := range formats {
+		f := &formats[i]
 		if f.name != name {
 			continue
 		}
-		c.Emit(&Op{Kind: Head, Name: HeadFormat, More: f.name})
-		c.Emit(&Op{Kind: Head, Name: HeadProvider, More: f.provider})
+		op := Op{Kind: Head, Name: HeadFormat, More: f.name}
+		c.Emit(&op)
+		op = Op{Kind: Head, Name: HeadProvider, More: f.provider}
+		c.Emit(&op)
 		return f.parse(c), nil
 	}
 	return nil, fmt.Errorf("format %q: not known", name)
@@ -84,9 +87,9 @@ func New(name string, c *Config) (Parser, error) {
 // Detect returns the format of a response's document, or "" where it could be of none or of any.
 func Detect(event []byte, doc scan.Value) string {
 	s := look(event, doc)
-	for _, f := range formats() {
-		if f.looks(s) {
-			return f.name
+	for i := range formats {
+		if formats[i].looks(s) {
+			return formats[i].name
 		}
 	}
 	return ""
