@@ -28,7 +28,10 @@ type DecodeOptions struct {
 	Provider  string   // who sent it, for a format that several send; empty: told by the format
 	Request   []byte   // the request body that this answers: some formats name documents only there
 	Documents []Source // the documents given to the model, in order, in place of those in Request; an empty ID means the format's default id
-	Limits    Limits
+	// One says that the input is one response, as an HTTP body is: what follows a sure end mark (see [Decoder.End]) is left
+	// alone. Otherwise it may be another response, as in a file that was put together from several.
+	One    bool
+	Limits Limits
 }
 
 // Limits bounds what a hostile response can cost. Zero fields mean the defaults. What goes over a limit is left out and
@@ -293,7 +296,7 @@ func (d *Decoder) document(f frame.Frame) {
 		d.op(&wire.Op{Kind: wire.End})
 		return
 	}
-	if d.isBehind(f) {
+	if d.isBehind(f) || d.Options.One && d.mark.seen && !d.mark.open {
 		return
 	}
 	d.count++

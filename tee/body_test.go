@@ -453,3 +453,41 @@ func TestBodyCompressedClose(t *testing.T) {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
 }
+
+// What an upstream sends behind the end mark passes, and is no part of the answer, however the bytes are cut.
+func TestBodyAfterTheEnd(t *testing.T) {
+	first := "data: {\"id\":\"a\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Herons.\"}}]}\n\ndata: [DONE]\n\n"
+	for name, behind := range map[string]string{
+		"another response": strings.ReplaceAll(strings.ReplaceAll(first, "Herons", "Otters"), `"a"`, `"b"`),
+		"the same again":   first,
+		"an error":         "data: {\"error\":{\"message\":\"too late\"}}\n\n",
+		"rubbish":          "<html>",
+	} {
+		for cut := 1; cut <= len(first)+len(behind); cut += 7 {
+			var got tee.Result
+			body := tee.NewBody(io.NopCloser(&cuts{rest: first + behind, size: cut}), &tee.Options{Done: func(r tee.Result) { got = r }})
+			passed, err := io.ReadAll(body)
+			if string(passed) != first+behind || err != nil {
+				t.Fatalf("%s: passed %q, %v", name, passed, err)
+			}
+			if a := got.Answer; a.Text != "Herons." || a.ID != "a" || !a.Complete || got.Err != nil || len(a.Issues) > 0 {
+				t.Fatalf("%s, read by %d bytes: %q %q %t %v %v", name, cut, a.ID, a.Text, a.Complete, a.Issues, got.Err)
+			}
+		}
+	}
+}
+
+// cuts is read a few bytes at a time.
+type cuts struct {
+	rest string
+	size int
+}
+
+func (c *cuts) Read(p []byte) (int, error) {
+	if c.rest == "" {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), c.size)], c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}

@@ -19,6 +19,7 @@ type decoding struct {
 
 func newDecoding(o *Options) *decoding {
 	d := &decoding{dec: ibid.Decoder{Options: o.Decode, OnEvent: o.OnEvent}, limit: o.Limit}
+	d.dec.Options.One = true // whatever follows the end mark, and in whichever read it comes
 	if d.limit <= 0 {
 		d.limit = DefaultLimit
 	}

@@ -1,10 +1,6 @@
 package tee
 
 import (
-	"bufio"
-	"compress/flate"
-	"compress/gzip"
-	"compress/zlib"
 	"errors"
 	"fmt"
 	"io"
@@ -12,31 +8,25 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/zstd"
+	"github.com/ibidhq/ibid/internal/unpack"
 )
 
-const (
-	// maxCodings is how many content encodings may lie over one another.
-	maxCodings = 4
-	// maxWindow is the largest window of a zstd body, that of RFC 9659.
-	maxWindow = 8 << 20
-)
+// maxCodings is how many content encodings may lie over one another.
+const maxCodings = 4
 
 // parseEncoding returns the codings of a Content-Encoding, in the order in which they were applied, without identity.
-func parseEncoding(header string) ([]string, error) {
-	var codings []string
+func parseEncoding(header string) ([]unpack.Coding, error) {
+	var codings []unpack.Coding
 	for name := range strings.SplitSeq(header, ",") {
-		name = strings.ToLower(strings.TrimSpace(name))
-		switch name {
-		case "", "identity":
-			continue
-		case "gzip", "x-gzip", "deflate", "br", "zstd":
-		default:
-			return nil, fmt.Errorf("decompress response: %w: %.40q", ErrEncoding, name)
-		}
-		if codings = append(codings, name); len(codings) > maxCodings {
+		coding, known := unpack.Find(name)
+		switch {
+		case !known:
+			return nil, fmt.Errorf("decompress response: %w: %.40q", ErrEncoding, strings.ToLower(strings.TrimSpace(name)))
+		case coding == unpack.Plain:
+		case len(codings) == maxCodings:
 			return nil, fmt.Errorf("decompress response: %w: more than %d", ErrEncoding, maxCodings)
+		default:
+			codings = append(codings, coding)
 		}
 	}
 	return codings, nil
@@ -57,7 +47,7 @@ type unpacker struct {
 var errIdle = errors.New("nothing more is written")
 
 // newUnpacker returns an unpacker that calls sink, inside write, with what is decompressed, at most limit bytes of it.
-func newUnpacker(codings []string, limit int64, sink func([]byte)) *unpacker {
+func newUnpacker(codings []unpack.Coding, limit int64, sink func([]byte)) *unpacker {
 	u := &unpacker{}
 	u.next, u.stop = iter.Pull(func(yield func(struct{}) bool) {
 		u.yield = yield
@@ -101,14 +91,14 @@ func (u *unpacker) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (u *unpacker) run(codings []string, limit int64, sink func([]byte)) error {
+func (u *unpacker) run(codings []unpack.Coding, limit int64, sink func([]byte)) error {
 	var r io.Reader = u
 	for _, coding := range slices.Backward(codings) {
-		next, err := decompressor(coding, r)
+		next, err := coding.Reader(r, unpack.MaxWindow)
 		if err != nil {
 			return err
 		}
-		r = &bounded{r: next, left: limit}
+		r = unpack.Limit(next, limit, ErrLimit) // each of several: what one makes may all be lost on the next one
 	}
 	buf := make([]byte, 16<<10)
 	for {
@@ -120,41 +110,4 @@ func (u *unpacker) run(codings []string, limit int64, sink func([]byte)) error {
 			return err
 		}
 	}
-}
-
-// bounded bounds what one of several decompressors makes: its bytes may all be lost on the next one.
-type bounded struct {
-	r    io.Reader
-	left int64
-}
-
-// Read fails where there is more than may be.
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	if int64(n) > b.left {
-		return int(b.left), ErrLimit
-	}
-	b.left -= int64(n)
-	return n, err
-}
-
-// decompressor returns a reader of what r holds compressed. None of them starts a goroutine or needs closing.
-func decompressor(coding string, r io.Reader) (io.Reader, error) {
-	switch coding {
-	case "gzip", "x-gzip":
-		return gzip.NewReader(r)
-	case "br":
-		return brotli.NewReader(r), nil
-	case "zstd":
-		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
-	}
-	head := bufio.NewReader(r)
-	first, err := head.Peek(2)
-	if len(first) == 0 {
-		return nil, err
-	}
-	if err == nil && first[0]&0x0f == 8 && (int(first[0])<<8+int(first[1]))%31 == 0 {
-		return zlib.NewReader(head)
-	}
-	return flate.NewReader(head), nil // as some servers understand deflate, without zlib's header
 }
