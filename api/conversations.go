@@ -26,9 +26,10 @@ type conversationItem struct {
 
 // conversationBody is a conversation as JSON.
 type conversationBody struct {
-	ID        string         `json:"id"`
-	Messages  []messageBody  `json:"messages"`
-	Numbering ibid.Numbering `json:"numbering"`
+	ID         string         `json:"id"`
+	Messages   []messageBody  `json:"messages"`
+	Numbering  ibid.Numbering `json:"numbering"`
+	NextCursor *string        `json:"next_cursor"` // of the page with the messages before these
 }
 
 // messageBody is one message: either what was asked, with its text, or an answer.
@@ -63,12 +64,16 @@ func (a *API) conversations(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, r, http.StatusOK, body)
 }
 
-// conversation shows the messages of a conversation with their citations, numbered as they always were.
+// conversation shows the latest messages of a conversation with their citations, numbered as they always were.
 func (a *API) conversation(w http.ResponseWriter, r *request) error {
 	if _, err := r.params.choice("as", []string{asJSON}); err != nil {
 		return err
 	}
 	opts, err := r.params.document()
+	if err != nil {
+		return err
+	}
+	query, err := r.params.page(maxLimit)
 	if err != nil {
 		return err
 	}
@@ -79,7 +84,7 @@ func (a *API) conversation(w http.ResponseWriter, r *request) error {
 	ctx, cancel := within(r)
 	defer cancel()
 	a.settle(ctx)
-	c, err := a.store.Conversation(ctx, r.who.Tenant, id)
+	c, err := a.store.Conversation(ctx, r.who.Tenant, id, query)
 	if err != nil {
 		return storeError("read a conversation", err)
 	}
@@ -87,12 +92,12 @@ func (a *API) conversation(w http.ResponseWriter, r *request) error {
 }
 
 func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversationBody {
-	body := conversationBody{ID: c.ID, Messages: []messageBody{}, Numbering: maps.Clone(c.Numbering)}
+	body := conversationBody{ID: c.ID, Messages: []messageBody{}, Numbering: maps.Clone(c.Numbering), NextCursor: orNull(c.Next)}
 	if body.Numbering == nil {
 		body.Numbering = ibid.Numbering{}
 	}
 	opts.Numbering = &body.Numbering
-	var before *store.Call
+	before := c.Before
 	for _, call := range c.Calls {
 		for _, m := range asked(call, before) {
 			body.Messages = append(body.Messages, messageBody{Role: m.Role, Text: &m.Text})

@@ -19,8 +19,8 @@ import (
 
 // How many items a page of a list has: unless told otherwise, and at most.
 const (
-	DefaultLimit = 20
-	MaxLimit     = 100
+	defaultLimit = 20
+	maxLimit     = 100
 )
 
 const (
@@ -106,8 +106,11 @@ func (p params) number(name string, def, least, most int64) (int64, error) {
 }
 
 // query returns what the parameters ask of a list.
-func (p params) query() (*store.Query, error) {
-	limit, err := p.number("limit", DefaultLimit, 1, MaxLimit)
+func (p params) query() (*store.Query, error) { return p.page(defaultLimit) }
+
+// page returns what the parameters ask of a list whose pages have limit items unless told otherwise.
+func (p params) page(limit int64) (*store.Query, error) {
+	limit, err := p.number("limit", limit, 1, maxLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +121,11 @@ func (p params) query() (*store.Query, error) {
 
 // document returns how answer documents are wanted.
 func (p params) document() (ibid.DocumentOptions, error) {
-	unit, err := p.choice("unit", units())
+	unit, err := p.choice("unit", words(ibid.Units()))
 	if err != nil {
 		return ibid.DocumentOptions{}, err
 	}
-	style, err := p.choice("style", styles())
+	style, err := p.choice("style", words(ibid.Styles()))
 	return ibid.DocumentOptions{Unit: ibid.Unit(unit), Style: ibid.Style(style)}, err
 }
 
@@ -140,18 +143,15 @@ func (p params) form() (string, error) {
 	return form, nil
 }
 
-func units() []string { return []string{string(ibid.UTF8), string(ibid.CodePoint), string(ibid.UTF16)} }
-
-func styles() []string {
-	return []string{
-		string(ibid.StyleMarkdown), string(ibid.StylePlain), string(ibid.StyleHTML), string(ibid.StyleFootnotes), string(ibid.StyleLaTeX),
-	}
+func forms() []string {
+	return slices.Concat([]string{asJSON}, words(ibid.Styles()), words(biblio.Formats()))
 }
 
-func forms() []string {
-	all := append([]string{asJSON}, styles()...)
-	for _, f := range biblio.Formats() {
-		all = append(all, string(f))
+// words returns names as they stand in a query.
+func words[T ~string](names []T) []string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = string(name)
 	}
 	return all
 }

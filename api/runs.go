@@ -20,15 +20,16 @@ type runItem struct {
 type runBody struct {
 	runItem
 
-	Steps []stepBody `json:"steps"`
+	Steps      []stepBody `json:"steps"`
+	NextCursor *string    `json:"next_cursor"` // of the page with the steps before these
 }
 
-// stepBody is a step with the answer that it led to. Several calls that named the same step are several of them.
+// stepBody is a step with the answer that it led to. Several calls that named the same step have one element each.
 type stepBody struct {
 	Number   int         `json:"number"`
 	Tool     *string     `json:"tool"`
 	After    []int       `json:"after"`
-	AnswerID *string     `json:"answer_id"` // null: the answer was deleted
+	AnswerID string      `json:"answer_id"`
 	Answer   *answerBody `json:"answer"`
 }
 
@@ -55,9 +56,13 @@ func (a *API) runs(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, r, http.StatusOK, body)
 }
 
-// run shows a run with its steps, and each step's answer with its sources.
+// run shows a run with its latest steps, and each step's answer with its sources.
 func (a *API) run(w http.ResponseWriter, r *request) error {
 	opts, err := r.params.document()
+	if err != nil {
+		return err
+	}
+	query, err := r.params.page(maxLimit)
 	if err != nil {
 		return err
 	}
@@ -68,21 +73,16 @@ func (a *API) run(w http.ResponseWriter, r *request) error {
 	ctx, cancel := within(r)
 	defer cancel()
 	a.settle(ctx)
-	run, err := a.store.Run(ctx, r.who.Tenant, id)
+	run, err := a.store.Run(ctx, r.who.Tenant, id, query)
 	if err != nil {
 		return storeError("read a run", err)
 	}
-	body := runBody{showRun(run), []stepBody{}}
+	body := runBody{showRun(run), []stepBody{}, orNull(run.Next)}
 	calls := run.Calls // by step
 	for _, step := range run.Steps {
-		shown := stepBody{Number: step.Number, Tool: orNull(step.Tool), After: orEmpty(step.After)}
-		if len(calls) == 0 || calls[0].Step.Number != step.Number {
-			body.Steps = append(body.Steps, shown)
-		}
 		for ; len(calls) > 0 && calls[0].Step.Number == step.Number; calls = calls[1:] {
 			answer := showCall(calls[0], opts)
-			shown.AnswerID, shown.Answer = &calls[0].AnswerID, &answer
-			body.Steps = append(body.Steps, shown)
+			body.Steps = append(body.Steps, stepBody{step.Number, orNull(step.Tool), step.After, calls[0].AnswerID, &answer})
 		}
 	}
 	return writeJSON(w, r, http.StatusOK, body)

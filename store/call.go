@@ -43,7 +43,7 @@ type Call struct {
 type Step struct {
 	Number int    `json:"number"`         // from 1; 0 in a Call that is put: the run's next
 	Tool   string `json:"tool,omitempty"` // which tool the step is
-	After  []int  `json:"after"`          // the steps it builds on; nil: the one before it, if there is one; empty: none
+	After  []int  `json:"after"`          // the steps it builds on; nil: the one with the number before its own; empty: none
 }
 
 // Message is one message of a prompt.

@@ -1,23 +1,23 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // Delete removes an answer and all that was derived from it. The numbers of its sources stay with its conversation as long
 // as that has other answers, and the events of its run as long as that has; they hold nothing of its text.
 func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		gone, err := tx.expired(ctx, "SELECT n, tenant, conversation, run FROM calls WHERE tenant = $1 AND answer_id = $2", name(tenant), name(answerID))
-		if err != nil {
-			return err
+		report, err := tx.remove(ctx, "tenant = $1 AND answer_id = $2", lookup(tenant), lookup(answerID))
+		if err == nil && report.Answers == 0 {
+			err = ErrNotFound
 		}
-		if len(gone) == 0 {
-			return ErrNotFound
-		}
-		_, err = tx.remove(ctx, gone)
 		return err
 	})
 	if err != nil {
@@ -26,40 +26,33 @@ func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 	return nil
 }
 
-// goner is an answer that is to be removed.
-type goner struct {
-	n                 int64
-	tenant            string
-	conversation, run sql.NullString
-}
-
-// expired returns the answers that a query chooses.
-func (tx *transaction) expired(ctx context.Context, query string, args ...any) ([]goner, error) {
-	var list []goner
+// remove removes the answers that where chooses, and the conversations and runs that are empty without them. What another
+// transaction removes at the same time is not among them: only what was really deleted is counted.
+func (tx *transaction) remove(ctx context.Context, where string, args ...any) (PruneReport, error) {
+	var report PruneReport
+	var ns []int64
+	conversations, runs := map[tenantID]int64{}, map[tenantID]int64{}
 	err := each(ctx, tx, func(rows *sql.Rows) error {
-		var g goner
-		err := rows.Scan(&g.n, &g.tenant, &g.conversation, &g.run)
-		list = append(list, g)
-		return err
-	}, query, args...)
-	return list, err
-}
-
-// remove removes answers, and the conversations and runs that are empty without them.
-func (tx *transaction) remove(ctx context.Context, gone []goner) (PruneReport, error) {
-	report := PruneReport{Answers: len(gone)}
-	ns := make([]int64, 0, len(gone))
-	conversations, runs := map[owned]int64{}, map[owned]int64{}
-	for _, g := range gone {
-		ns = append(ns, g.n)
-		if g.conversation.Valid {
-			conversations[owned{g.tenant, g.conversation.String}]++
+		var n int64
+		var tenant string
+		var conversation, run sql.NullString
+		if err := rows.Scan(&n, &tenant, &conversation, &run); err != nil {
+			return err
 		}
-		if g.run.Valid {
-			runs[owned{g.tenant, g.run.String}]++
+		ns = append(ns, n)
+		if conversation.Valid {
+			conversations[tenantID{tenant, conversation.String}]++
 		}
+		if run.Valid {
+			runs[tenantID{tenant, run.String}]++
+		}
+		return nil
+	}, "DELETE FROM calls WHERE "+where+" RETURNING n, tenant, conversation, run", args...)
+	if err != nil || len(ns) == 0 {
+		return report, err
 	}
-	if err := tx.deleteCalls(ctx, ns); err != nil {
+	report.Answers = len(ns)
+	if err := tx.markDeleted(ctx, ns); err != nil {
 		return report, err
 	}
 	if err := tx.shrink(ctx, "conversations", conversations); err != nil {
@@ -71,26 +64,10 @@ func (tx *transaction) remove(ctx context.Context, gone []goner) (PruneReport, e
 	return report, tx.removeEmpty(ctx, &report)
 }
 
-// deleteCalls removes answers, and what they are found by.
-func (tx *transaction) deleteCalls(ctx context.Context, ns []int64) error {
-	if err := tx.exec(ctx, &tuples{before: "DELETE FROM calls WHERE n IN (", each: "$", after: ")"}, column(ns)); err != nil {
-		return err
-	}
-	return tx.gone(ctx, ns)
-}
-
-func column(ns []int64) [][]any {
-	rows := make([][]any, 0, len(ns))
-	for _, n := range ns {
-		rows = append(rows, []any{n})
-	}
-	return rows
-}
-
 // shrink takes answers off the counts of threads.
-func (tx *transaction) shrink(ctx context.Context, table string, by map[owned]int64) error {
-	for _, id := range sortedIDs(by) {
-		_, err := tx.ExecContext(ctx, "UPDATE "+table+" SET answers = answers - $1 WHERE tenant = $2 AND id = $3", by[id], id.tenant, id.id)
+func (tx *transaction) shrink(ctx context.Context, table string, by map[tenantID]int64) error {
+	for _, t := range slices.SortedFunc(maps.Keys(by), tenantID.compare) {
+		_, err := tx.ExecContext(ctx, "UPDATE "+table+" SET answers = answers - $1 WHERE tenant = $2 AND id = $3", by[t], t.tenant, t.id)
 		if err != nil {
 			return err
 		}
@@ -98,31 +75,63 @@ func (tx *transaction) shrink(ctx context.Context, table string, by map[owned]in
 	return nil
 }
 
-// removeEmpty removes conversations without answers, and runs without answers whose events were all handed on.
+// idle holds for runs of which every event was handed on.
+const idle = "NOT EXISTS (SELECT 1 FROM events WHERE tenant = runs.tenant AND run = runs.id AND relayed = 0)"
+
+// removeEmpty removes conversations without answers, and runs without answers that are idle: first themselves, so that
+// nothing of one is removed that has got an answer meanwhile.
 func (tx *transaction) removeEmpty(ctx context.Context, report *PruneReport) error {
-	const idle = "SELECT tenant, id FROM runs WHERE answers <= 0 AND NOT EXISTS" +
-		" (SELECT 1 FROM events WHERE tenant = runs.tenant AND run = runs.id AND relayed = 0)"
-	for _, d := range []struct {
-		query string
-		count *int
-	}{
-		{"DELETE FROM numbers WHERE (tenant, conversation) IN (SELECT tenant, id FROM conversations WHERE answers <= 0)", nil},
-		{"DELETE FROM conversations WHERE answers <= 0", &report.Conversations},
-		{"DELETE FROM events WHERE (tenant, run) IN (" + idle + ")", &report.Events},
-		{"DELETE FROM runs WHERE (tenant, id) IN (" + idle + ")", &report.Runs},
-	} {
-		result, err := tx.ExecContext(ctx, d.query)
+	conversations, err := tx.removed(ctx, "DELETE FROM conversations WHERE answers <= 0 RETURNING tenant, id")
+	if err != nil {
+		return err
+	}
+	if _, err := tx.removeOf(ctx, conversations, "DELETE FROM numbers WHERE tenant = $1 AND conversation = $2"); err != nil {
+		return err
+	}
+	runs, err := tx.removed(ctx, "DELETE FROM runs WHERE answers <= 0 AND "+idle+" RETURNING tenant, id")
+	if err != nil {
+		return err
+	}
+	events, err := tx.removeOf(ctx, runs, "DELETE FROM events WHERE tenant = $1 AND run = $2")
+	report.Conversations += len(conversations)
+	report.Runs += len(runs)
+	report.Events += events
+	return err
+}
+
+// removed returns what a query has removed.
+func (tx *transaction) removed(ctx context.Context, query string) ([]tenantID, error) {
+	var list []tenantID
+	err := each(ctx, tx, func(rows *sql.Rows) error {
+		var t tenantID
+		err := rows.Scan(&t.tenant, &t.id)
+		list = append(list, t)
+		return err
+	}, query)
+	return list, err
+}
+
+// removeOf removes what belongs to each of threads, and returns how many rows that were.
+func (tx *transaction) removeOf(ctx context.Context, threads []tenantID, query string) (int, error) {
+	sum := 0
+	for _, t := range threads {
+		result, err := tx.ExecContext(ctx, query, t.tenant, t.id)
 		if err != nil {
-			return err
-		}
-		if d.count == nil {
-			continue
+			return sum, err
 		}
 		n, err := result.RowsAffected()
 		if err != nil {
-			return err
+			return sum, err
 		}
-		*d.count += int(n)
+		sum += int(n)
 	}
-	return nil
+	return sum, nil
+}
+
+// tenantID is an id of a tenant's.
+type tenantID struct{ tenant, id string }
+
+// compare says the order in which rows are locked, which is the same for everybody.
+func (t tenantID) compare(other tenantID) int {
+	return cmp.Or(strings.Compare(t.tenant, other.tenant), strings.Compare(t.id, other.id))
 }

@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
 )
@@ -30,6 +33,92 @@ type callRecord struct {
 	Of           string        `json:"of,omitempty"`
 }
 
+// appendRecord appends {"call":{…} to b, without the end of it: what encoding/json makes of a callRecord, in a tenth of the time.
+func (c *Call) appendRecord(b []byte) ([]byte, error) {
+	started := c.Started.UTC()
+	if year := started.Year(); year < 0 || year > 9999 {
+		return nil, fmt.Errorf("it began in the year %d", year)
+	}
+	b = appendMember(b, `{"call":{"answer_id":`, c.AnswerID)
+	b = appendMember(b, `,"tenant":`, c.Tenant)
+	b = appendMember(b, `,"upstream":`, c.Upstream)
+	b = appendMember(b, `,"route":`, c.Route)
+	b = appendSaid(b, `,"conversation":`, c.Conversation)
+	b = appendSaid(b, `,"run":`, c.Run)
+	b = appendSaid(b, `,"agent":`, c.Agent)
+	b = strconv.AppendInt(append(b, `,"step":{"number":`...), int64(c.Step.Number), 10)
+	b = appendSaid(b, `,"tool":`, c.Step.Tool)
+	b = append(appendSteps(append(b, `,"after":`...), c.Step.After), '}')
+	for i, m := range c.Prompt {
+		b = append(b, [...]string{`,"prompt":[`, `,`}[min(i, 1)]...)
+		b = append(appendMember(appendMember(b, `{"role":`, m.Role), `,"text":`, m.Text), '}')
+	}
+	if len(c.Prompt) > 0 {
+		b = append(b, ']')
+	}
+	b = strconv.AppendInt(append(b, `,"status":`...), int64(c.Status), 10)
+	b = append(started.AppendFormat(append(b, `,"started":"`...), time.RFC3339Nano), '"')
+	b = strconv.AppendInt(append(b, `,"first_byte_ns":`...), int64(c.FirstByte), 10)
+	b = strconv.AppendInt(append(b, `,"duration_ns":`...), int64(c.Duration), 10)
+	b = strconv.AppendInt(append(b, `,"bytes":`...), c.Bytes, 10)
+	if c.Refetch {
+		b = append(b, `,"refetch":true`...)
+	}
+	return append(appendSaid(b, `,"of":`, c.Of), '}'), nil
+}
+
+func appendSteps(b []byte, steps []int) []byte {
+	if steps == nil {
+		return append(b, "null"...)
+	}
+	b = append(b, '[')
+	for i, n := range steps {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(n), 10)
+	}
+	return append(b, ']')
+}
+
+// appendSaid appends a member that is left out when it is empty.
+func appendSaid(b []byte, name, s string) []byte {
+	if s == "" {
+		return b
+	}
+	return appendMember(b, name, s)
+}
+
+// appendMember appends a member's name, as it must be written, and s as its value.
+func appendMember(b []byte, name, s string) []byte {
+	b = append(b, name...)
+	if strings.ContainsFunc(s, isOdd) {
+		var odd bytes.Buffer
+		enc := json.NewEncoder(&odd)
+		enc.SetEscapeHTML(false)
+		_ = enc.Encode(s) // there is no error that a string could have
+		return append(b, bytes.TrimSuffix(odd.Bytes(), []byte("\n"))...)
+	}
+	b = append(b, '"')
+	begin := 0
+	for i := range len(s) {
+		switch c := s[i]; c {
+		case '"', '\\':
+			b = append(append(b, s[begin:i]...), '\\', c)
+			begin = i + 1
+		case '\n':
+			b = append(append(b, s[begin:i]...), `\n`...)
+			begin = i + 1
+		}
+	}
+	return append(append(b, s[begin:]...), '"')
+}
+
+// isOdd reports whether r needs a seldom escape in JSON, or is no character at all.
+func isOdd(r rune) bool {
+	return r < ' ' && r != '\n' || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
+}
+
 // Encode returns c as one line of JSON: {"call":{…},"document":{…}}. The document is the answer's, in UTF-8 bytes and with
 // the provider's metadata, but without cited_text. The result is remembered and not to be changed.
 func (c *Call) Encode() ([]byte, error) {
@@ -48,21 +137,14 @@ func (c *Call) encode() ([]byte, error) {
 	if c.Answer == nil {
 		return nil, errors.New("it has no answer")
 	}
-	var b bytes.Buffer
-	b.WriteString(`{"call":`)
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(&callRecord{
-		c.AnswerID, c.Tenant, c.Upstream, c.Route, c.Conversation, c.Run, c.Agent, c.Step, c.Prompt,
-		c.Status, c.Started.UTC().Round(0), c.FirstByte, c.Duration, c.Bytes, c.Refetch, c.Of,
-	}); err != nil {
+	b, err := c.appendRecord(make([]byte, 0, 1<<10))
+	if err != nil {
 		return nil, err
 	}
-	b.Truncate(b.Len() - len("\n"))
-	b.WriteString(`,"document":`)
+	b = append(b, `,"document":`...)
 	var fresh ibid.Numbering
 	document := c.Answer.Document(&ibid.DocumentOptions{Bare: true, Raw: true, AnswerID: c.AnswerID, Numbering: &fresh})
-	encoded, err := document.AppendJSON(b.Bytes())
+	encoded, err := document.AppendJSON(b)
 	if err != nil {
 		return nil, err
 	}

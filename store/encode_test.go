@@ -2,8 +2,11 @@ package store_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 
@@ -66,6 +69,70 @@ func TestEncodeVectors(t *testing.T) {
 	}
 	if read < 100 {
 		t.Errorf("only %d responses in the vectors", read)
+	}
+}
+
+// What is written by hand is what encoding/json would write.
+func TestEncodeCall(t *testing.T) {
+	odd := "\x00\x01\t\n\r\b\f\"\\/<>&'\x7f\xff \xe2\x80 é \u2028 \u2029 \uFFFD 🐦"
+	for _, c := range []*store.Call{
+		{AnswerID: "a", Tenant: "t", Started: noon()},
+		{
+			AnswerID: odd, Tenant: "t\n\"\\", Upstream: "é🐦", Route: odd, Conversation: odd, Run: "\n", Agent: odd, Status: -1,
+			Step: store.Step{Number: 3, Tool: odd, After: []int{}}, Prompt: []store.Message{{Role: odd, Text: ""}, {Role: "", Text: odd}},
+			Started: noon().Add(123456789).In(time.FixedZone("x", 3600)), FirstByte: 1, Duration: -2, Bytes: 1 << 60, Refetch: true, Of: odd,
+		},
+		{Step: store.Step{Number: -1, After: []int{1, -2, 3}}, Prompt: []store.Message{}},
+	} {
+		type message struct {
+			Role string `json:"role"`
+			Text string `json:"text"`
+		}
+		var prompt []message
+		for _, m := range c.Prompt {
+			prompt = append(prompt, message(m))
+		}
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		err := enc.Encode(struct {
+			AnswerID     string        `json:"answer_id"`
+			Tenant       string        `json:"tenant"`
+			Upstream     string        `json:"upstream"`
+			Route        string        `json:"route"`
+			Conversation string        `json:"conversation,omitempty"`
+			Run          string        `json:"run,omitempty"`
+			Agent        string        `json:"agent,omitempty"`
+			Step         store.Step    `json:"step"`
+			Prompt       []message     `json:"prompt,omitempty"`
+			Status       int           `json:"status"`
+			Started      time.Time     `json:"started"`
+			FirstByte    time.Duration `json:"first_byte_ns"`
+			Duration     time.Duration `json:"duration_ns"`
+			Bytes        int64         `json:"bytes"`
+			Refetch      bool          `json:"refetch,omitempty"`
+			Of           string        `json:"of,omitempty"`
+		}{
+			c.AnswerID, c.Tenant, c.Upstream, c.Route, c.Conversation, c.Run, c.Agent, c.Step, prompt, c.Status, c.Started.UTC(),
+			c.FirstByte, c.Duration, c.Bytes, c.Refetch, c.Of,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Answer = &ibid.Answer{}
+		record, err := c.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _, _ := strings.Cut(string(record), `,"document":`)
+		diff(t, "call", got, `{"call":`+strings.TrimSpace(want.String()))
+	}
+	for _, year := range []int{-1, 10_000} {
+		c := call(1, "")
+		c.Started = time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+		if _, err := c.Encode(); err == nil {
+			t.Errorf("the year %d is taken", year)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
@@ -13,16 +14,26 @@ var (
 	ErrNotFound = errors.New("not found")      // or another tenant's
 	ErrCursor   = errors.New("no such cursor") // a Cursor that is not from a page of this list
 	ErrNewer    = errors.New("the store was changed by a newer ibid")
+	// ErrUnreachable is that no server of PostgreSQL takes connections where the DSN says.
+	ErrUnreachable = errors.New("the database cannot be reached")
 )
 
-// errCall marks what is wrong with a call itself.
-var errCall = errors.New("call cannot be stored")
+var (
+	// errCall marks what is wrong with a call itself.
+	errCall = errors.New("call cannot be stored")
+	// errDamaged marks what is wrong with a row that is stored.
+	errDamaged = errors.New("the store is damaged")
+	// errIndex says that the index cannot be read.
+	errIndex = fmt.Errorf("%w: the index of terms", errDamaged)
+	// errChanged says that another transaction came first.
+	errChanged = errors.New("another transaction changed the answer")
+)
 
 // IsTemporary reports whether what err says has nothing to do with what was asked, so that it may succeed another time: the
 // engine is away, busy, broken or out of space. After any other error of [Store.Put], trying the same calls again is in vain:
-// one of them is at fault.
+// one of them is at fault, or what is stored of its conversation is damaged.
 func IsTemporary(err error) bool {
-	for _, not := range []error{nil, ErrNotFound, ErrCursor, ErrNewer, errCall} {
+	for _, not := range []error{nil, ErrNotFound, ErrCursor, ErrNewer, errCall, errDamaged} {
 		if errors.Is(err, not) {
 			return false
 		}
@@ -42,8 +53,11 @@ func IsTemporary(err error) bool {
 	return true
 }
 
-// isConflict reports whether PostgreSQL refused a transaction because of another one at the same time.
+// isConflict reports whether a transaction failed because of another one of PostgreSQL's at the same time.
 func isConflict(err error) bool {
+	if errors.Is(err, errChanged) {
+		return true
+	}
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
 		return false
@@ -54,4 +68,10 @@ func isConflict(err error) bool {
 	default:
 		return false
 	}
+}
+
+// isBusy reports whether another connection holds the lock of a SQLite file.
+func isBusy(err error) bool {
+	lite, ok := errors.AsType[*sqlite.Error](err)
+	return ok && lite.Code()&0xff == sqlite3.SQLITE_BUSY
 }

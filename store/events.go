@@ -30,7 +30,7 @@ const EventBackfill = "backfill"
 
 // Events returns up to limit events of a run with a Seq over after, in their order. A run that is not there has none.
 func (s *Store) Events(ctx context.Context, tenant, run string, after int64, limit int) ([]Event, error) {
-	list, err := s.events(ctx, "tenant = $1 AND run = $2 AND seq > $3 ORDER BY seq LIMIT $4", name(tenant), name(run), after, limitOf(limit))
+	list, err := s.events(ctx, "tenant = $1 AND run = $2 AND seq > $3 ORDER BY seq LIMIT $4", lookup(tenant), lookup(run), after, limitOf(limit))
 	if err != nil {
 		return nil, fmt.Errorf("reading events: %w", err)
 	}
@@ -49,7 +49,7 @@ func (s *Store) Outbox(ctx context.Context, limit int, olderThan time.Duration) 
 
 func (s *Store) events(ctx context.Context, where string, args ...any) ([]Event, error) {
 	var list []Event
-	err := each(ctx, s.read, func(rows *sql.Rows) error {
+	err := each(ctx, s.db, func(rows *sql.Rows) error {
 		var e Event
 		var at int64
 		if err := rows.Scan(&e.ID, &e.Tenant, &e.Run, &e.Seq, &e.Kind, &at, (*[]byte)(&e.Data)); err != nil {
@@ -64,8 +64,12 @@ func (s *Store) events(ctx context.Context, where string, args ...any) ([]Event,
 
 // Relayed marks events as handed on. Ids that are not there or are marked already do not matter.
 func (s *Store) Relayed(ctx context.Context, ids []int64) error {
+	values := make([][]any, 0, len(ids))
+	for _, id := range ids {
+		values = append(values, []any{id})
+	}
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		return tx.exec(ctx, &tuples{before: "UPDATE events SET relayed = 1 WHERE relayed = 0 AND id IN (", each: "$", after: ")"}, column(ids))
+		return tx.exec(ctx, &tuples{before: "UPDATE events SET relayed = 1 WHERE relayed = 0 AND id IN (", row: "$", after: ")"}, values)
 	})
 	if err != nil {
 		return fmt.Errorf("marking events as relayed: %w", err)

@@ -27,10 +27,16 @@ func TestStore(t *testing.T) {
 			{"sources", exerciseSources},
 			{"conversations", exerciseConversations},
 			{"runs", exerciseRuns},
+			{"thread-paging", exerciseThreadPaging},
 			{"refetch", exerciseRefetch},
+			{"backfill", exerciseBackfill},
 			{"outbox", exerciseOutbox},
 			{"delete", exerciseDelete},
 			{"prune", exercisePrune},
+			{"prune-together", exercisePruneTogether},
+			{"refetch-of-deleted", exerciseRefetchOfDeleted},
+			{"many-sources", exerciseManySources},
+			{"damaged", exerciseDamaged},
 			{"tokens", exerciseTokens},
 			{"hostile", exerciseHostile},
 			{"concurrent", exerciseConcurrent},
@@ -58,17 +64,11 @@ func exerciseAnswers(t *testing.T, dsn string) {
 	}
 	c.Step.Number = 1
 	diff(t, "by id", shown(t, got), shown(t, c))
-	if got, err = s.CallByProvider(t.Context(), c.Tenant, "openai", "resp_1"); err != nil {
-		t.Fatal(err)
-	}
-	diff(t, "by the provider's id", shown(t, got), shown(t, c))
 	for about, err := range map[string]error{
-		"no such id":                 second(s.Call(t.Context(), c.Tenant, "ans_0002")),
-		"no such id of the provider": second(s.CallByProvider(t.Context(), c.Tenant, "openai", "resp_2")),
-		"another upstream":           second(s.CallByProvider(t.Context(), c.Tenant, "azure", "resp_1")),
-		"no such conversation":       second(s.Conversation(t.Context(), c.Tenant, "other")),
-		"no such run":                second(s.Run(t.Context(), c.Tenant, "run_2")),
-		"deleting no answer":         s.Delete(t.Context(), c.Tenant, "ans_0002"),
+		"no such id":           second(s.Call(t.Context(), c.Tenant, "ans_0002")),
+		"no such conversation": second(s.Conversation(t.Context(), c.Tenant, "other", nil)),
+		"no such run":          second(s.Run(t.Context(), c.Tenant, "run_2", nil)),
+		"deleting no answer":   s.Delete(t.Context(), c.Tenant, "ans_0002"),
 	} {
 		if !errors.Is(err, store.ErrNotFound) || store.IsTemporary(err) {
 			t.Errorf("%s: %v", about, err)
@@ -110,7 +110,7 @@ func exerciseTenants(t *testing.T, dsn string) {
 				t.Errorf("%s: event %d is %+v", tenant, i, e)
 			}
 		}
-		run, err := s.Run(t.Context(), tenant, "run")
+		run, err := s.Run(t.Context(), tenant, "run", nil)
 		if want == 0 {
 			if !errors.Is(err, store.ErrNotFound) {
 				t.Errorf("%s sees the run: %v", tenant, err)
@@ -120,7 +120,7 @@ func exerciseTenants(t *testing.T, dsn string) {
 		if err != nil || len(run.Calls) != want {
 			t.Errorf("%s: run %+v, %v", tenant, run, err)
 		}
-		talk, err := s.Conversation(t.Context(), tenant, "talk")
+		talk, err := s.Conversation(t.Context(), tenant, "talk", nil)
 		if err != nil || talk.Numbering["web:https://"+tenant+".example/page"] != 1 || len(talk.Numbering) != want+1 {
 			t.Errorf("%s: conversation %+v, %v", tenant, talk, err)
 		}
@@ -159,11 +159,11 @@ func exerciseReplay(t *testing.T, dsn string) {
 			t.Errorf("event %d has number %d", i, e.Seq)
 		}
 	}
-	run, err := s.Run(t.Context(), store.DefaultTenant, "run")
+	run, err := s.Run(t.Context(), store.DefaultTenant, "run", &store.Query{Limit: 70})
 	if err != nil || run.Answers != 70 || len(run.Steps) != 70 || run.Steps[69].Number != 70 {
 		t.Errorf("run: %d answers, steps %v, %v", run.Answers, run.Steps, err)
 	}
-	talk, err := s.Conversation(t.Context(), store.DefaultTenant, "talk")
+	talk, err := s.Conversation(t.Context(), store.DefaultTenant, "talk", nil)
 	if err != nil || talk.Answers != 70 || len(talk.Numbering) != 7 {
 		t.Errorf("conversation: %d answers, %v, %v", talk.Answers, talk.Numbering, err)
 	}
@@ -322,7 +322,7 @@ func exerciseConversations(t *testing.T, dsn string) {
 	put(t, s, calls[0])
 	put(t, s, calls[1:4]...)
 	put(t, s, calls[4])
-	talk, err := s.Conversation(t.Context(), store.DefaultTenant, "talk")
+	talk, err := s.Conversation(t.Context(), store.DefaultTenant, "talk", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func exerciseConversations(t *testing.T, dsn string) {
 	later.Conversation = "talk"
 	put(t, s, later)
 	later.Answer.Document(&ibid.DocumentOptions{Numbering: &want})
-	if talk, err = s.Conversation(t.Context(), store.DefaultTenant, "talk"); err != nil {
+	if talk, err = s.Conversation(t.Context(), store.DefaultTenant, "talk", nil); err != nil {
 		t.Fatal(err)
 	}
 	diff(t, "numbering after deletion", talk.Numbering, want)
@@ -354,6 +354,16 @@ func exerciseConversations(t *testing.T, dsn string) {
 	page, err := s.Conversations(t.Context(), store.DefaultTenant, nil)
 	if err != nil || len(page.Items) != 2 || page.Items[0].ID != "other" || page.Items[1].Answers != 3 || page.Next != "" {
 		t.Errorf("conversations: %+v, %v", page, err)
+	}
+	latest := call(8, "Latest.")
+	latest.Conversation = "talk"
+	put(t, s, latest)
+	first, err := s.Conversations(t.Context(), store.DefaultTenant, &store.Query{Limit: 1})
+	if err != nil || len(first.Items) != 1 || first.Items[0].ID != "talk" {
+		t.Fatalf("the one with the latest call: %+v, %v", first, err)
+	}
+	if page, err = s.Conversations(t.Context(), store.DefaultTenant, &store.Query{Cursor: first.Next}); err != nil || len(page.Items) != 1 || page.Items[0].ID != "other" {
+		t.Errorf("the others: %+v, %v", page, err)
 	}
 }
 
@@ -373,7 +383,7 @@ func exerciseRuns(t *testing.T, dsn string) {
 	alone := call(9, "In no run.")
 	alone.Run = ""
 	put(t, s, alone)
-	run, err := s.Run(t.Context(), store.DefaultTenant, "run")
+	run, err := s.Run(t.Context(), store.DefaultTenant, "run", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,6 +409,65 @@ func exerciseRuns(t *testing.T, dsn string) {
 	page, err := s.Runs(t.Context(), store.DefaultTenant, nil)
 	if err != nil || len(page.Items) != 1 || page.Items[0].Answers != 6 {
 		t.Errorf("runs: %+v, %v", page, err)
+	}
+}
+
+// A conversation and a run are read a page at a time, the latest calls first, and each page from its oldest to its latest. An
+// answer that is fetched again keeps its place.
+func exerciseThreadPaging(t *testing.T, dsn string) {
+	t.Helper()
+	s := open(t, dsn)
+	for n := 1; n <= 7; n++ {
+		c := call(n, "Words.")
+		c.Run, c.Conversation = "run", "talk"
+		put(t, s, c)
+	}
+	again := call(9, "Words, fetched again.")
+	again.Refetch, again.Answer.ID = true, "resp_2"
+	put(t, s, again)
+	var talk, run []string
+	for q := (&store.Query{Limit: 3}); ; {
+		page, err := s.Conversation(t.Context(), store.DefaultTenant, "talk", q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range page.Calls {
+			talk = append(talk, c.AnswerID[7:])
+		}
+		talk = append(talk, "|")
+		if page.Answers != 7 {
+			t.Errorf("%d answers", page.Answers)
+		}
+		if q.Cursor = page.Next; page.Next == "" {
+			break
+		}
+	}
+	for q := (&store.Query{Limit: 4}); ; {
+		page, err := s.Run(t.Context(), store.DefaultTenant, "run", q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range page.Steps {
+			run = append(run, fmt.Sprint(step.Number, step.After))
+		}
+		if q.Cursor = page.Next; page.Next == "" {
+			break
+		}
+	}
+	diff(t, "conversation", strings.Join(talk, ""), "567|234|1|")
+	diff(t, "run", strings.Join(run, " "), "4 [3] 5 [4] 6 [5] 7 [6] 1 [] 2 [1] 3 [2]")
+	if err := s.Delete(t.Context(), store.DefaultTenant, "ans_0006"); err != nil {
+		t.Fatal(err)
+	}
+	left, err := s.Run(t.Context(), store.DefaultTenant, "run", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "the step after the one that was deleted", left.Steps[5], store.Step{Number: 7, After: []int{6}})
+	for _, cursor := range []string{"!", "bTE", "bTEuMi4z", "bTEuLQ", "YTEuMg"} { // m1, m1.2.3, m1.-, a1.2
+		if _, err := s.Run(t.Context(), store.DefaultTenant, "run", &store.Query{Cursor: cursor}); !errors.Is(err, store.ErrCursor) {
+			t.Errorf("cursor %q: %v", cursor, err)
+		}
 	}
 }
 
@@ -438,7 +507,7 @@ func exerciseRefetch(t *testing.T, dsn string) {
 	if n := len(ids(t, s, store.Query{Source: "https://a.example/page"})); n != 0 {
 		t.Error("found by a source that it no longer has")
 	}
-	talk, err := s.Conversation(t.Context(), store.DefaultTenant, "talk")
+	talk, err := s.Conversation(t.Context(), store.DefaultTenant, "talk", nil)
 	if err != nil || talk.Answers != 1 {
 		t.Fatalf("conversation: %+v, %v", talk, err)
 	}
@@ -446,6 +515,62 @@ func exerciseRefetch(t *testing.T, dsn string) {
 	events, err := s.Events(t.Context(), store.DefaultTenant, "run", 0, 0)
 	if err != nil || len(events) != 2 || !strings.Contains(string(events[1].Data), `"refetch":true`) || !strings.Contains(string(events[1].Data), `"ans_0001"`) {
 		t.Errorf("events: %+v, %v", events, err)
+	}
+}
+
+// Citations that were found for an answer take the place of it once, however often they are put, wherever the batches of a
+// replayed journal begin; and the provider's own answer, fetched again, does not take them away.
+func exerciseBackfill(t *testing.T, dsn string) {
+	t.Helper()
+	s := open(t, dsn)
+	batch := func() []*store.Call {
+		first, other := call(1, "Bees dance."), call(2, "Bees dance.")
+		first.Answer.ID, other.Answer.ID = "", "" // not every provider gives one
+		first.Run, other.Run, first.Conversation = "run", "run", "talk"
+		found := call(3, "Bees dance.", "bees.example")
+		found.Answer.ID, found.Of, found.Run, found.Started, found.Duration = "", first.AnswerID, "", first.Started, time.Hour
+		stranger, nobody := call(4, "Bees dance.", "wasps.example"), call(5, "Bees dance.", "wasps.example")
+		stranger.Tenant, stranger.Of, nobody.Of = "stranger", first.AnswerID, "ans_9999"
+		return []*store.Call{first, other, found, stranger, nobody}
+	}
+	put(t, s, batch()[:2]...)
+	put(t, s, batch()...)
+	put(t, s, batch()[2:]...)
+	put(t, s, batch()...)
+	if got := ids(t, s, store.Query{}); strings.Join(got, " ") != "1 2" {
+		t.Errorf("answers: %q", got)
+	}
+	got, err := s.Call(t.Context(), store.DefaultTenant, "ans_0001")
+	if err != nil || len(got.Answer.Citations) != 1 || got.Of != "" || got.Duration != time.Second || got.Conversation != "talk" {
+		t.Fatalf("with citations: %+v, %v", got, err)
+	}
+	if other, err := s.Call(t.Context(), store.DefaultTenant, "ans_0002"); err != nil || len(other.Answer.Citations) != 0 {
+		t.Errorf("another answer without an id: %+v, %v", other, err)
+	}
+	events, err := s.Events(t.Context(), store.DefaultTenant, "run", 0, 0)
+	if err != nil || len(events) != 3 {
+		t.Fatalf("events: %+v, %v", events, err)
+	}
+	if e := events[2]; e.Kind != store.EventBackfill || e.Seq != 3 || !e.At.Equal(got.Started.Add(time.Hour)) ||
+		!strings.Contains(string(e.Data), `"ans_0001"`) || !strings.Contains(string(e.Data), `"citations":1`) {
+		t.Errorf("event: %+v %s", e, e.Data)
+	}
+
+	known := call(6, "Owls hunt.")
+	cited := call(7, "Owls hunt.", "owls.example")
+	cited.Of = known.AnswerID
+	again, changed := call(8, "Owls hunt."), call(9, "Owls hunt at night.")
+	for _, c := range []*store.Call{cited, again, changed} {
+		c.Answer.ID = known.Answer.ID
+	}
+	again.Refetch, changed.Refetch = true, true
+	put(t, s, known, cited, again)
+	if got, err = s.Call(t.Context(), store.DefaultTenant, known.AnswerID); err != nil || len(got.Answer.Citations) != 1 {
+		t.Errorf("fetched again: %+v, %v", got, err)
+	}
+	put(t, s, changed)
+	if got, err = s.Call(t.Context(), store.DefaultTenant, known.AnswerID); err != nil || got.Answer.Text != changed.Answer.Text {
+		t.Errorf("fetched again with another text: %+v, %v", got, err)
 	}
 }
 
@@ -508,10 +633,10 @@ func exerciseDelete(t *testing.T, dsn string) {
 			t.Errorf("%+v: %q", q, got)
 		}
 	}
-	if _, err := s.Conversation(t.Context(), store.DefaultTenant, "talk"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Conversation(t.Context(), store.DefaultTenant, "talk", nil); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the empty conversation: %v", err)
 	}
-	if _, err := s.Run(t.Context(), store.DefaultTenant, "run"); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Run(t.Context(), store.DefaultTenant, "run", nil); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("the empty run: %v", err)
 	}
 	// Nobody has heard of the answers yet, so their events are still there, and numbers go on behind them.

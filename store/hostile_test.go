@@ -53,7 +53,7 @@ func exerciseHostile(t *testing.T, dsn string) {
 		if b, err := got.Encode(); err != nil || string(b) != string(want) {
 			t.Errorf("%s: it is not what was stored, %v", about, err)
 		}
-		talk, err := s.Conversation(t.Context(), c.Tenant, c.Conversation)
+		talk, err := s.Conversation(t.Context(), c.Tenant, c.Conversation, nil)
 		if err != nil || len(talk.Calls) != 1 || talk.ID != c.Conversation {
 			t.Errorf("%s: conversation: %v", about, err)
 			continue
@@ -73,9 +73,6 @@ func exerciseHostile(t *testing.T, dsn string) {
 		}
 		if events, err := s.Events(t.Context(), c.Tenant, c.Run, 0, 0); err != nil || len(events) != 1 || !json.Valid(events[0].Data) {
 			t.Errorf("%s: events %v, %v", about, events, err)
-		}
-		if _, err := s.CallByProvider(t.Context(), c.Tenant, c.Upstream, c.Answer.ID); err != nil {
-			t.Errorf("%s: by the provider's id: %v", about, err)
 		}
 	}
 	if _, err := s.Call(t.Context(), "nul\uFFFD inside", "ans_0000"); !errors.Is(err, store.ErrNotFound) {
@@ -121,7 +118,7 @@ func exerciseConcurrent(t *testing.T, dsn string) {
 			}
 		}
 	}
-	talk, err := stores[1].Conversation(t.Context(), store.DefaultTenant, "talk")
+	talk, err := stores[1].Conversation(t.Context(), store.DefaultTenant, "talk", nil)
 	if err != nil || talk.Answers != 2*writers*each || len(talk.Numbering) != 5 {
 		t.Fatalf("conversation: %d answers, %v, %v", talk.Answers, talk.Numbering, err)
 	}
@@ -149,7 +146,7 @@ func exerciseReopen(t *testing.T, dsn string) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			s, err := store.Open(context.Background(), dsn, &store.Options{MaxConns: 2})
+			s, err := store.Open(context.Background(), dsn, nil)
 			if err != nil {
 				t.Error(err)
 				return

@@ -13,37 +13,39 @@ import (
 // took more than all the rest of storing an answer.
 //
 // Every batch of answers becomes a segment: its terms in order, each with the answers that have it, on pages of about 4 KB.
-// When mergeWidth segments of the same size are at the end they become one, as long as that has at most maxSegment answers. So
-// a search looks at one segment for some thousand answers, the newest first, and stops when it has enough.
+// When mergeWidth segments of a size are at the end they become one of the next size: of mergeWidth answers or more, and then
+// of mergeWidth² or more, up to maxSegment. A merge reads at most maxMerge pages, so that no one waits long for it. So a
+// search looks at one segment for a thousand answers, the newest first, and stops when it has enough.
 //
 // An answer has its number n for good, and an answer that changes gets a new one. So nothing is ever taken out of a segment:
 // what is found is looked up in calls, and is not there if it was deleted. Merging leaves out what is deleted, and so does
-// sweep, after many were.
+// markDeleted, once most of a segment is.
 const (
 	mergeWidth = 32
-	maxSegment = 8192
+	maxSegment = 8192 // answers
+	maxMerge   = 4096 // pages
 	pageSize   = 3900 // bytes, so that a row fits into a page of SQLite's
 )
 
 // vocabulary collects the terms of a batch.
 type vocabulary struct {
-	words wordReader
-	ids   map[string]int32
-	terms []vocable
-	uses  []use
-	n     uint32 // the answer that is read, from the batch's first
+	words    tokenizer
+	ids      map[string]int32
+	terms    []term
+	postings []posting
+	n        uint32 // the answer that is read, from the batch's first
 
 	keys, spare []sortKey
 }
 
-// vocable is a term with its uses.
-type vocable struct {
+// term is a term with its postings.
+type term struct {
 	text        string
-	first, last int32 // in uses
+	first, last int32 // in postings
 }
 
-// use is an answer that has a term, and the next one that has it.
-type use struct {
+// posting is an answer that has a term, and the next one that has it.
+type posting struct {
 	n    uint32
 	next int32
 }
@@ -54,21 +56,21 @@ func (v *vocabulary) add(c *Call, n uint32) {
 	v.words.eachTerm(c, v.put)
 }
 
-func (v *vocabulary) put(term []byte) bool {
-	id, known := v.ids[string(term)]
-	if known && v.uses[v.terms[id].last].n == v.n {
+func (v *vocabulary) put(word []byte) bool {
+	id, known := v.ids[string(word)]
+	if known && v.postings[v.terms[id].last].n == v.n {
 		return false
 	}
-	at := int32(len(v.uses)) //nolint:gosec // bounded by maxWords of each answer
-	v.uses = append(v.uses, use{n: v.n, next: -1})
+	at := int32(len(v.postings)) //nolint:gosec // bounded by maxWords of each answer
+	v.postings = append(v.postings, posting{n: v.n, next: -1})
 	if known {
 		t := &v.terms[id]
-		v.uses[t.last].next, t.last = at, at
+		v.postings[t.last].next, t.last = at, at
 		return true
 	}
-	text := string(term)
+	text := string(word)
 	v.ids[text] = int32(len(v.terms)) //nolint:gosec // likewise
-	v.terms = append(v.terms, vocable{text, at, at})
+	v.terms = append(v.terms, term{text, at, at})
 	return true
 }
 
@@ -78,9 +80,9 @@ type sortKey struct {
 	id   int32
 }
 
-func headOf(term []byte) uint64 {
+func headOf(text []byte) uint64 {
 	var head [8]byte
-	copy(head[:], term)
+	copy(head[:], text)
 	return binary.BigEndian.Uint64(head[:])
 }
 
@@ -121,18 +123,21 @@ func (v *vocabulary) sorted() []sortKey {
 	return keys
 }
 
-// keptTerms is how many terms a vocabulary may have had to be used again: a batch of very long answers shall not take up memory
-// for ever.
-const keptTerms = 1 << 16
+// How many terms and postings a vocabulary may have had room for to be used again: a batch of very long answers shall not take
+// up memory for ever.
+const (
+	keptTerms    = 1 << 16
+	keptPostings = 1 << 18
+)
 
 // reset makes v ready for another batch.
 func (v *vocabulary) reset() {
-	if v.ids == nil || len(v.terms) > keptTerms {
+	if v.ids == nil || cap(v.terms) > keptTerms || cap(v.postings) > keptPostings {
 		*v = vocabulary{ids: make(map[string]int32)}
 	}
 	clear(v.ids)
 	clear(v.terms)
-	v.terms, v.uses = v.terms[:0], v.uses[:0]
+	v.terms, v.postings = v.terms[:0], v.postings[:0]
 }
 
 // index adds answers that were stored just now, in the order of their numbers, to the index.
@@ -149,9 +154,10 @@ func (tx *transaction) index(ctx context.Context, rows []*row) error {
 	w := segmentWriter{first: first, last: rows[len(rows)-1].n, answers: int64(len(rows))}
 	for _, key := range v.sorted() {
 		t := &v.terms[key.id]
-		w.begin(t.text)
-		for at := t.first; at >= 0; at = v.uses[at].next {
-			w.use(v.uses[at].n)
+		w.term = append(w.term[:0], t.text...)
+		w.begin()
+		for at := t.first; at >= 0; at = v.postings[at].next {
+			w.add(v.postings[at].n)
 		}
 		w.end()
 	}
@@ -164,7 +170,7 @@ func (tx *transaction) index(ctx context.Context, rows []*row) error {
 	return nil // what is damaged stays as it is: searches say so, and no answer waits for it
 }
 
-// segmentWriter lays out a segment. For each term, in order, come begin, a use for each answer in order, and end.
+// segmentWriter lays out a segment. For each term, in order, come term, begin, add for each answer in order, and end.
 //
 // A page is a sequence of entries: how many bytes the term shares with the one before it on the page, how many follow, these;
 // then the number of answers and for each how far it is from the one before it, the first from the segment's first answer.
@@ -174,21 +180,20 @@ type segmentWriter struct {
 	pages                [][]byte
 	starts               []byte // each page's first term behind its length
 
-	page   []byte
-	term   []byte // the last one on page
-	uses   []byte // of the term that is written
-	count  uint64
-	former uint32
-	next   []byte // the term that is written
+	page     []byte
+	former   []byte // the last term on page
+	term     []byte // the one that is written
+	postings []byte // of it
+	count    uint64 // of its answers
+	n        uint32 // the last of them
 }
 
-func (w *segmentWriter) begin(term string) {
-	w.next, w.uses, w.count, w.former = append(w.next[:0], term...), w.uses[:0], 0, 0
-}
+// begin begins the entry of w.term.
+func (w *segmentWriter) begin() { w.postings, w.count, w.n = w.postings[:0], 0, 0 }
 
-func (w *segmentWriter) use(n uint32) {
-	w.uses = binary.AppendUvarint(w.uses, uint64(n-w.former))
-	w.former = n
+func (w *segmentWriter) add(n uint32) {
+	w.postings = binary.AppendUvarint(w.postings, uint64(n-w.n))
+	w.n = n
 	w.count++
 }
 
@@ -196,23 +201,23 @@ func (w *segmentWriter) end() {
 	if w.count == 0 {
 		return
 	}
-	if len(w.page) > 0 && len(w.page)+len(w.next)+len(w.uses)+8 > pageSize {
+	if len(w.page) > 0 && len(w.page)+len(w.term)+len(w.postings)+8 > pageSize {
 		w.flush()
 	}
 	if len(w.page) == 0 {
-		w.starts = append(binary.AppendUvarint(w.starts, uint64(len(w.next))), w.next...)
-		w.term = w.term[:0]
+		w.starts = append(binary.AppendUvarint(w.starts, uint64(len(w.term))), w.term...)
+		w.former = w.former[:0]
 	}
 	shared := 0
-	for shared < len(w.term) && shared < len(w.next) && w.term[shared] == w.next[shared] {
+	for shared < len(w.former) && shared < len(w.term) && w.former[shared] == w.term[shared] {
 		shared++
 	}
 	w.page = binary.AppendUvarint(w.page, uint64(shared)) //nolint:gosec // not negative
-	w.page = binary.AppendUvarint(w.page, uint64(len(w.next)-shared))
-	w.page = append(w.page, w.next[shared:]...)
+	w.page = binary.AppendUvarint(w.page, uint64(len(w.term)-shared))
+	w.page = append(w.page, w.term[shared:]...)
 	w.page = binary.AppendUvarint(w.page, w.count)
-	w.page = append(w.page, w.uses...)
-	w.term = append(w.term[:0], w.next...)
+	w.page = append(w.page, w.postings...)
+	w.former = append(w.former[:0], w.term...)
 }
 
 func (w *segmentWriter) flush() {
@@ -227,10 +232,10 @@ type entryReader struct {
 	pages [][]byte
 	page  []byte // what is left of the one being read
 
-	term []byte // valid until the next call of next
-	head uint64 // the first bytes of term, as a number that is in the same order
-	uses []byte // likewise
-	fail bool   // the pages are damaged
+	term     []byte // valid until the next call of next
+	head     uint64 // the first bytes of term, as a number that is in the same order
+	postings []byte // of term, likewise
+	fail     bool   // the pages are damaged
 }
 
 // next goes to the next entry and reports whether there is one.
@@ -256,7 +261,7 @@ func (r *entryReader) next() bool {
 		}
 		r.uvarint()
 	}
-	r.uses = from[:len(from)-len(r.page)]
+	r.postings = from[:len(from)-len(r.page)]
 	return !r.fail
 }
 
@@ -280,10 +285,10 @@ func (r *entryReader) damaged() bool {
 	return false
 }
 
-// eachUse calls f with the answers of the entry that next went to.
-func (r *entryReader) eachUse(f func(n uint64)) {
+// eachPosting calls f with the answers of the entry that next went to.
+func (r *entryReader) eachPosting(f func(n uint64)) {
 	n := uint64(0)
-	for b := r.uses; len(b) > 0; {
+	for b := r.postings; len(b) > 0; {
 		if b[0] < 0x80 {
 			n += uint64(b[0])
 			b = b[1:]

@@ -13,23 +13,20 @@ import (
 // maxRange is how far apart the numbers of a segment's answers may be: what nobody puts in one batch.
 const maxRange = 1 << 31
 
-// errIndex says that the index cannot be read.
-var errIndex = errors.New("the index of terms is damaged")
-
 // segment is a segment in the store.
 type segment struct {
-	first, last, answers, gone int64
-	page                       int64    // its first page
-	starts                     [][]byte // the first term of each page
-	damaged                    bool
+	first, last, answers int64
+	page                 int64    // its first page
+	starts               [][]byte // the first term of each page
+	damaged              bool
 }
 
-const segmentColumns = "SELECT first, last, answers, gone, page, starts FROM segments "
+const segmentColumns = "SELECT first, last, answers, page, starts FROM segments "
 
 func scanSegment(rows *sql.Rows) (segment, error) {
 	var s segment
 	var starts []byte
-	if err := rows.Scan(&s.first, &s.last, &s.answers, &s.gone, &s.page, &starts); err != nil {
+	if err := rows.Scan(&s.first, &s.last, &s.answers, &s.page, &starts); err != nil {
 		return s, err
 	}
 	s.damaged = s.last < s.first || s.last-s.first > maxRange
@@ -57,42 +54,48 @@ func (tx *transaction) writeSegment(ctx context.Context, w *segmentWriter) error
 	for i, page := range w.pages {
 		rows = append(rows, []any{next + int64(i), page})
 	}
-	if err := tx.exec(ctx, &tuples{before: "INSERT INTO pages (id, data) VALUES ", each: "($, $)"}, rows); err != nil {
+	if err := tx.exec(ctx, &tuples{before: tx.insertInto("pages", "id, data"), row: "($, $)"}, rows); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, "INSERT INTO segments (first, last, answers, gone, page, starts) VALUES ($1, $2, $3, 0, $4, $5)",
-		w.first, w.last, w.answers, next, w.starts)
+	_, err := tx.ExecContext(ctx, tx.insertInto("segments", "first, last, answers, deleted, size, page, starts")+"($1, $2, $3, 0, $4, $5, $6)",
+		w.first, w.last, w.answers, len(w.pages), next, w.starts)
 	return err
 }
 
-// merge makes one of the last segments, if there are enough of a size.
+// merge makes one of the last segments, if there are enough of a size. Of a size count those that are no smaller than what
+// the size below becomes; smaller ones between them are merged as well, but nothing waits for them. So an answer is written
+// once for each size.
 func (tx *transaction) merge(ctx context.Context) error {
+	type size struct{ answers, pages int64 }
+	var latest []size
+	if err := each(ctx, tx, func(rows *sql.Rows) error {
+		var s size
+		err := rows.Scan(&s.answers, &s.pages)
+		latest = append(latest, s)
+		return err
+	}, "SELECT answers, size FROM segments WHERE last > coalesce("+
+		"(SELECT last FROM segments WHERE answers >= $1 OR size >= $2 ORDER BY last DESC LIMIT 1), -1) ORDER BY last DESC",
+		mergeWidth*mergeWidth, maxMerge/2); err != nil {
+		return err
+	}
 	for limit := int64(mergeWidth); limit <= mergeWidth*mergeWidth; limit *= mergeWidth {
-		segments, answers, small := 0, int64(0), true
-		// There are at most two times mergeWidth that are small enough.
-		err := each(ctx, tx, func(rows *sql.Rows) error {
-			var n int64
-			err := rows.Scan(&n)
-			if small = small && n < limit; small {
-				segments++
-				answers += n
+		segments, count := 0, 0
+		for _, s := range latest {
+			if s.answers >= limit {
+				break
 			}
-			return err
-		}, "SELECT answers FROM segments ORDER BY last DESC LIMIT $1", 2*mergeWidth)
-		if err != nil {
-			return err
+			if segments++; s.answers >= limit/mergeWidth {
+				count++
+			}
 		}
-		if segments < mergeWidth {
-			continue
-		}
-		if err := tx.mergeLast(ctx, segments); err != nil {
-			return err
+		if count >= mergeWidth {
+			return tx.mergeLast(ctx, segments)
 		}
 	}
 	return nil
 }
 
-// mergeLast makes one of the last so many segments, but for the newest where it would have too many answers.
+// mergeLast makes one of the last so many segments, but for the newest where it would become too large.
 func (tx *transaction) mergeLast(ctx context.Context, count int) error {
 	var segments []segment
 	if err := each(ctx, tx, func(rows *sql.Rows) error {
@@ -103,9 +106,10 @@ func (tx *transaction) mergeLast(ctx context.Context, count int) error {
 		return err
 	}
 	slices.Reverse(segments)
-	answers := int64(0)
+	answers, pages := int64(0), 0
 	for i := range segments {
-		if answers += segments[i].answers; answers > maxSegment {
+		answers += segments[i].answers
+		if pages += len(segments[i].starts); answers > maxSegment || pages > maxMerge {
 			segments = segments[:i]
 			break
 		}
@@ -207,13 +211,14 @@ func mergeEntries(w *segmentWriter, readers []*mergeReader, live bits) error {
 	}
 	for first := true; len(heap) > 0; first = false {
 		r := heap[0]
-		if first || !bytes.Equal(w.next, r.term) {
+		if first || !bytes.Equal(w.term, r.term) {
 			w.end()
-			w.begin(string(r.term))
+			w.term = append(w.term[:0], r.term...)
+			w.begin()
 		}
-		r.eachUse(func(n uint64) {
+		r.eachPosting(func(n uint64) {
 			if n += r.offset; live.has(n) {
-				w.use(uint32(n)) //nolint:gosec // live has it
+				w.add(uint32(n)) //nolint:gosec // live has it
 			}
 		})
 		if !r.next() {
@@ -246,14 +251,14 @@ func sink(heap []*mergeReader, i int) {
 	}
 }
 
-// gone counts answers that are deleted in their segments, and rewrites those of which less than half is left, so that nothing
-// of what was deleted stays for long.
-func (tx *transaction) gone(ctx context.Context, ns []int64) error {
+// markDeleted counts answers that are deleted in their segments, and rewrites those of which less than half is left, so that
+// nothing of what was deleted stays for long.
+func (tx *transaction) markDeleted(ctx context.Context, ns []int64) error {
 	if tx.postgres {
 		return nil
 	}
 	for _, n := range ns {
-		if _, err := tx.ExecContext(ctx, "UPDATE segments SET gone = gone + 1 WHERE last = (SELECT min(last) FROM segments WHERE last >= $1)", n); err != nil {
+		if _, err := tx.ExecContext(ctx, "UPDATE segments SET deleted = deleted + 1 WHERE last = (SELECT min(last) FROM segments WHERE last >= $1)", n); err != nil {
 			return err
 		}
 	}
@@ -262,7 +267,7 @@ func (tx *transaction) gone(ctx context.Context, ns []int64) error {
 		s, err := scanSegment(rows)
 		sparse = append(sparse, s)
 		return err
-	}, segmentColumns+"WHERE 2 * gone > answers")
+	}, segmentColumns+"WHERE 2 * deleted > answers")
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,10 @@ import (
 	"sort"
 )
 
-// found calls take with the numbers of answers before a number that have what is looked for, the newest first and some
+// searchIndex calls take with the numbers of answers before a number that have what is looked for, the newest first and some
 // hundred at a time, until it reports that it has enough. It is for SQLite; q is a transaction, so that all of it is as of
 // one moment.
-func found(ctx context.Context, q querier, what search, before int64, take func(ns []int64) (enough bool, err error)) error {
+func searchIndex(ctx context.Context, q querier, what termQuery, before int64, take func(ns []int64) (enough bool, err error)) error {
 	for last := int64(math.MaxInt64); ; {
 		var segments []segment
 		err := each(ctx, q, func(rows *sql.Rows) error {
@@ -27,7 +27,7 @@ func found(ctx context.Context, q querier, what search, before int64, take func(
 		for i := range segments {
 			s := &segments[i]
 			last = s.last
-			ns, err := s.find(ctx, q, what, before)
+			ns, err := s.match(ctx, q, what, before)
 			if err != nil {
 				return err
 			}
@@ -40,8 +40,8 @@ func found(ctx context.Context, q querier, what search, before int64, take func(
 	}
 }
 
-// find returns the answers of s before a number that have what is looked for, the newest first.
-func (s *segment) find(ctx context.Context, q querier, what search, before int64) ([]int64, error) {
+// match returns the answers of s before a number that have what is looked for, the newest first.
+func (s *segment) match(ctx context.Context, q querier, what termQuery, before int64) ([]int64, error) {
 	if s.damaged {
 		return nil, errIndex
 	}
@@ -49,7 +49,7 @@ func (s *segment) find(ctx context.Context, q querier, what search, before int64
 	for _, list := range what {
 		some := newBits(s.last - s.first + 1)
 		for _, term := range list {
-			if err := s.look(ctx, q, term, some); err != nil {
+			if err := s.postings(ctx, q, term, some); err != nil {
 				return nil, err
 			}
 		}
@@ -73,8 +73,8 @@ func (s *segment) find(ctx context.Context, q querier, what search, before int64
 	return ns, nil
 }
 
-// look adds the answers that have a term.
-func (s *segment) look(ctx context.Context, q querier, term queryTerm, found bits) error {
+// postings adds the answers that have a term.
+func (s *segment) postings(ctx context.Context, q querier, term queryTerm, found bits) error {
 	text := []byte(term.text)
 	// The last page that begins before the term or with it; or the first, if the term is the beginning of its first.
 	page := max(0, sort.Search(len(s.starts), func(i int) bool { return bytes.Compare(s.starts[i], text) > 0 })-1)
@@ -89,7 +89,7 @@ func (s *segment) look(ctx context.Context, q querier, term queryTerm, found bit
 		r := entryReader{pages: pages}
 		for r.next() {
 			if bytes.Equal(r.term, text) || term.prefix && bytes.HasPrefix(r.term, text) {
-				r.eachUse(found.set)
+				r.eachPosting(found.set)
 			} else if bytes.Compare(r.term, text) > 0 {
 				return nil
 			}

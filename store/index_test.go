@@ -88,6 +88,98 @@ func TestIndexAgainstReading(t *testing.T) {
 	check()
 }
 
+// However many answers a batch has: few segments are left, and no answer is in a merge more often than there are sizes.
+func TestIndexMerges(t *testing.T) {
+	for _, batch := range []int{1, 3, 32, 40} {
+		name := filepath.Join(t.TempDir(), "ibid.db")
+		s := open(t, name)
+		db, err := sql.Open("sqlite", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		sizes := map[int]int{} // how many answers the segments had that were written for one of the answers
+		before := map[int]int{}
+		n := 0
+		for n < 1100 {
+			var calls []*store.Call
+			for range batch {
+				calls = append(calls, call(n, "some words"))
+				n++
+			}
+			put(t, s, calls...)
+			now := segmentAnswers(t, db)
+			for last, answers := range now {
+				if before[last] != answers {
+					sizes[answers] += answers
+				}
+			}
+			before = now
+		}
+		written := 0
+		for _, answers := range sizes {
+			written += answers
+		}
+		if len(before) > 70 || written > 3*n {
+			t.Errorf("batches of %d: %d answers in %d segments, %d written: %v", batch, n, len(before), written, sizes)
+		}
+		if n := len(ids(t, s, store.Query{Text: "some words"})); n < 1100 {
+			t.Errorf("batches of %d: %d answers are found", batch, n)
+		}
+	}
+}
+
+// segmentAnswers returns how many answers each segment has, by its last.
+func segmentAnswers(t *testing.T, db *sql.DB) map[int]int {
+	t.Helper()
+	rows, err := db.Query("SELECT last, answers FROM segments")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	all := map[int]int{}
+	for rows.Next() {
+		var last, answers int
+		if err := rows.Scan(&last, &answers); err != nil {
+			t.Fatal(err)
+		}
+		all[last] = answers
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// A merge is bounded by what it reads: no write waits long for one.
+func TestIndexMergeOfLarge(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "ibid.db")
+	s := open(t, name)
+	var text strings.Builder
+	for n := range 40 {
+		text.Reset()
+		for word := range 60_000 {
+			fmt.Fprintf(&text, "%x ", (word*7919+n)%(1<<28))
+		}
+		put(t, s, call(n, text.String()))
+	}
+	db, err := sql.Open("sqlite", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var segments, largest, pages int
+	if err := db.QueryRow("SELECT count(*), max(size), (SELECT count(*) FROM pages) FROM segments").Scan(&segments, &largest, &pages); err != nil {
+		t.Fatal(err)
+	}
+	if segments == 40 || largest > 4096 || pages < 2000 {
+		t.Errorf("%d segments, the largest of %d pages, %d pages", segments, largest, pages)
+	}
+	if got := ids(t, s, store.Query{Text: fmt.Sprintf("%x ", 7919*3+5)}); len(got) == 0 {
+		t.Error("nothing is found")
+	}
+}
+
 // What is deleted is not in the file any more: neither its text nor its words.
 func TestDeletedIsGone(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ibid.db")

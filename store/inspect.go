@@ -5,11 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"path/filepath"
-	"strings"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 )
@@ -29,7 +25,7 @@ func Inspect(ctx context.Context, dsn string) (*Schema, error) {
 		return nil, fmt.Errorf("looking at the store: %w", err)
 	}
 	s, err := inspect(ctx, db, d)
-	if err := errors.Join(err, db.Close()); err != nil {
+	if err := errors.Join(unreachable(err), db.Close()); err != nil {
 		return nil, fmt.Errorf("looking at the store: %w", err)
 	}
 	return s, nil
@@ -37,16 +33,15 @@ func Inspect(ctx context.Context, dsn string) (*Schema, error) {
 
 // inspected opens a database for reading.
 func inspected(dsn string) (*sql.DB, dialect, error) {
-	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
-		config, err := pgx.ParseConfig(dsn)
+	if IsPostgres(dsn) {
+		config, err := parsePostgres(dsn)
 		if err != nil {
-			return nil, dialect{}, errors.New("not a DSN of PostgreSQL") // the reason quotes it, with its password
+			return nil, dialect{}, err
 		}
 		config.RuntimeParams["default_transaction_read_only"] = "on"
 		return stdlib.OpenDB(*config), newDialect(true), nil
 	}
-	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(dsn)}).EscapedPath(), RawQuery: "mode=ro&_pragma=busy_timeout(5000)"}
-	db, err := sql.Open("sqlite", file.String())
+	db, err := sql.Open("sqlite", fileURL(dsn, "mode=ro&_pragma=busy_timeout(5000)"))
 	return db, newDialect(false), err
 }
 

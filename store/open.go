@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -20,19 +22,46 @@ import (
 // migrationLock is the number of PostgreSQL's advisory lock that is held while tables are brought up to date: "ibid".
 const migrationLock = 0x69626964
 
-// openPostgres connects to the server that dsn names.
-func (s *Store) openPostgres(ctx context.Context, dsn string, conns int) error {
+// moment is how long SQLite waits for a lock at a time. Whoever waits for longer looks at its context in between.
+const moment = 100 * time.Millisecond
+
+// maxMigration is how long opening waits for another process that brings a SQLite file up to date.
+const maxMigration = time.Minute
+
+// IsPostgres reports whether dsn is that of a PostgreSQL server, and not the name of a SQLite file.
+func IsPostgres(dsn string) bool {
+	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
+}
+
+// parsePostgres reads the DSN of a server.
+func parsePostgres(dsn string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		return errors.New("not a DSN of PostgreSQL") // the reason quotes it, with its password
+		return nil, errors.New("not a DSN of PostgreSQL") // the reason quotes it, with its password
+	}
+	return config, nil
+}
+
+func (s *Store) open(ctx context.Context, dsn string) error {
+	if IsPostgres(dsn) {
+		return s.openPostgres(ctx, dsn)
+	}
+	return s.openSQLite(ctx, dsn)
+}
+
+// openPostgres connects to the server that dsn names.
+func (s *Store) openPostgres(ctx context.Context, dsn string) error {
+	config, err := parsePostgres(dsn)
+	if err != nil {
+		return err
 	}
 	config.RuntimeParams["application_name"] = cmp.Or(config.RuntimeParams["application_name"], "ibid")
 	s.postgres = true
-	s.read = stdlib.OpenDB(*config)
-	s.read.SetMaxOpenConns(cmp.Or(max(conns, 0), 8))
-	s.read.SetMaxIdleConns(cmp.Or(max(conns, 0), 8))
-	return newDialect(true).migrate(ctx, s.read, func(ctx context.Context) (func() error, error) {
-		conn, err := s.read.Conn(ctx)
+	s.db = &pool{stdlib.OpenDB(*config), 8}
+	s.db.SetMaxOpenConns(s.db.size)
+	s.db.SetMaxIdleConns(s.db.size)
+	return unreachable(newDialect(true).migrate(ctx, s.db.DB, func(ctx context.Context) (func() error, error) {
+		conn, err := s.db.Conn(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -43,11 +72,11 @@ func (s *Store) openPostgres(ctx context.Context, dsn string, conns int) error {
 			_, err := conn.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", migrationLock)
 			return errors.Join(err, conn.Close())
 		}, nil
-	})
+	}))
 }
 
 // openSQLite opens the file of that name. One connection writes, as SQLite allows one at a time anyway; the others read.
-func (s *Store) openSQLite(ctx context.Context, name string, conns int) error {
+func (s *Store) openSQLite(ctx context.Context, name string) error {
 	if name == "" || strings.HasPrefix(name, ":memory:") {
 		return errors.New("SQLite needs a file, which has a name")
 	}
@@ -72,21 +101,36 @@ func (s *Store) openSQLite(ctx context.Context, name string, conns int) error {
 		return err
 	}
 	s.writer = &preparer{conn: conn, statements: map[string]*sql.Stmt{}}
-	if s.read, err = sqliteDB(name, "query_only(1)"); err != nil {
+	if _, err := conn.ExecContext(ctx, "PRAGMA "+busyTimeout(moment)); err != nil { // from now on begin waits
 		return err
 	}
-	s.read.SetMaxOpenConns(cmp.Or(max(conns, 0), max(4, runtime.GOMAXPROCS(0))))
-	s.read.SetMaxIdleConns(2)
+	reader, err := sqliteDB(name, "query_only(1)")
+	if err != nil {
+		return err
+	}
+	s.db = &pool{reader, max(4, runtime.GOMAXPROCS(0))}
+	s.db.SetMaxOpenConns(s.db.size)
+	s.db.SetMaxIdleConns(2)
 	return nil
 }
 
 func sqliteDB(name string, pragmas ...string) (*sql.DB, error) {
 	query := url.Values{}
-	for _, p := range append([]string{"busy_timeout(2000)", "journal_mode(WAL)"}, pragmas...) {
+	for _, p := range append([]string{busyTimeout(20 * moment), "journal_mode(WAL)"}, pragmas...) {
 		query.Add("_pragma", p)
 	}
-	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(name)}).EscapedPath(), RawQuery: query.Encode()}
-	return sql.Open("sqlite", file.String())
+	return sql.Open("sqlite", fileURL(name, query.Encode()))
+}
+
+// busyTimeout returns the pragma that says how long SQLite waits for a lock.
+func busyTimeout(wait time.Duration) string {
+	return "busy_timeout(" + strconv.FormatInt(wait.Milliseconds(), 10) + ")"
+}
+
+// fileURL returns what SQLite takes for a file whose name may have any character.
+func fileURL(name, query string) string {
+	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(name)}).EscapedPath(), RawQuery: query}
+	return file.String()
 }
 
 // private makes the file, for nobody else to read, if it is not there. SQLite gives the files beside it the same mode.
@@ -105,15 +149,21 @@ func sqliteLock(name string) func(context.Context) (func() error, error) {
 		if err := private(name + "-lock"); err != nil {
 			return nil, err
 		}
-		file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(name + "-lock")}).EscapedPath()}
-		db, err := sql.Open("sqlite", file.String()+"?_pragma=busy_timeout(60000)&_txlock=exclusive")
+		// SQLite waits a moment, and then looks whether ctx has ended.
+		db, err := sql.Open("sqlite", fileURL(name+"-lock", "_pragma="+busyTimeout(moment)+"&_txlock=exclusive"))
 		if err != nil {
 			return nil, err
 		}
-		tx, err := db.BeginTx(context.WithoutCancel(ctx), nil)
-		if err != nil {
-			return nil, errors.Join(err, db.Close())
+		ctx, cancel := context.WithTimeout(ctx, maxMigration)
+		defer cancel()
+		for {
+			tx, err := db.BeginTx(context.WithoutCancel(ctx), nil) // it is held for longer than ctx
+			if err == nil {
+				return func() error { return errors.Join(tx.Rollback(), db.Close()) }, nil
+			}
+			if !isBusy(err) || ctx.Err() != nil {
+				return nil, errors.Join(cmp.Or(ctx.Err(), err), db.Close())
+			}
 		}
-		return func() error { return errors.Join(tx.Rollback(), db.Close()) }, nil
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -168,16 +169,128 @@ func TestTemporary(t *testing.T) {
 			t.Error("Ping says that it is there")
 		}
 		server.Start(t)
-		// The connections of before are dead: at most one call after another finds that out.
-		for range 20 {
-			if err := s.Put(t.Context(), []*store.Call{call(2, "Back.")}); err == nil {
-				break
-			} else if !store.IsTemporary(err) {
-				t.Fatal(err)
-			}
-		}
+		put(t, s, call(2, "Back."))
 		if got := ids(t, s, store.Query{}); len(got) != 2 {
 			t.Errorf("after it came back: %q", got)
 		}
 	})
+}
+
+// The connections that were made before a server died are dead when it is back. No reader or writer finds that out, however
+// many there are of them and however soon it is.
+func TestReconnect(t *testing.T) {
+	server := testenv.Postgres(t)
+	s := open(t, server.DSN)
+	put(t, s, call(1, "Before."))
+	admin, err := sql.Open("pgx", server.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close()
+	if err := admin.Ping(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 10 {
+		var all sync.WaitGroup
+		for range 20 { // readers: so that there are many connections
+			all.Go(func() {
+				if _, err := s.Call(t.Context(), store.DefaultTenant, "ans_0001"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		var ended int
+		const end = "SELECT COUNT(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'ibid'"
+		if err := admin.QueryRow(end).Scan(&ended); err != nil || ended == 0 {
+			t.Fatalf("ended %d connections, %v", ended, err)
+		}
+		if n%2 == 0 {
+			put(t, s, call(2+n, "After."))
+		} else if err := s.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Call(t.Context(), store.DefaultTenant, "ans_0001"); err != nil {
+			t.Error(err)
+		}
+	}
+	server.Stop(t)
+	if _, err := store.Open(t.Context(), server.DSN, nil); !errors.Is(err, store.ErrUnreachable) {
+		t.Errorf("opening: %v", err)
+	}
+	server.Start(t)
+	if err := s.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	server.Stop(t)
+	server.Start(t)
+	put(t, s, call(20, "Back."))
+}
+
+// Opening waits for another process that brings the tables up to date, as long as its context lets it.
+func TestOpenWaits(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "ibid.db")
+	db, err := sql.Open("sqlite", "file:"+name+"-lock?_txlock=exclusive")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if s, err := store.Open(ctx, name, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, %v", s, err)
+	}
+	opened := make(chan error)
+	go func() {
+		s, err := store.Open(t.Context(), name, nil)
+		if err == nil {
+			err = s.Close()
+		}
+		opened <- err
+	}()
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+}
+
+// Options.Wait is how long a write waits for another process.
+func TestWait(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "ibid.db")
+	s, err := store.Open(t.Context(), name, &store.Options{Wait: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	patient, err := store.Open(t.Context(), name, &store.Options{Wait: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer patient.Close()
+	db, err := sql.Open("sqlite", "file:"+name+"?_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tx, err := db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	waited := make(chan error)
+	go func() { waited <- patient.Put(t.Context(), []*store.Call{call(1, "Patient.")}) }()
+	if err := s.Put(t.Context(), []*store.Call{call(2, "Hasty.")}); err == nil || !store.IsTemporary(err) {
+		t.Errorf("while another writes: %v", err)
+	}
+	if err := tx.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waited; err != nil {
+		t.Error(err)
+	}
 }

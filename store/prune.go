@@ -1,12 +1,9 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -76,7 +73,7 @@ func (s *Store) expiries(ctx context.Context, r *Retention) ([]expiry, error) {
 	}
 	keep := make(map[string]time.Duration, len(r.ByProvider))
 	for provider, duration := range r.ByProvider {
-		keep[name(provider)] = duration
+		keep[lookup(provider)] = duration
 	}
 	var list []expiry
 	provider, found := "", true
@@ -87,7 +84,7 @@ func (s *Store) expiries(ctx context.Context, r *Retention) ([]expiry, error) {
 			query = strings.Replace(query, ">", ">=", 1)
 		}
 		found = false
-		err := each(ctx, s.read, func(rows *sql.Rows) error { found = true; return rows.Scan(&provider) }, query, provider)
+		err := each(ctx, s.db, func(rows *sql.Rows) error { found = true; return rows.Scan(&provider) }, query, provider)
 		if err != nil || !found {
 			return list, err
 		}
@@ -102,16 +99,16 @@ func (s *Store) expiries(ctx context.Context, r *Retention) ([]expiry, error) {
 }
 
 func (s *Store) prune(ctx context.Context, expiries []expiry, done func(PruneReport)) error {
+	lock := ""
+	if s.postgres {
+		lock = " FOR UPDATE SKIP LOCKED" // whoever prunes at the same time takes others
+	}
 	for _, e := range expiries {
 		for {
 			var removed PruneReport
-			err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-				gone, err := tx.expired(ctx, "SELECT n, tenant, conversation, run FROM calls WHERE provider = $1 AND started < $2 ORDER BY started LIMIT $3",
+			err := s.update(ctx, func(ctx context.Context, tx *transaction) (err error) {
+				removed, err = tx.remove(ctx, "n IN (SELECT n FROM calls WHERE provider = $1 AND started < $2 ORDER BY started LIMIT $3"+lock+")",
 					e.provider, e.before, pruneBatch)
-				if err != nil || len(gone) == 0 {
-					return err
-				}
-				removed, err = tx.remove(ctx, gone)
 				return err
 			})
 			if err != nil {
@@ -160,16 +157,9 @@ func (s *Store) prunable(ctx context.Context, expiries []expiry) (PruneReport, e
 		{"SELECT count(*) FROM runs t WHERE" + empty("run") + relayed, &report.Runs},
 		{"SELECT count(*) FROM events e JOIN runs t ON e.tenant = t.tenant AND e.run = t.id WHERE" + empty("run") + relayed, &report.Events},
 	} {
-		if err := s.read.QueryRowContext(ctx, c.query, args...).Scan(c.count); err != nil {
+		if err := s.db.QueryRowContext(ctx, c.query, args...).Scan(c.count); err != nil {
 			return report, err
 		}
 	}
 	return report, nil
-}
-
-// sortedIDs returns the ids of a set in an order that is the same for everybody: that of locking.
-func sortedIDs(set map[owned]int64) []owned {
-	return slices.SortedFunc(maps.Keys(set), func(a, b owned) int {
-		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.id, b.id))
-	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"unsafe"
 )
 
 // Put stores calls in one transaction: all of them or, with an error, none. A call whose AnswerID its tenant has already is
@@ -47,7 +48,7 @@ func (tx *transaction) put(ctx context.Context, rows []*row) error {
 			}
 			continue
 		}
-		if id := (owned{name(r.Tenant), name(r.AnswerID)}); !known[id] {
+		if id := (tenantID{lookup(r.Tenant), lookup(r.AnswerID)}); !known[id] {
 			known[id] = true
 			fresh = append(fresh, r)
 		}
@@ -55,22 +56,19 @@ func (tx *transaction) put(ctx context.Context, rows []*row) error {
 	return tx.insert(ctx, fresh)
 }
 
-// owned is an id of a tenant's.
-type owned struct{ tenant, id string }
-
 // known returns which of the answers are there already.
-func (tx *transaction) known(ctx context.Context, rows []*row) (map[owned]bool, error) {
+func (tx *transaction) known(ctx context.Context, rows []*row) (map[tenantID]bool, error) {
 	ids := make([][]any, 0, len(rows))
 	for _, r := range rows {
-		ids = append(ids, []any{name(r.Tenant), name(r.AnswerID)})
+		ids = append(ids, []any{lookup(r.Tenant), lookup(r.AnswerID)})
 	}
-	known := make(map[owned]bool, len(rows))
+	known := make(map[tenantID]bool, len(rows))
 	err := tx.list(ctx, &tuples{
 		before: "SELECT tenant, answer_id FROM (VALUES ",
-		each:   "($, $)",
+		row:    "($, $)",
 		after:  ") AS v JOIN calls ON tenant = column1 AND answer_id = column2",
 	}, ids, func(found *sql.Rows) error {
-		var id owned
+		var id tenantID
 		err := found.Scan(&id.tenant, &id.id)
 		known[id] = true
 		return err
@@ -83,7 +81,7 @@ func (tx *transaction) insert(ctx context.Context, rows []*row) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	next, err := tx.count(ctx, "calls_n", len(rows))
+	next, err := tx.take(ctx, "calls_n", len(rows))
 	if err != nil {
 		return err
 	}
@@ -100,8 +98,8 @@ func (tx *transaction) insert(ctx context.Context, rows []*row) error {
 	return nil
 }
 
-// count takes the next n numbers of a counter.
-func (tx *transaction) count(ctx context.Context, counter string, n int) ([]int64, error) {
+// take takes the next n numbers of a counter.
+func (tx *transaction) take(ctx context.Context, counter string, n int) ([]int64, error) {
 	next := make([]int64, 0, n)
 	scan := func(rows *sql.Rows) error {
 		var number int64
@@ -127,19 +125,19 @@ func (tx *transaction) count(ctx context.Context, counter string, n int) ([]int6
 
 func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
 	t := tuples{
-		before: "INSERT INTO calls (n, tenant, answer_id, provider, conversation, run, step, started, refetched, call",
-		each:   "($, $, $, $, $, $, $, $, $, $",
+		before: tx.insertInto("calls", "n, tenant, answer_id, provider, conversation, run, step, started, refetched, call"),
+		row:    "($, $, $, $, $, $, $, $, $, $)",
 	}
 	if tx.postgres {
-		t.before += ", document, terms"
-		t.each += ", $::jsonb, $::tsvector"
+		t = tuples{
+			before: tx.insertInto("calls", "n, tenant, answer_id, provider, conversation, run, step, started, refetched, call, document, terms"),
+			row:    "($, $, $, $, $, $, $, $, $, $, $::jsonb, $::tsvector)",
+		}
 	}
-	t.before += ") VALUES "
-	t.each += ")"
 	values := make([][]any, 0, len(rows))
 	for _, r := range rows {
 		v := []any{
-			r.n, name(r.Tenant), name(r.AnswerID), r.provider(), orNull(r.Conversation), orNull(r.Run), r.step, micros(r.Started),
+			r.n, lookup(r.Tenant), lookup(r.AnswerID), r.provider(), orNull(r.Conversation), orNull(r.Run), r.step, micros(r.Started),
 			r.refetched, tx.text(r.encoded),
 		}
 		if tx.postgres {
@@ -150,13 +148,14 @@ func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
 	return tx.exec(ctx, &t, values)
 }
 
-// text returns b for a column of type TEXT. Neither engine checks or changes it, but PostgreSQL takes only UTF-8. JSON has no
-// NUL, but as an escape.
+// text returns b, which does not change any more, for a column of type TEXT. Neither engine checks or changes it, but PostgreSQL
+// takes only UTF-8. JSON has no NUL, but as an escape.
 func (tx *transaction) text(b []byte) string {
+	s := unsafe.String(unsafe.SliceData(b), len(b)) // a copy would be half of all that storing an answer allocates
 	if tx.postgres {
-		return plain(string(b))
+		return plain(s)
 	}
-	return string(b)
+	return s
 }
 
 func (tx *transaction) putEvents(ctx context.Context, rows []*row) error {
@@ -169,13 +168,13 @@ func (tx *transaction) putEvents(ctx context.Context, rows []*row) error {
 		if err != nil {
 			return err
 		}
-		values = append(values, []any{nil, name(r.Tenant), name(r.Run), r.seq, r.kind, micros(r.at), 0, tx.text(data)})
+		values = append(values, []any{nil, lookup(r.Tenant), lookup(r.Run), r.seq, r.kind, micros(r.at), 0, tx.text(data)})
 	}
 	if len(values) == 0 {
 		return nil
 	}
 	// Counted while their runs are locked, so that the events of a run are in order by id too.
-	ids, err := tx.count(ctx, "events_id", len(values))
+	ids, err := tx.take(ctx, "events_id", len(values))
 	if err != nil {
 		return err
 	}
@@ -183,6 +182,6 @@ func (tx *transaction) putEvents(ctx context.Context, rows []*row) error {
 		values[i][0] = id
 	}
 	return tx.exec(ctx, &tuples{
-		before: "INSERT INTO events (id, tenant, run, seq, kind, at, relayed, data) VALUES ", each: "($, $, $, $, $, $, $, $)",
+		before: tx.insertInto("events", "id, tenant, run, seq, kind, at, relayed, data"), row: "($, $, $, $, $, $, $, $)",
 	}, values)
 }

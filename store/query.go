@@ -37,7 +37,9 @@ type Conversation struct {
 	Started time.Time // its first call
 	Updated time.Time // its last call
 	Answers int       // how many calls it has
-	Calls   []*Call   // oldest first; nil in a list
+	Calls   []*Call   // a page of them, oldest first; nil in a list
+	Before  *Call     // the one before those; nil: there is none
+	Next    string    // the cursor of the page that ends with Before; empty: there is none
 	// Numbering has the numbers of all sources of the conversation, also of answers that are deleted; nil in a list.
 	Numbering ibid.Numbering
 }
@@ -49,8 +51,9 @@ type Run struct {
 	Started time.Time
 	Ended   time.Time // when its last call so far had its answer
 	Answers int       // how many calls it has
-	Steps   []Step    // by number, After filled in; nil in a list
-	Calls   []*Call   // by step, then oldest first; nil in a list
+	Steps   []Step    // those of Calls, by number, After filled in; nil in a list
+	Calls   []*Call   // a page of them, by step, then oldest first; nil in a list
+	Next    string    // the cursor of the page with the calls before those; empty: there are none
 }
 
 // SourceQuery chooses uses of one source. One of URL and ID must be said; with both, either suffices.

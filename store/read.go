@@ -14,7 +14,7 @@ import (
 
 // Call returns an answer with its call.
 func (s *Store) Call(ctx context.Context, tenant, answerID string) (*Call, error) {
-	list, err := scanCalls(ctx, s.read, callColumns+"WHERE tenant = $1 AND answer_id = $2", name(tenant), name(answerID))
+	list, err := scanCalls(ctx, s.db, callColumns+"WHERE tenant = $1 AND answer_id = $2", lookup(tenant), lookup(answerID))
 	if err == nil && len(list) == 0 {
 		err = ErrNotFound
 	}
@@ -24,23 +24,11 @@ func (s *Store) Call(ctx context.Context, tenant, answerID string) (*Call, error
 	return list[0].Call, nil
 }
 
-// CallByProvider returns the call whose answer has this id with the provider, the latest if there are several.
-func (s *Store) CallByProvider(ctx context.Context, tenant, upstream, providerID string) (*Call, error) {
-	list, err := s.list(ctx, byProvider(tenant, upstream, providerID))
-	if err == nil && len(list) == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading answer %q of %s: %w", providerID, upstream, err)
-	}
-	return list[0].Call, nil
-}
-
 // byProvider looks for the answer that has an id with its provider.
 func byProvider(tenant, upstream, providerID string) *filter {
 	return &filter{
 		tenant: tenant, before: math.MaxInt64, limit: 1,
-		search: search{{{text: hashed(providerTerm, upstream, providerID)}}},
+		terms: termQuery{{{text: hashed(providerTerm, upstream, providerID)}}},
 	}
 }
 
@@ -52,10 +40,10 @@ func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call
 	}
 	f := filter{tenant: tenant, limit: limitOf(q.Limit) + 1, conversation: q.Conversation, run: q.Run}
 	if q.Text != "" {
-		f.search.words(q.Text)
+		f.terms.addWords(q.Text)
 	}
 	if q.Source != "" {
-		f.search.names(append(addressNames(q.Source), q.Source))
+		f.terms.addNames(append(addressNames(q.Source), q.Source))
 	}
 	found, next, err := s.page(ctx, "a", q.Cursor, &f)
 	if err != nil {
@@ -70,7 +58,7 @@ func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call
 
 // page returns the calls behind a cursor, and the cursor behind them.
 func (s *Store) page(ctx context.Context, list, cursor string, f *filter) (calls []numberedCall, next string, err error) {
-	if f.before, err = readCursor(list, cursor); err != nil {
+	if err = readCursor(list, cursor, &f.before); err != nil {
 		return nil, "", err
 	}
 	found, err := s.list(ctx, f)
@@ -84,17 +72,17 @@ func (s *Store) page(ctx context.Context, list, cursor string, f *filter) (calls
 // filter chooses calls.
 type filter struct {
 	tenant, conversation, run string
-	search                    search
+	terms                     termQuery
 	before                    int64 // calls.n
 	limit                     int
 }
 
 // list returns the calls of a filter, the newest first.
 func (s *Store) list(ctx context.Context, f *filter) ([]numberedCall, error) {
-	if s.postgres || len(f.search) == 0 {
-		return list(ctx, s.read, s.postgres, f)
+	if s.postgres || len(f.terms) == 0 {
+		return list(ctx, s.db, s.postgres, f)
 	}
-	tx, err := s.read.BeginTx(ctx, nil) // the index and the calls as of one moment
+	tx, err := s.db.BeginTx(ctx, nil) // the index and the calls as of one moment
 	if err != nil {
 		return nil, err
 	}
@@ -103,25 +91,25 @@ func (s *Store) list(ctx context.Context, f *filter) ([]numberedCall, error) {
 }
 
 func list(ctx context.Context, q querier, postgres bool, f *filter) ([]numberedCall, error) {
-	if f.search.impossible() {
+	if f.terms.impossible() {
 		return nil, nil
 	}
-	c := conditions{where: []string{"tenant = $1", "n < $2"}, args: []any{name(f.tenant), f.before}}
+	c := conditions{where: []string{"tenant = $1", "n < $2"}, args: []any{lookup(f.tenant), f.before}}
 	if f.conversation != "" {
-		c.and("conversation = $", name(f.conversation))
+		c.and("conversation = $", lookup(f.conversation))
 	}
 	if f.run != "" {
-		c.and("run = $", name(f.run))
+		c.and("run = $", lookup(f.run))
 	}
-	if postgres && len(f.search) > 0 {
-		c.and("terms @@ $::tsquery", f.search.tsquery())
+	if postgres && len(f.terms) > 0 {
+		c.and("terms @@ $::tsquery", f.terms.tsquery())
 	}
-	if postgres || len(f.search) == 0 {
+	if postgres || len(f.terms) == 0 {
 		return scanCalls(ctx, q, callColumns+c.newest(f.limit), c.args...)
 	}
 	var all []numberedCall
-	what := append(search{{{text: hashed(tenantTerm, f.tenant)}}}, f.search...)
-	err := found(ctx, q, what, f.before, func(ns []int64) (bool, error) {
+	what := append(termQuery{{{text: hashed(tenantTerm, f.tenant)}}}, f.terms...)
+	err := searchIndex(ctx, q, what, f.before, func(ns []int64) (bool, error) {
 		some := c.clone()
 		some.in("n", ns)
 		calls, err := scanCalls(ctx, q, callColumns+some.newest(f.limit-len(all)), some.args...)
@@ -160,9 +148,10 @@ func (c *conditions) param(arg any) string {
 	return "$" + strconv.Itoa(len(c.args))
 }
 
-// newest returns all conditions, for so many of the newest calls.
+// newest returns all conditions, for so many of the newest calls. They are chosen by their numbers: to sort whole calls would
+// be to read them all.
 func (c *conditions) newest(limit int) string {
-	return "WHERE " + strings.Join(c.where, " AND ") + " ORDER BY n DESC LIMIT " + c.param(limit)
+	return "WHERE n IN (SELECT n FROM calls WHERE " + strings.Join(c.where, " AND ") + " ORDER BY n DESC LIMIT " + c.param(limit) + ") ORDER BY n DESC"
 }
 
 // numberedCall is a call with its place in the order of arrival.
@@ -186,7 +175,7 @@ func scanCalls(ctx context.Context, q querier, query string, args ...any) ([]num
 			return err
 		}
 		if c.Call, err = DecodeCall(encoded); err != nil {
-			return err
+			return fmt.Errorf("%w: %w", errDamaged, err)
 		}
 		c.Step.Number = step
 		list = append(list, c)
@@ -195,26 +184,38 @@ func scanCalls(ctx context.Context, q querier, query string, args ...any) ([]num
 	return list, err
 }
 
-// A cursor is the number of the last item of a page, with a letter for the list that it is of.
-func newCursor(list string, n int64) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(list + strconv.FormatInt(n, 36)))
+// A cursor is the numbers by which the last item of a page is sorted, behind a letter for the list that it is of.
+func newCursor(list string, numbers ...int64) string {
+	b := []byte(list)
+	for i, n := range numbers {
+		if i > 0 {
+			b = append(b, '.')
+		}
+		b = strconv.AppendInt(b, n, 36)
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// readCursor returns the number of which a cursor is; the empty one is before everything.
-func readCursor(list, cursor string) (int64, error) {
+// readCursor reads the numbers of a cursor; the empty one is before everything.
+func readCursor(list, cursor string, numbers ...*int64) error {
 	if cursor == "" {
-		return math.MaxInt64, nil
+		for _, n := range numbers {
+			*n = math.MaxInt64
+		}
+		return nil
 	}
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil {
-		return 0, fmt.Errorf("%w: %.40q", ErrCursor, cursor)
+	text, ok := strings.CutPrefix(string(b), list)
+	parts := strings.Split(text, ".")
+	if err != nil || !ok || len(parts) != len(numbers) {
+		return fmt.Errorf("%w of this list: %.40q", ErrCursor, cursor)
 	}
-	number, ok := strings.CutPrefix(string(b), list)
-	n, err := strconv.ParseInt(number, 36, 64)
-	if !ok || err != nil || n < 0 {
-		return 0, fmt.Errorf("%w of this list: %.40q", ErrCursor, cursor)
+	for i, part := range parts {
+		if *numbers[i], err = strconv.ParseInt(part, 36, 64); err != nil {
+			return fmt.Errorf("%w of this list: %.40q", ErrCursor, cursor)
+		}
 	}
-	return n, nil
+	return nil
 }
 
 func limitOf(limit int) int {

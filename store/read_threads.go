@@ -7,15 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ibidhq/ibid"
 )
 
-// MaxCalls is how many calls of one conversation or run are returned with it: the last ones.
-const MaxCalls = 10_000
-
-// Conversations returns conversations, the one that began last first.
+// Conversations returns conversations, the one whose latest call was stored last first. One that gets a call while the list is
+// read through moves to its beginning.
 func (s *Store) Conversations(ctx context.Context, tenant string, q *Query) (*Page[Conversation], error) {
 	threads, err := s.threads(ctx, conversationTable(), tenant, q)
 	if err != nil {
@@ -28,7 +25,7 @@ func (s *Store) Conversations(ctx context.Context, tenant string, q *Query) (*Pa
 	return page, nil
 }
 
-// Runs returns runs, the one that began last first.
+// Runs returns runs in the order of [Store.Conversations].
 func (s *Store) Runs(ctx context.Context, tenant string, q *Query) (*Page[Run], error) {
 	threads, err := s.threads(ctx, runTable(), tenant, q)
 	if err != nil {
@@ -54,70 +51,55 @@ func (s *Store) threads(ctx context.Context, table *threadTable, tenant string, 
 	if q == nil {
 		q = &Query{}
 	}
-	before, err := readCursor(table.name[:1], q.Cursor)
-	if err != nil {
+	var before int64
+	if err := readCursor(table.name[:1], q.Cursor, &before); err != nil {
 		return nil, err
 	}
-	c := conditions{where: []string{"tenant = $1", "first < $2", "answers > 0"}, args: []any{name(tenant), before}}
 	limit := limitOf(q.Limit)
-	query := "SELECT " + table.all() + " FROM " + table.name + " WHERE " + strings.Join(c.where, " AND ") + " ORDER BY first DESC LIMIT " + c.param(limit+1)
 	var found []thread
-	if err := each(ctx, s.read, func(rows *sql.Rows) error {
+	if err := each(ctx, s.db, func(rows *sql.Rows) error {
 		t, err := table.scan(rows)
 		found = append(found, t)
 		return err
-	}, query, c.args...); err != nil {
+	}, "SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND last < $2 AND answers > 0 ORDER BY last DESC LIMIT $3",
+		lookup(tenant), before, limit+1); err != nil {
 		return nil, err
 	}
-	threads, next := cut(found, limit, func(t thread) string { return newCursor(table.name[:1], t.first) })
+	threads, next := cut(found, limit, func(t thread) string { return newCursor(table.name[:1], t.last) })
 	return &Page[thread]{Items: threads, Next: next}, nil
 }
 
-// all returns the columns that scan reads.
-func (table *threadTable) all() string {
-	return "tenant, id, first, started, ended, answers" + table.columns
-}
-
-func (table *threadTable) scan(rows *sql.Rows) (thread, error) {
-	var t thread
-	err := rows.Scan(append([]any{&t.tenant, &t.id, &t.first, &t.started, &t.ended, &t.answers}, table.fields(&t)...)...)
-	return t, err
-}
-
-// Conversation returns a conversation with its last [MaxCalls] calls.
-func (s *Store) Conversation(ctx context.Context, tenant, id string) (*Conversation, error) {
-	c, err := s.conversation(ctx, tenant, id)
+// Conversation returns a conversation with a page of its calls: of q, Cursor and Limit count. The first page has the latest
+// calls, the next one those before them. Within a page the oldest is first.
+func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (*Conversation, error) {
+	c, err := s.conversation(ctx, tenant, id, q)
 	if err != nil {
 		return nil, fmt.Errorf("reading conversation %q: %w", id, err)
 	}
 	return c, nil
 }
 
-func (s *Store) conversation(ctx context.Context, tenant, id string) (*Conversation, error) {
-	t, calls, err := s.thread(ctx, conversationTable(), tenant, id)
+func (s *Store) conversation(ctx context.Context, tenant, id string, q *Query) (*Conversation, error) {
+	t, calls, err := s.thread(ctx, conversationTable(), tenantID{tenant, id}, q)
 	if err != nil {
 		return nil, err
 	}
 	c := t.conversation()
-	c.ID = id
-	slices.SortStableFunc(calls, func(a, b *Call) int { return a.Started.Compare(b.Started) })
-	c.Calls = calls
-	c.Numbering, err = numbering(ctx, s.read, t) // read after the calls: it has all sources of theirs
+	c.ID, c.Calls, c.Before, c.Next = id, calls.Items, calls.before, calls.Next
+	c.Numbering, err = numbering(ctx, s.db, t) // read after the calls: it has all sources of theirs
 	return c, err
 }
 
-// Run returns a run with its last [MaxCalls] calls.
-func (s *Store) Run(ctx context.Context, tenant, id string) (*Run, error) {
-	t, calls, err := s.thread(ctx, runTable(), tenant, id)
+// Run returns a run with a page of its calls, as [Store.Conversation] does; within a page they are by step.
+func (s *Store) Run(ctx context.Context, tenant, id string, q *Query) (*Run, error) {
+	t, calls, err := s.thread(ctx, runTable(), tenantID{tenant, id}, q)
 	if err != nil {
 		return nil, fmt.Errorf("reading run %q: %w", id, err)
 	}
 	r := t.run()
-	r.ID = id
-	slices.SortStableFunc(calls, func(a, b *Call) int {
-		return cmp.Or(cmp.Compare(a.Step.Number, b.Step.Number), a.Started.Compare(b.Started))
-	})
-	r.Calls, r.Steps = calls, steps(calls)
+	r.ID, r.Calls, r.Next = id, calls.Items, calls.Next
+	slices.SortStableFunc(r.Calls, func(a, b *Call) int { return cmp.Compare(a.Step.Number, b.Step.Number) })
+	r.Steps = steps(r.Calls)
 	return r, nil
 }
 
@@ -135,40 +117,62 @@ func steps(calls []*Call) []Step {
 		list = append(list, c.Step)
 	}
 	for i := range list {
-		if list[i].After == nil {
-			list[i].After = []int{}
-			if i > 0 {
-				list[i].After = []int{list[i-1].Number}
-			}
+		switch s := &list[i]; {
+		case s.After != nil:
+		case s.Number > 1: // whether or not it is still there
+			s.After = []int{s.Number - 1}
+		default:
+			s.After = []int{}
 		}
 	}
 	return list
 }
 
-// thread returns a conversation or run with its calls in the order of their arrival.
-func (s *Store) thread(ctx context.Context, table *threadTable, tenant, id string) (*thread, []*Call, error) {
+// callPage is a page of the calls of a conversation or run, the oldest first.
+type callPage struct {
+	Page[*Call]
+	before *Call // the one before the oldest
+}
+
+// thread returns a conversation or run with a page of its calls, the oldest first. It is chosen by when they began, which is
+// the same after they were fetched again.
+func (s *Store) thread(ctx context.Context, table *threadTable, id tenantID, q *Query) (*thread, *callPage, error) {
+	if q == nil {
+		q = &Query{}
+	}
+	const letter = "m" // of no list of threads
+	var at, n int64
+	if err := readCursor(letter, q.Cursor, &at, &n); err != nil {
+		return nil, nil, err
+	}
 	var t thread
 	found := false
-	err := each(ctx, s.read, func(rows *sql.Rows) (err error) {
+	err := each(ctx, s.db, func(rows *sql.Rows) (err error) {
 		found = true
 		t, err = table.scan(rows)
 		return err
-	}, "SELECT "+table.all()+" FROM "+table.name+" WHERE tenant = $1 AND id = $2 AND answers > 0", name(tenant), name(id))
+	}, "SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND id = $2 AND answers > 0", lookup(id.tenant), lookup(id.id))
 	if err != nil {
 		return nil, nil, err
 	}
 	if !found {
 		return nil, nil, ErrNotFound
 	}
-	list, err := scanCalls(ctx, s.read, callColumns+"WHERE tenant = $1 AND "+table.call+" = $2 ORDER BY n DESC LIMIT $3", t.tenant, t.id, MaxCalls)
+	limit := limitOf(q.Limit)
+	latest, err := scanCalls(ctx, s.db, callColumns+"WHERE n IN (SELECT n FROM calls WHERE tenant = $1 AND "+table.call+
+		" = $2 AND (started, n) < ($3, $4) ORDER BY started DESC, n DESC LIMIT $5) ORDER BY started DESC, n DESC", t.tenant, t.id, at, n, limit+1)
 	if err != nil {
 		return nil, nil, err
 	}
-	calls := make([]*Call, 0, len(list))
-	for _, c := range slices.Backward(list) {
-		calls = append(calls, c.Call)
+	page := &callPage{}
+	if len(latest) > limit {
+		page.before = latest[limit].Call
 	}
-	return &t, calls, nil
+	latest, page.Next = cut(latest, limit, func(c numberedCall) string { return newCursor(letter, micros(c.Started), c.n) })
+	for _, c := range slices.Backward(latest) {
+		page.Items = append(page.Items, c.Call)
+	}
+	return &t, page, nil
 }
 
 // Sources returns where a source was used, the last stored first.
@@ -189,7 +193,7 @@ func (s *Store) sources(ctx context.Context, tenant string, q *SourceQuery) (*Pa
 		names = append(names, q.ID, "#"+q.ID, "id:"+q.ID)
 	}
 	f := filter{tenant: tenant, limit: limitOf(q.Limit) + 1}
-	f.search.names(names)
+	f.terms.addNames(names)
 	calls, next, err := s.page(ctx, "s", q.Cursor, &f)
 	if err != nil {
 		return nil, err

@@ -14,16 +14,16 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// maxName is how long a text may be that is looked up, in bytes. PostgreSQL's indexes take 2,704 for all columns of one.
-const maxName = 384
+// maxLookup is how long a text may be that is looked up, in bytes. PostgreSQL's indexes take 2,704 for all columns of one.
+const maxLookup = 384
 
-// name returns s as what it is looked up by: itself, or a short form with its hash where it is too long, or has what a
+// lookup returns s as what it is looked up by: itself, or a short form with its hash where it is too long, or has what a
 // database's text cannot.
-func name(s string) string {
-	if len(s) <= maxName && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+func lookup(s string) string {
+	if len(s) <= maxLookup && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s
 	}
-	return plain(s[:min(len(s), maxName-80)]) + "…sha256:" + hash(s)
+	return plain(s[:min(len(s), maxLookup-80)]) + "…sha256:" + hash(s)
 }
 
 // plain returns s as text that every database takes.
@@ -77,8 +77,8 @@ func newRow(c *Call, postgres bool) (*row, error) {
 func tsvector(c *Call) string {
 	seen := map[string]bool{}
 	var b strings.Builder
-	var words wordReader
-	words.eachTerm(c, func(term []byte) bool {
+	var t tokenizer
+	t.eachTerm(c, func(term []byte) bool {
 		if seen[string(term)] {
 			return false
 		}
@@ -159,7 +159,7 @@ func (r *row) event() ([]byte, error) {
 }
 
 // provider is by whose retention the answer goes.
-func (r *row) provider() string { return name(cmp.Or(r.Answer.Provider, r.Upstream)) }
+func (r *row) provider() string { return lookup(cmp.Or(r.Answer.Provider, r.Upstream)) }
 
 func nullable(s string) *string {
 	if s == "" {
@@ -168,12 +168,12 @@ func nullable(s string) *string {
 	return &s
 }
 
-// orNull returns the name of s, or NULL for none.
+// orNull returns what s is looked up by, or NULL for none.
 func orNull(s string) any {
 	if s == "" {
 		return nil
 	}
-	return name(s)
+	return lookup(s)
 }
 
 func micros(t time.Time) int64 { return t.UnixMicro() }

@@ -1,12 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
+	"time"
 )
 
 // DefaultTenant is whose everything is while there are no tokens.
@@ -14,38 +15,35 @@ const DefaultTenant = "default"
 
 // Options says how a store is opened. Nil and the zero value are the defaults.
 type Options struct {
-	Logger   *slog.Logger // nil: nothing is logged
-	MaxConns int          // connections at the same time; 0: 8 for PostgreSQL; for SQLite, 4 or one for each processor, beside the one that writes
+	Logger *slog.Logger  // nil: nothing is logged
+	Wait   time.Duration // how long a write to SQLite waits for another process that writes; 0: 2 s
 }
 
 // Store is an open store. Its methods may be called by many goroutines at once.
 type Store struct {
 	postgres bool
-	read     *sql.DB
-	write    *sql.DB       // nil for PostgreSQL, which writes by read as well
+	db       *pool         // nil until it is open
+	write    *sql.DB       // nil for PostgreSQL, which writes by db as well
 	writer   *preparer     // the connection of write
 	turn     chan struct{} // taken by who uses writer
 	logger   *slog.Logger
+	wait     time.Duration // of SQLite: Options.Wait
 }
 
 // Open opens the store that dsn names, the name of a SQLite file or postgres://…, makes what is not there and brings its
 // tables up to date. Any number of processes may do so at the same time. A store that a newer ibid has changed is refused
-// with [ErrNewer].
+// with [ErrNewer]; [ErrUnreachable] says that there is no server.
 //
 // ctx bounds opening only.
 func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Store{turn: make(chan struct{}, 1), logger: o.Logger}
+	s := &Store{turn: make(chan struct{}, 1), logger: o.Logger, wait: cmp.Or(o.Wait, 2*time.Second)}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
-	open := s.openSQLite
-	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
-		open = s.openPostgres
-	}
-	if err := open(ctx, dsn, o.MaxConns); err != nil {
+	if err := s.open(ctx, dsn); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", errors.Join(err, s.Close()))
 	}
 	s.logger.LogAttrs(ctx, slog.LevelDebug, "store opened", slog.Bool("postgres", s.postgres))
@@ -61,18 +59,18 @@ func (s *Store) Close() error {
 		s.writer = nil
 		<-s.turn
 	}
-	for _, db := range []*sql.DB{s.read, s.write} {
-		if db != nil {
-			errs = append(errs, db.Close())
-		}
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
+	}
+	if s.write != nil {
+		errs = append(errs, s.write.Close())
 	}
 	return errors.Join(errs...)
 }
 
 // Ping reports whether the store can be read now.
 func (s *Store) Ping(ctx context.Context) error {
-	var one int
-	if err := s.read.QueryRowContext(ctx, "SELECT 1 FROM conversations LIMIT 1").Scan(&one); err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if err := each(ctx, s.db, func(*sql.Rows) error { return nil }, "SELECT 1 FROM conversations LIMIT 1"); err != nil {
 		return fmt.Errorf("asking the store: %w", err)
 	}
 	return nil

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
 	"github.com/ibidhq/ibid"
@@ -15,42 +17,57 @@ const (
 
 // hashed returns the term for names of one kind.
 func hashed(kind string, names ...string) string {
-	return kind + hash(strings.Join(names, "\x00"))[:24]
+	return string(appendHashed(nil, kind, []byte(strings.Join(names, "\x00"))))
+}
+
+func appendHashed(b []byte, kind string, name []byte) []byte {
+	sum := sha256.Sum256(name)
+	return hex.AppendEncode(append(b, kind...), sum[:12])
 }
 
 // eachTerm calls put with the terms of an answer, some of them again and again, until the limit of an answer is reached.
 // Term is only valid until put returns; put reports whether the answer did not have it yet.
-func (w *wordReader) eachTerm(c *Call, put func(term []byte) bool) {
-	w.put, w.bytes = put, 0
-	for _, term := range exactTerms(c) {
-		put([]byte(term))
-	}
-	w.add(c.Answer.Text)
+func (t *tokenizer) eachTerm(c *Call, put func(term []byte) bool) {
+	t.put, t.bytes = put, 0
+	t.addNames(c)
+	t.bytes = 0
+	t.add(c.Answer.Text)
 	for i := range c.Prompt {
-		w.add(c.Prompt[i].Text)
+		t.add(c.Prompt[i].Text)
 	}
 	for i := range c.Answer.Sources {
-		w.add(c.Answer.Sources[i].Title)
+		t.add(c.Answer.Sources[i].Title)
 	}
 	for i := range c.Answer.Citations {
 		for k := range c.Answer.Citations[i].Refs {
-			w.add(c.Answer.Citations[i].Refs[k].Quote)
+			t.add(c.Answer.Citations[i].Refs[k].Quote)
 		}
 	}
 }
 
-// exactTerms returns the terms of an answer that are no words.
-func exactTerms(c *Call) []string {
-	terms := []string{hashed(tenantTerm, c.Tenant)}
+// addNames puts the terms of an answer that are no words.
+func (t *tokenizer) addNames(c *Call) {
+	t.addName(tenantTerm, c.Tenant)
 	if c.Answer.ID != "" {
-		terms = append(terms, hashed(providerTerm, c.Upstream, c.Answer.ID))
+		t.addName(providerTerm, c.Upstream, c.Answer.ID)
 	}
 	for i := range c.Answer.Sources {
 		for _, name := range sourceNames(&c.Answer.Sources[i]) {
-			terms = append(terms, hashed(sourceTerm, name))
+			if t.addName(sourceTerm, name); t.bytes > maxNames {
+				return
+			}
 		}
 	}
-	return terms
+}
+
+func (t *tokenizer) addName(kind string, names ...string) {
+	t.word = append(t.word[:0], names[0]...)
+	for _, name := range names[1:] {
+		t.word = append(append(t.word, 0), name...)
+	}
+	if t.word = appendHashed(t.word[:0], kind, t.word); t.put(t.word) {
+		t.bytes += len(t.word) + 1
+	}
 }
 
 // sourceNames returns the names by which a source is looked up.
@@ -86,33 +103,33 @@ type queryTerm struct {
 	prefix bool // it is only the beginning of one
 }
 
-// search is what answers are looked for by: of each list of terms at least one.
-type search [][]queryTerm
+// termQuery is what answers are looked for by: of each list of terms at least one.
+type termQuery [][]queryTerm
 
-// names adds that an answer has a source of one of these names.
-func (s *search) names(names []string) {
+// addNames adds that an answer has a source of one of these names.
+func (q *termQuery) addNames(names []string) {
 	list := make([]queryTerm, 0, len(names))
 	for _, name := range names {
 		list = append(list, queryTerm{text: hashed(sourceTerm, name)})
 	}
-	*s = append(*s, list)
+	*q = append(*q, list)
 }
 
-// words adds that an answer has all words of a text. Without any word in it nothing has.
-func (s *search) words(text string) {
+// addWords adds that an answer has all words of a text. Without any word in it nothing has.
+func (q *termQuery) addWords(text string) {
 	words := queryWords(text)
 	for _, word := range words {
-		*s = append(*s, []queryTerm{word})
+		*q = append(*q, []queryTerm{word})
 	}
 	if len(words) == 0 {
-		*s = append(*s, nil)
+		*q = append(*q, nil)
 	}
 }
 
 // tsquery returns what is looked for as PostgreSQL takes it. No character of a term means anything to it.
-func (s search) tsquery() string {
+func (q termQuery) tsquery() string {
 	var b strings.Builder
-	for i, list := range s {
+	for i, list := range q {
 		if i > 0 {
 			b.WriteString(" & ")
 		}
@@ -129,8 +146,8 @@ func (s search) tsquery() string {
 }
 
 // impossible reports whether nothing can be found.
-func (s search) impossible() bool {
-	for _, list := range s {
+func (q termQuery) impossible() bool {
+	for _, list := range q {
 		if len(list) == 0 {
 			return true
 		}

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,90 +15,118 @@ import (
 
 // thread is a conversation or a run, and what is new of it in a batch.
 type thread struct {
-	owned
-	first, started, ended, answers int64
-	numbered                       int64 // of a conversation
-	agent                          string
-	seq, steps                     int64 // of a run
+	tenantID
+	last, started, ended, answers int64
+	numbered                      int64 // of a conversation
+	agent                         string
+	seq, steps                    int64 // of a run
 
 	rows []*row
 }
 
 // threadTable is how the threads of one kind are stored.
 type threadTable struct {
-	name    string
-	call    string                // the column of calls that has its id
-	columns string                // besides those that all have
-	zeros   string                // their values before there is anything
-	set     string                // how an upsert changes them
-	fields  func(t *thread) []any // to scan into
-	values  func(t *thread) []any // to store
-	id      func(r *row) string   // of the thread that a row is in; empty: none
+	name, call string                // the table, and the column of calls that has a thread's id
+	columns    []string              // tenant and id come first
+	fields     func(t *thread) []any // pointers to what the columns have
+	id         func(r *row) string   // of the thread that a row is in; empty: none
 }
 
 func conversationTable() *threadTable {
 	return &threadTable{
-		name: "conversations", call: "conversation", columns: ", numbered", zeros: ", 0", set: ", numbered = excluded.numbered",
-		fields: func(t *thread) []any { return []any{&t.numbered} },
-		values: func(t *thread) []any { return []any{t.numbered} },
-		id:     func(r *row) string { return r.Conversation },
+		name: "conversations", call: "conversation",
+		columns: []string{"tenant", "id", "last", "started", "ended", "answers", "numbered"},
+		fields: func(t *thread) []any {
+			return []any{&t.tenant, &t.id, &t.last, &t.started, &t.ended, &t.answers, &t.numbered}
+		},
+		id: func(r *row) string { return r.Conversation },
 	}
 }
 
 func runTable() *threadTable {
 	return &threadTable{
-		name: "runs", call: "run", columns: ", agent, seq, steps", zeros: ", '', 0, 0",
-		set:    ", agent = excluded.agent, seq = excluded.seq, steps = excluded.steps",
-		fields: func(t *thread) []any { return []any{&t.agent, &t.seq, &t.steps} },
-		values: func(t *thread) []any { return []any{t.agent, t.seq, t.steps} },
-		id:     func(r *row) string { return r.Run },
+		name: "runs", call: "run",
+		columns: []string{"tenant", "id", "last", "started", "ended", "answers", "agent", "seq", "steps"},
+		fields: func(t *thread) []any {
+			return []any{&t.tenant, &t.id, &t.last, &t.started, &t.ended, &t.answers, &t.agent, &t.seq, &t.steps}
+		},
+		id: func(r *row) string { return r.Run },
 	}
 }
 
-// threads returns the threads that rows are in, as far as they are known, and keeps them from changing till the transaction
-// ends. They are in the order of their ids, so that two transactions lock them in the same order.
+// all returns the columns for a query, each with a prefix.
+func (table *threadTable) all(prefix string) string {
+	return prefix + strings.Join(table.columns, ", "+prefix)
+}
+
+func (table *threadTable) scan(rows *sql.Rows) (thread, error) {
+	var t thread
+	err := rows.Scan(table.fields(&t)...)
+	return t, err
+}
+
+// values returns what is to be stored of threads.
+func (table *threadTable) values(list []*thread) [][]any {
+	values := make([][]any, 0, len(list))
+	for _, t := range list {
+		fields := table.fields(t)
+		for i, f := range fields {
+			switch f := f.(type) {
+			case *string:
+				fields[i] = *f
+			case *int64:
+				fields[i] = *f
+			}
+		}
+		values = append(values, fields)
+	}
+	return values
+}
+
+// upsert is the statement that stores threads: set says what becomes of one that is there already.
+func (table *threadTable) upsert(tx *transaction, set string) *tuples {
+	return &tuples{
+		before: tx.insertInto(table.name, table.all("")), row: "($" + strings.Repeat(", $", len(table.columns)-1) + ")",
+		after: " ON CONFLICT (tenant, id) DO UPDATE SET " + set,
+	}
+}
+
+// threads returns the threads that rows are in, and keeps them from changing till the transaction ends. They are in the
+// order of their ids, so that two transactions lock them in the same order.
 func (tx *transaction) threads(ctx context.Context, table *threadTable, rows []*row) ([]*thread, error) {
-	by := map[owned]*thread{}
+	by := map[tenantID]*thread{}
 	for _, r := range rows {
 		if table.id(r) == "" {
 			continue
 		}
-		id := owned{name(r.Tenant), name(table.id(r))}
+		id := tenantID{lookup(r.Tenant), lookup(table.id(r))}
 		if by[id] == nil {
-			by[id] = &thread{owned: id}
+			by[id] = &thread{tenantID: id}
 		}
 		by[id].rows = append(by[id].rows, r)
 	}
-	list := make([]*thread, 0, len(by))
-	for _, t := range by {
-		list = append(list, t)
-	}
-	slices.SortFunc(list, func(a, b *thread) int { return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.id, b.id)) })
-	ids := make([][]any, 0, len(list))
-	for _, t := range list {
-		ids = append(ids, []any{t.tenant, t.id})
-	}
-	query := tuples{
-		before: "SELECT " + table.all() + " FROM (VALUES ",
-		each:   "($, $)",
-		after:  ") AS v JOIN " + table.name + " ON tenant = column1 AND id = column2",
-	}
+	list := slices.SortedFunc(maps.Values(by), func(a, b *thread) int { return a.compare(b.tenantID) })
+	var query *tuples
+	var values [][]any
 	if tx.postgres { // only what is there can be locked
-		err := tx.exec(ctx, &tuples{
-			before: "INSERT INTO " + table.name + " (" + table.all() + ") VALUES ",
-			each:   "($, $, 0, 0, 0, 0" + table.zeros + ")", after: " ON CONFLICT DO NOTHING",
-		}, ids)
-		if err != nil {
-			return nil, err
+		query = table.upsert(tx, "last = "+table.name+".last")
+		query.after += " RETURNING " + table.all(table.name+".")
+		values = table.values(list)
+	} else {
+		query = &tuples{
+			before: "SELECT " + table.all("") + " FROM (VALUES ", row: "($, $)",
+			after: ") AS v JOIN " + table.name + " ON tenant = column1 AND id = column2",
 		}
-		query.after += " ORDER BY tenant, id FOR UPDATE OF " + table.name
+		for _, t := range list {
+			values = append(values, []any{t.tenant, t.id})
+		}
 	}
-	err := tx.list(ctx, &query, ids, func(found *sql.Rows) error {
+	err := tx.list(ctx, query, values, func(found *sql.Rows) error {
 		f, err := table.scan(found)
 		if err != nil {
 			return err
 		}
-		t := by[f.owned]
+		t := by[f.tenantID]
 		f.rows = t.rows
 		*t = f
 		return nil
@@ -108,9 +137,7 @@ func (tx *transaction) threads(ctx context.Context, table *threadTable, rows []*
 // grow adds the rows of a batch to their thread.
 func (t *thread) grow() {
 	for _, r := range t.rows {
-		if t.first == 0 {
-			t.first = r.n
-		}
+		t.last = max(t.last, r.n)
 		if started := micros(r.Started); t.started == 0 || started < t.started {
 			t.started = started
 		}
@@ -121,16 +148,11 @@ func (t *thread) grow() {
 
 // putThreads stores what the threads have become.
 func (tx *transaction) putThreads(ctx context.Context, table *threadTable, list []*thread) error {
-	values := make([][]any, 0, len(list))
-	for _, t := range list {
-		values = append(values, append([]any{t.tenant, t.id, t.first, t.started, t.ended, t.answers}, table.values(t)...))
+	set := make([]string, 0, len(table.columns))
+	for _, column := range table.columns[2:] {
+		set = append(set, column+" = excluded."+column)
 	}
-	return tx.exec(ctx, &tuples{
-		before: "INSERT INTO " + table.name + " (" + table.all() + ") VALUES ",
-		each:   "($, $, $, $, $, $" + strings.Repeat(", $", len(table.values(&thread{}))) + ")",
-		after: " ON CONFLICT (tenant, id) DO UPDATE SET first = excluded.first, started = excluded.started," +
-			" ended = excluded.ended, answers = excluded.answers" + table.set,
-	}, values)
+	return tx.exec(ctx, table.upsert(tx, strings.Join(set, ", ")), table.values(list))
 }
 
 // putConversations stores the conversations of rows, and numbers their sources.
@@ -159,7 +181,7 @@ func (tx *transaction) number(ctx context.Context, table *threadTable, list []*t
 		}
 		for _, r := range t.rows {
 			first := t.numbered + 1
-			fresh := t.take(known, numberedKeys(r.Call))
+			fresh := t.number(known, numberedKeys(r.Call))
 			if len(fresh) == 0 {
 				continue
 			}
@@ -173,11 +195,11 @@ func (tx *transaction) number(ctx context.Context, table *threadTable, list []*t
 	if err := tx.putThreads(ctx, table, list); err != nil {
 		return err
 	}
-	return tx.exec(ctx, &tuples{before: "INSERT INTO numbers (tenant, conversation, number, keys) VALUES ", each: "($, $, $, $)"}, numbers)
+	return tx.exec(ctx, &tuples{before: tx.insertInto("numbers", "tenant, conversation, number, keys"), row: "($, $, $, $)"}, numbers)
 }
 
-// take numbers the keys that are not known, as ibid.Numbering does, and returns them.
-func (t *thread) take(known ibid.Numbering, keys []string) []string {
+// number numbers the keys that are not known, as ibid.Numbering does, and returns them.
+func (t *thread) number(known ibid.Numbering, keys []string) []string {
 	var fresh []string
 	for _, key := range keys {
 		if known[key] == 0 {
@@ -200,7 +222,7 @@ func numbering(ctx context.Context, q querier, t *thread) (ibid.Numbering, error
 		}
 		var keys []string
 		if err := json.Unmarshal(encoded, &keys); err != nil {
-			return fmt.Errorf("reading the numbers of a conversation: %w", err)
+			return fmt.Errorf("%w: the numbers of a conversation: %w", errDamaged, err)
 		}
 		for i, key := range keys {
 			known[key] = number + i

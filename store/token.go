@@ -6,11 +6,11 @@ import (
 	"crypto/subtle"
 	"database/sql"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -29,8 +29,11 @@ const (
 // secretPrefix begins every secret, so that whoever finds one knows what it is.
 const secretPrefix = "ibid_"
 
-// maxTenant is how long the name of a tenant may be, in bytes.
-const maxTenant = 128
+// How long the names of a token and of a tenant may be, in bytes.
+const (
+	maxTokenName = 200
+	maxTenant    = 128
+)
 
 // Scopes returns all scopes.
 func Scopes() []string {
@@ -49,13 +52,12 @@ type Token struct {
 }
 
 // NewToken stores t and returns its secret: "ibid_" and 43 characters, of which only the SHA-256 is kept. It fills in t.ID and
-// t.Created, and [DefaultTenant] where there is no tenant. A tenant is up to 128 printable characters of ASCII without
-// spaces. It is an error when there is no scope, or one that does not exist.
+// t.Created, and [DefaultTenant] where there is no tenant. It is an error when [Token.Check] has one.
 func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err error) {
 	if t.Tenant == "" {
 		t.Tenant = DefaultTenant
 	}
-	if err := t.check(); err != nil {
+	if err := t.Check(); err != nil {
 		return "", fmt.Errorf("making a token: %w", err)
 	}
 	id, err := uuid.NewV7()
@@ -81,15 +83,16 @@ func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err erro
 	return secret, nil
 }
 
-func (t *Token) check() error {
-	if len(t.Tenant) > maxTenant || strings.ContainsFunc(t.Tenant, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return fmt.Errorf("%.*q is no name of a tenant: up to %d printable characters of ASCII, no spaces", maxTenant, t.Tenant, maxTenant)
-	}
-	if !utf8.ValidString(t.Name) || strings.IndexByte(t.Name, 0) >= 0 {
-		return errors.New("its name is no text")
-	}
-	if len(t.Scopes) == 0 {
-		return fmt.Errorf("it has no scope; there are %s", strings.Join(Scopes(), ", "))
+// Check says what is wrong with a token that somebody wants, in words for them: its name is up to 200 bytes of text without
+// control characters, its tenant up to 128 printable characters of ASCII without spaces, and it has one of [Scopes] or more.
+func (t *Token) Check() error {
+	switch {
+	case len(t.Name) > maxTokenName || !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, unicode.IsControl):
+		return fmt.Errorf("the name must be text of up to %d bytes, without control characters", maxTokenName)
+	case t.Tenant == "" || len(t.Tenant) > maxTenant || strings.ContainsFunc(t.Tenant, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return fmt.Errorf("the tenant must be a name of up to %d printable characters of ASCII, without spaces", maxTenant)
+	case len(t.Scopes) == 0:
+		return fmt.Errorf("there must be a scope: %s", strings.Join(Scopes(), ", "))
 	}
 	for _, scope := range t.Scopes {
 		if !slices.Contains(Scopes(), scope) {
@@ -131,7 +134,7 @@ func (s *Store) TokenBySecret(ctx context.Context, secret string) (*Token, error
 func (s *Store) RevokeToken(ctx context.Context, id string) error {
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
 		result, err := tx.ExecContext(ctx, "UPDATE tokens SET revoked = CASE WHEN revoked = 0 THEN $1 ELSE revoked END WHERE id = $2",
-			micros(time.Now()), name(id))
+			micros(time.Now()), lookup(id))
 		if err != nil {
 			return err
 		}
@@ -153,7 +156,7 @@ type storedToken struct {
 
 func (s *Store) tokens(ctx context.Context, where string, args ...any) ([]storedToken, error) {
 	var list []storedToken
-	err := each(ctx, s.read, func(rows *sql.Rows) error {
+	err := each(ctx, s.db, func(rows *sql.Rows) error {
 		var t storedToken
 		var scopes string
 		var publish int

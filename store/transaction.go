@@ -4,8 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // errClosed is what a Store says after Close.
@@ -22,7 +24,21 @@ type transaction struct {
 	querier
 	postgres   bool
 	vocabulary *vocabulary // of SQLite
+	logger     *slog.Logger
 }
+
+// insertInto begins a statement that adds rows. Any error ends the transaction, so that SQLite need not keep what it would
+// need to undo only the statement.
+func (tx *transaction) insertInto(table, columns string) string {
+	verb := "INSERT INTO "
+	if !tx.postgres {
+		verb = "INSERT OR ROLLBACK INTO "
+	}
+	return verb + table + " (" + columns + ") VALUES "
+}
+
+// maxAttempts is how often a transaction is tried that others are in the way of.
+const maxAttempts = 5
 
 // update runs do in a transaction. PostgreSQL may refuse one because of another at the same time: then do runs again.
 func (s *Store) update(ctx context.Context, do func(context.Context, *transaction) error) error {
@@ -31,18 +47,18 @@ func (s *Store) update(ctx context.Context, do func(context.Context, *transactio
 	}
 	for attempt := 1; ; attempt++ {
 		err := s.updatePostgres(ctx, do)
-		if !isConflict(err) || attempt == 3 {
+		if !isConflict(err) || attempt == maxAttempts {
 			return err
 		}
 	}
 }
 
 func (s *Store) updatePostgres(ctx context.Context, do func(context.Context, *transaction) error) error {
-	tx, err := s.read.BeginTx(ctx, nil)
+	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	if err := do(ctx, &transaction{tx, true, nil}); err != nil {
+	if err := do(ctx, &transaction{tx, true, nil, s.logger}); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
@@ -58,10 +74,10 @@ func (s *Store) updateSQLite(ctx context.Context, do func(context.Context, *tran
 	if s.writer == nil {
 		return errClosed
 	}
-	if _, err := s.writer.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	err := do(ctx, &transaction{s.writer, false, &s.writer.vocabulary})
+	err := do(ctx, &transaction{s.writer, false, &s.writer.vocabulary, s.logger})
 	if err == nil {
 		if _, err = s.writer.ExecContext(ctx, "COMMIT"); err == nil {
 			return nil
@@ -70,6 +86,17 @@ func (s *Store) updateSQLite(ctx context.Context, do func(context.Context, *tran
 	// An error that ended the transaction by itself, such as a full disk, makes this one fail: nothing is lost by that.
 	_, _ = s.writer.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
 	return err
+}
+
+// begin begins a transaction of SQLite's. While another process writes, SQLite waits for a moment at a time, and does not
+// look at ctx meanwhile.
+func (s *Store) begin(ctx context.Context) error {
+	for begun := time.Now(); ; {
+		_, err := s.writer.ExecContext(ctx, "BEGIN IMMEDIATE")
+		if !isBusy(err) || ctx.Err() != nil || time.Since(begun) >= s.wait {
+			return err
+		}
+	}
 }
 
 // preparer is a connection that prepares each statement once.
@@ -119,7 +146,7 @@ func (p *preparer) close() error {
 // tuples is a statement over any number of rows: before, a list of tuples of parameters, after.
 type tuples struct {
 	before, after string
-	each          string // the parameters of one row, as $: "($, $::jsonb)"
+	row           string // the parameters of one row, as $: "($, $::jsonb)"
 }
 
 // maxTuples is how many rows go into one statement. They are split into powers of two, so that there are few statements to
@@ -135,7 +162,7 @@ func (t *tuples) text(n int, postgres bool) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		for _, c := range []byte(t.each) {
+		for _, c := range []byte(t.row) {
 			switch {
 			case c != '$':
 				b.WriteByte(c)
@@ -162,12 +189,7 @@ func (t *tuples) split(rows [][]any, postgres bool, do func(query string, args [
 		for _, row := range rows[:n] {
 			args = append(args, row...)
 		}
-		query := t.text(n, postgres)
-		if !postgres {
-			// Any error ends the transaction, so that SQLite need not keep what it would need to undo only this statement.
-			query = strings.Replace(query, "INSERT INTO", "INSERT OR ROLLBACK INTO", 1)
-		}
-		if err := do(query, args); err != nil {
+		if err := do(t.text(n, postgres), args); err != nil {
 			return err
 		}
 		rows = rows[n:]

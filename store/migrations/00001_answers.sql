@@ -21,21 +21,21 @@ CREATE TABLE calls (
 	UNIQUE (tenant, answer_id)
 );
 CREATE INDEX calls_by_tenant ON calls (tenant, n);
-CREATE INDEX calls_by_conversation ON calls (tenant, conversation, n) WHERE conversation IS NOT NULL;
-CREATE INDEX calls_by_run ON calls (tenant, run, n) WHERE run IS NOT NULL;
+CREATE INDEX calls_by_conversation ON calls (tenant, conversation, started{{if .Postgres}}, n{{end}}) WHERE conversation IS NOT NULL;
+CREATE INDEX calls_by_run ON calls (tenant, run, started{{if .Postgres}}, n{{end}}) WHERE run IS NOT NULL;
 CREATE INDEX calls_by_age ON calls (provider, started);
 
 CREATE TABLE conversations (
 	tenant   TEXT NOT NULL,
 	id       TEXT NOT NULL,
-	first    BIGINT NOT NULL, -- calls.n of its first answer
+	last     BIGINT NOT NULL, -- calls.n of its last answer, as it was stored first
 	started  BIGINT NOT NULL,
 	ended    BIGINT NOT NULL,
 	answers  BIGINT NOT NULL,
 	numbered BIGINT NOT NULL, -- how many sources have their number
 	PRIMARY KEY (tenant, id)
 ){{.Clustered}};
-CREATE INDEX conversations_by_first ON conversations (tenant, first);
+CREATE INDEX conversations_by_last ON conversations (tenant, last);
 CREATE INDEX conversations_empty ON conversations (tenant, id) WHERE answers <= 0;
 
 -- ibid.Numbering of a conversation: what each answer added to it.
@@ -51,7 +51,7 @@ CREATE TABLE runs (
 	tenant  TEXT NOT NULL,
 	id      TEXT NOT NULL,
 	agent   TEXT NOT NULL,
-	first   BIGINT NOT NULL, -- calls.n of its first answer
+	last    BIGINT NOT NULL, -- calls.n of its last answer, as it was stored first
 	started BIGINT NOT NULL,
 	ended   BIGINT NOT NULL,
 	answers BIGINT NOT NULL,
@@ -59,7 +59,7 @@ CREATE TABLE runs (
 	steps   BIGINT NOT NULL, -- the highest step
 	PRIMARY KEY (tenant, id)
 ){{.Clustered}};
-CREATE INDEX runs_by_first ON runs (tenant, first);
+CREATE INDEX runs_by_last ON runs (tenant, last);
 CREATE INDEX runs_empty ON runs (tenant, id) WHERE answers <= 0;
 
 -- What happened to a run. While relayed is 0 it is also the outbox.
@@ -109,7 +109,8 @@ CREATE TABLE segments (
 	last    INTEGER PRIMARY KEY, -- the highest calls.n that it is of; no two overlap
 	first   BIGINT NOT NULL, -- the lowest
 	answers BIGINT NOT NULL,
-	gone    BIGINT NOT NULL, -- how many of them were deleted since
+	deleted BIGINT NOT NULL, -- how many of them were deleted since
+	size    BIGINT NOT NULL, -- how many pages it has
 	page    BIGINT NOT NULL, -- pages.id of its first page; the others follow
 	starts  BLOB NOT NULL -- the first term of each page
 );

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// pool is connections to one database. When its server has been away, those of before are dead, which whoever takes one finds
+// out by using it: pgx tries one only after it was idle for a second, and database/sql takes another only where pgx knows
+// that nothing was sent. A query and the beginning of a transaction change nothing, so they are tried with the next.
+type pool struct {
+	*sql.DB
+
+	size int // connections at the same time
+}
+
+// QueryContext is that of [sql.DB].
+func (p *pool) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
+	err = p.retry(func() error {
+		rows, err = p.DB.QueryContext(ctx, query, args...) //nolint:sqlclosecheck,rowserrcheck // the caller's
+		return err
+	})
+	return rows, err
+}
+
+// BeginTx is that of [sql.DB].
+func (p *pool) BeginTx(ctx context.Context, o *sql.TxOptions) (tx *sql.Tx, err error) {
+	err = p.retry(func() error {
+		tx, err = p.DB.BeginTx(ctx, o)
+		return err
+	})
+	return tx, err
+}
+
+// retry does something with one connection after another as long as these are dead: each is found out once.
+func (p *pool) retry(do func() error) error {
+	for range p.size {
+		if err := do(); !isDead(err) {
+			return err
+		}
+	}
+	return do()
+}
+
+// isDead reports whether an error says that the connection to PostgreSQL, once made, is no more.
+func isDead(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return false
+	}
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return pg.Code == "57P01" || pg.Code == "57P02" // the server ended it: by an administrator's command, after a crash
+	}
+	for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET} {
+		if errors.Is(err, broken) {
+			return true
+		}
+	}
+	return false
+}
+
+// unreachable marks an error that says that there is no server that takes connections.
+func unreachable(err error) error {
+	connect, ok := errors.AsType[*pgconn.ConnectError](err)
+	if !ok {
+		return err
+	}
+	if pg, answered := errors.AsType[*pgconn.PgError](connect); answered && pg.Code != "57P03" { // it starts or stops
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnreachable, err)
+}
