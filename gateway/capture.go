@@ -4,41 +4,111 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
-	"sync"
+	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/internal/wire"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/tee"
 	"github.com/ibidhq/ibid/watch"
 )
 
+// capture puts the tee between the upstream and the client.
+func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
+	if !e.route.Get {
+		e.says = [2]string{e.labels.run, e.answerID}
+		h := e.w.Header()
+		h[RunHeader], h[AnswerHeader] = e.says[0:1:1], e.says[1:2:2]
+	}
+	e.out.GetBody, e.model = nil, e.route.Model
+	if !wire.ReadsRequest(e.route.Format) && !e.wantsBackfill() {
+		e.readRequest()
+		e.release()
+	}
+	limits := &e.g.options.Limits
+	o := tee.Options{
+		Encoding: strings.Join(e.res.Header["Content-Encoding"], ", "),
+		Length:   e.res.ContentLength,
+		Limit:    limits.Decoded,
+		Done:     e.done,
+	}
+	o.Decode.Provider, o.Decode.Limits = e.provider(), limits.Decode
+	if e.up.Provider != "" { // else the path only resembles a provider's, and the response tells more
+		o.Decode.Format = e.route.Format
+	}
+	if len(e.in.Header["Content-Encoding"]) == 0 {
+		o.Decode.Request = e.body
+	}
+	if e.g.options.Bus != nil && !e.route.Get {
+		e.live = &live{e: e}
+		o.OnEvent = e.live.event
+	}
+	return tee.NewBody(body, &o)
+}
+
+// provider returns who answers, as far as it is known without the answer.
+func (e *exchange) provider() string { return cmp.Or(e.route.Provider, e.up.Provider) }
+
+// path returns the call's method and path at the provider, escaped.
+func (e *exchange) path() string {
+	_, path, rawPath := splitPath(e.in.URL)
+	return e.in.Method + " " + cmp.Or(rawPath, path)
+}
+
+func (e *exchange) wantsBackfill() bool {
+	b := e.g.options.Backfill
+	return b != nil && b.Wants(e.up.Name, e.path())
+}
+
 // done keeps an answer. The tee calls it once, before it hands out the answer's end mark.
 func (e *exchange) done(r tee.Result) {
+	defer e.release()
+	defer e.survive()
 	if e.live != nil {
 		e.live.close()
 	}
-	defer e.release()
 	ended := time.Since(e.started)
 	if e.body != nil {
-		e.understand()
+		e.readRequest()
 	}
 	if !isAnswer(r) || e.route.Get && r.Answer.ID == "" {
 		e.up.metrics.nothing.Inc()
 		e.teeOff(r.Err)
 		return
 	}
-	c := &store.Call{
+	c := e.call(r.Answer, ended)
+	err := e.g.keep(c)
+	waited := time.Since(e.started) - ended
+	if err == nil {
+		e.up.metrics.captured(r.Answer, waited)
+	}
+	e.teeOff(r.Err)
+	if e.g.options.Tracer != nil {
+		e.answer = r.Answer
+	}
+	if e.stream && err == nil && e.wantsBackfill() {
+		e.g.options.Backfill.Offer(watch.Job{
+			Call: c, Provider: e.provider(), URL: e.up.URL, Format: e.route.Format, Request: e.body, Keys: watch.Keys(e.in, e.provider()),
+		})
+	}
+	e.logAnswer(c, r, waited, err)
+}
+
+// call returns what is kept of an answer.
+func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
+	return &store.Call{
 		AnswerID:     e.answerID,
 		Tenant:       e.tenant,
 		Upstream:     e.up.Name,
-		Route:        e.in.Method + " " + e.path(),
-		Conversation: e.asked.conversation,
-		Run:          e.asked.run,
-		Agent:        e.asked.agent,
-		Step:         e.asked.step,
+		Route:        e.path(),
+		Conversation: e.labels.conversation,
+		Run:          e.labels.run,
+		Agent:        e.labels.agent,
+		Step:         e.labels.step,
 		Prompt:       e.prompt,
 		Status:       e.status,
 		Started:      e.started,
@@ -46,30 +116,8 @@ func (e *exchange) done(r tee.Result) {
 		Duration:     ended,
 		Bytes:        e.received,
 		Refetch:      e.route.Get,
-		Answer:       r.Answer,
+		Answer:       a,
 	}
-	err := e.g.keep(c)
-	waited := time.Since(e.started) - ended
-	if err == nil {
-		e.up.metrics.captured(r.Answer, waited)
-	}
-	e.teeOff(r.Err)
-	e.answer = r.Answer
-	if b := e.g.options.Backfill; b != nil && e.stream && err == nil && b.Wants(c.Upstream, c.Route) {
-		b.Offer(watch.Job{
-			Call: c, Provider: e.provider(), URL: e.up.URL, Format: e.route.Format, Request: e.body, Keys: watch.Keys(e.in, e.provider()),
-		})
-	}
-	e.logAnswer(c, r, waited, err)
-}
-
-// path returns the path of the call at the provider, escaped.
-func (e *exchange) path() string {
-	_, path, rawPath := splitPath(e.in.URL)
-	if rawPath != "" {
-		return rawPath
-	}
-	return path
 }
 
 // isAnswer reports whether there is something to keep: not of a page or of words that a proxy on the way may have put in an
@@ -83,81 +131,31 @@ func isAnswer(r tee.Result) bool {
 	return a.ID != "" || a.Text != "" || a.Error != nil || a.Complete || len(a.Sources) > 0 || len(a.ToolCalls) > 0
 }
 
+// survive is deferred where a mistake of ours must not break the client's response.
+func (e *exchange) survive() {
+	if v := recover(); v != nil {
+		e.g.metrics.panics.Inc()
+		e.logPanic("keeping an answer", debug.Stack())
+	}
+}
+
+func (e *exchange) logPanic(doing string, stack []byte) {
+	e.g.log.LogAttrs(e.in.Context(), slog.LevelError, "a mistake of ours was caught", slog.String("doing", doing), slog.String("upstream", e.up.Name),
+		slog.String("route", e.counters.pattern), slog.String("answer_id", e.answerID), slog.String("stack", string(stack)))
+}
+
 // teeOff counts and logs that the tee gave up on a response, which passed all the same.
 func (e *exchange) teeOff(err error) {
 	var panicked *tee.PanicError
 	switch {
 	case errors.As(err, &panicked):
-		e.g.log.LogAttrs(e.in.Context(), slog.LevelError, "decoding an answer panicked", slog.String("upstream", e.up.Name),
-			slog.String("route", e.counters.pattern), slog.String("answer", e.answerID), slog.String("stack", string(panicked.Stack)))
+		e.g.metrics.panics.Inc()
+		e.logPanic("decoding an answer", panicked.Stack)
 	case errors.Is(err, tee.ErrLimit), errors.Is(err, tee.ErrEncoding):
 	default:
 		return
 	}
 	e.up.metrics.teeOff.Inc()
-}
-
-// Keep keeps what [watch.Backfill] found for an answer that was captured: it takes the place of the stored one with c's
-// AnswerID, and is dropped if that was deleted meanwhile. The call must not have been encoded; it is the gateway's from then
-// on. How long Keep takes is up to CaptureWait, not to ctx.
-//
-//nolint:contextcheck // as it says
-func (g *Gateway) Keep(_ context.Context, c *store.Call) error {
-	c.Of, c.AnswerID = c.AnswerID, g.ids.next() // a later id is a later state: the journal may be read twice
-	c.Duration = time.Since(c.Started)          // its event is of now
-	return g.keep(c)
-}
-
-// keep makes an answer durable, as far as the mode of capture says. It returns within CaptureWait. The error says that the
-// answer is lost, or may be.
-func (g *Gateway) keep(c *store.Call) error {
-	record, err := c.Encode()
-	if err != nil {
-		g.metrics.failed(failedEncode)
-		return err
-	}
-	key := tailKey{c.Tenant, c.AnswerID}
-	if !c.Refetch && c.Of == "" {
-		g.tail.add(key, c, int64(len(record)))
-	}
-	p, err := g.journal.Append(record)
-	if err != nil {
-		g.tail.remove(key)
-		g.metrics.failed(failedAppend)
-		return err
-	}
-	g.tail.place(key, p)
-	g.appended(p)
-	if g.options.Capture == Relaxed {
-		return nil
-	}
-	return g.await(g.waits.begin(), p)
-}
-
-// await waits until what the journal has at p is safe, or ctx ends. It is on its way all the same then, which is no error.
-func (g *Gateway) await(ctx context.Context, p journal.Position) error {
-	err := g.journal.Sync(ctx, p)
-	if err == nil && g.options.Capture == Stored {
-		err = g.indexed.wait(ctx, p)
-	}
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		g.metrics.late.Inc()
-		return nil
-	}
-	if err != nil {
-		g.metrics.failed(failedSync)
-	}
-	return err
-}
-
-// appended notes that the journal has a record at p.
-func (g *Gateway) appended(p journal.Position) {
-	for {
-		last := g.last.Load()
-		if uint64(p) <= last || g.last.CompareAndSwap(last, uint64(p)) {
-			return
-		}
-	}
 }
 
 // logAnswer writes the one line that there is for each answer. It says nothing that a client or a provider wrote in confidence:
@@ -181,7 +179,7 @@ func (e *exchange) logAnswer(c *store.Call, r tee.Result, waited time.Duration, 
 		line.AddAttrs(slog.Bool("refetch", true))
 	}
 	line.AddAttrs(
-		slog.String("answer", c.AnswerID),
+		slog.String("answer_id", c.AnswerID),
 		slog.String("run", c.Run),
 		slog.String("agent", c.Agent),
 		slog.String("tenant", c.Tenant),
@@ -196,41 +194,9 @@ func (e *exchange) logAnswer(c *store.Call, r tee.Result, waited time.Duration, 
 		slog.Int("citations", len(a.Citations)),
 		slog.Int("sources", len(a.Sources)),
 		slog.Int("issues", len(a.Issues)),
-		milliseconds("first_byte_ms", c.FirstByte),
-		milliseconds("duration_ms", c.Duration),
-		milliseconds("capture_wait_ms", waited),
+		slog.Duration("first_byte", c.FirstByte),
+		slog.Duration("duration", c.Duration),
+		slog.Duration("capture_wait", waited),
 	)
 	_ = e.g.log.Handler().Handle(ctx, line) // a log that cannot be written harms no call
-}
-
-func milliseconds(name string, d time.Duration) slog.Attr {
-	return slog.Float64(name, float64(d.Microseconds())/1000)
-}
-
-// waits makes contexts that end when an answer has been held back long enough. Calls of about the same time share one: a timer
-// for every call would cost more than most calls wait.
-type waits struct {
-	limit time.Duration
-
-	mu     sync.Mutex
-	ctx    context.Context
-	serves time.Time // until when ctx lasts long enough for who begins to wait
-}
-
-// waitShare is the part of the limit that calls which share a context may lie apart: the last of them waits this much
-// longer than the first, none less than the limit.
-const waitShare = 8
-
-func (w *waits) begin() context.Context {
-	now := time.Now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.ctx == nil || now.After(w.serves) {
-		share := w.limit / waitShare
-		w.serves = now.Add(share)
-		ctx, cancel := context.WithCancel(context.Background())
-		time.AfterFunc(w.limit+share, cancel)
-		w.ctx = ctx
-	}
-	return w.ctx
 }

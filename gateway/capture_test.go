@@ -16,8 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/andybalholm/brotli"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/klauspost/compress/zstd"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/ibidhq/ibid"
@@ -326,7 +328,7 @@ func TestErrorsAreNotKept(t *testing.T) {
 		if res.StatusCode != status || string(body) != `{"error":{"message":"no"}}` {
 			t.Errorf("got %d %s", res.StatusCode, body)
 		}
-		if res.Header.Get("Ibid-Answer") != "" || res.Header.Get("Ibid-Run") == "" || w.journal.Stats().Records != 0 {
+		if res.Header.Get("Ibid-Answer") != "" || res.Header.Get("Ibid-Run") != "" || w.journal.Stats().Records != 0 {
 			t.Errorf("%d: %v, %d records", status, res.Header, w.journal.Stats().Records)
 		}
 		if n := testutil.CollectAndCount(w.metrics, "ibid_gateway_calls_total"); n != 1 {
@@ -337,21 +339,38 @@ func TestErrorsAreNotKept(t *testing.T) {
 
 // An answer in a body that nobody asked to be compressed is captured without holding anything back.
 func TestCompressed(t *testing.T) {
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	_, _ = io.WriteString(z, chatBody("So it is."))
-	_ = z.Close()
-	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Encoding", "gzip")
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(b.Bytes())
-	}, nil)
-	res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
-	if !bytes.Equal(body, b.Bytes()) || res.Header.Get("Content-Encoding") != "gzip" {
-		t.Errorf("got %d bytes, %v", len(body), res.Header)
+	type flusher interface {
+		io.WriteCloser
+		Flush() error
 	}
-	if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Text != "So it is." {
-		t.Errorf("answer: %+v", a)
+	for encoding, packed := range map[string]func(io.Writer) flusher{
+		"gzip": func(w io.Writer) flusher { return gzip.NewWriter(w) },
+		"br":   func(w io.Writer) flusher { return brotli.NewWriter(w) },
+		"zstd": func(w io.Writer) flusher { z, _ := zstd.NewWriter(w); return z }, // without options there is no error
+	} {
+		for kind, parts := range map[string][]string{"body": {chatBody("So it is.")}, "stream": chatParts("So ", "it ", "is.")} {
+			t.Run(encoding+"/"+kind, func(t *testing.T) {
+				var sent bytes.Buffer // of the one call
+				w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Encoding", encoding)
+					w.Header().Set("Content-Type", map[string]string{"body": "application/json", "stream": chatDocument}[kind])
+					z := packed(io.MultiWriter(w, &sent))
+					for _, part := range parts {
+						_, _ = io.WriteString(z, part)
+						_ = z.Flush()
+						_ = http.NewResponseController(w).Flush()
+					}
+					_ = z.Close()
+				}, nil)
+				res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+				if !bytes.Equal(body, sent.Bytes()) || res.Header.Get("Content-Encoding") != encoding {
+					t.Errorf("got %d bytes of %d, %v", len(body), sent.Len(), res.Header)
+				}
+				if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Text != "So it is." || !a.Complete {
+					t.Errorf("answer: %+v", a)
+				}
+			})
+		}
 	}
 }
 
@@ -395,7 +414,7 @@ func TestRefetch(t *testing.T) {
 		t.Errorf("answer: %+v", a)
 	}
 	second, _ := w.do(t, w.request(t, "GET", captured+"/resp_1", nil))
-	if _, ok := second.Header["Ibid-Answer"]; ok || second.Header.Get("Ibid-Run") == "" {
+	if second.Header.Get("Ibid-Answer") != "" || second.Header.Get("Ibid-Run") != "" {
 		t.Errorf("headers: %v", second.Header)
 	}
 	if a := w.stored(t, id).Answer; a.Text != "So it is." || !a.Complete {

@@ -14,7 +14,6 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/wire"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/tee"
 )
 
 // exchange is one call on its way through: a request and its response.
@@ -25,34 +24,38 @@ type exchange struct {
 	in     *http.Request
 	out    *http.Request
 	to     url.URL // where out goes
-	asked  asked
+	labels labels
 	tenant string
 
 	route    wire.Route
 	captured bool // the route is one whose answers are captured
-	upgrades bool // the client asks for another protocol
+	upgrades bool // the client asks for another protocol, and may have it
 	counters *routeCounters
 	answerID string
 	says     [2]string // the values of our response headers, in one piece of memory
 
-	body   []byte // of a captured request, as long as somebody needs it
-	held   int64  // how much of Gateway.held is ours
-	model  string // that the request asks for
-	stream bool   // it asks for a stream
+	body   []byte  // of a captured request, as long as somebody needs it
+	held   int64   // how much of Gateway.held is ours
+	upload *upload // the body of a request that streams; nil: it does not
+	model  string  // that the request asks for
+	stream bool    // it asks for a stream
 	prompt []store.Message
 
 	trace    httptrace.ClientTrace
 	mu       sync.Mutex // guards the response's header against late 1xx responses
 	answered bool
 
+	patience *patience // with the client; nil: the call has not gone on yet
+
 	started  time.Time
 	first    time.Duration // until the first byte of the response's body; 0: there was none
 	status   int
 	received int64 // bytes of the response's body
+	sent     int64 // of them
 	res      *http.Response
-	teeing   tee.Options
 	answer   *ibid.Answer // for the span; nil: there is none
 	live     *live        // nil: there is no bus
+	ended    bool         // the response has been sent, to its end
 }
 
 // sigV4 begins the Authorization header of a request that is signed for one host.
@@ -77,13 +80,13 @@ func (e *exchange) admit() error {
 			Hint: "use a bearer key for the provider, or tee.Transport inside the program: it signs for the provider itself",
 		}
 	}
-	if e.asked, err = readAsked(h); err != nil {
+	if e.labels, err = readLabels(h); err != nil {
 		return err
 	}
 	e.up.target(&e.to, e.in.URL, path, rawPath)
-	e.upgrades = isUpgrade(h)
-	if !e.upgrades {
-		e.route, e.captured = wire.FindRoute(e.up.Provider, e.in.Method, e.to.EscapedPath())
+	e.route, e.captured = wire.FindRoute(e.up.Provider, e.in.Method, e.to.EscapedPath())
+	if e.upgrades = isUpgrade(e.in, e.captured); e.upgrades {
+		e.captured = false
 	}
 	e.counters = e.up.metrics.route(e.captured, e.route.Pattern)
 	return nil
@@ -92,23 +95,43 @@ func (e *exchange) admit() error {
 // serve passes an admitted call through.
 func (e *exchange) serve() {
 	defer e.end()
-	switch {
-	case e.upgrades:
+	if e.upgrades {
 		e.tunnel()
 		return
-	case e.captured:
+	}
+	if e.captured {
 		e.answerID = e.g.ids.next()
-		if e.asked.run == "" {
-			e.asked.run = runOf(e.answerID)
+		if !e.labels.named {
+			e.labels.run = runOf(e.answerID)
 		}
 		if err := e.receive(); err != nil {
 			e.refuse(err)
 			return
 		}
-		defer e.release()
 	}
+	e.patience = e.g.patience.Get().(*patience)
+	e.patience.begin(e.w, e.g.options.Limits.Idle)
+	defer e.endUpload()
+	if e.roundTrip() {
+		e.respond()
+	}
+	e.ended = true
+}
+
+// endUpload sees that nobody reads the request any more.
+func (e *exchange) endUpload() {
+	switch {
+	case e.upload == nil:
+	case !e.ended:
+		e.upload.abort()
+	case e.upload.finish(e.flush) != nil:
+		panic(http.ErrAbortHandler) // what comes of it yet must not be taken for the connection's next request
+	}
+}
+
+// roundTrip gets the upstream's response and reports whether there is one. If not, the client has its answer.
+func (e *exchange) roundTrip() bool {
 	e.prepare()
-	defer func() { _ = e.out.Body.Close() }() // the transport may still want to read it, and must not
 	res, err := e.up.transport.RoundTrip(e.out)
 	e.mu.Lock()
 	e.answered = true
@@ -118,14 +141,23 @@ func (e *exchange) serve() {
 		err = errProtocol
 	}
 	if err != nil {
-		e.unreached(err)
-		return
+		e.upstreamFailed(err)
+		return false
 	}
-	e.respond(res)
+	e.res, e.status = res, res.StatusCode
+	return true
 }
 
-// end counts the call, whatever became of it.
+// end lets go of what the call held and counts it, whatever became of it.
 func (e *exchange) end() {
+	if e.out != nil {
+		_ = e.out.Body.Close() // the transport may still want to read it, and must not
+	}
+	if e.patience != nil {
+		e.patience.end()
+		e.g.patience.Put(e.patience)
+	}
+	e.release()
 	e.counters.count(e.status)
 	e.up.metrics.received.Add(float64(e.received))
 	e.traceCall()
@@ -134,7 +166,7 @@ func (e *exchange) end() {
 // refuse answers with a problem instead of the upstream.
 func (e *exchange) refuse(err error) {
 	e.status = ProblemOf(err).status()
-	WriteProblem(e.w, e.in, err)
+	e.g.refuse(e.w, e.in, err)
 }
 
 // prepare makes the request to the upstream of the client's.
@@ -148,7 +180,7 @@ func (e *exchange) prepare() {
 	if _, ok := h["User-Agent"]; !ok {
 		h["User-Agent"] = []string{""} // or the transport would add its own
 	}
-	e.trace.Got1xxResponse = e.inform
+	e.trace.Got1xxResponse = e.forward1xx
 	out := e.in.WithContext(httptrace.WithClientTrace(e.in.Context(), &e.trace))
 	out.URL, out.Host, out.RequestURI, out.Close = &e.to, "", "", false
 	e.out = out
@@ -164,13 +196,13 @@ func (e *exchange) prepare() {
 		out.Body = http.NoBody // a length of 0 with a body would mean that it is not known
 		return
 	}
-	control := http.NewResponseController(e.w)
-	_ = control.EnableFullDuplex() // HTTP/2 is
-	out.Body = &upload{body: e.in.Body, control: control, idle: e.g.options.Limits.Idle}
+	_ = http.NewResponseController(e.w).EnableFullDuplex() // HTTP/2 is
+	e.upload = &upload{body: e.in.Body, w: e.w, idle: e.g.options.Limits.Idle}
+	out.Body = e.upload
 }
 
-// inform passes a 1xx response on.
-func (e *exchange) inform(code int, header textproto.MIMEHeader) error {
+// forward1xx passes a 1xx response on.
+func (e *exchange) forward1xx(code int, header textproto.MIMEHeader) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.answered || !e.in.ProtoAtLeast(1, 1) || code == http.StatusContinue && e.captured {
@@ -184,19 +216,21 @@ func (e *exchange) inform(code int, header textproto.MIMEHeader) error {
 			h[name] = values
 		}
 	}
+	e.patience.writing()
 	e.w.WriteHeader(code)
+	e.patience.written()
 	clear(h) // the server keeps it for the final response
 	maps.Copy(h, before)
 	return nil
 }
 
-// unreached answers for an upstream that gave no response.
-func (e *exchange) unreached(err error) {
+// upstreamFailed answers for an upstream that gave no response.
+func (e *exchange) upstreamFailed(err error) {
 	if e.in.Context().Err() != nil {
 		e.status = statusClientGone
 		panic(http.ErrAbortHandler) // who is gone must not see an answer that never was
 	}
-	p := unreachedProblem(e.up.Name, err)
+	p := upstreamProblem(e.up.Name, err)
 	e.g.log.LogAttrs(e.in.Context(), slog.LevelWarn, "an upstream gave no response", slog.String("upstream", e.up.Name),
 		slog.String("route", e.counters.pattern), slog.Int("status", p.Status), slog.String("error", reason(err)))
 	e.refuse(p)

@@ -9,9 +9,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
-	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/store"
 )
@@ -22,15 +23,12 @@ import (
 type Gateway struct {
 	upstreams map[string]*upstream
 	names     []string // of the upstreams, sorted
-	store     *store.Store
-	bus       *bus.Bus
-	journal   *journal.Journal
-	guard     *Guard
-	options   Options // with its defaults filled in
+	options   Options  // with its defaults filled in
 	log       *slog.Logger
 	metrics   *metrics
 	buffers   buffers
-	ids       minter
+	patience  sync.Pool // of *patience
+	ids       idSource
 
 	active  atomic.Int64 // calls that are being served
 	closing atomic.Bool
@@ -53,9 +51,10 @@ func New(o *Options) (*Gateway, error) {
 		return nil, errors.New("making a gateway: it needs upstreams, a store and a journal")
 	}
 	g := &Gateway{
-		upstreams: map[string]*upstream{}, store: o.Store, bus: o.Bus, journal: o.Journal, guard: o.Guard, options: *o,
+		upstreams: map[string]*upstream{}, options: *o,
 		idle: make(chan struct{}, 1),
 	}
+	g.patience.New = func() any { return new(patience) }
 	g.stop, g.cut = context.WithCancel(context.Background())
 	if err := g.setDefaults(); err != nil {
 		return nil, fmt.Errorf("making a gateway: %w", err)
@@ -110,15 +109,21 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.active.Add(1)
 	defer g.leave()
 	if g.closing.Load() {
-		WriteProblem(w, r, Unavailable("ibid is shutting down"))
+		g.refuse(w, r, Unavailable("ibid is shutting down"))
 		return
 	}
 	e := &exchange{g: g, w: w, in: r}
 	if err := e.admit(); err != nil {
-		WriteProblem(w, r, err)
+		g.refuse(w, r, err)
 		return
 	}
 	e.serve() //nolint:contextcheck // the request has the context
+}
+
+// refuse answers with a problem. Who does not read it is left.
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	setWriteDeadline(w, time.Now().Add(g.options.Limits.Idle))
+	WriteProblem(w, r, err)
 }
 
 func (g *Gateway) leave() {
@@ -132,10 +137,10 @@ func (g *Gateway) leave() {
 
 // identify says who makes a call.
 func (g *Gateway) identify(r *http.Request) (Identity, error) {
-	if g.guard == nil {
+	if g.options.Guard == nil {
 		return Identity{Tenant: store.DefaultTenant}, nil
 	}
-	return g.guard.Proxy(r)
+	return g.options.Guard.Proxy(r)
 }
 
 func (g *Gateway) noUpstream(name string) error {
@@ -167,7 +172,7 @@ func (g *Gateway) Ready() error {
 	if !g.running.Load() {
 		return errors.New("the indexer is not running")
 	}
-	if err := g.journal.Stats().Err; err != nil {
+	if err := g.options.Journal.Stats().Err; err != nil {
 		return fmt.Errorf("answers cannot be kept: %w", err)
 	}
 	return nil

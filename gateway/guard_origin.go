@@ -22,7 +22,7 @@ const exposed = "Ibid-Run, Ibid-Answer"
 // CORS tells a browser whether the page may call, by the configured origins, and reports whether it has answered the
 // request: that was a preflight, which carries no token and has nothing more to it. Call it first of all.
 func (g *Guard) CORS(w http.ResponseWriter, r *http.Request) (done bool) {
-	if len(g.origins) == 0 && !g.anyOrigin {
+	if !g.hasOrigins() {
 		return false
 	}
 	h := w.Header()
@@ -49,6 +49,9 @@ func (g *Guard) CORS(w http.ResponseWriter, r *http.Request) (done bool) {
 	w.WriteHeader(http.StatusNoContent)
 	return true
 }
+
+// hasOrigins reports whether it was configured which pages may call. By a nil Guard nothing was.
+func (g *Guard) hasOrigins() bool { return g != nil && (len(g.origins) > 0 || g.anyOrigin) }
 
 // allowsOrigin reports whether a page of that origin was allowed by name, or any is and a token is needed anyway.
 func (g *Guard) allowsOrigin(r *http.Request, origin string) bool {

@@ -28,6 +28,7 @@ func removeHopByHop(h http.Header) {
 	delete(h, "Trailer")
 	delete(h, "Transfer-Encoding")
 	delete(h, "Upgrade")
+	delete(h, "Http2-Settings")
 }
 
 // hasToken reports whether a header that is a list has the token.
@@ -42,27 +43,50 @@ func hasToken(values []string, token string) bool {
 	return false
 }
 
-// isUpgrade reports whether a request asks for another protocol.
-func isUpgrade(h http.Header) bool {
-	return len(h["Upgrade"]) > 0 && hasToken(h["Connection"], "upgrade")
+// isUpgrade reports whether a request asks for a tunnel: for another protocol, which only a GET does where an answer would be
+// captured. Another HTTP or TLS is about the connection: a server may ignore that (RFC 9110, section 7.8), and clients offer it
+// with every call.
+func isUpgrade(r *http.Request, captured bool) bool {
+	protocols := r.Header["Upgrade"]
+	if len(protocols) == 0 || !hasToken(r.Header["Connection"], "upgrade") {
+		return false
+	}
+	if hasToken(protocols, "websocket") {
+		return r.Method == http.MethodGet
+	}
+	return !captured && !hasToken(protocols, "h2c") && !hasToken(protocols, "TLS/1.0")
 }
 
 // isOurs reports whether only ibid may say a header of a response.
 func isOurs(name string) bool { return strings.HasPrefix(name, "Ibid-") }
 
+// isOfHost reports whether a header is about the upstream's host and port: a browser would take its word for ibid's.
+func isOfHost(name string) bool { return name == "Alt-Svc" || name == "Strict-Transport-Security" }
+
+const (
+	// corsPrefix begins the headers that say to a browser which pages may call. Where ibid says so itself (see [Guard.CORS]), the
+	// upstream does not: its word would be of another host, and a browser takes one only.
+	corsPrefix  = "Access-Control-"
+	corsExposed = corsPrefix + "Expose-Headers"
+)
+
 // passHeader puts an upstream's header into the response to the client. What is there already was put there by whoever
-// serves the gateway (CORS) and stays; Vary is a list, and has both.
-func passHeader(to, from http.Header) {
+// serves the gateway (CORS) and stays; lists have both. cors says that what pages may do is ibid's to say.
+func passHeader(to, from http.Header, cors bool) {
 	before := len(to) > 0
 	for name, values := range from {
-		if isOurs(name) {
+		if isOurs(name) || isOfHost(name) {
 			continue
 		}
 		if before {
-			if had, ok := to[name]; ok && name != "Vary" {
-				continue
-			} else if ok {
+			had, ok := to[name]
+			switch {
+			case ok && name == corsExposed:
+				values = []string{strings.Join(append(slices.Clip(had), values...), ", ")}
+			case ok && name == "Vary":
 				values = append(slices.Clip(had), values...)
+			case ok, cors && strings.HasPrefix(name, corsPrefix):
+				continue
 			}
 		}
 		to[name] = values

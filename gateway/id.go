@@ -14,14 +14,14 @@ const (
 	runPrefix    = "run_"
 )
 
-// minter mints the ids of answers: ans_ and a UUID of version 7. It reads randomness in batches.
-type minter struct {
+// idSource mints the ids of answers: ans_ and a UUID of version 7. It reads randomness in batches.
+type idSource struct {
 	mu    sync.Mutex
 	batch [1024]byte
 	used  int // of batch; 0: it was never filled
 }
 
-func (m *minter) next() string {
+func (m *idSource) next() string {
 	m.mu.Lock()
 	id, _ := uuid.NewV7FromReader((*batchReader)(m)) // it never fails
 	m.mu.Unlock()
@@ -40,8 +40,8 @@ func (m *minter) next() string {
 // runOf returns the id of the run that only the answer's call is part of.
 func runOf(answerID string) string { return runPrefix + strings.TrimPrefix(answerID, answerPrefix) }
 
-// batchReader reads a minter's randomness. m.mu is held.
-type batchReader minter
+// batchReader reads an idSource's randomness. m.mu is held.
+type batchReader idSource
 
 func (b *batchReader) Read(p []byte) (int, error) {
 	if b.used == 0 || b.used+len(p) > len(b.batch) {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/ibidhq/ibid/internal/journal"
@@ -33,6 +35,7 @@ const (
 type indexer struct {
 	g      *Gateway
 	reader *journal.Reader
+	read   journal.Position // the last
 	batch  []indexItem
 	bytes  int // of the records in batch
 	calls  []*store.Call
@@ -44,11 +47,13 @@ type indexItem struct {
 	record []byte
 	call   *store.Call // nil: the record cannot be read
 	own    bool        // it was captured by this process
+	done   bool        // it is in the store, or set aside
 }
 
 // Run moves what was captured from the journal into the store until ctx ends; then it stores what is still there, as long
 // as that takes no more than 5 seconds, and returns nil. While the store is away it tries again and again and the journal
-// grows. A record that the store does not take, whatever else it takes, is set aside: see Options.Damaged. One Run at a time.
+// grows. A record that the store does not take, whatever else it takes, is set aside: see Options.Damaged; where that is not
+// possible it waits until it is. One Run at a time.
 //
 // It returns early, with nil, when the journal is closed and read to its end, and with an error if the journal is closed under it.
 func (g *Gateway) Run(ctx context.Context) error {
@@ -56,7 +61,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		return errors.New("running the indexer: it runs already")
 	}
 	defer g.running.Store(false)
-	ix := &indexer{g: g, reader: g.journal.Reader()}
+	ix := &indexer{g: g, reader: g.options.Journal.Reader()}
 	err := ix.run(ctx)
 	if closing := ix.reader.Close(); err == nil {
 		err = closing
@@ -85,7 +90,7 @@ func (ix *indexer) run(ctx context.Context) error {
 		if err := ix.step(ctx); err != nil {
 			if !errors.Is(err, io.EOF) {
 				ix.g.log.LogAttrs(ctx, slog.LevelWarn, "answers stay in the journal until the next start",
-					slog.Int64("records", ix.g.journal.Stats().Records), slog.Any("error", err))
+					slog.Int64("records", ix.g.options.Journal.Stats().Records), slog.Any("error", err))
 			}
 			return nil
 		}
@@ -116,13 +121,13 @@ func (ix *indexer) step(ctx context.Context) error {
 	}
 	clear(ix.batch)
 	ix.batch, ix.bytes = ix.batch[:0], 0
-	if err := g.journal.Release(last.at); err != nil {
+	if err := g.options.Journal.Release(last.at); err != nil {
 		g.log.LogAttrs(ctx, slog.LevelError, "the journal cannot be shortened", slog.Any("error", err))
 	}
 	g.oldest.Store(0)
 	g.indexed.advance(last.at, last.own)
-	if g.bus != nil {
-		g.bus.Wake()
+	if g.options.Bus != nil {
+		g.options.Bus.Wake()
 	}
 	return nil
 }
@@ -173,8 +178,8 @@ func (ix *indexer) next(ctx context.Context) error {
 		p, record, err := ix.reader.Next(ctx)
 		switch {
 		case err == nil:
-			ix.bytes += len(record)
-			ix.batch = append(ix.batch, ix.g.item(p, record))
+			ix.recall(p)
+			ix.add(ix.g.item(p, record))
 			return nil
 		case errors.Is(err, io.EOF), errors.Is(err, journal.ErrClosed), ctx.Err() != nil:
 			return err
@@ -183,6 +188,22 @@ func (ix *indexer) next(ctx context.Context) error {
 		if err := pause(ctx, longPause); err != nil {
 			return err
 		}
+	}
+}
+
+func (ix *indexer) add(item indexItem) {
+	ix.bytes += len(item.record)
+	ix.batch = append(ix.batch, item)
+	ix.read = item.at
+}
+
+// recall adds what was lost of the journal before p and is still in memory.
+func (ix *indexer) recall(p journal.Position) {
+	if p == ix.read+1 {
+		return
+	}
+	for _, item := range ix.g.tail.between(ix.read, p) {
+		ix.add(item)
 	}
 }
 
@@ -197,14 +218,18 @@ func (g *Gateway) item(p journal.Position, record []byte) indexItem {
 	return indexItem{at: p, record: record, call: c}
 }
 
-// put stores items, those that can be, and sets the others aside. The error is ctx's.
+// put stores items, those that can be, and sets the others aside. The error is ctx's; then some may be done.
 func (ix *indexer) put(ctx context.Context, items []indexItem) error {
 	ix.calls = ix.calls[:0]
 	for i := range items {
-		if items[i].call != nil {
-			ix.calls = append(ix.calls, items[i].call)
-		} else {
-			ix.g.setAside(ctx, &items[i], errors.New("it cannot be read"))
+		item := &items[i]
+		if item.call == nil && !item.done {
+			if err := ix.setAside(ctx, item, errors.New("it cannot be read")); err != nil {
+				return err
+			}
+		}
+		if !item.done {
+			ix.calls = append(ix.calls, item.call)
 		}
 	}
 	if len(ix.calls) == 0 {
@@ -214,41 +239,27 @@ func (ix *indexer) put(ctx context.Context, items []indexItem) error {
 	switch {
 	case err == nil:
 		ix.g.metrics.indexed.Add(float64(len(ix.calls)))
+		for i := range items {
+			items[i].done = true
+		}
 		return nil
 	case ctx.Err() != nil:
 		return err
 	case len(items) == 1:
-		ix.g.setAside(ctx, &items[0], err)
-		return nil
+		return ix.setAside(ctx, &items[0], err)
 	}
 	half := len(items) / 2
-	for i := range items { // what cannot be read was set aside already
-		if items[i].call == nil {
-			return ix.putReadable(ctx, items)
-		}
-	}
 	if err := ix.put(ctx, items[:half]); err != nil {
 		return err
 	}
 	return ix.put(ctx, items[half:])
 }
 
-// putReadable puts those items that can be read.
-func (ix *indexer) putReadable(ctx context.Context, items []indexItem) error {
-	var readable []indexItem
-	for i := range items {
-		if items[i].call != nil {
-			readable = append(readable, items[i])
-		}
-	}
-	return ix.put(ctx, readable)
-}
-
 // try puts calls until it works, or fails for good.
 func (ix *indexer) try(ctx context.Context, calls []*store.Call) error {
 	wait := firstPause
 	for {
-		err := ix.g.store.Put(ctx, calls)
+		err := ix.g.options.Store.Put(ctx, calls)
 		if err == nil || ctx.Err() != nil || !store.IsTemporary(err) {
 			return err
 		}
@@ -273,26 +284,39 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// setAside puts a record that the store does not take where somebody can look at it.
-func (g *Gateway) setAside(ctx context.Context, item *indexItem, why error) {
-	g.metrics.setAside.Inc()
+// setAside puts a record that the store does not take where somebody can look at it. It tries until it can; the error is ctx's.
+func (ix *indexer) setAside(ctx context.Context, item *indexItem, why error) error {
+	g := ix.g
 	attrs := []slog.Attr{slog.Uint64("position", uint64(item.at)), slog.Any("error", why)}
 	if item.call != nil {
-		attrs = append(attrs, slog.String("answer", item.call.AnswerID), slog.String("tenant", item.call.Tenant))
+		attrs = append(attrs, slog.String("answer_id", item.call.AnswerID), slog.String("tenant", item.call.Tenant))
 	}
 	if g.options.Damaged != "" {
-		name := filepath.Join(g.options.Damaged, fmt.Sprintf("%s-%d.json", time.Now().UTC().Format("20060102T150405"), item.at))
-		if err := writeDamaged(name, item.record); err != nil {
-			attrs = append(attrs, slog.Any("writing", err))
-		} else {
-			attrs = append(attrs, slog.String("file", name))
+		// The same record has the same name, should it be read again after a crash.
+		name := filepath.Join(g.options.Damaged, fmt.Sprintf("%d-%08x.json", item.at, crc32.ChecksumIEEE(item.record)))
+		for wait := firstPause; ; wait = min(2*wait, longPause) {
+			err := writeDamaged(name, item.record)
+			if err == nil {
+				break
+			}
+			g.log.LogAttrs(ctx, slog.LevelError, "an answer that the store does not take cannot be set aside; it stays in the journal",
+				slog.Uint64("position", uint64(item.at)), slog.Duration("again_in", wait), slog.Any("error", err))
+			if err := pause(ctx, wait); err != nil {
+				return err
+			}
 		}
+		attrs = append(attrs, slog.String("file", name))
 	}
+	item.done = true
+	g.metrics.setAside.Inc()
 	g.log.LogAttrs(ctx, slog.LevelError, "an answer was set aside: the store does not take it", attrs...)
+	return nil
 }
 
+// writeDamaged makes a file durable.
 func writeDamaged(name string, record []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+	dir := filepath.Dir(name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -300,5 +324,17 @@ func writeDamaged(name string, record []byte) error {
 		return err
 	}
 	_, err = f.Write(record)
-	return errors.Join(err, f.Sync(), f.Close())
+	return errors.Join(err, f.Sync(), f.Close(), syncDir(dir), syncDir(filepath.Dir(dir)))
+}
+
+// syncDir makes the names in a directory durable, where the system can.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }

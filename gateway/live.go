@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -32,6 +34,8 @@ const (
 	maxLiveText = 16 << 10
 	// maxLivePending is how many deltas of one answer wait for the next moment; more are dropped.
 	maxLivePending = 256
+	// maxLiveSources is of how many sources of one answer the citations tell title and address.
+	maxLiveSources = 1024
 )
 
 // live tells those who listen to the run what becomes known of one answer. Nothing is kept for those who come later: they
@@ -46,11 +50,13 @@ type live struct {
 	last    time.Time
 	timer   *time.Timer // nil: nothing waits
 	closed  bool
+	words   strings.Builder // the text from its beginning, as far as it was heard without a gap
+	sources []ibid.Source   // as last told
 }
 
 // event takes what the tee found. It runs in the copy loop.
 func (l *live) event(ev ibid.Event) {
-	if ev.Candidate != 0 || !l.e.g.bus.Listens(l.e.tenant, l.e.asked.run) {
+	if ev.Candidate != 0 || !l.e.g.options.Bus.Listens(l.e.tenant, l.e.labels.run) {
 		return
 	}
 	l.mu.Lock()
@@ -87,6 +93,7 @@ func (l *live) close() {
 }
 
 func (l *live) tick() {
+	defer l.e.survive()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.closed {
@@ -95,6 +102,9 @@ func (l *live) tick() {
 }
 
 func (l *live) addText(text string, at int) {
+	if at == l.words.Len() {
+		l.words.WriteString(text)
+	}
 	if len(l.text) > 0 && (at != l.at+len(l.text) || len(l.text)+len(text) > maxLiveText) {
 		l.endText()
 	}
@@ -122,6 +132,7 @@ func (l *live) endText() {
 
 func (l *live) addSource(s *ibid.Source) {
 	l.endText()
+	l.know(s)
 	d := (&ibid.Answer{Sources: []ibid.Source{*s}}).Document(nil)
 	if len(d.Sources) == 1 {
 		d.Sources[0].Index = 0
@@ -133,10 +144,8 @@ func (l *live) addCitation(ev *ibid.Event) {
 	l.endText()
 	said := LiveCitations{Key: ev.Key, Withdrawn: ev.Withdrawn, Citations: []ibid.DocumentCitation{}}
 	at := l.at
-	if c := ev.Citation; c != nil && !ev.Withdrawn {
-		for i := range c.Refs {
-			said.Citations = append(said.Citations, citationRow(c, &c.Refs[i]))
-		}
+	if c := ev.Citation; c != nil && !ev.Withdrawn && len(l.pending) < maxLivePending {
+		said.Citations = l.rows(c)
 		if c.Placed() {
 			at = c.Span.End
 		}
@@ -144,19 +153,33 @@ func (l *live) addCitation(ev *ibid.Event) {
 	l.add(LiveCitation, at, said)
 }
 
-func citationRow(c *ibid.Citation, ref *ibid.Ref) ibid.DocumentCitation {
-	row := ibid.DocumentCitation{
-		SourceID: ref.Source, ClaimInferred: c.ClaimInferred, Locator: ref.Locator, Confidence: ref.Confidence,
-		Covers: c.Covers, Anchor: c.Anchor, Origin: c.Origin,
+// rows returns the rows of a citation as the document will have them, as far as somebody listened while what they refer to
+// came.
+func (l *live) rows(c *ibid.Citation) []ibid.DocumentCitation {
+	known := ibid.Answer{Text: l.words.String(), Sources: l.sources}
+	rows := known.CitationRows(c)
+	if !c.Placed() || c.Span.End <= len(known.Text) {
+		return rows
 	}
-	if ref.Quote != "" {
-		row.Quote = &ref.Quote
+	for i := range rows {
+		rows[i].TextStart, rows[i].TextEnd = &c.Span.Start, &c.Span.End
+		if c.Claim != (ibid.Span{}) {
+			rows[i].ClaimStart, rows[i].ClaimEnd = &c.Claim.Start, &c.Claim.End
+		}
 	}
-	if c.Placed() {
-		row.TextStart, row.TextEnd = &c.Span.Start, &c.Span.End
-		row.ClaimStart, row.ClaimEnd = &c.Claim.Start, &c.Claim.End
+	return rows
+}
+
+// know remembers a source, for the citations that name it.
+func (l *live) know(s *ibid.Source) {
+	at := slices.IndexFunc(l.sources, func(known ibid.Source) bool { return known.ID == s.ID })
+	brief := ibid.Source{ID: s.ID, Title: s.Title, URL: s.URL}
+	switch {
+	case at >= 0:
+		l.sources[at] = brief
+	case len(l.sources) < maxLiveSources:
+		l.sources = append(l.sources, brief)
 	}
-	return row
 }
 
 func (l *live) add(kind string, at int, data any) {
@@ -169,7 +192,7 @@ func (l *live) add(kind string, at int, data any) {
 		l.e.g.metrics.liveDropped.Inc()
 		return
 	}
-	l.pending = append(l.pending, bus.Live{Kind: kind, AnswerID: l.e.answerID, Step: l.e.asked.step.Number, At: at, Data: b})
+	l.pending = append(l.pending, bus.Live{Kind: kind, AnswerID: l.e.answerID, Step: l.e.labels.step.Number, At: at, Data: b})
 }
 
 // flush tells what is pending.
@@ -181,7 +204,7 @@ func (l *live) flush() {
 	}
 	l.last = time.Now()
 	for _, m := range l.pending {
-		l.e.g.bus.Tell(l.e.tenant, l.e.asked.run, m)
+		l.e.g.options.Bus.Tell(l.e.tenant, l.e.labels.run, m)
 	}
 	clear(l.pending)
 	l.pending = l.pending[:0]

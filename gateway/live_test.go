@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
@@ -70,6 +72,7 @@ func TestLive(t *testing.T) {
 	var text, kinds strings.Builder
 	var source struct{ Title, URL string }
 	var last bus.Live
+	var rows []ibid.DocumentCitation
 	for last.Kind != "end" {
 		select {
 		case m := <-listener.C:
@@ -99,6 +102,7 @@ func TestLive(t *testing.T) {
 				if err := json.Unmarshal(last.Data, &c); err != nil || len(c.Citations) != 1 || *c.Citations[0].TextEnd != 2 || last.At != 2 {
 					t.Fatalf("citation %s: %v", last.Data, err)
 				}
+				rows = c.Citations
 				kinds.WriteString("citation ")
 			}
 			if text.String() == "So it is. Grüße" && strings.HasPrefix(kinds.String(), "source citation ") {
@@ -110,6 +114,10 @@ func TestLive(t *testing.T) {
 	}
 	if diff := cmp.Diff(struct{ Title, URL string }{"A", "https://example.com/a"}, source); diff != "" {
 		t.Errorf("source (-want +got):\n%s", diff)
+	}
+	want := w.stored(t, id).Answer.Document(nil).Citations // the stored one has them all, and what only the whole tells besides
+	if diff := cmp.Diff(want, rows, cmpopts.IgnoreFields(ibid.DocumentCitation{}, "ID", "Group", "Index")); diff != "" || rows[0].ID != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 	if n := w.metric(t, "live_dropped_total"); n != 0 {
 		t.Errorf("%v were dropped", n)

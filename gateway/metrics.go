@@ -14,8 +14,9 @@ import (
 // Why an answer was not captured, in a metric.
 const (
 	failedEncode = "encode"
-	failedAppend = "append" // the journal is full or does not take it
-	failedSync   = "sync"   // the disk does not take it
+	failedAppend = "append"    // the journal is full or does not take it
+	failedSize   = "too-large" // its record is over journal.MaxRecord
+	failedSync   = "sync"      // the disk does not take it
 )
 
 // otherRoute stands for all routes that are not captured, in metrics and logs.
@@ -33,7 +34,7 @@ type metrics struct {
 	waited    prometheus.Histogram
 	failures  *prometheus.CounterVec
 
-	late, indexed, setAside, retries, liveDropped prometheus.Counter
+	late, indexed, setAside, retries, liveDropped, panics prometheus.Counter
 
 	gauges []prometheus.Collector
 }
@@ -53,6 +54,7 @@ func newMetrics(g *Gateway) *metrics {
 		setAside:    counter("set_aside_total", "Records of the journal that the store does not take."),
 		retries:     counter("store_retries_total", "Failed tries to store a batch of answers."),
 		liveDropped: counter("live_dropped_total", "Live deltas that were not sent because there were too many."),
+		panics:      counter("panics_total", "Mistakes of ours while an answer was decoded or kept. Its response passed all the same."),
 		waited: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "ibid", Subsystem: "gateway", Name: "end_mark_wait_seconds",
 			Help:    "How long the ends of answers were held back.",
@@ -62,12 +64,12 @@ func newMetrics(g *Gateway) *metrics {
 	m.gauges = []prometheus.Collector{
 		gauge("in_flight", "Calls that are being served.", func() float64 { return float64(g.active.Load()) }),
 		gauge("held_request_bytes", "Bytes of request bodies that are held.", func() float64 { return float64(g.held.Load()) }),
-		gauge("journal_bytes", "Size of the journal.", func() float64 { return float64(g.journal.Stats().Bytes) }),
-		gauge("journal_records", "Answers in the journal that are not in the store.", func() float64 { return float64(g.journal.Stats().Records) }),
-		gauge("journal_damaged_records", "Records of the journal that were lost to damage.", func() float64 { return float64(g.journal.Stats().Damaged) }),
+		gauge("journal_bytes", "Size of the journal.", func() float64 { return float64(g.options.Journal.Stats().Bytes) }),
+		gauge("journal_records", "Answers in the journal that are not in the store.", func() float64 { return float64(g.options.Journal.Stats().Records) }),
+		gauge("journal_damaged_records", "Records of the journal that were lost to damage.", func() float64 { return float64(g.options.Journal.Stats().Damaged) }),
 		gauge("indexer_lag_seconds", "Age of the oldest answer that the indexer is about to store.", g.lag),
 	}
-	for _, reason := range []string{failedEncode, failedAppend, failedSync} {
+	for _, reason := range []string{failedEncode, failedAppend, failedSize, failedSync} {
 		m.failures.WithLabelValues(reason)
 	}
 	return m
@@ -99,7 +101,7 @@ func (m *metrics) register(r prometheus.Registerer) error {
 	}
 	for _, c := range append([]prometheus.Collector{
 		m.calls, m.bytes, m.answers, m.citations, m.sources, m.nothing, m.teeOff, m.waited, m.failures,
-		m.late, m.indexed, m.setAside, m.retries, m.liveDropped,
+		m.late, m.indexed, m.setAside, m.retries, m.liveDropped, m.panics,
 	}, m.gauges...) {
 		if err := r.Register(c); err != nil {
 			return fmt.Errorf("registering metrics: %w", err)

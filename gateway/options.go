@@ -84,9 +84,9 @@ type Limits struct {
 	Request     int64         // bytes of the body of a captured request; more is a 413. Default 32 MiB
 	InFlight    int64         // bytes of the bodies of all captured requests that are held; more is a 503. Default 512 MiB
 	RequestTime time.Duration // in which the body of a captured request has to arrive; longer is a 408. Default 2 minutes
-	Idle        time.Duration // for which an upload, or a client that should read, may stand still. Default 2 minutes
+	Idle        time.Duration // for which an upload, or a client that should read, may stand still; seen within twice that. Default 2 minutes
 	Tail        int64         // bytes of captured answers that are kept in memory until they are in the store. Default 64 MiB
-	Decoded     int64         // bytes of a response that are decoded; more pass without being captured. Default tee.DefaultLimit
+	Decoded     int64         // bytes of a response that are decoded; more pass without being captured. Default 32 MiB; journal.MaxRecord is twice that
 	Decode      ibid.Limits   // of what is decoded
 }
 
@@ -96,5 +96,6 @@ func (l Limits) withDefaults() Limits {
 	l.RequestTime = cmp.Or(max(l.RequestTime, 0), 2*time.Minute)
 	l.Idle = cmp.Or(max(l.Idle, 0), 2*time.Minute)
 	l.Tail = cmp.Or(max(l.Tail, 0), 64<<20)
+	l.Decoded = cmp.Or(max(l.Decoded, 0), 32<<20)
 	return l
 }

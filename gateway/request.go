@@ -5,15 +5,17 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/ibidhq/ibid/internal/wire"
-	"github.com/ibidhq/ibid/store"
 )
 
-// firstRead is how many bytes are held at first for a body that does not say its length.
-const firstRead = 4 << 10
+const (
+	// firstRead is how many bytes are held at first for a body that does not say its length, and firstReadMost for one that does: a
+	// length is a promise only.
+	firstRead     = 4 << 10
+	firstReadMost = 64 << 10
+)
 
 // receive reads the body of a captured request whole. Only then it may be sent on: a server that begins to respond while its
 // client still sends cuts the rest off (golang/go#40747). The error is a problem.
@@ -25,11 +27,10 @@ func (e *exchange) receive() error {
 	if e.in.ContentLength > limits.Request {
 		return tooLarge(limits.Request)
 	}
-	control := http.NewResponseController(e.w)
-	_ = control.SetReadDeadline(e.started.Add(limits.RequestTime)) // a writer without deadlines is a test's
+	setReadDeadline(e.w, e.started.Add(limits.RequestTime))
 	err := e.read(max(e.in.ContentLength, 0))
 	if err == nil {
-		_ = control.SetReadDeadline(time.Time{})
+		setReadDeadline(e.w, time.Time{})
 		return nil
 	}
 	e.release()
@@ -40,9 +41,9 @@ func (e *exchange) receive() error {
 // read reads the body, of which length is known or 0.
 func (e *exchange) read(length int64) error {
 	limit := e.g.options.Limits.Request
-	room := length
-	if length == 0 {
-		room = min(firstRead, limit+1)
+	room, most := min(firstRead, limit+1), limit+1
+	if length > 0 {
+		room, most = min(firstReadMost, length), length
 	}
 	if err := e.hold(room); err != nil {
 		return err
@@ -54,13 +55,13 @@ func (e *exchange) read(length int64) error {
 		switch {
 		case int64(len(e.body)) > limit:
 			return tooLarge(limit)
-		case errors.Is(err, io.EOF), err == nil && length > 0 && int64(len(e.body)) == length:
+		case errors.Is(err, io.EOF), err == nil && int64(len(e.body)) == length:
 			return e.finish()
 		case err != nil:
 			return unreadable(err)
 		}
 		if has := int64(cap(e.body)); int64(len(e.body)) == has {
-			more := min(2*has, limit+1)
+			more := min(2*has, most)
 			if err := e.hold(more - has); err != nil {
 				return err
 			}
@@ -124,52 +125,6 @@ func (e *exchange) attach() {
 	out.GetBody = func() (io.ReadCloser, error) { return &sent{rest: e.body}, nil }
 }
 
-// maxHeldBody is how large a body may be, in bytes, that is held until its answer has ended, even if it is not needed for
-// decoding it: less than what is taken from it might be.
-const maxHeldBody = 4 << 10
-
-// readsRequest reports whether answers of a format can only be decoded in full with their request: it has the documents that
-// they refer to.
-func readsRequest(format string) bool {
-	switch format {
-	case "openai-responses", "openai-chat", "azure-chat", "xai-responses", "xai-chat", "perplexity-chat", "openrouter-chat":
-		return false
-	}
-	return true
-}
-
-// understand takes from the request what is kept with its answer.
-func (e *exchange) understand() {
-	o := &e.g.options
-	if len(e.body) == 0 || len(e.in.Header["Content-Encoding"]) > 0 || o.Prompts == PromptsNone && o.Backfill == nil && o.Tracer == nil {
-		return
-	}
-	if request, err := wire.ReadRequest(e.route.Format, e.body); err == nil { // else it is the upstream's to complain
-		if e.model == "" {
-			e.model = request.Model
-		}
-		e.stream = e.route.Stream || request.Stream
-		e.prompt = promptOf(request, o.Prompts)
-	}
-}
-
-func promptOf(r *wire.Request, keep Prompts) []store.Message {
-	switch keep {
-	case PromptsAll:
-		prompt := make([]store.Message, len(r.Messages))
-		for i, m := range r.Messages {
-			prompt[i] = store.Message{Role: m.Role, Text: m.Text}
-		}
-		return prompt
-	case PromptsNone:
-	default:
-		if m, ok := r.LastUser(); ok {
-			return []store.Message{{Role: m.Role, Text: m.Text}}
-		}
-	}
-	return nil
-}
-
 // sent is a body while it is sent. At its end it lets go of it, since the transport keeps the request until the response ends.
 type sent struct{ rest []byte }
 
@@ -188,26 +143,69 @@ func (s *sent) Close() error { return nil }
 
 // upload is the body of a request that streams. It may last as long as it likes, as long as something comes.
 type upload struct {
-	body    io.Reader
-	control *http.ResponseController
-	idle    time.Duration
-	closed  atomic.Bool
+	body   io.ReadCloser
+	w      http.ResponseWriter
+	idle   time.Duration
+	closed atomic.Bool
+
+	mu    sync.Mutex // held while the body is read
+	whole bool       // all of it was read
 }
 
 func (u *upload) Read(p []byte) (int, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if u.closed.Load() {
 		return 0, http.ErrBodyReadAfterClose
 	}
-	_ = u.control.SetReadDeadline(time.Now().Add(u.idle)) // a writer without deadlines is a test's
+	setReadDeadline(u.w, time.Now().Add(u.idle))
 	n, err := u.body.Read(p)
 	if errors.Is(err, io.EOF) {
-		_ = u.control.SetReadDeadline(time.Time{})
+		u.whole = true
+		setReadDeadline(u.w, time.Time{})
 	}
 	return n, err
 }
 
-// Close does not close the client's body: its server would wait for the rest of it, and it closes it itself in the end.
+// Close does not close the client's body, because the transport may do so at any time: see finish.
 func (u *upload) Close() error {
 	u.closed.Store(true)
 	return nil
+}
+
+// finish ends the upload once the response has been sent; flush sends what is buffered of it. An upstream may answer before
+// it has read all; then the transport may be reading still, and the rest has to be read before the connection's next request.
+// The server would do so when its handler has returned, but with full duplex that starts a read that meets the next
+// request's, and panics (net/http's connReader.startBackgroundRead). The error says that the rest did not come: the
+// connection is of no use.
+func (u *upload) finish(flush func() error) error {
+	u.closed.Store(true)
+	if u.mu.TryLock() {
+		whole := u.whole
+		u.mu.Unlock()
+		if whole {
+			return nil
+		}
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	u.mu.Lock() // until the transport's last read returns, which has its deadline
+	defer u.mu.Unlock()
+	if u.whole {
+		return nil
+	}
+	setReadDeadline(u.w, time.Now().Add(u.idle))
+	err := u.body.Close()
+	setReadDeadline(u.w, time.Time{})
+	return err
+}
+
+// abort ends the upload of a call that is broken off.
+func (u *upload) abort() {
+	u.closed.Store(true)
+	setReadDeadline(u.w, time.Now())
+	u.mu.Lock() // until nobody reads any more
+	defer u.mu.Unlock()
+	u.whole = true // as much of it as will be read
 }

@@ -7,29 +7,32 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/ibidhq/ibid/tee"
 )
 
-// respond passes a response on, and captures it where it is an answer.
-func (e *exchange) respond(res *http.Response) {
-	e.res, e.status = res, res.StatusCode
+// respond passes the response on, and captures it where it is an answer.
+func (e *exchange) respond() {
+	res := e.res
 	removeHopByHop(res.Header)
 	h := e.w.Header()
-	passHeader(h, res.Header)
+	passHeader(h, res.Header, e.g.options.Guard.hasOrigins())
 	body := io.ReadCloser((*source)(e))
-	if e.captured {
-		e.says[0] = e.asked.run
-		h[RunHeader] = e.says[0:1:1]
-		if res.StatusCode/100 == 2 && res.Body != http.NoBody {
-			body = e.capture(body)
-		} else {
-			e.release()
-		}
+	if e.labels.named && e.captured {
+		h[RunHeader] = []string{e.labels.run}
+	}
+	if e.captured && res.StatusCode/100 == 2 && res.Body != http.NoBody {
+		body = e.capture(body)
+	} else {
+		e.release()
 	}
 	announced := announce(h, res.Trailer)
 	e.w.WriteHeader(res.StatusCode)
-	err := e.copy(body)
+	var err error
+	if res.ContentLength < 0 {
+		err = e.flush() // a stream's first byte may be long in coming, its header should not
+	}
+	if err == nil {
+		err = e.copy(body)
+	}
 	_ = body.Close() // sets the trailers
 	if err != nil {
 		panic(http.ErrAbortHandler) // a response that breaks off must not look like one that ended
@@ -57,7 +60,7 @@ func (e *exchange) passTrailer(h http.Header, announced int) {
 	if len(e.res.Trailer) == 0 {
 		return
 	}
-	_ = http.NewResponseController(e.w).Flush() // without it the server would give a short body a length, and no trailers
+	_ = e.flush() // without it the server would give a short body a length, and no trailers
 	for name, values := range e.res.Trailer {
 		if isOurs(name) {
 			continue
@@ -72,8 +75,6 @@ func (e *exchange) passTrailer(h http.Header, announced int) {
 const (
 	smallBuffer = 2 << 10
 	largeBuffer = 32 << 10
-	// paceAfter is how many bytes of a response are written without looking at the time: the sockets take them.
-	paceAfter = 256 << 10
 )
 
 // buffers are for copying. A stream that trickles gets by with a small one.
@@ -99,85 +100,55 @@ func (b *buffers) put(buf *[]byte) {
 	b.small.Put(buf)
 }
 
-// copier copies one response's body.
-type copier struct {
-	e       *exchange
-	flush   func() error
-	length  int64 // of the body; -1: not known
-	written int64
-	paced   time.Time // until when writing may take; zero: not yet looked at
-}
-
-// copy copies the body to the client: read, write, flush. The error says that one side failed.
+// copy copies the body to the client: read, write, flush. The error says that one side failed. Its frame stays small, like those
+// below it: a stream waits in it, and its goroutine's stack is most of what it costs.
 func (e *exchange) copy(body io.Reader) error {
-	c := copier{e: e, length: e.res.ContentLength, flush: http.NewResponseController(e.w).Flush}
-	if f, ok := e.w.(interface{ FlushError() error }); ok {
-		c.flush = f.FlushError
-	}
-	if c.length < 0 {
-		if err := c.flush(); err != nil { // a stream's first byte may be long in coming, its header should not
-			return err
-		}
-	}
-	err := c.run(body)
-	if !c.paced.IsZero() {
-		_ = http.NewResponseController(e.w).SetWriteDeadline(time.Time{})
-	}
-	return err
-}
-
-func (c *copier) run(body io.Reader) error {
-	buf := c.e.g.buffers.get(c.length > smallBuffer)
-	defer func() { c.e.g.buffers.put(buf) }()
+	large := e.res.ContentLength > smallBuffer
+	buf := e.g.buffers.get(large)
 	for {
 		n, err := body.Read(*buf)
 		if n > 0 {
-			if err := c.write((*buf)[:n], err != nil); err != nil {
+			if err := e.write((*buf)[:n], err != nil); err != nil {
 				return err
 			}
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
 		if err != nil {
-			_ = c.flush() // what came before the break is the client's
+			e.g.buffers.put(buf)
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			_ = e.flush() // what came before the break is the client's
 			return err
 		}
-		if large := len(*buf) > smallBuffer; !large && n == len(*buf) || large && n <= smallBuffer {
-			c.e.g.buffers.put(buf)
-			buf = c.e.g.buffers.get(!large)
+		if !large && n == smallBuffer || large && n <= smallBuffer {
+			e.g.buffers.put(buf)
+			large = !large
+			buf = e.g.buffers.get(large)
 		}
 	}
 }
 
 // write writes a piece of the body and flushes it. The server flushes what is last, and so all of a short body whose length is
 // said: that was ready when the response began.
-func (c *copier) write(p []byte, last bool) error {
-	if c.written > paceAfter {
-		c.pace()
-	}
-	n, err := c.e.w.Write(p)
-	c.written += int64(n)
-	if err != nil {
+func (e *exchange) write(p []byte, last bool) error {
+	e.patience.writing()
+	n, err := e.w.Write(p)
+	e.patience.written()
+	e.sent += int64(n)
+	length := e.res.ContentLength
+	if err != nil || last || e.sent == length || length >= 0 && length <= largeBuffer {
 		return err
 	}
-	if last || c.written == c.length || c.length >= 0 && c.length <= largeBuffer {
-		return nil
-	}
-	return c.flush()
+	return e.flush()
 }
 
-// pace bounds how long a client may take to read. HTTP/2 does that by itself, see [NewServer]; a deadline there would also end a
-// stream that has nothing to write.
-func (c *copier) pace() {
-	if c.e.in.ProtoMajor != 1 {
-		return
+func (e *exchange) flush() error {
+	e.patience.writing()
+	defer e.patience.written()
+	if f, ok := e.w.(interface{ FlushError() error }); ok {
+		return f.FlushError()
 	}
-	idle := c.e.g.options.Limits.Idle
-	if now := time.Now(); c.paced.Sub(now) < idle/2 {
-		c.paced = now.Add(idle)
-		_ = http.NewResponseController(c.e.w).SetWriteDeadline(c.paced) // a writer without deadlines is a test's
-	}
+	return http.NewResponseController(e.w).Flush()
 }
 
 // source is the upstream's body: it counts what comes.
@@ -192,42 +163,3 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 func (s *source) Close() error { return s.res.Body.Close() }
-
-// capture puts the tee between the upstream and the client.
-func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
-	if !e.route.Get {
-		e.says[1] = e.answerID
-		e.w.Header()[AnswerHeader] = e.says[1:2:2]
-	}
-	e.out.GetBody, e.model = nil, e.route.Model
-	if len(e.body) > maxHeldBody && !readsRequest(e.route.Format) && e.g.options.Backfill == nil {
-		e.understand()
-		e.release()
-	}
-	limits := &e.g.options.Limits
-	if e.up.Provider != "" { // else the path only resembles a provider's, and the response tells more
-		e.teeing.Decode.Format = e.route.Format
-	}
-	e.teeing.Decode.Provider = e.provider()
-	if len(e.in.Header["Content-Encoding"]) == 0 {
-		e.teeing.Decode.Request = e.body
-	}
-	e.teeing.Decode.Limits = limits.Decode
-	e.teeing.Length = e.res.ContentLength
-	e.teeing.Limit = limits.Decoded
-	e.teeing.Encoding = strings.Join(e.res.Header["Content-Encoding"], ", ")
-	e.teeing.Done = e.done
-	if e.g.bus != nil && !e.route.Get {
-		e.live = &live{e: e}
-		e.teeing.OnEvent = e.live.event
-	}
-	return tee.NewBody(body, &e.teeing)
-}
-
-// provider returns who answers, as far as it is known without the answer.
-func (e *exchange) provider() string {
-	if e.route.Provider != "" {
-		return e.route.Provider
-	}
-	return e.up.Provider
-}

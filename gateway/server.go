@@ -14,12 +14,12 @@ import (
 const (
 	// MaxHeader is how many bytes the header of a request may have; more is a 431.
 	MaxHeader = 64 << 10
-	// HeaderTime is how long a client may take to send a request's header.
-	HeaderTime = 20 * time.Second
-	// IdleTime is how long a connection is kept open between requests.
-	IdleTime = 3 * time.Minute
-	// MaxStreams is how many requests one HTTP/2 connection may make at a time.
-	MaxStreams = 1000
+	// headerTime is how long a client may take to send a request's header.
+	headerTime = 20 * time.Second
+	// idleTime is how long a connection is kept open between requests.
+	idleTime = 3 * time.Minute
+	// maxStreams is how many requests one HTTP/2 connection may make at a time.
+	maxStreams = 1000
 )
 
 // lastMoment is how long calls have to end once their connections are closed.
@@ -46,13 +46,13 @@ func NewServer(address string, h http.Handler, o *ServerOptions) *http.Server {
 		Addr:              address,
 		Handler:           h,
 		TLSConfig:         o.TLS,
-		ReadHeaderTimeout: HeaderTime,
-		IdleTimeout:       IdleTime,
+		ReadHeaderTimeout: headerTime,
+		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    MaxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 		Protocols:         new(http.Protocols),
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: MaxStreams, SendPingTimeout: 30 * time.Second, WriteByteTimeout: 2 * time.Minute,
+			MaxConcurrentStreams: maxStreams, SendPingTimeout: 30 * time.Second, WriteByteTimeout: 2 * time.Minute,
 		},
 	}
 	s.Protocols.SetHTTP1(true)

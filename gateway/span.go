@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/wire"
 )
 
 // traceCall writes the span of a captured call, with the names of OpenTelemetry's conventions for generative AI. Its parent
@@ -24,21 +25,21 @@ func (e *exchange) traceCall() {
 	ctx := propagation.TraceContext{}.Extract(e.in.Context(), propagation.HeaderCarrier(e.in.Header))
 	_, span := tracer.Start(ctx, name, trace.WithTimestamp(e.started), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		attribute.String("gen_ai.operation.name", operation),
-		attribute.String("gen_ai.provider.name", genAIProvider(e.provider())),
+		attribute.String("gen_ai.provider.name", wire.OTelName(e.provider())),
 		attribute.String("server.address", e.up.URL.Hostname()),
 		attribute.Int("http.response.status_code", e.status),
 		attribute.String("ibid.upstream", e.up.Name),
-		attribute.String("ibid.run", e.asked.run),
+		attribute.String("ibid.run", e.labels.run),
 	))
 	defer span.End()
 	if e.model != "" {
 		span.SetAttributes(attribute.String("gen_ai.request.model", e.model))
 	}
-	if e.asked.conversation != "" {
-		span.SetAttributes(attribute.String("gen_ai.conversation.id", e.asked.conversation))
+	if e.labels.conversation != "" {
+		span.SetAttributes(attribute.String("gen_ai.conversation.id", e.labels.conversation))
 	}
-	if e.asked.agent != "" {
-		span.SetAttributes(attribute.String("gen_ai.agent.name", e.asked.agent))
+	if e.labels.agent != "" {
+		span.SetAttributes(attribute.String("gen_ai.agent.name", e.labels.agent))
 	}
 	if e.status >= 400 {
 		span.SetStatus(codes.Error, "")
@@ -50,7 +51,7 @@ func (e *exchange) traceCall() {
 
 func (e *exchange) traceAnswer(span trace.Span, a *ibid.Answer) {
 	span.SetAttributes(
-		attribute.String("gen_ai.provider.name", genAIProvider(a.Provider)),
+		attribute.String("gen_ai.provider.name", wire.OTelName(a.Provider)),
 		attribute.String("ibid.answer", e.answerID),
 		attribute.Int("ibid.citations", len(a.Citations)),
 		attribute.Int("ibid.sources", len(a.Sources)),
@@ -68,23 +69,4 @@ func (e *exchange) traceAnswer(span trace.Span, a *ibid.Answer) {
 	if a.Error != nil {
 		span.SetStatus(codes.Error, "")
 	}
-}
-
-// genAIProvider returns a provider's name in OpenTelemetry's conventions.
-func genAIProvider(provider string) string {
-	switch provider {
-	case "gemini":
-		return "gcp.gemini"
-	case "vertex":
-		return "gcp.vertex_ai"
-	case "azure":
-		return "azure.ai.openai"
-	case "bedrock":
-		return "aws.bedrock"
-	case "xai":
-		return "x_ai"
-	case "mistral":
-		return "mistral_ai"
-	}
-	return provider
 }

@@ -1,7 +1,8 @@
 package gateway
 
 import (
-	"context"
+	"cmp"
+	"slices"
 	"sync"
 
 	"github.com/ibidhq/ibid/internal/journal"
@@ -70,6 +71,24 @@ func (t *tail) findAt(p journal.Position) *store.Call {
 	return nil
 }
 
+// between returns the calls after one position and before another, in their order.
+func (t *tail) between(after, before journal.Position) []indexItem {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var items []indexItem
+	for at, key := range t.at {
+		if at <= after || at >= before {
+			continue
+		}
+		c := t.calls[key].call
+		if record, err := c.Encode(); err == nil { // it was encoded before
+			items = append(items, indexItem{at: at, record: record, call: c, own: true})
+		}
+	}
+	slices.SortFunc(items, func(x, y indexItem) int { return cmp.Compare(x.at, y.at) })
+	return items
+}
+
 // remove forgets a call: it is in the store, or lost.
 func (t *tail) remove(key tailKey) {
 	t.mu.Lock()
@@ -81,64 +100,4 @@ func (t *tail) remove(key tailKey) {
 	delete(t.calls, key)
 	delete(t.at, c.at)
 	t.bytes -= c.bytes
-}
-
-// progress is how far the indexer is.
-type progress struct {
-	mu      sync.Mutex
-	passed  journal.Position
-	current bool          // what earlier processes left is in the store
-	moved   chan struct{} // closed when one of them changes; nil: nobody waits
-}
-
-// advance notes that everything up to to is in the store. Current says that this includes all of earlier processes.
-func (p *progress) advance(to journal.Position, current bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.passed = max(p.passed, to)
-	p.current = p.current || current
-	if p.moved != nil {
-		close(p.moved)
-		p.moved = nil
-	}
-}
-
-func (p *progress) isCurrent() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.current
-}
-
-func (p *progress) at() journal.Position {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.passed
-}
-
-// awaited reports whether somebody waits.
-func (p *progress) awaited() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.moved != nil
-}
-
-// wait returns when everything up to to is in the store, and what an earlier process left, or with ctx's error.
-func (p *progress) wait(ctx context.Context, to journal.Position) error {
-	for {
-		p.mu.Lock()
-		if p.current && p.passed >= to {
-			p.mu.Unlock()
-			return nil
-		}
-		if p.moved == nil {
-			p.moved = make(chan struct{})
-		}
-		moved := p.moved
-		p.mu.Unlock()
-		select {
-		case <-moved:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

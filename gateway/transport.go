@@ -20,6 +20,8 @@ const (
 	handshakeTimeout = 10 * time.Second
 	idleConnTimeout  = 90 * time.Second
 	idleConnsPerHost = 1024
+	// writeBuffer is for what is sent to an upstream, in bytes: large bodies go past it.
+	writeBuffer = 2 << 10
 	// maxResponseHeader bounds the header of a response, in bytes.
 	maxResponseHeader = 1 << 20
 )
@@ -40,6 +42,7 @@ func NewTransport(o *TransportOptions) *http.Transport {
 		MaxIdleConnsPerHost:    idleConnsPerHost,
 		MaxResponseHeaderBytes: maxResponseHeader,
 		ExpectContinueTimeout:  time.Second,
+		WriteBufferSize:        writeBuffer,
 		DisableCompression:     true,
 		Protocols:              new(http.Protocols),
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: keepAlive},

@@ -29,13 +29,13 @@ func (g *Gateway) newTunnel(u *upstream) http.Handler {
 		ModifyResponse: func(res *http.Response) error {
 			exchangeOf(res.Request).status = res.StatusCode
 			for name := range res.Header {
-				if isOurs(name) {
+				if isOurs(name) || isOfHost(name) {
 					delete(res.Header, name)
 				}
 			}
 			return nil
 		},
-		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { exchangeOf(r).unreached(err) },
+		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { exchangeOf(r).upstreamFailed(err) },
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 // errProtocol says that an upstream answered with 101.
 var errProtocol = errors.New("the upstream switched to a protocol that nobody asked for")
 
-// unreachedProblem says what a failed round trip is to the client. An error's own words may hold addresses and what the
+// upstreamProblem says what a failed round trip is to the client. An error's own words may hold addresses and what the
 // upstream sent.
-func unreachedProblem(upstream string, err error) *Problem {
+func upstreamProblem(upstream string, err error) *Problem {
 	p := &Problem{Status: http.StatusBadGateway, Code: CodeUpstream, Hint: "check the upstream's URL, and whether it runs"}
 	var timeout net.Error
 	var dns *net.DNSError
@@ -25,6 +25,8 @@ func unreachedProblem(upstream string, err error) *Problem {
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		p.Status, p.Code = http.StatusGatewayTimeout, CodeUpstreamSlow
 		what = "it did not answer in time"
+	case errors.As(err, &network) && network.Op == "proxyconnect":
+		what, p.Hint = "the proxy on the way to it cannot be reached", "check HTTPS_PROXY, HTTP_PROXY and NO_PROXY, and whether the proxy runs"
 	case errors.As(err, &dns):
 		what = "its name is not known"
 	case errors.As(err, &network) && network.Op == "dial":

@@ -19,7 +19,7 @@ import (
 const (
 	// MaxJobs is how many answers may wait for their second call. One more gets none.
 	MaxJobs = 256
-	// MaxJobBytes is how many bytes of requests they may hold together. What exceeds it gets no second call.
+	// MaxJobBytes is how many bytes of requests and encoded calls they may hold together. What exceeds it gets no second call.
 	MaxJobBytes = 64 << 20
 	// MaxWorkers is how many second calls may be under way.
 	MaxWorkers = 16
@@ -47,7 +47,7 @@ type Backfill struct {
 	results *prometheus.CounterVec
 
 	queue chan *Job
-	bytes atomic.Int64 // of the requests in the queue
+	bytes atomic.Int64 // of the jobs in the queue
 }
 
 // Job is an answer that may need a second call.
@@ -124,7 +124,7 @@ func (b *Backfill) Offer(j Job) bool {
 	if c == nil || !b.Wants(c.Upstream, c.Route) || !fits(c) {
 		return false
 	}
-	size := int64(len(j.Request))
+	size := j.size()
 	if b.bytes.Add(size) <= MaxJobBytes {
 		select {
 		case b.queue <- &j:
@@ -135,6 +135,12 @@ func (b *Backfill) Offer(j Job) bool {
 	b.bytes.Add(-size)
 	b.failed(context.Background(), &j, &failure{result: "dropped", err: errors.New("too many answers are waiting")})
 	return false
+}
+
+// size returns how many bytes a job holds, about. What is kept was encoded, and remembers how.
+func (j *Job) size() int64 {
+	record, _ := j.Call.Encode() // without one it is small
+	return int64(len(j.Request) + len(record))
 }
 
 // Run makes the second calls until ctx ends; then those under way are given up, those waiting are forgotten, and it returns
@@ -153,7 +159,7 @@ func (b *Backfill) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case j := <-b.queue:
-			b.bytes.Add(-int64(len(j.Request)))
+			b.bytes.Add(-j.size())
 			wg.Go(func() {
 				b.do(ctx, j)
 				<-slots

@@ -538,10 +538,18 @@ func TestQueueIsBounded(t *testing.T) {
 	b := prepare(t, watch.Rule{Upstream: "gemini", Provider: "gemini", Timeout: time.Hour})
 	j := job(t, "gemini")
 	j.URL, j.Keys = p.url, http.Header{"X-Goog-Api-Key": {callersKey}}
+	call, answer := *j.Call, *j.Call.Answer // before it is encoded, which a call remembers
+	answer.Text += strings.Repeat(" ", watch.MaxJobBytes)
+	call.Answer = &answer
 	large := j
 	large.Request = append(bytes.Repeat([]byte(" "), watch.MaxJobBytes), j.Request...)
 	if b.Offer(large) {
 		t.Error("a request that is too large was taken")
+	}
+	large = j
+	large.Call = &call
+	if b.Offer(large) {
+		t.Error("an answer that is too large was taken")
 	}
 	for i := range watch.MaxJobs {
 		if !b.Offer(j) {
@@ -551,7 +559,7 @@ func TestQueueIsBounded(t *testing.T) {
 	if b.Offer(j) {
 		t.Error("one job too many was taken")
 	}
-	if diff := cmp.Diff(map[string]float64{"dropped": 2}, b.counts(t)); diff != "" {
+	if diff := cmp.Diff(map[string]float64{"dropped": 3}, b.counts(t)); diff != "" {
 		t.Errorf("counted (-want +got):\n%s", diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

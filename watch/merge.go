@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid/internal/prose"
 )
 
-// The codes of the issues that a second call can cause. They are listed in docs/backfill.md.
+// The codes of the issues that a second call can cause. They are listed in docs/answer.md.
 const (
 	IssueContextDiffers = "backfill-context-differs" // the second call had fewer messages than the first
 	IssueTextDiffers    = "backfill-text-differs"    // the second answer says it in other words

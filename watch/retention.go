@@ -16,7 +16,7 @@ const (
 	pruneDelay = 5 * time.Minute
 )
 
-// Retention removes answers that are older than they may get.
+// Retention removes answers that are older than the retention allows.
 type Retention struct {
 	Store  *store.Store
 	Keep   store.Retention // Now and DryRun are not looked at

@@ -13,7 +13,7 @@ const (
 	headerSize = 24
 
 	// MaxRecord is how many bytes one record may have.
-	MaxRecord = 32 << 20
+	MaxRecord = 64 << 20
 )
 
 // Where the fields of a header are.

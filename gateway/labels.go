@@ -33,15 +33,16 @@ const (
 	maxAfter = 64
 )
 
-// asked is what the headers of a request say to ibid.
-type asked struct {
+// labels are what the headers of a request say to ibid.
+type labels struct {
 	run, conversation, agent string
+	named                    bool // the client named the run
 	step                     store.Step
 }
 
-// readAsked reads the headers for ibid and removes them. The error is a problem.
-func readAsked(h http.Header) (asked, error) {
-	var a asked
+// readLabels reads the headers for ibid and removes them. The error is a problem.
+func readLabels(h http.Header) (labels, error) {
+	var a labels
 	for _, f := range [...]struct {
 		name  string
 		value *string
@@ -52,29 +53,30 @@ func readAsked(h http.Header) (asked, error) {
 			continue
 		}
 		if len(values) != 1 {
-			return asked{}, badHeader(f.name, "it is there more than once")
+			return labels{}, badHeader(f.name, "it is there more than once")
 		}
 		if *f.value = values[0]; *f.value == "" {
 			continue
 		}
 		if why := f.check(*f.value); why != "" {
-			return asked{}, badHeader(f.name, why)
+			return labels{}, badHeader(f.name, why)
 		}
 	}
 	if values, ok := h[StepHeader]; ok {
 		if len(values) != 1 {
-			return asked{}, badHeader(StepHeader, "it is there more than once")
+			return labels{}, badHeader(StepHeader, "it is there more than once")
 		}
 		var err error
-		if a.step, err = ParseStep(values[0]); err != nil {
-			return asked{}, badHeader(StepHeader, err.Error())
+		if a.step, err = parseStep(values[0]); err != nil {
+			return labels{}, badHeader(StepHeader, err.Error())
 		}
 	}
-	removeAsked(h)
+	a.named = a.run != ""
+	removeLabels(h)
 	return a, nil
 }
 
-func removeAsked(h http.Header) {
+func removeLabels(h http.Header) {
 	delete(h, RunHeader)
 	delete(h, StepHeader)
 	delete(h, ConversationHeader)
@@ -115,9 +117,9 @@ func checkLength(s string) string {
 	return ""
 }
 
-// ParseStep reads the value of [StepHeader]: the step's number and, as parameters of a structured field (RFC 9651), the tool
+// parseStep reads the value of [StepHeader]: the step's number and, as parameters of a structured field (RFC 9651), the tool
 // that it is and the steps that it builds on, all of them earlier ones. Without the latter it builds on the step before it.
-func ParseStep(s string) (store.Step, error) {
+func parseStep(s string) (store.Step, error) {
 	var step store.Step
 	if len(s) > maxStepHeader {
 		return step, fmt.Errorf("%d bytes are more than %d", len(s), maxStepHeader)

@@ -1,0 +1,106 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/store"
+)
+
+// Keep keeps what [watch.Backfill] found for an answer that was captured: it takes the place of the stored one with c's
+// AnswerID, and is dropped if that was deleted meanwhile. The call must not have been encoded; it is the gateway's from then
+// on. How long Keep takes is up to CaptureWait, not to ctx.
+//
+//nolint:contextcheck // as it says
+func (g *Gateway) Keep(_ context.Context, c *store.Call) error {
+	c.Of, c.AnswerID = c.AnswerID, g.ids.next() // a later id is a later state: the journal may be read twice
+	c.Duration = time.Since(c.Started)          // its event is of now
+	return g.keep(c)
+}
+
+// keep makes an answer durable, as far as the mode of capture says. It returns within CaptureWait. The error says that the
+// answer is lost, or may be.
+func (g *Gateway) keep(c *store.Call) error {
+	record, err := c.Encode()
+	if err != nil {
+		g.metrics.failed(failedEncode)
+		return err
+	}
+	key := tailKey{c.Tenant, c.AnswerID}
+	if !c.Refetch && c.Of == "" {
+		g.tail.add(key, c, int64(len(record)))
+	}
+	p, err := g.options.Journal.Append(record)
+	if err != nil {
+		g.tail.remove(key)
+		if errors.Is(err, journal.ErrTooLarge) {
+			g.metrics.failed(failedSize)
+		} else {
+			g.metrics.failed(failedAppend)
+		}
+		return err
+	}
+	g.tail.place(key, p)
+	g.appended(p)
+	if g.options.Capture == Relaxed {
+		return nil
+	}
+	return g.await(g.waits.begin(), p)
+}
+
+// await waits until what the journal has at p is safe, or ctx ends. It is on its way all the same then, which is no error.
+func (g *Gateway) await(ctx context.Context, p journal.Position) error {
+	err := g.options.Journal.Sync(ctx, p)
+	if err == nil && g.options.Capture == Stored {
+		err = g.indexed.wait(ctx, p)
+	}
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		g.metrics.late.Inc()
+		return nil
+	}
+	if err != nil {
+		g.metrics.failed(failedSync)
+	}
+	return err
+}
+
+// appended notes that the journal has a record at p.
+func (g *Gateway) appended(p journal.Position) {
+	for {
+		last := g.last.Load()
+		if uint64(p) <= last || g.last.CompareAndSwap(last, uint64(p)) {
+			return
+		}
+	}
+}
+
+// waits makes contexts that end when an answer has been held back long enough. Calls of about the same time share one: a timer
+// for every call would cost more than most calls wait.
+type waits struct {
+	limit time.Duration
+
+	mu     sync.Mutex
+	ctx    context.Context
+	serves time.Time // until when ctx lasts long enough for who begins to wait
+}
+
+// waitShare is the part of the limit that calls which share a context may lie apart: the last of them waits this much
+// longer than the first, none less than the limit.
+const waitShare = 8
+
+func (w *waits) begin() context.Context {
+	now := time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ctx == nil || now.After(w.serves) {
+		share := w.limit / waitShare
+		w.serves = now.Add(share)
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(w.limit+share, cancel)
+		w.ctx = ctx
+	}
+	return w.ctx
+}

@@ -1,0 +1,150 @@
+package gateway_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibidhq/ibid/gateway"
+)
+
+// A client that stops reading does not hold its call, whatever it speaks and however little there is to write; nor when all
+// is written but the last.
+func TestStill(t *testing.T) {
+	for _, path := range []string{captured, streamed} {
+		for _, test := range []struct {
+			name  string
+			h2    bool
+			bytes int // in all, in writes of 8 KiB
+		}{
+			{"http1", false, 160 << 10}, {"http2", true, 160 << 10}, {"http1 many", false, 64 << 20}, {"http2 many", true, 64 << 20},
+		} {
+			t.Run(path+" "+test.name, func(t *testing.T) {
+				w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					for range test.bytes / (8 << 10) {
+						if _, err := w.Write(make([]byte, 8<<10)); err != nil {
+							return
+						}
+					}
+				}, &setup{options: gateway.Options{Limits: gateway.Limits{Idle: 200 * time.Millisecond}}})
+				w.sendLittle(t)
+				if test.h2 {
+					w.openH2(t, path)
+				} else {
+					c := w.smallWindow(t)
+					if _, err := io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				w.ends(t)
+			})
+		}
+	}
+}
+
+// A stream that says nothing for longer than that is not still: it is the upstream's turn.
+func TestQuiet(t *testing.T) {
+	for _, h2 := range []bool{false, true} {
+		w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			for range 3 {
+				_, _ = io.WriteString(w, "data: x\n\n")
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-time.After(500 * time.Millisecond):
+				case <-r.Context().Done():
+					return
+				}
+			}
+		}, &setup{options: gateway.Options{Limits: gateway.Limits{Idle: 200 * time.Millisecond}}})
+		if h2 {
+			w.client = h2c()
+			t.Cleanup(w.client.CloseIdleConnections)
+		}
+		for range 2 { // the connection is of use afterwards
+			res, body := w.do(t, w.request(t, "POST", captured, strings.NewReader("{}")))
+			if res.StatusCode != 200 || strings.Count(string(body), "x") != 3 {
+				t.Errorf("got %d %q", res.StatusCode, body)
+			}
+		}
+	}
+}
+
+func h2c() *http.Client {
+	transport := &http.Transport{Protocols: new(http.Protocols)}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	return &http.Client{Transport: transport}
+}
+
+// openH2 makes a call over HTTP/2 and does not read its response.
+func (w *world) openH2(tb testing.TB, path string) {
+	tb.Helper()
+	client := h2c()
+	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10}
+	ctx, cancel := context.WithCancel(context.Background())
+	res, err := client.Do(w.request(tb, "POST", path, strings.NewReader("{}")).WithContext(ctx))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		cancel()
+		_ = res.Body.Close()
+		client.CloseIdleConnections()
+	})
+}
+
+// sendLittle puts another server in front of the gateway, whose system takes few bytes that a client has not read.
+func (w *world) sendLittle(tb testing.TB) {
+	tb.Helper()
+	front := httptest.NewUnstartedServer(nil)
+	front.Config = gateway.NewServer("", w.gateway, nil)
+	front.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if err := c.(*net.TCPConn).SetWriteBuffer(4 << 10); err != nil {
+			tb.Error(err)
+		}
+		return ctx
+	}
+	front.Start()
+	w.url = front.URL
+	tb.Cleanup(front.Close)
+}
+
+// smallWindow returns a connection to the gateway on which little is under way.
+func (w *world) smallWindow(tb testing.TB) net.Conn {
+	tb.Helper()
+	u, _ := url.Parse(w.url)
+	c, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := c.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// ends waits until no call is being served.
+func (w *world) ends(tb testing.TB) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+	defer cancel()
+	for begun := false; ; {
+		n := w.metric(tb, "in_flight")
+		if begun = begun || n > 0; begun && n == 0 {
+			return
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			tb.Fatalf("%v calls are being served", n)
+		}
+	}
+}

@@ -1,0 +1,231 @@
+package gateway_test
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/journal"
+)
+
+// A record that cannot be set aside stays in the journal until it can: it is tried again, as with a store that is away.
+func TestSetAsideAgain(t *testing.T) {
+	dir := t.TempDir()
+	damaged := filepath.Join(dir, "damaged")
+	if err := os.WriteFile(damaged, nil, 0o600); err != nil { // a file is in the directory's place
+		t.Fatal(err)
+	}
+	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true, options: gateway.Options{Damaged: damaged}})
+	if _, err := w.journal.Append([]byte("no call")); err != nil {
+		t.Fatal(err)
+	}
+	run(t, w.gateway)
+	w.logs(t, "cannot be set aside")
+	if n := w.journal.Stats().Records; n != 1 {
+		t.Errorf("the journal has %d records", n)
+	}
+	if err := os.Remove(damaged); err != nil {
+		t.Fatal(err)
+	}
+	res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	w.stored(t, res.Header.Get("Ibid-Answer"))
+	files, err := filepath.Glob(filepath.Join(damaged, "*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("set aside: %v, %v", files, err)
+	}
+	if b, _ := os.ReadFile(files[0]); string(b) != "no call" {
+		t.Errorf("set aside: %q", b)
+	}
+	if n := w.metric(t, "set_aside_total"); n != 1 {
+		t.Errorf("%v are counted", n)
+	}
+}
+
+// logs waits until the log has a word.
+func (w *world) logs(tb testing.TB, word string) {
+	tb.Helper()
+	end := time.After(10 * time.Second)
+	for !strings.Contains(w.log.String(), word) {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-end:
+			tb.Fatalf("the log has no %q: %s", word, w.log)
+		}
+	}
+}
+
+// What the disk has lost of the journal is stored from memory, as long as that has it.
+func TestDamageWhileRunning(t *testing.T) {
+	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true})
+	var ids []string
+	for range 4 {
+		res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		ids = append(ids, res.Header.Get("Ibid-Answer"))
+	}
+	files, err := filepath.Glob(filepath.Join(w.dir, "journal", "*.segment"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(files[0], os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, id := range ids[1:3] {
+		if _, err := f.WriteAt([]byte("x"), int64(bytes.Index(b, []byte(id)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run(t, w.gateway)
+	for _, id := range ids {
+		w.stored(t, id)
+		if _, ok := w.gateway.Find("default", id); ok {
+			t.Error("a stored answer is still in memory")
+		}
+	}
+	if n := w.metric(t, "journal_damaged_records"); n != 2 {
+		t.Errorf("%v were damaged", n)
+	}
+}
+
+// Whatever is decoded can be kept.
+func TestLargeAnswer(t *testing.T) {
+	text := strings.Repeat("So it is. ", 31<<20/10)
+	w := newWorld(t, answerJSON(chatBody(text)), nil)
+	res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	if len(body) < len(text) {
+		t.Fatalf("got %d bytes", len(body))
+	}
+	if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Text != text || !a.Complete {
+		t.Errorf("%d bytes of text are kept", len(a.Text))
+	}
+	// What is longer passes, and is kept up to where decoding it ended.
+	w = newWorld(t, answerParts(chatParts(strings.Repeat("x", 600<<10), strings.Repeat("y", 600<<10))...), &setup{options: gateway.Options{
+		Limits: gateway.Limits{Decoded: 1 << 20},
+	}})
+	res, body = w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	if len(body) < 1200<<10 {
+		t.Fatalf("got %d bytes", len(body))
+	}
+	if a := w.stored(t, res.Header.Get("Ibid-Answer")).Answer; a.Complete || len(a.Text) < 600<<10 || len(a.Text) > 1<<20 {
+		t.Errorf("%d bytes of text are kept", len(a.Text))
+	}
+	if n := w.metric(t, "tee_off_total"); n != 1 {
+		t.Errorf("%v are counted", n)
+	}
+}
+
+// An answer whose record the journal cannot take is lost, which is counted under its own name and logged.
+func TestRecordTooLarge(t *testing.T) {
+	w := newWorld(t, answerJSON(chatBody(strings.Repeat("So it is. ", 3000))), &setup{journal: journal.Options{MaxBytes: 20 << 10}})
+	res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	if res.StatusCode != 200 || len(body) < 30_000 {
+		t.Fatalf("got %d, %d bytes", res.StatusCode, len(body))
+	}
+	if log := w.log.String(); !strings.Contains(log, "could not be kept") || !strings.Contains(log, "too large") {
+		t.Errorf("the log: %s", log)
+	}
+	w.counted(t, "ibid_gateway_capture_failures_total", "too-large", 1)
+}
+
+// counted compares one value of a counter with one label.
+func (w *world) counted(tb testing.TB, name, label string, want float64) {
+	tb.Helper()
+	families, err := w.metrics.Gather()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && m.GetLabel()[0].GetValue() == label && m.GetCounter().GetValue() == want {
+				return
+			}
+		}
+	}
+	tb.Errorf("%s{%s} is not %v", name, label, want)
+}
+
+// A length that is promised reserves nothing: connections that only open their requests shut nobody out.
+func TestPromisedLengths(t *testing.T) {
+	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{Limits: gateway.Limits{InFlight: 2 << 20}}})
+	for range 16 {
+		w.raw(t, "POST "+chat+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 33554432\r\n\r\n{")
+	}
+	w.holds(t, 16)
+	res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	if res.StatusCode != 200 {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+	for _, size := range []int{64<<10 - 1, 64 << 10, 64<<10 + 1, 100_000, 1 << 20} { // the same bytes arrive
+		if res, body := w.do(t, w.request(t, "POST", chat, bytes.NewReader(make([]byte, size)))); res.StatusCode != 200 {
+			t.Errorf("%d bytes: got %d %s", size, res.StatusCode, body)
+		}
+	}
+}
+
+// holds waits until so many calls are being served.
+func (w *world) holds(tb testing.TB, calls float64) {
+	tb.Helper()
+	end := time.After(10 * time.Second)
+	for w.metric(tb, "in_flight") != calls {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-end:
+			tb.Fatal(fmt.Sprint(w.metric(tb, "in_flight"), " calls are being served"))
+		}
+	}
+}
+
+// A proxy on the way that is down is not the upstream's fault.
+func TestProxyDown(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := l.Addr().String()
+	_ = l.Close()
+	for _, address := range []string{proxy, "proxy.invalid:3128"} {
+		w := newWorld(t, answerJSON("{}"), &setup{options: gateway.Options{Proxy: proxyAt(address)}})
+		res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		if res.StatusCode != 502 || !strings.Contains(string(body), "the proxy on the way to it cannot be reached") ||
+			!strings.Contains(string(body), "HTTPS_PROXY") {
+			t.Errorf("%s: got %d %s", address, res.StatusCode, body)
+		}
+		if !strings.Contains(w.log.String(), "proxyconnect") {
+			t.Errorf("the log: %s", w.log)
+		}
+	}
+}
+
+func proxyAt(address string) func(*http.Request) (*url.URL, error) {
+	return http.ProxyURL(&url.URL{Scheme: "http", Host: address})
+}
+
+// The upstream does not speak for the host that ibid is on.
+func TestOtherHostsWords(t *testing.T) {
+	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Alt-Svc", `h3=":443"`)
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		w.WriteHeader(http.StatusNoContent)
+	}, nil)
+	for _, path := range []string{captured, streamed} {
+		res, _ := w.do(t, w.request(t, "GET", path, nil))
+		for _, name := range []string{"Alt-Svc", "Strict-Transport-Security"} {
+			if v := res.Header.Get(name); v != "" {
+				t.Errorf("%s: %s: %s", path, name, v)
+			}
+		}
+	}
+}
