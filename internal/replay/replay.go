@@ -83,9 +83,13 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // reply makes the answer of a request.
 func (s *server) reply(asked *request) *reply {
+	answer := choose(s.answers, asked.prompt)
+	if asked.unsourced {
+		answer = &Answer{Text: answer.Text}
+	}
 	return &reply{
 		ID: newID(), Model: asked.model, Created: time.Now().Unix(), Tool: asked.tool,
-		Answer: choose(s.answers, asked.prompt).pad(s.options.PaddingTo),
+		Answer: answer.pad(s.options.PaddingTo),
 		asked:  asked, chunk: s.options.ChunkSize, seq: new(int),
 	}
 }

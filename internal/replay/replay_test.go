@@ -31,7 +31,7 @@ var asks = []struct{ name, path, body, stream string }{
 	{"anthropic-messages", "/v1/messages", `{"model":"claude-heron","max_tokens":9,"messages":[{"role":"user","content":%s}]}`, `{"model":"claude-heron","stream":true,"max_tokens":9,"messages":[{"role":"user","content":[{"type":"text","text":%s}]}]}`},
 	{"cohere-v2", "/v2/chat", `{"model":"command-heron","messages":[{"role":"user","content":%s}]}`, `{"model":"command-heron","stream":true,"messages":[{"role":"user","content":%s}]}`},
 	{"perplexity-chat", "/perplexity/chat/completions", `{"model":"sonar-heron","messages":[{"role":"user","content":%s}]}`, `{"model":"sonar-heron","stream":true,"messages":[{"role":"user","content":%s}]}`},
-	{"mistral-chat", "/mistral/v1/chat/completions", `{"model":"mistral-heron","messages":[{"role":"user","content":%s}]}`, `{"model":"mistral-heron","stream":true,"messages":[{"role":"user","content":%s}]}`},
+	{"mistral-conversations", "/mistral/v1/conversations", `{"model":"mistral-heron","inputs":%s}`, `{"model":"mistral-heron","stream":true,"inputs":[{"role":"user","content":%s}]}`},
 }
 
 // fill puts a prompt into a request.
@@ -116,6 +116,46 @@ func claims(a replay.Answer, got *ibid.Answer) []said {
 		}
 	}
 	return all
+}
+
+// Mistral Chat cites the results of the client's tool, and nothing where there are none.
+func TestMistralChat(t *testing.T) {
+	h := replay.New(nil)
+	for _, answer := range replay.Answers() {
+		results := map[string]any{}
+		for i, s := range answer.Sources {
+			results[strconv.Itoa(i)] = map[string]string{"url": s.URL, "title": s.Title, "snippet": s.Quote}
+		}
+		encoded, err := json.Marshal(results)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, stream := range []string{"false", "true"} {
+			ask := fill(t, `{"model":"mistral-heron","stream":`+stream+`,"messages":[{"role":"user","content":%s}`, answer.Prompt)
+			with := ask + fill(t, `,{"role":"tool","tool_call_id":"c","content":%s}]}`, string(encoded))
+			for request, want := range map[string][]said{ask + "]}": nil, with: wanted(answer)} {
+				got, err := ibid.Decode(serve(h, "/mistral/v1/chat/completions", request).Body.Bytes(), &ibid.DecodeOptions{Request: []byte(request), Provider: "mistral"})
+				if err != nil || got.Format != "mistral-chat" || !got.Complete || len(got.Issues) > 0 || got.Text != answer.Text {
+					t.Errorf("%v, format %s, complete %t, issues %v, %q", err, got.Format, got.Complete, got.Issues, got.Text)
+				}
+				if diff := cmp.Diff(want, claims(answer, got)); diff != "" {
+					t.Errorf("%s (-wrote +read):\n%s", request, diff)
+				}
+			}
+		}
+	}
+}
+
+// Without anything to search with, an answer has no sources if that is what the prompt says.
+func TestUnsourced(t *testing.T) {
+	h := replay.New(nil)
+	for tools, want := range map[string]int{"": 0, `"tools":[{"google_search":{}}],`: 3} {
+		body := `{` + tools + `"contents":[{"role":"user","parts":[{"text":"Herons? Do not cite unless you can search."}]}]}`
+		got, err := ibid.Decode(serve(h, "/v1beta/models/m:streamGenerateContent?alt=sse", body).Body.Bytes(), nil)
+		if err != nil || len(got.Citations) != want || !strings.Contains(got.Text, "41 nests") {
+			t.Errorf("tools %q: %v, %d citations, %q", tools, err, len(got.Citations), got.Text)
+		}
+	}
 }
 
 // A model that calls a tool says which and why it stopped; what follows the tool's result is an answer.

@@ -45,6 +45,9 @@ func (r *reply) Files() bool { return len(r.Sources) > 0 && r.Sources[0].ID != "
 // Searched reports whether the provider searched by itself.
 func (r *reply) Searched() bool { return len(r.Sources) > 0 && r.Tool == "" && !r.Given() }
 
+// Results reports whether the request holds what tools returned, for formats that only cite that.
+func (r *reply) Results() bool { return r.asked.afterTool }
+
 // Given reports whether the request holds documents to cite, in Anthropic's way. They are taken to be the sources.
 func (r *reply) Given() bool { return r.Asked(`"document"`) }
 
@@ -106,7 +109,12 @@ type step struct {
 	Text  string
 	Cite  *cite
 	Whole string // the text up to here
+	place int
 }
+
+// At returns the place of the step among the contents of its message, where the text between two citations is one content and
+// each source of a citation, of which i is the number, is one.
+func (s *step) At(i int) int { return s.place + i }
 
 // view is an answer's text as a provider writes it, with its citations.
 type view struct {
@@ -194,16 +202,21 @@ func (v *view) add(count func(string) int, start, end int, numbers []int, claim 
 // Steps returns the text in pieces, each citation right after the end of its text.
 func (v *view) Steps() []*step {
 	var steps []*step
-	at := 0
+	at, place := 0, 0
 	text := func(to int) {
+		if to == at {
+			return
+		}
 		for _, chunk := range v.reply.Chunks(v.Text[at:to]) {
 			at += len(chunk)
-			steps = append(steps, &step{Text: chunk, Whole: v.Text[:at]})
+			steps = append(steps, &step{Text: chunk, Whole: v.Text[:at], place: place})
 		}
+		place++
 	}
 	for _, c := range v.Cites {
 		text(c.Bytes[1])
-		steps = append(steps, &step{Cite: c})
+		steps = append(steps, &step{Cite: c, place: place})
+		place += len(c.Sources)
 	}
 	text(len(v.Text))
 	return steps

@@ -37,6 +37,7 @@ func route(r *http.Request) (call, bool) {
 		}, streams || verb == "generateContent"
 	}
 	for _, known := range [...]struct{ suffix, provider, format string }{
+		{"/conversations", "mistral", "mistral-conversations"},
 		{"/responses", "", "openai-responses"},
 		{"/chat/completions", "perplexity", "perplexity-chat"},
 		{"/chat/completions", "mistral", "mistral-chat"},
@@ -61,6 +62,8 @@ type request struct {
 	array       bool
 	failure     int // answer with this status
 	breakOff    bool
+	afterTool   bool // the last message holds what a tool returned
+	unsourced   bool // answer from memory: there is nothing to search with
 	errorInside bool
 }
 
@@ -83,7 +86,7 @@ func readRequest(body []byte) (*request, error) {
 	r.model, _ = read["model"].(string)
 	r.stream, _ = read["stream"].(bool)
 	var last any
-	for _, name := range []string{"input", "messages", "contents"} {
+	for _, name := range []string{"input", "inputs", "messages", "contents"} {
 		switch said := read[name].(type) {
 		case string:
 			last = said
@@ -96,12 +99,12 @@ func readRequest(body []byte) (*request, error) {
 	if last == nil {
 		return nil, errors.New("reading the request: it has no messages")
 	}
-	afterTool := isToolResult(last)
-	if afterTool { // what was asked stands before the results
+	r.afterTool = isToolResult(last)
+	if r.afterTool { // what was asked stands before the results
 		last = read
 	}
 	r.prompt = strings.Join(texts(nil, last), "\n")
-	r.wish(read, afterTool)
+	r.wish(read)
 	return r, nil
 }
 
@@ -116,14 +119,16 @@ func errorWish(prompt string) int {
 }
 
 // wish reads what the prompt wants to happen.
-func (r *request) wish(read map[string]any, afterTool bool) {
+func (r *request) wish(read map[string]any) {
 	prompt := strings.ToLower(r.prompt)
-	if afterTool {
+	if r.afterTool {
 		return
 	}
 	r.failure = errorWish(prompt)
 	r.errorInside = strings.Contains(prompt, "error in the stream")
 	r.breakOff = strings.Contains(prompt, "break off")
+	tools, _ := read["tools"].([]any)
+	r.unsourced = strings.Contains(prompt, "unless you can search") && len(tools) == 0
 	if strings.Contains(prompt, "call a tool") {
 		r.tool = "look_up"
 		if names := toolNames(read["tools"]); len(names) > 0 {
@@ -159,7 +164,7 @@ func isToolResult(message any) bool {
 	return false
 }
 
-// texts appends the texts inside a value.
+// texts appends the texts inside a value, but for what tools returned.
 func texts(to []string, value any) []string {
 	switch v := value.(type) {
 	case string:
@@ -169,7 +174,10 @@ func texts(to []string, value any) []string {
 			to = texts(to, part)
 		}
 	case map[string]any:
-		for _, key := range []string{"input", "messages", "contents", "content", "parts", "text"} {
+		if isToolResult(v) {
+			return to
+		}
+		for _, key := range []string{"input", "inputs", "messages", "contents", "content", "parts", "text"} {
 			if inside, ok := v[key]; ok {
 				to = texts(to, inside)
 			}
