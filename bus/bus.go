@@ -162,7 +162,9 @@ func (b *Bus) connect(address string, o *Options, more ...nats.Option) error {
 }
 
 func (b *Bus) connected(*nats.Conn) {
-	b.log.Info("connected to NATS")
+	if b.server == nil { // else it is in this process, which nobody need be told
+		b.log.Info("connected to NATS")
+	}
 	b.Wake()
 	select {
 	case b.online <- struct{}{}:

@@ -30,23 +30,27 @@ func publish(t *testing.T, b *Bus, e *store.Event) {
 	}
 }
 
-// sound publishes an event to a run until it is heard: in a cluster, the servers tell each other of a subscription in their
-// own time.
+// sound publishes events to a run until one is heard, and all that were sent before it: in a cluster, the servers tell each
+// other of a subscription in their own time, and what is sent meanwhile may be lost.
 func sound(t *testing.T, b *Bus, l *Listener, tenant, run string) {
 	t.Helper()
+	seq := int64(0)
 	eventually(t, "nodes hear each other", func() bool {
-		publish(t, b, event(tenant, run, 0))
-		select {
-		case <-l.C:
-			return true
-		default:
-			return false
+		seq--
+		publish(t, b, event(tenant, run, seq))
+		patience := time.NewTimer(100 * time.Millisecond)
+		defer patience.Stop()
+		for {
+			select {
+			case m := <-l.C:
+				if m.Event != nil && m.Event.Seq == seq {
+					return true
+				}
+			case <-patience.C:
+				return false
+			}
 		}
 	})
-	publish(t, b, event(tenant, run, -1))
-	for m := next(t, l); m.Event == nil || m.Event.Seq != -1; m = next(t, l) {
-		continue
-	}
 }
 
 // What one node sends, listeners on all nodes hear, in its order and as it was.

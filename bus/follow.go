@@ -18,12 +18,14 @@ const followPage = 200
 // beginning): its events, each once and in order, whatever the bus lost or repeated; between them live deltas as they come;
 // and wake-ups, at least every [WakeEvery], after the store was read: the moment for a heartbeat.
 //
+// A reader who is ahead of the run has read one that was deleted meanwhile: it hears the new one from its beginning.
+//
 // It returns when ctx ends, with its error; what tell returned, if that is not nil; [ErrDropped]; nil when the listener or
 // the bus was closed; or why the store cannot be read at the beginning. Later the store may be away: it is read again with
 // the next message.
 func (l *Listener) Follow(ctx context.Context, s *store.Store, after int64, tell func(Message) error) error {
 	f := &follower{listener: l, store: s, seen: after, tell: tell}
-	if err := f.catchUp(ctx); err != nil {
+	if err := f.begin(ctx); err != nil {
 		return fmt.Errorf("following a run: %w", err)
 	}
 	for {
@@ -51,6 +53,21 @@ type follower struct {
 	seen     int64 // the sequence number of the last event that was told
 	behind   bool  // the store could not be read
 	tell     func(Message) error
+}
+
+// begin tells what the store has already.
+func (f *follower) begin(ctx context.Context) error {
+	if f.seen > 0 {
+		k := f.listener.topic.key
+		last, err := f.store.Events(ctx, k.tenant, k.run, f.seen-1, 1)
+		if err != nil {
+			return err
+		}
+		if len(last) == 0 {
+			f.seen = 0
+		}
+	}
+	return f.catchUp(ctx)
 }
 
 func (f *follower) take(ctx context.Context, m Message) error {

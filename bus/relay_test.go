@@ -293,6 +293,19 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// A reader who comes back with a number that the run does not have yet has read a run that was deleted since.
+func TestFollowAhead(t *testing.T) {
+	s := openStore(t)
+	b := openBus(t, Embedded)
+	put(t, s, "acme", "run_1", 2)
+	told, _ := follow(t, listen(t, b, "acme", "run_1"), s, 7)
+	expect(t, told, 1, 2)
+	again, _ := follow(t, listen(t, b, "acme", "run_1"), s, 2)
+	put(t, s, "acme", "run_1", 1)
+	b.wakeAll()
+	expect(t, again, 3, 3)
+}
+
 // A reader that takes too long is told so; one whose bus closes just ends.
 func TestFollowEnds(t *testing.T) {
 	s := openStore(t)

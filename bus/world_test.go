@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -116,8 +117,11 @@ func listen(t *testing.T, b *Bus, tenant, run string) *Listener {
 // next returns the listener's next message that is no wake-up.
 func next(t *testing.T, l *Listener) Message {
 	t.Helper()
-	for {
+	for deadline := time.Now().Add(20 * time.Second); ; { // wake-ups come sooner than receive loses its patience
 		m, err := receive(l)
+		if err == nil && time.Now().After(deadline) {
+			err = errors.New("nothing but wake-ups came")
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
