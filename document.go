@@ -265,18 +265,45 @@ func (w *documentWriter) citations() []DocumentCitation {
 		row := w.citation(c)
 		row.Group = i + 1
 		for k := range c.Refs {
-			ref := &c.Refs[k]
-			row.Index, row.SourceTitle, row.SourceURL = 0, nil, nil
-			if k, known := w.index[ref.Source]; known {
-				s := &w.answer.Sources[k]
-				row.Index, row.SourceTitle, row.SourceURL = w.numbers[w.keys[k]], nullable(&s.Title), nullable(&s.URL)
+			row.Index = 0
+			var source *Source
+			if at, known := w.index[c.Refs[k].Source]; known {
+				source, row.Index = &w.answer.Sources[at], w.numbers[w.keys[at]]
 			}
-			row.SourceID, row.Quote, row.Locator, row.Confidence = ref.Source, nullable(&ref.Quote), ref.Locator, finite(ref.Confidence)
+			row.refer(&c.Refs[k], source)
 			rows = append(rows, row)
 		}
 	}
 	if !slices.IsSortedFunc(rows, compareRows) { // they are large to move
 		slices.SortStableFunc(rows, compareRows)
+	}
+	return rows
+}
+
+// refer says what a row has of its ref and of the source that it names; nil: there is none.
+func (row *DocumentCitation) refer(ref *Ref, s *Source) {
+	row.SourceID, row.Quote, row.Locator, row.Confidence = ref.Source, nullable(&ref.Quote), ref.Locator, finite(ref.Confidence)
+	row.SourceTitle, row.SourceURL = nil, nil
+	if s != nil {
+		row.SourceTitle, row.SourceURL = nullable(&s.Title), nullable(&s.URL)
+	}
+}
+
+// CitationRows returns the rows that the document of an answer has of one citation, with offsets in UTF-8 bytes, but without
+// id, group and index, which only the whole answer tells. So a may be as much as is known of an answer that is still
+// arriving, and need not have c.
+func (a *Answer) CitationRows(c *Citation) []DocumentCitation {
+	w := documentWriter{answer: a, unit: UTF8, offsets: NewOffsets(a.Text)}
+	row := w.citation(c)
+	row.ID = ""
+	rows := make([]DocumentCitation, 0, len(c.Refs))
+	for k := range c.Refs {
+		var source *Source
+		if at := slices.IndexFunc(a.Sources, func(s Source) bool { return s.ID == c.Refs[k].Source }); at >= 0 {
+			source = &a.Sources[at]
+		}
+		row.refer(&c.Refs[k], source)
+		rows = append(rows, row)
 	}
 	return rows
 }

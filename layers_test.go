@@ -27,6 +27,7 @@ var layers = []string{
 	"internal/wire",
 	"internal/prose",
 	".",
+	"internal/unpack",
 	"tee",
 	"internal/journal",
 	"biblio",
@@ -58,7 +59,8 @@ var narrowLayers = map[string][]string{
 	"internal/prose":   {},
 	"internal/journal": {},
 	"internal/replay":  {},
-	"tee":              {"."}, // what a program links that only wants its client's answers
+	"internal/unpack":  {},
+	"tee":              {".", "internal/unpack"}, // what a program links that only wants its client's answers
 }
 
 // allowedModules lists what each package may import from outside the standard library: import paths, and all below them.
@@ -66,7 +68,10 @@ var narrowLayers = map[string][]string{
 var allowedModules = map[string][]string{
 	"internal/prose": {"github.com/clipperhouse/uax29/v2"},
 	".":              {"github.com/yuin/goldmark"},
-	"tee":            decompressors,
+	"internal/unpack": {
+		"github.com/andybalholm/brotli",
+		"github.com/klauspost/compress",
+	},
 	"store": {
 		"github.com/google/uuid",
 		"github.com/jackc/pgx/v5",
@@ -82,14 +87,12 @@ var allowedModules = map[string][]string{
 		"go.opentelemetry.io/otel",
 		"golang.org/x/sync",
 	},
-	"api": append([]string{"github.com/prometheus/client_golang/prometheus", "golang.org/x/sync"}, decompressors...),
+	"api": {"github.com/prometheus/client_golang/prometheus", "golang.org/x/sync"},
 	"cmd/ibid": {
 		"github.com/prometheus/client_golang/prometheus",
 		"go.opentelemetry.io/otel",
 		"golang.org/x/net",
-		"github.com/andybalholm/brotli",
 		"github.com/goccy/go-yaml",
-		"github.com/klauspost/compress",
 		"github.com/spf13/cobra",
 		"github.com/spf13/pflag",
 		"github.com/vbauerster/mpb/v8",
@@ -97,11 +100,10 @@ var allowedModules = map[string][]string{
 	},
 }
 
-// decompressors read the encodings that HTTP knows.
-var decompressors = []string{"github.com/andybalholm/brotli", "github.com/klauspost/compress"}
-
 // testModules is what any test may import besides.
 var testModules = []string{
+	"github.com/andybalholm/brotli", // packs what is to be unpacked
+	"github.com/klauspost/compress",
 	"go.uber.org/goleak",
 	"modernc.org/sqlite", // locks a database that a test looks at
 	"github.com/google/go-cmp",

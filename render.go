@@ -20,6 +20,11 @@ const (
 	StyleLaTeX     Style = "latex"     // the markdown as LaTeX, markers as \cite; needs hyperref and ulem
 )
 
+// Styles returns all styles, the default first.
+func Styles() []Style {
+	return []Style{StyleMarkdown, StylePlain, StyleHTML, StyleFootnotes, StyleLaTeX}
+}
+
 // RenderOptions says how [Answer.Render] writes an answer. The zero value, and nil, mean markdown with numbers and without
 // a list of sources.
 type RenderOptions struct {

@@ -16,3 +16,6 @@ const (
 	CodePoint Unit = "code-point" // Unicode code points, as Python slices strings
 	UTF16     Unit = "utf-16"     // UTF-16 code units, as JavaScript slices strings
 )
+
+// Units returns all units, the default first.
+func Units() []Unit { return []Unit{UTF8, CodePoint, UTF16} }

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -91,7 +93,15 @@ func (a *API) deleteAnswer(w http.ResponseWriter, r *request) error {
 	ctx, cancel := within(r)
 	defer cancel()
 	a.settle(ctx) // what is not stored yet could not be deleted
-	if err := a.store.Delete(ctx, r.who.Tenant, id); err != nil {
+	early := false
+	if a.gateway != nil { // asked before the store: while that is being deleted from, the answer may get there
+		_, early = a.gateway.Find(r.who.Tenant, id)
+	}
+	err = a.store.Delete(ctx, r.who.Tenant, id)
+	if early && errors.Is(err, store.ErrNotFound) {
+		return gateway.Unavailable("the answer is not in the store yet, and could not be deleted from it")
+	}
+	if err != nil {
 		return storeError("delete an answer", err)
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -94,6 +94,8 @@ type request struct {
 
 	who    gateway.Identity
 	id     string // of the request, for the log
+	route  string // the pattern that it is for
+	begun  time.Time
 	params params
 }
 
@@ -134,7 +136,7 @@ func (a *API) routes() map[string]map[string]endpoint {
 			"GET": {scope: read, params: page, handle: a.conversations},
 		},
 		"/v1/conversations/{id}": {
-			"GET": {scope: read, params: append([]string{"as"}, show...), handle: a.conversation},
+			"GET": {scope: read, params: slices.Concat([]string{"as"}, page, show), handle: a.conversation},
 		},
 		"/v1/sources": {
 			"GET": {scope: read, params: append([]string{"url", "id"}, page...), handle: a.sources},
@@ -143,7 +145,7 @@ func (a *API) routes() map[string]map[string]endpoint {
 			"GET": {scope: read, params: page, handle: a.runs},
 		},
 		"/v1/runs/{id}": {
-			"GET": {scope: read, params: show, handle: a.run},
+			"GET": {scope: read, params: slices.Concat(page, show), handle: a.run},
 		},
 		"/v1/runs/{id}/events": {
 			"GET": {access: byStream, scope: read, params: []string{"after", "access_token"}, handle: a.events},
@@ -169,9 +171,9 @@ func (a *API) routes() map[string]map[string]endpoint {
 func (a *API) serve(pattern string, methods map[string]endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		out := &reply{ResponseWriter: w}
-		r := &request{Request: hr, id: newRequestID()}
+		r := &request{Request: hr, id: newRequestID(), route: pattern, begun: time.Now()}
 		setHeaders(out.Header(), r.id)
-		defer a.finish(hr.Context(), out, r, &outcome{route: pattern, started: time.Now()})
+		defer a.finish(hr.Context(), out, r)
 		if a.guard.CORS(out, hr) {
 			return
 		}

@@ -36,6 +36,7 @@ type node struct {
 	store *store.Store
 	bus   *bus.Bus
 	log   *logBuffer
+	db    string // the store's file
 }
 
 // logBuffer keeps what was logged.
@@ -58,7 +59,8 @@ func (l *logBuffer) String() string {
 
 func newNode(t *testing.T, guard *gateway.GuardOptions) *node {
 	t.Helper()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
+	db := filepath.Join(t.TempDir(), "ibid.db")
+	s, err := store.Open(t.Context(), db, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +85,7 @@ func newNode(t *testing.T, guard *gateway.GuardOptions) *node {
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
 	t.Cleanup(a.Close)
-	return &node{server, a, s, b, log}
+	return &node{server, a, s, b, log, db}
 }
 
 // response is what came back.

@@ -13,14 +13,15 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/unpack"
 )
 
 const (
-	// MaxDecode is how many bytes a response to decode can have, with the request and the documents that go with it, before
+	// maxDecode is how many bytes a response to decode can have, with the request and the documents that go with it, before
 	// and after it is unpacked.
-	MaxDecode = 64 << 20
+	maxDecode = 64 << 20
 	// maxDecoding is how many bytes may be decoded at the same time, by all callers.
-	maxDecoding = 8 * MaxDecode
+	maxDecoding = 8 * maxDecode
 	// decodeFor is how long a client may take to send them.
 	decodeFor = 2 * time.Minute
 )
@@ -77,12 +78,12 @@ func (a *API) decode(w http.ResponseWriter, r *request) error {
 
 // reserve keeps the bodies that are decoded at the same time from filling the memory.
 func (a *API) reserve(r *request) (release func(), err error) {
-	if r.ContentLength > MaxDecode {
-		return nil, &http.MaxBytesError{Limit: MaxDecode}
+	if r.ContentLength > maxDecode {
+		return nil, &http.MaxBytesError{Limit: maxDecode}
 	}
 	size := r.ContentLength
 	if size < 0 || r.Header.Get("Content-Encoding") != "" {
-		size = MaxDecode
+		size = maxDecode
 	}
 	if !a.decodes.TryAcquire(size) {
 		return nil, gateway.Unavailable("too much is being decoded at the same time")
@@ -117,13 +118,19 @@ func readResponse(w http.ResponseWriter, r *request, opts *ibid.DecodeOptions) (
 		return nil, fmt.Errorf("read the body: %w", err)
 	}
 	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
-	packed := http.MaxBytesReader(w, r.Body, MaxDecode)
-	plain, err := unpack(packed, r.Header.Get("Content-Encoding"))
-	if err != nil {
-		return nil, err
+	packed := http.MaxBytesReader(w, r.Body, maxDecode)
+	coding, known := unpack.Find(r.Header.Get("Content-Encoding"))
+	if !known {
+		return nil, &gateway.Problem{
+			Status: http.StatusUnsupportedMediaType, Code: gateway.CodeMediaType, Detail: "the body's Content-Encoding cannot be unpacked",
+			Hint: "it is one of gzip, deflate, br, zstd", Header: http.Header{"Accept-Encoding": {"gzip, deflate, br, zstd"}},
+		}
 	}
-	defer func() { _ = plain.Close() }() // it was only read
-	body := &bounded{plain, MaxDecode}
+	plain, err := coding.Reader(packed, unpack.MaxWindow)
+	if err != nil {
+		return nil, badBody(err)
+	}
+	body := unpack.Limit(plain, maxDecode, &http.MaxBytesError{Limit: maxDecode})
 	mediaType, attributes, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if !strings.HasPrefix(mediaType, "multipart/") {
 		return readAll(body) // whatever it says it is: curl calls everything a form

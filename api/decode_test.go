@@ -22,7 +22,6 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/testenv"
 )
@@ -240,10 +239,13 @@ func TestDecodeEncodings(t *testing.T) {
 	wantBody(t, n.do(t, "POST", "/v1/decode", packed(t, "br", inForm), "Content-Encoding", "br", "Content-Type", mediaType), want)
 }
 
+// maxDecode is the limit that docs/http.md names, in bytes.
+const maxDecode = 64 << 20
+
 // A bomb of a few kilobytes does not fill the memory, and nobody waits for a body that is too long anyway.
 func TestDecodeLimits(t *testing.T) {
 	n := newNode(t, nil)
-	bomb := packed(t, "zstd", strings.Repeat(" ", api.MaxDecode+1))
+	bomb := packed(t, "zstd", strings.Repeat(" ", maxDecode+1))
 	wantProblem(t, n.do(t, "POST", "/v1/decode", bomb, "Content-Encoding", "zstd"), 413, gateway.CodeTooLarge)
 
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", n.Listener.Addr().String())
@@ -251,7 +253,7 @@ func TestDecodeLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /v1/decode HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", api.MaxDecode+1)
+	fmt.Fprintf(conn, "POST /v1/decode HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", maxDecode+1)
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/ibidhq/ibid/bus"
@@ -17,8 +18,8 @@ import (
 )
 
 const (
-	// MaxStreams is how many event streams a tenant can have open on one node.
-	MaxStreams = 256
+	// maxStreams is how many event streams a tenant can have open on one node.
+	maxStreams = 256
 	// writeFor is how long a reader may take to accept one event.
 	writeFor = 10 * time.Second
 	// reconnect is after how long a browser opens a stream again that ended.
@@ -40,7 +41,7 @@ func (a *API) events(w http.ResponseWriter, r *request) error {
 	}
 	if !a.listeners.add(r.who.Tenant) {
 		return &gateway.Problem{
-			Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Detail: fmt.Sprintf("%d event streams are open already", MaxStreams),
+			Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Detail: fmt.Sprintf("%d event streams are open already", maxStreams),
 			Hint: "close some; one stream tells everything about its run", Header: http.Header{"Retry-After": {"2"}},
 		}
 	}
@@ -161,4 +162,41 @@ func (s *stream) write(text string) error {
 		return err
 	}
 	return s.rc.Flush()
+}
+
+// listeners counts the event streams of each tenant.
+type listeners struct {
+	mu   sync.Mutex
+	open map[string]int
+	sum  int
+}
+
+// add counts one more, unless the tenant has as many as it may.
+func (l *listeners) add(tenant string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[tenant] >= maxStreams {
+		return false
+	}
+	if l.open == nil {
+		l.open = map[string]int{}
+	}
+	l.open[tenant]++
+	l.sum++
+	return true
+}
+
+func (l *listeners) remove(tenant string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sum--
+	if l.open[tenant]--; l.open[tenant] == 0 {
+		delete(l.open, tenant)
+	}
+}
+
+func (l *listeners) total() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sum
 }

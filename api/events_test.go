@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
@@ -242,15 +241,18 @@ func TestEventsDropped(t *testing.T) {
 	}
 }
 
+// maxStreams is the limit that docs/http.md names.
+const maxStreams = 256
+
 // One tenant cannot take all connections.
 func TestEventsLimit(t *testing.T) {
 	n := newNode(t, nil)
 	secret, other := n.token(t, "acme", store.ScopeRead), n.token(t, "other", store.ScopeRead)
 	var open []*listening
-	for range api.MaxStreams {
+	for range maxStreams {
 		open = append(open, n.listen(t, "/v1/runs/r1/events", "Authorization", "Bearer "+secret))
 	}
-	if got := n.get(t, "/metrics").body; !strings.Contains(got, fmt.Sprintf("ibid_api_event_streams %d", api.MaxStreams)) {
+	if got := n.get(t, "/metrics").body; !strings.Contains(got, fmt.Sprintf("ibid_api_event_streams %d", maxStreams)) {
 		t.Errorf("the metrics do not count them:\n%s", got)
 	}
 	res := n.get(t, "/v1/runs/r1/events", "Authorization", "Bearer "+secret)

@@ -64,6 +64,12 @@ func TestReadYourWrites(t *testing.T) {
 		t.Errorf("a list waits no longer than it may: %d %s", got.StatusCode, got.body)
 	}
 
+	// A 404 would say that it is gone, and then it would be stored.
+	early := n.do(t, "DELETE", "/v1/answers/"+id, "")
+	if wantProblem(t, early, 503, "unavailable"); early.Header.Get("Retry-After") == "" {
+		t.Errorf("header: %v", early.Header)
+	}
+
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- g.Run(ctx) }()
@@ -75,6 +81,9 @@ func TestReadYourWrites(t *testing.T) {
 		if got := n.get(t, path); got.StatusCode != 200 || !strings.Contains(got.body, `"answer_id":"`+id+`"`) {
 			t.Errorf("%s: %d %s", path, got.StatusCode, got.body)
 		}
+	}
+	if got := n.do(t, "DELETE", "/v1/answers/"+id, ""); got.StatusCode != 204 {
+		t.Errorf("delete: %d %s", got.StatusCode, got.body)
 	}
 	if got := n.get(t, "/readyz"); got.StatusCode != 200 || !strings.Contains(got.body, `"journal":"ok"`) {
 		t.Errorf("/readyz: %d %s", got.StatusCode, got.body)

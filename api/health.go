@@ -5,14 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strconv"
-	"sync"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/ibidhq/ibid/gateway"
 )
 
 // checkFor bounds how long readiness waits for each check.
@@ -54,16 +47,7 @@ type readiness struct {
 	Checks map[string]string `json:"checks"`
 }
 
-// showMetrics shows metrics as Prometheus reads them.
-func (a *API) showMetrics(w http.ResponseWriter, r *request) error {
-	if a.registry == nil {
-		return &gateway.Problem{Status: http.StatusNotFound, Code: gateway.CodeNotFound, Detail: "there are no metrics"}
-	}
-	promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r.Request)
-	return nil
-}
-
-// index names what there is.
+// index lists the endpoints.
 func (a *API) index(w http.ResponseWriter, r *request) error {
 	text := fmt.Sprintf(`ibid %s
 
@@ -82,77 +66,4 @@ https://github.com/ibidhq/ibid/blob/main/docs/http.md
 `, a.version)
 	write(w, r, http.StatusOK, "text/plain; charset=utf-8", []byte(text))
 	return nil
-}
-
-// metrics are the API's own. Nil counts nothing.
-type metrics struct {
-	requests *prometheus.CounterVec
-}
-
-func newMetrics(registry *prometheus.Registry, l *listeners) (*metrics, error) {
-	if registry == nil {
-		return nil, nil //nolint:nilnil // documented
-	}
-	m := &metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "ibid_api_requests_total", Help: "Requests of the API, by route, method and status.",
-	}, []string{"route", "method", "status"})}
-	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "ibid_api_event_streams", Help: "Event streams of runs that are open now.",
-	}, func() float64 { return float64(l.total()) })
-	for _, c := range []prometheus.Collector{m.requests, open} {
-		if err := registry.Register(c); err != nil {
-			return nil, fmt.Errorf("register the API's metrics: %w", err)
-		}
-	}
-	return m, nil
-}
-
-// count counts a request. Methods that clients make up are one.
-func (m *metrics) count(route, method string, status int) {
-	if m == nil {
-		return
-	}
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete, http.MethodOptions:
-	default:
-		method = "other"
-	}
-	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
-}
-
-// listeners counts the event streams of each tenant.
-type listeners struct {
-	mu   sync.Mutex
-	open map[string]int
-	sum  int
-}
-
-// add counts one more, unless the tenant has as many as it may.
-func (l *listeners) add(tenant string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.open[tenant] >= MaxStreams {
-		return false
-	}
-	if l.open == nil {
-		l.open = map[string]int{}
-	}
-	l.open[tenant]++
-	l.sum++
-	return true
-}
-
-func (l *listeners) remove(tenant string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sum--
-	if l.open[tenant]--; l.open[tenant] == 0 {
-		delete(l.open, tenant)
-	}
-}
-
-func (l *listeners) total() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.sum
 }

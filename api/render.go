@@ -98,7 +98,7 @@ func mediaType(form string) string {
 func renderAnswer(a *ibid.Answer, form string) ([]byte, error) {
 	var b bytes.Buffer
 	if f := biblio.Format(form); slices.Contains(biblio.Formats(), f) {
-		err := biblio.Write(&b, f, citedSources(a), nil)
+		err := biblio.Write(&b, f, biblio.Cited(a), nil)
 		return b.Bytes(), err
 	}
 	b.WriteString(a.Render(&ibid.RenderOptions{Style: ibid.Style(form), List: true}))
@@ -106,21 +106,4 @@ func renderAnswer(a *ibid.Answer, form string) ([]byte, error) {
 		b.WriteByte('\n')
 	}
 	return b.Bytes(), nil
-}
-
-// citedSources returns what an answer cites, each source once.
-func citedSources(a *ibid.Answer) []biblio.Entry {
-	cited := map[string]bool{}
-	for i := range a.Citations {
-		for _, ref := range a.Citations[i].Refs {
-			cited[ref.Source] = true
-		}
-	}
-	var entries []biblio.Entry
-	for i := range a.Sources {
-		if cited[a.Sources[i].ID] {
-			entries = append(entries, biblio.Entry{Source: a.Sources[i]})
-		}
-	}
-	return entries
 }

@@ -72,14 +72,8 @@ func (a *API) fail(ctx context.Context, w *reply, r *request, err error) {
 	gateway.WriteProblem(w, r.Request, err)
 }
 
-// outcome is how a request was answered.
-type outcome struct {
-	route   string
-	started time.Time
-}
-
 // finish logs how a request was answered. It is deferred: a panic ends the request and not the program.
-func (a *API) finish(ctx context.Context, w *reply, r *request, o *outcome) {
+func (a *API) finish(ctx context.Context, w *reply, r *request) {
 	p := recover()
 	if err, _ := p.(error); p != nil && !errors.Is(err, http.ErrAbortHandler) {
 		a.logger.LogAttrs(ctx, slog.LevelError, "a request made the program panic",
@@ -89,10 +83,10 @@ func (a *API) finish(ctx context.Context, w *reply, r *request, o *outcome) {
 			p = nil
 		}
 	}
-	a.metrics.count(o.route, r.Method, w.status)
+	a.metrics.count(r.route, r.Method, w.status)
 	a.logger.LogAttrs(ctx, slog.LevelDebug, "request",
-		slog.String("request", r.id), slog.String("method", r.Method), slog.String("route", o.route), slog.String("tenant", r.who.Tenant),
-		slog.String("token", r.who.Token), slog.Int("status", w.status), slog.Duration("duration", time.Since(o.started)))
+		slog.String("request", r.id), slog.String("method", r.Method), slog.String("route", r.route), slog.String("tenant", r.who.Tenant),
+		slog.String("token", r.who.Token), slog.Int("status", w.status), slog.Duration("duration", time.Since(r.begun)))
 	if p != nil {
 		panic(http.ErrAbortHandler) // what was begun must not look whole
 	}

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -13,13 +12,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-const (
-	// maxOrder is how long the JSON of a request for a token can be, in bytes.
-	maxOrder = 64 << 10
-	// maxName is how long the name of a token can be, and maxTenant that of a tenant, in bytes.
-	maxName   = 200
-	maxTenant = 128
-)
+// maxOrder is how long the JSON of a request for a token can be, in bytes.
+const maxOrder = 64 << 10
 
 // tokenBody is a token as JSON. Its secret is shown once, when it is made.
 type tokenBody struct {
@@ -79,23 +73,14 @@ func (a *API) newToken(w http.ResponseWriter, r *request) error {
 	if order.Tenant == "" {
 		order.Tenant = r.who.Tenant
 	}
-	switch {
-	case len(order.Name) > maxName || !isClean(order.Name):
-		return badRequest(fmt.Sprintf("name: it has more than %d bytes, or control characters", maxName), "")
-	case len(order.Tenant) > maxTenant || strings.ContainsFunc(order.Tenant, func(c rune) bool { return c <= ' ' || c > '~' }):
-		return badRequest("tenant: it is not a name", fmt.Sprintf("it has up to %d printable characters of ASCII, without spaces", maxTenant))
-	case len(order.Scopes) == 0:
-		return badRequest("scopes: there is none", "they are some of "+strings.Join(store.Scopes(), ", "))
-	case !mayManage(r, order.Tenant):
+	if !mayManage(r, order.Tenant) {
 		return badRequest("tenant: it is not that of the access token", "only administrators of the tenant default make tokens of others")
-	}
-	for _, scope := range order.Scopes {
-		if !slices.Contains(store.Scopes(), scope) {
-			return badRequest(fmt.Sprintf("scopes: there is no %q", cut(scope)), "they are some of "+strings.Join(store.Scopes(), ", "))
-		}
 	}
 	slices.Sort(order.Scopes)
 	t := &store.Token{Tenant: order.Tenant, Name: order.Name, Scopes: slices.Compact(order.Scopes), Publish: order.Publish}
+	if err := t.Check(); err != nil {
+		return badRequest(err.Error(), "")
+	}
 	ctx, cancel := within(r)
 	defer cancel()
 	secret, err := a.store.NewToken(ctx, t)

@@ -60,6 +60,23 @@ type Entry struct {
 	Accessed time.Time
 }
 
+// Cited returns the sources that an answer cites, each once, in the order of [ibid.Answer].Sources and without numbers.
+func Cited(a *ibid.Answer) []Entry {
+	cited := map[string]bool{}
+	for i := range a.Citations {
+		for _, ref := range a.Citations[i].Refs {
+			cited[ref.Source] = true
+		}
+	}
+	var entries []Entry
+	for i := range a.Sources {
+		if cited[a.Sources[i].ID] {
+			entries = append(entries, Entry{Source: a.Sources[i]})
+		}
+	}
+	return entries
+}
+
 // Options says how [Write] writes.
 type Options struct {
 	Markup Markup // of the styles; the data formats have none

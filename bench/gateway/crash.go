@@ -128,7 +128,7 @@ func (d *daemon) crashOnce(ctx context.Context, clients int) ([]string, error) {
 	return ids, nil
 }
 
-var errNoEnd = errors.New("the end was not seen") //nolint:gochecknoglobals // a sentinel
+var errNoEnd = errors.New("the end was not seen")
 
 // completed makes a call and returns the answer's id if its end was seen, whatever happened to the connection then.
 func completed(ctx context.Context, client *http.Client, addr string, stream bool) (string, error) {

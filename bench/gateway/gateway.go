@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -30,26 +31,33 @@ func serveGateway(ctx context.Context, args []string, _ io.Writer) error {
 		return err
 	}
 	if *profile != "" {
-		f, err := os.Create(*profile)
+		stop, err := startProfile(*profile)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = f.Close() }()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
+		defer stop()
 	}
 	to, err := url.Parse(*up)
 	if err != nil {
 		return err
 	}
-	j, err := journal.Open(filepath.Join(*dir, "journal"), nil)
+	o := &gateway.Options{
+		Upstreams: []gateway.Upstream{{Name: "mock", URL: to, Provider: "openai"}},
+		Capture:   gateway.Mode(*capture), Metrics: prometheus.NewRegistry(),
+	}
+	return withGateway(ctx, o, *dir, *index, func(g *gateway.Gateway) error {
+		return listen(ctx, *addr, gateway.NewServer(*addr, g, nil))
+	})
+}
+
+// withGateway makes a gateway with all that it works with in a directory, for as long as f runs.
+func withGateway(ctx context.Context, o *gateway.Options, dir string, index bool, f func(*gateway.Gateway) error) error {
+	j, err := journal.Open(filepath.Join(dir, "journal"), nil)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = j.Close() }()
-	s, err := store.Open(ctx, filepath.Join(*dir, "ibid.db"), nil)
+	s, err := store.Open(ctx, filepath.Join(dir, "ibid.db"), nil)
 	if err != nil {
 		return err
 	}
@@ -58,19 +66,34 @@ func serveGateway(ctx context.Context, args []string, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer b.Close()
-	g, err := gateway.New(&gateway.Options{
-		Upstreams: []gateway.Upstream{{Name: "mock", URL: to, Provider: "openai"}},
-		Store:     s, Bus: b, Journal: j, Capture: gateway.Mode(*capture), Metrics: prometheus.NewRegistry(),
-	})
+	defer func() { _ = b.Close() }() //nolint:contextcheck // what ends with the program needs no context
+	o.Journal, o.Store, o.Bus = j, s, b
+	g, err := gateway.New(o)
 	if err != nil {
 		return err
 	}
-	if *index {
+	if index {
 		ctx, stop := context.WithCancel(ctx)
+		var group sync.WaitGroup
+		defer group.Wait()
 		defer stop()
-		go func() { _ = g.Run(ctx) }()
-		go func() { _ = b.Relay(ctx, s) }()
+		group.Go(func() { _ = g.Run(ctx) })
+		group.Go(func() { _ = b.Relay(ctx, s) })
 	}
-	return listen(ctx, *addr, gateway.NewServer(*addr, g, nil))
+	return f(g)
+}
+
+// startProfile writes a CPU profile until stop is called.
+func startProfile(name string) (stop func(), err error) {
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = f.Close()
+	}, nil
 }

@@ -101,42 +101,48 @@ func runHold(ctx context.Context, args []string, out io.Writer) error {
 	begun := make(chan error, *streams)
 	slots := make(chan struct{}, 64) // how many begin at a time
 	for range *streams {
-		group.Go(func() { begun <- holdOne(ctx, host, request, slots) })
+		group.Go(func() {
+			body, err := beginOne(ctx, host, request, slots)
+			begun <- err
+			if err == nil {
+				_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, body, make([]byte, 512)) // ends with the connection, which ends with ctx
+				_ = body.Close()
+			}
+		})
 	}
 	for range *streams {
 		if err := <-begun; err == nil {
 			r.Streams++
 		}
 	}
-	time.Sleep(2 * time.Second) // some chunks on each
+	err = pause(ctx, 2*time.Second) // some chunks on each
 	r.Held = resident(*pid)
 	stop()
 	group.Wait()
+	if err != nil {
+		return err
+	}
 	return json.NewEncoder(out).Encode(r)
 }
 
-// holdOne begins a stream and reports; it goes on reading until ctx ends.
-func holdOne(ctx context.Context, host string, request []byte, slots chan struct{}) error {
+// beginOne begins a stream, whose connection ends with ctx.
+func beginOne(ctx context.Context, host string, request []byte, slots chan struct{}) (io.ReadCloser, error) {
 	slots <- struct{}{}
 	defer func() { <-slots }()
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", host)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
 	if _, err := conn.Write(request); err != nil {
-		return err
+		return nil, err
 	}
-	response, err := http.ReadResponse(bufio.NewReaderSize(conn, 1024), nil)
+	response, err := http.ReadResponse(bufio.NewReaderSize(conn, 1024), nil) //nolint:bodyclose // the caller closes it
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := response.Body.Read(make([]byte, 1)); err != nil && !errors.Is(err, io.EOF) {
-		return err
+		return nil, err
 	}
-	go func() { // ends with the connection, which ends with ctx
-		_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, response.Body, make([]byte, 512))
-		_ = response.Body.Close()
-	}()
-	return nil
+	return response.Body, nil
 }

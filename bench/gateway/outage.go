@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // outage stops PostgreSQL under load and looks for every answer after.
@@ -26,12 +25,12 @@ func outage(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer d.remove()
-	pg, err := newPostgres(ctx)
+	pg, err := testenv.NewPostgres(ctx)
 	if err != nil {
 		return err
 	}
-	defer pg.remove()
-	d.args = []string{"--db", "postgres:///postgres?host=" + pg.dir + "&user=postgres"}
+	defer func() { _ = pg.Remove(context.WithoutCancel(ctx)) }()
+	d.args = []string{"--db", pg.DSN}
 	proxy, err := d.serve(ctx)
 	if err != nil {
 		return err
@@ -40,9 +39,9 @@ func outage(ctx context.Context, args []string, out io.Writer) error {
 	calls := startCalls(ctx, proxy.addr, *rate)
 	steps := []func() error{
 		func() error { return pause(ctx, 5*time.Second) },
-		func() error { return pg.stop(ctx) },
+		func() error { return pg.Down(ctx) },
 		func() error { return pause(ctx, *down) },
-		func() error { return pg.start(ctx) },
+		func() error { return pg.Up(ctx) },
 		func() error { return pause(ctx, 5*time.Second) },
 	}
 	for _, step := range steps {
@@ -127,54 +126,4 @@ func eventually(ctx context.Context, addr string, ids []string) (missing int, wa
 			return missing, waited, err
 		}
 	}
-}
-
-const postgresBin = "/usr/lib/postgresql/15/bin/"
-
-// postgres is a server of this program's own, on a socket in its directory.
-type postgres struct{ dir string }
-
-func newPostgres(ctx context.Context) (*postgres, error) {
-	dir, err := os.MkdirTemp("", "ibid-pg")
-	if err != nil {
-		return nil, err
-	}
-	p := &postgres{dir}
-	if os.Geteuid() == 0 {
-		if err := exec.CommandContext(ctx, "chown", "postgres:", dir).Run(); err != nil { //nolint:gosec // our own directory
-			return nil, err
-		}
-	}
-	if err := p.run(ctx, "initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C.UTF-8"); err != nil {
-		return nil, err
-	}
-	return p, p.start(ctx)
-}
-
-func (p *postgres) start(ctx context.Context) error {
-	return p.run(ctx, "pg_ctl", "-l", filepath.Join(p.dir, "log"), "-w", "start", "-o",
-		"-c listen_addresses= -c unix_socket_directories="+p.dir)
-}
-
-func (p *postgres) stop(ctx context.Context) error {
-	return p.run(ctx, "pg_ctl", "-m", "immediate", "-w", "stop")
-}
-
-func (p *postgres) remove() {
-	_ = p.stop(context.Background())
-	_ = os.RemoveAll(p.dir)
-}
-
-// run runs a program of PostgreSQL's, which refuses to be root.
-func (p *postgres) run(ctx context.Context, name string, args ...string) error {
-	argv := append([]string{postgresBin + name, "-D", filepath.Join(p.dir, "data")}, args...)
-	if os.Geteuid() == 0 {
-		argv = append([]string{"runuser", "-u", "postgres", "--"}, argv...)
-	}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...) //nolint:gosec // PostgreSQL's own programs
-	cmd.Dir = p.dir
-	if err := cmd.Run(); err != nil { // no pipe: the server would hold it open
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
 }

@@ -15,6 +15,15 @@ type choice struct {
 	kind  string // what the help calls it
 }
 
+// words returns names as a choice has them.
+func words[T ~string](names []T) []string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = string(name)
+	}
+	return all
+}
+
 // String returns what was chosen.
 func (c *choice) String() string { return c.value }
 

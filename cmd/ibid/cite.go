@@ -24,11 +24,11 @@ type citeFlags struct {
 
 func newCite(w world) *cobra.Command {
 	f := &citeFlags{
-		as:     choice{kind: "FORM", words: append(append(styles(), asJSON), bibliographies()...)},
-		style:  choice{kind: "STYLE", words: styles()},
+		as:     choice{kind: "FORM", words: slices.Concat(words(ibid.Styles()), []string{asJSON}, words(biblio.Formats()))},
+		style:  choice{kind: "STYLE", words: words(ibid.Styles())},
 		marker: choice{kind: "KIND", words: []string{"number", "id"}},
 		format: choice{kind: "FORMAT", words: ibid.Formats()},
-		unit:   choice{kind: "UNIT", words: []string{string(ibid.UTF8), string(ibid.CodePoint), string(ibid.UTF16)}},
+		unit:   choice{kind: "UNIT", words: words(ibid.Units())},
 	}
 	c := &cobra.Command{
 		Use:   "cite [FILE...|-]",
@@ -120,20 +120,6 @@ func idleFlags(c *cobra.Command, f *citeFlags) []string {
 		return nil
 	}
 	return slices.DeleteFunc([]string{"style", "unit", "raw"}, func(name string) bool { return !c.Flags().Changed(name) })
-}
-
-func styles() []string {
-	return []string{
-		string(ibid.StyleMarkdown), string(ibid.StylePlain), string(ibid.StyleHTML), string(ibid.StyleFootnotes), string(ibid.StyleLaTeX),
-	}
-}
-
-func bibliographies() []string {
-	var names []string
-	for _, f := range biblio.Formats() {
-		names = append(names, string(f))
-	}
-	return names
 }
 
 // newCiteJob reads what goes with the responses.

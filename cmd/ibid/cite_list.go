@@ -19,20 +19,13 @@ func (o *listOutput) write(r *reading) error {
 	if o.known == nil {
 		o.known = map[string]bool{}
 	}
-	cited := map[string]bool{}
-	for i := range r.answer.Citations {
-		for _, ref := range r.answer.Citations[i].Refs {
-			cited[ref.Source] = true
-		}
-	}
-	for i := range r.answer.Sources {
-		s := &r.answer.Sources[i]
-		key := s.Key()
-		if !cited[s.ID] || o.known[key] {
+	for _, entry := range biblio.Cited(r.answer) {
+		key := entry.Source.Key()
+		if o.known[key] {
 			continue
 		}
-		o.known[key] = !isBare(s)
-		o.entries = append(o.entries, biblio.Entry{Source: *s})
+		o.known[key] = !isBare(&entry.Source)
+		o.entries = append(o.entries, entry)
 	}
 	return nil
 }

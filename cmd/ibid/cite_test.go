@@ -15,6 +15,7 @@ import (
 	"testing/iotest"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/biblio"
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
@@ -46,7 +47,7 @@ func TestCiteRecordings(t *testing.T) {
 		if err := checkDocument(stdout); err != nil || strings.Count(stdout, "\n") != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
-		for _, form := range append(styles(), bibliographies()...) {
+		for _, form := range append(words(ibid.Styles()), words(biblio.Formats())...) {
 			if exit, _, stderr := call(t, nil, append(args, "--as", form)...); exit != 0 {
 				t.Errorf("%s: --as %s: exit code %d: %s", name, form, exit, stderr)
 			}

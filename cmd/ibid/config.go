@@ -20,6 +20,7 @@ import (
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/store"
 )
 
 // config is what serve and demo run with: the flags, where they leave something open the environment, then the file.
@@ -46,7 +47,7 @@ type config struct {
 	streamKey   string // IBID_STREAM_KEY, likewise
 
 	settings map[string]*upstreamSetting // by name: what is not a matter of flags
-	keep     keepSetting
+	keep     retention
 }
 
 // upstreamSetting is an upstream as the flags and the file describe it.
@@ -55,7 +56,7 @@ type upstreamSetting struct {
 	url      *url.URL
 	provider string
 	keyEnv   string
-	keep     *span
+	kept     bool // the file says the retention of its provider
 	backfill []*backfillSetting
 }
 
@@ -70,26 +71,6 @@ type backfillSetting struct {
 	keyEnv   string
 }
 
-// keepSetting is how long answers are kept: by provider, and the others.
-type keepSetting struct {
-	standard   span
-	byProvider map[string]span
-}
-
-// any reports whether anything is ever removed.
-func (k *keepSetting) any() bool {
-	return k.standard > 0 || len(k.byProvider) > 0
-}
-
-// durations returns the times by provider.
-func (k *keepSetting) durations() map[string]time.Duration {
-	all := make(map[string]time.Duration, len(k.byProvider))
-	for name, d := range k.byProvider {
-		all[name] = time.Duration(d)
-	}
-	return all
-}
-
 // newConfig returns the defaults.
 func newConfig() *config {
 	return &config{
@@ -97,7 +78,7 @@ func newConfig() *config {
 		prompts:   choice{value: string(gateway.PromptsLast), words: []string{"none", "last", "all"}, kind: "which"},
 		upstreams: upstreamFlag{},
 		settings:  map[string]*upstreamSetting{},
-		keep:      keepSetting{byProvider: map[string]span{}},
+		keep:      retention{byProvider: map[string]age{}},
 	}
 }
 
@@ -183,11 +164,18 @@ func (c *config) resolve(flags *pflag.FlagSet, w world) error {
 	if err := c.resolveData(w); err != nil {
 		return err
 	}
-	for name, flag := range c.upstreams {
+	for _, name := range slices.Sorted(maps.Keys(c.upstreams)) {
+		flag := c.upstreams[name]
 		known := c.settings[name]
 		if known == nil {
 			c.settings[name] = flag
 			continue
+		}
+		if known.kept && flag.provider != "" && flag.provider != known.provider {
+			return &usageError{
+				fmt.Errorf("upstream %s is of provider %s by the flag, and of %s in %s, which says its retention", name, flag.provider, known.provider, c.file),
+				"say the same provider, or leave it out of the flag",
+			}
 		}
 		known.url, known.provider = flag.url, cmp.Or(flag.provider, known.provider)
 	}
@@ -195,12 +183,14 @@ func (c *config) resolve(flags *pflag.FlagSet, w world) error {
 	return c.check()
 }
 
-// resolveStore reads from the file what a command needs that works at the database.
+// resolveStore reads from the file what a command needs that works at the database: where that is, and the retention. Whether
+// serve could run with the rest, its flags and its variables, is not asked.
 func (c *config) resolveStore(flags *pflag.FlagSet, w world) error {
 	if c.file != "" {
 		all := &cobra.Command{} // the file has settings of serve, too
 		whole := newConfig()
 		whole.addFlags(all)
+		all.Flags().VisitAll(func(f *pflag.Flag) { f.Changed = f.Name != "data" && f.Name != "db" }) // so they are left alone
 		for _, name := range []string{"data", "db"} {
 			if f := flags.Lookup(name); f.Changed {
 				if err := all.Flags().Set(name, f.Value.String()); err != nil {
@@ -209,10 +199,10 @@ func (c *config) resolveStore(flags *pflag.FlagSet, w world) error {
 			}
 		}
 		whole.file = c.file
-		if err := whole.resolve(all.Flags(), w); err != nil {
+		if err := whole.readFile(all.Flags()); err != nil {
 			return err
 		}
-		*c = *whole
+		c.data, c.db, c.keep = whole.data, whole.db, whole.keep
 	}
 	return c.resolveData(w)
 }
@@ -252,11 +242,6 @@ func (c *config) addKnownUpstreams() {
 		known.provider = cmp.Or(known.provider, p.Name)
 		if known.url == nil && !p.NeedsURL {
 			known.url, _ = url.Parse(p.URL) // they are tested
-		}
-	}
-	for _, u := range c.settings {
-		if u.keep != nil {
-			c.keep.byProvider[cmp.Or(u.provider, u.name)] = *u.keep
 		}
 	}
 }
@@ -349,15 +334,10 @@ func (c *config) hosts() []string {
 	return []string{u.Host}
 }
 
-// isPostgres reports whether a database is a PostgreSQL server.
-func isPostgres(dsn string) bool {
-	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
-}
-
 // prepareData makes the data directory, and the database's: nobody else may look into them.
 func (c *config) prepareData() error {
 	dirs := []string{c.data}
-	if !isPostgres(c.db) {
+	if !store.IsPostgres(c.db) {
 		dirs = append(dirs, filepath.Dir(c.db))
 	}
 	for _, dir := range dirs {

@@ -33,6 +33,7 @@ func (e *fileError) Error() string { return e.at + ": " + e.what }
 type configFile struct {
 	name string
 	err  error
+	kept map[string]string // by provider: where its retention was said
 }
 
 // entry is one member of a mapping.
@@ -51,7 +52,7 @@ func (c *config) readFile(flags *pflag.FlagSet) error {
 	if len(data) > maxConfig {
 		return &usageError{fmt.Errorf("%s: it has more than %d bytes", c.file, maxConfig), "is this a configuration file?"}
 	}
-	f := &configFile{name: c.file}
+	f := &configFile{name: c.file, kept: map[string]string{}}
 	parsed, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return f.syntax(err)
@@ -131,8 +132,14 @@ func (f *configFile) upstreams(c *config, node ast.Node) {
 		if _, isNull := e.value.(*ast.NullNode); isNull {
 			continue
 		}
-		for _, m := range f.mapping(e.value) {
+		members := f.mapping(e.value)
+		for _, m := range members {
 			f.upstream(u, m)
+		}
+		for _, m := range members {
+			if m.key == "retention" && f.err == nil {
+				f.upstreamRetention(c, u, m)
+			}
 		}
 	}
 }
@@ -150,8 +157,7 @@ func (f *configFile) upstream(u *upstreamSetting, e entry) {
 	case "key_env":
 		u.keyEnv = f.text(e)
 	case "retention":
-		u.keep = new(span)
-		err = u.keep.Set(f.text(e))
+		// It needs the provider, which may stand after it.
 	case "backfill":
 		for _, rule := range sequence(e) {
 			u.backfill = append(u.backfill, f.backfill(rule))
@@ -243,21 +249,6 @@ func (f *configFile) duration(e entry) time.Duration {
 		f.bad(e, "must be a duration such as 250ms, 30s or 1h")
 	}
 	return d
-}
-
-// retention reads the member retention.
-func (f *configFile) retention(c *config, node ast.Node) {
-	for _, e := range f.mapping(node) {
-		var s span
-		if err := s.Set(f.text(e)); err != nil && f.err == nil {
-			f.bad(e, "%v", err)
-		}
-		if e.key == "default" {
-			c.keep.standard = s
-		} else {
-			c.keep.byProvider[e.key] = s
-		}
-	}
 }
 
 // mapping returns the members of a mapping.

@@ -5,22 +5,22 @@ import (
 	"time"
 )
 
-func TestSpan(t *testing.T) {
+func TestAge(t *testing.T) {
 	for text, want := range map[string]struct {
-		span time.Duration
+		age  time.Duration
 		back string
 	}{
 		"30d": {30 * day, "30d"}, "720h": {30 * day, "30d"}, "36h": {36 * time.Hour, "36h"}, "90m": {90 * time.Minute, "1h30m0s"}, "forever": {0, "forever"},
 	} {
-		var s span
-		if err := s.Set(text); err != nil || time.Duration(s) != want.span || s.String() != want.back {
-			t.Errorf("%s: %v, %v %s", text, err, time.Duration(s), &s)
+		var a age
+		if err := a.Set(text); err != nil || time.Duration(a) != want.age || a.String() != want.back {
+			t.Errorf("%s: %v, %v %s", text, err, time.Duration(a), &a)
 		}
 	}
 	for _, text := range []string{"", "0", "-1h", "0d", "-3d", "1.5d", "d", "3", "9999999999d", "200000d", "1w"} {
-		var s span
-		if err := s.Set(text); err == nil {
-			t.Errorf("%q is %s", text, &s)
+		var a age
+		if err := a.Set(text); err == nil {
+			t.Errorf("%q is %s", text, &a)
 		}
 	}
 }

@@ -156,7 +156,7 @@ func (d *daemon) run(ctx context.Context, ready func(ctx context.Context, url st
 			}
 		})
 	}
-	d.start(start)
+	d.start(work, start)
 	start("serving", func(context.Context) error { return serveOn(server, l) })
 	if ready != nil {
 		if err = ready(ctx, d.url(l)); ctx.Err() != nil {
@@ -179,9 +179,12 @@ func (d *daemon) run(ctx context.Context, ready func(ctx context.Context, url st
 }
 
 // start starts what works in the background.
-func (d *daemon) start(start func(name string, f func(context.Context) error)) {
+func (d *daemon) start(ctx context.Context, start func(name string, f func(context.Context) error)) {
 	start("indexing", d.gateway.Run)
 	start("relaying events", func(ctx context.Context) error { return d.bus.Relay(ctx, d.store) })
+	for _, name := range d.config.keep.strangers(d.config.settings) {
+		d.log.LogAttrs(ctx, slog.LevelWarn, "retention names no provider", slog.String("name", name), slog.String("hint", strangerHint))
+	}
 	retention := &watch.Retention{
 		Store:  d.store,
 		Keep:   store.Retention{Default: time.Duration(d.config.keep.standard), ByProvider: d.config.keep.durations()},

@@ -7,4 +7,4 @@
 // lines that begin with "ibid: " or "hint: ".
 package main
 
-//go:generate go test -run ^TestDocs$ . -update
+//go:generate go test -run ^Test(Metrics)?Docs$ . -update

@@ -94,6 +94,8 @@ func serveHint(err error) string {
 		return "another ibid serve uses this directory; --data DIR gives this one its own"
 	case errors.Is(err, store.ErrNewer):
 		return "a newer ibid has changed this database: use that one, or a copy of it from before"
+	case errors.Is(err, store.ErrUnreachable):
+		return "is PostgreSQL running there? ibid serve needs it to start; if it goes away later, answers wait in the journal"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "is it running there?"
 	case errors.Is(err, errConfig):

@@ -43,12 +43,11 @@ func openInput(name string, stdin io.Reader, through func(io.Reader) io.Reader) 
 	if through != nil {
 		in.Reader = through(in.Reader)
 	}
-	unpacked, err := unpack(in.Reader, name)
-	if err != nil {
+	var err error
+	if in.Reader, err = unpacked(in.Reader, name); err != nil {
 		in.Close()
 		return nil, bare(err)
 	}
-	in.Reader, in.closes = unpacked, append([]io.Closer{unpacked}, in.closes...)
 	return in, nil
 }
 

@@ -25,11 +25,11 @@ type pruned struct {
 
 func newPrune(w world) *cobra.Command {
 	c := newConfig()
-	older, byProvider := span(0), spanMap{}
+	older, byProvider := age(0), ageMap{}
 	var dryRun, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "prune [--older-than TIME] [--provider NAME=TIME…]",
-		Short: "Remove answers that are older than they may get",
+		Short: "Remove answers that are older than the retention allows",
 		Long: `Removes old answers from the database, with conversations and runs that have no
 others. Without a time it takes those of the configuration's retention, which
 ibid serve observes by itself. It works while a server runs, too.`,
@@ -38,10 +38,11 @@ ibid serve observes by itself. It works while a server runs, too.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
 				keep := c.keep
-				if older > 0 || len(byProvider) > 0 {
-					keep = keepSetting{older, byProvider}
+				said := cmd.Flags().Changed("older-than") || cmd.Flags().Changed("provider") // forever is said, too
+				if said {
+					keep = retention{older, byProvider}
 				}
-				if !keep.any() {
+				if !said && !keep.any() {
 					return &usageError{errors.New("nothing says how old answers may get"), "--older-than 90d does, or retention in the file of --config"}
 				}
 				r := &store.Retention{Default: time.Duration(keep.standard), ByProvider: keep.durations(), DryRun: dryRun}

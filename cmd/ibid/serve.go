@@ -37,7 +37,7 @@ The file of --config has the names of the flags, and besides
 Without an access token ibid listens on loopback addresses only. The variable
 IBID_BOOTSTRAP_TOKEN holds one for containers; ibid token new makes others.
 
-SIGINT and SIGTERM end it when the calls under way have ended, within --drain;
+SIGINT, SIGTERM and SIGHUP end it when the calls under way have ended, within --drain;
 a second one ends it at once.`,
 		Example: `  ibid serve
   curl http://127.0.0.1:8080/openai/v1/responses -H "Authorization: Bearer $OPENAI_API_KEY" \
@@ -74,7 +74,11 @@ func serve(ctx context.Context, c *config, w world) error {
 
 // stopSignals returns a context that ends with the first signal to stop. The second one ends the program.
 func stopSignals(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup does, and to listen to it would undo that
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(ctx, signals...)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }

@@ -45,6 +45,10 @@ func checkServe(ctx context.Context, c *config, w world) error {
 	k.line("capture", fmt.Sprintf("%s, at most %s", c.capture.value, c.captureWait), nil)
 	k.line("prompts", c.prompts.value, nil)
 	k.line("retention", c.keep.String(), nil)
+	for _, name := range c.keep.strangers(c.settings) {
+		say(w.err, "retention: %s is no provider", oneLine(name))
+		hint(w.err, strangerHint)
+	}
 	k.backfill()
 	if c.otlp != "" {
 		k.line("otlp", redacted(c.otlp), nil)
@@ -75,15 +79,6 @@ func (k *checker) line(name, what string, err error) {
 	hint(k.world.err, explain(err).hint)
 }
 
-// String returns how long answers are kept.
-func (k *keepSetting) String() string {
-	text := k.standard.String()
-	if len(k.byProvider) > 0 {
-		text += ", " + spanMap(k.byProvider).String()
-	}
-	return text
-}
-
 // backfill says where answers are asked for again, and whether that can be.
 func (k *checker) backfill() {
 	rules := k.config.backfillRules(k.world)
@@ -102,7 +97,7 @@ type tokenCheck struct {
 
 // database looks at the database without changing it.
 func (k *checker) database(ctx context.Context) (tokenCheck, error) {
-	if !isPostgres(k.config.db) {
+	if !store.IsPostgres(k.config.db) {
 		switch _, err := os.Stat(k.config.db); {
 		case errors.Is(err, fs.ErrNotExist):
 			return tokenCheck{words: ", will be made"}, writable(filepath.Dir(k.config.db))

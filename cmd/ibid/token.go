@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -37,7 +36,7 @@ within 30 seconds. As soon as there is a token, every request needs one.`,
 
 func newTokenNew(w world) *cobra.Command {
 	c := newConfig()
-	var token store.Token
+	token := &store.Token{}
 	cmd := &cobra.Command{
 		Use:   "new --name NAME [--tenant TENANT] [--scope SCOPE…]",
 		Short: "Make an access token",
@@ -50,8 +49,14 @@ Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if token.Name == "" {
+				return &usageError{errors.New("a token needs a name"), "--name says who or what uses it"}
+			}
+			if err := token.Check(); err != nil {
+				return &usageError{err, ""}
+			}
 			return withStore(cmd, c, w, true, func(ctx context.Context, s *store.Store) error {
-				return makeToken(ctx, s, &token, w)
+				return makeToken(ctx, s, token, w)
 			})
 		},
 	}
@@ -69,14 +74,6 @@ Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
 }
 
 func makeToken(ctx context.Context, s *store.Store, token *store.Token, w world) error {
-	for _, scope := range token.Scopes {
-		if !slices.Contains(store.Scopes(), scope) {
-			return &usageError{fmt.Errorf("there is no scope %q", scope), "the scopes are " + strings.Join(store.Scopes(), ", ")}
-		}
-	}
-	if token.Name == "" {
-		return &usageError{errors.New("a token needs a name"), "--name says who or what uses it"}
-	}
 	secret, err := s.NewToken(ctx, token)
 	if err != nil {
 		return err
@@ -188,6 +185,9 @@ func newTokenRevoke(w world) *cobra.Command {
 	return cmd
 }
 
+// storeWait is how long a command waits for a gateway that writes to the same SQLite file.
+const storeWait = 15 * time.Second
+
 // withStore opens the database for one command. Only if it may be made, one that is not there is.
 func withStore(cmd *cobra.Command, c *config, w world, mayMake bool, f func(context.Context, *store.Store) error) (err error) {
 	if err := c.resolveStore(cmd.Flags(), w); err != nil {
@@ -195,13 +195,13 @@ func withStore(cmd *cobra.Command, c *config, w world, mayMake bool, f func(cont
 	}
 	ctx := cmd.Context()
 	if mayMake {
-		if err := os.MkdirAll(filepath.Dir(c.db), 0o700); err != nil && !isPostgres(c.db) {
+		if err := os.MkdirAll(filepath.Dir(c.db), 0o700); err != nil && !store.IsPostgres(c.db) {
 			return fmt.Errorf("making the data directory: %w", err)
 		}
-	} else if _, err := os.Stat(c.db); err != nil && !isPostgres(c.db) {
+	} else if _, err := os.Stat(c.db); err != nil && !store.IsPostgres(c.db) {
 		return &usageError{fmt.Errorf("there is no database: %w", err), "--data or --db says where ibid serve keeps it"}
 	}
-	s, err := store.Open(ctx, c.db, nil)
+	s, err := store.Open(ctx, c.db, &store.Options{Wait: storeWait})
 	if err != nil {
 		return fmt.Errorf("opening the database %s: %w", redacted(c.db), err)
 	}

@@ -11,11 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/andybalholm/brotli"
-	"github.com/klauspost/compress/flate"
-	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zlib"
-	"github.com/klauspost/compress/zstd"
+	"github.com/ibidhq/ibid/internal/unpack"
 )
 
 const (
@@ -31,25 +27,9 @@ const (
 	fewBytes = 32
 )
 
-// coding is a way to compress.
-type coding int
-
-const (
-	plain coding = iota
-	gzipped
-	zstandard
-	zlibbed // the "deflate" of HTTP
-	deflated
-	brotlied
-)
-
-func (c coding) String() string {
-	return [...]string{"plain", "gzip", "zstd", "deflate", "deflate", "br"}[c]
-}
-
-// unpack returns what r holds, unpacked if it is compressed. What cannot be an answer is an error; of a file named *.br
+// unpacked returns what r holds, unpacked if it is compressed. What cannot be an answer is an error; of a file named *.br
 // nothing is in doubt.
-func unpack(r io.Reader, name string) (io.ReadCloser, error) {
+func unpacked(r io.Reader, name string) (io.Reader, error) {
 	buffered := bufio.NewReaderSize(r, maxHead)
 	if _, err := buffered.Peek(prelude); err != nil && !errors.Is(err, io.EOF) && buffered.Buffered() == 0 {
 		return nil, err
@@ -62,82 +42,54 @@ func unpack(r io.Reader, name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c == plain {
-		return io.NopCloser(buffered), nil
+	if c == unpack.Plain {
+		return buffered, nil
 	}
-	unpacked, err := c.reader(buffered)
+	text, err := c.Reader(buffered, maxWindow)
 	if err != nil {
 		return nil, fmt.Errorf("unpack %s: %w", c, err)
 	}
-	return &unpacker{unpacked, c, maxUnpacked}, nil
+	return &unpacker{unpack.Limit(text, maxUnpacked, errUnpacked), c}, nil
 }
 
-// reader returns what r holds, unpacked.
-func (c coding) reader(r io.Reader) (io.ReadCloser, error) {
-	switch c {
-	case gzipped:
-		return gzip.NewReader(r)
-	case zstandard:
-		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
-			return nil, err
-		}
-		return d.IOReadCloser(), nil
-	case zlibbed:
-		return zlib.NewReader(r)
-	case deflated:
-		return flate.NewReader(r), nil
-	case brotlied:
-		return io.NopCloser(brotli.NewReader(r)), nil
-	case plain:
-	}
-	return io.NopCloser(r), nil
-}
-
-// unpacker stops when too much comes out.
+// unpacker says of an error what it was at.
 type unpacker struct {
-	io.ReadCloser
-	coding coding
-	left   int64
+	io.Reader
+
+	coding unpack.Coding
 }
 
 func (u *unpacker) Read(p []byte) (int, error) {
-	if u.left < 0 {
-		return 0, errUnpacked
-	}
-	n, err := u.ReadCloser.Read(p[:min(int64(len(p)), u.left+1)])
-	if u.left -= int64(n); u.left < 0 {
-		return n - 1, errUnpacked
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
+	n, err := u.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errUnpacked) {
 		err = fmt.Errorf("unpack %s: %w", u.coding, err)
 	}
 	return n, err
 }
 
 // recognise says how bytes that begin with head are compressed, which is everything there is if it is shorter than maxHead.
-func recognise(head []byte, brotliName bool) (coding, error) {
+func recognise(head []byte, brotliName bool) (unpack.Coding, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
-		return gzipped, nil
+		return unpack.Gzip, nil
 	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
-		return zstandard, nil
+		return unpack.Zstd, nil
 	case isText(head) || isEventStream(head):
-		return plain, nil
+		return unpack.Plain, nil
 	case brotliName:
-		return brotlied, nil
+		return unpack.Brotli, nil
 	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
-		return plain, errUTF16
+		return unpack.Plain, errUTF16
 	}
-	for _, c := range []coding{zlibbed, brotlied, deflated} {
-		if c.fits(head) {
+	for _, c := range []unpack.Coding{unpack.Zlib, unpack.Brotli, unpack.Flate} {
+		if fits(c, head) {
 			return c, nil
 		}
 	}
 	if bytes.IndexByte(head, 0) >= 0 || hasControls(head) {
-		return plain, errBinary
+		return unpack.Plain, errBinary
 	}
-	return plain, nil // in an old encoding, or damaged
+	return unpack.Plain, nil // in an old encoding, or damaged
 }
 
 func isMarked(head []byte) bool {
@@ -145,8 +97,8 @@ func isMarked(head []byte) bool {
 }
 
 // fits reports whether head makes sense when it is unpacked.
-func (c coding) fits(head []byte) bool {
-	r, err := c.reader(bytes.NewReader(head))
+func fits(c unpack.Coding, head []byte) bool {
+	r, err := c.Reader(bytes.NewReader(head), maxWindow)
 	if err != nil {
 		return false
 	}

@@ -10,6 +10,8 @@ import (
 	"testing/iotest"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/ibidhq/ibid/internal/unpack"
 )
 
 func TestUnpack(t *testing.T) {
@@ -71,7 +73,7 @@ func TestUnpackErrors(t *testing.T) {
 		{"unreadable", iotest.ErrReader(broken), broken},
 		{"unreadable later", io.MultiReader(strings.NewReader("otter"), iotest.ErrReader(broken)), broken},
 	} {
-		r, err := unpack(test.r, "x")
+		r, err := unpacked(test.r, "x")
 		if err == nil {
 			_, err = io.ReadAll(r)
 		}
@@ -88,10 +90,10 @@ func TestUnpackNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	cut := packed[:len(packed)-1]
-	if _, err := unpack(bytes.NewReader(cut), "otter.json"); !errors.Is(err, errBinary) {
+	if _, err := unpacked(bytes.NewReader(cut), "otter.json"); !errors.Is(err, errBinary) {
 		t.Errorf("without the name: %v, want %v", err, errBinary)
 	}
-	r, err := unpack(bytes.NewReader(cut), "otter.json.br")
+	r, err := unpacked(bytes.NewReader(cut), "otter.json.br")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +118,7 @@ func TestUnpackBomb(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r, err := unpack(&bomb, "bomb")
+	r, err := unpacked(&bomb, "bomb")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +138,7 @@ func TestUnpackRandom(t *testing.T) {
 		for i := range b {
 			b[i] = byte(random.Uint32())
 		}
-		if c, err := recognise(b, false); err == nil && c != plain {
+		if c, err := recognise(b, false); err == nil && c != unpack.Plain {
 			taken++
 		}
 	}
@@ -158,11 +160,10 @@ func FuzzUnpack(f *testing.F) {
 	f.Add([]byte("\x1f\x8b"))
 	f.Add([]byte("x\x9c"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := unpack(bytes.NewReader(data), "x")
+		r, err := unpacked(bytes.NewReader(data), "x")
 		if err != nil {
 			return
 		}
-		defer r.Close()
 		n, err := io.Copy(io.Discard, r)
 		if n > maxUnpacked {
 			t.Errorf("%d bytes", n)
@@ -175,13 +176,12 @@ func FuzzUnpack(f *testing.F) {
 
 func unpackAll(t *testing.T, r io.Reader, name string) string {
 	t.Helper()
-	unpacked, err := unpack(r, name)
+	plain, err := unpacked(r, name)
 	if err != nil {
 		t.Errorf("unpack %s: %v", name, err)
 		return ""
 	}
-	defer unpacked.Close()
-	data, err := io.ReadAll(unpacked)
+	data, err := io.ReadAll(plain)
 	if err != nil {
 		t.Errorf("unpack %s: %v", name, err)
 	}

@@ -5,5 +5,5 @@
 // nothing but Go. Where a skipped test would be a hole, as in continuous integration, IBID_REQUIRE turns the skip into a
 // failure: it is a comma-separated list of [Tools] and [SharedFiles].
 //
-// Only tests may import it.
+// Only tests and bench may import it.
 package testenv

@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,51 +25,95 @@ type PostgresServer struct {
 // skipped, as by [Tool].
 func Postgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
-	initdb := Tool(tb, postgresBin+"initdb")
-	// Not tb.TempDir: the path of a socket has at most 107 bytes.
-	dir, err := os.MkdirTemp("", "ibid-pg") //nolint:usetesting // as said
+	Tool(tb, postgresBin+"initdb")
+	p, err := NewPostgres(tb.Context())
 	if err != nil {
-		tb.Fatalf("making a directory for PostgreSQL: %v", err)
+		tb.Fatalf("starting PostgreSQL: %v", err)
 	}
 	tb.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			tb.Errorf("removing PostgreSQL's directory: %v", err)
+		if err := p.Remove(context.WithoutCancel(tb.Context())); err != nil {
+			tb.Errorf("removing PostgreSQL: %v", err)
 		}
 	})
+	return p
+}
+
+// NewPostgres is [Postgres] for programs that are no test: the caller calls Remove.
+func NewPostgres(ctx context.Context) (*PostgresServer, error) {
+	// Not the directory of a test: the path of a socket has at most 107 bytes.
+	dir, err := os.MkdirTemp("", "ibid-pg")
+	if err != nil {
+		return nil, err
+	}
 	p := &PostgresServer{dir: dir}
 	if os.Geteuid() == 0 {
-		p.must(tb, "chown", "postgres:", dir)
+		err = p.run(ctx, "chown", "postgres:", dir)
 	}
-	p.mustAs(tb, initdb, "-D", p.data(), "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
-	p.Start(tb)
-	tb.Cleanup(func() {
-		if p.running() {
-			p.Stop(tb)
-		}
-	})
-	p.DSN = p.Database(tb, "ibid")
-	return p
+	if err == nil {
+		err = p.runAs(ctx, "initdb", "-D", p.data(), "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
+	}
+	if err == nil {
+		err = p.Up(ctx)
+	}
+	if err == nil {
+		p.DSN, err = p.create(ctx, "ibid")
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Remove(context.WithoutCancel(ctx)))
+	}
+	return p, nil
+}
+
+// Remove stops the server, if it runs, and removes all it has.
+func (p *PostgresServer) Remove(ctx context.Context) error {
+	var err error
+	if p.running() {
+		err = p.Down(ctx)
+	}
+	return errors.Join(err, os.RemoveAll(p.dir))
 }
 
 // Start starts the server after [PostgresServer.Stop], and returns when it takes connections.
 func (p *PostgresServer) Start(tb testing.TB) {
 	tb.Helper()
-	// What a test stores need not survive a power cut.
-	options := fmt.Sprintf("-c listen_addresses= -c unix_socket_directories=%s -c fsync=off", p.dir)
-	p.mustAs(tb, postgresBin+"pg_ctl", "-D", p.data(), "-l", filepath.Join(p.dir, "log"), "-o", options, "-w", "start")
+	if err := p.Up(context.WithoutCancel(tb.Context())); err != nil {
+		tb.Fatal(err)
+	}
 }
 
-// Stop ends the server and all its connections at once, as a crash does.
+// Stop ends the server and all its connections at once, as a crash does. Clean-ups may call it, after tb's context has ended.
 func (p *PostgresServer) Stop(tb testing.TB) {
 	tb.Helper()
-	p.mustAs(tb, postgresBin+"pg_ctl", "-D", p.data(), "-m", "immediate", "-w", "stop")
+	if err := p.Down(context.WithoutCancel(tb.Context())); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // Database makes an empty database and returns its DSN.
 func (p *PostgresServer) Database(tb testing.TB, name string) string {
 	tb.Helper()
-	p.mustAs(tb, postgresBin+"psql", "-h", p.dir, "-U", "postgres", "-q", "-c", "CREATE DATABASE "+name, "postgres")
-	return "postgres:///" + name + "?host=" + p.dir + "&user=postgres"
+	dsn, err := p.create(context.WithoutCancel(tb.Context()), name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return dsn
+}
+
+// Up is Start for programs that are no test.
+func (p *PostgresServer) Up(ctx context.Context) error {
+	// What a test stores need not survive a power cut.
+	options := fmt.Sprintf("-c listen_addresses= -c unix_socket_directories=%s -c fsync=off", p.dir)
+	return p.runAs(ctx, "pg_ctl", "-D", p.data(), "-l", filepath.Join(p.dir, "log"), "-o", options, "-w", "start")
+}
+
+// Down is Stop for programs that are no test.
+func (p *PostgresServer) Down(ctx context.Context) error {
+	return p.runAs(ctx, "pg_ctl", "-D", p.data(), "-m", "immediate", "-w", "stop")
+}
+
+func (p *PostgresServer) create(ctx context.Context, name string) (dsn string, err error) {
+	err = p.runAs(ctx, "psql", "-h", p.dir, "-U", "postgres", "-q", "-c", "CREATE DATABASE "+name, "postgres")
+	return "postgres:///" + name + "?host=" + p.dir + "&user=postgres", err
 }
 
 func (p *PostgresServer) data() string { return filepath.Join(p.dir, "data") }
@@ -78,30 +123,29 @@ func (p *PostgresServer) running() bool {
 	return err == nil
 }
 
-// mustAs runs a program of PostgreSQL's, which refuses to be root.
-func (p *PostgresServer) mustAs(tb testing.TB, args ...string) {
-	tb.Helper()
+// runAs runs a program of PostgreSQL's, which refuses to be root.
+func (p *PostgresServer) runAs(ctx context.Context, program string, args ...string) error {
+	args = append([]string{postgresBin + program}, args...)
 	if os.Geteuid() == 0 {
 		args = append([]string{"runuser", "-u", "postgres", "--"}, args...)
 	}
-	p.must(tb, args...)
+	return p.run(ctx, args...)
 }
 
-func (p *PostgresServer) must(tb testing.TB, args ...string) {
-	tb.Helper()
-	// Not tb.Context: that ends before the clean-up does.
-	cmd := exec.CommandContext(context.Background(), args[0], args[1:]...)
+func (p *PostgresServer) run(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = p.dir
 	// A file, not a pipe: a server that goes on running would hold it open.
 	out, err := os.Create(filepath.Join(p.dir, "out"))
 	if err != nil {
-		tb.Fatalf("running PostgreSQL: %v", err)
+		return fmt.Errorf("running PostgreSQL: %w", err)
 	}
 	defer func() { _ = out.Close() }()
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(out.Name())
 		log, _ := os.ReadFile(filepath.Join(p.dir, "log"))
-		tb.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, text, log)
+		return fmt.Errorf("%s: %w\n%s%s", strings.Join(args, " "), err, text, log)
 	}
+	return nil
 }

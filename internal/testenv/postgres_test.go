@@ -13,7 +13,9 @@ func TestPostgres(t *testing.T) {
 		t.Error("it runs after Stop")
 	}
 	p.Start(t)
-	p.mustAs(t, postgresBin+"psql", "-h", p.dir, "-U", "postgres", "-c", "SELECT 1", "another")
+	if err := p.runAs(t.Context(), "psql", "-h", p.dir, "-U", "postgres", "-c", "SELECT 1", "another"); err != nil {
+		t.Error(err)
+	}
 	if _, err := os.Stat(p.dir); err != nil {
 		t.Fatal(err)
 	}

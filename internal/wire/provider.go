@@ -70,3 +70,23 @@ func FindProvider(name string) (Provider, bool) {
 func KeyHeaders() []string {
 	return []string{authorization, "X-Api-Key", "X-Goog-Api-Key", "Api-Key"}
 }
+
+// OTelName returns the name of a provider in OpenTelemetry's conventions for generative AI, the provider's own where they
+// have none.
+func OTelName(provider string) string {
+	switch provider {
+	case "gemini":
+		return "gcp.gemini"
+	case "vertex":
+		return "gcp.vertex_ai"
+	case "azure":
+		return "azure.ai.openai"
+	case "bedrock":
+		return "aws.bedrock"
+	case "xai":
+		return "x_ai"
+	case "mistral":
+		return "mistral_ai"
+	}
+	return provider
+}

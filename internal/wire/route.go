@@ -268,3 +268,13 @@ func unescape(segment string) string {
 	}
 	return segment
 }
+
+// ReadsRequest reports whether answers of a format can only be decoded in full with their request: it has the documents that
+// they refer to. So it may be of a format that is yet to be recognised.
+func ReadsRequest(format string) bool {
+	switch format {
+	case "openai-responses", "openai-chat", "azure-chat", "xai-responses", "xai-chat", "perplexity-chat", "openrouter-chat":
+		return false
+	}
+	return true
+}

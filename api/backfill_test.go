@@ -1,0 +1,273 @@
+package api_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/api"
+	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/watch"
+)
+
+// whole is a node as ibid serve makes it: a gateway, what it asks again, and the API, over one directory.
+type whole struct {
+	node
+
+	journal  *journal.Journal
+	gateway  *gateway.Gateway
+	backfill *watch.Backfill
+	said     lines // what the backfill logs: a line for each answer, once all is done
+	stop     []func()
+}
+
+// lines are written one at a time.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+// newWhole starts a node in a directory, in front of a provider of Gemini's API. Nothing of it runs in the background yet.
+func newWhole(t *testing.T, dir string, provider *url.URL) *whole {
+	t.Helper()
+	w := &whole{said: make(lines, 10)}
+	var err error
+	check := func() {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.store, err = store.Open(t.Context(), filepath.Join(dir, "ibid.db"), nil)
+	check()
+	w.bus, err = bus.Open(t.Context(), bus.Embedded, nil)
+	check()
+	w.journal, err = journal.Open(filepath.Join(dir, "journal"), nil)
+	check()
+	w.backfill, err = watch.NewBackfill(&watch.BackfillOptions{
+		Rules:  []watch.Rule{{Upstream: "gemini", Provider: "gemini", Timeout: 20 * time.Second}},
+		Logger: slog.New(slog.NewJSONHandler(w.said, nil)),
+		Store:  func(ctx context.Context, c *store.Call) error { return w.gateway.Keep(ctx, c) },
+	})
+	check()
+	guard := gateway.NewGuard(&gateway.GuardOptions{Store: w.store})
+	w.gateway, err = gateway.New(&gateway.Options{
+		Upstreams: []gateway.Upstream{{Name: "gemini", URL: provider, Provider: "gemini"}}, Store: w.store, Bus: w.bus, Journal: w.journal,
+		Guard: guard, CaptureWait: time.Minute, Backfill: w.backfill,
+	})
+	check()
+	w.api, err = api.New(&api.Options{Store: w.store, Bus: w.bus, Guard: guard, Gateway: w.gateway})
+	check()
+	w.Server = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/gemini/") {
+			w.gateway.ServeHTTP(out, r)
+			return
+		}
+		w.api.ServeHTTP(out, r)
+	}))
+	t.Cleanup(func() { w.end(t) })
+	return w
+}
+
+// start runs something in the background.
+func (w *whole) start(run func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- run(ctx) }()
+	w.stop = append(w.stop, func() {
+		cancel()
+		<-done
+	})
+}
+
+// end ends a node, as far as it has not ended yet.
+func (w *whole) end(t *testing.T) {
+	t.Helper()
+	for _, stop := range slices.Backward(w.stop) {
+		stop()
+	}
+	if w.stop = nil; w.journal == nil {
+		return
+	}
+	w.api.Close()
+	w.Close()
+	err := cmp.Or(w.journal.Close(), w.bus.Close(), w.store.Close())
+	if w.journal = nil; err != nil {
+		t.Error(err)
+	}
+}
+
+// geminiStream and geminiBody are an answer with citations of the pages of sites, one for each sentence; with none, no citations.
+func geminiStream(id, text string, sites ...string) string {
+	return "data: " + geminiBody(id, text, sites...) + "\r\n\r\n"
+}
+
+func geminiBody(id, text string, sites ...string) string {
+	grounding := ""
+	if len(sites) > 0 {
+		var chunks, supports []string
+		at := 0
+		for i, sentence := range strings.SplitAfter(text, ". ")[:len(sites)] {
+			said := strings.TrimSpace(sentence)
+			chunks = append(chunks, fmt.Sprintf(`{"web":{"uri":"https://%s/","title":"%[1]s"}}`, sites[i]))
+			supports = append(supports, fmt.Sprintf(`{"segment":{"startIndex":%d,"endIndex":%d,"text":%q},"groundingChunkIndices":[%d]}`, at, at+len(said), said, i))
+			at += len(sentence)
+		}
+		grounding = `,"groundingMetadata":{"groundingChunks":[` + strings.Join(chunks, ",") + `],"groundingSupports":[` + strings.Join(supports, ",") + `]}`
+	}
+	if id != "" {
+		id = `,"responseId":"` + id + `"`
+	}
+	return fmt.Sprintf(`{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":%q}]},"finishReason":"STOP"%s}],"modelVersion":"gemini-heron"%s}`, text, grounding, id)
+}
+
+// backfilled is what matters of a citation.
+type backfilled struct {
+	Index             int
+	CitedText, Origin string
+}
+
+// A stream without citations gets them by a second call: the answer shows them, its conversation numbers them on, its run tells
+// of it, and neither needs an id of the provider's. All that survives a crash before the first answer was even stored.
+func TestBackfill(t *testing.T) {
+	const herons, owls = "Herons nest in March. They feed on fish. ", "Herons nest in March. Owls hunt at night. "
+	calls := 0
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls++ // one after the other
+		switch {
+		case !strings.Contains(r.URL.Path, ":stream"):
+			if r.Header.Get("X-Goog-Api-Key") != "key" {
+				t.Errorf("the second call's header: %v", r.Header)
+			}
+			fmt.Fprint(w, geminiBody("second", "Well. "+owls, "well.example", "a.example", "c.example"))
+		case calls == 1:
+			fmt.Fprint(w, geminiStream("first", herons, "a.example", "b.example"))
+		default:
+			fmt.Fprint(w, geminiStream("", owls))
+		}
+	}))
+	t.Cleanup(provider.Close)
+	address, err := url.Parse(provider.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	before := newWhole(t, dir, address)
+	before.start(before.backfill.Run) // and no indexer: the store stays empty
+	ask := func(prompt string) string {
+		res := before.do(t, "POST", "/gemini/v1beta/models/gemini-heron:streamGenerateContent?alt=sse",
+			`{"contents":[{"role":"user","parts":[{"text":"`+prompt+`"}]}]}`, "Ibid-Conversation", "c1", "Ibid-Run", "r1", "X-Goog-Api-Key", "key")
+		if res.StatusCode != 200 {
+			t.Fatalf("%d %s", res.StatusCode, res.body)
+		}
+		return res.Header.Get(gateway.AnswerHeader)
+	}
+	ask("Herons?")
+	id := ask("Owls?")
+	if line := <-before.said; !strings.Contains(line, `"asked again for citations"`) || !strings.Contains(line, id) {
+		t.Fatalf("logged %s", line)
+	}
+	before.end(t)
+
+	after := newWhole(t, dir, address)
+	after.start(after.gateway.Run)
+	var got struct {
+		AnswerID  string `json:"answer_id"`
+		ID        *string
+		Text      string
+		Citations []struct {
+			Index     int
+			CitedText string `json:"cited_text"`
+			Origin    string
+		}
+		Issues []ibid.Issue
+	}
+	show := func() (list []backfilled) {
+		for _, c := range got.Citations {
+			list = append(list, backfilled{c.Index, c.CitedText, c.Origin})
+		}
+		return list
+	}
+	if err := after.gateway.CatchUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after.read(t, "/v1/answers/"+id, &got)
+	want := []backfilled{{1, "Herons nest in March.", "inferred"}, {2, "Owls hunt at night.", "inferred"}}
+	if diff := gocmp.Diff(want, show()); diff != "" || got.AnswerID != id || got.ID != nil || got.Text != owls {
+		t.Errorf("the answer (-want +got):\n%s\n%+v", diff, got)
+	}
+	if len(got.Issues) != 1 || got.Issues[0].Code != watch.IssueTextDiffers {
+		t.Errorf("issues %v", got.Issues)
+	}
+	var talk struct {
+		Messages  []any
+		Numbering ibid.Numbering
+	}
+	after.read(t, "/v1/conversations/c1", &talk)
+	numbers := ibid.Numbering{
+		"web:https://a.example/": 1, "web:https://b.example/": 2, "web:https://c.example/": 3, "web:https://well.example/": 4,
+	}
+	if diff := gocmp.Diff(numbers, talk.Numbering); diff != "" || len(talk.Messages) != 4 {
+		t.Errorf("%d messages, numbering (-want +got):\n%s", len(talk.Messages), diff)
+	}
+	events := after.listen(t, "/v1/runs/r1/events")
+	events.next()
+	events.wantAnswer(2, id)
+	if told := events.next(); !strings.HasPrefix(told, "id: 3\nevent: backfill\n") || !strings.Contains(told, `"answer_id":"`+id+`"`) ||
+		!strings.Contains(told, `"citations":2,"sources":3`) || !strings.Contains(told, `"step":2`) {
+		t.Errorf("the run tells %q", told)
+	}
+}
+
+// Where the second call fails, the answer stays as it was, and one line says so.
+func TestBackfillFails(t *testing.T) {
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, ":stream") {
+			fmt.Fprint(w, geminiStream("first", "Herons nest in March."))
+			return
+		}
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
+	t.Cleanup(provider.Close)
+	address, err := url.Parse(provider.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := newWhole(t, t.TempDir(), address)
+	n.start(n.gateway.Run)
+	res := n.do(t, "POST", "/gemini/v1beta/models/m:streamGenerateContent?alt=sse", `{"contents":[{"role":"user","parts":[{"text":"Herons?"}]}]}`,
+		"Ibid-Run", "r1", "X-Goog-Api-Key", "sk-secret")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- n.backfill.Run(ctx) }()
+	line := <-n.said
+	cancel()
+	<-done
+	if len(n.said) > 0 || !strings.Contains(line, `"no citations by a second call"`) || !strings.Contains(line, `"result":"refused"`) ||
+		strings.Contains(line, "secret") {
+		t.Errorf("logged %s and %d more", line, len(n.said))
+	}
+	if got := n.get(t, "/v1/answers/"+res.Header.Get(gateway.AnswerHeader)); got.StatusCode != 200 || !strings.Contains(got.body, `"citations":[]`) {
+		t.Errorf("the answer: %d %s", got.StatusCode, got.body)
+	}
+	if events, err := n.store.Events(t.Context(), store.DefaultTenant, "r1", 0, 0); err != nil || len(events) > 1 {
+		t.Errorf("events %v, %v", events, err)
+	}
+}

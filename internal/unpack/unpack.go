@@ -1,0 +1,123 @@
+package unpack
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+)
+
+// MaxWindow is how far back a body of HTTP may refer that is compressed with zstd, in bytes (RFC 9659). That is memory which
+// its unpacking needs.
+const MaxWindow = 8 << 20
+
+// Coding is a way to compress. The zero value is none.
+type Coding int
+
+// The codings. What HTTP calls deflate is Zlib by the RFC, and [Flate] for some that send it; [Deflate] is either.
+const (
+	Plain Coding = iota
+	Gzip
+	Zstd
+	Brotli
+	Deflate
+	Zlib
+	Flate
+)
+
+// String returns HTTP's name of the coding.
+func (c Coding) String() string {
+	switch c {
+	case Plain:
+		return "identity"
+	case Gzip:
+		return "gzip"
+	case Zstd:
+		return "zstd"
+	case Brotli:
+		return "br"
+	case Deflate, Zlib, Flate:
+		return "deflate"
+	}
+	return fmt.Sprintf("Coding(%d)", int(c))
+}
+
+// Find returns the coding with that name in a Content-Encoding, and whether there is one.
+func Find(name string) (Coding, bool) {
+	switch strings.ToLower(strings.TrimSpace(name)) {
+	case "", "identity":
+		return Plain, true
+	case "gzip", "x-gzip":
+		return Gzip, true
+	case "deflate":
+		return Deflate, true
+	case "br":
+		return Brotli, true
+	case "zstd":
+		return Zstd, true
+	}
+	return Plain, false
+}
+
+// Reader returns a reader of what r holds compressed. Its window, if it is zstd, has at most that many bytes. Most codings
+// read their beginning at once, and their errors are r's or about that. The reader starts no goroutine and needs no closing.
+func (c Coding) Reader(r io.Reader, window uint64) (io.Reader, error) {
+	switch c {
+	case Gzip:
+		return opened(gzip.NewReader(r))
+	case Zstd:
+		return opened(zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window)))
+	case Brotli:
+		return brotli.NewReader(r), nil
+	case Deflate:
+		head := bufio.NewReader(r)
+		first, err := head.Peek(2)
+		if len(first) == 0 {
+			return nil, err
+		}
+		if err == nil && first[0]&0x0f == 8 && (int(first[0])<<8|int(first[1]))%31 == 0 {
+			return opened(zlib.NewReader(head))
+		}
+		return flate.NewReader(head), nil
+	case Zlib:
+		return opened(zlib.NewReader(r))
+	case Flate:
+		return flate.NewReader(r), nil
+	case Plain:
+	}
+	return r, nil
+}
+
+// opened keeps a nil pointer out of the interface.
+func opened[R io.Reader](r R, err error) (io.Reader, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Limit returns a reader of at most most bytes of r. If there are more, over follows them.
+func Limit(r io.Reader, most int64, over error) io.Reader { return &limited{r, most, over} }
+
+type limited struct {
+	r    io.Reader
+	left int64 // below 0: there were more
+	over error
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.left < 0 {
+		return 0, l.over
+	}
+	n, err := l.r.Read(p[:min(int64(len(p)), l.left+1)])
+	if l.left -= int64(n); l.left < 0 {
+		return n - 1, l.over
+	}
+	return n, err
+}
