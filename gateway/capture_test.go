@@ -577,6 +577,7 @@ func TestProblems(t *testing.T) {
 		{name: "escaped name", path: "/u%70/v1", status: 404, says: `the upstreams are up`},
 		{name: "signed", header: "Authorization", value: "AWS4-HMAC-SHA256 Credential=x", status: 400, says: "tee.Transport"},
 		{name: "run", header: "Ibid-Run", value: "a b", status: 400, says: "Ibid-Run"},
+		{name: "run as a path", header: "Ibid-Run", value: "..", status: 400, says: "Ibid-Run"},
 		{name: "long run", header: "Ibid-Run", value: long, status: 400, says: "129 bytes are more than 128"},
 		{name: "conversation", header: "Ibid-Conversation", value: "a/b", status: 400, says: "Ibid-Conversation"},
 		{name: "agent", header: "Ibid-Agent", value: "a\xff", status: 400, says: "Ibid-Agent"},

@@ -99,6 +99,9 @@ func checkID(s string) string {
 			return "an id has letters, digits and any of -_.:~@"
 		}
 	}
+	if s == "." || s == ".." {
+		return "an id stands in paths, where these mean something else"
+	}
 	return checkLength(s)
 }
 

@@ -92,7 +92,9 @@ type Journal struct {
 	spare    [][]byte    // chunks to be used again
 	timer    *time.Timer // wakes the writer when gather has waited for long enough, or to try again
 	urgent   bool        // somebody waits for gather
-	usual    int         // how many records were there at a time lately: in a group and behind it
+	usual    int         // how many records come together
+	groups   int         // that were written
+	probing  bool        // the next group waits to see how many come
 	drained  bool        // the last segment has nothing that is not released, and may go
 	err      error       // with which writing failed; nil: it did not
 	full     bool        // ErrFull was returned, and nothing was freed since
@@ -272,7 +274,7 @@ func (j *Journal) Append(record []byte) (Position, error) {
 	case j.err != nil: // the writer tries again by itself
 	case before == 0:
 		j.timer.Reset(j.options.GroupWait)
-	case before < kickSize && g.size >= kickSize, j.urgent && j.flying == nil && g.records == j.usual:
+	case before < kickSize && g.size >= kickSize, j.urgent && j.flying == nil && g.records == j.usual && j.enough():
 		j.kick()
 	}
 	return j.last, nil

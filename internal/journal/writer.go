@@ -10,10 +10,12 @@ import (
 const (
 	retryWait = 500 * time.Millisecond // after a failed write, before the next try
 
-	// Where several wait for each sync, the next is put off until as many have come again, or for gatherWait: most of a sync is
-	// processor time, which they share. One who is alone, or one of few, waits for nobody.
+	// Where several come within gatherWait, a sync is put off until as many have come again, or for gatherWait: much of a sync is
+	// processor time, which they share. One who is alone, or one of few, waits for nobody. Who is there shows by itself only where
+	// other threads go on while one syncs; so one group of probeEvery waits to see.
 	gatherWait = time.Millisecond
 	fewWriters = 4
+	probeEvery = 32
 
 	// Records are gathered in chunks of this size, or of a larger record's; so many are kept.
 	chunkSize  = 256 << 10
@@ -69,7 +71,17 @@ func (j *Journal) turn() (again, ended bool) {
 
 // enough reports whether as many records are gathered as a sync can be expected to serve. It is called with the lock.
 func (j *Journal) enough() bool {
-	return j.usual < fewWriters || j.gather.records >= j.usual
+	return !j.probing && (j.usual < fewWriters || j.gather.records >= j.usual)
+}
+
+// learn takes from a group that was written how many records come together. It is called with the lock.
+func (j *Journal) learn(g *group) {
+	together := g.records + j.gather.records
+	if j.probing || together > j.usual || g.records < j.usual/2 {
+		j.usual = together
+	}
+	j.groups++
+	j.probing = j.groups%probeEvery == 0
 }
 
 // hurry sees that the gathered records are written soon, since somebody waits for them. It is called with the lock, while
@@ -98,7 +110,7 @@ func (j *Journal) settle(g *group, err error) {
 	}
 	j.durable = g.last
 	j.queued -= g.size
-	j.usual = (j.usual + g.records + j.gather.records) / 2
+	j.learn(g)
 	j.segments[len(j.segments)-1].size = j.size
 	for _, chunk := range g.chunks {
 		if cap(chunk) == chunkSize && len(j.spare) < keepChunks {
