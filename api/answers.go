@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
@@ -19,21 +20,35 @@ func (a *API) answers(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	answers, next, err := list(a, r, "list answers", func(ctx context.Context) (*store.Page[*store.Call], error) {
+		return a.store.Calls(ctx, r.who.Tenant, query)
+	}, func(c **store.Call) answerBody { return showCall(*c, opts) })
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, http.StatusOK, struct {
+		Answers    []answerBody `json:"answers"`
+		NextCursor *string      `json:"next_cursor"`
+	}{answers, next})
+}
+
+// list reads a page of what the store has, once what was captured before is in it, and shows its items. What was being done,
+// it says where it fails. The cursor is of the page that follows.
+func list[T, B any](
+	a *API, r *request, doing string, read func(context.Context) (*store.Page[T], error), show func(*T) B,
+) (items []B, next *string, err error) {
 	ctx, cancel := within(r)
 	defer cancel()
 	a.settle(ctx)
-	page, err := a.store.Calls(ctx, r.who.Tenant, query)
+	page, err := read(ctx)
 	if err != nil {
-		return storeError("list answers", err)
+		return nil, nil, storeError(doing, err)
 	}
-	body := struct {
-		Answers    []answerBody `json:"answers"`
-		NextCursor *string      `json:"next_cursor"`
-	}{[]answerBody{}, orNull(page.Next)}
-	for _, c := range page.Items {
-		body.Answers = append(body.Answers, showCall(c, opts))
+	items = make([]B, len(page.Items)) // not nil: an empty list is [], not null
+	for i := range page.Items {
+		items[i] = show(&page.Items[i])
 	}
-	return writeJSON(w, r, http.StatusOK, body)
+	return items, orNull(page.Next), nil
 }
 
 // answer shows one answer, as soon as it was captured.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -46,22 +47,18 @@ func (a *API) conversations(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(r)
-	defer cancel()
-	a.settle(ctx)
-	page, err := a.store.Conversations(ctx, r.who.Tenant, query)
+	conversations, next, err := list(a, r, "list conversations", func(ctx context.Context) (*store.Page[store.Conversation], error) {
+		return a.store.Conversations(ctx, r.who.Tenant, query)
+	}, func(c *store.Conversation) conversationItem {
+		return conversationItem{c.ID, c.Started.UTC(), c.Updated.UTC(), c.Answers}
+	})
 	if err != nil {
-		return storeError("list conversations", err)
+		return err
 	}
-	body := struct {
+	return writeJSON(w, r, http.StatusOK, struct {
 		Conversations []conversationItem `json:"conversations"`
 		NextCursor    *string            `json:"next_cursor"`
-	}{[]conversationItem{}, orNull(page.Next)}
-	for i := range page.Items {
-		c := &page.Items[i]
-		body.Conversations = append(body.Conversations, conversationItem{c.ID, c.Started.UTC(), c.Updated.UTC(), c.Answers})
-	}
-	return writeJSON(w, r, http.StatusOK, body)
+	}{conversations, next})
 }
 
 // conversation shows the latest messages of a conversation with their citations, numbered as they always were.

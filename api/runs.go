@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -39,21 +40,16 @@ func (a *API) runs(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(r)
-	defer cancel()
-	a.settle(ctx)
-	page, err := a.store.Runs(ctx, r.who.Tenant, query)
+	runs, next, err := list(a, r, "list runs", func(ctx context.Context) (*store.Page[store.Run], error) {
+		return a.store.Runs(ctx, r.who.Tenant, query)
+	}, showRun)
 	if err != nil {
-		return storeError("list runs", err)
+		return err
 	}
-	body := struct {
+	return writeJSON(w, r, http.StatusOK, struct {
 		Runs       []runItem `json:"runs"`
 		NextCursor *string   `json:"next_cursor"`
-	}{[]runItem{}, orNull(page.Next)}
-	for i := range page.Items {
-		body.Runs = append(body.Runs, showRun(&page.Items[i]))
-	}
-	return writeJSON(w, r, http.StatusOK, body)
+	}{runs, next})
 }
 
 // run shows a run with its latest steps, and each step's answer with its sources.

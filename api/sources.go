@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -33,23 +34,18 @@ func (a *API) sources(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(r)
-	defer cancel()
-	a.settle(ctx)
-	page, err := a.store.Sources(ctx, r.who.Tenant, &store.SourceQuery{
-		URL: r.params["url"], ID: r.params["id"], Cursor: query.Cursor, Limit: query.Limit,
-	})
+	uses, next, err := list(a, r, "list the uses of a source", func(ctx context.Context) (*store.Page[store.SourceUse], error) {
+		return a.store.Sources(ctx, r.who.Tenant, &store.SourceQuery{
+			URL: r.params["url"], ID: r.params["id"], Cursor: query.Cursor, Limit: query.Limit,
+		})
+	}, showUse)
 	if err != nil {
-		return storeError("list the uses of a source", err)
+		return err
 	}
-	body := struct {
+	return writeJSON(w, r, http.StatusOK, struct {
 		Sources    []sourceBody `json:"sources"`
 		NextCursor *string      `json:"next_cursor"`
-	}{[]sourceBody{}, orNull(page.Next)}
-	for i := range page.Items {
-		body.Sources = append(body.Sources, showUse(&page.Items[i]))
-	}
-	return writeJSON(w, r, http.StatusOK, body)
+	}{uses, next})
 }
 
 func showUse(u *store.SourceUse) sourceBody {
