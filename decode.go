@@ -296,7 +296,7 @@ func (d *Decoder) document(f frame.Frame) {
 		d.op(&wire.Op{Kind: wire.End})
 		return
 	}
-	if d.isBehind(f) || d.Options.One && d.mark.seen && !d.mark.open {
+	if d.isBehind(f) || d.Options.One && d.mark.sure() {
 		return
 	}
 	d.count++

@@ -14,6 +14,9 @@ type endMark struct {
 	open bool // only the end of the input confirms it
 }
 
+// sure reports whether the response has ended, whatever follows.
+func (m endMark) sure() bool { return m.seen && !m.open }
+
 // End returns where in the input, in bytes, the end mark begins: what tells a reader that the answer is whole, or that it
 // ended with an error. That is the first byte of its event, NDJSON line, array element or binary message; of a JSON body,
 // which is nothing without it, the last byte that is no white space. At is -1 until the end mark has been written as a
@@ -47,13 +50,13 @@ func (d *Decoder) end(op *wire.Op) {
 // isBehind reports whether a document breaks off behind the end mark, of which it therefore is not known whether it was sent
 // whole, and has nothing to do with the answer.
 func (d *Decoder) isBehind(f frame.Frame) bool {
-	return errors.Is(f.Err, frame.ErrTruncated) && d.mark.seen && !d.mark.open &&
+	return errors.Is(f.Err, frame.ErrTruncated) && d.mark.sure() &&
 		!wire.Another(d.fold.format, d.fold.id, f.Event, f.Data)
 }
 
 // marked keeps the document that is being read as the end mark, unless there is a sure one, or the input itself has ended.
 func (d *Decoder) marked(open bool) {
-	if d.closed || d.mark.seen && !d.mark.open {
+	if d.closed || d.mark.sure() {
 		return
 	}
 	d.mark = endMark{at: d.frames.Mark(), seen: true, open: open}
