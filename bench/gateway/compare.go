@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -66,20 +67,15 @@ func compare(ctx context.Context, args []string, out io.Writer) error {
 
 // measure returns the results of each target, round by round.
 func measure(ctx context.Context, s scenario, rounds int, duration time.Duration) (map[string][]loadResult, error) {
-	dir, err := os.MkdirTemp("", "ibid-bench-*")
+	stage, err := newStage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	up, err := startUpstream(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer up.stop()
+	defer stage.remove()
 	proxies := make(map[string]*process)
-	list := targets(dir)
+	list := targets(stage.dir)
 	for _, t := range list {
-		proxy, err := startProxy(ctx, up.addr, t)
+		proxy, err := startProxy(ctx, stage.up.addr, t)
 		if err != nil {
 			return nil, err
 		}
@@ -99,6 +95,29 @@ func measure(ctx context.Context, s scenario, rounds int, duration time.Duration
 		fmt.Fprintf(os.Stderr, "%s: round %d of %d\n", s.name, round+1, rounds)
 	}
 	return results, nil
+}
+
+// stage is what every measurement has: a directory of its own, and the mock upstream.
+type stage struct {
+	dir string
+	up  *process
+}
+
+func newStage(ctx context.Context) (*stage, error) {
+	dir, err := os.MkdirTemp("", "ibid-bench-*")
+	if err != nil {
+		return nil, err
+	}
+	up, err := startUpstream(ctx)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &stage{dir, up}, nil
+}
+
+func (s *stage) remove() {
+	s.up.stop()
+	_ = os.RemoveAll(s.dir)
 }
 
 func startUpstream(ctx context.Context) (*process, error) {

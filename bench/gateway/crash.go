@@ -53,30 +53,26 @@ func crash(ctx context.Context, args []string, out io.Writer) error {
 	return nil
 }
 
-// daemon is a real ibid in a directory of its own, with the mock upstream behind it.
+// daemon is a real ibid, with the mock upstream behind it.
 type daemon struct {
-	dir, program string
-	up           *process
-	args         []string // more flags of ibid serve
+	*stage
+
+	program string
+	args    []string // more flags of ibid serve
 }
 
 func newDaemon(ctx context.Context) (*daemon, error) {
-	dir, err := os.MkdirTemp("", "ibid-bench-*")
+	s, err := newStage(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{dir: dir, program: filepath.Join(dir, "ibid")}
+	d := &daemon{stage: s, program: filepath.Join(s.dir, "ibid")}
 	build := exec.CommandContext(ctx, "go", "build", "-o", d.program, "github.com/ibidhq/ibid/cmd/ibid") //nolint:gosec // our own program
 	if said, err := build.CombinedOutput(); err != nil {
+		d.remove()
 		return nil, fmt.Errorf("build ibid: %w: %s", err, said)
 	}
-	d.up, err = startUpstream(ctx)
-	return d, err
-}
-
-func (d *daemon) remove() {
-	d.up.stop()
-	_ = os.RemoveAll(d.dir)
+	return d, nil
 }
 
 // serve starts ibid over what the last one left.

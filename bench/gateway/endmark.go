@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"time"
 )
@@ -19,21 +18,16 @@ func endMark(ctx context.Context, args []string, out io.Writer) error {
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "ibid-bench-*")
+	stage, err := newStage(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	up, err := startUpstream(ctx)
-	if err != nil {
-		return err
-	}
-	defer up.stop()
+	defer stage.remove()
 	modes := []string{"relaxed", "strict"}
 	proxies := make(map[string]*process)
 	for _, mode := range modes {
-		t := target{mode, []string{"_gateway", "-index=false", "-capture", mode, "-data", filepath.Join(dir, mode)}}
-		if proxies[mode], err = startProxy(ctx, up.addr, t); err != nil {
+		t := target{mode, []string{"_gateway", "-index=false", "-capture", mode, "-data", filepath.Join(stage.dir, mode)}}
+		if proxies[mode], err = startProxy(ctx, stage.up.addr, t); err != nil {
 			return err
 		}
 		defer proxies[mode].stop()

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -91,22 +90,17 @@ func intact(ctx context.Context, args []string, out io.Writer) error {
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "ibid-bench-*")
+	s, err := newStage(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	up, err := startUpstream(ctx)
-	if err != nil {
-		return err
-	}
-	defer up.stop()
+	defer s.remove()
 	fmt.Fprintf(out, "\n### Altered or cut short, of %d\n\n| | altered | cut short or failed |\n| --- | --- | --- |\n", *count)
-	for i, t := range targets(dir) {
+	for i, t := range targets(s.dir) {
 		if *only >= 0 && i != *only {
 			continue
 		}
-		proxy, err := startProxy(ctx, up.addr, t)
+		proxy, err := startProxy(ctx, s.up.addr, t)
 		if err != nil {
 			return err
 		}

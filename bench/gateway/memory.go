@@ -9,7 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -23,21 +23,16 @@ func memory(ctx context.Context, args []string, out io.Writer) error {
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "ibid-bench-*")
+	s, err := newStage(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	up, err := startUpstream(ctx)
-	if err != nil {
-		return err
-	}
-	defer up.stop()
+	defer s.remove()
 	fmt.Fprintf(out, "\n### Memory (%d open streams over HTTP/1.1)\n\n", *streams)
 	fmt.Fprintf(out, "| | request | idle after %v, MB | with streams, MB | KB a stream |\n| --- | --- | --- | --- | --- |\n", *rest)
 	for i, size := range []int{2 << 10, 100 << 10} {
-		for _, t := range targets(dir + "/" + strconv.Itoa(i)) {
-			if err := hold(ctx, out, up, t, holdPlan{*streams, size, *rest}); err != nil {
+		for _, t := range targets(filepath.Join(s.dir, strconv.Itoa(i))) {
+			if err := hold(ctx, out, s.up, t, holdPlan{*streams, size, *rest}); err != nil {
 				return err
 			}
 		}
