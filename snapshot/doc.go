@@ -1,0 +1,42 @@
+// Package snapshot turns a document's bytes into its visible text: the one that quotes are looked for in, that offsets
+// count in and that hashes are made of.
+//
+// [Extract] reads one document, [ReadDocuments] a file, which may hold several. [Text.Passages] cuts a text into pieces of a
+// size that a claim can be checked against.
+//
+// # Terms
+//
+//   - A document is some bytes with a media type: a page, a paper, a note.
+//   - Its text is what a reader sees of it, in one line: see [TextProfile] for how it is made, exactly.
+//   - A block is a part of the text that the document sets apart: a heading, a paragraph, an item of a list, a table's cell.
+//   - A passage is a run of blocks, or of sentences of one, long enough to say something and short enough to be read.
+//
+// # Profile ibid-text/1
+//
+// The bytes are decoded, the visible text is taken out of them, and the text is normalised.
+//
+// HTML and XHTML are decoded as a byte order mark says, else as the charset of the media type, else as a meta element in the
+// first 1024 bytes, else as windows-1252. They are parsed as the HTML standard says and read in the order of the document. Left
+// out is what stands in head, script, style, template, noscript, iframe, object, svg, select and textarea, and in every element
+// with the attribute hidden. A line break stands before and after each of these elements: address article aside blockquote body
+// br caption center dd details dialog div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend
+// li main menu nav ol option p pre search section summary table tbody td tfoot th thead tr ul. Nothing else is left out: no
+// navigation is guessed, no script is run, no attribute is read.
+//
+// All other text (plain, Markdown, JSON, XML, source code) is taken as it stands, decoded as a byte order mark, the charset of the
+// media type or an XML declaration says, else as UTF-8, and what is not valid UTF-8 as windows-1252.
+//
+// Normalising puts the text into Unicode's form NFC, drops characters of category Cf and U+FFFD, makes each run of white space one
+// space and takes the spaces off both ends.
+//
+// # Profile ibid-pdf/1
+//
+// A PDF has no text but glyphs with places. Its text layer is read page by page: what stands on a line is joined, a word that is
+// hyphenated at a line's end is joined again where its next line begins with a small letter, and lines are joined to paragraphs.
+// Then it is normalised as above. Other readers put the same pages together in another way, so this profile is advisory: good
+// for finding a passage, no ground for comparing hashes between programs.
+//
+// # What can be relied on
+//
+// Nothing panics and nothing hangs, whatever the bytes; [Limits] bounds what is read. The package does no I/O.
+package snapshot

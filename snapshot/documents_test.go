@@ -1,0 +1,155 @@
+package snapshot_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/snapshot"
+)
+
+// row is what a test looks at of a document.
+type row struct{ ID, Title, URL, Text string }
+
+func rows(docs []snapshot.Document) []row {
+	var all []row
+	for _, d := range docs {
+		all = append(all, row{d.ID, d.Title, d.URL, d.Text.Content})
+	}
+	return all
+}
+
+func TestReadDocuments(t *testing.T) {
+	for _, test := range []struct {
+		name, bytes string
+		want        []row
+	}{
+		{"dir/page.html", "<title>T</title><p>x", []row{{"page.html", "T", "", "x"}}},
+		{"a.jsonl", "{\"id\":\"1\",\"title\":\"A\",\"text\":\"x\\ny\"}\n\n{\"id\":2,\"content\":\"z\",\"url\":\"https://x.example/\"}\n", []row{
+			{"1", "A", "", "x y"}, {"2", "", "https://x.example/", "z"},
+		}},
+		{"a.ndjson", "\"x\"\n{\"data\":{\"text\":\"y\",\"title\":\"B\"}}\n{\"data\":\"z\"}", []row{
+			{"a.ndjson#1", "", "", "x"}, {"a.ndjson#2", "B", "", "y"}, {"a.ndjson#3", "", "", "z"},
+		}},
+		{"a.json", `["x",{"page_content":"y","metadata":{"source_url":"https://y.example/","title":"Y"}}]`, []row{
+			{"a.json#1", "", "", "x"}, {"a.json#2", "Y", "https://y.example/", "y"},
+		}},
+		{"a.json", `{"documents":[{"id":"d","body":"x"}]}`, []row{{"d", "", "", "x"}}},
+		{"a.json", `{"id":"d","text":"x"}`, []row{{"d", "", "", "x"}}},
+		{"a.json", `{"a":[1,2]}`, []row{{"a.json", "", "", `{"a":[1,2]}`}}},
+		{"a.json", `[1,2]`, []row{{"a.json", "", "", `[1,2]`}}},
+		{"", "{\"text\":\"x\"}\n{\"text\":\"y\"}\n", []row{{"#1", "", "", "x"}, {"#2", "", "", "y"}}},
+	} {
+		docs, err := snapshot.ReadDocuments(test.name, []byte(test.bytes), nil)
+		if err != nil {
+			t.Errorf("ReadDocuments(%s): %v", test.name, err)
+			continue
+		}
+		if diff := cmp.Diff(test.want, rows(docs)); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", test.name, test.bytes, diff)
+		}
+	}
+}
+
+// A line that cannot be read costs no other.
+func TestReadDocumentsDamaged(t *testing.T) {
+	docs, err := snapshot.ReadDocuments("a.jsonl", []byte("{\"text\":\"x\"}\n{broken\n{\"title\":\"no text\"}\n{\"text\":\"y\"}\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]row{{"a.jsonl#1", "", "", "x"}, {"a.jsonl#4", "", "", "y"}}, rows(docs)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if issues := docs[0].Text.Issues; len(issues) != 2 || issues[0].Code != snapshot.IssueLineUnreadable || !strings.Contains(issues[1].Detail, "line 3") {
+		t.Errorf("issues: %v", issues)
+	}
+	if _, err := snapshot.ReadDocuments("a.jsonl", []byte("{broken\n"), nil); err == nil || !strings.Contains(err.Error(), "line 1") {
+		t.Errorf("no line is a document: %v", err)
+	}
+	o := &snapshot.TextOptions{Limits: snapshot.Limits{Documents: 2}}
+	if _, err := snapshot.ReadDocuments("a.jsonl", []byte(strings.Repeat("\"x\"\n", 3)), o); !errors.Is(err, snapshot.ErrTooLarge) {
+		t.Errorf("three documents, limit two: %v", err)
+	}
+}
+
+// A document is a source that can be cited; one without an address is the same source wherever its file lies.
+func TestDocumentSource(t *testing.T) {
+	read := func(name, text string) ibid.Source {
+		t.Helper()
+		docs, err := snapshot.ReadDocuments(name, []byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return docs[0].Source
+	}
+	a, b, c := read("x/a.txt", "words"), read("y/b.txt", "words\n"), read("a.txt", "other words")
+	if a.Key() != b.Key() || a.Key() == c.Key() {
+		t.Errorf("keys: %s %s %s", a.Key(), b.Key(), c.Key())
+	}
+	page := read("p.html", `<link rel=canonical href="https://x.example/p"><title>P</title>x`)
+	want := ibid.Source{ID: "p.html", Kind: ibid.File, Title: "P", URL: "https://x.example/p", Filename: "p.html"}
+	if diff := cmp.Diff(want, page); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestPassages(t *testing.T) {
+	text := extract(t, `<h1>A</h1><p>`+strings.Repeat("One two three. ", 10)+`</p><p>short</p><h2>B</h2><p>x</p><h2>C</h2>`, "text/html")
+	passages := text.Passages(&snapshot.PassageOptions{Size: 60})
+	at := 0
+	for i, p := range passages {
+		if p.Index != i || p.Span.Len() > 60 || p.Span.Len() == 0 || strings.Trim(text.Content[at:p.Span.Start], " ") != "" {
+			t.Errorf("passage %d: %+v after %d", i, p, at)
+		}
+		at = p.Span.End
+	}
+	if at != len(text.Content) {
+		t.Errorf("passages end at %d of %d", at, len(text.Content))
+	}
+	first, last := passages[0], passages[len(passages)-2]
+	if got := text.Content[first.Span.Start:first.Span.End]; !strings.HasPrefix(got, "A One two three.") || first.Heading != "A" || first.Breaks[0] != 2 {
+		t.Errorf("first passage: %+v %q", first, got)
+	}
+	if got := text.Content[last.Span.Start:last.Span.End]; got != "B x" || last.Heading != "B" {
+		t.Errorf("passage before the last: %+v %q", last, got)
+	}
+}
+
+// Whatever the text and the size, passages lie side by side, are not longer than asked for, and lose no word.
+func TestPassagesOfText(t *testing.T) {
+	for _, text := range []string{
+		"", " ", "a", "# H\n\na\n\n\nb", strings.Repeat("x", 100), strings.Repeat("日本語", 30), strings.Repeat("a b. ", 50), "🧭🧭",
+	} {
+		for size := 1; size < 40; size++ {
+			passages := snapshot.Passages(text, &snapshot.PassageOptions{Size: size})
+			at := 0
+			for _, p := range passages {
+				if p.Span.Start < at || strings.TrimSpace(text[at:p.Span.Start]) != "" || p.Span.Len() > max(size, 4) {
+					t.Fatalf("%q by %d: %v after %d", text, size, p.Span, at)
+				}
+				at = p.Span.End
+			}
+			if strings.TrimSpace(text[at:]) != "" {
+				t.Fatalf("%q by %d: nothing has %q", text, size, text[at:])
+			}
+		}
+	}
+}
+
+func ExampleText_Passages() {
+	text, err := snapshot.Extract([]byte("# Tower\nIt was built in 1889.\n\n# Paint\nIt is painted often."), &snapshot.TextOptions{Name: "tower.md"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, p := range text.Passages(nil) {
+		fmt.Printf("%s: %s\n", p.Heading, text.Content[p.Span.Start:p.Span.End])
+	}
+	// Output:
+	// Tower: # Tower It was built in 1889.
+	// Paint: # Paint It is painted often.
+}

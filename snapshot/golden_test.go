@@ -1,0 +1,63 @@
+package snapshot_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/snapshot"
+)
+
+// The example of the attribution specification: a page, its text, and a manifest with the hashes and an excerpt's place.
+func TestGolden(t *testing.T) {
+	dir := filepath.Join(testenv.Shared(t), "spec", "golden")
+	read := func(name string) []byte {
+		t.Helper()
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	page, err := snapshot.Extract(read("source.html"), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(read("source.text")), page.Content); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+	var manifest struct {
+		Sources []struct {
+			TextHash   string `json:"text_hash"`
+			TextLength int    `json:"text_length"`
+		}
+		Claims []struct {
+			Sources []struct {
+				ExcerptOffset [2]int `json:"excerpt_offset"`
+				Excerpt       struct{ Exact, Prefix, Suffix string }
+			}
+		}
+	}
+	if err := json.Unmarshal(read("manifest.json"), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(page.Content))
+	if got, want := "sha256:"+hex.EncodeToString(sum[:]), manifest.Sources[0].TextHash; got != want {
+		t.Errorf("text_hash = %s, want %s", got, want)
+	}
+	if got, want := utf8.RuneCountInString(page.Content), manifest.Sources[0].TextLength; got != want {
+		t.Errorf("text_length = %d, want %d", got, want)
+	}
+	cited := manifest.Claims[0].Sources[0]
+	runes := []rune(page.Content)
+	if got := string(runes[cited.ExcerptOffset[0]:cited.ExcerptOffset[1]]); got != cited.Excerpt.Exact {
+		t.Errorf("excerpt = %q, want %q", got, cited.Excerpt.Exact)
+	}
+}

@@ -1,0 +1,232 @@
+package snapshot
+
+import (
+	"bytes"
+	"compress/flate"
+	"compress/zlib"
+	"io"
+)
+
+// maxPDFStream is how many bytes one stream of a PDF unpacks to at most; what is more is left out.
+const maxPDFStream = 64 << 20
+
+// decode returns what a stream holds, unpacked. Streams that are damaged give what can be read of them; images give nothing.
+func (f *pdfFile) decode(s *pdfStream) []byte {
+	data := s.raw
+	filters, _ := f.resolve(s.dict["Filter"]).([]any)
+	if name, ok := f.resolve(s.dict["Filter"]).(pdfName); ok {
+		filters = []any{name}
+	}
+	params, _ := f.resolve(s.dict["DecodeParms"]).([]any)
+	if d, ok := f.resolve(s.dict["DecodeParms"]).(pdfDict); ok {
+		params = []any{d}
+	}
+	const most = 8 // filters behind each other
+	for i, filter := range filters[:min(len(filters), most)] {
+		name, _ := f.resolve(filter).(pdfName)
+		var param pdfDict
+		if i < len(params) {
+			param, _ = f.resolve(params[i]).(pdfDict)
+		}
+		data = f.unfilter(data, name, param)
+		if !f.spend(len(data)/16 + 1) {
+			return nil
+		}
+	}
+	return data
+}
+
+func (f *pdfFile) unfilter(data []byte, name pdfName, param pdfDict) []byte {
+	switch name {
+	case "FlateDecode", "Fl":
+		return f.unpredict(inflate(data), param)
+	case "LZWDecode", "LZW":
+		early := 1
+		if n, ok := f.resolve(param["EarlyChange"]).(float64); ok {
+			early = int(n)
+		}
+		return f.unpredict(unLZW(data, early), param)
+	case "ASCIIHexDecode", "AHx":
+		l := pdfLexer{b: append([]byte{'<'}, data...)}
+		s, _ := l.hex().(pdfString)
+		return []byte(s)
+	case "ASCII85Decode", "A85":
+		return un85(data)
+	case "RunLengthDecode", "RL":
+		return unRuns(data)
+	}
+	return nil
+}
+
+// inflate unpacks zlib's format, or what follows its head where that is damaged.
+func inflate(data []byte) []byte {
+	r, err := zlib.NewReader(bytes.NewReader(data))
+	if err != nil {
+		if len(data) < 2 {
+			return nil
+		}
+		r = flate.NewReader(bytes.NewReader(data[2:]))
+	}
+	out, _ := io.ReadAll(io.LimitReader(r, maxPDFStream)) // what comes before damage counts
+	return out
+}
+
+// unpredict undoes a predictor: PNG's, or TIFF's for whole bytes.
+func (f *pdfFile) unpredict(data []byte, param pdfDict) []byte {
+	number := func(key string, otherwise int) int {
+		if n, ok := f.resolve(param[key]).(float64); ok && n >= 1 && n <= 1<<20 {
+			return int(n)
+		}
+		return otherwise
+	}
+	predictor := number("Predictor", 1)
+	if predictor < 2 {
+		return data
+	}
+	bits := number("Colors", 1) * number("BitsPerComponent", 8)
+	if bits > 1<<10 {
+		return nil
+	}
+	pixel, row := max(1, bits/8), (bits*number("Columns", 1)+7)/8
+	if predictor == 2 {
+		for start := 0; start+row <= len(data); start += row {
+			for i := start + pixel; i < start+row; i++ {
+				data[i] += data[i-pixel]
+			}
+		}
+		return data
+	}
+	out := make([]byte, 0, len(data))
+	last := make([]byte, row)
+	for len(data) > 1 {
+		line := data[1:min(len(data), row+1)]
+		unPNG(data[0], line, last, pixel)
+		out = append(out, line...)
+		last = append(last[:0], line...)
+		last = append(last, make([]byte, row-len(line))...)
+		data = data[1+len(line):]
+	}
+	return out
+}
+
+// unPNG undoes a PNG filter in a line.
+func unPNG(filter byte, line, up []byte, pixel int) {
+	for i := range line {
+		var left, corner byte
+		if i >= pixel {
+			left, corner = line[i-pixel], up[i-pixel]
+		}
+		switch filter {
+		case 1:
+			line[i] += left
+		case 2:
+			line[i] += up[i]
+		case 3:
+			line[i] += byte((int(left) + int(up[i])) / 2)
+		case 4:
+			line[i] += paeth(int(left), int(up[i]), int(corner))
+		}
+	}
+}
+
+func paeth(a, b, c int) byte {
+	abs := func(n int) int { return max(n, -n) }
+	p := a + b - c
+	switch pa, pb, pc := abs(p-a), abs(p-b), abs(p-c); {
+	case pa <= pb && pa <= pc:
+		return byte(a)
+	case pb <= pc:
+		return byte(b)
+	}
+	return byte(c)
+}
+
+// unLZW unpacks LZW as PDF and TIFF have it: codes of 9 to 12 bits, 256 clears the table, 257 ends. An entry of the table is what
+// the code before it gave and one byte more, which stand one after the other in what is unpacked already.
+func unLZW(data []byte, early int) []byte {
+	const clearCode, end, most = 256, 257, 4096
+	var out []byte
+	var start, length [most]int // of each entry, in out
+	next, width := end+1, 9
+	for bits, held, i := uint32(0), 0, 0; len(out) <= maxPDFStream; {
+		for held < width {
+			if i >= len(data) {
+				return out
+			}
+			bits, held, i = bits<<8|uint32(data[i]), held+8, i+1
+		}
+		held -= width
+		code := int(bits >> held & (1<<width - 1))
+		if code == clearCode {
+			next, width = end+1, 9
+			continue
+		}
+		at := len(out)
+		switch {
+		case code < 256:
+			out = append(out, byte(code))
+		case code > end && code < next:
+			for k := range length[code] { // it may end in the byte that is written first
+				out = append(out, out[start[code]+k])
+			}
+		default:
+			return out
+		}
+		if next < most {
+			start[next], length[next] = at, len(out)-at+1
+			next++
+		}
+		if next-1+early >= 1<<width && width < 12 {
+			width++
+		}
+	}
+	return out
+}
+
+func un85(data []byte) []byte {
+	data = bytes.TrimPrefix(bytes.TrimSpace(data), []byte("<~"))
+	data, _, _ = bytes.Cut(data, []byte("~"))
+	var out []byte
+	n, value := 0, uint32(0)
+	for _, c := range data {
+		switch {
+		case c == 'z' && n == 0:
+			out = append(out, 0, 0, 0, 0)
+		case c >= '!' && c <= 'u':
+			value = value*85 + uint32(c-'!')
+			if n++; n == 5 {
+				out = append(out, byte(value>>24), byte(value>>16), byte(value>>8), byte(value))
+				n, value = 0, 0
+			}
+		}
+	}
+	if n > 1 {
+		for range 5 - n {
+			value = value*85 + 84
+		}
+		for i := range n - 1 {
+			out = append(out, byte(value>>(24-8*i)))
+		}
+	}
+	return out
+}
+
+func unRuns(data []byte) []byte {
+	var out []byte
+	for i := 0; i < len(data) && len(out) < maxPDFStream; {
+		n := int(data[i])
+		i++
+		switch {
+		case n == 128:
+			return out
+		case n < 128:
+			end := min(len(data), i+n+1)
+			out = append(out, data[i:end]...)
+			i = end
+		case i < len(data):
+			out = append(out, bytes.Repeat(data[i:i+1], 257-n)...)
+			i++
+		}
+	}
+	return out
+}

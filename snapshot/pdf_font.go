@@ -1,0 +1,375 @@
+package snapshot
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/text/encoding/charmap"
+)
+
+// pdfFont says what the codes of a font mean and how wide their glyphs are, in thousandths of the font's size.
+type pdfFont struct {
+	wide     bool // codes have two bytes, unless the map says others
+	unicode  *pdfMap
+	utf16    bool // codes are UTF-16
+	simple   [256]string
+	widths   map[int]float64
+	fallback float64 // the width of a glyph that has none; 0: guessed
+	scale    float64 // of widths; 0.001 but for fonts drawn by operators
+}
+
+// glyph is a code of a string that is shown.
+type glyph struct {
+	text  string
+	width float64 // in the unit of text space
+	space bool    // the single byte 32: word spacing is added
+	known bool
+}
+
+// font reads a font, once.
+func (f *pdfFile) font(x any) *pdfFont {
+	d := f.dict(x)
+	if d == nil {
+		return nil
+	}
+	key, isRef := x.(pdfRef)
+	if isRef && f.byRef[key] != nil {
+		return f.byRef[key]
+	}
+	font := &pdfFont{widths: map[int]float64{}, scale: 0.001}
+	if s, ok := f.resolve(d["ToUnicode"]).(*pdfStream); ok {
+		font.unicode = f.readMap(s)
+	}
+	if d["Subtype"] == pdfName("Type0") {
+		f.composite(font, d)
+	} else {
+		f.simpleFont(font, d)
+	}
+	if isRef {
+		f.byRef[key] = font
+	}
+	return font
+}
+
+// composite reads a font whose codes have several bytes.
+func (f *pdfFile) composite(font *pdfFont, d pdfDict) {
+	font.wide = true
+	if name, ok := f.resolve(d["Encoding"]).(pdfName); ok {
+		font.utf16 = strings.Contains(string(name), "UTF16") || strings.Contains(string(name), "UCS2")
+	}
+	var below pdfDict
+	if kids := f.array(d["DescendantFonts"]); len(kids) > 0 {
+		below = f.dict(kids[0])
+	}
+	font.fallback = f.number(below["DW"], 1000)
+	list := f.array(below["W"])
+	for i := 0; i+1 < len(list); {
+		from := int(f.number(list[i], -1))
+		if widths := f.array(list[i+1]); widths != nil {
+			for k, w := range widths[:min(len(widths), 1<<16)] {
+				font.widths[from+k] = f.number(w, font.fallback)
+			}
+			i += 2
+			continue
+		}
+		if i+2 >= len(list) {
+			return
+		}
+		to, w := int(f.number(list[i+1], -1)), f.number(list[i+2], font.fallback)
+		for code := from; code <= min(to, from+1<<16) && f.spend(1); code++ {
+			font.widths[code] = w
+		}
+		i += 3
+	}
+}
+
+// simpleFont reads a font whose codes are bytes.
+func (f *pdfFile) simpleFont(font *pdfFont, d pdfDict) {
+	base, _ := f.resolve(d["BaseFont"]).(pdfName)
+	firstChar := int(f.number(d["FirstChar"], 0))
+	for i, w := range f.array(d["Widths"]) {
+		if code := firstChar + i; code >= 0 && code < 256 {
+			font.widths[code] = f.number(w, 0)
+		}
+	}
+	font.fallback = f.number(f.dict(d["FontDescriptor"])["MissingWidth"], 0)
+	if len(font.widths) == 0 && strings.Contains(string(base), "Courier") {
+		font.fallback = 600
+	}
+	if m := f.array(d["FontMatrix"]); len(m) == 6 && d["Subtype"] == pdfName("Type3") {
+		font.scale = f.number(m[0], 0.001)
+	}
+	encoding := f.resolve(d["Encoding"])
+	name, _ := encoding.(pdfName)
+	diffs, _ := encoding.(pdfDict)
+	if own, ok := f.resolve(diffs["BaseEncoding"]).(pdfName); ok {
+		name = own
+	}
+	if name == "" && d["Subtype"] == pdfName("TrueType") {
+		name = "WinAnsiEncoding"
+	}
+	font.simple = f.encoding(name)
+	code := 0
+	for _, x := range f.array(diffs["Differences"]) {
+		switch x := f.resolve(x).(type) {
+		case float64:
+			code = int(x)
+		case pdfName:
+			if code >= 0 && code < 256 {
+				font.simple[code] = f.glyphName(string(x))
+			}
+			code++
+		}
+	}
+}
+
+// encoding returns the standard encoding of a name; Adobe's own where it is none.
+func (f *pdfFile) encoding(name pdfName) (table [256]string) {
+	var m *charmap.Charmap
+	switch name {
+	case "WinAnsiEncoding":
+		m = charmap.Windows1252
+	case "MacRomanEncoding":
+		m = charmap.Macintosh
+	default:
+		f.loadNames()
+		return f.standard
+	}
+	for code := range 256 {
+		if r := m.DecodeByte(byte(code)); r >= ' ' && r != 0xFFFD {
+			table[code] = string(r)
+		}
+	}
+	return table
+}
+
+// decode calls yield with the glyphs of a string.
+func (font *pdfFont) decode(s string, yield func(glyph)) {
+	for len(s) > 0 {
+		n := 1
+		if font.wide {
+			n = min(2, len(s))
+		}
+		if font.unicode != nil {
+			n = font.unicode.length(s, n)
+		}
+		code := 0
+		for i := range n {
+			code = code<<8 | int(s[i])
+		}
+		g := glyph{space: n == 1 && code == ' '}
+		g.text, g.known = font.meaning(s[:n], code)
+		g.width = font.width(code, g.text) * font.scale
+		s = s[n:]
+		yield(g)
+	}
+}
+
+// meaning returns what a code says, and whether that is known.
+func (font *pdfFont) meaning(raw string, code int) (string, bool) {
+	if font.unicode != nil {
+		if text, ok := font.unicode.lookup(raw, code); ok {
+			return text, true
+		}
+	}
+	switch {
+	case font.utf16:
+		return utf16BE(raw), true
+	case font.wide:
+		return "", false
+	}
+	return font.simple[code&0xff], font.simple[code&0xff] != ""
+}
+
+func (font *pdfFont) width(code int, text string) float64 {
+	if w, ok := font.widths[code]; ok {
+		return w
+	}
+	if font.fallback > 0 {
+		return font.fallback
+	}
+	return guessWidth(text)
+}
+
+// guessWidth returns about how wide a glyph is in the fonts that every reader has, of which files need not say the widths.
+func guessWidth(text string) float64 {
+	switch {
+	case text == "":
+		return 0
+	case strings.ContainsAny(text, "iljt.,;:'|!I fr()[]/"):
+		return 278
+	case strings.ContainsAny(text, "mwMW@%—"):
+		return 830
+	case text[0] >= 'A' && text[0] <= 'Z':
+		return 670
+	}
+	return 540
+}
+
+// pdfMap is a map from codes to text: ToUnicode.
+type pdfMap struct {
+	lengths []codeRange // by which the length of a code is known
+	chars   map[string]string
+	ranges  []textRange // sorted by from
+}
+
+type codeRange struct{ from, to string }
+
+// textRange maps codes that follow each other to texts that do.
+type textRange struct {
+	size, from, to int
+	text           string
+}
+
+// readMap reads a map.
+func (f *pdfFile) readMap(s *pdfStream) *pdfMap {
+	m := &pdfMap{chars: map[string]string{}}
+	l := pdfLexer{b: f.decode(s), spend: f.spend}
+	var args []any
+	for {
+		x := l.next()
+		op, isOp := x.(pdfOp)
+		if !isOp {
+			if len(args) < maxPDFItems {
+				args = append(args, x)
+			}
+			continue
+		}
+		if op == pdfEnd {
+			slices.SortStableFunc(m.ranges, func(x, y textRange) int { return x.from - y.from })
+			return m
+		}
+		m.operator(op, args)
+		args = args[:0]
+	}
+}
+
+func (m *pdfMap) operator(op pdfOp, args []any) {
+	switch op {
+	case "endcodespacerange":
+		m.addLengths(args)
+	case "endbfchar":
+		for i := 0; i+1 < len(args); i += 2 {
+			from, _ := args[i].(pdfString)
+			if to, ok := args[i+1].(pdfString); ok {
+				m.chars[string(from)] = utf16BE(string(to))
+			}
+		}
+	case "endbfrange":
+		m.addRanges(args)
+	default: // the rest is for interpreters of PostScript
+	}
+}
+
+func (m *pdfMap) addLengths(args []any) {
+	const most = 256
+	for i := 0; i+1 < len(args); i += 2 {
+		from, _ := args[i].(pdfString)
+		to, _ := args[i+1].(pdfString)
+		if len(from) == len(to) && len(from) > 0 && len(from) <= 4 && len(m.lengths) < most {
+			m.lengths = append(m.lengths, codeRange{string(from), string(to)})
+		}
+	}
+}
+
+func (m *pdfMap) addRanges(args []any) {
+	for i := 0; i+2 < len(args); i += 3 {
+		from, _ := args[i].(pdfString)
+		to, _ := args[i+1].(pdfString)
+		low, high := codeOf(string(from)), codeOf(string(to))
+		if len(from) == 0 || len(from) != len(to) || len(from) > 4 || high < low {
+			continue
+		}
+		switch target := args[i+2].(type) {
+		case pdfString:
+			m.ranges = append(m.ranges, textRange{len(from), low, high, utf16BE(string(target))})
+		case []any:
+			for k, x := range target[:min(len(target), high-low+1)] {
+				if s, ok := x.(pdfString); ok {
+					m.ranges = append(m.ranges, textRange{len(from), low + k, low + k, utf16BE(string(s))})
+				}
+			}
+		}
+	}
+}
+
+func codeOf(s string) int {
+	code := 0
+	for i := range min(len(s), 4) {
+		code = code<<8 | int(s[i])
+	}
+	return code
+}
+
+// length returns how many bytes the code at the beginning of s has.
+func (m *pdfMap) length(s string, otherwise int) int {
+	for n := 1; n <= min(4, len(s)); n++ {
+		for _, r := range m.lengths {
+			if len(r.from) == n && inRange(s[:n], r) {
+				return n
+			}
+		}
+	}
+	return otherwise
+}
+
+// inRange reports whether each byte of a code lies in a range.
+func inRange(code string, r codeRange) bool {
+	for i := range len(code) {
+		if code[i] < r.from[i] || code[i] > r.to[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *pdfMap) lookup(raw string, code int) (string, bool) {
+	if text, ok := m.chars[raw]; ok {
+		return text, true
+	}
+	i, found := slices.BinarySearchFunc(m.ranges, code, func(r textRange, code int) int { return r.from - code })
+	if !found {
+		i--
+	}
+	if i < 0 || m.ranges[i].to < code || m.ranges[i].size != len(raw) {
+		return "", false
+	}
+	r := m.ranges[i]
+	if code == r.from || r.text == "" {
+		return r.text, true
+	}
+	runes := []rune(r.text)
+	runes[len(runes)-1] += rune(code - r.from)
+	return string(runes), true
+}
+
+// glyphName returns what a glyph says by its name: "eacute", "uni00E9", "u1F600", "f_i", "a.alt".
+func (f *pdfFile) glyphName(name string) string {
+	f.loadNames()
+	if text, ok := f.names[name]; ok {
+		return text
+	}
+	name, _, _ = strings.Cut(name, ".")
+	if text, ok := f.names[name]; ok {
+		return text
+	}
+	for _, form := range [...]struct {
+		prefix string
+		most   int
+	}{{"uni", 4}, {"u", 6}} {
+		if digits, ok := strings.CutPrefix(name, form.prefix); ok && len(digits) >= 4 {
+			if n, err := strconv.ParseUint(digits[:min(len(digits), form.most)], 16, 32); err == nil && n <= 0x10FFFF {
+				return string(rune(n))
+			}
+		}
+	}
+	if strings.Contains(name, "_") && len(name) < 40 {
+		var b strings.Builder
+		for part := range strings.SplitSeq(name, "_") {
+			b.WriteString(f.names[part])
+		}
+		return b.String()
+	}
+	return ""
+}

@@ -1,0 +1,323 @@
+package snapshot
+
+import (
+	"strconv"
+)
+
+// The objects of a PDF: nil, bool, float64, pdfName, pdfString, []any, pdfDict, *pdfStream and pdfRef. In content streams there are
+// operators, too.
+type (
+	pdfName   string
+	pdfString string
+	pdfDict   map[string]any
+	pdfRef    int
+	pdfOp     string
+	pdfStream struct {
+		dict pdfDict
+		raw  []byte
+	}
+)
+
+// Bounds of one object.
+const (
+	maxPDFDepth = 64      // of arrays and dictionaries in each other
+	maxPDFItems = 1 << 20 // of one array
+)
+
+// pdfLexer reads objects. What is malformed it skips: it never fails, and each call of next goes on or says that the end is there.
+type pdfLexer struct {
+	b   []byte
+	pos int
+	// spend is told how much was read; it reports false when that is enough.
+	spend func(n int) bool
+}
+
+// pdfEnd is what next returns at the end.
+const pdfEnd = pdfOp("")
+
+func isPDFSpace(c byte) bool {
+	return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f' || c == 0
+}
+
+func isPDFDelimiter(c byte) bool {
+	switch c {
+	case '(', ')', '<', '>', '[', ']', '{', '}', '/', '%':
+		return true
+	}
+	return false
+}
+
+// space skips white space and comments.
+func (l *pdfLexer) space() {
+	for l.pos < len(l.b) {
+		switch c := l.b[l.pos]; {
+		case isPDFSpace(c):
+			l.pos++
+		case c == '%':
+			for l.pos < len(l.b) && l.b[l.pos] != '\n' && l.b[l.pos] != '\r' {
+				l.pos++
+			}
+		default:
+			return
+		}
+	}
+}
+
+// next returns the next object or operator; pdfEnd at the end.
+func (l *pdfLexer) next() any { return l.object(0) }
+
+func (l *pdfLexer) object(depth int) any {
+	l.space()
+	if l.pos >= len(l.b) || l.spend != nil && !l.spend(1) {
+		l.pos = len(l.b)
+		return pdfEnd
+	}
+	switch c := l.b[l.pos]; c {
+	case '(':
+		return l.literal()
+	case '/':
+		return l.name()
+	case '<':
+		if l.pos+1 < len(l.b) && l.b[l.pos+1] == '<' {
+			l.pos += 2
+			return l.dict(depth)
+		}
+		return l.hex()
+	case '[':
+		l.pos++
+		return l.array(depth)
+	case ']', '{', '}', ')':
+		l.pos++
+		return pdfOp(string(c))
+	case '>':
+		l.pos++
+		if l.pos < len(l.b) && l.b[l.pos] == '>' {
+			l.pos++
+			return pdfOp(">>")
+		}
+		return pdfOp(">")
+	}
+	return l.word()
+}
+
+// word reads a number, a keyword or an operator.
+func (l *pdfLexer) word() any {
+	start := l.pos
+	for l.pos < len(l.b) && !isPDFSpace(l.b[l.pos]) && !isPDFDelimiter(l.b[l.pos]) {
+		l.pos++
+	}
+	w := l.b[start:l.pos]
+	if c := w[0]; c >= '0' && c <= '9' || c == '-' || c == '+' || c == '.' {
+		if len(w) > 40 {
+			return 0.0
+		}
+		if f, err := strconv.ParseFloat(string(w), 64); err == nil && f < 1e15 && f > -1e15 {
+			return f
+		}
+		return 0.0
+	}
+	switch s := string(w); s {
+	case "true":
+		return true
+	case "false":
+		return false
+	case "null":
+		return nil
+	default:
+		return pdfOp(s)
+	}
+}
+
+func (l *pdfLexer) name() any {
+	l.pos++
+	start := l.pos
+	escaped := false
+	for l.pos < len(l.b) && !isPDFSpace(l.b[l.pos]) && !isPDFDelimiter(l.b[l.pos]) {
+		escaped = escaped || l.b[l.pos] == '#'
+		l.pos++
+	}
+	w := l.b[start:l.pos]
+	if !escaped {
+		return pdfName(w)
+	}
+	out := make([]byte, 0, len(w))
+	for i := 0; i < len(w); i++ {
+		if w[i] == '#' && i+2 < len(w) && unhex(w[i+1]) >= 0 && unhex(w[i+2]) >= 0 {
+			out = append(out, byte(unhex(w[i+1])<<4|unhex(w[i+2])))
+			i += 2
+			continue
+		}
+		out = append(out, w[i])
+	}
+	return pdfName(out)
+}
+
+func unhex(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return int(c|0x20-'a') + 10
+	}
+	return -1
+}
+
+func (l *pdfLexer) hex() any {
+	l.pos++
+	var out []byte
+	digits, high := 0, 0
+	for l.pos < len(l.b) {
+		c := l.b[l.pos]
+		l.pos++
+		if c == '>' {
+			break
+		}
+		d := unhex(c)
+		if d < 0 {
+			continue
+		}
+		if digits++; digits%2 == 1 {
+			high = d
+			continue
+		}
+		out = append(out, byte(high<<4|d))
+	}
+	if digits%2 == 1 {
+		out = append(out, byte(high<<4))
+	}
+	return pdfString(out)
+}
+
+func (l *pdfLexer) literal() any {
+	l.pos++
+	var out []byte
+	for depth := 1; l.pos < len(l.b); {
+		c := l.b[l.pos]
+		l.pos++
+		switch c {
+		case '\\':
+			out = l.escape(out)
+			continue
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth == 0 {
+				return pdfString(out)
+			}
+		case '\r':
+			if l.pos < len(l.b) && l.b[l.pos] == '\n' {
+				l.pos++
+			}
+			c = '\n'
+		}
+		out = append(out, c)
+	}
+	return pdfString(out)
+}
+
+// escape reads what follows a backslash.
+func (l *pdfLexer) escape(out []byte) []byte {
+	if l.pos >= len(l.b) {
+		return out
+	}
+	c := l.b[l.pos]
+	l.pos++
+	switch c {
+	case 'n':
+		return append(out, '\n')
+	case 'r':
+		return append(out, '\r')
+	case 't':
+		return append(out, '\t')
+	case 'b':
+		return append(out, '\b')
+	case 'f':
+		return append(out, '\f')
+	case '\n':
+		return out
+	case '\r':
+		if l.pos < len(l.b) && l.b[l.pos] == '\n' {
+			l.pos++
+		}
+		return out
+	}
+	if c < '0' || c > '7' {
+		return append(out, c)
+	}
+	n := int(c - '0')
+	for i := 0; i < 2 && l.pos < len(l.b) && l.b[l.pos] >= '0' && l.b[l.pos] <= '7'; i++ {
+		n = n<<3 | int(l.b[l.pos]-'0')
+		l.pos++
+	}
+	return append(out, byte(n))
+}
+
+// array reads the rest of an array. References are put together: 12 0 R.
+func (l *pdfLexer) array(depth int) any {
+	items := []any{}
+	for depth < maxPDFDepth {
+		x := l.object(depth + 1)
+		if op, ok := x.(pdfOp); ok {
+			switch op {
+			case "]", ">>", "endobj", pdfEnd:
+				return items
+			case "R":
+				items = joinRef(items)
+			}
+			continue
+		}
+		if len(items) < maxPDFItems {
+			items = append(items, x)
+		}
+	}
+	return items
+}
+
+// joinRef makes a reference of the last two of items.
+func joinRef(items []any) []any {
+	n := len(items)
+	if n < 2 {
+		return items
+	}
+	num, ok := items[n-2].(float64)
+	if _, gen := items[n-1].(float64); !ok || !gen {
+		return items
+	}
+	return append(items[:n-2], pdfRef(num))
+}
+
+// dict reads the rest of a dictionary.
+func (l *pdfLexer) dict(depth int) any {
+	d := pdfDict{}
+	var items []any
+	for depth < maxPDFDepth {
+		x := l.object(depth + 1)
+		op, ok := x.(pdfOp)
+		switch {
+		case !ok:
+			if len(items) < maxPDFItems {
+				items = append(items, x)
+			}
+			continue
+		case op == "R":
+			items = joinRef(items)
+			continue
+		case op != ">>" && op != pdfEnd && op != "endobj" && op != "stream":
+			continue
+		}
+		if op == "stream" { // the dictionary is not closed
+			l.pos -= len(op)
+		}
+		break
+	}
+	for i := 0; i+1 < len(items); {
+		key, ok := items[i].(pdfName)
+		if !ok {
+			i++
+			continue
+		}
+		d[string(key)] = items[i+1]
+		i += 2
+	}
+	return d
+}

@@ -1,0 +1,258 @@
+package snapshot_test
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/ascii85"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/snapshot"
+)
+
+// pdf writes a file of objects, numbered from 1, with a cross-reference table that points nowhere: the reader needs none.
+func pdf(objects ...string) string {
+	var b strings.Builder
+	b.WriteString("%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
+	for i, object := range objects {
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, object)
+	}
+	fmt.Fprintf(&b, "xref\n0 1\ntrailer\n<</Size %d/Root 1 0 R>>\nstartxref\n0\n%%%%EOF\n", len(objects)+1)
+	return b.String()
+}
+
+// stream writes a stream.
+func stream(dict, data string) string {
+	return fmt.Sprintf("<<%s/Length %d>>\nstream\n%s\nendstream", dict, len(data), data)
+}
+
+func deflated(s string) string {
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	_, _ = w.Write([]byte(s)) // into memory
+	_ = w.Close()
+	return b.String()
+}
+
+// onePage writes a document of one page with the font F1.
+func onePage(font, content string) string {
+	return pdf(
+		"<</Type/Catalog/Pages 2 0 R>>",
+		"<</Type/Pages/Kids[3 0 R]/Count 1/Resources<</Font<</F1 5 0 R>>>>>>",
+		"<</Type/Page/Parent 2 0 R/Contents 4 0 R>>",
+		content,
+		font,
+	)
+}
+
+const helvetica = "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"
+
+func TestPDF(t *testing.T) {
+	var packed85 bytes.Buffer
+	w := ascii85.NewEncoder(&packed85)
+	_, _ = w.Write([]byte("BT /F1 12 Tf (in base 85) Tj ET"))
+	_ = w.Close()
+	for _, test := range []struct{ name, pdf, want string }{
+		{"one string", onePage(helvetica, stream("", "BT /F1 12 Tf 72 700 Td (Hello, \\(w\\157rld\\)\\056) Tj ET")), "Hello, (world)."},
+		{"lines of a paragraph", onePage(helvetica, stream("", "BT /F1 12 Tf 14 TL 72 700 Td (One) Tj T* (two) Tj T* (three.) Tj ET")), "One two three."},
+		{"words by their places", onePage(helvetica, stream("", "BT /F1 10 Tf 72 700 Td [(Wo) 20 (rds) -300 (apart)] TJ 60 0 Td (again) Tj ET")), "Words apart again"},
+		{"a hyphen at a line's end", onePage(helvetica, stream("", "BT /F1 10 Tf 12 TL 72 700 Td (a para-) Tj T* (graph, of well-) Tj T* (Known) Tj ET")), "a paragraph, of well- Known"},
+		{"quotes as operators", onePage(helvetica, stream("", "BT /F1 10 Tf 12 TL 72 700 Td (a) Tj (b) ' 1 1 (c) \" ET")), "a b c"},
+		{"turned", onePage(helvetica, stream("", "BT /F1 10 Tf 0 1 -1 0 100 100 Tm (up) Tj 30 0 Td (wards) Tj ET")), "up wards"},
+		{"WinAnsi", onePage(helvetica, stream("", "BT /F1 10 Tf (\x93caf\xe9\x94 \x80) Tj ET")), "“café” €"},
+		{"names of glyphs", onePage("<</Type/Font/Subtype/Type1/Encoding<</Differences[1/ff/fi 65/eacute/uni20AC/u1F9ED/f_l/B.alt]>>>>",
+			stream("", "BT /F1 10 Tf (o\\001er, \\002n: ABCDE) Tj ET")), "offer, fin: é€🧭flB"},
+		{"deflated", onePage(helvetica, stream("/Filter/FlateDecode", deflated("BT /F1 12 Tf (packed) Tj ET"))), "packed"},
+		{"hexadecimal", onePage(helvetica, stream("/Filter[/ASCIIHexDecode]", hex.EncodeToString([]byte("BT /F1 12 Tf (hex) Tj ET"))+">")), "hex"},
+		{"base 85", onePage(helvetica, stream("/Filter/A85", packed85.String()+"~>")), "in base 85"},
+		{"runs", onePage(helvetica, stream("/Filter/RL", "\x10BT /F1 12 Tf (run\xfes\x05) Tj E\x00T\x80")), "runsss"},
+		{"LZW", onePage(helvetica, stream("/Filter/LZW", lzw("BT /F1 12 Tf ("+strings.Repeat("abcabcab ", 300)+") Tj ET"))), strings.TrimSpace(strings.Repeat("abcabcab ", 300))},
+		{"a length that is wrong", onePage(helvetica, "<</Length 3>>stream\r\nBT /F1 12 Tf (whole) Tj ET\nendstream"), "whole"},
+		{"operators out of place", onePage(helvetica, stream("", "Q Q ET ] >> (lost) Tj BT /F1 12 Tf /F9 Do 1 Tj [ (a) /x ] TJ (b Tj ET")), "a"},
+		{"an image among the operators", onePage(helvetica, stream("", "BT /F1 12 Tf (a) Tj ET BI /W 1 ID (EI) \x00 EI BT 7 0 Td (b) Tj ET")), "ab"},
+	} {
+		text, err := snapshot.Extract([]byte(test.pdf), nil)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		if diff := cmp.Diff(test.want, text.Content); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		}
+	}
+}
+
+// lzw packs as the format has it.
+func lzw(s string) string {
+	var out []byte
+	bits, held := uint32(0), 0
+	put := func(code, width int) {
+		bits, held = bits<<width|uint32(code), held+width
+		for held >= 8 {
+			held -= 8
+			out = append(out, byte(bits>>held))
+		}
+	}
+	table, next, width := map[string]int{}, 258, 9
+	put(256, width)
+	code := func(s string) int {
+		if len(s) == 1 {
+			return int(s[0])
+		}
+		return table[s]
+	}
+	word := s[:1]
+	for _, c := range []byte(s[1:]) {
+		longer := word + string(c)
+		if _, known := table[longer]; known {
+			word = longer
+			continue
+		}
+		put(code(word), width)
+		table[longer] = next
+		if next++; next+1 > 1<<width {
+			width++
+		}
+		if next == 4000 {
+			put(256, width)
+			table, next, width = map[string]int{}, 258, 9
+		}
+		word = string(c)
+	}
+	put(code(word), width)
+	put(257, width)
+	put(0, 7)
+	return string(out)
+}
+
+// Fonts whose codes have two bytes, with a map to text; objects in a stream; a title in UTF-16; two pages.
+func TestPDFModern(t *testing.T) {
+	toUnicode := "1 begincodespacerange <0000> <ffff> endcodespacerange 2 beginbfchar <0001> <00480069> <0002> <D83EDDED> endbfchar " +
+		"2 beginbfrange <0010> <0012> <0061> <0020> <0021> [<0058> <0059005A>] endbfrange"
+	inside := []string{
+		"<</Type/Font/Subtype/Type0/Encoding/Identity-H/DescendantFonts[11 0 R]/ToUnicode 7 0 R>>",
+		"<</Type/Font/Subtype/CIDFontType2/DW 500/W[1[900] 16 18 500]>>",
+		"<</Title<FEFF005A00FC>/Author(A. One; B. Two)/CreationDate(D:20260428101112+02'00')>>",
+	}
+	var head, body string
+	for i, object := range inside {
+		head += fmt.Sprintf("%d %d ", 10+i, len(body))
+		body += object + " "
+	}
+	file := pdf(
+		"<</Type/Catalog/Pages 2 0 R/Lang(de)>>",
+		"<</Type/Pages/Kids[3 0 R 4 0 R]/Count 2>>",
+		"<</Type/Page/Parent 2 0 R/Contents[5 0 R 6 0 R]/Resources<</Font<</F 10 0 R>>>>>>",
+		"<</Type/Page/Parent 2 0 R/Contents 5 0 R/Resources 9 0 R>>",
+		stream("", "BT /F 30 Tf 50 700 Td <00010002> Tj ET"),
+		stream("", "BT /F 10 Tf 50 600 Td <001000110012001000110012001000110012001000110012> Tj 0 -12 Td <00200021> Tj ET BT /F 10 Tf 50 560 Td <0010> Tj ET"),
+		stream("/Filter/FlateDecode", deflated(toUnicode)),
+		stream(fmt.Sprintf("/Type/ObjStm/N 3/First %d/Filter/FlateDecode", len(head)), deflated(head+body)),
+		"<</Font<</F 10 0 R>>>>",
+	)
+	file = strings.Replace(file, "/Root 1 0 R", "/Root 1 0 R/Info 12 0 R", 1)
+	text, err := snapshot.Extract([]byte(file), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"heading1: Hi🧭", "paragraph: abcabcabcabc XYZ", "paragraph: a", "heading1: Hi🧭"}
+	if diff := cmp.Diff(want, blocksOf(text)); diff != "" {
+		t.Errorf("blocks (-want +got):\n%s", diff)
+	}
+	if text.Title != "Zü" || len(text.Authors) != 2 || text.PublishedAt != "2026-04-28" || text.Language != "de" || text.Pages != 2 {
+		t.Errorf("facts: %+v", text)
+	}
+	if text.Profile != snapshot.PDFProfile || text.MediaType != "application/pdf" || text.Blocks[3].Page != 2 {
+		t.Errorf("profile %s, type %s, page %d", text.Profile, text.MediaType, text.Blocks[3].Page)
+	}
+}
+
+// Text that marked content says apart from its glyphs, and forms.
+func TestPDFMarkedContent(t *testing.T) {
+	file := pdf(
+		"<</Type/Catalog/Pages 2 0 R>>",
+		"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+		"<</Type/Page/Contents 4 0 R/Resources<</Font<</F 5 0 R>>/XObject<</X 6 0 R>>>>>>",
+		stream("", "BT /F 10 Tf 50 700 Td /Span<</ActualText(office)>>BDC (o\\001) Tj (ce) Tj EMC ( open) Tj ET /X Do"),
+		helvetica,
+		stream("/Type/XObject/Subtype/Form/Matrix[1 0 0 1 0 -100]/Resources<</Font<</G 5 0 R>>>>", "BT /G 10 Tf 50 700 Td (in a form) Tj ET"),
+	)
+	text, err := snapshot.Extract([]byte(file), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"paragraph: office open", "paragraph: in a form"}, blocksOf(text)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestPDFIssues(t *testing.T) {
+	page := onePage(helvetica, stream("", "BT /F1 12 Tf (x) Tj ET"))
+	for _, test := range []struct {
+		name, pdf string
+		want      error
+	}{
+		{"encrypted", strings.Replace(page, "/Root 1 0 R", "/Root 1 0 R/Encrypt 9 0 R", 1), snapshot.ErrEncrypted},
+		{"no pages", "%PDF-1.4\n1 0 obj\n<<>>\nendobj\n", snapshot.ErrDamaged},
+		{"only the head", "%PDF-1.4", snapshot.ErrDamaged},
+	} {
+		if _, err := snapshot.Extract([]byte(test.pdf), nil); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", test.name, err, test.want)
+		}
+	}
+	for _, test := range []struct{ name, pdf, code string }{
+		{"a picture", onePage(helvetica, stream("", "0 0 100 100 re f")), snapshot.IssueNoTextLayer},
+		{"glyphs without meaning", onePage("<</Type/Font/Subtype/Type0/Encoding/Identity-H>>", stream("", "BT /F1 12 Tf <00010002> Tj ET")), snapshot.IssuePageUnreadable},
+	} {
+		text, err := snapshot.Extract([]byte(test.pdf), nil)
+		if err != nil || len(text.Issues) == 0 || text.Issues[0].Code != test.code {
+			t.Errorf("%s: %+v, %v, want the issue %s", test.name, text, err, test.code)
+		}
+	}
+	two := strings.Replace(strings.Replace(page, "Kids[3 0 R]", "Kids[3 0 R 6 0 R]", 1), "xref\n", "6 0 obj\n<</Type/Page/Contents 4 0 R>>\nendobj\nxref\n", 1)
+	text, err := snapshot.Extract([]byte(two), &snapshot.TextOptions{Limits: snapshot.Limits{Pages: 1}})
+	if err != nil || text.Pages != 2 || text.Issues[0].Code != snapshot.IssuePagesLeftOut {
+		t.Errorf("one of two pages: %+v, %v", text, err)
+	}
+}
+
+// Files that were made to keep a reader busy for ever, or to fill its memory.
+func TestPDFHostile(t *testing.T) {
+	bomb := deflated(deflated(strings.Repeat("\x00", 8<<20)))
+	var forms strings.Builder
+	for i := range 10 {
+		fmt.Fprintf(&forms, "/X%d 6 0 R", i)
+	}
+	calls := strings.Repeat("/X0 Do /X1 Do /X2 Do /X3 Do /X4 Do ", 20)
+	files := map[string]string{
+		"references in a ring":   pdf("<</Type/Catalog/Pages 2 0 R>>", "3 0 R", "2 0 R"),
+		"pages in a ring":        pdf("<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[2 0 R 3 0 R]>>", "<</Type/Pages/Kids[2 0 R 3 0 R]>>"),
+		"a length in a ring":     pdf("<</Type/Catalog/Pages 2 0 R>>", "<</Length 2 0 R>>stream\nx\nendstream"),
+		"unfinished hexadecimal": "%PDF-1.4\n1 0 obj <" + strings.Repeat("0", 1<<16),
+		"unfinished strings":     "%PDF-1.4\n" + strings.Repeat("1 0 obj (", 1<<14),
+		"deep arrays":            "%PDF-1.4\n1 0 obj " + strings.Repeat("[", 1<<20),
+		"deep dictionaries":      "%PDF-1.4\n1 0 obj " + strings.Repeat("<</a ", 1<<18),
+		"streams without an end": "%PDF-1.4\n" + strings.Repeat("1 0 obj<<>>stream\n", 1<<16),
+		"a bomb":                 onePage(helvetica, stream("/Filter[/FlateDecode/FlateDecode]", bomb)),
+		"forms in forms":         strings.Replace(onePage(helvetica, stream("", calls)), "/Font", "/XObject<<"+forms.String()+">>/Font", 1),
+		"huge numbers":           onePage(helvetica, stream("", "BT /F1 1e300 Tf 1e300 0 0 1e300 1e300 1e300 Tm (x) Tj 99999999999999999999 0 Td (y) Tj ET")),
+		"object numbers":         "%PDF-1.4\n999999999 0 obj<<>>endobj 99999999999999999999 0 obj<<>>endobj",
+		"wide ranges of widths":  onePage("<</Type/Font/Subtype/Type0/DescendantFonts[<</W["+strings.Repeat("0 999999 1 ", 2000)+"]>>]>>", stream("", "BT /F1 1 Tf <0001> Tj ET")),
+	}
+	files["forms in forms"] = strings.Replace(files["forms in forms"], "xref\n",
+		"6 0 obj\n"+stream("/Subtype/Form/Resources<</XObject<<"+forms.String()+">>>>", calls)+"\nendobj\nxref\n", 1)
+	for name, file := range files {
+		began := time.Now()
+		_, err := snapshot.Extract([]byte(file), &snapshot.TextOptions{Limits: snapshot.Limits{Time: time.Second}})
+		t.Logf("%s: %v, %v", name, time.Since(began), err)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s: took %v (%v)", name, took, err)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package snapshot
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+)
+
+// readPlain reads a text that is taken as it stands.
+func readPlain(t *Text, b []byte, params map[string]string) error {
+	b, name, err := decodeText(b, params, strings.HasSuffix(t.MediaType, "xml"))
+	if err != nil {
+		return fmt.Errorf("reading the document: %w", err)
+	}
+	t.Charset = name
+	text := string(b)
+	s := stream{}
+	for _, block := range blocks(text, dialectOf(t.MediaType)) {
+		s.begin(block.Kind, block.Level, 0)
+		s.raw = append(s.raw, text[block.Span.Start:block.Span.End]...)
+	}
+	s.finish(t)
+	if t.MediaType == typeMarkdown {
+		frontMatter(t, text)
+	}
+	return nil
+}
+
+// dialect is how a text sets its blocks apart.
+type dialect int
+
+const (
+	plainText dialect = iota // by empty lines
+	markdown                 // as CommonMark does, roughly
+	rows                     // each line is one
+	code                     // by empty lines, and it is no prose
+)
+
+func dialectOf(mediaType string) dialect {
+	switch mediaType {
+	case typeMarkdown:
+		return markdown
+	case typeCSV, "text/tab-separated-values":
+		return rows
+	case typePlain:
+		return plainText
+	}
+	return code
+}
+
+// blocks divides a text into its blocks. Between them stand line breaks only; every other byte is in one.
+func blocks(text string, d dialect) []Block {
+	c := blockCutter{text: text, dialect: d}
+	at := 0
+	for line := range strings.Lines(text) {
+		c.line(line, at)
+		at += len(line)
+	}
+	c.end(len(text))
+	return c.blocks
+}
+
+// blockCutter divides a text into blocks line by line.
+type blockCutter struct {
+	text    string
+	dialect dialect
+	blocks  []Block
+	open    Block // if inside
+	inside  bool
+	fence   string // what ends the fenced code that the line is in; empty: it is in none
+	front   bool   // the line is in the front matter
+	last    string // the line before, without white space
+}
+
+func (c *blockCutter) line(line string, at int) {
+	words := strings.TrimSpace(line)
+	switch {
+	case c.dialect == rows:
+		c.begin(Cell, 0, at)
+	case c.dialect == markdown:
+		c.markdownLine(line, words, at)
+	case words == "":
+		c.end(at)
+	case !c.inside && c.dialect == code:
+		c.begin(Code, 0, at)
+	case !c.inside:
+		c.begin(Paragraph, 0, at)
+	}
+	c.last = words
+}
+
+// markdownLine knows as much of Markdown as dividing it into blocks takes.
+func (c *blockCutter) markdownLine(line, words string, at int) {
+	switch {
+	case at == 0 && words == "---":
+		c.front = true
+		c.begin(Code, 0, at)
+	case c.front:
+		if words == "---" || words == "..." {
+			c.front = false
+			c.end(at + len(line))
+		}
+	case c.fence != "":
+		if strings.HasPrefix(words, c.fence) && strings.Trim(words, c.fence[:1]) == "" {
+			c.fence = ""
+			c.end(at + len(line))
+		}
+	case strings.HasPrefix(words, "```"), strings.HasPrefix(words, "~~~"):
+		c.fence = words[:3]
+		c.begin(Code, 0, at)
+	case words == "":
+		c.end(at)
+	case headingLevel(words) > 0:
+		c.begin(Heading, headingLevel(words), at)
+		c.end(at + len(line))
+	case c.inside && c.open.Kind == Paragraph && isUnderline(words) && c.open.Span.Start+len(c.last) >= at-len(c.last)-2:
+		c.open.Kind, c.open.Level = Heading, 1+strings.Count(words[:1], "-")
+		c.end(at + len(line))
+	case isItem(words):
+		c.begin(Item, 0, at)
+	case strings.HasPrefix(words, "|"):
+		c.begin(Cell, 0, at)
+	case !c.inside:
+		c.begin(Paragraph, 0, at)
+	}
+}
+
+func (c *blockCutter) begin(kind BlockKind, level, at int) {
+	c.end(at)
+	c.open, c.inside = Block{Span: ibid.Span{Start: at}, Kind: kind, Level: level}, true
+}
+
+func (c *blockCutter) end(at int) {
+	if c.inside {
+		c.open.Span.End = at
+		c.blocks = append(c.blocks, c.open)
+	}
+	c.inside = false
+}
+
+// headingLevel returns the level of a heading that begins with #; 0: it is none.
+func headingLevel(words string) int {
+	n := len(words) - len(strings.TrimLeft(words, "#"))
+	if n == 0 || n > 6 || len(words) > n && words[n] != ' ' && words[n] != '\t' {
+		return 0
+	}
+	return n
+}
+
+// isUnderline reports whether a line makes a heading of the line before.
+func isUnderline(words string) bool {
+	return len(words) >= 2 && (strings.Trim(words, "=") == "" || strings.Trim(words, "-") == "")
+}
+
+// isItem reports whether a line begins an item of a list.
+func isItem(words string) bool {
+	if len(words) >= 2 && strings.ContainsRune("-*+", rune(words[0])) && words[1] == ' ' {
+		return true
+	}
+	n := len(words) - len(strings.TrimLeft(words, "0123456789"))
+	return n > 0 && n <= 9 && len(words) > n+1 && (words[n] == '.' || words[n] == ')') && words[n+1] == ' '
+}
+
+// frontMatter reads what a Markdown document says of itself: lines of "name: value" between two lines of ---, and its first
+// heading.
+func frontMatter(t *Text, text string) {
+	head, ok := strings.CutPrefix(strings.ReplaceAll(text[:min(len(text), 16<<10)], "\r\n", "\n"), "---\n")
+	if head, _, closed := strings.Cut(head, "\n---"); ok && closed {
+		list := ""
+		for line := range strings.Lines(head) {
+			item, isList := strings.CutPrefix(strings.TrimSpace(line), "- ")
+			if isList && list != "" {
+				matter(t, list, unquoted(item))
+				continue
+			}
+			key, value, found := strings.Cut(line, ":")
+			if !found || strings.TrimLeft(line, " \t") != line {
+				continue
+			}
+			list = strings.ToLower(strings.TrimSpace(key))
+			for _, one := range values(value) {
+				matter(t, list, one)
+			}
+		}
+	}
+	for _, b := range t.Blocks {
+		if b.Kind == Heading {
+			first(&t.Title, strings.TrimSpace(strings.TrimRight(strings.Trim(t.Content[b.Span.Start:b.Span.End], "# "), "=-")))
+			return
+		}
+	}
+}
+
+// matter sets what one line of front matter says.
+func matter(t *Text, key, value string) {
+	switch key {
+	case "title":
+		first(&t.Title, value)
+	case "author", "authors":
+		t.Authors = addPerson(t.Authors, value)
+	case "date", "published", "pubdate":
+		first(&t.PublishedAt, isoDate(value))
+	case "lang", "language":
+		first(&t.Language, value)
+	case "license", "licence", "rights":
+		first(&t.License, value)
+	case "url", "canonical", "canonical_url", "source":
+		if strings.HasPrefix(value, "https://") || strings.HasPrefix(value, "http://") {
+			first(&t.URL, value)
+		}
+	}
+}
+
+// values returns the value of a line of front matter, or the values of its list.
+func values(s string) []string {
+	s = strings.TrimSpace(s)
+	inner, ok := strings.CutPrefix(s, "[")
+	if !ok {
+		return []string{unquoted(s)}
+	}
+	var all []string
+	for one := range strings.SplitSeq(strings.TrimSuffix(inner, "]"), ",") {
+		all = append(all, unquoted(strings.TrimSpace(one)))
+	}
+	return all
+}
+
+func unquoted(s string) string {
+	if n := len(s); n >= 2 && (s[0] == '"' || s[0] == '\'') && s[n-1] == s[0] {
+		return s[1 : n-1]
+	}
+	return s
+}
