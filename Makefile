@@ -76,7 +76,13 @@ test: ## go test ./... and what needs other programs; IBID_INSTALL=1 installs th
 	@scripts/tools
 	$(step) 'go test ./...'
 	@$(GO) test -count=1 ./...
+	@$(MAKE) onnx
 	@$(MAKE) interop
+
+.PHONY: onnx
+onnx: ## the tests of ONNX models, with cgo and the build tag onnx, on a library that npm fetches once
+	$(step) 'onnx: models in this process'
+	@scripts/onnx
 
 # A module of its own. Where its SDKs for JavaScript cannot be had, their tests skip themselves.
 .PHONY: interop
@@ -106,6 +112,11 @@ bench: | $(OUT) ## all benchmarks with ratios: COUNT=6, BENCH=regexp, BASE=file 
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./... | tee $(OUT)/bench.txt
 	$(step) 'medians; side by side where benchmarks differ in /by=…'
 	@$(tool) benchstat $(if $(BASE),$(BASE) $(OUT)/bench.txt,-col /by $(OUT)/bench.txt)
+
+.PHONY: eval
+eval: ## what support checking reaches on human judgements (IBID_SHARED/eval; PART=dev), and what it costs
+	@$(GO) test -count=1 -run '^TestEval' -v ./support $(if $(PART),-args -part $(PART)) | sed -n '/: \(FALSE\|MISS\)\|: possible conflict/d; s/^ *[a-z_]*_test.go:[0-9]*: //p; /^\(ok\|FAIL\|--- SKIP\)/p'
+	@$(GO) test -run '^$$' -bench '^Benchmark(Index|Claim|Score|Answer)$$' -benchmem ./support
 
 .PHONY: cover
 cover: | $(OUT) ## test coverage by function, and as out/cover.html

@@ -1,0 +1,302 @@
+package support
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/snapshot"
+)
+
+// The thresholds of [AttributeOptions]: the least probability of support with which a passage is cited.
+const (
+	Balanced = 0.5
+	Strict   = 0.7
+)
+
+// Bounds of an attribution, and the defaults of its options.
+const (
+	DefaultPerSentence = 2
+	DefaultCandidates  = 8
+	// MaxSentences is how many sentences of an answer are attributed. Those after them are skipped, and say so.
+	MaxSentences = 20_000
+	// MaxAttributed is how many passages the documents may have together.
+	MaxAttributed = 1_000_000
+	// pairsAtOnce is how many pairs a checker is given in one call.
+	pairsAtOnce = 512
+)
+
+// AttributeOptions says how an answer is attributed. Nil and the zero value mean the defaults.
+type AttributeOptions struct {
+	// Threshold is the least score with which a passage is cited; 0: Balanced.
+	Threshold float64
+	// PerSentence is how many passages one sentence cites at most; 0: DefaultPerSentence.
+	PerSentence int
+	// Candidates is how many passages of a sentence the checker is asked about; 0: DefaultCandidates.
+	Candidates int
+	// Checker says whether a passage supports a sentence; nil: [Lexical].
+	Checker Checker
+	// Cited also attributes sentences that have a citation already. Their citations stay.
+	Cited bool
+	// Passages says how documents are cut that come without passages.
+	Passages *snapshot.PassageOptions
+	// Progress, if not nil, is called after each batch with how many sentences are done. It must not block.
+	Progress func(done, of int)
+}
+
+// Document is a text that sentences may be attributed to.
+type Document struct {
+	// Source is what a citation of the document cites. Its ID may be empty or taken: it then gets another. A source of the answer with
+	// the same [ibid.Source.Key] is cited in its stead.
+	Source ibid.Source
+	Text   string
+	// Passages are the pieces of Text that are ranked and checked; nil: snapshot.Passages cuts it.
+	Passages []snapshot.Passage
+}
+
+// Attribution is what came of attributing an answer.
+type Attribution struct {
+	Answer    *ibid.Answer      // a copy with the citations that were found, of origin inferred
+	Sentences []SentenceSupport // all sentences of the text, in order
+	// Uncited is the share of sentences that say something and have no citation, neither the provider's nor an inferred one; nil: no
+	// sentence says anything.
+	Uncited *float64
+	By      string // the checker, as ID@Version
+	// Threshold is the one that was used.
+	Threshold float64
+}
+
+// SentenceSupport says what was found for one sentence of an answer.
+type SentenceSupport struct {
+	Span  ibid.Span // of the sentence in Answer.Text
+	Claim ibid.Span // what a citation covers: the sentence without its final mark
+	// Skipped says why nothing was looked for; empty: it was.
+	Skipped SkipReason
+	// Cited is how many citations it has: the answer's own and those that were added.
+	Cited int
+	// Candidates are the passages that were checked, best first.
+	Candidates []Candidate
+}
+
+// Says reports whether the sentence says something that could have a source.
+func (s *SentenceSupport) Says() bool {
+	return s.Skipped == "" || s.Skipped == SkipCited || s.Skipped == SkipLimit
+}
+
+// Uncited reports whether the sentence says something and has no citation.
+func (s *SentenceSupport) Uncited() bool { return s.Says() && s.Cited == 0 }
+
+// SkipReason says why a sentence is not attributed.
+type SkipReason string
+
+// The reasons to skip a sentence.
+const (
+	SkipCited       SkipReason = "cited"       // it has a citation already
+	SkipHeading     SkipReason = "heading"     // of a section, or of a list
+	SkipQuestion    SkipReason = "question"    // it asks
+	SkipCode        SkipReason = "code"        // a fenced block of code
+	SkipShort       SkipReason = "short"       // too few words to say something
+	SkipBoilerplate SkipReason = "boilerplate" // about the answer itself: "I hope this helps"
+	SkipLimit       SkipReason = "limit"       // after MaxSentences
+	SkipPart        SkipReason = "part"        // commentary or a refusal, no answer
+)
+
+// Candidate is a passage that was checked against a sentence.
+type Candidate struct {
+	Document  int       // its index in what Attribute was given
+	Passage   int       // its index in the document's passages
+	Span      ibid.Span // the passage in the document's text
+	Relevance float64   // see [Hit]
+	Verdict   Verdict   // its Evidence counts in the document's text
+	Evidence  ibid.Span // the best evidence window in the document's text; empty: none was named
+	Source    string    // the id of the source in Attribution.Answer, where it is cited; else empty
+}
+
+// Attribute finds citations for the sentences of an answer that have none: for each it ranks the passages of all documents by BM25, asks
+// the checker about the best, and cites those that support it with at least the threshold. The answer itself is not changed.
+//
+// A citation covers the sentence without its final mark. Its ref has the evidence window as quote, the page, the passage's index as chunk
+// and the window's place in code points of the document's text as locator, and the score as confidence; its support has the checker's
+// label, score and name. Sources get no score: a retriever's own, given in Source, is kept.
+//
+// Its time grows with sentences times candidates, plus the documents' length. The error says that ctx ended, that the checker could not say
+// anything, or that there are more than [MaxAttributed] passages.
+func Attribute(ctx context.Context, answer *ibid.Answer, docs []Document, o *AttributeOptions) (*Attribution, error) {
+	a, err := newAttributor(answer, docs, o)
+	if err != nil {
+		return nil, fmt.Errorf("attributing the answer: %w", err)
+	}
+	if err := a.run(ctx); err != nil {
+		return nil, fmt.Errorf("attributing the answer: %w", err)
+	}
+	return a.out, nil
+}
+
+// attributor attributes one answer.
+type attributor struct {
+	options  AttributeOptions
+	docs     []Document
+	places   []place // of the passages in the corpus
+	passages []Passage
+	search   searcher
+	out      *Attribution
+	citer    citer
+	units    map[int]*ibid.Offsets // of the documents that are cited
+}
+
+// place says which passage of which document a passage of the corpus is.
+type place struct{ document, passage int }
+
+func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*attributor, error) {
+	a := &attributor{docs: slices.Clone(docs)}
+	if o != nil {
+		a.options = *o
+	}
+	a.options.PerSentence = cmp.Or(max(0, a.options.PerSentence), DefaultPerSentence)
+	a.options.Candidates = max(a.options.PerSentence, cmp.Or(max(0, a.options.Candidates), DefaultCandidates))
+	if t := a.options.Threshold; math.IsNaN(t) || t < 0 || t > 1 {
+		return nil, fmt.Errorf("the threshold %v is not between 0 and 1", t)
+	}
+	a.options.Threshold = cmp.Or(a.options.Threshold, Balanced)
+	if a.options.Checker == nil {
+		a.options.Checker = &Lexical{Threshold: a.options.Threshold}
+	}
+	for i := range a.docs {
+		d := &a.docs[i]
+		if d.Passages == nil {
+			d.Passages = snapshot.Passages(d.Text, a.options.Passages)
+		}
+		if len(a.passages)+len(d.Passages) > MaxAttributed {
+			return nil, fmt.Errorf("the documents have more than %d passages", MaxAttributed)
+		}
+		for k, p := range d.Passages {
+			if p.Span.Start < 0 || p.Span.End < p.Span.Start || p.Span.End > len(d.Text) {
+				return nil, fmt.Errorf("passage %d of document %d is not in its text", k, i)
+			}
+			a.places = append(a.places, place{i, k})
+			a.passages = append(a.passages, Passage{ID: strconv.Itoa(k), Text: readable(d, &p)})
+		}
+	}
+	a.search.corpus = NewCorpus(a.passages, nil)
+	a.out = &Attribution{Answer: copyAnswer(answer), By: a.options.Checker.Info().By(), Threshold: a.options.Threshold}
+	a.out.Sentences = sentencesOf(answer, a.options.Cited)
+	a.citer = newCiter(a.out.Answer)
+	return a, nil
+}
+
+// run attributes the sentences in batches, so that one call of a checker stays small.
+func (a *attributor) run(ctx context.Context) error {
+	batch := max(1, pairsAtOnce/a.options.Candidates)
+	done := 0
+	for todo := range slices.Chunk(a.todo(), batch) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := a.check(ctx, todo); err != nil {
+			return err
+		}
+		for _, s := range todo {
+			if err := a.cite(s); err != nil {
+				return err
+			}
+		}
+		done += len(todo)
+		if a.options.Progress != nil {
+			a.options.Progress(done, len(a.out.Sentences))
+		}
+	}
+	a.out.Uncited = uncited(a.out.Sentences)
+	return nil
+}
+
+// todo returns the sentences that something is looked for.
+func (a *attributor) todo() []*SentenceSupport {
+	var todo []*SentenceSupport
+	for i := range a.out.Sentences {
+		if s := &a.out.Sentences[i]; s.Skipped == "" {
+			todo = append(todo, s)
+		}
+	}
+	return todo
+}
+
+// check finds the candidates of sentences and has them judged.
+func (a *attributor) check(ctx context.Context, todo []*SentenceSupport) error {
+	text := a.out.Answer.Text
+	var pairs []Pair
+	for _, s := range todo {
+		claim := text[s.Claim.Start:s.Claim.End]
+		for _, hit := range a.search.search(claim, a.options.Candidates) {
+			at := a.places[hit.Passage]
+			d := &a.docs[at.document]
+			s.Candidates = append(s.Candidates, Candidate{
+				Document: at.document, Passage: at.passage, Span: d.Passages[at.passage].Span, Relevance: hit.Relevance,
+			})
+			pairs = append(pairs, Pair{Claim: claim, Context: before(text, s.Span.Start), Passages: a.passages[hit.Passage : hit.Passage+1]})
+		}
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	verdicts, err := a.options.Checker.Check(ctx, pairs)
+	if err != nil {
+		return err
+	}
+	if len(verdicts) != len(pairs) {
+		return fmt.Errorf("checker %s gave %d verdicts for %d pairs", a.out.By, len(verdicts), len(pairs))
+	}
+	for _, s := range todo {
+		for i := range s.Candidates {
+			a.judge(&s.Candidates[i], &verdicts[0])
+			verdicts = verdicts[1:]
+		}
+		slices.SortStableFunc(s.Candidates, func(x, y Candidate) int { return cmp.Compare(y.rank(), x.rank()) })
+	}
+	return nil
+}
+
+// judge takes a verdict, and finds where its evidence stands in the document.
+func (a *attributor) judge(c *Candidate, v *Verdict) {
+	d := &a.docs[c.Document]
+	p := &d.Passages[c.Passage]
+	c.Verdict = *v
+	c.Verdict.Evidence = nil
+	for _, e := range v.Evidence {
+		if e.Passage != 0 {
+			continue
+		}
+		if e.Span = inDocument(d, p, e.Span); e.Len() > 0 {
+			c.Verdict.Evidence = append(c.Verdict.Evidence, e)
+		}
+	}
+	if len(c.Verdict.Evidence) > 0 {
+		c.Evidence = c.Verdict.Evidence[0].Span
+	}
+}
+
+// offsets converts places in a document.
+func (a *attributor) offsets(document int) *ibid.Offsets {
+	if a.units[document] == nil {
+		if a.units == nil {
+			a.units = map[int]*ibid.Offsets{}
+		}
+		a.units[document] = ibid.NewOffsets(a.docs[document].Text)
+	}
+	return a.units[document]
+}
+
+// rank orders candidates: by the checker's score, and where it says the same of two, by relevance.
+func (c *Candidate) rank() float64 {
+	score := 0.0
+	if c.Verdict.Score != nil {
+		score = *c.Verdict.Score
+	}
+	return score + relevanceShare*c.Relevance
+}
+
+// relevanceShare is how much relevance counts beside the score: see TestEvalAttribute.
+const relevanceShare = 4

@@ -1,0 +1,410 @@
+package support_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/support"
+)
+
+// page makes a document of a page.
+func page(tb testing.TB, id, html string) support.Document {
+	tb.Helper()
+	text, err := snapshot.Extract([]byte(html), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return support.Document{
+		Source: ibid.Source{ID: id, Kind: ibid.Web, Title: text.Title, URL: "https://x.example/" + id},
+		Text:   text.Content, Passages: text.Passages(nil),
+	}
+}
+
+func library(tb testing.TB) []support.Document {
+	tb.Helper()
+	return []support.Document{
+		page(tb, "tower", `<title>Iron Tower</title><h1>Iron Tower</h1><p>The iron tower was built in 1889 for the world's fair. It stands 330 metres tall.</p>
+			<h2>Paint</h2><p>Workers paint it every seven years with sixty tonnes of brown paint.</p>`),
+		page(tb, "otters", `<title>Sea otters</title><p>Sea otters hold hands while they sleep 🦦, so that they do not drift apart.</p><p>They eat urchins and clams.</p>`),
+	}
+}
+
+func attribute(tb testing.TB, text string, o *support.AttributeOptions) *support.Attribution {
+	tb.Helper()
+	got, err := support.Attribute(tb.Context(), &ibid.Answer{Text: text, Complete: true}, library(tb), o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := got.Answer.Check(); err != nil {
+		tb.Fatal(err)
+	}
+	return got
+}
+
+func ExampleAttribute() {
+	answer := &ibid.Answer{Text: "The tower was built in 1889. It was sold to a robot."}
+	docs := []support.Document{{
+		Source: ibid.Source{ID: "guide", Kind: ibid.File, Title: "Guide to the tower"},
+		Text:   "Opening hours follow below.\n\nThe tower was built in 1889 by an engineer.",
+	}}
+	found, err := support.Attribute(context.Background(), answer, docs, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(found.Answer.Render(&ibid.RenderOptions{Style: ibid.StylePlain}))
+	fmt.Println(found.Answer.Citations[0].Refs[0].Quote)
+	fmt.Println(*found.Uncited)
+	// Output:
+	// The tower was built in 1889.[1] It was sold to a robot.
+	// The tower was built in 1889 by an engineer.
+	// 0.5
+}
+
+func TestAttribute(t *testing.T) {
+	got := attribute(t, "Sea otters hold hands while they sleep. The moon is made of cheese.", nil)
+	if len(got.Answer.Citations) != 1 || len(got.Answer.Sources) != 1 {
+		t.Fatalf("%d citations, %d sources", len(got.Answer.Citations), len(got.Answer.Sources))
+	}
+	c := got.Answer.Citations[0]
+	if c.Origin != ibid.OriginInferred || c.Covers != ibid.CoversClaim || got.Answer.Text[c.Span.Start:c.Span.End] != "Sea otters hold hands while they sleep" {
+		t.Errorf("citation: %+v", c)
+	}
+	if c.Support == nil || c.Support.Label != "supported" || c.Support.By != "lexical@1" || c.Support.Score == nil {
+		t.Fatalf("support: %+v", c.Support)
+	}
+	ref := c.Refs[0]
+	if ref.Confidence == nil || *ref.Confidence != *c.Support.Score || *ref.Confidence < support.Balanced {
+		t.Errorf("confidence %v, score %v", ref.Confidence, c.Support.Score)
+	}
+	// The quote stands where the locator says, counted in code points.
+	doc := library(t)[1]
+	if got := string([]rune(doc.Text)[*ref.Locator.CharStart:*ref.Locator.CharEnd]); got != ref.Quote || !strings.Contains(got, "hold hands while they sleep 🦦") {
+		t.Errorf("quote %q, at its place %q", ref.Quote, got)
+	}
+	s := got.Answer.Sources[0]
+	if s.ID != "otters" || s.Score != nil || s.ScoreOrigin != "" || len(s.Chunks) != 1 || s.Chunks[0].Score != nil {
+		t.Errorf("source: %+v", s)
+	}
+	if got.Uncited == nil || *got.Uncited != .5 || !got.Sentences[1].Uncited() {
+		t.Errorf("uncited %v: %+v", got.Uncited, got.Sentences)
+	}
+}
+
+// A heading is no part of the evidence below it, but tells what it is about.
+func TestAttributeHeadings(t *testing.T) {
+	got := attribute(t, "Workers paint the iron tower every seven years with sixty tonnes of paint.", nil)
+	if len(got.Answer.Citations) != 1 {
+		t.Fatalf("sentences: %+v", got.Sentences)
+	}
+	if diff := cmp.Diff("Workers paint it every seven years with sixty tonnes of brown paint.", got.Answer.Citations[0].Refs[0].Quote); diff != "" {
+		t.Errorf("quote (-want +got):\n%s", diff)
+	}
+}
+
+// What a changed value costs: the sentence is like its source in all but the number.
+func TestAttributeChangedValue(t *testing.T) {
+	if got := attribute(t, "The iron tower was built in 1887 for the world's fair.", nil); len(got.Answer.Citations) != 0 {
+		t.Errorf("another year is cited: %+v", got.Answer.Citations)
+	}
+}
+
+func TestAttributeSkips(t *testing.T) {
+	text := "# The iron tower was built\n\nHere is what I found:\n\n**Built in 1889 for the fair**\n\nWhy was the iron tower built in 1889?\n\n" +
+		"Yes.\n\n```\nthe iron tower was built\n```\n\nI hope this helps with the iron tower question. It stands 330 metres tall."
+	var want, got []string
+	want = []string{"heading", "heading", "heading", "question", "short", "code", "boilerplate", ""}
+	for _, s := range attribute(t, text, nil).Sentences {
+		got = append(got, string(s.Skipped))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The answer's own citations stay as they are, and so does the answer that was given.
+func TestAttributeKeeps(t *testing.T) {
+	text := "Sea otters hold hands while they sleep. The iron tower was built in 1889 for the world's fair. Refused."
+	a := &ibid.Answer{
+		Text: text, Complete: true,
+		Sources: []ibid.Source{{ID: "tower", Kind: ibid.Web, URL: "https://other.example/"}, {ID: "o", Kind: ibid.Web, URL: "https://x.example/otters"}},
+		Parts:   []ibid.Part{{Span: ibid.Span{End: 95}, Kind: ibid.AnswerPart}, {Span: ibid.Span{Start: 95, End: len(text)}, Kind: ibid.RefusalPart}},
+	}
+	if err := a.Cite(ibid.Span{Start: 0, End: 38}, ibid.Ref{Source: "o"}); err != nil {
+		t.Fatal(err)
+	}
+	a.Citations[0].Origin = ibid.OriginProvider
+	before, err := a.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := support.Attribute(t.Context(), a, library(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := a.MarshalJSON(); string(after) != string(before) {
+		t.Error("the answer was changed")
+	}
+	if err := got.Answer.Check(); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(a.Citations[0], got.Answer.Citations[0]); diff != "" {
+		t.Errorf("the provider's citation (-want +got):\n%s", diff)
+	}
+	if s := got.Sentences; s[0].Skipped != support.SkipCited || s[1].Cited != 1 || s[2].Skipped != support.SkipPart {
+		t.Errorf("sentences: %+v", s)
+	}
+	if *got.Uncited != 0 {
+		t.Errorf("uncited %v", *got.Uncited)
+	}
+	// Its id is taken by another page, so the document has another one.
+	if ref := got.Answer.Citations[1].Refs[0]; ref.Source != "tower-1" {
+		t.Errorf("source %s", ref.Source)
+	}
+	// With Cited the page that the answer has already is cited under the answer's id.
+	if got, err = support.Attribute(t.Context(), a, library(t), &support.AttributeOptions{Cited: true}); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Answer.Citations) != 3 || got.Answer.Citations[1].Refs[0].Source != "o" || got.Answer.Citations[1].Origin != ibid.OriginInferred {
+		t.Errorf("citations: %+v", got.Answer.Citations)
+	}
+}
+
+// Two passages of one sentence, at most; windows side by side are one.
+func TestAttributePerSentence(t *testing.T) {
+	same := "Sea otters hold hands while they sleep."
+	var docs []support.Document
+	for i := range 5 {
+		docs = append(docs, support.Document{Source: ibid.Source{Kind: ibid.File}, Text: fmt.Sprintf("Number %d of the notes.\n\n%s", i, same)})
+	}
+	for _, test := range []struct{ most, want int }{{0, 2}, {1, 1}, {4, 4}} {
+		got, err := support.Attribute(t.Context(), &ibid.Answer{Text: same}, docs, &support.AttributeOptions{PerSentence: test.most})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := got.Answer.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(got.Answer.Citations[0].Refs); n != test.want || len(got.Answer.Sources) != test.want {
+			t.Errorf("PerSentence %d: %d refs, %d sources, want %d", test.most, n, len(got.Answer.Sources), test.want)
+		}
+	}
+	beside := support.Document{Text: same + "\n\n" + same, Passages: []snapshot.Passage{{Span: ibid.Span{End: 39}}, {Span: ibid.Span{Start: 41, End: 80}, Index: 1}}}
+	got, err := support.Attribute(t.Context(), &ibid.Answer{Text: same}, []support.Document{beside}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if refs := got.Answer.Citations[0].Refs; len(refs) != 1 || *refs[0].Locator.CharEnd != 80 {
+		t.Errorf("two windows side by side: %+v", refs)
+	}
+}
+
+// scripted is a checker that says what it is told.
+type scripted struct {
+	verdict func(p *support.Pair) support.Verdict
+	err     error
+}
+
+func (s *scripted) Info() support.Info { return support.Info{ID: "scripted", Version: "7"} }
+
+func (s *scripted) Check(_ context.Context, in []support.Pair) ([]support.Verdict, error) {
+	out := make([]support.Verdict, 0, len(in))
+	for i := range in {
+		out = append(out, s.verdict(&in[i]))
+	}
+	return out, s.err
+}
+
+// A checker decides; what it says is bounded and passed on.
+func TestAttributeChecker(t *testing.T) {
+	score := .9
+	for _, test := range []struct {
+		name    string
+		verdict support.Verdict
+		quote   string
+	}{
+		{"no evidence", support.Verdict{Label: support.Supported, Score: &score}, "Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams."},
+		{"evidence out of the text", support.Verdict{Label: support.Supported, Score: &score, Evidence: []support.Span{
+			{Span: ibid.Span{Start: -4, End: 3}}, {Span: ibid.Span{Start: 4, End: 2}}, {Passage: 3, Span: ibid.Span{End: 4}}, {Span: ibid.Span{Start: 0, End: 10}},
+		}}, "Sea otters"},
+		{
+			"evidence that cuts a character",
+			support.Verdict{Label: support.Supported, Score: &score, Evidence: []support.Span{{Span: ibid.Span{Start: 0, End: 41}}}},
+			"Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams.",
+		},
+		{"no score", support.Verdict{Label: support.Supported}, ""},
+		{"contradicted", support.Verdict{Label: support.Contradicted, Score: &score}, ""},
+		{"changed", support.Verdict{Label: support.Partial, Score: &score, Changed: true}, ""},
+		{"failed", support.Verdict{Label: support.Unverified, Err: errors.New("down")}, ""},
+	} {
+		check := &scripted{verdict: func(p *support.Pair) support.Verdict {
+			if !strings.Contains(p.Passages[0].Text, "otters") {
+				return support.Verdict{Label: support.Unsupported}
+			}
+			v := test.verdict
+			v.By = "scripted@7"
+			return v
+		}}
+		got := attribute(t, "Sea otters hold hands together.", &support.AttributeOptions{Checker: check})
+		quote := ""
+		if len(got.Answer.Citations) > 0 {
+			quote = got.Answer.Citations[0].Refs[0].Quote
+		}
+		if quote != test.quote || got.By != "scripted@7" {
+			t.Errorf("%s: quote %q by %s, want %q", test.name, quote, got.By, test.quote)
+		}
+	}
+	down := errors.New("down")
+	bad := &scripted{verdict: func(*support.Pair) support.Verdict { return support.Verdict{} }, err: down}
+	if _, err := support.Attribute(t.Context(), &ibid.Answer{Text: "Sea otters hold hands."}, library(t), &support.AttributeOptions{Checker: bad}); !errors.Is(err, down) {
+		t.Errorf("error: %v", err)
+	}
+}
+
+func TestAttributeBadInput(t *testing.T) {
+	a := &ibid.Answer{Text: "Sea otters hold hands."}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := support.Attribute(ended, a, library(t), nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("an ended context: %v", err)
+	}
+	for _, threshold := range []float64{-1, 2, math.NaN()} {
+		if _, err := support.Attribute(t.Context(), a, nil, &support.AttributeOptions{Threshold: threshold}); err == nil {
+			t.Errorf("threshold %v is taken", threshold)
+		}
+	}
+	outside := []support.Document{{Text: "x", Passages: []snapshot.Passage{{Span: ibid.Span{End: 2}}}}}
+	if _, err := support.Attribute(t.Context(), a, outside, nil); err == nil || !strings.Contains(err.Error(), "passage 0 of document 0") {
+		t.Errorf("a passage outside: %v", err)
+	}
+	for _, answer := range []string{"", " ", "\xff\xfe", "a", strings.Repeat("x", 1<<20)} {
+		got, err := support.Attribute(t.Context(), &ibid.Answer{Text: answer}, library(t), nil)
+		if err != nil || len(got.Answer.Citations) != 0 {
+			t.Errorf("%.10q: %v, %v", answer, got, err)
+		}
+	}
+	got, err := support.Attribute(t.Context(), a, nil, nil)
+	if err != nil || *got.Uncited != 1 {
+		t.Errorf("no documents: %v, %v", got, err)
+	}
+}
+
+// A megabyte of answer against ten thousand passages.
+func BenchmarkAttributeLarge(b *testing.B) {
+	answer, docs := largeCase(1<<20, 10_000)
+	for b.Loop() {
+		got, err := support.Attribute(b.Context(), answer, docs, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(len(got.Sentences)), "sentences")
+	}
+}
+
+// Time grows with the answer, not with its square.
+func TestAttributeLarge(t *testing.T) {
+	answer, docs := largeCase(100<<10, 1000)
+	got, err := support.Attribute(t.Context(), answer, docs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := got.Answer.Check(); err != nil {
+		t.Error(err)
+	}
+	if len(got.Answer.Citations) == 0 {
+		t.Error("nothing is cited")
+	}
+}
+
+// largeCase makes an answer and documents of sentences that are alike.
+func largeCase(bytes, passages int) (*ibid.Answer, []support.Document) {
+	words := strings.Fields("river castle engine copper winter harbour market silver bridge garden letter window forest signal bottle doctor island museum planet rocket")
+	sentence := func(n int) string {
+		return fmt.Sprintf("The %s of %s number %d met the %s in %d.", words[n%20], words[n/20%20], n, words[n/7%20], 1000+n%1000)
+	}
+	var docs []support.Document
+	for i := range passages {
+		docs = append(docs, support.Document{Source: ibid.Source{Kind: ibid.File}, Text: sentence(i) + " " + sentence(i+passages/2)})
+	}
+	var answer strings.Builder
+	for n := 0; answer.Len() < bytes; n++ {
+		answer.WriteString(sentence(n*3) + " ")
+	}
+	return &ibid.Answer{Text: answer.String(), Complete: true}, docs
+}
+
+func TestCorpus(t *testing.T) {
+	corpus := support.NewCorpus([]support.Passage{
+		{Text: "the the the the"}, {Text: "An otter holds the hands of otters."}, {Text: "Copper roofs turn green."}, {Text: ""}, {Text: "Green copper, the roofs."},
+	}, nil)
+	hits := corpus.Search("copper roofs are green", 10)
+	if len(hits) != 2 || hits[0].Passage != 2 || hits[1].Passage != 4 || hits[0].Score <= hits[1].Score {
+		t.Errorf("hits: %+v", hits)
+	}
+	for _, h := range corpus.Search("The otters", 10) {
+		if h.Relevance <= 0 || h.Relevance > 1 {
+			t.Errorf("relevance: %+v", h)
+		}
+	}
+	relevance := corpus.Relevance("Copper roofs turn green.")
+	if len(relevance) != 5 || relevance[2] != 1 || relevance[3] != 0 || relevance[1] != 0 {
+		t.Errorf("relevance: %v", relevance)
+	}
+	if got := corpus.Search("", 3); len(got) != 0 {
+		t.Errorf("an empty query: %v", got)
+	}
+	if got := corpus.Search("copper", 0); len(got) != 0 {
+		t.Errorf("none asked for: %v", got)
+	}
+	if got := support.NewCorpus(nil, nil).Search("copper", 3); len(got) != 0 {
+		t.Errorf("an empty corpus: %v", got)
+	}
+	if got := corpus.Search("copper roofs", 1); len(got) != 1 {
+		t.Errorf("one asked for: %v", got)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	text := "Otters swim. Copper rusts."
+	got := support.Usage(text, map[string][]ibid.Span{
+		"a": {{Start: 0, End: 11}}, "b": {{Start: 13, End: 25}, {Start: 0, End: 11}, {Start: 0, End: 6}}, "c": nil, "d": {{Start: -5, End: 900}}, "e": {{Start: 3, End: 5}},
+	})
+	if a := got["a"]; a <= .2 || a >= .8 || math.Abs(got["b"]-1) > 1e-9 || got["c"] != 0 || math.Abs(got["d"]-1) > 1e-9 || got["e"] != 0 {
+		t.Errorf("usage: %v", got)
+	}
+	if got := support.Usage("", map[string][]ibid.Span{"a": {{End: 3}}}); got["a"] != 0 {
+		t.Errorf("usage of nothing: %v", got)
+	}
+	found := attribute(t, "Sea otters hold hands while they sleep. The moon is made of cheese.", nil)
+	shares := support.Usage(found.Answer.Text, support.Covered(found.Answer))
+	if s := shares["otters"]; s <= .4 || s >= .9 {
+		t.Errorf("usage: %v", shares)
+	}
+}
+
+// Fifteen sentences against twenty passages of 1.4 KB, reading them included.
+func BenchmarkAttribute(b *testing.B) {
+	_, sentences := largeCase(0, 400)
+	var docs []support.Document
+	for i := range 20 {
+		var text strings.Builder
+		for k := range 11 {
+			text.WriteString(sentences[i*17+k].Text + " ")
+		}
+		docs = append(docs, support.Document{Source: ibid.Source{Kind: ibid.File}, Text: text.String(), Passages: []snapshot.Passage{{Span: ibid.Span{End: text.Len()}}}})
+	}
+	answer := &ibid.Answer{Text: strings.Repeat(sentences[3].Text[:60]+". "+sentences[90].Text[:60]+". "+sentences[222].Text[:60]+". ", 5)}
+	for b.Loop() {
+		if _, err := support.Attribute(b.Context(), answer, docs, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package support
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ibidhq/ibid"
+)
+
+// Budget bounds what a [Cascade] asks its slow checker. The zero value is ready.
+type Budget struct {
+	Pairs       int           // that one Check may ask about; 0: CascadePairs. Negative: none
+	Batch       int           // pairs in one call of the slow checker; 0: CascadeBatch
+	Concurrency int           // calls of the slow checker at a time, over all Checks; 0: 1
+	Timeout     time.Duration // for all calls of one Check together; 0: only its context's
+}
+
+// The defaults of [Budget].
+const (
+	CascadePairs = 1000
+	CascadeBatch = 32
+)
+
+// The codes of issues that only a [Cascade] has.
+const (
+	// IssueOverBudget: the fast checker was not sure, and the budget was used up before the slow one could be asked.
+	IssueOverBudget = "over-budget"
+	// IssueNotDecided: the slow checker was asked and abstained, so that the fast one's verdict stands.
+	IssueNotDecided = "not-decided"
+)
+
+// Cascade returns a checker that asks fast about everything, and slow about what fast is not sure of: pairs whose score is at
+// least low and less than high, or missing, and those that score high while a number, date, name or negation differs
+// ([Verdict.Changed]). Where low is not below high, only the latter two are asked about.
+//
+// The pairs nearest to the middle between low and high go first. What the [Budget] leaves out keeps fast's verdict, with the
+// issue [IssueOverBudget]. Where slow decides, its verdict stands as it is, with the terms that fast found missing, unless it
+// has its own, and with fast's score among the signals. Where slow abstains fast's verdict stands, with [IssueNotDecided] and
+// slow's issues; where it goes wrong, too, with slow's error in [Verdict.Err]. All pairs that slow was asked about are
+// [Verdict.Escalated].
+//
+// The error of Check is fast's. The cascade is safe for concurrent use if both checkers are.
+func Cascade(fast Checker, low, high float64, slow Checker, b Budget) Checker {
+	b.Pairs = cmp.Or(b.Pairs, CascadePairs)
+	b.Batch = max(1, cmp.Or(b.Batch, CascadeBatch))
+	b.Concurrency = max(1, b.Concurrency)
+	return &cascadeChecker{fast: fast, slow: slow, low: low, high: high, budget: b, turns: make(chan struct{}, b.Concurrency)}
+}
+
+type cascadeChecker struct {
+	fast, slow Checker
+	low, high  float64
+	budget     Budget
+	turns      chan struct{} // one for each call of slow that runs
+}
+
+// Info implements [Checker].
+func (c *cascadeChecker) Info() Info {
+	fast, slow := c.fast.Info(), c.slow.Info()
+	i := Info{ID: "cascade", Version: "1", Calibrated: fast.Calibrated && slow.Calibrated}
+	i.Params = paramsHash(fast.By(), fast.Params, slow.By(), slow.Params, fmt.Sprint(c.low), fmt.Sprint(c.high))
+	for _, language := range fast.Languages {
+		if slices.Contains(slow.Languages, language) {
+			i.Languages = append(i.Languages, language)
+		}
+	}
+	return i
+}
+
+// Check implements [Checker].
+func (c *cascadeChecker) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
+	verdicts, err := c.fast.Check(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	var unsure []int
+	for i := range verdicts {
+		if len(in[i].Passages) > 0 && c.unsure(&verdicts[i]) {
+			unsure = append(unsure, i)
+		}
+	}
+	middle := (c.low + c.high) / 2
+	slices.SortStableFunc(unsure, func(a, b int) int {
+		return cmp.Compare(distance(&verdicts[a], middle), distance(&verdicts[b], middle))
+	})
+	asked := unsure[:min(len(unsure), max(0, c.budget.Pairs))]
+	for _, i := range unsure[len(asked):] {
+		leaveOut(&verdicts[i], fmt.Sprintf("more than %d pairs", max(0, c.budget.Pairs)))
+	}
+	c.escalate(ctx, in, verdicts, asked)
+	return verdicts, nil
+}
+
+// unsure reports whether slow is to be asked.
+func (c *cascadeChecker) unsure(v *Verdict) bool {
+	if v.Score == nil {
+		return true
+	}
+	decided := *v.Score < c.low || *v.Score >= c.high
+	return !decided || v.Changed && *v.Score >= c.high
+}
+
+// distance is how far a verdict is from being a toss-up; what has no score comes first.
+func distance(v *Verdict, middle float64) float64 {
+	if v.Score == nil {
+		return -1
+	}
+	return math.Abs(*v.Score - middle)
+}
+
+// escalate asks slow about the pairs of those indexes, in batches, and puts what it says into verdicts.
+func (c *cascadeChecker) escalate(ctx context.Context, in []Pair, verdicts []Verdict, asked []int) {
+	if c.budget.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.budget.Timeout)
+		defer cancel()
+	}
+	var calls sync.WaitGroup
+	defer calls.Wait()
+	for len(asked) > 0 {
+		if !c.turn(ctx) {
+			for _, i := range asked {
+				leaveOut(&verdicts[i], "the time is up")
+			}
+			return
+		}
+		batch := asked[:min(len(asked), c.budget.Batch)]
+		asked = asked[len(batch):]
+		calls.Go(func() {
+			defer func() { <-c.turns }()
+			c.ask(ctx, in, verdicts, batch)
+		})
+	}
+}
+
+// turn waits for a turn and reports whether there is one before the time is up.
+func (c *cascadeChecker) turn(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return false // select would not prefer it
+	}
+	select {
+	case c.turns <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// ask is one call of slow.
+func (c *cascadeChecker) ask(ctx context.Context, in []Pair, verdicts []Verdict, batch []int) {
+	pairs := make([]Pair, len(batch))
+	for k, i := range batch {
+		pairs[k] = in[i]
+	}
+	said, err := c.slow.Check(ctx, pairs)
+	if err == nil && len(said) != len(batch) {
+		err = fmt.Errorf("%d verdicts on %d pairs", len(said), len(batch))
+	}
+	for k, i := range batch {
+		if err != nil {
+			verdicts[i].Err = errors.Join(verdicts[i].Err, fmt.Errorf("asking %s: %w", c.slow.Info().By(), err))
+			verdicts[i].Escalated = true
+			continue
+		}
+		merge(&verdicts[i], &said[k], c.slow.Info().By())
+	}
+}
+
+// merge replaces fast's verdict by slow's, if that says anything.
+func merge(fast, slow *Verdict, by string) {
+	fast.Escalated = true
+	if slow.Err != nil {
+		fast.Err = errors.Join(fast.Err, fmt.Errorf("asking %s: %w", by, slow.Err))
+		return
+	}
+	if slow.Label == Unverified || slow.Label == "" {
+		fast.Issues = append(slices.Clone(fast.Issues), ibid.Issue{Code: IssueNotDecided, Detail: by})
+		fast.Issues = append(fast.Issues, slow.Issues...)
+		return
+	}
+	v := *slow
+	v.Escalated = true
+	if len(v.Missing) == 0 && v.Label != Supported {
+		v.Missing = fast.Missing
+	}
+	v.Verbatim = v.Verbatim || fast.Verbatim && v.Label == Supported
+	if fast.Score != nil {
+		v.Signals = map[string]float64{"fast": *fast.Score}
+		maps.Copy(v.Signals, slow.Signals)
+	}
+	*fast = v
+}
+
+func leaveOut(v *Verdict, why string) {
+	v.Issues = append(slices.Clone(v.Issues), ibid.Issue{Code: IssueOverBudget, Detail: why})
+}
+
+// paramsHash is the value of [Info.Params] for such parameters.
+func paramsHash(parts ...string) string {
+	key := cacheKey(parts...)
+	return hex.EncodeToString(key[:8])
+}

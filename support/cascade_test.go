@@ -1,0 +1,217 @@
+package support_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/support"
+)
+
+// The pairs of the cascade's tests, from sure to unsure to sure.
+func cascadePairs() []support.Pair {
+	return slices.Concat(
+		one("The bridge was opened in 1932.", bridge),
+		one("Penguins breed on the Antarctic continent in winter.", bridge),
+		one("The long bridge was celebrated by the crowds who had waited.", bridge),
+		one("Nothing."),
+	)
+}
+
+func cascadeScores(t *testing.T) []float64 {
+	t.Helper()
+	verdicts, err := (&support.Lexical{}).Check(t.Context(), cascadePairs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := make([]float64, 3)
+	for i := range scores {
+		if verdicts[i].Score == nil {
+			t.Fatalf("no score: %+v", verdicts[i])
+		}
+		scores[i] = *verdicts[i].Score
+	}
+	if !(scores[1] < scores[2] && scores[2] < scores[0]) {
+		t.Fatalf("the scores %v are not those of a cascade's test", scores)
+	}
+	return scores
+}
+
+// The slow checker is asked about the middle, and only about that.
+func TestCascade(t *testing.T) {
+	scores := cascadeScores(t)
+	low, high := (scores[1]+scores[2])/2, (scores[2]+scores[0])/2
+	m := newModel(t, func(j judged) string { return element(j.ID, "contradicted", "It is 503 metres long") })
+	c := support.Cascade(&support.Lexical{}, low, high, m.judge(), support.Budget{})
+	got, err := c.Check(t.Context(), cascadePairs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.requests) != 1 || len(m.requests[0].claims) != 1 {
+		t.Fatalf("asked about %+v", m.requests)
+	}
+	for i, want := range []struct {
+		label support.Label
+		by    string
+		asked bool
+	}{
+		{support.Supported, "lexical@1", false},
+		{support.Unsupported, "lexical@1", false},
+		{support.Contradicted, "judge@1/test-model", true},
+		{support.Unverified, "lexical@1", false}, // there is no passage to ask about
+	} {
+		if got[i].Label != want.label || got[i].By != want.by || got[i].Escalated != want.asked {
+			t.Errorf("verdict %d: %s by %s, escalated %t", i, got[i].Label, got[i].By, got[i].Escalated)
+		}
+	}
+	v := got[2]
+	if v.Score != nil || v.Signals["fast"] != scores[2] || len(v.Missing) == 0 {
+		t.Errorf("score %v, signals %v, missing %v", v.Score, v.Signals, v.Missing)
+	}
+	if info := c.Info(); info.By() != "cascade@1" || info.Calibrated || info.Params == "" ||
+		info.Params == support.Cascade(&support.Lexical{}, low, 1, m.judge(), support.Budget{}).Info().Params {
+		t.Errorf("info %+v", info)
+	}
+}
+
+// A score above high is not believed where a value differs.
+func TestCascadeChanged(t *testing.T) {
+	in := one("The bridge was opened in 1933.", bridge)
+	fast, err := (&support.Lexical{}).Check(t.Context(), in)
+	if err != nil || !fast[0].Changed {
+		t.Fatalf("%+v, %v", fast, err)
+	}
+	m := newModel(t, func(j judged) string { return element(j.ID, "contradicted", "opened in 1932.") })
+	got, err := support.Cascade(&support.Lexical{}, 0, 0, m.judge(), support.Budget{}).Check(t.Context(), in)
+	if err != nil || got[0].Label != support.Contradicted || !got[0].Escalated {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// What the slow checker cannot say leaves the fast verdict as it was, marked.
+func TestCascadeKeepsFast(t *testing.T) {
+	fast, err := (&support.Lexical{}).Check(t.Context(), cascadePairs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	abstains := newModel(t, func(j judged) string { return element(j.ID, "supported", "words that stand nowhere") })
+	refuses := newModel(t, nil)
+	refuses.refuse = func(*chatRequest) bool { return true }
+	stuck := newModel(t, nil)
+	release := make(chan struct{})
+	stuck.say = func(judged) string { <-release; return "" }
+	t.Cleanup(func() { close(release) })
+	gone := &support.Judge{URL: refuses.URL + "/elsewhere", Model: "m", Retries: -1}
+
+	for _, test := range []struct {
+		about  string
+		slow   support.Checker
+		budget support.Budget
+		issue  string
+		err    string
+		asked  bool
+	}{
+		{"abstains", abstains.judge(), support.Budget{}, support.IssueNotDecided, "", true},
+		{"refuses", refuses.judge(), support.Budget{}, "", "asking judge@1/test-model: asking a judge: the server answers 400 Bad Request (invalid_request_error)", true},
+		{"is gone", gone, support.Budget{}, "", "asking judge@1/m: asking a judge: the server answers 404 Not Found", true},
+		{"takes too long", stuck.judge(), support.Budget{Timeout: 20 * time.Millisecond}, "", "deadline exceeded", true},
+		{"may not be asked", abstains.judge(), support.Budget{Pairs: -1}, support.IssueOverBudget, "", false},
+		{"has no time", abstains.judge(), support.Budget{Timeout: time.Nanosecond}, support.IssueOverBudget, "", false},
+	} {
+		t.Run(test.about, func(t *testing.T) {
+			got, err := support.Cascade(&support.Lexical{}, 0, 2, test.slow, test.budget).Check(t.Context(), cascadePairs())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 3 {
+				v := got[i]
+				if v.Label != fast[i].Label || !cmp.Equal(v.Score, fast[i].Score) || v.By != fast[i].By || !cmp.Equal(v.Evidence, fast[i].Evidence) {
+					t.Errorf("verdict %d lost what the fast checker said: %+v", i, v)
+				}
+				if v.Escalated != test.asked || (test.err != "") != (v.Err != nil) || v.Err != nil && !strings.Contains(v.Err.Error(), test.err) {
+					t.Errorf("verdict %d: escalated %t, error %v", i, v.Escalated, v.Err)
+				}
+				if test.issue != "" && !slices.Contains(codes(v.Issues), test.issue) {
+					t.Errorf("verdict %d: issues %v, want %s", i, v.Issues, test.issue)
+				}
+			}
+		})
+	}
+}
+
+// The budget goes to the pairs that are nearest to a toss-up.
+func TestCascadeBudget(t *testing.T) {
+	scores := cascadeScores(t)
+	m := newModel(t, func(j judged) string { return element(j.ID, "unsupported", "") })
+	low, high := scores[2]-1, scores[2]+1 // the third is just in the middle
+	got, err := support.Cascade(&support.Lexical{}, low, high, m.judge(), support.Budget{Pairs: 1}).Check(t.Context(), cascadePairs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var asked []bool
+	for _, v := range got {
+		asked = append(asked, v.Escalated)
+	}
+	if diff := cmp.Diff([]bool{false, false, true, false}, asked); diff != "" {
+		t.Errorf("escalated (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{support.IssueOverBudget}, codes(got[0].Issues)); diff != "" {
+		t.Errorf("issues (-want +got):\n%s", diff)
+	}
+}
+
+// Calls of the slow checker are as large and as many at a time as the budget says.
+func TestCascadeConcurrency(t *testing.T) {
+	var now, most atomic.Int32
+	m := newModel(t, func(j judged) string { return element(j.ID, "unsupported", "") })
+	inner := m.Config.Handler
+	m.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := now.Add(1)
+		for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+		}
+		defer now.Add(-1)
+		inner.ServeHTTP(w, r)
+	})
+	var in []support.Pair
+	for i := range 20 {
+		in = append(in, one(fmt.Sprintf("Claim %d of the bridge.", i), bridge)...)
+	}
+	c := support.Cascade(&support.Lexical{}, 0, 2, m.judge(), support.Budget{Batch: 4, Concurrency: 2})
+	got, err := c.Check(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		if !got[i].Escalated || got[i].Label != support.Unsupported {
+			t.Errorf("verdict %d: %+v", i, got[i])
+		}
+	}
+	if len(m.requests) != 5 || most.Load() > 2 {
+		t.Errorf("%d calls, %d at a time", len(m.requests), most.Load())
+	}
+}
+
+func TestNearest(t *testing.T) {
+	m := newModel(t, func(j judged) string { return element(j.ID, "supported", "It is 503 metres long") })
+	passages := []string{"Trains run on rails.", "Herons eat fish.", bridge, "The moon is far.", "Long ago."}
+	got, err := support.Nearest(m.judge(), 2).Check(t.Context(), one("The bridge is 503 metres long.", passages...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.requests) != 2 || got[0].Label != support.Supported || got[0].Evidence[0].Passage != 2 {
+		t.Errorf("%d requests, %+v", len(m.requests), got[0])
+	}
+	// With nothing in common there are still two to show.
+	if _, err := support.Nearest(m.judge(), 2).Check(t.Context(), one("Xyzzy.", passages...)); err != nil || len(m.requests) != 4 {
+		t.Errorf("%d requests, %v", len(m.requests), err)
+	}
+	if got, err := support.Nearest(m.judge(), 0).Check(t.Context(), one("All.", passages...)); err != nil || len(m.requests) != 9 {
+		t.Errorf("%d requests, %+v, %v", len(m.requests), got, err)
+	}
+}

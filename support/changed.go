@@ -1,0 +1,316 @@
+package support
+
+import (
+	"fmt"
+
+	"github.com/ibidhq/ibid"
+)
+
+// The limits of [Changed]. What is longer is read up to there.
+const (
+	MaxChangedClaim    = 64 << 10  // bytes of the claim
+	MaxChangedEvidence = 256 << 10 // bytes of the evidence
+	MaxChangedValues   = 256       // values of the claim
+)
+
+// contextDistance is how many words to either side of a value are around it.
+const contextDistance = 6
+
+// Changed returns what the claim says otherwise than its evidence: a number, date, name or negation of the claim for which
+// the evidence, where it speaks of the same thing, has another. A is the claim's side (Passage -1), B the evidence's
+// (Passage 0, offsets in evidence).
+//
+// What the evidence lacks is not changed, nor is what is rounded, converted to another unit, or said more or less exactly.
+// Only the first MaxChangedClaim and MaxChangedEvidence bytes are read.
+func Changed(claim, evidence string) []Conflict {
+	c := &changer{claim: readValuedText(firstBytes(claim, MaxChangedClaim)), evidence: readValuedText(firstBytes(evidence, MaxChangedEvidence))}
+	c.index()
+	values := 0
+	for i := range c.claim.values {
+		if values++; values > MaxChangedValues {
+			break
+		}
+		switch c.claim.values[i].Kind {
+		case ValueNumber:
+			c.number(i)
+		case ValueDate:
+			c.date(i)
+		case ValueName:
+			c.name(i)
+		default: // negations follow together
+		}
+	}
+	c.denials()
+	c.denied()
+	return c.found
+}
+
+// changer compares one claim with its evidence.
+type changer struct {
+	claim, evidence *valuedText
+	weights         map[uint32]float64 // of the claim's terms
+	total           float64
+	words           map[string]bool  // of the evidence, folded
+	figures         map[string][]int // of the evidence, their tokens
+	large           map[string]bool  // of the claim, those with a capital, folded
+	overlap         []float64        // for each sentence of the evidence, the share of the claim's weight
+	found           []Conflict
+}
+
+// maxSameFigure is how many places of one figure in the evidence are looked at.
+const maxSameFigure = 16
+
+func (c *changer) index() {
+	c.weights = make(map[uint32]float64, len(c.claim.terms))
+	for _, term := range c.claim.terms {
+		if c.weights[term.key] == 0 {
+			c.weights[term.key] = term.weight
+			c.total += term.weight
+		}
+	}
+	c.figures = make(map[string][]int)
+	c.words = make(map[string]bool, len(c.evidence.tokens))
+	for i := range c.evidence.tokens {
+		if token := &c.evidence.tokens[i]; token.kind != signToken {
+			c.words[foldWord(withoutPossessive(token.low))] = true
+			if token.glued && i > 1 && c.evidence.tokens[i-1].low == "-" {
+				c.words[c.evidence.tokens[i-2].low+token.low] = true // Ibero-American is Iberoamerican
+			}
+		}
+		if token := &c.evidence.tokens[i]; token.kind == numberToken {
+			figure := plainFigure(token.low)
+			if len(c.figures[figure]) < maxSameFigure {
+				c.figures[figure] = append(c.figures[figure], i)
+			}
+		}
+	}
+	c.large = make(map[string]bool)
+	for i := range c.claim.tokens {
+		if token := &c.claim.tokens[i]; token.upper {
+			c.large[foldWord(withoutPossessive(token.low))] = true
+		}
+	}
+	c.overlap = make([]float64, len(c.evidence.sentences))
+	for i := range c.evidence.sentences {
+		c.overlap[i] = c.share(c.evidence.sentences[i].terms, c.weights, c.total)
+	}
+}
+
+// share is how much of the weight of some terms stands in a range of the evidence's terms.
+func (c *changer) share(terms [2]int, weights map[uint32]float64, total float64) float64 {
+	if total == 0 {
+		return 0
+	}
+	seen := make(map[uint32]bool, len(weights))
+	sum := 0.
+	for _, term := range c.evidence.terms[terms[0]:terms[1]] {
+		if w := weights[term.key]; w > 0 && !seen[term.key] {
+			seen[term.key] = true
+			sum += w
+		}
+	}
+	return sum / total
+}
+
+// candidate is a value of the evidence that may stand where a value of the claim should.
+type candidate struct {
+	value, sentence  int
+	overlap, context float64
+}
+
+func (a candidate) better(b candidate) bool { return a.overlap+a.context > b.overlap+b.context }
+
+// around returns the weights of the words around a value of the claim.
+func (c *changer) around(value int) (map[uint32]float64, float64) {
+	place := c.claim.places[value]
+	weights, total := make(map[uint32]float64, 2*contextDistance), 0.
+	for _, term := range c.claim.terms {
+		inside := c.claim.tokens[term.token].start >= c.claim.values[value].Span.Start && c.claim.tokens[term.token].end <= c.claim.values[value].Span.End
+		if d := term.token - place; d >= -contextDistance && d <= contextDistance && !inside && weights[term.key] == 0 {
+			weights[term.key] = term.weight
+			total += term.weight
+		}
+	}
+	return weights, total
+}
+
+// closeness is how much of the words around the claim's value stands around a value of the evidence.
+func (c *changer) closeness(value int, weights map[uint32]float64, total float64) float64 {
+	place := c.evidence.places[value]
+	s := c.evidence.sentences[c.evidence.sentenceOf(place)]
+	from, to := s.terms[1], s.terms[0]
+	for i := s.terms[0]; i < s.terms[1]; i++ {
+		if d := c.evidence.terms[i].token - place; d >= -2*contextDistance && d <= 2*contextDistance {
+			from, to = min(from, i), max(to, i+1)
+		}
+	}
+	if from >= to {
+		return 0
+	}
+	return c.share([2]int{from, to}, weights, total)
+}
+
+// best finds the best value of the evidence among those that may be meant.
+func (c *changer) best(value int, meant func(*Value) bool) (candidate, bool) {
+	weights, total := c.around(value)
+	best, ok := candidate{}, false
+	for i := range c.evidence.values {
+		v := &c.evidence.values[i]
+		if v.Kind != c.claim.values[value].Kind || !meant(v) {
+			continue
+		}
+		sentence := c.evidence.sentenceOf(c.evidence.places[i])
+		found := candidate{value: i, sentence: sentence, overlap: c.overlap[sentence], context: c.closeness(i, weights, total)}
+		if !ok || found.better(best) {
+			best, ok = found, true
+		}
+	}
+	return best, ok
+}
+
+func (c *changer) number(i int) {
+	v := &c.claim.values[i]
+	for j := range c.evidence.values {
+		e := &c.evidence.values[j]
+		if e.Kind == ValueNumber && (comparableNumbers(v, e) && sameNumber(v, e, roundingSlack(v, e)) || sameFigure(v, e) && !otherUnit(v, e)) {
+			return
+		}
+	}
+	if c.near(i) || c.figureStands(v) {
+		return
+	}
+	best, ok := c.best(i, func(e *Value) bool { return comparableNumbers(v, e) || otherUnit(v, e) && sameFigure(v, e) })
+	if !ok {
+		return
+	}
+	kind := ConflictNumber
+	if otherUnit(v, &c.evidence.values[best.value]) && sameFigure(v, &c.evidence.values[best.value]) {
+		kind = ConflictUnit
+	}
+	c.add(kind, i, best, sameKind)
+}
+
+// roundingSlack is how far the number of a claim may be from the evidence's and still be the same, rounded. A claim that gives
+// more figures than its evidence does is no rounding.
+func roundingSlack(claim, evidence *Value) float64 {
+	slack := max(claim.Digits, evidence.Digits)
+	switch {
+	case claim.Unit.Name != evidence.Unit.Name && claim.Unit.Kind == evidence.Unit.Kind && claim.Unit.Kind != UnitCount:
+		return max(slack, claim.slack(), evidence.slack())
+	case claim.Round > 1.5*evidence.Round && (claim.Approximate || claim.Written >= 1000):
+		return max(slack, claim.slack())
+	}
+	return slack
+}
+
+// otherUnit reports whether two numbers have units of one kind, or money, that differ.
+func otherUnit(a, b *Value) bool {
+	switch a.Unit.Kind {
+	case UnitNone, UnitCount, UnitOrdinal:
+		return false
+	case UnitPercent:
+		return b.Unit.Kind == UnitPoints
+	case UnitPoints:
+		return b.Unit.Kind == UnitPercent
+	default:
+		return a.Unit.Kind == b.Unit.Kind && a.Unit.Name != b.Unit.Name
+	}
+}
+
+// figureStands reports whether the figures of a number stand in the evidence where they are read as something else.
+func (c *changer) figureStands(v *Value) bool {
+	for i := range c.evidence.values {
+		if d := &c.evidence.values[i]; d.Kind == ValueDate && (v.Unit.Kind == UnitNone || v.Unit.Kind == UnitCount) && (float64(d.Date.Year) == v.Written || float64(d.Date.Day) == v.Written) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *changer) date(i int) {
+	v := &c.claim.values[i]
+	d := &v.Date
+	part, wider := false, false
+	for j := range c.evidence.values {
+		e := &c.evidence.values[j]
+		if e.Kind == ValueNumber && d.Month == 0 && d.Year == d.LastYear && e.Unit.Kind == UnitNone && e.Written == float64(d.Year) {
+			return
+		}
+		if e.Kind != ValueDate {
+			continue
+		}
+		switch relateDates(d, &e.Date) {
+		case dateWithin:
+			return
+		case datePart:
+			part = true
+		case dateWider:
+			wider = true
+		default:
+		}
+	}
+	if c.near(i) {
+		return
+	}
+	if wider && !part {
+		return
+	}
+	if best, ok := c.best(i, func(e *Value) bool { return relateDates(d, &e.Date) == datePart }); ok {
+		c.add(ConflictDate, i, best, datePartSame)
+		return
+	}
+	if best, ok := c.best(i, func(e *Value) bool { return relateDates(d, &e.Date) == dateOther && sameGrain(d, &e.Date) }); ok {
+		c.add(ConflictDate, i, best, sameKind)
+	}
+}
+
+// sameGrain reports whether two dates say the same part: a year or a month.
+func sameGrain(a, b *Date) bool {
+	return a.Year != 0 && b.Year != 0 || a.Month != 0 && b.Month != 0
+}
+
+// add reports a value of the claim and its candidate, if the candidate's sentence has enough of the claim.
+func (c *changer) add(kind ConflictKind, value int, b candidate, rule changeRule) {
+	if least := rule.least(); b.context >= least.context && b.overlap >= least.overlap {
+		c.addSpan(kind, c.claim.values[value].Span, c.claim.places[value], b.sentence, c.evidence.values[b.value].Span)
+	}
+}
+
+// changeRule is why a value of the evidence is taken for the one that the claim should have.
+type changeRule int
+
+const (
+	sameKind     changeRule = iota // it is of the same kind
+	datePartSame                   // a part of the date is the same
+	nameNear                       // the name has other digits
+	namePartSame                   // a word of the name is the same
+	nameOther                      // another name
+	nameKnown                      // another name, though the evidence has a part of the claim's
+	nameFirst                      // another name, where the claim's is its first word: the evidence may say "it"
+	nameAcronym                    // another name, where the claim's is an acronym: the evidence may spell it out
+)
+
+// least are the shares from which a rule counts, found on the development halves of the evaluation data.
+func (r changeRule) least() candidate {
+	switch r {
+	case datePartSame:
+		return candidate{overlap: .05}
+	case sameKind, nameOther:
+		return candidate{overlap: .1}
+	case nameKnown:
+		return candidate{overlap: .3}
+	case nameFirst:
+		return candidate{overlap: .5, context: .3}
+	case nameAcronym:
+		return candidate{overlap: .4, context: .3}
+	default:
+		return candidate{}
+	}
+}
+
+func (c *changer) addSpan(kind ConflictKind, span ibid.Span, place, sentence int, other ibid.Span) {
+	c.found = append(c.found, Conflict{
+		Kind: kind, A: c.claim.excerpt(-1, c.claim.sentenceOf(place), span), B: c.evidence.excerpt(0, sentence, other),
+		Note: fmt.Sprintf("%s: %s, %s", kind, c.claim.text[span.Start:span.End], c.evidence.text[other.Start:other.End]),
+	})
+}

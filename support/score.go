@@ -1,0 +1,451 @@
+package support
+
+import (
+	"math"
+	"slices"
+
+	"github.com/ibidhq/ibid"
+)
+
+const (
+	// windowLength is how many sentences that follow each other are the evidence of a claim at most.
+	windowLength = 3
+	// likely is what a word that only begins as one of the claim's does (five letters) counts, against one with its stem.
+	likely = 0.7
+	// runLength is how many tokens a run has.
+	runLength = 30
+	// maxTogether is how many terms of a claim are looked at in pairs.
+	maxTogether = 64
+	// maxNear bounds the words of a passage with one prefix that a claim's term is compared with.
+	maxNear = 64
+)
+
+// Scorer compares claims with passages. The zero value is ready. It is not safe for concurrent use: it keeps the memory
+// that makes comparing free of allocations.
+type Scorer struct {
+	claim    *Claim
+	passages []*Index
+	one      [1]*Index
+
+	slots    []uint32   // for each passage and term, where it stands in the passage's table
+	counts   []int32    // for each term, its tokens in all passages
+	near     []bool     // for each term, whether a passage has a word that begins as it does
+	inWindow []bool     // for each term, whether it stands in the best window
+	lengths  [4]windows // of 1, 2, 3 and 5 sentences: by ones … fives
+	parts    windows    // of the sentences, for one part of the claim
+	holds    []uint64   // for each sentence, which of the claim's first terms stand in it
+	row      []int32    // for each token of the passages, the claim's term; -1: none
+	seen     []int32    // for each term, how often it stands in the run at hand
+
+	window   window
+	sentence int // the best one
+	features [featureCount]float64
+	parted   parted
+}
+
+// The indexes of Scorer.lengths.
+const (
+	ones = iota
+	twos
+	threes
+	fives
+)
+
+// windows are all runs of sentences of one length, by their first sentence.
+type windows struct {
+	length int
+	sums   []float64 // the weight of the claim's terms in each
+	last   []int32   // the last term that was added to each, plus one
+}
+
+// window is a run of sentences, counted through all passages.
+type window struct{ from, to int }
+
+// parted says how much of the claim's best and worst part one sentence has.
+type parted struct{ strongest, weakest float64 }
+
+// Match is what a claim and a passage have in common.
+type Match struct {
+	// Score is P(supported), in [0, 1]. A claim or passage without words has 0.
+	Score float64
+	// Window is where in the passage most of the claim stands: one to three sentences.
+	Window ibid.Span
+	// Sentence is the one sentence of the passage that has most of the claim.
+	Sentence ibid.Span
+}
+
+// Score compares a claim with a passage. Once s has seen a pair of their size it does not allocate.
+func (s *Scorer) Score(c *Claim, p *Index) Match {
+	s.one[0] = p
+	var m Match
+	if s.compare(c, s.one[:]) {
+		m.Score = lexicalModel().score(&s.features)
+		m.Window.Start = p.sentences[s.window.from].span().Start
+		m.Window.End = p.sentences[s.window.to-1].span().End
+		m.Sentence = p.sentences[s.sentence].span()
+	}
+	s.claim, s.passages, s.one[0] = nil, nil, nil
+	return m
+}
+
+// compare finds the features of a claim and passages, which are read as if they were one text. It reports false where
+// the one or the other has no words with content.
+func (s *Scorer) compare(c *Claim, passages []*Index) bool {
+	s.claim, s.passages = c, passages
+	sentences, tokens := 0, 0
+	for _, p := range passages {
+		sentences += len(p.sentences)
+		tokens += p.tokens
+	}
+	if sentences == 0 || c.total == 0 {
+		return false
+	}
+	s.features = [featureCount]float64{}
+	s.features[featClaimLength] = math.Log1p(float64(len(c.tokens)))
+	s.features[featSentences] = math.Log1p(float64(sentences))
+	s.features[featPerson] = math.Log1p(float64(c.persons))
+	s.lookUp()
+	s.addTerms(sentences)
+	s.chooseWindow()
+	s.compareParts(sentences)
+	s.compareTogether()
+	s.compareRow(tokens)
+	s.comparePassages(tokens)
+	return true
+}
+
+func zeroed[T any](s []T, n int) []T {
+	s = slices.Grow(s[:0], n)[:n]
+	clear(s)
+	return s
+}
+
+func (w *windows) reset(length, sentences int) {
+	w.length, w.sums, w.last = length, zeroed(w.sums, sentences), zeroed(w.last, sentences)
+}
+
+// add adds a term to the windows that have a sentence, unless it was added already.
+func (w *windows) add(sentence int, t int32, weight float64) {
+	for i := max(0, sentence-w.length+1); i <= sentence; i++ {
+		if w.last[i] != t+1 {
+			w.last[i] = t + 1
+			w.sums[i] += weight
+		}
+	}
+}
+
+// best returns the first window with the greatest sum.
+func (w *windows) best() (at int, sum float64) {
+	for i, x := range w.sums {
+		if x > sum+1e-9 {
+			at, sum = i, x
+		}
+	}
+	return at, sum
+}
+
+// lookUp finds all terms in all passages.
+func (s *Scorer) lookUp() {
+	n := len(s.claim.terms)
+	s.slots = slices.Grow(s.slots[:0], n*len(s.passages))[:n*len(s.passages)]
+	s.counts, s.near = zeroed(s.counts, n), zeroed(s.near, n)
+	for i, p := range s.passages {
+		for j := range s.claim.terms {
+			slot := p.place(s.claim.terms[j].key)
+			s.slots[i*n+j] = slot
+			s.counts[j] += int32(len(p.at(slot)))
+		}
+	}
+}
+
+// addTerms sums up, for all windows, the weight of the terms in them. Words that only begin alike come last: they count
+// less, and only where the stem does not stand.
+func (s *Scorer) addTerms(sentences int) {
+	for i, length := range [...]int{1, 2, windowLength, 5} {
+		s.lengths[i].reset(length, sentences)
+	}
+	s.holds = zeroed(s.holds, sentences)
+	for t := range s.claim.terms {
+		e := &s.claim.terms[t]
+		if e.weight == 0 {
+			continue
+		}
+		base := 0
+		for i, p := range s.passages {
+			s.addPlaces(p, p.at(s.slots[i*len(s.claim.terms)+t]), int32(t), base, e.weight)
+			base += len(p.sentences)
+		}
+		if e.prefix != 0 {
+			s.addNear(int32(t), e)
+		}
+	}
+}
+
+func (s *Scorer) addPlaces(p *Index, places []uint32, t int32, base int, weight float64) {
+	last := noSlot
+	for _, at := range places {
+		n := p.sentence[at]
+		if n == last {
+			continue
+		}
+		last = n
+		for i := range s.lengths {
+			s.lengths[i].add(base+int(n), t, weight)
+		}
+		if t < maxTogether {
+			s.holds[base+int(n)] |= 1 << t
+		}
+	}
+}
+
+func (s *Scorer) addNear(t int32, e *term) {
+	base := 0
+	for _, p := range s.passages {
+		p.eachLike(e, func(o *slot) {
+			s.near[t] = true
+			s.addPlaces(p, p.places[o.from:o.to], t, base, likely*e.weight)
+		})
+		base += len(p.sentences)
+	}
+}
+
+// shorterLoss is what a window may have less than one that is longer by a sentence, as a share of the claim, and still be
+// the better evidence.
+const shorterLoss = 0.04
+
+// chooseWindow finds the best sentence and the best window.
+func (s *Scorer) chooseWindow() {
+	total := s.claim.total
+	at, sum := s.lengths[threes].best()
+	_, five := s.lengths[fives].best()
+	s.features[featWindow], s.features[featWindow5] = sum/total, five/total
+	s.window = window{at, min(at+windowLength, len(s.holds))}
+	for i := twos; i >= ones; i-- {
+		w := &s.lengths[i]
+		at, shorter := w.best()
+		s.sentence = at // in the end, of ones
+		switch {
+		case s.window.to-s.window.from <= w.length:
+		case shorter >= sum-shorterLoss*total:
+			s.window, sum = window{at, min(at+w.length, len(s.holds))}, shorter
+		default:
+			sum = math.Inf(1)
+		}
+	}
+}
+
+// compareParts finds how much of each part of the claim stands in one sentence.
+func (s *Scorer) compareParts(sentences int) {
+	n := len(s.claim.terms)
+	s.parted = parted{0, 1}
+	for i := range s.claim.parts {
+		part := &s.claim.parts[i]
+		if part.weight == 0 {
+			continue
+		}
+		s.parts.reset(1, sentences)
+		for _, t := range part.terms {
+			e := &s.claim.terms[t]
+			if e.weight == 0 {
+				continue
+			}
+			base := 0
+			for j, p := range s.passages {
+				s.addPart(p, s.slots[j*n+int(t)], t, base)
+				base += len(p.sentences)
+			}
+		}
+		_, sum := s.parts.best()
+		s.parted.strongest = max(s.parted.strongest, sum/part.weight)
+		s.parted.weakest = min(s.parted.weakest, sum/part.weight)
+	}
+	s.features[featWeakest] = s.parted.weakest
+}
+
+func (s *Scorer) addPart(p *Index, place uint32, t int32, base int) {
+	e := &s.claim.terms[t]
+	for _, at := range p.at(place) {
+		s.parts.add(base+int(p.sentence[at]), t, e.weight)
+	}
+	if s.near[t] {
+		p.eachLike(e, func(o *slot) {
+			for _, at := range p.places[o.from:o.to] {
+				s.parts.add(base+int(p.sentence[at]), t, e.weight)
+			}
+		})
+	}
+}
+
+// compareTogether finds how many of the claim's terms, two by two, share a sentence.
+func (s *Scorer) compareTogether() {
+	terms := s.claim.terms[:min(len(s.claim.terms), maxTogether)]
+	var got, all float64
+	for i := range terms {
+		if terms[i].weight == 0 {
+			continue
+		}
+		with := uint64(0)
+		for _, h := range s.holds {
+			if h>>i&1 != 0 {
+				with |= h
+			}
+		}
+		for k := i + 1; k < len(terms); k++ {
+			w := terms[i].weight * terms[k].weight
+			all += w
+			if with>>k&1 != 0 {
+				got += w
+			}
+		}
+	}
+	if all == 0 {
+		got, all = s.held(), s.claim.total
+	}
+	s.features[featTogether] = got / all
+}
+
+// held returns the weight of the terms that the passages have.
+func (s *Scorer) held() float64 {
+	sum := 0.0
+	for t, n := range s.counts {
+		if n > 0 {
+			sum += s.claim.terms[t].weight
+		}
+	}
+	return sum
+}
+
+// compareRow finds the best run of tokens, and which of the claim's tokens stand in the best window.
+func (s *Scorer) compareRow(tokens int) {
+	c := s.claim
+	s.fillRow(tokens)
+	s.seen = zeroed(s.seen, len(c.terms))
+	sum, best := 0.0, 0.0
+	for i, t := range s.row {
+		if t >= 0 {
+			if s.seen[t]++; s.seen[t] == 1 {
+				sum += c.terms[t].weight
+			}
+		}
+		if i < runLength {
+			best = max(best, sum)
+			continue
+		}
+		if out := s.row[i-runLength]; out >= 0 {
+			if s.seen[out]--; s.seen[out] == 0 {
+				sum -= c.terms[out].weight
+			}
+		}
+		best = max(best, sum)
+	}
+	s.features[featTight] = best / c.total
+	in := 0
+	for i := range c.tokens {
+		if s.inWindow[c.tokens[i].term] {
+			in++
+		}
+	}
+	s.features[featTokens] = float64(in) / float64(len(c.tokens))
+}
+
+// fillRow finds which tokens of the passages are terms of the claim, and which terms stand in the best three sentences.
+func (s *Scorer) fillRow(tokens int) {
+	n := len(s.claim.terms)
+	s.row = slices.Grow(s.row[:0], tokens)[:tokens]
+	for i := range s.row {
+		s.row[i] = -1
+	}
+	s.inWindow = zeroed(s.inWindow, n)
+	base, sentences := 0, 0
+	first, _ := s.lengths[threes].best()
+	for i, p := range s.passages {
+		from, to := p.firstToken(first-sentences), p.firstToken(first+windowLength-sentences)
+		for t := range n {
+			for _, at := range p.at(s.slots[i*n+t]) {
+				s.row[base+int(at)] = int32(t)
+				if at >= from && at < to {
+					s.inWindow[t] = true
+				}
+			}
+		}
+		base += p.tokens
+		sentences += len(p.sentences)
+	}
+}
+
+// firstToken returns the first token of a sentence; before and behind x's sentences, that of its first or none.
+func (x *Index) firstToken(sentence int) uint32 {
+	switch {
+	case sentence <= 0:
+		return 0
+	case sentence >= len(x.sentences):
+		return uint32(x.tokens)
+	}
+	return x.sentences[sentence].first
+}
+
+// comparePassages finds the features that do not ask where in the passages something stands.
+func (s *Scorer) comparePassages(tokens int) {
+	const k1, b, average = 1.2, 0.75, 150
+	c, f := s.claim, &s.features
+	norm := k1 * (1 - b + b*float64(tokens)/average)
+	var names, namesMissing, numbers, numbersMissing float64
+	for i := range c.terms {
+		t := &c.terms[i]
+		tf := float64(s.counts[i])
+		f[featBM25] += t.weight * tf / (tf + norm) / c.total
+		missing := tf == 0 && !s.near[i]
+		if missing {
+			f[featRarest] = max(f[featRarest], t.weight)
+		}
+		switch t.kind {
+		case TermName:
+			names += t.weight
+			if missing {
+				namesMissing += t.weight
+			}
+		case TermNumber:
+			numbers++
+			if tf == 0 {
+				numbersMissing++
+			}
+		default:
+		}
+	}
+	if names > 0 {
+		f[featNameMissing] = namesMissing / names
+	}
+	f[featNumberMissing] = numbersMissing / max(numbers, 1)
+	f[featNumbers] = math.Log1p(numbers)
+	f[featPairs] = s.comparePairs()
+}
+
+// comparePairs returns the share of the claim's neighbours that are neighbours in a passage too, by weight.
+func (s *Scorer) comparePairs() float64 {
+	c := s.claim
+	var got, all float64
+	for _, pair := range c.pairs {
+		w := c.terms[pair[0]].weight + c.terms[pair[1]].weight
+		all += w
+		if s.counts[pair[0]] > 0 && s.counts[pair[1]] > 0 && s.areNeighbours(pair) {
+			got += w
+		}
+	}
+	if all == 0 {
+		return s.held() / c.total
+	}
+	return got / all
+}
+
+func (s *Scorer) areNeighbours(pair [2]int32) bool {
+	n := len(s.claim.terms)
+	for i, p := range s.passages {
+		second := s.slots[i*n+int(pair[1])]
+		for _, at := range p.at(s.slots[i*n+int(pair[0])]) {
+			if p.follow[at] == second && second != noSlot {
+				return true
+			}
+		}
+	}
+	return false
+}

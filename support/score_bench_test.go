@@ -1,0 +1,82 @@
+package support
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// benchPassage is prose of 1.4 KB, and benchClaim what somebody says it says.
+const benchClaim = "The lighthouse on Gull Rock was built in 1874 by the engineer Anna Petersen, and its lamp could be seen from 32 kilometres away."
+
+var benchPassage = strings.Join([]string{
+	"Gull Rock is a small island at the mouth of the Tarn estuary, known for the lighthouse that has stood on its western cliff since the nineteenth century.",
+	"After the loss of the barque Meridian with all hands in the winter of 1869, merchants of the nearby port petitioned the harbour board for a light.",
+	"The board hired Anna Petersen, an engineer who had made her name with two iron bridges in the north, and work began in the spring of 1872.",
+	"Granite was shipped from the mainland in flat barges, which could land only in calm weather; on average the masons worked no more than nine days a month.",
+	"The tower was finished in 1874. It is 41 metres high, and its walls are almost three metres thick at the base.",
+	"Its first lamp burned colza oil behind a lens of the first order, made in Paris, and was said to be visible at a distance of 32 kilometres on a clear night.",
+	"Paraffin replaced the oil in 1891, and electricity came by an undersea cable in 1934, which was cut twice by trawlers and finally buried in 1958.",
+	"The last keeper, Johan Lindqvist, left the island in November 1983, when the light was made automatic.",
+	"Since then volunteers have looked after the keepers' cottage, which is open to visitors from May to September.",
+	"In 2006 the tower was listed as a monument of national importance, although the harbour board had wanted to sell it.",
+	"A survey of 2019 found that salt had eaten into the mortar of the upper floors; repairs are expected to cost 2.4 million crowns and to last until 2027.",
+}, " ")
+
+func BenchmarkIndex(b *testing.B) {
+	b.SetBytes(int64(len(benchPassage)))
+	b.ReportAllocs()
+	for b.Loop() {
+		NewIndex(benchPassage)
+	}
+}
+
+func BenchmarkClaim(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		NewClaim(benchClaim)
+	}
+}
+
+func BenchmarkScore(b *testing.B) {
+	c, p := NewClaim(benchClaim), NewIndex(benchPassage)
+	var s Scorer
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Score(c, p)
+	}
+}
+
+func TestScoreAllocates(t *testing.T) {
+	c, p := NewClaim(benchClaim), NewIndex(benchPassage)
+	var s Scorer
+	if n := testing.AllocsPerRun(100, func() { s.Score(c, p) }); n != 0 {
+		t.Errorf("scoring a pair allocates %g times", n)
+	}
+}
+
+// BenchmarkAnswer checks an answer of 15 sentences against 20 passages, each sentence against each.
+func BenchmarkAnswer(b *testing.B) {
+	pairs := answerPairs()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := new(Lexical).Check(b.Context(), pairs); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func answerPairs() []Pair {
+	var pairs []Pair
+	for i := range 15 {
+		claim := fmt.Sprintf("%s The report of %d adds that the keeper's cottage had %d rooms.", benchClaim[:60+i], 1900+i, i)
+		for j := range 20 {
+			text := strings.ReplaceAll(benchPassage, "harbour board", fmt.Sprintf("board of port %d", j))
+			if j%3 > 0 { // most passages are about something else
+				text = strings.NewReplacer("lighthouse", "abbey", "Gull Rock", "Saint Ruth", "tower", "nave", "lamp", "choir", "18", "15").Replace(text)
+			}
+			pairs = append(pairs, Pair{Claim: claim, Passages: []Passage{{Text: text}}})
+		}
+	}
+	return pairs
+}

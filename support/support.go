@@ -1,0 +1,127 @@
+package support
+
+import (
+	"context"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+)
+
+// Label is what a [Checker] says of a claim and its passages.
+type Label string
+
+// The labels. The zero Label says nothing, as [Unverified] does.
+const (
+	Supported    Label = "supported"    // the passages say it
+	Partial      Label = "partial"      // they say a part of it, or all but a number, date, name or negation
+	Unsupported  Label = "unsupported"  // they do not say it; they need not say the contrary
+	Contradicted Label = "contradicted" // they say the contrary; never said by rules, only by a configured judge
+	Unverified   Label = "unverified"   // the checker abstains, or could not find out
+)
+
+// Passage is a text that may support a claim.
+type Passage struct {
+	ID       string // the caller's; not read
+	Text     string // UTF-8; bytes that are not are read as word boundaries
+	Language string // BCP 47; empty: recognised
+}
+
+// Pair is one claim and the passages that it is to be checked against, taken together.
+type Pair struct {
+	Claim string
+	// Context is what precedes the claim: the words of the answer before it, or the question. A checker may use it to
+	// resolve what the claim refers to. It is never evidence.
+	Context  string
+	Passages []Passage
+}
+
+// Span is a piece of evidence: bytes of the text of one passage of a [Pair].
+type Span struct {
+	Passage int // index in Pair.Passages
+	ibid.Span
+}
+
+// TermKind is what a [Term] is.
+type TermKind string
+
+// The kinds of a term.
+const (
+	TermWord   TermKind = "word"
+	TermNumber TermKind = "number"
+	TermDate   TermKind = "date"
+	TermName   TermKind = "name"
+)
+
+// Term is a piece of a claim that its evidence lacks.
+type Term struct {
+	Text string // as it stands in the claim
+	Kind TermKind
+	Span ibid.Span // in Pair.Claim
+}
+
+// Verdict is what a [Checker] says about one [Pair].
+type Verdict struct {
+	Label Label
+	// Score is the probability in [0, 1] that people who read both would call the claim supported; see [Info.Calibrated].
+	// Nil: the checker has none.
+	Score    *float64
+	Evidence []Span // where in the passages the support stands, best first
+	Missing  []Term // what the claim says and the evidence does not, rarest first
+	// Conflicts are the differences of value behind Changed: A is the claim's side, with Passage -1, B the evidence's.
+	Conflicts []Conflict
+	Verbatim  bool // the claim's words stand in the evidence as they are
+	Changed   bool // a number, date, name or negation of the claim differs from the evidence
+	// Signals are the parts of the judgement by name, for people who want to know why. Names belong to the checker.
+	Signals   map[string]float64
+	By        string       // the checker that said it, as ID@Version
+	Threshold float64      // the least score of [Supported]; 0: the checker has none
+	Escalated bool         // a [Cascade] asked its slow checker
+	Err       error        // why this pair could not be judged; the label is [Unverified] then
+	Issues    []ibid.Issue // what was odd: claim-truncated, language-unmeasured …
+}
+
+// Word returns the word with which a manifest, a page or a report shows v: supported-verbatim, supported-lexical,
+// supported-NAME of another checker, support-suspect, support-unchecked or unsupported-claim.
+//
+// It is support-suspect where a part is missing or a value differs, however high the score.
+func (v *Verdict) Word() string {
+	switch v.Label {
+	case Supported:
+		switch name, _, _ := strings.Cut(v.By, "@"); {
+		case v.Changed:
+			return "support-suspect"
+		case v.Verbatim:
+			return "supported-verbatim"
+		case name == "":
+			return "supported-" + lexicalID
+		default:
+			return "supported-" + name
+		}
+	case Partial:
+		return "support-suspect"
+	case Unsupported, Contradicted:
+		return "unsupported-claim"
+	default:
+		return "support-unchecked"
+	}
+}
+
+// Checker says of claims whether passages support them.
+type Checker interface {
+	// Check returns one verdict per pair, in their order. What goes wrong with one pair stands in its Verdict.Err; the error
+	// is for what leaves all of them without a verdict, such as a context that has ended.
+	Check(ctx context.Context, in []Pair) ([]Verdict, error)
+	// Info describes the checker. It does not change.
+	Info() Info
+}
+
+// Info describes a [Checker].
+type Info struct {
+	ID, Version string
+	Params      string   // a hash of all that the verdicts depend on besides ID and Version
+	Languages   []string // BCP 47 of the languages that its quality was measured in; empty: it does not say
+	Calibrated  bool     // its scores are probabilities, measured on labelled pairs
+}
+
+// By returns ID@Version, which stands in [Verdict.By].
+func (i Info) By() string { return i.ID + "@" + i.Version }

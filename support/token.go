@@ -1,0 +1,482 @@
+package support
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxWord is how many bytes of one word are read. Words that agree in them are one.
+const maxWord = 64
+
+// tokenFlags say what a token looks like.
+type tokenFlags uint16
+
+const (
+	flagNumber   tokenFlags = 1 << iota // digits, or a word for them
+	flagCapital                         // begins with a capital
+	flagUpper                           // two letters or more, all of them capitals
+	flagNegation                        // not, n't, no, never …
+	flagGlued                           // stands right behind the token before it: the 19 of COVID-19
+	flagWhole                           // one rune of a script that writes no spaces
+	flagStop                            // carries no information: the, however
+	flagPerson                          // I, you: small talk
+	flagClause                          // begins a clause: and, which
+)
+
+// token is a word or a number.
+type token struct {
+	start, end int
+	key        uint32 // of its stem; odd: a number
+	prefix     uint32 // of its first five letters; 0: it has fewer, or is a number
+	flags      tokenFlags
+	word       []byte // in lower case, between two spaces; valid until the next
+}
+
+// reader cuts a text into tokens. It never fails: what is neither letter nor digit stands between tokens, and so do bytes
+// that are no UTF-8. It allocates nothing.
+type reader struct {
+	text string
+	pos  int
+	last int // the end of the token before
+	n    int // bytes of the word in buf, from buf[1]
+	buf  [maxWord + 8]byte
+	more string // the second word of an abbreviation that is read as two; it begins at from
+	from int
+}
+
+// The classes of a byte.
+const (
+	classSpace = iota // and punctuation
+	classLower
+	classUpper
+	classDigit
+	classRune // of more than one byte
+)
+
+//nolint:gochecknoglobals // a lookup table, never written
+var classes = func() (t [256]uint8) {
+	for c := range t {
+		switch {
+		case 'a' <= c && c <= 'z':
+			t[c] = classLower
+		case 'A' <= c && c <= 'Z':
+			t[c] = classUpper
+		case '0' <= c && c <= '9':
+			t[c] = classDigit
+		case c >= utf8.RuneSelf:
+			t[c] = classRune
+		}
+	}
+	return t
+}()
+
+// next reads the next token into t and reports whether there was one.
+func (r *reader) next(t *token) bool {
+	if r.more != "" {
+		r.n = copy(r.buf[1:], r.more)
+		r.more = ""
+		t.start, t.flags = r.from, flagCapital
+		r.finish(t, r.last, r.pos)
+		t.resolve(r)
+		return true
+	}
+	for r.pos < len(r.text) {
+		switch c := r.text[r.pos]; classes[c] {
+		case classSpace:
+			if c == '[' {
+				r.pos = max(r.pos+1, markEnd(r.text, r.pos))
+				continue
+			}
+			r.pos++
+			continue
+		case classDigit:
+			r.number(t)
+			return true
+		case classRune:
+			ch, w := utf8.DecodeRuneInString(r.text[r.pos:])
+			if !unicode.IsLetter(ch) && !unicode.IsNumber(ch) {
+				r.pos += w
+				continue
+			}
+		}
+		if r.word(t) {
+			return true
+		}
+	}
+	return false
+}
+
+// markEnd returns the end of the citation mark at p ("[1]", "[2, 3]", "[4-6]"), or p where none begins there.
+func markEnd(text string, p int) int {
+	const longest = 24
+	digits := 0
+	for i := p + 1; i < len(text) && i < p+longest; i++ {
+		switch c := text[i]; {
+		case '0' <= c && c <= '9':
+			digits++
+		case c == ',' || c == ' ' || c == '-' || c == '^':
+		case c == ']' && digits > 0 && digits < 8:
+			return i + 1
+		default:
+			return p
+		}
+	}
+	return p
+}
+
+// begin starts a token at pos.
+func (r *reader) begin(t *token) {
+	t.start, t.flags = r.pos, 0
+	if r.pos == r.last && r.pos > 0 || r.pos == r.last+1 && r.text[r.last] == '-' {
+		t.flags = flagGlued
+	}
+	r.buf[0], r.n = ' ', 0
+}
+
+// finish ends a token at end, with the reader behind it.
+func (r *reader) finish(t *token, end, behind int) {
+	r.pos, r.last, t.end = behind, end, end
+	r.buf[r.n+1] = ' '
+	t.word = r.buf[:r.n+2]
+}
+
+func (r *reader) put(c byte) {
+	if r.n < maxWord {
+		r.n++
+		r.buf[r.n] = c
+	}
+}
+
+// word reads a word. It reports false where a rune without letters in it stood there.
+func (r *reader) word(t *token) bool {
+	r.begin(t)
+	p, letters, uppers := r.pos, 0, 0
+	for p < len(r.text) && t.flags&flagWhole == 0 {
+		c := r.text[p]
+		switch classes[c] {
+		case classLower, classDigit:
+			r.put(c)
+		case classUpper:
+			if letters == 0 {
+				t.flags |= flagCapital
+			}
+			r.put(c | 0x20)
+			uppers++
+		default:
+			w, upper := r.other(t, p, letters)
+			if p += w; w == 0 {
+				return r.close(t, p, uppers > 1 && uppers == letters)
+			}
+			uppers += upper
+			letters++
+			continue
+		}
+		p++
+		letters++
+	}
+	return r.close(t, p, uppers > 1 && uppers == letters)
+}
+
+// other reads what is no ASCII letter or digit at p. It returns 0 where the word ends before it.
+func (r *reader) other(t *token, p, letters int) (width, uppers int) {
+	if r.text[p] < utf8.RuneSelf {
+		if letters > 0 && isAcronymDot(r.text, p) {
+			return 1, 1
+		}
+		return 0, 0
+	}
+	ch, w := utf8.DecodeRuneInString(r.text[p:])
+	if ch == '’' || !r.rune(t, ch, letters) {
+		return 0, 0
+	}
+	if unicode.IsUpper(ch) {
+		return w, 1
+	}
+	return w, 0
+}
+
+// close ends the word before p.
+func (r *reader) close(t *token, p int, upper bool) bool {
+	if p == r.pos {
+		_, w := utf8.DecodeRuneInString(r.text[p:])
+		r.pos += w
+		return false
+	}
+	if upper {
+		t.flags |= flagUpper
+	}
+	end, behind, negated := contraction(r.text, p)
+	if negated && r.n > 0 && r.buf[r.n] == 'n' {
+		r.n = copy(r.buf[1:], "not")
+		end = behind
+	} else if negated {
+		end, behind = p, p
+	}
+	r.finish(t, end, behind)
+	t.resolve(r)
+	return true
+}
+
+// rune adds a rune of more than one byte to the word. It reports false where the word ends before it.
+func (r *reader) rune(t *token, ch rune, letters int) bool {
+	switch {
+	case 0xC0 <= ch && ch < 0x180 && ch != '×' && ch != '÷':
+		if letters == 0 && unicode.IsUpper(ch) {
+			t.flags |= flagCapital
+		}
+		r.put(folded[ch-0xC0])
+		return true
+	case 0x300 <= ch && ch < 0x370:
+		return letters > 0 // a combining mark: e and ´ are é, which is read as e
+	case 0xFF01 <= ch && ch <= 0xFF5E && (unicode.IsLetter(ch) || unicode.IsDigit(ch)):
+		r.put(byte(unicode.ToLower(ch - 0xFEE0)))
+		return true
+	case isUnspaced(ch):
+		if letters > 0 {
+			return false
+		}
+		t.flags |= flagWhole
+	case unicode.IsLetter(ch), unicode.IsNumber(ch), unicode.IsMark(ch) && letters > 0:
+	default:
+		return false
+	}
+	if letters == 0 && unicode.IsUpper(ch) {
+		t.flags |= flagCapital
+	}
+	var b [utf8.UTFMax]byte
+	n := utf8.EncodeRune(b[:], unicode.ToLower(ch))
+	for _, c := range b[:n] {
+		r.put(c)
+	}
+	return true
+}
+
+// folded has the letters U+00C0 to U+017F in lower case and without their signs.
+const folded = "aaaaaaaceeeeiiiidnooooo ouuuuytsaaaaaaaceeeeiiiidnooooo ouuuuyty" +
+	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkkllllllllllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs"
+
+// isUnspaced reports whether r belongs to a script that is written without spaces: each of its runes is a token.
+func isUnspaced(r rune) bool {
+	if r < 0x0E00 {
+		return false
+	}
+	switch {
+	case r < 0x0F00, 0x1000 <= r && r < 0x10A0, 0x1780 <= r && r < 0x1800: // Thai, Lao; Burmese; Khmer
+		return true
+	case 0x3040 <= r && r < 0x3100, 0x3400 <= r && r < 0xA000, 0xF900 <= r && r < 0xFB00, 0x20000 <= r && r < 0x32000:
+		return true // kana and ideographs
+	}
+	return false
+}
+
+// isAcronymDot reports whether the full stop at p stands between the letters of "U.S." or at their end.
+func isAcronymDot(text string, p int) bool {
+	single := p >= 1 && isLetter(text[p-1]) && (p == 1 || text[p-2] == '.' || classes[text[p-2]] == classSpace)
+	return single && p+2 < len(text) && isLetter(text[p+1]) && (text[p+2] == '.' || classes[text[p+2]] == classSpace)
+}
+
+func isLetter(c byte) bool { k := classes[c]; return k == classLower || k == classUpper }
+
+// contraction looks at what an apostrophe at p joins to the word before it. The word ends at end, and reading goes on
+// behind; negated: it was the 't of n't, if the word ends with n.
+func contraction(text string, p int) (end, behind int, negated bool) {
+	q := p
+	switch {
+	case q < len(text) && text[q] == '\'':
+		q++
+	case q+3 <= len(text) && text[q:q+3] == "’":
+		q += 3
+	default:
+		return p, p, false
+	}
+	e := q
+	for e < len(text) && e-q < 3 && isLetter(text[e]) {
+		e++
+	}
+	switch text[q:e] {
+	case "s", "S", "re", "ve", "ll", "d", "m", "RE", "VE", "LL", "D", "M":
+		return p, e, false
+	case "t", "T":
+		return p, e, true
+	}
+	return p, p, false
+}
+
+// letters is how many letters of a word are its prefix.
+const letters = 5
+
+// resolve finds the keys of a word.
+func (t *token) resolve(r *reader) {
+	t.prefix = 0
+	raw := t.raw()
+	if t.flags&flagWhole != 0 {
+		t.key = raw
+		return
+	}
+	if t.flags&flagUpper != 0 {
+		r.expand(t)
+	}
+	if w := knownWords().find(raw); w.raw != 0 {
+		t.flags |= w.flags
+		if t.key = w.key; w.flags&flagNumber != 0 {
+			return
+		}
+	} else {
+		t.key = 0
+	}
+	word := t.word[1 : len(t.word)-1]
+	if n := prefixLen(word); n > 0 {
+		t.prefix = hash(word[:n])
+	}
+	if t.key == 0 {
+		t.key = stemKey(word)
+	}
+}
+
+// expand reads the commonest abbreviations of countries as what they stand for.
+func (r *reader) expand(t *token) {
+	switch string(t.word) {
+	case " us ", " usa ":
+		r.more = "states"
+	case " uk ":
+		r.more = "kingdom"
+	default:
+		return
+	}
+	r.n = copy(r.buf[1:], "united")
+	r.from = t.start
+	r.finish(t, t.end, r.pos)
+	t.flags &^= flagUpper
+}
+
+// prefixLen returns how many bytes the first five letters of a word have, 0 if it has fewer.
+func prefixLen(word []byte) int {
+	n := 0
+	for i, c := range word {
+		if !utf8.RuneStart(c) {
+			continue
+		}
+		if n++; n > letters {
+			return i
+		}
+	}
+	if n < letters {
+		return 0
+	}
+	return len(word)
+}
+
+// raw returns the key of the word as it stands, in lower case.
+func (t *token) raw() uint32 { return hash(t.word[1:len(t.word)-1]) &^ 1 }
+
+// maxStem is how many bytes of an ASCII stem count: that makes one of electric and electricity, which [stem] leaves apart.
+const maxStem = 6
+
+// stemKey returns the key of a word in lower case.
+func stemKey(word []byte) uint32 {
+	var b [maxWord]byte
+	n := copy(b[:], word)
+	w := stem(american(b[:n]))
+	if len(w) > maxStem && isASCII(w[:maxStem]) {
+		w = w[:maxStem]
+	}
+	return hash(w) &^ 1
+}
+
+func isASCII(b []byte) bool {
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// number reads a number: digits with the signs that group them or part the fraction. 1,234.50 and 1234.5 are one.
+func (r *reader) number(t *token) {
+	r.begin(t)
+	t.flags |= flagNumber
+	t.prefix = 0
+	p, point := r.pos, 0 // where in buf the fraction begins
+	for p < len(r.text) {
+		c := r.text[p]
+		if classes[c] != classDigit {
+			if c != '.' && c != ',' || p+1 >= len(r.text) || classes[r.text[p+1]] != classDigit {
+				break
+			}
+			if c == '.' || !isGroup(r.text, p+1) {
+				r.put('.')
+				point = r.n
+			}
+			p++
+			continue
+		}
+		if r.n == 1 && r.buf[1] == '0' {
+			r.n = 0 // no leading zero
+		}
+		r.put(c)
+		p++
+	}
+	if point > 0 {
+		r.n = len(bytes.TrimSuffix(bytes.TrimRight(r.buf[:r.n+1], "0"), []byte("."))) - 1
+	}
+	r.finish(t, p, p)
+	t.key = hash(r.buf[1:r.n+1]) | 1
+	r.pos = ordinalEnd(r.text, p)
+}
+
+// isGroup reports whether exactly three digits begin at p.
+func isGroup(text string, p int) bool {
+	for i := range 3 {
+		if p+i >= len(text) || classes[text[p+i]] != classDigit {
+			return false
+		}
+	}
+	return p+3 >= len(text) || classes[text[p+3]] != classDigit
+}
+
+// ordinalEnd returns the end of the letters that make the number before p an ordinal.
+func ordinalEnd(text string, p int) int {
+	if p+2 > len(text) || p+2 < len(text) && classes[text[p+2]] != classSpace {
+		return p
+	}
+	switch text[p : p+2] {
+	case "st", "nd", "rd", "th", "ST", "ND", "RD", "TH":
+		return p + 2
+	}
+	return p
+}
+
+// hash mixes bytes into 32 bits. It is part of the format of idf.bin.
+func hash(b []byte) uint32 {
+	const k = 0x9E3779B97F4A7C15
+	h := uint64(len(b)) * k
+	for len(b) >= 8 {
+		h = mix(h ^ binary.LittleEndian.Uint64(b))
+		b = b[8:]
+	}
+	var tail uint64
+	if cap(b) >= 8 { // as a rule: b lies in the reader's buffer
+		tail = binary.LittleEndian.Uint64(b[:8]) & (1<<(8*len(b)) - 1)
+	} else {
+		for i, c := range b {
+			tail |= uint64(c) << (8 * i)
+		}
+	}
+	return max(uint32(mix(h^tail)>>32), 2) // 0 and 1 mean that there is none
+}
+
+func hashString(s string) uint32 {
+	var b [maxWord]byte
+	return hash(b[:copy(b[:], s)])
+}
+
+func mix(h uint64) uint64 {
+	h ^= h >> 32
+	h *= 0xD6E8FEB86659FD93
+	h ^= h >> 29
+	h *= 0xA0761D6478BD642F
+	return h ^ h>>32
+}

@@ -1,0 +1,150 @@
+package support
+
+import "math"
+
+// comparable reports whether two numbers measure the same, so that one can differ from the other.
+func comparableNumbers(a, b *Value) bool {
+	ka, kb := a.Unit.Kind, b.Unit.Kind
+	switch {
+	case ka == kb && (ka == UnitMoney || ka == UnitCount || ka == UnitNone):
+		return a.Unit.Name == b.Unit.Name
+	case ka == kb:
+		return true
+	case ka == UnitPercent && kb == UnitNone:
+		return b.Number <= 1
+	case ka == UnitNone && kb == UnitPercent:
+		return a.Number <= 1
+	}
+	return ka == UnitCount && kb == UnitNone || ka == UnitNone && kb == UnitCount
+}
+
+// roundShare bounds what trailing zeros may stand for: 5,000 may be 5,200 but 2,000 is not 2,400.
+const roundShare = .05
+
+// aboutShare is how far a number that is said to be about right may be off.
+const aboutShare = .1
+
+// slack is how far another number may be from v and still be the same, said more or less exactly.
+func (v *Value) slack() float64 {
+	size := max(math.Abs(v.Number-zeroOf(v)), math.Abs(v.High-zeroOf(v)))
+	slack := max(v.Digits, min(v.Round, roundShare*size))
+	if v.Approximate {
+		slack = max(slack, aboutShare*size)
+	}
+	return slack
+}
+
+// boundReach is how far above "more than 5" another number may lie and still be meant by it, and how far below "less than".
+const boundReach = 2
+
+// interval is what a number may stand for, without its slack.
+func (v *Value) interval(other *Value) (low, high float64) {
+	low, high = v.Number, v.High
+	if v.Bound == other.Bound {
+		return low, high // two bounds are compared as what they say
+	}
+	switch v.Bound {
+	case 1:
+		high = max(high, high*boundReach)
+	case -1:
+		low = min(low, low/boundReach)
+	}
+	return low, high
+}
+
+// maxWarming is the largest number of degrees that may be a difference of temperatures rather than a temperature.
+const maxWarming = 20
+
+// sameNumber reports whether two comparable numbers may be the same, within slack.
+func sameNumber(a, b *Value, slack float64) bool {
+	slack = slack*(1+1e-9) + 1e-9*math.Abs(a.Number)
+	lowA, highA := a.interval(b)
+	lowB, highB := b.interval(a)
+	if a.High > a.Number && b.High > b.Number {
+		return math.Abs(lowA-lowB) <= slack && math.Abs(highA-highB) <= slack
+	}
+	if lowA <= highB+slack && lowB <= highA+slack {
+		return true
+	}
+	// A difference of temperatures has no zero: warmer by 2 °C is warmer by 3.6 °F.
+	if a.Unit.Kind == UnitTemperature && a.Unit.Name != b.Unit.Name && max(math.Abs(a.Written), math.Abs(b.Written)) <= maxWarming {
+		return math.Abs((a.Number-zeroOf(a))-(b.Number-zeroOf(b))) <= slack
+	}
+	return false
+}
+
+// sameFigure reports whether two numbers are written with the same figures, both ends of a range.
+func sameFigure(a, b *Value) bool {
+	near := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*math.Abs(x) }
+	if (a.High > a.Number || b.High > b.Number) && !near(a.High*b.Number, b.High*a.Number) {
+		return false
+	}
+	return near(a.Written, b.Written)
+}
+
+// dateRelation is how one date stands to another.
+type dateRelation int
+
+const (
+	dateOther  dateRelation = iota // nothing that both say agrees
+	datePart                       // something agrees, something differs
+	dateWider                      // nothing differs, but the second says less than the first
+	dateWithin                     // the second says all that the first says
+)
+
+// relate compares what claim and other both say.
+func relateDates(claim, other *Date) dateRelation {
+	relation := relateOrdered(claim, other)
+	for _, swapped := range [...]struct{ claim, other bool }{{true, false}, {false, true}, {true, true}} {
+		if swapped.claim && !claim.Swappable || swapped.other && !other.Swappable {
+			continue
+		}
+		c, o := *claim, *other
+		if swapped.claim {
+			c.Month, c.Day = c.Day, c.Month
+		}
+		if swapped.other {
+			o.Month, o.Day = o.Day, o.Month
+		}
+		relation = max(relation, relateOrdered(&c, &o))
+	}
+	return relation
+}
+
+func relateOrdered(claim, other *Date) dateRelation {
+	same, differ, unsaid := 0, 0, 0
+	compare := func(a, b int) {
+		switch {
+		case a == 0:
+		case b == 0:
+			unsaid++
+		case a == b:
+			same++
+		default:
+			differ++
+		}
+	}
+	switch {
+	case claim.Year == 0:
+	case other.Year == 0:
+		unsaid++
+	case claim.Year <= other.LastYear && other.Year <= claim.LastYear:
+		same++
+		if other.LastYear-other.Year > claim.LastYear-claim.Year {
+			unsaid++
+		}
+	default:
+		differ++
+	}
+	compare(claim.Month, other.Month)
+	compare(claim.Day, other.Day)
+	switch {
+	case differ > 0 && same > 0:
+		return datePart
+	case differ > 0 || same == 0:
+		return dateOther
+	case unsaid > 0:
+		return dateWider
+	}
+	return dateWithin
+}

@@ -1,0 +1,437 @@
+package support
+
+import (
+	"math"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+)
+
+// quantity reads a number with its sign, currency, range and unit at token i, and returns the token behind it; i if there is
+// none.
+func (r *valueReader) quantity(i int) int {
+	at, currency := r.currencyBefore(i)
+	r.money = currency != ""
+	negative := (r.low(at) == "-" || r.low(at) == "−") && r.glued(at+1) && (at == 0 || !r.glued(at) || r.low(at-1) == "(")
+	if negative {
+		at++
+	}
+	f, ok := r.figureAt(at)
+	if !ok || r.notANumber(at, f) {
+		return i
+	}
+	if r.kind(at) == numberToken && r.clock(at) {
+		return r.clockTime(at)
+	}
+	if negative {
+		f.value = -f.value
+	}
+	low, high := f, f
+	if second, ok := r.rangeEnd(f); ok {
+		high = second
+	}
+	v := Value{Kind: ValueNumber, Written: low.value, Number: low.value, High: max(low.value, high.value), Digits: high.exact, Round: max(low.round, high.round)}
+	next := high.next
+	if next == high.next && low.next != high.next && low.exact < high.exact && high.value/low.value > 500 {
+		v.Number *= math.Pow(10, 3*math.Floor(math.Log10(high.exact/low.exact)/3)) // 5 to 10 million
+	}
+	next = r.measure(&v, next, currency)
+	if f.words && f.value == 1 && v.Unit.Kind == UnitNone {
+		return i // "one" is a pronoun more often than a number
+	}
+	r.qualify(&v, i)
+	v.Span = ibid.Span{Start: r.tokens[i].start, End: r.tokens[next-1].end}
+	r.out = append(r.out, v)
+	if v.Unit.Kind == UnitCount {
+		next = high.next // the noun may be a name or a negation's word
+	}
+	return max(next, high.next)
+}
+
+func (r *valueReader) currencyBefore(i int) (int, string) {
+	if r.kind(i) == signToken {
+		if code := currencyOf(r.low(i)); code != "" {
+			return i + 1, code
+		}
+	}
+	if r.kind(i) == wordToken && r.tokens[i].caps {
+		low := r.low(i)
+		if (low == "us" || low == "a" || low == "au" || low == "ca" || low == "hk") && r.low(i+1) == "$" && r.glued(i+1) {
+			return i + 2, dollarOf(low)
+		}
+		if code := currencyOf(low); code != "" && low != "try" && len(low) == 3 && r.kind(i+1) == numberToken {
+			return i + 1, code
+		}
+	}
+	return i, ""
+}
+
+// notANumber reports whether a figure is a part of something else: of a version, an address, a name.
+func (r *valueReader) notANumber(i int, f figure) bool {
+	if r.kind(i) != numberToken {
+		// "No one", "one another", "one of the".
+		return f.words && f.value == 1 && f.next == i+1 && (r.low(i-1) == "no" || r.low(i+1) == "another" || r.low(i+1) == "of" || r.low(i+1) == "can")
+	}
+	if i == 0 || !r.glued(i) {
+		return false
+	}
+	switch r.low(i - 1) {
+	case "_", "#", "@", "=", "&", "\\":
+		return true
+	case "/":
+		return r.glued(i-1) && i > 1 && r.kind(i-2) == wordToken
+	}
+	return r.kind(i-1) == wordToken && !r.tokens[i-1].initial && currencyOf(r.low(i-1)) == "" && r.low(i-1) != "c"
+}
+
+// clock reports whether tokens i to i+2 are a time of day, 10:30.
+func (r *valueReader) clock(i int) bool {
+	return r.low(i+1) == ":" && r.glued(i+1) && r.kind(i+2) == numberToken && r.glued(i+2) && len(r.low(i)) <= 2 && len(r.low(i+2)) == 2
+}
+
+func (r *valueReader) clockTime(i int) int {
+	hours, _ := readDigits(r.low(i))
+	minutes, _ := readDigits(r.low(i + 2))
+	number := hours.value + minutes.value/60
+	r.out = append(r.out, Value{
+		Kind: ValueNumber, Span: ibid.Span{Start: r.tokens[i].start, End: r.tokens[i+2].end},
+		Written: number, Number: number, High: number, Digits: .001, Round: .001, Unit: Unit{Name: "clock"},
+	})
+	return i + 3
+}
+
+// rangeEnd reads the second number of 5-10, 5 to 10, between 5 and 10.
+func (r *valueReader) rangeEnd(f figure) (figure, bool) {
+	at := f.next
+	switch low := r.low(at); {
+	case low == "%" || currencyOf(low) != "" && r.kind(at) == signToken:
+		at++
+	}
+	switch r.low(at) {
+	case "-", "–", "—", "‐", "−", "to":
+		if r.low(at) == "to" && r.low(at-1) != "%" && f.words && !f.part && smallFollows(r, at+1) == 0 {
+			return figure{}, false
+		}
+	case "and":
+		if !r.between(f) {
+			return figure{}, false
+		}
+	default:
+		return figure{}, false
+	}
+	at++
+	if currencyOf(r.low(at)) != "" && r.kind(at) == signToken {
+		at++
+	}
+	second, ok := r.figureAt(at)
+	if !ok || second.value < f.value || f.value <= 0 || r.kind(at) == wordToken && !second.words {
+		return figure{}, false
+	}
+	return second, true
+}
+
+func smallFollows(r *valueReader, i int) float64 {
+	f, ok := r.figureAt(i)
+	if !ok {
+		return 0
+	}
+	return f.value
+}
+
+// between reports whether "between" stands right before the number that ends before f.next.
+func (r *valueReader) between(f figure) bool {
+	for at := f.next - 1; at >= 0 && at > f.next-6; at-- {
+		if r.low(at) == "between" {
+			return true
+		}
+	}
+	return false
+}
+
+// measure reads the unit behind a number, or the noun that it counts, and returns the token behind the unit.
+func (r *valueReader) measure(v *Value, at int, currency string) int {
+	if currency != "" {
+		v.Unit = Unit{Kind: UnitMoney, Name: currency}
+		return at
+	}
+	if next, ok := r.ordinalSuffix(v, at); ok {
+		return next
+	}
+	if next, ok := r.temperature(v, at); ok {
+		return next
+	}
+	unit := r.behindHyphen(at)
+	if r.low(unit) == "percentage" || r.low(unit) == "percent" || r.low(unit) == "%" {
+		if low := r.low(unit + 1); low == "point" || low == "points" {
+			v.convert(unitScale{kind: UnitPoints, factor: .01}, "points")
+			return unit + 2
+		}
+		if r.low(unit) == "percentage" {
+			return at
+		}
+	}
+	if r.low(unit) == "per" && r.low(unit+1) == "cent" {
+		v.convert(unitScale{kind: UnitPercent, factor: .01}, "%")
+		return unit + 2
+	}
+	if code := currencyOf(r.low(unit)); code != "" && (r.kind(unit) == signToken || len(r.low(unit)) > 2 && r.low(unit) != "try" && r.low(unit) != "won" && r.low(unit) != "real") {
+		v.Unit = Unit{Kind: UnitMoney, Name: code}
+		return unit + 1
+	}
+	if low := r.low(unit); (low == "us" || low == "u.s.") && strings.HasPrefix(r.low(unit+1), "dollar") {
+		v.Unit = Unit{Kind: UnitMoney, Name: "USD"}
+		return unit + 2
+	}
+	if scale, name, next := r.unitAt(unit); next > unit {
+		v.convert(scale, name)
+		return next
+	}
+	return r.counted(v, at)
+}
+
+// convert puts v into the base unit.
+func (v *Value) convert(scale unitScale, name string) {
+	v.Unit = Unit{Kind: scale.kind, Name: name}
+	v.Number = v.Number*scale.factor + scale.zero
+	v.High = v.High*scale.factor + scale.zero
+	v.Digits *= scale.factor
+	v.Round *= scale.factor
+}
+
+// ordinalSuffix reads the rest of 21st.
+func (r *valueReader) ordinalSuffix(v *Value, at int) (int, bool) {
+	if r.kind(at) != wordToken || !r.glued(at) {
+		return at, false
+	}
+	switch r.low(at) {
+	case "st", "nd", "rd", "th":
+		v.Unit = Unit{Kind: UnitOrdinal}
+		v.Digits, v.Round = .4, .4
+		return at + 1, true
+	}
+	return at, false
+}
+
+// temperature reads °C, °F, K, degrees Celsius.
+func (r *valueReader) temperature(v *Value, at int) (int, bool) {
+	next := r.behindHyphen(at)
+	degrees := false
+	if low := r.low(next); low == "°" || low == "º" || low == "degree" || low == "degrees" {
+		degrees = true
+		next++
+	}
+	next = r.behindHyphen(next)
+	scale := unitScale{kind: UnitTemperature, factor: 1}
+	switch low := r.low(next); {
+	case low == "celsius" || low == "centigrade" || low == "℃" || degrees && low == "c":
+		scale.zero = 273.15
+	case low == "fahrenheit" || low == "℉" || degrees && low == "f":
+		scale.factor, scale.zero = 5./9, 459.67*5/9
+	case low == "kelvin" || low == "kelvins":
+	case degrees:
+		v.Unit = Unit{Kind: UnitCount, Name: "degree"}
+		return next, true
+	default:
+		return at, false
+	}
+	v.convert(scale, r.low(next))
+	return next + 1, true
+}
+
+// unitAt reads a unit's name at token i, with what squares, cubes or divides it.
+func (r *valueReader) unitAt(i int) (unitScale, string, int) {
+	low := r.low(i)
+	power, at := 1, i
+	switch low {
+	case "square", "sq":
+		power, at = 2, i+1
+		if r.low(at) == "." {
+			at++
+		}
+	case "cubic", "cu":
+		power, at = 3, i+1
+	}
+	low = r.low(at)
+	scale, ok := unitOf(low)
+	if token := r.at(at); !ok && token.kind == wordToken && (r.glued(at) || len(low) == 1 && !r.opens(at)) {
+		scale, ok = shortUnit(r.text[token.start:token.end])
+	}
+	if token := r.at(at); ok && token.kind == wordToken && low == "mw" && strings.HasPrefix(r.text[token.start:], "m") {
+		scale.factor = 1e-3 // milliwatts
+	}
+	if !ok || low == "in" {
+		return scale, "", i
+	}
+	name := low
+	if next := r.low(at + 1); r.glued(at+1) && (next == "²" || next == "³") {
+		power, at = 2, at+1
+		if next == "³" {
+			power = 3
+		}
+	}
+	if scale.kind == UnitLength && power > 1 {
+		scale.factor = math.Pow(scale.factor, float64(power))
+		scale.kind = UnitArea
+		name = "square " + name
+		if power == 3 {
+			scale.kind, name = UnitVolume, "cubic "+low
+		}
+		return scale, name, at + 1
+	}
+	return r.perTime(scale, name, at+1)
+}
+
+// perTime reads the rest of km/h, metres per second, miles an hour.
+func (r *valueReader) perTime(scale unitScale, name string, at int) (unitScale, string, int) {
+	if sign := r.low(at); scale.kind == UnitLength && (sign == "/" || sign == "per" || sign == "an" || sign == "a") {
+		by, ok := unitOf(r.low(at + 1))
+		if token := r.at(at + 1); !ok && token.kind == wordToken {
+			by, ok = shortUnit(r.text[token.start:token.end])
+		}
+		if ok && by.kind == UnitTime && (sign == "/" || sign == "per" || by.factor == 3600) {
+			return unitScale{kind: UnitSpeed, factor: scale.factor / by.factor}, name + "/" + r.low(at+1), at + 2
+		}
+	}
+	if low := r.low(at); scale.kind == UnitPower && (low == "hour" || low == "hours") {
+		return unitScale{kind: UnitEnergy, factor: scale.factor * 3600}, name + " hours", at + 1
+	}
+	return scale, name, at
+}
+
+// maxCountGap is how many words may stand between a number and the noun it counts: 13 professional football seasons.
+const maxCountGap = 3
+
+// counted finds the noun that a bare number counts: the first plural behind it, or else the next word.
+func (r *valueReader) counted(v *Value, at int) int {
+	first := r.behindHyphen(at)
+	if v.Number < 1 && v.Number > 0 {
+		return at
+	}
+	for i := first; i < first+maxCountGap && r.kind(i) == wordToken && !smallWord(r.low(i)) && r.sameSentence(at-1, i); i++ {
+		low := r.low(i)
+		if plural(low) && !r.tokens[i].upper {
+			v.Unit = Unit{Kind: UnitCount, Name: countNoun(low)}
+			return i + 1
+		}
+	}
+	if r.kind(first) == wordToken && !smallWord(r.low(first)) && !r.tokens[first].upper && r.sameSentence(at-1, first) && !r.opens(first) {
+		v.Unit = Unit{Kind: UnitCount, Name: countNoun(r.low(first))}
+		return first + 1
+	}
+	return at
+}
+
+func plural(low string) bool {
+	switch low {
+	case "people", "men", "women", "children", "mice", "feet", "teeth", "persons", "lives", "species", "series":
+		return true
+	}
+	return len(low) > 3 && strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") && !strings.HasSuffix(low, "us") && !strings.HasSuffix(low, "is")
+}
+
+// countNoun folds nouns that count the same: residents and inhabitants are people.
+func countNoun(low string) string {
+	switch root := string(stem([]byte(low))); root {
+	case "peopl", "person", "resident", "inhabitant", "citizen", "individual", "men", "human", "soul", "villager":
+		return "people"
+	case "fataliti", "casualti", "victim", "death":
+		return "death"
+	case "worker", "employe", "staff":
+		return "employee"
+	case "pupil", "student":
+		return "student"
+	case "film", "movi":
+		return "film"
+	default:
+		return root
+	}
+}
+
+// qualify reads what stands before a number: about, more than, at least.
+func (r *valueReader) qualify(v *Value, i int) {
+	for at := i - 1; at >= 0 && at >= i-3; at-- {
+		low := r.low(at)
+		switch {
+		case r.tokens[at].sentence != r.tokens[i].sentence:
+			return
+		case aboutWord(low):
+			v.Approximate = true
+			return
+		case low == "than" && at > 0:
+			v.Bound = comparedBound(r.low(at - 1))
+			return
+		case low == "to" && at > 0 && (r.low(at-1) == "close" || r.low(at-1) == "up"):
+			if r.low(at-1) == "up" {
+				v.Bound = -1
+				return
+			}
+		case boundWord(low) != 0:
+			v.Bound = boundWord(low)
+			return
+		case low != "." && low != "at" && low != "an" && low != "a" && low != "the":
+			return
+		}
+	}
+}
+
+// zeroOf is where the scale of v's unit has its zero, in the base unit.
+func zeroOf(v *Value) float64 {
+	switch v.Unit.Name {
+	case "c", "celsius", "centigrade", "℃":
+		return 273.15
+	case "f", "fahrenheit", "℉":
+		return 459.67 * 5 / 9
+	}
+	return 0
+}
+
+// ordinal reads first, second, third where they are places in an order.
+func (r *valueReader) ordinal(i int) int {
+	if r.kind(i) != wordToken {
+		return i
+	}
+	n := ordinalWord(r.low(i))
+	if n == 0 || r.opens(i) || r.low(i) == "second" && !determiner(r.low(i-1)) {
+		return i
+	}
+	if r.low(i+1) == "," || n == 1 && (r.low(i-1) == "at" || !determiner(r.low(i-1))) {
+		return i
+	}
+	r.out = append(r.out, Value{
+		Kind: ValueNumber, Span: ibid.Span{Start: r.tokens[i].start, End: r.tokens[i].end},
+		Written: n, Number: n, High: n, Digits: .4, Round: .4, Unit: Unit{Kind: UnitOrdinal},
+	})
+	return i + 1
+}
+
+func determiner(low string) bool {
+	switch low {
+	case "the", "his", "her", "its", "their", "a", "my", "our":
+		return true
+	}
+	return strings.HasSuffix(low, "'s")
+}
+
+// comparedBound reads the word before "than".
+func comparedBound(low string) int {
+	switch low {
+	case "more", "greater", "higher", "larger", "longer", "better", "bigger":
+		return 1
+	case "less", "fewer", "lower", "shorter", "smaller":
+		return -1
+	}
+	return 0
+}
+
+// dollarOf reads whose dollar it is.
+func dollarOf(low string) string {
+	switch low {
+	case "us":
+		return "USD"
+	case "ca":
+		return "CAD"
+	case "hk":
+		return "HKD"
+	}
+	return "AUD"
+}
