@@ -1,0 +1,149 @@
+package trail
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+)
+
+// Check returns everything that is odd about the run, each once: what reading it reported, and what its data show: steps in a
+// cycle, after steps that do not exist or with the number of another, begun after the end; scores outside of 0…1; an answer that
+// is not the one of its document. None of this keeps the other methods from working. The codes are listed in docs/trail.md.
+func (t *Trail) Check() []ibid.Issue {
+	c := checker{seen: make(map[ibid.Issue]bool)}
+	c.trail(t, "", 0)
+	return c.issues
+}
+
+type checker struct {
+	issues []ibid.Issue
+	seen   map[ibid.Issue]bool
+}
+
+func (c *checker) add(issue ibid.Issue) {
+	if !c.seen[issue] {
+		c.seen[issue] = true
+		c.issues = append(c.issues, issue)
+	}
+}
+
+func (c *checker) say(code, format string, args ...any) {
+	c.add(ibid.Issue{Code: code, Detail: fmt.Sprintf(format, args...)})
+}
+
+// trail checks a run; place begins what is said of one that is nested in another.
+func (c *checker) trail(t *Trail, place string, depth int) {
+	read := func(issues []ibid.Issue) {
+		for _, i := range issues {
+			i.Detail = place + i.Detail
+			c.add(i)
+		}
+	}
+	read(t.Issues)
+	same := make(map[int]int, len(t.Steps)) // how many steps have a number
+	for i := range t.Steps {
+		same[t.Steps[i].Number]++
+	}
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		read(s.Issues)
+		c.step(t, s, fmt.Sprintf("%sstep %d: ", place, s.Number))
+		if n := same[s.Number]; n > 1 { // said once: add leaves out what was said
+			c.say(issueDuplicate, "%sstep %d: %d steps have this number; their sources are added up", place, s.Number, n)
+		}
+		for _, n := range s.After {
+			if n == s.Number {
+				c.say(issueCycle, "%sstep %d: after itself", place, n)
+			} else if same[n] == 0 {
+				c.say(issueDangling, "%sstep %d: after %d, which does not exist", place, s.Number, n)
+			}
+		}
+		if s.Nested != nil && depth < MaxNested {
+			c.trail(s.Nested, fmt.Sprintf("%sstep %d: nested_run: ", place, s.Number), depth+1)
+		}
+	}
+	if cycle := t.cycle(); cycle != "" {
+		c.say(issueCycle, "%ssteps %s", place, cycle)
+	}
+	if t.Final != nil && t.Answer != "" && t.Answer != t.Final.Text {
+		c.say(issueDiffers, "%sfinal_answer is not the text of answer; sentences are those of answer", place)
+	}
+}
+
+func (c *checker) step(t *Trail, s *Step, place string) {
+	c.score(s.Confidence, place+"confidence_score")
+	used := false
+	for k := range s.Sources {
+		f := &s.Sources[k]
+		c.score(f.Relevance, place+"source_attributions["+strconv.Itoa(k)+"].relevance_score")
+		used = used || f.counts()
+	}
+	if used && s.NoSources {
+		c.say(issueContradicted, "%sit says that it used no sources, and names some", place)
+	}
+	if !t.Finished.IsZero() && s.Started.After(t.Finished) {
+		c.say(issueAfterFinish, "%sit began %v after the run had ended", place, s.Started.Sub(t.Finished))
+	}
+	for _, f := range s.Fed {
+		if f.Start < 0 || f.End < f.Start || f.End > len(t.text()) {
+			c.say(issueSpan, "%sit fed the bytes %d to %d of the answer, which has %d", place, f.Start, f.End, len(t.text()))
+		}
+	}
+}
+
+func (c *checker) score(f *float64, place string) {
+	switch {
+	case f == nil:
+	case !isFinite(*f):
+		c.say(issueNumber, "%s: %v, want a finite number", place, *f)
+	case *f < 0 || *f > 1:
+		c.say(issueScore, "%s: %v is not in 0…1", place, *f)
+	}
+}
+
+// text returns the final answer, whose sentences are meant.
+func (t *Trail) text() string {
+	if t.Final != nil {
+		return t.Final.Text
+	}
+	return t.Answer
+}
+
+// cycle describes one of the cycles of several steps, as "2 → 3 → 2"; empty: there is none.
+func (t *Trail) cycle() string {
+	before := t.graph()
+	_, cyclic := order(before)
+	if len(cyclic) == 0 {
+		return ""
+	}
+	in := make(map[int]bool, len(cyclic))
+	for _, i := range cyclic {
+		in[i] = true
+	}
+	// Whatever hangs on a cycle has a step before it that does, so going back comes round.
+	var way []int
+	seen := make(map[int]int)
+	for i := cyclic[0]; ; {
+		if from, ok := seen[i]; ok {
+			way = append(way[from:], i)
+			break
+		}
+		seen[i] = len(way)
+		way = append(way, i)
+		i = before[i][slices.IndexFunc(before[i], func(b int) bool { return in[b] })]
+	}
+	slices.Reverse(way)
+	const shown = 20
+	numbers := make([]string, 0, shown+1)
+	for k, i := range way {
+		if k == shown {
+			numbers = append(numbers, "…")
+			break
+		}
+		numbers = append(numbers, strconv.Itoa(t.Steps[i].Number))
+	}
+	return strings.Join(numbers, " → ")
+}

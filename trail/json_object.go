@@ -1,0 +1,344 @@
+package trail
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibidhq/ibid"
+)
+
+// The codes of issues; docs/trail.md says what they mean.
+const (
+	issueWrongType    = "wrong-type"
+	issueNumber       = "bad-number"
+	issueScore        = "score-out-of-range"
+	issueUnnumbered   = "step-without-number"
+	issueDuplicate    = "duplicate-step"
+	issueDangling     = "dangling-after"
+	issueCycle        = "cyclic-after"
+	issueAfterFinish  = "step-after-finish"
+	issueNoID         = "source-without-id"
+	issueDiffers      = "answer-differs"
+	issueRunRepeated  = "run-repeated"
+	issueBadJSON      = "bad-json"
+	issueContradicted = "no-sources-contradicted"
+	issueSpan         = "span-out-of-range"
+	issueLimit        = "limit-reached"
+)
+
+func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
+
+// object reads the members of one JSON object, each once. What has the wrong type is reported and kept.
+type object struct {
+	place   string // begins the details of its issues; empty: the run
+	members map[string]json.RawMessage
+	report  *report
+	extra   map[string]json.RawMessage
+}
+
+// report collects what is odd about a run or a step.
+type report struct {
+	issues []ibid.Issue
+	prior  []ibid.Issue // those of issues that an earlier reading reported, until they are found again
+}
+
+// maxPrior is how many earlier issues are known again.
+const maxPrior = 1000
+
+// found reports whether an earlier reading reported the same, of whatever place: what was a search result then stands among the
+// sources now.
+func (r *report) found(code, detail string) bool {
+	for i, p := range r.prior {
+		if p.Code == code && strings.HasSuffix(p.Detail, detail) {
+			r.prior = slices.Delete(r.prior, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+// at returns the name of a member, or of an element of one, as issues and errors have it.
+func (o *object) at(name string) string {
+	switch {
+	case o.place == "":
+		return name
+	case strings.HasSuffix(o.place, ":"):
+		return o.place + " " + name
+	default:
+		return o.place + "." + name
+	}
+}
+
+func (o *object) odd(code, name, format string, args ...any) {
+	what := ": " + fmt.Sprintf(format, args...)
+	if !o.report.found(code, name+what) {
+		o.report.issues = append(o.report.issues, ibid.Issue{Code: code, Detail: o.at(name) + what})
+	}
+}
+
+// take removes the first of the named members that is there and not null, and returns it with its name.
+func (o *object) take(names ...string) (raw json.RawMessage, name string) {
+	for _, n := range names {
+		value, ok := o.members[n]
+		if !ok || name != "" {
+			continue
+		}
+		delete(o.members, n)
+		if string(value) != "null" {
+			raw, name = value, n
+		}
+	}
+	return raw, name
+}
+
+// keep puts a member that was not understood where it is written again.
+func (o *object) keep(name string, raw json.RawMessage) {
+	if o.extra == nil {
+		o.extra = make(map[string]json.RawMessage)
+	}
+	o.extra[name] = compact(raw)
+}
+
+// refuse reports a member of the wrong type and keeps it.
+func (o *object) refuse(code, name string, raw json.RawMessage, want string) {
+	o.odd(code, name, "%s, want %s", describe(raw), want)
+	o.keep(name, raw)
+}
+
+// rest returns what was not taken, but for the members that are derived from others.
+func (o *object) rest(derived ...string) map[string]json.RawMessage {
+	for _, name := range derived {
+		delete(o.members, name)
+	}
+	for name, raw := range o.members {
+		o.keep(name, raw)
+	}
+	return o.extra
+}
+
+func (o *object) text(dst *string, names ...string) {
+	raw, name := o.take(names...)
+	if name == "" {
+		return
+	}
+	if raw[0] != '"' || json.Unmarshal(raw, dst) != nil {
+		o.refuse(issueWrongType, name, raw, "a string")
+	}
+}
+
+// id reads a string that programs also write as a number.
+func (o *object) id(dst *string, names ...string) {
+	raw, name := o.take(names...)
+	switch {
+	case name == "":
+	case isNumber(raw):
+		*dst = string(raw)
+	case raw[0] != '"' || json.Unmarshal(raw, dst) != nil:
+		o.refuse(issueWrongType, name, raw, "a string")
+	}
+}
+
+func (o *object) bool(dst *bool, names ...string) (found bool) {
+	raw, name := o.take(names...)
+	if name == "" {
+		return false
+	}
+	if json.Unmarshal(raw, dst) != nil {
+		o.refuse(issueWrongType, name, raw, "true or false")
+		return false
+	}
+	return true
+}
+
+// number reads a number, or a string that holds one.
+func (o *object) number(names ...string) *float64 {
+	raw, name := o.take(names...)
+	if name == "" {
+		return nil
+	}
+	digits := string(raw)
+	if raw[0] == '"' {
+		if json.Unmarshal(raw, &digits) != nil {
+			digits = ""
+		}
+		digits = strings.TrimSpace(digits)
+	} else if !isNumber(raw) {
+		o.refuse(issueWrongType, name, raw, "a number")
+		return nil
+	}
+	f, err := strconv.ParseFloat(digits, 64)
+	switch {
+	case err == nil && isFinite(f):
+		return &f
+	case err == nil || errors.Is(err, strconv.ErrRange):
+		o.refuse(issueNumber, name, raw, "a finite number")
+	default:
+		o.refuse(issueWrongType, name, raw, "a number")
+	}
+	return nil
+}
+
+func present(members map[string]json.RawMessage, names []string) string {
+	for _, name := range names {
+		if raw, ok := members[name]; ok && string(raw) != "null" {
+			return name
+		}
+	}
+	return ""
+}
+
+// maxWhole bounds whole numbers: it fits in an int everywhere, and in a float64 without loss.
+const maxWhole = 1<<31 - 1
+
+// whole reads a whole number from low on.
+func (o *object) whole(low int, names ...string) *int {
+	name := present(o.members, names)
+	if name == "" {
+		o.take(names...)
+		return nil
+	}
+	raw := o.members[name]
+	f := o.number(names...)
+	if f == nil {
+		return nil
+	}
+	if *f != math.Trunc(*f) || *f < float64(low) || *f > maxWhole {
+		o.refuse(issueNumber, name, raw, fmt.Sprintf("a whole number from %d on", low))
+		return nil
+	}
+	return new(int(*f))
+}
+
+// seconds reads a duration.
+func (o *object) seconds(dst *time.Duration, names ...string) {
+	name := present(o.members, names)
+	raw := o.members[name]
+	f := o.number(names...)
+	if f == nil {
+		return
+	}
+	nanos := math.Round(*f * 1e9)
+	if nanos < 0 || nanos > math.MaxInt64/2 {
+		o.refuse(issueNumber, name, raw, "seconds from 0 on")
+		return
+	}
+	*dst = time.Duration(nanos)
+}
+
+// time reads an RFC 3339 time, or the seconds since 1970.
+func (o *object) time(dst *time.Time, names ...string) {
+	name := present(o.members, names)
+	if name == "" {
+		o.take(names...)
+		return
+	}
+	raw := o.members[name]
+	if raw[0] == '"' {
+		var s string
+		o.text(&s, name)
+		t, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil || t.UTC().Year() < 0 || t.UTC().Year() > 9999 {
+			o.refuse(issueWrongType, name, raw, "a time as in RFC 3339")
+			return
+		}
+		*dst = t.UTC()
+		return
+	}
+	f := o.number(names...)
+	if f == nil {
+		return
+	}
+	if math.Abs(*f) > 1e11 {
+		o.refuse(issueNumber, name, raw, "seconds since 1970")
+		return
+	}
+	whole, part := math.Modf(*f)
+	*dst = time.Unix(int64(whole), int64(math.Round(part*1e6))*1000).UTC()
+}
+
+// json reads any value, as it is.
+func (o *object) json(dst *json.RawMessage, names ...string) {
+	if raw, name := o.take(names...); name != "" {
+		*dst = compact(raw)
+	}
+}
+
+// into reads a value whose type reads itself.
+func (o *object) into(dst any, want string, names ...string) (ok bool) {
+	raw, name := o.take(names...)
+	if name == "" {
+		return false
+	}
+	if err := json.Unmarshal(raw, dst); err != nil {
+		o.refuse(issueWrongType, name, raw, want)
+		return false
+	}
+	return true
+}
+
+// list reads a list. A value that is none leaves the run without what it holds, so it is an error.
+func (o *object) list(names ...string) (elements []json.RawMessage, name string, err error) {
+	raw, name := o.take(names...)
+	if name == "" {
+		return nil, "", nil
+	}
+	if raw[0] != '[' {
+		return nil, name, fmt.Errorf("%s: %s, want a list", o.at(name), describe(raw))
+	}
+	if err := json.Unmarshal(raw, &elements); err != nil {
+		return nil, name, fmt.Errorf("%s: %w", o.at(name), err)
+	}
+	return elements, name, nil
+}
+
+// readObject reads the members of an object. It returns nil for anything else.
+func readObject(raw json.RawMessage) map[string]json.RawMessage {
+	if raw = bytes.TrimLeft(raw, " \t\r\n"); len(raw) == 0 || raw[0] != '{' {
+		return nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	return members
+}
+
+func isNumber(raw json.RawMessage) bool {
+	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
+}
+
+// compact returns a copy of raw without white space.
+func compact(raw json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return nil // it came from a valid document
+	}
+	return b.Bytes()
+}
+
+// describe says for people what a value is.
+func describe(raw json.RawMessage) string {
+	switch {
+	case len(raw) == 0:
+		return "nothing"
+	case raw[0] == '{':
+		return "an object"
+	case raw[0] == '[':
+		return "a list"
+	case raw[0] == '"':
+		var s string
+		_ = json.Unmarshal(raw, &s) // what cannot be read is shown empty
+		return "the string " + strconv.Quote(Excerpt(s, 40))
+	case isNumber(raw):
+		return "the number " + Excerpt(string(raw), 40)
+	default:
+		return string(raw)
+	}
+}

@@ -1,0 +1,371 @@
+package trail
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/prose"
+	"github.com/ibidhq/ibid/support"
+)
+
+// LinkReason says why a sentence is said to rest on a passage.
+type LinkReason string
+
+// The reasons, best first.
+const (
+	ReasonCitation LinkReason = "citation" // the provider's citation says so
+	ReasonMarker   LinkReason = "marker"   // a mark in the text does: the number, the id or the address of the source
+	ReasonInferred LinkReason = "inferred" // a checker finds that it supports the words, or that a step's answer does which rests on it
+)
+
+// The limits of [Trail.Link].
+const (
+	MaxPassages = 100_000 // texts that sentences are compared with; the rest are not, and Links.Issues says so
+	MaxWay      = 64      // sentences of intermediate answers that are looked at for one of the final answer
+	MaxRests    = 100     // passages of one sentence; the first are kept
+	MaxNamed    = 100     // steps that are named for one passage; the first are
+)
+
+// maxQuoted is how many passages of a document are searched for the words of one citation.
+const maxQuoted = 1000
+
+// LinkOptions says how [Trail.Link] links. The zero value, and nil, mean the defaults.
+type LinkOptions struct {
+	Threshold   float64 // the least score with which a passage is inferred; 0: what the checker calls supported
+	PerSentence int     // how many passages are inferred for one sentence at most; 0: support.DefaultPerSentence
+	Candidates  int     // how many passages and how many steps a sentence is checked against; 0: support.DefaultCandidates
+	NoInference bool    // only citations and marks count; no checker is asked
+}
+
+// Links says what the sentences of a final answer rest on.
+type Links struct {
+	Sentences []Sentence
+	// Uncited is the share of the sentences that say something and rest on no passage; nil: no sentence says anything.
+	Uncited *float64
+	By      string       // the checker that was asked, as ID@Version; empty: none
+	Issues  []ibid.Issue // limits that were reached
+}
+
+// Sentence is one sentence of the final answer.
+type Sentence struct {
+	Span     ibid.Span // in the final answer: Trail.Final's text, else Trail.Answer
+	Text     string
+	Steps    []int // the numbers of the steps that it rests on, ascending: that had its passages, or whose answers say it
+	Passages []Rest
+	// Skipped says why no passage was looked for, a heading say; empty: it was, or the sentence has some.
+	Skipped support.SkipReason
+}
+
+// NoSources reports whether the sentence says something and rests on no passage.
+func (s *Sentence) NoSources() bool { return len(s.Passages) == 0 && s.Skipped == "" }
+
+// Rest is one passage that a sentence rests on.
+type Rest struct {
+	DocumentID string
+	Title      string
+	ChunkIndex *int
+	Locator    *ibid.Locator
+	Excerpt    string
+	// Steps has the numbers of the steps that used the passage, or where none did of those that retrieved it, MaxNamed at most.
+	// Empty: only the answer names it.
+	Steps  []int
+	Via    []int // the numbers of the steps whose answers lead there, the final answer's side first; empty: it leads there itself
+	Reason LinkReason
+	// Score is how sure the checker is: of several links in a row, of the least sure one. Nil: a provider or a mark says it.
+	Score     *float64
+	Threshold float64 // the least score that counts; 0: there is no score
+	By        string  // the checker
+	Evidence  string  // the words of the passage that support it; empty: no checker said
+
+	source *Source
+}
+
+// Link finds for each sentence of the final answer the steps and the passages that it rests on. The provider's citations count
+// first, then marks in the text. For sentences that have neither, passages of all steps are ranked, and c is asked whether
+// they support the sentence; so are the answers of the steps, and what those rest on is followed back through the steps before.
+// Nil c is support.Lexical.
+//
+// A mark is the id, the title or the address of a source, [step 2], or a number where one step alone can be meant: the one that
+// gave the answer, else the only one with sources. The number counts that step's sources.
+//
+// Link sets Step.Fed of all steps and changes nothing else, so it must not run beside a reader of t. The error says that ctx
+// ended, or that the checker could not work at all.
+func (t *Trail) Link(ctx context.Context, c support.Checker, o *LinkOptions) (*Links, error) {
+	l := newLinker(t, c, o)
+	for start, end := range prose.Sentences(l.final.Text) {
+		l.links.Sentences = append(l.links.Sentences, Sentence{Span: ibid.Span{Start: start, End: end}, Text: l.final.Text[start:end]})
+	}
+	l.cited(l.final, l.links.Sentences)
+	for i := range l.links.Sentences {
+		if s := &l.links.Sentences[i]; len(s.Passages) == 0 {
+			l.marked(s, l.origin)
+		}
+	}
+	if err := l.infer(ctx); err != nil {
+		return nil, fmt.Errorf("link: %w", err)
+	}
+	l.finish()
+	return l.links, nil
+}
+
+// linker is one call of Link.
+type linker struct {
+	*documents
+	t        *Trail
+	links    *Links
+	options  LinkOptions
+	checker  support.Checker
+	final    *ibid.Answer
+	origin   int              // the step that gave the final answer, else the only one with sources; -1: neither
+	byDoc    [][]int          // rows of each document
+	had      map[rowID]*had   // who had a passage
+	bySaid   map[string]int   // what marks call a document; -1: more than one
+	before   [][]int          // the graph
+	byNumber map[int]int      // the last step of each number
+	own      map[int]*ownWork // by step
+}
+
+func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
+	l := &linker{documents: t.documents(), t: t, links: &Links{}, checker: c, final: t.Final, own: map[int]*ownWork{}, before: t.graph(), byNumber: t.lastByNumber()}
+	if o != nil {
+		l.options = *o
+	}
+	if c == nil {
+		l.checker = &support.Lexical{}
+	}
+	if l.options.PerSentence <= 0 {
+		l.options.PerSentence = support.DefaultPerSentence
+	}
+	if l.options.Candidates <= 0 {
+		l.options.Candidates = support.DefaultCandidates
+	}
+	if l.final == nil {
+		l.final = &ibid.Answer{Text: strings.ToValidUTF8(t.Answer, "\ufffd")}
+	}
+	l.byDoc, l.had = make([][]int, len(l.names)), make(map[rowID]*had, len(l.rows))
+	for i := range l.rows {
+		n := l.rows[i].document
+		l.byDoc[n] = append(l.byDoc[n], i)
+		l.note(&l.rows[i])
+	}
+	l.origin = l.findOrigin()
+	l.nameMarks()
+	return l
+}
+
+// findOrigin returns the step whose answer is the final one, else the only step with sources.
+func (l *linker) findOrigin() int {
+	only, steps := -1, 0
+	for i := range l.t.Steps {
+		if s := &l.t.Steps[i]; len(s.Sources) > 0 {
+			only = i
+			steps++
+		}
+	}
+	for i := len(l.t.Steps) - 1; i >= 0; i-- {
+		s := &l.t.Steps[i]
+		if len(s.Sources) > 0 && s.Answer != "" && s.Answer == l.final.Text {
+			return i
+		}
+	}
+	if steps != 1 {
+		return -1
+	}
+	return only
+}
+
+// cited adds what the citations of an answer say of its sentences.
+func (l *linker) cited(a *ibid.Answer, sentences []Sentence) {
+	if len(a.Citations) == 0 {
+		return
+	}
+	sources := make(map[string]*Source, len(a.Sources))
+	for i := range a.Sources {
+		s := SourcesFromAnswer(&ibid.Answer{Sources: a.Sources[i : i+1]})[0]
+		sources[a.Sources[i].ID] = &s
+	}
+	for i := range a.Citations {
+		c := &a.Citations[i]
+		if !c.Placed() {
+			continue
+		}
+		for k := range covered(sentences, c) {
+			for r := range c.Refs {
+				if source := sources[c.Refs[r].Source]; source != nil {
+					sentences[k].add(l.citedRest(c, &c.Refs[r], source))
+				}
+			}
+		}
+	}
+}
+
+// covered yields the indices of the sentences that a citation stands for; a point, for the one that it closes.
+func covered(sentences []Sentence, c *ibid.Citation) iter.Seq[int] {
+	span := c.Claim
+	if span.Len() <= 0 {
+		span = c.Span
+	}
+	return func(yield func(int) bool) {
+		k, _ := slices.BinarySearchFunc(sentences, span.Start, func(s Sentence, at int) int {
+			if s.Span.End <= at {
+				return -1
+			}
+			return 1
+		})
+		if span.Len() <= 0 {
+			if k > 0 && sentences[k-1].Span.End == span.Start {
+				k--
+			}
+			if k < len(sentences) {
+				yield(k)
+			}
+			return
+		}
+		for ; k < len(sentences) && sentences[k].Span.Start < span.End && yield(k); k++ {
+		}
+	}
+}
+
+func (l *linker) citedRest(c *ibid.Citation, ref *ibid.Ref, source *Source) Rest {
+	var rest Rest
+	if n := l.find(source); n >= 0 {
+		rest = l.rest(n, ref.Quote)
+	} else {
+		rest = Rest{DocumentID: source.DocumentID, Title: source.Title, Excerpt: first(Excerpt(ref.Quote, 0), source.Excerpt)}
+	}
+	rest.Locator = first(ref.Locator, rest.Locator)
+	switch c.Origin {
+	case ibid.OriginMarker:
+		rest.Reason = ReasonMarker
+	case ibid.OriginInferred:
+		rest.Reason = ReasonInferred
+		rest.Score = jsonNumber(ref.Confidence)
+		if c.Support != nil {
+			rest.Score, rest.By = jsonNumber(c.Support.Score), c.Support.By
+		}
+	default:
+		rest.Reason = ReasonCitation
+	}
+	rest.Evidence = ref.Quote
+	return rest
+}
+
+// rest returns a document as what a sentence rests on: the passage that has the quote, else the first that a step used.
+func (l *linker) rest(n int, quote string) Rest {
+	best := -1
+	for _, i := range l.byDoc[n][:min(len(l.byDoc[n]), maxQuoted)] {
+		r := &l.rows[i]
+		if quote != "" && strings.Contains(r.text(), quote) {
+			best = i
+			break
+		}
+		if best < 0 || r.counts() && !l.rows[best].counts() {
+			best = i
+		}
+	}
+	return l.restOf(best)
+}
+
+// restOf returns a row as what a sentence rests on, with the steps that had this passage.
+func (l *linker) restOf(row int) Rest {
+	r := &l.rows[row]
+	h := l.had[l.rowID(r)]
+	return Rest{
+		DocumentID: l.names[r.document], Title: h.title, ChunkIndex: r.ChunkIndex, Locator: r.Locator,
+		Excerpt: Excerpt(first(r.Excerpt, r.Content), 0), Steps: h.steps(), source: r.Source,
+	}
+}
+
+// rowID tells a passage among those of all documents.
+type rowID struct {
+	passageID
+
+	document int
+}
+
+func (l *linker) rowID(r *docRow) rowID {
+	id := rowID{r.passageID(), r.document}
+	id.passageID.document = ""
+	return id
+}
+
+// had says which steps had a passage: their numbers, ascending, MaxNamed at most.
+type had struct {
+	title           string
+	used, retrieved []int
+}
+
+func (h *had) steps() []int {
+	if len(h.used) > 0 {
+		return slices.Clone(h.used)
+	}
+	return slices.Clone(h.retrieved)
+}
+
+// note notes which step had a passage.
+func (l *linker) note(r *docRow) {
+	id := l.rowID(r)
+	h := l.had[id]
+	if h == nil {
+		h = &had{}
+		l.had[id] = h
+	}
+	h.title = first(h.title, r.Title)
+	list := &h.retrieved
+	if r.counts() {
+		list = &h.used
+	}
+	number := l.t.Steps[r.step].Number
+	if len(*list) < MaxNamed && !slices.Contains(*list, number) {
+		*list = append(*list, number)
+	}
+}
+
+// add adds a passage to the sentence, unless it has it.
+func (s *Sentence) add(r Rest) {
+	for i := range s.Passages {
+		p := &s.Passages[i]
+		if p.DocumentID == r.DocumentID && p.source == r.source && p.Evidence == r.Evidence {
+			return
+		}
+	}
+	if len(s.Passages) < MaxRests {
+		s.Passages = append(s.Passages, r)
+	}
+}
+
+// finish counts, and tells the steps what they fed.
+func (l *linker) finish() {
+	for i := range l.t.Steps {
+		l.t.Steps[i].Fed = nil
+	}
+	say, without := 0, 0
+	for i := range l.links.Sentences {
+		s := &l.links.Sentences[i]
+		for k := range s.Passages {
+			s.Steps = append(append(s.Steps, s.Passages[k].Steps...), s.Passages[k].Via...)
+		}
+		s.Steps = distinct(s.Steps)
+		if len(s.Passages) > 0 {
+			s.Skipped = ""
+		}
+		if s.Skipped == "" {
+			say++
+		}
+		if s.NoSources() {
+			without++
+		}
+		for _, n := range s.Steps {
+			if step, ok := l.byNumber[n]; ok {
+				l.t.Steps[step].Fed = append(l.t.Steps[step].Fed, s.Span)
+			}
+		}
+	}
+	if say > 0 {
+		l.links.Uncited = new(float64(without) / float64(say))
+	}
+}

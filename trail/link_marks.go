@@ -1,0 +1,225 @@
+package trail
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+)
+
+// nameMarks notes what marks may call each document: its ids and its titles.
+func (l *linker) nameMarks() {
+	l.bySaid = make(map[string]int, 2*len(l.names))
+	say := func(name string, n int) {
+		name = strings.ToLower(strings.TrimSpace(name))
+		if name == "" {
+			return
+		}
+		if other, ok := l.bySaid[name]; ok && other != n {
+			n = -1 // it may mean two
+		}
+		l.bySaid[name] = n
+	}
+	for n := range l.names {
+		say(l.names[n], n)
+	}
+	for i := range l.rows {
+		r := &l.rows[i]
+		if !strings.EqualFold(r.DocumentID, l.names[r.document]) {
+			say(r.DocumentID, r.document)
+		}
+		say(r.Title, r.document)
+	}
+}
+
+// marked adds what the marks in a sentence name. A number counts the sources of the step at index origin; -1: it means nothing.
+func (l *linker) marked(s *Sentence, origin int) {
+	for _, mark := range marks(s.Text) {
+		n := -1
+		switch number, err := strconv.Atoi(strings.TrimPrefix(mark, "^")); {
+		case strings.HasPrefix(mark, "http://"), strings.HasPrefix(mark, "https://"):
+			n = l.find(&Source{URL: mark, DocumentID: mark})
+		case strings.HasPrefix(strings.ToLower(mark), "step "):
+			l.markedStep(s, mark)
+		case err == nil:
+			n = l.numbered(mark, number, origin)
+		default:
+			if found, ok := l.bySaid[strings.ToLower(mark)]; ok {
+				n = found
+			}
+		}
+		if n >= 0 {
+			rest := l.rest(n, "")
+			rest.Reason = ReasonMarker
+			s.add(rest)
+		}
+	}
+}
+
+// markedStep takes [step 2] for what it says: the sentence rests on the step, and on what that cites, or else used.
+func (l *linker) markedStep(s *Sentence, mark string) {
+	number, err := strconv.Atoi(strings.TrimSpace(mark[len("step "):]))
+	if err != nil {
+		return
+	}
+	i, ok := l.byNumber[number]
+	if !ok {
+		return
+	}
+	s.Steps = append(s.Steps, number)
+	sources := l.t.Steps[i].Sources
+	cites := slices.ContainsFunc(sources, func(f Source) bool { return f.Cited })
+	for k := range sources {
+		if f := &sources[k]; len(s.Passages) < MaxRests && (f.Cited || !cites && f.Used) {
+			rest := l.restOf(l.at[f])
+			rest.Reason, rest.Via = ReasonMarker, []int{number}
+			s.add(rest)
+		}
+	}
+}
+
+// numbered returns the document that a number means, or -1.
+func (l *linker) numbered(mark string, number, origin int) int {
+	if n, ok := l.bySaid[mark]; ok {
+		return n
+	}
+	if origin < 0 {
+		return -1
+	}
+	sources := l.t.Steps[origin].Sources
+	for k := range sources {
+		if sources[k].Rank == number {
+			return l.of(&sources[k])
+		}
+	}
+	for k := range sources {
+		if sources[k].Rank != 0 {
+			return -1 // ranks are known, and this is none
+		}
+	}
+	if number < 1 || number > len(sources) {
+		return -1
+	}
+	return l.of(&sources[number-1])
+}
+
+// maxMark is how long a mark may be, in bytes.
+const maxMark = 300
+
+// marks returns what stands in brackets in a sentence, cut at commas and semicolons, and the addresses in it.
+func marks(text string) []string {
+	var all []string
+	for rest := text; ; {
+		open := strings.IndexAny(rest, "[(【")
+		if open < 0 {
+			break
+		}
+		inside, size := bracketed(rest[open:])
+		rest = rest[open+size:]
+		for mark := range strings.FieldsFuncSeq(inside, func(r rune) bool { return r == ',' || r == ';' }) {
+			mark = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(mark), "id:"))
+			if mark != "" && !strings.HasPrefix(mark, "http") {
+				all = append(all, mark)
+			}
+		}
+	}
+	return append(all, addresses(text)...)
+}
+
+// bracketed returns what stands in the brackets that text begins with, and the length of the opening one. Round ones around a
+// number are not a mark: (1984) is a year, or a list's number.
+func bracketed(text string) (inside string, size int) {
+	size, closing := len("["), "]"
+	switch {
+	case text[0] == '(':
+		closing = ")"
+	case text[0] != '[':
+		size, closing = len("【"), "】"
+	}
+	rest := text[size:]
+	end := strings.Index(rest[:min(len(rest), maxMark)], closing)
+	if end < 0 || closing == ")" && isNumeral(rest[:end]) {
+		return "", size
+	}
+	return rest[:end], size
+}
+
+// maxAddress is how long an address may be, in bytes.
+const maxAddress = 8 << 10
+
+// addresses returns the addresses in a sentence.
+func addresses(text string) []string {
+	var all []string
+	for rest := text; ; {
+		at := strings.Index(rest, "http")
+		if at < 0 {
+			return all
+		}
+		rest = rest[at:]
+		end := strings.IndexAny(rest, " \t\r\n)]>\"'")
+		if end < 0 {
+			end = len(rest)
+		}
+		if url := strings.TrimRight(rest[:end], ".,;:!?"); len(url) <= maxAddress {
+			all = append(all, url)
+		}
+		rest = rest[end:]
+	}
+}
+
+func isNumeral(s string) bool {
+	_, err := strconv.Atoi(strings.TrimSpace(s))
+	return err == nil
+}
+
+// jsonSentence is a sentence as JSON.
+type jsonSentence struct {
+	Text      string     `json:"text"`
+	Start     int        `json:"text_start"`
+	End       int        `json:"text_end"`
+	Steps     []int      `json:"steps"`
+	Passages  []jsonRest `json:"passages"`
+	NoSources bool       `json:"no_sources"`
+	Skipped   *string    `json:"skipped"`
+}
+
+type jsonRest struct {
+	DocumentID string        `json:"document_id"`
+	Title      *string       `json:"document_title"`
+	ChunkIndex *int          `json:"chunk_index"`
+	Locator    *ibid.Locator `json:"locator,omitempty"`
+	Steps      []int         `json:"steps"`
+	Via        []int         `json:"via"`
+	Reason     LinkReason    `json:"reason"`
+	Score      *float64      `json:"score"`
+	Threshold  *float64      `json:"threshold"`
+	By         *string       `json:"by"`
+	Evidence   *string       `json:"evidence"`
+	Excerpt    *string       `json:"excerpt"`
+}
+
+func (l *Links) json(o SummaryOptions) []jsonSentence {
+	all := make([]jsonSentence, 0, len(l.Sentences))
+	for i := range l.Sentences {
+		s := &l.Sentences[i]
+		j := jsonSentence{
+			Text: s.Text, Start: s.Span.Start, End: s.Span.End, Steps: orEmpty(s.Steps), NoSources: s.NoSources(),
+			Skipped: orNull(string(s.Skipped)), Passages: make([]jsonRest, 0, len(s.Passages)),
+		}
+		for k := range s.Passages {
+			r := &s.Passages[k]
+			row := jsonRest{
+				DocumentID: r.DocumentID, Title: orNull(r.Title), ChunkIndex: r.ChunkIndex, Locator: r.Locator,
+				Steps: orEmpty(r.Steps), Via: orEmpty(r.Via), Reason: r.Reason,
+				Score: jsonNumber(r.Score), Threshold: orNull(r.Threshold), By: orNull(r.By),
+			}
+			if !o.NoExcerpts {
+				row.Evidence, row.Excerpt = orNull(r.Evidence), orNull(Excerpt(r.Excerpt, o.Excerpt))
+			}
+			j.Passages = append(j.Passages, row)
+		}
+		all = append(all, j)
+	}
+	return all
+}

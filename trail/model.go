@@ -1,0 +1,114 @@
+package trail
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/ibidhq/ibid"
+)
+
+// Trail is one run of an agent: a question, the steps it took, the answer. It is plain data; a copy shares its slices. Its
+// zero value is a run of which nothing is known.
+//
+// As JSON it is the run of docs/trail.md, with the names that [Read] takes.
+type Trail struct {
+	ID       string // of the run
+	Agent    string // who ran it
+	Question string
+	Answer   string       // the final answer, as text
+	Final    *ibid.Answer // the final answer with its citations; nil: only its text is known
+	Started  time.Time    // zero: unknown
+	Finished time.Time    // zero: unknown, or not finished
+	Parent   string       // the run that this one is nested in; empty: none
+	Strategy string       // name@version of the strategy that attributed the sources; empty: none
+	Steps    []Step       // by number; steps that share one keep the order in which they came
+	Issues   []ibid.Issue // what was odd about the run when it was read; [Trail.Check] has everything
+	// Extra has the members of the JSON that were not understood: names that trail does not know, and known ones with a
+	// value of the wrong type. They are written again as they came.
+	Extra map[string]json.RawMessage
+}
+
+// Step is one thing that a run did.
+type Step struct {
+	Number int    // from 1, unique in a sound trail
+	ID     string // the program's own id; empty: none
+	// After has the numbers of the steps that this one builds on. Nil means the one before, empty means none.
+	After      []int
+	Tool       string // what was called; empty: the model itself
+	Question   string
+	Answer     string // the intermediate answer
+	Reasoning  string // the reasoning trace
+	Error      string // why the step failed; empty: it did not
+	Confidence *float64
+	Started    time.Time     // zero: unknown
+	Duration   time.Duration // zero: unknown
+	// Inputs and Outputs are what the step was called with and what came of it, as JSON. Programs that must not keep these
+	// keep "sha256:" and the hexadecimal SHA-256 in InputsDigest and OutputsDigest instead.
+	Inputs, Outputs             json.RawMessage
+	InputsDigest, OutputsDigest string
+	Context                     []string     // the context as bare strings, where that is all there is
+	Sources                     []Source     // what it retrieved, used and cited: a row for each passage
+	Answers                     []StepAnswer // calls of models that were captured
+	Fed                         []ibid.Span  // which words of the final answer rest on it; [Trail.Link] fills it in
+	NoSources                   bool         // the program said that the step used no sources
+	Nested                      *Trail       // the run that the step started; nil: none
+	Issues                      []ibid.Issue // what was odd about the step when it was read
+	Extra                       map[string]json.RawMessage
+}
+
+// StepAnswer is one captured call of a model.
+type StepAnswer struct {
+	ID     string // ibid's id of the answer, ans_…; empty: none
+	Answer *ibid.Answer
+}
+
+// Source is one passage of a document that a step drew on. Rows with the same document are the same source in a [Summary].
+type Source struct {
+	// DocumentID names the document in its run. Read, the recorder and Enhance never leave it empty.
+	DocumentID string
+	Title      string
+	URL        string
+	// Key is the same for the same document in any run: [ibid.Source.Key]. Empty: only DocumentID says what is the same.
+	Key string
+
+	Relevance *float64         // how well it fits the step, as somebody said; nil: nobody did
+	Origin    ibid.ScoreOrigin // who said it; empty exactly if Relevance is nil
+	Adjusted  *float64         // Relevance times the confidence of the step: only in a summary, only where asked for
+	Usage     *float64         // the share of the step's information that sentences resting on the source cover; nil: not measured
+
+	Excerpt    string        // what is shown of the passage
+	Content    string        // the whole passage; empty: only the excerpt is known
+	ChunkIndex *int          // which chunk of the document the passage is; nil: not said
+	Rank       int           // place in the results of the retrieval, from 1; 0: unknown
+	Locator    *ibid.Locator // where in the document the passage stands; nil: unknown
+	Version    string        // of the document: a hash, an ETag, a date; empty: unknown
+
+	Retrieved bool // a search of the step returned it
+	Used      bool // the step worked with it
+	Cited     bool // the step's answer names it
+
+	Extra map[string]json.RawMessage
+}
+
+// counts reports whether the step drew on the source: that a search returned it is not enough.
+func (s *Source) counts() bool { return s.Used || s.Cited }
+
+// text returns as much of the passage as is known.
+func (s *Source) text() string {
+	if s.Content != "" {
+		return s.Content
+	}
+	return s.Excerpt
+}
+
+// Result is one result of a retrieval, in the order of its relevance.
+type Result struct {
+	DocumentID string
+	Title      string
+	URL        string
+	Score      *float64 // what the retriever said, in its own scale; nil: nothing
+	Content    string
+	ChunkIndex *int
+	Locator    *ibid.Locator
+	Version    string
+}

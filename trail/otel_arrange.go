@@ -1,0 +1,488 @@
+package trail
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+)
+
+// maxAfter is how many steps a step of a trace comes directly after, at most: of a hundred and more that ran at the same time
+// before it, those that ended last.
+const maxAfter = 100
+
+// Arrange makes a run of the spans among t.Steps, the steps that [ReadSpans] returned and that were kept one by one since.
+// The other steps stay. It is a function of the set of spans: neither their order nor their repetition changes what comes of
+// it, and a run whose spans have not all arrived is arranged as far as they show it. Where there are no spans, or they are
+// arranged already, it does nothing.
+//
+// The span above all others is the run: its input is the question and its output the answer. Failing that the answer is the
+// last one of a model. Models, retrievers, rerankers, tools and guardrails are steps; agents below the run's own are steps with
+// a nested run; chains only hold steps together, and evaluators with all below them are left out. Of the spans below one
+// span, one that began after another had ended comes after it, and those that overlap come after the same ones; a step that
+// holds steps comes after these. Numbers go on from the highest that t.Steps has, by time of start as far as that order allows;
+// a span with the attribute ibid.step keeps its number, and joins the step that has it already.
+//
+// A document that was retrieved is used if its text stands in the input of a model's call that ended later, or if such a call
+// cites it by its URL or, in square brackets, by its id. The call's step then has it as a source, too. Where there is no such
+// call or none whose input was recorded, documents count as used and the step has the issue "use-assumed".
+func (t *Trail) Arrange() {
+	spans, others := t.spans()
+	if len(spans) == 0 {
+		return
+	}
+	tops := linkSpans(spans)
+	root := rootOf(tops)
+	t.describe(root, spans)
+	markUse(spans)
+	a := &arrangement{run: t.ID}
+	if root != nil {
+		tops = []*spanNode{root}
+	}
+	a.place(tops, nil)
+	t.Steps = a.number(others)
+	if root == nil || !root.Own {
+		t.conclude(a)
+	}
+}
+
+// spanNode is a span in its run.
+type spanNode struct {
+	spanFacts
+
+	step *Step
+
+	start, end int64 // nanoseconds
+	at         int   // its place by time
+	parent     *spanNode
+	kids       []*spanNode // by time
+	isStep     bool
+	holds      bool        // it or one below it is a step
+	after      []*spanNode // the steps before it
+	ends       []*spanNode // the steps that what follows comes after
+}
+
+// spans takes the spans out of the steps, each once, by time.
+func (t *Trail) spans() (nodes []*spanNode, others []Step) {
+	byID := map[spanID]*spanNode{}
+	for i := range t.Steps {
+		var f spanFacts
+		raw, ok := t.Steps[i].Extra[spanMember]
+		if !ok || json.Unmarshal(raw, &f) != nil {
+			others = append(others, t.Steps[i])
+			continue
+		}
+		step := t.Steps[i]
+		step.Extra = maps.Clone(step.Extra)
+		if delete(step.Extra, spanMember); len(step.Extra) == 0 {
+			step.Extra = nil
+		}
+		step.Sources, step.Issues = slices.Clone(step.Sources), slices.Clip(step.Issues)
+		n := &spanNode{spanFacts: f, step: &step, start: f.Start, end: max(f.Start, f.End)}
+		id := spanID{f.Trace, step.ID}
+		if byID[id] == nil || n.compare(byID[id]) > 0 {
+			byID[id] = n
+		}
+	}
+	nodes = slices.SortedFunc(maps.Values(byID), (*spanNode).compare)
+	for i, n := range nodes {
+		n.at = i
+	}
+	return nodes, others
+}
+
+// compare orders spans by time, and otherwise so that the order does not depend on how they came.
+func (n *spanNode) compare(m *spanNode) int {
+	c := cmp.Or(cmp.Compare(n.start, m.start), cmp.Compare(n.end, m.end), strings.Compare(n.step.ID, m.step.ID), strings.Compare(n.Trace, m.Trace))
+	if c != 0 {
+		return c
+	}
+	a, _ := json.Marshal(n.step) // what cannot be written is the same as any other
+	b, _ := json.Marshal(m.step)
+	return strings.Compare(string(a), string(b))
+}
+
+// linkSpans puts spans below their parents, and returns those that have none. A cycle of parents is cut open.
+func linkSpans(nodes []*spanNode) (tops []*spanNode) {
+	byID := make(map[spanID]*spanNode, len(nodes))
+	for _, n := range nodes {
+		byID[spanID{n.Trace, n.step.ID}] = n
+	}
+	for _, n := range nodes {
+		n.parent = byID[spanID{n.Trace, n.Parent}]
+	}
+	state := make([]int, len(nodes)) // 0: not looked at, else the turn that came by
+	for i, n := range nodes {
+		for at := n; at != nil && state[at.at] == 0; at = at.parent {
+			state[at.at] = i + 1
+			if at.parent != nil && state[at.parent.at] == i+1 {
+				at.parent = nil
+			}
+		}
+	}
+	for _, n := range nodes {
+		if n.parent == nil {
+			tops = append(tops, n)
+		} else {
+			n.parent.kids = append(n.parent.kids, n)
+		}
+	}
+	for _, top := range tops {
+		top.judge()
+	}
+	return tops
+}
+
+// judge says of a span and those below it whether they are steps.
+func (n *spanNode) judge() {
+	type visit struct {
+		*spanNode
+		back bool
+	}
+	for todo := []visit{{n, false}}; len(todo) > 0; {
+		v := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if v.back {
+			v.holds = v.isStep || slices.ContainsFunc(v.kids, func(k *spanNode) bool { return k.holds })
+			continue
+		}
+		switch {
+		case v.Kind == spanEvaluator:
+			continue
+		case v.Own:
+			v.isStep = v.Kind != spanAgent
+		case v.Kind == spanChain:
+			v.isStep = len(v.step.Sources) > 0 || v.Number > 0
+		case v.Kind == spanLLM:
+			v.isStep = !v.joinCall()
+		default:
+			v.isStep = true
+		}
+		todo = append(todo, visit{v.spanNode, true})
+		for _, k := range v.kids {
+			todo = append(todo, visit{k, false})
+		}
+	}
+}
+
+// joinCall reports whether a model's call is the one that the span above it is, too: a framework and the client that it uses
+// are often both traced. What the one above does not know it takes over.
+func (n *spanNode) joinCall() bool {
+	above := n.parent
+	if above == nil || above.Kind != spanLLM {
+		return false
+	}
+	above.step.Question, above.step.Answer = cmp.Or(above.step.Question, n.step.Question), cmp.Or(above.step.Answer, n.step.Answer)
+	if above.step.Inputs == nil && above.step.InputsDigest == "" {
+		above.step.Inputs, above.step.InputsDigest = n.step.Inputs, n.step.InputsDigest
+	}
+	if above.step.Outputs == nil && above.step.OutputsDigest == "" {
+		above.step.Outputs, above.step.OutputsDigest = n.step.Outputs, n.step.OutputsDigest
+	}
+	above.step.Error = cmp.Or(above.step.Error, n.step.Error)
+	return true
+}
+
+// rootOf returns the span that is the run; nil: it has not arrived, or there is none.
+func rootOf(tops []*spanNode) *spanNode {
+	var root *spanNode
+	for _, n := range tops {
+		if n.Parent != "" && len(tops) > 1 || n.Kind == spanEvaluator {
+			continue
+		}
+		if root != nil { // several
+			return nil
+		}
+		root = n
+	}
+	if root == nil || root.Kind != spanAgent && root.Kind != spanChain {
+		return nil
+	}
+	return root
+}
+
+// describe fills in what the root says of the run.
+func (t *Trail) describe(root *spanNode, all []*spanNode) {
+	for _, n := range all {
+		if n.start != 0 && (t.Started.IsZero() || n.step.Started.Before(t.Started)) {
+			t.Started = n.step.Started
+		}
+	}
+	if root == nil {
+		return
+	}
+	root.adopt(all)
+	t.take(root)
+	if t.Finished.IsZero() {
+		t.Finished = root.ended()
+	}
+	// A chain around an agent is the same run.
+	for n := root.inside(); n != nil; n = n.inside() {
+		n.isStep = len(n.step.Sources) > 0
+		if n.Kind == spanAgent {
+			t.Agent = cmp.Or(n.Agent, t.Agent)
+		}
+		t.take(n)
+	}
+}
+
+// adopt makes n the run, with all spans whose parents are not there below it.
+func (n *spanNode) adopt(all []*spanNode) {
+	if n.isStep = len(n.step.Sources) > 0; n.isStep {
+		n.Kind = spanChain // what it retrieved itself is a step of the run
+	}
+	n.holds = true
+	for _, other := range all {
+		if other.parent == nil && other != n {
+			other.parent = n
+			n.kids = append(n.kids, other)
+		}
+	}
+	slices.SortFunc(n.kids, func(a, b *spanNode) int { return cmp.Compare(a.at, b.at) })
+}
+
+// inside returns the agent or the chain that is all that a chain holds; nil: there is none.
+func (n *spanNode) inside() *spanNode {
+	if n.Kind != spanChain {
+		return nil
+	}
+	var only *spanNode
+	for _, k := range n.kids {
+		switch {
+		case !k.holds:
+		case only != nil:
+			return nil
+		default:
+			only = k
+		}
+	}
+	if only == nil || only.Kind != spanAgent && only.Kind != spanChain || only.Number > 0 {
+		return nil
+	}
+	return only
+}
+
+func (t *Trail) take(n *spanNode) {
+	t.Agent, t.Question, t.Answer = cmp.Or(t.Agent, n.Agent), cmp.Or(t.Question, n.step.Question), cmp.Or(t.Answer, n.step.Answer)
+	t.Parent, t.Strategy = cmp.Or(t.Parent, n.ParentRun), cmp.Or(t.Strategy, n.Strategy)
+	if n.step.Error != "" {
+		issue := ibid.Issue{Code: issueRunFailed, Detail: n.step.Error}
+		if !slices.Contains(t.Issues, issue) {
+			t.Issues = append(t.Issues, issue)
+		}
+	}
+}
+
+// conclude fills in the question and the answer where the root had none.
+func (t *Trail) conclude(a *arrangement) {
+	var last *spanNode
+	for _, n := range a.steps {
+		if t.Question == "" && n.Kind != spanTool && n.Kind != spanGuardrail {
+			t.Question = n.step.Question
+		}
+		if n.step.Answer != "" && (n.Kind == spanLLM || n.Kind == spanAgent) && (last == nil || n.end >= last.end) {
+			last = n
+		}
+	}
+	if t.Answer == "" && t.Final == nil && last != nil {
+		t.Answer = last.step.Answer
+	}
+}
+
+// arrangement puts the spans of one run in order.
+type arrangement struct {
+	run   string
+	depth int
+	steps []*spanNode
+}
+
+// place puts spans that lie below one span after each other, the first of them after before. It returns the steps that what
+// follows comes after.
+func (a *arrangement) place(list, before []*spanNode) []*spanNode {
+	held := slices.DeleteFunc(slices.Clone(list), func(n *spanNode) bool { return !n.holds })
+	slices.SortFunc(held, func(x, y *spanNode) int { return cmp.Compare(x.at, y.at) })
+	byEnd := slices.Clone(held)
+	slices.SortFunc(byEnd, func(x, y *spanNode) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(x.at, y.at)) })
+	var last []*spanNode // those that have ended and that nothing which has ended came after
+	var latest *spanNode // of these the one that began last
+	end := func(n *spanNode) {
+		if last = append(last, n); latest == nil || n.at > latest.at {
+			latest = n
+			last = slices.DeleteFunc(last, func(m *spanNode) bool { return m != latest && m.end <= latest.start })
+		} else if n.end <= latest.start {
+			last = last[:len(last)-1]
+		}
+	}
+	preceding := before
+	for _, n := range held {
+		ended := false
+		for ; len(byEnd) > 0 && byEnd[0].end <= n.start && byEnd[0].at < n.at; byEnd = byEnd[1:] {
+			end(byEnd[0])
+			ended = true
+		}
+		if ended {
+			preceding = endsOf(last)
+		}
+		n.ends = a.placeOne(n, preceding)
+	}
+	for _, n := range byEnd {
+		end(n)
+	}
+	return endsOf(last)
+}
+
+// endsOf returns the steps in which spans end.
+func endsOf(list []*spanNode) []*spanNode {
+	if len(list) == 1 {
+		return list[0].ends
+	}
+	var all []*spanNode
+	seen := map[*spanNode]bool{}
+	for _, n := range list {
+		for _, e := range n.ends {
+			if !seen[e] {
+				seen[e] = true
+				all = append(all, e)
+			}
+		}
+	}
+	if len(all) > maxAfter {
+		slices.SortStableFunc(all, func(x, y *spanNode) int { return cmp.Compare(x.end, y.end) })
+		all = all[len(all)-maxAfter:]
+	}
+	return all
+}
+
+func (a *arrangement) placeOne(n *spanNode, before []*spanNode) []*spanNode {
+	if !n.isStep {
+		return a.place(n.kids, before)
+	}
+	n.after = before
+	switch {
+	case n.Own:
+		a.nestOwn(n)
+	case n.Kind == spanAgent && a.depth < MaxNested-1:
+		a.nest(n)
+	default:
+		if ends := a.place(n.kids, before); len(ends) > 0 {
+			n.after = ends
+		}
+	}
+	a.steps = append(a.steps, n)
+	return []*spanNode{n}
+}
+
+// nest makes a nested run of what lies below an agent.
+func (a *arrangement) nest(n *spanNode) {
+	inner := &arrangement{run: n.step.ID, depth: a.depth + 1}
+	inner.place(n.kids, nil)
+	n.step.Tool = cmp.Or(n.Agent, n.step.Tool)
+	if len(inner.steps) == 0 {
+		return
+	}
+	t := &Trail{
+		ID: n.step.ID, Agent: n.Agent, Question: n.step.Question, Answer: n.step.Answer, Started: n.step.Started, Finished: n.ended(), Parent: a.run,
+		Steps: inner.number(nil),
+	}
+	t.conclude(inner)
+	n.step.Answer = cmp.Or(n.step.Answer, t.Answer)
+	n.step.Nested = t
+}
+
+// nestOwn gives a step back the nested run that [Trail.Traces] wrote below it.
+func (a *arrangement) nestOwn(n *spanNode) {
+	if len(n.kids) != 1 || !n.kids[0].Own || a.depth >= MaxNested {
+		return
+	}
+	run := n.kids[0]
+	inner := &arrangement{run: run.RunID, depth: a.depth + 1}
+	inner.place(run.kids, nil)
+	n.step.Nested = &Trail{
+		ID: run.RunID, Agent: run.Agent, Question: run.step.Question, Answer: run.step.Answer, Started: run.step.Started, Finished: run.ended(),
+		Parent: run.ParentRun, Strategy: run.Strategy, Steps: inner.number(nil),
+	}
+}
+
+// number gives the steps their numbers, beside those that the run has already.
+func (a *arrangement) number(others []Step) []Step {
+	slices.SortFunc(a.steps, func(x, y *spanNode) int { return cmp.Compare(x.at, y.at) })
+	index := make(map[*spanNode]int, len(a.steps))
+	for i, n := range a.steps {
+		index[n] = i
+	}
+	before := make([][]int, len(a.steps))
+	taken, highest := map[int]int{}, 0 // by number: the place in steps
+	steps := others
+	for i := range steps {
+		taken[steps[i].Number] = i
+		highest = max(highest, steps[i].Number)
+	}
+	for i, n := range a.steps {
+		for _, b := range n.after {
+			before[i] = append(before[i], index[b])
+		}
+		highest = max(highest, n.Number)
+	}
+	sorted, cyclic := order(before)
+	numbers := make([]int, len(a.steps))
+	for _, i := range append(sorted, cyclic...) {
+		n := a.steps[i]
+		if at, ok := taken[n.Number]; ok && n.Number > 0 {
+			numbers[i] = n.Number
+			steps[at].join(n.step)
+			continue
+		}
+		if numbers[i] = n.Number; numbers[i] == 0 {
+			highest++
+			numbers[i] = highest
+		}
+		if n.step.Number = numbers[i]; n.Own {
+			n.step.ID = n.StepID
+		}
+		n.step.After = n.afterNumbers(before[i], numbers)
+		taken[numbers[i]] = len(steps)
+		steps = append(steps, *n.step)
+	}
+	slices.SortStableFunc(steps, func(x, y Step) int { return cmp.Compare(x.Number, y.Number) })
+	return steps
+}
+
+// afterNumbers returns what After is for a step.
+func (n *spanNode) afterNumbers(before, numbers []int) []int {
+	if n.Own && n.After == nil {
+		return nil
+	}
+	if n.After != nil {
+		return slices.Clone(*n.After)
+	}
+	after := make([]int, 0, len(before))
+	for _, b := range before {
+		if numbers[b] != n.step.Number {
+			after = append(after, numbers[b])
+		}
+	}
+	slices.Sort(after)
+	return slices.Compact(after)
+}
+
+// join adds what a span knows to the step whose number it has.
+func (s *Step) join(from *Step) {
+	s.ID, s.Tool, s.Question, s.Answer = cmp.Or(s.ID, from.ID), cmp.Or(s.Tool, from.Tool), cmp.Or(s.Question, from.Question), cmp.Or(s.Answer, from.Answer)
+	s.Reasoning, s.Error = cmp.Or(s.Reasoning, from.Reasoning), cmp.Or(s.Error, from.Error)
+	s.Confidence, s.Duration, s.Nested = cmp.Or(s.Confidence, from.Confidence), cmp.Or(s.Duration, from.Duration), cmp.Or(s.Nested, from.Nested)
+	if s.Started.IsZero() {
+		s.Started = from.Started
+	}
+	if s.Inputs == nil && s.InputsDigest == "" {
+		s.Inputs, s.InputsDigest = from.Inputs, from.InputsDigest
+	}
+	if s.Outputs == nil && s.OutputsDigest == "" {
+		s.Outputs, s.OutputsDigest = from.Outputs, from.OutputsDigest
+	}
+	s.AddSources(from.Sources...)
+	s.NoSources = s.NoSources && from.NoSources
+	s.Issues = append(s.Issues, from.Issues...)
+}

@@ -1,0 +1,451 @@
+package trail_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// rich is a trail with one of everything that goes through a trace.
+func rich() *trail.Trail {
+	began := vectorEpoch
+	return &trail.Trail{
+		ID: "run_1", Agent: "guide", Question: "When was the mill built?", Answer: "In 1820.", Parent: "run_0", Strategy: "best@2",
+		Started: began, Finished: began.Add(3 * time.Second),
+		Steps: []trail.Step{
+			{
+				Number: 1, ID: "00f067aa0ba902b7", After: []int{}, Tool: "search", Question: "mill", Started: began.Add(time.Millisecond),
+				Duration: 40 * time.Millisecond, Confidence: new(0.5), Inputs: json.RawMessage(`{"q":"mill","n":[1,2.5]}`),
+				Sources: []trail.Source{
+					{
+						DocumentID: "d1", Title: "The Mill", URL: "https://mill.example/?a=1&b=<2>", Key: "https://mill.example/", Relevance: new(0.92),
+						Origin: ibid.ScoreRetriever, Excerpt: "Built in 1820.", Content: "Built in 1820.", ChunkIndex: new(4), Rank: 1, Version: "sha256:abc",
+						Locator: &ibid.Locator{Page: 3, Chunk: "c9", CharStart: new(10), CharEnd: new(25)}, Retrieved: true, Used: true,
+					},
+					{DocumentID: "d2", Relevance: new(-1.5), Origin: ibid.ScoreProvider, Excerpt: "Only this is known…", Rank: 3, Retrieved: true},
+					{DocumentID: "d3", Usage: new(0.25), Excerpt: "short", Content: "a passage with an excerpt of its own", Cited: true},
+				},
+			},
+			{Number: 2, ID: "mine", Question: "and the weather?", Answer: "Rain,\nsays \"he\" \u2028.", Reasoning: "looked", Started: began.Add(50 * time.Millisecond)},
+			{Number: 4, After: []int{1, 2}, Tool: "clock", Error: "no hands", OutputsDigest: "sha256:00", Context: []string{"id:x y", "z"}},
+			{Number: 7, Tool: "attic", NoSources: true, Answers: []trail.StepAnswer{{ID: "ans_1"}}},
+			{
+				Number: 8, Answer: "inner says", Started: began.Add(time.Second), Duration: time.Second,
+				Nested: &trail.Trail{
+					ID: "run_2", Agent: "helper", Question: "inner?", Answer: "inner says", Parent: "elsewhere", Started: began.Add(time.Second),
+					Steps: []trail.Step{
+						{Number: 1, Answer: "a", Nested: &trail.Trail{ID: "run_3", Steps: []trail.Step{{Number: 5, After: []int{}, Tool: "deep"}}}},
+						{Number: 2, Tool: "b"},
+					},
+				},
+			},
+		},
+	}
+}
+
+// What is written is read back as it was.
+func TestTracesRoundTrip(t *testing.T) {
+	for _, contentType := range []string{trail.TracesJSON, trail.TracesProtobuf} {
+		for _, id := range []string{"run_1", "0af7651916cd43dd8448eb211c80319c"} {
+			want := rich()
+			want.ID = id
+			b, err := want.Traces(contentType, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := trail.ReadTraces(contentType, b, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]*trail.Trail{want}, got); diff != "" {
+				t.Errorf("%s %s (-written +read):\n%s", contentType, id, diff)
+			}
+			again, err := want.Traces(contentType, nil)
+			if err != nil || string(again) != string(b) {
+				t.Errorf("%s %s: written again it is another one: %v", contentType, id, err)
+			}
+		}
+	}
+}
+
+// OpenTelemetry's own types read what is written, both forms say the same, and nothing in it is unknown to them.
+func TestTracesConform(t *testing.T) {
+	written := rich()
+	b, err := written.Traces(trail.TracesProtobuf, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fromProto, fromJSON tracepb.TracesData
+	if err := proto.Unmarshal(b, &fromProto); err != nil {
+		t.Fatal(err)
+	}
+	if j, err := written.Traces(trail.TracesJSON, nil); err != nil {
+		t.Fatal(err)
+	} else if err := protojson.Unmarshal(base64IDs(t, j), &fromJSON); err != nil {
+		t.Fatalf("%v in %s", err, j)
+	}
+	if !proto.Equal(&fromProto, &fromJSON) {
+		t.Errorf("JSON and protobuf differ:\n%s", cmp.Diff(protojson.Format(&fromProto), protojson.Format(&fromJSON)))
+	}
+	spans := fromProto.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()
+	if len(spans) != 11 {
+		t.Errorf("%d spans", len(spans))
+	}
+	ids := map[string]bool{}
+	for _, s := range spans {
+		if len(s.GetTraceId()) != 16 || len(s.GetSpanId()) != 8 || ids[string(s.GetSpanId())] || s.GetEndTimeUnixNano() < s.GetStartTimeUnixNano() || len(s.ProtoReflect().GetUnknown()) > 0 {
+			t.Errorf("a bad span: %v", s)
+		}
+		ids[string(s.GetSpanId())] = true
+		for _, link := range s.GetLinks() {
+			if string(link.GetSpanId()) == string(s.GetSpanId()) || len(link.GetSpanId()) != 8 {
+				t.Errorf("a bad link: %v", link)
+			}
+		}
+	}
+}
+
+// Without content nothing that anybody said gets out, and sources and scores stay.
+func TestTracesNoContent(t *testing.T) {
+	want := rich()
+	for _, contentType := range []string{trail.TracesJSON, trail.TracesProtobuf} {
+		b, err := want.Traces(contentType, &trail.EmitOptions{NoContent: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"When was", "1820", "Rain", "looked", "Only this", "passage", "inner", `"q"`, "\\\"q", "id:x"} {
+			if strings.Contains(string(b), secret) {
+				t.Errorf("%s: %q got out", contentType, secret)
+			}
+		}
+		got, err := trail.ReadTraces(contentType, b, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := got[0].Steps[0]
+		if !strings.HasPrefix(step.InputsDigest, "sha256:") || len(step.Sources) != 3 || *step.Sources[0].Relevance != 0.92 || step.Sources[1].Rank != 3 {
+			t.Errorf("%s: %+v", contentType, step)
+		}
+	}
+	if _, err := want.Traces("text/plain", nil); !errors.Is(err, trail.ErrTraceType) {
+		t.Errorf("another media type: %v", err)
+	}
+}
+
+// OTLP's JSON has numbers as strings or as numbers, enums by number or name, and members nobody knows yet.
+func TestReadTracesJSON(t *testing.T) {
+	const body = `{"future":{"x":[1]},"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"svc"}}],"droppedAttributesCount":0},"schemaUrl":"u",
+	"scopeSpans":[{"scope":{"name":"s","version":"1"},"spans":[
+	{"traceId":"5B8EFFF798038103D269B633813FC60C","spanId":"EEE19B7EC3C1B174","parentSpanId":"","name":"run","kind":"SPAN_KIND_INTERNAL","flags":257,"traceState":"a=b",
+	 "startTimeUnixNano":"1773478800000000000","endTimeUnixNano":1773478801000000000,"status":{"code":"STATUS_CODE_OK"},
+	 "attributes":[{"key":"openinference.span.kind","value":{"stringValue":"AGENT"}},{"key":"input.value","value":{"stringValue":"Why?"}},{"key":"none","value":{}},{"key":"null"}]},
+	{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b175","parentSpanId":"eee19b7ec3c1b174","name":"find","kind":3,"newMember":true,
+	 "startTimeUnixNano":1.7734788e18,"endTimeUnixNano":"1773478800500000000","status":{"code":2,"message":"half of it"},"links":[{"traceId":"x"}],
+	 "attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"retrieval"}},
+	  {"key":"gen_ai.retrieval.documents","value":{"arrayValue":{"values":[
+	   {"kvlistValue":{"values":[{"key":"id","value":{"intValue":"12"}},{"key":"score","value":{"doubleValue":"NaN"}}]}},
+	   {"kvlistValue":{"values":[{"key":"id","value":{"stringValue":"b"}},{"key":"score","value":{"doubleValue":0.5}}]}}]}}}]}
+	]}]}]}`
+	trails, err := trail.ReadTraces("application/json", []byte(body), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `run 5b8efff798038103d269b633813fc60c agent=run 0s 1s
+  question: Why?
+  step 1 after [] tool="find" 0s +500ms
+    error: half of it
+    source: 12 retrieved used #1
+    source: b retrieved used 0.5(retriever) #2
+    issue: use-assumed: the trace does not show whether what was retrieved was used; it counts as used
+`
+	if diff := cmp.Diff(want, outline(trails)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Times that no clock shows are unknown, in either form, and so is an end before the start.
+func TestSpanTimes(t *testing.T) {
+	for times, want := range map[[2]uint64]string{
+		{1 << 63, 1<<63 + 5}:                       "- +0s",
+		{1<<64 - 1, 1}:                             "- +0s",
+		{0, 1773478800000000000}:                   "- +0s",
+		{1773478800000000000, 0}:                   "0s +0s",
+		{1773478800000000000, 1 << 63}:             "0s +0s",
+		{1773478800000000000, 5}:                   "0s +0s",
+		{1773478800000000000, 1773478800000000007}: "0s +7ns",
+	} {
+		request := traces([]vectorSpan{{ID: "1", Attributes: map[string]any{"openinference.span.kind": "TOOL"}}})
+		span := request.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()[0]
+		span.StartTimeUnixNano, span.EndTimeUnixNano = times[0], times[1]
+		for contentType, body := range map[string][]byte{trail.TracesJSON: otlpJSON(t, request), trail.TracesProtobuf: protobufOf(t, request)} {
+			trails, err := trail.ReadTraces(contentType, body, nil)
+			if err != nil || len(trails) != 1 || !strings.Contains(outline(trails), "step 1 after [] "+want+"\n") {
+				t.Errorf("%v as %s: %v %s", times, contentType, err, outline(trails))
+			}
+		}
+	}
+}
+
+// A span that is wrong is left out and counted; a body that is wrong is an error.
+func TestReadSpansRejects(t *testing.T) {
+	const tool = `"attributes":[{"key":"openinference.span.kind","value":{"stringValue":"TOOL"}}`
+	span := func(members string) string {
+		return `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b175",` + tool + `]},` + members + `]}]}]}`
+	}
+	deep := strings.Repeat(`{"arrayValue":{"values":[`, trail.MaxSpanDepth) + `{"boolValue":true}` + strings.Repeat(`]}}`, trail.MaxSpanDepth)
+	many := strings.TrimSuffix(strings.Repeat(`{"stringValue":""},`, trail.MaxSpanValues), ",")
+	for name, bad := range map[string]string{
+		"no ids":          `{"name":"x"}`,
+		"zeros":           `{"traceId":"00000000000000000000000000000000","spanId":"eee19b7ec3c1b176"}`,
+		"short":           `{"traceId":"5b8e","spanId":"eee19b7ec3c1b176"}`,
+		"base64":          `{"traceId":"W47/95gDgQPSabYzgT/GDA==","spanId":"7uGbfsPBsXQ="}`,
+		"parent":          `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b176","parentSpanId":"zz"}`,
+		"type":            `{"traceId":7}`,
+		"time":            `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b176","startTimeUnixNano":"soon"}`,
+		"too deep":        `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b176",` + tool + `,{"key":"a","value":` + deep + `}]}`,
+		"too large":       `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b176",` + tool + `,{"key":"a","value":{"stringValue":"` + strings.Repeat("x", trail.MaxSpanBytes) + `"}}]}`,
+		"too many values": `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b176",` + tool + `,{"key":"a","value":{"arrayValue":{"values":[` + many + `]}}}]}`,
+	} {
+		set, err := trail.ReadSpans(trail.TracesJSON, []byte(span(bad)), nil)
+		if err != nil || set.Rejected != 1 || set.Reason == "" || len(set.Runs) != 1 || len(set.Runs[0].Steps) != 1 {
+			t.Errorf("%s: %+v, %v", name, set, err)
+		}
+	}
+	if trails, err := trail.ReadTraces(trail.TracesJSON, []byte(span(`{}`)), nil); err != nil || len(trails[0].Issues) != 1 || trails[0].Issues[0].Code != "spans-rejected" {
+		t.Errorf("the trail does not say so: %v", err)
+	}
+	for name, body := range map[string][2]string{
+		"not JSON":      {trail.TracesJSON, "resourceSpans"},
+		"null":          {trail.TracesJSON, "null"},
+		"empty":         {trail.TracesJSON, ""},
+		"a list":        {trail.TracesJSON, `[]`},
+		"no lists":      {trail.TracesJSON, `{"resourceSpans":{}}`},
+		"no scopes":     {trail.TracesJSON, `{"resourceSpans":[{"scopeSpans":"x"}]}`},
+		"resource":      {trail.TracesJSON, `{"resourceSpans":[{"resource":{"attributes":[{"key":"a","value":{"intValue":"x"}}]}}]}`},
+		"not protobuf":  {trail.TracesProtobuf, "\x0a\xff"},
+		"text":          {"text/plain", "{}"},
+		"no media type": {"", "{}"},
+		"a bad one":     {";", "{}"},
+	} {
+		if set, err := trail.ReadSpans(body[0], []byte(body[1]), nil); err == nil {
+			t.Errorf("%s: %+v", name, set)
+		}
+	}
+	for _, contentType := range []string{trail.TracesProtobuf, "Application/X-Protobuf"} {
+		if set, err := trail.ReadSpans(contentType, nil, nil); err != nil || len(set.Runs) != 0 {
+			t.Errorf("%s: an empty request: %v", contentType, err)
+		}
+	}
+}
+
+// Over a limit there is no panic, no lost span beside it, and a word about it.
+func TestSpanLimits(t *testing.T) {
+	long := strings.Repeat("ü", trail.MaxSpanText)
+	attributes := map[string]any{"openinference.span.kind": "RETRIEVER", "input.value": long}
+	for i := range trail.MaxSpanDocuments + 1 {
+		attributes[fmt.Sprintf("retrieval.documents.%d.document.content", i)] = long[:4000] + fmt.Sprint(i)
+	}
+	run := []vectorSpan{{ID: "1", Attributes: attributes}, {ID: "2", Attributes: map[string]any{
+		"openinference.span.kind": "LLM", "llm.input_messages.0.message.content": long, "llm.output_messages.0.message.content": long, "input.value": long,
+	}}}
+	for i := range 20 {
+		run[1].Attributes[fmt.Sprintf("llm.input_messages.%d.message.content", i)] = long[:100_000]
+	}
+	set, err := trail.ReadSpans(trail.TracesProtobuf, protobufOf(t, traces(run)), nil)
+	if err != nil || set.Rejected != 0 {
+		t.Fatal(set, err)
+	}
+	for _, s := range set.Runs[0].Steps {
+		b, err := json.Marshal(s)
+		if err != nil || len(b) > trail.MaxSpanStep+1<<13 || len(s.Issues) == 0 || len(s.Question) > trail.MaxSpanText || len(s.Sources) > trail.MaxSpanDocuments {
+			t.Errorf("%d bytes, %d sources, issues %v: %v", len(b), len(s.Sources), s.Issues, err)
+		}
+	}
+	if s := set.Runs[0].Steps[1]; s.Inputs != nil || !strings.HasPrefix(s.InputsDigest, "sha256:") {
+		t.Errorf("the input: %d bytes, digest %q", len(s.Inputs), s.InputsDigest)
+	}
+	many := make([]vectorSpan, trail.MaxSpans+3)
+	for i := range many {
+		many[i] = vectorSpan{ID: fmt.Sprintf("%x", i+1), Parent: fmt.Sprintf("%x", i), Name: "n", At: [2]int64{int64(i), int64(i)}, Attributes: map[string]any{"openinference.span.kind": "TOOL"}}
+	}
+	trails, err := trail.ReadTraces(trail.TracesProtobuf, protobufOf(t, traces(many)), nil)
+	if err != nil || len(trails) != 1 || len(trails[0].Steps) != trail.MaxSpans || len(trails[0].Issues) != 1 {
+		t.Errorf("%d trails: %v", len(trails), err)
+	}
+}
+
+// Ten thousand steps and agents nested deeper than runs may be are arranged, and quickly.
+func TestArrangeLarge(t *testing.T) {
+	const n = 10_000
+	wide := []vectorSpan{{ID: "ffffff", At: [2]int64{0, 10 * n}, Attributes: map[string]any{"openinference.span.kind": "AGENT"}}}
+	for i := range n { // half at the same time, then half at the same time
+		begin := int64(1 + n*(i/(n/2)))
+		wide = append(wide, vectorSpan{
+			ID: fmt.Sprintf("%x", i+1), Parent: "ffffff", Name: "w", At: [2]int64{begin, begin + n - 2}, Attributes: map[string]any{"openinference.span.kind": "TOOL"},
+		})
+	}
+	nested := make([]vectorSpan, 200)
+	for i := range nested {
+		nested[i] = vectorSpan{ID: fmt.Sprintf("%x", i+1), Parent: fmt.Sprintf("%x", i), Name: "n", At: [2]int64{int64(i), 1000 - int64(i)}, Attributes: map[string]any{"openinference.span.kind": "AGENT"}}
+	}
+	for name, spans := range map[string][]vectorSpan{"wide": wide, "nested": nested} {
+		trails, err := trail.ReadTraces(trail.TracesProtobuf, protobufOf(t, traces(spans)), nil)
+		if err != nil || len(trails) != 1 {
+			t.Fatal(name, err)
+		}
+		if issues := trails[0].Check(); len(issues) > 0 {
+			t.Errorf("%s: %v", name, issues[0])
+		}
+		b, err := json.Marshal(trails[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := trail.Read(b); err != nil {
+			t.Errorf("%s: it cannot be read again: %v", name, err)
+		}
+	}
+}
+
+// A trace belongs to the run whose recorded steps are there already: its steps come after these, and one with the number of a
+// recorded step joins it.
+func TestArrangeBesideRecorded(t *testing.T) {
+	set, err := trail.ReadSpans(trail.TracesProtobuf, protobufOf(t, traces([]vectorSpan{
+		{ID: "1", At: [2]int64{0, 10}, Attributes: map[string]any{"openinference.span.kind": "TOOL", "tool.name": "first"}},
+		{ID: "2", At: [2]int64{20, 30}, Attributes: map[string]any{"openinference.span.kind": "LLM", "ibid.step": 2.0, "input.value": "q", "output.value": "spoken"}},
+	})), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &trail.Trail{Question: "given", Steps: append([]trail.Step{{Number: 4, Answer: "four"}, {Number: 2, Tool: "call", Answer: "captured"}}, set.Runs[0].Steps...)}
+	run.Arrange()
+	const want = `run  0s -
+  question: given
+  answer: spoken
+  step 2 after [] tool="call" 20ms +10ms
+    question: q
+    answer: captured
+  step 4 after [] - +0s
+    answer: four
+  step 5 after [] tool="first" 0s +10ms
+`
+	got := outline([]*trail.Trail{run})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if run.Arrange(); outline([]*trail.Trail{run}) != got {
+		t.Error("arranged again it is another one")
+	}
+}
+
+// Nothing makes it panic, and what is read can be written and read.
+func FuzzReadTraces(f *testing.F) {
+	for _, contentType := range []string{trail.TracesJSON, trail.TracesProtobuf} {
+		b, err := rich().Traces(contentType, nil)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(contentType == trail.TracesJSON, b)
+	}
+	f.Add(true, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b175","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.input.messages","value":{"stringValue":"[[{\"role\":\"user\",\"content\":[{}]}]]"}},{"key":"gen_ai.output.messages","value":{"arrayValue":{}}},{"key":"ibid.after","value":{"stringValue":"[1,-1]"}}]}]}]}]}`))
+	f.Fuzz(func(t *testing.T, isJSON bool, b []byte) {
+		contentType := trail.TracesProtobuf
+		if isJSON {
+			contentType = trail.TracesJSON
+		}
+		trails, err := trail.ReadTraces(contentType, b, nil)
+		if err != nil {
+			return
+		}
+		for _, run := range trails {
+			out, err := json.Marshal(run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := trail.Read(out); err != nil {
+				t.Fatalf("%v in %s", err, out)
+			}
+			if out, err = run.Traces(contentType, nil); err != nil {
+				t.Fatal(err)
+			}
+			if again, err := trail.ReadTraces(contentType, out, nil); err != nil || len(again) != 1 || len(again[0].Issues) > 1 {
+				t.Fatalf("%d runs: %v", len(again), err)
+			}
+			prov, err := run.PROV(&trail.PROVOptions{Content: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if problems := checkPROV(prov); len(problems) > 0 {
+				t.Fatalf("%v in %s", problems, prov)
+			}
+		}
+	})
+}
+
+// OpenTelemetry's own types and ours read the same out of any protobuf that the former take.
+func FuzzTracesProtobuf(f *testing.F) {
+	b, err := rich().Traces(trail.TracesProtobuf, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var data tracepb.TracesData
+		if proto.Unmarshal(b, &data) != nil {
+			return
+		}
+		clean, err := proto.Marshal(&data)
+		if err != nil {
+			return
+		}
+		want, err := trail.ReadTraces(trail.TracesProtobuf, clean, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := trail.ReadTraces(trail.TracesJSON, otlpJSON(t, &data), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(outline(want), outline(got)); diff != "" {
+			t.Errorf("(-protobuf +json):\n%s", diff)
+		}
+	})
+}
+
+func BenchmarkReadTraces(b *testing.B) {
+	spans := []vectorSpan{{ID: "ffffff", At: [2]int64{0, 1000}, Attributes: map[string]any{"openinference.span.kind": "AGENT", "input.value": "q", "output.value": "a"}}}
+	text := strings.Repeat("The mill has stood by the river since 1820, and herons nest in it. ", 10)
+	for i := range 100 {
+		attributes := map[string]any{"openinference.span.kind": "RETRIEVER", "input.value": "q"}
+		if i%2 == 1 {
+			attributes = map[string]any{"openinference.span.kind": "LLM", "llm.input_messages.0.message.role": "user", "llm.input_messages.0.message.content": strings.Repeat(text, 10), "llm.output_messages.0.message.content": "a"}
+		}
+		for k := range 10 * (1 - i%2) {
+			prefix := fmt.Sprintf("retrieval.documents.%d.document.", k)
+			attributes[prefix+"id"], attributes[prefix+"content"], attributes[prefix+"score"] = fmt.Sprintf("d%d_%d", i, k), fmt.Sprint(i, k, text), 0.5+float64(k)/100
+		}
+		spans = append(spans, vectorSpan{ID: fmt.Sprintf("%x", i+1), Parent: "ffffff", At: [2]int64{int64(i * 10), int64(i*10 + 9)}, Attributes: attributes})
+	}
+	body, err := proto.Marshal(traces(spans))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := trail.ReadTraces(trail.TracesProtobuf, body, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(len(spans)), "µs/span")
+}

@@ -1,0 +1,455 @@
+package trail
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// digest returns what stands in a trail for what is not kept.
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// message is one message to a model or from it.
+type message struct {
+	Role      string `json:"role,omitempty"`
+	Content   string `json:"content,omitempty"`
+	ToolCalls []any  `json:"tool_calls,omitempty"`
+	reasoning string
+}
+
+const (
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	textPlain     = "text/plain"
+)
+
+// readTexts fills in what a step was asked and what it answered.
+func readTexts(s *rawSpan, kind spanKind, step *Step) {
+	asked, answered := s.input(), s.output()
+	holds := kind == spanAgent || kind == spanChain
+	var in, out []message
+	if kind == spanLLM || holds {
+		in, out = s.messagesIn(), s.messagesOut()
+	}
+	if kind == spanLLM && in == nil {
+		in = messagesOf(asked, 0)
+	}
+	if kind == spanLLM && out == nil {
+		out = messagesOf(answered, 0)
+	}
+	for i := range out {
+		step.Reasoning = cutText(cmp.Or(step.Reasoning, out[i].reasoning), step)
+	}
+	step.Question, step.Answer = s.question(asked, in, holds), s.answer(answered, out, kind)
+	switch {
+	case kind == spanLLM:
+		step.Inputs, step.Outputs = keptMessages(asked, in, step.Question), keptMessages(answered, out, step.Answer)
+	case !holds || step.Question == "" && step.Answer == "": // what others pass on is in the spans below them
+		step.Inputs, step.Outputs = keptValue(asked, step.Question), keptValue(answered, step.Answer)
+	}
+	step.Question, step.Answer = cutText(step.Question, step), cutText(step.Answer, step)
+}
+
+// question returns what a span was asked. Holds says that it holds other spans.
+func (s *rawSpan) question(asked any, in []message, holds bool) string {
+	question := cmp.Or(s.attrs.text("gen_ai.retrieval.query.text", "gen_ai.memory.query.text", "reranker.query"), said(in, roleUser))
+	if question == "" {
+		question = textOf(asked, roleUser, 0)
+	}
+	if only := members(asked); question == "" && holds && len(only) == 1 {
+		for _, v := range only { // a pipeline with one variable
+			return textOf(v, roleUser, 1)
+		}
+	}
+	return question
+}
+
+// answer returns what a span answered.
+func (s *rawSpan) answer(answered any, out []message, kind spanKind) string {
+	answer := said(out, roleAssistant)
+	// What a model's library logs as its output may be the provider's own JSON. Nobody guesses at that.
+	_, plain := answered.(string)
+	if answer != "" || kind == spanLLM && !plain || kind == spanRetriever || kind == spanReranker {
+		return answer
+	}
+	return textOf(answered, roleAssistant, 0)
+}
+
+// keptMessages returns the messages of a model as JSON, or what stands in their place; nil where text says all of it.
+func keptMessages(v any, messages []message, text string) json.RawMessage {
+	switch {
+	case len(messages) == 0:
+		return keptValue(v, text)
+	case len(messages) == 1 && messages[0].Content == text && len(messages[0].ToolCalls) == 0:
+		return nil
+	}
+	return encodeValue(messages)
+}
+
+// keptValue returns an input or an output as JSON; nil where text says all of it.
+func keptValue(v any, text string) json.RawMessage {
+	if s, plain := v.(string); v == nil || plain && s == text {
+		return nil
+	}
+	return encodeValue(v)
+}
+
+// readOwn takes up the texts of a span that [Trail.Traces] wrote.
+func readOwn(s *rawSpan, step *Step) {
+	a := s.attrs
+	step.Question, step.Answer = a.text("ibid.question"), a.text("ibid.answer")
+	step.Reasoning = a.text("ibid.reasoning")
+	step.InputsDigest, step.OutputsDigest = a.text("ibid.inputs_digest"), a.text("ibid.outputs_digest")
+	for name, into := range map[string]*json.RawMessage{"ibid.inputs": &step.Inputs, "ibid.outputs": &step.Outputs} {
+		if text, ok := a[name].(string); ok && json.Valid([]byte(text)) && !tooDeep(text) {
+			*into = json.RawMessage(text)
+		}
+	}
+	for _, text := range []*string{&step.Question, &step.Answer, &step.Reasoning} {
+		*text = cutText(*text, step)
+	}
+	step.InputsDigest, step.OutputsDigest = cutName(step.InputsDigest), cutName(step.OutputsDigest)
+	if c, ok := number(a["ibid.confidence"]); ok {
+		step.Confidence = &c
+	}
+	context, _ := a["ibid.context"].([]any)
+	for _, text := range context {
+		step.Context = append(step.Context, scalar(text))
+	}
+	answers, _ := a["ibid.answers"].([]any)
+	for _, id := range answers {
+		step.Answers = append(step.Answers, StepAnswer{ID: cutName(scalar(id))})
+	}
+}
+
+// input returns what a span was called with, whatever form it has.
+func (s *rawSpan) input() any {
+	if s.attrs["input.mime_type"] == textPlain && s.attrs["input.value"] != nil {
+		return s.attrs["input.value"]
+	}
+	return s.attrs.structured("langfuse.observation.input", "input.value", "gen_ai.tool.call.arguments", "traceloop.entity.input", "langfuse.trace.input")
+}
+
+// output returns what came of a span.
+func (s *rawSpan) output() any {
+	if s.attrs["output.mime_type"] == textPlain && s.attrs["output.value"] != nil {
+		return s.attrs["output.value"]
+	}
+	return s.attrs.structured("langfuse.observation.output", "output.value", "gen_ai.tool.call.result", "traceloop.entity.output", "langfuse.trace.output")
+}
+
+// messagesIn returns the messages to a model, where a convention for messages has them.
+func (s *rawSpan) messagesIn() []message {
+	list := flatMessages(s.attrs.list("llm.input_messages"))
+	if list == nil {
+		list = messagesOf(s.detail("gen_ai.input.messages"), 0)
+	}
+	if list == nil {
+		list = flatMessages(s.attrs.list("gen_ai.prompt"))
+	}
+	if list == nil {
+		list = s.eventMessages(false)
+	}
+	for _, p := range s.attrs.list("llm.prompts") {
+		list = append(list, message{Role: roleUser, Content: p.text("prompt.text")})
+	}
+	if system := textOf(s.detail("gen_ai.system_instructions"), roleUser, 0); system != "" {
+		list = append([]message{{Role: "system", Content: system}}, list...)
+	}
+	return list
+}
+
+// messagesOut returns the messages of a model. Candidates beside the first are left out.
+func (s *rawSpan) messagesOut() []message {
+	if list := flatMessages(s.attrs.list("llm.output_messages")); list != nil {
+		return list
+	}
+	if list := messagesOf(s.detail("gen_ai.output.messages"), 0); list != nil {
+		return list[:1]
+	}
+	if list := flatMessages(s.attrs.list("gen_ai.completion")); list != nil {
+		return list[:1]
+	}
+	if list := s.eventMessages(true); list != nil {
+		return list[:1]
+	}
+	if list := s.attrs.list("llm.choices"); list != nil {
+		return []message{{Role: roleAssistant, Content: list[0].text("completion.text")}}
+	}
+	return nil
+}
+
+// detail returns a structured attribute of the span, or of the event that older and leaner instrumentations put it into.
+func (s *rawSpan) detail(key string) any {
+	if v := s.attrs.structured(key); v != nil {
+		return v
+	}
+	for _, event := range s.events {
+		if event.name == "gen_ai.client.inference.operation.details" {
+			return event.attrs.structured(key)
+		}
+	}
+	return nil
+}
+
+// eventMessages reads the messages that were events of the span, as the GenAI conventions once had them.
+func (s *rawSpan) eventMessages(out bool) []message {
+	var list []message
+	for _, event := range s.events {
+		switch name := event.name; {
+		case out && name == "gen_ai.content.completion":
+			list = append(list, messagesOrText(event.attrs.structured("gen_ai.completion"), roleAssistant)...)
+		case out && name == "gen_ai.choice":
+			list = append(list, messagesOrText(event.attrs.structured("message", "content"), roleAssistant)...)
+		case out:
+		case name == "gen_ai.content.prompt":
+			list = append(list, messagesOrText(event.attrs.structured("gen_ai.prompt"), roleUser)...)
+		case strings.HasPrefix(name, "gen_ai.") && strings.HasSuffix(name, ".message"):
+			role := strings.TrimSuffix(strings.TrimPrefix(name, "gen_ai."), ".message")
+			list = append(list, messagesOrText(event.attrs.structured("content"), role)...)
+		}
+	}
+	return list
+}
+
+func messagesOrText(v any, role string) []message {
+	if list := messagesOf(v, 0); list != nil {
+		return list
+	}
+	if text := textOf(v, role, 0); text != "" {
+		return []message{{Role: role, Content: text}}
+	}
+	return nil
+}
+
+// flatMessages reads messages that were flattened into attributes: those of OpenInference and those of OpenLLMetry.
+func flatMessages(list []attributes) []message {
+	var messages []message
+	for _, a := range list {
+		m := message{Role: a.text("message.role", "role"), Content: a.text("message.content", "content")}
+		var parts []string
+		for _, part := range a.list("message.contents") {
+			text := part.text("message_content.text")
+			if part.text("message_content.type") == "reasoning" {
+				m.reasoning = joined(m.reasoning, text)
+			} else if text != "" {
+				parts = append(parts, text)
+			}
+		}
+		m.Content = cmp.Or(m.Content, strings.Join(parts, "\n"))
+		for _, prefix := range []string{"message.tool_calls", "tool_calls"} {
+			for _, call := range a.list(prefix) {
+				m.ToolCalls = append(m.ToolCalls, map[string]any{
+					"id":        call.text("tool_call.id", "id"),
+					"name":      call.text("tool_call.function.name", "name"),
+					"arguments": structuredValue(call.text("tool_call.function.arguments", "arguments")),
+				})
+			}
+		}
+		messages = append(messages, m)
+	}
+	return messages
+}
+
+// messagesOf reads messages from a value; nil: it is something else.
+func messagesOf(v any, depth int) []message {
+	if depth > maxUnwrap {
+		return nil
+	}
+	switch v := v.(type) {
+	case []any:
+		if len(v) == 1 {
+			if inner, ok := v[0].([]any); ok {
+				return messagesOf(inner, depth+1)
+			}
+		}
+		var list []message
+		for _, item := range v {
+			m, ok := messageOf(item)
+			if !ok {
+				return nil
+			}
+			list = append(list, m)
+		}
+		return list
+	case map[string]any:
+		if m, ok := messageOf(v); ok {
+			return []message{m}
+		}
+		for _, name := range []string{"messages", "inputs", "outputs", "kwargs"} {
+			if list := messagesOf(v[name], depth+1); list != nil {
+				return list
+			}
+		}
+	}
+	return nil
+}
+
+// maxUnwrap is how many wrappers are taken off a value to find its text.
+const maxUnwrap = 8
+
+// messageOf reads one message: {role, content}, {role, parts}, or as LangChain writes them {type, content} and {kwargs: …}.
+func messageOf(v any) (message, bool) {
+	object := members(v)
+	if inner := members(object["kwargs"]); inner != nil && object["id"] != nil {
+		object = inner
+	}
+	role, ok := object["role"].(string)
+	if !ok {
+		role, ok = langRole(object["type"])
+	}
+	if !ok {
+		return message{}, false
+	}
+	m := message{Role: role}
+	content, ok := object["content"]
+	if !ok {
+		content, ok = object["parts"]
+	}
+	calls, called := object["tool_calls"].([]any)
+	if !ok && !called {
+		return message{}, false
+	}
+	m.ToolCalls = calls
+	m.addContent(content)
+	return m, true
+}
+
+// langRole returns the role of LangChain's message types.
+func langRole(v any) (string, bool) {
+	switch v {
+	case "human", "HumanMessage":
+		return roleUser, true
+	case "ai", "AIMessage", "AIMessageChunk":
+		return roleAssistant, true
+	case "system", "tool":
+		return v.(string), true
+	}
+	return "", false
+}
+
+// addContent adds a text, or the parts of one.
+func (m *message) addContent(v any) {
+	list, ok := v.([]any)
+	if !ok {
+		m.Content = scalar(v)
+		return
+	}
+	for _, item := range list {
+		part := members(item)
+		text := scalar(item)
+		switch kind := part["type"]; kind {
+		case "reasoning":
+			m.reasoning = joined(m.reasoning, part.text("content", "text"))
+		case "tool_call":
+			m.ToolCalls = append(m.ToolCalls, map[string]any{"id": part["id"], "name": part["name"], "arguments": structuredValue(part["arguments"])})
+		case "tool_call_response":
+			text = textOrJSON(part.structured("response", "result"))
+		default:
+			text = cmp.Or(text, part.text("text"))
+			if text == "" && kind == "text" {
+				text = part.text("content")
+			}
+		}
+		m.Content = joined(m.Content, text)
+	}
+}
+
+func joined(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "\n" + b
+}
+
+func textOrJSON(v any) string {
+	switch v.(type) {
+	case nil:
+		return ""
+	case string:
+		return scalar(v)
+	}
+	return string(encodeValue(v))
+}
+
+// said returns what the last message with a role says; failing that the last that says anything, of whatever role if the
+// model's words are wanted.
+func said(list []message, role string) string {
+	for _, m := range slices.Backward(list) {
+		if m.Role == role && m.Content != "" {
+			return m.Content
+		}
+	}
+	if role == roleUser {
+		return ""
+	}
+	for _, m := range slices.Backward(list) {
+		if m.Role != roleUser && m.Role != "system" && m.Content != "" {
+			return m.Content
+		}
+	}
+	return ""
+}
+
+// textOf returns the question or the answer in a value, after the wrappers that libraries put around it.
+func textOf(v any, role string, depth int) string {
+	if depth > maxUnwrap {
+		return ""
+	}
+	if list := messagesOf(v, depth); list != nil {
+		return said(list, role)
+	}
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		texts := make([]string, 0, 1)
+		for _, item := range v {
+			if text := textOf(item, role, depth+1); text != "" {
+				texts = append(texts, text)
+			}
+		}
+		if len(texts) == 1 || len(texts) == len(v) && isParts(v) {
+			return strings.Join(texts, "\n")
+		}
+	case map[string]any:
+		return memberText(v, role, depth)
+	}
+	return ""
+}
+
+// isParts reports whether a list has the parts of one text.
+func isParts(list []any) bool {
+	for _, item := range list {
+		if members(item)["type"] != "text" {
+			return false
+		}
+	}
+	return true
+}
+
+func memberText(v attributes, role string, depth int) string {
+	for _, name := range []string{"inputs", "outputs", "kwargs", "args"} {
+		if inner, ok := v[name]; ok {
+			if text := textOf(inner, role, depth+1); text != "" {
+				return text
+			}
+		}
+	}
+	names := []string{"question", "query", "input", "prompt", "text", "message", "content"}
+	if role == roleAssistant {
+		names = []string{"answer", "output", "result", "response", "text", "message", "content"}
+	}
+	for _, name := range names {
+		if text := textOf(v[name], role, depth+1); text != "" {
+			return text
+		}
+	}
+	return ""
+}

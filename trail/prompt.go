@@ -1,0 +1,286 @@
+package trail
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+)
+
+// Limits of what is read from a prompt.
+const (
+	maxPrompt        = 8 << 20 // bytes; the rest is not looked at
+	maxPromptSources = 1000    // the rest are left out
+	minPasted        = 40      // bytes of a single numbered paragraph: a shorter one is a list item, not a document
+)
+
+// SourcesFromPrompt returns the documents that a program wrote into a prompt for a model to answer from, in their order, each
+// with its Content. Three ways of writing them are known, the first that there is counts:
+//
+//   - JSON: an array of documents as ibid.ReadDocuments takes them, also as the member results, documents or the like of an
+//     object, which is how tools answer;
+//   - tags: <document id="…" title="…" url="…">…</document>, and source, doc, passage, chunk, context, search_result and result
+//     likewise; what they are called may also stand inside, in <source>, <title> or <url> beside <document_content>;
+//   - numbers: paragraphs that begin with [1], 【1】, Source 1:, Document [1] and the like, up to a line that begins with
+//     "Question:" or a rule. A line Title:, URL: or Source: at the beginning is taken for what it says.
+//
+// Their numbers are their Rank; a source without an id of its own gets its number's as DocumentID. A prompt that has none of
+// this has no sources: what else of it is a document cannot be known.
+func SourcesFromPrompt(text string) []Source {
+	text = strings.TrimSpace(text[:min(len(text), maxPrompt)])
+	for _, read := range []func(string) []Source{pastedJSON, pastedTags, pastedNumbers} {
+		if list := read(text); len(list) > 0 {
+			return list[:min(len(list), maxPromptSources)]
+		}
+	}
+	return nil
+}
+
+// pastedJSON reads what a tool found.
+func pastedJSON(text string) []Source {
+	if text == "" || text[0] != '[' && text[0] != '{' {
+		return nil
+	}
+	raw := json.RawMessage(text)
+	if text[0] == '{' {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(raw, &members) != nil {
+			return nil
+		}
+		raw = nil
+		for _, name := range []string{"documents", "results", "sources", "passages", "chunks", "matches", "hits", "items", "data", "context"} {
+			if m := strings.TrimSpace(string(members[name])); strings.HasPrefix(m, "[") {
+				raw = json.RawMessage(m)
+				break
+			}
+		}
+	}
+	if raw == nil {
+		return nil
+	}
+	documents, err := ibid.ReadDocuments(raw)
+	if err != nil {
+		return nil
+	}
+	var list []Source
+	for i := range documents {
+		d := &documents[i]
+		if strings.TrimSpace(d.Content) == "" {
+			continue
+		}
+		list = append(list, Source{
+			DocumentID: d.ID, Title: d.Title, URL: d.URL, Content: d.Content, Rank: i + 1, Retrieved: true,
+		})
+	}
+	return list
+}
+
+// pastedTags reads documents between tags.
+func pastedTags(text string) []Source {
+	var list []Source
+	r := tagReader{rest: text}
+	for len(list) < maxPromptSources {
+		tag, content, ok := r.next()
+		if !ok {
+			break
+		}
+		name, attributes, _ := strings.Cut(tag, " ")
+		s := Source{
+			DocumentID: attribute(attributes, "id", "index", "number"), Title: attribute(attributes, "title", "name"),
+			URL: attribute(attributes, "url", "href"), Rank: len(list) + 1, Retrieved: true,
+		}
+		if s.URL == "" {
+			s.URL = addressOnly(attribute(attributes, "source"))
+		}
+		inside(&s, content, name)
+		if s.Content = strings.TrimSpace(s.Content); s.Content == "" {
+			continue
+		}
+		if s.DocumentID == "" {
+			s.DocumentID = strconv.Itoa(s.Rank)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// tagNames are what the tag of a document is called.
+func tagNames() []string {
+	return []string{"document", "doc", "source", "passage", "chunk", "context", "search_result", "result", "snippet"}
+}
+
+// tagReader finds the documents that stand between tags, one after the other.
+type tagReader struct {
+	rest string
+	open map[string]bool // tags that are not closed in rest, so that none is looked for twice
+}
+
+// maxTag is how long a tag may be.
+const maxTag = 1024
+
+// next returns what stands in the next tag, and what follows it up to its end.
+func (r *tagReader) next() (tag, content string, ok bool) {
+	for {
+		_, rest, found := strings.Cut(r.rest, "<")
+		if !found {
+			return "", "", false
+		}
+		r.rest = rest
+		tag, _, found = strings.Cut(rest[:min(len(rest), maxTag)], ">")
+		if !found {
+			continue
+		}
+		name, _, _ := strings.Cut(tag, " ")
+		if !slices.Contains(tagNames(), strings.ToLower(name)) || r.open[name] {
+			continue
+		}
+		content, after, found := strings.Cut(rest[len(tag)+1:], "</"+name+">")
+		if found {
+			r.rest = after
+			return tag, content, true
+		}
+		if r.open == nil {
+			r.open = map[string]bool{}
+		}
+		r.open[name] = true
+	}
+}
+
+// inside reads what a document's tag has in it: its words, or tags that say which part is what.
+func inside(s *Source, content, outer string) {
+	body, found := "", false
+	for _, name := range []string{"document_content", "content", "text", "body", "page_content"} {
+		if body, found = between(content, name); found {
+			break
+		}
+	}
+	if !found {
+		s.Content = content
+		return
+	}
+	s.Content = body
+	if title, ok := between(content, "title"); ok && s.Title == "" {
+		s.Title = title
+	}
+	for _, name := range []string{"url", "source", "link"} {
+		if said, ok := between(content, name); ok && name != outer {
+			if s.URL == "" {
+				s.URL = addressOnly(said)
+			}
+			if s.Title == "" && s.URL != said {
+				s.Title = said
+			}
+		}
+	}
+}
+
+func between(text, name string) (string, bool) {
+	_, rest, ok := strings.Cut(text, "<"+name+">")
+	if !ok {
+		return "", false
+	}
+	content, _, ok := strings.Cut(rest, "</"+name+">")
+	return strings.TrimSpace(content), ok
+}
+
+// attribute returns the first of names that the attributes of a tag have.
+func attribute(attributes string, names ...string) string {
+	for _, name := range names {
+		for _, quote := range []string{`"`, `'`} {
+			before, rest, ok := strings.Cut(attributes, name+"="+quote)
+			if ok && (before == "" || strings.HasSuffix(before, " ")) {
+				value, _, _ := strings.Cut(rest, quote)
+				return strings.TrimSpace(value)
+			}
+		}
+	}
+	return ""
+}
+
+func addressOnly(s string) string {
+	if strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://") {
+		return s
+	}
+	return ""
+}
+
+// pastedNumbers reads numbered paragraphs.
+func pastedNumbers(text string) []Source {
+	head := regexp.MustCompile(`(?i)^\s*(?:#+\s*|\*\*)?(?:\[(?:(?:source|document|doc|passage|result|chunk|context)\s*#?)?(\d{1,4})\]|【(\d{1,4})】|` +
+		`(?:source|document|doc|passage|result|chunk|context)\s*(?:#|no\. ?)?(\d{1,4})\s*[:.)]|(?:source|document|doc|passage)\s*\[(\d{1,4})\](?:\(title: ?([^)]*)\))?)(?:\*\*)?[:.\s]*`)
+	end := regexp.MustCompile(`(?i)^\s*(?:#+\s*|\*\*)?(?:(?:user )?(?:question|query)|instructions?|answer|task)\s*(?:\*\*)?:|^\s*(?:-{3,}|={3,})\s*$`)
+	var list []Source
+	begin, at := -1, 0 // of the open document's content; where the line begins
+	shut := func() {
+		if begin >= 0 {
+			list[len(list)-1].Content = text[begin:at]
+		}
+		begin = -1
+	}
+	for line := range strings.Lines(text) {
+		switch m := head.FindStringSubmatch(line); {
+		case m != nil:
+			shut()
+			if len(list) == maxPromptSources {
+				return trimPasted(list)
+			}
+			number := m[1] + m[2] + m[3] + m[4]
+			n, _ := strconv.Atoi(number)
+			list = append(list, Source{DocumentID: number, Rank: n, Title: m[5], Retrieved: true})
+			begin = at + len(m[0])
+		case end.MatchString(line):
+			shut()
+		}
+		at += len(line)
+	}
+	shut()
+	return trimPasted(list)
+}
+
+// trimPasted leaves out what only looks like numbered documents: numbers that do not count on, and a single short one.
+func trimPasted(list []Source) []Source {
+	for i := range list {
+		s := &list[i]
+		if i > 0 && s.Rank != list[i-1].Rank+1 || i == 0 && s.Rank > 1 {
+			return nil
+		}
+		s.takeHead()
+	}
+	if len(list) == 1 && len(list[0].Content) < minPasted {
+		return nil
+	}
+	list = slices.DeleteFunc(list, func(s Source) bool { return s.Content == "" })
+	return list
+}
+
+// takeHead takes what the first lines of a document say about it.
+func (s *Source) takeHead() {
+	s.Content = strings.TrimSpace(s.Content)
+	for range 4 {
+		line, rest, _ := strings.Cut(s.Content, "\n")
+		name, value, ok := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		if !ok || value == "" || rest == "" {
+			return
+		}
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "title":
+			s.Title = value
+		case "url", "link":
+			s.URL = addressOnly(value)
+		case "source", "file", "filename":
+			if s.URL = addressOnly(value); s.URL == "" && s.Title == "" {
+				s.Title = value
+			}
+		case "content", "text":
+			s.Content = strings.TrimSpace(value + "\n" + rest)
+			return
+		default:
+			return
+		}
+		s.Content = strings.TrimSpace(rest)
+	}
+}

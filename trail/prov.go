@@ -1,0 +1,299 @@
+package trail
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// PROVOptions say what [Trail.PROV] writes. Nil stands for the zero value.
+type PROVOptions struct {
+	// Content writes what people, models and documents said as prov:value: the question, the answers, inputs, outputs, reasons of
+	// errors and excerpts. Without it there are only SHA-256 digests of them, with which somebody who has the text can check it.
+	Content bool
+}
+
+// PROV writes the run as W3C PROV-JSON (Member Submission of 24 April 2013), one line.
+//
+// The run and its steps are activities, associated with the agent. The question, each step's input and output and the answer
+// are entities, and so is each document. A step used the documents that it worked with or cited, with its relevance and rank on
+// that relation; what a search merely returned is a member of the step's collection of results. A step's output derives from
+// what it used and from the outputs of the steps that it comes after, which informed it; the answer derives from the outputs of
+// the steps that feed it or, as long as nobody linked these, of those that no other step builds on. Everything is named in the
+// namespace urn:ibid:run:, followed by the run's id. The steps of nested runs stand beside their step, which they informed.
+func (t *Trail) PROV(o *PROVOptions) ([]byte, error) {
+	p := &provWriter{doc: map[string]map[string]provRecord{}, documents: map[string]string{}}
+	if o != nil {
+		p.options = *o
+	}
+	p.run(t)
+	doc := map[string]any{"prefix": map[string]string{
+		"prov": "http://www.w3.org/ns/prov#",
+		"xsd":  "http://www.w3.org/2001/XMLSchema#",
+		"ibid": "https://github.com/ibidhq/ibid/blob/main/docs/trail.md#",
+		"run":  "urn:ibid:run:" + url.PathEscape(t.ID) + ":",
+	}}
+	for kind, records := range p.doc {
+		doc[kind] = records
+	}
+	b, err := json.Marshal(doc)
+	if err != nil {
+		return nil, fmt.Errorf("write PROV-JSON: %w", err)
+	}
+	return b, nil
+}
+
+// provRecord has the attributes of an element or a relation.
+type provRecord map[string]any
+
+// provWriter gathers elements by name and relations by number, each under its kind.
+type provWriter struct {
+	options   PROVOptions
+	doc       map[string]map[string]provRecord
+	documents map[string]string // names of entities by document
+	relations int
+}
+
+const (
+	provRun    = "run:run"
+	provAgent  = "run:agent"
+	provAnswer = "run:answer"
+	provStep   = "run:step-"
+)
+
+func (p *provWriter) put(kind, name string, r provRecord) {
+	if p.doc[kind] == nil {
+		p.doc[kind] = map[string]provRecord{}
+	}
+	p.doc[kind][name] = r
+}
+
+// relate adds a relation, whose name is a blank one.
+func (p *provWriter) relate(kind string, r provRecord) {
+	p.relations++
+	p.put(kind, "_:r"+strconv.Itoa(p.relations), r)
+}
+
+// set sets an attribute that has a value.
+func (r provRecord) set(name string, value any) {
+	switch v := value.(type) {
+	case nil, json.RawMessage:
+		return
+	case string:
+		if v == "" {
+			return
+		}
+	case time.Time:
+		if v.Year() < 1 || v.Year() > 9999 || v.IsZero() {
+			return
+		}
+		value = v.UTC().Format(time.RFC3339Nano)
+	case *float64:
+		if v == nil || !isFinite(*v) {
+			return
+		}
+		value = *v
+	}
+	r[name] = value
+}
+
+// said sets a text that may be private.
+func (p *provWriter) said(r provRecord, text, known string) {
+	switch {
+	case text == "":
+		r.set("ibid:digest", known)
+	case p.options.Content:
+		r.set("prov:value", strings.ToValidUTF8(text, "\ufffd"))
+	default:
+		r.set("ibid:digest", digest([]byte(text)))
+	}
+}
+
+// provType is an attribute prov:type with a name of a namespace.
+func provType(name string) map[string]any { return map[string]any{"$": name, "type": "xsd:QName"} }
+
+func (p *provWriter) run(t *Trail) {
+	agent := provRecord{"prov:type": provType("prov:SoftwareAgent"), "prov:label": cmp.Or(t.Agent, "agent")}
+	p.put("agent", provAgent, agent)
+	run := provRecord{"prov:type": provType("ibid:Run"), "prov:label": cmp.Or(t.ID, "run")}
+	run.set("prov:startTime", t.Started)
+	run.set("prov:endTime", t.Finished)
+	run.set("ibid:strategy", t.Strategy)
+	run.set("ibid:parentRun", t.Parent)
+	p.put("activity", provRun, run)
+	p.relate("wasAssociatedWith", provRecord{"prov:activity": provRun, "prov:agent": provAgent})
+	if t.Question != "" {
+		question := provRecord{"prov:type": provType("ibid:Question")}
+		p.said(question, t.Question, "")
+		p.put("entity", "run:question", question)
+		p.relate("used", provRecord{"prov:activity": provRun, "prov:entity": "run:question"})
+	}
+	feeding := p.steps(t, "", 0)
+	answer := t.Answer
+	if answer == "" && t.Final != nil {
+		answer = t.Final.Text
+	}
+	if answer == "" {
+		return
+	}
+	entity := provRecord{"prov:type": provType("ibid:Answer")}
+	p.said(entity, answer, "")
+	p.put("entity", provAnswer, entity)
+	p.relate("wasGeneratedBy", provRecord{"prov:entity": provAnswer, "prov:activity": provRun})
+	p.relate("wasAttributedTo", provRecord{"prov:entity": provAnswer, "prov:agent": provAgent})
+	for _, step := range feeding {
+		p.relate("wasDerivedFrom", provRecord{"prov:generatedEntity": provAnswer, "prov:usedEntity": step + "-output"})
+	}
+}
+
+// steps writes the steps of a run, whose names begin with prefix. It returns those that feed the answer.
+func (p *provWriter) steps(t *Trail, prefix string, depth int) []string {
+	names := provNames(t, prefix)
+	var fed, last []string
+	builtOn := map[int]bool{}
+	graph := t.graph()
+	for _, before := range graph {
+		for _, b := range before {
+			builtOn[b] = true
+		}
+	}
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		p.step(s, names[i])
+		for _, b := range graph[i] {
+			p.follow(names[i], names[b])
+		}
+		if s.Nested != nil && depth < MaxNested {
+			inner := strings.TrimPrefix(names[i], provStep) + "-"
+			for _, end := range p.steps(s.Nested, inner, depth+1) {
+				p.follow(names[i], end)
+			}
+		}
+		if len(s.Fed) > 0 {
+			fed = append(fed, names[i])
+		}
+		if !builtOn[i] {
+			last = append(last, names[i])
+		}
+	}
+	if fed != nil {
+		return fed
+	}
+	return last
+}
+
+// provNames names steps by their numbers, which should be unique and need not be.
+func provNames(t *Trail, prefix string) []string {
+	names := make([]string, len(t.Steps))
+	taken := map[int]bool{}
+	for i := range t.Steps {
+		number := t.Steps[i].Number
+		if names[i] = provStep + prefix + strconv.Itoa(number); taken[number] {
+			names[i] += "_" + strconv.Itoa(i)
+		}
+		taken[number] = true
+	}
+	return names
+}
+
+// follow says that a step builds on another one.
+func (p *provWriter) follow(step, before string) {
+	p.relate("wasInformedBy", provRecord{"prov:informed": step, "prov:informant": before})
+	p.relate("wasDerivedFrom", provRecord{
+		"prov:generatedEntity": step + "-output", "prov:usedEntity": before + "-output", "prov:activity": step,
+	})
+}
+
+// step writes one step, with what went in and what came out.
+func (p *provWriter) step(s *Step, name string) {
+	activity := provRecord{"prov:type": provType("ibid:Step"), "ibid:number": s.Number}
+	activity.set("prov:label", s.Tool)
+	activity.set("ibid:id", s.ID)
+	activity.set("ibid:confidence", s.Confidence)
+	if activity.set("prov:startTime", s.Started); !s.Started.IsZero() && s.Duration > 0 {
+		activity.set("prov:endTime", s.Started.Add(s.Duration))
+	}
+	if s.Error != "" {
+		activity["ibid:failed"] = true
+		if p.options.Content {
+			activity["ibid:error"] = strings.ToValidUTF8(s.Error, "\ufffd")
+		}
+	}
+	p.put("activity", name, activity)
+	p.relate("wasAssociatedWith", provRecord{"prov:activity": name, "prov:agent": provAgent})
+	if in := cmp.Or(string(s.Inputs), s.Question); in != "" || s.InputsDigest != "" {
+		entity := provRecord{"prov:type": provType("ibid:Input")}
+		p.said(entity, in, s.InputsDigest)
+		p.put("entity", name+"-input", entity)
+		p.relate("used", provRecord{"prov:activity": name, "prov:entity": name + "-input"})
+	}
+	output := provRecord{"prov:type": provType("ibid:Output")}
+	p.said(output, cmp.Or(string(s.Outputs), s.Answer), s.OutputsDigest)
+	p.put("entity", name+"-output", output)
+	p.relate("wasGeneratedBy", provRecord{"prov:entity": name + "-output", "prov:activity": name})
+	p.relate("wasAttributedTo", provRecord{"prov:entity": name + "-output", "prov:agent": provAgent})
+	for i := range s.Sources {
+		p.source(&s.Sources[i], name)
+	}
+}
+
+// source writes what a step had to do with a source.
+func (p *provWriter) source(s *Source, step string) {
+	document := p.document(s)
+	if s.Retrieved {
+		results := step + "-results"
+		if p.doc["entity"][results] == nil {
+			p.put("entity", results, provRecord{"prov:type": provType("prov:Collection")})
+			p.relate("wasGeneratedBy", provRecord{"prov:entity": results, "prov:activity": step})
+		}
+		p.relate("hadMember", provRecord{"prov:collection": results, "prov:entity": document})
+	}
+	if !s.counts() {
+		return
+	}
+	use := provRecord{"prov:activity": step, "prov:entity": document, "ibid:cited": s.Cited}
+	if use.set("ibid:relevance", s.Relevance); use["ibid:relevance"] != nil {
+		use.set("ibid:scoreOrigin", string(s.Origin))
+	}
+	use.set("ibid:usage", s.Usage)
+	if s.Rank > 0 {
+		use["ibid:rank"] = s.Rank
+	}
+	if s.ChunkIndex != nil {
+		use["ibid:chunk"] = *s.ChunkIndex
+	}
+	if text := s.text(); text != "" && p.options.Content {
+		use["ibid:excerpt"] = strings.ToValidUTF8(cmp.Or(s.Excerpt, text), "\ufffd")
+	} else if text != "" {
+		use["ibid:digest"] = digest([]byte(text))
+	}
+	p.relate("used", use)
+	p.relate("wasDerivedFrom", provRecord{"prov:generatedEntity": step + "-output", "prov:usedEntity": document, "prov:activity": step})
+}
+
+// document writes a document, once, and returns its name.
+func (p *provWriter) document(s *Source) string {
+	key := "id:" + s.DocumentID
+	if s.DocumentID == "" {
+		key = "key:" + cmp.Or(s.Key, s.URL, s.Title)
+	}
+	name, known := p.documents[key]
+	if !known {
+		name = "run:source-" + strconv.Itoa(len(p.documents)+1)
+		p.documents[key] = name
+		p.put("entity", name, provRecord{"prov:type": provType("ibid:Source")})
+	}
+	entity := p.doc["entity"][name]
+	for _, attribute := range []struct{ name, value string }{
+		{"ibid:document", s.DocumentID}, {"prov:label", s.Title}, {"prov:location", s.URL}, {"ibid:version", s.Version}, {"ibid:key", s.Key},
+	} {
+		if entity[attribute.name] == nil {
+			entity.set(attribute.name, strings.ToValidUTF8(attribute.value, "\ufffd"))
+		}
+	}
+	return name
+}

@@ -1,0 +1,254 @@
+package trail_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/trail"
+)
+
+// provKinds lists, of the PROV-JSON submission, the elements (nil) and the relations with their attributes that name something,
+// and what they name. The first ones are required: more than the submission asks, which lets all but one be unknown.
+var provKinds = map[string][][2]string{
+	"entity": nil, "activity": nil, "agent": nil,
+	"wasGeneratedBy":    {{"prov:entity", "entity"}, {"prov:activity", "activity"}},
+	"used":              {{"prov:activity", "activity"}, {"prov:entity", "entity"}},
+	"wasInformedBy":     {{"prov:informed", "activity"}, {"prov:informant", "activity"}},
+	"wasDerivedFrom":    {{"prov:generatedEntity", "entity"}, {"prov:usedEntity", "entity"}, {"prov:activity", "activity"}},
+	"wasAttributedTo":   {{"prov:entity", "entity"}, {"prov:agent", "agent"}},
+	"wasAssociatedWith": {{"prov:activity", "activity"}, {"prov:agent", "agent"}},
+	"hadMember":         {{"prov:collection", "entity"}, {"prov:entity", "entity"}},
+}
+
+var provName = regexp.MustCompile(`^([A-Za-z][\w-]*):([\w-]+)$`)
+
+// checkPROV checks a document strictly against the W3C's member submission PROV-JSON: its structure, literals, times and
+// namespaces; and that everything that is named is there, as PROV-CONSTRAINTS wants it for its types.
+func checkPROV(b []byte) (problems []string) {
+	bad := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	var doc map[string]map[string]json.RawMessage
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return []string{err.Error()}
+	}
+	prefixes := map[string]bool{}
+	for prefix, raw := range doc["prefix"] {
+		var uri string
+		if err := json.Unmarshal(raw, &uri); err != nil {
+			bad("prefix %s: %v", prefix, err)
+		}
+		if u, err := url.Parse(uri); err != nil || !u.IsAbs() {
+			bad("prefix %s: %q is no absolute URI", prefix, uri)
+		}
+		prefixes[prefix] = true
+	}
+	name := func(where, s string) {
+		if m := provName.FindStringSubmatch(s); m == nil || !prefixes[m[1]] {
+			bad("%s: %q is no name of a namespace that is declared", where, s)
+		}
+	}
+	for kind, records := range doc {
+		if kind == "prefix" {
+			continue
+		}
+		named, known := provKinds[kind]
+		if !known {
+			bad("there is no %s in PROV-JSON", kind)
+		}
+		for id, raw := range records {
+			where := kind + " " + id
+			if named == nil {
+				name(where, id)
+			} else if !strings.HasPrefix(id, "_:") {
+				name(where, id)
+			}
+			var attributes map[string]any
+			if err := json.Unmarshal(raw, &attributes); err != nil {
+				bad("%s: %v", where, err)
+			}
+			for i, n := range named {
+				value, given := attributes[n[0]]
+				if text, _ := value.(string); given && doc[n[1]][text] == nil {
+					bad("%s: %s is %v, which is no %s", where, n[0], value, n[1])
+				} else if !given && i < 2 {
+					bad("%s: %s is missing", where, n[0])
+				}
+				delete(attributes, n[0])
+			}
+			checkAttributes(kind, where, attributes, name, bad)
+		}
+	}
+	slices.Sort(problems)
+	return problems
+}
+
+func checkAttributes(kind, where string, attributes map[string]any, name func(where, s string), bad func(string, ...any)) {
+	for key, value := range attributes {
+		name(where, key)
+		allowed := []string{"prov:label", "prov:type", "prov:value", "prov:location"}
+		if kind == "activity" {
+			allowed = append(allowed, "prov:startTime", "prov:endTime")
+		}
+		if strings.HasPrefix(key, "prov:") && !slices.Contains(allowed, key) {
+			bad("%s: it has no %s", where, key)
+		}
+		switch value := value.(type) {
+		case string:
+			if _, err := time.Parse(time.RFC3339Nano, value); err != nil && strings.HasSuffix(key, "Time") {
+				bad("%s: %s: %v", where, key, err)
+			}
+		case bool, float64:
+		case map[string]any: // a typed literal, here always a name
+			text, _ := value["$"].(string)
+			if name(where, text); value["type"] != "xsd:QName" || len(value) != 2 {
+				bad("%s: %s is the literal %v", where, key, value)
+			}
+		default:
+			bad("%s: %s is %T", where, key, value)
+		}
+	}
+}
+
+func TestPROV(t *testing.T) {
+	b, err := rich().PROV(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if problems := checkPROV(b); len(problems) > 0 {
+		t.Errorf("%s\nin %s", strings.Join(problems, "\n"), b)
+	}
+	for _, secret := range []string{"When was", "1820", "Rain", "looked", "Only this", "inner", "no hands", `"q"`, "id:x"} {
+		if strings.Contains(string(b), secret) {
+			t.Errorf("%q got out in %s", secret, b)
+		}
+	}
+	got := relations(t, b)
+	for _, want := range []string{
+		"wasAssociatedWith run:run run:agent",
+		"used run:run run:question",
+		"used run:step-1 run:source-1", "used run:step-1 run:source-3", // used, cited
+		"hadMember run:step-1-results run:source-1", "hadMember run:step-1-results run:source-2", // retrieved
+		"wasDerivedFrom run:step-1-output run:source-1 run:step-1",
+		"wasGeneratedBy run:step-2-output run:step-2", "wasAttributedTo run:step-2-output run:agent",
+		"wasInformedBy run:step-2 run:step-1", // nil: the one before
+		"wasInformedBy run:step-4 run:step-1", "wasInformedBy run:step-4 run:step-2",
+		"wasInformedBy run:step-8 run:step-8-2", "wasInformedBy run:step-8-1 run:step-8-1-5", // nested
+		"wasGeneratedBy run:answer run:run", "wasAttributedTo run:answer run:agent",
+		"wasDerivedFrom run:answer run:step-8-output", // nothing builds on it
+	} {
+		if !slices.Contains(got, want) {
+			t.Errorf("it does not say: %s", want)
+		}
+	}
+	for _, not := range []string{"used run:step-1 run:source-2", "wasInformedBy run:step-1 run:step-2", "wasDerivedFrom run:answer run:step-1-output"} {
+		if slices.Contains(got, not) {
+			t.Errorf("it says: %s", not)
+		}
+	}
+}
+
+// relations lists what is said, with the names in the order of provKinds.
+func relations(t *testing.T, b []byte) []string {
+	t.Helper()
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(b, &members); err != nil {
+		t.Fatal(err)
+	}
+	delete(members, "prefix")
+	doc := map[string]map[string]map[string]any{}
+	for kind, raw := range members {
+		var records map[string]map[string]any
+		if err := json.Unmarshal(raw, &records); err != nil {
+			t.Fatal(err)
+		}
+		doc[kind] = records
+	}
+	var list []string
+	for kind, records := range doc {
+		for _, r := range records {
+			line := kind
+			for _, named := range provKinds[kind] {
+				if text, ok := r[named[0]].(string); ok {
+					line += " " + text
+				}
+			}
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// With an option what was said is there; numbers that JSON does not have, and numbers of steps that come twice, do no harm.
+func TestPROVContent(t *testing.T) {
+	run := rich()
+	run.ID = "a b/c#é"
+	b, err := run.PROV(&trail.PROVOptions{Content: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"When was the mill built?", "no hands", "Built in 1820.", `{\"q\":\"mill\",\"n\":[1,2.5]}`, "urn:ibid:run:a%20b%2Fc%23%C3%A9:"} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("%q is missing in %s", want, b)
+		}
+	}
+	if problems := checkPROV(b); len(problems) > 0 {
+		t.Error(problems)
+	}
+	odd := &trail.Trail{Steps: []trail.Step{
+		{Number: 1, Confidence: new(nan()), Sources: []trail.Source{{Relevance: new(nan()), Used: true}, {Used: true, Title: "\xff"}}},
+		{Number: 1, After: []int{1, 9}},
+		{Number: -1},
+		{},
+	}}
+	if b, err = odd.PROV(&trail.PROVOptions{Content: true}); err != nil {
+		t.Fatal(err)
+	}
+	if problems := checkPROV(b); len(problems) > 0 {
+		t.Errorf("%v in %s", problems, b)
+	}
+	empty, err := new(trail.Trail).PROV(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"activity", "agent", "wasAssociatedWith run:run run:agent"}, sorted(relations(t, empty))); diff != "" {
+		t.Errorf("an empty trail (-want +got):\n%s", diff)
+	}
+}
+
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return list
+}
+
+func nan() float64 {
+	var zero float64
+	return zero / zero
+}
+
+// The checker finds what is wrong.
+func TestCheckPROV(t *testing.T) {
+	const head = `{"prefix":{"prov":"http://www.w3.org/ns/prov#","xsd":"http://www.w3.org/2001/XMLSchema#","r":"urn:r:"},"activity":{"r:a":{}},`
+	for name, body := range map[string]string{
+		"unknown kind":      head + `"wasMadeBy":{"_:1":{}}}`,
+		"no namespace":      head + `"entity":{"x:e":{}}}`,
+		"dangling":          head + `"used":{"_:1":{"prov:activity":"r:a","prov:entity":"r:none"}}}`,
+		"missing":           head + `"used":{"_:1":{"prov:activity":"r:a"}}}`,
+		"wrong type":        head + `"wasGeneratedBy":{"_:1":{"prov:activity":"r:a","prov:entity":"r:a"}}}`,
+		"null":              head + `"entity":{"r:e":{"r:x":null}}}`,
+		"bad literal":       head + `"entity":{"r:e":{"prov:type":{"$":"prov:Plan"}}}}`,
+		"bad time":          `{"prefix":{"prov":"http://www.w3.org/ns/prov#","r":"urn:r:"},"activity":{"r:a":{"prov:startTime":"now"}}}`,
+		"time of an entity": head + `"entity":{"r:e":{"prov:startTime":"2026-01-01T00:00:00Z"}}}`,
+		"bad prefix":        `{"prefix":{"r":"x"}}`,
+	} {
+		if len(checkPROV([]byte(body))) == 0 {
+			t.Errorf("%s: nothing is wrong with %s", name, body)
+		}
+	}
+}

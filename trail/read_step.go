@@ -1,0 +1,278 @@
+package trail
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+)
+
+// step reads one step.
+func (r *reader) step(t *Trail, members map[string]json.RawMessage, place string) error {
+	if len(t.Steps) == MaxSteps {
+		return fmt.Errorf("%w: more than %d steps", ErrLimit, MaxSteps)
+	}
+	var s Step
+	o := &object{place: place, members: members, report: &report{}}
+	o.issuesOf()
+	if n := o.whole(0, "step_number", "step"); n != nil {
+		s.Number = *n
+		o.place = fmt.Sprintf("step %d:", s.Number)
+	} else {
+		r.unnumbered = append(r.unnumbered, len(t.Steps))
+	}
+	if err := t.ofRun(o, place); err != nil {
+		return err
+	}
+	s.scalars(o)
+	if err := s.lists(o); err != nil {
+		return malformed("%w", err)
+	}
+	if err := r.stepSources(&s, o); err != nil {
+		return err
+	}
+	if raw, name := o.take("nested_run"); name != "" {
+		nested, err := r.nested(raw, o.at(name))
+		if err != nil {
+			return err
+		}
+		s.Nested = nested
+	}
+	s.Extra, s.Issues = o.rest(), o.report.issues
+	t.Steps = append(t.Steps, s)
+	return nil
+}
+
+// ofRun takes the run that a step says it is of.
+func (t *Trail) ofRun(o *object, place string) (err error) {
+	var run string
+	o.id(&run, "run_id", "run")
+	t.ID, err = oneRun(t.ID, run, place)
+	return err
+}
+
+func (s *Step) scalars(o *object) {
+	o.id(&s.ID, "id", "step_id")
+	o.text(&s.Tool, "tool")
+	o.text(&s.Question, "question")
+	o.text(&s.Answer, "intermediate_answer", "answer")
+	o.text(&s.Reasoning, "reasoning_trace")
+	o.text(&s.Error, "error")
+	s.Confidence = o.number("confidence_score", "confidence")
+	o.time(&s.Started, "started_at")
+	o.seconds(&s.Duration, "execution_time")
+	o.json(&s.Inputs, "inputs")
+	o.json(&s.Outputs, "outputs")
+	o.text(&s.InputsDigest, "inputs_digest")
+	o.text(&s.OutputsDigest, "outputs_digest")
+	o.bool(&s.NoSources, "no_sources")
+}
+
+// lists reads the lists of a step but for its sources.
+func (s *Step) lists(o *object) error {
+	if err := s.after(o); err != nil {
+		return err
+	}
+	elements, name, err := o.list("context_used")
+	if err != nil {
+		return err
+	}
+	for i, raw := range elements {
+		var text string
+		if raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
+			return fmt.Errorf("%s: %s, want a string", o.at(fmt.Sprintf("%s[%d]", name, i)), describe(raw))
+		}
+		s.Context = append(s.Context, text)
+	}
+	var fed []fedSpan
+	if o.into(&fed, "a list of spans", "fed") {
+		for _, f := range fed {
+			s.Fed = append(s.Fed, ibid.Span{Start: f.Start, End: f.End})
+		}
+	}
+	if elements, name, err = o.list("answers"); err != nil {
+		return err
+	}
+	for i, raw := range elements {
+		var a jsonAnswer
+		if err := json.Unmarshal(raw, &a); err != nil {
+			return fmt.Errorf("%s: %w", o.at(fmt.Sprintf("%s[%d]", name, i)), err)
+		}
+		s.Answers = append(s.Answers, StepAnswer(a))
+	}
+	return nil
+}
+
+// after reads the numbers of the steps that this one builds on: a list, or one number. Null is the same as nothing: the step
+// before.
+func (s *Step) after(o *object) error {
+	raw, name := o.take("after")
+	if name == "" {
+		return nil
+	}
+	elements := []json.RawMessage{raw}
+	if raw[0] == '[' {
+		elements = nil
+		if err := json.Unmarshal(raw, &elements); err != nil {
+			return err
+		}
+	}
+	s.After = []int{}
+	for i, element := range elements {
+		digits := strings.Trim(string(element), `" `)
+		n, err := strconv.Atoi(digits)
+		if err != nil || n < 0 || n > maxWhole {
+			o.odd(issueWrongType, fmt.Sprintf("after[%d]", i), "%s, want the number of a step", describe(element))
+			continue
+		}
+		s.After = append(s.After, n)
+	}
+	return nil
+}
+
+// stepSources reads the sources of a step: what it says it used, and what it retrieved.
+func (r *reader) stepSources(s *Step, o *object) error {
+	used, name, err := o.list("source_attributions", "sources")
+	if err != nil {
+		return malformed("%w", err)
+	}
+	attributed, err := r.sourceRows(o, name, used)
+	if err != nil {
+		return err
+	}
+	for i := range attributed {
+		if f := &attributed[i]; !f.flags {
+			f.Used, f.Retrieved = true, f.Rank > 0
+		}
+		s.Sources = append(s.Sources, attributed[i].Source) // as given: two rows that are alike stay two
+	}
+	if err := r.retrieved(s, o, len(used) == 0 && !s.NoSources); err != nil {
+		return err
+	}
+	if len(s.Sources) > 0 || s.NoSources {
+		return nil
+	}
+	for i := range s.Answers {
+		s.AddSources(SourcesFromAnswer(s.Answers[i].Answer)...)
+	}
+	if len(s.Sources) == 0 {
+		s.Enhance(nil)
+	}
+	return nil
+}
+
+// retrieved reads what a step retrieved; used says that this is what it used.
+func (r *reader) retrieved(s *Step, o *object, used bool) error {
+	for _, name := range []string{"retrieved_documents", "search_results"} {
+		elements, name, err := o.list(name)
+		if err != nil {
+			return malformed("%w", err)
+		}
+		found, err := r.sourceRows(o, name, elements)
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			f := &found[i]
+			f.Retrieved, f.Rank = true, first(f.Rank, i+1)
+			f.Used = f.Used || used && !f.flags
+			s.AddSources(f.Source)
+		}
+	}
+	return nil
+}
+
+// row is a source as it is read.
+type row struct {
+	Source
+	flags bool // it says itself whether it was retrieved, used or cited
+}
+
+func (r *reader) sourceRows(o *object, name string, elements []json.RawMessage) ([]row, error) {
+	if *r.sources -= len(elements); *r.sources < 0 {
+		return nil, fmt.Errorf("%w: %s: more than %d sources", ErrLimit, o.at(name), MaxSources)
+	}
+	var rows []row
+	var bare []string // a list of strings is a context
+	for i, raw := range elements {
+		place := o.at(fmt.Sprintf("%s[%d]", name, i))
+		if raw[0] == '"' {
+			var text string
+			if err := json.Unmarshal(raw, &text); err != nil {
+				return nil, malformed("%s: %w", place, err)
+			}
+			bare = append(bare, text)
+			continue
+		}
+		members := readObject(raw)
+		if members == nil {
+			return nil, malformed("%s: %s, want a source", place, describe(raw))
+		}
+		rows = append(rows, readSource(&object{place: place, members: members, report: o.report}, i))
+	}
+	for _, s := range SourcesFromContext(bare) {
+		rows = append(rows, row{Source: s, flags: true})
+	}
+	return rows, nil
+}
+
+func readSource(o *object, i int) row {
+	var s row
+	o.id(&s.DocumentID, "document_id", "id")
+	o.text(&s.Title, "document_title", "title")
+	o.text(&s.URL, "url")
+	o.text(&s.Key, "key")
+	s.Relevance = o.number("relevance_score", "score")
+	var origin string
+	o.text(&origin, "score_origin")
+	switch s.Origin = ibid.ScoreOrigin(origin); {
+	case s.Relevance == nil:
+		s.Origin = ""
+	case origin == "":
+		s.Origin = ibid.ScoreRetriever // whoever recorded the run gave it without a word; it is not ours
+	}
+	s.Adjusted, s.Usage = o.number("adjusted_relevance"), o.number("usage")
+	o.text(&s.Content, "content", "text")
+	if o.text(&s.Excerpt, "excerpt"); s.Excerpt == "" {
+		s.Excerpt = Excerpt(s.Content, 0)
+	}
+	s.ChunkIndex = o.whole(0, "chunk_index")
+	if rank := o.whole(1, "retrieval_rank"); rank != nil {
+		s.Rank = *rank
+	}
+	if l := new(ibid.Locator); o.into(l, "a locator", "locator") {
+		s.Locator = l
+	}
+	o.text(&s.Version, "version")
+	for _, flag := range []struct {
+		dst  *bool
+		name string
+	}{{&s.Retrieved, "retrieved"}, {&s.Used, "used"}, {&s.Cited, "cited"}} {
+		s.flags = o.bool(flag.dst, flag.name) || s.flags
+	}
+	if s.identify(i) {
+		o.odd(issueNoID, "document_id", "missing; it is called %s", Excerpt(s.DocumentID, 80))
+	}
+	s.Extra = o.rest()
+	return s
+}
+
+// nested reads a run that a step started.
+func (r *reader) nested(raw json.RawMessage, place string) (*Trail, error) {
+	if r.depth == MaxNested {
+		return nil, fmt.Errorf("%w: %s: runs nested deeper than %d", ErrLimit, place, MaxNested)
+	}
+	members := readObject(raw)
+	if members == nil {
+		return nil, malformed("%s: %s, want a run", place, describe(raw))
+	}
+	inner := &reader{depth: r.depth + 1, sources: r.sources}
+	t := &Trail{}
+	if err := inner.run(t, members, ""); err != nil {
+		return nil, fmt.Errorf("%s: %w", place, err)
+	}
+	inner.number(t)
+	return t, nil
+}

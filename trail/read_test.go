@@ -1,0 +1,227 @@
+package trail_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/trail"
+)
+
+var update = flag.Bool("update", false, "write what the vectors expect anew")
+
+// Each vector is prose, a run, and what comes of it: the summary as JSON, with its issues, or the error.
+func TestVectors(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no vectors: %v", err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			ar, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(bytes.TrimSpace(ar.Comment)) == 0 {
+				t.Error("there is no prose")
+			}
+			in, options := file(t, ar, "run"), &trail.SummaryOptions{}
+			if raw := file(t, ar, "options"); raw != nil {
+				if err := json.Unmarshal(raw, options); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := outcome(t, in, options)
+			if *update {
+				setFile(ar, got)
+				if err := os.WriteFile(name, txtar.Format(ar), 0o666); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want := file(t, ar, got.Name)
+			if diff := cmp.Diff(string(want), string(got.Data)); diff != "" {
+				t.Errorf("%s differs (-want +got):\n%s", got.Name, diff)
+			}
+		})
+	}
+}
+
+// outcome reads a run and adds it up.
+func outcome(t *testing.T, in []byte, o *trail.SummaryOptions) txtar.File {
+	t.Helper()
+	run, err := trail.Read(in)
+	if err != nil {
+		return txtar.File{Name: "error", Data: []byte(err.Error() + "\n")}
+	}
+	stable(t, run)
+	s := run.Summary(o)
+	if s.Links, err = run.Link(t.Context(), nil, &trail.LinkOptions{NoInference: true}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := s.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	layOut(t, &b, data, 0)
+	again, err := trail.Read(data)
+	if err != nil {
+		t.Fatalf("a summary is no run: %v", err)
+	}
+	if a, b := run.Summary(o).Sources, again.Summary(o).Sources; len(a) != len(b) {
+		t.Errorf("the summary, read as a run, has %d sources, want %d", len(b), len(a))
+	}
+	b.WriteByte('\n')
+	return txtar.File{Name: "summary", Data: b.Bytes()}
+}
+
+// layOut writes JSON so that a reader of a vector can follow: what fits into a line stands in one.
+func layOut(t *testing.T, b *bytes.Buffer, raw json.RawMessage, depth int) {
+	t.Helper()
+	indent := "\n" + strings.Repeat(" ", depth+1)
+	if len(raw)+depth <= 140 || raw[0] != '{' && raw[0] != '[' {
+		b.Write(raw)
+		return
+	}
+	b.WriteByte(raw[0])
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := d.Token(); err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; d.More(); n++ {
+		if n > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(indent)
+		if raw[0] == '{' {
+			name, err := d.Token()
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(b, "%q: ", name)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			t.Fatal(err)
+		}
+		layOut(t, b, value, depth+1)
+	}
+	b.WriteString(indent[:len(indent)-1])
+	b.WriteByte(raw[0] + 2) // the bracket that closes it
+}
+
+// stable checks that what is written reads the same.
+func stable(t *testing.T, run *trail.Trail) {
+	t.Helper()
+	first, err := run.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := trail.Read(first)
+	if err != nil {
+		t.Fatalf("reading what was written: %v\n%s", err, first)
+	}
+	second, err := again.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(first), string(second)); diff != "" {
+		t.Fatalf("written again it differs (-first +second):\n%s", diff)
+	}
+}
+
+func file(t *testing.T, ar *txtar.Archive, name string) []byte {
+	t.Helper()
+	for _, f := range ar.Files {
+		if f.Name == name {
+			return f.Data
+		}
+	}
+	if name == "run" {
+		t.Fatal("the vector has no run")
+	}
+	return nil
+}
+
+func setFile(ar *txtar.Archive, f txtar.File) {
+	kept := ar.Files[:0]
+	for _, old := range ar.Files {
+		if old.Name == "run" || old.Name == "options" {
+			kept = append(kept, old)
+		}
+	}
+	ar.Files = append(kept, f)
+}
+
+// Every issue that there is has its line in the documentation.
+func TestDocsIssues(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(testenv.Root(t), "docs", "trail.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range sources {
+		code, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^\s+issue\w+ += "([a-z-]+)"`).FindAllSubmatch(code, -1) {
+			if found++; !bytes.Contains(page, []byte("\n| `"+string(m[1])+"` | ")) {
+				t.Errorf("docs/trail.md does not have the issue %s of %s", m[1], name)
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("only %d issues were found", found)
+	}
+}
+
+// What is over a limit is said, and nothing takes long.
+func TestLimits(t *testing.T) {
+	step := `{"step_number":%d,"source_attributions":[{"document_id":"d%d","relevance_score":0.5}]}` + "\n"
+	var b bytes.Buffer
+	for i := range trail.MaxSteps + 1 {
+		if i < 10_000 {
+			fmt.Fprintf(&b, step, i, i%7)
+		} else {
+			b.WriteString("{\"step_number\":1}\n")
+		}
+		if i == 9999 {
+			run, err := trail.Read(b.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := run.Summary(nil)
+			if len(s.Steps) != 10000 || len(s.Sources) != 7 {
+				t.Errorf("%d steps and %d sources, want 10000 and 7", len(s.Steps), len(s.Sources))
+			}
+		}
+	}
+	_, err := trail.Read(b.Bytes())
+	if want := "read run: over the limit: more than 100000 steps"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	deep := strings.Repeat(`{"reasoning_steps":[{"nested_run":`, trail.MaxNested+2) + `{}` + strings.Repeat(`}]}`, trail.MaxNested+2)
+	if _, err = trail.Read([]byte(deep)); err == nil || !strings.Contains(err.Error(), "runs nested deeper than 16") {
+		t.Errorf("error %v", err)
+	}
+	deep = `{"reasoning_steps":` + strings.Repeat("[", 200_000) + strings.Repeat("]", 200_000) + "}"
+	if _, err = trail.Read([]byte(deep)); err == nil || !strings.Contains(err.Error(), "exceeded max depth") {
+		t.Errorf("error %v", err)
+	}
+}

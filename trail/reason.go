@@ -1,0 +1,257 @@
+package trail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/ibidhq/ibid"
+)
+
+// DefaultParallel is how many steps [Reason] runs at once, unless told otherwise.
+const DefaultParallel = 4
+
+// Reason answers a question in steps, and returns the trail of it. The functions are the program's: what a model, a search and
+// an agent are is theirs to know. They are called from several goroutines at once.
+type Reason struct {
+	// Decompose cuts a question into those that its answer takes, in an order in which they can be asked; nil: it is one.
+	Decompose func(ctx context.Context, question string) ([]Question, error)
+	// Retrieve finds what may answer a question; nil: nothing is retrieved.
+	Retrieve func(ctx context.Context, question string) ([]Result, error)
+	// Answer answers one of the questions.
+	Answer func(ctx context.Context, in *Input) (*Output, error)
+	// Synthesise makes the final answer from the steps, which have their answers and sources; nil: it is the last step's.
+	Synthesise func(ctx context.Context, question string, steps []Step) (*Output, error)
+
+	Parallel int // how many steps run at once; 0: DefaultParallel
+	RunID    string
+	Options  RecorderOptions // Question is set by Run
+}
+
+// Question is one step of a plan.
+type Question struct {
+	Text  string
+	After []int // the numbers, from 1, of those whose answers it takes; nil: the one before, empty: none
+	Tool  string
+}
+
+// Input is what there is to answer a question.
+type Input struct {
+	Question string
+	Results  []Result // what was retrieved for it
+	Previous []Step   // the steps that it comes after
+	Step     *Active  // the step, to record more of it
+}
+
+// Output is an answer.
+type Output struct {
+	Text       string
+	Answer     *ibid.Answer // as a provider gave it, with citations; nil: only its text is known
+	Confidence *float64
+	Reasoning  string
+	Used       []string // the document ids of the results that were used; nil: see Active.Retrieve
+}
+
+// errSkipped marks the steps that cannot run.
+var errSkipped = errors.New("skipped")
+
+// Run answers a question. Questions that do not wait for each other are answered at once, Parallel of them at a time.
+//
+// An error of a step is recorded in it, and the steps that come after it are skipped; the others go on. The trail is never nil.
+// The error says that the question could not be taken apart, that no step was answered, that the synthesis failed, or that ctx
+// ended; then no step begins any more, and those that run are waited for.
+func (r *Reason) Run(ctx context.Context, question string) (*Trail, error) {
+	o := r.Options
+	o.Question = question
+	w := &reasoning{Reason: r, recorder: NewRecorder(r.RunID, &o), question: question}
+	questions := []Question{{Text: question, After: []int{}}}
+	if r.Decompose != nil {
+		var err error
+		if questions, err = r.Decompose(ctx, question); err != nil {
+			return w.recorder.Finish(""), fmt.Errorf("take the question apart: %w", err)
+		}
+	}
+	if err := w.plan(questions); err != nil {
+		return w.recorder.Finish(""), fmt.Errorf("take the question apart: %w", err)
+	}
+	w.run(ctx)
+	if err := ctx.Err(); err != nil {
+		return w.recorder.Finish(""), context.Cause(ctx)
+	}
+	return w.synthesise(ctx)
+}
+
+// reasoning is one call of Run.
+type reasoning struct {
+	*Reason
+	recorder  *Recorder
+	question  string
+	questions []Question
+	before    [][]int
+	steps     []*Active
+	failed    []error // by step; read after its done is closed
+	done      []chan struct{}
+}
+
+// plan makes the graph of the questions.
+func (w *reasoning) plan(questions []Question) error {
+	if len(questions) == 0 {
+		return errors.New("there are no questions")
+	}
+	if len(questions) > MaxSteps {
+		return fmt.Errorf("%w: more than %d questions", ErrLimit, MaxSteps)
+	}
+	t := Trail{Steps: make([]Step, len(questions))}
+	for i, q := range questions {
+		t.Steps[i] = Step{Number: i + 1, After: q.After}
+	}
+	if issues := t.Check(); len(issues) > 0 {
+		return errors.New(issues[0].Detail)
+	}
+	w.questions, w.before = questions, t.graph()
+	w.steps, w.failed, w.done = make([]*Active, len(questions)), make([]error, len(questions)), make([]chan struct{}, len(questions))
+	for i := range w.done {
+		w.done[i] = make(chan struct{})
+	}
+	return nil
+}
+
+// run answers the questions. Workers take them in the order of the graph, so whatever one waits for is being worked at.
+func (w *reasoning) run(ctx context.Context) {
+	n := w.Parallel
+	if n <= 0 {
+		n = DefaultParallel
+	}
+	todo, _ := order(w.before)
+	next := make(chan int)
+	var wg sync.WaitGroup
+	var once sync.Once
+	var thrown any
+	for range min(n, len(todo)) {
+		wg.Go(func() {
+			for i := range next {
+				func() {
+					defer close(w.done[i])
+					defer func() {
+						if p := recover(); p != nil {
+							w.failed[i] = fmt.Errorf("panic: %v", p)
+							once.Do(func() { thrown = p })
+						}
+					}()
+					w.failed[i] = w.step(ctx, i)
+				}()
+			}
+		})
+	}
+	for _, i := range todo {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	if thrown != nil {
+		panic(thrown) // in the caller's goroutine, as if there were no others
+	}
+}
+
+// step answers one question, once those before it are answered.
+func (w *reasoning) step(ctx context.Context, i int) error {
+	q := &w.questions[i]
+	skip := ctx.Err()
+	in := &Input{Question: q.Text}
+	for _, b := range w.before[i] {
+		<-w.done[b]
+		if w.failed[b] != nil {
+			skip = fmt.Errorf("%w: step %d failed", errSkipped, b+1)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		skip = err
+	}
+	return w.recorder.Do(ctx, &StepOptions{Number: i + 1, After: q.After, Tool: q.Tool, Question: q.Text}, func(ctx context.Context, step *Active) error {
+		w.steps[i] = step
+		if skip != nil {
+			return skip
+		}
+		for _, b := range w.before[i] {
+			in.Previous = append(in.Previous, w.steps[b].snapshot())
+		}
+		in.Step = step
+		return w.answer(ctx, in)
+	})
+}
+
+func (w *reasoning) answer(ctx context.Context, in *Input) error {
+	if w.Retrieve != nil {
+		var err error
+		if in.Results, err = w.Retrieve(ctx, in.Question); err != nil {
+			return fmt.Errorf("retrieve: %w", err)
+		}
+		in.Step.Retrieve(in.Results...)
+	}
+	out, err := w.Answer(ctx, in)
+	if err != nil {
+		return fmt.Errorf("answer: %w", err)
+	}
+	if out == nil {
+		return errors.New("answer: there is none")
+	}
+	in.Step.output(out)
+	return nil
+}
+
+// output records an answer.
+func (a *Active) output(out *Output) {
+	if out.Answer != nil {
+		a.Captured("", out.Answer)
+	}
+	a.change(func(s *Step) {
+		s.Answer = first(out.Text, s.Answer)
+		s.Reasoning = first(out.Reasoning, s.Reasoning)
+		if out.Confidence != nil {
+			s.Confidence = out.Confidence
+		}
+		if out.Used == nil {
+			return
+		}
+		s.NoSources = true
+		for k := range s.Sources {
+			f := &s.Sources[k]
+			f.Used = f.Used || slices.Contains(out.Used, f.DocumentID)
+			s.NoSources = s.NoSources && !f.counts()
+		}
+	})
+}
+
+func (w *reasoning) synthesise(ctx context.Context) (*Trail, error) {
+	var steps []Step
+	last, answered := -1, 0
+	for i, a := range w.steps {
+		steps = append(steps, a.snapshot())
+		if w.failed[i] == nil {
+			last = i
+			answered++
+		}
+	}
+	if answered == 0 {
+		return w.recorder.Finish(""), fmt.Errorf("no step was answered: %w", w.failed[0])
+	}
+	if w.Synthesise == nil {
+		if n := len(steps[last].Answers); n > 0 && steps[last].Answers[n-1].Answer.Text == steps[last].Answer {
+			return w.recorder.FinishAnswer(steps[last].Answers[n-1].Answer), nil
+		}
+		return w.recorder.Finish(steps[last].Answer), nil
+	}
+	out, err := w.Synthesise(ctx, w.question, steps)
+	switch {
+	case err != nil:
+		return w.recorder.Finish(""), fmt.Errorf("synthesise: %w", err)
+	case out == nil:
+		return w.recorder.Finish(""), errors.New("synthesise: there is no answer")
+	case out.Answer != nil:
+		return w.recorder.FinishAnswer(out.Answer), nil
+	default:
+		return w.recorder.Finish(out.Text), nil
+	}
+}

@@ -1,0 +1,242 @@
+package trail
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/ibidhq/ibid"
+)
+
+// What a summary does unless told otherwise.
+const (
+	DefaultThreshold = 0.7 // primary sources are more relevant than this
+	DefaultTop       = 3   // and so many at most
+)
+
+// SummaryOptions says how [Trail.Summary] adds up. The zero value, and nil, mean the defaults.
+type SummaryOptions struct {
+	Threshold *float64 // primary sources are more relevant than this; nil: DefaultThreshold
+	Top       int      // how many primary sources there are at most; 0: DefaultTop
+	Excerpt   int      // characters of an excerpt; 0: DefaultExcerpt
+	// Adjust ranks sources by relevance times the confidence of the step. The relevance itself stays as it is. A source of a
+	// step without a confidence from 0 to 1 has no such product, and comes after those that have one.
+	Adjust     bool
+	NoExcerpts bool // leave out what sources say: excerpts, contents, contexts and captured answers
+}
+
+// Summary is what a run rested on. As JSON it is the run with the members source_summary, display, sentences and uncited_share;
+// docs/trail.md describes them.
+type Summary struct {
+	Run     *Trail
+	Sources []SummarySource // the documents that a step used or cited, most relevant first, each once
+	Primary []SummarySource // the most influential of them
+	Unused  []SummarySource // those that were retrieved only
+	Steps   []StepUsage     // by number, each once
+	Links   *Links          // what each sentence of the answer rests on: what [Trail.Link] returned; nil: not looked for
+	Issues  []ibid.Issue    // everything that is odd: [Trail.Check]
+
+	options SummaryOptions
+}
+
+// SummarySource is a document of a run. Its Source is the most relevant row of any step that used it, with an excerpt of the
+// length asked for; what that row does not say (a title, a URL, any words) is another's.
+type SummarySource struct {
+	Source
+	OtherIDs []string         // by which steps named it besides
+	Passages []SummaryPassage // every one that a step had of it, most relevant first
+	Steps    []int            // the numbers of the steps that used or cited it; of an unused document, that retrieved it
+}
+
+// SummaryPassage is one passage of a document.
+type SummaryPassage struct {
+	Source
+	Steps []int // the numbers of the steps that had it
+}
+
+// StepUsage says which documents a step used.
+type StepUsage struct {
+	Number    int
+	Documents []string // their ids, in the order of the step's list, each once; empty: it used no sources
+	Retrieved int      // how many documents it retrieved
+}
+
+// Summary adds up what the steps of the run used. Its time and memory are linear in the number of sources, but for sorting
+// them. It shares memory with t and changes nothing of it.
+//
+// Sources are ordered by their relevance. Those without one come last. Of two that are equally relevant the one that was used
+// first is first.
+func (t *Trail) Summary(o *SummaryOptions) *Summary {
+	s := &Summary{Run: t, Issues: t.Check()}
+	if o != nil {
+		s.options = *o
+	}
+	if s.options.Threshold == nil {
+		s.options.Threshold = new(DefaultThreshold)
+	}
+	if s.options.Top <= 0 {
+		s.options.Top = DefaultTop
+	}
+	d := t.documents()
+	s.usage(d)
+	used, unused := make([][]docRow, len(d.names)), make([][]docRow, len(d.names))
+	for _, r := range d.rows {
+		if r.counts() {
+			used[r.document] = append(used[r.document], r)
+		} else {
+			unused[r.document] = append(unused[r.document], r)
+		}
+	}
+	for n := range d.names {
+		switch {
+		case len(used[n]) > 0:
+			s.Sources = append(s.Sources, s.document(d, used[n]))
+		case len(unused[n]) > 0:
+			s.Unused = append(s.Unused, s.document(d, unused[n]))
+		}
+	}
+	slices.SortStableFunc(s.Sources, func(a, b SummarySource) int { return s.compare(&a.Source, &b.Source) })
+	slices.SortStableFunc(s.Unused, func(a, b SummarySource) int { return s.compare(&a.Source, &b.Source) })
+	s.Primary = s.primary()
+	return s
+}
+
+// compare orders the more relevant first, and what has no relevance last.
+func (s *Summary) compare(a, b *Source) int {
+	if s.options.Adjust {
+		if c := compareScores(a.Adjusted, b.Adjusted); c != 0 {
+			return c
+		}
+	}
+	return compareScores(a.Relevance, b.Relevance)
+}
+
+func compareScores(a, b *float64) int {
+	a, b = jsonNumber(a), jsonNumber(b)
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	case b == nil:
+		return -1
+	default:
+		return cmp.Compare(*b, *a)
+	}
+}
+
+// effective returns the score that counts.
+func (s *Summary) effective(f *Source) *float64 {
+	if s.options.Adjust {
+		return f.Adjusted
+	}
+	return jsonNumber(f.Relevance)
+}
+
+func (s *Summary) primary() []SummarySource {
+	n := 0
+	for n < len(s.Sources) && n < s.options.Top {
+		if score := s.effective(&s.Sources[n].Source); score == nil || *score <= *s.options.Threshold {
+			break
+		}
+		n++
+	}
+	if n == 0 {
+		n = min(s.options.Top, len(s.Sources))
+	}
+	return s.Sources[:n:n]
+}
+
+// usage lists the documents of each step.
+func (s *Summary) usage(d *documents) {
+	t := s.Run
+	of := make(map[int]int, len(t.Steps)) // number to index in s.Steps
+	for i := range t.Steps {
+		n := t.Steps[i].Number
+		if _, ok := of[n]; !ok {
+			of[n] = len(s.Steps)
+			s.Steps = append(s.Steps, StepUsage{Number: n, Documents: []string{}})
+		}
+	}
+	type pair struct{ step, document int }
+	used, retrieved := make(map[pair]bool, len(d.rows)), make(map[pair]bool, len(d.rows))
+	for _, r := range d.rows {
+		u := &s.Steps[of[t.Steps[r.step].Number]]
+		p := pair{u.Number, r.document}
+		if r.counts() && !used[p] {
+			used[p] = true
+			u.Documents = append(u.Documents, d.names[r.document])
+		}
+		if r.Retrieved && !retrieved[p] {
+			retrieved[p] = true
+			u.Retrieved++
+		}
+	}
+	slices.SortStableFunc(s.Steps, func(a, b StepUsage) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+// document makes one of the rows of a document.
+func (s *Summary) document(d *documents, rows []docRow) SummarySource {
+	sum := SummarySource{OtherIDs: d.also[rows[0].document]}
+	at := make(map[passageID]int, len(rows))
+	for _, r := range rows {
+		step := &s.Run.Steps[r.step]
+		sum.Steps = append(sum.Steps, step.Number)
+		row := s.shown(r, step, d)
+		id := r.passageID()
+		id.document = ""
+		if k, ok := at[id]; ok {
+			p := &sum.Passages[k]
+			p.Steps = append(p.Steps, step.Number)
+			if s.compare(&row, &p.Source) < 0 {
+				row, p.Source = p.Source, row
+			}
+			p.fill(&row)
+			continue
+		}
+		at[id] = len(sum.Passages)
+		sum.Passages = append(sum.Passages, SummaryPassage{Source: row, Steps: []int{step.Number}})
+	}
+	sum.Steps = distinct(sum.Steps)
+	slices.SortStableFunc(sum.Passages, func(a, b SummaryPassage) int { return s.compare(&a.Source, &b.Source) })
+	for k := range sum.Passages {
+		p := &sum.Passages[k]
+		p.Steps = distinct(p.Steps)
+		sum.Retrieved, sum.Used, sum.Cited = sum.Retrieved || p.Retrieved, sum.Used || p.Used, sum.Cited || p.Cited
+	}
+	best := sum.Passages[0].Source
+	best.Retrieved, best.Used, best.Cited = sum.Retrieved, sum.Used, sum.Cited
+	for k := range sum.Passages[1:] {
+		p := &sum.Passages[1+k]
+		best.Title, best.URL, best.Key = first(best.Title, p.Title), first(best.URL, p.URL), first(best.Key, p.Key)
+		best.Version, best.Excerpt = first(best.Version, p.Version), first(best.Excerpt, p.Excerpt)
+	}
+	sum.Source = best
+	return sum
+}
+
+// shown returns a row as the summary has it.
+func (s *Summary) shown(r docRow, step *Step, d *documents) Source {
+	f := *r.Source
+	f.DocumentID = d.names[r.document]
+	f.Relevance = jsonNumber(f.Relevance)
+	f.Adjusted = nil
+	if s.options.Adjust && f.Relevance != nil && step.Confidence != nil && *step.Confidence >= 0 && *step.Confidence <= 1 {
+		f.Adjusted = new(*f.Relevance * *step.Confidence)
+	}
+	switch n := s.options.Excerpt; {
+	case s.options.NoExcerpts:
+		f.Excerpt = ""
+	case n > DefaultExcerpt && len(f.Content) > len(f.Excerpt):
+		f.Excerpt = Excerpt(f.Content, n)
+	default:
+		f.Excerpt = Excerpt(first(f.Excerpt, f.Content), n)
+	}
+	f.Content, f.Extra = "", nil // the run has them
+	return f
+}
+
+// distinct sorts numbers and leaves each once.
+func distinct(numbers []int) []int {
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
+}
