@@ -1,0 +1,124 @@
+package experiment
+
+import "math"
+
+// z is the standard normal quantile of a 95 % interval.
+const z = 1.959963984540054
+
+// Estimate is a share with its 95 % confidence interval.
+//
+// The interval is Wilson's, on the number of units that the sample is worth: units of one run resemble each other, so n of
+// them are worth n over the design effect, which is the variance of the share between runs (the ratio estimator's) over the
+// one that n independent units would have. Where the share is 0 or 1 nothing can be seen of that variance, and a run counts
+// as one unit.
+type Estimate struct {
+	Value *float64 `json:"value"` // nil: there was nothing to count
+	Low   *float64 `json:"low"`   // nil where Value is, or where there is but one run
+	High  *float64 `json:"high"`
+	Of    int      `json:"of"`   // how many units
+	Runs  int      `json:"runs"` // in how many runs
+}
+
+// count is a part of the units of one run.
+type count struct{ yes, of int }
+
+// estimate returns the share of yes over all runs.
+func estimate(runs []count) Estimate {
+	yes, of, clusters := 0, 0, 0
+	for _, c := range runs {
+		yes, of = yes+c.yes, of+c.of
+		if c.of > 0 {
+			clusters++
+		}
+	}
+	e := Estimate{Of: of, Runs: clusters}
+	if of == 0 {
+		return e
+	}
+	p := float64(yes) / float64(of)
+	e.Value = &p
+	if clusters > 1 {
+		low, high := wilson(p, worth(runs, p, of, clusters))
+		e.Low, e.High = &low, &high
+	}
+	return e
+}
+
+// worth returns how many independent units the units of all runs are worth: never more than there are.
+func worth(runs []count, p float64, of, clusters int) float64 {
+	simple := p * (1 - p) / float64(of)
+	if simple == 0 {
+		return float64(clusters)
+	}
+	var squares float64
+	for _, c := range runs {
+		d := float64(c.yes) - p*float64(c.of)
+		squares += d * d
+	}
+	k := float64(clusters)
+	between := squares * k / (k - 1) / (float64(of) * float64(of))
+	return float64(of) / max(1, between/simple)
+}
+
+// wilson returns the score interval of a share p of n units.
+func wilson(p, n float64) (low, high float64) {
+	z2 := z * z
+	middle := (p + z2/(2*n)) / (1 + z2/n)
+	half := z / (1 + z2/n) * math.Sqrt(p*(1-p)/n+z2/(4*n*n))
+	return max(0, middle-half), min(1, middle+half)
+}
+
+// difference returns B's share minus A's. Where both have the same runs in the same order their outcomes are compared run
+// by run; otherwise, and where no run tells them apart, the interval is made of the two (Newcombe's).
+func difference(a, b []count, paired bool) Estimate {
+	ea, eb := estimate(a), estimate(b)
+	e := Estimate{Of: ea.Of + eb.Of, Runs: ea.Runs + eb.Runs}
+	if paired {
+		e.Of, e.Runs = min(ea.Of, eb.Of), min(ea.Runs, eb.Runs)
+	}
+	if ea.Value == nil || eb.Value == nil {
+		return e
+	}
+	d := *eb.Value - *ea.Value
+	e.Value = &d
+	if ea.Low == nil || eb.Low == nil {
+		return e
+	}
+	low, high := newcombe(&ea, &eb)
+	if paired {
+		if half := z * pairedError(a, b, &ea, &eb); half > 0 {
+			low, high = max(-1, d-half), min(1, d+half)
+		}
+	}
+	e.Low, e.High = &low, &high
+	return e
+}
+
+// newcombe returns the interval of a difference from the intervals of its sides.
+func newcombe(a, b *Estimate) (low, high float64) {
+	d := *b.Value - *a.Value
+	low = d - math.Hypot(*b.Value-*b.Low, *a.High-*a.Value)
+	high = d + math.Hypot(*b.High-*b.Value, *a.Value-*a.Low)
+	return max(-1, low), min(1, high)
+}
+
+// pairedError returns the standard error of the difference of two shares that were measured on the same runs: that of the
+// runs' linearised differences.
+func pairedError(a, b []count, ea, eb *Estimate) float64 {
+	var squares float64
+	runs := 0
+	for i := range a {
+		if a[i].of == 0 && b[i].of == 0 {
+			continue
+		}
+		runs++
+		d := (float64(b[i].yes)-*eb.Value*float64(b[i].of))/float64(eb.Of) -
+			(float64(a[i].yes)-*ea.Value*float64(a[i].of))/float64(ea.Of)
+		squares += d * d
+	}
+	if runs < 2 {
+		return 0
+	}
+	k := float64(runs)
+	return math.Sqrt(squares * k / (k - 1))
+}

@@ -1,0 +1,145 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// MeasureOptions says how a strategy is measured. Nil and the zero value mean the defaults.
+type MeasureOptions struct {
+	Checker support.Checker // that the strategy names; nil: support.Lexical
+	// Judge says of both strategies alike whether a cited sentence is supported: a strategy that were its own judge would
+	// always find itself right. Nil: support.Lexical.
+	Judge support.Checker
+}
+
+// Measure attributes the final answer of a run by a strategy, and counts what came of it. Nobody's words are asked: people
+// judged what was shown to them, which need not be what this strategy shows.
+//
+// It sets Step.Fed of t as [trail.Trail.Link] does, and must not run beside a reader of t.
+func Measure(ctx context.Context, t *trail.Trail, s *Strategy, o *MeasureOptions) (*Outcome, error) {
+	if o == nil {
+		o = &MeasureOptions{}
+	}
+	run := *t
+	if run.Final != nil {
+		run.Final = asSent(run.Final)
+	}
+	out, err := measure(ctx, &run, o, o.Checker, &trail.LinkOptions{
+		Threshold: s.Threshold, PerSentence: s.PerSentence, NoInference: !s.PostHoc,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("measuring %s on run %q: %w", s.ID(), t.ID, err)
+	}
+	out.Strategy = s.ID()
+	return out, nil
+}
+
+// Feedback is how many citations of a run people judged, and found right.
+type Feedback struct{ Judged, Right int }
+
+// Observe counts what is there of a run that was attributed by the strategy it names: nothing is attributed again. Of the
+// options only Judge counts.
+func Observe(ctx context.Context, t *trail.Trail, f Feedback, o *MeasureOptions) (*Outcome, error) {
+	if o == nil {
+		o = &MeasureOptions{}
+	}
+	out, err := measure(ctx, t, o, nil, &trail.LinkOptions{NoInference: true})
+	if err != nil {
+		return nil, fmt.Errorf("observing run %q: %w", t.ID, err)
+	}
+	out.Strategy = t.Strategy
+	out.Judged, out.Right = f.Judged, f.Right
+	return out, nil
+}
+
+func measure(ctx context.Context, t *trail.Trail, o *MeasureOptions, c support.Checker, link *trail.LinkOptions) (*Outcome, error) {
+	links, err := t.Link(ctx, c, link)
+	if err != nil {
+		return nil, err
+	}
+	out := &Outcome{Run: t.ID}
+	var pairs []support.Pair
+	for i := range links.Sentences {
+		s := &links.Sentences[i]
+		switch {
+		case len(s.Passages) > 0:
+			out.Sentences++
+			out.Cited++
+			if p := pair(s); len(p.Passages) > 0 {
+				pairs = append(pairs, p)
+			}
+		case s.NoSources():
+			out.Sentences++
+		}
+	}
+	out.count(t.Final)
+	judge := o.Judge
+	if judge == nil {
+		judge = &support.Lexical{}
+	}
+	verdicts, err := judge.Check(ctx, pairs)
+	if err != nil {
+		return nil, fmt.Errorf("judging: %w", err)
+	}
+	for i := range verdicts {
+		if label := verdicts[i].Label; label != support.Unverified {
+			out.Checked++
+			if label == support.Supported {
+				out.Supported++
+			}
+		}
+	}
+	return out, nil
+}
+
+// pair returns a sentence with the passages that are cited for it, as far as their words are known.
+func pair(s *trail.Sentence) support.Pair {
+	p := support.Pair{Claim: s.Text}
+	for i := range s.Passages {
+		if text := s.Passages[i].Text(); text != "" {
+			p.Passages = append(p.Passages, support.Passage{ID: s.Passages[i].DocumentID, Text: text})
+		}
+	}
+	return p
+}
+
+// asSent returns an answer with the citations that its provider sent, and those that are marks in its text.
+func asSent(a *ibid.Answer) *ibid.Answer {
+	sent := *a
+	sent.Citations = nil
+	for i := range a.Citations {
+		if a.Citations[i].Origin != ibid.OriginInferred {
+			sent.Citations = append(sent.Citations, a.Citations[i])
+		}
+	}
+	return &sent
+}
+
+// count counts the citations whose source was fetched again.
+func (o *Outcome) count(a *ibid.Answer) {
+	if a == nil {
+		return
+	}
+	for i := range a.Citations {
+		if v := a.Citations[i].Verification; v != nil {
+			o.Fetched++
+			if passes(v.Status) {
+				o.Verified++
+			}
+		}
+	}
+}
+
+// passes reports whether a source still says what was cited: the passing statuses of attribution v1.
+func passes(status string) bool {
+	switch status {
+	case "verified", "verified-hash-only", "offset-wrong", "source-drifted-text-intact", "source-drifted-excerpt-intact":
+		return true
+	}
+	return false
+}

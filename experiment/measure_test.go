@@ -1,0 +1,84 @@
+package experiment_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// harbour is a run whose answer has four sentences that claim something: one the provider cited rightly, one it cited
+// wrongly, one that a retrieved passage supports and one that nothing does.
+func harbour(t *testing.T) *trail.Trail {
+	t.Helper()
+	const text = "The Port of Valparaíso moved 9.8 million tonnes of cargo in 2019. The breakwater was extended by 120 metres in 2008. " +
+		"The customs house was built of red brick in 1901. Dolphins race the pilot boats every spring morning."
+	a := &ibid.Answer{Text: text, Complete: true, Sources: []ibid.Source{
+		{ID: "s1", Kind: ibid.DocumentKind, Title: "Traffic", Content: "In 2019 the Port of Valparaíso moved 9.8 million tonnes of cargo, a record."},
+		{ID: "s2", Kind: ibid.DocumentKind, Title: "Menu", Content: "The canteen serves soup, bread and stewed apples on weekdays."},
+	}}
+	for i, words := range []string{"The Port of Valparaíso moved 9.8 million tonnes of cargo in 2019", "The breakwater was extended by 120 metres in 2008"} {
+		at := strings.Index(text, words)
+		if err := a.Cite(ibid.Span{Start: at, End: at + len(words)}, ibid.Ref{Source: a.Sources[i].ID, Quote: a.Sources[i].Content}); err != nil {
+			t.Fatal(err)
+		}
+		a.Citations[i].Origin = ibid.OriginProvider
+	}
+	return &trail.Trail{
+		ID: "run_harbour", Question: "What is known of the port?", Answer: text, Final: a, Strategy: "provider@1",
+		Steps: []trail.Step{{Number: 1, Tool: "search", After: []int{}, Sources: []trail.Source{
+			{DocumentID: "d1", Title: "Buildings", Retrieved: true, Used: true, Content: "The customs house of the port was built in 1901, of red brick."},
+		}}},
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	list := experiment.Builtin()
+	for name, want := range map[string]experiment.Outcome{
+		"provider": {Run: "run_harbour", Strategy: "provider@1", Sentences: 4, Cited: 2, Checked: 2, Supported: 1},
+		"balanced": {Run: "run_harbour", Strategy: "balanced@1", Sentences: 4, Cited: 3, Checked: 3, Supported: 2},
+	} {
+		s, err := experiment.Find(list, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := experiment.Measure(t.Context(), harbour(t), &s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&want, got); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
+// What was fetched again and what people said is counted where nothing is attributed anew.
+func TestObserve(t *testing.T) {
+	run := harbour(t)
+	run.Final.Citations[0].Verification = &ibid.Verification{Status: "source-drifted-excerpt-intact", CheckedAt: time.Unix(0, 0)}
+	run.Final.Citations[1].Verification = &ibid.Verification{Status: "excerpt-missing", CheckedAt: time.Unix(0, 0)}
+	got, err := experiment.Observe(t.Context(), run, experiment.Feedback{Judged: 3, Right: 2}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &experiment.Outcome{
+		Run: "run_harbour", Strategy: "provider@1", Sentences: 4, Cited: 2, Checked: 2, Supported: 1, Fetched: 2, Verified: 1, Judged: 3, Right: 2,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestMeasureEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := experiment.Measure(ctx, harbour(t), &experiment.Builtin()[1], nil); err == nil || !strings.Contains(err.Error(), "run_harbour") {
+		t.Errorf("Measure of a context that has ended: %v", err)
+	}
+}

@@ -1,0 +1,126 @@
+package experiment
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The scorers: what a passage's relevance to a step is taken from.
+const (
+	ScorerRetriever = "retriever" // the score that its retriever gave, and none where it gave none
+	ScorerBM25      = "bm25"      // BM25 over its maximum, from the words of the step's answer
+)
+
+// CheckerLexical is the checker that is always there. Others are configured, under names of their own.
+const CheckerLexical = "lexical"
+
+// maxSentenceCitations bounds PerSentence.
+const maxSentenceCitations = 10
+
+// Strategy is a way of attributing answers to sources. A strategy that changes gets a new version: runs remember its [Strategy.ID].
+type Strategy struct {
+	Name    string `json:"name"`    // lower-case letters, digits and hyphens
+	Version int    `json:"version"` // from 1
+	// PostHoc gives sentences without a citation one, if a passage supports them.
+	PostHoc bool `json:"post_hoc"`
+	// Threshold is the probability, from 0 to 1, from which on a sentence counts as supported by a passage.
+	Threshold float64 `json:"threshold"`
+	// PerSentence is how many citations a sentence is given at most; 0 means 2.
+	PerSentence int    `json:"per_sentence,omitempty"`
+	Scorer      string `json:"scorer"`  // ScorerRetriever or ScorerBM25
+	Checker     string `json:"checker"` // CheckerLexical, or the name of a configured one
+}
+
+// Builtin returns the strategies that need no configuration:
+//
+//   - provider@1 takes the citations that the provider sent, and checks them;
+//   - balanced@1 also finds citations for sentences that have none, from a probability of 0.5;
+//   - strict@1 does so from 0.7.
+func Builtin() []Strategy {
+	return []Strategy{
+		{Name: "provider", Version: 1, Threshold: 0.5, Scorer: ScorerRetriever, Checker: CheckerLexical},
+		{Name: "balanced", Version: 1, PostHoc: true, Threshold: 0.5, PerSentence: 2, Scorer: ScorerBM25, Checker: CheckerLexical},
+		{Name: "strict", Version: 1, PostHoc: true, Threshold: 0.7, PerSentence: 2, Scorer: ScorerBM25, Checker: CheckerLexical},
+	}
+}
+
+// ID returns the name and the version: "balanced@1".
+func (s *Strategy) ID() string { return s.Name + "@" + strconv.Itoa(s.Version) }
+
+// Check says what is wrong with a strategy that somebody wrote down.
+func (s *Strategy) Check() error {
+	switch {
+	case !regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`).MatchString(s.Name):
+		return fmt.Errorf("strategy %q: a name is up to 64 lower-case letters, digits and hyphens, beginning with a letter", s.Name)
+	case s.Version < 1:
+		return fmt.Errorf("strategy %s: versions count from 1, not %d", s.Name, s.Version)
+	case math.IsNaN(s.Threshold) || s.Threshold < 0 || s.Threshold > 1:
+		return fmt.Errorf("strategy %s: the threshold is a probability from 0 to 1, not %v", s.Name, s.Threshold)
+	case s.PerSentence < 0 || s.PerSentence > maxSentenceCitations:
+		return fmt.Errorf("strategy %s: per_sentence is from 0 to %d, not %d", s.Name, maxSentenceCitations, s.PerSentence)
+	case s.Scorer != ScorerRetriever && s.Scorer != ScorerBM25:
+		return fmt.Errorf("strategy %s: the scorer is %s or %s, not %q", s.Name, ScorerRetriever, ScorerBM25, s.Scorer)
+	case s.Checker == "":
+		return fmt.Errorf("strategy %s: it names no checker", s.Name)
+	}
+	return nil
+}
+
+// Find returns the strategy of list that is called name: "balanced@1", or "balanced" for the highest version of it.
+func Find(list []Strategy, name string) (Strategy, error) {
+	bare, version, exact := strings.Cut(name, "@")
+	var found *Strategy
+	for i := range list {
+		s := &list[i]
+		if s.Name == bare && (!exact || version == strconv.Itoa(s.Version)) && (found == nil || found.Version < s.Version) {
+			found = s
+		}
+	}
+	if found == nil {
+		ids := make([]string, 0, len(list))
+		for i := range list {
+			ids = append(ids, list[i].ID())
+		}
+		slices.Sort(ids)
+		return Strategy{}, fmt.Errorf("there is no strategy %q, only %s", name, strings.Join(ids, ", "))
+	}
+	return *found, nil
+}
+
+// Split divides live traffic between two strategies. It does not change while it is in use.
+type Split struct {
+	Name string   // of the experiment: another name divides the runs otherwise
+	A, B Strategy // A is what was there before
+	// Share is the part of the runs that B gets, from 0 to 1.
+	Share float64
+}
+
+// Check says what is wrong with a split that somebody wrote down.
+func (s *Split) Check() error {
+	switch {
+	case s.Name == "":
+		return errors.New("the experiment has no name")
+	case math.IsNaN(s.Share) || s.Share < 0 || s.Share > 1:
+		return fmt.Errorf("experiment %s: the share is from 0 to 1, not %v", s.Name, s.Share)
+	case s.A.ID() == s.B.ID():
+		return fmt.Errorf("experiment %s: both sides are %s", s.Name, s.A.ID())
+	}
+	return errors.Join(s.A.Check(), s.B.Check())
+}
+
+// Choose returns the strategy of a run. It depends on the names of the experiment and the run alone: the first 64 bits of
+// SHA-256 of both, as a share of 2^64, are under Share for B.
+func (s *Split) Choose(run string) *Strategy {
+	sum := sha256.Sum256([]byte(s.Name + "\x00" + run))
+	if at := float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53); at < s.Share {
+		return &s.B
+	}
+	return &s.A
+}
