@@ -280,7 +280,7 @@ func TestTenants(t *testing.T) {
 	c.Tenant, c.Conversation, c.Run = "acme", "c1", "r1"
 	n.put(t, c)
 	own, other := n.token(t, "acme", store.ScopeRead, store.ScopeWrite), n.token(t, "evil", store.ScopeRead, store.ScopeWrite)
-	for _, path := range []string{"/v1/answers/ans_1", "/v1/answers/ans_1?as=plain", "/v1/conversations/c1", "/v1/runs/r1"} {
+	for _, path := range []string{"/v1/answers/ans_1", "/v1/answers/ans_1?as=plain", "/v1/conversations/c1", "/v1/runs/r1", "/v1/runs/r1/summary"} {
 		if res := n.get(t, path, "Authorization", "Bearer "+own); res.StatusCode != 200 {
 			t.Errorf("%s: %d %s", path, res.StatusCode, res.body)
 		}

@@ -51,6 +51,7 @@ type API struct {
 	metrics   *metrics
 	listeners listeners
 	decodes   *semaphore.Weighted // of the bytes that are being decoded
+	summaries *semaphore.Weighted // of the summaries that are being made
 	closing   context.Context     // what Close ends
 	close     context.CancelFunc
 }
@@ -62,7 +63,7 @@ func New(o *Options) (*API, error) {
 	}
 	a := &API{
 		store: o.Store, guard: o.Guard, gateway: o.Gateway, bus: o.Bus, logger: o.Logger, registry: o.Metrics, version: o.Version,
-		decodes: semaphore.NewWeighted(maxDecoding),
+		decodes: semaphore.NewWeighted(maxDecoding), summaries: semaphore.NewWeighted(maxSummaries),
 	}
 	if a.logger == nil {
 		a.logger = slog.New(slog.DiscardHandler)
@@ -121,7 +122,7 @@ func (a *API) routes() map[string]map[string]endpoint {
 	read, write, admin := store.ScopeRead, store.ScopeWrite, store.ScopeAdmin
 	page := []string{"cursor", "limit"}
 	show := []string{"unit", "style"}
-	return map[string]map[string]endpoint{
+	all := map[string]map[string]endpoint{
 		"/v1/decode": {
 			"POST": {scope: read, params: []string{"format", "unit", "as", "style"}, handle: a.decode},
 		},
@@ -141,14 +142,8 @@ func (a *API) routes() map[string]map[string]endpoint {
 		"/v1/sources": {
 			"GET": {scope: read, params: append([]string{"url", "id"}, page...), handle: a.sources},
 		},
-		"/v1/runs": {
-			"GET": {scope: read, params: page, handle: a.runs},
-		},
-		"/v1/runs/{id}": {
-			"GET": {scope: read, params: slices.Concat(page, show), handle: a.run},
-		},
-		"/v1/runs/{id}/events": {
-			"GET": {access: byStream, scope: read, params: []string{"after", "access_token"}, handle: a.events},
+		tracesPath: {
+			"POST": {scope: write, handle: a.traces},
 		},
 		"/v1/stream-token": {
 			"POST": {scope: read, handle: a.streamToken},
@@ -164,6 +159,39 @@ func (a *API) routes() map[string]map[string]endpoint {
 		"/readyz":  {"GET": {access: open, handle: a.ready}},
 		"/metrics": {"GET": {access: open, handle: a.showMetrics}},
 		"/{$}":     {"GET": {access: open, handle: a.index}},
+	}
+	maps.Copy(all, a.runRoutes())
+	return all
+}
+
+// runRoutes returns those of the endpoints that are about runs.
+func (a *API) runRoutes() map[string]map[string]endpoint {
+	read, write := store.ScopeRead, store.ScopeWrite
+	page := []string{"cursor", "limit"}
+	return map[string]map[string]endpoint{
+		"/v1/runs": {
+			"GET":  {scope: read, params: page, handle: a.runs},
+			"POST": {scope: write, handle: a.newRun},
+		},
+		"/v1/runs/{id}": {
+			"GET": {scope: read, params: append([]string{"unit", "style"}, page...), handle: a.run},
+		},
+		"/v1/runs/{id}/steps": {
+			"POST": {scope: write, handle: a.newSteps},
+		},
+		"/v1/runs/{id}/finish": {
+			"POST": {scope: write, handle: a.finishRun},
+		},
+		"/v1/runs/{id}/summary": {
+			"GET": {scope: read, params: []string{"as", "threshold", "top", "excerpt", "adjust"}, handle: a.summary},
+		},
+		"/v1/runs/{id}/events": {
+			"GET": {access: byStream, scope: read, params: []string{"after", "access_token"}, handle: a.events},
+		},
+		"/v1/feedback": {
+			"GET":  {scope: read, params: append([]string{"answer", "run", "source", "strategy"}, page...), handle: a.feedback},
+			"POST": {scope: write, handle: a.newFeedback},
+		},
 	}
 }
 

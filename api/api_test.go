@@ -297,7 +297,8 @@ func TestMethods(t *testing.T) {
 	n := newNode(t, nil)
 	for path, allow := range map[string]string{
 		"/v1/decode": "POST", "/v1/answers": "GET, HEAD", "/v1/answers/ans_1": "DELETE, GET, HEAD", "/v1/conversations": "GET, HEAD",
-		"/v1/conversations/c": "GET, HEAD", "/v1/sources": "GET, HEAD", "/v1/runs": "GET, HEAD", "/v1/runs/r": "GET, HEAD",
+		"/v1/conversations/c": "GET, HEAD", "/v1/sources": "GET, HEAD", "/v1/runs": "GET, POST, HEAD", "/v1/runs/r": "GET, HEAD",
+		"/v1/runs/r/steps": "POST", "/v1/runs/r/finish": "POST", "/v1/runs/r/summary": "GET, HEAD", "/v1/feedback": "GET, POST, HEAD",
 		"/v1/runs/r/events": "GET, HEAD", "/v1/stream-token": "POST", "/v1/tokens": "GET, POST, HEAD", "/v1/tokens/t": "DELETE",
 		"/healthz": "GET, HEAD", "/readyz": "GET, HEAD", "/metrics": "GET, HEAD", "/": "GET, HEAD",
 	} {
@@ -334,6 +335,8 @@ func TestHostileIDs(t *testing.T) {
 	}
 	for _, id := range []string{"%00", "%ff", long} {
 		wantProblem(t, n.get(t, "/v1/runs/"+id+"/events"), 404, gateway.CodeNotFound)
+		wantProblem(t, n.get(t, "/v1/runs/"+id+"/summary"), 404, gateway.CodeNotFound)
+		wantProblem(t, n.do(t, "POST", "/v1/runs/"+id+"/steps", `{"step_number": 1}`), 400, gateway.CodeBadRequest)
 	}
 	if got := n.get(t, "/v1/answers/ans_1").StatusCode; got != 200 {
 		t.Errorf("the answer itself: %d", got)
@@ -349,6 +352,9 @@ func TestBadQueries(t *testing.T) {
 		"/v1/answers/ans_1?as=plain&unit=utf-16", "/v1/answers/ans_1?as=apa&style=plain", "/v1/conversations?q=x", "/v1/conversations?cursor=x",
 		"/v1/conversations/c?as=ui", "/v1/sources", "/v1/sources?url=", "/v1/sources?url=x&cursor=x", "/v1/runs?cursor=%20", "/v1/runs/r?as=json",
 		"/v1/runs/r/events?after=-1", "/v1/runs/r/events?after=x", "/v1/runs/r/events?after=99999999999999999999", "/v1/runs/r/events?until=idle",
+		"/v1/runs/r/summary?threshold=1.1", "/v1/runs/r/summary?threshold=NaN", "/v1/runs/r/summary?threshold=", "/v1/runs/r/summary?top=0",
+		"/v1/runs/r/summary?excerpt=-1", "/v1/runs/r/summary?excerpt=10001", "/v1/runs/r/summary?adjust=yes", "/v1/runs/r/summary?as=xml",
+		"/v1/runs/r/summary?limit=3", "/v1/feedback?cursor=x", "/v1/feedback?by=ann",
 	} {
 		wantProblem(t, n.get(t, path), 400, gateway.CodeBadRequest)
 	}

@@ -22,7 +22,7 @@ const (
 	maxDecode = 64 << 20
 	// maxDecoding is how many bytes may be decoded at the same time, by all callers.
 	maxDecoding = 8 * maxDecode
-	// decodeFor is how long a client may take to send them.
+	// decodeFor is how long a client may take to send them, or another body that is not small.
 	decodeFor = 2 * time.Minute
 )
 
@@ -49,7 +49,7 @@ func (a *API) decode(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	release, err := a.reserve(r)
+	release, err := a.reserve(r, maxDecode)
 	if err != nil {
 		return err
 	}
@@ -77,13 +77,13 @@ func (a *API) decode(w http.ResponseWriter, r *request) error {
 }
 
 // reserve keeps the bodies that are decoded at the same time from filling the memory.
-func (a *API) reserve(r *request) (release func(), err error) {
-	if r.ContentLength > maxDecode {
-		return nil, &http.MaxBytesError{Limit: maxDecode}
+func (a *API) reserve(r *request, limit int64) (release func(), err error) {
+	if r.ContentLength > limit {
+		return nil, &http.MaxBytesError{Limit: limit}
 	}
 	size := r.ContentLength
 	if size < 0 || r.Header.Get("Content-Encoding") != "" {
-		size = maxDecode
+		size = limit
 	}
 	if !a.decodes.TryAcquire(size) {
 		return nil, gateway.Unavailable("too much is being decoded at the same time")
@@ -113,12 +113,34 @@ func unreadable(detail, hint string) error {
 
 // readResponse reads the response to decode, and what goes with it into opts.
 func readResponse(w http.ResponseWriter, r *request, opts *ibid.DecodeOptions) ([]byte, error) {
+	return unpacked(w, r, maxDecode, func(body io.Reader) ([]byte, error) {
+		mediaType, attributes, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		if !strings.HasPrefix(mediaType, "multipart/") {
+			return readAll(body) // whatever it says it is: curl calls everything a form
+		}
+		if err != nil || mediaType != "multipart/form-data" || attributes["boundary"] == "" {
+			return nil, &gateway.Problem{
+				Status: http.StatusUnsupportedMediaType, Code: gateway.CodeMediaType, Detail: "a multipart body must be multipart/form-data with a boundary",
+				Hint: "curl --form response=@FILE --form request=@FILE",
+			}
+		}
+		return readParts(multipart.NewReader(body, attributes["boundary"]), opts)
+	})
+}
+
+// readBody reads a body of up to so many bytes, packed and unpacked.
+func readBody(w http.ResponseWriter, r *request, limit int64) ([]byte, error) {
+	return unpacked(w, r, limit, readAll)
+}
+
+// unpacked calls read with the body as it was before its Content-Encoding, and keeps its size and its time within bounds.
+func unpacked(w http.ResponseWriter, r *request, limit int64, read func(io.Reader) ([]byte, error)) ([]byte, error) {
 	rc := http.NewResponseController(w)
 	if err := rc.SetReadDeadline(time.Now().Add(decodeFor)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, fmt.Errorf("read the body: %w", err)
 	}
 	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
-	packed := http.MaxBytesReader(w, r.Body, maxDecode)
+	packed := http.MaxBytesReader(w, r.Body, limit)
 	coding, known := unpack.Find(r.Header.Get("Content-Encoding"))
 	if !known {
 		return nil, &gateway.Problem{
@@ -130,18 +152,7 @@ func readResponse(w http.ResponseWriter, r *request, opts *ibid.DecodeOptions) (
 	if err != nil {
 		return nil, badBody(err)
 	}
-	body := unpack.Limit(plain, maxDecode, &http.MaxBytesError{Limit: maxDecode})
-	mediaType, attributes, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if !strings.HasPrefix(mediaType, "multipart/") {
-		return readAll(body) // whatever it says it is: curl calls everything a form
-	}
-	if err != nil || mediaType != "multipart/form-data" || attributes["boundary"] == "" {
-		return nil, &gateway.Problem{
-			Status: http.StatusUnsupportedMediaType, Code: gateway.CodeMediaType, Detail: "a multipart body must be multipart/form-data with a boundary",
-			Hint: "curl --form response=@FILE --form request=@FILE",
-		}
-	}
-	return readParts(multipart.NewReader(body, attributes["boundary"]), opts)
+	return read(unpack.Limit(plain, limit, &http.MaxBytesError{Limit: limit}))
 }
 
 // readParts reads the parts of a multipart body. It returns the response.

@@ -1,5 +1,5 @@
-// Package api is the HTTP interface to what a gateway kept: answers, conversations, sources, runs and their live events,
-// and to decoding on request.
+// Package api is the HTTP interface to what a gateway kept: answers, conversations, sources, runs and their live events, to
+// what agents and people add to it: steps of runs, spans, feedback, and to decoding on request.
 //
 // [New] returns it as one handler. Every path, with the shape of its answer, is in docs/http.md; answers are the documents
 // of docs/answer.md with the members answer_id and call, errors are problems by RFC 9457.

@@ -58,6 +58,10 @@ What was answered, with citations:
   GET  /v1/answers              GET /v1/answers/ID               GET /v1/sources?url=
   GET  /v1/conversations        GET /v1/conversations/ID
   GET  /v1/runs                 GET /v1/runs/ID                  GET /v1/runs/ID/events
+  GET  /v1/runs/ID/summary      what each sentence of a run's answer rests on
+  POST /v1/runs                 POST /v1/runs/ID/steps           POST /v1/runs/ID/finish
+  POST /v1/traces               the spans of an agent, by OTLP/HTTP
+  POST /v1/feedback             GET /v1/feedback
   POST /v1/decode               a provider's response in, its answer document out
 
   GET  /healthz                 GET /readyz                      GET /metrics

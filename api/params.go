@@ -105,6 +105,19 @@ func (p params) number(name string, def, least, most int64) (int64, error) {
 	return n, nil
 }
 
+// share returns the parameter's value as a number from 0 to 1; def if it is not given.
+func (p params) share(name string, def float64) (float64, error) {
+	value, given := p[name]
+	if !given {
+		return def, nil
+	}
+	f, err := strconv.ParseFloat(value, 64)
+	if err != nil || !(f >= 0 && f <= 1) { // so that NaN is none
+		return 0, badRequest(fmt.Sprintf("%s: %q is not a number from 0 to 1", name, cut(value)), "")
+	}
+	return f, nil
+}
+
 // query returns what the parameters ask of a list.
 func (p params) query() (*store.Query, error) { return p.page(defaultLimit) }
 

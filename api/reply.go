@@ -69,6 +69,15 @@ func (a *API) fail(ctx context.Context, w *reply, r *request, err error) {
 	if w.status != 0 { // the answer has begun: all that is left is to break it off, so that nobody takes it for whole
 		panic(http.ErrAbortHandler)
 	}
+	writeError(w, r, err)
+}
+
+// writeError answers with a problem, or in the form that the path's specification wants.
+func writeError(w http.ResponseWriter, r *request, err error) {
+	if r.route == tracesPath {
+		writeStatus(w, r, gateway.ProblemOf(err))
+		return
+	}
 	gateway.WriteProblem(w, r.Request, err)
 }
 
@@ -79,7 +88,7 @@ func (a *API) finish(ctx context.Context, w *reply, r *request) {
 		a.logger.LogAttrs(ctx, slog.LevelError, "a request made the program panic",
 			slog.String("request", r.id), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
 		if w.status == 0 {
-			gateway.WriteProblem(w, r.Request, errPanic)
+			writeError(w, r, errPanic)
 			p = nil
 		}
 	}

@@ -40,6 +40,12 @@ func (m *idSource) next() string {
 // runOf returns the id of the run that only the answer's call is part of.
 func runOf(answerID string) string { return runPrefix + strings.TrimPrefix(answerID, answerPrefix) }
 
+// NewRunID mints the id of a run that is not that of a captured call.
+func NewRunID() string {
+	id, _ := uuid.NewV7() // crypto/rand never fails
+	return runPrefix + id.String()
+}
+
 // batchReader reads an idSource's randomness. m.mu is held.
 type batchReader idSource
 

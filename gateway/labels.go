@@ -47,7 +47,7 @@ func readLabels(h http.Header) (labels, error) {
 		name  string
 		value *string
 		check func(string) string
-	}{{RunHeader, &a.run, checkID}, {ConversationHeader, &a.conversation, checkID}, {AgentHeader, &a.agent, checkName}} {
+	}{{RunHeader, &a.run, CheckID}, {ConversationHeader, &a.conversation, CheckID}, {AgentHeader, &a.agent, checkName}} {
 		values, ok := h[f.name]
 		if !ok {
 			continue
@@ -91,8 +91,8 @@ func badHeader(name, why string) error {
 	}
 }
 
-// checkID says what is wrong with the id of a run or a conversation; empty: nothing.
-func checkID(s string) string {
+// CheckID says what is wrong with the id of a run or a conversation; empty: nothing.
+func CheckID(s string) string {
 	for i := range len(s) {
 		c := s[i]
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && strings.IndexByte("-_.:~@", c) < 0 {

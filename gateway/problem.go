@@ -25,6 +25,7 @@ const (
 	CodeScope        = "scope-needed"     // 403
 	CodeNotFound     = "not-found"        // 404
 	CodeMethod       = "wrong-method"     // 405
+	CodeConflict     = "conflict"         // 409
 	CodeTooLarge     = "too-large"        // 413, 431
 	CodeMediaType    = "wrong-media-type" // 415
 	CodeUnreadable   = "unreadable"       // 422
@@ -67,6 +68,7 @@ type problemBody struct {
 func ProblemOf(err error) *Problem {
 	var p *Problem
 	var large *http.MaxBytesError
+	var refused *store.RefusedError
 	switch {
 	case errors.As(err, &p):
 		return p
@@ -79,6 +81,16 @@ func ProblemOf(err error) *Problem {
 		return &Problem{
 			Status: http.StatusBadRequest, Code: CodeBadRequest, Detail: "cursor: it is not from a page of this list",
 			Hint: "take next_cursor of the page before, and leave the other parameters as they were",
+		}
+	case errors.As(err, &refused) && errors.Is(refused, store.ErrConflict):
+		return &Problem{
+			Status: http.StatusConflict, Code: CodeConflict, Detail: refused.Detail,
+			Hint: "nothing was recorded; a step is known by its id, else by its number: each needs one of its own",
+		}
+	case errors.As(err, &refused):
+		return &Problem{
+			Status: http.StatusRequestEntityTooLarge, Code: CodeTooLarge, Detail: refused.Detail,
+			Hint: "nothing was recorded; keep large inputs and outputs elsewhere and record their digests, or begin a run whose parent_run_id is this one",
 		}
 	case errors.As(err, &large):
 		return &Problem{

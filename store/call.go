@@ -18,6 +18,7 @@ type Call struct {
 	Conversation string // empty: in none
 	Run          string // empty: in none, and then there is no event of it
 	Agent        string
+	Strategy     string // name@version of what attributes the run's answers to sources; empty: nothing does
 	Step         Step
 	Prompt       []Message // what may be kept of what was asked
 	Status       int       // of the HTTP response

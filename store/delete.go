@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// Delete removes an answer and all that was derived from it. The numbers of its sources stay with its conversation as long
-// as that has other answers, and the events of its run as long as that has; they hold nothing of its text.
+// Delete removes an answer, all that was derived from it and what people said of it. The numbers of its sources stay with its
+// conversation as long as that has other answers, and the events of its run as long as that has anything; they hold nothing of
+// its text. What was recorded of its run stays.
 func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
 		report, err := tx.remove(ctx, "tenant = $1 AND answer_id = $2", lookup(tenant), lookup(answerID))
@@ -31,15 +32,16 @@ func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 func (tx *transaction) remove(ctx context.Context, where string, args ...any) (PruneReport, error) {
 	var report PruneReport
 	var ns []int64
+	var answers []tenantID
 	conversations, runs := map[tenantID]int64{}, map[tenantID]int64{}
 	err := each(ctx, tx, func(rows *sql.Rows) error {
 		var n int64
-		var tenant string
+		var tenant, answer string
 		var conversation, run sql.NullString
-		if err := rows.Scan(&n, &tenant, &conversation, &run); err != nil {
+		if err := rows.Scan(&n, &tenant, &answer, &conversation, &run); err != nil {
 			return err
 		}
-		ns = append(ns, n)
+		ns, answers = append(ns, n), append(answers, tenantID{tenant, answer})
 		if conversation.Valid {
 			conversations[tenantID{tenant, conversation.String}]++
 		}
@@ -47,12 +49,15 @@ func (tx *transaction) remove(ctx context.Context, where string, args ...any) (P
 			runs[tenantID{tenant, run.String}]++
 		}
 		return nil
-	}, "DELETE FROM calls WHERE "+where+" RETURNING n, tenant, conversation, run", args...)
+	}, "DELETE FROM calls WHERE "+where+" RETURNING n, tenant, answer_id, conversation, run", args...)
 	if err != nil || len(ns) == 0 {
 		return report, err
 	}
 	report.Answers = len(ns)
 	if err := tx.markDeleted(ctx, ns); err != nil {
+		return report, err
+	}
+	if _, err := tx.removeOf(ctx, answers, "DELETE FROM feedback WHERE tenant = $1 AND answer_id = $2"); err != nil {
 		return report, err
 	}
 	if err := tx.shrink(ctx, "conversations", conversations); err != nil {
@@ -78,8 +83,8 @@ func (tx *transaction) shrink(ctx context.Context, table string, by map[tenantID
 // idle holds for runs of which every event was handed on.
 const idle = "NOT EXISTS (SELECT 1 FROM events WHERE tenant = runs.tenant AND run = runs.id AND relayed = 0)"
 
-// removeEmpty removes conversations without answers, and runs without answers that are idle: first themselves, so that
-// nothing of one is removed that has got an answer meanwhile.
+// removeEmpty removes conversations without answers, and runs without answers and records that are idle: first themselves, so
+// that nothing of one is removed that has got an answer meanwhile.
 func (tx *transaction) removeEmpty(ctx context.Context, report *PruneReport) error {
 	conversations, err := tx.removed(ctx, "DELETE FROM conversations WHERE answers <= 0 RETURNING tenant, id")
 	if err != nil {
@@ -88,11 +93,14 @@ func (tx *transaction) removeEmpty(ctx context.Context, report *PruneReport) err
 	if _, err := tx.removeOf(ctx, conversations, "DELETE FROM numbers WHERE tenant = $1 AND conversation = $2"); err != nil {
 		return err
 	}
-	runs, err := tx.removed(ctx, "DELETE FROM runs WHERE answers <= 0 AND "+idle+" RETURNING tenant, id")
+	runs, err := tx.removed(ctx, "DELETE FROM runs WHERE answers <= 0 AND recorded <= 0 AND "+idle+" RETURNING tenant, id")
 	if err != nil {
 		return err
 	}
 	events, err := tx.removeOf(ctx, runs, "DELETE FROM events WHERE tenant = $1 AND run = $2")
+	if _, err := tx.removeOf(ctx, runs, "DELETE FROM feedback WHERE tenant = $1 AND run = $2"); err != nil {
+		return err
+	}
 	report.Conversations += len(conversations)
 	report.Runs += len(runs)
 	report.Events += events

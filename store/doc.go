@@ -5,6 +5,9 @@
 // of the gateway's journal and the truth of the store's row. All other rows are derived from it, in the same transaction:
 // sources, words, the numbers of a conversation's sources, and the events of a run.
 //
+// A [Recording] is what an agent says of its run besides: steps that no gateway saw. [Store.Trail] joins it with the run's calls.
+// A [Feedback] is what a person says of a citation or a source.
+//
 // The engine is SQLite, in one file, or PostgreSQL. Both have the same tables, the same migrations and the same search: text
 // is cut into words here, not in the engine.
 //

@@ -22,6 +22,7 @@ type callRecord struct {
 	Conversation string        `json:"conversation,omitempty"`
 	Run          string        `json:"run,omitempty"`
 	Agent        string        `json:"agent,omitempty"`
+	Strategy     string        `json:"strategy,omitempty"`
 	Step         Step          `json:"step"`
 	Prompt       []Message     `json:"prompt,omitempty"`
 	Status       int           `json:"status"`
@@ -46,6 +47,7 @@ func (c *Call) appendRecord(b []byte) ([]byte, error) {
 	b = appendSaid(b, `,"conversation":`, c.Conversation)
 	b = appendSaid(b, `,"run":`, c.Run)
 	b = appendSaid(b, `,"agent":`, c.Agent)
+	b = appendSaid(b, `,"strategy":`, c.Strategy)
 	b = strconv.AppendInt(append(b, `,"step":{"number":`...), int64(c.Step.Number), 10)
 	b = appendSaid(b, `,"tool":`, c.Step.Tool)
 	b = append(appendSteps(append(b, `,"after":`...), c.Step.After), '}')
@@ -181,7 +183,7 @@ func DecodeCall(b []byte) (*Call, error) {
 	r := &record.Call
 	return &Call{
 		AnswerID: r.AnswerID, Tenant: r.Tenant, Upstream: r.Upstream, Route: r.Route, Conversation: r.Conversation, Run: r.Run,
-		Agent: r.Agent, Step: r.Step, Prompt: r.Prompt, Status: r.Status, Started: r.Started, FirstByte: r.FirstByte,
+		Agent: r.Agent, Strategy: r.Strategy, Step: r.Step, Prompt: r.Prompt, Status: r.Status, Started: r.Started, FirstByte: r.FirstByte,
 		Duration: r.Duration, Bytes: r.Bytes, Refetch: r.Refetch, Of: r.Of, Answer: answer, encoded: b,
 	}, nil
 }

@@ -14,6 +14,8 @@ var (
 	ErrNotFound = errors.New("not found")      // or another tenant's
 	ErrCursor   = errors.New("no such cursor") // a Cursor that is not from a page of this list
 	ErrNewer    = errors.New("the store was changed by a newer ibid")
+	ErrConflict = errors.New("in conflict") // with what is stored, or with itself: see [RefusedError]
+	ErrLimit    = errors.New("over a limit")
 	// ErrUnreachable is that no server of PostgreSQL takes connections where the DSN says.
 	ErrUnreachable = errors.New("the database cannot be reached")
 )
@@ -29,11 +31,28 @@ var (
 	errChanged = errors.New("another transaction changed the answer")
 )
 
+// RefusedError says why something cannot be recorded, in words for whoever sent it. It is [ErrConflict] or [ErrLimit].
+type RefusedError struct {
+	Detail string
+	cause  error
+}
+
+// Error returns the detail.
+func (e *RefusedError) Error() string { return e.Detail }
+
+// Unwrap returns which sort of refusal it is.
+func (e *RefusedError) Unwrap() error { return e.cause }
+
+// refuse returns a refusal.
+func refuse(cause error, format string, args ...any) error {
+	return &RefusedError{fmt.Sprintf(format, args...), cause}
+}
+
 // IsTemporary reports whether what err says has nothing to do with what was asked, so that it may succeed another time: the
 // engine is away, busy, broken or out of space. After any other error of [Store.Put], trying the same calls again is in vain:
 // one of them is at fault, or what is stored of its conversation is damaged.
 func IsTemporary(err error) bool {
-	for _, not := range []error{nil, ErrNotFound, ErrCursor, ErrNewer, errCall, errDamaged} {
+	for _, not := range []error{nil, ErrNotFound, ErrCursor, ErrNewer, ErrConflict, ErrLimit, errCall, errDamaged} {
 		if errors.Is(err, not) {
 			return false
 		}

@@ -28,6 +28,14 @@ const EventAnswer = "answer"
 // that of an [EventAnswer].
 const EventBackfill = "backfill"
 
+// EventStep is the kind of event that tells that a step was recorded. Its data is an object with step (its number), id, tool,
+// sources and cited (how many), error (whether it failed) and replaced (whether an earlier word about it was replaced).
+const EventStep = "step"
+
+// EventFinish is the kind of event that tells that a run was said to be finished, or to have another final answer. Its data is
+// an object with answer_id (the captured answer that is the final one) and answered (whether there is a final answer).
+const EventFinish = "finish"
+
 // Events returns up to limit events of a run with a Seq over after, in their order. A run that is not there has none.
 func (s *Store) Events(ctx context.Context, tenant, run string, after int64, limit int) ([]Event, error) {
 	list, err := s.events(ctx, "tenant = $1 AND run = $2 AND seq > $3 ORDER BY seq LIMIT $4", lookup(tenant), lookup(run), after, limitOf(limit))

@@ -4,17 +4,18 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// pruneBatch is how many answers are removed in one transaction.
+// pruneBatch is how many answers, or records of runs, are removed in one transaction.
 const pruneBatch = 256
 
-// Retention says how long answers are kept. A duration of zero or less means for ever.
+// Retention says how long answers, and what was recorded of runs, are kept. A duration of zero or less means for ever.
 type Retention struct {
-	Default    time.Duration            // of providers that are not in ByProvider
+	Default    time.Duration            // of what was recorded of runs, and of providers that are not in ByProvider
 	ByProvider map[string]time.Duration // by ibid.Answer.Provider; by the upstream's name where the answer says none
 	Now        time.Time                // zero: now
 	DryRun     bool                     // count, and remove nothing
@@ -25,8 +26,9 @@ type Retention struct {
 type PruneReport struct {
 	Answers       int
 	Conversations int // that have no answer any more
-	Runs          int // likewise, with their events
+	Runs          int // likewise, and nothing recorded, with their events
 	Events        int
+	Steps         int // that were recorded
 }
 
 func (r *PruneReport) add(more PruneReport) {
@@ -34,6 +36,7 @@ func (r *PruneReport) add(more PruneReport) {
 	r.Conversations += more.Conversations
 	r.Runs += more.Runs
 	r.Events += more.Events
+	r.Steps += more.Steps
 }
 
 // expiry says which answers of a provider have expired.
@@ -42,17 +45,27 @@ type expiry struct {
 	before   int64
 }
 
-// Prune removes the answers that are older than r says, in small transactions, so that nobody waits long for it. Events that
-// were not handed on yet are kept, and so is their run. What was removed before an error stays removed and is in the report.
+// Prune removes the answers that are older than r says, and what was recorded of runs to which nothing was added for so long,
+// in small transactions, so that nobody waits long for it. An answer goes by its provider's retention also where its run was
+// recorded. Events that were not handed on yet are kept, and so is their run. What was removed before an error stays removed and
+// is in the report.
 func (s *Store) Prune(ctx context.Context, r *Retention) (PruneReport, error) {
 	var report PruneReport
-	expiries, err := s.expiries(ctx, r)
+	now := r.Now
+	if now.IsZero() {
+		now = time.Now()
+	}
+	var touched int64 // what was recorded before goes
+	if r.Default > 0 {
+		touched = micros(now.Add(-r.Default))
+	}
+	expiries, err := s.expiries(ctx, r, now)
 	switch {
 	case err != nil:
 	case r.DryRun:
-		report, err = s.prunable(ctx, expiries)
+		report, err = s.prunable(ctx, expiries, touched)
 	default:
-		err = s.prune(ctx, expiries, func(more PruneReport) {
+		err = s.prune(ctx, expiries, touched, func(more PruneReport) {
 			report.add(more)
 			if r.Progress != nil {
 				r.Progress(report)
@@ -66,11 +79,7 @@ func (s *Store) Prune(ctx context.Context, r *Retention) (PruneReport, error) {
 }
 
 // expiries says for each provider there is from when on its answers are kept.
-func (s *Store) expiries(ctx context.Context, r *Retention) ([]expiry, error) {
-	now := r.Now
-	if now.IsZero() {
-		now = time.Now()
-	}
+func (s *Store) expiries(ctx context.Context, r *Retention, now time.Time) ([]expiry, error) {
 	keep := make(map[string]time.Duration, len(r.ByProvider))
 	for provider, duration := range r.ByProvider {
 		keep[lookup(provider)] = duration
@@ -98,7 +107,7 @@ func (s *Store) expiries(ctx context.Context, r *Retention) ([]expiry, error) {
 	}
 }
 
-func (s *Store) prune(ctx context.Context, expiries []expiry, done func(PruneReport)) error {
+func (s *Store) prune(ctx context.Context, expiries []expiry, touched int64, done func(PruneReport)) error {
 	lock := ""
 	if s.postgres {
 		lock = " FOR UPDATE SKIP LOCKED" // whoever prunes at the same time takes others
@@ -120,6 +129,20 @@ func (s *Store) prune(ctx context.Context, expiries []expiry, done func(PruneRep
 			done(removed)
 		}
 	}
+	for more := true; more; {
+		var removed PruneReport
+		err := s.update(ctx, func(ctx context.Context, tx *transaction) (err error) {
+			removed = PruneReport{}
+			more, err = tx.removeRecords(ctx, touched, lock, &removed)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if removed != (PruneReport{}) {
+			done(removed)
+		}
+	}
 	var removed PruneReport
 	// Runs whose last event was not handed on when their last answer went.
 	if err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
@@ -134,8 +157,62 @@ func (s *Store) prune(ctx context.Context, expiries []expiry, done func(PruneRep
 	return nil
 }
 
+// removeRecords removes some of what was recorded of runs that nobody has touched since then, and reports whether there may be
+// more.
+func (tx *transaction) removeRecords(ctx context.Context, touched int64, lock string, report *PruneReport) (more bool, err error) {
+	var runs []tenantID
+	err = each(ctx, tx, func(rows *sql.Rows) error {
+		var t tenantID
+		err := rows.Scan(&t.tenant, &t.id)
+		runs = append(runs, t)
+		return err
+	}, "SELECT tenant, id FROM runs WHERE recorded > 0 AND touched < $1 ORDER BY touched, tenant, id LIMIT $2"+lock, touched, pruneBatch)
+	if err != nil || len(runs) == 0 {
+		return false, err
+	}
+	left := pruneBatch
+	for _, t := range runs {
+		removed, err := tx.removeRecordsOf(ctx, t, left, report)
+		if err != nil {
+			return false, err
+		}
+		if left -= removed; left <= 0 {
+			break
+		}
+	}
+	return true, tx.removeEmpty(ctx, report)
+}
+
+// removeRecordsOf removes what was recorded of a run, or so many of its records, and returns how many those were.
+func (tx *transaction) removeRecordsOf(ctx context.Context, run tenantID, most int, report *PruneReport) (int, error) {
+	records, size := 0, 0
+	err := each(ctx, tx, func(rows *sql.Rows) error {
+		var id string
+		var bytes int
+		if err := rows.Scan(&id, &bytes); err != nil {
+			return err
+		}
+		records++
+		size += bytes
+		if id != headID {
+			report.Steps++
+		}
+		return nil
+	}, "DELETE FROM records WHERE n IN (SELECT n FROM records WHERE tenant = $1 AND run = $2 ORDER BY n DESC LIMIT $3) RETURNING id, octet_length(record)",
+		run.tenant, run.id, most)
+	if err != nil {
+		return 0, err
+	}
+	set, args := "recorded = recorded - $3, size = size - $4", []any{run.tenant, run.id, records, size}
+	if records < most { // that was all
+		set, args = "recorded = 0, size = 0", args[:2]
+	}
+	_, err = tx.ExecContext(ctx, "UPDATE runs SET "+set+" WHERE tenant = $1 AND id = $2", args...)
+	return records, err
+}
+
 // prunable counts what prune would remove.
-func (s *Store) prunable(ctx context.Context, expiries []expiry) (PruneReport, error) {
+func (s *Store) prunable(ctx context.Context, expiries []expiry, touched int64) (PruneReport, error) {
 	var report PruneReport
 	terms := append(make([]string, 0, len(expiries)+1), "1 = 0")
 	var args []any
@@ -147,17 +224,25 @@ func (s *Store) prunable(ctx context.Context, expiries []expiry) (PruneReport, e
 	empty := func(column string) string {
 		return " NOT EXISTS (SELECT 1 FROM calls WHERE calls.tenant = t.tenant AND calls." + column + " = t.id AND NOT " + expired + ")"
 	}
-	relayed := " AND NOT EXISTS (SELECT 1 FROM events WHERE events.tenant = t.tenant AND events.run = t.id AND events.relayed = 0)"
+	all := append(slices.Clip(args), touched)
+	run := empty("run") + " AND (t.recorded <= 0 OR t.touched < $" + strconv.Itoa(len(all)) + ")" +
+		" AND NOT EXISTS (SELECT 1 FROM events WHERE events.tenant = t.tenant AND events.run = t.id AND events.relayed = 0)"
 	for _, c := range []struct {
 		query string
+		args  []any
 		count *int
 	}{
-		{"SELECT count(*) FROM calls WHERE " + expired, &report.Answers},
-		{"SELECT count(*) FROM conversations t WHERE" + empty("conversation"), &report.Conversations},
-		{"SELECT count(*) FROM runs t WHERE" + empty("run") + relayed, &report.Runs},
-		{"SELECT count(*) FROM events e JOIN runs t ON e.tenant = t.tenant AND e.run = t.id WHERE" + empty("run") + relayed, &report.Events},
+		{"SELECT count(*) FROM calls WHERE " + expired, args, &report.Answers},
+		{"SELECT count(*) FROM conversations t WHERE" + empty("conversation"), args, &report.Conversations},
+		{"SELECT count(*) FROM runs t WHERE" + run, all, &report.Runs},
+		{"SELECT count(*) FROM events e JOIN runs t ON e.tenant = t.tenant AND e.run = t.id WHERE" + run, all, &report.Events},
+		{
+			"SELECT count(*) FROM records r JOIN runs t ON r.tenant = t.tenant AND r.run = t.id WHERE r.id <> '' AND t.recorded > 0 AND t.touched < $1",
+			[]any{touched},
+			&report.Steps,
+		},
 	} {
-		if err := s.db.QueryRowContext(ctx, c.query, args...).Scan(c.count); err != nil {
+		if err := s.db.QueryRowContext(ctx, c.query, c.args...).Scan(c.count); err != nil {
 			return report, err
 		}
 	}

@@ -159,7 +159,7 @@ func (tx *transaction) text(b []byte) string {
 }
 
 func (tx *transaction) putEvents(ctx context.Context, rows []*row) error {
-	values := make([][]any, 0, len(rows))
+	events := make([]Event, 0, len(rows))
 	for _, r := range rows {
 		if r.seq == 0 { // in no run
 			continue
@@ -168,18 +168,24 @@ func (tx *transaction) putEvents(ctx context.Context, rows []*row) error {
 		if err != nil {
 			return err
 		}
-		values = append(values, []any{nil, lookup(r.Tenant), lookup(r.Run), r.seq, r.kind, micros(r.at), 0, tx.text(data)})
+		events = append(events, Event{Tenant: lookup(r.Tenant), Run: lookup(r.Run), Seq: r.seq, Kind: r.kind, At: r.at, Data: data})
 	}
-	if len(values) == 0 {
+	return tx.addEvents(ctx, events)
+}
+
+// addEvents stores events, and gives them their ids.
+func (tx *transaction) addEvents(ctx context.Context, events []Event) error {
+	if len(events) == 0 {
 		return nil
 	}
 	// Counted while their runs are locked, so that the events of a run are in order by id too.
-	ids, err := tx.take(ctx, "events_id", len(values))
+	ids, err := tx.take(ctx, "events_id", len(events))
 	if err != nil {
 		return err
 	}
-	for i, id := range ids {
-		values[i][0] = id
+	values := make([][]any, 0, len(events))
+	for i, e := range events {
+		values = append(values, []any{ids[i], e.Tenant, e.Run, e.Seq, e.Kind, micros(e.At), 0, tx.text(e.Data)})
 	}
 	return tx.exec(ctx, &tuples{
 		before: tx.insertInto("events", "id, tenant, run, seq, kind, at, relayed, data"), row: "($, $, $, $, $, $, $, $)",

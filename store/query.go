@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // How many items a page has: unless told otherwise, and at most.
@@ -44,16 +45,26 @@ type Conversation struct {
 	Numbering ibid.Numbering
 }
 
-// Run is one piece of an agent's work: one call, or the steps that its client named.
+// Run is one piece of an agent's work: one call, or the steps that its client named or recorded. [Store.Trail] has all of it.
 type Run struct {
-	ID      string
-	Agent   string
-	Started time.Time
-	Ended   time.Time // when its last call so far had its answer
-	Answers int       // how many calls it has
-	Steps   []Step    // those of Calls, by number, After filled in; nil in a list
-	Calls   []*Call   // a page of them, by step, then oldest first; nil in a list
-	Next    string    // the cursor of the page with the calls before those; empty: there are none
+	ID       string
+	Agent    string
+	Question string // as it was recorded; in a list only its beginning
+	Strategy string // as it was recorded: name@version
+	Started  time.Time
+	Ended    time.Time // when its last call so far had its answer, or its last recorded step ended
+	Finished time.Time // when it ended, as it was recorded; zero: that was not
+	Answers  int       // how many calls it has
+	Recorded int       // how many steps were recorded of it
+
+	Parent   string // the run that it is nested in, as it was recorded; as all that follows not in a list
+	Answer   string // the final answer, as it was recorded; empty: it was not
+	AnswerID string // the captured answer that was said to be the final one
+
+	Steps      []Step       // those of Calls, by number, After filled in
+	Calls      []*Call      // a page of them, by step, then oldest first
+	Recordings []trail.Step // that were recorded, on the same page, by number; those without one come last
+	Next       string       // the cursor of the page with what was before; empty: there is nothing
 }
 
 // SourceQuery chooses uses of one source. One of URL and ID must be said; with both, either suffices.

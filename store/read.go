@@ -167,21 +167,27 @@ const callColumns = "SELECT n, step, refetched, call FROM calls "
 func scanCalls(ctx context.Context, q querier, query string, args ...any) ([]numberedCall, error) {
 	var list []numberedCall
 	err := each(ctx, q, func(rows *sql.Rows) error {
-		var c numberedCall
-		var step int
-		var encoded []byte
-		err := rows.Scan(&c.n, &step, &c.refetched, &encoded)
-		if err != nil {
-			return err
-		}
-		if c.Call, err = DecodeCall(encoded); err != nil {
-			return fmt.Errorf("%w: %w", errDamaged, err)
-		}
-		c.Step.Number = step
+		c, err := scanCall(rows)
 		list = append(list, c)
-		return nil
+		return err
 	}, query, args...)
 	return list, err
+}
+
+// scanCall reads a row of callColumns.
+func scanCall(rows *sql.Rows) (numberedCall, error) {
+	var c numberedCall
+	var step int
+	var encoded []byte
+	err := rows.Scan(&c.n, &step, &c.refetched, &encoded)
+	if err != nil {
+		return c, err
+	}
+	if c.Call, err = DecodeCall(encoded); err != nil {
+		return c, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	c.Step.Number = step
+	return c, nil
 }
 
 // A cursor is the numbers by which the last item of a page is sorted, behind a letter for the list that it is of.

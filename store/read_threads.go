@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // Conversations returns conversations, the one whose latest call was stored last first. One that gets a call while the list is
@@ -43,7 +44,10 @@ func (t *thread) conversation() *Conversation {
 }
 
 func (t *thread) run() *Run {
-	return &Run{ID: t.id, Agent: t.agent, Started: instant(t.started), Ended: instant(t.ended), Answers: int(t.answers)}
+	return &Run{
+		ID: t.id, Agent: t.agent, Question: t.question, Strategy: t.strategy, Started: instant(t.started), Ended: instant(t.ended),
+		Finished: instant(t.finished), Answers: int(t.answers), Recorded: int(max(t.recorded-1, 0)),
+	}
 }
 
 // threads returns a page of the threads of a table.
@@ -61,7 +65,7 @@ func (s *Store) threads(ctx context.Context, table *threadTable, tenant string, 
 		t, err := table.scan(rows)
 		found = append(found, t)
 		return err
-	}, "SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND last < $2 AND answers > 0 ORDER BY last DESC LIMIT $3",
+	}, "SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND last < $2 AND "+table.there+" ORDER BY last DESC LIMIT $3",
 		lookup(tenant), before, limit+1); err != nil {
 		return nil, err
 	}
@@ -80,7 +84,7 @@ func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (
 }
 
 func (s *Store) conversation(ctx context.Context, tenant, id string, q *Query) (*Conversation, error) {
-	t, calls, err := s.thread(ctx, conversationTable(), tenantID{tenant, id}, q)
+	t, calls, err := s.talk(ctx, tenantID{tenant, id}, q)
 	if err != nil {
 		return nil, err
 	}
@@ -90,17 +94,107 @@ func (s *Store) conversation(ctx context.Context, tenant, id string, q *Query) (
 	return c, err
 }
 
-// Run returns a run with a page of its calls, as [Store.Conversation] does; within a page they are by step.
+// Run returns a run with a page of its calls and of its recorded steps, as [Store.Conversation] does; within a page they are by
+// step.
 func (s *Store) Run(ctx context.Context, tenant, id string, q *Query) (*Run, error) {
-	t, calls, err := s.thread(ctx, runTable(), tenantID{tenant, id}, q)
+	r, err := s.oneRun(ctx, tenantID{tenant, id}, q)
 	if err != nil {
-		return nil, fmt.Errorf("reading run %q: %w", id, err)
+		return nil, fmt.Errorf("reading run %.60q: %w", id, err)
+	}
+	return r, nil
+}
+
+func (s *Store) oneRun(ctx context.Context, id tenantID, q *Query) (*Run, error) {
+	t, err := s.threadRow(ctx, runTable(), id)
+	if err != nil {
+		return nil, err
+	}
+	w, next, err := s.window(ctx, t, q)
+	if err != nil {
+		return nil, err
 	}
 	r := t.run()
-	r.ID, r.Calls, r.Next = id, calls.Items, calls.Next
+	r.ID, r.Next = id.id, next
+	calls, err := scanCalls(ctx, s.db, callColumns+"WHERE tenant = $1 AND run = $2 AND "+inWindow+" ORDER BY started, n", w...)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range calls {
+		r.Calls = append(r.Calls, c.Call)
+	}
 	slices.SortStableFunc(r.Calls, func(a, b *Call) int { return cmp.Compare(a.Step.Number, b.Step.Number) })
 	r.Steps = steps(r.Calls)
-	return r, nil
+	if err := each(ctx, s.db, func(rows *sql.Rows) error {
+		record, err := scanRecord(rows)
+		if err != nil {
+			return err
+		}
+		step, err := record.step()
+		if err == nil {
+			r.Recordings = append(r.Recordings, *step)
+		}
+		return err
+	}, recordColumns+"records WHERE tenant = $1 AND run = $2 AND "+inWindow+" AND id <> '"+headID+"' ORDER BY started, n", w...); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(r.Recordings, func(a, b trail.Step) int { return compareNumbers(a.Number, b.Number) })
+	return r, s.said(ctx, t, r)
+}
+
+// compareNumbers sorts the number of a step that has none behind all others.
+func compareNumbers(a, b int) int {
+	return cmp.Or(cmp.Compare(min(b, 1), min(a, 1)), cmp.Compare(a, b))
+}
+
+// said fills in what was recorded of the run itself.
+func (s *Store) said(ctx context.Context, t *thread, r *Run) error {
+	return each(ctx, s.db, func(rows *sql.Rows) error {
+		record, err := scanRecord(rows)
+		if err != nil {
+			return err
+		}
+		h, err := decodeHead(record.text)
+		if err == nil {
+			r.Question, r.Parent, r.AnswerID = cmp.Or(h.Question, r.Question), h.Parent, h.AnswerID
+			r.Answer = h.Answer
+		}
+		return err
+	}, recordColumns+"records WHERE tenant = $1 AND run = $2 AND id = $3", t.tenant, t.id, headID)
+}
+
+// inWindow holds for what window chooses.
+const inWindow = "(started, n) < ($3, $4) AND (started, n) >= ($5, $6)"
+
+// window chooses a page of the calls and recorded steps of a run, the latest first. Both are numbered by the same counter. It
+// returns the arguments for [inWindow], and the cursor of the page after it.
+func (s *Store) window(ctx context.Context, t *thread, q *Query) (args []any, next string, err error) {
+	if q == nil {
+		q = &Query{}
+	}
+	type place struct{ at, n int64 }
+	var before place
+	if err := readCursor(threadLetter, q.Cursor, &before.at, &before.n); err != nil {
+		return nil, "", err
+	}
+	var places []place
+	limit := limitOf(q.Limit)
+	const where = " WHERE tenant = $1 AND run = $2 AND (started, n) < ($3, $4) "
+	err = each(ctx, s.db, func(rows *sql.Rows) error {
+		var p place
+		err := rows.Scan(&p.at, &p.n)
+		places = append(places, p)
+		return err
+	}, "SELECT started, n FROM calls"+where+"UNION ALL SELECT started, n FROM records"+where+"AND id <> '"+headID+"' ORDER BY started DESC, n DESC LIMIT $5",
+		t.tenant, t.id, before.at, before.n, limit+1)
+	if err != nil {
+		return nil, "", err
+	}
+	places, next = cut(places, limit, func(p place) string { return newCursor(threadLetter, p.at, p.n) })
+	last := before
+	if len(places) > 0 {
+		last = places[len(places)-1]
+	}
+	return []any{t.tenant, t.id, before.at, before.n, last.at, last.n}, next, nil
 }
 
 // steps returns the steps that calls are in. Where several are one step, the first that says something of it counts.
@@ -128,39 +222,32 @@ func steps(calls []*Call) []Step {
 	return list
 }
 
-// callPage is a page of the calls of a conversation or run, the oldest first.
+// callPage is a page of the calls of a conversation, the oldest first.
 type callPage struct {
 	Page[*Call]
 	before *Call // the one before the oldest
 }
 
-// thread returns a conversation or run with a page of its calls, the oldest first. It is chosen by when they began, which is
-// the same after they were fetched again.
-func (s *Store) thread(ctx context.Context, table *threadTable, id tenantID, q *Query) (*thread, *callPage, error) {
+// threadLetter begins the cursors of what is in a conversation or a run; no list of threads has it.
+const threadLetter = "m"
+
+// talk returns a conversation with a page of its calls, the oldest first. It is chosen by when they began, which is the same
+// after they were fetched again.
+func (s *Store) talk(ctx context.Context, id tenantID, q *Query) (*thread, *callPage, error) {
 	if q == nil {
 		q = &Query{}
 	}
-	const letter = "m" // of no list of threads
 	var at, n int64
-	if err := readCursor(letter, q.Cursor, &at, &n); err != nil {
+	if err := readCursor(threadLetter, q.Cursor, &at, &n); err != nil {
 		return nil, nil, err
 	}
-	var t thread
-	found := false
-	err := each(ctx, s.db, func(rows *sql.Rows) (err error) {
-		found = true
-		t, err = table.scan(rows)
-		return err
-	}, "SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND id = $2 AND answers > 0", lookup(id.tenant), lookup(id.id))
+	t, err := s.threadRow(ctx, conversationTable(), id)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !found {
-		return nil, nil, ErrNotFound
-	}
 	limit := limitOf(q.Limit)
-	latest, err := scanCalls(ctx, s.db, callColumns+"WHERE n IN (SELECT n FROM calls WHERE tenant = $1 AND "+table.call+
-		" = $2 AND (started, n) < ($3, $4) ORDER BY started DESC, n DESC LIMIT $5) ORDER BY started DESC, n DESC", t.tenant, t.id, at, n, limit+1)
+	latest, err := scanCalls(ctx, s.db, callColumns+"WHERE n IN (SELECT n FROM calls WHERE tenant = $1 AND conversation = $2 "+
+		"AND (started, n) < ($3, $4) ORDER BY started DESC, n DESC LIMIT $5) ORDER BY started DESC, n DESC", t.tenant, t.id, at, n, limit+1)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -168,11 +255,25 @@ func (s *Store) thread(ctx context.Context, table *threadTable, id tenantID, q *
 	if len(latest) > limit {
 		page.before = latest[limit].Call
 	}
-	latest, page.Next = cut(latest, limit, func(c numberedCall) string { return newCursor(letter, micros(c.Started), c.n) })
+	latest, page.Next = cut(latest, limit, func(c numberedCall) string { return newCursor(threadLetter, micros(c.Started), c.n) })
 	for _, c := range slices.Backward(latest) {
 		page.Items = append(page.Items, c.Call)
 	}
-	return &t, page, nil
+	return t, page, nil
+}
+
+// threadRow returns a conversation or run by its id.
+func (s *Store) threadRow(ctx context.Context, table *threadTable, id tenantID) (*thread, error) {
+	var found *thread
+	err := each(ctx, s.db, func(rows *sql.Rows) error {
+		t, err := table.scan(rows)
+		found = &t
+		return err
+	}, "SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND id = $2 AND "+table.there, lookup(id.tenant), lookup(id.id))
+	if err == nil && found == nil {
+		err = ErrNotFound
+	}
+	return found, err
 }
 
 // Sources returns where a source was used, the last stored first.

@@ -16,18 +16,25 @@ import (
 // thread is a conversation or a run, and what is new of it in a batch.
 type thread struct {
 	tenantID
+	runFields
 	last, started, ended, answers int64
 	numbered                      int64 // of a conversation
-	agent                         string
-	seq, steps                    int64 // of a run
 
 	rows []*row
+}
+
+// runFields is what only a run has.
+type runFields struct {
+	agent, question, strategy         string
+	seq, steps                        int64
+	finished, recorded, size, touched int64
 }
 
 // threadTable is how the threads of one kind are stored.
 type threadTable struct {
 	name, call string                // the table, and the column of calls that has a thread's id
 	columns    []string              // tenant and id come first
+	there      string                // holds for a thread that there is something of
 	fields     func(t *thread) []any // pointers to what the columns have
 	id         func(r *row) string   // of the thread that a row is in; empty: none
 }
@@ -36,6 +43,7 @@ func conversationTable() *threadTable {
 	return &threadTable{
 		name: "conversations", call: "conversation",
 		columns: []string{"tenant", "id", "last", "started", "ended", "answers", "numbered"},
+		there:   "answers > 0",
 		fields: func(t *thread) []any {
 			return []any{&t.tenant, &t.id, &t.last, &t.started, &t.ended, &t.answers, &t.numbered}
 		},
@@ -46,9 +54,16 @@ func conversationTable() *threadTable {
 func runTable() *threadTable {
 	return &threadTable{
 		name: "runs", call: "run",
-		columns: []string{"tenant", "id", "last", "started", "ended", "answers", "agent", "seq", "steps"},
+		columns: []string{
+			"tenant", "id", "last", "started", "ended", "answers", "agent", "seq", "steps", "question", "strategy", "finished", "recorded",
+			"size", "touched",
+		},
+		there: "(answers > 0 OR recorded > 0)",
 		fields: func(t *thread) []any {
-			return []any{&t.tenant, &t.id, &t.last, &t.started, &t.ended, &t.answers, &t.agent, &t.seq, &t.steps}
+			return []any{
+				&t.tenant, &t.id, &t.last, &t.started, &t.ended, &t.answers, &t.agent, &t.seq, &t.steps, &t.question, &t.strategy, &t.finished,
+				&t.recorded, &t.size, &t.touched,
+			}
 		},
 		id: func(r *row) string { return r.Run },
 	}
@@ -105,6 +120,11 @@ func (tx *transaction) threads(ctx context.Context, table *threadTable, rows []*
 		}
 		by[id].rows = append(by[id].rows, r)
 	}
+	return tx.lock(ctx, table, by)
+}
+
+// lock fills in the threads that are there already, and returns all in the order of their ids.
+func (tx *transaction) lock(ctx context.Context, table *threadTable, by map[tenantID]*thread) ([]*thread, error) {
 	list := slices.SortedFunc(maps.Values(by), func(a, b *thread) int { return a.compare(b.tenantID) })
 	var query *tuples
 	var values [][]any
@@ -249,6 +269,7 @@ func (tx *transaction) putRuns(ctx context.Context, rows []*row) error {
 			t.seq++
 			r.seq = t.seq
 			t.agent = cmp.Or(t.agent, plain(r.Agent))
+			t.strategy = cmp.Or(t.strategy, plain(r.Strategy))
 		}
 	}
 	return tx.putThreads(ctx, table, list)

@@ -64,6 +64,7 @@ func (r *Retention) prune(ctx context.Context) {
 		slog.Int("conversations", report.Conversations),
 		slog.Int("runs", report.Runs),
 		slog.Int("events", report.Events),
+		slog.Int("steps", report.Steps),
 		slog.Duration("took", time.Since(keep.Now)),
 	}
 	switch {

@@ -48,19 +48,60 @@ CREATE TABLE numbers (
 ){{.Clustered}};
 
 CREATE TABLE runs (
-	tenant  TEXT NOT NULL,
-	id      TEXT NOT NULL,
-	agent   TEXT NOT NULL,
-	last    BIGINT NOT NULL, -- calls.n of its last answer, as it was stored first
-	started BIGINT NOT NULL,
-	ended   BIGINT NOT NULL,
-	answers BIGINT NOT NULL,
-	seq     BIGINT NOT NULL, -- of its last event
-	steps   BIGINT NOT NULL, -- the highest step
+	tenant   TEXT NOT NULL,
+	id       TEXT NOT NULL,
+	agent    TEXT NOT NULL,
+	last     BIGINT NOT NULL, -- of the numbers of calls.n: that of its last answer, as it was stored first, or one taken when it was recorded
+	started  BIGINT NOT NULL,
+	ended    BIGINT NOT NULL,
+	answers  BIGINT NOT NULL,
+	seq      BIGINT NOT NULL, -- of its last event
+	steps    BIGINT NOT NULL, -- the highest step
+	question TEXT NOT NULL, -- the beginning of it, for lists
+	strategy TEXT NOT NULL,
+	finished BIGINT NOT NULL, -- 0: nobody said that it is
+	recorded BIGINT NOT NULL, -- how many rows it has in records
+	size     BIGINT NOT NULL, -- how many bytes they have
+	touched  BIGINT NOT NULL, -- when they changed last, by our clock: retention counts from it
 	PRIMARY KEY (tenant, id)
 ){{.Clustered}};
 CREATE INDEX runs_by_last ON runs (tenant, last);
-CREATE INDEX runs_empty ON runs (tenant, id) WHERE answers <= 0;
+CREATE INDEX runs_by_strategy ON runs (tenant, strategy) WHERE strategy <> '';
+CREATE INDEX runs_by_age ON runs (touched) WHERE recorded > 0;
+CREATE INDEX runs_empty ON runs (tenant, id) WHERE answers <= 0 AND recorded <= 0;
+
+-- What agents said of their runs: a row for each step, and one with an empty id for the run itself, which is there as soon as
+-- any other is. The truth is record.
+CREATE TABLE records (
+	n       {{.Number}} PRIMARY KEY, -- of the numbers of calls.n
+	tenant  TEXT NOT NULL,
+	run     TEXT NOT NULL,
+	id      TEXT NOT NULL, -- "id:" with the step's id, or "n:" with its number where it has none
+	number  BIGINT NOT NULL, -- of the step; 0: none was said
+	started BIGINT NOT NULL, -- when it began, as far as was known when it came; it does not change
+	record  TEXT NOT NULL,
+	UNIQUE (tenant, run, id)
+);
+CREATE UNIQUE INDEX records_by_number ON records (tenant, run, number) WHERE number > 0;
+CREATE INDEX records_by_time ON records (tenant, run, started, n);
+
+-- What people said of citations and sources. Nothing is ever changed: of those of one subject the last counts.
+CREATE TABLE feedback (
+	n         {{.Number}} PRIMARY KEY, -- of the numbers of calls.n
+	tenant    TEXT NOT NULL,
+	run       TEXT,
+	answer_id TEXT,
+	source    TEXT, -- what it is looked up by
+	subject   TEXT NOT NULL, -- what was judged and who did, hashed; of nobody knows whom: unique
+	verdict   TEXT NOT NULL, -- empty: a rating
+	relevance {{if .Postgres}}DOUBLE PRECISION{{else}}REAL{{end}},
+	feedback  TEXT NOT NULL -- the truth
+);
+CREATE INDEX feedback_by_tenant ON feedback (tenant, n);
+CREATE INDEX feedback_by_run ON feedback (tenant, run, n) WHERE run IS NOT NULL;
+CREATE INDEX feedback_by_answer ON feedback (tenant, answer_id, n) WHERE answer_id IS NOT NULL;
+CREATE INDEX feedback_by_source ON feedback (tenant, source, n) WHERE source IS NOT NULL;
+CREATE INDEX feedback_by_subject ON feedback (tenant, subject, n);
 
 -- What happened to a run. While relayed is 0 it is also the outbox.
 CREATE TABLE events (

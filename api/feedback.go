@@ -1,0 +1,121 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+)
+
+// feedbackBody is a feedback as JSON.
+type feedbackBody struct {
+	ID        string    `json:"id"`
+	At        time.Time `json:"at"`
+	By        *string   `json:"by"`
+	AnswerID  *string   `json:"answer_id"`
+	Citation  *string   `json:"citation"`
+	Run       *string   `json:"run"`
+	Step      *int      `json:"step"`
+	Source    *string   `json:"source"`
+	Verdict   *string   `json:"verdict"`
+	Relevance *float64  `json:"relevance"`
+	Note      *string   `json:"note"`
+}
+
+func showFeedback(f *store.Feedback) feedbackBody {
+	return feedbackBody{
+		f.ID, f.At, orNull(f.By), orNull(f.AnswerID), orNull(f.Citation), orNull(f.Run), orNull(f.Step), orNull(f.Source), orNull(f.Verdict),
+		f.Relevance, orNull(f.Note),
+	}
+}
+
+// countsBody adds feedback up.
+type countsBody struct {
+	Verdicts  map[string]int `json:"verdicts"`
+	Ratings   int            `json:"ratings"`
+	Relevance *float64       `json:"mean_relevance"`
+}
+
+// newFeedback stores what a person says of a citation or a source.
+func (a *API) newFeedback(w http.ResponseWriter, r *request) error {
+	var said struct {
+		By        string   `json:"by"`
+		AnswerID  string   `json:"answer_id"`
+		Citation  string   `json:"citation"`
+		Run       string   `json:"run"`
+		Step      int      `json:"step"`
+		Source    string   `json:"source"`
+		Verdict   string   `json:"verdict"`
+		Relevance *float64 `json:"relevance"`
+		Note      string   `json:"note"`
+	}
+	if err := readJSON(w, r, &said); err != nil {
+		return err
+	}
+	f := &store.Feedback{
+		By: said.By, AnswerID: said.AnswerID, Citation: said.Citation, Run: said.Run, Step: said.Step, Source: said.Source,
+		Verdict: said.Verdict, Relevance: said.Relevance, Note: said.Note,
+	}
+	if err := f.Check(); err != nil {
+		return badRequest(err.Error(), `{"answer_id": "ans_…", "citation": "…", "verdict": "wrong-source"} or {"run": "…", "step": 1, "source": "…", "relevance": 0.5}`)
+	}
+	early := false
+	if f.AnswerID != "" {
+		call, err := a.findCall(r, f.AnswerID)
+		if err != nil {
+			return err
+		}
+		if f.Citation != "" && !hasCitation(call.Answer, f.Citation) {
+			return badRequest(fmt.Sprintf("citation: the answer has none with the id %q", cut(f.Citation)), "it is the id of a citation in the answer's document")
+		}
+		early = call.Step.Number == 0
+	}
+	ctx, cancel := within(r)
+	defer cancel()
+	a.settle(ctx)
+	err := a.store.AddFeedback(ctx, r.who.Tenant, f)
+	if early && errors.Is(err, store.ErrNotFound) {
+		return gateway.Unavailable("the answer is not in the store yet")
+	}
+	if err != nil {
+		return storeError("store feedback", err)
+	}
+	return writeJSON(w, r, http.StatusCreated, showFeedback(f))
+}
+
+// hasCitation reports whether the document of an answer has a citation with that id.
+func hasCitation(a *ibid.Answer, id string) bool {
+	return slices.ContainsFunc(a.Document(&ibid.DocumentOptions{Bare: true}).Citations, func(c ibid.DocumentCitation) bool { return c.ID == id })
+}
+
+// feedback lists what people said, the last first, and counts it.
+func (a *API) feedback(w http.ResponseWriter, r *request) error {
+	query, err := r.params.query()
+	if err != nil {
+		return err
+	}
+	q := &store.FeedbackQuery{
+		AnswerID: r.params["answer"], Run: query.Run, Source: query.Source, Strategy: r.params["strategy"], Cursor: query.Cursor, Limit: query.Limit,
+	}
+	var counts *store.FeedbackCounts
+	items, next, err := list(a, r, "list feedback", func(ctx context.Context) (*store.Page[store.Feedback], error) {
+		if counts, err = a.store.FeedbackCounts(ctx, r.who.Tenant, q); err != nil {
+			return nil, err
+		}
+		return a.store.Feedback(ctx, r.who.Tenant, q)
+	}, showFeedback)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, http.StatusOK, struct {
+		Feedback   []feedbackBody `json:"feedback"`
+		Counts     countsBody     `json:"counts"`
+		NextCursor *string        `json:"next_cursor"`
+	}{items, countsBody{counts.Verdicts, counts.Ratings, counts.Relevance}, next})
+}

@@ -1,0 +1,198 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// maxRun is how many bytes the body may have that records a run or steps of it, before and after it is unpacked. How large one
+// step may be is the store's to say.
+const maxRun = 32 << 20
+
+// recordedBody says what was recorded.
+type recordedBody struct {
+	ID      string             `json:"id"`
+	Created bool               `json:"created"` // there was nothing of the run before
+	Steps   []recordedStepBody `json:"steps"`
+	Issues  []ibid.Issue       `json:"issues"` // what was odd about the body
+}
+
+type recordedStepBody struct {
+	Number   *int    `json:"step_number"` // null: it gets one when the run is read
+	ID       *string `json:"id"`
+	Created  bool    `json:"created"`
+	Replaced bool    `json:"replaced"`
+}
+
+// newRun records a run: what is known of it at its beginning, or all of it.
+func (a *API) newRun(w http.ResponseWriter, r *request) error {
+	return a.recordBody(w, r, "", func(body []byte) (*store.Recording, error) {
+		said, err := readRun(body)
+		if err != nil {
+			return nil, err
+		}
+		if said.Run = said.Trail.ID; said.Run == "" {
+			said.Run = gateway.NewRunID()
+		}
+		return said, a.checkAnswer(r, said.AnswerID)
+	})
+}
+
+// newSteps records steps of a run.
+func (a *API) newSteps(w http.ResponseWriter, r *request) error {
+	return a.recordBody(w, r, r.PathValue("id"), func(body []byte) (*store.Recording, error) {
+		steps, err := trail.ReadSteps(body)
+		if err != nil {
+			return nil, badRun(err)
+		}
+		return &store.Recording{Trail: &trail.Trail{Steps: steps}}, nil
+	})
+}
+
+// finishRun records that a run has ended, and its final answer.
+func (a *API) finishRun(w http.ResponseWriter, r *request) error {
+	return a.recordBody(w, r, r.PathValue("id"), func(body []byte) (*store.Recording, error) {
+		if len(bytes.TrimSpace(body)) == 0 {
+			body = []byte("{}")
+		}
+		said, err := readRun(body)
+		if err != nil {
+			return nil, err
+		}
+		if id := said.Trail.ID; id != "" && id != r.PathValue("id") {
+			return nil, badRequest(fmt.Sprintf("id: the body is about the run %q", cut(id)), "leave it out: the path has it")
+		}
+		said.Finish = true
+		return said, a.checkAnswer(r, said.AnswerID)
+	})
+}
+
+// recordBody reads a body, stores what it says of a run, and answers with what became of it. The run is that of id, else the one
+// that read names.
+func (a *API) recordBody(w http.ResponseWriter, r *request, id string, read func(body []byte) (*store.Recording, error)) error {
+	release, err := a.reserve(r, maxRun)
+	if err != nil {
+		return err
+	}
+	defer release()
+	body, err := readBody(w, r, maxRun)
+	if err != nil {
+		return err
+	}
+	if err := checkJSON(body); err != nil {
+		return err
+	}
+	said, err := read(body)
+	if err != nil {
+		return err
+	}
+	if id != "" {
+		said.Run = id
+	}
+	if why := gateway.CheckID(said.Run); why != "" {
+		return badRequest(fmt.Sprintf("id: %q cannot be that of a run: %s", cut(said.Run), why), "leave it out, and the run gets one")
+	}
+	ctx, cancel := within(r)
+	defer cancel()
+	done, err := a.store.Record(ctx, r.who.Tenant, said)
+	if err != nil {
+		return storeError("record a run", err)
+	}
+	a.bus.Wake()
+	status, shown := http.StatusOK, recordedBody{ID: said.Run, Created: done.Created, Steps: []recordedStepBody{}, Issues: issuesOf(said.Trail)}
+	if done.Created {
+		status = http.StatusCreated
+	}
+	for _, s := range done.Steps {
+		if s.Created {
+			status = http.StatusCreated
+		}
+		shown.Steps = append(shown.Steps, recordedStepBody{orNull(s.Number), orNull(s.ID), s.Created, s.Replaced})
+	}
+	return writeJSON(w, r, status, shown)
+}
+
+// checkJSON says where a body is not made of JSON values. From a file what is whole would be taken; a client can send the rest
+// again.
+func checkJSON(body []byte) error {
+	body = bytes.TrimPrefix(body, []byte("\ufeff")) // some editors begin a file with it
+	d := json.NewDecoder(bytes.NewReader(body))
+	for {
+		var value json.RawMessage
+		switch err := d.Decode(&value); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			bad := len(body) - len(bytes.TrimLeft(body[d.InputOffset():], " \t\r\n"))
+			line := 1 + bytes.Count(body[:bad], []byte("\n"))
+			return badRequest(fmt.Sprintf("line %d and what follows is not JSON: %v", line, err), "nothing was recorded; send one object, an array of them, or one a line")
+		}
+	}
+}
+
+// readRun reads a run in any form that package trail knows. Besides it may have an answer_id, and it need not have anything.
+func readRun(body []byte) (*store.Recording, error) {
+	said := &store.Recording{}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(body, &members) == nil && members != nil { // else it is a list or lines of steps, or wrong
+		if raw, ok := members["answer_id"]; ok && json.Unmarshal(raw, &said.AnswerID) != nil {
+			return nil, badRequest("answer_id: it must be a string", "")
+		}
+		delete(members, "answer_id")
+		if members["reasoning_steps"] == nil && members["steps"] == nil {
+			members["reasoning_steps"] = json.RawMessage("[]") // by this it is known as a run
+		}
+		var err error
+		if body, err = json.Marshal(members); err != nil {
+			return nil, err
+		}
+	}
+	t, err := trail.Read(body)
+	if err != nil {
+		return nil, badRun(err)
+	}
+	if said.AnswerID != "" && (t.Answer != "" || t.Final != nil) {
+		return nil, badRequest("both final_answer and answer_id say which the final answer is", "send one of them")
+	}
+	said.Trail = t
+	return said, nil
+}
+
+// badRun says what is wrong with a body.
+func badRun(err error) error {
+	if errors.Is(err, trail.ErrLimit) {
+		return &gateway.Problem{Status: http.StatusRequestEntityTooLarge, Code: gateway.CodeTooLarge, Detail: err.Error(), Hint: "send it in several parts"}
+	}
+	return badRequest(err.Error(), "the names are those of docs/trail.md: "+
+		`{"step_number": 1, "question": "…", "intermediate_answer": "…", "source_attributions": [{"document_id": "…", "relevance_score": 0.9}]}`)
+}
+
+// checkAnswer says that there is no such answer: a final answer that nobody finds is a mistake that shows too late otherwise.
+func (a *API) checkAnswer(r *request, id string) error {
+	if id == "" {
+		return nil
+	}
+	_, err := a.findCall(r, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return badRequest(fmt.Sprintf("answer_id: there is no answer %q", cut(id)), "it is the Ibid-Answer of a response; final_answer takes a text")
+	}
+	return err
+}
+
+// issuesOf returns what was odd about a run when it was read.
+func issuesOf(t *trail.Trail) []ibid.Issue {
+	issues := append([]ibid.Issue{}, t.Issues...)
+	for i := range t.Steps {
+		issues = append(issues, t.Steps[i].Issues...)
+	}
+	return issues
+}

@@ -1,0 +1,164 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"mime"
+	"net/http"
+	"strconv"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
+)
+
+const (
+	// tracesPath is where OTLP's exporters send traces to, by the specification.
+	tracesPath = "/v1/traces"
+	// maxTraces is how many bytes the body of a trace request may have, before and after it is unpacked. Exporters send 512
+	// spans at a time, collectors some thousands.
+	maxTraces = 32 << 20
+)
+
+// traces records the spans of agents' runs in a trace request of OTLP/HTTP. Spans that have nothing to do with a run are
+// accepted and not kept. A request may come again: each span is kept once.
+func (a *API) traces(w http.ResponseWriter, r *request) error {
+	release, err := a.reserve(r, maxTraces)
+	if err != nil {
+		return err
+	}
+	defer release()
+	body, err := readBody(w, r, maxTraces)
+	if err != nil {
+		return err
+	}
+	set, err := trail.ReadSpans(r.Header.Get("Content-Type"), body, nil)
+	if errors.Is(err, trail.ErrTraceType) {
+		return &gateway.Problem{
+			Status: http.StatusUnsupportedMediaType, Code: gateway.CodeMediaType, Detail: err.Error(),
+			Hint: "OTLP/HTTP has these two; OTLP/gRPC is not served",
+		}
+	}
+	if err != nil {
+		return badRequest(err.Error(), "")
+	}
+	if err := a.recordSpans(r, set); err != nil {
+		return err
+	}
+	write(w, r, http.StatusOK, traceType(r), traceResponse(traceType(r), set.Rejected, set.Reason))
+	return nil
+}
+
+// recordSpans stores the spans of a request, run by run. What the store refuses counts as rejected: it would refuse it again.
+func (a *API) recordSpans(r *request, set *trail.SpanSet) error {
+	ctx, cancel := within(r)
+	defer cancel()
+	reject := func(run *trail.Trail, why string) {
+		set.Rejected += len(run.Steps)
+		if set.Reason == "" {
+			set.Reason = why
+		}
+	}
+	for _, run := range set.Runs {
+		if why := gateway.CheckID(run.ID); why != "" {
+			reject(run, "the run "+strconv.Quote(cut(run.ID))+": "+why)
+			continue
+		}
+		_, err := a.store.Record(ctx, r.who.Tenant, &store.Recording{Run: run.ID, Trail: run})
+		switch {
+		case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrLimit):
+			reject(run, err.Error())
+		case err != nil:
+			return storeError("record spans", err)
+		}
+	}
+	if len(set.Runs) > 0 {
+		a.bus.Wake()
+	}
+	return nil
+}
+
+// traceType returns the media type that a trace request is answered in: its own. What is neither is answered in JSON.
+func traceType(r *request) string {
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err == nil && mediaType == trail.TracesProtobuf {
+		return trail.TracesProtobuf
+	}
+	return trail.TracesJSON
+}
+
+// traceResponse returns an ExportTraceServiceResponse. Protobuf is written by hand: OTLP's package for it would bring gRPC along.
+func traceResponse(mediaType string, rejected int, reason string) []byte {
+	if mediaType == trail.TracesProtobuf {
+		if rejected == 0 {
+			return nil
+		}
+		b := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(rejected))
+		b = protowire.AppendString(protowire.AppendTag(b, 2, protowire.BytesType), reason)
+		return protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), b)
+	}
+	if rejected == 0 {
+		return []byte("{}")
+	}
+	type partialSuccess struct {
+		Rejected string `json:"rejectedSpans"` // 64 bits are a string in protobuf's JSON
+		Message  string `json:"errorMessage"`
+	}
+	b, err := json.Marshal(map[string]partialSuccess{"partialSuccess": {strconv.Itoa(rejected), reason}})
+	if err != nil {
+		return []byte("{}") // strings always can be
+	}
+	return b
+}
+
+// writeStatus answers a trace request with an error as OTLP wants it: a google.rpc.Status in the encoding of the request. Of the
+// codes that [gateway.ProblemOf] gives, exporters try again after 429, 502, 503 and 504.
+func writeStatus(w http.ResponseWriter, r *request, p *gateway.Problem) {
+	maps.Copy(w.Header(), p.Header)
+	message := p.Error()
+	if p.Hint != "" {
+		message += "; " + p.Hint
+	}
+	mediaType := traceType(r)
+	var body []byte
+	if mediaType == trail.TracesProtobuf {
+		body = protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(statusCode(p.Status)))
+		body = protowire.AppendString(protowire.AppendTag(body, 2, protowire.BytesType), message)
+	} else {
+		var err error
+		if body, err = encode(struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+		}{statusCode(p.Status), message}); err != nil {
+			body = []byte("{}")
+		}
+	}
+	write(w, r, p.Status, mediaType, body)
+}
+
+// statusCode returns gRPC's code for an HTTP status, as google.rpc.Status has it.
+func statusCode(status int) int {
+	switch status {
+	case http.StatusUnauthorized:
+		return 16 // UNAUTHENTICATED
+	case http.StatusForbidden:
+		return 7 // PERMISSION_DENIED
+	case http.StatusNotFound:
+		return 5 // NOT_FOUND
+	case http.StatusMethodNotAllowed:
+		return 12 // UNIMPLEMENTED
+	case http.StatusTooManyRequests:
+		return 8 // RESOURCE_EXHAUSTED
+	case http.StatusServiceUnavailable, http.StatusBadGateway:
+		return 14 // UNAVAILABLE
+	case http.StatusGatewayTimeout:
+		return 4 // DEADLINE_EXCEEDED
+	}
+	if status >= http.StatusInternalServerError {
+		return 13 // INTERNAL
+	}
+	return 3 // INVALID_ARGUMENT
+}

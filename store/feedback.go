@@ -1,0 +1,263 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// The words that a person may say of a citation.
+const (
+	VerdictRight       = "right"
+	VerdictWrongSource = "wrong-source" // the source does not say that, another may
+	VerdictNotSaid     = "not-said"     // no source says that
+	VerdictOther       = "other"        // see the note
+)
+
+// Verdicts returns all of them.
+func Verdicts() []string {
+	return []string{VerdictRight, VerdictWrongSource, VerdictNotSaid, VerdictOther}
+}
+
+const (
+	// MaxNote is how many bytes the note of a feedback may have.
+	MaxNote = 8 << 10
+	// maxFeedbackName is how many bytes each id and name in a feedback may have.
+	maxFeedbackName = 2 << 10
+)
+
+// Feedback is what a person said: a verdict on a citation of an answer, or how relevant a source was to a step of a run.
+type Feedback struct {
+	ID       string    `json:"id"` // set by [Store.AddFeedback]
+	At       time.Time `json:"at"` // likewise
+	By       string    `json:"by,omitempty"`
+	AnswerID string    `json:"answer_id,omitempty"`
+	Citation string    `json:"citation,omitempty"` // its id in the answer's document; empty: the answer as a whole
+	Run      string    `json:"run,omitempty"`
+	Step     int       `json:"step,omitempty"`   // 0: none is named
+	Source   string    `json:"source,omitempty"` // the document's id in the run, or the source's key
+	// Verdict is one of [Verdicts]; empty: it is a rating.
+	Verdict   string   `json:"verdict,omitempty"`
+	Relevance *float64 `json:"relevance,omitempty"` // in 0…1; nil: it is a verdict
+	Note      string   `json:"note,omitempty"`
+}
+
+// Check says what is wrong with a feedback, in words for whoever sent it.
+func (f *Feedback) Check() error {
+	names := []struct{ name, value string }{
+		{"by", f.By}, {"answer_id", f.AnswerID}, {"citation", f.Citation}, {"run", f.Run}, {"source", f.Source},
+	}
+	for _, n := range names {
+		if len(n.value) > maxFeedbackName || !utf8.ValidString(n.value) {
+			return fmt.Errorf("%s: it must be text of up to %d bytes", n.name, maxFeedbackName)
+		}
+	}
+	switch {
+	case len(f.Note) > MaxNote || !utf8.ValidString(f.Note):
+		return fmt.Errorf("note: it must be text of up to %d bytes", MaxNote)
+	case (f.Verdict == "") == (f.Relevance == nil):
+		return errors.New("there must be either a verdict or a relevance")
+	case f.Step < 0 || f.Step > MaxNumber:
+		return fmt.Errorf("step: it must be a number from 1 to %d", MaxNumber)
+	case f.Relevance != nil && (math.IsNaN(*f.Relevance) || *f.Relevance < 0 || *f.Relevance > 1):
+		return errors.New("relevance: it must be a number from 0 to 1")
+	case f.Relevance != nil && (f.Run == "" || f.Source == ""):
+		return errors.New("a relevance is that of a source to a run or a step of it: run and source must be said")
+	case f.Verdict != "" && !slices.Contains(Verdicts(), f.Verdict):
+		return fmt.Errorf("verdict: there is no %.40q; there are %s", f.Verdict, strings.Join(Verdicts(), ", "))
+	case f.Verdict != "" && f.AnswerID == "":
+		return errors.New("a verdict is about a citation of an answer: answer_id must be said")
+	}
+	return nil
+}
+
+// subject is what was judged, and by whom, hashed. Of several feedbacks with one subject the last counts. Of one that nobody
+// signed nothing is known, so it counts for itself.
+func (f *Feedback) subject() string {
+	if f.By == "" {
+		return f.ID
+	}
+	b, _ := json.Marshal([]string{f.By, f.AnswerID, f.Citation, f.Run, strconv.Itoa(f.Step), f.Source, strconv.FormatBool(f.Verdict == "")}) // strings always can be
+	return hash(string(b))
+}
+
+// AddFeedback stores what a person said, beside what was said before, and sets its id and its time. An answer or a run that is
+// not there is [ErrNotFound]. The run of a verdict is that of its answer.
+func (s *Store) AddFeedback(ctx context.Context, tenant string, f *Feedback) error {
+	if err := f.Check(); err != nil {
+		return fmt.Errorf("storing feedback: %w", err)
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("storing feedback: %w", err)
+	}
+	f.ID, f.At = "fb_"+id.String(), instant(micros(time.Now()))
+	err = s.update(ctx, func(ctx context.Context, tx *transaction) error { return tx.addFeedback(ctx, lookup(tenant), f) })
+	if err != nil {
+		return fmt.Errorf("storing feedback: %w", err)
+	}
+	return nil
+}
+
+func (tx *transaction) addFeedback(ctx context.Context, tenant string, f *Feedback) error {
+	exists := func(query string, args ...any) error {
+		found := false
+		err := each(ctx, tx, func(rows *sql.Rows) error {
+			var run sql.NullString
+			found = true
+			err := rows.Scan(&run)
+			f.Run = cmp.Or(f.Run, run.String)
+			return err
+		}, query, args...)
+		if err == nil && !found {
+			err = ErrNotFound
+		}
+		return err
+	}
+	lock := ""
+	if tx.postgres { // it goes with them, so they must not go now
+		lock = " FOR SHARE"
+	}
+	if f.AnswerID != "" {
+		if err := exists("SELECT run FROM calls WHERE tenant = $1 AND answer_id = $2"+lock, tenant, lookup(f.AnswerID)); err != nil {
+			return err
+		}
+	}
+	if f.Run != "" {
+		if err := exists("SELECT id FROM runs WHERE tenant = $1 AND id = $2"+lock, tenant, lookup(f.Run)); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	n, err := tx.take(ctx, "calls_n", 1)
+	if err != nil {
+		return err
+	}
+	var relevance any
+	if f.Relevance != nil {
+		relevance = *f.Relevance
+	}
+	_, err = tx.ExecContext(ctx, tx.insertInto("feedback", "n, tenant, run, answer_id, source, subject, verdict, relevance, feedback")+
+		"($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+		n[0], tenant, orNull(f.Run), orNull(f.AnswerID), orNull(f.Source), f.subject(), f.Verdict, relevance, plain(string(text)))
+	return err
+}
+
+// FeedbackQuery chooses feedback. Nil and the zero value mean all of it. What is said in several fields must all hold.
+type FeedbackQuery struct {
+	AnswerID string
+	Run      string
+	Source   string
+	Strategy string // of the run: name@version
+	Cursor   string // Page.Next of the page before; empty: the first page
+	Limit    int    // 0: DefaultLimit; more than MaxLimit is MaxLimit
+}
+
+func (q *FeedbackQuery) conditions(tenant string) *conditions {
+	c := &conditions{where: []string{"tenant = $1"}, args: []any{lookup(tenant)}}
+	for _, f := range []struct{ condition, value string }{
+		{"answer_id = $", q.AnswerID},
+		{"run = $", q.Run},
+		{"source = $", q.Source},
+		{"run IN (SELECT id FROM runs WHERE tenant = $1 AND strategy = $)", q.Strategy},
+	} {
+		if f.value != "" {
+			i := strings.LastIndexByte(f.condition, '$')
+			c.where = append(c.where, f.condition[:i]+c.param(lookup(f.value))+f.condition[i+1:])
+		}
+	}
+	return c
+}
+
+// Feedback returns what people said, the last first, also what the same person took back later by saying something else.
+func (s *Store) Feedback(ctx context.Context, tenant string, q *FeedbackQuery) (*Page[Feedback], error) {
+	if q == nil {
+		q = &FeedbackQuery{}
+	}
+	var before int64
+	if err := readCursor("f", q.Cursor, &before); err != nil {
+		return nil, fmt.Errorf("listing feedback: %w", err)
+	}
+	limit := limitOf(q.Limit)
+	c := q.conditions(tenant)
+	c.and("n < $", before)
+	type item struct {
+		Feedback
+		n int64
+	}
+	var found []item
+	err := each(ctx, s.db, func(rows *sql.Rows) error {
+		var i item
+		var text []byte
+		err := rows.Scan(&i.n, &text)
+		if err == nil {
+			if err = json.Unmarshal(text, &i.Feedback); err != nil {
+				err = fmt.Errorf("%w: a feedback: %w", errDamaged, err)
+			}
+		}
+		found = append(found, i)
+		return err
+	}, "SELECT n, feedback FROM feedback WHERE "+strings.Join(c.where, " AND ")+" ORDER BY n DESC LIMIT "+c.param(limit+1), c.args...)
+	if err != nil {
+		return nil, fmt.Errorf("listing feedback: %w", err)
+	}
+	found, next := cut(found, limit, func(i item) string { return newCursor("f", i.n) })
+	page := &Page[Feedback]{Next: next}
+	for i := range found {
+		page.Items = append(page.Items, found[i].Feedback)
+	}
+	return page, nil
+}
+
+// FeedbackCounts adds feedback up.
+type FeedbackCounts struct {
+	Verdicts  map[string]int // by verdict; those that nobody gave are 0
+	Ratings   int            // of relevance
+	Relevance *float64       // their mean; nil: there are none
+}
+
+// FeedbackCounts counts feedback. Where a person said something else of the same thing later, that counts; what nobody signed
+// counts each time. Of q the cursor and the limit do not matter.
+func (s *Store) FeedbackCounts(ctx context.Context, tenant string, q *FeedbackQuery) (*FeedbackCounts, error) {
+	if q == nil {
+		q = &FeedbackQuery{}
+	}
+	counts := &FeedbackCounts{Verdicts: map[string]int{}}
+	for _, v := range Verdicts() {
+		counts.Verdicts[v] = 0
+	}
+	c := q.conditions(tenant)
+	err := each(ctx, s.db, func(rows *sql.Rows) error {
+		var verdict string
+		var n int
+		var mean sql.NullFloat64
+		if err := rows.Scan(&verdict, &n, &mean); err != nil {
+			return err
+		}
+		if verdict != "" {
+			counts.Verdicts[verdict] = n
+			return nil
+		}
+		counts.Ratings, counts.Relevance = n, &mean.Float64
+		return nil
+	}, "SELECT verdict, count(*), avg(relevance) FROM feedback WHERE "+strings.Join(c.where, " AND ")+
+		" AND n = (SELECT max(n) FROM feedback f WHERE f.tenant = feedback.tenant AND f.subject = feedback.subject) GROUP BY verdict", c.args...)
+	if err != nil {
+		return nil, fmt.Errorf("counting feedback: %w", err)
+	}
+	return counts, nil
+}

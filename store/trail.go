@@ -1,0 +1,260 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// How much of the captured calls of one run a trail has: the latest. That there are more is an issue of it.
+const (
+	MaxTrailCalls = 10_000
+	MaxTrailBytes = 64 << 20 // of their encoding
+)
+
+// The codes of the issues that [Store.Trail] adds.
+const (
+	issueCallsLeftOut = "calls-left-out" // the run has more captured calls than fit
+	issueNoAnswer     = "answer-missing" // the captured answer that was said to be the final one is not there (any more)
+)
+
+// Trail returns all that is known of a run: what was recorded of it, by steps or by spans, with its captured calls. A captured
+// call is a step with the sources of its answer; where a recorded step has the same number the two are one, and what was
+// recorded goes before what the call says. Spans of a trace are arranged by [trail.Trail.Arrange]; other steps that were
+// recorded without a number have the numbers after all others, in the order in which they began.
+//
+// The final answer is the one that was recorded, with its citations if a call of the run was answered in the same words; else
+// that of the last call that was answered with text.
+func (s *Store) Trail(ctx context.Context, tenant, run string) (*trail.Trail, error) {
+	t, err := s.trail(ctx, tenant, run)
+	if err != nil {
+		return nil, fmt.Errorf("reading the trail of run %.60q: %w", run, err)
+	}
+	return t, nil
+}
+
+func (s *Store) trail(ctx context.Context, tenant, run string) (*trail.Trail, error) {
+	row, err := s.threadRow(ctx, runTable(), tenantID{tenant, run})
+	if err != nil {
+		return nil, err
+	}
+	b := &trailBuilder{run: row, out: &trail.Trail{}, at: map[int]int{}}
+	if err := b.readRecords(ctx, s.db); err != nil {
+		return nil, err
+	}
+	if err := b.readCalls(ctx, s.db); err != nil {
+		return nil, err
+	}
+	b.out.ID = run
+	b.addHead()
+	b.addSteps()
+	b.addCalls()
+	if err := b.addNamed(ctx, s, tenant); err != nil {
+		return nil, err
+	}
+	b.out.Arrange() // what came as spans of a trace
+	b.number()
+	b.conclude()
+	return b.out, nil
+}
+
+// trailBuilder makes a trail of what is stored.
+type trailBuilder struct {
+	run   *thread
+	head  head
+	steps []trail.Step // that were recorded
+	calls []*Call      // the oldest first
+	out   *trail.Trail
+	at    map[int]int // the places of the steps of out by number
+}
+
+// readRecords reads what was recorded.
+func (b *trailBuilder) readRecords(ctx context.Context, q querier) error {
+	if b.run.recorded == 0 {
+		return nil
+	}
+	return each(ctx, q, func(rows *sql.Rows) error {
+		r, err := scanRecord(rows)
+		if err != nil {
+			return err
+		}
+		if r.id == headID {
+			h, err := decodeHead(r.text)
+			if err == nil {
+				b.head = *h
+			}
+			return err
+		}
+		step, err := r.step()
+		if err == nil {
+			b.steps = append(b.steps, *step)
+		}
+		return err
+	}, recordColumns+"records WHERE tenant = $1 AND run = $2 ORDER BY n", b.run.tenant, b.run.id)
+}
+
+// errEnough ends a query whose rows suffice.
+var errEnough = errors.New("enough rows")
+
+// readCalls reads the captured calls.
+func (b *trailBuilder) readCalls(ctx context.Context, q querier) error {
+	if b.run.answers == 0 {
+		return nil
+	}
+	bytes := 0
+	err := each(ctx, q, func(rows *sql.Rows) error {
+		c, err := scanCall(rows)
+		if err != nil {
+			return err
+		}
+		if bytes += len(c.encoded); bytes > MaxTrailBytes || len(b.calls) == MaxTrailCalls {
+			return errEnough
+		}
+		b.calls = append(b.calls, c.Call)
+		return nil
+	}, callColumns+"WHERE tenant = $1 AND run = $2 ORDER BY started DESC, n DESC LIMIT $3", b.run.tenant, b.run.id, MaxTrailCalls+1)
+	if errors.Is(err, errEnough) {
+		err = nil
+		b.odd(issueCallsLeftOut, fmt.Sprintf("the run has %d captured calls; the latest %d are here", b.run.answers, len(b.calls)))
+	}
+	slices.Reverse(b.calls)
+	return err
+}
+
+func (b *trailBuilder) odd(code, detail string) {
+	b.out.Issues = append(b.out.Issues, ibid.Issue{Code: code, Detail: detail})
+}
+
+// step returns the step with a number, which is made if it is not there.
+func (b *trailBuilder) step(number int) *trail.Step {
+	i, ok := b.at[number]
+	if !ok {
+		i = len(b.out.Steps)
+		b.at[number] = i
+		b.out.Steps = append(b.out.Steps, trail.Step{Number: number})
+	}
+	return &b.out.Steps[i]
+}
+
+// addSteps takes the recorded steps.
+func (b *trailBuilder) addSteps() {
+	for i := range b.steps {
+		if b.steps[i].Number != 0 {
+			b.at[b.steps[i].Number] = len(b.out.Steps)
+		}
+		b.out.Steps = append(b.out.Steps, b.steps[i])
+	}
+}
+
+// addCalls makes steps of captured calls.
+func (b *trailBuilder) addCalls() {
+	for _, c := range b.calls {
+		s := b.step(c.Step.Number)
+		s.Tool, s.Question = cmp.Or(s.Tool, c.Step.Tool), cmp.Or(s.Question, asked(c))
+		if s.After == nil {
+			s.After = c.Step.After
+		}
+		if s.Started.IsZero() {
+			s.Started = c.Started
+		}
+		s.Duration = max(s.Duration, c.Ended().Sub(s.Started))
+		s.AddAnswer(c.AnswerID, c.Answer)
+	}
+}
+
+// asked returns what a call was asked: the last words of a user, as far as they were kept.
+func asked(c *Call) string {
+	for _, m := range slices.Backward(c.Prompt) {
+		if m.Role == "user" {
+			return m.Text
+		}
+	}
+	return ""
+}
+
+// addHead takes what was recorded of the run itself.
+func (b *trailBuilder) addHead() {
+	h := b.head.Trail
+	h.ID, h.Agent, h.Strategy = b.out.ID, cmp.Or(h.Agent, b.run.agent), cmp.Or(h.Strategy, b.run.strategy)
+	h.Issues = append(slices.Clip(h.Issues), b.out.Issues...)
+	b.out = &h
+}
+
+// addNamed takes the final answer from the call that was said to have it.
+func (b *trailBuilder) addNamed(ctx context.Context, s *Store, tenant string) error {
+	id := b.head.AnswerID
+	if id == "" {
+		return nil
+	}
+	c := b.last(func(c *Call) bool { return c.AnswerID == id })
+	if c == nil {
+		var err error
+		if c, err = s.Call(ctx, tenant, id); errors.Is(err, ErrNotFound) {
+			b.odd(issueNoAnswer, fmt.Sprintf("the final answer %.60q is not stored (any more)", id))
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	b.out.Answer, b.out.Final = c.Answer.Text, c.Answer
+	return nil
+}
+
+// number gives the steps without a number theirs, in the order in which they began, and sorts all.
+func (b *trailBuilder) number() {
+	highest := 0
+	var without []int
+	for i := range b.out.Steps {
+		if highest = max(highest, b.out.Steps[i].Number); b.out.Steps[i].Number == 0 {
+			without = append(without, i)
+		}
+	}
+	slices.SortStableFunc(without, func(i, k int) int { return b.out.Steps[i].Started.Compare(b.out.Steps[k].Started) })
+	for _, i := range without {
+		highest++
+		b.out.Steps[i].Number = highest
+	}
+	slices.SortStableFunc(b.out.Steps, func(a, b trail.Step) int { return cmp.Compare(a.Number, b.Number) })
+}
+
+// conclude fills in what nobody said of the run itself, and the citations of the final answer where a call was answered with it.
+func (b *trailBuilder) conclude() {
+	t := b.out
+	for i := range t.Steps {
+		if at := t.Steps[i].Started; b.head.Started.IsZero() && !at.IsZero() && (t.Started.IsZero() || at.Before(t.Started)) {
+			t.Started = at
+		}
+	}
+	if t.Question == "" && len(b.calls) > 0 {
+		t.Question = asked(b.calls[0])
+	}
+	var c *Call
+	switch {
+	case t.Final != nil:
+		t.Answer = cmp.Or(t.Answer, t.Final.Text)
+	case t.Answer != "":
+		c = b.last(func(c *Call) bool { return strings.TrimSpace(c.Answer.Text) == strings.TrimSpace(t.Answer) })
+	default:
+		c = b.last(func(c *Call) bool { return strings.TrimSpace(c.Answer.Text) != "" })
+	}
+	if c != nil {
+		t.Answer, t.Final = c.Answer.Text, c.Answer // citations are of these bytes
+	}
+}
+
+// last returns the last call that is so.
+func (b *trailBuilder) last(is func(c *Call) bool) *Call {
+	for _, c := range slices.Backward(b.calls) {
+		if is(c) {
+			return c
+		}
+	}
+	return nil
+}
