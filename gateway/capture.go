@@ -25,7 +25,7 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		h[RunHeader], h[AnswerHeader] = e.says[0:1:1], e.says[1:2:2]
 	}
 	e.out.GetBody, e.model = nil, e.route.Model
-	if !wire.ReadsRequest(e.route.Format) && !e.wantsBackfill() {
+	if !wire.ReadsRequest(e.route.Format) && !e.wantsBackfill() && e.strategy() == "" {
 		e.readRequest()
 		e.release()
 	}
@@ -59,6 +59,14 @@ func (e *exchange) path() string {
 	return e.in.Method + " " + cmp.Or(rawPath, path)
 }
 
+// strategy returns the name of what attributes the run's answers; empty: nothing does.
+func (e *exchange) strategy() string {
+	if a := e.g.options.Attribution; a != nil && !e.route.Get {
+		return a.Strategy(e.labels.run)
+	}
+	return ""
+}
+
 func (e *exchange) wantsBackfill() bool {
 	b := e.g.options.Backfill
 	return b != nil && b.Wants(e.up.Name, e.path())
@@ -90,12 +98,26 @@ func (e *exchange) done(r tee.Result) {
 	if e.g.options.Tracer != nil {
 		e.answer = r.Answer
 	}
-	if e.stream && err == nil && e.wantsBackfill() {
-		e.g.options.Backfill.Offer(watch.Job{
-			Call: c, Provider: e.provider(), URL: e.up.URL, Format: e.route.Format, Request: e.body, Keys: watch.Keys(e.in, e.provider()),
-		})
+	if err == nil {
+		e.ask(c)
 	}
 	e.logAnswer(c, r, waited, err)
+}
+
+// ask hands an answer without citations to those who may find some: its provider, asked again, or else who compares it with
+// what the model was given.
+func (e *exchange) ask(c *store.Call) {
+	job := watch.Job{Call: c, Provider: e.provider(), URL: e.up.URL, Format: e.route.Format, Request: e.body}
+	if e.stream && e.wantsBackfill() {
+		job.Keys = watch.Keys(e.in, e.provider())
+		if e.g.options.Backfill.Offer(job) {
+			return
+		}
+	}
+	if c.Strategy != "" {
+		job.Keys = nil
+		e.g.options.Attribution.Offer(job)
+	}
 }
 
 // call returns what is kept of an answer.
@@ -108,6 +130,7 @@ func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
 		Conversation: e.labels.conversation,
 		Run:          e.labels.run,
 		Agent:        e.labels.agent,
+		Strategy:     e.strategy(),
 		Step:         e.labels.step,
 		Prompt:       e.prompt,
 		Status:       e.status,

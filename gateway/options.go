@@ -54,6 +54,8 @@ type Options struct {
 	Limits       Limits
 	// Backfill asks again where a stream ended without citations; nil: nobody does. Its own Store is to be [Gateway.Keep].
 	Backfill *watch.Backfill
+	// Attribution finds citations for answers that came without; nil: nobody does. Its own Store is to be [Gateway.Keep].
+	Attribution *watch.Attribution
 	// Damaged is the directory for records that the store refuses whatever else it takes; it is made when it is needed. Empty:
 	// they are only logged and counted.
 	Damaged string

@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"path"
-	"sync"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -17,10 +15,6 @@ import (
 )
 
 const (
-	// MaxJobs is how many answers may wait for their second call. One more gets none.
-	MaxJobs = 256
-	// MaxJobBytes is how many bytes of requests and encoded calls they may hold together. What exceeds it gets no second call.
-	MaxJobBytes = 64 << 20
 	// MaxWorkers is how many second calls may be under way.
 	MaxWorkers = 16
 	// MaxResponse is how many bytes the response of a second call may have.
@@ -46,8 +40,7 @@ type Backfill struct {
 	log     *slog.Logger
 	results *prometheus.CounterVec
 
-	queue chan *Job
-	bytes atomic.Int64 // of the jobs in the queue
+	queue *queue
 }
 
 // Job is an answer that may need a second call.
@@ -69,7 +62,7 @@ func NewBackfill(o *BackfillOptions) (*Backfill, error) {
 		store:  o.Store,
 		client: &http.Client{},
 		log:    o.Logger,
-		queue:  make(chan *Job, MaxJobs),
+		queue:  newQueue(),
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ibid_backfill_total",
 			Help: "Second calls for streams without citations, by what came of them.",
@@ -124,15 +117,9 @@ func (b *Backfill) Offer(j Job) bool {
 	if c == nil || !b.Wants(c.Upstream, c.Route) || !fits(c) {
 		return false
 	}
-	size := j.size()
-	if b.bytes.Add(size) <= MaxJobBytes {
-		select {
-		case b.queue <- &j:
-			return true
-		default:
-		}
+	if b.queue.offer(&j) {
+		return true
 	}
-	b.bytes.Add(-size)
 	b.failed(context.Background(), &j, &failure{result: "dropped", err: errors.New("too many answers are waiting")})
 	return false
 }
@@ -146,26 +133,8 @@ func (j *Job) size() int64 {
 // Run makes the second calls until ctx ends; then those under way are given up, those waiting are forgotten, and it returns
 // nil.
 func (b *Backfill) Run(ctx context.Context) error {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	slots := make(chan struct{}, MaxWorkers)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case slots <- struct{}{}:
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case j := <-b.queue:
-			b.bytes.Add(-j.size())
-			wg.Go(func() {
-				b.do(ctx, j)
-				<-slots
-			})
-		}
-	}
+	b.queue.run(ctx, MaxWorkers, b.do)
+	return nil
 }
 
 // do makes one second call and stores what it finds.

@@ -1,0 +1,203 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/trail"
+)
+
+const (
+	// attributeAtOnce is how many answers are compared with their sources at a time: it is work for a processor.
+	attributeAtOnce = 2
+	// attributeFor bounds how long one answer may take.
+	attributeFor = 30 * time.Second
+)
+
+// AttributionOptions are the options of [NewAttribution].
+type AttributionOptions struct {
+	// Choose returns the strategy of a run, always the same one; nil, or a strategy that is not PostHoc: the run's answers
+	// stay as they are. It must be safe for concurrent use.
+	Choose func(run string) *experiment.Strategy
+	// Checkers are those that strategies name, besides experiment.CheckerLexical.
+	Checkers map[string]support.Checker
+	// Store keeps an answer that got citations, as BackfillOptions.Store does.
+	Store func(ctx context.Context, call *store.Call) error
+	// Trail returns what is known of a run so far, for the sources that its steps retrieved; nil: nothing is.
+	Trail   func(ctx context.Context, tenant, run string) (*trail.Trail, error)
+	Logger  *slog.Logger          // nil: nothing is logged
+	Metrics prometheus.Registerer // nil: nobody counts
+}
+
+// Attribution gives citations to answers whose provider sent none: each sentence that one of the sources supports, with a
+// score, gets a citation of the origin "inferred". The sources are what the model was given: the documents and the tools'
+// results in the request, what the answer says it found, and what the run's steps retrieved.
+type Attribution struct {
+	options AttributionOptions
+	log     *slog.Logger
+	results *prometheus.CounterVec
+	queue   *queue
+}
+
+// NewAttribution checks the options. It starts nothing: see [Attribution.Run].
+func NewAttribution(o *AttributionOptions) (*Attribution, error) {
+	if o == nil || o.Store == nil || o.Choose == nil {
+		return nil, errors.New("preparing attribution: no strategies, or nowhere to store what they find")
+	}
+	a := &Attribution{
+		options: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), queue: newQueue(),
+		results: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ibid_attribution_total",
+			Help: "Answers without citations that were compared with what their model was given, by strategy and what came of it.",
+		}, []string{"strategy", "result"}),
+	}
+	if o.Metrics != nil {
+		if err := o.Metrics.Register(a.results); err != nil {
+			return nil, fmt.Errorf("preparing attribution: registering its counter: %w", err)
+		}
+	}
+	return a, nil
+}
+
+// Strategy returns the name and version of a run's strategy; empty: it has none.
+func (a *Attribution) Strategy(run string) string {
+	if s := a.options.Choose(run); s != nil {
+		return s.ID()
+	}
+	return ""
+}
+
+// Offer hands over an answer, and reports whether it will be attributed: if it is whole, has text and no citation, and its
+// run's strategy is PostHoc. It is not if too many wait, which is counted. Offer never blocks. Keys and URL of the job are not
+// looked at.
+func (a *Attribution) Offer(j Job) bool {
+	c := j.Call
+	if c == nil || !fits(c) {
+		return false
+	}
+	s := a.options.Choose(c.Run)
+	if s == nil || !s.PostHoc {
+		return false
+	}
+	if !a.queue.offer(&j) {
+		a.results.WithLabelValues(s.ID(), "dropped").Inc()
+		return false
+	}
+	return true
+}
+
+// Run attributes answers until ctx ends; those that wait then are forgotten, and it returns nil.
+func (a *Attribution) Run(ctx context.Context) error {
+	a.queue.run(ctx, attributeAtOnce, a.do)
+	return nil
+}
+
+// do attributes one answer and stores it, if there is anything to store.
+func (a *Attribution) do(ctx context.Context, j *Job) {
+	s := a.options.Choose(j.Call.Run)
+	work, cancel := context.WithTimeout(ctx, attributeFor)
+	defer cancel()
+	found, err := a.attribute(work, j, s)
+	result := "found"
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil:
+		result = "error"
+		a.log.WarnContext(ctx, "an answer could not be attributed", slog.String("answer_id", j.Call.AnswerID),
+			slog.String("strategy", s.ID()), slog.Any("error", err))
+	case found == nil:
+		result = "nothing"
+	}
+	a.results.WithLabelValues(s.ID(), result).Inc()
+}
+
+// attribute returns the answer with the citations that were found; nil: there were none.
+func (a *Attribution) attribute(ctx context.Context, j *Job, s *experiment.Strategy) (*ibid.Answer, error) {
+	checker := a.options.Checkers[s.Checker]
+	if checker == nil && s.Checker != experiment.CheckerLexical {
+		return nil, fmt.Errorf("there is no checker %q", s.Checker)
+	}
+	sources, err := a.sources(ctx, j)
+	if err != nil || len(sources) == 0 {
+		return nil, err
+	}
+	found, err := support.Attribute(ctx, j.Call.Answer, sources, &support.AttributeOptions{
+		Threshold: s.Threshold, PerSentence: s.PerSentence, Checker: checker,
+	})
+	if err != nil || len(found.Answer.Citations) == 0 {
+		return nil, err
+	}
+	if err := a.options.Store(ctx, withAnswer(j.Call, found.Answer)); err != nil {
+		return nil, fmt.Errorf("storing the citations: %w", err)
+	}
+	return found.Answer, nil
+}
+
+// sources returns what the model was given.
+func (a *Attribution) sources(ctx context.Context, j *Job) ([]support.Document, error) {
+	var list []trail.Source
+	if request, err := wire.ReadRequest(j.Format, j.Request); err == nil { // else it has none that could be found
+		for _, m := range request.Messages {
+			if m.Role != wire.RoleAssistant {
+				list = append(list, given(&m)...)
+			}
+		}
+	}
+	if a.options.Trail != nil && j.Call.Run != "" {
+		t, err := a.options.Trail(ctx, j.Call.Tenant, j.Call.Run)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, fmt.Errorf("reading the run: %w", err)
+		}
+		if t != nil {
+			for i := range t.Steps {
+				list = append(list, t.Steps[i].Sources...)
+			}
+		}
+	}
+	return documents(list), nil
+}
+
+// given returns the documents in a message: those of a prompt, and whatever a tool answered.
+func given(m *wire.Message) []trail.Source {
+	list := trail.SourcesFromPrompt(m.Text)
+	if len(list) == 0 && m.Role == wire.RoleTool && strings.TrimSpace(m.Text) != "" {
+		list = []trail.Source{{Title: "tool result", Content: m.Text}}
+	}
+	return list
+}
+
+// documents returns the sources as what an answer can be attributed to: each text once.
+func documents(list []trail.Source) []support.Document {
+	var out []support.Document
+	seen := map[string]bool{}
+	for i := range list {
+		s := &list[i]
+		text := cmp.Or(s.Content, s.Excerpt)
+		if strings.TrimSpace(text) == "" || seen[text] {
+			continue
+		}
+		seen[text] = true
+		source := ibid.Source{ID: s.DocumentID, Kind: ibid.DocumentKind, Title: s.Title, URL: s.URL}
+		if s.URL != "" {
+			source.Kind = ibid.Web
+		}
+		if s.Relevance != nil && s.Origin == ibid.ScoreRetriever {
+			source.Score, source.ScoreOrigin = s.Relevance, s.Origin
+		}
+		out = append(out, support.Document{Source: source, Text: text})
+	}
+	return out
+}

@@ -1,0 +1,156 @@
+package watch_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
+	"github.com/ibidhq/ibid/watch"
+)
+
+const (
+	tideText = "High water at Ostend is at 03:12 on Friday. The lighthouse keeper owns seven cats."
+	tideDoc  = "On Friday high water at Ostend is at 03:12 and low water at 09:30."
+)
+
+// attributed returns what becomes of an answer with tideText that was given a request; nil: nothing.
+func attributed(t *testing.T, strategy string, request string, retrieved []trail.Source) *store.Call {
+	t.Helper()
+	chosen, err := experiment.Find(experiment.Builtin(), strategy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var kept *store.Call
+	a, err := watch.NewAttribution(&watch.AttributionOptions{
+		Choose: func(string) *experiment.Strategy { return &chosen },
+		Store: func(_ context.Context, c *store.Call) error {
+			kept = c
+			cancel()
+			return nil
+		},
+		Trail: func(_ context.Context, tenant, run string) (*trail.Trail, error) {
+			if tenant != "acme" || run != "run_1" {
+				t.Errorf("asked for run %s of %s", run, tenant)
+			}
+			if retrieved == nil {
+				cancel() // nothing will be kept, and this is the last that is asked for
+				return nil, store.ErrNotFound
+			}
+			return &trail.Trail{Steps: []trail.Step{{Number: 1, Sources: retrieved}}}, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := &store.Call{AnswerID: "ans_1", Tenant: "acme", Run: "run_1", Strategy: chosen.ID(), Answer: &ibid.Answer{Text: tideText, Complete: true}}
+	if !a.Offer(watch.Job{Call: call, Format: "openai-chat", Request: []byte(request)}) {
+		t.Fatal("the answer was refused")
+	}
+	if err := a.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if len(call.Answer.Citations) > 0 {
+		t.Error("the first answer was changed")
+	}
+	return kept
+}
+
+// What the model was given, wherever that stands, is what its sentences are attributed to, and only those that it supports.
+func TestAttribution(t *testing.T) {
+	const question = `{"role":"user","content":"When is high water?"}`
+	for name, tt := range map[string]struct {
+		request   string
+		retrieved []trail.Source
+		title     string
+	}{
+		"a tool's documents": {
+			request: `{"model":"m","messages":[` + question + `,{"role":"tool","tool_call_id":"c1","content":"{\"results\":[{\"id\":\"a\",\"title\":\"Tides\",\"text\":\"` + tideDoc + `\"}]}"}]}`,
+			title:   "Tides",
+		},
+		"a tool's words": {
+			request: `{"model":"m","messages":[` + question + `,{"role":"tool","tool_call_id":"c1","content":"` + tideDoc + `"}]}`,
+			title:   "tool result",
+		},
+		"a prompt": {
+			request: `{"model":"m","messages":[{"role":"system","content":"<doc title=\"Almanac\">` + tideDoc + `</doc>"},` + question + `]}`,
+			title:   "Almanac",
+		},
+		"a step of the run": {
+			request:   `{"model":"m","messages":[` + question + `]}`,
+			retrieved: []trail.Source{{DocumentID: "d", Title: "Recorded", Content: tideDoc, Retrieved: true}},
+			title:     "Recorded",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tt.retrieved == nil {
+				tt.retrieved = []trail.Source{}
+			}
+			c := attributed(t, "balanced", strings.ReplaceAll(tt.request, `<doc title="`, `<doc title=\"`), tt.retrieved)
+			if c == nil {
+				t.Fatal("nothing was kept")
+			}
+			if err := c.Answer.Check(); err != nil {
+				t.Error(err)
+			}
+			if c.AnswerID != "ans_1" || c.Strategy != "balanced@1" || len(c.Answer.Citations) != 1 {
+				t.Fatalf("kept %s of %q with %d citations; want ans_1 with 1", c.AnswerID, c.Strategy, len(c.Answer.Citations))
+			}
+			cite := &c.Answer.Citations[0]
+			got := []string{c.Answer.Text[cite.Span.Start:cite.Span.End], string(cite.Origin), c.Answer.Sources[0].Title, cite.Support.Label}
+			want := []string{"High water at Ostend is at 03:12 on Friday", "inferred", tt.title, "supported"}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	t.Run("nothing was given", func(t *testing.T) {
+		if c := attributed(t, "balanced", `{"model":"m","messages":[`+question+`]}`, nil); c != nil {
+			t.Errorf("kept %d citations out of nothing", len(c.Answer.Citations))
+		}
+	})
+}
+
+func TestAttributionRefuses(t *testing.T) {
+	list := experiment.Builtin()
+	whole := func() *ibid.Answer { return &ibid.Answer{Text: tideText, Complete: true} }
+	cited := whole()
+	cited.Sources = []ibid.Source{{ID: "s", Kind: ibid.Web, URL: "https://a.example/"}}
+	if err := cited.Cite(ibid.Span{Start: 0, End: 10}, ibid.Ref{Source: "s"}); err != nil {
+		t.Fatal(err)
+	}
+	broken := whole()
+	broken.Complete = false
+	for name, tt := range map[string]struct {
+		strategy *experiment.Strategy
+		answer   *ibid.Answer
+		want     bool
+	}{
+		"no strategy":         {nil, whole(), false},
+		"one that adds none":  {&list[0], whole(), false},
+		"citations are there": {&list[1], cited, false},
+		"broken off":          {&list[1], broken, false},
+		"no text":             {&list[1], &ibid.Answer{Complete: true}, false},
+		"an answer without":   {&list[1], whole(), true},
+	} {
+		a, err := watch.NewAttribution(&watch.AttributionOptions{
+			Choose: func(string) *experiment.Strategy { return tt.strategy },
+			Store:  func(context.Context, *store.Call) error { return nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.Offer(watch.Job{Call: &store.Call{Answer: tt.answer}}); got != tt.want {
+			t.Errorf("%s: Offer = %t; want %t", name, got, tt.want)
+		}
+	}
+	if _, err := watch.NewAttribution(&watch.AttributionOptions{}); err == nil {
+		t.Error("an attribution without anything to work with")
+	}
+}
