@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/wire"
 	"github.com/ibidhq/ibid/store"
@@ -46,8 +47,12 @@ type config struct {
 	bootstrap   string // IBID_BOOTSTRAP_TOKEN: a secret does not belong on a command line
 	streamKey   string // IBID_STREAM_KEY, likewise
 
-	settings map[string]*upstreamSetting // by name: what is not a matter of flags
-	keep     retention
+	attribute string    // the strategy by which answers without citations get some; empty: none
+	split     splitFlag // the experiment that chooses it by the run; empty: there is none
+
+	settings   map[string]*upstreamSetting // by name: what is not a matter of flags
+	strategies []experiment.Strategy       // those of the file
+	keep       retention
 }
 
 // upstreamSetting is an upstream as the flags and the file describe it.
@@ -119,6 +124,8 @@ func (c *config) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&c.tlsCert, "tls-cert", "", "PEM `file` with the certificate and those above it: serve HTTPS")
 	flags.StringVar(&c.tlsKey, "tls-key", "", "PEM `file` with its key")
 	flags.DurationVar(&c.drain, "drain", defaultDrain, "when told to stop, let calls go on for so long")
+	flags.StringVar(&c.attribute, "attribute", "", "find citations for answers that came without, by this `STRATEGY`: balanced, strict or one of the file's")
+	flags.Var(&c.split, "experiment", "the same by two strategies, each run by one: `NAME=A,B[,SHARE]`, the share being B's")
 	flags.StringVar(&c.otlp, "otlp", "", "send traces to this `URL` by OTLP over HTTP")
 	fileFlag(cmd, "tls-cert", "pem", "crt")
 	fileFlag(cmd, "tls-key", "pem", "key")
@@ -202,7 +209,7 @@ func (c *config) resolveStore(flags *pflag.FlagSet, w world) error {
 		if err := whole.readFile(all.Flags()); err != nil {
 			return err
 		}
-		c.data, c.db, c.keep = whole.data, whole.db, whole.keep
+		c.data, c.db, c.keep, c.strategies = whole.data, whole.db, whole.keep, whole.strategies
 	}
 	return c.resolveData(w)
 }
@@ -274,6 +281,9 @@ func (c *config) check() error {
 		if n := len(secret.value); n > 0 && n < secret.needs {
 			return &usageError{fmt.Errorf("%s has %d bytes, it needs %d", secret.name, n, secret.needs), "openssl rand -base64 32 makes one"}
 		}
+	}
+	if _, err := c.chooseStrategy(); err != nil {
+		return err
 	}
 	return c.checkURLs()
 }

@@ -69,6 +69,8 @@ func (c *config) readFile(flags *pflag.FlagSet) error {
 			f.upstreams(c, e.value)
 		case "retention":
 			f.retention(c, e.value)
+		case "strategies":
+			f.readStrategies(c, e.value)
 		default:
 			f.flag(flags, e)
 		}
@@ -86,7 +88,7 @@ func notInFile() []string { return []string{"config", "check", "help", "address-
 func (f *configFile) flag(flags *pflag.FlagSet, e entry) {
 	known := flags.Lookup(e.key)
 	if known == nil || slices.Contains(notInFile(), e.key) {
-		names := []string{"upstreams", "retention"}
+		names := []string{"upstreams", "retention", "strategies"}
 		flags.VisitAll(func(one *pflag.Flag) {
 			if !slices.Contains(notInFile(), one.Name) {
 				names = append(names, one.Name)

@@ -43,7 +43,8 @@ type daemon struct {
 	gateway *gateway.Gateway
 	api     *api.API
 
-	backfill *watch.Backfill // nil: no rules
+	backfill    *watch.Backfill    // nil: no rules
+	attribution *watch.Attribution // nil: no strategy
 
 	own   map[string]bool // the first segments of paths that are ibid's
 	close []func() error  // what was opened, the first last
@@ -106,18 +107,35 @@ func (d *daemon) make() error {
 			return err
 		}
 	}
+	if err := d.makeAttribution(); err != nil {
+		return err
+	}
 	d.gateway, err = gateway.New(&gateway.Options{
 		Upstreams: d.config.upstreamList(), Store: d.store, Bus: d.bus, Journal: d.journal, Guard: d.guard,
 		Capture: gateway.Mode(d.config.capture.value), CaptureWait: d.config.captureWait,
 		Prompts: gateway.Prompts(d.config.prompts.value), KeepEncoding: d.config.encoding,
 		Damaged: filepath.Join(d.config.data, "damaged"), Proxy: http.ProxyFromEnvironment,
 		Logger: d.log, Metrics: d.metrics, Tracer: d.tracer, Backfill: d.backfill,
+		Attribution: d.attribution,
 	})
 	if err != nil {
 		return err
 	}
 	d.api, err = api.New(&api.Options{
 		Store: d.store, Guard: d.guard, Gateway: d.gateway, Bus: d.bus, Logger: d.log, Metrics: d.metrics, Version: readBuild().Version,
+	})
+	return err
+}
+
+// makeAttribution makes what finds citations for answers that came without, if a strategy was named.
+func (d *daemon) makeAttribution() error {
+	choose, err := d.config.chooseStrategy()
+	if err != nil || choose == nil {
+		return err
+	}
+	d.attribution, err = watch.NewAttribution(&watch.AttributionOptions{
+		Choose: choose, Trail: d.store.Trail, Logger: d.log, Metrics: d.metrics,
+		Store: func(ctx context.Context, call *store.Call) error { return d.gateway.Keep(ctx, call) },
 	})
 	return err
 }
@@ -193,6 +211,9 @@ func (d *daemon) start(ctx context.Context, start func(name string, f func(conte
 	start("removing old answers", retention.Run)
 	if d.backfill != nil {
 		start("asking again", d.backfill.Run)
+	}
+	if d.attribution != nil {
+		start("attributing answers", d.attribution.Run)
 	}
 }
 

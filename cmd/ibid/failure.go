@@ -12,6 +12,7 @@ import (
 
 // The exit codes. 1 means no, which cite never says.
 const (
+	exitNo      = 1
 	exitUnknown = 2
 	exitPipe    = 128 + 13 // as shells report a program that SIGPIPE ended
 )
@@ -30,6 +31,7 @@ const webPage = "html-page"
 
 var (
 	errReported = errors.New("some input could not be read") // said already, for each input
+	errNo       = errors.New("the answer is no")             // said already
 	errBinary   = errors.New("these bytes are neither text nor compressed text")
 	errUTF16    = errors.New("the text is UTF-16, not UTF-8")
 	errUnpacked = errors.New("it unpacks to more than 64 MiB") // maxUnpacked
@@ -58,6 +60,8 @@ func explain(err error) verdict {
 		v.hint = inFile.hint
 	case errors.Is(err, errReported):
 		v.quiet = true
+	case errors.Is(err, errNo):
+		v.exit, v.quiet = exitNo, true
 	case errors.Is(err, syscall.EPIPE):
 		v.exit, v.quiet = exitPipe, true
 	case errors.As(err, &answered):

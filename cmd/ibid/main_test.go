@@ -23,7 +23,7 @@ import (
 var update = flag.Bool("update", false, "write what the tests expect anew")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"ibid": main, "upstream": upstreamMain, "fetch": fetchMain})
+	testscript.Main(m, map[string]func(){"ibid": main, "upstream": upstreamMain, "fetch": fetchMain, "lines": linesMain, "model": modelMain})
 }
 
 // The stories of testdata/script. Besides testscript's own commands they have

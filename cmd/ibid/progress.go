@@ -36,6 +36,11 @@ func newProgress(names []string, w world) *progress {
 	if total == 0 || len(names) <= manyInputs && total < largeInput {
 		return nil
 	}
+	return startProgress(total, terminal)
+}
+
+// startProgress begins a progress bar of so many bytes.
+func startProgress(total int64, terminal *cleaner) *progress {
 	pool := mpb.New(mpb.WithOutput(terminal.w), mpb.WithAutoRefresh())
 	bar := pool.AddBar(total,
 		mpb.PrependDecorators(decor.CountersKibiByte("% .1f / % .1f")),

@@ -20,6 +20,7 @@ type pruned struct {
 	Conversations int  `json:"conversations"`
 	Runs          int  `json:"runs"`
 	Events        int  `json:"events"`
+	Steps         int  `json:"steps"`
 	DryRun        bool `json:"dry_run"`
 }
 
@@ -31,7 +32,7 @@ func newPrune(w world) *cobra.Command {
 		Use:   "prune [--older-than TIME] [--provider NAME=TIME…]",
 		Short: "Remove answers that are older than the retention allows",
 		Long: `Removes old answers from the database, with conversations and runs that have no
-others. Without a time it takes those of the configuration's retention, which
+others, and what was recorded of runs so long ago. Without a time it takes those of the configuration's retention, which
 ibid serve observes by itself. It works while a server runs, too.`,
 		Example: `  ibid prune --older-than 90d --provider gemini=720h --dry-run`,
 		Args:    noArgs, ValidArgsFunction: cobra.NoFileCompletions,
@@ -69,7 +70,7 @@ func prune(ctx context.Context, s *store.Store, r *store.Retention, asJSON bool,
 	report, err := s.Prune(ctx, r)
 	end()
 	if asJSON {
-		line, jsonErr := json.Marshal(pruned{report.Answers, report.Conversations, report.Runs, report.Events, r.DryRun})
+		line, jsonErr := json.Marshal(pruned{report.Answers, report.Conversations, report.Runs, report.Events, report.Steps, r.DryRun})
 		if jsonErr == nil {
 			_, jsonErr = fmt.Fprintf(w.out, "%s\n", line)
 		}
@@ -79,7 +80,8 @@ func prune(ctx context.Context, s *store.Store, r *store.Retention, asJSON bool,
 	if r.DryRun {
 		verb = "would remove"
 	}
-	say(w.err, "%s %s, %s, %s", verb, plural(report.Answers, "answer"), plural(report.Conversations, "conversation"), plural(report.Runs, "run"))
+	say(w.err, "%s %s, %s, %s, %s", verb, plural(report.Answers, "answer"), plural(report.Conversations, "conversation"),
+		plural(report.Runs, "run"), plural(report.Steps, "recorded step"))
 	return err
 }
 

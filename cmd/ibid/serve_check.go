@@ -50,6 +50,9 @@ func checkServe(ctx context.Context, c *config, w world) error {
 		hint(w.err, strangerHint)
 	}
 	k.backfill()
+	if words := c.strategyWords(); words != "" {
+		k.line("strategy", words, nil)
+	}
 	if c.otlp != "" {
 		k.line("otlp", redacted(c.otlp), nil)
 	}

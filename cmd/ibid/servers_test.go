@@ -139,7 +139,7 @@ func fetchMain() {
 	header := headerFlag{}
 	flags := flag.NewFlagSet("fetch", flag.ExitOnError)
 	want := flags.Int("s", http.StatusOK, "the status there must be")
-	body := flags.String("d", "", "the body")
+	body := flags.String("d", "", "the body, or @ and the file that has it")
 	include := flags.Bool("i", false, "print the header, too")
 	first := flags.String("first", "", "file to write when the body begins")
 	until := flags.String("until", "", "end when this was seen")
@@ -148,6 +148,14 @@ func fetchMain() {
 	host := flags.String("host", "", "the host to say")
 	flags.Var(header, "H", "a header")
 	_ = flags.Parse(os.Args[1:])
+	if name, ok := strings.CutPrefix(*body, "@"); ok {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+		*body = string(data)
+	}
 	f := &fetcher{
 		client: &http.Client{Timeout: awaitTime, Transport: transport(*protocol)}, header: http.Header(header), host: *host, body: *body,
 	}

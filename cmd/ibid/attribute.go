@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/biblio"
+	"github.com/ibidhq/ibid/support"
+)
+
+// attributeFlags are the flags of ibid attribute.
+type attributeFlags struct {
+	cite        citeFlags // what to write, and what goes with a provider's response
+	sources     []string
+	threshold   string
+	perSentence int
+	cited       bool
+	explain     bool
+	checker     checkerFlags
+}
+
+func newAttribute(w world) *cobra.Command {
+	f := &attributeFlags{checker: newCheckerFlags(), cite: citeFlags{
+		as:     choice{kind: "FORM", words: slices.Concat(words(ibid.Styles()), []string{asJSON}, words(biblio.Formats()))},
+		style:  choice{kind: "STYLE", words: words(ibid.Styles())},
+		marker: choice{kind: "KIND", words: []string{"number", "id"}},
+		format: choice{kind: "FORMAT", words: ibid.Formats()},
+		unit:   choice{kind: "UNIT", words: words(ibid.Units())},
+	}}
+	c := &cobra.Command{
+		Use:   "attribute ANSWER --sources PATH...",
+		Short: "Find citations for an answer that has none",
+		Long: `Reads an answer and the sources it may rest on, finds for each sentence the
+passages that support it, and shows the answer with these citations, as ibid
+cite does. - is standard input, for the answer or for one source.
+
+The answer is a provider's response, an answer document of ibid, or plain text or
+Markdown. Sources are text, Markdown, HTML, PDF (its text layer), or JSON lines
+of documents; of a directory, all such files in it and below.
+
+Each sentence is compared with all passages; the nearest are checked, and those
+with at least the threshold are cited. Such citations say "origin": "inferred",
+with the words of the source, their place and the score. Citations that the
+answer has already stay, and their sentences are left alone, unless --cited asks
+for all. Headings, questions, code and phrases such as "I hope this helps" cite
+nothing.
+
+Sentences that say something and have no citation are listed on standard error,
+and in the member attribution of JSON. --explain adds which passages were
+considered for each sentence, their scores, and the words they lack.
+
+Exit codes: 0 done, also if nothing was found; 2 if a source or the answer could
+not be read.`,
+		Example: `  ibid attribute answer.md --sources notes/
+  ibid attribute response.json --sources paper.pdf --sources page.html --as html
+  ibid attribute answer.txt --sources docs/*.md --threshold strict --explain
+  curl -s https://api.example/v1/… | ibid attribute - --sources docs.jsonl --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{errors.New("there is no answer"), "ibid attribute ANSWER --sources PATH; - reads the answer from standard input"}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			job, err := newAttributeJob(c, f, args, w)
+			if err != nil {
+				return err
+			}
+			defer closeChecker(job.options.Checker)
+			return job.run(c.Context())
+		},
+	}
+	f.add(c)
+	return c
+}
+
+func (f *attributeFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVar(&f.sources, "sources", nil, "a file or directory of sources, as a `PATH`; repeatable, and more may follow as arguments")
+	flags.StringVar(&f.threshold, "threshold", "balanced", "the least score of a citation: balanced (0.5), strict (0.7) or a `NUMBER` between 0 and 1")
+	flags.IntVar(&f.perSentence, "per-sentence", support.DefaultPerSentence, "the `NUMBER` of passages that one sentence cites at most")
+	flags.BoolVar(&f.cited, "cited", false, "look for sources of sentences that have a citation, too")
+	flags.BoolVar(&f.explain, "explain", false, "say for each sentence which passages were considered")
+	f.cite.add(c)
+	f.checker.add(c)
+}
+
+// level returns the least score of a citation.
+func (f *attributeFlags) level() (float64, error) {
+	switch f.threshold {
+	case "balanced", "":
+		return support.Balanced, nil
+	case "strict":
+		return support.Strict, nil
+	}
+	t, err := strconv.ParseFloat(f.threshold, 64)
+	if err != nil || math.IsNaN(t) || t <= 0 || t > 1 {
+		return 0, &usageError{
+			fmt.Errorf("--threshold %q is neither balanced, strict nor a number above 0 and at most 1", f.threshold),
+			"balanced is 0.5, strict 0.7",
+		}
+	}
+	return t, nil
+}
+
+// attributeJob is one call of ibid attribute.
+type attributeJob struct {
+	world
+	flags   *attributeFlags
+	form    string // a value of --as
+	answer  string // its name
+	sources []string
+	decode  ibid.DecodeOptions
+	options support.AttributeOptions
+	failed  bool // some source could not be read
+}
+
+func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world) (*attributeJob, error) {
+	// The first argument is the answer; others are sources that a shell made of a pattern.
+	names := slices.Concat(f.sources, args[1:])
+	if len(f.sources) == 0 {
+		return nil, &usageError{errors.New("there are no sources"), "--sources PATH names a file or a directory"}
+	}
+	for _, name := range names {
+		if isURL(name) {
+			return nil, &usageError{
+				fmt.Errorf("--sources %s is an address, and safe fetching is not built in yet", name),
+				"save the page and name the file",
+			}
+		}
+	}
+	level, err := f.level()
+	if err != nil {
+		return nil, err
+	}
+	if f.perSentence < 1 {
+		return nil, &usageError{fmt.Errorf("--per-sentence %d is less than 1", f.perSentence), "leave it out for 2"}
+	}
+	cite, err := newCiteJob(&f.cite, args[:1], w)
+	if err != nil {
+		return nil, err
+	}
+	if err := onceStdin(append(names, args[0], f.cite.request, f.cite.documents)); err != nil {
+		return nil, err
+	}
+	checker, err := f.checker.build(c, level, w) // so that what is cited is also called supported
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range idleFlags(c, &f.cite) {
+		hint(w.err, fmt.Sprintf("--%s has no effect without --json", name))
+	}
+	return &attributeJob{
+		world: w, flags: f, form: cite.form, answer: args[0], sources: names, decode: cite.options,
+		options: support.AttributeOptions{Threshold: level, PerSentence: f.perSentence, Cited: f.cited, Checker: checker},
+	}, nil
+}
+
+// onceStdin refuses names of which more than one is standard input.
+func onceStdin(names []string) error {
+	n := 0
+	for _, name := range names {
+		if name == stdinName {
+			n++
+		}
+	}
+	if n > 1 {
+		return &usageError{errors.New("- is named more than once"), "standard input can be read only once"}
+	}
+	return nil
+}
+
+func (job *attributeJob) run(ctx context.Context) error {
+	answer, err := job.readAnswer()
+	if err != nil {
+		v := explain(err)
+		return &usageError{fmt.Errorf("read %s: %w", job.answer, err), v.hint}
+	}
+	docs, err := job.readSources()
+	if err != nil {
+		return err
+	}
+	found, err := support.Attribute(ctx, answer, docs, &job.options)
+	if err != nil {
+		return &usageError{err, checkHint(err)}
+	}
+	if err := job.write(found, docs); err != nil {
+		return fmt.Errorf("write standard output: %w", bare(err))
+	}
+	job.comment(found, docs)
+	if job.failed {
+		return errReported
+	}
+	return nil
+}
+
+// write writes the cited answer.
+func (job *attributeJob) write(found *support.Attribution, docs []support.Document) error {
+	if job.form == asJSON {
+		return job.writeJSON(found, docs)
+	}
+	cite := citeJob{world: job.world, flags: &job.flags.cite, form: job.form, names: []string{job.answer}}
+	out := cite.newOutput()
+	if err := out.write(&reading{name: job.answer, answer: found.Answer}); err != nil {
+		return err
+	}
+	return out.close()
+}

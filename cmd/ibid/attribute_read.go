@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/support"
+)
+
+// Bounds of what is read as sources in one call.
+const (
+	maxSourceFiles = 10_000
+	maxSourceBytes = 512 << 20
+)
+
+// readAnswer reads the answer: a document of ibid's, or whatever ibid cite reads.
+func (job *attributeJob) readAnswer() (*ibid.Answer, error) {
+	in, err := openInput(job.answer, job.in, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	data, err := io.ReadAll(io.LimitReader(in, maxUnpacked+1))
+	switch {
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, bare(err)
+	case len(data) > maxUnpacked:
+		return nil, errUnpacked
+	}
+	if isDocument(data) {
+		a := &ibid.Answer{}
+		if err := json.Unmarshal(data, a); err != nil {
+			return nil, fmt.Errorf("read the answer document: %w", err)
+		}
+		return a, nil
+	}
+	a, decodeErr := ibid.Decode(data, &job.decode)
+	if bad := judge(a, err, decodeErr, job.decode.Format); bad != nil {
+		return nil, bad
+	}
+	if !a.Complete {
+		say(job.err, "%s: the answer breaks off; what could be read of it is used", job.answer)
+	}
+	return a, nil
+}
+
+// isDocument reports whether bytes are an answer document: one object with the members that only such have.
+func isDocument(data []byte) bool {
+	var head struct {
+		Version   *int            `json:"version"`
+		Text      *string         `json:"text"`
+		Unit      *string         `json:"unit"`
+		Citations json.RawMessage `json:"citations"`
+	}
+	data = bytes.TrimSpace(data)
+	return bytes.HasPrefix(data, []byte("{")) && json.Unmarshal(data, &head) == nil &&
+		head.Version != nil && head.Text != nil && head.Unit != nil && head.Citations != nil
+}
+
+// sourceFile is a file to be read as a source.
+type sourceFile struct {
+	name  string
+	found bool // in a directory: what is no text there is passed over
+}
+
+// readSources reads all sources. What cannot be read is said, and the others are used.
+func (job *attributeJob) readSources() ([]support.Document, error) {
+	files, err := job.listSources()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(files))
+	for i, f := range files {
+		names[i] = f.name
+	}
+	bar := newProgress(names, job.world)
+	words := job.err
+	job.err = bar.words(words)
+	defer func() { bar.end(); job.err = words }()
+	var docs []support.Document
+	passed, total := 0, 0
+	for _, f := range files {
+		found, size, err := job.readSource(f, bar)
+		total += size
+		switch {
+		case total > maxSourceBytes:
+			return nil, &usageError{fmt.Errorf("the sources have more than %d MiB", maxSourceBytes>>20), "name fewer files"}
+		case err != nil && f.found && (errors.Is(err, snapshot.ErrUnsupported) || errors.Is(err, snapshot.ErrEmpty)):
+			passed++
+		case err != nil:
+			job.failed = true
+			say(job.err, "read %s: %v", f.name, err)
+			hint(job.err, sourceHint(err))
+		}
+		docs = append(docs, found...)
+	}
+	if passed > 0 {
+		say(job.err, "%s in directories passed over: no text", plural(passed, "file"))
+	}
+	if len(docs) == 0 {
+		return nil, &usageError{errors.New("no source could be read"), "sources are text, Markdown, HTML, PDF or JSON lines"}
+	}
+	return docs, nil
+}
+
+// sourceHint is what to do about a source that could not be read.
+func sourceHint(err error) string {
+	switch {
+	case errors.Is(err, snapshot.ErrUnsupported):
+		return "sources are text, Markdown, HTML, PDF or JSON lines"
+	case errors.Is(err, snapshot.ErrTooLarge), errors.Is(err, snapshot.ErrTimeout), errors.Is(err, snapshot.ErrTooDeep):
+		return "split it, or save what matters of it as text"
+	}
+	return explain(err).hint
+}
+
+// listSources finds the files that the names stand for.
+func (job *attributeJob) listSources() ([]sourceFile, error) {
+	var files []sourceFile
+	for _, name := range job.sources {
+		info, err := os.Stat(name)
+		if name == stdinName || err != nil || !info.IsDir() {
+			files = append(files, sourceFile{name: name})
+			continue
+		}
+		err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				job.failed = true
+				say(job.err, "read %s: %v", path, bare(err))
+				return nil
+			case strings.HasPrefix(d.Name(), ".") && path != name && d.IsDir():
+				return filepath.SkipDir
+			case d.Type().IsRegular() && !strings.HasPrefix(d.Name(), "."):
+				files = append(files, sourceFile{name: path, found: true})
+			}
+			if len(files) > maxSourceFiles {
+				return fs.SkipAll
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", name, bare(err))
+		}
+	}
+	if len(files) > maxSourceFiles {
+		return nil, &usageError{fmt.Errorf("the sources are more than %d files", maxSourceFiles), "name fewer directories"}
+	}
+	return files, nil
+}
+
+// readSource reads the documents of a file, and says how large it is.
+func (job *attributeJob) readSource(f sourceFile, bar *progress) ([]support.Document, int, error) {
+	in, name := job.in, "stdin"
+	if f.name != stdinName {
+		file, err := os.Open(f.name)
+		if err != nil {
+			return nil, 0, bare(err)
+		}
+		defer func() { _ = file.Close() }() // it was only read
+		in, name = file, filepath.ToSlash(filepath.Clean(f.name))
+	}
+	data, err := io.ReadAll(io.LimitReader(bar.watch(in), snapshot.MaxBytes+1))
+	if err != nil {
+		return nil, len(data), bare(err)
+	}
+	found, err := snapshot.ReadDocuments(name, data, nil)
+	if err != nil {
+		return nil, len(data), unnamed(err, name)
+	}
+	docs := make([]support.Document, 0, len(found))
+	for i := range found {
+		d := &found[i]
+		for _, issue := range d.Text.Issues {
+			say(job.err, "%s: %s: %s", f.name, issue.Code, issue.Detail)
+		}
+		s := d.Source
+		if len(found) == 1 && s.Kind == ibid.File {
+			s.ID = name
+		}
+		docs = append(docs, support.Document{Source: s, Text: d.Text.Content, Passages: d.Text.Passages(nil)})
+	}
+	return docs, len(data), nil
+}
+
+// unnamed takes the name of the file off an error: messages name it themselves.
+func unnamed(err error, name string) error {
+	for inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), name+": "); inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibidhq/ibid/support"
+)
+
+// checkFlags are the flags of ibid check.
+type checkFlags struct {
+	claim, context, batch string
+	sources               []string
+	json                  bool
+	threshold             float64
+	checker               checkerFlags
+}
+
+func newCheck(w world) *cobra.Command {
+	f := &checkFlags{checker: newCheckerFlags()}
+	c := &cobra.Command{
+		Use:   "check --claim TEXT --source FILE... | --batch FILE",
+		Short: "Say whether sources support a claim",
+		Long: `Compares a claim with what its sources say: text, Markdown, HTML, PDF (its text
+layer) or JSON lines of documents. It says supported, partial, unsupported,
+contradicted or unverified, where the evidence stands, and what the claim says
+that the evidence does not.
+
+The default checker, lexical, compares words. It needs no network and no model,
+and its score is the calibrated probability that people would call the claim
+supported. It never says contradicted. A changed number, date, name or negation
+makes it say partial.
+
+--checker judge asks a language model at any address that answers OpenAI's chat
+completions. Its verdict counts only if the words it quotes stand in the source.
+--checker minicheck asks a model of that family, grounding Google's check
+grounding API, onnx a model of yours in this process (in programs built with the
+tag onnx). cascade asks lexical first and one of the others only where lexical
+is not sure. What these are asked about leaves this machine, except with onnx.
+
+--batch reads JSON lines {"id", "claim", "passages": [...]}, whose passages are
+strings or objects with text, and may have a member context, and writes one line
+for each: id, label, score, missing, evidence and more. A line that cannot be
+read or checked has the member error.
+
+Exit codes: 0 supported; 1 partial, unsupported or contradicted; 2 unverified, or
+it could not be found out. With --batch: 0 if all lines were checked, else 2.`,
+		Example: `  ibid check --claim 'The bridge opened in 1932.' --source bridge.html
+  ibid check --claim 'Herons eat fish.' --source birds.pdf --source notes.md --json
+  ibid check --batch claims.jsonl >verdicts.jsonl
+  ibid check --claim 'Herons eat fish.' --source birds.md --checker cascade --judge-url http://127.0.0.1:11434/v1 --judge-model llama3.1`,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := f.validate(c); err != nil {
+				return err
+			}
+			checker, err := f.checker.build(c, f.threshold, w)
+			if err != nil {
+				return err
+			}
+			defer closeChecker(checker)
+			if f.batch != "" {
+				return checkBatch(c.Context(), f.batch, checker, w)
+			}
+			return f.run(c.Context(), checker, w)
+		},
+	}
+	f.add(c)
+	return c
+}
+
+func (f *checkFlags) add(c *cobra.Command) {
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.claim, "claim", "", "the claim: one sentence or a few, as `TEXT`")
+	flags.StringArrayVar(&f.sources, "source", nil, "a `FILE` to check it against, - for standard input; repeatable")
+	flags.StringVar(&f.context, "context", "", "`TEXT` that tells what the claim's words refer to, as the question; never evidence")
+	flags.StringVar(&f.batch, "batch", "", "check each line of a `FILE` of JSON lines instead, - for standard input")
+	flags.BoolVar(&f.json, "json", false, "write the verdict as one line of JSON; --batch always does")
+	flags.Float64Var(&f.threshold, "threshold", 0, "the least score of supported, above 0 and at most 1, as a `NUMBER`; 0: the checker's own")
+	f.checker.add(c)
+}
+
+// validate says what is wrong with the call itself.
+func (f *checkFlags) validate(c *cobra.Command) error {
+	switch {
+	case f.batch == "" && f.claim == "" && !c.Flags().Changed("claim"):
+		return &usageError{errors.New("there is no claim"), "--claim TEXT says it, or --batch FILE many"}
+	case f.batch == "" && strings.TrimSpace(f.claim) == "":
+		return &usageError{errors.New("the claim is empty"), "--claim TEXT says it"}
+	case f.batch != "" && (f.claim != "" || len(f.sources) > 0 || f.context != ""):
+		return &usageError{errors.New("--batch goes without --claim, --source and --context"), "each line of the file has a claim and its passages"}
+	case f.batch == "" && len(f.sources) == 0:
+		return &usageError{errors.New("there is no source"), "--source FILE names one"}
+	case math.IsNaN(f.threshold) || f.threshold < 0 || f.threshold > 1:
+		return &usageError{fmt.Errorf("--threshold %v is not between 0 and 1", f.threshold), "0.5 is balanced, 0.7 strict"}
+	}
+	stdins := 0
+	for _, name := range f.sources {
+		if isURL(name) {
+			return &usageError{
+				fmt.Errorf("--source %s is an address, and safe fetching is not built in yet", name),
+				"save the page and name the file",
+			}
+		}
+		if name == stdinName {
+			stdins++
+		}
+	}
+	if stdins > 1 {
+		return &usageError{errors.New("- is named more than once"), "standard input can be read only once"}
+	}
+	return nil
+}
+
+// isURL reports whether somebody who names this means a page, not a file.
+func isURL(name string) bool {
+	scheme, _, ok := strings.Cut(name, "://")
+	return ok && scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
+}
+
+// run checks one claim.
+func (f *checkFlags) run(ctx context.Context, checker support.Checker, w world) error {
+	material, err := readMaterial(f.sources, w)
+	if err != nil {
+		return err
+	}
+	pair := support.Pair{Claim: f.claim, Context: f.context, Passages: material.passages}
+	verdicts, err := checker.Check(ctx, []support.Pair{pair})
+	if err != nil {
+		return &usageError{fmt.Errorf("check the claim: %w", err), cmp.Or(explain(err).hint, checkHint(err))}
+	}
+	v := &verdicts[0]
+	if f.json {
+		line := newCheckLine(&pair, v)
+		material.name(line)
+		err = writeCheckLine(w.out, line)
+	} else {
+		err = writeVerdict(w.out, &pair, v, material)
+	}
+	if err != nil {
+		return fmt.Errorf("write standard output: %w", bare(err))
+	}
+	if v.Err != nil && !v.Escalated {
+		return &usageError{fmt.Errorf("check the claim: %w", v.Err), checkHint(v.Err)}
+	}
+	if v.Err != nil {
+		say(w.err, "the verdict is the fast checker's: %v", v.Err)
+	}
+	switch v.Label {
+	case support.Supported:
+		return nil
+	case support.Unverified, "":
+		return errReported
+	default:
+		return errNo
+	}
+}
+
+// checkHint is what to do about an error of a checker.
+func checkHint(err error) string {
+	switch text := err.Error(); {
+	case strings.Contains(text, "connection refused"):
+		return "is it running there?"
+	case strings.Contains(text, "401"), strings.Contains(text, "403"):
+		return "is the key the right one for this address?"
+	case strings.Contains(text, "404"):
+		return "does the address end before /chat/completions, and does the server have that model?"
+	}
+	return ""
+}

@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/ibidhq/ibid/support"
+)
+
+// What of a batch is held at a time.
+const (
+	maxBatchLine  = 8 << 20 // bytes of a line; a longer one is an error of that line
+	maxBatchBytes = 8 << 20 // of lines that are checked together
+	maxBatchPairs = 64      // lines that are checked together
+)
+
+// batchLine is a line of the input.
+type batchLine struct {
+	ID       json.RawMessage `json:"id"`
+	Claim    *string         `json:"claim"`
+	Context  string          `json:"context"`
+	Passages []batchPassage  `json:"passages"`
+}
+
+// batchPassage is a string, or an object with a text.
+type batchPassage struct {
+	ID       string `json:"id"`
+	Text     string `json:"text"`
+	Language string `json:"language"`
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (p *batchPassage) UnmarshalJSON(data []byte) error {
+	if data[0] == '"' {
+		return json.Unmarshal(data, &p.Text)
+	}
+	type plain batchPassage
+	var object struct {
+		plain
+
+		ID   json.RawMessage `json:"id"` // any value
+		Text *string         `json:"text"`
+	}
+	if err := json.Unmarshal(data, &object); err != nil {
+		return err
+	}
+	if object.Text == nil {
+		return errors.New("a passage has no text")
+	}
+	p.Text, p.Language = *object.Text, object.Language
+	return nil
+}
+
+// batch is one call of ibid check --batch.
+type batch struct {
+	checker support.Checker
+	out     io.Writer
+	lines   []*checkLine   // in order; those with an error already are not checked
+	pairs   []support.Pair // of the others
+	bytes   int
+	number  int // of the line that was read last, from 1
+	failed  int
+}
+
+// checkBatch checks the lines of a file. Only what cannot be read or written ends it early.
+func checkBatch(ctx context.Context, name string, checker support.Checker, w world) error {
+	bar := newBatchProgress(name, checker, w)
+	defer bar.end()
+	in, err := openInput(name, w.in, bar.watch)
+	if err != nil {
+		return &usageError{fmt.Errorf("read %s: %w", name, err), explain(err).hint}
+	}
+	defer in.Close()
+	b := &batch{checker: checker, out: w.out}
+	if err := b.run(ctx, bufio.NewReaderSize(in, 1<<16)); err != nil {
+		return err
+	}
+	if b.number == 0 {
+		return &usageError{fmt.Errorf("read %s: it has no line", name), `each line is {"id", "claim", "passages": [...]}`}
+	}
+	if b.failed > 0 {
+		say(bar.words(w.err), "%s of %d could not be checked; the member error says why", plural(b.failed, "line"), b.number)
+		return errReported
+	}
+	return nil
+}
+
+// newBatchProgress begins a progress bar as newProgress does, and for a checker that takes its time also on small files.
+func newBatchProgress(name string, checker support.Checker, w world) *progress {
+	terminal, ok := w.err.(*cleaner)
+	info, err := os.Stat(name)
+	if _, fast := checker.(*support.Lexical); fast || !ok || isTerminal(w.out) || err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+		return newProgress([]string{name}, w)
+	}
+	return startProgress(info.Size(), terminal)
+}
+
+// run reads, checks and writes. What was read is checked before more is waited for.
+func (b *batch) run(ctx context.Context, r *bufio.Reader) error {
+	for {
+		line, err := readLine(r)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLongLine) {
+			return errors.Join(b.flush(ctx), fmt.Errorf("read the batch: %w", bare(err)))
+		}
+		if len(bytes.TrimSpace(line)) > 0 || errors.Is(err, errLongLine) {
+			b.number++
+			b.add(line, err)
+		}
+		end := errors.Is(err, io.EOF)
+		if end || len(b.pairs) >= maxBatchPairs || b.bytes >= maxBatchBytes || !hasLine(r) {
+			if err := b.flush(ctx); err != nil {
+				return err
+			}
+		}
+		if end {
+			return nil
+		}
+	}
+}
+
+// hasLine reports whether a whole line has been read ahead.
+func hasLine(r *bufio.Reader) bool {
+	ahead, _ := r.Peek(r.Buffered())
+	return bytes.IndexByte(ahead, '\n') >= 0
+}
+
+var errLongLine = fmt.Errorf("the line is longer than %d MiB", maxBatchLine>>20)
+
+// readLine reads a line. Of one that is too long nothing is kept.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if long = long || len(line)+len(part) > maxBatchLine; long {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case long && (err == nil || errors.Is(err, io.EOF)):
+			return nil, errors.Join(errLongLine, err)
+		default:
+			return line, err
+		}
+	}
+}
+
+// add takes a line; of one that is too long only that it was.
+func (b *batch) add(data []byte, err error) {
+	if b.number == 1 {
+		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	}
+	var in batchLine
+	code, why := "too-large", errLongLine
+	if !errors.Is(err, errLongLine) {
+		code, why = "unreadable", readBatchLine(data, &in)
+	}
+	line := &checkLine{ID: in.ID, Line: b.number}
+	b.lines = append(b.lines, line)
+	if why != nil {
+		line.Error = &checkError{code, why.Error()}
+		return
+	}
+	pair := support.Pair{Claim: *in.Claim, Context: in.Context, Passages: make([]support.Passage, len(in.Passages))}
+	for i, p := range in.Passages {
+		pair.Passages[i] = support.Passage{ID: p.ID, Text: p.Text, Language: p.Language}
+	}
+	b.pairs = append(b.pairs, pair)
+	b.bytes += len(data)
+}
+
+func readBatchLine(data []byte, in *batchLine) error {
+	err := json.Unmarshal(data, in)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("the line is not JSON: %w", err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s is a %s", kind.Field, kind.Value)
+	case err != nil:
+		return err
+	case in.Claim == nil:
+		return errors.New("the line has no claim")
+	case len(in.Passages) == 0:
+		return errors.New("the line has no passages")
+	}
+	return nil
+}
+
+// flush checks what was read and writes its lines.
+func (b *batch) flush(ctx context.Context) error {
+	if len(b.lines) == 0 {
+		return nil
+	}
+	verdicts, err := b.checker.Check(ctx, b.pairs)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("check the batch: %w", err)
+	}
+	next := 0
+	for _, line := range b.lines {
+		switch {
+		case line.Error != nil:
+			*line = *failedLine(line, line.Error)
+		case err != nil:
+			*line = *failedLine(line, &checkError{"unchecked", err.Error()})
+		default:
+			id, number := line.ID, line.Line
+			*line = *newCheckLine(&b.pairs[next], &verdicts[next])
+			line.ID, line.Line = id, number
+			next++
+		}
+		if line.ID == nil {
+			line.ID = json.RawMessage("null")
+		}
+		if line.Error != nil {
+			b.failed++
+		}
+		if err := writeCheckLine(b.out, line); err != nil {
+			return fmt.Errorf("write standard output: %w", bare(err))
+		}
+	}
+	b.lines, b.pairs, b.bytes = b.lines[:0], b.pairs[:0], 0
+	return nil
+}
+
+// failedLine is a line without a verdict.
+func failedLine(line *checkLine, why *checkError) *checkLine {
+	failed := newCheckLine(&support.Pair{}, &support.Verdict{Label: support.Unverified})
+	failed.ID, failed.Line, failed.Error = line.ID, line.Line, why
+	return failed
+}

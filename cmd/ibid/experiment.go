@@ -1,0 +1,335 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// experimentFlags are the flags of ibid experiment.
+type experimentFlags struct {
+	live, json bool
+	runs       int
+	tenant     string
+}
+
+// defaultExperimentRuns is how many stored runs are looked at unless told otherwise.
+const defaultExperimentRuns = 500
+
+func newExperiment(w world) *cobra.Command {
+	c := newConfig()
+	f := &experimentFlags{}
+	cmd := &cobra.Command{
+		Use:   "experiment [STRATEGY STRATEGY]",
+		Short: "Compare two attribution strategies on stored runs",
+		Long: `Attributes the final answers of the latest stored runs once by each of two
+strategies, and compares them: how many sentences rest on a source, how many of
+those their sources support, how many citations held when their source was
+fetched again, and how many people called right. Each share has its 95 %
+confidence interval; sentences of one run do not count as independent.
+
+With --live nothing is attributed again: it compares the runs that each strategy
+was given while they ran, by ibid serve --experiment.
+
+Both sides have the same judge of what is supported, the built-in checker. What
+nobody measured is shown as a dash. People's words count with --live only, for
+they judged what they saw.
+
+Without strategies it lists those that there are. More can stand under
+strategies in the file of --config.`,
+		Example: `  ibid experiment
+  ibid experiment provider balanced
+  ibid experiment balanced strict --live --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 0 && len(args) != 2 {
+				return &usageError{fmt.Errorf("an experiment has two strategies, not %d", len(args)), "ibid experiment lists them"}
+			}
+			return nil
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return strategyIDs(experiment.Builtin()), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.runs < 1 {
+				return &usageError{fmt.Errorf("--runs %d: there must be at least one", f.runs), ""}
+			}
+			if len(args) == 0 {
+				return listStrategies(cmd, c, f, w)
+			}
+			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
+				e := &experimenting{experimentFlags: f, store: s, world: w}
+				if err := e.choose(c.strategyList(), args); err != nil {
+					return err
+				}
+				return e.run(ctx)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.live, "live", false, "compare runs as they were attributed while they ran")
+	flags.IntVar(&f.runs, "runs", defaultExperimentRuns, "look at the latest `N` runs")
+	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose runs: `TENANT`")
+	flags.BoolVar(&f.json, "json", false, "print the report, or the strategies, as JSON")
+	c.addStoreFlags(cmd)
+	return cmd
+}
+
+func strategyIDs(list []experiment.Strategy) []string {
+	ids := make([]string, len(list))
+	for i := range list {
+		ids[i] = list[i].ID()
+	}
+	return ids
+}
+
+// listStrategies shows which strategies there are.
+func listStrategies(cmd *cobra.Command, c *config, f *experimentFlags, w world) error {
+	if err := c.resolveStore(cmd.Flags(), w); err != nil {
+		return err
+	}
+	list := c.strategyList()
+	if f.json {
+		return json.NewEncoder(w.out).Encode(list)
+	}
+	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "STRATEGY\tPOST HOC\tTHRESHOLD\tPER SENTENCE\tSCORER\tCHECKER")
+	for i := range list {
+		s := &list[i]
+		fmt.Fprintf(t, "%s\t%s\t%v\t%d\t%s\t%s\n", s.ID(), yesNo(s.PostHoc), s.Threshold, s.PerSentence, s.Scorer, s.Checker)
+	}
+	return t.Flush()
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// experimenting is one call of ibid experiment.
+type experimenting struct {
+	*experimentFlags
+
+	store    *store.Store
+	world    world
+	sides    [2]experiment.Strategy
+	outcomes [2][]experiment.Outcome
+	seen     int // runs that were looked at
+	bad      int // runs that could not be read
+}
+
+// choose finds the two strategies.
+func (e *experimenting) choose(list []experiment.Strategy, names []string) error {
+	for i, name := range names {
+		var err error
+		if e.sides[i], err = experiment.Find(list, name); err != nil {
+			return &usageError{err, strategyHint}
+		}
+	}
+	if e.sides[0].ID() == e.sides[1].ID() {
+		return &usageError{fmt.Errorf("both strategies are %s", e.sides[0].ID()), "ibid experiment lists others"}
+	}
+	return nil
+}
+
+func (e *experimenting) run(ctx context.Context) error {
+	step, end := e.showProgress()
+	err := e.eachRun(ctx, func(id string) error {
+		defer step()
+		e.seen++
+		return e.measure(ctx, id)
+	})
+	end()
+	if err != nil {
+		return err
+	}
+	if e.bad > 0 {
+		say(e.world.err, "%s could not be read", plural(e.bad, "run"))
+	}
+	if len(e.outcomes[0])+len(e.outcomes[1]) == 0 {
+		return e.nothing()
+	}
+	report := experiment.Compare(e.outcomes[0], e.outcomes[1])
+	report.A.Strategy, report.B.Strategy = e.sides[0].ID(), e.sides[1].ID()
+	if e.json {
+		return json.NewEncoder(e.world.out).Encode(report)
+	}
+	return e.show(report)
+}
+
+// nothing says why there is nothing to compare.
+func (e *experimenting) nothing() error {
+	if e.live {
+		return &usageError{
+			fmt.Errorf("none of the latest %s was attributed by %s or %s", plural(e.seen, "run"), e.sides[0].ID(), e.sides[1].ID()),
+			"ibid serve --experiment NAME=A,B divides the runs between two strategies; --runs N looks further back",
+		}
+	}
+	return &usageError{fmt.Errorf("none of the latest %s has a final answer", plural(e.seen, "run")), "calls with Ibid-Run, or POST /v1/runs, make some"}
+}
+
+// eachRun calls f for the latest runs.
+func (e *experimenting) eachRun(ctx context.Context, f func(id string) error) error {
+	q := &store.Query{}
+	for left := e.runs; left > 0; {
+		q.Limit = min(left, store.MaxLimit)
+		page, err := e.store.Runs(ctx, e.tenant, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			if err := f(page.Items[i].ID); err != nil {
+				return err
+			}
+		}
+		left -= len(page.Items)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// measure adds what the strategies make of a run. One that cannot be read is counted and left out.
+func (e *experimenting) measure(ctx context.Context, id string) error {
+	t, err := e.store.Trail(ctx, e.tenant, id)
+	if err != nil {
+		if ctx.Err() != nil || store.IsTemporary(err) {
+			return err
+		}
+		if !errors.Is(err, store.ErrNotFound) { // else it was deleted meanwhile
+			e.bad++
+		}
+		return nil //nolint:nilerr // it is counted
+	}
+	switch {
+	case strings.TrimSpace(t.Answer) == "" && (t.Final == nil || strings.TrimSpace(t.Final.Text) == ""):
+		return nil
+	}
+	if e.live {
+		return e.observe(ctx, t)
+	}
+	for i := range e.sides {
+		out, err := experiment.Measure(ctx, t, &e.sides[i], nil)
+		if err != nil {
+			return err
+		}
+		e.outcomes[i] = append(e.outcomes[i], *out)
+	}
+	return nil
+}
+
+// observe adds a run to the side that it was on.
+func (e *experimenting) observe(ctx context.Context, t *trail.Trail) error {
+	for i := range e.sides {
+		if t.Strategy != e.sides[i].ID() {
+			continue
+		}
+		counts, err := e.store.FeedbackCounts(ctx, e.tenant, &store.FeedbackQuery{Run: t.ID})
+		if err != nil {
+			return err
+		}
+		right := counts.Verdicts[store.VerdictRight]
+		judged := right + counts.Verdicts[store.VerdictWrongSource] + counts.Verdicts[store.VerdictNotSaid]
+		out, err := experiment.Observe(ctx, t, experiment.Feedback{Judged: judged, Right: right}, nil)
+		if err != nil {
+			return err
+		}
+		e.outcomes[i] = append(e.outcomes[i], *out)
+	}
+	return nil
+}
+
+// showProgress shows how far it is, if there is somebody to see it.
+func (e *experimenting) showProgress() (step, end func()) {
+	terminal, ok := e.world.err.(*cleaner)
+	if !ok {
+		return func() {}, func() {}
+	}
+	pool := mpb.New(mpb.WithOutput(terminal.w), mpb.WithAutoRefresh())
+	bar := pool.AddBar(int64(e.runs), mpb.PrependDecorators(decor.CountersNoUnit("%d / %d runs")), mpb.BarRemoveOnComplete())
+	return bar.Increment, func() {
+		bar.Abort(true)
+		pool.Wait()
+	}
+}
+
+// show prints a report for people.
+func (e *experimenting) show(r *experiment.Report) error {
+	runs := fmt.Sprintf("%d and %d runs", r.A.Runs, r.B.Runs)
+	if r.Paired {
+		runs = plural(r.A.Runs, "run") + ", the same for both"
+	}
+	fmt.Fprintf(e.world.out, "%s; in brackets the 95 %% interval\n\n", runs)
+	t := tabwriter.NewWriter(e.world.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintf(t, "\t%s\t%s\tdifference\t\n", r.A.Strategy, r.B.Strategy)
+	for _, row := range []struct {
+		name    string
+		a, b, d *experiment.Estimate
+	}{
+		{"coverage", &r.A.Coverage, &r.B.Coverage, &r.Difference.Coverage},
+		{"supported", &r.A.Supported, &r.B.Supported, &r.Difference.Supported},
+		{"verified", &r.A.Verified, &r.B.Verified, &r.Difference.Verified},
+		{"feedback", &r.A.Feedback, &r.B.Feedback, &r.Difference.Feedback},
+	} {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", row.name, share(row.a), share(row.b), change(row.d), word(row.d))
+	}
+	return t.Flush()
+}
+
+// share writes an estimate: 62 % [55, 68] of 120.
+func share(e *experiment.Estimate) string {
+	if e.Value == nil {
+		return "–"
+	}
+	text := fmt.Sprintf("%.0f %%", 100**e.Value)
+	if e.Low != nil {
+		text += fmt.Sprintf(" [%.0f, %.0f]", 100**e.Low, 100**e.High)
+	}
+	return text + fmt.Sprintf(" of %d", e.Of)
+}
+
+// change writes a difference in percentage points: +6 [−1, +13].
+func change(e *experiment.Estimate) string {
+	if e.Value == nil {
+		return "–"
+	}
+	text := points(*e.Value)
+	if e.Low != nil {
+		text += " [" + points(*e.Low) + ", " + points(*e.High) + "]"
+	}
+	return text
+}
+
+func points(x float64) string {
+	text := fmt.Sprintf("%+.0f", 100*x)
+	if text == "-0" {
+		text = "+0"
+	}
+	return strings.Replace(text, "-", "−", 1)
+}
+
+// word says whether a difference can be told from none.
+func word(e *experiment.Estimate) string {
+	switch {
+	case e.Low == nil:
+		return ""
+	case *e.Low > 0:
+		return "more"
+	case *e.High < 0:
+		return "less"
+	}
+	return "cannot be told apart"
+}
