@@ -34,6 +34,7 @@ var layers = []string{
 	"snapshot",
 	"support",
 	"trail",
+	"experiment",
 	"manifest",
 	"verify",
 	"store",
@@ -72,6 +73,13 @@ var allowedModules = map[string][]string{
 		"github.com/andybalholm/brotli",
 		"github.com/klauspost/compress",
 	},
+	"snapshot": {
+		"github.com/yuin/goldmark",
+		"golang.org/x/net/html",
+		"golang.org/x/text",
+	},
+	"support": {"github.com/yalue/onnxruntime_go", "golang.org/x/text"}, // by the build tag onnx
+	"trail":   {"go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf"},
 	"store": {
 		"github.com/google/uuid",
 		"github.com/jackc/pgx/v5",
@@ -87,7 +95,13 @@ var allowedModules = map[string][]string{
 		"go.opentelemetry.io/otel",
 		"golang.org/x/sync",
 	},
-	"api": {"github.com/prometheus/client_golang/prometheus", "golang.org/x/sync"},
+	"api": {
+		"github.com/google/uuid",
+		"github.com/prometheus/client_golang/prometheus",
+		"go.opentelemetry.io/proto/otlp",
+		"golang.org/x/sync",
+		"google.golang.org/protobuf",
+	},
 	"cmd/ibid": {
 		"github.com/prometheus/client_golang/prometheus",
 		"go.opentelemetry.io/otel",
