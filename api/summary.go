@@ -63,6 +63,9 @@ func renderTrail(ctx context.Context, t *trail.Trail, form string, opts *trail.S
 	if form == asPROV { // the answer derives from the steps that feed it, which are known now
 		return t.PROV(&trail.PROVOptions{Content: !opts.NoExcerpts})
 	}
+	if err := t.Weigh(ctx, nil); err != nil {
+		return nil, err
+	}
 	s := t.Summary(opts)
 	s.Links = links
 	return encode(s)

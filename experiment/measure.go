@@ -30,7 +30,7 @@ func Measure(ctx context.Context, t *trail.Trail, s *Strategy, o *MeasureOptions
 		run.Final = asSent(run.Final)
 	}
 	out, err := measure(ctx, &run, o, o.Checker, &trail.LinkOptions{
-		Threshold: s.Threshold, PerSentence: s.PerSentence, NoInference: !s.PostHoc,
+		Threshold: s.Threshold, PerSentence: s.PerSentence, NoInference: !s.PostHoc, ByScore: s.Scorer == ScorerRetriever,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("measuring %s on run %q: %w", s.ID(), t.ID, err)

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// The scorers: what a passage's relevance to a step is taken from.
+// The scorers: whose relevance chooses the passages that a checker is asked about.
 const (
-	ScorerRetriever = "retriever" // the score that its retriever gave, and none where it gave none
-	ScorerBM25      = "bm25"      // BM25 over its maximum, from the words of the step's answer
+	ScorerRetriever = "retriever" // the retriever's own scores; what it gave none comes last
+	ScorerBM25      = "bm25"      // BM25, for the words of each sentence
 )
 
 // CheckerLexical is the checker that is always there. Others are configured, under names of their own.

@@ -40,6 +40,9 @@ type AttributeOptions struct {
 	Candidates int
 	// Checker says whether a passage supports a sentence; nil: [Lexical].
 	Checker Checker
+	// ByScore chooses, of the passages that share words with a sentence, those that the retriever of their documents scored highest
+	// ([ibid.Source.Score]) as candidates, instead of those that BM25 does. Documents without a score come last.
+	ByScore bool
 	// Cited also attributes sentences that have a citation already. Their citations stay.
 	Cited bool
 	// Passages says how documents are cut that come without passages.
@@ -230,7 +233,7 @@ func (a *attributor) check(ctx context.Context, todo []*SentenceSupport) error {
 	var pairs []Pair
 	for _, s := range todo {
 		claim := text[s.Claim.Start:s.Claim.End]
-		for _, hit := range a.search.search(claim, a.options.Candidates) {
+		for _, hit := range a.candidates(claim) {
 			at := a.places[hit.Passage]
 			d := &a.docs[at.document]
 			s.Candidates = append(s.Candidates, Candidate{
@@ -257,6 +260,27 @@ func (a *attributor) check(ctx context.Context, todo []*SentenceSupport) error {
 		slices.SortStableFunc(s.Candidates, func(x, y Candidate) int { return cmp.Compare(y.rank(), x.rank()) })
 	}
 	return nil
+}
+
+// candidates returns the passages that the checker is to judge for a claim.
+func (a *attributor) candidates(claim string) []Hit {
+	if !a.options.ByScore {
+		return a.search.search(claim, a.options.Candidates)
+	}
+	hits := a.search.search(claim, widely*a.options.Candidates)
+	slices.SortStableFunc(hits, func(x, y Hit) int { return cmp.Compare(a.score(y), a.score(x)) })
+	return hits[:min(len(hits), a.options.Candidates)]
+}
+
+// widely is among how many times as many passages a retriever's scores choose.
+const widely = 8
+
+// score returns what the retriever said of a passage's document; less than any score: nothing.
+func (a *attributor) score(h Hit) float64 {
+	if s := a.docs[a.places[h.Passage].document].Source.Score; s != nil && !math.IsNaN(*s) {
+		return *s
+	}
+	return math.Inf(-1)
 }
 
 // judge takes a verdict, and finds where its evidence stands in the document.

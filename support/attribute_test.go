@@ -408,3 +408,24 @@ func BenchmarkAttribute(b *testing.B) {
 		}
 	}
 }
+
+// Where more passages share words with a sentence than are checked, a retriever's scores can say which.
+func TestAttributeByScore(t *testing.T) {
+	answer := &ibid.Answer{Text: "The ferry to Ostend leaves at noon on Fridays."}
+	low, high := 0.1, 0.9
+	documents := []support.Document{
+		{Source: ibid.Source{ID: "exact", Kind: ibid.DocumentKind, Score: &low}, Text: "The ferry to Ostend leaves at noon on Fridays."},
+		{Source: ibid.Source{ID: "loose", Kind: ibid.DocumentKind, Score: &high}, Text: "On Fridays, at noon, there is a ferry; it leaves for Ostend from the old quay."},
+		{Source: ibid.Source{ID: "silent", Kind: ibid.DocumentKind}, Text: "The ferry to Ostend leaves at noon on Fridays, they say."},
+	}
+	for byScore, want := range map[bool]int{false: 0, true: 1} {
+		got, err := support.Attribute(t.Context(), answer, documents, &support.AttributeOptions{PerSentence: 1, Candidates: 1, ByScore: byScore})
+		if err != nil {
+			t.Fatal(err)
+		}
+		candidates := got.Sentences[0].Candidates
+		if len(candidates) != 1 || candidates[0].Document != want {
+			t.Errorf("by score %t, the candidates are %+v; want document %d alone", byScore, candidates, want)
+		}
+	}
+}

@@ -38,6 +38,7 @@ type LinkOptions struct {
 	Threshold   float64 // the least score with which a passage is inferred; 0: what the checker calls supported
 	PerSentence int     // how many passages are inferred for one sentence at most; 0: support.DefaultPerSentence
 	Candidates  int     // how many passages and how many steps a sentence is checked against; 0: support.DefaultCandidates
+	ByScore     bool    // candidates are chosen by the relevance that somebody gave them instead of by BM25
 	NoInference bool    // only citations and marks count; no checker is asked
 }
 

@@ -74,22 +74,22 @@ func (l *linker) pool(rows, steps []int) *pool {
 	}
 	seen := make(map[text]bool, len(rows))
 	left := 0
-	put := func(words string, what pooled) {
+	put := func(words string, what pooled, relevance *float64) {
 		if len(p.docs) == MaxPassages {
 			left++
 			return
 		}
-		p.docs = append(p.docs, support.Document{Source: ibid.Source{ID: strconv.Itoa(len(p.docs)), Kind: ibid.DocumentKind}, Text: words})
+		p.docs = append(p.docs, support.Document{Source: ibid.Source{ID: strconv.Itoa(len(p.docs)), Kind: ibid.DocumentKind, Score: relevance}, Text: words})
 		p.of = append(p.of, what)
 	}
 	for _, i := range steps {
-		put(l.t.Steps[i].Answer, pooled{row: -1, step: i})
+		put(l.t.Steps[i].Answer, pooled{row: -1, step: i}, nil)
 	}
 	for _, i := range rows {
 		r := &l.rows[i]
 		if key := (text{r.document, r.text()}); key.text != "" && !seen[key] {
 			seen[key] = true
-			put(key.text, pooled{row: i, step: r.step})
+			put(key.text, pooled{row: i, step: r.step}, r.Relevance)
 		}
 	}
 	if left > 0 {
@@ -103,6 +103,7 @@ func (l *linker) pool(rows, steps []int) *pool {
 func (l *linker) attribute(ctx context.Context, a *ibid.Answer, p *pool) ([]support.SentenceSupport, error) {
 	done, err := support.Attribute(ctx, a, p.docs, &support.AttributeOptions{
 		Threshold: support.Balanced, PerSentence: l.options.PerSentence, Candidates: 2 * l.options.Candidates, Checker: l.checker,
+		ByScore: l.options.ByScore,
 	})
 	if err != nil {
 		return nil, err

@@ -74,6 +74,7 @@ type Source struct {
 	Relevance *float64         // how well it fits the step, as somebody said; nil: nobody did
 	Origin    ibid.ScoreOrigin // who said it; empty exactly if Relevance is nil
 	Adjusted  *float64         // Relevance times the confidence of the step: only in a summary, only where asked for
+	Overlap   *float64         // how much the step's words and the passage's have in common, 0 to 1; nil: not measured; see [Trail.Weigh]
 	Usage     *float64         // the share of the step's information that sentences resting on the source cover; nil: not measured
 
 	Excerpt    string        // what is shown of the passage

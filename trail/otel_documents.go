@@ -181,6 +181,9 @@ func (d *document) mark(s *Source) {
 	if origin, ok := m["ibid.score_origin"].(string); ok && s.Relevance != nil {
 		s.Origin = ibid.ScoreOrigin(origin)
 	}
+	if overlap, ok := number(m["ibid.overlap"]); ok {
+		s.Overlap = &overlap
+	}
 	if usage, ok := number(m["ibid.usage"]); ok {
 		s.Usage = &usage
 	}

@@ -340,6 +340,9 @@ func (e *emitter) metadata(s *Source) map[string]any {
 	if s.ChunkIndex != nil {
 		m["chunk_index"] = *s.ChunkIndex
 	}
+	if s.Overlap != nil && isFinite(*s.Overlap) {
+		m["ibid.overlap"] = *s.Overlap
+	}
 	if s.Usage != nil && isFinite(*s.Usage) {
 		m["ibid.usage"] = *s.Usage
 	}

@@ -259,6 +259,7 @@ func (p *provWriter) source(s *Source, step string) {
 	if use.set("ibid:relevance", s.Relevance); use["ibid:relevance"] != nil {
 		use.set("ibid:scoreOrigin", string(s.Origin))
 	}
+	use.set("ibid:overlap", s.Overlap)
 	use.set("ibid:usage", s.Usage)
 	if s.Rank > 0 {
 		use["ibid:rank"] = s.Rank

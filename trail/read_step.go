@@ -233,7 +233,7 @@ func readSource(o *object, i int) row {
 	case origin == "":
 		s.Origin = ibid.ScoreRetriever // whoever recorded the run gave it without a word; it is not ours
 	}
-	s.Adjusted, s.Usage = o.number("adjusted_relevance"), o.number("usage")
+	s.Adjusted, s.Overlap, s.Usage = o.number("adjusted_relevance"), o.number("overlap"), o.number("usage")
 	o.text(&s.Content, "content", "text")
 	if o.text(&s.Excerpt, "excerpt"); s.Excerpt == "" {
 		s.Excerpt = Excerpt(s.Content, 0)

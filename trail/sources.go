@@ -1,7 +1,6 @@
 package trail
 
 import (
-	"math"
 	"strconv"
 	"strings"
 
@@ -136,7 +135,7 @@ func SourcesFromAnswer(a *ibid.Answer) []Source {
 			row.Key = from.Key() // of a source about which nothing is known it is everybody's
 		}
 		if share, ok := shares[from.ID]; ok {
-			row.Usage = new(math.Round(share*100) / 100) // it is an estimate: more digits would say more than it knows
+			row.Usage = new(estimate(share))
 		}
 		if !from.RetrievedAt.IsZero() {
 			row.Version = from.RetrievedAt.UTC().Format("2006-01-02T15:04:05Z")

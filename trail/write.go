@@ -67,6 +67,7 @@ type jsonSource struct {
 	Relevance  *float64          `json:"relevance_score"`
 	Origin     *ibid.ScoreOrigin `json:"score_origin"`
 	Adjusted   *float64          `json:"adjusted_relevance,omitempty"`
+	Overlap    *float64          `json:"overlap,omitempty"`
 	Usage      *float64          `json:"usage,omitempty"`
 	Excerpt    *string           `json:"excerpt"`
 	ChunkIndex *int              `json:"chunk_index"`
@@ -120,7 +121,8 @@ func (s Source) MarshalJSON() ([]byte, error) { return marshal(s.json(), s.Extra
 func (s *Source) json() *jsonSource {
 	return &jsonSource{
 		DocumentID: s.DocumentID, Title: orNull(s.Title), Relevance: jsonNumber(s.Relevance), Origin: orNull(s.Origin),
-		Adjusted: jsonNumber(s.Adjusted), Usage: jsonNumber(s.Usage), Excerpt: orNull(s.Excerpt), ChunkIndex: s.ChunkIndex, Rank: orNull(s.Rank),
+		Adjusted: jsonNumber(s.Adjusted), Overlap: jsonNumber(s.Overlap), Usage: jsonNumber(s.Usage),
+		Excerpt: orNull(s.Excerpt), ChunkIndex: s.ChunkIndex, Rank: orNull(s.Rank),
 		URL: orNull(s.URL), Key: orNull(s.Key), Locator: s.Locator, Version: orNull(s.Version), Content: orNull(s.Content),
 		Retrieved: s.Retrieved, Used: s.Used, Cited: s.Cited,
 	}

@@ -135,7 +135,7 @@ func (a *Attribution) attribute(ctx context.Context, j *Job, s *experiment.Strat
 		return nil, err
 	}
 	found, err := support.Attribute(ctx, j.Call.Answer, sources, &support.AttributeOptions{
-		Threshold: s.Threshold, PerSentence: s.PerSentence, Checker: checker,
+		Threshold: s.Threshold, PerSentence: s.PerSentence, Checker: checker, ByScore: s.Scorer == experiment.ScorerRetriever,
 	})
 	if err != nil || len(found.Answer.Citations) == 0 {
 		return nil, err

@@ -101,6 +101,11 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	case "otlp":
 		return writeBytes(w.out)(t.Traces(trail.TracesJSON, &trail.EmitOptions{NoContent: f.noExcerpts}))
 	}
+	if !f.noInferred {
+		if err := t.Weigh(ctx, nil); err != nil {
+			return err
+		}
+	}
 	s := t.Summary(&trail.SummaryOptions{
 		Threshold: &f.threshold, Top: f.top, Excerpt: f.excerpt, Adjust: f.adjust, NoExcerpts: f.noExcerpts,
 	})

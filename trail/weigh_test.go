@@ -1,0 +1,50 @@
+package trail_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// What is derived from words stands beside what the retriever said, not in its place.
+func TestWeigh(t *testing.T) {
+	said := 0.2
+	run := &trail.Trail{Steps: []trail.Step{
+		{
+			Number: 1, Answer: "Grey herons nest in tall trees. Their eggs are pale blue.",
+			Sources: []trail.Source{
+				{DocumentID: "nests", Content: "Grey herons nest in colonies in tall trees near water.", Relevance: &said, Origin: ibid.ScoreRetriever},
+				{DocumentID: "trams", Content: "The tram line was closed in spring for repairs."},
+				{DocumentID: "bare"},
+			},
+		},
+		{Number: 2, Question: "What do herons eat?", Sources: []trail.Source{{DocumentID: "food", Excerpt: "Herons eat fish."}}},
+	}}
+	if err := run.Weigh(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	nests, trams, bare, food := &run.Steps[0].Sources[0], &run.Steps[0].Sources[1], &run.Steps[0].Sources[2], &run.Steps[1].Sources[0]
+	if *nests.Relevance != 0.2 || nests.Origin != ibid.ScoreRetriever || trams.Relevance != nil {
+		t.Errorf("the relevance changed: %v, %v", nests.Relevance, trams.Relevance)
+	}
+	if nests.Overlap == nil || *nests.Overlap <= 0.2 || *nests.Overlap > 1 || trams.Overlap == nil || *trams.Overlap > 0.05 {
+		t.Errorf("overlap of what was said %v, of something else %v", nests.Overlap, trams.Overlap)
+	}
+	if nests.Usage == nil || *nests.Usage < 0.3 || *nests.Usage > 0.8 || trams.Usage == nil || *trams.Usage != 0 {
+		t.Errorf("usage of the source of one of two sentences %v, of one of none %v", nests.Usage, trams.Usage)
+	}
+	if bare.Overlap != nil || bare.Usage != nil {
+		t.Error("a source without words was measured")
+	}
+	if food.Overlap == nil || *food.Overlap <= 0 || food.Usage != nil {
+		t.Errorf("of a step without an answer: overlap %v, usage %v", food.Overlap, food.Usage)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := run.Weigh(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of its context: %v", err)
+	}
+}
