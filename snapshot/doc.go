@@ -33,8 +33,9 @@
 //
 // A PDF has no text but glyphs with places. Its text layer is read page by page: what stands on a line is joined, a word that is
 // hyphenated at a line's end is joined again where its next line begins with a small letter, and lines are joined to paragraphs.
-// Then it is normalised as above. Other readers put the same pages together in another way, so this profile is advisory: good
-// for finding a passage, no ground for comparing hashes between programs.
+// What is written from the right is put in the order in which it is read. Then it is normalised as above. Other readers put the
+// same pages together in another way, so this profile is advisory: good for finding a passage, no ground for comparing hashes
+// between programs.
 //
 // # What can be relied on
 //

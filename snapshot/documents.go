@@ -22,7 +22,7 @@ func readDocuments(name string, b []byte, o *TextOptions) ([]Document, error) {
 	}
 	opts.Name = cmp.Or(opts.Name, name)
 	if most := cmp.Or(opts.Bytes, MaxBytes); len(b) > most {
-		return nil, fmt.Errorf("reading %s: %w: it has %d bytes, the limit is %d", name, ErrTooLarge, len(b), most)
+		return nil, fmt.Errorf("%s: %w: it has %d bytes, the limit is %d", name, ErrTooLarge, len(b), most)
 	}
 	said, _ := splitType(opts.MediaType)
 	body := bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
@@ -57,8 +57,12 @@ func readLines(name string, b []byte, o *TextOptions) ([]Document, error) {
 		}
 		d, err := readMember(line, name+"#"+strconv.Itoa(n), o)
 		if err != nil {
-			failed = cmp.Or(failed, fmt.Errorf("%s: line %d: %w", name, n, err))
-			issues = append(issues, ibid.Issue{Code: IssueLineUnreadable, Detail: fmt.Sprintf("line %d: %v", n, err)})
+			if failed == nil {
+				failed = fmt.Errorf("%s: line %d: %w", name, n, err)
+			}
+			if len(issues) < maxLineIssues {
+				issues = append(issues, ibid.Issue{Code: IssueLineUnreadable, Detail: fmt.Sprintf("line %d: %v", n, err)})
+			}
 			continue
 		}
 		if err := room(name, len(docs), o); err != nil {
@@ -69,7 +73,7 @@ func readLines(name string, b []byte, o *TextOptions) ([]Document, error) {
 	if len(docs) == 0 {
 		return nil, cmp.Or(failed, fmt.Errorf("%s: %w", name, ErrEmpty))
 	}
-	docs[0].Text.Issues = append(docs[0].Text.Issues, issues[:min(len(issues), maxLineIssues)]...)
+	docs[0].Text.Issues = append(docs[0].Text.Issues, issues...)
 	return docs, nil
 }
 
@@ -137,7 +141,7 @@ var errNoText = errors.New("it is no string and has no text, content, body, snip
 // readMember reads a document of a file that holds several. Id is what it is called if it does not say.
 func readMember(raw []byte, id string, o *TextOptions) (Document, error) {
 	var flat string
-	if json.Unmarshal(raw, &flat) == nil {
+	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte(`"`)) && json.Unmarshal(raw, &flat) == nil {
 		return plainDocument(flat, id, o)
 	}
 	var fields map[string]json.RawMessage

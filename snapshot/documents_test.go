@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -76,6 +77,17 @@ func TestReadDocumentsDamaged(t *testing.T) {
 	}
 }
 
+// Many lines that cannot be read take no more memory than few: only so many are reported.
+func TestReadDocumentsManyDamaged(t *testing.T) {
+	file := []byte("\"x\"\n" + strings.Repeat("x\n", 1<<18))
+	var docs []snapshot.Document
+	var err error
+	peak := peakOf(func() { docs, err = snapshot.ReadDocuments("a.jsonl", file, nil) })
+	if err != nil || len(docs) != 1 || len(docs[0].Text.Issues) != 100 || peak > 32<<20 {
+		t.Errorf("%d documents, %v, %d MB", len(docs), err, peak>>20)
+	}
+}
+
 // A document is a source that can be cited; one without an address is the same source wherever its file lies.
 func TestDocumentSource(t *testing.T) {
 	read := func(name, text string) ibid.Source {
@@ -120,6 +132,17 @@ func TestPassages(t *testing.T) {
 }
 
 // Whatever the text and the size, passages lie side by side, are not longer than asked for, and lose no word.
+// A heading may be as long as its document: passages say the beginning of it.
+func TestPassagesLongHeading(t *testing.T) {
+	for name, heading := range map[string]string{"words": strings.Repeat("word ", 400) + "end", "no words": strings.Repeat("日本語", 400)} {
+		for _, p := range snapshot.Passages("# "+heading+"\n\none\n\ntwo\n", nil) {
+			if n := len(p.Heading); n > snapshot.MaxHeading || n < snapshot.MaxHeading-6 || !strings.HasPrefix(heading, p.Heading) || !utf8.ValidString(p.Heading) {
+				t.Errorf("%s: heading of %d bytes: %q", name, n, p.Heading)
+			}
+		}
+	}
+}
+
 func TestPassagesOfText(t *testing.T) {
 	for _, text := range []string{
 		"", " ", "a", "# H\n\na\n\n\nb", strings.Repeat("x", 100), strings.Repeat("日本語", 30), strings.Repeat("a b. ", 50), "🧭🧭",
@@ -152,4 +175,33 @@ func ExampleText_Passages() {
 	// Output:
 	// Tower: # Tower It was built in 1889.
 	// Paint: # Paint It is painted often.
+}
+
+// A passage to be judged has its blocks apart, and evidence in it is found again in the text.
+func TestPassageApart(t *testing.T) {
+	text := extract(t, `<h1>Sea 🦦 otters</h1><p>They hold hands.</p><ul><li>Urchins</li><li>Clams, é</li></ul>`, "text/html; charset=utf-8")
+	p := &text.Passages(nil)[0]
+	apart := p.Apart(text.Content)
+	if diff := cmp.Diff("Sea 🦦 otters\n\nThey hold hands.\n\nUrchins\n\nClams, é", apart); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for words, want := range map[string]string{
+		"They hold hands.": "They hold hands.", "\n\nClams, é": "Clams, é", "Urchins\n\nClams": "Urchins Clams", "Sea 🦦": "Sea 🦦",
+		"Sea 🦦 otters\n\nThey hold": "They hold", "é": "é", "\xa9": "",
+	} {
+		start := strings.Index(apart, words)
+		place := p.Place(text.Content, ibid.Span{Start: start, End: start + len(words)})
+		if got := text.Content[place.Start:place.End]; got != want {
+			t.Errorf("%q is found as %q, want %q", words, got, want)
+		}
+	}
+	for _, s := range []ibid.Span{{}, {Start: -9, End: -3}, {Start: 5, End: 2}, {Start: 900, End: 950}} {
+		if got := p.Place(text.Content, s); got.Len() != 0 {
+			t.Errorf("%v is found at %v", s, got)
+		}
+	}
+	plain := snapshot.Passages("a\n\nb", nil)[0]
+	if got := plain.Apart("a\n\nb"); got != "a\n\nb" {
+		t.Errorf("a text with breaks of its own becomes %q", got)
+	}
 }

@@ -61,6 +61,7 @@ func (p *packer) heading(b Block) {
 	}
 	p.page = b.Page
 	p.title = strings.TrimSpace(strings.TrimLeft(p.text[b.Span.Start:b.Span.End], "# "))
+	p.title = strings.TrimSpace(p.title[:cutAt(p.title, MaxHeading)])
 	if b.Span.Len() > p.size { // a size for which it is too long
 		p.block(b.Span)
 		return
@@ -85,20 +86,31 @@ func (p *packer) block(s ibid.Span) {
 // sentence adds a sentence, or pieces of one that is too long for a passage, cut between words where there are words.
 func (p *packer) sentence(s ibid.Span) {
 	for s.Len() > p.size {
-		cut := strings.LastIndexByte(p.text[s.Start:s.Start+p.size], ' ')
-		if cut <= 0 {
-			for cut = p.size; cut > 1 && !utf8.RuneStart(p.text[s.Start+cut]); cut-- {
-			}
-			if !utf8.RuneStart(p.text[s.Start+cut]) { // a size smaller than a character
-				_, cut = utf8.DecodeRuneInString(p.text[s.Start:])
-			}
-		}
+		cut := cutAt(p.text[s.Start:s.End], p.size)
 		p.add(ibid.Span{Start: s.Start, End: s.Start + cut}, true)
 		s = trimmed(p.text, ibid.Span{Start: s.Start + cut, End: s.End})
 	}
 	if s.Len() > 0 {
 		p.add(s, true)
 	}
+}
+
+// cutAt returns where a text is cut to have at most so many bytes: between words where there are words, else between characters, and
+// never before the first.
+func cutAt(text string, most int) int {
+	if len(text) <= most {
+		return len(text)
+	}
+	cut := strings.LastIndexByte(text[:most], ' ')
+	if cut > 0 {
+		return cut
+	}
+	for cut = most; cut > 1 && !utf8.RuneStart(text[cut]); cut-- {
+	}
+	if !utf8.RuneStart(text[cut]) { // a size smaller than a character
+		_, cut = utf8.DecodeRuneInString(text)
+	}
+	return cut
 }
 
 func (p *packer) add(s ibid.Span, body bool) {

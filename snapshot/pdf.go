@@ -14,12 +14,13 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Bounds of a PDF. Work is counted in tokens, glyphs and 16 unpacked bytes each.
+// Bounds of a PDF. Work is counted in tokens, glyphs and so many bytes that are read or written.
 const (
 	maxPDFWork    = 100_000_000
 	maxPDFObjects = 2_000_000
-	maxPDFText    = 64 << 20 // bytes of text before it is normalised
-	clockEvery    = 1 << 14  // work between two looks at the clock
+	maxPDFMemory  = 256 << 20 // bytes that its objects, its fonts and its text take, about
+	bytesPerWork  = 16
+	clockEvery    = 1 << 14 // work between two looks at the clock
 )
 
 // pdfFile is a PDF, read without its cross-reference table: all objects are found by going through the file, and of two with one
@@ -30,10 +31,11 @@ type pdfFile struct {
 	trailer  pdfDict
 	work     int
 	most     int // work
+	held     int // bytes of memory
 	deadline time.Time
-	late     bool // the deadline has passed, or the work is too much
-	byRef    map[pdfRef]*pdfFont
-	names    map[string]string // of glyphs, to what they say
+	stop     error                // why reading ends before its time: the deadline has passed, or it takes too much work or memory
+	fonts    map[uintptr]*pdfFont // by their dictionaries, which the objects hold
+	names    map[string]string    // of glyphs, to what they say
 	standard [256]string
 	unread   int // glyphs that nobody says what they mean
 }
@@ -42,7 +44,7 @@ type pdfFile struct {
 func readPDF(t *Text, b []byte, o *TextOptions) error {
 	f := &pdfFile{
 		b: b, objects: map[int]any{}, trailer: pdfDict{}, most: maxPDFWork,
-		deadline: time.Now().Add(cmp.Or(o.Time, MaxTime)), byRef: map[pdfRef]*pdfFont{},
+		deadline: time.Now().Add(cmp.Or(o.Time, MaxTime)), fonts: map[uintptr]*pdfFont{},
 	}
 	if err := f.scan(); err != nil {
 		return err
@@ -52,18 +54,15 @@ func readPDF(t *Text, b []byte, o *TextOptions) error {
 	}
 	pages := f.pages()
 	if len(pages) == 0 {
-		if f.late {
-			return ErrTimeout
-		}
-		return fmt.Errorf("%w: it has no pages", ErrDamaged)
+		return cmp.Or(f.stop, fmt.Errorf("%w: it has no pages", ErrDamaged))
 	}
 	t.Pages = len(pages)
 	f.facts(t)
-	l := layout{}
+	l := layout{hold: f.hold}
 	most := cmp.Or(o.Pages, MaxPages)
 	read := 0
 	for i, page := range pages[:min(len(pages), most)] {
-		if f.late || l.size > maxPDFText {
+		if f.stop != nil {
 			break
 		}
 		l.page(i + 1)
@@ -75,8 +74,8 @@ func readPDF(t *Text, b []byte, o *TextOptions) error {
 		read++
 	}
 	switch {
-	case f.late:
-		t.issue(IssuePagesLeftOut, fmt.Sprintf("reading ended on page %d of %d: it takes too long", read, len(pages)))
+	case f.stop != nil:
+		t.issue(IssuePagesLeftOut, fmt.Sprintf("reading ended on page %d of %d: %v", read, len(pages), f.stop))
 	case read < len(pages):
 		t.issue(IssuePagesLeftOut, fmt.Sprintf("%d of %d pages were read", read, len(pages)))
 	}
@@ -115,9 +114,18 @@ func (f *pdfFile) spend(n int) bool {
 	before := f.work / clockEvery
 	f.work += n
 	if f.work > f.most || f.work/clockEvery != before && time.Now().After(f.deadline) {
-		f.late = true
+		f.stop = cmp.Or(f.stop, ErrTimeout)
 	}
-	return !f.late
+	return f.stop == nil
+}
+
+// hold counts memory, and reports whether there may be more.
+func (f *pdfFile) hold(n int) bool {
+	f.held += n
+	if f.held > maxPDFMemory && f.stop == nil {
+		f.stop = fmt.Errorf("%w: it takes more than %d MB of memory", ErrTooLarge, maxPDFMemory>>20)
+	}
+	return f.stop == nil
 }
 
 // scan finds all objects.
@@ -129,7 +137,7 @@ func (f *pdfFile) scan() error {
 			tail = f.b[pos : pos+i]
 		}
 		if k := bytes.LastIndex(tail, []byte("trailer")); k >= 0 {
-			f.addTrailer(pos + k + len("trailer"))
+			f.addTrailer(tail[k+len("trailer"):])
 		}
 		if i < 0 {
 			break
@@ -140,22 +148,23 @@ func (f *pdfFile) scan() error {
 		if !ok {
 			continue
 		}
-		var x any
-		x, pos = f.readObject(pos)
-		f.put(num, x)
+		l := pdfLexer{b: f.b, pos: pos, spend: f.spend}
+		x := f.readObject(&l)
+		pos = l.pos
+		f.put(num, x, l.took)
 		if len(f.objects) > maxPDFObjects {
 			return fmt.Errorf("%w: it has more than %d objects", ErrTooLarge, maxPDFObjects)
 		}
-		if f.late {
-			return ErrTimeout
+		if f.stop != nil {
+			return f.stop
 		}
 	}
 	return nil
 }
 
 // addTrailer reads a trailer's dictionary. What a later one says counts.
-func (f *pdfFile) addTrailer(pos int) {
-	l := pdfLexer{b: f.b, pos: pos, spend: f.spend}
+func (f *pdfFile) addTrailer(b []byte) {
+	l := pdfLexer{b: b, spend: f.spend}
 	if d, ok := l.next().(pdfDict); ok {
 		f.mergeTrailer(d)
 	}
@@ -195,24 +204,16 @@ func (f *pdfFile) numberBefore(at int) (int, bool) {
 	return num, true
 }
 
-// readObject reads an object and returns the place behind it.
-func (f *pdfFile) readObject(pos int) (any, int) {
-	l := pdfLexer{b: f.b, pos: pos, spend: f.spend}
-	x := l.next()
+// readObject reads an object of the file.
+func (f *pdfFile) readObject(l *pdfLexer) any {
+	x := l.value()
 	d, ok := x.(pdfDict)
 	if !ok {
-		if a, isNumber := x.(float64); isNumber { // perhaps a reference
-			save := l.pos
-			if _, gen := l.next().(float64); gen && l.next() == pdfOp("R") {
-				return pdfRef(a), l.pos
-			}
-			l.pos = save
-		}
-		return x, l.pos
+		return x
 	}
 	l.space()
 	if !bytes.HasPrefix(f.b[l.pos:], []byte("stream")) {
-		return d, l.pos
+		return d
 	}
 	start := l.pos + len("stream")
 	if start < len(f.b) && f.b[start] == '\r' {
@@ -221,8 +222,8 @@ func (f *pdfFile) readObject(pos int) (any, int) {
 	if start < len(f.b) && f.b[start] == '\n' {
 		start++
 	}
-	end := f.streamEnd(d, start)
-	return &pdfStream{d, f.b[start:end:end]}, end
+	l.pos = f.streamEnd(d, start)
+	return &pdfStream{d, f.b[start:l.pos:l.pos]}
 }
 
 // streamEnd returns where a stream ends: where its length says, if the word for it stands there, else before the next such word.
@@ -240,8 +241,14 @@ func (f *pdfFile) streamEnd(d pdfDict, start int) int {
 	return len(f.b)
 }
 
-// put keeps an object, and those in it if it holds some.
-func (f *pdfFile) put(num int, x any) {
+// put keeps an object that takes so much memory, and those in it if it holds some.
+func (f *pdfFile) put(num int, x any, took int) {
+	if d, ok := x.(pdfDict); ok && d["Type"] == pdfName("StructElem") {
+		return // there are more of these than of all others, and none is looked at
+	}
+	if !f.hold(took + sizeOfValue) {
+		return
+	}
 	f.objects[num] = x
 	s, ok := x.(*pdfStream)
 	if !ok {
@@ -269,14 +276,9 @@ func (f *pdfFile) unpackObjects(s *pdfStream) {
 			return
 		}
 		l := pdfLexer{b: data, pos: place, spend: f.spend}
-		x := l.next()
-		if a, isNumber := x.(float64); isNumber {
-			if _, gen := l.next().(float64); gen && l.next() == pdfOp("R") {
-				x = pdfRef(a)
-			}
-		}
+		x := l.value()
 		if _, isOp := x.(pdfOp); !isOp {
-			f.objects[int(num)] = x
+			f.put(int(num), x, l.took)
 		}
 	}
 }
@@ -356,6 +358,9 @@ func (f *pdfFile) numbers() []int {
 }
 
 func (f *pdfFile) addPages(pages *[]pdfPage, seen map[pdfRef]bool, x any, inherited pdfDict, depth int) {
+	if depth > maxPDFDepth || !f.spend(1) || len(*pages) > maxPDFObjects {
+		return
+	}
 	if ref, ok := x.(pdfRef); ok {
 		if seen[ref] {
 			return
@@ -363,7 +368,7 @@ func (f *pdfFile) addPages(pages *[]pdfPage, seen map[pdfRef]bool, x any, inheri
 		seen[ref] = true
 	}
 	d := f.dict(x)
-	if d == nil || depth > maxPDFDepth || !f.spend(1) {
+	if d == nil {
 		return
 	}
 	if own := f.dict(d["Resources"]); own != nil {
@@ -385,8 +390,9 @@ func (f *pdfFile) addPages(pages *[]pdfPage, seen map[pdfRef]bool, x any, inheri
 func (f *pdfFile) facts(t *Text) {
 	info := f.dict(f.trailer["Info"])
 	say := func(key string) string {
+		const most = 2 * maxPeople * maxFact
 		s, _ := f.resolve(info[key]).(pdfString)
-		return pdfText(s)
+		return pdfText(s[:min(len(s), most)])
 	}
 	first(&t.Title, say("Title"))
 	for who := range strings.FieldsFuncSeq(say("Author"), func(r rune) bool { return r == ';' }) {

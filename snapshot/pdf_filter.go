@@ -22,14 +22,18 @@ func (f *pdfFile) decode(s *pdfStream) []byte {
 		params = []any{d}
 	}
 	const most = 8 // filters behind each other
+	f.spend(1)
 	for i, filter := range filters[:min(len(filters), most)] {
 		name, _ := f.resolve(filter).(pdfName)
 		var param pdfDict
 		if i < len(params) {
 			param, _ = f.resolve(params[i]).(pdfDict)
 		}
+		if !f.spend(1 + len(data)/bytesPerWork) {
+			return nil
+		}
 		data = f.unfilter(data, name, param)
-		if !f.spend(len(data)/16 + 1) {
+		if !f.spend(len(data) / bytesPerWork) {
 			return nil
 		}
 	}
@@ -39,7 +43,7 @@ func (f *pdfFile) decode(s *pdfStream) []byte {
 func (f *pdfFile) unfilter(data []byte, name pdfName, param pdfDict) []byte {
 	switch name {
 	case "FlateDecode", "Fl":
-		return f.unpredict(inflate(data), param)
+		return f.unpredict(f.inflate(data), param)
 	case "LZWDecode", "LZW":
 		early := 1
 		if n, ok := f.resolve(param["EarlyChange"]).(float64); ok {
@@ -47,7 +51,7 @@ func (f *pdfFile) unfilter(data []byte, name pdfName, param pdfDict) []byte {
 		}
 		return f.unpredict(unLZW(data, early), param)
 	case "ASCIIHexDecode", "AHx":
-		l := pdfLexer{b: append([]byte{'<'}, data...)}
+		l := pdfLexer{b: append([]byte{'<'}, data...), spend: f.spend}
 		s, _ := l.hex().(pdfString)
 		return []byte(s)
 	case "ASCII85Decode", "A85":
@@ -59,16 +63,31 @@ func (f *pdfFile) unfilter(data []byte, name pdfName, param pdfDict) []byte {
 }
 
 // inflate unpacks zlib's format, or what follows its head where that is damaged.
-func inflate(data []byte) []byte {
-	r, err := zlib.NewReader(bytes.NewReader(data))
+func (f *pdfFile) inflate(data []byte) []byte {
+	r, err := zlib.NewReader(paidReader{bytes.NewReader(data), f})
 	if err != nil {
 		if len(data) < 2 {
 			return nil
 		}
-		r = flate.NewReader(bytes.NewReader(data[2:]))
+		r = flate.NewReader(paidReader{bytes.NewReader(data[2:]), f})
 	}
 	out, _ := io.ReadAll(io.LimitReader(r, maxPDFStream)) // what comes before damage counts
 	return out
+}
+
+// paidReader counts what is read of packed data, which may unpack to nothing and take long to do so.
+type paidReader struct {
+	io.Reader
+
+	f *pdfFile
+}
+
+func (r paidReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if !r.f.spend(n / bytesPerWork) {
+		return 0, r.f.stop
+	}
+	return n, err
 }
 
 // unpredict undoes a predictor: PNG's, or TIFF's for whole bytes.
@@ -87,7 +106,7 @@ func (f *pdfFile) unpredict(data []byte, param pdfDict) []byte {
 	if bits > 1<<10 {
 		return nil
 	}
-	pixel, row := max(1, bits/8), (bits*number("Columns", 1)+7)/8
+	pixel, row := max(1, bits/8), min(len(data), (bits*number("Columns", 1)+7)/8)
 	if predictor == 2 {
 		for start := 0; start+row <= len(data); start += row {
 			for i := start + pixel; i < start+row; i++ {
@@ -189,6 +208,9 @@ func un85(data []byte) []byte {
 	var out []byte
 	n, value := 0, uint32(0)
 	for _, c := range data {
+		if len(out) >= maxPDFStream {
+			break
+		}
 		switch {
 		case c == 'z' && n == 0:
 			out = append(out, 0, 0, 0, 0)

@@ -1,11 +1,25 @@
 package snapshot
 
 import (
+	"iter"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/text/encoding/charmap"
+)
+
+// Bounds of one font.
+const (
+	maxPDFCodes = 1 << 16 // codes of which the widths, or the texts, are read
+	maxPDFGlyph = 512     // bytes of what one code says, as the format has it; what says more says nothing
+)
+
+// What fonts take, about.
+const (
+	sizeOfFont = 8 << 10 // bytes
+	sizeOfCode = 64
 )
 
 // pdfFont says what the codes of a font mean and how wide their glyphs are, in thousandths of the font's size.
@@ -33,9 +47,12 @@ func (f *pdfFile) font(x any) *pdfFont {
 	if d == nil {
 		return nil
 	}
-	key, isRef := x.(pdfRef)
-	if isRef && f.byRef[key] != nil {
-		return f.byRef[key]
+	key := reflect.ValueOf(d).Pointer() // a font may stand in the resources themselves
+	if font := f.fonts[key]; font != nil {
+		return font
+	}
+	if !f.spend(sizeOfFont/bytesPerWork) || !f.hold(sizeOfFont) {
+		return nil
 	}
 	font := &pdfFont{widths: map[int]float64{}, scale: 0.001}
 	if s, ok := f.resolve(d["ToUnicode"]).(*pdfStream); ok {
@@ -46,9 +63,7 @@ func (f *pdfFile) font(x any) *pdfFont {
 	} else {
 		f.simpleFont(font, d)
 	}
-	if isRef {
-		f.byRef[key] = font
-	}
+	f.fonts[key] = font
 	return font
 }
 
@@ -63,13 +78,20 @@ func (f *pdfFile) composite(font *pdfFont, d pdfDict) {
 		below = f.dict(kids[0])
 	}
 	font.fallback = f.number(below["DW"], 1000)
-	list := f.array(below["W"])
-	for i := 0; i+1 < len(list); {
+	f.widths(font, f.array(below["W"]))
+}
+
+// widths reads the widths of codes: [from [width ...] from to width ...].
+func (f *pdfFile) widths(font *pdfFont, list []any) {
+	left := maxPDFCodes
+	for i := 0; i+1 < len(list) && left > 0 && f.spend(1); {
 		from := int(f.number(list[i], -1))
 		if widths := f.array(list[i+1]); widths != nil {
-			for k, w := range widths[:min(len(widths), 1<<16)] {
+			widths = widths[:min(len(widths), left)]
+			for k, w := range widths {
 				font.widths[from+k] = f.number(w, font.fallback)
 			}
+			left -= f.paid(len(widths))
 			i += 2
 			continue
 		}
@@ -77,21 +99,30 @@ func (f *pdfFile) composite(font *pdfFont, d pdfDict) {
 			return
 		}
 		to, w := int(f.number(list[i+1], -1)), f.number(list[i+2], font.fallback)
-		for code := from; code <= min(to, from+1<<16) && f.spend(1); code++ {
+		to = min(to, from+left-1)
+		for code := from; code <= to; code++ {
 			font.widths[code] = w
 		}
+		left -= f.paid(to - from + 1)
 		i += 3
 	}
+}
+
+// paid counts the work and the memory of so many codes of a font.
+func (f *pdfFile) paid(codes int) int {
+	codes = max(0, codes)
+	f.spend(codes)
+	f.hold(codes * sizeOfCode)
+	return codes
 }
 
 // simpleFont reads a font whose codes are bytes.
 func (f *pdfFile) simpleFont(font *pdfFont, d pdfDict) {
 	base, _ := f.resolve(d["BaseFont"]).(pdfName)
-	firstChar := int(f.number(d["FirstChar"], 0))
-	for i, w := range f.array(d["Widths"]) {
-		if code := firstChar + i; code >= 0 && code < 256 {
-			font.widths[code] = f.number(w, 0)
-		}
+	firstChar := min(256, max(0, int(f.number(d["FirstChar"], 0))))
+	widths := f.array(d["Widths"])
+	for i, w := range widths[:min(len(widths), 256-firstChar)] {
+		font.widths[firstChar+i] = f.number(w, 0)
 	}
 	font.fallback = f.number(f.dict(d["FontDescriptor"])["MissingWidth"], 0)
 	if len(font.widths) == 0 && strings.Contains(string(base), "Courier") {
@@ -112,11 +143,14 @@ func (f *pdfFile) simpleFont(font *pdfFont, d pdfDict) {
 	font.simple = f.encoding(name)
 	code := 0
 	for _, x := range f.array(diffs["Differences"]) {
+		if !f.spend(1) {
+			return
+		}
 		switch x := f.resolve(x).(type) {
 		case float64:
 			code = int(x)
 		case pdfName:
-			if code >= 0 && code < 256 {
+			if code >= 0 && code < 256 && f.spend(1+len(x)/bytesPerWork) {
 				font.simple[code] = f.glyphName(string(x))
 			}
 			code++
@@ -144,25 +178,26 @@ func (f *pdfFile) encoding(name pdfName) (table [256]string) {
 	return table
 }
 
-// decode calls yield with the glyphs of a string.
-func (font *pdfFont) decode(s string, yield func(glyph)) {
-	for len(s) > 0 {
-		n := 1
-		if font.wide {
-			n = min(2, len(s))
+// glyphs returns the glyphs of a string.
+func (font *pdfFont) glyphs(s string) iter.Seq[glyph] {
+	return func(yield func(glyph) bool) {
+		for len(s) > 0 {
+			n := 1
+			if font.wide {
+				n = min(2, len(s))
+			}
+			if font.unicode != nil {
+				n = font.unicode.length(s, n)
+			}
+			code := codeOf(s[:n])
+			g := glyph{space: n == 1 && code == ' '}
+			g.text, g.known = font.meaning(s[:n], code)
+			g.width = font.width(code, g.text) * font.scale
+			s = s[n:]
+			if !yield(g) {
+				return
+			}
 		}
-		if font.unicode != nil {
-			n = font.unicode.length(s, n)
-		}
-		code := 0
-		for i := range n {
-			code = code<<8 | int(s[i])
-		}
-		g := glyph{space: n == 1 && code == ' '}
-		g.text, g.known = font.meaning(s[:n], code)
-		g.width = font.width(code, g.text) * font.scale
-		s = s[n:]
-		yield(g)
 	}
 }
 
@@ -212,6 +247,7 @@ type pdfMap struct {
 	lengths []codeRange // by which the length of a code is known
 	chars   map[string]string
 	ranges  []textRange // sorted by from
+	took    int         // bytes of memory, about
 }
 
 type codeRange struct{ from, to string }
@@ -231,18 +267,30 @@ func (f *pdfFile) readMap(s *pdfStream) *pdfMap {
 		x := l.next()
 		op, isOp := x.(pdfOp)
 		if !isOp {
-			if len(args) < maxPDFItems {
+			if l.keep(x) {
 				args = append(args, x)
 			}
 			continue
 		}
+		l.took = 0
 		if op == pdfEnd {
 			slices.SortStableFunc(m.ranges, func(x, y textRange) int { return x.from - y.from })
 			return m
 		}
+		before := m.took
 		m.operator(op, args)
+		f.hold(m.took - before)
 		args = args[:0]
 	}
+}
+
+// room reports whether a code that says to may be added.
+func (m *pdfMap) room(to pdfString) bool {
+	if len(to) > maxPDFGlyph || len(m.chars)+len(m.ranges) >= maxPDFCodes {
+		return false
+	}
+	m.took += sizeOfCode + len(to)
+	return true
 }
 
 func (m *pdfMap) operator(op pdfOp, args []any) {
@@ -252,7 +300,7 @@ func (m *pdfMap) operator(op pdfOp, args []any) {
 	case "endbfchar":
 		for i := 0; i+1 < len(args); i += 2 {
 			from, _ := args[i].(pdfString)
-			if to, ok := args[i+1].(pdfString); ok {
+			if to, ok := args[i+1].(pdfString); ok && len(from) <= 4 && m.room(to) {
 				m.chars[string(from)] = utf16BE(string(to))
 			}
 		}
@@ -283,10 +331,12 @@ func (m *pdfMap) addRanges(args []any) {
 		}
 		switch target := args[i+2].(type) {
 		case pdfString:
-			m.ranges = append(m.ranges, textRange{len(from), low, high, utf16BE(string(target))})
+			if m.room(target) {
+				m.ranges = append(m.ranges, textRange{len(from), low, high, utf16BE(string(target))})
+			}
 		case []any:
 			for k, x := range target[:min(len(target), high-low+1)] {
-				if s, ok := x.(pdfString); ok {
+				if s, ok := x.(pdfString); ok && m.room(s) {
 					m.ranges = append(m.ranges, textRange{len(from), low + k, low + k, utf16BE(string(s))})
 				}
 			}

@@ -25,12 +25,19 @@ const (
 type layout struct {
 	lines  []textLine
 	open   *textLine
-	number int // of the page
+	number int     // of the page
+	start  float64 // of the last glyph, and its end
 	end    float64
-	glyphs int    // of the page
-	size   int    // bytes so far
-	next   string // what the next glyphs say, however they look
+	glyphs int              // of the page
+	next   string           // what the next glyphs say, however they look
+	hold   func(n int) bool // counts memory, and reports whether there may be more
 }
+
+// What text takes, about.
+const (
+	sizeOfLine = 192 // bytes, besides its text
+	sizeOfText = 6   // times its bytes: here, as a stream, normalised, and grown
+)
 
 // textLine is one line of text.
 type textLine struct {
@@ -39,6 +46,7 @@ type textLine struct {
 	size  float64 // of its font, on the page
 	x, y  float64 // where it begins, along and across its direction
 	angle float64
+	sides sides
 }
 
 // page begins a page.
@@ -77,14 +85,15 @@ func (l *layout) add(text string, m pdfMatrix, width, size float64) {
 			}
 			l.begin(x, y, height, angle)
 		case gap > wordGap*min(o.size, height) && len(o.text) > 0 && !endsInSpace(o.text):
-			o.text = append(o.text, ' ')
+			l.put(" ")
 		}
+		o.sides.step(text, from > l.start)
 	}
 	if o := l.open; o != nil && height > o.size && strings.TrimSpace(text) != "" {
 		o.size = max(o.size, height*0.999)
 	}
 	l.put(text)
-	l.end = to
+	l.start, l.end = from, to
 }
 
 // put appends to the line.
@@ -93,10 +102,12 @@ func (l *layout) put(text string) {
 		if strings.TrimSpace(text) == "" {
 			return
 		}
-		l.open = &textLine{page: l.number, size: 1}
+		l.begin(0, 0, 1, 0)
 	}
-	l.open.text = append(l.open.text, text...)
-	l.size += len(text)
+	if l.hold(sizeOfText * len(text)) {
+		l.open.text = append(l.open.text, text...)
+		l.open.sides.note(l.open.text, text)
+	}
 }
 
 func endsInSpace(b []byte) bool {
@@ -106,11 +117,14 @@ func endsInSpace(b []byte) bool {
 
 func (l *layout) begin(x, y, size, angle float64) {
 	l.flush()
+	l.hold(sizeOfLine)
 	l.open = &textLine{page: l.number, size: size, x: x, y: y, angle: angle}
 }
 
 func (l *layout) flush() {
 	if l.open != nil && strings.TrimSpace(string(l.open.text)) != "" {
+		l.open.text = l.open.sides.logical(l.open.text)
+		l.open.sides = sides{}
 		l.lines = append(l.lines, *l.open)
 	}
 	l.open = nil
@@ -195,7 +209,7 @@ func (l *layout) leadings() map[int]float64 {
 	usual := make(map[int]float64, len(gaps))
 	for key, all := range gaps {
 		slices.Sort(all)
-		usual[key] = all[len(all)/3] // paragraphs are of few lines, so that the gaps between them are many
+		usual[key] = all[(len(all)-1)/3] // paragraphs are of few lines, so that the gaps between them are many
 	}
 	return usual
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"strconv"
 )
 
@@ -18,10 +19,16 @@ type (
 	}
 )
 
-// Bounds of one object.
+// Bounds of one object, and of the operands of one operator.
 const (
-	maxPDFDepth = 64      // of arrays and dictionaries in each other
-	maxPDFItems = 1 << 20 // of one array
+	maxPDFDepth = 64       // of arrays and dictionaries in each other
+	maxPDFValue = 32 << 20 // bytes of memory, about; what is more is left out
+)
+
+// What objects take, about, besides the bytes of strings and names.
+const (
+	sizeOfValue = 32
+	sizeOfDict  = 256
 )
 
 // pdfLexer reads objects. What is malformed it skips: it never fails, and each call of next goes on or says that the end is there.
@@ -30,6 +37,21 @@ type pdfLexer struct {
 	pos int
 	// spend is told how much was read; it reports false when that is enough.
 	spend func(n int) bool
+	took  int // bytes of memory that what was read takes, about
+}
+
+// keep counts a value, and reports whether there is room for it.
+func (l *pdfLexer) keep(x any) bool {
+	l.took += sizeOfValue
+	switch x := x.(type) {
+	case pdfString:
+		l.took += len(x)
+	case pdfName:
+		l.took += len(x)
+	case pdfDict:
+		l.took += sizeOfDict
+	}
+	return l.took < maxPDFValue
 }
 
 // pdfEnd is what next returns at the end.
@@ -66,26 +88,52 @@ func (l *pdfLexer) space() {
 // next returns the next object or operator; pdfEnd at the end.
 func (l *pdfLexer) next() any { return l.object(0) }
 
+// value returns the next object, which may be a reference, and counts it.
+func (l *pdfLexer) value() any {
+	x := l.next()
+	l.keep(x)
+	num, ok := x.(float64)
+	if !ok {
+		return x
+	}
+	behind := l.pos
+	if _, gen := l.next().(float64); gen && l.next() == pdfOp("R") {
+		return pdfRef(num)
+	}
+	l.pos = behind
+	return x
+}
+
 func (l *pdfLexer) object(depth int) any {
+	from := l.pos
 	l.space()
-	if l.pos >= len(l.b) || l.spend != nil && !l.spend(1) {
+	if more := l.spend(1 + (l.pos-from)/bytesPerWork); !more || l.pos >= len(l.b) {
 		l.pos = len(l.b)
 		return pdfEnd
 	}
+	switch {
+	case l.b[l.pos] == '[':
+		l.pos++
+		return l.array(depth)
+	case bytes.HasPrefix(l.b[l.pos:], []byte("<<")):
+		l.pos += 2
+		return l.dict(depth)
+	}
+	from = l.pos
+	x := l.scalar()
+	l.spend((l.pos - from) / bytesPerWork)
+	return x
+}
+
+// scalar reads an object that holds no others, or an operator.
+func (l *pdfLexer) scalar() any {
 	switch c := l.b[l.pos]; c {
 	case '(':
 		return l.literal()
 	case '/':
 		return l.name()
 	case '<':
-		if l.pos+1 < len(l.b) && l.b[l.pos+1] == '<' {
-			l.pos += 2
-			return l.dict(depth)
-		}
 		return l.hex()
-	case '[':
-		l.pos++
-		return l.array(depth)
 	case ']', '{', '}', ')':
 		l.pos++
 		return pdfOp(string(c))
@@ -192,6 +240,14 @@ func (l *pdfLexer) literal() any {
 	l.pos++
 	var out []byte
 	for depth := 1; l.pos < len(l.b); {
+		plain := bytes.IndexAny(l.b[l.pos:], "\\()\r")
+		if plain < 0 {
+			plain = len(l.b) - l.pos
+		}
+		out = append(out, l.b[l.pos:l.pos+plain]...)
+		if l.pos += plain; l.pos == len(l.b) {
+			break
+		}
 		c := l.b[l.pos]
 		l.pos++
 		switch c {
@@ -266,7 +322,7 @@ func (l *pdfLexer) array(depth int) any {
 			}
 			continue
 		}
-		if len(items) < maxPDFItems {
+		if l.keep(x) {
 			items = append(items, x)
 		}
 	}
@@ -295,7 +351,7 @@ func (l *pdfLexer) dict(depth int) any {
 		op, ok := x.(pdfOp)
 		switch {
 		case !ok:
-			if len(items) < maxPDFItems {
+			if l.keep(x) {
 				items = append(items, x)
 			}
 			continue

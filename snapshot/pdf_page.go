@@ -8,7 +8,6 @@ import (
 const (
 	maxPDFForms = 12  // forms in each other
 	maxPDFState = 256 // states that are saved
-	maxPDFArgs  = 512 // operands of one operator
 )
 
 // pdfMatrix is [a b c d e f] as the format has it: x' = ax + cy + e, y' = bx + dy + f.
@@ -45,6 +44,7 @@ type pdfReader struct {
 	line      pdfMatrix // of the line's begin
 	args      []any
 	depth     int
+	open      int // bytes of the forms that it is in
 	// replaced counts the marked content around the place of which the text is said apart from its glyphs, from the outermost; inside
 	// of it glyphs only say where they are.
 	marked   int
@@ -67,6 +67,9 @@ func (f *pdfFile) readPage(page pdfPage, out *layout) {
 		content = f.decode(x)
 	case []any:
 		for _, part := range x {
+			if !f.spend(1) {
+				break
+			}
 			if s, ok := f.resolve(part).(*pdfStream); ok && len(content) < maxPDFStream {
 				content = append(append(content, f.decode(s)...), '\n')
 			}
@@ -82,17 +85,20 @@ func (r *pdfReader) run(content []byte) {
 		x := l.next()
 		op, isOp := x.(pdfOp)
 		if !isOp {
-			if len(r.args) < maxPDFArgs {
+			if l.keep(x) {
 				r.args = append(r.args, x)
 			}
 			continue
 		}
-		if op == pdfEnd || r.late {
+		l.took = 0
+		if op == pdfEnd || r.stop != nil {
 			r.args = r.args[:0]
 			return
 		}
 		if op == "BI" {
+			from := l.pos
 			skipImage(&l)
+			r.spend((l.pos - from) / bytesPerWork)
 		} else {
 			r.operator(op)
 		}
@@ -240,8 +246,8 @@ func (r *pdfReader) showArg(x any) {
 		return
 	}
 	st := &r.state
-	st.font.decode(string(s), func(g glyph) {
-		if !r.spend(1) {
+	for g := range st.font.glyphs(string(s)) {
+		if !r.spend(1 + len(g.text)/bytesPerWork) {
 			return
 		}
 		width := (g.width*st.size + st.charSpace) * st.scale
@@ -259,7 +265,7 @@ func (r *pdfReader) showArg(x any) {
 		}
 		r.out.add(g.text, m, shown, st.size)
 		r.advance(width)
-	})
+	}
 }
 
 // form runs the content of a form.
@@ -282,7 +288,10 @@ func (r *pdfReader) form() {
 	if own := r.dict(s.dict["Resources"]); own != nil {
 		inner.resources = own
 	}
-	inner.run(r.decode(s))
+	content := r.decode(s)
+	if inner.open += len(content); inner.open <= maxPDFStream {
+		inner.run(content)
+	}
 }
 
 // beginMarked begins marked content. Its text may be said apart from its glyphs: of a ligature, of a word that is hyphenated.
@@ -295,7 +304,7 @@ func (r *pdfReader) beginMarked(op pdfOp) {
 	if name, ok := r.last().(pdfName); ok {
 		props = r.dict(r.dict(r.resources["Properties"])[string(name)])
 	}
-	if text, ok := r.resolve(props["ActualText"]).(pdfString); ok {
+	if text, ok := r.resolve(props["ActualText"]).(pdfString); ok && r.spend(len(text)/bytesPerWork) {
 		r.replaced = r.marked
 		r.out.pend(pdfText(text))
 	}

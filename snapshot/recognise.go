@@ -159,6 +159,7 @@ func signatures() []signature {
 		{0, "Rar!\x1a", "a RAR archive"},
 		{0, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document (.doc, .xls, .ppt): save it as PDF or text"},
 		{0, `{\rtf`, "an RTF document: save it as PDF or text"},
+		{0, `{\pard`, "an RTF document: save it as PDF or text"}, // without its head, as pandoc writes it
 		{0, "%!PS", "a PostScript document: save it as PDF"},
 		{0, "\x7fELF", "a program"},
 		{0, "MZ\x90", "a program"},

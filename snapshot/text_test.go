@@ -203,6 +203,8 @@ func TestRefused(t *testing.T) {
 		{"PNG", "\x89PNG\r\n\x1a\n\x00", "text/html", snapshot.ErrUnsupported, "it looks like a PNG image"},
 		{"Word", "PK\x03\x04....word/document.xml", "", snapshot.ErrUnsupported, "it looks like a Word document (.docx)"},
 		{"ZIP", "PK\x03\x04....", "", snapshot.ErrUnsupported, "it looks like a ZIP archive"},
+		{"RTF", "{\\rtf1\\ansi x}", "", snapshot.ErrUnsupported, "it looks like an RTF document"},
+		{"RTF without its head", "{\\pard \\ql x\\par}", "", snapshot.ErrUnsupported, "it looks like an RTF document"},
 		{"zeros", "abc\x00\x01\x02def", "", snapshot.ErrUnsupported, "it looks like binary data"},
 		{"control characters", strings.Repeat("\x01\x02\x03a", 10), "", snapshot.ErrUnsupported, "it looks like binary data"},
 		{"an image, said", "abc", "image/png", snapshot.ErrUnsupported, `its type is "image/png"`},
