@@ -1,10 +1,13 @@
 package trail
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ibidhq/ibid"
 )
@@ -81,17 +84,31 @@ func (c *checker) step(t *Trail, s *Step, place string) {
 		c.score(f.Relevance, place+"source_attributions["+strconv.Itoa(k)+"].relevance_score")
 		used = used || f.counts()
 	}
+	for _, d := range []struct{ name, digest string }{{"inputs_digest", s.InputsDigest}, {"outputs_digest", s.OutputsDigest}} {
+		if d.digest != "" && !isDigest(d.digest) {
+			c.say(issueDigest, "%s%s: %s, want sha256: and 64 hexadecimal digits", place, d.name, strconv.Quote(Excerpt(d.digest, maxSaid)))
+		}
+	}
 	if used && s.NoSources {
 		c.say(issueContradicted, "%sit says that it used no sources, and names some", place)
 	}
 	if !t.Finished.IsZero() && s.Started.After(t.Finished) {
-		c.say(issueAfterFinish, "%sit began %v after the run had ended", place, s.Started.Sub(t.Finished))
+		c.say(issueAfterFinish, "%sit began %s after the run had ended", place, spell(s.Started.Sub(t.Finished)))
 	}
 	for _, f := range s.Fed {
 		if f.Start < 0 || f.End < f.Start || f.End > len(t.text()) {
 			c.say(issueSpan, "%sit fed the bytes %d to %d of the answer, which has %d", place, f.Start, f.End, len(t.text()))
 		}
 	}
+}
+
+// spell returns a duration for people: from two days on without hours.
+func spell(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d < 2*day {
+		return d.String()
+	}
+	return strconv.Itoa(int(d/day)) + " days"
 }
 
 func (c *checker) score(f *float64, place string) {
@@ -102,6 +119,12 @@ func (c *checker) score(f *float64, place string) {
 	case *f < 0 || *f > 1:
 		c.say(issueScore, "%s: %v is not in 0…1", place, *f)
 	}
+}
+
+func isDigest(s string) bool {
+	digits, ok := strings.CutPrefix(s, "sha256:")
+	sum, err := hex.DecodeString(digits)
+	return ok && err == nil && len(sum) == sha256.Size
 }
 
 // text returns the final answer, whose sentences are meant.

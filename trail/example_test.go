@@ -33,8 +33,8 @@ func Example() {
 		fmt.Println("step", u.Number, "used", u.Documents)
 	}
 	// Output:
-	// 1.00 (rank) dl_paper_2023
 	// 0.92 (retriever) ml_guide_ch1
+	// 1.00 (rank) dl_paper_2023
 	// step 1 used [ml_guide_ch1 ai_intro]
 	// step 2 used [dl_paper_2023]
 }
@@ -108,8 +108,11 @@ func ExampleReason() {
 		return
 	}
 	fmt.Println(run.Answer)
-	fmt.Println(run.Summary(nil).Steps)
+	for _, u := range run.Summary(nil).Steps {
+		fmt.Println("step", u.Number, "used", u.Documents)
+	}
 	// Output:
 	// The height of the tower is known. The age of the tower is known.
-	// [{1 [height.txt] 1} {2 [age.txt] 1}]
+	// step 1 used [height.txt]
+	// step 2 used [age.txt]
 }

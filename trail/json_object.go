@@ -31,6 +31,8 @@ const (
 	issueContradicted = "no-sources-contradicted"
 	issueSpan         = "span-out-of-range"
 	issueLimit        = "limit-reached"
+	issueDigest       = "bad-digest"
+	issueMarker       = "unresolved-marker"
 )
 
 func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
@@ -310,6 +312,8 @@ func readObject(raw json.RawMessage) map[string]json.RawMessage {
 	return members
 }
 
+func isNull(raw json.RawMessage) bool { return string(raw) == null }
+
 func isNumber(raw json.RawMessage) bool {
 	return len(raw) > 0 && (raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9')
 }
@@ -323,6 +327,9 @@ func compact(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
+// maxSaid is how many characters of a value an issue shows.
+const maxSaid = 40
+
 // describe says for people what a value is.
 func describe(raw json.RawMessage) string {
 	switch {
@@ -335,9 +342,9 @@ func describe(raw json.RawMessage) string {
 	case raw[0] == '"':
 		var s string
 		_ = json.Unmarshal(raw, &s) // what cannot be read is shown empty
-		return "the string " + strconv.Quote(Excerpt(s, 40))
+		return "the string " + strconv.Quote(Excerpt(s, maxSaid))
 	case isNumber(raw):
-		return "the number " + Excerpt(string(raw), 40)
+		return "the number " + Excerpt(string(raw), maxSaid)
 	default:
 		return string(raw)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/prose"
 	"github.com/ibidhq/ibid/support"
 )
 
@@ -48,7 +47,7 @@ type Links struct {
 	// Uncited is the share of the sentences that say something and rest on no passage; nil: no sentence says anything.
 	Uncited *float64
 	By      string       // the checker that was asked, as ID@Version; empty: none
-	Issues  []ibid.Issue // limits that were reached
+	Issues  []ibid.Issue // limits that were reached, and marks that lead nowhere
 }
 
 // Sentence is one sentence of the final answer.
@@ -76,7 +75,8 @@ type Rest struct {
 	Steps  []int
 	Via    []int // the numbers of the steps whose answers lead there, the final answer's side first; empty: it leads there itself
 	Reason LinkReason
-	// Score is how sure the checker is: of several links in a row, of the least sure one. Nil: a provider or a mark says it.
+	// Score is how sure the checker is: of several links in a row, of the least sure one. Nil: a provider or a mark says it, or
+	// the checker gives no scores.
 	Score     *float64
 	Threshold float64 // the least score that counts; 0: there is no score
 	By        string  // the checker
@@ -88,7 +88,7 @@ type Rest struct {
 // Link finds for each sentence of the final answer the steps and the passages that it rests on. The provider's citations count
 // first, then marks in the text. For sentences that have neither, passages of all steps are ranked, and c is asked whether
 // they support the sentence; so are the answers of the steps, and what those rest on is followed back through the steps before.
-// Nil c is support.Lexical.
+// A sentence that no text supports alone may rest on several together: see [support.Together]. Nil c is support.Lexical.
 //
 // A mark is the id, the title or the address of a source, [step 2], or a number where one step alone can be meant: the one that
 // gave the answer, else the only one with sources. The number counts that step's sources.
@@ -97,13 +97,11 @@ type Rest struct {
 // ended, or that the checker could not work at all.
 func (t *Trail) Link(ctx context.Context, c support.Checker, o *LinkOptions) (*Links, error) {
 	l := newLinker(t, c, o)
-	for start, end := range prose.Sentences(l.final.Text) {
-		l.links.Sentences = append(l.links.Sentences, Sentence{Span: ibid.Span{Start: start, End: end}, Text: l.final.Text[start:end]})
-	}
+	l.links.Sentences = l.sentences(l.final.Text, l.origin)
 	l.cited(l.final, l.links.Sentences)
 	for i := range l.links.Sentences {
 		if s := &l.links.Sentences[i]; len(s.Passages) == 0 {
-			l.marked(s, l.origin)
+			l.reportLost(i, l.marked(s, l.origin))
 		}
 	}
 	if err := l.infer(ctx); err != nil {
@@ -123,7 +121,9 @@ type linker struct {
 	final    *ibid.Answer
 	origin   int              // the step that gave the final answer, else the only one with sources; -1: neither
 	byDoc    [][]int          // rows of each document
-	had      map[rowID]*had   // who had a passage
+	passages []*had           // who had each passage
+	lost     int              // marks that lead nowhere
+	had      []*had           // by row: who had its passage
 	bySaid   map[string]int   // what marks call a document; -1: more than one
 	before   [][]int          // the graph
 	byNumber map[int]int      // the last step of each number
@@ -147,11 +147,12 @@ func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
 	if l.final == nil {
 		l.final = &ibid.Answer{Text: strings.ToValidUTF8(t.Answer, "\ufffd")}
 	}
-	l.byDoc, l.had = make([][]int, len(l.names)), make(map[rowID]*had, len(l.rows))
+	l.byDoc, l.had = make([][]int, len(l.names)), make([]*had, len(l.rows))
+	known := newPassageIndex(len(l.rows))
 	for i := range l.rows {
 		n := l.rows[i].document
 		l.byDoc[n] = append(l.byDoc[n], i)
-		l.note(&l.rows[i])
+		l.note(i, known)
 	}
 	l.origin = l.findOrigin()
 	l.nameMarks()
@@ -274,24 +275,11 @@ func (l *linker) rest(n int, quote string) Rest {
 // restOf returns a row as what a sentence rests on, with the steps that had this passage.
 func (l *linker) restOf(row int) Rest {
 	r := &l.rows[row]
-	h := l.had[l.rowID(r)]
+	h := l.had[row]
 	return Rest{
 		DocumentID: l.names[r.document], Title: h.title, ChunkIndex: r.ChunkIndex, Locator: r.Locator,
 		Excerpt: Excerpt(first(r.Excerpt, r.Content), 0), Steps: h.steps(), source: r.Source,
 	}
-}
-
-// rowID tells a passage among those of all documents.
-type rowID struct {
-	passageID
-
-	document int
-}
-
-func (l *linker) rowID(r *docRow) rowID {
-	id := rowID{r.passageID(), r.document}
-	id.passageID.document = ""
-	return id
 }
 
 // had says which steps had a passage: their numbers, ascending, MaxNamed at most.
@@ -307,14 +295,20 @@ func (h *had) steps() []int {
 	return slices.Clone(h.retrieved)
 }
 
-// note notes which step had a passage.
-func (l *linker) note(r *docRow) {
-	id := l.rowID(r)
-	h := l.had[id]
-	if h == nil {
-		h = &had{}
-		l.had[id] = h
+// note notes which step had the passage of a row. Known has those of the rows before.
+func (l *linker) note(row int, known *passageIndex) {
+	r := &l.rows[row]
+	name := l.names[r.document]
+	k, ok := known.find(name, r.Source)
+	if !ok {
+		k = len(l.passages)
+		known.add(name, r.Source)
+		l.passages = append(l.passages, &had{})
+	} else {
+		known.join(k, r.Source)
 	}
+	h := l.passages[k]
+	l.had[row] = h
 	h.title = first(h.title, r.Title)
 	list := &h.retrieved
 	if r.counts() {

@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/prose"
 	"github.com/ibidhq/ibid/support"
 )
 
@@ -21,7 +20,7 @@ func (l *linker) infer(ctx context.Context) error {
 		l.links.By = l.checker.Info().By()
 		p = l.everything()
 	}
-	found, err := l.attribute(ctx, l.final, p)
+	found, err := l.attribute(ctx, l.final, l.links.Sentences, p)
 	if err != nil {
 		return err
 	}
@@ -100,10 +99,18 @@ func (l *linker) pool(rows, steps []int) *pool {
 	return p
 }
 
-func (l *linker) attribute(ctx context.Context, a *ibid.Answer, p *pool) ([]support.SentenceSupport, error) {
+func (l *linker) attribute(ctx context.Context, a *ibid.Answer, sentences []Sentence, p *pool) ([]support.SentenceSupport, error) {
+	spans := make([]ibid.Span, len(sentences))
+	for i := range sentences {
+		spans[i] = sentences[i].Span
+	}
+	threshold := support.Balanced
+	if t := l.options.Threshold; t > 0 && t <= 1 {
+		threshold = t
+	}
 	done, err := support.Attribute(ctx, a, p.docs, &support.AttributeOptions{
-		Threshold: support.Balanced, PerSentence: l.options.PerSentence, Candidates: 2 * l.options.Candidates, Checker: l.checker,
-		ByScore: l.options.ByScore,
+		Threshold: threshold, PerSentence: l.options.PerSentence, Candidates: 2 * l.options.Candidates, Checker: l.checker,
+		ByScore: l.options.ByScore, Sentences: spans,
 	})
 	if err != nil {
 		return nil, err
@@ -114,9 +121,10 @@ func (l *linker) attribute(ctx context.Context, a *ibid.Answer, p *pool) ([]supp
 // hit is a text that supports a sentence.
 type hit struct {
 	pooled
-	score     float64
+	score     *float64 // nil: the checker has none
 	threshold float64
 	by        string
+	together  bool      // it supports the sentence only with others
 	span      ibid.Span // the evidence, in the text
 	evidence  string
 }
@@ -124,43 +132,46 @@ type hit struct {
 // holds reports whether a verdict is good enough to say that words rest on a passage.
 func (l *linker) holds(v *support.Verdict) bool {
 	switch {
-	case v.Score == nil || !isFinite(*v.Score) || v.Changed || v.Label == support.Contradicted:
+	case v.Changed || v.Label == support.Contradicted:
 		return false
-	case l.options.Threshold > 0:
+	case l.options.Threshold > 0 && jsonNumber(v.Score) != nil:
 		return *v.Score >= l.options.Threshold
 	default:
 		return v.Label == support.Supported
 	}
 }
 
-// hits returns the texts that support a sentence, best first.
+// hits returns the texts that support a sentence, best first: each alone, or where none does, those that do together.
 func (l *linker) hits(s *support.SentenceSupport, p *pool) []hit {
 	var all []hit
 	for i := range s.Candidates {
-		c := &s.Candidates[i]
-		v := &c.Verdict
-		if !l.holds(v) {
-			continue
+		if c := &s.Candidates[i]; l.holds(&c.Verdict) {
+			all = append(all, l.hit(c, &c.Verdict, p))
 		}
-		h := hit{pooled: p.of[c.Document], score: *v.Score, threshold: first(l.options.Threshold, v.Threshold), by: v.By, span: c.Evidence}
-		if h.span.Len() <= 0 {
-			h.span = c.Span
-		} else {
-			h.evidence = p.docs[c.Document].Text[c.Evidence.Start:c.Evidence.End]
-		}
-		all = append(all, h)
 	}
-	slices.SortStableFunc(all, func(a, b hit) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		default:
-			return 0
+	if t := s.Together; len(all) == 0 && t != nil && l.holds(&t.Verdict) {
+		for _, i := range t.Candidates {
+			h := l.hit(&s.Candidates[i], &t.Verdict, p)
+			h.together = true
+			all = append(all, h)
 		}
-	})
+	}
+	slices.SortStableFunc(all, func(a, b hit) int { return compareScores(a.score, b.score) })
 	return all
+}
+
+// hit returns a candidate as what a verdict says that it supports.
+func (l *linker) hit(c *support.Candidate, v *support.Verdict, p *pool) hit {
+	h := hit{pooled: p.of[c.Document], threshold: first(l.options.Threshold, v.Threshold), by: v.By, span: c.Evidence}
+	if h.score = jsonNumber(v.Score); h.score == nil {
+		h.threshold = 0
+	}
+	if h.span.Len() <= 0 {
+		h.span = c.Span
+	} else {
+		h.evidence = p.docs[c.Document].Text[c.Evidence.Start:c.Evidence.End]
+	}
+	return h
 }
 
 // follow adds what supports a sentence. Where no passage does, it follows the answers that do back through the steps.
@@ -173,19 +184,18 @@ func (l *linker) follow(ctx context.Context, s *Sentence, hits []hit) error {
 			s.add(l.inferred(h, h.score, nil))
 		}
 	}
-	if len(s.Passages) > 0 {
-		return nil
-	}
 	w := &walk{linker: l, sentence: s, seen: make(map[[2]int]bool)}
-	for _, h := range hits { // of answers: there is nothing else
-		w.todo = append(w.todo, way{hit: h, score: h.score, via: []int{l.t.Steps[h.step].Number}})
+	for _, h := range hits {
+		if h.row < 0 && (len(s.Passages) == 0 || h.together) {
+			w.todo = append(w.todo, way{hit: h, score: h.score, via: []int{l.t.Steps[h.step].Number}})
+		}
 	}
 	return w.run(ctx)
 }
 
-func (l *linker) inferred(h hit, score float64, via []int) Rest {
+func (l *linker) inferred(h hit, score *float64, via []int) Rest {
 	r := l.restOf(h.row)
-	r.Reason, r.Score, r.Threshold, r.By = ReasonInferred, &score, h.threshold, h.by
+	r.Reason, r.Score, r.Threshold, r.By = ReasonInferred, score, h.threshold, h.by
 	r.Evidence, r.Via = h.evidence, via
 	return r
 }
@@ -202,8 +212,8 @@ type walk struct {
 type way struct {
 	hit
 
-	score float64 // of the least sure link so far
-	via   []int   // numbers of steps
+	score *float64 // of the least sure link so far; nil: of one it is not known
+	via   []int    // numbers of steps
 }
 
 func (w *walk) run(ctx context.Context) error {
@@ -230,11 +240,11 @@ func (w *walk) run(ctx context.Context) error {
 func (w *walk) step(at way, s *Sentence, hits []hit) {
 	for _, rest := range s.Passages { // the step's answer cites it; that the final answer says the same is inferred
 		rest.Reason, rest.Via, rest.Threshold, rest.By = ReasonInferred, at.via, at.threshold, at.by
-		rest.Score = new(at.score)
+		rest.Score = at.score
 		w.sentence.add(rest)
 	}
 	for _, h := range hits {
-		score := min(at.score, h.score)
+		score := leastScore(at.score, h.score)
 		switch {
 		case h.row < 0:
 			via := append(slices.Clone(at.via), w.t.Steps[h.step].Number)
@@ -243,6 +253,14 @@ func (w *walk) step(at way, s *Sentence, hits []hit) {
 			w.sentence.add(w.inferred(h, score, at.via))
 		}
 	}
+}
+
+// leastScore returns the lesser score; nil where one is not known.
+func leastScore(a, b *float64) *float64 {
+	if a == nil || b == nil {
+		return nil
+	}
+	return new(min(*a, *b))
 }
 
 // ownWork is what the sentences of a step's answer rest on: its own sources, or answers of the steps before it.
@@ -263,10 +281,7 @@ func (l *linker) ownWork(ctx context.Context, step int) (*ownWork, error) {
 			a = captured
 		}
 	}
-	own := &ownWork{}
-	for start, end := range prose.Sentences(a.Text) {
-		own.sentences = append(own.sentences, Sentence{Span: ibid.Span{Start: start, End: end}, Text: a.Text[start:end]})
-	}
+	own := &ownWork{sentences: l.sentences(a.Text, step)}
 	own.hits = make([][]hit, len(own.sentences))
 	l.own[step] = own
 	l.cited(a, own.sentences)
@@ -285,7 +300,7 @@ func (l *linker) ownWork(ctx context.Context, step int) (*ownWork, error) {
 		}
 	}
 	p := l.pool(rows, steps)
-	found, err := l.attribute(ctx, a, p)
+	found, err := l.attribute(ctx, a, own.sentences, p)
 	if err != nil {
 		return nil, err
 	}

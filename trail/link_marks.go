@@ -1,6 +1,7 @@
 package trail
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,16 +35,21 @@ func (l *linker) nameMarks() {
 }
 
 // marked adds what the marks in a sentence name. A number counts the sources of the step at index origin; -1: it means nothing.
-func (l *linker) marked(s *Sentence, origin int) {
+// Lost are the numbers, of sources and of steps, that lead nowhere.
+func (l *linker) marked(s *Sentence, origin int) (lost []string) {
 	for _, mark := range marks(s.Text) {
 		n := -1
 		switch number, err := strconv.Atoi(strings.TrimPrefix(mark, "^")); {
 		case strings.HasPrefix(mark, "http://"), strings.HasPrefix(mark, "https://"):
 			n = l.find(&Source{URL: mark, DocumentID: mark})
 		case strings.HasPrefix(strings.ToLower(mark), "step "):
-			l.markedStep(s, mark)
+			if !l.markedStep(s, mark) {
+				lost = append(lost, mark)
+			}
 		case err == nil:
-			n = l.numbered(mark, number, origin)
+			if n = l.numbered(mark, number, origin); n < 0 && number > 0 && number < leastYear {
+				lost = append(lost, mark)
+			}
 		default:
 			if found, ok := l.bySaid[strings.ToLower(mark)]; ok {
 				n = found
@@ -55,17 +61,40 @@ func (l *linker) marked(s *Sentence, origin int) {
 			s.add(rest)
 		}
 	}
+	return lost
 }
 
-// markedStep takes [step 2] for what it says: the sentence rests on the step, and on what that cites, or else used.
-func (l *linker) markedStep(s *Sentence, mark string) {
-	number, err := strconv.Atoi(strings.TrimSpace(mark[len("step "):]))
-	if err != nil {
-		return
+// leastYear is the number in brackets from which on it is taken for a year rather than for a mark that leads nowhere.
+const leastYear = 1000
+
+// maxLost is how many marks that lead nowhere are reported.
+const maxLost = 100
+
+// reportLost reports the marks of a sentence of the final answer that lead nowhere.
+func (l *linker) reportLost(sentence int, lost []string) {
+	for _, mark := range lost {
+		if l.lost++; l.lost > maxLost {
+			return
+		}
+		why := "no step alone can be meant by it"
+		switch {
+		case strings.HasPrefix(strings.ToLower(mark), "step "):
+			why = "there is no such step"
+		case l.origin >= 0:
+			s := &l.t.Steps[l.origin]
+			why = fmt.Sprintf("it is none of the %d sources of step %d", len(s.Sources), s.Number)
+		}
+		l.links.Issues = append(l.links.Issues, ibid.Issue{Code: issueMarker, Detail: fmt.Sprintf("sentences[%d]: [%s]: %s", sentence, mark, why)})
 	}
+}
+
+// markedStep takes [step 2] for what it says: the sentence rests on the step, and on what that cites, or else used. It
+// returns false if there is no such step.
+func (l *linker) markedStep(s *Sentence, mark string) bool {
+	number, err := strconv.Atoi(strings.TrimSpace(mark[len("step "):]))
 	i, ok := l.byNumber[number]
-	if !ok {
-		return
+	if err != nil || !ok {
+		return err != nil // "step by step" is no mark
 	}
 	s.Steps = append(s.Steps, number)
 	sources := l.t.Steps[i].Sources
@@ -77,6 +106,7 @@ func (l *linker) markedStep(s *Sentence, mark string) {
 			s.add(rest)
 		}
 	}
+	return true
 }
 
 // numbered returns the document that a number means, or -1.

@@ -3,6 +3,7 @@ package trail_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -70,7 +71,7 @@ func TestSourcesFromContext(t *testing.T) {
 	}
 }
 
-// A step is enhanced by search results, or else by its context; what it knows already stays.
+// A step is enhanced by search results, or else by its context; what it knows already stays, and the best relevance counts.
 func TestEnhance(t *testing.T) {
 	s := trail.Step{Context: []string{"id:a Words of a."}, Sources: []trail.Source{{DocumentID: "a", Relevance: new(0.25), Origin: ibid.ScoreOverlap, Used: true}}}
 	s.Enhance([]trail.Result{{DocumentID: "a", Title: "A", Score: new(0.9), Content: "Words of a."}, {DocumentID: "b", Score: new(math.NaN())}})
@@ -80,11 +81,72 @@ func TestEnhance(t *testing.T) {
 		t.Fatalf("%d sources, want 2: %+v", len(s.Sources), s.Sources)
 	}
 	a, b := s.Sources[0], s.Sources[1]
-	if *a.Relevance != 0.25 || a.Origin != ibid.ScoreOverlap || a.Title != "A" || a.Content != "Words of a." || a.Rank != 1 {
+	if *a.Relevance != 0.9 || a.Origin != ibid.ScoreRetriever || a.Title != "A" || a.Content != "Words of a." || a.Rank != 1 {
 		t.Errorf("a is %+v", a)
 	}
 	if b.Relevance != nil || b.Origin != "" || b.ChunkIndex == nil || *b.ChunkIndex != 2 || b.Rank != 2 {
 		t.Errorf("b is %+v", b)
+	}
+}
+
+// Two texts of one document are two passages, even if they claim the same chunk. One that comes again is not added again, and
+// its best relevance counts; one that was made of a place in a list is worse than any other.
+func TestPassages(t *testing.T) {
+	one, two := trail.Result{DocumentID: "d", Score: new(0.4), Content: "Herons eat fish.", ChunkIndex: new(0)}, trail.Result{DocumentID: "d", Score: new(0.9), Content: "Owls hunt at night.", ChunkIndex: new(0)}
+	again := one
+	again.Score = new(0.7)
+	worse := two
+	worse.Score = new(0.1)
+	bare := trail.Result{DocumentID: "d", Score: new(0.5), ChunkIndex: new(0)}
+	var s trail.Step
+	s.Enhance([]trail.Result{one, two, again, worse, bare})
+	s.AddSources(trail.Source{DocumentID: "d", ChunkIndex: new(0), Excerpt: "Owls hunt at night.", Relevance: new(1.0), Origin: ibid.ScoreRank, Used: true})
+	show := func(all []trail.Source) (rows []string) {
+		for _, f := range all {
+			rows = append(rows, fmt.Sprintf("%s %.1f %s %q", f.DocumentID, *f.Relevance, f.Origin, f.Excerpt))
+		}
+		return rows
+	}
+	want := []string{`d 0.7 retriever "Herons eat fish."`, `d 0.9 retriever "Owls hunt at night."`}
+	if diff := cmp.Diff(want, show(s.Sources)); diff != "" {
+		t.Errorf("of one step (-want +got):\n%s", diff)
+	}
+
+	// Across steps, too. Chunk 3 is known by its number, then its words; other words are another passage.
+	run := &trail.Trail{Steps: []trail.Step{
+		{Number: 1, Sources: []trail.Source{{DocumentID: "d", ChunkIndex: new(3), Relevance: new(0.2), Origin: ibid.ScoreProvider, Used: true}}},
+		{Number: 2, Sources: trail.SourcesFromResults([]trail.Result{{DocumentID: "d", Score: new(0.3), Content: "Owls hunt at night.", ChunkIndex: new(3)}})},
+		{Number: 3, Sources: trail.SourcesFromResults([]trail.Result{{DocumentID: "d", Score: new(0.1), Content: "Herons eat fish.", ChunkIndex: new(3)}})},
+		{Number: 4, Sources: []trail.Source{{DocumentID: "d", ChunkIndex: new(3), Excerpt: "Owls hunt at night.", Relevance: new(0.8), Origin: ibid.ScoreProvider, Used: true}}},
+	}}
+	var got []string
+	for _, p := range run.Summary(nil).Sources[0].Passages {
+		got = append(got, fmt.Sprintf("%s, steps %v", show([]trail.Source{p.Source})[0], p.Steps))
+	}
+	want = []string{`d 0.8 provider "Owls hunt at night.", steps [1 2 4]`, `d 0.1 retriever "Herons eat fish.", steps [3]`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("of a run (-want +got):\n%s", diff)
+	}
+}
+
+// What was measured comes before what was made of the place in a list.
+func TestMeasuredFirst(t *testing.T) {
+	run := &trail.Trail{Steps: []trail.Step{
+		{Number: 1, Sources: trail.SourcesFromContext([]string{"Bananas are yellow.", "The tower is 320 m tall."})},
+		{Number: 2, Sources: trail.SourcesFromResults([]trail.Result{{DocumentID: "low", Score: new(0.3)}, {DocumentID: "real", Score: new(0.97)}, {DocumentID: "none"}})},
+	}}
+	ids := func(all []trail.SummarySource) (ids []string) {
+		for i := range all {
+			ids = append(ids, all[i].DocumentID)
+		}
+		return ids
+	}
+	s := run.Summary(nil)
+	if diff := cmp.Diff([]string{"real", "low", "context_0", "context_1", "none"}, ids(s.Sources)); diff != "" {
+		t.Errorf("sources (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"real", "context_0", "context_1"}, ids(s.Primary)); diff != "" {
+		t.Errorf("primary sources (-want +got):\n%s", diff)
 	}
 }
 

@@ -24,7 +24,8 @@ const maxAfter = 100
 // a nested run; chains only hold steps together, and evaluators with all below them are left out. Of the spans below one
 // span, one that began after another had ended comes after it, and those that overlap come after the same ones; a step that
 // holds steps comes after these. Numbers go on from the highest that t.Steps has, by time of start as far as that order allows;
-// a span with the attribute ibid.step keeps its number, and joins the step that has it already.
+// a span with the attribute ibid.step keeps its number, and joins the step that has it already, unless
+// that is a span too and says something else.
 //
 // A document that was retrieved is used if its text stands in the input of a model's call that ended later, or if such a call
 // cites it by its URL or, in square brackets, by its id. The call's step then has it as a source, too. Where there is no such
@@ -34,7 +35,7 @@ func (t *Trail) Arrange() {
 	if len(spans) == 0 {
 		return
 	}
-	tops := linkSpans(spans)
+	tops := withoutWritten(linkSpans(spans))
 	root := rootOf(tops)
 	t.describe(root, spans)
 	markUse(spans)
@@ -134,6 +135,31 @@ func linkSpans(nodes []*spanNode) (tops []*spanNode) {
 		top.judge()
 	}
 	return tops
+}
+
+// withoutWritten leaves out the spans that [Trail.Traces] wrote for the run, where it has another one that is the run: that has
+// come back to where it was written.
+func withoutWritten(tops []*spanNode) []*spanNode {
+	isWritten := func(n *spanNode) bool { return n.Own && n.Kind == spanAgent && n.RunID == "" }
+	if !slices.ContainsFunc(tops, func(n *spanNode) bool {
+		return !isWritten(n) && n.Parent == "" && (n.Kind == spanAgent || n.Kind == spanChain)
+	}) {
+		return tops
+	}
+	var left []*spanNode
+	for _, n := range tops {
+		if !isWritten(n) {
+			left = append(left, n)
+			continue
+		}
+		for _, k := range n.kids {
+			k.parent = nil
+			left = append(left, k)
+		}
+		n.kids, n.isStep, n.holds = nil, false, false
+	}
+	slices.SortFunc(left, func(a, b *spanNode) int { return cmp.Compare(a.at, b.at) })
+	return left
 }
 
 // judge says of a span and those below it whether they are steps.
@@ -428,10 +454,11 @@ func (a *arrangement) number(others []Step) []Step {
 	}
 	sorted, cyclic := order(before)
 	numbers := make([]int, len(a.steps))
+	spanned := map[int]bool{} // the numbers of the steps that a program's spans are
 	for _, i := range append(sorted, cyclic...) {
 		n := a.steps[i]
-		if at, ok := taken[n.Number]; ok && n.Number > 0 {
-			numbers[i] = n.Number
+		if at, ok := taken[n.Number]; ok && n.Number > 0 && !steps[at].isApart(n, spanned[n.Number]) {
+			numbers[i], spanned[n.Number] = n.Number, !n.Own
 			steps[at].join(n.step)
 			continue
 		}
@@ -443,7 +470,7 @@ func (a *arrangement) number(others []Step) []Step {
 			n.step.ID = n.StepID
 		}
 		n.step.After = n.afterNumbers(before[i], numbers)
-		taken[numbers[i]] = len(steps)
+		taken[numbers[i]], spanned[numbers[i]] = len(steps), !n.Own
 		steps = append(steps, *n.step)
 	}
 	slices.SortStableFunc(steps, func(x, y Step) int { return cmp.Compare(x.Number, y.Number) })
@@ -466,23 +493,4 @@ func (n *spanNode) afterNumbers(before, numbers []int) []int {
 	}
 	slices.Sort(after)
 	return slices.Compact(after)
-}
-
-// join adds what a span knows to the step whose number it has.
-func (s *Step) join(from *Step) {
-	s.ID, s.Tool, s.Question, s.Answer = cmp.Or(s.ID, from.ID), cmp.Or(s.Tool, from.Tool), cmp.Or(s.Question, from.Question), cmp.Or(s.Answer, from.Answer)
-	s.Reasoning, s.Error = cmp.Or(s.Reasoning, from.Reasoning), cmp.Or(s.Error, from.Error)
-	s.Confidence, s.Duration, s.Nested = cmp.Or(s.Confidence, from.Confidence), cmp.Or(s.Duration, from.Duration), cmp.Or(s.Nested, from.Nested)
-	if s.Started.IsZero() {
-		s.Started = from.Started
-	}
-	if s.Inputs == nil && s.InputsDigest == "" {
-		s.Inputs, s.InputsDigest = from.Inputs, from.InputsDigest
-	}
-	if s.Outputs == nil && s.OutputsDigest == "" {
-		s.Outputs, s.OutputsDigest = from.Outputs, from.OutputsDigest
-	}
-	s.AddSources(from.Sources...)
-	s.NoSources = s.NoSources && from.NoSources
-	s.Issues = append(s.Issues, from.Issues...)
 }

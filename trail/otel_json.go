@@ -2,6 +2,7 @@ package trail
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -188,9 +189,17 @@ func (r *spanReader) readJSON(b []byte) error {
 		err = traces.ResourceSpans.each(r.readJSONResource)
 	}
 	if err != nil {
-		return fmt.Errorf("read its JSON: %w", err)
+		return fmt.Errorf("read its JSON: %w", inJSON(err))
 	}
 	return nil
+}
+
+// inJSON says of a value of the wrong type what it is, without Go's names.
+func inJSON(err error) error {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s: a JSON %s, want what OTLP has there", cmp.Or(kind.Field, "all of it"), kind.Value)
+	}
+	return err
 }
 
 // readJSONResource reads the spans of one resource.
@@ -231,7 +240,7 @@ func readJSONSpan(raw json.RawMessage) (*rawSpan, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(raw, &from); err != nil {
-		return nil, fmt.Errorf("read its JSON: %w", err)
+		return nil, fmt.Errorf("read its JSON: %w", inJSON(err))
 	}
 	s := &rawSpan{
 		trace: strings.ToLower(from.TraceID), id: strings.ToLower(from.SpanID), parent: strings.ToLower(from.ParentID), name: from.Name,

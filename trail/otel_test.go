@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -313,6 +314,61 @@ func TestArrangeLarge(t *testing.T) {
 		}
 		if _, err := trail.Read(b); err != nil {
 			t.Errorf("%s: it cannot be read again: %v", name, err)
+		}
+	}
+}
+
+// Two spans with one number that say different things are two steps, and that is said.
+func TestArrangeSameNumber(t *testing.T) {
+	llm := func(id, answer string, at int64) vectorSpan {
+		return vectorSpan{ID: id, At: [2]int64{at, at + 5}, Attributes: map[string]any{"openinference.span.kind": "LLM", "ibid.step": 1.0, "output.value": answer}}
+	}
+	set, err := trail.ReadSpans(trail.TracesProtobuf, protobufOf(t, traces([]vectorSpan{llm("1", "one", 10), llm("2", "two", 20), llm("3", "two", 30)})), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &trail.Trail{Steps: append([]trail.Step{{Number: 1, Question: "recorded"}}, set.Runs[0].Steps...)}
+	run.Arrange()
+	if len(run.Steps) != 2 || run.Steps[0].Question != "recorded" || run.Steps[0].Answer != "one" || run.Steps[1].Answer != "two" {
+		t.Errorf("%+v", run.Steps)
+	}
+	if issues := run.Check(); len(issues) != 1 || issues[0].Code != "duplicate-step" {
+		t.Errorf("%v", issues)
+	}
+}
+
+// A run that was written as a trace and comes back to where it is from is the same run.
+func TestArrangeWrittenAgain(t *testing.T) {
+	spans := []vectorSpan{
+		{ID: "1", At: [2]int64{0, 100}, Attributes: map[string]any{"openinference.span.kind": "AGENT", "input.value": "q", "output.value": "a"}},
+		{ID: "2", Parent: "1", At: [2]int64{10, 20}, Attributes: map[string]any{"openinference.span.kind": "TOOL", "tool.name": "find", "output.value": "x"}},
+		{ID: "3", Parent: "1", At: [2]int64{30, 40}, Attributes: map[string]any{"openinference.span.kind": "LLM", "output.value": "a"}},
+	}
+	recorded := trail.Step{Number: 7, ID: "mine", Answer: "seven"}
+	read := func(contentType string, b []byte) []trail.Step {
+		set, err := trail.ReadSpans(contentType, b, nil)
+		if err != nil || len(set.Runs) != 1 {
+			t.Fatal(set, err)
+		}
+		return set.Runs[0].Steps
+	}
+	first := read(trail.TracesProtobuf, protobufOf(t, traces(spans)))
+	for name, before := range map[string][]trail.Step{"traced": first, "recorded": {recorded}, "both": append([]trail.Step{recorded}, first...)} {
+		run := &trail.Trail{ID: "run", Question: "q", Answer: "a", Steps: slices.Clone(before)}
+		run.Arrange()
+		want := outline([]*trail.Trail{run})
+		b, err := run.Traces(trail.TracesJSON, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written := read(trail.TracesJSON, b)
+		isWritten := func(s trail.Step) bool { // a step is known by its id
+			return slices.ContainsFunc(written, func(w trail.Step) bool { return w.ID == s.ID })
+		}
+		again := &trail.Trail{ID: "run", Question: "q", Answer: "a", Steps: append(slices.DeleteFunc(slices.Clone(before), isWritten), written...)}
+		again.Arrange()
+		if name == "traced" && len(again.Steps) != 2 || len(again.Steps) != len(run.Steps) {
+			t.Errorf("%s: (-want +got):\n%s", name, cmp.Diff(want, outline([]*trail.Trail{again})))
 		}
 	}
 }

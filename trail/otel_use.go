@@ -13,7 +13,7 @@ const (
 	// headUse is how many bytes of a document must stand there: prompts cut off what does not fit in.
 	headUse = 400
 	// maxUse bounds how many bytes of prompts and answers are searched for the documents of one run.
-	maxUse = 1 << 31
+	maxUse = 1<<31 - 1
 )
 
 // retrieval is a document that a span of the run retrieved.
@@ -34,9 +34,13 @@ func markUse(nodes []*spanNode) {
 			if r.by.start >= call.end && r.by != call && call.end != 0 {
 				continue
 			}
-			if left -= len(prompt) + len(call.step.Answer) + 64; left >= 0 {
-				r.look(call, prompt)
+			if left -= len(prompt) + len(call.step.Answer) + 64; left < 0 {
+				break
 			}
+			r.look(call, prompt)
+		}
+		if left < 0 {
+			break
 		}
 	}
 	for _, r := range found {

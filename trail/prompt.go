@@ -20,23 +20,43 @@ const (
 // SourcesFromPrompt returns the documents that a program wrote into a prompt for a model to answer from, in their order, each
 // with its Content. Three ways of writing them are known, the first that there is counts:
 //
-//   - JSON: an array of documents as ibid.ReadDocuments takes them, also as the member results, documents or the like of an
-//     object, which is how tools answer;
+//   - JSON: an array of documents, also as the member results, documents or the like of an object, which is how tools answer. A
+//     document is a string, or an object with its words as text, content, chunk, excerpt or the like, its document_id or id,
+//     its title and its url; one without words is read as the JSON that it is;
 //   - tags: <document id="…" title="…" url="…">…</document>, and source, doc, passage, chunk, context, search_result and result
 //     likewise; what they are called may also stand inside, in <source>, <title> or <url> beside <document_content>;
 //   - numbers: paragraphs that begin with [1], 【1】, Source 1:, Document [1] and the like, up to a line that begins with
 //     "Question:" or a rule. A line Title:, URL: or Source: at the beginning is taken for what it says.
 //
-// Their numbers are their Rank; a source without an id of its own gets its number's as DocumentID. A prompt that has none of
-// this has no sources: what else of it is a document cannot be known.
+// Their numbers are their Rank. A source without an id, or whose id is only its number, has its URL as DocumentID, or else one
+// like doc:1, which [Source.Counted] reports, and a Key made of its words. A prompt that has none of this has no sources: what
+// else of it is a document cannot be known.
 func SourcesFromPrompt(text string) []Source {
 	text = strings.TrimSpace(text[:min(len(text), maxPrompt)])
 	for _, read := range []func(string) []Source{pastedJSON, pastedTags, pastedNumbers} {
 		if list := read(text); len(list) > 0 {
-			return list[:min(len(list), maxPromptSources)]
+			list = list[:min(len(list), maxPromptSources)]
+			for i := range list {
+				list[i].namePasted()
+			}
+			return list
 		}
 	}
 	return nil
+}
+
+// Counted reports whether DocumentID only counts places in one prompt, one answer or one context, as doc:1 and context_0 do: what
+// has the same elsewhere may be another document.
+func (s *Source) Counted() bool { return positional(s.DocumentID) }
+
+// namePasted takes a number for no name: another prompt counts its documents likewise.
+func (s *Source) namePasted() {
+	if n, err := strconv.Atoi(s.DocumentID); s.DocumentID != "" && (err != nil || n != s.Rank && n != s.Rank-1) && !s.Counted() {
+		return
+	}
+	if s.DocumentID = s.URL; s.URL == "" {
+		s.DocumentID, s.Key = "doc:"+strconv.Itoa(s.Rank), (&ibid.Source{Content: s.Content}).Key()
+	}
 }
 
 // pastedJSON reads what a tool found.
@@ -58,7 +78,8 @@ func pastedJSON(text string) []Source {
 			}
 		}
 	}
-	if raw == nil {
+	var elements []json.RawMessage
+	if json.Unmarshal(raw, &elements) != nil {
 		return nil
 	}
 	documents, err := ibid.ReadDocuments(raw)
@@ -68,14 +89,50 @@ func pastedJSON(text string) []Source {
 	var list []Source
 	for i := range documents {
 		d := &documents[i]
-		if strings.TrimSpace(d.Content) == "" {
-			continue
+		s := Source{DocumentID: d.ID, Title: d.Title, URL: d.URL, Content: d.Content, Rank: i + 1, Retrieved: true}
+		s.takeMembers(elements[i])
+		if strings.TrimSpace(s.Content) != "" {
+			list = append(list, s)
 		}
-		list = append(list, Source{
-			DocumentID: d.ID, Title: d.Title, URL: d.URL, Content: d.Content, Rank: i + 1, Retrieved: true,
-		})
 	}
 	return list
+}
+
+// takeMembers takes what a document says of itself under the names that tools, and the runs of docs/trail.md, use.
+func (s *Source) takeMembers(raw json.RawMessage) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return
+	}
+	for _, name := range []string{"data", "document", "metadata"} { // some stand one level deeper
+		var inner map[string]json.RawMessage
+		if json.Unmarshal(members[name], &inner) == nil {
+			for k, v := range inner {
+				if _, taken := members[k]; !taken {
+					members[k] = v
+				}
+			}
+		}
+	}
+	s.DocumentID = first(memberOf(members, "document_id", "doc_id", "docid", "id", "_id"), s.DocumentID)
+	s.Title = first(memberOf(members, "document_title", "title", "name"), s.Title)
+	s.URL = first(addressOnly(memberOf(members, "url", "uri", "link", "source_url")), s.URL)
+	s.Content = first(memberOf(members, "text", "content", "page_content", "body", "chunk", "passage", "snippet", "excerpt"), s.Content)
+}
+
+// memberOf returns the first of the members that is a string that says something, or a whole number.
+func memberOf(members map[string]json.RawMessage, names ...string) string {
+	for _, name := range names {
+		var text string
+		if json.Unmarshal(members[name], &text) == nil && strings.TrimSpace(text) != "" {
+			return text
+		}
+		var n int64
+		if strings.HasSuffix(name, "id") && json.Unmarshal(members[name], &n) == nil {
+			return strconv.FormatInt(n, 10)
+		}
+	}
+	return ""
 }
 
 // pastedTags reads documents between tags.
@@ -92,15 +149,15 @@ func pastedTags(text string) []Source {
 			DocumentID: attribute(attributes, "id", "index", "number"), Title: attribute(attributes, "title", "name"),
 			URL: attribute(attributes, "url", "href"), Rank: len(list) + 1, Retrieved: true,
 		}
+		if n, err := strconv.Atoi(attribute(attributes, "index", "number")); err == nil && n >= 0 {
+			s.Rank = n
+		}
 		if s.URL == "" {
 			s.URL = addressOnly(attribute(attributes, "source"))
 		}
 		inside(&s, content, name)
 		if s.Content = strings.TrimSpace(s.Content); s.Content == "" {
 			continue
-		}
-		if s.DocumentID == "" {
-			s.DocumentID = strconv.Itoa(s.Rank)
 		}
 		list = append(list, s)
 	}

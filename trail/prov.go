@@ -15,6 +15,8 @@ type PROVOptions struct {
 	// Content writes what people, models and documents said as prov:value: the question, the answers, inputs, outputs, reasons of
 	// errors and excerpts. Without it there are only SHA-256 digests of them, with which somebody who has the text can check it.
 	Content bool
+	// Linked says that [Trail.Link] was called: then an answer that no step fed derives from nothing that is known.
+	Linked bool
 }
 
 // PROV writes the run as W3C PROV-JSON (Member Submission of 24 April 2013), one line.
@@ -180,7 +182,7 @@ func (p *provWriter) steps(t *Trail, prefix string, depth int) []string {
 			last = append(last, names[i])
 		}
 	}
-	if fed != nil {
+	if fed != nil || p.options.Linked && depth == 0 { // nested runs are not linked with it
 		return fed
 	}
 	return last

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/ibidhq/ibid"
@@ -16,6 +15,8 @@ var (
 	ErrEmpty = errors.New("nothing but white space")
 	ErrNoRun = errors.New("not a run")
 	ErrLimit = errors.New("over the limit")
+	// ErrListing is the cause, beside ErrNoRun, where it is what GET /v1/runs/{run} lists: a page of a run's calls.
+	ErrListing = errors.New("an element of GET /v1/runs/{run}, which lists the calls of a run page by page")
 )
 
 // malformedError says what is not as a run should be. It is [ErrNoRun] to errors.Is.
@@ -52,7 +53,7 @@ func Read(b []byte) (*Trail, error) {
 }
 
 // ReadSteps reads steps without their run: an object, a list of objects, or JSON lines. They keep their order, and one without a
-// number has the number 0. It is otherwise like [Read].
+// number has the number 0. What is odd about the whole input is an issue of the first one. It is otherwise like [Read].
 func ReadSteps(b []byte) ([]Step, error) {
 	r := newReader()
 	t, err := r.document(b)
@@ -61,6 +62,9 @@ func ReadSteps(b []byte) ([]Step, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read steps: %w", err)
+	}
+	if len(t.Steps) > 0 && len(t.Issues) > 0 {
+		t.Steps[0].Issues = slices.Concat(t.Issues, t.Steps[0].Issues)
 	}
 	return t.Steps, nil
 }
@@ -101,14 +105,14 @@ func (r *reader) document(b []byte) (*Trail, error) {
 	if len(bytes.TrimSpace(b)) == 0 {
 		return nil, ErrEmpty
 	}
-	values, issues, err := split(b)
+	d, err := split(b)
 	if err != nil {
 		return nil, err
 	}
-	t := &Trail{Issues: issues}
+	values, t := d.all, &Trail{Issues: d.issues}
 	for i, v := range values {
 		place := ""
-		if len(values) > 1 || len(issues) > 0 {
+		if d.lines || len(values) > 1 {
 			place = fmt.Sprintf("line %d", v.line)
 		}
 		if v.raw[0] == '[' && len(values) == 1 {
@@ -124,73 +128,6 @@ func (r *reader) document(b []byte) (*Trail, error) {
 	return t, nil
 }
 
-// value is one value of a document.
-type value struct {
-	raw  json.RawMessage
-	line int // from 1
-}
-
-// split cuts a document into its values. Where they are one a line, a bad line is reported and passed over: a program that died
-// while it wrote one leaves it.
-func split(b []byte) ([]value, []ibid.Issue, error) {
-	var values []value
-	d := json.NewDecoder(bytes.NewReader(b))
-	line, at := 1, 0
-	for {
-		var raw json.RawMessage
-		err := d.Decode(&raw)
-		if errors.Is(err, io.EOF) {
-			return values, nil, nil
-		}
-		if err != nil {
-			break
-		}
-		end := int(d.InputOffset())
-		begin := end - len(raw)
-		line += bytes.Count(b[at:begin], []byte("\n"))
-		values = append(values, value{raw, line})
-		line += bytes.Count(raw, []byte("\n"))
-		at = end
-	}
-	return splitLines(b)
-}
-
-func splitLines(b []byte) ([]value, []ibid.Issue, error) {
-	var values []value
-	var issues []ibid.Issue
-	number := 0
-	for line := range bytes.SplitSeq(b, []byte("\n")) {
-		number++
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
-		var raw json.RawMessage
-		err := json.Unmarshal(line, &raw)
-		switch {
-		case err == nil && line[0] == '{':
-			values = append(values, value{raw, number})
-		case len(values) == 0:
-			return nil, nil, whyBad(b)
-		case err == nil:
-			return nil, nil, malformed("line %d: %s, want a step", number, describe(raw))
-		default:
-			issues = append(issues, ibid.Issue{Code: issueBadJSON, Detail: fmt.Sprintf("line %d: %v; it was left out", number, err)})
-		}
-	}
-	return values, issues, nil
-}
-
-// whyBad says what is wrong with a document that is no JSON.
-func whyBad(b []byte) error {
-	var raw json.RawMessage
-	err := json.Unmarshal(b, &raw)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at := min(max(0, int(syntax.Offset)), len(b))
-		return malformed("line %d: %w", 1+bytes.Count(b[:at], []byte("\n")), err)
-	}
-	return malformed("%w", err)
-}
-
 // list reads a document that is a list of steps.
 func (r *reader) list(t *Trail, raw json.RawMessage) error {
 	var elements []json.RawMessage
@@ -200,6 +137,9 @@ func (r *reader) list(t *Trail, raw json.RawMessage) error {
 	for i, element := range elements {
 		place := fmt.Sprintf("[%d]", i)
 		members := readObject(element)
+		if isNull(element) {
+			continue
+		}
 		if members == nil || isRun(members) {
 			return malformed("%s: %s, want a step", place, what(members, element))
 		}
@@ -229,9 +169,13 @@ func (r *reader) element(t *Trail, raw json.RawMessage, place string) error {
 		return r.step(t, members, place)
 	case present(members, runNames()) != "":
 		return r.run(t, members, place)
-	default:
-		return malformed("%san object without a member of a run or a step, such as reasoning_steps or step_number", before(place))
 	}
+	for _, name := range slices.Concat(isRunNames(), runNames(), stepNames()) {
+		if _, ok := members[name]; ok {
+			return malformed("%sall members that it has of a run are null, such as %s", before(place), name)
+		}
+	}
+	return malformed("%san object without a member of a run or a step, such as reasoning_steps or step_number", before(place))
 }
 
 func before(place string) string {
@@ -243,7 +187,11 @@ func before(place string) string {
 
 // isRun reports whether an object is a run, whatever else it has.
 func isRun(members map[string]json.RawMessage) bool {
-	return present(members, []string{"original_question", "final_answer", "reasoning_steps", "steps"}) != ""
+	return present(members, isRunNames()) != ""
+}
+
+func isRunNames() []string {
+	return []string{"reasoning_steps", "steps", "original_question", "final_answer"}
 }
 
 // runNames and stepNames are members by which an object is known.
@@ -300,6 +248,9 @@ func (r *reader) run(t *Trail, members map[string]json.RawMessage, place string)
 	for i, element := range elements {
 		members := readObject(element)
 		place := o.at(fmt.Sprintf("%s[%d]", name, i))
+		if isNull(element) {
+			continue
+		}
 		if members == nil {
 			return malformed("%s: %s, want a step", place, describe(element))
 		}

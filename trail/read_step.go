@@ -2,6 +2,7 @@ package trail
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,6 +14,9 @@ import (
 func (r *reader) step(t *Trail, members map[string]json.RawMessage, place string) error {
 	if len(t.Steps) == MaxSteps {
 		return fmt.Errorf("%w: more than %d steps", ErrLimit, MaxSteps)
+	}
+	if _, ok := members["recorded"]; ok && present(members, []string{"step_number", "step"}) == "" {
+		return &malformedError{fmt.Errorf("%s%w", before(place), ErrListing)}
 	}
 	var s Step
 	o := &object{place: place, members: members, report: &report{}}
@@ -81,6 +85,10 @@ func (s *Step) lists(o *object) error {
 	}
 	for i, raw := range elements {
 		var text string
+		if isNull(raw) {
+			s.Context = append(s.Context, "") // it keeps its place
+			continue
+		}
 		if raw[0] != '"' || json.Unmarshal(raw, &text) != nil {
 			return fmt.Errorf("%s: %s, want a string", o.at(fmt.Sprintf("%s[%d]", name, i)), describe(raw))
 		}
@@ -97,6 +105,9 @@ func (s *Step) lists(o *object) error {
 	}
 	for i, raw := range elements {
 		var a jsonAnswer
+		if isNull(raw) {
+			continue
+		}
 		if err := json.Unmarshal(raw, &a); err != nil {
 			return fmt.Errorf("%s: %w", o.at(fmt.Sprintf("%s[%d]", name, i)), err)
 		}
@@ -121,6 +132,9 @@ func (s *Step) after(o *object) error {
 	}
 	s.After = []int{}
 	for i, element := range elements {
+		if isNull(element) {
+			continue
+		}
 		digits := strings.Trim(string(element), `" `)
 		n, err := strconv.Atoi(digits)
 		if err != nil || n < 0 || n > maxWhole {
@@ -176,7 +190,7 @@ func (r *reader) retrieved(s *Step, o *object, used bool) error {
 		}
 		for i := range found {
 			f := &found[i]
-			f.Retrieved, f.Rank = true, first(f.Rank, i+1)
+			f.Retrieved, f.Rank = true, first(f.Rank, f.place+1)
 			f.Used = f.Used || used && !f.flags
 			s.AddSources(f.Source)
 		}
@@ -187,6 +201,7 @@ func (r *reader) retrieved(s *Step, o *object, used bool) error {
 // row is a source as it is read.
 type row struct {
 	Source
+	place int  // in its list
 	flags bool // it says itself whether it was retrieved, used or cited
 }
 
@@ -195,7 +210,7 @@ func (r *reader) sourceRows(o *object, name string, elements []json.RawMessage) 
 		return nil, fmt.Errorf("%w: %s: more than %d sources", ErrLimit, o.at(name), MaxSources)
 	}
 	var rows []row
-	var bare []string // a list of strings is a context
+	bare := make([]string, len(elements)) // a list of strings is a context
 	for i, raw := range elements {
 		place := o.at(fmt.Sprintf("%s[%d]", name, i))
 		if raw[0] == '"' {
@@ -203,7 +218,10 @@ func (r *reader) sourceRows(o *object, name string, elements []json.RawMessage) 
 			if err := json.Unmarshal(raw, &text); err != nil {
 				return nil, malformed("%s: %w", place, err)
 			}
-			bare = append(bare, text)
+			bare[i] = text
+			continue
+		}
+		if isNull(raw) {
 			continue
 		}
 		members := readObject(raw)
@@ -213,13 +231,13 @@ func (r *reader) sourceRows(o *object, name string, elements []json.RawMessage) 
 		rows = append(rows, readSource(&object{place: place, members: members, report: o.report}, i))
 	}
 	for _, s := range SourcesFromContext(bare) {
-		rows = append(rows, row{Source: s, flags: true})
+		rows = append(rows, row{Source: s, place: s.Rank - 1, flags: true})
 	}
 	return rows, nil
 }
 
 func readSource(o *object, i int) row {
-	var s row
+	s := row{place: i}
 	o.id(&s.DocumentID, "document_id", "id")
 	o.text(&s.Title, "document_title", "title")
 	o.text(&s.URL, "url")
@@ -262,7 +280,7 @@ func readSource(o *object, i int) row {
 // nested reads a run that a step started.
 func (r *reader) nested(raw json.RawMessage, place string) (*Trail, error) {
 	if r.depth == MaxNested {
-		return nil, fmt.Errorf("%w: %s: runs nested deeper than %d", ErrLimit, place, MaxNested)
+		return nil, fmt.Errorf("%w: runs nested deeper than %d", ErrLimit, MaxNested)
 	}
 	members := readObject(raw)
 	if members == nil {
@@ -270,7 +288,9 @@ func (r *reader) nested(raw json.RawMessage, place string) (*Trail, error) {
 	}
 	inner := &reader{depth: r.depth + 1, sources: r.sources}
 	t := &Trail{}
-	if err := inner.run(t, members, ""); err != nil {
+	if err := inner.run(t, members, ""); errors.Is(err, ErrLimit) && r.depth > 0 {
+		return nil, err // every place on the way says the same
+	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", place, err)
 	}
 	inner.number(t)

@@ -60,8 +60,8 @@ var errSkipped = errors.New("skipped")
 // Run answers a question. Questions that do not wait for each other are answered at once, Parallel of them at a time.
 //
 // An error of a step is recorded in it, and the steps that come after it are skipped; the others go on. The trail is never nil.
-// The error says that the question could not be taken apart, that no step was answered, that the synthesis failed, or that ctx
-// ended; then no step begins any more, and those that run are waited for.
+// The error says that the question could not be taken apart, that no step was answered, or without Synthesise not the last one,
+// that the synthesis failed, or that ctx ended; then no step begins any more, and those that run are waited for.
 func (r *Reason) Run(ctx context.Context, question string) (*Trail, error) {
 	o := r.Options
 	o.Question = question
@@ -226,19 +226,22 @@ func (a *Active) output(out *Output) {
 
 func (w *reasoning) synthesise(ctx context.Context) (*Trail, error) {
 	var steps []Step
-	last, answered := -1, 0
+	answered := 0
 	for i, a := range w.steps {
 		steps = append(steps, a.snapshot())
 		if w.failed[i] == nil {
-			last = i
 			answered++
 		}
 	}
-	if answered == 0 {
+	last := len(steps) - 1
+	switch {
+	case answered == 0:
 		return w.recorder.Finish(""), fmt.Errorf("no step was answered: %w", w.failed[0])
-	}
-	if w.Synthesise == nil {
-		if n := len(steps[last].Answers); n > 0 && steps[last].Answers[n-1].Answer.Text == steps[last].Answer {
+	case w.Synthesise == nil && w.failed[last] != nil: // another step's answer is to another question
+		return w.recorder.Finish(""), fmt.Errorf("the last step was not answered: %w", w.failed[last])
+	case w.Synthesise == nil:
+		if n := len(steps[last].Answers); n > 0 && steps[last].Answers[n-1].Answer != nil &&
+			steps[last].Answers[n-1].Answer.Text == steps[last].Answer {
 			return w.recorder.FinishAnswer(steps[last].Answers[n-1].Answer), nil
 		}
 		return w.recorder.Finish(steps[last].Answer), nil

@@ -61,8 +61,11 @@ func TestReason(t *testing.T) {
 			t.Errorf("critical path %v, %v", path, took)
 		}
 		s := run.Summary(nil)
-		want := []trail.StepUsage{{1, []string{"doc a"}, 1}, {2, []string{"doc b"}, 1}, {3, []string{"doc c"}, 1}, {4, []string{"doc d"}, 1}}
-		if diff := cmp.Diff(want, s.Steps); diff != "" {
+		var used []string
+		for _, u := range s.Steps {
+			used = append(used, fmt.Sprint(u.Number, u.Documents, u.Retrieved, len(u.Best)))
+		}
+		if diff := cmp.Diff([]string{"1 [doc a] 1 1", "2 [doc b] 1 1", "3 [doc c] 1 1", "4 [doc d] 1 1"}, used); diff != "" {
 			t.Errorf("usage (-want +got):\n%s", diff)
 		}
 		if c := run.Steps[0].Confidence; c == nil || *c != 0.5 || run.Steps[1].Tool != "t" {
@@ -195,5 +198,36 @@ func TestReasonCaptured(t *testing.T) {
 	}
 	if run, err = r.Run(t.Context(), "Q?"); err != nil || !run.Steps[0].NoSources || run.Answer != "Nothing." {
 		t.Errorf("run %+v, %v", run, err)
+	}
+}
+
+// Where the last question has no answer, that of another one is none either.
+func TestReasonLastStep(t *testing.T) {
+	r := reasoner(trail.Question{Text: "a", After: []int{}}, trail.Question{Text: "b"})
+	r.Synthesise = nil
+	answer := r.Answer
+	r.Answer = func(ctx context.Context, in *trail.Input) (*trail.Output, error) {
+		if in.Question == "b" {
+			return nil, errors.New("the library is closed")
+		}
+		return answer(ctx, in)
+	}
+	run, err := r.Run(t.Context(), "Q?")
+	if err == nil || !strings.Contains(err.Error(), "the last step was not answered") || run.Answer != "" || run.Steps[0].Answer != "a" {
+		t.Errorf("answer %q, error %v", run.Answer, err)
+	}
+}
+
+// A step may say that it captured nothing.
+func TestReasonCapturesNothing(t *testing.T) {
+	r := reasoner(trail.Question{Text: "a", After: []int{}})
+	r.Synthesise = nil
+	answer := r.Answer
+	r.Answer = func(ctx context.Context, in *trail.Input) (*trail.Output, error) {
+		in.Step.Captured("ans_1", nil)
+		return answer(ctx, in)
+	}
+	if run, err := r.Run(t.Context(), "Q?"); err != nil || run.Answer != "a" {
+		t.Errorf("answer %q, error %v", run.Answer, err)
 	}
 }

@@ -23,6 +23,9 @@ type RecorderOptions struct {
 	Agent    string
 	Strategy string
 	Sink     Sink // nil: nobody is told
+	// DigestOnly keeps of what steps are called with and what comes of them only the SHA-256: Step.InputsDigest and OutputsDigest,
+	// of the JSON. It holds for nested runs, too.
+	DigestOnly bool
 }
 
 // Recorder writes down the run of a Go program while it happens. Get one from [NewRecorder] or [Active.Nested].
@@ -31,7 +34,9 @@ type RecorderOptions struct {
 // that it gives out: programs need not ask whether they are recorded, and pay a comparison with nil where they are not.
 type Recorder struct {
 	sink    Sink
+	digests bool    // inputs and outputs are kept as digests
 	parent  *Active // nil: the run is not nested
+	own     bool    // the parent was begun for the run, and ends with it
 	mu      sync.Mutex
 	run     Trail // but for its steps
 	steps   []*Active
@@ -42,7 +47,8 @@ type Recorder struct {
 func NewRecorder(runID string, o *RecorderOptions) *Recorder {
 	r := &Recorder{run: Trail{ID: runID, Started: time.Now()}}
 	if o != nil {
-		r.run.Question, r.run.Agent, r.run.Strategy, r.sink = o.Question, o.Agent, o.Strategy, o.Sink
+		r.run.Question, r.run.Agent, r.run.Strategy = o.Question, o.Agent, o.Strategy
+		r.sink, r.digests = o.Sink, o.DigestOnly
 	}
 	return r
 }
@@ -54,7 +60,7 @@ type StepOptions struct {
 	ID       string // the program's own
 	Tool     string
 	Question string
-	Inputs   any // kept as JSON
+	Inputs   any // kept as JSON, or as its digest
 }
 
 // Begin begins a step, now. Its end must be recorded, in its goroutine and best by defer: a panic is then recorded as the step's
@@ -70,7 +76,8 @@ func (r *Recorder) Begin(o *StepOptions) *Active {
 	}
 	a := &Active{recorder: r}
 	if o != nil {
-		a.step = Step{Number: o.Number, After: slices.Clone(o.After), ID: o.ID, Tool: o.Tool, Question: o.Question, Inputs: asJSON(o.Inputs)}
+		a.step = Step{Number: o.Number, After: slices.Clone(o.After), ID: o.ID, Tool: o.Tool, Question: o.Question}
+		a.step.Inputs, a.step.InputsDigest = r.kept(o.Inputs)
 		if o.After != nil && a.step.After == nil {
 			a.step.After = []int{}
 		}
@@ -123,6 +130,9 @@ func (r *Recorder) finish(answer string, a *ibid.Answer) *Trail {
 	r.mu.Unlock()
 	if r.parent != nil {
 		r.parent.change(func(s *Step) { s.Answer = first(s.Answer, answer) })
+	}
+	if r.own {
+		r.parent.End()
 	}
 	return r.Trail()
 }
@@ -267,13 +277,13 @@ func (a *Active) Reasoning(trace string) {
 	})
 }
 
-// Outputs keeps what came of the step, as JSON.
+// Outputs keeps what came of the step, as JSON or its digest.
 func (a *Active) Outputs(v any) {
 	if a == nil {
 		return
 	}
-	raw := asJSON(v)
-	a.change(func(s *Step) { s.Outputs = raw })
+	raw, sum := a.recorder.kept(v)
+	a.change(func(s *Step) { s.Outputs, s.OutputsDigest = raw, sum })
 }
 
 // Fail records why the step failed. Nil changes nothing, and the first error counts.
@@ -284,21 +294,38 @@ func (a *Active) Fail(err error) {
 }
 
 // Nested begins a run within the step, whose trail is part of the step: see Step.Nested. It has the agent and the sink of its
-// parent, unless told otherwise.
+// parent, unless told otherwise. A step has one: every further run is that of a step of its own, which comes after this one, has
+// its tool and the run's question, and ends when the run finishes.
 func (a *Active) Nested(runID string, o *RecorderOptions) *Recorder {
 	if a == nil {
 		return nil
 	}
 	r := NewRecorder(runID, o)
-	r.parent, r.run.Parent = a, a.recorder.run.ID
+	r.run.Parent, r.digests = a.recorder.run.ID, r.digests || a.recorder.digests
 	if r.sink == nil {
 		r.sink = a.recorder.sink
 	}
 	r.run.Agent = first(r.run.Agent, a.recorder.run.Agent)
+	if a.nest(r) {
+		return r
+	}
+	a.mu.Lock()
+	again := &StepOptions{After: []int{a.step.Number}, Tool: a.step.Tool, Question: r.run.Question}
+	a.mu.Unlock()
+	r.own = true
+	a.recorder.Begin(again).nest(r)
+	return r
+}
+
+// nest makes a run the nested one of the step, unless it has one.
+func (a *Active) nest(r *Recorder) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.nested = r
-	return r
+	if a.nested != nil {
+		return false
+	}
+	a.nested, r.parent = r, a
+	return true
 }
 
 // End ends the step, now. A second call does nothing. Deferred, it records a panic as the step's error and lets it go on.
@@ -325,6 +352,15 @@ func (a *Active) End() {
 	if thrown != nil {
 		panic(thrown)
 	}
+}
+
+// kept returns what is kept of v: it as JSON, or its digest.
+func (r *Recorder) kept(v any) (raw json.RawMessage, sum string) {
+	raw = asJSON(v)
+	if raw != nil && r.digests {
+		return nil, digest(raw)
+	}
+	return raw, ""
 }
 
 // asJSON returns v as JSON, or what keeps it from being that.

@@ -2,9 +2,12 @@ package trail_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -183,6 +186,50 @@ func TestRecorderNests(t *testing.T) {
 	again, err := trail.Read(data)
 	if err != nil || again.Steps[0].Nested.Steps[0].Sources[0].DocumentID != "a" {
 		t.Errorf("read again: %v", err)
+	}
+}
+
+// A step that starts several runs keeps all: each but the first is that of a step of its own.
+func TestRecorderNestedTwice(t *testing.T) {
+	r := trail.NewRecorder("outer", &trail.RecorderOptions{DigestOnly: true})
+	step := r.Begin(&trail.StepOptions{Tool: "research"})
+	for i, id := range []string{"one", "two", "three"} {
+		inner := step.Nested(id, &trail.RecorderOptions{Question: id + "?"})
+		within := inner.Begin(&trail.StepOptions{Inputs: map[string]any{"key": "secret"}})
+		within.Use(trail.Source{DocumentID: strconv.Itoa(i)})
+		within.Outputs("secret")
+		within.End()
+		if i < 2 {
+			inner.Finish(id + "!")
+		}
+	}
+	step.End()
+	run := r.Finish("Done.")
+	var got []string
+	for i := range run.Steps {
+		s := &run.Steps[i]
+		in := &s.Nested.Steps[0]
+		kept := in.Inputs != nil || in.Outputs != nil || in.InputsDigest == ""
+		got = append(got, fmt.Sprintf("%d after %v: %s %q %q, ended %t, nested %s with %s, kept %t",
+			s.Number, s.After, s.Tool, s.Question, s.Answer, s.Duration > 0, s.Nested.ID, in.Sources[0].DocumentID, kept))
+	}
+	// The third has not ended.
+	want := []string{
+		`1 after []: research "" "one!", ended true, nested one with 0, kept false`,
+		`2 after [1]: research "two?" "two!", ended true, nested two with 1, kept false`,
+		`3 after [1]: research "three?" "", ended false, nested three with 2, kept false`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if issues := run.Check(); len(issues) > 0 {
+		t.Errorf("issues %v", issues)
+	}
+	if sum := sha256.Sum256([]byte(`"secret"`)); run.Steps[0].Nested.Steps[0].OutputsDigest != fmt.Sprintf("sha256:%x", sum) {
+		t.Errorf("digest %s", run.Steps[0].Nested.Steps[0].OutputsDigest)
+	}
+	if data, err := json.Marshal(run); err != nil || strings.Contains(string(data), "secret") {
+		t.Errorf("the inputs are told: %s %v", data, err)
 	}
 }
 

@@ -70,7 +70,8 @@ func SourcesFromResults(results []Result) []Source {
 }
 
 // SourcesFromContext returns the bare strings of a context as sources, the fallback where there are no results with members.
-// A string may begin with "id:", the id of its document and white space; the others are context_0, context_1, … by their place.
+// A string may begin with "id:", the id of its document and white space; a comma, semicolon, colon or full stop at the id's end is
+// none of it. The others are context_0, context_1, … by their place.
 // Blank strings are passed over.
 //
 // Nothing says how relevant they are but their order, so each has the score max(0.3, 1 - 0.1·place) of the origin
@@ -102,10 +103,10 @@ func cutID(text string) (id, rest string) {
 	if end < 0 {
 		end = len(after)
 	}
-	if end == 0 {
+	if id = strings.TrimRight(after[:end], ",;:."); id == "" {
 		return "", text
 	}
-	return after[:end], strings.TrimSpace(after[end:])
+	return id, strings.TrimSpace(after[end:])
 }
 
 // SourcesFromAnswer returns the sources of a captured answer, a row for each passage: all are retrieved, and those that a
@@ -303,66 +304,53 @@ func (s *Step) AddAnswer(id string, a *ibid.Answer) {
 	s.AddSources(SourcesFromAnswer(a)...)
 }
 
-// AddSources adds sources to the step. A passage that is there already, told by its document and its chunk, or its text where
-// it has no chunk, is not added again: what was not known of it is filled in.
+// AddSources adds sources to the step. A passage that is there already, told by its document, its chunk and its words, is not
+// added again: what was not known of it is filled in, and the better relevance counts.
 func (s *Step) AddSources(sources ...Source) {
 	if len(sources) == 0 {
 		return
 	}
-	at := make(map[passageID]int, len(s.Sources)+len(sources))
-	put := func(i int) {
-		for _, id := range []passageID{s.Sources[i].passageID(), {document: s.Sources[i].DocumentID, any: true}} {
-			if _, ok := at[id]; !ok {
-				at[id] = i
-			}
+	known := newPassageIndex(len(s.Sources) + len(sources))
+	some := make(map[string]int) // the first passage of each document
+	note := func(i int) {
+		f := &s.Sources[i]
+		known.add(f.DocumentID, f)
+		if _, ok := some[f.DocumentID]; !ok {
+			some[f.DocumentID] = i
 		}
 	}
 	for i := range s.Sources {
-		put(i)
+		note(i)
 	}
 	for i := range sources {
 		add := &sources[i]
-		k, ok := at[add.passageID()]
+		k, ok := known.find(add.DocumentID, add)
 		if !ok {
 			// A row without a passage is one with any passage of its document.
-			k, ok = at[passageID{document: add.DocumentID, any: true}]
+			k, ok = some[add.DocumentID]
 			ok = ok && (add.bare() || s.Sources[k].bare())
 		}
-		if ok {
-			s.Sources[k].fill(add)
-			at[s.Sources[k].passageID()] = k
+		if !ok {
+			s.Sources = append(s.Sources, *add)
+			note(len(s.Sources) - 1)
 			continue
 		}
-		s.Sources = append(s.Sources, *add)
-		put(len(s.Sources) - 1)
+		known.join(k, add)
+		f := &s.Sources[k]
+		if compareRelevance(add, f) < 0 {
+			f.Relevance, f.Origin = add.Relevance, add.Origin
+		}
+		f.fill(add)
 	}
 }
-
-// passageID tells the passages of a step apart.
-type passageID struct {
-	document, text string
-	chunk          int
-	any            bool
-}
-
-func (s *Source) passageID() passageID {
-	id := passageID{document: s.DocumentID, chunk: -1}
-	if s.ChunkIndex != nil {
-		id.chunk = *s.ChunkIndex
-	} else {
-		id.text = s.text()
-	}
-	return id
-}
-
-func (s *Source) bare() bool { return s.ChunkIndex == nil && s.text() == "" }
 
 // fill adds to s what from knows besides.
 func (s *Source) fill(from *Source) {
 	s.Title, s.URL, s.Key = first(s.Title, from.Title), first(s.URL, from.URL), first(s.Key, from.Key)
 	s.Excerpt, s.Content = first(s.Excerpt, from.Excerpt), first(s.Content, from.Content)
 	s.Version, s.Rank = first(s.Version, from.Version), first(s.Rank, from.Rank)
-	s.ChunkIndex, s.Locator, s.Usage = first(s.ChunkIndex, from.ChunkIndex), first(s.Locator, from.Locator), first(s.Usage, from.Usage)
+	s.ChunkIndex, s.Locator = first(s.ChunkIndex, from.ChunkIndex), first(s.Locator, from.Locator)
+	s.Overlap, s.Usage = larger(s.Overlap, from.Overlap), larger(s.Usage, from.Usage)
 	if s.Relevance == nil {
 		s.Relevance, s.Origin = from.Relevance, from.Origin
 	}
@@ -370,6 +358,14 @@ func (s *Source) fill(from *Source) {
 	if s.Extra == nil {
 		s.Extra = from.Extra
 	}
+}
+
+// larger returns the larger of two numbers, of which nil is none.
+func larger(a, b *float64) *float64 {
+	if compareScores(b, a) < 0 {
+		return b
+	}
+	return a
 }
 
 // first returns a, or where it is zero b.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/support"
 )
 
 // What a summary does unless told otherwise.
@@ -34,36 +35,45 @@ type Summary struct {
 	Steps   []StepUsage     // by number, each once
 	Links   *Links          // what each sentence of the answer rests on: what [Trail.Link] returned; nil: not looked for
 	Issues  []ibid.Issue    // everything that is odd: [Trail.Check]
+	// Conflicts are the possible conflicts between passages, of whatever documents; nil: [Summary.Assess] was not called.
+	Conflicts []Conflict
 
 	options SummaryOptions
 }
 
 // SummarySource is a document of a run. Its Source is the most relevant row of any step that used it, with an excerpt of the
-// length asked for; what that row does not say (a title, a URL, any words) is another's.
+// length asked for; what that row does not say (a title, a URL, any words) is another's. Overlap and Usage are the largest of any
+// step. Version, where nobody said it, is the hash of the words that are held of the passage: what was read.
 type SummarySource struct {
 	Source
 	OtherIDs []string         // by which steps named it besides
 	Passages []SummaryPassage // every one that a step had of it, most relevant first
 	Steps    []int            // the numbers of the steps that used or cited it; of an unused document, that retrieved it
+	// Quality is what is known of the document as a source, whatever it says; nil: [Summary.Assess] was not called, or the
+	// document was not used.
+	Quality *support.Quality
 }
 
 // SummaryPassage is one passage of a document.
 type SummaryPassage struct {
 	Source
 	Steps []int // the numbers of the steps that had it
+	at    int   // its number among the document's passages
 }
 
 // StepUsage says which documents a step used.
 type StepUsage struct {
 	Number    int
 	Documents []string // their ids, in the order of the step's list, each once; empty: it used no sources
+	Best      []Source // of each of Documents the step's most relevant row, with its largest Overlap and Usage
 	Retrieved int      // how many documents it retrieved
 }
 
 // Summary adds up what the steps of the run used. Its time and memory are linear in the number of sources, but for sorting
 // them. It shares memory with t and changes nothing of it.
 //
-// Sources are ordered by their relevance. Those without one come last. Of two that are equally relevant the one that was used
+// Sources are ordered by their relevance. Those for which it was only made of the place in a list ([ibid.ScoreRank]) come after
+// those for which it was measured, and those without one last. Of two that are equally relevant the one that was used
 // first is first.
 func (t *Trail) Summary(o *SummaryOptions) *Summary {
 	s := &Summary{Run: t, Issues: t.Check()}
@@ -100,14 +110,36 @@ func (t *Trail) Summary(o *SummaryOptions) *Summary {
 	return s
 }
 
-// compare orders the more relevant first, and what has no relevance last.
+// compare orders the more relevant first. A relevance that was only made of the place in a list says less than any that was
+// measured. What has none is last.
 func (s *Summary) compare(a, b *Source) int {
-	if s.options.Adjust {
-		if c := compareScores(a.Adjusted, b.Adjusted); c != 0 {
-			return c
-		}
+	if !s.options.Adjust {
+		return compareRelevance(a, b)
 	}
-	return compareScores(a.Relevance, b.Relevance)
+	with := func(f *Source) (rated, ranked int) {
+		if f.Adjusted == nil {
+			rated = 1
+		}
+		return rated, madeOfRank(f)
+	}
+	ratedA, rankA := with(a)
+	ratedB, rankB := with(b)
+	return cmp.Or(ratedA-ratedB, rankA-rankB, compareScores(a.Adjusted, b.Adjusted), compareRelevance(a, b))
+}
+
+func compareRelevance(a, b *Source) int {
+	if a.Relevance == nil || b.Relevance == nil {
+		return compareScores(a.Relevance, b.Relevance)
+	}
+	return cmp.Or(madeOfRank(a)-madeOfRank(b), compareScores(a.Relevance, b.Relevance))
+}
+
+// madeOfRank returns 1 for a source whose relevance was made of its place in a list.
+func madeOfRank(f *Source) int {
+	if f.Origin == ibid.ScoreRank {
+		return 1
+	}
+	return 0
 }
 
 func compareScores(a, b *float64) int {
@@ -133,16 +165,16 @@ func (s *Summary) effective(f *Source) *float64 {
 }
 
 func (s *Summary) primary() []SummarySource {
-	n := 0
-	for n < len(s.Sources) && n < s.options.Top {
-		if score := s.effective(&s.Sources[n].Source); score == nil || *score <= *s.options.Threshold {
-			break
+	var all []SummarySource
+	for i := range s.Sources {
+		if score := s.effective(&s.Sources[i].Source); len(all) < s.options.Top && score != nil && *score > *s.options.Threshold {
+			all = append(all, s.Sources[i])
 		}
-		n++
 	}
-	if n == 0 {
-		n = min(s.options.Top, len(s.Sources))
+	if len(all) > 0 {
+		return all
 	}
+	n := min(s.options.Top, len(s.Sources))
 	return s.Sources[:n:n]
 }
 
@@ -158,13 +190,18 @@ func (s *Summary) usage(d *documents) {
 		}
 	}
 	type pair struct{ step, document int }
-	used, retrieved := make(map[pair]bool, len(d.rows)), make(map[pair]bool, len(d.rows))
+	used, retrieved := make(map[pair]int, len(d.rows)), make(map[pair]bool, len(d.rows)) // used: index in Documents
 	for _, r := range d.rows {
 		u := &s.Steps[of[t.Steps[r.step].Number]]
 		p := pair{u.Number, r.document}
-		if r.counts() && !used[p] {
-			used[p] = true
-			u.Documents = append(u.Documents, d.names[r.document])
+		if r.counts() {
+			k, ok := used[p]
+			if !ok {
+				k = len(u.Documents)
+				used[p] = k
+				u.Documents, u.Best = append(u.Documents, d.names[r.document]), append(u.Best, *r.Source)
+			}
+			u.Best[k].improve(r.Source)
 		}
 		if r.Retrieved && !retrieved[p] {
 			retrieved[p] = true
@@ -174,27 +211,35 @@ func (s *Summary) usage(d *documents) {
 	slices.SortStableFunc(s.Steps, func(a, b StepUsage) int { return cmp.Compare(a.Number, b.Number) })
 }
 
+// improve makes a row the better one of it and another of its document.
+func (s *Source) improve(by *Source) {
+	overlap, usage := larger(s.Overlap, by.Overlap), larger(s.Usage, by.Usage)
+	if compareRelevance(by, s) < 0 {
+		*s = *by
+	}
+	s.Overlap, s.Usage = overlap, usage
+}
+
 // document makes one of the rows of a document.
 func (s *Summary) document(d *documents, rows []docRow) SummarySource {
 	sum := SummarySource{OtherIDs: d.also[rows[0].document]}
-	at := make(map[passageID]int, len(rows))
+	known := newPassageIndex(len(rows))
 	for _, r := range rows {
 		step := &s.Run.Steps[r.step]
 		sum.Steps = append(sum.Steps, step.Number)
 		row := s.shown(r, step, d)
-		id := r.passageID()
-		id.document = ""
-		if k, ok := at[id]; ok {
+		if k, ok := known.find("", r.Source); ok {
 			p := &sum.Passages[k]
 			p.Steps = append(p.Steps, step.Number)
+			known.join(k, r.Source)
 			if s.compare(&row, &p.Source) < 0 {
 				row, p.Source = p.Source, row
 			}
 			p.fill(&row)
 			continue
 		}
-		at[id] = len(sum.Passages)
-		sum.Passages = append(sum.Passages, SummaryPassage{Source: row, Steps: []int{step.Number}})
+		known.add("", r.Source)
+		sum.Passages = append(sum.Passages, SummaryPassage{Source: row, Steps: []int{step.Number}, at: len(sum.Passages)})
 	}
 	sum.Steps = distinct(sum.Steps)
 	slices.SortStableFunc(sum.Passages, func(a, b SummaryPassage) int { return s.compare(&a.Source, &b.Source) })
@@ -209,6 +254,13 @@ func (s *Summary) document(d *documents, rows []docRow) SummarySource {
 		p := &sum.Passages[1+k]
 		best.Title, best.URL, best.Key = first(best.Title, p.Title), first(best.URL, p.URL), first(best.Key, p.Key)
 		best.Version, best.Excerpt = first(best.Version, p.Version), first(best.Excerpt, p.Excerpt)
+		best.Overlap, best.Usage = larger(best.Overlap, p.Overlap), larger(best.Usage, p.Usage)
+	}
+	for k := range sum.Passages {
+		if p := &sum.Passages[k]; p.Version == "" {
+			p.Version = known.version(p.at)
+			best.Version = first(best.Version, p.Version)
+		}
 	}
 	sum.Source = best
 	return sum

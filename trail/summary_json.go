@@ -3,6 +3,7 @@ package trail
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/ibidhq/ibid"
@@ -23,13 +24,16 @@ type jsonSources struct {
 	Usage   usageByStep    `json:"source_usage_by_step"`
 	Unused  []jsonDocument `json:"unused_sources"`
 	Without []int          `json:"steps_without_sources"`
+	// Conflicts is there if they were looked for.
+	Conflicts []Conflict `json:"conflicts,omitzero"`
 }
 
 type jsonDocument struct {
 	*jsonSource
-	OtherIDs []string      `json:"other_ids,omitempty"`
-	Passages []jsonPassage `json:"passages,omitempty"`
-	Steps    []int         `json:"steps"`
+	OtherIDs []string        `json:"other_ids,omitempty"`
+	Passages []jsonPassage   `json:"passages,omitempty"`
+	Steps    []int           `json:"steps"`
+	Quality  json.RawMessage `json:"quality,omitempty"`
 }
 
 // jsonPassage has what differs between the passages of a document.
@@ -39,6 +43,8 @@ type jsonPassage struct {
 	Relevance  *float64          `json:"relevance_score"`
 	Origin     *ibid.ScoreOrigin `json:"score_origin"`
 	Adjusted   *float64          `json:"adjusted_relevance,omitempty"`
+	Overlap    *float64          `json:"overlap,omitempty"`
+	Usage      *float64          `json:"usage,omitempty"`
 	Rank       *int              `json:"retrieval_rank"`
 	Locator    *ibid.Locator     `json:"locator,omitempty"`
 	Version    *string           `json:"version,omitempty"`
@@ -62,15 +68,12 @@ type jsonPrimary struct {
 
 // MarshalJSON returns the run with what the summary says of it.
 func (s *Summary) MarshalJSON() ([]byte, error) {
-	t := s.Run
-	if s.options.NoExcerpts {
-		t = t.withoutTexts(0)
-	}
+	t := s.Run.summed(s.options.NoExcerpts, 0)
 	j := &jsonSummary{
-		jsonRun: t.json(s.Issues),
+		jsonRun: t.json(s.issues()),
 		Summary: jsonSources{
 			All: jsonDocuments(s.Sources, true), Primary: jsonDocuments(s.Primary, false), Unused: jsonDocuments(s.Unused, true),
-			Usage: s.Steps, Without: []int{},
+			Usage: s.Steps, Without: []int{}, Conflicts: s.Conflicts,
 		},
 		Display: jsonDisplay{Total: len(s.Sources), Primary: []jsonPrimary{}, Steps: s.Steps},
 	}
@@ -93,16 +96,33 @@ func (s *Summary) MarshalJSON() ([]byte, error) {
 	return marshal(j, t.Extra)
 }
 
+// issues returns those of the run and of its links, each once.
+func (s *Summary) issues() []ibid.Issue {
+	c := checker{seen: make(map[ibid.Issue]bool)}
+	for _, issue := range s.Issues {
+		c.add(issue)
+	}
+	if s.Links != nil {
+		for _, issue := range s.Links.Issues {
+			c.add(issue)
+		}
+	}
+	return c.issues
+}
+
 func jsonDocuments(all []SummarySource, passages bool) []jsonDocument {
 	list := make([]jsonDocument, 0, len(all))
 	for i := range all {
 		d := &all[i]
 		j := jsonDocument{jsonSource: d.json(), OtherIDs: d.OtherIDs, Steps: d.Steps}
+		if passages {
+			j.Quality = d.quality()
+		}
 		for k := range d.Passages {
 			if p := &d.Passages[k]; passages {
 				j.Passages = append(j.Passages, jsonPassage{
 					ChunkIndex: p.ChunkIndex, Excerpt: orNull(p.Excerpt), Relevance: p.Relevance, Origin: orNull(p.Origin),
-					Adjusted: p.Adjusted, Rank: orNull(p.Rank), Locator: p.Locator, Version: orNull(p.Version), Cited: p.Cited, Steps: p.Steps,
+					Adjusted: p.Adjusted, Overlap: jsonNumber(p.Overlap), Usage: jsonNumber(p.Usage), Rank: orNull(p.Rank), Locator: p.Locator, Version: orNull(p.Version), Cited: p.Cited, Steps: p.Steps,
 				})
 			}
 		}
@@ -111,27 +131,43 @@ func jsonDocuments(all []SummarySource, passages bool) []jsonDocument {
 	return list
 }
 
-// withoutTexts returns a copy of the run without what its sources say.
-func (t *Trail) withoutTexts(depth int) *Trail {
+// summed returns a copy of the run whose steps say whether they used no sources; without what their sources say, if it must not
+// be told.
+func (t *Trail) summed(noTexts bool, depth int) *Trail {
 	c := *t
-	c.Final = nil
-	c.Steps = make([]Step, len(t.Steps))
-	for i := range t.Steps {
-		s := t.Steps[i]
-		s.Context, s.Answers = nil, nil
-		s.Sources = make([]Source, len(t.Steps[i].Sources))
-		for k := range s.Sources {
-			s.Sources[k] = t.Steps[i].Sources[k]
-			s.Sources[k].Excerpt, s.Sources[k].Content, s.Sources[k].Extra = "", "", nil
+	if noTexts {
+		c.Final = nil
+	}
+	c.Steps = slices.Clone(t.Steps)
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		s.NoSources = !s.uses(depth)
+		if noTexts {
+			s.Context, s.Answers = nil, nil
+			s.Sources = slices.Clone(s.Sources)
+			for k := range s.Sources {
+				s.Sources[k].Excerpt, s.Sources[k].Content, s.Sources[k].Extra = "", "", nil
+			}
 		}
-		if s.Nested != nil && depth < MaxNested {
-			s.Nested = s.Nested.withoutTexts(depth + 1)
-		} else {
+		switch {
+		case s.Nested == nil:
+		case depth < MaxNested:
+			s.Nested = s.Nested.summed(noTexts, depth+1)
+		case noTexts:
 			s.Nested = nil
 		}
-		c.Steps[i] = s
 	}
 	return &c
+}
+
+// uses reports whether the step, or a run nested in it, used or cited a source.
+func (s *Step) uses(depth int) bool {
+	for i := range s.Sources {
+		if s.Sources[i].counts() {
+			return true
+		}
+	}
+	return s.Nested != nil && depth < MaxNested && slices.ContainsFunc(s.Nested.Steps, func(in Step) bool { return in.uses(depth + 1) })
 }
 
 // usageByStep and breakdown are objects whose members stand in the order of the steps.

@@ -17,7 +17,7 @@ type jsonRun struct {
 	Strategy *string      `json:"strategy,omitempty"`
 	Question *string      `json:"original_question"`
 	Answer   *string      `json:"final_answer"`
-	Final    *ibid.Answer `json:"answer,omitempty"`
+	Final    *identified  `json:"answer,omitempty"`
 	Started  *time.Time   `json:"started_at"`
 	Finished *time.Time   `json:"finished_at"`
 	Steps    []Step       `json:"reasoning_steps"`
@@ -55,6 +55,32 @@ type jsonAnswer struct {
 	Answer *ibid.Answer `json:"answer"`
 }
 
+// MarshalJSON returns the answer with its id in its document, too.
+func (a jsonAnswer) MarshalJSON() ([]byte, error) {
+	return plain(struct {
+		ID     string      `json:"answer_id"`
+		Answer *identified `json:"answer"`
+	}{a.ID, documentOf(a.ID, a.Answer)})
+}
+
+// identified is an answer that is written with ibid's id of it.
+type identified struct {
+	id     string
+	answer *ibid.Answer
+}
+
+func documentOf(id string, a *ibid.Answer) *identified {
+	if a == nil {
+		return nil
+	}
+	return &identified{id, a}
+}
+
+// MarshalJSON returns the answer's document.
+func (d *identified) MarshalJSON() ([]byte, error) {
+	return d.answer.Document(&ibid.DocumentOptions{AnswerID: d.id}).JSON()
+}
+
 type fedSpan struct {
 	Start int `json:"text_start"`
 	End   int `json:"text_end"`
@@ -88,10 +114,22 @@ func (t Trail) MarshalJSON() ([]byte, error) { return marshal(t.json(t.Issues), 
 func (t *Trail) json(issues []ibid.Issue) *jsonRun {
 	return &jsonRun{
 		ID: orNull(t.ID), Agent: orNull(t.Agent), Parent: orNull(t.Parent), Strategy: orNull(t.Strategy),
-		Question: orNull(t.Question), Answer: orNull(t.Answer), Final: t.Final,
+		Question: orNull(t.Question), Answer: orNull(t.Answer), Final: documentOf(t.finalID(), t.Final),
 		Started: timeOrNull(t.Started), Finished: timeOrNull(t.Finished),
 		Steps: orEmpty(t.Steps), Issues: orEmpty(issues),
 	}
+}
+
+// finalID returns ibid's id of the final answer, where it is one of a step's.
+func (t *Trail) finalID() string {
+	for i := range t.Steps {
+		for _, a := range t.Steps[i].Answers {
+			if a.Answer == t.Final && t.Final != nil {
+				return a.ID
+			}
+		}
+	}
+	return ""
 }
 
 // MarshalJSON returns the step with the names that [Read] takes.

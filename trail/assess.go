@@ -1,0 +1,245 @@
+package trail
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/support"
+)
+
+// AssessOptions says what [Summary.Assess] is to know besides the run. The zero value, and nil, mean: nothing.
+type AssessOptions struct {
+	Now time.Time // what the ages of sources are counted from; zero: ages stay unknown
+	// Known has what else is known of documents, by their DocumentID or their Key: how earlier citations of them fared, what people
+	// said. What it leaves empty is taken from the run.
+	Known map[string]support.QualityInput
+}
+
+// MaxConflictPassage is how many bytes of one passage [Summary.Assess] looks for conflicts in: the first ones.
+const MaxConflictPassage = 64 << 10
+
+// Conflict is a possible conflict between two passages of the run: see [support.Conflict].
+type Conflict struct {
+	Kind support.ConflictKind
+	A, B ConflictSide
+	Note string // one line for people: "possible conflict: number: 330 m, 324 m"; without the values where the summary has no excerpts
+}
+
+// ConflictSide is one of the passages.
+type ConflictSide struct {
+	DocumentID string
+	ChunkIndex *int
+	Excerpt    string // of the sentence
+}
+
+// Assess finds the possible conflicts between the passages that the run's steps retrieved or used, and says of each of Sources,
+// and of Primary, how good a source it seems: see Conflicts and SummarySource.Quality. What a limit of [support.Conflicts] left
+// out is added to Issues.
+//
+// A sentence of the answer that rests on two documents is a statement that they share, so set Links before.
+func (s *Summary) Assess(o *AssessOptions) {
+	if o == nil {
+		o = &AssessOptions{}
+	}
+	d := s.Run.documents()
+	against := s.conflicts(d)
+	shared, captured := s.shared(), s.captured(d)
+	for _, list := range [][]SummarySource{s.Sources, s.Primary} {
+		for i := range list {
+			f := &list[i]
+			in, ok := o.Known[f.DocumentID]
+			if !ok && f.Key != "" {
+				in = o.Known[f.Key]
+			}
+			in.Now = o.Now
+			f.known(&in, captured[f.DocumentID])
+			if in.Agreement == nil {
+				in.Agreement = &support.Tally{Good: shared[f.DocumentID], Bad: against[f.DocumentID]}
+			}
+			f.Quality = new(support.AssessSource(&in))
+		}
+	}
+}
+
+// known adds what the run says of a document. From is the source of a captured answer that it is; nil: none.
+func (f *SummarySource) known(in *support.QualityInput, from *ibid.Source) {
+	in.URL = first(in.URL, f.URL)
+	dated := func(dst *time.Time, text string) {
+		for _, layout := range []string{time.DateOnly, time.RFC3339} {
+			if at, err := time.Parse(layout, text); err == nil && dst.IsZero() {
+				*dst = at
+			}
+		}
+	}
+	if from != nil {
+		dated(&in.Published, from.PublishedAt)
+		in.License = first(in.License, from.License)
+		if in.Authors == nil {
+			in.Authors = from.Authors
+		}
+	}
+	if len(f.Version) == len(time.DateOnly) { // with a time of day it may be when somebody fetched it
+		dated(&in.Modified, f.Version)
+	}
+}
+
+// captured returns the sources of captured answers by the documents that they are. Of several the first that says most counts.
+func (s *Summary) captured(d *documents) map[string]*ibid.Source {
+	found := make(map[string]*ibid.Source)
+	says := func(f *ibid.Source) (n int) {
+		for _, is := range []bool{len(f.Authors) > 0, f.License != "", f.PublishedAt != ""} {
+			if is {
+				n++
+			}
+		}
+		return n
+	}
+	look := func(a *ibid.Answer) {
+		if a == nil {
+			return
+		}
+		for i := range a.Sources {
+			from := &a.Sources[i]
+			n := d.find(&Source{DocumentID: documentID(from), URL: from.URL, Key: from.Key()})
+			if n < 0 || says(from) == 0 {
+				continue
+			}
+			if old := found[d.names[n]]; old == nil || says(from) > says(old) {
+				found[d.names[n]] = from
+			}
+		}
+	}
+	look(s.Run.Final)
+	for i := range s.Run.Steps {
+		for _, a := range s.Run.Steps[i].Answers {
+			look(a.Answer)
+		}
+	}
+	return found
+}
+
+// shared counts for each document the sentences of the answer that rest on it and on another.
+func (s *Summary) shared() map[string]int {
+	counts := make(map[string]int)
+	if s.Links == nil {
+		return counts
+	}
+	for i := range s.Links.Sentences {
+		on := make(map[string]bool)
+		for k := range s.Links.Sentences[i].Passages {
+			on[s.Links.Sentences[i].Passages[k].DocumentID] = true
+		}
+		if len(on) > 1 {
+			for id := range on {
+				counts[id]++
+			}
+		}
+	}
+	return counts
+}
+
+// conflicts fills in Conflicts, and counts those of each document with others.
+func (s *Summary) conflicts(d *documents) map[string]int {
+	var rows []*docRow
+	var texts []support.Passage
+	type text struct {
+		document int
+		text     string
+	}
+	seen := make(map[text]bool, len(d.rows))
+	cut := 0
+	for i := range d.rows {
+		r := &d.rows[i]
+		if t := (text{r.document, r.text()}); t.text != "" && (r.counts() || r.Retrieved) && !seen[t] {
+			seen[t] = true
+			words := t.text
+			if len(words) > MaxConflictPassage {
+				words = strings.ToValidUTF8(words[:MaxConflictPassage], "")
+				cut++
+			}
+			rows, texts = append(rows, r), append(texts, support.Passage{Text: words})
+		}
+	}
+	found, issues := support.Conflicts(texts, nil)
+	s.Issues = append(s.Issues, issues...)
+	if cut > 0 {
+		s.Issues = append(s.Issues, ibid.Issue{
+			Code: support.IssueConflictsTruncated, Detail: fmt.Sprintf("only the first %d bytes of %d passages were looked at", MaxConflictPassage, cut),
+		})
+	}
+	s.Conflicts = make([]Conflict, len(found))
+	against := make(map[string]int)
+	for i := range found {
+		c := &found[i]
+		a, b := rows[c.A.Passage], rows[c.B.Passage]
+		s.Conflicts[i] = Conflict{Kind: c.Kind, A: s.side(d, a, &c.A), B: s.side(d, b, &c.B), Note: c.Note}
+		if s.options.NoExcerpts {
+			s.Conflicts[i].Note = "possible conflict: " + string(c.Kind)
+		}
+		if a.document != b.document {
+			against[d.names[a.document]]++
+			against[d.names[b.document]]++
+		}
+	}
+	return against
+}
+
+func (s *Summary) side(d *documents, r *docRow, e *support.Excerpt) ConflictSide {
+	side := ConflictSide{DocumentID: d.names[r.document], ChunkIndex: r.ChunkIndex}
+	if !s.options.NoExcerpts {
+		side.Excerpt = Excerpt(e.Text, s.options.Excerpt)
+	}
+	return side
+}
+
+// jsonConflict and jsonQuality are these as JSON.
+type jsonConflict struct {
+	Kind support.ConflictKind `json:"kind"`
+	A    jsonSide             `json:"a"`
+	B    jsonSide             `json:"b"`
+	Note string               `json:"note"`
+}
+
+type jsonSide struct {
+	DocumentID string  `json:"document_id"`
+	ChunkIndex *int    `json:"chunk_index"`
+	Excerpt    *string `json:"excerpt"`
+}
+
+type jsonQuality struct {
+	Score *float64   `json:"score"`
+	Known float64    `json:"known"`
+	Parts []jsonPart `json:"parts"`
+}
+
+type jsonPart struct {
+	Name   support.PartKind `json:"name"`
+	Value  float64          `json:"value"`
+	Weight float64          `json:"weight"`
+	Why    string           `json:"why"`
+}
+
+// MarshalJSON returns the conflict as docs/trail.md describes it.
+func (c Conflict) MarshalJSON() ([]byte, error) {
+	side := func(s *ConflictSide) jsonSide { return jsonSide{s.DocumentID, s.ChunkIndex, orNull(s.Excerpt)} }
+	return plain(jsonConflict{c.Kind, side(&c.A), side(&c.B), c.Note})
+}
+
+// quality returns the quality of a source as JSON; nil: it was not assessed.
+func (f *SummarySource) quality() json.RawMessage {
+	if f.Quality == nil {
+		return nil
+	}
+	q := jsonQuality{Known: estimate(f.Quality.Known), Parts: make([]jsonPart, len(f.Quality.Parts))}
+	if f.Quality.Score != nil {
+		q.Score = new(estimate(*f.Quality.Score))
+	}
+	for i, p := range f.Quality.Parts {
+		q.Parts[i] = jsonPart{p.Kind, estimate(p.Value), p.Weight, p.Note}
+	}
+	raw, _ := plain(&q) // it has finite numbers and strings only
+	return raw
+}
