@@ -13,8 +13,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
 )
@@ -36,24 +38,31 @@ type Options struct {
 	// Metrics is what /metrics shows, and where the API's own metrics are registered. Nil: there is no /metrics.
 	Metrics *prometheus.Registry
 	Version string // of the program, for the index
+	// Strategies are those by which a summary can be linked; a run's own is found here by its name.
+	Strategies []experiment.Strategy
+	// Choose returns the strategy of a run that is recorded, as it does of one whose calls are captured; nil: it has none.
+	Choose func(run string) *experiment.Strategy
 }
 
 // API answers everything but calls to providers. Its methods may be called at the same time.
 type API struct {
-	store     *store.Store
-	guard     *gateway.Guard
-	gateway   *gateway.Gateway
-	bus       *bus.Bus
-	logger    *slog.Logger
-	registry  *prometheus.Registry
-	version   string
-	mux       *http.ServeMux
-	metrics   *metrics
-	listeners listeners
-	decodes   *semaphore.Weighted // of the bytes that are being decoded
-	summaries *semaphore.Weighted // of the summaries that are being made
-	closing   context.Context     // what Close ends
-	close     context.CancelFunc
+	store      *store.Store
+	guard      *gateway.Guard
+	gateway    *gateway.Gateway
+	bus        *bus.Bus
+	logger     *slog.Logger
+	registry   *prometheus.Registry
+	version    string
+	strategies []experiment.Strategy
+	choose     func(run string) *experiment.Strategy
+	mux        *http.ServeMux
+	metrics    *metrics
+	listeners  listeners
+	decodes    *semaphore.Weighted // of the bytes that are being decoded
+	summaries  *semaphore.Weighted // of the stored bytes that summaries are being made of
+	flights    singleflight.Group  // of these summaries
+	closing    context.Context     // what Close ends
+	close      context.CancelFunc
 }
 
 // New returns the API.
@@ -63,7 +72,8 @@ func New(o *Options) (*API, error) {
 	}
 	a := &API{
 		store: o.Store, guard: o.Guard, gateway: o.Gateway, bus: o.Bus, logger: o.Logger, registry: o.Metrics, version: o.Version,
-		decodes: semaphore.NewWeighted(maxDecoding), summaries: semaphore.NewWeighted(maxSummaries),
+		strategies: o.Strategies, choose: o.Choose,
+		decodes: semaphore.NewWeighted(maxDecoding), summaries: semaphore.NewWeighted(maxSummarised),
 	}
 	if a.logger == nil {
 		a.logger = slog.New(slog.DiscardHandler)
@@ -183,7 +193,7 @@ func (a *API) runRoutes() map[string]map[string]endpoint {
 			"POST": {scope: write, handle: a.finishRun},
 		},
 		"/v1/runs/{id}/summary": {
-			"GET": {scope: read, params: []string{"as", "threshold", "top", "excerpt", "adjust"}, handle: a.summary},
+			"GET": {scope: read, params: []string{"as", "threshold", "top", "excerpt", "adjust", "strategy", "content"}, handle: a.summary},
 		},
 		"/v1/runs/{id}/events": {
 			"GET": {access: byStream, scope: read, params: []string{"after", "access_token"}, handle: a.events},

@@ -203,5 +203,5 @@ func badBody(err error) error {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return large
 	}
-	return badRequest("the body cannot be read: "+cut(err.Error()), "")
+	return badRequest("the body cannot be read: "+cut(err.Error()), "if it is compressed, Content-Encoding says how: gzip, deflate, br or zstd; else leave that out")
 }

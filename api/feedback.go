@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // feedbackBody is a feedback as JSON.
@@ -49,7 +51,7 @@ func (a *API) newFeedback(w http.ResponseWriter, r *request) error {
 		AnswerID  string   `json:"answer_id"`
 		Citation  string   `json:"citation"`
 		Run       string   `json:"run"`
-		Step      int      `json:"step"`
+		Step      *int     `json:"step"`
 		Source    string   `json:"source"`
 		Verdict   string   `json:"verdict"`
 		Relevance *float64 `json:"relevance"`
@@ -59,10 +61,16 @@ func (a *API) newFeedback(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	f := &store.Feedback{
-		By: said.By, AnswerID: said.AnswerID, Citation: said.Citation, Run: said.Run, Step: said.Step, Source: said.Source,
+		By: said.By, AnswerID: said.AnswerID, Citation: said.Citation, Run: said.Run, Source: said.Source,
 		Verdict: said.Verdict, Relevance: said.Relevance, Note: said.Note,
 	}
-	if err := f.Check(); err != nil {
+	var err error
+	if said.Step != nil {
+		if f.Step = *said.Step; f.Step == 0 {
+			err = errors.New("step: steps are numbered from 1")
+		}
+	}
+	if err = cmp.Or(err, f.Check()); err != nil {
 		return badRequest(err.Error(), `{"answer_id": "ans_…", "citation": "…", "verdict": "wrong-source"} or {"run": "…", "step": 1, "source": "…", "relevance": 0.5}`)
 	}
 	early := false
@@ -74,12 +82,18 @@ func (a *API) newFeedback(w http.ResponseWriter, r *request) error {
 		if f.Citation != "" && !hasCitation(call.Answer, f.Citation) {
 			return badRequest(fmt.Sprintf("citation: the answer has none with the id %q", cut(f.Citation)), "it is the id of a citation in the answer's document")
 		}
+		if f.Run != "" && f.Run != call.Run {
+			return badRequest(fmt.Sprintf("run: the answer is not of the run %q", cut(f.Run)), "leave it out: the answer has its run")
+		}
 		early = call.Step.Number == 0
 	}
 	ctx, cancel := within(r)
 	defer cancel()
 	a.settle(ctx)
-	err := a.store.AddFeedback(ctx, r.who.Tenant, f)
+	if err := a.checkSubject(ctx, r.who.Tenant, f); err != nil {
+		return err
+	}
+	err = a.store.AddFeedback(ctx, r.who.Tenant, f)
 	if early && errors.Is(err, store.ErrNotFound) {
 		return gateway.Unavailable("the answer is not in the store yet")
 	}
@@ -87,6 +101,49 @@ func (a *API) newFeedback(w http.ResponseWriter, r *request) error {
 		return storeError("store feedback", err)
 	}
 	return writeJSON(w, r, http.StatusCreated, showFeedback(f))
+}
+
+// maxChecked is how many bytes may be stored of a run for a feedback's step and source to be looked for in it.
+const maxChecked = 8 << 20
+
+// checkSubject says that the run of a feedback has no such step or source. In a run that is too large it is not looked for.
+func (a *API) checkSubject(ctx context.Context, tenant string, f *store.Feedback) error {
+	if f.Run == "" || f.Step == 0 && f.Source == "" {
+		return nil
+	}
+	weight, err := a.store.Weight(ctx, tenant, f.Run)
+	if err != nil {
+		return storeError("read a run", err)
+	}
+	if weight > maxChecked {
+		return nil
+	}
+	t, err := a.store.Trail(ctx, tenant, f.Run)
+	if err != nil {
+		return storeError("read a run", err)
+	}
+	found := false
+	for i := range t.Steps {
+		if step := &t.Steps[i]; f.Step == 0 || step.Number == f.Step {
+			if found = true; hasSource(step, f.Source) {
+				return nil
+			}
+		}
+	}
+	p := &gateway.Problem{
+		Status: http.StatusNotFound, Code: gateway.CodeNotFound, Detail: fmt.Sprintf("source: there is no %q among those of the run or the step", cut(f.Source)),
+		Hint: "it is the document_id or the key of a source; GET /v1/runs/{run}/summary lists them by step",
+	}
+	if !found {
+		p.Detail = fmt.Sprintf("step: the run has no step %d", f.Step)
+	}
+	return p
+}
+
+// hasSource reports whether a step, or a run nested in it, has a source with that id or key; every step has the empty one.
+func hasSource(s *trail.Step, id string) bool {
+	return id == "" || slices.ContainsFunc(s.Sources, func(f trail.Source) bool { return f.DocumentID == id || f.Key == id }) ||
+		s.Nested != nil && slices.ContainsFunc(s.Nested.Steps, func(in trail.Step) bool { return hasSource(&in, id) })
 }
 
 // hasCitation reports whether the document of an answer has a citation with that id.

@@ -40,7 +40,7 @@ type params map[string]string
 // misspells a filter must not get everything.
 func readParams(query string, known []string) (params, error) {
 	if len(query) > maxQuery {
-		return nil, badRequest(fmt.Sprintf("the query string has more than %d bytes", maxQuery), "")
+		return nil, badRequest(fmt.Sprintf("the query string has more than %d bytes", maxQuery), "leave out what is not needed")
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -52,9 +52,9 @@ func readParams(query string, known []string) (params, error) {
 		case !slices.Contains(known, name):
 			return nil, badRequest(fmt.Sprintf("there is no query parameter %q here", cut(name)), "there is "+cmp.Or(strings.Join(known, ", "), "none"))
 		case len(all) > 1:
-			return nil, badRequest(name+": it is given more than once", "")
+			return nil, badRequest(name+": it is given more than once", "give it once: "+name+"=…")
 		case !isClean(all[0]):
-			return nil, badRequest(name+": it holds control characters, or bytes that are not UTF-8", "")
+			return nil, badRequest(name+": it holds control characters, or bytes that are not UTF-8", "curl --get --data-urlencode encodes")
 		}
 		p[name] = all[0]
 	}
@@ -100,7 +100,8 @@ func (p params) number(name string, def, least, most int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || n < least || n > most {
-		return 0, badRequest(fmt.Sprintf("%s: %q is not a whole number from %d to %d", name, cut(value), least, most), "")
+		return 0, badRequest(fmt.Sprintf("%s: %q is not a whole number from %d to %d", name, cut(value), least, most),
+			fmt.Sprintf("%s=%d is what it is without the parameter", name, def))
 	}
 	return n, nil
 }
@@ -113,7 +114,8 @@ func (p params) share(name string, def float64) (float64, error) {
 	}
 	f, err := strconv.ParseFloat(value, 64)
 	if err != nil || !(f >= 0 && f <= 1) { // so that NaN is none
-		return 0, badRequest(fmt.Sprintf("%s: %q is not a number from 0 to 1", name, cut(value)), "")
+		return 0, badRequest(fmt.Sprintf("%s: %q is not a number from 0 to 1", name, cut(value)),
+			fmt.Sprintf("%s=%v is what it is without the parameter", name, def))
 	}
 	return f, nil
 }

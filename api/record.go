@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
@@ -88,7 +91,7 @@ func (a *API) recordBody(w http.ResponseWriter, r *request, id string, read func
 	if err != nil {
 		return err
 	}
-	if err := checkJSON(body); err != nil {
+	if err := checkRun(body, id); err != nil {
 		return err
 	}
 	said, err := read(body)
@@ -98,11 +101,21 @@ func (a *API) recordBody(w http.ResponseWriter, r *request, id string, read func
 	if id != "" {
 		said.Run = id
 	}
+	if !utf8.Valid(body) {
+		said.Trail.Issues = append(said.Trail.Issues, ibid.Issue{
+			Code: issueNotUTF8, Detail: "the body has bytes that are not UTF-8; each is a replacement character now",
+		})
+	}
 	if why := gateway.CheckID(said.Run); why != "" {
 		return badRequest(fmt.Sprintf("id: %q cannot be that of a run: %s", cut(said.Run), why), "leave it out, and the run gets one")
 	}
 	ctx, cancel := within(r)
 	defer cancel()
+	if a.choose != nil && said.Trail.Strategy == "" {
+		if s := a.choose(said.Run); s != nil {
+			said.Trail.Strategy = s.ID()
+		}
+	}
 	done, err := a.store.Record(ctx, r.who.Tenant, said)
 	if err != nil {
 		return storeError("record a run", err)
@@ -121,9 +134,12 @@ func (a *API) recordBody(w http.ResponseWriter, r *request, id string, read func
 	return writeJSON(w, r, status, shown)
 }
 
-// checkJSON says where a body is not made of JSON values. From a file what is whole would be taken; a client can send the rest
-// again.
-func checkJSON(body []byte) error {
+// issueNotUTF8 is the code of the issue that a body is no text.
+const issueNotUTF8 = "invalid-utf8"
+
+// checkRun says where a body is not made of JSON values, or has a step that cannot be recorded of the run. From a file what is
+// whole would be taken; a client can send the rest again.
+func checkRun(body []byte, run string) error {
 	body = bytes.TrimPrefix(body, []byte("\ufeff")) // some editors begin a file with it
 	d := json.NewDecoder(bytes.NewReader(body))
 	for {
@@ -131,12 +147,71 @@ func checkJSON(body []byte) error {
 		switch err := d.Decode(&value); {
 		case errors.Is(err, io.EOF):
 			return nil
-		case err != nil:
+		case err == nil:
+			if err := checkSteps(value, run); err != nil {
+				return err
+			}
+		default:
 			bad := len(body) - len(bytes.TrimLeft(body[d.InputOffset():], " \t\r\n"))
 			line := 1 + bytes.Count(body[:bad], []byte("\n"))
 			return badRequest(fmt.Sprintf("line %d and what follows is not JSON: %v", line, err), "nothing was recorded; send one object, an array of them, or one a line")
 		}
 	}
+}
+
+// checkSteps says what is wrong with the steps in a value: with one of them, a list of them, or a run. What has another form is
+// for whoever reads it.
+func checkSteps(value json.RawMessage, run string) error {
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) == nil {
+		for i, step := range list {
+			if err := checkStep(step, run, fmt.Sprintf("[%d].", i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var members map[string]json.RawMessage
+	_ = json.Unmarshal(value, &members) // of what is no object there are none
+	for _, name := range []string{"reasoning_steps", "steps"} {
+		if json.Unmarshal(members[name], &list) != nil {
+			continue
+		}
+		for i, step := range list {
+			if err := checkStep(step, run, fmt.Sprintf("%s[%d].", name, i)); err != nil {
+				return err
+			}
+		}
+	}
+	return checkStep(value, run, "")
+}
+
+// checkStep says what is wrong with the number and the run of a step. Zero is no number: it would be the one of a step without.
+func checkStep(value json.RawMessage, run, place string) error {
+	var step struct {
+		RunID  json.RawMessage `json:"run_id"`
+		Run    json.RawMessage `json:"run"`
+		Number json.RawMessage `json:"step_number"`
+		Step   json.RawMessage `json:"step"`
+	}
+	_ = json.Unmarshal(value, &step) // what is no object has none of these
+	for _, of := range []struct {
+		name string
+		raw  json.RawMessage
+	}{{"step_number", step.Number}, {"step", step.Step}} {
+		if n, err := strconv.ParseFloat(strings.Trim(string(of.raw), "\" "), 64); err == nil && n == 0 {
+			return badRequest(place+of.name+": steps are numbered from 1", "count from 1, or leave the numbers out: a step without one is the next")
+		}
+	}
+	for _, of := range []struct {
+		name string
+		raw  json.RawMessage
+	}{{"run_id", step.RunID}, {"run", step.Run}} {
+		if id, err := strconv.Unquote(string(of.raw)); err == nil && run != "" && id != "" && id != run {
+			return badRequest(fmt.Sprintf("%s%s: the body is about the run %q", place, of.name, cut(id)), "leave it out: the path has it")
+		}
+	}
+	return nil
 }
 
 // readRun reads a run in any form that package trail knows. Besides it may have an answer_id, and it need not have anything.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -181,6 +182,11 @@ func TestRecordRefused(t *testing.T) {
 		{"/v1/runs/r/steps", "null", 400, gateway.CodeBadRequest, ""},
 		{"/v1/runs/r/steps", `{"original_question": "q"}`, 400, gateway.CodeBadRequest, "members of a run"},
 		{"/v1/runs/r/steps", `{"step_number": 1, "source_attributions": 7}`, 400, gateway.CodeBadRequest, "want a list"},
+		{"/v1/runs/r/steps", `{"step_number": 0}`, 400, gateway.CodeBadRequest, "step_number: steps are numbered from 1"},
+		{"/v1/runs/r/steps", "[{}, {\"step\": \"0.0\"}]", 400, gateway.CodeBadRequest, "[1].step: steps are numbered from 1"},
+		{"/v1/runs", `{"reasoning_steps": [{"step_number": 0}]}`, 400, gateway.CodeBadRequest, "reasoning_steps[0].step_number"},
+		{"/v1/runs/r/steps", `{"step_number": 3, "run_id": "p2"}`, 400, gateway.CodeBadRequest, `about the run \"p2\"`},
+		{"/v1/runs/r/finish", `{"steps": [{"step_number": 3, "run": "p2"}]}`, 400, gateway.CodeBadRequest, `about the run \"p2\"`},
 		{"/v1/runs", `{"run_id": "a/b"}`, 400, gateway.CodeBadRequest, "letters, digits"},
 		{"/v1/runs/a%20b/steps", `{"step_number": 1}`, 400, gateway.CodeBadRequest, "letters, digits"},
 		{"/v1/runs/r/finish", `{"run_id": "s"}`, 400, gateway.CodeBadRequest, `about the run \"s\"`},
@@ -224,6 +230,9 @@ func TestRecordOdd(t *testing.T) {
 	if len(got.Issues) == 0 {
 		t.Errorf("%+v", got)
 	}
+	if got := n.post(t, 200, "/v1/runs", "{\"run_id\": \"odd\", \"agent\": \"\xff\"}"); len(got.Issues) != 1 || got.Issues[0].Code != "invalid-utf8" {
+		t.Errorf("%+v", got)
+	}
 	n.post(t, 200, "/v1/runs/odd/finish", `{"final_answer": "Words.", "finished_at": "2026-11-21T11:00:00Z"}`)
 	var summary struct {
 		Issues []struct{ Code string }
@@ -236,7 +245,7 @@ func TestRecordOdd(t *testing.T) {
 	for _, issue := range summary.Issues {
 		codes[issue.Code] = true
 	}
-	for _, code := range []string{"cyclic-after", "dangling-after", "score-out-of-range", "wrong-type", "source-without-id", "step-after-finish"} {
+	for _, code := range []string{"cyclic-after", "dangling-after", "score-out-of-range", "wrong-type", "source-without-id", "step-after-finish", "invalid-utf8"} {
 		if !codes[code] {
 			t.Errorf("no issue %s: %v", code, summary.Issues)
 		}
@@ -301,11 +310,41 @@ data: {"step":1,"id":null,"tool":null,"sources":0,"cited":0,"error":false,"repla
 	if len(summary.Steps) != 2 || summary.Steps[0].Question != "What do herons do?" || summary.Steps[0].Tool != "search" || summary.Steps[0].Answer != summary.Answer {
 		t.Errorf("%+v", summary)
 	}
+	body := n.get(t, "/v1/runs/r1/summary").body
+	for text, want := range map[string]int{`"answer_id":"ans_1"`: 3, `"answer_id":"ans_2"`: 2, `"answer_id":null`: 0} { // the final one stands twice
+		if got := strings.Count(body, text); got != want {
+			t.Errorf("%d times %s: %s", got, text, body)
+		}
+	}
 	for _, s := range summary.Sentences {
 		if len(s.Passages) != 1 || s.Passages[0].DocumentID != "https://heron.example/" || s.Passages[0].Evidence != "herons do" {
 			t.Errorf("a sentence lacks the answer's citation: %+v", s)
 		}
 	}
+}
+
+// A summary has the excerpts of passages, and their words if they are asked for. Who asks at the same time gets the same.
+func TestSummaryContent(t *testing.T) {
+	n := newNode(t, nil)
+	words := strings.TrimSpace(strings.Repeat("many words ", 100))
+	n.post(t, 201, "/v1/runs", `{"run_id": "r", "final_answer": "A.", "reasoning_steps": [{"step_number": 1, "nested_run": {"reasoning_steps": [{"retrieved_documents": [{"document_id": "e", "content": "`+words+`"}]}]},
+		"retrieved_documents": [{"document_id": "d", "content": "`+words+`"}]}]}`)
+	for params, want := range map[string]int{"": 0, "?content=true": 2, "?content=false": 0, "?content=true&excerpt=0": 0} {
+		if got := strings.Count(n.get(t, "/v1/runs/r/summary"+params).body, words); got != want {
+			t.Errorf("%q: %d times", params, got)
+		}
+	}
+	var group sync.WaitGroup
+	want := n.get(t, "/v1/runs/r/summary").body
+	for range 8 {
+		group.Go(func() {
+			if res := n.get(t, "/v1/runs/r/summary"); res.StatusCode != 200 || res.body != want {
+				t.Errorf("%d %s", res.StatusCode, res.body)
+			}
+		})
+	}
+	group.Wait()
+	wantProblem(t, n.get(t, "/v1/runs/none/summary"), 404, gateway.CodeNotFound)
 }
 
 // A run may have ten thousand steps, and is read and linked in seconds.
@@ -359,6 +398,12 @@ func TestFeedback(t *testing.T) {
 		{`{"by": "ann", "answer_id": "ans_1", "citation": "` + citation + `", "verdict": "right"}`, 201, ""},
 		{`{"by": "ann", "answer_id": "ans_1", "citation": "` + citation + `", "verdict": "wrong-source", "note": "It is about owls."}`, 201, ""},
 		{`{"run": "run_ans_1", "step": 1, "source": "https://heron.example/", "relevance": 0.5}`, 201, ""},
+		{`{"run": "run_ans_1", "step": 0, "source": "https://heron.example/", "relevance": 0.5}`, 400, gateway.CodeBadRequest},
+		{`{"run": "run_ans_1", "step": "one", "source": "https://heron.example/", "relevance": 0.5}`, 400, gateway.CodeBadRequest},
+		{`{"run": "run_ans_1", "step": 2, "source": "https://heron.example/", "relevance": 0.5}`, 404, gateway.CodeNotFound},
+		{`{"run": "run_ans_1", "step": 1, "source": "https://crane.example/", "relevance": 0.5}`, 404, gateway.CodeNotFound},
+		{`{"run": "run_ans_1", "source": "https://crane.example/", "relevance": 0.5}`, 404, gateway.CodeNotFound},
+		{`{"run": "run_ans_2", "answer_id": "ans_1", "verdict": "right"}`, 400, gateway.CodeBadRequest},
 		{`{"answer_id": "ans_1", "citation": "other", "verdict": "right"}`, 400, gateway.CodeBadRequest},
 		{`{"answer_id": "ans_2", "verdict": "right"}`, 404, gateway.CodeNotFound},
 		{`{"run": "run_ans_2", "source": "d", "relevance": 0.5}`, 404, gateway.CodeNotFound},
@@ -372,6 +417,9 @@ func TestFeedback(t *testing.T) {
 			t.Errorf("%s: %d %s", test.body, res.StatusCode, res.body)
 		} else if test.status != 201 {
 			wantProblem(t, res, test.status, test.code)
+		}
+		if strings.Contains(res.body, "Go ") {
+			t.Errorf("%s: %s", test.body, res.body)
 		}
 	}
 	var list struct {

@@ -1,11 +1,17 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"time"
 
+	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -15,16 +21,29 @@ const (
 	asOTLP = "otlp"
 )
 
-// maxSummaries is how many summaries are made at the same time: each takes a processor and holds a run.
-const maxSummaries = 4
+const (
+	// maxSummarised is how many stored bytes summaries are made of at the same time: they take some times as many. A larger run
+	// is summarised alone.
+	maxSummarised = 32 << 20
+	// minSummarised is what a small run counts as: each takes a processor.
+	minSummarised = maxSummarised / 4
+	// summarise bounds how long making one may take. That it waits for others and for the store is bounded by askStore.
+	summarise = 2 * time.Minute
+)
 
-// summary shows what a run rested on, and what each sentence of its answer does.
+// summaryOptions are how a summary is wanted.
+type summaryOptions struct {
+	trail.SummaryOptions
+
+	form, strategy string
+	content        bool                            // with all words of the passages that steps had
+	known          map[string]support.QualityInput // what people said of documents
+}
+
+// summary shows what a run rested on, and what each sentence of its answer does. Who asks for the same at the same time gets the
+// same.
 func (a *API) summary(w http.ResponseWriter, r *request) error {
 	opts, err := r.params.summary()
-	if err != nil {
-		return err
-	}
-	form, err := r.params.choice("as", []string{asJSON, asPROV, asOTLP})
 	if err != nil {
 		return err
 	}
@@ -32,43 +51,148 @@ func (a *API) summary(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(r)
-	defer cancel()
-	a.settle(ctx)
-	if err := a.summaries.Acquire(ctx, 1); err != nil {
-		return gateway.Unavailable("too many summaries are being made at the same time")
-	}
-	defer a.summaries.Release(1)
-	t, err := a.store.Trail(ctx, r.who.Tenant, id)
-	if err != nil {
-		return storeError("read a run", err)
-	}
-	body, err := renderTrail(ctx, t, form, opts)
+	key, err := json.Marshal([]any{r.who.Tenant, id, r.params})
 	if err != nil {
 		return fmt.Errorf("summarise a run: %w", err)
 	}
-	write(w, r, http.StatusOK, "application/json", body)
+	body, err, _ := a.flights.Do(string(key), func() (any, error) {
+		// Others may wait for it when whoever asked first has left.
+		return a.makeSummary(context.WithoutCancel(r.Context()), r.who.Tenant, id, opts)
+	})
+	if err != nil {
+		return err
+	}
+	write(w, r, http.StatusOK, "application/json", body.([]byte)) //nolint:forcetypeassert // it is what makeSummary returns
 	return nil
 }
 
-// renderTrail links the sentences of a run's answer with what they rest on, and writes the run in a form.
-func renderTrail(ctx context.Context, t *trail.Trail, form string, opts *trail.SummaryOptions) ([]byte, error) {
-	if form == asOTLP {
-		return t.Traces(trail.TracesJSON, &trail.EmitOptions{NoContent: opts.NoExcerpts})
-	}
-	links, err := t.Link(ctx, nil, nil)
+func (a *API) makeSummary(ctx context.Context, tenant, id string, opts *summaryOptions) ([]byte, error) {
+	release, err := a.reserveRun(ctx, tenant, id)
 	if err != nil {
 		return nil, err
 	}
-	if form == asPROV { // the answer derives from the steps that feed it, which are known now
-		return t.PROV(&trail.PROVOptions{Content: !opts.NoExcerpts})
+	defer release()
+	ctx, cancel := context.WithTimeout(ctx, summarise)
+	defer cancel()
+	t, err := a.store.Trail(ctx, tenant, id)
+	if err != nil {
+		return nil, storeError("read a run", err)
+	}
+	link, err := a.linkOptions(opts.strategy, t)
+	if err != nil {
+		return nil, err
+	}
+	if opts.known, err = a.knownOf(ctx, tenant, id); err != nil {
+		return nil, storeError("read what people said of a run", err)
+	}
+	body, err := renderTrail(ctx, t, opts, link)
+	if err != nil {
+		return nil, fmt.Errorf("summarise a run: %w", err)
+	}
+	return body, nil
+}
+
+// knownOf returns what people said of the sources of a run: a relevance from 0.5 on speaks for a source. Of the same person
+// on the same source and step the last word counts; of more than store.MaxLimit words, the last ones do.
+func (a *API) knownOf(ctx context.Context, tenant, run string) (map[string]support.QualityInput, error) {
+	said, err := a.store.Feedback(ctx, tenant, &store.FeedbackQuery{Run: run, Limit: store.MaxLimit})
+	if err != nil {
+		return nil, err
+	}
+	type subject struct {
+		by, source string
+		step       int
+	}
+	seen := map[subject]bool{}
+	known := map[string]support.QualityInput{}
+	for i := range said.Items {
+		f := &said.Items[i]
+		who := subject{f.By, f.Source, f.Step}
+		if f.Relevance == nil || f.By != "" && seen[who] {
+			continue
+		}
+		seen[who] = true
+		in := known[f.Source]
+		if in.Feedback == nil {
+			in.Feedback = &support.Tally{}
+		}
+		if *f.Relevance >= 0.5 {
+			in.Feedback.Good++
+		} else {
+			in.Feedback.Bad++
+		}
+		known[f.Source] = in
+	}
+	return known, nil
+}
+
+// reserveRun waits until a run may be summarised.
+func (a *API) reserveRun(ctx context.Context, tenant, id string) (release func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, askStore)
+	defer cancel()
+	a.settle(ctx)
+	weight, err := a.store.Weight(ctx, tenant, id)
+	if err != nil {
+		return nil, storeError("read a run", err)
+	}
+	weight = min(max(weight, minSummarised), maxSummarised)
+	if err := a.summaries.Acquire(ctx, weight); err != nil {
+		return nil, gateway.Unavailable("too many summaries are being made at the same time")
+	}
+	return func() { a.summaries.Release(weight) }, nil
+}
+
+// linkOptions returns how the sentences are linked: by the strategy that was asked for, else by the run's own, if it is known
+// here, else by the defaults. Whatever the strategy's checker is, it is the built-in one that infers: a page that is opened
+// should cost nothing but time.
+func (a *API) linkOptions(name string, t *trail.Trail) (*trail.LinkOptions, error) {
+	s, err := experiment.Find(a.strategies, cmp.Or(name, t.Strategy))
+	switch {
+	case err == nil:
+		return s.Link(), nil
+	case name != "":
+		return nil, badRequest(err.Error(), "strategies of your own stand under strategies in the file of ibid serve --config")
+	}
+	return &trail.LinkOptions{}, nil
+}
+
+// renderTrail links the sentences of a run's answer with what they rest on, and writes the run in a form.
+func renderTrail(ctx context.Context, t *trail.Trail, opts *summaryOptions, link *trail.LinkOptions) ([]byte, error) {
+	if opts.form == asOTLP {
+		return t.Traces(trail.TracesJSON, &trail.EmitOptions{NoContent: opts.NoExcerpts})
+	}
+	links, err := t.Link(ctx, nil, link)
+	if err != nil {
+		return nil, err
+	}
+	if opts.form == asPROV { // the answer derives from the steps that feed it, which are known now
+		return t.PROV(&trail.PROVOptions{Content: !opts.NoExcerpts, Linked: true})
 	}
 	if err := t.Weigh(ctx, nil); err != nil {
 		return nil, err
 	}
-	s := t.Summary(opts)
+	s := t.Summary(&opts.SummaryOptions)
 	s.Links = links
+	s.Assess(&trail.AssessOptions{Now: time.Now().Truncate(24 * time.Hour), Known: opts.known})
+	if !opts.content {
+		leaveOutContent(t)
+	}
 	return encode(s)
+}
+
+// leaveOutContent leaves of the passages of a run's steps their excerpts.
+func leaveOutContent(t *trail.Trail) {
+	for i := range t.Steps {
+		step := &t.Steps[i]
+		for k := range step.Sources {
+			if f := &step.Sources[k]; f.Content != "" {
+				f.Excerpt, f.Content = cmp.Or(f.Excerpt, trail.Excerpt(f.Content, 0)), ""
+			}
+		}
+		if step.Nested != nil {
+			leaveOutContent(step.Nested)
+		}
+	}
 }
 
 // The bounds of the parameters of a summary.
@@ -78,7 +202,11 @@ const (
 )
 
 // summary returns how a summary is wanted.
-func (p params) summary() (*trail.SummaryOptions, error) {
+func (p params) summary() (*summaryOptions, error) {
+	form, err := p.choice("as", []string{asJSON, asPROV, asOTLP})
+	if err != nil {
+		return nil, err
+	}
 	threshold, err := p.share("threshold", trail.DefaultThreshold)
 	if err != nil {
 		return nil, err
@@ -92,7 +220,14 @@ func (p params) summary() (*trail.SummaryOptions, error) {
 		return nil, err
 	}
 	adjust, err := p.choice("adjust", []string{"false", "true"})
-	return &trail.SummaryOptions{
-		Threshold: &threshold, Top: int(top), Excerpt: int(excerpt), NoExcerpts: excerpt == 0, Adjust: adjust == "true",
+	if err != nil {
+		return nil, err
+	}
+	content, err := p.choice("content", []string{"false", "true"})
+	return &summaryOptions{
+		SummaryOptions: trail.SummaryOptions{
+			Threshold: &threshold, Top: int(top), Excerpt: int(excerpt), NoExcerpts: excerpt == 0, Adjust: adjust == "true",
+		},
+		form: form, strategy: p["strategy"], content: content == "true",
 	}, err
 }

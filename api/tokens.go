@@ -1,8 +1,10 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -149,5 +151,9 @@ func readJSON(w http.ResponseWriter, r *request, v any) error {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return large
 	}
-	return badRequest("the body is not the JSON object that is needed: "+cut(strings.TrimPrefix(err.Error(), "json: ")), "")
+	why := cut(strings.TrimPrefix(err.Error(), "json: "))
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // its words are about Go
+		why = fmt.Sprintf("%s: it must not be a JSON %s", cmp.Or(cut(kind.Field), "all of it"), kind.Value)
+	}
+	return badRequest("the body is not the JSON object that is needed: "+why, "docs/http.md lists its members")
 }

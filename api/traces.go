@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -56,23 +57,23 @@ func (a *API) traces(w http.ResponseWriter, r *request) error {
 func (a *API) recordSpans(r *request, set *trail.SpanSet) error {
 	ctx, cancel := within(r)
 	defer cancel()
-	reject := func(run *trail.Trail, why string) {
-		set.Rejected += len(run.Steps)
-		if set.Reason == "" {
-			set.Reason = why
-		}
+	reject := func(spans int, why string) {
+		set.Rejected += spans
+		set.Reason = cmp.Or(set.Reason, why)
 	}
 	for _, run := range set.Runs {
 		if why := gateway.CheckID(run.ID); why != "" {
-			reject(run, "the run "+strconv.Quote(cut(run.ID))+": "+why)
+			reject(len(run.Steps), "the run "+strconv.Quote(cut(run.ID))+": "+why)
 			continue
 		}
-		_, err := a.store.Record(ctx, r.who.Tenant, &store.Recording{Run: run.ID, Trail: run})
+		done, err := a.store.Record(ctx, r.who.Tenant, &store.Recording{Run: run.ID, Trail: run, Partly: true})
 		switch {
 		case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrLimit):
-			reject(run, err.Error())
+			reject(len(run.Steps), err.Error())
 		case err != nil:
 			return storeError("record spans", err)
+		case done.Refused > 0:
+			reject(done.Refused, "the run "+strconv.Quote(cut(run.ID))+": "+done.Why)
 		}
 	}
 	if len(set.Runs) > 0 {

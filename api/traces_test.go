@@ -209,6 +209,25 @@ func message1(t *testing.T, b []byte, want protowire.Number) (found []byte, firs
 	return found, first
 }
 
+// Of more spans than a run may have steps the first are kept.
+func TestTracesMany(t *testing.T) {
+	n := newNode(t, nil)
+	spans := make([]string, store.MaxSteps+50)
+	for i := range spans {
+		spans[i] = fmt.Sprintf(`{"traceId":"%s","spanId":"%016x","attributes":[{"key":"openinference.span.kind","value":{"stringValue":"LLM"}}]}`, traceID, i+1)
+	}
+	res := n.do(t, "POST", "/v1/traces", fmt.Sprintf(tracesOf, strings.Join(spans, ",")), "Content-Type", "application/json")
+	if res.StatusCode != 200 || !strings.Contains(res.body, `"rejectedSpans":"50"`) || !strings.Contains(res.body, "may have 10000") {
+		t.Errorf("%d %s", res.StatusCode, res.body)
+	}
+	var run struct {
+		Recorded int `json:"recorded_steps"`
+	}
+	if n.read(t, "/v1/runs/"+traceID, &run); run.Recorded != store.MaxSteps {
+		t.Errorf("%d steps", run.Recorded)
+	}
+}
+
 // Errors are a google.rpc.Status in the encoding of the request.
 func TestTracesErrors(t *testing.T) {
 	n := newNode(t, &gateway.GuardOptions{Bootstrap: "b"})
@@ -235,6 +254,7 @@ func TestTracesErrors(t *testing.T) {
 		{"coding", "POST", writer, "application/json", "snappy", "{}", 415, 3, "gzip"},
 		{"not gzip", "POST", writer, "application/json", "gzip", "{}", 400, 3, "cannot be read"},
 		{"not JSON", "POST", writer, "application/json", "", "resourceSpans", 400, 3, "JSON"},
+		{"another JSON", "POST", writer, "application/json", "", "[]", 400, 3, "all of it: a JSON array"},
 		{"not protobuf", "POST", writer, "application/x-protobuf", "", "\xff", 400, 3, "protobuf"},
 		{"too large", "POST", writer, "application/json", "", large, 413, 3, "33554432"},
 		{"a bomb", "POST", writer, "application/x-protobuf", "gzip", bomb.String(), 413, 3, "33554432"},

@@ -93,7 +93,7 @@ func (f *Feedback) subject() string {
 }
 
 // AddFeedback stores what a person said, beside what was said before, and sets its id and its time. An answer or a run that is
-// not there is [ErrNotFound]. The run of a verdict is that of its answer.
+// not there is [ErrNotFound], and a run that is not that of the answer [ErrConflict]. The run of a verdict is that of its answer.
 func (s *Store) AddFeedback(ctx context.Context, tenant string, f *Feedback) error {
 	if err := f.Check(); err != nil {
 		return fmt.Errorf("storing feedback: %w", err)
@@ -117,6 +117,9 @@ func (tx *transaction) addFeedback(ctx context.Context, tenant string, f *Feedba
 			var run sql.NullString
 			found = true
 			err := rows.Scan(&run)
+			if err == nil && f.Run != "" && run.String != lookup(f.Run) {
+				err = refuse(ErrConflict, "run: the answer is of another run")
+			}
 			f.Run = cmp.Or(f.Run, run.String)
 			return err
 		}, query, args...)
@@ -151,9 +154,9 @@ func (tx *transaction) addFeedback(ctx context.Context, tenant string, f *Feedba
 	if f.Relevance != nil {
 		relevance = *f.Relevance
 	}
-	_, err = tx.ExecContext(ctx, tx.insertInto("feedback", "n, tenant, run, answer_id, source, subject, verdict, relevance, feedback")+
-		"($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-		n[0], tenant, orNull(f.Run), orNull(f.AnswerID), orNull(f.Source), f.subject(), f.Verdict, relevance, plain(string(text)))
+	_, err = tx.ExecContext(ctx, tx.insertInto("feedback", "n, tenant, run, answer_id, citation, source, subject, verdict, relevance, feedback")+
+		"($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+		n[0], tenant, orNull(f.Run), orNull(f.AnswerID), orNull(f.Citation), orNull(f.Source), f.subject(), f.Verdict, relevance, plain(string(text)))
 	return err
 }
 
@@ -228,6 +231,9 @@ type FeedbackCounts struct {
 	Verdicts  map[string]int // by verdict; those that nobody gave are 0
 	Ratings   int            // of relevance
 	Relevance *float64       // their mean; nil: there are none
+	// Citations counts the citations that were judged, each once, and Right those of them on which the last word is
+	// [VerdictRight]: whoever said it and however often. [VerdictOther] is no word on that.
+	Citations, Right int
 }
 
 // FeedbackCounts counts feedback. Where a person said something else of the same thing later, that counts; what nobody signed
@@ -256,6 +262,13 @@ func (s *Store) FeedbackCounts(ctx context.Context, tenant string, q *FeedbackQu
 		return nil
 	}, "SELECT verdict, count(*), avg(relevance) FROM feedback WHERE "+strings.Join(c.where, " AND ")+
 		" AND n = (SELECT max(n) FROM feedback f WHERE f.tenant = feedback.tenant AND f.subject = feedback.subject) GROUP BY verdict", c.args...)
+	if err == nil {
+		const judged = " IN ('" + VerdictRight + "', '" + VerdictWrongSource + "', '" + VerdictNotSaid + "')"
+		err = each(ctx, s.db, func(rows *sql.Rows) error { return rows.Scan(&counts.Citations, &counts.Right) },
+			"SELECT count(*), count(CASE verdict WHEN '"+VerdictRight+"' THEN 1 END) FROM feedback WHERE "+strings.Join(c.where, " AND ")+
+				" AND verdict"+judged+" AND n = (SELECT max(n) FROM feedback f WHERE f.tenant = feedback.tenant"+
+				" AND f.answer_id = feedback.answer_id AND f.citation = feedback.citation AND f.verdict"+judged+")", c.args...)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("counting feedback: %w", err)
 	}

@@ -183,7 +183,8 @@ func (tx *transaction) removeRecords(ctx context.Context, touched int64, lock st
 	return true, tx.removeEmpty(ctx, report)
 }
 
-// removeRecordsOf removes what was recorded of a run, or so many of its records, and returns how many those were.
+// removeRecordsOf removes what was recorded of a run, or so many of its records, and returns how many those were. What was said of
+// the run itself goes last.
 func (tx *transaction) removeRecordsOf(ctx context.Context, run tenantID, most int, report *PruneReport) (int, error) {
 	records, size := 0, 0
 	err := each(ctx, tx, func(rows *sql.Rows) error {
@@ -198,7 +199,7 @@ func (tx *transaction) removeRecordsOf(ctx context.Context, run tenantID, most i
 			report.Steps++
 		}
 		return nil
-	}, "DELETE FROM records WHERE n IN (SELECT n FROM records WHERE tenant = $1 AND run = $2 ORDER BY n DESC LIMIT $3) RETURNING id, octet_length(record)",
+	}, "DELETE FROM records WHERE n IN (SELECT n FROM records WHERE tenant = $1 AND run = $2 ORDER BY CASE id WHEN '"+headID+"' THEN 1 ELSE 0 END, n DESC LIMIT $3) RETURNING id, octet_length(record)",
 		run.tenant, run.id, most)
 	if err != nil {
 		return 0, err

@@ -125,19 +125,23 @@ func (tx *transaction) take(ctx context.Context, counter string, n int) ([]int64
 
 func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
 	t := tuples{
-		before: tx.insertInto("calls", "n, tenant, answer_id, provider, conversation, run, step, started, refetched, call"),
-		row:    "($, $, $, $, $, $, $, $, $, $)",
+		before: tx.insertInto("calls", "n, tenant, answer_id, provider, conversation, run, step, counted, started, refetched, call"),
+		row:    "($, $, $, $, $, $, $, $, $, $, $)",
 	}
 	if tx.postgres {
 		t = tuples{
-			before: tx.insertInto("calls", "n, tenant, answer_id, provider, conversation, run, step, started, refetched, call, document, terms"),
-			row:    "($, $, $, $, $, $, $, $, $, $, $::jsonb, $::tsvector)",
+			before: tx.insertInto("calls", "n, tenant, answer_id, provider, conversation, run, step, counted, started, refetched, call, document, terms"),
+			row:    "($, $, $, $, $, $, $, $, $, $, $, $::jsonb, $::tsvector)",
 		}
 	}
 	values := make([][]any, 0, len(rows))
 	for _, r := range rows {
+		counted := 0
+		if r.counted {
+			counted = 1
+		}
 		v := []any{
-			r.n, lookup(r.Tenant), lookup(r.AnswerID), r.provider(), orNull(r.Conversation), orNull(r.Run), r.step, micros(r.Started),
+			r.n, lookup(r.Tenant), lookup(r.AnswerID), r.provider(), orNull(r.Conversation), orNull(r.Run), r.step, counted, micros(r.Started),
 			r.refetched, tx.text(r.encoded),
 		}
 		if tx.postgres {

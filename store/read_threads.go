@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/trail"
@@ -45,9 +46,18 @@ func (t *thread) conversation() *Conversation {
 
 func (t *thread) run() *Run {
 	return &Run{
-		ID: t.id, Agent: t.agent, Question: t.question, Strategy: t.strategy, Started: instant(t.started), Ended: instant(t.ended),
+		ID: t.id, Agent: t.agent, Question: t.question, Strategy: t.strategy, Started: t.began(), Ended: instant(max(t.ended, micros(t.began()))),
 		Finished: instant(t.finished), Answers: int(t.answers), Recorded: int(max(t.recorded-1, 0)),
 	}
+}
+
+// began returns when a run began: the earliest that is known of it, and if nothing is, when it was heard of first.
+func (t *thread) began() time.Time {
+	at := cmp.Or(t.started, t.made)
+	if t.started == 0 && t.finished != 0 {
+		at = min(at, t.finished)
+	}
+	return instant(at)
 }
 
 // threads returns a page of the threads of a table.

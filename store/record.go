@@ -35,6 +35,8 @@ type Recording struct {
 	AnswerID string
 	// Finish says that the run has ended: at Trail.Finished, else now, unless it had ended before.
 	Finish bool
+	// Partly says that steps that are refused are left out, and the others recorded: for whoever cannot mend them.
+	Partly bool
 }
 
 // Recorded says what [Store.Record] did.
@@ -42,6 +44,8 @@ type Recorded struct {
 	Created bool // there was nothing of the run
 	Changed bool // of the run itself something was said that was not known
 	Steps   []RecordedStep
+	Refused int    // with [Recording.Partly]: how many steps were left out
+	Why     string // why the first of them was
 }
 
 // RecordedStep says what became of a step.
@@ -67,8 +71,10 @@ func (s *Store) Record(ctx context.Context, tenant string, r *Recording) (*Recor
 		said.Trail, r = &trail.Trail{}, &said
 	}
 	var done *Recorded
-	err := checkSteps(r.Trail.Steps)
-	if err == nil {
+	var err error
+	if n := len(r.Trail.Steps); n > MaxSteps && !r.Partly {
+		err = refuse(ErrLimit, "%d steps are more than the %d that a run may have", n, MaxSteps)
+	} else {
 		err = s.update(ctx, func(ctx context.Context, tx *transaction) error {
 			w, err := tx.recorder(ctx, tenantID{lookup(tenant), lookup(r.Run)})
 			if err != nil {
@@ -87,21 +93,15 @@ func (s *Store) Record(ctx context.Context, tenant string, r *Recording) (*Recor
 	return done, nil
 }
 
-// checkSteps says what is wrong with steps whatever the store has.
-func checkSteps(steps []trail.Step) error {
-	if len(steps) > MaxSteps {
-		return refuse(ErrLimit, "%d steps are more than the %d that a run may have", len(steps), MaxSteps)
-	}
-	for i := range steps {
-		step := &steps[i]
-		switch {
-		case step.Number < 0 || step.Number > MaxNumber:
-			return refuse(ErrLimit, "%s: numbers go from 1 to %d", stepName(step, i), MaxNumber)
-		case len(step.Sources) > MaxSources:
-			return refuse(ErrLimit, "%s: %d sources are more than the %d that it may have", stepName(step, i), len(step.Sources), MaxSources)
-		case len(step.ID) > MaxStepID:
-			return refuse(ErrLimit, "%s: its id may have %d bytes", stepName(step, i), MaxStepID)
-		}
+// checkStep says what is wrong with a step whatever the store has.
+func checkStep(step *trail.Step, name string) error {
+	switch {
+	case step.Number < 0 || step.Number > MaxNumber:
+		return refuse(ErrLimit, "%s: numbers go from 1 to %d", name, MaxNumber)
+	case len(step.Sources) > MaxSources:
+		return refuse(ErrLimit, "%s: %d sources are more than the %d that it may have", name, len(step.Sources), MaxSources)
+	case len(step.ID) > MaxStepID:
+		return refuse(ErrLimit, "%s: its id may have %d bytes", name, MaxStepID)
 	}
 	return nil
 }
@@ -145,15 +145,25 @@ func (tx *transaction) recorder(ctx context.Context, id tenantID) (*recorder, er
 
 func (w *recorder) record(ctx context.Context, r *Recording) error {
 	w.done.Created = w.run.answers == 0 && w.run.recorded == 0
-	if err := w.load(ctx, r); err != nil {
+	var said []int64
+	for i := range r.Trail.Steps {
+		if n := r.Trail.Steps[i].Number; n != 0 {
+			said = append(said, int64(n))
+		}
+	}
+	if err := w.tx.giveWay(ctx, w.run, said); err != nil {
 		return err
 	}
 	w.next = w.run.steps
-	for i := range r.Trail.Steps {
-		w.next = max(w.next, int64(r.Trail.Steps[i].Number))
+	if err := w.load(ctx, r); err != nil {
+		return err
 	}
 	for i := range r.Trail.Steps {
-		if err := w.step(&r.Trail.Steps[i], i); err != nil {
+		err := w.step(&r.Trail.Steps[i], i)
+		if refused, ok := errors.AsType[*RefusedError](err); ok && r.Partly {
+			w.done.Refused++
+			w.done.Why = cmp.Or(w.done.Why, refused.Detail)
+		} else if err != nil {
 			return err
 		}
 	}
@@ -163,25 +173,25 @@ func (w *recorder) record(ctx context.Context, r *Recording) error {
 	if len(w.fresh)+len(w.changed) == 0 {
 		return nil
 	}
-	if steps := w.run.recorded - 1; steps > MaxSteps {
-		return refuse(ErrLimit, "the run would have %d recorded steps, and may have %d", steps, MaxSteps)
-	}
-	if w.run.size > MaxRecorded {
-		return refuse(ErrLimit, "%d bytes would be recorded of the run, and %d may be", w.run.size, MaxRecorded)
-	}
 	return w.write(ctx)
 }
 
 // step records one step, the i-th of the recording.
 func (w *recorder) step(s *trail.Step, i int) error {
 	named, name := *s, stepName(s, i)
+	if err := checkStep(s, name); err != nil {
+		return err
+	}
 	old, err := w.find(&named, name)
 	if err != nil {
 		return err
 	}
+	id := recordID(&named)
 	if named.ID == "" && named.Number == 0 {
 		w.next++
+		w.run.counted++
 		named.Number = int(w.next)
+		id = countedID + strconv.Itoa(named.Number)
 	}
 	if named.Number > MaxNumber {
 		return refuse(ErrLimit, "the steps of the run have come to the number %d, which is the highest", MaxNumber)
@@ -191,7 +201,7 @@ func (w *recorder) step(s *trail.Step, i int) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if old == nil {
-		old = &record{id: recordID(&named), started: cmp.Or(knownMicros(s.Started), w.now)}
+		old = &record{id: id, started: cmp.Or(knownMicros(s.Started), w.now)}
 	}
 	isNew := old.text == ""
 	changed, err := w.put(old, name, text, int64(named.Number))
@@ -211,14 +221,12 @@ func (w *recorder) step(s *trail.Step, i int) error {
 func (w *recorder) find(s *trail.Step, name string) (*record, error) {
 	old := w.byNumber[int64(s.Number)] // there is none with the number 0
 	if s.ID == "" {
-		if old != nil {
-			said, err := decodeStep(old.text)
-			if err != nil {
-				return nil, err
-			}
-			s.ID = said.ID
+		if old == nil {
+			return nil, nil
 		}
-		return old, nil
+		var err error
+		s.ID, err = old.stepID()
+		return old, err
 	}
 	byID := w.byID[recordID(s)]
 	if old != nil && old != byID {
@@ -242,6 +250,13 @@ func (w *recorder) put(r *record, name, text string, number int64) (changed bool
 	if r.said {
 		return false, refuse(ErrConflict, "%s: it comes twice and says different things", name)
 	}
+	more := int64(len(text) - len(r.text))
+	if size := w.run.size + more; more > 0 && size > MaxRecorded {
+		return false, refuse(ErrLimit, "%s: with it %d bytes would be recorded of the run, and %d may be", name, size, MaxRecorded)
+	}
+	if r.n == 0 && r.id != headID && w.steps() == MaxSteps {
+		return false, refuse(ErrLimit, "%s: with it the run would have %d recorded steps, and may have %d", name, MaxSteps+1, MaxSteps)
+	}
 	if r.n != 0 {
 		w.changed = append(w.changed, r)
 	} else {
@@ -249,10 +264,18 @@ func (w *recorder) put(r *record, name, text string, number int64) (changed bool
 		w.byID[r.id] = r
 		w.fresh = append(w.fresh, r)
 	}
-	w.run.size += int64(len(text) - len(r.text))
+	w.run.size += more
 	r.text, r.said = text, true
 	w.number(r, number)
 	return true, nil
+}
+
+// steps returns how many steps are recorded, with those that are to be.
+func (w *recorder) steps() int64 {
+	if w.byID[headID] != nil {
+		return w.run.recorded - 1
+	}
+	return w.run.recorded
 }
 
 // number gives a record another number; 0 is none.
@@ -263,7 +286,13 @@ func (w *recorder) number(r *record, number int64) {
 	}
 }
 
-// recordID is what the record of a step is known by.
+// The ids of the records of steps that nobody named begin with countedID, and come before countedEnd.
+const (
+	countedID  = "a:"
+	countedEnd = "a;"
+)
+
+// recordID is what the record of a step is known by that has an id or a number.
 func recordID(s *trail.Step) string {
 	if s.ID != "" {
 		return "id:" + lookup(s.ID)

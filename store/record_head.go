@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -48,7 +49,7 @@ func (w *recorder) head(r *Recording) error {
 	w.done.Changed = !isNew
 	t := w.run
 	t.agent, t.question = cmp.Or(beginning(plain(h.Agent), maxInList), t.agent), cmp.Or(beginning(plain(h.Question), maxInList), t.question)
-	t.strategy, t.finished = cmp.Or(lookup(h.Strategy), t.strategy), cmp.Or(knownMicros(h.Finished), t.finished)
+	t.strategy, t.finished = cmp.Or(t.captured, lookup(h.Strategy), t.strategy), cmp.Or(knownMicros(h.Finished), t.finished)
 	w.seen(h.Started, h.Finished)
 	if !ended {
 		return nil
@@ -104,7 +105,11 @@ func (h *head) merge(r *Recording, now int64) (ended bool) {
 	case r.AnswerID != "":
 		h.AnswerID, h.Answer, h.Final = r.AnswerID, "", nil
 	case t.Answer != "" || t.Final != nil:
-		h.AnswerID, h.Answer, h.Final = "", t.Answer, t.Final
+		final := t.Final
+		if final == nil && h.Final != nil && strings.TrimSpace(h.Final.Text) == strings.TrimSpace(t.Answer) {
+			final = h.Final // said again, it keeps its citations
+		}
+		h.AnswerID, h.Answer, h.Final = "", t.Answer, final
 	}
 	for _, issue := range t.Issues {
 		if len(h.Issues) < maxIssues && !slices.Contains(h.Issues, issue) {

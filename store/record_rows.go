@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid"
@@ -75,10 +77,7 @@ func (w *recorder) write(ctx context.Context) error {
 		return err
 	}
 	t.last, t.touched = next[len(w.fresh)], w.now
-	if t.started == 0 {
-		t.started = w.now
-	}
-	t.ended = max(t.ended, t.started)
+	t.made = cmp.Or(t.made, w.now)
 	values := make([][]any, 0, len(w.fresh))
 	for i, r := range w.fresh {
 		r.n = next[i]
@@ -109,6 +108,22 @@ func (r *record) step() (*trail.Step, error) {
 		s.Number = int(r.number)
 	}
 	return s, err
+}
+
+// stepID returns the id of the step that a record is of; empty: it has none.
+func (r *record) stepID() (string, error) {
+	id, ok := strings.CutPrefix(r.id, "id:")
+	switch {
+	case !ok:
+		return "", nil
+	case !strings.Contains(id, hashMark):
+		return id, nil
+	}
+	s, err := decodeStep(r.text)
+	if err != nil {
+		return "", err
+	}
+	return s.ID, nil
 }
 
 // encodeStep returns the record of a step.

@@ -306,6 +306,122 @@ func exerciseRecordEvents(t *testing.T, dsn string) {
 	}
 }
 
+// A number that somebody said is that step's: those that were only counted make room, whatever came first.
+func exerciseRecordCounted(t *testing.T, dsn string) {
+	t.Helper()
+	s := open(t, dsn)
+	n := 0
+	capture := func(run, question string, number int) *store.Call {
+		n++
+		c := call(n, "Words.")
+		c.Run, c.Step.Number, c.Prompt = run, number, []store.Message{{Role: "user", Text: question}}
+		return c
+	}
+	say := func(run string, list ...trail.Step) {
+		record(t, s, &store.Recording{Run: run, Trail: &trail.Trail{Steps: list}})
+	}
+	counted := func(run string) {
+		put(t, s, capture(run, "a call", 0), capture(run, "another", 0))
+		say(run, trail.Step{Question: "a step"})
+	}
+	recorded := func(run string) {
+		say(run, trail.Step{Number: 1, Question: "one"}, trail.Step{ID: "two", Number: 2, Question: "two"}, trail.Step{Number: 3, Question: "three"})
+	}
+	captured := func(run string) {
+		put(t, s, capture(run, "one", 1), capture(run, "two", 2), capture(run, "three", 3))
+	}
+	for run, order := range map[string][]func(string){
+		"counted, recorded": {counted, recorded}, "recorded, counted": {recorded, counted}, "again": {counted, recorded, recorded},
+		"counted, captured": {counted, captured}, "captured, counted": {captured, counted},
+	} {
+		for _, do := range order {
+			do(run)
+		}
+		got, err := s.Trail(t.Context(), store.DefaultTenant, run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, run, numbered(got), "1:one 2:two 3:three 4:a call 5:another 6:a step")
+		page, err := s.Run(t.Context(), store.DefaultTenant, run, nil)
+		if err != nil || len(page.Calls)+len(page.Recordings) != 6 || page.Calls[len(page.Calls)-1].Step.Number < 3 {
+			t.Errorf("%s: %+v, %v", run, page, err)
+		}
+	}
+	put(t, s, capture("batch", "counted", 0), capture("batch", "said", 1)) // at once
+	got, err := s.Trail(t.Context(), store.DefaultTenant, "batch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "at once", numbered(got), "1:said 2:counted")
+}
+
+// The strategy of captured calls is the run's, whatever an agent says.
+func exerciseRecordStrategy(t *testing.T, dsn string) {
+	t.Helper()
+	s := open(t, dsn)
+	c := call(1, "Words.")
+	c.Run, c.Strategy = "run", "a@1"
+	for i, do := range []func(){
+		func() { record(t, s, &store.Recording{Run: "run", Trail: &trail.Trail{Strategy: "b@1"}}) },
+		func() { put(t, s, c) },
+		func() { record(t, s, &store.Recording{Run: "run", Trail: &trail.Trail{Strategy: "c@1"}}) },
+	} {
+		do()
+		want := []string{"b@1", "a@1", "a@1"}[i]
+		runs, err := s.Runs(t.Context(), store.DefaultTenant, nil)
+		if err != nil || runs.Items[0].Strategy != want || theTrail(t, s).Strategy != want {
+			t.Errorf("%d: %+v, %v", i, runs, err)
+		}
+	}
+}
+
+// When a run began is the earliest that is known of it, in the list and in the trail.
+func exerciseRecordStarted(t *testing.T, dsn string) {
+	t.Helper()
+	s := open(t, dsn)
+	began := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i, test := range []struct {
+		said trail.Trail
+		want time.Time // zero: when it came
+	}{
+		{trail.Trail{}, time.Time{}},
+		{trail.Trail{Finished: began.Add(time.Hour)}, began.Add(time.Hour)},
+		{trail.Trail{Started: began.Add(time.Minute)}, began.Add(time.Minute)},
+		{trail.Trail{Steps: []trail.Step{{Number: 1, Started: began}}}, began},
+		{trail.Trail{Started: began.Add(time.Minute)}, began},
+	} {
+		record(t, s, &store.Recording{Run: "run", Trail: &test.said})
+		run, err := s.Run(t.Context(), store.DefaultTenant, "run", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in := theTrail(t, s).Started; !in.Equal(run.Started) || !test.want.IsZero() && !in.Equal(test.want) || in.IsZero() || run.Ended.Before(in) {
+			t.Errorf("%d: %v and %v until %v, want %v", i, in, run.Started, run.Ended, test.want)
+		}
+	}
+}
+
+// Steps that are refused leave the others alone, where that is asked for.
+func exerciseRecordPartly(t *testing.T, dsn string) {
+	t.Helper()
+	s := open(t, dsn)
+	many := make([]trail.Step, store.MaxSteps+50)
+	for i := range many {
+		many[i].ID = fmt.Sprint("s", i)
+	}
+	many[3].Sources = make([]trail.Source, store.MaxSources+1)
+	done := record(t, s, &store.Recording{Run: "run", Trail: &trail.Trail{Steps: many}, Partly: true})
+	if len(done.Steps) != store.MaxSteps || done.Refused != 50 || !strings.Contains(done.Why, "1001 sources") {
+		t.Errorf("%d steps, %d refused: %s", len(done.Steps), done.Refused, done.Why)
+	}
+	if weight, err := s.Weight(t.Context(), store.DefaultTenant, "run"); err != nil || weight < 100*store.MaxSteps {
+		t.Errorf("%d, %v", weight, err)
+	}
+	if _, err := s.Weight(t.Context(), store.DefaultTenant, "none"); !errors.Is(err, store.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
 // Many agents record the same run at once, and calls of it are stored meanwhile: no step is lost, and no number given twice.
 func exerciseRecordTogether(t *testing.T, dsn string) {
 	t.Helper()
@@ -475,7 +591,8 @@ func exerciseTrailAnswer(t *testing.T, dsn string) {
 		{store.Recording{AnswerID: "ans_0002"}, "Wasps do not.", 1},
 		{store.Recording{AnswerID: "ans_0009"}, "From another run.", 0},
 		{store.Recording{Trail: &trail.Trail{Final: call(1, "Given.", "a.example", "b.example").Answer}}, "Given.", 2},
-		{store.Recording{AnswerID: "ans_none"}, "Wasps do not.", 1},
+		{store.Recording{Trail: &trail.Trail{Answer: "Given. "}}, "Given. ", 2}, // said again
+		{store.Recording{AnswerID: "ans_none"}, "", -1},
 	} {
 		test.said.Run = "run"
 		record(t, s, &test.said)
@@ -571,7 +688,7 @@ func exercisePruneRecords(t *testing.T, dsn string) {
 	for i := range many {
 		many[i].Number = i + 1
 	}
-	record(t, s, &store.Recording{Run: "long", Trail: &trail.Trail{Steps: many}})
+	record(t, s, &store.Recording{Run: "long", Trail: &trail.Trail{Parent: "outer", Steps: many}})
 	record(t, s, &store.Recording{Run: "both", Trail: &trail.Trail{Question: "Q", Steps: many[:1]}})
 	c := call(1, "Words.")
 	c.Run, c.Started = "both", time.Now()
@@ -585,6 +702,11 @@ func exercisePruneRecords(t *testing.T, dsn string) {
 	}
 	r := &store.Retention{Default: time.Hour, ByProvider: map[string]time.Duration{"openai": 0}, Now: time.Now().Add(2 * time.Hour), DryRun: true}
 	want := store.PruneReport{Steps: 601, Runs: 1, Events: 600} // the event of old is still to be told
+	r.Progress = func(store.PruneReport) {                      // what was said of the run itself goes last
+		if run, err := s.Run(t.Context(), store.DefaultTenant, "long", nil); err == nil && run.Parent != "outer" {
+			t.Errorf("%d steps are left of a run without its head", run.Recorded)
+		}
+	}
 	for range 2 {
 		if report, err = s.Prune(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -650,6 +772,9 @@ func exerciseFeedback(t *testing.T, dsn string) {
 		if ratings > 0 {
 			c.Relevance = &mean
 		}
+		if not > 0 {
+			c.Citations = 1 // on which the last word is not "right"
+		}
 		return c
 	}
 	for about, test := range map[string]struct {
@@ -686,6 +811,27 @@ func exerciseFeedback(t *testing.T, dsn string) {
 			t.Fatal(err)
 		}
 		diff(t, about+", counted", sum, test.sum)
+	}
+	// Whoever says it and however often, the last word on a citation counts once; a word on the whole answer is none.
+	for _, test := range []struct {
+		said             store.Feedback
+		citations, right int
+	}{
+		{store.Feedback{Citation: "c1", Verdict: store.VerdictRight}, 1, 1},
+		{store.Feedback{Citation: "c1", Verdict: store.VerdictRight}, 1, 1},
+		{store.Feedback{Citation: "c1", Verdict: store.VerdictOther}, 1, 1},
+		{store.Feedback{Citation: "c2", Verdict: store.VerdictWrongSource}, 2, 1},
+		{store.Feedback{Verdict: store.VerdictRight}, 2, 1},
+	} {
+		test.said.AnswerID = c.AnswerID
+		add(test.said)
+		sum, err := s.FeedbackCounts(t.Context(), store.DefaultTenant, &store.FeedbackQuery{AnswerID: c.AnswerID})
+		if err != nil || sum.Citations != test.citations || sum.Right != test.right {
+			t.Errorf("after %+v: %+v, %v", test.said, sum, err)
+		}
+	}
+	if err := s.AddFeedback(t.Context(), store.DefaultTenant, &store.Feedback{AnswerID: c.AnswerID, Run: "other", Verdict: "right"}); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("of another run: %v", err)
 	}
 	if page, err := s.Feedback(t.Context(), "other", nil); err != nil || len(page.Items) != 0 {
 		t.Errorf("another tenant's: %+v, %v", page, err)

@@ -17,13 +17,16 @@ import (
 // maxLookup is how long a text may be that is looked up, in bytes. PostgreSQL's indexes take 2,704 for all columns of one.
 const maxLookup = 384
 
+// hashMark stands before the hash of what [lookup] does not take as it is.
+const hashMark = "…sha256:"
+
 // lookup returns s as what it is looked up by: itself, or a short form with its hash where it is too long, or has what a
 // database's text cannot.
 func lookup(s string) string {
 	if len(s) <= maxLookup && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s
 	}
-	return plain(s[:min(len(s), maxLookup-80)]) + "…sha256:" + hash(s)
+	return plain(s[:min(len(s), maxLookup-80)]) + hashMark + hash(s)
 }
 
 // plain returns s as text that every database takes.
@@ -46,6 +49,7 @@ type row struct {
 
 	n         int64
 	step      int
+	counted   bool // nobody said the step
 	refetched string
 	// Of its event.
 	seq   int64

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ibidhq/ibid"
 )
@@ -25,9 +26,9 @@ type thread struct {
 
 // runFields is what only a run has.
 type runFields struct {
-	agent, question, strategy         string
-	seq, steps                        int64
-	finished, recorded, size, touched int64
+	agent, question, strategy, captured string
+	seq, steps, counted, made           int64
+	finished, recorded, size, touched   int64
 }
 
 // threadTable is how the threads of one kind are stored.
@@ -55,14 +56,14 @@ func runTable() *threadTable {
 	return &threadTable{
 		name: "runs", call: "run",
 		columns: []string{
-			"tenant", "id", "last", "started", "ended", "answers", "agent", "seq", "steps", "question", "strategy", "finished", "recorded",
-			"size", "touched",
+			"tenant", "id", "last", "started", "ended", "answers", "agent", "seq", "steps", "question", "strategy", "captured", "counted", "made",
+			"finished", "recorded", "size", "touched",
 		},
 		there: "(answers > 0 OR recorded > 0)",
 		fields: func(t *thread) []any {
 			return []any{
-				&t.tenant, &t.id, &t.last, &t.started, &t.ended, &t.answers, &t.agent, &t.seq, &t.steps, &t.question, &t.strategy, &t.finished,
-				&t.recorded, &t.size, &t.touched,
+				&t.tenant, &t.id, &t.last, &t.started, &t.ended, &t.answers, &t.agent, &t.seq, &t.steps, &t.question, &t.strategy,
+				&t.captured, &t.counted, &t.made, &t.finished, &t.recorded, &t.size, &t.touched,
 			}
 		},
 		id: func(r *row) string { return r.Run },
@@ -259,18 +260,87 @@ func (tx *transaction) putRuns(ctx context.Context, rows []*row) error {
 	if err != nil {
 		return err
 	}
+	now := micros(time.Now())
 	for _, t := range list {
 		t.grow()
-		for _, r := range t.rows {
-			if r.step <= 0 {
+		t.made = cmp.Or(t.made, now)
+		for i, r := range t.rows {
+			if r.counted = r.step <= 0; r.counted {
+				t.counted++
 				r.step = int(t.steps) + 1
+			} else {
+				if err := tx.giveWay(ctx, t, []int64{int64(r.step)}); err != nil {
+					return err
+				}
+				t.stepAside(t.rows[:i], r.step)
 			}
 			t.steps = max(t.steps, int64(r.step))
+			t.agent = cmp.Or(t.agent, plain(r.Agent))
+			t.captured = cmp.Or(t.captured, lookup(r.Strategy))
+			t.strategy = cmp.Or(t.captured, t.strategy)
+		}
+		for _, r := range t.rows {
 			t.seq++
 			r.seq = t.seq
-			t.agent = cmp.Or(t.agent, plain(r.Agent))
-			t.strategy = cmp.Or(t.strategy, plain(r.Strategy))
 		}
 	}
 	return tx.putThreads(ctx, table, list)
+}
+
+// stepAside is [transaction.giveWay] for the rows that are before one in the same batch.
+func (t *thread) stepAside(before []*row, step int) {
+	for _, r := range before {
+		if r.counted && r.step == step {
+			t.steps++
+			r.step = int(t.steps)
+		}
+	}
+}
+
+// giveWay gives those steps of a run other numbers that have one of the numbers and were only counted: a number that somebody
+// said is that step's, whichever came first. t.steps becomes at least the highest of the numbers.
+func (tx *transaction) giveWay(ctx context.Context, t *thread, numbers []int64) error {
+	said := map[int64]bool{}
+	for _, n := range numbers {
+		if n <= t.steps {
+			said[n] = true
+		}
+	}
+	for _, n := range numbers {
+		t.steps = max(t.steps, n)
+	}
+	if len(said) == 0 || t.counted == 0 {
+		return nil
+	}
+	type counted struct {
+		number, n int64
+		update    string
+	}
+	var moved []counted
+	for _, of := range []struct{ query, update string }{
+		{"SELECT step, n FROM calls WHERE tenant = $1 AND run = $2 AND counted = 1", "UPDATE calls SET step = $1 WHERE n = $2"},
+		{
+			"SELECT number, n FROM records WHERE tenant = $1 AND run = $2 AND id >= '" + countedID + "' AND id < '" + countedEnd + "'",
+			"UPDATE records SET number = $1 WHERE n = $2",
+		},
+	} {
+		if err := each(ctx, tx, func(rows *sql.Rows) error {
+			c := counted{update: of.update}
+			err := rows.Scan(&c.number, &c.n)
+			if said[c.number] {
+				moved = append(moved, c)
+			}
+			return err
+		}, of.query, t.tenant, t.id); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(moved, func(a, b counted) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.n, b.n)) })
+	for _, c := range moved {
+		t.steps++
+		if _, err := tx.ExecContext(ctx, c.update, t.steps, c.n); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -31,7 +31,7 @@ const (
 // recorded without a number have the numbers after all others, in the order in which they began.
 //
 // The final answer is the one that was recorded, with its citations if a call of the run was answered in the same words; else
-// that of the last call that was answered with text.
+// that of the last call that was answered with text. One that was said to be the final answer and was deleted is none.
 func (s *Store) Trail(ctx context.Context, tenant, run string) (*trail.Trail, error) {
 	t, err := s.trail(ctx, tenant, run)
 	if err != nil {
@@ -63,6 +63,20 @@ func (s *Store) trail(ctx context.Context, tenant, run string) (*trail.Trail, er
 	b.number()
 	b.conclude()
 	return b.out, nil
+}
+
+// Weight returns how many bytes are stored of what [Store.Trail] reads.
+func (s *Store) Weight(ctx context.Context, tenant, run string) (int64, error) {
+	row, err := s.threadRow(ctx, runTable(), tenantID{tenant, run})
+	size := int64(0)
+	if err == nil {
+		err = each(ctx, s.db, func(rows *sql.Rows) error { return rows.Scan(&size) },
+			"SELECT CAST(coalesce(sum(octet_length(call)), 0) AS BIGINT) FROM calls WHERE tenant = $1 AND run = $2", row.tenant, row.id)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("weighing run %.60q: %w", run, err)
+	}
+	return row.size + min(size, MaxTrailBytes), nil
 }
 
 // trailBuilder makes a trail of what is stored.
@@ -182,7 +196,8 @@ func asked(c *Call) string {
 // addHead takes what was recorded of the run itself.
 func (b *trailBuilder) addHead() {
 	h := b.head.Trail
-	h.ID, h.Agent, h.Strategy = b.out.ID, cmp.Or(h.Agent, b.run.agent), cmp.Or(h.Strategy, b.run.strategy)
+	h.ID, h.Agent, h.Strategy = b.out.ID, cmp.Or(h.Agent, b.run.agent), cmp.Or(b.run.captured, h.Strategy, b.run.strategy)
+	h.Started = b.run.began()
 	h.Issues = append(slices.Clip(h.Issues), b.out.Issues...)
 	b.out = &h
 }
@@ -227,11 +242,6 @@ func (b *trailBuilder) number() {
 // conclude fills in what nobody said of the run itself, and the citations of the final answer where a call was answered with it.
 func (b *trailBuilder) conclude() {
 	t := b.out
-	for i := range t.Steps {
-		if at := t.Steps[i].Started; b.head.Started.IsZero() && !at.IsZero() && (t.Started.IsZero() || at.Before(t.Started)) {
-			t.Started = at
-		}
-	}
 	if t.Question == "" && len(b.calls) > 0 {
 		t.Question = asked(b.calls[0])
 	}
@@ -239,6 +249,7 @@ func (b *trailBuilder) conclude() {
 	switch {
 	case t.Final != nil:
 		t.Answer = cmp.Or(t.Answer, t.Final.Text)
+	case b.head.AnswerID != "": // it is gone, and no other answer is the final one
 	case t.Answer != "":
 		c = b.last(func(c *Call) bool { return strings.TrimSpace(c.Answer.Text) == strings.TrimSpace(t.Answer) })
 	default:

@@ -11,6 +11,7 @@ CREATE TABLE calls (
 	conversation TEXT,
 	run          TEXT,
 	step         BIGINT NOT NULL,
+	counted      INTEGER NOT NULL, -- 1: nobody said the number of the step, which gives way to one that was said
 	started      BIGINT NOT NULL,
 	refetched    TEXT NOT NULL, -- the answer_id of the last refetch that was applied
 {{- if .Postgres}}
@@ -52,13 +53,16 @@ CREATE TABLE runs (
 	id       TEXT NOT NULL,
 	agent    TEXT NOT NULL,
 	last     BIGINT NOT NULL, -- of the numbers of calls.n: that of its last answer, as it was stored first, or one taken when it was recorded
-	started  BIGINT NOT NULL,
+	started  BIGINT NOT NULL, -- as ended: 0 if it is not known
 	ended    BIGINT NOT NULL,
 	answers  BIGINT NOT NULL,
 	seq      BIGINT NOT NULL, -- of its last event
 	steps    BIGINT NOT NULL, -- the highest step
 	question TEXT NOT NULL, -- the beginning of it, for lists
 	strategy TEXT NOT NULL,
+	captured TEXT NOT NULL, -- the strategy of its calls, which goes before what was recorded
+	counted  BIGINT NOT NULL, -- how many of its steps had a number that nobody said
+	made     BIGINT NOT NULL, -- when the first of it came, by our clock
 	finished BIGINT NOT NULL, -- 0: nobody said that it is
 	recorded BIGINT NOT NULL, -- how many rows it has in records
 	size     BIGINT NOT NULL, -- how many bytes they have
@@ -76,7 +80,7 @@ CREATE TABLE records (
 	n       {{.Number}} PRIMARY KEY, -- of the numbers of calls.n
 	tenant  TEXT NOT NULL,
 	run     TEXT NOT NULL,
-	id      TEXT NOT NULL, -- "id:" with the step's id, or "n:" with its number where it has none
+	id      TEXT NOT NULL, -- "id:" with the step's id, else "n:" with its number, else "a:" with the number that it was given first
 	number  BIGINT NOT NULL, -- of the step; 0: none was said
 	started BIGINT NOT NULL, -- when it began, as far as was known when it came; it does not change
 	record  TEXT NOT NULL,
@@ -91,6 +95,7 @@ CREATE TABLE feedback (
 	tenant    TEXT NOT NULL,
 	run       TEXT,
 	answer_id TEXT,
+	citation  TEXT, -- null: the answer as a whole, or a source
 	source    TEXT, -- what it is looked up by
 	subject   TEXT NOT NULL, -- what was judged and who did, hashed; of nobody knows whom: unique
 	verdict   TEXT NOT NULL, -- empty: a rating
