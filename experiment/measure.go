@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ibidhq/ibid"
@@ -29,9 +30,7 @@ func Measure(ctx context.Context, t *trail.Trail, s *Strategy, o *MeasureOptions
 	if run.Final != nil {
 		run.Final = asSent(run.Final)
 	}
-	out, err := measure(ctx, &run, o, o.Checker, &trail.LinkOptions{
-		Threshold: s.Threshold, PerSentence: s.PerSentence, NoInference: !s.PostHoc, ByScore: s.Scorer == ScorerRetriever,
-	})
+	out, err := measure(ctx, &run, o, o.Checker, s.Link())
 	if err != nil {
 		return nil, fmt.Errorf("measuring %s on run %q: %w", s.ID(), t.ID, err)
 	}
@@ -42,11 +41,18 @@ func Measure(ctx context.Context, t *trail.Trail, s *Strategy, o *MeasureOptions
 // Feedback is how many citations of a run people judged, and found right.
 type Feedback struct{ Judged, Right int }
 
-// Observe counts what is there of a run that was attributed by the strategy it names: nothing is attributed again. Of the
-// options only Judge counts.
+// ErrElsewhere is that the final answer of a run is no captured one, but was written by the agent itself: nobody attributed it
+// while it ran.
+var ErrElsewhere = errors.New("the final answer was not captured")
+
+// Observe counts what is there of a run that was attributed by the strategy it names: nothing is attributed again. A run whose
+// final answer was not captured is [ErrElsewhere]. Of the options only Judge counts.
 func Observe(ctx context.Context, t *trail.Trail, f Feedback, o *MeasureOptions) (*Outcome, error) {
 	if o == nil {
 		o = &MeasureOptions{}
+	}
+	if t.Final == nil {
+		return nil, fmt.Errorf("observing run %q: %w", t.ID, ErrElsewhere)
 	}
 	out, err := measure(ctx, t, o, nil, &trail.LinkOptions{NoInference: true})
 	if err != nil {

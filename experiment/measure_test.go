@@ -2,6 +2,7 @@ package experiment_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,15 @@ func TestObserve(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// An answer that the agent wrote itself was attributed by nobody while it ran: it says nothing of the strategy.
+func TestObserveElsewhere(t *testing.T) {
+	run := harbour(t)
+	run.Final = nil
+	if _, err := experiment.Observe(t.Context(), run, experiment.Feedback{}, nil); !errors.Is(err, experiment.ErrElsewhere) {
+		t.Errorf("Observe: %v; want ErrElsewhere", err)
 	}
 }
 

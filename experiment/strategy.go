@@ -30,7 +30,7 @@ type Strategy struct {
 	Version int    `json:"version"` // from 1
 	// PostHoc gives sentences without a citation one, if a passage supports them.
 	PostHoc bool `json:"post_hoc"`
-	// Threshold is the probability, from 0 to 1, from which on a sentence counts as supported by a passage.
+	// Threshold is the probability, over 0 and up to 1, from which on a passage is cited post hoc. Without PostHoc it is nothing.
 	Threshold float64 `json:"threshold"`
 	// PerSentence is how many citations a sentence is given at most; 0 means 2.
 	PerSentence int    `json:"per_sentence,omitempty"`
@@ -40,12 +40,12 @@ type Strategy struct {
 
 // Builtin returns the strategies that need no configuration:
 //
-//   - provider@1 takes the citations that the provider sent, and checks them;
+//   - provider@1 takes the citations that the provider sent, and adds none;
 //   - balanced@1 also finds citations for sentences that have none, from a probability of 0.5;
 //   - strict@1 does so from 0.7.
 func Builtin() []Strategy {
 	return []Strategy{
-		{Name: "provider", Version: 1, Threshold: 0.5, Scorer: ScorerRetriever, Checker: CheckerLexical},
+		{Name: "provider", Version: 1, Scorer: ScorerRetriever, Checker: CheckerLexical},
 		{Name: "balanced", Version: 1, PostHoc: true, Threshold: 0.5, PerSentence: 2, Scorer: ScorerBM25, Checker: CheckerLexical},
 		{Name: "strict", Version: 1, PostHoc: true, Threshold: 0.7, PerSentence: 2, Scorer: ScorerBM25, Checker: CheckerLexical},
 	}
@@ -61,8 +61,8 @@ func (s *Strategy) Check() error {
 		return fmt.Errorf("strategy %q: a name is up to 64 lower-case letters, digits and hyphens, beginning with a letter", s.Name)
 	case s.Version < 1:
 		return fmt.Errorf("strategy %s: versions count from 1, not %d", s.Name, s.Version)
-	case math.IsNaN(s.Threshold) || s.Threshold < 0 || s.Threshold > 1:
-		return fmt.Errorf("strategy %s: the threshold is a probability from 0 to 1, not %v", s.Name, s.Threshold)
+	case s.PostHoc && !(s.Threshold > 0 && s.Threshold <= 1):
+		return fmt.Errorf("strategy %s: the threshold is a probability over 0 and up to 1, not %v", s.Name, s.Threshold)
 	case s.PerSentence < 0 || s.PerSentence > maxSentenceCitations:
 		return fmt.Errorf("strategy %s: per_sentence is from 0 to %d, not %d", s.Name, maxSentenceCitations, s.PerSentence)
 	case s.Scorer != ScorerRetriever && s.Scorer != ScorerBM25:

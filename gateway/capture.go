@@ -25,7 +25,7 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		h[RunHeader], h[AnswerHeader] = e.says[0:1:1], e.says[1:2:2]
 	}
 	e.out.GetBody, e.model = nil, e.route.Model
-	if !wire.ReadsRequest(e.route.Format) && !e.wantsBackfill() && e.strategy() == "" {
+	if !wire.ReadsRequest(e.route.Format) && !e.wantsBackfill() && !e.wantsAttribution() {
 		e.readRequest()
 		e.release()
 	}
@@ -65,6 +65,11 @@ func (e *exchange) strategy() string {
 		return a.Strategy(e.labels.run)
 	}
 	return ""
+}
+
+func (e *exchange) wantsAttribution() bool {
+	a := e.g.options.Attribution
+	return a != nil && !e.route.Get && a.Wants(e.labels.run)
 }
 
 func (e *exchange) wantsBackfill() bool {
@@ -114,7 +119,7 @@ func (e *exchange) ask(c *store.Call) {
 			return
 		}
 	}
-	if c.Strategy != "" {
+	if e.wantsAttribution() {
 		job.Keys = nil
 		e.g.options.Attribution.Offer(job)
 	}

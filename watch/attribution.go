@@ -31,7 +31,7 @@ type AttributionOptions struct {
 	// Choose returns the strategy of a run, always the same one; nil, or a strategy that is not PostHoc: the run's answers
 	// stay as they are. It must be safe for concurrent use.
 	Choose func(run string) *experiment.Strategy
-	// Checkers are those that strategies name, besides experiment.CheckerLexical.
+	// Checkers are those of the strategies that name another than experiment.CheckerLexical, by experiment.Strategy.ID.
 	Checkers map[string]support.Checker
 	// Store keeps an answer that got citations, as BackfillOptions.Store does.
 	Store func(ctx context.Context, call *store.Call) error
@@ -79,6 +79,12 @@ func (a *Attribution) Strategy(run string) string {
 	return ""
 }
 
+// Wants reports whether the run's strategy finds citations: only then is a [Job] worth making.
+func (a *Attribution) Wants(run string) bool {
+	s := a.options.Choose(run)
+	return s != nil && s.PostHoc
+}
+
 // Offer hands over an answer, and reports whether it will be attributed: if it is whole, has text and no citation, and its
 // run's strategy is PostHoc. It is not if too many wait, which is counted. Offer never blocks. Keys and URL of the job are not
 // looked at.
@@ -87,10 +93,10 @@ func (a *Attribution) Offer(j Job) bool {
 	if c == nil || !fits(c) {
 		return false
 	}
-	s := a.options.Choose(c.Run)
-	if s == nil || !s.PostHoc {
+	if !a.Wants(c.Run) {
 		return false
 	}
+	s := a.options.Choose(c.Run)
 	if !a.queue.offer(&j) {
 		a.results.WithLabelValues(s.ID(), "dropped").Inc()
 		return false
@@ -126,7 +132,7 @@ func (a *Attribution) do(ctx context.Context, j *Job) {
 
 // attribute returns the answer with the citations that were found; nil: there were none.
 func (a *Attribution) attribute(ctx context.Context, j *Job, s *experiment.Strategy) (*ibid.Answer, error) {
-	checker := a.options.Checkers[s.Checker]
+	checker := a.options.Checkers[s.ID()]
 	if checker == nil && s.Checker != experiment.CheckerLexical {
 		return nil, fmt.Errorf("there is no checker %q", s.Checker)
 	}
@@ -148,7 +154,10 @@ func (a *Attribution) attribute(ctx context.Context, j *Job, s *experiment.Strat
 
 // sources returns what the model was given.
 func (a *Attribution) sources(ctx context.Context, j *Job) ([]support.Document, error) {
-	var list []trail.Source
+	list, err := a.retrieved(ctx, j)
+	if err != nil {
+		return nil, err
+	}
 	if request, err := wire.ReadRequest(j.Format, j.Request); err == nil { // else it has none that could be found
 		for _, m := range request.Messages {
 			if m.Role != wire.RoleAssistant {
@@ -156,18 +165,26 @@ func (a *Attribution) sources(ctx context.Context, j *Job) ([]support.Document, 
 			}
 		}
 	}
-	if a.options.Trail != nil && j.Call.Run != "" {
-		t, err := a.options.Trail(ctx, j.Call.Tenant, j.Call.Run)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return nil, fmt.Errorf("reading the run: %w", err)
-		}
-		if t != nil {
-			for i := range t.Steps {
-				list = append(list, t.Steps[i].Sources...)
-			}
-		}
-	}
 	return documents(list), nil
+}
+
+// retrieved returns what the steps of the run retrieved.
+func (a *Attribution) retrieved(ctx context.Context, j *Job) ([]trail.Source, error) {
+	if a.options.Trail == nil || j.Call.Run == "" {
+		return nil, nil
+	}
+	t, err := a.options.Trail(ctx, j.Call.Tenant, j.Call.Run)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the run: %w", err)
+	}
+	var list []trail.Source
+	for i := range t.Steps {
+		list = append(list, t.Steps[i].Sources...)
+	}
+	return list, nil
 }
 
 // given returns the documents in a message: those of a prompt, and whatever a tool answered.
@@ -179,7 +196,8 @@ func given(m *wire.Message) []trail.Source {
 	return list
 }
 
-// documents returns the sources as what an answer can be attributed to: each text once.
+// documents returns the sources as what an answer can be attributed to: each text once, under its first name. An id that only
+// counts places is none: another request counts its documents likewise.
 func documents(list []trail.Source) []support.Document {
 	var out []support.Document
 	seen := map[string]bool{}
@@ -190,7 +208,13 @@ func documents(list []trail.Source) []support.Document {
 			continue
 		}
 		seen[text] = true
-		source := ibid.Source{ID: s.DocumentID, Kind: ibid.DocumentKind, Title: s.Title, URL: s.URL}
+		source := ibid.Source{Kind: ibid.DocumentKind, Title: s.Title, URL: s.URL}
+		if !s.Counted() {
+			source.ID = s.DocumentID
+		}
+		if id, ok := strings.CutPrefix(s.Key, "#"); ok { // as ibid.Source.Key has it
+			source.GlobalID = id
+		}
 		if s.URL != "" {
 			source.Kind = ibid.Web
 		}

@@ -2,6 +2,7 @@ package watch_test
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -152,5 +153,48 @@ func TestAttributionRefuses(t *testing.T) {
 	}
 	if _, err := watch.NewAttribution(&watch.AttributionOptions{}); err == nil {
 		t.Error("an attribution without anything to work with")
+	}
+}
+
+// Two calls may number two documents alike, or have the same one under no name: what tells them apart are their words.
+func TestAttributionNames(t *testing.T) {
+	source := func(prompt string, retrieved ...trail.Source) *ibid.Source {
+		t.Helper()
+		content, err := json.Marshal(prompt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := attributed(t, "balanced", `{"model":"m","messages":[{"role":"user","content":`+string(content)+`}]}`, append([]trail.Source{}, retrieved...))
+		if c == nil || len(c.Answer.Sources) != 1 {
+			t.Fatalf("kept %+v", c)
+		}
+		return &c.Answer.Sources[0]
+	}
+	other := "[1] " + tideDoc + " It is a spring tide.\n\n[2] Nobody fishes there in winter.\n\nQuestion: when?"
+	first, second := source("[1] "+tideDoc+"\n\n[2] The harbour has one crane.\n\nQuestion: when?"), source(other)
+	if first.ID != "doc:1" || second.ID != "doc:1" || first.GlobalID == "" || first.Key() == second.Key() {
+		t.Errorf("two documents are called %+v and %+v", first, second)
+	}
+	if again := source(other); again.Key() != second.Key() {
+		t.Errorf("one document has the keys %s and %s", second.Key(), again.Key())
+	}
+	// Rows of the run go by their own ids, those that an answer before gave them by its key.
+	for _, tt := range []struct {
+		row  trail.Source
+		want string // the id in the trail
+	}{
+		{trail.Source{DocumentID: "d1", Content: tideDoc, Retrieved: true}, "d1"},
+		{trail.Source{DocumentID: "doc:1", Key: first.Key(), Content: tideDoc, Retrieved: true}, first.GlobalID},
+		{trail.Source{DocumentID: first.GlobalID, Key: first.Key(), Content: tideDoc, Retrieved: true}, first.GlobalID},
+	} {
+		got := source("When?", tt.row)
+		row := trail.SourcesFromAnswer(&ibid.Answer{Sources: []ibid.Source{*got}})[0]
+		if row.DocumentID != tt.want {
+			t.Errorf("%s is called %s, want %s", tt.row.DocumentID, row.DocumentID, tt.want)
+		}
+	}
+	// Where a prompt repeats what a step retrieved, it has the name that the step gave it.
+	if got := source("[1] "+tideDoc+"\n\n[2] The harbour has one crane.", trail.Source{DocumentID: "almanac", Content: tideDoc}); got.ID != "almanac" {
+		t.Errorf("it is called %s", got.ID)
 	}
 }
