@@ -32,7 +32,8 @@ const (
 
 // AttributeOptions says how an answer is attributed. Nil and the zero value mean the defaults.
 type AttributeOptions struct {
-	// Threshold is the least score with which a passage is cited; 0: Balanced.
+	// Threshold is the least score with which a passage is cited, whatever the checker's label but Contradicted; 0: Balanced. Where the
+	// checker gives no score, the label Supported is what counts.
 	Threshold float64
 	// PerSentence is how many passages one sentence cites at most; 0: DefaultPerSentence.
 	PerSentence int
@@ -45,16 +46,19 @@ type AttributeOptions struct {
 	ByScore bool
 	// Cited also attributes sentences that have a citation already. Their citations stay.
 	Cited bool
+	// Sentences are the sentences of the answer, in order; nil: it is cut into sentences.
+	Sentences []ibid.Span
 	// Passages says how documents are cut that come without passages.
 	Passages *snapshot.PassageOptions
-	// Progress, if not nil, is called after each batch with how many sentences are done. It must not block.
+	// Progress, if not nil, is called after each batch with how many of the sentences that are not skipped are done. It must not block.
 	Progress func(done, of int)
 }
 
 // Document is a text that sentences may be attributed to.
 type Document struct {
-	// Source is what a citation of the document cites. Its ID may be empty or taken: it then gets another. A source of the answer with
-	// the same [ibid.Source.Key] is cited in its stead.
+	// Source is what a citation of the document cites. Documents with the same ID and URL are pieces of one source. The ID may be
+	// empty, or that of another source of the answer: it is then one like doc:1, which only counts. A source of the answer with the
+	// same [ibid.Source.Key] is cited in its stead; for that, one without URL, GlobalID and Content gets a GlobalID made of Text.
 	Source ibid.Source
 	Text   string
 	// Passages are the pieces of Text that are ranked and checked; nil: snapshot.Passages cuts it.
@@ -83,6 +87,8 @@ type SentenceSupport struct {
 	Cited int
 	// Candidates are the passages that were checked, best first.
 	Candidates []Candidate
+	// Together is what some of them support that none does alone; nil: nothing, or one does.
+	Together *Together
 }
 
 // Says reports whether the sentence says something that could have a source.
@@ -114,7 +120,7 @@ type Candidate struct {
 	Passage   int       // its index in the document's passages
 	Span      ibid.Span // the passage in the document's text
 	Relevance float64   // see [Hit]
-	Verdict   Verdict   // its Evidence counts in the document's text
+	Verdict   Verdict   // its Evidence, and side B of its Conflicts, count in the document's text
 	Evidence  ibid.Span // the best evidence window in the document's text; empty: none was named
 	Source    string    // the id of the source in Attribution.Answer, where it is cited; else empty
 }
@@ -123,11 +129,15 @@ type Candidate struct {
 // the checker about the best, and cites those that support it with at least the threshold. The answer itself is not changed.
 //
 // A citation covers the sentence without its final mark. Its ref has the evidence window as quote, the page, the passage's index as chunk
-// and the window's place in code points of the document's text as locator, and the score as confidence; its support has the checker's
+// (another number where a document of the same source has that) and the window's place in code points of the document's text as locator, and the score as confidence; its support has the checker's
 // label, score and name. Sources get no score: a retriever's own, given in Source, is kept.
 //
-// Its time grows with sentences times candidates, plus the documents' length. The error says that ctx ended, that the checker could not say
-// anything, or that there are more than [MaxAttributed] passages.
+// Where no passage supports a sentence of several parts, those that do together are cited: see [Together].
+//
+// A sentence is ranked against every passage that has one of its words: at worst the time grows with sentences times passages. What the
+// checker is asked grows with sentences times candidates, and for those that none supports with their parts. The error says that ctx
+// ended, that the checker could not say anything, that a sentence or a passage is not in its text, or that there are more than
+// [MaxAttributed] passages.
 func Attribute(ctx context.Context, answer *ibid.Answer, docs []Document, o *AttributeOptions) (*Attribution, error) {
 	a, err := newAttributor(answer, docs, o)
 	if err != nil {
@@ -166,7 +176,12 @@ func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*
 	}
 	a.options.Threshold = cmp.Or(a.options.Threshold, Balanced)
 	if a.options.Checker == nil {
-		a.options.Checker = &Lexical{Threshold: a.options.Threshold}
+		a.options.Checker = &Lexical{}
+	}
+	for i, s := range a.options.Sentences {
+		if s.Start < 0 || s.End < s.Start || s.End > len(answer.Text) || i > 0 && s.Start < a.options.Sentences[i-1].End {
+			return nil, fmt.Errorf("sentence %d is not in the answer, or not behind the one before", i)
+		}
 	}
 	for i := range a.docs {
 		d := &a.docs[i]
@@ -186,7 +201,7 @@ func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*
 	}
 	a.search.corpus = NewCorpus(a.passages, nil)
 	a.out = &Attribution{Answer: copyAnswer(answer), By: a.options.Checker.Info().By(), Threshold: a.options.Threshold}
-	a.out.Sentences = sentencesOf(answer, a.options.Cited)
+	a.out.Sentences = sentencesOf(answer, a.options.Sentences, a.options.Cited)
 	a.citer = newCiter(a.out.Answer)
 	return a, nil
 }
@@ -195,11 +210,15 @@ func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*
 func (a *attributor) run(ctx context.Context) error {
 	batch := max(1, pairsAtOnce/a.options.Candidates)
 	done := 0
-	for todo := range slices.Chunk(a.todo(), batch) {
+	sentences := a.todo()
+	for todo := range slices.Chunk(sentences, batch) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if err := a.check(ctx, todo); err != nil {
+			return err
+		}
+		if err := a.together(ctx, todo); err != nil {
 			return err
 		}
 		for _, s := range todo {
@@ -209,7 +228,7 @@ func (a *attributor) run(ctx context.Context) error {
 		}
 		done += len(todo)
 		if a.options.Progress != nil {
-			a.options.Progress(done, len(a.out.Sentences))
+			a.options.Progress(done, len(sentences))
 		}
 	}
 	a.out.Uncited = uncited(a.out.Sentences)
@@ -242,15 +261,9 @@ func (a *attributor) check(ctx context.Context, todo []*SentenceSupport) error {
 			pairs = append(pairs, Pair{Claim: claim, Context: before(text, s.Span.Start), Passages: a.passages[hit.Passage : hit.Passage+1]})
 		}
 	}
-	if len(pairs) == 0 {
-		return nil
-	}
-	verdicts, err := a.options.Checker.Check(ctx, pairs)
+	verdicts, err := a.ask(ctx, pairs)
 	if err != nil {
 		return err
-	}
-	if len(verdicts) != len(pairs) {
-		return fmt.Errorf("checker %s gave %d verdicts for %d pairs", a.out.By, len(verdicts), len(pairs))
 	}
 	for _, s := range todo {
 		for i := range s.Candidates {
@@ -260,6 +273,18 @@ func (a *attributor) check(ctx context.Context, todo []*SentenceSupport) error {
 		slices.SortStableFunc(s.Candidates, func(x, y Candidate) int { return cmp.Compare(y.rank(), x.rank()) })
 	}
 	return nil
+}
+
+// ask has pairs judged.
+func (a *attributor) ask(ctx context.Context, pairs []Pair) ([]Verdict, error) {
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	verdicts, err := a.options.Checker.Check(ctx, pairs)
+	if err == nil && len(verdicts) != len(pairs) {
+		err = fmt.Errorf("checker %s gave %d verdicts for %d pairs", a.out.By, len(verdicts), len(pairs))
+	}
+	return verdicts, err
 }
 
 // candidates returns the passages that the checker is to judge for a claim.
@@ -300,6 +325,11 @@ func (a *attributor) judge(c *Candidate, v *Verdict) {
 	if len(c.Verdict.Evidence) > 0 {
 		c.Evidence = c.Verdict.Evidence[0].Span
 	}
+	c.Verdict.Conflicts = slices.Clone(v.Conflicts)
+	for i := range c.Verdict.Conflicts {
+		b := &c.Verdict.Conflicts[i].B // its value is empty where it stands in a title that was read with the passage
+		b.Span, b.Value = inDocument(d, p, b.Span), inDocument(d, p, b.Value)
+	}
 }
 
 // offsets converts places in a document.
@@ -313,7 +343,7 @@ func (a *attributor) offsets(document int) *ibid.Offsets {
 	return a.units[document]
 }
 
-// rank orders candidates: by the checker's score, and where it says the same of two, by relevance.
+// rank orders candidates: by the checker's score plus relevanceShare times their relevance.
 func (c *Candidate) rank() float64 {
 	score := 0.0
 	if c.Verdict.Score != nil {

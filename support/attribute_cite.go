@@ -1,6 +1,7 @@
 package support
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,7 @@ import (
 const (
 	maxQuote   = 1000 // bytes of a quote
 	maxContext = 500  // bytes of an answer before a sentence
-	// nearWindows is how many bytes two windows of one source may be apart and still be one.
+	// nearWindows is how many bytes two windows may be apart and still be in one place.
 	nearWindows = 300
 )
 
@@ -22,6 +23,9 @@ func copyAnswer(a *ibid.Answer) *ibid.Answer {
 	c := *a
 	c.Sources = slices.Clone(a.Sources)
 	c.Citations = slices.Clone(a.Citations)
+	for i := range c.Sources {
+		c.Sources[i].Chunks = slices.Clip(c.Sources[i].Chunks)
+	}
 	return &c
 }
 
@@ -32,62 +36,22 @@ func titleOf(d *Document, p *snapshot.Passage) string {
 	for _, words := range []string{d.Source.Title, p.Heading} {
 		head := d.Text[p.Span.Start:min(p.Span.End, p.Span.Start+2*len(words)+16)]
 		if words != "" && !strings.Contains(head, words) && !strings.Contains(b.String(), words) {
-			b.WriteString(words + blockBreak)
+			b.WriteString(words + "\n\n")
 		}
 	}
 	return b.String()
 }
-
-// blockBreak stands between two blocks of a passage when it is judged, so that they are not read as one sentence.
-const blockBreak = "\n\n"
 
 // readable returns a passage as it is judged: with what it is about before it, and with its blocks apart.
-func readable(d *Document, p *snapshot.Passage) string {
-	var b strings.Builder
-	b.WriteString(titleOf(d, p))
-	at := p.Span.Start
-	for _, next := range p.Breaks {
-		if next > at && next <= p.Span.End {
-			b.WriteString(strings.TrimRight(d.Text[at:next], " ") + blockBreak)
-			at = next
-		}
-	}
-	b.WriteString(d.Text[at:p.Span.End])
-	return b.String()
-}
+func readable(d *Document, p *snapshot.Passage) string { return titleOf(d, p) + p.Apart(d.Text) }
 
 // inDocument returns where a span of a readable passage stands in its document; empty: in none of it.
 func inDocument(d *Document, p *snapshot.Passage, s ibid.Span) ibid.Span {
-	back := func(n int) int {
-		n -= len(titleOf(d, p))
-		at := p.Span.Start
-		for _, next := range p.Breaks {
-			if next <= at || next > p.Span.End {
-				continue
-			}
-			words := len(strings.TrimRight(d.Text[at:next], " "))
-			if n <= words {
-				break
-			}
-			n = max(0, n-words-len(blockBreak))
-			at = next
-		}
-		return min(max(p.Span.Start, at+n), p.Span.End)
-	}
 	if s.Start < 0 || s.End <= s.Start {
 		return ibid.Span{}
 	}
-	out := ibid.Span{Start: back(s.Start), End: back(s.End)}
-	for _, next := range p.Breaks { // a heading is no part of the evidence below it
-		if next > out.Start && next < out.End && p.Heading != "" && strings.HasSuffix(strings.TrimRight(d.Text[out.Start:next], " #"), p.Heading) {
-			out.Start = next
-			break
-		}
-	}
-	if out.End <= out.Start || !utf8.ValidString(d.Text[out.Start:out.End]) {
-		return ibid.Span{}
-	}
-	return trimSpan(d.Text, out)
+	n := len(titleOf(d, p))
+	return p.Place(d.Text, ibid.Span{Start: s.Start - n, End: s.End - n})
 }
 
 // before returns the words of an answer before a place in it.
@@ -99,32 +63,32 @@ func before(text string, at int) string {
 	return strings.TrimSpace(text[from:at])
 }
 
-// trimSpan returns s without the white space at its ends.
-func trimSpan(text string, s ibid.Span) ibid.Span {
-	words := text[s.Start:s.End]
-	left := strings.TrimLeft(words, " \t\r\n")
-	s.Start += len(words) - len(left)
-	s.End = s.Start + len(strings.TrimRight(left, " \t\r\n"))
-	return s
-}
-
 // citer adds citations to an answer.
 type citer struct {
 	answer  *ibid.Answer
-	byKey   map[string]string // ids of its sources, by their keys
-	taken   map[string]bool   // ids
-	last    map[string]int    // the last number that an id was made with, by what stands before it
-	sources map[int]string    // ids of its sources, by document
-	chunks  map[place]bool    // passages that stand among the chunks of their source
+	byKey   map[string]string    // ids of its sources, by their keys
+	byName  map[[2]string]string // and of those that were added, by the documents' own ids and addresses
+	taken   map[string]bool      // ids
+	last    int                  // the last number that an id was made of
+	sources map[int]string       // ids of its sources, by document
+	chunks  map[place]string     // ids of passages that stand among the chunks of their source
+	pieces  map[[2]string]bool   // ids of sources and their chunks
+	next    map[string]int       // what to call the next chunk of a source whose name is taken
 }
 
 func newCiter(a *ibid.Answer) citer {
-	c := citer{a, map[string]string{}, map[string]bool{}, map[string]int{}, map[int]string{}, map[place]bool{}}
+	c := citer{
+		answer: a, byKey: map[string]string{}, byName: map[[2]string]string{}, taken: map[string]bool{}, sources: map[int]string{},
+		chunks: map[place]string{}, pieces: map[[2]string]bool{}, next: map[string]int{},
+	}
 	for i := range a.Sources {
 		s := &a.Sources[i]
 		c.taken[s.ID] = true
 		if _, known := c.byKey[s.Key()]; !known {
 			c.byKey[s.Key()] = s.ID
+		}
+		for k := range s.Chunks {
+			c.pieces[[2]string{s.ID, s.Chunks[k].ID}] = true
 		}
 	}
 	return c
@@ -132,9 +96,15 @@ func newCiter(a *ibid.Answer) citer {
 
 // source returns the id of the answer's source for a document, which it adds if it is not there.
 func (c *citer) source(document int, d *Document) string {
-	if id, known := c.sources[document]; known {
-		return id
+	id, known := c.sources[document]
+	if !known {
+		id = c.find(d)
+		c.sources[document] = id
 	}
+	return id
+}
+
+func (c *citer) find(d *Document) string {
 	s := d.Source
 	if s.Kind == "" {
 		s.Kind = ibid.DocumentKind
@@ -142,52 +112,64 @@ func (c *citer) source(document int, d *Document) string {
 	if (s.Score == nil) != (s.ScoreOrigin == "") {
 		s.Score, s.ScoreOrigin = nil, ""
 	}
-	if s.Content == "" && s.URL == "" && s.GlobalID == "" {
-		s.Content = cut(d.Text, maxQuote) // what tells it from others
+	name := [2]string{s.ID, s.URL}
+	if id, known := c.byName[name]; known && s.ID != "" {
+		return id
 	}
-	key := s.Key()
-	id, known := c.byKey[key]
-	if !known {
-		id = c.freeID(s.ID)
-		s.ID, s.Chunks = id, slices.Clone(s.Chunks)
-		c.taken[id] = true
-		c.byKey[key] = id
-		c.answer.Sources = append(c.answer.Sources, s)
-	}
-	c.sources[document] = id
-	return id
-}
-
-// freeID returns an id that no source has: the wanted one, else that with a number, and d1, d2 … where none is wanted.
-func (c *citer) freeID(wanted string) string {
-	if wanted != "" && !c.taken[wanted] {
-		return wanted
-	}
-	prefix := wanted + "-"
-	if wanted == "" {
-		prefix = "d"
-	}
-	for {
-		c.last[prefix]++
-		if id := prefix + strconv.Itoa(c.last[prefix]); !c.taken[id] {
+	if s.Content == "" && s.URL == "" && s.GlobalID == "" { // all of its text tells it from others
+		whole := (&ibid.Source{Content: d.Text}).Key()
+		if id, known := c.byKey[whole]; known {
 			return id
 		}
+		s.GlobalID = whole
 	}
+	key := s.Key()
+	if id, known := c.byKey[key]; known {
+		return id
+	}
+	s.ID, s.Chunks = c.freeID(s.ID), slices.Clone(s.Chunks)
+	c.taken[s.ID], c.byKey[key], c.byName[name] = true, s.ID, s.ID
+	for i := range s.Chunks {
+		c.pieces[[2]string{s.ID, s.Chunks[i].ID}] = true
+	}
+	c.answer.Sources = append(c.answer.Sources, s)
+	return s.ID
+}
+
+// freeID returns an id that no source has: the wanted one, else one that only counts places, as doc:1 does. It never looks like a name
+// that might be another document's.
+func (c *citer) freeID(wanted string) string {
+	for wanted == "" || c.taken[wanted] {
+		c.last++
+		wanted = "doc:" + strconv.Itoa(c.last)
+	}
+	return wanted
 }
 
 // cite cites the best candidates of a sentence, if any is good enough.
 func (a *attributor) cite(s *SentenceSupport) error {
 	picked := a.pick(s)
+	together := len(picked) == 0 && s.Together != nil && a.holds(&s.Together.Verdict)
+	if together {
+		for _, i := range s.Together.Candidates {
+			picked = append(picked, &s.Candidates[i])
+		}
+	}
 	if len(picked) == 0 {
 		return nil
 	}
+	best := &picked[0].Verdict
+	if together {
+		best = &s.Together.Verdict
+	}
 	refs := make([]ibid.Ref, 0, len(picked))
 	for _, c := range picked {
-		d := &a.docs[c.Document]
-		id := a.citer.source(c.Document, d)
-		c.Source = id
-		refs = append(refs, a.ref(c, d, id))
-		a.chunk(c, d, id)
+		c.Source = a.citer.source(c.Document, &a.docs[c.Document])
+		score := c.Verdict.Score
+		if together {
+			score = best.Score
+		}
+		refs = append(refs, a.ref(c, score))
 	}
 	answer := a.out.Answer
 	if err := answer.Cite(s.Claim, refs...); err != nil {
@@ -195,8 +177,7 @@ func (a *attributor) cite(s *SentenceSupport) error {
 	}
 	for i := len(answer.Citations) - 1; i >= 0; i-- {
 		if x := &answer.Citations[i]; x.Span == s.Claim && x.Origin == ibid.OriginInferred && x.Support == nil {
-			best := &picked[0].Verdict
-			x.Support = &ibid.Support{Label: string(best.Label), Score: best.Score, By: best.By}
+			x.Support = &ibid.Support{Label: string(best.Label), Score: best.known(), By: best.By}
 			break
 		}
 	}
@@ -204,42 +185,47 @@ func (a *attributor) cite(s *SentenceSupport) error {
 	return nil
 }
 
-// pick returns the candidates that a sentence cites: those with at least the threshold, one of a place. A passage in which a value
-// differs is none, however much else it has in common.
+// pick returns the candidates that a sentence cites, one of a place.
 func (a *attributor) pick(s *SentenceSupport) []*Candidate {
 	var picked []*Candidate
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		if v := &c.Verdict; v.Score == nil || *v.Score < a.options.Threshold || v.Label == Contradicted || v.Changed {
-			continue
-		}
-		if a.merge(picked, c) {
-			continue
-		}
-		if len(picked) < a.options.PerSentence {
+		if len(picked) < a.options.PerSentence && a.holds(&c.Verdict) && !slices.ContainsFunc(picked, func(p *Candidate) bool { return a.isBeside(p, c) }) {
 			picked = append(picked, c)
 		}
 	}
 	return picked
 }
 
-// merge widens a window that was picked by that of a candidate beside it in the same document.
-func (a *attributor) merge(picked []*Candidate, c *Candidate) bool {
-	for _, p := range picked {
-		if p.Document != c.Document {
-			continue
-		}
-		x, y := p.window(), c.window()
-		gap := max(x.Start, y.Start) - min(x.End, y.End)
-		joined := ibid.Span{Start: min(x.Start, y.Start), End: max(x.End, y.End)}
-		if gap <= nearWindows {
-			if joined.Len() <= maxQuote && p.Evidence.Len() > 0 {
-				p.Evidence = joined
-			}
-			return true
-		}
+// holds reports whether a verdict is good enough to cite for: its score is, or where the checker has none, its label. A passage in
+// which a value differs is not, however much else it has in common.
+func (a *attributor) holds(v *Verdict) bool {
+	switch score := v.known(); {
+	case v.Changed || v.Label == Contradicted:
+		return false
+	case score != nil:
+		return *score >= a.options.Threshold
+	default:
+		return v.Label == Supported
 	}
-	return false
+}
+
+// known returns the score; nil: there is none that means something.
+func (v *Verdict) known() *float64 {
+	if v.Score == nil || math.IsNaN(*v.Score) {
+		return nil
+	}
+	return v.Score
+}
+
+// isBeside reports whether two candidates have their evidence in one place: near each other, under one heading, on one page.
+func (a *attributor) isBeside(x, y *Candidate) bool {
+	if x.Document != y.Document {
+		return false
+	}
+	p, q := &a.docs[x.Document].Passages[x.Passage], &a.docs[y.Document].Passages[y.Passage]
+	v, w := x.window(), y.window()
+	return p.Heading == q.Heading && p.Page == q.Page && max(v.Start, w.Start)-min(v.End, w.End) <= nearWindows
 }
 
 // window returns where the evidence is: the passage where the checker names none.
@@ -250,33 +236,47 @@ func (c *Candidate) window() ibid.Span {
 	return c.Span
 }
 
-// ref returns the reference to a candidate.
-func (a *attributor) ref(c *Candidate, d *Document, id string) ibid.Ref {
+// ref returns the reference to a candidate, whose passage it adds to the chunks of its source.
+func (a *attributor) ref(c *Candidate, score *float64) ibid.Ref {
+	d := &a.docs[c.Document]
 	w := c.window()
 	quote := cut(d.Text[w.Start:w.End], maxQuote)
 	w.End = w.Start + len(quote)
 	quote = strings.Join(strings.Fields(quote), " ")
-	score := *c.Verdict.Score
-	l := &ibid.Locator{Page: d.Passages[c.Passage].Page, Chunk: strconv.Itoa(c.Passage)}
+	l := &ibid.Locator{Page: d.Passages[c.Passage].Page, Chunk: a.chunk(c)}
 	if start, end := a.offsets(c.Document).In(ibid.CodePoint, w); start >= 0 {
 		l.CharStart, l.CharEnd = &start, &end
 	}
-	return ibid.Ref{Source: id, Quote: quote, Locator: l, Confidence: &score}
+	ref := ibid.Ref{Source: c.Source, Quote: quote, Locator: l}
+	if score != nil && !math.IsNaN(*score) {
+		ref.Confidence = new(*score)
+	}
+	return ref
 }
 
-// chunk adds a cited passage to the chunks of its source.
-func (a *attributor) chunk(c *Candidate, d *Document, id string) {
+// chunk adds a cited passage to the chunks of its source, and returns its id there: its index in its document, unless another
+// document of the same source has that.
+func (a *attributor) chunk(c *Candidate) string {
 	at := place{c.Document, c.Passage}
-	s := a.out.Answer.Source(id)
-	if a.citer.chunks[at] || s == nil {
-		return
+	if id, known := a.citer.chunks[at]; known {
+		return id
 	}
-	a.citer.chunks[at] = true
-	chunk := ibid.Chunk{ID: strconv.Itoa(c.Passage), Content: d.Text[c.Span.Start:c.Span.End]}
+	id := strconv.Itoa(c.Passage)
+	for a.citer.pieces[[2]string{c.Source, id}] {
+		id = strconv.Itoa(a.citer.next[c.Source])
+		a.citer.next[c.Source]++
+	}
+	a.citer.chunks[at] = id
+	a.citer.pieces[[2]string{c.Source, id}] = true
+	d := &a.docs[c.Document]
+	chunk := ibid.Chunk{ID: id, Content: d.Text[c.Span.Start:c.Span.End]}
 	if page := d.Passages[c.Passage].Page; page > 0 {
 		chunk.Locator = &ibid.Locator{Page: page}
 	}
-	s.Chunks = append(slices.Clip(s.Chunks), chunk)
+	if s := a.out.Answer.Source(c.Source); s != nil {
+		s.Chunks = append(s.Chunks, chunk)
+	}
+	return id
 }
 
 // cut returns at most n bytes of text, whole runes.

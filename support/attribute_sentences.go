@@ -1,7 +1,6 @@
 package support
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,13 +13,18 @@ import (
 // minContent is how many words that are not function words a sentence has if it says something.
 const minContent = 2
 
-// sentencesOf returns the sentences of an answer, and which of them nothing is looked for.
-func sentencesOf(a *ibid.Answer, citedToo bool) []SentenceSupport {
+// sentencesOf returns the sentences of an answer, and which of them nothing is looked for. Nil spans: they are not known yet.
+func sentencesOf(a *ibid.Answer, spans []ibid.Span, citedToo bool) []SentenceSupport {
+	if spans == nil {
+		for start, end := range prose.Sentences(a.Text) {
+			spans = append(spans, ibid.Span{Start: start, End: end})
+		}
+	}
 	var all []SentenceSupport
 	covered := newCover(a)
 	looked := 0
-	for start, end := range prose.Sentences(a.Text) {
-		s := SentenceSupport{Span: ibid.Span{Start: start, End: end}}
+	for _, span := range spans {
+		s := SentenceSupport{Span: span}
 		s.Claim = claimOf(a.Text, s.Span)
 		s.Cited = covered.count(s.Span)
 		s.Skipped = skipReason(a, &s)
@@ -58,7 +62,7 @@ func skipReason(a *ibid.Answer, s *SentenceSupport) SkipReason {
 		return SkipHeading
 	case strings.HasSuffix(strings.TrimRight(words, `"'”’)* `), "?"), strings.HasSuffix(words, "？"):
 		return SkipQuestion
-	case contentWords(words) < minContent:
+	case contentWords(shown(words)) < minContent:
 		return SkipShort
 	case isBoilerplate(words):
 		return SkipBoilerplate
@@ -77,8 +81,8 @@ func inAnswer(a *ibid.Answer, at int) bool {
 	return i >= len(a.Parts) || a.Parts[i].Kind == ibid.AnswerPart
 }
 
-// isHeading reports whether a sentence is a heading: after # signs, a line by itself in bold, or one that ends with a colon and
-// introduces what follows.
+// isHeading reports whether a sentence is a heading: after # signs, a line by itself in bold, one that ends with a colon and
+// introduces what follows, or in the first row of a table.
 func isHeading(text string, s ibid.Span) bool {
 	const indent = 16 // bytes before a heading's words on its line
 	before := text[max(0, s.Start-indent):s.Start]
@@ -94,7 +98,16 @@ func isHeading(text string, s ibid.Span) bool {
 		return alone
 	}
 	bold := len(words) > 4 && strings.HasPrefix(words, "**") && strings.HasSuffix(words, "**") && !strings.Contains(words[2:len(words)-2], "**")
-	return alone && bold && !strings.ContainsAny(words[len(words)-3:], ".!") || isUnderlined(after)
+	return alone && bold && !strings.ContainsAny(words[len(words)-3:], ".!") || isUnderlined(after) || headsTable(text[s.End:])
+}
+
+// headsTable reports whether what follows the words of a row is its end, and the line of dashes below the head of a table.
+func headsTable(after string) bool {
+	const longest = 2000 // bytes of both
+	_, rest, _ := strings.Cut(after[:min(len(after), longest)], "\n")
+	line, _, _ := strings.Cut(rest, "\n")
+	line = strings.TrimSpace(line)
+	return strings.Contains(line, "|") && strings.Contains(line, "-") && strings.Trim(line, "|-: \t") == ""
 }
 
 // isUnderlined reports whether the next line makes the one before a heading.
@@ -106,6 +119,27 @@ func isUnderlined(after string) bool {
 	line, _, _ := strings.Cut(rest, "\n")
 	line = strings.TrimSpace(line)
 	return len(line) >= 3 && (strings.Trim(line, "=") == "" || strings.Trim(line, "-") == "")
+}
+
+// shown returns a text without its Markdown images and the addresses of its links, which are no words of a sentence.
+func shown(words string) string {
+	var b strings.Builder
+	for {
+		n := strings.Index(words, "](")
+		if n < 0 {
+			return b.String() + words
+		}
+		end := strings.IndexByte(words[n:], ')')
+		if end < 0 {
+			return b.String() + words
+		}
+		before := words[:n]
+		if image := strings.LastIndex(before, "!["); image >= 0 && !strings.Contains(before[image:], "]") {
+			before = before[:image]
+		}
+		b.WriteString(before)
+		words = words[n+end+1:]
+	}
 }
 
 // contentWords counts the words of a sentence that are not function words.
@@ -154,11 +188,8 @@ func firstBytes(s string, n int) string {
 	return s[:n]
 }
 
-// cover counts the citations of a sentence. Sentences must be asked for in their order.
-type cover struct {
-	claims  []ibid.Span // sorted by their ends
-	longest int
-}
+// cover counts the citations of a sentence.
+type cover struct{ starts, ends []int } // of what they stand for, each sorted
 
 func newCover(a *ibid.Answer) *cover {
 	c := &cover{}
@@ -171,21 +202,17 @@ func newCover(a *ibid.Answer) *cover {
 		if span.Len() <= 0 {
 			span = x.Span
 		}
-		c.claims = append(c.claims, span)
-		c.longest = max(c.longest, span.Len())
+		c.starts, c.ends = append(c.starts, span.Start), append(c.ends, span.End)
 	}
-	slices.SortFunc(c.claims, func(x, y ibid.Span) int { return cmp.Compare(x.Start, y.Start) })
+	slices.Sort(c.starts)
+	slices.Sort(c.ends)
 	return c
 }
 
-// count returns how many citations stand for words of a sentence, or right behind it.
+// count returns how many citations stand for words of a sentence, or right behind it: of those that begin before its end, all but those
+// that end before it.
 func (c *cover) count(s ibid.Span) int {
-	i, _ := slices.BinarySearchFunc(c.claims, s.Start-c.longest, func(x ibid.Span, at int) int { return cmp.Compare(x.Start, at) })
-	n := 0
-	for ; i < len(c.claims) && c.claims[i].Start <= s.End; i++ {
-		if x := c.claims[i]; x.End > s.Start || x.Len() == 0 && x.Start > s.Start {
-			n++
-		}
-	}
-	return n
+	begun, _ := slices.BinarySearch(c.starts, s.End+1)
+	ended, _ := slices.BinarySearch(c.ends, s.Start+1)
+	return begun - ended
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +131,36 @@ func TestAttributeSkips(t *testing.T) {
 	}
 }
 
+// The head of a table and an image say nothing that could have a source. The rows of the table do, and so do words around an image.
+func TestAttributeMarkdown(t *testing.T) {
+	text := "| Tower of iron | Built for the fair |\n|:--- | ---: |\n| The iron tower | built in 1889 |\n\n" +
+		"![The iron tower at night](https://x.example/iron-tower.png \"The iron tower, built in 1889\")\n\n" +
+		"[![iron tower](https://x.example/iron-tower.png)](https://x.example/built-in-1889)\n\n" +
+		"The iron tower ![tower](t.png) was built for [the fair](https://x.example/fair)."
+	var got []string
+	for _, s := range attribute(t, text, nil).Sentences {
+		got = append(got, string(s.Skipped))
+	}
+	if diff := cmp.Diff([]string{"heading", "", "short", "short", ""}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What differs is said with its place in the document.
+func TestAttributeConflicts(t *testing.T) {
+	answer := "The iron tower was built in 1887 for the world's fair."
+	got := attribute(t, answer, nil)
+	doc := library(t)[0]
+	best := got.Sentences[0].Candidates[0]
+	if !best.Verdict.Changed || len(best.Verdict.Conflicts) != 1 {
+		t.Fatalf("verdict: %+v", best.Verdict)
+	}
+	c := best.Verdict.Conflicts[0]
+	if a, b := answer[c.A.Value.Start:c.A.Value.End], doc.Text[c.B.Value.Start:c.B.Value.End]; a != "1887" || b != "1889" {
+		t.Errorf("%q for %q", a, b)
+	}
+}
+
 // The answer's own citations stay as they are, and so does the answer that was given.
 func TestAttributeKeeps(t *testing.T) {
 	text := "Sea otters hold hands while they sleep. The iron tower was built in 1889 for the world's fair. Refused."
@@ -165,8 +196,8 @@ func TestAttributeKeeps(t *testing.T) {
 	if *got.Uncited != 0 {
 		t.Errorf("uncited %v", *got.Uncited)
 	}
-	// Its id is taken by another page, so the document has another one.
-	if ref := got.Answer.Citations[1].Refs[0]; ref.Source != "tower-1" {
+	// Its id is taken by another page, so the document has one that only counts.
+	if ref := got.Answer.Citations[1].Refs[0]; ref.Source != "doc:1" {
 		t.Errorf("source %s", ref.Source)
 	}
 	// With Cited the page that the answer has already is cited under the answer's id.
@@ -202,8 +233,16 @@ func TestAttributePerSentence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if refs := got.Answer.Citations[0].Refs; len(refs) != 1 || *refs[0].Locator.CharEnd != 80 {
+	if refs := got.Answer.Citations[0].Refs; len(refs) != 1 || refs[0].Quote != same {
 		t.Errorf("two windows side by side: %+v", refs)
+	}
+	// Under another heading they are another place.
+	beside = support.Document{Text: "# Otters\n\n" + same + "\n\n# Prices of postcards\n\nPostcards cost two euros. " + same}
+	if got, err = support.Attribute(t.Context(), &ibid.Answer{Text: same}, []support.Document{beside}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if refs := got.Answer.Citations[0].Refs; len(refs) != 2 || strings.Contains(refs[0].Quote, "Prices") || strings.Contains(refs[1].Quote, "Prices") {
+		t.Errorf("two windows under two headings: %+v", refs)
 	}
 }
 
@@ -240,7 +279,8 @@ func TestAttributeChecker(t *testing.T) {
 			support.Verdict{Label: support.Supported, Score: &score, Evidence: []support.Span{{Span: ibid.Span{Start: 0, End: 41}}}},
 			"Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams.",
 		},
-		{"no score", support.Verdict{Label: support.Supported}, ""},
+		{"no score", support.Verdict{Label: support.Supported}, "Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams."},
+		{"a score that is none", support.Verdict{Label: support.Unverified, Score: new(math.NaN())}, ""},
 		{"contradicted", support.Verdict{Label: support.Contradicted, Score: &score}, ""},
 		{"changed", support.Verdict{Label: support.Partial, Score: &score, Changed: true}, ""},
 		{"failed", support.Verdict{Label: support.Unverified, Err: errors.New("down")}, ""},
@@ -257,6 +297,9 @@ func TestAttributeChecker(t *testing.T) {
 		quote := ""
 		if len(got.Answer.Citations) > 0 {
 			quote = got.Answer.Citations[0].Refs[0].Quote
+		}
+		if quote != "" && test.verdict.Score == nil && (got.Answer.Citations[0].Refs[0].Confidence != nil || got.Answer.Citations[0].Support.Score != nil) {
+			t.Errorf("%s: a score was made up: %+v", test.name, got.Answer.Citations[0])
 		}
 		if quote != test.quote || got.By != "scripted@7" {
 			t.Errorf("%s: quote %q by %s, want %q", test.name, quote, got.By, test.quote)
@@ -427,5 +470,140 @@ func TestAttributeByScore(t *testing.T) {
 		if len(candidates) != 1 || candidates[0].Document != want {
 			t.Errorf("by score %t, the candidates are %+v; want document %d alone", byScore, candidates, want)
 		}
+	}
+}
+
+// The threshold says what is cited; what the checker calls it stays its own.
+func TestAttributeLabel(t *testing.T) {
+	claim := "The old mill at Lake Tonbo was closed and sold in the sixties."
+	text := "The old mill at Lake Tonbo closed in 1966."
+	own, err := (&support.Lexical{}).Check(t.Context(), []support.Pair{{Claim: strings.TrimSuffix(claim, "."), Passages: []support.Passage{{Text: text}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own[0].Label == support.Supported {
+		t.Fatalf("the example is no example: %+v", own[0])
+	}
+	found, err := support.Attribute(t.Context(), &ibid.Answer{Text: claim}, []support.Document{{Text: text}}, &support.AttributeOptions{Threshold: *own[0].Score})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := found.Answer.Citations; len(c) != 1 || c[0].Support.Label != string(own[0].Label) {
+		t.Errorf("citations %+v, want one with the label %s", c, own[0].Label)
+	}
+}
+
+// Facts of one sentence that stand in two passages; and those that stand there otherwise, or that nobody connects.
+func TestAttributeTogether(t *testing.T) {
+	docs := []support.Document{
+		{Source: ibid.Source{ID: "sydney"}, Text: "The Sydney Harbour Bridge is 1,149 metres long and its arch span is 503 metres. It carries eight lanes of road traffic. It opened in 1932."},
+		{Source: ibid.Source{ID: "gate"}, Text: "The Golden Gate Bridge opened on 27 May 1937. It is 2,737 metres long with a main span of 1,280 metres."},
+		{Source: ibid.Source{ID: "opera"}, Text: "The Sydney Opera House was opened by Queen Elizabeth II in 1973. It was designed by the Danish architect Jørn Utzon."},
+		{Source: ibid.Source{ID: "census"}, Text: "Volunteers counted 41 nests in the alders on 12 April. Grey herons share the marsh with two pairs of cranes."},
+		{Source: ibid.Source{ID: "mill"}, Text: "The old mill at Lake Tonbo closed in 1966 and the first pair of herons nested there in 1968."},
+	}
+	for _, test := range []struct{ text, want string }{
+		{"It is 1,149 metres long, less than half the length of the Golden Gate Bridge (2,737 metres).", "gate sydney"},
+		{"The colony at Lake Tonbo has 41 nests this year, counted by volunteers in the alders.", "census mill"},
+		{"The Sydney Harbour Bridge opened in 1932, and the Golden Gate Bridge opened in 1937.", "sydney gate"},
+		{"The Sydney Harbour Bridge opened in 1937, and the Golden Gate Bridge opened in 1932.", ""},
+		{"Queen Elizabeth II opened the Opera House in 1937, and the Golden Gate Bridge in 1973.", ""},
+		{"The Sydney Opera House is 1,149 metres long and carries eight lanes of road traffic.", ""},
+		{"Volunteers counted 41 cranes at Lake Tonbo in 1966.", ""},
+		{"It carries eight lanes of road traffic.", "sydney"},
+	} {
+		for most := range 2 {
+			got, err := support.Attribute(t.Context(), &ibid.Answer{Text: test.text}, docs, &support.AttributeOptions{PerSentence: 2 - most})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := got.Answer.Check(); err != nil {
+				t.Error(err)
+			}
+			want := strings.Fields(test.want)
+			if most == 1 && len(want) > 1 {
+				want = nil // one citation a sentence, and no passage says it alone
+			}
+			var cited []string
+			for _, c := range got.Answer.Citations {
+				for _, ref := range c.Refs {
+					cited = append(cited, ref.Source)
+					if together := got.Sentences[0].Together; together != nil && (*ref.Confidence != *together.Verdict.Score || c.Support.Label != "supported") {
+						t.Errorf("%q: confidence %v, support %+v", test.text, *ref.Confidence, c.Support)
+					}
+				}
+			}
+			slices.Sort(cited)
+			slices.Sort(want)
+			if !slices.Equal(cited, want) {
+				t.Errorf("%q rests on %v, want %v", test.text, cited, want)
+			}
+		}
+	}
+}
+
+// Documents are told apart by all of their text, and pieces of one by its id.
+func TestAttributeSources(t *testing.T) {
+	head := strings.Repeat("Licence words that all files begin with. ", 40)
+	docs := []support.Document{
+		{Text: head + "\n\nHerons eat fish in the river."},
+		{Text: head + "\n\nThe bridge opened in 1932 with a feast."},
+		{Source: ibid.Source{ID: "book"}, Text: "Beavers fell birches in October."},
+		{Source: ibid.Source{ID: "book"}, Text: "Owls hunt voles at dusk."},
+	}
+	got, err := support.Attribute(t.Context(), &ibid.Answer{Text: "Herons eat fish in the river. The bridge opened in 1932 with a feast. Beavers fell birches in October. Owls hunt voles at dusk."}, docs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := got.Answer.Check(); err != nil {
+		t.Error(err)
+	}
+	var ids, keys, chunks []string
+	for i := range got.Answer.Sources {
+		s := &got.Answer.Sources[i]
+		ids, keys = append(ids, s.ID), append(keys, s.Key())
+		for k := range s.Chunks {
+			chunks = append(chunks, s.ID+" "+s.Chunks[k].ID)
+		}
+	}
+	if diff := cmp.Diff([]string{"doc:1", "doc:2", "book"}, ids); diff != "" {
+		t.Errorf("sources (-want +got):\n%s", diff)
+	}
+	if keys[0] == keys[1] || !strings.HasPrefix(keys[0], "#sha256:") {
+		t.Errorf("keys %q", keys)
+	}
+	slices.Sort(chunks)
+	if chunks = slices.Compact(chunks); len(chunks) != 4 {
+		t.Errorf("chunks %q, want four", chunks)
+	}
+}
+
+// How many citations a sentence has: those for words of it, for more than it, and those right behind it.
+func TestAttributeCounts(t *testing.T) {
+	a := &ibid.Answer{Text: "Otters swim in rivers. Owls hunt at night. Beavers fell trees.", Sources: []ibid.Source{{ID: "s"}}}
+	for _, span := range []ibid.Span{{Start: 0, End: 42}, {Start: 8, End: 10}, {Start: 22, End: 22}, {Start: 0, End: 5}, {Start: 42, End: 42}, {Start: 20, End: 26}} {
+		a.Citations = append(a.Citations, ibid.Citation{Span: span, Claim: span, Anchor: ibid.AnchorExact, Covers: ibid.CoversClaim, Refs: []ibid.Ref{{Source: "s"}}})
+	}
+	got, err := support.Attribute(t.Context(), a, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counts []int
+	for _, s := range got.Sentences {
+		counts = append(counts, s.Cited)
+	}
+	if diff := cmp.Diff([]int{5, 3, 0}, counts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Progress counts the sentences that something is looked for.
+func TestAttributeProgress(t *testing.T) {
+	var done, of int
+	attribute(t, "# Towers\n\nWho built it? The iron tower was built in 1889. Sea otters hold hands while they sleep.", &support.AttributeOptions{
+		Progress: func(d, n int) { done, of = d, n },
+	})
+	if done != 2 || of != 2 {
+		t.Errorf("%d of %d sentences, want 2 of 2", done, of)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -35,6 +34,8 @@ const (
 	IssueOverBudget = "over-budget"
 	// IssueNotDecided: the slow checker was asked and abstained, so that the fast one's verdict stands.
 	IssueNotDecided = "not-decided"
+	// IssueSlowFailed: the slow checker was asked and went wrong, as the detail says, so that the fast one's verdict stands.
+	IssueSlowFailed = "slow-failed"
 )
 
 // Cascade returns a checker that asks fast about everything, and slow about what fast is not sure of: pairs whose score is at
@@ -44,7 +45,7 @@ const (
 // The pairs nearest to the middle between low and high go first. What the [Budget] leaves out keeps fast's verdict, with the
 // issue [IssueOverBudget]. Where slow decides, its verdict stands as it is, with the terms that fast found missing, unless it
 // has its own, and with fast's score among the signals. Where slow abstains fast's verdict stands, with [IssueNotDecided] and
-// slow's issues; where it goes wrong, too, with slow's error in [Verdict.Err]. All pairs that slow was asked about are
+// slow's issues; where it goes wrong, too, with [IssueSlowFailed]. All pairs that slow was asked about are
 // [Verdict.Escalated].
 //
 // The error of Check is fast's. The cascade is safe for concurrent use if both checkers are.
@@ -165,12 +166,11 @@ func (c *cascadeChecker) ask(ctx context.Context, in []Pair, verdicts []Verdict,
 		err = fmt.Errorf("%d verdicts on %d pairs", len(said), len(batch))
 	}
 	for k, i := range batch {
-		if err != nil {
-			verdicts[i].Err = errors.Join(verdicts[i].Err, fmt.Errorf("asking %s: %w", c.slow.Info().By(), err))
-			verdicts[i].Escalated = true
-			continue
+		slow := Verdict{Err: err}
+		if err == nil {
+			slow = said[k]
 		}
-		merge(&verdicts[i], &said[k], c.slow.Info().By())
+		merge(&verdicts[i], &slow, c.slow.Info().By())
 	}
 }
 
@@ -178,7 +178,7 @@ func (c *cascadeChecker) ask(ctx context.Context, in []Pair, verdicts []Verdict,
 func merge(fast, slow *Verdict, by string) {
 	fast.Escalated = true
 	if slow.Err != nil {
-		fast.Err = errors.Join(fast.Err, fmt.Errorf("asking %s: %w", by, slow.Err))
+		fast.Issues = append(slices.Clone(fast.Issues), ibid.Issue{Code: IssueSlowFailed, Detail: fmt.Sprintf("asking %s: %v", by, slow.Err)})
 		return
 	}
 	if slow.Label == Unverified || slow.Label == "" {

@@ -2,6 +2,8 @@ package support
 
 import (
 	"fmt"
+	"math"
+	"sort"
 
 	"github.com/ibidhq/ibid"
 )
@@ -11,25 +13,24 @@ const (
 	MaxChangedClaim    = 64 << 10  // bytes of the claim
 	MaxChangedEvidence = 256 << 10 // bytes of the evidence
 	MaxChangedValues   = 256       // values of the claim
+	MaxChangedPairs    = 1 << 21   // of a value of each: of a long evidence, fewer values of the claim are compared
 )
 
 // contextDistance is how many words to either side of a value are around it.
 const contextDistance = 6
 
-// Changed returns what the claim says otherwise than its evidence: a number, date, name or negation of the claim for which
-// the evidence, where it speaks of the same thing, has another. A is the claim's side (Passage -1), B the evidence's
+// Changed returns what the claim says otherwise than its evidence: a number, date, name, negation or word that has an opposite
+// of the claim for which the evidence, where it speaks of the same thing, has another. A is the claim's side (Passage -1), B the evidence's
 // (Passage 0, offsets in evidence).
 //
 // What the evidence lacks is not changed, nor is what is rounded, converted to another unit, or said more or less exactly.
 // Only the first MaxChangedClaim and MaxChangedEvidence bytes are read.
 func Changed(claim, evidence string) []Conflict {
-	c := &changer{claim: readValuedText(firstBytes(claim, MaxChangedClaim)), evidence: readValuedText(firstBytes(evidence, MaxChangedEvidence))}
+	claim, evidence = firstBytes(claim, MaxChangedClaim), firstBytes(evidence, MaxChangedEvidence)
+	language := sharedLanguage(claim, evidence)
+	c := &changer{claim: readValuedText(claim, language), evidence: readValuedText(evidence, language), foreign: foreign(language), comma: decimalComma(language)}
 	c.index()
-	values := 0
-	for i := range c.claim.values {
-		if values++; values > MaxChangedValues {
-			break
-		}
+	for i := range c.values {
 		switch c.claim.values[i].Kind {
 		case ValueNumber:
 			c.number(i)
@@ -40,27 +41,34 @@ func Changed(claim, evidence string) []Conflict {
 		default: // negations follow together
 		}
 	}
-	c.denials()
-	c.denied()
+	if !c.foreign {
+		c.denials()
+		c.denied()
+		c.opposites()
+	}
 	return c.found
 }
 
 // changer compares one claim with its evidence.
 type changer struct {
 	claim, evidence *valuedText
+	values          int                // how many of the claim's are compared
 	weights         map[uint32]float64 // of the claim's terms
 	total           float64
 	words           map[string]bool  // of the evidence, folded
 	figures         map[string][]int // of the evidence, their tokens
 	large           map[string]bool  // of the claim, those with a capital, folded
 	overlap         []float64        // for each sentence of the evidence, the share of the claim's weight
+	matched         []bool           // of the evidence's values, those that the claim has; nil: nobody asked
 	found           []Conflict
+	foreign, comma  bool // of the language, as of a reader
 }
 
 // maxSameFigure is how many places of one figure in the evidence are looked at.
 const maxSameFigure = 16
 
 func (c *changer) index() {
+	c.values = min(len(c.claim.values), MaxChangedValues, 1+MaxChangedPairs/(1+len(c.evidence.values)))
 	c.weights = make(map[uint32]float64, len(c.claim.terms))
 	for _, term := range c.claim.terms {
 		if c.weights[term.key] == 0 {
@@ -78,7 +86,7 @@ func (c *changer) index() {
 			}
 		}
 		if token := &c.evidence.tokens[i]; token.kind == numberToken {
-			figure := plainFigure(token.low)
+			figure := c.plainFigure(token.low)
 			if len(c.figures[figure]) < maxSameFigure {
 				c.figures[figure] = append(c.figures[figure], i)
 			}
@@ -98,7 +106,7 @@ func (c *changer) index() {
 
 // share is how much of the weight of some terms stands in a range of the evidence's terms.
 func (c *changer) share(terms [2]int, weights map[uint32]float64, total float64) float64 {
-	if total == 0 {
+	if total == 0 || terms[0] == terms[1] {
 		return 0
 	}
 	seen := make(map[uint32]bool, len(weights))
@@ -116,9 +124,19 @@ func (c *changer) share(terms [2]int, weights map[uint32]float64, total float64)
 type candidate struct {
 	value, sentence  int
 	overlap, context float64
+	taken            float64 // takenPenalty, if the claim has the value as well
+	off              float64 // how far the value is from the claim's, if both are numbers of one unit
 }
 
-func (a candidate) better(b candidate) bool { return a.overlap+a.context > b.overlap+b.context }
+// takenPenalty is what a value of the evidence that the claim has as well loses against others, in shares of the claim.
+const takenPenalty = .5
+
+func (a candidate) better(b candidate) bool {
+	if sum, other := a.overlap+a.context-a.taken, b.overlap+b.context-b.taken; math.Abs(sum-other) > 1e-9 {
+		return sum > other
+	}
+	return a.off < b.off
+}
 
 // around returns the weights of the words around a value of the claim.
 func (c *changer) around(value int) (map[uint32]float64, float64) {
@@ -137,17 +155,14 @@ func (c *changer) around(value int) (map[uint32]float64, float64) {
 // closeness is how much of the words around the claim's value stands around a value of the evidence.
 func (c *changer) closeness(value int, weights map[uint32]float64, total float64) float64 {
 	place := c.evidence.places[value]
-	s := c.evidence.sentences[c.evidence.sentenceOf(place)]
-	from, to := s.terms[1], s.terms[0]
-	for i := s.terms[0]; i < s.terms[1]; i++ {
-		if d := c.evidence.terms[i].token - place; d >= -2*contextDistance && d <= 2*contextDistance {
-			from, to = min(from, i), max(to, i+1)
-		}
+	s := &c.evidence.sentences[c.evidence.sentenceOf(place)]
+	terms := c.evidence.terms[s.terms[0]:s.terms[1]]
+	from := sort.Search(len(terms), func(i int) bool { return terms[i].token >= place-2*contextDistance })
+	to := from
+	for to < len(terms) && terms[to].token <= place+2*contextDistance {
+		to++
 	}
-	if from >= to {
-		return 0
-	}
-	return c.share([2]int{from, to}, weights, total)
+	return c.share([2]int{s.terms[0] + from, s.terms[0] + to}, weights, total)
 }
 
 // best finds the best value of the evidence among those that may be meant.
@@ -160,7 +175,10 @@ func (c *changer) best(value int, meant func(*Value) bool) (candidate, bool) {
 			continue
 		}
 		sentence := c.evidence.sentenceOf(c.evidence.places[i])
-		found := candidate{value: i, sentence: sentence, overlap: c.overlap[sentence], context: c.closeness(i, weights, total)}
+		found := candidate{value: i, sentence: sentence, overlap: c.overlap[sentence], context: c.closeness(i, weights, total), off: math.Abs(v.Number - c.claim.values[value].Number)}
+		if c.taken(i) {
+			found.taken = takenPenalty
+		}
 		if !ok || found.better(best) {
 			best, ok = found, true
 		}
@@ -171,23 +189,55 @@ func (c *changer) best(value int, meant func(*Value) bool) (candidate, bool) {
 func (c *changer) number(i int) {
 	v := &c.claim.values[i]
 	for j := range c.evidence.values {
-		e := &c.evidence.values[j]
-		if e.Kind == ValueNumber && (comparableNumbers(v, e) && sameNumber(v, e, roundingSlack(v, e)) || sameFigure(v, e) && !otherUnit(v, e)) {
+		if sameQuantity(v, &c.evidence.values[j]) {
 			return
 		}
+	}
+	if best, ok := c.best(i, func(e *Value) bool { return otherUnit(v, e) && sameFigure(v, e) }); ok && c.add(ConflictUnit, i, best, sameKind) {
+		return
 	}
 	if c.near(i) || c.figureStands(v) {
 		return
 	}
-	best, ok := c.best(i, func(e *Value) bool { return comparableNumbers(v, e) || otherUnit(v, e) && sameFigure(v, e) })
-	if !ok {
-		return
+	if best, ok := c.best(i, func(e *Value) bool { return comparableNumbers(v, e) }); ok && !c.difference(i, best.value) {
+		c.add(ConflictNumber, i, best, sameKind)
 	}
-	kind := ConflictNumber
-	if otherUnit(v, &c.evidence.values[best.value]) && sameFigure(v, &c.evidence.values[best.value]) {
-		kind = ConflictUnit
+}
+
+// difference reports whether the claim says by how much something changed, and the evidence from or to what.
+func (c *changer) difference(value, other int) bool {
+	i, j := c.claim.places[value]-1, c.evidence.places[other]-1
+	return i >= 0 && j >= 0 && c.claim.tokens[i].low == "by" && (c.evidence.tokens[j].low == "to" || c.evidence.tokens[j].low == "from")
+}
+
+// sameQuantity reports whether a number of the evidence is the claim's.
+func sameQuantity(v, e *Value) bool {
+	return e.Kind == ValueNumber && (comparableNumbers(v, e) && sameNumber(v, e, roundingSlack(v, e)) || sameFigure(v, e) && !otherUnit(v, e))
+}
+
+// sameAs reports whether a number or date of the evidence is the claim's.
+func (v *Value) sameAs(e *Value) bool {
+	switch v.Kind {
+	case ValueNumber:
+		return sameQuantity(v, e)
+	case ValueDate:
+		return e.Kind == ValueDate && relateDates(&v.Date, &e.Date) == dateWithin
+	default:
+		return false
 	}
-	c.add(kind, i, best, sameKind)
+}
+
+// taken reports whether a value of the evidence is one that the claim has as well, so that it stands for no other.
+func (c *changer) taken(value int) bool {
+	if c.matched == nil {
+		c.matched = make([]bool, len(c.evidence.values))
+		for i := range c.values {
+			for j := range c.evidence.values {
+				c.matched[j] = c.matched[j] || c.claim.values[i].sameAs(&c.evidence.values[j])
+			}
+		}
+	}
+	return c.matched[value]
 }
 
 // roundingSlack is how far the number of a claim may be from the evidence's and still be the same, rounded. A claim that gives
@@ -270,10 +320,13 @@ func sameGrain(a, b *Date) bool {
 }
 
 // add reports a value of the claim and its candidate, if the candidate's sentence has enough of the claim.
-func (c *changer) add(kind ConflictKind, value int, b candidate, rule changeRule) {
-	if least := rule.least(); b.context >= least.context && b.overlap >= least.overlap {
-		c.addSpan(kind, c.claim.values[value].Span, c.claim.places[value], b.sentence, c.evidence.values[b.value].Span)
+func (c *changer) add(kind ConflictKind, value int, b candidate, rule changeRule) bool {
+	least := rule.least()
+	if b.context < least.context || b.overlap < least.overlap {
+		return false
 	}
+	c.addSpan(kind, c.claim.values[value].Span, c.claim.places[value], b.sentence, c.evidence.values[b.value].Span)
+	return true
 }
 
 // changeRule is why a value of the evidence is taken for the one that the claim should have.

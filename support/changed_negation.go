@@ -1,12 +1,17 @@
 package support
 
 import (
+	"fmt"
+	"sort"
 	"strings"
+
+	"github.com/ibidhq/ibid"
 )
 
 const (
 	// focusWords is how many words behind a negation are what it denies.
 	focusWords = 4
+	focusTerms = 8 * focusWords // that they are looked for among
 	// denialOverlap is the least share of the claim in the evidence's best sentence for a denial of the claim to count, and
 	// denialFocus the least share of what it denies, where the sentence has a word of refusal or lack.
 	denialOverlap = .2
@@ -16,6 +21,9 @@ const (
 	deniedFocus   = .6
 	// alike is how near another sentence must come to the best one for its denials to count too.
 	alike = .7
+	// besideSentences is how many sentences before and behind the best one are looked at for a denial of the same words.
+	besideSentences = 2
+	besideWords     = 2
 )
 
 // focus returns the weights of the words behind a negation of t.
@@ -23,9 +31,13 @@ func focus(t *valuedText, value int) (weights map[uint32]float64, total float64)
 	sentence := t.sentences[t.sentenceOf(t.places[value])]
 	weights = make(map[uint32]float64, focusWords)
 	scope := t.values[value].Scope
-	for _, term := range t.terms[sentence.terms[0]:sentence.terms[1]] {
-		at := t.tokens[term.token]
-		if at.start < scope.Start || at.end > scope.End || weights[term.key] != 0 {
+	terms := t.terms[sentence.terms[0]:sentence.terms[1]]
+	first := sort.Search(len(terms), func(i int) bool { return t.tokens[terms[i].token].start >= scope.Start })
+	for _, term := range terms[first:min(first+focusTerms, len(terms))] {
+		if t.tokens[term.token].end > scope.End {
+			break
+		}
+		if weights[term.key] != 0 {
 			continue
 		}
 		weights[term.key] = term.weight
@@ -39,7 +51,7 @@ func focus(t *valuedText, value int) (weights map[uint32]float64, total float64)
 
 // denials compares what the claim denies with what the evidence says.
 func (c *changer) denials() {
-	for i := range min(len(c.claim.values), MaxChangedValues) {
+	for i := range c.values {
 		if c.claim.values[i].Kind == ValueNegation && !c.speaksOfSource(i) {
 			c.denial(i)
 		}
@@ -58,29 +70,93 @@ func (c *changer) denial(value int) {
 	if best < 0 || c.overlap[best] < denialOverlap {
 		return
 	}
+	keys := deniedKeys(c.claim, value)
 	for i := range c.evidence.sentences {
-		if c.overlap[i] < alike*c.overlap[best] {
+		s, same := &c.evidence.sentences[i], c.overlap[i] >= alike*c.overlap[best]
+		if !same && (i < best-besideSentences || i > best+besideSentences) {
 			continue
 		}
-		s := &c.evidence.sentences[i]
-		if c.denies(s, weights) || bestShare < denialFocus && negative(c.evidence, s, negativeWord) {
+		if c.denies(s, keys, !same) || same && bestShare < denialFocus && negative(c.evidence, s, negativeWord) {
 			return
 		}
 	}
-	c.addSpan(ConflictNegation, c.claim.values[value].Span, c.claim.places[value], best, c.evidence.sentences[best].span)
+	v := &c.claim.values[value]
+	c.addSpan(ConflictNegation, v.denied(), c.claim.places[value], best, c.evidence.extent(best, keys))
+	c.found[len(c.found)-1].Note = fmt.Sprintf("negation: the claim denies %s, the source does not", c.claim.quoted(v))
 }
 
-// denies reports whether a sentence of the evidence denies one of some words.
-func (c *changer) denies(s *valuedSentence, weights map[uint32]float64) bool {
+// denied is a negation with what it denies.
+func (v *Value) denied() ibid.Span {
+	return ibid.Span{Start: v.Span.Start, End: max(v.Span.End, v.Scope.End)}
+}
+
+// quoted is what a negation denies, in quotation marks; the negation itself, if that is nothing.
+func (t *valuedText) quoted(v *Value) string {
+	text := t.text[v.Scope.Start:v.Scope.End]
+	if text == "" {
+		text = t.text[v.Span.Start:v.Span.End]
+	}
+	return `"` + strings.Join(strings.Fields(text), " ") + `"`
+}
+
+// extent is the part of a sentence from the first to the last of some words; the sentence without its last stop, if it has none.
+func (t *valuedText) extent(sentence int, keys map[uint32]bool) ibid.Span {
+	s := &t.sentences[sentence]
+	var span ibid.Span
+	for i := s.tokens[0]; i < s.tokens[1]; i++ {
+		at := &t.tokens[i]
+		if at.kind != wordToken || !keys[topicKey(at.low)] {
+			continue
+		}
+		if span.End == 0 {
+			span.Start = at.start
+		}
+		span.End = at.end
+	}
+	if span.End > 0 {
+		return span
+	}
+	span = s.span
+	for i := s.tokens[1] - 1; i > s.tokens[0] && t.tokens[i].kind == signToken; i-- {
+		span.End = t.tokens[i-1].end
+	}
+	return span
+}
+
+// deniedKeys returns the keys of the words behind a negation of t, those that have an opposite with them.
+func deniedKeys(t *valuedText, value int) map[uint32]bool {
+	keys := make(map[uint32]bool, focusWords)
+	weights, _ := focus(t, value)
+	for key := range weights {
+		keys[key] = true
+	}
+	scope := t.values[value].Scope
+	for i := value + 1; i < min(value+focusTerms, len(t.values)) && t.values[i].Span.End <= scope.End; i++ {
+		if v := &t.values[i]; v.Kind == ValueDegree {
+			keys[topicKey(t.tokens[t.places[i]].low)] = true
+		}
+	}
+	return keys
+}
+
+// denies reports whether a sentence of the evidence denies one of some words. One that stands beside the sentence that counts
+// must deny besideWords of the claim's.
+func (c *changer) denies(s *valuedSentence, keys map[uint32]bool, beside bool) bool {
 	for i := s.values[0]; i < s.values[1]; i++ {
 		if c.evidence.values[i].Kind != ValueNegation {
 			continue
 		}
-		denied, _ := focus(c.evidence, i)
-		for key := range denied {
-			if weights[key] > 0 {
-				return true
+		denied, claimed := 0, 0
+		for key := range deniedKeys(c.evidence, i) {
+			if keys[key] {
+				denied++
 			}
+			if keys[key] || c.weights[key] > 0 {
+				claimed++
+			}
+		}
+		if denied > 0 && (!beside || claimed >= besideWords) {
+			return true
 		}
 	}
 	return false
@@ -110,6 +186,9 @@ func (c *changer) denied() {
 		if c.evidence.values[i].Kind != ValueNegation {
 			continue
 		}
+		if len(c.found) >= MaxConflicts {
+			return
+		}
 		sentence := c.evidence.sentenceOf(c.evidence.places[i])
 		weights, total := focus(c.evidence, i)
 		if total == 0 || c.overlap[sentence] < deniedOverlap {
@@ -122,9 +201,27 @@ func (c *changer) denied() {
 			}
 		}
 		if shared >= deniedFocus*total {
-			c.addSpan(ConflictNegation, c.claim.sentences[0].span, 0, sentence, c.evidence.values[i].Span)
+			v := &c.evidence.values[i]
+			of := c.claimSentence(weights)
+			c.addSpan(ConflictNegation, c.claim.extent(of, deniedKeys(c.evidence, i)), c.claim.sentences[of].tokens[0], sentence, v.denied())
+			c.found[len(c.found)-1].Note = fmt.Sprintf("negation: the source denies %s, the claim does not", c.evidence.quoted(v))
 		}
 	}
+}
+
+// claimSentence returns the claim's sentence that has most of some words.
+func (c *changer) claimSentence(weights map[uint32]float64) int {
+	best, most := 0, 0.
+	for i := range c.claim.sentences {
+		sum := 0.
+		for _, term := range c.claim.terms[c.claim.sentences[i].terms[0]:c.claim.sentences[i].terms[1]] {
+			sum += weights[term.key]
+		}
+		if sum > most {
+			best, most = i, sum
+		}
+	}
+	return best
 }
 
 // negative reports whether a sentence has a negation, or one of some words.

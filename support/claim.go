@@ -1,7 +1,10 @@
 package support
 
 import (
+	"cmp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
 )
@@ -17,7 +20,7 @@ type Claim struct {
 	truncated bool
 	tokens    []claimToken
 	terms     []term
-	pairs     [][2]int32 // the terms of neighbouring tokens, stop words left out
+	pairs     []neighbours // sorted; stop words left out
 	parts     []part
 	total     float64 // weight of all terms
 	persons   int     // tokens that speak of the speaker or to the listener
@@ -29,6 +32,9 @@ type claimToken struct {
 	term       int32
 	flags      tokenFlags
 }
+
+// neighbours are two terms of which one stands before the other in a claim, and how often.
+type neighbours struct{ first, second, times int32 }
 
 // term is what tokens with one key have in common.
 type term struct {
@@ -54,7 +60,7 @@ func NewClaim(text string) *Claim { return newClaim("", text, english().weight) 
 func newClaim(question, text string, weight func(key uint32) float64) *Claim {
 	c := &Claim{text: text}
 	if len(text) > MaxClaim {
-		c.text, c.truncated = wholeRunes(text[:MaxClaim]), true
+		c.text, c.truncated = wholeWords(text[:MaxClaim]), true
 	}
 	if question != "" {
 		c.text = question + "\n" + c.text
@@ -64,6 +70,15 @@ func newClaim(question, text string, weight func(key uint32) float64) *Claim {
 	c.pair()
 	c.split()
 	return c
+}
+
+// wholeWords returns text up to its last white space, without a word that its end may cut: a word of more than maxWord bytes is
+// cut.
+func wholeWords(text string) string {
+	if i := strings.LastIndexAny(text, " \t\r\n"); i >= len(text)-maxWord {
+		return text[:i]
+	}
+	return wholeRunes(text)
 }
 
 func (c *Claim) read(weight func(key uint32) float64) {
@@ -146,16 +161,13 @@ func (c *Claim) opens(i int) bool {
 	if end >= len(c.text) {
 		return false
 	}
-	switch c.text[end] {
-	case '.', '!', '?', '\n', ':':
-		return true
-	}
-	return false
+	ch, _ := utf8.DecodeRuneInString(c.text[end:])
+	return strings.ContainsRune(".!?\n:؟？！。", ch)
 }
 
 // pair finds the neighbours in the claim.
 func (c *Claim) pair() {
-	c.pairs = make([][2]int32, 0, len(c.tokens))
+	c.pairs = make([]neighbours, 0, len(c.tokens))
 	last := int32(-1)
 	for i := range c.tokens {
 		n := c.tokens[i].term
@@ -163,10 +175,22 @@ func (c *Claim) pair() {
 			continue
 		}
 		if last >= 0 {
-			c.pairs = append(c.pairs, [2]int32{last, n})
+			c.pairs = append(c.pairs, neighbours{last, n, 1})
 		}
 		last = n
 	}
+	slices.SortFunc(c.pairs, func(a, b neighbours) int {
+		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.second, b.second))
+	})
+	distinct := c.pairs[:0]
+	for _, p := range c.pairs {
+		if n := len(distinct) - 1; n >= 0 && distinct[n].first == p.first && distinct[n].second == p.second {
+			distinct[n].times++
+			continue
+		}
+		distinct = append(distinct, p)
+	}
+	c.pairs = distinct
 }
 
 // said is the claim itself, as far as it is read.

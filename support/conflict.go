@@ -67,6 +67,9 @@ const IssueConflictsTruncated = "conflicts-truncated"
 // Values that are rounded, converted or said more or less exactly are no conflict, nor are values for different years. The
 // issues say what a limit left out ([IssueConflictsTruncated]); what was found until then is returned all the same.
 func Conflicts(passages []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue) {
+	if len(passages) < 2 {
+		return nil, nil
+	}
 	f := &conflictFinder{overlap: DefaultConflictOverlap, pairs: DefaultConflictPairs}
 	if o != nil {
 		f.overlap, f.pairs = cmp.Or(o.Overlap, f.overlap), cmp.Or(o.MaxPairs, f.pairs)
@@ -78,9 +81,10 @@ func Conflicts(passages []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue
 			f.truncated(fmt.Sprintf("only the first %d bytes of the passages were read", MaxConflictText))
 		}
 		left -= len(text)
-		f.add(i, readValuedText(text))
+		f.add(i, readValuedText(text, Language(text)))
 	}
 	f.search()
+	f.sort()
 	return f.found, f.issues
 }
 
@@ -99,6 +103,8 @@ type conflictFinder struct {
 	statements []statement
 	found      []Conflict
 	issues     []ibid.Issue
+
+	looked, words int // pairs of sentences so far, and the words that they share
 }
 
 func (f *conflictFinder) truncated(detail string) {
@@ -156,36 +162,59 @@ func newStatement(text *valuedText, sentence int) (st statement, names []topicTe
 // maxCarried is how many words of names one sentence has, and hands on to the next.
 const maxCarried = 64
 
-// search compares the sentences that share words.
+// search compares the sentences that share words with those of the passages before.
 func (f *conflictFinder) search() {
 	postings := make(map[uint32][]int)
 	shared := make(map[int]float64)
-	looked := 0
-	for b := range f.statements {
-		clear(shared)
-		for _, term := range f.statements[b].terms {
-			for _, a := range postings[term.key] {
-				if f.statements[a].passage == f.statements[b].passage {
-					continue
-				}
-				if _, known := shared[a]; !known {
-					looked++
-				}
-				shared[a] += term.weight
+	var to int
+	for from := 0; from < len(f.statements); from = to {
+		for to = from; to < len(f.statements) && f.statements[to].passage == f.statements[from].passage; to++ {
+			if len(postings) > 0 && !f.look(to, postings, shared) {
+				return
 			}
-			postings[term.key] = append(postings[term.key], b)
 		}
-		if looked > f.pairs {
-			f.truncated(fmt.Sprintf("only %d pairs of sentences were compared", f.pairs))
-			break
-		}
-		f.compareAll(b, shared)
-		if len(f.found) > MaxConflicts {
-			f.truncated(fmt.Sprintf("only %d conflicts are listed", MaxConflicts))
-			f.found = f.found[:MaxConflicts]
-			break
+		for b := from; b < to; b++ {
+			for _, term := range f.statements[b].terms {
+				postings[term.key] = append(postings[term.key], b)
+			}
 		}
 	}
+}
+
+// sharedWords is how many words the pairs of sentences may have in common on average: it bounds the work for long sentences.
+const sharedWords = 16
+
+// look compares sentence b with those that share words with it. It reports false where a limit is reached.
+func (f *conflictFinder) look(b int, postings map[uint32][]int, shared map[int]float64) bool {
+	clear(shared)
+	full := false
+	for _, term := range f.statements[b].terms {
+		for _, a := range postings[term.key] {
+			if _, known := shared[a]; !known {
+				if f.looked == f.pairs {
+					full = true
+					continue
+				}
+				f.looked++
+			}
+			shared[a] += term.weight
+		}
+		f.words += len(postings[term.key])
+	}
+	f.compareAll(b, shared)
+	if full || f.words > sharedWords*f.pairs {
+		f.truncated(fmt.Sprintf("only %d pairs of sentences were compared", f.looked))
+		return false
+	}
+	if len(f.found) > MaxConflicts {
+		f.truncated(fmt.Sprintf("only %d conflicts are listed", MaxConflicts))
+		f.found = f.found[:MaxConflicts]
+		return false
+	}
+	return true
+}
+
+func (f *conflictFinder) sort() {
 	slices.SortStableFunc(f.found, func(a, b Conflict) int {
 		return cmp.Or(a.A.Passage-b.A.Passage, a.B.Passage-b.B.Passage, a.A.Span.Start-b.A.Span.Start, a.B.Span.Start-b.B.Span.Start)
 	})

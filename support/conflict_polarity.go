@@ -1,6 +1,9 @@
 package support
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Negations and opposites need more in common than values do: a sentence has them for many reasons.
 const (
@@ -38,12 +41,13 @@ func (p *statementPair) denial(denying, saying *statement, negations []placedVal
 		if total == 0 || shared < polarFocus*total {
 			continue
 		}
-		span := saying.text.sentences[saying.sentence].span
+		span := saying.text.extent(saying.sentence, deniedKeys(denying.text, n.index))
 		if denying == p.a {
-			p.add(ConflictNegation, n.Span, span)
+			p.add(ConflictNegation, n.denied(), span)
 		} else {
-			p.add(ConflictNegation, span, n.Span)
+			p.add(ConflictNegation, span, n.denied())
 		}
+		p.found[len(p.found)-1].Note = fmt.Sprintf("possible conflict: negation: only one side denies %s", denying.text.quoted(n.Value))
 		return
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -50,6 +51,16 @@ func TestConflictsOfPlansAreNone(t *testing.T) {
 	found, _ := support.Conflicts(passages("The Verrin Bridge is 1,420 m long.", "The planned length of the Verrin Bridge is 1,510 m."), nil)
 	if len(found) != 0 {
 		t.Errorf("found %v", found)
+	}
+}
+
+// The sentences of one passage are not compared with each other, and cost no more than reading them.
+func TestConflictsOfLongPassages(t *testing.T) {
+	long := strings.Repeat("Herons eat fish. ", 8<<10)
+	start := time.Now()
+	found, issues := support.Conflicts(passages(long, "The Verrin Bridge is 1,420 m long."), nil)
+	if took := time.Since(start); len(found) != 0 || len(issues) != 0 || took > 5*time.Second {
+		t.Errorf("%v: %d conflicts, issues %v", took, len(found), issues)
 	}
 }
 

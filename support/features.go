@@ -1,6 +1,7 @@
 package support
 
 import (
+	"fmt"
 	"math"
 	"sync"
 )
@@ -44,6 +45,7 @@ type model struct {
 	bias, slope, offset float64 // bias is the linear function's and the trees' together
 	weights             [featureCount]float64
 	trees               []tree
+	params              uint32 // hash of all of the above
 }
 
 const treeShare = 0.6
@@ -79,4 +81,13 @@ func (m *model) score(f *[featureCount]float64) float64 {
 }
 
 //nolint:gochecknoglobals // made once, never written afterwards
-var lexicalModel = sync.OnceValue(lexicalWeights)
+var lexicalModel = sync.OnceValue(func() *model {
+	m := lexicalWeights()
+	m.params = m.hash()
+	return m
+})
+
+// hash tells models apart: it covers each of their numbers.
+func (m *model) hash() uint32 {
+	return hash(fmt.Append(nil, m.bias, m.slope, m.offset, m.weights, m.trees))
+}

@@ -17,6 +17,7 @@ import (
 // example is a labelled pair as features.
 type example struct {
 	features [featureCount]float64
+	alone    *[featureCount]float64 // see Scorer.score
 	positive bool
 	weight   float64
 	subset   string
@@ -30,12 +31,15 @@ func examples(rows []evalRow) []example {
 	for i := range rows {
 		row := &rows[i]
 		p := row.pair()
-		s.compare(newClaim(asked(&p), row.Claim, english().weight), row.indexes())
+		compared := s.compare(newClaim(asked(&p), row.Claim, english().weight), row.indexes())
 		group := row.Question
 		if group == "" {
 			group = row.Claim
 		}
-		list[i] = example{s.features, row.supported(), 1, row.Subset, group}
+		list[i] = example{s.features, nil, row.supported(), 1, row.Subset, group}
+		if compared && s.compareAlone() {
+			list[i].alone = new(s.alone.features)
+		}
 		s.features = [featureCount]float64{}
 	}
 	return list
@@ -96,40 +100,30 @@ func trees(data []example, seed uint64) *model {
 // ridge pulls the weights of the standardised features to zero.
 const ridge = 5
 
-// logistic fits the linear part by Newton's method.
+// logistic fits the linear part by Newton's method. No weight goes against its feature's direction: of those that would, the
+// worst is held at zero and the others are fitted anew.
 func logistic(data []example) (bias float64, weights [featureCount]float64) {
-	const n = featureCount + 1
 	mean, scale := standards(data)
-	var w, x [n]float64
-	for range 12 {
-		gradient, hessian := make([]float64, n), make([][]float64, n)
-		for i := range hessian {
-			hessian[i] = make([]float64, n)
-			if i > 0 {
-				hessian[i][i], gradient[i] = ridge, -ridge*w[i]
-			}
-		}
-		for k := range data {
-			d := &data[k]
-			x[0] = 1
-			z := w[0]
-			for i := range featureCount {
-				x[i+1] = (d.features[i] - mean[i]) / scale[i]
-				z += w[i+1] * x[i+1]
-			}
-			p, y := 1/(1+math.Exp(-z)), 0.0
-			if d.positive {
-				y = 1
-			}
-			for i := range n {
-				gradient[i] += d.weight * (y - p) * x[i]
-				for j := range i + 1 {
-					hessian[i][j] += d.weight * p * (1 - p) * x[i] * x[j]
+	var w [featureCount + 1]float64
+	var zero [featureCount]bool
+	for worst := 0; worst >= 0; {
+		for range 12 {
+			newton(data, &w, func(d *example, i int) float64 {
+				if zero[i] {
+					return 0
 				}
+				return (d.features[i] - mean[i]) / scale[i]
+			})
+		}
+		worst = -1
+		against := 0.0
+		for i, direction := range featureDirections() {
+			if x := w[i+1] * float64(direction); x < against {
+				worst, against = i, x
 			}
 		}
-		for i, step := range solve(hessian, gradient) {
-			w[i] += step
+		if worst >= 0 {
+			zero[worst], w[worst+1] = true, 0
 		}
 	}
 	bias = w[0]
@@ -138,6 +132,41 @@ func logistic(data []example) (bias float64, weights [featureCount]float64) {
 		bias -= weights[i] * mean[i]
 	}
 	return bias, weights
+}
+
+// newton improves weights by one step.
+func newton(data []example, w *[featureCount + 1]float64, feature func(*example, int) float64) {
+	const n = featureCount + 1
+	var x [n]float64
+	gradient, hessian := make([]float64, n), make([][]float64, n)
+	for i := range hessian {
+		hessian[i] = make([]float64, n)
+		if i > 0 {
+			hessian[i][i], gradient[i] = ridge, -ridge*w[i]
+		}
+	}
+	for k := range data {
+		d := &data[k]
+		x[0] = 1
+		z := w[0]
+		for i := range featureCount {
+			x[i+1] = feature(d, i)
+			z += w[i+1] * x[i+1]
+		}
+		p, y := 1/(1+math.Exp(-z)), 0.0
+		if d.positive {
+			y = 1
+		}
+		for i := range n {
+			gradient[i] += d.weight * (y - p) * x[i]
+			for j := range i + 1 {
+				hessian[i][j] += d.weight * p * (1 - p) * x[i] * x[j]
+			}
+		}
+	}
+	for i, step := range solve(hessian, gradient) {
+		w[i] += step
+	}
 }
 
 func standards(data []example) (mean, scale [featureCount]float64) {
@@ -395,6 +424,9 @@ func crossed(bench, wice []example, fold func(*example) string, seed uint64) (of
 			other := func(e example) bool { return fold(&e) == name }
 			m = trees(training(slices.DeleteFunc(slices.Clone(bench), other), slices.DeleteFunc(slices.Clone(wice), other)), seed)
 			models[name] = m
+		}
+		if e.alone != nil {
+			return max(m.margin(&e.features), m.margin(e.alone))
 		}
 		return m.margin(&e.features)
 	}

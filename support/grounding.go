@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/wire"
@@ -18,7 +17,7 @@ import (
 // The limits of [Grounding]; those of the facts are the API's own.
 const (
 	GroundingClaimBytes = 10_000 // of a claim; the API takes 4,096 tokens
-	GroundingFacts      = 200    // of one claim; a passage is one fact, or several if it is longer than GroundingFactBytes
+	GroundingFacts      = 200    // of one claim, and pieces of evidence; a passage is one fact, or several if it is longer than GroundingFactBytes
 	GroundingFactBytes  = 10_000 // of one fact
 	GroundingThreshold  = 0.6    // the API's own, unless Grounding.Threshold says another
 )
@@ -121,7 +120,7 @@ func (g *Grounding) check(ctx context.Context, server *endpoint, p *Pair) Verdic
 		return v
 	}
 	if p.Context != "" {
-		v.Issues = append(v.Issues, ibid.Issue{Code: IssueContextNotAsked, Detail: "the API has no place for it"})
+		v.Issues = append(v.Issues, ibid.Issue{Code: IssueContextNotSent, Detail: "the API has no place for it"})
 	}
 	if len(facts) > GroundingFacts {
 		v.Issues = append(v.Issues, ibid.Issue{Code: IssueFactsLeftOut, Detail: fmt.Sprintf("%d of %d facts were sent", GroundingFacts, len(facts))})
@@ -153,10 +152,7 @@ func factsOf(passages []Passage) []Span {
 	for i := range passages {
 		text, from := passages[i].Text, 0
 		for len(text)-from > GroundingFactBytes {
-			end := from + GroundingFactBytes
-			for !utf8.RuneStart(text[end]) {
-				end--
-			}
+			end := from + len(wholeRunes(text[from:from+GroundingFactBytes]))
 			if space := strings.LastIndexAny(text[from:end], " \n\t"); space > GroundingFactBytes/2 {
 				end = from + space + 1
 			}
@@ -217,10 +213,13 @@ func (v *Verdict) ground(p *Pair, found *wire.Grounding, facts []Span) {
 	}
 }
 
-// appendChunks appends where chunks stand in the passages: those of facts that were sent.
+// appendChunks appends where chunks stand in the passages: those of facts that were sent, up to [GroundingFacts].
 func appendChunks(all []Span, p *Pair, found *wire.Grounding, facts []Span, chunks []int) []Span {
 	for _, i := range chunks {
 		chunk := &found.Chunks[i]
+		if len(all) == GroundingFacts {
+			break
+		}
 		if chunk.Fact < 0 || chunk.Fact >= len(facts) {
 			continue
 		}

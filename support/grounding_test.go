@@ -147,9 +147,21 @@ func TestGroundingLongPassage(t *testing.T) {
 		t.Errorf("%d facts, or they do not give the passage", len(facts))
 	}
 
+	// What is no text is cut all the same.
+	for _, bad := range []string{strings.Repeat("\x80", 2*support.GroundingFactBytes+1), strings.Repeat("x", support.GroundingFactBytes-1) + "ü\xff"} {
+		if _, facts := grounded(t, `{"supportScore":0,"claims":[{}]}`, one("A.", bad)); len(facts) != len(bad)/support.GroundingFactBytes+1 {
+			t.Errorf("%d bytes: %d facts", len(bad), len(facts))
+		}
+	}
+
 	var many []string
 	for range support.GroundingFacts + 1 {
 		many = append(many, "Fact.")
+	}
+	every := strings.Repeat("0,", 2*support.GroundingFacts) + "0"
+	v, _ = grounded(t, `{"citedChunks":[{"chunkText":"Fact.","source":"0"}],"claims":[{"citationIndices":[`+every+`]}]}`, one("A.", many...))
+	if len(v.Evidence) != support.GroundingFacts {
+		t.Errorf("%d pieces of evidence", len(v.Evidence))
 	}
 	v, facts = grounded(t, `{"supportScore":0,"claims":[{}]}`, one("A.", many...))
 	if len(facts) != support.GroundingFacts || !slices.Contains(codes(v.Issues), support.IssueFactsLeftOut) {

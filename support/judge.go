@@ -19,7 +19,8 @@ type Preset string
 
 // The presets.
 const (
-	// PresetVerdict asks any instructed model for a label and a quote of each claim, up to JudgeBatch claims at once.
+	// PresetVerdict asks any instructed model for a label and a quote of each claim. Without a cache up to JudgeBatch claims
+	// about one passage go in one request.
 	PresetVerdict Preset = ""
 	// PresetMiniCheck asks models of the MiniCheck family, as bespoke-minicheck, the way they were trained: "Document: …
 	// Claim: …", one claim at a time, answered with Yes or No. There is no quote, so the evidence is the whole passage. As
@@ -38,11 +39,11 @@ const (
 
 // The codes of issues that a [Judge] has.
 const (
-	IssueQuoteNotFound   = "quote-not-found"   // the model's quote does not stand in the passage: its label does not count
-	IssueNoVerdict       = "no-verdict"        // the model did not answer for this claim in the form it was asked for
-	IssueDisputed        = "disputed"          // one passage supports the claim and another contradicts it
-	IssuePassageSkipped  = "passage-unchecked" // a passage could not be judged; the verdict is that of the others
-	IssueContextNotAsked = "context-not-sent"  // the preset has no place for the pair's context
+	IssueQuoteNotFound    = "quote-not-found"   // the model's quote does not stand in the passage: its label does not count
+	IssueNoVerdict        = "no-verdict"        // the model did not answer for this claim in the form it was asked for
+	IssueDisputed         = "disputed"          // one passage supports the claim and another contradicts it
+	IssuePassageUnchecked = "passage-unchecked" // a passage could not be judged; the verdict is that of the others
+	IssueContextNotSent   = "context-not-sent"  // the preset has no place for the pair's context
 )
 
 // Judge is a [Checker] that asks a language model, at any address that answers OpenAI's chat completions. It is safe for
@@ -51,10 +52,13 @@ const (
 // What is believed of a model's answer: one of four labels per claim, under an identifier that the passage cannot know, and
 // a quote. A label other than [Unsupported] counts only if the quote stands in the passage, word for word but for white space;
 // otherwise the verdict is [Unverified] with the issue [IssueQuoteNotFound]. Whatever else a model says, or a passage made it say,
-// is [Unverified], too. A passage can still persuade a model of a wrong label; the quote shows with what.
+// is [Unverified], too. A passage can still persuade a model of a wrong label; the quote shows with what. So can a claim, of the
+// labels of those that share its request: with a cache each claim goes alone, so that what is kept depends on nothing but its
+// key.
 //
 // The score is the probability that the model gave to "supported" among the four labels (or to Yes against No), where the server
-// tells probabilities. It is not calibrated. Where it does not tell them, there is no score.
+// tells probabilities, and that of "contradicted" is the signal [SignalContradiction] of a verdict that says so. They are not
+// calibrated. Where the server does not tell them, there is no score.
 type Judge struct {
 	URL    string // the base that "/chat/completions" is appended to: https://api.openai.com/v1, http://localhost:11434/v1
 	Model  string
@@ -63,7 +67,7 @@ type Judge struct {
 	Preset Preset
 
 	Name        string       // in verdicts; empty: "judge", or the preset's
-	Cache       Cache        // of what the model said; nil: none
+	Cache       Cache        // of what the model said; nil: none, and claims share requests
 	Client      *http.Client // nil: one with http.DefaultTransport. Redirects are never followed
 	Timeout     time.Duration
 	Retries     int // 0: RemoteRetries. Negative: none
@@ -97,8 +101,9 @@ type ruling struct {
 	Label  Label    `json:"label"` // Unverified: nothing that counts
 	Quote  string   `json:"quote,omitempty"`
 	Score  *float64 `json:"score,omitempty"`
-	Whole  bool     `json:"whole,omitempty"` // the evidence is the passage, without a quote
-	Detail string   `json:"-"`               // why the label is Unverified
+	Refute *float64 `json:"refute,omitempty"` // the probability of Contradicted, if that is the label
+	Whole  bool     `json:"whole,omitempty"`  // the evidence is the passage, without a quote
+	Detail string   `json:"-"`                // why the label is Unverified
 }
 
 // Check implements [Checker]. Equal questions are asked once. Where every question met with an error, the first is returned; where
@@ -206,10 +211,10 @@ func (q *questions) open(cache Cache) []*question {
 	return open
 }
 
-// askAll asks the model: questions about the same passage together, several requests at a time.
+// askAll asks the model: questions about the same passage together, if they may be, several requests at a time.
 func (j *Judge) askAll(ctx context.Context, server *endpoint, open []*question) {
 	size := JudgeBatch
-	if j.Preset == PresetMiniCheck {
+	if j.Preset == PresetMiniCheck || j.Cache != nil { // what is kept of a claim must not be its neighbours' work
 		size = 1
 	}
 	var order []string
@@ -243,7 +248,7 @@ func (j *Judge) verdict(p *Pair, asked []*question) Verdict {
 		return v
 	}
 	if j.Preset == PresetMiniCheck && p.Context != "" {
-		v.Issues = append(v.Issues, ibid.Issue{Code: IssueContextNotAsked, Detail: "the preset has no place for it"})
+		v.Issues = append(v.Issues, ibid.Issue{Code: IssueContextNotSent, Detail: "the preset has no place for it"})
 	}
 	found := map[Label]*finding{}
 	for i, q := range asked {
@@ -256,7 +261,7 @@ func (j *Judge) verdict(p *Pair, asked []*question) Verdict {
 	}
 	v.conclude(found)
 	if v.Label != Unverified && found[Unverified] != nil {
-		v.Issues = append(v.Issues, ibid.Issue{Code: IssuePassageSkipped, Detail: "the verdict is that of the other passages"})
+		v.Issues = append(v.Issues, ibid.Issue{Code: IssuePassageUnchecked, Detail: "the verdict is that of the other passages"})
 		v.Err = nil
 	}
 	if v.Label == Supported {
@@ -270,15 +275,21 @@ type finding struct {
 	label    Label
 	evidence []Span
 	score    *float64
+	refute   *float64
 	unscored bool // of one of them no score is known
 }
 
 func (f *finding) add(other *finding) {
 	f.evidence = append(f.evidence, other.evidence...)
 	f.unscored = f.unscored || other.unscored
-	if other.score != nil && (f.score == nil || *other.score > *f.score) {
-		f.score = other.score
+	f.score, f.refute = greater(f.score, other.score), greater(f.refute, other.refute)
+}
+
+func greater(a, b *float64) *float64 {
+	if a == nil || b != nil && *b > *a {
+		return b
 	}
+	return a
 }
 
 // finding says what passage number i says. What was odd goes to v.
@@ -300,7 +311,7 @@ func (q *question) finding(i int, v *Verdict) *finding {
 		})
 		return f
 	}
-	f.label, f.score, f.unscored = q.answer.Label, q.answer.Score, q.answer.Score == nil
+	f.label, f.score, f.refute, f.unscored = q.answer.Label, q.answer.Score, q.answer.Refute, q.answer.Score == nil
 	if at.Len() > 0 {
 		f.evidence = []Span{{Passage: i, Span: at}}
 	}
@@ -317,6 +328,9 @@ func (v *Verdict) conclude(found map[Label]*finding) {
 		v.Label, v.Evidence = label, f.evidence
 		if !f.unscored || label == Supported {
 			v.Score = f.score
+		}
+		if f.refute != nil {
+			v.Signals = map[string]float64{SignalContradiction: *f.refute}
 		}
 		break
 	}

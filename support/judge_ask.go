@@ -156,7 +156,8 @@ func readRulings(text string, tokens []wire.Token, mark string, batch []*questio
 		seen[s.id] = true
 		switch label := Label(s.verdict); label {
 		case Supported, Partial, Unsupported, Contradicted:
-			q.answer = ruling{Label: label, Quote: s.quote, Score: share(tokens, cut+s.at, "spuc")}
+			q.answer = ruling{Label: label, Quote: s.quote}
+			q.answer.weigh(masses(tokens, cut+s.at, "spuc"))
 		default:
 			q.answer = ruling{Label: Unverified, Detail: "the model's label is none of the four"}
 		}
@@ -172,62 +173,72 @@ type said struct {
 // parseVerdicts reads {"verdicts":[{"id","quote","verdict"}]}, with nothing before and nothing behind it. Members that were not
 // asked for are not read.
 func parseVerdicts(text string) ([]said, error) {
-	var whole struct {
-		Verdicts []json.RawMessage `json:"verdicts"`
-	}
-	if err := alone(text, &whole); err != nil {
-		return nil, err
-	}
 	var all []said
-	at := 0
-	for _, raw := range whole.Verdicts {
-		at += strings.Index(text[at:], string(raw)) // raw is a part of text, and they come in order
-		var s struct {
-			ID      string `json:"id"`
-			Quote   string `json:"quote"`
-			Verdict string `json:"verdict"`
+	err := eachChild([]byte(text), '{', func(name string, list []byte, from int) error {
+		if name != "verdicts" {
+			return nil
 		}
-		if err := alone(string(raw), &s); err != nil {
-			return nil, err
-		}
-		all = append(all, said{s.ID, s.Quote, s.Verdict, at + labelIn(raw)})
-		at += len(raw)
-	}
-	return all, nil
+		return eachChild(list, '[', func(_ string, object []byte, at int) error {
+			var s said
+			err := s.read(object)
+			s.at += from + at
+			all = append(all, s)
+			return err
+		})
+	})
+	return all, err
 }
 
-// alone reads one JSON value and nothing else.
-func alone(text string, into any) error {
-	d := json.NewDecoder(strings.NewReader(text))
-	if err := d.Decode(into); err != nil {
+// read reads one element.
+func (s *said) read(object []byte) error {
+	return eachChild(object, '{', func(name string, value []byte, at int) error {
+		switch name {
+		case "id":
+			return json.Unmarshal(value, &s.id)
+		case "quote":
+			return json.Unmarshal(value, &s.quote)
+		case "verdict":
+			if s.at > 0 {
+				return errors.New("there are two verdicts")
+			}
+			s.at = at + len(`"`)
+			return json.Unmarshal(value, &s.verdict)
+		}
+		return nil
+	})
+}
+
+// eachChild gives f the members of a JSON object, or the elements of an array, which begins with open: their names, their bytes,
+// and where in the value those begin. Nothing may stand behind the value.
+func eachChild(value []byte, open json.Delim, f func(name string, child []byte, at int) error) error {
+	d := json.NewDecoder(bytes.NewReader(value))
+	if t, err := d.Token(); err != nil || t != open {
+		return fmt.Errorf("it begins with no %s", open)
+	}
+	for d.More() {
+		name := ""
+		if open == '{' {
+			t, err := d.Token()
+			if err != nil {
+				return err
+			}
+			name, _ = t.(string) // a name is nothing else
+		}
+		var child json.RawMessage
+		if err := d.Decode(&child); err != nil {
+			return err
+		}
+		if err := f(name, child, int(d.InputOffset())-len(child)); err != nil {
+			return err
+		}
+	}
+	if _, err := d.Token(); err != nil {
 		return err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is more than one value")
 	}
 	return nil
-}
-
-// labelIn returns where the value of the member verdict begins, behind its quotation mark.
-func labelIn(object []byte) int {
-	d := json.NewDecoder(bytes.NewReader(object))
-	for name := ""; ; {
-		t, err := d.Token()
-		if err != nil {
-			return 0
-		}
-		s, ok := t.(string)
-		switch {
-		case !ok:
-		case name == "":
-			name = s
-		default:
-			if name == "verdict" {
-				return int(d.InputOffset()) - len(s) - 1 // labels have no escapes
-			}
-			name = ""
-		}
-	}
 }
 
 // bareJSON takes off what models put around JSON, and returns where it began: their thoughts and a code fence.
@@ -253,20 +264,33 @@ func bareJSON(text string) (bare string, cut int) {
 // yesOrNo reads the answer of a model that says nothing but Yes or No.
 func yesOrNo(text string, tokens []wire.Token) ruling {
 	trimmed := strings.TrimLeftFunc(text, unicode.IsSpace)
-	at := len(text) - len(trimmed)
-	switch word := strings.ToLower(strings.TrimRight(strings.TrimSpace(trimmed), ".!")); word {
+	r := ruling{Whole: true}
+	switch strings.ToLower(strings.TrimRight(strings.TrimSpace(trimmed), ".!")) {
 	case "yes":
-		return ruling{Label: Supported, Whole: true, Score: share(tokens, at, "yn")}
+		r.Label = Supported
 	case "no":
-		return ruling{Label: Unsupported, Whole: true, Score: share(tokens, at, "yn")}
+		r.Label = Unsupported
 	default:
 		return ruling{Label: Unverified, Detail: "the model said neither Yes nor No"}
 	}
+	r.weigh(masses(tokens, len(text)-len(trimmed), "yn"))
+	return r
 }
 
-// share returns the probability of the first of the letters among all of them, as the one that the word at that place of the text
+// weigh takes the probabilities of the labels: supported is the first, contradicted the last of four.
+func (r *ruling) weigh(labels []float64) {
+	if len(labels) == 0 {
+		return
+	}
+	r.Score = &labels[0]
+	if r.Label == Contradicted {
+		r.Refute = &labels[len(labels)-1]
+	}
+}
+
+// masses returns the probability of each of the letters among all of them, as the one that the word at that place of the text
 // begins with; nil: the server did not tell. All labels begin with different letters.
-func share(tokens []wire.Token, at int, letters string) *float64 {
+func masses(tokens []wire.Token, at int, letters string) []float64 {
 	for _, t := range tokens {
 		if at >= len(t.Text) {
 			at -= len(t.Text)
@@ -290,8 +314,10 @@ func share(tokens []wire.Token, at int, letters string) *float64 {
 		if sum <= 0 {
 			return nil
 		}
-		score := mass[0] / sum
-		return &score
+		for i := range mass {
+			mass[i] /= sum
+		}
+		return mass
 	}
 	return nil
 }

@@ -15,43 +15,108 @@ const languageSample = 512
 // German, French, Spanish, Italian, Portuguese and Dutch by their words, and those that have a script of their own. It reads
 // the first half kilobyte.
 func Language(text string) string {
+	language, _ := recognise(text)
+	return language
+}
+
+// latin is the script of a text that more than half of the words of are in Latin letters. Other scripts are named by what
+// otherScripts has for them.
+const latin = "Latn"
+
+// recognise returns the language of a text, see [Language], and its script; each is "" where too little tells.
+func recognise(text string) (language, script string) {
 	if len(text) > languageSample {
 		text = wholeRunes(text[:languageSample])
 	}
-	var votes [len(latinLanguages)]int
-	var scripts [len(otherScripts)]int
-	words, known := 0, functionWords()
+	var v votes
 	r := reader{text: text}
 	for t := (token{}); r.next(&t); {
-		if t.flags&flagNumber != 0 {
-			continue
-		}
-		words++
-		ch, _ := utf8.DecodeRuneInString(text[t.start:])
-		if ch >= 0x370 {
-			for i := range scripts {
-				if unicode.Is(scriptTable(i), ch) {
-					scripts[i]++
-					break
-				}
-			}
-			continue
-		}
-		for bits, i := known[string(t.word[1:len(t.word)-1])], 0; bits != 0; bits, i = bits>>1, i+1 {
-			votes[i] += int(bits & 1)
+		if t.flags&flagNumber == 0 {
+			ch, _ := utf8.DecodeRuneInString(text[t.start:])
+			v.add(ch, t.word[1:len(t.word)-1])
 		}
 	}
-	if words == 0 {
-		return ""
+	if v.words == 0 {
+		return "", ""
 	}
-	if l := scriptLanguage(&scripts, words); l != "" {
-		return l
+	if l := scriptLanguage(&v.scripts, v.words); l != "" {
+		return l, l
 	}
-	return latinLanguage(votes[:], words)
+	if 2*v.latin > v.words {
+		script = latin
+	}
+	return latinLanguage(v.languages[:], v.different[:], v.words), script
 }
 
-// latinLanguage needs two function words, a twelfth of all words, and half as many again as for any other language.
-func latinLanguage(votes []int, words int) string {
+// votes are what the words of a text say of its language.
+type votes struct {
+	words, latin         int
+	scripts              [len(otherScripts)]int
+	languages, different [len(latinLanguages)]int // function words, and those that came for the first time
+	seen                 [4]uint64                // function words, by their numbers
+}
+
+// add counts a word that begins with ch.
+func (v *votes) add(ch rune, word []byte) {
+	v.words++
+	if ch >= 0x370 {
+		for i := range v.scripts {
+			if unicode.Is(scriptTable(i), ch) {
+				v.scripts[i]++
+				break
+			}
+		}
+		return
+	}
+	v.latin++
+	w := functionWords()[string(word)]
+	again := v.seen[w.number/64]>>(w.number%64)&1 != 0
+	v.seen[w.number/64] |= 1 << (w.number % 64)
+	for bits, i := w.languages, 0; bits != 0; bits, i = bits>>1, i+1 {
+		v.languages[i] += int(bits & 1)
+		if !again {
+			v.different[i] += int(bits & 1)
+		}
+	}
+}
+
+// tongue is what is known of the language of a text.
+type tongue struct {
+	named, seen, script string // as the caller says, as recognised
+}
+
+func tongueOf(text string) tongue {
+	language, script := recognise(text)
+	return tongue{"", language, script}
+}
+
+// language returns the language that the caller says, or else the one recognised.
+func (t *tongue) language() string {
+	if t.named != "" {
+		return t.named
+	}
+	return t.seen
+}
+
+// apart reports whether a claim in t cannot be compared with a passage in p, word by word. What is too short to tell can. So can
+// a claim without kana with Japanese.
+func (t *tongue) apart(p *tongue) bool {
+	if t.seen == "zh" && p.seen == "ja" {
+		return false
+	}
+	if t.script != "" && p.script != "" && t.script != p.script {
+		return true
+	}
+	said := p.seen
+	if said == "" {
+		said = p.named
+	}
+	return t.seen != "" && said != "" && t.seen != said && !strings.HasPrefix(t.seen, "und-")
+}
+
+// latinLanguage needs two different function words ("com" in three addresses is none), a twelfth of all words, and half as many
+// again as for any other language.
+func latinLanguage(votes, different []int, words int) string {
 	best, second := 0, 0
 	for i, v := range votes {
 		switch {
@@ -61,7 +126,7 @@ func latinLanguage(votes []int, words int) string {
 			second = max(second, v)
 		}
 	}
-	if v := votes[best]; v < 2 || v*12 < words || v*2 < second*3 {
+	if v := votes[best]; different[best] < 2 || v*12 < words || v*2 < second*3 {
 		return ""
 	}
 	return latinLanguages[best]
@@ -94,11 +159,14 @@ func scriptLanguage(scripts *[len(otherScripts)]int, words int) string {
 	return ""
 }
 
+// functionWord is a word with the languages that have it, as bits, and its number: from 1 to 255.
+type functionWord struct{ languages, number uint8 }
+
 // functionWords has, for each of latinLanguages, words that nearly every sentence has one of, without accents.
 //
 //nolint:gochecknoglobals // made once, never written afterwards
-var functionWords = sync.OnceValue(func() map[string]uint8 {
-	words := map[string]uint8{}
+var functionWords = sync.OnceValue(func() map[string]functionWord {
+	words := map[string]functionWord{}
 	for i, list := range [...]string{
 		"the of and to that with from by his which were this are have has be on it as at for an is was in",
 		"der die das und ist nicht ein eine mit auf fur von dem den des sich wurde im zu als was in",
@@ -109,7 +177,12 @@ var functionWords = sync.OnceValue(func() map[string]uint8 {
 		"de het een van niet met voor zijn werd dat die aan op ook te en is was in",
 	} {
 		for word := range strings.FieldsSeq(list) {
-			words[word] |= 1 << i
+			w, ok := words[word]
+			if !ok {
+				w.number = uint8(len(words) + 1)
+			}
+			w.languages |= 1 << i
+			words[word] = w
 		}
 	}
 	return words

@@ -1,6 +1,7 @@
 package support
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -53,7 +54,7 @@ func (l *Lexical) Info() Info {
 	t, f := l.thresholds()
 	return Info{
 		ID: lexicalID, Version: lexicalVersion, Languages: []string{"en"}, Calibrated: true,
-		Params: fmt.Sprintf("%08x", hashString(fmt.Sprint(t, f, lexicalModel().bias, lexicalModel().slope, lexicalModel().trees))),
+		Params: fmt.Sprintf("%08x", hash(fmt.Appendf(nil, "%v %v %x", t, f, lexicalModel().params))),
 	}
 }
 
@@ -71,45 +72,61 @@ func (l *Lexical) thresholds() (threshold, floor float64) {
 // Check implements [Checker]. It reads every passage and claim once, however many pairs share it, and keeps the passages
 // of one call in memory together. It ends early, with the context's error, if ctx does.
 func (l *Lexical) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
-	q := newRequest(in)
+	q, err := newRequest(ctx, in)
+	if err != nil {
+		return nil, err
+	}
 	q.threshold, q.floor = l.thresholds()
 	verdicts := make([]Verdict, len(in))
 	for i := range in {
-		if err := ctx.Err(); err != nil {
+		if err := q.judge(ctx, &in[i], &verdicts[i]); err != nil {
 			return nil, fmt.Errorf("checking claim %d of %d: %w", i+1, len(in), err)
 		}
-		q.judge(&in[i], &verdicts[i])
 	}
 	return verdicts, nil
 }
 
-// judge fills in the verdict about one pair.
-func (q *request) judge(pair *Pair, v *Verdict) {
+// judge fills in the verdict about one pair. It looks at ctx between its steps, of which each takes time linear in the texts.
+func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 	v.By, v.Threshold, v.Label = lexicalID+"@"+lexicalVersion, q.threshold, Unverified
 	c, language := q.read(pair)
 	q.note(pair, c, language, v)
-	if c.total < minWeight || !q.scorer.compare(c, q.passages) {
-		return
-	}
-	if v.has(IssueLanguagesDiffer) {
-		return
-	}
 	s := &q.scorer
-	score := lexicalModel().score(&s.features)
-	v.Evidence = s.evidence()
-	v.Missing = s.missing()
+	s.agreed = s.agreed[:0]
+	if err := ctx.Err(); err != nil || c.total < minWeight || !s.compare(c, q.passages) || v.has(IssueLanguagesDiffer) {
+		return err
+	}
+	v.Evidence, v.Missing = s.evidence(), s.missing()
+	if q.agree(v.Evidence, v.Missing, cmp.Or(q.claimed(pair.Claim).seen, language)) {
+		s.compare(c, q.passages)
+		v.Evidence, v.Missing = s.evidence(), s.missing()
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	score := s.score()
 	v.Signals = s.signals()
-	v.Verbatim = !slices.Contains(s.counts, 0) && q.verbatim()
-	if v.Verbatim && len(c.tokens) >= minVerbatim {
+	held := !slices.Contains(s.counts, 0) // all terms, those of the question too
+	v.Verbatim = (held || c.question > 0) && q.verbatim()
+	if v.Verbatim && held && len(c.tokens) >= minVerbatim {
 		score = max(score, verbatimScore)
 	}
 	v.Score = &score
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if score >= q.floor || s.features[featWindow] >= sameTopic {
 		v.Conflicts = q.changed(v.Evidence, v.Missing)
 		v.Changed = len(v.Conflicts) > 0
 	}
 	v.Label = q.label(score, v.Changed)
+	if v.Label == Supported && language != measuredLanguage && slices.ContainsFunc(v.Missing, isFigure) {
+		v.Label = Partial // nobody measured what a score is worth there, but a figure that stands nowhere is one
+	}
+	return nil
 }
+
+func isFigure(t Term) bool { return t.Kind == TermNumber || t.Kind == TermDate }
 
 const (
 	// minWeight is what the words of a claim weigh together at least: less is said by every text.
@@ -163,12 +180,31 @@ func (q *request) note(pair *Pair, c *Claim, language string, v *Verdict) {
 	if tokens == 0 {
 		issue(IssueNoPassages, "")
 	}
-	if language != measuredLanguage && tokens > 0 {
-		issue(IssueLanguageUnmeasured, "%s", language)
-		if other := Language(pair.Claim); other != "" && other != language {
-			issue(IssueLanguagesDiffer, "claim %s, passages %s", other, language)
-		}
+	if tokens == 0 {
+		return
 	}
+	if language != measuredLanguage {
+		issue(IssueLanguageUnmeasured, "%s", language)
+	}
+	if said := q.claimed(pair.Claim); q.differ(pair, &said) {
+		issue(IssueLanguagesDiffer, "claim %s, passages %s", cmp.Or(said.seen, said.script), language)
+	}
+}
+
+// differ reports whether no passage is in the claim's language.
+func (q *request) differ(pair *Pair, said *tongue) bool {
+	differ := false
+	for i, p := range q.passages {
+		if p.tokens == 0 {
+			continue
+		}
+		t := q.tongueOf(&pair.Passages[i], p)
+		if !said.apart(&t) {
+			return false
+		}
+		differ = true
+	}
+	return differ
 }
 
 func (v *Verdict) has(code string) bool {
@@ -188,8 +224,11 @@ type request struct {
 	threshold, floor float64
 	scorer           Scorer
 	indexes          map[string]*Index // by text
-	languages        map[*Index]string // as recognised
+	tongues          map[*Index]tongue // as recognised
+	said             map[string]tongue // of claims
 	claims           map[claimKey]*Claim
+	figures          map[figureKey][]Value
+	lacking          []*Value         // of the claim at hand, the figures that no passage has
 	passages         []*Index         // of the pair at hand
 	counts           map[uint32]int32 // for each term, the sentences that have it; nil: not counted yet
 	sentences        int              // in all passages of the call
@@ -200,17 +239,21 @@ type claimKey struct {
 	local          bool // weighed by the passages at hand
 }
 
-func newRequest(in []Pair) *request {
-	q := &request{indexes: map[string]*Index{}, languages: map[*Index]string{}, claims: map[claimKey]*Claim{}}
+func newRequest(ctx context.Context, in []Pair) (*request, error) {
+	q := &request{indexes: map[string]*Index{}, tongues: map[*Index]tongue{}, said: map[string]tongue{}, claims: map[claimKey]*Claim{}, figures: map[figureKey][]Value{}}
 	for i := range in {
 		for j := range in[i].Passages {
 			text := in[i].Passages[j].Text
-			if q.indexes[text] == nil {
-				q.indexes[text] = NewIndex(text)
+			if q.indexes[text] != nil {
+				continue
 			}
+			if err := ctx.Err(); err != nil {
+				return nil, fmt.Errorf("reading the passages of claim %d of %d: %w", i+1, len(in), err)
+			}
+			q.indexes[text] = NewIndex(text)
 		}
 	}
-	return q
+	return q, nil
 }
 
 // read finds a pair's passages and its claim, and the language of the passages.
@@ -220,11 +263,12 @@ func (q *request) read(pair *Pair) (c *Claim, language string) {
 		p := &pair.Passages[i]
 		x := q.indexes[p.Text]
 		q.passages = append(q.passages, x)
-		if language == "" {
-			language = baseLanguage(p.Language)
-		}
-		if language == "" {
-			language = q.languageOf(x)
+		t := q.tongueOf(p, x)
+		switch l := t.language(); {
+		case language == "":
+			language = l
+		case l != language && l != "" && q.claimed(pair.Claim).seen == l:
+			language = l // that of the passages which may support it
 		}
 	}
 	if language == "" {
@@ -242,13 +286,25 @@ func (q *request) read(pair *Pair) (c *Claim, language string) {
 	return c, language
 }
 
-func (q *request) languageOf(x *Index) string {
-	l, ok := q.languages[x]
+// tongueOf returns the language of a passage, as recognised once and as the caller says.
+func (q *request) tongueOf(p *Passage, x *Index) tongue {
+	t, ok := q.tongues[x]
 	if !ok {
-		l = Language(x.text)
-		q.languages[x] = l
+		t = tongueOf(x.text)
+		q.tongues[x] = t
 	}
-	return l
+	t.named = baseLanguage(p.Language)
+	return t
+}
+
+// claimed returns the language of a claim, which it recognises once.
+func (q *request) claimed(text string) tongue {
+	t, ok := q.said[text]
+	if !ok {
+		t = tongueOf(text)
+		q.said[text] = t
+	}
+	return t
 }
 
 // weight returns how rare a term is in the sentences of all passages of the call, on the scale of [idfTable.weight].

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -196,6 +198,17 @@ func TestUncheckable(t *testing.T) {
 			Claim:    "The tower was finished in the year of the flood, and it is the highest of them.",
 			Passages: passages("Der Turm wurde nach der Flut von den Bürgern der Stadt gebaut und ist nicht hoch."),
 		}, IssueLanguagesDiffer},
+		{"a claim in German", Pair{
+			Claim: "Der Leuchtturm wurde 1874 von Anna Petersen gebaut und ist 41 Meter hoch.", Passages: passages(benchPassage),
+		}, IssueLanguagesDiffer},
+		{"a claim in French, passages said to be in English", Pair{
+			Claim: "Le phare a été construit en 1874 par Anna Petersen.", Passages: []Passage{{Text: benchPassage, Language: "en-GB"}},
+		}, IssueLanguagesDiffer},
+		{"a claim in Japanese", Pair{Claim: "灯台は1874年に完成した。", Passages: passages(benchPassage)}, IssueLanguagesDiffer},
+		{"a claim in Russian", Pair{Claim: "Маяк построен в 1874 году.", Passages: passages(benchPassage)}, IssueLanguagesDiffer},
+		{"too short to tell, but for the script", Pair{
+			Claim: "Moscow has 12 million people.", Passages: passages("В Москве живёт 12 миллионов человек."),
+		}, IssueLanguagesDiffer},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := check(t, test.pair)[0]
@@ -212,6 +225,22 @@ func TestLimits(t *testing.T) {
 	v := check(t, Pair{Claim: long, Passages: passages(benchPassage)})[0]
 	if v.Label != Partial || !v.has(IssueClaimTruncated) {
 		t.Errorf("a claim of 1 MB: %s, issues %v", v.Label, v.Issues)
+	}
+	for _, m := range v.Missing {
+		if strings.Contains(benchPassage, m.Text) {
+			t.Errorf("a half word is missing: %q", m.Text)
+		}
+	}
+	word := strings.Repeat("x", 1<<20)
+	v = check(t, Pair{Claim: "The tower was finished in 1874. " + word, Passages: passages(benchPassage)})[0]
+	if len(v.Missing) != 1 || len(v.Missing[0].Text) != MaxTerm {
+		t.Errorf("a word of 1 MB: %d missing terms: %.300s", len(v.Missing), fmt.Sprint(v.Missing))
+	}
+	half := strings.Repeat("The tower was finished in 1874. ", MaxClaim/32-1)
+	half += strings.Repeat("x", MaxClaim-len(half)-4) + " lighthouse stands"
+	v = check(t, Pair{Claim: half, Passages: passages(benchPassage)})[0]
+	if len(v.Missing) != 1 || strings.Trim(v.Missing[0].Text, "x") != "" {
+		t.Errorf("a claim cut in a word: missing %.300s", fmt.Sprint(v.Missing))
 	}
 	huge := strings.Repeat("Lorem ipsum dolor sit amet. ", MaxPassage/28) + benchPassage + strings.Repeat(" x", MaxPassage/2)
 	v = check(t, Pair{Claim: "The tower was finished in 1874 and is 41 metres high.", Passages: passages(huge)})[0]
@@ -249,6 +278,78 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
+// A passage in the claim's language is compared, whatever stands beside it; and a tag more exact than what is recognised is no
+// other language.
+func TestSameLanguage(t *testing.T) {
+	german := "Der Leuchtturm auf dem Felsen wurde 1874 von der Ingenieurin Anna Petersen gebaut. Er ist 41 Meter hoch."
+	russian := "Маяк построен в 1874 году. Его высота 41 метр."
+	for _, p := range []Pair{
+		{Claim: "Der Leuchtturm wurde 1874 von Anna Petersen gebaut.", Passages: passages(benchPassage, german)},
+		{Claim: "The tower was finished in 1874 and is 41 metres high.", Passages: passages(german, benchPassage)},
+		{Claim: "Маяк построен в 1874 году.", Passages: []Passage{{Text: russian, Language: "ru"}}},
+		{Claim: "東京大学設立", Passages: passages("東京大学は1877年に設立された。")},
+	} {
+		v := check(t, p)[0]
+		if v.has(IssueLanguagesDiffer) || v.Score == nil {
+			t.Errorf("%s: %s, issues %v", p.Claim, v.Label, v.Issues)
+		}
+	}
+}
+
+// Where nobody measured what a score is worth, a figure that no passage has is not supported.
+func TestFigureInOtherLanguage(t *testing.T) {
+	german := "Der Leuchtturm auf dem Felsen wurde 1874 von der Ingenieurin Anna Petersen gebaut. Er ist 41 Meter hoch."
+	for claim, want := range map[string]Label{
+		"Der Leuchtturm auf dem Felsen wurde 1874 von der Ingenieurin Anna Petersen gebaut.": Supported,
+		"Der Leuchtturm auf dem Felsen wurde 1847 von der Ingenieurin Anna Petersen gebaut.": Partial,
+	} {
+		if v := check(t, Pair{Claim: claim, Passages: passages(german)})[0]; v.Label != want {
+			t.Errorf("%s: %s, want %s (missing %v)", claim, v.Label, want, v.Missing)
+		}
+	}
+}
+
+// fillers are passages about other things.
+func fillers(n int) []Passage {
+	list := make([]Passage, n)
+	for i := range list {
+		list[i].Text = fmt.Sprintf("Penguins of colony %d breed on the sea ice of bay %d. They feed on krill, squid and small fish, and dive "+
+			"for %d minutes. The chicks of year %d fledged late.", i, i*7, i%20, 1700+i%200)
+	}
+	return list
+}
+
+// Text about other things takes no support away and gives none, be it in other passages or around the right sentences.
+func TestUnrelatedText(t *testing.T) {
+	others := fillers(1000)
+	var around strings.Builder
+	for _, p := range others {
+		around.WriteString(p.Text + "\n\n")
+	}
+	long := around.String()
+	for _, claim := range []string{
+		benchClaim,
+		"The tower was finished in 1874 and is 41 metres high.",
+		"Anna Petersen, an engineer, was hired by the board to build the light.",
+		"Electricity came to the island by an undersea cable in 1934.",
+		"The lighthouse was designed by Miguel Santos of Lisbon.",
+		"The keepers' cottage burned down in 1912 and was never rebuilt.",
+	} {
+		alone := check(t, Pair{Claim: claim, Passages: passages(benchPassage)})[0]
+		for name, p := range map[string][]Passage{
+			"passages behind": append(passages(benchPassage), others...),
+			"passages before": append(slices.Clone(others), passages(benchPassage)...),
+			"one long source": passages(long, benchPassage),
+			"one document":    passages(long[:len(long)/2] + "\n\n" + benchPassage + "\n\n" + long[len(long)/2:]),
+		} {
+			v := check(t, Pair{Claim: claim, Passages: p})[0]
+			if v.Label != alone.Label || *v.Score < *alone.Score-.1 || name != "one document" && *v.Score < *alone.Score-.01 {
+				t.Errorf("%s: %s %.2f, alone %s %.2f: %s", name, v.Label, *v.Score, alone.Label, *alone.Score, claim)
+			}
+		}
+	}
+}
+
 // The scores of Check and of Score are one.
 func TestParity(t *testing.T) {
 	var s Scorer
@@ -260,6 +361,11 @@ func TestParity(t *testing.T) {
 		}
 		if m.Window != v.Evidence[0].Span {
 			t.Errorf("window %v, but Check says %v: %s", m.Window, v.Evidence[0].Span, claim)
+		}
+		long := strings.Repeat("Penguins breed in colonies. ", 200) + benchPassage
+		m, v = s.Score(NewClaim(claim), NewIndex(long)), check(t, Pair{Claim: claim, Passages: passages(long)})[0]
+		if m.Score != *v.Score || m.Window != v.Evidence[0].Span {
+			t.Errorf("in a long text %g at %v, but Check says %g at %v: %s", m.Score, m.Window, *v.Score, v.Evidence[0].Span, claim)
 		}
 	}
 }
@@ -283,7 +389,10 @@ func TestBatch(t *testing.T) {
 // However many pairs share a passage or a claim, it is read once.
 func TestReadOnce(t *testing.T) {
 	pairs := answerPairs()
-	q := newRequest(pairs)
+	q, err := newRequest(t.Context(), pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range pairs {
 		q.read(&pairs[i])
 	}
@@ -361,4 +470,58 @@ func FuzzCheck(f *testing.F) {
 			last = s.End
 		}
 	})
+}
+
+// Params tell checkers apart: each number of the model counts.
+func TestParams(t *testing.T) {
+	for name, change := range map[string]func(*model){
+		"offset":    func(m *model) { m.offset += .001 },
+		"weight":    func(m *model) { m.weights[featureCount-1] += .001 },
+		"last leaf": func(m *model) { m.trees[len(m.trees)-1].leaf[3] += .001 },
+	} {
+		m := lexicalWeights()
+		if change(m); m.hash() == lexicalModel().params {
+			t.Errorf("another %s has the same hash", name)
+		}
+	}
+	if new(Lexical).Info().Params == (&Lexical{Threshold: .7}).Info().Params {
+		t.Error("another threshold has the same parameters")
+	}
+}
+
+// More support never lowers a score: no number of the model goes against its feature's direction.
+func TestDirections(t *testing.T) {
+	m := lexicalModel()
+	for i, direction := range featureDirections() {
+		var f [featureCount]float64
+		for k := range f {
+			f[k] = .5
+		}
+		last := math.Inf(-1)
+		for x := range 101 {
+			f[i] = float64(x) / 25
+			score := float64(direction) * m.score(&f)
+			if score < last {
+				t.Fatalf("%s lowers the score at %g", featureNames()[i], f[i])
+			}
+			last = score
+		}
+	}
+}
+
+// An answer to a question is verbatim where its own words stand, whatever the question's do.
+func TestVerbatimAnswer(t *testing.T) {
+	v := check(t, Pair{Claim: "Anna Petersen", Context: "Who built the bridge?", Passages: passages("Anna Petersen made the bridge in 1932.")})[0]
+	if !v.Verbatim || *v.Score >= verbatimScore {
+		t.Errorf("verbatim %t, score %.2f", v.Verbatim, *v.Score)
+	}
+}
+
+// A claim and a passage of one word each, over and over, take time linear in both.
+func TestNeighboursAreBounded(t *testing.T) {
+	start := time.Now()
+	check(t, Pair{Claim: strings.Repeat("heron fish ", MaxClaim/11), Passages: passages("fish and bridge. " + strings.Repeat("heron ", 4<<20/6))})
+	if took := time.Since(start); took > 5*time.Second { // a fiftieth on a quiet machine
+		t.Errorf("took %v", took)
+	}
 }

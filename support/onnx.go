@@ -298,7 +298,7 @@ func (v *Verdict) weigh(p *Pair, t *onnxTally) {
 	}
 	score := t.best.entailed
 	v.Score = &score
-	v.Signals = map[string]float64{"entailment": score, "contradiction": t.worst.refuted, "windows": float64(t.n)}
+	v.Signals = map[string]float64{"entailment": score, SignalContradiction: t.worst.refuted, "windows": float64(t.n)}
 	switch {
 	case score >= v.Threshold && score >= t.worst.refuted:
 		v.Label, v.Evidence = Supported, []Span{t.best.at}

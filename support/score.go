@@ -18,6 +18,10 @@ const (
 	maxTogether = 64
 	// maxNear bounds the words of a passage with one prefix that a claim's term is compared with.
 	maxNear = 64
+	// maxSentences and maxTokens are how much a text counts for in the features that ask how long it is. Few texts of the fit are
+	// longer: a model knows nothing about what lies beyond.
+	maxSentences = 40
+	maxTokens    = 25 * maxSentences
 )
 
 // Scorer compares claims with passages. The zero value is ready. It is not safe for concurrent use: it keeps the memory
@@ -37,10 +41,15 @@ type Scorer struct {
 	row      []int32    // for each token of the passages, the claim's term; -1: none
 	seen     []int32    // for each term, how often it stands in the run at hand
 
+	followers []follower // of the pairs at hand
+	pairHeld  []bool     // for each of them, whether a passage has it
+
+	agreed   []agreed
 	window   window
 	sentence int // the best one
 	features [featureCount]float64
 	parted   parted
+	alone    *Scorer // for what stands around the window
 }
 
 // The indexes of Scorer.lengths.
@@ -74,12 +83,15 @@ type Match struct {
 	Sentence ibid.Span
 }
 
-// Score compares a claim with a passage. Once s has seen a pair of their size it does not allocate.
+// Score compares a claim with a passage. Once s has seen a pair of their size it does not allocate, unless the passage is
+// long (150 sentences).
+//
+// It goes by the words alone, where [Lexical] looks a second time for figures in another form (a dozen for 12).
 func (s *Scorer) Score(c *Claim, p *Index) Match {
-	s.one[0] = p
+	s.one[0], s.agreed = p, s.agreed[:0]
 	var m Match
 	if s.compare(c, s.one[:]) {
-		m.Score = lexicalModel().score(&s.features)
+		m.Score = s.score()
 		m.Window.Start = p.sentences[s.window.from].span().Start
 		m.Window.End = p.sentences[s.window.to-1].span().End
 		m.Sentence = p.sentences[s.sentence].span()
@@ -102,7 +114,7 @@ func (s *Scorer) compare(c *Claim, passages []*Index) bool {
 	}
 	s.features = [featureCount]float64{}
 	s.features[featClaimLength] = math.Log1p(float64(len(c.tokens)))
-	s.features[featSentences] = math.Log1p(float64(sentences))
+	s.features[featSentences] = math.Log1p(float64(min(sentences, maxSentences)))
 	s.features[featPerson] = math.Log1p(float64(c.persons))
 	s.lookUp()
 	s.addTerms(sentences)
@@ -156,6 +168,9 @@ func (s *Scorer) lookUp() {
 			s.counts[j] += int32(len(p.at(slot)))
 		}
 	}
+	for _, a := range s.agreed {
+		s.counts[a.term]++
+	}
 }
 
 // addTerms sums up, for all windows, the weight of the terms in them. Words that only begin alike come last: they count
@@ -175,6 +190,11 @@ func (s *Scorer) addTerms(sentences int) {
 			s.addPlaces(p, p.at(s.slots[i*len(s.claim.terms)+t]), int32(t), base, e.weight)
 			base += len(p.sentences)
 		}
+		for _, a := range s.agreed {
+			if int(a.term) == t {
+				s.addTo(a.sentence, a.term, e.weight)
+			}
+		}
 		if e.prefix != 0 {
 			s.addNear(int32(t), e)
 		}
@@ -189,12 +209,16 @@ func (s *Scorer) addPlaces(p *Index, places []uint32, t int32, base int, weight 
 			continue
 		}
 		last = n
-		for i := range s.lengths {
-			s.lengths[i].add(base+int(n), t, weight)
-		}
-		if t < maxTogether {
-			s.holds[base+int(n)] |= 1 << t
-		}
+		s.addTo(base+int(n), t, weight)
+	}
+}
+
+func (s *Scorer) addTo(sentence int, t int32, weight float64) {
+	for i := range s.lengths {
+		s.lengths[i].add(sentence, t, weight)
+	}
+	if t < maxTogether {
+		s.holds[sentence] |= 1 << t
 	}
 }
 
@@ -253,6 +277,11 @@ func (s *Scorer) compareParts(sentences int) {
 			for j, p := range s.passages {
 				s.addPart(p, s.slots[j*n+int(t)], t, base)
 				base += len(p.sentences)
+			}
+			for _, a := range s.agreed {
+				if a.term == t {
+					s.parts.add(a.sentence, t, e.weight)
+				}
 			}
 		}
 		_, sum := s.parts.best()
@@ -368,6 +397,12 @@ func (s *Scorer) fillRow(tokens int) {
 				}
 			}
 		}
+		for _, a := range s.agreed {
+			if n := a.sentence - sentences; n >= 0 && n < len(p.sentences) {
+				s.addAgreed(a.term, s.row[base+int(p.firstToken(n)):base+int(p.firstToken(n+1))])
+				s.inWindow[a.term] = s.inWindow[a.term] || a.sentence >= first && a.sentence < first+windowLength
+			}
+		}
 		base += p.tokens
 		sentences += len(p.sentences)
 	}
@@ -388,7 +423,7 @@ func (x *Index) firstToken(sentence int) uint32 {
 func (s *Scorer) comparePassages(tokens int) {
 	const k1, b, average = 1.2, 0.75, 150
 	c, f := s.claim, &s.features
-	norm := k1 * (1 - b + b*float64(tokens)/average)
+	norm := k1 * (1 - b + b*float64(min(tokens, maxTokens))/average)
 	var names, namesMissing, numbers, numbersMissing float64
 	for i := range c.terms {
 		t := &c.terms[i]
@@ -418,34 +453,4 @@ func (s *Scorer) comparePassages(tokens int) {
 	f[featNumberMissing] = numbersMissing / max(numbers, 1)
 	f[featNumbers] = math.Log1p(numbers)
 	f[featPairs] = s.comparePairs()
-}
-
-// comparePairs returns the share of the claim's neighbours that are neighbours in a passage too, by weight.
-func (s *Scorer) comparePairs() float64 {
-	c := s.claim
-	var got, all float64
-	for _, pair := range c.pairs {
-		w := c.terms[pair[0]].weight + c.terms[pair[1]].weight
-		all += w
-		if s.counts[pair[0]] > 0 && s.counts[pair[1]] > 0 && s.areNeighbours(pair) {
-			got += w
-		}
-	}
-	if all == 0 {
-		return s.held() / c.total
-	}
-	return got / all
-}
-
-func (s *Scorer) areNeighbours(pair [2]int32) bool {
-	n := len(s.claim.terms)
-	for i, p := range s.passages {
-		second := s.slots[i*n+int(pair[1])]
-		for _, at := range p.at(s.slots[i*n+int(pair[0])]) {
-			if p.follow[at] == second && second != noSlot {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -21,8 +21,8 @@ const (
 // Stance is one cell of a [Matrix].
 type Stance struct {
 	Stand Stand
-	// Support and Refute are the checker's scores in [0, 1]; nil: it has none. A score below the threshold is kept, and the
-	// stand is Neither.
+	// Support is the verdict's score, Refute its [SignalContradiction], both in [0, 1]; nil: the checker has none. One below the
+	// threshold is kept, and the stand is Neither.
 	Support, Refute *float64
 	Verdict         Verdict // what the checker said
 }
@@ -35,6 +35,10 @@ type Matrix struct {
 	Refuting bool       // whether the checker can say Refutes; if not, nothing is ever disputed
 	Issues   []ibid.Issue
 }
+
+// SignalContradiction is the signal of a verdict with the probability that the checker gave to [Contradicted] itself. It is not
+// what is left of the score: the rest may be [Partial] or [Unsupported].
+const SignalContradiction = "contradiction"
 
 // DefaultStanceThreshold is the least score with which a source supports or refutes a claim.
 const DefaultStanceThreshold = .7
@@ -52,8 +56,8 @@ const IssueStancesTruncated = "stances-truncated"
 // Stances asks a checker about every claim and every passage alone. A nil checker is [Lexical], which compares words and so
 // never refutes: only a checker that says [Contradicted] itself, such as a judge, makes a source refute a claim.
 //
-// The scores of a verdict count for the side of its label: a contradicted claim with the score s of being supported is refuted
-// with 1-s. What cannot be checked is Neither, with the reason in its Verdict.
+// Where a checker has no score for the side of its label, the label counts. What cannot be checked is Neither, with the reason
+// in its Verdict.
 func Stances(ctx context.Context, claims []string, passages []Passage, c Checker) (*Matrix, error) {
 	rules := false
 	if c == nil {
@@ -95,15 +99,14 @@ func Stances(ctx context.Context, claims []string, passages []Passage, c Checker
 	return m, nil
 }
 
-// stanceOf reads a verdict. A verdict without a score counts by its label.
+// stanceOf reads a verdict.
 func stanceOf(v Verdict, rules bool) Stance {
 	s := Stance{Stand: Neither, Verdict: v}
 	if v.Err != nil {
 		return s
 	}
 	if v.Label == Contradicted && !rules {
-		if v.Score != nil {
-			refute := 1 - *v.Score
+		if refute, ok := v.Signals[SignalContradiction]; ok {
 			s.Refute = &refute
 		}
 		if s.Refute == nil || *s.Refute >= DefaultStanceThreshold {

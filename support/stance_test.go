@@ -28,7 +28,9 @@ func (k keyed) Check(_ context.Context, in []support.Pair) ([]support.Verdict, e
 		case "no":
 			out[i] = support.Verdict{Label: support.Contradicted, Score: score(.1)}
 		case "hardly":
-			out[i] = support.Verdict{Label: support.Contradicted, Score: score(.45)}
+			out[i] = support.Verdict{Label: support.Contradicted, Signals: map[string]float64{support.SignalContradiction: .45}}
+		case "never":
+			out[i] = support.Verdict{Label: support.Contradicted, Signals: map[string]float64{support.SignalContradiction: .9}}
 		case "broken":
 			out[i] = support.Verdict{Label: support.Supported, Score: score(.9), Err: errors.New("no answer")}
 		default:
@@ -47,11 +49,11 @@ func passages(texts ...string) []support.Passage {
 }
 
 func TestStancesAreDisputedByTwoSources(t *testing.T) {
-	m, err := support.Stances(t.Context(), []string{"a", "b"}, passages("yes it is", "no it is not", "other", "hardly", "broken"), keyed{})
+	m, err := support.Stances(t.Context(), []string{"a", "b"}, passages("yes it is", "no it is not", "other", "hardly", "broken", "never"), keyed{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []support.Stand{support.Supports, support.Refutes, support.Neither, support.Neither, support.Neither}
+	want := []support.Stand{support.Supports, support.Refutes, support.Neither, support.Neither, support.Neither, support.Refutes}
 	for claim := range m.Cells {
 		for i, cell := range m.Cells[claim] {
 			if cell.Stand != want[i] {
@@ -62,8 +64,14 @@ func TestStancesAreDisputedByTwoSources(t *testing.T) {
 			t.Errorf("claim %d is not disputed", claim)
 		}
 	}
-	if r := m.Cells[0][1].Refute; r == nil || *r < .89 || *r > .91 {
-		t.Errorf("refuted with %v, want .9", r)
+	// What is not the probability of supported need not be that of contradicted.
+	if r := m.Cells[0][1].Refute; r != nil {
+		t.Errorf("refuted with %v, which nobody said", *r)
+	}
+	for i, want := range map[int]float64{3: .45, 5: .9} {
+		if r := m.Cells[0][i].Refute; r == nil || *r != want {
+			t.Errorf("passage %d: refuted with %v, want %v", i, r, want)
+		}
 	}
 	if !m.Refuting || m.By != "keyed@1" {
 		t.Errorf("refuting %v by %q", m.Refuting, m.By)

@@ -71,12 +71,13 @@ type Verdict struct {
 	Conflicts []Conflict
 	Verbatim  bool // the claim's words stand in the evidence as they are
 	Changed   bool // a number, date, name or negation of the claim differs from the evidence
-	// Signals are the parts of the judgement by name, for people who want to know why. Names belong to the checker.
+	// Signals are the parts of the judgement by name, for people who want to know why. Names belong to the checker, but for
+	// [SignalContradiction].
 	Signals   map[string]float64
 	By        string       // the checker that said it, as ID@Version
 	Threshold float64      // the least score of [Supported]; 0: the checker has none
 	Escalated bool         // a [Cascade] asked its slow checker
-	Err       error        // why this pair could not be judged; the label is [Unverified] then
+	Err       error        // why this pair could not be judged; the label is [Unverified] then, and never another
 	Issues    []ibid.Issue // what was odd: claim-truncated, language-unmeasured …
 }
 

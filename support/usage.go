@@ -8,8 +8,9 @@ import (
 )
 
 // Usage returns how much of a text rests on each source: the share of the text's information that stands in the spans attributed to
-// it. A word's information is how rare it is, so that function words count for little. Spans that overlap count once; spans that are
-// none of text's are left out. Shares of several sources may add up to more than 1, because a sentence can rest on two.
+// it. A word's information is how rare it is, so that function words count for little. A word counts where one span has all of it,
+// and once, however many do. What of a span lies outside the text has no words. Shares of several sources may add up to more than 1,
+// because a sentence can rest on two.
 //
 // The keys are the caller's. A text without words gives 0 for all.
 func Usage(text string, covered map[string][]ibid.Span) map[string]float64 {

@@ -67,6 +67,10 @@ type Value struct {
 	Words  []string
 	Unsure bool      // a name that may be no more than the first word of its sentence
 	Scope  ibid.Span // of a negation: the rest of its clause
+
+	figure     ibid.Span // of a number or date: Span without the noun that it counts
+	raw        string    // the digits of a number as they are written, without spaces
+	halfOfADay bool      // 9:30, which may be 21:30
 }
 
 // Date is a day, month, year or span of years. Zero members are unknown.
@@ -79,9 +83,10 @@ type Date struct {
 // Values returns the typed values of a text in order of their beginnings. Those of numbers, dates, negations and degrees do not
 // overlap each other; a name may hold any. It takes time linear in the text.
 //
-// The words are English; digits, symbols and ISO dates are read in any language.
+// The words are English. Digits, signs, ISO dates and the names of months are read in the languages that [Language] knows, and
+// so are Chinese and Japanese dates and units; a text of another language than English has no names, negations or degrees.
 func Values(text string) []Value {
-	return readValues(text, valueTokens(text))
+	return readValues(text, valueTokens(text), Language(text))
 }
 
 // valueReader walks over the tokens of a text. What is asked about tokens outside of it is answered with nothing.
@@ -90,22 +95,69 @@ type valueReader struct {
 	tokens []valueToken
 	out    []Value
 	money  bool // a currency stands before the figure that is read
+
+	foreign bool // the text is known to be of another language than English
+	comma   bool // of one that writes 1.234,5
 }
 
-func readValues(text string, tokens []valueToken) []Value {
-	r := &valueReader{text: text, tokens: tokens}
-	for i := 0; i < len(tokens); {
-		next := i
-		for _, read := range [...]func(int) int{r.date, r.quantity, r.ordinal, r.negation, r.degree} {
-			if next = read(i); next > i {
-				break
-			}
-		}
-		i = max(next, i+1)
+func newValueReader(text string, tokens []valueToken, language string) *valueReader {
+	return &valueReader{text: text, tokens: tokens, foreign: foreign(language), comma: decimalComma(language)}
+}
+
+// foreign reports whether a language is known and not English, so that the rules for English words say nothing of it.
+func foreign(language string) bool { return language != "" && language != "en" }
+
+// decimalComma reports whether a language, as [Language] returns it, has commas where English has points.
+func decimalComma(language string) bool {
+	switch language {
+	case "de", "fr", "es", "it", "pt", "nl", "el", "und-Cyrl":
+		return true
 	}
-	r.names(slices.Clone(r.out))
+	return false
+}
+
+// sharedLanguage is the language of a claim, or of its evidence where the claim is too short to tell.
+func sharedLanguage(claim, evidence string) string {
+	return cmp.Or(Language(claim), Language(evidence))
+}
+
+func readValues(text string, tokens []valueToken, language string) []Value {
+	r := newValueReader(text, tokens, language)
+	r.figures(true)
+	if !r.foreign {
+		r.names(slices.Clone(r.out))
+	}
 	slices.SortStableFunc(r.out, func(a, b Value) int { return cmp.Compare(a.Span.Start, b.Span.Start) })
 	return r.out
+}
+
+// figures reads numbers and dates, and in English also negations and degrees if they are asked for.
+func (r *valueReader) figures(words bool) {
+	words = words && !r.foreign
+	for i := 0; i < len(r.tokens); {
+		i = max(r.valueAt(i, words), i+1)
+	}
+}
+
+// valueAt reads the value that begins at token i, and returns the token behind it; i: there is none.
+func (r *valueReader) valueAt(i int, words bool) int {
+	next := r.date(i)
+	if next <= i {
+		next = r.version(i)
+	}
+	if next <= i {
+		next = r.quantity(i)
+	}
+	if next <= i {
+		next = r.ordinal(i)
+	}
+	if next <= i && words {
+		next = r.negation(i)
+	}
+	if next <= i && words {
+		next = r.degree(i)
+	}
+	return next
 }
 
 func (r *valueReader) at(i int) valueToken {

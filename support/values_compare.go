@@ -57,6 +57,12 @@ const maxWarming = 20
 
 // sameNumber reports whether two comparable numbers may be the same, within slack.
 func sameNumber(a, b *Value, slack float64) bool {
+	switch {
+	case a.Unit.Name == versionUnit && b.Unit.Name == versionUnit:
+		return sameLabel(a.raw, b.raw)
+	case a.Unit.Name == clockUnit && b.Unit.Name == clockUnit:
+		return sameClock(a, b)
+	}
 	slack = slack*(1+1e-9) + 1e-9*math.Abs(a.Number)
 	lowA, highA := a.interval(b)
 	lowB, highB := b.interval(a)
@@ -75,6 +81,9 @@ func sameNumber(a, b *Value, slack float64) bool {
 
 // sameFigure reports whether two numbers are written with the same figures, both ends of a range.
 func sameFigure(a, b *Value) bool {
+	if (a.Unit.Name == versionUnit || b.Unit.Name == versionUnit) && a.raw != "" && b.raw != "" {
+		return a.raw == b.raw
+	}
 	near := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*math.Abs(x) }
 	if (a.High > a.Number || b.High > b.Number) && !near(a.High*b.Number, b.High*a.Number) {
 		return false

@@ -18,13 +18,14 @@ func (r *valueReader) date(i int) int {
 	if !r.mayBeDate(i) {
 		return i
 	}
-	for _, read := range [...]func(int) (Date, int){r.isoDate, r.numericDate, r.monthDayYear, r.dayMonthYear, r.century, r.decade, r.year} {
+	for _, read := range [...]func(int) (Date, int){r.isoDate, r.numericDate, r.ideographicDate, r.monthDayYear, r.dayMonthYear, r.century, r.decade, r.year} {
 		d, next := read(i)
 		if next == i {
 			continue
 		}
 		next = r.era(&d, next)
-		r.out = append(r.out, Value{Kind: ValueDate, Span: ibid.Span{Start: r.tokens[i].start, End: r.tokens[next-1].end}, Date: d})
+		span := ibid.Span{Start: r.tokens[i].start, End: r.tokens[next-1].end}
+		r.out = append(r.out, Value{Kind: ValueDate, Span: span, Date: d, figure: span})
 		return next
 	}
 	return i
@@ -40,7 +41,7 @@ func (r *valueReader) mayBeDate(i int) bool {
 		return low == "'" || low == "’"
 	default:
 	}
-	return monthOf(low) > 0 || ordinalWord(low) > 0 || low == "twenty"
+	return monthOf(low) > 0 || ordinalWord(low) > 0 || low == "twenty" || r.foreign && foreignMonth(foldWord(low)) > 0
 }
 
 // wholeNumber reads token i as plain digits, at least low of them and at most high; -1: it is something else.
@@ -116,10 +117,13 @@ func (r *valueReader) month(i int) (int, int) {
 	if r.kind(i) == wordToken && r.tokens[i].upper {
 		month = monthOf(r.low(i))
 	}
+	if r.foreign && r.kind(i) == wordToken {
+		month = foreignMonth(foldWord(r.low(i)))
+	}
 	if month == 0 {
 		return 0, i
 	}
-	if low := r.low(i); low == "may" || low == "march" {
+	if low := r.low(i); !r.foreign && (low == "may" || low == "march") {
 		before := r.low(i - 1)
 		if r.kind(i+1) != numberToken && r.low(i+1) != "," && before != "in" && before != "of" && before != "since" && before != "until" && before != "by" && r.kind(i-1) != numberToken && monthOf(before) == 0 {
 			return 0, i
@@ -142,6 +146,10 @@ func (r *valueReader) dayNumber(i int) (int, int) {
 		switch r.low(i + 1) {
 		case "st", "nd", "rd", "th":
 			return day, i + 2
+		case ".", "er", "º":
+			if r.foreign && r.kind(i+2) == wordToken {
+				return day, i + 2 // 19. März, 1er mars
+			}
 		case ":", "%", "°", "/":
 			return 0, i
 		}
@@ -152,7 +160,7 @@ func (r *valueReader) dayNumber(i int) (int, int) {
 // yearAfter reads the year behind a month or a day, with or without a comma or "of".
 func (r *valueReader) yearAfter(i int) (int, int) {
 	at := i
-	if low := r.low(at); low == "," || low == "of" {
+	if low := r.low(at); low == "," || low == "of" || low == "de" {
 		at++
 	}
 	year := r.wholeNumber(at, 4, 4)
@@ -173,8 +181,8 @@ func (r *valueReader) monthDayYear(i int) (Date, int) {
 		return yearDate(year, month, day), next
 	}
 	year, next := r.yearAfter(at)
-	if year == 0 && len(r.low(i)) < 4 && r.low(i) != "may" {
-		return Date{}, i // "Mar" or "Jan" alone is a name as well
+	if year == 0 && (r.foreign || len(r.low(i)) < 4 && r.low(i) != "may") {
+		return Date{}, i // "Mar" or "Jan" alone is a name as well, and so is Marco
 	}
 	return yearDate(year, month, 0), next
 }
@@ -185,7 +193,7 @@ func (r *valueReader) dayMonthYear(i int) (Date, int) {
 	if day == 0 {
 		return Date{}, i
 	}
-	if low := r.low(at); low == "of" || low == "-" && r.glued(at) {
+	if low := r.low(at); low == "of" || low == "de" || low == "-" && r.glued(at) {
 		at++
 	}
 	month, at := r.month(at)
@@ -253,7 +261,7 @@ func (r *valueReader) year(i int) (Date, int) {
 	if r.eraAt(i+1) != 0 {
 		return yearDate(year, 0, 0), i + 1
 	}
-	if year < 1000 || year > 2999 || r.glued(i) && !r.yearSign(i-1) || r.glued(i+1) && r.unitSign(i+1) {
+	if year < 1000 || year > 2999 || r.glued(i) && !r.yearSign(i-1) && !r.unspacedBefore(i) || r.glued(i+1) && r.unitSign(i+1) {
 		return Date{}, i
 	}
 	said := yearWord(r.low(i - 1))
@@ -303,7 +311,7 @@ func (r *valueReader) countFollows(i int) bool {
 	if _, _, next := r.unitAt(i); next > i || scaleOf(low) > 0 || low == "percent" || low == "degrees" || currencyOf(low) != "" && len(low) > 3 {
 		return true
 	}
-	return plural(low) && !smallWord(low) && !r.tokens[i].upper && low != "series" && low != "elections" && low != "olympics" && low != "games"
+	return !r.foreign && plural(low) && !smallWord(low) && !r.tokens[i].upper && low != "series" && low != "elections" && low != "olympics" && low != "games"
 }
 
 // yearWord reports whether a year may be expected behind a word.

@@ -109,6 +109,10 @@ func sizeDegree(low string) (own, opposite string) {
 		return "minimum", "maximum"
 	case "maximum", "maximal":
 		return "maximum", "minimum"
+	case "deepest":
+		return "deepest", "shallowest"
+	case "shallowest":
+		return "shallowest", "deepest"
 	case "longest":
 		return "longest", "shortest"
 	case "shortest":

@@ -61,10 +61,12 @@ func sentenceTokens(tokens []valueToken, text string, at, end int) []valueToken 
 			at = markEnd(text, at) // a citation mark: [3]
 			glued = false
 			continue
-		case r >= '0' && r <= '9':
-			tokens = append(tokens, valueToken{kind: numberToken, start: at, end: figureEnd(text, at, end)})
+		case r >= '0' && (r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r)):
+			tokens = append(tokens, numberAt(text[:end], at))
+		case ideograph(r):
+			tokens = append(tokens, valueToken{kind: wordToken, start: at, end: at + size, low: text[at : at+size]})
 		case unicode.IsLetter(r):
-			tokens = append(tokens, wordAt(text, at, end))
+			tokens = append(tokens, wordAt(text, at, end).withoutStop(tokens, end))
 		default:
 			tokens = append(tokens, valueToken{kind: signToken, start: at, end: at + size})
 		}
@@ -72,34 +74,105 @@ func sentenceTokens(tokens []valueToken, text string, at, end int) []valueToken 
 		last.glued = glued
 		at = last.end
 		glued = true
-		if last.kind != wordToken {
+		if last.kind == signToken {
 			last.low = text[last.start:last.end]
 		}
 	}
 	return tokens
 }
 
-// figureEnd finds the end of digits with their points and commas: 1,234.5 but not the comma of "1, 2".
-func figureEnd(text string, at, end int) int {
-	digit := func(i int) bool { return i < end && text[i] >= '0' && text[i] <= '9' }
-	for digit(at) {
-		for digit(at) {
-			at++
+// digitAt reads a digit of the scripts that modern texts write numbers in; size 0: there is none.
+func digitAt(text string, at int) (digit byte, size int) {
+	if at >= len(text) {
+		return 0, 0
+	}
+	if c := text[at]; c < utf8.RuneSelf {
+		if c >= '0' && c <= '9' {
+			return c, 1
 		}
-		switch {
-		case at < end && (text[at] == '.' || text[at] == ',') && digit(at+1):
-			at++
-		case strings.HasPrefix(text[at:end], "\u202f") || strings.HasPrefix(text[at:end], "\u2009") || strings.HasPrefix(text[at:end], "\u00a0"):
-			// A thin or fixed space stands between thousands, if exactly three digits follow.
-			_, size := utf8.DecodeRuneInString(text[at:end])
-			next := at + size
-			if !digit(next) || !digit(next+1) || !digit(next+2) || digit(next+3) {
-				return at
-			}
-			at = next
+		return 0, 0
+	}
+	r, size := utf8.DecodeRuneInString(text[at:])
+	for _, zero := range [...]rune{'０', '٠', '۰', '०'} {
+		if r >= zero && r <= zero+9 {
+			return '0' + byte(r-zero), size
 		}
 	}
-	return at
+	return 0, 0
+}
+
+// separatorAt reads what stands between digits: a decimal sign, or what groups thousands. Spaces of any width are one.
+func separatorAt(text string, at int) (plain byte, size int) {
+	r, size := utf8.DecodeRuneInString(text[at:])
+	switch r {
+	case '.', '．', '٫':
+		return '.', size
+	case ',', '，', '٬':
+		return ',', size
+	case ' ', '\u00a0', '\u2009', '\u202f':
+		return ' ', size
+	}
+	return 0, 0
+}
+
+// numberAt reads the figure at a place, or the digit of another script as a sign.
+func numberAt(text string, at int) valueToken {
+	end, plain := lexFigure(text, at)
+	if end == at {
+		_, size := utf8.DecodeRuneInString(text[at:])
+		return valueToken{kind: signToken, start: at, end: at + size}
+	}
+	return valueToken{kind: numberToken, start: at, end: end, low: plain}
+}
+
+// lexFigure reads digits with what stands between them, and returns their end and their plain form: 1,234.5 and 1 234 but
+// neither the comma of "1, 2" nor the space of "12 34" or "1999 300".
+func lexFigure(text string, at int) (end int, plain string) {
+	start, digits, groups := at, 0, 0
+	spaces := true // spaces may group what follows
+	folded := make([]byte, 0, maxFoldedFigure)
+	for {
+		for digit, size := digitAt(text, at); size > 0; digit, size = digitAt(text, at) {
+			folded = append(folded, digit)
+			at += size
+			digits++
+		}
+		sign, size := separatorAt(text, at)
+		if _, next := digitAt(text, at+size); sign == 0 || next == 0 {
+			break
+		}
+		if sign == ' ' {
+			if !spaces || digits > 3 || groups > 0 && digits != 3 || !threeDigits(text, at+size) || text[start] == '0' {
+				break
+			}
+			groups++
+		} else {
+			spaces = false
+		}
+		folded = append(folded, sign)
+		at += size
+		digits = 0
+	}
+	if at-start == len(folded) {
+		return at, text[start:at]
+	}
+	return at, string(folded)
+}
+
+// maxFoldedFigure is how many bytes of a figure are kept without asking for memory.
+const maxFoldedFigure = 32
+
+// threeDigits reports whether exactly three digits stand at a place.
+func threeDigits(text string, at int) bool {
+	for range 3 {
+		_, size := digitAt(text, at)
+		if size == 0 {
+			return false
+		}
+		at += size
+	}
+	_, size := digitAt(text, at)
+	return size == 0
 }
 
 // wordAt reads the word that begins at a place.
@@ -114,9 +187,13 @@ func wordAt(text string, at, end int) valueToken {
 		return token
 	}
 	letters, capitals := 0, 0
-	i := at
+	i, before := at, rune(0)
 	for i < end {
 		r, size := utf8.DecodeRuneInString(text[i:end])
+		if ideograph(r) || unicode.IsDigit(r) && (unspaced(before) || i == at+1 && before == 'v') {
+			break // v3.2 is a version
+		}
+		before = r
 		if i > at && isApostrophe(r) {
 			next, _ := utf8.DecodeRuneInString(text[min(i+size, end):end])
 			if !unicode.IsLetter(next) {
@@ -145,6 +222,18 @@ func wordAt(text string, at, end int) valueToken {
 	token.caps = letters >= 2 && capitals == letters
 	token.low = foldApostrophe(strings.ToLower(text[at:i]))
 	return token
+}
+
+// withoutStop takes the stop from a unit that ends a sentence behind its figure and looks like an initial: 5 W., 482 °F.
+func (t valueToken) withoutStop(before []valueToken, end int) valueToken {
+	if !t.initial || t.end-t.start != len("F.") || len(before) == 0 {
+		return t
+	}
+	if last := before[len(before)-1]; last.low == "°" || last.kind == numberToken && t.end == end {
+		t.end--
+		t.initial = false
+	}
+	return t
 }
 
 // initialsEnd finds the end of capitals with stops, as J. or U.S.A., at the beginning of text[at:end]; at if there are none.

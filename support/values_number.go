@@ -22,7 +22,7 @@ func (r *valueReader) figureAt(i int) (figure, bool) {
 	var ok bool
 	switch {
 	case r.kind(i) == numberToken:
-		f, ok = readDigits(r.tokens[i].low)
+		f, ok = readDigits(r.tokens[i].low, r.comma)
 		f.next = i + 1
 		if !ok {
 			return f, false
@@ -38,22 +38,18 @@ func (r *valueReader) figureAt(i int) (figure, bool) {
 	if !ok {
 		return f, false
 	}
-	return r.scaled(f), true
+	return r.scaled(r.ideographicScales(f)), true
 }
 
 // readDigits reads digits with points and commas: grouped (1,234,567), decimal (1.5; also 1,5), European (1.234,5).
-func readDigits(s string) (figure, bool) {
-	s = strings.Map(func(c rune) rune {
-		if c > 0x7f {
-			return -1
-		}
-		return c
-	}, s)
+// Where commas stand before decimals, one point before three digits groups them.
+func readDigits(s string, comma bool) (figure, bool) {
+	s = strings.ReplaceAll(s, " ", "")
 	points, commas := strings.Count(s, "."), strings.Count(s, ",")
 	switch {
-	case commas > 0 && grouped(s, ',', '.'):
+	case commas > 0 && (!comma || commas > 1) && grouped(s, ',', '.'):
 		s = strings.ReplaceAll(s, ",", "")
-	case points > 0 && (points > 1 || commas == 1) && grouped(s, '.', ','):
+	case points > 0 && (points > 1 || commas == 1 || comma) && grouped(s, '.', ','):
 		s = strings.ReplaceAll(strings.ReplaceAll(s, ".", ""), ",", ".")
 	case commas == 1 && points == 0:
 		s = strings.Replace(s, ",", ".", 1)
@@ -102,7 +98,7 @@ func (r *valueReader) fraction(f figure, i int) figure {
 	if r.low(i+1) != "/" || !r.glued(i+1) || r.kind(i+2) != numberToken || !r.glued(i+2) || r.low(i+3) == "/" {
 		return f
 	}
-	below, ok := readDigits(r.low(i + 2))
+	below, ok := readDigits(r.low(i+2), r.comma)
 	if !ok || f.value >= below.value || below.value > 10 {
 		return f
 	}
@@ -129,6 +125,9 @@ func (r *valueReader) numberWords(i int) (figure, bool) {
 	if next == i {
 		return figure{}, false
 	}
+	if r.low(next) == "and" && r.low(next+1) == "a" && r.low(next+2) == "half" {
+		return figure{value: value + .5, exact: .02, round: .02, next: next + 3, words: true, part: true}, true
+	}
 	if at := r.behindHyphen(next); partWord(r.low(at)) > 0 && value < 10 && r.kind(at) == wordToken {
 		if low := r.low(at); value > 1 && strings.HasSuffix(low, "s") || value == 1 && low != "second" && r.low(at+1) == "of" {
 			return r.part(value, at)
@@ -142,7 +141,18 @@ func (r *valueReader) part(times float64, at int) (figure, bool) {
 	if value == 0 {
 		return figure{}, false
 	}
-	return figure{value: value, exact: .02, round: .02, next: at + 1, words: true, part: true}, true
+	f := figure{value: value, exact: .02, round: .02, next: at + 1, words: true, part: true}
+	// Of what it is a part: half a million, a quarter of a mile.
+	whole := f.next
+	if r.low(whole) == "of" {
+		whole++
+	}
+	if low := r.low(whole); low == "a" || low == "an" {
+		if _, _, behind := r.unitAt(whole + 1); behind > whole+1 || scaleOf(r.low(whole+1)) > 0 {
+			f.next = whole + 1
+		}
+	}
+	return f, true
 }
 
 // behindHyphen skips a hyphen that stands between two words.
@@ -206,7 +216,7 @@ func (r *valueReader) scaled(f figure) figure {
 				scale = gluedScale(r.text[token.start:token.end], r.money)
 			}
 		}
-		if scale == 0 || f.part && f.words {
+		if scale == 0 {
 			return f
 		}
 		// The digits that were written are those before the scale: 5 million is not 5,000,000.
@@ -217,6 +227,9 @@ func (r *valueReader) scaled(f figure) figure {
 			f.exact = .5
 		}
 		f.next = at + 1
+		if f.part {
+			return f
+		}
 		at = f.next
 		if r.low(at) == "and" {
 			at++

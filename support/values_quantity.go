@@ -20,8 +20,8 @@ func (r *valueReader) quantity(i int) int {
 	if !ok || r.notANumber(at, f) {
 		return i
 	}
-	if r.kind(at) == numberToken && r.clock(at) {
-		return r.clockTime(at)
+	if next := r.clock(at); next > at {
+		return next
 	}
 	if negative {
 		f.value = -f.value
@@ -41,10 +41,15 @@ func (r *valueReader) quantity(i int) int {
 	}
 	r.qualify(&v, i)
 	v.Span = ibid.Span{Start: r.tokens[i].start, End: r.tokens[next-1].end}
-	r.out = append(r.out, v)
+	v.figure = v.Span
+	if r.kind(at) == numberToken {
+		v.raw = r.low(at)
+	}
 	if v.Unit.Kind == UnitCount {
 		next = high.next // the noun may be a name or a negation's word
+		v.figure.End = r.tokens[next-1].end
 	}
+	r.out = append(r.out, v)
 	return max(next, high.next)
 }
 
@@ -72,7 +77,7 @@ func (r *valueReader) notANumber(i int, f figure) bool {
 		// "No one", "one another", "one of the".
 		return f.words && f.value == 1 && f.next == i+1 && (r.low(i-1) == "no" || r.low(i+1) == "another" || r.low(i+1) == "of" || r.low(i+1) == "can")
 	}
-	if i == 0 || !r.glued(i) {
+	if i == 0 || !r.glued(i) || r.unspacedBefore(i) {
 		return false
 	}
 	switch r.low(i - 1) {
@@ -82,22 +87,6 @@ func (r *valueReader) notANumber(i int, f figure) bool {
 		return r.glued(i-1) && i > 1 && r.kind(i-2) == wordToken
 	}
 	return r.kind(i-1) == wordToken && !r.tokens[i-1].initial && currencyOf(r.low(i-1)) == "" && r.low(i-1) != "c"
-}
-
-// clock reports whether tokens i to i+2 are a time of day, 10:30.
-func (r *valueReader) clock(i int) bool {
-	return r.low(i+1) == ":" && r.glued(i+1) && r.kind(i+2) == numberToken && r.glued(i+2) && len(r.low(i)) <= 2 && len(r.low(i+2)) == 2
-}
-
-func (r *valueReader) clockTime(i int) int {
-	hours, _ := readDigits(r.low(i))
-	minutes, _ := readDigits(r.low(i + 2))
-	number := hours.value + minutes.value/60
-	r.out = append(r.out, Value{
-		Kind: ValueNumber, Span: ibid.Span{Start: r.tokens[i].start, End: r.tokens[i+2].end},
-		Written: number, Number: number, High: number, Digits: .001, Round: .001, Unit: Unit{Name: "clock"},
-	})
-	return i + 3
 }
 
 // rangeEnd reads the second number of 5-10, 5 to 10, between 5 and 10.
@@ -174,19 +163,31 @@ func (r *valueReader) measure(v *Value, at int, currency string) int {
 		v.convert(unitScale{kind: UnitPercent, factor: .01}, "%")
 		return unit + 2
 	}
-	if code := currencyOf(r.low(unit)); code != "" && (r.kind(unit) == signToken || len(r.low(unit)) > 2 && r.low(unit) != "try" && r.low(unit) != "won" && r.low(unit) != "real") {
-		v.Unit = Unit{Kind: UnitMoney, Name: code}
-		return unit + 1
-	}
-	if low := r.low(unit); (low == "us" || low == "u.s.") && strings.HasPrefix(r.low(unit+1), "dollar") {
-		v.Unit = Unit{Kind: UnitMoney, Name: "USD"}
-		return unit + 2
+	if next, ok := r.currencyAfter(v, unit); ok {
+		return next
 	}
 	if scale, name, next := r.unitAt(unit); next > unit {
 		v.convert(scale, name)
 		return next
 	}
+	if next, ok := r.ideographicUnit(v, at); ok {
+		return next
+	}
 	return r.counted(v, at)
+}
+
+// currencyAfter reads a currency behind a number.
+func (r *valueReader) currencyAfter(v *Value, at int) (int, bool) {
+	low := r.low(at)
+	if code := currencyOf(low); code != "" && (r.kind(at) == signToken || len(low) > 2 && low != "try" && low != "won" && low != "real") {
+		v.Unit = Unit{Kind: UnitMoney, Name: code}
+		return at + 1, true
+	}
+	if (low == "us" || low == "u.s.") && strings.HasPrefix(r.low(at+1), "dollar") {
+		v.Unit = Unit{Kind: UnitMoney, Name: "USD"}
+		return at + 2, true
+	}
+	return at, false
 }
 
 // convert puts v into the base unit.
@@ -252,7 +253,7 @@ func (r *valueReader) unitAt(i int) (unitScale, string, int) {
 		power, at = 3, i+1
 	}
 	low = r.low(at)
-	scale, ok := unitOf(low)
+	scale, ok := unitOf(foldWord(low)) // mètres
 	if token := r.at(at); !ok && token.kind == wordToken && (r.glued(at) || len(low) == 1 && !r.opens(at)) {
 		scale, ok = shortUnit(r.text[token.start:token.end])
 	}
@@ -397,9 +398,9 @@ func (r *valueReader) ordinal(i int) int {
 	if r.low(i+1) == "," || n == 1 && (r.low(i-1) == "at" || !determiner(r.low(i-1))) {
 		return i
 	}
+	span := ibid.Span{Start: r.tokens[i].start, End: r.tokens[i].end}
 	r.out = append(r.out, Value{
-		Kind: ValueNumber, Span: ibid.Span{Start: r.tokens[i].start, End: r.tokens[i].end},
-		Written: n, Number: n, High: n, Digits: .4, Round: .4, Unit: Unit{Kind: UnitOrdinal},
+		Kind: ValueNumber, Span: span, figure: span, Written: n, Number: n, High: n, Digits: .4, Round: .4, Unit: Unit{Kind: UnitOrdinal},
 	})
 	return i + 1
 }

@@ -69,8 +69,14 @@ func TestValueNumbers(t *testing.T) {
 		"from 5 to 10 million dollars":                           {"5 to 10 million dollars=5e+06..1e+07 money USD"},
 		"13 professional football seasons":                       {"13 professional football seasons=13 count season"},
 		"at 10:30 sharp":                                         {"10:30=10.5 clock"},
-		"COVID-19, B12, version 1.2.3, [4], no one, one of them": nil,
-		"1\u202f234\u202f567 Einwohner":                          {"1\u202f234\u202f567=1.23457e+06"},
+		"COVID-19, B12, version 1.2.3, [4], no one, one of them": {"1.2.3=1.2 version"},
+		"9 p.m., 9:30 am, 09:00, 12 AM and 12:15 P.M.":           {"9 p.m.=21 clock", "9:30 am=9.5 clock", "09:00=9 clock", "12 AM=0 clock", "12:15 P.M.=12.25 clock"},
+		"v3.2 of release 2.10 and a V8 engine of 5 W. It is":     {"3.2=3.2 version", "2.10=2.1 version", "5 W=5 power w"},
+		"標高は3,776メートル、面積２，１９４平方キロメートル、約1億2000万人。":          {"3,776メートル=3776 length メートル", "２，１９４平方キロメートル=2.194e+09 area 平方キロメートル", "1億2000万人=1.2e+08 count people"},
+		"长600米，造价1.5亿元，重39000吨，有3条":                        {"600米=600 length 米", "1.5亿元=1.5e+08 money CNY", "39000吨=3.9e+07 mass 吨", "3条=3 count 条"},
+		"약600미터, １４００ ft, ١٢٣٤":                            {"600미터=600 count 미터", "１４００ ft=426.72 length ft", "١٢٣٤=1234"},
+		"3 776 m, 3\u00a0776 m and 12 34, 1999 300, 0 500": {"3 776 m=3776 length m", "3\u00a0776 m=3776 length m", "12=12", "34=34", "300=300", "0=0", "500=500"},
+		"1\u202f234\u202f567 Einwohner":                    {"1\u202f234\u202f567=1.23457e+06"},
 	} {
 		got := shown(text, support.ValueNumber)
 		if strings.Contains(text, "two thirds, a quarter") {
@@ -84,14 +90,19 @@ func TestValueNumbers(t *testing.T) {
 
 func TestValueDates(t *testing.T) {
 	for text, want := range map[string][]string{
-		"born June 26, 1980; 26 June 1980; the 26th of June 1980": {"June 26, 1980=1980-6-26", "26 June 1980=1980-6-26", "26th of June 1980=1980-6-26"},
-		"on 2020-05-12 and 12/05/2020 and 13.05.2020":             {"2020-05-12=2020-5-12", "12/05/2020=2020-5-12 swappable", "13.05.2020=2020-5-13"},
-		"in May 2010, on June 26, Sept. 2011":                     {"May 2010=2010-5-0", "June 26=0-6-26", "Sept. 2011=2011-9-0"},
-		"in 1889, since 2004 (1999)":                              {"1889=1889-0-0", "2004=2004-0-0", "1999=1999-0-0"},
-		"the 1980s, the '60s, the 19th century":                   {"1980s=1980-0-0..1989", "'60s=1960-0-0..1969", "19th century=1800-0-0..1900"},
-		"44 BC and the season 1995–98":                            {"44 BC=-44-0-0", "1995–98=1995-0-0..1998"},
-		"1500 people may march on; 3000 m; $2000; 2000 km":        nil,
-		"February 31, 1999":                                       {"February=0-2-0", "1999=1999-0-0"},
+		"born June 26, 1980; 26 June 1980; the 26th of June 1980":      {"June 26, 1980=1980-6-26", "26 June 1980=1980-6-26", "26th of June 1980=1980-6-26"},
+		"on 2020-05-12 and 12/05/2020 and 13.05.2020":                  {"2020-05-12=2020-5-12", "12/05/2020=2020-5-12 swappable", "13.05.2020=2020-5-13"},
+		"in May 2010, on June 26, Sept. 2011":                          {"May 2010=2010-5-0", "June 26=0-6-26", "Sept. 2011=2011-9-0"},
+		"in 1889, since 2004 (1999)":                                   {"1889=1889-0-0", "2004=2004-0-0", "1999=1999-0-0"},
+		"the 1980s, the '60s, the 19th century":                        {"1980s=1980-0-0..1989", "'60s=1960-0-0..1969", "19th century=1800-0-0..1900"},
+		"44 BC and the season 1995–98":                                 {"44 BC=-44-0-0", "1995–98=1995-0-0..1998"},
+		"1500 people may march on; 3000 m; $2000; 2000 km":             nil,
+		"Der Turm wurde am 19. März 1932 eröffnet und ist nicht hoch":  {"19. März 1932=1932-3-19"},
+		"Le pont a été ouvert le 1er août 1932 dans la ville de Paris": {"1er août 1932=1932-8-1"},
+		"El puente fue abierto el 3 de mayo de 1932 y es la obra de":   {"3 de mayo de 1932=1932-5-3"},
+		"February 31, 1999":                                            {"February=0-2-0", "1999=1999-0-0"},
+
+		"于1932年3月19日，1707年に、３月19日、2000年前": {"1932年3月19日=1932-3-19", "1707年=1707-0-0", "３月19日=0-3-19"},
 	} {
 		if diff := cmp.Diff(want, shown(text, support.ValueDate)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)

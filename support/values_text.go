@@ -50,12 +50,12 @@ func topicKey(low string) uint32 {
 	return key
 }
 
-// readValuedText reads a text: its values, and then tokens, terms and values of each sentence side by side.
+// readValuedText reads a text of a language, empty if that is unknown: its values, and then tokens, terms and values of each sentence side by side.
 //
 //nolint:gocognit // one loop over the tokens, with the values that go with them
-func readValuedText(text string) *valuedText {
+func readValuedText(text, language string) *valuedText {
 	t := &valuedText{text: text, tokens: valueTokens(text)}
-	t.values = readValues(text, t.tokens)
+	t.values = readValues(text, t.tokens, language)
 	t.places = make([]int, len(t.values))
 	value, name := 0, ibid.Span{}
 	covered := 0 // bytes before it belong to a number or a date

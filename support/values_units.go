@@ -62,9 +62,9 @@ func lengthUnit(low string) (UnitKind, float64) {
 		return UnitLength, 1e-3
 	case "cm", "centimetre", "centimetres", "centimeter", "centimeters":
 		return UnitLength, 1e-2
-	case "metre", "metres", "meter", "meters":
+	case "metre", "metres", "meter", "meters", "metern", "metros", "metri":
 		return UnitLength, 1
-	case "km", "kilometre", "kilometres", "kilometer", "kilometers", "kms":
+	case "km", "kilometre", "kilometres", "kilometer", "kilometers", "kms", "kilometern", "kilometros", "quilometros", "chilometri": //nolint:misspell // Spanish
 		return UnitLength, 1e3
 	case "inch", "inches":
 		return UnitLength, .0254
@@ -92,7 +92,7 @@ func massUnit(low string) (UnitKind, float64) {
 		return UnitMass, 1e-3
 	case "kg", "kilogram", "kilograms", "kilo", "kilos", "kilogramme", "kilogrammes":
 		return UnitMass, 1
-	case "tonne", "tonnes", "metric ton":
+	case "tonne", "tonnes", "tonnen", "toneladas", "tonnellate", "metric ton":
 		return UnitMass, 1e3
 	case "megatonne", "megatonnes":
 		return UnitMass, 1e9

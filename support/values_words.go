@@ -314,3 +314,34 @@ func smallWord(low string) bool {
 	}
 	return false
 }
+
+// foreignMonth reads a month's name, without diacritics, in German, French, Spanish, Italian, Portuguese or Dutch; 0: it is none.
+func foreignMonth(low string) int {
+	switch low {
+	case "januar", "janner", "janvier", "enero", "gennaio", "janeiro", "januari":
+		return 1
+	case "februar", "fevrier", "febrero", "febbraio", "fevereiro", "februari":
+		return 2
+	case "marz", "mars", "marzo", "marco", "maart":
+		return 3
+	case "april", "avril", "abril", "aprile":
+		return 4
+	case "mai", "mayo", "maggio", "maio", "mei":
+		return 5
+	case "juni", "juin", "junio", "giugno", "junho":
+		return 6
+	case "juli", "juillet", "julio", "luglio", "julho":
+		return 7
+	case "august", "aout", "agosto", "augustus":
+		return 8
+	case "september", "septembre", "septiembre", "settembre", "setembro":
+		return 9
+	case "oktober", "octobre", "octubre", "ottobre", "outubro":
+		return 10
+	case "november", "novembre", "noviembre", "novembro":
+		return 11
+	case "dezember", "decembre", "diciembre", "dicembre", "dezembro", "december": //nolint:misspell // French
+		return 12
+	}
+	return 0
+}

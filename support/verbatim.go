@@ -1,8 +1,15 @@
 package support
 
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
 // Verbatim reports whether the claim's words stand in the text one after the other. Case, accents, punctuation, white
-// space, citation marks and the grouping of digits do not matter; everything else does. A claim without words stands
-// nowhere. It takes time linear in both.
+// space, citation marks and the grouping of digits do not matter; everything else does: what an apostrophe joins to a word
+// (can't, he'll), and the sign, currency or percent of a number. A claim without words stands nowhere. It takes time linear
+// in both.
 func Verbatim(claim, text string) bool {
 	words := rawWords(claim)
 	if len(words) == 0 {
@@ -19,9 +26,8 @@ func Verbatim(claim, text string) bool {
 		}
 		fall[i] = n
 	}
-	r, n := reader{text: text}, 0
-	for t := (token{}); r.next(&t); {
-		word := t.raw()
+	r, n := rawReader{reader: reader{text: text}}, 0
+	for word, ok := r.next(); ok; word, ok = r.next() {
 		for n > 0 && words[n] != word {
 			n = fall[n-1]
 		}
@@ -37,9 +43,79 @@ func Verbatim(claim, text string) bool {
 
 func rawWords(text string) []uint32 {
 	var words []uint32
-	r := reader{text: text}
-	for t := (token{}); r.next(&t); {
-		words = append(words, t.raw())
+	r := rawReader{reader: reader{text: text}}
+	for word, ok := r.next(); ok; word, ok = r.next() {
+		words = append(words, word)
 	}
 	return words
+}
+
+// rawReader reads the words of a text as they are written.
+type rawReader struct {
+	reader
+
+	token token
+	more  []byte // what belongs to the word beside its letters and digits
+}
+
+// next returns the key of the next word.
+func (r *rawReader) next() (uint32, bool) {
+	t := &r.token
+	if !r.reader.next(t) {
+		return 0, false
+	}
+	key := t.raw()
+	r.more = r.more[:0]
+	if behind := r.text[t.end:r.pos]; behind != "" {
+		r.add(behind) // he'll, 5th
+	} else if written := r.text[t.start:t.end]; strings.ContainsAny(written, "'’") {
+		r.add(written) // didn't, which is read as not
+	}
+	if classes[r.text[t.start]] == classDigit {
+		r.signs()
+	}
+	if len(r.more) > 0 {
+		key = uint32(mix(uint64(key)<<32 | uint64(hash(r.more))))
+	}
+	return key, true
+}
+
+func (r *rawReader) add(text string) {
+	r.more = append(r.more, strings.ReplaceAll(strings.ToLower(text), "’", "'")...)
+}
+
+// signs adds what stands beside a number and makes another one of it. White space may part them, but not a minus from its
+// number; nor may a letter or digit stand before that: the dash of 5-10 is none.
+func (r *rawReader) signs() {
+	for before := r.text[:r.token.start]; ; {
+		trimmed := strings.TrimRightFunc(before, unicode.IsSpace)
+		sign, n := utf8.DecodeLastRuneInString(trimmed)
+		glued := len(trimmed) == len(before)
+		before = trimmed[:len(trimmed)-n]
+		switch {
+		case unicode.Is(unicode.Sc, sign), strings.ContainsRune("<>≤≥±", sign):
+		case strings.ContainsRune("-−–", sign) && glued && !endsInWord(before):
+			sign = '-'
+		case sign != '+' || !glued || endsInWord(before):
+			r.behind()
+			return
+		}
+		r.more = utf8.AppendRune(r.more, sign)
+	}
+}
+
+// behind adds the sign behind a number.
+func (r *rawReader) behind() {
+	sign, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(r.text[r.pos:], unicode.IsSpace))
+	if sign == '％' {
+		sign = '%'
+	}
+	if unicode.Is(unicode.Sc, sign) || strings.ContainsRune("%‰°", sign) {
+		r.more = utf8.AppendRune(append(r.more, ' '), sign)
+	}
+}
+
+func endsInWord(text string) bool {
+	r, _ := utf8.DecodeLastRuneInString(text)
+	return unicode.IsLetter(r) || unicode.IsDigit(r)
 }

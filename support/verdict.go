@@ -13,6 +13,8 @@ const (
 	MaxEvidence = 4
 	// MaxMissing is how many missing terms a verdict has at most.
 	MaxMissing = 32
+	// MaxTerm is how many bytes of a missing term are shown at most.
+	MaxTerm = 256
 	// moreEvidence is the least share of the claim, by weight, that a sentence outside the window must add.
 	moreEvidence = 0.08
 )
@@ -122,7 +124,12 @@ func (s *Scorer) missing() []Term {
 	slices.SortStableFunc(lacks, func(a, b lack) int { return cmp.Compare(b.weight, a.weight) })
 	terms := make([]Term, 0, min(len(lacks), MaxMissing))
 	for i := range lacks[:min(len(lacks), MaxMissing)] {
-		terms = append(terms, lacks[i].Term)
+		term := lacks[i].Term
+		if len(term.Text) > MaxTerm {
+			term.Text = wholeRunes(term.Text[:MaxTerm])
+			term.Span.End = term.Span.Start + len(term.Text)
+		}
+		terms = append(terms, term)
 	}
 	return terms
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +17,7 @@ import (
 type attributeFlags struct {
 	cite        citeFlags // what to write, and what goes with a provider's response
 	sources     []string
-	threshold   string
+	threshold   threshold
 	perSentence int
 	cited       bool
 	explain     bool
@@ -27,7 +25,7 @@ type attributeFlags struct {
 }
 
 func newAttribute(w world) *cobra.Command {
-	f := &attributeFlags{checker: newCheckerFlags(), cite: citeFlags{
+	f := &attributeFlags{checker: newCheckerFlags(), threshold: threshold{"balanced"}, cite: citeFlags{
 		as:     choice{kind: "FORM", words: slices.Concat(words(ibid.Styles()), []string{asJSON}, words(biblio.Formats()))},
 		style:  choice{kind: "STYLE", words: words(ibid.Styles())},
 		marker: choice{kind: "KIND", words: []string{"number", "id"}},
@@ -41,7 +39,7 @@ func newAttribute(w world) *cobra.Command {
 passages that support it, and shows the answer with these citations, as ibid
 cite does. - is standard input, for the answer or for one source.
 
-The answer is a provider's response, an answer document of ibid, or plain text or
+The answer is a provider's response, an answer document of ibid, plain text or
 Markdown. Sources are text, Markdown, HTML, PDF (its text layer), or JSON lines
 of documents; of a directory, all such files in it and below.
 
@@ -49,19 +47,20 @@ Each sentence is compared with all passages; the nearest are checked, and those
 with at least the threshold are cited. Such citations say "origin": "inferred",
 with the words of the source, their place and the score. Citations that the
 answer has already stay, and their sentences are left alone, unless --cited asks
-for all. Headings, questions, code and phrases such as "I hope this helps" cite
-nothing.
+for all. Headings, images, questions, code and phrases such as "I hope this
+helps" cite nothing.
 
 Sentences that say something and have no citation are listed on standard error,
 and in the member attribution of JSON. --explain adds which passages were
-considered for each sentence, their scores, and the words they lack.
+considered for each sentence, their scores, the words they lack, and the values
+that the sentence gives otherwise.
 
-Exit codes: 0 done, also if nothing was found; 2 if a source or the answer could
-not be read.`,
+Exit codes: 0 done, also if nothing was found; 2 if the answer, or a source or a
+line of one, could not be read.`,
 		Example: `  ibid attribute answer.md --sources notes/
   ibid attribute response.json --sources paper.pdf --sources page.html --as html
   ibid attribute answer.txt --sources docs/*.md --threshold strict --explain
-  curl -s https://api.example/v1/… | ibid attribute - --sources docs.jsonl --json`,
+  curl -s https://api.example/… | ibid attribute - --sources docs.jsonl --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return &usageError{errors.New("there is no answer"), "ibid attribute ANSWER --sources PATH; - reads the answer from standard input"}
@@ -85,30 +84,13 @@ func (f *attributeFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringArrayVar(&f.sources, "sources", nil, "a file or directory of sources, as a `PATH`; repeatable, and more may follow as arguments")
-	flags.StringVar(&f.threshold, "threshold", "balanced", "the least score of a citation: balanced (0.5), strict (0.7) or a `NUMBER` between 0 and 1")
+	flags.Var(&f.threshold, "threshold", "the least score of a citation: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1")
 	flags.IntVar(&f.perSentence, "per-sentence", support.DefaultPerSentence, "the `NUMBER` of passages that one sentence cites at most")
 	flags.BoolVar(&f.cited, "cited", false, "look for sources of sentences that have a citation, too")
 	flags.BoolVar(&f.explain, "explain", false, "say for each sentence which passages were considered")
 	f.cite.add(c)
 	f.checker.add(c)
-}
-
-// level returns the least score of a citation.
-func (f *attributeFlags) level() (float64, error) {
-	switch f.threshold {
-	case "balanced", "":
-		return support.Balanced, nil
-	case "strict":
-		return support.Strict, nil
-	}
-	t, err := strconv.ParseFloat(f.threshold, 64)
-	if err != nil || math.IsNaN(t) || t <= 0 || t > 1 {
-		return 0, &usageError{
-			fmt.Errorf("--threshold %q is neither balanced, strict nor a number above 0 and at most 1", f.threshold),
-			"balanced is 0.5, strict 0.7",
-		}
-	}
-	return t, nil
+	wrapFlags(c)
 }
 
 // attributeJob is one call of ibid attribute.
@@ -120,7 +102,8 @@ type attributeJob struct {
 	sources []string
 	decode  ibid.DecodeOptions
 	options support.AttributeOptions
-	failed  bool // some source could not be read
+	failed  bool         // some source, or a part of it, could not be read
+	issues  []ibid.Issue // of the sources
 }
 
 func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world) (*attributeJob, error) {
@@ -137,10 +120,7 @@ func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world
 			}
 		}
 	}
-	level, err := f.level()
-	if err != nil {
-		return nil, err
-	}
+	level := f.threshold.least()
 	if f.perSentence < 1 {
 		return nil, &usageError{fmt.Errorf("--per-sentence %d is less than 1", f.perSentence), "leave it out for 2"}
 	}
@@ -151,7 +131,7 @@ func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world
 	if err := onceStdin(append(names, args[0], f.cite.request, f.cite.documents)); err != nil {
 		return nil, err
 	}
-	checker, err := f.checker.build(c, level, w) // so that what is cited is also called supported
+	checker, err := f.checker.build(c, 0, w) // what is supported is for it to say; the threshold says what is cited
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +161,7 @@ func onceStdin(names []string) error {
 func (job *attributeJob) run(ctx context.Context) error {
 	answer, err := job.readAnswer()
 	if err != nil {
-		v := explain(err)
-		return &usageError{fmt.Errorf("read %s: %w", job.answer, err), v.hint}
+		return &usageError{fmt.Errorf("read %s: %w", job.answer, err), explain(err).hint}
 	}
 	docs, err := job.readSources()
 	if err != nil {

@@ -87,7 +87,8 @@ func (job *attributeJob) readSources() ([]support.Document, error) {
 	job.err = bar.words(words)
 	defer func() { bar.end(); job.err = words }()
 	var docs []support.Document
-	passed, total := 0, 0
+	var passed []string
+	total := 0
 	for _, f := range files {
 		found, size, err := job.readSource(f, bar)
 		total += size
@@ -95,16 +96,21 @@ func (job *attributeJob) readSources() ([]support.Document, error) {
 		case total > maxSourceBytes:
 			return nil, &usageError{fmt.Errorf("the sources have more than %d MiB", maxSourceBytes>>20), "name fewer files"}
 		case err != nil && f.found && (errors.Is(err, snapshot.ErrUnsupported) || errors.Is(err, snapshot.ErrEmpty)):
-			passed++
+			reason := strings.TrimPrefix(err.Error(), snapshot.ErrUnsupported.Error()+": ")
+			passed = append(passed, fmt.Sprintf("%s (%s)", f.name, reason))
+			job.issues = append(job.issues, ibid.Issue{Code: "passed-over", Detail: f.name + ": " + reason})
 		case err != nil:
-			job.failed = true
-			say(job.err, "read %s: %v", f.name, err)
+			job.unread(f.name, err)
 			hint(job.err, sourceHint(err))
 		}
 		docs = append(docs, found...)
 	}
-	if passed > 0 {
-		say(job.err, "%s in directories passed over: no text", plural(passed, "file"))
+	if len(passed) > 0 {
+		text := strings.Join(passed[:min(len(passed), maxPassed)], ", ")
+		if more := len(passed) - maxPassed; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		say(job.err, "%s in directories passed over: %s", plural(len(passed), "file"), text)
 	}
 	if len(docs) == 0 {
 		return nil, &usageError{errors.New("no source could be read"), "sources are text, Markdown, HTML, PDF or JSON lines"}
@@ -112,15 +118,14 @@ func (job *attributeJob) readSources() ([]support.Document, error) {
 	return docs, nil
 }
 
-// sourceHint is what to do about a source that could not be read.
-func sourceHint(err error) string {
-	switch {
-	case errors.Is(err, snapshot.ErrUnsupported):
-		return "sources are text, Markdown, HTML, PDF or JSON lines"
-	case errors.Is(err, snapshot.ErrTooLarge), errors.Is(err, snapshot.ErrTimeout), errors.Is(err, snapshot.ErrTooDeep):
-		return "split it, or save what matters of it as text"
-	}
-	return explain(err).hint
+// maxPassed is how many of the files that were passed over are named to people.
+const maxPassed = 3
+
+// unread says that a source could not be read.
+func (job *attributeJob) unread(name string, err error) {
+	job.failed = true
+	job.issues = append(job.issues, ibid.Issue{Code: "unreadable", Detail: fmt.Sprintf("%s: %v", name, err)})
+	say(job.err, "read %s: %v", name, err)
 }
 
 // listSources finds the files that the names stand for.
@@ -135,8 +140,7 @@ func (job *attributeJob) listSources() ([]sourceFile, error) {
 		err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
-				job.failed = true
-				say(job.err, "read %s: %v", path, bare(err))
+				job.unread(path, bare(err))
 				return nil
 			case strings.HasPrefix(d.Name(), ".") && path != name && d.IsDir():
 				return filepath.SkipDir
@@ -175,14 +179,13 @@ func (job *attributeJob) readSource(f sourceFile, bar *progress) ([]support.Docu
 	}
 	found, err := snapshot.ReadDocuments(name, data, nil)
 	if err != nil {
-		return nil, len(data), unnamed(err, name)
+		return nil, len(data), &unnamedError{name, err}
 	}
 	docs := make([]support.Document, 0, len(found))
 	for i := range found {
 		d := &found[i]
-		for _, issue := range d.Text.Issues {
-			say(job.err, "%s: %s: %s", f.name, issue.Code, issue.Detail)
-		}
+		issues, failed := sayTextIssues(job.err, f.name, d.Text)
+		job.issues, job.failed = append(job.issues, issues...), job.failed || failed
 		s := d.Source
 		if len(found) == 1 && s.Kind == ibid.File {
 			s.ID = name
@@ -190,12 +193,4 @@ func (job *attributeJob) readSource(f sourceFile, bar *progress) ([]support.Docu
 		docs = append(docs, support.Document{Source: s, Text: d.Text.Content, Passages: d.Text.Passages(nil)})
 	}
 	return docs, len(data), nil
-}
-
-// unnamed takes the name of the file off an error: messages name it themselves.
-func unnamed(err error, name string) error {
-	for inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), name+": "); inner = errors.Unwrap(err) {
-		err = inner
-	}
-	return err
 }

@@ -18,6 +18,7 @@ type attributionJSON struct {
 	Threshold    float64         `json:"threshold"`
 	UncitedShare *float64        `json:"uncited_share"` // null: no sentence says anything
 	Uncited      []sentenceJSON  `json:"uncited"`
+	Issues       []ibid.Issue    `json:"issues"`              // of the sources: what of them could not be read, or was odd
 	Sentences    *[]sentenceJSON `json:"sentences,omitempty"` // with --explain
 }
 
@@ -31,16 +32,18 @@ type sentenceJSON struct {
 }
 
 type candidateJSON struct {
-	Source    string        `json:"source"` // the id of the document
-	Title     *string       `json:"title"`
-	Passage   int           `json:"passage"`
-	Page      *int          `json:"page"`
-	Relevance float64       `json:"relevance"`
-	Score     *float64      `json:"score"`
-	Label     support.Label `json:"label"`
-	Evidence  *string       `json:"evidence"`
-	Missing   []string      `json:"missing"`
-	Cited     bool          `json:"cited"`
+	Source    string          `json:"source"` // the id of the document
+	Title     *string         `json:"title"`
+	Passage   int             `json:"passage"`
+	Page      *int            `json:"page"`
+	Relevance float64         `json:"relevance"`
+	Score     *float64        `json:"score"`
+	Label     support.Label   `json:"label"`
+	Evidence  *string         `json:"evidence"`
+	Missing   []string        `json:"missing"`
+	Changed   bool            `json:"changed"`
+	Conflicts []checkConflict `json:"conflicts"`
+	Cited     bool            `json:"cited"`
 }
 
 // writeJSON writes the answer document with the member attribution.
@@ -52,7 +55,7 @@ func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Do
 	if err != nil {
 		return err
 	}
-	report := attributionJSON{By: found.By, Threshold: found.Threshold, UncitedShare: found.Uncited, Uncited: []sentenceJSON{}}
+	report := attributionJSON{By: found.By, Threshold: found.Threshold, UncitedShare: found.Uncited, Uncited: []sentenceJSON{}, Issues: append([]ibid.Issue{}, job.issues...)}
 	offsets := ibid.NewOffsets(found.Answer.Text)
 	sentences := []sentenceJSON{}
 	for i := range found.Sentences {
@@ -68,7 +71,7 @@ func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Do
 		if job.flags.explain {
 			out.Candidates = &[]candidateJSON{}
 			for k := range s.Candidates {
-				*out.Candidates = append(*out.Candidates, newCandidate(&s.Candidates[k], docs))
+				*out.Candidates = append(*out.Candidates, newCandidate(found, s, &s.Candidates[k], docs))
 			}
 			sentences = append(sentences, out)
 		}
@@ -85,11 +88,11 @@ func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Do
 	return err
 }
 
-func newCandidate(c *support.Candidate, docs []support.Document) candidateJSON {
+func newCandidate(found *support.Attribution, s *support.SentenceSupport, c *support.Candidate, docs []support.Document) candidateJSON {
 	d := &docs[c.Document]
 	out := candidateJSON{
 		Source: d.Source.ID, Passage: c.Passage, Relevance: c.Relevance, Score: c.Verdict.Score, Label: c.Verdict.Label,
-		Missing: lacking(&c.Verdict), Cited: c.Source != "",
+		Missing: lacking(&c.Verdict), Changed: c.Verdict.Changed, Conflicts: conflictsOf(found, s, c, d), Cited: c.Source != "",
 	}
 	if d.Source.Title != "" {
 		out.Title = &d.Source.Title
@@ -102,6 +105,17 @@ func newCandidate(c *support.Candidate, docs []support.Document) candidateJSON {
 		out.Evidence = &words
 	}
 	return out
+}
+
+// conflictsOf returns what the sentence says otherwise than a passage.
+func conflictsOf(found *support.Attribution, s *support.SentenceSupport, c *support.Candidate, d *support.Document) []checkConflict {
+	claim := found.Answer.Text[s.Claim.Start:s.Claim.End]
+	all := []checkConflict{}
+	for i := range c.Verdict.Conflicts {
+		x := &c.Verdict.Conflicts[i]
+		all = append(all, checkConflict{x.Kind, claim[x.A.Value.Start:x.A.Value.End], d.Text[x.B.Value.Start:x.B.Value.End], x.Note})
+	}
+	return all
 }
 
 func lacking(v *support.Verdict) []string {
@@ -155,13 +169,13 @@ func (job *attributeJob) explainAll(found *support.Attribution, docs []support.D
 			say(job.err, "  no passage has a word of it")
 		}
 		for k := range s.Candidates {
-			say(job.err, "%s", explainOne(&s.Candidates[k], docs))
+			say(job.err, "%s", explainOne(found, s, &s.Candidates[k], docs))
 		}
 	}
 }
 
 // explainOne returns a line about a passage.
-func explainOne(c *support.Candidate, docs []support.Document) string {
+func explainOne(found *support.Attribution, s *support.SentenceSupport, c *support.Candidate, docs []support.Document) string {
 	d := &docs[c.Document]
 	var b strings.Builder
 	b.WriteString("  ")
@@ -178,6 +192,9 @@ func explainOne(c *support.Candidate, docs []support.Document) string {
 	fmt.Fprintf(&b, ", passage %d, relevance %.2f", c.Passage, c.Relevance)
 	if lacks := lacking(&c.Verdict); len(lacks) > 0 {
 		b.WriteString("; it lacks: " + strings.Join(lacks[:min(len(lacks), 8)], ", "))
+	}
+	for _, conflict := range conflictsOf(found, s, c, d) {
+		b.WriteString("; changed: " + conflict.String())
 	}
 	return b.String()
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +17,7 @@ type checkFlags struct {
 	claim, context, batch string
 	sources               []string
 	json                  bool
-	threshold             float64
+	threshold             threshold
 	checker               checkerFlags
 }
 
@@ -49,19 +48,21 @@ strings or objects with text, and may have a member context, and writes one line
 for each: id, label, score, missing, evidence and more. A line that cannot be
 read or checked has the member error.
 
-Exit codes: 0 supported; 1 partial, unsupported or contradicted; 2 unverified, or
-it could not be found out. With --batch: 0 if all lines were checked, else 2.`,
+Exit codes: 0 supported; 1 partial, unsupported or contradicted; 2 unverified,
+or it could not be found out, or a part of a source could not be read. With
+--batch: 0 if all lines were checked, else 2.`,
 		Example: `  ibid check --claim 'The bridge opened in 1932.' --source bridge.html
-  ibid check --claim 'Herons eat fish.' --source birds.pdf --source notes.md --json
+  ibid check --claim 'Herons eat fish.' --source birds.pdf --source a.md --json
   ibid check --batch claims.jsonl >verdicts.jsonl
-  ibid check --claim 'Herons eat fish.' --source birds.md --checker cascade --judge-url http://127.0.0.1:11434/v1 --judge-model llama3.1`,
+  ibid check --claim 'Herons eat fish.' --source birds.md --checker cascade \
+    --judge-url http://127.0.0.1:11434/v1 --judge-model llama3.1`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.validate(c); err != nil {
 				return err
 			}
-			checker, err := f.checker.build(c, f.threshold, w)
+			checker, err := f.checker.build(c, f.threshold.least(), w)
 			if err != nil {
 				return err
 			}
@@ -84,8 +85,14 @@ func (f *checkFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.context, "context", "", "`TEXT` that tells what the claim's words refer to, as the question; never evidence")
 	flags.StringVar(&f.batch, "batch", "", "check each line of a `FILE` of JSON lines instead, - for standard input")
 	flags.BoolVar(&f.json, "json", false, "write the verdict as one line of JSON; --batch always does")
-	flags.Float64Var(&f.threshold, "threshold", 0, "the least score of supported, above 0 and at most 1, as a `NUMBER`; 0: the checker's own")
+	flags.Var(&f.threshold, "threshold", "the least score of supported: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1; without it the checker's own")
 	f.checker.add(c)
+	wrapFlags(c)
+}
+
+// wrapFlags keeps the flags in a command's help within 80 columns.
+func wrapFlags(c *cobra.Command) {
+	c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
 }
 
 // validate says what is wrong with the call itself.
@@ -99,8 +106,6 @@ func (f *checkFlags) validate(c *cobra.Command) error {
 		return &usageError{errors.New("--batch goes without --claim, --source and --context"), "each line of the file has a claim and its passages"}
 	case f.batch == "" && len(f.sources) == 0:
 		return &usageError{errors.New("there is no source"), "--source FILE names one"}
-	case math.IsNaN(f.threshold) || f.threshold < 0 || f.threshold > 1:
-		return &usageError{fmt.Errorf("--threshold %v is not between 0 and 1", f.threshold), "0.5 is balanced, 0.7 strict"}
 	}
 	stdins := 0
 	for _, name := range f.sources {
@@ -140,7 +145,7 @@ func (f *checkFlags) run(ctx context.Context, checker support.Checker, w world) 
 	v := &verdicts[0]
 	if f.json {
 		line := newCheckLine(&pair, v)
-		material.name(line)
+		material.name(line, v)
 		err = writeCheckLine(w.out, line)
 	} else {
 		err = writeVerdict(w.out, &pair, v, material)
@@ -148,20 +153,16 @@ func (f *checkFlags) run(ctx context.Context, checker support.Checker, w world) 
 	if err != nil {
 		return fmt.Errorf("write standard output: %w", bare(err))
 	}
-	if v.Err != nil && !v.Escalated {
+	if v.Err != nil {
 		return &usageError{fmt.Errorf("check the claim: %w", v.Err), checkHint(v.Err)}
 	}
-	if v.Err != nil {
-		say(w.err, "the verdict is the fast checker's: %v", v.Err)
-	}
-	switch v.Label {
-	case support.Supported:
-		return nil
-	case support.Unverified, "":
+	switch {
+	case material.failed, v.Label == support.Unverified, v.Label == "":
 		return errReported
-	default:
-		return errNo
+	case v.Label == support.Supported:
+		return nil
 	}
+	return errNo
 }
 
 // checkHint is what to do about an error of a checker.

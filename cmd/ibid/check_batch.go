@@ -3,12 +3,15 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"strings"
 
 	"github.com/ibidhq/ibid/support"
 )
@@ -37,8 +40,12 @@ type batchPassage struct {
 
 // UnmarshalJSON implements [json.Unmarshaler].
 func (p *batchPassage) UnmarshalJSON(data []byte) error {
-	if data[0] == '"' {
+	switch data[0] {
+	case '"':
 		return json.Unmarshal(data, &p.Text)
+	case '{':
+	default:
+		return errors.New("a passage is neither a string nor an object")
 	}
 	type plain batchPassage
 	var object struct {
@@ -48,7 +55,7 @@ func (p *batchPassage) UnmarshalJSON(data []byte) error {
 		Text *string         `json:"text"`
 	}
 	if err := json.Unmarshal(data, &object); err != nil {
-		return err
+		return wrongKind("a passage", err)
 	}
 	if object.Text == nil {
 		return errors.New("a passage has no text")
@@ -65,6 +72,7 @@ type batch struct {
 	pairs   []support.Pair // of the others
 	bytes   int
 	number  int // of the line that was read last, from 1
+	taken   int // lines that are not empty
 	failed  int
 }
 
@@ -81,11 +89,11 @@ func checkBatch(ctx context.Context, name string, checker support.Checker, w wor
 	if err := b.run(ctx, bufio.NewReaderSize(in, 1<<16)); err != nil {
 		return err
 	}
-	if b.number == 0 {
+	if b.taken == 0 {
 		return &usageError{fmt.Errorf("read %s: it has no line", name), `each line is {"id", "claim", "passages": [...]}`}
 	}
 	if b.failed > 0 {
-		say(bar.words(w.err), "%s of %d could not be checked; the member error says why", plural(b.failed, "line"), b.number)
+		say(bar.words(w.err), "%s of %d could not be checked; the member error says why", plural(b.failed, "line"), b.taken)
 		return errReported
 	}
 	return nil
@@ -108,8 +116,11 @@ func (b *batch) run(ctx context.Context, r *bufio.Reader) error {
 		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLongLine) {
 			return errors.Join(b.flush(ctx), fmt.Errorf("read the batch: %w", bare(err)))
 		}
+		if b.number++; b.number == 1 {
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		}
 		if len(bytes.TrimSpace(line)) > 0 || errors.Is(err, errLongLine) {
-			b.number++
+			b.taken++
 			b.add(line, err)
 		}
 		end := errors.Is(err, io.EOF)
@@ -155,9 +166,6 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 
 // add takes a line; of one that is too long only that it was.
 func (b *batch) add(data []byte, err error) {
-	if b.number == 1 {
-		data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	}
 	var in batchLine
 	code, why := "too-large", errLongLine
 	if !errors.Is(err, errLongLine) {
@@ -180,20 +188,34 @@ func (b *batch) add(data []byte, err error) {
 func readBatchLine(data []byte, in *batchLine) error {
 	err := json.Unmarshal(data, in)
 	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("the line is not JSON: %w", err)
-	case errors.As(err, &kind):
-		return fmt.Errorf("%s is a %s", kind.Field, kind.Value)
 	case err != nil:
-		return err
+		return wrongKind("the line", err)
 	case in.Claim == nil:
 		return errors.New("the line has no claim")
 	case len(in.Passages) == 0:
 		return errors.New("the line has no passages")
 	}
 	return nil
+}
+
+// wrongKind says what an element or a member of it is, and what it should be. Other errors stay as they are.
+func wrongKind(of string, err error) error {
+	kind, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return err
+	}
+	want := map[reflect.Kind]string{reflect.String: "a string", reflect.Slice: "an array"}[kind.Type.Kind()]
+	if kind.Field != "" {
+		of += "'s " + kind.Field[strings.LastIndexByte(kind.Field, '.')+1:]
+	}
+	is := "a " + kind.Value
+	if strings.ContainsAny(is[2:3], "aeiou") {
+		is = "an " + kind.Value
+	}
+	return fmt.Errorf("%s is %s, want %s", of, is, cmp.Or(want, "an object"))
 }
 
 // flush checks what was read and writes its lines.

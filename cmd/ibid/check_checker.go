@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,13 +38,14 @@ type checkerFlags struct {
 	url, model, keyEnv        string
 	project, tokenEnv         string
 	onnxModel, onnxLibrary    string
-	low, high                 float64
+	low, high                 probability
 	passages, budget, retries int
 	timeout                   time.Duration
 }
 
 func newCheckerFlags() checkerFlags {
 	return checkerFlags{
+		low: cascadeLow, high: cascadeHigh,
 		checker: choice{kind: "CHECKER", words: []string{checkerLexical, checkerJudge, checkerMiniCheck, checkerONNX, checkerGrounding, checkerCascade}},
 		slow:    choice{kind: "CHECKER", words: []string{checkerJudge, checkerMiniCheck, checkerONNX, checkerGrounding}},
 	}
@@ -60,12 +62,64 @@ func (f *checkerFlags) add(c *cobra.Command) {
 	flags.StringVar(&f.tokenEnv, "grounding-token-env", "GOOGLE_OAUTH_ACCESS_TOKEN", "the environment `VARIABLE` with an OAuth access token for it")
 	flags.StringVar(&f.onnxModel, "onnx-model", "", "the `DIRECTORY` with model.onnx, config.json and vocab.txt or tokenizer.json")
 	flags.StringVar(&f.onnxLibrary, "onnx-library", "", "the `FILE` of ONNX Runtime's shared library")
-	flags.Float64Var(&f.low, "low", cascadeLow, "a cascade believes lexical below this `SCORE`")
-	flags.Float64Var(&f.high, "high", cascadeHigh, "and from this `SCORE` on")
+	flags.Var(&f.low, "low", "a cascade believes lexical below this `SCORE`")
+	flags.Var(&f.high, "high", "and from this `SCORE` on")
 	flags.IntVar(&f.passages, "passages", 8, "the `NUMBER` of passages nearest to the claim that a checker other than lexical is shown; 0: all")
 	flags.IntVar(&f.budget, "budget", support.CascadePairs, "the `NUMBER` of claims that a cascade asks its slow checker about at a time")
 	flags.DurationVar(&f.timeout, "timeout", support.RemoteTimeout, "how long one request to a checker may take, as a `TIME`")
 	flags.IntVar(&f.retries, "retries", support.RemoteRetries, "the `NUMBER` of times that a busy checker is asked again")
+}
+
+// probability is the value of a flag that is a number from 0 to 1.
+type probability float64
+
+// String returns the number.
+func (p *probability) String() string { return strconv.FormatFloat(float64(*p), 'g', -1, 64) }
+
+// Type returns what the help calls the value.
+func (p *probability) Type() string { return "SCORE" }
+
+// Set reads a number.
+func (p *probability) Set(word string) error {
+	x, err := strconv.ParseFloat(word, 64)
+	if err != nil || !(x >= 0 && x <= 1) { // also if it is NaN
+		return errors.New("must be a number from 0 to 1")
+	}
+	*p = probability(x)
+	return nil
+}
+
+// threshold is the value of a flag that is a probability with names for two of them.
+type threshold struct{ word string }
+
+// String returns what was chosen; empty: nothing was.
+func (t *threshold) String() string { return t.word }
+
+// Type returns what the help calls the value.
+func (t *threshold) Type() string { return "NUMBER" }
+
+// Set chooses a probability.
+func (t *threshold) Set(word string) error {
+	if (&threshold{word}).least() == 0 {
+		return errors.New("must be balanced (0.5), strict (0.7) or a number above 0 and at most 1")
+	}
+	t.word = word
+	return nil
+}
+
+// least returns the probability; 0: none was chosen.
+func (t *threshold) least() float64 {
+	switch t.word {
+	case "balanced":
+		return support.Balanced
+	case "strict":
+		return support.Strict
+	}
+	var p probability
+	if p.Set(t.word) != nil {
+		return 0
+	}
+	return float64(p)
 }
 
 // build makes the checker. Who has it calls closeChecker.
@@ -79,8 +133,8 @@ func (f *checkerFlags) build(c *cobra.Command, threshold float64, w world) (supp
 	case "", checkerLexical:
 		return lexical, nil
 	case checkerCascade:
-		if f.low < 0 || f.high > 1 || f.low > f.high {
-			return nil, &usageError{fmt.Errorf("--low %v and --high %v are no range between 0 and 1", f.low, f.high), "as --low 0.3 --high 0.8"}
+		if f.low > f.high {
+			return nil, &usageError{fmt.Errorf("--low %v is above --high %v", f.low, f.high), "as --low 0.3 --high 0.8"}
 		}
 		name = f.slow.value
 		if name == "" {
@@ -102,7 +156,7 @@ func (f *checkerFlags) build(c *cobra.Command, threshold float64, w world) (supp
 	if f.budget == 0 {
 		budget.Pairs = -1
 	}
-	return &heldChecker{support.Cascade(lexical, f.low, f.high, near, budget), checker}, nil
+	return &heldChecker{support.Cascade(lexical, float64(f.low), float64(f.high), near, budget), checker}, nil
 }
 
 // buildOne makes a checker that is neither lexical nor a cascade.

@@ -73,10 +73,7 @@ func newCheckLine(p *support.Pair, v *support.Verdict) *checkLine {
 	for i := range v.Conflicts {
 		line.Conflicts = append(line.Conflicts, newCheckConflict(p, &v.Conflicts[i]))
 	}
-	switch {
-	case v.Err != nil && v.Escalated: // there is a verdict all the same
-		line.Issues = append(line.Issues, ibid.Issue{Code: "slow-failed", Detail: v.Err.Error()})
-	case v.Err != nil:
+	if v.Err != nil {
 		line.Error = &checkError{"unchecked", v.Err.Error()}
 	}
 	return line

@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
 )
@@ -14,14 +16,16 @@ import (
 // material is what a claim is checked against.
 type material struct {
 	passages []support.Passage
-	from     []origin // of each passage
+	from     []origin     // of each passage
+	issues   []ibid.Issue // of the sources
+	failed   bool         // a part of a source could not be read
 }
 
 // origin says where a passage comes from.
 type origin struct {
-	source string // as it was named, and of several documents in one file which
-	page   int    // from 1; 0: there are none
-	start  int    // of the passage in the document's text
+	source  string // as it was named, and of several documents in one file which
+	text    string // of the document
+	passage snapshot.Passage
 }
 
 // readMaterial reads sources, and cuts their documents into passages.
@@ -30,14 +34,12 @@ func readMaterial(names []string, w world) (*material, error) {
 	for _, name := range names {
 		documents, err := readSource(name, w.in)
 		if err != nil {
-			v := explain(err)
-			return nil, &usageError{fmt.Errorf("read %s: %w", name, err), v.hint}
+			return nil, &usageError{fmt.Errorf("read %s: %w", name, err), sourceHint(err)}
 		}
 		for i := range documents {
 			m.add(name, &documents[i], len(documents) > 1)
-			for _, issue := range documents[i].Text.Issues {
-				say(w.err, "%s: %s: %s", name, issue.Code, issue.Detail)
-			}
+			issues, failed := sayTextIssues(w.err, name, documents[i].Text)
+			m.issues, m.failed = append(m.issues, issues...), m.failed || failed
 		}
 	}
 	if len(m.passages) == 0 {
@@ -46,14 +48,24 @@ func readMaterial(names []string, w world) (*material, error) {
 	return m, nil
 }
 
+// sayTextIssues says what was odd about a source's text, and whether a part of it could not be read.
+func sayTextIssues(w io.Writer, name string, t *snapshot.Text) (issues []ibid.Issue, failed bool) {
+	for _, issue := range t.Issues {
+		failed = failed || issue.Code == snapshot.IssueLineUnreadable || issue.Code == snapshot.IssuePageUnreadable
+		issue.Detail = name + ": " + issue.Detail
+		issues = append(issues, issue)
+		say(w, "%s: %s", issue.Code, issue.Detail)
+	}
+	return issues, failed
+}
+
 func (m *material) add(name string, d *snapshot.Document, several bool) {
 	if several {
 		name += " (" + d.ID + ")"
 	}
 	for _, p := range d.Text.Passages(nil) {
-		text := d.Text.Content[p.Span.Start:p.Span.End]
-		m.passages = append(m.passages, support.Passage{ID: d.ID, Text: text, Language: d.Text.Language})
-		m.from = append(m.from, origin{name, p.Page, p.Span.Start})
+		m.passages = append(m.passages, support.Passage{ID: d.ID, Text: p.Apart(d.Text.Content), Language: d.Text.Language})
+		m.from = append(m.from, origin{name, d.Text.Content, p})
 	}
 }
 
@@ -72,18 +84,65 @@ func readSource(name string, stdin io.Reader) ([]snapshot.Document, error) {
 	if err != nil {
 		return nil, bare(err)
 	}
-	return snapshot.ReadDocuments(filepath.Base(name), data, nil)
+	documents, err := snapshot.ReadDocuments(filepath.Base(name), data, nil)
+	if err != nil {
+		return nil, &unnamedError{filepath.Base(name), err}
+	}
+	return documents, nil
 }
 
-// name gives the evidence of a line the names of the sources, and offsets in their texts.
-func (m *material) name(line *checkLine) {
-	for i := range line.Evidence {
-		e := &line.Evidence[i]
-		from := m.from[e.Passage]
-		e.Source, e.Page = &from.source, nil
-		if from.page > 0 {
-			e.Page = &from.page
-		}
-		e.Start, e.End = e.Start+from.start, e.End+from.start
+// unnamedError is an error about a file without the file's name and without that it was read: messages say both themselves.
+type unnamedError struct {
+	name string // what the error begins with
+	err  error
+}
+
+func (e *unnamedError) Error() string {
+	return strings.TrimPrefix(strings.TrimPrefix(e.err.Error(), e.name+": "), "reading the document: ")
+}
+
+func (e *unnamedError) Unwrap() error { return e.err }
+
+// sourceHint is what to do about a source that could not be read.
+func sourceHint(err error) string {
+	switch {
+	case errors.Is(err, snapshot.ErrUnsupported):
+		return "sources are text, Markdown, HTML, PDF or JSON lines"
+	case errors.Is(err, snapshot.ErrEmpty):
+		return "did the program that made it end well?"
+	case errors.Is(err, snapshot.ErrDamaged):
+		return "does another program open it? save it again, or as text"
+	case errors.Is(err, snapshot.ErrEncrypted):
+		return "save it without its password"
+	case errors.Is(err, snapshot.ErrTooLarge), errors.Is(err, snapshot.ErrTimeout), errors.Is(err, snapshot.ErrTooDeep):
+		return "split it, or save what matters of it as text"
 	}
+	return explain(err).hint
+}
+
+// find returns where a piece of evidence comes from, and where it stands in that document's text.
+func (m *material) find(e support.Span) (*origin, ibid.Span) {
+	from := &m.from[e.Passage]
+	return from, from.passage.Place(from.text, e.Span)
+}
+
+// name gives the evidence of a line the names of the sources, and offsets in their texts. What was odd about them becomes its issues.
+func (m *material) name(line *checkLine, v *support.Verdict) {
+	for i, e := range v.Evidence {
+		from, span := m.find(e)
+		out := checkEvidence{Passage: e.Passage, Source: &from.source, Start: span.Start, End: span.End, Text: from.text[span.Start:span.End]}
+		if from.passage.Page > 0 {
+			out.Page = &from.passage.Page
+		}
+		line.Evidence[i] = out
+	}
+	line.Issues = append(line.Issues, m.issues...)
+}
+
+// place names a source and a page for people.
+func (o *origin) place() string {
+	if o.passage.Page == 0 {
+		return o.source
+	}
+	return fmt.Sprintf("%s, page %d", o.source, o.passage.Page)
 }

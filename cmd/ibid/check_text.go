@@ -29,12 +29,8 @@ func writeVerdict(w io.Writer, p *support.Pair, v *support.Verdict, m *material)
 	fmt.Fprintf(&b, "  (%s)\n", v.By)
 	row := func(name, text string) { fmt.Fprintf(&b, "  %-9s %s\n", name, oneLine(text)) }
 	for _, e := range v.Evidence[:min(len(v.Evidence), maxShownEvidence)] {
-		from := m.from[e.Passage]
-		name := from.source
-		if from.page > 0 {
-			name += fmt.Sprintf(", page %d", from.page)
-		}
-		row("evidence", name+": "+excerpt(p.Passages[e.Passage].Text[e.Start:e.End]))
+		from, span := m.find(e)
+		row("evidence", from.place()+": "+excerpt(from.text[span.Start:span.End]))
 	}
 	if more := len(v.Evidence) - maxShownEvidence; more > 0 {
 		row("", fmt.Sprintf("and %d more", more))
@@ -44,13 +40,21 @@ func writeVerdict(w io.Writer, p *support.Pair, v *support.Verdict, m *material)
 	}
 	for i := range v.Conflicts {
 		c := newCheckConflict(p, &v.Conflicts[i])
-		row("changed", fmt.Sprintf("%s: the claim has %s, the source %s", c.Kind, c.Claim, c.Evidence))
+		row("changed", c.String())
 	}
 	for _, issue := range v.Issues {
 		row("note", issue.Code+": "+issue.Detail)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// String says a conflict to people.
+func (c checkConflict) String() string {
+	if c.Kind == support.ConflictNegation && c.Note != "" { // its values are no words that stand for each other
+		return strings.TrimPrefix(c.Note, "negation: ")
+	}
+	return fmt.Sprintf("%s: the claim has %s, the source %s", c.Kind, c.Claim, c.Evidence)
 }
 
 func missing(v *support.Verdict) string {

@@ -52,6 +52,7 @@ type config struct {
 
 	settings   map[string]*upstreamSetting // by name: what is not a matter of flags
 	strategies []experiment.Strategy       // those of the file
+	checkers   map[string]*checkerSetting  // those of the file, by name
 	keep       retention
 }
 
@@ -83,6 +84,7 @@ func newConfig() *config {
 		prompts:   choice{value: string(gateway.PromptsLast), words: []string{"none", "last", "all"}, kind: "which"},
 		upstreams: upstreamFlag{},
 		settings:  map[string]*upstreamSetting{},
+		checkers:  map[string]*checkerSetting{},
 		keep:      retention{byProvider: map[string]age{}},
 	}
 }
@@ -194,24 +196,32 @@ func (c *config) resolve(flags *pflag.FlagSet, w world) error {
 // serve could run with the rest, its flags and its variables, is not asked.
 func (c *config) resolveStore(flags *pflag.FlagSet, w world) error {
 	if c.file != "" {
-		all := &cobra.Command{} // the file has settings of serve, too
-		whole := newConfig()
-		whole.addFlags(all)
-		all.Flags().VisitAll(func(f *pflag.Flag) { f.Changed = f.Name != "data" && f.Name != "db" }) // so they are left alone
-		for _, name := range []string{"data", "db"} {
-			if f := flags.Lookup(name); f.Changed {
-				if err := all.Flags().Set(name, f.Value.String()); err != nil {
-					return err
-				}
-			}
-		}
-		whole.file = c.file
-		if err := whole.readFile(all.Flags()); err != nil {
+		if err := c.readStoreFile(flags); err != nil {
 			return err
 		}
-		c.data, c.db, c.keep, c.strategies = whole.data, whole.db, whole.keep, whole.strategies
 	}
 	return c.resolveData(w)
+}
+
+func (c *config) readStoreFile(flags *pflag.FlagSet) error {
+	all := &cobra.Command{} // the file has settings of serve, too
+	whole := newConfig()
+	whole.addFlags(all)
+	all.Flags().VisitAll(func(f *pflag.Flag) { f.Changed = f.Name != "data" && f.Name != "db" }) // so they are left alone
+	for _, name := range []string{"data", "db"} {
+		if f := flags.Lookup(name); f.Changed {
+			if err := all.Flags().Set(name, f.Value.String()); err != nil {
+				return err
+			}
+		}
+	}
+	whole.file = c.file
+	if err := whole.readFile(all.Flags()); err != nil {
+		return err
+	}
+	c.data, c.db, c.keep = whole.data, whole.db, whole.keep
+	c.strategies, c.checkers = whole.strategies, whole.checkers
+	return c.checkStrategies()
 }
 
 // resolveData finds the data directory and the database in it.
@@ -281,6 +291,9 @@ func (c *config) check() error {
 		if n := len(secret.value); n > 0 && n < secret.needs {
 			return &usageError{fmt.Errorf("%s has %d bytes, it needs %d", secret.name, n, secret.needs), "openssl rand -base64 32 makes one"}
 		}
+	}
+	if err := c.checkStrategies(); err != nil {
+		return err
 	}
 	if _, err := c.chooseStrategy(); err != nil {
 		return err

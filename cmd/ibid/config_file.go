@@ -71,6 +71,8 @@ func (c *config) readFile(flags *pflag.FlagSet) error {
 			f.retention(c, e.value)
 		case "strategies":
 			f.readStrategies(c, e.value)
+		case "checkers":
+			f.readCheckers(c, e.value)
 		default:
 			f.flag(flags, e)
 		}
@@ -88,7 +90,7 @@ func notInFile() []string { return []string{"config", "check", "help", "address-
 func (f *configFile) flag(flags *pflag.FlagSet, e entry) {
 	known := flags.Lookup(e.key)
 	if known == nil || slices.Contains(notInFile(), e.key) {
-		names := []string{"upstreams", "retention", "strategies"}
+		names := []string{"upstreams", "retention", "strategies", "checkers"}
 		flags.VisitAll(func(one *pflag.Flag) {
 			if !slices.Contains(notInFile(), one.Name) {
 				names = append(names, one.Name)

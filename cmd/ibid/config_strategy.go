@@ -80,22 +80,40 @@ func (c *config) chooseStrategy() (func(run string) *experiment.Strategy, error)
 	return nil, nil //nolint:nilnil // no strategy is no error
 }
 
+// checkStrategies finds strategies whose checker is not there.
+func (c *config) checkStrategies() error {
+	for i := range c.strategies {
+		s := &c.strategies[i]
+		if s.Checker != experiment.CheckerLexical && c.checkers[s.Checker] == nil {
+			return &usageError{
+				fmt.Errorf("strategy %s: there is no checker %q", s.ID(), s.Checker),
+				fmt.Sprintf("%s is always there; others stand under checkers in the file of --config", experiment.CheckerLexical),
+			}
+		}
+	}
+	return nil
+}
+
+// chosen returns the strategies that answers are attributed by: none, one, or the two of an experiment.
+func (c *config) chosen() []experiment.Strategy {
+	var chosen []experiment.Strategy
+	for _, name := range []string{c.attribute, c.split.a, c.split.b} {
+		if s, err := experiment.Find(c.strategyList(), name); err == nil {
+			chosen = append(chosen, s)
+		}
+	}
+	return chosen
+}
+
 // strategyWords says which strategies there will be; empty: none.
 func (c *config) strategyWords() string {
-	list := c.strategyList()
-	if c.split.name == "" {
-		s, err := experiment.Find(list, c.attribute)
-		if err != nil {
-			return ""
-		}
-		return s.ID()
+	switch chosen := c.chosen(); len(chosen) {
+	case 1:
+		return chosen[0].ID()
+	case 2:
+		return fmt.Sprintf("%s: %s and %s, %v of the runs", c.split.name, chosen[0].ID(), chosen[1].ID(), c.split.share)
 	}
-	a, errA := experiment.Find(list, c.split.a)
-	b, errB := experiment.Find(list, c.split.b)
-	if errA != nil || errB != nil {
-		return ""
-	}
-	return fmt.Sprintf("%s: %s and %s, %v of the runs", c.split.name, a.ID(), b.ID(), c.split.share)
+	return ""
 }
 
 const strategyHint = "a strategy of your own stands under strategies in the file of --config"
@@ -114,10 +132,6 @@ func (f *configFile) readStrategies(c *config, node ast.Node) {
 		}
 		if err := s.Check(); err != nil {
 			_ = f.fail(e.at, err.Error(), "") // it is kept in f
-			return
-		}
-		if s.Checker != experiment.CheckerLexical {
-			f.bad(entry{"checker", e.at, e.value}, "must be %s: a gateway has no other", experiment.CheckerLexical)
 			return
 		}
 		if known, err := experiment.Find(c.strategyList(), s.ID()); err == nil && known != s {

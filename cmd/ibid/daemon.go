@@ -22,9 +22,11 @@ import (
 
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/watch"
 )
 
@@ -43,8 +45,9 @@ type daemon struct {
 	gateway *gateway.Gateway
 	api     *api.API
 
-	backfill    *watch.Backfill    // nil: no rules
-	attribution *watch.Attribution // nil: no strategy
+	backfill    *watch.Backfill                       // nil: no rules
+	choose      func(run string) *experiment.Strategy // nil: no strategy
+	attribution *watch.Attribution                    // likewise
 
 	own   map[string]bool // the first segments of paths that are ibid's
 	close []func() error  // what was opened, the first last
@@ -123,6 +126,7 @@ func (d *daemon) make() error {
 	}
 	d.api, err = api.New(&api.Options{
 		Store: d.store, Guard: d.guard, Gateway: d.gateway, Bus: d.bus, Logger: d.log, Metrics: d.metrics, Version: readBuild().Version,
+		Strategies: d.config.strategyList(), Choose: d.choose,
 	})
 	return err
 }
@@ -133,11 +137,35 @@ func (d *daemon) makeAttribution() error {
 	if err != nil || choose == nil {
 		return err
 	}
+	d.choose = choose
+	checkers, err := d.makeCheckers()
+	if err != nil {
+		return err
+	}
 	d.attribution, err = watch.NewAttribution(&watch.AttributionOptions{
-		Choose: choose, Trail: d.store.Trail, Logger: d.log, Metrics: d.metrics,
+		Choose: d.choose, Checkers: checkers, Trail: d.store.Trail, Logger: d.log, Metrics: d.metrics,
 		Store: func(ctx context.Context, call *store.Call) error { return d.gateway.Keep(ctx, call) },
 	})
 	return err
+}
+
+// makeCheckers makes the checkers of the strategies that are in use.
+func (d *daemon) makeCheckers() (map[string]support.Checker, error) {
+	checkers := map[string]support.Checker{}
+	for _, s := range d.config.chosen() {
+		made, err := d.config.checker(&s, d.world)
+		if err != nil {
+			return nil, err
+		}
+		if made != nil {
+			checkers[s.ID()] = made
+			d.close = append(d.close, func() error {
+				closeChecker(made)
+				return nil
+			})
+		}
+	}
+	return checkers, nil
 }
 
 // shut closes what was opened, in the other order.

@@ -25,7 +25,8 @@ What is said here can be relied on; the wording of messages cannot.
   ` + "`hint: `" + `. Long work shows how far it is there, if that is a terminal.
 - The exit code is 0 for yes or done, 1 for no, and 2 if ibid could not find out: a wrong call, input that cannot be read, a
   provider's error.
-- Every flag has an environment variable. The flag wins over it, and an empty variable is none.
+- Every flag has an environment variable, which counts for all commands with that flag. The flag wins over it, and an empty
+  variable is none.
 - What goes to a terminal is stripped of control characters and of those that reverse the direction of text. Files and
   pipes get every byte.
 - ` + "`-`" + ` is standard input.

@@ -48,7 +48,7 @@ func readEnv(c *cobra.Command, env func(string) (string, bool)) error {
 		if err := f.Value.Set(value); err != nil {
 			failed = &usageError{
 				fmt.Errorf("environment variable %s=%q: %w", name, value, err),
-				fmt.Sprintf("unset %s, or overrule it with --%s", name, f.Name),
+				fmt.Sprintf("it is for all commands with --%s: unset it, or overrule it with %s --%[1]s", f.Name, c.CommandPath()),
 			}
 		}
 		f.Changed = true

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -67,11 +69,16 @@ strategies in the file of --config.`,
 			if len(args) == 0 {
 				return listStrategies(cmd, c, f, w)
 			}
+			if err := c.resolveStore(cmd.Flags(), w); err != nil { // it reads the strategies of the file, too
+				return err
+			}
+			e := &experimenting{experimentFlags: f, world: w}
+			defer e.close()
+			if err := e.choose(c, args); err != nil { // before a database is missed
+				return err
+			}
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
-				e := &experimenting{experimentFlags: f, store: s, world: w}
-				if err := e.choose(c.strategyList(), args); err != nil {
-					return err
-				}
+				e.store = s
 				return e.run(ctx)
 			})
 		},
@@ -106,16 +113,13 @@ func listStrategies(cmd *cobra.Command, c *config, f *experimentFlags, w world) 
 	fmt.Fprintln(t, "STRATEGY\tPOST HOC\tTHRESHOLD\tPER SENTENCE\tSCORER\tCHECKER")
 	for i := range list {
 		s := &list[i]
-		fmt.Fprintf(t, "%s\t%s\t%v\t%d\t%s\t%s\n", s.ID(), yesNo(s.PostHoc), s.Threshold, s.PerSentence, s.Scorer, s.Checker)
+		if !s.PostHoc {
+			fmt.Fprintf(t, "%s\tno\n", s.ID())
+			continue
+		}
+		fmt.Fprintf(t, "%s\tyes\t%v\t%d\t%s\t%s\n", s.ID(), s.Threshold, cmp.Or(s.PerSentence, support.DefaultPerSentence), s.Scorer, s.Checker)
 	}
 	return t.Flush()
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }
 
 // experimenting is one call of ibid experiment.
@@ -125,23 +129,38 @@ type experimenting struct {
 	store    *store.Store
 	world    world
 	sides    [2]experiment.Strategy
+	checkers [2]support.Checker // nil: the built-in one
 	outcomes [2][]experiment.Outcome
 	seen     int // runs that were looked at
 	bad      int // runs that could not be read
+	other    int // runs whose final answer nobody captured
 }
 
 // choose finds the two strategies.
-func (e *experimenting) choose(list []experiment.Strategy, names []string) error {
+func (e *experimenting) choose(c *config, names []string) error {
 	for i, name := range names {
 		var err error
-		if e.sides[i], err = experiment.Find(list, name); err != nil {
+		if e.sides[i], err = experiment.Find(c.strategyList(), name); err != nil {
 			return &usageError{err, strategyHint}
+		}
+		if e.live {
+			continue // nothing is attributed again
+		}
+		if e.checkers[i], err = c.checker(&e.sides[i], e.world); err != nil {
+			return err
 		}
 	}
 	if e.sides[0].ID() == e.sides[1].ID() {
 		return &usageError{fmt.Errorf("both strategies are %s", e.sides[0].ID()), "ibid experiment lists others"}
 	}
 	return nil
+}
+
+// close gives back what the checkers hold.
+func (e *experimenting) close() {
+	for _, c := range e.checkers {
+		closeChecker(c)
+	}
 }
 
 func (e *experimenting) run(ctx context.Context) error {
@@ -157,6 +176,9 @@ func (e *experimenting) run(ctx context.Context) error {
 	}
 	if e.bad > 0 {
 		say(e.world.err, "%s could not be read", plural(e.bad, "run"))
+	}
+	if e.other > 0 {
+		say(e.world.err, "%s left out: their final answers were not captured", plural(e.other, "run"))
 	}
 	if len(e.outcomes[0])+len(e.outcomes[1]) == 0 {
 		return e.nothing()
@@ -212,17 +234,16 @@ func (e *experimenting) measure(ctx context.Context, id string) error {
 		if !errors.Is(err, store.ErrNotFound) { // else it was deleted meanwhile
 			e.bad++
 		}
-		return nil //nolint:nilerr // it is counted
+		return nil
 	}
-	switch {
-	case strings.TrimSpace(t.Answer) == "" && (t.Final == nil || strings.TrimSpace(t.Final.Text) == ""):
+	if strings.TrimSpace(t.Answer) == "" && (t.Final == nil || strings.TrimSpace(t.Final.Text) == "") {
 		return nil
 	}
 	if e.live {
 		return e.observe(ctx, t)
 	}
 	for i := range e.sides {
-		out, err := experiment.Measure(ctx, t, &e.sides[i], nil)
+		out, err := experiment.Measure(ctx, t, &e.sides[i], &experiment.MeasureOptions{Checker: e.checkers[i]})
 		if err != nil {
 			return err
 		}
@@ -237,19 +258,37 @@ func (e *experimenting) observe(ctx context.Context, t *trail.Trail) error {
 		if t.Strategy != e.sides[i].ID() {
 			continue
 		}
-		counts, err := e.store.FeedbackCounts(ctx, e.tenant, &store.FeedbackQuery{Run: t.ID})
-		if err != nil {
-			return err
+		var words experiment.Feedback
+		if id := finalID(t); id != "" {
+			counts, err := e.store.FeedbackCounts(ctx, e.tenant, &store.FeedbackQuery{AnswerID: id})
+			if err != nil {
+				return err
+			}
+			words.Judged, words.Right = counts.Citations, counts.Right
 		}
-		right := counts.Verdicts[store.VerdictRight]
-		judged := right + counts.Verdicts[store.VerdictWrongSource] + counts.Verdicts[store.VerdictNotSaid]
-		out, err := experiment.Observe(ctx, t, experiment.Feedback{Judged: judged, Right: right}, nil)
+		out, err := experiment.Observe(ctx, t, words, nil)
+		if errors.Is(err, experiment.ErrElsewhere) {
+			e.other++
+			continue
+		}
 		if err != nil {
 			return err
 		}
 		e.outcomes[i] = append(e.outcomes[i], *out)
 	}
 	return nil
+}
+
+// finalID returns the id of the captured answer that is the run's final one; empty: it was not captured.
+func finalID(t *trail.Trail) string {
+	for i := range t.Steps {
+		for _, a := range t.Steps[i].Answers {
+			if a.Answer != nil && t.Final != nil && a.Answer.Text == t.Final.Text {
+				return a.ID
+			}
+		}
+	}
+	return ""
 }
 
 // showProgress shows how far it is, if there is somebody to see it.

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -76,8 +79,8 @@ func (f *trailFlags) check() error {
 		return &usageError{fmt.Errorf("--excerpt %d: must be 1 or more", f.excerpt), "--no-excerpts leaves out excerpts"}
 	case f.top < 1:
 		return &usageError{fmt.Errorf("--top %d: must be 1 or more", f.top), ""}
-	case math.IsNaN(f.threshold):
-		return &usageError{errors.New("--threshold: must be a number"), ""}
+	case math.IsNaN(f.threshold) || f.threshold < 0 || f.threshold > 1:
+		return &usageError{fmt.Errorf("--threshold %v: must be from 0 to 1", f.threshold), ""}
 	}
 	return nil
 }
@@ -90,14 +93,14 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	if err != nil {
 		return err
 	}
-	sayIssues(w.err, t)
 	links, err := t.Link(ctx, nil, &trail.LinkOptions{NoInference: f.noInferred})
 	if err != nil {
 		return err
 	}
+	sayIssues(w.err, slices.Concat(t.Check(), links.Issues))
 	switch f.as.value {
 	case "prov":
-		return writeBytes(w.out)(t.PROV(&trail.PROVOptions{Content: !f.noExcerpts}))
+		return writeBytes(w.out)(t.PROV(&trail.PROVOptions{Content: !f.noExcerpts, Linked: true}))
 	case "otlp":
 		return writeBytes(w.out)(t.Traces(trail.TracesJSON, &trail.EmitOptions{NoContent: f.noExcerpts}))
 	}
@@ -110,6 +113,7 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 		Threshold: &f.threshold, Top: f.top, Excerpt: f.excerpt, Adjust: f.adjust, NoExcerpts: f.noExcerpts,
 	})
 	s.Links = links
+	s.Assess(&trail.AssessOptions{Now: time.Now()})
 	if f.json || f.as.value == asJSON {
 		return writeBytes(w.out)(s.MarshalJSON())
 	}
@@ -129,11 +133,11 @@ func writeBytes(w io.Writer) func([]byte, error) error {
 func readTrail(name string, stdin io.Reader) (*trail.Trail, error) {
 	data, err := readSidecar(name, stdin)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
 	t, err := trail.Read(data)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("%s: %w", name, err), trailHint(err)}
+		return nil, &usageError{fmt.Errorf("read %s: %w", name, &unnamedError{"read run", err}), trailHint(err)}
 	}
 	return t, nil
 }
@@ -142,16 +146,23 @@ func trailHint(err error) string {
 	switch {
 	case errors.Is(err, trail.ErrEmpty):
 		return "did the program that records the run end well?"
+	case errors.Is(err, trail.ErrListing):
+		return "GET /v1/runs/{run}/summary has the whole run as ibid trail reads it"
 	case errors.Is(err, trail.ErrNoRun):
-		return "docs/trail.md shows what a run looks like; NaN and Infinity, which Python's json.dumps writes, are not JSON"
+		return "docs/trail.md shows what a run looks like"
 	default:
 		return ""
 	}
 }
 
-// sayIssues says what is odd about a run.
-func sayIssues(w io.Writer, t *trail.Trail) {
-	issues := t.Check()
+// sayIssues says what is odd about a run, each thing once.
+func sayIssues(w io.Writer, issues []ibid.Issue) {
+	seen := make(map[ibid.Issue]bool, len(issues))
+	issues = slices.DeleteFunc(issues, func(issue ibid.Issue) bool {
+		known := seen[issue]
+		seen[issue] = true
+		return known
+	})
 	for i, issue := range issues {
 		if i == maxIssues {
 			say(w, "and %s more; --json has all of them", plural(len(issues)-i, "issue"))

@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -23,6 +25,7 @@ func writeTrail(w io.Writer, s *trail.Summary, f *trailFlags) error {
 	t.head()
 	t.sentences()
 	t.steps()
+	t.conflicts()
 	t.sources("Primary sources", s.Primary)
 	t.sources("All sources", s.Sources)
 	t.sources("Retrieved, not used", s.Unused)
@@ -166,12 +169,32 @@ func (t *trailText) step(s *trail.Step, u *trail.StepUsage) {
 	}
 	switch {
 	case len(u.Documents) > 0:
-		t.line(5, "used %s", strings.Join(u.Documents, ", "))
+		t.used(u)
 	case u.Retrieved > 0:
 		t.line(5, "no sources used, %d retrieved", u.Retrieved)
 	default:
 		t.line(5, "no sources used")
 	}
+}
+
+// used names the sources of a step, each with how well it fits and how much of the step rests on it, where that is known.
+func (t *trailText) used(u *trail.StepUsage) {
+	words := slices.Clone(u.Documents)
+	for i := range words {
+		var known []string
+		if f := &u.Best[i]; f.Relevance != nil && f.Origin == ibid.ScoreRank {
+			known = append(known, fmt.Sprintf("rank %.2f", *f.Relevance))
+		} else if f.Relevance != nil {
+			known = append(known, fmt.Sprintf("relevance %.2f", *f.Relevance))
+		}
+		if usage := u.Best[i].Usage; usage != nil {
+			known = append(known, fmt.Sprintf("usage %.2f", *usage))
+		}
+		if known != nil {
+			words[i] += " (" + strings.Join(known, ", ") + ")"
+		}
+	}
+	t.line(5, "used %s", strings.Join(words, ", "))
 }
 
 func (t *trailText) sources(title string, all []trail.SummarySource) {
@@ -208,9 +231,32 @@ func (t *trailText) relevance(s *trail.Source) string {
 	switch {
 	case score == nil:
 		return "–"
-	case s.Origin == "rank":
+	case s.Origin == ibid.ScoreRank:
 		return fmt.Sprintf("%.2f (rank)", *score)
 	default:
 		return fmt.Sprintf("%.2f", *score)
+	}
+}
+
+// conflicts writes where sources seem to say different things.
+func (t *trailText) conflicts() {
+	if len(t.s.Conflicts) == 0 {
+		return
+	}
+	t.WriteString("\nPossible conflicts\n")
+	for i := range t.s.Conflicts {
+		c := &t.s.Conflicts[i]
+		t.line(2, "%s", c.Note)
+		for _, side := range []trail.ConflictSide{c.A, c.B} {
+			chunk := ""
+			if side.ChunkIndex != nil {
+				chunk = ", chunk " + strconv.Itoa(*side.ChunkIndex)
+			}
+			if t.flags.noExcerpts {
+				t.line(4, "%s%s", side.DocumentID, chunk)
+			} else {
+				t.line(4, "%s%s: “%s”", side.DocumentID, chunk, side.Excerpt)
+			}
+		}
 	}
 }

@@ -1,0 +1,72 @@
+package support_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Every code of an issue that the package has stands in the table of docs/support.md, and none besides.
+func TestIssueCodesAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "docs", "support.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(page), "\n## Issues\n\n| code |")
+	if !found {
+		t.Fatal("docs/support.md has no table of issues")
+	}
+	table, _, _ = strings.Cut(table, "\n\n")
+	var documented []string
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]+) \\|").FindAllStringSubmatch(table, -1) {
+		for _, code := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			documented = append(documented, code[1])
+		}
+	}
+	slices.Sort(documented)
+	if diff := cmp.Diff(issueConstants(t), documented); diff != "" {
+		t.Errorf("codes of issues (-code +docs/support.md):\n%s", diff)
+	}
+}
+
+// issueConstants returns the values of the package's constants Issue…, sorted, under all build tags.
+func issueConstants(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codes []string
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok || !strings.HasPrefix(spec.Names[0].Name, "Issue") {
+				return true
+			}
+			code, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			codes = append(codes, code)
+			return true
+		})
+	}
+	slices.Sort(codes)
+	return codes
+}

@@ -1,0 +1,129 @@
+package support
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ibidhq/ibid/internal/wire"
+)
+
+// Whatever a server answers, what is made of it is a verdict of ours, whose evidence stands in the passage.
+func FuzzJudgeAnswer(f *testing.F) {
+	const mark = "MARKMARKMARK"
+	const passage = "The bridge  was opened\nin 1932. It is 503 metres long."
+	for _, text := range []string{
+		`{"verdicts":[{"id":"MARKMARK-1","quote":"It is 503 metres long","verdict":"supported"},{"id":"MARKMARK-2","quote":"","verdict":"unsupported"}]}`,
+		"<think>\n</think>```json\n" + `{"why":[1,{}],"verdicts":[{"sure":0.9,"id":"MARKMARK-1","quote":"opened in 1932.","verdict":"contradicted"},null]}` + "\n```",
+		`{"verdicts":[{"verdict":"partial","verdict":"supported","id":"MARKMARK-1"}]} {}`,
+		"Yes", " no.\n", "Yes, because", `{"verdicts":[{"id":`, "",
+	} {
+		content, _ := json.Marshal(text)
+		body := `{"object":"chat.completion","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":` + string(content) + `},"logprobs":`
+		f.Add([]byte(body+`null}]}`), passage)
+		if at := strings.Index(text, `"verdict":"`); at >= 0 { // as its server would have cut it into tokens
+			before, _ := json.Marshal(text[:at+11])
+			f.Add([]byte(body+`{"content":[{"token":`+string(before)+`},{"token":"su","top_logprobs":[{"token":"su","logprob":-0.1},{"token":"c","logprob":-3}]}]}}]}`), passage)
+		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte, passage string) {
+		text, tokens := answerText(body), wire.ReadTokens(body)
+		pair := Pair{Claim: "The bridge was opened in 1933.", Passages: []Passage{{Text: passage}, {Text: passage}}}
+		asked := []*question{{claim: pair.Claim, passage: passage}, {claim: "Another.", passage: passage}}
+		readRulings(text, tokens, mark, asked)
+		checkAnswer(t, &pair, (&Judge{}).verdict(&pair, asked))
+		for i, q := range asked {
+			var again question
+			kept := &MemoryCache{}
+			if q.remember(kept); again.cached(kept) == (q.answer.Label == Unverified) {
+				t.Errorf("question %d: %+v is kept, or is not", i, q.answer)
+			}
+		}
+		asked[0].answer = yesOrNo(text, tokens)
+		pair.Passages = pair.Passages[:1]
+		checkAnswer(t, &pair, (&Judge{Preset: PresetMiniCheck}).verdict(&pair, asked[:1]))
+	})
+}
+
+// A label stands where the reader says, whatever else there is.
+func FuzzParseVerdicts(f *testing.F) {
+	f.Add([]byte(`{"verdicts":[{"id":"a","quote":"b","verdict":"supported"}]}`))
+	f.Add([]byte(` {"x":{"verdicts":[]}, "verdicts" :[ {"n":[-1e3,null],"verdict" : "unsupported"} , {}], "y":0 } `))
+	f.Add([]byte("{\"verdicts\":[{\"verdict\":\"\\u0073upported\x80\"}],\"verdicts\":[{\"verdict\":null}]}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		all, err := parseVerdicts(string(text))
+		if err == nil && !json.Valid(text) {
+			t.Error("what is no JSON was read")
+		}
+		for _, s := range all {
+			if s.at < 0 || s.at > len(text) {
+				t.Fatalf("a label at %d of %d bytes", s.at, len(text))
+			}
+			if label := Label(s.verdict); err == nil && label == Supported && !bytes.Contains(text, []byte{'\\'}) && !bytes.HasPrefix(text[s.at:], []byte(label)) {
+				t.Errorf("%s does not stand at %d", label, s.at)
+			}
+		}
+	})
+}
+
+// Whatever the API answers, what is made of it is a verdict of ours, whose evidence stands in the passages.
+func FuzzGroundingAnswer(f *testing.F) {
+	for _, body := range []string{
+		`{"supportScore":0.95,"citedChunks":[{"chunkText":"It is 503 metres long","source":"1"},{"chunkText":"x","source":"9"}],"claims":[{"startPos":0,"endPos":20,"citationIndices":[0,1],"groundingCheckRequired":true,"score":0.9}]}`,
+		`{"supportScore":7,"citedChunks":[{"chunkText":"","source":"0"}],"claims":[{"citationIndices":[0,-1,"0"],"antiCitationIndices":[0]},{"score":"x"}]}`,
+		`{"supportScore":0}`, `{"claims":[{"groundingCheckRequired":false}]}`, `{"claims":{}}`, "",
+	} {
+		f.Add([]byte(body), "The bridge was opened. It is 503 metres long.", uint8(0))
+		f.Add([]byte(body), "\x80", uint8(3))
+		f.Add([]byte(body), " ü\xff", uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, body []byte, passage string, times uint8) {
+		pair := Pair{Claim: "The bridge is 530 metres long.", Passages: []Passage{{Text: passage}, {Text: strings.Repeat(passage, int(times%4)*GroundingFactBytes/max(1, len(passage)))}}}
+		facts := factsOf(pair.Passages)
+		for i, at := range facts {
+			checkSpan(t, pair.Passages[at.Passage].Text, at.Span)
+			if at.Len() > GroundingFactBytes {
+				t.Errorf("fact %d has %d bytes", i, at.Len())
+			}
+			if i > 0 && at.Passage == facts[i-1].Passage && at.Start != facts[i-1].End {
+				t.Errorf("fact %d does not begin where the one before ends", i)
+			}
+		}
+		found, err := wire.ReadGrounding(body)
+		if err != nil {
+			return
+		}
+		v := Verdict{Label: Unverified}
+		v.ground(&pair, found, facts)
+		checkAnswer(t, &pair, v)
+	})
+}
+
+// checkAnswer says what no answer may bring about.
+func checkAnswer(t *testing.T, p *Pair, v Verdict) {
+	t.Helper()
+	if !slices.Contains([]Label{Supported, Partial, Unsupported, Contradicted, Unverified}, v.Label) {
+		t.Errorf("the label %q", v.Label)
+	}
+	for _, score := range []*float64{v.Score, signal(&v, SignalContradiction)} {
+		if score != nil && !(*score >= 0 && *score <= 1) {
+			t.Errorf("the score %v", *score)
+		}
+	}
+	for _, e := range v.Evidence {
+		checkSpan(t, p.Passages[e.Passage].Text, e.Span)
+	}
+	if v.Err != nil && v.Label != Unverified {
+		t.Errorf("%s, and yet %v", v.Label, v.Err)
+	}
+}
+
+// signal returns a signal of a verdict; nil: it has none.
+func signal(v *Verdict, name string) *float64 {
+	if s, ok := v.Signals[name]; ok {
+		return &s
+	}
+	return nil
+}
