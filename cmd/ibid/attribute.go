@@ -115,7 +115,7 @@ func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world
 	for _, name := range names {
 		if isURL(name) {
 			return nil, &usageError{
-				fmt.Errorf("--sources %s is an address, and safe fetching is not built in yet", name),
+				fmt.Errorf("--sources %s is an address, and refused: safe fetch is not built in yet", name),
 				"save the page and name the file",
 			}
 		}

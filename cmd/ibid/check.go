@@ -111,7 +111,7 @@ func (f *checkFlags) validate(c *cobra.Command) error {
 	for _, name := range f.sources {
 		if isURL(name) {
 			return &usageError{
-				fmt.Errorf("--source %s is an address, and safe fetching is not built in yet", name),
+				fmt.Errorf("--source %s is an address, and refused: safe fetch is not built in yet", name),
 				"save the page and name the file",
 			}
 		}
