@@ -82,8 +82,10 @@ func (a *API) makeSummary(ctx context.Context, tenant, id string, opts *summaryO
 	if err != nil {
 		return nil, err
 	}
-	if opts.known, err = a.knownOf(ctx, tenant, id); err != nil {
-		return nil, storeError("read what people said of a run", err)
+	if opts.form == asJSON { // the others say nothing of it
+		if opts.known, err = a.knownOf(ctx, tenant, id); err != nil {
+			return nil, storeError("read what people said of a run", err)
+		}
 	}
 	body, err := renderTrail(ctx, t, opts, link)
 	if err != nil {

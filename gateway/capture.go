@@ -119,7 +119,7 @@ func (e *exchange) ask(c *store.Call) {
 			return
 		}
 	}
-	if e.wantsAttribution() {
+	if c.Strategy != "" {
 		job.Keys = nil
 		e.g.options.Attribution.Offer(job)
 	}

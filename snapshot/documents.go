@@ -15,7 +15,12 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-func readDocuments(name string, b []byte, o *TextOptions) ([]Document, error) {
+// ReadDocuments returns the documents of a file. JSON lines (.jsonl, .ndjson) and JSON arrays (.json) of objects with a text
+// hold one document each; the text is in the member text, content, body, page_content, snippet or data, and id, title, url and the like
+// name it. Of a JSON array, strings are documents, too. Everything else is one document.
+//
+// A line that is no document becomes an issue of the first document, unless no line is one.
+func ReadDocuments(name string, b []byte, o *TextOptions) ([]Document, error) {
 	opts := TextOptions{}
 	if o != nil {
 		opts = *o

@@ -10,7 +10,11 @@ import (
 // panicked begins what is said of a reader that failed in a way that it should not.
 const panicked = "its reader panicked"
 
-func extract(b []byte, o *TextOptions) (t *Text, err error) {
+// Extract returns the visible text of a document. What it is comes from the media type, unless that says nothing, and from the
+// bytes, the name and the address. A document without any visible text is no error: its Content is empty.
+//
+// The error wraps one of this package's errors and says what was wrong: bytes that are no text say what they look like.
+func Extract(b []byte, o *TextOptions) (t *Text, err error) {
 	defer func() {
 		if why := recover(); why != nil { // a page or a file may be made for it, and nobody's program should end by it
 			t, err = nil, fmt.Errorf("reading the document: %w: %s: %v", ErrDamaged, panicked, why)

@@ -96,14 +96,6 @@ var (
 	ErrTimeout     = errors.New("it takes too long to read")
 )
 
-// Extract returns the visible text of a document. What it is comes from the media type, unless that says nothing, and from the
-// bytes, the name and the address. A document without any visible text is no error: its Content is empty.
-//
-// The error wraps one of this package's errors and says what was wrong: bytes that are no text say what they look like.
-func Extract(b []byte, o *TextOptions) (*Text, error) {
-	return extract(b, o)
-}
-
 // Document is one text with what it is known by: a file, or one line of JSON lines.
 type Document struct {
 	ID    string // of the document in its file: its own id, else the file's name, with #n where a file holds several
@@ -113,13 +105,4 @@ type Document struct {
 	// Source is the document as a source that an answer may cite: with ID, title, address, authors, dates and licence. Its
 	// Content is empty: the text is in Text.
 	Source ibid.Source
-}
-
-// ReadDocuments returns the documents of a file. JSON lines (.jsonl, .ndjson) and JSON arrays (.json) of objects with a text
-// hold one document each; the text is in the member text, content, body, page_content, snippet or data, and id, title, url and the like
-// name it. Of a JSON array, strings are documents, too. Everything else is one document.
-//
-// A line that is no document becomes an issue of the first document, unless no line is one.
-func ReadDocuments(name string, b []byte, o *TextOptions) ([]Document, error) {
-	return readDocuments(name, b, o)
 }

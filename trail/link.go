@@ -85,6 +85,14 @@ type Rest struct {
 	source *Source
 }
 
+// Text returns as much of the passage as is known: all of it, or the words that were quoted, or its excerpt. Empty: none.
+func (r *Rest) Text() string {
+	if r.source != nil && r.source.Content != "" {
+		return r.source.Content
+	}
+	return first(r.Evidence, r.Excerpt)
+}
+
 // Link finds for each sentence of the final answer the steps and the passages that it rests on. The provider's citations count
 // first, then marks in the text. For sentences that have neither, passages of all steps are ranked, and c is asked whether
 // they support the sentence; so are the answers of the steps, and what those rest on is followed back through the steps before.

@@ -93,10 +93,10 @@ func (a *Attribution) Offer(j Job) bool {
 	if c == nil || !fits(c) {
 		return false
 	}
-	if !a.Wants(c.Run) {
+	s := a.options.Choose(c.Run)
+	if s == nil || !s.PostHoc {
 		return false
 	}
-	s := a.options.Choose(c.Run)
 	if !a.queue.offer(&j) {
 		a.results.WithLabelValues(s.ID(), "dropped").Inc()
 		return false
