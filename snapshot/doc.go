@@ -2,13 +2,17 @@
 // count in and that hashes are made of.
 //
 // [Extract] reads one document, [ReadDocuments] a file, which may hold several. [Text.Passages] cuts a text into pieces of a
-// size that a claim can be checked against.
+// size that a claim can be checked against. [Find] looks for a quote in a text, and [Nearest] says what stands there instead;
+// [Texts] remembers texts. A [Fetcher] gets documents from the network, safely; [WriteWARC] archives them.
 //
 // # Terms
 //
 //   - A document is some bytes with a media type: a page, a paper, a note.
-//   - Its text is what a reader sees of it, in one line: see [TextProfile] for how it is made, exactly.
+//   - A snapshot is a document as it was read once: its octets, their hash, where they were found and when.
+//   - A copy is a snapshot that was kept, so that its octets can be looked at again.
+//   - A document's text is what a reader sees of it, in one line: see [TextProfile] for how it is made, exactly.
 //   - A block is a part of the text that the document sets apart: a heading, a paragraph, an item of a list, a table's cell.
+//   - A quote is what somebody says that a text says, an excerpt one that a manifest records. A match is where a text has it.
 //   - A passage is a run of blocks, or of sentences of one, long enough to say something and short enough to be read.
 //
 // # Profile ibid-text/1
@@ -37,7 +41,21 @@
 // same pages together in another way, so this profile is advisory: good for finding a passage, no ground for comparing hashes
 // between programs.
 //
+// # Fetching
+//
+// Addresses come from data, so anybody may have written them. A [Fetcher] connects to public addresses only: a connection is judged
+// when its name has been resolved, so neither a name that resolves to something else each time nor a redirect leads into a network
+// that is not public. It speaks http and https on ports 80 and 443, knows no proxy, keeps no cookies, sends no Referer, and never
+// goes from https to http. What it reads is bounded in bytes as sent and as unpacked, and in time: for connecting, for the header,
+// between two pieces of the body, and in all.
+//
+// It is polite: per host two requests at a time, 100 ms apart, one request for all who want the same, conditional ones where there
+// is a copy, and no more than a server asks for by Retry-After. Scheduled work, which nobody waits for, goes last, takes at most half
+// of the places, and honours robots.txt (RFC 9309): an answer of the 400s but 429 means that there is none, and a file that cannot
+// be read forbids all.
+//
 // # What can be relied on
 //
-// Nothing panics and nothing hangs, whatever the bytes; [Limits] bounds what is read. The package does no I/O.
+// Nothing panics and nothing hangs, whatever the bytes; [Limits] bounds what is read, [FetchLimits] what is
+// fetched. Only a Fetcher does I/O.
 package snapshot

@@ -21,6 +21,19 @@ func readHTML(t *Text, b []byte, params map[string]string) error {
 		return err
 	}
 	t.Charset = name
+	w := htmlWalk{}
+	if !w.fast(b) {
+		if err := w.parse(b); err != nil {
+			return err
+		}
+	}
+	w.finish(t)
+	w.meta.fill(t)
+	return nil
+}
+
+// parse reads a page as the HTML standard says.
+func (w *htmlWalk) parse(b []byte) error {
 	if err := guardHTML(b); err != nil {
 		return err
 	}
@@ -28,10 +41,7 @@ func readHTML(t *Text, b []byte, params map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrTooDeep, err) // a reader of bytes has no other error
 	}
-	w := htmlWalk{meta: pageFacts{}}
 	w.walk(root)
-	w.finish(t)
-	w.meta.fill(t)
 	return nil
 }
 
@@ -123,10 +133,8 @@ func (w *htmlWalk) kindOf(a atom.Atom) htmlKind {
 
 // isSkipped reports whether nothing in an element is visible text.
 func isSkipped(n *html.Node) bool {
-	switch n.DataAtom {
-	case atom.Head, atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Object, atom.Svg, atom.Select, atom.Textarea:
+	if isUnseen(n.DataAtom) {
 		return true
-	default:
 	}
 	for i := range n.Attr {
 		if n.Attr[i].Key == "hidden" && n.Attr[i].Namespace == "" {
@@ -136,13 +144,23 @@ func isSkipped(n *html.Node) bool {
 	return false
 }
 
+// isUnseen reports whether nothing in elements of a kind is visible text.
+func isUnseen(a atom.Atom) bool {
+	switch a {
+	case atom.Head, atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Object, atom.Svg, atom.Select, atom.Textarea:
+		return true
+	default:
+		return false
+	}
+}
+
 // isBlock reports whether line breaks stand around an element.
 func isBlock(a atom.Atom) bool {
 	switch a {
 	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Br, atom.Caption, atom.Center, atom.Dd,
 		atom.Details, atom.Dialog, atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Form,
 		atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Header, atom.Hgroup, atom.Hr, atom.Legend, atom.Li, atom.Main,
-		atom.Menu, atom.Nav, atom.Ol, atom.Option, atom.P, atom.Pre, atom.Section, atom.Summary, atom.Table, atom.Tbody, atom.Td,
+		atom.Menu, atom.Nav, atom.Ol, atom.Option, atom.P, atom.Pre, atom.Search, atom.Section, atom.Summary, atom.Table, atom.Tbody, atom.Td,
 		atom.Tfoot, atom.Th, atom.Thead, atom.Tr, atom.Ul:
 		return true
 	default:

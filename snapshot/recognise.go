@@ -115,7 +115,7 @@ func binary(b []byte) string {
 		}
 	}
 	if bytes.HasPrefix(b, []byte("PK\x03\x04")) {
-		return archive(b)
+		return zipped(b)
 	}
 	if name, _ := byMark(b); name != "" {
 		return ""
@@ -177,8 +177,8 @@ func signatures() []signature {
 	}
 }
 
-// archive says what kind of document a ZIP archive is, by the names of what is in it.
-func archive(b []byte) string {
+// zipped says what kind of document a ZIP archive is, by the names of what is in it.
+func zipped(b []byte) string {
 	head := b[:min(len(b), 64<<10)]
 	for _, kind := range [...]struct{ part, name string }{
 		{"word/", "a Word document (.docx): save it as PDF or text"},

@@ -71,33 +71,69 @@ type normalizer struct {
 // add appends raw, set apart by a space from what is there, and returns where it stands.
 func (n *normalizer) add(raw []byte) ibid.Span {
 	n.space = true
-	if !norm.NFC.IsNormal(raw) {
+	if !surelyNFC(raw) && !norm.NFC.IsNormal(raw) {
 		raw = norm.NFC.Bytes(raw)
 	}
 	start := -1
 	for i := 0; i < len(raw); {
-		r, size := rune(raw[i]), 1
-		if r >= utf8.RuneSelf {
-			r, size = utf8.DecodeRune(raw[i:])
+		size, keep := n.character(raw[i:])
+		if !keep {
+			i += size
+			continue
 		}
-		switch {
-		case unicode.IsSpace(r):
-			n.space = true
-		case r >= utf8.RuneSelf && (r == utf8.RuneError || unicode.Is(unicode.Cf, r)):
-		default:
-			if n.space && len(n.out) > 0 {
-				n.out = append(n.out, ' ')
-			}
-			n.space = false
-			if start < 0 {
-				start = len(n.out)
-			}
-			n.out = append(n.out, raw[i:i+size]...)
+		if n.space && len(n.out) > 0 {
+			n.out = append(n.out, ' ')
 		}
-		i += size
+		n.space = false
+		if start < 0 {
+			start = len(n.out)
+		}
+		end := i + size
+		for end < len(raw) && ' ' < raw[end] && raw[end] < utf8.RuneSelf {
+			end++ // with what is as ordinary, all at once
+		}
+		n.out = append(n.out, raw[i:end]...)
+		i = end
 	}
 	if start < 0 {
 		return ibid.Span{}
 	}
 	return ibid.Span{Start: start, End: len(n.out)}
+}
+
+// character returns how many bytes the first character has, and whether it stays. White space it notes.
+func (n *normalizer) character(raw []byte) (size int, keep bool) {
+	c := raw[0]
+	if c < utf8.RuneSelf {
+		if c > ' ' || !unicode.IsSpace(rune(c)) {
+			return 1, true
+		}
+		n.space = true
+		return 1, false
+	}
+	r, size := utf8.DecodeRune(raw)
+	switch {
+	case 0xa0 < r && r < 0x600 && r != 0xad, 0x3000 < r && r < 0xfeff: // letters of Europe and East Asia, to which nothing below applies
+		return size, true
+	case unicode.IsSpace(r):
+		n.space = true
+		return size, false
+	default:
+		return size, r != utf8.RuneError && !unicode.Is(unicode.Cf, r)
+	}
+}
+
+// surelyNFC reports whether all characters are among those that compose with none before them and are in form NFC: below U+0300,
+// Cyrillic letters, dashes and quotation marks, ideographs. Most text is.
+func surelyNFC(raw []byte) bool {
+	for i, c := range raw {
+		switch {
+		case c < 0xcc, c == 0xd0, c == 0xd1: // also what follows in a character
+		case c == 0xe2 && i+2 < len(raw) && raw[i+1] == 0x80 && 0x90 <= raw[i+2] && raw[i+2] <= 0xa7:
+		case c == 0xe4 && i+1 < len(raw) && raw[i+1] >= 0xb8, 0xe5 <= c && c <= 0xe9:
+		default:
+			return false
+		}
+	}
+	return true
 }

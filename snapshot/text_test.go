@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/ibidhq/ibid/snapshot"
 )
@@ -246,11 +249,14 @@ func TestHostileHTML(t *testing.T) {
 		"hidden in a foreign script":  "<svg><style>" + formats.String() + strings.Repeat("<p>x", 12_000),
 		"hidden in a foreign textbox": "<math><mtext><textarea></textarea>" + formats.String() + strings.Repeat("<p>x", 12_000),
 	} {
-		_, err := snapshot.Extract([]byte(page), &snapshot.TextOptions{MediaType: "text/html"})
+		// Behind a template, a page needs its tree.
+		_, err := snapshot.Extract([]byte("<template></template>"+page), &snapshot.TextOptions{MediaType: "text/html"})
 		if !errors.Is(err, snapshot.ErrTooLarge) && !errors.Is(err, snapshot.ErrTooDeep) {
 			t.Errorf("%s: %v, want ErrTooLarge", name, err)
 		}
 	}
+	// Without a tree there is nothing to multiply.
+	extract(t, "<b"+attributes(4000)+">"+strings.Repeat("<p>x", 10_000), "text/html")
 	// Ordinary sloppiness passes.
 	extract(t, strings.Repeat("<p><b>x<i>y</b>", 2000), "text/html")
 }
@@ -258,5 +264,26 @@ func TestHostileHTML(t *testing.T) {
 func TestNormalize(t *testing.T) {
 	if got, want := snapshot.Normalize("  a\u0301\u200b\n b\ufffd "), "á b"; got != want {
 		t.Errorf("Normalize = %q, want %q", got, want)
+	}
+}
+
+// Of every character: it stays, is white space, or is dropped.
+func TestNormalizeEach(t *testing.T) {
+	for r := range rune(unicode.MaxRune + 1) {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		want := "a" + string(r) + "b"
+		switch {
+		case unicode.IsSpace(r):
+			want = "a b"
+		case r == utf8.RuneError, unicode.Is(unicode.Cf, r):
+			want = "ab"
+		default:
+			want = norm.NFC.String(want)
+		}
+		if got := snapshot.Normalize("a" + string(r) + "b"); got != want {
+			t.Errorf("Normalize of %U = %q, want %q", r, got, want)
+		}
 	}
 }

@@ -28,6 +28,8 @@
 // human judgements on 2,684 pairs of AttributionBench and WiCE; `make eval` says how good it is, and fails where
 // something is about .01 worse than it was.
 //
+// [Finder] finds the evidence of claims in whole texts: it chooses the passages of a text that a checker is shown.
+//
 // [Index] is a passage read once, [Claim] a claim read once, and [Scorer] compares the two without allocating. [Lexical.Check]
 // does all of it for many pairs. Work and memory are linear in the text; what is longer than [MaxClaim] or [MaxPassage] is cut,
 // and the verdict says so.

@@ -28,6 +28,7 @@ type Index struct {
 	sentence  []uint32 // of each token
 	follow    []uint32 // of each token, the slot of the next one that is no stop word; noSlot: none
 	prefixes  []uint32 // for each hash of a prefix, the first slot with it, plus one; slot.next has the others
+	tongue    *tongue  // as recognised; nil: not asked yet
 }
 
 // sentence is one sentence of a passage, or a piece of a long one.

@@ -72,7 +72,12 @@ func (l *Lexical) thresholds() (threshold, floor float64) {
 // Check implements [Checker]. It reads every passage and claim once, however many pairs share it, and keeps the passages
 // of one call in memory together. It ends early, with the context's error, if ctx does.
 func (l *Lexical) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
-	q, err := newRequest(ctx, in)
+	return l.check(ctx, in, map[string]*Index{})
+}
+
+// check is Check with passages that were read before, by their text. Others are added to them.
+func (l *Lexical) check(ctx context.Context, in []Pair, read map[string]*Index) ([]Verdict, error) {
+	q, err := newRequest(ctx, in, read)
 	if err != nil {
 		return nil, err
 	}
@@ -239,8 +244,8 @@ type claimKey struct {
 	local          bool // weighed by the passages at hand
 }
 
-func newRequest(ctx context.Context, in []Pair) (*request, error) {
-	q := &request{indexes: map[string]*Index{}, tongues: map[*Index]tongue{}, said: map[string]tongue{}, claims: map[claimKey]*Claim{}, figures: map[figureKey][]Value{}}
+func newRequest(ctx context.Context, in []Pair, read map[string]*Index) (*request, error) {
+	q := &request{indexes: read, tongues: map[*Index]tongue{}, said: map[string]tongue{}, claims: map[claimKey]*Claim{}, figures: map[figureKey][]Value{}}
 	for i := range in {
 		for j := range in[i].Passages {
 			text := in[i].Passages[j].Text
@@ -290,7 +295,11 @@ func (q *request) read(pair *Pair) (c *Claim, language string) {
 func (q *request) tongueOf(p *Passage, x *Index) tongue {
 	t, ok := q.tongues[x]
 	if !ok {
-		t = tongueOf(x.text)
+		if x.tongue != nil {
+			t = *x.tongue
+		} else {
+			t = tongueOf(x.text)
+		}
 		q.tongues[x] = t
 	}
 	t.named = baseLanguage(p.Language)

@@ -389,7 +389,7 @@ func TestBatch(t *testing.T) {
 // However many pairs share a passage or a claim, it is read once.
 func TestReadOnce(t *testing.T) {
 	pairs := answerPairs()
-	q, err := newRequest(t.Context(), pairs)
+	q, err := newRequest(t.Context(), pairs, map[string]*Index{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -159,7 +159,8 @@ func (s *Scorer) signals() map[string]float64 {
 
 // verbatim reports whether one of the passages has the claim as it is.
 func (q *request) verbatim() bool {
-	return slices.ContainsFunc(q.passages, func(x *Index) bool { return Verbatim(q.scorer.claim.said(), x.text) })
+	c := newRawClaim(q.scorer.claim.said())
+	return slices.ContainsFunc(q.passages, func(x *Index) bool { return x.verbatim(c) })
 }
 
 // changed returns what the claim says otherwise than its passages. They are read as a whole, since what the evidence says

@@ -1,0 +1,316 @@
+package snapshot
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"code.dny.dev/ssrf"
+	"golang.org/x/net/idna"
+)
+
+// MaxURL is how long an address may be that is fetched or cleaned, in bytes, before and after.
+const MaxURL = 8192
+
+// CheckURL says what is wrong with an address before anything is resolved or connected: it is a [*FetchError] of kind [Blocked], or
+// nil. Allowed are http and https, without user, to a name or a public address, on ports 80 and 443. Networks in allow may be
+// reached, too, and on any port; so with any of them a name may have any port, and where it leads is decided when it is resolved.
+func CheckURL(url string, allow []netip.Prefix) error {
+	if _, err := newGuard(allow).target(url); err != nil {
+		return err
+	}
+	return nil
+}
+
+// CleanURL returns an absolute http or https address as it is sent and compared: scheme and host in lower case, the host in its
+// ASCII form (A-labels) or as an address in its usual spelling, no default port, no user, no fragment, no dot segments, and what is
+// not allowed in a path or query percent-encoded. It says nothing about whether the address may be fetched. The error is a
+// [*FetchError] of kind [Blocked].
+func CleanURL(url string) (string, error) {
+	t, err := parseTarget(url)
+	if err != nil {
+		return "", err
+	}
+	return t.clean, nil
+}
+
+// target is an address that was understood.
+type target struct {
+	clean string
+	url   *url.URL   // of clean
+	ip    netip.Addr // invalid: the host is a name
+	port  uint16
+	user  bool // there was one
+}
+
+// host is the name under which requests queue: a name's last dot is no other host.
+func (t *target) host() string { return strings.TrimSuffix(t.url.Hostname(), ".") }
+
+// guard decides where may be connected to.
+type guard struct {
+	allow   []netip.Prefix
+	special *ssrf.Guardian
+}
+
+func newGuard(allow []netip.Prefix) *guard {
+	return &guard{slices.Clone(allow), ssrf.New()}
+}
+
+// allowed reports whether the owner of the program said that a is all right.
+func (g *guard) allowed(a netip.Addr) bool {
+	return slices.ContainsFunc(g.allow, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
+}
+
+// target understands an address and refuses what can be refused before anything is resolved.
+func (g *guard) target(raw string) (*target, *FetchError) {
+	t, err := parseTarget(raw)
+	if err != nil {
+		return nil, err
+	}
+	if t.user {
+		return nil, blocked(raw, reasonUserinfo, "it has a user or password")
+	}
+	if t.ip.IsValid() && g.allowed(t.ip) {
+		return t, nil
+	}
+	if t.ip.IsValid() {
+		if err := g.special.SafeAddr(t.ip); err != nil {
+			return nil, &FetchError{URL: shownURL(raw), Kind: Blocked, Reason: reasonNetwork, Err: err}
+		}
+	}
+	if t.port != 80 && t.port != 443 && (t.ip.IsValid() || len(g.allow) == 0) {
+		return nil, blocked(raw, reasonPort, "port %d is neither 80 nor 443", t.port)
+	}
+	return t, nil
+}
+
+// errZone: an address with a zone is one of this machine's networks.
+var errZone = errors.New("it has a zone")
+
+// check decides about a connection that is about to be made, to an address that was just resolved. So a name that resolves to
+// something else than a moment ago gains nothing.
+func (g *guard) check(network, address string) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: %q is no address", ssrf.ErrInvalidHostPort, address)
+	}
+	if at.Addr().Zone() != "" {
+		return fmt.Errorf("%w: %w: %s", ssrf.ErrProhibitedIP, errZone, at.Addr())
+	}
+	if (network == "tcp4" || network == "tcp6") && g.allowed(at.Addr()) {
+		return nil
+	}
+	return g.special.Safe(network, address, nil)
+}
+
+// parseTarget understands an absolute http or https address.
+func parseTarget(raw string) (*target, *FetchError) {
+	if len(raw) > MaxURL {
+		return nil, blocked(raw, reasonURL, "it has %d bytes, the limit is %d", len(raw), MaxURL)
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		if inner, ok := errors.AsType[*url.Error](err); ok {
+			err = inner.Err // its text repeats the address, which may have a password
+		}
+		return nil, blocked(raw, reasonURL, "%v", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return nil, blocked(raw, reasonScheme, "its scheme is %.20q", u.Scheme)
+	}
+	if u.Opaque != "" || u.Host == "" {
+		return nil, blocked(raw, reasonURL, "it has no host")
+	}
+	t := &target{user: u.User != nil}
+	host, reason := t.readHost(u)
+	if reason != "" {
+		return nil, blocked(raw, reason, "it has no proper host")
+	}
+	if t.port, err = readPort(u); err != nil {
+		return nil, blocked(raw, reasonPort, "%v", err)
+	}
+	t.clean = clean(u, host, t.port)
+	if t.url, err = url.Parse(t.clean); err != nil || len(t.clean) > MaxURL {
+		return nil, blocked(raw, reasonURL, "it cannot be written")
+	}
+	return t, nil
+}
+
+// readHost returns the host as it stands in a clean address, or the reason why it is none.
+func (t *target) readHost(u *url.URL) (host, reason string) {
+	host = u.Hostname()
+	if strings.HasPrefix(u.Host, "[") {
+		ip, err := netip.ParseAddr(host)
+		if err != nil || !ip.Is6() {
+			return "", reasonHost
+		}
+		if ip.Zone() != "" {
+			return "", reasonZone
+		}
+		t.ip = ip
+		return "[" + ip.String() + "]", ""
+	}
+	host, ok := cleanName(host)
+	if !ok {
+		return "", reasonHost
+	}
+	if last := host[strings.LastIndexByte(strings.TrimSuffix(host, "."), '.')+1:]; numeric(strings.TrimSuffix(last, ".")) {
+		// Browsers read 127.1, 0x7f000001 and 2130706433 as addresses, some resolvers do. One spelling is enough.
+		ip, err := netip.ParseAddr(host)
+		if err != nil || !ip.Is4() {
+			return "", reasonHost
+		}
+		t.ip = ip
+	}
+	return host, ""
+}
+
+// cleanName returns a host's name in lower-case ASCII, mapped as browsers do.
+func cleanName(host string) (string, bool) {
+	host = strings.ToLower(host)
+	if !ascii(host) || strings.HasPrefix(host, "xn--") || strings.Contains(host, ".xn--") {
+		// As browsers do: names with underscores and with hyphens in the third and fourth place exist.
+		p := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.CheckHyphens(false), idna.StrictDomainName(false), idna.Transitional(false))
+		var err error
+		if host, err = p.ToASCII(host); err != nil {
+			return "", false
+		}
+	}
+	name := strings.TrimSuffix(host, ".")
+	if len(name) > 253 {
+		return "", false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > 63 {
+			return "", false
+		}
+		for i := range len(label) {
+			if c := label[i]; c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+				return "", false
+			}
+		}
+	}
+	return host, true
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// numeric reports whether a last label makes browsers read the host as an IPv4 address.
+func numeric(label string) bool {
+	if hex, ok := strings.CutPrefix(label, "0x"); ok {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return strings.Trim(label, "0123456789") == ""
+}
+
+func readPort(u *url.URL) (uint16, error) {
+	s := u.Port()
+	if s == "" {
+		return usualPort(u.Scheme), nil
+	}
+	n, err := strconv.ParseUint(s, 10, 16)
+	if err != nil || n == 0 {
+		return 0, fmt.Errorf("%.10q is no port", s)
+	}
+	return uint16(n), nil
+}
+
+func usualPort(scheme string) uint16 {
+	if scheme == "https" {
+		return 443
+	}
+	return 80
+}
+
+// clean writes the address.
+func clean(u *url.URL, host string, port uint16) string {
+	b := append(make([]byte, 0, 128), u.Scheme...)
+	b = append(append(b, "://"...), host...)
+	if port != usualPort(u.Scheme) {
+		b = strconv.AppendUint(append(b, ':'), uint64(port), 10)
+	}
+	// RawPath, if it is there, is the path as it was given. EscapedPath would decode all of a path that has one odd character.
+	b = appendEscaped(b, withoutDots(cmp.Or(u.RawPath, u.EscapedPath())), "\"<>\\^`{|}")
+	if u.RawQuery != "" || u.ForceQuery {
+		b = appendEscaped(append(b, '?'), u.RawQuery, "\"<>")
+	}
+	return string(b)
+}
+
+// appendEscaped percent-encodes what no address may have, and the ASCII characters in also. What is encoded stays as it is.
+func appendEscaped(b []byte, s, also string) []byte {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(also, c) >= 0 {
+			b = append(b, '%', "0123456789ABCDEF"[c>>4], "0123456789ABCDEF"[c&15])
+		} else {
+			b = append(b, c)
+		}
+	}
+	return b
+}
+
+// withoutDots resolves the segments . and .. of a path, also where their dots are encoded, as browsers do.
+func withoutDots(path string) string {
+	if path == "" {
+		return "/"
+	}
+	if !strings.Contains(path, "/.") && !strings.Contains(path, "/%2") {
+		return path
+	}
+	var out []string
+	segments := strings.Split(path[1:], "/")
+	for i, s := range segments {
+		switch strings.ReplaceAll(strings.ToLower(s), "%2e", ".") {
+		case "..":
+			out = out[:max(0, len(out)-1)]
+		case ".":
+		default:
+			out = append(out, s)
+			continue
+		}
+		if i == len(segments)-1 {
+			out = append(out, "")
+		}
+	}
+	return "/" + strings.Join(out, "/")
+}
+
+func blocked(raw, reason, format string, args ...any) *FetchError {
+	return &FetchError{URL: shownURL(raw), Kind: Blocked, Reason: reason, Err: fmt.Errorf(format, args...)}
+}
+
+// shownURL is an address as an error may show it: what may be a user and password is left out, and it is not endless.
+func shownURL(raw string) string {
+	const most = 500
+	if scheme, rest, ok := strings.Cut(raw, ":"); ok {
+		end := strings.IndexAny(strings.TrimLeft(rest, "/\\"), "/\\?#")
+		if end < 0 {
+			end = len(rest)
+		} else {
+			end += len(rest) - len(strings.TrimLeft(rest, "/\\"))
+		}
+		if at := strings.LastIndexByte(rest[:end], '@'); at >= 0 {
+			raw = scheme + "://" + rest[at+1:]
+		}
+	}
+	raw = strings.ToValidUTF8(raw, "\uFFFD")
+	if len(raw) > most {
+		raw = strings.ToValidUTF8(raw[:most], "") + "…"
+	}
+	if strings.ContainsFunc(raw, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		raw = strconv.Quote(raw)
+	}
+	return raw
+}

@@ -1,0 +1,186 @@
+package snapshot_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/snapshot"
+)
+
+// A copy is asked for again conditionally, at the address that its validators belong to.
+func TestFetchConditional(t *testing.T) {
+	var version atomic.Int32
+	var asked atomic.Pointer[http.Header]
+	s := site(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/moved" {
+			if r.Header.Get("If-None-Match") != "" || r.Header.Get("If-Modified-Since") != "" {
+				t.Error("another address got the validators")
+			}
+			http.Redirect(w, r, "/page", http.StatusFound)
+			return
+		}
+		h := r.Header.Clone()
+		asked.Store(&h)
+		tag := fmt.Sprintf(`"v%d"`, version.Load())
+		w.Header().Set("ETag", tag)
+		w.Header().Set("Last-Modified", "Sat, 21 Nov 2026 10:00:00 GMT")
+		w.Header().Set("X-Seen", "again")
+		if r.Header.Get("If-None-Match") == tag {
+			w.Header().Set("Content-Type", "of/nothing")
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header().Set("X-Seen", "first")
+		fmt.Fprintf(w, "version %d", version.Load())
+	})
+	copies := &snapshot.MemoryCopies{}
+	f := fetcher(t, snapshot.FetchOptions{Limits: rude(), Copies: copies})
+	fetch := func(path string, fresh bool) *snapshot.Snapshot {
+		t.Helper()
+		got, err := f.Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL + path, Fresh: fresh})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	for _, path := range []string{"/page", "/moved"} {
+		first, second := fetch(path, false), fetch(path, false)
+		if first.NotModified || !second.NotModified {
+			t.Errorf("%s: first %t, second %t", path, first.NotModified, second.NotModified)
+		}
+		if asked.Load().Get("If-Modified-Since") != "Sat, 21 Nov 2026 10:00:00 GMT" {
+			t.Errorf("%s: asked with %v", path, *asked.Load())
+		}
+		if second.Header.Get("X-Seen") != "again" || first.Header.Get("X-Seen") != "first" || second.FetchedAt.Before(first.FetchedAt) {
+			t.Errorf("%s: the sighting is %v at %v", path, second.Header, second.FetchedAt)
+		}
+		third := fetch(path, false) // the sighting is a copy, too
+		for _, s := range []*snapshot.Snapshot{first, second, third} {
+			s.Header, s.FetchedAt = nil, first.FetchedAt
+		}
+		first.NotModified = true
+		if diff := cmp.Diff(first, second) + cmp.Diff(first, third); diff != "" {
+			t.Errorf("%s: %s", path, diff)
+		}
+		if fetch(path, true).NotModified || asked.Load().Get("If-None-Match") != "" {
+			t.Errorf("%s: fresh was conditional", path)
+		}
+	}
+	version.Add(1)
+	if got := fetch("/page", false); got.NotModified || string(got.Octets) != "version 1" {
+		t.Errorf("the new version: %+v", got)
+	}
+	if kept, err := copies.Latest(t.Context(), s.URL+"/page"); err != nil || string(kept.Octets) != "version 1" {
+		t.Errorf("kept: %v, %v", kept, err)
+	}
+}
+
+// oddCopies has one copy to give, or an error.
+type oddCopies struct {
+	copy *snapshot.Snapshot
+	err  error
+	kept int
+}
+
+func (c *oddCopies) Latest(context.Context, string) (*snapshot.Snapshot, error) { return c.copy, c.err }
+
+func (c *oddCopies) Keep(context.Context, *snapshot.Snapshot) error { c.kept++; return c.err }
+
+// A copy that is of no use leads to an unconditional request, and one that cannot be kept was read all the same.
+func TestFetchUselessCopies(t *testing.T) {
+	var asked atomic.Int32
+	s := site(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if r.Header.Get("If-None-Match") != "" {
+			w.Header().Set("ETag", `W/"another"`)
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		if r.URL.Path == "/gone" {
+			w.WriteHeader(http.StatusGone)
+		}
+		io.WriteString(w, "octets")
+	})
+	octets := []byte("old")
+	for name, c := range map[string]struct {
+		copies oddCopies
+		asked  int32
+	}{
+		"none":            {oddCopies{}, 1},
+		"octets gone":     {oddCopies{copy: &snapshot.Snapshot{FinalURL: s.URL + "/", ETag: `"a"`, Hash: snapshot.Hash(octets)}}, 1},
+		"octets changed":  {oddCopies{copy: &snapshot.Snapshot{FinalURL: s.URL + "/", ETag: `"a"`, Octets: []byte("xxx"), Hash: snapshot.Hash(octets)}}, 1},
+		"no validators":   {oddCopies{copy: &snapshot.Snapshot{FinalURL: s.URL + "/", Octets: octets, Hash: snapshot.Hash(octets)}}, 1},
+		"from elsewhere":  {oddCopies{copy: &snapshot.Snapshot{FinalURL: s.URL + "/b", ETag: `"a"`, Octets: octets, Hash: snapshot.Hash(octets)}}, 1},
+		"another version": {oddCopies{copy: &snapshot.Snapshot{FinalURL: s.URL + "/", ETag: `"a"`, Octets: octets, Hash: snapshot.Hash(octets)}}, 2},
+		"broken store":    {oddCopies{err: errors.New("the disk is full")}, 1},
+	} {
+		asked.Store(0)
+		var log bytes.Buffer
+		f := fetcher(t, snapshot.FetchOptions{Limits: rude(), Copies: &c.copies, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		got, err := f.Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL + "/"})
+		if err != nil || string(got.Octets) != "octets" || got.NotModified || asked.Load() != c.asked {
+			t.Errorf("%s: %v, %v after %d requests", name, got, err, asked.Load())
+		}
+		if said := strings.Count(log.String(), "the disk is full"); c.copies.err != nil && said != 2 || c.copies.err == nil && log.Len() > 0 {
+			t.Errorf("%s: it logs %s", name, &log)
+		}
+		if c.copies.kept != 1 {
+			t.Errorf("%s: kept %d times", name, c.copies.kept)
+		}
+		if _, err := f.Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL + "/gone", Fresh: true}); err == nil || c.copies.kept != 1 {
+			t.Errorf("%s: what was not read is kept (%v)", name, err)
+		}
+	}
+}
+
+func TestMemoryCopies(t *testing.T) {
+	c := snapshot.MemoryCopies{Limit: 10_000}
+	keep := func(url string, size int) {
+		if err := c.Keep(t.Context(), &snapshot.Snapshot{URL: url, Octets: make([]byte, size)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func() (urls string) {
+		for _, url := range []string{"a", "b", "c", "d"} {
+			if s, err := c.Latest(t.Context(), url); err != nil {
+				t.Fatal(err)
+			} else if s != nil {
+				urls += fmt.Sprintf("%s%d ", url, len(s.Octets))
+			}
+		}
+		return urls
+	}
+	for i, step := range []struct {
+		url  string
+		size int
+		want string
+	}{
+		{"a", 2000, "a2000 "},
+		{"b", 2000, "a2000 b2000 "},
+		{"c", 2000, "a2000 b2000 c2000 "},
+		{"a", 1000, "a1000 b2000 c2000 "}, // in its place
+		{"d", 2000, "b2000 c2000 d2000 "}, // a was used longest ago: has looks at all in order
+		{"b", 9900, "c2000 d2000 "},       // too large for any place: there is none of it then, rather than an older one
+		{"a", 8900, "a8900 "},
+	} {
+		keep(step.url, step.size)
+		if got := has(); got != step.want {
+			t.Errorf("step %d: there are %q, want %q", i, got, step.want)
+		}
+	}
+	var none snapshot.MemoryCopies
+	if s, err := none.Latest(t.Context(), "a"); s != nil || err != nil {
+		t.Errorf("%v, %v", s, err)
+	}
+}

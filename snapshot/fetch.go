@@ -1,0 +1,292 @@
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// DefaultUserAgent is how a [Fetcher] names itself.
+const DefaultUserAgent = "ibid (+https://github.com/ibidhq/ibid)"
+
+// FetchOptions says how a [Fetcher] fetches. Nil and the zero value mean: only public networks, the default limits, no copies.
+type FetchOptions struct {
+	Allow     []netip.Prefix // networks that may be reached besides the public ones, on any port
+	Limits    FetchLimits    // zero fields: the defaults
+	UserAgent string         // empty: DefaultUserAgent. robots.txt knows us by what stands before the first space, slash or parenthesis
+	Copies    Copies         // nil: nothing is remembered. Else what is fetched is kept, and asked for again conditionally
+	Resolver  *net.Resolver  // nil: the system's
+	TLS       *tls.Config    // nil: the system's roots
+	Log       *slog.Logger   // told of copies that could not be read or kept; nil: nobody
+}
+
+// FetchLimits bounds fetching. Zero fields mean the default; a negative number means what its comment says, else the default, too.
+type FetchLimits struct {
+	Bytes      int64         // of a document, its codings removed; 8 MiB
+	Compressed int64         // of a document as it is sent; 8 MiB
+	Redirects  int           // 5; negative: none is followed
+	Connect    time.Duration // for the name, the connection and, again, the TLS handshake; 5 s
+	Header     time.Duration // from the request to the end of the response's header; 10 s
+	Idle       time.Duration // between two pieces of a body; 5 s
+	Total      time.Duration // for one try, redirects included, waiting in queues not; 30 s
+	PerHost    int           // requests to one host at a time; 2; negative: no limit
+	Gap        time.Duration // between the starts of two requests to one host; 100 ms; negative: none
+	Parallel   int           // requests at a time in all; 64
+	Retries    int           // after 429, 5xx and lost connections; 2; negative: none
+	Backoff    time.Duration // before the first retry, doubled for each further one; 500 ms; negative: none
+	RetryAfter time.Duration // a server that asks for more patience is not tried again; 30 s; negative: none is waited for
+}
+
+// FetchRequest says what to fetch. Only URL is needed.
+type FetchRequest struct {
+	URL        string
+	Scheduled  bool   // nobody waits for it: robots.txt is honoured, and others go first
+	NoRedirect bool   // for documents that say whom to trust
+	Identity   bool   // no content coding is accepted, and an answer that has one is an error
+	MaxBytes   int64  // of the document, if that is less than the limit; 0: the limit
+	Accept     string // the field Accept; empty: anything
+	Fresh      bool   // no conditional request: the octets come over the network
+	NoCopy     bool   // it is asked for unconditionally, and not kept among the copies
+	Retries    int    // fewer than the limit; 0: the limit; negative: none
+	// Copies takes the place of the fetcher's, where several have copies of their own. It must be comparable, as a pointer is: who asks
+	// for the same with other copies does not share the answer. Nil: the fetcher's.
+	Copies Copies
+}
+
+// Snapshot is a document as it was read once. It is plain data; what a [Fetcher] returns may be shared with others who asked for
+// the same, so do not change it.
+type Snapshot struct {
+	URL          string      // asked for, in the form of [CleanURL]
+	FinalURL     string      // where it was found after redirects
+	Hops         []string    // the addresses between: each redirected to the next, the last one to FinalURL. URL is not among them
+	Status       int         // of the response: 2xx. Of a copy that still holds: of the response it came by
+	Header       http.Header // as received, without cookies and what was meant for one connection only
+	Trailer      http.Header // likewise; nil: none came. Of a copy that still holds: none is known
+	MediaType    string      // the field Content-Type as sent
+	ETag         string
+	LastModified string
+	FetchedAt    time.Time
+	UserAgent    string
+	NotModified  bool   // the server said 304: Octets are those of our copy
+	Octets       []byte // content codings removed
+	Hash         string // of Octets, see [Hash]
+}
+
+// Text returns the visible text of the document. See [Extract].
+func (s *Snapshot) Text() (*Text, error) {
+	return Extract(s.Octets, &TextOptions{MediaType: s.MediaType, URL: s.FinalURL})
+}
+
+// Fetcher fetches documents that data names, as a stranger may: it connects to public addresses only, whatever a name resolves to
+// and wherever a redirect leads, and it is bounded in time and memory. One is enough for a program: it holds the queues of the hosts
+// and what it knows of their robots.txt. It is safe for concurrent use. Make it with [NewFetcher].
+type Fetcher struct {
+	limits    FetchLimits
+	userAgent string
+	copies    Copies
+	log       *slog.Logger
+	guard     *guard
+	transport *http.Transport
+	hosts     hosts
+	all       places
+	robots    robots
+	buffers   sync.Pool // of *[]byte
+
+	mu      sync.Mutex
+	closed  bool
+	flights map[job]*flight
+	flying  sync.WaitGroup
+}
+
+// job is what one request of a caller comes to. Those that are equal share one flight.
+type job struct {
+	FetchRequest // URL as CleanURL gives it
+	purpose      purpose
+}
+
+type purpose int
+
+const (
+	forDocument purpose = iota
+	forRobots           // what is too long is cut off
+	forLocation         // only the first redirect is of interest
+)
+
+// flight is a job under way.
+type flight struct {
+	waiters int // under the lock of the Fetcher
+	cancel  context.CancelCauseFunc
+	done    chan struct{}
+	snap    *Snapshot // with forLocation: only FinalURL
+	err     *FetchError
+}
+
+var (
+	errClosed = errors.New("the fetcher is closed")
+	errLeft   = errors.New("nobody waits for it any more")
+)
+
+// NewFetcher returns a Fetcher. Close it when it is not needed any more.
+func NewFetcher(o *FetchOptions) *Fetcher {
+	if o == nil {
+		o = &FetchOptions{}
+	}
+	l := o.Limits.orDefaults()
+	f := &Fetcher{
+		limits: l, userAgent: cmp.Or(o.UserAgent, DefaultUserAgent), copies: o.Copies, log: o.Log,
+		guard: newGuard(o.Allow), flights: map[job]*flight{},
+		hosts: hosts{perHost: l.PerHost, gap: l.Gap, patient: l.RetryAfter},
+		all:   places{size: l.Parallel},
+	}
+	if f.log == nil {
+		f.log = slog.New(slog.DiscardHandler)
+	}
+	f.transport = newTransport(o, &l, f.guard)
+	return f
+}
+
+// orDefaults fills in the defaults.
+func (l FetchLimits) orDefaults() FetchLimits {
+	return FetchLimits{
+		Bytes: some(l.Bytes, 8<<20), Compressed: some(l.Compressed, 8<<20), Redirects: orNone(l.Redirects, 5),
+		Connect: some(l.Connect, 5*time.Second), Header: some(l.Header, 10*time.Second),
+		Idle: some(l.Idle, 5*time.Second), Total: some(l.Total, 30*time.Second),
+		PerHost: orNone(l.PerHost, 2), Gap: orNone(l.Gap, 100*time.Millisecond), Parallel: some(l.Parallel, 64),
+		Retries: orNone(l.Retries, 2), Backoff: orNone(l.Backoff, 500*time.Millisecond), RetryAfter: orNone(l.RetryAfter, 30*time.Second),
+	}
+}
+
+// some returns a limit without which there would be none at all.
+func some[N int | int64 | time.Duration](n, byDefault N) N {
+	if n <= 0 {
+		return byDefault
+	}
+	return n
+}
+
+// orNone returns a limit whose negative means none, which is 0 from here on.
+func orNone[N int | time.Duration](n, byDefault N) N {
+	return max(0, cmp.Or(n, byDefault))
+}
+
+// Fetch reads a document. Who asks for the same at the same time, by an equal request, gets the same answer to one request of the
+// network, which goes on while anybody waits for it. Every error is a [*FetchError], also that of a context that ended.
+func (f *Fetcher) Fetch(ctx context.Context, r *FetchRequest) (*Snapshot, error) {
+	s, err := f.get(ctx, &job{FetchRequest: *r})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Location returns where an address redirects to, in the form of [CleanURL], and fetches nothing from there: one request, no body.
+// The answer is not checked for where it leads. An address that does not redirect is an error: [Unreachable], redirects.
+func (f *Fetcher) Location(ctx context.Context, url string) (string, error) {
+	s, err := f.get(ctx, &job{FetchRequest: FetchRequest{URL: url}, purpose: forLocation})
+	if err != nil {
+		return "", err
+	}
+	return s.FinalURL, nil
+}
+
+// Close ends what is being fetched, waits for its end and closes all connections. What is fetched later is an error. Close itself
+// has none.
+func (f *Fetcher) Close() error {
+	f.mu.Lock()
+	f.closed = true
+	for _, one := range f.flights {
+		one.cancel(errClosed)
+	}
+	f.mu.Unlock()
+	f.flying.Wait()
+	f.transport.CloseIdleConnections()
+	return nil
+}
+
+// get waits for a job's flight.
+func (f *Fetcher) get(ctx context.Context, j *job) (*Snapshot, *FetchError) {
+	t, ferr := f.guard.target(j.URL)
+	if ferr != nil {
+		return nil, ferr
+	}
+	j.URL = t.clean
+	switch {
+	case j.NoCopy:
+		j.Copies = nil
+	case j.Copies == nil:
+		j.Copies = f.copies
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, ended(j.URL, err)
+	}
+	one, ferr := f.board(ctx, j, t)
+	if ferr != nil {
+		return nil, ferr
+	}
+	select {
+	case <-one.done:
+		return one.snap, one.err
+	case <-ctx.Done():
+		f.leave(j, one)
+		return nil, ended(j.URL, ctx.Err())
+	}
+}
+
+// ended is the error of a caller's context.
+func ended(url string, err error) *FetchError {
+	e := &FetchError{URL: url, Kind: Unreachable, Reason: reasonCancelled, Err: err}
+	if errors.Is(err, context.DeadlineExceeded) {
+		e.Reason = reasonTimeout
+	}
+	return e
+}
+
+// board joins the job's flight or begins it. The flight's context ends with the last who waits for it, not with the first.
+func (f *Fetcher) board(ctx context.Context, j *job, t *target) (*flight, *FetchError) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, &FetchError{URL: j.URL, Kind: Unreachable, Reason: reasonClosed, Err: errClosed}
+	}
+	key := *j
+	if one := f.flights[key]; one != nil {
+		one.waiters++
+		return one, nil
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	one := &flight{waiters: 1, cancel: cancel, done: make(chan struct{})}
+	f.flights[key] = one
+	f.flying.Go(func() {
+		one.snap, one.err = f.run(ctx, &key, t)
+		cancel(nil)
+		f.mu.Lock()
+		if f.flights[key] == one {
+			delete(f.flights, key)
+		}
+		f.mu.Unlock()
+		close(one.done)
+	})
+	return one, nil
+}
+
+// leave gives a flight up. The last one ends it, and waits for that.
+func (f *Fetcher) leave(j *job, one *flight) {
+	f.mu.Lock()
+	one.waiters--
+	last := one.waiters == 0
+	if last && f.flights[*j] == one {
+		delete(f.flights, *j) // who comes now needs another
+	}
+	f.mu.Unlock()
+	if last {
+		one.cancel(errLeft)
+		<-one.done
+	}
+}

@@ -1,0 +1,136 @@
+package snapshot_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/snapshot"
+)
+
+// A client of a fetcher goes where the fetcher goes, and nowhere else.
+func TestClient(t *testing.T) {
+	var asked atomic.Int32
+	s := site(t, func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		switch r.URL.Path {
+		case "/moved":
+			http.Redirect(w, r, "/there", http.StatusFound)
+		case "/long":
+			w.Write(make([]byte, 2000))
+		default:
+			b, _ := io.ReadAll(r.Body)
+			w.Write([]byte(r.Method + " " + string(b) + " " + r.UserAgent()))
+		}
+	})
+	nowhere := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("10.9.8.0/24")}})
+	defer nowhere.Close()
+	port := s.URL[strings.LastIndexByte(s.URL, ':'):]
+	for _, url := range []string{s.URL, "http://localhost" + port, "http://[::1]" + port, "http://u:p@example.com/", "file:///etc/passwd", "http://169.254.169.254/"} {
+		resp, err := nowhere.Client().Post(url, "text/plain", strings.NewReader("x"))
+		if err == nil {
+			resp.Body.Close()
+		}
+		if ferr, ok := errors.AsType[*snapshot.FetchError](err); !ok || ferr.Kind != snapshot.Blocked {
+			t.Errorf("%s: %v, want it blocked", url, err)
+		}
+	}
+	if asked.Load() != 0 {
+		t.Fatal("a server of this machine was asked")
+	}
+	f := fetcher(t, snapshot.FetchOptions{UserAgent: "us/1", Limits: snapshot.FetchLimits{Bytes: 1000}})
+	c := f.Client()
+	for path, want := range map[string]string{"/": "POST x us/1", "/moved": "", "/long": "error"} {
+		resp, err := c.Post(s.URL+path, "text/plain", strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		got := string(b)
+		if err != nil {
+			got = "error"
+		}
+		if got != want || path == "/moved" && resp.StatusCode != http.StatusFound {
+			t.Errorf("%s: %d, %q, %v", path, resp.StatusCode, got, err)
+		}
+	}
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, http.NoBody)
+	r.Host = "internal.example"
+	if resp, err := c.Do(r); err == nil {
+		resp.Body.Close()
+		t.Error("a host of another name was asked for")
+	}
+	f.Close()
+	_, err := c.Get(s.URL) //nolint:bodyclose // there is none
+	wantError(t, err, snapshot.Unreachable, "closed")
+}
+
+// An error says where redirects led, and what is to leave no copy leaves none and is asked for unconditionally.
+func TestFetchHopsAndNoCopy(t *testing.T) {
+	conditional := false
+	s := site(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/a":
+			http.Redirect(w, r, "/b", http.StatusFound)
+		case "/b":
+			http.Redirect(w, r, "/c", http.StatusFound)
+		case "/circle":
+			http.Redirect(w, r, "/circle?1", http.StatusFound)
+		case "/page":
+			conditional = r.Header.Get("If-None-Match") != ""
+			w.Header().Set("ETag", `"1"`)
+			w.Write([]byte("x"))
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+	})
+	copies := &snapshot.MemoryCopies{}
+	f := fetcher(t, snapshot.FetchOptions{Limits: rude(), Copies: copies})
+	for path, want := range map[string][]string{"/a": {s.URL + "/b", s.URL + "/c"}, "/circle": {s.URL + "/circle?1"}, "/nowhere": nil} {
+		_, err := f.Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL + path})
+		ferr, ok := errors.AsType[*snapshot.FetchError](err)
+		if !ok {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, ferr.Hops); diff != "" {
+			t.Errorf("%s: %s", path, diff)
+		}
+	}
+	for _, noCopy := range []bool{true, false, true} {
+		r := &snapshot.FetchRequest{URL: s.URL + "/page", NoCopy: noCopy}
+		if _, err := f.Fetch(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := copies.Latest(t.Context(), r.URL); noCopy && conditional || got != nil && noCopy && copies.Limit == 0 {
+			t.Errorf("no copy %t: conditional %t, kept %v", noCopy, conditional, got)
+		}
+		copies.Limit = 1 << 20 // from now on there is one
+	}
+}
+
+// A searcher finds what Find finds, and a match has its names in JSON as everything else has.
+func TestSearcher(t *testing.T) {
+	text := snapshot.Normalize("The old bridge, finished in 1874, is closed. The new bridge, finished in 1974, is open.")
+	s := snapshot.NewSearcher(text)
+	for _, q := range []snapshot.Quote{
+		{Exact: "bridge, finished in 1974"}, {Exact: "bridge finished in 1974"}, {Exact: "bridge", Prefix: "The new"}, {Exact: "no such thing"}, {},
+	} {
+		want, ok := snapshot.Find(text, &q)
+		got, found := s.Find(&q)
+		if got != want || found != ok {
+			t.Errorf("%q: %v, %t; Find: %v, %t", q.Exact, got, found, want, ok)
+		}
+	}
+	m, _ := s.Find(&snapshot.Quote{Exact: "open"})
+	if b, err := json.Marshal(m); err != nil || string(b) != `{"start":82,"end":86,"how":"elsewhere","count":1}` {
+		t.Errorf("%s, %v", b, err)
+	}
+}

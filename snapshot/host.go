@@ -1,0 +1,231 @@
+package snapshot
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+)
+
+// places hands out a number of places, first to those who are waited for. Work that nobody waits for gets at most half of them, so
+// that there is soon one for somebody. The zero value has no limit.
+type places struct {
+	size int // 0: no limit
+
+	mu               sync.Mutex
+	taken, scheduled int
+	asked, later     list.List // of chan struct{}: closed when a place is given
+}
+
+// take waits for a place. It is given back by give.
+func (p *places) take(ctx context.Context, scheduled bool) error {
+	if p.size <= 0 {
+		return nil
+	}
+	queue := &p.asked
+	if scheduled {
+		queue = &p.later
+	}
+	p.mu.Lock()
+	if p.free(scheduled) {
+		p.taken++
+		if scheduled {
+			p.scheduled++
+		}
+		p.mu.Unlock()
+		return nil
+	}
+	granted := make(chan struct{})
+	at := queue.PushBack(granted)
+	p.grant()
+	p.mu.Unlock()
+	select {
+	case <-granted:
+		return nil
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-granted: // just then
+		p.leave(scheduled)
+	default:
+		queue.Remove(at)
+	}
+	return context.Cause(ctx)
+}
+
+// give gives a place back.
+func (p *places) give(scheduled bool) {
+	if p.size <= 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leave(scheduled)
+}
+
+// free reports whether there is a place that nobody waits for. The caller holds the lock.
+func (p *places) free(scheduled bool) bool {
+	return p.taken < p.size && p.asked.Len() == 0 && (!scheduled || p.later.Len() == 0 && p.scheduled < p.half())
+}
+
+// half is how many places scheduled work gets.
+func (p *places) half() int { return (p.size + 1) / 2 }
+
+// leave gives a place to the next. The caller holds the lock.
+func (p *places) leave(scheduled bool) {
+	p.taken--
+	if scheduled {
+		p.scheduled--
+	}
+	p.grant()
+}
+
+// grant gives away what places there are. The caller holds the lock.
+func (p *places) grant() {
+	for p.taken < p.size {
+		queue := &p.asked
+		if queue.Len() == 0 {
+			if p.scheduled >= p.half() || p.later.Len() == 0 {
+				return
+			}
+			queue = &p.later
+			p.scheduled++
+		}
+		p.taken++
+		if granted, ok := queue.Remove(queue.Front()).(chan struct{}); ok {
+			close(granted)
+		}
+	}
+}
+
+// host is one host's queue.
+type host struct {
+	places places
+	users  int // under the lock of hosts
+
+	mu     sync.Mutex
+	next   time.Time // no request starts before
+	until  time.Time // it asked to be left alone until then
+	status int       // by a response with this status
+}
+
+// hosts holds the queues of the hosts that are asked, or were a moment ago.
+type hosts struct {
+	perHost int
+	gap     time.Duration
+	patient time.Duration // who asks for more is not waited for
+
+	mu    sync.Mutex
+	all   map[string]*host
+	sweep int // how many there may be before those that nobody needs are forgotten
+}
+
+// maxBusy is how long a host can keep all of us away. Some ask for years, by mistake.
+const maxBusy = 10 * time.Minute
+
+// minSweep is how many hosts are remembered without a thought.
+const minSweep = 1024
+
+func (h *hosts) open(name string) *host {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one := h.all[name]
+	if one == nil {
+		if len(h.all) >= max(h.sweep, minSweep) {
+			h.forget(time.Now())
+		}
+		if h.all == nil {
+			h.all = map[string]*host{}
+		}
+		one = &host{places: places{size: h.perHost}}
+		h.all[name] = one
+	}
+	one.users++
+	return one
+}
+
+func (h *hosts) close(one *host) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one.users--
+}
+
+// forget drops the hosts that nobody asks and that nobody has to wait for. The caller holds the lock.
+func (h *hosts) forget(now time.Time) {
+	for name, one := range h.all {
+		if one.users == 0 && !one.next.After(now) && !one.until.After(now) {
+			delete(h.all, name)
+		}
+	}
+	h.sweep = 2 * len(h.all)
+}
+
+// busy notes that a host asked to be left alone.
+func (one *host) busy(status int, d time.Duration) {
+	until := time.Now().Add(min(d, maxBusy))
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if until.After(one.until) {
+		one.until, one.status = until, status
+	}
+}
+
+// wait waits until a request may start, and says so to those after it. It takes a place in all only then, so that a slow queue keeps
+// nobody else away.
+func (h *hosts) wait(ctx context.Context, one *host, all *places, scheduled bool) error {
+	for {
+		left, busy := one.left(time.Now())
+		if busy != nil && left > h.patient {
+			busy.RetryAfter = left
+			return busy
+		}
+		if err := pause(ctx, left); err != nil {
+			return err
+		}
+		if err := all.take(ctx, scheduled); err != nil {
+			return err
+		}
+		if one.start(time.Now(), h.gap) {
+			return nil
+		}
+		all.give(scheduled) // somebody else started meanwhile
+	}
+}
+
+// left says how long there is to wait, and whether that is because the host said so.
+func (one *host) left(now time.Time) (time.Duration, *FetchError) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.until.After(now) {
+		return one.until.Sub(now), statusError(one.status)
+	}
+	return one.next.Sub(now), nil
+}
+
+// start takes the moment, if it is free.
+func (one *host) start(now time.Time, gap time.Duration) bool {
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.next.After(now) || one.until.After(now) {
+		return false
+	}
+	one.next = now.Add(gap)
+	return true
+}
+
+// pause waits, or returns why ctx ended.
+func pause(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

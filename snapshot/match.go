@@ -1,0 +1,400 @@
+package snapshot
+
+import (
+	"math/bits"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Quote is what somebody says that a text says. Offsets are code points, half-open.
+type Quote struct {
+	Exact          string // the words quoted
+	Prefix, Suffix string // what stood before and after them, of which the nearest 64 code points are looked at; empty: unknown
+	Start, End     int    // where they stood; End 0: unknown
+}
+
+// Match is where a text has a quote. Offsets are code points of the text, half-open.
+type Match struct {
+	Start int       `json:"start"`
+	End   int       `json:"end"`
+	How   MatchKind `json:"how"`
+	Count int       `json:"count"` // how often the text has it, without overlaps
+	// Cut says that it begins inside a word or number, or ends inside a number: what is quoted may say something else than the
+	// text does, as "5 percent" of "15 percent" does.
+	Cut bool `json:"cut,omitempty"`
+}
+
+// MatchKind is how a text has a quote.
+type MatchKind string
+
+// The kinds of a [Match]. All of them mean that the text says what is quoted.
+const (
+	MatchExact       MatchKind = "exact"       // in place: where the quote says
+	MatchElsewhere   MatchKind = "elsewhere"   // exactly, in another place, or the quote does not say where
+	MatchReformatted MatchKind = "reformatted" // with the same letters, digits and symbols; see [Find]
+)
+
+// The weights of what tells several hits apart, as the annotation tools of Hypothesis have them.
+const (
+	weightContext  = 20 // each of prefix and suffix
+	weightPosition = 2
+)
+
+// ShortExcerpt reports whether a quote is too short to say anything of a page that has it: fewer than 16 code points and
+// fewer than three words.
+func ShortExcerpt(exact string) bool {
+	exact = Normalize(exact)
+	return utf8.RuneCountInString(exact) < 16 && strings.Count(exact, " ") < 2
+}
+
+// Find looks for a quote in a text that is normalised, as [Text.Content] is. The quote is normalised first.
+//
+// It takes what stands in place, else an exact hit anywhere, else the same letters, digits and symbols (Unicode's L, N, S and
+// M) with any other punctuation and white space between them. Then, too, case counts, and so does what makes another number,
+// word or sentence: a sign, parentheses around a number, a percent sign, a prime, what stands between two digits, white space
+// between words (but not before a capital, in scripts that have none, nor behind a hyphen), an apostrophe inside a word, a
+// question mark.
+//
+// A hit outside its place neither begins inside a word or number nor ends inside a number ("5" is not in "52", nor "able" in
+// "unable"), unless the quote has an ellipsis there or its prefix or suffix goes on as the text does; then, and in its place, it
+// is [Match.Cut]. It may end inside a word: quotes are often cut to a length. Of several hits it takes the one whose prefix,
+// suffix and place agree best.
+//
+// It takes time linear in the text and the quote, and never accepts what is only similar.
+func Find(text string, q *Quote) (Match, bool) { return NewSearcher(text).Find(q) }
+
+// Searcher looks for many quotes in one text, and makes ready once what [Find] makes ready for each. It is safe for concurrent
+// use. Make it with [NewSearcher].
+type Searcher struct {
+	text    string
+	reduced func() string
+}
+
+// NewSearcher returns a Searcher of a text that is normalised, as [Text.Content] is.
+func NewSearcher(text string) *Searcher {
+	return &Searcher{text: text, reduced: sync.OnceValue(func() string { return reduced(text) })}
+}
+
+// Find looks for a quote, as the function [Find] does.
+func (s *Searcher) Find(q *Quote) (Match, bool) {
+	exact := Normalize(q.Exact)
+	if exact == "" {
+		return Match{}, false
+	}
+	f := finder{Searcher: s, quote: q, exact: exact, prefix: lastOf(Normalize(q.Prefix)), suffix: firstOf(Normalize(q.Suffix))}
+	if m, ok := f.find(exact); ok {
+		return m, true
+	}
+	return f.reformatted()
+}
+
+// maxContext is how many code points of a quote's prefix and suffix are compared with what stands beside each hit.
+const maxContext = 64
+
+// firstOf returns the beginning of a suffix, without the white space around it.
+func firstOf(context string) string {
+	context = strings.TrimSpace(context)
+	if n, ok := byteOffset(context, maxContext); ok {
+		context = context[:n]
+	}
+	return strings.TrimSpace(context)
+}
+
+// lastOf returns the end of a prefix, likewise.
+func lastOf(context string) string {
+	context = strings.TrimSpace(context)
+	from := len(context)
+	for range maxContext {
+		_, n := utf8.DecodeLastRuneInString(context[:from])
+		from -= n
+	}
+	return strings.TrimSpace(context[from:])
+}
+
+// finder looks for one quote in one text.
+type finder struct {
+	*Searcher
+
+	quote          *Quote
+	exact          string
+	prefix, suffix string
+}
+
+// hit is a place of a text, in bytes.
+type hit struct{ start, end int }
+
+// find looks for the quote as it is.
+func (f *finder) find(exact string) (Match, bool) {
+	place := -1 // in bytes
+	if f.quote.End > f.quote.Start && f.quote.Start >= 0 {
+		if at, ok := byteOffset(f.text, f.quote.Start); ok {
+			place = at
+		}
+	}
+	in := place >= 0 && strings.HasPrefix(f.text[place:], exact) &&
+		utf8.RuneCountInString(exact) == f.quote.End-f.quote.Start
+	b := best{finder: f}
+	for at := 0; ; {
+		i := strings.Index(f.text[at:], exact)
+		if i < 0 {
+			break
+		}
+		h := hit{at + i, at + i + len(exact)}
+		at = h.end
+		if f.whole(h, exact) {
+			b.add(h)
+		}
+	}
+	if in {
+		m := Match{Start: f.quote.Start, End: f.quote.End, How: MatchExact, Count: max(b.count, 1)}
+		m.Cut = cuts(f.text, hit{place, place + len(exact)})
+		return m, true
+	}
+	return b.match(MatchElsewhere)
+}
+
+// best is the best of several hits.
+type best struct {
+	*finder
+	hit   hit
+	score float64
+	count int
+	runes int // code points before at
+	at    int // in bytes: the start of the hit that was added last
+	total int // code points of the text
+}
+
+// add counts a hit. Hits come in order.
+func (b *best) add(h hit) {
+	b.count++
+	if b.count == 1 {
+		b.hit, b.score = h, -1
+		return // alone, it needs no score
+	}
+	if b.score < 0 {
+		b.score = b.rate(b.hit)
+	}
+	if s := b.rate(h); s > b.score {
+		b.hit, b.score = h, s
+	}
+}
+
+// rate says how well a hit agrees with what the quote says of its place.
+func (b *best) rate(h hit) float64 {
+	score := weightContext * (agreeing(b.text[:h.start], b.prefix, true) + agreeing(b.text[h.end:], b.suffix, false))
+	if b.quote.End <= 0 {
+		return score
+	}
+	if b.total == 0 {
+		b.total = utf8.RuneCountInString(b.text)
+	}
+	b.runes += utf8.RuneCountInString(b.text[b.at:h.start])
+	b.at = h.start
+	return score + weightPosition*(1-float64(abs(b.runes-b.quote.Start))/float64(b.total))
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// match returns the best hit, with its place in code points.
+func (b *best) match(how MatchKind) (Match, bool) {
+	if b.count == 0 {
+		return Match{}, false
+	}
+	start := utf8.RuneCountInString(b.text[:b.hit.start])
+	return Match{Start: start, End: start + utf8.RuneCountInString(b.text[b.hit.start:b.hit.end]), How: how, Count: b.count, Cut: cuts(b.text, b.hit)}, true
+}
+
+// agreeing returns which part of some context stands beside a hit, from 0 to 1.
+func agreeing(text, context string, before bool) float64 {
+	if context == "" {
+		return 0
+	}
+	n := 0
+	if before {
+		text = strings.TrimRight(text[max(0, len(text)-len(context)-1):], " ")
+		for n < len(text) && n < len(context) && text[len(text)-1-n] == context[len(context)-1-n] {
+			n++
+		}
+	} else {
+		text = strings.TrimLeft(text[:min(len(text), len(context)+1)], " ")
+		for n < len(text) && n < len(context) && text[n] == context[n] {
+			n++
+		}
+	}
+	return float64(n) / float64(len(context))
+}
+
+// whole reports whether a hit does not cut a word or number in a way that can change what it says, or the quote says itself
+// that it does.
+func (f *finder) whole(h hit, exact string) bool {
+	if cutsStart(f.text, h) && !strings.HasPrefix(exact, "…") && !strings.HasPrefix(exact, "...") && !goesOn(f.text[:h.start], f.prefix, true) {
+		return false
+	}
+	return !cutsEnd(f.text, h) || strings.HasSuffix(exact, "…") || strings.HasSuffix(exact, "...") || goesOn(f.text[h.end:], f.suffix, false)
+}
+
+// IsCut reports whether the code points [start, end) of a text begin inside a word or number, or end inside a number: see
+// [Match.Cut]. A place that the text does not have is not.
+func IsCut(text string, start, end int) bool {
+	slice, ok := Slice(text, start, end)
+	if !ok || slice == "" {
+		return false
+	}
+	at, _ := byteOffset(text, start)
+	return cuts(text, hit{at, at + len(slice)})
+}
+
+func cuts(text string, h hit) bool { return cutsStart(text, h) || cutsEnd(text, h) }
+
+func cutsStart(text string, h hit) bool {
+	before, body := text[:h.start], text[h.start:h.end]
+	return cutsWord(before, body) || cutsNumber(before, text[h.start:])
+}
+
+func cutsEnd(text string, h hit) bool {
+	body, after := text[h.start:h.end], text[h.end:]
+	if cutsNumber(body, after) {
+		return true
+	}
+	next, _ := utf8.DecodeRuneInString(after)
+	return endsInDigit(body) && isPercent(next)
+}
+
+// goesOn reports whether what a quote says of its neighbourhood is what stands there, directly.
+func goesOn(text, context string, before bool) bool {
+	if context == "" {
+		return false
+	}
+	if before {
+		n := min(len(context), 8)
+		return strings.HasSuffix(text, context[len(context)-n:])
+	}
+	return strings.HasPrefix(text, context[:min(len(context), 8)])
+}
+
+// cutsWord reports whether between a and b there is the inside of a word. Only small letters go on with a word: texts of pages
+// often lack the space before a capital, and scripts without case need none.
+func cutsWord(a, b string) bool {
+	next, _ := utf8.DecodeRuneInString(b)
+	last, _ := utf8.DecodeLastRuneInString(a)
+	return unicode.IsLower(next) && unicode.IsLetter(last)
+}
+
+// cutsNumber reports whether between a and b there is the inside of a number. It looks at a few characters, so that it costs
+// the same wherever it is asked.
+func cutsNumber(a, b string) bool {
+	last, n := utf8.DecodeLastRuneInString(a)
+	next, k := utf8.DecodeRuneInString(b)
+	switch {
+	case unicode.IsDigit(next) && unicode.IsDigit(last):
+		return true
+	case unicode.IsDigit(next) && isDash(last):
+		return isSign(a)
+	case unicode.IsDigit(next) && last == '(':
+		return isAccounting(b)
+	case unicode.IsDigit(next):
+		return joinsDigits(last) && endsInDigit(a[:len(a)-n])
+	default:
+		return unicode.IsDigit(last) && joinsDigits(next) && startsWithDigit(b[k:])
+	}
+}
+
+// joinsDigits reports whether a character between two digits makes one number, or one expression, of them.
+func joinsDigits(r rune) bool {
+	switch r {
+	case '.', ',', '/', ':', '·', '٫', '٬', '⁄':
+		return true
+	}
+	return false
+}
+
+func endsInDigit(s string) bool {
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return unicode.IsDigit(r)
+}
+
+func startsWithDigit(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsDigit(r)
+}
+
+// Slice returns the code points [start, end) of a text; false: it has no such place.
+func Slice(text string, start, end int) (string, bool) {
+	if start < 0 || end < start {
+		return "", false
+	}
+	from, ok := byteOffset(text, start)
+	if !ok {
+		return "", false
+	}
+	n, ok := byteOffset(text[from:], end-start)
+	if !ok {
+		return "", false
+	}
+	return text[from : from+n], true
+}
+
+// contextLength is how many code points of prefix and suffix a quote gets.
+const contextLength = 32
+
+// QuoteAt returns the quote of the code points [start, end) of a text, with up to 32 code points of prefix and suffix. A place
+// that the text does not have gives the zero Quote.
+func QuoteAt(text string, start, end int) Quote {
+	exact, ok := Slice(text, start, end)
+	if !ok {
+		return Quote{}
+	}
+	q := Quote{Exact: exact, Start: start, End: end}
+	from := max(0, start-contextLength)
+	q.Prefix, _ = Slice(text, from, start)
+	at, _ := byteOffset(text, end)
+	rest := text[at:]
+	if n, ok := byteOffset(rest, contextLength); ok {
+		rest = rest[:n]
+	}
+	q.Suffix = rest
+	return q
+}
+
+// byteOffset returns where the n-th code point of a text begins, in bytes; n may be their number.
+func byteOffset(text string, n int) (int, bool) {
+	const step = 256
+	at := 0
+	for n > 0 && len(text)-at > step { // whole steps, in which no code point is left out: continuation bytes count nothing
+		c := starts(text[at : at+step])
+		if c > n {
+			break
+		}
+		n -= c
+		at += step
+	}
+	for ; at < len(text); at++ {
+		if text[at]&0xc0 == 0x80 {
+			continue
+		}
+		if n == 0 {
+			return at, true
+		}
+		n--
+	}
+	return at, n == 0
+}
+
+// starts counts the bytes that begin a code point, eight at a time: of those that continue one, the highest bit is set and the next
+// is not.
+func starts(s string) int {
+	const highest = 0x8080808080808080
+	n := len(s)
+	for ; len(s) >= 8; s = s[8:] {
+		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		n -= bits.OnesCount64(w &^ (w << 1) & highest)
+	}
+	for i := range len(s) {
+		if s[i]&0xc0 == 0x80 {
+			n--
+		}
+	}
+	return n
+}

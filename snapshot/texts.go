@@ -1,0 +1,194 @@
+package snapshot
+
+import (
+	"cmp"
+	"container/list"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// Texts remembers the texts of documents by the hash of their octets and their media type: reading a page is most of what a
+// verification costs. The zero value is ready, a nil *Texts remembers nothing; both can be used concurrently.
+type Texts struct {
+	Limit int64 // bytes of the texts that are remembered, about, and again of what stands beside them; 0: MaxTexts
+
+	mu     sync.Mutex
+	size   int64
+	beside int64
+	used   list.List // of *textEntry, the one used last first
+	all    map[textKey]*list.Element
+	byText map[*Text]*textEntry
+}
+
+// MaxTexts is how many bytes [Texts] holds by default.
+const MaxTexts = 64 << 20
+
+// ErrNoOctets says that of a snapshot only the hash is left.
+var ErrNoOctets = errors.New("its octets are not kept any more")
+
+// Whole reports whether a snapshot has its octets. The one of an empty document has.
+func (s *Snapshot) Whole() bool {
+	return len(s.Octets) > 0 || s.Hash == "" || s.Hash == Hash(nil)
+}
+
+// textKey is what a text depends on.
+type textKey struct{ hash, mediaType, extension string }
+
+// textEntry is a text, or why there is none. It is complete once done is closed.
+type textEntry struct {
+	key  textKey
+	size int64
+	done chan struct{}
+	text *Text
+	hash string
+	err  error
+
+	beside *beside // under the lock of Texts
+}
+
+// beside is what somebody made of a text.
+type beside struct {
+	once  sync.Once
+	value any
+	size  int64 // under the lock of Texts
+}
+
+// Of returns the text of a document with the hash of its Content. Who asks for a text that is being read waits for it. The
+// text is shared: nobody may change it. A Hash that is there is believed, so whoever makes a snapshot of what came from
+// elsewhere must compare it; one without its octets (see [Copies]) is an [ErrNoOctets].
+func (t *Texts) Of(s *Snapshot) (*Text, string, error) {
+	if !s.Whole() {
+		return nil, "", fmt.Errorf("reading the text of %s: %w", s.URL, ErrNoOctets)
+	}
+	hash := s.Hash
+	if hash == "" {
+		hash = Hash(s.Octets)
+	}
+	key := textKey{hash, s.MediaType, extension(&TextOptions{URL: s.FinalURL})}
+	return t.of(key, s.Text)
+}
+
+func (t *Texts) of(key textKey, read func() (*Text, error)) (*Text, string, error) {
+	if t == nil {
+		text, err := read()
+		return text, hashOf(text), err
+	}
+	t.mu.Lock()
+	if at, ok := t.all[key]; ok {
+		t.used.MoveToFront(at)
+		t.mu.Unlock()
+		e := at.Value.(*textEntry)
+		<-e.done
+		return e.text, e.hash, e.err
+	}
+	e := &textEntry{key: key, done: make(chan struct{})}
+	if t.all == nil {
+		t.all = map[textKey]*list.Element{}
+	}
+	t.all[key] = t.used.PushFront(e)
+	t.mu.Unlock()
+
+	defer close(e.done)
+	e.text, e.err = read()
+	e.hash = hashOf(e.text)
+	t.keep(e)
+	return e.text, e.hash, e.err
+}
+
+// keep counts a text that was read, and forgets those that were not used for the longest time.
+func (t *Texts) keep(e *textEntry) {
+	const overhead, perBlock = 512, 64
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.size = overhead
+	if e.text != nil {
+		e.size += int64(len(e.text.Content) + len(e.text.Blocks)*perBlock)
+	}
+	t.size += e.size
+	if e.text != nil {
+		if t.byText == nil {
+			t.byText = map[*Text]*textEntry{}
+		}
+		t.byText[e.text] = e
+	}
+	most := cmp.Or(t.Limit, MaxTexts)
+	for at := t.used.Back(); at != nil && t.size > most; {
+		before := at.Prev()
+		if old := at.Value.(*textEntry); old.size > 0 {
+			t.used.Remove(at) // one that is being read has no size yet, and stays
+			delete(t.all, old.key)
+			delete(t.byText, old.text)
+			t.size -= old.size
+			t.clear(old)
+		}
+		at = before
+	}
+}
+
+// Beside returns what read makes of a text, and remembers it beside the text while there is room; size is about how many bytes
+// it has. A text has one such value, so all who ask must make the same. It is shared: nobody may change it. Of a text that
+// is not remembered it is made each time.
+func (t *Texts) Beside(text *Text, read func() (value any, size int64)) any {
+	b := t.besideOf(text)
+	b.once.Do(func() {
+		var size int64
+		b.value, size = read()
+		t.keepBeside(text, b, size)
+	})
+	return b.value
+}
+
+// besideOf returns the place for what is made of a text.
+func (t *Texts) besideOf(text *Text) *beside {
+	if t == nil {
+		return &beside{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.byText[text]
+	if e == nil {
+		return &beside{}
+	}
+	if e.beside == nil {
+		e.beside = &beside{}
+	}
+	return e.beside
+}
+
+// keepBeside counts what was made, and forgets what stands beside the texts that were not used for the longest time.
+func (t *Texts) keepBeside(text *Text, b *beside, size int64) {
+	if t == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.byText[text]
+	if e == nil || e.beside != b {
+		return // forgotten meanwhile
+	}
+	b.size = size
+	t.beside += size
+	most := cmp.Or(t.Limit, MaxTexts)
+	for at := t.used.Back(); at != nil && t.beside > most; at = at.Prev() {
+		if old := at.Value.(*textEntry); old.beside != nil && old.beside.size > 0 {
+			t.clear(old)
+		}
+	}
+}
+
+// clear forgets what stands beside a text. The caller holds the lock.
+func (t *Texts) clear(e *textEntry) {
+	if e.beside != nil {
+		t.beside -= e.beside.size
+		e.beside = nil
+	}
+}
+
+// hashOf returns the hash of a text's Content; empty: there is no text.
+func hashOf(t *Text) string {
+	if t == nil {
+		return ""
+	}
+	return Hash([]byte(t.Content))
+}

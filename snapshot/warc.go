@@ -1,0 +1,212 @@
+package snapshot
+
+import (
+	"cmp"
+	"compress/gzip"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// WARCOptions says what a WARC file says of itself. Nil and the zero value are fine.
+type WARCOptions struct {
+	Software    string           // what made it; empty: ibid
+	Description string           // in a line; empty: none
+	Now         func() time.Time // nil: time.Now
+}
+
+// WriteWARC writes snapshots as a file of WARC 1.1 (.warc.gz): one gzip member a record, so that it can be read from any record on.
+//
+// A document that came over the network is a response record. Its content codings are removed: the fields that spoke of them are
+// kept as X-Archive-Orig-Content-Encoding and the like, and Content-Length is that of the record. A document that did not (Status
+// 0, or NotModified, when it is our copy) is a resource record. Each has beside it a record of metadata, with its hash and the
+// addresses it was reached by. An error of the list or of w ends the file and is returned.
+func WriteWARC(w io.Writer, list iter.Seq2[*Snapshot, error], o *WARCOptions) error {
+	if o == nil {
+		o = &WARCOptions{}
+	}
+	a := warc{w: w, zip: gzip.NewWriter(w)}
+	now := time.Now
+	if o.Now != nil {
+		now = o.Now
+	}
+	if err := a.begin(o, now()); err != nil {
+		return fmt.Errorf("writing the archive: %w", err)
+	}
+	for s, err := range list {
+		if err != nil {
+			return fmt.Errorf("writing the archive: reading what to write: %w", err)
+		}
+		if err := a.snapshot(s); err != nil {
+			return fmt.Errorf("writing the archive: %s: %w", shownURL(s.URL), err)
+		}
+	}
+	return nil
+}
+
+// warc writes records.
+type warc struct {
+	w    io.Writer
+	zip  *gzip.Writer
+	info string // the id of the first record, which says what the others are
+}
+
+// field is a named field of a record's header or of a block of fields.
+type field struct{ name, value string }
+
+// record is one record but for what all have.
+type record struct {
+	kind        string
+	target      string // an address; empty: it has none
+	at          time.Time
+	contentType string
+	fields      []field
+	block       []byte
+}
+
+// begin writes the record that says what the file is.
+func (a *warc) begin(o *WARCOptions, now time.Time) (err error) {
+	about := []field{
+		{"software", cmp.Or(o.Software, "ibid")},
+		{"format", "WARC File Format 1.1"},
+		{"conformsTo", "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"},
+	}
+	if o.Description != "" {
+		about = append(about, field{"description", o.Description})
+	}
+	a.info, err = a.write(&record{kind: "warcinfo", at: now, contentType: warcFields, block: appendFields(nil, about)})
+	return err
+}
+
+const warcFields = "application/warc-fields"
+
+// snapshot writes a document and what is known of it.
+func (a *warc) snapshot(s *Snapshot) error {
+	target, err := CleanURL(cmp.Or(s.FinalURL, s.URL))
+	if err != nil {
+		return err
+	}
+	hash := Hash(s.Octets)
+	doc := record{
+		kind: "response", target: target, at: s.FetchedAt, contentType: "application/http;msgtype=response",
+		fields: []field{{"WARC-Warcinfo-ID", a.info}, {"WARC-Payload-Digest", hash}}, block: httpBlock(s),
+	}
+	if s.Status == 0 || s.NotModified {
+		doc.kind, doc.contentType, doc.block = "resource", cmp.Or(oneLine(s.MediaType), "application/octet-stream"), s.Octets
+	}
+	id, err := a.write(&doc)
+	if err != nil {
+		return err
+	}
+	_, err = a.write(&record{
+		kind: "metadata", target: target, at: s.FetchedAt, contentType: warcFields,
+		fields: []field{{"WARC-Warcinfo-ID", a.info}, {"WARC-Concurrent-To", id}}, block: appendFields(nil, about(s, hash)),
+	})
+	return err
+}
+
+// about lists what is known of a document.
+func about(s *Snapshot, hash string) []field {
+	list := []field{{"ibid-hash", hash}, {"ibid-requested-url", s.URL}}
+	for _, hop := range s.Hops {
+		list = append(list, field{"ibid-hop", hop})
+	}
+	list = append(list, field{"ibid-final-url", cmp.Or(s.FinalURL, s.URL)})
+	if s.UserAgent != "" {
+		list = append(list, field{"ibid-user-agent", s.UserAgent})
+	}
+	if s.NotModified {
+		list = append(list, field{"ibid-not-modified", "true"})
+	}
+	if coding := s.Header.Get("Content-Encoding"); coding != "" {
+		list = append(list, field{"ibid-content-coding-removed", coding})
+	}
+	return list
+}
+
+// httpBlock writes a response as HTTP/1.1 would.
+func httpBlock(s *Snapshot) []byte {
+	b := make([]byte, 0, len(s.Octets)+1024)
+	b = fmt.Appendf(b, "HTTP/1.1 %03d %s\r\n", s.Status, http.StatusText(s.Status))
+	for _, name := range slices.Sorted(maps.Keys(s.Header)) {
+		as := name
+		switch http.CanonicalHeaderKey(name) {
+		case "Content-Encoding", "Content-Length", "Transfer-Encoding":
+			as = "X-Archive-Orig-" + name // they speak of octets that are not here
+		}
+		for _, v := range s.Header[name] {
+			b = appendFields(b, []field{{as, v}})
+		}
+	}
+	b = appendFields(b, []field{{"Content-Length", strconv.Itoa(len(s.Octets))}})
+	return append(append(b, "\r\n"...), s.Octets...)
+}
+
+// write writes a record as a gzip member and returns its id.
+func (a *warc) write(r *record) (id string, err error) {
+	id = newRecordID()
+	fields := []field{
+		{"WARC-Type", r.kind},
+		{"WARC-Record-ID", id},
+		{"WARC-Date", r.at.UTC().Format("2006-01-02T15:04:05.000000Z")},
+	}
+	if r.target != "" {
+		fields = append(fields, field{"WARC-Target-URI", r.target})
+	}
+	fields = append(fields, r.fields...)
+	fields = append(
+		fields, field{"WARC-Block-Digest", Hash(r.block)}, field{"Content-Type", r.contentType},
+		field{"Content-Length", strconv.Itoa(len(r.block))},
+	)
+	head := append(appendFields([]byte("WARC/1.1\r\n"), fields), "\r\n"...)
+	a.zip.Reset(a.w)
+	for _, part := range [][]byte{head, r.block, []byte("\r\n\r\n")} {
+		if _, err := a.zip.Write(part); err != nil {
+			return "", err
+		}
+	}
+	return id, a.zip.Close()
+}
+
+// appendFields appends a line for each field whose name is one.
+func appendFields(b []byte, fields []field) []byte {
+	for _, f := range fields {
+		if f.name == "" || strings.ContainsFunc(f.name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) {
+			continue
+		}
+		b = append(append(append(append(b, f.name...), ": "...), oneLine(f.value)...), "\r\n"...)
+	}
+	return b
+}
+
+// oneLine takes out of a value what would end its line.
+func oneLine(s string) string {
+	if !strings.ContainsFunc(s, isControl) {
+		return s
+	}
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if isControl(r) {
+			return ' '
+		}
+		return r
+	}, s))
+}
+
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+// newRecordID returns a URN with a random UUID (RFC 9562, version 4).
+func newRecordID() string {
+	var u [16]byte
+	rand.Read(u[:])
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
+	h := hex.EncodeToString(u[:])
+	return "<urn:uuid:" + h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:] + ">"
+}
