@@ -1,0 +1,4 @@
+package httpsig
+
+// Base is the text that Sign signs, for tests.
+func Base(m *Message, p *Params) ([]byte, error) { return textFor(m, p) }

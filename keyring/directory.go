@@ -1,0 +1,253 @@
+package keyring
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	strict "github.com/go-jose/go-jose/v4/json" // names in their case, and each once
+)
+
+// MediaType is the media type of a published directory of keys.
+const MediaType = "application/http-message-signatures-directory+json"
+
+// Limits of a published directory, for those who read it and so for those who write it.
+const (
+	MaxDirectory = 64 << 10 // bytes
+	MaxKeys      = 32       // keys, also those that are passed over
+)
+
+// jwk is a public key in a JWK Set: RFC 7517, with the times of Web Bot Auth's directories and our revoked_at.
+type jwk struct {
+	Kty       string `json:"kty"`
+	Crv       string `json:"crv"`
+	X         string `json:"x"`
+	Y         string `json:"y,omitempty"`
+	Kid       string `json:"kid,omitempty"`
+	Use       string `json:"use,omitempty"`
+	Alg       string `json:"alg,omitempty"`
+	NotBefore *int64 `json:"nbf,omitempty"`
+	NotAfter  *int64 `json:"exp,omitempty"`
+	RevokedAt *int64 `json:"revoked_at,omitempty"`
+}
+
+// newJWK returns the members that are the key itself.
+func newJWK(pub crypto.PublicKey) (*jwk, error) {
+	encode := base64.RawURLEncoding.EncodeToString
+	if _, err := algorithm(pub); err != nil {
+		return nil, err
+	}
+	if k, ok := pub.(ed25519.PublicKey); ok {
+		return &jwk{Kty: "OKP", Crv: "Ed25519", X: encode(k)}, nil
+	}
+	point, err := pub.(*ecdsa.PublicKey).Bytes() // 4, x, y
+	if err != nil {
+		return nil, fmt.Errorf("writing a key: %w", err)
+	}
+	n := 1 + len(point)/2
+	return &jwk{Kty: "EC", Crv: "P-256", X: encode(point[1:n]), Y: encode(point[n:])}, nil
+}
+
+// newPublished returns a key as it is published.
+func newPublished(k *Key) (*jwk, error) {
+	j, err := newJWK(k.Public)
+	if err != nil {
+		return nil, err
+	}
+	j.Kid, j.Use = k.ID, "sig"
+	j.Alg = "EdDSA"
+	if k.Algorithm == ECDSAP256 {
+		j.Alg = "ES256"
+	}
+	j.NotBefore, j.NotAfter, j.RevokedAt = unix(k.NotBefore), unix(k.NotAfter), unix(k.RevokedAt)
+	return j, nil
+}
+
+func unix(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	n := t.Unix()
+	return &n
+}
+
+// Directory returns the JWK Set to publish. Of all, it is every manifest key there ever was, with nbf, exp and revoked_at,
+// so that what retired keys signed can be verified for years. Otherwise it is those that are neither revoked nor retired,
+// also if they are good only from a later time on: whoever reads it keeps it for a day.
+func (r *Ring) Directory(all bool) ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.fresh(); err != nil {
+		return nil, err
+	}
+	set := struct {
+		Keys []*jwk `json:"keys"`
+	}{[]*jwk{}}
+	now := r.now()
+	for i := range r.keys {
+		k := &r.keys[i]
+		active := k.RevokedAt.IsZero() && (k.NotAfter.IsZero() || !now.After(k.NotAfter))
+		if k.Use != Manifest || !all && !active {
+			continue
+		}
+		j, err := newPublished(k)
+		if err != nil {
+			return nil, fmt.Errorf("publishing the key %s: %w", k.ID, err)
+		}
+		set.Keys = append(set.Keys, j)
+	}
+	return json.Marshal(set)
+}
+
+// ParseOptions are those of [ParseDirectory]; nil is all defaults.
+type ParseOptions struct {
+	TestKeys bool // only for tests: keys whose private half is printed in a standard are accepted
+}
+
+// ParseDirectory reads a published JWK Set, somebody else's too. Keys that are not for signatures, or neither Ed25519 nor
+// P-256, are passed over. Everything else that is wrong makes the whole of it unbelievable: a private member of any key, a
+// key that everybody has or that is there twice, an id that is not the thumbprint, another algorithm, a time that is not in
+// whole seconds.
+func ParseDirectory(b []byte, o *ParseOptions) ([]Key, error) {
+	if o == nil {
+		o = &ParseOptions{}
+	}
+	if len(b) > MaxDirectory {
+		return nil, fmt.Errorf("reading a directory of keys: it is longer than %d bytes", MaxDirectory)
+	}
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if err := unmarshal(b, &set); err != nil {
+		return nil, fmt.Errorf("reading a directory of keys: %w", err)
+	}
+	if set.Keys == nil || len(set.Keys) > MaxKeys {
+		return nil, fmt.Errorf("reading a directory of keys: it has no list of keys, or more than %d", MaxKeys)
+	}
+	var keys []Key
+	seen := map[string]bool{}
+	for i, raw := range set.Keys {
+		k, err := parsePublished(raw, o)
+		if err == nil && k != nil && seen[k.ID] {
+			err = errors.New("it is there twice")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading a directory of keys: key %d: %w", i, err)
+		}
+		if k != nil {
+			seen[k.ID] = true
+			keys = append(keys, *k)
+		}
+	}
+	return keys, nil
+}
+
+// parsePublished reads a published key; nil if it is one to be passed over.
+func parsePublished(raw []byte, o *ParseOptions) (*Key, error) {
+	var members map[string]json.RawMessage
+	if err := unmarshal(raw, &members); err != nil {
+		return nil, err
+	}
+	if members == nil {
+		return nil, errors.New("it is null")
+	}
+	for _, name := range []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"} {
+		if _, ok := members[name]; ok {
+			return nil, errors.New("it has members of a private key")
+		}
+	}
+	var j jwk
+	if err := unmarshal(raw, &j); err != nil {
+		return nil, err
+	}
+	if j.Use != "" && j.Use != "sig" || (j.Kty != "OKP" || j.Crv != "Ed25519") && (j.Kty != "EC" || j.Crv != "P-256") {
+		return nil, nil //nolint:nilnil // passed over: RFC 7517 §5
+	}
+	k, err := j.key(o.TestKeys)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range []struct {
+		to   *time.Time
+		said *int64
+	}{{&k.NotBefore, j.NotBefore}, {&k.NotAfter, j.NotAfter}, {&k.RevokedAt, j.RevokedAt}} {
+		if *t.to, err = fromUnix(t.said); err != nil {
+			return nil, err
+		}
+	}
+	k.Use, k.Created = Manifest, k.NotBefore
+	return k, nil
+}
+
+// key returns the key that the members are, checked.
+func (j *jwk) key(testKeys bool) (*Key, error) {
+	if isPublished(j) && !testKeys {
+		return nil, errors.New("everybody has the private half of this test key")
+	}
+	plain, err := json.Marshal(&jwk{Kty: j.Kty, Crv: j.Crv, X: j.X, Y: j.Y})
+	if err != nil {
+		return nil, err
+	}
+	var parsed jose.JSONWebKey
+	if err := parsed.UnmarshalJSON(plain); err != nil {
+		return nil, errors.New("it is not a point of its curve")
+	}
+	alg, err := algorithm(parsed.Key)
+	if err != nil {
+		return nil, err
+	}
+	again, err := newJWK(parsed.Key)
+	if err != nil {
+		return nil, err
+	}
+	id, err := Thumbprint(parsed.Key)
+	if err != nil {
+		return nil, err
+	}
+	said := ""
+	switch j.Alg {
+	case "EdDSA", "Ed25519", Ed25519:
+		said = Ed25519
+	case "ES256", ECDSAP256:
+		said = ECDSAP256
+	}
+	switch {
+	case again.X != j.X || again.Y != j.Y:
+		return nil, errors.New("its numbers are not written in the one way")
+	case j.Kid != "" && j.Kid != id:
+		return nil, fmt.Errorf("its id is not its thumbprint, %s", id)
+	case j.Alg != "" && said != alg:
+		return nil, errors.New("its algorithm is another")
+	}
+	return &Key{ID: id, Algorithm: alg, Public: parsed.Key}, nil
+}
+
+func fromUnix(n *int64) (time.Time, error) {
+	const year10000 = 253402300800
+	if n == nil {
+		return time.Time{}, nil
+	}
+	if *n < 0 || *n >= year10000 {
+		return time.Time{}, errors.New("a time is not in seconds since 1970")
+	}
+	return time.Unix(*n, 0).UTC(), nil
+}
+
+// unmarshal decodes JSON whose names occur once and in their own case. Its errors quote nothing of what was read.
+func unmarshal(b []byte, to any) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("it is not JSON of the right form")
+		}
+	}()
+	if !json.Valid(b) || strict.Unmarshal(b, to) != nil { // Valid limits the depth
+		return errors.New("it is not JSON of the right form, or has a name twice")
+	}
+	return nil
+}
