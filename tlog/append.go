@@ -1,0 +1,170 @@
+package tlog
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/note"
+	merkle "golang.org/x/mod/sumdb/tlog"
+)
+
+// Append adds the digests of manifests and signs a checkpoint that has them. It returns the index of each. A digest that is
+// there keeps its index, so an Append whose outcome is unknown is simply repeated. More than [MaxLeaves] are added in several
+// transactions. An [ErrInconsistent] means that the log was tampered with or put back: nothing was signed.
+func (l *Log) Append(ctx context.Context, digests ...Leaf) ([]int64, error) {
+	var indexes []int64
+	for first := true; first || len(digests) > 0; first = false {
+		n := min(len(digests), MaxLeaves)
+		at, err := l.append(ctx, digests[:n])
+		if err != nil {
+			return nil, fmt.Errorf("appending to the log: %w", err)
+		}
+		indexes, digests = append(indexes, at...), digests[n:]
+	}
+	if err := l.save(ctx); err != nil {
+		return nil, fmt.Errorf("appending to the log: %w", err)
+	}
+	return indexes, nil
+}
+
+func (l *Log) append(ctx context.Context, digests []Leaf) ([]int64, error) {
+	k, err := l.keys()
+	if err != nil {
+		return nil, err
+	}
+	seen := l.seen()
+	var indexes []int64
+	var head *Checkpoint
+	err = l.tiles.Update(ctx, digests, func(b *Before) (*Growth, error) {
+		var err error
+		if head, err = l.follow(seen, b.Size, b.Checkpoint, hashesOf(b)); err != nil {
+			return nil, err
+		}
+		var fresh []Leaf
+		indexes, fresh = place(digests, b)
+		if len(fresh) == 0 && k.signed(b.Checkpoint) {
+			return nil, nil
+		}
+		var growth *Growth
+		growth, head, err = l.grow(b, head, fresh, k.signer)
+		return growth, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.see(head)
+	return indexes, nil
+}
+
+// place returns the index that each digest has or gets, and the digests that are not there yet.
+func place(digests []Leaf, b *Before) (indexes []int64, fresh []Leaf) {
+	indexes = make([]int64, len(digests))
+	added := make(map[Leaf]int64)
+	for i, digest := range digests {
+		at, ok := b.Known[digest]
+		if !ok {
+			at, ok = added[digest]
+		}
+		if !ok {
+			at = b.Size + int64(len(fresh))
+			added[digest] = at
+			fresh = append(fresh, digest)
+		}
+		indexes[i] = at
+	}
+	return indexes, fresh
+}
+
+// signed reports whether a checkpoint has the signature of today's key, not just of a former one.
+func (k *keys) signed(checkpoint []byte) bool {
+	if checkpoint == nil {
+		return false
+	}
+	_, err := ParseCheckpoint(checkpoint, k.vkeys[0])
+	return err == nil
+}
+
+// grow computes the hashes that leaves add to the tree of a checkpoint, and signs the checkpoint of the tree that has them.
+func (l *Log) grow(b *Before, from *Checkpoint, leaves []Leaf, by *signer) (*Growth, *Checkpoint, error) {
+	size := b.Size + int64(len(leaves))
+	if size > MaxSize {
+		return nil, nil, fmt.Errorf("the log is full: %d leaves", b.Size)
+	}
+	g := &Growth{Leaves: leaves, FirstHash: merkle.StoredHashCount(b.Size)}
+	// The hashes that are needed are those the root is made of, which one query reads, and those just computed.
+	var edge edgeReader
+	switch root, err := merkle.TreeHash(b.Size, edge.learn(hashesOf(b))); {
+	case err != nil:
+		return nil, nil, fmt.Errorf("reading the edge of the tree: %w", err)
+	case root != from.Root:
+		return nil, nil, fmt.Errorf("%w: the root of its %d leaves is %s, signed was %s", ErrRewritten, b.Size, root, from.Root)
+	}
+	edge.first, edge.added = g.FirstHash, &g.Hashes
+	for i, leaf := range leaves {
+		hashes, err := merkle.StoredHashes(b.Size+int64(i), leaf[:], &edge)
+		if err != nil {
+			return nil, nil, fmt.Errorf("hashing leaf %d: %w", b.Size+int64(i), err)
+		}
+		g.Hashes = append(g.Hashes, hashes...)
+	}
+	root, err := merkle.TreeHash(size, &edge)
+	if err != nil {
+		return nil, nil, fmt.Errorf("hashing the tree: %w", err)
+	}
+	head := &Checkpoint{Origin: l.origin, Size: size, Root: root}
+	head.Note, err = note.Sign(&note.Note{Text: head.text()}, by)
+	if err != nil {
+		return nil, nil, fmt.Errorf("signing the checkpoint: %w", err)
+	}
+	g.Checkpoint = head.Note
+	return g, head, nil
+}
+
+// hashesOf reads within the transaction.
+func hashesOf(b *Before) merkle.HashReader {
+	return merkle.HashReaderFunc(func(indexes []int64) ([]Hash, error) {
+		if len(indexes) == 0 {
+			return nil, nil
+		}
+		return b.Hashes(indexes)
+	})
+}
+
+// edgeReader knows the hashes that a tree's root is made of, and those that were added since.
+type edgeReader struct {
+	known map[int64]Hash
+	first int64   // index of the first that was added
+	added *[]Hash // those that were added
+}
+
+// learn returns a reader that remembers in e what it reads from r.
+func (e *edgeReader) learn(r merkle.HashReader) merkle.HashReader {
+	e.known = make(map[int64]Hash)
+	return merkle.HashReaderFunc(func(indexes []int64) ([]Hash, error) {
+		hashes, err := r.ReadHashes(indexes)
+		if err != nil {
+			return nil, err
+		}
+		for i := range hashes {
+			e.known[indexes[i]] = hashes[i]
+		}
+		return hashes, nil
+	})
+}
+
+// ReadHashes implements [merkle.HashReader].
+func (e *edgeReader) ReadHashes(indexes []int64) ([]Hash, error) {
+	hashes := make([]Hash, len(indexes))
+	for i, index := range indexes {
+		if at := index - e.first; at >= 0 && at < int64(len(*e.added)) {
+			hashes[i] = (*e.added)[at]
+			continue
+		}
+		h, ok := e.known[index]
+		if !ok {
+			return nil, fmt.Errorf("hash %d is not of the tree's edge", index)
+		}
+		hashes[i] = h
+	}
+	return hashes, nil
+}

@@ -1,0 +1,248 @@
+package tlog
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	merkle "golang.org/x/mod/sumdb/tlog"
+)
+
+// maxOpenCheck is up to how many leaves Open hashes all of them anew, which takes half a second in memory. Of a longer log
+// it looks at the hashes that the root is made of; [Log.Check] looks at everything.
+const maxOpenCheck = 1 << 20
+
+// Options says what a log is.
+type Options struct {
+	Origin string        // the log's name, as a host and path without a scheme: agent.example/ibid
+	Tiles  Tiles         // where it is kept
+	Key    crypto.Signer // Ed25519: signs checkpoints
+
+	// Former are the public Ed25519 keys that signed before Key did: what they signed is still this log's word.
+	Former []crypto.PublicKey
+
+	// Keys, if it is there, says instead of Key and Former who signs and who did before. It is asked anew at each Append, and where
+	// a checkpoint was read that another process signed, so that keys can be exchanged while the log is open. Former may have
+	// the signer's own key in it, and counts with an error, too: then nothing is signed. It must be safe for concurrent use.
+	Keys func() (signer crypto.Signer, former []crypto.PublicKey, err error)
+
+	// File is a copy of the last checkpoint outside the database; empty: none. It is made where it is missing. Processes
+	// that share a log may share the file or have one each.
+	File string
+
+	Logger *slog.Logger // what the handler could not serve; nil: nothing is logged
+}
+
+// Log is a transparency log that is ours. It is safe for concurrent use, and several processes may have the same one open.
+type Log struct {
+	origin string
+	tiles  Tiles
+	ask    func() (crypto.Signer, []crypto.PublicKey, error)
+	logger *slog.Logger
+
+	mu   sync.Mutex
+	last *Checkpoint // the largest one known to be right
+
+	file copyFile
+}
+
+// Open opens a log, or begins one in an empty store. It compares the tree with the checkpoint kept in the store and with the
+// one in the file; if one of them says otherwise, the error is an [ErrInconsistent] that says which.
+func Open(ctx context.Context, o *Options) (*Log, error) {
+	l, err := newLog(o)
+	if err != nil {
+		return nil, fmt.Errorf("opening the log %q: %w", o.Origin, err)
+	}
+	if err := l.open(ctx); err != nil {
+		return nil, fmt.Errorf("opening the log %q: %w", o.Origin, err)
+	}
+	return l, nil
+}
+
+func newLog(o *Options) (*Log, error) {
+	l := &Log{
+		origin: o.Origin,
+		tiles:  o.Tiles,
+		ask:    o.Keys,
+		logger: o.Logger,
+		last:   &Checkpoint{Origin: o.Origin, Root: emptyRoot()},
+		file:   copyFile{name: o.File},
+	}
+	if l.ask == nil && o.Key != nil {
+		l.ask = func() (crypto.Signer, []crypto.PublicKey, error) { return o.Key, o.Former, nil }
+	}
+	if l.ask == nil || o.Tiles == nil {
+		return nil, errors.New("it needs a key and a store")
+	}
+	if l.logger == nil {
+		l.logger = slog.New(slog.DiscardHandler)
+	}
+	_, err := l.keys()
+	return l, err
+}
+
+// emptyRoot is the root of the tree without leaves.
+func emptyRoot() Hash {
+	root, _ := merkle.TreeHash(0, nil) // reads nothing
+	return root
+}
+
+func (l *Log) open(ctx context.Context) error {
+	kept, err := l.file.read()
+	if err != nil {
+		return err
+	}
+	if kept != nil {
+		// What the file says counts as seen: the store may have gone on since, but not back and not elsewhere.
+		if l.last, err = l.parse(kept); err != nil {
+			return fmt.Errorf("the checkpoint in %s: %w", l.file.name, err)
+		}
+		l.last.Note = nil // so that the store's is read, even if it is the same
+	}
+	if _, err := l.Append(ctx); err != nil { // signs the empty tree, or what a former key has signed, and makes the copy
+		return err
+	}
+	if head := l.seen(); head.Size <= maxOpenCheck {
+		return l.checkLeaves(ctx, head, false)
+	}
+	return nil
+}
+
+// VerifierKey returns the log's vkey, which checks its checkpoints and proofs: origin, key hash and key. When the log has got
+// another key, that is the one that signed the newest checkpoint.
+func (l *Log) VerifierKey() string {
+	k, err := l.keys()
+	if err != nil && k == nil {
+		return ""
+	}
+	signed := l.seen().Note
+	for _, vkey := range k.vkeys {
+		if _, err := ParseCheckpoint(signed, vkey); err == nil {
+			return vkey
+		}
+	}
+	return k.vkeys[0]
+}
+
+// parse reads a checkpoint that must be ours.
+func (l *Log) parse(signed []byte) (*Checkpoint, error) {
+	k, err := l.keys()
+	if k == nil {
+		return nil, err
+	}
+	c, err := openCheckpoint(signed, l.origin, k.ours)
+	if err != nil {
+		if origin, _, _ := bytes.Cut(signed[:min(len(signed), MaxCheckpoint)], []byte("\n")); string(origin) != l.origin {
+			err = fmt.Errorf("it is of %.80q: %w", origin, err)
+		}
+		return nil, fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	return c, nil
+}
+
+func (l *Log) seen() *Checkpoint {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last
+}
+
+func (l *Log) see(c *Checkpoint) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.Size >= l.last.Size {
+		l.last = c
+	}
+}
+
+// follow says whether a head of the store goes on from the checkpoint that was seen before it was read. A head without a
+// checkpoint is right for a tree without leaves; it is returned without a note.
+func (l *Log) follow(seen *Checkpoint, size int64, signed []byte, hashes merkle.HashReader) (*Checkpoint, error) {
+	if signed != nil && bytes.Equal(signed, seen.Note) && size == seen.Size {
+		return seen, nil
+	}
+	head := &Checkpoint{Origin: l.origin, Root: emptyRoot()}
+	if signed != nil {
+		var err error
+		if head, err = l.parse(signed); err != nil {
+			return nil, fmt.Errorf("the checkpoint in the store: %w", err)
+		}
+	}
+	switch {
+	case size < head.Size:
+		return nil, fmt.Errorf("%w: it has %d leaves, the store's checkpoint %d", ErrShorter, size, head.Size)
+	case size > head.Size:
+		return nil, fmt.Errorf("%w: it has %d leaves, the store's checkpoint %d", ErrRewritten, size, head.Size)
+	case size < seen.Size:
+		return nil, fmt.Errorf("%w: it has %d leaves, a checkpoint seen before %d", ErrShorter, size, seen.Size)
+	}
+	for _, c := range []*Checkpoint{head, seen} {
+		root, err := merkle.TreeHash(c.Size, hashes)
+		if err != nil {
+			return nil, fmt.Errorf("hashing the first %d leaves: %w", c.Size, err)
+		}
+		if root != c.Root {
+			return nil, fmt.Errorf("%w: the root of the first %d leaves is %s, signed was %s", ErrRewritten, c.Size, root, c.Root)
+		}
+	}
+	return head, nil
+}
+
+// head returns the newest checkpoint after comparing it with what was seen before.
+func (l *Log) head(ctx context.Context) (*Checkpoint, error) {
+	seen := l.seen() // before the head is read: what is read afterwards cannot be older
+	size, signed, err := l.tiles.Head(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the log's head: %w", err)
+	}
+	head, err := l.follow(seen, size, signed, l.reader(ctx))
+	if err != nil {
+		return nil, err
+	}
+	l.see(head)
+	return head, nil
+}
+
+func (l *Log) reader(ctx context.Context) merkle.HashReader {
+	return merkle.HashReaderFunc(func(indexes []int64) ([]Hash, error) {
+		if len(indexes) == 0 {
+			return nil, nil
+		}
+		return l.tiles.Hashes(ctx, indexes)
+	})
+}
+
+// Checkpoint returns the newest checkpoint, of whichever process signed it.
+func (l *Log) Checkpoint(ctx context.Context) ([]byte, error) {
+	head, err := l.head(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the checkpoint: %w", err)
+	}
+	return slices.Clone(head.Note), nil
+}
+
+// Proof returns the proof that a digest is in the log, as c2sp.org/tlog-proof@v1 with the newest checkpoint; an error that is
+// [ErrNotFound] if it is not there.
+func (l *Log) Proof(ctx context.Context, digest Leaf) ([]byte, error) {
+	index, err := l.tiles.Find(ctx, digest)
+	if err != nil {
+		return nil, fmt.Errorf("proving a leaf: %w", err)
+	}
+	head, err := l.head(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("proving leaf %d: %w", index, err)
+	}
+	hashes, err := merkle.ProveRecord(head.Size, index, l.reader(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("proving leaf %d: %w", index, err)
+	}
+	// Nobody is given a proof that does not hold.
+	if err := merkle.CheckRecord(hashes, head.Size, head.Root, index, merkle.RecordHash(digest[:])); err != nil {
+		return nil, fmt.Errorf("proving leaf %d of %d: %w", index, head.Size, ErrRewritten)
+	}
+	return (&proof{Index: index, Hashes: hashes, Checkpoint: head.Note}).format(), nil
+}
