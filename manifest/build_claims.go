@@ -1,0 +1,277 @@
+package manifest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/support"
+)
+
+// claim is one claim of a manifest that is being made.
+type claim struct {
+	Claim
+	raw  ibid.Span // of the answer's text
+	pins []*pin
+	over int // sources beyond MaxClaimSources
+}
+
+// claimSpan returns the stretch of the answer that a citation stands for; false: there is none.
+func claimSpan(a *ibid.Answer, c *ibid.Citation) (stretch, bool) {
+	if !c.Placed() {
+		return stretch{}, false
+	}
+	s := c.Claim
+	if s.Len() == 0 {
+		s = c.Span
+	}
+	return stretch(s), s.Len() > 0 && s.Start >= 0 && s.End <= len(a.Text)
+}
+
+// stretch is a span of a text that has it.
+type stretch ibid.Span
+
+func (s stretch) of(text string) string { return text[s.Start:s.End] }
+
+// findClaims lists the claims of the answer in the order of the text, each with what its citations say.
+func (w *building) findClaims() {
+	byRaw := map[ibid.Span]*claim{}
+	for i := range w.answer.Citations {
+		c := &w.answer.Citations[i]
+		s, ok := claimSpan(w.answer, c)
+		if !ok {
+			w.leftOut.Claims++
+			continue
+		}
+		at := byRaw[ibid.Span(s)]
+		if at == nil {
+			at = &claim{raw: ibid.Span(s)}
+			byRaw[at.raw] = at
+			w.claims = append(w.claims, at)
+		}
+		at.cite(w, c)
+	}
+	slices.SortStableFunc(w.claims, func(x, y *claim) int {
+		return cmp.Or(cmp.Compare(x.raw.Start, y.raw.Start), cmp.Compare(x.raw.End, y.raw.End))
+	})
+	w.claims = slices.DeleteFunc(w.claims, func(c *claim) bool {
+		if len(c.pins) == 0 { // its sources are not there, or were left out
+			w.leftOut.Claims++
+		}
+		return len(c.pins) == 0
+	})
+	if over := len(w.claims) - MaxClaims; over > 0 {
+		w.leftOut.Claims += over
+		w.claims = w.claims[:MaxClaims]
+	}
+	w.placeClaims()
+	ids := make(map[string]bool, len(w.claims))
+	for _, c := range w.claims {
+		c.name(ids)
+		w.leftOut.ClaimSources += c.over
+		c.Steps = w.run.made(c.raw)
+	}
+}
+
+// cite adds what a citation says of the claim.
+func (c *claim) cite(w *building, citation *ibid.Citation) {
+	for i := range citation.Refs {
+		ref := &citation.Refs[i]
+		if ref.Confidence != nil && *ref.Confidence >= 0 && *ref.Confidence <= 1 &&
+			(c.ConfidenceScore == nil || *ref.Confidence > *c.ConfidenceScore) {
+			c.ConfidenceScore = new(*ref.Confidence)
+		}
+		s := w.sources.ofAnswer[ref.Source]
+		if s == nil || s.dropped {
+			c.over++
+			continue
+		}
+		c.refer(s, ref.Quote)
+	}
+}
+
+// refer adds a source to the claim, once for each quote. That a source is cited says nothing more where it is quoted, too.
+func (c *claim) refer(s *source, quote string) {
+	for _, p := range c.pins {
+		if p.source == s && (p.quote == quote || quote == "") {
+			return
+		}
+		if p.source == s && p.quote == "" {
+			p.quote = quote
+			return
+		}
+	}
+	if len(c.pins) == MaxClaimSources {
+		c.over++
+		return
+	}
+	c.pins = append(c.pins, &pin{source: s, quote: quote})
+}
+
+// name gives the claim its id and says how sure the provider is.
+func (c *claim) name(taken map[string]bool) {
+	id := ClaimID(c.Text)
+	c.ID = id
+	for n := 2; taken[c.ID]; n++ {
+		c.ID = id + "-" + strconv.Itoa(n)
+	}
+	taken[c.ID] = true
+	c.Confidence = ConfidenceUnknown
+	if c.ConfidenceScore != nil {
+		c.Confidence = confidence(*c.ConfidenceScore)
+	}
+}
+
+// placeClaims says where the claims stand in the normalised answer. Claims that have no words of their own go, and those of one
+// place become one.
+func (w *building) placeClaims() {
+	p := newPlacer(w.answer.Text, w.claims)
+	list, byPlace := w.claims[:0], map[Range]*claim{}
+	for _, c := range w.claims {
+		if c.Text, c.Span = p.place(c.raw); c.Text == "" {
+			w.leftOut.Claims++
+			continue
+		}
+		if c.Rewritten = c.Span == nil; !c.Rewritten {
+			if same := byPlace[*c.Span]; same != nil {
+				same.merge(c)
+				continue
+			}
+			byPlace[*c.Span] = c
+		}
+		list = append(list, c)
+	}
+	w.claims = list
+}
+
+func (c *claim) merge(other *claim) {
+	for _, p := range other.pins {
+		c.refer(p.source, p.quote)
+	}
+	if s := other.ConfidenceScore; s != nil && (c.ConfidenceScore == nil || *s > *c.ConfidenceScore) {
+		c.ConfidenceScore = s
+	}
+	c.over += other.over
+}
+
+// pinAll finds the excerpts of all claims.
+func (w *building) pinAll(ctx context.Context) error {
+	var open []*pin
+	for _, c := range w.claims {
+		for _, p := range c.pins {
+			p.ClaimSource, p.claim = p.source.claimSource(), c.Text
+			open = append(open, p.findQuote()...)
+		}
+	}
+	if err := inferAll(ctx, &support.Finder{Checker: w.Checker, Texts: w.Texts}, open); err != nil {
+		return err
+	}
+	for _, c := range w.claims {
+		c.Sources = make([]ClaimSource, 0, len(c.pins))
+		for _, p := range c.pins {
+			c.Sources = append(c.Sources, p.ClaimSource)
+		}
+	}
+	return nil
+}
+
+// maxRaw is how many bytes of a stretch are read for a claim: as many as MaxText code points may have.
+const maxRaw = 4 * MaxText
+
+// placer finds stretches of a text in its normal form.
+type placer struct {
+	text, normal string
+	at           map[int]int // bytes of text to bytes of normal, for where claims begin
+	points       *ibid.Offsets
+}
+
+// maxAnew is how often a placer counts anew from the beginning, where normalising joins what stands on both sides of a border.
+const maxAnew = 16
+
+func newPlacer(text string, claims []*claim) *placer {
+	p := &placer{text: text, at: make(map[int]int, len(claims))}
+	if len(claims) == 0 {
+		return p
+	}
+	p.normal = snapshot.Normalize(text)
+	p.points = ibid.NewOffsets(p.normal)
+	borders := make([]int, 0, 2*len(claims)+1)
+	for _, c := range claims {
+		borders = append(borders, c.raw.Start, c.raw.End)
+	}
+	slices.Sort(borders)
+	p.walk(slices.Compact(append(borders, len(text))))
+	return p
+}
+
+// walk normalises what stands between the borders, and adds up how far that is in the normal form.
+func (p *placer) walk(borders []int) {
+	last, pos, anew := 0, 0, 0
+	var waiting []int // borders before which nothing but white space has stood since the last words
+	for _, border := range borders {
+		piece := snapshot.Normalize(p.text[last:border])
+		last = border
+		if piece == "" {
+			waiting = append(waiting, border)
+			continue
+		}
+		if pos > 0 && strings.HasPrefix(p.normal[pos:], " ") {
+			pos++ // pieces have no spaces at their ends
+		}
+		for _, b := range waiting {
+			p.at[b] = pos
+		}
+		waiting = append(waiting[:0], border)
+		if strings.HasPrefix(p.normal[pos:], piece) {
+			pos += len(piece)
+			continue
+		}
+		if anew++; anew > maxAnew {
+			return
+		}
+		pos = min(len(snapshot.Normalize(p.text[:border])), len(p.normal))
+	}
+}
+
+// place returns the words of a stretch and where the normal form has them; nil: not as they are.
+func (p *placer) place(s ibid.Span) (string, *Range) {
+	raw := p.text[s.Start:s.End]
+	if len(raw) > maxRaw {
+		raw = strings.ToValidUTF8(raw[:maxRaw], "")
+	}
+	words := snapshot.Normalize(raw)
+	text := words
+	if snapshot.Normalize(words) != words {
+		text = strings.ToValidUTF8(raw, "\ufffd") // normalising is no projection: what is read again must give the same words
+	}
+	pos, known := p.at[s.Start]
+	if s.Start == 0 {
+		pos, known = 0, true
+	}
+	if words == "" || !known || !strings.HasPrefix(p.normal[pos:], words) {
+		return cut(text, MaxText), nil
+	}
+	start, end := p.points.In(ibid.CodePoint, ibid.Span{Start: pos, End: pos + len(words)})
+	if end-start > MaxText {
+		text, end = cut(words, MaxText), start+MaxText
+	}
+	return text, &Range{start, end}
+}
+
+// cut returns the first n code points of s.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}

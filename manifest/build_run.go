@@ -1,0 +1,187 @@
+package manifest
+
+import (
+	"slices"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// run is as much of a trail as has to do with the answer.
+type run struct {
+	steps  []*step // so that each comes after those it builds on, but for cycles
+	makers []*step // those that made every claim
+	fed    bool    // trail.Step.Fed speaks of this answer
+	cut    int     // steps beyond MaxSteps
+	edges  int     // edges that are not in the chain
+}
+
+// step is one step of a chain that is being made.
+type step struct {
+	*trail.Step
+	number  int
+	before  []*step
+	sources []*source
+	has     map[*source]bool
+}
+
+// add adds a source to the step, once.
+func (s *step) add(one *source) {
+	if s.has[one] {
+		return
+	}
+	if s.has == nil {
+		s.has = map[*source]bool{}
+	}
+	s.has[one] = true
+	s.sources = append(s.sources, one)
+}
+
+// runOf returns the steps that led to an answer. There is always one.
+func runOf(a *ibid.Answer, t *trail.Trail) *run {
+	if t == nil || len(t.Steps) == 0 {
+		only := &step{Step: &trail.Step{Answer: a.Text}, number: 1}
+		return &run{steps: []*step{only}, makers: []*step{only}}
+	}
+	r := &run{fed: t.Final == a || t.Answer == a.Text || t.Final != nil && t.Final.Text == a.Text}
+	last := -1 // the step that gave the answer
+	for i := range t.Steps {
+		if gives(&t.Steps[i], a) {
+			last = i
+		}
+	}
+	before := before(t)
+	order := t.Order()
+	if last >= 0 && !r.fed {
+		wanted := reach(before, last)
+		order = slices.DeleteFunc(order, func(i int) bool { return !wanted[i] })
+	}
+	if r.cut = max(0, len(order)-MaxSteps); r.cut > 0 {
+		order = order[r.cut:]
+	}
+	r.take(t, order, before)
+	r.makers = r.ends()
+	if last >= 0 {
+		r.makers = slices.DeleteFunc(slices.Clone(r.steps), func(s *step) bool { return s.Step != &t.Steps[last] })
+	}
+	if len(r.makers) == 0 { // all of them are in cycles
+		r.makers = r.steps[len(r.steps)-1:]
+	}
+	r.number()
+	return r
+}
+
+// gives reports whether a step gave the answer.
+func gives(s *trail.Step, a *ibid.Answer) bool {
+	return a.Text != "" && s.Answer == a.Text || slices.ContainsFunc(s.Answers, func(one trail.StepAnswer) bool {
+		return one.Answer != nil && (one.Answer == a || a.Text != "" && one.Answer.Text == a.Text)
+	})
+}
+
+// before returns Trail.Before of every step, in linear time.
+func before(t *trail.Trail) [][]int {
+	byNumber := make(map[int]int, len(t.Steps))
+	for i := range t.Steps {
+		byNumber[t.Steps[i].Number] = i
+	}
+	list, previous := make([][]int, len(t.Steps)), -1
+	for i := range t.Steps {
+		s := &t.Steps[i]
+		if i > 0 && t.Steps[i-1].Number != s.Number {
+			previous = i - 1
+		}
+		if s.After == nil && previous >= 0 {
+			list[i] = []int{previous}
+		}
+		for _, number := range s.After {
+			if b, ok := byNumber[number]; ok && number != s.Number && !slices.Contains(list[i], b) {
+				list[i] = append(list[i], b)
+			}
+		}
+	}
+	return list
+}
+
+// reach returns a step and all that it builds on.
+func reach(before [][]int, from int) map[int]bool {
+	seen := map[int]bool{from: true}
+	for todo := []int{from}; len(todo) > 0; {
+		at := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, b := range before[at] {
+			if !seen[b] {
+				seen[b] = true
+				todo = append(todo, b)
+			}
+		}
+	}
+	return seen
+}
+
+// take makes the run's steps of those of a trail.
+func (r *run) take(t *trail.Trail, order []int, before [][]int) {
+	at := make(map[int]*step, len(order))
+	for _, i := range order {
+		at[i] = &step{Step: &t.Steps[i], number: t.Steps[i].Number}
+		r.steps = append(r.steps, at[i])
+	}
+	for _, i := range order {
+		for _, b := range before[i] {
+			if at[b] == nil {
+				r.edges++ // to a step that was left out
+				continue
+			}
+			at[i].before = append(at[i].before, at[b])
+		}
+	}
+}
+
+// ends returns the steps that no other builds on.
+func (r *run) ends() []*step {
+	built := map[*step]bool{}
+	for _, s := range r.steps {
+		for _, b := range s.before {
+			built[b] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(r.steps), func(s *step) bool { return built[s] })
+}
+
+// number gives the steps numbers that ascend along the edges, their own if these do. Edges that lead back are in a cycle, and go.
+func (r *run) number() {
+	taken, sound := map[int]bool{}, true
+	for _, s := range r.steps {
+		sound = sound && s.number > 0 && s.number <= MaxNumber && !taken[s.number] && s.ascends()
+		taken[s.number] = true
+	}
+	if sound {
+		return
+	}
+	for i, s := range r.steps {
+		s.number = i + 1
+	}
+	for _, s := range r.steps {
+		all := len(s.before)
+		s.before = slices.DeleteFunc(s.before, func(b *step) bool { return b.number >= s.number })
+		r.edges += all - len(s.before)
+	}
+}
+
+func (s *step) ascends() bool {
+	return !slices.ContainsFunc(s.before, func(b *step) bool { return b.number >= s.number })
+}
+
+// made returns the numbers of the steps that made a claim, ascending.
+func (r *run) made(claim ibid.Span) []int {
+	numbers := make([]int, 0, len(r.makers))
+	for _, s := range r.makers {
+		numbers = append(numbers, s.number)
+	}
+	for _, s := range r.steps {
+		if r.fed && slices.ContainsFunc(s.Fed, func(f ibid.Span) bool { return f.Start < claim.End && claim.Start < f.End }) {
+			numbers = append(numbers, s.number)
+		}
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
+}

@@ -1,0 +1,304 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// source is one source of a manifest that is being made.
+type source struct {
+	Source
+	given            *ibid.Source // what is known of it
+	pieces           []string     // what was sent of it, each once
+	snap             *snapshot.Snapshot
+	text             *snapshot.Text
+	places           *ibid.Offsets // of text
+	private, dropped bool
+}
+
+// sources is a list of sources, each once: those with an address by it, the others by what else names them.
+type sources struct {
+	list     []*source
+	byURL    map[string]*source
+	byKey    map[string]*source // ibid.Source.Key
+	byID     map[string]*source // within the run
+	ofAnswer map[string]*source // by the ids of the answer
+}
+
+// Consulted returns the sources that an answer and its run drew on, cited or not, without having read any: what a header
+// announces before there is a manifest. Their ids and addresses are those that Build gives them.
+func Consulted(a *ibid.Answer, t *trail.Trail) []Source { return (&Builder{}).consulted(a, t) }
+
+func (b *Builder) consulted(a *ibid.Answer, t *trail.Trail) []Source {
+	if a == nil {
+		a = &ibid.Answer{}
+	}
+	w := &building{Builder: *b, answer: a, run: runOf(a, t)}
+	w.gather()
+	list := make([]Source, 0, len(w.sources.list))
+	for _, s := range w.sources.list {
+		list = append(list, s.Source)
+	}
+	return list
+}
+
+// Announce returns the members of a header that announce sources. manifest is empty at Level 1, digest is nil while the
+// manifest is not built.
+func Announce(sources []Source, manifest string, digest []byte) []Announcement {
+	list := make([]Announcement, 0, len(sources))
+	for i := range sources {
+		s := &sources[i]
+		list = append(list, Announcement{URL: s.URL, Manifest: manifest, Digest: digest})
+	}
+	return list
+}
+
+// gather lists the sources of the answer, then those of the run, then what the agent read besides.
+func (w *building) gather() {
+	g := &w.sources
+	*g = sources{byURL: map[string]*source{}, byKey: map[string]*source{}, byID: map[string]*source{}, ofAnswer: map[string]*source{}}
+	cited := citedIDs(w.answer)
+	for i := range w.answer.Sources {
+		s := &w.answer.Sources[i]
+		at := g.add(s, g.byURL[address(s)])
+		g.name(at, s.ID, s.Key())
+		if g.ofAnswer[s.ID] == nil {
+			g.ofAnswer[s.ID] = at
+		}
+		if cited[s.ID] {
+			*at.Cited = true
+		}
+	}
+	maker := w.run.makers[len(w.run.makers)-1]
+	for _, s := range g.list {
+		maker.add(s)
+	}
+	for _, s := range w.run.steps {
+		g.ofStep(s, s.Step, 0)
+	}
+	for _, s := range w.Own {
+		if url := ownURL(s); url != "" && g.byURL[url] == nil && g.byURL[clean(s.FinalURL)] == nil {
+			g.add(&ibid.Source{URL: url}, nil)
+		}
+	}
+	w.bound()
+	g.number()
+	if w.Private == nil {
+		return
+	}
+	for _, s := range g.list {
+		if s.private = w.Private(s.given); s.private {
+			s.Title = ""
+		}
+	}
+}
+
+func citedIDs(a *ibid.Answer) map[string]bool {
+	cited := make(map[string]bool, len(a.Sources))
+	for i := range a.Citations {
+		for k := range a.Citations[i].Refs {
+			cited[a.Citations[i].Refs[k].Source] = true
+		}
+	}
+	return cited
+}
+
+// address returns the clean address of a source; empty: it has none that can be published.
+func address(s *ibid.Source) string {
+	if s.URL == "" {
+		return ""
+	}
+	return clean(s.URL)
+}
+
+// clean returns a URL as manifests have it; empty: they cannot have it.
+func clean(url string) string {
+	url, err := snapshot.CleanURL(url)
+	if err != nil || len(url) > MaxURL { // it is all ASCII
+		return ""
+	}
+	return url
+}
+
+// ownURL returns the address of what the agent read; empty: it has none.
+func ownURL(s *snapshot.Snapshot) string {
+	if s == nil {
+		return ""
+	}
+	return clean(s.URL)
+}
+
+// short returns as much of s as a name may have.
+func short(s string) string {
+	s = strings.ToValidUTF8(s, "")
+	if n := 0; len(s) > MaxName {
+		for i := range s {
+			if n++; n > MaxName {
+				return s[:i]
+			}
+		}
+	}
+	return s
+}
+
+// add adds what is known of a source to the one that it is; nil: none that is there.
+func (g *sources) add(s *ibid.Source, at *source) *source {
+	if at == nil {
+		cited := false
+		at = &source{given: s, Source: Source{Cited: &cited, Title: short(s.Title)}}
+		g.list = append(g.list, at)
+		if at.URL = address(s); at.URL != "" {
+			g.byURL[at.URL] = at
+			if s.OriginalURL != "" && clean(s.OriginalURL) != at.URL {
+				at.OriginalURL = clean(s.OriginalURL)
+			}
+		}
+	}
+	at.sent(s.Content)
+	for i := range s.Chunks {
+		at.sent(s.Chunks[i].Content)
+	}
+	return at
+}
+
+func (s *source) sent(piece string) {
+	if piece != "" && s.URL == "" && !slices.Contains(s.pieces, piece) {
+		s.pieces = append(s.pieces, piece)
+	}
+}
+
+// name makes s known by its names. A name that is taken stays with who has it.
+func (g *sources) name(s *source, id, key string) {
+	if _, taken := g.byID[id]; !taken && id != "" {
+		g.byID[id] = s
+	}
+	if _, taken := g.byKey[key]; !taken && key != "" && key != (&ibid.Source{}).Key() {
+		g.byKey[key] = s
+	}
+}
+
+// maxNested is how deep the runs of steps are looked into.
+const maxNested = 16
+
+// ofStep adds the sources of a step, and of the runs nested in it, to those of the chain's step.
+func (g *sources) ofStep(chain *step, s *trail.Step, depth int) {
+	for i := range s.Sources {
+		chain.add(g.row(&s.Sources[i]))
+	}
+	for _, answer := range s.Answers {
+		if answer.Answer == nil {
+			continue
+		}
+		for i := range answer.Answer.Sources {
+			chain.add(g.other(&answer.Answer.Sources[i]))
+		}
+	}
+	if s.Nested == nil || depth == maxNested {
+		return
+	}
+	for i := range s.Nested.Steps {
+		g.ofStep(chain, &s.Nested.Steps[i], depth+1)
+	}
+}
+
+// row returns the source that a row of a step is.
+func (g *sources) row(r *trail.Source) *source {
+	s := &ibid.Source{ID: r.DocumentID, Title: r.Title, URL: r.URL, Content: r.Content}
+	if s.Content == "" {
+		s.Content = r.Excerpt
+	}
+	at := g.known(s, r.Key)
+	if at == nil && r.Key == "" && address(s) == "" {
+		at = g.byID[r.DocumentID]
+	}
+	at = g.add(s, at)
+	g.name(at, r.DocumentID, r.Key)
+	return at
+}
+
+// other returns the source that one of another answer is. Its id means nothing beyond that answer.
+func (g *sources) other(s *ibid.Source) *source {
+	at := g.known(s, s.Key())
+	if at == nil {
+		at = g.add(s, nil)
+		g.name(at, "", s.Key())
+	}
+	return at
+}
+
+func (g *sources) known(s *ibid.Source, key string) *source {
+	if url := address(s); url != "" {
+		return g.byURL[url]
+	}
+	return g.byKey[key]
+}
+
+// bound keeps MaxSources, the cited ones first.
+func (w *building) bound() {
+	g := &w.sources
+	over := len(g.list) - MaxSources
+	if over <= 0 {
+		return
+	}
+	w.leftOut.Sources += over
+	kept := 0
+	for _, wanted := range []bool{true, false} {
+		for _, s := range g.list {
+			if *s.Cited == wanted {
+				s.dropped = kept >= MaxSources
+				kept++
+			}
+		}
+	}
+	g.list = slices.DeleteFunc(g.list, func(s *source) bool { return s.dropped })
+}
+
+// number gives the sources their ids, and names to those without an address.
+func (g *sources) number() {
+	taken := map[string]bool{}
+	for i, s := range g.list {
+		s.ID = "s" + strconv.Itoa(i+1)
+		if s.URL != "" {
+			continue
+		}
+		name := urn(s.given)
+		s.URL = name
+		for n := 2; taken[s.URL]; n++ {
+			s.URL = name + "-" + strconv.Itoa(n)
+		}
+		taken[s.URL] = true
+	}
+}
+
+// maxURN is how many bytes the id of a source without an address has; longer ones are hashed.
+const maxURN = 128
+
+// urn names a source that has no address.
+func urn(s *ibid.Source) string {
+	id := s.GlobalID
+	if id == "" {
+		id = s.ID
+	}
+	var b strings.Builder
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c|0x20 >= 'a' && c|0x20 <= 'z', c >= '0' && c <= '9', strings.IndexByte("-._~", c) >= 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	if b.Len() == 0 || b.Len() > maxURN {
+		sum := sha256.Sum256([]byte(id + "\x00" + s.Key()))
+		return SourceURN + hex.EncodeToString(sum[:16])
+	}
+	return SourceURN + b.String()
+}

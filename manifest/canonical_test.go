@@ -1,0 +1,143 @@
+package manifest_test
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/gowebpki/jcs"
+
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
+)
+
+// The sum was computed by another program (Python's json with sorted keys), of the same example.
+func TestCanonicalGolden(t *testing.T) {
+	b, err := parse(t, golden(t, "manifest.json")).Canonical()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(b)
+	if got := hex.EncodeToString(sum[:]); got != "64bce613b74e1f2042fd71bd61499a1331f62201363c05e74c6db005739435df" {
+		t.Errorf("the canonical form has the hash %s:\n%s", got, b)
+	}
+}
+
+// What is written is what is read: the rest is refused, not mended.
+func TestCanonicalRefuses(t *testing.T) {
+	nan, long := math.NaN(), strings.Repeat("x", manifest.MaxName+1)
+	for name, change := range map[string]func(m *manifest.Manifest){
+		"no UTF-8":           func(m *manifest.Manifest) { m.Claims[0].Text = "a\xff" },
+		"no UTF-8 in a name": func(m *manifest.Manifest) { m.Extra = manifest.Extra{"\xff": json.RawMessage("1")} },
+		"no JSON":            func(m *manifest.Manifest) { m.Chain[0].Inputs = json.RawMessage(`1},{"x":1`) },
+		"empty JSON":         func(m *manifest.Manifest) { m.Extra = manifest.Extra{"x": json.RawMessage("")} },
+		"twice in inputs":    func(m *manifest.Manifest) { m.Chain[0].Inputs = json.RawMessage(`{"a":1,"a":2}`) },
+		"large number":       func(m *manifest.Manifest) { m.Chain[0].Inputs = json.RawMessage(`9007199254740993`) },
+		"NaN":                func(m *manifest.Manifest) { m.Claims[0].ConfidenceScore = &nan },
+		"no time":            func(m *manifest.Manifest) { m.EmittedAt = "" },
+		"too long":           func(m *manifest.Manifest) { m.RunID = long },
+		"no sources":         func(m *manifest.Manifest) { m.Claims[0].Sources = nil },
+		"larger when written": func(m *manifest.Manifest) {
+			m.Chain[0].Inputs = json.RawMessage("[" + strings.Repeat("1e15,", 150_000) + "1]")
+		},
+	} {
+		m := parse(t, []byte(sample))
+		change(m)
+		if b, err := m.Canonical(); err == nil {
+			t.Errorf("%s: written as %.200s", name, b)
+		}
+	}
+}
+
+func TestMarshal(t *testing.T) {
+	b, err := json.Marshal(manifest.Manifest{RunID: "<1>", AgentID: "a", EmittedAt: "2026-05-01T12:00:00Z", Extra: manifest.Extra{"run_id": json.RawMessage("2"), "z": json.RawMessage("3")}})
+	if want := `{"run_id":"\u003c1\u003e","agent_id":"a","emitted_at":"2026-05-01T12:00:00Z","claims":[],"z":3}`; err != nil || string(b) != want {
+		t.Errorf("%s, %v\nwant %s", b, err, want)
+	}
+}
+
+// What we write ourselves is what the transformation of RFC 8785 makes of what we write: for words and numbers of all kinds.
+func FuzzCanonical(f *testing.F) {
+	f.Add("a\u2028\"\\\b\t\n\f\r\x01\x1f\x7f/<é€\U0001f600", 0.5, 7)
+	f.Add("", math.SmallestNonzeroFloat64, 0)
+	f.Add("\ufffe\x00", 1e-7, manifest.MaxNumber)
+	f.Add("x", math.Copysign(0, -1), -1)
+	f.Fuzz(func(t *testing.T, text string, score float64, n int) {
+		yes := true
+		m := ours(t)
+		m.AgentID, m.TextProfile, m.Claims[0].Text, m.Claims[0].ConfidenceScore = text, text, text, &score
+		m.Output = &manifest.Output{MediaType: text, Hash: snapshot.Hash([]byte(text)), TextLength: &n}
+		m.Sources = append(m.Sources, manifest.Source{ID: text, URL: "https://a.example/", Title: text, Status: n, Cited: &yes, TextLength: &n})
+		m.Claims[0].Sources[0].Excerpt = &manifest.Excerpt{Exact: text, Prefix: text}
+		m.Claims[0].Span = &manifest.Range{n, n}
+		sameAsJCS(t, m)
+		m = ours(t) // what can be published
+		m.Claims[0].Text = cmp.Or(strings.ToValidUTF8(text, ""), "x")
+		if score >= 0 && score <= 1 {
+			m.Claims[0].ConfidenceScore = &score
+		}
+		sameAsJCS(t, m)
+	})
+}
+
+// ours is the sample without members whose values are not ours.
+func ours(t *testing.T) *manifest.Manifest {
+	t.Helper()
+	m := parse(t, []byte(sample))
+	for i := range m.Chain {
+		m.Chain[i].Inputs = nil
+	}
+	return m
+}
+
+func sameAsJCS(t *testing.T, m *manifest.Manifest) {
+	t.Helper()
+	got, err := m.Canonical()
+	if err != nil {
+		return
+	}
+	b, err := m.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := jcs.Transform(b)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got  %s\nwant %s, %v", got, want, err)
+	}
+}
+
+// The same of random manifests.
+func TestCanonicalIsJCS(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	letters := []rune("ab\"\\/<>&\b\t\n\f\r\x01\x1f\x7f é€\u2028\u2029\ufeff\ufffd\U0001f600\U0010ffff")
+	word := func() string {
+		b := make([]rune, 1+r.IntN(12))
+		for i := range b {
+			b[i] = letters[r.IntN(len(letters))]
+		}
+		return string(b)
+	}
+	for range 2000 {
+		m := ours(t)
+		score := r.Float64() * math.Pow(10, float64(-r.IntN(320)))
+		length := r.IntN(manifest.MaxNumber)
+		m.Claims[0].Text, m.Claims[0].ConfidenceScore = word(), &score
+		m.Sources[0].Title, m.Sources[0].TextLength = word(), &length
+		if e := m.Claims[0].Sources[0].Excerpt; e != nil {
+			e.Exact, e.Prefix, e.Suffix = word(), word(), word()
+		}
+		if _, err := m.Canonical(); err != nil {
+			t.Fatal(err)
+		}
+		sameAsJCS(t, m)
+		m.Extra = manifest.Extra{word(): json.RawMessage(` {"b" : 1e2, "a":"\u0041\/"}`)} // not ours: transformed
+		sameAsJCS(t, m)
+	}
+	sameAsJCS(t, parse(t, golden(t, "manifest.json")))
+}

@@ -1,0 +1,310 @@
+package manifest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/snapshot"
+)
+
+// Status words of what can be wrong with a manifest by itself.
+const (
+	StatusMalformed    = "manifest-malformed"
+	StatusVersion      = "version-unsupported"
+	StatusInconsistent = "manifest-inconsistent"
+	StatusAlgorithm    = "algorithm-unsupported"
+	StatusChain        = "chain-invalid"
+	StatusGap          = "chain-gap"
+	StatusShort        = "excerpt-too-short"
+)
+
+// maxProblems is how many problems of each status word are told of one manifest, so that many of one kind hide none of another.
+const maxProblems = 1024
+
+// Problem is something that a manifest contradicts itself in.
+type Problem struct {
+	Status string `json:"status"` // one of the status words
+	Path   string `json:"path"`   // JSON pointer of the member that is wrong
+	Detail string `json:"detail"` // a plain sentence
+}
+
+// Problems returns everything that a manifest which Parse accepts is inconsistent in: the manifest's own members first, then
+// its sources, its claims and its chain; of each status word the first 1024. None: nil. It looks at nothing but the manifest.
+func (m *Manifest) Problems() []Problem {
+	c := &checker{m: m, told: make(map[string]int)}
+	c.top()
+	c.sources()
+	c.graph()
+	c.claims()
+	c.chain()
+	return c.problems
+}
+
+// Announced returns what a response's Citation-Source field and the manifest it names contradict each other in: list is
+// what the field announces with this manifest.
+func (m *Manifest) Announced(list []Announcement) []Problem {
+	c := &checker{m: m, told: make(map[string]int)}
+	known := make(map[string]bool)
+	ids := make(map[string]*Source)
+	for i := range m.Sources {
+		ids[m.Sources[i].ID] = &m.Sources[i]
+		c.know(known, m.Sources[i].URL, m.Sources[i].OriginalURL)
+	}
+	for i := range m.Claims {
+		for j := range m.Claims[i].Sources {
+			c.know(known, m.Claims[i].Sources[j].URL, m.Claims[i].Sources[j].OriginalURL)
+		}
+	}
+	for _, a := range list {
+		switch source := ids[a.ID]; {
+		case a.More:
+		case !known[withoutFragment(a.URL)]:
+			c.add(StatusInconsistent, "/sources", "the header announces a source that the manifest does not have: "+shown(a.URL))
+		case a.ID != "" && source == nil && len(ids) > 0:
+			c.add(StatusInconsistent, "/sources", "the header gives a source an id that the manifest does not have: "+shown(a.ID))
+		case source != nil && a.ID != "" && !slices.Contains([]string{withoutFragment(source.URL), withoutFragment(source.OriginalURL)}, withoutFragment(a.URL)):
+			c.add(StatusInconsistent, "/sources", "the header gives the id "+shown(a.ID)+" to another source than the manifest does")
+		}
+	}
+	return c.problems
+}
+
+// know notes the URLs as a header has them.
+func (*checker) know(known map[string]bool, urls ...string) {
+	for _, url := range urls {
+		if url != "" {
+			known[withoutFragment(url)] = true
+		}
+	}
+}
+
+// withoutFragment returns a URL as the header announces it.
+func withoutFragment(url string) string {
+	url, _, _ = strings.Cut(url, "#")
+	return url
+}
+
+type checker struct {
+	m        *Manifest
+	problems []Problem
+	told     map[string]int // how many, by status word
+
+	source  map[string]*Source // by id
+	urls    map[string]bool    // of all sources, under each of their names
+	outputs map[string]int     // of steps: index in the chain
+	step    map[int]int        // index in the chain, by number
+	before  []steps            // the steps that led to each, by index in the chain
+	with    map[string][]int   // the steps that have a source, by index in the chain, under the names they call it by
+	withURL map[string][]int   // the same, and under all of the source's URLs
+}
+
+func (c *checker) add(status, path, detail string) {
+	if c.told[status]++; c.told[status] > maxProblems {
+		return
+	}
+	c.problems = append(c.problems, Problem{Status: status, Path: path, Detail: detail})
+}
+
+func (c *checker) wrong(path, detail string) { c.add(StatusInconsistent, path, detail) }
+
+// hash says so if a hash is of an algorithm that this version does not have.
+func (c *checker) hash(path, hash string, algorithms ...string) {
+	algorithm, _, _ := strings.Cut(hash, ":")
+	if hash != "" && !slices.Contains(append(algorithms, "sha256"), algorithm) {
+		c.add(StatusAlgorithm, path, "hashes by "+shown(algorithm)+" are not part of this version of the format")
+	}
+}
+
+// order says so if a time is later than another one.
+func (c *checker) order(path string, at, limit Time, what string) {
+	if at != "" && limit != "" && at.Time().After(limit.Time()) {
+		c.wrong(path, what)
+	}
+}
+
+func (c *checker) top() {
+	m := c.m
+	c.order("/expires_at", m.EmittedAt, m.ExpiresAt, "it expires before it was emitted")
+	if m.Supersedes != "" && m.Supersedes == m.Self {
+		c.wrong("/supersedes", "it supersedes itself")
+	}
+	if m.Output != nil {
+		c.hash("/output/hash", m.Output.Hash)
+		c.hash("/output/text_hash", m.Output.TextHash)
+	}
+}
+
+func (c *checker) sources() {
+	c.source, c.urls = make(map[string]*Source), make(map[string]bool)
+	cited := make(map[string]bool)
+	for i := range c.m.Claims {
+		for k := range c.m.Claims[i].Sources {
+			cited[c.m.Claims[i].Sources[k].Source] = true
+		}
+	}
+	for i := range c.m.Sources {
+		s := &c.m.Sources[i]
+		path := "/sources/" + strconv.Itoa(i)
+		if c.source[s.ID] != nil {
+			c.wrong(path+"/id", "another source has this id: "+s.ID)
+		} else {
+			c.source[s.ID] = s
+			if s.Cited != nil && !*s.Cited && cited[s.ID] {
+				c.wrong(path+"/cited", "it says that no claim cites this source, and one does")
+			}
+		}
+		for _, url := range []string{s.URL, s.OriginalURL, s.FinalURL} {
+			c.urls[url] = true
+		}
+		c.order(path+"/retrieved_at", s.RetrievedAt, c.m.EmittedAt, "it was read after the manifest was emitted")
+		c.hash(path+"/hash", s.Hash)
+		c.hash(path+"/text_hash", s.TextHash)
+	}
+}
+
+func (c *checker) claims() {
+	ids := make(map[string]bool)
+	for i := range c.m.Claims {
+		claim := &c.m.Claims[i]
+		path := "/claims/" + strconv.Itoa(i)
+		if ids[claim.ID] {
+			c.wrong(path+"/claim_id", "another claim has this id: "+claim.ID)
+		}
+		ids[claim.ID] = true
+		c.span(path+"/span", claim)
+		c.confidence(path+"/confidence_score", claim)
+		reached, whole := c.reached(path, claim)
+		for j := range claim.Sources {
+			s := &claim.Sources[j]
+			path := path + "/sources/" + strconv.Itoa(j)
+			c.copies(path, s)
+			c.excerpt(path, s)
+			if whole && len(c.m.Chain) > 0 && !c.among(&reached, s) {
+				c.add(StatusGap, path, "no step that led to the claim has this source: "+shown(s.URL))
+			}
+		}
+	}
+}
+
+func (c *checker) span(path string, claim *Claim) {
+	if claim.Span == nil {
+		return
+	}
+	start, end := claim.Span[0], claim.Span[1]
+	output := c.m.Output
+	switch length := utf8.RuneCountInString(snapshot.Normalize(claim.Text)); {
+	case start >= end:
+		c.wrong(path, "it is empty: a span ends after its start")
+	case output != nil && output.TextLength != nil && end > *output.TextLength:
+		c.wrong(path, "it ends behind the answer's text, which has "+plural(*output.TextLength, "code point"))
+	case !claim.Rewritten && end-start != length:
+		c.wrong(path, "it has "+plural(end-start, "code point")+" and the claim's text "+strconv.Itoa(length)+
+			", so they are not the same words, and the claim does not say that it is rewritten")
+	}
+}
+
+func (c *checker) confidence(path string, claim *Claim) {
+	if claim.ConfidenceScore == nil || claim.Confidence == "" {
+		return
+	}
+	if word := confidence(*claim.ConfidenceScore); word != claim.Confidence {
+		c.wrong(path, "this score is called "+word+", and the claim's confidence is "+claim.Confidence)
+	}
+}
+
+// confidence returns the word for a score.
+func confidence(score float64) string {
+	switch {
+	case score >= 0.8:
+		return ConfidenceHigh
+	case score >= 0.5:
+		return ConfidenceMedium
+	}
+	return ConfidenceLow
+}
+
+// copies compares what a claim repeats of a source with the source.
+func (c *checker) copies(path string, s *ClaimSource) {
+	if len(c.m.Sources) == 0 && s.Source == "" {
+		return
+	}
+	of := c.source[s.Source]
+	switch {
+	case s.Source != "" && of == nil:
+		c.wrong(path+"/source", "no source has this id: "+s.Source)
+	case of == nil && !c.urls[s.URL]:
+		c.wrong(path+"/url", "the manifest's sources do not have this one: "+shown(s.URL))
+	}
+	if of == nil {
+		if of = c.byURL(s); of == nil {
+			return
+		}
+	}
+	for _, m := range []struct{ name, here, there string }{
+		{"url", s.URL, of.URL},
+		{"original_url", s.OriginalURL, of.OriginalURL},
+		{"hash", s.Hash, of.Hash},
+	} {
+		if m.here != m.there && m.here != "" && m.there != "" {
+			c.wrong(path+"/"+m.name, "it differs from that of source "+of.ID)
+		}
+	}
+	if !s.RetrievedAt.Time().Equal(of.RetrievedAt.Time()) {
+		c.wrong(path+"/retrieved_at", "it differs from that of source "+of.ID)
+	}
+}
+
+// byURL returns the source that a claim names by its URL: of several, one that it agrees with; nil: there is none.
+func (c *checker) byURL(s *ClaimSource) *Source {
+	var of *Source
+	for i := range c.m.Sources {
+		at := &c.m.Sources[i]
+		if s.URL == "" || s.URL != at.URL && s.URL != at.OriginalURL {
+			continue
+		}
+		if of == nil || s.Hash == at.Hash && s.RetrievedAt.Time().Equal(at.RetrievedAt.Time()) {
+			of = at
+		}
+	}
+	return of
+}
+
+func (c *checker) excerpt(path string, s *ClaimSource) {
+	c.order(path+"/retrieved_at", s.RetrievedAt, c.m.EmittedAt, "it was read after the manifest was emitted")
+	c.hash(path+"/hash", s.Hash)
+	c.hash(path+"/excerpt_hash", s.ExcerptHash)
+	length := 0
+	if s.Excerpt != nil {
+		exact := s.Excerpt.Exact
+		length = utf8.RuneCountInString(exact)
+		if snapshot.ShortExcerpt(exact) {
+			c.add(StatusShort, path+"/excerpt/exact", "it is too short to say anything: fewer than 16 code points and fewer than 3 words")
+		}
+		if strings.HasPrefix(s.ExcerptHash, "sha256:") && s.ExcerptHash != hashOf(exact) {
+			c.wrong(path+"/excerpt_hash", "it is not the hash of the excerpt")
+		}
+	}
+	if s.ExcerptOffset == nil {
+		return
+	}
+	start, end := s.ExcerptOffset[0], s.ExcerptOffset[1]
+	of := c.source[s.Source]
+	profiled := c.m.TextProfile == TextProfile // or nobody knows what the offsets count
+	switch path += "/excerpt_offset"; {
+	case start >= end:
+		c.wrong(path, "it is empty: an excerpt ends after its start")
+	case profiled && of != nil && of.TextLength != nil && end > *of.TextLength:
+		c.wrong(path, "it ends behind the source's text, which has "+plural(*of.TextLength, "code point"))
+	case profiled && length > 0 && end-start != length:
+		c.wrong(path, "it has "+plural(end-start, "code point")+" and the excerpt "+strconv.Itoa(length))
+	}
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,128 @@
+package manifest
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/ibidhq/ibid/keyring"
+)
+
+// The paths of what a publisher serves besides manifests.
+const (
+	DiscoveryPath = "/.well-known/agent-citation-attribution"
+	DirectoryPath = "/.well-known/http-message-signatures-directory" // the keys that sign now
+	KeysPath      = "/.well-known/agent-citation-keys"               // these, and those that signed once
+	SchemaPath    = "/schema/manifest-v1.json"
+	LogPath       = "/log/"
+	ProofSuffix   = ".tlog-proof" // behind the path of a manifest: its proof of inclusion in the log
+)
+
+// Discovery is what a publisher says of itself at DiscoveryPath. Levels is a promise; what holds is observed.
+type Discovery struct {
+	Version           string        `json:"version"`
+	HeaderVersions    []string      `json:"header_versions"`
+	ManifestSchema    string        `json:"manifest_schema,omitempty"`
+	SupportedSigning  []string      `json:"supported_signing"`
+	SigningAlgorithms []string      `json:"signing_algorithms"`
+	Contact           string        `json:"contact,omitempty"`
+	Levels            []int         `json:"levels"`
+	JWKSURI           string        `json:"jwks_uri,omitempty"`
+	ManifestKeysURI   string        `json:"manifest_keys_uri,omitempty"`
+	ManifestOrigins   []string      `json:"manifest_origins"` // other origins whose manifests speak for answers of this one
+	Log               *DiscoveryLog `json:"log"`
+	IncidentEndpoint  *string       `json:"incident_endpoint"`
+}
+
+// DiscoveryLog says where a publisher's transparency log is.
+type DiscoveryLog struct {
+	Origin string `json:"origin"`
+	URL    string `json:"url"`
+	VKey   string `json:"vkey"`
+}
+
+// Discovery returns what p serves at DiscoveryPath.
+func (p *Publisher) Discovery() *Discovery {
+	d := &Discovery{
+		Version: Version, HeaderVersions: []string{"1"}, SupportedSigning: []string{}, SigningAlgorithms: []string{},
+		Contact: p.Contact, Levels: []int{}, ManifestOrigins: append([]string{}, p.ManifestOrigins...),
+	}
+	for level := 1; level <= p.Level; level++ {
+		d.Levels = append(d.Levels, level)
+	}
+	if p.IncidentEndpoint != "" {
+		d.IncidentEndpoint = &p.IncidentEndpoint
+	}
+	if p.Level < 2 {
+		return d
+	}
+	d.ManifestSchema = p.URL(SchemaPath)
+	if p.Log != nil {
+		vkey := p.Log.VerifierKey()
+		origin, _, _ := strings.Cut(vkey, "+")
+		d.Log = &DiscoveryLog{Origin: origin, URL: p.URL(LogPath), VKey: vkey}
+	}
+	if p.Level < 3 {
+		return d
+	}
+	d.SupportedSigning = []string{"http-message-signatures"}
+	d.SigningAlgorithms = p.algorithms()
+	d.JWKSURI, d.ManifestKeysURI = p.URL(DirectoryPath), p.URL(KeysPath)
+	return d
+}
+
+// algorithms returns those of the keys that are published.
+func (p *Publisher) algorithms() []string {
+	list := []string{}
+	for _, algorithm := range []string{keyring.Ed25519, keyring.ECDSAP256} {
+		for _, key := range p.Keys.List() {
+			if key.Algorithm == algorithm && key.Use == keyring.Manifest {
+				list = append(list, algorithm)
+				break
+			}
+		}
+	}
+	return list
+}
+
+// Speaks reports whether the publisher at manifestURL may speak for an agent: whether the host of agentID, and its port if
+// it names one, is that of the URL.
+func Speaks(manifestURL, agentID string) bool {
+	u, err := url.Parse(manifestURL)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	agent, _, _ := strings.Cut(agentID, "/")
+	return agent != "" && (strings.EqualFold(agent, u.Host) || strings.EqualFold(agent, u.Hostname()))
+}
+
+// CheckOrigin says what keeps s from being an origin: a scheme, http or https, and a host, and nothing else.
+func CheckOrigin(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return fmt.Errorf("checking an origin: %w", errors.Unwrap(err)) // without the address, which may have a password
+	case u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("checking an origin: it does not begin with https:// or http://")
+	case u.User != nil:
+		return errors.New("checking an origin: it has a user")
+	case u.Hostname() == "" || u.Opaque != "":
+		return errors.New("checking an origin: it has no host")
+	case s != u.Scheme+"://"+u.Host:
+		return errors.New("checking an origin: it is more than a scheme and a host")
+	case s != strings.ToLower(s):
+		return errors.New("checking an origin: it has capital letters")
+	}
+	return nil
+}
+
+// Agent returns the agent id of the manifests: AgentID, or the host of Origin and /v1.
+func (p *Publisher) Agent() string {
+	if p.AgentID != "" {
+		return p.AgentID
+	}
+	_, host, _ := strings.Cut(p.Origin, "://")
+	return cmp.Or(host, "unknown") + "/v1"
+}

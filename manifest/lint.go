@@ -1,0 +1,209 @@
+package manifest
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Finding is what Lint says about one place of a manifest.
+type Finding struct {
+	Severity string `json:"severity"` // SeverityError or SeverityAdvice
+	Code     string `json:"code"`     // a status word, or the word of an advice
+	Path     string `json:"path"`     // JSON pointer
+	Line     int    `json:"line"`     // from 1
+	Column   int    `json:"column"`   // from 1, in code points
+	Detail   string `json:"detail"`
+}
+
+// Severities of a finding.
+const (
+	SeverityError  = "error"  // a verifier refuses it or says so
+	SeverityAdvice = "advice" // valid, and could be better
+)
+
+// Words of advice.
+const (
+	adviceVersion = "no-version"
+	adviceSelf    = "no-self"
+	adviceOutput  = "no-output"
+	adviceProfile = "no-text-profile"
+	adviceSources = "no-sources"
+	adviceChain   = "no-chain"
+	adviceHash    = "no-hash"
+	adviceOffset  = "no-offset"
+	adviceExcerpt = "no-excerpt"
+	adviceSteps   = "no-steps"
+	adviceInputs  = "no-inputs"
+	adviceGuess   = "guessable-hash"
+	adviceScore   = "fractional-score"
+	adviceID      = "unstable-id"
+	adviceURL     = "unfetchable-url"
+	advicePlain   = "plain-http"
+	adviceAround  = "long-context"
+	adviceUnknown = "unknown-member"
+)
+
+// maxFindings is how many findings are told of one manifest.
+const maxFindings = 2048
+
+// Lint returns everything that is wrong with the manifest in b, and what would make it better, in the order of the document,
+// 2048 at most. Errors are what Parse refuses, not only the first of it, and what Problems says of the rest.
+func Lint(b []byte) []Finding {
+	m, errs := parse(b, maxFindings)
+	l := &linter{}
+	for i := range errs {
+		l.add(SeverityError, errs[i].Status, errs[i].Path, errs[i].Detail)
+	}
+	if m == nil { // there is no telling where what is
+		l.findings[0].Line, l.findings[0].Column = errs[0].Line, errs[0].Column
+		return l.findings
+	}
+	if len(errs) == 0 {
+		for _, p := range m.Problems() {
+			l.add(SeverityError, p.Status, p.Path, p.Detail)
+		}
+	}
+	l.top(m)
+	for i := range m.Sources {
+		l.source(&m.Sources[i], "/sources/"+strconv.Itoa(i))
+	}
+	for i := range m.Claims {
+		l.claim(m, &m.Claims[i], "/claims/"+strconv.Itoa(i))
+	}
+	for i := range m.Chain {
+		l.step(&m.Chain[i], "/chain/"+strconv.Itoa(i))
+	}
+	return l.placed(b)
+}
+
+type linter struct{ findings []Finding }
+
+func (l *linter) add(severity, code, path, detail string) {
+	if len(l.findings) < maxFindings {
+		l.findings = append(l.findings, Finding{Severity: severity, Code: code, Path: path, Detail: detail})
+	}
+}
+
+func (l *linter) advise(code, path, detail string) { l.add(SeverityAdvice, code, path, detail) }
+
+// placed returns the findings with their lines and columns, in the order of the document.
+func (l *linter) placed(b []byte) []Finding {
+	places := make(map[string]*place, len(l.findings))
+	for i := range l.findings {
+		places[l.findings[i].Path] = &place{}
+	}
+	findPlaces(b, places)
+	slices.SortStableFunc(l.findings, func(x, y Finding) int {
+		return cmp.Or(cmp.Compare(places[x.Path].at, places[y.Path].at), -cmp.Compare(x.Severity, y.Severity))
+	})
+	for i := range l.findings {
+		p := places[l.findings[i].Path]
+		l.findings[i].Line, l.findings[i].Column = p.line, p.column
+	}
+	return l.findings
+}
+
+func (l *linter) top(m *Manifest) {
+	for _, absent := range []struct {
+		is           bool
+		code, detail string
+	}{
+		{m.Version == "", adviceVersion, "it does not say which version of the format it is: \"version\":\"1.0\""},
+		{m.Self == "", adviceSelf, "it does not say where it is served (self), so it can be passed off as another one"},
+		{m.Output == nil, adviceOutput, "it does not say which response it is about (output), so it can be replayed with another one"},
+		{m.TextProfile == "", adviceProfile, "it does not say what offsets count in: \"text_profile\":\"" + TextProfile + "\""},
+		{len(m.Sources) == 0, adviceSources, "it does not list its sources, with their final URLs and the hashes of their texts"},
+		{len(m.Chain) == 0, adviceChain, "it does not say how the answer came about (chain), which level 3 wants"},
+	} {
+		if absent.is {
+			l.advise(absent.code, "", absent.detail)
+		}
+	}
+	if m.Output != nil && m.Output.TextHash == "" {
+		l.advise(adviceOutput, "/output", "it has no text_hash, so the answer has to be kept octet by octet")
+	}
+	if strings.HasPrefix(m.Self, "http:") {
+		l.advise(advicePlain, "/self", "what is served without TLS, anybody on the way can change")
+	}
+	l.extra("", m)
+	if m.Output != nil {
+		l.extra("/output", m.Output)
+	}
+}
+
+// extra advises against members nobody knows: most of them are misspelt.
+func (l *linter) extra(path string, o object) {
+	known, extra := o.members()
+	for _, name := range slices.Sorted(maps.Keys(*extra)) {
+		detail := "readers of version 1 do not know this member"
+		if i := slices.IndexFunc(known, func(m member) bool { return strings.EqualFold(m.name, name) }); i >= 0 {
+			detail += "; is " + known[i].name + " meant?"
+		}
+		l.advise(adviceUnknown, string(appendToken([]byte(path), name)), detail)
+	}
+}
+
+func (l *linter) source(s *Source, path string) {
+	l.extra(path, s)
+	l.url(s.URL, path+"/url")
+	if s.Hash == "" && s.Unavailable == "" {
+		l.advise(adviceHash, path, "it has no hash and does not say why (unavailable)")
+	}
+}
+
+// url says so if a verifier cannot fetch a source by its URL.
+func (l *linter) url(address, path string) {
+	if err := checkSourceURL(withoutFragment(address)); err != nil {
+		l.advise(adviceURL, path, "nobody can fetch this: "+err.Error())
+	} else if strings.Contains(address, "#") {
+		l.advise(adviceURL, path, "a fragment is never sent, and the header has the URL without it")
+	}
+}
+
+func (l *linter) claim(m *Manifest, c *Claim, path string) {
+	l.extra(path, c)
+	if c.ID != ClaimID(c.Text) {
+		l.advise(adviceID, path+"/claim_id", "ids made of the text stay the same from run to run; this would be "+ClaimID(c.Text))
+	}
+	if c.ConfidenceScore != nil && *c.ConfidenceScore != float64(int(*c.ConfidenceScore)) {
+		l.advise(adviceScore, path+"/confidence_score", "programs write fractions differently, and the word says enough")
+	}
+	if len(c.Steps) == 0 && len(m.Chain) > 0 {
+		l.advise(adviceSteps, path, "it does not say which steps made it")
+	}
+	for i := range c.Sources {
+		s := &c.Sources[i]
+		path := path + "/sources/" + strconv.Itoa(i)
+		l.extra(path, s)
+		if s.Source == "" {
+			l.url(s.URL, path+"/url")
+		}
+		for _, p := range missing(s, path) {
+			l.advise(p.Status, path, p.Detail)
+		}
+		if s.Excerpt == nil {
+			continue
+		}
+		l.extra(path+"/excerpt", s.Excerpt)
+		if max(utf8.RuneCountInString(s.Excerpt.Prefix), utf8.RuneCountInString(s.Excerpt.Suffix)) > maxAroundWritten {
+			l.advise(adviceAround, path+"/excerpt", "prefix and suffix are to have at most "+plural(maxAroundWritten, "code point"))
+		}
+	}
+}
+
+// maxAroundWritten is how much writers show of what stands around an excerpt.
+const maxAroundWritten = 32
+
+func (l *linter) step(s *Step, path string) {
+	l.extra(path, s)
+	switch {
+	case s.Inputs == nil && s.InputsHash == "" && len(s.InputsRef) == 0:
+		l.advise(adviceInputs, path, "it has neither inputs, inputs_ref nor inputs_hash")
+	case s.Inputs == nil && strings.HasPrefix(s.InputsHash, "sha256:"):
+		l.advise(adviceGuess, path+"/inputs_hash", "private inputs that are short can be guessed from a plain hash; hmac-sha256 with a salt keeps them private")
+	}
+}

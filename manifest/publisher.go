@@ -1,0 +1,202 @@
+package manifest
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ibidhq/ibid/keyring"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/tlog"
+)
+
+// Publisher publishes manifests under one origin: it signs, logs, keeps and serves them. Its zero value publishes nothing.
+// Set its fields before the first call of a method, and do not copy it afterwards; the methods are safe for concurrent use.
+type Publisher struct {
+	Origin  string // https://agent.example: where everything is served, as the world sees it
+	AgentID string // its host is that of Origin; empty: that host and /v1
+	Contact string // for whoever disputes a citation
+	// Level is how much is published. 0: nothing is sent or served. 1: headers. 2: manifests, too. 3: signed manifests.
+	Level     int
+	Form      Form
+	Keys      *keyring.Ring // Level 3: must be there
+	Log       *tlog.Log     // nil: nothing is logged
+	Manifests Manifests     // nil: in memory
+	Now       func() time.Time
+	OnError   func(ctx context.Context, err error) // is told what goes wrong where a response goes on without it; nil: nobody
+
+	ManifestOrigins  []string // of Discovery
+	IncidentEndpoint string   // of Discovery
+
+	// For manifests of the middleware.
+	Texts   *snapshot.Texts // nil: one of the publisher's own
+	Checker support.Checker // nil: support.Lexical
+	// Read fetches cited sources that the agent did not read itself, as an observer. The response, or its end, waits for it. Nil:
+	// such sources are not read.
+	Read   func(ctx context.Context, url string) (*snapshot.Snapshot, error)
+	Secret []byte // makes the salt of each manifest; see Salt. Nil: private inputs have no hashes
+	Buffer int    // bytes of a response that are held back until its header is known; 0: DefaultBuffer
+
+	memory MemoryManifests
+	texts  snapshot.Texts
+	mu     sync.Mutex
+	runs   map[string]bool // paths of manifests whose responses have not ended
+}
+
+// DefaultBuffer is how many bytes of a response are held back until its header is known.
+const DefaultBuffer = 1 << 20
+
+// maxLater is by how much emitted_at may be later than the signature: clocks differ.
+const maxLater = 300 * time.Second
+
+// Check says what keeps p from publishing at its level; nil: nothing. Whether there is a key now, Publish says.
+func (p *Publisher) Check() error {
+	if p.Level == 0 {
+		return nil
+	}
+	if p.Level < 0 || p.Level > 3 {
+		return fmt.Errorf("publishing manifests: there is no level %d", p.Level)
+	}
+	if err := CheckOrigin(p.Origin); err != nil {
+		return fmt.Errorf("publishing manifests: %w", err)
+	}
+	if !Speaks(p.Origin, p.Agent()) {
+		return fmt.Errorf("publishing manifests: the agent %q is not of the host of %s", p.Agent(), p.Origin)
+	}
+	if why := agents().refuses(p.Agent()); why != "" {
+		return fmt.Errorf("publishing manifests: the agent %q: %s", p.Agent(), why)
+	}
+	if p.Level == 3 && p.Keys == nil {
+		return errors.New("publishing manifests: level 3 needs keys")
+	}
+	return nil
+}
+
+// URL returns the URL of a path.
+func (p *Publisher) URL(path string) string { return p.Origin + path }
+
+// Salt returns the salt of the manifest at a path, for Builder.Salt and for whoever may check its private hashes: the
+// HMAC-SHA256 of the path under Secret. Nil without Secret.
+func (p *Publisher) Salt(path string) []byte {
+	if len(p.Secret) == 0 {
+		return nil
+	}
+	mac := hmac.New(sha256.New, p.Secret)
+	mac.Write([]byte(path))
+	return mac.Sum(nil)
+}
+
+// Publish signs m at Level 3, logs its digest if there is a log, and keeps it at path, which must be that of m.Self. What is
+// inconsistent is an error and is not published. Publishing the same manifest again returns what is there; another one at
+// the same path is ErrMutated.
+//
+// The digest is logged before the manifest is kept, so that whatever is served is in the log.
+func (p *Publisher) Publish(ctx context.Context, path string, m *Manifest) (*Signed, error) {
+	s, err := p.publish(ctx, path, m)
+	if err != nil {
+		return nil, fmt.Errorf("publishing the manifest %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func (p *Publisher) publish(ctx context.Context, path string, m *Manifest) (*Signed, error) {
+	now := p.now()
+	if err := p.checkManifest(path, m, now); err != nil {
+		return nil, err
+	}
+	s, err := Unsigned(m)
+	if err != nil {
+		return nil, err
+	}
+	switch old, err := p.store().Manifest(ctx, path); {
+	case err == nil && bytes.Equal(old.Body, s.Body):
+		return old, nil
+	case err == nil:
+		return nil, ErrMutated
+	case !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrPending):
+		return nil, err
+	}
+	if err := p.seal(ctx, s, now); err != nil {
+		return nil, err
+	}
+	return s, p.store().KeepManifest(ctx, path, s)
+}
+
+// checkManifest says what keeps m from being published at path.
+func (p *Publisher) checkManifest(path string, m *Manifest, now time.Time) error {
+	if err := p.Check(); err != nil {
+		return err
+	}
+	switch {
+	case p.Level < 2:
+		return fmt.Errorf("there are no manifests at level %d", p.Level)
+	case !isManifestPath(path):
+		return errors.New("the path is none that Path makes: /runs/{run}/cite, /runs/{run}/cite.2 and so on, or /runs/{run}/cite/{answer}")
+	case m.Self != p.URL(path):
+		return fmt.Errorf("it says that it is at %q", m.Self)
+	case m.AgentID != p.Agent():
+		return fmt.Errorf("it is of the agent %q", m.AgentID)
+	case m.EmittedAt.Time().After(now.Add(maxLater)):
+		return errors.New("it is from the future")
+	}
+	if list := m.Problems(); len(list) > 0 {
+		return fmt.Errorf("it contradicts itself: %s at %q: %s", list[0].Status, list[0].Path, list[0].Detail)
+	}
+	return nil
+}
+
+func (p *Publisher) now() time.Time {
+	if p.Now != nil {
+		return p.Now()
+	}
+	return time.Now()
+}
+
+func (p *Publisher) store() Manifests {
+	if p.Manifests != nil {
+		return p.Manifests
+	}
+	return &p.memory
+}
+
+// tell tells the owner what went wrong.
+func (p *Publisher) tell(ctx context.Context, err error) {
+	if p.OnError != nil && err != nil {
+		p.OnError(ctx, err)
+	}
+}
+
+// begin says that the manifest at path is being made; end, that it is made or never will be.
+func (p *Publisher) begin(path string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.runs == nil {
+		p.runs = map[string]bool{}
+	}
+	p.runs[path] = true
+}
+
+func (p *Publisher) end(path string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.runs, path)
+}
+
+func (p *Publisher) pending(path string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.runs[path]
+}
+
+// on reports whether p publishes anything, and tells the owner why not if it should.
+func (p *Publisher) on() bool {
+	err := p.Check()
+	p.tell(context.Background(), err)
+	return err == nil && p.Level > 0
+}

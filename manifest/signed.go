@@ -1,0 +1,114 @@
+package manifest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Signed is a manifest as it is served, with all that a later verification needs: the stored bundle.
+//
+// As JSON it has the members target_uri, status, content_type, content_digest, signature_input, signature, body, jwks_seen,
+// tlog_proof and sources; what is not there is left out. body is a string; a body that is not UTF-8 is in base64, in
+// body_base64. jwks_seen is the directory itself, or a string of it if it is no JSON.
+type Signed struct {
+	TargetURI      string
+	Status         int
+	ContentType    string
+	ContentDigest  string
+	SignatureInput string // empty: unsigned
+	Signature      string
+	Body           []byte
+	JWKS           []byte // the key directory as a verifier saw it; nil: not seen
+	Proof          []byte // of inclusion in the log (C2SP tlog-proof); nil: none
+	Sources        []SignedSource
+}
+
+// SignedSource is what was read of a source, for verifications without a network.
+type SignedSource struct {
+	URL       string `json:"url"`
+	MediaType string `json:"media_type"`
+	Hash      string `json:"hash"`
+	Octets    []byte `json:"octets"` // base64
+}
+
+// bundle is a Signed as JSON.
+type bundle struct {
+	TargetURI      string          `json:"target_uri"`
+	Status         int             `json:"status"`
+	ContentType    string          `json:"content_type"`
+	ContentDigest  string          `json:"content_digest"`
+	SignatureInput string          `json:"signature_input,omitempty"`
+	Signature      string          `json:"signature,omitempty"`
+	Body           *string         `json:"body,omitempty"`
+	BodyBase64     []byte          `json:"body_base64,omitempty"`
+	JWKS           json.RawMessage `json:"jwks_seen,omitempty"`
+	Proof          string          `json:"tlog_proof,omitempty"`
+	Sources        []SignedSource  `json:"sources,omitempty"`
+}
+
+// Digest returns the SHA-256 of the body: the leaf of the log.
+func (s *Signed) Digest() [32]byte { return sha256.Sum256(s.Body) }
+
+// MarshalJSON returns the stored bundle.
+func (s *Signed) MarshalJSON() ([]byte, error) {
+	b := bundle{
+		TargetURI: s.TargetURI, Status: s.Status, ContentType: s.ContentType, ContentDigest: s.ContentDigest,
+		SignatureInput: s.SignatureInput, Signature: s.Signature, JWKS: s.JWKS, Proof: string(s.Proof), Sources: s.Sources,
+	}
+	if utf8.Valid(s.Body) {
+		body := string(s.Body)
+		b.Body = &body
+	} else {
+		b.BodyBase64 = s.Body
+	}
+	if len(s.JWKS) > 0 && (s.JWKS[0] == '"' || !json.Valid(s.JWKS)) {
+		text, err := json.Marshal(string(s.JWKS))
+		if err != nil {
+			return nil, err
+		}
+		b.JWKS = text
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(&b); err != nil {
+		return nil, fmt.Errorf("writing a bundle: %w", err)
+	}
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+}
+
+// UnmarshalJSON reads a stored bundle. It says nothing about whether what it holds is true, nor whether it is a manifest.
+func (s *Signed) UnmarshalJSON(raw []byte) error {
+	var b bundle
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return fmt.Errorf("reading a bundle: %w", err)
+	}
+	*s = Signed{
+		TargetURI: b.TargetURI, Status: b.Status, ContentType: b.ContentType, ContentDigest: b.ContentDigest,
+		SignatureInput: b.SignatureInput, Signature: b.Signature, Body: b.BodyBase64, Sources: b.Sources,
+	}
+	switch {
+	case b.Body != nil && b.BodyBase64 != nil:
+		return errors.New("reading a bundle: it has two bodies")
+	case b.Body != nil:
+		s.Body = []byte(*b.Body)
+	case b.BodyBase64 == nil:
+		return errors.New("reading a bundle: it has no body")
+	}
+	if b.Proof != "" {
+		s.Proof = []byte(b.Proof)
+	}
+	s.JWKS = b.JWKS
+	if len(b.JWKS) > 0 && b.JWKS[0] == '"' {
+		var text string
+		if err := json.Unmarshal(b.JWKS, &text); err != nil {
+			return fmt.Errorf("reading a bundle: %w", err)
+		}
+		s.JWKS = []byte(text)
+	}
+	return nil
+}
