@@ -1,0 +1,422 @@
+package verify_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/verify"
+)
+
+const forged = "The old bridge collapsed in 2020."
+
+// sent verifies a body that announces a manifest of the answer.
+func (w *world) sent(s *manifest.Signed, mediaType, body string) *verify.Report {
+	w.t.Helper()
+	sum := s.Digest()
+	h := http.Header{"Content-Type": {mediaType}}
+	manifest.SetHeader(h, manifest.List, manifest.Announcement{URL: w.origin + "/source", Manifest: s.TargetURI, Digest: sum[:]})
+	r, err := w.verifier().Response(w.t.Context(), &verify.Response{URL: w.origin + "/x", Status: http.StatusOK, Header: h, Body: []byte(body)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return r
+}
+
+// What shows a person another answer than the one that was signed is not bound to it.
+func TestOutputForged(t *testing.T) {
+	w := newWorld(t)
+	s := w.publish(w.manifest())
+	document, err := json.Marshal(ibid.Answer{Text: answer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice := func(first, second string) string {
+		return strings.Replace(string(document), `"text":"`+answer+`"`, first+`,`+second, 1)
+	}
+	chat := `{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[%s]}`
+	choice := func(i int, members string) string {
+		return fmt.Sprintf(`{"index":%d,"finish_reason":"stop","message":{"role":"assistant",%s}}`, i, members)
+	}
+	said, lied := `"content":"`+answer+`"`, `"content":"`+forged+`"`
+	chunk := `data: {"id":"x","object":"chat.completion.chunk","choices":[{"index":0,"delta":{%s}%s}]}` + "\n\n"
+	end := fmt.Sprintf(chunk, "", `,"finish_reason":"stop"`) + "data: [DONE]\n\n"
+	for name, test := range map[string]struct{ mediaType, body string }{
+		"page":                    {"text/html", "<svg><text>" + forged + "</text></svg><p style='display:none'>" + answer + "</p>"},
+		"page, honest":            {"text/html; charset=utf-8", "<p>" + answer + "</p>"},
+		"XHTML":                   {"application/xhtml+xml", "<p>" + answer + "</p>"},
+		"document in a page":      {"text/html", string(document)},
+		"document, another case":  {"application/json", twice(`"text":"`+forged+`"`, `"Text":"`+answer+`"`)},
+		"document, twice":         {"application/json", twice(`"text":"`+forged+`"`, `"text":"`+answer+`"`)},
+		"two choices":             {"application/json", fmt.Sprintf(chat, choice(0, said)+","+choice(1, lied))},
+		"choice, twice":           {"application/json", fmt.Sprintf(chat, choice(0, lied+","+said))},
+		"choice, another case":    {"application/json", fmt.Sprintf(chat, choice(0, said+`,"Content":"`+forged+`"`))},
+		"after the end of stream": {"text/event-stream", fmt.Sprintf(chunk, said, "") + end + fmt.Sprintf(chunk, lied, "")},
+		"in a stream, twice":      {"text/event-stream", fmt.Sprintf(chunk, lied+","+said, "") + end},
+		"after the document":      {"application/json", fmt.Sprintf(chat, choice(0, said)) + forged},
+		"two documents":           {"application/json", fmt.Sprintf(chat, choice(0, said)) + fmt.Sprintf(chat, choice(0, lied))},
+		"deep":                    {"application/json", fmt.Sprintf(chat, choice(0, said+`,"x":`+strings.Repeat("[", 99)+strings.Repeat("]", 99)))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wants(t, w.sent(s, test.mediaType, test.body), verify.Invalid, verify.OutputMismatch)
+		})
+	}
+	ours := "event: citation-source\ndata: " + manifest.FormatHeader([]manifest.Announcement{{URL: w.origin + "/source", Manifest: s.TargetURI}}, manifest.List) + "\n\n"
+	for name, body := range map[string]string{
+		"one choice":       fmt.Sprintf(chat, choice(0, said)),
+		"stream":           fmt.Sprintf(chunk, said, "") + end,
+		"ibid's own event": fmt.Sprintf(chunk, said, "") + end + ours,
+	} {
+		mediaType := "application/json"
+		if strings.HasPrefix(body, "data:") {
+			mediaType = "text/event-stream"
+		}
+		t.Run(name, func(t *testing.T) { wants(t, w.sent(s, mediaType, body), verify.Trusted, verify.OutputBound) })
+	}
+	for name, b := range map[string]string{"document": twice(`"text":"`+forged+`"`, `"Text":"`+answer+`"`), "bundle": `{"target_uri":"a","body":"","Body":"x"}`} {
+		if r, err := w.verifier().Bytes(t.Context(), []byte(b), nil); err == nil {
+			t.Errorf("a %s that has a member twice was verified: %s", name, r.State)
+		}
+	}
+}
+
+// A page is bound by its octets.
+func TestOutputPage(t *testing.T) {
+	w := newWorld(t)
+	m := w.manifest()
+	body := "<p>" + answer + "</p>"
+	m.Output.MediaType, m.Output.Hash = "text/html; charset=utf-8", snapshot.Hash([]byte(body))
+	s := w.publish(m)
+	wants(t, w.sent(s, "text/html; charset=utf-8", body), verify.Trusted, verify.OutputBound)
+	wants(t, w.sent(s, "text/html; charset=utf-8", body+"<b>"+forged+"</b>"), verify.Invalid, verify.OutputMismatch)
+	wants(t, w.sent(s, "text/plain", answer), verify.Invalid, verify.OutputMismatch)
+}
+
+// A number that loses its first digit is found in its place, and supports nothing.
+func TestExcerptCut(t *testing.T) {
+	const said = "The trial cured 15 percent of all patients seen."
+	whole := "<!doctype html><p>" + said + "</p>"
+	for _, private := range []bool{false, true} {
+		for _, drifted := range []string{"", "<!-- -->"} {
+			w := newWorld(t)
+			w.page("/source", "text/html; charset=utf-8", whole+drifted)
+			m := w.manifest()
+			at := strings.Index(said, "5 percent")
+			src, cs, c, n := &m.Sources[0], &m.Claims[0].Sources[0], &m.Claims[0], len(said)
+			src.Hash, src.TextHash, src.TextLength = snapshot.Hash([]byte(whole)), snapshot.Hash([]byte(said)), &n
+			cs.Hash, cs.ExcerptOffset, cs.ExcerptHash = src.Hash, &manifest.Range{at, n}, snapshot.Hash([]byte(said[at:]))
+			cs.Excerpt = &manifest.Excerpt{Exact: said[at:], Prefix: "The trial cured 1"}
+			if private {
+				cs.Excerpt = nil
+			}
+			c.Text, c.Span, c.Rewritten = "5 percent of all patients seen", nil, true
+			c.ID = manifest.ClaimID(c.Text)
+			w.publish(m)
+			r := w.report(w.verifier())
+			wants(t, r, verify.Trusted, verify.ExcerptCut)
+			got := r.Claims[0]
+			if got.Status != verify.SupportSuspect || got.Counts != verify.CountWarning || got.Sources[0].Result.Counts != verify.CountWarning {
+				t.Errorf("the claim is %s, its source counts as %s", got.Status, got.Sources[0].Result.Counts)
+			}
+		}
+	}
+}
+
+// A manifest that claims nothing, or has no source for what it claims, is not trusted for it.
+func TestNothingClaimed(t *testing.T) {
+	for name, change := range map[string]func(*manifest.Manifest){
+		"no claim":     func(m *manifest.Manifest) { m.Claims = []manifest.Claim{} },
+		"context only": func(m *manifest.Manifest) { m.Claims[0].Sources[0].Relation = manifest.RelationContext },
+	} {
+		w := newWorld(t)
+		m := w.manifest()
+		change(m)
+		w.publish(m)
+		r := w.report(w.verifier())
+		wants(t, r, verify.Valid, verify.NothingClaimed)
+		if !strings.Contains(r.Why(), "claim") || strings.Contains(r.Why(), "trust who") {
+			t.Errorf("%s: %s", name, r.Why())
+		}
+	}
+}
+
+// A forgery that is seen first does not stand in the way of what it imitates.
+func TestForgedFirst(t *testing.T) {
+	w := newWorld(t)
+	good := w.sign(w.manifest(), w.clock())
+	other := w.manifest()
+	other.Claims[0].Confidence = manifest.ConfidenceLow
+	bad := *good
+	bad.Body = w.sign(other, w.clock()).Body
+	v := w.verifier()
+	for _, test := range []struct {
+		served *manifest.Signed
+		state  verify.State
+		code   verify.Status
+	}{{&bad, verify.Invalid, verify.SignatureInvalid}, {good, verify.Trusted, verify.SignatureValid}, {&bad, verify.Invalid, verify.ManifestMutated}} {
+		w.serveSigned(test.served, cite)
+		r, err := v.Manifest(t.Context(), w.origin+cite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wants(t, r, test.state, test.code)
+	}
+
+	// Nor does a body that somebody hands over, where the manifest does not say which one it is about.
+	w = newWorld(t)
+	m := w.manifest()
+	m.Output, m.Claims[0].Span = nil, nil
+	s := w.sign(m, w.clock())
+	w.serveSigned(s, cite)
+	v = w.verifier()
+	sum := s.Digest()
+	head := http.Header{"Date": {w.now.Format(http.TimeFormat)}}
+	manifest.SetHeader(head, manifest.Link, manifest.Announcement{URL: w.origin + "/source", Manifest: s.TargetURI, Digest: sum[:]})
+	w.handle(anAnswer, func(rw http.ResponseWriter, _ *http.Request) {
+		for name := range head {
+			rw.Header()[name] = head[name]
+		}
+		rw.Write([]byte(answer))
+	})
+	handed := func() *verify.Report {
+		r, err := v.Response(t.Context(), &verify.Response{URL: w.origin + anAnswer, Header: head, Body: []byte(forged)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	wants(t, handed(), verify.Valid, verify.OutputUnchecked)
+	wants(t, w.report(v), verify.Valid, verify.OutputUnchecked)
+	wants(t, handed(), verify.Invalid, verify.Replayed)
+}
+
+// Each source that names a manifest must be what that is about, also where the manifest was read for another one.
+func TestUpstreamOfAnother(t *testing.T) {
+	w, up, m := upstreamWorld(t)
+	first, text := m.Sources[0], "The old bridge was finished in 1874 they say, quite another text."
+	w.page("/other", "text/plain; charset=utf-8", text)
+	n := utf8.RuneCountInString(text)
+	other := manifest.Source{
+		ID: "other", URL: w.origin + "/other", FinalURL: w.origin + "/other", RetrievedAt: first.RetrievedAt, RetrievedBy: first.RetrievedBy, Status: 200,
+		MediaType: "text/plain; charset=utf-8", Hash: snapshot.Hash([]byte(text)), TextHash: snapshot.Hash([]byte(text)), TextLength: &n,
+		UpstreamManifest: up.origin + cite,
+	}
+	m.Sources = append(m.Sources, other)
+	w.put(m, w.sign(m, w.now), cite)
+	wants(t, w.report(w.verifier()), verify.Invalid, verify.UpstreamInvalid)
+
+	again := first
+	again.ID = "again"
+	m.Sources[len(m.Sources)-1] = again
+	w.put(m, w.sign(m, w.now), cite)
+	r := w.report(w.verifier())
+	if r.State == verify.Invalid || len(r.Upstream) != 1 || has(r, verify.UpstreamInvalid) != nil {
+		t.Errorf("the same source twice:\n%s", text)
+		t.Log(r.Why())
+	}
+}
+
+// A publisher that names another log, or none any more, may want to be rid of the first one.
+func TestLogChanged(t *testing.T) {
+	w := newWorld(t)
+	v := w.verifier()
+	w.publish(w.manifest())
+	wants(t, w.report(v), verify.Trusted, verify.Logged)
+	w.log = newLog(t, w.host()+"/log2", logSigner(t, w.ring))
+	w.pub = &manifest.Publisher{Origin: w.origin, Level: 3, Keys: w.ring, Log: w.log, Now: w.clock}
+	w.publish(w.manifestAt(cite + "b"))
+	w.advance(10 * time.Minute)
+	r := w.report(v)
+	wants(t, r, verify.Trusted, verify.LogChanged)
+	w.pub = &manifest.Publisher{Origin: w.origin, Level: 3, Keys: w.ring, Now: w.clock}
+	w.publish(w.manifestAt(cite + "c"))
+	w.advance(10 * time.Minute)
+	if f := has(w.report(v), verify.NotLogged); f == nil || f.Counts != verify.CountWarning {
+		t.Errorf("no log any more: %+v", f)
+	}
+	if f := has(w.report(w.verifier()), verify.NotLogged); f == nil || f.Counts != verify.CountInfo {
+		t.Errorf("never a log: %+v", f)
+	}
+}
+
+// What a server or a model writes into a body is not another response, nor its trailer.
+func TestPrintedForged(t *testing.T) {
+	w := newWorld(t)
+	s := w.publish(w.manifest())
+	field := fmt.Sprintf(`Citation-Source: <%s/source>; manifest="%s"`, w.origin, s.TargetURI)
+	next := "HTTP/1.1 200 OK\r\n" + field + "\r\n\r\n" + answer
+	wants(t, w.bytes("HTTP/1.1 200 OK\r\nServer: x\r\n\r\nHTTP/1.1 302 Found\r\nLocation: "+w.origin+anAnswer+"\r\n\r\n"+next, nil),
+		verify.Unverifiable, verify.HeaderMissing)
+	r := w.bytes("HTTP/1.1 302 Found\r\nLocation: "+w.origin+anAnswer+"\r\n\r\n"+next, nil)
+	wants(t, r, verify.Trusted, verify.AuthorityUnchecked)
+	if has(r, verify.AuthorityVerified) != nil {
+		t.Error("what is printed says who it is from")
+	}
+	head := "HTTP/1.1 200 OK\r\nTrailer: Citation-Source\r\n" + field + "\r\n\r\n" + answer
+	wants(t, w.bytes(head+field, nil), verify.Trusted, verify.OutputBound)
+	for _, tail := range []string{
+		" " + forged + " citation-source: x", "Citation-Source: <https://evil.example/x>; note=\"" + forged + "\"",
+		"\nCitation-Source: <https://evil.example/x>; manifest=\"https://evil.example/m\"\r\n" + field,
+	} {
+		wants(t, w.bytes(head+tail, nil), verify.Invalid, verify.OutputMismatch)
+	}
+}
+
+// hollow has a copy of which only the hash is left.
+type hollow struct{ s *snapshot.Snapshot }
+
+func (h hollow) Latest(context.Context, string) (*snapshot.Snapshot, error) { return h.s, nil }
+func (h hollow) Keep(context.Context, *snapshot.Snapshot) error             { return nil }
+
+// A copy without its octets, or with others, says nothing of the source.
+func TestHollowCopy(t *testing.T) {
+	w := newWorld(t)
+	s := w.publish(w.manifest())
+	texts, memory := &snapshot.Texts{}, &verify.MemoryMap{}
+	online := w.verifier()
+	online.Memory = memory
+	w.report(online)
+	for _, octets := range []string{"", "<p>Something else."} {
+		v := w.verifier()
+		v.Memory, v.Offline, v.Texts = memory, true, texts
+		v.Copies = hollow{&snapshot.Snapshot{
+			URL: w.origin + "/source", FinalURL: w.origin + "/source", Status: http.StatusOK, MediaType: "text/html; charset=utf-8",
+			Hash: snapshot.Hash([]byte(page)), Octets: []byte(octets),
+		}}
+		r, err := v.Bundle(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wants(t, r, verify.Unverifiable, "")
+	}
+	v := w.verifier()
+	v.Texts = texts
+	wants(t, w.report(v), verify.Trusted, "")
+	got := verify.Compare(&manifest.ClaimSource{URL: "https://a.example/", Excerpt: &manifest.Excerpt{Exact: excerpt}}, nil,
+		&snapshot.Snapshot{URL: "https://a.example/", Hash: snapshot.Hash([]byte(page))}, nil, nil)
+	if got.Status != verify.Unreachable || got.Counts != verify.CountUnverifiable {
+		t.Errorf("of the hash alone: %+v", got)
+	}
+}
+
+// Somebody else's signature of the response, as a CDN's, makes an unsigned manifest no forgery.
+func TestForeignSignature(t *testing.T) {
+	for input, code := range map[string]verify.Status{
+		`cdn=("@status" "x-foo";zz);created=1`: verify.Unsigned,
+		`cdn=("@status");created="x"`:          verify.SignatureInvalid,
+	} {
+		w := newWorld(t)
+		w.pub.Level = 2
+		m := w.manifest()
+		s := w.sign(m, w.clock())
+		s.Signature, s.SignatureInput = "cdn=:AAAA:", input
+		w.put(m, s, cite)
+		if r := w.report(w.verifier()); has(r, code) == nil {
+			t.Errorf("%s:\n%s", input, text(r))
+		}
+	}
+}
+
+// Two sources of one URL are told apart by their ids.
+func TestSameURLTwice(t *testing.T) {
+	w := newWorld(t)
+	m := w.manifest()
+	m.Sources = append(m.Sources, m.Sources[0])
+	m.Sources[1].ID = "s2"
+	s := w.publish(m)
+	sum := s.Digest()
+	for id, state := range map[string]verify.State{"s1": verify.Trusted, "s2": verify.Trusted, "s3": verify.Invalid} {
+		w.announce(answer, manifest.Announcement{URL: m.Sources[1].URL, ID: id, Manifest: s.TargetURI, Digest: sum[:]})
+		wants(t, w.report(w.verifier()), state, "")
+	}
+}
+
+// A job ends, however slowly others answer: what it has no time for cannot be verified, and is looked at again next time.
+func TestTime(t *testing.T) {
+	w := newWorld(t)
+	w.publish(w.manifest())
+	slow := make(chan struct{})
+	w.handle("/source", func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-slow:
+		case <-r.Context().Done():
+		}
+	})
+	v := w.verifier()
+	v.SourceTTL, v.FailureTTL, v.Limits.Time = 0, 0, 2*time.Second
+	start := time.Now()
+	r := w.report(v)
+	wants(t, r, verify.Unverifiable, verify.Blocked)
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	close(slow)
+	w.page("/source", "text/html; charset=utf-8", page)
+	wants(t, w.report(v), verify.Trusted, "")
+}
+
+// A host that refuses and refuses is not asked three times for each page.
+func TestRefused(t *testing.T) {
+	w := newWorld(t)
+	m := w.manifest()
+	cs, src := m.Claims[0].Sources[0], m.Sources[0]
+	m.Sources, m.Claims[0].Sources, m.Chain, m.Claims[0].Steps = nil, nil, nil, nil
+	const pages = 40 // more than are waited for at a time
+	for i := range pages {
+		path := fmt.Sprintf("/down/%d", i)
+		src.ID, src.URL = fmt.Sprintf("s%d", i), w.origin+path
+		src.FinalURL, cs.Source, cs.URL = src.URL, src.ID, src.URL
+		m.Sources, m.Claims[0].Sources = append(m.Sources, src), append(m.Claims[0].Sources, cs)
+		w.status(path, http.StatusServiceUnavailable)
+	}
+	w.put(m, w.sign(m, w.clock()), cite)
+	w.report(w.verifier())
+	asked := 0
+	for i := range pages {
+		asked += w.asked(fmt.Sprintf("/down/%d", i))
+	}
+	if asked < pages || asked > pages+2*20 {
+		t.Errorf("%d pages were asked for %d times", pages, asked)
+	}
+}
+
+// Nothing that a page or a manifest has looks in a report like something else.
+func TestShownUnseen(t *testing.T) {
+	const unseen = "\u3164\u115f\u2800\u0336\ufe0f\u034f\u17b4"
+	r := &verify.Report{Kind: verify.KindManifest, Claims: []verify.ClaimReport{{
+		ID: "c", Text: "a" + unseen + "b \u05d0 12 34",
+		Sources: []verify.SourceReport{{
+			URL: "https://good.example:x@evil.example/", Excerpt: "y",
+			Result: verify.SourceResult{Status: verify.ExcerptAltered, Counts: verify.CountFailure, Near: &snapshot.Near{
+				Text: "x", Diff: []snapshot.Edit{{Kind: snapshot.EditSame, Text: "[-5-]{+6+}"}, {Kind: snapshot.EditText, Text: "7"}},
+			}},
+		}},
+	}}}
+	got := text(r)
+	if strings.ContainsAny(got, unseen) || strings.Contains(got, "good.example") || strings.Contains(got, "[-5") || strings.Contains(got, "{+6") {
+		t.Errorf("%q", got)
+	}
+	if !strings.Contains(got, "{+7+}") || !strings.Contains(got, "https://evil.example/") || !strings.Contains(got, "\u2068a") || !strings.Contains(got, "34\u2069") {
+		t.Errorf("%q", got)
+	}
+}
+
+// A manifest that is abused for two responses is two incidents.
+func TestIncidentOfEachResponse(t *testing.T) {
+	key := func(status verify.Status, url string) string {
+		return (&verify.Incident{ManifestSHA256: "x", Status: status, ResponseURL: url}).Key()
+	}
+	for status, apart := range map[verify.Status]bool{verify.OutputMismatch: true, verify.Replayed: true, verify.SignatureInvalid: false} {
+		if (key(status, "https://a.example/") != key(status, "https://b.example/")) != apart {
+			t.Errorf("%s at two URLs", status)
+		}
+	}
+}

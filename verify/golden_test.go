@@ -1,0 +1,231 @@
+package verify_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"maps"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/verify"
+)
+
+const (
+	goldenManifest = "https://agent.example/runs/123/cite/a"
+	goldenSource   = "https://geodocs.dev/strategy/programmatic-geo-framework"
+)
+
+// golden reads the published example: its files, and the fields of its two responses.
+func golden(t *testing.T) (files map[string]string, announces string, served http.Header) {
+	t.Helper()
+	dir := filepath.Join(testenv.Shared(t), "spec", "golden")
+	files = map[string]string{}
+	for _, name := range []string{"answer.txt", "headers.txt", "jwks.json", "manifest.json", "source.html"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(b)
+	}
+	served = http.Header{}
+	for line := range strings.SplitSeq(files["headers.txt"], "\n") {
+		name, value, ok := strings.Cut(line, ": ")
+		switch {
+		case !ok || strings.ContainsAny(name, `" #`):
+		case name == manifest.HeaderName:
+			announces = value
+		default:
+			served.Set(name, value)
+		}
+	}
+	return files, announces, served
+}
+
+// The published example verifies from a stored bundle, without any network: the key is the bundle's word, so its host is not
+// trusted, but the key can be.
+func TestGoldenBundle(t *testing.T) {
+	files, _, served := golden(t)
+	bundle := &manifest.Signed{
+		TargetURI: goldenManifest, Status: 200, ContentType: served.Get("Content-Type"), ContentDigest: served.Get("Content-Digest"),
+		SignatureInput: served.Get("Signature-Input"), Signature: served.Get("Signature"), Body: []byte(files["manifest.json"]),
+		JWKS: []byte(files["jwks.json"]), Sources: []manifest.SignedSource{{
+			URL: goldenSource, MediaType: "text/html; charset=utf-8", Octets: []byte(files["source.html"]),
+		}},
+	}
+	now := func() time.Time { return time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC) }
+	v := &verify.Verifier{Offline: true, TestKeys: true, Now: now, Trust: []string{"agent.example"}}
+	defer v.Close()
+	r, err := v.Bundle(t.Context(), bundle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, r, verify.Valid, verify.KeyFromBundle)
+	if got := r.Claims[0].Sources[0].Result.Status; got != verify.Verified || r.Level.Observed != 3 {
+		t.Errorf("the source is %s at level %d, want verified at 3:\n%s", got, r.Level.Observed, text(r))
+	}
+	v.Trust = []string{r.Manifests[0].KeyID}
+	if r, err = v.Bundle(t.Context(), bundle); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, r, verify.Trusted, verify.SignatureValid)
+	v.TestKeys = false
+	if r, err = v.Bundle(t.Context(), bundle); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, r, verify.Unverifiable, verify.KeyUnavailable)
+	bundle.Sources[0].Octets = []byte(strings.Replace(files["source.html"], "one", "two", 1))
+	v.TestKeys = true
+	if r, err = v.Bundle(t.Context(), bundle); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, r, verify.Unverifiable, verify.Blocked) // other octets than were recorded prove nothing
+}
+
+// The published example verifies as it would in the world: two hosts, TLS, keys at their place.
+func TestGoldenServed(t *testing.T) {
+	files, announces, served := golden(t)
+	f := inTheWorld(t, func(rw http.ResponseWriter, r *http.Request) {
+		switch "https://" + r.Host + r.URL.Path {
+		case "https://agent.example/answer":
+			rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			rw.Header().Set(manifest.HeaderName, announces)
+			rw.Write([]byte(files["answer.txt"]))
+		case goldenManifest:
+			maps.Copy(rw.Header(), served)
+			rw.Write([]byte(files["manifest.json"]))
+		case "https://agent.example" + manifest.DirectoryPath:
+			rw.Write([]byte(files["jwks.json"]))
+		case goldenSource:
+			rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+			rw.Write([]byte(files["source.html"]))
+		default:
+			http.NotFound(rw, r)
+		}
+	})
+	v := &verify.Verifier{Fetcher: f, TestKeys: true, Trust: []string{"agent.example"}}
+	r, err := v.URL(t.Context(), "https://agent.example/answer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, r, verify.Trusted, verify.SignatureValid)
+	if got := r.Claims[0].Sources[0].Result.Status; got != verify.Verified || r.Level.Observed != 3 {
+		t.Errorf("the source is %s at level %d, want verified at 3:\n%s", got, r.Level.Observed, text(r))
+	}
+	v.TestKeys = false
+	if r, err = v.URL(t.Context(), "https://agent.example/answer"); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, r, verify.Invalid, verify.KeyUnknown) // everybody has that key
+}
+
+// A manifest exactly as the seed of the specification prints it, with only its hash filled in, is read, and is what it can be:
+// unsigned, of an unknown text, and of level 1 for want of an excerpt.
+func TestSeed(t *testing.T) {
+	w := newWorld(t)
+	w.page("/strategy/programmatic-geo-framework", "text/html", page)
+	b := `{"run_id":"123","agent_id":"agent.example/v1","emitted_at":"2026-04-28T10:00:00Z","claims":[{"claim_id":"c1",` +
+		`"text":"Programmatic GEO templates emit at most one canonical question per page.","sources":[{"url":"` + w.origin +
+		`/strategy/programmatic-geo-framework","retrieved_at":"2026-04-28T09:55:00Z","hash":"` + snapshot.Hash([]byte(page)) +
+		`","excerpt_offset":[10,40]}],"confidence":"high"}]}`
+	r, err := w.verifier().Bytes(t.Context(), []byte(b), &verify.BytesOptions{Name: "seed.json"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, r, verify.Valid, verify.Unsigned)
+	if got := r.Claims[0].Sources[0].Result.Status; got != verify.VerifiedHashOnly || r.Level.Observed != 1 || r.Input != "seed.json" {
+		t.Errorf("the source is %s at level %d, want verified-hash-only at 1:\n%s", got, r.Level.Observed, text(r))
+	}
+}
+
+// inTheWorld returns a fetcher for which every name is a loopback address with a handler behind TLS. It needs port 443.
+func inTheWorld(t *testing.T, h http.HandlerFunc) *snapshot.Fetcher {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.3:443")
+	if err != nil {
+		t.Skip("the port of https cannot be had: " + err.Error())
+	}
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		BasicConstraintsValid: true, DNSNames: []string{"agent.example", "geodocs.dev"},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}, TLS: &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}},
+	}}
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(cert)
+	f := snapshot.NewFetcher(&snapshot.FetchOptions{
+		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.3/32")}, Limits: snapshot.FetchLimits{Gap: -1, Backoff: -1},
+		Resolver: resolver(t, [4]byte{127, 0, 0, 3}), TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+	})
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// resolver returns one for which every name has one address.
+func resolver(t *testing.T, address [4]byte) *net.Resolver {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() { conn.Close(); <-done })
+	go func() {
+		defer close(done)
+		b := make([]byte, 1024)
+		for {
+			n, from, err := conn.ReadFrom(b)
+			if err != nil {
+				return
+			}
+			var m dnsmessage.Message
+			if m.Unpack(b[:n]) != nil || len(m.Questions) != 1 {
+				continue
+			}
+			q := m.Questions[0]
+			m.Response, m.Authoritative, m.Additionals = true, true, nil
+			if q.Type == dnsmessage.TypeA {
+				m.Answers = []dnsmessage.Resource{{
+					Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class, TTL: 1}, Body: &dnsmessage.AResource{A: address},
+				}}
+			}
+			if out, err := m.Pack(); err == nil {
+				conn.WriteTo(out, from)
+			}
+		}
+	}()
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
+	}}
+}

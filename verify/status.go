@@ -1,0 +1,97 @@
+package verify
+
+// Status is one word for what was found. The words and when each is said are those of the attribution specification, §6.
+type Status string
+
+// What is found about a header and its manifests.
+const (
+	HeaderMalformed      Status = "header-malformed"      // neither form of Citation-Source, or too long
+	ManifestBlocked      Status = "manifest-blocked"      // its URL may not be fetched
+	ManifestUnreachable  Status = "manifest-unreachable"  // no 200 after two retries
+	ManifestTooLarge     Status = "manifest-too-large"    // over 1 MiB, or with a content coding
+	ManifestPending      Status = "manifest-pending"      // 202: not built yet
+	ManifestMutated      Status = "manifest-mutated"      // not the bytes that were announced, or that were there before
+	ManifestMalformed    Status = "manifest-malformed"    // not the JSON that a manifest is
+	VersionUnsupported   Status = "version-unsupported"   // a major version other than 1
+	ManifestInconsistent Status = "manifest-inconsistent" // it contradicts itself, or the header
+	ManifestMismatch     Status = "manifest-mismatch"     // it is another URL's, or another run's
+	ExcerptTooShort      Status = "excerpt-too-short"     // an excerpt that says nothing: see snapshot.ShortExcerpt
+	OutputMismatch       Status = "output-mismatch"       // it is about another response
+	Replayed             Status = "replayed"              // it was seen with another response before
+	Unsigned             Status = "unsigned"
+	SignatureInvalid     Status = "signature-invalid"
+	CoverageInsufficient Status = "coverage-insufficient" // the signature leaves out something that it must cover
+	KeyUnknown           Status = "key-unknown"
+	KeyUnavailable       Status = "key-unavailable"
+	KeyRevoked           Status = "key-revoked"
+	KeyOutsideValidity   Status = "key-outside-validity"
+	SignatureExpired     Status = "signature-expired"
+	NotYetValid          Status = "not-yet-valid"
+	AuthorityMismatch    Status = "authority-mismatch" // signed by whom it is not to be signed by
+	Expired              Status = "expired"
+	NotLogged            Status = "not-logged"
+	LogChanged           Status = "log-changed" // it is in another log than earlier ones of its publisher
+	LogProofInvalid      Status = "log-proof-invalid"
+	LogInconsistent      Status = "log-inconsistent"
+	ChainInvalid         Status = "chain-invalid"
+	ChainGap             Status = "chain-gap"
+	LevelNotMet          Status = "level-not-met"
+)
+
+// What is found about one source of one claim: see [Compare].
+const (
+	Blocked              Status = "blocked"
+	RobotsDisallowed     Status = "robots-disallowed"
+	NotDereferenceable   Status = "not-dereferenceable" // urn:ibid:src:…, which is nowhere to be fetched
+	Unreachable          Status = "unreachable"         // SourceResult.Reason says why
+	Gone                 Status = "gone"
+	AccessDenied         Status = "access-denied"
+	TooLarge             Status = "too-large"
+	UnsupportedMedia     Status = "unsupported-media"
+	AlgorithmUnsupported Status = "algorithm-unsupported" // a hash other than sha256
+	VerifiedFromArchive  Status = "verified-from-archive" // the source could not be read, its archived copy says it
+	Verified             Status = "verified"
+	VerifiedHashOnly     Status = "verified-hash-only"
+	ExcerptFound         Status = "excerpt-found" // no hash was recorded; the excerpt is there
+	OffsetWrong          Status = "offset-wrong"
+	ExcerptMismatch      Status = "excerpt-mismatch" // the source is unchanged and does not say it: the agent misquoted
+	DriftedTextIntact    Status = "source-drifted-text-intact"
+	DriftedExcerptIntact Status = "source-drifted-excerpt-intact"
+	ExcerptReformatted   Status = "excerpt-reformatted" // found by its letters, digits and symbols
+	ExcerptCut           Status = "excerpt-cut"         // it is there, and begins or ends inside a number or word
+	ExcerptAltered       Status = "excerpt-altered"
+	ExcerptMissing       Status = "excerpt-missing"
+	HashMismatch         Status = "hash-mismatch"    // the source changed, and no excerpt was recorded
+	NothingRecorded      Status = "nothing-recorded" // neither hash nor excerpt: there is nothing to compare
+)
+
+// What is found about a claim: see [Support]. supported-NAME is said of a judge's word.
+const (
+	SupportedVerbatim Status = "supported-verbatim"
+	SupportedLexical  Status = "supported-lexical"
+	SupportSuspect    Status = "support-suspect"
+	SupportUnchecked  Status = "support-unchecked"
+	UnsupportedClaim  Status = "unsupported-claim"
+)
+
+// Counts is what a finding means for the report.
+type Counts string
+
+// What findings count as. The first three are passed; the zero Counts is nothing that passes.
+const (
+	CountPass         Counts = "pass"
+	CountInfo         Counts = "info"         // passed, and there is something to know
+	CountWarning      Counts = "warning"      // passed, but somebody should look at it
+	CountUnverifiable Counts = "unverifiable" // it could not be looked at
+	CountFailure      Counts = "failure"
+)
+
+// Passes reports whether what counts so was found to be in order.
+func (c Counts) Passes() bool {
+	switch c {
+	case CountPass, CountInfo, CountWarning:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,332 @@
+package verify_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ibidhq/ibid/internal/httpsig"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/verify"
+)
+
+// Somebody announces another agent's good manifest for an answer of his own.
+func TestThreatForgedHeader(t *testing.T) {
+	w, thief := newWorld(t), newWorld(t)
+	s := w.publish(w.manifest())
+	sum := s.Digest()
+	thief.announce("Buy my shares.", manifest.Announcement{URL: w.origin + "/source", Manifest: s.TargetURI, Digest: sum[:]})
+	r, err := w.verifier().URL(t.Context(), thief.origin+anAnswer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, r, verify.Invalid, verify.OutputMismatch)
+	wants(t, r, verify.Invalid, verify.AuthorityMismatch)
+}
+
+// A manifest with its signature is copied to another URL of the same publisher.
+func TestThreatReplayAcrossURLs(t *testing.T) {
+	w := newWorld(t)
+	m := w.manifest()
+	m.Self = ""
+	bare, err := manifest.Unsigned(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare.TargetURI = w.origin + cite
+	signed := w.signedAs(bare)
+	w.put(m, signed, cite)
+	wants(t, w.report(w.verifier()), verify.Trusted, "")
+	moved := *signed
+	moved.TargetURI = w.origin + "/runs/r1/cite/other"
+	w.put(m, &moved, "/runs/r1/cite/other")
+	wants(t, w.report(w.verifier()), verify.Invalid, verify.SignatureInvalid)
+}
+
+// A @target-uri;req that is silently empty must not verify: it would be good for every URL.
+func TestThreatVoidRequestComponent(t *testing.T) {
+	w := newWorld(t)
+	m := w.manifest()
+	s := w.signedBy(m, func(*httpsig.Params) {})
+	s.SignatureInput = strings.Replace(s.SignatureInput, `"@target-uri";req`, `"@target-uri"`, 1)
+	w.put(m, s, cite)
+	r := w.report(w.verifier())
+	wants(t, r, verify.Invalid, "")
+	if r.Manifests[0].Verified {
+		t.Error("a response's @target-uri was taken for its request's")
+	}
+}
+
+// A signature of the same key over the same things, made for another purpose, is relabelled.
+func TestThreatSignatureTypeConfusion(t *testing.T) {
+	w := newWorld(t)
+	m := w.manifest()
+	s := w.signedBy(m, func(p *httpsig.Params) { p.Tag = "web-bot-auth" })
+	s.SignatureInput = strings.Replace(s.SignatureInput, "web-bot-auth", manifest.SignatureTag, 1)
+	w.put(m, s, cite)
+	wants(t, w.report(w.verifier()), verify.Invalid, verify.SignatureInvalid)
+}
+
+// No URL of a manifest, a discovery document, a source, an archive, a log or a redirect reaches a network that is not allowed.
+func TestThreatSSRF(t *testing.T) {
+	var reached atomic.Int64
+	l, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Skip("there is no second loopback address: " + err.Error())
+	}
+	inner := &http.Server{ReadHeaderTimeout: time.Second, ConnState: func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			reached.Add(1)
+		}
+	}}
+	done := make(chan error, 1)
+	go func() { done <- inner.Serve(l) }()
+	t.Cleanup(func() {
+		inner.Close()
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	secret := "http://" + l.Addr().String() + "/secret"
+	for name, aim := range map[string]func(*world){
+		"manifest": func(w *world) {
+			w.announce(answer, manifest.Announcement{URL: w.origin + "/source", Manifest: secret})
+		},
+		"source": func(w *world) {
+			w.announce(answer, manifest.Announcement{URL: secret})
+		},
+		"redirect": func(w *world) {
+			w.publish(w.manifest())
+			w.handle("/source", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, secret, http.StatusFound) })
+		},
+		"answer redirects": func(w *world) {
+			w.handle(anAnswer, func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, secret, http.StatusFound) })
+		},
+		"archive": func(w *world) {
+			m := w.manifest()
+			m.Sources[0].ArchiveURL = secret
+			w.publish(m)
+			w.status("/source", http.StatusGone)
+		},
+		"upstream": func(w *world) {
+			m := w.manifest()
+			m.Sources[0].UpstreamManifest = secret
+			w.publish(m)
+		},
+		"keys": func(w *world) {
+			w.publish(w.manifest())
+			w.discovery(`"jwks_uri":"` + secret + `"`)
+		},
+		"former keys": func(w *world) {
+			w.publish(w.manifest())
+			w.discovery(`"manifest_keys_uri":"` + secret + `"`)
+		},
+		"log": func(w *world) {
+			v := w.verifier()
+			w.publish(w.manifest())
+			w.report(v)
+			w.discovery(`"log":{"origin":"x","url":"` + secret + `","vkey":"` + w.log.VerifierKey() + `"}`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			aim(w)
+			f := snapshot.NewFetcher(&snapshot.FetchOptions{
+				Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Limits: snapshot.FetchLimits{Gap: -1, Backoff: -1},
+			})
+			defer f.Close()
+			v := w.verifier()
+			v.Fetcher = f
+			if r := w.report(v); reached.Load() != 0 {
+				t.Errorf("%d connections were made to a network that is not allowed:\n%s", reached.Load(), text(r))
+			}
+		})
+	}
+}
+
+// A few kilobytes that unpack to gigabytes stop at the limit.
+func TestThreatDecompressionBomb(t *testing.T) {
+	w := newWorld(t)
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	zeros := make([]byte, 1<<20)
+	for range 64 {
+		z.Write(zeros)
+	}
+	z.Close()
+	w.publish(w.manifest())
+	w.handle("/source", func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Encoding", "gzip")
+		rw.Write(bomb.Bytes())
+	})
+	wants(t, w.report(w.verifier()), verify.Unverifiable, verify.TooLarge)
+
+	printed := "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nCitation-Source: <" + w.origin + "/source>; manifest=\"" + w.origin + cite + "\"\r\n\r\n"
+	v := w.verifier()
+	v.Limits.Input = 1 << 20
+	r, err := v.Bytes(t.Context(), append([]byte(printed), bomb.Bytes()...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, r, verify.Unverifiable, verify.OutputUnchecked)
+}
+
+// Deep JSON and deep pages cost nothing, and say what they are.
+func TestThreatDeepDocuments(t *testing.T) {
+	w := newWorld(t)
+	w.publish(w.manifest())
+	w.page("/source", "text/html", strings.Repeat("<div>", 100_000))
+	wants(t, w.report(w.verifier()), verify.Unverifiable, verify.UnsupportedMedia)
+	w = newWorld(t)
+	w.announce(answer, manifest.Announcement{URL: w.origin + "/source", Manifest: w.origin + cite})
+	w.page(cite, "application/json", `{"run_id":"1","claims":`+strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)+"}")
+	wants(t, w.report(w.verifier()), verify.Invalid, verify.ManifestMalformed)
+}
+
+// A server that sends an octet now and then is given up.
+func TestThreatSlowLoris(t *testing.T) {
+	w := newWorld(t)
+	w.publish(w.manifest())
+	w.handle("/source", func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/plain")
+		rw.Write([]byte("a"))
+		http.NewResponseController(rw).Flush()
+		<-r.Context().Done()
+	})
+	v := w.verifier()
+	f := snapshot.NewFetcher(&snapshot.FetchOptions{
+		Allow:  []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Limits: snapshot.FetchLimits{Gap: -1, Backoff: -1, Idle: 50 * time.Millisecond, Retries: -1},
+	})
+	defer f.Close()
+	v.Fetcher = f
+	r := w.report(v)
+	wants(t, r, verify.Unverifiable, verify.Unreachable)
+	if got := r.Claims[0].Sources[0].Result.Reason; got != "timeout" {
+		t.Errorf("the reason is %q, want timeout", got)
+	}
+}
+
+func TestThreatRedirectLoop(t *testing.T) {
+	w := newWorld(t)
+	w.publish(w.manifest())
+	w.handle("/source", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/source", http.StatusFound) })
+	wants(t, w.report(w.verifier()), verify.Unverifiable, verify.Unreachable)
+	if n := w.asked("/source"); n > 6 {
+		t.Errorf("a loop was followed %d times", n)
+	}
+}
+
+// A manifest of a thousand sources makes no more than the fetches of one job.
+func TestThreatAmplifier(t *testing.T) {
+	w := newWorld(t)
+	m := w.manifest()
+	for i := range 400 {
+		c := m.Claims[0]
+		c.ID = fmt.Sprintf("x%d", i)
+		s := c.Sources[0]
+		s.Source, s.URL = "", fmt.Sprintf("%s/many/%d", w.origin, i)
+		s.Source = fmt.Sprintf("x%d", i)
+		src := m.Sources[0]
+		src.ID, src.URL, src.FinalURL = s.Source, s.URL, s.URL
+		c.Sources = []manifest.ClaimSource{s}
+		m.Sources, m.Claims = append(m.Sources, src), append(m.Claims, c)
+		m.Chain[0].Sources = append(m.Chain[0].Sources, s.Source)
+		w.page(fmt.Sprintf("/many/%d", i), "text/html; charset=utf-8", page)
+	}
+	s := w.publish(m)
+	w.announce(answer, manifest.Announcement{More: true, Manifest: s.TargetURI})
+	r := w.report(w.verifier())
+	wants(t, r, verify.Unverifiable, verify.Blocked)
+	n := 0
+	w.mu.Lock()
+	for _, hits := range w.hits {
+		n += hits
+	}
+	w.mu.Unlock()
+	if n > verify.DefaultFetches {
+		t.Errorf("one job made %d requests, at most %d are allowed", n, verify.DefaultFetches)
+	}
+}
+
+// Names that look like others, and characters that turn or move text, do nothing in a report.
+func TestThreatHostileStrings(t *testing.T) {
+	r := &verify.Report{
+		State: verify.Invalid, Error: "no\x1b[2J\u202e", Kind: verify.KindResponse, Input: "https://аpple.com/\x1b[2J",
+		Failure: []verify.Finding{{Code: "x\x1b[31m", Counts: verify.CountFailure, Detail: "a\r\nPASS \u202eevil\u2066 \x00 \xff", Path: "/\x1b"}},
+		Claims: []verify.ClaimReport{{
+			ID: "c\n1", Text: "soft\u00adhyphen \u200bzero \x1b]8;;http://evil\x07", Counts: verify.CountFailure,
+			Sources: []verify.SourceReport{{
+				URL: "https://аpple.com/<script>", Excerpt: "\u202eabc",
+				Result: verify.SourceResult{Status: verify.ExcerptAltered, Counts: verify.CountFailure, Note: "\x1b[0m", Near: &snapshot.Near{
+					Text: "\x1b[1m", Diff: []snapshot.Edit{{Kind: snapshot.EditQuote, Text: "\u202e"}, {Kind: snapshot.EditText, Text: "\x9b"}},
+				}},
+			}},
+		}},
+	}
+	var b bytes.Buffer
+	if err := r.WriteText(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := verify.WriteJUnit(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	b.WriteString(text(&verify.Report{Error: r.Error}))
+	for _, c := range b.String() {
+		if c != '\n' && (c < ' ' || c >= 0x7f && c < 0xa0 || strings.ContainsRune("\u202e\u2066\u200b\u00ad\ufffdа", c)) {
+			t.Errorf("the report has the character %U:\n%s", c, b.String())
+		}
+	}
+	for _, want := range []string{"xn--pple-43d.com", `\u{001B}`, `\u{202E}`, `\xff`} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the report does not show %s:\n%s", want, b.String())
+		}
+	}
+}
+
+// Two parsers must not read two manifests: names that differ in case are other names.
+func TestThreatParserDifferential(t *testing.T) {
+	w := newWorld(t)
+	m := w.manifest()
+	s := w.sign(m, w.now)
+	s.Body = bytes.Replace(s.Body, []byte(`"run_id":"r1"`), []byte(`"RUN_ID":"r9","run_id":"r1"`), 1)
+	s.ContentDigest = httpsig.ContentDigest(s.Body)
+	w.put(m, s, cite)
+	r := w.report(w.verifier())
+	if len(r.Manifests) != 1 || r.Manifests[0].RunID == "r9" {
+		t.Errorf("RUN_ID was read as run_id: %+v", r.Manifests)
+	}
+}
+
+// signedAs signs what is served as it is, for a manifest that does not say its URL.
+func (w *world) signedAs(s *manifest.Signed) *manifest.Signed {
+	w.t.Helper()
+	k, private, err := w.ring.Signer("manifest")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	created := w.now.Unix()
+	message := &httpsig.Message{
+		Status: s.Status, Header: http.Header{"Content-Type": {s.ContentType}, "Content-Digest": {s.ContentDigest}},
+		Request: &httpsig.Message{Method: http.MethodGet, TargetURI: s.TargetURI},
+	}
+	s.SignatureInput, s.Signature, err = httpsig.Sign(message, "manifest", &httpsig.Params{
+		Components: []httpsig.Component{
+			{Name: "@status"}, {Name: "content-type"}, {Name: "content-digest"}, {Name: "@target-uri", Request: true},
+		},
+		Created: &created, KeyID: k.ID, Tag: manifest.SignatureTag,
+	}, private)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}

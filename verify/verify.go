@@ -1,0 +1,110 @@
+package verify
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/support"
+)
+
+// Verifier verifies. The zero value does so with the defaults, trusting nobody. It is safe for concurrent use once its
+// fields are set; it must not be copied after its first use.
+type Verifier struct {
+	Fetcher *snapshot.Fetcher // nil: one of the defaults
+	Texts   *snapshot.Texts   // nil: one of its own
+	Checker support.Checker   // of claims against excerpts; nil: [support.Lexical]
+	Judge   support.Checker   // a model that may say unsupported-claim; nil: nobody says so of an excerpt that is there
+	Memory  Memory            // nil: a [MemoryMap]
+	Copies  snapshot.Copies   // where sources are looked for when Offline; nil: nowhere
+
+	// Archives are the host names whose copies of sources that cannot be read count as those; nil: those of [Archives].
+	Archives []string
+
+	// Trust says whose signatures make a report trusted: host names (with a port unless it is the usual one), or key ids. A key
+	// that is named is trusted wherever a manifest with its signature comes from: an origin that publishes a copy of it without its
+	// revocation hides that. So name hosts, unless the key is known from elsewhere.
+	Trust        []string
+	RequireLevel int  // a lower level fails (level-not-met, unsigned); 0: nothing is demanded
+	Offline      bool // nothing is fetched: what is not in a bundle, Memory or Copies cannot be verified
+	KeepSources  bool // bundles get the octets of the sources that are unchanged, so that they can be verified without a network
+	TestKeys     bool // the published keys of RFC 9421 are accepted: for tests, because everybody has them
+
+	SourceTTL  time.Duration // how long a good verdict on a source is good for; 0: 24 h; negative: never
+	FailureTTL time.Duration // how long any other is; 0: 15 min; negative: never
+
+	Limits   Limits
+	Name     string           // of the verifier, in reports and incidents; empty: ibid
+	Version  string           // its version
+	Now      func() time.Time // nil: time.Now
+	Progress func(Progress)   // called, one at a time, when something was done; nil: nobody wants to know
+
+	once        sync.Once
+	own         *snapshot.Fetcher // made here; nil: there is none
+	checkpoints sync.Mutex        // held while the largest one is replaced
+}
+
+// Progress is how far a job is.
+type Progress struct {
+	Stage       string // manifest, source, support (of all claims of a manifest)
+	URL         string // what was just done: of the manifest, the source, and the manifest
+	Done, Total int    // of the stage, in the whole job; Total may still grow
+}
+
+// Limits bound what one job may cost. Zero fields mean the defaults.
+type Limits struct {
+	Fetches   int // documents fetched for one job, redirects included, tries not, 256; what begins after cannot be verified
+	Hosts     int // hosts that they are fetched from, likewise, 64
+	Octets    int // octets of all these documents, which are held until the job ends, 256 MiB; what goes beyond cannot be verified
+	Manifests int // manifests of one response, 16
+	Upstream  int // how deep manifests of manifests are followed, 3; negative: not at all
+	Input     int // bytes of a response, a file or a bundle, 64 MiB
+
+	Time time.Duration // for all fetching, from when the job begins, 5 min; what is not fetched by then cannot be verified
+}
+
+// Response is an HTTP response that was received, as it is to be verified.
+type Response struct {
+	URL     string // where it came from; empty: not known
+	Status  int    // 0: not known
+	Header  http.Header
+	Trailer http.Header
+	Body    []byte // without transfer coding; content codings that Header names are removed
+	Cut     bool   // Body is not all of it: then it cannot be compared
+
+	fetched bool // by us, from URL
+	hinted  bool // URL is what the printed text of a redirect says
+}
+
+// BytesOptions say what bytes are.
+type BytesOptions struct {
+	Name string // of the file, for the report
+	URL  string // where a response came from, if it does not say so itself
+}
+
+// defaults fills what the caller left open.
+func (v *Verifier) defaults() {
+	if v.Fetcher == nil {
+		v.own = snapshot.NewFetcher(&snapshot.FetchOptions{Copies: v.Copies})
+		v.Fetcher = v.own
+	}
+	if v.Texts == nil {
+		v.Texts = &snapshot.Texts{}
+	}
+	if v.Memory == nil {
+		v.Memory = &MemoryMap{}
+	}
+	if v.Checker == nil {
+		v.Checker = &support.Lexical{}
+	}
+}
+
+// Close ends what the verifier itself began: the fetcher, if it was not given one. It is not used afterwards.
+func (v *Verifier) Close() error {
+	v.once.Do(v.defaults)
+	if v.own == nil {
+		return nil
+	}
+	return v.own.Close()
+}

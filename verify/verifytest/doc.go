@@ -1,0 +1,2 @@
+// Package verifytest tests implementations of [verify.Memory].
+package verifytest
