@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
 )
 
 // processCPU is what the process has computed so far, on all processors, in its own code and the system's.
@@ -86,44 +88,63 @@ func (p *prose) call(i, n int) *store.Call {
 func BenchmarkPut(b *testing.B) {
 	for _, size := range []int{2048, 4096} {
 		for _, batch := range []int{1, 32, 128} {
-			b.Run(fmt.Sprintf("text=%d/batch=%d", size, batch), func(b *testing.B) {
-				dir := b.TempDir()
-				s := open(b, filepath.Join(dir, "ibid.db"))
-				p := newProse()
-				n, encoded := 0, 0
-				var used time.Duration
-				var each []time.Duration
-				for b.Loop() {
-					b.StopTimer()
-					var calls []*store.Call
-					for range batch {
-						n++
-						c := p.call(n, size)
-						record, err := c.Encode()
-						if err != nil {
-							b.Fatal(err)
-						}
-						encoded += len(record)
-						calls = append(calls, c)
-					}
-					runtime.GC() // of what was only made for this
-					b.StartTimer()
-					before := processCPU(b)
-					if err := s.Put(b.Context(), calls); err != nil {
-						b.Fatal(err)
-					}
-					each = append(each, processCPU(b)-before)
-					used += each[len(each)-1]
-				}
-				b.ReportMetric(float64(used.Microseconds())/float64(n), "cpu-µs/answer")
-				slices.Sort(each)
-				b.ReportMetric(float64(each[len(each)/10].Microseconds())/float64(batch), "cpu-µs/answer-p10")
-				b.ReportMetric(float64(encoded)/float64(n), "record-B/answer")
-				if info, err := os.Stat(filepath.Join(dir, "ibid.db")); err == nil {
-					b.ReportMetric(float64(info.Size())/float64(n), "disk-B/answer")
-				}
-			})
+			b.Run(fmt.Sprintf("text=%d/batch=%d", size, batch), func(b *testing.B) { benchmarkPut(b, size, batch, false, nil) })
 		}
+	}
+}
+
+// BenchmarkPutAnd stores answers that are to be published, or whose sources are to be read again.
+func BenchmarkPutAnd(b *testing.B) {
+	for _, and := range []struct {
+		name    string
+		publish bool
+		o       *store.Options
+	}{{"nothing", false, nil}, {"publish", true, nil}, {"track", false, &store.Options{Track: true}}, {"both", true, &store.Options{Track: true}}} {
+		b.Run("and="+and.name, func(b *testing.B) { benchmarkPut(b, 2048, 32, and.publish, and.o) })
+	}
+}
+
+func benchmarkPut(b *testing.B, size, batch int, publish bool, o *store.Options) {
+	b.Helper()
+	dir := b.TempDir()
+	s, err := store.Open(b.Context(), filepath.Join(dir, "ibid.db"), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	p := newProse()
+	n, encoded := 0, 0
+	var used time.Duration
+	var each []time.Duration
+	for b.Loop() {
+		b.StopTimer()
+		var calls []*store.Call
+		for range batch {
+			n++
+			c := p.call(n, size)
+			c.Publish = publish
+			record, err := c.Encode()
+			if err != nil {
+				b.Fatal(err)
+			}
+			encoded += len(record)
+			calls = append(calls, c)
+		}
+		runtime.GC() // of what was only made for this
+		b.StartTimer()
+		before := processCPU(b)
+		if err := s.Put(b.Context(), calls); err != nil {
+			b.Fatal(err)
+		}
+		each = append(each, processCPU(b)-before)
+		used += each[len(each)-1]
+	}
+	b.ReportMetric(float64(used.Microseconds())/float64(n), "cpu-µs/answer")
+	slices.Sort(each)
+	b.ReportMetric(float64(each[len(each)/10].Microseconds())/float64(batch), "cpu-µs/answer-p10")
+	b.ReportMetric(float64(encoded)/float64(n), "record-B/answer")
+	if info, err := os.Stat(filepath.Join(dir, "ibid.db")); err == nil {
+		b.ReportMetric(float64(info.Size())/float64(n), "disk-B/answer")
 	}
 }
 
@@ -194,6 +215,96 @@ func BenchmarkSearch(b *testing.B) {
 				found = len(page.Items)
 			}
 			b.ReportMetric(float64(found), "found")
+		})
+	}
+}
+
+// BenchmarkKeep stores what was read of sources of 20 KB: new ones, and those that are there already.
+func BenchmarkKeep(b *testing.B) {
+	s := open(b, filepath.Join(b.TempDir(), "ibid.db"))
+	copies := s.Copies(store.DefaultTenant)
+	p := newProse()
+	n := 0
+	read := func() *snapshot.Snapshot {
+		n++
+		octets := []byte(p.text(20_000))
+		return &snapshot.Snapshot{URL: fmt.Sprintf("https://a.example/%d", n), Status: 200, FetchedAt: noon(), Octets: octets, Hash: snapshot.Hash(octets)}
+	}
+	keep := func(b *testing.B, next func() *snapshot.Snapshot) {
+		b.Helper()
+		for b.Loop() {
+			b.StopTimer()
+			doc := next()
+			b.StartTimer()
+			if err := copies.Keep(b.Context(), doc); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.Run("new", func(b *testing.B) { keep(b, read) })
+	same := read()
+	b.Run("seen", func(b *testing.B) { keep(b, func() *snapshot.Snapshot { return same }) })
+	b.Run("latest", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := copies.Latest(b.Context(), same.URL); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkVerification reads answers of which no citation was checked, or each: a page, a conversation, and by what came of it.
+func BenchmarkVerification(b *testing.B) {
+	const answers = 4_000
+	for _, checked := range []bool{false, true} {
+		s := open(b, filepath.Join(b.TempDir(), "ibid.db"))
+		p := newProse()
+		for n := 0; n < answers; {
+			var calls []*store.Call
+			var pins []store.Pin
+			for range 200 {
+				c := p.call(n, 2048)
+				calls, pins = append(calls, c), append(pins, pinsOf(c)...)
+				n++
+			}
+			put(b, s, calls...)
+			if !checked {
+				continue
+			}
+			if err := s.AddPins(b.Context(), store.DefaultTenant, pins); err != nil {
+				b.Fatal(err)
+			}
+			for i := range pins {
+				list, err := s.Pins(b.Context(), store.DefaultTenant, pins[i].URL)
+				if err != nil {
+					b.Fatal(err)
+				}
+				var statuses []store.PinStatus
+				for _, pin := range list {
+					if pin.Status == "" {
+						statuses = append(statuses, store.PinStatus{ID: pin.ID, Status: verify.Verified, Counts: verify.CountPass, CheckedAt: noon()})
+					}
+				}
+				if err := s.SetStatuses(b.Context(), store.DefaultTenant, statuses); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+		for _, what := range []string{"", store.VerifiedPassed, store.VerifiedUnverifiable, store.VerifiedFailed, store.VerifiedUnchecked, "verified"} {
+			b.Run(fmt.Sprintf("checked=%t/page=%s", checked, what), func(b *testing.B) {
+				for b.Loop() {
+					if _, err := s.Calls(b.Context(), store.DefaultTenant, &store.Query{Verification: what}); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+		b.Run(fmt.Sprintf("checked=%t/conversation", checked), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.Conversation(b.Context(), store.DefaultTenant, "conversation-7", nil); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

@@ -33,11 +33,21 @@ type Call struct {
 	// Of is the AnswerID of the call whose answer this one is a later state of, where citations were found for it after it had
 	// ended. It is stored as a refetch is, under that id instead of the provider's, and told as an [EventBackfill]. Calls that
 	// the store returns have none.
-	Of     string
-	Answer *ibid.Answer // never nil in a Call that is encoded or put
+	Of string
+	// Publish says that the answer is to be published: a manifest of it is to be made. See [Store.DuePublications]. Of a later
+	// state of another answer it does not matter: that is published if the other one is.
+	Publish bool
+	Body    *CallBody    // what the client got; nil: not known
+	Answer  *ibid.Answer // never nil in a Call that is encoded or put
 
 	encoded []byte
 	keys    []string // of its sources, as a numbering takes them up; nil while there is no encoding
+}
+
+// CallBody names the octets of a response's body, so that a manifest can be bound to them.
+type CallBody struct {
+	Hash      string `json:"hash"` // "sha256:" and 64 lower-case hexadecimal digits: of the body without content codings
+	MediaType string `json:"media_type,omitempty"`
 }
 
 // Step is the place of a call in its run.

@@ -57,16 +57,33 @@ func (tx *transaction) remove(ctx context.Context, where string, args ...any) (P
 	if err := tx.markDeleted(ctx, ns); err != nil {
 		return report, err
 	}
-	if _, err := tx.removeOf(ctx, answers, "DELETE FROM feedback WHERE tenant = $1 AND answer_id = $2"); err != nil {
-		return report, err
-	}
+	// Runs before what is published of them, and that before its pins: as everybody locks them.
 	if err := tx.shrink(ctx, "conversations", conversations); err != nil {
 		return report, err
 	}
 	if err := tx.shrink(ctx, "runs", runs); err != nil {
 		return report, err
 	}
+	if err := tx.endClaims(ctx, slices.SortedFunc(maps.Keys(runs), tenantID.compare)); err != nil {
+		return report, err
+	}
+	for _, query := range []string{
+		"DELETE FROM feedback WHERE tenant = $1 AND answer_id = $2",
+		"DELETE FROM publications WHERE tenant = $1 AND answer_id = $2 AND digest = ''",
+		"UPDATE publications SET salt = '' WHERE tenant = $1 AND answer_id = $2", // what was private and hashed cannot be found out any more
+		"DELETE FROM pins WHERE tenant = $1 AND answer_id = $2",
+	} {
+		if _, err := tx.removeOf(ctx, answers, query); err != nil {
+			return report, err
+		}
+	}
 	return report, tx.removeEmpty(ctx, &report)
+}
+
+// endClaims takes what is to be published of runs from whoever builds it now, because he may have read what is not there any more.
+func (tx *transaction) endClaims(ctx context.Context, runs []tenantID) error {
+	_, err := tx.removeOf(ctx, runs, "UPDATE publications SET due = 0 WHERE tenant = $1 AND run = $2 AND state = '"+statePending+"'")
+	return err
 }
 
 // shrink takes answers off the counts of threads.
@@ -98,8 +115,15 @@ func (tx *transaction) removeEmpty(ctx context.Context, report *PruneReport) err
 		return err
 	}
 	events, err := tx.removeOf(ctx, runs, "DELETE FROM events WHERE tenant = $1 AND run = $2")
-	if _, err := tx.removeOf(ctx, runs, "DELETE FROM feedback WHERE tenant = $1 AND run = $2"); err != nil {
-		return err
+	for _, query := range []string{
+		"DELETE FROM feedback WHERE tenant = $1 AND run = $2",
+		"DELETE FROM publications WHERE tenant = $1 AND run = $2 AND digest = ''",
+		"UPDATE publications SET salt = '' WHERE tenant = $1 AND run = $2",
+		"DELETE FROM pins WHERE tenant = $1 AND run = $2",
+	} {
+		if _, err := tx.removeOf(ctx, runs, query); err != nil {
+			return err
+		}
 	}
 	report.Conversations += len(conversations)
 	report.Runs += len(runs)
@@ -119,7 +143,7 @@ func (tx *transaction) removed(ctx context.Context, query string) ([]tenantID, e
 	return list, err
 }
 
-// removeOf removes what belongs to each of threads, and returns how many rows that were.
+// removeOf runs a query for what belongs to each of threads, and returns how many rows that were.
 func (tx *transaction) removeOf(ctx context.Context, threads []tenantID, query string) (int, error) {
 	sum := 0
 	for _, t := range threads {

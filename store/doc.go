@@ -8,6 +8,10 @@
 // A [Recording] is what an agent says of its run besides: steps that no gateway saw. [Store.Trail] joins it with the run's calls.
 // A [Feedback] is what a person says of a citation or a source.
 //
+// A publication is a manifest that is to be built and served: [Store.DuePublications]. A pin is one source of one claim as it was
+// cited, with what came of checking it since: [Store.Pins]. A version is a state of a source, whose octets are a copy:
+// [Store.Copies]. A recheck says when a source is read again, an incident that something was not as it was said.
+//
 // The engine is SQLite, in one file, or PostgreSQL. Both have the same tables, the same migrations and the same search: text
 // is cut into words here, not in the engine.
 //

@@ -32,6 +32,8 @@ type callRecord struct {
 	Bytes        int64         `json:"bytes"`
 	Refetch      bool          `json:"refetch,omitempty"`
 	Of           string        `json:"of,omitempty"`
+	Publish      bool          `json:"publish,omitempty"`
+	Body         *CallBody     `json:"body,omitempty"`
 }
 
 // appendRecord appends {"call":{…} to b, without the end of it: what encoding/json makes of a callRecord, in a tenth of the time.
@@ -66,7 +68,14 @@ func (c *Call) appendRecord(b []byte) ([]byte, error) {
 	if c.Refetch {
 		b = append(b, `,"refetch":true`...)
 	}
-	return append(appendSaid(b, `,"of":`, c.Of), '}'), nil
+	b = appendSaid(b, `,"of":`, c.Of)
+	if c.Publish {
+		b = append(b, `,"publish":true`...)
+	}
+	if c.Body != nil {
+		b = append(appendSaid(appendMember(b, `,"body":{"hash":`, c.Body.Hash), `,"media_type":`, c.Body.MediaType), '}')
+	}
+	return append(b, '}'), nil
 }
 
 func appendSteps(b []byte, steps []int) []byte {
@@ -146,12 +155,20 @@ func (c *Call) encode() ([]byte, error) {
 	b = append(b, `,"document":`...)
 	var fresh ibid.Numbering
 	document := c.Answer.Document(&ibid.DocumentOptions{Bare: true, Raw: true, AnswerID: c.AnswerID, Numbering: &fresh})
+	unverified(document)
 	encoded, err := document.AppendJSON(b)
 	if err != nil {
 		return nil, err
 	}
 	c.keys = inOrder(fresh)
 	return append(encoded, '}'), nil
+}
+
+// unverified takes out of a document what came of checking its citations: that is the pins' to say, and may change.
+func unverified(d *ibid.Document) {
+	for i := range d.Citations {
+		d.Citations[i].Verification = nil
+	}
 }
 
 // inOrder returns the keys of a numbering by their numbers.
@@ -164,7 +181,7 @@ func inOrder(n ibid.Numbering) []string {
 }
 
 // DecodeCall returns the call that was encoded as b. It keeps b. The answer has the same document as the one that was encoded,
-// in any unit and style; what a document does not carry, such as ibid.Source.Raw, is lost.
+// in any unit and style; what a document does not carry, such as ibid.Source.Raw, is lost, and so is what came of checking its citations.
 func DecodeCall(b []byte) (*Call, error) {
 	var record struct {
 		Call     callRecord
@@ -184,7 +201,7 @@ func DecodeCall(b []byte) (*Call, error) {
 	return &Call{
 		AnswerID: r.AnswerID, Tenant: r.Tenant, Upstream: r.Upstream, Route: r.Route, Conversation: r.Conversation, Run: r.Run,
 		Agent: r.Agent, Strategy: r.Strategy, Step: r.Step, Prompt: r.Prompt, Status: r.Status, Started: r.Started, FirstByte: r.FirstByte,
-		Duration: r.Duration, Bytes: r.Bytes, Refetch: r.Refetch, Of: r.Of, Answer: answer, encoded: b,
+		Duration: r.Duration, Bytes: r.Bytes, Refetch: r.Refetch, Of: r.Of, Publish: r.Publish, Body: r.Body, Answer: answer, encoded: b,
 	}, nil
 }
 

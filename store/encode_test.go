@@ -81,7 +81,9 @@ func TestEncodeCall(t *testing.T) {
 			AnswerID: odd, Tenant: "t\n\"\\", Upstream: "é🐦", Route: odd, Conversation: odd, Run: "\n", Agent: odd, Status: -1,
 			Step: store.Step{Number: 3, Tool: odd, After: []int{}}, Prompt: []store.Message{{Role: odd, Text: ""}, {Role: "", Text: odd}},
 			Started: noon().Add(123456789).In(time.FixedZone("x", 3600)), FirstByte: 1, Duration: -2, Bytes: 1 << 60, Refetch: true, Of: odd,
+			Publish: true, Body: &store.CallBody{Hash: odd, MediaType: odd},
 		},
+		{Body: &store.CallBody{}},
 		{Step: store.Step{Number: -1, After: []int{1, -2, 3}}, Prompt: []store.Message{}},
 	} {
 		type message struct {
@@ -112,9 +114,12 @@ func TestEncodeCall(t *testing.T) {
 			Bytes        int64         `json:"bytes"`
 			Refetch      bool          `json:"refetch,omitempty"`
 			Of           string        `json:"of,omitempty"`
+
+			Publish bool            `json:"publish,omitempty"`
+			Body    *store.CallBody `json:"body,omitempty"`
 		}{
 			c.AnswerID, c.Tenant, c.Upstream, c.Route, c.Conversation, c.Run, c.Agent, c.Step, prompt, c.Status, c.Started.UTC(),
-			c.FirstByte, c.Duration, c.Bytes, c.Refetch, c.Of,
+			c.FirstByte, c.Duration, c.Bytes, c.Refetch, c.Of, c.Publish, c.Body,
 		})
 		if err != nil {
 			t.Fatal(err)

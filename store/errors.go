@@ -7,6 +7,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/ibidhq/ibid/manifest"
 )
 
 // What callers branch on.
@@ -52,7 +54,7 @@ func refuse(cause error, format string, args ...any) error {
 // engine is away, busy, broken or out of space. After any other error of [Store.Put], trying the same calls again is in vain:
 // one of them is at fault, or what is stored of its conversation is damaged.
 func IsTemporary(err error) bool {
-	for _, not := range []error{nil, ErrNotFound, ErrCursor, ErrNewer, ErrConflict, ErrLimit, errCall, errDamaged} {
+	for _, not := range []error{nil, ErrNotFound, ErrCursor, ErrNewer, ErrConflict, ErrLimit, errCall, errDamaged, manifest.ErrMutated} {
 		if errors.Is(err, not) {
 			return false
 		}
@@ -65,8 +67,8 @@ func IsTemporary(err error) bool {
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && len(pg.Code) == 5 {
 		switch pg.Code[:2] {
-		case "21", "22", "23", "54": // cardinality, data, constraint, program limit
-			return isConflict(err)
+		case "21", "22", "23", "54": // cardinality, data, constraint (update has tried again if it was a race), program limit
+			return false
 		}
 	}
 	return true

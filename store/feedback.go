@@ -179,8 +179,7 @@ func (q *FeedbackQuery) conditions(tenant string) *conditions {
 		{"run IN (SELECT id FROM runs WHERE tenant = $1 AND strategy = $)", q.Strategy},
 	} {
 		if f.value != "" {
-			i := strings.LastIndexByte(f.condition, '$')
-			c.where = append(c.where, f.condition[:i]+c.param(lookup(f.value))+f.condition[i+1:])
+			c.and(f.condition, lookup(f.value))
 		}
 	}
 	return c

@@ -25,14 +25,15 @@ var migrations embed.FS
 type dialect struct {
 	Postgres  bool
 	Number    string // an integer of 64 bits; in SQLite one that as a primary key is the row's place
+	Bytes     string // any bytes
 	Clustered string // how a table is kept in the order of its primary key
 }
 
 func newDialect(postgres bool) dialect {
 	if postgres {
-		return dialect{true, "BIGINT", ""}
+		return dialect{true, "BIGINT", "BYTEA", ""}
 	}
-	return dialect{false, "INTEGER", " WITHOUT ROWID"}
+	return dialect{false, "INTEGER", "BLOB", " WITHOUT ROWID"}
 }
 
 // migrate brings the tables of db up to date. lock keeps other processes from doing so until what it returns is called.

@@ -17,6 +17,8 @@ const pruneBatch = 256
 type Retention struct {
 	Default    time.Duration            // of what was recorded of runs, and of providers that are not in ByProvider
 	ByProvider map[string]time.Duration // by ibid.Answer.Provider; by the upstream's name where the answer says none
+	Copies     time.Duration            // of octets of sources, from when they were read last; of what is known of a version nobody cites, too
+	Manifests  time.Duration            // of manifests, from when they were published. Those of deleted answers stay as long
 	Now        time.Time                // zero: now
 	DryRun     bool                     // count, and remove nothing
 	Progress   func(PruneReport)        // called after each batch with what has been removed so far; nil: not
@@ -29,6 +31,9 @@ type PruneReport struct {
 	Runs          int // likewise, and nothing recorded, with their events
 	Events        int
 	Steps         int // that were recorded
+	Manifests     int
+	Copies        int // octets of sources
+	Versions      int // of sources
 }
 
 func (r *PruneReport) add(more PruneReport) {
@@ -37,6 +42,9 @@ func (r *PruneReport) add(more PruneReport) {
 	r.Runs += more.Runs
 	r.Events += more.Events
 	r.Steps += more.Steps
+	r.Manifests += more.Manifests
+	r.Copies += more.Copies
+	r.Versions += more.Versions
 }
 
 // expiry says which answers of a provider have expired.
@@ -63,14 +71,19 @@ func (s *Store) Prune(ctx context.Context, r *Retention) (PruneReport, error) {
 	switch {
 	case err != nil:
 	case r.DryRun:
-		report, err = s.prunable(ctx, expiries, touched)
+		if report, err = s.prunable(ctx, expiries, touched); err == nil {
+			err = s.prunableRead(ctx, r, now, &report)
+		}
 	default:
-		err = s.prune(ctx, expiries, touched, func(more PruneReport) {
+		done := func(more PruneReport) {
 			report.add(more)
 			if r.Progress != nil {
 				r.Progress(report)
 			}
-		})
+		}
+		if err = s.prune(ctx, expiries, touched, done); err == nil {
+			err = s.pruneRead(ctx, r, now, done)
+		}
 	}
 	if err != nil {
 		return report, fmt.Errorf("pruning answers: %w", err)
@@ -167,6 +180,9 @@ func (tx *transaction) removeRecords(ctx context.Context, touched int64, lock st
 		runs = append(runs, t)
 		return err
 	}, "SELECT tenant, id FROM runs WHERE recorded > 0 AND touched < $1 ORDER BY touched, tenant, id LIMIT $2"+lock, touched, pruneBatch)
+	if err == nil {
+		err = tx.endClaims(ctx, runs)
+	}
 	if err != nil || len(runs) == 0 {
 		return false, err
 	}

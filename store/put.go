@@ -22,10 +22,31 @@ func (s *Store) Put(ctx context.Context, calls []*Call) error {
 		if err != nil {
 			return fmt.Errorf("storing answer %q: %w", c.AnswerID, err)
 		}
+		if s.track {
+			r.cited = cited(c.Answer)
+		}
 		rows = append(rows, r)
+	}
+	if err := s.name(ctx, rows); err != nil {
+		return fmt.Errorf("storing %d answers: %w", len(calls), err)
 	}
 	if err := s.update(ctx, func(ctx context.Context, tx *transaction) error { return tx.put(ctx, rows) }); err != nil {
 		return fmt.Errorf("storing %d answers: %w", len(calls), err)
+	}
+	return nil
+}
+
+// name gives rows that are to be published the public ids of their runs.
+func (s *Store) name(ctx context.Context, rows []*row) error {
+	for _, r := range rows {
+		if !r.Publish || r.isLater() {
+			continue
+		}
+		names, err := s.Publications(ctx)
+		if err != nil {
+			return err
+		}
+		r.pub = names.ofCall(r.Call)
 	}
 	return nil
 }
@@ -89,7 +110,7 @@ func (tx *transaction) insert(ctx context.Context, rows []*row) error {
 		r.n, r.step, r.seq, r.kind = next[i], r.Step.Number, 0, EventAnswer
 	}
 	for _, do := range []func(context.Context, []*row) error{
-		tx.putConversations, tx.putRuns, tx.putCalls, tx.putEvents, tx.index,
+		tx.putConversations, tx.putRuns, tx.putCalls, tx.putEvents, tx.index, tx.putPublications, tx.trackRows,
 	} {
 		if err := do(ctx, rows); err != nil {
 			return err

@@ -22,6 +22,9 @@ type Query struct {
 	Source       string // the URL of a source, in any form, or its ibid.Source.Key
 	Conversation string
 	Run          string
+	// Verification asks for answers by what came of checking their citations: [VerifiedFailed], [VerifiedUnverifiable],
+	// [VerifiedPassed] and [VerifiedUnchecked] by all of them, any other word by one that has this status.
+	Verification string
 	Cursor       string // Page.Next of the page before; empty: the first page
 	Limit        int    // 0: DefaultLimit; more than MaxLimit is MaxLimit
 }

@@ -21,6 +21,9 @@ func (s *Store) Call(ctx context.Context, tenant, answerID string) (*Call, error
 	if err != nil {
 		return nil, fmt.Errorf("reading answer %q: %w", answerID, err)
 	}
+	if err := s.fillVerification(ctx, tenant, []*Call{list[0].Call}); err != nil {
+		return nil, fmt.Errorf("reading answer %q: %w", answerID, err)
+	}
 	return list[0].Call, nil
 }
 
@@ -38,7 +41,7 @@ func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call
 	if q == nil {
 		q = &Query{}
 	}
-	f := filter{tenant: tenant, limit: limitOf(q.Limit) + 1, conversation: q.Conversation, run: q.Run}
+	f := filter{tenant: tenant, limit: limitOf(q.Limit) + 1, conversation: q.Conversation, run: q.Run, verification: q.Verification}
 	if q.Text != "" {
 		f.terms.addWords(q.Text)
 	}
@@ -52,6 +55,9 @@ func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call
 	page := &Page[*Call]{Next: next}
 	for _, c := range found {
 		page.Items = append(page.Items, c.Call)
+	}
+	if err := s.fillVerification(ctx, tenant, page.Items); err != nil {
+		return nil, fmt.Errorf("listing answers: %w", err)
 	}
 	return page, nil
 }
@@ -71,10 +77,10 @@ func (s *Store) page(ctx context.Context, list, cursor string, f *filter) (calls
 
 // filter chooses calls.
 type filter struct {
-	tenant, conversation, run string
-	terms                     termQuery
-	before                    int64 // calls.n
-	limit                     int
+	tenant, conversation, run, verification string
+	terms                                   termQuery
+	before                                  int64 // calls.n
+	limit                                   int
 }
 
 // list returns the calls of a filter, the newest first.
@@ -101,6 +107,7 @@ func list(ctx context.Context, q querier, postgres bool, f *filter) ([]numberedC
 	if f.run != "" {
 		c.and("run = $", lookup(f.run))
 	}
+	c.verification(f.verification)
 	if postgres && len(f.terms) > 0 {
 		c.and("terms @@ $::tsquery", f.terms.tsquery())
 	}
@@ -129,9 +136,10 @@ func (c *conditions) clone() *conditions {
 	return &conditions{slices.Clone(c.where), slices.Clone(c.args)}
 }
 
-// and adds a condition; $ stands for arg.
+// and adds a condition; the last $ stands for arg.
 func (c *conditions) and(condition string, arg any) {
-	c.where = append(c.where, strings.Replace(condition, "$", c.param(arg), 1))
+	i := strings.LastIndexByte(condition, '$')
+	c.where = append(c.where, condition[:i]+c.param(arg)+condition[i+1:])
 }
 
 // in adds that a column has one of these numbers.

@@ -100,8 +100,10 @@ func (s *Store) conversation(ctx context.Context, tenant, id string, q *Query) (
 	}
 	c := t.conversation()
 	c.ID, c.Calls, c.Before, c.Next = id, calls.Items, calls.before, calls.Next
-	c.Numbering, err = numbering(ctx, s.db, t) // read after the calls: it has all sources of theirs
-	return c, err
+	if c.Numbering, err = numbering(ctx, s.db, t); err != nil { // read after the calls: it has all sources of theirs
+		return nil, err
+	}
+	return c, s.fillVerification(ctx, tenant, c.Calls)
 }
 
 // Run returns a run with a page of its calls and of its recorded steps, as [Store.Conversation] does; within a page they are by
@@ -131,6 +133,9 @@ func (s *Store) oneRun(ctx context.Context, id tenantID, q *Query) (*Run, error)
 	}
 	for _, c := range calls {
 		r.Calls = append(r.Calls, c.Call)
+	}
+	if err := s.fillVerification(ctx, id.tenant, r.Calls); err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(r.Calls, func(a, b *Call) int { return cmp.Compare(a.Step.Number, b.Step.Number) })
 	r.Steps = steps(r.Calls)

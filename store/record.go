@@ -130,6 +130,7 @@ type recorder struct {
 	changed  []*record // that are stored and have changed
 	events   []Event
 	next     int64 // the highest number of a step, also of those that are still to come
+	ended    bool  // the run was said to have ended
 }
 
 // recorder locks a run, which need not be there.

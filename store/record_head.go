@@ -54,6 +54,7 @@ func (w *recorder) head(r *Recording) error {
 	if !ended {
 		return nil
 	}
+	w.ended = true
 	return w.tell(EventFinish, &finishEvent{nullable(h.AnswerID), h.AnswerID != "" || h.Answer != "" || h.Final != nil})
 }
 

@@ -98,7 +98,10 @@ func (w *recorder) write(ctx context.Context) error {
 	if err := w.tx.addEvents(ctx, w.events); err != nil {
 		return err
 	}
-	return w.tx.putThreads(ctx, runTable(), []*thread{t})
+	if err := w.tx.putThreads(ctx, runTable(), []*thread{t}); err != nil || !w.ended {
+		return err
+	}
+	return w.tx.publishFinal(ctx, t.tenantID, w.now)
 }
 
 // step returns the step that a record is of.

@@ -56,10 +56,15 @@ func (tx *transaction) refetch(ctx context.Context, r *row) error {
 	if err := tx.putThreads(ctx, runTable(), list); err != nil {
 		return err
 	}
-	if err := tx.putEvents(ctx, rows); err != nil {
+	for _, do := range []func(context.Context, []*row) error{tx.putEvents, tx.index} {
+		if err := do(ctx, rows); err != nil {
+			return err
+		}
+	}
+	if err := tx.trackRows(ctx, []*row{r}); err != nil {
 		return err
 	}
-	return tx.index(ctx, rows)
+	return tx.publishAgain(ctx, &c)
 }
 
 // replaceCall stores r in the place of the call with the number old. That another transaction has changed or deleted it

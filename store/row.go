@@ -51,6 +51,8 @@ type row struct {
 	step      int
 	counted   bool // nobody said the step
 	refetched string
+	pub       string   // the public id of its run; empty: it is not to be published
+	cited     []string // the addresses that are to be read again
 	// Of its event.
 	seq   int64
 	kind  string
@@ -109,6 +111,7 @@ func numberedKeys(c *Call) []string {
 // it may hold numbers and depths that JSONB does not take.
 func postgresDocument(c *Call) (string, error) {
 	document := c.Answer.Document(&ibid.DocumentOptions{Bare: true, AnswerID: c.AnswerID})
+	unverified(document)
 	b, err := document.JSON()
 	if err != nil {
 		return "", err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,6 +18,9 @@ const DefaultTenant = "default"
 type Options struct {
 	Logger *slog.Logger  // nil: nothing is logged
 	Wait   time.Duration // how long a write to SQLite waits for another process that writes; 0: 2 s
+	// Track says that the web addresses of the sources that answers cite are noted as they are put, to be read again: see
+	// [Store.DueRechecks].
+	Track bool
 }
 
 // Store is an open store. Its methods may be called by many goroutines at once.
@@ -28,6 +32,9 @@ type Store struct {
 	turn     chan struct{} // taken by who uses writer
 	logger   *slog.Logger
 	wait     time.Duration // of SQLite: Options.Wait
+	track    bool
+	packer   packer
+	names    atomic.Pointer[PubNames] // nil until they are needed
 }
 
 // Open opens the store that dsn names, the name of a SQLite file or postgres://…, makes what is not there and brings its
@@ -39,7 +46,7 @@ func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Store{turn: make(chan struct{}, 1), logger: o.Logger, wait: cmp.Or(o.Wait, 2*time.Second)}
+	s := &Store{turn: make(chan struct{}, 1), logger: o.Logger, wait: cmp.Or(o.Wait, 2*time.Second), track: o.Track, packer: newPacker()}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}

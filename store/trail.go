@@ -52,6 +52,9 @@ func (s *Store) trail(ctx context.Context, tenant, run string) (*trail.Trail, er
 	if err := b.readCalls(ctx, s.db); err != nil {
 		return nil, err
 	}
+	if err := s.fillVerification(ctx, tenant, b.calls); err != nil {
+		return nil, err
+	}
 	b.out.ID = run
 	b.addHead()
 	b.addSteps()

@@ -1,0 +1,358 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/ibidhq/ibid/snapshot"
+)
+
+const (
+	// MaxCopy is how many octets of a document are kept. Of a larger one only the facts are.
+	MaxCopy = 32 << 20
+	// maxVersion is how many bytes the facts of a version may have, as JSON. Beyond it header fields are left out.
+	maxVersion = 64 << 10
+	// worthCoding is how many octets a document must have to be compressed.
+	worthCoding = 256
+)
+
+// codingZstd is the coding of octets that are compressed.
+const codingZstd = "zstd"
+
+// Version says that a source had other octets, or was found elsewhere, than before.
+type Version struct {
+	snapshot.Snapshot           // as it was read first; without Octets in a list
+	LastSeen          time.Time // when it was read last, or the server said that it still holds
+	Kept              bool      // the store has the octets: see [Store.Copy]
+}
+
+// Copies returns what keeps the sources that a tenant's answers cite, for a snapshot.Fetcher. Equal octets are kept once, whoever
+// reads them, and can be read by tenants only that have read them themselves.
+func (s *Store) Copies(tenant string) snapshot.Copies { return tenantCopies{s, tenant} }
+
+type tenantCopies struct {
+	store  *Store
+	tenant string
+}
+
+// versionRecord is a version as JSON.
+type versionRecord struct {
+	URL          string      `json:"url"`
+	FinalURL     string      `json:"final_url,omitempty"`
+	Hops         []string    `json:"hops,omitempty"`
+	Status       int         `json:"status"`
+	Header       http.Header `json:"header,omitempty"`
+	MediaType    string      `json:"media_type,omitempty"`
+	ETag         string      `json:"etag,omitempty"`
+	LastModified string      `json:"last_modified,omitempty"`
+	FetchedAt    time.Time   `json:"fetched_at"`
+	UserAgent    string      `json:"user_agent,omitempty"`
+	Hash         string      `json:"hash"`
+}
+
+// storedVersion is a row of versions.
+type storedVersion struct {
+	versionRecord
+	n        int64
+	lastSeen int64
+	kept     bool
+}
+
+func (v *storedVersion) version() *Version {
+	r := &v.versionRecord
+	return &Version{
+		snapshot.Snapshot{
+			URL: r.URL, FinalURL: r.FinalURL, Hops: r.Hops, Status: r.Status, Header: r.Header, MediaType: r.MediaType, ETag: r.ETag,
+			LastModified: r.LastModified, FetchedAt: r.FetchedAt, UserAgent: r.UserAgent, Hash: r.Hash,
+		}, instant(v.lastSeen), v.kept,
+	}
+}
+
+const versionColumns = "SELECT n, last_seen, version, EXISTS (SELECT 1 FROM copies WHERE copies.hash = versions.hash) FROM versions WHERE "
+
+func scanVersions(ctx context.Context, q querier, where string, args ...any) ([]storedVersion, error) {
+	var list []storedVersion
+	err := each(ctx, q, func(rows *sql.Rows) error {
+		var v storedVersion
+		var text []byte
+		if err := rows.Scan(&v.n, &v.lastSeen, &text, &v.kept); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, &v.versionRecord); err != nil {
+			return fmt.Errorf("%w: a version of a source: %w", errDamaged, err)
+		}
+		list = append(list, v)
+		return nil
+	}, versionColumns+where, args...)
+	return list, err
+}
+
+// Latest implements [snapshot.Copies]. FetchedAt is when the version was seen last.
+func (c tenantCopies) Latest(ctx context.Context, url string) (*snapshot.Snapshot, error) {
+	list, err := scanVersions(ctx, c.store.db, "tenant = $1 AND url = $2 ORDER BY n DESC LIMIT 1", lookup(c.tenant), lookup(url))
+	if err == nil && len(list) == 0 {
+		return nil, nil //nolint:nilnil // as snapshot.Copies says it
+	}
+	var octets []byte
+	if err == nil && list[0].kept {
+		octets, err = c.store.octets(ctx, list[0].Hash)
+		if errors.Is(err, ErrNotFound) { // they have just gone
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the copy of %.200s: %w", url, err)
+	}
+	v := list[0].version()
+	v.FetchedAt, v.Octets = v.LastSeen, octets
+	return &v.Snapshot, nil
+}
+
+// Keep implements [snapshot.Copies]. What was read is a new version if its octets, its media type, its status or where it was found
+// differ from the version before; else that one was seen again.
+func (c tenantCopies) Keep(ctx context.Context, s *snapshot.Snapshot) error {
+	octets, err := c.fresh(ctx, s)
+	if err == nil {
+		err = c.keep(ctx, s, octets)
+	}
+	if errors.Is(err, errExpired) {
+		err = c.keep(ctx, s, c.pack(s))
+	}
+	if err != nil {
+		return fmt.Errorf("keeping a copy of %.200s: %w", s.URL, err)
+	}
+	return nil
+}
+
+// keep stores s. Nil octets are those that are there already, unless they are not to be kept; if they are not there any more, the
+// error is errExpired.
+func (c tenantCopies) keep(ctx context.Context, s *snapshot.Snapshot, octets *packedOctets) error {
+	return c.store.update(ctx, func(ctx context.Context, tx *transaction) error {
+		tenant, url, seen := lookup(c.tenant), lookup(s.URL), micros(s.FetchedAt)
+		if err := tx.alone(ctx, "versions", tenant, url); err != nil {
+			return err
+		}
+		if err := tx.keepVersion(ctx, tenant, s); err != nil {
+			return err
+		}
+		if octets != nil {
+			_, err := tx.ExecContext(ctx, "INSERT INTO copies (hash, coding, size, seen, octets) VALUES ($1, $2, $3, $4, $5) "+
+				"ON CONFLICT (hash) DO UPDATE SET seen = excluded.seen WHERE copies.seen < excluded.seen", s.Hash, octets.coding, len(s.Octets), seen, octets.packed)
+			return err
+		}
+		// Octets that are there are not written again.
+		_, err := tx.ExecContext(ctx, "UPDATE copies SET seen = $1 WHERE hash = $2 AND seen < $1", seen, lookup(s.Hash))
+		if err != nil || !isKept(s) {
+			return err
+		}
+		there := false
+		err = each(ctx, tx, func(*sql.Rows) error { there = true; return nil }, "SELECT 1 FROM copies WHERE hash = $1"+tx.forUpdate(), s.Hash)
+		if err == nil && !there {
+			err = errExpired
+		}
+		return err
+	})
+}
+
+// errExpired says that octets were removed between two looks at them.
+var errExpired = errors.New("the octets have expired")
+
+// isKept reports whether the octets of s are to be kept: they are not too many, and what their hash says.
+func isKept(s *snapshot.Snapshot) bool {
+	return len(s.Octets) <= MaxCopy && snapshot.Hash(s.Octets) == s.Hash
+}
+
+// packedOctets are octets as they are stored.
+type packedOctets struct {
+	coding string
+	packed []byte
+}
+
+// fresh returns the octets of s as they are to be stored; nil: they are there, or are not to be kept.
+func (c tenantCopies) fresh(ctx context.Context, s *snapshot.Snapshot) (*packedOctets, error) {
+	if !isKept(s) {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	there := false
+	err := each(ctx, c.store.db, func(*sql.Rows) error { there = true; return nil }, "SELECT 1 FROM copies WHERE hash = $1", s.Hash)
+	if there || err != nil {
+		return nil, err
+	}
+	return c.pack(s), nil
+}
+
+func (c tenantCopies) pack(s *snapshot.Snapshot) *packedOctets {
+	coding, packed := c.store.packer.pack(s.Octets)
+	return &packedOctets{coding, packed}
+}
+
+// keepVersion stores s as a version, or as a sighting of the last one.
+func (tx *transaction) keepVersion(ctx context.Context, tenant string, s *snapshot.Snapshot) error {
+	last, err := scanVersions(ctx, tx, "tenant = $1 AND url = $2 ORDER BY n DESC LIMIT 1", tenant, lookup(s.URL))
+	if err != nil {
+		return err
+	}
+	seen := micros(s.FetchedAt)
+	record := &versionRecord{
+		s.URL, s.FinalURL, s.Hops, s.Status, s.Header, s.MediaType, s.ETag, s.LastModified, s.FetchedAt.UTC(), s.UserAgent, s.Hash,
+	}
+	if len(last) > 0 {
+		old := &last[0].versionRecord
+		same := old.Hash == s.Hash && old.FinalURL == s.FinalURL && old.Status == s.Status && old.MediaType == s.MediaType
+		if same || s.NotModified && old.Hash == s.Hash {
+			old.ETag, old.LastModified = s.ETag, s.LastModified // by which it is asked for the next time
+			text, err := old.text()
+			if err != nil {
+				return err
+			}
+			_, err = tx.ExecContext(ctx, "UPDATE versions SET last_seen = $1, version = $2 WHERE n = $3", max(seen, last[0].lastSeen), text, last[0].n)
+			return err
+		}
+	}
+	text, err := record.text()
+	if err != nil {
+		return err
+	}
+	n, err := tx.take(ctx, "calls_n", 1)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, tx.insertInto("versions", "n, tenant, url, hash, media, last_seen, version")+"($1, $2, $3, $4, $5, $6, $7)",
+		n[0], tenant, lookup(s.URL), lookup(s.Hash), lookup(s.MediaType), seen, text)
+	return err
+}
+
+// text returns the record as it is stored.
+func (r *versionRecord) text() (string, error) {
+	b, err := json.Marshal(r)
+	if err == nil && len(b) > maxVersion {
+		short := *r
+		short.Header, short.Hops = nil, nil
+		if b, err = json.Marshal(&short); err == nil && len(b) > maxVersion {
+			err = refuse(ErrLimit, "what is known of a version has %d bytes, and may have %d", len(b), maxVersion)
+		}
+	}
+	return plain(string(b)), err
+}
+
+// Versions returns the versions of a source, by its address as snapshot.CleanURL returns it, the latest first.
+func (s *Store) Versions(ctx context.Context, tenant, url string, q *Query) (*Page[Version], error) {
+	if q == nil {
+		q = &Query{}
+	}
+	var before int64
+	err := readCursor("v", q.Cursor, &before)
+	var found []storedVersion
+	limit := limitOf(q.Limit)
+	if err == nil {
+		found, err = scanVersions(ctx, s.db, "tenant = $1 AND url = $2 AND n < $3 ORDER BY n DESC LIMIT $4", lookup(tenant), lookup(url), before, limit+1)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing versions of %.200s: %w", url, err)
+	}
+	found, next := cut(found, limit, func(v storedVersion) string { return newCursor("v", v.n) })
+	page := &Page[Version]{Next: next}
+	for i := range found {
+		page.Items = append(page.Items, *found[i].version())
+	}
+	return page, nil
+}
+
+// Copy returns the latest version of a tenant's sources that had these octets, with them. [ErrNotFound] is that the tenant has none,
+// or that they are not kept (any more).
+func (s *Store) Copy(ctx context.Context, tenant, hash string) (*Version, error) {
+	list, err := scanVersions(ctx, s.db, "tenant = $1 AND hash = $2 ORDER BY n DESC LIMIT 1", lookup(tenant), lookup(hash))
+	if err == nil && len(list) == 0 {
+		err = ErrNotFound
+	}
+	if err == nil {
+		v := list[0].version()
+		if v.Octets, err = s.octets(ctx, hash); err == nil {
+			return v, nil
+		}
+	}
+	return nil, fmt.Errorf("reading the copy %.80s: %w", hash, err)
+}
+
+// octets returns what has a hash.
+func (s *Store) octets(ctx context.Context, hash string) ([]byte, error) {
+	coding, size, there := "", 0, false
+	var packed []byte
+	err := each(ctx, s.db, func(rows *sql.Rows) error { there = true; return rows.Scan(&coding, &size, &packed) },
+		"SELECT coding, size, octets FROM copies WHERE hash = $1", lookup(hash))
+	switch {
+	case err != nil:
+		return nil, err
+	case !there:
+		return nil, ErrNotFound
+	case coding == codingZstd:
+		packed, err = s.packer.unpack(packed, size)
+	case packed == nil: // none is not the same as not kept
+		packed = []byte{}
+	}
+	if err != nil || snapshot.Hash(packed) != hash {
+		return nil, fmt.Errorf("%w: the octets with the hash %.80s", errDamaged, hash)
+	}
+	return packed, nil
+}
+
+// packer compresses octets, and reads them again. It may be used by many goroutines at once.
+type packer struct {
+	encoder func() (*zstd.Encoder, error)
+	decoder func() (*zstd.Decoder, error)
+}
+
+// newPacker returns a packer that takes no memory until it is needed.
+func newPacker() packer {
+	return packer{
+		sync.OnceValues(func() (*zstd.Encoder, error) {
+			return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
+		}),
+		sync.OnceValues(func() (*zstd.Decoder, error) {
+			return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(MaxCopy))
+		}),
+	}
+}
+
+// pack returns octets as they are stored: compressed if that makes them shorter.
+func (p *packer) pack(octets []byte) (coding string, packed []byte) {
+	if len(octets) >= worthCoding {
+		enc, err := p.encoder()
+		if err == nil {
+			if packed = enc.EncodeAll(octets, make([]byte, 0, len(octets)/2)); len(packed) < len(octets) {
+				return codingZstd, packed
+			}
+		}
+	}
+	if octets == nil { // there are some, and there are none of them
+		octets = []byte{}
+	}
+	return "", octets
+}
+
+// unpack returns octets as they were before pack.
+func (p *packer) unpack(packed []byte, size int) ([]byte, error) {
+	dec, err := p.decoder()
+	if err != nil {
+		return nil, err
+	}
+	return dec.DecodeAll(packed, make([]byte, 0, max(min(size, MaxCopy), 0)))
+}
+
+// alone keeps other transactions of PostgreSQL that say the same words waiting for the end of this one; SQLite has one at a time.
+func (tx *transaction) alone(ctx context.Context, words ...string) error {
+	if !tx.postgres {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", strings.Join(words, "\n"))
+	return err
+}

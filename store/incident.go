@@ -1,0 +1,238 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ibidhq/ibid/verify"
+)
+
+const (
+	// MaxIncident is how many bytes an incident may have as JSON.
+	MaxIncident = 256 << 10
+	// incidentBatch is how many incidents are checked at a time.
+	incidentBatch = 500
+)
+
+// EventIncident is the kind of event that tells of an incident with a citation of a run. Its data is an object with incident_id,
+// answer_id (null: it is not known which), manifest_url, claim_id, source_url, status, detail and observed_at.
+const EventIncident = "incident"
+
+// incidentEvent is the data of an [EventIncident].
+type incidentEvent struct {
+	ID          string        `json:"incident_id"`
+	AnswerID    *string       `json:"answer_id"`
+	ManifestURL string        `json:"manifest_url"`
+	ClaimID     string        `json:"claim_id"`
+	SourceURL   string        `json:"source_url"`
+	Status      verify.Status `json:"status"`
+	Detail      string        `json:"detail"`
+	ObservedAt  time.Time     `json:"observed_at"`
+}
+
+// AddIncidents appends incidents to a tenant's, each with the id of the one before as its Prev, and returns those that are new, with
+// their ids: a second one with the same [verify.Incident.Key] is left out. The list itself is not changed.
+func (s *Store) AddIncidents(ctx context.Context, tenant string, list []verify.Incident) ([]verify.Incident, error) {
+	var added []verify.Incident
+	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+		w := &incidentWriter{tx: tx, tenant: lookup(tenant)}
+		if err := w.begin(ctx); err != nil {
+			return err
+		}
+		for i := range list {
+			if err := w.add(ctx, list[i]); err != nil {
+				return err
+			}
+		}
+		added = w.added
+		return tx.tellRuns(ctx, w.events)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("storing incidents: %w", err)
+	}
+	return added, nil
+}
+
+// incidentWriter appends to the incidents of a tenant in one transaction.
+type incidentWriter struct {
+	tx     *transaction
+	tenant string
+	seq    int64  // of the last one
+	last   string // its id
+	added  []verify.Incident
+	events []Event
+}
+
+// begin keeps others from appending, and finds the end.
+func (w *incidentWriter) begin(ctx context.Context) error {
+	if err := w.tx.alone(ctx, "incidents", w.tenant); err != nil {
+		return err
+	}
+	return each(ctx, w.tx, func(rows *sql.Rows) error {
+		var last verify.Incident
+		var text []byte
+		if err := rows.Scan(&w.seq, &text); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, &last); err != nil {
+			return fmt.Errorf("%w: an incident: %w", errDamaged, err)
+		}
+		w.last = last.ID
+		return nil
+	}, "SELECT seq, incident FROM incidents WHERE tenant = $1 ORDER BY seq DESC LIMIT 1", w.tenant)
+}
+
+// add appends an incident that is not there yet.
+func (w *incidentWriter) add(ctx context.Context, i verify.Incident) error {
+	digest := digestOf(i.ManifestSHA256)
+	written := i
+	written.ManifestSHA256 = digest // in one way
+	key, there := written.Key(), false
+	err := each(ctx, w.tx, func(*sql.Rows) error { there = true; return nil }, "SELECT 1 FROM incidents WHERE tenant = $1 AND key = $2", w.tenant, key)
+	if err != nil || there {
+		return err
+	}
+	answer, run, err := w.whose(ctx, digest, &i)
+	if err != nil {
+		return err
+	}
+	if err := i.Chain(w.last); err != nil {
+		return err
+	}
+	text, err := json.Marshal(&i)
+	if err != nil {
+		return err
+	}
+	if len(text) > MaxIncident {
+		return refuse(ErrLimit, "%d bytes of an incident are more than the %d that it may have", len(text), MaxIncident)
+	}
+	w.seq++
+	_, err = w.tx.ExecContext(ctx, w.tx.insertInto("incidents", "tenant, seq, key, manifest, source, status, answer_id, incident")+"($1, $2, $3, $4, $5, $6, $7, $8)",
+		w.tenant, w.seq, key, digest, lookup(i.SourceURL), lookup(string(i.Status)), answer, w.tx.text(text))
+	if err != nil {
+		return err
+	}
+	w.last = i.ID
+	w.added = append(w.added, i)
+	data, err := json.Marshal(&incidentEvent{i.ID, nullable(answer), i.ManifestURL, i.ClaimID, i.SourceURL, i.Status, i.Detail, i.ObservedAt})
+	w.events = append(w.events, Event{Tenant: w.tenant, Run: run, Kind: EventIncident, At: time.Now(), Data: []byte(plain(string(data)))})
+	return err
+}
+
+// whose returns the answer and the run of ours that an incident is of; empty: it is not known.
+func (w *incidentWriter) whose(ctx context.Context, digest string, i *verify.Incident) (answer, run string, err error) {
+	if digest == "" {
+		return "", "", nil
+	}
+	scan := func(rows *sql.Rows) error { return rows.Scan(&answer, &run) }
+	err = each(ctx, w.tx, scan, "SELECT pins.answer_id, pins.run FROM publications p JOIN pins ON pins.tenant = p.tenant AND pins.path = p.path "+
+		"WHERE p.tenant = $1 AND p.digest = $2 AND pins.claim = $3 LIMIT 1", w.tenant, digest, lookup(i.ClaimID))
+	if err != nil || answer != "" {
+		return answer, run, err
+	}
+	err = each(ctx, w.tx, scan, "SELECT answer_id, run FROM publications WHERE tenant = $1 AND digest = $2 LIMIT 1", w.tenant, digest)
+	return answer, run, err
+}
+
+// digestOf returns a SHA-256 as rows have it: hexadecimal.
+func digestOf(s string) string { return lookup(strings.ToLower(strings.TrimPrefix(s, "sha256:"))) }
+
+// IncidentQuery chooses incidents. Nil and the zero value mean all of them. What is said in several fields must all hold.
+type IncidentQuery struct {
+	Manifest string // the SHA-256 of its body, hexadecimal, with or without "sha256:"
+	Source   string // its address, as the incident has it
+	Status   string
+	AnswerID string
+	Cursor   string // Page.Next of the page before; empty: the first page
+	Limit    int    // 0: DefaultLimit; more than MaxLimit is MaxLimit
+}
+
+// storedIncident is a row of incidents.
+type storedIncident struct {
+	verify.Incident
+	seq int64
+}
+
+// Incidents returns incidents, the last that was stored first.
+func (s *Store) Incidents(ctx context.Context, tenant string, q *IncidentQuery) (*Page[verify.Incident], error) {
+	if q == nil {
+		q = &IncidentQuery{}
+	}
+	var before int64
+	if err := readCursor("i", q.Cursor, &before); err != nil {
+		return nil, fmt.Errorf("listing incidents: %w", err)
+	}
+	c := &conditions{where: []string{"tenant = $1", "seq < $2"}, args: []any{lookup(tenant), before}}
+	for _, f := range []struct{ condition, value string }{
+		{"manifest = $", digestOf(q.Manifest)},
+		{"source = $", lookup(q.Source)},
+		{"status = $", lookup(q.Status)},
+		{"answer_id = $", lookup(q.AnswerID)},
+	} {
+		if f.value != "" {
+			c.and(f.condition, f.value)
+		}
+	}
+	limit := limitOf(q.Limit)
+	found, err := scanIncidents(ctx, s.db, strings.Join(c.where, " AND ")+" ORDER BY seq DESC LIMIT "+c.param(limit+1), c.args...)
+	if err != nil {
+		return nil, fmt.Errorf("listing incidents: %w", err)
+	}
+	found, next := cut(found, limit, func(i storedIncident) string { return newCursor("i", i.seq) })
+	page := &Page[verify.Incident]{Next: next}
+	for i := range found {
+		page.Items = append(page.Items, found[i].Incident)
+	}
+	return page, nil
+}
+
+func scanIncidents(ctx context.Context, q querier, where string, args ...any) ([]storedIncident, error) {
+	var list []storedIncident
+	err := each(ctx, q, func(rows *sql.Rows) error {
+		var i storedIncident
+		var text []byte
+		err := rows.Scan(&i.seq, &text)
+		if err == nil {
+			if err = json.Unmarshal(text, &i.Incident); err != nil {
+				err = fmt.Errorf("%w: incident %d: %w", errDamaged, i.seq, err)
+			}
+		}
+		list = append(list, i)
+		return err
+	}, "SELECT seq, incident FROM incidents WHERE "+where, args...)
+	return list, err
+}
+
+// CheckIncidents checks all incidents of a tenant: none was changed, left out or put in between. It returns how many are in order
+// from the first on; the error says what is wrong with the next. That the last ones were cut off shows only to whoever has kept an id.
+func (s *Store) CheckIncidents(ctx context.Context, tenant string) (int, error) {
+	n := 0
+	chain := []verify.Incident{} // what is checked next, behind the one before
+	for {
+		found, err := scanIncidents(ctx, s.db, "tenant = $1 AND seq > $2 ORDER BY seq LIMIT $3", lookup(tenant), n, incidentBatch)
+		if err != nil {
+			return n, fmt.Errorf("checking incidents: %w", err)
+		}
+		for i := range found {
+			if found[i].seq != int64(n+i+1) {
+				return n, fmt.Errorf("checking incidents: %w: number %d is missing", errDamaged, n+i+1)
+			}
+			chain = append(chain, found[i].Incident)
+		}
+		if n == 0 && len(chain) > 0 && chain[0].Prev != "" {
+			return 0, fmt.Errorf("checking incidents: %w: the first one follows another", errDamaged)
+		}
+		if err := verify.CheckChain(chain); err != nil {
+			return n, fmt.Errorf("checking incidents %d to %d: %w: %w", n+1, n+len(found), errDamaged, err)
+		}
+		if len(found) < incidentBatch {
+			return n + len(found), nil
+		}
+		n += len(found)
+		chain = []verify.Incident{found[len(found)-1].Incident}
+	}
+}

@@ -1,0 +1,172 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/ibidhq/ibid/tlog"
+)
+
+// Tiles returns what keeps the transparency log. It is one for the whole store, whatever tenant a manifest is of.
+func (s *Store) Tiles() tlog.Tiles { return (*logTiles)(s) }
+
+type logTiles Store
+
+// Update implements [tlog.Tiles].
+func (l *logTiles) Update(ctx context.Context, leaves []tlog.Leaf, grow func(*tlog.Before) (*tlog.Growth, error)) error {
+	err := (*Store)(l).update(ctx, func(ctx context.Context, tx *transaction) error {
+		before := &tlog.Before{Known: map[tlog.Leaf]int64{}}
+		var err error
+		if before.Size, before.Checkpoint, err = logHead(ctx, tx, tx.forUpdate()); err != nil {
+			return err
+		}
+		before.Hashes = func(indexes []int64) ([]tlog.Hash, error) { return logHashes(ctx, tx, indexes) }
+		values := make([][]any, 0, len(leaves))
+		for i := range leaves {
+			values = append(values, []any{leaves[i][:]})
+		}
+		err = tx.list(ctx, &tuples{before: "SELECT n, leaf FROM log_leaves WHERE leaf IN (", row: "$", after: ")"}, values, func(rows *sql.Rows) error {
+			n, leaf, err := scanHash(rows)
+			before.Known[leaf] = n
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		growth, err := grow(before)
+		if growth == nil || err != nil {
+			return err
+		}
+		return tx.growLog(ctx, before, growth)
+	})
+	if err != nil {
+		return fmt.Errorf("writing the log: %w", err)
+	}
+	return nil
+}
+
+// growLog writes what has grown.
+func (tx *transaction) growLog(ctx context.Context, before *tlog.Before, growth *tlog.Growth) error {
+	values := make([][]any, 0, max(len(growth.Leaves), len(growth.Hashes)))
+	for i := range growth.Leaves {
+		values = append(values, []any{before.Size + int64(i), growth.Leaves[i][:]})
+	}
+	if err := tx.exec(ctx, &tuples{before: tx.insertInto("log_leaves", "n, leaf"), row: "($, $)"}, values); err != nil {
+		return err
+	}
+	values = values[:0]
+	for i := range growth.Hashes {
+		values = append(values, []any{growth.FirstHash + int64(i), growth.Hashes[i][:]})
+	}
+	if err := tx.exec(ctx, &tuples{before: tx.insertInto("log_hashes", "n, hash"), row: "($, $)"}, values); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, "UPDATE log_head SET size = $1, checkpoint = $2 WHERE one = 1", before.Size+int64(len(growth.Leaves)), growth.Checkpoint)
+	return err
+}
+
+// Head implements [tlog.Tiles].
+func (l *logTiles) Head(ctx context.Context) (int64, []byte, error) {
+	size, checkpoint, err := logHead(ctx, l.db, "")
+	if err != nil {
+		return 0, nil, fmt.Errorf("reading the head of the log: %w", err)
+	}
+	return size, checkpoint, nil
+}
+
+func logHead(ctx context.Context, q querier, lock string) (size int64, checkpoint []byte, err error) {
+	there := false
+	err = each(ctx, q, func(rows *sql.Rows) error { there = true; return rows.Scan(&size, &checkpoint) },
+		"SELECT size, checkpoint FROM log_head WHERE one = 1"+lock)
+	if err == nil && !there {
+		err = fmt.Errorf("%w: the log has no head", errDamaged)
+	}
+	return size, checkpoint, err
+}
+
+// Hashes implements [tlog.Tiles].
+func (l *logTiles) Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
+	list, err := logHashes(ctx, l.db, indexes)
+	if err != nil {
+		return nil, fmt.Errorf("reading hashes of the log: %w", err)
+	}
+	return list, nil
+}
+
+func logHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, error) {
+	known := make(map[int64]tlog.Hash, len(indexes))
+	for _, n := range indexes {
+		known[n] = tlog.Hash{}
+	}
+	missing := len(known)
+	for some := range slices.Chunk(slices.Sorted(maps.Keys(known)), maxTuples) {
+		var c conditions
+		c.in("n", some)
+		err := each(ctx, q, func(rows *sql.Rows) error {
+			n, hash, err := scanHash(rows)
+			known[n] = hash
+			missing--
+			return err
+		}, "SELECT n, hash FROM log_hashes WHERE "+c.where[0], c.args...)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if missing > 0 {
+		return nil, fmt.Errorf("%w: %d of %d hashes of the log are missing", errDamaged, missing, len(known))
+	}
+	list := make([]tlog.Hash, 0, len(indexes))
+	for _, n := range indexes {
+		list = append(list, known[n])
+	}
+	return list, nil
+}
+
+// scanHash reads a number and what has the size of a hash.
+func scanHash(rows *sql.Rows) (n int64, hash [32]byte, err error) {
+	var b []byte
+	if err := rows.Scan(&n, &b); err != nil {
+		return 0, hash, err
+	}
+	if len(b) != len(hash) {
+		return 0, hash, fmt.Errorf("%w: %d bytes of the log where %d should be", errDamaged, len(b), len(hash))
+	}
+	return n, [32]byte(b), nil
+}
+
+// Leaves implements [tlog.Tiles].
+func (l *logTiles) Leaves(ctx context.Context, from int64, n int) ([]tlog.Leaf, error) {
+	list := make([]tlog.Leaf, 0, max(0, min(n, tlog.MaxLeaves)))
+	err := each(ctx, l.db, func(rows *sql.Rows) error {
+		at, leaf, err := scanHash(rows)
+		if err == nil && at != from+int64(len(list)) {
+			err = errDamaged
+		}
+		list = append(list, leaf)
+		return err
+	}, "SELECT n, leaf FROM log_leaves WHERE n >= $1 AND n < $2 ORDER BY n", from, from+int64(n))
+	if err == nil && len(list) != n {
+		err = errors.New("it has not so many")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading leaves %d to %d of the log: %w", from, from+int64(n), err)
+	}
+	return list, nil
+}
+
+// Find implements [tlog.Tiles].
+func (l *logTiles) Find(ctx context.Context, leaf tlog.Leaf) (int64, error) {
+	at := int64(-1)
+	err := each(ctx, l.db, func(rows *sql.Rows) error { return rows.Scan(&at) }, "SELECT n FROM log_leaves WHERE leaf = $1", leaf[:])
+	if err == nil && at < 0 {
+		err = tlog.ErrNotFound
+	}
+	if err != nil {
+		return 0, fmt.Errorf("looking up a leaf of the log: %w", err)
+	}
+	return at, nil
+}

@@ -1,0 +1,360 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/verify"
+)
+
+// MaxPin is how many bytes what a pin says may have, as JSON.
+const MaxPin = 256 << 10
+
+// Pin is what was cited: one source of one claim, as it was read, so that it can be compared with the source of today.
+type Pin struct {
+	ID       int64                // set by the store
+	URL      string               // of the source, as snapshot.CleanURL returns it: what it is looked up by
+	AnswerID string               // the answer that cites
+	Run      string               // empty: the answer is in none
+	Citation string               // ibid.Citation.ID
+	ClaimID  string               // manifest.Claim.ID
+	SourceID string               // manifest.Source.ID
+	Claim    manifest.ClaimSource // the excerpt
+	Source   manifest.Source      // the document
+	Path     string               // of the manifest that says so; empty: none does
+	Digest   string               // of that manifest's body, hexadecimal; empty: none
+	// What came of the last check. Of a Pin that is added they are not looked at.
+	Status    verify.Status   // empty: it was not checked
+	CheckedAt time.Time       // zero: likewise
+	Detail    json.RawMessage // nil: none
+}
+
+// pinRecord is what a pin says that its columns do not.
+type pinRecord struct {
+	URL    string               `json:"url"`
+	Claim  manifest.ClaimSource `json:"claim"`
+	Source manifest.Source      `json:"source"`
+	Digest string               `json:"digest,omitempty"`
+}
+
+// PinStatus is what came of comparing a pin with its source.
+type PinStatus struct {
+	ID        int64 // Pin.ID
+	Status    verify.Status
+	Counts    verify.Counts // what the status means
+	CheckedAt time.Time
+	Detail    json.RawMessage // whatever explains it; nil: nothing
+}
+
+// severity orders what statuses count as: of several the highest one tells. 0 is that of what was not checked.
+func severity(c verify.Counts) int64 {
+	switch c {
+	case verify.CountPass:
+		return rankPassed
+	case verify.CountInfo:
+		return rankPassed + 1
+	case verify.CountWarning:
+		return rankPassed + 2
+	case verify.CountFailure:
+		return rankFailed
+	default: // what nobody knows passes for nothing
+		return rankUnverifiable
+	}
+}
+
+// The ranks of pins. Those from rankPassed to below rankUnverifiable are passed.
+const (
+	rankPassed       = 1
+	rankUnverifiable = 4
+	rankFailed       = 5
+)
+
+// AddPins notes what was cited by answers whose manifests nobody publishes. What is noted already stays as it is; what an answer cites
+// that is not there (any more) is left out.
+func (s *Store) AddPins(ctx context.Context, tenant string, pins []Pin) error {
+	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+		there, err := tx.ofCalls(ctx, lookup(tenant), pins)
+		if err != nil {
+			return err
+		}
+		return tx.putPins(ctx, lookup(tenant), &published{}, there)
+	})
+	if err != nil {
+		return fmt.Errorf("noting what was cited: %w", err)
+	}
+	return nil
+}
+
+// ofCalls returns the pins whose answers are there, and keeps those from being deleted.
+func (tx *transaction) ofCalls(ctx context.Context, tenant string, pins []Pin) ([]Pin, error) {
+	there := map[string]bool{}
+	ids := make([][]any, 0, len(pins))
+	for i := range pins {
+		if id := lookup(pins[i].AnswerID); !there[id] {
+			there[id] = true
+			ids = append(ids, []any{tenant, id})
+		}
+	}
+	clear(there)
+	t := &tuples{before: "SELECT answer_id FROM calls WHERE (tenant, answer_id) IN (VALUES ", row: "($, $)", after: ") ORDER BY n"}
+	if tx.postgres {
+		t.after += " FOR KEY SHARE"
+	}
+	err := tx.list(ctx, t, ids, func(rows *sql.Rows) error {
+		id := ""
+		err := rows.Scan(&id)
+		there[id] = true
+		return err
+	})
+	return slices.DeleteFunc(slices.Clone(pins), func(p Pin) bool { return !there[lookup(p.AnswerID)] }), err
+}
+
+// putPins stores the pins of a manifest, in the places of those of the one that it supersedes and of those that were in none.
+func (tx *transaction) putPins(ctx context.Context, tenant string, of *published, pins []Pin) error {
+	answers, err := tx.insertPins(ctx, tenant, of.path, pins)
+	if err != nil || of.path == "" {
+		return err
+	}
+	if of.answer != "" {
+		answers[of.answer] = true
+	}
+	return tx.replacePins(ctx, tenant, of.path, of.supersedes, answers)
+}
+
+// insertPins stores pins that are not there yet, and returns the answers that they are of.
+func (tx *transaction) insertPins(ctx context.Context, tenant, path string, pins []Pin) (map[string]bool, error) {
+	answers := map[string]bool{}
+	if len(pins) == 0 {
+		return answers, nil
+	}
+	next, err := tx.take(ctx, "calls_n", len(pins))
+	if err != nil {
+		return nil, err
+	}
+	values := make([][]any, 0, len(pins))
+	for i := range pins {
+		p := &pins[i]
+		text, err := json.Marshal(&pinRecord{p.URL, p.Claim, p.Source, p.Digest})
+		if err != nil {
+			return nil, err
+		}
+		if len(text) > MaxPin {
+			return nil, refuse(ErrLimit, "%d bytes of a citation of %.100s are more than the %d that are kept", len(text), p.URL, MaxPin)
+		}
+		answers[lookup(p.AnswerID)] = true
+		values = append(values, []any{
+			next[i], tenant, lookup(p.URL), lookup(p.AnswerID), lookup(p.Run), lookup(p.Citation), lookup(p.ClaimID), lookup(p.SourceID), path,
+			0, "", 0, "", plain(string(text)),
+		})
+	}
+	return answers, tx.exec(ctx, &tuples{
+		before: tx.insertInto("pins", "n, tenant, url, answer_id, run, citation, claim, source, path, rank, status, checked, detail, pin"),
+		row:    "($, $, $, $, $, $, $, $, $, $, $, $, $, $)",
+		after:  " ON CONFLICT (tenant, answer_id, path, citation, claim, source) DO NOTHING",
+	}, values)
+}
+
+// replacePins removes the pins that those of path stand in the places of: of the manifest that it supersedes, and of answers that were
+// in none. Pins of the same keep what came of the last check.
+func (tx *transaction) replacePins(ctx context.Context, tenant, path, supersedes string, answers map[string]bool) error {
+	const same = "FROM pins o WHERE o.tenant = pins.tenant AND o.answer_id = pins.answer_id AND o.path IN ('', $1) AND o.citation = pins.citation " +
+		"AND o.claim = pins.claim AND o.source = pins.source AND o.rank > 0"
+	_, err := tx.ExecContext(ctx, "UPDATE pins SET (rank, status, checked, detail) = (SELECT o.rank, o.status, o.checked, o.detail "+same+
+		" ORDER BY o.checked DESC LIMIT 1) WHERE tenant = $2 AND path = $3 AND rank = 0 AND EXISTS (SELECT 1 "+same+")", supersedes, tenant, path)
+	if err != nil {
+		return err
+	}
+	if supersedes != "" {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM pins WHERE tenant = $1 AND path = $2", tenant, supersedes); err != nil {
+			return err
+		}
+	}
+	for answer := range answers {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM pins WHERE tenant = $1 AND answer_id = $2 AND path = ''", tenant, answer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Pins returns what was cited of a source, by its address as [Pin].URL has it, the oldest first.
+func (s *Store) Pins(ctx context.Context, tenant, url string) ([]Pin, error) {
+	list, err := scanPins(ctx, s.db, "tenant = $1 AND url = $2 ORDER BY n", lookup(tenant), lookup(url))
+	if err != nil {
+		return nil, fmt.Errorf("reading what was cited of %.200s: %w", url, err)
+	}
+	return list, nil
+}
+
+func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin, error) {
+	var list []Pin
+	err := each(ctx, q, func(rows *sql.Rows) error {
+		var p Pin
+		var checked int64
+		var detail, text []byte
+		err := rows.Scan(&p.ID, &p.AnswerID, &p.Run, &p.Citation, &p.ClaimID, &p.SourceID, &p.Path, &p.Status, &checked, &detail, &text)
+		if err != nil {
+			return err
+		}
+		var record pinRecord
+		if err := json.Unmarshal(text, &record); err != nil {
+			return fmt.Errorf("%w: what was cited: %w", errDamaged, err)
+		}
+		p.URL, p.Claim, p.Source, p.Digest, p.CheckedAt = record.URL, record.Claim, record.Source, record.Digest, instant(checked)
+		if len(detail) > 0 {
+			p.Detail = detail
+		}
+		list = append(list, p)
+		return nil
+	}, "SELECT n, answer_id, run, citation, claim, source, path, status, checked, detail, pin FROM pins WHERE "+where, args...)
+	return list, err
+}
+
+// EventVerification is the kind of event that tells that a citation was checked and has another status than before. Its data is an
+// object with answer_id, citation, source_url, claim_id, status, previous (null: it had not been checked), checked_at and detail.
+const EventVerification = "verification"
+
+// verificationEvent is the data of an [EventVerification].
+type verificationEvent struct {
+	AnswerID  string          `json:"answer_id"`
+	Citation  string          `json:"citation"`
+	SourceURL string          `json:"source_url"`
+	ClaimID   string          `json:"claim_id"`
+	Status    verify.Status   `json:"status"`
+	Previous  *string         `json:"previous"`
+	CheckedAt time.Time       `json:"checked_at"`
+	Detail    json.RawMessage `json:"detail"`
+}
+
+// SetStatuses stores what came of checks, all of it or nothing, and tells of those citations whose status is another than before. A
+// pin that is not there any more is left out.
+func (s *Store) SetStatuses(ctx context.Context, tenant string, list []PinStatus) error {
+	if len(list) == 0 {
+		return nil
+	}
+	err := s.update(ctx, func(ctx context.Context, tx *transaction) error { return tx.setStatuses(ctx, lookup(tenant), list) })
+	if err != nil {
+		return fmt.Errorf("storing what came of checks: %w", err)
+	}
+	return nil
+}
+
+func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []PinStatus) error {
+	var events []Event
+	told := map[string]bool{} // a citation may be pinned by the answer's manifest and by its run's
+	for i := range list {
+		status := &list[i]
+		pins, err := scanPins(ctx, tx, "tenant = $1 AND n = $2", tenant, status.ID)
+		if err != nil {
+			return err
+		}
+		for k := range pins {
+			p := &pins[k]
+			name := strings.Join([]string{p.AnswerID, p.Citation, p.ClaimID, p.URL, string(status.Status)}, "\x00")
+			if p.Status == status.Status || told[name] {
+				continue
+			}
+			told[name] = true
+			data, err := json.Marshal(&verificationEvent{
+				p.AnswerID, p.Citation, p.URL, p.ClaimID, status.Status, nullable(string(p.Status)), status.CheckedAt.UTC(), status.Detail,
+			})
+			if err != nil {
+				return err
+			}
+			events = append(events, Event{Tenant: tenant, Run: lookup(p.Run), Kind: EventVerification, At: time.Now(), Data: []byte(plain(string(data)))})
+		}
+	}
+	if err := tx.tellRuns(ctx, events); err != nil { // first: everybody locks runs before what is of them
+		return err
+	}
+	for i := range list {
+		status := &list[i]
+		if _, err := tx.ExecContext(ctx, "UPDATE pins SET rank = $1, status = $2, checked = $3, detail = $4 WHERE tenant = $5 AND n = $6",
+			severity(status.Counts), lookup(string(status.Status)), knownMicros(status.CheckedAt), plain(string(status.Detail)), tenant, status.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillVerification fills in what came of checking the citations of calls of one tenant: of each citation the worst that came of any
+// of its sources.
+func (s *Store) fillVerification(ctx context.Context, tenant string, calls []*Call) error {
+	for part := range slices.Chunk(calls, MaxLimit) {
+		c := conditions{args: []any{lookup(tenant)}}
+		params := make([]string, 0, len(part))
+		by := make(map[string]*ibid.Answer, len(part))
+		for _, call := range part {
+			if id := lookup(call.AnswerID); len(call.Answer.Citations) > 0 {
+				params = append(params, c.param(id))
+				by[id] = call.Answer
+			}
+		}
+		if len(params) == 0 {
+			continue
+		}
+		// Not sorted by rank itself: SQLite would take the index that has it in order, and read all of the tenant's.
+		err := each(ctx, s.db, func(rows *sql.Rows) error { return scanVerification(rows, by) },
+			"SELECT answer_id, citation, status, checked FROM pins WHERE tenant = $1 AND rank > 0 AND answer_id IN ("+
+				strings.Join(params, ", ")+") ORDER BY rank + 0, checked", c.args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanVerification takes up the status of a pin. They come from the best to the worst, and of equals the latest is last.
+func scanVerification(rows *sql.Rows, by map[string]*ibid.Answer) error {
+	var answer, citation, status string
+	var checked int64
+	if err := rows.Scan(&answer, &citation, &status, &checked); err != nil {
+		return err
+	}
+	list := by[answer].Citations
+	for i := range list {
+		if lookup(list[i].ID) == citation {
+			list[i].Verification = &ibid.Verification{Status: status, CheckedAt: instant(checked)}
+		}
+	}
+	return nil
+}
+
+// What [Query].Verification may say besides a status.
+const (
+	VerifiedFailed       = "failed"       // a check failed
+	VerifiedUnverifiable = "unverifiable" // a source could not be looked at, and none failed
+	VerifiedPassed       = "passed"       // what was checked was in order
+	VerifiedUnchecked    = "unchecked"    // nothing was checked
+)
+
+// verification adds what [Query].Verification says to the conditions on calls. What few answers are is looked up once, what most are
+// of each answer until the page is full.
+func (c *conditions) verification(what string) {
+	const (
+		some = "answer_id IN (SELECT answer_id FROM pins WHERE tenant = $1 AND rank > 0"
+		its  = "EXISTS (SELECT 1 FROM pins WHERE pins.tenant = calls.tenant AND pins.answer_id = calls.answer_id AND rank > 0"
+	)
+	switch what {
+	case "":
+	case VerifiedUnchecked:
+		c.where = append(c.where, "NOT "+its+")")
+	case VerifiedFailed:
+		c.and(some+" AND rank = $)", rankFailed)
+	case VerifiedUnverifiable:
+		c.and(some+" AND rank = $)", rankUnverifiable)
+		c.and("NOT "+its+" AND rank > $)", rankUnverifiable)
+	case VerifiedPassed:
+		c.and(its+" AND rank < $)", rankUnverifiable)
+		c.and("NOT "+its+" AND rank >= $)", rankUnverifiable)
+	default:
+		c.and(some+" AND status = $)", lookup(what))
+	}
+}

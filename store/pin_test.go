@@ -1,0 +1,304 @@
+package store_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
+)
+
+// pinsOf pins what a call cites.
+func pinsOf(c *store.Call) []store.Pin {
+	var list []store.Pin
+	for i, citation := range c.Answer.Citations {
+		for k, ref := range citation.Refs {
+			list = append(list, store.Pin{
+				URL: c.Answer.Source(ref.Source).URL, AnswerID: c.AnswerID, Run: c.Run, Citation: citation.ID,
+				ClaimID: fmt.Sprint("c", i), SourceID: fmt.Sprint("s", k),
+				Claim:  manifest.ClaimSource{URL: c.Answer.Source(ref.Source).URL, Excerpt: &manifest.Excerpt{Exact: ref.Quote}, ExcerptOffset: &manifest.Range{1, 2}},
+				Source: manifest.Source{ID: fmt.Sprint("s", k), Hash: "sha256:11"},
+			})
+		}
+	}
+	return list
+}
+
+// pins returns what was cited of a site of the tests.
+func pins(t *testing.T, s *store.Store, site string) []store.Pin {
+	t.Helper()
+	list, err := s.Pins(t.Context(), store.DefaultTenant, "https://"+site+"/page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// setStatus says what came of checking a pin.
+func setStatus(t *testing.T, s *store.Store, status store.PinStatus) {
+	t.Helper()
+	status.Detail = json.RawMessage(`{"why":"é"}`)
+	if err := s.SetStatuses(t.Context(), store.DefaultTenant, []store.PinStatus{status}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What came of checks is read with the citations, found by, told of, and kept when an answer is published anew.
+func exercisePins(t *testing.T, dsn string) {
+	t.Helper()
+	s := open(t, dsn)
+	ctx := t.Context()
+	c := call(1, "Bees dance.", "bees.example", "wasps.example")
+	c.Run, c.Conversation, c.Publish = "work", "talk", true
+	put(t, s, c, call(2, "Ants do not.", "bees.example"), call(3, "Nobody was cited."))
+	list, _ := due(t, s, time.Hour)
+	if err := s.AddPins(ctx, store.DefaultTenant, pinsOf(c)); err != nil { // before there is a manifest
+		t.Fatal(err)
+	}
+	if err := s.AddPins(ctx, store.DefaultTenant, pinsOf(c)); err != nil {
+		t.Fatal(err)
+	}
+	got := pins(t, s, "bees.example")
+	want := pinsOf(c)[0]
+	want.ID = got[0].ID
+	diff(t, "pins", got, []store.Pin{want})
+	at := noon().Add(time.Hour)
+	setStatus(t, s, store.PinStatus{ID: got[0].ID, Status: verify.DriftedExcerptIntact, Counts: verify.CountInfo, CheckedAt: at})
+	keep(t, s, &list[0], "1", withPath(pinsOf(c), list[0].Path)...)
+	got = pins(t, s, "bees.example")
+	if len(got) != 1 || got[0].Path != list[0].Path || got[0].Status != verify.DriftedExcerptIntact || !got[0].CheckedAt.Equal(at) || got[0].Digest != "d" {
+		t.Errorf("published: %+v", got)
+	}
+	// The same: nobody is told.
+	setStatus(t, s, store.PinStatus{ID: got[0].ID, Status: verify.DriftedExcerptIntact, Counts: verify.CountInfo, CheckedAt: at.Add(time.Hour)})
+	setStatus(t, s, store.PinStatus{ID: got[0].ID, Status: verify.ExcerptMissing, Counts: verify.CountFailure, CheckedAt: at.Add(2 * time.Hour)})
+	diff(t, "events", kinds(t, s), "answer verification manifest verification")
+	events, err := s.Events(ctx, store.DefaultTenant, "work", 3, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "event", string(events[0].Data), fmt.Sprintf(`{"answer_id":"ans_0001","citation":%q,"source_url":"https://bees.example/page","claim_id":"c0",`+
+		`"status":"excerpt-missing","previous":"source-drifted-excerpt-intact","checked_at":"2026-11-21T15:00:00Z","detail":{"why":"é"}}`, got[0].Citation))
+	wantStatuses := []string{"excerpt-missing", "-"}
+	one, err := s.Call(ctx, store.DefaultTenant, "ans_0001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "by id", statuses(one.Answer), wantStatuses)
+	run, err := s.Run(ctx, store.DefaultTenant, "work", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "of a run", statuses(run.Calls[0].Answer), wantStatuses)
+	talk, err := s.Conversation(ctx, store.DefaultTenant, "talk", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "of a conversation", statuses(talk.Calls[0].Answer), wantStatuses)
+	whole, err := s.Trail(ctx, store.DefaultTenant, "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "of a trail", statuses(whole.Final), wantStatuses)
+	// Nobody stores it with the answer, where it would stay.
+	record, err := (&store.Call{AnswerID: "a", Answer: one.Answer}).Encode()
+	if err != nil || strings.Contains(string(record), "excerpt-missing") {
+		t.Errorf("%s, %v", record, err)
+	}
+	// A later state that lacks the citation forgets it.
+	later := call(4, "Bees dance.", "wasps.example")
+	later.Of = "ans_0001"
+	put(t, s, later)
+	later.AnswerID = "ans_0001"
+	list, _ = due(t, s, time.Hour)
+	keep(t, s, &list[0], "2", withPath(pinsOf(later), list[0].Path)...)
+	diff(t, "cited still", len(pins(t, s, "wasps.example")), 1)
+	diff(t, "cited no more", len(pins(t, s, "bees.example")), 0)
+	if err := s.SetStatuses(ctx, store.DefaultTenant, []store.PinStatus{{ID: got[0].ID, Status: "x"}}); err != nil {
+		t.Errorf("of a pin that is gone: %v", err)
+	}
+	huge := pinsOf(c)
+	huge[0].Claim.Excerpt.Exact = strings.Repeat("x", store.MaxPin)
+	if err := s.AddPins(ctx, store.DefaultTenant, huge); !errors.Is(err, store.ErrLimit) {
+		t.Errorf("a huge pin: %v", err)
+	}
+	if err := s.Delete(ctx, store.DefaultTenant, "ans_0001"); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "deleted", len(pins(t, s, "wasps.example")), 0)
+}
+
+func withPath(list []store.Pin, path string) []store.Pin {
+	for i := range list {
+		list[i].Path, list[i].Digest = path, "d"
+	}
+	return list
+}
+
+func refsOf(ids ...string) []ibid.Ref {
+	var list []ibid.Ref
+	for _, id := range ids {
+		list = append(list, ibid.Ref{Source: id, Quote: "as said by " + id})
+	}
+	return list
+}
+
+// Answers are found by what came of checking them; the worst counts.
+func exerciseVerification(t *testing.T, dsn string) {
+	t.Helper()
+	s := open(t, dsn)
+	at := noon()
+	set := func(c *store.Call, words ...any) {
+		if err := s.AddPins(t.Context(), c.Tenant, pinsOf(c)); err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(words); i += 2 {
+			list := pins(t, s, c.Answer.Sources[i/2].Site)
+			k := slices.IndexFunc(list, func(p store.Pin) bool { return p.AnswerID == c.AnswerID })
+			setStatus(t, s, store.PinStatus{ID: list[k].ID, Status: words[i].(verify.Status), Counts: words[i+1].(verify.Counts), CheckedAt: at})
+		}
+	}
+	for n, words := range [][]any{
+		1: {verify.Verified, verify.CountPass, verify.ExcerptMissing, verify.CountFailure},
+		2: {verify.Verified, verify.CountPass, verify.Unreachable, verify.CountUnverifiable},
+		3: {verify.Verified, verify.CountPass, verify.OffsetWrong, verify.CountWarning},
+		4: {verify.Verified, verify.CountPass},
+		5: {},
+		6: {verify.Status("of tomorrow"), verify.Counts("unknown")},
+		7: {verify.Unreachable, verify.CountUnverifiable, verify.ExcerptMissing, verify.CountFailure},
+	} {
+		if n == 0 {
+			continue
+		}
+		c := call(n, fmt.Sprintf("The answer %d.", n), "a.example", "b.example")
+		for i := range c.Answer.Sources {
+			c.Answer.Sources[i].Site = []string{"a.example", "b.example"}[i]
+		}
+		put(t, s, c)
+		set(c, words...)
+	}
+	other := call(8, "The answer 8.", "a.example")
+	other.Tenant = "other"
+	put(t, s, other)
+	for what, want := range map[string]string{
+		"": "7 6 5 4 3 2 1", store.VerifiedFailed: "7 1", store.VerifiedUnverifiable: "6 2", store.VerifiedPassed: "4 3", store.VerifiedUnchecked: "5",
+		"offset-wrong": "3", "unreachable": "7 2", "verified": "4 3 2 1", "' OR 1=1": "",
+	} {
+		diff(t, what, strings.Join(ids(t, s, store.Query{Verification: what}), " "), want)
+		diff(t, what+" and words", strings.Join(ids(t, s, store.Query{Verification: what, Text: "answer", Limit: 2}), " "), want)
+	}
+	// One citation of two sources has the status of the worse one.
+	c := call(9, "Both say so.", "a.example", "b.example")
+	c.Answer.Citations = nil
+	refs := slices.Clone(pinsOf(call(9, "Both say so.", "a.example", "b.example")))
+	if err := c.Answer.Cite(call(9, "Both say so.", "a.example").Answer.Citations[0].Span, refsOf("web:0", "web:1")...); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, c)
+	for i := range refs {
+		refs[i].Citation, refs[i].SourceID = c.Answer.Citations[0].ID, fmt.Sprint("s", i)
+	}
+	if err := s.AddPins(t.Context(), c.Tenant, refs); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		a, b verify.Status
+		x, y verify.Counts
+		want string
+	}{
+		{verify.Verified, verify.Gone, verify.CountPass, verify.CountUnverifiable, "gone"},
+		{verify.ExcerptAltered, verify.Gone, verify.CountFailure, verify.CountUnverifiable, "excerpt-altered"},
+		{verify.Verified, verify.OffsetWrong, verify.CountPass, verify.CountWarning, "offset-wrong"},
+	} {
+		for _, p := range pins(t, s, "a.example") {
+			if p.AnswerID == c.AnswerID {
+				setStatus(t, s, store.PinStatus{ID: p.ID, Status: test.a, Counts: test.x, CheckedAt: at})
+			}
+		}
+		for _, p := range pins(t, s, "b.example") {
+			if p.AnswerID == c.AnswerID {
+				setStatus(t, s, store.PinStatus{ID: p.ID, Status: test.b, Counts: test.y, CheckedAt: at})
+			}
+		}
+		one, err := s.Call(t.Context(), c.Tenant, c.AnswerID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "of two", statuses(one.Answer), []string{test.want})
+	}
+}
+
+// What is cited is read again when its time comes, by one node at a time.
+func exerciseRechecks(t *testing.T, dsn string) {
+	t.Helper()
+	plain, ctx := open(t, dsn), t.Context()
+	put(t, plain, call(1, "Before.", "old.example"), call(2, "No page."))
+	s, err := store.Open(ctx, dsn, &store.Options{Track: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	list := func(lease time.Duration) (due []store.Recheck, urls string) {
+		due, err := s.DueRechecks(ctx, 0, lease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, r := range due {
+			names = append(names, strings.TrimPrefix(r.URL, "https://"))
+		}
+		slices.Sort(names)
+		return due, strings.Join(names, " ")
+	}
+	c := call(3, "Tracked.", "bees.example", "wasps.example")
+	c.Answer.Sources[1].URL = "ftp://wasps.example/page"
+	far := call(4, "Far.", "far.example/"+strings.Repeat("x", 1000))
+	uncited := call(5, "Uncited.", "none.example")
+	uncited.Answer.Citations = nil
+	put(t, s, c, far, uncited)
+	later := call(6, "Later.", "later.example")
+	later.Of = "ans_0003"
+	put(t, s, later, later)
+	address := strings.TrimPrefix(far.Answer.Sources[0].URL, "https://")
+	_, urls := list(0)
+	diff(t, "tracked", urls, "bees.example/page "+address+" later.example/page")
+	for _, want := range []int{5, 0} {
+		if n, err := s.TrackStored(ctx); n != want || err != nil {
+			t.Errorf("looked at %d, %v; want %d", n, err, want)
+		}
+	}
+	due, urls := list(time.Hour)
+	diff(t, "all", urls, "bees.example/page "+address+" later.example/page old.example/page")
+	if _, urls = list(time.Hour); urls != "" {
+		t.Errorf("claimed twice: %s", urls)
+	}
+	for i := range due {
+		r := &due[i]
+		next := time.Now().Add(-time.Second)
+		switch {
+		case strings.Contains(r.URL, "old"):
+			next = time.Time{}
+		case strings.Contains(r.URL, "later"):
+			next = time.Now().Add(time.Hour)
+		}
+		for range 2 { // the second one is not its to say
+			if err := s.SetRecheck(ctx, r, next, strings.Contains(r.URL, "bees")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	due, urls = list(time.Hour)
+	diff(t, "again", urls, "bees.example/page "+address)
+	for _, r := range due {
+		if bees := strings.Contains(r.URL, "bees"); (r.Failures == 1) != bees || r.Checked.IsZero() != bees || r.Tenant != store.DefaultTenant {
+			t.Errorf("%+v", r)
+		}
+	}
+}
