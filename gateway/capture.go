@@ -103,6 +103,9 @@ func (e *exchange) done(r tee.Result) {
 	if e.g.options.Tracer != nil {
 		e.answer = r.Answer
 	}
+	if e.cited != nil && err == nil && r.Answer.Complete {
+		e.cited.answer = r.Answer
+	}
 	if err == nil {
 		e.ask(c)
 	}
@@ -144,6 +147,8 @@ func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
 		Duration:     ended,
 		Bytes:        e.received,
 		Refetch:      e.route.Get,
+		Publish:      e.cited != nil && e.g.options.Citing.Level > 1 && a.Complete,
+		Body:         e.binding(),
 		Answer:       a,
 	}
 }

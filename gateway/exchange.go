@@ -27,6 +27,8 @@ type exchange struct {
 	labels labels
 	tenant string
 
+	publishes bool // the answer is to be published
+
 	route    wire.Route
 	captured bool // the route is one whose answers are captured
 	upgrades bool // the client asks for another protocol, and may have it
@@ -55,6 +57,7 @@ type exchange struct {
 	res      *http.Response
 	answer   *ibid.Answer // for the span; nil: there is none
 	live     *live        // nil: there is no bus
+	cited    *citation    // nil: the response does not say what was consulted
 	ended    bool         // the response has been sent, to its end
 }
 
@@ -81,6 +84,9 @@ func (e *exchange) admit() error {
 		}
 	}
 	if e.labels, err = readLabels(h); err != nil {
+		return err
+	}
+	if e.publishes, err = who.publishes(e.labels.publish); err != nil {
 		return err
 	}
 	e.up.target(&e.to, e.in.URL, path, rawPath)

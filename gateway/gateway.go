@@ -85,6 +85,11 @@ func (g *Gateway) setDefaults() error {
 	o := &g.options
 	o.Capture = cmp.Or(o.Capture, Strict)
 	o.Prompts = cmp.Or(o.Prompts, PromptsLast)
+	if o.Citing != nil {
+		if err := o.Citing.check(); err != nil {
+			return err
+		}
+	}
 	o.CaptureWait = cmp.Or(max(o.CaptureWait, 0), DefaultCaptureWait)
 	o.Limits = o.Limits.withDefaults()
 	if o.Transport == nil {
@@ -138,7 +143,7 @@ func (g *Gateway) leave() {
 // identify says who makes a call.
 func (g *Gateway) identify(r *http.Request) (Identity, error) {
 	if g.options.Guard == nil {
-		return Identity{Tenant: store.DefaultTenant}, nil
+		return Identity{Tenant: store.DefaultTenant, Publish: true}, nil
 	}
 	return g.options.Guard.Proxy(r)
 }

@@ -25,10 +25,27 @@ type Identity struct {
 	Tenant string   // whose rows it sees and writes
 	Token  string   // the id of the token; empty: none was needed
 	Scopes []string // what it may do
+	// Publish says that its answers are published, where attribution is on, unless a call says otherwise.
+	Publish bool
 }
 
 // May reports whether the scope is among the identity's. No scope includes another.
 func (id Identity) May(scope string) bool { return slices.Contains(id.Scopes, scope) }
+
+// publishes reports whether the answer of a call is to be published, of which its header said so or not. Only who has the
+// scope may ask for it. The error is a problem.
+func (id Identity) publishes(said string) (bool, error) {
+	switch {
+	case said == publishYes && !id.Publish && !id.May(store.ScopePublish):
+		return false, &Problem{
+			Status: http.StatusForbidden, Code: CodeScope, Detail: "the access token may not publish, and header " + PublishHeader + " asks for it",
+			Hint: "`ibid token new --publish` makes one that may",
+		}
+	case said == "":
+		return id.Publish, nil
+	}
+	return said == publishYes, nil
+}
 
 // GuardOptions says whom a Guard lets in.
 type GuardOptions struct {
@@ -132,7 +149,7 @@ func (g *Guard) admit(r *http.Request, scope, secret, scheme string) (Identity, 
 		if err := g.foreign(r); err != nil {
 			return Identity{}, err
 		}
-		return Identity{Tenant: store.DefaultTenant, Scopes: store.Scopes()}, nil
+		return Identity{Tenant: store.DefaultTenant, Scopes: store.Scopes(), Publish: true}, nil
 	}
 	if secret == "" {
 		return Identity{}, unauthorized(scheme, "this needs an access token", "send it as "+credentials(scheme)+"; `ibid token new` makes one")
@@ -156,13 +173,13 @@ func (g *Guard) admit(r *http.Request, scope, secret, scheme string) (Identity, 
 func (g *Guard) identify(r *http.Request, secret string) (Identity, bool, error) {
 	sum := sha256.Sum256([]byte(secret))
 	if g.bootstrap != nil && subtle.ConstantTimeCompare(sum[:], g.bootstrap[:]) == 1 {
-		return Identity{Tenant: store.DefaultTenant, Token: bootstrapID, Scopes: store.Scopes()}, true, nil
+		return Identity{Tenant: store.DefaultTenant, Token: bootstrapID, Scopes: store.Scopes(), Publish: true}, true, nil
 	}
 	token, err := g.tokens.find(r.Context(), secret, sum)
 	if token == nil || err != nil {
 		return Identity{}, false, err
 	}
-	return Identity{Tenant: token.Tenant, Token: token.ID, Scopes: slices.Clone(token.Scopes)}, true, nil
+	return Identity{Tenant: token.Tenant, Token: token.ID, Scopes: slices.Clone(token.Scopes), Publish: token.Publish}, true, nil
 }
 
 func credentials(scheme string) string {

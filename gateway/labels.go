@@ -18,6 +18,7 @@ const (
 	StepHeader         = "Ibid-Step"         // its step: 3;tool="summarize";after="1,2"
 	ConversationHeader = "Ibid-Conversation" // the conversation that it is part of
 	AgentHeader        = "Ibid-Agent"        // who makes it
+	PublishHeader      = "Ibid-Publish"      // whether its answer is published: yes or no; else as the token says
 )
 
 // AnswerHeader is the header of a response that says under which id its answer is kept.
@@ -38,6 +39,7 @@ type labels struct {
 	run, conversation, agent string
 	named                    bool // the client named the run
 	step                     store.Step
+	publish                  string // yes, no, or empty: not said
 }
 
 // readLabels reads the headers for ibid and removes them. The error is a problem.
@@ -47,7 +49,7 @@ func readLabels(h http.Header) (labels, error) {
 		name  string
 		value *string
 		check func(string) string
-	}{{RunHeader, &a.run, CheckID}, {ConversationHeader, &a.conversation, CheckID}, {AgentHeader, &a.agent, checkName}} {
+	}{{RunHeader, &a.run, CheckID}, {ConversationHeader, &a.conversation, CheckID}, {AgentHeader, &a.agent, checkName}, {PublishHeader, &a.publish, checkPublish}} {
 		values, ok := h[f.name]
 		if !ok {
 			continue
@@ -81,6 +83,7 @@ func removeLabels(h http.Header) {
 	delete(h, StepHeader)
 	delete(h, ConversationHeader)
 	delete(h, AgentHeader)
+	delete(h, PublishHeader)
 	delete(h, TokenHeader)
 }
 
@@ -112,6 +115,20 @@ func checkName(s string) string {
 	}
 	return checkLength(s)
 }
+
+// checkPublish says what is wrong with the value of [PublishHeader]; empty: nothing.
+func checkPublish(s string) string {
+	if s != publishYes && s != publishNo {
+		return "it is neither yes nor no"
+	}
+	return ""
+}
+
+// The values of [PublishHeader].
+const (
+	publishYes = "yes"
+	publishNo  = "no"
+)
 
 func checkLength(s string) string {
 	if len(s) > MaxName {

@@ -56,6 +56,8 @@ type Options struct {
 	Backfill *watch.Backfill
 	// Attribution finds citations for answers that came without; nil: nobody does. Its own Store is to be [Gateway.Keep].
 	Attribution *watch.Attribution
+	// Citing makes responses say what was consulted for them; nil: they do not.
+	Citing *Citing
 	// Damaged is the directory for records that the store refuses whatever else it takes; it is made when it is needed. Empty:
 	// they are only logged and counted.
 	Damaged string

@@ -19,10 +19,13 @@ func (e *exchange) respond() {
 	if e.labels.named && e.captured {
 		h[RunHeader] = []string{e.labels.run}
 	}
-	if e.captured && res.StatusCode/100 == 2 && res.Body != http.NoBody {
-		body = e.capture(body)
-	} else {
+	switch {
+	case !e.captured || res.StatusCode/100 != 2 || res.Body == http.NoBody:
 		e.release()
+	case e.wantsCitation():
+		body = e.cite(body)
+	default:
+		body = e.capture(body)
 	}
 	announced := announce(h, res.Trailer)
 	e.w.WriteHeader(res.StatusCode)
@@ -38,6 +41,7 @@ func (e *exchange) respond() {
 		panic(http.ErrAbortHandler) // a response that breaks off must not look like one that ended
 	}
 	e.passTrailer(h, announced)
+	e.citeTrailer()
 }
 
 // announce says which trailers will come and returns how many the upstream announced.

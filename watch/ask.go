@@ -145,6 +145,6 @@ func withAnswer(c *store.Call, a *ibid.Answer) *store.Call {
 		AnswerID: c.AnswerID, Tenant: c.Tenant, Upstream: c.Upstream, Route: c.Route,
 		Conversation: c.Conversation, Run: c.Run, Agent: c.Agent, Strategy: c.Strategy, Step: c.Step, Prompt: c.Prompt,
 		Status: c.Status, Started: c.Started, FirstByte: c.FirstByte, Duration: c.Duration, Bytes: c.Bytes,
-		Refetch: c.Refetch, Of: c.Of, Answer: a,
+		Refetch: c.Refetch, Of: c.Of, Publish: c.Publish, Body: c.Body, Answer: a,
 	}
 }

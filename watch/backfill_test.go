@@ -632,6 +632,8 @@ func TestCallIsComplete(t *testing.T) {
 			f.SetInt(int64(i))
 		case f.Kind() == reflect.Slice:
 			f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+		case f.Kind() == reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
 		default:
 			t.Fatalf("fill in %s", v.Type().Field(i).Name)
 		}

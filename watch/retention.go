@@ -25,11 +25,8 @@ type Retention struct {
 
 // Run removes old answers some minutes after it was called, then every hour, until ctx ends; then it returns nil. The delay
 // is random, up to five minutes, so that nodes that start together do not all begin at once. What goes wrong is logged and
-// tried again an hour later. Without a duration in Keep nothing is ever removed, and Run returns at once.
+// tried again an hour later. Without a duration in Keep only what verifiers remember is ever removed: see [store.Store.Memory].
 func (r *Retention) Run(ctx context.Context) error {
-	if !r.limited() {
-		return nil
-	}
 	timer := time.NewTimer(rand.N(pruneDelay)) //nolint:gosec // no secret
 	defer timer.Stop()
 	for {
@@ -41,14 +38,6 @@ func (r *Retention) Run(ctx context.Context) error {
 		r.prune(ctx)
 		timer.Reset(pruneEvery)
 	}
-}
-
-func (r *Retention) limited() bool {
-	limited := r.Keep.Default > 0
-	for _, d := range r.Keep.ByProvider {
-		limited = limited || d > 0
-	}
-	return limited
 }
 
 func (r *Retention) prune(ctx context.Context) {
@@ -65,9 +54,14 @@ func (r *Retention) prune(ctx context.Context) {
 		slog.Int("runs", report.Runs),
 		slog.Int("events", report.Events),
 		slog.Int("steps", report.Steps),
+		slog.Int("manifests", report.Manifests),
+		slog.Int("copies", report.Copies),
+		slog.Int("versions", report.Versions),
 		slog.Duration("took", time.Since(keep.Now)),
 	}
 	switch {
+	case err == nil && report == (store.PruneReport{}):
+		log.LogAttrs(ctx, slog.LevelDebug, "nothing is old enough to be removed", attrs...)
 	case err == nil:
 		log.LogAttrs(ctx, slog.LevelInfo, "removed old answers", attrs...)
 	case errors.Is(err, context.Canceled):

@@ -79,10 +79,42 @@ func TestRetention(t *testing.T) {
 	})
 }
 
-// Without a limit there is nothing to do.
+// Without a limit answers stay for ever. What verifiers remember to save work goes all the same, and nobody is told.
 func TestRetentionForEver(t *testing.T) {
-	r := &watch.Retention{Keep: store.Retention{Default: -1, ByProvider: map[string]time.Duration{"gemini": 0}}}
-	if err := r.Run(context.Background()); err != nil {
-		t.Error(err)
-	}
+	path := filepath.Join(t.TempDir(), "ibid.db")
+	synctest.Test(t, func(t *testing.T) {
+		s, err := store.Open(t.Context(), path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		storeCall(t, s, "ans_1", "gemini")
+		memory := s.Memory(store.DefaultTenant)
+		for _, kind := range []string{"verdict", "manifest"} {
+			if err := memory.Replace(t.Context(), kind, "k", []byte("v")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(31 * 24 * time.Hour)
+		log := &lines{note: make(chan struct{}, 1000)}
+		r := &watch.Retention{
+			Store: s, Logger: slog.New(slog.NewTextHandler(log, nil)), Keep: store.Retention{Default: -1, ByProvider: map[string]time.Duration{"gemini": 0}},
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Minute)
+		defer cancel()
+		if err := r.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if _, err := s.Call(t.Context(), store.DefaultTenant, "ans_1"); err != nil {
+			t.Error(err)
+		}
+		for kind, want := range map[string]string{"verdict": "", "manifest": "v"} {
+			if got, err := memory.Recall(t.Context(), kind, "k"); string(got) != want || err != nil {
+				t.Errorf("%s: %q, %v", kind, got, err)
+			}
+		}
+		if text := log.String(); text != "" {
+			t.Errorf("logged:\n%s", text)
+		}
+	})
 }

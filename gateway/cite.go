@@ -1,0 +1,184 @@
+package gateway
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/store"
+)
+
+// DefaultHeaderBuffer is how many bytes of a JSON response are held, unless told otherwise, until its sources are known.
+const DefaultHeaderBuffer = 1 << 20
+
+// Citing says how responses tell what was consulted for them: in the header Citation-Source of docs/attribution-v1.md. Only
+// captured calls are cited, of those who may publish (see [Identity.Publish]), whose answers are whole, and of upstreams that
+// do not say themselves what they cite.
+//
+// A JSON response is held until it is decoded and durable, so that its header names all sources; its bytes and its length stay
+// what they are. One that is longer than Buffer, and every stream, names in its header only the manifest, and its sources in
+// the trailer, where it has no Content-Length.
+type Citing struct {
+	Level  int    // 1: the sources; 2 and 3: also where the manifest is
+	Origin string // what the manifests' addresses begin with: https://agent.example
+	Form   manifest.Form
+	Buffer int64 // bytes; 0: [DefaultHeaderBuffer]
+	// Pub returns the published name of a run, as [store.PubNames] has it. It must be safe for concurrent use. Needed from level
+	// 2 on.
+	Pub func(tenant, run string) string
+}
+
+// check says what is wrong with c.
+func (c *Citing) check() error {
+	switch {
+	case c.Level < 1 || c.Level > 3:
+		return errors.New("the level of attribution is none of 1, 2 and 3")
+	case c.Level > 1 && (c.Origin == "" || c.Pub == nil):
+		return errors.New("attribution: from level 2 on manifests need an address")
+	}
+	return nil
+}
+
+// citation is what a response that is cited needs besides.
+type citation struct {
+	hash    string       // of the body's octets; empty: they are not known when the answer is kept
+	trailer bool         // the sources come in the trailer
+	answer  *ibid.Answer // whole and kept, so that its manifest will be there; nil: there is none
+}
+
+// wantsCitation reports whether the response is to say what was consulted.
+func (e *exchange) wantsCitation() bool {
+	c := e.g.options.Citing
+	return c != nil && e.publishes && e.captured && !e.route.Get && e.res.Header[manifest.HeaderName] == nil
+}
+
+// cite holds a JSON response until its answer is kept, and puts what it cites into the header. Everything else gets the
+// address of its manifest there. It takes the place of [exchange.capture].
+func (e *exchange) cite(body io.ReadCloser) io.ReadCloser {
+	e.cited = &citation{}
+	if !isJSON(e.res.Header) {
+		return e.citeLater(e.capture(body))
+	}
+	held, err := e.holdBody(body)
+	whole := errors.Is(err, io.EOF)
+	if whole && len(e.res.Header["Content-Encoding"]) == 0 {
+		sum := sha256.Sum256(held)
+		e.cited.hash = "sha256:" + hex.EncodeToString(sum[:])
+	}
+	rest := io.MultiReader(bytes.NewReader(held), &afterHeld{body: body, err: err})
+	captured := e.capture(&heldBody{Reader: rest, Closer: body})
+	if !whole {
+		return e.citeLater(captured)
+	}
+	_, _ = io.Copy(io.Discard, captured) // the same bytes again: now it is decoded and kept
+	if e.cited.answer != nil {
+		e.setCitations(e.w.Header(), e.announcements(e.cited.answer))
+	}
+	return &heldBody{Reader: bytes.NewReader(held), Closer: captured}
+}
+
+// holdBody reads the body as far as it may be held. The error is io.EOF where that is all of it; nil where there is more.
+func (e *exchange) holdBody(body io.Reader) ([]byte, error) {
+	limit := e.g.options.Citing.Buffer
+	if limit <= 0 {
+		limit = DefaultHeaderBuffer
+	}
+	held := make([]byte, 0, min(max(e.res.ContentLength, firstRead), firstReadMost, limit)+1)
+	for int64(len(held)) <= limit {
+		if len(held) == cap(held) {
+			held = append(held, 0)[:len(held)]
+		}
+		n, err := body.Read(held[len(held):cap(held)])
+		held = held[:len(held)+n]
+		if err != nil {
+			return held, err
+		}
+	}
+	return held, nil
+}
+
+// afterHeld is what follows the bytes that were held: the error that ended them, or the rest of the body.
+type afterHeld struct {
+	body io.Reader
+	err  error
+}
+
+func (a *afterHeld) Read(p []byte) (int, error) {
+	if a.err != nil {
+		return 0, a.err
+	}
+	return a.body.Read(p)
+}
+
+// heldBody reads from one and closes another.
+type heldBody struct {
+	io.Reader
+	io.Closer
+}
+
+// citeLater says where the manifest will be, as the sources are not known yet, and announces them for the trailer.
+func (e *exchange) citeLater(body io.ReadCloser) io.ReadCloser {
+	h := e.w.Header()
+	if e.g.options.Citing.Level > 1 {
+		e.setCitations(h, []manifest.Announcement{{More: true, Manifest: e.manifestURL()}})
+	}
+	if e.cited.trailer = e.res.ContentLength < 0 && e.in.ProtoAtLeast(1, 1); e.cited.trailer {
+		h.Add("Trailer", manifest.HeaderName)
+	}
+	return body
+}
+
+// citeTrailer puts the sources into the trailer, which [exchange.citeLater] announced.
+func (e *exchange) citeTrailer() {
+	if e.cited == nil || !e.cited.trailer {
+		return
+	}
+	h := e.w.Header()
+	delete(h, manifest.HeaderName)
+	if e.cited.answer != nil {
+		_ = e.flush() // without it the server would give a short body a length, and no trailers
+		e.setCitations(h, e.announcements(e.cited.answer))
+	}
+}
+
+func (e *exchange) setCitations(h http.Header, list []manifest.Announcement) {
+	if len(list) > 0 {
+		manifest.SetHeader(h, e.g.options.Citing.Form, list...)
+	}
+}
+
+// announcements returns what is said of each source of an answer, cited or not: all were consulted.
+func (e *exchange) announcements(a *ibid.Answer) []manifest.Announcement {
+	url := ""
+	if e.g.options.Citing.Level > 1 {
+		url = e.manifestURL()
+	}
+	return manifest.Announce(manifest.Consulted(a, nil), url, nil)
+}
+
+// manifestURL returns the address of the answer's manifest, which is there once it was made.
+func (e *exchange) manifestURL() string {
+	c := e.g.options.Citing
+	return c.Origin + manifest.Path(c.Pub(e.tenant, e.labels.run), e.answerID, 1)
+}
+
+// binding returns what binds an answer to the body that it came in; nil: only its text does.
+func (e *exchange) binding() *store.CallBody {
+	if e.cited == nil {
+		return nil
+	}
+	return &store.CallBody{Hash: e.cited.hash, MediaType: e.res.Header.Get("Content-Type")}
+}
+
+// isJSON reports whether a response is one JSON document, which ends.
+func isJSON(h http.Header) bool {
+	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && (t == "application/json" || strings.HasSuffix(t, "+json"))
+}

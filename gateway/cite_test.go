@@ -1,0 +1,282 @@
+package gateway_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/store"
+)
+
+// citing is attribution as these tests have it.
+func citing(level int) *gateway.Citing {
+	return &gateway.Citing{Level: level, Origin: "https://agent.example", Pub: func(tenant, run string) string { return "pub-of-" + tenant }}
+}
+
+// citedParts is a stream whose answer cites a source.
+func citedParts() []string {
+	parts := chatParts("Hello ", "there.")
+	cite := `data: {"id":"c1","object":"chat.completion.chunk","model":"gpt-test","choices":[{"index":0,"delta":{"annotations":[` +
+		`{"type":"url_citation","url_citation":{"start_index":0,"end_index":2,"url":"https://example.com/a","title":"A"}}]}}]}` + "\n\n"
+	return append([]string{parts[0], parts[1], cite}, parts[2:]...)
+}
+
+// ask posts a chat request and reads the response to its end.
+func (w *world) ask(t *testing.T, header http.Header) (*reply, []byte) {
+	t.Helper()
+	r := w.request(t, http.MethodPost, chat, strings.NewReader(chatRequest))
+	r.Header = header.Clone()
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	r.Header.Set("Content-Type", "application/json")
+	return w.do(t, r)
+}
+
+// announced parses what a response says it consulted; nil: nothing.
+func announced(t *testing.T, values []string) []manifest.Announcement {
+	t.Helper()
+	if values == nil {
+		return nil
+	}
+	list, err := manifest.ParseHeader(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// A JSON response names its sources and their manifest in its header, and is byte for byte what it was.
+func TestCiteJSON(t *testing.T) {
+	want := chatBody("Hi there.") + "\n \n"
+	for _, level := range []int{1, 2, 3} {
+		t.Run(fmt.Sprint(level), func(t *testing.T) {
+			w := newWorld(t, answerJSON(want), &setup{options: gateway.Options{Citing: citing(level)}})
+			res, body := w.ask(t, nil)
+			if string(body) != want || res.Header.Get("Content-Length") != fmt.Sprint(len(want)) {
+				t.Errorf("got %d bytes with length %s, want %d unchanged", len(body), res.Header.Get("Content-Length"), len(want))
+			}
+			id := res.Header.Get(gateway.AnswerHeader)
+			expect := manifest.Announcement{URL: "https://example.com/a"}
+			if level > 1 {
+				expect.Manifest = "https://agent.example/runs/pub-of-default/cite/" + id
+			}
+			if diff := cmp.Diff([]manifest.Announcement{expect}, announced(t, res.Header[manifest.HeaderName])); diff != "" {
+				t.Error(diff)
+			}
+			if len(res.Trailer) != 0 {
+				t.Errorf("there are trailers: %v", res.Trailer)
+			}
+			sum := sha256.Sum256([]byte(want))
+			c := w.stored(t, id)
+			if c.Publish != (level > 1) || c.Body == nil || c.Body.Hash != "sha256:"+hex.EncodeToString(sum[:]) || c.Body.MediaType != "application/json" {
+				t.Errorf("kept with publish %t and body %+v", c.Publish, c.Body)
+			}
+		})
+	}
+}
+
+// A stream cannot name what it will cite before it cites: its header says where the manifest will be, and its trailer the rest.
+func TestCiteStream(t *testing.T) {
+	for _, tls := range []bool{false, true} {
+		for _, level := range []int{1, 3} {
+			t.Run(fmt.Sprintf("tls %t, level %d", tls, level), func(t *testing.T) {
+				w := newWorld(t, answerParts(citedParts()...), &setup{tls: tls, options: gateway.Options{Citing: citing(level)}})
+				res, body := w.ask(t, nil)
+				if want := strings.Join(citedParts(), ""); string(body) != want {
+					t.Errorf("the stream was changed: %s", cmp.Diff(want, string(body)))
+				}
+				url := ""
+				var first []manifest.Announcement
+				if level > 1 {
+					url = "https://agent.example/runs/pub-of-default/cite/" + res.Header.Get(gateway.AnswerHeader)
+					first = []manifest.Announcement{{More: true, Manifest: url}}
+				}
+				if diff := cmp.Diff(first, announced(t, res.Header[manifest.HeaderName])); diff != "" {
+					t.Errorf("header: %s", diff)
+				}
+				last := []manifest.Announcement{{URL: "https://example.com/a", Manifest: url}}
+				if diff := cmp.Diff(last, announced(t, res.Trailer[manifest.HeaderName])); diff != "" {
+					t.Errorf("trailer: %s", diff)
+				}
+				if c := w.stored(t, res.Header.Get(gateway.AnswerHeader)); c.Publish != (level > 1) || c.Body == nil || c.Body.Hash != "" {
+					t.Errorf("kept with publish %t and body %+v", c.Publish, c.Body)
+				}
+			})
+		}
+	}
+}
+
+// A JSON response that is too long to be held is passed on as it comes, with what a stream has.
+func TestCiteLongJSON(t *testing.T) {
+	c := citing(2)
+	c.Buffer = 100
+	want := chatBody("Hi there.")
+	for _, chunked := range []bool{false, true} {
+		w := newWorld(t, func(rw http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			rw.Header().Set("Content-Type", "application/json")
+			if !chunked {
+				rw.Header().Set("Content-Length", fmt.Sprint(len(want)))
+			}
+			fmt.Fprint(rw, want[:50])
+			_ = http.NewResponseController(rw).Flush()
+			fmt.Fprint(rw, want[50:])
+		}, &setup{options: gateway.Options{Citing: c}})
+		res, body := w.ask(t, nil)
+		if string(body) != want {
+			t.Errorf("the body was changed: %s", cmp.Diff(want, string(body)))
+		}
+		list := announced(t, res.Header[manifest.HeaderName])
+		if len(list) != 1 || !list[0].More {
+			t.Errorf("header: %+v", list)
+		}
+		if list := announced(t, res.Trailer[manifest.HeaderName]); (len(list) == 1) != chunked {
+			t.Errorf("chunked %t: trailer %+v", chunked, list)
+		}
+	}
+}
+
+// Who may not publish, or asks not to, gets no word of what was consulted, and neither does anybody whose upstream says it.
+func TestCiteNot(t *testing.T) {
+	body := chatBody("Hi there.")
+	with := func(name, value string) http.HandlerFunc {
+		return func(rw http.ResponseWriter, r *http.Request) {
+			rw.Header().Set(name, value)
+			answerJSON(body)(rw, r)
+		}
+	}
+	own := `<https://example.com/b>; manifest="https://other.example/m"`
+	for _, test := range []struct {
+		name     string
+		upstream http.HandlerFunc
+		citing   *gateway.Citing
+		header   http.Header
+		want     []string
+	}{
+		{"off", answerJSON(body), nil, nil, nil},
+		{"asked not to", answerJSON(body), citing(3), http.Header{gateway.PublishHeader: {"no"}}, nil},
+		{"the upstream says it", with(manifest.HeaderName, own), citing(3), nil, []string{own}},
+		{"nothing to cite", answerJSON(strings.Replace(body, `"annotations"`, `"other"`, 1)), citing(3), nil, nil},
+		{"no answer", answerJSON(`{"hello": "world"}`), citing(3), nil, nil},
+		{"broken off", answerJSON(body[:len(body)-20]), citing(3), nil, nil},
+	} {
+		for _, traced := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, traced %t", test.name, traced), func(t *testing.T) {
+				o := gateway.Options{Citing: test.citing}
+				if traced {
+					o.Tracer = trace.NewTracerProvider().Tracer("ibid")
+				}
+				w := newWorld(t, test.upstream, &setup{options: o})
+				res, got := w.ask(t, test.header)
+				if diff := cmp.Diff(test.want, res.Header[manifest.HeaderName]); diff != "" {
+					t.Error(diff)
+				}
+				if !bytes.HasPrefix([]byte(body), got) && test.name == "broken off" {
+					t.Errorf("the body is another: %s", got)
+				}
+			})
+		}
+	}
+}
+
+// Neither an answer that breaks off nor one that cannot be kept has its sources in the trailer, whoever else looks at it.
+func TestCiteNotInTrailer(t *testing.T) {
+	parts := citedParts()
+	for _, test := range []struct {
+		name  string
+		parts []string
+		setup setup
+	}{
+		{"broken off", parts[:3], setup{}},
+		{"not kept", parts, setup{journal: journal.Options{MaxBytes: 1}}},
+	} {
+		for _, traced := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, traced %t", test.name, traced), func(t *testing.T) {
+				test.setup.options.Citing = citing(3)
+				if traced {
+					test.setup.options.Tracer = trace.NewTracerProvider().Tracer("ibid")
+				}
+				w := newWorld(t, answerParts(test.parts...), &test.setup)
+				res, _ := w.ask(t, nil)
+				if list := announced(t, res.Trailer[manifest.HeaderName]); len(list) > 0 {
+					t.Errorf("trailer: %+v", list)
+				}
+			})
+		}
+	}
+}
+
+// Only a token that may publish does, and only who has the scope may ask for it.
+func TestCiteTokens(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		token   store.Token
+		header  string
+		status  int
+		publish bool
+	}{
+		{"publishes", store.Token{Scopes: []string{store.ScopeProxy}, Publish: true}, "", http.StatusOK, true},
+		{"does not", store.Token{Scopes: []string{store.ScopeProxy}}, "", http.StatusOK, false},
+		{"may, and asks", store.Token{Scopes: []string{store.ScopeProxy, store.ScopePublish}}, "yes", http.StatusOK, true},
+		{"may not, and asks", store.Token{Scopes: []string{store.ScopeProxy}}, "yes", http.StatusForbidden, false},
+		{"publishes, and asks not to", store.Token{Scopes: []string{store.ScopeProxy}, Publish: true}, "no", http.StatusOK, false},
+		{"asks for what there is not", store.Token{Scopes: []string{store.ScopeProxy}, Publish: true}, "perhaps", http.StatusBadRequest, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tokens := openStore(t, t.TempDir()+"/tokens.db")
+			secret, err := tokens.NewToken(t.Context(), &test.token)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := newWorld(t, answerJSON(chatBody("Hi.")), &setup{options: gateway.Options{
+				Citing: citing(2), Guard: gateway.NewGuard(&gateway.GuardOptions{Store: tokens}),
+			}})
+			h := http.Header{gateway.TokenHeader: {secret}}
+			if test.header != "" {
+				h.Set(gateway.PublishHeader, test.header)
+			}
+			res, _ := w.ask(t, h)
+			if got := res.Header[manifest.HeaderName] != nil; res.StatusCode != test.status || got != test.publish {
+				t.Errorf("got %d, published %t", res.StatusCode, got)
+			}
+		})
+	}
+}
+
+// An upstream that breaks off while its response is held breaks off for the client, too, after what came.
+func TestCiteBroken(t *testing.T) {
+	body := chatBody("Hi there.")
+	w := newWorld(t, func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		rw.Header().Set("Content-Type", "application/json")
+		rw.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		fmt.Fprint(rw, body[:60])
+		_ = http.NewResponseController(rw).Flush()
+		panic(http.ErrAbortHandler)
+	}, &setup{options: gateway.Options{Citing: citing(3)}})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+chat, strings.NewReader(chatRequest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := w.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	if err == nil || string(got) != body[:60] {
+		t.Errorf("got %q and error %v", got, err)
+	}
+}

@@ -1,0 +1,352 @@
+package watch
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/verify"
+)
+
+const (
+	// recheckEvery is how often the store is asked for sources that are to be read again.
+	recheckEvery = time.Second
+	// recheckAtOnce is how many sources are looked after at a time. How many of one host are read is the fetcher's to say, so most
+	// of them may wait.
+	recheckAtOnce = 64
+	// recheckFor bounds how long one may take, in queues too; recheckLease is longer, so that no other node begins before.
+	recheckFor   = 4 * time.Minute
+	recheckLease = 5 * time.Minute
+	// recheckSoon is when a source is read again that could not be reached, or not be compared; what a server said no to is read
+	// again as usual. Each time in a row it is twice as long, up to recheckLatest times the usual.
+	recheckSoon   = 15 * time.Minute
+	recheckLatest = 7
+	// recheckPatience is how often in a row a source must not be reached until that is said of its citations. What was found
+	// before stays so long: a network that is away for an hour says nothing of them.
+	recheckPatience = 3
+	// usesAtOnce is how many answers that cite a source are looked at in one go.
+	usesAtOnce = 200
+)
+
+// FreshnessOptions are the options of [NewFreshness]. Store, Fetcher and Every are needed.
+type FreshnessOptions struct {
+	Store   *store.Store // opened with store.Options.Track
+	Fetcher *snapshot.Fetcher
+	Texts   *snapshot.Texts // nil: each text is made anew
+	Checker support.Checker // finds evidence where nobody quoted; nil: support.Lexical
+	Every   time.Duration   // how often a source is read; a tenth more or less, by chance
+	// Wake says that there are events to be relayed, as bus.Bus.Wake does; nil: that is found out by itself, later.
+	Wake func()
+	// Verifier and Version name this ibid in incidents, Origin is where its manifests are: https://agent.example; empty: nowhere.
+	Verifier, Version, Origin string
+	Logger                    *slog.Logger          // nil: nothing is logged
+	Metrics                   prometheus.Registerer // nil: nobody counts
+}
+
+// Freshness reads cited sources again by the clock. What it read becomes a version of the source; what each citation rests on is
+// compared with it, the outcome is the citation's verification, and what is wrong an incident. It honours robots.txt. Several
+// nodes share the work.
+type Freshness struct {
+	options FreshnessOptions
+	log     *slog.Logger
+	checks  *prometheus.CounterVec
+}
+
+// NewFreshness checks the options. It starts nothing: see [Freshness.Run].
+func NewFreshness(o *FreshnessOptions) (*Freshness, error) {
+	if o == nil || o.Store == nil || o.Fetcher == nil || o.Every <= 0 {
+		return nil, errors.New("preparing to check sources again: a store, a fetcher or a duration is missing")
+	}
+	f := &Freshness{
+		options: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		checks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ibid_source_checks_total",
+			Help: "Citations that were compared with their source as it is now, by what that counts as.",
+		}, []string{"counts"}),
+	}
+	if o.Metrics != nil {
+		if err := o.Metrics.Register(f.checks); err != nil {
+			return nil, fmt.Errorf("preparing to check sources again: registering its counter: %w", err)
+		}
+	}
+	return f, nil
+}
+
+// Run checks sources until ctx ends; then it returns nil. It begins with those that answers cite which were stored before.
+func (f *Freshness) Run(ctx context.Context) error {
+	tracked := false
+	all := poll[store.Recheck]{
+		every: min(recheckEvery, f.options.Every), atOnce: recheckAtOnce, do: f.do, log: f.log, what: "sources",
+		due: func(ctx context.Context, limit int) ([]store.Recheck, error) {
+			if !tracked {
+				if _, err := f.options.Store.TrackStored(ctx); err != nil {
+					return nil, err
+				}
+				tracked = true
+			}
+			if limit == 0 {
+				return nil, nil
+			}
+			return f.options.Store.DueRechecks(ctx, limit, recheckLease)
+		},
+	}
+	all.run(ctx)
+	return nil
+}
+
+// do checks one source, and says when it is to be checked the next time. One that was interrupted is due at once.
+func (f *Freshness) do(ctx context.Context, job *store.Recheck) {
+	work, cancel := context.WithTimeout(ctx, recheckFor)
+	defer cancel()
+	cited, err := f.survive(work, job)
+	next := time.Time{}
+	switch {
+	case ctx.Err() != nil:
+		next = time.Now()
+	case cited:
+		next = time.Now().Add(jittered(f.after(job, err)))
+	}
+	end, cancelEnd := context.WithTimeout(context.WithoutCancel(ctx), endFor)
+	defer cancelEnd()
+	if err := f.options.Store.SetRecheck(end, job, next, err != nil); err != nil {
+		f.log.WarnContext(ctx, "when a source is to be checked again could not be kept", slog.String("url", bare(job.URL)), slog.Any("error", err))
+	}
+	if _, unread := errors.AsType[*snapshot.FetchError](err); unread || ctx.Err() != nil {
+		f.log.DebugContext(ctx, "a source could not be read", slog.String("url", bare(job.URL)), slog.Any("error", err))
+	} else if err != nil {
+		f.log.WarnContext(ctx, "a source could not be checked", slog.String("url", bare(job.URL)), slog.Any("error", err))
+	}
+	if f.options.Wake != nil {
+		f.options.Wake()
+	}
+}
+
+// bare returns an address for a log: its query may be somebody's secret.
+func bare(address string) string {
+	address, _, _ = strings.Cut(address, "?")
+	return address
+}
+
+// survive checks one source and reports whether anybody cites it; a mistake of ours is an error.
+func (f *Freshness) survive(ctx context.Context, job *store.Recheck) (cited bool, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			cited, err = true, fmt.Errorf("checking a source: a mistake of ours: %v", v)
+			f.log.ErrorContext(ctx, "a mistake of ours was caught", slog.String("url", bare(job.URL)), slog.String("stack", string(debug.Stack())))
+		}
+	}()
+	return f.check(ctx, job)
+}
+
+// check reads one source and compares with it what rests on it. It reports whether anything does, or that is not known.
+func (f *Freshness) check(ctx context.Context, job *store.Recheck) (bool, error) {
+	pins, unpinned, err := f.rests(ctx, job)
+	if err != nil || len(pins)+len(unpinned) == 0 {
+		return err != nil, err
+	}
+	snap, failed := f.fetch(ctx, job)
+	if err := ctx.Err(); err != nil {
+		return true, fmt.Errorf("waiting for its turn: %w", err)
+	}
+	if len(unpinned) > 0 && (failed == nil || isGone(failed)) {
+		for _, id := range unpinned {
+			if err := f.pin(ctx, job, id, snap); err != nil {
+				return true, err
+			}
+		}
+		if pins, _, err = f.rests(ctx, job); err != nil {
+			return true, err
+		}
+	}
+	if err := f.compare(ctx, job, pins, snap, failed); err != nil {
+		return true, err
+	}
+	return true, failed
+}
+
+// fetch reads a source, unless that was just done.
+func (f *Freshness) fetch(ctx context.Context, job *store.Recheck) (*snapshot.Snapshot, error) {
+	copies := f.options.Store.Copies(job.Tenant)
+	if s := recent(ctx, copies, job.URL, min(freshFor, f.options.Every/4)); s != nil {
+		return s, nil
+	}
+	return f.options.Fetcher.Fetch(ctx, &snapshot.FetchRequest{URL: job.URL, Scheduled: true, Copies: copies})
+}
+
+// isGone reports whether a server says that there is no such document.
+func isGone(err error) bool {
+	e, ok := errors.AsType[*snapshot.FetchError](err)
+	return ok && e.Kind == snapshot.Gone
+}
+
+// after returns how long after a check the next one is.
+func (f *Freshness) after(job *store.Recheck, err error) time.Duration {
+	usual := f.options.Every
+	if err == nil {
+		return usual
+	}
+	d := min(recheckSoon, usual) << min(job.Failures, 10)
+	if e, ok := errors.AsType[*snapshot.FetchError](err); ok {
+		if e.Kind != snapshot.Unreachable {
+			d = usual << min(job.Failures, 3)
+		}
+		d = max(d, e.RetryAfter)
+	}
+	return min(d, recheckLatest*usual)
+}
+
+// jittered returns d, a tenth more or less: what was stored together is not to be read together for ever.
+func jittered(d time.Duration) time.Duration {
+	return d - d/10 + rand.N(d/5+1) //nolint:gosec // no secret
+}
+
+// rests returns what rests on a source, and the answers that cite it of which not everything is noted yet: those that have no
+// manifest, and whose source was not read so far, or which got citations since.
+func (f *Freshness) rests(ctx context.Context, job *store.Recheck) (pins []store.Pin, unpinned []string, err error) {
+	if pins, err = f.options.Store.Pins(ctx, job.Tenant, job.URL); err != nil {
+		return nil, nil, err
+	}
+	pinned, published, seen := make(map[string]int, len(pins)), make(map[string]bool, len(pins)), make(map[string]bool)
+	for i := range pins {
+		pinned[pins[i].AnswerID]++
+		published[pins[i].AnswerID] = published[pins[i].AnswerID] || pins[i].Path != ""
+	}
+	// A manifest may come while the source is read for its answer: then that counts.
+	pins = slices.DeleteFunc(pins, func(p store.Pin) bool { return p.Path == "" && published[p.AnswerID] })
+	q := &store.SourceQuery{URL: job.URL, Limit: usesAtOnce}
+	for {
+		uses, err := f.options.Store.Sources(ctx, job.Tenant, q)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range uses.Items {
+			use := &uses.Items[i]
+			if id := use.AnswerID; !published[id] && !seen[id] && pinned[id] < len(use.Citations) {
+				seen[id] = true
+				unpinned = append(unpinned, use.AnswerID)
+			}
+		}
+		if q.Cursor = uses.Next; q.Cursor == "" {
+			return pins, unpinned, nil
+		}
+	}
+}
+
+// pin notes what an answer cites of a source, as it is now; of one that is gone, what its provider quoted.
+func (f *Freshness) pin(ctx context.Context, job *store.Recheck, answerID string, snap *snapshot.Snapshot) error {
+	call, err := f.options.Store.Call(ctx, job.Tenant, answerID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	pinner := manifest.Pinner{Texts: f.options.Texts, Checker: f.options.Checker}
+	var list []store.Pin
+	a := call.Answer
+	for i := range a.Citations {
+		c := &a.Citations[i]
+		for k := range c.Refs {
+			s := a.Source(c.Refs[k].Source)
+			if s == nil {
+				continue
+			}
+			if clean, err := snapshot.CleanURL(s.URL); err != nil || clean != job.URL {
+				continue
+			}
+			one, err := pinner.Pin(ctx, a, c, &c.Refs[k], snap)
+			if err != nil {
+				return err
+			}
+			list = append(list, store.Pin{
+				URL: job.URL, AnswerID: call.AnswerID, Run: call.Run, Citation: c.ID, ClaimID: claimID(a, c), SourceID: s.ID,
+				Claim: one, Source: manifest.Source{ID: s.ID, URL: one.URL, Title: s.Title, Hash: one.Hash, RetrievedAt: one.RetrievedAt},
+			})
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return f.options.Store.AddPins(ctx, job.Tenant, list)
+}
+
+// claimID returns the id that the citation's claim has in a manifest.
+func claimID(a *ibid.Answer, c *ibid.Citation) string {
+	s := c.Claim
+	if s.Len() == 0 {
+		s = c.Span
+	}
+	return manifest.ClaimID(a.Text[s.Start:s.End])
+}
+
+// compare compares what rests on a source with the source as it is, and keeps what came of it. Incidents are kept first: should
+// that be all, they are not kept twice the next time.
+func (f *Freshness) compare(ctx context.Context, job *store.Recheck, pins []store.Pin, snap *snapshot.Snapshot, failed error) error {
+	now := time.Now()
+	statuses := make([]store.PinStatus, 0, len(pins))
+	var incidents []verify.Incident
+	for i := range pins {
+		p := &pins[i]
+		if p.Status != "" && isAway(failed) && job.Failures < recheckPatience-1 {
+			continue
+		}
+		r := verify.Compare(&p.Claim, &p.Source, snap, failed, &verify.CompareOptions{Texts: f.options.Texts, TextProfile: manifest.TextProfile})
+		f.checks.WithLabelValues(string(r.Counts)).Inc()
+		detail, err := json.Marshal(&r)
+		if err != nil {
+			return fmt.Errorf("writing what came of a check: %w", err)
+		}
+		statuses = append(statuses, store.PinStatus{ID: p.ID, Status: r.Status, Counts: r.Counts, CheckedAt: now, Detail: detail})
+		if r.Counts == verify.CountFailure && r.Status != p.Status {
+			incidents = append(incidents, f.incident(p, &r, now))
+		}
+	}
+	if len(incidents) > 0 {
+		if _, err := f.options.Store.AddIncidents(ctx, job.Tenant, incidents); err != nil {
+			return err
+		}
+	}
+	return f.options.Store.SetStatuses(ctx, job.Tenant, statuses)
+}
+
+// isAway reports whether a source could not be reached, which says nothing of it.
+func isAway(err error) bool {
+	e, ok := errors.AsType[*snapshot.FetchError](err)
+	return ok && e.Kind == snapshot.Unreachable
+}
+
+// incident is the record of what failed.
+func (f *Freshness) incident(p *store.Pin, r *verify.SourceResult, now time.Time) verify.Incident {
+	in := verify.Incident{
+		ObservedAt: now.UTC().Round(0), Verifier: f.options.Verifier, VerifierVersion: f.options.Version,
+		ResponseURL: f.options.Origin + "/v1/answers/" + url.PathEscape(p.AnswerID), ManifestSHA256: p.Digest, ClaimID: p.ClaimID, SourceURL: p.URL,
+		Status: r.Status, Detail: r.Note,
+		Expected: verify.Expected{Hash: cmp.Or(p.Claim.Hash, p.Source.Hash), TextHash: p.Source.TextHash, ExcerptHash: p.Claim.ExcerptHash},
+		Observed: verify.IncidentObserved{
+			HTTPStatus: r.HTTPStatus, FinalURL: r.FinalURL, Hash: r.Hash, TextHash: r.TextHash, FetchedAt: r.CheckedAt.UTC().Round(0),
+		},
+	}
+	if p.Path != "" {
+		in.ManifestURL = f.options.Origin + p.Path
+	}
+	if r.Near != nil {
+		in.Observed.Nearest, in.Observed.Edits = r.Near.Text, r.Near.Edits
+	}
+	return in
+}

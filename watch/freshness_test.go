@@ -1,0 +1,339 @@
+package watch_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/verify"
+	"github.com/ibidhq/ibid/watch"
+)
+
+// often is how often sources are checked in these tests.
+const often = 40 * time.Millisecond
+
+// checks runs a Freshness on a store.
+func checks(t *testing.T, s *store.Store, change func(*watch.FreshnessOptions)) (log *lines, stop func()) {
+	t.Helper()
+	log = &lines{note: make(chan struct{}, 1)}
+	o := &watch.FreshnessOptions{
+		Store: s, Fetcher: fetcher(t, snapshot.FetchOptions{}), Every: often, Verifier: "https://ibid.example", Version: "1", Origin: "https://agent.example",
+		Logger: (&house{log: log}).logger(), Metrics: prometheus.NewRegistry(),
+	}
+	if change != nil {
+		change(o)
+	}
+	f, err := watch.NewFreshness(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log, start(t, f.Run)
+}
+
+// becomes waits until the first citation of an answer has a status.
+func becomes(t *testing.T, s *store.Store, id string, status verify.Status) {
+	t.Helper()
+	until(t, id+" is "+string(status), func() bool {
+		c, err := s.Call(t.Context(), store.DefaultTenant, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := c.Answer.Citations[0].Verification
+		return v != nil && v.Status == string(status)
+	})
+}
+
+// statuses returns what the events of a run say of its citations, one after the other.
+func statuses(t *testing.T, s *store.Store, run string) string {
+	t.Helper()
+	var list []string
+	for _, e := range told(t, s, run, store.EventVerification) {
+		list = append(list, fmt.Sprint(e["previous"], ">", e["status"]))
+	}
+	return strings.Join(list, " ")
+}
+
+// found lists the answers that come of a query.
+func found(t *testing.T, s *store.Store, verification string) int {
+	t.Helper()
+	page, err := s.Calls(t.Context(), store.DefaultTenant, &store.Query{Verification: verification})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(page.Items)
+}
+
+// A source is read when it is cited, and again; what it says then is compared with what it said.
+func TestFreshness(t *testing.T) {
+	for _, etag := range []bool{false, true} {
+		web := site(t, map[string]string{"/tides": tidePage})
+		web.etag = etag
+		s := newStore(t)
+		put(t, s, cites(t, "ans_1", "work", web.URL+"/tides"))
+		checks(t, s, nil)
+		becomes(t, s, "ans_1", verify.Verified)
+		n, kept := web.count("/tides"), web.count("304")
+		until(t, "it is read again", func() bool { return web.count("/tides") > n+2 && (!etag || web.count("304") > kept) })
+		web.set("/tides", strings.Replace(tidePage, "03:12", "04:12", 1))
+		becomes(t, s, "ans_1", verify.ExcerptAltered)
+		if found(t, s, store.VerifiedFailed) != 1 || found(t, s, string(verify.ExcerptAltered)) != 1 || found(t, s, store.VerifiedPassed) != 0 {
+			t.Error("it is not found among those that failed")
+		}
+		n = web.count("/tides")
+		until(t, "it is read again", func() bool { return web.count("/tides") > n+2 })
+		incidents, err := s.Incidents(t.Context(), store.DefaultTenant, nil)
+		if err != nil || len(incidents.Items) != 1 {
+			t.Fatalf("%d incidents, %v", len(incidents.Items), err)
+		}
+		in := incidents.Items[0]
+		if in.Status != verify.ExcerptAltered || in.SourceURL != web.URL+"/tides" || !strings.Contains(in.Observed.Nearest, "04:12") ||
+			in.ResponseURL != "https://agent.example/v1/answers/ans_1" || in.Expected.Hash != snapshot.Hash([]byte(tidePage)) {
+			t.Errorf("%+v", in)
+		}
+		web.set("/tides", tidePage)
+		becomes(t, s, "ans_1", verify.Verified)
+		web.set("/tides", tidePage+"<p>More.</p>")
+		becomes(t, s, "ans_1", verify.DriftedExcerptIntact)
+		want := "<nil>>verified verified>excerpt-altered excerpt-altered>verified verified>source-drifted-excerpt-intact"
+		if diff := cmp.Diff(want, statuses(t, s, "work")); diff != "" {
+			t.Error(diff)
+		}
+		if v, err := s.Versions(t.Context(), store.DefaultTenant, web.URL+"/tides", nil); err != nil || len(v.Items) < 4 {
+			t.Errorf("%d versions, %v", len(v.Items), err)
+		}
+		if _, err := s.CheckIncidents(t.Context(), store.DefaultTenant); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What a manifest says of a source is what the source is compared with, also where the manifest came later than the first check.
+func TestFreshnessPublished(t *testing.T) {
+	web := site(t, map[string]string{"/tides": tidePage})
+	s := newStore(t)
+	h := publishes(t, s, 3)
+	put(t, s, published(cites(t, "ans_1", "run_1", web.URL+"/tides"))...)
+	checks(t, s, func(o *watch.FreshnessOptions) { o.Origin = h.Origin })
+	becomes(t, s, "ans_1", verify.Verified)
+	start(t, h.publishing(t, nil).Run)
+	path := h.path(t, "run_1", "ans_1")
+	h.served(t, path)
+	h.served(t, h.path(t, "run_1", ""))
+	web.set("/tides", strings.Replace(tidePage, "Ostend", "Dover", 1))
+	becomes(t, s, "ans_1", verify.ExcerptAltered)
+	until(t, "both manifests have an incident", func() bool { return len(told(t, s, "run_1", store.EventIncident)) == 2 })
+	page, err := s.Incidents(t.Context(), store.DefaultTenant, &store.IncidentQuery{AnswerID: "ans_1"})
+	if err != nil || len(page.Items) == 0 {
+		t.Fatalf("%d incidents, %v", len(page.Items), err)
+	}
+	for _, in := range page.Items {
+		if !strings.HasPrefix(in.ManifestURL, h.Origin+"/runs/") || in.ManifestSHA256 == "" || in.Expected.ExcerptHash == "" {
+			t.Errorf("%+v", in)
+		}
+	}
+	if r := h.report(t, path); r.State != verify.Invalid {
+		t.Errorf("others see %s", r.State)
+	}
+}
+
+// A source that is away says nothing; one that is gone, or does not want to be read, says that.
+func TestFreshnessUnread(t *testing.T) {
+	web := site(t, map[string]string{"/robots.txt": "User-agent: *\nDisallow: /private\n", "/page": tidePage, "/private": tidePage, "/later": tidePage})
+	s := newStore(t)
+	put(t, s, cites(t, "ans_1", "one", web.URL+"/page"), cites(t, "ans_2", "two", web.URL+"/never"), cites(t, "ans_3", "three", web.URL+"/later"))
+	private := cites(t, "ans_4", "four", web.URL+"/private")
+	put(t, s, published(private)...)
+	h := publishes(t, s, 2)
+	start(t, h.publishing(t, nil).Run)
+	h.served(t, h.path(t, "four", "ans_4"))
+	checks(t, s, nil)
+	becomes(t, s, "ans_1", verify.Verified)
+	becomes(t, s, "ans_2", verify.Gone) // nobody ever saw it
+	becomes(t, s, "ans_4", verify.RobotsDisallowed)
+	web.set("/page", "")
+	becomes(t, s, "ans_1", verify.Gone)
+	if n := found(t, s, store.VerifiedUnverifiable); n != 3 {
+		t.Errorf("%d answers cannot be verified", n)
+	}
+	web.set("/page", tidePage)
+	becomes(t, s, "ans_1", verify.Verified)
+	page, err := s.Incidents(t.Context(), store.DefaultTenant, nil)
+	if err != nil || len(page.Items) != 0 {
+		t.Errorf("%d incidents, %v", len(page.Items), err)
+	}
+	becomes(t, s, "ans_3", verify.Verified)
+	web.CloseClientConnections()
+	web.Config.SetKeepAlivesEnabled(false)
+	web.Listener.Close()
+	becomes(t, s, "ans_3", verify.Unreachable)
+	if got := statuses(t, s, "three"); got != "<nil>>verified verified>unreachable" {
+		t.Error(got)
+	}
+}
+
+// Many sources of many answers are read at once, and what nobody cites any more is not read.
+func TestFreshnessMany(t *testing.T) {
+	const hosts = 30
+	waiting := make(chan struct{}, hosts)
+	open := make(chan struct{})
+	web := site(t, map[string]string{"/tides": tidePage, "/deleted": tidePage})
+	plain := web.Config.Handler
+	web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/tides" {
+			select {
+			case <-open:
+			default:
+				waiting <- struct{}{}
+				<-open
+			}
+		}
+		plain.ServeHTTP(w, r)
+	})
+	s := newStore(t)
+	_, port, _ := strings.Cut(strings.TrimPrefix(web.URL, "http://"), ":")
+	for i := range hosts {
+		put(t, s, cites(t, fmt.Sprint("ans_", i), "work", fmt.Sprintf("http://127.0.0.1:%s/tides?host=%d", port, i)))
+	}
+	put(t, s, cites(t, "ans_deleted", "work", web.URL+"/deleted"))
+	if err := s.Delete(t.Context(), store.DefaultTenant, "ans_deleted"); err != nil {
+		t.Fatal(err)
+	}
+	checks(t, s, func(o *watch.FreshnessOptions) { o.Every = time.Hour })
+	for range hosts {
+		<-waiting // all at once
+	}
+	close(open)
+	for i := range hosts {
+		becomes(t, s, fmt.Sprint("ans_", i), verify.Verified)
+	}
+	if n := web.count("/deleted"); n != 0 {
+		t.Errorf("what nobody cites was read %d times", n)
+	}
+	if due, err := s.DueRechecks(t.Context(), 100, time.Hour); err != nil || len(due) != 0 {
+		t.Errorf("%d are due again, %v", len(due), err)
+	}
+}
+
+// oddChecker makes mistakes.
+type oddChecker struct{ support.Lexical }
+
+func (*oddChecker) Check(context.Context, []support.Pair) ([]support.Verdict, error) {
+	panic("a mistake")
+}
+
+// Citations that an answer gets later are checked, too.
+func TestFreshnessBackfilled(t *testing.T) {
+	web := site(t, map[string]string{"/tides": tidePage})
+	s := newStore(t)
+	put(t, s, cites(t, "ans_1", "work", web.URL+"/tides"))
+	checks(t, s, nil)
+	becomes(t, s, "ans_1", verify.Verified)
+	later := cites(t, "ans_later", "work", web.URL+"/tides")
+	later.Of = "ans_1"
+	if err := later.Answer.Cite(ibid.Span{End: len(later.Answer.Text)}, ibid.Ref{Source: "web:0", Quote: "the lighthouse keeper has seven cats"}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, later)
+	until(t, "the new one is checked", func() bool {
+		return found(t, s, string(verify.ExcerptMissing))+found(t, s, string(verify.ExcerptMismatch)) == 1
+	})
+}
+
+// Answers that were stored before anybody checked anything are checked, too.
+func TestFreshnessStored(t *testing.T) {
+	web := site(t, map[string]string{"/tides": tidePage})
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	put(t, s, cites(t, "ans_1", "work", web.URL+"/tides"))
+	checks(t, s, nil)
+	becomes(t, s, "ans_1", verify.Verified)
+}
+
+// What cannot be read is tried soon, then less and less often; what is not there, or wants to be left alone, as usual at first.
+func TestFreshnessAfter(t *testing.T) {
+	f, err := watch.NewFreshness(&watch.FreshnessOptions{Store: newStore(t), Fetcher: fetcher(t, snapshot.FetchOptions{}), Every: 24 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	away, gone := &snapshot.FetchError{Kind: snapshot.Unreachable}, &snapshot.FetchError{Kind: snapshot.Gone}
+	const day = 24 * time.Hour
+	for _, tt := range []struct {
+		failures int
+		err      error
+		want     time.Duration
+	}{
+		{0, nil, day},
+		{9, nil, day},
+		{0, away, 15 * time.Minute},
+		{1, away, 30 * time.Minute},
+		{2, away, time.Hour},
+		{9, away, 128 * time.Hour},
+		{1000, away, 7 * day},
+		{0, gone, day},
+		{1, gone, 2 * day},
+		{2, gone, 4 * day},
+		{3, gone, 7 * day},
+		{1000, gone, 7 * day},
+		{0, errors.New("the store is away"), 15 * time.Minute},
+		{0, &snapshot.FetchError{Kind: snapshot.Unreachable, RetryAfter: 3 * time.Hour}, 3 * time.Hour},
+		{0, &snapshot.FetchError{Kind: snapshot.Unreachable, RetryAfter: 1000 * day}, 7 * day},
+	} {
+		if got := f.After(tt.failures, tt.err); got != tt.want {
+			t.Errorf("after %d failures and %v: %v, want %v", tt.failures, tt.err, got, tt.want)
+		}
+	}
+	seen := map[time.Duration]bool{}
+	for range 100 {
+		d := watch.Jittered(day)
+		if d < day*9/10 || d > day*11/10 {
+			t.Errorf("a day became %v", d)
+		}
+		seen[d] = true
+	}
+	if len(seen) < 90 {
+		t.Errorf("%d different times of 100", len(seen))
+	}
+}
+
+// A mistake of ours is caught, and the source comes again.
+func TestFreshnessPanic(t *testing.T) {
+	web := site(t, map[string]string{"/tides": tidePage, "/quoted": tidePage})
+	s := newStore(t)
+	odd := cites(t, "ans_1", "work", web.URL+"/tides")
+	odd.Answer.Citations[0].Refs[0].Quote = ""
+	put(t, s, odd, cites(t, "ans_2", "work", web.URL+"/quoted"))
+	log, stop := checks(t, s, func(o *watch.FreshnessOptions) { o.Checker = &oddChecker{} })
+	becomes(t, s, "ans_2", verify.Verified)
+	until(t, "it is caught", func() bool { return strings.Contains(log.String(), "a mistake of ours was caught") })
+	stop()
+	checks(t, s, nil)
+	becomes(t, s, "ans_1", verify.Verified)
+}
+
+func TestNewFreshness(t *testing.T) {
+	s := newStore(t)
+	for name, o := range map[string]*watch.FreshnessOptions{
+		"nothing":  nil,
+		"never":    {Store: s, Fetcher: fetcher(t, snapshot.FetchOptions{})},
+		"no store": {Fetcher: fetcher(t, snapshot.FetchOptions{}), Every: time.Hour},
+	} {
+		if _, err := watch.NewFreshness(o); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
