@@ -73,6 +73,9 @@ func (a *API) answer(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	if form == asJSON {
+		a.cite(w.Header(), r, call)
+	}
 	writeTagged(w, r, mediaType(form), body)
 	return nil
 }

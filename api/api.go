@@ -18,7 +18,9 @@ import (
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
 )
 
 const (
@@ -42,6 +44,11 @@ type Options struct {
 	Strategies []experiment.Strategy
 	// Choose returns the strategy of a run that is recorded, as it does of one whose calls are captured; nil: it has none.
 	Choose func(run string) *experiment.Strategy
+	// Publisher serves what is published, and Store keeps its manifests. Nil: nothing is published.
+	Publisher *manifest.Publisher
+	// Verifier returns a new verifier for what a tenant asks; it is changed to what the request says, and closed. Nil: nothing is
+	// verified.
+	Verifier func(tenant string) *verify.Verifier
 }
 
 // API answers everything but calls to providers. Its methods may be called at the same time.
@@ -55,12 +62,16 @@ type API struct {
 	version    string
 	strategies []experiment.Strategy
 	choose     func(run string) *experiment.Strategy
+	publisher  *manifest.Publisher // nil: nothing is published
+	public     http.Handler        // the publisher's; nil likewise
+	verifier   func(tenant string) *verify.Verifier
 	mux        *http.ServeMux
 	metrics    *metrics
 	listeners  listeners
 	decodes    *semaphore.Weighted // of the bytes that are being decoded
 	summaries  *semaphore.Weighted // of the stored bytes that summaries are being made of
 	flights    singleflight.Group  // of these summaries
+	verifying  *semaphore.Weighted // of the verifications that are being made
 	closing    context.Context     // what Close ends
 	close      context.CancelFunc
 }
@@ -73,12 +84,16 @@ func New(o *Options) (*API, error) {
 	a := &API{
 		store: o.Store, guard: o.Guard, gateway: o.Gateway, bus: o.Bus, logger: o.Logger, registry: o.Metrics, version: o.Version,
 		strategies: o.Strategies, choose: o.Choose,
-		decodes: semaphore.NewWeighted(maxDecoding), summaries: semaphore.NewWeighted(maxSummarised),
+		decodes: semaphore.NewWeighted(maxDecoding), summaries: semaphore.NewWeighted(maxSummarised), verifying: semaphore.NewWeighted(maxVerifying),
+		verifier: o.Verifier,
 	}
 	if a.logger == nil {
 		a.logger = slog.New(slog.DiscardHandler)
 	}
-	var err error
+	err := a.openPublisher(o.Publisher)
+	if err != nil {
+		return nil, err
+	}
 	if a.metrics, err = newMetrics(o.Metrics, &a.listeners); err != nil {
 		return nil, err
 	}
@@ -125,6 +140,7 @@ const (
 	byToken  access = iota // the scope
 	byStream               // the scope, or a stream token
 	open                   // nothing
+	public                 // nothing, not even a name of ours or a page of ours: it is published
 )
 
 // routes returns the endpoints by pattern and method.
@@ -137,7 +153,7 @@ func (a *API) routes() map[string]map[string]endpoint {
 			"POST": {scope: read, params: []string{"format", "unit", "as", "style"}, handle: a.decode},
 		},
 		"/v1/answers": {
-			"GET": {scope: read, params: slices.Concat([]string{"q", "source", "conversation", "run"}, page, show), handle: a.answers},
+			"GET": {scope: read, params: slices.Concat([]string{"q", "source", "conversation", "run", "verification"}, page, show), handle: a.answers},
 		},
 		"/v1/answers/{id}": {
 			"GET":    {scope: read, params: append([]string{"as"}, show...), handle: a.answer},
@@ -171,6 +187,8 @@ func (a *API) routes() map[string]map[string]endpoint {
 		"/{$}":     {"GET": {access: open, handle: a.index}},
 	}
 	maps.Copy(all, a.runRoutes())
+	maps.Copy(all, a.proofRoutes())
+	maps.Copy(all, a.publicRoutes())
 	return all
 }
 
@@ -205,15 +223,43 @@ func (a *API) runRoutes() map[string]map[string]endpoint {
 	}
 }
 
+// proofRoutes returns those that are about what citations rest on, and whether it is so.
+func (a *API) proofRoutes() map[string]map[string]endpoint {
+	read := store.ScopeRead
+	page := []string{"cursor", "limit"}
+	return map[string]map[string]endpoint{
+		"/v1/verify": {
+			"POST": {scope: store.ScopeVerify, params: []string{"url", "trust", "offline", "max_age", "require_level", "judge"}, handle: a.verify},
+		},
+		"/v1/incidents": {
+			"GET": {scope: read, params: append([]string{"manifest", "source", "status", "answer"}, page...), handle: a.incidents},
+		},
+		"/v1/sources/versions": {
+			"GET": {scope: read, params: append([]string{"url"}, page...), handle: a.versions},
+		},
+		"/v1/copies/{hash}": {
+			"GET": {scope: read, params: []string{"as"}, handle: a.copyOf},
+		},
+		"/v1/answers/{id}/manifest": {
+			"GET": {scope: read, handle: a.answerManifest},
+		},
+		"/v1/runs/{id}/manifest": {
+			"GET": {scope: read, handle: a.runManifest},
+		},
+	}
+}
+
 // serve answers the requests for one pattern; without methods, those for no pattern at all.
 func (a *API) serve(pattern string, methods map[string]endpoint) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		out := &reply{ResponseWriter: w}
 		r := &request{Request: hr, id: newRequestID(), route: pattern, begun: time.Now()}
-		setHeaders(out.Header(), r.id)
 		defer a.finish(hr.Context(), out, r)
-		if a.guard.CORS(out, hr) {
-			return
+		if methods["GET"].access != public { // that has its own headers, and only those
+			setHeaders(out.Header(), r.id)
+			if a.guard.CORS(out, hr) {
+				return
+			}
 		}
 		if err := a.answerRequest(out, r, methods); err != nil {
 			a.fail(hr.Context(), out, r, err)
@@ -242,6 +288,7 @@ func (a *API) answerRequest(w http.ResponseWriter, r *request, methods map[strin
 	}
 	var err error
 	switch e.access {
+	case public:
 	case open:
 		err = a.guard.Local(r.Request)
 	case byStream:
@@ -252,7 +299,7 @@ func (a *API) answerRequest(w http.ResponseWriter, r *request, methods map[strin
 	if err != nil {
 		return err
 	}
-	if e.access != open { // who scrapes or probes may say what they like
+	if e.access != open && e.access != public { // who scrapes or probes may say what they like
 		if r.params, err = readParams(r.URL.RawQuery, e.params); err != nil {
 			return err
 		}
@@ -288,16 +335,18 @@ func within(r *request) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(r.Context(), askStore)
 }
 
-// settle waits, for a moment, until what was captured before is in the store.
-func (a *API) settle(ctx context.Context) {
+// settle waits, for a moment, until what was captured before is in the store, and reports whether it is.
+func (a *API) settle(ctx context.Context) bool {
 	if a.gateway == nil {
-		return
+		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
 	if err := a.gateway.CatchUp(ctx); err != nil {
 		a.logger.LogAttrs(ctx, slog.LevelDebug, "a list may lack the latest answers", slog.Any("error", err))
+		return false
 	}
+	return true
 }
 
 // storeError says what could not be done with the store. That the store is away is the client's to know; the rest is for

@@ -300,6 +300,8 @@ func TestMethods(t *testing.T) {
 		"/v1/conversations/c": "GET, HEAD", "/v1/sources": "GET, HEAD", "/v1/runs": "GET, POST, HEAD", "/v1/runs/r": "GET, HEAD",
 		"/v1/runs/r/steps": "POST", "/v1/runs/r/finish": "POST", "/v1/runs/r/summary": "GET, HEAD", "/v1/feedback": "GET, POST, HEAD",
 		"/v1/runs/r/events": "GET, HEAD", "/v1/stream-token": "POST", "/v1/tokens": "GET, POST, HEAD", "/v1/tokens/t": "DELETE",
+		"/v1/verify": "POST", "/v1/incidents": "GET, HEAD", "/v1/sources/versions": "GET, HEAD", "/v1/copies/x": "GET, HEAD",
+		"/v1/answers/ans_1/manifest": "GET, HEAD", "/v1/runs/r/manifest": "GET, HEAD", "/runs/x/cite": "GET, HEAD", "/log/checkpoint": "GET, HEAD",
 		"/healthz": "GET, HEAD", "/readyz": "GET, HEAD", "/metrics": "GET, HEAD", "/": "GET, HEAD",
 	} {
 		for _, method := range []string{"PUT", "OPTIONS", "BREW"} {
@@ -359,7 +361,7 @@ func TestBadQueries(t *testing.T) {
 		wantProblem(t, n.get(t, path), 400, gateway.CodeBadRequest)
 	}
 	res := n.get(t, "/v1/answers?talk=c")
-	if !strings.Contains(res.body, "q, source, conversation, run, cursor, limit, unit, style") {
+	if !strings.Contains(res.body, "q, source, conversation, run, verification, cursor, limit, unit, style") {
 		t.Errorf("it does not say what there is: %s", res.body)
 	}
 	if res := n.get(t, "/v1/conversations/c?as=ui"); !strings.Contains(res.body, "it is one of json") {

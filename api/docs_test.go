@@ -67,7 +67,7 @@ func TestDocsShapes(t *testing.T) {
 		"GET /v1/answers": "answers.json", "GET /v1/answers/{id}": "answer.json", "GET /v1/conversations": "conversations.json",
 		"GET /v1/conversations/{id}": "conversation.json", "GET /v1/sources": "sources.json", "GET /v1/runs": "runs.json",
 		"GET /v1/runs/{id}": "run.json", "GET /v1/feedback": "feedback.json", "POST /v1/runs/{id}/steps": "recorded.json",
-		"GET /healthz": "healthz.json",
+		"GET /healthz": "healthz.json", "GET /v1/sources/versions": "versions.json",
 	} {
 		_, example, _ := strings.Cut(page[section], "```json\n")
 		example, _, _ = strings.Cut(example, "```")

@@ -89,3 +89,70 @@ func TestReadYourWrites(t *testing.T) {
 		t.Errorf("/readyz: %d %s", got.StatusCode, got.body)
 	}
 }
+
+// The address of a manifest is in the response before anything is in the store: whoever is quick is told to wait, and not that
+// there is nothing.
+func TestPublishedCapture(t *testing.T) {
+	body := vector(t, "openai-responses/azure-web-search.txtar", "body.json")
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(body))
+	}))
+	t.Cleanup(provider.Close)
+	address, err := url.Parse(provider.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPress(t, 3)
+	j, err := journal.Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	names, err := p.store.Publications(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard := gateway.NewGuard(&gateway.GuardOptions{Store: p.store})
+	g, err := gateway.New(&gateway.Options{
+		Upstreams: []gateway.Upstream{{Name: "openai", URL: address, Provider: "openai"}}, Store: p.store, Bus: p.bus, Journal: j, Guard: guard,
+		Citing: &gateway.Citing{Level: 3, Origin: p.publisher.Origin, Pub: names.Of},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := api.New(&api.Options{Store: p.store, Bus: p.bus, Guard: guard, Gateway: g, Publisher: p.publisher})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := httptest.NewServer(g)
+	t.Cleanup(calls.Close)
+	p.Server = httptest.NewServer(a)
+	t.Cleanup(p.Close)
+	res := (&node{Server: calls}).do(t, "POST", "/openai/v1/responses", `{"model": "gpt-heron-1", "input": "Harbour rules?"}`)
+	list := announced(t, res)
+	if res.StatusCode != 200 || len(list) == 0 {
+		t.Fatalf("%d %v", res.StatusCode, res.Header)
+	}
+	path := strings.TrimPrefix(list[0].Manifest, p.publisher.Origin)
+	early := p.get(t, path)
+	if wantProblem(t, early, 503, gateway.CodeUnavailable); early.Header.Get("Retry-After") == "" {
+		t.Errorf("header: %v", early.Header)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- g.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	if got := p.get(t, path); got.StatusCode != 202 {
+		t.Errorf("%d %s", got.StatusCode, got.body)
+	}
+	var at where
+	p.read(t, "/v1/answers/"+res.Header.Get(gateway.AnswerHeader)+"/manifest", &at)
+	if at.URL != list[0].Manifest || at.State != "pending" {
+		t.Errorf("%+v, announced %+v", at, list[0])
+	}
+	wantProblem(t, p.get(t, path+"x"), 404, gateway.CodeNotFound)
+}

@@ -64,6 +64,12 @@ What was answered, with citations:
   POST /v1/feedback             GET /v1/feedback
   POST /v1/decode               a provider's response in, its answer document out
 
+Whether it is so:
+  POST /v1/verify               a URL, a manifest or a response in, a report out
+  GET  /v1/incidents            GET /v1/answers?verification=failed
+  GET  /v1/sources/versions?url=                                 GET /v1/copies/HASH
+  GET  /v1/answers/ID/manifest  GET /v1/runs/ID/manifest
+
   GET  /healthz                 GET /readyz                      GET /metrics
 
 https://github.com/ibidhq/ibid/blob/main/docs/http.md

@@ -130,7 +130,8 @@ func (p params) page(limit int64) (*store.Query, error) {
 		return nil, err
 	}
 	return &store.Query{
-		Text: p["q"], Source: p["source"], Conversation: p["conversation"], Run: p["run"], Cursor: p["cursor"], Limit: int(limit),
+		Text: p["q"], Source: p["source"], Conversation: p["conversation"], Run: p["run"], Verification: p["verification"],
+		Cursor: p["cursor"], Limit: int(limit),
 	}, nil
 }
 

@@ -63,6 +63,7 @@ func (a *API) newSteps(w http.ResponseWriter, r *request) error {
 
 // finishRun records that a run has ended, and its final answer.
 func (a *API) finishRun(w http.ResponseWriter, r *request) error {
+	a.settle(r.Context()) // what is published of a run that has ended should have its last answer
 	return a.recordBody(w, r, r.PathValue("id"), func(body []byte) (*store.Recording, error) {
 		if len(bytes.TrimSpace(body)) == 0 {
 			body = []byte("{}")

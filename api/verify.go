@@ -1,0 +1,367 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
+)
+
+const (
+	// verifyFor bounds how long one verification may take.
+	verifyFor = 60 * time.Second
+	// maxVerifying is how many are made at the same time, for all callers.
+	maxVerifying = 4
+	// maxTrust and maxTrusted are how many entries a request's trust may have, and how long one may be, in bytes.
+	maxTrust   = 64
+	maxTrusted = 256
+	// maxIncidents is how many failures of one report are recorded: the first ones.
+	maxIncidents = 1000
+	// maxAge is how old, in seconds, what is known of a source may be at most: a day.
+	maxAge = 24 * 60 * 60
+	// maxFailureAge is how old it may be at most where the source did not pass: it may have been mended.
+	maxFailureAge = 15 * time.Minute
+)
+
+// verifyOrder says what is to be verified, and how.
+type verifyOrder struct {
+	URL          string          `json:"url"`
+	Document     json.RawMessage `json:"document"`
+	Manifest     json.RawMessage `json:"manifest"` // or a string: its URL
+	Bundle       json.RawMessage `json:"bundle"`
+	Response     string          `json:"response"` // as curl -i prints it
+	Trust        []string        `json:"trust"`
+	Offline      bool            `json:"offline"`
+	MaxAge       int64           `json:"max_age"` // in seconds: of verdicts on sources that count still; 0: none does
+	RequireLevel int             `json:"require_level"`
+	Judge        *bool           `json:"judge"` // nil: if there is one
+
+	raw []byte // what is to be recognised; nil: url or manifest says where it is
+}
+
+// orderMembers are the members of an order as JSON. Nothing else that can be verified is made of them only.
+func orderMembers() []string {
+	return []string{"url", "document", "manifest", "bundle", "response", "trust", "offline", "max_age", "require_level", "judge"}
+}
+
+// verify verifies what the body has or names, and answers with the report.
+func (a *API) verify(w http.ResponseWriter, r *request) error {
+	if a.verifier == nil {
+		return &gateway.Problem{
+			Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Detail: "nothing is verified here",
+			Hint: "`ibid verify` does so without a server",
+		}
+	}
+	release, err := a.reserve(r, maxDecode)
+	if err != nil {
+		return err
+	}
+	defer release()
+	body, err := readBody(w, r, maxDecode)
+	if err != nil {
+		return err
+	}
+	order, err := readOrder(body, r.params)
+	if err != nil {
+		return err
+	}
+	if !a.verifying.TryAcquire(1) {
+		return &gateway.Problem{
+			Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Detail: fmt.Sprintf("%d verifications are being made at the moment", maxVerifying),
+			Hint: "try again in a moment", Header: http.Header{"Retry-After": {"5"}},
+		}
+	}
+	defer a.verifying.Release(1)
+	report, err := a.report(r, order)
+	if err != nil {
+		return err
+	}
+	if err := a.keepReport(r, report); err != nil {
+		return err
+	}
+	return writeJSON(w, r, http.StatusOK, report)
+}
+
+// readOrder reads what is to be verified: an order, or with parameters the thing itself.
+func readOrder(body []byte, p params) (*verifyOrder, error) {
+	o := &verifyOrder{}
+	var members map[string]json.RawMessage
+	isOrder := json.Unmarshal(body, &members) == nil && members != nil
+	for name := range members {
+		isOrder = isOrder && slices.Contains(orderMembers(), name)
+	}
+	var err error
+	switch {
+	case len(bytes.TrimSpace(body)) == 0:
+		return nil, badRequest("the body is empty", `send {"url": "https://…"}, or what curl -i printed`)
+	case !isOrder:
+		o.raw = body
+		err = o.readParams(p)
+	case len(p) > 0:
+		err = badRequest("the query parameters go with a body that is no such object", "what they say is a member of the object, too")
+	default:
+		err = o.read(body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o, o.check()
+}
+
+// readParams reads what parameters say of a body that is the thing itself.
+func (o *verifyOrder) readParams(p params) error {
+	offline, err := p.choice("offline", []string{"false", "true"})
+	if err != nil {
+		return err
+	}
+	age, err := p.number("max_age", 0, 0, maxAge)
+	if err != nil {
+		return err
+	}
+	judge, err := p.choice("judge", []string{"", "false", "true"})
+	if err != nil {
+		return err
+	}
+	level, err := p.number("require_level", 0, 0, 3)
+	if err != nil {
+		return err
+	}
+	o.URL, o.Offline, o.MaxAge, o.RequireLevel = p["url"], offline == "true", age, int(level)
+	if judge != "" {
+		o.Judge = new(judge == "true")
+	}
+	if p["trust"] != "" {
+		o.Trust = strings.Split(p["trust"], ",")
+	}
+	return nil
+}
+
+// read reads an order, in which one thing is to be verified.
+func (o *verifyOrder) read(body []byte) error {
+	if err := json.Unmarshal(body, o); err != nil {
+		why := "it has a member of another type than it must be"
+		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			why = fmt.Sprintf("%s: it must not be a JSON %s", cut(kind.Field), kind.Value)
+		}
+		return badRequest(why, "docs/http.md lists the members")
+	}
+	given := 0
+	for _, thing := range [][]byte{o.Document, o.Manifest, o.Bundle, []byte(o.Response)} {
+		if len(thing) > 0 && !bytes.Equal(thing, []byte("null")) {
+			o.raw = thing
+			given++
+		}
+	}
+	var address string
+	if json.Unmarshal(o.Manifest, &address) == nil && address != "" {
+		o.Manifest, o.raw = []byte(address), nil
+	} else {
+		o.Manifest = nil
+	}
+	if given > 1 || given == 1 && o.Response == "" && o.URL != "" || given == 0 && o.URL == "" {
+		return badRequest("one thing is to be verified at a time", `it has one of url, document, manifest, bundle and response; a response may have its url besides`)
+	}
+	return nil
+}
+
+// check says what is wrong with the limits of an order.
+func (o *verifyOrder) check() error {
+	switch {
+	case o.RequireLevel < 0 || o.RequireLevel > 3:
+		return badRequest("require_level: there is no level "+strconv.Itoa(o.RequireLevel), "it is 0, which demands nothing, 1, 2 or 3")
+	case o.MaxAge < 0 || o.MaxAge > maxAge:
+		return badRequest("max_age: it is "+strconv.FormatInt(o.MaxAge, 10), fmt.Sprintf("seconds, from 0, which looks at every source now, to %d", maxAge))
+	case len(o.Trust) > maxTrust:
+		return badRequest(fmt.Sprintf("trust: it has more than %d entries", maxTrust), "host names, or ids of keys")
+	}
+	for _, one := range o.Trust {
+		if one == "" || len(one) > maxTrusted || !isClean(one) {
+			return badRequest(fmt.Sprintf("trust: %q is neither a host nor the id of a key", cut(one)), "agent.example, or the key_id of a report")
+		}
+	}
+	for name, address := range map[string]string{"url": o.URL, "manifest": string(o.Manifest)} {
+		if len(address) > manifest.MaxURL || !isClean(address) {
+			return badRequest(fmt.Sprintf("%s: it is no address of up to %d characters", name, manifest.MaxURL), "https://…")
+		}
+	}
+	return nil
+}
+
+// report makes the report of an order.
+func (a *API) report(r *request, o *verifyOrder) (*verify.Report, error) {
+	v := a.verifier(r.who.Tenant)
+	defer func() { _ = v.Close() }() // what it began itself is all that this ends
+	v.Trust = append(slices.Clone(v.Trust), o.Trust...)
+	v.Offline = v.Offline || o.Offline
+	age := max(time.Duration(o.MaxAge)*time.Second, time.Nanosecond) // never 0, so that what is found out is remembered
+	v.SourceTTL, v.FailureTTL = age, min(age, maxFailureAge)
+	v.RequireLevel = max(v.RequireLevel, o.RequireLevel)
+	if o.Judge != nil && *o.Judge && v.Judge == nil {
+		return nil, badRequest("judge: there is none here", "without it nobody says of an excerpt that is there that it does not support its claim")
+	}
+	if o.Judge != nil && !*o.Judge {
+		v.Judge = nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), verifyFor)
+	defer cancel()
+	report, err := o.do(ctx, v)
+	switch {
+	case err == nil:
+		return report, nil
+	case r.Context().Err() != nil:
+		return nil, r.Context().Err()
+	case ctx.Err() != nil:
+		return nil, &gateway.Problem{
+			Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Detail: fmt.Sprintf("the verification took longer than %v", verifyFor),
+			Hint: "try again with max_age, as what was found out about sources is remembered; `ibid verify` takes as long as it needs", Header: http.Header{"Retry-After": {"5"}},
+		}
+	case errors.Is(err, verify.ErrInput):
+		return nil, &http.MaxBytesError{Limit: maxDecode}
+	}
+	if why := o.unreadable(r.Context()); why != nil {
+		return nil, unreadable(why.Error(), `send {"url": "https://…"}, a manifest, a stored bundle, an answer document, or what curl -i printed`)
+	}
+	return nil, storeError("verify", err)
+}
+
+func (o *verifyOrder) do(ctx context.Context, v *verify.Verifier) (*verify.Report, error) {
+	switch {
+	case o.raw != nil:
+		return v.Bytes(ctx, o.raw, &verify.BytesOptions{URL: o.URL})
+	case len(o.Manifest) > 0:
+		return v.Manifest(ctx, string(o.Manifest))
+	default:
+		return v.URL(ctx, o.URL)
+	}
+}
+
+// unreadable says why what is to be verified cannot be read; nil: it can, and something else was wrong.
+func (o *verifyOrder) unreadable(ctx context.Context) error {
+	if o.raw == nil {
+		return nil
+	}
+	plain := &verify.Verifier{Offline: true}
+	defer func() { _ = plain.Close() }()
+	_, err := plain.Bytes(ctx, o.raw, nil)
+	return err
+}
+
+// keepReport records what failed, and what was found about the tenant's own answers.
+func (a *API) keepReport(r *request, report *verify.Report) error {
+	// It is known now, also if who asked has left.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), askStore)
+	defer cancel()
+	incidents := verify.Incidents(report)
+	if len(incidents) > maxIncidents {
+		a.logger.LogAttrs(ctx, slog.LevelWarn, "not all failures of a report were recorded", slog.Int("failures", len(incidents)), slog.Int("recorded", maxIncidents))
+		incidents = incidents[:maxIncidents]
+	}
+	if len(incidents) > 0 {
+		switch _, err := a.store.AddIncidents(ctx, r.who.Tenant, incidents); {
+		case errors.Is(err, store.ErrLimit): // of what the manifest says; the report has it all the same
+			a.logger.LogAttrs(ctx, slog.LevelWarn, "the failures of a report were not recorded", slog.Any("error", err))
+		case err != nil:
+			return storeError("record what failed", err)
+		}
+	}
+	statuses, err := a.ownStatuses(ctx, r.who.Tenant, report)
+	if err == nil {
+		err = a.store.SetStatuses(ctx, r.who.Tenant, statuses)
+	}
+	if err != nil {
+		return storeError("keep what came of a check", err)
+	}
+	if len(incidents)+len(statuses) > 0 {
+		a.bus.Wake()
+	}
+	return nil
+}
+
+// ownStatuses returns what a report says of the citations that the tenant's own manifests are of, by their pins.
+func (a *API) ownStatuses(ctx context.Context, tenant string, report *verify.Report) ([]store.PinStatus, error) {
+	if a.publisher == nil || report.Offline {
+		return nil, nil
+	}
+	own := &ownPins{store: a.store, tenant: tenant, pins: map[string][]store.Pin{}}
+	for i := range report.Manifests {
+		m := &report.Manifests[i]
+		if m.Manifest == nil || !strings.HasPrefix(m.URL, a.publisher.URL("/runs/")) {
+			continue
+		}
+		claims := m.Manifest.Claims
+		for k := range report.Claims {
+			c := &report.Claims[k]
+			if c.Manifest != m.URL || len(claims) == 0 {
+				continue
+			}
+			if err := own.add(ctx, m.SHA256, &claims[0], c); err != nil {
+				return nil, err
+			}
+			claims = claims[1:]
+		}
+	}
+	return own.statuses, nil
+}
+
+// ownPins collects what becomes of a tenant's pins.
+type ownPins struct {
+	store    *store.Store
+	tenant   string
+	pins     map[string][]store.Pin // by address
+	statuses []store.PinStatus
+}
+
+// add takes up what was found about a claim of the manifest with that SHA-256.
+func (p *ownPins) add(ctx context.Context, sum string, claim *manifest.Claim, c *verify.ClaimReport) error {
+	for i := range min(len(claim.Sources), len(c.Sources)) {
+		cited, found := &claim.Sources[i], &c.Sources[i]
+		url, err := snapshot.CleanURL(cited.URL)
+		if err != nil || found.Result.Reason == reasonLimit {
+			continue
+		}
+		pins, ok := p.pins[url]
+		if !ok {
+			if pins, err = p.store.Pins(ctx, p.tenant, url); err != nil {
+				return err
+			}
+			p.pins[url] = pins
+		}
+		for k := range pins {
+			pin := &pins[k]
+			if pin.Digest != sum || pin.ClaimID != claim.ID || !isSame(&pin.Claim, cited) || !pin.CheckedAt.Before(found.CheckedAt) {
+				continue
+			}
+			detail, err := json.Marshal(&found.Result)
+			if err != nil {
+				return fmt.Errorf("write what came of a check: %w", err)
+			}
+			p.statuses = append(p.statuses, store.PinStatus{
+				ID: pin.ID, Status: found.Result.Status, Counts: found.Result.Counts, CheckedAt: found.CheckedAt, Detail: detail,
+			})
+		}
+	}
+	return nil
+}
+
+// reasonLimit is the reason of a source that was not read because the verification had read enough: it says nothing of the source.
+const reasonLimit = "limit"
+
+// isSame reports whether two are the same source of a claim, with the same excerpt.
+func isSame(x, y *manifest.ClaimSource) bool {
+	one, err := json.Marshal(x)
+	other, err2 := json.Marshal(y)
+	return err == nil && err2 == nil && bytes.Equal(one, other)
+}

@@ -1,0 +1,35 @@
+package api
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/ibidhq/ibid/gateway"
+)
+
+// Whatever is sent, there is one thing to be verified, or a problem of the sender's.
+func FuzzVerifyOrder(f *testing.F) {
+	for _, seed := range []string{
+		`{"url":"https://a.example/"}`, `{"manifest":"https://a.example/m"}`, `{"manifest":{"claims":[]},"trust":["a"]}`, `{"response":"HTTP/1.1 200 OK\n\nx","url":"x"}`,
+		`{"bundle":null,"document":{}}`, `{}`, `null`, `[]`, "HTTP/1.1 200 OK\r\n\r\n", `{"claims":[],"run_id":"r"}`, `{"url":"a","judge":false,"require_level":3}`,
+	} {
+		f.Add([]byte(seed), "")
+	}
+	f.Add([]byte(`{"text":""}`), "a,b")
+	f.Fuzz(func(t *testing.T, body []byte, trust string) {
+		p := params{}
+		if trust != "" {
+			p["trust"] = trust
+		}
+		o, err := readOrder(body, p)
+		if err != nil {
+			if got := gateway.ProblemOf(err).Status; got != http.StatusBadRequest {
+				t.Fatalf("%d: %v", got, err)
+			}
+			return
+		}
+		if o.raw == nil && len(o.Manifest) == 0 && o.URL == "" || o.raw != nil && len(o.Manifest) > 0 || len(o.Trust) > maxTrust {
+			t.Fatalf("%q: %+v", body, o)
+		}
+	})
+}
