@@ -21,6 +21,7 @@ type attributeFlags struct {
 	perSentence int
 	cited       bool
 	explain     bool
+	net         attributionSetting // only the networks that may be reached
 	checker     checkerFlags
 }
 
@@ -33,7 +34,7 @@ func newAttribute(w world) *cobra.Command {
 		unit:   choice{kind: "UNIT", words: words(ibid.Units())},
 	}}
 	c := &cobra.Command{
-		Use:   "attribute ANSWER --sources PATH...",
+		Use:   "attribute ANSWER --sources PATH|URL...",
 		Short: "Find citations for an answer that has none",
 		Long: `Reads an answer and the sources it may rest on, finds for each sentence the
 passages that support it, and shows the answer with these citations, as ibid
@@ -41,7 +42,9 @@ cite does. - is standard input, for the answer or for one source.
 
 The answer is a provider's response, an answer document of ibid, plain text or
 Markdown. Sources are text, Markdown, HTML, PDF (its text layer), or JSON lines
-of documents; of a directory, all such files in it and below.
+of documents; of a directory, all such files in it and below. Pages are fetched
+from public addresses at ports 80 and 443 only, unless --allow-net names another
+network.
 
 Each sentence is compared with all passages; the nearest are checked, and those
 with at least the threshold are cited. Such citations say "origin": "inferred",
@@ -83,12 +86,13 @@ line of one, could not be read.`,
 func (f *attributeFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVar(&f.sources, "sources", nil, "a file or directory of sources, as a `PATH`; repeatable, and more may follow as arguments")
+	flags.StringArrayVar(&f.sources, "sources", nil, "a file or directory of sources, or the URL of a page, as a `PATH`; repeatable, and more may follow as arguments")
 	flags.Var(&f.threshold, "threshold", "the least score of a citation: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1")
 	flags.IntVar(&f.perSentence, "per-sentence", support.DefaultPerSentence, "the `NUMBER` of passages that one sentence cites at most")
 	flags.BoolVar(&f.cited, "cited", false, "look for sources of sentences that have a citation, too")
 	flags.BoolVar(&f.explain, "explain", false, "say for each sentence which passages were considered")
 	f.cite.add(c)
+	f.net.addNetFlag(c)
 	f.checker.add(c)
 	wrapFlags(c)
 }
@@ -110,15 +114,7 @@ func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world
 	// The first argument is the answer; others are sources that a shell made of a pattern.
 	names := slices.Concat(f.sources, args[1:])
 	if len(f.sources) == 0 {
-		return nil, &usageError{errors.New("there are no sources"), "--sources PATH names a file or a directory"}
-	}
-	for _, name := range names {
-		if isURL(name) {
-			return nil, &usageError{
-				fmt.Errorf("--sources %s is an address, and refused: safe fetch is not built in yet", name),
-				"save the page and name the file",
-			}
-		}
+		return nil, &usageError{errors.New("there are no sources"), "--sources PATH names a file, a directory or a page"}
 	}
 	level := f.threshold.least()
 	if f.perSentence < 1 {
@@ -163,7 +159,7 @@ func (job *attributeJob) run(ctx context.Context) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("read %s: %w", job.answer, err), explain(err).hint}
 	}
-	docs, err := job.readSources()
+	docs, err := job.readSources(ctx)
 	if err != nil {
 		return err
 	}

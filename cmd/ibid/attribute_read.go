@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ type sourceFile struct {
 }
 
 // readSources reads all sources. What cannot be read is said, and the others are used.
-func (job *attributeJob) readSources() ([]support.Document, error) {
+func (job *attributeJob) readSources(ctx context.Context) ([]support.Document, error) {
 	files, err := job.listSources()
 	if err != nil {
 		return nil, err
@@ -86,11 +87,13 @@ func (job *attributeJob) readSources() ([]support.Document, error) {
 	words := job.err
 	job.err = bar.words(words)
 	defer func() { bar.end(); job.err = words }()
+	fetcher := newPageFetcher(&job.flags.net)
+	defer func() { _ = fetcher.Close() }() // nothing is lost
 	var docs []support.Document
 	var passed []string
 	total := 0
 	for _, f := range files {
-		found, size, err := job.readSource(f, bar)
+		found, size, err := job.readSource(ctx, f, fetcher, bar)
 		total += size
 		switch {
 		case total > maxSourceBytes:
@@ -133,7 +136,7 @@ func (job *attributeJob) listSources() ([]sourceFile, error) {
 	var files []sourceFile
 	for _, name := range job.sources {
 		info, err := os.Stat(name)
-		if name == stdinName || err != nil || !info.IsDir() {
+		if name == stdinName || isURL(name) || err != nil || !info.IsDir() {
 			files = append(files, sourceFile{name: name})
 			continue
 		}
@@ -162,8 +165,15 @@ func (job *attributeJob) listSources() ([]sourceFile, error) {
 	return files, nil
 }
 
-// readSource reads the documents of a file, and says how large it is.
-func (job *attributeJob) readSource(f sourceFile, bar *progress) ([]support.Document, int, error) {
+// readSource reads the documents of a file or a page, and says how large it is.
+func (job *attributeJob) readSource(ctx context.Context, f sourceFile, fetcher *snapshot.Fetcher, bar *progress) ([]support.Document, int, error) {
+	if isURL(f.name) {
+		p, err := readPage(ctx, fetcher, f.name)
+		if err != nil {
+			return nil, 0, err
+		}
+		return job.documents(p.url, p.documents), p.size, nil
+	}
 	in, name := job.in, "stdin"
 	if f.name != stdinName {
 		file, err := os.Open(f.name)
@@ -181,16 +191,20 @@ func (job *attributeJob) readSource(f sourceFile, bar *progress) ([]support.Docu
 	if err != nil {
 		return nil, len(data), &unnamedError{name, err}
 	}
+	if len(found) == 1 && found[0].Source.Kind == ibid.File {
+		found[0].Source.ID = name
+	}
+	return job.documents(f.name, found), len(data), nil
+}
+
+// documents makes sources of what was read under a name, and says what was odd.
+func (job *attributeJob) documents(name string, found []snapshot.Document) []support.Document {
 	docs := make([]support.Document, 0, len(found))
 	for i := range found {
 		d := &found[i]
-		issues, failed := sayTextIssues(job.err, f.name, d.Text)
+		issues, failed := sayTextIssues(job.err, name, d.Text)
 		job.issues, job.failed = append(job.issues, issues...), job.failed || failed
-		s := d.Source
-		if len(found) == 1 && s.Kind == ibid.File {
-			s.ID = name
-		}
-		docs = append(docs, support.Document{Source: s, Text: d.Text.Content, Passages: d.Text.Passages(nil)})
+		docs = append(docs, support.Document{Source: d.Source, Text: d.Text.Content, Passages: d.Text.Passages(nil)})
 	}
-	return docs, len(data), nil
+	return docs
 }

@@ -18,18 +18,19 @@ type checkFlags struct {
 	sources               []string
 	json                  bool
 	threshold             threshold
+	net                   attributionSetting // only the networks that may be reached
 	checker               checkerFlags
 }
 
 func newCheck(w world) *cobra.Command {
 	f := &checkFlags{checker: newCheckerFlags()}
 	c := &cobra.Command{
-		Use:   "check --claim TEXT --source FILE... | --batch FILE",
+		Use:   "check --claim TEXT --source FILE|URL... | --batch FILE",
 		Short: "Say whether sources support a claim",
 		Long: `Compares a claim with what its sources say: text, Markdown, HTML, PDF (its text
-layer) or JSON lines of documents. It says supported, partial, unsupported,
-contradicted or unverified, where the evidence stands, and what the claim says
-that the evidence does not.
+layer) or JSON lines of documents, in files or at addresses. It says supported,
+partial, unsupported, contradicted or unverified, where the evidence stands, and
+what the claim says that the evidence does not.
 
 The default checker, lexical, compares words. It needs no network and no model,
 and its score is the calibrated probability that people would call the claim
@@ -43,6 +44,9 @@ grounding API, onnx a model of yours in this process (in programs built with the
 tag onnx). cascade asks lexical first and one of the others only where lexical
 is not sure. What these are asked about leaves this machine, except with onnx.
 
+Of addresses only public ones are fetched, at ports 80 and 443, unless --allow-net
+names another network.
+
 --batch reads JSON lines {"id", "claim", "passages": [...]}, whose passages are
 strings or objects with text, and may have a member context, and writes one line
 for each: id, label, score, missing, evidence and more. A line that cannot be
@@ -53,6 +57,7 @@ or it could not be found out, or a part of a source could not be read. With
 --batch: 0 if all lines were checked, else 2.`,
 		Example: `  ibid check --claim 'The bridge opened in 1932.' --source bridge.html
   ibid check --claim 'Herons eat fish.' --source birds.pdf --source a.md --json
+  ibid check --claim 'Herons eat fish.' --source https://herons.example/food
   ibid check --batch claims.jsonl >verdicts.jsonl
   ibid check --claim 'Herons eat fish.' --source birds.md --checker cascade \
     --judge-url http://127.0.0.1:11434/v1 --judge-model llama3.1`,
@@ -81,11 +86,12 @@ func (f *checkFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.claim, "claim", "", "the claim: one sentence or a few, as `TEXT`")
-	flags.StringArrayVar(&f.sources, "source", nil, "a `FILE` to check it against, - for standard input; repeatable")
+	flags.StringArrayVar(&f.sources, "source", nil, "a `FILE` or the URL of a page to check it against, - for standard input; repeatable")
 	flags.StringVar(&f.context, "context", "", "`TEXT` that tells what the claim's words refer to, as the question; never evidence")
 	flags.StringVar(&f.batch, "batch", "", "check each line of a `FILE` of JSON lines instead, - for standard input")
 	flags.BoolVar(&f.json, "json", false, "write the verdict as one line of JSON; --batch always does")
 	flags.Var(&f.threshold, "threshold", "the least score of supported: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1; without it the checker's own")
+	f.net.addNetFlag(c)
 	f.checker.add(c)
 	wrapFlags(c)
 }
@@ -105,16 +111,10 @@ func (f *checkFlags) validate(c *cobra.Command) error {
 	case f.batch != "" && (f.claim != "" || len(f.sources) > 0 || f.context != ""):
 		return &usageError{errors.New("--batch goes without --claim, --source and --context"), "each line of the file has a claim and its passages"}
 	case f.batch == "" && len(f.sources) == 0:
-		return &usageError{errors.New("there is no source"), "--source FILE names one"}
+		return &usageError{errors.New("there is no source"), "--source FILE or URL names one"}
 	}
 	stdins := 0
 	for _, name := range f.sources {
-		if isURL(name) {
-			return &usageError{
-				fmt.Errorf("--source %s is an address, and refused: safe fetch is not built in yet", name),
-				"save the page and name the file",
-			}
-		}
 		if name == stdinName {
 			stdins++
 		}
@@ -133,7 +133,9 @@ func isURL(name string) bool {
 
 // run checks one claim.
 func (f *checkFlags) run(ctx context.Context, checker support.Checker, w world) error {
-	material, err := readMaterial(f.sources, w)
+	fetcher := newPageFetcher(&f.net)
+	defer func() { _ = fetcher.Close() }() // nothing is lost
+	material, err := readMaterial(ctx, f.sources, fetcher, w)
 	if err != nil {
 		return err
 	}

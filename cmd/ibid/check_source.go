@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,14 +29,15 @@ type origin struct {
 	passage snapshot.Passage
 }
 
-// readMaterial reads sources, and cuts their documents into passages.
-func readMaterial(names []string, w world) (*material, error) {
+// readMaterial reads sources, and cuts their documents into passages. A page goes by the address where it was found.
+func readMaterial(ctx context.Context, names []string, f *snapshot.Fetcher, w world) (*material, error) {
 	m := &material{}
 	for _, name := range names {
-		documents, err := readSource(name, w.in)
+		documents, found, err := readSource(ctx, name, f, w.in)
 		if err != nil {
 			return nil, &usageError{fmt.Errorf("read %s: %w", name, err), sourceHint(err)}
 		}
+		name = found
 		for i := range documents {
 			m.add(name, &documents[i], len(documents) > 1)
 			issues, failed := sayTextIssues(w.err, name, documents[i].Text)
@@ -69,8 +71,20 @@ func (m *material) add(name string, d *snapshot.Document, several bool) {
 	}
 }
 
-// readSource reads the documents of a file.
-func readSource(name string, stdin io.Reader) ([]snapshot.Document, error) {
+// readSource reads the documents of a file or a page, and says what it is to be called.
+func readSource(ctx context.Context, name string, f *snapshot.Fetcher, stdin io.Reader) ([]snapshot.Document, string, error) {
+	if !isURL(name) {
+		documents, err := readFile(name, stdin)
+		return documents, name, err
+	}
+	p, err := readPage(ctx, f, name)
+	if err != nil {
+		return nil, name, err
+	}
+	return p.documents, p.url, nil
+}
+
+func readFile(name string, stdin io.Reader) ([]snapshot.Document, error) {
 	in := stdin
 	if name != stdinName {
 		f, err := os.Open(name)
@@ -91,13 +105,16 @@ func readSource(name string, stdin io.Reader) ([]snapshot.Document, error) {
 	return documents, nil
 }
 
-// unnamedError is an error about a file without the file's name and without that it was read: messages say both themselves.
+// unnamedError is an error about a file or a page without its name and without that it was read: messages say both themselves.
 type unnamedError struct {
 	name string // what the error begins with
 	err  error
 }
 
 func (e *unnamedError) Error() string {
+	if fetch, ok := errors.AsType[*snapshot.FetchError](e.err); ok {
+		return fetchWords(fetch)
+	}
 	return strings.TrimPrefix(strings.TrimPrefix(e.err.Error(), e.name+": "), "reading the document: ")
 }
 
@@ -105,6 +122,9 @@ func (e *unnamedError) Unwrap() error { return e.err }
 
 // sourceHint is what to do about a source that could not be read.
 func sourceHint(err error) string {
+	if fetch, ok := errors.AsType[*snapshot.FetchError](err); ok {
+		return fetchHint(fetch)
+	}
 	switch {
 	case errors.Is(err, snapshot.ErrUnsupported):
 		return "sources are text, Markdown, HTML, PDF or JSON lines"

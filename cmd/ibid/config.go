@@ -50,6 +50,8 @@ type config struct {
 	attribute string    // the strategy by which answers without citations get some; empty: none
 	split     splitFlag // the experiment that chooses it by the run; empty: there is none
 
+	attribution attributionSetting
+
 	settings   map[string]*upstreamSetting // by name: what is not a matter of flags
 	strategies []experiment.Strategy       // those of the file
 	checkers   map[string]*checkerSetting  // those of the file, by name
@@ -80,8 +82,10 @@ type backfillSetting struct {
 // newConfig returns the defaults.
 func newConfig() *config {
 	return &config{
-		capture:   choice{value: string(gateway.Strict), words: []string{"strict", "store", "relaxed"}, kind: "mode"},
-		prompts:   choice{value: string(gateway.PromptsLast), words: []string{"none", "last", "all"}, kind: "which"},
+		capture:     choice{value: string(gateway.Strict), words: []string{"strict", "store", "relaxed"}, kind: "mode"},
+		prompts:     choice{value: string(gateway.PromptsLast), words: []string{"none", "last", "all"}, kind: "which"},
+		attribution: newAttributionSetting(),
+
 		upstreams: upstreamFlag{},
 		settings:  map[string]*upstreamSetting{},
 		checkers:  map[string]*checkerSetting{},
@@ -117,7 +121,7 @@ func (c *config) addFlags(cmd *cobra.Command) {
 	c.addStoreFlags(cmd)
 	flags.StringVar(&c.nats, "nats", bus.Embedded, "`address` of NATS, which tells nodes about each other: nats://host:4222,…")
 	flags.Var(c.upstreams, "upstream", "an upstream besides the known ones, or one of them elsewhere: `NAME=URL[,provider=…]`; repeatable")
-	flags.StringVar(&c.publicURL, "public-url", "", "the `URL` under which clients reach it, for the check of Host")
+	flags.StringVar(&c.publicURL, "public-url", "", "the `URL` under which others reach it: for the check of Host, and what manifests say")
 	addChoice(cmd, &c.capture, "capture", "when a client sees the end of an answer: strict, store or relaxed")
 	flags.DurationVar(&c.captureWait, "capture-wait", gateway.DefaultCaptureWait, "hold the end back no longer than this")
 	addChoice(cmd, &c.prompts, "prompts", "which messages of a request are kept: none, last or all")
@@ -129,6 +133,7 @@ func (c *config) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&c.attribute, "attribute", "", "find citations for answers that came without, by this `STRATEGY`: balanced, strict or one of the file's")
 	flags.Var(&c.split, "experiment", "the same by two strategies, each run by one: `NAME=A,B[,SHARE]`, the share being B's")
 	flags.StringVar(&c.otlp, "otlp", "", "send traces to this `URL` by OTLP over HTTP")
+	c.attribution.addFlags(cmd)
 	fileFlag(cmd, "tls-cert", "pem", "crt")
 	fileFlag(cmd, "tls-key", "pem", "key")
 	complete := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -291,6 +296,9 @@ func (c *config) check() error {
 		if n := len(secret.value); n > 0 && n < secret.needs {
 			return &usageError{fmt.Errorf("%s has %d bytes, it needs %d", secret.name, n, secret.needs), "openssl rand -base64 32 makes one"}
 		}
+	}
+	if err := c.attribution.check(c.publicURL); err != nil {
+		return err
 	}
 	if err := c.checkStrategies(); err != nil {
 		return err

@@ -100,9 +100,10 @@ func (f *configFile) flag(flags *pflag.FlagSet, e entry) {
 		return
 	}
 	var values []string
-	if _, isList := known.Value.(*wordList); isList {
+	switch known.Value.(type) {
+	case *wordList, *prefixList:
 		values = f.list(e.value)
-	} else {
+	default:
 		values = []string{f.scalar(e.value, known.Value.Type() == "bool")}
 	}
 	if f.err != nil || known.Changed {

@@ -13,16 +13,28 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/store"
 )
 
 // retention is how old answers may get: those of some providers, and the others.
 type retention struct {
 	standard   age
 	byProvider map[string]age
+	copies     age // of what was read of sources
+	manifests  age
 }
 
 // any reports whether anything is ever removed.
-func (r *retention) any() bool { return r.standard > 0 || len(r.byProvider) > 0 }
+func (r *retention) any() bool {
+	return r.standard > 0 || len(r.byProvider) > 0 || r.copies > 0 || r.manifests > 0
+}
+
+// rules returns it as the store has it.
+func (r *retention) rules() store.Retention {
+	return store.Retention{
+		Default: time.Duration(r.standard), ByProvider: r.durations(), Copies: time.Duration(r.copies), Manifests: time.Duration(r.manifests),
+	}
+}
 
 // durations returns the times by provider.
 func (r *retention) durations() map[string]time.Duration {
@@ -38,6 +50,12 @@ func (r *retention) String() string {
 	text := r.standard.String()
 	if len(r.byProvider) > 0 {
 		text += ", " + ageMap(r.byProvider).String()
+	}
+	if r.copies > 0 {
+		text += ", copies " + r.copies.String()
+	}
+	if r.manifests > 0 {
+		text += ", manifests " + r.manifests.String()
 	}
 	return text
 }
@@ -58,11 +76,16 @@ func (r *retention) strangers(upstreams map[string]*upstreamSetting) []string {
 func (f *configFile) retention(c *config, node ast.Node) {
 	for _, e := range f.mapping(node) {
 		a := f.age(e)
-		if e.key == "default" {
+		switch e.key {
+		case "default":
 			c.keep.standard = a
-			continue
+		case "copies":
+			c.keep.copies = a
+		case "manifests":
+			c.keep.manifests = a
+		default:
+			f.keep(c, e.key, a, e.value.GetToken())
 		}
-		f.keep(c, e.key, a, e.value.GetToken())
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -48,6 +47,7 @@ type daemon struct {
 	backfill    *watch.Backfill                       // nil: no rules
 	choose      func(run string) *experiment.Strategy // nil: no strategy
 	attribution *watch.Attribution                    // likewise
+	attributing attribution
 
 	own   map[string]bool // the first segments of paths that are ibid's
 	close []func() error  // what was opened, the first last
@@ -77,7 +77,7 @@ func (d *daemon) open(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if d.store, err = store.Open(ctx, d.config.db, &store.Options{Logger: d.log}); err != nil {
+	if d.store, err = store.Open(ctx, d.config.db, &store.Options{Logger: d.log, Track: d.config.attribution.recheck > 0}); err != nil {
 		return fmt.Errorf("opening the database %s: %w", redacted(d.config.db), err)
 	}
 	d.close = append(d.close, d.store.Close)
@@ -93,7 +93,10 @@ func (d *daemon) open(ctx context.Context) error {
 		Store: d.store, Bootstrap: d.config.bootstrap, Origins: d.config.origins, Hosts: d.config.hosts(),
 		Key: []byte(d.config.streamKey), Logger: d.log,
 	})
-	return d.make()
+	if err := d.openAttribution(ctx); err != nil {
+		return err
+	}
+	return d.make() //nolint:contextcheck // what it makes outlives ctx
 }
 
 func (d *daemon) journalDir() string { return filepath.Join(d.config.data, "journal") }
@@ -119,14 +122,14 @@ func (d *daemon) make() error {
 		Prompts: gateway.Prompts(d.config.prompts.value), KeepEncoding: d.config.encoding,
 		Damaged: filepath.Join(d.config.data, "damaged"), Proxy: http.ProxyFromEnvironment,
 		Logger: d.log, Metrics: d.metrics, Tracer: d.tracer, Backfill: d.backfill,
-		Attribution: d.attribution,
+		Attribution: d.attribution, Citing: d.attributing.citing,
 	})
 	if err != nil {
 		return err
 	}
 	d.api, err = api.New(&api.Options{
 		Store: d.store, Guard: d.guard, Gateway: d.gateway, Bus: d.bus, Logger: d.log, Metrics: d.metrics, Version: readBuild().Version,
-		Strategies: d.config.strategyList(), Choose: d.choose,
+		Strategies: d.config.strategyList(), Choose: d.choose, Publisher: d.attributing.publisher, Verifier: d.verifier,
 	})
 	return err
 }
@@ -233,7 +236,7 @@ func (d *daemon) start(ctx context.Context, start func(name string, f func(conte
 	}
 	retention := &watch.Retention{
 		Store:  d.store,
-		Keep:   store.Retention{Default: time.Duration(d.config.keep.standard), ByProvider: d.config.keep.durations()},
+		Keep:   d.config.keep.rules(),
 		Logger: d.log,
 	}
 	start("removing old answers", retention.Run)
@@ -243,6 +246,7 @@ func (d *daemon) start(ctx context.Context, start func(name string, f func(conte
 	if d.attribution != nil {
 		start("attributing answers", d.attribution.Run)
 	}
+	d.attributing.start(start)
 }
 
 // server returns the server for everything.

@@ -259,7 +259,7 @@ func (e *experimenting) observe(ctx context.Context, t *trail.Trail) error {
 			continue
 		}
 		var words experiment.Feedback
-		if id := finalID(t); id != "" {
+		if id := t.FinalID(); id != "" {
 			counts, err := e.store.FeedbackCounts(ctx, e.tenant, &store.FeedbackQuery{AnswerID: id})
 			if err != nil {
 				return err
@@ -277,18 +277,6 @@ func (e *experimenting) observe(ctx context.Context, t *trail.Trail) error {
 		e.outcomes[i] = append(e.outcomes[i], *out)
 	}
 	return nil
-}
-
-// finalID returns the id of the captured answer that is the run's final one; empty: it was not captured.
-func finalID(t *trail.Trail) string {
-	for i := range t.Steps {
-		for _, a := range t.Steps[i].Answers {
-			if a.Answer != nil && t.Final != nil && a.Answer.Text == t.Final.Text {
-				return a.ID
-			}
-		}
-	}
-	return ""
 }
 
 // showProgress shows how far it is, if there is somebody to see it.

@@ -23,7 +23,7 @@ import (
 var update = flag.Bool("update", false, "write what the tests expect anew")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"ibid": main, "upstream": upstreamMain, "fetch": fetchMain, "lines": linesMain, "model": modelMain})
+	testscript.Main(m, map[string]func(){"ibid": main, "upstream": upstreamMain, "fetch": fetchMain, "lines": linesMain, "model": modelMain, "site": siteMain, "agent": agentMain})
 }
 
 // The stories of testdata/script. Besides testscript's own commands they have
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 //	cert CERT KEY          makes a certificate for 127.0.0.1
 //	sigterm                sends SIGTERM to the ibid that runs
 //
-// and two programs: upstream serves the answers of internal/replay, fetch makes one HTTP request (see servers_test.go).
+// and programs: upstream serves the answers of internal/replay, fetch makes one HTTP request (see servers_test.go).
 func TestScript(t *testing.T) { testscript.Run(t, scripts("testdata/script")) }
 
 func scripts(dir string) testscript.Params {
@@ -54,6 +54,8 @@ func scripts(dir string) testscript.Params {
 			"documents": cmdDocuments,
 			"write":     cmdWrite,
 			"await":     cmdAwait,
+			"reserve":   cmdReserve,
+			"extract":   cmdExtract,
 			"cert":      cmdCert,
 			"sigterm":   cmdSigterm,
 		},

@@ -21,12 +21,16 @@ type pruned struct {
 	Runs          int  `json:"runs"`
 	Events        int  `json:"events"`
 	Steps         int  `json:"steps"`
+	Manifests     int  `json:"manifests"`
+	Copies        int  `json:"copies"`
+	Versions      int  `json:"versions"`
 	DryRun        bool `json:"dry_run"`
 }
 
 func newPrune(w world) *cobra.Command {
 	c := newConfig()
-	older, byProvider := age(0), ageMap{}
+	var said retention
+	said.byProvider = map[string]age{}
 	var dryRun, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "prune [--older-than TIME] [--provider NAME=TIME…]",
@@ -38,22 +42,25 @@ ibid serve observes by itself. It works while a server runs, too.`,
 		Args:    noArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
-				keep := c.keep
-				said := cmd.Flags().Changed("older-than") || cmd.Flags().Changed("provider") // forever is said, too
-				if said {
-					keep = retention{older, byProvider}
+				keep, flags := c.keep, cmd.Flags()
+				isSaid := flags.Changed("older-than") || flags.Changed("provider") || flags.Changed("copies") || flags.Changed("manifests") // forever, too
+				if isSaid {
+					keep = said
 				}
-				if !said && !keep.any() {
+				if !isSaid && !keep.any() {
 					return &usageError{errors.New("nothing says how old answers may get"), "--older-than 90d does, or retention in the file of --config"}
 				}
-				r := &store.Retention{Default: time.Duration(keep.standard), ByProvider: keep.durations(), DryRun: dryRun}
-				return prune(ctx, s, r, asJSON, w)
+				r := keep.rules()
+				r.DryRun = dryRun
+				return prune(ctx, s, &r, asJSON, w)
 			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.Var(&older, "older-than", "remove what is older than this `time`: 720h, 90d")
-	flags.Var(byProvider, "provider", "another time for the answers of one provider: `NAME=TIME`; repeatable")
+	flags.Var(&said.standard, "older-than", "remove what is older than this `time`: 720h, 90d")
+	flags.Var(&said.copies, "copies", "remove the octets of sources that were read so long ago: `time`")
+	flags.Var(&said.manifests, "manifests", "remove manifests that were published so long ago, answers or not: `time`")
+	flags.Var(ageMap(said.byProvider), "provider", "another time for the answers of one provider: `NAME=TIME`; repeatable")
 	flags.BoolVar(&dryRun, "dry-run", false, "say what would be removed, and remove nothing")
 	flags.BoolVar(&asJSON, "json", false, "print the counts as JSON")
 	c.addStoreFlags(cmd)
@@ -70,7 +77,9 @@ func prune(ctx context.Context, s *store.Store, r *store.Retention, asJSON bool,
 	report, err := s.Prune(ctx, r)
 	end()
 	if asJSON {
-		line, jsonErr := json.Marshal(pruned{report.Answers, report.Conversations, report.Runs, report.Events, report.Steps, r.DryRun})
+		line, jsonErr := json.Marshal(pruned{
+			report.Answers, report.Conversations, report.Runs, report.Events, report.Steps, report.Manifests, report.Copies, report.Versions, r.DryRun,
+		})
 		if jsonErr == nil {
 			_, jsonErr = fmt.Fprintf(w.out, "%s\n", line)
 		}
@@ -82,6 +91,9 @@ func prune(ctx context.Context, s *store.Store, r *store.Retention, asJSON bool,
 	}
 	say(w.err, "%s %s, %s, %s, %s", verb, plural(report.Answers, "answer"), plural(report.Conversations, "conversation"),
 		plural(report.Runs, "run"), plural(report.Steps, "recorded step"))
+	if report.Manifests+report.Copies+report.Versions > 0 {
+		say(w.err, "%s %s, and of sources %s and %s", verb, plural(report.Manifests, "manifest"), plural(report.Copies, "document"), plural(report.Versions, "version"))
+	}
 	return err
 }
 

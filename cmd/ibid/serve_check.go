@@ -36,9 +36,10 @@ func checkServe(ctx context.Context, c *config, w world) error {
 	k := &checker{config: c, table: tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0), world: w}
 	k.line("configuration", cmp.Or(c.file, "no file"), nil)
 	k.line("data", c.data, writable(c.data))
-	tokens, err := k.database(ctx)
-	k.line("database", redacted(c.db)+tokens.words, err)
-	k.line("listen", c.listen, k.exposed(tokens))
+	schema, words, err := k.database(ctx)
+	readable := err == nil
+	k.line("database", redacted(c.db)+words, err)
+	k.line("listen", c.listen, k.exposed(schema != nil && schema.Tokens > 0))
 	certificate, err := k.certificate()
 	k.line("tls", certificate, err)
 	k.line("nats", redacted(c.nats), reachNATS(ctx, c.nats))
@@ -52,6 +53,10 @@ func checkServe(ctx context.Context, c *config, w world) error {
 	k.backfill()
 	if words := c.strategyWords(); words != "" {
 		k.line("strategy", words, nil)
+	}
+	k.attribution(ctx, schema, readable)
+	if every := c.attribution.recheck; every > 0 {
+		k.line("recheck", "every "+every.String(), nil)
 	}
 	if c.otlp != "" {
 		k.line("otlp", redacted(c.otlp), nil)
@@ -92,37 +97,31 @@ func (k *checker) backfill() {
 	}
 }
 
-// tokenCheck is what a database says of tokens.
-type tokenCheck struct {
-	any   bool
-	words string // about the database, for the report
-}
-
-// database looks at the database without changing it.
-func (k *checker) database(ctx context.Context) (tokenCheck, error) {
+// database looks at the database without changing it, and says what it found. Nil without an error: it is not there yet.
+func (k *checker) database(ctx context.Context) (schema *store.Schema, words string, err error) {
 	if !store.IsPostgres(k.config.db) {
 		switch _, err := os.Stat(k.config.db); {
 		case errors.Is(err, fs.ErrNotExist):
-			return tokenCheck{words: ", will be made"}, writable(filepath.Dir(k.config.db))
+			return nil, ", will be made", writable(filepath.Dir(k.config.db))
 		case err != nil:
-			return tokenCheck{}, err
+			return nil, "", err
 		}
 	}
-	schema, err := store.Inspect(ctx, k.config.db)
+	schema, err = store.Inspect(ctx, k.config.db)
 	if err != nil {
-		return tokenCheck{}, err
+		return nil, "", err
 	}
-	words := fmt.Sprintf(", version %d", schema.Version)
+	words = fmt.Sprintf(", version %d", schema.Version)
 	if schema.Version < schema.Newest {
 		words += fmt.Sprintf(", will be brought to %d", schema.Newest)
 	}
-	return tokenCheck{any: schema.Tokens > 0, words: fmt.Sprintf("%s, %s", words, plural(schema.Tokens, "token"))}, nil
+	return schema, words + ", " + plural(schema.Tokens, "token"), nil
 }
 
 // exposed says why serve would refuse to listen.
-func (k *checker) exposed(tokens tokenCheck) error {
+func (k *checker) exposed(tokens bool) error {
 	local, err := isLocal(k.config.listen)
-	if err != nil || local || tokens.any || k.config.bootstrap != "" {
+	if err != nil || local || tokens || k.config.bootstrap != "" {
 		return err
 	}
 	return exposedError(k.config.listen)

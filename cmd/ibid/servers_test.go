@@ -171,7 +171,9 @@ func fetchMain() {
 			fmt.Fprintln(&out, response.Proto)
 		}
 		if *include {
+			fmt.Fprintf(&out, "%s %s\r\n", response.Proto, response.Status)
 			_ = response.Header.Write(&out)
+			out.WriteString("\r\n")
 		}
 		err = copyBody(&out, response.Body, *first, *until)
 		response.Body.Close()

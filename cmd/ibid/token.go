@@ -78,7 +78,11 @@ func makeToken(ctx context.Context, s *store.Store, token *store.Token, w world)
 	if err != nil {
 		return err
 	}
-	say(w.err, "token %s of tenant %s may %s; this is the only time it is shown", token.ID, token.Tenant, strings.Join(token.Scopes, ", "))
+	may := strings.Join(token.Scopes, ", ")
+	if token.Publish {
+		may += ", and its answers are published"
+	}
+	say(w.err, "token %s of tenant %s may %s; this is the only time it is shown", token.ID, token.Tenant, may)
 	_, err = fmt.Fprintln(w.out, secret)
 	return err
 }
@@ -126,13 +130,17 @@ func listTokens(ctx context.Context, s *store.Store, asJSON bool, w world) error
 		return nil
 	}
 	table := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tNAME\tTENANT\tSCOPES\tCREATED\tREVOKED")
+	fmt.Fprintln(table, "ID\tNAME\tTENANT\tSCOPES\tPUBLISH\tCREATED\tREVOKED")
 	for _, t := range tokens {
 		revoked := "-"
 		if !t.Revoked.IsZero() {
 			revoked = t.Revoked.UTC().Format(time.RFC3339)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, oneLine(t.Name), oneLine(t.Tenant), strings.Join(t.Scopes, ","),
+		publish := "no"
+		if t.Publish {
+			publish = "yes"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, oneLine(t.Name), oneLine(t.Tenant), strings.Join(t.Scopes, ","), publish,
 			t.Created.UTC().Format(time.RFC3339), revoked)
 	}
 	return table.Flush()

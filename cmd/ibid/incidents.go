@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
+)
+
+// incidentsFlags are the flags of ibid incidents.
+type incidentsFlags struct {
+	query       store.IncidentQuery
+	limit       int
+	json, check bool
+	tenant      string
+}
+
+// defaultIncidents is how many incidents are listed unless told otherwise.
+const defaultIncidents = 100
+
+func newIncidents(w world) *cobra.Command {
+	c := newConfig()
+	f := &incidentsFlags{}
+	cmd := &cobra.Command{
+		Use:   "incidents",
+		Short: "List what failed when answers and their sources were verified",
+		Long: `Every failure that a verification finds is kept once, in a list that is only
+added to: by ibid serve, when it reads cited sources again or is asked to verify
+something, and by ibid verify with --data. Each has the hash of the one before, so
+that none can be changed or left out without a trace; --check looks for such.
+Keep the id of the last one elsewhere to notice when the list's end is cut off.
+
+Exit codes: 0 done, 1 the list is not in order (--check), 2 it cannot be read.`,
+		Example: `  ibid incidents
+  ibid incidents --source https://example.org/page --json
+  ibid incidents --check`,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.limit < 1 {
+				return &usageError{fmt.Errorf("--limit %d: there must be at least one", f.limit), ""}
+			}
+			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
+				if f.check {
+					return f.checkAll(ctx, s, w)
+				}
+				return f.list(ctx, s, w)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.query.Manifest, "manifest", "", "only those of the manifest with this `SHA256`, in hexadecimal")
+	flags.StringVar(&f.query.Source, "source", "", "only those of the source with this `URL`")
+	flags.StringVar(&f.query.Status, "status", "", "only those with this status `WORD`, as excerpt-altered")
+	flags.StringVar(&f.query.AnswerID, "answer", "", "only those of the answer with this `ID`")
+	flags.IntVar(&f.limit, "limit", defaultIncidents, "list the latest `N`")
+	flags.BoolVar(&f.check, "check", false, "list nothing; check that none was changed, left out or put in between")
+	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose incidents: `TENANT`")
+	flags.BoolVar(&f.json, "json", false, "one JSON object a line; with --check one object")
+	if err := cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(words(incidentStatuses()), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag was added above
+	}
+	c.addStoreFlags(cmd)
+	wrapFlags(cmd)
+	return cmd
+}
+
+// incidentStatuses returns the words that may count as a failure: those that an incident can have.
+func incidentStatuses() []verify.Status {
+	return []verify.Status{
+		verify.HeaderMalformed, verify.ManifestTooLarge, verify.ManifestMutated, verify.ManifestMalformed, verify.VersionUnsupported,
+		verify.ManifestInconsistent, verify.ManifestMismatch, verify.OutputMismatch, verify.Replayed, verify.Unsigned, verify.SignatureInvalid,
+		verify.CoverageInsufficient, verify.KeyUnknown, verify.KeyRevoked, verify.KeyOutsideValidity, verify.SignatureExpired, verify.NotYetValid,
+		verify.Expired, verify.AuthorityMismatch, verify.LogProofInvalid, verify.LogInconsistent, verify.ChainInvalid, verify.ChainGap,
+		verify.LevelNotMet, verify.UpstreamInvalid, verify.ExcerptMismatch, verify.ExcerptAltered, verify.ExcerptMissing, verify.UnsupportedClaim,
+	}
+}
+
+// list shows the latest incidents, the last first.
+func (f *incidentsFlags) list(ctx context.Context, s *store.Store, w world) error {
+	list, more, err := f.read(ctx, s)
+	if err != nil {
+		return err
+	}
+	if f.json {
+		e := json.NewEncoder(w.out)
+		for i := range list {
+			if err := e.Encode(&list[i]); err != nil {
+				return err
+			}
+		}
+	} else if err := f.table(list, w); err != nil {
+		return err
+	}
+	if more {
+		hint(w.err, fmt.Sprintf("there are more than %d: --limit lists them", f.limit))
+	}
+	return nil
+}
+
+// read reads as many as are wanted, and whether there are more.
+func (f *incidentsFlags) read(ctx context.Context, s *store.Store) (list []verify.Incident, more bool, err error) {
+	q := f.query
+	for len(list) < f.limit {
+		q.Limit = min(f.limit-len(list), store.MaxLimit)
+		page, err := s.Incidents(ctx, f.tenant, &q)
+		if err != nil {
+			return nil, false, err
+		}
+		list = append(list, page.Items...)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return list, false, nil
+		}
+	}
+	return list, true, nil
+}
+
+func (f *incidentsFlags) table(list []verify.Incident, w world) error {
+	if len(list) == 0 {
+		say(w.err, "there are no such incidents")
+		return nil
+	}
+	t := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "OBSERVED\tSTATUS\tWHERE\tWHAT")
+	for i := range list {
+		one := &list[i]
+		where := one.SourceURL
+		if where == "" {
+			where = one.ManifestURL
+		}
+		if where == "" {
+			where = one.ResponseURL
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", one.ObservedAt.UTC().Format(time.RFC3339), oneLine(string(one.Status)), oneLine(where), oneLine(one.Detail))
+	}
+	return t.Flush()
+}
+
+// checkAll checks the whole list.
+func (f *incidentsFlags) checkAll(ctx context.Context, s *store.Store, w world) error {
+	n, err := s.CheckIncidents(ctx, f.tenant)
+	if ctx.Err() != nil || store.IsTemporary(err) {
+		return err
+	}
+	var last string
+	if page, err := s.Incidents(ctx, f.tenant, &store.IncidentQuery{Limit: 1}); err == nil && len(page.Items) > 0 {
+		last = page.Items[0].ID
+	}
+	if f.json {
+		out := struct {
+			InOrder int     `json:"in_order"` // how many, from the first on
+			Last    string  `json:"last"`     // the id of the last one; empty: there is none
+			Error   *string `json:"error"`    // what is wrong with the next; null: nothing
+		}{InOrder: n, Last: last}
+		if err != nil {
+			words := err.Error()
+			out.Error = &words
+		}
+		if err := json.NewEncoder(w.out).Encode(out); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		say(w.err, "%s in order, the next is not: %v", plural(n, "incident"), err)
+		return errNo
+	}
+	if !f.json {
+		fmt.Fprintf(w.out, "%s in order", plural(n, "incident"))
+		if last != "" {
+			fmt.Fprintf(w.out, ", the last is %s", last)
+		}
+		fmt.Fprintln(w.out)
+	}
+	return nil
+}

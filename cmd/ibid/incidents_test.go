@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Shells complete the words that docs/verify.md says may count as a failure.
+func TestIncidentStatuses(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/verify.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for line := range strings.Lines(string(doc)) {
+		cells := strings.Split(line, " | ")
+		if len(cells) < 3 || !strings.HasPrefix(line, "| `") || !strings.Contains(cells[1], "failure") {
+			continue
+		}
+		for _, word := range regexp.MustCompile("`([a-z-]+)`").FindAllStringSubmatch(cells[0], -1) {
+			if strings.HasPrefix(word[1], "upstream-") && word[1] != "upstream-invalid" {
+				continue // one line has all three
+			}
+			want = append(want, word[1])
+		}
+	}
+	got := words(incidentStatuses())
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-docs +completed\n%s", diff)
+	}
+}

@@ -1,0 +1,360 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibidhq/ibid/keyring"
+)
+
+// maxKeyFile is how many bytes a file with a private key may have.
+const maxKeyFile = 64 << 10
+
+func newKey(w world) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "key new|list|retire|revoke|forget",
+		Short: "Make, list, retire, revoke and forget signing keys",
+		Long: `Works at the data directory, also while a server uses it; the server notices at
+its next signature. The public halves and what is known about them are in
+keys/keys.json, each private one in a file of its own that only its owner can
+read, or in an environment variable. ibid serve makes the first keys by itself.`,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(c, args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	cmd.AddCommand(newKeyNew(w), newKeyList(w), newKeyRetire(w), newKeyRevoke(w), newKeyForget(w))
+	return cmd
+}
+
+func newKeyNew(w world) *cobra.Command {
+	c := newConfig()
+	use := choice{value: string(keyring.Manifest), words: []string{string(keyring.Manifest), string(keyring.Log)}, kind: "use"}
+	algorithm := choice{words: []string{keyring.Ed25519, keyring.ECDSAP256}, kind: "name"}
+	o := &keyring.NewOptions{}
+	var at timeFlag
+	var file string
+	cmd := &cobra.Command{
+		Use:   "new [--use USE] [--algorithm NAME] [--env NAME | --import FILE]",
+		Short: "Make a signing key, or take one in",
+		Long: `Prints the key's id, its JWK thumbprint. From then on the newest key signs;
+those before it can be retired. What they signed stays good.`,
+		Example: `  ibid key new
+  ibid key new --env IBID_SIGNING_KEY`,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ring, err := openRing(cmd, c, w)
+			if err != nil {
+				return err
+			}
+			if file != "" {
+				if o.Import, err = readKeyFile(file, w); err != nil {
+					return err
+				}
+			}
+			o.Use, o.Algorithm, o.At = keyring.Use(use.value), algorithm.value, at.Time
+			return makeKey(ring, o, w)
+		},
+	}
+	addChoice(cmd, &use, "use", "what it signs: manifest or log, the transparency log")
+	addChoice(cmd, &algorithm, "algorithm", "ed25519 or ecdsa-p256-sha256, which a log does not take (default ed25519)")
+	flags := cmd.Flags()
+	flags.StringVar(&o.Env, "env", "", "the environment `variable` that has the private key, here and where it signs; it is not copied")
+	flags.StringVar(&file, "import", "", "take in the private key of this `file`: PKCS#8 in PEM, or a JWK")
+	flags.Var(&at, "at", "sign from this `time` on: 2026-05-01T12:00:00Z, 2026-05-01 (default now)")
+	fileFlag(cmd, "import", "pem", "jwk", "json")
+	addKeyFlags(cmd, c)
+	return cmd
+}
+
+func makeKey(ring *keyring.Ring, o *keyring.NewOptions, w world) error {
+	k, err := ring.New(o)
+	switch {
+	case errors.Is(err, keyring.ErrExists):
+		return &usageError{err, "ibid key list shows it"}
+	case errors.Is(err, keyring.ErrFull):
+		return &usageError{err, "ibid key forget ID removes one that was retired longer ago than manifests are kept"}
+	case err != nil:
+		return err
+	}
+	say(w.err, "%s key of algorithm %s, which signs from %s on", k.Use, k.Algorithm, k.NotBefore.Format(time.RFC3339))
+	_, err = fmt.Fprintln(w.out, k.ID)
+	return err
+}
+
+// readKeyFile reads a private key. Its words say nothing of what is in the file.
+func readKeyFile(name string, w world) ([]byte, error) {
+	in := w.in
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("reading the private key: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxKeyFile+1))
+	if err == nil && len(b) > maxKeyFile {
+		err = fmt.Errorf("it has more than %d bytes", maxKeyFile)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the private key: %w", err)
+	}
+	return b, nil
+}
+
+// keyLine is a key in the output of ibid key list --json: names stay.
+type keyLine struct {
+	ID        string      `json:"id"`
+	Use       keyring.Use `json:"use"`
+	Algorithm string      `json:"algorithm"`
+	State     string      `json:"state"` // active, pending: it is good later, retired, revoked
+	Created   string      `json:"created_at"`
+	NotBefore *string     `json:"not_before"`
+	NotAfter  *string     `json:"not_after"`
+	RetiredAt *string     `json:"retired_at"`
+	RevokedAt *string     `json:"revoked_at"`
+	Reason    string      `json:"reason,omitempty"`
+	Private   string      `json:"private"`
+}
+
+func newKeyList(w world) *cobra.Command {
+	c := newConfig()
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:               "list",
+		Short:             "List the signing keys, the newest first",
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ring, err := openRing(cmd, c, w)
+			if err != nil {
+				return err
+			}
+			return listKeys(ring.List(), asJSON, w)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
+	addKeyFlags(cmd, c)
+	return cmd
+}
+
+func listKeys(keys []keyring.Key, asJSON bool, w world) error {
+	now := time.Now()
+	if asJSON {
+		e := json.NewEncoder(w.out)
+		for i := range keys {
+			k := &keys[i]
+			if err := e.Encode(keyLine{
+				k.ID, k.Use, k.Algorithm, keyState(k, now), k.Created.Format(time.RFC3339), timeOrNull(k.NotBefore), timeOrNull(k.NotAfter),
+				timeOrNull(k.RetiredAt), timeOrNull(k.RevokedAt), k.Reason, k.Private,
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if len(keys) == 0 {
+		say(w.err, "there are no keys")
+		hint(w.err, "ibid key new makes one; ibid serve --attribution 3 does so by itself")
+		return nil
+	}
+	table := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "ID\tUSE\tALGORITHM\tSTATE\tFROM\tUNTIL\tPRIVATE")
+	for i := range keys {
+		k := &keys[i]
+		until := k.NotAfter
+		if !k.RevokedAt.IsZero() {
+			until = k.RevokedAt
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Use, k.Algorithm, keyState(k, now), timeOrDash(k.NotBefore), timeOrDash(until), k.Private)
+	}
+	return table.Flush()
+}
+
+func keyState(k *keyring.Key, now time.Time) string {
+	switch {
+	case !k.RevokedAt.IsZero():
+		return "revoked"
+	case !k.NotAfter.IsZero() && now.After(k.NotAfter):
+		return "retired"
+	case now.Before(k.NotBefore):
+		return "pending"
+	}
+	return "active"
+}
+
+func timeOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := t.Format(time.RFC3339)
+	return &s
+}
+
+func timeOrDash(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Format(time.RFC3339)
+}
+
+func newKeyRetire(w world) *cobra.Command {
+	var at timeFlag
+	cmd := newKeyEnd(w, &cobra.Command{
+		Use:   "retire ID… [--at TIME]",
+		Short: "Let keys sign no more",
+		Long: `What a retired key signed until then stays good, and it stays published, so that
+it can be verified for years. Make the next key a day before: whoever verifies
+keeps the published keys for so long.`,
+	}, func(ring *keyring.Ring, id string, _ *config) error { return ring.Retire(id, at.Time) })
+	cmd.Flags().Var(&at, "at", "sign until this `time`, which may be one to come: 2026-05-01T12:00:00Z (default now)")
+	return cmd
+}
+
+func newKeyRevoke(w world) *cobra.Command {
+	var at timeFlag
+	var reason string
+	cmd := newKeyEnd(w, &cobra.Command{
+		Use:   "revoke ID… [--at TIME] [--reason TEXT]",
+		Short: "Say that keys are not to be believed any more",
+		Long: `For a key that somebody else may have. Nothing is believed any more that it
+signed at this time or later. What it signed before stays good, if it is in the
+transparency log from before; the time can be moved back later, not forward.`,
+	}, func(ring *keyring.Ring, id string, _ *config) error { return ring.Revoke(id, at.Time, reason) })
+	cmd.Flags().Var(&at, "at", "since this `time`, not later than now: 2026-05-01T12:00:00Z (default now)")
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for ibid key list; it is not published")
+	return cmd
+}
+
+func newKeyForget(w world) *cobra.Command {
+	var manifests age
+	cmd := newKeyEnd(w, &cobra.Command{
+		Use:   "forget ID… [--manifests TIME]",
+		Short: "Remove keys whose manifests are gone",
+		Long: `Only ` + strconv.Itoa(keyring.MaxKeys) + ` keys of manifests can be published. This removes those that were retired or
+revoked longer ago than manifests are kept, with their private halves. Nobody
+can verify any more what they signed, also if it was kept elsewhere.`,
+	}, func(ring *keyring.Ring, id string, c *config) error {
+		kept := manifests
+		if kept == 0 {
+			kept = c.keep.manifests
+		}
+		if kept == 0 {
+			return &usageError{
+				errors.New("manifests are kept for ever, and so are the keys that signed them"), "retention.manifests in the file of --config, or --manifests, say otherwise",
+			}
+		}
+		return ring.Forget(id, time.Now().Add(-time.Duration(kept)))
+	})
+	cmd.Flags().Var(&manifests, "manifests", "how long manifests are kept: `time`, such as 720d (default retention.manifests of --config)")
+	return cmd
+}
+
+// newKeyEnd completes a command that ends keys.
+func newKeyEnd(w world, cmd *cobra.Command, end func(ring *keyring.Ring, id string, c *config) error) *cobra.Command {
+	c := newConfig()
+	cmd.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return &usageError{errors.New("which key?"), "ibid key list shows their ids"}
+		}
+		return nil
+	}
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return keyCompletions(cmd, c, args, w), cobra.ShellCompDirectiveNoFileComp
+	}
+	done := map[string]string{"retire": "retired", "revoke": "revoked", "forget": "forgotten"}[cmd.Name()]
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ring, err := openRing(cmd, c, w)
+		if err != nil {
+			return err
+		}
+		for _, id := range args {
+			err := end(ring, id, c)
+			if errors.Is(err, keyring.ErrNotFound) {
+				return &usageError{fmt.Errorf("there is no key %q", id), "ibid key list shows their ids; --data says where they are"}
+			}
+			if err != nil {
+				return err
+			}
+			say(w.err, "key %s is %s", id, done)
+		}
+		return nil
+	}
+	addKeyFlags(cmd, c)
+	return cmd
+}
+
+// keyCompletions returns the ids of the keys that a command can still end, besides those that are named already.
+func keyCompletions(cmd *cobra.Command, c *config, args []string, w world) []cobra.Completion {
+	if readEnv(cmd, w.env) != nil {
+		return nil
+	}
+	ring, err := openRing(cmd, c, w)
+	if err != nil {
+		return nil
+	}
+	of := map[string][]string{"retire": {"active", "pending"}, "revoke": {"active", "pending", "retired"}, "forget": {"retired", "revoked"}}[cmd.Name()]
+	var ids []cobra.Completion
+	for _, k := range ring.List() {
+		if state := keyState(&k, time.Now()); slices.Contains(of, state) && !slices.Contains(args, k.ID) {
+			ids = append(ids, cobra.CompletionWithDesc(k.ID, fmt.Sprintf("%s, %s", k.Use, state)))
+		}
+	}
+	return ids
+}
+
+// addKeyFlags gives a command the flags of where the keys are.
+func addKeyFlags(cmd *cobra.Command, c *config) {
+	c.addStoreFlags(cmd)
+	if err := cmd.Flags().MarkHidden("db"); err != nil { // the keys are never in a database
+		panic(err) // the flag was added above
+	}
+}
+
+// openRing opens the ring in the data directory.
+func openRing(cmd *cobra.Command, c *config, w world) (*keyring.Ring, error) {
+	if err := c.resolveStore(cmd.Flags(), w); err != nil {
+		return nil, err
+	}
+	return openKeyring(c, w)
+}
+
+// timeFlag is the value of a flag that takes a time or a day in UTC.
+type timeFlag struct{ time.Time }
+
+// String returns the time.
+func (t *timeFlag) String() string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339)
+}
+
+// Type returns what the help calls the value.
+func (t *timeFlag) Type() string { return "time" }
+
+// Set takes a time.
+func (t *timeFlag) Set(text string) error {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		parsed, err := time.Parse(layout, text)
+		if err == nil {
+			t.Time = parsed.UTC()
+			return nil
+		}
+	}
+	return errors.New("must be a time such as 2026-05-01T12:00:00Z or 2026-05-01")
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibidhq/ibid/keyring"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/store"
+)
+
+// localAgent is the agent of a manifest that nobody says an agent for.
+const localAgent = "localhost"
+
+// manifestBuildFlags are the flags of ibid manifest build.
+type manifestBuildFlags struct {
+	self, agent, run      string
+	noFetch, sign, bundle bool
+	net                   attributionSetting // only the networks that may be reached
+	tenant                string
+}
+
+func newManifestBuild(w world) *cobra.Command {
+	c := newConfig()
+	f := &manifestBuildFlags{}
+	cmd := &cobra.Command{
+		Use:   "build ID|FILE|-",
+		Short: "Build a manifest of a stored answer or run, or of an answer in a file",
+		Long: `Reads the sources that an answer cites, and prints its manifest: each claim with
+the words of its sources that it rests on, and the hashes of what was read. ID is
+that of a stored answer (ans_…) or of a run; FILE is an answer document, or a
+provider's response.
+
+ibid serve --attribution 3 does this by itself, and serves the manifests. What is
+built here is for looking at it before, and for agents that serve it themselves at
+the address of --self. A signature does not stand in a manifest but in the header
+of its response: with --sign, and with --bundle, the output is a stored bundle,
+which has both, and the sources that were read. ibid verify reads it, also
+--offline.
+
+Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
+		Example: `  ibid manifest build ans_0192f0c1-7d2e-7b3c-8a4d-5e6f70819203
+  ibid manifest build answer.json --self https://agent.example/runs/1/cite --sign`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return &usageError{errors.New("ibid manifest build takes one answer"), "the id of a stored answer or run, or a file; ibid manifest build - reads standard input"}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, names []string) error {
+			b := &manifestBuild{world: w, flags: f, cmd: cmd, config: c}
+			return b.run(names[0])
+		},
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.self, "self", "", "the `URL` that the manifest will be served at")
+	flags.StringVar(&f.agent, "agent-id", "", "the agent's `name`: the host of --self, and what follows after a slash (default that host and /v1)")
+	flags.StringVar(&f.run, "run", "", "the `name` of the run in the manifest (default one that tells nobody yours)")
+	flags.BoolVar(&f.noFetch, "no-fetch", false, "read no source: the manifest has no hashes then")
+	flags.BoolVar(&f.sign, "sign", false, "sign it with the newest key of --data, and print a bundle")
+	flags.BoolVar(&f.bundle, "bundle", false, "print a stored bundle")
+	f.net.addNetFlag(cmd)
+	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose stored answer: `TENANT`")
+	c.addStoreFlags(cmd)
+	wrapFlags(cmd)
+	return cmd
+}
+
+// manifestBuild is one call of ibid manifest build.
+type manifestBuild struct {
+	world
+
+	flags  *manifestBuildFlags
+	cmd    *cobra.Command
+	config *config
+
+	mu   sync.Mutex
+	read []*snapshot.Snapshot // the sources, in the order in which they came
+}
+
+func (b *manifestBuild) run(name string) error {
+	if b.flags.sign && b.flags.self == "" {
+		return &usageError{errors.New("--sign needs --self"), "a signature is good for one address only"}
+	}
+	if b.flags.self != "" {
+		if _, err := webURL(b.flags.self); err != nil {
+			return &usageError{fmt.Errorf("--self: %w", err), ""}
+		}
+		if !manifest.Speaks(b.flags.self, b.agent()) {
+			return &usageError{fmt.Errorf("--agent-id %s is not of the host of --self", b.agent()), "it begins with that host, as agent.example/v1"}
+		}
+	}
+	sub, err := b.find(name)
+	if err != nil {
+		return err
+	}
+	m, err := b.build(b.cmd.Context(), sub)
+	if err != nil {
+		return err
+	}
+	if err := b.write(m); err != nil {
+		return err
+	}
+	return b.comment(m)
+}
+
+// agent returns the agent's name.
+func (b *manifestBuild) agent() string {
+	if b.flags.agent != "" || b.flags.self == "" {
+		return cmp.Or(b.flags.agent, localAgent)
+	}
+	u, err := url.Parse(b.flags.self)
+	if err != nil {
+		return localAgent
+	}
+	return strings.ToLower(u.Host) + "/v1"
+}
+
+// build makes the manifest.
+func (b *manifestBuild) build(ctx context.Context, sub *manifestSubject) (*manifest.Manifest, error) {
+	builder := manifest.Builder{
+		Self: b.flags.self, RunID: cmp.Or(b.flags.run, sub.run), AgentID: b.agent(), By: manifest.ByObserver,
+		BodyHash: sub.bodyHash, MediaType: sub.mediaType,
+	}
+	if !b.flags.noFetch {
+		fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: b.flags.net.allow})
+		defer func() { _ = fetcher.Close() }() // nothing is lost
+		builder.Read = func(ctx context.Context, url string) (*snapshot.Snapshot, error) {
+			snap, err := fetcher.Fetch(ctx, &snapshot.FetchRequest{URL: url})
+			if err == nil {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				b.read = append(b.read, snap)
+			}
+			return snap, err
+		}
+	}
+	m, err := builder.Build(ctx, sub.answer, sub.trail)
+	if err != nil {
+		return nil, fmt.Errorf("build the manifest: %w", err)
+	}
+	slices.SortFunc(b.read, func(x, y *snapshot.Snapshot) int { return strings.Compare(x.URL, y.URL) })
+	return m, nil
+}
+
+// write prints the manifest, or the bundle.
+func (b *manifestBuild) write(m *manifest.Manifest) error {
+	if !b.flags.sign && !b.flags.bundle {
+		return writeBytes(b.out)(m.Canonical())
+	}
+	signed, err := manifest.Unsigned(m)
+	if b.flags.sign {
+		signed, err = b.signed(m)
+	}
+	if err != nil {
+		return err
+	}
+	for _, snap := range b.read {
+		signed.Sources = append(signed.Sources, manifest.SignedSource{URL: snap.URL, MediaType: snap.MediaType, Hash: snap.Hash, Octets: snap.Octets})
+	}
+	return writeBytes(b.out)(json.Marshal(signed))
+}
+
+// signed signs the manifest with a key of the data directory.
+func (b *manifestBuild) signed(m *manifest.Manifest) (*manifest.Signed, error) {
+	ring, err := openRing(b.cmd, b.config, b.world)
+	if err != nil {
+		return nil, err
+	}
+	key, signer, err := ring.Signer(keyring.Manifest)
+	if errors.Is(err, keyring.ErrNoKey) {
+		return nil, &usageError{fmt.Errorf("sign the manifest: %w in %s", err, filepath.Join(b.config.data, keysDir)), "ibid key new makes one; --data says where"}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sign the manifest: %w", err)
+	}
+	signed, err := manifest.Sign(m, key, signer, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	signed.JWKS, err = ring.Directory(true)
+	return signed, err
+}
+
+// comment tells people what the manifest lacks.
+func (b *manifestBuild) comment(m *manifest.Manifest) error {
+	var unread error
+	for i := range m.Sources {
+		s := &m.Sources[i]
+		if s.Unavailable == "" || s.Unavailable == manifest.NotRead {
+			continue
+		}
+		say(b.err, "%s: %s", s.URL, s.Unavailable)
+		switch s.Unavailable {
+		case string(snapshot.Blocked):
+			hint(b.err, "if it is in a network of yours, --allow-net names it")
+			unread = errReported
+		case string(snapshot.Unreachable), string(snapshot.Gone), string(snapshot.AccessDenied), string(snapshot.TooLarge), string(snapshot.RobotsDisallowed):
+			unread = errReported
+		}
+	}
+	level, why := m.Level(b.flags.sign)
+	say(b.err, "%s, %s, level %d", plural(len(m.Claims), "claim"), plural(len(m.Sources), "source"), level)
+	for _, reason := range why[:min(len(why), maxReasons)] {
+		say(b.err, "for the next level: %s", reason)
+	}
+	if more := len(why) - maxReasons; more > 0 {
+		say(b.err, "and %d more: ibid manifest show lists them", more)
+	}
+	return unread
+}
+
+// maxReasons is how many of the things that a manifest lacks are told.
+const maxReasons = 5
+
+// nameOf makes a name of a run of what identifies an answer: nobody learns anything from it.
+func nameOf(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:16])
+}

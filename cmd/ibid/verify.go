@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
+)
+
+// verifyFlags are the flags of ibid verify.
+type verifyFlags struct {
+	json, offline, fresh bool
+	report               bool // publishers are told
+	junit, url, tenant   string
+	save                 string // the directory for bundles
+	trust                []string
+	level                choice
+	net                  attributionSetting // only the networks that may be reached
+	checker              checkerFlags
+}
+
+func newVerify(w world) *cobra.Command {
+	c := newConfig()
+	f := &verifyFlags{checker: newCheckerFlags(), level: choice{kind: "LEVEL", words: []string{"1", "2", "3"}}}
+	cmd := &cobra.Command{
+		Use:   "verify URL|FILE|-...",
+		Short: "Check what an agent says about where its claims come from",
+		Long: `Reads the Citation-Source field of a response, fetches the manifests that it
+names, checks their signatures, and reads each source again: does it say what is
+quoted from it? A URL is that of an answer or of a manifest. A FILE is a manifest,
+a stored bundle, an answer document of ibid, or what curl -i printed.
+
+The report ends in one state:
+
+  trusted        nothing failed, and you trust who signed it (--trust)
+  valid          nothing failed, but you have not said that you trust the signer,
+                 or nobody signed
+  unverifiable   nothing failed, but something could not be looked at
+  invalid        something failed
+
+Sources, manifests and keys are named by others, so addresses that are not
+public are refused, and all ports but 80 and 443, unless --allow-net names their
+network. What is said to be supported is so by comparing words; --checker judge
+asks a language model, whose word counts then.
+
+Nothing is kept, unless --data, --db or --config says where: then what was seen
+is remembered, so that a manifest that changed or was used twice is noticed, good
+results count for a day, and what failed goes to ibid incidents. --save keeps
+bundles: all that is needed to verify a manifest again --offline, for years.
+
+--report tells publishers who ask for it what failed of theirs: each record that
+ibid incidents lists of it, signed with the key that ibid key new --data made.
+
+Exit codes: 0 trusted or valid, 1 invalid, 2 unverifiable, or it cannot be read.
+Of several, the first of these that occurs: 2 for one that cannot be read, 1, 2,
+0.`,
+		Example: `  ibid verify https://agent.example/answers/1 --trust agent.example
+  curl -is https://agent.example/ask >answer.txt
+  ibid verify answer.txt --url https://agent.example/ask
+  ibid verify bundle.json --offline --trust "$KEYID"
+  ibid verify answers/*.json --junit report.xml --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return &usageError{errors.New("ibid verify takes a URL or a file"), "to read standard input: ibid verify -"}
+			}
+			return onceStdin(args)
+		},
+		RunE: func(cmd *cobra.Command, names []string) error { return f.start(cmd, c, names, w) },
+	}
+	f.add(cmd)
+	c.addStoreFlags(cmd)
+	cmd.Flags().Lookup("data").Usage = "remember in the database in this `directory`; without it, --db and --config nothing is kept"
+	wrapFlags(cmd)
+	return cmd
+}
+
+func (f *verifyFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&f.json, "json", false, "write the report as JSON, one line for each input")
+	flags.StringVar(&f.junit, "junit", "", "also write a JUnit report to this `FILE`")
+	flags.StringSliceVar(&f.trust, "trust", nil, "whose signatures you trust: a host or the id of a key, as `WHO`; repeatable")
+	addChoice(cmd, &f.level, "require-level", "fail what does not reach this conformance `LEVEL`: 1, 2 or 3")
+	flags.StringVar(&f.save, "save", "", "keep a stored bundle of each manifest in this `DIRECTORY`, with its sources that are unchanged")
+	flags.BoolVar(&f.offline, "offline", false, "fetch nothing: only what the file has, or the database of --data, can be looked at")
+	flags.StringVar(&f.url, "url", "", "the `URL` that a response in a file came from, if the file does not say so")
+	flags.BoolVar(&f.fresh, "fresh", false, "look at every source again, also at those with a result of less than a day ago")
+	flags.BoolVar(&f.report, "report", false, "tell publishers who ask for it what failed of theirs, signed with the key in --data")
+	f.net.addNetFlag(cmd)
+	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose memory and incidents, in that database: `TENANT`")
+	f.checker.add(cmd)
+	fileFlag(cmd, "junit", "xml")
+	if err := cmd.MarkFlagDirname("save"); err != nil {
+		panic(err) // the flag was added above
+	}
+}
+
+// validate says what is wrong with the call itself.
+func (f *verifyFlags) validate(names []string) error {
+	for _, who := range f.trust {
+		if who == "" || strings.ContainsAny(who, "/ ") {
+			return &usageError{fmt.Errorf("--trust %q is neither a host nor the id of a key", who), "as --trust agent.example, with its port unless that is 80 or 443"}
+		}
+	}
+	if f.report && f.offline {
+		return &usageError{errors.New("--report needs a network, which --offline does without"), ""}
+	}
+	if f.url == "" {
+		return nil
+	}
+	if len(names) > 1 || isURL(names[0]) {
+		return &usageError{errors.New("--url goes with one file only"), "it says where the response in it came from"}
+	}
+	if _, err := webURL(f.url); err != nil {
+		return &usageError{fmt.Errorf("--url: %w", err), ""}
+	}
+	return nil
+}
+
+// start makes what is needed, with a store if one is named.
+func (f *verifyFlags) start(cmd *cobra.Command, c *config, names []string, w world) error {
+	if err := f.validate(names); err != nil {
+		return err
+	}
+	v := &verifying{world: w, flags: f, turns: newTurns(&verify.MemoryMap{})}
+	var err error
+	if v.ring, err = f.openRing(cmd, c, w); err != nil {
+		return err
+	}
+	checker, err := f.checker.build(cmd, 0, w)
+	if err != nil {
+		return err
+	}
+	defer closeChecker(checker)
+	if f.checker.checker.value != "" && f.checker.checker.value != checkerLexical {
+		v.judge = checker
+	}
+	if said := cmd.Flags().Changed; !said("data") && !said("db") && !said("config") {
+		return v.start(cmd.Context(), names)
+	}
+	return withStore(cmd, c, w, true, func(ctx context.Context, s *store.Store) error {
+		v.store, v.turns = s, newTurns(s.Memory(f.tenant))
+		return v.start(ctx, names)
+	})
+}
+
+// start verifies what is named.
+func (v *verifying) start(ctx context.Context, names []string) error {
+	f := v.flags
+	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: f.net.allow})
+	defer func() { _ = fetcher.Close() }()  // nothing is lost
+	level, _ := strconv.Atoi(f.level.value) // empty is 0
+	var copies snapshot.Copies
+	if v.store != nil {
+		copies = v.store.Copies(f.tenant)
+	}
+	if v.ring != nil {
+		v.poster = &verify.Poster{Client: fetcher.Client(), Ring: v.ring}
+	}
+	texts := &snapshot.Texts{}
+	v.verifier = func(m verify.Memory) *verify.Verifier {
+		one := &verify.Verifier{
+			Fetcher: fetcher, Texts: texts, Memory: m, Copies: copies, Trust: f.trust, RequireLevel: level, Offline: f.offline,
+			Version: readBuild().Version, KeepSources: f.save != "", Judge: v.judge, Progress: v.progress,
+		}
+		if f.fresh {
+			one.SourceTTL, one.FailureTTL = -1, -1
+		}
+		return one
+	}
+	return v.run(ctx, names)
+}

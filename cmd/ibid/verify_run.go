@@ -1,0 +1,402 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/ibidhq/ibid/keyring"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/verify"
+)
+
+// verifyAtOnce is how many inputs are verified at a time.
+const verifyAtOnce = 8
+
+// verifying is one call of ibid verify.
+type verifying struct {
+	world
+
+	flags     *verifyFlags
+	turns     *turns
+	store     *store.Store    // nil: nothing is kept
+	judge     support.Checker // nil: there is none
+	ring      *keyring.Ring   // nil: nobody is told of incidents
+	verifier  func(verify.Memory) *verify.Verifier
+	progress  func(verify.Progress) // nil: nobody wants to know
+	poster    *verify.Poster        // nil: as ring
+	reports   []*verify.Report      // all so far, for JUnit
+	count     map[string]int        // of reports, by state; "" are those that could not be read
+	incidents int                   // that are new
+	blocked   bool                  // an address was refused that --allow-net could allow, and the report did not say so
+}
+
+// verified is what came of one input.
+type verified struct {
+	report *verify.Report
+	hint   string // about an input that could not be read
+	draft  *draft
+}
+
+func (v *verifying) run(ctx context.Context, names []string) error {
+	v.count = map[string]int{}
+	junit, err := v.createJUnit() // before the work, not after it
+	if err != nil {
+		return err
+	}
+	step, end := v.showProgress(len(names))
+	err = v.each(ctx, names, func(one verified) error {
+		step()
+		if len(names) == 1 {
+			end()
+		}
+		return v.tell(ctx, one)
+	})
+	end()
+	if err := errors.Join(err, v.writeJUnit(junit)); err != nil {
+		return err
+	}
+	v.sum(len(names))
+	switch {
+	case v.count[""] > 0:
+		return errReported
+	case v.count[string(verify.Invalid)] > 0:
+		return errNo
+	case v.count[string(verify.Unverifiable)] > 0:
+		return errReported
+	}
+	return nil
+}
+
+// each verifies several at once and tells what came of them in their order. The first goes alone: others of its publisher know then
+// what there is to know of that.
+func (v *verifying) each(ctx context.Context, names []string, tell func(verified) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer cancel() // before the wait
+	waiting := make(chan *verifyInput, verifyAtOnce-1)
+	first := make(chan struct{})
+	all.Go(func() {
+		defer close(waiting)
+		for i, name := range names {
+			in := &verifyInput{name: name, result: make(chan verified, 1)}
+			select {
+			case waiting <- in:
+			case <-ctx.Done():
+				return
+			}
+			all.Go(func() { in.result <- v.one(ctx, in) })
+			if i > 0 {
+				continue
+			}
+			select {
+			case <-first:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	once := sync.OnceFunc(func() { close(first) })
+	for in := range waiting {
+		one := <-in.result
+		if v.turns.outdated(one.draft) {
+			one = v.one(ctx, in)
+		}
+		err := v.turns.keep(ctx, one.draft)
+		once()
+		if err == nil {
+			err = tell(one)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// verifyInput is one of the inputs.
+type verifyInput struct {
+	name   string
+	bytes  []byte // of a file, when it was read: it may be a pipe
+	result chan verified
+}
+
+// one verifies one input.
+func (v *verifying) one(ctx context.Context, in *verifyInput) verified {
+	d := v.turns.draft()
+	report, err := v.look(ctx, in, d)
+	if err == nil {
+		return verified{report: report, draft: d}
+	}
+	return verified{&verify.Report{
+		Version: verify.ReportVersion, Input: in.name, CheckedAt: time.Now().UTC(), Verifier: "ibid", VerifierVersion: readBuild().Version,
+		Offline: v.flags.offline, Success: []verify.Finding{}, Info: []verify.Finding{}, Failure: []verify.Finding{},
+		Manifests: []verify.ManifestReport{}, Claims: []verify.ClaimReport{}, Sources: []verify.SourceReport{}, Upstream: []*verify.Report{},
+		Level: verify.Levels{Why: []string{}}, Error: strings.TrimPrefix(err.Error(), "verifying: "),
+	}, verifyHint(in.name, err), d}
+}
+
+func (v *verifying) look(ctx context.Context, in *verifyInput, memory verify.Memory) (*verify.Report, error) {
+	verifier := v.verifier(memory)
+	if isURL(in.name) {
+		return verifier.URL(ctx, in.name)
+	}
+	if in.bytes == nil {
+		if err := in.read(v.in); err != nil {
+			return nil, err
+		}
+	}
+	return verifier.Bytes(ctx, in.bytes, &verify.BytesOptions{Name: in.name, URL: v.flags.url})
+}
+
+// read reads a file. It is not openInput: what curl -i printed may be compressed in its body only.
+func (in *verifyInput) read(stdin io.Reader) error {
+	from := stdin
+	if in.name != stdinName {
+		f, err := os.Open(in.name)
+		if err != nil {
+			return bare(err)
+		}
+		defer func() { _ = f.Close() }() // it was only read
+		from = f
+	}
+	b, err := io.ReadAll(io.LimitReader(from, verify.DefaultInput+1))
+	if err != nil {
+		return bare(err)
+	}
+	if len(b) > verify.DefaultInput {
+		return fmt.Errorf("it has more than %d MiB", verify.DefaultInput>>20)
+	}
+	in.bytes = b
+	return nil
+}
+
+// verifyHint is what to do about an input that could not be read.
+func verifyHint(name string, err error) string {
+	switch {
+	case errors.Is(err, os.ErrNotExist) && strings.Contains(name, "."):
+		return "name a file, or an address with https:// before it"
+	case errors.Is(err, verify.ErrUnrecognised):
+		return "a response needs its header: curl -i prints it"
+	}
+	return explain(err).hint
+}
+
+// tell writes a report, and keeps what failed.
+func (v *verifying) tell(ctx context.Context, one verified) error {
+	r := one.report
+	v.count[string(r.State)]++
+	if v.flags.junit != "" {
+		v.reports = append(v.reports, r)
+	}
+	var added []verify.Incident
+	if v.store != nil && r.Error == "" {
+		var err error
+		if added, err = v.store.AddIncidents(ctx, v.flags.tenant, verify.Incidents(r)); err != nil {
+			return err
+		}
+		v.incidents += len(added)
+	}
+	if err := v.save(r); err != nil {
+		return err
+	}
+	v.blocked = v.blocked || refused(r) && (v.flags.json || !strings.Contains(r.Next(), "--allow-net"))
+	if err := v.write(r, one.hint); err != nil {
+		return err
+	}
+	return v.post(ctx, r, added)
+}
+
+// write writes a report, or says why there is none.
+func (v *verifying) write(r *verify.Report, advice string) error {
+	if v.flags.json {
+		b, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		return v.written(writeLine(v.out, string(b)))
+	}
+	if r.Error != "" {
+		say(v.err, "read %s: %s", r.Input, r.Error)
+		hint(v.err, advice)
+		return nil
+	}
+	return v.writeText(r)
+}
+
+// save keeps the bundles of a report's manifests, each under the digest of its body.
+func (v *verifying) save(r *verify.Report) error {
+	if v.flags.save == "" {
+		return nil
+	}
+	for i := range r.Manifests {
+		m := &r.Manifests[i]
+		if m.Bundle == nil || m.SHA256 == "" {
+			continue
+		}
+		b, err := json.Marshal(m.Bundle)
+		if err == nil {
+			err = os.MkdirAll(v.flags.save, 0o777)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(v.flags.save, m.SHA256+".json"), append(b, '\n'), 0o666)
+		}
+		if err != nil {
+			return fmt.Errorf("save the bundle of %s: %w", m.SHA256, err)
+		}
+	}
+	for _, up := range r.Upstream {
+		if err := v.save(up); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refused reports whether an address was refused for the network that it is in, or its port.
+func refused(r *verify.Report) bool {
+	const network, port = "network", "port"
+	for i := range r.Info {
+		f := &r.Info[i]
+		if f.Code == verify.ResponseUnreadable || f.Code == verify.ManifestBlocked {
+			if strings.Contains(f.Detail, "blocked ("+network+")") || strings.Contains(f.Detail, "blocked ("+port+")") {
+				return true
+			}
+		}
+	}
+	for i := range r.Claims {
+		for k := range r.Claims[i].Sources {
+			if s := &r.Claims[i].Sources[k].Result; s.Status == verify.Blocked && (s.Reason == network || s.Reason == port) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (v *verifying) written(err error) error {
+	if err != nil {
+		return fmt.Errorf("write standard output: %w", bare(err))
+	}
+	return nil
+}
+
+// writeText writes a report for people. To a terminal it goes as it is: the report itself lets nothing do more than stand there, and
+// what takes control characters away would take the colours.
+func (v *verifying) writeText(r *verify.Report) error {
+	out, colour := v.out, false
+	if terminal, ok := v.out.(*cleaner); ok {
+		out, colour = terminal.w, v.colours()
+	}
+	if sum := v.total(); sum > v.count[""]+1 {
+		if _, err := io.WriteString(out, "\n"); err != nil {
+			return v.written(err)
+		}
+	}
+	return v.written(r.WriteText(out, colour))
+}
+
+// colours reports whether a terminal is to have colours.
+func (v *verifying) colours() bool {
+	none, _ := v.env("NO_COLOR")
+	term, _ := v.env("TERM")
+	return none == "" && term != "dumb"
+}
+
+// total is how many inputs have been told of.
+func (v *verifying) total() (n int) {
+	for _, of := range v.count {
+		n += of
+	}
+	return n
+}
+
+// createJUnit makes the file for the JUnit report; nil: none is wanted.
+func (v *verifying) createJUnit() (*os.File, error) {
+	if v.flags.junit == "" {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	f, err := os.Create(v.flags.junit)
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", v.flags.junit, bare(err))
+	}
+	return f, nil
+}
+
+// writeJUnit writes the reports for continuous integration.
+func (v *verifying) writeJUnit(f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	if err := errors.Join(verify.WriteJUnit(f, v.reports...), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", v.flags.junit, bare(err))
+	}
+	return nil
+}
+
+// sum says what became of several inputs, and what was kept.
+func (v *verifying) sum(n int) {
+	if n > 1 {
+		var parts []string
+		for _, state := range []verify.State{verify.Trusted, verify.Valid, verify.Unverifiable, verify.Invalid} {
+			if of := v.count[string(state)]; of > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", of, state))
+			}
+		}
+		if of := v.count[""]; of > 0 {
+			parts = append(parts, fmt.Sprintf("%d could not be read", of))
+		}
+		say(v.err, "%d inputs: %s", n, strings.Join(parts, ", "))
+	}
+	if v.blocked {
+		hint(v.err, "if an address that is blocked is in a network of yours, --allow-net CIDR names that, as --allow-net 127.0.0.0/8")
+	}
+	if v.incidents > 0 {
+		say(v.err, "%s kept; ibid incidents lists them", plural(v.incidents, "new incident"))
+	}
+}
+
+// showProgress shows how far it is, if there is somebody to see it: how many inputs of several are done, or how many sources of
+// one. Where several reports go to the terminal, they are the progress.
+func (v *verifying) showProgress(n int) (step, end func()) {
+	terminal, ok := v.err.(*cleaner)
+	if !ok || n > 1 && isTerminal(v.out) && !v.flags.json {
+		return func() {}, func() {}
+	}
+	pool := mpb.New(mpb.WithOutput(terminal.w), mpb.WithAutoRefresh())
+	what := "inputs"
+	if n == 1 {
+		what = "sources"
+	}
+	bar := pool.AddBar(int64(n), mpb.PrependDecorators(decor.CountersNoUnit("%d / %d "+what)), mpb.BarRemoveOnComplete())
+	words := v.err
+	v.err = pool // messages stand above the bar
+	step = bar.Increment
+	if n == 1 {
+		step = func() {}
+		v.progress = func(p verify.Progress) {
+			if p.Stage != "source" {
+				return
+			}
+			bar.SetTotal(int64(max(p.Total, p.Done)+1), false) // it is done when the report is
+			bar.SetCurrent(int64(p.Done))
+		}
+	}
+	return step, sync.OnceFunc(func() {
+		bar.Abort(true)
+		pool.Wait()
+		v.err = words
+	})
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/keyring"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
+)
+
+// agentMain is a program: agent [-level N] [-incidents INBOX] ADDRESSFILE FILE SITE. It answers POST and GET of /ask with the text of an answer
+// document, of which it says where its claims come from. $SITE in the file is the address of the pages that it cites. What it is told
+// of incidents goes to the file INBOX.
+func agentMain() {
+	flags := flag.NewFlagSet("agent", flag.ExitOnError)
+	level := flags.Int("level", 3, "how much it says")
+	inbox := flags.String("incidents", "", "where it writes incidents that it is told of")
+	_ = flags.Parse(os.Args[1:])
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err == nil {
+		err = serveAgent(l, *level, *inbox, flags.Args())
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+func serveAgent(l net.Listener, level int, inbox string, args []string) error {
+	addressFile, file, pages := args[0], args[1], args[2]
+	ring := keyring.Memory(nil)
+	if _, err := ring.New(nil); err != nil {
+		return err
+	}
+	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	p := &manifest.Publisher{Origin: "http://" + l.Addr().String(), Level: level, Keys: ring}
+	if inbox != "" {
+		p.IncidentEndpoint = p.Origin + "/incidents"
+	}
+	ask := func(w http.ResponseWriter, r *http.Request) {
+		data, err := os.ReadFile(file)
+		a := &ibid.Answer{}
+		if err == nil {
+			err = json.Unmarshal(bytes.ReplaceAll(data, []byte("$SITE"), []byte(pages)), a)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		for i := range a.Sources { // a page that is away is cited all the same
+			if snap, err := fetcher.Fetch(r.Context(), &snapshot.FetchRequest{URL: a.Sources[i].URL}); err == nil {
+				manifest.Read(r.Context(), snap)
+			}
+		}
+		manifest.Cite(r.Context(), a, nil)
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, a.Text)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", p.Handler())
+	mux.HandleFunc("POST /incidents", func(w http.ResponseWriter, r *http.Request) {
+		if err := keepIncident(inbox, r); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	})
+	mux.Handle("/ask", p.Middleware(http.HandlerFunc(ask)))
+	if err := writeWhole(filepath.Clean(addressFile), p.Origin+"\n"); err != nil {
+		return err
+	}
+	return http.Serve(l, mux)
+}
+
+// keepIncident appends what was sent to a file: a line of what is signed and the signature, and one of the incident.
+func keepIncident(inbox string, r *http.Request) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(inbox, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	h := r.Header
+	_, err = fmt.Fprintf(f, "%s %s %s %s %s %s\n%s\n", r.Method, r.URL.Path, h.Get("Content-Type"), h.Get("Content-Digest"),
+		h.Get("Signature-Input"), h.Get("Signature"), body)
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"testing"
+
+	"github.com/ibidhq/ibid/verify"
+	"github.com/ibidhq/ibid/verify/verifytest"
+)
+
+func TestDraft(t *testing.T) {
+	verifytest.Memory(t, func(*testing.T) verify.Memory { return newTurns(&verify.MemoryMap{}).draft() })
+}
+
+// An input that has read what an earlier one has changed since is outdated, and no other.
+func TestTurns(t *testing.T) {
+	ctx := context.Background()
+	recall := func(t *testing.T, m verify.Memory, key string) string {
+		value, err := m.Recall(ctx, "output", key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(value)
+	}
+	turns := newTurns(&verify.MemoryMap{})
+	first, reads, writes, other := turns.draft(), turns.draft(), turns.draft(), turns.draft()
+	for _, d := range []*draft{first, writes} {
+		if err := d.Replace(ctx, "output", "manifest", []byte("response")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	recall(t, other, "another manifest")
+	if got := recall(t, reads, "manifest"); got != "" {
+		t.Errorf("a draft that was not kept shows: %q", got)
+	}
+	if err := turns.keep(ctx, first); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		d    *draft
+		want bool
+	}{{"has read it", reads, true}, {"has only written it", writes, false}, {"has read another one", other, false}} {
+		if got := turns.outdated(tt.d); got != tt.want {
+			t.Errorf("%s: outdated %v", tt.name, got)
+		}
+	}
+	again := turns.draft()
+	if got := recall(t, again, "manifest"); got != "response" || turns.outdated(again) {
+		t.Errorf("the next draft sees %q, and is outdated: %v", got, turns.outdated(again))
+	}
+	if there, err := again.Remember(ctx, "output", "manifest", []byte("late")); err != nil || string(there) != "response" {
+		t.Errorf("remembered %q, %v", there, err)
+	}
+}
