@@ -47,7 +47,7 @@ func (a *API) publicRoutes() map[string]map[string]endpoint {
 // there may be of an answer that was captured a moment ago, and is looked for again.
 func (a *API) published(w http.ResponseWriter, r *request) error {
 	if a.public == nil {
-		return a.notPublished()
+		return a.notPublished(r.URL.Path)
 	}
 	for settled := !strings.HasPrefix(r.URL.Path, "/runs/"); ; settled = true {
 		held := &heldBack{to: w, header: http.Header{}}
@@ -58,7 +58,7 @@ func (a *API) published(w http.ResponseWriter, r *request) error {
 		case held.status != http.StatusNotFound:
 			return gateway.Unavailable("what is published here cannot be read now") // why, the publisher has told its owner
 		case settled:
-			return a.notPublished()
+			return a.notPublished(r.URL.Path)
 		case !a.settle(r.Context()):
 			return gateway.Unavailable("what was answered is not all in the store yet, and this may be of it")
 		}
@@ -66,13 +66,19 @@ func (a *API) published(w http.ResponseWriter, r *request) error {
 }
 
 // notPublished is the problem of a path at which nothing is published.
-func (a *API) notPublished() error {
+func (a *API) notPublished(path string) error {
 	p := &gateway.Problem{
 		Status: http.StatusNotFound, Code: gateway.CodeNotFound, Detail: "nothing is published here",
 		Hint:   "`ibid serve --attribution 3 --public-url https://…` publishes a signed manifest of each answer",
 		Header: http.Header{"Access-Control-Allow-Origin": {"*"}},
 	}
-	if a.publisher != nil {
+	switch {
+	case a.publisher == nil:
+	case a.publisher.Level > 1 && strings.HasPrefix(path, "/runs/"):
+		p.Hint = "there is no such manifest: nobody announced it, its answer did not come to its end or was deleted before, or it was kept as long as manifests are"
+	case a.publisher.Level > 2:
+		p.Hint = manifest.DiscoveryPath + " says what is published, and where"
+	default:
 		p.Hint = fmt.Sprintf("--attribution is %d; manifests and their log are published from 2 on, keys from 3 on", a.publisher.Level)
 	}
 	return p
@@ -149,7 +155,7 @@ func (a *API) runManifest(w http.ResponseWriter, r *request) error {
 // showManifest shows the last manifest of an answer of a run; of the run itself, if answer is empty.
 func (a *API) showManifest(w http.ResponseWriter, r *request, run, answer string) error {
 	if a.publisher == nil {
-		return a.notPublished()
+		return a.notPublished(r.URL.Path)
 	}
 	ctx, cancel := within(r)
 	defer cancel()

@@ -409,6 +409,12 @@ func TestNothingPublished(t *testing.T) {
 	if got := n.get(t, "/v1/answers/ans_1"); got.Header[manifest.HeaderName] != nil {
 		t.Errorf("%v", got.Header)
 	}
+	for _, path := range []string{"/runs/x/cite/ans_1", "/log/other"} {
+		res := newPress(t, 3).get(t, path)
+		if wantProblem(t, res, 404, gateway.CodeNotFound); strings.Contains(res.body, "--attribution") {
+			t.Errorf("at level 3 it is not the level: %s", res.body)
+		}
+	}
 	for level := range 3 {
 		p := newPress(t, level)
 		for path, least := range paths {

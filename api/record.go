@@ -46,7 +46,10 @@ func (a *API) newRun(w http.ResponseWriter, r *request) error {
 		if said.Run = said.Trail.ID; said.Run == "" {
 			said.Run = gateway.NewRunID()
 		}
-		return said, a.checkAnswer(r, said.AnswerID)
+		if err := a.checkAnswer(r, said.AnswerID); err != nil {
+			return nil, err
+		}
+		return said, a.publishRun(r, said)
 	})
 }
 
@@ -75,9 +78,34 @@ func (a *API) finishRun(w http.ResponseWriter, r *request) error {
 		if id := said.Trail.ID; id != "" && id != r.PathValue("id") {
 			return nil, badRequest(fmt.Sprintf("id: the body is about the run %q", cut(id)), "leave it out: the path has it")
 		}
-		said.Finish = true
-		return said, a.checkAnswer(r, said.AnswerID)
+		said.Finish, said.Run = true, r.PathValue("id")
+		if err := a.checkAnswer(r, said.AnswerID); err != nil {
+			return nil, err
+		}
+		return said, a.publishRun(r, said)
 	})
+}
+
+// publishRun says whether a run that has its final answer is to be published. As its header says, else as the token does; but without
+// a header, captured calls say so for themselves: what they kept back stays back.
+func (a *API) publishRun(r *request, said *store.Recording) error {
+	publish, err := r.who.Publishes(r.Header)
+	ends := said.Finish || said.AnswerID != "" || said.Trail.Answer != "" || said.Trail.Final != nil
+	if err != nil || !publish || !ends || a.publisher == nil || a.publisher.Level < 2 {
+		return err
+	}
+	if r.Header.Get(gateway.PublishHeader) == "" && gateway.CheckID(said.Run) == "" {
+		a.settle(r.Context())
+		ctx, cancel := within(r)
+		defer cancel()
+		run, err := a.store.Run(ctx, r.who.Tenant, said.Run, &store.Query{Limit: 1})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return storeError("read a run", err)
+		}
+		publish = err != nil || run.Answers == 0
+	}
+	said.Publish = publish
+	return nil
 }
 
 // recordBody reads a body, stores what it says of a run, and answers with what became of it. The run is that of id, else the one

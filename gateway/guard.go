@@ -32,6 +32,20 @@ type Identity struct {
 // May reports whether the scope is among the identity's. No scope includes another.
 func (id Identity) May(scope string) bool { return slices.Contains(id.Scopes, scope) }
 
+// Publishes reports whether what a request brings is to be published: as its [PublishHeader] says, else as the token does. The error
+// is a problem.
+func (id Identity) Publishes(h http.Header) (bool, error) {
+	said := http.Header{}
+	if values, ok := h[PublishHeader]; ok {
+		said[PublishHeader] = values
+	}
+	labels, err := readLabels(said)
+	if err != nil {
+		return false, err
+	}
+	return id.publishes(labels.publish)
+}
+
 // publishes reports whether the answer of a call is to be published, of which its header said so or not. Only who has the
 // scope may ask for it. The error is a problem.
 func (id Identity) publishes(said string) (bool, error) {

@@ -111,7 +111,7 @@ func TestGuardWithoutTokens(t *testing.T) {
 			if err := g.Local(r); outcome(err) != test.want {
 				t.Errorf("Local: %v, want %q", err, test.want)
 			}
-			if want := (gateway.Identity{Tenant: "default", Scopes: store.Scopes()}); err == nil && !cmp.Equal(want, id) {
+			if want := (gateway.Identity{Tenant: "default", Scopes: store.Scopes(), Publish: true}); err == nil && !cmp.Equal(want, id) {
 				t.Errorf("identity (-want +got):\n%s", cmp.Diff(want, id))
 			}
 		})

@@ -151,7 +151,7 @@ func (r *run) ends() []*step {
 func (r *run) number() {
 	taken, sound := map[int]bool{}, true
 	for _, s := range r.steps {
-		sound = sound && s.number > 0 && s.number <= MaxNumber && !taken[s.number] && s.ascends()
+		sound = sound && s.number > 0 && s.number <= maxInt && !taken[s.number] && s.ascends()
 		taken[s.number] = true
 	}
 	if sound {

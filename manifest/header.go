@@ -60,7 +60,7 @@ func (a *Announcement) check() error {
 		}
 	}
 	switch {
-	case a.Count < 0 || a.Count > MaxNumber:
+	case a.Count < 0 || a.Count > maxInt:
 		return errors.New("the count is out of range")
 	case a.ID != "" && !isID(a.ID):
 		return errors.New("the id is not of letters, digits and ._~-")
@@ -171,7 +171,7 @@ func (r *remainder) add(a *Announcement) {
 	switch {
 	case i < 0:
 		r.list = append(r.list, *a)
-	case a.Count == 0 || r.list[i].Count == 0 || a.Count > MaxNumber-r.list[i].Count: // it stays unknown
+	case a.Count == 0 || r.list[i].Count == 0 || a.Count > maxInt-r.list[i].Count: // it stays unknown
 		r.list[i].Count = 0
 	default:
 		r.list[i].Count += a.Count

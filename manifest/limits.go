@@ -1,5 +1,7 @@
 package manifest
 
+import "math"
+
 // The limits of a manifest. Lengths of strings count code points.
 const (
 	MaxBytes        = 1 << 20   // of the whole document
@@ -19,3 +21,6 @@ const (
 	MaxName         = 256 // of runs, agents, tools, media types, titles and reasons
 	MaxHash         = 256
 )
+
+// maxInt is MaxNumber as far as an int has room for it: on 32 bits numbers end sooner.
+const maxInt = MaxNumber & math.MaxInt

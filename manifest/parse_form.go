@@ -41,9 +41,9 @@ func booleanForm() *form { return &form{kind: kindBool} }
 
 func shareForm() *form { return &form{kind: kindNumber, min: 0, max: 1} }
 
-func naturalForm() *form { return &form{kind: kindInteger, min: 0, max: MaxNumber} }
+func naturalForm() *form { return &form{kind: kindInteger, min: 0, max: maxInt} }
 
-func numberForm() *form { return &form{kind: kindInteger, min: 1, max: MaxNumber} }
+func numberForm() *form { return &form{kind: kindInteger, min: 1, max: maxInt} }
 
 func httpStatus() *form { return &form{kind: kindInteger, min: 100, max: 999} }
 

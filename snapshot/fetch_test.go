@@ -530,3 +530,29 @@ func mustReason(t *testing.T, err error) string {
 	}
 	return ferr.Reason
 }
+
+// What comes behind the body is kept, too, without what is for nobody to keep; also behind a body that is compressed.
+func TestFetchTrailer(t *testing.T) {
+	for _, zipped := range []bool{false, true} {
+		s := site(t, func(rw http.ResponseWriter, _ *http.Request) {
+			rw.Header().Set("Trailer", "X-Late")
+			var w io.Writer = rw
+			if zipped {
+				rw.Header().Set("Content-Encoding", "gzip")
+				z := gzip.NewWriter(rw)
+				defer z.Close()
+				w = z
+			}
+			_, _ = io.WriteString(w, "body")
+			rw.Header().Set("X-Late", "yes")
+			rw.Header().Set(http.TrailerPrefix+"Set-Cookie", "a=b")
+		})
+		got, err := fetcher(t, snapshot.FetchOptions{Limits: rude()}).Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(http.Header{"X-Late": {"yes"}}, got.Trailer); diff != "" || string(got.Octets) != "body" {
+			t.Errorf("compressed %v: %q, the trailer differs: %s", zipped, got.Octets, diff)
+		}
+	}
+}

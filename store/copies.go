@@ -197,7 +197,8 @@ func (c tenantCopies) pack(s *snapshot.Snapshot) *packedOctets {
 
 // keepVersion stores s as a version, or as a sighting of the last one.
 func (tx *transaction) keepVersion(ctx context.Context, tenant string, s *snapshot.Snapshot) error {
-	last, err := scanVersions(ctx, tx, "tenant = $1 AND url = $2 ORDER BY n DESC LIMIT 1", tenant, lookup(s.URL))
+	// Locked: whoever removes old versions must not have it between this look and the change.
+	last, err := scanVersions(ctx, tx, "tenant = $1 AND url = $2 ORDER BY n DESC LIMIT 1"+tx.forUpdate(), tenant, lookup(s.URL))
 	if err != nil {
 		return err
 	}

@@ -88,23 +88,26 @@ func (w *incidentWriter) begin(ctx context.Context) error {
 
 // add appends an incident that is not there yet.
 func (w *incidentWriter) add(ctx context.Context, i verify.Incident) error {
-	digest := digestOf(i.ManifestSHA256)
-	written := i
-	written.ManifestSHA256 = digest // in one way
-	key, there := written.Key(), false
-	err := each(ctx, w.tx, func(*sql.Rows) error { there = true; return nil }, "SELECT 1 FROM incidents WHERE tenant = $1 AND key = $2", w.tenant, key)
+	text, err := json.Marshal(&i)
+	if err == nil {
+		err = json.Unmarshal(text, &i) // as whoever reads it has it
+	}
+	if err != nil {
+		return err
+	}
+	row, there := columnsOf(&i), false
+	err = each(ctx, w.tx, func(*sql.Rows) error { there = true; return nil }, "SELECT 1 FROM incidents WHERE tenant = $1 AND key = $2", w.tenant, row.key)
 	if err != nil || there {
 		return err
 	}
-	answer, run, err := w.whose(ctx, digest, &i)
+	answer, run, err := w.whose(ctx, row.manifest, &i)
 	if err != nil {
 		return err
 	}
 	if err := i.Chain(w.last); err != nil {
 		return err
 	}
-	text, err := json.Marshal(&i)
-	if err != nil {
+	if text, err = json.Marshal(&i); err != nil {
 		return err
 	}
 	if len(text) > MaxIncident {
@@ -112,7 +115,7 @@ func (w *incidentWriter) add(ctx context.Context, i verify.Incident) error {
 	}
 	w.seq++
 	_, err = w.tx.ExecContext(ctx, w.tx.insertInto("incidents", "tenant, seq, key, manifest, source, status, answer_id, incident")+"($1, $2, $3, $4, $5, $6, $7, $8)",
-		w.tenant, w.seq, key, digest, lookup(i.SourceURL), lookup(string(i.Status)), answer, w.tx.text(text))
+		w.tenant, w.seq, row.key, row.manifest, row.source, row.status, answer, w.tx.text(text))
 	if err != nil {
 		return err
 	}
@@ -138,6 +141,15 @@ func (w *incidentWriter) whose(ctx context.Context, digest string, i *verify.Inc
 	return answer, run, err
 }
 
+// incidentColumns are those of an incident's row that say what it says itself.
+type incidentColumns struct{ key, manifest, source, status string }
+
+func columnsOf(i *verify.Incident) incidentColumns {
+	written := *i
+	written.ManifestSHA256 = digestOf(i.ManifestSHA256) // in one way
+	return incidentColumns{written.Key(), written.ManifestSHA256, lookup(i.SourceURL), lookup(string(i.Status))}
+}
+
 // digestOf returns a SHA-256 as rows have it: hexadecimal.
 func digestOf(s string) string { return lookup(strings.ToLower(strings.TrimPrefix(s, "sha256:"))) }
 
@@ -154,7 +166,8 @@ type IncidentQuery struct {
 // storedIncident is a row of incidents.
 type storedIncident struct {
 	verify.Incident
-	seq int64
+	seq     int64
+	columns incidentColumns
 }
 
 // Incidents returns incidents, the last that was stored first.
@@ -169,8 +182,8 @@ func (s *Store) Incidents(ctx context.Context, tenant string, q *IncidentQuery) 
 	c := &conditions{where: []string{"tenant = $1", "seq < $2"}, args: []any{lookup(tenant), before}}
 	for _, f := range []struct{ condition, value string }{
 		{"manifest = $", digestOf(q.Manifest)},
-		{"source = $", lookup(q.Source)},
-		{"status = $", lookup(q.Status)},
+		{"source = $", lookup(asJSON(q.Source))},
+		{"status = $", lookup(asJSON(q.Status))},
 		{"answer_id = $", lookup(q.AnswerID)},
 	} {
 		if f.value != "" {
@@ -190,12 +203,16 @@ func (s *Store) Incidents(ctx context.Context, tenant string, q *IncidentQuery) 
 	return page, nil
 }
 
+// asJSON returns s as JSON has it: each byte that is no UTF-8 is a replacement character.
+func asJSON(s string) string { return string([]rune(s)) }
+
 func scanIncidents(ctx context.Context, q querier, where string, args ...any) ([]storedIncident, error) {
 	var list []storedIncident
 	err := each(ctx, q, func(rows *sql.Rows) error {
 		var i storedIncident
 		var text []byte
-		err := rows.Scan(&i.seq, &text)
+		c := &i.columns
+		err := rows.Scan(&i.seq, &c.key, &c.manifest, &c.source, &c.status, &text)
 		if err == nil {
 			if err = json.Unmarshal(text, &i.Incident); err != nil {
 				err = fmt.Errorf("%w: incident %d: %w", errDamaged, i.seq, err)
@@ -203,12 +220,12 @@ func scanIncidents(ctx context.Context, q querier, where string, args ...any) ([
 		}
 		list = append(list, i)
 		return err
-	}, "SELECT seq, incident FROM incidents WHERE "+where, args...)
+	}, "SELECT seq, key, manifest, source, status, incident FROM incidents WHERE "+where, args...)
 	return list, err
 }
 
-// CheckIncidents checks all incidents of a tenant: none was changed, left out or put in between. It returns how many are in order
-// from the first on; the error says what is wrong with the next. That the last ones were cut off shows only to whoever has kept an id.
+// CheckIncidents checks all incidents of a tenant: none was changed, also in what it is looked up by, left out or put in between. It
+// returns how many are in order from the first on; the error says what is wrong with the next, or with one of the 500 after them. That the last ones were cut off shows only to whoever has kept an id.
 func (s *Store) CheckIncidents(ctx context.Context, tenant string) (int, error) {
 	n := 0
 	chain := []verify.Incident{} // what is checked next, behind the one before
@@ -220,6 +237,9 @@ func (s *Store) CheckIncidents(ctx context.Context, tenant string) (int, error) 
 		for i := range found {
 			if found[i].seq != int64(n+i+1) {
 				return n, fmt.Errorf("checking incidents: %w: number %d is missing", errDamaged, n+i+1)
+			}
+			if found[i].columns != columnsOf(&found[i].Incident) {
+				return n + i, fmt.Errorf("checking incidents: %w: number %d is looked up by something else than it says", errDamaged, n+i+1)
 			}
 			chain = append(chain, found[i].Incident)
 		}

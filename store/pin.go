@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -217,8 +218,9 @@ func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin,
 	return list, err
 }
 
-// EventVerification is the kind of event that tells that a citation was checked and has another status than before. Its data is an
-// object with answer_id, citation, source_url, claim_id, status, previous (null: it had not been checked), checked_at and detail.
+// EventVerification is the kind of event that tells that readers see another status of a citation than before. Its data is an object
+// with answer_id, citation, source_url and claim_id (of the source that it has the status for), status, previous (null: it had not
+// been checked), checked_at and detail.
 const EventVerification = "verification"
 
 // verificationEvent is the data of an [EventVerification].
@@ -233,8 +235,8 @@ type verificationEvent struct {
 	Detail    json.RawMessage `json:"detail"`
 }
 
-// SetStatuses stores what came of checks, all of it or nothing, and tells of those citations whose status is another than before. A
-// pin that is not there any more is left out.
+// SetStatuses stores what came of checks, all of it or nothing, and tells of those citations that readers see with another status than
+// before: see [ibid.Citation.Verification]. A pin that is not there any more is left out.
 func (s *Store) SetStatuses(ctx context.Context, tenant string, list []PinStatus) error {
 	if len(list) == 0 {
 		return nil
@@ -247,31 +249,8 @@ func (s *Store) SetStatuses(ctx context.Context, tenant string, list []PinStatus
 }
 
 func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []PinStatus) error {
-	var events []Event
-	told := map[string]bool{} // a citation may be pinned by the answer's manifest and by its run's
-	for i := range list {
-		status := &list[i]
-		pins, err := scanPins(ctx, tx, "tenant = $1 AND n = $2", tenant, status.ID)
-		if err != nil {
-			return err
-		}
-		for k := range pins {
-			p := &pins[k]
-			name := strings.Join([]string{p.AnswerID, p.Citation, p.ClaimID, p.URL, string(status.Status)}, "\x00")
-			if p.Status == status.Status || told[name] {
-				continue
-			}
-			told[name] = true
-			data, err := json.Marshal(&verificationEvent{
-				p.AnswerID, p.Citation, p.URL, p.ClaimID, status.Status, nullable(string(p.Status)), status.CheckedAt.UTC(), status.Detail,
-			})
-			if err != nil {
-				return err
-			}
-			events = append(events, Event{Tenant: tenant, Run: lookup(p.Run), Kind: EventVerification, At: time.Now(), Data: []byte(plain(string(data)))})
-		}
-	}
-	if err := tx.tellRuns(ctx, events); err != nil { // first: everybody locks runs before what is of them
+	cited, err := tx.citations(ctx, tenant, list)
+	if err != nil {
 		return err
 	}
 	for i := range list {
@@ -281,7 +260,70 @@ func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []Pi
 			return err
 		}
 	}
-	return nil
+	var events []Event
+	for i := range cited {
+		before := &cited[i]
+		p, err := tx.seen(ctx, tenant, before.AnswerID, before.Citation)
+		if err != nil {
+			return err
+		}
+		if p == nil || p.Status == before.Status {
+			continue
+		}
+		data, err := json.Marshal(&verificationEvent{
+			p.AnswerID, p.Citation, p.URL, p.ClaimID, p.Status, nullable(string(before.Status)), p.CheckedAt.UTC(), p.Detail,
+		})
+		if err != nil {
+			return err
+		}
+		events = append(events, Event{Tenant: tenant, Run: p.Run, Kind: EventVerification, At: time.Now(), Data: []byte(plain(string(data)))})
+	}
+	return tx.tellRuns(ctx, events)
+}
+
+// citations returns the citations that pins are of, each once, with the status that readers see of it, and keeps their runs from
+// changing: everybody locks these before what is of them.
+func (tx *transaction) citations(ctx context.Context, tenant string, list []PinStatus) ([]Pin, error) {
+	var cited []Pin
+	known, runs := map[[2]string]bool{}, map[tenantID]bool{}
+	for i := range list {
+		pins, err := scanPins(ctx, tx, "tenant = $1 AND n = $2", tenant, list[i].ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range pins {
+			if of := [2]string{p.AnswerID, p.Citation}; !known[of] {
+				known[of] = true
+				cited = append(cited, Pin{AnswerID: p.AnswerID, Citation: p.Citation})
+			}
+			runs[tenantID{tenant, p.Run}] = true
+		}
+	}
+	for _, run := range slices.SortedFunc(maps.Keys(runs), tenantID.compare) {
+		if _, err := tx.hasRun(ctx, run); err != nil {
+			return nil, err
+		}
+	}
+	for i := range cited {
+		p, err := tx.seen(ctx, tenant, cited[i].AnswerID, cited[i].Citation)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			cited[i].Status = p.Status
+		}
+	}
+	return cited, nil
+}
+
+// seen returns the pin of a citation whose status readers see, as fillVerification has it; nil: none was checked.
+func (tx *transaction) seen(ctx context.Context, tenant, answer, citation string) (*Pin, error) {
+	pins, err := scanPins(ctx, tx, "tenant = $1 AND answer_id = $2 AND citation = $3 AND rank > 0 ORDER BY rank + 0 DESC, checked DESC, n DESC LIMIT 1",
+		tenant, answer, citation)
+	if err != nil || len(pins) == 0 {
+		return nil, err
+	}
+	return &pins[0], nil
 }
 
 // fillVerification fills in what came of checking the citations of calls of one tenant: of each citation the worst that came of any
@@ -303,7 +345,7 @@ func (s *Store) fillVerification(ctx context.Context, tenant string, calls []*Ca
 		// Not sorted by rank itself: SQLite would take the index that has it in order, and read all of the tenant's.
 		err := each(ctx, s.db, func(rows *sql.Rows) error { return scanVerification(rows, by) },
 			"SELECT answer_id, citation, status, checked FROM pins WHERE tenant = $1 AND rank > 0 AND answer_id IN ("+
-				strings.Join(params, ", ")+") ORDER BY rank + 0, checked", c.args...)
+				strings.Join(params, ", ")+") ORDER BY rank + 0, checked, n", c.args...)
 		if err != nil {
 			return err
 		}

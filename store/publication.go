@@ -51,7 +51,7 @@ type Publication struct {
 // publicationKey is what publications are revisions of.
 type publicationKey struct{ pub, tenant, run, answer string }
 
-// publicationKeys returns the keys of what rows are published as: of each answer, and of each run once.
+// publicationKeys returns the keys of what rows are published as: of each answer, and of each run once. A call in no run has no run's.
 func publicationKeys(rows []*row) (answers, finals []publicationKey) {
 	for _, r := range rows {
 		if r.pub == "" {
@@ -60,7 +60,7 @@ func publicationKeys(rows []*row) (answers, finals []publicationKey) {
 		k := publicationKey{r.pub, lookup(r.Tenant), lookup(r.Run), lookup(r.AnswerID)}
 		answers = append(answers, k)
 		k.answer = ""
-		if !slices.Contains(finals, k) {
+		if r.Run != "" && !slices.Contains(finals, k) {
 			finals = append(finals, k)
 		}
 	}
@@ -70,7 +70,7 @@ func publicationKeys(rows []*row) (answers, finals []publicationKey) {
 
 // isAlone reports whether the run of a call is made for it: nobody named it, so no other call will be in it.
 func isAlone(c *Call) bool {
-	return c.Run == "" || strings.TrimPrefix(c.Run, "run_") == strings.TrimPrefix(c.AnswerID, "ans_")
+	return strings.TrimPrefix(c.Run, "run_") == strings.TrimPrefix(c.AnswerID, "ans_")
 }
 
 // putPublications notes what is to be published of fresh rows. What is noted already stays as it is.
@@ -165,7 +165,7 @@ func (tx *transaction) publishAgain(ctx context.Context, c *Call) error {
 		return err
 	}
 	k, now := publicationKey{pub, lookup(c.Tenant), lookup(c.Run), lookup(c.AnswerID)}, micros(time.Now())
-	if err := tx.publish(ctx, &k, statePending, now); err != nil {
+	if err := tx.publish(ctx, &k, statePending, now); err != nil || k.run == "" {
 		return err
 	}
 	k.answer = ""
@@ -179,15 +179,6 @@ func (tx *transaction) publishAgain(ctx context.Context, c *Call) error {
 		state = statePending
 	}
 	return tx.publish(ctx, &k, state, now)
-}
-
-// publishFinal notes that a run has ended, if any of it is published.
-func (tx *transaction) publishFinal(ctx context.Context, run tenantID, now int64) error {
-	pub, err := tx.pubOf(ctx, "tenant = $1 AND run = $2", run.tenant, run.id)
-	if err != nil || pub == "" {
-		return err
-	}
-	return tx.publish(ctx, &publicationKey{pub, run.tenant, run.id, ""}, statePending, now)
 }
 
 // pubOf returns the public id of what is published where that holds; empty: nothing is.

@@ -35,6 +35,9 @@ type Recording struct {
 	AnswerID string
 	// Finish says that the run has ended: at Trail.Finished, else now, unless it had ended before.
 	Finish bool
+	// Publish says that the run's final manifest is to be published even if no call of the run is: once it has ended, or its final
+	// answer is said, and if it has one. It counts in that recording only.
+	Publish bool
 	// Partly says that steps that are refused are left out, and the others recorded: for whoever cannot mend them.
 	Partly bool
 }
@@ -72,6 +75,12 @@ func (s *Store) Record(ctx context.Context, tenant string, r *Recording) (*Recor
 	}
 	var done *Recorded
 	var err error
+	pub := ""
+	if r.Publish {
+		if pub, err = s.Pub(ctx, tenant, r.Run); err != nil {
+			return nil, fmt.Errorf("recording run %.60q: %w", r.Run, err)
+		}
+	}
 	if n := len(r.Trail.Steps); n > MaxSteps && !r.Partly {
 		err = refuse(ErrLimit, "%d steps are more than the %d that a run may have", n, MaxSteps)
 	} else {
@@ -80,6 +89,7 @@ func (s *Store) Record(ctx context.Context, tenant string, r *Recording) (*Recor
 			if err != nil {
 				return err
 			}
+			w.pub = pub
 			if err := w.record(ctx, r); err != nil {
 				return err
 			}
@@ -129,8 +139,10 @@ type recorder struct {
 	fresh    []*record // that are to be stored
 	changed  []*record // that are stored and have changed
 	events   []Event
-	next     int64 // the highest number of a step, also of those that are still to come
-	ended    bool  // the run was said to have ended
+	next     int64  // the highest number of a step, also of those that are still to come
+	ended    bool   // the run was said to have ended
+	answered bool   // it has a final answer
+	pub      string // its public id, if it is to be published; empty: not unless it is
 }
 
 // recorder locks a run, which need not be there.
@@ -171,10 +183,12 @@ func (w *recorder) record(ctx context.Context, r *Recording) error {
 	if err := w.head(r); err != nil {
 		return err
 	}
-	if len(w.fresh)+len(w.changed) == 0 {
-		return nil
+	if len(w.fresh)+len(w.changed) > 0 {
+		if err := w.write(ctx); err != nil {
+			return err
+		}
 	}
-	return w.write(ctx)
+	return w.publish(ctx, r)
 }
 
 // step records one step, the i-th of the recording.

@@ -37,6 +37,7 @@ func (w *recorder) head(r *Recording) error {
 		}
 	}
 	ended := h.merge(r, w.now)
+	w.answered = h.AnswerID != "" || h.Answer != "" || h.Final != nil
 	text, err := h.encode()
 	if err != nil {
 		return err
@@ -55,7 +56,7 @@ func (w *recorder) head(r *Recording) error {
 		return nil
 	}
 	w.ended = true
-	return w.tell(EventFinish, &finishEvent{nullable(h.AnswerID), h.AnswerID != "" || h.Answer != "" || h.Final != nil})
+	return w.tell(EventFinish, &finishEvent{nullable(h.AnswerID), w.answered})
 }
 
 // headRecord is a head as JSON.

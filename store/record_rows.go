@@ -98,10 +98,26 @@ func (w *recorder) write(ctx context.Context) error {
 	if err := w.tx.addEvents(ctx, w.events); err != nil {
 		return err
 	}
-	if err := w.tx.putThreads(ctx, runTable(), []*thread{t}); err != nil || !w.ended {
+	return w.tx.putThreads(ctx, runTable(), []*thread{t})
+}
+
+// publish notes that the run has ended, if any of it is published or it is to be.
+func (w *recorder) publish(ctx context.Context, r *Recording) error {
+	ends := r.Finish || r.AnswerID != "" || r.Trail.Answer != "" || r.Trail.Final != nil
+	asked := w.pub != "" && ends && (w.answered || w.run.answers > 0)
+	if !w.ended && !asked {
+		return nil
+	}
+	pub, err := w.tx.pubOf(ctx, "tenant = $1 AND run = $2", w.run.tenant, w.run.id)
+	if pub == "" && asked {
+		pub = w.pub
+	} else if !w.ended {
+		pub = "" // that is noted
+	}
+	if err != nil || pub == "" {
 		return err
 	}
-	return w.tx.publishFinal(ctx, t.tenantID, w.now)
+	return w.tx.publish(ctx, &publicationKey{pub, w.run.tenant, w.run.id, ""}, statePending, w.now)
 }
 
 // step returns the step that a record is of.

@@ -171,7 +171,7 @@ func recognise(b []byte) Kind {
 		return true
 	}
 	switch {
-	case has("target_uri", "body"):
+	case has("target_uri", "body"), has("target_uri", "body_base64"):
 		return KindBundle
 	case has("claims", "run_id") || has("claims", "agent_id"):
 		return KindManifest

@@ -30,6 +30,8 @@ type checked struct {
 	lookup    *index             // of man; nil: not asked for yet
 	known     *directory         // of its origin; nil: not asked yet
 	seen      bool               // its keys come from its origin, and not only from a bundle
+	asked     bool               // the log was: see logged
+	unasked   bool               // and could not be read
 	signature Counts             // of what was found about it; empty: it is good, or there is none
 	over      bool               // nothing more can be looked at
 	out       ManifestReport

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/tlog"
 )
 
 // The defaults of [Limits] that others need, and what bounds trust documents.
@@ -21,8 +22,9 @@ const (
 	DefaultInput   = 64 << 20
 
 	MaxManifest  = 1 << 20  // octets of a manifest
-	MaxDirectory = 64 << 10 // octets of a discovery document, of a key directory and of a proof
+	MaxDirectory = 64 << 10 // octets of a discovery document and of a key directory
 
+	maxProof         = tlog.MaxCheckpoint + 16<<10 // octets of a proof
 	defaultHosts     = 64
 	defaultOctets    = 256 << 20
 	defaultManifests = 16

@@ -15,12 +15,16 @@ import (
 
 // logged says whether the manifest is in the publisher's transparency log, and whether that log is the one it was before.
 func (m *checked) logged(ctx context.Context) error {
-	if m.url == "" {
+	if m.url == "" || m.asked {
 		return nil
 	}
+	m.asked = true
 	d := m.known
 	if d == nil {
 		d = m.of(ctx, origin(m.url), false)
+	}
+	if d.Discovery == nil && d.err != nil {
+		m.unasked = true
 	}
 	if d.Discovery == nil || d.Discovery.Log == nil || d.Discovery.Log.VKey == "" {
 		return m.unlogged(ctx)
@@ -31,9 +35,12 @@ func (m *checked) logged(ctx context.Context) error {
 		return nil
 	}
 	log := d.Discovery.Log
-	c, err := tlog.VerifyProof(proof, m.served.Digest(), log.VKey)
-	if err == nil && c.Origin != log.Origin {
-		err = fmt.Errorf("it is of the log %q, and the publisher's is %q", c.Origin, log.Origin)
+	c, err := m.proves(proof, log)
+	if err != nil && m.stored && m.served.Proof != nil && !m.Offline { // the log may have another key now
+		if newer, _ := m.newProof(ctx); newer != nil {
+			proof = newer
+			c, err = m.proves(proof, log)
+		}
 	}
 	if err != nil && m.bare {
 		m.found(NotLogged, CountInfo, "The octets of this file are not in the publisher's log: they may be laid out in another way there.")
@@ -89,14 +96,29 @@ func (m *checked) proof(ctx context.Context) (proof []byte, why string) {
 	if m.stored && m.served.Proof != nil {
 		return m.served.Proof, ""
 	}
-	snap, err := m.trusted(ctx, m.url+manifest.ProofSuffix, MaxDirectory)
+	return m.newProof(ctx)
+}
+
+func (m *checked) newProof(ctx context.Context) (proof []byte, why string) {
+	snap, err := m.trusted(ctx, m.url+manifest.ProofSuffix, maxProof)
 	switch {
 	case err != nil:
+		m.unasked = !missing(err)
 		return nil, sentence("There is no proof that the manifest is in the publisher's log", err)
 	case snap.Status != http.StatusOK:
+		m.unasked = true
 		return nil, fmt.Sprintf("The proof that the manifest is in the publisher's log is not there yet (%d).", snap.Status)
 	}
 	return snap.Octets, ""
+}
+
+// proves returns the checkpoint by which a proof shows that the manifest is in the log.
+func (m *checked) proves(proof []byte, log *manifest.DiscoveryLog) (*tlog.Checkpoint, error) {
+	c, err := tlog.VerifyProof(proof, m.served.Digest(), log.VKey)
+	if err == nil && c.Origin != log.Origin {
+		err = fmt.Errorf("it is of the log %q, and the publisher's is %q", c.Origin, log.Origin)
+	}
+	return c, err
 }
 
 // sighting is the largest checkpoint that was seen of a log.
@@ -132,6 +154,7 @@ func (m *checked) consistent(ctx context.Context, log *manifest.DiscoveryLog, c 
 		m.fail(LogInconsistent, "%s", sentence("The log is not the one that it was when it was seen before", err))
 		return false, nil
 	case err != nil:
+		m.unasked = true
 		m.found(LogUnavailable, CountUnverifiable,
 			sentence("The log could not be compared with what it was when it was seen before", err))
 		return false, nil
@@ -249,7 +272,8 @@ func (m *checked) shortfall(l *Levels) Counts {
 			s := &m.man.Claims[i].Sources[k]
 			src := m.source(s)
 			said := s.Unavailable != "" || src != nil && src.Unavailable != ""
-			if !said && (s.Hash == "" && (src == nil || src.Hash == "") || s.ExcerptOffset == nil) {
+			unquoted := s.ExcerptOffset == nil || s.Excerpt == nil && s.ExcerptHash == ""
+			if !said && (s.Hash == "" && (src == nil || src.Hash == "") || unquoted) {
 				return CountFailure
 			}
 		}

@@ -13,13 +13,15 @@ import (
 )
 
 // URL gets an answer, reads what it announces and verifies that. If a manifest is there, it is verified by itself. What cannot be
-// fetched is a report, too; an error is a context that ended, or one of Memory or of a checker. The trailer of a streamed answer is
-// not seen.
+// fetched is a report, too; an error is a context that ended, or one of Memory or of a checker.
 func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 	j := v.job(KindResponse, url)
 	snap, err := j.fetch(ctx, &snapshot.FetchRequest{URL: url, Fresh: true})
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("verifying %s: %w", url, context.Cause(ctx))
+	}
+	if err != nil && ofManifest(url) {
+		return j.finish(j.unread(ctx, url, err))
 	}
 	if err != nil {
 		j.report.add(Finding{
@@ -27,12 +29,14 @@ func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 		})
 		return j.end(), nil
 	}
-	announced := len(snap.Header.Values(manifest.HeaderName)) > 0
+	announced := len(fields(snap.Header))+len(fields(snap.Trailer)) > 0
 	if !announced && (snap.Status == http.StatusAccepted || recognise(snap.Octets) == KindManifest) {
 		j.report.Kind = KindManifest
 		return j.alone(ctx, url)
 	}
-	err = j.response(ctx, &Response{URL: snap.FinalURL, Status: snap.Status, Header: snap.Header, Body: snap.Octets, fetched: true})
+	err = j.response(ctx, &Response{
+		URL: snap.FinalURL, Status: snap.Status, Header: snap.Header, Trailer: snap.Trailer, Body: snap.Octets, fetched: true,
+	})
 	return j.finish(err)
 }
 
@@ -49,6 +53,15 @@ func (v *Verifier) Response(ctx context.Context, r *Response) (*Report, error) {
 
 func (j *job) alone(ctx context.Context, url string) (*Report, error) {
 	return j.finish(j.manifests(ctx, []announced{{url: clean(url)}}, nil))
+}
+
+// unread reports a manifest that could not be fetched when nobody knew that it is one.
+func (j *job) unread(ctx context.Context, url string, err error) error {
+	j.report.Kind = KindManifest
+	m := &checked{job: j, announced: &announced{url: clean(url)}, over: true}
+	m.out.URL, m.out.Level.Why = m.url, []string{}
+	m.unfetched(err)
+	return m.done(ctx)
 }
 
 func (j *job) finish(err error) (*Report, error) {

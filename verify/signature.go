@@ -15,8 +15,27 @@ import (
 type verdict struct {
 	code Status // empty: it is good
 	why  string
+	open bool // it may be good, if the log could be asked
 	key  *keyring.Key
 	sig  *httpsig.Signature
+}
+
+// late reports whether the signature holds, by a key that was revoked later than it says to be made: so does one that a thief made since.
+func (v *verdict) late() bool { return v.code == "" && !v.key.RevokedAt.IsZero() }
+
+// attested keeps a signature of a key that was revoked since only if the manifest is in the publisher's log, to which a thief of
+// the key has no access.
+func (m *checked) attested(ctx context.Context, v *verdict) error {
+	if err := m.logged(ctx); err != nil || m.out.Logged {
+		return err
+	}
+	v.code, v.open = KeyRevoked, m.unasked
+	at := v.key.RevokedAt.Format(time.RFC3339)
+	v.why = "The key was revoked at " + at + ", and no log proves that the manifest was made before: whoever stole the key can write any date."
+	if v.open {
+		v.why = "The key was revoked at " + at + ", and whether the manifest is in the publisher's log could not be looked up."
+	}
+	return nil
 }
 
 // signed verifies the signature.
@@ -34,11 +53,16 @@ func (m *checked) signed(ctx context.Context) error {
 	}
 	first := m.verify(ctx, message, all[0])
 	for _, s := range all[1:min(len(all), maxSignatures)] {
-		if first.code == "" {
+		if first.code == "" && !first.late() {
 			break
 		}
-		if v := m.verify(ctx, message, s); v.code == "" {
+		if v := m.verify(ctx, message, s); v.code == "" && (first.code != "" || !v.late()) {
 			first = v
+		}
+	}
+	if first.late() {
+		if err := m.attested(ctx, &first); err != nil {
+			return err
 		}
 	}
 	m.out.KeyID = first.sig.KeyID
@@ -47,7 +71,7 @@ func (m *checked) signed(ctx context.Context) error {
 	}
 	if first.code != "" {
 		m.signature = CountFailure
-		if first.code == KeyUnavailable {
+		if first.code == KeyUnavailable || first.open {
 			m.signature = CountUnverifiable
 		}
 		m.found(first.code, m.signature, first.why)
@@ -128,7 +152,7 @@ func (m *checked) verify(ctx context.Context, message *httpsig.Message, s *https
 	if s.Err != nil {
 		return bad(SignatureInvalid, sentence("The signature cannot be read", s.Err))
 	}
-	if err := httpsig.CheckDigest(message.Header.Values("Content-Digest"), m.served.Body); err != nil {
+	if err := httpsig.CheckDigest(message.Header.Values("Content-Digest"), m.served.Body, "sha-256"); err != nil {
 		return bad(SignatureInvalid, sentence("The body is not the one that was signed", err))
 	}
 	if s.Alg != "" && s.Alg != keyring.Ed25519 && s.Alg != keyring.ECDSAP256 {

@@ -219,7 +219,7 @@ func TestTrust(t *testing.T) {
 }
 
 // Two states of one log that do not go together: the log was rewritten, and whoever saw both says so.
-func TestLogInconsistent(t *testing.T) {
+func TestThreatLogRewritten(t *testing.T) {
 	w := newWorld(t)
 	v := w.verifier()
 	s := w.publish(w.manifest())

@@ -50,6 +50,20 @@ func clean(address string) string {
 	return address
 }
 
+// ofManifest reports whether an address looks like one of a manifest, as [manifest.Path] makes them.
+func ofManifest(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	parts := strings.Split(u.Path, "/")
+	if len(parts) != 4 && len(parts) != 5 || parts[1] != "runs" || parts[2] == "" || parts[len(parts)-1] == "" {
+		return false
+	}
+	last, _, _ := strings.Cut(parts[3], ".")
+	return last == "cite"
+}
+
 // unforgeable reports whether nobody on the way can have written what was fetched: by TLS, or because the address is one of a
 // special network, which the fetcher reaches only if somebody chose so.
 func unforgeable(address string) bool {

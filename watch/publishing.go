@@ -130,6 +130,10 @@ func (p *Publishing) do(ctx context.Context, job *store.Publication) {
 		}
 		return
 	}
+	if errors.Is(err, store.ErrConflict) { // it is somebody else's now, or due again at once
+		p.log.LogAttrs(ctx, slog.LevelDebug, "a manifest was built in vain", slog.String("path", job.Path), slog.Any("error", err))
+		return
+	}
 	end, cancelEnd := context.WithTimeout(context.WithoutCancel(ctx), endFor)
 	defer cancelEnd()
 	after := min(publishBackoff<<min(job.Attempts-1, 16), publishBackoffMost)

@@ -256,6 +256,36 @@ func TestPublishingInterrupted(t *testing.T) {
 	}
 }
 
+// What somebody else builds now, because what it is of was deleted in part, is nobody's fault.
+func TestPublishingLost(t *testing.T) {
+	reading, open := make(chan struct{}, 10), make(chan struct{})
+	web := site(t, map[string]string{"/tides": tidePage})
+	plain := web.Config.Handler
+	web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reading <- struct{}{}
+		select {
+		case <-open:
+			plain.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	})
+	s := newStore(t)
+	h := publishes(t, s, 3)
+	put(t, s, append(published(cites(t, "ans_1", "work", web.URL+"/tides")), cites(t, "ans_2", "work"))...)
+	start(t, h.publishing(t, nil).Run)
+	<-reading
+	if err := s.Delete(t.Context(), store.DefaultTenant, "ans_2"); err != nil {
+		t.Fatal(err)
+	}
+	close(open)
+	if m := h.served(t, h.path(t, "work", "ans_1")); len(m.Claims) != 1 {
+		t.Errorf("%+v", m)
+	}
+	if strings.Contains(h.log.String(), "was not built") {
+		t.Errorf("%s", h.log)
+	}
+}
+
 // Without a key nothing is published, and nothing is given up: it is made when there is one. What is deleted meanwhile is not.
 func TestPublishingWithoutKey(t *testing.T) {
 	web := site(t, map[string]string{"/tides": tidePage})

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/keyring"
@@ -79,8 +78,8 @@ func (d *daemon) openPublisher(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := p.Check(); err != nil {
-		return &usageError{fmt.Errorf("preparing attribution: %w", err), "--agent-id and --public-url name the same host"}
+	if err := checkPublisher(p); err != nil {
+		return err
 	}
 	d.attributing.publisher = p
 	if a.number() == 1 {
@@ -129,11 +128,7 @@ func (d *daemon) verifierName() string { return cmp.Or(d.config.publicURL, "ibid
 
 // openKeys opens the keys and the transparency log.
 func (d *daemon) openKeys(ctx context.Context, p *manifest.Publisher) error {
-	dir := filepath.Join(d.config.data, keysDir)
-	ring, err := keyring.Open(dir, &keyring.Options{Getenv: func(name string) string {
-		value, _ := d.world.env(name)
-		return value
-	}})
+	ring, err := openKeyring(d.config, d.world)
 	if err != nil {
 		return fmt.Errorf("opening the keys: %w", err)
 	}
@@ -149,12 +144,11 @@ func (d *daemon) openKeys(ctx context.Context, p *manifest.Publisher) error {
 	if err := d.ensureKey(ctx, ring, keyring.Log); err != nil {
 		return err
 	}
-	_, name, _ := strings.Cut(p.Origin, "://")
 	p.Log, err = tlog.Open(ctx, &tlog.Options{
-		Origin: name + "/log", Tiles: d.store.Tiles(), Keys: logKeys(ring), File: filepath.Join(d.config.data, checkpointFile), Logger: d.log,
+		Origin: logName(p.Origin), Tiles: d.store.Tiles(), Keys: logKeys(ring), File: filepath.Join(d.config.data, checkpointFile), Logger: d.log,
 	})
 	if errors.Is(err, tlog.ErrForeign) {
-		return &usageError{err, "a database has one --public-url for good, and all who use it have the same keys in " + dir}
+		return &usageError{err, foreignHint(d.config.data)}
 	}
 	return err
 }
@@ -186,13 +180,8 @@ func (d *daemon) ensureKey(ctx context.Context, ring *keyring.Ring, use keyring.
 		}
 		_, _, err = ring.Signer(use)
 	}
-	if errors.Is(err, keyring.ErrNoKey) {
-		return &usageError{
-			fmt.Errorf("none of the keys for use %s can sign: %w", use, err), "ibid key list shows them; ibid key new --use " + string(use) + " makes one",
-		}
-	}
 	if err != nil {
-		return fmt.Errorf("reading the keys: %w", err)
+		return unusable(use, err)
 	}
 	return nil
 }

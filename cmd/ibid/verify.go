@@ -171,7 +171,7 @@ func (v *verifying) start(ctx context.Context, names []string) error {
 			Version: readBuild().Version, KeepSources: f.save != "", Judge: v.judge, Progress: v.progress,
 		}
 		if f.fresh {
-			one.SourceTTL, one.FailureTTL = -1, -1
+			one.SourceTTL, one.FailureTTL = 1, 1 // a nanosecond: what is found now is kept, what was kept is not asked
 		}
 		return one
 	}

@@ -16,6 +16,7 @@ func TestDraft(t *testing.T) {
 func TestTurns(t *testing.T) {
 	ctx := context.Background()
 	recall := func(t *testing.T, m verify.Memory, key string) string {
+		t.Helper()
 		value, err := m.Recall(ctx, "output", key)
 		if err != nil {
 			t.Fatal(err)
