@@ -292,10 +292,22 @@ func newKeyEnd(w world, cmd *cobra.Command, end func(ring *keyring.Ring, id stri
 			}
 			say(w.err, "key %s is %s", id, done)
 		}
+		sayUnsigned(ring, w)
 		return nil
 	}
 	addKeyFlags(cmd, c)
 	return cmd
+}
+
+// sayUnsigned says for which uses there were keys and none is left that signs.
+func sayUnsigned(ring *keyring.Ring, w world) {
+	for _, use := range []keyring.Use{keyring.Manifest, keyring.Log} {
+		had := slices.ContainsFunc(ring.List(), func(k keyring.Key) bool { return k.Use == use })
+		if _, _, err := ring.Signer(use); had && errors.Is(err, keyring.ErrNoKey) {
+			say(w.err, "no key for use %s can sign now", use)
+			hint(w.err, "ibid key new --use "+string(use)+" makes one; until then manifests wait")
+		}
+	}
 }
 
 // keyCompletions returns the ids of the keys that a command can still end, besides those that are named already.
