@@ -63,7 +63,7 @@ func (e *exchange) wantsCitation() bool {
 // address of its manifest there. It takes the place of [exchange.capture].
 func (e *exchange) cite(body io.ReadCloser) io.ReadCloser {
 	e.cited = &citation{}
-	if !isJSON(e.res.Header) {
+	if e.route.Stream || !isJSON(e.res.Header) {
 		return e.citeLater(e.capture(body))
 	}
 	held, err := e.holdBody(body)
@@ -177,8 +177,8 @@ func (e *exchange) binding() *store.CallBody {
 	return &store.CallBody{Hash: e.cited.hash, MediaType: e.res.Header.Get("Content-Type")}
 }
 
-// isJSON reports whether a response is one JSON document, which ends.
+// isJSON reports whether a response is one JSON document, which ends. A document a line is a stream.
 func isJSON(h http.Header) bool {
 	t, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	return err == nil && (t == "application/json" || strings.HasSuffix(t, "+json"))
+	return err == nil && (t == "application/json" || strings.HasSuffix(t, "+json") && t != "application/stream+json")
 }

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/sdk/trace"
@@ -278,5 +280,54 @@ func TestCiteBroken(t *testing.T) {
 	got, err := io.ReadAll(res.Body)
 	if err == nil || string(got) != body[:60] {
 		t.Errorf("got %q and error %v", got, err)
+	}
+}
+
+// A stream may be JSON, too, a growing array or a document a line: it is passed on as it comes.
+func TestCiteJSONStream(t *testing.T) {
+	for _, test := range []struct{ name, provider, path, mediaType, first, second string }{
+		{
+			"a growing array", "gemini", "/up/v1beta/models/gemini-test:streamGenerateContent", "application/json; charset=UTF-8",
+			`[{"candidates":[{"content":{"parts":[{"text":"Hi "}]}}]}`, `,{"candidates":[{"content":{"parts":[{"text":"there."}]},"finishReason":"STOP"}]}]`,
+		},
+		{
+			"a document a line", "cohere", "/up/v1/chat", "application/stream+json",
+			`{"event_type":"text-generation","text":"Hi "}` + "\n", `{"event_type":"stream-end","is_finished":true,"finish_reason":"COMPLETE","response":{"text":"Hi "}}` + "\n",
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			seen := make(chan struct{})
+			w := newWorld(t, func(rw http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				rw.Header().Set("Content-Type", test.mediaType)
+				fmt.Fprint(rw, test.first)
+				_ = http.NewResponseController(rw).Flush()
+				select {
+				case <-seen:
+					fmt.Fprint(rw, test.second)
+				case <-r.Context().Done():
+				}
+			}, &setup{provider: test.provider, options: gateway.Options{Citing: citing(3)}})
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			req := w.request(t, http.MethodPost, test.path, strings.NewReader(`{"message":"Hi","stream":true,"contents":[{"parts":[{"text":"Hi"}]}]}`))
+			res, err := w.client.Do(req.WithContext(ctx))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			got := make([]byte, len(test.first))
+			if _, err := io.ReadFull(res.Body, got); err != nil {
+				t.Fatalf("the first part does not come before the second was sent: %v", err)
+			}
+			close(seen)
+			rest, err := io.ReadAll(res.Body)
+			if err != nil || string(got)+string(rest) != test.first+test.second {
+				t.Errorf("got %s%s, %v", got, rest, err)
+			}
+			if list := announced(t, res.Header[manifest.HeaderName]); len(list) != 1 || !list[0].More {
+				t.Errorf("header: %+v", list)
+			}
+		})
 	}
 }
