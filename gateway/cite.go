@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"mime"
@@ -12,6 +10,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -69,8 +68,7 @@ func (e *exchange) cite(body io.ReadCloser) io.ReadCloser {
 	held, err := e.holdBody(body)
 	whole := errors.Is(err, io.EOF)
 	if whole && len(e.res.Header["Content-Encoding"]) == 0 {
-		sum := sha256.Sum256(held)
-		e.cited.hash = "sha256:" + hex.EncodeToString(sum[:])
+		e.cited.hash = snapshot.Hash(held)
 	}
 	rest := io.MultiReader(bytes.NewReader(held), &afterHeld{body: body, err: err})
 	captured := e.capture(&heldBody{Reader: rest, Closer: body})

@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strconv"
 	"strings"
@@ -284,7 +282,7 @@ func (c *checker) excerpt(path string, s *ClaimSource) {
 		if snapshot.ShortExcerpt(exact) {
 			c.add(StatusShort, path+"/excerpt/exact", "it is too short to say anything: fewer than 16 code points and fewer than 3 words")
 		}
-		if strings.HasPrefix(s.ExcerptHash, "sha256:") && s.ExcerptHash != hashOf(exact) {
+		if strings.HasPrefix(s.ExcerptHash, "sha256:") && s.ExcerptHash != snapshot.Hash([]byte(exact)) {
 			c.wrong(path+"/excerpt_hash", "it is not the hash of the excerpt")
 		}
 	}
@@ -302,9 +300,4 @@ func (c *checker) excerpt(path string, s *ClaimSource) {
 	case profiled && length > 0 && end-start != length:
 		c.wrong(path, "it has "+plural(end-start, "code point")+" and the excerpt "+strconv.Itoa(length))
 	}
-}
-
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -220,7 +220,7 @@ func (m *checked) compare(cs *manifest.ClaimSource, src *manifest.Source, snap *
 // read reads a source as it is now. Without a network it is taken from the bundle, where it proves something only if it has the
 // hash that the manifest recorded, or from a copy of our own.
 func (j *job) read(ctx context.Context, address, hash string) (*snapshot.Snapshot, error) {
-	if strings.HasPrefix(address, urnPrefix) {
+	if strings.HasPrefix(address, manifest.SourceURN) {
 		return nil, nil //nolint:nilnil // it is nowhere: Compare says so by the URL
 	}
 	if _, err := snapshot.CleanURL(address); err != nil {

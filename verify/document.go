@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/manifest"
@@ -52,7 +51,7 @@ func quotes(a *ibid.Answer) *manifest.Manifest {
 func quoted(src *ibid.Source, quote string) manifest.ClaimSource {
 	address := src.URL
 	if _, err := snapshot.CleanURL(address); err != nil {
-		address = fmt.Sprintf("urn:ibid:src:%s", src.ID)
+		address = manifest.SourceURN + src.ID
 	}
 	return manifest.ClaimSource{
 		URL: address, Excerpt: &manifest.Excerpt{Exact: quote}, ExcerptOrigin: manifest.OriginProvider,

@@ -50,9 +50,6 @@ type CompareOptions struct {
 	TextProfile string          // of the manifest; any other than manifest.TextProfile: its offsets may count in something else
 }
 
-// urnPrefix begins the names of sources that have no address.
-const urnPrefix = "urn:ibid:src:"
-
 // Compare says whether a source says what a manifest has it say. The source was fetched as snap, or could not be, for the
 // reason fetchErr. A nil src means that the manifest has no source of that name. Compare does no I/O.
 //
@@ -77,7 +74,7 @@ func newComparison(cs *manifest.ClaimSource, src *manifest.Source, snap *snapsho
 func (c *comparison) compare(fetchErr error) SourceResult {
 	cs, src, snap := c.cs, c.src, c.snap
 	switch {
-	case strings.HasPrefix(cs.URL, urnPrefix):
+	case strings.HasPrefix(cs.URL, manifest.SourceURN):
 		return c.say(NotDereferenceable, CountUnverifiable, "The source has no address.")
 	case !isSHA256(c.hash) || !isSHA256(cs.ExcerptHash) || !isSHA256(src.TextHash):
 		return c.say(AlgorithmUnsupported, CountUnverifiable, "A hash is of another algorithm than sha256.")
