@@ -130,6 +130,10 @@ cover: | $(OUT) ## test coverage by function, and as out/cover.html
 build: | $(OUT) ## out/ibid
 	@$(GO) build -trimpath -o $(OUT)/ibid ./cmd/ibid
 
+.PHONY: release
+release: | $(OUT) ## out/release: static binaries for Linux, macOS and Windows, packed, with their hashes
+	@scripts/release $(OUT)/release
+
 .PHONY: install
 install: ## ibid into Go's bin directory
 	@$(GO) install -trimpath ./cmd/ibid

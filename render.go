@@ -34,6 +34,12 @@ type RenderOptions struct {
 	// Marker, if not nil, writes the markers: what it returns goes into the output unchanged, so it escapes for the style
 	// itself. It is called once for each place in the order of the text. The list of sources does not change with it.
 	Marker func(Marker) string
+	// Cited, if not nil, says for StyleHTML what stands around the visible words that lie in the claims of citations. It is
+	// called for each stretch of text inside one element that lies in the same citations' claims, with their indices in
+	// Answer.Citations, ascending; they are its own only until it returns. What it returns goes into the output unchanged, so
+	// it must be start tags and their end tags that may stand wherever text may. Stretches never overlap, never hold a tag or
+	// a marker, and are not made of white space between blocks. Without its strings the output is what it is without Cited.
+	Cited func(citations []int) (before, after string)
 	// Numbering gives the numbers, and takes up the sources it does not have yet. Nil: numbers start at 1.
 	Numbering *Numbering
 	// List appends the list of the cited sources, or says that there are none. StyleFootnotes always has its definitions.
@@ -107,6 +113,7 @@ type rendering struct {
 	markers  []Marker // in the order of the text, over all sections
 	prefix   string
 	labels   string // what comes before the number in footnote labels
+	runs     []run  // where the answer's text stands in what goldmark reads; in order
 }
 
 // section is the text of one message.

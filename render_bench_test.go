@@ -43,3 +43,48 @@ func BenchmarkRender20KB100(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRenderPage renders as the page does: HTML with markers and claims of its own.
+func BenchmarkRenderPage(b *testing.B) {
+	a := longAnswer()
+	for i := range a.Citations {
+		a.Citations[i].Claim = a.Citations[i].Span
+	}
+	b.SetBytes(int64(len(a.Text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		a.Render(pageOptions())
+	}
+}
+
+// pageOptions returns options with a marker and claims as cheap as they can be.
+func pageOptions() *RenderOptions {
+	return &RenderOptions{
+		Style:  StyleHTML,
+		Marker: func(Marker) string { return "<sup>1</sup>" },
+		Cited:  func([]int) (before, after string) { return "<mark>", "</mark>" },
+	}
+}
+
+// BenchmarkRenderClaims shows that claims cost in the order of their number, even where each lies in all others.
+func BenchmarkRenderClaims(b *testing.B) {
+	for _, n := range []int{500, 5_000, 50_000} {
+		for _, shape := range []string{"row", "nest"} {
+			a := &Answer{Text: strings.Repeat("It rained. ", n), Sources: []Source{{ID: "a"}}}
+			for i := range n {
+				c := Citation{Span: Span{11 * i, 11*i + 10}, Anchor: AnchorExact, Covers: CoversClaim, Refs: []Ref{{Source: "a"}}}
+				if c.Claim = c.Span; shape == "nest" {
+					c.Claim = Span{5 * i, len(a.Text) - 5*i}
+				}
+				a.Citations = append(a.Citations, c)
+			}
+			b.Run(fmt.Sprintf("n=%d/%s", n, shape), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					a.Render(pageOptions())
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/citation")
+			})
+		}
+	}
+}

@@ -35,6 +35,7 @@ func TestRenderCorpus(t *testing.T) {
 			answers++
 			markers += len(newRendering(a, nil).markers)
 			checkLinks(t, a)
+			checkClaims(t, a)
 			isLink := func(c Citation) bool { return c.Covers == CoversLink }
 			oneMessage := !slices.ContainsFunc(a.Parts, func(p Part) bool { return p.Message != a.Parts[0].Message })
 			if oneMessage && !slices.ContainsFunc(a.Citations, isLink) { // else the output is not the text with markers alone

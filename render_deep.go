@@ -39,16 +39,17 @@ func shallow(txt string) []byte {
 	return source
 }
 
-// escapeDeep returns txt with each line that nests too deep made text from there on, by an escape.
-func escapeDeep(txt string) string {
-	deep := tooDeep(txt)
-	if len(deep) == 0 {
+// escapeAt returns txt with a backslash before each of the offsets, which ascend.
+func escapeAt(txt string, offsets []int) string {
+	if len(offsets) == 0 {
 		return txt
 	}
 	var b strings.Builder
+	b.Grow(len(txt) + len(offsets))
 	last := 0
-	for _, at := range deep {
-		b.WriteString(txt[last:at] + `\`)
+	for _, at := range offsets {
+		b.WriteString(txt[last:at])
+		b.WriteByte('\\')
 		last = at
 	}
 	b.WriteString(txt[last:])

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 )
 
@@ -19,46 +21,118 @@ import (
 // afterwards: they stand where markdown text stands, and nothing in them is read as markdown.
 func (r *rendering) html() string {
 	text, tokens := r.tokenText()
-	out := convertHTML(text, r.prefix, hasFootnotes(r.answer.Text))
-	if strings.Count(out, tokens.open) != len(tokens.all) {
-		out = convertHTML(text, r.prefix, false)
+	var edges []claimEdge
+	if r.Cited != nil {
+		edges = claimEdges(r.answer, r.runs)
 	}
-	var b strings.Builder
-	inTag := false
-	tokens.each(out, func(plain string) {
-		b.WriteString(plain)
-		if i := strings.LastIndexAny(plain, "<>"); i >= 0 {
-			inTag = plain[i] == '<'
-		}
-	}, func(t token) {
-		switch {
-		case inTag: // no place leads here; should one, what is in a tag must not end it
-			b.WriteString(html.EscapeString(t.math))
-		case t.marker == nil:
-			writeMathHTML(&b, t.math)
-		case r.Marker != nil:
-			b.WriteString(r.Marker(*t.marker))
-		default:
-			r.writeMarkerHTML(&b, t.marker)
-		}
-	})
+	deep := tooDeep(text)
+	text = escapeAt(text, deep)
+	shiftEdges(edges, deep)
+	out := r.convertHTML(text, edges, hasFootnotes(r.answer.Text))
+	if bytes.Count(out.Bytes(), []byte(tokens.open)) != len(tokens.all) {
+		out = r.convertHTML(text, edges, false)
+	}
+	w := htmlWriter{r: r, marks: out.marks}
+	w.Grow(out.Len() + 256*len(r.markers))
+	tokens.each(out.String(), w.plain, w.token)
+	w.turn(nil)
 	if r.List {
-		b.WriteString(r.list())
+		w.WriteString(r.list())
 	}
-	return b.String()
+	return w.String()
 }
 
-// convertHTML returns markdown as HTML.
-func convertHTML(text, prefix string, footnotes bool) string {
+// htmlWriter writes what goldmark made of a text, with what its tokens stand for and what stands around claims.
+type htmlWriter struct {
+	strings.Builder
+
+	r     *rendering
+	inTag bool
+	marks []claimMark // those of what was written are gone
+	in    []int       // whose claims that lies in which is written next
+	open  []int       // whose claims are open
+	after string      // what closes them
+}
+
+// plain writes what stands at at of goldmark's output.
+func (w *htmlWriter) plain(at int, text string) {
+	if i := strings.LastIndexAny(text, "<>"); i >= 0 {
+		w.inTag = text[i] == '<'
+	}
+	for ; len(w.marks) > 0 && w.marks[0].at < at+len(text); w.marks = w.marks[1:] {
+		m := w.marks[0]
+		if n := m.at - at; n > 0 {
+			w.turn(w.in)
+			w.WriteString(text[:n])
+			at, text = m.at, text[n:]
+		}
+		w.in = m.cites
+	}
+	w.turn(w.in)
+	w.WriteString(text)
+}
+
+// turn opens and closes claims so that those of cites are open. They are in order and none is empty.
+func (w *htmlWriter) turn(cites []int) {
+	if slices.Equal(w.open, cites) {
+		return
+	}
+	if len(w.open) > 0 {
+		w.WriteString(w.after)
+	}
+	w.open = cites
+	if len(cites) > 0 {
+		before, after := w.r.Cited(slices.Clone(cites))
+		w.WriteString(before)
+		w.after = after
+	}
+}
+
+// token writes what the token at at of goldmark's output stands for.
+func (w *htmlWriter) token(at int, t token) {
+	for ; len(w.marks) > 0 && w.marks[0].at <= at; w.marks = w.marks[1:] {
+		w.in = w.marks[0].cites
+	}
+	switch {
+	case w.inTag: // no place leads here; should one, what is in a tag must not end it
+		w.WriteString(html.EscapeString(t.math))
+	case t.marker == nil:
+		w.turn(w.in)
+		writeMathHTML(&w.Builder, t.math)
+	case w.r.Marker != nil:
+		if marker := w.r.Marker(*t.marker); marker != "" {
+			w.turn(nil)
+			w.WriteString(marker)
+		}
+	default:
+		w.turn(nil)
+		w.r.writeMarkerHTML(&w.Builder, t.marker)
+	}
+}
+
+// convertHTML returns markdown, which lies in claims as edges say, as HTML.
+func (r *rendering) convertHTML(text string, edges []claimEdge, footnotes bool) *htmlBuffer {
 	extensions := []goldmark.Extender{
 		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
-		extension.Strikethrough, extension.Linkify, extension.TaskList,
+		extension.Strikethrough, extension.TaskList,
+	}
+	if r.mayLink() {
+		extensions = append(extensions, extension.Linkify)
 	}
 	if footnotes {
-		extensions = append(extensions, extension.NewFootnote(extension.WithFootnoteIDPrefix(prefix+"text-")))
+		extensions = append(extensions, extension.NewFootnote(extension.WithFootnoteIDPrefix(r.prefix+"text-")))
+	} else {
+		notes := footnoteLines(text)
+		text = escapeAt(text, notes)
+		edges = slices.Clone(edges)
+		shiftEdges(edges, notes)
 	}
-	if !footnotes {
-		text = escapeFootnotes(text)
+	out := &htmlBuffer{}
+	out.Grow(2 * len(text))
+	claims := claimWriter{edges, out}
+	renderers := []util.PrioritizedValue{util.Prioritized(safeHTML{claims}, 100)}
+	if len(edges) > 0 {
+		renderers = append(renderers, util.Prioritized(claims, 100))
 	}
 	md := goldmark.New(
 		goldmark.WithParser(parser.NewParser(
@@ -67,13 +141,21 @@ func convertHTML(text, prefix string, footnotes bool) string {
 			parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
 		)),
 		goldmark.WithExtensions(extensions...),
-		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(safeHTML{}, 100))),
+		goldmark.WithRendererOptions(renderer.WithNodeRenderers(renderers...)),
 	)
-	var out bytes.Buffer
-	if err := md.Convert([]byte(text), &out); err != nil { // only a failing writer could make it fail, and this one cannot
-		return "<pre>" + html.EscapeString(text) + "</pre>\n"
+	if err := md.Convert([]byte(text), out); err != nil { // only a failing writer could make it fail, and this one cannot
+		out.Reset()
+		out.marks = nil
+		out.WriteString("<pre>" + html.EscapeString(text) + "</pre>\n")
 	}
-	return out.String()
+	return out
+}
+
+// mayLink reports whether goldmark has to look for addresses in prose: the text has some, or what is cut out of it may make some.
+func (r *rendering) mayLink() bool {
+	return slices.ContainsFunc(r.sections, func(s section) bool {
+		return s.places.tree == nil || s.places.bare || len(s.layout.cuts) > 0 && mayLink(s.places.text)
+	})
 }
 
 // hasFootnotes reports whether text defines footnotes, each of which it uses: goldmark leaves out the others, words and all.
@@ -92,21 +174,22 @@ func hasFootnotes(text string) bool {
 	return found
 }
 
-// escapeFootnotes makes text of the definitions of footnotes: as definitions of addresses they would not be shown.
-func escapeFootnotes(text string) string {
+// footnoteLines returns where the definitions of footnotes start, which are to be text: as definitions of addresses they
+// would not be shown.
+func footnoteLines(text string) []int {
 	if !strings.Contains(text, "[^") {
-		return text
+		return nil
 	}
-	var b strings.Builder
+	var out []int
+	end := 0
 	for line := range strings.Lines(text) {
+		end += len(line)
 		mark := strings.TrimLeft(line, " >\t")
 		if strings.HasPrefix(mark, "[^") && strings.Contains(mark, "]:") {
-			b.WriteString(line[:len(line)-len(mark)] + `\`)
-			line = mark
+			out = append(out, end-len(mark))
 		}
-		b.WriteString(line)
 	}
-	return b.String()
+	return out
 }
 
 // writeMathHTML writes math as page scripts expect it: in a span of class math, with the delimiters of LaTeX.
@@ -187,7 +270,7 @@ func (r *rendering) writeListHTML(b *strings.Builder, heading string, entries []
 
 // safeHTML renders the nodes in which markdown could reach outside its text: raw HTML is shown as text, links are links
 // only to addresses that [safeURL] takes, and images are links, so that showing an answer loads nothing.
-type safeHTML struct{}
+type safeHTML struct{ claims claimWriter }
 
 // RegisterFuncs implements renderer.NodeRenderer.
 func (h safeHTML) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
@@ -198,28 +281,26 @@ func (h safeHTML) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
 	reg.Register(ast.KindAutoLink, h.autoLink)
 }
 
-func (safeHTML) raw(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (h safeHTML) raw(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if raw, ok := n.(*ast.RawHTML); ok && entering {
 		for i := range raw.Segments.Len() {
-			s := raw.Segments.At(i)
-			_, _ = w.WriteString(html.EscapeString(string(s.Value(source))))
+			h.claims.escaped(w, source, raw.Segments.At(i))
 		}
 	}
 	return ast.WalkSkipChildren, nil
 }
 
-func (safeHTML) block(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (h safeHTML) block(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	raw, ok := n.(*ast.HTMLBlock)
 	if !ok || !entering {
 		return ast.WalkContinue, nil
 	}
 	_, _ = w.WriteString("<p>")
 	for i := range raw.Lines().Len() {
-		s := raw.Lines().At(i)
-		_, _ = w.WriteString(html.EscapeString(string(s.Value(source))))
+		h.claims.escaped(w, source, raw.Lines().At(i))
 	}
 	if raw.HasClosure() {
-		_, _ = w.WriteString(html.EscapeString(string(raw.ClosureLine.Value(source))))
+		h.claims.escaped(w, source, raw.ClosureLine)
 	}
 	_, _ = w.WriteString("</p>\n")
 	return ast.WalkContinue, nil
@@ -245,7 +326,7 @@ func (safeHTML) image(w util.BufWriter, _ []byte, n ast.Node, entering bool) (as
 	return ast.WalkContinue, nil
 }
 
-func (safeHTML) autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+func (h safeHTML) autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	link, ok := n.(*ast.AutoLink)
 	if !ok || !entering {
 		return ast.WalkContinue, nil
@@ -255,7 +336,12 @@ func (safeHTML) autoLink(w util.BufWriter, source []byte, n ast.Node, entering b
 		url = "mailto:" + url
 	}
 	writeLink(w, url, "", true)
-	_, _ = w.WriteString(html.EscapeString(string(link.Label(source))))
+	label := link.Label(source)
+	start := link.Pos() // of the label, or of the character before it
+	if start < 0 || !bytes.HasPrefix(source[start:], label) {
+		start++
+	}
+	h.claims.escaped(w, source, text.NewSegment(start, start+len(label)))
 	writeLink(w, url, "", false)
 	return ast.WalkContinue, nil
 }

@@ -16,6 +16,7 @@ import (
 // latex renders the answer as the body of a LaTeX document. It needs the packages hyperref and, for struck-out text, ulem.
 func (r *rendering) latex() string {
 	source, toks := r.tokenText()
+	source = escapeAt(source, tooDeep(source))
 	md := parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 		parser.WithParagraphTransformers(
@@ -253,9 +254,9 @@ func (w *latexWriter) text(n *ast.Text) {
 	if n.IsRaw() {
 		w.WriteString(escapeLaTeX(s))
 	} else {
-		w.tokens.each(s, func(plain string) {
+		w.tokens.each(s, func(_ int, plain string) {
 			w.WriteString(escapeLaTeX(markdownText(plain)))
-		}, func(t token) {
+		}, func(_ int, t token) {
 			w.token(t)
 		})
 	}

@@ -47,13 +47,14 @@ func (r *rendering) writeSection(b *strings.Builder, s *section, edits []edit, m
 	copyTo := func(end int) {
 		for ; len(edits) > 0 && edits[0].Start < end; edits = edits[1:] {
 			if e := edits[0]; e.Start >= at { // else it lies in one before
-				b.WriteString(text[at:e.Start])
+				r.copyText(b, Span{s.Start + at, s.Start + e.Start})
+				r.note(run{Span{s.Start + e.Start, s.Start + e.End}, b.Len(), len(e.with), true})
 				b.WriteString(e.with)
 			}
 			at = max(at, edits[0].End)
 		}
 		if end > at {
-			b.WriteString(text[at:end])
+			r.copyText(b, Span{s.Start + at, s.Start + end})
 			at = end
 		}
 	}
@@ -72,6 +73,19 @@ func (r *rendering) writeSection(b *strings.Builder, s *section, edits []edit, m
 		}
 	}
 	copyTo(len(text))
+}
+
+// copyText writes the text of the answer in s.
+func (r *rendering) copyText(b *strings.Builder, s Span) {
+	r.note(run{s, b.Len(), s.Len(), false})
+	b.WriteString(r.answer.Text[s.Start:s.End])
+}
+
+// note notes where the answer's text stands, if that will be asked for.
+func (r *rendering) note(at run) {
+	if r.Style == StyleHTML && r.Cited != nil && at.size > 0 {
+		r.runs = append(r.runs, at)
+	}
 }
 
 // blankLine returns the line breaks that are missing between two texts for a blank line to part them. Nothing is missing

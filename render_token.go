@@ -26,7 +26,8 @@ const (
 	tokenEnd   = "\uFDD1⸩"
 )
 
-// tokenText returns the text of the answer with a token for each marker and each piece of math.
+// tokenText returns the text of the answer with a token for each marker and each piece of math. Blocks may nest too deep in
+// it: see [tooDeep].
 func (r *rendering) tokenText() (string, *tokens) {
 	t := &tokens{}
 	for k := 0; ; k++ {
@@ -54,7 +55,7 @@ func (r *rendering) tokenText() (string, *tokens) {
 			b.WriteString(t.add(token{marker: m}))
 		})
 	}
-	return escapeDeep(b.String()), t
+	return b.String(), t
 }
 
 // add returns the text of a new token.
@@ -63,19 +64,20 @@ func (t *tokens) add(tok token) string {
 	return t.open + strconv.Itoa(len(t.all)-1) + tokenEnd
 }
 
-// each goes through s: plain gets the text between tokens, tok the tokens.
-func (t *tokens) each(s string, plain func(string), tok func(token)) {
-	for {
+// each goes through s: plain gets the text between tokens, tok the tokens, and both where in s it is.
+func (t *tokens) each(s string, plain func(int, string), tok func(int, token)) {
+	for size := len(s); ; {
+		at := size - len(s)
 		before, rest, ok := strings.Cut(s, t.open)
 		if before != "" {
-			plain(before)
+			plain(at, before)
 		}
 		if !ok {
 			return
 		}
 		index, rest, ok := strings.Cut(rest, tokenEnd)
 		if i, err := strconv.Atoi(index); ok && err == nil && 0 <= i && i < len(t.all) {
-			tok(t.all[i])
+			tok(at+len(before), t.all[i])
 		}
 		s = rest
 	}

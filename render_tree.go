@@ -56,6 +56,7 @@ type tree struct {
 	phrases []phrase
 	math    []Span          // those solids that are math
 	labels  map[string]bool // of reference definitions, normalised
+	bare    bool            // some address in prose is a link
 }
 
 // parseTree reads text.
@@ -105,23 +106,32 @@ func newParser(b *treeBuilder) parser.Parser {
 	inline := func(p parser.InlineParser, bare bool) parser.InlineParser {
 		return recordingParser{InlineParser: p, to: b, bare: bare}
 	}
+	parsers := []util.PrioritizedValue{
+		util.Prioritized(inline(extension.NewTaskCheckBoxParser(), false), 0),
+		util.Prioritized(inline(parser.NewCodeSpanParser(), false), 100),
+		util.Prioritized(inline(newLinkParser(len(b.source)), false), 200),
+		util.Prioritized(inline(parser.NewAutoLinkParser(), false), 300),
+		util.Prioritized(inline(parser.NewRawHTMLParser(), false), 400),
+		util.Prioritized(parser.NewEmphasisParser(), 500),
+		util.Prioritized(extension.NewStrikethroughParser(), 500),
+	}
+	if mayLink(b.text) {
+		parsers = append(parsers, util.Prioritized(inline(extension.NewLinkifyParser(), true), 999))
+	}
 	return parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 		parser.WithParagraphTransformers(
 			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
 			util.Prioritized(extension.NewTableParagraphTransformer(), 200),
 		),
-		parser.WithInlineParsers(
-			util.Prioritized(inline(extension.NewTaskCheckBoxParser(), false), 0),
-			util.Prioritized(inline(parser.NewCodeSpanParser(), false), 100),
-			util.Prioritized(inline(newLinkParser(len(b.source)), false), 200),
-			util.Prioritized(inline(parser.NewAutoLinkParser(), false), 300),
-			util.Prioritized(inline(parser.NewRawHTMLParser(), false), 400),
-			util.Prioritized(parser.NewEmphasisParser(), 500),
-			util.Prioritized(extension.NewStrikethroughParser(), 500),
-			util.Prioritized(inline(extension.NewLinkifyParser(), true), 999),
-		),
+		parser.WithInlineParsers(parsers...),
 	)
+}
+
+// mayLink reports whether text may hold an address that is a link by its looks alone. Looking for them makes goldmark stop at every space,
+// which is a quarter of its work.
+func mayLink(text string) bool {
+	return strings.Contains(text, "://") || strings.Contains(text, "www.") || strings.Contains(text, "@")
 }
 
 // recordingParser notes from where to where each construct of the parser inside reaches: goldmark's tree keeps only where
@@ -177,6 +187,7 @@ func (b *treeBuilder) inline(n ast.Node, s Span, bare bool) {
 		kind = codeSolid
 	case *ast.AutoLink:
 		if kind = linkSolid; bare {
+			b.bare = true
 			kind = bareSolid
 			s.Start = s.End - len(n.Label(b.source))
 		}

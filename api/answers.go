@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/export"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
 )
@@ -81,23 +82,14 @@ func (a *API) answer(w http.ResponseWriter, r *request) error {
 }
 
 func (a *API) findCall(r *request, id string) (*store.Call, error) {
-	if a.gateway != nil {
-		if call, ok := a.gateway.Find(r.who.Tenant, id); ok {
-			return call, nil
-		}
-	}
 	ctx, cancel := within(r)
 	defer cancel()
-	call, err := a.store.Call(ctx, r.who.Tenant, id)
-	if err != nil {
-		return nil, storeError("read an answer", err)
-	}
-	return call, nil
+	return a.callOf(ctx, r.who.Tenant, id)
 }
 
 func renderCall(call *store.Call, form string, opts ibid.DocumentOptions) ([]byte, error) {
 	if form != asJSON {
-		return renderAnswer(call.Answer, form)
+		return renderAnswer(call.Answer, form, &export.Options{Unit: opts.Unit, ID: call.AnswerID})
 	}
 	return encode(showCall(call, opts))
 }

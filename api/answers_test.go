@@ -68,6 +68,7 @@ func TestAnswerForms(t *testing.T) {
 		"footnotes": "text/markdown; charset=utf-8", "latex": "text/x-tex; charset=utf-8", "bibtex": "application/x-bibtex",
 		"ris": "application/x-research-info-systems", "csl-json": "application/vnd.citationstyles.csl+json",
 		"apa": "text/plain; charset=utf-8", "mla": "text/plain; charset=utf-8", "chicago": "text/plain; charset=utf-8",
+		"openai": "application/json", "langchain": "application/json", "llamaindex": "application/json",
 	} {
 		res := n.get(t, "/v1/answers/ans_1?as="+form)
 		if got := res.Header.Get("Content-Type"); !strings.HasPrefix(got, mediaType) {

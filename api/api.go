@@ -184,7 +184,8 @@ func (a *API) routes() map[string]map[string]endpoint {
 		"/healthz": {"GET": {access: open, handle: a.alive}},
 		"/readyz":  {"GET": {access: open, handle: a.ready}},
 		"/metrics": {"GET": {access: open, handle: a.showMetrics}},
-		"/{$}":     {"GET": {access: open, handle: a.index}},
+		"/v1":      {"GET": {access: open, handle: a.index}},
+		"/{$}":     {"GET": {access: open, handle: a.index}}, // where no page is served, and for programs
 	}
 	maps.Copy(all, a.runRoutes())
 	maps.Copy(all, a.proofRoutes())
@@ -217,7 +218,7 @@ func (a *API) runRoutes() map[string]map[string]endpoint {
 			"GET": {access: byStream, scope: read, params: []string{"after", "access_token"}, handle: a.events},
 		},
 		"/v1/feedback": {
-			"GET":  {scope: read, params: append([]string{"answer", "run", "source", "strategy"}, page...), handle: a.feedback},
+			"GET":  {scope: read, params: append([]string{"as", "answer", "run", "source", "strategy"}, page...), handle: a.feedback},
 			"POST": {scope: write, handle: a.newFeedback},
 		},
 	}
@@ -275,7 +276,7 @@ func (a *API) answerRequest(w http.ResponseWriter, r *request, methods map[strin
 		}
 		return &gateway.Problem{
 			Status: http.StatusNotFound, Code: gateway.CodeNotFound, Detail: "there is no such path",
-			Hint: "GET / lists what there is; providers are called by their name: /openai/v1/responses",
+			Hint: "GET /v1 lists what there is; providers are called by their name: /openai/v1/responses",
 		}
 	}
 	method := r.Method

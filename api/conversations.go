@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/ibidhq/ibid"
@@ -13,8 +12,8 @@ import (
 
 // The roles of messages that mean something here.
 const (
-	roleUser      = "user"
-	roleAssistant = "assistant"
+	roleUser      = store.RoleUser
+	roleAssistant = store.RoleAssistant
 )
 
 // conversationItem is a conversation in a list.
@@ -63,7 +62,8 @@ func (a *API) conversations(w http.ResponseWriter, r *request) error {
 
 // conversation shows the latest messages of a conversation with their citations, numbered as they always were.
 func (a *API) conversation(w http.ResponseWriter, r *request) error {
-	if _, err := r.params.choice("as", []string{asJSON}); err != nil {
+	form, err := r.params.choice("as", []string{asJSON, asUI})
+	if err != nil {
 		return err
 	}
 	opts, err := r.params.document()
@@ -85,8 +85,19 @@ func (a *API) conversation(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return storeError("read a conversation", err)
 	}
+	if form == asUI {
+		return writeUI(w, r, c)
+	}
 	return writeJSON(w, r, http.StatusOK, showConversation(c, opts))
 }
+
+// ConversationJSON returns a conversation as GET /v1/conversations/{id} shows it unless told otherwise.
+func ConversationJSON(c *store.Conversation) ([]byte, error) {
+	return encode(showConversation(c, ibid.DocumentOptions{}))
+}
+
+// CallJSON returns an answer as GET /v1/answers/{id} shows it unless told otherwise.
+func CallJSON(c *store.Call) ([]byte, error) { return encode(showCall(c, ibid.DocumentOptions{})) }
 
 func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversationBody {
 	body := conversationBody{ID: c.ID, Messages: []messageBody{}, Numbering: maps.Clone(c.Numbering), NextCursor: orNull(c.Next)}
@@ -94,41 +105,15 @@ func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversa
 		body.Numbering = ibid.Numbering{}
 	}
 	opts.Numbering = &body.Numbering
-	before := c.Before
-	for _, call := range c.Calls {
-		for _, m := range asked(call, before) {
+	for _, turn := range c.Turns() {
+		for _, m := range turn.Asked {
 			body.Messages = append(body.Messages, messageBody{Role: m.Role, Text: &m.Text})
 		}
-		answer := showCall(call, opts)
-		body.Messages = append(body.Messages, messageBody{Role: roleAssistant, AnswerID: call.AnswerID, Answer: &answer})
-		before = call
+		answer := showCall(turn.Call, opts)
+		body.Messages = append(body.Messages, messageBody{Role: roleAssistant, AnswerID: turn.Call.AnswerID, Answer: &answer})
 	}
 	return body
 }
 
-// asked returns what a call says that the call before it in the conversation did not: a client sends all messages again
-// each time, the instructions with every question, and after a tool's result once more the same question.
-func asked(call, before *store.Call) []store.Message {
-	messages := sinceAnswer(call.Prompt)
-	if before == nil {
-		return messages
-	}
-	for _, said := range sinceAnswer(before.Prompt) {
-		isAgain := len(messages) > 0 && messages[0] == said
-		if !isAgain || said.Role == roleUser && before.Answer.Finish != ibid.FinishTool {
-			break
-		}
-		messages = messages[1:]
-	}
-	return messages
-}
-
-// sinceAnswer returns the messages after the model's last one.
-func sinceAnswer(prompt []store.Message) []store.Message {
-	for i, m := range slices.Backward(prompt) {
-		if m.Role == roleAssistant {
-			return prompt[i+1:]
-		}
-	}
-	return prompt
-}
+// asked returns what a call says that the call before it in the conversation did not.
+func asked(call, before *store.Call) []store.Message { return call.Asked(before) }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/export"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/unpack"
 )
@@ -68,7 +69,7 @@ func (a *API) decode(w http.ResponseWriter, r *request) error {
 	if answer.Error != nil && answer.Text == "" {
 		return unreadable("the provider answered with an error: "+answer.Error.Error(), "as=json shows it")
 	}
-	out, err := renderAnswer(answer, form)
+	out, err := renderAnswer(answer, form, &export.Options{Unit: doc.Unit})
 	if err != nil {
 		return fmt.Errorf("write an answer as %s: %w", form, err)
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,18 +63,33 @@ func (a *API) newFeedback(w http.ResponseWriter, r *request) error {
 		By: said.By, AnswerID: said.AnswerID, Citation: said.Citation, Run: said.Run, Source: said.Source,
 		Verdict: said.Verdict, Relevance: said.Relevance, Note: said.Note,
 	}
-	var err error
 	if said.Step != nil {
 		if f.Step = *said.Step; f.Step == 0 {
-			err = errors.New("step: steps are numbered from 1")
+			return badFeedback(errors.New("step: steps are numbered from 1"))
 		}
 	}
-	if err = cmp.Or(err, f.Check()); err != nil {
-		return badRequest(err.Error(), `{"answer_id": "ans_…", "citation": "…", "verdict": "wrong-source"} or {"run": "…", "step": 1, "source": "…", "relevance": 0.5}`)
+	if err := a.AddFeedback(r.Context(), r.who.Tenant, f); err != nil {
+		return err
 	}
+	return writeJSON(w, r, http.StatusCreated, showFeedback(f))
+}
+
+// badFeedback says what is wrong with a feedback.
+func badFeedback(err error) error {
+	return badRequest(err.Error(), `{"answer_id": "ans_…", "citation": "…", "verdict": "wrong-source"} or {"run": "…", "step": 1, "source": "…", "relevance": 0.5}`)
+}
+
+// AddFeedback stores what somebody who may write says, as POST /v1/feedback does: what it is about must be there. It sets the
+// feedback's id and time. The error is one that [gateway.ProblemOf] knows, unless something went wrong inside.
+func (a *API) AddFeedback(ctx context.Context, tenant string, f *store.Feedback) error {
+	if err := f.Check(); err != nil {
+		return badFeedback(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, askStore)
+	defer cancel()
 	early := false
 	if f.AnswerID != "" {
-		call, err := a.findCall(r, f.AnswerID)
+		call, err := a.callOf(ctx, tenant, f.AnswerID)
 		if err != nil {
 			return err
 		}
@@ -87,20 +101,32 @@ func (a *API) newFeedback(w http.ResponseWriter, r *request) error {
 		}
 		early = call.Step.Number == 0
 	}
-	ctx, cancel := within(r)
-	defer cancel()
 	a.settle(ctx)
-	if err := a.checkSubject(ctx, r.who.Tenant, f); err != nil {
+	if err := a.checkSubject(ctx, tenant, f); err != nil {
 		return err
 	}
-	err = a.store.AddFeedback(ctx, r.who.Tenant, f)
+	err := a.store.AddFeedback(ctx, tenant, f)
 	if early && errors.Is(err, store.ErrNotFound) {
 		return gateway.Unavailable("the answer is not in the store yet")
 	}
 	if err != nil {
 		return storeError("store feedback", err)
 	}
-	return writeJSON(w, r, http.StatusCreated, showFeedback(f))
+	return nil
+}
+
+// callOf returns an answer as soon as it was captured.
+func (a *API) callOf(ctx context.Context, tenant, id string) (*store.Call, error) {
+	if a.gateway != nil {
+		if call, ok := a.gateway.Find(tenant, id); ok {
+			return call, nil
+		}
+	}
+	call, err := a.store.Call(ctx, tenant, id)
+	if err != nil {
+		return nil, storeError("read an answer", err)
+	}
+	return call, nil
 }
 
 // maxChecked is how many bytes may be stored of a run for a feedback's step and source to be looked for in it.
@@ -153,12 +179,20 @@ func hasCitation(a *ibid.Answer, id string) bool {
 
 // feedback lists what people said, the last first, and counts it.
 func (a *API) feedback(w http.ResponseWriter, r *request) error {
+	as, err := r.params.choice("as", []string{asJSON, asCSV, asJSONL})
+	if err != nil {
+		return err
+	}
 	query, err := r.params.query()
 	if err != nil {
 		return err
 	}
 	q := &store.FeedbackQuery{
 		AnswerID: r.params["answer"], Run: query.Run, Source: query.Source, Strategy: r.params["strategy"], Cursor: query.Cursor, Limit: query.Limit,
+	}
+	if as != asJSON {
+		_, err := a.exportFeedback(w, r.Request, as, &feedbackExport{a: a, tenant: r.who.Tenant, query: *q})
+		return err
 	}
 	var counts *store.FeedbackCounts
 	items, next, err := list(a, r, "list feedback", func(ctx context.Context) (*store.Page[store.Feedback], error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/biblio"
+	"github.com/ibidhq/ibid/export"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
 )
@@ -135,11 +136,14 @@ func (p params) page(limit int64) (*store.Query, error) {
 	}, nil
 }
 
-// document returns how answer documents are wanted.
+// document returns how answer documents are wanted. The unit is empty if it is not said.
 func (p params) document() (ibid.DocumentOptions, error) {
 	unit, err := p.choice("unit", words(ibid.Units()))
 	if err != nil {
 		return ibid.DocumentOptions{}, err
+	}
+	if p["unit"] == "" {
+		unit = ""
 	}
 	style, err := p.choice("style", words(ibid.Styles()))
 	return ibid.DocumentOptions{Unit: ibid.Unit(unit), Style: ibid.Style(style)}, err
@@ -151,16 +155,17 @@ func (p params) form() (string, error) {
 	if err != nil || form == asJSON {
 		return form, err
 	}
-	for _, name := range []string{"unit", "style"} {
-		if p[name] != "" {
-			return "", badRequest(name+": it belongs to as=json", "leave out one of them")
-		}
+	switch {
+	case p["style"] != "":
+		return "", badRequest("style: it belongs to as=json", "leave out one of them")
+	case p["unit"] != "" && form != string(export.OpenAI) && form != string(export.LangChain):
+		return "", badRequest("unit: it belongs to as=json, and to as=openai and as=langchain", "leave out one of them")
 	}
 	return form, nil
 }
 
 func forms() []string {
-	return slices.Concat([]string{asJSON}, words(ibid.Styles()), words(biblio.Formats()))
+	return slices.Concat([]string{asJSON}, words(ibid.Styles()), words(biblio.Formats()), words(export.Formats()))
 }
 
 // words returns names as they stand in a query.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/biblio"
+	"github.com/ibidhq/ibid/export"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -90,15 +91,19 @@ func mediaType(form string) string {
 	case ibid.StyleLaTeX:
 		return "text/x-tex; charset=utf-8"
 	}
-	return cmp.Or(biblio.Format(form).MediaType(), "application/json")
+	return cmp.Or(biblio.Format(form).MediaType(), "application/json") // an export is JSON, too
 }
 
-// renderAnswer writes an answer in a form that is not JSON: the text with its citations and the list of sources, or
-// a bibliography of what it cites.
-func renderAnswer(a *ibid.Answer, form string) ([]byte, error) {
+// renderAnswer writes an answer in a form that is not its document: the text with its citations and the list of sources,
+// a bibliography of what it cites, or the shape of another program.
+func renderAnswer(a *ibid.Answer, form string, opts *export.Options) ([]byte, error) {
 	var b bytes.Buffer
 	if f := biblio.Format(form); slices.Contains(biblio.Formats(), f) {
 		err := biblio.Write(&b, f, biblio.Cited(a), nil)
+		return b.Bytes(), err
+	}
+	if f := export.Format(form); slices.Contains(export.Formats(), f) {
+		err := export.Write(&b, f, a, opts)
 		return b.Bytes(), err
 	}
 	b.WriteString(a.Render(&ibid.RenderOptions{Style: ibid.Style(form), List: true}))

@@ -51,47 +51,104 @@ func (a *API) summary(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	key, err := json.Marshal([]any{r.who.Tenant, id, r.params})
-	if err != nil {
-		return fmt.Errorf("summarise a run: %w", err)
-	}
-	body, err, _ := a.flights.Do(string(key), func() (any, error) {
+	body, err := shared(a, []any{r.who.Tenant, id, r.params}, func() ([]byte, error) {
 		// Others may wait for it when whoever asked first has left.
 		return a.makeSummary(context.WithoutCancel(r.Context()), r.who.Tenant, id, opts)
 	})
 	if err != nil {
 		return err
 	}
-	write(w, r, http.StatusOK, "application/json", body.([]byte)) //nolint:forcetypeassert // it is what makeSummary returns
+	write(w, r, http.StatusOK, "application/json", body)
 	return nil
 }
 
-func (a *API) makeSummary(ctx context.Context, tenant, id string, opts *summaryOptions) ([]byte, error) {
-	release, err := a.reserveRun(ctx, tenant, id)
+// Summary returns what GET /v1/runs/{id}/summary shows of a run unless it is told otherwise, within the same bounds: with the
+// sentences linked, the sources assessed with what people said of them, and of passages only excerpts. Who asks for the same at the
+// same time gets the same one, so nobody may change it. A run that is not there is store.ErrNotFound.
+func (a *API) Summary(ctx context.Context, tenant, run string) (*trail.Summary, error) {
+	opts, err := params{}.summary()
 	if err != nil {
 		return nil, err
+	}
+	return shared(a, []any{tenant, run}, func() (*trail.Summary, error) {
+		var s *trail.Summary
+		err := a.readRun(context.WithoutCancel(ctx), tenant, run, opts, func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) error {
+			var err error
+			s, err = summarised(ctx, t, opts, link)
+			return err
+		})
+		return s, err
+	})
+}
+
+// ExportRun returns a run as GET /v1/runs/{id}/summary writes it, as json, prov or otlp; empty is json. Another word is an error for
+// whoever asked.
+func (a *API) ExportRun(ctx context.Context, tenant, run, as string) ([]byte, error) {
+	asked := params{}
+	if as != "" {
+		asked["as"] = as
+	}
+	opts, err := asked.summary()
+	if err != nil {
+		return nil, err
+	}
+	return shared(a, []any{tenant, run, asked}, func() ([]byte, error) {
+		return a.makeSummary(context.WithoutCancel(ctx), tenant, run, opts)
+	})
+}
+
+// shared returns what work returns, once for all who ask for the same at the same time.
+func shared[T any](a *API, same []any, work func() (T, error)) (T, error) {
+	var none T
+	key, err := json.Marshal(same)
+	if err != nil {
+		return none, fmt.Errorf("summarise a run: %w", err)
+	}
+	v, err, _ := a.flights.Do(string(key), func() (any, error) { return work() })
+	if err != nil {
+		return none, err
+	}
+	return v.(T), nil //nolint:forcetypeassert // it is what work returns; no two sorts of it have the same key
+}
+
+func (a *API) makeSummary(ctx context.Context, tenant, id string, opts *summaryOptions) ([]byte, error) {
+	var body []byte
+	err := a.readRun(ctx, tenant, id, opts, func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) error {
+		var err error
+		body, err = renderTrail(ctx, t, opts, link)
+		return err
+	})
+	return body, err
+}
+
+// readRun calls use with a run and how its sentences are linked, within the bounds of summaries. It completes opts.
+func (a *API) readRun(
+	ctx context.Context, tenant, id string, opts *summaryOptions, use func(context.Context, *trail.Trail, *trail.LinkOptions) error,
+) error {
+	release, err := a.reserveRun(ctx, tenant, id)
+	if err != nil {
+		return err
 	}
 	defer release()
 	ctx, cancel := context.WithTimeout(ctx, summarise)
 	defer cancel()
 	t, err := a.store.Trail(ctx, tenant, id)
 	if err != nil {
-		return nil, storeError("read a run", err)
+		return storeError("read a run", err)
 	}
 	link, err := a.linkOptions(opts.strategy, t)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if opts.form == asJSON { // the others say nothing of it
 		if opts.known, err = a.knownOf(ctx, tenant, id); err != nil {
-			return nil, storeError("read what people said of a run", err)
+			return storeError("read what people said of a run", err)
 		}
 	}
-	body, err := renderTrail(ctx, t, opts, link)
-	if err != nil {
-		return nil, fmt.Errorf("summarise a run: %w", err)
+	if err := use(ctx, t, link); err != nil {
+		return fmt.Errorf("summarise a run: %w", err)
 	}
-	return body, nil
+	return nil
 }
 
 // knownOf returns what people said of the sources of a run: a relevance from 0.5 on speaks for a source. Of the same person
@@ -163,12 +220,24 @@ func renderTrail(ctx context.Context, t *trail.Trail, opts *summaryOptions, link
 	if opts.form == asOTLP {
 		return t.Traces(trail.TracesJSON, &trail.EmitOptions{NoContent: opts.NoExcerpts})
 	}
-	links, err := t.Link(ctx, nil, link)
+	if opts.form == asPROV { // the answer derives from the steps that feed it, which are known then
+		if _, err := t.Link(ctx, nil, link); err != nil {
+			return nil, err
+		}
+		return t.PROV(&trail.PROVOptions{Content: !opts.NoExcerpts, Linked: true})
+	}
+	s, err := summarised(ctx, t, opts, link)
 	if err != nil {
 		return nil, err
 	}
-	if opts.form == asPROV { // the answer derives from the steps that feed it, which are known now
-		return t.PROV(&trail.PROVOptions{Content: !opts.NoExcerpts, Linked: true})
+	return encode(s)
+}
+
+// summarised links and weighs a run and adds it up.
+func summarised(ctx context.Context, t *trail.Trail, opts *summaryOptions, link *trail.LinkOptions) (*trail.Summary, error) {
+	links, err := t.Link(ctx, nil, link)
+	if err != nil {
+		return nil, err
 	}
 	if err := t.Weigh(ctx, nil); err != nil {
 		return nil, err
@@ -179,7 +248,7 @@ func renderTrail(ctx context.Context, t *trail.Trail, opts *summaryOptions, link
 	if !opts.content {
 		leaveOutContent(t)
 	}
-	return encode(s)
+	return s, nil
 }
 
 // leaveOutContent leaves of the passages of a run's steps their excerpts.

@@ -59,11 +59,8 @@ func orderMembers() []string {
 
 // verify verifies what the body has or names, and answers with the report.
 func (a *API) verify(w http.ResponseWriter, r *request) error {
-	if a.verifier == nil {
-		return &gateway.Problem{
-			Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Detail: "nothing is verified here",
-			Hint: "`ibid verify` does so without a server",
-		}
+	if err := a.canVerify(); err != nil {
+		return err
 	}
 	release, err := a.reserve(r, maxDecode)
 	if err != nil {
@@ -78,21 +75,64 @@ func (a *API) verify(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if !a.verifying.TryAcquire(1) {
+	report, err := a.verified(r.Context(), r.who.Tenant, order)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, http.StatusOK, report)
+}
+
+// Verification says what [API.Verify] verifies.
+type Verification struct {
+	URL     string   // of an answer or a manifest; with Text, where that came from
+	Text    []byte   // a manifest, a stored bundle, an answer document, or a response as curl -i prints it; nil: URL is fetched
+	Trust   []string // hosts and ids of keys that are trusted besides
+	Offline bool     // nothing is fetched
+}
+
+// Verify does what POST /v1/verify does, within its bounds: it verifies, records what failed, and keeps what was found about the
+// tenant's own citations. What the caller did wrong is a [gateway.Problem].
+func (a *API) Verify(ctx context.Context, tenant string, v *Verification) (*verify.Report, error) {
+	if err := a.canVerify(); err != nil {
+		return nil, err
+	}
+	o := &verifyOrder{URL: v.URL, Trust: v.Trust, Offline: v.Offline, raw: v.Text}
+	if o.raw == nil && o.URL == "" {
+		return nil, badRequest("nothing is said that could be verified", "a URL, a manifest, an answer document, or what curl -i printed")
+	}
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	return a.verified(ctx, tenant, o)
+}
+
+func (a *API) canVerify() error {
+	if a.verifier == nil {
 		return &gateway.Problem{
+			Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Detail: "nothing is verified here",
+			Hint: "`ibid verify` does so without a server",
+		}
+	}
+	return nil
+}
+
+// verified makes the report of an order, unless too many are being made, and keeps what it says.
+func (a *API) verified(ctx context.Context, tenant string, o *verifyOrder) (*verify.Report, error) {
+	if !a.verifying.TryAcquire(1) {
+		return nil, &gateway.Problem{
 			Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Detail: fmt.Sprintf("%d verifications are being made at the moment", maxVerifying),
 			Hint: "try again in a moment", Header: http.Header{"Retry-After": {"5"}},
 		}
 	}
 	defer a.verifying.Release(1)
-	report, err := a.report(r, order)
+	report, err := a.report(ctx, tenant, o)
+	if err == nil {
+		err = a.keepReport(ctx, tenant, report)
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := a.keepReport(r, report); err != nil {
-		return err
-	}
-	return writeJSON(w, r, http.StatusOK, report)
+	return report, nil
 }
 
 // readOrder reads what is to be verified: an order, or with parameters the thing itself.
@@ -201,8 +241,8 @@ func (o *verifyOrder) check() error {
 }
 
 // report makes the report of an order.
-func (a *API) report(r *request, o *verifyOrder) (*verify.Report, error) {
-	v := a.verifier(r.who.Tenant)
+func (a *API) report(asked context.Context, tenant string, o *verifyOrder) (*verify.Report, error) {
+	v := a.verifier(tenant)
 	defer func() { _ = v.Close() }() // what it began itself is all that this ends
 	v.Trust = append(slices.Clone(v.Trust), o.Trust...)
 	v.Offline = v.Offline || o.Offline
@@ -215,14 +255,14 @@ func (a *API) report(r *request, o *verifyOrder) (*verify.Report, error) {
 	if o.Judge != nil && !*o.Judge {
 		v.Judge = nil
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), verifyFor)
+	ctx, cancel := context.WithTimeout(asked, verifyFor)
 	defer cancel()
 	report, err := o.do(ctx, v)
 	switch {
 	case err == nil:
 		return report, nil
-	case r.Context().Err() != nil:
-		return nil, r.Context().Err()
+	case asked.Err() != nil:
+		return nil, asked.Err()
 	case ctx.Err() != nil:
 		return nil, &gateway.Problem{
 			Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Detail: fmt.Sprintf("the verification took longer than %v", verifyFor),
@@ -231,7 +271,7 @@ func (a *API) report(r *request, o *verifyOrder) (*verify.Report, error) {
 	case errors.Is(err, verify.ErrInput):
 		return nil, &http.MaxBytesError{Limit: maxDecode}
 	}
-	if why := o.unreadable(r.Context()); why != nil {
+	if why := o.unreadable(asked); why != nil {
 		return nil, unreadable(why.Error(), `send {"url": "https://…"}, a manifest, a stored bundle, an answer document, or what curl -i printed`)
 	}
 	return nil, storeError("verify", err)
@@ -260,9 +300,9 @@ func (o *verifyOrder) unreadable(ctx context.Context) error {
 }
 
 // keepReport records what failed, and what was found about the tenant's own answers.
-func (a *API) keepReport(r *request, report *verify.Report) error {
+func (a *API) keepReport(asked context.Context, tenant string, report *verify.Report) error {
 	// It is known now, also if who asked has left.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), askStore)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(asked), askStore)
 	defer cancel()
 	incidents := verify.Incidents(report)
 	if len(incidents) > maxIncidents {
@@ -270,16 +310,16 @@ func (a *API) keepReport(r *request, report *verify.Report) error {
 		incidents = incidents[:maxIncidents]
 	}
 	if len(incidents) > 0 {
-		switch _, err := a.store.AddIncidents(ctx, r.who.Tenant, incidents); {
+		switch _, err := a.store.AddIncidents(ctx, tenant, incidents); {
 		case errors.Is(err, store.ErrLimit): // of what the manifest says; the report has it all the same
 			a.logger.LogAttrs(ctx, slog.LevelWarn, "the failures of a report were not recorded", slog.Any("error", err))
 		case err != nil:
 			return storeError("record what failed", err)
 		}
 	}
-	statuses, err := a.ownStatuses(ctx, r.who.Tenant, report)
+	statuses, err := a.ownStatuses(ctx, tenant, report)
 	if err == nil {
-		err = a.store.SetStatuses(ctx, r.who.Tenant, statuses)
+		err = a.store.SetStatuses(ctx, tenant, statuses)
 	}
 	if err != nil {
 		return storeError("keep what came of a check", err)

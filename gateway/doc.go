@@ -19,6 +19,9 @@
 // when it is on disk there the client gets to see the end mark ([Strict]). So whoever saw an answer's end can rely on finding it.
 // The indexer, [Gateway.Run], moves the journal into the store; until it has, [Gateway.Find] knows the answer.
 //
+// [Gateway.Transport] makes the same calls from inside the process, without a listener and without a token: whoever calls says who
+// they are. Nothing that a client sends can say so.
+//
 // Captured is what a provider answers with a 2xx status. An error status is counted but not kept: a client with a wrong key
 // that tries again and again would fill the store with nothing. An error inside a stream that began well is kept with its
 // answer. A 2xx response in which there is no answer, a page that a proxy on the way put there, is not kept either; its Ibid-Answer then

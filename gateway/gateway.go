@@ -113,6 +113,11 @@ func (g *Gateway) setDefaults() error {
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.active.Add(1)
 	defer g.leave()
+	g.handle(w, r)
+}
+
+// handle serves a call that is counted among the active ones.
+func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 	if g.closing.Load() {
 		g.refuse(w, r, Unavailable("ibid is shutting down"))
 		return
@@ -142,6 +147,9 @@ func (g *Gateway) leave() {
 
 // identify says who makes a call.
 func (g *Gateway) identify(r *http.Request) (Identity, error) {
+	if who, ok := handedOver(r); ok {
+		return who, nil
+	}
 	if g.options.Guard == nil {
 		return Identity{Tenant: store.DefaultTenant, Publish: true}, nil
 	}

@@ -128,16 +128,20 @@ func (g *Guard) Proxy(r *http.Request) (Identity, error) {
 // API says who makes a request of ibid's own API, and that the scope is theirs. The token is a bearer token, or in
 // [TokenHeader]. An empty scope asks only for a valid token.
 func (g *Guard) API(r *http.Request, scope string) (Identity, error) {
-	secret := r.Header.Get(TokenHeader)
+	return g.admit(r, scope, bearer(r), "Bearer")
+}
+
+// bearer returns the token in the header of a request.
+func bearer(r *http.Request) string {
 	if kind, value, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(kind, "Bearer") {
-		secret = strings.TrimSpace(value)
+		return strings.TrimSpace(value)
 	}
-	return g.admit(r, scope, secret, "Bearer")
+	return r.Header.Get(TokenHeader)
 }
 
 // Local checks a request that needs no token: that it does not come from a foreign web page, while no tokens are configured.
 func (g *Guard) Local(r *http.Request) error {
-	needed, err := g.needsToken(r.Context())
+	needed, err := g.NeedsToken(r.Context())
 	if err != nil || needed {
 		return nil //nolint:nilerr // whether the store answers is what such requests may want to know
 	}
@@ -147,7 +151,9 @@ func (g *Guard) Local(r *http.Request) error {
 // Forget drops what is kept about tokens, so that a change made through this process counts at once.
 func (g *Guard) Forget() { g.tokens.forget() }
 
-func (g *Guard) needsToken(ctx context.Context) (bool, error) {
+// NeedsToken reports whether requests need a token: whether one was ever made, or there is a bootstrap token. The error is
+// a problem: the store cannot be asked.
+func (g *Guard) NeedsToken(ctx context.Context) (bool, error) {
 	if g.bootstrap != nil {
 		return true, nil
 	}
@@ -155,7 +161,7 @@ func (g *Guard) needsToken(ctx context.Context) (bool, error) {
 }
 
 func (g *Guard) admit(r *http.Request, scope, secret, scheme string) (Identity, error) {
-	needed, err := g.needsToken(r.Context())
+	needed, err := g.NeedsToken(r.Context())
 	if err != nil {
 		return Identity{}, err
 	}

@@ -63,7 +63,7 @@ func (g *Guard) allowsOrigin(r *http.Request, origin string) bool {
 	if !g.anyOrigin {
 		return false
 	}
-	needed, err := g.needsToken(r.Context())
+	needed, err := g.NeedsToken(r.Context())
 	return err == nil && needed
 }
 
@@ -79,8 +79,8 @@ func (g *Guard) foreign(r *http.Request) error {
 	switch {
 	case slices.Contains(g.origins, strings.ToLower(origin)): // never empty
 		return nil
-	case origin == "" && !isCrossSite(r), isSameOrigin(origin, r.Host):
-		return nil
+	case origin == "" && !isCrossSite(r), isSameOrigin(origin, r.Host), r.Header.Get("Sec-Fetch-Site") == "same-origin":
+		return nil // the last where the page keeps its origin to itself, by a Referrer-Policy
 	}
 	return &Problem{
 		Status: http.StatusForbidden, Code: CodeForeign, Detail: "a web page of another origin may not call ibid",

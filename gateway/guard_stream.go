@@ -41,7 +41,7 @@ func (g *Guard) StreamToken(id Identity, run string) (token string, expires time
 // parameter access_token.
 func (g *Guard) Stream(r *http.Request, run string) (Identity, error) {
 	given := r.URL.Query().Get("access_token")
-	needed, err := g.needsToken(r.Context())
+	needed, err := g.NeedsToken(r.Context())
 	if err != nil {
 		return Identity{}, err
 	}
@@ -61,7 +61,7 @@ func (g *Guard) Stream(r *http.Request, run string) (Identity, error) {
 func (g *Guard) Still(ctx context.Context, id Identity) bool {
 	switch id.Token {
 	case "":
-		needed, err := g.needsToken(ctx)
+		needed, err := g.NeedsToken(ctx)
 		return err != nil || !needed
 	case bootstrapID:
 		return g.bootstrap != nil

@@ -15,7 +15,7 @@ const maxUpstreamName = 64
 // Reserved returns the first path segments that are ibid's own, and so no names of upstreams.
 func Reserved() []string {
 	return []string{
-		"v1", "runs", "mcp", "healthz", "readyz", "metrics", "schema", "log", ".well-known", "ibid.js",
+		"v1", "ui", "runs", "mcp", "healthz", "readyz", "metrics", "schema", "log", ".well-known", "ibid.js",
 		"favicon.ico", "robots.txt", "assets", "docs", "debug", "api", "ibid",
 	}
 }

@@ -88,6 +88,8 @@ func TestStore(t *testing.T) {
 			{"versions-pruned", exerciseVersionsPruned},
 			{"memory", exerciseMemory},
 			{"memory-full", exerciseMemoryFull},
+			{"stats", exerciseStats},
+			{"stats-bounded", exerciseStatsBounded},
 		} {
 			t.Run(test.name, func(t *testing.T) { test.run(t, dsn(t)) })
 		}

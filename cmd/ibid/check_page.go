@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// page is a source that was named by its address.
-type page struct {
+// namedPage is a source that was named by its address.
+type namedPage struct {
 	documents []snapshot.Document
 	url       string // where it was found
 	size      int
@@ -25,12 +25,12 @@ func newPageFetcher(a *attributionSetting) *snapshot.Fetcher {
 }
 
 // readPage reads the documents at an address. A document of a web page is known by where it was found.
-func readPage(ctx context.Context, f *snapshot.Fetcher, name string) (*page, error) {
+func readPage(ctx context.Context, f *snapshot.Fetcher, name string) (*namedPage, error) {
 	snap, err := f.Fetch(ctx, &snapshot.FetchRequest{URL: name})
 	if err != nil {
 		return nil, &unnamedError{name, err}
 	}
-	p := &page{url: snap.FinalURL, size: len(snap.Octets)}
+	p := &namedPage{url: snap.FinalURL, size: len(snap.Octets)}
 	file := pageFile(snap.FinalURL)
 	p.documents, err = snapshot.ReadDocuments(file, snap.Octets, &snapshot.TextOptions{MediaType: snap.MediaType, URL: snap.FinalURL, Name: file})
 	if err != nil {

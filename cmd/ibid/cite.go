@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/biblio"
+	"github.com/ibidhq/ibid/export"
 )
 
 // asJSON is the value of --as that --json stands for.
@@ -24,7 +25,7 @@ type citeFlags struct {
 
 func newCite(w world) *cobra.Command {
 	f := &citeFlags{
-		as:     choice{kind: "FORM", words: slices.Concat(words(ibid.Styles()), []string{asJSON}, words(biblio.Formats()))},
+		as:     choice{kind: "FORM", words: slices.Concat(words(ibid.Styles()), []string{asJSON}, words(biblio.Formats()), words(export.Formats()))},
 		style:  choice{kind: "STYLE", words: words(ibid.Styles())},
 		marker: choice{kind: "KIND", words: []string{"number", "id"}},
 		format: choice{kind: "FORMAT", words: ibid.Formats()},
@@ -47,6 +48,8 @@ given to the model: strings, flat objects, or objects of "id" and "data".
 its citations, and the sources below it. On a terminal the default is plain.
 --as json writes the answer document, one line for each input. --as bibtex, ris,
 csl-json, apa, mla and chicago write one bibliography of what all inputs cite.
+--as openai, langchain and llamaindex write answers in the shapes of these
+programs, one line for each input.
 
 Work goes on past an input that cannot be read, or that holds a provider's error;
 with --json its line has the member error. The exit code is then 2. An answer
@@ -77,11 +80,11 @@ Formats:
 func (f *citeFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
-	addChoice(c, &f.as, "as", "what to write: `FORM` is markdown, plain, html, footnotes, latex, json, bibtex, ris, csl-json, apa, mla or chicago")
+	addChoice(c, &f.as, "as", "what to write: `FORM` is markdown, plain, html, footnotes, latex, json, bibtex, ris, csl-json, apa, mla, chicago, openai, langchain or llamaindex")
 	flags.BoolVar(&f.json, "json", false, "the same as --as json")
 	addChoice(c, &f.style, "style", "`STYLE` of cited_text in JSON: markdown (default), plain, html, footnotes or latex")
 	addChoice(c, &f.marker, "marker", "`KIND` of the marks in the text: number (default), or id of the source")
-	addChoice(c, &f.unit, "unit", "`UNIT` of the offsets in JSON: utf-8 (bytes, default), code-point or utf-16")
+	addChoice(c, &f.unit, "unit", "`UNIT` of the offsets: utf-8 (bytes, the default of JSON), code-point (that of openai and langchain) or utf-16")
 	addChoice(c, &f.format, "format", "`FORMAT` of the input, where it is recognised wrongly")
 	flags.StringVar(&f.request, "request", "", "the request that the response answers, as a JSON `FILE`")
 	flags.StringVar(&f.documents, "documents", "", "the documents that were given to the model, as a JSON `FILE`")
@@ -119,7 +122,14 @@ func idleFlags(c *cobra.Command, f *citeFlags) []string {
 	if f.json || f.as.value == asJSON {
 		return nil
 	}
-	return slices.DeleteFunc([]string{"style", "unit", "raw"}, func(name string) bool { return !c.Flags().Changed(name) })
+	return slices.DeleteFunc([]string{"style", "unit", "raw"}, func(name string) bool {
+		return !c.Flags().Changed(name) || name == "unit" && counts(f.as.value)
+	})
+}
+
+// counts reports whether an export has offsets.
+func counts(form string) bool {
+	return form == string(export.OpenAI) || form == string(export.LangChain)
 }
 
 // newCiteJob reads what goes with the responses.

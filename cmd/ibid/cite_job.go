@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/biblio"
+	"github.com/ibidhq/ibid/export"
 )
 
 // citeJob is one call of ibid cite: from names to what is written.
@@ -66,6 +67,8 @@ func (job *citeJob) newOutput() output {
 		return &jsonOutput{w: job.out, flags: job.flags}
 	case slices.Contains(biblio.Formats(), biblio.Format(job.form)):
 		return &listOutput{world: job.world, format: biblio.Format(job.form)}
+	case slices.Contains(export.Formats(), export.Format(job.form)):
+		return &exportOutput{w: job.out, format: export.Format(job.form), unit: ibid.Unit(job.flags.unit.value)}
 	default:
 		return &textOutput{w: job.out, flags: job.flags, style: ibid.Style(job.form), several: len(job.names) > 1}
 	}

@@ -18,14 +18,19 @@ type textOutput struct {
 }
 
 func (o *textOutput) write(r *reading) error {
-	page := r.bad != nil && r.answer.Format == ibid.Generic // no answer, but the page of some server
-	if r.shown || page || r.answer.Text == "" && len(r.answer.Sources) == 0 {
+	if r.shown || isNoAnswer(r) {
 		return nil
 	}
 	if err := o.header(r.name); err != nil {
 		return err
 	}
 	return writeLine(o.w, r.answer.Render(o.options()))
+}
+
+// isNoAnswer reports whether nothing of an input can be shown: it is empty, or the page of some server.
+func isNoAnswer(r *reading) bool {
+	page := r.bad != nil && r.answer.Format == ibid.Generic
+	return page || r.answer.Text == "" && len(r.answer.Sources) == 0
 }
 
 // options says how to render the answer whose header was written last.

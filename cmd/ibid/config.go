@@ -51,6 +51,7 @@ type config struct {
 	split     splitFlag // the experiment that chooses it by the run; empty: there is none
 
 	attribution attributionSetting
+	chat        chatSetting
 
 	settings   map[string]*upstreamSetting // by name: what is not a matter of flags
 	strategies []experiment.Strategy       // those of the file
@@ -134,6 +135,7 @@ func (c *config) addFlags(cmd *cobra.Command) {
 	flags.Var(&c.split, "experiment", "the same by two strategies, each run by one: `NAME=A,B[,SHARE]`, the share being B's")
 	flags.StringVar(&c.otlp, "otlp", "", "send traces to this `URL` by OTLP over HTTP")
 	c.attribution.addFlags(cmd)
+	c.chat.addFlags(cmd)
 	fileFlag(cmd, "tls-cert", "pem", "crt")
 	fileFlag(cmd, "tls-key", "pem", "key")
 	complete := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -298,6 +300,9 @@ func (c *config) check() error {
 		}
 	}
 	if err := c.attribution.check(c.publicURL); err != nil {
+		return err
+	}
+	if err := c.checkChat(); err != nil {
 		return err
 	}
 	if err := c.checkStrategies(); err != nil {

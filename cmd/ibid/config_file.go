@@ -73,6 +73,8 @@ func (c *config) readFile(flags *pflag.FlagSet) error {
 			f.readStrategies(c, e.value)
 		case "checkers":
 			f.readCheckers(c, e.value)
+		case "chat":
+			f.readChat(c, flags.Lookup("chat").Changed, e)
 		default:
 			f.flag(flags, e)
 		}

@@ -48,6 +48,9 @@ type daemon struct {
 	choose      func(run string) *experiment.Strategy // nil: no strategy
 	attribution *watch.Attribution                    // likewise
 	attributing attribution
+	people      people
+	listener    net.Listener // where it serves; nil: it opens one
+	demo        *demoSite    // nil: it is no demo
 
 	own   map[string]bool // the first segments of paths that are ibid's
 	close []func() error  // what was opened, the first last
@@ -131,7 +134,10 @@ func (d *daemon) make() error {
 		Store: d.store, Guard: d.guard, Gateway: d.gateway, Bus: d.bus, Logger: d.log, Metrics: d.metrics, Version: readBuild().Version,
 		Strategies: d.config.strategyList(), Choose: d.choose, Publisher: d.attributing.publisher, Verifier: d.verifier,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return d.makePeople()
 }
 
 // makeAttribution makes what finds citations for answers that came without, if a strategy was named.
@@ -261,6 +267,7 @@ func (d *daemon) server() (*http.Server, error) {
 	}
 	s := gateway.NewServer(d.config.listen, d, o)
 	s.RegisterOnShutdown(d.api.Close)
+	s.RegisterOnShutdown(d.people.page.Close)
 	return s, nil
 }
 
@@ -268,7 +275,7 @@ func (d *daemon) server() (*http.Server, error) {
 func (d *daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if d.own[first] {
-		d.api.ServeHTTP(w, r)
+		d.handler(first, r).ServeHTTP(w, r)
 		return
 	}
 	if !d.guard.CORS(w, r) {

@@ -26,8 +26,8 @@ func newServe(w world) *cobra.Command {
   https://api.openai.com/v1     http://127.0.0.1:8080/openai/v1
   https://api.anthropic.com     http://127.0.0.1:8080/anthropic
 
-Requests and responses pass unchanged, with the client's own key. GET / lists
-what the API has; docs/serve.md says more.
+Requests and responses pass unchanged, with the client's own key. GET /v1 lists
+what the API has, and / is a page for people; docs/serve.md says more.
 
 The file of --config has the names of the flags, and besides
   upstreams:
@@ -85,14 +85,19 @@ func stopSignals(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // listen opens the address, unless everybody could reach a gateway that needs no token.
 func (d *daemon) listen(ctx context.Context) (net.Listener, error) {
-	if err := d.checkExposure(ctx); err != nil {
-		return nil, err
+	if err := d.checkExposure(ctx); err != nil || d.listener != nil {
+		return d.listener, err
 	}
+	return openListener(ctx, d.config.listen)
+}
+
+// openListener opens an address.
+func openListener(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", d.config.listen)
+	l, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, &usageError{
-			fmt.Errorf("listening on %s: another program does so", d.config.listen), "--listen 127.0.0.1:0 takes a free port",
+			fmt.Errorf("listening on %s: another program does so", address), "--listen 127.0.0.1:0 takes a free port",
 		}
 	}
 	if err != nil {

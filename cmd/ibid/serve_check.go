@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -55,6 +56,9 @@ func checkServe(ctx context.Context, c *config, w world) error {
 		k.line("strategy", words, nil)
 	}
 	k.attribution(ctx, schema, readable)
+	for _, p := range c.chatProviders(w) {
+		k.line("chat", strings.Join([]string{"/" + p.Upstream, p.Model, keyWords(p.Key)}, "\t"), nil)
+	}
 	if every := c.attribution.recheck; every > 0 {
 		k.line("recheck", "every "+every.String(), nil)
 	}
@@ -85,6 +89,14 @@ func (k *checker) line(name, what string, err error) {
 	fmt.Fprintf(k.table, "%s\t%s\tERROR\n", name, what)
 	say(k.world.err, "%s: %v", name, err)
 	hint(k.world.err, explain(err).hint)
+}
+
+// keyWords says whether there is a key.
+func keyWords(key string) string {
+	if key == "" {
+		return "no key"
+	}
+	return "with a key"
 }
 
 // backfill says where answers are asked for again, and whether that can be.

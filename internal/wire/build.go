@@ -19,11 +19,15 @@ type Chat struct {
 	// Documents are what to answer from: their ID, Title, URL, Content and what else describes them; Raw is not used. Only cohere,
 	// anthropic and mistral take any.
 	Documents []Source
-	// Tools are in the provider's own words, each one JSON value that is passed on as it is.
-	Tools     []json.RawMessage
-	Stream    bool
-	Citations string // CitationsFast …; empty: the provider's default. Most providers have no choice, and it says nothing to them
-	Include   bool   // ask for the sources of the tools too, where a provider sends them on request only
+	// Tools are JSON values. Two are in no provider's words, and are put into them: {"type":"web_search"}, and
+	// {"type":"file_search","stores":["…"]} with the names that the provider has for them and, where it can, its "filter".
+	// All others are passed on as they are.
+	Tools  []json.RawMessage
+	Stream bool
+	// Citations is CitationsFast …; empty: the provider's default. Only cohere has all of them; anthropic (for documents) and xai
+	// (in the text) can do without. To the others it says nothing.
+	Citations string
+	Include   bool // ask for the sources of the tools too, where a provider sends them on request only
 }
 
 // The values of [Chat].Citations.
@@ -48,7 +52,7 @@ var ErrDocuments = errors.New("the provider takes no documents with a request")
 // API of openai and xai, Cohere's chat v2, Anthropic's messages, Perplexity's agents (its Sonar models, which ended in
 // September 2026: their chat), OpenRouter's chat, Mistral's chat (its conversations where there are tools, for only they
 // run Mistral's own). Other providers are an error, and so is a chat without a model or a message of the user, a tool that
-// is not JSON, and documents that the provider does not take ([ErrDocuments]).
+// is not JSON or that the provider does not have, and documents that the provider does not take ([ErrDocuments]).
 //
 // [ReadRequest] gives the messages back that were written, save that several system messages may have become one.
 func BuildRequest(provider string, c *Chat) (*Built, error) {
@@ -56,7 +60,18 @@ func BuildRequest(provider string, c *Chat) (*Built, error) {
 	if !ok {
 		return nil, fmt.Errorf("building a request: provider %q: not known", provider)
 	}
-	path, body, err := requestFor(provider, c)
+	said, err := c.said()
+	if err == nil {
+		err = c.check(provider)
+	}
+	if err == nil {
+		c, err = c.words(provider)
+	}
+	var path string
+	var body any
+	if err == nil {
+		path, body, err = c.requestFor(provider, said)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("building a request for %s: %w", provider, err)
 	}
@@ -70,42 +85,43 @@ func BuildRequest(provider string, c *Chat) (*Built, error) {
 	return &b, nil
 }
 
-// requestFor returns the path and the body of a request.
-func requestFor(provider string, c *Chat) (path string, body any, err error) {
-	said, err := c.said()
-	if err != nil {
-		return "", nil, err
-	}
-	for _, tool := range c.Tools {
-		if !json.Valid(tool) {
-			return "", nil, errors.New("a tool is not JSON")
-		}
+// check says what a provider cannot do of what is asked.
+func (c *Chat) check(provider string) error {
+	switch c.Citations {
+	case "", CitationsFast, CitationsAccurate, CitationsOff:
+	default:
+		return fmt.Errorf("citations %q: not one of fast, accurate, off", c.Citations)
 	}
 	switch provider {
 	case "cohere", "anthropic":
+		return nil
 	case "mistral":
-		if len(c.Documents) > 0 && len(c.Tools) > 0 { // its conversations take none
-			return "", nil, ErrDocuments
-		}
-	default:
-		if len(c.Documents) > 0 {
-			return "", nil, ErrDocuments
+		if len(c.Tools) == 0 { // its conversations take no documents
+			return nil
 		}
 	}
+	if len(c.Documents) > 0 {
+		return ErrDocuments
+	}
+	return nil
+}
+
+// requestFor returns the path and the body of a request, whose tools are in the provider's words.
+func (c *Chat) requestFor(provider string, said []Message) (path string, body any, err error) {
 	switch provider {
 	case "gemini":
 		return c.geminiPath(), c.gemini(said), nil
 	case "openai":
 		return "/v1/responses", c.responses(said, new(bool), c.included()), nil
 	case "xai":
-		return "/v1/responses", c.responses(said, new(bool), nil), nil
+		return "/v1/responses", c.responses(said, new(bool), c.inline()), nil
 	case "cohere":
 		return "/v2/chat", c.cohere(said), nil
 	case "anthropic":
 		body, err := c.anthropic(said)
 		return "/v1/messages", body, err
 	case "perplexity":
-		if strings.HasPrefix(c.Model, "sonar") {
+		if c.ofSonar() {
 			return "/chat/completions", c.chat(alternating(said)), nil
 		}
 		return "/v1/responses", c.responses(said, nil, nil), nil

@@ -93,6 +93,14 @@ func (c *Chat) included() []string {
 	return include
 }
 
+// inline says to xAI that its links are not to stand in the text; the sources it found come all the same.
+func (c *Chat) inline() []string {
+	if c.Citations == CitationsOff {
+		return []string{"no_inline_citations"}
+	}
+	return nil
+}
+
 type chatRequest struct {
 	Model    string            `json:"model"`
 	Messages []roleContent     `json:"messages"`

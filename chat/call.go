@@ -1,0 +1,322 @@
+package chat
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/uimessage"
+	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/tee"
+)
+
+const (
+	// maxRefusal is how much of an upstream's error is read.
+	maxRefusal = 64 << 10
+	// codeEnded is the code of an answer that somebody ended.
+	codeEnded = "ended"
+	// maxDecoded is how many bytes of a response are decoded: as much as the gateway does.
+	maxDecoded = 32 << 20
+)
+
+// Ask puts a question, and returns when the provider has begun to answer, or has not: then the error is a problem. The talk goes on
+// when ctx ends, and is part of the question's conversation for whoever resumes it; with ctx ends only the waiting.
+func (c *Chat) Ask(ctx context.Context, who gateway.Identity, q *Question) (*Talk, error) {
+	return c.put(ctx, who, q, form{name: formEvents})
+}
+
+func (c *Chat) put(ctx context.Context, who gateway.Identity, q *Question, f form) (*Talk, error) {
+	p, err := c.provider(q.Provider)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.check(); err != nil {
+		return nil, err
+	}
+	built, err := build(p, q)
+	if err != nil {
+		return nil, err
+	}
+	t := &Talk{Conversation: q.Conversation, Run: q.Run, tenant: who.Tenant, form: f, begun: make(chan struct{}), done: make(chan struct{})}
+	if err := c.talks.add(t); err != nil {
+		return nil, err
+	}
+	path, _, _ := strings.Cut(built.Path, "?")
+	call := &call{chat: c, talk: t, provider: p, route: built.Method + " " + path}
+	call.ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
+	c.running.Add(1)
+	go call.run(c.options.Gateway.Transport(who), request(call.ctx, p, q, built), built.Body)
+	select {
+	case <-t.begun:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if t.refused != nil {
+		return nil, t.refused
+	}
+	return t, nil
+}
+
+// provider returns the provider that a question names.
+func (c *Chat) provider(name string) (*Provider, error) {
+	var names []string
+	for i := range c.options.Providers {
+		p := &c.options.Providers[i]
+		if p.Upstream == name || name == "" {
+			return p, nil
+		}
+		names = append(names, p.Upstream)
+	}
+	return nil, badRequest("provider: there is none of that name", "there is "+strings.Join(names, ", "))
+}
+
+// build writes the question in the provider's words.
+func build(p *Provider, q *Question) (*wire.Built, error) {
+	w := wire.Chat{
+		Model: cmp.Or(q.Model, p.Model), Documents: documents(q.Documents), Tools: q.Tools, Stream: true, Include: true, Citations: q.Citations,
+	}
+	if q.Tools == nil {
+		w.Tools = p.Tools
+	}
+	if p.Instructions != "" {
+		w.Messages = append(w.Messages, wire.Message{Role: wire.RoleSystem, Text: p.Instructions})
+	}
+	for _, m := range q.Messages {
+		w.Messages = append(w.Messages, wire.Message{Role: m.Role, Text: m.Text})
+	}
+	built, err := wire.BuildRequest(p.Provider, &w)
+	if errors.Is(err, wire.ErrDocuments) {
+		w.Documents = nil
+		w.Messages = withDocuments(w.Messages, q.Documents)
+		built, err = wire.BuildRequest(p.Provider, &w)
+	}
+	if err != nil {
+		hint := "docs/chat.md says what a question may hold"
+		if w.Model == "" {
+			hint = "name a model; this provider has none of its own in the configuration"
+		}
+		return nil, badRequest(err.Error(), hint)
+	}
+	return built, nil
+}
+
+// documents returns documents as a request has them.
+func documents(list []ibid.Source) []wire.Source {
+	var all []wire.Source
+	for i := range list {
+		s := &list[i]
+		all = append(all, wire.Source{
+			Key: s.ID, ID: s.ID, Title: s.Title, URL: s.URL, Filename: s.Filename, Site: s.Site, Authors: s.Authors, PublishedAt: s.PublishedAt,
+			Content: s.Content,
+		})
+	}
+	return all
+}
+
+// withDocuments puts documents into a message of their own before the user's newest, so that this one stays what was asked.
+func withDocuments(messages []wire.Message, list []ibid.Source) []wire.Message {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role == wire.RoleUser && messages[i].Text != "" {
+			return slices.Insert(messages, i, wire.Message{Role: wire.RoleUser, Text: ibid.PromptSources(list)})
+		}
+	}
+	return messages
+}
+
+// request returns the call to the gateway.
+func request(ctx context.Context, p *Provider, q *Question, built *wire.Built) *http.Request {
+	r, err := http.NewRequestWithContext(ctx, built.Method, "http://ibid/"+p.Upstream+built.Path, bytes.NewReader(built.Body))
+	if err != nil { // paths are ours and escaped
+		return nil
+	}
+	for name, values := range built.Header {
+		r.Header[name] = values
+	}
+	if known, ok := wire.FindProvider(p.Provider); ok && p.Key != "" {
+		r.Header.Set(known.KeyHeader, known.KeyPrefix+p.Key)
+	}
+	for name, value := range map[string]string{
+		gateway.ConversationHeader: q.Conversation, gateway.RunHeader: q.Run, gateway.AgentHeader: q.Agent,
+		gateway.StepHeader: q.Step, gateway.PublishHeader: q.Publish,
+	} {
+		if value != "" {
+			r.Header[name] = []string{value}
+		}
+	}
+	return r
+}
+
+// call is a question on its way.
+type call struct {
+	ctx      context.Context
+	chat     *Chat
+	talk     *Talk
+	provider *Provider
+	route    string // method and path at the provider, escaped
+}
+
+// run makes the call and tells the talk what comes of it.
+func (c *call) run(transport http.RoundTripper, r *http.Request, sent []byte) {
+	defer c.chat.running.Done()
+	defer context.AfterFunc(c.chat.ending, c.talk.stop)()
+	defer c.finish()
+	defer func() {
+		if v := recover(); v != nil {
+			c.chat.log.LogAttrs(c.ctx, slog.LevelError, "a question made the program panic", slog.String("upstream", c.provider.Upstream),
+				slog.String("answer_id", c.talk.AnswerID), slog.String("panic", fmt.Sprint(v)), slog.String("stack", string(debug.Stack())))
+		}
+	}()
+	if r == nil {
+		c.talk.refused = badRequest("the model's name cannot stand in an address", "name another one")
+		return
+	}
+	res, err := transport.RoundTrip(r)
+	if err != nil {
+		c.talk.refused = c.unanswered(err)
+		return
+	}
+	defer res.Body.Close()
+	if res.StatusCode/100 != 2 {
+		c.talk.refused = c.refusal(res)
+		return
+	}
+	c.begin(res.Header)
+	method, path, _ := strings.Cut(c.route, " ")
+	route, _ := wire.FindRoute(c.provider.Provider, method, path)
+	body := tee.NewBody(res.Body, &tee.Options{
+		Decode:   ibid.DecodeOptions{Provider: c.provider.Provider, Format: route.Format, Request: sent, One: true}, // as the gateway does
+		Encoding: strings.Join(res.Header["Content-Encoding"], ", "), Length: res.ContentLength, Limit: maxDecoded,
+		OnEvent: c.talk.event, Done: c.answered,
+	})
+	_, _ = io.Copy(io.Discard, body) // Done is told why it broke off
+	_ = body.Close()
+	c.late()
+}
+
+// unanswered says why there is no response at all.
+func (c *call) unanswered(err error) error {
+	if c.ctx.Err() != nil {
+		return gateway.Unavailable("the call was ended before there was an answer")
+	}
+	c.chat.log.LogAttrs(c.ctx, slog.LevelWarn, "a question was not answered", slog.String("upstream", c.provider.Upstream), slog.Any("error", err))
+	return &gateway.Problem{
+		Status: http.StatusBadGateway, Code: gateway.CodeUpstream, Detail: "upstream " + c.provider.Upstream + ": the call broke off",
+		Hint: "try again; ibid's log says more",
+	}
+}
+
+// refusal returns the problem that a response with an error is: the gateway's own, or the provider's words.
+func (c *call) refusal(res *http.Response) error {
+	data, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // what came of it
+	if p := problemOf(res, data); p != nil {
+		return p
+	}
+	p := &gateway.Problem{Status: http.StatusBadGateway, Code: gateway.CodeUpstream, Hint: "the words are the provider's"}
+	switch res.StatusCode {
+	case http.StatusTooManyRequests:
+		p.Status, p.Code = http.StatusTooManyRequests, gateway.CodeTooMany
+		if after := res.Header.Get("Retry-After"); after != "" {
+			p.Header = http.Header{"Retry-After": {after}}
+		}
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		p.Status, p.Code = http.StatusBadRequest, gateway.CodeBadRequest
+	case http.StatusUnauthorized, http.StatusForbidden:
+		p.Hint = "the words are the provider's; it is the key in ibid's configuration that it does not accept"
+	}
+	words := ""
+	if a, _ := ibid.Decode(data, &ibid.DecodeOptions{Provider: c.provider.Provider}); a.Error != nil {
+		words = ": " + a.Error.Error()
+	}
+	p.Detail = fmt.Sprintf("upstream %s answered %d%s", c.provider.Upstream, res.StatusCode, strings.ToValidUTF8(words, "\ufffd"))
+	return p
+}
+
+// problemOf returns the problem that the gateway answered with; nil: it is not the gateway's.
+func problemOf(res *http.Response, data []byte) *gateway.Problem {
+	if !strings.HasPrefix(res.Header.Get("Content-Type"), "application/problem+json") {
+		return nil
+	}
+	var said struct{ Type, Title, Detail, Hint string }
+	if json.Unmarshal(data, &said) != nil || said.Detail == "" {
+		return nil
+	}
+	_, code, _ := strings.Cut(said.Type, "#")
+	p := &gateway.Problem{Status: res.StatusCode, Code: code, Title: said.Title, Detail: said.Detail, Hint: said.Hint}
+	if after := res.Header.Get("Retry-After"); after != "" {
+		p.Header = http.Header{"Retry-After": {after}}
+	}
+	return p
+}
+
+// begin says that there is an answer, and what it is kept as.
+func (c *call) begin(h http.Header) {
+	t := c.talk
+	t.AnswerID, t.Run = h.Get(gateway.AnswerHeader), cmp.Or(h.Get(gateway.RunHeader), t.Run)
+	c.chat.talks.begin(t)
+	close(t.begun)
+}
+
+// answered takes the answer. The tee calls it once.
+func (c *call) answered(r tee.Result) {
+	t, a := c.talk, r.Answer
+	status := uimessage.StatusOf(a)
+	if c.mayFollow(a) {
+		status = uimessage.Pending
+	}
+	t.update(func() {
+		t.answer, t.status, t.failed = a, status, c.failure(&r)
+	})
+}
+
+// failure says why an answer is not whole; nil: it is.
+func (c *call) failure(r *tee.Result) *ibid.ProviderError {
+	switch {
+	case r.Answer.Error != nil:
+		return r.Answer.Error
+	case r.Answer.Format == ibid.Generic:
+		return &ibid.ProviderError{Code: gateway.CodeUpstream, Message: "what the upstream sent is no answer of a model"}
+	case r.Answer.Complete:
+		return nil
+	case c.ctx.Err() != nil:
+		return &ibid.ProviderError{Code: codeEnded, Message: "the answer was ended before it was whole"}
+	}
+	return &ibid.ProviderError{Code: gateway.CodeUpstream, Message: "the answer broke off"}
+}
+
+// finish ends the talk, whatever became of it. Who has read its end finds it no more.
+func (c *call) finish() {
+	t := c.talk
+	t.stop()
+	c.chat.talks.end(t)
+	result := resultAnswered
+	t.update(func() {
+		t.ended = true
+		switch {
+		case !t.hasBegun():
+			result = resultRefused
+			if t.refused == nil {
+				t.refused = errors.New("put a question: it was given up")
+			}
+			close(t.begun)
+			return
+		case t.answer == nil:
+			t.failed = &ibid.ProviderError{Code: gateway.CodeInternal, Message: "something went wrong inside ibid"}
+		}
+		if t.failed != nil {
+			result = resultBroken
+		}
+	})
+	c.chat.metrics.asked.WithLabelValues(c.provider.Upstream, result).Inc()
+	close(t.done)
+}

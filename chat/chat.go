@@ -1,0 +1,154 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/store"
+)
+
+// Provider is somebody who can be asked.
+type Provider struct {
+	Upstream     string            // its name at the gateway, which is also the name that questions call it by
+	Provider     string            // whose API it speaks: one that ibid can write requests for
+	Model        string            // the model of questions that name none; empty: they have to
+	Key          string            // sent in the provider's own header; empty: none is
+	Tools        []json.RawMessage // of questions that bring none, in the provider's own words
+	Instructions string            // stand before every conversation; empty: none do
+}
+
+// Options are what a Chat works with.
+type Options struct {
+	Gateway   *gateway.Gateway // needed
+	Guard     *gateway.Guard   // needed
+	Store     *store.Store     // needed
+	Bus       *bus.Bus         // tells of late citations; nil: none are waited for
+	Providers []Provider       // the first one is asked when a question names none; needed
+	// Late is how long a stream stays open for citations that come after the answer. 0: it does not.
+	Late time.Duration
+	// LateFor reports whether citations may come after an answer that has none: by a second call for those of an upstream and a route,
+	// which is method and path as in [store.Call], or by a strategy that attributes the run. Nil: they never do. It must be safe for
+	// concurrent use.
+	LateFor func(upstream, route, run string) bool
+	Logger  *slog.Logger          // nil: nothing is logged
+	Metrics prometheus.Registerer // nil: nothing is registered
+}
+
+// Chat answers POST /v1/chat, and GET and DELETE /v1/chat/{id}/stream. Its methods may be called at the same time.
+type Chat struct {
+	options Options
+	log     *slog.Logger
+	metrics *metrics
+	mux     *http.ServeMux
+	talks   talks
+	reading *semaphore.Weighted // bytes of the requests that are being read
+
+	running sync.WaitGroup  // the calls
+	closing context.Context // ended by Close: nobody waits for late citations any more
+	close   context.CancelFunc
+	ending  context.Context // ended when Close has waited enough: calls are broken off
+	end     context.CancelFunc
+}
+
+// New returns a Chat. The error says which provider is no good.
+func New(o *Options) (*Chat, error) {
+	if o == nil || o.Gateway == nil || o.Guard == nil || o.Store == nil || len(o.Providers) == 0 {
+		return nil, errors.New("make the chat: it needs a gateway, a guard, a store and a provider")
+	}
+	c := &Chat{options: *o, log: o.Logger, reading: semaphore.NewWeighted(maxReading), mux: http.NewServeMux()}
+	c.options.Providers = slices.Clone(o.Providers)
+	if c.log == nil {
+		c.log = slog.New(slog.DiscardHandler)
+	}
+	for i := range o.Providers {
+		if err := o.Providers[i].check(o.Providers[:i]); err != nil {
+			return nil, fmt.Errorf("make the chat: %q: %w", o.Providers[i].Upstream, err)
+		}
+	}
+	var err error
+	if c.metrics, err = newMetrics(o.Metrics, &c.talks); err != nil {
+		return nil, fmt.Errorf("make the chat: %w", err)
+	}
+	c.closing, c.close = context.WithCancel(context.Background())
+	c.ending, c.end = context.WithCancel(context.Background())
+	c.mux.Handle("/v1/chat", c.serve(map[string]endpoint{"POST": {store.ScopeProxy, c.ask}}))
+	c.mux.Handle("/v1/chat/{id}/stream", c.serve(map[string]endpoint{
+		"GET": {store.ScopeRead, c.resume}, "DELETE": {store.ScopeProxy, c.stop},
+	}))
+	c.mux.Handle("/", c.serve(nil))
+	return c, nil
+}
+
+// check says what is wrong with a provider that stands behind others.
+func (p *Provider) check(before []Provider) error {
+	if slices.ContainsFunc(before, func(other Provider) bool { return other.Upstream == p.Upstream }) {
+		return errors.New("it is there twice")
+	}
+	if p.Upstream == "" {
+		return errors.New("it has no upstream")
+	}
+	for _, tool := range p.Tools {
+		if !json.Valid(tool) {
+			return errors.New("a tool is not JSON")
+		}
+	}
+	probe := wire.Chat{Model: "m", Messages: []wire.Message{{Role: wire.RoleUser, Text: "?"}}}
+	_, err := wire.BuildRequest(p.Provider, &probe)
+	return err
+}
+
+// Providers returns who can be asked, without keys.
+func (c *Chat) Providers() []Provider {
+	list := slices.Clone(c.options.Providers)
+	for i := range list {
+		list[i].Key = ""
+	}
+	return list
+}
+
+// ServeHTTP answers a request for one of the paths of a Chat. Other paths get a 404.
+func (c *Chat) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// The mux would answer a path with dots, or with two slashes in a row, with a redirect in HTML. It is one that is not there.
+	path := r.URL.EscapedPath()
+	if strings.Contains(path, "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../") {
+		c.serve(nil).ServeHTTP(w, r)
+		return
+	}
+	c.mux.ServeHTTP(w, r)
+}
+
+// Close takes no more questions, waits for late citations no more, and returns when all calls have ended and told their answers.
+// When ctx ends it breaks off those that have not, and returns its error. Close it before the gateway, and while the server shuts
+// down, which waits for the streams.
+func (c *Chat) Close(ctx context.Context) error {
+	c.talks.close()
+	c.close()
+	ended := make(chan struct{})
+	go func() {
+		c.running.Wait()
+		close(ended)
+	}()
+	var err error
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		err = fmt.Errorf("end the chat: calls are broken off: %w", ctx.Err())
+	}
+	c.end()
+	<-ended
+	return err
+}

@@ -1,0 +1,177 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/uimessage"
+	"github.com/ibidhq/ibid/internal/wire"
+)
+
+// Question is what is asked.
+type Question struct {
+	Provider     string            // its Upstream; empty: the first one
+	Model        string            // empty: the provider's
+	Messages     []Message         // oldest first; what follows the user's newest is not sent
+	Documents    []ibid.Source     // what to answer from: for a provider that takes none they become a message before the newest
+	Tools        []json.RawMessage // in the provider's own words; nil: the provider's
+	Citations    string            // fast, accurate or off; empty: as the provider does. Most have no choice
+	Conversation string            // which it is part of; empty: none
+	Run          string            // which it is part of; empty: one of its own
+	Agent        string            // who asks; may be empty
+	Step         string            // of the run, as [gateway.StepHeader] has it; empty: the next one
+	Publish      string            // as [gateway.PublishHeader] has it; empty: as the token says
+}
+
+// Message is one message of a conversation.
+type Message struct {
+	Role string // system, user or assistant
+	Text string
+}
+
+// body is a question as it is sent: by ibid's own clients, or as what useChat is told to send besides.
+type body struct {
+	Provider     string            `json:"provider"`
+	Model        string            `json:"model"`
+	Messages     []bodyMessage     `json:"messages"`
+	Documents    json.RawMessage   `json:"documents"`
+	Tools        []json.RawMessage `json:"tools"`
+	Citations    string            `json:"citations"`
+	Conversation string            `json:"conversation"`
+	Run          string            `json:"run"`
+	Agent        string            `json:"agent"`
+}
+
+type bodyMessage struct {
+	Role    string  `json:"role"`
+	Content *string `json:"content"`
+	Text    *string `json:"text"` // as a conversation of ours has it
+}
+
+// readQuestion reads the body of a request, and reports whether useChat sent it. The error is a problem.
+func readQuestion(data []byte, h http.Header) (*Question, bool, error) {
+	request, isUI, err := uimessage.ReadRequest(data)
+	if err != nil {
+		return nil, isUI, badRequest(err.Error(), "docs/chat.md says what a question may hold")
+	}
+	var b body
+	if isUI {
+		b, err = readBeside(data)
+	} else {
+		err = readStrictly(data, &b)
+	}
+	if err != nil {
+		return nil, isUI, err
+	}
+	q := &Question{
+		Provider: b.Provider, Model: b.Model, Tools: b.Tools, Citations: b.Citations, Conversation: b.Conversation, Run: b.Run, Agent: b.Agent,
+		Step: h.Get(gateway.StepHeader), Publish: h.Get(gateway.PublishHeader),
+	}
+	for name, value := range map[string]*string{
+		gateway.ConversationHeader: &q.Conversation, gateway.RunHeader: &q.Run, gateway.AgentHeader: &q.Agent,
+	} {
+		if *value == "" {
+			*value = h.Get(name)
+		}
+	}
+	if isUI {
+		q.takeMessages(request)
+	} else if err := q.readMessages(b.Messages); err != nil {
+		return nil, isUI, err
+	}
+	if raw := bytes.TrimSpace(b.Documents); len(raw) > 0 {
+		if q.Documents, err = ibid.ReadDocuments(raw); err != nil {
+			return nil, isUI, badRequest(err.Error(), "documents are strings, flat objects, or objects of id and data")
+		}
+	}
+	return q, isUI, nil
+}
+
+// readStrictly reads a body of our own form: a member that is misspelt must not be left out of the question.
+func readStrictly(data []byte, b *body) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	err := d.Decode(b)
+	if err == nil {
+		return nil
+	}
+	detail := "the request cannot be read"
+	var wrong *json.UnmarshalTypeError
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok && len(name) < 80 {
+		detail = "a question has no member " + name
+	} else if errors.As(err, &wrong) {
+		detail = fmt.Sprintf("%s may not be a %s", wrong.Field, wrong.Value)
+	}
+	return badRequest(detail, "it has provider, model, messages (role, content), documents, tools, citations, conversation, run and agent")
+}
+
+// readBeside reads what a body of useChat says of ours. What else a front-end sends there is its own.
+func readBeside(data []byte) (body, error) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return body{}, badRequest("the request cannot be read", "")
+	}
+	delete(members, "messages") // read already, with parts
+	rest, err := json.Marshal(members)
+	if err != nil {
+		return body{}, badRequest("the request cannot be read", "")
+	}
+	var b body
+	if err := json.Unmarshal(rest, &b); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return body{}, badRequest(fmt.Sprintf("%s may not be a %s", wrong.Field, wrong.Value), "docs/chat.md says what a question may hold")
+		}
+		return body{}, badRequest("the request cannot be read", "")
+	}
+	return b, nil
+}
+
+func (q *Question) takeMessages(r *uimessage.Request) {
+	if q.Conversation == "" {
+		q.Conversation = r.ID
+	}
+	for i := range r.Messages {
+		q.Messages = append(q.Messages, Message{r.Messages[i].Role, r.Messages[i].Words()})
+	}
+}
+
+func (q *Question) readMessages(list []bodyMessage) error {
+	for i, m := range list {
+		text := m.Content
+		if text == nil {
+			text = m.Text
+		}
+		if text == nil {
+			return badRequest(fmt.Sprintf("messages: message %d has no content", i), `a message is {"role": "user", "content": "…"}`)
+		}
+		q.Messages = append(q.Messages, Message{m.Role, *text})
+	}
+	return nil
+}
+
+// check says what is wrong with a question, as far as the provider does not. The error is a problem.
+func (q *Question) check() error {
+	switch q.Citations {
+	case "", wire.CitationsFast, wire.CitationsAccurate, wire.CitationsOff:
+	default:
+		return badRequest("citations: it is not one of fast, accurate, off", "leave it out for what the provider does by itself")
+	}
+	if why := gateway.CheckID(q.Conversation); why != "" {
+		return badRequest("conversation: "+why, "with useChat it is the id of the chat")
+	}
+	if why := gateway.CheckID(q.Run); why != "" {
+		return badRequest("run: "+why, "leave it out for a run of its own")
+	}
+	return nil
+}
+
+func badRequest(detail, hint string) error {
+	return &gateway.Problem{Status: http.StatusBadRequest, Code: gateway.CodeBadRequest, Detail: detail, Hint: hint}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ibidhq/ibid/mcp"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/verify"
+)
+
+// mcpFlags are the flags of ibid mcp.
+type mcpFlags struct {
+	tenant  string
+	trust   []string
+	net     attributionSetting // only the networks that may be reached
+	checker checkerFlags
+}
+
+func newMCP(w world) *cobra.Command {
+	c := newConfig()
+	f := &mcpFlags{checker: newCheckerFlags()}
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Offer ibid to agents as tools, over the Model Context Protocol",
+		Long: `Speaks the Model Context Protocol on standard input and output, for a program
+that starts it: Claude Desktop, Claude Code, Cursor, VS Code or an agent of yours.
+Its tools are cite, attribute, check and verify and, where --data, --db or --config
+names the database of ibid serve, run_sources and find_answers. docs/mcp.md has
+their arguments.
+
+Most programs take this, in a file such as claude_desktop_config.json, .mcp.json
+or .cursor/mcp.json:
+
+  {
+    "mcpServers": {
+      "ibid": {"command": "ibid", "args": ["mcp", "--db", "/path/to/ibid.db"]}
+    }
+  }
+
+Name the program with its whole path if it is not found. VS Code calls the member
+servers instead of mcpServers, in .vscode/mcp.json. For Claude Code:
+
+  claude mcp add ibid -- ibid mcp --db /path/to/ibid.db
+
+A running ibid serve offers the same tools at /mcp over streamable HTTP, with an
+access token as on its API:
+
+  {"mcpServers": {"ibid": {"url": "http://127.0.0.1:8080/mcp"}}}
+
+Of what verify fetches only public addresses are reached, at ports 80 and 443,
+unless --allow-net names another network. Standard output has nothing but the
+protocol; what goes wrong is said on standard error.
+
+Exit codes: 0 when standard input has ended; 2 if it, or the database, could not
+be read.`,
+		Example: `  ibid mcp
+  ibid mcp --db ibid.db --tenant default --trust agent.example`,
+		Args:              noArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return f.start(cmd, c, w) },
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose answers and runs, in the database: `TENANT`")
+	flags.StringSliceVar(&f.trust, "trust", nil, "whose signatures verify trusts: a host or the id of a key, as `WHO`; repeatable")
+	f.net.addNetFlag(cmd)
+	f.checker.add(cmd)
+	c.addStoreFlags(cmd)
+	flags.Lookup("data").Usage = "offer the answers and runs in the database in this `directory`; without it, --db and --config there are none"
+	wrapFlags(cmd)
+	return cmd
+}
+
+// start serves, with a store if one is named.
+func (f *mcpFlags) start(cmd *cobra.Command, c *config, w world) error {
+	for _, who := range f.trust {
+		if who == "" || strings.ContainsAny(who, "/ ") {
+			return &usageError{fmt.Errorf("--trust %q is neither a host nor the id of a key", who), "as --trust agent.example, with its port unless that is 80 or 443"}
+		}
+	}
+	checker, err := f.checker.build(cmd, 0, w)
+	if err != nil {
+		return err
+	}
+	defer closeChecker(checker)
+	if said := cmd.Flags().Changed; !said("data") && !said("db") && !said("config") {
+		return f.serve(cmd.Context(), nil, checker, w)
+	}
+	return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error { return f.serve(ctx, s, checker, w) })
+}
+
+// serve answers until standard input ends.
+func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Checker, w world) error {
+	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: f.net.allow})
+	defer func() { _ = fetcher.Close() }() // nothing is lost
+	texts, memory := &snapshot.Texts{}, verify.Memory(&verify.MemoryMap{})
+	var copies snapshot.Copies
+	if s != nil {
+		memory, copies = s.Memory(f.tenant), s.Copies(f.tenant)
+	}
+	var judge support.Checker
+	if f.checker.checker.value != "" && f.checker.checker.value != checkerLexical {
+		judge = checker
+	}
+	server := mcp.New(&mcp.Options{
+		Store: s, Checker: checker, Version: readBuild().Version, Logger: newLogger(w.err, true),
+		Verifier: func(string) *verify.Verifier {
+			return &verify.Verifier{Fetcher: fetcher, Texts: texts, Memory: memory, Copies: copies, Judge: judge, Trust: f.trust, Version: readBuild().Version}
+		},
+	})
+	if isTerminal(w.in) {
+		say(w.err, "waiting for an MCP client on standard input; ibid mcp --help says how to add it to one")
+	}
+	if err := server.Serve(ctx, w.in, w.out, f.tenant); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}

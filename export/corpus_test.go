@@ -1,0 +1,64 @@
+package export_test
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/export"
+	"github.com/ibidhq/ibid/internal/testenv"
+)
+
+// TestCorpus writes every recording as OpenAI's and reads it again: text and spans must be the same, whoever answered.
+func TestCorpus(t *testing.T) {
+	answers := 0
+	err := filepath.WalkDir(filepath.Join(testenv.Shared(t), "corpus"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		body, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		a, _ := ibid.Decode(body, nil) // some are lists of recordings, or break off
+		if a == nil || len(a.Citations) == 0 {
+			return nil
+		}
+		answers++
+		got, err := ibid.Decode([]byte(write(t, export.OpenAI, a, nil)), nil)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+			return nil
+		}
+		if diff := cmp.Diff(a.Text, got.Text); diff != "" {
+			t.Errorf("%s: text (-written +read):\n%s", path, diff)
+		}
+		if diff := cmp.Diff(spans(a), spans(got)); diff != "" {
+			t.Errorf("%s: spans (-written +read):\n%s", path, diff)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if t.Logf("%d answers with citations", answers); answers == 0 {
+		t.Error("no recording has a citation")
+	}
+}
+
+// spans returns where a has citations.
+func spans(a *ibid.Answer) map[ibid.Span]bool {
+	all := map[ibid.Span]bool{}
+	for i := range a.Citations {
+		if c := &a.Citations[i]; c.Placed() {
+			all[c.Span] = true
+		}
+	}
+	maps.DeleteFunc(all, func(s ibid.Span, _ bool) bool { return s == ibid.Span{} }) // 0 to 0 says that there is none
+	return all
+}

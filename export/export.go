@@ -1,0 +1,125 @@
+package export
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/wire"
+)
+
+// Format names a shape in which other programs keep an answer and its citations.
+type Format string
+
+// The formats. Each says in which unit offsets are unless [Options] says another one.
+const (
+	// OpenAI is a chat completion, whose message has annotations, one for each source of a citation: of a page where the
+	// source has a URL, else of a file. Offsets are those of the citation's span and count code points.
+	OpenAI Format = "openai"
+	// LangChain is a list of LangChain's standard content blocks, version 1: one block of text with annotations, one for
+	// each source of a citation. Offsets are those of the citation's span and count code points, as Python does.
+	LangChain Format = "langchain"
+	// LlamaIndex is a response of LlamaIndex with [n] in its text and the sources as nodes: [n] is the nth node, unless
+	// a Numbering says other numbers. It has no offsets.
+	LlamaIndex Format = "llamaindex"
+)
+
+// Formats returns all formats.
+func Formats() []Format { return []Format{OpenAI, LangChain, LlamaIndex} }
+
+// Options says how to write an answer. The zero value, and nil, mean what the format's readers expect.
+type Options struct {
+	Unit      ibid.Unit       // of offsets; empty: what the format's readers count in
+	Numbering *ibid.Numbering // gives the numbers of sources, and takes up those it does not have; nil: they begin at 1
+	ID        string          // of the answer; empty: Answer.ID
+}
+
+// Write writes an answer as one line of JSON. The error is w's, or says that there is no such format.
+func Write(w io.Writer, f Format, a *ibid.Answer, o *Options) error {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	line, err := object(f, a, &opts)
+	if err != nil {
+		return fmt.Errorf("exporting an answer: %w", err)
+	}
+	_, err = w.Write(append(line, '\n'))
+	return err
+}
+
+func object(f Format, a *ibid.Answer, o *Options) ([]byte, error) {
+	switch f {
+	case OpenAI:
+		return Completion(a, o).Body()
+	case LangChain:
+		return marshal(contentBlocks(a, o))
+	case LlamaIndex:
+		return marshal(newResponse(a, o))
+	default:
+		return nil, fmt.Errorf("there is no format %q", string(f))
+	}
+}
+
+// marshal is json.Marshal without escapes for HTML.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// rows are the citations of an answer as its document has them, a row for each source, with what is known of that.
+type rows struct {
+	answer   *ibid.Answer
+	document *ibid.Document
+	sources  map[string]int // where in the answer and its document they stand, by id
+}
+
+func newRows(a *ibid.Answer, o *Options) *rows {
+	r := &rows{
+		answer:   a,
+		document: a.Document(&ibid.DocumentOptions{Unit: cmp.Or(o.Unit, ibid.CodePoint), Numbering: o.Numbering, Bare: true}),
+		sources:  make(map[string]int, len(a.Sources)),
+	}
+	for i, s := range slices.Backward(a.Sources) {
+		r.sources[s.ID] = i
+	}
+	return r
+}
+
+// each calls do for each row that has a source.
+func (r *rows) each(do func(row *ibid.DocumentCitation, s *ibid.Source, shown *ibid.DocumentSource)) {
+	for i := range r.document.Citations {
+		row := &r.document.Citations[i]
+		if at, ok := r.sources[row.SourceID]; ok {
+			do(row, &r.answer.Sources[at], &r.document.Sources[at])
+		}
+	}
+}
+
+// Completion returns a in the shape of [OpenAI], for those who write it piece by piece.
+func Completion(a *ibid.Answer, o *Options) *wire.Completion {
+	if o == nil {
+		o = &Options{}
+	}
+	c := &wire.Completion{ID: cmp.Or(o.ID, a.ID), Model: a.Model, Text: a.Text, Finish: string(a.Finish)}
+	if !a.Created.IsZero() {
+		c.Created = a.Created.Unix()
+	}
+	newRows(a, o).each(func(row *ibid.DocumentCitation, s *ibid.Source, _ *ibid.DocumentSource) {
+		note := wire.Annotation{URL: s.URL, Title: s.Title, FileID: cmp.Or(s.GlobalID, s.ID), Filename: cmp.Or(s.Filename, s.Title)}
+		if row.TextStart != nil {
+			note.Start, note.End = *row.TextStart, *row.TextEnd
+		}
+		c.Annotations = append(c.Annotations, note)
+	})
+	return c
+}

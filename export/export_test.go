@@ -1,0 +1,215 @@
+package export_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/export"
+)
+
+var update = flag.Bool("update", false, "write what the tests expect anew")
+
+// tides is an answer with every kind of citation and of source.
+func tides(t *testing.T) *ibid.Answer {
+	t.Helper()
+	score := 0.5
+	a := &ibid.Answer{
+		ID: "r1", Model: "m-1", Created: time.Unix(1700000000, 0), Finish: ibid.FinishStop, Complete: true,
+		Text: "Die Flut 🌊 kommt & geht. Ebbe folgt. Niemand weiß es.",
+		Sources: []ibid.Source{
+			{
+				ID: "a", Kind: ibid.Web, Title: "Tides", URL: "https://a.example/?x=1&y=2", Site: "a.example", Authors: []string{"Ada", "Bo"},
+				Score: &score, ScoreOrigin: ibid.ScoreProvider,
+			},
+			{
+				ID: "b", Kind: ibid.File, GlobalID: "file-1", Filename: "b.pdf", PublishedAt: "2024-05-01",
+				Content: "Ebbe.", Chunks: []ibid.Chunk{{Content: "Ebbe."}, {Content: "Und Flut."}},
+			},
+			{ID: "doc:0", Kind: ibid.DocumentKind, Title: "Logbuch"},
+			{ID: "u", Kind: ibid.Web, URL: "https://u.example/", Content: "Nobody."},
+		},
+	}
+	cite := func(words string, refs ...ibid.Ref) {
+		t.Helper()
+		at := strings.Index(a.Text, words)
+		if err := a.Cite(ibid.Span{Start: at, End: at + len(words)}, refs...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cite("Die Flut 🌊 kommt & geht.", ibid.Ref{Source: "a", Quote: "The tide comes."}, ibid.Ref{Source: "b", Locator: &ibid.Locator{Page: 3}})
+	cite("Ebbe folgt.", ibid.Ref{Source: "b", Quote: "Ebbe."})
+	a.Citations = append(a.Citations, ibid.Citation{
+		ID: "c-n", Anchor: ibid.AnchorNone, Covers: ibid.CoversPoint, Origin: ibid.OriginProvider, Refs: []ibid.Ref{{Source: "doc:0", Quote: "Um 4 Uhr."}},
+	})
+	return a
+}
+
+func write(t *testing.T, f export.Format, a *ibid.Answer, o *export.Options) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := export.Write(&b, f, a, o); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// The files in testdata are what docs/export.md describes. go test ./export -update writes them.
+func TestFormats(t *testing.T) {
+	for _, f := range export.Formats() {
+		line := write(t, f, tides(t), nil)
+		if n := strings.Count(line, "\n"); n != 1 || !strings.HasSuffix(line, "\n") {
+			t.Errorf("%s: %d line breaks", f, n)
+		}
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, []byte(line), "", " "); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join("testdata", string(f)+".json")
+		if *update {
+			if err := os.WriteFile(name, indented.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), indented.String()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", f, diff)
+		}
+	}
+}
+
+// What OpenAI's readers get is what our own decoder reads: text, spans and sources.
+func TestOpenAIIsRead(t *testing.T) {
+	a := tides(t)
+	got, err := ibid.Decode([]byte(write(t, export.OpenAI, a, nil)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type said struct {
+		Words, URL, File string
+		Placed           bool
+	}
+	read := func(a *ibid.Answer) []said {
+		var all []said
+		for i := range a.Citations {
+			c := &a.Citations[i]
+			for _, ref := range c.Refs {
+				s := a.Source(ref.Source)
+				file := s.GlobalID
+				if file == "" && s.URL == "" {
+					file = s.ID
+				}
+				all = append(all, said{a.Text[c.Span.Start:c.Span.End], s.URL, file, c.Placed()})
+			}
+		}
+		return all
+	}
+	if got.Format != "openai-chat" || got.Text != a.Text || got.ID != a.ID || got.Model != a.Model || !got.Created.Equal(a.Created) || got.Finish != a.Finish || !got.Complete {
+		t.Errorf("read %+v", got)
+	}
+	if diff := cmp.Diff(read(a), read(got)); diff != "" {
+		t.Errorf("citations (-written +read):\n%s", diff)
+	}
+}
+
+// In any unit the offsets cut out the same words.
+func TestUnits(t *testing.T) {
+	a := tides(t)
+	const words = "Die Flut 🌊 kommt & geht."
+	for unit, want := range map[ibid.Unit]int{"": 24, ibid.CodePoint: 24, ibid.UTF16: 25, ibid.UTF8: 27} {
+		var blocks []struct {
+			Annotations []struct {
+				Start *int `json:"start_index"`
+				End   *int `json:"end_index"`
+			}
+		}
+		if err := json.Unmarshal([]byte(write(t, export.LangChain, a, &export.Options{Unit: unit})), &blocks); err != nil {
+			t.Fatal(err)
+		}
+		notes := blocks[0].Annotations
+		if *notes[0].Start != 0 || *notes[0].End != want || notes[len(notes)-1].End != nil {
+			t.Errorf("%q: %d to %d, want 0 to %d: %s", unit, *notes[0].Start, *notes[0].End, want, words)
+		}
+		c := export.Completion(a, &export.Options{Unit: unit, ID: "x"})
+		if n := c.Annotations[0]; c.ID != "x" || n.End != want {
+			t.Errorf("%q: %+v", unit, n)
+		}
+	}
+}
+
+// [n] of the text is the nth node, or with a conversation's numbering the node of that number.
+func TestLlamaIndexNumbers(t *testing.T) {
+	numbering := &ibid.Numbering{}
+	numbering.Number("before")
+	for _, o := range []*export.Options{nil, {Numbering: numbering}} {
+		var r struct {
+			Response string
+			Nodes    []struct {
+				Node struct {
+					ID       string `json:"id_"`
+					Metadata struct {
+						Number int `json:"citation_number"`
+					}
+				}
+				Score *float64
+			} `json:"source_nodes"`
+		}
+		if err := json.Unmarshal([]byte(write(t, export.LlamaIndex, tides(t), o)), &r); err != nil {
+			t.Fatal(err)
+		}
+		first := 1
+		want := "Die Flut 🌊 kommt & geht.[1][2] Ebbe folgt.[2] Niemand weiß es."
+		if o != nil {
+			first = 2
+			want = "Die Flut 🌊 kommt & geht.[2][3] Ebbe folgt.[3] Niemand weiß es."
+		}
+		if diff := cmp.Diff(want, r.Response); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		for i, id := range []string{"a", "b", "doc:0", "u"} {
+			n := r.Nodes[i]
+			if n.Node.ID != id || n.Node.Metadata.Number != first+i || (n.Score != nil) != (id == "a") {
+				t.Errorf("node %d: %+v", i, n)
+			}
+		}
+	}
+}
+
+// Whatever an answer holds, its exports are JSON.
+func TestOddAnswers(t *testing.T) {
+	cites := func(id string, s ibid.Span) *ibid.Answer {
+		return &ibid.Answer{Text: "x", Sources: []ibid.Source{{ID: "a"}, {ID: "a"}}, Citations: []ibid.Citation{{Span: s, Anchor: ibid.AnchorExact, Refs: []ibid.Ref{{Source: id}}}}}
+	}
+	for _, a := range []*ibid.Answer{{}, cites("a", ibid.Span{Start: 0, End: 9}), cites("nobody", ibid.Span{Start: 0, End: 1}), {Text: "\xff\x00", Sources: []ibid.Source{{Title: "\xff"}}}} {
+		for _, f := range export.Formats() {
+			if line := write(t, f, a, nil); !json.Valid([]byte(line)) || strings.Contains(line, ":null,\"metadata") {
+				t.Errorf("%s: %s", f, line)
+			}
+		}
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.ErrUnsupported }
+
+func TestErrors(t *testing.T) {
+	if err := export.Write(&bytes.Buffer{}, "word", &ibid.Answer{}, nil); err == nil || err.Error() != `exporting an answer: there is no format "word"` {
+		t.Errorf("error %v", err)
+	}
+	if err := export.Write(failing{}, export.OpenAI, &ibid.Answer{}, nil); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("error %v", err)
+	}
+}

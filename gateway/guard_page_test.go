@@ -1,0 +1,130 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+)
+
+// cookie is a request's Cookie header with a session.
+func cookie(secret string) string {
+	pair, _, _ := strings.Cut(gateway.SessionOf(secret, true).String(), ";")
+	return pair
+}
+
+// With tokens a page needs one, in a header or in the cookie; and what changes something must come from a page of ours.
+func TestGuardPage(t *testing.T) {
+	s := openTokens(t)
+	reading, _ := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeRead}})
+	g := gateway.NewGuard(&gateway.GuardOptions{Store: s, Bootstrap: bootstrap, Origins: []string{"https://app.example"}})
+	const host, own = "ibid.example:8443", "https://ibid.example:8443"
+	session := cookie(reading)
+	for _, test := range []struct {
+		name, method, want string
+		fields             []string
+	}{
+		{"nobody", "GET", gateway.CodeToken, nil},
+		{"a bearer token", "GET", "", []string{"Authorization", "Bearer " + reading}},
+		{"the pass-through's header", "GET", "", []string{"Ibid-Token", reading}},
+		{"a cookie", "GET", "", []string{"Cookie", session}},
+		{"a cookie, asked for the header only", "HEAD", "", []string{"Cookie", session}},
+		{"a cookie that means nothing", "GET", gateway.CodeToken, []string{"Cookie", gateway.SessionCookie + "=x"}},
+		{"a cookie that is not escaped well", "GET", gateway.CodeToken, []string{"Cookie", gateway.SessionCookie + "=%zz"}},
+		{"an empty cookie", "GET", gateway.CodeToken, []string{"Cookie", gateway.SessionCookie + "="}},
+		{"another cookie", "GET", gateway.CodeToken, []string{"Cookie", "session=" + reading}},
+		{"the header's token counts", "GET", gateway.CodeToken, []string{"Cookie", session, "Authorization", "Bearer x"}},
+		{"a link from another site", "GET", "", []string{"Cookie", session, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}},
+		{"another scope", "GET", gateway.CodeScope, []string{"Cookie", session, "Scope", store.ScopeProxy}},
+		{"the bootstrap token, which has spaces", "GET", "", []string{"Cookie", cookie(bootstrap), "Scope", store.ScopeProxy}},
+
+		{"our page", "POST", "", []string{"Cookie", session, "Origin", own, "Sec-Fetch-Site", "same-origin"}},
+		{"our page over http", "POST", "", []string{"Cookie", session, "Origin", own}},
+		{"our page, which keeps its origin to itself", "POST", "", []string{"Cookie", session, "Origin", "null", "Sec-Fetch-Site", "same-origin"}},
+		{"the user, by reloading", "POST", "", []string{"Cookie", session, "Sec-Fetch-Site", "none"}},
+		{"another site", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}},
+		{"another site by a form", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "null", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}},
+		{"another site over http", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "http://evil.example"}},
+		{"a page without an origin", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "null"}},
+		{"another subdomain", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://blog.ibid.example:8443", "Sec-Fetch-Site", "same-site"}},
+		{"another subdomain over http", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://blog.ibid.example:8443"}},
+		{"another port", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://ibid.example", "Sec-Fetch-Site", "same-site"}},
+		{"another scheme", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "http://ibid.example:8443", "Sec-Fetch-Site", "cross-site"}},
+		{"a site that is told from ours by more than a browser says", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", own, "Sec-Fetch-Site", "cross-site"}},
+		{"a value that is yet to come", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", own, "Sec-Fetch-Site", "sibling"}},
+		{"a page that may call the API", "POST", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://app.example", "Sec-Fetch-Site", "cross-site"}},
+		{"the same with a token", "POST", gateway.CodeForeign, []string{"Authorization", "Bearer " + reading, "Origin", "https://app.example", "Sec-Fetch-Site", "cross-site"}},
+		{"a browser that is too old", "POST", gateway.CodeForeign, []string{"Cookie", session}},
+		{"a program", "POST", "", []string{"Authorization", "Bearer " + reading}},
+		{"a program without a token", "POST", gateway.CodeToken, nil},
+		{"a method of its own", "DELETE", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://evil.example"}},
+		{"a method nobody knows", "BREW", gateway.CodeForeign, []string{"Cookie", session, "Sec-Fetch-Site", "same-site"}},
+		{"what a preflight would be", "OPTIONS", gateway.CodeForeign, []string{"Cookie", session, "Origin", "https://evil.example"}},
+	} {
+		r := guardRequest(test.method, append([]string{"Host", host}, test.fields...)...)
+		scope := store.ScopeRead
+		if asked := r.Header.Get("Scope"); asked != "" {
+			scope = asked
+		}
+		id, err := g.Page(r, scope)
+		if got := outcome(err); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+		if err == nil && id.Token != "bootstrap" && id.Tenant != "acme" {
+			t.Errorf("%s: %+v", test.name, id)
+		}
+	}
+	if needed, err := g.NeedsToken(t.Context()); err != nil || !needed {
+		t.Errorf("NeedsToken: %t, %v", needed, err)
+	}
+}
+
+// Without tokens a page is for everybody on this machine, but for pages that have nothing to do with ibid.
+func TestGuardPageWithoutTokens(t *testing.T) {
+	g := gateway.NewGuard(&gateway.GuardOptions{Store: openTokens(t), Origins: []string{"https://app.example"}})
+	const own = "http://127.0.0.1:8080"
+	for _, test := range []struct {
+		name, method, want string
+		fields             []string
+	}{
+		{"a browser", "GET", "", nil},
+		{"a name that leads here", "GET", gateway.CodeForeign, []string{"Host", "evil.example"}},
+		{"a page in a page", "GET", gateway.CodeForeign, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors"}},
+		{"curl", "POST", "", nil},
+		{"our page", "POST", "", []string{"Origin", own, "Sec-Fetch-Site", "same-origin"}},
+		{"our page, which keeps its origin to itself", "POST", "", []string{"Origin", "null", "Sec-Fetch-Site", "same-origin"}},
+		{"the same under a name that leads here", "POST", gateway.CodeForeign, []string{"Host", "evil.example", "Origin", "http://evil.example", "Sec-Fetch-Site", "same-origin"}},
+		{"what listens at another port", "POST", gateway.CodeForeign, []string{"Origin", "http://127.0.0.1:3000", "Sec-Fetch-Site", "same-site"}},
+		{"another site", "POST", gateway.CodeForeign, []string{"Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}},
+		{"a page that may call the API", "POST", gateway.CodeForeign, []string{"Origin", "https://app.example", "Sec-Fetch-Site", "cross-site"}},
+	} {
+		id, err := g.Page(guardRequest(test.method, test.fields...), store.ScopeRead)
+		if got := outcome(err); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+		if err == nil && id.Tenant != store.DefaultTenant {
+			t.Errorf("%s: %+v", test.name, id)
+		}
+	}
+	if needed, err := g.NeedsToken(t.Context()); err != nil || needed {
+		t.Errorf("NeedsToken: %t, %v", needed, err)
+	}
+}
+
+// The cookie is one that no script and no other site gets at, whatever is in it.
+func TestSessionOf(t *testing.T) {
+	for secret, want := range map[string]string{
+		"tok_1":          "ibid_session=tok_1; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Strict",
+		"a; b=\"c\",\\é": "ibid_session=a%3B%20b=%22c%22%2C%5C%C3%A9; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Strict",
+		"":               "ibid_session=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict",
+	} {
+		if got := gateway.SessionOf(secret, true).String(); got != want {
+			t.Errorf("%q: %s, want %s", secret, got, want)
+		}
+	}
+	if got := gateway.SessionOf("x", false); got.Secure || got.SameSite != http.SameSiteStrictMode {
+		t.Errorf("without https: %s", got)
+	}
+}

@@ -1,0 +1,259 @@
+package uimessage
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ibidhq/ibid"
+)
+
+// The roles of messages.
+const (
+	RoleSystem    = "system"
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+)
+
+// The types of parts and chunks that both have.
+const (
+	typeText     = "text"
+	typeURL      = "source-url"
+	typeDocument = "source-document"
+	typeData     = "data-citations"
+)
+
+// Message is a UIMessage.
+type Message struct {
+	ID    string `json:"id"`
+	Role  string `json:"role"`
+	Parts []Part `json:"parts"`
+}
+
+// Part is one part of a [Message]. Type says which of the other fields count; those that do not are empty.
+type Part struct {
+	Type             string                     `json:"type"` // text, source-url, source-document, data-citations …
+	Text             string                     `json:"text,omitempty"`
+	State            string                     `json:"state,omitempty"`
+	SourceID         string                     `json:"sourceId,omitempty"`
+	URL              string                     `json:"url,omitempty"`
+	MediaType        string                     `json:"mediaType,omitempty"`
+	Title            string                     `json:"title,omitempty"`
+	Filename         string                     `json:"filename,omitempty"`
+	ID               string                     `json:"id,omitempty"`
+	Data             json.RawMessage            `json:"data,omitempty"`
+	ProviderMetadata map[string]json.RawMessage `json:"providerMetadata,omitempty"`
+}
+
+// Status says how sure the citations of a message are.
+type Status string
+
+// The statuses of citations.
+const (
+	Pending  Status = "pending"  // they may still change, or come
+	Final    Status = "final"    // the answer has ended
+	Verified Status = "verified" // one of them at least was checked
+)
+
+// StatusOf returns the status of the citations of an answer that has ended.
+func StatusOf(a *ibid.Answer) Status {
+	for i := range a.Citations {
+		if a.Citations[i].Verification != nil {
+			return Verified
+		}
+	}
+	return Final
+}
+
+// Options says how an answer becomes a [Message]. Nil and the zero value: sources are numbered from 1, and the status is that of
+// [StatusOf].
+type Options struct {
+	Numbering *ibid.Numbering // gives the sources their numbers, and takes up new ones, as in [ibid.DocumentOptions]
+	Status    Status
+}
+
+// MessageOf returns an answer as the assistant's message with the given id, which is the answer's: its text parts with their
+// citations, its sources, and in a last part data-citations all citations. It is what a client has when it has read all that
+// a [Writer] wrote of the same answer.
+func MessageOf(id string, a *ibid.Answer, o *Options) Message {
+	if o == nil {
+		o = &Options{}
+	}
+	d := documentOf(a, o.Numbering)
+	m := Message{ID: id, Role: RoleAssistant, Parts: []Part{}}
+	for _, run := range runs(a) {
+		m.Parts = append(m.Parts, Part{
+			Type: typeText, Text: a.Text[run.Start:run.End], State: "done", ProviderMetadata: textMetadata(d, &run, ibid.NewOffsets(a.Text)),
+		})
+	}
+	for i := range d.Sources {
+		m.Parts = append(m.Parts, sourcePart(&d.Sources[i]))
+	}
+	m.Parts = append(m.Parts, Part{Type: typeData, ID: dataID(id), Data: citationsData(id, d, cmp.Or(o.Status, StatusOf(a)))})
+	return m
+}
+
+// UserMessage returns what a user said as a message.
+func UserMessage(id, text string) Message {
+	return Message{ID: id, Role: RoleUser, Parts: []Part{{Type: typeText, Text: text}}}
+}
+
+// dataID returns the id of the one part data-citations of a message.
+func dataID(messageID string) string { return "cit_" + messageID }
+
+// documentOf returns the answer document from which everything is taken.
+func documentOf(a *ibid.Answer, n *ibid.Numbering) *ibid.Document {
+	return a.Document(&ibid.DocumentOptions{Unit: ibid.UTF16, Bare: true, Numbering: n})
+}
+
+// runs returns the text parts of an answer: its parts, neighbours of one kind and message as one.
+func runs(a *ibid.Answer) []ibid.Part {
+	var all []ibid.Part
+	for _, p := range a.Parts {
+		last := len(all) - 1
+		switch {
+		case p.Len() <= 0 || p.Start < 0 || p.End > len(a.Text):
+		case last >= 0 && all[last].Kind == p.Kind && all[last].Message == p.Message && all[last].End == p.Start:
+			all[last].End = p.End
+		default:
+			all = append(all, p)
+		}
+	}
+	if len(all) == 0 && a.Text != "" {
+		all = append(all, ibid.Part{Span: ibid.Span{End: len(a.Text)}, Kind: ibid.AnswerPart})
+	}
+	return all
+}
+
+// textIbid is the providerMetadata.ibid of a text part.
+type textIbid struct {
+	Unit      ibid.Unit               `json:"unit"`
+	TextStart int                     `json:"text_start"` // of the part, in the message's text
+	TextEnd   int                     `json:"text_end"`
+	Kind      ibid.PartKind           `json:"kind"`
+	Citations []ibid.DocumentCitation `json:"citations"` // that end in the part
+}
+
+func textMetadata(d *ibid.Document, run *ibid.Part, offsets *ibid.Offsets) map[string]json.RawMessage {
+	t := textIbid{Unit: d.Unit, Kind: run.Kind, Citations: []ibid.DocumentCitation{}}
+	t.TextStart, t.TextEnd = offsets.In(ibid.UTF16, run.Span)
+	for i := range d.Citations {
+		c := &d.Citations[i]
+		if c.TextEnd != nil && *c.TextEnd > t.TextStart && *c.TextEnd <= t.TextEnd || c.TextEnd != nil && *c.TextEnd == 0 && t.TextStart == 0 {
+			t.Citations = append(t.Citations, *c)
+		}
+	}
+	return metadata(&t)
+}
+
+// citationsIbid is the data of the part data-citations.
+type citationsIbid struct {
+	Status    Status                  `json:"status"`
+	AnswerID  string                  `json:"answer_id"`
+	Unit      ibid.Unit               `json:"unit"`
+	Complete  bool                    `json:"complete"`
+	Finish    *ibid.Finish            `json:"finish"`
+	Citations []ibid.DocumentCitation `json:"citations"`
+	Display   []ibid.Display          `json:"display_requirements"`
+}
+
+func citationsData(answerID string, d *ibid.Document, status Status) json.RawMessage {
+	return encode(&citationsIbid{status, answerID, d.Unit, d.Complete, d.Finish, d.Citations, d.Display})
+}
+
+// sourceIbid is the providerMetadata.ibid of a source: one of an answer document, without what it says.
+type sourceIbid struct {
+	Index       int               `json:"index"`
+	ID          string            `json:"id"`
+	Key         string            `json:"key"`
+	Kind        ibid.SourceKind   `json:"kind"`
+	Title       *string           `json:"title"`
+	URL         *string           `json:"url"`
+	OriginalURL *string           `json:"original_url"`
+	Filename    *string           `json:"filename"`
+	Site        *string           `json:"site"`
+	Authors     []string          `json:"authors"`
+	PublishedAt *string           `json:"published_at"`
+	RetrievedAt *time.Time        `json:"retrieved_at"`
+	License     *string           `json:"license"`
+	Score       *float64          `json:"score"`
+	ScoreOrigin *ibid.ScoreOrigin `json:"score_origin"`
+	Cited       bool              `json:"cited"`
+}
+
+// sourcePart returns a source as a part: one that can be opened as a page, any other as a document.
+func sourcePart(s *ibid.DocumentSource) Part {
+	p := Part{Type: typeDocument, SourceID: cmp.Or(s.ID, "source-"+strconv.Itoa(s.Index))}
+	p.ProviderMetadata = metadata(&sourceIbid{
+		s.Index, s.ID, s.Key, s.Kind, s.Title, s.URL, s.OriginalURL, s.Filename, s.Site, s.Authors, s.PublishedAt, s.RetrievedAt, s.License,
+		s.Score, s.ScoreOrigin, s.Cited,
+	})
+	p.Title = cmp.Or(said(s.Title), said(s.Filename), said(s.Site))
+	if opens(said(s.URL)) {
+		p.Type, p.URL = typeURL, *s.URL
+		return p
+	}
+	p.Filename = said(s.Filename)
+	p.Title = cmp.Or(p.Title, said(s.URL), p.SourceID) // a document without one is refused
+	p.MediaType = mediaType(cmp.Or(p.Filename, p.Title), s.Kind)
+	return p
+}
+
+// opens reports whether a page may show an address as a link: not if it runs as a script.
+func opens(address string) bool {
+	scheme, rest, ok := strings.Cut(address, "://")
+	return ok && rest != "" && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http"))
+}
+
+// mediaType returns the type that a file's name tells. What the caller gave, and what a tool returned, is text.
+func mediaType(name string, kind ibid.SourceKind) string {
+	dot := strings.LastIndexByte(name, '.')
+	switch strings.ToLower(name[dot+1:]) {
+	case "pdf":
+		return "application/pdf"
+	case "html", "htm":
+		return "text/html"
+	case "md", "markdown":
+		return "text/markdown"
+	case "txt":
+		return "text/plain"
+	case "csv":
+		return "text/csv"
+	case "json":
+		return "application/json"
+	case "docx":
+		return "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+	case "pptx":
+		return "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+	case "xlsx":
+		return "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+	}
+	if kind == ibid.DocumentKind || kind == ibid.Tool {
+		return "text/plain"
+	}
+	return "application/octet-stream"
+}
+
+func said(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// metadata returns a value as what ibid says of a part.
+func metadata(v any) map[string]json.RawMessage { return map[string]json.RawMessage{"ibid": encode(v)} }
+
+// encode returns v as JSON without escapes that only HTML needs. What is given to it always can be encoded.
+func encode(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return json.RawMessage("null")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

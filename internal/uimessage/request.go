@@ -1,0 +1,129 @@
+package uimessage
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Request is the body of a request of useChat (DefaultChatTransport).
+type Request struct {
+	ID        string    // of the chat
+	Messages  []Message // oldest first: the whole conversation
+	Trigger   string    // submit-message or regenerate-message
+	MessageID string    // the message that is to be made again; empty: the last one, or none
+}
+
+// Words returns what a message says. Text parts of an answer are joined by nothing, as they are pieces of one text, those of
+// anybody else by line breaks.
+func (m *Message) Words() string {
+	var texts []string
+	for i := range m.Parts {
+		if m.Parts[i].Type == typeText && m.Parts[i].Text != "" {
+			texts = append(texts, m.Parts[i].Text)
+		}
+	}
+	if m.Role == RoleAssistant {
+		return strings.Join(texts, "")
+	}
+	return strings.Join(texts, "\n")
+}
+
+// rawRequest is a Request as it is sent. Parts are as many things as there are front-ends: of those that are not text only the type
+// is read.
+type rawRequest struct {
+	ID       string `json:"id"`
+	Messages []struct {
+		ID    string            `json:"id"`
+		Role  string            `json:"role"`
+		Parts []json.RawMessage `json:"parts"`
+	} `json:"messages"`
+	Trigger   string `json:"trigger"`
+	MessageID string `json:"messageId"`
+}
+
+// ReadRequest reads the body of a request and reports whether it is one of useChat: whether a message of it has parts. If not,
+// the Request is nil, and so is the error unless the body is no JSON object. Members that it does not know are left alone.
+//
+// The error also says what of a body of useChat cannot be sent to a model: a message of another role, or a file.
+func ReadRequest(body []byte) (*Request, bool, error) {
+	if !isObject(body) {
+		return nil, false, errors.New("reading the request: it is not a JSON object")
+	}
+	if !hasParts(body) {
+		return nil, false, nil
+	}
+	var raw rawRequest
+	if err := json.Unmarshal(body, &raw); err != nil {
+		return nil, true, fmt.Errorf("reading the request of a chat: %w", jsonError(err))
+	}
+	r := &Request{ID: raw.ID, Trigger: raw.Trigger, MessageID: raw.MessageID, Messages: make([]Message, 0, len(raw.Messages))}
+	for i := range raw.Messages {
+		from := &raw.Messages[i]
+		m := Message{ID: from.ID, Role: from.Role, Parts: make([]Part, 0, len(from.Parts))}
+		switch m.Role {
+		case RoleSystem, RoleUser, RoleAssistant:
+		default:
+			return nil, true, fmt.Errorf("reading the request of a chat: message %d: its role is not system, user or assistant", i)
+		}
+		for _, raw := range from.Parts {
+			p, err := readPart(raw)
+			if err == nil && p.Type == "file" && m.Role == RoleUser {
+				err = errors.New("a file cannot be sent: only text, and documents beside the messages")
+			}
+			if err != nil {
+				return nil, true, fmt.Errorf("reading the request of a chat: message %d: %w", i, err)
+			}
+			m.Parts = append(m.Parts, p)
+		}
+		r.Messages = append(r.Messages, m)
+	}
+	return r, true, nil
+}
+
+func readPart(raw json.RawMessage) (Part, error) {
+	var p struct {
+		Type string          `json:"type"`
+		Text json.RawMessage `json:"text"`
+	}
+	if err := json.Unmarshal(raw, &p); err != nil {
+		return Part{}, fmt.Errorf("a part: %w", jsonError(err))
+	}
+	part := Part{Type: p.Type}
+	if p.Type == typeText && len(p.Text) > 0 {
+		if err := json.Unmarshal(p.Text, &part.Text); err != nil {
+			return Part{}, errors.New("the text of a part is no string")
+		}
+	}
+	return part, nil
+}
+
+func isObject(body []byte) bool {
+	body = bytes.TrimLeft(body, " \t\r\n")
+	return len(body) > 0 && body[0] == '{' && json.Valid(body)
+}
+
+// hasParts reports whether a message of the body has parts.
+func hasParts(body []byte) bool {
+	var look struct {
+		Messages []map[string]json.RawMessage `json:"messages"`
+	}
+	_ = json.Unmarshal(body, &look) // what can be read of it tells
+	for _, m := range look.Messages {
+		if parts := bytes.TrimSpace(m["parts"]); len(parts) > 0 && parts[0] == '[' {
+			return true
+		}
+	}
+	return false
+}
+
+// jsonError says what is wrong with JSON without naming our types.
+func jsonError(err error) error {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%s may not be a %s", wrong.Field, wrong.Value)
+	}
+	return err
+}

@@ -1,0 +1,343 @@
+package uimessage
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+)
+
+// Writer writes one message as a UI message stream, while its answer arrives: [Writer.Start] once, [Writer.Event] for each event
+// and [Writer.Flush] whenever the reader shall see them, [Writer.Answer] at the answer's end, [Writer.Late] for what comes behind
+// it, [Writer.Fail] if something went wrong, and [Writer.Close]. Each of them may be left out but Close, which ends the stream.
+//
+// Text goes out as it comes. Sources go out at the answer's end, when all that is known of them is known, each once. Citations go
+// out while they come, all that there are each time, but only when there are a quarter more than the last time, so that in the sum
+// it is a small multiple of what there is in the end; their numbers, and that they have no id, are final at the end only.
+//
+// A provider may correct a text that it has sent. What a client has of it stays. Then the citations are put where their words
+// stand in that text, and those whose words it does not have are without a place.
+//
+// Set the fields before the first call. A Writer is for one message and one goroutine.
+type Writer struct {
+	W         io.Writer
+	MessageID string          // the answer's id
+	Numbering *ibid.Numbering // gives the sources their numbers; nil: they begin at 1
+
+	buf     bytes.Buffer
+	started bool
+	ended   bool // the texts are ended
+	closed  bool
+	err     error
+
+	text    strings.Builder // all that was sent
+	parts   []textPart
+	next    *ibid.Part // begins with the text that comes; nil: the last one goes on
+	differs bool       // the provider corrected what was sent
+
+	sources  []ibid.Source
+	sourceAt map[string]int
+	cites    []ibid.Citation
+	citeAt   map[string]int
+	gone     map[int]bool // cites that were taken back
+	changes  int          // of cites, since they were sent
+	sent     int          // how many there were then
+
+	told map[string]bool // sources that were sent
+	own  ibid.Numbering
+}
+
+// textPart is a text part that was begun. Its span is in the text that was sent.
+type textPart struct {
+	ibid.Part
+
+	id string
+}
+
+// chunk is one frame of the stream.
+type chunk struct {
+	Type             string                     `json:"type"`
+	MessageID        string                     `json:"messageId,omitempty"`
+	ID               string                     `json:"id,omitempty"`
+	Delta            string                     `json:"delta,omitempty"`
+	ErrorText        string                     `json:"errorText,omitempty"`
+	SourceID         string                     `json:"sourceId,omitempty"`
+	URL              string                     `json:"url,omitempty"`
+	MediaType        string                     `json:"mediaType,omitempty"`
+	Title            string                     `json:"title,omitempty"`
+	Filename         string                     `json:"filename,omitempty"`
+	Data             json.RawMessage            `json:"data,omitempty"`
+	ProviderMetadata map[string]json.RawMessage `json:"providerMetadata,omitempty"`
+}
+
+// put adds a frame to what is to be written.
+func (w *Writer) put(c *chunk) {
+	w.buf.WriteString("data: ")
+	w.buf.Write(encode(c))
+	w.buf.WriteString("\n\n")
+}
+
+// flush writes what is to be written. The first error is the last.
+func (w *Writer) flush() error {
+	if w.err == nil && w.buf.Len() > 0 {
+		_, w.err = w.W.Write(w.buf.Bytes())
+	}
+	w.buf.Reset()
+	return w.err
+}
+
+// Start writes the beginning of the message, so that its reader sees that there is one.
+func (w *Writer) Start() error {
+	w.begin()
+	return w.flush()
+}
+
+func (w *Writer) begin() {
+	if !w.started {
+		w.started = true
+		w.put(&chunk{Type: "start", MessageID: w.MessageID})
+		w.put(&chunk{Type: "start-step"})
+	}
+}
+
+// Event takes an event of the answer. Events behind the answer's end, and of other candidates, count for nothing.
+func (w *Writer) Event(ev ibid.Event) {
+	if ev.Candidate != 0 || w.ended {
+		return
+	}
+	w.begin()
+	switch ev.Kind {
+	case ibid.EventText:
+		w.addText(ev.Text)
+	case ibid.EventPart:
+		if ev.Part != nil {
+			w.addPart(&ev)
+		}
+	case ibid.EventSource:
+		if ev.Source != nil {
+			w.addSource(ev.Source)
+		}
+	case ibid.EventCitation:
+		w.addCitation(&ev)
+	default: // the answer tells
+	}
+}
+
+// Flush writes what the events brought.
+func (w *Writer) Flush() error {
+	if w.changes > w.sent/4 && !w.ended && !w.differs {
+		w.pending()
+	}
+	return w.flush()
+}
+
+func (w *Writer) addText(text string) {
+	if text == "" {
+		return
+	}
+	if w.next != nil || len(w.parts) == 0 {
+		w.open()
+	}
+	w.put(&chunk{Type: "text-delta", ID: w.parts[len(w.parts)-1].id, Delta: text})
+	w.text.WriteString(text)
+	w.parts[len(w.parts)-1].End = w.text.Len()
+}
+
+// open begins the text part that is due.
+func (w *Writer) open() {
+	p := textPart{Part: ibid.Part{Kind: ibid.AnswerPart}, id: "t" + strconv.Itoa(len(w.parts)+1)}
+	if w.next != nil {
+		p.Kind, p.Message = w.next.Kind, w.next.Message
+	}
+	p.Span = ibid.Span{Start: w.text.Len(), End: w.text.Len()}
+	w.next = nil
+	w.parts = append(w.parts, p)
+	w.put(&chunk{Type: "text-start", ID: p.id})
+}
+
+func (w *Writer) addPart(ev *ibid.Event) {
+	if ev.Corrected {
+		w.differs = true
+		return
+	}
+	if last := len(w.parts) - 1; last >= 0 && w.parts[last].Kind == ev.Part.Kind && w.parts[last].Message == ev.Part.Message {
+		w.next = nil
+		return
+	}
+	w.next = ev.Part
+}
+
+func (w *Writer) addSource(s *ibid.Source) {
+	if at, ok := w.sourceAt[s.ID]; ok {
+		w.sources[at] = *s
+		return
+	}
+	if w.sourceAt == nil {
+		w.sourceAt = map[string]int{}
+	}
+	w.sourceAt[s.ID] = len(w.sources)
+	w.sources = append(w.sources, *s)
+}
+
+func (w *Writer) addCitation(ev *ibid.Event) {
+	w.changes++
+	at, known := w.citeAt[ev.Key]
+	switch {
+	case ev.Withdrawn:
+		if known {
+			w.gone[at] = true
+		}
+	case ev.Citation == nil:
+	case known:
+		delete(w.gone, at)
+		w.cites[at] = *ev.Citation
+	default:
+		if w.citeAt == nil {
+			w.citeAt, w.gone = map[string]int{}, map[int]bool{}
+		}
+		w.citeAt[ev.Key] = len(w.cites)
+		w.cites = append(w.cites, *ev.Citation)
+	}
+}
+
+// pending writes the citations that there are.
+func (w *Writer) pending() {
+	a := ibid.Answer{Text: w.text.String(), Sources: w.sources}
+	for i := range w.cites {
+		if c := &w.cites[i]; !w.gone[i] && c.Span.End <= len(a.Text) {
+			a.Citations = append(a.Citations, *c)
+		}
+	}
+	SortCitations(a.Citations)
+	numbers := maps.Clone(*w.numbering())
+	w.data(documentOf(&a, &numbers), Pending)
+	w.changes, w.sent = 0, len(a.Citations)
+}
+
+func (w *Writer) numbering() *ibid.Numbering { return cmp.Or(w.Numbering, &w.own) }
+
+func (w *Writer) data(d *ibid.Document, status Status) {
+	w.put(&chunk{Type: typeData, ID: dataID(w.MessageID), Data: citationsData(w.MessageID, d, status)})
+}
+
+// Answer ends the text and writes the rest of the answer: its sources, its citations. Where there were no events, it writes the text
+// too. Pending says that more may come, by [Writer.Late].
+func (w *Writer) Answer(a *ibid.Answer, status Status) error {
+	if w.ended {
+		return w.Late(a, status)
+	}
+	w.begin()
+	if w.text.Len() == 0 {
+		for _, run := range runs(a) {
+			w.next = &run
+			w.addText(a.Text[run.Start:run.End])
+		}
+	}
+	shown := w.shown(a)
+	d := documentOf(shown, w.numbering())
+	w.tell(d)
+	offsets := ibid.NewOffsets(shown.Text)
+	for i := range w.parts {
+		p := &w.parts[i]
+		w.put(&chunk{Type: "text-end", ID: p.id, ProviderMetadata: textMetadata(d, &p.Part, offsets)})
+	}
+	w.ended = true
+	w.data(d, status)
+	return w.flush()
+}
+
+// Late writes the citations of an answer again, which were found, or checked, after its end. Its text must be the same.
+func (w *Writer) Late(a *ibid.Answer, status Status) error {
+	if !w.ended {
+		return w.Answer(a, status)
+	}
+	d := documentOf(w.shown(a), w.numbering())
+	w.tell(d)
+	w.data(d, status)
+	return w.flush()
+}
+
+// tell writes the sources that were not written yet.
+func (w *Writer) tell(d *ibid.Document) {
+	if w.told == nil {
+		w.told = map[string]bool{}
+	}
+	for i := range d.Sources {
+		p := sourcePart(&d.Sources[i])
+		if w.told[p.SourceID] {
+			continue
+		}
+		w.told[p.SourceID] = true
+		w.put(&chunk{
+			Type: p.Type, SourceID: p.SourceID, URL: p.URL, MediaType: p.MediaType, Title: p.Title, Filename: p.Filename,
+			ProviderMetadata: p.ProviderMetadata,
+		})
+	}
+}
+
+// Fail ends the text and writes an error, which clients show in place of going on. The words are shown to the user.
+func (w *Writer) Fail(words string) error {
+	w.begin()
+	w.endTexts()
+	w.put(&chunk{Type: "error", ErrorText: cmp.Or(words, "the answer broke off")})
+	return w.flush()
+}
+
+// Abort ends the text and says that somebody ended the answer before it was whole.
+func (w *Writer) Abort() error {
+	w.begin()
+	w.endTexts()
+	w.put(&chunk{Type: "abort"})
+	return w.flush()
+}
+
+func (w *Writer) endTexts() {
+	if !w.ended {
+		w.ended = true
+		for i := range w.parts {
+			w.put(&chunk{Type: "text-end", ID: w.parts[i].id})
+		}
+	}
+}
+
+// Ping writes a comment, which shows everybody on the way that the stream is alive.
+func (w *Writer) Ping() error {
+	w.buf.WriteString(": ping\n\n")
+	return w.flush()
+}
+
+// Close writes the end of the stream. It returns the first error of W.
+func (w *Writer) Close() error {
+	if w.closed {
+		return w.err
+	}
+	w.closed = true
+	w.begin()
+	w.endTexts()
+	w.put(&chunk{Type: "finish-step"})
+	w.put(&chunk{Type: "finish"})
+	w.buf.WriteString("data: [DONE]\n\n")
+	return w.flush()
+}
+
+// SortCitations puts citations in the order that an answer has them in.
+func SortCitations(list []ibid.Citation) {
+	slices.SortStableFunc(list, func(a, b ibid.Citation) int {
+		switch {
+		case a.Placed() != b.Placed():
+			if a.Placed() {
+				return -1
+			}
+			return 1
+		case !a.Placed():
+			return 0
+		}
+		return cmp.Or(cmp.Compare(a.Span.End, b.Span.End), cmp.Compare(a.Span.Start, b.Span.Start))
+	})
+}

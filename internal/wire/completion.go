@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Completion is an answer as Chat Completions have it: the form that most programs can read. It is written as OpenAI writes it, with
+// annotations of files besides those of pages. Its parser is newChat.
+type Completion struct {
+	ID, Model, Text string
+	Finish          string // FinishStop, …; empty: not known
+	Created         int64  // Unix seconds; 0: not known
+	Annotations     []Annotation
+
+	begun bool // Chunk was called
+}
+
+// Annotation is a citation of a [Completion]: of a page by its URL, or where that is empty of a file. Start and End count from the
+// beginning of the text in whatever unit the caller chose, End is exclusive; both 0 say that it has no place.
+type Annotation struct {
+	Start, End       int
+	URL, Title       string
+	FileID, Filename string
+}
+
+// Objects of Chat Completions.
+type (
+	completion struct {
+		ID      string             `json:"id"`
+		Object  string             `json:"object"`
+		Created int64              `json:"created"`
+		Model   string             `json:"model"`
+		Choices []completionChoice `json:"choices"`
+	}
+	completionChoice struct {
+		Index   int                `json:"index"`
+		Message *completionMessage `json:"message,omitempty"`
+		Delta   *completionDelta   `json:"delta,omitempty"`
+		// Logprobs is null: readers want the member.
+		Logprobs *struct{} `json:"logprobs"`
+		Finish   *string   `json:"finish_reason"`
+	}
+	completionMessage struct {
+		Role        string           `json:"role"`
+		Content     *string          `json:"content"`
+		Refusal     *string          `json:"refusal"`
+		Annotations []completionNote `json:"annotations"`
+	}
+	completionDelta struct {
+		Role        string           `json:"role,omitempty"`
+		Content     *string          `json:"content,omitempty"`
+		Refusal     *string          `json:"refusal,omitempty"`
+		Annotations []completionNote `json:"annotations,omitempty"`
+	}
+	completionNote struct {
+		Type string          `json:"type"`
+		Page *completionPage `json:"url_citation,omitempty"`
+		File *completionFile `json:"file_citation,omitempty"`
+	}
+	completionPage struct {
+		Start int    `json:"start_index"`
+		End   int    `json:"end_index"`
+		URL   string `json:"url"`
+		Title string `json:"title"`
+	}
+	completionFile struct {
+		Start    int    `json:"start_index"`
+		End      int    `json:"end_index"`
+		ID       string `json:"file_id"`
+		Filename string `json:"filename"`
+	}
+)
+
+// Body returns the completion as one JSON object, without a line break.
+func (c *Completion) Body() ([]byte, error) {
+	m := &completionMessage{Role: "assistant", Annotations: c.notes()}
+	if c.Finish == FinishRefusal {
+		m.Refusal = &c.Text
+	} else {
+		m.Content = &c.Text
+	}
+	return c.object("chat.completion", completionChoice{Message: m, Finish: c.finishReason()})
+}
+
+// Chunk returns one event of the completion's stream, a JSON object without a line break: delta is text that follows what was said, and
+// may be empty. The first one says whose words they are; the last one has the annotations and why it ended, wherefore they need be set
+// only then. After that a stream has the event "[DONE]", which is no JSON. Text is not looked at.
+func (c *Completion) Chunk(delta string, last bool) ([]byte, error) {
+	d := &completionDelta{}
+	if !c.begun {
+		d.Role = "assistant"
+		c.begun = true
+	}
+	switch {
+	case delta == "" && last:
+	case c.Finish == FinishRefusal:
+		d.Refusal = &delta
+	default:
+		d.Content = &delta
+	}
+	choice := completionChoice{Delta: d}
+	if last {
+		d.Annotations = c.notes()
+		choice.Finish = c.finishReason()
+	}
+	return c.object("chat.completion.chunk", choice)
+}
+
+func (c *Completion) object(name string, choice completionChoice) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(completion{c.ID, name, c.Created, c.Model, []completionChoice{choice}}); err != nil {
+		return nil, fmt.Errorf("writing a chat completion: %w", err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// notes returns the annotations as they are written, never nil.
+func (c *Completion) notes() []completionNote {
+	notes := make([]completionNote, 0, len(c.Annotations))
+	for i := range c.Annotations {
+		a := &c.Annotations[i]
+		if a.URL != "" {
+			notes = append(notes, completionNote{Type: "url_citation", Page: &completionPage{a.Start, a.End, a.URL, a.Title}})
+			continue
+		}
+		notes = append(notes, completionNote{Type: "file_citation", File: &completionFile{a.Start, a.End, a.FileID, a.Filename}})
+	}
+	return notes
+}
+
+// finishReason returns why the completion ended in the words of Chat Completions; nil: it is not known, or has not ended.
+func (c *Completion) finishReason() *string {
+	reason := ""
+	switch c.Finish {
+	case FinishStop, FinishRefusal: // a refusal shows in its text
+		reason = "stop"
+	case FinishLength:
+		reason = "length"
+	case FinishTool:
+		reason = "tool_calls"
+	case FinishFilter:
+		reason = "content_filter"
+	case FinishError:
+		reason = "error"
+	default:
+		return nil
+	}
+	return &reason
+}

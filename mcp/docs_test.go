@@ -1,0 +1,253 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/mcp"
+	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/trail"
+	"github.com/ibidhq/ibid/verify"
+)
+
+var update = flag.Bool("update", false, "write what the tests expect anew")
+
+// property is one member of an object, as a schema describes it.
+type property struct {
+	Type        any
+	Enum        []string
+	Description string
+	Default     any
+	Minimum     *float64
+	Maximum     *float64
+	Properties  map[string]*property
+	Items       *property
+	Required    []string
+	MaxItems    *int
+	Closed      *bool `json:"additionalProperties"`
+}
+
+func allTools(t *testing.T) []*sdk.Tool {
+	t.Helper()
+	m := mcp.New(&mcp.Options{Store: openStore(t, "a"), Verifier: func(string) *verify.Verifier { return &verify.Verifier{} }})
+	list, err := connect(t, m, "a", nil).ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.Tools
+}
+
+func read(t *testing.T, schema any) *property {
+	t.Helper()
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &property{}
+	if err := json.Unmarshal(raw, p); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// docs/mcp.md says of each tool what its schemas say.
+func TestDocs(t *testing.T) {
+	name := filepath.Join(testenv.Root(t), "docs", "mcp.md")
+	page, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const mark = "in mcp/tools. -->\n"
+	head, _, found := strings.Cut(string(page), mark)
+	if !found {
+		t.Fatal("docs/mcp.md has not the line that says where the tools begin")
+	}
+	var b strings.Builder
+	b.WriteString(head + mark)
+	tools := allTools(t)
+	for _, tool := range tools {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| argument | | |\n| --- | --- | --- |\n", tool.Name, tool.Description)
+		describe(&b, read(t, tool.InputSchema), "", true)
+		b.WriteString("\n| result | | |\n| --- | --- | --- |\n")
+		describe(&b, read(t, tool.OutputSchema), "", false)
+	}
+	if *update {
+		if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(b.String(), string(page)); diff != "" {
+		t.Errorf("docs/mcp.md is not what the tools say; go test ./mcp -run TestDocs -update writes it:\n%s", diff)
+	}
+}
+
+// describe writes a row for each member of an object, those below it after it.
+func describe(b *strings.Builder, p *property, path string, input bool) {
+	names := slices.SortedFunc(maps.Keys(p.Properties), func(x, y string) int {
+		rank := func(name string) int {
+			if input && !slices.Contains(p.Required, name) {
+				return 1
+			}
+			return 0
+		}
+		if d := rank(x) - rank(y); d != 0 {
+			return d
+		}
+		return strings.Compare(x, y)
+	})
+	for _, name := range names {
+		of := p.Properties[name]
+		words := of.Description
+		if input && slices.Contains(p.Required, name) {
+			words += " Needed."
+		}
+		if len(of.Enum) > 0 && !strings.Contains(words, of.Enum[0]) {
+			words += " One of `" + strings.Join(of.Enum, "`, `") + "`."
+		}
+		if of.Minimum != nil && of.Maximum != nil && input {
+			words += fmt.Sprintf(" From %v to %v.", *of.Minimum, *of.Maximum)
+		}
+		if of.Default != nil {
+			words += fmt.Sprintf(" Default `%v`.", of.Default)
+		}
+		fmt.Fprintf(b, "| `%s%s` | %s | %s |\n", path, name, typeOf(of), words)
+		if of.Closed != nil {
+			describe(b, of, path+name+".", input)
+		}
+		if of.Items != nil && of.Items.Closed != nil {
+			describe(b, of.Items, path+name+"[].", input)
+		}
+	}
+}
+
+func typeOf(p *property) string {
+	switch t := p.Type.(type) {
+	case string:
+		return t
+	case []any:
+		var all []string
+		for _, one := range t {
+			all = append(all, fmt.Sprint(one))
+		}
+		return strings.Join(all, " or ")
+	}
+	return "any"
+}
+
+// Every member says what it is, everything that a result always has is required of it, and nothing else is allowed.
+func TestSchemas(t *testing.T) {
+	for _, tool := range allTools(t) {
+		for which, schema := range map[string]any{"input": tool.InputSchema, "output": tool.OutputSchema} {
+			compile(t, schema)
+			var walk func(path string, p *property)
+			walk = func(path string, p *property) {
+				if p.Closed != nil && *p.Closed {
+					t.Errorf("%s: more members are allowed", path)
+				}
+				for name, of := range p.Properties {
+					if of.Description == "" && p.Closed != nil {
+						t.Errorf("%s.%s says nothing of itself", path, name)
+					}
+					if which == "output" && p.Closed != nil && !slices.Contains(p.Required, name) {
+						t.Errorf("%s.%s may be missing", path, name)
+					}
+					walk(path+"."+name, of)
+				}
+				if p.Items != nil {
+					walk(path+"[]", p.Items)
+				}
+			}
+			top := read(t, schema)
+			if which == "input" {
+				checkPlain(t, tool.Name, schema)
+			}
+			if top.Closed == nil {
+				t.Errorf("%s %s: anything is allowed", tool.Name, which)
+			}
+			walk(tool.Name, top)
+		}
+	}
+}
+
+// checkPlain reports what of an input schema the APIs of some providers refuse in a tool: alternatives, and more than one type.
+func checkPlain(t *testing.T, path string, schema any) {
+	t.Helper()
+	switch s := schema.(type) {
+	case map[string]any:
+		for name, of := range s {
+			if slices.Contains([]string{"anyOf", "oneOf", "allOf", "not", "$ref", "if"}, name) {
+				t.Errorf("%s has %s", path, name)
+			}
+			if _, several := of.([]any); several && name == "type" {
+				t.Errorf("%s has several types", path)
+			}
+			checkPlain(t, path+"."+name, of)
+		}
+	case []any:
+		for _, of := range s {
+			checkPlain(t, path+"[]", of)
+		}
+	}
+}
+
+// What the schemas list is what there is.
+func TestSchemaWords(t *testing.T) {
+	in, out := map[string]*property{}, map[string]*property{}
+	for _, tool := range allTools(t) {
+		in[tool.Name], out[tool.Name] = read(t, tool.InputSchema), read(t, tool.OutputSchema)
+	}
+	cite, attribute := in["cite"].Properties, in["attribute"].Properties
+	for _, test := range []struct {
+		what      string
+		got, want []string
+	}{
+		{"formats", cite["format"].Enum, ibid.Formats()},
+		{"styles", cite["style"].Enum, names(ibid.Styles()...)},
+		{"units", attribute["unit"].Enum, names(ibid.Units()...)},
+		{"labels", out["check"].Properties["label"].Enum, names(support.Supported, support.Partial, support.Unsupported, support.Contradicted, support.Unverified)},
+		{"states", out["verify"].Properties["state"].Enum, names(verify.Trusted, verify.Valid, verify.Unverifiable, verify.Invalid)},
+		{"reasons", out["run_sources"].Properties["sentences"].Items.Properties["passages"].Items.Properties["reason"].Enum, names(trail.ReasonCitation, trail.ReasonMarker, trail.ReasonInferred)},
+		{"kinds", out["check"].Properties["conflicts"].Items.Properties["kind"].Enum, names(support.ConflictNumber, support.ConflictDate, support.ConflictUnit, support.ConflictName, support.ConflictNegation, support.ConflictAntonym)},
+	} {
+		if diff := cmp.Diff(test.want, test.got); diff != "" {
+			t.Errorf("%s (-is +the schema says):\n%s", test.what, diff)
+		}
+	}
+	for what, pair := range map[string][2]float64{
+		"threshold":    {attribute["threshold"].Default.(float64), support.Balanced},
+		"per_sentence": {attribute["per_sentence"].Default.(float64), support.DefaultPerSentence},
+		"at most":      {*attribute["per_sentence"].Maximum, mcp.MaxPerSentence},
+		"sources":      {float64(*attribute["sources"].MaxItems), mcp.MaxSources},
+		"passages":     {float64(*in["check"].Properties["passages"].MaxItems), mcp.MaxPassages},
+		"trust":        {float64(*in["verify"].Properties["trust"].MaxItems), mcp.MaxTrust},
+		"excerpt":      {in["run_sources"].Properties["excerpt"].Default.(float64), trail.DefaultExcerpt},
+		"long excerpt": {*in["run_sources"].Properties["excerpt"].Maximum, mcp.MaxExcerpt},
+		"answers":      {*in["find_answers"].Properties["limit"].Maximum, mcp.MaxAnswers},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s: the schema says %v, it is %v", what, pair[0], pair[1])
+		}
+	}
+}
+
+func names[T ~string](all ...T) []string {
+	list := make([]string, len(all))
+	for i, one := range all {
+		list[i] = string(one)
+	}
+	return list
+}

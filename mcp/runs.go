@@ -1,0 +1,322 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
+)
+
+const (
+	// MaxShown is how many steps, sentences, sources of a step and passages of a sentence a result has at most, of each. The result says how many
+	// more there are.
+	MaxShown = 500
+	// MaxExcerpt is how many characters of a passage may be asked for.
+	MaxExcerpt = 2000
+	// maxLinked is how many stored bytes of runs are worked on at the same time: they take some times as many. A larger run goes alone.
+	maxLinked = 32 << 20
+	// minLinked is what a small run counts as: each takes a processor.
+	minLinked = maxLinked / 4
+	// catchUp bounds how long what was just captured is waited for.
+	catchUp = 500 * time.Millisecond
+	// maxID is how long an id can be, in bytes. There are none longer.
+	maxID = 512
+)
+
+// runArgs are the arguments of run_sources.
+type runArgs struct {
+	Run     string `json:"run"`
+	Excerpt *int   `json:"excerpt"`
+}
+
+// runSources is what run_sources gives back.
+type runSources struct {
+	Run           string        `json:"run"`
+	Agent         *string       `json:"agent"`
+	Question      *string       `json:"question"`
+	Answer        *string       `json:"answer"`
+	AnswerID      *string       `json:"answer_id"`
+	Steps         []runStep     `json:"steps"`
+	StepsMore     int           `json:"steps_left_out"`
+	Primary       []runSource   `json:"primary_sources"`
+	Sentences     []runSentence `json:"sentences"`
+	SentencesMore int           `json:"sentences_left_out"`
+	UncitedShare  *float64      `json:"uncited_share"`
+	Issues        []ibid.Issue  `json:"issues"`
+}
+
+type runStep struct {
+	Number      int         `json:"number"`
+	After       []int       `json:"after"`
+	Tool        *string     `json:"tool"`
+	Question    *string     `json:"question"`
+	Answer      *string     `json:"answer"`
+	Error       *string     `json:"error"`
+	Nested      *string     `json:"nested_run"`
+	Sources     []runSource `json:"sources"`
+	SourcesMore int         `json:"sources_left_out"`
+}
+
+type runSource struct {
+	DocumentID string            `json:"document_id"`
+	Title      *string           `json:"title"`
+	URL        *string           `json:"url"`
+	Relevance  *float64          `json:"relevance"`
+	Origin     *ibid.ScoreOrigin `json:"relevance_origin"`
+	Excerpt    *string           `json:"excerpt"`
+	Retrieved  bool              `json:"retrieved"`
+	Used       bool              `json:"used"`
+	Cited      bool              `json:"cited"`
+	Steps      []int             `json:"steps"`
+}
+
+type runSentence struct {
+	Start        int          `json:"text_start"`
+	End          int          `json:"text_end"`
+	Text         string       `json:"text"`
+	Steps        []int        `json:"steps"`
+	Skipped      *string      `json:"skipped"`
+	Passages     []runPassage `json:"passages"`
+	PassagesMore int          `json:"passages_left_out"`
+}
+
+type runPassage struct {
+	DocumentID string           `json:"document_id"`
+	Title      *string          `json:"title"`
+	Excerpt    *string          `json:"excerpt"`
+	Steps      []int            `json:"steps"`
+	Via        []int            `json:"via"`
+	Reason     trail.LinkReason `json:"reason"`
+	Score      *float64         `json:"score"`
+	Evidence   *string          `json:"evidence"`
+}
+
+// runSources shows what a run rested on.
+func (m *MCP) runSources(ctx context.Context, c *call) (*result, error) {
+	var args runArgs
+	if err := readArgs(c.args, &args); err != nil {
+		return nil, err
+	}
+	excerpt, err := number("excerpt", args.Excerpt, trail.DefaultExcerpt, 0, MaxExcerpt)
+	if err != nil {
+		return nil, err
+	}
+	if args.Run == "" {
+		return nil, refuse("run: it is missing", "it is the id of a run; find_answers shows those of answers")
+	}
+	missing := refuse("run: there is none with this id", "find_answers shows the runs of answers; what was deleted or is another tenant's looks the same as what never was")
+	if len(args.Run) > maxID {
+		return nil, missing
+	}
+	t, links, err := m.link(ctx, c.tenant, args.Run)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, missing
+	case err != nil:
+		return nil, err
+	}
+	s := t.Summary(&trail.SummaryOptions{Excerpt: excerpt, NoExcerpts: excerpt == 0})
+	out := showRun(t, s, links, excerpt)
+	return &result{runText(out), out}, nil
+}
+
+// link reads a run and finds what the sentences of its answer rest on.
+func (m *MCP) link(ctx context.Context, tenant, run string) (*trail.Trail, *trail.Links, error) {
+	m.settle(ctx)
+	weight, err := m.store.Weight(ctx, tenant, run)
+	if err != nil {
+		return nil, nil, storeError("read a run", err)
+	}
+	weight = min(max(weight, minLinked), maxLinked)
+	if err := m.linking.Acquire(ctx, weight); err != nil {
+		return nil, nil, fmt.Errorf("wait for other runs: %w", err)
+	}
+	defer m.linking.Release(weight)
+	t, err := m.store.Trail(ctx, tenant, run)
+	if err != nil {
+		return nil, nil, storeError("read a run", err)
+	}
+	links, err := t.Link(ctx, nil, nil) // the built-in checker: looking costs nothing but time
+	if err != nil {
+		return nil, nil, fmt.Errorf("link a run: %w", err)
+	}
+	return t, links, nil
+}
+
+// settle waits, for a moment, until what was captured before is in the store.
+func (m *MCP) settle(ctx context.Context) {
+	if m.gateway == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUp)
+	defer cancel()
+	_ = m.gateway.CatchUp(ctx) // what is late is missing
+}
+
+// storeError says what could not be done with the store. That it is away is the client's to know.
+func storeError(doing string, err error) error {
+	if store.IsTemporary(err) {
+		return fmt.Errorf("%s: %w: %w", doing, gateway.Unavailable("the store does not answer"), err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+func showRun(t *trail.Trail, s *trail.Summary, links *trail.Links, excerpt int) *runSources {
+	answer := t.Answer
+	if t.Final != nil {
+		answer = t.Final.Text
+	}
+	out := &runSources{
+		Run: t.ID, Agent: orNull(t.Agent), Question: orNull(t.Question), Answer: orNull(answer), AnswerID: orNull(t.FinalID()),
+		Steps: []runStep{}, Primary: []runSource{}, Sentences: []runSentence{}, UncitedShare: links.Uncited,
+		Issues:    append(append([]ibid.Issue{}, s.Issues...), links.Issues...),
+		StepsMore: max(0, len(t.Steps)-MaxShown), SentencesMore: max(0, len(links.Sentences)-MaxShown),
+	}
+	for i := range min(len(t.Steps), MaxShown) {
+		out.Steps = append(out.Steps, showStep(t, i, excerpt))
+	}
+	for i := range s.Primary {
+		p := &s.Primary[i]
+		out.Primary = append(out.Primary, showSource(&p.Source, p.Steps, excerpt))
+	}
+	for i := range min(len(links.Sentences), MaxShown) {
+		out.Sentences = append(out.Sentences, showSentence(&links.Sentences[i], excerpt))
+	}
+	return out
+}
+
+func showStep(t *trail.Trail, i, excerpt int) runStep {
+	step := &t.Steps[i]
+	out := runStep{
+		Number: step.Number, After: []int{}, Tool: orNull(step.Tool), Question: orNull(step.Question), Error: orNull(step.Error),
+		Sources: []runSource{}, SourcesMore: max(0, len(step.Sources)-MaxShown),
+	}
+	if excerpt > 0 {
+		out.Answer = orNull(trail.Excerpt(step.Answer, excerpt))
+	}
+	if step.Nested != nil {
+		out.Nested = orNull(step.Nested.ID)
+	}
+	for _, before := range t.Before(i) {
+		out.After = append(out.After, t.Steps[before].Number)
+	}
+	for k := range min(len(step.Sources), MaxShown) {
+		out.Sources = append(out.Sources, showSource(&step.Sources[k], []int{step.Number}, excerpt))
+	}
+	return out
+}
+
+func showSource(s *trail.Source, steps []int, excerpt int) runSource {
+	return runSource{
+		s.DocumentID, orNull(s.Title), orNull(s.URL), finite(s.Relevance), orNull(s.Origin), excerptOf(cmp.Or(s.Excerpt, s.Content), excerpt),
+		s.Retrieved, s.Used, s.Cited, append([]int{}, steps...),
+	}
+}
+
+func showSentence(s *trail.Sentence, excerpt int) runSentence {
+	out := runSentence{
+		Start: s.Span.Start, End: s.Span.End, Text: s.Text, Steps: append([]int{}, s.Steps...), Skipped: orNull(string(s.Skipped)), Passages: []runPassage{},
+		PassagesMore: max(0, len(s.Passages)-MaxShown),
+	}
+	for i := range min(len(s.Passages), MaxShown) {
+		p := &s.Passages[i]
+		row := runPassage{
+			DocumentID: p.DocumentID, Title: orNull(p.Title), Excerpt: excerptOf(cmp.Or(p.Excerpt, p.Text()), excerpt), Steps: append([]int{}, p.Steps...),
+			Via: append([]int{}, p.Via...), Reason: p.Reason, Score: finite(p.Score),
+		}
+		if excerpt > 0 {
+			row.Evidence = orNull(p.Evidence)
+		}
+		out.Passages = append(out.Passages, row)
+	}
+	return out
+}
+
+// excerptOf returns the beginning of a text; nil: there is none, or none is wanted.
+func excerptOf(text string, n int) *string {
+	if n == 0 || strings.TrimSpace(text) == "" {
+		return nil
+	}
+	return new(trail.Excerpt(text, n))
+}
+
+// finite returns a score that JSON can say: traces may have any.
+func finite(score *float64) *float64 {
+	if score == nil || math.IsNaN(*score) || math.IsInf(*score, 0) {
+		return nil
+	}
+	return score
+}
+
+// runText writes a run for a model.
+func runText(r *runSources) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Run %s: %s, %s in its answer", r.Run, count(len(r.Steps)+r.StepsMore, "step"), count(len(r.Sentences)+r.SentencesMore, "sentence"))
+	if r.UncitedShare != nil {
+		fmt.Fprintf(&b, "; %.0f %% of those that say something rest on no source", 100**r.UncitedShare)
+	}
+	b.WriteString(".")
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		fmt.Fprintf(&b, "\nStep %d", s.Number)
+		for _, said := range []*string{s.Tool, s.Question} {
+			if said != nil {
+				b.WriteString(", " + cut(*said))
+			}
+		}
+		b.WriteString(": " + sourceNames(s.Sources))
+	}
+	b.WriteString("\nPrimary sources: " + sourceNames(r.Primary))
+	for i := range r.Sentences {
+		s := &r.Sentences[i]
+		if s.Skipped != nil {
+			continue
+		}
+		fmt.Fprintf(&b, "\n%q ← %s", cut(s.Text), passageNames(s.Passages))
+	}
+	return b.String()
+}
+
+func sourceNames(all []runSource) string {
+	var names []string
+	for i := range all {
+		s := &all[i]
+		name := named(orZero(s.Title), orZero(s.URL), s.DocumentID)
+		if s.Relevance != nil {
+			name += fmt.Sprintf(" (%.2f)", *s.Relevance)
+		}
+		names = append(names, name)
+	}
+	return cmp.Or(strings.Join(names, "; "), "none")
+}
+
+func passageNames(all []runPassage) string {
+	var names []string
+	for i := range all {
+		p := &all[i]
+		name := named(orZero(p.Title), "", p.DocumentID) + ", " + string(p.Reason)
+		if p.Score != nil {
+			name += fmt.Sprintf(" %.2f", *p.Score)
+		}
+		if len(p.Steps) > 0 {
+			name += fmt.Sprintf(", of step %d", p.Steps[0])
+		}
+		names = append(names, name)
+	}
+	return cmp.Or(strings.Join(names, "; "), "no source")
+}
+
+func orZero[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

@@ -1,0 +1,224 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+)
+
+const (
+	// maxText is how many bytes the text of a result has. Its structured content has the rest.
+	maxText = 64 << 10
+	// maxRepeated is how many characters of what a client sent are repeated to it.
+	maxRepeated = 200
+)
+
+//go:embed tools/*.json
+var toolFiles embed.FS
+
+// tool is one of the tools.
+type tool struct {
+	name  string
+	scope string        // what a token needs to call it
+	open  bool          // it reaches out into the world
+	limit time.Duration // that it may take
+	do    func(ctx context.Context, c *call) (*result, error)
+}
+
+// call is one call of a tool.
+type call struct {
+	tenant   string
+	args     json.RawMessage
+	progress func(message string) // tells the client that something was done, if it wants to know; never nil
+}
+
+// result is what came of a call.
+type result struct {
+	text       string // short, for a model
+	structured any    // as the tool's schema says
+}
+
+// tools returns the tools that are offered.
+func (m *MCP) tools() []tool {
+	all := []tool{
+		{name: "cite", scope: store.ScopeRead, limit: CallTime, do: m.cite},
+		{name: "attribute", scope: store.ScopeRead, limit: CallTime, do: m.attribute},
+		{name: "check", scope: store.ScopeRead, limit: CallTime, do: m.check},
+	}
+	if m.verifier != nil {
+		all = append(all, tool{name: "verify", scope: store.ScopeVerify, open: true, limit: VerifyTime, do: m.verify})
+	}
+	if m.store != nil {
+		all = append(
+			all,
+			tool{name: "run_sources", scope: store.ScopeRead, limit: CallTime, do: m.runSources},
+			tool{name: "find_answers", scope: store.ScopeRead, limit: CallTime, do: m.findAnswers},
+		)
+	}
+	return all
+}
+
+// describe returns what clients are told of a tool.
+func (t *tool) describe() *sdk.Tool {
+	var about struct {
+		Title       string          `json:"title"`
+		Description string          `json:"description"`
+		Input       json.RawMessage `json:"inputSchema"`
+		Output      json.RawMessage `json:"outputSchema"`
+	}
+	raw, err := toolFiles.ReadFile("tools/" + t.name + ".json")
+	if err == nil {
+		err = json.Unmarshal(raw, &about)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("mcp: the description of the tool %s: %v", t.name, err)) // it is part of the program
+	}
+	return &sdk.Tool{
+		Name: t.name, Title: about.Title, Description: about.Description, InputSchema: about.Input, OutputSchema: about.Output,
+		Annotations: &sdk.ToolAnnotations{Title: about.Title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: &t.open},
+	}
+}
+
+// onlyTools refuses to keep a call open for news: there never are any.
+func onlyTools(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+		if method == "subscriptions/listen" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "the tools never change"}
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// handle returns what answers calls of a tool.
+func (m *MCP) handle(t *tool) sdk.ToolHandler {
+	return func(ctx context.Context, req *sdk.CallToolRequest) (out *sdk.CallToolResult, _ error) {
+		defer func() {
+			if p := recover(); p != nil {
+				m.logger.LogAttrs(ctx, slog.LevelError, "a tool panicked", slog.String("tool", t.name), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				out = failed(&gateway.Problem{Detail: "something went wrong inside ibid", Hint: "its log says what"})
+			}
+		}()
+		by, ok := ctx.Value(callerKey{}).(*caller)
+		if !ok {
+			return nil, errors.New("nobody knows who calls")
+		}
+		ctx, cancel := context.WithTimeout(ctx, t.limit)
+		defer cancel()
+		defer context.AfterFunc(by.done, cancel)() //nolint:contextcheck // it is the end of the caller that ends the call
+		done, err := m.run(ctx, t, by, req)
+		if err != nil {
+			return failed(m.problem(ctx, t, err)), nil
+		}
+		structured, err := json.Marshal(done.structured)
+		if err != nil {
+			return failed(m.problem(ctx, t, err)), nil
+		}
+		return &sdk.CallToolResult{
+			Content: []sdk.Content{&sdk.TextContent{Text: shorten(done.text)}}, StructuredContent: json.RawMessage(structured),
+		}, nil
+	}
+}
+
+// run does what a call asks for, if its caller may.
+func (m *MCP) run(ctx context.Context, t *tool, by *caller, req *sdk.CallToolRequest) (*result, error) {
+	if !by.who.May(t.scope) {
+		return nil, refuse(fmt.Sprintf("the access token lacks the scope %s, which the tool %s needs", t.scope, t.name), "`ibid token new` makes one that has it")
+	}
+	if err := m.calls.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("wait for other calls: %w", err)
+	}
+	defer m.calls.Release(1)
+	return t.do(ctx, &call{tenant: by.who.Tenant, args: req.Params.Arguments, progress: progressOf(ctx, req)})
+}
+
+// progressOf returns what tells a client how far a call is. Its functions are called one at a time or at once.
+func progressOf(ctx context.Context, req *sdk.CallToolRequest) func(string) {
+	token := req.Params.GetProgressToken()
+	if token == nil {
+		return func(string) {}
+	}
+	var done atomic.Int64
+	return func(message string) {
+		// A client that cannot be told has hung up, which ends ctx, or reads no more.
+		_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(done.Add(1)), Message: message})
+	}
+}
+
+// refuse returns an error that says what was wrong with a call, and what to do about it.
+func refuse(detail, hint string) error { return &gateway.Problem{Detail: detail, Hint: hint} }
+
+// problem is what a client is told of an error.
+func (m *MCP) problem(ctx context.Context, t *tool, err error) *gateway.Problem {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &gateway.Problem{Detail: fmt.Sprintf("the call took longer than %v", t.limit), Hint: "ask for less at a time, or try again"}
+	case ctx.Err() != nil:
+		return &gateway.Problem{Detail: "the call was given up by its client"}
+	}
+	if gateway.IsInternal(err) {
+		m.logger.LogAttrs(ctx, slog.LevelError, "a tool failed", slog.String("tool", t.name), slog.Any("error", err))
+	}
+	return gateway.ProblemOf(err)
+}
+
+// failed is the result of a call that could not be done.
+func failed(p *gateway.Problem) *sdk.CallToolResult {
+	text := p.Error()
+	if p.Hint != "" {
+		text += "\nhint: " + p.Hint
+	}
+	return &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: text}}}
+}
+
+// shorten cuts the text of a result.
+func shorten(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	end := maxText
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…\n(cut here; the structured content has all of it)"
+}
+
+// cut shortens what a client or a document said to maxRepeated characters, on one line.
+func cut(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+	if utf8.RuneCountInString(s) <= maxRepeated {
+		return s
+	}
+	return string([]rune(s)[:maxRepeated]) + "…"
+}
+
+// count writes a number with a noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// named returns what a source is called: its title, else its address, else its id.
+func named(title, url, id string) string { return cut(cmp.Or(title, url, id)) }

@@ -1,0 +1,182 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+)
+
+// answerRoutes are those of single answers.
+func (p *Page) answerRoutes() map[string]endpoint {
+	return map[string]endpoint{"GET /ui/answers/{id}": {handle: p.answer}}
+}
+
+// answer shows one answer.
+func (p *Page) answer(w http.ResponseWriter, r *request) error {
+	call, err := p.call(r.Context(), r.who.Tenant, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	body := p.answerView(call, nil)
+	return p.page(w, r, "answer", &view{Title: body.Heading, Section: "conversations", Body: body})
+}
+
+// call returns a tenant's answer: from the gateway as long as it is not in the store.
+func (p *Page) call(ctx context.Context, tenant, id string) (*store.Call, error) {
+	if why := gateway.CheckID(id); why != "" {
+		return nil, badRequest("The id of an answer "+why+".", "")
+	}
+	if p.o.Gateway != nil {
+		if call, ok := p.o.Gateway.Find(tenant, id); ok {
+			return call, nil
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, askStore)
+	defer cancel()
+	call, err := p.o.Store.Call(ctx, tenant, id)
+	if err != nil {
+		return nil, fmt.Errorf("reading an answer: %w", err)
+	}
+	return call, nil
+}
+
+const (
+	// maxHeading is how many characters of a question make a page's heading.
+	maxHeading = 120
+	// maxQuestion is how many bytes of a question are shown.
+	maxQuestion = 16 << 10
+)
+
+// answerOptions say how an answer stands on a page. Nil: alone, and as it was stored.
+type answerOptions struct {
+	numbering *ibid.Numbering // of the sources of the conversation; nil: they begin at 1
+	prefix    string          // begins all ids of this answer on the page: letters, digits, hyphens
+	live      bool            // it is still arriving
+}
+
+// answerView is an answer as templates/parts/answer.html shows it.
+type answerView struct {
+	ID           string // of the answer, minted by the gateway
+	Prefix       string // of the ids on the page
+	Heading      string // what was asked, short; never empty
+	Question     string // what was asked last, where it is more than the heading
+	Provider     string
+	Model        string
+	Started      time.Time
+	Run          string // empty: in none
+	Step         int
+	Conversation string // empty: in none
+	Text         template.HTML
+	Notices      []notice     // what a reader must know before reading
+	Cited        []sourceView // by number
+	Uncited      []sourceView // likewise
+	Lost         []useView    // citations whose sources are not among the answer's
+	Queries      []string     // searches that the model ran
+	Displays     []int        // what the provider demands to be shown: its places in Answer.Display
+	Issues       []ibid.Issue
+	Live         bool
+}
+
+// notice is a sentence above an answer, with the kind of its icon and colour: see [badge].
+type notice struct {
+	Kind string
+	Text string
+}
+
+// answerView lays an answer out for its template.
+func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
+	if o == nil {
+		o = &answerOptions{}
+	}
+	numbering := o.numbering
+	if numbering == nil {
+		numbering = &ibid.Numbering{}
+	}
+	a := call.Answer
+	v := &answerView{
+		ID: call.AnswerID, Prefix: o.prefix, Provider: oneLine(a.Provider), Model: oneLine(a.Model), Started: call.Started,
+		Run: call.Run, Step: call.Step.Number, Conversation: call.Conversation,
+		Queries: a.Queries, Issues: a.Issues, Live: o.live,
+	}
+	v.Heading, v.Question = heading(call.Prompt)
+	v.Notices = notices(a, o.live)
+	for i := range a.Display {
+		v.Displays = append(v.Displays, i)
+	}
+	l := newLayout(call, o.prefix)
+	l.number(numbering)
+	v.Text = l.text(numbering)
+	v.Cited, v.Uncited, v.Lost = l.list()
+	return v
+}
+
+// heading returns what was asked last as a heading, and in full where that is more.
+func heading(prompt []store.Message) (short, full string) {
+	for i := len(prompt) - 1; i >= 0; i-- {
+		if prompt[i].Role != "user" || strings.TrimSpace(prompt[i].Text) == "" {
+			continue
+		}
+		full = strings.TrimSpace(strings.ToValidUTF8(prompt[i].Text, "\uFFFD"))
+		if len(full) > maxQuestion {
+			full = full[:runeStart(full, maxQuestion)] + " …"
+		}
+		short = cut(oneLine(full), maxHeading)
+		if short == full {
+			full = ""
+		}
+		return short, full
+	}
+	return "An answer", ""
+}
+
+// cut returns the first n characters of a line, and says if there are more.
+func cut(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return strings.TrimRight(s[:i], " …") + "…"
+		}
+	}
+	return s
+}
+
+// notices says what is not as it should be with an answer.
+func notices(a *ibid.Answer, live bool) []notice {
+	var all []notice
+	add := func(kind, text string) { all = append(all, notice{kind, text}) }
+	if a.Error != nil {
+		add(badgeBad, "The provider answered with an error: "+cut(oneLine(a.Error.Error()), maxHeading))
+	}
+	switch a.Finish {
+	case ibid.FinishLength:
+		add(badgeClose, "The answer ends at the length that it was allowed.")
+	case ibid.FinishRefusal:
+		add(badgeLost, "The model refused to answer.")
+	case ibid.FinishFilter:
+		add(badgeLost, "A filter of the provider stopped the answer.")
+	case ibid.FinishTool:
+		add(badgeNone, "This is not the end: the model waits for the result of a tool.")
+	case ibid.FinishError:
+		if a.Error == nil {
+			add(badgeBad, "The answer ended with an error.")
+		}
+	case ibid.FinishStop:
+	}
+	switch {
+	case live:
+	case !a.Complete && a.Error == nil:
+		add(badgeBad, "The answer broke off. This is what had arrived.")
+	case a.Text == "" && len(all) == 0:
+		add(badgeNone, "The answer has no text.")
+	}
+	if n := len(a.Alternatives); n > 0 {
+		add(badgeNone, "The provider sent "+counted(n, "other answer", "other answers")+" to the same question. The JSON has them.")
+	}
+	return all
+}

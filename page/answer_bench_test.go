@@ -1,0 +1,109 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+)
+
+// newViews returns a page that shows what it is given, with nothing behind it.
+func newViews(tb testing.TB) *Page {
+	tb.Helper()
+	p := &Page{}
+	var err error
+	if p.assets, err = readAssets(); err != nil {
+		tb.Fatal(err)
+	}
+	if p.views, err = readViews(p.assets); err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// write makes the page of an answer.
+func (p *Page) write(tb testing.TB, b *bytes.Buffer, call *store.Call) {
+	tb.Helper()
+	body := p.answerView(call, nil)
+	v := &view{Title: body.Heading, Section: "conversations", Body: body, Reader: true}
+	if err := p.views["answer"].ExecuteTemplate(b, "layout", v); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// citedCall is an answer with n citations of n/2 sources, in about 200 bytes of text for each.
+func citedCall(n int) *store.Call {
+	a := &ibid.Answer{Provider: "openai", Model: "gpt-5", Complete: true, Finish: ibid.FinishStop}
+	for i := range max(n/2, 1) {
+		a.Sources = append(a.Sources, ibid.Source{
+			ID: fmt.Sprint("s", i), Kind: ibid.Web, Title: fmt.Sprintf("When the snow of the high valleys melts, part %d", i),
+			URL: fmt.Sprintf("https://www.s%d.example/rivers/%d.html", i%17, i), PublishedAt: "2025-03-01",
+		})
+	}
+	var b strings.Builder
+	for i := range n {
+		switch i % 10 {
+		case 0:
+			fmt.Fprintf(&b, "## Heading number %d\n\n", i)
+		case 3:
+			b.WriteString("- a list item with **bold words** and `code` in it\n- another [link](https://x.example/a)\n\n")
+		}
+		s := ibid.Span{Start: b.Len()}
+		fmt.Fprintf(&b, "The river %d rises in early spring when the snow of the high valleys melts, and it falls again in late summer.", i)
+		s.End = b.Len()
+		a.Citations = append(a.Citations, ibid.Citation{
+			ID: fmt.Sprintf("c-%012x", i*7919), Span: s, Claim: s, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact, Origin: ibid.OriginProvider,
+			Refs: []ibid.Ref{{
+				Source: a.Sources[i%len(a.Sources)].ID,
+				Quote:  fmt.Sprintf("In early spring the snow melts in the high valleys, and river %d rises by up to two metres. In late summer it falls.", i),
+			}},
+		})
+		b.WriteString(" It is not known for how long this was so before, nor whether it will be so again.\n\n")
+	}
+	a.Text = b.String()
+	return &store.Call{
+		AnswerID: "ans_bench", Run: "run_bench", Conversation: "conv_bench", Started: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC),
+		Prompt: []store.Message{{Role: "user", Text: "When do rivers rise?"}}, Answer: a,
+	}
+}
+
+// What is promised: 20 KB with a hundred citations take up to two milliseconds.
+func BenchmarkAnswerPage(b *testing.B) {
+	p, call := newViews(b), citedCall(100)
+	var out bytes.Buffer
+	b.ReportAllocs()
+	b.SetBytes(int64(len(call.Answer.Text)))
+	for b.Loop() {
+		out.Reset()
+		p.write(b, &out, call)
+	}
+	b.ReportMetric(float64(out.Len()), "page-bytes")
+}
+
+func BenchmarkAnswerView(b *testing.B) {
+	p, call := newViews(b), citedCall(100)
+	b.ReportAllocs()
+	for b.Loop() {
+		p.answerView(call, nil)
+	}
+}
+
+// A page with fifty citations, and all that it loads, is light.
+func TestAnswerPageWeight(t *testing.T) {
+	p := newViews(t)
+	var out bytes.Buffer
+	p.write(t, &out, citedCall(50))
+	const most = 60 << 10
+	total := len(pack(out.Bytes(), 1))
+	for _, name := range []string{"page.css", "page.js", "ibid.js", "icon.svg"} {
+		total += len(p.assets[name].packed)
+	}
+	t.Logf("%d bytes, of which the page has %d", total, len(pack(out.Bytes(), 1)))
+	if total > most {
+		t.Errorf("the page and what it loads have %d bytes, compressed; they may have %d", total, most)
+	}
+}

@@ -1,0 +1,84 @@
+// Copies an answer, or the part of it that is selected, with the sources of that part, numbered from 1.
+(() => {
+  "use strict";
+  const esc = (s) => s.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+
+  // part returns a copy of what is selected of an answer's text; of all of it where nothing is.
+  const part = (prose) => {
+    const root = document.createElement("div"), s = getSelection();
+    const range = s.rangeCount && !s.isCollapsed ? s.getRangeAt(0) : null;
+    if (range && prose.contains(range.commonAncestorContainer)) root.append(range.cloneContents());
+    else for (const c of prose.childNodes) root.append(c.cloneNode(true));
+    return root;
+  };
+  const plain = (el) => {
+    let text = "";
+    for (const node of el.childNodes) {
+      if (node.nodeType === Node.TEXT_NODE) { text += node.data; continue; }
+      if (node.nodeType !== Node.ELEMENT_NODE) continue;
+      const inner = node.localName === "br" ? "\n" : plain(node);
+      if (node.localName === "li") text += "- " + inner.trim() + "\n";
+      else if (/^(p|h\d|ul|ol|pre|blockquote|table|div|hr)$/.test(node.localName)) text += inner.trim() + "\n\n";
+      else if (node.localName === "tr") text += inner.trim() + "\n";
+      else text += node.localName === "td" || node.localName === "th" ? inner + "\t" : inner;
+    }
+    return text;
+  };
+
+  const withSources = (article) => {
+    const root = part(article.querySelector(".prose")), numbers = new Map(), sources = [];
+    for (const cite of root.querySelectorAll("ibid-cite")) {
+      const marks = (cite.dataset.n || "").split(" ").filter(Boolean).map((n) => {
+        if (!numbers.has(n)) {
+          const row = [...article.querySelectorAll(".sources li.source")].find((li) => li.getAttribute("value") === n);
+          const link = row && row.querySelector(".source-name a"), name = row && row.querySelector(".source-name bdi");
+          numbers.set(n, numbers.size + 1);
+          sources.push({ title: name ? name.textContent.trim() : "unknown", url: link ? link.href : "" });
+        }
+        return numbers.get(n);
+      });
+      const sup = document.createElement("sup");
+      sup.textContent = marks.map((n) => `[${n}]`).join("");
+      cite.replaceWith(sup);
+    }
+    for (const m of root.querySelectorAll("mark")) m.replaceWith(...m.childNodes);
+    for (const el of root.querySelectorAll("[id], [class]")) { el.removeAttribute("id"); el.removeAttribute("class"); }
+    let text = plain(root).replace(/\n{3,}/g, "\n\n").trim(), html = root.innerHTML;
+    if (sources.length) {
+      text += "\n\nSources\n" + sources.map((s, i) => `${i + 1}. ${s.title}${s.url ? " " + s.url : ""}`).join("\n");
+      html += "<p>Sources</p><ol>" + sources.map((s) => `<li>${s.url ? `<a href="${esc(s.url)}">${esc(s.title)}</a>` : esc(s.title)}</li>`).join("") + "</ol>";
+    }
+    return { text: text + "\n", html };
+  };
+
+  // write puts both forms on the clipboard. Where pages may not, because they came without TLS, the old way still works.
+  const write = async ({ text, html }) => {
+    if (navigator.clipboard && window.ClipboardItem) {
+      const blob = (type, s) => new Blob([s], { type });
+      return navigator.clipboard.write([new ClipboardItem({ "text/plain": blob("text/plain", text), "text/html": blob("text/html", html) })]);
+    }
+    const set = (e) => {
+      e.preventDefault();
+      e.clipboardData.setData("text/plain", text);
+      e.clipboardData.setData("text/html", html);
+    };
+    document.addEventListener("copy", set, { once: true });
+    if (!document.execCommand("copy")) throw new Error("not copied");
+  };
+
+  document.addEventListener("mousedown", (e) => { if (e.target.closest(".copy")) e.preventDefault(); }); // keeps the selection
+  document.addEventListener("click", async (e) => {
+    const link = e.target.closest(".copy"), article = link && link.closest(".answer");
+    if (!article) return;
+    e.preventDefault();
+    const word = link.textContent;
+    try {
+      await write(withSources(article));
+      link.textContent = "Copied";
+    } catch {
+      location.href = link.href; // the file has the same in it
+      return;
+    }
+    setTimeout(() => { link.textContent = word; }, 2000);
+  });
+})();

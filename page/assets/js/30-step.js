@@ -1,0 +1,210 @@
+// Runs: what belongs together is marked as soon as it is chosen. Without this script the same links load a page on which it is.
+(() => {
+  const run = document.querySelector("article.run");
+  if (!run) return;
+  const why = document.getElementById("why");
+  const numbers = (text) => (text || "").split(" ").filter(Boolean);
+  const all = (selector) => [...run.querySelectorAll(selector)];
+  const ties = all("a[data-choose]");
+  for (const tie of ties) {
+    tie.setAttribute("role", "button");
+    tie.setAttribute("aria-pressed", String(tie.hasAttribute("aria-current")));
+    tie.removeAttribute("aria-current");
+    if (why) tie.setAttribute("aria-controls", "why");
+  }
+
+  // related returns what belongs to a choice: numbers, as texts, of sentences, steps and passages.
+  const related = (kind, n) => {
+    const found = { sentence: new Set(), step: new Set(), passage: new Set() };
+    if (kind === "sentence") {
+      const sentence = document.getElementById("sentence-" + n);
+      numbers(sentence?.dataset.steps).forEach((m) => found.step.add(m));
+      numbers(sentence?.dataset.passages).forEach((m) => found.passage.add(m));
+      return found;
+    }
+    for (const sentence of all(".sentence")) {
+      if (numbers(sentence.dataset[kind + "s"]).includes(n)) found.sentence.add(sentence.dataset.n);
+    }
+    if (kind === "step") {
+      for (const passage of all(".passage")) if (numbers(passage.dataset.steps).includes(n)) found.passage.add(passage.dataset.passage);
+    } else {
+      numbers(document.getElementById("passage-" + n)?.dataset.steps).forEach((m) => found.step.add(m));
+    }
+    return found;
+  };
+
+  const mark = (elements, kind, of, chosen, found) => {
+    for (const element of elements) {
+      const n = of(element);
+      element.classList.toggle("chosen", chosen?.kind === kind && chosen.n === n);
+      element.classList.toggle("related", found[kind].has(n));
+    }
+  };
+
+  const say = (chosen, found) => {
+    if (!why) return;
+    for (const because of why.querySelectorAll(".because")) because.hidden = !(chosen?.kind === "sentence" && because.id === "why-" + chosen.n);
+    why.querySelector(".why-none").hidden = Boolean(chosen);
+    const says = why.querySelector(".why-says");
+    says.hidden = !chosen || chosen.kind === "sentence";
+    if (says.hidden) return;
+    const list = [...found.sentence];
+    says.textContent = (chosen.kind === "step" ? "Step " : "Passage ") + chosen.n + " bears " +
+      (list.length === 0 ? "no sentence." : (list.length === 1 ? "sentence " : "sentences ") + list.join(", ") + ".");
+  };
+
+  const isSeen = (element) => {
+    const box = element.getBoundingClientRect();
+    return box.bottom > 0 && box.top < innerHeight;
+  };
+
+  // choose marks what belongs to a choice; null marks nothing.
+  const choose = (chosen) => {
+    const none = { sentence: new Set(), step: new Set(), passage: new Set() };
+    const found = chosen ? related(chosen.kind, chosen.n) : none;
+    mark(all(".sentence"), "sentence", (e) => e.dataset.n, chosen, found);
+    mark(all(".step"), "step", (e) => e.dataset.step, chosen, found);
+    mark(all(".node"), "step", (e) => e.dataset.node, chosen, found);
+    mark(all("[data-passage]"), "passage", (e) => e.dataset.passage, chosen, found);
+    for (const tie of ties) tie.setAttribute("aria-pressed", String(chosen?.kind === tie.dataset.choose && chosen.n === tie.dataset.n));
+    say(chosen, found);
+    const next = chosen?.kind === "sentence" ? all(".step.related") : all(".sentence.related");
+    if (next.length > 0 && !next.some(isSeen)) next[0].scrollIntoView({ block: "nearest" });
+  };
+
+  const toggle = (tie) => {
+    const off = tie.getAttribute("aria-pressed") === "true";
+    choose(off ? null : { kind: tie.dataset.choose, n: tie.dataset.n });
+    const url = new URL(off ? location.href : tie.href);
+    if (off) for (const name of ["sentence", "step", "passage"]) url.searchParams.delete(name);
+    history.replaceState(history.state, "", url);
+  };
+
+  run.addEventListener("click", (event) => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const tie = event.target.closest("a[data-choose]");
+    if (tie) {
+      event.preventDefault();
+      toggle(tie);
+      return;
+    }
+    const sentence = event.target.closest(".sentence");
+    if (sentence && !event.target.closest("a") && String(getSelection()) === "") {
+      const own = sentence.querySelector("a[data-choose]");
+      if (own) toggle(own);
+    }
+  });
+  run.addEventListener("keydown", (event) => {
+    if (event.key !== " " || !event.target.matches("a[data-choose]")) return;
+    event.preventDefault();
+    toggle(event.target);
+  });
+})();
+
+// Panels: a source opens beside the answer, on phones as a sheet from below, and closes with the way back.
+(() => {
+  const path = /^\/ui\/answers\/[^/]+\/sources\/\d+$/;
+  if (path.test(location.pathname)) return;
+  const wide = matchMedia("(min-width: 66rem)");
+  let opener = null;
+  let asked = 0;
+
+  const button = () => {
+    const b = document.createElement("button");
+    b.type = "button";
+    b.className = "panel-close plain";
+    b.setAttribute("aria-label", "Close the source");
+    b.innerHTML = '<svg class="icon" viewBox="0 0 16 16" aria-hidden="true"><path d="M4 4l8 8M12 4l-8 8"/></svg>';
+    b.addEventListener("click", close);
+    return b;
+  };
+
+  const aside = () => {
+    let found = document.getElementById("panel");
+    if (!found) {
+      found = document.createElement("aside");
+      found.id = "panel";
+      found.className = "apart";
+      found.setAttribute("aria-label", "Source");
+      document.getElementById("main").append(found);
+    }
+    return found;
+  };
+
+  const sheet = () => {
+    let found = document.querySelector("dialog.sheet");
+    if (!found) {
+      found = document.createElement("dialog");
+      found.className = "sheet";
+      found.setAttribute("aria-label", "Source");
+      found.addEventListener("close", () => { if (history.state?.panel) history.back(); });
+      found.addEventListener("click", (event) => { if (event.target === found) found.close(); });
+      document.body.append(found);
+    }
+    return found;
+  };
+
+  const hide = () => {
+    asked++;
+    const side = document.getElementById("panel");
+    if (side && !side.hidden) {
+      side.hidden = true;
+      side.replaceChildren();
+    }
+    const low = document.querySelector("dialog.sheet");
+    if (low?.open) low.close();
+    if (opener?.isConnected) opener.focus({ preventScroll: true });
+    opener = null;
+  };
+
+  const close = () => { if (history.state?.panel) history.back(); else hide(); };
+
+  const show = (section) => {
+    const low = document.querySelector("dialog.sheet");
+    if (wide.matches) {
+      if (low?.open) low.close();
+      const side = aside();
+      side.replaceChildren(button(), section);
+      side.hidden = false;
+      side.scrollTop = 0;
+    } else {
+      const under = sheet();
+      under.replaceChildren(button(), section);
+      if (!under.open) under.showModal();
+      under.scrollTop = 0;
+    }
+    section.querySelector("#panel-title")?.focus({ preventScroll: true });
+  };
+
+  const open = async (where, push) => {
+    const mine = ++asked;
+    try {
+      const response = await fetch(where + "?fragment=1");
+      if (!response.ok || response.redirected) throw new Error("not a panel");
+      const section = new DOMParser().parseFromString(await response.text(), "text/html").querySelector(".source-panel");
+      if (mine !== asked) return;
+      if (!section) throw new Error("not a panel");
+      if (push) {
+        if (history.state?.panel) history.replaceState({ ...history.state, panel: where }, "");
+        else history.pushState({ panel: where }, "");
+      }
+      show(document.adoptNode(section));
+    } catch {
+      if (mine === asked) location.assign(where);
+    }
+  };
+
+  document.addEventListener("click", (event) => {
+    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.composedPath().find((e) => e.localName === "a" && e.href);
+    if (!link || link.target || link.origin !== location.origin || !path.test(link.pathname) || link.closest(".source-panel")) return;
+    event.preventDefault();
+    opener = link;
+    open(link.pathname, true);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !event.defaultPrevented && event.target.closest?.("#panel")) close();
+  });
+  addEventListener("popstate", (event) => { if (event.state?.panel) open(event.state.panel, false); else hide(); });
+  if (history.state?.panel) open(history.state.panel, false);
+})();

@@ -1,0 +1,191 @@
+package page
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/ibidhq/ibid/store"
+)
+
+// chart is a picture of numbers, drawn here and shown by templates/parts/chart.html, with the numbers themselves as a table.
+type chart struct {
+	ID    string // of its title and description on the page
+	Title string
+	Desc  string // what it shows, in a sentence
+	Bars  []chartBar
+	Key   []chartKey // what its colours mean; nil: there is one
+	Head  []string   // of the table
+	Rows  [][]string
+}
+
+// chartBar is one column of a chart, with its label below and its value above.
+type chartBar struct {
+	Mid, Value  float64 // where the label and the value stand
+	Label, Word string
+	Parts       []chartPart
+}
+
+// chartPart is a rectangle of a column.
+type chartPart struct {
+	X, Y, Width, Height float64
+	Kind                string // of badges
+}
+
+// chartKey explains a colour.
+type chartKey struct{ Kind, Word string }
+
+// The measures of charts, in units of their view box. templates/parts/chart.html has the same.
+const (
+	chartWidth = 360
+	chartBase  = 128 // where columns stand
+	chartTop   = 20  // above the highest one
+)
+
+// column is a column that is to be drawn: its parts as counts, from below.
+type column struct {
+	label, word string
+	parts       []int
+	kinds       []string
+}
+
+// draw lays columns out, the highest of most as high as there is room; 0: each is, so that its parts are shares.
+func draw(columns []column, most int) []chartBar {
+	bars := make([]chartBar, 0, len(columns))
+	step := chartWidth / float64(max(len(columns), 4))
+	width := math.Min(step*0.64, 40)
+	for i, c := range columns {
+		of := most
+		if of == 0 {
+			for _, n := range c.parts {
+				of += n
+			}
+		}
+		bar := chartBar{Mid: round(step * (float64(i) + 0.5)), Label: c.label, Word: c.word}
+		y := float64(chartBase)
+		for k, n := range c.parts {
+			if n == 0 || of == 0 {
+				continue
+			}
+			height := math.Max(float64(n)/float64(of)*(chartBase-chartTop), 1.5)
+			y -= height
+			bar.Parts = append(bar.Parts, chartPart{X: round(bar.Mid - width/2), Y: round(y), Width: round(width), Height: round(height), Kind: c.kinds[k]})
+		}
+		bar.Value = round(y - 5)
+		bars = append(bars, bar)
+	}
+	return bars
+}
+
+func round(x float64) float64 { return math.Round(x*10) / 10 }
+
+// citationChart shows how many answers have how many citations.
+func citationChart(d *digest) *chart {
+	if d.answers == 0 {
+		return nil
+	}
+	from := []int{0, 1, 2, 3, 5, 10, 20, 50}
+	columns := make([]column, len(from))
+	for i, n := range from {
+		label := strconv.Itoa(n)
+		switch {
+		case i == len(from)-1:
+			label += "+"
+		case from[i+1] > n+1:
+			label += "–" + strconv.Itoa(from[i+1]-1)
+		}
+		kind := "plain"
+		if n == 0 {
+			kind = badgeNone
+		}
+		columns[i] = column{label: label, parts: []int{0}, kinds: []string{kind}}
+	}
+	for n, answers := range d.perCited {
+		i := len(from) - 1
+		for from[i] > n {
+			i--
+		}
+		columns[i].parts[0] += answers
+	}
+	c := &chart{ID: "per-answer", Title: "Citations per answer", Head: []string{"Citations", "Answers"}}
+	c.Desc = "How many answers have how many citations: " + counted(d.answers, "answer", "answers") + ", " +
+		strconv.Itoa(d.perCited[0]) + " of them without any."
+	most := 0
+	for i := range columns {
+		n := columns[i].parts[0]
+		most = max(most, n)
+		if n > 0 {
+			columns[i].word = strconv.Itoa(n)
+		}
+		c.Rows = append(c.Rows, []string{columns[i].label, strconv.Itoa(n)})
+	}
+	c.Bars = draw(columns, most)
+	return c
+}
+
+// period is some days that a chart adds up.
+type period struct {
+	from                         time.Time
+	passed, unverifiable, failed int
+}
+
+// Over how many days each day has its own column, and how many columns there are at most.
+const (
+	maxDays  = 12
+	maxWeeks = 12
+)
+
+// spansOf adds days up to weeks that begin on Monday, the last ones; if they lie close together they stay days.
+func spansOf(days []store.CheckedDay) (spans []period, weeks bool) {
+	if len(days) == 0 {
+		return nil, false
+	}
+	first, last := days[0].Day, days[len(days)-1].Day
+	weeks = last.Sub(first) >= maxDays*24*time.Hour
+	for _, d := range days {
+		from := d.Day
+		if weeks {
+			from = from.AddDate(0, 0, -(int(from.Weekday())+6)%7)
+		}
+		if len(spans) == 0 || !spans[len(spans)-1].from.Equal(from) {
+			spans = append(spans, period{from: from})
+		}
+		s := &spans[len(spans)-1]
+		s.passed, s.unverifiable, s.failed = s.passed+d.Passed, s.unverifiable+d.Unverifiable, s.failed+d.Failed
+	}
+	return spans[max(0, len(spans)-maxWeeks):], weeks
+}
+
+// verifiedChart shows which share of the citations that were checked still hold, over time. Nil: nothing was checked.
+func verifiedChart(d *digest) *chart {
+	spans, weeks := spansOf(d.days)
+	if len(spans) == 0 {
+		return nil
+	}
+	unit, head := "day", "Day of the answers"
+	if weeks {
+		unit, head = "week", "Week of the answers"
+	}
+	c := &chart{
+		ID: "verified", Title: "Citations that hold",
+		Desc: "Of the citations that were checked, by the " + unit + " of their answer: the share whose source still has the quoted words.",
+		Head: []string{head, "Hold", "Could not be looked at", "Do not hold", "Share"},
+		Key:  []chartKey{{badgeGood, "holds"}, {badgeLost, "could not be looked at"}, {badgeBad, "does not hold"}},
+	}
+	columns := make([]column, 0, len(spans))
+	for i, s := range spans {
+		of := s.passed + s.unverifiable + s.failed
+		share := percent(float64(s.passed) / float64(of))
+		col := column{
+			label: s.from.Format("2 Jan"), word: share, parts: []int{s.passed, s.unverifiable, s.failed},
+			kinds: []string{badgeGood, badgeLost, badgeBad},
+		}
+		if len(spans) > 8 && (len(spans)-1-i)%2 == 1 { // there is no room for all
+			col.label, col.word = "", ""
+		}
+		columns = append(columns, col)
+		c.Rows = append(c.Rows, []string{s.from.Format("2 January 2006"), strconv.Itoa(s.passed), strconv.Itoa(s.unverifiable), strconv.Itoa(s.failed), share})
+	}
+	c.Bars = draw(columns, 0)
+	return c
+}

@@ -1,0 +1,35 @@
+package page
+
+import (
+	"net/http"
+	"strconv"
+)
+
+// displayPolicy is the content security policy of what a provider demands to be shown as it was sent: it may have styles and
+// pictures of its own, and may open links in new tabs. It loads nothing and runs nothing, and has no part in our origin.
+const displayPolicy = "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+
+// display shows what a provider demands to be shown with an answer, such as Google's search suggestions, as it was sent. It is for
+// a frame: <iframe sandbox="allow-popups allow-popups-to-escape-sandbox">.
+func (p *Page) display(w http.ResponseWriter, r *request) error {
+	id, err := idOf(r)
+	if err != nil {
+		return err
+	}
+	call, err := p.call(r.Context(), r.who.Tenant, id)
+	if err != nil {
+		return err
+	}
+	n, err := strconv.Atoi(r.PathValue("n"))
+	if err != nil || n < 0 || n >= len(call.Answer.Display) {
+		return p.nowhere(w, r)
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", displayPolicy)
+	// A base before what was sent makes its links open beside the page, and not in the frame; it changes nothing of what is shown.
+	const before = "<!doctype html><meta charset=\"utf-8\"><base target=\"_blank\">"
+	body := append([]byte(before), call.Answer.Display[n].HTML...)
+	writeBody(w, r, &response{status: http.StatusOK, mediaType: "text/html; charset=utf-8", body: body})
+	return nil
+}

@@ -1,0 +1,156 @@
+package page
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+)
+
+// feedbackBody is what the page of feedback shows.
+type feedbackBody struct {
+	About             *feedbackAbout // nil: no single citation
+	Items             []feedbackItem
+	Verdicts, Ratings int
+	Relevance         string // the mean; empty: nobody rated
+	Next              string
+	Subject           string // what an item's link is called
+}
+
+// feedbackAbout is the form for one citation.
+type feedbackAbout struct {
+	Answer, Citation, Next string
+	Claim, Quote, Note     string
+	Sources                []string
+	Verdicts               []talkFilter
+}
+
+type feedbackItem struct {
+	Word, Note, By, URL, Source string
+	At                          time.Time
+}
+
+// verdictWord returns a verdict as a sentence ends with it.
+func verdictWord(v string) string {
+	switch v {
+	case store.VerdictRight:
+		return "right"
+	case store.VerdictWrongSource:
+		return "not what this source says"
+	case store.VerdictNotSaid:
+		return "said by no source"
+	case store.VerdictOther:
+		return "something else"
+	}
+	return v
+}
+
+// showFeedback shows what people said, of everything or of one citation, with the form to say it.
+func (p *Page) showFeedback(w http.ResponseWriter, r *request) error {
+	q := r.URL.Query()
+	if as := q.Get("as"); as != "" {
+		return p.o.API.ExportFeedback(w, r.Request, r.who.Tenant, as)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), askStore)
+	defer cancel()
+	body := &feedbackBody{Subject: "the answer"}
+	title := "Feedback"
+	what := &store.FeedbackQuery{AnswerID: clean(q.Get("answer")), Cursor: q.Get("cursor"), Limit: listed}
+	citation := clean(q.Get("citation"))
+	if what.AnswerID != "" && citation != "" {
+		about, err := p.feedbackAbout(ctx, r, what.AnswerID, citation)
+		if err != nil {
+			return err
+		}
+		body.About, title, what.Limit = about, "A citation", store.MaxLimit
+	}
+	page, err := p.o.Store.Feedback(ctx, r.who.Tenant, what)
+	if err != nil {
+		return err
+	}
+	for i := range page.Items {
+		if f := &page.Items[i]; citation == "" || f.Citation == citation {
+			body.Items = append(body.Items, feedbackItemOf(f))
+		}
+	}
+	if err := p.countFeedback(ctx, r.who.Tenant, body, what); err != nil {
+		return err
+	}
+	if page.Next != "" && body.About == nil {
+		q.Set("cursor", page.Next)
+		body.Next = "/ui/feedback?" + q.Encode()
+	}
+	return p.page(w, r, "feedback", &view{Title: title, Section: "feedback", Body: body})
+}
+
+func (p *Page) countFeedback(ctx context.Context, tenant string, body *feedbackBody, what *store.FeedbackQuery) error {
+	if body.About != nil {
+		return nil
+	}
+	counts, err := p.o.Store.FeedbackCounts(ctx, tenant, what)
+	if err != nil {
+		return err
+	}
+	for _, n := range counts.Verdicts {
+		body.Verdicts += n
+	}
+	if body.Ratings = counts.Ratings; counts.Relevance != nil {
+		body.Relevance = strconv.FormatFloat(*counts.Relevance, 'f', 2, 64)
+	}
+	return nil
+}
+
+func feedbackItemOf(f *store.Feedback) feedbackItem {
+	item := feedbackItem{Note: f.Note, By: f.By, At: f.At, Source: f.Source, Word: "The citation is " + verdictWord(f.Verdict)}
+	if f.Relevance != nil {
+		item.Word = "The source has a relevance of " + strconv.FormatFloat(*f.Relevance, 'g', 3, 64)
+	}
+	switch {
+	case f.AnswerID != "":
+		item.URL = answerPageURL(f.AnswerID)
+	case f.Run != "":
+		item.URL = runURL(f.Run)
+	}
+	return item
+}
+
+// feedbackAbout returns the form for a citation, with the last word on it.
+func (p *Page) feedbackAbout(ctx context.Context, r *request, answerID, citation string) (*feedbackAbout, error) {
+	call, err := p.call(ctx, r.who.Tenant, answerID)
+	if err != nil {
+		return nil, err
+	}
+	a := call.Answer
+	at := slices.IndexFunc(a.Citations, func(c ibid.Citation) bool { return c.ID == citation })
+	if at < 0 {
+		return nil, store.ErrNotFound
+	}
+	c := &a.Citations[at]
+	about := &feedbackAbout{
+		Answer: answerID, Citation: citation, Claim: "The answer as a whole",
+		Next: "/ui/feedback?" + url.Values{"answer": {answerID}, "citation": {citation}}.Encode(),
+	}
+	if claim := c.Claim; claim.Len() > 0 && claim.End <= len(a.Text) {
+		about.Claim = a.Text[claim.Start:claim.End]
+	}
+	for _, ref := range c.Refs {
+		about.Quote = short(ref.Quote, 400)
+		if i := slices.IndexFunc(a.Sources, func(s ibid.Source) bool { return s.ID == ref.Source }); i >= 0 {
+			about.Sources = append(about.Sources, sourceTitle(&a.Sources[i]))
+		}
+	}
+	said, err := p.said(ctx, r.who.Tenant, answerID)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range store.Verdicts() {
+		about.Verdicts = append(about.Verdicts, talkFilter{v, verdictWord(v), said[citation].Word == v})
+	}
+	about.Note = said[citation].Note
+	return about, nil
+}

@@ -1,0 +1,305 @@
+package page
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+//go:embed templates
+var templateFiles embed.FS //nolint:gochecknoglobals // how Go embeds files
+
+//go:embed assets
+var assetFiles embed.FS //nolint:gochecknoglobals // likewise
+
+// policy is the content security policy of all pages: nothing from elsewhere, nothing inline.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; " +
+	"frame-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// setHeaders sets what all responses have. A handler may set others.
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cache-Control", "private, no-cache")
+}
+
+// view is what the layout shows around the content of a page.
+type view struct {
+	Title   string // of the window and, unless the content has its own, the page
+	Section string // the entry of the navigation that the page is under: "overview", "conversations", "runs", "incidents", …
+	Query   string // what was searched for
+	Body    any    // what the page's own template shows
+
+	Version string // the rest is set by show
+	Public  bool   // no token is needed
+	Reader  bool   // whoever asks may read, so that the navigation leads somewhere
+	CanAsk  bool   // there is somebody to ask
+}
+
+// shown is a page that is to be written.
+type shown struct {
+	name     string // of its file in templates/, without .html
+	status   int    // 0: 200
+	view     *view
+	fragment string // the name of the template to execute instead of the whole page; it gets view.Body. Empty: the whole page
+}
+
+// page shows a page under the status 200.
+func (p *Page) page(w http.ResponseWriter, r *request, name string, v *view) error {
+	return p.show(w, r, &shown{name: name, view: v})
+}
+
+// show writes a page as HTML, compressed if the reader takes that. Nothing is written where it fails.
+func (p *Page) show(w http.ResponseWriter, r *request, s *shown) error {
+	t := p.views[s.name]
+	if t == nil {
+		return fmt.Errorf("showing the page %q: there is no template", s.name)
+	}
+	v := s.view
+	v.Version, v.CanAsk, v.Reader = p.o.Version, p.o.Chat != nil, r.who.Tenant != ""
+	v.Public = v.Reader && r.who.Token == ""
+	var b bytes.Buffer
+	var err error
+	if s.fragment != "" {
+		err = t.ExecuteTemplate(&b, s.fragment, v.Body)
+	} else {
+		err = t.ExecuteTemplate(&b, "layout", v)
+	}
+	if err != nil {
+		return fmt.Errorf("showing the page %q: %w", s.name, err)
+	}
+	writeBody(w, r, &response{status: cmp.Or(s.status, http.StatusOK), mediaType: "text/html; charset=utf-8", body: b.Bytes()})
+	return nil
+}
+
+// response is a response whose body is known.
+type response struct {
+	status    int
+	mediaType string
+	body      []byte
+	packed    []byte // the body compressed; nil: it is when needed
+}
+
+// worthPacking is how long a body is from which on it is compressed.
+const worthPacking = 1 << 10
+
+func writeBody(w http.ResponseWriter, r *request, res *response) {
+	h := w.Header()
+	h.Set("Content-Type", res.mediaType)
+	h.Add("Vary", "Accept-Encoding")
+	body := res.body
+	if len(body) >= worthPacking && takesGzip(r.Header.Get("Accept-Encoding")) {
+		if res.packed == nil {
+			res.packed = pack(body, gzip.BestSpeed)
+		}
+		body = res.packed
+		h.Set("Content-Encoding", "gzip")
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(res.status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // who left does not read it
+	}
+}
+
+func takesGzip(accepted string) bool {
+	for coding := range strings.SplitSeq(accepted, ",") {
+		name, q, _ := strings.Cut(coding, ";")
+		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
+			return strings.ReplaceAll(q, " ", "") != "q=0"
+		}
+	}
+	return false
+}
+
+func pack(body []byte, level int) []byte {
+	var b bytes.Buffer
+	z, err := gzip.NewWriterLevel(&b, level)
+	if err != nil {
+		return nil
+	}
+	_, _ = z.Write(body) // a buffer takes everything
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// asset is a file that pages load.
+type asset struct {
+	response
+
+	tag string // its hash, which is in the address under which pages load it
+}
+
+// readAssets reads the files of assets/. Those of css/ and js/ are parts, in the order of their names, of page.css and page.js.
+func readAssets() (map[string]asset, error) {
+	bodies := map[string][]byte{}
+	err := fs.WalkDir(assetFiles, "assets", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		body, err := assetFiles.ReadFile(name)
+		to := strings.TrimPrefix(name, "assets/")
+		switch path.Dir(to) {
+		case "css":
+			to = "page.css"
+		case "js":
+			to = "page.js"
+		}
+		bodies[to] = append(bodies[to], body...)
+		return err
+	})
+	all := map[string]asset{}
+	for name, body := range bodies {
+		sum := sha256.Sum256(body)
+		res := response{http.StatusOK, assetType(name), body, pack(body, gzip.BestCompression)}
+		all[name] = asset{res, hex.EncodeToString(sum[:8])}
+	}
+	return all, err
+}
+
+// assetType returns the media type of an asset; what the system has in its tables must not change it.
+func assetType(name string) string {
+	switch path.Ext(name) {
+	case ".css":
+		return "text/css; charset=utf-8"
+	case ".js":
+		return "text/javascript; charset=utf-8"
+	case ".svg":
+		return "image/svg+xml"
+	}
+	return "application/octet-stream"
+}
+
+// readViews parses the templates: each file of templates/ with the layout and what is in templates/parts.
+func readViews(assets map[string]asset) (map[string]*template.Template, error) {
+	base := template.New("").Funcs(funcs(assets))
+	base, err := base.ParseFS(templateFiles, "templates/layout.html", "templates/parts/*.html")
+	if err != nil {
+		return nil, err
+	}
+	files, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*template.Template{}
+	for _, file := range files {
+		name := strings.TrimSuffix(path.Base(file), ".html")
+		if name == "layout" {
+			continue
+		}
+		t, err := base.Clone()
+		if err == nil {
+			t, err = t.ParseFS(templateFiles, file)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[name] = t
+	}
+	return all, nil
+}
+
+// funcs returns what templates may call. What needs more than a word is worked out before, in the view.
+func funcs(assets map[string]asset) template.FuncMap {
+	return template.FuncMap{
+		"asset": func(name string) (string, error) {
+			a, ok := assets[name]
+			if !ok {
+				return "", fmt.Errorf("there is no asset %q", name)
+			}
+			return "/ui/assets/" + name + "?v=" + a.tag, nil
+		},
+		"day":    func(t time.Time) string { return t.UTC().Format("2 January 2006") },
+		"moment": func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") },
+		"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"count":  func(n int, one, many string) string { return counted(n, one, many) },
+	}
+}
+
+// counted returns a number with its noun.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+// asset serves a file that pages load. Its address has its hash, so that it never changes.
+func (p *Page) asset(w http.ResponseWriter, r *request) error {
+	a, ok := p.assets[r.PathValue("name")]
+	if !ok {
+		return p.nowhere(w, r)
+	}
+	if r.URL.Query().Get("v") == a.tag {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	a.serve(w, r)
+	return nil
+}
+
+// element serves the custom element, which other people's pages load, too.
+func (p *Page) element(w http.ResponseWriter, r *request) error {
+	a, ok := p.assets["ibid.js"]
+	if !ok {
+		return p.nowhere(w, r)
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.Set("Cache-Control", "public, max-age=3600")
+	a.serve(w, r)
+	return nil
+}
+
+func (p *Page) icon(w http.ResponseWriter, r *request) error {
+	a, ok := p.assets["icon.svg"]
+	if !ok {
+		return p.nowhere(w, r)
+	}
+	w.Header().Set("Cache-Control", "public, max-age=86400")
+	a.serve(w, r)
+	return nil
+}
+
+// serve writes an asset, unless the reader has it.
+func (a asset) serve(w http.ResponseWriter, r *request) {
+	tag := `"` + a.tag + `"`
+	w.Header().Set("ETag", tag)
+	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	writeBody(w, r, &a.response)
+}
+
+// writeFile answers with a file to be saved or read elsewhere.
+func writeFile(w http.ResponseWriter, r *request, name, mediaType string, body []byte) {
+	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+	writeBody(w, r, &response{status: http.StatusOK, mediaType: mediaType, body: body})
+}
+
+// readForm reads a form that was posted.
+func readForm(w http.ResponseWriter, r *request) error {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		return badRequest("The form cannot be read.", "It may be too long.")
+	}
+	return nil
+}
+
+// maxForm is how many bytes a form may have. What is pasted to be verified is larger, and has a limit of its own.
+const maxForm = 1 << 20

@@ -1,0 +1,362 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+)
+
+const (
+	// liveEvery is how far apart the changes of an answer are that a reader is told.
+	liveEvery = 200 * time.Millisecond
+	// liveQuiet is for how long nothing may be heard of an answer that nobody here knows until it counts as broken off. An answer
+	// whose provider thinks for long says nothing either, so it is longer than that takes.
+	liveQuiet = 2 * time.Minute
+	// liveStore is how long after its end an answer may take to be found.
+	liveStore = 10 * time.Second
+	// liveLate is for how long a reader is told of citations that come after an answer that had none.
+	liveLate = 90 * time.Second
+	// liveBeat is how often something is sent, so that no proxy takes the stream for dead.
+	liveBeat = 15 * time.Second
+	// liveWrite is how long a reader may take to accept an event.
+	liveWrite = 10 * time.Second
+	// maxLive is how many answers a tenant can watch arrive at the same time on one node.
+	maxLive = 256
+)
+
+// liveStream tells one reader of one answer while it arrives.
+//
+// Events are block ({"n":…,"of":…,"html":…}: the n-th block of the text, from 0, and how many there are), answer
+// ({"html":…}: the whole article, once the answer has ended and again when it gets citations later), gone ({"text":…}: there is
+// no such answer and will be none), and end. Whoever connects again is sent all blocks; those that the page has as they are
+// stay untouched.
+type liveStream struct {
+	p         *Page
+	r         *request
+	w         http.ResponseWriter
+	rc        *http.ResponseController
+	answerID  string
+	run       string // empty: it is not known
+	options   answerOptions
+	numbering ibid.Numbering
+
+	coming  *coming // nil: this node did not ask
+	partial partial // what was heard of it
+	last    string  // the text and how much else was shown last
+	blocks  []string
+	heard   time.Time
+	ended   time.Time // when the answer had ended; zero: it has not
+	whole   bool      // the answer was sent whole
+}
+
+// liveAnswer tells a reader of an answer while it arrives.
+func (p *Page) liveAnswer(w http.ResponseWriter, r *request) error {
+	id, err := idOf(r)
+	if err != nil {
+		return err
+	}
+	s := &liveStream{p: p, r: r, w: w, rc: http.NewResponseController(w), answerID: id, heard: time.Now()}
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	if !p.talks.watch(r.who.Tenant) {
+		return &gateway.Problem{
+			Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Detail: fmt.Sprintf("%d answers are being watched already.", maxLive),
+			Hint: "Reload the page when the answer is there.", Header: http.Header{"Retry-After": {"2"}},
+		}
+	}
+	defer p.talks.unwatch(r.who.Tenant)
+	var listener *bus.Listener
+	if p.o.Bus != nil && s.run != "" {
+		if listener, err = p.o.Bus.Listen(r.Context(), r.who.Tenant, s.run); err != nil {
+			return gateway.Unavailable("The answer cannot be watched now.")
+		}
+		defer listener.Close()
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(p.closing, cancel)()              //nolint:contextcheck // it ends with the server, not with the request
+	defer func() { _ = s.rc.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
+	if err := s.follow(ctx, listener); err != nil && !errors.Is(err, errLiveEnd) {
+		return nil //nolint:nilerr // the reader has left
+	}
+	return nil
+}
+
+// errLiveEnd ends a stream that has told everything.
+var errLiveEnd = errors.New("the stream ends")
+
+// prepare finds out what is known of the answer, and how its page numbers sources.
+func (s *liveStream) prepare() error {
+	q := s.r.URL.Query()
+	s.run = clean(q.Get("run"))
+	conversation := clean(q.Get("conversation"))
+	if s.coming = s.p.talks.find(s.r.who.Tenant, s.answerID); s.coming != nil {
+		s.run, conversation = s.coming.run, s.coming.conversation
+	}
+	ctx, cancel := context.WithTimeout(s.r.Context(), askStore)
+	defer cancel()
+	switch call, err := s.p.call(ctx, s.r.who.Tenant, s.answerID); {
+	case err == nil:
+		s.run, conversation = call.Run, call.Conversation
+	case !errors.Is(err, store.ErrNotFound):
+		return err
+	case s.coming == nil && s.run == "":
+		return err
+	}
+	if conversation != "" {
+		c, err := s.p.o.Store.Conversation(ctx, s.r.who.Tenant, conversation, &store.Query{Limit: 1})
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		if c != nil {
+			s.numbering = c.Numbering
+		}
+	}
+	s.options = answerOptions{prefix: idPrefix(q.Get("prefix")), live: true}
+	return nil
+}
+
+// follow sends what becomes known, until all of it is, the reader leaves or the server ends.
+func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
+	if err := s.write(": watching\nretry: 2000\n\n"); err != nil {
+		return err
+	}
+	var heard <-chan bus.Message
+	if listener != nil {
+		heard = listener.C
+	}
+	var done <-chan struct{}
+	if s.coming != nil {
+		done = s.coming.talk.Done()
+	}
+	tick := time.NewTicker(liveEvery)
+	defer tick.Stop()
+	beat := time.NewTicker(liveBeat)
+	defer beat.Stop()
+	if err := s.look(ctx); err != nil { // it may have ended before anybody listened
+		return err
+	}
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case m, open := <-heard:
+			if !open { // it fell behind, and connects again
+				return errLiveEnd
+			}
+			err = s.hear(ctx, &m)
+		case <-done:
+			done, s.ended = nil, time.Now()
+			err = s.look(ctx)
+		case <-tick.C:
+			err = s.tick(ctx)
+		case <-beat.C:
+			if !s.p.o.Guard.Still(ctx, s.r.who) {
+				return errLiveEnd
+			}
+			err = s.write(": heartbeat\n\n")
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// hear takes what the bus tells.
+func (s *liveStream) hear(ctx context.Context, m *bus.Message) error {
+	switch {
+	case m.Live != nil && m.Live.AnswerID == s.answerID:
+		s.heard = time.Now()
+		s.partial.take(m.Live)
+	case m.Event != nil && (m.Event.Kind == store.EventAnswer || m.Event.Kind == store.EventBackfill):
+		var of struct {
+			AnswerID string `json:"answer_id"`
+		}
+		if json.Unmarshal(m.Event.Data, &of) == nil && of.AnswerID == s.answerID {
+			s.whole, s.ended = false, time.Now()
+			return s.look(ctx)
+		}
+	case m.Wake:
+		s.whole = false
+		return s.look(ctx)
+	}
+	return nil
+}
+
+// look sends the whole answer if it is there.
+func (s *liveStream) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askStore)
+	defer cancel()
+	call, err := s.p.call(ctx, s.r.who.Tenant, s.answerID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if s.ended.IsZero() {
+		s.ended = time.Now()
+	}
+	return s.sendWhole(call)
+}
+
+func (s *liveStream) sendWhole(call *store.Call) error {
+	o := s.options
+	o.live = false
+	numbering := ibid.Numbering(maps.Clone(s.numbering))
+	o.numbering = &numbering
+	html, err := s.p.fragment("conversation", "answer", s.p.answerView(call, &o))
+	if err != nil {
+		return err
+	}
+	s.whole = true
+	if html != s.last {
+		s.last = html
+		if err := s.send("answer", map[string]any{"html": html}); err != nil {
+			return err
+		}
+	}
+	if !s.mayGrow(call) {
+		return s.end()
+	}
+	return nil
+}
+
+// mayGrow reports whether an answer that was sent whole may still get citations.
+func (s *liveStream) mayGrow(call *store.Call) bool {
+	return s.p.o.Bus != nil && s.run != "" && call.Answer.Complete && len(call.Answer.Citations) == 0 && time.Since(call.Started.Add(call.Duration)) < liveLate
+}
+
+func (s *liveStream) end() error {
+	if err := s.send("end", struct{}{}); err != nil {
+		return err
+	}
+	return errLiveEnd
+}
+
+// tick sends what changed.
+func (s *liveStream) tick(ctx context.Context) error {
+	now := time.Now()
+	switch {
+	case s.whole && now.Sub(s.ended) > liveLate:
+		return s.end()
+	case s.whole:
+		return nil
+	case !s.ended.IsZero() && now.Sub(s.ended) > liveStore:
+		return s.give("The answer has ended, and was not kept.")
+	case !s.ended.IsZero():
+		return s.look(ctx)
+	case s.coming == nil && now.Sub(s.heard) > liveQuiet:
+		return s.give("The answer was broken off: nobody here hears of it any more.")
+	}
+	return s.sendBlocks()
+}
+
+func (s *liveStream) give(why string) error {
+	if err := s.send("gone", map[string]any{"text": why}); err != nil {
+		return err
+	}
+	return s.end()
+}
+
+// sendBlocks sends those blocks of the text that are new or changed.
+func (s *liveStream) sendBlocks() error {
+	a := s.partial.answer()
+	if s.coming != nil {
+		a = s.coming.call("").Answer
+	}
+	a = settled(a)
+	state := strconv.Itoa(len(a.Text)) + "/" + strconv.Itoa(len(a.Citations)) + "/" + strconv.Itoa(len(a.Sources))
+	if state == s.last {
+		return nil
+	}
+	s.last = state
+	numbering := ibid.Numbering(maps.Clone(s.numbering))
+	o := s.options
+	o.numbering = &numbering
+	v := s.p.answerView(&store.Call{AnswerID: s.answerID, Run: s.run, Answer: a}, &o)
+	blocks := blocksOf(string(v.Text))
+	for i, html := range blocks {
+		if i < len(s.blocks) && s.blocks[i] == html && len(s.blocks) == len(blocks) {
+			continue
+		}
+		if i < len(s.blocks) && s.blocks[i] == html && i < len(blocks)-1 {
+			continue
+		}
+		if err := s.send("block", map[string]any{"n": i, "of": len(blocks), "html": html}); err != nil {
+			return err
+		}
+	}
+	s.blocks = blocks
+	return nil
+}
+
+// send sends an event.
+func (s *liveStream) send(name string, data any) error {
+	var b bytes.Buffer
+	b.WriteString("event: " + name + "\ndata: ")
+	if err := json.NewEncoder(&b).Encode(data); err != nil { // it ends the line
+		return err
+	}
+	b.WriteByte('\n')
+	return s.write(b.String())
+}
+
+// write sends text at once.
+func (s *liveStream) write(text string) error {
+	// A server that cannot set deadlines has its own ways with slow readers.
+	if err := s.rc.SetWriteDeadline(time.Now().Add(liveWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return s.rc.Flush()
+}
+
+// fragment returns a part of a page as HTML.
+func (p *Page) fragment(page, name string, body any) (string, error) {
+	t := p.views[page]
+	if t == nil {
+		return "", fmt.Errorf("showing a part of the page %q: there is no template", page)
+	}
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, name, body); err != nil {
+		return "", fmt.Errorf("showing a part of the page %q: %w", page, err)
+	}
+	return b.String(), nil
+}
+
+// idPrefix returns what a page said begins the ids of an answer, if it can.
+func idPrefix(s string) string {
+	if len(s) > 32 {
+		return ""
+	}
+	for _, c := range []byte(s) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
+			return ""
+		}
+	}
+	return s
+}

@@ -1,0 +1,92 @@
+package page
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+)
+
+// What is shown of a text that is arriving is what the next pieces do not change.
+func TestSettled(t *testing.T) {
+	long := strings.Repeat("long ", 200)
+	tests := []struct{ name, text, want string }{
+		{"nothing", "", ""},
+		{"a word that may go on", "Herons ne", "Herons "},
+		{"words", "Herons nest ", "Herons nest "},
+		{"emphasis that is open", "Herons **nest in ", "Herons "},
+		{"emphasis that is closed", "Herons **nest** in ", "Herons **nest** in "},
+		{"code that is open", "Call `foo bar ", "Call "},
+		{"a link that is open", "See [the herons](https://a.example/x ", "See "},
+		{"a link that is closed", "See [herons](https://a.example) and ", "See [herons](https://a.example) and "},
+		{"emphasis of an earlier paragraph", "A **b\n\nc d ", "A **b\n\nc d "},
+		{"a number that may be a list", "Herons nest:\n1. ", "Herons nest:"},
+		{"what may make a heading", "Herons nest\n==", "Herons nest"},
+		{"a row of a table", "| a | b |\n|---|---|\n| c ", "| a | b |\n|---|---|\n"},
+		{"lines may break between any characters", "蒼鷺は木の上に", "蒼鷺は木の上に"},
+		{"a star that multiplies", "2 * 3 is ", "2 * 3 is "},
+		{"emphasis that nobody closes", "**" + long, "**" + long},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			a := &ibid.Answer{
+				Text:  tt.text,
+				Parts: []ibid.Part{{Span: ibid.Span{End: len(tt.text)}, Kind: ibid.AnswerPart}},
+				Citations: []ibid.Citation{{
+					Span: ibid.Span{End: len(tt.text)}, Anchor: ibid.AnchorExact, Refs: []ibid.Ref{{Source: "a"}},
+				}},
+				Sources: []ibid.Source{{ID: "a"}},
+			}
+			got := settled(a)
+			if diff := cmp.Diff(tt.want, got.Text); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if cut := got.Text != tt.text; cut != (len(got.Citations) == 0) {
+				t.Errorf("cut: %v, citations: %d", cut, len(got.Citations))
+			}
+			if n := len(got.Parts); n > 0 && got.Parts[n-1].End > len(got.Text) {
+				t.Errorf("a part ends at %d of %d", got.Parts[n-1].End, len(got.Text))
+			}
+		})
+	}
+}
+
+// A text that grows only grows on the page, as long as nothing is held for too long.
+func FuzzSettled(f *testing.F) {
+	for _, s := range []string{"a **b** c", "- a\n- b\n", "[x](y) | `z`", "# a\n\nb\n==\n", "蒼鷺 ~~は~~", "\xff *a", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		text = strings.ToValidUTF8(text, "?")
+		end := settledEnd(text)
+		if end < 0 || end > len(text) || !strings.HasPrefix(text, text[:end]) || strings.ToValidUTF8(text[:end], "?") != text[:end] {
+			t.Fatalf("%q: %d", text, end)
+		}
+		a := settled(&ibid.Answer{Text: text})
+		if err := a.Check(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestBlocksOf(t *testing.T) {
+	tests := []struct {
+		html string
+		want []string
+	}{
+		{"", nil},
+		{"<p>a <b>b</b></p>\n<hr />\n<ul>\n<li>c</li>\n</ul>\n", []string{"<p>a <b>b</b></p>", "<hr />", "<ul>\n<li>c</li>\n</ul>"}},
+		{"<!-- raw HTML omitted -->\n<p>a<br>b<img src=\"x\" alt=\"a > b\"></p>", []string{`<p>a<br>b<img src="x" alt="a > b"></p>`}},
+		{"<hr>\n<p>a</p>", []string{"<hr>", "<p>a</p>"}},
+		{"<p>a", nil},
+		{"</p><p>b</p>", []string{"</p>", "<p>b</p>"}},
+		{"<p title='>'>b</p>", []string{"<p title='>'>b</p>"}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, blocksOf(tt.html)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.html, diff)
+		}
+	}
+}

@@ -1,0 +1,199 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
+)
+
+const (
+	// digestFor is how long an overview's numbers are good for.
+	digestFor = time.Minute
+	// maxDigests is of how many tenants they are kept.
+	maxDigests = 256
+	// maxDigested is how many answers, the last stored ones, are read for them, and digestBatch how many of these at a time.
+	maxDigested = 500
+	digestBatch = 50
+	// topSources is how many sources an overview names, and manySources how many the list of sources does.
+	topSources  = 8
+	manySources = 50
+)
+
+// digest is what is known of a tenant's answers in numbers. It does not change once it is made.
+type digest struct {
+	at       time.Time
+	counts   store.Counts
+	days     []store.CheckedDay
+	broken   []store.BrokenSource
+	answers  int         // that were read: those with text
+	older    bool        // there are more than were read
+	perCited map[int]int // answers by their number of citations
+	says     int         // sentences of them that say something
+	uncited  int         // of says: those without a citation
+	bare     int         // answers that say something and have no citation at all
+	top      []usedSource
+}
+
+// usedSource is a source with how often it was cited.
+type usedSource struct {
+	Key, URL, Title, Site, Letter string
+	Answers, Citations            int
+}
+
+// digests keeps the digests of tenants. The zero value is ready.
+type digests struct {
+	flight singleflight.Group
+	mu     sync.Mutex
+	kept   map[string]*digest // by tenant
+}
+
+// digest returns what is known of a tenant, at most [digestFor] old. It is made once for all who ask at the same time.
+func (p *Page) digest(ctx context.Context, tenant string) (*digest, error) {
+	all := &p.bounds.digests
+	if d := all.get(tenant); d != nil {
+		return d, nil
+	}
+	made, err, _ := all.flight.Do(tenant, func() (any, error) {
+		if d := all.get(tenant); d != nil {
+			return d, nil
+		}
+		// It is for others, too, if who asked has left.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore)
+		defer cancel()
+		d, err := p.makeDigest(ctx, tenant)
+		if err == nil {
+			all.put(tenant, d)
+		}
+		return d, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return made.(*digest), nil //nolint:forcetypeassert // it is what the function returns
+}
+
+// get returns a digest that is good still; nil: there is none.
+func (all *digests) get(tenant string) *digest {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if d := all.kept[tenant]; d != nil && time.Since(d.at) < digestFor {
+		return d
+	}
+	return nil
+}
+
+// put keeps a digest, in the place of the oldest if there are many.
+func (all *digests) put(tenant string, d *digest) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.kept == nil {
+		all.kept = map[string]*digest{}
+	}
+	if all.kept[tenant] == nil && len(all.kept) >= maxDigests {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(all.kept)), func(a, b string) int { return all.kept[a].at.Compare(all.kept[b].at) })
+		delete(all.kept, oldest)
+	}
+	all.kept[tenant] = d
+}
+
+func (p *Page) makeDigest(ctx context.Context, tenant string) (*digest, error) {
+	d := &digest{at: time.Now(), perCited: map[int]int{}}
+	counts, err := p.o.Store.Counts(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	d.counts = *counts
+	if d.days, err = p.o.Store.CheckedDays(ctx, tenant); err != nil {
+		return nil, err
+	}
+	if d.broken, err = p.o.Store.BrokenSources(ctx, tenant, manySources); err != nil {
+		return nil, err
+	}
+	used := map[string]*usedSource{}
+	q := &store.Query{Limit: digestBatch}
+	for left := maxDigested; left > 0; left -= q.Limit {
+		page, err := p.o.Store.Calls(ctx, tenant, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, call := range page.Items {
+			if err := d.add(ctx, call.Answer, used); err != nil {
+				return nil, err
+			}
+		}
+		q.Cursor, d.older = page.Next, page.Next != ""
+		if q.Cursor == "" {
+			break
+		}
+	}
+	d.top = slices.SortedFunc(func(yield func(usedSource) bool) {
+		for _, key := range slices.Sorted(maps.Keys(used)) {
+			if !yield(*used[key]) {
+				return
+			}
+		}
+	}, func(a, b usedSource) int {
+		return cmp.Or(b.Answers-a.Answers, b.Citations-a.Citations, cmp.Compare(a.Title, b.Title))
+	})
+	d.top = slices.Clone(d.top[:min(len(d.top), manySources)])
+	return d, nil
+}
+
+// add counts an answer.
+func (d *digest) add(ctx context.Context, a *ibid.Answer, used map[string]*usedSource) error {
+	if a.Text == "" {
+		return nil
+	}
+	d.answers++
+	d.perCited[len(a.Citations)]++
+	found, err := support.Attribute(ctx, a, nil, nil) // of its sentences; there is nothing to find
+	if err != nil {
+		return err
+	}
+	says := false
+	for i := range found.Sentences {
+		if s := &found.Sentences[i]; s.Says() {
+			says = true
+			d.says++
+			if s.Uncited() {
+				d.uncited++
+			}
+		}
+	}
+	if says && len(a.Citations) == 0 {
+		d.bare++
+	}
+	seen := map[string]bool{}
+	for i := range a.Citations {
+		for k := range a.Citations[i].Refs {
+			if s := a.Source(a.Citations[i].Refs[k].Source); s != nil {
+				countUse(used, seen, s)
+			}
+		}
+	}
+	return nil
+}
+
+// countUse counts a citation of a source. seen has those that the answer cited before.
+func countUse(used map[string]*usedSource, seen map[string]bool, s *ibid.Source) {
+	key := s.Key()
+	u := used[key]
+	if u == nil {
+		u = &usedSource{Key: key, URL: s.URL, Title: sourceTitle(s), Site: siteOf(s), Letter: letterOf(s)}
+		used[key] = u
+	}
+	u.Citations++
+	if !seen[key] {
+		seen[key] = true
+		u.Answers++
+	}
+}

@@ -1,0 +1,268 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/chat"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+)
+
+const (
+	// maxQuestionSize is how many bytes a question may have.
+	maxQuestionSize = 256 << 10
+	// recalled is how many of the latest turns of a conversation go along with a question.
+	recalled = 50
+	// maxComing is how many answers that are arriving a page knows of at the same time. Of more it learns when they have ended.
+	maxComing = 1024
+)
+
+// composer is the form for a question.
+type composer struct {
+	Conversation string // empty: a new one
+	Providers    []providerChoice
+	Model        string
+	Citations    []citationChoice
+	Question     string // what was written before, if it was not right
+	Wrong        string // what was not right
+	May          bool   // the reader may ask
+}
+
+type providerChoice struct {
+	Name, Model string
+	Chosen      bool
+}
+
+type citationChoice struct {
+	Value, Word string
+	Chosen      bool
+}
+
+// coming is an answer that is arriving.
+type coming struct {
+	talk                    *chat.Talk // nil: another node asked for it
+	tenant, conversation    string
+	answerID, run, question string
+	since                   time.Time
+}
+
+// call returns the answer as far as it has arrived, as a call.
+func (t *coming) call(conversation string) *store.Call {
+	call := &store.Call{AnswerID: t.answerID, Run: t.run, Conversation: conversation, Started: t.since, Answer: &ibid.Answer{}}
+	if t.talk != nil {
+		if a := t.talk.Answer(); a != nil {
+			call.Answer = a
+		}
+	}
+	return call
+}
+
+// talks are the answers that were asked for on a page of this node, and have not ended.
+type talks struct {
+	mu       sync.Mutex
+	all      []*coming      // oldest first
+	watching map[string]int // how many streams each tenant has open
+}
+
+// watch counts one more stream, unless the tenant has as many as it may.
+func (t *talks) watch(tenant string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.watching[tenant] >= maxLive {
+		return false
+	}
+	if t.watching == nil {
+		t.watching = map[string]int{}
+	}
+	t.watching[tenant]++
+	return true
+}
+
+func (t *talks) unwatch(tenant string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.watching[tenant]--; t.watching[tenant] == 0 {
+		delete(t.watching, tenant)
+	}
+}
+
+func (t *talks) add(c *coming) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.prune()
+	if len(t.all) < maxComing {
+		t.all = append(t.all, c)
+	}
+}
+
+// prune forgets those that have ended: they are found by their ids.
+func (t *talks) prune() {
+	t.all = slices.DeleteFunc(t.all, func(c *coming) bool {
+		select {
+		case <-c.talk.Done():
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// of returns those of a conversation.
+func (t *talks) of(tenant, conversation string) []*coming {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.prune()
+	var list []*coming
+	for _, c := range t.all {
+		if c.tenant == tenant && c.conversation == conversation {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// find returns one by the id of its answer; nil: it is not among them.
+func (t *talks) find(tenant, answerID string) *coming {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, c := range t.all {
+		if c.tenant == tenant && c.answerID == answerID {
+			return c
+		}
+	}
+	return nil
+}
+
+// composer returns the form for the next question of a conversation; nil: nobody can be asked.
+func (p *Page) composer(r *request, c *store.Conversation) *composer {
+	if p.o.Chat == nil {
+		return nil
+	}
+	form := &composer{May: r.who.May(store.ScopeProxy) || r.who.Token == ""}
+	last := ""
+	if c != nil {
+		form.Conversation = c.ID
+		if n := len(c.Calls); n > 0 {
+			last, form.Model = c.Calls[n-1].Upstream, c.Calls[n-1].Answer.Model
+		}
+	}
+	form.choose(p.o.Chat.Providers(), last, "")
+	return form
+}
+
+// choose fills in what there is to choose from.
+func (form *composer) choose(providers []chat.Provider, provider, citations string) {
+	for _, known := range providers {
+		form.Providers = append(form.Providers, providerChoice{known.Upstream, known.Model, known.Upstream == provider})
+	}
+	if !slices.ContainsFunc(form.Providers, func(c providerChoice) bool { return c.Chosen }) {
+		form.Model = ""
+	}
+	for _, c := range []citationChoice{{Value: "", Word: "as the provider does"}, {Value: "accurate", Word: "accurate"}, {Value: "fast", Word: "fast"}, {Value: "off", Word: "off"}} {
+		c.Chosen = c.Value == citations
+		form.Citations = append(form.Citations, c)
+	}
+}
+
+// showAsk shows an empty form, for a new conversation.
+func (p *Page) showAsk(w http.ResponseWriter, r *request) error {
+	if p.o.Chat == nil {
+		return p.nowhere(w, r)
+	}
+	return p.page(w, r, "ask", &view{Title: "New conversation", Section: "conversations", Body: p.composer(r, nil)})
+}
+
+// ask puts a question, and leads to the conversation that it is part of as soon as the answer begins.
+func (p *Page) ask(w http.ResponseWriter, r *request) error {
+	if p.o.Chat == nil {
+		return p.nowhere(w, r)
+	}
+	if err := readForm(w, r); err != nil {
+		return err
+	}
+	f := r.PostForm
+	question := strings.ToValidUTF8(strings.TrimSpace(strings.ReplaceAll(f.Get("question"), "\r\n", "\n")), "\ufffd")
+	q := &chat.Question{
+		Provider: clean(f.Get("provider")), Model: clean(f.Get("model")), Citations: clean(f.Get("citations")), Conversation: clean(f.Get("conversation")),
+	}
+	form := &composer{Conversation: q.Conversation, Question: question, May: true}
+	switch {
+	case question == "":
+		form.Wrong = "Write a question first."
+	case len(question) > maxQuestionSize:
+		form.Question, form.Wrong = "", fmt.Sprintf("The question has more than %d KiB.", maxQuestionSize>>10)
+	}
+	if form.Wrong != "" {
+		return p.askAgain(w, r, q, form)
+	}
+	if err := p.recall(r, q); err != nil {
+		return err
+	}
+	q.Messages = append(q.Messages, chat.Message{Role: store.RoleUser, Text: question})
+	talk, err := p.o.Chat.Ask(r.Context(), r.who, q)
+	if err != nil && !gateway.IsInternal(err) {
+		problem := gateway.ProblemOf(err)
+		form.Wrong = strings.TrimSpace(problem.Detail + ". " + problem.Hint)
+		return p.askAgain(w, r, q, form)
+	}
+	if err != nil {
+		return err
+	}
+	p.talks.add(&coming{
+		talk: talk, tenant: r.who.Tenant, conversation: q.Conversation, answerID: talk.AnswerID, run: talk.Run, question: question, since: time.Now(),
+	})
+	to := url.Values{"answer": {talk.AnswerID}, "run": {talk.Run}} // for a node that did not ask
+	http.Redirect(w, r.Request, talkURL(q.Conversation)+"?"+to.Encode()+"#a-"+url.PathEscape(talk.AnswerID), http.StatusSeeOther)
+	return nil
+}
+
+// recall fills in what was said before in the conversation of a question; one that begins gets a name.
+func (p *Page) recall(r *request, q *chat.Question) error {
+	if q.Conversation == "" {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return fmt.Errorf("beginning a conversation: %w", err)
+		}
+		q.Conversation = "talk_" + id.String()
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), askStore)
+	defer cancel()
+	p.caughtUp(ctx)
+	c, err := p.o.Store.Conversation(ctx, r.who.Tenant, q.Conversation, &store.Query{Limit: recalled})
+	if err != nil {
+		return err
+	}
+	for _, turn := range c.Turns() {
+		var asked []chat.Message
+		for _, m := range turn.Asked {
+			if m.Role == store.RoleUser && m.Text != "" {
+				asked = append(asked, chat.Message{Role: m.Role, Text: m.Text})
+			}
+		}
+		if len(asked) == 0 || turn.Call.Answer.Text == "" {
+			continue // providers want question and answer by turns, and neither empty
+		}
+		q.Messages = append(append(q.Messages, asked...), chat.Message{Role: store.RoleAssistant, Text: turn.Call.Answer.Text})
+	}
+	return nil
+}
+
+// askAgain shows the form with what was written, and what is wrong with it.
+func (p *Page) askAgain(w http.ResponseWriter, r *request, q *chat.Question, form *composer) error {
+	form.choose(p.o.Chat.Providers(), q.Provider, q.Citations)
+	form.Model = q.Model
+	return p.show(w, r, &shown{
+		name: "ask", status: http.StatusUnprocessableEntity, view: &view{Title: "Ask", Section: "conversations", Body: form},
+	})
+}

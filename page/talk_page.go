@@ -1,0 +1,156 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+)
+
+// maxSaid is how many bytes of a message are shown at once; the rest opens.
+const maxSaid = 1200
+
+// talkBody is what the page of a conversation shows.
+type talkBody struct {
+	ID, Title, URL     string
+	Answers, Sources   int
+	Started, Updated   time.Time
+	Turns              []turnView
+	Earlier, Latest    string // pages of it; empty: there are none
+	Coming             []comingView
+	Composer           *composer // nil: nobody can be asked here
+	Exports            []exportLink
+	AnswerID, AnswerIs string
+}
+
+// turnView is what was said since the last answer, and the answer.
+type turnView struct {
+	Asked  []saidView
+	Answer *answerView
+}
+
+// saidView is a message that is no answer.
+type saidView struct {
+	Role, Text, Rest string
+}
+
+// comingView is an answer that is still arriving.
+type comingView struct {
+	Question string
+	LiveURL  string
+	Answer   *answerView
+}
+
+func messageOf(m store.Message) saidView {
+	s := saidView{Role: m.Role, Text: m.Text}
+	if len(m.Text) > maxSaid+maxSaid/4 {
+		s.Text = cutBytes(m.Text, maxSaid)
+		s.Rest = m.Text[len(s.Text):]
+	}
+	return s
+}
+
+// conversation shows the latest messages of a conversation with their answers, numbered as they always were, and what is still
+// arriving.
+func (p *Page) conversation(w http.ResponseWriter, r *request) error {
+	id, err := idOf(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), askStore)
+	defer cancel()
+	p.caughtUp(ctx)
+	cursor := r.URL.Query().Get("cursor")
+	coming := p.talks.of(r.who.Tenant, id) // before the store: an answer that ends now is in one of both
+	c, err := p.o.Store.Conversation(ctx, r.who.Tenant, id, &store.Query{Cursor: cursor, Limit: spoken})
+	if errors.Is(err, store.ErrNotFound) && cursor == "" && (len(coming) > 0 || p.announced(r) != nil) {
+		c, err = &store.Conversation{ID: id, Started: time.Now(), Updated: time.Now()}, nil
+	}
+	if err != nil {
+		return err
+	}
+	body := p.talkBody(c)
+	if cursor != "" {
+		body.Latest = talkURL(id)
+	} else {
+		body.Coming = p.comingViews(ctx, r, c, coming)
+		if len(body.Coming) > 0 && len(body.Turns) == 0 {
+			body.Title = short(body.Coming[0].Question, maxTitle)
+		}
+		body.Composer = p.composer(r, c)
+	}
+	return p.page(w, r, "conversation", &view{Title: body.Title, Section: "conversations", Body: body})
+}
+
+func (p *Page) talkBody(c *store.Conversation) *talkBody {
+	body := &talkBody{
+		ID: c.ID, Title: titleOf(c), URL: talkURL(c.ID), Answers: c.Answers, Sources: len(c.Numbering), Started: c.Started, Updated: c.Updated,
+		Exports: exportLinks(talkURL(c.ID)+"/export", false),
+	}
+	numbering := ibid.Numbering(maps.Clone(c.Numbering))
+	for i, turn := range c.Turns() {
+		t := turnView{Answer: p.answerView(turn.Call, &answerOptions{numbering: &numbering, prefix: turnPrefix(i)})}
+		for _, m := range turn.Asked {
+			t.Asked = append(t.Asked, messageOf(m))
+		}
+		body.Turns = append(body.Turns, t)
+	}
+	if c.Next != "" {
+		body.Earlier = talkURL(c.ID) + "?cursor=" + url.QueryEscape(c.Next)
+	}
+	return body
+}
+
+// turnPrefix begins the ids of an answer on the page of its conversation.
+func turnPrefix(i int) string { return "m" + strconv.Itoa(i+1) + "-" }
+
+// comingViews returns what is arriving of the answers that the store does not have yet.
+func (p *Page) comingViews(ctx context.Context, r *request, c *store.Conversation, coming []*coming) []comingView {
+	stored := map[string]bool{}
+	for _, call := range c.Calls {
+		stored[call.AnswerID] = true
+	}
+	if t := p.announced(r); t != nil && len(coming) == 0 {
+		coming = append(coming, t)
+	}
+	numbering := ibid.Numbering(maps.Clone(c.Numbering))
+	var views []comingView
+	for _, t := range coming {
+		if stored[t.answerID] {
+			continue
+		}
+		call, live := t.call(c.ID), true
+		if whole, err := p.call(ctx, r.who.Tenant, t.answerID); err == nil {
+			call, live = whole, false
+		}
+		o := &answerOptions{numbering: &numbering, prefix: "live" + strconv.Itoa(len(views)+1) + "-", live: live}
+		v := comingView{Question: t.question, Answer: p.answerView(call, o)}
+		if live {
+			v.LiveURL = liveURL(t, o.prefix, c.ID)
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// announced returns the answer that the address of a conversation says is arriving, which another node may have asked for; nil:
+// there is none.
+func (p *Page) announced(r *request) *coming {
+	q := r.URL.Query()
+	answerID, run := clean(q.Get("answer")), clean(q.Get("run"))
+	if answerID == "" || run == "" || p.o.Bus == nil {
+		return nil
+	}
+	return &coming{answerID: answerID, run: run, question: ""}
+}
+
+func liveURL(t *coming, prefix, conversation string) string {
+	q := url.Values{"prefix": {prefix}, "run": {t.run}, "conversation": {conversation}}
+	return "/ui/answers/" + url.PathEscape(t.answerID) + "/live?" + q.Encode()
+}

@@ -1,0 +1,273 @@
+package page_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/store"
+)
+
+// A question leads to its conversation; a second one goes on in it, with one numbering.
+func TestAsk(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	if got := w.get(t, "/ui/ask"); got.StatusCode != 200 || !strings.Contains(got.body, `name="question"`) || !strings.Contains(got.body, "heron-1") {
+		t.Fatalf("form: %d %s", got.StatusCode, got.body)
+	}
+	to := w.ask(t, "", replay.Answers()[0].Prompt)
+	w.waitFor(t, to.Query().Get("answer"))
+	first := w.get(t, to.Path)
+	id := to.Query().Get("answer")
+	for _, want := range []string{`id="a-` + id + `"`, "Question", `name="conversation"`, `<textarea id="question"`} {
+		if first.StatusCode != 200 || !strings.Contains(first.body, want) {
+			t.Errorf("no %s: %d %s", want, first.StatusCode, first.body)
+		}
+	}
+	if strings.Contains(first.body, "data-live") {
+		t.Error("an answer that has ended is arriving")
+	}
+	conversation, _ := url.PathUnescape(strings.TrimPrefix(to.EscapedPath(), "/ui/conversations/"))
+	again := w.ask(t, conversation, replay.Answers()[1].Prompt)
+	if again.Path != to.Path {
+		t.Errorf("the second question leads to %s, the first to %s", again.Path, to.Path)
+	}
+	w.waitFor(t, again.Query().Get("answer"))
+	call, err := w.store.Call(t.Context(), store.DefaultTenant, again.Query().Get("answer"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var roles []string
+	for _, m := range call.Prompt {
+		roles = append(roles, m.Role)
+	}
+	if diff := cmp.Diff([]string{"user", "assistant", "user"}, roles); diff != "" {
+		t.Errorf("what was asked (-want +got):\n%s", diff)
+	}
+	both := w.get(t, to.Path)
+	if n := strings.Count(both.body, `<article class="answer"`); n != 2 {
+		t.Errorf("%d answers", n)
+	}
+	list := w.get(t, "/ui/conversations")
+	for _, want := range []string{replay.Answers()[0].Prompt, "2 answers", "heron-1", "not checked"} {
+		if !strings.Contains(list.body, want) {
+			t.Errorf("the list has no %q: %s", want, list.body)
+		}
+	}
+}
+
+// waitFor waits until an answer is stored.
+func (w *talkWorld) waitFor(tb testing.TB, id string, fields ...string) {
+	tb.Helper()
+	res := w.open(tb, "GET", "/ui/answers/"+id+"/live?run=x", "", fields...)
+	readEvents(res.Body, func(e sent) bool { return e.name == "answer" || e.name == "gone" })
+	_ = res.Body.Close()
+	w.settle(tb)
+	if _, err := w.store.Call(tb.Context(), store.DefaultTenant, id); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// What is wrong with a question is said on the form, which keeps it.
+func TestAskWrong(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	tests := []struct {
+		name string
+		form url.Values
+		want []string
+	}{
+		{"nothing", url.Values{"question": {" "}}, []string{"Write a question first."}},
+		{"no such provider", url.Values{"question": {"Where <b>?"}, "provider": {"nobody"}}, []string{"Where &lt;b&gt;?", "there is none of that name"}},
+		{"refused", url.Values{"question": {"error 429"}}, []string{`>error 429</textarea>`, `role="alert"`}},
+		{"too long", url.Values{"question": {strings.Repeat("a", 300<<10)}}, []string{"256 KiB"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := w.post(t, "/ui/ask", tt.form)
+			if got.StatusCode != http.StatusUnprocessableEntity {
+				t.Errorf("%d", got.StatusCode)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(got.body, want) {
+					t.Errorf("no %q: %s", want, got.body)
+				}
+			}
+		})
+	}
+	if got := w.do(t, "POST", "/ui/ask", "question=x", "Content-Type", "application/x-www-form-urlencoded", "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"); got.StatusCode != 403 {
+		t.Errorf("another site's form: %d", got.StatusCode)
+	}
+	if got := w.post(t, "/ui/ask", url.Values{"question": {"x"}, "conversation": {"nobody's"}}); got.StatusCode != 404 {
+		t.Errorf("a conversation that is not there: %d", got.StatusCode)
+	}
+}
+
+// An answer is there while it arrives: on the page when it is opened, and block by block in the stream. Words that were shown
+// stay what they are.
+func TestLive(t *testing.T) {
+	w := newTalkWorld(t, replay.New(&replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 8}))
+	to := w.ask(t, "", replay.Answers()[0].Prompt)
+	opened := w.get(t, to.RequestURI())
+	if !strings.Contains(opened.body, "data-live=") || !strings.Contains(opened.body, "The answer is arriving.") || !strings.Contains(opened.body, `aria-busy="true"`) {
+		t.Fatalf("nothing is arriving: %s", opened.body)
+	}
+	_, live, _ := strings.Cut(opened.body, `data-live="`)
+	live, _, _ = strings.Cut(live, `"`)
+	res := w.open(t, "GET", strings.ReplaceAll(live, "&amp;", "&"), "")
+	if ct := res.Header.Get("Content-Type"); res.StatusCode != 200 || ct != "text/event-stream" {
+		t.Fatalf("%d %s", res.StatusCode, ct)
+	}
+	blocks, changed, whole, ended := map[int]string{}, 0, "", false
+	readEvents(res.Body, func(e sent) bool {
+		var data struct {
+			N    int    `json:"n"`
+			Of   int    `json:"of"`
+			HTML string `json:"html"`
+		}
+		if err := json.Unmarshal([]byte(e.data), &data); err != nil {
+			t.Fatalf("%s: %v", e.data, err)
+		}
+		switch e.name {
+		case "block":
+			if whole != "" {
+				t.Error("a block after the whole answer")
+			}
+			if before, had := blocks[data.N]; had {
+				changed++
+				if was, is := textOf(before), textOf(data.HTML); !strings.HasPrefix(is, strings.TrimRight(was, " \n")) {
+					t.Errorf("block %d was %q and is %q", data.N, was, is)
+				}
+			}
+			blocks[data.N] = data.HTML
+		case "answer":
+			whole = data.HTML
+		case "end":
+			ended = true
+		}
+		return e.name == "end"
+	})
+	if len(blocks) == 0 || changed == 0 || whole == "" || !ended {
+		t.Fatalf("%d blocks, %d changes, ended %v, whole %q", len(blocks), changed, ended, whole)
+	}
+	for n, html := range blocks {
+		if !strings.Contains(textOf(whole), strings.TrimSpace(textOf(html))) {
+			t.Errorf("block %d is not in the answer: %q", n, textOf(html))
+		}
+	}
+	w.settle(t)
+	if got := w.get(t, to.RequestURI()); strings.Contains(got.body, "data-live=") || strings.Count(got.body, `<article class="answer"`) != 1 {
+		t.Errorf("after its end: %s", got.body)
+	}
+}
+
+// textOf returns the words of HTML without its chips.
+func textOf(html string) string {
+	var b strings.Builder
+	for html != "" {
+		before, rest, found := strings.Cut(html, "<")
+		b.WriteString(before)
+		if !found {
+			break
+		}
+		if strings.HasPrefix(rest, "ibid-cite") {
+			_, rest, _ = strings.Cut(rest, "</ibid-cite")
+		}
+		_, html, _ = strings.Cut(rest, ">")
+	}
+	return b.String()
+}
+
+// held holds back what an upstream answers after its header.
+type held struct {
+	http.ResponseWriter
+
+	wait <-chan struct{}
+}
+
+func (h *held) Write(b []byte) (int, error) {
+	if h.wait != nil {
+		_ = http.NewResponseController(h.ResponseWriter).Flush()
+		<-h.wait
+		h.wait = nil
+	}
+	return h.ResponseWriter.Write(b)
+}
+
+func (h *held) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// Another node asked, or a client of the gateway: the bus tells of the answer.
+func TestLiveByBus(t *testing.T) {
+	upstream, begin := replay.New(&replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 8}), make(chan struct{})
+	w := newTalkWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { upstream.ServeHTTP(&held{rw, begin}, r) }))
+	call := w.open(t, "POST", "/openai/v1/responses", `{"model": "heron-1", "stream": true, "input": "`+replay.Answers()[0].Prompt+`"}`)
+	id, run := call.Header.Get(gateway.AnswerHeader), call.Header.Get(gateway.RunHeader)
+	if got := w.get(t, "/ui/answers/"+id+"/live"); got.StatusCode != 404 {
+		t.Errorf("an answer of which nothing is known: %d", got.StatusCode)
+	}
+	opened := w.get(t, "/ui/conversations/c1?answer="+id+"&run="+run)
+	if opened.StatusCode != 200 || !strings.Contains(opened.body, "/ui/answers/"+id+"/live?") {
+		t.Errorf("%d %s", opened.StatusCode, opened.body)
+	}
+	res := w.open(t, "GET", "/ui/answers/"+id+"/live?run="+run, "")
+	close(begin)
+	go func() { _, _ = io.Copy(io.Discard, call.Body) }()
+	blocks, last := 0, ""
+	readEvents(res.Body, func(e sent) bool {
+		if e.name == "block" {
+			blocks++
+		}
+		last = e.name
+		return e.name == "answer"
+	})
+	if blocks < 2 || last != "answer" {
+		t.Errorf("%d blocks, then %s", blocks, last)
+	}
+}
+
+// Everything of another tenant is not there.
+func TestTalkTenants(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	var cookies []string
+	for _, tenant := range []string{store.DefaultTenant, "other"} {
+		secret, err := w.store.NewToken(t.Context(), &store.Token{Tenant: tenant, Name: tenant, Scopes: store.Scopes()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cookies = append(cookies, gateway.SessionCookie+"="+secret)
+	}
+	mine, cookie := cookies[0], cookies[1]
+	asked := w.post(t, "/ui/ask", url.Values{"question": {replay.Answers()[0].Prompt}}, "Cookie", mine)
+	to, err := asked.Location()
+	if err != nil {
+		t.Fatal(err, asked.body)
+	}
+	id := to.Query().Get("answer")
+	w.waitFor(t, id, "Cookie", mine)
+	if got := w.get(t, to.Path, "Cookie", mine); got.StatusCode != 200 {
+		t.Errorf("one's own: %d", got.StatusCode)
+	}
+	for _, path := range []string{
+		to.Path, to.Path + "/export", "/ui/answers/" + id + "/export?as=json", "/ui/answers/" + id + "/live", "/ui/answers/" + id + "/display/0",
+		"/ui/feedback?answer=" + id + "&citation=x", "/ui/conversations/" + url.PathEscape("a/../b"), "/ui/conversations/%00", "/ui/conversations/" + strings.Repeat("a", 600),
+	} {
+		if got := w.get(t, path, "Cookie", cookie); got.StatusCode != 404 {
+			t.Errorf("%s: %d", path, got.StatusCode)
+		}
+	}
+	if got := w.get(t, "/ui/conversations", "Cookie", cookie); got.StatusCode != 200 || !strings.Contains(got.body, "There are no conversations yet.") {
+		t.Errorf("the list: %d %s", got.StatusCode, got.body)
+	}
+	if got := w.post(t, "/ui/feedback", url.Values{"answer": {id}, "verdict": {"right"}}, "Cookie", cookie); got.StatusCode != 404 {
+		t.Errorf("feedback: %d %s", got.StatusCode, got.body)
+	}
+	if got := w.get(t, to.Path); got.StatusCode != 303 {
+		t.Errorf("without a token: %d", got.StatusCode)
+	}
+}

@@ -1,0 +1,157 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ibidhq/ibid/verify"
+)
+
+// The bounds of what is added up for an overview. What is beyond them is not looked at, so that it takes no longer where there
+// is more.
+const (
+	// MaxCounted is how far [Store.Counts] counts.
+	MaxCounted = 10_000
+	// MaxChecked is of how many answers, the last stored ones, [Store.CheckedDays] looks at the citations.
+	MaxChecked = 5_000
+	// MaxBroken is how many citations of each status [Store.BrokenSources] looks at.
+	MaxBroken = 5_000
+)
+
+// Counts says how much a tenant has: each up to [MaxCounted] and then one more.
+type Counts struct {
+	Answers, Conversations, Runs, Incidents int
+}
+
+// Counts counts what a tenant has.
+func (s *Store) Counts(ctx context.Context, tenant string) (*Counts, error) {
+	upTo := func(from string) string {
+		return "(SELECT count(*) FROM (SELECT 1 FROM " + from + " LIMIT $2) AS found)"
+	}
+	there := func(t *threadTable) string { return upTo(t.name + " WHERE tenant = $1 AND " + t.there) }
+	c := &Counts{}
+	err := each(ctx, s.db, func(rows *sql.Rows) error { return rows.Scan(&c.Answers, &c.Conversations, &c.Runs, &c.Incidents) },
+		"SELECT "+upTo("calls WHERE tenant = $1")+", "+there(conversationTable())+", "+there(runTable())+", "+upTo("incidents WHERE tenant = $1"),
+		lookup(tenant), MaxCounted+1)
+	if err != nil {
+		return nil, fmt.Errorf("counting what there is: %w", err)
+	}
+	return c, nil
+}
+
+// CheckedDay says what came of checking the citations of the answers that began on one day. A citation counts once, by the
+// worst that came of its sources; one that was never checked does not count.
+type CheckedDay struct {
+	Day                          time.Time // its midnight, UTC
+	Passed, Unverifiable, Failed int
+}
+
+// day is how many microseconds a day has.
+const day = int64(24 * time.Hour / time.Microsecond)
+
+// CheckedDays returns what came of checking the citations of the last [MaxChecked] answers, by the day of the answer, the oldest
+// first. Days without a checked citation are left out.
+func (s *Store) CheckedDays(ctx context.Context, tenant string) ([]CheckedDay, error) {
+	var list []CheckedDay
+	// CROSS JOIN, for SQLite: the answers first, then of each its pins. Else it reads all of a tenant's.
+	err := each(ctx, s.db, func(rows *sql.Rows) error {
+		var d CheckedDay
+		var number int64
+		err := rows.Scan(&number, &d.Passed, &d.Unverifiable, &d.Failed)
+		d.Day = instant(number * day)
+		list = append(list, d)
+		return err
+	}, `SELECT day, count(CASE WHEN worst < $2 THEN 1 END), count(CASE WHEN worst = $2 THEN 1 END), count(CASE WHEN worst > $2 THEN 1 END) FROM (
+	SELECT recent.started / $3 AS day, max(pins.rank) AS worst
+	FROM (SELECT answer_id, started FROM calls WHERE tenant = $1 ORDER BY n DESC LIMIT $4) AS recent CROSS JOIN pins
+	WHERE pins.tenant = $1 AND pins.answer_id = recent.answer_id AND pins.rank > 0
+	GROUP BY recent.started / $3, pins.answer_id, pins.citation
+) AS citations GROUP BY day ORDER BY day`, lookup(tenant), rankUnverifiable, day, MaxChecked)
+	if err != nil {
+		return nil, fmt.Errorf("adding up what was checked: %w", err)
+	}
+	return list, nil
+}
+
+// BrokenSource is a source that does not say (any more) what was cited of it, or that cannot be read.
+type BrokenSource struct {
+	Pin // the last citation of it with that status
+
+	Answers int // how many rest on it
+}
+
+// brokenStatuses returns what sources come to that are broken: not those that nobody may or can look at.
+func brokenStatuses() []verify.Status {
+	return []verify.Status{
+		verify.Gone, verify.Unreachable, verify.AccessDenied, verify.ExcerptMissing, verify.ExcerptAltered, verify.ExcerptMismatch, verify.ExcerptCut,
+	}
+}
+
+// BrokenSources returns up to limit sources that were found broken, the one that was cited last first. A source that is broken in
+// several ways comes once for each. Of more than [MaxBroken] citations that are broken in one way not all are looked at.
+func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) ([]BrokenSource, error) {
+	c := conditions{args: []any{lookup(tenant), MaxBroken}}
+	pinned := "pins"
+	if !s.postgres {
+		pinned += " INDEXED BY pins_by_status" // else it reads all that were checked, by pins_by_rank
+	}
+	some := make([]string, 0, len(brokenStatuses()))
+	for _, status := range brokenStatuses() {
+		some = append(some, "SELECT * FROM (SELECT n, url, status, answer_id FROM "+pinned+" WHERE tenant = $1 AND rank > 0 AND status = "+
+			c.param(lookup(string(status)))+" LIMIT $2) AS one")
+	}
+	answers, ns := map[int64]int{}, []int64{}
+	err := each(ctx, s.db, func(rows *sql.Rows) error {
+		var n int64
+		var count int
+		err := rows.Scan(&n, &count)
+		answers[n], ns = count, append(ns, n)
+		return err
+	}, "SELECT max(n), count(DISTINCT answer_id) FROM ("+strings.Join(some, " UNION ALL ")+") AS broken GROUP BY url, status ORDER BY max(n) DESC LIMIT "+
+		c.param(limitOf(limit)), c.args...)
+	if err != nil || len(ns) == 0 {
+		return nil, about("listing broken sources", err)
+	}
+	chosen := conditions{}
+	chosen.in("n", ns)
+	pins, err := scanPins(ctx, s.db, chosen.where[0]+" ORDER BY n DESC", chosen.args...)
+	if err != nil {
+		return nil, about("listing broken sources", err)
+	}
+	list := make([]BrokenSource, 0, len(pins))
+	for i := range pins {
+		list = append(list, BrokenSource{Pin: pins[i], Answers: answers[pins[i].ID]})
+	}
+	return list, nil
+}
+
+// about says what was being done, if there is an error.
+func about(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// IncidentKey is what an incident is looked up by: see [Store.Incident].
+func IncidentKey(i *verify.Incident) string { return columnsOf(i).key }
+
+// Incident returns the incident with a key, which [IncidentKey] returns, and the id of the answer of the tenant's own that it is
+// about; empty: it is not known, or none.
+func (s *Store) Incident(ctx context.Context, tenant, key string) (found *verify.Incident, answerID string, err error) {
+	list, err := scanIncidents(ctx, s.db, "tenant = $1 AND key = $2", lookup(tenant), lookup(key))
+	if err == nil && len(list) == 0 {
+		err = ErrNotFound
+	}
+	if err == nil {
+		err = each(ctx, s.db, func(rows *sql.Rows) error { return rows.Scan(&answerID) },
+			"SELECT answer_id FROM incidents WHERE tenant = $1 AND seq = $2", lookup(tenant), list[0].seq)
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("reading an incident: %w", err)
+	}
+	return &list[0].Incident, answerID, nil
+}
