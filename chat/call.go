@@ -48,7 +48,7 @@ func (c *Chat) put(ctx context.Context, who gateway.Identity, q *Question, f for
 	if err != nil {
 		return nil, err
 	}
-	t := &Talk{Conversation: q.Conversation, Run: q.Run, tenant: who.Tenant, form: f, begun: make(chan struct{}), done: make(chan struct{})}
+	t := &Talk{Conversation: q.Conversation, Run: q.Run, tenant: who.Tenant, model: cmp.Or(q.Model, p.Model), form: f, begun: make(chan struct{}), done: make(chan struct{})}
 	if err := c.talks.add(t); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/uimessage"
+	"github.com/ibidhq/ibid/internal/wire"
 )
 
 // form is how a talk is told.
@@ -47,7 +48,7 @@ func (f form) teller(t *Talk, numbers func() *ibid.Numbering, w io.Writer) telle
 	case formUI:
 		return &tellUI{w: uimessage.Writer{W: w, MessageID: t.AnswerID}, numbers: numbers}
 	case formOpenAI:
-		return &tellOpenAI{w: w, id: t.AnswerID, unit: f.unit}
+		return &tellOpenAI{w: w, said: wire.Completion{ID: t.AnswerID, Model: t.model}, unit: f.unit}
 	}
 	return &tellEvents{w: w, id: t.AnswerID, unit: f.unit, numbers: numbers}
 }

@@ -15,18 +15,17 @@ import (
 // tellOpenAI tells a talk as the chunks of a chat completion. Its last one has all citations.
 type tellOpenAI struct {
 	w    io.Writer
-	id   string
+	said wire.Completion
 	unit ibid.Unit
 
 	buf   bytes.Buffer
 	sent  strings.Builder
 	whole *ibid.Answer // nil: the answer has not ended
-	begun int64
 	err   error
 }
 
 func (o *tellOpenAI) start() error {
-	o.begun = time.Now().Unix()
+	o.said.Created = time.Now().Unix()
 	o.buf.WriteString(": listening\n\n")
 	return o.flush()
 }
@@ -34,12 +33,12 @@ func (o *tellOpenAI) start() error {
 func (o *tellOpenAI) event(ev ibid.Event) {
 	if ev.Kind == ibid.EventText {
 		o.sent.WriteString(ev.Text)
-		o.chunk(&wire.Completion{ID: o.id, Created: o.begun}, ev.Text, false)
+		o.chunk(ev.Text, false)
 	}
 }
 
-func (o *tellOpenAI) chunk(c *wire.Completion, delta string, last bool) {
-	data, err := c.Chunk(delta, last)
+func (o *tellOpenAI) chunk(delta string, last bool) {
+	data, err := o.said.Chunk(delta, last)
 	if err != nil {
 		o.err = err
 		return
@@ -62,7 +61,9 @@ func (o *tellOpenAI) answer(a *ibid.Answer, _ uimessage.Status) error {
 
 func (o *tellOpenAI) late(a *ibid.Answer) error { return o.answer(a, uimessage.Final) }
 
+// fail tells the error in place of the last chunk, where OpenAI does.
 func (o *tellOpenAI) fail(e *ibid.ProviderError) error {
+	o.whole = nil
 	data, err := encode(map[string]any{"error": e})
 	if err != nil {
 		return err
@@ -78,33 +79,33 @@ func (o *tellOpenAI) ping() error {
 
 func (o *tellOpenAI) close() error {
 	if o.whole != nil {
-		o.chunk(o.completion(o.whole), "", true)
+		o.finish(o.whole)
+		o.chunk("", true)
 	}
 	frame(&o.buf, "", []byte("[DONE]"))
 	return o.flush()
 }
 
-// completion returns what the last chunk says.
-func (o *tellOpenAI) completion(a *ibid.Answer) *wire.Completion {
-	c := wire.Completion{ID: o.id, Model: a.Model, Finish: string(a.Finish), Created: o.begun}
+// finish takes what the last chunk says.
+func (o *tellOpenAI) finish(a *ibid.Answer) {
+	o.said.Model, o.said.Finish = cmp.Or(a.Model, o.said.Model), string(a.Finish)
 	d := uimessage.InText(a, o.sent.String()).Document(&ibid.DocumentOptions{Unit: o.unit, Bare: true})
-	files := map[string]*ibid.DocumentSource{}
+	sources := map[string]*ibid.DocumentSource{}
 	for i := range d.Sources {
-		files[d.Sources[i].ID] = &d.Sources[i]
+		sources[d.Sources[i].ID] = &d.Sources[i]
 	}
 	for i := range d.Citations {
 		row := &d.Citations[i]
-		s := files[row.SourceID]
-		if row.TextStart == nil || s == nil {
-			continue // an annotation has a place
+		s := sources[row.SourceID]
+		if s == nil {
+			continue
 		}
-		note := wire.Annotation{Start: *row.TextStart, End: *row.TextEnd, Title: text(s.Title)}
-		if note.URL = text(s.URL); note.URL == "" {
-			note.FileID, note.Filename = s.ID, cmp.Or(text(s.Filename), text(s.Title))
+		note := wire.Annotation{URL: text(s.URL), Title: text(s.Title), FileID: s.ID, Filename: cmp.Or(text(s.Filename), text(s.Title))}
+		if row.TextStart != nil {
+			note.Start, note.End = *row.TextStart, *row.TextEnd
 		}
-		c.Annotations = append(c.Annotations, note)
+		o.said.Annotations = append(o.said.Annotations, note)
 	}
-	return &c
 }
 
 // text returns what s says, if it says anything.

@@ -22,6 +22,7 @@ type Talk struct {
 	Conversation string // empty: it is part of none
 
 	tenant string
+	model  string             // that was asked for
 	stop   context.CancelFunc // breaks the call off
 	form   form               // that the asker chose
 	begun  chan struct{}      // closed when the provider has begun to answer, or will not

@@ -24,13 +24,10 @@ var aiVersions = []string{"ai-5-first", "ai-5", "ai-6", "ai-7"}
 // call, and slow, which takes its time.
 func startChat(t *testing.T, origins ...string) *world {
 	t.Helper()
-	upstream := httptest.NewServer(withKey(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		options := &replay.Options{Delay: 2 * time.Millisecond}
-		if strings.HasPrefix(r.URL.Path, "/slow/") {
-			options = &replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 6}
-		}
-		replay.New(options).ServeHTTP(w, r)
-	})))
+	mux := http.NewServeMux()
+	mux.Handle("/", replay.New(&replay.Options{Delay: time.Millisecond}))
+	mux.Handle("/slow/", replay.New(&replay.Options{Delay: 20 * time.Millisecond, ChunkSize: 6}))
+	upstream := httptest.NewServer(withKey(mux))
 	t.Cleanup(upstream.Close)
 	dir := t.TempDir()
 	program := filepath.Join(dir, "ibid")

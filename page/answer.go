@@ -74,12 +74,12 @@ type answerView struct {
 	Step         int
 	Conversation string // empty: in none
 	Text         template.HTML
-	Notices      []notice     // what a reader must know before reading
-	Cited        []sourceView // by number
-	Uncited      []sourceView // likewise
-	Lost         []useView    // citations whose sources are not among the answer's
-	Queries      []string     // searches that the model ran
-	Displays     []int        // what the provider demands to be shown: its places in Answer.Display
+	Notices      []notice      // what a reader must know before reading
+	Cited        []sourceView  // by number
+	Uncited      []sourceView  // likewise
+	Lost         template.HTML // citations whose sources are not among the answer's
+	Queries      []string      // searches that the model ran
+	Displays     []int         // what the provider demands to be shown: its places in Answer.Display
 	Issues       []ibid.Issue
 	Live         bool
 }
@@ -110,7 +110,7 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 	for i := range a.Display {
 		v.Displays = append(v.Displays, i)
 	}
-	l := newLayout(call, o.prefix)
+	l := newLayout(p.views["answer"], call, o.prefix)
 	l.number(numbering)
 	v.Text = l.text(numbering)
 	v.Cited, v.Uncited, v.Lost = l.list()

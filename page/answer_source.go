@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"html/template"
 	"math"
 	"net/url"
 	"slices"
@@ -25,32 +26,21 @@ type sourceView struct {
 	Read      time.Time
 	License   string
 	Score     fact
-	Excerpt   *quoteView // what was sent of it, where no citation quotes it
-	Uses      []useView
-	Panel     string // where more of it is shown
-	Answer    string // the id of the answer
-	Rated     []ratedView
-}
+	Excerpt   template.HTML // what was sent of it, where no citation quotes it
+	Uses      template.HTML // what citations take from it
+	Panel     string        // where more of it is shown
+	Answer    string        // the id of the answer
+	Rated     string        // the citation that a reader can judge; empty: none, or
+	Options   template.HTML // several
 
-// useView is what citations take from one place of a source: citations that say the same of it are one use.
-type useView struct {
-	Cites      string // their ids, with spaces between
-	Quote      *quoteView
-	Locator    string
-	Confidence fact
-	Check      badge
-	Support    badge
-	URL        string // where the source can be opened at these words
-	Back       string // the id of the first place in the text; empty: it has none
-	Inferred   bool   // a program found the citation, after the fact
-	Source     string // the id of a source that is not there
+	rated []ratedView
 }
 
 // fact is a number and who says it.
 type fact struct{ Value, By string }
 
 // ratedView is a citation that a reader can judge.
-type ratedView struct{ ID, Words string }
+type ratedView struct{ id, words string }
 
 const (
 	// maxRated is how many citations of one source a reader can choose from to judge one. Cards judge them all.
@@ -60,54 +50,71 @@ const (
 )
 
 // list lays out the sources, those that are cited apart, and the citations that name none of them.
-func (l *layout) list() (cited, uncited []sourceView, lost []useView) {
+func (l *layout) list() (cited, uncited []sourceView, lost template.HTML) {
 	views := make([]sourceView, len(l.answer.Sources))
 	for i := range views {
 		views[i] = l.source(i)
 	}
-	uses := map[useKey]*useView{}
-	order := make([][]*useView, len(views))
-	for i := range l.answer.Citations {
-		words := (*claimWords)(nil)
-		for k := range l.answer.Citations[i].Refs {
-			ref := &l.answer.Citations[i].Refs[k]
-			at, ok := l.index[ref.Source]
-			if !ok {
-				lost = append(lost, *l.use(i, ref, nil))
-				continue
-			}
-			key := l.useKey(i, at, ref)
-			if u := uses[key]; u != nil {
-				u.add(l.ids[i])
-				u.Back = cmp.Or(u.Back, l.back(i))
-			} else {
-				if words == nil {
-					words = newClaimWords(l.claim(i))
-				}
-				u = l.use(i, ref, words)
-				u.URL = l.names[at].address.at(ref)
-				uses[key] = u
-				order[at] = append(order[at], u)
-			}
-			views[at].rate(l.answer.Citations[i].ID, l.claim(i))
-		}
-	}
+	var b strings.Builder
+	uses := l.uses(views, &b)
+	lost = template.HTML(b.String()) //nolint:gosec // use escapes
 	for i := range views {
-		views[i].Uses = make([]useView, len(order[i]))
-		for k, u := range order[i] {
-			views[i].Uses[k] = *u
+		v, quoted := &views[i], false
+		b.Reset()
+		for _, u := range uses[i] {
+			quoted = quoted || u.quote.Full != ""
+			l.use(&b, u)
 		}
-		views[i].excerpt(&l.answer.Sources[i])
+		v.Uses = template.HTML(b.String()) //nolint:gosec // use escapes
+		if !quoted {
+			v.Excerpt = excerpt(&l.answer.Sources[i])
+		}
+		if v.Options = options(v.rated); v.Options == "" && len(v.rated) == 1 {
+			v.Rated = v.rated[0].id
+		}
 		if l.cited[i] {
-			cited = append(cited, views[i])
+			cited = append(cited, *v)
 		} else {
-			uncited = append(uncited, views[i])
+			uncited = append(uncited, *v)
 		}
 	}
 	byNumber := func(a, b sourceView) int { return cmp.Compare(a.Number, b.Number) }
 	slices.SortStableFunc(cited, byNumber)
 	slices.SortStableFunc(uncited, byNumber)
 	return cited, uncited, lost
+}
+
+// uses returns what citations take from the sources, in their order, and writes those that name none of them.
+func (l *layout) uses(views []sourceView, lost *strings.Builder) [][]*useView {
+	known := make(map[useKey]*useView, len(l.answer.Citations))
+	order := make([][]*useView, len(views))
+	for i := range l.answer.Citations {
+		words := (*claimWords)(nil)
+		for k := range l.answer.Citations[i].Refs {
+			ref := &l.answer.Citations[i].Refs[k]
+			at, ok := l.index[ref.Source]
+			key := l.useKey(i, at, ref)
+			if u := known[key]; ok && u != nil {
+				u.add(l.ids[i])
+				u.back = cmp.Or(u.back, l.back(i))
+			} else {
+				if words == nil {
+					words = newClaimWords(l.claim(i))
+				}
+				u = l.useOf(i, ref, words)
+				if !ok {
+					u.source = oneLine(ref.Source)
+					l.use(lost, u)
+					continue
+				}
+				u.url = l.names[at].address.at(ref)
+				known[key] = u
+				order[at] = append(order[at], u)
+			}
+			views[at].rate(l.answer.Citations[i].ID, l.claim(i))
+		}
+	}
+	return order
 }
 
 // useKey is what is the same in all citations of one use.
@@ -132,30 +139,27 @@ func (l *layout) useKey(citation, source int, ref *ibid.Ref) useKey {
 	return k
 }
 
-// use lays out what one citation takes from a source.
-func (l *layout) use(citation int, ref *ibid.Ref, words *claimWords) *useView {
+// useOf lays out what one citation takes from a source.
+func (l *layout) useOf(citation int, ref *ibid.Ref, words *claimWords) *useView {
 	c := &l.answer.Citations[citation]
 	u := &useView{
-		Cites: l.ids[citation], Locator: locatorWords(ref.Locator), Confidence: number(ref.Confidence), Check: quoteBadge(c.Verification),
-		Support: supportBadge(c.Support), Back: l.back(citation), Inferred: c.Origin == ibid.OriginInferred,
-	}
-	if words == nil {
-		u.Source, words = oneLine(ref.Source), newClaimWords(l.claim(citation))
+		cites: l.ids[citation], locator: locatorWords(ref.Locator), confidence: number(ref.Confidence).Value, check: quoteBadge(c.Verification),
+		support: supportBadge(c.Support), back: l.back(citation), inferred: c.Origin == ibid.OriginInferred,
 	}
 	if strings.TrimSpace(ref.Quote) != "" {
-		q := words.show(ref.Quote)
-		u.Quote = &q
+		u.quote = words.show(ref.Quote)
 	}
-	u.Confidence.By = "as the provider gave it"
-	if u.Inferred {
-		u.Confidence.By = "of the program that found the citation"
+	if u.confidence != "" && u.inferred {
+		u.confidence += ", by the program that found it"
+	} else if u.confidence != "" {
+		u.confidence += ", given by the provider"
 	}
 	return u
 }
 
 func (u *useView) add(id string) {
-	if !strings.HasSuffix(" "+u.Cites, " "+id) {
-		u.Cites += " " + id
+	if !strings.HasSuffix(" "+u.cites, " "+id) {
+		u.cites += " " + id
 	}
 }
 
@@ -207,25 +211,23 @@ func (l *layout) source(i int) sourceView {
 	return v
 }
 
-// excerpt shows what was sent of a source where nothing of it is quoted.
-func (v *sourceView) excerpt(s *ibid.Source) {
-	for i := range v.Uses {
-		if v.Uses[i].Quote != nil {
-			return
-		}
+// excerpt shows what was sent of a source.
+func excerpt(s *ibid.Source) template.HTML {
+	if strings.TrimSpace(s.Content) == "" {
+		return ""
 	}
-	if strings.TrimSpace(s.Content) != "" {
-		q := newClaimWords("").show(s.Content)
-		v.Excerpt = &q
-	}
+	var b strings.Builder
+	q := newClaimWords("").show(s.Content)
+	writeQuote(&b, &q)
+	return template.HTML(b.String()) //nolint:gosec // markHits escapes
 }
 
 // rate offers a citation to be judged.
 func (v *sourceView) rate(id, claim string) {
-	if n := len(v.Rated); n >= maxRated || n > 0 && v.Rated[n-1].ID == id {
+	if n := len(v.rated); n >= maxRated || n > 0 && v.rated[n-1].id == id {
 		return
 	}
-	v.Rated = append(v.Rated, ratedView{id, cut(oneLine(claim), maxRatedWords)})
+	v.rated = append(v.rated, ratedView{id, cut(oneLine(claim), maxRatedWords)})
 }
 
 // locatorWords returns a place in a source as people say it; empty: none is known.

@@ -32,6 +32,8 @@ type layout struct {
 	names   []naming       // by index of Answer.Sources
 	places  []int          // by citation: which marker it is the first time in, from 1; 0: in none
 	marks   int            // markers written so far
+	views   *template.Template
+	badges  map[badge]string
 }
 
 // naming is what a source is called, and where it is.
@@ -40,10 +42,10 @@ type naming struct {
 	address     address
 }
 
-func newLayout(call *store.Call, prefix string) *layout {
+func newLayout(views *template.Template, call *store.Call, prefix string) *layout {
 	a := call.Answer
 	l := &layout{
-		call: call, answer: a, prefix: prefix,
+		call: call, answer: a, prefix: prefix, views: views, badges: map[badge]string{},
 		numbers: make([]int, len(a.Sources)), cited: make([]bool, len(a.Sources)), index: make(map[string]int, len(a.Sources)),
 		names: make([]naming, len(a.Sources)), ids: make([]string, len(a.Citations)), places: make([]int, len(a.Citations)),
 	}

@@ -74,6 +74,9 @@ func exportLinks(base string, one bool) []exportLink {
 	return links
 }
 
+// Exports returns the menu of exports of an answer.
+func (v *answerView) Exports() []exportLink { return exportLinks(answerPageURL(v.ID)+"/export", true) }
+
 // exportForm returns what a request wants an answer or a conversation as.
 func (r *request) exportForm(one bool) (exportForm, error) {
 	as := cmp.Or(r.URL.Query().Get("as"), string(ibid.StyleMarkdown))

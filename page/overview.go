@@ -18,14 +18,14 @@ const latestListed = 5
 // verification and experiments.
 func (p *Page) proofRoutes() map[string]endpoint {
 	return map[string]endpoint{
-		"GET /{$}":                {handle: p.overview},
-		"GET /ui/search":          {handle: p.search},
-		"GET /ui/sources":         {handle: p.sources},
-		"GET /ui/incidents":       {handle: p.incidents},
-		"GET /ui/incidents/{key}": {handle: p.incident},
-		"GET /ui/verify":          {handle: p.showVerify},
-		"POST /ui/verify":         {scope: store.ScopeVerify, handle: p.verify},
-		"GET /ui/experiments":     {handle: p.experiments},
+		"GET /{$}":               {handle: p.overview},
+		"GET /ui/search":         {handle: p.search},
+		"GET /ui/sources":        {handle: p.sources},
+		"GET /ui/incidents":      {handle: p.incidents},
+		"GET /ui/incidents/{id}": {handle: p.incident},
+		"GET /ui/verify":         {handle: p.showVerify},
+		"POST /ui/verify":        {scope: store.ScopeVerify, handle: p.verify},
+		"GET /ui/experiments":    {handle: p.experiments},
 	}
 }
 

@@ -38,6 +38,7 @@ type runBody struct {
 	Started  time.Time
 	Took     string // empty: it is not known
 	Open     bool   // nobody said that it has ended
+	Live     string // where a script hears that something was added; empty: nowhere
 	Uncited  string // empty: no sentence says anything
 	By       string // the checker that inferred; empty: none was asked
 
@@ -115,6 +116,9 @@ func (p *Page) showRun(w http.ResponseWriter, r *request) error {
 	}
 	run.from = readNumber(r, "from") - 1
 	body := run.make(id)
+	if body.Open && p.o.Bus != nil {
+		body.Live = body.URL + "/live"
+	}
 	return p.page(w, r, "run", &view{Title: body.Title, Section: "runs", Body: body})
 }
 

@@ -16,8 +16,10 @@ import (
 const (
 	// usesListed is how many answers a page of the uses of a source has.
 	usesListed = 20
-	// versionsListed is how many of its versions are shown, the last ones, and likewise of its incidents.
+	// versionsListed is how many of its versions are shown, the last ones.
 	versionsListed = 20
+	// alarmsListed is how many of its incidents are.
+	alarmsListed = 5
 	// maxAsking is how many characters an address or a key has that is asked for.
 	maxAsking = 4 << 10
 )
@@ -210,7 +212,7 @@ func (p *Page) addHistory(ctx context.Context, tenant string, body *sourcePage, 
 			body.Versions = append(body.Versions, versionViewOf(&versions.Items[i]))
 		}
 	}
-	alarms, err := p.o.Store.Incidents(ctx, tenant, &store.IncidentQuery{Source: address, Limit: versionsListed})
+	alarms, err := p.o.Store.Incidents(ctx, tenant, &store.IncidentQuery{Source: address, Limit: alarmsListed})
 	if err != nil {
 		return err
 	}

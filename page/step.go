@@ -12,6 +12,7 @@ func (p *Page) stepRoutes() map[string]endpoint {
 		"GET /ui/runs":                     {handle: p.showRuns},
 		"GET /ui/runs/{id}":                {handle: p.showRun},
 		"GET /ui/runs/{id}/export":         {handle: p.exportRun},
+		"GET /ui/runs/{id}/live":           {handle: p.liveRun},
 		"GET /ui/answers/{id}/sources/{n}": {handle: p.showPanel},
 		"GET /ui/copies/{hash}":            {handle: p.saveCopy},
 	}

@@ -153,7 +153,7 @@ func (p *Page) composer(r *request, c *store.Conversation) *composer {
 	if c != nil {
 		form.Conversation = c.ID
 		if n := len(c.Calls); n > 0 {
-			last, form.Model = c.Calls[n-1].Upstream, c.Calls[n-1].Answer.Model
+			last = c.Calls[n-1].Upstream
 		}
 	}
 	form.choose(p.o.Chat.Providers(), last, "")
@@ -164,9 +164,6 @@ func (p *Page) composer(r *request, c *store.Conversation) *composer {
 func (form *composer) choose(providers []chat.Provider, provider, citations string) {
 	for _, known := range providers {
 		form.Providers = append(form.Providers, providerChoice{known.Upstream, known.Model, known.Upstream == provider})
-	}
-	if !slices.ContainsFunc(form.Providers, func(c providerChoice) bool { return c.Chosen }) {
-		form.Model = ""
 	}
 	for _, c := range []citationChoice{{Value: "", Word: "as the provider does"}, {Value: "accurate", Word: "accurate"}, {Value: "fast", Word: "fast"}, {Value: "off", Word: "off"}} {
 		c.Chosen = c.Value == citations

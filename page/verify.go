@@ -28,7 +28,6 @@ type verifyPage struct {
 	Trust   string
 	Offline bool
 	Wrong   string
-	Hint    string
 	Report  *reportView // nil: nothing was verified yet
 }
 
@@ -61,7 +60,7 @@ func (p *Page) verify(w http.ResponseWriter, r *request) error {
 		if problem.Status >= http.StatusInternalServerError || problem.Status == http.StatusTooManyRequests {
 			return err
 		}
-		body.Wrong, body.Hint = sentence(problem.Detail), sentence(problem.Hint)
+		body.Wrong = sentence(strings.TrimPrefix(problem.Detail, "verifying: "))
 		return p.show(w, r, &shown{name: "verify", status: http.StatusUnprocessableEntity, view: &view{Title: "Verify", Section: "verify", Body: body}})
 	}
 	body.Report, body.Text = newReport(report, 0), ""

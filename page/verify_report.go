@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -62,6 +61,7 @@ type claimReport struct {
 // reportSource is a source of a claim.
 type reportSource struct {
 	Title, Site, Open string
+	URL               string
 	Link              string // to its page here
 	Badge             badge
 	Why               string // of what was not read, in a sentence
@@ -220,11 +220,12 @@ func claimBadge(c *verify.ClaimReport) badge {
 func reportSourceOf(s *verify.SourceReport) reportSource {
 	source := &ibid.Source{URL: s.URL, Title: s.Title}
 	v := reportSource{
-		Title: sourceTitle(source), Site: siteOf(source), Open: passageURL(source, &ibid.Ref{Quote: s.Excerpt}), Link: sourceURLLink(s.URL),
+		Title: sourceTitle(source), Site: siteOf(source), URL: s.URL, Open: passageURL(source, &ibid.Ref{Quote: s.Excerpt}), Link: sourceURLLink(s.URL),
 		Badge: resultBadge(&s.Result), Why: reasonWords(&s.Result), Note: s.Result.Note, Cached: s.Cached, Checked: s.CheckedAt, Said: s.Excerpt != "",
 	}
-	if near := s.Result.Near; near != nil && len(near.Diff) > 0 {
-		v.Quoted, v.Found, v.Compared = bothSides(near.Diff)
+	if near := s.Result.Near; near != nil {
+		v.Quoted, v.Found = compareWords(s.Excerpt, near.Text)
+		v.Compared = true
 	} else {
 		v.Quoted, v.Found, v.Compared = wholePiece(s.Excerpt), wholePiece(s.Result.Excerpt), s.Result.Excerpt != "" && s.Result.Excerpt != s.Excerpt
 	}
@@ -240,26 +241,11 @@ func resultBadge(r *verify.SourceResult) badge {
 	b.Code = string(r.Status)
 	switch r.Status { //nolint:exhaustive // where the verifier says more than the badge of a citation does
 	case verify.Blocked:
-		b.Kind, b.Word = badgeLost, "not fetched"
+		b.Kind, b.Word, b.Title = badgeLost, "not fetched", "" // its reason says it
 	case verify.HashMismatch:
 		b.Word, b.Kind, b.Title = "changed", badgeLost, "The source has changed, and there is no excerpt to look for."
 	}
 	return b
-}
-
-// bothSides returns both sides of a comparison.
-func bothSides(diff []snapshot.Edit) (quote, text []piece, differ bool) {
-	for _, e := range diff {
-		switch e.Kind {
-		case snapshot.EditSame:
-			quote, text = addPiece(quote, e.Text, false), addPiece(text, e.Text, false)
-		case snapshot.EditQuote:
-			quote = addPiece(quote, e.Text, true)
-		case snapshot.EditText:
-			text = addPiece(text, e.Text, true)
-		}
-	}
-	return quote, text, true
 }
 
 // reasonWords says why a source was not read; empty: it was.
@@ -281,7 +267,7 @@ func reasonWords(r *verify.SourceResult) string {
 // blockedWords explains why an address is not fetched from here.
 func blockedWords(reason string) string {
 	return cmp.Or(map[string]string{
-		"network":   "It was not fetched: its address lies in a private network, and what others write must not make this server read there. `--allow-net` allows a network of yours.",
+		"network":   "It was not fetched: its address lies in a private network, and what others write must not make this server read there. Whoever runs this server can allow a network of theirs.",
 		"port":      "It was not fetched: only the ports 80 and 443 are.",
 		"scheme":    "It was not fetched: only http and https are.",
 		"userinfo":  "It was not fetched: its address has a user name or a password.",

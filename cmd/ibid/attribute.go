@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/biblio"
 	"github.com/ibidhq/ibid/support"
 )
 
@@ -27,7 +26,7 @@ type attributeFlags struct {
 
 func newAttribute(w world) *cobra.Command {
 	f := &attributeFlags{checker: newCheckerFlags(), threshold: threshold{"balanced"}, cite: citeFlags{
-		as:     choice{kind: "FORM", words: slices.Concat(words(ibid.Styles()), []string{asJSON}, words(biblio.Formats()))},
+		as:     choice{kind: "FORM", words: citeForms()},
 		style:  choice{kind: "STYLE", words: words(ibid.Styles())},
 		marker: choice{kind: "KIND", words: []string{"number", "id"}},
 		format: choice{kind: "FORMAT", words: ibid.Formats()},

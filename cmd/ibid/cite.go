@@ -25,7 +25,7 @@ type citeFlags struct {
 
 func newCite(w world) *cobra.Command {
 	f := &citeFlags{
-		as:     choice{kind: "FORM", words: slices.Concat(words(ibid.Styles()), []string{asJSON}, words(biblio.Formats()), words(export.Formats()))},
+		as:     choice{kind: "FORM", words: citeForms()},
 		style:  choice{kind: "STYLE", words: words(ibid.Styles())},
 		marker: choice{kind: "KIND", words: []string{"number", "id"}},
 		format: choice{kind: "FORMAT", words: ibid.Formats()},
@@ -75,6 +75,11 @@ Formats:
 	}
 	f.add(c)
 	return c
+}
+
+// citeForms returns what --as can say.
+func citeForms() []string {
+	return slices.Concat(words(ibid.Styles()), []string{asJSON}, words(biblio.Formats()), words(export.Formats()))
 }
 
 func (f *citeFlags) add(c *cobra.Command) {

@@ -82,6 +82,19 @@ func (a *Answer) pad(characters int) *Answer {
 	return &padded
 }
 
+// at returns the answer with its sources at other addresses.
+func (a *Answer) at(addresses []string) *Answer {
+	if len(addresses) == 0 {
+		return a
+	}
+	moved := *a
+	moved.Sources = slices.Clone(a.Sources)
+	for i, address := range addresses[:min(len(addresses), len(moved.Sources))] {
+		moved.Sources[i].URL = address
+	}
+	return &moved
+}
+
 // mustRead reads the answers. They are part of the program, so an error in them is one of ours.
 func mustRead(files fs.FS) []Answer {
 	names, err := fs.Glob(files, "answers/*.txt")

@@ -22,7 +22,7 @@
 //	POST /v2/chat                                       Cohere
 //
 // A request to Anthropic that holds documents is answered as if these were the answer's sources, in their order; there is no
-// search then. Likewise Mistral Chat cites only what a tool of the client's returned: a result with the sources under the keys
+// search then. One that holds search results is answered as if the sources stood at the addresses of these. Likewise Mistral Chat cites only what a tool of the client's returned: a result with the sources under the keys
 // "0", "1" and so on. Without one it answers in plain text.
 //
 // The answers are in answers/, what the providers make of them in wire/: no provider's JSON name stands in the Go files.

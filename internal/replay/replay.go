@@ -87,6 +87,7 @@ func (s *server) reply(asked *request) *reply {
 	if asked.unsourced {
 		answer = &Answer{Text: answer.Text}
 	}
+	answer = answer.at(asked.found)
 	return &reply{
 		ID: newID(), Model: asked.model, Created: time.Now().Unix(), Tool: asked.tool,
 		Answer: answer.pad(s.options.PaddingTo),

@@ -43,13 +43,16 @@ func (r *reply) SearchStates() []string { return []string{"in_progress", "search
 func (r *reply) Files() bool { return len(r.Sources) > 0 && r.Sources[0].ID != "" }
 
 // Searched reports whether the provider searched by itself.
-func (r *reply) Searched() bool { return len(r.Sources) > 0 && r.Tool == "" && !r.Given() }
+func (r *reply) Searched() bool { return len(r.Sources) > 0 && r.Tool == "" && !r.Given() && !r.Found() }
 
 // Results reports whether the request holds what tools returned, for formats that only cite that.
 func (r *reply) Results() bool { return r.asked.afterTool }
 
 // Given reports whether the request holds documents to cite, in Anthropic's way. They are taken to be the sources.
 func (r *reply) Given() bool { return r.Asked(`"document"`) }
+
+// Found reports whether the request holds what its sender found, to be cited in Anthropic's way. The sources are those then.
+func (r *reply) Found() bool { return len(r.asked.found) > 0 }
 
 // QueryJSON returns the arguments of the search, as JSON in a string.
 func (r *reply) QueryJSON() (string, error) { return toJSON(map[string]string{"query": r.Query}) }

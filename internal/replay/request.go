@@ -62,8 +62,9 @@ type request struct {
 	array       bool
 	failure     int // answer with this status
 	breakOff    bool
-	afterTool   bool // the last message holds what a tool returned
-	unsourced   bool // answer from memory: there is nothing to search with
+	found       []string // addresses of what the sender searched itself and wants to be cited
+	afterTool   bool     // the last message holds what a tool returned
+	unsourced   bool     // answer from memory: there is nothing to search with
 	errorInside bool
 }
 
@@ -104,6 +105,7 @@ func readRequest(body []byte) (*request, error) {
 		last = read
 	}
 	r.prompt = strings.Join(texts(nil, last), "\n")
+	r.found = found(last)
 	r.wish(read)
 	return r, nil
 }
@@ -184,6 +186,20 @@ func texts(to []string, value any) []string {
 		}
 	}
 	return to
+}
+
+// found returns the addresses of what a message brings along to be cited.
+func found(message any) []string {
+	m, _ := message.(map[string]any)
+	parts, _ := m["content"].([]any)
+	var addresses []string
+	for _, one := range parts {
+		part, _ := one.(map[string]any)
+		if address, ok := part["source"].(string); ok && part["type"] == "search_result" {
+			addresses = append(addresses, address)
+		}
+	}
+	return addresses
 }
 
 // toolNames returns the names of the functions in a list of tools.

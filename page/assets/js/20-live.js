@@ -28,8 +28,9 @@
     // Listeners hear each block once, when the next one begins. Of the text itself nothing is read out while it changes.
     const tell = (n) => {
       for (; told < n && prose.children[told]; told++) {
-        const p = document.createElement("p");
-        p.textContent = prose.children[told].textContent;
+        const p = document.createElement("p"), words = prose.children[told].cloneNode(true);
+        for (const cite of words.querySelectorAll("ibid-cite")) cite.remove();
+        p.textContent = words.textContent;
         log.append(p);
       }
     };

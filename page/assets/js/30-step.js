@@ -80,6 +80,16 @@
     history.replaceState(history.state, "", url);
   };
 
+  const open = run.querySelector("[data-live]");
+  if (open) {
+    const source = new EventSource(open.dataset.live);
+    source.addEventListener("changed", () => {
+      source.close();
+      open.querySelector(".run-said").textContent = "Something was added to this run.";
+      open.classList.add("good");
+    });
+  }
+
   run.addEventListener("click", (event) => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     const tie = event.target.closest("a[data-choose]");

@@ -1,0 +1,104 @@
+package api_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+)
+
+// Feedback is exported beside what the retriever said of the same sources: scores and ranks that somebody gave, and no others.
+func TestFeedbackExport(t *testing.T) {
+	n := newNode(t, nil)
+	two := herons("https://heron.example/", "https://egret.example/")
+	two.Citations[0].Refs = append(two.Citations[0].Refs, two.Citations[1].Refs...)
+	score := 0.25
+	two.Sources[1].Score, two.Sources[1].ScoreOrigin = &score, "provider"
+	n.put(t, call("ans_1", two))
+	n.post(t, 201, "/v1/runs", `{"run_id": "r"}`)
+	n.post(t, 201, "/v1/runs/r/steps", `{"step_number": 1, "source_attributions": [
+		{"document_id": "d1", "document_title": "One", "relevance_score": 0.75, "rank": 2}, {"document_id": "d2", "document_title": "Two"}]}`)
+	var answer struct{ Citations []struct{ ID string } }
+	n.read(t, "/v1/answers/ans_1", &answer)
+	for _, said := range []string{
+		`{"by": "ann", "run": "r", "step": 1, "source": "d1", "relevance": 0.5}`,
+		`{"by": "ann", "run": "r", "step": 1, "source": "d2", "relevance": 1, "note": "=1+1"}`,
+		`{"by": "bob", "answer_id": "ans_1", "citation": "` + answer.Citations[0].ID + `", "verdict": "right", "note": "a, \"b\"\nc"}`,
+		`{"answer_id": "ans_1", "verdict": "other"}`,
+	} {
+		if res := n.do(t, "POST", "/v1/feedback", said); res.StatusCode != 201 {
+			t.Fatalf("%s: %s", said, res.body)
+		}
+	}
+
+	res := n.get(t, "/v1/feedback?as=csv")
+	if got := res.Header.Get("Content-Type"); res.StatusCode != 200 || !strings.HasPrefix(got, "text/csv") {
+		t.Fatalf("%d %s", res.StatusCode, got)
+	}
+	rows, err := csv.NewReader(strings.NewReader(res.body)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, row := range rows[1:] {
+		got = append(got, fmt.Sprint(row[2:4], row[5:])) // without ids and times
+	}
+	want := []string{
+		"[ ans_1] [run_ans_1        other  ]",
+		"[bob ans_1] [run_ans_1 1 web:https://heron.example/ Herons of https://heron.example/    right  a, \"b\"\nc]",
+		"[bob ans_1] [run_ans_1 1 web:https://egret.example/ Herons of https://egret.example/ 0.25 provider  right  a, \"b\"\nc]",
+		"[ann ] [r 1 d2 Two     1 '=1+1]",
+		"[ann ] [r 1 d1 One 0.75 retriever 2  0.5 ]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%v\n(-want +got):\n%s", rows[0], diff)
+	}
+
+	lines := strings.Split(strings.TrimSpace(n.get(t, "/v1/feedback?as=jsonl&run=r").body), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%d lines: %s", len(lines), lines)
+	}
+	var line map[string]any
+	if err := json.Unmarshal([]byte(lines[1]), &line); err != nil {
+		t.Fatal(err)
+	}
+	for _, column := range rows[0] {
+		if _, there := line[column]; !there {
+			t.Errorf("JSON lines have no %s: %s", column, lines[1])
+		}
+	}
+	if line["retriever_score"] != 0.75 || line["rank"] != 2.0 || line["note"] != nil {
+		t.Errorf("%v", line)
+	}
+
+	wantProblem(t, n.get(t, "/v1/feedback?as=xlsx"), 400, gateway.CodeBadRequest)
+	wantProblem(t, n.get(t, "/v1/feedback?as=csv&cursor=x"), 400, gateway.CodeBadRequest)
+	if got := n.do(t, "HEAD", "/v1/feedback?as=csv", ""); got.StatusCode != 200 || got.body != "" {
+		t.Errorf("HEAD: %d %s", got.StatusCode, got.body)
+	}
+}
+
+// All of it is exported, however much there is.
+func TestFeedbackExportPages(t *testing.T) {
+	n := newNode(t, nil)
+	n.post(t, 201, "/v1/runs", `{"run_id": "r"}`)
+	const many = store.MaxLimit + 7
+	half := 0.5
+	for range many {
+		if err := n.store.AddFeedback(t.Context(), store.DefaultTenant, &store.Feedback{Run: "r", Source: "d", Relevance: &half}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := strings.Count(n.get(t, "/v1/feedback?as=jsonl").body, "\n"); got != many {
+		t.Errorf("%d lines", got)
+	}
+	if got := strings.Count(n.get(t, "/v1/feedback?as=csv").body, "\n"); got != many+1 {
+		t.Errorf("%d lines with the header", got)
+	}
+}

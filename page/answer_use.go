@@ -1,0 +1,104 @@
+package page
+
+import (
+	"fmt"
+	"html"
+	"html/template"
+	"strings"
+)
+
+// A page can have thousands of uses, chips and marks. They are written here and in answer_text.go: a template takes ten times
+// as long for each. Everything else of an answer is in templates/parts.
+
+// useView is what citations take from one place of a source: citations that say the same of it are one use.
+type useView struct {
+	cites      string // their ids as they stand in an attribute, with spaces between
+	quote      quoteView
+	locator    string
+	confidence string
+	check      badge
+	support    badge
+	url        string // where the source can be opened at these words; empty: nowhere
+	back       string // the id of the first chip in the text; empty: there is none
+	inferred   bool   // a program found the citation, after the fact
+	source     string // the id of a source that is not there
+}
+
+// use writes a use as an item of a list. The badges are those that quoteBadge and supportBadge have for it.
+func (l *layout) use(b *strings.Builder, u *useView) {
+	b.WriteString(`<li class="use" data-cites="` + u.cites + `">`)
+	if u.source != "" {
+		b.WriteString(`<p class="quiet">source <bdi>` + html.EscapeString(u.source) + `</bdi></p>`)
+	}
+	if u.quote.Full != "" {
+		writeQuote(b, &u.quote)
+	}
+	b.WriteString(`<ul class="facts">`)
+	fact := func(s string) { b.WriteString("<li>" + s + "</li>") }
+	if u.locator != "" {
+		fact("<bdi>" + html.EscapeString(u.locator) + "</bdi>")
+	}
+	if u.quote.Full == "" {
+		fact("no words quoted")
+	}
+	if u.confidence != "" {
+		fact("confidence " + u.confidence)
+	}
+	fact(l.badge(u.check))
+	if u.support.Word != "" {
+		fact(l.badge(u.support))
+	}
+	if u.inferred {
+		fact("found afterwards")
+	}
+	if u.back != "" {
+		b.WriteString(`<li class="back"><a href="#` + u.back + `">in the text</a></li>`)
+	} else {
+		fact("for no certain place in the text")
+	}
+	if u.url != "" {
+		open := "open"
+		if u.quote.Full != "" {
+			open = "open at the passage"
+		}
+		fact(`<a class="passage" href="` + html.EscapeString(u.url) + `" rel="noopener noreferrer nofollow">` + open + `</a>`)
+	}
+	b.WriteString("</ul></li>\n")
+}
+
+// writeQuote writes a source's words; a long quote opens from its beginning.
+func writeQuote(b *strings.Builder, q *quoteView) {
+	b.WriteString(`<blockquote dir="auto">`)
+	if q.Short != "" {
+		b.WriteString(`<details class="long"><summary><span class="short">` + string(q.Short) + `…</span> <span class="more">more</span></summary>` + string(q.Full) + `</details>`)
+	} else {
+		b.WriteString(string(q.Full))
+	}
+	b.WriteString(`</blockquote>`)
+}
+
+// badge returns a badge as its template shows it. Many citations have the same.
+func (l *layout) badge(one badge) string {
+	if s, ok := l.badges[one]; ok {
+		return s
+	}
+	var b strings.Builder
+	if t := l.views; t == nil || t.ExecuteTemplate(&b, "badge", one) != nil {
+		b.Reset()
+		b.WriteString(html.EscapeString(one.Word))
+	}
+	l.badges[one] = b.String()
+	return b.String()
+}
+
+// options returns the citations that a reader can choose from to judge one.
+func options(rated []ratedView) template.HTML {
+	if len(rated) < 2 {
+		return ""
+	}
+	var b strings.Builder
+	for _, r := range rated {
+		fmt.Fprintf(&b, `<option value="%s">%s</option>`, html.EscapeString(r.id), html.EscapeString(r.words))
+	}
+	return template.HTML(b.String()) //nolint:gosec // escaped above
+}
