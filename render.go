@@ -34,11 +34,11 @@ type RenderOptions struct {
 	// Marker, if not nil, writes the markers: what it returns goes into the output unchanged, so it escapes for the style
 	// itself. It is called once for each place in the order of the text. The list of sources does not change with it.
 	Marker func(Marker) string
-	// Cited, if not nil, says for StyleHTML what stands around the visible words that lie in the claims of citations. It is
-	// called for each stretch of text inside one element that lies in the same citations' claims, with their indices in
-	// Answer.Citations, ascending; they are its own only until it returns. What it returns goes into the output unchanged, so
-	// it must be start tags and their end tags that may stand wherever text may. Stretches never overlap, never hold a tag or
-	// a marker, and are not made of white space between blocks. Without its strings the output is what it is without Cited.
+	// Cited, if not nil, says for StyleHTML what stands around visible words that lie in the claims of citations. It is called
+	// for each stretch of text inside one element that lies in the same citations' claims, with their indices in
+	// Answer.Citations, ascending; of more than 64 it gets the first. What it returns goes into the output unchanged, so it must
+	// be tags that open and close there. Stretches do not overlap, and end at every tag and marker, but for the element of
+	// inline math, which is in one as a whole. Without the strings that Cited returns, the output is what it is without Cited.
 	Cited func(citations []int) (before, after string)
 	// Numbering gives the numbers, and takes up the sources it does not have yet. Nil: numbers start at 1.
 	Numbering *Numbering

@@ -132,11 +132,13 @@ func (*htmlBuffer) Flush() error   { return nil }
 
 // mark notes that what is written next lies in the claims of cites.
 func (b *htmlBuffer) mark(cites []int) {
-	if n := len(b.marks); n > 0 && b.marks[n-1].at == b.Len() {
+	n := len(b.marks)
+	switch {
+	case n > 0 && b.marks[n-1].at == b.Len():
 		b.marks[n-1].cites = cites
-		return
+	case len(cites) > 0 || n > 0 && len(b.marks[n-1].cites) > 0:
+		b.marks = append(b.marks, claimMark{b.Len(), cites})
 	}
-	b.marks = append(b.marks, claimMark{b.Len(), cites})
 }
 
 // claimWriter writes the text of nodes and notes in which claims it lies.

@@ -116,9 +116,6 @@ func (r *rendering) convertHTML(text string, edges []claimEdge, footnotes bool) 
 		extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
 		extension.Strikethrough, extension.TaskList,
 	}
-	if r.mayLink() {
-		extensions = append(extensions, extension.Linkify)
-	}
 	if footnotes {
 		extensions = append(extensions, extension.NewFootnote(extension.WithFootnoteIDPrefix(r.prefix+"text-")))
 	} else {
@@ -134,10 +131,14 @@ func (r *rendering) convertHTML(text string, edges []claimEdge, footnotes bool) 
 	if len(edges) > 0 {
 		renderers = append(renderers, util.Prioritized(claims, 100))
 	}
+	inline := inlineParsers(len(text))
+	if r.mayLink() {
+		inline = append(inline, util.Prioritized(newBareLinkParser(), 999))
+	}
 	md := goldmark.New(
 		goldmark.WithParser(parser.NewParser(
 			parser.WithBlockParsers(parser.DefaultBlockParsers()...),
-			parser.WithInlineParsers(inlineParsers(len(text))...),
+			parser.WithInlineParsers(inline...),
 			parser.WithParagraphTransformers(parser.DefaultParagraphTransformers()...),
 		)),
 		goldmark.WithExtensions(extensions...),
@@ -154,7 +155,7 @@ func (r *rendering) convertHTML(text string, edges []claimEdge, footnotes bool) 
 // mayLink reports whether goldmark has to look for addresses in prose: the text has some, or what is cut out of it may make some.
 func (r *rendering) mayLink() bool {
 	return slices.ContainsFunc(r.sections, func(s section) bool {
-		return s.places.tree == nil || s.places.bare || len(s.layout.cuts) > 0 && mayLink(s.places.text)
+		return s.places.tree == nil || s.places.bare || len(s.layout.cuts) > 0 && mayLink([]byte(s.places.text))
 	})
 }
 

@@ -1,7 +1,10 @@
 package ibid
 
 import (
+	"bytes"
+
 	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
@@ -53,4 +56,31 @@ func (p *linkParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Co
 	if c, ok := p.InlineParser.(parser.CloseBlocker); ok {
 		c.CloseBlock(parent, block, pc)
 	}
+}
+
+// mayLink reports whether text may hold an address that is a link by its looks alone.
+func mayLink(txt []byte) bool {
+	return bytes.Contains(txt, []byte("://")) || bytes.Contains(txt, []byte("www.")) || bytes.IndexByte(txt, '@') >= 0
+}
+
+// bareLinkParser is goldmark's parser of addresses in prose, which looks at every word, for lines that may hold some.
+type bareLinkParser struct {
+	parser.InlineParser
+	none Span // a stretch of a line without one
+}
+
+func newBareLinkParser() *bareLinkParser {
+	return &bareLinkParser{InlineParser: extension.NewLinkifyParser()}
+}
+
+func (p *bareLinkParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	line, at := block.PeekLine()
+	if p.none.Start <= at.Start && at.Stop <= p.none.End {
+		return nil
+	}
+	if !mayLink(line) {
+		p.none = Span{at.Start, at.Stop}
+		return nil
+	}
+	return p.InlineParser.Parse(parent, block, pc)
 }

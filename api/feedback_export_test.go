@@ -23,7 +23,7 @@ func TestFeedbackExport(t *testing.T) {
 	n.put(t, call("ans_1", two))
 	n.post(t, 201, "/v1/runs", `{"run_id": "r"}`)
 	n.post(t, 201, "/v1/runs/r/steps", `{"step_number": 1, "source_attributions": [
-		{"document_id": "d1", "document_title": "One", "relevance_score": 0.75, "rank": 2}, {"document_id": "d2", "document_title": "Two"}]}`)
+		{"document_id": "d1", "document_title": "One", "relevance_score": 0.75}, {"document_id": "d2", "document_title": "Two"}]}`)
 	var answer struct{ Citations []struct{ ID string } }
 	n.read(t, "/v1/answers/ans_1", &answer)
 	for _, said := range []string{
@@ -50,11 +50,11 @@ func TestFeedbackExport(t *testing.T) {
 		got = append(got, fmt.Sprint(row[2:4], row[5:])) // without ids and times
 	}
 	want := []string{
-		"[ ans_1] [run_ans_1        other  ]",
+		"[ ans_1] [run_ans_1       other  ]",
 		"[bob ans_1] [run_ans_1 1 web:https://heron.example/ Herons of https://heron.example/    right  a, \"b\"\nc]",
 		"[bob ans_1] [run_ans_1 1 web:https://egret.example/ Herons of https://egret.example/ 0.25 provider  right  a, \"b\"\nc]",
 		"[ann ] [r 1 d2 Two     1 '=1+1]",
-		"[ann ] [r 1 d1 One 0.75 retriever 2  0.5 ]",
+		"[ann ] [r 1 d1 One 0.75 retriever   0.5 ]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%v\n(-want +got):\n%s", rows[0], diff)
@@ -73,7 +73,7 @@ func TestFeedbackExport(t *testing.T) {
 			t.Errorf("JSON lines have no %s: %s", column, lines[1])
 		}
 	}
-	if line["retriever_score"] != 0.75 || line["rank"] != 2.0 || line["note"] != nil {
+	if line["retriever_score"] != 0.75 || line["rank"] != nil || line["note"] != nil {
 		t.Errorf("%v", line)
 	}
 

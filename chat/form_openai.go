@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/export"
 	"github.com/ibidhq/ibid/internal/uimessage"
 	"github.com/ibidhq/ibid/internal/wire"
 )
@@ -88,30 +89,6 @@ func (o *tellOpenAI) close() error {
 
 // finish takes what the last chunk says.
 func (o *tellOpenAI) finish(a *ibid.Answer) {
-	o.said.Model, o.said.Finish = cmp.Or(a.Model, o.said.Model), string(a.Finish)
-	d := uimessage.InText(a, o.sent.String()).Document(&ibid.DocumentOptions{Unit: o.unit, Bare: true})
-	sources := map[string]*ibid.DocumentSource{}
-	for i := range d.Sources {
-		sources[d.Sources[i].ID] = &d.Sources[i]
-	}
-	for i := range d.Citations {
-		row := &d.Citations[i]
-		s := sources[row.SourceID]
-		if s == nil {
-			continue
-		}
-		note := wire.Annotation{URL: text(s.URL), Title: text(s.Title), FileID: s.ID, Filename: cmp.Or(text(s.Filename), text(s.Title))}
-		if row.TextStart != nil {
-			note.Start, note.End = *row.TextStart, *row.TextEnd
-		}
-		o.said.Annotations = append(o.said.Annotations, note)
-	}
-}
-
-// text returns what s says, if it says anything.
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
+	c := export.Completion(uimessage.InText(a, o.sent.String()), &export.Options{Unit: o.unit})
+	o.said.Model, o.said.Finish, o.said.Annotations = cmp.Or(c.Model, o.said.Model), c.Finish, c.Annotations
 }

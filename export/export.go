@@ -115,11 +115,19 @@ func Completion(a *ibid.Answer, o *Options) *wire.Completion {
 		c.Created = a.Created.Unix()
 	}
 	newRows(a, o).each(func(row *ibid.DocumentCitation, s *ibid.Source, _ *ibid.DocumentSource) {
-		note := wire.Annotation{URL: s.URL, Title: s.Title, FileID: cmp.Or(s.GlobalID, s.ID), Filename: cmp.Or(s.Filename, s.Title)}
+		note := wire.Annotation{URL: s.URL, Title: s.Title, FileID: cmp.Or(fileID(s), s.ID), Filename: cmp.Or(s.Filename, s.Title)}
 		if row.TextStart != nil {
 			note.Start, note.End = *row.TextStart, *row.TextEnd
 		}
 		c.Annotations = append(c.Annotations, note)
 	})
 	return c
+}
+
+// fileID returns the provider's id of a file; empty: s is none, or has none.
+func fileID(s *ibid.Source) string {
+	if s.Kind != ibid.File {
+		return ""
+	}
+	return s.GlobalID
 }

@@ -35,7 +35,7 @@ func tides(t *testing.T) *ibid.Answer {
 				ID: "b", Kind: ibid.File, GlobalID: "file-1", Filename: "b.pdf", PublishedAt: "2024-05-01",
 				Content: "Ebbe.", Chunks: []ibid.Chunk{{Content: "Ebbe."}, {Content: "Und Flut."}},
 			},
-			{ID: "doc:0", Kind: ibid.DocumentKind, Title: "Logbuch"},
+			{ID: "doc:0", Kind: ibid.DocumentKind, GlobalID: "sha256:00", Title: "Logbuch"},
 			{ID: "u", Kind: ibid.Web, URL: "https://u.example/", Content: "Nobody."},
 		},
 	}
@@ -107,9 +107,12 @@ func TestOpenAIIsRead(t *testing.T) {
 			c := &a.Citations[i]
 			for _, ref := range c.Refs {
 				s := a.Source(ref.Source)
-				file := s.GlobalID
-				if file == "" && s.URL == "" {
+				file := ""
+				if s.URL == "" {
 					file = s.ID
+					if s.Kind == ibid.File {
+						file = s.GlobalID
+					}
 				}
 				all = append(all, said{a.Text[c.Span.Start:c.Span.End], s.URL, file, c.Placed()})
 			}

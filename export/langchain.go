@@ -50,7 +50,7 @@ func contentBlocks(a *ibid.Answer, o *Options) []textBlock {
 		c := citation{
 			Type: "citation", URL: s.URL, Title: cmp.Or(s.Title, s.Filename), Start: row.TextStart, End: row.TextEnd,
 			Extras: extras{
-				CitationID: row.ID, SourceID: s.ID, SourceKind: s.Kind, Number: row.Index, Covers: row.Covers, FileID: s.GlobalID,
+				CitationID: row.ID, SourceID: s.ID, SourceKind: s.Kind, Number: row.Index, Covers: row.Covers, FileID: fileID(s),
 				Filename: s.Filename, Locator: row.Locator, Score: shown.Score, Confidence: row.Confidence, Origin: row.Origin,
 				PublishedAt: s.PublishedAt, License: s.License,
 			},

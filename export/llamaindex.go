@@ -99,7 +99,7 @@ func (u *usage) add(row *ibid.DocumentCitation) {
 
 func newNode(s *ibid.Source, shown *ibid.DocumentSource, u *usage) nodeWithScore {
 	m := nodeMetadata{
-		Number: shown.Index, Cited: shown.Cited, Kind: s.Kind, Title: s.Title, URL: s.URL, Filename: s.Filename, FileID: s.GlobalID,
+		Number: shown.Index, Cited: shown.Cited, Kind: s.Kind, Title: s.Title, URL: s.URL, Filename: s.Filename, FileID: fileID(s),
 		Site: s.Site, Author: strings.Join(s.Authors, "; "), PublishedAt: s.PublishedAt, License: s.License,
 	}
 	if shown.ScoreOrigin != nil {

@@ -15,17 +15,19 @@ import (
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/mcp"
+	"github.com/ibidhq/ibid/verify"
 )
 
 // One verification more than MaxVerifying is refused, and those that are given up make room.
 func TestVerifyBusy(t *testing.T) {
-	asked := make(chan struct{}, 100)
-	page := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		asked <- struct{}{}
-		<-r.Context().Done()
-	}))
+	page := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	defer page.Close()
-	session := connect(t, mcp.New(&mcp.Options{Verifier: newVerifier(t, netip.MustParsePrefix("127.0.0.0/8"))}), "a", nil)
+	begun := make(chan struct{}, mcp.MaxVerifying+1)
+	verifier := newVerifier(t, netip.MustParsePrefix("127.0.0.0/8"))
+	session := connect(t, mcp.New(&mcp.Options{Verifier: func(tenant string) *verify.Verifier {
+		begun <- struct{}{}
+		return verifier(tenant)
+	}}), "a", nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{}, mcp.MaxVerifying)
 	for range mcp.MaxVerifying {
@@ -33,7 +35,7 @@ func TestVerifyBusy(t *testing.T) {
 			defer func() { ended <- struct{}{} }()
 			_, _ = session.CallTool(ctx, &sdk.CallToolParams{Name: "verify", Arguments: object{"url": page.URL}})
 		}()
-		<-asked
+		<-begun
 	}
 	if res := ask(t, session, "verify", object{"url": page.URL}); !res.IsError || !strings.Contains(textOf(res), "4 verifications are being made") {
 		t.Errorf("one more: %s", textOf(res))

@@ -38,6 +38,9 @@ type composer struct {
 	May          bool   // the reader may ask
 }
 
+// Back returns where the conversation is.
+func (form *composer) Back() string { return talkURL(form.Conversation) }
+
 type providerChoice struct {
 	Name, Model string
 	Chosen      bool
@@ -165,7 +168,7 @@ func (form *composer) choose(providers []chat.Provider, provider, citations stri
 	for _, known := range providers {
 		form.Providers = append(form.Providers, providerChoice{known.Upstream, known.Model, known.Upstream == provider})
 	}
-	for _, c := range []citationChoice{{Value: "", Word: "as the provider does"}, {Value: "accurate", Word: "accurate"}, {Value: "fast", Word: "fast"}, {Value: "off", Word: "off"}} {
+	for _, c := range []citationChoice{{Value: "", Word: "by default"}, {Value: "accurate", Word: "accurate"}, {Value: "fast", Word: "fast"}, {Value: "off", Word: "off"}} {
 		c.Chosen = c.Value == citations
 		form.Citations = append(form.Citations, c)
 	}

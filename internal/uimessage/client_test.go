@@ -1,0 +1,169 @@
+package uimessage_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/uimessage"
+)
+
+// members are the chunks that version 5.0.0 of npm ai documents, and their members. It refuses all others.
+func members() map[string][]string {
+	return map[string][]string{
+		"start":           {"messageId", "messageMetadata"},
+		"start-step":      {},
+		"text-start":      {"id!", "providerMetadata"},
+		"text-delta":      {"id!", "delta!", "providerMetadata"},
+		"text-end":        {"id!", "providerMetadata"},
+		"source-url":      {"sourceId!", "url!", "title", "providerMetadata"},
+		"source-document": {"sourceId!", "mediaType!", "title!", "filename", "providerMetadata"},
+		"data-citations":  {"id", "data!", "transient"},
+		"error":           {"errorText!"},
+		"abort":           {},
+		"finish-step":     {},
+		"finish":          {"messageMetadata"},
+	}
+}
+
+// client builds a message of a stream as the AI SDK does, and is as strict as its strictest version.
+type client struct {
+	message uimessage.Message
+	open    map[string]int // text parts by id
+	data    []uimessage.Part
+	failed  string
+	ended   bool // [DONE] came
+}
+
+func (c *client) read(stream []byte) error {
+	c.open = map[string]int{}
+	for frame := range strings.SplitSeq(strings.TrimSuffix(string(stream), "\n\n"), "\n\n") {
+		if strings.HasPrefix(frame, ":") {
+			continue
+		}
+		data, ok := strings.CutPrefix(frame, "data: ")
+		switch {
+		case !ok || strings.Contains(data, "\n"):
+			return fmt.Errorf("no frame: %q", frame)
+		case c.ended:
+			return fmt.Errorf("behind the end: %q", frame)
+		case data == "[DONE]":
+			c.ended = true
+			continue
+		}
+		if err := c.chunk(data); err != nil {
+			return fmt.Errorf("%w in %.300s", err, data)
+		}
+	}
+	return nil
+}
+
+func (c *client) chunk(data string) error {
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(data), &raw); err != nil {
+		return err
+	}
+	var chunk struct {
+		uimessage.Part
+		MessageID, Delta, ErrorText string
+	}
+	if err := json.Unmarshal([]byte(data), &chunk); err != nil {
+		return err
+	}
+	known, ok := members()[chunk.Type]
+	if !ok {
+		return fmt.Errorf("no such chunk")
+	}
+	for name, value := range raw {
+		if name != "type" && !slices.Contains(known, name) && !slices.Contains(known, name+"!") {
+			return fmt.Errorf("no such member: %s", name)
+		}
+		if bytes.Equal(value, []byte("null")) {
+			return fmt.Errorf("null: %s", name)
+		}
+	}
+	for _, name := range known {
+		if need, ok := strings.CutSuffix(name, "!"); ok && raw[need] == nil {
+			return fmt.Errorf("no %s", need)
+		}
+	}
+	for _, m := range chunk.ProviderMetadata {
+		if m[0] != '{' {
+			return fmt.Errorf("providerMetadata is no object of objects")
+		}
+	}
+	return c.apply(chunk.Part, chunk.MessageID+chunk.Delta+chunk.ErrorText)
+}
+
+func (c *client) apply(p uimessage.Part, words string) error {
+	m := &c.message
+	at, open := c.open[p.ID]
+	switch p.Type {
+	case "start":
+		m.ID, m.Role = words, "assistant"
+	case "text-start":
+		c.open[p.ID] = len(m.Parts)
+		m.Parts = append(m.Parts, uimessage.Part{Type: "text"})
+	case "text-delta", "text-end":
+		if !open {
+			return fmt.Errorf("the part was not begun")
+		}
+		m.Parts[at].Text += words
+		if p.Type == "text-end" {
+			m.Parts[at].State, m.Parts[at].ProviderMetadata = "done", p.ProviderMetadata
+			delete(c.open, p.ID)
+		}
+	case "source-url", "source-document":
+		if slices.ContainsFunc(m.Parts, func(other uimessage.Part) bool { return other.SourceID == p.SourceID }) {
+			return fmt.Errorf("the source came before")
+		}
+		m.Parts = append(m.Parts, p)
+	case "data-citations":
+		c.data = append(c.data, p)
+		if at := slices.IndexFunc(m.Parts, func(other uimessage.Part) bool { return other.Type == p.Type && other.ID == p.ID }); at >= 0 {
+			m.Parts[at] = p
+			break
+		}
+		m.Parts = append(m.Parts, p)
+	case "error":
+		c.failed = words
+	case "finish":
+		if len(c.open) > 0 {
+			return fmt.Errorf("a text did not end")
+		}
+	}
+	return nil
+}
+
+// sorted returns the parts in an order that does not depend on when they came.
+func sorted(m uimessage.Message) uimessage.Message {
+	rank := func(p *uimessage.Part) int {
+		return slices.Index([]string{"text", "source-url", "source-document", "data-citations"}, p.Type)
+	}
+	m.Parts = slices.Clone(m.Parts)
+	slices.SortStableFunc(m.Parts, func(a, b uimessage.Part) int {
+		if rank(&a) != rank(&b) {
+			return rank(&a) - rank(&b)
+		}
+		return strings.Compare(a.SourceID, b.SourceID)
+	})
+	return m
+}
+
+// citations is what data-citations holds.
+type citations struct {
+	Status    uimessage.Status
+	AnswerID  string `json:"answer_id"`
+	Unit      ibid.Unit
+	Complete  bool
+	Citations []ibid.DocumentCitation
+}
+
+func readCitations(p *uimessage.Part) (citations, error) {
+	var c citations
+	err := json.Unmarshal(p.Data, &c)
+	return c, err
+}

@@ -1,0 +1,354 @@
+package uimessage_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/uimessage"
+)
+
+var update = flag.Bool("update", false, "write what the code does into testdata")
+
+// stream decodes a response piece by piece, and returns what a Writer makes of it and the answer.
+func stream(t *testing.T, body []byte, piece int, o *ibid.DecodeOptions) ([]byte, *ibid.Answer) {
+	t.Helper()
+	var b bytes.Buffer
+	w := uimessage.Writer{W: &b, MessageID: "ans_1"}
+	d := ibid.Decoder{OnEvent: w.Event}
+	if o != nil {
+		d.Options = *o
+	}
+	flush := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	flush(w.Start())
+	for part := range slices.Chunk(body, piece) {
+		_, _ = d.Write(part)
+		flush(w.Flush())
+	}
+	_ = d.Close()
+	a, _ := d.Answer()
+	flush(w.Answer(a, uimessage.StatusOf(a)))
+	if a.Error != nil {
+		flush(w.Fail(a.Error.Error()))
+	}
+	flush(w.Close())
+	return b.Bytes(), a
+}
+
+// checkPlaces checks that every citation that a client has stands on its words.
+func checkPlaces(t *testing.T, c *client) {
+	t.Helper()
+	var text string
+	known := map[string]bool{}
+	for i := range c.message.Parts {
+		p := &c.message.Parts[i]
+		text += p.Text
+		known[p.SourceID] = true
+	}
+	units := utf16.Encode([]rune(text))
+	for i := range c.data {
+		data, err := readCitations(&c.data[i])
+		if err != nil || data.Unit != ibid.UTF16 {
+			t.Fatalf("%v: %s", err, c.data[i].Data)
+		}
+		for _, row := range data.Citations {
+			if i == len(c.data)-1 && !known[row.SourceID] {
+				t.Errorf("citation %s of source %q, which was not sent", row.ID, row.SourceID)
+			}
+			if row.TextStart == nil {
+				continue
+			}
+			if got := string(utf16.Decode(units[*row.TextStart:*row.TextEnd])); got != *row.CitedText {
+				t.Errorf("%d to %d is %q, not %q", *row.TextStart, *row.TextEnd, got, *row.CitedText)
+			}
+		}
+	}
+}
+
+// Whatever a provider sends, and however it is cut, a client that is as strict as the strictest has in the end what the answer's
+// stored message has.
+func TestCorpus(t *testing.T) {
+	files, err := filepath.Glob("../../testdata/*/*.txtar")
+	if err != nil || len(files) < 50 {
+		t.Fatalf("%d vectors: %v", len(files), err)
+	}
+	corrected := 0
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range archive.Files {
+			if f.Name != "body.json" && f.Name != "stream.sse" && f.Name != "stream.ndjson" {
+				continue
+			}
+			for _, piece := range []int{len(f.Data) + 1, 61} {
+				written, a := stream(t, f.Data, piece, nil)
+				var c client
+				if err := c.read(written); err != nil {
+					t.Fatalf("%s: %s: %v", file, f.Name, err)
+				}
+				checkPlaces(t, &c)
+				if !c.ended {
+					t.Errorf("%s: %s: no end", file, f.Name)
+				}
+				if slices.ContainsFunc(a.Issues, func(i ibid.Issue) bool { return i.Code == "text-corrected" }) {
+					corrected++
+					continue
+				}
+				if diff := cmp.Diff(sorted(uimessage.MessageOf("ans_1", a, nil)), sorted(c.message)); diff != "" {
+					t.Errorf("%s: %s in pieces of %d (-stored +streamed):\n%s", file, f.Name, piece, diff)
+				}
+			}
+		}
+	}
+	t.Logf("%d streams with corrections", corrected)
+}
+
+// TestVectors reads testdata/*.txtar: prose, then in input the file of ../../testdata and its section, and in ui the stream.
+func TestVectors(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.txtar")
+	if len(files) == 0 {
+		t.Fatal("no vectors")
+	}
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := strings.Fields(string(archive.Files[0].Data))
+		source, err := txtar.ParseFile(filepath.Join("../../testdata", from[0]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(source.Files, func(f txtar.File) bool { return f.Name == from[1] })
+		if at < 0 {
+			t.Fatalf("%s: no section %s", file, from[1])
+		}
+		got, _ := stream(t, source.Files[at].Data, len(source.Files[at].Data), nil)
+		if *update {
+			archive.Files = append(archive.Files[:1], txtar.File{Name: "ui", Data: got})
+			if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(string(archive.Files[1].Data), string(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", file, diff)
+		}
+	}
+}
+
+// herons is an answer in two messages, with characters of one and of two UTF-16 units.
+func herons() *ibid.Answer {
+	a := &ibid.Answer{
+		Text: "サギ🪿は巣を作る。Herons build.", Complete: true, Finish: ibid.FinishStop,
+		Sources: []ibid.Source{
+			{ID: "a", Kind: ibid.Web, URL: "https://a.example/", Title: "A"},
+			{ID: "b", Kind: ibid.Web, URL: "javascript:alert(1)", Title: ""},
+			{ID: "c", Kind: ibid.File, Filename: "report.PDF"},
+		},
+	}
+	n := len("サギ🪿は巣を作る。")
+	a.Parts = []ibid.Part{{Span: ibid.Span{End: n}, Kind: ibid.AnswerPart}, {Span: ibid.Span{Start: n, End: len(a.Text)}, Kind: ibid.AnswerPart, Message: 1}}
+	cite := func(words, source string) {
+		at := strings.Index(a.Text, words)
+		if err := a.Cite(ibid.Span{Start: at, End: at + len(words)}, ibid.Ref{Source: source}); err != nil {
+			panic(err)
+		}
+	}
+	cite("は巣を作る", "a")
+	cite("Herons build", "c")
+	return a
+}
+
+func TestLate(t *testing.T) {
+	first := herons()
+	first.Citations, first.Sources = nil, first.Sources[:1]
+	var b bytes.Buffer
+	w := uimessage.Writer{W: &b, MessageID: "ans_1", Numbering: &ibid.Numbering{"web:https://a.example/": 7}}
+	later := herons()
+	later.Citations[0].Verification = &ibid.Verification{Status: "exact"}
+	for _, err := range []error{
+		w.Answer(first, uimessage.Pending), w.Ping(), w.Late(later, uimessage.Final), w.Late(later, uimessage.StatusOf(later)), w.Close(), w.Close(),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var c client
+	if err := c.read(b.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	checkPlaces(t, &c)
+	var statuses []uimessage.Status
+	for i := range c.data {
+		data, _ := readCitations(&c.data[i])
+		statuses = append(statuses, data.Status)
+	}
+	if diff := cmp.Diff([]uimessage.Status{uimessage.Pending, uimessage.Final, uimessage.Verified}, statuses); diff != "" {
+		t.Error(diff)
+	}
+	last, _ := readCitations(&c.data[2])
+	if len(last.Citations) != 2 || last.Citations[0].Index != 7 || *last.Citations[0].TextStart != 4 || *last.Citations[1].TextStart != 10 {
+		t.Errorf("%+v", last.Citations)
+	}
+	var sources []string
+	for _, p := range c.message.Parts {
+		if p.SourceID != "" {
+			sources = append(sources, p.Type+" "+p.URL+" "+p.Title+" "+p.MediaType)
+		}
+	}
+	want := []string{
+		"source-url https://a.example/ A ", "source-document  javascript:alert(1) application/octet-stream", "source-document  report.PDF application/pdf",
+	}
+	if diff := cmp.Diff(want, sources); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What a client has of a text stays when the provider corrects it. Citations go where their words are there.
+func TestCorrected(t *testing.T) {
+	var b bytes.Buffer
+	w := uimessage.Writer{W: &b, MessageID: "ans_1"}
+	w.Event(ibid.Event{Kind: ibid.EventPart, Part: &ibid.Part{Kind: ibid.AnswerPart}})
+	w.Event(ibid.Event{Kind: ibid.EventText, Text: "🪿 nest here. They fly too."})
+	w.Event(ibid.Event{Kind: ibid.EventPart, Corrected: true, Part: &ibid.Part{Kind: ibid.AnswerPart, Span: ibid.Span{End: 30}}, Text: "🪿 nest in trees, here. They fly too."})
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	a := &ibid.Answer{Text: "🪿 nest in trees, here. They fly too.", Complete: true, Sources: []ibid.Source{{ID: "a", Kind: ibid.DocumentKind, Content: "x"}}}
+	for _, words := range []string{"🪿 nest", "nest in trees", "They fly too"} {
+		at := strings.Index(a.Text, words)
+		if err := a.Cite(ibid.Span{Start: at, End: at + len(words)}, ibid.Ref{Source: "a"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(w.Answer(a, uimessage.Final), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var c client
+	if err := c.read(b.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	checkPlaces(t, &c)
+	data, _ := readCitations(&c.data[len(c.data)-1])
+	var got []string
+	for _, row := range data.Citations {
+		if row.CitedText == nil {
+			got = append(got, "nowhere")
+			continue
+		}
+		got = append(got, *row.CitedText)
+	}
+	if diff := cmp.Diff([]string{"🪿 nest", "They fly too", "nowhere"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if a.Citations[1].Span == (ibid.Span{}) {
+		t.Error("the answer itself was changed")
+	}
+}
+
+// Citations that come one by one cost a small multiple of what they are in the end.
+func TestPendingCost(t *testing.T) {
+	var b bytes.Buffer
+	w := uimessage.Writer{W: &b, MessageID: "ans_1"}
+	a := &ibid.Answer{Complete: true, Sources: []ibid.Source{{ID: "a", Kind: ibid.Web, URL: "https://a.example/"}}}
+	w.Event(ibid.Event{Kind: ibid.EventSource, Source: &a.Sources[0]})
+	for i := range 1000 {
+		text := "Herons nest here. "
+		w.Event(ibid.Event{Kind: ibid.EventText, Text: text, At: len(a.Text)})
+		a.Text += text
+		if err := a.Cite(ibid.Span{Start: len(a.Text) - len(text), End: len(a.Text) - 2}, ibid.Ref{Source: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		w.Event(ibid.Event{Kind: ibid.EventCitation, Key: string(rune('a' + i)), Citation: &a.Citations[i]})
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := b.Len()
+	if err := w.Answer(a, uimessage.Final); err != nil {
+		t.Fatal(err)
+	}
+	final := b.Len() - before // the text's end and the data: everything twice
+	if before > 4*final {
+		t.Errorf("%d bytes on the way to %d", before, final)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	var b bytes.Buffer
+	w := uimessage.Writer{W: &b, MessageID: "ans_1"}
+	w.Event(ibid.Event{Kind: ibid.EventText, Text: "Herons"})
+	if err := errors.Join(w.Fail(""), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var c client
+	if err := c.read(b.Bytes()); err != nil || c.failed == "" || c.message.Parts[0].Text != "Herons" {
+		t.Errorf("%v: %+v", err, c)
+	}
+	b.Reset()
+	w = uimessage.Writer{W: &b}
+	if err := errors.Join(w.Abort(), w.Close()); err != nil || !strings.Contains(b.String(), `{"type":"abort"}`) {
+		t.Errorf("%v: %s", err, &b)
+	}
+	broken := uimessage.Writer{W: brokenWriter{}}
+	if err := broken.Start(); err == nil {
+		t.Error("a reader that is gone is no error")
+	}
+	if err := broken.Close(); err == nil {
+		t.Error("the first error is forgotten")
+	}
+}
+
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("gone") }
+
+// A message never has members that readers refuse.
+func TestMessageOf(t *testing.T) {
+	if diff := cmp.Diff(`{"id":"u1","role":"user","parts":[{"type":"text","text":"<b>?"}]}`, marshal(t, uimessage.UserMessage("u1", "<b>?"))); diff != "" {
+		t.Error(diff)
+	}
+	empty := uimessage.MessageOf("ans_1", &ibid.Answer{}, nil)
+	if len(empty.Parts) != 1 || empty.Parts[0].ID != "cit_ans_1" {
+		t.Errorf("%+v", empty)
+	}
+	m := uimessage.MessageOf("ans_1", herons(), nil)
+	var texts []string
+	for _, p := range m.Parts {
+		if p.Type == "text" {
+			texts = append(texts, p.Text)
+		}
+	}
+	if diff := cmp.Diff([]string{"サギ🪿は巣を作る。", "Herons build."}, texts); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,285 @@
+package interop
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibidhq/ibid/internal/replay"
+)
+
+// pageWorld is a gateway that has something to show, as the scripts of web/ are told about it.
+type pageWorld struct {
+	Base    string            `json:"base"`    // of the gateway
+	Demo    string            `json:"demo"`    // of an ibid demo; empty: there is none
+	Foreign string            `json:"foreign"` // of somebody else's page; empty: there is none
+	Token   string            `json:"token"`   // what it takes to read; empty: nothing
+	Answers map[string]string `json:"answers"` // ids by what was asked
+	Images  string            `json:"images"`  // directory for pictures; empty: none are taken
+	Shots   string            `json:"shots"`   // directory for pictures of every page; empty: none are taken
+}
+
+// pageProgram builds ibid.
+func pageProgram(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "ibid")
+	build := exec.CommandContext(t.Context(), "go", "-C", "..", "build", "-o", program, "./cmd/ibid")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building ibid: %v\n%s", err, out)
+	}
+	return program
+}
+
+// servePages starts a gateway with upstreams for every sort of answer: the replay's, a slow one, one with as many citations as it is
+// asked for, and ones that mean harm.
+func servePages(t *testing.T, program string, env ...string) *pageWorld {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle("/", replay.New(nil))
+	mux.Handle("/slow/", replay.New(&replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 6}))
+	mux.HandleFunc("/many/", answerMany)
+	for _, name := range []string{"hostile-gemini", "hostile-anthropic"} {
+		body, err := os.ReadFile(filepath.Join("web", "page_"+name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mux.HandleFunc("/"+name+"/", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(body)
+		})
+	}
+	upstream := httptest.NewServer(withKey(mux))
+	t.Cleanup(upstream.Close)
+	args := []string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data"), "--chat", "slow=heron-1", "--chat", "openai=heron-1"}
+	for _, name := range []string{"openai", "gemini", "anthropic", "cohere", "perplexity", "mistral"} {
+		args = append(args, "--upstream", name+"="+upstream.URL+"/"+name)
+	}
+	for name, provider := range map[string]string{
+		"slow": "openai", "many": "perplexity", "hostile-gemini": "gemini", "hostile-anthropic": "anthropic",
+	} {
+		args = append(args, "--upstream", name+"="+upstream.URL+"/"+name+",provider="+provider)
+	}
+	// Not the test's context: that ends before the clean-up, which stops it as a user does.
+	cmd := exec.CommandContext(context.Background(), program, args...)
+	cmd.Env = append(append(environment(), "OPENAI_API_KEY="+key), env...)
+	return &pageWorld{Base: run(t, cmd), Answers: map[string]string{}}
+}
+
+// answerMany answers in the way of Perplexity, with as many citations as the prompt ends with.
+func answerMany(w http.ResponseWriter, r *http.Request) {
+	var asked struct {
+		Messages []struct {
+			Content string `json:"content"`
+		} `json:"messages"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || len(asked.Messages) == 0 {
+		http.Error(w, "no question", http.StatusBadRequest)
+		return
+	}
+	words := strings.Fields(asked.Messages[0].Content)
+	n, err := strconv.Atoi(words[len(words)-1])
+	if err != nil {
+		http.Error(w, "no number", http.StatusBadRequest)
+		return
+	}
+	sources := max(1, min(60, n/5))
+	var text strings.Builder
+	var results []map[string]string
+	var addresses []string
+	if strings.Contains(asked.Messages[0].Content, "table") {
+		text.WriteString("| Pond | When it froze |\n| --- | --- |\n")
+		for i := range n {
+			fmt.Fprintf(&text, "| %d | some days later[%d] |\n", i+1, i%sources+1)
+		}
+		text.WriteString("\n")
+		n = 1
+	}
+	for i := range n {
+		fmt.Fprintf(&text, "Pond %d froze %d days later than the one before it.[%d]", i+1, i%17+1, i%sources+1)
+		text.WriteString(map[bool]string{true: "\n\n", false: " "}[i%5 == 4])
+	}
+	for i := range sources {
+		url := fmt.Sprintf("https://ponds%d.example/survey/%d", i+1, i+1)
+		addresses = append(addresses, url)
+		results = append(results, map[string]string{
+			"title": fmt.Sprintf("Survey of the ponds, part %d", i+1), "url": url, "date": "2025-04-12",
+			"snippet": fmt.Sprintf("In part %d the ponds froze late: the first on 3 December, the last on 19 January, each some days after the one before it.", i+1),
+		})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"id": "many-" + words[len(words)-1], "model": "sonar", "created": 1767225600, "object": "chat.completion",
+		"citations": addresses, "search_results": results,
+		"choices": []any{map[string]any{
+			"index": 0, "finish_reason": "stop", "message": map[string]string{"role": "assistant", "content": text.String()},
+		}},
+	})
+}
+
+// pageCall is a call that fills a page.
+type pageCall struct{ name, path, prompt, conversation string }
+
+// fill makes the calls of which pages show the answers.
+func (w *pageWorld) fill(t *testing.T) {
+	t.Helper()
+	for _, c := range []pageCall{
+		{"heron", "/openai/v1/responses", "How many herons nest at Lake Tonbo?", "lake"},
+		{"report", "/anthropic/v1/messages", "Write a short report on the marsh.", "lake"},
+		{"ferry", "/cohere/v2/chat", "When does the ferry to the island leave?", "lake"},
+		{"table", "/openai/v1/responses", "Write a short report on the marsh.", "tables"},
+		{"maktaba", "/gemini/v1beta/models/heron-1:generateContent", "متى تفتح مكتبة المدينة؟", "maktaba"},
+		{"sagi", "/gemini/v1beta/models/heron-1:generateContent", "とんぼ湖のアオサギについて教えてください。", "sagi"},
+		{"buecherei", "/perplexity/chat/completions", "Wann öffnet die Stadtbücherei Mühlbrück?", "stadt"},
+		{"rules", "/openai/v1/responses", "May I photograph in the reading room?", "rules"},
+		{"thanks", "/openai/v1/responses", "Thank you!", "thanks"},
+		{"cells", "/many/chat/completions", "Which ponds froze, as a table? 12", "tables"},
+		{"fifty", "/many/chat/completions", "Which ponds froze? 50", "ponds"},
+		{"hundreds", "/many/chat/completions", "Which ponds froze? 500", "ponds-500"},
+		{"thousands", "/many/chat/completions", "Which ponds froze? 5000", "ponds-5000"},
+		{"hostile-gemini", "/hostile-gemini/v1beta/models/heron-1:generateContent", hostileQuestion, "hostile"},
+		{"hostile-anthropic", "/hostile-anthropic/v1/messages", hostileQuestion, "hostile"},
+	} {
+		w.Answers[c.name] = w.call(t, &c)
+	}
+}
+
+// hostileQuestion would like to be more than a question.
+const hostileQuestion = "Is <script>document.title='harm'</script> \u202Ethis\u202C <img src=x onerror=\"document.title='harm'\"> harmless? ](javascript:alert(1))"
+
+// call makes a call and returns the id of its answer.
+func (w *pageWorld) call(t *testing.T, c *pageCall) string {
+	t.Helper()
+	message := map[string]any{"role": "user", "content": c.prompt}
+	body := map[string]any{"model": "heron-1", "max_tokens": 1000}
+	switch {
+	case strings.HasSuffix(c.path, "/responses"):
+		body["input"] = c.prompt
+		body["tools"] = []any{map[string]any{"type": "web_search"}}
+	case strings.HasSuffix(c.path, ":generateContent"):
+		body = map[string]any{"contents": []any{map[string]any{"role": "user", "parts": []any{map[string]string{"text": c.prompt}}}}}
+	default:
+		body["messages"] = []any{message}
+	}
+	header := http.Header{"Authorization": {"Bearer " + key}, "X-Api-Key": {key}, "X-Goog-Api-Key": {key}, "Ibid-Conversation": {c.conversation}}
+	if !strings.HasPrefix(c.path, "/anthropic") && !strings.HasPrefix(c.path, "/hostile-anthropic") {
+		header.Del("X-Api-Key")
+	} else {
+		header.Del("Authorization")
+	}
+	if !strings.Contains(c.path, ":generateContent") {
+		header.Del("X-Goog-Api-Key")
+	} else {
+		header.Del("Authorization")
+	}
+	id := w.post(t, c.path, header, body)
+	if id == "" {
+		t.Fatalf("%s: the response had no Ibid-Answer header", c.name)
+	}
+	return id
+}
+
+// post returns the id of an answer; empty if there is none in the response.
+func (w *pageWorld) post(t *testing.T, path string, header http.Header, body any) string {
+	t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.Base+path, bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = header.Clone()
+	r.Header.Set("Content-Type", "application/json")
+	if w.Token != "" {
+		r.Header.Set("Ibid-Token", w.Token)
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	got, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode >= http.StatusBadRequest {
+		t.Fatalf("%s: %s %v\n%s", path, res.Status, err, got)
+	}
+	return res.Header.Get("Ibid-Answer")
+}
+
+// startDemo starts ibid demo, and waits until it has noticed that one of its sources changed.
+func startDemo(t *testing.T, program string) string {
+	t.Helper()
+	cmd := exec.CommandContext(context.Background(), program, "demo", "--listen", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "demo"))
+	cmd.Env = environment()
+	out, in := io.Pipe()
+	cmd.Stdout = in
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		err := cmd.Wait()
+		_ = in.Close()
+		ended <- err
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		if err := <-ended; err != nil {
+			t.Errorf("ibid demo ended: %v\n%s", err, &log)
+		}
+	})
+	var said []byte
+	buffer := make([]byte, 4096)
+	for {
+		n, err := out.Read(buffer)
+		said = append(said, buffer[:n]...)
+		if _, rest, ok := strings.Cut(string(said), "Open "); ok {
+			if url, _, ok := strings.Cut(rest, "/ in a browser"); ok {
+				go func() { _, _ = io.Copy(io.Discard, out) }() // ends with the demo
+				awaitIncident(t, url)
+				return url
+			}
+		}
+		if err != nil {
+			t.Fatalf("ibid demo said nothing of its page: %v\n%s", err, &log)
+		}
+	}
+}
+
+// awaitIncident returns when a gateway has recorded one.
+func awaitIncident(t *testing.T, base string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		data, err := fetch(ctx, base+"/v1/incidents")
+		if err != nil {
+			t.Fatalf("waiting for an incident: %v", err)
+		}
+		var all struct {
+			Incidents []json.RawMessage `json:"incidents"`
+		}
+		if err := json.Unmarshal(data, &all); err != nil {
+			t.Fatal(err)
+		}
+		if len(all.Incidents) > 0 {
+			return
+		}
+		<-tick.C
+	}
+}

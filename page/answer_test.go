@@ -1,0 +1,244 @@
+package page
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+)
+
+// shownAnswer is the page of an answer, read as a browser reads it.
+type shownAnswer struct {
+	*html.Node
+
+	body string
+}
+
+func showAnswer(tb testing.TB, p *Page, call *store.Call) *shownAnswer {
+	tb.Helper()
+	var b bytes.Buffer
+	p.write(tb, &b, call)
+	n, err := html.Parse(bytes.NewReader(b.Bytes()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &shownAnswer{n, b.String()}
+}
+
+// all returns the elements that are named so and have the class; an empty word means any.
+func (s *shownAnswer) all(name, class string) []*html.Node {
+	var out []*html.Node
+	for n := range s.Descendants() {
+		if n.Type == html.ElementNode && (name == "" || n.Data == name) && (class == "" || slices.Contains(strings.Fields(attr(n, "class")), class)) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func attr(n *html.Node, name string) string {
+	for _, a := range n.Attr {
+		if a.Key == name {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// said returns the words of an element, with one space between.
+func said(n *html.Node) string {
+	var b strings.Builder
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode {
+			b.WriteString(d.Data)
+		}
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+func texts(nodes []*html.Node) []string {
+	var out []string
+	for _, n := range nodes {
+		out = append(out, said(n))
+	}
+	return out
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// dogs is the answer of the third seed: a file with its quote and confidence, and a second source at the same place.
+func dogs() *store.Call {
+	text := "Core vaccines protect dogs from distemper. Ask your vet."
+	s := ibid.Span{Start: 0, End: 42}
+	return &store.Call{
+		AnswerID: "ans_1", Run: "run_1", Conversation: "talk", Started: time.Date(2026, 3, 1, 9, 30, 0, 0, time.UTC), Step: store.Step{Number: 2},
+		Prompt: []store.Message{{Role: "system", Text: "Be brief."}, {Role: "user", Text: "Which vaccines does a dog need?"}},
+		Answer: &ibid.Answer{
+			Provider: "gemini", Model: "gemini-2.5-flash", Text: text, Complete: true, Finish: ibid.FinishStop, Queries: []string{"dog vaccines"},
+			Sources: []ibid.Source{
+				{ID: "a", Kind: ibid.File, Title: "WSAVA-Vaccination-guidelines-2024.pdf", Filename: "WSAVA-Vaccination-guidelines-2024.pdf", Score: ptr(0.85), ScoreOrigin: ibid.ScoreRetriever},
+				{ID: "b", Kind: ibid.Web, Title: "Vaccines", URL: "https://www.bücher.example/dogs", RetrievedAt: time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC)},
+				{ID: "c", Kind: ibid.DocumentKind, Title: "Handbook", Content: "Opening hours."},
+			},
+			Citations: []ibid.Citation{
+				{
+					ID: "c-1", Span: s, Claim: s, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact, Origin: ibid.OriginProvider,
+					Verification: &ibid.Verification{Status: "verified", CheckedAt: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)},
+					Support:      &ibid.Support{Label: "supported", By: "lexical"},
+					Refs: []ibid.Ref{
+						{Source: "a", Quote: "Core vaccines for dogs include CDV, CAV, and CPV.", Confidence: ptr(0.95), Locator: &ibid.Locator{Page: 12}},
+						{Source: "b"},
+					},
+				},
+				{ID: "c-2", Anchor: ibid.AnchorNone, Origin: ibid.OriginInferred, Refs: []ibid.Ref{{Source: "b", Quote: "A vet knows."}, {Source: "gone", Quote: "Nobody."}}},
+			},
+			Issues: []ibid.Issue{{Code: "unknown-source", Detail: "gone"}},
+		},
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	s := showAnswer(t, newViews(t), dogs())
+	for _, test := range []struct {
+		what, name, class string
+		want              []string
+	}{
+		{"heading", "h1", "", []string{"Which vaccines does a dog need?"}},
+		{"chips", "a", "chip", []string{"WSAVA-Vaccination-guidelines-2024.pdf p. 12 +1"}},
+		{"claims", "mark", "claim", []string{"Core vaccines protect dogs from distemper."}},
+		{"names", "p", "source-name", []string{"Source 1: WSAVA-Vaccination-guidelines-2024.pdf", "Source 2: Vaccines", "Source 3: Handbook"}},
+		{"quotes", "blockquote", "", []string{"Core vaccines for dogs include CDV, CAV, and CPV.", "A vet knows.", "Nobody.", "Opening hours."}},
+		{"badges", "span", "badge", []string{"quote found", "supported", "quote found", "supported", "not checked", "not checked"}},
+		{"uses", "li", "use", []string{
+			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, given by the provider quote found supported in the text",
+			"no words quoted quote found supported in the text open",
+			"A vet knows. not checked found afterwards for no certain place in the text open at the passage",
+			"source gone Nobody. not checked found afterwards for no certain place in the text",
+		}},
+		{"heads of lists", "h2", "", []string{"Sources"}},
+		{"other heads", "h3", "", []string{"Citations without their source", "Not cited", "Searches"}},
+		{"remarks", "details", "issues", []string{"1 remark on how the response was read unknown-source gone"}},
+		{"tiles", "span", "tile", []string{"W", "X", "H"}},
+	} {
+		var got []string
+		for _, n := range s.all(test.name, test.class) {
+			words := said(n)
+			if test.name == "li" || test.name == "details" {
+				words = spaced(n)
+			}
+			got = append(got, words)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.what, diff)
+		}
+	}
+	var hits []string
+	for _, n := range s.all("mark", "") {
+		if attr(n, "class") == "" {
+			hits = append(hits, said(n))
+		}
+	}
+	if diff := cmp.Diff([]string{"Core vaccines", "dogs"}, hits); diff != "" {
+		t.Errorf("words that quote and claim share (-want +got):\n%s", diff)
+	}
+	for _, part := range []string{
+		`<ibid-cite id="m-1" data-cites="c-1" data-n="1 2"><a class="chip" href="#s-1">`, `<li class="source" id="s-1" value="1">`, `href="#m-1"`,
+		`href="https://www.xn--bcher-kva.example/dogs"`, `>xn--bcher-kva.example<`, `read <time datetime="2026-02-03T00:00:00Z">3 February 2026</time>`,
+		`score 0.85, given by the retriever`, `href="/ui/answers/ans_1/sources/2"`, `href="/ui/runs/run_1"`, `href="/ui/conversations/talk#a-ans_1"`,
+		`href="/ui/answers/ans_1/export?as=bibtex"`, `href="https://www.xn--bcher-kva.example/dogs#:~:text=A%20vet%20knows."`,
+	} {
+		if !strings.Contains(s.body, part) {
+			t.Errorf("the page lacks %s", part)
+		}
+	}
+	checkHarmless(t, s)
+}
+
+// spaced returns the words of an element with a space between what its parts say.
+func spaced(n *html.Node) string {
+	if n.Type == html.TextNode {
+		return strings.Join(strings.Fields(n.Data), " ")
+	}
+	var out []string
+	for c := range n.ChildNodes() {
+		if words := spaced(c); words != "" {
+			out = append(out, words)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// An answer says what is wrong with it, and that it has no sources.
+func TestAnswerNotices(t *testing.T) {
+	p := newViews(t)
+	for name, test := range map[string]struct {
+		answer  ibid.Answer
+		notices []string
+		heading string
+	}{
+		"no sources":       {ibid.Answer{Text: "Paris.", Complete: true}, nil, "No sources"},
+		"uncited":          {ibid.Answer{Text: "Paris.", Complete: true, Sources: []ibid.Source{{ID: "a", Title: "A"}}}, nil, "No sources"},
+		"broken":           {ibid.Answer{Text: "Par"}, []string{"The answer broke off. This is what had arrived."}, "No sources"},
+		"cut":              {ibid.Answer{Text: "Par", Complete: true, Finish: ibid.FinishLength}, []string{"The answer ends at the length that it was allowed."}, "No sources"},
+		"refused":          {ibid.Answer{Text: "No.", Complete: true, Finish: ibid.FinishRefusal}, []string{"The model refused to answer."}, "No sources"},
+		"filtered":         {ibid.Answer{Complete: true, Finish: ibid.FinishFilter}, []string{"A filter of the provider stopped the answer."}, "No sources"},
+		"nothing":          {ibid.Answer{Complete: true}, []string{"The answer has no text."}, "No sources"},
+		"waits for a tool": {ibid.Answer{Text: "Let me look.", Complete: true, Finish: ibid.FinishTool}, []string{"This is not the end: the model waits for the result of a tool."}, "No sources"},
+		"error": {
+			ibid.Answer{Error: &ibid.ProviderError{Code: "overloaded", Message: "Try\nlater."}, Finish: ibid.FinishError},
+			[]string{"The provider answered with an error: overloaded: Try later."}, "No sources",
+		},
+		"more": {ibid.Answer{Text: "A", Complete: true, Alternatives: []*ibid.Answer{{}}}, []string{"The provider sent 1 other answer to the same question. The JSON has them."}, "No sources"},
+	} {
+		s := showAnswer(t, p, &store.Call{AnswerID: "ans_1", Answer: &test.answer})
+		if diff := cmp.Diff(test.notices, texts(s.all("p", "notice"))); diff != "" {
+			t.Errorf("%s: notices (-want +got):\n%s", name, diff)
+		}
+		if got := texts(s.all("h2", "")); !slices.Contains(got, test.heading) {
+			t.Errorf("%s: headings %q, want %q", name, got, test.heading)
+		}
+	}
+}
+
+// What a provider demands to be shown stands in a frame that can do nothing to the page.
+func TestAnswerDisplay(t *testing.T) {
+	call := dogs()
+	call.Answer.Display = []ibid.Display{{Kind: "google-search-suggestions", HTML: "<script>alert(1)</script>"}}
+	s := showAnswer(t, newViews(t), call)
+	frames := s.all("iframe", "")
+	if len(frames) != 1 || attr(frames[0], "sandbox") != "allow-popups allow-popups-to-escape-sandbox" || attr(frames[0], "src") != "/ui/answers/ans_1/display/0" {
+		t.Errorf("frames: %v", frames)
+	}
+	checkHarmless(t, s)
+}
+
+// Citations that say the same of a source are one use of it, and several answers share a page.
+func TestAnswerUses(t *testing.T) {
+	call := citedCall(4)
+	for i := range call.Answer.Citations {
+		call.Answer.Citations[i].Refs = []ibid.Ref{{Source: "s0", Quote: "The same words."}}
+	}
+	p := newViews(t)
+	s := showAnswer(t, p, call)
+	uses := s.all("li", "use")
+	if len(uses) != 1 || len(strings.Fields(attr(uses[0], "data-cites"))) != 4 {
+		t.Errorf("%d uses; the first has the citations %q", len(uses), attr(uses[0], "data-cites"))
+	}
+	if options := s.all("option", ""); len(options) != 4 {
+		t.Errorf("%d citations can be judged, want 4", len(options))
+	}
+	v := p.answerView(call, &answerOptions{prefix: "t3-", numbering: &ibid.Numbering{"web:https://other.example/": 7}})
+	if v.Cited[0].Number != 8 || v.Cited[0].Anchor != "t3-s-8" || !strings.Contains(string(v.Text), `<ibid-cite id="t3-m-1"`) || !strings.Contains(string(v.Text), `href="#t3-s-8"`) {
+		t.Errorf("in a conversation: number %d, row %s", v.Cited[0].Number, v.Cited[0].Anchor)
+	}
+	if live := p.answerView(&store.Call{AnswerID: "x", Answer: &ibid.Answer{Text: "Par"}}, &answerOptions{live: true}); len(live.Notices) != 0 || !live.Live {
+		t.Errorf("an answer that is still arriving has the notices %v", live.Notices)
+	}
+}

@@ -1,0 +1,569 @@
+package page_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/api"
+	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/page"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
+)
+
+// hostile is what a title, a quote and an answer hold that somebody else wrote.
+const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
+
+// proofWorld is a page over a store, and a site whose pages it may read.
+type proofWorld struct {
+	*httptest.Server
+
+	store *store.Store
+	site  *httptest.Server
+	token string // of the tenant one; empty: no tokens are needed
+}
+
+// newProofWorld starts a world. waits, if not nil, is received from before the site answers.
+func newProofWorld(tb testing.TB, waits chan struct{}) *proofWorld {
+	tb.Helper()
+	w := &proofWorld{}
+	w.site = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if waits != nil {
+			<-waits
+		}
+		if r.URL.Path != "/mill" {
+			rw.WriteHeader(http.StatusGone)
+			return
+		}
+		_, _ = io.WriteString(rw, "<p>The old mill, which had ground flour since 1780, closed its gates in the autumn of 1989, after two centuries of work.")
+	}))
+	tb.Cleanup(w.site.Close)
+	var err error
+	if w.store, err = store.Open(tb.Context(), tb.TempDir()+"/ibid.db", nil); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = w.store.Close() })
+	b, err := bus.Open(tb.Context(), bus.Embedded, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = b.Close() })
+	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	tb.Cleanup(func() { _ = fetcher.Close() })
+	verifier := func(string) *verify.Verifier { return &verify.Verifier{Fetcher: fetcher} }
+	guard := gateway.NewGuard(&gateway.GuardOptions{Store: w.store})
+	strategies := append(experiment.Builtin(), experiment.Strategy{Name: "judged", Version: 1, PostHoc: true, Threshold: 0.5, Scorer: "bm25", Checker: "judge"})
+	a, err := api.New(&api.Options{Store: w.store, Guard: guard, Bus: b, Verifier: verifier, Strategies: strategies})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p, err := page.New(&page.Options{Store: w.store, Guard: guard, API: a, Bus: b, Verifier: verifier, Strategies: strategies})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w.Server = httptest.NewServer(p)
+	tb.Cleanup(w.Server.Close)
+	tb.Cleanup(p.Close)
+	return w
+}
+
+// millCall is the n-th answer of a tenant. It rests on the mill's page, and on a file.
+func millCall(n int, tenant string) *store.Call {
+	text := fmt.Sprintf("The mill closed in 1987. Answer %d says %s here. Nothing supports this sentence of the answer.", n, hostile)
+	a := &ibid.Answer{
+		Provider: "openai", Format: "openai-responses", Model: "m", Text: text, Complete: true, Finish: ibid.FinishStop,
+		Parts: []ibid.Part{{Span: ibid.Span{End: len(text)}, Kind: ibid.AnswerPart}},
+		Sources: []ibid.Source{
+			{ID: "web:0", Kind: ibid.Web, Title: "The mill of " + tenant + hostile, URL: "https://mill.example/" + tenant},
+			{ID: "file:1", Kind: ibid.File, Filename: "mill.pdf", GlobalID: "file-" + tenant},
+		},
+	}
+	for i, end := range []int{len("The mill closed in 1987."), len(text) / 2} {
+		if err := a.Cite(ibid.Span{Start: end - 10, End: end}, ibid.Ref{Source: a.Sources[i].ID, Quote: "closed in 1987 " + hostile}); err != nil {
+			panic(err)
+		}
+	}
+	return &store.Call{
+		AnswerID: fmt.Sprintf("ans_%s_%03d", tenant, n), Tenant: tenant, Upstream: "openai", Route: "POST /v1/responses", Run: fmt.Sprintf("run_%s_%d", tenant, n),
+		Conversation: "talk_" + tenant, Status: 200, Started: time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(n) * 30 * time.Hour),
+		Duration: time.Second, Answer: a, Prompt: []store.Message{{Role: store.RoleUser, Text: "When did the mill of " + tenant + " close? " + hostile}},
+	}
+}
+
+// fill stores answers of a tenant, of which the first were checked, a version, incidents and what people said.
+func (w *proofWorld) fill(tb testing.TB, tenant string, answers int) {
+	tb.Helper()
+	ctx := tb.Context()
+	statuses := []store.PinStatus{
+		{Status: verify.Verified, Counts: verify.CountPass}, {Status: verify.ExcerptAltered, Counts: verify.CountFailure},
+		{Status: verify.Gone, Counts: verify.CountUnverifiable},
+	}
+	for n := range answers {
+		c := millCall(n, tenant)
+		must(tb, w.store.Put(ctx, []*store.Call{c}))
+		at := c.Answer.Sources[0].URL
+		must(tb, w.store.AddPins(ctx, tenant, []store.Pin{{
+			URL: at, AnswerID: c.AnswerID, Run: c.Run, Citation: c.Answer.Citations[0].ID, ClaimID: "c0", SourceID: "s1",
+			Claim: manifest.ClaimSource{URL: at, Excerpt: &manifest.Excerpt{Exact: "closed in 1987"}}, Source: manifest.Source{ID: "s1", URL: at, Title: "The mill"},
+		}}))
+		if n%4 == 3 {
+			continue
+		}
+		pins, err := w.store.Pins(ctx, tenant, at)
+		must(tb, err)
+		status := statuses[n%4]
+		status.ID, status.CheckedAt = pins[len(pins)-1].ID, c.Started
+		must(tb, w.store.SetStatuses(ctx, tenant, []store.PinStatus{status}))
+	}
+	first := millCall(0, tenant)
+	must(tb, w.store.Copies(tenant).Keep(ctx, &snapshot.Snapshot{
+		URL: first.Answer.Sources[0].URL, FinalURL: first.Answer.Sources[0].URL, Status: 200, MediaType: "text/html", FetchedAt: first.Started,
+		Octets: []byte(tenant), Hash: snapshot.Hash([]byte(tenant)),
+	}))
+	_, err := w.store.AddIncidents(ctx, tenant, []verify.Incident{{
+		ObservedAt: first.Started, Verifier: "v", ManifestURL: "https://agent.example/m", ManifestSHA256: strings.Repeat("ab", 32), ClaimID: "c0",
+		SourceURL: first.Answer.Sources[0].URL, Status: verify.ExcerptAltered, Detail: "Incident of " + tenant + hostile,
+		Observed: verify.IncidentObserved{Nearest: "closed in 1989 " + hostile, Edits: 1},
+	}, {ObservedAt: first.Started, ManifestURL: "https://agent.example/n", Status: verify.SignatureInvalid, Detail: "The second of " + tenant}})
+	must(tb, err)
+	must(tb, w.store.AddFeedback(ctx, tenant, &store.Feedback{AnswerID: first.AnswerID, Citation: first.Answer.Citations[0].ID, Verdict: store.VerdictRight}))
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// get returns a page.
+func (w *proofWorld) get(tb testing.TB, method, path string) *shownPage {
+	tb.Helper()
+	r, err := http.NewRequestWithContext(tb.Context(), method, w.URL+path, nil)
+	must(tb, err)
+	return w.send(tb, r)
+}
+
+func (w *proofWorld) send(tb testing.TB, r *http.Request) *shownPage {
+	tb.Helper()
+	if w.token != "" {
+		r.AddCookie(gateway.SessionOf(w.token, false))
+	}
+	res, err := http.DefaultTransport.RoundTrip(r)
+	must(tb, err)
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	must(tb, err)
+	return &shownPage{res, string(body)}
+}
+
+// proofPaths are pages with much on them.
+func proofPaths(tenant string) []string {
+	source := url.QueryEscape("https://mill.example/" + tenant)
+	return []string{
+		"/", "/ui/search", "/ui/search?q=" + url.QueryEscape(hostile), "/ui/search?q=mill+clo&source=" + source + "&badge=failed", "/ui/search?badge=excerpt-altered",
+		"/ui/search?q=nothinghasthis", "/ui/sources", "/ui/sources?url=" + source, "/ui/sources?key=" + url.QueryEscape("file-"+tenant),
+		"/ui/sources?url=" + url.QueryEscape("https://nobody.example/"+hostile), "/ui/incidents", "/ui/incidents?check=chain&status=excerpt-altered&source=" + source,
+		"/ui/incidents?status=" + url.QueryEscape(hostile), "/ui/verify", "/ui/verify?url=" + url.QueryEscape("https://a.example/"+hostile),
+		"/ui/experiments", "/ui/experiments?a=provider%401&b=balanced%401", "/ui/experiments?a=provider%401&b=strict%401&live=yes&runs=10",
+	}
+}
+
+// checkHTML says what is wrong with a page: what could run, load something or leave its place, and what no reader of screens
+// understands.
+func checkHTML(tb testing.TB, body string) {
+	tb.Helper()
+	root, err := html.Parse(strings.NewReader(body))
+	must(tb, err)
+	ids, scripts := map[string]bool{}, 0
+	for n := range root.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		if n.Data == "script" {
+			scripts++
+		}
+		for _, a := range n.Attr {
+			switch {
+			case a.Key == "style", strings.HasPrefix(a.Key, "on"):
+				tb.Errorf("<%s %s=%q>", n.Data, a.Key, a.Val)
+			case (a.Key == "src" || n.Data == "link" && a.Key == "href" || a.Key == "action") && !strings.HasPrefix(a.Val, "/"):
+				tb.Errorf("<%s %s=%q> is elsewhere", n.Data, a.Key, a.Val)
+			case a.Key == "href" && !regexp.MustCompile(`^(/|#|https?://)`).MatchString(a.Val):
+				tb.Errorf("<%s href=%q>", n.Data, a.Val)
+			case a.Key == "href" && strings.HasPrefix(a.Val, "http") && !slices.Contains(n.Attr, html.Attribute{Key: "rel", Val: "noopener noreferrer nofollow"}):
+				tb.Errorf("<%s href=%q> without rel", n.Data, a.Val)
+			case a.Key == "id" && ids[a.Val]:
+				tb.Errorf("the id %q is there twice", a.Val)
+			case a.Key == "id":
+				ids[a.Val] = true
+			}
+		}
+	}
+	if scripts != 2 { // those of the layout
+		tb.Errorf("%d scripts", scripts)
+	}
+	for n := range root.Descendants() {
+		for _, a := range n.Attr {
+			if a.Key == "for" || a.Key == "aria-labelledby" || a.Key == "aria-describedby" {
+				for id := range strings.FieldsSeq(a.Val) {
+					if !ids[id] {
+						tb.Errorf("<%s %s=%q>: there is no such id", n.Data, a.Key, a.Val)
+					}
+				}
+			}
+		}
+	}
+	if strings.Count(body, "<h1") != 1 {
+		tb.Errorf("%d headings of the page", strings.Count(body, "<h1"))
+	}
+}
+
+// All pages are sound, whatever stands in titles, quotes and answers; and HEAD is GET without a body.
+func TestProofPagesAreSound(t *testing.T) {
+	w := newProofWorld(t, nil)
+	paths := proofPaths(store.DefaultTenant)
+	for range 2 { // of nothing, and of much
+		for _, path := range paths {
+			t.Run(path, func(t *testing.T) {
+				got := w.get(t, "GET", path)
+				if got.StatusCode != http.StatusOK {
+					if !strings.Contains(path, "key=") || got.StatusCode != http.StatusNotFound {
+						t.Fatalf("%d %s", got.StatusCode, got.body)
+					}
+					return
+				}
+				checkHTML(t, got.body)
+				head := w.get(t, "HEAD", path)
+				if head.StatusCode != got.StatusCode || head.body != "" || head.Header.Get("Content-Type") != got.Header.Get("Content-Type") {
+					t.Errorf("HEAD: %d %v %q", head.StatusCode, head.Header, head.body)
+				}
+			})
+		}
+		w.fill(t, store.DefaultTenant, 24)
+	}
+}
+
+// What belongs to one tenant no other one sees, on any page.
+func TestProofTenants(t *testing.T) {
+	w := newProofWorld(t, nil)
+	w.fill(t, "one", 3)
+	w.fill(t, "two", 3)
+	var incident string
+	for _, tenant := range []string{"one", "two"} {
+		secret, err := w.store.NewToken(t.Context(), &store.Token{Tenant: tenant, Name: tenant, Scopes: []string{store.ScopeRead}})
+		must(t, err)
+		w.token = secret
+		other := map[string]string{"one": "two", "two": "one"}[tenant]
+		for _, path := range slices.Concat(proofPaths(tenant), proofPaths(other)) {
+			got := w.get(t, "GET", path)
+			for _, secret := range []string{"mill of " + other, "ans_" + other, "Incident of " + other, "run_" + other} {
+				if strings.Contains(got.body, secret) {
+					t.Errorf("%s of %s has %q", path, tenant, secret)
+				}
+			}
+		}
+		own := regexp.MustCompile(`/ui/incidents/[0-9a-f]{64}`).FindString(w.get(t, "GET", "/ui/incidents?status=excerpt-altered").body)
+		if got := w.get(t, "GET", own); got.StatusCode != http.StatusOK || !strings.Contains(got.body, "Incident of "+tenant) {
+			t.Errorf("%s of %s: %d", own, tenant, got.StatusCode)
+		}
+		incident = own
+	}
+	secret, err := w.store.NewToken(t.Context(), &store.Token{Tenant: "three", Name: "three", Scopes: []string{store.ScopeRead}})
+	must(t, err)
+	w.token = secret
+	if got := w.get(t, "GET", incident); got.StatusCode != http.StatusNotFound {
+		t.Errorf("%s of another tenant: %d", incident, got.StatusCode)
+	}
+	w.token = ""
+	for _, path := range proofPaths("one") {
+		if got := w.get(t, "GET", path); got.StatusCode != http.StatusSeeOther || !strings.HasPrefix(got.Header.Get("Location"), "/ui/login") {
+			t.Errorf("%s without a token: %d", path, got.StatusCode)
+		}
+	}
+}
+
+// Whoever has nothing yet is told how to begin; whoever has something sees it in numbers.
+func TestOverview(t *testing.T) {
+	w := newProofWorld(t, nil)
+	empty := w.get(t, "GET", "/").body
+	if !strings.Contains(empty, "curl "+w.URL+"/openai/v1/responses") || !strings.Contains(empty, w.URL+"/anthropic") {
+		t.Errorf("the empty page does not say how to begin: %s", empty)
+	}
+	w = newProofWorld(t, nil)
+	w.fill(t, store.DefaultTenant, 24)
+	body := w.get(t, "GET", "/").body
+	for _, want := range []string{
+		`<strong class="num">24</strong> answers`, `<strong class="num">1</strong> conversation<`, `<strong class="num">24</strong> runs`, `<strong class="num">2</strong> incidents`,
+		"24 answers, 0 of them without any", `<th scope="row">31 August 2026</th>`, "0 of 24 answers have no source at all",
+		"6 answers rest on it", "24 answers, 24 citations", "When did the mill of default close?", "Incident of default",
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the overview has no %q", want)
+		}
+	}
+	if t.Failed() {
+		t.Log(body)
+	}
+}
+
+// A search finds by words, source and badge, marks the words, and is read through page by page.
+func TestSearchPage(t *testing.T) {
+	w := newProofWorld(t, nil)
+	w.fill(t, store.DefaultTenant, 45)
+	body := w.get(t, "GET", "/ui/search?q=mill+clo").body
+	for _, want := range []string{"<mark>mill</mark> <mark>closed</mark>", "2 citations", "mill.example", "1 altered", "that have the words “mill clo”"} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q in %s", want, body)
+		}
+	}
+	found := map[string]bool{}
+	next := "/ui/search?q=mill&badge=failed"
+	for pages := 0; next != ""; pages++ {
+		if pages > 5 {
+			t.Fatal("it does not end")
+		}
+		body := w.get(t, "GET", next).body
+		for _, m := range regexp.MustCompile(`/ui/answers/(ans_default_\d+)`).FindAllStringSubmatch(body, -1) {
+			if found[m[1]] {
+				t.Errorf("%s twice", m[1])
+			}
+			found[m[1]] = true
+		}
+		m := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(body)
+		if next = ""; m != nil {
+			next = html.UnescapeString(m[1])
+		}
+	}
+	if len(found) != 11 {
+		t.Errorf("found %d answers of which a check failed: %v", len(found), found)
+	}
+	if got := w.get(t, "GET", "/ui/search?cursor=nonsense"); got.StatusCode != http.StatusBadRequest {
+		t.Errorf("a cursor that is none: %d", got.StatusCode)
+	}
+	if got := w.get(t, "GET", "/ui/search?q=nothinghasthis").body; !strings.Contains(got, "No answer is like that") {
+		t.Error(got)
+	}
+}
+
+// A source has its answers with what they cite, its versions and its incidents.
+func TestSourcePage(t *testing.T) {
+	w := newProofWorld(t, nil)
+	w.fill(t, store.DefaultTenant, 3)
+	body := w.get(t, "GET", "/ui/sources?url="+url.QueryEscape("https://mill.example/default#part")).body
+	hash := snapshot.Hash([]byte(store.DefaultTenant))
+	for _, want := range []string{
+		"The mill of default&#34;&gt;&lt;script", "ans_default_002", "<mark>1987</mark>", "quote found", "altered", "gone", hash, "/v1/copies/" + url.PathEscape(hash), "Incident of default",
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %q", want)
+		}
+	}
+	body = w.get(t, "GET", "/ui/sources?key=file-default").body
+	if !strings.Contains(body, "mill.pdf") || !strings.Contains(body, "it cannot be opened") || !strings.Contains(body, "never read here") {
+		t.Errorf("a file: %s", body)
+	}
+}
+
+// An incident shows what was expected and observed, and the chain can be checked.
+func TestIncidentPages(t *testing.T) {
+	w := newProofWorld(t, nil)
+	w.fill(t, store.DefaultTenant, 2)
+	body := w.get(t, "GET", "/ui/incidents?check=chain").body
+	if !strings.Contains(body, "All 2 incidents are in order") || !strings.Contains(body, "signature invalid") {
+		t.Error(body)
+	}
+	for filter, want := range map[string]int{"status=signature-invalid": 1, "source=https://mill.example/default": 1, "status=gone": 0} {
+		body := w.get(t, "GET", "/ui/incidents?"+filter).body
+		if n := len(regexp.MustCompile(`/ui/incidents/[0-9a-f]{64}`).FindAllString(body, -1)); n != want {
+			t.Errorf("%s: %d incidents, want %d", filter, n, want)
+		}
+	}
+	one := regexp.MustCompile(`/ui/incidents/[0-9a-f]{64}`).FindString(w.get(t, "GET", "/ui/incidents?status=excerpt-altered").body)
+	got := w.get(t, "GET", one)
+	checkHTML(t, got.body)
+	for _, want := range []string{"closed in 1989 &#34;&gt;&lt;script", "1 character differs", "https://agent.example/m", strings.Repeat("ab", 32)} {
+		if !strings.Contains(got.body, want) {
+			t.Errorf("no %q in %s", want, got.body)
+		}
+	}
+	if got := w.get(t, "GET", "/ui/incidents/"+strings.Repeat("0", 64)); got.StatusCode != http.StatusNotFound {
+		t.Errorf("one that is not there: %d", got.StatusCode)
+	}
+}
+
+// verifyForm sends the form as our own page does.
+func (w *proofWorld) verifyForm(tb testing.TB, fields map[string]string, file []byte) *shownPage {
+	tb.Helper()
+	var b bytes.Buffer
+	form := multipart.NewWriter(&b)
+	for name, value := range fields {
+		must(tb, form.WriteField(name, value))
+	}
+	part, err := form.CreateFormFile("file", "x.json")
+	must(tb, err)
+	_, err = part.Write(file)
+	must(tb, err)
+	must(tb, form.Close())
+	r, err := http.NewRequestWithContext(tb.Context(), http.MethodPost, w.URL+"/ui/verify", &b)
+	must(tb, err)
+	r.Header.Set("Content-Type", form.FormDataContentType())
+	r.Header.Set("Origin", w.URL)
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return w.send(tb, r)
+}
+
+// document returns an answer document that quotes from these addresses.
+func document(tb testing.TB, addresses ...string) []byte {
+	tb.Helper()
+	text := "The mill closed in 1987."
+	a := &ibid.Answer{Text: text, Complete: true, Parts: []ibid.Part{{Span: ibid.Span{End: len(text)}, Kind: ibid.AnswerPart}}}
+	for i, address := range addresses {
+		id := fmt.Sprint("web:", i)
+		a.Sources = append(a.Sources, ibid.Source{ID: id, Kind: ibid.Web, Title: "Mill " + hostile, URL: address})
+		must(tb, a.Cite(ibid.Span{End: len(text)}, ibid.Ref{Source: id, Quote: "which had ground flour since 1780, closed its doors in the autumn of 1987"}))
+	}
+	b, err := a.Document(nil).JSON()
+	must(tb, err)
+	return b
+}
+
+// What is pasted or sent as a file is verified, and the report says what failed, what was not looked at and why.
+func TestVerifyPage(t *testing.T) {
+	w := newProofWorld(t, nil)
+	doc := document(t, w.site.URL+"/mill", w.site.URL+"/gone", "http://10.0.0.1/private", "https://mill.example:8443/port")
+	pasted := w.verifyForm(t, map[string]string{"text": strings.ReplaceAll(string(doc), "\n", "\r\n")}, nil)
+	sent := w.verifyForm(t, map[string]string{"trust": "agent.example, other.example"}, doc)
+	for name, got := range map[string]*shownPage{"pasted": pasted, "sent": sent} {
+		if got.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d %s", name, got.StatusCode, got.body)
+		}
+		checkHTML(t, got.body)
+		for _, want := range []string{
+			"invalid", "Nobody signed", "closed its <mark>doors</mark> in the autumn of <mark>1987</mark>", "closed its <mark>gates</mark> in the autumn of <mark>1989</mark>",
+			"The source is not there any more.", "lies in a private network", "only the ports 80 and 443 are", "not fetched",
+		} {
+			if !strings.Contains(got.body, want) {
+				t.Errorf("%s: no %q in %s", name, want, got.body)
+			}
+		}
+	}
+	if !strings.Contains(w.get(t, "GET", "/ui/incidents").body, "altered") {
+		t.Error("what failed is no incident")
+	}
+	offline := w.verifyForm(t, map[string]string{"offline": "yes"}, document(t, w.site.URL+"/mill"))
+	if !strings.Contains(offline.body, "unverifiable") || !strings.Contains(offline.body, "you asked to stay offline") {
+		t.Error(offline.body)
+	}
+}
+
+// What cannot be verified is said in the form, which keeps what was entered.
+func TestVerifyPageRefuses(t *testing.T) {
+	w := newProofWorld(t, nil)
+	for name, test := range map[string]struct {
+		fields map[string]string
+		status int
+		want   string
+	}{
+		"nothing":        {nil, 422, "Nothing is said that could be verified."},
+		"no thing":       {map[string]string{"text": "nonsense " + hostile}, 422, "It is no manifest"},
+		"a bad trust":    {map[string]string{"text": "{}", "trust": strings.Repeat("x", 300)}, 422, "is neither a host nor the id of a key"},
+		"too much of it": {map[string]string{"text": strings.Repeat("x", 9<<20)}, 400, "too long"},
+		"a bad address":  {map[string]string{"url": "ftp://" + hostile}, 200, "The response could not be fetched"},
+	} {
+		got := w.verifyForm(t, test.fields, nil)
+		if got.StatusCode != test.status || !strings.Contains(got.body, test.want) {
+			t.Errorf("%s: %d %s", name, got.StatusCode, got.body)
+			continue
+		}
+		checkHTML(t, got.body)
+		if text := test.fields["text"]; test.status == 422 && !strings.Contains(got.body, html.EscapeString(text)) {
+			t.Errorf("%s: what was entered is lost", name)
+		}
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL+"/ui/verify", strings.NewReader("url=https://a.example"))
+	must(t, err)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Origin", "https://evil.example")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	if got := w.send(t, r); got.StatusCode != http.StatusForbidden {
+		t.Errorf("from another site: %d", got.StatusCode)
+	}
+}
+
+// Only so many verifications are made at a time; whoever comes then is told to come again.
+func TestVerifyPageIsBounded(t *testing.T) {
+	waits := make(chan struct{})
+	w := newProofWorld(t, waits)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	results := make(chan int)
+	doc := document(t, w.site.URL+"/mill")
+	for range 3 {
+		go func() { results <- w.verifyForm(t, nil, doc).StatusCode }()
+	}
+	got := []int{<-results} // the one that is refused comes first: the others wait for the site
+	go func() {
+		for {
+			select {
+			case waits <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	got = append(got, <-results, <-results)
+	if diff := cmp.Diff([]int{429, 200, 200}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Two strategies are compared on stored runs.
+func TestExperimentsPage(t *testing.T) {
+	w := newProofWorld(t, nil)
+	w.fill(t, store.DefaultTenant, 6)
+	for path, want := range map[string]struct {
+		status int
+		words  []string
+	}{
+		"/ui/experiments": {200, []string{"provider@1", "strict@1", "compares it"}},
+		"/ui/experiments?a=provider%401&b=balanced%401":        {200, []string{"6 runs, the same for both", "Coverage", "of 12", "not measured"}},
+		"/ui/experiments?a=provider%401&b=strict%401&runs=2":   {200, []string{"2 runs, the same for both"}},
+		"/ui/experiments?a=provider%401&b=strict%401&live=yes": {200, []string{"was attributed by one of these strategies"}},
+		"/ui/experiments?a=provider%401&b=provider%401":        {422, []string{"Both strategies are provider@1"}},
+		"/ui/experiments?a=provider%401":                       {422, []string{"Choose two"}},
+		"/ui/experiments?a=provider%401&b=judged%401":          {422, []string{"may ask a model"}},
+		"/ui/experiments?a=%3Cscript%3E&b=provider%401":        {422, []string{"Choose two"}},
+	} {
+		got := w.get(t, "GET", path)
+		if got.StatusCode != want.status {
+			t.Errorf("%s: %d", path, got.StatusCode)
+		}
+		checkHTML(t, got.body)
+		for _, word := range want.words {
+			if !strings.Contains(got.body, word) {
+				t.Errorf("%s: no %q in %s", path, word, got.body)
+			}
+		}
+	}
+}

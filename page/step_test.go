@@ -1,0 +1,495 @@
+package page_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// tied is a sentence with what it is tied to.
+type tied struct{ Steps, Passages, Text string }
+
+func TestRun(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.herons(t)
+	res := w.get(t, "/ui/runs/herons")
+	if res.StatusCode != 200 {
+		t.Fatalf("%d %s", res.StatusCode, res.body)
+	}
+	root := sound(t, res.body)
+	var sentences []tied
+	for _, s := range every(root, "sentence") {
+		sentences = append(sentences, tied{attribute(s, "data-steps"), attribute(s, "data-passages"), wordsOf(s)})
+	}
+	want := []tied{
+		{"", "", "Herons"},
+		{"2 3", "1", "Grey herons nest in colonies high up in tall trees, often 25 m above the ground.Sentence 2 rests on steps 2, 3"},
+		{"2 3", "1", "They lay three to five eggs in early spring. [heron_book]Sentence 3 rests on steps 2, 3"},
+		{"2 3", "1", "Both parents sit on the eggs for about 26 days.Sentence 4 rests on steps 2, 3"},
+		{"4", "2", "Young herons can fly when they are 50 days old.Sentence 5 rests on step 4"},
+		{"", "", "Nobody knows what they think of it all, however long one watches them.no source"},
+		{"", "", "The oldest colony in the county has stood since 1866.no source"},
+		{"5", "", "It is near the mill. [step 5]no sourceSentence 8 rests on step 5"},
+	}
+	if diff := cmp.Diff(want, sentences); diff != "" {
+		t.Errorf("sentences (-want +got):\n%s", diff)
+	}
+	if got := len(every(root, "timeline")); got != 1 {
+		t.Fatalf("%d timelines", got)
+	}
+	steps := every(root, "step")
+	for i, words := range [][]string{
+		{"Which questions have to be answered?", "tool plan", "400 ms", "No sources used."},
+		{"Where do grey herons nest?", "1.2 s", "confidence 0.92", "The Heron Book primary source", "relevance 0.93, said by the retriever", "retrieved, not used", "sentences 2, 3, 4"},
+		{"How many eggs do grey herons lay", "builds on step 1", "relevance 0.88"},
+		{"A run of its own: When can young herons fly?", "heron fledging", "Ringing Report 1998", "50 days"},
+		{"Failed: the index of maps timed out", "No sources used."},
+		{"Put the answer together", "the model", "builds on steps 2, 3, 4, 5", "Reasoning"},
+	} {
+		if i >= len(steps) {
+			t.Fatalf("%d steps", len(steps))
+		}
+		for _, word := range words {
+			if got := wordsOf(steps[i]); !strings.Contains(got, word) {
+				t.Errorf("step %d lacks %q: %s", i+1, word, got)
+			}
+		}
+	}
+	if got := wordsOfAll(every(root, "document-head")); !slices.Equal(got, []string{
+		"[1] The Heron Book primary source", "[2] Ringing Report 1998 primary source", "[3] A Garden of Birds", "[4] Cranes of the North",
+	}) {
+		t.Errorf("documents: %q", got)
+	}
+	sides := every(root, "sides")
+	if len(sides) != 1 || !strings.Contains(wordsOf(sides[0]), "often 25 m above") {
+		t.Errorf("conflicts: %q", wordsOfAll(sides))
+	}
+	var marked []string
+	for n := range sides[0].Descendants() {
+		if n.Data == "mark" {
+			marked = append(marked, wordsOf(n))
+		}
+	}
+	if diff := cmp.Diff([]string{"25 m", "12 m"}, marked); diff != "" {
+		t.Errorf("the values that differ (-want +got):\n%s", diff)
+	}
+	var nodes []string
+	for _, n := range every(root, "node") {
+		nodes = append(nodes, attribute(n, "href"))
+	}
+	if diff := cmp.Diff([]string{"#step-1", "#step-2", "#step-3", "#step-4", "#step-5", "#step-6"}, nodes); diff != "" {
+		t.Errorf("the drawing leads to (-want +got):\n%s", diff)
+	}
+	if usage := every(root, "usage"); len(usage) != 1 || !strings.Contains(wordsOf(usage[0]), "no sources used") {
+		t.Errorf("usage by step: %q", wordsOfAll(usage))
+	}
+}
+
+// Without a script the links do what it does: what belongs to what was chosen is marked.
+func TestRunChosen(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.herons(t)
+	for _, c := range []struct {
+		query, says     string
+		chosen, related []string
+	}{
+		{
+			"?sentence=2", "Sentence 2 rests on steps 2, 3 and 1 passage.", []string{"sentence-2"}, []string{"passage-1", "step-2", "step-3"},
+		},
+		{
+			"?step=4", "Step 4 bears sentence 5.", []string{"step-4"}, []string{"passage-2", "sentence-5"},
+		},
+		{
+			"?passage=1", "Passage 1 bears sentences 2, 3, 4.", []string{"passage-1"}, []string{"sentence-2", "sentence-3", "sentence-4", "step-2", "step-3"},
+		},
+		{"?sentence=99", "", nil, nil},
+		{"?step=x&passage=-1", "Choose the note", nil, nil},
+	} {
+		res := w.get(t, "/ui/runs/herons"+c.query)
+		root := sound(t, res.body)
+		ids := func(class string) []string {
+			var all []string
+			for _, n := range every(root, class) {
+				if id := attribute(n, "id"); id != "" {
+					all = append(all, id)
+				}
+			}
+			slices.Sort(all)
+			return all
+		}
+		if diff := cmp.Diff(c.chosen, ids("chosen")); diff != "" {
+			t.Errorf("%s: chosen (-want +got):\n%s", c.query, diff)
+		}
+		if diff := cmp.Diff(c.related, ids("related")); diff != "" {
+			t.Errorf("%s: related (-want +got):\n%s", c.query, diff)
+		}
+		if why := seen(root, "why"); !strings.Contains(why, c.says) {
+			t.Errorf("%s: it says %q", c.query, why)
+		}
+	}
+	why := seen(sound(t, w.get(t, "/ui/runs/herons?sentence=2").body), "why")
+	for _, word := range []string{"inferred", "The checker lexical@1 finds that it supports the sentence: 0.", "is enough", "passage 1"} {
+		if !strings.Contains(why, word) {
+			t.Errorf("why: %q lacks %q", why, word)
+		}
+	}
+	if why := seen(sound(t, w.get(t, "/ui/runs/herons?sentence=3").body), "why"); !strings.Contains(why, "A mark in the text names it.") {
+		t.Errorf("why: %q", why)
+	}
+}
+
+// seen returns the words of the element with a class that are not hidden.
+func seen(root *html.Node, class string) string {
+	var b strings.Builder
+	var walk func(*html.Node)
+	walk = func(n *html.Node) {
+		if n.Type == html.TextNode {
+			b.WriteString(n.Data)
+		}
+		if slices.ContainsFunc(n.Attr, func(a html.Attribute) bool { return a.Key == "hidden" }) {
+			return
+		}
+		for c := range n.ChildNodes() {
+			walk(c)
+		}
+	}
+	for _, n := range every(root, class) {
+		walk(n)
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
+
+func TestRuns(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	if res := w.get(t, "/ui/runs"); res.StatusCode != 200 || !strings.Contains(res.body, "No run is stored here.") {
+		t.Errorf("%d %s", res.StatusCode, res.body)
+	}
+	w.herons(t)
+	w.record(t, "open/run ?", &trail.Trail{Steps: []trail.Step{{Number: 1, Tool: "x"}}}, false)
+	for i := range 25 {
+		w.record(t, "r"+string(rune('a'+i)), &trail.Trail{Question: "Q", Answer: "Herons nest in trees."}, true)
+	}
+	first := w.get(t, "/ui/runs")
+	root := sound(t, first.body)
+	names := every(root, "run-name")
+	if len(names) != 25 {
+		t.Fatalf("%d runs", len(names))
+	}
+	at := strings.Index(first.body, `/ui/runs?cursor=`)
+	if at < 0 {
+		t.Fatal("no second page")
+	}
+	next, _, _ := strings.Cut(first.body[at:], `"`)
+	second := w.get(t, html.UnescapeString(next))
+	rest := every(sound(t, second.body), "run-name")
+	if diff := cmp.Diff([]string{"Run open/run ?", "How high do grey herons nest, and how many eggs do they lay?"}, wordsOfAll(rest)); diff != "" {
+		t.Fatalf("the second page (-want +got):\n%s", diff)
+	}
+	for _, want := range []string{"6 steps", "3 sources", "43 % of its sentences without a source", "tutor", "not finished"} {
+		if !strings.Contains(second.body, want) {
+			t.Errorf("the second page lacks %q", want)
+		}
+	}
+	for _, n := range rest {
+		if res := w.get(t, attribute(n, "href")); res.StatusCode != 200 {
+			t.Errorf("%s: %d", attribute(n, "href"), res.StatusCode)
+		}
+	}
+}
+
+func TestRunLinear(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.record(t, "line", mill(3, 1), true)
+	root := sound(t, w.get(t, "/ui/runs/line").body)
+	if got := every(root, "graph"); len(got) != 0 {
+		t.Errorf("a drawing of steps that follow each other")
+	}
+	if got := every(root, "step"); len(got) != 3 {
+		t.Errorf("%d steps", len(got))
+	}
+}
+
+// What people and programs say is text, wherever it stands.
+func TestRunHostile(t *testing.T) {
+	const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)></title></svg>{{.}}` + "\u202e\x00‮"
+	w := newTalkWorld(t, nil)
+	url := "javascript:alert(3)"
+	steps := []trail.Step{
+		{Number: 1, Tool: evil, Question: evil, Answer: evil, Reasoning: evil, After: []int{}, Sources: []trail.Source{
+			{DocumentID: evil, Title: evil, URL: url, Content: "It is 25 m high. " + evil, Used: true}, {DocumentID: "b", URL: "https://a.example/" + evil, Excerpt: evil, Used: true},
+		}},
+		{Number: 2, Error: evil, After: []int{}, Nested: &trail.Trail{Question: evil, Agent: evil, Answer: evil, Steps: []trail.Step{{Number: 1, Tool: evil, Question: evil, Error: evil}}}},
+		{Number: 2, Question: evil, After: []int{1, 2}},
+	}
+	w.record(t, evil[:40], &trail.Trail{Question: evil, Agent: evil, Strategy: evil, Parent: evil, Answer: evil + " It is 25 m high.", Steps: steps}, false)
+	list := sound(t, w.get(t, "/ui/runs").body)
+	res := w.get(t, attribute(every(list, "run-name")[0], "href"))
+	if res.StatusCode != 200 {
+		t.Fatal(res.StatusCode)
+	}
+	root := sound(t, res.body)
+	for n := range root.Descendants() {
+		if n.Data == "img" || n.Data == "iframe" {
+			t.Errorf("<%s>", n.Data)
+		}
+	}
+	if got := len(every(root, "step")); got != 3 {
+		t.Errorf("%d steps", got)
+	}
+}
+
+// A run of a thousand steps is shown in pages, and says so.
+func TestRunHuge(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.record(t, "mill", mill(1000, 15), true)
+	res := w.get(t, "/ui/runs/mill")
+	root := sound(t, res.body)
+	if got := len(every(root, "step")); got != 50 {
+		t.Errorf("%d steps", got)
+	}
+	for _, want := range []string{"Steps 1 to 50 of 1000", "And 3 passages more.", "sources more are not shown", `?from=51`} {
+		if !strings.Contains(res.body, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if len(res.body) > 1<<20 {
+		t.Errorf("%d bytes", len(res.body))
+	}
+	for _, query := range []string{"?step=900", "?from=880"} {
+		res := w.get(t, "/ui/runs/mill"+query)
+		if sound(t, res.body); !strings.Contains(res.body, `id="step-900"`) || !strings.Contains(res.body, "Steps 851 to 900 of 1000") {
+			t.Errorf("%s does not show step 900", query)
+		}
+	}
+	if res := w.get(t, "/ui/runs/mill?from=99999"); !strings.Contains(res.body, "Steps 951 to 1000 of 1000") {
+		t.Error("too high a number is not the last page")
+	}
+}
+
+func TestRunExport(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.herons(t)
+	for as, want := range map[string]string{"json": `"source_summary"`, "prov": `"wasDerivedFrom"`, "otlp": `"resourceSpans"`} {
+		res := w.get(t, "/ui/runs/herons/export?as="+as)
+		if res.StatusCode != 200 || !json.Valid([]byte(res.body)) || !strings.Contains(res.body, want) || !strings.HasPrefix(res.Header.Get("Content-Disposition"), "attachment") {
+			t.Errorf("%s: %d %v %.200s", as, res.StatusCode, res.Header, res.body)
+		}
+	}
+	if res := w.get(t, "/ui/runs/herons/export?as=pdf"); res.StatusCode != 400 {
+		t.Errorf("pdf: %d", res.StatusCode)
+	}
+	if res := w.get(t, "/ui/runs/none/export"); res.StatusCode != 404 {
+		t.Errorf("none: %d", res.StatusCode)
+	}
+}
+
+// What belongs to one tenant is not there for another.
+func TestStepTenants(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.herons(t)
+	w.book(t)
+	token := func(tenant string) string {
+		secret, err := w.store.NewToken(t.Context(), &store.Token{Tenant: tenant, Name: tenant, Scopes: []string{store.ScopeRead}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "Bearer " + secret
+	}
+	mine, theirs := token(store.DefaultTenant), token("others")
+	page, err := w.store.Versions(t.Context(), store.DefaultTenant, heronBook, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{
+		"/ui/runs/herons", "/ui/runs/herons/export", "/ui/answers/ans_book/sources/1", "/ui/copies/" + page.Items[0].Hash,
+	} {
+		if res := w.get(t, path, "Authorization", mine); res.StatusCode != 200 {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+		if res := w.get(t, path, "Authorization", theirs); res.StatusCode != 404 {
+			t.Errorf("%s of another tenant: %d", path, res.StatusCode)
+		}
+		if res := w.get(t, path); res.StatusCode != 303 {
+			t.Errorf("%s without a token: %d", path, res.StatusCode)
+		}
+		head := w.do(t, "HEAD", path, "", "Authorization", mine)
+		if head.StatusCode != 200 || head.body != "" || head.Header.Get("Content-Length") == "0" {
+			t.Errorf("HEAD %s: %d %v %q", path, head.StatusCode, head.Header, head.body)
+		}
+	}
+	if res := w.get(t, "/ui/runs", "Authorization", theirs); !strings.Contains(res.body, "No run is stored here") {
+		t.Error("another tenant's runs are listed")
+	}
+}
+
+func TestPanel(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.herons(t)
+	w.book(t)
+	res := w.get(t, "/ui/answers/ans_book/sources/1")
+	root := sound(t, res.body)
+	if diff := cmp.Diff([]string{
+		"Herons are patient. They nest high up in tall trees, often 25 m above the ground, and both parents sit on the eggs for about 25 days. ",
+		"Herons are patient. They nest high up in tall trees, often 25 m above the ground, and both parents sit on the eggs for about 26 days. ",
+	}, cutAt(wordsOfAll(every(root, "excerpt")), "Nobody")); diff != "" {
+		t.Errorf("excerpts (-want +got):\n%s", diff)
+	}
+	for i, text := range wordsOfAll(every(root, "excerpt")) {
+		if n := len([]rune(text)); n > 300+300+60+60 {
+			t.Errorf("excerpt %d has %d characters", i, n)
+		}
+	}
+	var marked []string
+	for n := range root.Descendants() {
+		if n.Data == "mark" || n.Data == "del" || n.Data == "ins" {
+			marked = append(marked, n.Data+" "+wordsOf(n))
+		}
+	}
+	if diff := cmp.Diff([]string{
+		"mark high up in tall trees, often 25 m above the ground", "mark both parents sit on the eggs for about 26 days", "del 26", "ins 25",
+	}, marked); diff != "" {
+		t.Errorf("marked (-want +got):\n%s", diff)
+	}
+	text := wordsOf(root)
+	for _, want := range []string{
+		"From the copy that was read on 1 July 2026.", "From the copy that was read on 3 May 2026.", "The latest copy of the source does not have it.", "altered",
+		"has 1 of 2 quotes", "has all 2 quotes", "As sent" + heronBook + "?utm_source=x", "Both parents sit on the eggs for about 26 days.", "used by steps 2, 3 of",
+		"All answers that use it",
+	} {
+		if !strings.Contains(strings.ReplaceAll(text, "As sent ", "As sent"), want) {
+			t.Errorf("the panel lacks %q", want)
+		}
+	}
+	// As a fragment it is the same without the page.
+	part := w.get(t, "/ui/answers/ans_book/sources/1?fragment=1")
+	if !strings.HasPrefix(part.body, `<section class="source-panel"`) || strings.Contains(part.body, "<html") {
+		t.Errorf("fragment: %.200s", part.body)
+	}
+	// Octets leave as octets.
+	copied := w.get(t, attribute(linkTo(root, "/ui/copies/"), "href"))
+	if copied.StatusCode != 200 || copied.Header.Get("Content-Type") != "application/octet-stream" || !strings.HasPrefix(copied.Header.Get("Content-Disposition"), "attachment") ||
+		!strings.Contains(copied.body, "25 days") || copied.Header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("copy: %d %v", copied.StatusCode, copied.Header)
+	}
+}
+
+// What is not found exactly is not marked, and the panel says so.
+func TestPanelNotFound(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.herons(t)
+	w.book(t)
+	root := sound(t, w.get(t, "/ui/answers/ans_book/sources/2").body)
+	quotes := every(root, "panel-quote")
+	if len(quotes) != 2 {
+		t.Fatalf("%d quotes", len(quotes))
+	}
+	if got := wordsOf(quotes[0]); !strings.Contains(got, "A heron does not sing, it croaks.") || !strings.Contains(got, "From what the provider sent of it, page 7.") {
+		t.Errorf("%q", got)
+	}
+	if got := wordsOf(quotes[1]); !strings.Contains(got, "These words were not found exactly in what is kept of the source, so nothing is marked.") {
+		t.Errorf("%q", got)
+	}
+	for n := range quotes[1].Descendants() {
+		if n.Data == "mark" {
+			t.Errorf("marked: %q", wordsOf(n))
+		}
+	}
+	for _, path := range []string{"/ui/answers/ans_book/sources/3", "/ui/answers/ans_book/sources/0", "/ui/answers/ans_book/sources/x", "/ui/answers/ans_none/sources/1", "/ui/copies/sha256:" + strings.Repeat("0", 64), "/ui/copies/x"} {
+		if res := w.get(t, path); res.StatusCode != 404 {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
+}
+
+// A version whose octets were forgotten, and one that no text can be read of, are listed with that.
+func TestPanelUnreadable(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.herons(t)
+	w.book(t)
+	w.keep(t, "%PDF-1.7 nothing of it is one\x00\x01\x02", time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC))
+	root := sound(t, w.get(t, "/ui/answers/ans_book/sources/1").body)
+	if got := wordsOfAll(every(root, "versions")); len(got) != 1 || !strings.Contains(got[0], snapshot.Hash([]byte("%PDF-1.7 nothing of it is one\x00\x01\x02"))[:18]) {
+		t.Errorf("versions: %q", got)
+	}
+	if got := wordsOfAll(every(root, "excerpt")); len(got) != 2 {
+		t.Errorf("excerpts: %q", got)
+	}
+}
+
+// Who rates a source comes back to its step, and sees it.
+func TestRate(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.herons(t)
+	root := sound(t, w.get(t, "/ui/runs/herons").body)
+	form := every(root, "rate-source")[0]
+	fields := url.Values{"relevance": {"0.5"}}
+	for n := range form.Descendants() {
+		if n.Data == "input" {
+			fields.Set(attribute(n, "name"), attribute(n, "value"))
+		}
+	}
+	res := w.post(t, "/ui/feedback", fields)
+	if res.StatusCode != 303 || res.Header.Get("Location") != "/ui/runs/herons#step-2" {
+		t.Fatalf("%d %v %s", res.StatusCode, res.Header, res.body)
+	}
+	after := every(sound(t, w.get(t, "/ui/runs/herons").body), "step")
+	if got := wordsOf(after[1]); !strings.Contains(got, "rated 0.50") {
+		t.Errorf("%q", got)
+	}
+	if got := wordsOf(after[2]); strings.Contains(got, "rated") {
+		t.Errorf("another step: %q", got)
+	}
+}
+
+// The page of a run that goes on hears that something was added.
+func TestRunLive(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.record(t, "open", mill(2, 1), false)
+	body := w.get(t, "/ui/runs/open").body
+	if sound(t, body); !strings.Contains(body, `data-live="/ui/runs/open/live"`) || !strings.Contains(body, "has not finished") {
+		t.Fatal("the page does not listen")
+	}
+	res := w.open(t, "GET", "/ui/runs/open/live", "")
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatal(res.Status, res.Header)
+	}
+	w.record(t, "open", mill(3, 1), true)
+	var got []string
+	readEvents(res.Body, func(e sent) bool {
+		got = append(got, e.name)
+		return true
+	})
+	if diff := cmp.Diff([]string{"changed"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if body := w.get(t, "/ui/runs/open").body; strings.Contains(body, "data-live") {
+		t.Error("a run that has ended is listened to")
+	}
+}
+
+// cutAt cuts texts where a word begins.
+func cutAt(texts []string, word string) []string {
+	for i, text := range texts {
+		texts[i], _, _ = strings.Cut(text, word)
+	}
+	return texts
+}
+
+func linkTo(root *html.Node, prefix string) *html.Node {
+	for n := range root.Descendants() {
+		if n.Data == "a" && strings.HasPrefix(attribute(n, "href"), prefix) {
+			return n
+		}
+	}
+	return &html.Node{}
+}
