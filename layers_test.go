@@ -129,8 +129,13 @@ var allowedModules = map[string][]string{
 		"github.com/prometheus/client_golang/prometheus",
 		"golang.org/x/sync",
 	},
-	"mcp":  {"github.com/modelcontextprotocol/go-sdk", "golang.org/x/sync"},
-	"page": {"golang.org/x/net/idna", "golang.org/x/sync"},
+	"mcp": {"github.com/modelcontextprotocol/go-sdk", "golang.org/x/sync"},
+	"page": {
+		"github.com/google/uuid",
+		"golang.org/x/net/idna",
+		"golang.org/x/sync",
+		"golang.org/x/text",
+	},
 	"cmd/ibid": {
 		"github.com/prometheus/client_golang/prometheus",
 		"go.opentelemetry.io/otel",

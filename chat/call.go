@@ -53,7 +53,8 @@ func (c *Chat) put(ctx context.Context, who gateway.Identity, q *Question, f for
 		return nil, err
 	}
 	path, _, _ := strings.Cut(built.Path, "?")
-	call := &call{chat: c, talk: t, provider: p, route: built.Method + " " + path}
+	route, _ := wire.FindRoute(p.Provider, built.Method, path)
+	call := &call{chat: c, talk: t, provider: p, route: built.Method + " " + path, format: route.Format}
 	call.ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
 	c.running.Add(1)
 	go call.run(c.options.Gateway.Transport(who), request(call.ctx, p, q, built), built.Body)
@@ -164,6 +165,7 @@ type call struct {
 	talk     *Talk
 	provider *Provider
 	route    string // method and path at the provider, escaped
+	format   string // of its answers
 }
 
 // run makes the call and tells the talk what comes of it.
@@ -192,10 +194,8 @@ func (c *call) run(transport http.RoundTripper, r *http.Request, sent []byte) {
 		return
 	}
 	c.begin(res.Header)
-	method, path, _ := strings.Cut(c.route, " ")
-	route, _ := wire.FindRoute(c.provider.Provider, method, path)
 	body := tee.NewBody(res.Body, &tee.Options{
-		Decode:   ibid.DecodeOptions{Provider: c.provider.Provider, Format: route.Format, Request: sent, One: true}, // as the gateway does
+		Decode:   ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format, Request: sent, One: true}, // as the gateway does
 		Encoding: strings.Join(res.Header["Content-Encoding"], ", "), Length: res.ContentLength, Limit: maxDecoded,
 		OnEvent: c.talk.event, Done: c.answered,
 	})
@@ -235,7 +235,7 @@ func (c *call) refusal(res *http.Response) error {
 		p.Hint = "the words are the provider's; it is the key in ibid's configuration that it does not accept"
 	}
 	words := ""
-	if a, _ := ibid.Decode(data, &ibid.DecodeOptions{Provider: c.provider.Provider}); a.Error != nil {
+	if a, _ := ibid.Decode(data, &ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format}); a.Error != nil {
 		words = ": " + a.Error.Error()
 	}
 	p.Detail = fmt.Sprintf("upstream %s answered %d%s", c.provider.Upstream, res.StatusCode, strings.ToValidUTF8(words, "\ufffd"))

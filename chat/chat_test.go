@@ -243,7 +243,6 @@ func TestBadRequests(t *testing.T) {
 		{"nobody", "", question("nobody", "?"), 400, "openai, gemini, cohere"},
 		{"no model", "", question("gemini", "?"), 400, "no model"},
 		{"no tool", "", question("openai", "?", `,"tools":["x",]`), 400, ""},
-		{"empty document", "", question("anthropic", "?", `,"documents":[{"title":"x","text":""}]`), 400, ""},
 		{"chat id", "", `{"id":"a b","messages":[{"role":"user","parts":[{"type":"text","text":"?"}]}]}`, 400, "conversation: an id has"},
 		{"a file", "", `{"id":"a","messages":[{"role":"user","parts":[{"type":"file","url":"data:,"}]}]}`, 400, "a file cannot be sent"},
 		{"form", "?stream=all", question("openai", "?"), 400, "events, ui, openai, no"},

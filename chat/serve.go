@@ -156,10 +156,10 @@ func (c *Chat) read(w http.ResponseWriter, r *http.Request) (q *Question, isUI b
 	if !c.reading.TryAcquire(size) {
 		return nil, false, nil, gateway.Unavailable("too many large questions are being read")
 	}
-	release = func() { c.reading.Release(size) }
+	let := func() { c.reading.Release(size) }
 	defer func() {
 		if err != nil {
-			release()
+			let()
 		}
 	}()
 	control := http.NewResponseController(w)
@@ -174,7 +174,7 @@ func (c *Chat) read(w http.ResponseWriter, r *http.Request) (q *Question, isUI b
 	}
 	_ = control.SetReadDeadline(time.Time{})
 	q, isUI, err = readQuestion(data, r.Header)
-	return q, isUI, release, err
+	return q, isUI, let, err
 }
 
 // readForm reads the query and says which form is wanted, and whether that was said.

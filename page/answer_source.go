@@ -45,6 +45,8 @@ type ratedView struct{ id, words string }
 const (
 	// maxRated is how many citations of one source a reader can choose from to judge one. Cards judge them all.
 	maxRated = 50
+	// maxRatedRows is how many sources have a form for that. Cards lend theirs to the others: forms are heavy.
+	maxRatedRows = 100
 	// maxRatedWords is how many characters of its claim stand for a citation there.
 	maxRatedWords = 60
 )
@@ -69,7 +71,10 @@ func (l *layout) list() (cited, uncited []sourceView, lost template.HTML) {
 		if !quoted {
 			v.Excerpt = excerpt(&l.answer.Sources[i])
 		}
-		if v.Options = options(v.rated); v.Options == "" && len(v.rated) == 1 {
+		if i < maxRatedRows {
+			v.Options = options(v.rated)
+		}
+		if i < maxRatedRows && len(v.rated) == 1 {
 			v.Rated = v.rated[0].id
 		}
 		if l.cited[i] {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/replay"
 	"github.com/ibidhq/ibid/store"
 )
@@ -67,9 +68,9 @@ It is.[3] This:
 
 Sources:
 
-[1] About https://a.example/. https://a.example/
-[2] About https://b.example/. https://b.example/
-[3] About https://c.example/. https://c.example/
+[1] About https://a.example/ — a.example — https://a.example/
+[2] About https://b.example/ — b.example — https://b.example/
+[3] About https://c.example/ — c.example — https://c.example/
 `
 	if diff := cmp.Diff(want, got.body); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -257,27 +258,32 @@ func TestGiveFeedback(t *testing.T) {
 	if got := w.do(t, "POST", "/ui/feedback", form.Encode(), "Content-Type", "application/x-www-form-urlencoded", "Origin", "https://evil.example"); got.StatusCode != 403 {
 		t.Errorf("another site's form: %d", got.StatusCode)
 	}
+}
 
-	secret, err := w.store.NewToken(t.Context(), &store.Token{Name: "ann", Scopes: []string{store.ScopeRead, store.ScopeWrite}})
-	if err != nil {
+// Who says something is known by the name of their token, which must allow it.
+func TestFeedbackBy(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	c := said("ans_1", "q", "It is. So.", "https://a.example/")
+	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)
 	}
-	reader, err := w.store.NewToken(t.Context(), &store.Token{Name: "bob", Scopes: []string{store.ScopeRead}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := w.post(t, "/ui/feedback", form, "Cookie", "ibid_session="+secret); got.StatusCode != 303 {
-		t.Errorf("with a token: %d %s", got.StatusCode, got.body)
-	}
-	if got := w.post(t, "/ui/feedback", form, "Cookie", "ibid_session="+reader); got.StatusCode != 403 {
-		t.Errorf("who may only read: %d", got.StatusCode)
+	form := url.Values{"answer": {"ans_1"}, "citation": {c.Answer.Citations[0].ID}, "verdict": {"right"}}
+	for _, who := range []struct {
+		name   string
+		scopes []string
+		want   int
+	}{{"ann", []string{store.ScopeRead, store.ScopeWrite}, 303}, {"bob", []string{store.ScopeRead}, 403}} {
+		secret, err := w.store.NewToken(t.Context(), &store.Token{Name: who.name, Scopes: who.scopes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.post(t, "/ui/feedback", form, "Cookie", gateway.SessionCookie+"="+secret); got.StatusCode != who.want {
+			t.Errorf("%s: %d %s", who.name, got.StatusCode, got.body)
+		}
 	}
 	kept, err := w.store.Feedback(t.Context(), store.DefaultTenant, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if kept.Items[0].By != "ann" || kept.Items[1].By != "" {
-		t.Errorf("by %q and %q", kept.Items[0].By, kept.Items[1].By)
+	if err != nil || len(kept.Items) != 1 || kept.Items[0].By != "ann" {
+		t.Errorf("%v %+v", err, kept)
 	}
 }
 

@@ -50,7 +50,6 @@ type runBody struct {
 	Graph   *graph // nil: the steps simply follow each other
 	Sources []*documentView
 	Unused  []*documentView
-	Primary []*documentView
 	Others  int // documents that are not shown
 
 	Conflicts     []conflictView

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,7 @@ type documentView struct {
 	Uses      string // the address of the page with all that uses it
 	Primary   bool
 	Unused    bool
+	Shown     bool   // the page has it; if not, only its number and its title
 	Relevance string // empty: nobody said it
 	Origin    string // who said it, in words
 	Overlap   string
@@ -71,28 +73,51 @@ func (p *runPage) addDocuments() {
 			b.Counts.Without++
 		}
 	}
+	shown := p.shownDocuments(primary)
 	for i := range s.Sources {
-		d := p.document(&s.Sources[i], primary[s.Sources[i].DocumentID], false)
-		if len(b.Sources) < maxShownDocuments {
+		d := p.document(&s.Sources[i], shown)
+		if d.Primary = primary[d.ID]; d.Shown {
 			b.Sources = append(b.Sources, d)
-			if d.Primary {
-				b.Primary = append(b.Primary, d)
-			}
 		}
 	}
 	for i := range s.Unused {
-		d := p.document(&s.Unused[i], false, true)
-		if len(b.Sources)+len(b.Unused) < maxShownDocuments {
+		d := p.document(&s.Unused[i], shown)
+		if d.Unused = true; d.Shown {
 			b.Unused = append(b.Unused, d)
 		}
 	}
 	b.Others = len(s.Sources) + len(s.Unused) - len(b.Sources) - len(b.Unused)
 }
 
-func (p *runPage) document(f *trail.SummarySource, primary, unused bool) *documentView {
+// shownDocuments chooses the documents that the page has: the primary ones, those of the steps on this page, then the most relevant.
+func (p *runPage) shownDocuments(primary map[string]bool) map[string]bool {
+	s := p.s
+	here := map[int]bool{}
+	for i := p.from; i < min(p.from+maxShownSteps, len(s.Run.Steps)); i++ {
+		here[s.Run.Steps[i].Number] = true
+	}
+	isHere := func(n int) bool { return here[n] }
+	shown := map[string]bool{}
+	for _, pick := range []func(*trail.SummarySource) bool{
+		func(f *trail.SummarySource) bool { return primary[f.DocumentID] },
+		func(f *trail.SummarySource) bool { return slices.ContainsFunc(f.Steps, isHere) },
+		func(*trail.SummarySource) bool { return true },
+	} {
+		for _, list := range [][]trail.SummarySource{s.Sources, s.Unused} {
+			for i := range list {
+				if len(shown) < maxShownDocuments && pick(&list[i]) {
+					shown[list[i].DocumentID] = true
+				}
+			}
+		}
+	}
+	return shown
+}
+
+func (p *runPage) document(f *trail.SummarySource, shown map[string]bool) *documentView {
 	p.counted++
 	d := &documentView{
-		N: p.counted, ID: f.DocumentID, Title: documentTitle(f.Title, f.URL, f.DocumentID), URL: webAddress(f.URL), Primary: primary, Unused: unused,
+		N: p.counted, ID: f.DocumentID, Title: documentTitle(f.Title, f.URL, f.DocumentID), URL: webAddress(f.URL), Shown: shown[f.DocumentID],
 		Relevance: score(f.Relevance), Origin: originWords(f.Origin), Overlap: score(f.Overlap), Usage: score(f.Usage),
 		Version: f.Version, Quality: qualityOf(f.Quality), Steps: p.refs(f.Steps), others: f.OtherIDs,
 	}
@@ -100,9 +125,8 @@ func (p *runPage) document(f *trail.SummarySource, primary, unused bool) *docume
 	if f.Key != "" {
 		d.Uses = usesURL(f.Key)
 	}
-	shown := d.N <= maxShownDocuments
 	for i := range f.Passages {
-		if !shown || i == maxShownPassages {
+		if !d.Shown || i == maxShownPassages {
 			d.More = len(f.Passages) - len(d.Passages)
 			break
 		}

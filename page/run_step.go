@@ -139,7 +139,7 @@ func (p *runPage) step(i int, used *trail.StepUsage) *stepView {
 	if used != nil {
 		v.Used, v.None, v.Retrieved = len(used.Documents), len(used.Documents) == 0, used.Retrieved
 		for _, id := range used.Documents[:min(len(used.Documents), maxShownSources)] {
-			if d := p.docs[id]; d != nil && d.N <= maxShownDocuments {
+			if d := p.docs[id]; d != nil {
 				v.Documents = append(v.Documents, d)
 			}
 		}

@@ -118,19 +118,15 @@ func (p *Page) source(ctx context.Context, w http.ResponseWriter, r *request, q 
 		return err
 	}
 	body := &sourcePage{URL: q.URL, More: q.Cursor != "", Next: nextURL("/ui/sources", r.URL, uses.Next)}
-	s := &ibid.Source{URL: q.URL}
-	for i := range uses.Items {
-		s = &ibid.Source{ID: uses.Items[i].Key, URL: uses.Items[i].URL, Title: uses.Items[i].Title}
-		break
-	}
 	if len(uses.Items) == 0 && q.URL == "" {
 		return p.nowhere(w, r)
 	}
-	body.Title, body.Site, body.Letter, body.URL, body.Open = sourceTitle(s), siteOf(s), letterOf(s), s.URL, passageURL(s, nil)
-	body.Search = "/ui/search?source=" + url.QueryEscape(cmp.Or(s.URL, q.ID))
-	if err := p.addUses(ctx, r.who.Tenant, body, uses.Items); err != nil {
+	s := &ibid.Source{URL: q.URL}
+	if err := p.addUses(ctx, r.who.Tenant, body, uses.Items, s); err != nil {
 		return err
 	}
+	body.Title, body.Site, body.Letter, body.URL, body.Open = sourceTitle(s), siteOf(s), letterOf(s), s.URL, passageURL(s, nil)
+	body.Search = "/ui/search?source=" + url.QueryEscape(cmp.Or(s.URL, q.ID))
 	if s.URL != "" {
 		if err := p.addHistory(ctx, r.who.Tenant, body, s.URL); err != nil {
 			return err
@@ -139,15 +135,14 @@ func (p *Page) source(ctx context.Context, w http.ResponseWriter, r *request, q 
 	return p.page(w, r, "source", &view{Title: body.Title, Section: "sources", Body: body})
 }
 
-// addUses adds the answers, each once, with what they cite of the source.
-func (p *Page) addUses(ctx context.Context, tenant string, body *sourcePage, uses []store.SourceUse) error {
+// addUses adds the answers, each once, with what they cite of the source, and makes source what the first of them knows it as.
+func (p *Page) addUses(ctx context.Context, tenant string, body *sourcePage, uses []store.SourceUse, source *ibid.Source) error {
 	seen := map[string]bool{}
 	for i := range uses {
 		u := &uses[i]
 		if seen[u.AnswerID] {
 			continue
 		}
-		seen[u.AnswerID] = true
 		call, err := p.o.Store.Call(ctx, tenant, u.AnswerID)
 		if errors.Is(err, store.ErrNotFound) {
 			continue // it was deleted meanwhile
@@ -155,6 +150,10 @@ func (p *Page) addUses(ctx context.Context, tenant string, body *sourcePage, use
 		if err != nil {
 			return err
 		}
+		if len(seen) == 0 {
+			*source = *sourceWith(call.Answer, u.Key, source)
+		}
+		seen[u.AnswerID] = true
 		v := answerUse{Link: answerURL(u.AnswerID), Question: questionOf(call), Model: call.Answer.Model, Started: call.Started}
 		for k := range uses[i:] {
 			if same := &uses[i+k]; same.AnswerID == u.AnswerID {
@@ -164,6 +163,16 @@ func (p *Page) addUses(ctx context.Context, tenant string, body *sourcePage, use
 		body.Uses = append(body.Uses, v)
 	}
 	return nil
+}
+
+// sourceWith returns the source of an answer with a key, else what it is taken for.
+func sourceWith(a *ibid.Answer, key string, otherwise *ibid.Source) *ibid.Source {
+	for i := range a.Sources {
+		if a.Sources[i].Key() == key {
+			return &a.Sources[i]
+		}
+	}
+	return otherwise
 }
 
 // citedOf returns what an answer cites of the source with a key.

@@ -229,7 +229,7 @@ func TestRunHostile(t *testing.T) {
 			{DocumentID: evil, Title: evil, URL: url, Content: "It is 25 m high. " + evil, Used: true}, {DocumentID: "b", URL: "https://a.example/" + evil, Excerpt: evil, Used: true},
 		}},
 		{Number: 2, Error: evil, After: []int{}, Nested: &trail.Trail{Question: evil, Agent: evil, Answer: evil, Steps: []trail.Step{{Number: 1, Tool: evil, Question: evil, Error: evil}}}},
-		{Number: 2, Question: evil, After: []int{1, 2}},
+		{Number: 3, Question: evil, After: []int{1, 2}},
 	}
 	w.record(t, evil[:40], &trail.Trail{Question: evil, Agent: evil, Strategy: evil, Parent: evil, Answer: evil + " It is 25 m high.", Steps: steps}, false)
 	list := sound(t, w.get(t, "/ui/runs").body)
@@ -464,6 +464,7 @@ func TestRunLive(t *testing.T) {
 		t.Fatal(res.Status, res.Header)
 	}
 	w.record(t, "open", mill(3, 1), true)
+	w.bus.Wake()
 	var got []string
 	readEvents(res.Body, func(e sent) bool {
 		got = append(got, e.name)

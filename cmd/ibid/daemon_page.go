@@ -40,8 +40,8 @@ func (d *daemon) makePeople() error {
 }
 
 // comesLate reports whether an answer without citations may get some after it has ended.
-func (d *daemon) comesLate(upstream, model, run string) bool {
-	return d.backfill != nil && d.backfill.Wants(upstream, model) || d.attribution != nil && d.attribution.Wants(run)
+func (d *daemon) comesLate(upstream, route, run string) bool {
+	return d.backfill != nil && d.backfill.Wants(upstream, route) || d.attribution != nil && d.attribution.Wants(run)
 }
 
 // handler returns what answers a request whose path is ibid's own and begins with a segment.
@@ -51,7 +51,7 @@ func (d *daemon) handler(first string, r *http.Request) http.Handler {
 		return d.people.page
 	case first == demoSitePath:
 		return d.demo
-	case first == "mcp":
+	case r.URL.Path == "/mcp":
 		return d.people.mcp
 	case d.people.chat != nil && (r.URL.Path == "/v1/chat" || strings.HasPrefix(r.URL.Path, "/v1/chat/")):
 		return d.people.chat

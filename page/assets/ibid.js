@@ -83,7 +83,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
     active = pinned = held = undefined;
     if (!cite) return;
     cite.trigger.setAttribute("aria-expanded", "false");
-    if (back) cite.trigger.focus({ preventScroll: true });
+    if (back) queueMicrotask(() => active || cite.trigger.focus({ preventScroll: true }));
     cite.dispatchEvent(new CustomEvent("ibid-close", { bubbles: true, composed: true }));
   }
 

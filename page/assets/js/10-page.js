@@ -75,7 +75,7 @@
     });
     acts.append(copy);
     part.append(acts);
-    const rate = row.querySelector(":scope > .rate");
+    const rate = row.querySelector(":scope > .rate") || answerOf(row).querySelector(".source > .rate"); // far rows have none
     if (rate && cited) acts.append(rated(rate.cloneNode(true), cited));
     return part;
   }

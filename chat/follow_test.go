@@ -1,0 +1,264 @@
+package chat_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/chat"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/store"
+)
+
+// slow is an upstream that stops half through an answer until it is told to go on.
+type slow struct {
+	replay http.Handler
+
+	half chan struct{} // gets one when half is sent
+	on   chan struct{} // closed or sent to: go on
+	gone chan struct{} // gets one when a call was broken off
+}
+
+func newSlow() *slow {
+	return &slow{replay: replay.New(&replay.Options{ChunkSize: 4}), half: make(chan struct{}, 1000), on: make(chan struct{}), gone: make(chan struct{}, 1000)}
+}
+
+// ServeHTTP answers by replay, and holds back what follows the first citation's words.
+func (s *slow) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.replay.ServeHTTP(&halting{w, s, r.Context(), 0}, r)
+}
+
+type halting struct {
+	http.ResponseWriter
+	s   *slow
+	ctx context.Context
+	n   int
+}
+
+func (h *halting) Write(b []byte) (int, error) {
+	n, err := h.ResponseWriter.Write(b)
+	if before := h.n; err == nil && before < 4000 && before+n >= 4000 {
+		_ = http.NewResponseController(h.ResponseWriter).Flush()
+		h.s.half <- struct{}{}
+		select {
+		case <-h.s.on:
+		case <-h.ctx.Done():
+			h.s.gone <- struct{}{}
+			return n, h.ctx.Err()
+		}
+	}
+	h.n += n
+	return n, err
+}
+
+func (h *halting) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+func (h *halting) Flush() { _ = http.NewResponseController(h.ResponseWriter).Flush() }
+
+// read reads events until one of that name.
+func read(t *testing.T, s *scanner, name string) event {
+	t.Helper()
+	for {
+		e, ok := s.next()
+		if !ok {
+			t.Fatalf("the stream ended before an event %q", name)
+		}
+		if e.name == name {
+			return e
+		}
+	}
+}
+
+// Who comes later gets the whole answer so far in one piece and then what comes, whatever became of whoever asked.
+func TestResume(t *testing.T) {
+	up := newSlow()
+	w := newWorld(t, &setup{upstream: up})
+	if res := w.do(t, "GET", "/v1/chat/c1/stream", ""); res.StatusCode != 204 || res.body != "" {
+		t.Errorf("nothing to resume: %d %s", res.StatusCode, res.body)
+	}
+	res := w.open(t, "POST", "/v1/chat", question("openai", herons, `,"conversation":"c1"`))
+	asked := newScanner(res.Body)
+	read(t, asked, "text")
+	<-up.half
+	id := res.Header.Get(gateway.AnswerHeader)
+	_ = res.Body.Close() // whoever asked leaves
+	for _, path := range []string{"/v1/chat/c1/stream", "/v1/chat/" + id + "/stream?unit=utf-16"} {
+		again := w.open(t, "GET", path, "")
+		if again.StatusCode != 200 || again.Header.Get(gateway.AnswerHeader) != id {
+			t.Fatalf("%s: %d %v", path, again.StatusCode, again.Header)
+		}
+		first := read(t, newScanner(again.Body), "text")
+		if text := unmarshal[struct{ Text string }](t, first.data).Text; len(text) < 12 {
+			t.Errorf("%s: the text so far comes in pieces: %q", path, text)
+		}
+		_ = again.Body.Close()
+	}
+	ui := w.open(t, "GET", "/v1/chat/c1/stream?stream=ui", "")
+	last := w.open(t, "GET", "/v1/chat/c1/stream", "")
+	if head := w.do(t, "HEAD", "/v1/chat/c1/stream", ""); head.StatusCode != 200 || head.body != "" {
+		t.Errorf("HEAD: %d %q", head.StatusCode, head.body)
+	}
+	close(up.on)
+	d := unmarshal[ibid.Document](t, read(t, newScanner(last.Body), "answer").data)
+	if !d.Complete || *d.AnswerID != id || !strings.HasSuffix(d.Text, "island.") {
+		t.Errorf("%+v", d)
+	}
+	if all, _ := io.ReadAll(ui.Body); strings.Count(string(all), `"messageId":"`+id+`"`) != 1 || !strings.HasSuffix(string(all), "data: [DONE]\n\n") {
+		t.Errorf("%s", all)
+	}
+	if _, err := io.Copy(io.Discard, last.Body); err != nil {
+		t.Error(err)
+	}
+	if res := w.do(t, "GET", "/v1/chat/c1/stream", ""); res.StatusCode != 204 {
+		t.Errorf("what has ended is resumed: %d", res.StatusCode)
+	}
+	w.stored(t, http.Header{gateway.AnswerHeader: {id}})
+}
+
+// Stop ends the call, and what came is kept.
+func TestStop(t *testing.T) {
+	up := newSlow()
+	w := newWorld(t, &setup{upstream: up})
+	res := w.open(t, "POST", "/v1/chat?stream=ui", question("openai", herons, `,"conversation":"c1"`))
+	<-up.half
+	if got := w.do(t, "DELETE", "/v1/chat/c1/stream", ""); got.StatusCode != 204 {
+		t.Errorf("%d %s", got.StatusCode, got.body)
+	}
+	<-up.gone
+	all, err := io.ReadAll(res.Body)
+	if err != nil || !strings.Contains(string(all), `{"type":"abort"}`) || !strings.HasSuffix(string(all), "data: [DONE]\n\n") {
+		t.Errorf("%v: %s", err, all)
+	}
+	if got := w.do(t, "DELETE", "/v1/chat/c1/stream", ""); got.StatusCode != 204 {
+		t.Errorf("again: %d %s", got.StatusCode, got.body)
+	}
+}
+
+// One tenant has so many talks and no more; another has its own.
+func TestMaxTalks(t *testing.T) {
+	up := newSlow()
+	w := newWorld(t, &setup{upstream: up})
+	who, q := gateway.Identity{Tenant: "acme"}, &chat.Question{Provider: "openai", Messages: []chat.Message{{Role: "user", Text: herons}}}
+	ctx, cancel := context.WithCancel(t.Context())
+	talks := make([]*chat.Talk, 0, chat.MaxTalks)
+	for range chat.MaxTalks {
+		talk, err := w.chat.Ask(ctx, who, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		talks = append(talks, talk)
+	}
+	cancel() // the talks go on
+	_, err := w.chat.Ask(t.Context(), who, q)
+	if p := gateway.ProblemOf(err); p.Status != 429 || p.Header.Get("Retry-After") == "" {
+		t.Errorf("%v", err)
+	}
+	if _, err := w.chat.Ask(t.Context(), gateway.Identity{Tenant: "rival"}, q); err != nil {
+		t.Errorf("another tenant: %v", err)
+	}
+	if a := talks[0].Answer(); a.Complete {
+		t.Errorf("%+v", a)
+	}
+	close(up.on)
+	for _, talk := range talks {
+		<-talk.Done()
+		if a := talk.Answer(); !a.Complete || talk.Err() != nil || talk.AnswerID == "" {
+			t.Fatalf("%+v: %v", a, talk.Err())
+		}
+	}
+	if _, err := w.chat.Ask(t.Context(), who, q); err != nil {
+		t.Errorf("after they ended: %v", err)
+	}
+}
+
+// An answer that is too long to be held is kept all the same, and its readers are told where.
+func TestMaxTalk(t *testing.T) {
+	w := newWorld(t, &setup{upstream: replay.New(&replay.Options{ChunkSize: 64 << 10, PaddingTo: chat.MaxTalk + 1000})})
+	res := w.do(t, "POST", "/v1/chat", question("gemini", herons))
+	all := events(res.body)
+	if last := all[len(all)-1]; last.name != "error" || !strings.Contains(last.data, "/v1/answers/"+res.Header.Get(gateway.AnswerHeader)) {
+		t.Errorf("%.300s", last)
+	}
+	whole := w.do(t, "POST", "/v1/chat?stream=no", question("gemini", herons))
+	if d := unmarshal[ibid.Document](t, whole.body); !d.Complete || len(d.Text) <= chat.MaxTalk {
+		t.Errorf("%d bytes", len(d.Text))
+	}
+}
+
+// Close lets answers end, for a time, and takes no new questions.
+func TestClose(t *testing.T) {
+	up := newSlow()
+	w := newWorld(t, &setup{upstream: up})
+	res := w.open(t, "POST", "/v1/chat", question("openai", herons))
+	<-up.half
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := w.chat.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a call under way: %v", err)
+	}
+	if all, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(all), "event: error") {
+		t.Errorf("%v: %s", err, all)
+	}
+	if got := w.do(t, "POST", "/v1/chat", question("openai", herons)); got.StatusCode != 503 {
+		t.Errorf("%d", got.StatusCode)
+	}
+	if err := w.chat.Close(t.Context()); err != nil {
+		t.Errorf("again: %v", err)
+	}
+}
+
+// Citations that come behind the answer are waited for, and told.
+func TestLate(t *testing.T) {
+	ended := make(chan string, 1)
+	w := newWorld(t, &setup{late: 20 * time.Second, lateFor: func(upstream, route, run string) bool {
+		if upstream != "mistral" || route != "POST /v1/chat/completions" {
+			t.Errorf("LateFor(%s, %s, %s)", upstream, route, run)
+		}
+		ended <- run
+		return true
+	}})
+	for _, form := range []string{"events", "ui", "openai", "no"} {
+		put := make(chan struct{})
+		go func() {
+			defer close(put)
+			call := *w.stored(t, http.Header{gateway.AnswerHeader: {"ans_" + strings.TrimPrefix(<-ended, "run_")}})
+			a := *call.Answer
+			a.Sources = []ibid.Source{{ID: "s", Kind: ibid.Web, URL: "https://late.example/", Title: "Late"}}
+			_ = a.Cite(ibid.Span{Start: 4, End: 10}, ibid.Ref{Source: "s"})
+			call.Answer, call.Of = &a, call.AnswerID
+			if err := w.store.Put(context.Background(), []*store.Call{&call}); err != nil {
+				t.Error(err)
+			}
+			w.bus.Wake()
+		}()
+		res := w.do(t, "POST", "/v1/chat?stream="+form, question("mistral", herons))
+		<-put
+		if !strings.Contains(res.body, "https://late.example/") {
+			t.Errorf("%s: %s", form, res.body)
+		}
+		if pending, final := strings.Index(res.body, `"pending"`), strings.LastIndex(res.body, `"final"`); form == "ui" && (pending < 0 || final < pending) {
+			t.Errorf("%s", res.body)
+		}
+	}
+}
+
+func TestNeverLate(t *testing.T) {
+	w := newWorld(t, &setup{late: 30 * time.Millisecond, lateFor: func(string, string, string) bool { return true }})
+	res := w.do(t, "POST", "/v1/chat?stream=ui", question("mistral", herons))
+	if !strings.Contains(res.body, `"status":"pending"`) || !strings.Contains(res.body, `"status":"final"`) {
+		t.Errorf("%s", res.body)
+	}
+	res = w.do(t, "POST", "/v1/chat", question("mistral", herons))
+	if n := strings.Count(res.body, "event: answer"); n != 1 {
+		t.Errorf("%d answers", n)
+	}
+	if res := w.do(t, "POST", "/v1/chat?stream=ui", question("openai", herons)); strings.Contains(res.body, `"citations":[]`) {
+		t.Errorf("%s", res.body)
+	}
+}

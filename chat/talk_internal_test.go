@@ -1,0 +1,144 @@
+package chat
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+)
+
+// seen is what a follower was told, put together.
+type seen struct {
+	draft   draft
+	marks   map[string]ibid.Event
+	answers int
+}
+
+func (s *seen) take(t *testing.T, n *news) {
+	t.Helper()
+	for i := range n.events {
+		switch ev := &n.events[i]; {
+		case ev.Kind == ibid.EventText:
+			if ev.At != s.draft.text.Len() || ev.Text == "" {
+				t.Fatalf("text at %d, want %d", ev.At, s.draft.text.Len())
+			}
+			s.draft.text.WriteString(ev.Text)
+		case ev.Kind == ibid.EventPart && ev.Corrected:
+			if _, ok := s.draft.correct(ev); !ok {
+				t.Fatalf("a correction of a part that was not told: %+v", ev.Part)
+			}
+		case ev.Kind == ibid.EventPart:
+			if ev.Part.Start != s.draft.text.Len() {
+				t.Fatalf("part at %d, want %d", ev.Part.Start, s.draft.text.Len())
+			}
+			s.draft.parts = append(s.draft.parts, *ev.Part)
+		case ev.Kind == ibid.EventSource:
+			s.marks["source "+ev.Source.ID] = *ev
+		default:
+			s.marks["citation "+ev.Key] = *ev
+		}
+	}
+	if n.answer != nil {
+		s.answers++
+	}
+}
+
+// Whenever a follower comes, and however seldom it listens, it is told the same in the end.
+func TestFollowers(t *testing.T) {
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		talk := &Talk{}
+		var followers []*follower
+		var all []*seen
+		for i := range 60 {
+			talk.event(randomEvent(r, &talk.draft, i))
+			if r.IntN(10) == 0 {
+				followers, all = append(followers, talk.follow()), append(all, &seen{marks: map[string]ibid.Event{}})
+			}
+			for k, f := range followers {
+				if n, _ := f.take(); r.IntN(3) == 0 && n != nil {
+					all[k].take(t, n)
+				} else if n != nil { // it did not listen: give it back
+					followers[k] = talk.follow()
+					all[k] = &seen{marks: map[string]ibid.Event{}}
+				}
+			}
+		}
+		followers, all = append(followers, talk.follow()), append(all, &seen{marks: map[string]ibid.Event{}})
+		talk.update(func() { talk.answer, talk.ended = &ibid.Answer{}, true })
+		want := map[string]ibid.Event{}
+		for i := range talk.marks.list {
+			ev := talk.marks.list[i].event
+			name := "citation " + ev.Key
+			if ev.Kind == ibid.EventSource {
+				name = "source " + ev.Source.ID
+			}
+			want[name] = ev
+		}
+		for k, f := range followers {
+			n, _ := f.take()
+			if n == nil || !n.ended {
+				t.Fatalf("seed %d: no end", seed)
+			}
+			all[k].take(t, n)
+			if got, text := all[k].draft.text.String(), talk.draft.text.String(); got != text {
+				t.Fatalf("seed %d: %q, want %q", seed, got, text)
+			}
+			if diff := cmp.Diff(want, all[k].marks); diff != "" || all[k].answers != 1 || len(all[k].draft.parts) != len(talk.draft.parts) {
+				t.Fatalf("seed %d: %d answers\n%s", seed, all[k].answers, diff)
+			}
+		}
+	}
+}
+
+func randomEvent(r *rand.Rand, d *draft, i int) ibid.Event {
+	part := func() *ibid.Part {
+		return &ibid.Part{Span: ibid.Span{Start: d.text.Len(), End: d.text.Len()}, Kind: ibid.AnswerPart, Message: i}
+	}
+	switch n := r.IntN(10); {
+	case i == 0 || n == 0:
+		return ibid.Event{Kind: ibid.EventPart, Part: part()}
+	case n == 1 && d.text.Len() > 0:
+		p := d.parts[r.IntN(len(d.parts))]
+		text := strings.Repeat("é", r.IntN(4))
+		p.End = p.Start + len(text)
+		return ibid.Event{Kind: ibid.EventPart, Part: &p, Corrected: true, Text: text, At: p.Start}
+	case n == 2:
+		return ibid.Event{Kind: ibid.EventSource, Source: &ibid.Source{ID: fmt.Sprint(r.IntN(4)), Title: fmt.Sprint(i)}}
+	case n <= 4:
+		return ibid.Event{Kind: ibid.EventCitation, Key: fmt.Sprint(r.IntN(5)), Withdrawn: r.IntN(3) == 0, Citation: &ibid.Citation{ID: fmt.Sprint(i)}}
+	}
+	return ibid.Event{Kind: ibid.EventText, Text: strings.Repeat("x", 1+r.IntN(3)), At: d.text.Len()}
+}
+
+// Where nothing comes for a time, that is told, so that the stream can say that it is alive.
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		talk := &Talk{}
+		f := talk.follow()
+		begun := time.Now()
+		n, err := f.next(t.Context(), pingEvery)
+		if err != nil || !n.idle || time.Since(begun) != pingEvery {
+			t.Errorf("%+v, %v after %v", n, err, time.Since(begun))
+		}
+		go func() {
+			time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+			talk.event(ibid.Event{Kind: ibid.EventText, Text: "x"})
+		}()
+		if n, err = f.next(t.Context(), pingEvery); err != nil || len(n.events) != 1 {
+			t.Errorf("%+v, %v", n, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := f.next(ctx, pingEvery); err == nil {
+			t.Error("a reader that left is told something")
+		}
+	})
+}

@@ -1,0 +1,105 @@
+// Chromium for the scripts of this directory, with what every page must keep to: no error in the console, nothing refused by its
+// policy, nothing asked of anybody else.
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { chromium } from 'playwright-core'
+
+export const desktop = { viewport: { width: 1280, height: 800 } }
+export const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
+
+/** Starts the browser at a path, runs f with it and ends it. */
+export async function withBrowser(executablePath, f) {
+  const args = ['--disable-quic', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run']
+  if (process.getuid() === 0) args.push('--no-sandbox') // it does not run as root otherwise
+  const browser = await chromium.launch({ executablePath, args })
+  try {
+    return await f(browser)
+  } finally {
+    await browser.close()
+  }
+}
+
+/** What went wrong on a context's pages, as words; may says which words are expected. */
+export function watch(context, base, may = []) {
+  const wrong = []
+  const note = words => { if (!may.some(m => words.includes(m))) wrong.push(words) }
+  const origins = [base].flat().map(b => new URL(b).origin)
+  context.on('page', page => {
+    page.on('pageerror', e => note(`${page.url()}: error: ${e.message}`))
+    page.on('console', m => { if (m.type() === 'error' || m.type() === 'warning') note(`${page.url()}: console: ${m.text()}`) })
+    page.on('request', r => {
+      const url = r.url()
+      if (!/^(data|blob|about):/.test(url) && !origins.includes(new URL(url).origin)) note(`${page.url()}: asks ${url}`)
+    })
+    page.on('dialog', d => { note(`${page.url()}: dialog: ${d.message()}`); d.dismiss() })
+  })
+  return wrong
+}
+
+/** Opens a context and a page in it, runs f with them, and fails if anything went wrong on it. */
+export async function onPage(browser, world, options, f) {
+  const { may, ...rest } = options
+  const context = await browser.newContext(rest)
+  const wrong = watch(context, [world.base, world.demo, world.foreign].filter(Boolean), may)
+  try {
+    const page = await context.newPage()
+    page.setDefaultTimeout(20_000)
+    await f(page, context)
+    assert.deepEqual(wrong, [])
+  } finally {
+    await context.close()
+  }
+}
+
+/** Runs scenarios by name, all of them, and says how each went. The last words of the program say how many went wrong. */
+export async function scenarios(all) {
+  const only = process.env.PAGE_ONLY
+  let failed = 0
+  for (const [name, run] of Object.entries(all)) {
+    if (only && !name.includes(only)) continue
+    try {
+      await run()
+      console.log(`ok: ${name}`)
+    } catch (e) {
+      failed++
+      console.log(`FAILED: ${name}: ${e.stack}`)
+    }
+  }
+  if (failed > 0) {
+    console.log(`${failed} failed`)
+    process.exitCode = 1
+  }
+}
+
+const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+let axeSource
+
+/** What axe finds on a page, as words. */
+export async function axe(page) {
+  const { readFile } = await import('node:fs/promises')
+  axeSource ??= await readFile(axePath, 'utf8')
+  await page.evaluate(axeSource) // by the debugger, which no policy of the page keeps out
+  const found = await page.evaluate(() => globalThis.axe.run(document, {
+    runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] },
+    iframes: false, resultTypes: ['violations'],
+  }))
+  return found.violations.flatMap(v => v.nodes.map(n =>
+    `${v.id} (${v.impact}): ${n.target.join(' ')}: ${n.any.concat(n.all, n.none).map(c => c.message).slice(0, 2).join('; ')}`))
+}
+
+/** What reaches over the right side of a page, as words: what makes readers scroll sideways. */
+export const overflow = page => page.evaluate(() => {
+  const width = document.documentElement.clientWidth
+  if (document.documentElement.scrollWidth <= width) return []
+  const all = [`the page is ${document.documentElement.scrollWidth} wide, the window ${width}`]
+  for (const e of document.body.querySelectorAll('*')) {
+    if (e.getBoundingClientRect().right > width + 1 && e.checkVisibility()) all.push(`${e.localName}.${e.className} ${e.id}`)
+  }
+  return all.slice(0, 6)
+})
+
+/** The median of numbers. */
+export const median = all => [...all].sort((a, b) => a - b)[all.length >> 1]
+
+/** Reads the world that the test made: JSON, the second word of the command line, after the path of the browser. */
+export const told = () => ({ executablePath: process.argv[2], world: JSON.parse(process.argv[3]) })
