@@ -316,7 +316,7 @@ func TestMethods(t *testing.T) {
 		t.Errorf("HEAD: %d, %d bytes of %d", res.StatusCode, len(res.body), res.ContentLength)
 	}
 	for _, path := range []string{
-		"/v1", "/v1/", "/v1/nothing", "/v1/answers/", "/v1/answers/a/b", "/favicon.ico", "/v1/answers/..", "/v1//answers", "/healthz/",
+		"/v1/", "/v1/nothing", "/v1/answers/", "/v1/answers/a/b", "/favicon.ico", "/v1/answers/..", "/v1//answers", "/healthz/",
 		"/v1/answers/%2e%2e", "/./healthz", "/v1/runs//events", "/v2/answers", "/openai/v1/responses",
 	} {
 		wantProblem(t, n.get(t, path), 404, gateway.CodeNotFound)
@@ -353,7 +353,7 @@ func TestBadQueries(t *testing.T) {
 		"/v1/answers?style=rtf", "/v1/answers?as=json", "/v1/answers?q=" + strings.Repeat("x", 20<<10), "/v1/answers/ans_1?as=word",
 		"/v1/answers/ans_1?as=plain&unit=utf-16", "/v1/answers/ans_1?as=apa&style=plain", "/v1/answers/ans_1?as=llamaindex&unit=utf-8",
 		"/v1/answers/ans_1?as=openai&style=plain", "/v1/answers/ans_1?as=openai&unit=bytes", "/v1/conversations?q=x", "/v1/conversations?cursor=x",
-		"/v1/conversations/c?as=ui", "/v1/sources", "/v1/sources?url=", "/v1/sources?url=x&cursor=x", "/v1/runs?cursor=%20", "/v1/runs/r?as=json",
+		"/v1/conversations/c?as=xml", "/v1/sources", "/v1/sources?url=", "/v1/sources?url=x&cursor=x", "/v1/runs?cursor=%20", "/v1/runs/r?as=json",
 		"/v1/runs/r/events?after=-1", "/v1/runs/r/events?after=x", "/v1/runs/r/events?after=99999999999999999999", "/v1/runs/r/events?until=idle",
 		"/v1/runs/r/summary?threshold=1.1", "/v1/runs/r/summary?threshold=NaN", "/v1/runs/r/summary?threshold=", "/v1/runs/r/summary?top=0",
 		"/v1/runs/r/summary?excerpt=-1", "/v1/runs/r/summary?excerpt=10001", "/v1/runs/r/summary?adjust=yes", "/v1/runs/r/summary?as=xml",
@@ -365,7 +365,7 @@ func TestBadQueries(t *testing.T) {
 	if !strings.Contains(res.body, "q, source, conversation, run, verification, cursor, limit, unit, style") {
 		t.Errorf("it does not say what there is: %s", res.body)
 	}
-	if res := n.get(t, "/v1/conversations/c?as=ui"); !strings.Contains(res.body, "it is one of json") {
+	if res := n.get(t, "/v1/conversations/c?as=xml"); !strings.Contains(res.body, "it is one of json, ui") {
 		t.Errorf("it does not say what there is: %s", res.body)
 	}
 }

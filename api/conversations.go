@@ -114,6 +114,3 @@ func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversa
 	}
 	return body
 }
-
-// asked returns what a call says that the call before it in the conversation did not.
-func asked(call, before *store.Call) []store.Message { return call.Asked(before) }

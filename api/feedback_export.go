@@ -185,8 +185,7 @@ func (e *feedbackExport) readTrail(ctx context.Context, run string) error {
 	return nil
 }
 
-// fill fills in what a step of a run, or any step if none is named, says of a source. What a search said of it goes before what
-// else is known.
+// fill fills in what a step of a run, or any step if none is named, says of a source.
 func (e *feedbackExport) fill(row *feedbackRow, run string, step int, source string) {
 	if e.trail == nil || run != e.run || source == "" {
 		return
@@ -201,14 +200,19 @@ func (e *feedbackExport) fill(row *feedbackRow, run string, step int, source str
 			if f.DocumentID != source && f.Key != source {
 				continue
 			}
-			row.SourceTitle = cmp.Or(row.SourceTitle, orNull(f.Title))
-			if f.Relevance != nil && (row.RetrieverScore == nil || f.Retrieved && row.Rank == nil) {
-				row.RetrieverScore, row.ScoreOrigin = f.Relevance, orNull(f.Origin)
-			}
-			if row.Rank == nil {
-				row.Rank = orNull(f.Rank)
-			}
+			row.take(f)
 		}
+	}
+}
+
+// take fills in what a passage says that is not known yet. A search's own score goes before others.
+func (r *feedbackRow) take(f *trail.Source) {
+	r.SourceTitle = cmp.Or(r.SourceTitle, orNull(f.Title))
+	if f.Relevance != nil && (r.RetrieverScore == nil || f.Retrieved && r.Rank == nil) {
+		r.RetrieverScore, r.ScoreOrigin = f.Relevance, orNull(f.Origin)
+	}
+	if r.Rank == nil {
+		r.Rank = orNull(f.Rank)
 	}
 }
 

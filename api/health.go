@@ -63,6 +63,7 @@ What was answered, with citations:
   POST /v1/traces               the spans of an agent, by OTLP/HTTP
   POST /v1/feedback             GET /v1/feedback
   POST /v1/decode               a provider's response in, its answer document out
+  POST /v1/chat                 asks a provider: server-sent events, or ?stream=ui for useChat
 
 Whether it is so:
   POST /v1/verify               a URL, a manifest or a response in, a report out
@@ -70,6 +71,7 @@ Whether it is so:
   GET  /v1/sources/versions?url=                                 GET /v1/copies/HASH
   GET  /v1/answers/ID/manifest  GET /v1/runs/ID/manifest
 
+  GET  /                        the page                         POST /mcp: tools for agents
   GET  /healthz                 GET /readyz                      GET /metrics
 
 https://github.com/ibidhq/ibid/blob/main/docs/http.md

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -57,7 +58,7 @@ func (c *Chat) put(ctx context.Context, who gateway.Identity, q *Question, f for
 	call := &call{chat: c, talk: t, provider: p, route: built.Method + " " + path, format: route.Format}
 	call.ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
 	c.running.Add(1)
-	go call.run(c.options.Gateway.Transport(who), request(call.ctx, p, q, built), built.Body)
+	go call.run(c.options.Gateway.Transport(who), request(call.ctx, p, q, built), built.Body) //nolint:contextcheck // it goes on when ctx ends
 	select {
 	case <-t.begun:
 	case <-ctx.Done():
@@ -127,7 +128,7 @@ func documents(list []ibid.Source) []wire.Source {
 
 // withDocuments puts documents into a message of their own before the user's newest, so that this one stays what was asked.
 func withDocuments(messages []wire.Message, list []ibid.Source) []wire.Message {
-	for i := len(messages) - 1; i >= 0; i-- {
+	for i := range slices.Backward(messages) {
 		if messages[i].Role == wire.RoleUser && messages[i].Text != "" {
 			return slices.Insert(messages, i, wire.Message{Role: wire.RoleUser, Text: ibid.PromptSources(list)})
 		}
@@ -138,12 +139,10 @@ func withDocuments(messages []wire.Message, list []ibid.Source) []wire.Message {
 // request returns the call to the gateway.
 func request(ctx context.Context, p *Provider, q *Question, built *wire.Built) *http.Request {
 	r, err := http.NewRequestWithContext(ctx, built.Method, "http://ibid/"+p.Upstream+built.Path, bytes.NewReader(built.Body))
-	if err != nil { // paths are ours and escaped
-		return nil
+	if err != nil {
+		return nil //nolint:nilerr // paths are ours, and escaped: run says what else it may be
 	}
-	for name, values := range built.Header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, built.Header)
 	if known, ok := wire.FindProvider(p.Provider); ok && p.Key != "" {
 		r.Header.Set(known.KeyHeader, known.KeyPrefix+p.Key)
 	}
@@ -188,7 +187,7 @@ func (c *call) run(transport http.RoundTripper, r *http.Request, sent []byte) {
 		c.talk.refused = c.unanswered(err)
 		return
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode/100 != 2 {
 		c.talk.refused = c.refusal(res)
 		return

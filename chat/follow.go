@@ -35,8 +35,8 @@ type news struct {
 	idle   bool // there was nothing to tell for a time
 }
 
-// next waits for news. It returns idle news when there were none for some time, and the error of ctx.
-func (f *follower) next(ctx context.Context, patience time.Duration) (*news, error) {
+// next waits for news. It returns idle news when there were none for pingEvery, and the error of ctx.
+func (f *follower) next(ctx context.Context) (*news, error) {
 	var timer *time.Timer
 	for {
 		n, wake := f.take()
@@ -44,7 +44,7 @@ func (f *follower) next(ctx context.Context, patience time.Duration) (*news, err
 			return n, nil
 		}
 		if timer == nil {
-			timer = time.NewTimer(patience)
+			timer = time.NewTimer(pingEvery)
 			defer timer.Stop()
 		}
 		select {

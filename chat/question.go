@@ -102,10 +102,9 @@ func readStrictly(data []byte, b *body) error {
 		return nil
 	}
 	detail := "the request cannot be read"
-	var wrong *json.UnmarshalTypeError
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok && len(name) < 80 {
 		detail = "a question has no member " + name
-	} else if errors.As(err, &wrong) {
+	} else if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		detail = fmt.Sprintf("%s may not be a %s", wrong.Field, wrong.Value)
 	}
 	return badRequest(detail, "it has provider, model, messages (role, content), documents, tools, citations, conversation, run and agent")
@@ -124,8 +123,7 @@ func readBeside(data []byte) (body, error) {
 	}
 	var b body
 	if err := json.Unmarshal(rest, &b); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return body{}, badRequest(fmt.Sprintf("%s may not be a %s", wrong.Field, wrong.Value), "docs/chat.md says what a question may hold")
 		}
 		return body{}, badRequest("the request cannot be read", "")

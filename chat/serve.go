@@ -76,7 +76,7 @@ func (c *Chat) serve(methods map[string]endpoint) http.Handler {
 		if c.options.Guard.CORS(w, r) {
 			return
 		}
-		err := c.answer(w, r, methods)
+		err := c.answer(r.Context(), w, r, methods)
 		if err == nil {
 			return
 		}
@@ -90,10 +90,10 @@ func (c *Chat) serve(methods map[string]endpoint) http.Handler {
 	})
 }
 
-func (c *Chat) answer(w *reply, r *http.Request, methods map[string]endpoint) (err error) {
+func (c *Chat) answer(ctx context.Context, w *reply, r *http.Request, methods map[string]endpoint) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.log.LogAttrs(r.Context(), slog.LevelError, "a request made the program panic",
+			c.log.LogAttrs(ctx, slog.LevelError, "a request made the program panic",
 				slog.String("panic", fmt.Sprint(v)), slog.String("stack", string(debug.Stack())))
 			err = errors.New("answer a question: panic")
 		}
@@ -164,10 +164,9 @@ func (c *Chat) read(w http.ResponseWriter, r *http.Request) (q *Question, isUI b
 	}()
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(readFor)) // a server that has none has its own ways
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequest))
-	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
+	data, failed := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequest))
+	if err = failed; err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			return nil, false, nil, err
 		}
 		return nil, false, nil, badRequest("the request's body broke off, or did not arrive in time", "")
@@ -248,9 +247,9 @@ func (c *Chat) resume(w *reply, r *http.Request, who gateway.Identity) error {
 	case <-r.Context().Done():
 		return r.Context().Err()
 	}
-	if t.refused != nil {
+	if t.refused != nil { // whoever asked was told
 		w.WriteHeader(http.StatusNoContent)
-		return nil
+		return nil //nolint:nilerr // nothing is being answered
 	}
 	unit := f.unit
 	if !given {
@@ -283,7 +282,8 @@ func (c *Chat) stop(w *reply, r *http.Request, who gateway.Identity) error {
 func (c *Chat) tell(w *reply, r *http.Request, t *Talk, f form, who gateway.Identity) error {
 	h := w.Header()
 	h[gateway.AnswerHeader], h[gateway.RunHeader] = []string{t.AnswerID}, []string{t.Run}
-	numbers := func() *ibid.Numbering { return c.numbers(r.Context(), t) }
+	ctx := r.Context()
+	numbers := func() *ibid.Numbering { return c.numbers(ctx, t) }
 	if f.name == formNo {
 		return c.tellWhole(w, r, t, f, numbers)
 	}
@@ -299,8 +299,8 @@ func (c *Chat) tell(w *reply, r *http.Request, t *Talk, f form, who gateway.Iden
 	from := t.follow()
 	for ended := false; err == nil && !ended; {
 		var n *news
-		if n, err = from.next(r.Context(), pingEvery); err == nil {
-			ended, err = c.pass(r.Context(), to, n, who)
+		if n, err = from.next(ctx); err == nil {
+			ended, err = c.pass(ctx, to, n, who)
 		}
 	}
 	if err != nil { // the reader is gone; the talk goes on

@@ -124,20 +124,20 @@ func TestIdle(t *testing.T) {
 		talk := &Talk{}
 		f := talk.follow()
 		begun := time.Now()
-		n, err := f.next(t.Context(), pingEvery)
+		n, err := f.next(t.Context())
 		if err != nil || !n.idle || time.Since(begun) != pingEvery {
 			t.Errorf("%+v, %v after %v", n, err, time.Since(begun))
 		}
 		go func() {
-			time.Sleep(time.Second) //nolint:forbidigo // in a bubble
+			time.Sleep(time.Second) // in a bubble
 			talk.event(ibid.Event{Kind: ibid.EventText, Text: "x"})
 		}()
-		if n, err = f.next(t.Context(), pingEvery); err != nil || len(n.events) != 1 {
+		if n, err = f.next(t.Context()); err != nil || len(n.events) != 1 {
 			t.Errorf("%+v, %v", n, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := f.next(ctx, pingEvery); err == nil {
+		if _, err := f.next(ctx); err == nil {
 			t.Error("a reader that left is told something")
 		}
 	})

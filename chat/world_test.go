@@ -101,8 +101,8 @@ func newWorld(tb testing.TB, s *setup) *world {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		_ = w.chat.Close(ctx)
-		w.Server.CloseClientConnections()
-		w.Server.Close()
+		w.CloseClientConnections()
+		w.Close()
 		_ = w.gateway.Close(ctx)
 	})
 	return w
@@ -154,13 +154,20 @@ func (l *lines) String() string {
 
 // response is what came back.
 type response struct {
-	*http.Response
+	StatusCode int
+	Header     http.Header
+	body       string
+}
 
-	body string
+// opened is a response that is still to be read.
+type opened struct {
+	StatusCode int
+	Header     http.Header
+	Body       io.ReadCloser
 }
 
 // open makes a request and leaves the body to be read. fields are header fields, by turns name and value.
-func (w *world) open(tb testing.TB, method, path, body string, fields ...string) *http.Response {
+func (w *world) open(tb testing.TB, method, path, body string, fields ...string) *opened {
 	tb.Helper()
 	r, err := http.NewRequestWithContext(tb.Context(), method, w.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -174,7 +181,7 @@ func (w *world) open(tb testing.TB, method, path, body string, fields ...string)
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = res.Body.Close() })
-	return res
+	return &opened{res.StatusCode, res.Header, res.Body}
 }
 
 func (w *world) do(tb testing.TB, method, path, body string, fields ...string) *response {
@@ -184,7 +191,7 @@ func (w *world) do(tb testing.TB, method, path, body string, fields ...string) *
 	if err != nil {
 		tb.Fatalf("%s %s: %v after %q", method, path, err, got)
 	}
-	return &response{res, string(got)}
+	return &response{res.StatusCode, res.Header, string(got)}
 }
 
 // event is one of an event stream.

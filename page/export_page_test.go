@@ -16,8 +16,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// said returns a call of a conversation whose answer cites pages, a sentence each.
-func said(id, question, text string, urls ...string) *store.Call {
+// talked returns a call of a conversation whose answer cites pages, a sentence each.
+func talked(id, question, text string, urls ...string) *store.Call {
 	a := &ibid.Answer{
 		ID: id, Provider: "openai", Format: "openai-responses", Model: "heron-1", Complete: true, Finish: ibid.FinishStop, Text: text,
 		Parts: []ibid.Part{{Span: ibid.Span{End: len(text)}, Kind: ibid.AnswerPart}},
@@ -38,11 +38,11 @@ func said(id, question, text string, urls ...string) *store.Call {
 // A conversation is one file with one numbering and each source once.
 func TestExportConversation(t *testing.T) {
 	w := newTalkWorld(t, nil)
-	broken := said("ans_3", "And code?", "It is. This:\n\n```go\nx :=", "https://c.example/")
+	broken := talked("ans_3", "And code?", "It is. This:\n\n```go\nx :=", "https://c.example/")
 	broken.Answer.Complete = false
 	if err := w.store.Put(t.Context(), []*store.Call{
-		said("ans_1", "Where do herons\nnest? <b>", "In trees. Often.", "https://a.example/", "https://b.example/"),
-		said("ans_2", "And egrets?", "There too. Yes.", "https://b.example/", "https://c.example/"),
+		talked("ans_1", "Where do herons\nnest? <b>", "In trees. Often.", "https://a.example/", "https://b.example/"),
+		talked("ans_2", "And egrets?", "There too. Yes.", "https://b.example/", "https://c.example/"),
 		broken,
 	}); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ Sources:
 // A single answer is exported in every form of the menu.
 func TestExportAnswer(t *testing.T) {
 	w := newTalkWorld(t, nil)
-	if err := w.store.Put(t.Context(), []*store.Call{said("ans_1", "Wo nisten Reiher? 蒼鷺", "In trees. Often.", "https://a.example/")}); err != nil {
+	if err := w.store.Put(t.Context(), []*store.Call{talked("ans_1", "Wo nisten Reiher? 蒼鷺", "In trees. Often.", "https://a.example/")}); err != nil {
 		t.Fatal(err)
 	}
 	page := w.get(t, "/ui/answers/ans_1").body
@@ -149,7 +149,7 @@ func TestLongConversation(t *testing.T) {
 	const many = 45
 	var calls []*store.Call
 	for i := range many {
-		c := said("ans_"+time.Duration(1000+i).String()+"0", "Question "+time.Duration(i).String(), "It is. So.", "https://a.example/")
+		c := talked("ans_"+time.Duration(1000+i).String()+"0", "Question "+time.Duration(i).String(), "It is. So.", "https://a.example/")
 		c.Started = c.Started.Add(time.Duration(i) * time.Minute)
 		calls = append(calls, c)
 	}
@@ -185,7 +185,7 @@ func TestLongConversation(t *testing.T) {
 // What Google wants shown is shown as it was sent, where it can do nothing.
 func TestDisplay(t *testing.T) {
 	w := newTalkWorld(t, nil)
-	c := said("ans_1", "q", "It is. So.", "https://a.example/")
+	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	const hostile = `<style>a{color:red}</style><a href="https://google.example/">herons</a><script>top.location="https://evil.example"</script>`
 	c.Answer.Display = []ibid.Display{{Kind: "google-search-suggestions", HTML: hostile}}
 	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
@@ -216,7 +216,7 @@ func TestDisplay(t *testing.T) {
 // What readers say of a citation is kept with the name of their token, and shown with it.
 func TestGiveFeedback(t *testing.T) {
 	w := newTalkWorld(t, nil)
-	c := said("ans_1", "q", "It is. So.", "https://a.example/")
+	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	citation := c.Answer.Citations[0].ID
 	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)
@@ -263,7 +263,7 @@ func TestGiveFeedback(t *testing.T) {
 // Who says something is known by the name of their token, which must allow it.
 func TestFeedbackBy(t *testing.T) {
 	w := newTalkWorld(t, nil)
-	c := said("ans_1", "q", "It is. So.", "https://a.example/")
+	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestConversationList(t *testing.T) {
 	w := newTalkWorld(t, nil)
 	to := w.ask(t, "", replay.Answers()[0].Prompt)
 	w.waitFor(t, to.Query().Get("answer"))
-	if err := w.store.Put(t.Context(), []*store.Call{said("ans_1", "Where <b>do</b> egrets nest?", "In trees. Often.", "https://a.example/")}); err != nil {
+	if err := w.store.Put(t.Context(), []*store.Call{talked("ans_1", "Where <b>do</b> egrets nest?", "In trees. Often.", "https://a.example/")}); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct {

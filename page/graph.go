@@ -50,6 +50,7 @@ type graphNode struct {
 	Upper, Lower        string // its tool, and the beginning of its question
 	Title               string
 	Failed, Waited      bool
+	Related             bool // it belongs to what was chosen
 }
 
 // graphEdge is a line from a step to one that builds on it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -217,9 +218,9 @@ func compareWords(x, y string) (xs, ys []piece) {
 	for i := range same {
 		same[i] = make([]int16, len(b)+1)
 	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for k := len(b) - 1; k >= 0; k-- {
-			if a[i] == b[k] {
+	for i, one := range slices.Backward(a) {
+		for k, other := range slices.Backward(b) {
+			if one == other {
 				same[i][k] = same[i+1][k+1] + 1
 			} else {
 				same[i][k] = max(same[i+1][k], same[i][k+1])

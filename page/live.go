@@ -94,11 +94,9 @@ func (p *Page) liveAnswer(w http.ResponseWriter, r *request) error {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(p.closing, cancel)()              //nolint:contextcheck // it ends with the server, not with the request
+	defer context.AfterFunc(p.closing, cancel)()              // it ends with the server
 	defer func() { _ = s.rc.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
-	if err := s.follow(ctx, listener); err != nil && !errors.Is(err, errLiveEnd) {
-		return nil //nolint:nilerr // the reader has left
-	}
+	_ = s.follow(ctx, listener)                               // whoever left is told nothing
 	return nil
 }
 
@@ -224,7 +222,7 @@ func (s *liveStream) look(ctx context.Context) error {
 func (s *liveStream) sendWhole(call *store.Call) error {
 	o := s.options
 	o.live = false
-	numbering := ibid.Numbering(maps.Clone(s.numbering))
+	numbering := maps.Clone(s.numbering)
 	o.numbering = &numbering
 	html, err := s.p.fragment("conversation", "answer", s.p.answerView(call, &o))
 	if err != nil {
@@ -292,7 +290,7 @@ func (s *liveStream) sendBlocks() error {
 		return nil
 	}
 	s.last = state
-	numbering := ibid.Numbering(maps.Clone(s.numbering))
+	numbering := maps.Clone(s.numbering)
 	o := s.options
 	o.numbering = &numbering
 	v := s.p.answerView(&store.Call{AnswerID: s.answerID, Run: s.run, Answer: a}, &o)

@@ -122,6 +122,9 @@ func settledEnd(text string) int {
 	if end < least {
 		return len(text)
 	}
+	if openFence(text[:end]) != "" {
+		return end // nothing in code is a mark
+	}
 	paragraph := strings.LastIndex(text[:end], "\n\n") + 1
 	if open := openMark(text[paragraph:end]); open >= 0 && paragraph+open >= least {
 		end = paragraph + open
@@ -151,8 +154,10 @@ func openMark(text string) int {
 		switch {
 		case strings.HasPrefix(text[i:], "**"), strings.HasPrefix(text[i:], "__"), strings.HasPrefix(text[i:], "~~"):
 			mark = text[i : i+2]
-		case text[i] == '*' || text[i] == '`':
-			mark = text[i : i+1]
+		case text[i] == '`':
+			mark = text[i : len(text)-len(strings.TrimLeft(text[i:], "`"))]
+		case text[i] == '*':
+			mark = "*"
 		case text[i] == '[':
 			if _, is := open["["]; !is {
 				open["["] = i

@@ -27,6 +27,9 @@ func TestSettled(t *testing.T) {
 		{"a row of a table", "| a | b |\n|---|---|\n| c ", "| a | b |\n|---|---|\n"},
 		{"lines may break between any characters", "蒼鷺は木の上に", "蒼鷺は木の上に"},
 		{"a star that multiplies", "2 * 3 is ", "2 * 3 is "},
+		{"code that has begun", "In a table:\n\n```\na,b\nc,", "In a table:\n\n```\na,b\n"},
+		{"code that ends", "```\na *b\n``", "```\na *b"},
+		{"code in code", "Call ``a ` b`` now ", "Call ``a ` b`` now "},
 		{"emphasis that nobody closes", "**" + long, "**" + long},
 	}
 	for _, tt := range tests {

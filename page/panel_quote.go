@@ -215,7 +215,10 @@ func byWords(edits []snapshot.Edit) []diffPart {
 				continue
 			}
 			at := strings.IndexByte(same, ' ')
-			if at < 0 { // the word goes on
+			switch {
+			case endsWord(quote) && endsWord(text):
+				at = 0
+			case at < 0: // the word goes on
 				quote, text, same = quote+same, text+same, ""
 				continue
 			}
@@ -268,6 +271,8 @@ func (o *panel) versions(ctx context.Context) ([]text, error) {
 	}
 	return texts, nil
 }
+
+func endsWord(text string) bool { return text == "" || strings.HasSuffix(text, " ") }
 
 func panelVersionOf(v *store.Version) panelVersion {
 	view := panelVersion{

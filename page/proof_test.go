@@ -82,7 +82,7 @@ func newProofWorld(tb testing.TB, waits chan struct{}) *proofWorld {
 		tb.Fatal(err)
 	}
 	w.Server = httptest.NewServer(p)
-	tb.Cleanup(w.Server.Close)
+	tb.Cleanup(w.Close)
 	tb.Cleanup(p.Close)
 	return w
 }

@@ -152,11 +152,27 @@ func (p *runPage) make(id string) *runBody {
 	p.addSteps()
 	p.addConflicts()
 	b.Graph = drawGraph(t, p.stepURL)
+	p.markNodes()
 	b.Issues = p.s.Issues
 	if len(b.Issues) > maxShownIssues {
 		b.Issues, b.MoreIssues = b.Issues[:maxShownIssues], len(b.Issues)-maxShownIssues
 	}
 	return b
+}
+
+// markNodes marks the steps in the drawing that are marked in the list.
+func (p *runPage) markNodes() {
+	if p.body.Graph == nil {
+		return
+	}
+	marked := map[int]bool{}
+	for _, s := range p.body.Steps {
+		marked[s.N] = s.Chosen || s.Related
+	}
+	for i := range p.body.Graph.Nodes {
+		n := &p.body.Graph.Nodes[i]
+		n.Related = marked[n.N]
+	}
 }
 
 // isRecorded reports whether an agent said something of a run, and not only its calls were captured: only then somebody will say that

@@ -2,6 +2,7 @@ package page
 
 import (
 	"html/template"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -57,12 +58,7 @@ func (f *finder) has(word string) bool {
 	if f.last != "" && strings.HasPrefix(word, f.last) {
 		return true
 	}
-	for _, w := range f.words {
-		if w == word {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(f.words, word)
 }
 
 // excerpt returns a stretch of a text, on one line, with what is looked for marked; the beginning, if nothing is found.

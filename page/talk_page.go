@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -93,7 +92,7 @@ func (p *Page) talkBody(c *store.Conversation) *talkBody {
 		ID: c.ID, Title: titleOf(c), URL: talkURL(c.ID), Answers: c.Answers, Sources: len(c.Numbering), Started: c.Started, Updated: c.Updated,
 		Exports: exportLinks(talkURL(c.ID)+"/export", false),
 	}
-	numbering := ibid.Numbering(maps.Clone(c.Numbering))
+	numbering := maps.Clone(c.Numbering)
 	for i, turn := range c.Turns() {
 		t := turnView{Answer: p.answerView(turn.Call, &answerOptions{numbering: &numbering, prefix: turnPrefix(i)})}
 		for _, m := range turn.Asked {
@@ -119,7 +118,7 @@ func (p *Page) comingViews(ctx context.Context, r *request, c *store.Conversatio
 	if t := p.announced(r); t != nil && len(coming) == 0 {
 		coming = append(coming, t)
 	}
-	numbering := ibid.Numbering(maps.Clone(c.Numbering))
+	numbering := maps.Clone(c.Numbering)
 	var views []comingView
 	for _, t := range coming {
 		if stored[t.answerID] {
@@ -128,6 +127,8 @@ func (p *Page) comingViews(ctx context.Context, r *request, c *store.Conversatio
 		call, live := t.call(c.ID), true
 		if whole, err := p.call(ctx, r.who.Tenant, t.answerID); err == nil {
 			call, live = whole, false
+		} else {
+			call.Answer = settled(call.Answer)
 		}
 		o := &answerOptions{numbering: &numbering, prefix: "live" + strconv.Itoa(len(views)+1) + "-", live: live}
 		v := comingView{Question: t.question, Answer: p.answerView(call, o)}

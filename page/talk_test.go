@@ -66,9 +66,7 @@ func TestAsk(t *testing.T) {
 // waitFor waits until an answer is stored.
 func (w *talkWorld) waitFor(tb testing.TB, id string, fields ...string) {
 	tb.Helper()
-	res := w.open(tb, "GET", "/ui/answers/"+id+"/live?run=x", "", fields...)
-	readEvents(res.Body, func(e sent) bool { return e.name == "answer" || e.name == "gone" })
-	_ = res.Body.Close()
+	w.watch(tb, "/ui/answers/"+id+"/live?run=x", func(e sent) bool { return e.name == "answer" || e.name == "gone" }, fields...)
 	w.settle(tb)
 	if _, err := w.store.Call(tb.Context(), store.DefaultTenant, id); err != nil {
 		tb.Fatal(err)
@@ -120,12 +118,8 @@ func TestLive(t *testing.T) {
 	}
 	_, live, _ := strings.Cut(opened.body, `data-live="`)
 	live, _, _ = strings.Cut(live, `"`)
-	res := w.open(t, "GET", strings.ReplaceAll(live, "&amp;", "&"), "")
-	if ct := res.Header.Get("Content-Type"); res.StatusCode != 200 || ct != "text/event-stream" {
-		t.Fatalf("%d %s", res.StatusCode, ct)
-	}
 	blocks, changed, whole, ended := map[int]string{}, 0, "", false
-	readEvents(res.Body, func(e sent) bool {
+	status, mediaType := w.watch(t, strings.ReplaceAll(live, "&amp;", "&"), func(e sent) bool {
 		var data struct {
 			N    int    `json:"n"`
 			Of   int    `json:"of"`
@@ -153,6 +147,9 @@ func TestLive(t *testing.T) {
 		}
 		return e.name == "end"
 	})
+	if status != 200 || mediaType != "text/event-stream" {
+		t.Errorf("%d %s", status, mediaType)
+	}
 	if len(blocks) == 0 || changed == 0 || whole == "" || !ended {
 		t.Fatalf("%d blocks, %d changes, ended %v, whole %q", len(blocks), changed, ended, whole)
 	}
@@ -207,6 +204,7 @@ func TestLiveByBus(t *testing.T) {
 	upstream, begin := replay.New(&replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 8}), make(chan struct{})
 	w := newTalkWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { upstream.ServeHTTP(&held{rw, begin}, r) }))
 	call := w.open(t, "POST", "/openai/v1/responses", `{"model": "heron-1", "stream": true, "input": "`+replay.Answers()[0].Prompt+`"}`)
+	defer func() { _ = call.Body.Close() }()
 	id, run := call.Header.Get(gateway.AnswerHeader), call.Header.Get(gateway.RunHeader)
 	if got := w.get(t, "/ui/answers/"+id+"/live"); got.StatusCode != 404 {
 		t.Errorf("an answer of which nothing is known: %d", got.StatusCode)
@@ -216,8 +214,13 @@ func TestLiveByBus(t *testing.T) {
 		t.Errorf("%d %s", opened.StatusCode, opened.body)
 	}
 	res := w.open(t, "GET", "/ui/answers/"+id+"/live?run="+run, "")
-	close(begin)
-	go func() { _, _ = io.Copy(io.Discard, call.Body) }()
+	defer func() { _ = res.Body.Close() }()
+	close(begin) // it listens: the stream has begun
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(io.Discard, call.Body)
+	}()
 	blocks, last := 0, ""
 	readEvents(res.Body, func(e sent) bool {
 		if e.name == "block" {
@@ -226,6 +229,7 @@ func TestLiveByBus(t *testing.T) {
 		last = e.name
 		return e.name == "answer"
 	})
+	<-read
 	if blocks < 2 || last != "answer" {
 		t.Errorf("%d blocks, then %s", blocks, last)
 	}

@@ -88,8 +88,8 @@ func newTalkWorld(tb testing.TB, upstream http.Handler) *talkWorld {
 		defer cancel()
 		w.page.Close()
 		_ = w.chat.Close(ctx)
-		w.Server.CloseClientConnections()
-		w.Server.Close()
+		w.CloseClientConnections()
+		w.Close()
 		_ = w.gateway.Close(ctx)
 	})
 	return w
@@ -119,14 +119,15 @@ func (w *talkWorld) openGateway(tb testing.TB, upstreams []gateway.Upstream) {
 	})
 }
 
-// page is what came back.
+// shownPage is what came back.
 type shownPage struct {
 	*http.Response
 
 	body string
 }
 
-// open makes a request and leaves the body to be read; redirects are not followed. fields are header fields, by turns name and value.
+// open makes a request and leaves the body to be read; it is closed with the test. Redirects are not followed. fields are header
+// fields, by turns name and value.
 func (w *talkWorld) open(tb testing.TB, method, path, body string, fields ...string) *http.Response {
 	tb.Helper()
 	r, err := http.NewRequestWithContext(tb.Context(), method, w.URL+path, strings.NewReader(body))
@@ -144,9 +145,19 @@ func (w *talkWorld) open(tb testing.TB, method, path, body string, fields ...str
 	return res
 }
 
+// watch reads the events that a path tells until take has enough or the stream ends, and returns the status and the media type.
+func (w *talkWorld) watch(tb testing.TB, path string, take func(sent) (enough bool), fields ...string) (status int, mediaType string) {
+	tb.Helper()
+	res := w.open(tb, "GET", path, "", fields...)
+	defer func() { _ = res.Body.Close() }()
+	readEvents(res.Body, take)
+	return res.StatusCode, res.Header.Get("Content-Type")
+}
+
 func (w *talkWorld) do(tb testing.TB, method, path, body string, fields ...string) *shownPage {
 	tb.Helper()
 	res := w.open(tb, method, path, body, fields...)
+	defer func() { _ = res.Body.Close() }()
 	got, err := io.ReadAll(res.Body)
 	if err != nil {
 		tb.Fatalf("%s %s: %v after %q", method, path, err, got)

@@ -199,7 +199,7 @@ func claimReportOf(c *verify.ClaimReport) claimReport {
 // claimBadge says whether the excerpts support a claim.
 func claimBadge(c *verify.ClaimReport) badge {
 	b := badge{Code: string(c.Status), Word: words(string(c.Status)), Title: c.Detail}
-	switch c.Status { //nolint:exhaustive // those of claims
+	switch c.Status {
 	case verify.SupportedVerbatim:
 		b.Kind, b.Word, b.Title = badgeGood, "word for word", "The claim stands in an excerpt, word for word."
 	case verify.SupportSuspect:

@@ -115,9 +115,12 @@ func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) ([]
 	if err != nil || len(ns) == 0 {
 		return nil, about("listing broken sources", err)
 	}
-	chosen := conditions{}
-	chosen.in("n", ns)
-	pins, err := scanPins(ctx, s.db, chosen.where[0]+" ORDER BY n DESC", chosen.args...)
+	var chosen conditions
+	params := make([]string, 0, len(ns))
+	for _, n := range ns {
+		params = append(params, chosen.param(n))
+	}
+	pins, err := scanPins(ctx, s.db, "n IN ("+strings.Join(params, ", ")+") ORDER BY n DESC", chosen.args...)
 	if err != nil {
 		return nil, about("listing broken sources", err)
 	}

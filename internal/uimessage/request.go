@@ -121,8 +121,7 @@ func hasParts(body []byte) bool {
 
 // jsonError says what is wrong with JSON without naming our types.
 func jsonError(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s may not be a %s", wrong.Field, wrong.Value)
 	}
 	return err

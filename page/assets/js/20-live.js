@@ -22,7 +22,7 @@
   for (const turn of document.querySelectorAll("[data-live]")) {
     const log = turn.querySelector(".live-log"), state = turn.querySelector(".live-state"), article = turn.querySelector(".answer");
     const prose = article.querySelector(".prose"), source = new EventSource(turn.dataset.live);
-    let told = prose.children.length, done = false; // blocks that listeners have heard of
+    let told = Math.max(0, prose.children.length - 1), done = false; // blocks that listeners have heard of
     turn.classList.add("arriving");
 
     // Listeners hear each block once, when the next one begins. Of the text itself nothing is read out while it changes.

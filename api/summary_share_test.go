@@ -1,0 +1,94 @@
+package api_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// What the page takes in the process is what GET /v1/runs/{id}/summary shows.
+func TestSummaryInProcess(t *testing.T) {
+	n := newNode(t, nil)
+	run := &trail.Trail{
+		Question: "Where do herons nest?", Answer: "Herons nest high up in tall trees. They never sing at all.",
+		Steps: []trail.Step{{Number: 1, Tool: "search", Answer: "Herons nest high up in tall trees.", Sources: []trail.Source{
+			{DocumentID: "book", Title: "The Heron Book", Content: "Herons nest high up in tall trees near water.", Used: true},
+		}}},
+	}
+	if _, err := n.store.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "r1", Trail: run, Finish: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.store.AddFeedback(t.Context(), store.DefaultTenant, &store.Feedback{Run: "r1", Step: 1, Source: "book", Relevance: new(1.0)}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := n.api.Summary(t.Context(), store.DefaultTenant, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want any
+	raw, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatal(err)
+	}
+	n.read(t, "/v1/runs/r1/summary", &want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !strings.Contains(string(raw), `"feedback"`) {
+		t.Error("what people said is not in it")
+	}
+	for _, as := range []string{"json", "prov", "otlp"} {
+		body, err := n.api.ExportRun(t.Context(), store.DefaultTenant, "r1", as)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res := n.get(t, "/v1/runs/r1/summary?as="+as)
+		if res.StatusCode != 200 || !json.Valid(body) || as != "otlp" && strings.TrimSpace(res.body) != strings.TrimSpace(string(body)) {
+			t.Errorf("%q: %d %.300s\n%.300s", as, res.StatusCode, res.body, body)
+		}
+	}
+	if _, err := n.api.ExportRun(t.Context(), store.DefaultTenant, "r1", "pdf"); err == nil {
+		t.Error("a form that is not there")
+	}
+	if _, err := n.api.Summary(t.Context(), "others", "r1"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("another tenant: %v", err)
+	}
+}
+
+// Many who ask at the same time get the same, also those that ask over HTTP meanwhile.
+func TestSummaryShared(t *testing.T) {
+	n := newNode(t, nil)
+	if _, err := n.store.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "r1", Trail: &trail.Trail{Answer: "Herons nest in trees."}, Finish: true}); err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for i := range 16 {
+		group.Go(func() {
+			switch i % 3 {
+			case 0:
+				if s, err := n.api.Summary(t.Context(), store.DefaultTenant, "r1"); err != nil || s.Run.Answer == "" {
+					t.Error(s, err)
+				}
+			case 1:
+				if b, err := n.api.ExportRun(t.Context(), store.DefaultTenant, "r1", ""); err != nil || len(b) == 0 {
+					t.Error(b, err)
+				}
+			default:
+				if res := n.get(t, "/v1/runs/r1/summary"); res.StatusCode != 200 {
+					t.Error(res.StatusCode)
+				}
+			}
+		})
+	}
+	group.Wait()
+}

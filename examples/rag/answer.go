@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/support"
+)
+
+// extract answers without a model: with the sentences of the passages that have most of the question's words, in the order of the
+// passages. It is empty where none has enough of them.
+func (c *chat) extract(ctx context.Context, question string, hits []place) (*ibid.Answer, error) {
+	var sentences []support.Passage
+	for _, p := range hits {
+		text := c.library.text(p)
+		cut, err := support.Attribute(ctx, &ibid.Answer{Text: text}, nil, nil) // nothing to attribute to: it only says where the sentences are
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range cut.Sentences {
+			if s.Says() { // no heading, no question, no code
+				sentences = append(sentences, support.Passage{Text: strings.TrimSpace(text[s.Span.Start:s.Span.End])})
+			}
+		}
+	}
+	var best []int
+	found := support.NewCorpus(sentences, nil).Search(question, maxSentences)
+	for _, h := range found {
+		if h.Relevance >= minRelevance && h.Score >= found[0].Score*minShare {
+			best = append(best, h.Passage)
+		}
+	}
+	slices.Sort(best)
+	var text []string
+	for _, i := range best {
+		text = append(text, sentences[i].Text)
+	}
+	return &ibid.Answer{Text: strings.Join(text, " "), Complete: true}, nil
+}
+
+const (
+	maxPassages  = 6   // that a question retrieves
+	maxSentences = 3   // of an answer without a model
+	minRelevance = .15 // of a sentence, to be part of one
+	minShare     = .4  // of the best sentence's score
+)
+
+// ask answers with a model behind an API in OpenAI's format: a provider's, ibid's gateway, or a server on this machine.
+func (c *chat) ask(ctx context.Context, question string, docs []support.Document) (*ibid.Answer, error) {
+	var sources []ibid.Source
+	for _, d := range docs {
+		s := d.Source
+		for _, p := range d.Passages {
+			s.Chunks = append(s.Chunks, ibid.Chunk{Content: d.Text[p.Span.Start:p.Span.End]})
+		}
+		sources = append(sources, s)
+	}
+	body, err := json.Marshal(map[string]any{"model": c.model, "messages": []map[string]string{
+		{"role": "system", "content": "Answer in whole sentences, from these sources only. If they do not say it, say so.\n\n" + ibid.PromptSources(sources)},
+		{"role": "user", "content": question},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.api, "/")+"/chat/completions", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+os.Getenv("OPENAI_API_KEY"))
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, err
+	}
+	a, err := ibid.Decode(data, nil)
+	if err == nil && a.Error != nil {
+		err = fmt.Errorf("%s: %s", res.Status, a.Error.Message)
+	}
+	return a, err
+}

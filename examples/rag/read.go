@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/support"
+)
+
+// library is a folder of documents, and what finds passages in it.
+type library struct {
+	docs     []support.Document
+	passages []place // of all documents
+	corpus   *support.Corpus
+}
+
+// place is where a passage stands.
+type place struct{ doc, passage int }
+
+// read reads all documents of a folder. What cannot be read is said, and the others are used.
+func read(dir string) (*library, error) {
+	l := &library{}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), ".") {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		found, err := snapshot.ReadDocuments(d.Name(), data, nil) // Markdown, HTML, text, PDF, JSON lines
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "%s is left out: %v\n", name, err)
+			return nil
+		}
+		for _, f := range found {
+			l.docs = append(l.docs, support.Document{Source: f.Source, Text: f.Text.Content, Passages: f.Text.Passages(nil)})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", dir, err)
+	}
+	var texts []support.Passage
+	for i := range l.docs {
+		for j, p := range l.docs[i].Passages {
+			l.passages = append(l.passages, place{i, j})
+			texts = append(texts, support.Passage{Text: l.docs[i].Source.Title + "\n" + p.Heading + "\n" + l.text(place{i, j})})
+		}
+	}
+	l.corpus = support.NewCorpus(texts, nil)
+	return l, nil
+}
+
+func (l *library) text(p place) string {
+	d := &l.docs[p.doc]
+	s := d.Passages[p.passage].Span
+	return d.Text[s.Start:s.End]
+}
+
+// search returns the passages that have most of the question's words, best first, and their documents cut down to them: what an
+// answer may rest on is what was retrieved for it.
+func (l *library) search(question string, k int) ([]place, []support.Document) {
+	var hits []place
+	var docs []support.Document
+	at := map[int]int{} // in docs, by document
+	for _, h := range l.corpus.Search(question, k) {
+		p := l.passages[h.Passage]
+		hits = append(hits, p)
+		i, ok := at[p.doc]
+		if !ok {
+			i = len(docs)
+			at[p.doc] = i
+			d := l.docs[p.doc]
+			d.Passages = nil
+			docs = append(docs, d)
+		}
+		docs[i].Passages = append(docs[i].Passages, l.docs[p.doc].Passages[p.passage])
+	}
+	return hits, docs
+}

@@ -1,0 +1,5 @@
+package examples
+
+import "testing"
+
+func TestX(t *testing.T) { _ = build(t) }

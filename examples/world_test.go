@@ -1,0 +1,166 @@
+package examples
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibidhq/ibid/internal/replay"
+)
+
+// programs is where the examples that are Go programs are built, by name, and ibid.
+type programs string
+
+// build builds ibid and the examples.
+func build(t *testing.T) programs {
+	t.Helper()
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"-C", "..", "build", "-o", dir, "./cmd/ibid"},
+		{"build", "-o", dir, "./agent", "./frameworks", "./gosdk", "./rag"},
+	} {
+		if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	return programs(dir)
+}
+
+// run runs a program to its end, and returns what it prints.
+func (p programs) run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(string(p), name), args...)
+	return output(t, cmd)
+}
+
+func output(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, out, &said)
+	}
+	return string(out)
+}
+
+// serve starts a program that says where it listens, and returns its URL. The program ends with the test.
+func (p programs) serve(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	// Not t.Context: that ends before the clean-up, which stops it as a user does.
+	cmd := exec.CommandContext(context.Background(), filepath.Join(string(p), name), args...)
+	cmd.Env = environment()
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("starting %s: %v", name, err)
+	}
+	var log strings.Builder
+	ended := make(chan struct{})
+	url := make(chan string, 1)
+	go func() {
+		defer close(ended)
+		lines := bufio.NewScanner(said)
+		for lines.Scan() {
+			if _, at, ok := strings.Cut(lines.Text(), "listening on "); ok && len(url) == 0 {
+				url <- at
+			}
+			log.WriteString(lines.Text() + "\n")
+		}
+		_, _ = io.Copy(io.Discard, said) // behind a line that is too long
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt) // it may have ended by itself
+		<-ended
+		_ = cmd.Wait() // how an example ends says nothing: an interrupt ends it
+		if t.Failed() {
+			t.Logf("%s says:\n%s", name, &log)
+		}
+	})
+	select {
+	case at := <-url:
+		return at
+	case <-ended:
+		t.Fatalf("%s did not start:\n%s", name, &log)
+		return ""
+	}
+}
+
+// key is what the made-up providers are called with.
+const key = "key-of-the-test"
+
+// environment is ours without what configures ibid, and with keys.
+func environment() []string {
+	vars := []string{"OPENAI_API_KEY=" + key, "GEMINI_API_KEY=" + key, "ANTHROPIC_API_KEY=" + key, "CO_API_KEY=" + key}
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "IBID_") && !strings.Contains(v, "_API_KEY=") {
+			vars = append(vars, v)
+		}
+	}
+	return vars
+}
+
+// upstream starts the made-up providers, and returns their URL: their names follow.
+func upstream(t *testing.T, o *replay.Options) string {
+	t.Helper()
+	s := httptest.NewServer(replay.New(o))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// gateway starts ibid serve in front of the made-up providers, and returns its URL.
+func (p programs) gateway(t *testing.T, args ...string) string {
+	t.Helper()
+	at := upstream(t, &replay.Options{Delay: 2 * time.Millisecond})
+	args = append([]string{"serve", "--listen", "127.0.0.1:0", "--data", t.TempDir(), "--prompts", "all"}, args...)
+	for _, name := range []string{"openai", "gemini", "anthropic", "cohere"} {
+		args = append(args, "--upstream", name+"="+at+"/"+name)
+	}
+	return p.serve(t, "ibid", append(args, "--chat", "openai=gpt-5")...)
+}
+
+// tool returns the path of a program, or ends the test.
+func tool(t *testing.T, name, from string) string {
+	t.Helper()
+	program, err := exec.LookPath(name)
+	if err != nil {
+		missing(t, name+" is missing: apt-get install "+from)
+	}
+	return program
+}
+
+// missing ends the test: as skipped, or as failed if IBID_REQUIRE says so.
+func missing(t *testing.T, what string) {
+	t.Helper()
+	if slices.Contains(strings.Split(os.Getenv("IBID_REQUIRE"), ","), "tools") {
+		t.Fatal(what)
+	}
+	t.Skip(what)
+}
+
+// pages serves files as web pages.
+func pages(t *testing.T, files map[string]string) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, ok := files[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, page)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}

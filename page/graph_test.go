@@ -1,0 +1,132 @@
+package page
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// In any drawing each step stands once, to the right of those that it builds on, inside the drawing and on no other.
+func TestGraphOfAnything(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		run := &trail.Trail{}
+		for i := range 2 + random.IntN(40) {
+			s := trail.Step{Number: i + 1, After: []int{}}
+			for range random.IntN(4) {
+				s.After = append(s.After, 1+random.IntN(i+3)) // also itself, a later one, and one that is not there
+			}
+			run.Steps = append(run.Steps, s)
+		}
+		g := drawGraph(run, func(int) string { return "#" })
+		if g == nil {
+			continue
+		}
+		if len(g.Nodes) != len(run.Steps) {
+			t.Fatalf("%d nodes of %d steps", len(g.Nodes), len(run.Steps))
+		}
+		for i, a := range g.Nodes {
+			if a.X < 0 || a.Y < 0 || a.X+a.Width > g.Width || a.Y+a.Height > g.Height {
+				t.Fatalf("step %d stands outside: %+v of %d × %d", i+1, a, g.Width, g.Height)
+			}
+			for k, b := range g.Nodes[:i] {
+				if a.X < b.X+b.Width && b.X < a.X+a.Width && a.Y < b.Y+b.Height && b.Y < a.Y+a.Height {
+					t.Fatalf("step %d stands on step %d", i+1, k+1)
+				}
+			}
+		}
+		if issues := run.Check(); slices.ContainsFunc(issues, func(i ibid.Issue) bool { return i.Code == "cyclic-after" }) {
+			continue
+		}
+		for i := range run.Steps {
+			for _, k := range run.Before(i) {
+				if g.Nodes[k].X >= g.Nodes[i].X {
+					t.Fatalf("step %d is not to the right of step %d", i+1, k+1)
+				}
+			}
+		}
+	}
+}
+
+func TestGraphLimits(t *testing.T) {
+	run := &trail.Trail{}
+	for i := range 1000 {
+		run.Steps = append(run.Steps, trail.Step{Number: i + 1, After: []int{max(1, i/2)}})
+	}
+	g := drawGraph(run, func(int) string { return "#" })
+	if g == nil || len(g.Nodes) != maxDrawn || g.Left != 1000-maxDrawn || !strings.HasPrefix(g.Desc, "Step 1 builds on no other. Step 2 builds on 1.") {
+		t.Fatalf("%+v", g)
+	}
+	if got := drawGraph(&trail.Trail{}, nil); got != nil {
+		t.Errorf("a drawing of nothing: %+v", got)
+	}
+}
+
+func TestByWords(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		edits []snapshot.Edit
+		want  []diffPart
+	}{
+		{"nothing", nil, nil},
+		{"same", []snapshot.Edit{{Kind: "same", Text: "as it was"}}, []diffPart{{"same", "as it was"}}},
+		{
+			"inside a number", []snapshot.Edit{{Kind: "same", Text: "for 12"}, {Kind: "quote", Text: "6"}, {Kind: "text", Text: "5"}, {Kind: "same", Text: "0 days"}},
+			[]diffPart{{"same", "for "}, {"quote", "1260"}, {"text", "1250"}, {"same", " days"}},
+		},
+		{
+			"a word more", []snapshot.Edit{{Kind: "same", Text: "they "}, {Kind: "text", Text: "never "}, {Kind: "same", Text: "sing"}},
+			[]diffPart{{"same", "they "}, {"text", "never "}, {"same", "sing"}},
+		},
+		{
+			"twice in a word", []snapshot.Edit{{Kind: "quote", Text: "a"}, {Kind: "same", Text: "b"}, {Kind: "text", Text: "c"}, {Kind: "same", Text: " d"}},
+			[]diffPart{{"quote", "ab"}, {"text", "bc"}, {"same", " d"}},
+		},
+	} {
+		if diff := cmp.Diff(c.want, byWords(c.edits)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// Whatever a comparison is, both sides stay what they were.
+func FuzzByWords(f *testing.F) {
+	f.Add("for 126 days", "qqsstt sq t")
+	f.Fuzz(func(t *testing.T, text, kinds string) {
+		var edits []snapshot.Edit
+		for i := 0; i < len(text); i++ {
+			kind := []snapshot.EditKind{snapshot.EditSame, snapshot.EditQuote, snapshot.EditText}[0]
+			if i < len(kinds) {
+				kind = []snapshot.EditKind{snapshot.EditSame, snapshot.EditQuote, snapshot.EditText}[int(kinds[i])%3]
+			}
+			edits = append(edits, snapshot.Edit{Kind: kind, Text: text[i : i+1]})
+		}
+		var was, is [2]string
+		for _, e := range edits {
+			if e.Kind != snapshot.EditText {
+				was[0] += e.Text
+			}
+			if e.Kind != snapshot.EditQuote {
+				was[1] += e.Text
+			}
+		}
+		for _, p := range byWords(edits) {
+			if p.Kind != string(snapshot.EditText) {
+				is[0] += p.Text
+			}
+			if p.Kind != string(snapshot.EditQuote) {
+				is[1] += p.Text
+			}
+		}
+		if was != is {
+			t.Errorf("%q became %q", was, is)
+		}
+	})
+}
