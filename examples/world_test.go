@@ -39,6 +39,7 @@ func build(t *testing.T) programs {
 func (p programs) run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(string(p), name), args...)
+	cmd.Env = environment()
 	return output(t, cmd)
 }
 

@@ -1,7 +1,6 @@
 package interop
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -95,17 +94,29 @@ func TestChatReact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var plain string // the page of docs/chat.md
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/ui_app.js" {
 			w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-			_, _ = io.Copy(w, bytes.NewReader(script))
+			_, _ = w.Write(script)
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if r.URL.Path == "/plain" {
+			_, _ = io.WriteString(w, plain)
+			return
+		}
 		_, _ = io.WriteString(w, `<!doctype html><title>useChat</title><div id="root"></div><script type="module" src="/ui_app.js"></script>`)
 	}))
 	t.Cleanup(page.Close)
 	w := startChat(t, page.URL)
+	docs, err := os.ReadFile(filepath.Join("..", "docs", "chat.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, plain, _ = strings.Cut(string(docs), "```html\n")
+	plain, _, _ = strings.Cut(plain, "```")
+	plain = strings.ReplaceAll(plain, "http://127.0.0.1:8080", w.gateway)
 	cmd := exec.CommandContext(t.Context(), node, "ui_browser.mjs", page.URL, w.gateway, chromium)
 	cmd.Dir = "web"
 	out, err := cmd.CombinedOutput()

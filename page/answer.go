@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -119,11 +120,11 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 
 // heading returns what was asked last as a heading, and in full where that is more.
 func heading(prompt []store.Message) (short, full string) {
-	for i := len(prompt) - 1; i >= 0; i-- {
-		if prompt[i].Role != "user" || strings.TrimSpace(prompt[i].Text) == "" {
+	for _, m := range slices.Backward(prompt) {
+		if m.Role != "user" || strings.TrimSpace(m.Text) == "" {
 			continue
 		}
-		full = strings.TrimSpace(strings.ToValidUTF8(prompt[i].Text, "\uFFFD"))
+		full = strings.TrimSpace(strings.ToValidUTF8(m.Text, "\uFFFD"))
 		if len(full) > maxQuestion {
 			full = full[:runeStart(full, maxQuestion)] + " …"
 		}

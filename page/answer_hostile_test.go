@@ -93,7 +93,9 @@ func hostileCall(word, link string) *store.Call {
 			Error: &ibid.ProviderError{Code: word, Message: word}, Issues: []ibid.Issue{{Code: word, Detail: word}},
 			Sources: []ibid.Source{
 				{ID: word, Kind: ibid.SourceKind(word), Title: word, URL: link, Site: word, Filename: word, Authors: []string{word}, PublishedAt: word, License: word},
-				{ID: "b", URL: link}, {ID: "c", Site: link, Content: word}, {ID: "d", Title: word},
+				{ID: "b", URL: link},
+				{ID: "c", Site: link, Content: word},
+				{ID: "d", Title: word},
 			},
 			Citations: []ibid.Citation{
 				{

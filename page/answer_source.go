@@ -45,7 +45,8 @@ type ratedView struct{ id, words string }
 const (
 	// maxRated is how many citations of one source a reader can choose from to judge one. Cards judge them all.
 	maxRated = 50
-	// maxRatedRows is how many sources have a form for that. Cards lend theirs to the others: forms are heavy.
+	// maxRatedRows is how many sources an answer can have for each to have a form of its own. Of more only the first has one, which
+	// cards take for all: a browser lays out the page anew for each form while it reads it.
 	maxRatedRows = 100
 	// maxRatedWords is how many characters of its claim stand for a citation there.
 	maxRatedWords = 60
@@ -71,11 +72,8 @@ func (l *layout) list() (cited, uncited []sourceView, lost template.HTML) {
 		if !quoted {
 			v.Excerpt = excerpt(&l.answer.Sources[i])
 		}
-		if i < maxRatedRows {
-			v.Options = options(v.rated)
-		}
-		if i < maxRatedRows && len(v.rated) == 1 {
-			v.Rated = v.rated[0].id
+		if i == 0 || len(views) <= maxRatedRows {
+			v.judge()
 		}
 		if l.cited[i] {
 			cited = append(cited, *v)
@@ -225,6 +223,13 @@ func excerpt(s *ibid.Source) template.HTML {
 	q := newClaimWords("").show(s.Content)
 	writeQuote(&b, &q)
 	return template.HTML(b.String()) //nolint:gosec // markHits escapes
+}
+
+// judge lays out the choice of what can be judged.
+func (v *sourceView) judge() {
+	if v.Options = options(v.rated); len(v.rated) == 1 {
+		v.Rated = v.rated[0].id
+	}
 }
 
 // rate offers a citation to be judged.

@@ -71,8 +71,6 @@ func texts(nodes []*html.Node) []string {
 	return out
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // dogs is the answer of the third seed: a file with its quote and confidence, and a second source at the same place.
 func dogs() *store.Call {
 	text := "Core vaccines protect dogs from distemper. Ask your vet."
@@ -83,7 +81,7 @@ func dogs() *store.Call {
 		Answer: &ibid.Answer{
 			Provider: "gemini", Model: "gemini-2.5-flash", Text: text, Complete: true, Finish: ibid.FinishStop, Queries: []string{"dog vaccines"},
 			Sources: []ibid.Source{
-				{ID: "a", Kind: ibid.File, Title: "WSAVA-Vaccination-guidelines-2024.pdf", Filename: "WSAVA-Vaccination-guidelines-2024.pdf", Score: ptr(0.85), ScoreOrigin: ibid.ScoreRetriever},
+				{ID: "a", Kind: ibid.File, Title: "WSAVA-Vaccination-guidelines-2024.pdf", Filename: "WSAVA-Vaccination-guidelines-2024.pdf", Score: new(0.85), ScoreOrigin: ibid.ScoreRetriever},
 				{ID: "b", Kind: ibid.Web, Title: "Vaccines", URL: "https://www.bücher.example/dogs", RetrievedAt: time.Date(2026, 2, 3, 0, 0, 0, 0, time.UTC)},
 				{ID: "c", Kind: ibid.DocumentKind, Title: "Handbook", Content: "Opening hours."},
 			},
@@ -93,7 +91,7 @@ func dogs() *store.Call {
 					Verification: &ibid.Verification{Status: "verified", CheckedAt: time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)},
 					Support:      &ibid.Support{Label: "supported", By: "lexical"},
 					Refs: []ibid.Ref{
-						{Source: "a", Quote: "Core vaccines for dogs include CDV, CAV, and CPV.", Confidence: ptr(0.95), Locator: &ibid.Locator{Page: 12}},
+						{Source: "a", Quote: "Core vaccines for dogs include CDV, CAV, and CPV.", Confidence: new(0.95), Locator: &ibid.Locator{Page: 12}},
 						{Source: "b"},
 					},
 				},
@@ -116,7 +114,7 @@ func TestAnswer(t *testing.T) {
 		{"names", "p", "source-name", []string{"Source 1: WSAVA-Vaccination-guidelines-2024.pdf", "Source 2: Vaccines", "Source 3: Handbook"}},
 		{"quotes", "blockquote", "", []string{"Core vaccines for dogs include CDV, CAV, and CPV.", "A vet knows.", "Nobody.", "Opening hours."}},
 		{"badges", "span", "badge", []string{"quote found", "supported", "quote found", "supported", "not checked", "not checked"}},
-		{"uses", "li", "use", []string{
+		{"uses", "div", "use", []string{
 			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, given by the provider quote found supported in the text",
 			"no words quoted quote found supported in the text open",
 			"A vet knows. not checked found afterwards for no certain place in the text open at the passage",
@@ -130,7 +128,7 @@ func TestAnswer(t *testing.T) {
 		var got []string
 		for _, n := range s.all(test.name, test.class) {
 			words := said(n)
-			if test.name == "li" || test.name == "details" {
+			if test.name == "div" || test.name == "details" {
 				words = spaced(n)
 			}
 			got = append(got, words)
@@ -149,7 +147,7 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("words that quote and claim share (-want +got):\n%s", diff)
 	}
 	for _, part := range []string{
-		`<ibid-cite id="m-1" data-cites="c-1" data-n="1 2"><a class="chip" href="#s-1">`, `<li class="source" id="s-1" value="1">`, `href="#m-1"`,
+		`<ibid-cite id="m-1" data-cites="c-1" data-n="1 2"><a class="chip" href="#s-1">`, `<div class="source" role="listitem" id="s-1">`, `href="#m-1"`,
 		`href="https://www.xn--bcher-kva.example/dogs"`, `>xn--bcher-kva.example<`, `read <time datetime="2026-02-03T00:00:00Z">3 February 2026</time>`,
 		`score 0.85, given by the retriever`, `href="/ui/answers/ans_1/sources/2"`, `href="/ui/runs/run_1"`, `href="/ui/conversations/talk#a-ans_1"`,
 		`href="/ui/answers/ans_1/export?as=bibtex"`, `href="https://www.xn--bcher-kva.example/dogs#:~:text=A%20vet%20knows."`,
@@ -193,7 +191,8 @@ func TestAnswerNotices(t *testing.T) {
 		"waits for a tool": {ibid.Answer{Text: "Let me look.", Complete: true, Finish: ibid.FinishTool}, []string{"This is not the end: the model waits for the result of a tool."}, "No sources"},
 		"error": {
 			ibid.Answer{Error: &ibid.ProviderError{Code: "overloaded", Message: "Try\nlater."}, Finish: ibid.FinishError},
-			[]string{"The provider answered with an error: overloaded: Try later."}, "No sources",
+			[]string{"The provider answered with an error: overloaded: Try later."},
+			"No sources",
 		},
 		"more": {ibid.Answer{Text: "A", Complete: true, Alternatives: []*ibid.Answer{{}}}, []string{"The provider sent 1 other answer to the same question. The JSON has them."}, "No sources"},
 	} {
@@ -227,7 +226,7 @@ func TestAnswerUses(t *testing.T) {
 	}
 	p := newViews(t)
 	s := showAnswer(t, p, call)
-	uses := s.all("li", "use")
+	uses := s.all("div", "use")
 	if len(uses) != 1 || len(strings.Fields(attr(uses[0], "data-cites"))) != 4 {
 		t.Errorf("%d uses; the first has the citations %q", len(uses), attr(uses[0], "data-cites"))
 	}

@@ -24,17 +24,18 @@ type useView struct {
 	source     string // the id of a source that is not there
 }
 
-// use writes a use as an item of a list. The badges are those that quoteBadge and supportBadge have for it.
+// use writes a use. None of it is a list: browsers count the items of all lists of a page anew whenever some arrive, which with
+// thousands takes many seconds. The badges are those that quoteBadge and supportBadge have for it.
 func (l *layout) use(b *strings.Builder, u *useView) {
-	b.WriteString(`<li class="use" data-cites="` + u.cites + `">`)
+	b.WriteString(`<div class="use" data-cites="` + u.cites + `">`)
 	if u.source != "" {
 		b.WriteString(`<p class="quiet">source <bdi>` + html.EscapeString(u.source) + `</bdi></p>`)
 	}
 	if u.quote.Full != "" {
 		writeQuote(b, &u.quote)
 	}
-	b.WriteString(`<ul class="facts">`)
-	fact := func(s string) { b.WriteString("<li>" + s + "</li>") }
+	b.WriteString(`<p class="facts">`)
+	fact := func(s string) { b.WriteString("<span>" + s + "</span>") }
 	if u.locator != "" {
 		fact("<bdi>" + html.EscapeString(u.locator) + "</bdi>")
 	}
@@ -52,7 +53,7 @@ func (l *layout) use(b *strings.Builder, u *useView) {
 		fact("found afterwards")
 	}
 	if u.back != "" {
-		b.WriteString(`<li class="back"><a href="#` + u.back + `">in the text</a></li>`)
+		b.WriteString(`<span class="back"><a href="#` + u.back + `">in the text</a></span>`)
 	} else {
 		fact("for no certain place in the text")
 	}
@@ -63,7 +64,7 @@ func (l *layout) use(b *strings.Builder, u *useView) {
 		}
 		fact(`<a class="passage" href="` + html.EscapeString(u.url) + `" rel="noopener noreferrer nofollow">` + open + `</a>`)
 	}
-	b.WriteString("</ul></li>\n")
+	b.WriteString("</p></div>\n")
 }
 
 // writeQuote writes a source's words; a long quote opens from its beginning.

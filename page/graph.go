@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -174,30 +175,6 @@ func layersOf(before [][]int, layer []int) (layers [][]*spot, edges [][]*spot) {
 // arrange puts each layer in the order of the middles of what its spots are joined with, from left to right and back, so that
 // few edges cross.
 func arrange(layers [][]*spot) {
-	order := func(layer []*spot, joined func(*spot) []*spot) {
-		for i, s := range layer {
-			s.weight = float64(i)
-			if to := joined(s); len(to) > 0 {
-				s.weight = 0
-				for _, other := range to {
-					s.weight += float64(other.y)
-				}
-				s.weight /= float64(len(to))
-			}
-		}
-		slices.SortStableFunc(layer, func(a, b *spot) int {
-			switch {
-			case a.weight < b.weight:
-				return -1
-			case a.weight > b.weight:
-				return 1
-			}
-			return 0
-		})
-		for i, s := range layer {
-			s.y = i
-		}
-	}
 	for _, layer := range layers {
 		for i, s := range layer {
 			s.y = i
@@ -210,6 +187,24 @@ func arrange(layers [][]*spot) {
 		for _, layer := range slices.Backward(layers) {
 			order(layer, func(s *spot) []*spot { return s.behind })
 		}
+	}
+}
+
+// order puts a layer in the order of the middles of what its spots are joined with.
+func order(layer []*spot, joined func(*spot) []*spot) {
+	for i, s := range layer {
+		s.weight = float64(i)
+		if to := joined(s); len(to) > 0 {
+			sum := 0
+			for _, other := range to {
+				sum += other.y
+			}
+			s.weight = float64(sum) / float64(len(to))
+		}
+	}
+	slices.SortStableFunc(layer, func(a, b *spot) int { return cmp.Compare(a.weight, b.weight) })
+	for i, s := range layer {
+		s.y = i
 	}
 }
 

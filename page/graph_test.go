@@ -78,15 +78,18 @@ func TestByWords(t *testing.T) {
 		{"nothing", nil, nil},
 		{"same", []snapshot.Edit{{Kind: "same", Text: "as it was"}}, []diffPart{{"same", "as it was"}}},
 		{
-			"inside a number", []snapshot.Edit{{Kind: "same", Text: "for 12"}, {Kind: "quote", Text: "6"}, {Kind: "text", Text: "5"}, {Kind: "same", Text: "0 days"}},
+			"inside a number",
+			[]snapshot.Edit{{Kind: "same", Text: "for 12"}, {Kind: "quote", Text: "6"}, {Kind: "text", Text: "5"}, {Kind: "same", Text: "0 days"}},
 			[]diffPart{{"same", "for "}, {"quote", "1260"}, {"text", "1250"}, {"same", " days"}},
 		},
 		{
-			"a word more", []snapshot.Edit{{Kind: "same", Text: "they "}, {Kind: "text", Text: "never "}, {Kind: "same", Text: "sing"}},
+			"a word more",
+			[]snapshot.Edit{{Kind: "same", Text: "they "}, {Kind: "text", Text: "never "}, {Kind: "same", Text: "sing"}},
 			[]diffPart{{"same", "they "}, {"text", "never "}, {"same", "sing"}},
 		},
 		{
-			"twice in a word", []snapshot.Edit{{Kind: "quote", Text: "a"}, {Kind: "same", Text: "b"}, {Kind: "text", Text: "c"}, {Kind: "same", Text: " d"}},
+			"twice in a word",
+			[]snapshot.Edit{{Kind: "quote", Text: "a"}, {Kind: "same", Text: "b"}, {Kind: "text", Text: "c"}, {Kind: "same", Text: " d"}},
 			[]diffPart{{"quote", "ab"}, {"text", "bc"}, {"same", " d"}},
 		},
 	} {

@@ -29,7 +29,6 @@ type panelQuote struct {
 	Checked time.Time
 
 	quote snapshot.Quote
-	text  string // the text in which it was found
 }
 
 // excerptView is a piece of a text around its marked words.
@@ -37,12 +36,6 @@ type excerptView struct {
 	Before, Marked, Behind string
 	CutBefore, CutBehind   bool // the text goes on
 	From                   string
-}
-
-// diffPart is a piece of a comparison: words that both have, that only the quote has, or only the source.
-type diffPart struct {
-	Kind string // same, quote, text
-	Text string
 }
 
 // panelVersion is a state of a source.
@@ -182,57 +175,6 @@ func quoteOf(c *ibid.Citation, ref *ibid.Ref, pin *store.Pin) *panelQuote {
 	return q
 }
 
-// byWords returns a comparison in whole words: that 26 became 25 is easier to see than that 6 became 5.
-func byWords(edits []snapshot.Edit) []diffPart {
-	var parts []diffPart
-	same, quote, text := "", "", ""
-	end := func() {
-		for _, part := range []diffPart{{string(snapshot.EditQuote), quote}, {string(snapshot.EditText), text}} {
-			if part.Text != "" {
-				parts = append(parts, part)
-			}
-		}
-		quote, text = "", ""
-	}
-	for _, e := range edits {
-		switch e.Kind {
-		case snapshot.EditQuote, snapshot.EditText:
-			if quote == "" && text == "" { // the word began before
-				at := strings.LastIndexByte(same, ' ') + 1
-				if at > 0 {
-					parts = append(parts, diffPart{string(snapshot.EditSame), same[:at]})
-				}
-				quote, text, same = same[at:], same[at:], ""
-			}
-			if e.Kind == snapshot.EditQuote {
-				quote += e.Text
-			} else {
-				text += e.Text
-			}
-		case snapshot.EditSame:
-			same += e.Text
-			if quote == "" && text == "" {
-				continue
-			}
-			at := strings.IndexByte(same, ' ')
-			switch {
-			case endsWord(quote) && endsWord(text):
-				at = 0
-			case at < 0: // the word goes on
-				quote, text, same = quote+same, text+same, ""
-				continue
-			}
-			quote, text, same = quote+same[:at], text+same[:at], same[at:]
-			end()
-		}
-	}
-	end()
-	if same != "" {
-		parts = append(parts, diffPart{string(snapshot.EditSame), same})
-	}
-	return parts
-}
-
 // versions lists the states of the source, and returns the texts of the latest that are kept.
 func (o *panel) versions(ctx context.Context) ([]text, error) {
 	if o.url == "" {
@@ -250,17 +192,11 @@ func (o *panel) versions(ctx context.Context) ([]text, error) {
 		v := panelVersionOf(&page.Items[i])
 		if page.Items[i].Kept && read < maxRead {
 			read++
-			content, why, err := o.read(ctx, v.Hash)
+			content, err := o.lookIn(ctx, &v)
 			if err != nil {
 				return nil, err
 			}
-			if v.Why = why; why == "" {
-				v.Looked, v.Of = true, len(b.Quotes)
-				for _, q := range b.Quotes {
-					if _, ok := snapshot.Find(content, &q.quote); ok {
-						v.Has++
-					}
-				}
+			if v.Looked {
 				texts = append(texts, text{content, "the copy that was read on " + v.First.UTC().Format("2 January 2006"), true})
 			}
 		}
@@ -272,7 +208,20 @@ func (o *panel) versions(ctx context.Context) ([]text, error) {
 	return texts, nil
 }
 
-func endsWord(text string) bool { return text == "" || strings.HasSuffix(text, " ") }
+// lookIn counts the quotes that a kept version has, and returns its text, if it can be read.
+func (o *panel) lookIn(ctx context.Context, v *panelVersion) (string, error) {
+	content, why, err := o.read(ctx, v.Hash)
+	if v.Why = why; err != nil || why != "" {
+		return "", err
+	}
+	v.Looked, v.Of = true, len(o.body.Quotes)
+	for _, q := range o.body.Quotes {
+		if _, ok := snapshot.Find(content, &q.quote); ok {
+			v.Has++
+		}
+	}
+	return content, nil
+}
 
 func panelVersionOf(v *store.Version) panelVersion {
 	view := panelVersion{
@@ -303,7 +252,7 @@ func (o *panel) read(ctx context.Context, hash string) (content, why string, err
 	}
 	read, _, err := o.p.bounds.texts.Of(&version.Snapshot)
 	if err != nil {
-		return "", "its text cannot be read", nil //nolint:nilerr // it is shown
+		return "", "its text cannot be read", nil
 	}
 	return read.Content, "", nil
 }
@@ -359,8 +308,8 @@ func (q *panelQuote) locate(texts []text) {
 
 // excerptAt returns what stands around a match.
 func excerptAt(t text, m snapshot.Match) *excerptView {
-	start, end := byteAt(t.content, 0, m.Start), 0
-	end = byteAt(t.content, start, m.End-m.Start)
+	start := byteAt(t.content, 0, m.Start)
+	end := byteAt(t.content, start, m.End-m.Start)
 	from, to := back(t.content, start, around), byteAt(t.content, end, around)
 	if at := strings.IndexByte(t.content[from:start], ' '); from > 0 && at >= 0 && at < maxWord { // with a whole word
 		from += at + 1

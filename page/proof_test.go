@@ -115,7 +115,8 @@ func (w *proofWorld) fill(tb testing.TB, tenant string, answers int) {
 	tb.Helper()
 	ctx := tb.Context()
 	statuses := []store.PinStatus{
-		{Status: verify.Verified, Counts: verify.CountPass}, {Status: verify.ExcerptAltered, Counts: verify.CountFailure},
+		{Status: verify.Verified, Counts: verify.CountPass},
+		{Status: verify.ExcerptAltered, Counts: verify.CountFailure},
 		{Status: verify.Gone, Counts: verify.CountUnverifiable},
 	}
 	for n := range answers {
@@ -441,7 +442,7 @@ func document(tb testing.TB, addresses ...string) []byte {
 	for i, address := range addresses {
 		id := fmt.Sprint("web:", i)
 		a.Sources = append(a.Sources, ibid.Source{ID: id, Kind: ibid.Web, Title: "Mill " + hostile, URL: address})
-		must(tb, a.Cite(ibid.Span{End: len(text)}, ibid.Ref{Source: id, Quote: "which had ground flour since 1780, closed its doors in the autumn of 1987"}))
+		must(tb, a.Cite(ibid.Span{End: len(text)}, ibid.Ref{Source: id, Quote: "which had ground flour since 1780, closed its doors in the autumn of 1987, after two centuries"}))
 	}
 	b, err := a.Document(nil).JSON()
 	must(tb, err)
@@ -451,7 +452,7 @@ func document(tb testing.TB, addresses ...string) []byte {
 // What is pasted or sent as a file is verified, and the report says what failed, what was not looked at and why.
 func TestVerifyPage(t *testing.T) {
 	w := newProofWorld(t, nil)
-	doc := document(t, w.site.URL+"/mill", w.site.URL+"/gone", "http://10.0.0.1/private", "https://mill.example:8443/port")
+	doc := document(t, w.site.URL+"/mill", w.site.URL+"/gone", "http://10.0.0.1/private", "https://me:word@mill.example/user")
 	pasted := w.verifyForm(t, map[string]string{"text": strings.ReplaceAll(string(doc), "\n", "\r\n")}, nil)
 	sent := w.verifyForm(t, map[string]string{"trust": "agent.example, other.example"}, doc)
 	for name, got := range map[string]*shownPage{"pasted": pasted, "sent": sent} {
@@ -461,7 +462,7 @@ func TestVerifyPage(t *testing.T) {
 		checkHTML(t, got.body)
 		for _, want := range []string{
 			"invalid", "Nobody signed", "closed its <mark>doors</mark> in the autumn of <mark>1987</mark>", "closed its <mark>gates</mark> in the autumn of <mark>1989</mark>",
-			"The source is not there any more.", "lies in a private network", "only the ports 80 and 443 are", "not fetched",
+			"The source is not there any more.", "lies in a private network", "has a user name or a password", "not fetched",
 		} {
 			if !strings.Contains(got.body, want) {
 				t.Errorf("%s: no %q in %s", name, want, got.body)
@@ -489,7 +490,7 @@ func TestVerifyPageRefuses(t *testing.T) {
 		"no thing":       {map[string]string{"text": "nonsense " + hostile}, 422, "It is no manifest"},
 		"a bad trust":    {map[string]string{"text": "{}", "trust": strings.Repeat("x", 300)}, 422, "is neither a host nor the id of a key"},
 		"too much of it": {map[string]string{"text": strings.Repeat("x", 9<<20)}, 400, "too long"},
-		"a bad address":  {map[string]string{"url": "ftp://" + hostile}, 200, "The response could not be fetched"},
+		"a bad address":  {map[string]string{"url": "ftp://" + hostile}, 200, "The answer could not be fetched"},
 	} {
 		got := w.verifyForm(t, test.fields, nil)
 		if got.StatusCode != test.status || !strings.Contains(got.body, test.want) {
@@ -547,7 +548,7 @@ func TestExperimentsPage(t *testing.T) {
 		words  []string
 	}{
 		"/ui/experiments": {200, []string{"provider@1", "strict@1", "compares it"}},
-		"/ui/experiments?a=provider%401&b=balanced%401":        {200, []string{"6 runs, the same for both", "Coverage", "of 12", "not measured"}},
+		"/ui/experiments?a=provider%401&b=balanced%401":        {200, []string{"6 runs, the same for both", "Coverage", "of 18", "not measured"}},
 		"/ui/experiments?a=provider%401&b=strict%401&runs=2":   {200, []string{"2 runs, the same for both"}},
 		"/ui/experiments?a=provider%401&b=strict%401&live=yes": {200, []string{"was attributed by one of these strategies"}},
 		"/ui/experiments?a=provider%401&b=provider%401":        {422, []string{"Both strategies are provider@1"}},

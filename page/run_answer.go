@@ -153,7 +153,7 @@ func (p *runPage) sentence(n int, s *trail.Sentence) *sentenceView {
 func (p *runPage) rest(r *trail.Rest) *restView {
 	doc := p.docs[r.DocumentID]
 	v := &restView{
-		Doc: doc, Title: documentTitle(r.Title, "", r.DocumentID), Passage: doc.passage(r.ChunkIndex, r.Excerpt, 0), Where: placeWords(r.ChunkIndex, r.Locator),
+		Doc: doc, Title: documentTitle(r.Title, r.DocumentID), Passage: doc.passage(r.ChunkIndex, r.Excerpt, 0), Where: placeWords(r.ChunkIndex, r.Locator),
 		Reason: reasonWord(r.Reason), Steps: p.refs(r.Steps), Via: p.refs(r.Via), Score: score(r.Score),
 	}
 	if doc != nil {
@@ -219,6 +219,7 @@ func skippedWords(r support.SkipReason) string {
 		return "too short to say something"
 	case support.SkipBoilerplate:
 		return "says nothing that a source could"
+	case support.SkipCited, support.SkipLimit, support.SkipPart:
 	}
 	return "not looked at: " + string(r)
 }
@@ -239,7 +240,7 @@ type conflictSide struct {
 
 func (p *runPage) side(c *trail.ConflictSide, value string) conflictSide {
 	doc := p.docs[c.DocumentID]
-	v := conflictSide{Doc: doc, Title: documentTitle("", "", c.DocumentID), Where: placeWords(c.ChunkIndex, nil), Passage: doc.passage(c.ChunkIndex, c.Excerpt, 0)}
+	v := conflictSide{Doc: doc, Title: documentTitle("", c.DocumentID), Where: placeWords(c.ChunkIndex, nil), Passage: doc.passage(c.ChunkIndex, c.Excerpt, 0)}
 	if doc != nil {
 		v.Title = doc.Title
 	}

@@ -43,7 +43,7 @@ func (p *Page) liveRun(w http.ResponseWriter, r *request) error {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(p.closing, cancel)() //nolint:contextcheck // it ends with the server, not with the request
+	defer context.AfterFunc(p.closing, cancel)()
 	rc := http.NewResponseController(w)
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
 	_ = p.tellRun(ctx, r.who, listener, func(text string) error { return writeLive(w, rc, text) })

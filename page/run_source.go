@@ -117,7 +117,7 @@ func (p *runPage) shownDocuments(primary map[string]bool) map[string]bool {
 func (p *runPage) document(f *trail.SummarySource, shown map[string]bool) *documentView {
 	p.counted++
 	d := &documentView{
-		N: p.counted, ID: f.DocumentID, Title: documentTitle(f.Title, f.URL, f.DocumentID), URL: webAddress(f.URL), Shown: shown[f.DocumentID],
+		N: p.counted, ID: f.DocumentID, Title: documentTitle(f.Title, f.DocumentID), URL: webAddress(f.URL), Shown: shown[f.DocumentID],
 		Relevance: score(f.Relevance), Origin: originWords(f.Origin), Overlap: score(f.Overlap), Usage: score(f.Usage),
 		Version: f.Version, Quality: qualityOf(f.Quality), Steps: p.refs(f.Steps), others: f.OtherIDs,
 	}
@@ -192,8 +192,8 @@ func qualityOf(q *support.Quality) *qualityView {
 }
 
 // documentTitle returns what a reader knows a document by.
-func documentTitle(title, address, id string) string {
-	return sourceTitle(&ibid.Source{ID: id, Title: title, URL: "", Filename: title})
+func documentTitle(title, id string) string {
+	return sourceTitle(&ibid.Source{ID: id, Title: title})
 }
 
 // webAddress returns an address if it is one of the web, and nothing if it is not: only such can be opened.
@@ -210,6 +210,7 @@ func originWords(o ibid.ScoreOrigin) string {
 		return "made of its place in the list"
 	case ibid.ScoreOverlap:
 		return "from common words"
+	case ibid.ScoreRetriever:
 	}
 	return "said by the " + string(o)
 }

@@ -180,7 +180,7 @@ func (p *runPage) stepSource(s *trail.Step, f *trail.Source) stepSource {
 	}
 	words := cmp.Or(f.Excerpt, f.Content)
 	row := stepSource{
-		Doc: doc, Title: documentTitle(f.Title, f.URL, f.DocumentID), Passage: doc.passage(f.ChunkIndex, words, s.Number),
+		Doc: doc, Title: documentTitle(f.Title, f.DocumentID), Passage: doc.passage(f.ChunkIndex, words, s.Number),
 		Words: long(words), Where: placeWords(f.ChunkIndex, f.Locator), Relevance: score(f.Relevance), Origin: originWords(f.Origin), Rank: f.Rank,
 	}
 	if doc != nil {
@@ -244,7 +244,7 @@ func nested(t *trail.Trail, depth int) *nestedView {
 		for k := range s.Sources {
 			f := &s.Sources[k]
 			one.None = one.None && !f.Used && !f.Cited
-			title := documentTitle(f.Title, f.URL, f.DocumentID)
+			title := documentTitle(f.Title, f.DocumentID)
 			if slices.Contains(one.Sources, title) {
 				continue
 			}

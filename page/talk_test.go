@@ -275,3 +275,47 @@ func TestTalkTenants(t *testing.T) {
 		t.Errorf("without a token: %d", got.StatusCode)
 	}
 }
+
+// An answer that broke off says so, while it is watched and afterwards, and a talk goes on when nobody watches.
+func TestLiveBrokenOff(t *testing.T) {
+	w := newTalkWorld(t, replay.New(&replay.Options{Delay: 10 * time.Millisecond}))
+	to := w.ask(t, "", "break off")
+	id := to.Query().Get("answer")
+	whole := ""
+	w.watch(t, "/ui/answers/"+id+"/live", func(e sent) bool {
+		if e.name == "answer" {
+			whole = e.data
+		}
+		return e.name == "end"
+	})
+	w.settle(t)
+	for name, html := range map[string]string{"watched": whole, "afterwards": w.get(t, to.Path).body, "exported": w.get(t, to.Path+"/export?as=markdown").body} {
+		if !strings.Contains(html, "broken off") && !strings.Contains(html, "broke off") {
+			t.Errorf("%s: %s", name, html)
+		}
+	}
+}
+
+// Streams end with the server, and there are only so many.
+func TestLiveEnds(t *testing.T) {
+	wait := make(chan struct{})
+	w := newTalkWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { replay.New(nil).ServeHTTP(&held{rw, wait}, r) }))
+	t.Cleanup(func() { close(wait) })
+	call := w.open(t, "POST", "/openai/v1/responses", `{"model": "heron-1", "stream": true, "input": "`+replay.Answers()[0].Prompt+`"}`)
+	defer func() { _ = call.Body.Close() }()
+	path := "/ui/answers/" + call.Header.Get(gateway.AnswerHeader) + "/live?run=" + call.Header.Get(gateway.RunHeader)
+	first := w.open(t, "GET", path, "")
+	defer func() { _ = first.Body.Close() }()
+	for range 255 {
+		if res := w.open(t, "GET", path, ""); res.StatusCode != 200 {
+			t.Fatal(res.StatusCode)
+		}
+	}
+	if got := w.get(t, path); got.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("one more: %d", got.StatusCode)
+	}
+	w.page.Close()
+	if _, err := io.ReadAll(first.Body); err != nil {
+		t.Errorf("the stream did not end: %v", err)
+	}
+}

@@ -35,8 +35,8 @@ func ask(w http.ResponseWriter, r *http.Request) {
 	run := trail.NewRecorder("", &trail.RecorderOptions{Question: r.FormValue("q")})
 	var found *support.Attribution
 	err := run.Do(r.Context(), &trail.StepOptions{Tool: "read", Question: r.FormValue("q")}, func(ctx context.Context, step *trail.Active) error {
-		// 127.0.0.0/8 is for trying it out; without it only public addresses are read.
-		pages := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+		pages := snapshot.NewFetcher( // 127.0.0.0/8 is for trying it out: only public addresses are read without it
+			&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 		defer pages.Close()
 		page, err := pages.Fetch(ctx, &snapshot.FetchRequest{URL: os.Args[2]})
 		if err != nil {

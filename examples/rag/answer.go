@@ -18,21 +18,24 @@ import (
 // extract answers without a model: with the sentences of the passages that have most of the question's words, in the order of the
 // passages. It is empty where none has enough of them.
 func (c *chat) extract(ctx context.Context, question string, hits []place) (*ibid.Answer, error) {
-	var sentences []support.Passage
+	var sentences []string
+	var said []support.Passage // the sentences under their titles and headings
 	for _, p := range hits {
 		text := c.library.text(p)
-		cut, err := support.Attribute(ctx, &ibid.Answer{Text: text}, nil, nil) // nothing to attribute to: it only says where the sentences are
+		cut, err := support.Attribute(ctx, &ibid.Answer{Text: text}, nil, nil) // it also says where sentences are
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range cut.Sentences {
-			if s.Says() { // no heading, no question, no code
-				sentences = append(sentences, support.Passage{Text: strings.TrimSpace(text[s.Span.Start:s.Span.End])})
+			sentence := strings.Join(strings.Fields(text[s.Span.Start:s.Span.End]), " ")
+			if s.Says() && sentence != c.library.heading(p) { // no question, no code
+				sentences = append(sentences, sentence)
+				said = append(said, support.Passage{Text: c.library.above(p) + sentence})
 			}
 		}
 	}
 	var best []int
-	found := support.NewCorpus(sentences, nil).Search(question, maxSentences)
+	found := support.NewCorpus(said, nil).Search(question, maxSentences)
 	for _, h := range found {
 		if h.Relevance >= minRelevance && h.Score >= found[0].Score*minShare {
 			best = append(best, h.Passage)
@@ -41,7 +44,7 @@ func (c *chat) extract(ctx context.Context, question string, hits []place) (*ibi
 	slices.Sort(best)
 	var text []string
 	for _, i := range best {
-		text = append(text, sentences[i].Text)
+		text = append(text, sentences[i])
 	}
 	return &ibid.Answer{Text: strings.Join(text, " "), Complete: true}, nil
 }
@@ -50,7 +53,7 @@ const (
 	maxPassages  = 6   // that a question retrieves
 	maxSentences = 3   // of an answer without a model
 	minRelevance = .15 // of a sentence, to be part of one
-	minShare     = .4  // of the best sentence's score
+	minShare     = .6  // of the best sentence's score
 )
 
 // ask answers with a model behind an API in OpenAI's format: a provider's, ibid's gateway, or a server on this machine.

@@ -47,20 +47,27 @@ func read(dir string) (*library, error) {
 	}
 	var texts []support.Passage
 	for i := range l.docs {
-		for j, p := range l.docs[i].Passages {
+		for j := range l.docs[i].Passages {
 			l.passages = append(l.passages, place{i, j})
-			texts = append(texts, support.Passage{Text: l.docs[i].Source.Title + "\n" + p.Heading + "\n" + l.text(place{i, j})})
+			texts = append(texts, support.Passage{Text: l.above(place{i, j}) + l.text(place{i, j})})
 		}
 	}
 	l.corpus = support.NewCorpus(texts, nil)
 	return l, nil
 }
 
+// text returns a passage, with its headings, paragraphs and items on lines of their own.
 func (l *library) text(p place) string {
 	d := &l.docs[p.doc]
-	s := d.Passages[p.passage].Span
-	return d.Text[s.Start:s.End]
+	return d.Passages[p.passage].Apart(d.Text)
 }
+
+// above returns what a passage stands under: a paragraph seldom repeats what it is about.
+func (l *library) above(p place) string {
+	return l.docs[p.doc].Source.Title + "\n" + l.heading(p) + "\n"
+}
+
+func (l *library) heading(p place) string { return l.docs[p.doc].Passages[p.passage].Heading }
 
 // search returns the passages that have most of the question's words, best first, and their documents cut down to them: what an
 // answer may rest on is what was retrieved for it.

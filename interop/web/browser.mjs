@@ -5,6 +5,9 @@ import { createRequire } from 'node:module'
 import { chromium } from 'playwright-core'
 
 export const desktop = { viewport: { width: 1280, height: 800 } }
+/** What the browser says when it keeps a hostile display of a provider's in its frame. */
+export const refused = ['Blocked script execution in', 'violates the following Content Security Policy directive: "img-src data:"']
+
 export const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true }
 
 /** Starts the browser at a path, runs f with it and ends it. */
@@ -27,9 +30,10 @@ export function watch(context, base, may = []) {
   context.on('page', page => {
     page.on('pageerror', e => note(`${page.url()}: error: ${e.message}`))
     page.on('console', m => { if (m.type() === 'error' || m.type() === 'warning') note(`${page.url()}: console: ${m.text()}`) })
-    page.on('request', r => {
-      const url = r.url()
-      if (!/^(data|blob|about):/.test(url) && !origins.includes(new URL(url).origin)) note(`${page.url()}: asks ${url}`)
+    const elsewhere = url => !/^(data|blob|about):/.test(url) && !origins.includes(new URL(url).origin)
+    page.on('requestfinished', r => { if (elsewhere(r.url())) note(`${page.url()}: asks ${r.url()}`) })
+    page.on('requestfailed', r => {
+      if (elsewhere(r.url()) && r.failure()?.errorText !== 'csp') note(`${page.url()}: asks ${r.url()}: ${r.failure()?.errorText}`)
     })
     page.on('dialog', d => { note(`${page.url()}: dialog: ${d.message()}`); d.dismiss() })
   })
@@ -74,17 +78,24 @@ export async function scenarios(all) {
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 let axeSource
 
-/** What axe finds on a page, as words. */
-export async function axe(page) {
+/** What axe finds on a page, as words: of all rules, or of some. Rows that are not laid out yet would lie over each other. */
+export async function axe(page, rules) {
   const { readFile } = await import('node:fs/promises')
   axeSource ??= await readFile(axePath, 'utf8')
   await page.evaluate(axeSource) // by the debugger, which no policy of the page keeps out
-  const found = await page.evaluate(() => globalThis.axe.run(document, {
-    runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] },
-    iframes: false, resultTypes: ['violations'],
-  }))
-  return found.violations.flatMap(v => v.nodes.map(n =>
-    `${v.id} (${v.impact}): ${n.target.join(' ')}: ${n.any.concat(n.all, n.none).map(c => c.message).slice(0, 2).join('; ')}`))
+  const found = await page.evaluate(rules => {
+    const sheet = new CSSStyleSheet()
+    sheet.replaceSync('* { content-visibility: visible !important; transition: none !important }')
+    document.adoptedStyleSheets = [sheet]
+    return globalThis.axe.run(document, {
+      runOnly: rules ? { type: 'rule', values: rules } : { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] },
+      iframes: false, resultTypes: ['violations'],
+    })
+  }, rules)
+  return found.violations.map(v => {
+    const [n] = v.nodes
+    return `${v.id}: ${v.nodes.length} like ${n.target.join(' ')}: ${n.any.concat(n.all, n.none).map(c => c.message).slice(0, 2).join('; ')}`
+  })
 }
 
 /** What reaches over the right side of a page, as words: what makes readers scroll sideways. */

@@ -2,7 +2,7 @@
 //
 //	node page_all.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
-import { axe, desktop, onPage, overflow, phone, scenarios, told, withBrowser } from './browser.mjs'
+import { axe, desktop, onPage, overflow, phone, refused, scenarios, told, withBrowser } from './browser.mjs'
 
 const { executablePath, world } = told()
 const a = world.answers
@@ -48,30 +48,48 @@ const demo = {
 }
 const all = Object.entries(pages).map(([name, path]) => [name, world.base + path])
   .concat(world.demo ? Object.entries(demo).map(([name, path]) => [name, world.demo + path]) : [])
-const missing = ['404', '400'] // the browser writes down what it did not find
+const may = [
+  'status of 400', 'status of 404', // the browser writes down what it did not find
+  ...refused,
+]
+const shoot = async (page, name, look) => {
+  if (world.shots) await page.screenshot({ path: `${world.shots}/${name} ${look}.png`.replaceAll(' ', '-'), fullPage: true })
+}
 
-const check = {}
-await withBrowser(executablePath, async browser => {
-  for (const [look, options] of Object.entries({
-    'light at 1280': desktop, 'dark at 1280': { ...desktop, colorScheme: 'dark' },
-    'light at 390': phone, 'dark at 390': { ...phone, colorScheme: 'dark' },
-    'light at 320': { viewport: { width: 320, height: 512 } }, // 640 × 1024 at 200 %, and WCAG's reflow
-    'light at 2000': { viewport: { width: 2000, height: 1100 } },
-  })) {
-    check[look] = () => onPage(browser, world, { ...options, may: missing }, async page => {
-      const found = []
-      for (const [name, url] of all) {
-        await page.goto(url)
-        await page.evaluate(() => document.fonts.ready)
-        if (world.shots && !look.includes('2000')) {
-          await page.screenshot({ path: `${world.shots}/${name} ${look}.png`.replaceAll(' ', '-'), fullPage: true })
-        }
-        for (const words of await overflow(page)) found.push(`${name}: too wide: ${words}`)
-        if (!look.includes('320') && !look.includes('2000')) for (const words of await axe(page)) found.push(`${name}: ${words}`)
-        assert.notEqual(await page.title(), 'harm')
-      }
-      assert.deepEqual(found, [])
-    })
+/** What is wrong with a page in both colours; of the dark one only what colours do. */
+async function look(page, name, size) {
+  const found = (await overflow(page)).concat(await axe(page))
+  await shoot(page, name, `light at ${size}`)
+  await page.emulateMedia({ colorScheme: 'dark' })
+  found.push(...await axe(page, ['color-contrast', 'link-in-text-block']))
+  await shoot(page, name, `dark at ${size}`)
+  await page.emulateMedia({ colorScheme: 'light' })
+  return found
+}
+
+/** Goes through all pages, and fails with what f finds on them: each finding once, with the names of the pages. */
+const through = (options, f) => withBrowser(executablePath, browser => onPage(browser, world, { ...options, may }, async page => {
+  const found = new Map()
+  for (const [name, url] of all) {
+    if (world.only && !name.includes(world.only)) continue
+    await page.goto(url)
+    assert.notEqual(await page.title(), 'harm')
+    for (const words of await f(page, name)) found.set(words, [...found.get(words) ?? [], name])
   }
-  await scenarios(check)
+  assert.equal([...found].map(([words, names]) => `${words} on ${names.join(', ')}`).join('\n'), '')
+}))
+
+await scenarios({
+  'a window of a laptop': () => through(desktop, (page, name) => look(page, name, 1280)),
+  'a phone': () => through(phone, (page, name) => look(page, name, 390)),
+  // 320 is WCAG's reflow: a window of 1280 at 400 %, or of 640 at 200 %.
+  'very narrow, zoomed and very wide': () => through(desktop, async (page, name) => {
+    const found = []
+    for (const [width, height] of [[320, 512], [640, 400], [2000, 1100]]) {
+      await page.setViewportSize({ width, height })
+      for (const words of await overflow(page)) found.push(`${width}: ${words}`)
+      if (width === 320) await shoot(page, name, 'light at 320')
+    }
+    return found
+  }),
 })

@@ -76,6 +76,13 @@ try {
   assert.deepEqual({ ...await seen(), id: '' }, { ...before, id: '', chips: ['[1]', '[2]', '[1]', '[3]'] })
   console.log('a reload while the answer arrives goes on with it')
 
+  await page.goto(`${page_}/plain`)
+  await ask('How many herons nest at Lake Tonbo?')
+  await page.waitForSelector('#sources li')
+  assert.equal(await page.locator('#sources li').count(), 3)
+  assert.match(await page.textContent('#text'), /41 nests this year\..*\[1\].*\[3\] Nobody knows/)
+  console.log('the page of docs/chat.md works')
+
   assert.deepEqual(wrong, [])
 } finally {
   await browser.close()

@@ -51,7 +51,7 @@
   document.addEventListener("ibid-close", () => { open = undefined; light(undefined); });
 
   function section(row, cites) {
-    const part = make("section"), uses = make("ul", "uses"), acts = make("div", "card-acts");
+    const part = make("section"), uses = make("div", "uses"), acts = make("div", "card-acts");
     part.append(row.querySelector(".source-head").cloneNode(true));
     let cited;
     for (const use of row.querySelectorAll(":scope > .uses > .use")) {
@@ -65,7 +65,7 @@
     for (const n of part.querySelectorAll(".on")) n.classList.remove("on");
     const panel = part.querySelector(".to-panel"), copy = make("button", "plain", "Copy");
     if (panel) {
-      panel.closest("li").remove();
+      panel.parentElement.remove();
       panel.textContent = "Show in panel";
       acts.append(panel);
     }

@@ -1,5 +1,0 @@
-package examples
-
-import "testing"
-
-func TestX(t *testing.T) { _ = build(t) }

@@ -1,0 +1,99 @@
+// An answer while it arrives: its words come, and those that are there stay where they are.
+//
+//	node page_live.mjs CHROMIUM WORLD
+import assert from 'node:assert/strict'
+import { axe, desktop, onPage, overflow, phone, scenarios, told, withBrowser } from './browser.mjs'
+
+const { executablePath, world } = told()
+
+/** Notes, each time the browser paints, where every word of the answer stands; returns what moved or went away. */
+const observe = page => page.evaluate(() => {
+  const prose = document.querySelector('[data-live] .prose'), places = new Map()
+  const seen = globalThis.seen = { moved: [], lengths: new Set(), paints: 0, listeners: document.querySelectorAll('[aria-live]').length }
+  const look = () => {
+    seen.paints++
+    const walker = document.createTreeWalker(prose, NodeFilter.SHOW_TEXT), range = document.createRange()
+    let text = ''
+    for (let node; (node = walker.nextNode());) {
+      if (node.parentElement.closest('ibid-cite')) continue
+      for (const m of node.data.matchAll(/\S+/g)) {
+        range.setStart(node, m.index)
+        range.setEnd(node, m.index + 1)
+        const r = range.getBoundingClientRect(), at = `${text.length + m.index}`
+        const place = `${Math.round(r.left + scrollX)},${Math.round(r.top + scrollY)}`
+        const before = places.get(at)
+        if (before && before[1] !== place && before[0] === m[0]) seen.moved.push(`${m[0]} from ${before[1]} to ${place}`)
+        places.set(at, [m[0], place])
+      }
+      text += node.data
+    }
+    seen.lengths.add(text.length)
+    if (!globalThis.enough) requestAnimationFrame(look)
+  }
+  requestAnimationFrame(look)
+})
+
+const asked = (options, theme) => browser => onPage(browser, world, options, async page => {
+  await page.goto(`${world.base}/ui/ask`)
+  assert.deepEqual(await axe(page), [])
+  await page.fill('#question', 'How many herons nest at Lake Tonbo?')
+  await page.selectOption('#ask-provider', 'slow')
+  await Promise.all([page.waitForURL('**/ui/conversations/**'), page.locator('.composer button.first').click()])
+  await page.waitForSelector('[data-live] .prose')
+  await observe(page)
+  assert.equal(await page.getAttribute('[data-live] .answer', 'aria-busy'), 'true')
+  assert.equal(await page.getAttribute('.live-log', 'aria-live'), 'polite')
+  await page.waitForFunction(() => document.querySelector('[data-live] .prose').textContent.length > 40)
+  if (theme) assert.deepEqual(await axe(page), [])
+  assert.deepEqual(await overflow(page), [])
+  await page.waitForSelector('[data-live] .sources li')
+  const seen = await page.evaluate(() => {
+    globalThis.enough = true
+    return { ...globalThis.seen, lengths: [...globalThis.seen.lengths] }
+  })
+  assert.ok(seen.lengths.length > 3, `the text came at once: ${seen.lengths}`)
+  console.log(`  the text was ${seen.lengths.length} times longer in ${seen.paints} paints; ${seen.moved.length} words moved`)
+  assert.deepEqual(seen.moved.slice(0, 5), [])
+  assert.ok(await page.locator('[data-live] .prose .chip').count() >= 3)
+  assert.equal(await page.locator('[data-live] .answer[aria-busy]').count(), 0)
+  assert.match(await page.textContent('.live-state'), /complete, with 3 sources/)
+  assert.match(await page.textContent('.live-log'), /41 nests/)
+  await page.locator('[data-live] .chip').first().click()
+  await page.waitForSelector('ibid-card:popover-open')
+  assert.match(await page.textContent('ibid-card:popover-open'), /Heron census/)
+  const prose = () => page.locator('.prose').last().evaluate(e => [e.textContent, e.querySelectorAll('.chip').length])
+  await page.keyboard.press('Escape')
+  const live = await prose()
+  await page.reload()
+  assert.deepEqual(await prose(), live)
+  assert.equal(await page.locator('[data-live]').count(), 0)
+})
+
+await withBrowser(executablePath, browser => scenarios({
+  'words arrive and stay in their places, on a laptop': () => asked(desktop, true)(browser),
+  'words arrive and stay in their places, on a phone': () => asked(phone)(browser),
+  'a page that is opened while it arrives goes on': () => onPage(browser, world, desktop, async (page, context) => {
+    await page.goto(`${world.base}/ui/ask`)
+    await page.fill('#question', 'How many herons nest at Lake Tonbo?')
+    await page.selectOption('#ask-provider', 'slow')
+    await Promise.all([page.waitForURL('**/ui/conversations/**'), page.locator('.composer button.first').click()])
+    const other = await context.newPage()
+    await other.goto(page.url())
+    await page.close()
+    await other.waitForSelector('[data-live] .sources li')
+    assert.match(await other.textContent('.prose'), /41 nests this year/)
+  }),
+  'without scripts, one reloads': () => onPage(browser, world, { ...desktop, javaScriptEnabled: false }, async page => {
+    await page.goto(`${world.base}/ui/ask`)
+    await page.fill('#question', 'How many herons nest at Lake Tonbo?')
+    await page.selectOption('#ask-provider', 'slow')
+    await Promise.all([page.waitForURL('**/ui/conversations/**'), page.locator('.composer button.first').click()])
+    assert.match(await page.textContent('main'), /Reload the page/)
+    for (;;) {
+      await page.reload()
+      if (await page.locator('.sources li').count() >= 3) break
+    }
+    await page.locator('.prose .chip').first().click()
+    assert.match(page.url(), /#.*s-1$/)
+  }),
+}))
