@@ -1,7 +1,6 @@
 package examples
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -20,8 +19,14 @@ func (p programs) testPython(t *testing.T) {
 	gateway := p.gateway(t)
 	cmd := exec.CommandContext(t.Context(), python, "python/plain.py", herons)
 	cmd.Env = append(os.Environ(), "IBID_URL="+gateway)
-	t.Log(output(t, cmd))
-
+	compare(t, output(t, cmd), `'The colony at Lake Tonbo has 41 nests this year.' [1]
+'It began with a single pair in 1968, after the mill had closed.' [2]
+'When the water is low, the birds fish on the northern shore.' [1]
+'When the water is low, the birds fish on the northern shore.' [3]
+[1] Heron census at Lake Tonbo
+[2] The lake and its birds
+[3] Water levels, station 7
+`)
 	files, err := filepath.Glob("*/*.py")
 	if err != nil || len(files) < 4 {
 		t.Fatalf("found only %q: %v", files, err)
@@ -62,7 +67,15 @@ func (p programs) testBrowser(t *testing.T) {
 		t.Errorf("its script has %d lines", n)
 	}
 	site := pages(t, map[string]string{"/": string(page)})
-	t.Log(p.drive(t, site, "#sources li"))
+	compare(t, p.drive(t, site, "#sources li"), `Question 
+
+The colony at Lake Tonbo has 41 nests this year. [1] It began with a single pair in 1968, after the mill had closed. [2] `+
+		`When the water is low, the birds fish on the northern shore. [1] [3] Nobody knows why they avoid the island.
+
+Heron census at Lake Tonbo
+The lake and its birds
+Water levels, station 7
+`)
 }
 
 // The stock useChat, bundled by esbuild.
@@ -83,7 +96,15 @@ func (p programs) testUseChat(t *testing.T) {
 	}
 	site := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(site.Close)
-	t.Log(p.drive(t, site.URL, "main[data-status=ready] .assistant .chip"))
+	compare(t, p.drive(t, site.URL, "main[data-status=ready] .assistant .chip"), herons+`
+
+The colony at Lake Tonbo has 41 nests this year. 1 It began with a single pair in 1968, after the mill had closed. 2 `+
+		`When the water is low, the birds fish on the northern shore. 1 3 Nobody knows why they avoid the island.
+
+Heron census at Lake Tonbo
+The lake and its birds
+Water levels, station 7
+`)
 }
 
 // drive asks in a page at another origin than ibid's, and returns what a reader then sees.
@@ -107,5 +128,3 @@ func webModules(t *testing.T) string {
 	}
 	return dir
 }
-
-var _ = io.EOF

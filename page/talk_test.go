@@ -307,7 +307,7 @@ func TestLiveEnds(t *testing.T) {
 	first := w.open(t, "GET", path, "")
 	defer func() { _ = first.Body.Close() }()
 	for range 255 {
-		if res := w.open(t, "GET", path, ""); res.StatusCode != 200 {
+		if res := w.open(t, "GET", path, ""); res.StatusCode != 200 { //nolint:bodyclose // open closes it with the test
 			t.Fatal(res.StatusCode)
 		}
 	}

@@ -23,6 +23,7 @@ const (
 //   - JSON: an array of documents, also as the member results, documents or the like of an object, which is how tools answer. A
 //     document is a string, or an object with its words as text, content, chunk, excerpt or the like, its document_id or id,
 //     its title and its url; one without words is read as the JSON that it is;
+//   - what [ibid.PromptSources] writes, a source for each of its contents;
 //   - tags: <document id="…" title="…" url="…">…</document>, and source, doc, passage, chunk, context, search_result and result
 //     likewise; what they are called may also stand inside, in <source>, <title> or <url> beside <document_content>;
 //   - numbers: paragraphs that begin with [1], 【1】, Source 1:, Document [1] and the like, up to a line that begins with
@@ -33,7 +34,7 @@ const (
 // else of it is a document cannot be known.
 func SourcesFromPrompt(text string) []Source {
 	text = strings.TrimSpace(text[:min(len(text), maxPrompt)])
-	for _, read := range []func(string) []Source{pastedJSON, pastedTags, pastedNumbers} {
+	for _, read := range []func(string) []Source{pastedJSON, pastedSources, pastedTags, pastedNumbers} {
 		if list := read(text); len(list) > 0 {
 			list = list[:min(len(list), maxPromptSources)]
 			for i := range list {

@@ -302,6 +302,11 @@ func (d *daemon) stop(ctx context.Context, s *http.Server) {
 	d.log.LogAttrs(ctx, slog.LevelInfo, "stopping", slog.Duration("drain", d.config.drain))
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.config.drain)
 	defer cancel()
+	var talks sync.WaitGroup
+	if d.people.chat != nil { // its streams would hold up the server, and the gateway waits for its calls
+		talks.Go(func() { _ = d.people.chat.Close(ctx) }) // that some were broken off, the gateway says as well
+	}
+	defer talks.Wait()
 	if err := gateway.Shutdown(ctx, s, d.gateway); err != nil {
 		d.log.LogAttrs(ctx, slog.LevelWarn, "stopped before everything had ended", slog.Any("error", err))
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"strings"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/keyring"
@@ -34,18 +35,20 @@ func main() { // agent ADDRESS PAGE
 func ask(w http.ResponseWriter, r *http.Request) {
 	run := trail.NewRecorder("", &trail.RecorderOptions{Question: r.FormValue("q")})
 	var found *support.Attribution
-	err := run.Do(r.Context(), &trail.StepOptions{Tool: "read", Question: r.FormValue("q")}, func(ctx context.Context, step *trail.Active) error {
-		pages := snapshot.NewFetcher( // 127.0.0.0/8 is for trying it out: only public addresses are read without it
-			&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	err := run.Do(r.Context(), &trail.StepOptions{Tool: "read"}, func(ctx context.Context, step *trail.Active) error {
+		local := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} // to try it out: without it only public addresses are read
+		pages := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: local})
 		defer pages.Close()
 		page, err := pages.Fetch(ctx, &snapshot.FetchRequest{URL: os.Args[2]})
 		if err != nil {
 			return err
 		}
-		text, _ := page.Text()
-		manifest.Read(ctx, page) // these octets were read, now
-		passages := snapshot.Passages(text.Content, &snapshot.PassageOptions{Size: 150})
-		answer := text.Content[passages[0].Span.Start:passages[0].Span.End] // a model's, in a real one
+		text, err := page.Text()
+		if err != nil {
+			return err
+		}
+		manifest.Read(ctx, page)                        // these octets were read, now
+		answer, _, _ := strings.Cut(text.Content, ". ") // a model's, in a real agent
 		source := ibid.Source{Kind: ibid.Web, URL: page.URL, Title: text.Title}
 		found, err = support.Attribute(ctx, &ibid.Answer{Text: answer}, []support.Document{{Source: source, Text: text.Content}}, nil)
 		step.Use(trail.Source{URL: page.URL, Title: text.Title, Content: text.Content})

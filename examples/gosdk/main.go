@@ -52,7 +52,7 @@ func show(_ *http.Request, answer *ibid.Answer, err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "the answer may not be all of it:", err)
 	}
-	fmt.Println(answer.Render(&ibid.RenderOptions{Style: ibid.StylePlain, List: true}))
+	fmt.Print(answer.Render(&ibid.RenderOptions{Style: ibid.StylePlain, List: true}))
 }
 
 func (c *call) openai(ctx context.Context) error {

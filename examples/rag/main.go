@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/support"
@@ -71,7 +72,8 @@ func (c *chat) answer(ctx context.Context, question string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(found.Answer.Render(&ibid.RenderOptions{Style: ibid.StylePlain, List: true, Quotes: true, Numbering: &c.numbers}))
+	text := found.Answer.Render(&ibid.RenderOptions{Style: ibid.StylePlain, List: true, Quotes: true, Numbering: &c.numbers})
+	fmt.Println(strings.TrimRight(text, "\n"))
 	for i := range found.Sentences {
 		if s := &found.Sentences[i]; s.Uncited() {
 			fmt.Printf("\nNo document supports: %s\n", found.Answer.Text[s.Span.Start:s.Span.End])

@@ -20,9 +20,8 @@ const observe = page => page.evaluate(() => {
         range.setStart(node, m.index)
         range.setEnd(node, m.index + 1)
         const r = range.getBoundingClientRect(), at = `${text.length + m.index}`
-        const place = `${Math.round(r.left + scrollX)},${Math.round(r.top + scrollY)}`
-        const before = places.get(at)
-        if (before && before[1] !== place && before[0] === m[0]) seen.moved.push(`${m[0]} from ${before[1]} to ${place}`)
+        const place = [r.left + scrollX, r.top + scrollY], before = places.get(at)
+        if (before && before[0] === m[0] && place.some((n, i) => Math.abs(n - before[1][i]) > 1)) seen.moved.push(`${m[0]} from ${before[1]} to ${place}`)
         places.set(at, [m[0], place])
       }
       text += node.data
@@ -61,7 +60,7 @@ const asked = (options, theme) => browser => onPage(browser, world, options, asy
   await page.locator('[data-live] .chip').first().click()
   await page.waitForSelector('ibid-card:popover-open')
   assert.match(await page.textContent('ibid-card:popover-open'), /Heron census/)
-  const prose = () => page.locator('.prose').last().evaluate(e => [e.textContent, e.querySelectorAll('.chip').length])
+  const prose = () => page.locator('.prose').last().evaluate(e => [e.textContent.trim(), e.querySelectorAll('.chip').length])
   await page.keyboard.press('Escape')
   const live = await prose()
   await page.reload()

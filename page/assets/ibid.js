@@ -48,7 +48,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
     slot.append(parts.title, parts.meta, parts.quote, parts.status, parts.acts);
     root.append(close, slot);
     card.addEventListener("beforetoggle", (e) => { if (e.newState === "closed") closed(); });
-    card.addEventListener("focusout", (e) => { if (e.relatedTarget && !card.contains(e.relatedTarget)) hide(); });
+    card.addEventListener("focusout", (e) => { if (active && e.relatedTarget && !card.contains(e.relatedTarget)) hide(); });
     new ResizeObserver(place).observe(card);
     document.body.append(card);
   }

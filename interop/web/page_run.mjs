@@ -1,0 +1,99 @@
+// Runs: a sentence, its steps and its passages, in every direction.
+//
+//	node page_run.mjs CHROMIUM WORLD
+import assert from 'node:assert/strict'
+import { axe, desktop, onPage, overflow, phone, scenarios, told, withBrowser } from './browser.mjs'
+
+const { executablePath, world } = told()
+const run = `${world.demo}/ui/runs/demo`
+const names = async (page, selector, name) => (await page.locator(selector).evaluateAll((all, name) => all.map(e => e.dataset[name]), name)).sort()
+
+await withBrowser(executablePath, browser => scenarios({
+  'a sentence leads to its steps and passages, and back': () => onPage(browser, world, desktop, async page => {
+    await page.goto(run)
+    await page.locator('.sentence a[data-choose]').first().click()
+    assert.deepEqual(await names(page, '.sentence.chosen', 'n'), ['1'])
+    const steps = await names(page, '.step.related', 'step'), passages = await names(page, '.passage.related', 'passage')
+    assert.ok(steps.length > 0 && passages.length > 0)
+    assert.match(await page.textContent('#why'), /41 nests/)
+    assert.ok(await page.locator('#why blockquote mark').count() > 0)
+    assert.match(page.url(), /sentence=1/)
+    assert.deepEqual(await axe(page), [])
+    if (world.images) await page.screenshot({ path: `${world.images}/run.png` })
+    const chosen = await page.locator('.sentence.chosen, .step.related, .passage.related').count()
+    await page.reload()
+    assert.equal(await page.locator('.sentence.chosen, .step.related, .passage.related').count(), chosen, 'a reload chooses something else')
+    await page.locator(`#passage-${passages[0]} a[data-choose]`).click()
+    assert.ok((await names(page, '.sentence.related', 'n')).includes('1'))
+    await page.locator(`#step-${steps[0]} a[data-choose], [data-step="${steps[0]}"] a[data-choose]`).first().click()
+    assert.ok((await names(page, '.sentence.related', 'n')).includes('1'))
+  }),
+  'by keyboard, as far as the drawing': () => onPage(browser, world, desktop, async page => {
+    await page.goto(run)
+    await page.locator('.sentence a[data-choose]').first().focus()
+    await page.keyboard.press('Space')
+    assert.equal(await page.locator('.sentence.chosen').count(), 1)
+    assert.equal(await page.locator('.sentence a[data-choose]').first().getAttribute('aria-pressed'), 'true')
+    await page.keyboard.press('Space')
+    assert.equal(await page.locator('.sentence.chosen').count(), 0)
+    const seen = []
+    for (let i = 0; i < 40 && seen.length < 4; i++) {
+      await page.keyboard.press('Tab')
+      const node = await page.evaluate(() => document.activeElement.closest('svg a.node')?.dataset.node)
+      if (node) seen.push(node)
+    }
+    assert.deepEqual(seen, ['1', '2', '3', '4'])
+    const ring = await page.evaluate(() => { const s = getComputedStyle(document.activeElement), r = getComputedStyle(document.activeElement.querySelector('rect')); return [s.outlineStyle, r.strokeWidth, r.outlineStyle] })
+    assert.ok(ring[0] !== 'none' || parseFloat(ring[1]) > 1 || ring[2] !== 'none', `no ring: ${ring}`)
+    await page.keyboard.press('Enter')
+    await page.waitForFunction(() => location.hash.includes('step-4') || location.search.includes('step=4'))
+  }),
+  'without scripts the same links show the same': () => onPage(browser, world, { ...desktop, javaScriptEnabled: false }, async page => {
+    await page.goto(run)
+    await page.locator('.sentence a[data-choose]').first().click()
+    assert.equal(await page.locator('.sentence.chosen').count(), 1)
+    assert.ok(await page.locator('.step.related').count() > 0)
+    assert.match(await page.locator('#why').innerText(), /41 nests/)
+  }),
+  'on a phone': () => onPage(browser, world, phone, async page => {
+    await page.goto(run)
+    assert.deepEqual(await overflow(page), [])
+    await page.locator('.sentence a[data-choose]').nth(1).tap()
+    assert.equal(await page.locator('.sentence.chosen').count(), 1)
+    assert.deepEqual(await overflow(page), [])
+    assert.deepEqual(await axe(page), [])
+  }),
+  'a step, a passage and a source are rated': () => onPage(browser, world, desktop, async page => {
+    await page.goto(run)
+    const rate = page.locator('.rate-source').first()
+    await rate.locator('summary').click()
+    await Promise.all([page.waitForNavigation(), rate.locator('button', { hasText: 'partly' }).click()])
+    assert.match(await page.textContent('main'), /rated/)
+  }),
+  'exports': () => onPage(browser, world, desktop, async page => {
+    await page.goto(run)
+    for (const link of await page.locator('.exports a').all()) {
+      const res = await page.request.get(new URL(await link.getAttribute('href'), run).href)
+      assert.equal(res.status(), 200)
+      JSON.parse(await res.text())
+    }
+  }),
+  'what changed is said, and what was published is verified': () => onPage(browser, world, desktop, async page => {
+    await page.goto(`${world.demo}/ui/incidents`)
+    assert.match(await page.textContent('main'), /altered/)
+    await page.locator('main .list a').first().click()
+    assert.deepEqual(await axe(page), [])
+    await page.goto(`${world.demo}/ui/conversations/herons`)
+    const badges = await page.locator('.sources .badge').allInnerTexts()
+    assert.ok(badges.some(b => /found/.test(b)), `badges: ${badges}`)
+    assert.equal(await page.locator('.sources .badge:not(:has(svg))').count(), 0, 'a badge without an icon')
+    const first = await page.locator('article.answer').first().getAttribute('data-answer')
+    await page.goto(`${world.demo}/ui/verify`)
+    await page.fill('#v-url', `${world.demo}/v1/answers/${first}`)
+    await Promise.all([page.waitForNavigation(), page.locator('.verifying button.first').click()])
+    console.log(`  verified: ${(await page.locator('main').innerText()).slice(0, 300).replaceAll('\n', ' / ')}`)
+    assert.deepEqual(await axe(page), [])
+    assert.deepEqual(await overflow(page), [])
+    if (world.images) await page.screenshot({ path: `${world.images}/verify.png` })
+  }),
+}))
