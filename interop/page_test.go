@@ -3,9 +3,16 @@ package interop
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ibidhq/ibid/internal/testenv"
@@ -16,7 +23,8 @@ var (
 	shots  = flag.String("shots", "", "directory for pictures of every page, to look at")
 )
 
-// What people see, in a real browser: every kind of page, at the widths of a laptop and a phone.
+// What people see, in a real browser: every kind of page at the widths of a laptop and a phone, what they do there, and how long
+// it takes.
 func TestPage(t *testing.T) {
 	webProgram(t)
 	testenv.Tool(t, "chromium")
@@ -25,9 +33,60 @@ func TestPage(t *testing.T) {
 	w.fill(t)
 	w.Demo = startDemo(t, program)
 	w.picture(t)
-	for _, script := range []string{"all"} {
+	for _, script := range []string{"all", "card", "live", "many", "run", "ways"} {
 		t.Run(script, func(t *testing.T) { w.script(t, script) })
 	}
+	t.Run("element", func(t *testing.T) {
+		foreign := *w
+		foreign.Foreign = servePage(t, w.Base)
+		foreign.script(t, "element")
+	})
+	t.Run("login", func(t *testing.T) {
+		closed := servePages(t, program, "IBID_BOOTSTRAP_TOKEN="+pageToken)
+		closed.Token, closed.Foreign = pageToken, servePage(t, closed.Base)
+		closed.Answers["heron"] = closed.call(t, &pageCall{"heron", "/openai/v1/responses", "How many herons nest at Lake Tonbo?", "lake"})
+		closed.script(t, "login")
+	})
+}
+
+// pageToken opens the gateway that asks for one.
+const pageToken = "token-of-the-test-of-the-page-0123456789"
+
+// foreignPage is somebody else's, with citations.
+const foreignPage = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Somebody else</title><script src="IBID/ibid.js" defer></script></head><body><main><h1>Herons</h1>
+<p>There are 41 nests.<ibid-cite title="Heron census at Lake Tonbo" site="birds.example" href="https://birds.example/tonbo/census"
+quote="Volunteers counted 41 nests in the alders on 12 April." date="12 April 2025" status="quote found"><a href="https://birds.example/tonbo/census">[1]</a></ibid-cite>
+The first pair came in 1968.<ibid-cite title="The lake and its birds" href="https://lake.example/history.pdf" page="3"><a href="https://lake.example/history.pdf">[2]</a></ibid-cite>
+Nothing runs.<ibid-cite title="&lt;img src=x onerror=&quot;document.title='harm'&quot;&gt;" href="javascript:document.title='harm'"
+quote="&lt;script&gt;document.title='harm'&lt;/script&gt;"><button>[3]</button></ibid-cite></p></main></body></html>`
+
+// servePage serves the page of somebody else, besides one that posts to another site and one that frames it.
+func servePage(t *testing.T, base string) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		q := r.URL.Query()
+		switch r.URL.Path {
+		case "/":
+			h.Set("Content-Security-Policy", "default-src 'none'; script-src "+base)
+			_, _ = io.WriteString(w, strings.ReplaceAll(foreignPage, "IBID", base))
+		case "/post":
+			_, _ = fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Post</title><form method="post" action="%s">`, html.EscapeString(q.Get("to")))
+			fields, _ := url.ParseQuery(q.Get("body"))
+			for name := range fields {
+				_, _ = fmt.Fprintf(w, `<input type="hidden" name="%s" value="%s">`, html.EscapeString(name), html.EscapeString(fields.Get(name)))
+			}
+			_, _ = io.WriteString(w, "<button>Win</button></form>")
+		case "/frame":
+			_, _ = fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Frame</title><iframe src="%s"></iframe>`, html.EscapeString(q.Get("of")))
+		default:
+			w.WriteHeader(http.StatusNoContent)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
 }
 
 // picture has pictures taken where the flags of the test say so.

@@ -191,7 +191,7 @@ func (l *layout) claim(citation int) string {
 func (l *layout) source(i int) sourceView {
 	s, names := &l.answer.Sources[i], &l.names[i]
 	v := sourceView{
-		Number: l.numbers[i], Anchor: l.prefix + "s-" + strconv.Itoa(l.numbers[i]), Letter: letterIn(names.site, names.title),
+		Number: l.numbers[i], Anchor: l.prefix + "s-" + strconv.Itoa(l.numbers[i]), Letter: letterIn(shortName(names.site, names.title), names.title),
 		Title: names.title, URL: names.address.whole, Site: names.site, Authors: oneLine(strings.Join(s.Authors, ", ")), Published: published(s.PublishedAt), Read: s.RetrievedAt,
 		License: oneLine(s.License), Score: number(s.Score), Answer: l.call.AnswerID,
 		Panel: "/ui/answers/" + url.PathEscape(l.call.AnswerID) + "/sources/" + strconv.Itoa(i+1),

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"html"
 	"html/template"
 	"strconv"
@@ -135,7 +134,7 @@ func (l *layout) chip(m ibid.Marker) string {
 // label returns what a chip says of a source: its site, or its name with the page.
 func (l *layout) label(it *ibid.MarkerItem) (name, place string) {
 	names := &l.names[l.index[it.Source.ID]]
-	name = cmp.Or(names.site, names.title)
+	name = shortName(names.site, names.title)
 	for _, c := range it.Citations {
 		for _, ref := range l.answer.Citations[c].Refs {
 			if ref.Source == it.Source.ID && pageOf(ref.Locator) > 0 {

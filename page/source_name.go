@@ -1,6 +1,9 @@
 package page
 
 import (
+	"cmp"
+	"net"
+	"net/netip"
 	"net/url"
 	"path"
 	"strconv"
@@ -53,7 +56,23 @@ func siteOf(s *ibid.Source) string {
 }
 
 // letterOf returns what stands on a source's tile, where others show an image that they have loaded from elsewhere.
-func letterOf(s *ibid.Source) string { return letterIn(siteOf(s), sourceTitle(s)) }
+func letterOf(s *ibid.Source) string {
+	title := sourceTitle(s)
+	return letterIn(shortName(siteOf(s), title), title)
+}
+
+// shortName returns what a source is called where there is little room: its site, unless that is this very machine, which says
+// nothing; else its title.
+func shortName(site, title string) string {
+	host, _, err := net.SplitHostPort(site)
+	if err != nil {
+		host = site
+	}
+	if address, err := netip.ParseAddr(host); err == nil && address.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return title
+	}
+	return cmp.Or(site, title)
+}
 
 func letterIn(names ...string) string {
 	for _, name := range names {

@@ -172,7 +172,10 @@ await withBrowser(executablePath, browser => scenarios({
     await more.click()
     await page.waitForFunction(([s, h]) => document.querySelector(s).getBoundingClientRect().height > h, [card, short])
     assert.match(await page.locator(card).innerText(), /along the ditch, to look at it/)
-    assert.ok((await onTop(page)).inside)
+    await page.waitForFunction(s => { // it is placed anew when it has grown
+      const r = document.querySelector(s).getBoundingClientRect()
+      return r.top >= 0 && r.bottom <= innerHeight
+    }, card)
   }),
   'a thumb is sent, and the page stays': () => onPage(browser, world, desktop, async page => {
     await page.goto(at('heron'))

@@ -58,7 +58,7 @@
         else if (before) prose.before(el);
         else article.append(el);
       }
-      const n = article.querySelectorAll(".sources > ol:not(.uncited) > li").length;
+      const n = article.querySelectorAll(".sources > .rows:not(.uncited) > .source").length;
       say(n ? `The answer is complete, with ${n} ${n === 1 ? "source" : "sources"}.` : "The answer is complete. It cites no sources.", true);
       done = true;
       setTimeout(() => log.replaceChildren(), 5000); // it was heard; the text itself is there to be read

@@ -30,7 +30,7 @@
     for (const cite of root.querySelectorAll("ibid-cite")) {
       const marks = (cite.dataset.n || "").split(" ").filter(Boolean).map((n) => {
         if (!numbers.has(n)) {
-          const row = [...article.querySelectorAll(".sources li.source")].find((li) => li.getAttribute("value") === n);
+          const row = document.getElementById(article.dataset.prefix + "s-" + n);
           const link = row && row.querySelector(".source-name a"), name = row && row.querySelector(".source-name bdi");
           numbers.set(n, numbers.size + 1);
           sources.push({ title: name ? name.textContent.trim() : "unknown", url: link ? link.href : "" });

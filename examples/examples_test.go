@@ -116,7 +116,18 @@ Sources:
     “When the water is low the birds fish on the northern shore, where frogs gather in the reeds.”
     “Nobody knows why the birds avoid the island.”
 `)
-	compare(t, p.run(t, "rag", "-api", api, "-question", "When does the ferry leave?"), `X`)
+	compare(t, p.run(t, "rag", "-api", api, "-question", "When does the ferry leave?"),
+		"⛴️ Good news 🎉! The ferry 🚢 leaves at 7:40, 12:10 and 17:30.[1] Families 👩\u200d👩\u200d👧\u200d👦 pay for the grown-ups only. "+
+			"On Sundays 🇯🇵 time does not matter: it sails when it is full 😀.\n"+`
+Sources:
+
+[1] Ferry timetable — ferry.html
+    “From April to October the ferry leaves the village at 7:40, 12:10 and 17:30.”
+
+No document supports: Families `+"👩\u200d👩\u200d👧\u200d👦"+` pay for the grown-ups only.
+
+No document supports: On Sundays 🇯🇵 time does not matter: it sails when it is full 😀.
+`)
 }
 
 // A provider's response in the shapes of other programs: what the Go program writes is what the gateway answers, but for the id, and
