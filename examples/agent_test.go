@@ -21,7 +21,7 @@ func (p programs) testAgent(t *testing.T) {
 	site := pages(t, map[string]string{"/census": census})
 	agent := p.serve(t, "agent", "127.0.0.1:0", site+"/census")
 	res := ask(t, agent+"/ask?q="+url.QueryEscape("How many herons nest at Lake Tonbo?"))
-	if want := "Volunteers counted 41 nests in the alders on 12 April"; !strings.HasPrefix(string(res.Body), want) {
+	if want := "Volunteers counted 41 nests in the alders on 12 April."; !strings.HasPrefix(string(res.Body), want) {
 		t.Errorf("the agent says %q", res.Body)
 	}
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}

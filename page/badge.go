@@ -40,8 +40,8 @@ func quoteBadge(v *ibid.Verification) badge {
 }
 
 // statusBadge returns the badge of a status.
-func statusBadge(s verify.Status) badge { //nolint:cyclop // a table
-	switch s {
+func statusBadge(s verify.Status) badge {
+	switch s { //nolint:exhaustive // the others say nothing of a quote
 	case verify.Verified, verify.ExcerptFound, verify.OffsetWrong:
 		return badge{Kind: badgeGood, Word: "quote found", Title: "The source still has these words."}
 	case verify.DriftedTextIntact, verify.DriftedExcerptIntact:

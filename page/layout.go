@@ -19,10 +19,10 @@ import (
 )
 
 //go:embed templates
-var templateFiles embed.FS //nolint:gochecknoglobals // how Go embeds files
+var templateFiles embed.FS
 
 //go:embed assets
-var assetFiles embed.FS //nolint:gochecknoglobals // likewise
+var assetFiles embed.FS
 
 // policy is the content security policy of all pages: nothing from elsewhere, nothing inline.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; " +

@@ -126,7 +126,7 @@ func (p *Page) serve(e endpoint) http.Handler {
 			err = e.handle(w, r)
 		}
 		if err != nil {
-			p.fail(w, r, err)
+			p.fail(w, r, err) //nolint:contextcheck // the request has it
 		}
 	})
 }

@@ -159,8 +159,11 @@ func (c *config) setDemo(publicURL, upstream string, w world) error {
 		c.settings[name] = &upstreamSetting{name: name, url: u, provider: name}
 	}
 	c.chat.asked = chatFlag{
-		{upstream: "openai", model: "gpt-5"}, {upstream: "gemini", model: "gemini-3-pro"}, {upstream: "anthropic", model: "claude-opus-4-5"},
-		{upstream: "cohere", model: "command-a-03-2025"}, {upstream: "perplexity", model: "sonar"},
+		{upstream: "openai", model: "gpt-5"},
+		{upstream: "gemini", model: "gemini-3-pro"},
+		{upstream: "anthropic", model: "claude-opus-4-5"},
+		{upstream: "cohere", model: "command-a-03-2025"},
+		{upstream: "perplexity", model: "sonar"},
 	}
 	return c.check()
 }

@@ -50,7 +50,7 @@ func ask(w http.ResponseWriter, r *http.Request) {
 		manifest.Read(ctx, page)                        // these octets were read, now
 		answer, _, _ := strings.Cut(text.Content, ". ") // a model's, in a real agent
 		source := ibid.Source{Kind: ibid.Web, URL: page.URL, Title: text.Title}
-		found, err = support.Attribute(ctx, &ibid.Answer{Text: answer}, []support.Document{{Source: source, Text: text.Content}}, nil)
+		found, err = support.Attribute(ctx, &ibid.Answer{Text: answer + "."}, []support.Document{{Source: source, Text: text.Content}}, nil)
 		step.Use(trail.Source{URL: page.URL, Title: text.Title, Content: text.Content})
 		return err
 	})

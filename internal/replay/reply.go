@@ -43,7 +43,9 @@ func (r *reply) SearchStates() []string { return []string{"in_progress", "search
 func (r *reply) Files() bool { return len(r.Sources) > 0 && r.Sources[0].ID != "" }
 
 // Searched reports whether the provider searched by itself.
-func (r *reply) Searched() bool { return len(r.Sources) > 0 && r.Tool == "" && !r.Given() && !r.Found() }
+func (r *reply) Searched() bool {
+	return len(r.Sources) > 0 && r.Tool == "" && !r.Given() && !r.Found()
+}
 
 // Results reports whether the request holds what tools returned, for formats that only cite that.
 func (r *reply) Results() bool { return r.asked.afterTool }
