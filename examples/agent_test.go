@@ -77,11 +77,11 @@ func TestAgentIsShort(t *testing.T) {
 	}
 	n := 0
 	for line := range strings.Lines(string(code)) {
-		if strings.TrimSpace(line) != "" {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
 			n++
 		}
 	}
 	if n >= 60 {
-		t.Errorf("it has %d lines", n)
+		t.Errorf("it has %d lines of code", n)
 	}
 }

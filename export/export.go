@@ -1,9 +1,7 @@
 package export
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -57,23 +55,12 @@ func object(f Format, a *ibid.Answer, o *Options) ([]byte, error) {
 	case OpenAI:
 		return Completion(a, o).Body()
 	case LangChain:
-		return marshal(contentBlocks(a, o))
+		return wire.Encode(contentBlocks(a, o))
 	case LlamaIndex:
-		return marshal(newResponse(a, o))
+		return wire.Encode(newResponse(a, o))
 	default:
 		return nil, fmt.Errorf("there is no format %q", string(f))
 	}
-}
-
-// marshal is json.Marshal without escapes for HTML.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // rows are the citations of an answer as its document has them, a row for each source, with what is known of that.

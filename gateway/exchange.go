@@ -218,7 +218,10 @@ func (e *exchange) forward1xx(code int, header textproto.MIMEHeader) error {
 	before := maps.Clone(h)
 	removeHopByHop(http.Header(header))
 	for name, values := range header {
-		if _, had := h[name]; !had && !isOurs(name) {
+		if _, had := h[name]; had {
+			continue
+		}
+		if values = saidByUpstream(name, values); len(values) > 0 {
 			h[name] = values
 		}
 	}

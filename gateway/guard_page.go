@@ -3,6 +3,8 @@ package gateway
 import (
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -13,12 +15,12 @@ const SessionCookie = "ibid_session"
 const sessionLife = 30 * 24 * time.Hour
 
 // SessionOf returns the cookie that says in all later requests of a browser who makes them, by an access token. An empty secret
-// returns the cookie that ends it. No script can read it, and no other site make a browser send it. Secure says that ibid is
-// reached by https: then it is sent by https only.
+// returns the cookie that ends it. No script can read it, and no other site make a browser send it with more than a link that somebody
+// follows, which only reads (see [OwnPage]). Secure says that ibid is reached by https: then it is sent by https only.
 func SessionOf(secret string, secure bool) *http.Cookie {
 	c := &http.Cookie{
 		Name: SessionCookie, Value: url.PathEscape(secret), Path: "/", MaxAge: int(sessionLife / time.Second),
-		HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode,
+		HttpOnly: true, Secure: secure, SameSite: http.SameSiteLaxMode,
 	}
 	if secret == "" {
 		c.MaxAge = -1
@@ -40,25 +42,52 @@ func session(r *http.Request) string {
 	return secret
 }
 
+// isSession reports whether a pair of a Cookie header, or what a Set-Cookie header sets, is the session. Browsers send a cookie without
+// a name as its bare value, which may look like another cookie (RFC 6265bis, section 5.7).
+func isSession(pair string) bool {
+	name, _, _ := strings.Cut(strings.TrimLeft(pair, "= \t"), "=")
+	name, _, _ = strings.Cut(name, ";")
+	return strings.TrimRight(name, " \t") == SessionCookie
+}
+
+// removeSession takes the session out of a request that goes to an upstream: a browser sends the cookie to every path of this host. Other
+// cookies stay as they are.
+func removeSession(h http.Header) {
+	values := h["Cookie"]
+	if !slices.ContainsFunc(values, func(value string) bool { return strings.Contains(value, SessionCookie) }) {
+		return
+	}
+	var kept []string
+	for _, value := range values {
+		pairs := slices.DeleteFunc(strings.Split(value, ";"), isSession)
+		if value = strings.TrimLeft(strings.Join(pairs, ";"), " "); value != "" {
+			kept = append(kept, value)
+		}
+	}
+	if h["Cookie"] = kept; len(kept) == 0 {
+		delete(h, "Cookie")
+	}
+}
+
 // Page says who makes a request for one of ibid's pages, and that the scope is theirs: as [Guard.API] does, and also by the
 // [SessionCookie], where no header has a token. A method other than GET and HEAD must come from a page of ours: a browser sends the
 // cookie by itself, whoever's page makes it.
 func (g *Guard) Page(r *http.Request, scope string) (Identity, error) {
-	secret := bearer(r)
-	ambient := secret == ""
-	if ambient {
-		secret = session(r)
-	}
-	if err := ownPage(r, ambient && secret != ""); err != nil {
+	if err := OwnPage(r); err != nil {
 		return Identity{}, err
+	}
+	secret := bearer(r)
+	if secret == "" {
+		secret = session(r)
 	}
 	return g.admit(r, scope, secret, "Bearer")
 }
 
-// ownPage returns the problem of a request that changes something and that a page makes which is not ours, of another subdomain too,
-// which a same-site cookie would let pass. Browsers say whose page it is, by Sec-Fetch-Site over https and from loopback names, by
-// Origin always; other programs need not, but with a cookie they must: then it may be a browser that is too old.
-func ownPage(r *http.Request, cookie bool) error {
+// OwnPage returns the problem of a request that changes something (any method but GET and HEAD) and that a page makes which is not ours,
+// of another subdomain too, which a same-site cookie would let pass. Browsers say whose page it is, by Sec-Fetch-Site over https and from
+// loopback names, by Origin always; other programs need not, but with the [SessionCookie] they must: then it may be a browser that is too
+// old.
+func OwnPage(r *http.Request) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
@@ -67,6 +96,7 @@ func ownPage(r *http.Request, cookie bool) error {
 	case "same-origin", "none":
 		return nil
 	case "":
+		cookie := bearer(r) == "" && session(r) != ""
 		if origin == "" && !cookie || origin != "" && isSameOrigin(origin, r.Host) {
 			return nil
 		}

@@ -2,8 +2,12 @@ package gateway_test
 
 import (
 	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
@@ -113,18 +117,62 @@ func TestGuardPageWithoutTokens(t *testing.T) {
 	}
 }
 
-// The cookie is one that no script and no other site gets at, whatever is in it.
+// The cookie is one that no script gets at and no other site's page, whatever is in it. A link from elsewhere comes with it.
 func TestSessionOf(t *testing.T) {
 	for secret, want := range map[string]string{
-		"tok_1":          "ibid_session=tok_1; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Strict",
-		"a; b=\"c\",\\é": "ibid_session=a%3B%20b=%22c%22%2C%5C%C3%A9; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Strict",
-		"":               "ibid_session=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Strict",
+		"tok_1":          "ibid_session=tok_1; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Lax",
+		"a; b=\"c\",\\é": "ibid_session=a%3B%20b=%22c%22%2C%5C%C3%A9; Path=/; Max-Age=2592000; HttpOnly; Secure; SameSite=Lax",
+		"":               "ibid_session=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax",
 	} {
 		if got := gateway.SessionOf(secret, true).String(); got != want {
 			t.Errorf("%q: %s, want %s", secret, got, want)
 		}
 	}
-	if got := gateway.SessionOf("x", false); got.Secure || got.SameSite != http.SameSiteStrictMode {
+	if got := gateway.SessionOf("x", false); got.Secure || got.SameSite != http.SameSiteLaxMode {
 		t.Errorf("without https: %s", got)
+	}
+}
+
+// No provider gets to see the session, which a browser sends to all paths, and none can set one.
+func TestSessionStays(t *testing.T) {
+	secret := cookie("tok_1")
+	for name, test := range map[string]struct{ sent, want []string }{
+		"alone":            {[]string{secret}, nil},
+		"first":            {[]string{secret + "; a=1; b=2"}, []string{"a=1; b=2"}},
+		"between":          {[]string{"a=1; " + secret + "; b=2"}, []string{"a=1; b=2"}},
+		"last":             {[]string{"a=1;" + secret}, []string{"a=1"}},
+		"twice":            {[]string{secret + "; " + secret}, nil},
+		"in a line":        {[]string{"a=1", secret, "b=2; " + secret}, []string{"a=1", "b=2"}},
+		"with space":       {[]string{"a=1;\t ibid_session =x"}, []string{"a=1"}},
+		"without a value":  {[]string{"ibid_session; a=1"}, []string{"a=1"}},
+		"others like it":   {[]string{"my_ibid_session=1; ibid_session2=2; a=ibid_session"}, []string{"my_ibid_session=1; ibid_session2=2; a=ibid_session"}},
+		"others, not well": {[]string{";; a ;b=\"x;y\";"}, []string{";; a ;b=\"x;y\";"}},
+	} {
+		for _, path := range []string{captured, streamed, "/up/v1/realtime"} {
+			w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+				if diff := cmp.Diff(test.want, r.Header["Cookie"]); diff != "" {
+					t.Errorf("%s, %s (-want +got):\n%s", name, path, diff)
+				}
+				set := []string{"ibid_session=evil; Path=/", " ibid_session =evil", "=ibid_session=evil", "ibid_session", "ibid_session;Max-Age=0", "theirs=ibid_session"}
+				w.Header()["Set-Cookie"] = set
+				w.WriteHeader(http.StatusEarlyHints)
+				w.WriteHeader(http.StatusNoContent)
+			}, nil)
+			r := w.request(t, "GET", path, nil)
+			r.Header["Cookie"] = test.sent
+			if path == "/up/v1/realtime" {
+				r.Header["Connection"], r.Header["Upgrade"] = []string{"upgrade"}, []string{"websocket"}
+			}
+			r = r.WithContext(httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{Got1xxResponse: func(_ int, h textproto.MIMEHeader) error {
+				if diff := cmp.Diff([]string{"theirs=ibid_session"}, h["Set-Cookie"]); diff != "" && path != "/up/v1/realtime" {
+					t.Errorf("%s, %s: set early (-want +got):\n%s", name, path, diff)
+				}
+				return nil
+			}}))
+			res, _ := w.do(t, r)
+			if diff := cmp.Diff([]string{"theirs=ibid_session"}, res.Header["Set-Cookie"]); diff != "" {
+				t.Errorf("%s, %s: set (-want +got):\n%s", name, path, diff)
+			}
+		}
 	}
 }

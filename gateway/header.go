@@ -61,7 +61,20 @@ func isUpgrade(r *http.Request, captured bool) bool {
 func isOurs(name string) bool { return strings.HasPrefix(name, "Ibid-") }
 
 // isOfHost reports whether a header is about the upstream's host and port: a browser would take its word for ibid's.
-func isOfHost(name string) bool { return name == "Alt-Svc" || name == "Strict-Transport-Security" }
+func isOfHost(name string) bool {
+	return name == "Alt-Svc" || name == "Strict-Transport-Security" || name == "Clear-Site-Data"
+}
+
+// saidByUpstream returns what an upstream may say in a header of its response: nothing of what is ours or its host's to say.
+func saidByUpstream(name string, values []string) []string {
+	switch {
+	case isOurs(name), isOfHost(name):
+		return nil
+	case name == "Set-Cookie" && slices.ContainsFunc(values, isSession):
+		return slices.DeleteFunc(slices.Clone(values), isSession)
+	}
+	return values
+}
 
 const (
 	// corsPrefix begins the headers that say to a browser which pages may call. Where ibid says so itself (see [Guard.CORS]), the
@@ -75,7 +88,7 @@ const (
 func passHeader(to, from http.Header, cors bool) {
 	before := len(to) > 0
 	for name, values := range from {
-		if isOurs(name) || isOfHost(name) {
+		if values = saidByUpstream(name, values); len(values) == 0 {
 			continue
 		}
 		if before {

@@ -218,11 +218,12 @@ func TestOtherHostsWords(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Alt-Svc", `h3=":443"`)
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		w.Header().Set("Clear-Site-Data", `"*"`)
 		w.WriteHeader(http.StatusNoContent)
 	}, nil)
 	for _, path := range []string{captured, streamed} {
 		res, _ := w.do(t, w.request(t, "GET", path, nil))
-		for _, name := range []string{"Alt-Svc", "Strict-Transport-Security"} {
+		for _, name := range []string{"Alt-Svc", "Strict-Transport-Security", "Clear-Site-Data"} {
 			if v := res.Header.Get(name); v != "" {
 				t.Errorf("%s: %s: %s", path, name, v)
 			}

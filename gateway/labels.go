@@ -85,6 +85,7 @@ func removeLabels(h http.Header) {
 	delete(h, AgentHeader)
 	delete(h, PublishHeader)
 	delete(h, TokenHeader)
+	removeSession(h)
 }
 
 func badHeader(name, why string) error {

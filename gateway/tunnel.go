@@ -28,10 +28,12 @@ func (g *Gateway) newTunnel(u *upstream) http.Handler {
 		},
 		ModifyResponse: func(res *http.Response) error {
 			exchangeOf(res.Request).status = res.StatusCode
-			for name := range res.Header {
-				if isOurs(name) || isOfHost(name) {
+			for name, values := range res.Header {
+				if values = saidByUpstream(name, values); len(values) == 0 {
 					delete(res.Header, name)
+					continue
 				}
+				res.Header[name] = values
 			}
 			return nil
 		},

@@ -27,7 +27,11 @@ var (
 // it takes.
 func TestPage(t *testing.T) {
 	webProgram(t)
-	testenv.Tool(t, "chromium")
+	for _, tool := range []string{
+		"chromium", "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf",
+	} {
+		testenv.Tool(t, tool)
+	}
 	program := pageProgram(t)
 	w := servePages(t, program)
 	w.fill(t)
@@ -47,6 +51,9 @@ func TestPage(t *testing.T) {
 		closed.Answers["heron"] = closed.call(t, &pageCall{"heron", "/openai/v1/responses", "How many herons nest at Lake Tonbo?", "lake"})
 		closed.script(t, "login")
 	})
+	if w.Images != "" {
+		shrink(t, w.Images)
+	}
 }
 
 // pageToken opens the gateway that asks for one.
@@ -61,17 +68,35 @@ The first pair came in 1968.<ibid-cite title="The lake and its birds" href="http
 Nothing runs.<ibid-cite title="&lt;img src=x onerror=&quot;document.title='harm'&quot;&gt;" href="javascript:document.title='harm'"
 quote="&lt;script&gt;document.title='harm'&lt;/script&gt;"><button>[3]</button></ibid-cite></p></main></body></html>`
 
-// servePage serves the page of somebody else, besides one that posts to another site and one that frames it.
+// elementExample returns the page of docs/element.md, as somebody else would have it.
+func elementExample(t *testing.T, base string) string {
+	t.Helper()
+	doc, err := os.ReadFile(filepath.Join("..", "docs", "element.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "```html\n")
+	page, _, ok := strings.Cut(rest, "```")
+	if !ok || !strings.Contains(page, `src="/ibid.js"`) {
+		t.Fatal("docs/element.md has no page any more that loads /ibid.js")
+	}
+	return strings.Replace(page, `src="/ibid.js"`, `src="`+base+`/ibid.js"`, 1)
+}
+
+// servePage serves the page of somebody else and the one of docs/element.md, besides one that posts to another site and one that
+// frames it.
 func servePage(t *testing.T, base string) string {
 	t.Helper()
+	example := elementExample(t, base)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		q := r.URL.Query()
 		switch r.URL.Path {
-		case "/":
+		case "/", "/example":
 			h.Set("Content-Security-Policy", "default-src 'none'; script-src "+base)
-			_, _ = io.WriteString(w, strings.ReplaceAll(foreignPage, "IBID", base))
+			body := map[string]string{"/": strings.ReplaceAll(foreignPage, "IBID", base), "/example": example}[r.URL.Path]
+			_, _ = io.WriteString(w, body)
 		case "/post":
 			_, _ = fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Post</title><form method="post" action="%s">`, html.EscapeString(q.Get("to")))
 			fields, _ := url.ParseQuery(q.Get("body"))

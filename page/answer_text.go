@@ -75,11 +75,13 @@ func (l *layout) number(numbering *ibid.Numbering) {
 	}
 }
 
-// text renders the answer's text with its chips, and with marks around what is cited.
+// text renders the answer's text with its chips, and with marks around what is cited. Code that is too wide can be scrolled by
+// keyboard.
 func (l *layout) text(numbering *ibid.Numbering) template.HTML {
-	return template.HTML(l.answer.Render(&ibid.RenderOptions{ //nolint:gosec // ibid makes HTML safe, chips are escaped
+	text := l.answer.Render(&ibid.RenderOptions{
 		Style: ibid.StyleHTML, IDPrefix: l.prefix, Numbering: numbering, Marker: l.chip, Cited: l.mark,
-	}))
+	})
+	return template.HTML(strings.ReplaceAll(text, "<pre>", `<pre tabindex="0">`)) //nolint:gosec // ibid makes HTML safe, chips are escaped
 }
 
 // mark returns the tags around words that are cited.

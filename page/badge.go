@@ -2,6 +2,7 @@ package page
 
 import (
 	"strings"
+	"time"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/verify"
@@ -31,16 +32,21 @@ func quoteBadge(v *ibid.Verification) badge {
 	if v == nil || v.Status == "" {
 		return badge{Kind: badgeNone, Word: "not checked", Title: "Nobody has read this source again."}
 	}
-	b := statusBadge(verify.Status(v.Status))
-	b.Code = v.Status
-	if !v.CheckedAt.IsZero() {
-		b.Title += " Checked on " + v.CheckedAt.UTC().Format("2 January 2006, 15:04 UTC") + "."
+	return statusBadge(verify.Status(v.Status), v.CheckedAt)
+}
+
+// statusBadge returns the badge of a status, which says when it was found, unless that is zero.
+func statusBadge(s verify.Status, at time.Time) badge {
+	b := wordsOfStatus(s)
+	b.Code = string(s)
+	if !at.IsZero() {
+		b.Title += " Checked on " + at.UTC().Format("2 January 2006, 15:04 UTC") + "."
 	}
 	return b
 }
 
-// statusBadge returns the badge of a status.
-func statusBadge(s verify.Status) badge {
+// wordsOfStatus returns the badge of a status. Its kind is as the status counts: what passed is good or close, what failed is bad.
+func wordsOfStatus(s verify.Status) badge {
 	switch s { //nolint:exhaustive // the others say nothing of a quote
 	case verify.Verified, verify.ExcerptFound, verify.OffsetWrong:
 		return badge{Kind: badgeGood, Word: "quote found", Title: "The source still has these words."}
@@ -52,12 +58,16 @@ func statusBadge(s verify.Status) badge {
 		return badge{Kind: badgeClose, Word: "unchanged", Title: "The source is the same as when it was read; no words of it were recorded."}
 	case verify.ExcerptReformatted:
 		return badge{Kind: badgeClose, Word: "reformatted", Title: "The source has these words in another form: spaces, quotes or hyphens differ."}
-	case verify.ExcerptAltered, verify.ExcerptCut:
+	case verify.ExcerptCut:
+		return badge{Kind: badgeClose, Word: "cut", Title: "The source has these words, cut inside a number or a word: they may mean something else there."}
+	case verify.ExcerptAltered:
 		return badge{Kind: badgeBad, Word: "altered", Title: "The source has something similar, and not these words."}
 	case verify.ExcerptMismatch:
 		return badge{Kind: badgeBad, Word: "misquoted", Title: "The source is unchanged, and never had these words."}
-	case verify.ExcerptMissing, verify.HashMismatch:
+	case verify.ExcerptMissing:
 		return badge{Kind: badgeBad, Word: "missing", Title: "The source does not have these words."}
+	case verify.HashMismatch:
+		return badge{Kind: badgeLost, Word: "changed", Title: "The source has changed, and there are no words to look for in it."}
 	case verify.Gone:
 		return badge{Kind: badgeLost, Word: "gone", Title: "The source is not there any more."}
 	case verify.Unreachable, verify.AccessDenied, verify.TooLarge, verify.UnsupportedMedia, verify.AlgorithmUnsupported:

@@ -2,6 +2,7 @@ package page
 
 import (
 	"net/http"
+	"sync"
 
 	"golang.org/x/sync/semaphore"
 
@@ -10,9 +11,12 @@ import (
 )
 
 const (
-	// maxVerifying is how many verifications the page makes at the same time. The API has its own bound, which holds as well.
+	// maxVerifying is how many verifications a tenant has the page make at the same time. The API has its own bound, which holds as well.
 	maxVerifying = 2
-	// maxComparing is how many comparisons of strategies are made at the same time.
+	// maxUploads is how many forms of a tenant that bring something to be verified are read at the same time: each may be as large as
+	// maxVerified.
+	maxUploads = 8
+	// maxComparing is how many comparisons of strategies are made for a tenant at the same time.
 	maxComparing = 1
 	// maxReading is how many kept copies are read at the same time: each may be as large as store.MaxCopy.
 	maxReading = 2
@@ -20,18 +24,42 @@ const (
 
 // bounds is what readers can have done at the same time.
 type bounds struct {
-	verifying *semaphore.Weighted
-	comparing *semaphore.Weighted
+	verifying slots
+	uploads   slots
+	comparing slots
 	reading   *semaphore.Weighted // of kept copies
 	texts     *snapshot.Texts     // that were read of them
 	digests   digests             // what overviews show
 }
 
 func newBounds() *bounds {
-	return &bounds{
-		verifying: semaphore.NewWeighted(maxVerifying), comparing: semaphore.NewWeighted(maxComparing),
-		reading: semaphore.NewWeighted(maxReading), texts: &snapshot.Texts{},
+	return &bounds{reading: semaphore.NewWeighted(maxReading), texts: &snapshot.Texts{}}
+}
+
+// slots counts what is done for each tenant at the same time, so that none takes another's place. The zero value is ready.
+type slots struct {
+	mu    sync.Mutex
+	taken map[string]int // by tenant; only what is not 0
+}
+
+// take takes one of a tenant's slots, of which there are so many; not ok: all are taken. The function gives it back.
+func (s *slots) take(tenant string, of int) (release func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taken[tenant] >= of {
+		return nil, false
 	}
+	if s.taken == nil {
+		s.taken = map[string]int{}
+	}
+	s.taken[tenant]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.taken[tenant]--; s.taken[tenant] == 0 {
+			delete(s.taken, tenant)
+		}
+	}, true
 }
 
 // busy is the error for what is done by others at the moment.

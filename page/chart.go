@@ -129,53 +129,61 @@ type period struct {
 	passed, unverifiable, failed int
 }
 
-// Over how many days each day has its own column, and how many columns there are at most.
 const (
+	// maxDays is over how many days each day has its own column, and maxWeeks of how many weeks, the last ones, there are columns.
 	maxDays  = 12
 	maxWeeks = 12
 )
 
-// spansOf adds days up to weeks that begin on Monday, the last ones; if they lie close together they stay days.
-func spansOf(days []store.CheckedDay) (spans []period, weeks bool) {
+// spansOf adds days up to weeks that begin on Monday, the last ones; if they lie close together they stay days. None is left out between
+// the first and the last, so that they are an axis of time. cut: there are earlier ones.
+func spansOf(days []store.CheckedDay) (spans []period, weeks, cut bool) {
 	if len(days) == 0 {
-		return nil, false
+		return nil, false, false
 	}
-	first, last := days[0].Day, days[len(days)-1].Day
-	weeks = last.Sub(first) >= maxDays*24*time.Hour
+	first, last, step := days[0].Day, days[len(days)-1].Day, 1
+	if weeks = last.Sub(first) >= maxDays*24*time.Hour; weeks {
+		first, last, step = mondayOf(first), mondayOf(last), 7
+		if from := last.AddDate(0, 0, -7*(maxWeeks-1)); first.Before(from) {
+			first, cut = from, true
+		}
+	}
+	for from := first; !from.After(last); from = from.AddDate(0, 0, step) {
+		spans = append(spans, period{from: from})
+	}
 	for _, d := range days {
-		from := d.Day
-		if weeks {
-			from = from.AddDate(0, 0, -(int(from.Weekday())+6)%7)
+		if d.Day.Before(first) {
+			continue
 		}
-		if len(spans) == 0 || !spans[len(spans)-1].from.Equal(from) {
-			spans = append(spans, period{from: from})
-		}
-		s := &spans[len(spans)-1]
+		s := &spans[int(d.Day.Sub(first)/(24*time.Hour))/step]
 		s.passed, s.unverifiable, s.failed = s.passed+d.Passed, s.unverifiable+d.Unverifiable, s.failed+d.Failed
 	}
-	return spans[max(0, len(spans)-maxWeeks):], weeks
+	return spans, weeks, cut
 }
+
+// mondayOf returns the Monday of a day's week.
+func mondayOf(day time.Time) time.Time { return day.AddDate(0, 0, -(int(day.Weekday())+6)%7) }
 
 // verifiedChart shows which share of the citations that were checked still hold, over time. Nil: nothing was checked.
 func verifiedChart(d *digest) *chart {
-	spans, weeks := spansOf(d.days)
+	spans, weeks, cut := spansOf(d.days)
 	if len(spans) == 0 {
 		return nil
 	}
-	unit, head := "day", "Day of the answers"
-	if weeks {
-		unit, head = "week", "Week of the answers"
-	}
 	c := &chart{
-		ID: "verified", Title: "Citations that hold",
-		Desc: "Of the citations that were checked, by the " + unit + " of their answer: the share whose source still has the quoted words.",
-		Head: []string{head, "Hold", "Could not be looked at", "Do not hold", "Share"},
+		ID: "verified", Title: "Citations that hold", Desc: verifiedDesc(spans, weeks, cut),
+		Head: []string{"Day of the answers", "Hold", "Could not be looked at", "Do not hold", "Share"},
 		Key:  []chartKey{{badgeGood, "holds"}, {badgeLost, "could not be looked at"}, {badgeBad, "does not hold"}},
+	}
+	if weeks {
+		c.Head[0] = "Week of the answers, from"
 	}
 	columns := make([]column, 0, len(spans))
 	for i, s := range spans {
-		of := s.passed + s.unverifiable + s.failed
-		share := percent(float64(s.passed) / float64(of))
+		share := ""
+		if of := s.passed + s.unverifiable + s.failed; of > 0 {
+			share = percent(float64(s.passed) / float64(of))
+		}
 		col := column{
 			label: s.from.Format("2 Jan"), word: share, parts: []int{s.passed, s.unverifiable, s.failed},
 			kinds: []string{badgeGood, badgeLost, badgeBad},
@@ -188,4 +196,24 @@ func verifiedChart(d *digest) *chart {
 	}
 	c.Bars = draw(columns, 0)
 	return c
+}
+
+// verifiedDesc says what the chart of checked citations shows.
+func verifiedDesc(spans []period, weeks, cut bool) string {
+	unit, last := "day", spans[len(spans)-1].from
+	if weeks {
+		unit, last = "week", last.AddDate(0, 0, 6)
+	}
+	const layout = "2 January 2006"
+	said := "Of the citations that were checked, by the " + unit + " of their answer: the share whose source still has the quoted words or, " +
+		"where none were recorded, is unchanged. "
+	if len(spans) == 1 && !weeks {
+		said += "On " + last.Format(layout) + "."
+	} else {
+		said += "From " + spans[0].from.Format(layout) + " to " + last.Format(layout) + "."
+	}
+	if cut {
+		said += " Earlier ones are not shown."
+	}
+	return said
 }

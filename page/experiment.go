@@ -171,10 +171,11 @@ type trial struct {
 
 // compareStrategies compares on the last stored runs.
 func (p *Page) compareStrategies(ctx context.Context, tenant string, body *experimentsBody) error {
-	if !p.bounds.comparing.TryAcquire(1) {
+	release, ok := p.bounds.comparing.take(tenant, maxComparing)
+	if !ok {
 		return busy("Others compare strategies at the moment.")
 	}
-	defer p.bounds.comparing.Release(1)
+	defer release()
 	t := &trial{page: p, tenant: tenant, live: body.Live}
 	for i, name := range []string{body.A, body.B} {
 		var err error

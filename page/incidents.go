@@ -3,8 +3,10 @@ package page
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,7 +79,7 @@ func incidentURL(in *verify.Incident) string { return "/ui/incidents/" + store.I
 
 // incidentBadge is the badge of what failed. All incidents are failures, also those whose status has no badge of its own.
 func incidentBadge(s verify.Status) badge {
-	b := statusBadge(s)
+	b := statusBadge(s, time.Time{})
 	if b.Kind == badgeNone || b.Kind == badgeGood {
 		b = badge{Kind: badgeBad, Word: words(string(s)), Title: "The status is " + string(s) + "."}
 	}
@@ -108,7 +110,11 @@ func incidentStatuses(chosen string) []talkFilter {
 // incidents lists what failed.
 func (p *Page) incidents(w http.ResponseWriter, r *request) error {
 	q := r.URL.Query()
-	body := &incidentsBody{Status: clean(q.Get("status")), Source: named(q.Get("source")), More: q.Get("cursor") != ""}
+	source, err := named(q.Get("source"))
+	if err != nil {
+		return err
+	}
+	body := &incidentsBody{Status: clean(q.Get("status")), Source: source, More: q.Get("cursor") != ""}
 	body.Statuses, body.Filtered = incidentStatuses(body.Status), body.Status+body.Source != ""
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
@@ -140,24 +146,39 @@ func (p *Page) incidents(w http.ResponseWriter, r *request) error {
 
 // checkIncidents says whether the chain of all incidents is in order.
 func (p *Page) checkIncidents(ctx context.Context, tenant string, body *incidentsBody) error {
-	if !p.bounds.verifying.TryAcquire(1) {
+	release, ok := p.bounds.verifying.take(tenant, maxVerifying)
+	if !ok {
 		return busy("Others are checked at the moment.")
 	}
-	defer p.bounds.verifying.Release(1)
+	defer release()
 	n, err := p.o.Store.CheckIncidents(ctx, tenant)
-	switch {
-	case err == nil:
-		body.Checked = "All " + counted(n, "incident is", "incidents are") + " in order: none was changed, left out or put in between."
-		if n == 1 {
-			body.Checked = "The 1 incident is in order: it was not changed."
-		}
-	case ctx.Err() != nil || store.IsTemporary(err):
+	if err != nil && (ctx.Err() != nil || store.IsTemporary(err)) {
 		return err
-	default:
-		body.Broken = true
-		body.Checked = "The chain is broken behind number " + counted(n, "incident", "incidents") + ": " + err.Error() + "."
 	}
+	if err != nil {
+		p.log.LogAttrs(ctx, slog.LevelError, "the chain of incidents is broken", slog.String("tenant", tenant), slog.Any("error", err))
+	}
+	body.Broken, body.Checked = err != nil, chainWords(n, err != nil)
 	return nil
+}
+
+// chainWords says what came of checking the chain: how many incidents are in order from the first on, and whether something is wrong behind
+// them. The store looks at 500 at a time.
+func chainWords(n int, broken bool) string {
+	const wrong = "was changed, left out or put in between. The server's log says more."
+	switch {
+	case broken && n == 0:
+		return "The chain is broken: one of its first incidents " + wrong
+	case broken && n == 1:
+		return "The chain is broken: the first incident is in order, and one of those behind it " + wrong
+	case broken:
+		return "The chain is broken: the first " + strconv.Itoa(n) + " incidents are in order, and one of those behind them " + wrong
+	case n == 0:
+		return "There are no incidents that could be checked."
+	case n == 1:
+		return "The only incident is in order: it was not changed."
+	}
+	return "All " + strconv.Itoa(n) + " incidents are in order: none was changed, left out or put in between."
 }
 
 // incident shows one incident.

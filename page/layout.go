@@ -294,11 +294,23 @@ func writeFile(w http.ResponseWriter, r *request, name, mediaType string, body [
 
 // readForm reads a form that was posted.
 func readForm(w http.ResponseWriter, r *request) error {
+	defer readInTime(w)()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		return badRequest("The form cannot be read.", "It may be too long.")
+		return badRequest("The form cannot be read.", "It may be too long, or have taken too long.")
 	}
 	return nil
+}
+
+// formTime is how long what is sent may take to arrive.
+const formTime = time.Minute
+
+// readInTime gives the rest of a request [formTime] to arrive. What it returns ends that, and must be called: what is done with the
+// form may take longer.
+func readInTime(w http.ResponseWriter) (end func()) {
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(formTime)) // a writer without a connection has none, and nobody who waits for it
+	return func() { _ = rc.SetReadDeadline(time.Time{}) }
 }
 
 // maxForm is how many bytes a form may have. What is pasted to be verified is larger, and has a limit of its own.

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/verify"
 )
 
 // latestListed is how many of the latest things of a kind an overview lists.
@@ -140,12 +140,20 @@ func (p *Page) addLatest(ctx context.Context, tenant string, body *overviewBody)
 	return nil
 }
 
-// baseURL returns the address of this server as its reader reached it.
+// baseURL returns the address of this server: the one that others have, else the one under which its reader reached it.
 func (p *Page) baseURL(r *request) string {
-	if p.o.Secure || r.TLS != nil {
+	switch {
+	case p.o.PublicURL != "":
+		return strings.TrimRight(p.o.PublicURL, "/")
+	case r.TLS != nil:
 		return "https://" + r.Host
 	}
 	return "http://" + r.Host
+}
+
+// secure reports whether a reader's browser reaches the page by https, also where a proxy ends TLS.
+func (p *Page) secure(r *request) bool {
+	return r.TLS != nil || strings.HasPrefix(p.o.PublicURL, "https:")
 }
 
 func factsOf(d *digest) []total {
@@ -165,7 +173,7 @@ func factsOf(d *digest) []total {
 		case f.n == 1:
 			noun = f.one
 		case f.n > store.MaxCounted:
-			count = "over 10,000"
+			count = "over " + strconv.Itoa(store.MaxCounted)
 		}
 		list = append(list, total{count, noun, f.url})
 	}
@@ -186,19 +194,9 @@ func brokenViews(list []store.BrokenSource, most int) []brokenView {
 		b := &list[i]
 		s := sourceOfPin(&b.Pin)
 		views = append(views, brokenView{
-			Title: sourceTitle(s), Site: siteOf(s), Link: sourceURLLink(b.URL), Badge: statusBadgeAt(b.Status, b.CheckedAt), Answers: b.Answers,
+			Title: sourceTitle(s), Site: siteOf(s), Link: sourceURLLink(b.URL), Badge: statusBadge(b.Status, b.CheckedAt), Answers: b.Answers,
 			Checked: b.CheckedAt, Answer: answerURL(b.AnswerID),
 		})
 	}
 	return views
-}
-
-// statusBadgeAt is the badge of a status with when it was found.
-func statusBadgeAt(s verify.Status, at time.Time) badge {
-	b := statusBadge(s)
-	b.Code = string(s)
-	if !at.IsZero() {
-		b.Title += " Checked on " + at.UTC().Format("2 January 2006, 15:04 UTC") + "."
-	}
-	return b
 }

@@ -22,7 +22,10 @@ const (
 	maxDigests = 256
 	// maxDigested is how many answers, the last stored ones, are read for them, and digestBatch how many of these at a time.
 	maxDigested = 500
-	digestBatch = 50
+	digestBatch = 10
+	// digestTime is for how long they are read, and digestText how many bytes of text these may have: of long answers fewer are read.
+	digestTime = time.Second
+	digestText = 16 << 20
 	// topSources is how many sources an overview names, and manySources how many the list of sources does.
 	topSources  = 8
 	manySources = 50
@@ -54,18 +57,22 @@ type digests struct {
 	flight singleflight.Group
 	mu     sync.Mutex
 	kept   map[string]*digest // by tenant
+	making map[string]bool    // of which tenants one is being made
 }
 
-// digest returns what is known of a tenant, at most [digestFor] old. It is made once for all who ask at the same time.
+// digest returns what is known of a tenant, at most [digestFor] old. It is made once for all who ask at the same time, and who comes while
+// it is being made gets the one before, if there is one.
 func (p *Page) digest(ctx context.Context, tenant string) (*digest, error) {
 	all := &p.bounds.digests
-	if d := all.get(tenant); d != nil {
+	if d, good := all.get(tenant); good {
 		return d, nil
 	}
 	made, err, _ := all.flight.Do(tenant, func() (any, error) {
-		if d := all.get(tenant); d != nil {
+		if d, good := all.get(tenant); good {
 			return d, nil
 		}
+		all.begin(tenant)
+		defer all.end(tenant)
 		// It is for others, too, if who asked has left.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore)
 		defer cancel()
@@ -81,14 +88,27 @@ func (p *Page) digest(ctx context.Context, tenant string) (*digest, error) {
 	return made.(*digest), nil //nolint:forcetypeassert // it is what the function returns
 }
 
-// get returns a digest that is good still; nil: there is none.
-func (all *digests) get(tenant string) *digest {
+// get returns a digest that is good still, also because the next is being made; not good: there is none.
+func (all *digests) get(tenant string) (d *digest, good bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if d := all.kept[tenant]; d != nil && time.Since(d.at) < digestFor {
-		return d
+	d = all.kept[tenant]
+	return d, d != nil && (all.making[tenant] || time.Since(d.at) < digestFor)
+}
+
+func (all *digests) begin(tenant string) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.making == nil {
+		all.making = map[string]bool{}
 	}
-	return nil
+	all.making[tenant] = true
+}
+
+func (all *digests) end(tenant string) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	delete(all.making, tenant)
 }
 
 // put keeps a digest, in the place of the oldest if there are many.
@@ -118,22 +138,9 @@ func (p *Page) makeDigest(ctx context.Context, tenant string) (*digest, error) {
 	if d.broken, err = p.o.Store.BrokenSources(ctx, tenant, manySources); err != nil {
 		return nil, err
 	}
-	used := map[string]*usedSource{}
-	q := &store.Query{Limit: digestBatch}
-	for left := maxDigested; left > 0; left -= q.Limit {
-		page, err := p.o.Store.Calls(ctx, tenant, q)
-		if err != nil {
-			return nil, err
-		}
-		for _, call := range page.Items {
-			if err := d.add(ctx, call.Answer, used); err != nil {
-				return nil, err
-			}
-		}
-		q.Cursor, d.older = page.Next, page.Next != ""
-		if q.Cursor == "" {
-			break
-		}
+	used, err := p.readAnswers(ctx, tenant, d)
+	if err != nil {
+		return nil, err
 	}
 	d.top = slices.SortedFunc(func(yield func(usedSource) bool) {
 		for _, key := range slices.Sorted(maps.Keys(used)) {
@@ -146,6 +153,33 @@ func (p *Page) makeDigest(ctx context.Context, tenant string) (*digest, error) {
 	})
 	d.top = slices.Clone(d.top[:min(len(d.top), manySources)])
 	return d, nil
+}
+
+// readAnswers counts the last answers, as many as there is time for, and returns what they cite by its key.
+func (p *Page) readAnswers(ctx context.Context, tenant string, d *digest) (map[string]*usedSource, error) {
+	used := map[string]*usedSource{}
+	q := &store.Query{Limit: digestBatch}
+	text, read := 0, 0
+	for until := time.Now().Add(digestTime); ; {
+		page, err := p.o.Store.Calls(ctx, tenant, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, call := range page.Items {
+			text += len(call.Answer.Text)
+			if read > 0 && (read == maxDigested || text > digestText || time.Now().After(until)) {
+				d.older = true
+				return used, nil
+			}
+			read++
+			if err := d.add(ctx, call.Answer, used); err != nil {
+				return nil, err
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return used, nil
+		}
+	}
 }
 
 // add counts an answer.

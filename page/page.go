@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -34,8 +35,9 @@ type Options struct {
 	Strategies []experiment.Strategy
 	Logger     *slog.Logger // nil: nothing is logged
 	Version    string       // of the program
-	// Secure says that the page is reached by https, also where a proxy ends TLS: its cookies are never sent without.
-	Secure bool
+	// PublicURL is where others reach the page: https://ibid.example. If it is https the page's cookies are never sent without, also
+	// where a proxy ends TLS. Empty: where each request came.
+	PublicURL string
 }
 
 // Page answers the paths /, /ibid.js, /favicon.ico and those below /ui/. Its methods may be called at the same time.
@@ -155,13 +157,33 @@ func (p *Page) fail(w http.ResponseWriter, r *request, err error) {
 		http.Redirect(w, r.Request, loginURL(r.URL), http.StatusSeeOther)
 		return
 	}
-	v := &view{Title: http.StatusText(problem.Status), Body: problem}
+	v := &view{Title: http.StatusText(problem.Status), Body: problemBody{Detail: problem.Detail, Hint: problem.Hint}}
+	if problem.Status == http.StatusUnauthorized {
+		v.Title, v.Body = "Not signed in", problemBody{
+			Detail: "This needs an access token: you did not sign in, or what you signed in with is not valid any more.",
+			Hint:   "Nothing was done. What you entered is still in the form: sign in, come back to it, and send it again.", Login: loginURL(cameFrom(r)),
+		}
+	}
 	for name, values := range problem.Header {
 		w.Header()[name] = slices.Clone(values)
 	}
 	if err := p.show(w, r, &shown{name: "error", status: problem.Status, view: v}); err != nil {
 		http.Error(w, problem.Detail, problem.Status)
 	}
+}
+
+// problemBody is what the page of an error says.
+type problemBody struct {
+	Detail, Hint string
+	Login        string // where to sign in; empty: that would not help
+}
+
+// cameFrom returns the page of ours that a form was sent from, as far as that is known.
+func cameFrom(r *request) *url.URL {
+	if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
+		return &url.URL{Path: localPath(from.Path), RawQuery: from.RawQuery}
+	}
+	return &url.URL{Path: "/"}
 }
 
 // nowhere answers for paths that are not there.

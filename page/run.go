@@ -256,8 +256,14 @@ func took(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// percent returns a share as people read it.
+// percent returns a share as people read it. Only all of it is 100 %, and only nothing 0 %.
 func percent(share float64) string {
+	switch {
+	case 0.995 <= share && share < 1:
+		return "over 99 %"
+	case 0 < share && share < 0.005:
+		return "under 1 %"
+	}
 	return strconv.FormatFloat(share*100, 'f', 0, 64) + " %"
 }
 

@@ -54,7 +54,11 @@ type hitView struct {
 // search looks for answers by words, source and what came of checking them.
 func (p *Page) search(w http.ResponseWriter, r *request) error {
 	q := r.URL.Query()
-	body := &searchBody{Query: clean(q.Get("q")), Source: clean(q.Get("source")), Badge: clean(q.Get("badge")), More: q.Get("cursor") != ""}
+	source, err := named(q.Get("source"))
+	if err != nil {
+		return err
+	}
+	body := &searchBody{Query: clean(q.Get("q")), Source: source, Badge: clean(q.Get("badge")), More: q.Get("cursor") != ""}
 	body.Badges = talkFilters(body.Badge)
 	body.Asked = body.Query+body.Source+body.Badge != ""
 	body.Said = saidOf(body)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/ibidhq/ibid"
@@ -20,7 +21,7 @@ const (
 	versionsListed = 20
 	// alarmsListed is how many of its incidents are.
 	alarmsListed = 5
-	// maxAsking is how many characters an address or a key has that is asked for.
+	// maxAsking is how many bytes an address or a key has that is asked for.
 	maxAsking = 4 << 10
 )
 
@@ -29,8 +30,6 @@ type sourcesBody struct {
 	Read   string // of which answers it is made
 	Top    []topView
 	Broken []brokenView
-	Wrong  string // why what was asked for is no source; empty: nothing was, or it is
-	Asked  string
 }
 
 // sourcePage is one source with what rests on it.
@@ -82,7 +81,14 @@ func sourceURLLink(address string) string { return "/ui/sources?url=" + url.Quer
 // sources lists sources, or shows one.
 func (p *Page) sources(w http.ResponseWriter, r *request) error {
 	q := r.URL.Query()
-	query := &store.SourceQuery{URL: named(q.Get("url")), ID: named(q.Get("key")), Cursor: q.Get("cursor"), Limit: usesListed}
+	query := &store.SourceQuery{Cursor: q.Get("cursor"), Limit: usesListed}
+	var err error
+	if query.URL, err = named(q.Get("url")); err != nil {
+		return err
+	}
+	if query.ID, err = named(q.Get("key")); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
 	if query.URL != "" || query.ID != "" {
@@ -100,12 +106,12 @@ func (p *Page) sources(w http.ResponseWriter, r *request) error {
 	return p.page(w, r, "sources", &view{Title: "Sources", Section: "sources", Body: body})
 }
 
-// named returns an address or a key as it can be looked for.
-func named(s string) string {
+// named returns an address, a key or a list of these that is asked for. One that is too long is refused: without it the answer would be another.
+func named(s string) (string, error) {
 	if len(s) > maxAsking {
-		return ""
+		return "", badRequest("What is asked for is too long.", "An address may have "+strconv.Itoa(maxAsking)+" bytes.")
 	}
-	return s
+	return s, nil
 }
 
 // source shows one source.
@@ -240,7 +246,7 @@ func versionViewOf(v *store.Version) versionView {
 		view.Final = v.FinalURL
 	}
 	if v.Kept {
-		view.Copy = "/v1/copies/" + url.PathEscape(v.Hash)
+		view.Copy = "/ui/copies/" + url.PathEscape(v.Hash)
 	}
 	return view
 }

@@ -33,26 +33,28 @@ type verifyPage struct {
 
 // showVerify asks what is to be verified.
 func (p *Page) showVerify(w http.ResponseWriter, r *request) error {
-	body := &verifyPage{Off: p.o.Verifier == nil, Base: p.baseURL(r), URL: named(r.URL.Query().Get("url"))}
+	address, err := named(r.URL.Query().Get("url"))
+	if err != nil {
+		return err
+	}
+	body := &verifyPage{Off: p.o.Verifier == nil, Base: p.baseURL(r), URL: address}
 	return p.page(w, r, "verify", &view{Title: "Verify", Section: "verify", Body: body})
 }
 
 // verify verifies what was sent, and shows the report.
 func (p *Page) verify(w http.ResponseWriter, r *request) error {
-	if err := sameOrigin(r.Request); err != nil {
-		return err
-	}
 	if p.o.Verifier == nil {
 		return p.showVerify(w, r)
 	}
-	if !p.bounds.verifying.TryAcquire(1) { // before anything is read: what is read takes memory
-		return busy("Others verify at the moment.")
-	}
-	defer p.bounds.verifying.Release(1)
-	body, order, err := readVerify(w, r)
+	body, order, err := p.readVerify(w, r)
 	if err != nil {
 		return err
 	}
+	release, ok := p.bounds.verifying.take(r.who.Tenant, maxVerifying) // only now: who sends slowly takes nobody's place
+	if !ok {
+		return busy("Others verify at the moment.")
+	}
+	defer release()
 	body.Base = p.baseURL(r)
 	report, err := p.o.API.Verify(r.Context(), r.who.Tenant, order)
 	if err != nil {
@@ -68,17 +70,29 @@ func (p *Page) verify(w http.ResponseWriter, r *request) error {
 }
 
 // readVerify reads the form.
-func readVerify(w http.ResponseWriter, r *request) (*verifyPage, *api.Verification, error) {
-	tooLong := badRequest("What was sent cannot be read, or is too long.", "Up to 8 MiB are verified here. POST /v1/verify and `ibid verify` take more.")
+func (p *Page) readVerify(w http.ResponseWriter, r *request) (*verifyPage, *api.Verification, error) {
+	release, ok := p.bounds.uploads.take(r.who.Tenant, maxUploads)
+	if !ok {
+		return nil, nil, busy("Others send something to be verified at the moment.")
+	}
+	defer release()
+	defer readInTime(w)()
+	tooLong := badRequest("What was sent cannot be read, is too long, or took too long.",
+		"Up to 8 MiB are verified here. POST /v1/verify and `ibid verify` take more.")
 	r.Body = http.MaxBytesReader(w, r.Body, maxVerified+maxFields)
 	err := r.ParseMultipartForm(maxVerified + maxFields) // so that nothing goes to files
 	if err != nil && !errors.Is(err, http.ErrNotMultipart) {
 		return nil, nil, tooLong
 	}
-	body := &verifyPage{
-		URL: strings.TrimSpace(named(r.PostForm.Get("url"))), Trust: named(r.PostForm.Get("trust")), Offline: r.PostForm.Get("offline") != "",
-		Text: r.PostForm.Get("text"),
+	address, err := named(strings.TrimSpace(r.PostForm.Get("url")))
+	if err != nil {
+		return nil, nil, err
 	}
+	trust, err := named(r.PostForm.Get("trust"))
+	if err != nil {
+		return nil, nil, err
+	}
+	body := &verifyPage{URL: address, Trust: trust, Offline: r.PostForm.Get("offline") != "", Text: r.PostForm.Get("text")}
 	order := &api.Verification{URL: body.URL, Trust: trusted(body.Trust), Offline: body.Offline}
 	if order.Text, err = readUpload(r); err != nil {
 		return nil, nil, tooLong

@@ -237,13 +237,9 @@ func reportSourceOf(s *verify.SourceReport) reportSource {
 
 // resultBadge is the badge of what was found about a source.
 func resultBadge(r *verify.SourceResult) badge {
-	b := statusBadge(r.Status)
-	b.Code = string(r.Status)
-	switch r.Status { //nolint:exhaustive // where the verifier says more than the badge of a citation does
-	case verify.Blocked:
+	b := statusBadge(r.Status, time.Time{})
+	if r.Status == verify.Blocked { // where a citation was merely not checked
 		b.Kind, b.Word, b.Title = badgeLost, "not fetched", "" // its reason says it
-	case verify.HashMismatch:
-		b.Word, b.Kind, b.Title = "changed", badgeLost, "The source has changed, and there is no excerpt to look for."
 	}
 	return b
 }

@@ -15,10 +15,10 @@ import (
 const (
 	// MaxCounted is how far [Store.Counts] counts.
 	MaxCounted = 10_000
-	// MaxChecked is of how many answers, the last stored ones, [Store.CheckedDays] looks at the citations.
-	MaxChecked = 5_000
-	// MaxBroken is how many citations of each status [Store.BrokenSources] looks at.
-	MaxBroken = 5_000
+	// maxChecked is of how many answers, the last stored ones, [Store.CheckedDays] looks at the citations.
+	maxChecked = 5_000
+	// maxBroken is how many citations of each status [Store.BrokenSources] looks at.
+	maxBroken = 5_000
 )
 
 // Counts says how much a tenant has: each up to [MaxCounted] and then one more.
@@ -52,7 +52,7 @@ type CheckedDay struct {
 // day is how many microseconds a day has.
 const day = int64(24 * time.Hour / time.Microsecond)
 
-// CheckedDays returns what came of checking the citations of the last [MaxChecked] answers, by the day of the answer, the oldest
+// CheckedDays returns what came of checking the citations of the last 5,000 answers, by the day of the answer, the oldest
 // first. Days without a checked citation are left out.
 func (s *Store) CheckedDays(ctx context.Context, tenant string) ([]CheckedDay, error) {
 	var list []CheckedDay
@@ -69,7 +69,7 @@ func (s *Store) CheckedDays(ctx context.Context, tenant string) ([]CheckedDay, e
 	FROM (SELECT answer_id, started FROM calls WHERE tenant = $1 ORDER BY n DESC LIMIT $4) AS recent CROSS JOIN pins
 	WHERE pins.tenant = $1 AND pins.answer_id = recent.answer_id AND pins.rank > 0
 	GROUP BY recent.started / $3, pins.answer_id, pins.citation
-) AS citations GROUP BY day ORDER BY day`, lookup(tenant), rankUnverifiable, day, MaxChecked)
+) AS citations GROUP BY day ORDER BY day`, lookup(tenant), rankUnverifiable, day, maxChecked)
 	if err != nil {
 		return nil, fmt.Errorf("adding up what was checked: %w", err)
 	}
@@ -83,17 +83,17 @@ type BrokenSource struct {
 	Answers int // how many rest on it
 }
 
-// brokenStatuses returns what sources come to that are broken: not those that nobody may or can look at.
+// brokenStatuses returns what sources come to that are broken: not those that nobody may or can look at, and none that passes.
 func brokenStatuses() []verify.Status {
 	return []verify.Status{
-		verify.Gone, verify.Unreachable, verify.AccessDenied, verify.ExcerptMissing, verify.ExcerptAltered, verify.ExcerptMismatch, verify.ExcerptCut,
+		verify.Gone, verify.Unreachable, verify.AccessDenied, verify.ExcerptMissing, verify.ExcerptAltered, verify.ExcerptMismatch,
 	}
 }
 
 // BrokenSources returns up to limit sources that were found broken, the one that was cited last first. A source that is broken in
-// several ways comes once for each. Of more than [MaxBroken] citations that are broken in one way not all are looked at.
+// several ways comes once for each. Of more than 5,000 citations that are broken in one way not all are looked at.
 func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) ([]BrokenSource, error) {
-	c := conditions{args: []any{lookup(tenant), MaxBroken}}
+	c := conditions{args: []any{lookup(tenant), maxBroken}}
 	pinned := "pins"
 	if !s.postgres {
 		pinned += " INDEXED BY pins_by_status" // else it reads all that were checked, by pins_by_rank

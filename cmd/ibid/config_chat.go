@@ -113,12 +113,9 @@ func (c *config) chatProviders(w world) []chat.Provider {
 	all := make([]chat.Provider, 0, len(list))
 	for _, a := range list {
 		u := c.settings[a.upstream]
-		env := []string{u.keyEnv}
-		if p, known := wire.FindProvider(u.provider); known {
-			env = append(env, p.KeyEnv...)
-		}
 		all = append(all, chat.Provider{
-			Upstream: a.upstream, Provider: u.provider, Model: a.model, Key: firstEnv(w, env), Tools: a.tools, Instructions: a.instructions,
+			Upstream: a.upstream, Provider: u.provider, Model: a.model, Key: firstEnv(w, keyVariables(u.keyEnv, u, u.provider)),
+			Tools: a.tools, Instructions: a.instructions,
 		})
 	}
 	if len(c.chat.asked) == 0 {

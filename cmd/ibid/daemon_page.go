@@ -34,7 +34,7 @@ func (d *daemon) makePeople() error {
 	d.people.page, err = page.New(&page.Options{
 		Store: d.store, Guard: d.guard, API: d.api, Gateway: d.gateway, Bus: d.bus, Chat: d.people.chat, Verifier: d.verifier,
 		Strategies: d.config.strategyList(), Logger: d.log, Version: readBuild().Version,
-		Secure: d.config.tlsCert != "" || strings.HasPrefix(d.config.publicURL, "https:"),
+		PublicURL: d.config.publicURL,
 	})
 	return err
 }

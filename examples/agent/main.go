@@ -19,7 +19,10 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-func main() { // agent ADDRESS PAGE
+func main() {
+	if len(os.Args) != 3 {
+		log.Fatal("usage: agent ADDRESS PAGE")
+	}
 	l, err := net.Listen("tcp", os.Args[1])
 	keys := keyring.Memory(nil) // keyring.Open keeps them in a directory
 	if _, noKey := keys.New(nil); err != nil || noKey != nil {
@@ -36,8 +39,8 @@ func ask(w http.ResponseWriter, r *http.Request) {
 	run := trail.NewRecorder("", &trail.RecorderOptions{Question: r.FormValue("q")})
 	var found *support.Attribution
 	err := run.Do(r.Context(), &trail.StepOptions{Tool: "read"}, func(ctx context.Context, step *trail.Active) error {
-		local := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} // to try it out: without it only public addresses are read
-		pages := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: local})
+		// Pages at 127.0.0.0/8 are for trying it out: without them only public addresses are read.
+		pages := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 		defer pages.Close()
 		page, err := pages.Fetch(ctx, &snapshot.FetchRequest{URL: os.Args[2]})
 		if err != nil {
@@ -47,10 +50,10 @@ func ask(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return err
 		}
-		manifest.Read(ctx, page)                        // these octets were read, now
-		answer, _, _ := strings.Cut(text.Content, ". ") // a model's, in a real agent
-		source := ibid.Source{Kind: ibid.Web, URL: page.URL, Title: text.Title}
-		found, err = support.Attribute(ctx, &ibid.Answer{Text: answer + "."}, []support.Document{{Source: source, Text: text.Content}}, nil)
+		manifest.Read(ctx, page) // these octets were read, now
+		doc := support.Document{Source: ibid.Source{Kind: ibid.Web, URL: page.URL, Title: text.Title}, Text: text.Content}
+		// The answer is the page's first sentence. In a real agent it is a model's.
+		found, err = support.Attribute(ctx, &ibid.Answer{Text: strings.SplitAfter(text.Content, ". ")[0]}, []support.Document{doc}, nil)
 		step.Use(trail.Source{URL: page.URL, Title: text.Title, Content: text.Content})
 		return err
 	})

@@ -29,10 +29,11 @@ export function App({ api }: { api: string }) {
   return <main data-status={status}>
     {messages.map(m => <article key={m.id} className={m.role}>
       <Answer parts={m.parts} />
-      <ul>{m.parts.map(p => {
-        if (p.type === 'source-url') return <li key={p.sourceId}><a href={p.url}>{p.title ?? p.url}</a></li>
-        return p.type === 'source-document' ? <li key={p.sourceId}>{p.title}</li> : null
-      })}</ul>
+      <ol>{m.parts.map(p => {
+        if (p.type !== 'source-url' && p.type !== 'source-document') return null
+        const number = p.providerMetadata?.ibid?.index as number | undefined // runs on through the conversation
+        return <li key={p.sourceId} value={number}>{p.type === 'source-url' ? <a href={p.url}>{p.title ?? p.url}</a> : p.title}</li>
+      })}</ol>
     </article>)}
     {error && <p role="alert">{error.message}</p>}
     <form onSubmit={e => { e.preventDefault(); sendMessage({ text: question }); setQuestion('') }}>

@@ -54,7 +54,7 @@ func (a *Ask) Body() ([]byte, error) {
 	if a.Alternatives > 0 {
 		r.Logprobs, r.TopLogprobs, r.Temperature = true, a.Alternatives, new(float64)
 	}
-	return encode(r)
+	return Encode(r)
 }
 
 // Token is one token of an answer.

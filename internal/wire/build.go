@@ -79,7 +79,7 @@ func BuildRequest(provider string, c *Chat) (*Built, error) {
 	for name, values := range p.Header {
 		b.Header[name] = slices.Clone(values)
 	}
-	if b.Body, err = encode(body); err != nil {
+	if b.Body, err = Encode(body); err != nil {
 		return nil, fmt.Errorf("building a request for %s: %w", provider, err)
 	}
 	return &b, nil
@@ -110,7 +110,8 @@ func (c *Chat) check(provider string) error {
 func (c *Chat) requestFor(provider string, said []Message) (path string, body any, err error) {
 	switch provider {
 	case "gemini":
-		return c.geminiPath(), c.gemini(said), nil
+		path, err := c.geminiPath()
+		return path, c.gemini(said), err
 	case "openai":
 		return "/v1/responses", c.responses(said, new(bool), c.included()), nil
 	case "xai":
@@ -217,8 +218,8 @@ func alternating(said []Message) []Message {
 	return all
 }
 
-// encode writes JSON as people would: without escapes that only HTML needs.
-func encode(v any) ([]byte, error) {
+// Encode writes JSON as people would: without escapes that only HTML needs, and without a line break at its end.
+func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -229,14 +230,19 @@ func encode(v any) ([]byte, error) {
 }
 
 // geminiPath names the model in the path; a name with a slash says itself what kind of model it is.
-func (c *Chat) geminiPath() string {
+func (c *Chat) geminiPath() (string, error) {
+	for segment := range strings.SplitSeq(c.Model, "/") {
+		if segment == "" || segment == "." || segment == ".." { // they would lead to another path
+			return "", fmt.Errorf("model %.100q: it is not the name of one", c.Model)
+		}
+	}
 	kind, name, ok := strings.Cut(c.Model, "/")
 	if !ok {
 		kind, name = "models", c.Model
 	}
 	path := "/v1beta/" + url.PathEscape(kind) + "/" + url.PathEscape(name)
 	if c.Stream {
-		return path + ":streamGenerateContent?alt=sse"
+		return path + ":streamGenerateContent?alt=sse", nil
 	}
-	return path + ":generateContent"
+	return path + ":generateContent", nil
 }

@@ -277,7 +277,7 @@ func (c *Chat) mistralChat(said []Message) (any, error) {
 		}
 		results[strconv.Itoa(i)] = r
 	}
-	content, err := encode(results)
+	content, err := Encode(results)
 	if err != nil {
 		return nil, err
 	}

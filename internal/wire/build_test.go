@@ -242,6 +242,12 @@ func TestBuildRequestRefuses(t *testing.T) {
 		{"openai", Chat{Model: "m", Messages: user, Tools: []json.RawMessage{[]byte(`{"type"`)}}, "building a request for openai: a tool is not JSON"},
 		{"cohere", Chat{Model: "m", Messages: user, Tools: []json.RawMessage{nil}}, "building a request for cohere: a tool is not JSON"},
 		{"anthropic", Chat{Model: "m", Messages: user, Documents: docs}, "building a request for anthropic: document 0: no content"},
+		{"gemini", Chat{Model: "../x", Messages: user}, `building a request for gemini: model "../x": it is not the name of one`},
+		{"gemini", Chat{Model: "..", Messages: user}, `building a request for gemini: model "..": it is not the name of one`},
+		{"gemini", Chat{Model: "models/.", Messages: user}, `building a request for gemini: model "models/.": it is not the name of one`},
+		{"gemini", Chat{Model: "a/../../b", Messages: user}, `building a request for gemini: model "a/../../b": it is not the name of one`},
+		{"gemini", Chat{Model: "/x", Messages: user}, `building a request for gemini: model "/x": it is not the name of one`},
+		{"gemini", Chat{Model: "models/", Messages: user}, `building a request for gemini: model "models/": it is not the name of one`},
 		{"gemini", Chat{Model: "m", Messages: user, Documents: docs}, "building a request for gemini: " + ErrDocuments.Error()},
 		{"mistral", Chat{Model: "m", Messages: user, Documents: docs, Tools: []json.RawMessage{[]byte(`{}`)}}, "building a request for mistral: " + ErrDocuments.Error()},
 	} {

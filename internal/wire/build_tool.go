@@ -83,7 +83,7 @@ func (t *neutralTool) words(provider string) (json.RawMessage, error) {
 	if why := t.wrongFilter(provider); why != "" {
 		return nil, fmt.Errorf("file_search: %s", why)
 	}
-	return encode(words)
+	return Encode(words)
 }
 
 // of returns the tool as the provider calls it; nil: it has none. OpenRouter's is its own, beside those of the models. What

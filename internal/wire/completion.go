@@ -1,10 +1,6 @@
 package wire
 
-import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-)
+import "fmt"
 
 // Completion is an answer as Chat Completions have it: the form that most programs can read. It is written as OpenAI writes it, with
 // annotations of files besides those of pages. Its parser is newChat.
@@ -109,13 +105,11 @@ func (c *Completion) Chunk(delta string, last bool) ([]byte, error) {
 }
 
 func (c *Completion) object(name string, choice completionChoice) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(completion{c.ID, name, c.Created, c.Model, []completionChoice{choice}}); err != nil {
+	b, err := Encode(completion{c.ID, name, c.Created, c.Model, []completionChoice{choice}})
+	if err != nil {
 		return nil, fmt.Errorf("writing a chat completion: %w", err)
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return b, nil
 }
 
 // notes returns the annotations as they are written, never nil.

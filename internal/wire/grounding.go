@@ -37,7 +37,7 @@ func (g *GroundingCheck) Body() ([]byte, error) {
 	for i, fact := range g.Facts {
 		r.Facts[i] = groundingFact{fact}
 	}
-	return encode(r)
+	return Encode(r)
 }
 
 // Grounding is what the API found.

@@ -52,9 +52,12 @@ await withBrowser(executablePath, browser => scenarios({
   'a card that was hovered by chance does not open': () => onPage(browser, world, desktop, async page => {
     await page.goto(at('report'))
     await page.evaluate(() => { globalThis.opened = 0; document.addEventListener('ibid-open', () => globalThis.opened++) })
-    await chip(page).hover()
-    await page.mouse.move(5, 700)
-    await page.waitForTimeout(300)
+    await page.evaluate(() => { // at once, as a hand that passes by
+      for (const e of [document.querySelector('.prose .chip'), document.querySelector('h1')]) {
+        e.dispatchEvent(new PointerEvent('pointerover', { pointerType: 'mouse', bubbles: true, composed: true }))
+      }
+    })
+    await page.waitForTimeout(400)
     assert.equal(await page.evaluate(() => globalThis.opened), 0)
   }),
   'the keyboard opens and closes it, and focus comes back': () => onPage(browser, world, desktop, async page => {
@@ -116,13 +119,13 @@ await withBrowser(executablePath, browser => scenarios({
     const said = await page.locator('#panel .panel-quote').allTextContents()
     for (const m of marks) assert.ok('312 hectares, of which 40 are reed.'.includes(m), `marked: ${m}`)
     console.log(`  the panel marks ${marks.length} of ${said.length} quotes`)
-    await page.goBack()
-    await page.waitForSelector('#panel', { state: 'hidden' })
-    await page.goForward()
-    await page.waitForSelector('#panel .source-panel')
     await page.locator('#panel .panel-close').click()
     await page.waitForSelector('#panel', { state: 'hidden' })
     assert.ok(await details.evaluate(e => e === document.activeElement), 'the focus did not come back')
+    await page.goForward()
+    await page.waitForSelector('#panel .source-panel')
+    await page.goBack()
+    await page.waitForSelector('#panel', { state: 'hidden' })
     await page.goto(`${at('report')}/sources/1`)
     assert.match(await page.textContent('main'), /Area of the marsh/)
   }),
@@ -144,7 +147,8 @@ await withBrowser(executablePath, browser => scenarios({
     }).map(e => `${e.textContent.trim()} ${e.getBoundingClientRect().height}`), card)
     assert.deepEqual(small.filter(s => !/Area of the marsh|Species/.test(s)), [], 'targets are too small')
     if (world.images) await page.screenshot({ path: `${world.images}/answer-phone.png` })
-    await page.touchscreen.tap(195, 80)
+    await page.evaluate(() => scrollTo(0, 0))
+    await page.locator('h1').tap({ position: { x: 5, y: 5 } })
     await page.waitForSelector(card, { state: 'detached' })
     await page.locator('a.to-panel').first().tap()
     await page.waitForSelector('dialog.sheet[open] .source-panel')

@@ -33,6 +33,14 @@ await withBrowser(executablePath, browser => scenarios({
     assert.equal(await page.locator(`${card} a[part=open]`).isVisible(), false, 'it opens what must not be opened')
     assert.equal(await page.title(), 'Somebody else')
   }),
+  'the example of the documentation': () => onPage(browser, world, desktop, async page => {
+    await page.goto(`${world.foreign}/example`)
+    await page.waitForFunction(() => customElements.get('ibid-cite'))
+    await page.locator('ibid-cite a').first().click()
+    await page.waitForSelector(card)
+    assert.match(await page.evaluate(s => document.querySelector(s).shadowRoot.textContent, card), /Herons of the lower valley.*p\. 7.*Most pairs nest/)
+    assert.equal(await page.locator(`${card} a[part=open]`).getAttribute('href'), 'https://birds.example/herons.pdf#page=7')
+  }),
   'on a phone': () => onPage(browser, world, phone, async page => {
     await page.goto(`${world.foreign}/`)
     await page.waitForFunction(() => customElements.get('ibid-cite'))

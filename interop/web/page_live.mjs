@@ -45,7 +45,7 @@ const asked = (options, theme) => browser => onPage(browser, world, options, asy
   await page.waitForFunction(() => document.querySelector('[data-live] .prose').textContent.length > 40)
   if (theme) assert.deepEqual(await axe(page), [])
   assert.deepEqual(await overflow(page), [])
-  await page.waitForSelector('[data-live] .sources li')
+  await page.waitForSelector('[data-live] .sources .source')
   const seen = await page.evaluate(() => {
     globalThis.enough = true
     return { ...globalThis.seen, lengths: [...globalThis.seen.lengths] }
@@ -79,7 +79,7 @@ await withBrowser(executablePath, browser => scenarios({
     const other = await context.newPage()
     await other.goto(page.url())
     await page.close()
-    await other.waitForSelector('[data-live] .sources li')
+    await other.waitForSelector('[data-live] .sources .source')
     assert.match(await other.textContent('.prose'), /41 nests this year/)
   }),
   'without scripts, one reloads': () => onPage(browser, world, { ...desktop, javaScriptEnabled: false }, async page => {
@@ -90,7 +90,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.match(await page.textContent('main'), /Reload the page/)
     for (;;) {
       await page.reload()
-      if (await page.locator('.sources li').count() >= 3) break
+      if (await page.locator('.sources .source').count() >= 3) break
     }
     await page.locator('.prose .chip').first().click()
     assert.match(page.url(), /#.*s-1$/)

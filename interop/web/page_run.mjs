@@ -88,6 +88,15 @@ await withBrowser(executablePath, browser => scenarios({
     assert.ok(badges.some(b => /found/.test(b)), `badges: ${badges}`)
     assert.equal(await page.locator('.sources .badge:not(:has(svg))').count(), 0, 'a badge without an icon')
     const first = await page.locator('article.answer').first().getAttribute('data-answer')
+    for (const [n, badge, quote] of [
+      [1, 'quote found', 'Volunteers counted 41 nests in the alders on 12 April.'], [2, 'altered', 'The first pair was seen in 1968, a year after the mill closed.'],
+    ]) { // in the panel, exactly what is quoted is marked, in the copy that has it
+      await page.goto(`${world.demo}/ui/answers/${first}/sources/${n}`)
+      assert.deepEqual(await page.locator('.excerpt mark').allTextContents(), [quote])
+      assert.equal(await page.locator('.panel-quote .badge').first().innerText(), badge)
+      assert.ok((await page.locator('.excerpt blockquote').first().innerText()).length > 2 * quote.length, 'there is nothing around the quote')
+    }
+    assert.match(await page.locator('main').innerText(), /The latest copy of the source does not have it/)
     await page.goto(`${world.demo}/ui/verify`)
     await page.fill('#v-url', `${world.demo}/v1/answers/${first}`)
     await Promise.all([page.waitForNavigation(), page.locator('.verifying button.first').click()])

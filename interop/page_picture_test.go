@@ -1,0 +1,80 @@
+package interop
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// maxPicture is how many bytes a picture of docs/images may have.
+const maxPicture = 150 << 10
+
+// shrink writes the pictures of a directory anew, with no more than 256 colours each: those that are seen most.
+func shrink(t *testing.T, dir string) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		picture, err := png.Decode(bytes.NewReader(data))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var small bytes.Buffer
+		encoder := png.Encoder{CompressionLevel: png.BestCompression}
+		if err := encoder.Encode(&small, fewColours(picture)); err != nil {
+			t.Fatal(err)
+		}
+		if small.Len() > maxPicture {
+			t.Errorf("%s has %d bytes, more than %d", name, small.Len(), maxPicture)
+		}
+		if err := os.WriteFile(name, small.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func fewColours(picture image.Image) *image.Paletted {
+	bounds, seen := picture.Bounds(), map[color.RGBA]int{}
+	at := func(x, y int) color.RGBA {
+		c, _ := color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA)
+		return c
+	}
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			seen[at(x, y)]++
+		}
+	}
+	all := make([]color.RGBA, 0, len(seen))
+	for c := range seen {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b color.RGBA) int { return seen[b] - seen[a] })
+	palette := make(color.Palette, 0, 256)
+	for _, c := range all[:min(len(all), cap(palette))] {
+		palette = append(palette, c)
+	}
+	few, nearest := image.NewPaletted(bounds, palette), map[color.RGBA]uint8{}
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			c := at(x, y)
+			i, ok := nearest[c]
+			if !ok {
+				i = uint8(palette.Index(c))
+				nearest[c] = i
+			}
+			few.SetColorIndex(x, y, i)
+		}
+	}
+	return few
+}
