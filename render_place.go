@@ -40,10 +40,68 @@ type spot struct {
 //
 // Offsets are bytes of the text. It is made by one parse and then only read. A live renderer makes one for each block
 // that is finished, with the block alone as the text, and gets the same places as for the whole text.
-type safePlaces struct{ *tree }
+type safePlaces struct {
+	*tree
+
+	runs []Span // of at least longRun bytes of one kind, in order
+}
 
 // newSafePlaces parses text.
-func newSafePlaces(text string) safePlaces { return safePlaces{parseTree(text)} }
+func newSafePlaces(text string) safePlaces { return safePlaces{parseTree(text), longRuns(text)} }
+
+// longRun is how many bytes of one kind are found at once in place of being walked over: thousands of markers may stand in one run.
+const longRun = 64
+
+// runKind says what kind of run a byte can be in; 0: in none.
+func runKind(c byte) byte {
+	switch {
+	case isASCIIAlnum(rune(c)):
+		return 'a'
+	case isSpaceByte(c):
+		return ' '
+	case isDelimiter(c), c == '`':
+		return '*'
+	case c == '\\':
+		return c
+	}
+	return 0
+}
+
+// longRuns returns the long runs of a text.
+func longRuns(text string) []Span {
+	var runs []Span
+	for at := 0; at < len(text); {
+		start, kind := at, runKind(text[at])
+		for at++; at < len(text) && runKind(text[at]) == kind; {
+			at++
+		}
+		if kind != 0 && at-start >= longRun {
+			runs = append(runs, Span{start, at})
+		}
+	}
+	return runs
+}
+
+// run returns the run that the byte at at is in.
+func (p safePlaces) run(at int) Span {
+	i, _ := slices.BinarySearchFunc(p.runs, at+1, func(s Span, at int) int { return cmp.Compare(s.Start, at) })
+	if i > 0 && at < p.runs[i-1].End {
+		return p.runs[i-1]
+	}
+	kind, s := runKind(p.text[at]), Span{at, at + 1}
+	for s.Start > 0 && runKind(p.text[s.Start-1]) == kind {
+		s.Start--
+	}
+	for s.End < len(p.text) && runKind(p.text[s.End]) == kind {
+		s.End++
+	}
+	return s
+}
+
+// isEscaped reports whether what stands at at is escaped: whether an odd number of backslashes is before it, from from on.
+func (p safePlaces) isEscaped(from, at int) bool {
+	return at > from && p.text[at-1] == '\\' && (at-max(p.run(at-1).Start, from))%2 == 1
+}
 
 // after returns the first place for a marker that stands for words ending at at, whatever at is.
 func (p safePlaces) after(at int) spot {
@@ -130,10 +188,7 @@ func (p safePlaces) backOverSpace(at int, line Span) int {
 	if stop > at && (stop == line.End || isSpaceByte(p.text[stop])) {
 		return stop
 	}
-	for at > line.Start+1 && isSpaceByte(p.text[at-1]) {
-		at--
-	}
-	return at
+	return max(p.run(at-1).Start, line.Start+1)
 }
 
 // step returns the end of the first construct that a marker at at would break or that belongs before it; at if none.
@@ -157,12 +212,9 @@ func (p safePlaces) step(at int, line Span) int {
 		return ph.End
 	}
 	if c := p.text[at]; isDelimiter(c) || c == '`' && p.text[at-1] == '`' {
-		for at < line.End && (isDelimiter(p.text[at]) || p.text[at] == '`') {
-			at++
-		}
-		return at
+		return min(p.run(at).End, line.End)
 	}
-	if isDelimiter(p.text[at-1]) && !p.endsConstruct(at) && !oddBackslashes(p.text[line.Start:at-1]) {
+	if isDelimiter(p.text[at-1]) && !p.endsConstruct(at) && !p.isEscaped(line.Start, at-1) {
 		return p.nextWord(at, line)
 	}
 	return at
@@ -171,7 +223,7 @@ func (p safePlaces) step(at int, line Span) int {
 // atom returns the end of the escape or entity that at stands in.
 func (p safePlaces) atom(at int, line Span) int {
 	if p.text[at] < utf8.RuneSelf && unicode.In(rune(p.text[at]), unicode.Punct, unicode.Symbol) &&
-		oddBackslashes(p.text[line.Start:at]) {
+		p.isEscaped(line.Start, at) {
 		return at + 1
 	}
 	const longest = 33 // &CounterClockwiseContourIntegral;
@@ -231,14 +283,12 @@ func (p safePlaces) word(at int, line Span) int {
 }
 
 // wordEnd returns the end of the word that at stands in; at if it stands in none. It looks at the text near at only, but
-// for long runs of letters, so that hostile text stays cheap.
+// for runs of letters, so that hostile text stays cheap.
 func (p safePlaces) wordEnd(at int, line Span) int {
 	if at > line.Start && isASCIIAlnum(rune(p.text[at-1])) {
-		for at < line.End && isASCIIAlnum(rune(p.text[at])) {
-			at++
-		}
+		at = min(p.run(at-1).End, line.End)
 	}
-	if at == line.End || p.text[at] == ' ' {
+	if at == line.End || p.text[at] == ' ' || at > line.Start && isPlainBreak(p.text[at-1], p.text[at]) {
 		return at
 	}
 	const near = 128
@@ -250,6 +300,14 @@ func (p safePlaces) wordEnd(at int, line Span) int {
 		to++
 	}
 	return from + prose.WordEnd(p.text[from:to], at-from)
+}
+
+// isPlainBreak reports whether a word ends between two bytes, whatever is around them: between ASCII characters of which one is neither a
+// letter nor a digit, and that join nothing (UAX #29, WB3 and WB6 to WB13). It saves looking at what is near.
+func isPlainBreak(before, after byte) bool {
+	const joining = "'\".,:;_\r"
+	return before < utf8.RuneSelf && after < utf8.RuneSelf && !(isASCIIAlnum(rune(before)) && isASCIIAlnum(rune(after))) &&
+		before != ' ' && strings.IndexByte(joining, before) < 0 && strings.IndexByte(joining, after) < 0
 }
 
 // isSpaced reports whether r is a letter or digit of a script that puts spaces between words.
@@ -288,11 +346,10 @@ func (p safePlaces) nextWord(at int, line Span) int {
 
 // needsSpace reports whether what stands before at would take a marker into itself.
 func (p safePlaces) needsSpace(at int, line Span) bool {
-	before := p.text[line.Start:at]
-	if before == "" {
+	if at <= line.Start {
 		return false
 	}
-	if last := before[len(before)-1]; oddBackslashes(before) || isDelimiter(last) && !oddBackslashes(before[:len(before)-1]) && (!p.endsConstruct(at) || p.couldOpen(at, last)) {
+	if last := p.text[at-1]; p.isEscaped(line.Start, at) || isDelimiter(last) && !p.isEscaped(line.Start, at-1) && (!p.endsConstruct(at) || p.couldOpen(at, last)) {
 		return true
 	}
 	// An address takes in whatever follows it without a space, and the full stop before that with it.
@@ -336,7 +393,10 @@ func (p safePlaces) gap(at int) spot {
 	}
 	switch {
 	case len(p.blocks) == 0: // definitions only, or nothing
-		end := len(strings.TrimRight(p.text, " \t\r\n"))
+		end := len(p.text)
+		if end > 0 && isSpaceByte(p.text[end-1]) {
+			end = p.run(end - 1).Start
+		}
 		return spot{at: end, own: end > 0}
 	case p.blocks[0].raw || len(p.lines) == 0:
 		return p.own(0)
@@ -372,8 +432,8 @@ func (p safePlaces) own(b int) spot {
 	if b+1 < len(p.blocks) {
 		end = p.blocks[b+1].start
 	}
-	for end > blk.start && isSpaceByte(p.text[end-1]) {
-		end--
+	if end > blk.start && isSpaceByte(p.text[end-1]) {
+		end = max(p.run(end-1).Start, blk.start)
 	}
 	return spot{at: end, own: true}
 }

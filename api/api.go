@@ -13,7 +13,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/experiment"
@@ -70,7 +69,7 @@ type API struct {
 	listeners  listeners
 	decodes    *semaphore.Weighted // of the bytes that are being decoded
 	summaries  *semaphore.Weighted // of the stored bytes that summaries are being made of
-	flights    singleflight.Group  // of these summaries
+	flights    flights             // of these summaries
 	verifying  *semaphore.Weighted // of the verifications that are being made
 	closing    context.Context     // what Close ends
 	close      context.CancelFunc

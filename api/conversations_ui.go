@@ -42,7 +42,7 @@ func uiMessages(c *store.Conversation) []uimessage.Message {
 	}
 	for _, turn := range c.Turns() {
 		for i, m := range turn.Asked {
-			if m.Role == roleUser {
+			if m.Role == roleUser && m.Text != "" { // a picture alone has no words
 				all = append(all, uimessage.UserMessage(turn.Call.AnswerID+"-"+strconv.Itoa(i+1), m.Text))
 			}
 		}

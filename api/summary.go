@@ -51,9 +51,8 @@ func (a *API) summary(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	body, err := shared(a, []any{r.who.Tenant, id, r.params}, func() ([]byte, error) {
-		// Others may wait for it when whoever asked first has left.
-		return a.makeSummary(context.WithoutCancel(r.Context()), r.who.Tenant, id, opts)
+	body, err := shared(r.Context(), a, []any{r.who.Tenant, id, r.params}, func(ctx context.Context) ([]byte, error) {
+		return a.makeSummary(ctx, r.who.Tenant, id, opts)
 	})
 	if err != nil {
 		return err
@@ -64,15 +63,16 @@ func (a *API) summary(w http.ResponseWriter, r *request) error {
 
 // Summary returns what GET /v1/runs/{id}/summary shows of a run unless it is told otherwise, within the same bounds: with the
 // sentences linked, the sources assessed with what people said of them, and of passages only excerpts. Who asks for the same at the
-// same time gets the same one, so nobody may change it. A run that is not there is store.ErrNotFound.
+// same time gets the same one, so nobody may change it. It returns when ctx ends, though others may still wait. A run that is not there
+// is store.ErrNotFound.
 func (a *API) Summary(ctx context.Context, tenant, run string) (*trail.Summary, error) {
 	opts, err := params{}.summary()
 	if err != nil {
 		return nil, err
 	}
-	return shared(a, []any{tenant, run}, func() (*trail.Summary, error) {
+	return shared(ctx, a, []any{tenant, run}, func(ctx context.Context) (*trail.Summary, error) {
 		var s *trail.Summary
-		err := a.readRun(context.WithoutCancel(ctx), tenant, run, opts, func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) error {
+		err := a.readRun(ctx, tenant, run, opts, func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) error {
 			var err error
 			s, err = summarised(ctx, t, opts, link)
 			return err
@@ -92,19 +92,19 @@ func (a *API) ExportRun(ctx context.Context, tenant, run, as string) ([]byte, er
 	if err != nil {
 		return nil, err
 	}
-	return shared(a, []any{tenant, run, asked}, func() ([]byte, error) {
-		return a.makeSummary(context.WithoutCancel(ctx), tenant, run, opts)
+	return shared(ctx, a, []any{tenant, run, asked}, func(ctx context.Context) ([]byte, error) {
+		return a.makeSummary(ctx, tenant, run, opts)
 	})
 }
 
-// shared returns what work returns, once for all who ask for the same at the same time.
-func shared[T any](a *API, same []any, work func() (T, error)) (T, error) {
+// shared returns what work returns, once for all who ask for the same at the same time and as long as one of them does.
+func shared[T any](ctx context.Context, a *API, same []any, work func(context.Context) (T, error)) (T, error) {
 	var none T
 	key, err := json.Marshal(same)
 	if err != nil {
 		return none, fmt.Errorf("summarise a run: %w", err)
 	}
-	v, err, _ := a.flights.Do(string(key), func() (any, error) { return work() })
+	v, err := a.flights.do(ctx, string(key), func(ctx context.Context) (any, error) { return work(ctx) })
 	if err != nil {
 		return none, err
 	}

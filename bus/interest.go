@@ -16,35 +16,50 @@ type interest struct {
 	mu    sync.RWMutex
 	runs  map[runKey]*places
 	heard int // runs with listeners elsewhere
+	joins uint64
 }
 
 // places are the nodes on which a run has listeners.
 type places struct {
 	here      bool
 	elsewhere map[string]time.Time // by node: until when it is taken to be true
+	joined    uint64               // which of all joins the last one to the run was
 }
 
-// has reports whether the run has listeners. It is asked for every piece of every answer.
-func (in *interest) has(k runKey) bool {
+// joined returns which of all joins the last one to the run was; 0: the run has no listeners. It is asked for every piece of
+// every answer.
+func (in *interest) joined(k runKey) uint64 {
 	if in.count.Load() == 0 {
-		return false
+		return 0
 	}
 	in.mu.RLock()
 	defer in.mu.RUnlock()
-	_, there := in.runs[k]
-	return there
+	if p := in.runs[k]; p != nil {
+		return p.joined
+	}
+	return 0
 }
 
-// setHere notes whether the run has listeners on this node.
-func (in *interest) setHere(k runKey, listens bool) {
+// join notes that somebody on this node began to listen to the run.
+func (in *interest) join(k runKey) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.at(k).here = listens
+	p := in.at(k)
+	p.here = true
+	in.countJoin(p)
 	in.tidy(k)
 }
 
-// hear notes that the run has listeners on another node, until then.
-func (in *interest) hear(k runKey, node string, until time.Time) {
+// leave notes that nobody on this node listens to the run any more.
+func (in *interest) leave(k runKey) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.at(k).here = false
+	in.tidy(k)
+}
+
+// hear notes that the run has listeners on another node, until then. It is a join if they were not known, or if one is new.
+func (in *interest) hear(k runKey, node string, until time.Time, isNew bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	p := in.at(k)
@@ -55,6 +70,9 @@ func (in *interest) hear(k runKey, node string, until time.Time) {
 		}
 		in.heard++
 		p.elsewhere = map[string]time.Time{}
+	}
+	if _, known := p.elsewhere[node]; !known || isNew {
+		in.countJoin(p)
 	}
 	p.elsewhere[node] = until
 	in.tidy(k)
@@ -103,6 +121,12 @@ func (in *interest) at(k runKey) *places {
 		in.runs[k] = &places{}
 	}
 	return in.runs[k]
+}
+
+// countJoin counts a join.
+func (in *interest) countJoin(p *places) {
+	in.joins++
+	p.joined = in.joins
 }
 
 // tidy removes the run if nobody listens to it, and counts again.

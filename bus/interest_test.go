@@ -59,22 +59,57 @@ func TestNoticesExpire(t *testing.T) {
 	}
 }
 
+// Whoever begins to listen is a join, on whatever node, and what is only repeated is none.
+func TestJoined(t *testing.T) {
+	for world, join := range worlds() {
+		t.Run(world, func(t *testing.T) {
+			node := join(t)
+			a, b := node(0), node(1)
+			last := uint64(0)
+			joins := func(by string, sender *Bus) {
+				t.Helper()
+				eventually(t, by, func() bool { return sender.Joined("acme", "run_1") != last })
+				if last = sender.Joined("acme", "run_1"); last == 0 {
+					t.Errorf("%s: nobody listens", by)
+				}
+			}
+			first := listen(t, b, "acme", "run_1")
+			joins("the first listener", a)
+			second := listen(t, b, "acme", "run_1")
+			joins("the second on that node", a)
+			own := listen(t, a, "acme", "run_1")
+			joins("one on this node", a)
+			b.announceAll()
+			second.Close()
+			marker := listen(t, b, "acme", "run_2")
+			eventually(t, "what came before was heard", func() bool { return a.Listens("acme", "run_2") })
+			if got := a.Joined("acme", "run_1"); got != last {
+				t.Errorf("what is repeated is join %d after %d", got, last)
+			}
+			for _, l := range []*Listener{first, own, marker} {
+				l.Close()
+			}
+			eventually(t, "nobody listens", func() bool { return a.Joined("acme", "run_1") == 0 })
+		})
+	}
+}
+
 // What other nodes say fills no memory without end.
 func TestNoticesAreBounded(t *testing.T) {
 	var in interest
 	for i := range maxHeard + 10 {
-		in.hear(runKey{"acme", strconv.Itoa(i)}, "n1", when)
+		in.hear(runKey{"acme", strconv.Itoa(i)}, "n1", when, false)
 	}
 	if len(in.runs) != maxHeard || in.heard != maxHeard {
 		t.Errorf("%d runs of %d are known", len(in.runs), in.heard)
 	}
-	in.setHere(runKey{"acme", "mine"}, true)
-	if !in.has(runKey{"acme", "mine"}) {
+	in.join(runKey{"acme", "mine"})
+	if in.joined(runKey{"acme", "mine"}) == 0 {
 		t.Error("a listener of our own is not known")
 	}
 	in.forget(runKey{"acme", "0"}, "n1")
-	in.hear(runKey{"acme", "new"}, "n2", when)
-	if !in.has(runKey{"acme", "new"}) || in.has(runKey{"acme", "0"}) {
+	in.hear(runKey{"acme", "new"}, "n2", when, false)
+	if in.joined(runKey{"acme", "new"}) == 0 || in.joined(runKey{"acme", "0"}) != 0 {
 		t.Error("what was forgotten made no room")
 	}
 }
@@ -88,7 +123,7 @@ func TestManyListenersAreTold(t *testing.T) {
 			const n = 1500
 			name := func(i int) string { return strconv.Itoa(i) + "\x01" + string(make([]byte, 100)) } // six bytes of JSON each
 			for i := range n {
-				if _, _, err := b.join(runKey{"acme", name(i)}); err != nil {
+				if _, err := b.join(runKey{"acme", name(i)}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -110,7 +145,7 @@ func BenchmarkListens(b *testing.B) {
 		b.Run("runs="+strconv.Itoa(runs), func(b *testing.B) {
 			bus := newBus(nil)
 			for i := range runs {
-				bus.interest.setHere(runKey{"acme", "run_" + strconv.Itoa(i)}, true)
+				bus.interest.join(runKey{"acme", "run_" + strconv.Itoa(i)})
 			}
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {

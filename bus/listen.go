@@ -39,7 +39,12 @@ type topic struct {
 
 // Listens reports whether anybody, on any node, listens to the run. It is cheap enough to be asked for every chunk of a
 // stream. It may be out of date: up to a round trip late when somebody begins, some seconds when a node died.
-func (b *Bus) Listens(tenant, run string) bool { return b.interest.has(runKey{tenant, run}) }
+func (b *Bus) Listens(tenant, run string) bool { return b.Joined(tenant, run) != 0 }
+
+// Joined returns a number that is another one whenever somebody, on any node, has begun to listen to the run; 0: nobody
+// listens. It costs what [Bus.Listens] costs, and is as late. A node whose listeners were forgotten for a while, because what
+// it said of them was lost, counts as new.
+func (b *Bus) Joined(tenant, run string) uint64 { return b.interest.joined(runKey{tenant, run}) }
 
 // Listen begins to listen to the run. When it returns, every message published from then on reaches the listener, so read
 // the store afterwards for what happened before; [Listener.Follow] does both. Without a connection to NATS it listens all
@@ -48,13 +53,11 @@ func (b *Bus) Listens(tenant, run string) bool { return b.interest.has(runKey{te
 // Up to [MaxBehind] messages wait in the listener's channel; one more and it is dropped.
 func (b *Bus) Listen(ctx context.Context, tenant, run string) (*Listener, error) {
 	k := runKey{tenant, run}
-	l, first, err := b.join(k)
+	l, err := b.join(k)
 	if err != nil {
 		return nil, fmt.Errorf("listening to a run: %w", err)
 	}
-	if first {
-		b.announceRun(k)
-	}
+	b.announceJoin(k)
 	if err := b.flush(ctx); err != nil && ctx.Err() != nil {
 		l.Close()
 		return nil, fmt.Errorf("listening to a run: %w", ctx.Err())
@@ -62,32 +65,33 @@ func (b *Bus) Listen(ctx context.Context, tenant, run string) (*Listener, error)
 	return l, nil
 }
 
-// join adds a listener to the run's topic, and reports whether it is the first there.
-func (b *Bus) join(k runKey) (l *Listener, first bool, err error) {
+// join adds a listener to the run's topic.
+func (b *Bus) join(k runKey) (*Listener, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil, false, errClosed
+		return nil, errClosed
 	}
 	t := b.topics[k]
-	if first = t == nil; first {
+	if t == nil {
 		t = &topic{
 			key:       k,
 			queue:     make(chan *nats.Msg, maxTopicQueue),
 			stop:      make(chan struct{}),
 			listeners: map[*Listener]struct{}{},
 		}
+		var err error
 		if t.sub, err = b.conn.ChanSubscribe(k.subject()+allSuffixes, t.queue); err != nil {
-			return nil, false, fmt.Errorf("subscribing: %w", err)
+			return nil, fmt.Errorf("subscribing: %w", err)
 		}
 		b.topics[k] = t
-		b.interest.setHere(k, true)
 		b.wg.Go(func() { b.serve(t) })
 	}
-	l = &Listener{c: make(chan Message, MaxBehind), bus: b, topic: t}
+	b.interest.join(k)
+	l := &Listener{c: make(chan Message, MaxBehind), bus: b, topic: t}
 	l.C = l.c
 	t.listeners[l] = struct{}{}
-	return l, first, nil
+	return l, nil
 }
 
 // leave takes a listener out of its topic, and reports whether it was the last there; then the topic ends. b.mu is held.
@@ -103,7 +107,7 @@ func (b *Bus) leave(l *Listener) (last bool) {
 		return false
 	}
 	delete(b.topics, t.key)
-	b.interest.setHere(t.key, false)
+	b.interest.leave(t.key)
 	close(t.stop)
 	return true
 }
@@ -147,7 +151,7 @@ func (b *Bus) deliver(t *topic, m Message) {
 	}
 	b.mu.Unlock()
 	if ended {
-		b.announceRun(t.key)
+		b.announceLeave(t.key)
 	}
 }
 
@@ -176,6 +180,6 @@ func (l *Listener) Close() {
 	last := b.leave(l)
 	b.mu.Unlock()
 	if last {
-		b.announceRun(l.topic.key)
+		b.announceLeave(l.topic.key)
 	}
 }

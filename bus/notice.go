@@ -24,6 +24,7 @@ const (
 type notice struct {
 	Node string      `json:"node"`
 	On   [][2]string `json:"on,omitempty"`  // tenant and run: somebody listens
+	New  bool        `json:"new,omitempty"` // to what On says somebody began to listen just now
 	Off  [][2]string `json:"off,omitempty"` // nobody does any more
 	Ask  bool        `json:"ask,omitempty"` // the node knows nothing yet: tell it
 	Bye  bool        `json:"bye,omitempty"` // the node ends
@@ -63,7 +64,7 @@ func (b *Bus) hear(m *nats.Msg, now time.Time) {
 		return
 	}
 	for _, pair := range n.On {
-		b.interest.hear(runKey{pair[0], pair[1]}, n.Node, now.Add(noticeLasts))
+		b.interest.hear(runKey{pair[0], pair[1]}, n.Node, now.Add(noticeLasts), n.New)
 	}
 	for _, pair := range n.Off {
 		b.interest.forget(runKey{pair[0], pair[1]}, n.Node)
@@ -76,8 +77,13 @@ func (b *Bus) hear(m *nats.Msg, now time.Time) {
 	}
 }
 
-// announceRun tells the others whether somebody here listens to the run.
-func (b *Bus) announceRun(k runKey) {
+// announceJoin tells the others that somebody here began to listen to the run.
+func (b *Bus) announceJoin(k runKey) { b.announceRun(k, true) }
+
+// announceLeave tells the others that somebody here ceased to, and whether anybody still does.
+func (b *Bus) announceLeave(k runKey) { b.announceRun(k, false) }
+
+func (b *Bus) announceRun(k runKey, joined bool) {
 	b.announcing.Lock()
 	defer b.announcing.Unlock()
 	b.mu.Lock()
@@ -85,7 +91,7 @@ func (b *Bus) announceRun(k runKey) {
 	b.mu.Unlock()
 	pairs := [][2]string{{k.tenant, k.run}}
 	if listens {
-		b.announce(&notice{On: pairs})
+		b.announce(&notice{On: pairs, New: joined})
 	} else {
 		b.announce(&notice{Off: pairs})
 	}

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -32,42 +31,73 @@ const (
 )
 
 // Ask puts a question, and returns when the provider has begun to answer, or has not: then the error is a problem. The talk goes on
-// when ctx ends, and is part of the question's conversation for whoever resumes it; with ctx ends only the waiting.
+// when ctx ends, and is part of the question's conversation for whoever resumes it; with ctx ends only the waiting, and a talk that has
+// not begun and is part of no conversation, since nobody could find it.
 func (c *Chat) Ask(ctx context.Context, who gateway.Identity, q *Question) (*Talk, error) {
-	return c.put(ctx, who, q, form{name: formEvents})
+	return c.put(ctx, who, q, form{name: formEvents}, func() {})
 }
 
-func (c *Chat) put(ctx context.Context, who gateway.Identity, q *Question, f form) (*Talk, error) {
-	p, err := c.provider(q.Provider)
+// put puts a question. Whoever does is one of its talk's followers until they leave. Release is called when the question's body is
+// needed no more.
+func (c *Chat) put(ctx context.Context, who gateway.Identity, q *Question, f form, release func()) (*Talk, error) {
+	call, r, err := c.prepare(ctx, who, q, f)
 	if err != nil {
+		release()
 		return nil, err
 	}
-	if err := q.check(); err != nil {
-		return nil, err
-	}
-	built, err := build(p, q)
-	if err != nil {
-		return nil, err
-	}
-	t := &Talk{Conversation: q.Conversation, Run: q.Run, tenant: who.Tenant, model: cmp.Or(q.Model, p.Model), form: f, begun: make(chan struct{}), done: make(chan struct{})}
-	if err := c.talks.add(t); err != nil {
-		return nil, err
-	}
-	path, _, _ := strings.Cut(built.Path, "?")
-	route, _ := wire.FindRoute(p.Provider, built.Method, path)
-	call := &call{chat: c, talk: t, provider: p, route: built.Method + " " + path, format: route.Format}
-	call.ctx, t.stop = context.WithCancel(context.WithoutCancel(ctx))
+	t := call.talk
+	call.release = release
 	c.running.Add(1)
-	go call.run(c.options.Gateway.Transport(who), request(call.ctx, p, q, built), built.Body) //nolint:contextcheck // it goes on when ctx ends
+	go call.run(c.options.Gateway.Transport(who), r) //nolint:contextcheck // it goes on when ctx ends
 	select {
 	case <-t.begun:
 	case <-ctx.Done():
+		t.patience.follow(-1)
+		if t.Conversation == "" {
+			t.stop()
+		}
 		return nil, ctx.Err()
 	}
 	if t.refused != nil {
 		return nil, t.refused
 	}
 	return t, nil
+}
+
+// prepare makes a question ready to be put.
+func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f form) (*call, *http.Request, error) {
+	p, err := c.provider(q.Provider)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := q.check(); err != nil {
+		return nil, nil, err
+	}
+	built, err := build(p, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := &Talk{Conversation: q.Conversation, Run: q.Run, tenant: who.Tenant, model: cmp.Or(q.Model, p.Model), form: f, begun: make(chan struct{}), done: make(chan struct{})}
+	path, _, _ := strings.Cut(built.Path, "?")
+	route, _ := wire.FindRoute(p.Provider, built.Method, path)
+	call := &call{chat: c, talk: t, provider: p, route: built.Method + " " + path, format: route.Format}
+	on, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	call.ctx, t.stop = on, func() { cancel(nil) }
+	r := request(on, p, q, built)
+	if r == nil {
+		cancel(nil)
+		return nil, nil, badRequest("the model's name cannot stand in an address", "name another one")
+	}
+	call.keys = r.Header
+	if wire.ReadsRequest(route.Format) {
+		call.sent = built.Body
+	}
+	if err := c.talks.add(t); err != nil {
+		cancel(nil)
+		return nil, nil, err
+	}
+	t.patience = newPatience(cmp.Or(c.options.Silence, MaxSilence), func() { cancel(errSilent) })
+	return call, r, nil
 }
 
 // provider returns the provider that a question names.
@@ -138,10 +168,11 @@ func withDocuments(messages []wire.Message, list []ibid.Source) []wire.Message {
 
 // request returns the call to the gateway.
 func request(ctx context.Context, p *Provider, q *Question, built *wire.Built) *http.Request {
-	r, err := http.NewRequestWithContext(ctx, built.Method, "http://ibid/"+p.Upstream+built.Path, bytes.NewReader(built.Body))
+	r, err := http.NewRequestWithContext(ctx, built.Method, "http://ibid/"+p.Upstream+built.Path, &sending{built.Body})
 	if err != nil {
-		return nil // paths are ours, and escaped: run says what else it may be
+		return nil // paths are ours, and escaped: the caller says what else it may be
 	}
+	r.ContentLength = int64(len(built.Body))
 	maps.Copy(r.Header, built.Header)
 	if known, ok := wire.FindProvider(p.Provider); ok && p.Key != "" {
 		r.Header.Set(known.KeyHeader, known.KeyPrefix+p.Key)
@@ -157,6 +188,20 @@ func request(ctx context.Context, p *Provider, q *Question, built *wire.Built) *
 	return r
 }
 
+// sending is a request's body. At its end it lets go of it, since the request lives as long as the response.
+type sending struct{ rest []byte }
+
+func (s *sending) Read(p []byte) (int, error) {
+	if len(s.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, s.rest)
+	if s.rest = s.rest[n:]; len(s.rest) == 0 {
+		s.rest = nil
+	}
+	return n, nil
+}
+
 // call is a question on its way.
 type call struct {
 	ctx      context.Context
@@ -165,10 +210,13 @@ type call struct {
 	provider *Provider
 	route    string // method and path at the provider, escaped
 	format   string // of its answers
+	keys     http.Header
+	sent     []byte // the request's body, where the answer cannot be read without it
+	release  func() // lets go of what the body weighs; nil: that was done
 }
 
 // run makes the call and tells the talk what comes of it.
-func (c *call) run(transport http.RoundTripper, r *http.Request, sent []byte) {
+func (c *call) run(transport http.RoundTripper, r *http.Request) {
 	defer c.chat.running.Done()
 	defer context.AfterFunc(c.chat.ending, c.talk.stop)()
 	defer c.finish()
@@ -178,34 +226,39 @@ func (c *call) run(transport http.RoundTripper, r *http.Request, sent []byte) {
 				slog.String("answer_id", c.talk.AnswerID), slog.String("panic", fmt.Sprint(v)), slog.String("stack", string(debug.Stack())))
 		}
 	}()
-	if r == nil {
-		c.talk.refused = badRequest("the model's name cannot stand in an address", "name another one")
-		return
-	}
 	res, err := transport.RoundTrip(r)
 	if err != nil {
 		c.talk.refused = c.unanswered(err)
 		return
 	}
 	defer func() { _ = res.Body.Close() }()
-	if res.StatusCode/100 != 2 {
+	if res.StatusCode/100 != 2 || res.StatusCode == http.StatusNoContent || res.StatusCode == http.StatusResetContent {
 		c.talk.refused = c.refusal(res)
 		return
 	}
 	c.begin(res.Header)
-	body := tee.NewBody(res.Body, &tee.Options{
-		Decode:   ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format, Request: sent, One: true}, // as the gateway does
+	body := tee.NewBody(heard{res.Body, c.talk.patience}, &tee.Options{
+		Decode:   ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format, Request: c.sent, One: true}, // as the gateway does
 		Encoding: strings.Join(res.Header["Content-Encoding"], ", "), Length: res.ContentLength, Limit: maxDecoded,
 		OnEvent: c.talk.event, Done: c.answered,
 	})
 	_, _ = io.Copy(io.Discard, body) // Done is told why it broke off
 	_ = body.Close()
+	c.talk.patience.over()
+	c.sent = nil
+	c.let()
 	c.late()
 }
 
 // unanswered says why there is no response at all.
 func (c *call) unanswered(err error) error {
-	if c.ctx.Err() != nil {
+	switch {
+	case errors.Is(context.Cause(c.ctx), errSilent):
+		return &gateway.Problem{
+			Status: http.StatusGatewayTimeout, Code: gateway.CodeUpstreamSlow, Detail: "upstream " + c.provider.Upstream + ": " + errSilent.Error(),
+			Hint: "try again, or ask another one",
+		}
+	case c.ctx.Err() != nil:
 		return gateway.Unavailable("the call was ended before there was an answer")
 	}
 	c.chat.log.LogAttrs(c.ctx, slog.LevelWarn, "a question was not answered", slog.String("upstream", c.provider.Upstream), slog.Any("error", err))
@@ -219,6 +272,7 @@ func (c *call) unanswered(err error) error {
 func (c *call) refusal(res *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // what came of it
 	if p := problemOf(res, data); p != nil {
+		p.Detail, p.Hint = gateway.HideKeys(c.keys, p.Detail), gateway.HideKeys(c.keys, p.Hint)
 		return p
 	}
 	p := &gateway.Problem{Status: http.StatusBadGateway, Code: gateway.CodeUpstream, Hint: "the words are the provider's"}
@@ -235,7 +289,7 @@ func (c *call) refusal(res *http.Response) error {
 	}
 	words := ""
 	if a, _ := ibid.Decode(data, &ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format}); a.Error != nil {
-		words = ": " + a.Error.Error()
+		words = ": " + gateway.HideKeys(c.keys, a.Error.Error())
 	}
 	p.Detail = fmt.Sprintf("upstream %s answered %d%s", c.provider.Upstream, res.StatusCode, strings.ToValidUTF8(words, "\ufffd"))
 	return p
@@ -263,13 +317,31 @@ func problemOf(res *http.Response, data []byte) *gateway.Problem {
 func (c *call) begin(h http.Header) {
 	t := c.talk
 	t.AnswerID, t.Run = h.Get(gateway.AnswerHeader), cmp.Or(h.Get(gateway.RunHeader), t.Run)
+	t.patience.hear()
+	if c.sent == nil {
+		c.let()
+	}
+	if t.Conversation != "" {
+		c.chat.running.Go(func() { c.chat.number(c.ctx, t) }) // so that nobody waits for it
+	}
 	c.chat.talks.begin(t)
 	close(t.begun)
+}
+
+// let lets go of what the question's body weighs.
+func (c *call) let() {
+	if c.release != nil {
+		c.release()
+		c.release = nil
+	}
 }
 
 // answered takes the answer. The tee calls it once.
 func (c *call) answered(r tee.Result) {
 	t, a := c.talk, r.Answer
+	if a.Error != nil {
+		a.Error = &ibid.ProviderError{Code: gateway.HideKeys(c.keys, a.Error.Code), Message: gateway.HideKeys(c.keys, a.Error.Message)}
+	}
 	status := uimessage.StatusOf(a)
 	if c.mayFollow(a) {
 		status = uimessage.Pending
@@ -288,6 +360,8 @@ func (c *call) failure(r *tee.Result) *ibid.ProviderError {
 		return &ibid.ProviderError{Code: gateway.CodeUpstream, Message: "what the upstream sent is no answer of a model"}
 	case r.Answer.Complete:
 		return nil
+	case errors.Is(context.Cause(c.ctx), errSilent):
+		return &ibid.ProviderError{Code: gateway.CodeUpstreamSlow, Message: errSilent.Error()}
 	case c.ctx.Err() != nil:
 		return &ibid.ProviderError{Code: codeEnded, Message: "the answer was ended before it was whole"}
 	}
@@ -297,7 +371,9 @@ func (c *call) failure(r *tee.Result) *ibid.ProviderError {
 // finish ends the talk, whatever became of it. Who has read its end finds it no more.
 func (c *call) finish() {
 	t := c.talk
+	t.patience.over()
 	t.stop()
+	c.let()
 	c.chat.talks.end(t)
 	result := resultAnswered
 	t.update(func() {

@@ -40,6 +40,9 @@ type Options struct {
 	Providers []Provider       // the first one is asked when a question names none; needed
 	// Late is how long a stream stays open for citations that come after the answer. 0: it does not.
 	Late time.Duration
+	// Silence is how long a provider may say nothing before its call is ended; 0: [MaxSilence]. While nobody follows it is
+	// [MaxSilenceAlone], if that is less.
+	Silence time.Duration
 	// LateFor reports whether citations may come after an answer that has none: by a second call for those of an upstream and a route,
 	// which is method and path as in [store.Call], or by a strategy that attributes the run. Nil: they never do. It must be safe for
 	// concurrent use.
@@ -55,7 +58,9 @@ type Chat struct {
 	metrics *metrics
 	mux     *http.ServeMux
 	talks   talks
-	reading *semaphore.Weighted // bytes of the requests that are being read
+	reading *semaphore.Weighted // bytes of the requests that are held
+
+	stillEvery time.Duration
 
 	running sync.WaitGroup  // the calls
 	closing context.Context // ended by Close: nobody waits for late citations any more
@@ -69,7 +74,7 @@ func New(o *Options) (*Chat, error) {
 	if o == nil || o.Gateway == nil || o.Guard == nil || o.Store == nil || len(o.Providers) == 0 {
 		return nil, errors.New("make the chat: it needs a gateway, a guard, a store and a provider")
 	}
-	c := &Chat{options: *o, log: o.Logger, reading: semaphore.NewWeighted(maxReading), mux: http.NewServeMux()}
+	c := &Chat{options: *o, log: o.Logger, reading: semaphore.NewWeighted(maxReading), mux: http.NewServeMux(), stillEvery: stillEvery}
 	c.options.Providers = slices.Clone(o.Providers)
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)

@@ -62,8 +62,14 @@ func (o *tellOpenAI) answer(a *ibid.Answer, _ uimessage.Status) error {
 
 func (o *tellOpenAI) late(a *ibid.Answer) error { return o.answer(a, uimessage.Final) }
 
-// fail tells the error in place of the last chunk, where OpenAI does.
+// fail tells the error in place of the last chunk, where OpenAI does. Citations that are known come before it.
 func (o *tellOpenAI) fail(e *ibid.ProviderError) error {
+	if o.whole != nil {
+		o.finish(o.whole)
+		if len(o.said.Annotations) > 0 {
+			o.chunk("", true)
+		}
+	}
 	o.whole = nil
 	data, err := encode(map[string]any{"error": e})
 	if err != nil {

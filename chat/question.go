@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibidhq/ibid"
@@ -95,19 +98,49 @@ func readQuestion(data []byte, h http.Header) (*Question, bool, error) {
 
 // readStrictly reads a body of our own form: a member that is misspelt must not be left out of the question.
 func readStrictly(data []byte, b *body) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err := d.Decode(b)
-	if err == nil {
-		return nil
+	const hint = "it has provider, model, messages (role, content), documents, tools, citations, conversation, run and agent"
+	var members struct {
+		all  map[string]json.RawMessage
+		Each []map[string]json.RawMessage `json:"messages"`
 	}
-	detail := "the request cannot be read"
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok && len(name) < 80 {
-		detail = "a question has no member " + name
-	} else if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		detail = fmt.Sprintf("%s may not be a %s", wrong.Field, wrong.Value)
+	_ = json.Unmarshal(data, &members.all) // what is wrong with it is said below
+	_ = json.Unmarshal(data, &members)
+	name, ok := unknown(members.all, bodyMembers())
+	for i := 0; ok && i < len(members.Each); i++ {
+		name, ok = unknown(members.Each[i], []string{"role", "content", "text"})
 	}
-	return badRequest(detail, "it has provider, model, messages (role, content), documents, tools, citations, conversation, run and agent")
+	if !ok {
+		return badRequest("a question has no member "+strconv.Quote(name), hint)
+	}
+	if err := json.Unmarshal(data, b); err != nil {
+		return badRequest(unreadable(err), hint)
+	}
+	return nil
+}
+
+func bodyMembers() []string {
+	return []string{"provider", "model", "messages", "documents", "tools", "citations", "conversation", "run", "agent"}
+}
+
+// unknown returns the first member that is not among those allowed; ok says that there is none. Encoding/json takes names in any case,
+// we do not.
+func unknown(members map[string]json.RawMessage, allowed []string) (name string, ok bool) {
+	const most = 80 // bytes of a name that are repeated
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if !slices.Contains(allowed, name) {
+			return strings.ToValidUTF8(name[:min(len(name), most)], ""), false
+		}
+	}
+	return "", true
+}
+
+// unreadable says what is wrong with a body without naming our types.
+func unreadable(err error) string {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
+		return "the request cannot be read"
+	}
+	return uimessage.WrongType(wrong)
 }
 
 // readBeside reads what a body of useChat says of ours. What else a front-end sends there is its own.
@@ -116,17 +149,16 @@ func readBeside(data []byte) (body, error) {
 	if err := json.Unmarshal(data, &members); err != nil {
 		return body{}, badRequest("the request cannot be read", "")
 	}
-	delete(members, "messages") // read already, with parts
+	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool {
+		return name == "messages" || !slices.Contains(bodyMembers(), name) // messages are read already, with parts
+	})
 	rest, err := json.Marshal(members)
 	if err != nil {
 		return body{}, badRequest("the request cannot be read", "")
 	}
 	var b body
 	if err := json.Unmarshal(rest, &b); err != nil {
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return body{}, badRequest(fmt.Sprintf("%s may not be a %s", wrong.Field, wrong.Value), "docs/chat.md says what a question may hold")
-		}
-		return body{}, badRequest("the request cannot be read", "")
+		return body{}, badRequest(unreadable(err), "docs/chat.md says what a question may hold")
 	}
 	return b, nil
 }
@@ -160,6 +192,16 @@ func (q *Question) check() error {
 	case "", wire.CitationsFast, wire.CitationsAccurate, wire.CitationsOff:
 	default:
 		return badRequest("citations: it is not one of fast, accurate, off", "leave it out for what the provider does by itself")
+	}
+	for i, m := range q.Messages {
+		switch m.Role {
+		case wire.RoleSystem, wire.RoleUser, wire.RoleAssistant:
+		default:
+			return badRequest(fmt.Sprintf("messages: message %d: its role is not system, user or assistant", i), "what tools returned belongs to the provider's own API")
+		}
+	}
+	if !slices.ContainsFunc(q.Messages, func(m Message) bool { return m.Role == wire.RoleUser && m.Text != "" }) {
+		return badRequest("messages: there is none of the user, or it is empty", `a message is {"role": "user", "content": "…"}`)
 	}
 	if why := gateway.CheckID(q.Conversation); why != "" {
 		return badRequest("conversation: "+why, "with useChat it is the id of the chat")

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -24,7 +25,8 @@ import (
 const (
 	// MaxRequest is how many bytes the body of a question may have: as many as a call to a provider.
 	MaxRequest = 32 << 20
-	// maxReading is how many bytes of questions are read and written anew at a time.
+	// maxReading is how many bytes of questions are held at a time: until their answers begin, and longer where they are needed to
+	// read those.
 	maxReading = 256 << 20
 	// readFor is how long a question may take to arrive.
 	readFor = 2 * time.Minute
@@ -34,6 +36,10 @@ const (
 	pingEvery = 15 * time.Second
 	// askStore bounds how long the numbers of a conversation may take.
 	askStore = 2 * time.Second
+	// catchUp bounds how long they wait for the answer before to be stored.
+	catchUp = 500 * time.Millisecond
+	// stillEvery is how often it is asked whether a reader's token is still valid, at most.
+	stillEvery = 5 * time.Second
 )
 
 // endpoint is one method of one path.
@@ -137,11 +143,11 @@ func (c *Chat) ask(w *reply, r *http.Request, who gateway.Identity) error {
 		release()
 		return err
 	}
-	t, err := c.put(r.Context(), who, q, f)
-	release()
+	t, err := c.put(r.Context(), who, q, f, release)
 	if err != nil {
 		return err
 	}
+	defer t.patience.follow(-1)
 	return c.tell(w, r, t, f, who)
 }
 
@@ -156,10 +162,9 @@ func (c *Chat) read(w http.ResponseWriter, r *http.Request) (q *Question, isUI b
 	if !c.reading.TryAcquire(size) {
 		return nil, false, nil, gateway.Unavailable("too many large questions are being read")
 	}
-	let := func() { c.reading.Release(size) }
 	defer func() {
 		if err != nil {
-			let()
+			c.reading.Release(size)
 		}
 	}()
 	control := http.NewResponseController(w)
@@ -173,7 +178,11 @@ func (c *Chat) read(w http.ResponseWriter, r *http.Request) (q *Question, isUI b
 	}
 	_ = control.SetReadDeadline(time.Time{})
 	q, isUI, err = readQuestion(data, r.Header)
-	return q, isUI, let, err
+	if is := int64(len(data)); err == nil && is < size { // it did not say its length
+		c.reading.Release(size - is)
+		size = is
+	}
+	return q, isUI, func() { c.reading.Release(size) }, err
 }
 
 // readForm reads the query and says which form is wanted, and whether that was said.
@@ -266,8 +275,14 @@ func (c *Chat) resume(w *reply, r *http.Request, who gateway.Identity) error {
 
 // stop answers DELETE /v1/chat/{id}/stream.
 func (c *Chat) stop(w *reply, r *http.Request, who gateway.Identity) error {
-	if t := c.talks.find(who.Tenant, r.PathValue("id")); t != nil {
+	if r.URL.RawQuery != "" {
+		return badRequest("there is no such query parameter here", "there is none: it ends what is under way")
+	}
+	all := c.talks.all(who.Tenant, r.PathValue("id"))
+	for _, t := range all {
 		t.stop()
+	}
+	for _, t := range all {
 		select {
 		case <-t.done:
 		case <-r.Context().Done():
@@ -284,8 +299,10 @@ func (c *Chat) tell(w *reply, r *http.Request, t *Talk, f form, who gateway.Iden
 	h[gateway.AnswerHeader], h[gateway.RunHeader] = []string{t.AnswerID}, []string{t.Run}
 	ctx := r.Context()
 	numbers := func() *ibid.Numbering { return c.numbers(ctx, t) }
+	t.patience.follow(1)
+	defer t.patience.follow(-1)
 	if f.name == formNo {
-		return c.tellWhole(w, r, t, f, numbers)
+		return c.tellWhole(w, r, t, f, who)
 	}
 	f.setHeaders(h)
 	w.WriteHeader(http.StatusOK)
@@ -296,11 +313,14 @@ func (c *Chat) tell(w *reply, r *http.Request, t *Talk, f form, who gateway.Iden
 	defer out.end()
 	to := f.teller(t, numbers, out)
 	err := to.start()
-	from := t.follow()
+	from, checked := t.follow(), time.Now()
 	for ended := false; err == nil && !ended; {
 		var n *news
-		if n, err = from.next(ctx); err == nil {
-			ended, err = c.pass(ctx, to, n, who)
+		if n, err = from.next(ctx); err == nil && time.Since(checked) >= c.stillEvery {
+			checked, err = time.Now(), c.still(ctx, who)
+		}
+		if err == nil {
+			ended, err = pass(to, n)
 		}
 	}
 	if err != nil { // the reader is gone; the talk goes on
@@ -312,12 +332,17 @@ func (c *Chat) tell(w *reply, r *http.Request, t *Talk, f form, who gateway.Iden
 // errGone says that a reader left, or is to leave, before the end.
 var errGone = &gateway.Problem{Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Detail: "the stream was broken off"}
 
+// still returns the problem of a reader whose token is valid no more.
+func (c *Chat) still(ctx context.Context, who gateway.Identity) error {
+	if c.options.Guard.Still(ctx, who) {
+		return nil
+	}
+	return &gateway.Problem{Status: http.StatusUnauthorized, Code: gateway.CodeToken, Detail: "the token was revoked"}
+}
+
 // pass tells news, and reports whether nothing more comes.
-func (c *Chat) pass(ctx context.Context, to teller, n *news, who gateway.Identity) (ended bool, err error) {
+func pass(to teller, n *news) (ended bool, err error) {
 	if n.idle {
-		if !c.options.Guard.Still(ctx, who) {
-			return false, errors.New("the token was revoked")
-		}
 		return false, to.ping()
 	}
 	for i := range n.events {
@@ -340,7 +365,7 @@ func (c *Chat) pass(ctx context.Context, to teller, n *news, who gateway.Identit
 }
 
 // tellWhole answers with one document, when nothing more comes.
-func (c *Chat) tellWhole(w *reply, r *http.Request, t *Talk, f form, numbers func() *ibid.Numbering) error {
+func (c *Chat) tellWhole(w *reply, r *http.Request, t *Talk, f form, who gateway.Identity) error {
 	select {
 	case <-t.Done():
 	case <-r.Context().Done():
@@ -349,7 +374,12 @@ func (c *Chat) tellWhole(w *reply, r *http.Request, t *Talk, f form, numbers fun
 	if t.answer == nil {
 		return errors.New("put a question: there is no answer")
 	}
-	data, err := t.Answer().Document(&ibid.DocumentOptions{Unit: f.unit, AnswerID: t.AnswerID, Numbering: numbers()}).JSON()
+	if err := c.still(r.Context(), who); err != nil {
+		return err
+	}
+	a := *t.Answer()
+	a.Error = cmp.Or(a.Error, t.failed)
+	data, err := a.Document(&ibid.DocumentOptions{Unit: f.unit, AnswerID: t.AnswerID, Numbering: c.numbers(r.Context(), t)}).JSON()
 	if err != nil {
 		return fmt.Errorf("write an answer: %w", err)
 	}
@@ -362,14 +392,17 @@ func (c *Chat) tellWhole(w *reply, r *http.Request, t *Talk, f form, numbers fun
 	return nil
 }
 
-// numbers returns the numbers that sources have in the talk's conversation, for one reader.
-func (c *Chat) numbers(ctx context.Context, t *Talk) *ibid.Numbering {
+// number asks which numbers the sources of the talk's conversation have, once.
+func (c *Chat) number(ctx context.Context, t *Talk) {
 	t.numberOnce.Do(func() {
 		if t.Conversation == "" {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore)
 		defer cancel()
+		soon, done := context.WithTimeout(ctx, catchUp)
+		_ = c.options.Gateway.CatchUp(soon) // the answer before may just have ended
+		done()
 		before, err := c.options.Store.Conversation(ctx, t.tenant, t.Conversation, &store.Query{Limit: 1})
 		switch {
 		case err == nil:
@@ -378,6 +411,11 @@ func (c *Chat) numbers(ctx context.Context, t *Talk) *ibid.Numbering {
 			c.log.LogAttrs(ctx, slog.LevelWarn, "sources are numbered anew", slog.String("answer_id", t.AnswerID), slog.Any("error", err))
 		}
 	})
+}
+
+// numbers returns the numbers that sources have in the talk's conversation, for one reader.
+func (c *Chat) numbers(ctx context.Context, t *Talk) *ibid.Numbering {
+	c.number(ctx, t)
 	n := maps.Clone(t.numbers)
 	return &n
 }

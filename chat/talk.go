@@ -2,7 +2,6 @@ package chat
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"sync"
 
@@ -22,11 +21,14 @@ type Talk struct {
 	Conversation string // empty: it is part of none
 
 	tenant string
-	model  string             // that was asked for
-	stop   context.CancelFunc // breaks the call off
-	form   form               // that the asker chose
-	begun  chan struct{}      // closed when the provider has begun to answer, or will not
-	done   chan struct{}      // closed when nothing more comes
+	model  string        // that was asked for
+	stop   func()        // breaks the call off
+	form   form          // that the asker chose
+	begun  chan struct{} // closed when the provider has begun to answer, or will not
+	done   chan struct{} // closed when nothing more comes
+	known  bool          // it has begun, and its answer's id is known: talks guard it
+
+	patience *patience
 
 	numberOnce sync.Once
 	numbers    ibid.Numbering // of the conversation, before this answer

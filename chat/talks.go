@@ -3,6 +3,7 @@ package chat
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/ibidhq/ibid/gateway"
@@ -17,12 +18,12 @@ type talkKey struct{ tenant, id string }
 // talks are those that have not ended.
 type talks struct {
 	mu     sync.Mutex
-	by     map[talkKey]*Talk
+	by     map[talkKey][]*Talk // those that have begun in the order in which they did
 	open   map[string]int // of each tenant
 	closed bool
 }
 
-// add takes up a talk that begins. It is the one of its conversation from now on.
+// add takes up a talk.
 func (l *talks) add(t *Talk) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -36,20 +37,38 @@ func (l *talks) add(t *Talk) error {
 		}
 	}
 	if l.by == nil {
-		l.by, l.open = map[talkKey]*Talk{}, map[string]int{}
+		l.by, l.open = map[talkKey][]*Talk{}, map[string]int{}
 	}
 	l.open[t.tenant]++
 	if t.Conversation != "" {
-		l.by[talkKey{t.tenant, t.Conversation}] = t
+		l.put(t, t.Conversation)
 	}
 	return nil
 }
 
-// begin makes a talk known by its answer's id too.
+func (l *talks) put(t *Talk, id string) {
+	key := talkKey{t.tenant, id}
+	l.by[key] = append(l.by[key], t)
+}
+
+func (l *talks) remove(t *Talk, id string) {
+	key := talkKey{t.tenant, id}
+	l.by[key] = slices.DeleteFunc(l.by[key], func(other *Talk) bool { return other == t })
+	if len(l.by[key]) == 0 {
+		delete(l.by, key)
+	}
+}
+
+// begin makes a talk the one of its conversation, and known by its answer's id too.
 func (l *talks) begin(t *Talk) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.by[talkKey{t.tenant, t.AnswerID}] = t
+	t.known = true
+	l.put(t, t.AnswerID)
+	if t.Conversation != "" {
+		l.remove(t, t.Conversation)
+		l.put(t, t.Conversation)
+	}
 }
 
 // end says that a talk has ended: there is nothing to follow any more.
@@ -59,18 +78,32 @@ func (l *talks) end(t *Talk) {
 	if l.open[t.tenant]--; l.open[t.tenant] == 0 {
 		delete(l.open, t.tenant)
 	}
-	for _, id := range []string{t.Conversation, t.AnswerID} {
-		if key := (talkKey{t.tenant, id}); l.by[key] == t {
-			delete(l.by, key)
-		}
-	}
+	l.remove(t, t.Conversation)
+	l.remove(t, t.AnswerID)
 }
 
-// find returns the talk of a conversation or an answer; nil: there is none.
+// find returns the talk of a conversation or an answer: of several the one that began last, of those that have not begun the newest. Nil:
+// there is none.
 func (l *talks) find(tenant, id string) *Talk {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.by[talkKey{tenant, id}]
+	list := l.by[talkKey{tenant, id}]
+	for _, t := range slices.Backward(list) {
+		if t.known {
+			return t
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return list[len(list)-1]
+}
+
+// all returns the talks of a conversation or an answer.
+func (l *talks) all(tenant, id string) []*Talk {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.by[talkKey{tenant, id}])
 }
 
 // count returns how many talks have not ended.

@@ -10,7 +10,7 @@ type Outcome struct {
 	Cited     int    `json:"cited"`     // of Sentences: those that rest on a source
 	Checked   int    `json:"checked"`   // of Cited: those that a checker gave a verdict on
 	Supported int    `json:"supported"` // of Checked
-	Fetched   int    `json:"fetched"`   // citations whose source was fetched again
+	Fetched   int    `json:"fetched"`   // citations whose source was fetched again and could be read
 	Verified  int    `json:"verified"`  // of Fetched: those whose source still says it
 	Judged    int    `json:"judged"`    // citations that people judged
 	Right     int    `json:"right"`     // of Judged

@@ -126,17 +126,22 @@ func asSent(a *ibid.Answer) *ibid.Answer {
 	return &sent
 }
 
-// count counts the citations whose source was fetched again.
+// count counts the citations whose source was fetched again, and read: one that could not be looked at says nothing of either.
 func (o *Outcome) count(a *ibid.Answer) {
 	if a == nil {
 		return
 	}
 	for i := range a.Citations {
-		if v := a.Citations[i].Verification; v != nil {
+		v := a.Citations[i].Verification
+		if v == nil {
+			continue
+		}
+		switch {
+		case passes(v.Status):
 			o.Fetched++
-			if passes(v.Status) {
-				o.Verified++
-			}
+			o.Verified++
+		case fails(v.Status):
+			o.Fetched++
 		}
 	}
 }
@@ -144,7 +149,17 @@ func (o *Outcome) count(a *ibid.Answer) {
 // passes reports whether a source still says what was cited: the passing statuses of attribution v1.
 func passes(status string) bool {
 	switch status {
-	case "verified", "verified-hash-only", "offset-wrong", "source-drifted-text-intact", "source-drifted-excerpt-intact":
+	case "verified", "verified-hash-only", "verified-from-archive", "offset-wrong", "source-drifted-text-intact", "source-drifted-excerpt-intact",
+		"excerpt-found", "excerpt-reformatted", "excerpt-cut":
+		return true
+	}
+	return false
+}
+
+// fails reports whether a source was read and does not say it.
+func fails(status string) bool {
+	switch status {
+	case "excerpt-mismatch", "excerpt-altered", "excerpt-missing":
 		return true
 	}
 	return false

@@ -59,6 +59,21 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// A source that could not be looked at is not one that was read again.
+func TestObserveUnread(t *testing.T) {
+	for _, status := range []string{"robots-disallowed", "unreachable", "gone", "hash-mismatch", "nothing-recorded"} {
+		run := harbour(t)
+		run.Final.Citations[0].Verification = &ibid.Verification{Status: status}
+		got, err := experiment.Observe(t.Context(), run, experiment.Feedback{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Fetched != 0 || got.Verified != 0 {
+			t.Errorf("%s: %d fetched, %d verified", status, got.Fetched, got.Verified)
+		}
+	}
+}
+
 // What was fetched again and what people said is counted where nothing is attributed anew.
 func TestObserve(t *testing.T) {
 	run := harbour(t)

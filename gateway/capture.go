@@ -93,6 +93,7 @@ func (e *exchange) done(r tee.Result) {
 		e.teeOff(r.Err)
 		return
 	}
+	e.hideKeys(r.Answer)
 	c := e.call(r.Answer, ended)
 	err := e.g.keep(c)
 	waited := time.Since(e.started) - ended

@@ -25,7 +25,11 @@ func (p *Page) answer(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	body := p.answerView(call, nil)
+	said, err := p.said(r.Context(), r.who.Tenant, call.AnswerID)
+	if err != nil {
+		return err
+	}
+	body := p.answerView(call, &answerOptions{said: said, mute: !r.mayWrite()})
 	return p.page(w, r, "answer", &view{Title: body.Heading, Section: "conversations", Body: body})
 }
 
@@ -60,6 +64,8 @@ type answerOptions struct {
 	numbering *ibid.Numbering // of the sources of the conversation; nil: they begin at 1
 	prefix    string          // begins all ids of this answer on the page: letters, digits, hyphens
 	live      bool            // it is still arriving
+	mute      bool            // its reader may not judge it
+	said      *sayings        // what was said of it; nil: nothing
 }
 
 // answerView is an answer as templates/parts/answer.html shows it.
@@ -80,10 +86,14 @@ type answerView struct {
 	Uncited      []sourceView  // likewise
 	Lost         template.HTML // citations whose sources are not among the answer's
 	Queries      []string      // searches that the model ran
-	Displays     []int         // what the provider demands to be shown: its places in Answer.Display
+	Displays     []int         // what the provider demands to be shown: its places in Answer.Display, from 1
 	Issues       []ibid.Issue
 	Live         bool
+	Said         int // how much people said of it
 }
+
+// Feedback returns where all is shown that was said of the answer.
+func (v *answerView) Feedback() string { return feedbackURL(v.ID, "") }
 
 // notice is a sentence above an answer, with the kind of its icon and colour: see [badge].
 type notice struct {
@@ -96,10 +106,6 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 	if o == nil {
 		o = &answerOptions{}
 	}
-	numbering := o.numbering
-	if numbering == nil {
-		numbering = &ibid.Numbering{}
-	}
 	a := call.Answer
 	v := &answerView{
 		ID: call.AnswerID, Prefix: o.prefix, Provider: oneLine(a.Provider), Model: oneLine(a.Model), Started: call.Started,
@@ -109,13 +115,31 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 	v.Heading, v.Question = heading(call.Prompt)
 	v.Notices = notices(a, o.live)
 	for i := range a.Display {
-		v.Displays = append(v.Displays, i)
+		v.Displays = append(v.Displays, i+1)
 	}
-	l := newLayout(p.views["answer"], call, o.prefix)
-	l.number(numbering)
-	v.Text = l.text(numbering)
+	if o.said != nil {
+		v.Said = o.said.words
+	}
+	l, text := p.layOut(call, o)
+	v.Text = text
 	v.Cited, v.Uncited, v.Lost = l.list()
 	return v
+}
+
+// answerText is the text of an answerView, without its sources.
+func (p *Page) answerText(call *store.Call, o *answerOptions) template.HTML {
+	_, text := p.layOut(call, o)
+	return text
+}
+
+func (p *Page) layOut(call *store.Call, o *answerOptions) (*layout, template.HTML) {
+	numbering := o.numbering
+	if numbering == nil {
+		numbering = &ibid.Numbering{}
+	}
+	l := newLayout(p.views["answer"], call, o)
+	l.number(numbering)
+	return l, l.text(numbering)
 }
 
 // heading returns what was asked last as a heading, and in full where that is more.

@@ -36,6 +36,9 @@ type sourceView struct {
 	rated []ratedView
 }
 
+// Wrongs returns the buttons that say what is wrong with a citation.
+func (v sourceView) Wrongs() template.HTML { return wrongs() }
+
 // fact is a number and who says it.
 type fact struct{ Value, By string }
 
@@ -45,8 +48,8 @@ type ratedView struct{ id, words string }
 const (
 	// maxRated is how many citations of one source a reader can choose from to judge one. Cards judge them all.
 	maxRated = 50
-	// maxRatedRows is how many sources an answer can have for each to have a form of its own. Of more only the first has one, which
-	// cards take for all: a browser lays out the page anew for each form while it reads it.
+	// maxRatedRows is how many sources an answer can have for each to have a form of its own. Of more only the first that is cited has
+	// one, which cards take for all: a browser lays out the page anew for each form while it reads it.
 	maxRatedRows = 100
 	// maxRatedWords is how many characters of its claim stand for a citation there.
 	maxRatedWords = 60
@@ -61,6 +64,7 @@ func (l *layout) list() (cited, uncited []sourceView, lost template.HTML) {
 	var b strings.Builder
 	uses := l.uses(views, &b)
 	lost = template.HTML(b.String()) //nolint:gosec // use escapes
+	forms := 0
 	for i := range views {
 		v, quoted := &views[i], false
 		b.Reset()
@@ -72,8 +76,9 @@ func (l *layout) list() (cited, uncited []sourceView, lost template.HTML) {
 		if !quoted {
 			v.Excerpt = excerpt(&l.answer.Sources[i])
 		}
-		if i == 0 || len(views) <= maxRatedRows {
+		if len(v.rated) > 0 && !l.mute && (forms == 0 || len(views) <= maxRatedRows) {
 			v.judge()
+			forms++
 		}
 		if l.cited[i] {
 			cited = append(cited, *v)
@@ -100,6 +105,7 @@ func (l *layout) uses(views []sourceView, lost *strings.Builder) [][]*useView {
 			if u := known[key]; ok && u != nil {
 				u.add(l.ids[i])
 				u.back = cmp.Or(u.back, l.back(i))
+				u.said = cmp.Or(u.said, l.saidOf(i))
 			} else {
 				if words == nil {
 					words = newClaimWords(l.claim(i))
@@ -147,7 +153,7 @@ func (l *layout) useOf(citation int, ref *ibid.Ref, words *claimWords) *useView 
 	c := &l.answer.Citations[citation]
 	u := &useView{
 		cites: l.ids[citation], locator: locatorWords(ref.Locator), confidence: number(ref.Confidence).Value, check: quoteBadge(c.Verification),
-		support: supportBadge(c.Support), back: l.back(citation), inferred: c.Origin == ibid.OriginInferred,
+		support: supportBadge(c.Support), back: l.back(citation), inferred: c.Origin == ibid.OriginInferred, said: l.saidOf(citation),
 	}
 	if strings.TrimSpace(ref.Quote) != "" {
 		u.quote = words.show(ref.Quote)

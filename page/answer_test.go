@@ -212,7 +212,7 @@ func TestAnswerDisplay(t *testing.T) {
 	call.Answer.Display = []ibid.Display{{Kind: "google-search-suggestions", HTML: "<script>alert(1)</script>"}}
 	s := showAnswer(t, newViews(t), call)
 	frames := s.all("iframe", "")
-	if len(frames) != 1 || attr(frames[0], "sandbox") != "allow-popups allow-popups-to-escape-sandbox" || attr(frames[0], "src") != "/ui/answers/ans_1/display/0" {
+	if len(frames) != 1 || attr(frames[0], "sandbox") != "allow-popups allow-popups-to-escape-sandbox" || attr(frames[0], "src") != "/ui/answers/ans_1/display/1" {
 		t.Errorf("frames: %v", frames)
 	}
 	checkHarmless(t, s)

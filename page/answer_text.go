@@ -33,6 +33,8 @@ type layout struct {
 	marks   int            // markers written so far
 	views   *template.Template
 	badges  map[badge]string
+	said    *sayings // nil: nothing
+	mute    bool     // its reader may not judge it
 }
 
 // naming is what a source is called, and where it is.
@@ -41,10 +43,10 @@ type naming struct {
 	address     address
 }
 
-func newLayout(views *template.Template, call *store.Call, prefix string) *layout {
+func newLayout(views *template.Template, call *store.Call, o *answerOptions) *layout {
 	a := call.Answer
 	l := &layout{
-		call: call, answer: a, prefix: prefix, views: views, badges: map[badge]string{},
+		call: call, answer: a, prefix: o.prefix, said: o.said, mute: o.mute, views: views, badges: map[badge]string{},
 		numbers: make([]int, len(a.Sources)), cited: make([]bool, len(a.Sources)), index: make(map[string]int, len(a.Sources)),
 		names: make([]naming, len(a.Sources)), ids: make([]string, len(a.Citations)), places: make([]int, len(a.Citations)),
 	}

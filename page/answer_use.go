@@ -5,6 +5,8 @@ import (
 	"html"
 	"html/template"
 	"strings"
+
+	"github.com/ibidhq/ibid/store"
 )
 
 // A page can have thousands of uses, chips and marks. They are written here and in answer_text.go: a template takes ten times
@@ -22,6 +24,7 @@ type useView struct {
 	back       string // the id of the first chip in the text; empty: there is none
 	inferred   bool   // a program found the citation, after the fact
 	source     string // the id of a source that is not there
+	said       string // what was said of it last, as HTML; empty: nothing
 }
 
 // use writes a use. None of it is a list: browsers count the items of all lists of a page anew whenever some arrive, which with
@@ -64,7 +67,27 @@ func (l *layout) use(b *strings.Builder, u *useView) {
 		}
 		fact(`<a class="passage" href="` + html.EscapeString(u.url) + `" rel="noopener noreferrer nofollow">` + open + `</a>`)
 	}
+	if u.said != "" {
+		fact(u.said)
+	}
 	b.WriteString("</p></div>\n")
+}
+
+// saidOf writes what was said last of a citation, and leads to all of it; empty: nothing was.
+func (l *layout) saidOf(citation int) string {
+	if l.said == nil {
+		return ""
+	}
+	id := l.answer.Citations[citation].ID
+	v, ok := l.said.last[id]
+	if !ok {
+		return ""
+	}
+	by := "somebody"
+	if v.By != "" {
+		by = "<bdi>" + html.EscapeString(oneLine(v.By)) + "</bdi>"
+	}
+	return `<a href="` + html.EscapeString(feedbackURL(l.call.AnswerID, id)) + `">` + by + ": " + verdictWord(v.Word) + `</a>`
 }
 
 // writeQuote writes a source's words; a long quote opens from its beginning.
@@ -90,6 +113,15 @@ func (l *layout) badge(one badge) string {
 	}
 	l.badges[one] = b.String()
 	return b.String()
+}
+
+// wrongs writes a button for each verdict that is not right.
+func wrongs() template.HTML {
+	var b strings.Builder
+	for _, v := range [...]string{store.VerdictNotSaid, store.VerdictWrongSource, store.VerdictOther} {
+		b.WriteString(`<button name="verdict" value="` + v + `">` + capital(verdictWord(v)) + `</button>`)
+	}
+	return template.HTML(b.String()) //nolint:gosec // made of constants
 }
 
 // options returns the citations that a reader can choose from to judge one.

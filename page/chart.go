@@ -180,12 +180,13 @@ func verifiedChart(d *digest) *chart {
 	}
 	columns := make([]column, 0, len(spans))
 	for i, s := range spans {
-		share := ""
+		share, word := "none was checked", ""
 		if of := s.passed + s.unverifiable + s.failed; of > 0 {
-			share = percent(float64(s.passed) / float64(of))
+			word = percent(float64(s.passed) / float64(of))
+			share = word
 		}
 		col := column{
-			label: s.from.Format("2 Jan"), word: share, parts: []int{s.passed, s.unverifiable, s.failed},
+			label: s.from.Format("2 Jan"), word: word, parts: []int{s.passed, s.unverifiable, s.failed},
 			kinds: []string{badgeGood, badgeLost, badgeBad},
 		}
 		if len(spans) > 8 && (len(spans)-1-i)%2 == 1 { // there is no room for all

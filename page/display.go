@@ -10,7 +10,7 @@ import (
 const displayPolicy = "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
-// display shows what a provider demands to be shown with an answer, such as Google's search suggestions, as it was sent. It is for
+// display shows the n-th, from 1, of what a provider demands to be shown with an answer, such as Google's search suggestions, as it was sent. It is for
 // a frame: <iframe sandbox="allow-popups allow-popups-to-escape-sandbox">.
 func (p *Page) display(w http.ResponseWriter, r *request) error {
 	id, err := idOf(r)
@@ -22,14 +22,14 @@ func (p *Page) display(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	n, err := strconv.Atoi(r.PathValue("n"))
-	if err != nil || n < 0 || n >= len(call.Answer.Display) {
+	if err != nil || n < 1 || n > len(call.Answer.Display) {
 		return p.nowhere(w, r)
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", displayPolicy)
 	// A base before what was sent makes its links open beside the page, and not in the frame; it changes nothing of what is shown.
 	const before = "<!doctype html><meta charset=\"utf-8\"><base target=\"_blank\">"
-	body := append([]byte(before), call.Answer.Display[n].HTML...)
+	body := append([]byte(before), call.Answer.Display[n-1].HTML...)
 	writeBody(w, r, &response{status: http.StatusOK, mediaType: "text/html; charset=utf-8", body: body})
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/ibidhq/ibid"
@@ -24,6 +25,10 @@ const (
 	// answers.
 	maxExport   = 32 << 20
 	maxExported = 5000
+	// maxExporting is how many conversations are made files of for a tenant at the same time.
+	maxExporting = 2
+	// exportTime is how long that may take, until it is read.
+	exportTime = 2 * time.Minute
 	// exportPage is how many answers are read at once.
 	exportPage = 100
 	// maxFileName is how many characters of a title are in the name of a file.
@@ -146,6 +151,14 @@ func (p *Page) exportConversation(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	release, ok := p.talks.exports.take(r.who.Tenant, maxExporting)
+	if !ok {
+		return busy("Other conversations are being exported.")
+	}
+	defer release()
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Now().Add(exportTime)) // who reads slowly keeps no place for ever
+	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
 	p.caughtUp(ctx)

@@ -126,8 +126,16 @@ func quoted(text string) string {
 
 // openFence returns what closes the block of code that a text ends in; empty: it does not end in one.
 func openFence(text string) string {
-	fence := ""
-	for line := range strings.SplitSeq(text, "\n") {
+	fence, _ := fenceIn(text)
+	return fence
+}
+
+// fenceIn returns what closes the block of code that a text ends in, empty if it does not end in one, and where the last block of
+// code before that ends.
+func fenceIn(text string) (fence string, closed int) {
+	at := 0
+	for line := range strings.SplitAfterSeq(text, "\n") {
+		at += len(line)
 		line = strings.TrimLeft(line, " ")
 		marks := line[:len(line)-len(strings.TrimLeft(line, "`"))]
 		if marks == "" {
@@ -136,10 +144,12 @@ func openFence(text string) string {
 		switch {
 		case len(marks) < 3:
 		case fence == "":
-			fence = marks
+			if marks[0] != '`' || !strings.Contains(line[len(marks):], "`") { // else it is code within a line
+				fence = marks
+			}
 		case marks[0] == fence[0] && len(marks) >= len(fence) && strings.TrimSpace(line[len(marks):]) == "":
-			fence = ""
+			fence, closed = "", at
 		}
 	}
-	return fence
+	return fence, closed
 }

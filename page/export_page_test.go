@@ -191,7 +191,7 @@ func TestDisplay(t *testing.T) {
 	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)
 	}
-	got := w.get(t, "/ui/answers/ans_1/display/0")
+	got := w.get(t, "/ui/answers/ans_1/display/1")
 	if got.StatusCode != 200 || !strings.HasSuffix(got.body, hostile) {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}
@@ -206,7 +206,7 @@ func TestDisplay(t *testing.T) {
 			t.Errorf("policy %q has %s", policy, not)
 		}
 	}
-	for _, n := range []string{"1", "-1", "x", "99999999999999999999"} {
+	for _, n := range []string{"0", "2", "-1", "x", "99999999999999999999"} {
 		if got := w.get(t, "/ui/answers/ans_1/display/"+n); got.StatusCode != 404 {
 			t.Errorf("%s: %d", n, got.StatusCode)
 		}

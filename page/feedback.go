@@ -18,21 +18,31 @@ type verdict struct {
 	At   time.Time
 }
 
-// said returns the last verdict on each citation of an answer, by the citation's id. Of an answer that more than store.MaxLimit
-// words were said of, the latest ones count.
-func (p *Page) said(ctx context.Context, tenant, answerID string) (map[string]verdict, error) {
+// sayings is what people said of an answer.
+type sayings struct {
+	last  map[string]verdict // on each citation, by its id; on the answer as a whole by ""
+	words int                // how much they said of it in all, up to store.MaxLimit
+}
+
+// said returns what was said of an answer. Of more than store.MaxLimit words the latest ones count.
+func (p *Page) said(ctx context.Context, tenant, answerID string) (*sayings, error) {
+	ctx, cancel := context.WithTimeout(ctx, askStore)
+	defer cancel()
 	words, err := p.o.Store.Feedback(ctx, tenant, &store.FeedbackQuery{AnswerID: answerID, Limit: store.MaxLimit})
 	if err != nil {
 		return nil, err
 	}
-	last := map[string]verdict{}
+	s := &sayings{last: map[string]verdict{}, words: len(words.Items)}
 	for _, f := range words.Items {
-		if _, later := last[f.Citation]; f.Verdict != "" && !later {
-			last[f.Citation] = verdict{f.Verdict, f.By, f.Note, f.At}
+		if _, later := s.last[f.Citation]; f.Verdict != "" && !later {
+			s.last[f.Citation] = verdict{f.Verdict, f.By, f.Note, f.At}
 		}
 	}
-	return last, nil
+	return s, nil
 }
+
+// mayWrite reports whether who makes a request may say what is wrong.
+func (r *request) mayWrite() bool { return r.who.May(store.ScopeWrite) || r.who.Token == "" }
 
 // ratings returns the last relevance that was said of each source of a run, by its step and the name it was said of.
 func (p *Page) ratings(ctx context.Context, tenant, run string) (map[rated]float64, error) {

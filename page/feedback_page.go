@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid"
@@ -19,7 +20,7 @@ type feedbackBody struct {
 	Verdicts, Ratings int
 	Relevance         string // the mean; empty: nobody rated
 	Next              string
-	Subject           string // what an item's link is called
+	One               string // where the answer is that all of it is about; empty: it is about several
 }
 
 // feedbackAbout is the form for one citation.
@@ -28,26 +29,38 @@ type feedbackAbout struct {
 	Claim, Quote, Note     string
 	Sources                []string
 	Verdicts               []talkFilter
+	May                    bool // the reader may judge it
 }
 
 type feedbackItem struct {
 	Word, Note, By, URL, Source string
+	Subject                     string // what the link is called
 	At                          time.Time
 }
 
-// verdictWord returns a verdict as a sentence ends with it.
+// verdictWord returns a verdict in words. All pages have them from here.
 func verdictWord(v string) string {
 	switch v {
 	case store.VerdictRight:
 		return "right"
 	case store.VerdictWrongSource:
-		return "not what this source says"
+		return "wrong source: another one says it"
 	case store.VerdictNotSaid:
-		return "said by no source"
-	case store.VerdictOther:
-		return "something else"
+		return "the source does not say this"
 	}
-	return v
+	return "something else is wrong"
+}
+
+// capital returns words that begin with an ASCII letter as a sentence begins.
+func capital(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
+
+// feedbackURL returns where all is shown that was said of a citation, and of the answer if that is empty.
+func feedbackURL(answerID, citation string) string {
+	q := url.Values{"answer": {answerID}}
+	if citation != "" {
+		q.Set("citation", citation)
+	}
+	return "/ui/feedback?" + q.Encode()
 }
 
 // showFeedback shows what people said, of everything or of one citation, with the form to say it.
@@ -58,10 +71,13 @@ func (p *Page) showFeedback(w http.ResponseWriter, r *request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
-	body := &feedbackBody{Subject: "the answer"}
+	body := &feedbackBody{}
 	title := "Feedback"
 	what := &store.FeedbackQuery{AnswerID: clean(q.Get("answer")), Cursor: q.Get("cursor"), Limit: listed}
 	citation := clean(q.Get("citation"))
+	if what.AnswerID != "" {
+		body.One = answerPageURL(what.AnswerID)
+	}
 	if what.AnswerID != "" && citation != "" {
 		about, err := p.feedbackAbout(ctx, r, what.AnswerID, citation)
 		if err != nil {
@@ -106,15 +122,19 @@ func (p *Page) countFeedback(ctx context.Context, tenant string, body *feedbackB
 }
 
 func feedbackItemOf(f *store.Feedback) feedbackItem {
-	item := feedbackItem{Note: f.Note, By: f.By, At: f.At, Source: f.Source, Word: "The citation is " + verdictWord(f.Verdict)}
+	item := feedbackItem{Note: f.Note, By: f.By, At: f.At, Source: f.Source, Subject: "the answer"}
 	if f.Relevance != nil {
 		item.Word = "The source has a relevance of " + strconv.FormatFloat(*f.Relevance, 'g', 3, 64)
+	} else {
+		item.Word = capital(verdictWord(f.Verdict))
 	}
 	switch {
+	case f.AnswerID != "" && f.Citation != "":
+		item.URL, item.Subject = feedbackURL(f.AnswerID, f.Citation), "the citation"
 	case f.AnswerID != "":
 		item.URL = answerPageURL(f.AnswerID)
 	case f.Run != "":
-		item.URL = runURL(f.Run)
+		item.URL, item.Subject = runURL(f.Run), "the run"
 	}
 	return item
 }
@@ -133,7 +153,7 @@ func (p *Page) feedbackAbout(ctx context.Context, r *request, answerID, citation
 	c := &a.Citations[at]
 	about := &feedbackAbout{
 		Answer: answerID, Citation: citation, Claim: "The answer as a whole",
-		Next: "/ui/feedback?" + url.Values{"answer": {answerID}, "citation": {citation}}.Encode(),
+		Next: feedbackURL(answerID, citation), May: r.mayWrite(),
 	}
 	if claim := c.Claim; claim.Len() > 0 && claim.End <= len(a.Text) {
 		about.Claim = a.Text[claim.Start:claim.End]
@@ -149,8 +169,8 @@ func (p *Page) feedbackAbout(ctx context.Context, r *request, answerID, citation
 		return nil, err
 	}
 	for _, v := range store.Verdicts() {
-		about.Verdicts = append(about.Verdicts, talkFilter{v, verdictWord(v), said[citation].Word == v})
+		about.Verdicts = append(about.Verdicts, talkFilter{v, capital(verdictWord(v)), said.last[citation].Word == v})
 	}
-	about.Note = said[citation].Note
+	about.Note = said.last[citation].Note
 	return about, nil
 }

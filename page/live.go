@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/ibidhq/ibid"
@@ -23,8 +22,9 @@ const (
 	// liveQuiet is for how long nothing may be heard of an answer that nobody here knows until it counts as broken off. An answer
 	// whose provider thinks for long says nothing either, so it is longer than that takes.
 	liveQuiet = 2 * time.Minute
-	// liveStore is how long after its end an answer may take to be found.
+	// liveStore is how long after its end an answer may take to be found, and liveAgain how long at most lies between two looks.
 	liveStore = 10 * time.Second
+	liveAgain = 2 * time.Second
 	// liveLate is for how long a reader is told of citations that come after an answer that had none.
 	liveLate = 90 * time.Second
 	// liveBeat is how often something is sent, so that no proxy takes the stream for dead.
@@ -48,17 +48,25 @@ type liveStream struct {
 	rc        *http.ResponseController
 	answerID  string
 	run       string // empty: it is not known
+	talk      string // the conversation; empty: in none
 	options   answerOptions
 	numbering ibid.Numbering
 
-	coming  *coming // nil: this node did not ask
-	partial partial // what was heard of it
-	last    string  // the text and how much else was shown last
-	blocks  []string
+	coming  *coming   // nil: this node did not ask
+	partial partial   // what was heard of it
+	seen    liveState // how much of it was sent
+	shown   int       // bytes of its text that were
+	blocks  []string  // what they were sent as
+	article string    // the whole answer, as it was sent
 	heard   time.Time
-	ended   time.Time // when the answer had ended; zero: it has not
-	whole   bool      // the answer was sent whole
+	ended   time.Time     // when the answer had ended; zero: it has not
+	again   time.Time     // when it is looked for again after that
+	pause   time.Duration // between the last two looks
+	whole   bool          // the answer was sent whole
 }
+
+// liveState is how much there is of an answer.
+type liveState struct{ text, sources, citations int }
 
 // liveAnswer tells a reader of an answer while it arrives.
 func (p *Page) liveAnswer(w http.ResponseWriter, r *request) error {
@@ -107,31 +115,37 @@ var errLiveEnd = errors.New("the stream ends")
 func (s *liveStream) prepare() error {
 	q := s.r.URL.Query()
 	s.run = clean(q.Get("run"))
-	conversation := clean(q.Get("conversation"))
+	s.talk = clean(q.Get("conversation"))
 	if s.coming = s.p.talks.find(s.r.who.Tenant, s.answerID); s.coming != nil {
-		s.run, conversation = s.coming.run, s.coming.conversation
+		s.run, s.talk = s.coming.run, s.coming.conversation
 	}
 	ctx, cancel := context.WithTimeout(s.r.Context(), askStore)
 	defer cancel()
 	switch call, err := s.p.call(ctx, s.r.who.Tenant, s.answerID); {
 	case err == nil:
-		s.run, conversation = call.Run, call.Conversation
+		s.run, s.talk = call.Run, call.Conversation
 	case !errors.Is(err, store.ErrNotFound):
 		return err
 	case s.coming == nil && s.run == "":
 		return err
 	}
-	if conversation != "" {
-		c, err := s.p.o.Store.Conversation(ctx, s.r.who.Tenant, conversation, &store.Query{Limit: 1})
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return err
-		}
-		if c != nil {
-			s.numbering = c.Numbering
-		}
+	s.options = answerOptions{prefix: idPrefix(q.Get("prefix")), live: true, mute: !s.r.mayWrite()}
+	return s.number(ctx)
+}
+
+// number reads how the sources of the conversation are numbered.
+func (s *liveStream) number(ctx context.Context) error {
+	if s.talk == "" {
+		return nil
 	}
-	s.options = answerOptions{prefix: idPrefix(q.Get("prefix")), live: true}
-	return nil
+	c, err := s.p.o.Store.Conversation(ctx, s.r.who.Tenant, s.talk, &store.Query{Limit: 1})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		s.numbering = c.Numbering
+	}
+	return err
 }
 
 // follow sends what becomes known, until all of it is, the reader leaves or the server ends.
@@ -216,10 +230,15 @@ func (s *liveStream) look(ctx context.Context) error {
 	if s.ended.IsZero() {
 		s.ended = time.Now()
 	}
-	return s.sendWhole(call)
+	return s.sendWhole(ctx, call)
 }
 
-func (s *liveStream) sendWhole(call *store.Call) error {
+// sendWhole sends the answer, numbered as it is stored: another one of its conversation may have ended meanwhile.
+func (s *liveStream) sendWhole(ctx context.Context, call *store.Call) error {
+	s.p.caughtUp(ctx)
+	if err := s.number(ctx); err != nil {
+		return err
+	}
 	o := s.options
 	o.live = false
 	numbering := maps.Clone(s.numbering)
@@ -229,8 +248,8 @@ func (s *liveStream) sendWhole(call *store.Call) error {
 		return err
 	}
 	s.whole = true
-	if html != s.last {
-		s.last = html
+	if html != s.article {
+		s.article = html
 		if err := s.send("answer", map[string]any{"html": html}); err != nil {
 			return err
 		}
@@ -263,7 +282,11 @@ func (s *liveStream) tick(ctx context.Context) error {
 		return nil
 	case !s.ended.IsZero() && now.Sub(s.ended) > liveStore:
 		return s.give("The answer has ended, and was not kept.")
+	case !s.ended.IsZero() && now.Before(s.again):
+		return nil
 	case !s.ended.IsZero():
+		s.pause = min(max(2*s.pause, liveEvery), liveAgain)
+		s.again = now.Add(s.pause)
 		return s.look(ctx)
 	case s.coming == nil && now.Sub(s.heard) > liveQuiet:
 		return s.give("The answer was broken off: nobody here hears of it any more.")
@@ -280,26 +303,28 @@ func (s *liveStream) give(why string) error {
 
 // sendBlocks sends those blocks of the text that are new or changed.
 func (s *liveStream) sendBlocks() error {
-	a := s.partial.answer()
+	var a *ibid.Answer
+	state := s.partial.state()
 	if s.coming != nil {
 		a = s.coming.call("").Answer
+		state = liveState{len(a.Text), len(a.Sources), len(a.Citations)}
 	}
-	a = settled(a)
-	state := strconv.Itoa(len(a.Text)) + "/" + strconv.Itoa(len(a.Citations)) + "/" + strconv.Itoa(len(a.Sources))
-	if state == s.last {
+	if state == s.seen {
 		return nil
 	}
-	s.last = state
+	s.seen = state
+	if a == nil {
+		a = s.partial.answer()
+	}
+	a = settled(a, s.shown)
+	s.shown = len(a.Text)
 	numbering := maps.Clone(s.numbering)
 	o := s.options
 	o.numbering = &numbering
-	v := s.p.answerView(&store.Call{AnswerID: s.answerID, Run: s.run, Answer: a}, &o)
-	blocks := blocksOf(string(v.Text))
+	blocks := blocksOf(string(s.p.answerText(&store.Call{AnswerID: s.answerID, Run: s.run, Answer: a}, &o)))
 	for i, html := range blocks {
-		if i < len(s.blocks) && s.blocks[i] == html && len(s.blocks) == len(blocks) {
-			continue
-		}
-		if i < len(s.blocks) && s.blocks[i] == html && i < len(blocks)-1 {
+		// The last block says how many there are, so that it is sent too where these are fewer or more.
+		if i < len(s.blocks) && s.blocks[i] == html && (i < len(blocks)-1 || len(s.blocks) == len(blocks)) {
 			continue
 		}
 		if err := s.send("block", map[string]any{"n": i, "of": len(blocks), "html": html}); err != nil {

@@ -26,6 +26,7 @@ type partial struct {
 	text    strings.Builder
 	sources []ibid.DocumentSource
 	rows    []heardCitation
+	taken   liveState // how much of each sort was heard, also of what is no more
 }
 
 type heardCitation struct {
@@ -40,12 +41,14 @@ func (h *partial) take(l *bus.Live) {
 		var text string
 		if json.Unmarshal(l.Data, &text) == nil && l.At == h.text.Len() && h.text.Len()+len(text) <= maxHeard {
 			h.text.WriteString(text)
+			h.taken.text += len(text)
 		}
 	case gateway.LiveSource:
 		var s ibid.DocumentSource
 		if json.Unmarshal(l.Data, &s) != nil || s.ID == "" {
 			return
 		}
+		h.taken.sources++
 		if i := slices.IndexFunc(h.sources, func(known ibid.DocumentSource) bool { return known.ID == s.ID }); i >= 0 {
 			h.sources[i] = s
 		} else if len(h.sources) < maxHeardItems {
@@ -56,12 +59,16 @@ func (h *partial) take(l *bus.Live) {
 		if json.Unmarshal(l.Data, &c) != nil {
 			return
 		}
+		h.taken.citations++
 		h.rows = slices.DeleteFunc(h.rows, func(known heardCitation) bool { return known.key == c.Key })
 		if !c.Withdrawn && len(h.rows) < maxHeardItems {
 			h.rows = append(h.rows, heardCitation{c.Key, c.Citations})
 		}
 	}
 }
+
+// state returns what changes whenever the answer does.
+func (h *partial) state() liveState { return h.taken }
 
 // answer returns the answer as far as it was heard.
 func (h *partial) answer() *ibid.Answer {
@@ -86,9 +93,12 @@ func (h *partial) answer() *ibid.Answer {
 }
 
 // settled returns an arriving answer without the end of its text that what comes next may change: the last word, and what has a
-// mark of markdown before it that is not closed yet. What is shown of it stays where it stands.
-func settled(a *ibid.Answer) *ibid.Answer {
+// mark of markdown before it that is not closed yet. What is shown of it stays where it stands; so much was shown before.
+func settled(a *ibid.Answer, shown int) *ibid.Answer {
 	end := settledEnd(a.Text)
+	if shown > end { // the text was corrected, or a mark was given up
+		end = runeStart(a.Text, min(shown, len(a.Text)))
+	}
 	if end == len(a.Text) {
 		return a
 	}
@@ -107,29 +117,43 @@ func settled(a *ibid.Answer) *ibid.Answer {
 	return &s
 }
 
-// settledEnd returns how much of a text can be shown.
+// settledEnd returns how much of a text can be shown. It does not become less while the text grows, unless more than maxHeld bytes
+// would be held.
 func settledEnd(text string) int {
 	least := max(0, len(text)-maxHeld)
-	line := strings.LastIndexByte(text, '\n') + 1
-	if line >= least && strings.Trim(text[line:], " \t#>*+-=_|`~:0123456789.)") == "" {
-		// Marks alone make a heading, a list, a rule or a table of what stands before or after them.
-		return len(strings.TrimRight(text[:line], "\n"))
-	}
-	if line >= least && strings.HasPrefix(strings.TrimLeft(text[line:], " "), "|") {
-		return line // rows of tables come whole
-	}
-	end := wordsEnd(text)
+	end := lineEnd(text, least)
 	if end < least {
 		return len(text)
 	}
-	if openFence(text[:end]) != "" {
+	fence, closed := fenceIn(text[:end])
+	if fence != "" {
 		return end // nothing in code is a mark
 	}
-	paragraph := strings.LastIndex(text[:end], "\n\n") + 1
-	if open := openMark(text[paragraph:end]); open >= 0 && paragraph+open >= least {
-		end = paragraph + open
+	// No mark goes on after a blank line or a block of code.
+	start := max(closed, strings.LastIndex(text, "\n\n")+1)
+	if start >= end {
+		return end
+	}
+	if open := openMark(text[start:end]); open >= 0 && start+open >= least {
+		end = start + open
 	}
 	return end
+}
+
+// lineEnd returns how much of a text can be shown as far as its last line tells.
+func lineEnd(text string, least int) int {
+	line := strings.LastIndexByte(text, '\n') + 1
+	if line < least {
+		return wordsEnd(text)
+	}
+	switch begin := strings.TrimLeft(text[line:], " "); {
+	case strings.Trim(text[line:], " \t#>*+-=_|`~:0123456789.)") == "", strings.HasPrefix(begin, "```"), strings.HasPrefix(begin, "~~~"):
+		// Marks alone make a heading, a list, a rule or a table of what stands before or after them, and code what follows.
+		return len(strings.TrimRight(text[:line], "\n"))
+	case strings.HasPrefix(begin, "|"):
+		return line // rows of tables come whole
+	}
+	return wordsEnd(text)
 }
 
 // wordsEnd returns where the last word of a text begins, which may go on. Where lines may break between any two characters, no
@@ -146,43 +170,92 @@ func wordsEnd(text string) int {
 	return 0
 }
 
-// openMark returns where a mark of emphasis, code or a link begins that is not closed in the text; -1: nowhere.
+// openMark returns where a mark of emphasis, code or a link begins that is not closed in the text; -1: nowhere. The text ends behind
+// a space, or where its last character is known to be no mark.
 func openMark(text string) int {
 	open := map[string]int{}
-	for i := 0; i < len(text); {
-		mark := ""
-		switch {
-		case strings.HasPrefix(text[i:], "**"), strings.HasPrefix(text[i:], "__"), strings.HasPrefix(text[i:], "~~"):
-			mark = text[i : i+2]
-		case text[i] == '`':
-			mark = text[i : len(text)-len(strings.TrimLeft(text[i:], "`"))]
-		case text[i] == '*':
-			mark = "*"
-		case text[i] == '[':
-			if _, is := open["["]; !is {
-				open["["] = i
+	first := func() int {
+		least := -1
+		for _, at := range open {
+			if least < 0 || at < least {
+				least = at
 			}
-		case text[i] == ')' || text[i] == ']' && i+1 < len(text) && text[i+1] != '(':
-			delete(open, "[")
 		}
-		if mark == "" {
-			i++
-			continue
-		}
-		if _, is := open[mark]; is {
+		return least
+	}
+	for i := 0; i < len(text); {
+		mark := markAt(text, i)
+		after := i + max(len(mark), 1)
+		_, is := open[mark]
+		switch {
+		case mark == "":
+		case mark[0] == '\\':
+			after++
+		case mark[0] == '`': // there are no other marks in code
+			n := codeEnd(text[after:], len(mark))
+			if n < 0 {
+				open[mark] = i
+				return first()
+			}
+			after += n
+		case mark == "]" || mark == ")":
+			if mark == ")" || after < len(text) && text[after] != '(' {
+				delete(open, "[")
+			}
+		case is && mark != "[" && closes(text, i, mark):
 			delete(open, mark)
-		} else if i+len(mark) == len(text) || text[i+len(mark)] != ' ' { // a mark with a space after it opens nothing
+		case !is && opens(text, i, mark):
 			open[mark] = i
 		}
-		i += len(mark)
+		i = after
 	}
-	first := -1
-	for _, at := range open {
-		if first < 0 || at < first {
-			first = at
+	return first()
+}
+
+// markAt returns the mark that begins at a place of a text; empty: none does.
+func markAt(text string, i int) string {
+	switch c := text[i]; c {
+	case '`':
+		return text[i : len(text)-len(strings.TrimLeft(text[i:], "`"))]
+	case '*', '_', '~':
+		if i+1 < len(text) && text[i+1] == c {
+			return text[i : i+2]
+		}
+		if c != '~' {
+			return text[i : i+1]
+		}
+	case '[', ']', ')', '\\':
+		return text[i : i+1]
+	}
+	return ""
+}
+
+// codeEnd returns where code ends that has begun with so many backticks, behind those that end it; -1: nowhere.
+func codeEnd(text string, n int) int {
+	for i := 0; i < len(text); i++ {
+		run := len(text[i:]) - len(strings.TrimLeft(text[i:], "`"))
+		if i += run; run == n {
+			return i
 		}
 	}
-	return first
+	return -1
+}
+
+// opens reports whether a mark can begin something: one with a space after it cannot, and an underscore not within a word.
+func opens(text string, i int, mark string) bool {
+	next, _ := utf8.DecodeRuneInString(text[i+len(mark):])
+	return next != ' ' && (mark[0] != '_' || !wordBefore(text, i))
+}
+
+// closes reports whether a mark can end what it began: an underscore cannot within a word.
+func closes(text string, i int, mark string) bool {
+	next, _ := utf8.DecodeRuneInString(text[i+len(mark):])
+	return mark[0] != '_' || !unicode.IsLetter(next) && !unicode.IsDigit(next)
+}
+
+func wordBefore(text string, i int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:i])
+	return unicode.IsLetter(before) || unicode.IsDigit(before)
 }
 
 // blocksOf cuts HTML that we made into its outermost elements. What stands between them is nothing but white space and comments.

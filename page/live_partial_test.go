@@ -31,6 +31,15 @@ func TestSettled(t *testing.T) {
 		{"code that ends", "```\na *b\n``", "```\na *b"},
 		{"code in code", "Call ``a ` b`` now ", "Call ``a ` b`` now "},
 		{"emphasis that nobody closes", "**" + long, "**" + long},
+		{"marks in code that has ended", "```\na *b `c [d\n```\nThen e ", "```\na *b `c [d\n```\nThen e "},
+		{"emphasis by an underscore", "Herons _nest in ", "Herons "},
+		{"emphasis by underscores that is closed", "Herons _nest_ in ", "Herons _nest_ in "},
+		{"underscores in a word", "Call read_all_of now ", "Call read_all_of now "},
+		{"marks in code within a line", "Call `a *b` now ", "Call `a *b` now "},
+		{"a mark that is none", `A \*star in `, `A \*star in `},
+		{"emphasis that is open at the end of a line", "Herons *nest\n", "Herons "},
+		{"emphasis that is open before a table", "Herons *nest\n| a ", "Herons "},
+		{"code within a line that begins one", "```a``` is ", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -42,7 +51,7 @@ func TestSettled(t *testing.T) {
 				}},
 				Sources: []ibid.Source{{ID: "a"}},
 			}
-			got := settled(a)
+			got := settled(a, 0)
 			if diff := cmp.Diff(tt.want, got.Text); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -56,22 +65,45 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// A text that grows only grows on the page, as long as nothing is held for too long.
+// A text that grows only grows on the page.
 func FuzzSettled(f *testing.F) {
-	for _, s := range []string{"a **b** c", "- a\n- b\n", "[x](y) | `z`", "# a\n\nb\n==\n", "蒼鷺 ~~は~~", "\xff *a", ""} {
+	for _, s := range []string{
+		"a **b** c", "- a\n- b\n", "[x](y) | `z`", "# a\n\nb\n==\n", "蒼鷺 ~~は~~", "\xff *a", "", "a _b_ c_d `e`` f", "```go\na *b\n\nc\n```\nd _e\n| f |\n",
+		"*a\nb ", "*a\n| b |\n", "~~~\n``` a\n~~~\n[b] (c) \\`d", "a\r\n1. *b\r\n", "[ a ]( b", "***a** b*",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "?")
-		end := settledEnd(text)
-		if end < 0 || end > len(text) || !strings.HasPrefix(text, text[:end]) || strings.ToValidUTF8(text[:end], "?") != text[:end] {
-			t.Fatalf("%q: %d", text, end)
-		}
-		a := settled(&ibid.Answer{Text: text})
+		a := settled(&ibid.Answer{Text: text}, 0)
 		if err := a.Check(); err != nil {
 			t.Fatal(err)
 		}
+		text = text[:runeStart(text, min(len(text), maxHeld))] // of more a mark may be given up
+		before := 0
+		for i := range text + "." {
+			end := settledEnd(text[:i])
+			if end < before || end > i || strings.ToValidUTF8(text[:end], "?") != text[:end] {
+				t.Fatalf("of %q %d bytes are shown, and were %d: %q", text[:i], end, before, text[:before])
+			}
+			before = end
+		}
 	})
+}
+
+// What was shown stays, also where the rest was held for too long.
+func TestSettledStays(t *testing.T) {
+	text, shown := "*a "+strings.Repeat("b ", maxHeld/2)+"*c* _d e ", 0
+	for i := range text {
+		a := settled(&ibid.Answer{Text: text[:i]}, shown)
+		if len(a.Text) < shown {
+			t.Fatalf("%d bytes are shown, and were %d", len(a.Text), shown)
+		}
+		shown = len(a.Text)
+	}
+	if a := settled(&ibid.Answer{Text: "shorter"}, shown); a.Text != "shorter" {
+		t.Errorf("of a text that was corrected %q is shown", a.Text)
+	}
 }
 
 func TestBlocksOf(t *testing.T) {

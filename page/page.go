@@ -98,6 +98,7 @@ type handler func(w http.ResponseWriter, r *request) error
 // endpoint is one method of one path.
 type endpoint struct {
 	open   bool   // to everybody
+	public bool   // and to pages of other sites: it is the same everywhere, and says nothing of what is here
 	scope  string // else what it asks of its callers; empty: read
 	handle handler
 }
@@ -109,7 +110,7 @@ func (p *Page) routes() map[string]endpoint {
 		"POST /ui/login":           {open: true, handle: p.login},
 		"POST /ui/logout":          {open: true, handle: p.logout},
 		"GET /ui/assets/{name...}": {open: true, handle: p.asset},
-		"GET /ibid.js":             {open: true, handle: p.element},
+		"GET /ibid.js":             {open: true, public: true, handle: p.element},
 		"GET /favicon.ico":         {open: true, handle: p.icon},
 	}
 	for _, more := range []map[string]endpoint{p.answerRoutes(), p.talkRoutes(), p.stepRoutes(), p.proofRoutes()} {
@@ -135,6 +136,9 @@ func (p *Page) serve(e endpoint) http.Handler {
 
 // admit says who makes a request, and that they may.
 func (p *Page) admit(r *request, e endpoint) error {
+	if e.public {
+		return nil
+	}
 	if e.open {
 		return p.o.Guard.Local(r.Request)
 	}
@@ -161,7 +165,7 @@ func (p *Page) fail(w http.ResponseWriter, r *request, err error) {
 	if problem.Status == http.StatusUnauthorized {
 		v.Title, v.Body = "Not signed in", problemBody{
 			Detail: "This needs an access token: you did not sign in, or what you signed in with is not valid any more.",
-			Hint:   "Nothing was done. What you entered is still in the form: sign in, come back to it, and send it again.", Login: loginURL(cameFrom(r)),
+			Hint:   "Nothing was done. Sign in and send it again: your browser may still have what you entered, a page back.", Login: loginURL(cameFrom(r)),
 		}
 	}
 	for name, values := range problem.Header {

@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
 )
 
 // The words of a query are marked as the store finds them: in any case, without accents, of the last one the beginning.
@@ -90,30 +92,140 @@ func TestCompareWords(t *testing.T) {
 	}
 }
 
-// Days that lie close together stay days; else they become weeks from Monday, the last ones.
+// Days that lie close together stay days; else they become weeks from Monday, the last ones. Those without a check have their place, too.
 func TestSpans(t *testing.T) {
 	monday := time.Date(2026, 8, 31, 0, 0, 0, 0, time.UTC)
-	var days []store.CheckedDay
-	for i := range 11 {
-		days = append(days, store.CheckedDay{Day: monday.AddDate(0, 0, i), Passed: 1})
+	each := func(step, n int) (days []store.CheckedDay) {
+		for i := range n {
+			days = append(days, store.CheckedDay{Day: monday.AddDate(0, 0, i*step), Passed: 1, Failed: 2})
+		}
+		return days
 	}
-	if spans, weeks := spansOf(days); weeks || len(spans) != 11 {
-		t.Errorf("%v %v", spans, weeks)
+	tests := []struct {
+		name       string
+		days       []store.CheckedDay
+		want       string // the passed of each span
+		weeks, cut bool
+	}{
+		{"nothing", nil, "", false, false},
+		{"one day", each(1, 1), "1", false, false},
+		{"days", each(1, 12), "1 1 1 1 1 1 1 1 1 1 1 1", false, false},
+		{"days with gaps", each(3, 3), "1 0 0 1 0 0 1", false, false},
+		{"weeks", each(1, 13), "7 6", true, false},
+		{"weeks with gaps", each(20, 2), "1 0 1", true, false},
+		{"the last weeks", each(1, 200), "7 7 7 7 7 7 7 7 7 7 7 4", true, true},
+		{"years between", each(1000, 2), "0 0 0 0 0 0 0 0 0 0 0 1", true, true},
 	}
-	for i := 11; i < 200; i++ {
-		days = append(days, store.CheckedDay{Day: monday.AddDate(0, 0, i), Passed: 1, Failed: 2})
-	}
-	spans, weeks := spansOf(days)
-	if !weeks || len(spans) != maxWeeks || spans[0].passed != 7 || spans[0].failed != 14 {
-		t.Errorf("%v %v", spans, weeks)
-	}
-	for _, s := range spans {
-		if s.from.Weekday() != time.Monday {
-			t.Errorf("%v is no Monday", s.from)
+	for _, test := range tests {
+		spans, weeks, cut := spansOf(test.days)
+		var got []string
+		for i, s := range spans {
+			got = append(got, fmt.Sprint(s.passed))
+			if s.failed != 2*s.passed || weeks && s.from.Weekday() != time.Monday {
+				t.Errorf("%s: %+v", test.name, s)
+			}
+			if i > 0 && !s.from.After(spans[i-1].from) {
+				t.Errorf("%s: %v is not after %v", test.name, s.from, spans[i-1].from)
+			}
+		}
+		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" || weeks != test.weeks || cut != test.cut {
+			t.Errorf("%s: weeks %v, cut %v: %s", test.name, weeks, cut, diff)
 		}
 	}
-	if spans, _ := spansOf(nil); spans != nil {
-		t.Errorf("of nothing: %v", spans)
+}
+
+// The chart says of which years its weeks are, and a week without a check has no share.
+func TestVerifiedChart(t *testing.T) {
+	day := func(month time.Month, day int) time.Time { return time.Date(2025, month, day, 0, 0, 0, 0, time.UTC) }
+	c := verifiedChart(&digest{days: []store.CheckedDay{{Day: day(1, 1), Passed: 1}, {Day: day(12, 17), Passed: 299, Failed: 1}, {Day: day(12, 31), Failed: 1}}})
+	if !strings.Contains(c.Desc, "From 13 October 2025 to 4 January 2026. Earlier ones are not shown.") {
+		t.Error(c.Desc)
+	}
+	got := c.Rows[len(c.Rows)-3:]
+	want := [][]string{{"15 December 2025", "299", "0", "1", "over 99 %"}, {"22 December 2025", "0", "0", "0", "none was checked"}, {"29 December 2025", "0", "0", "1", "0 %"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Only all is 100 %, and only nothing is 0 %.
+func TestPercent(t *testing.T) {
+	for share, want := range map[float64]string{
+		0: "0 %", 1. / 300: "under 1 %", 0.005: "under 1 %", 0.01: "1 %", 0.5: "50 %", 0.99: "99 %", 299. / 300: "over 99 %", 0.9999999: "over 99 %", 1: "100 %",
+	} {
+		if got := percent(share); got != want {
+			t.Errorf("%v: %s, want %s", share, got, want)
+		}
+	}
+}
+
+// A badge is of the kind that its status counts as where it is stored: what passed is not bad, and what was not looked at is neither.
+func TestBadgesAgreeWithCounts(t *testing.T) {
+	for status, want := range map[verify.Status]badge{
+		verify.Verified:            {Kind: badgeGood, Word: "quote found"},
+		verify.VerifiedFromArchive: {Kind: badgeClose, Word: "found in the archive"},
+		verify.VerifiedHashOnly:    {Kind: badgeClose, Word: "unchanged"},
+		verify.ExcerptReformatted:  {Kind: badgeClose, Word: "reformatted"},
+		verify.ExcerptCut:          {Kind: badgeClose, Word: "cut"},
+		verify.ExcerptAltered:      {Kind: badgeBad, Word: "altered"},
+		verify.ExcerptMissing:      {Kind: badgeBad, Word: "missing"},
+		verify.HashMismatch:        {Kind: badgeLost, Word: "changed"},
+		verify.Gone:                {Kind: badgeLost, Word: "gone"},
+		verify.NothingRecorded:     {Kind: badgeNone, Word: "not checked"},
+	} {
+		of := quoteBadge(&ibid.Verification{Status: string(status)})
+		reported := resultBadge(&verify.SourceResult{Status: status})
+		if of.Kind != want.Kind || of.Word != want.Word || of.Code != string(status) || of != reported {
+			t.Errorf("%s: %+v, and in reports %+v", status, of, reported)
+		}
+	}
+	if b := quoteBadge(&ibid.Verification{Status: "hash-mismatch"}); strings.Contains(b.Title, "does not have") {
+		t.Errorf("nobody looked for words, and it says %q", b.Title)
+	}
+}
+
+// What one tenant has done takes nobody else's place, and is given back.
+func TestSlots(t *testing.T) {
+	var s slots
+	one, ok := s.take("a", 2)
+	two, ok2 := s.take("a", 2)
+	if _, third := s.take("a", 2); !ok || !ok2 || third {
+		t.Errorf("%v %v %v", ok, ok2, third)
+	}
+	other, ok := s.take("b", 2)
+	if !ok {
+		t.Error("another tenant has to wait")
+	}
+	one()
+	if again, ok := s.take("a", 2); !ok {
+		t.Error("it was not given back")
+	} else {
+		again()
+	}
+	two()
+	other()
+	if len(s.taken) != 0 {
+		t.Errorf("%v is kept", s.taken)
+	}
+}
+
+// What came of checking the chain is a sentence, whatever the number.
+func TestChainWords(t *testing.T) {
+	for _, test := range []struct {
+		n      int
+		broken bool
+		want   string
+	}{
+		{0, false, "There are no incidents"},
+		{1, false, "The only incident is in order"},
+		{5, false, "All 5 incidents are in order"},
+		{0, true, "The chain is broken: one of its first incidents was changed"},
+		{1, true, "the first incident is in order, and one of those behind it was changed"},
+		{5, true, "the first 5 incidents are in order, and one of those behind them was changed"},
+	} {
+		if got := chainWords(test.n, test.broken); !strings.Contains(got, test.want) {
+			t.Errorf("%d %v: %s", test.n, test.broken, got)
+		}
 	}
 }
 
@@ -134,18 +246,27 @@ func TestDigestsAreBounded(t *testing.T) {
 		var all digests
 		all.put("first", &digest{at: time.Now()})
 		time.Sleep(digestFor - 1)
-		if all.get("first") == nil {
+		good := func(tenant string) bool { _, good := all.get(tenant); return good }
+		if !good("first") {
 			t.Error("it is not good for a minute")
 		}
 		for i := range maxDigests {
 			all.put(fmt.Sprint(i), &digest{at: time.Now()})
 		}
-		if all.get("first") != nil || len(all.kept) != maxDigests || all.get("0") == nil {
+		if good("first") || len(all.kept) != maxDigests || !good("0") {
 			t.Errorf("%d are kept", len(all.kept))
 		}
 		time.Sleep(digestFor)
-		if all.get("0") != nil {
+		if good("0") {
 			t.Error("it is good for longer than a minute")
+		}
+		all.begin("0")
+		if !good("0") || good("unknown") {
+			t.Error("it is not shown while the next is made")
+		}
+		all.end("0")
+		if good("0") {
+			t.Error("it is good for longer than the next takes")
 		}
 	})
 }

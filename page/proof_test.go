@@ -38,9 +38,24 @@ const hostile = `"><script>alert(1)</script><img src=x onerror=alert(1)>`
 type proofWorld struct {
 	*httptest.Server
 
-	store *store.Store
-	site  *httptest.Server
-	token string // of the tenant one; empty: no tokens are needed
+	options page.Options
+	page    *page.Page
+	dsn     string
+	store   *store.Store
+	site    *httptest.Server
+	token   string // of the tenant one; empty: no tokens are needed
+}
+
+// start starts the page with the options.
+func (w *proofWorld) start(tb testing.TB) {
+	tb.Helper()
+	var err error
+	if w.page, err = page.New(&w.options); err != nil {
+		tb.Fatal(err)
+	}
+	w.Server = httptest.NewServer(w.page)
+	tb.Cleanup(w.Close)
+	tb.Cleanup(w.page.Close)
 }
 
 // newProofWorld starts a world. waits, if not nil, is received from before the site answers.
@@ -59,7 +74,8 @@ func newProofWorld(tb testing.TB, waits chan struct{}) *proofWorld {
 	}))
 	tb.Cleanup(w.site.Close)
 	var err error
-	if w.store, err = store.Open(tb.Context(), tb.TempDir()+"/ibid.db", nil); err != nil {
+	w.dsn = tb.TempDir() + "/ibid.db"
+	if w.store, err = store.Open(tb.Context(), w.dsn, nil); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = w.store.Close() })
@@ -77,13 +93,8 @@ func newProofWorld(tb testing.TB, waits chan struct{}) *proofWorld {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p, err := page.New(&page.Options{Store: w.store, Guard: guard, API: a, Bus: b, Verifier: verifier, Strategies: strategies})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	w.Server = httptest.NewServer(p)
-	tb.Cleanup(w.Close)
-	tb.Cleanup(p.Close)
+	w.options = page.Options{Store: w.store, Guard: guard, API: a, Bus: b, Verifier: verifier, Strategies: strategies}
+	w.start(tb)
 	return w
 }
 
@@ -374,11 +385,21 @@ func TestSourcePage(t *testing.T) {
 	body := w.get(t, "GET", "/ui/sources?url="+url.QueryEscape("https://mill.example/default#part")).body
 	hash := snapshot.Hash([]byte(store.DefaultTenant))
 	for _, want := range []string{
-		"The mill of default&#34;&gt;&lt;script", "ans_default_002", "<mark>1987</mark>", "quote found", "altered", "gone", hash, "/v1/copies/" + url.PathEscape(hash), "Incident of default",
+		"The mill of default&#34;&gt;&lt;script", "ans_default_002", "<mark>1987</mark>", "quote found", "altered", "gone", hash, "Incident of default",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %q", want)
 		}
+	}
+	secret, err := w.store.NewToken(t.Context(), &store.Token{Tenant: store.DefaultTenant, Name: "reader", Scopes: []string{store.ScopeRead}})
+	must(t, err)
+	w.token = secret // what the page links to is for whoever is signed in
+	link := regexp.MustCompile(`href="([^"]+)" download`).FindStringSubmatch(body)
+	if link == nil {
+		t.Fatal("the octets cannot be had")
+	}
+	if got := w.get(t, "GET", html.UnescapeString(link[1])); got.StatusCode != http.StatusOK || got.body != store.DefaultTenant {
+		t.Errorf("%s: %d %q", link[1], got.StatusCode, got.body)
 	}
 	body = w.get(t, "GET", "/ui/sources?key=file-default").body
 	if !strings.Contains(body, "mill.pdf") || !strings.Contains(body, "it cannot be opened") || !strings.Contains(body, "never read here") {

@@ -98,6 +98,10 @@ func (p *Page) showRun(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	live, err := p.liveURL(r.Context(), r.who.Tenant, id)
+	if err != nil {
+		return err
+	}
 	s, err := p.o.API.Summary(r.Context(), r.who.Tenant, id)
 	if err != nil {
 		return err
@@ -115,8 +119,8 @@ func (p *Page) showRun(w http.ResponseWriter, r *request) error {
 	}
 	run.from = readNumber(r, "from") - 1
 	body := run.make(id)
-	if body.Open && p.o.Bus != nil {
-		body.Live = body.URL + "/live"
+	if body.Open {
+		body.Live = live
 	}
 	return p.page(w, r, "run", &view{Title: body.Title, Section: "runs", Body: body})
 }
@@ -259,9 +263,9 @@ func took(d time.Duration) string {
 // percent returns a share as people read it. Only all of it is 100 %, and only nothing 0 %.
 func percent(share float64) string {
 	switch {
-	case 0.995 <= share && share < 1:
+	case 0.99 < share && share < 1:
 		return "over 99 %"
-	case 0 < share && share < 0.005:
+	case 0 < share && share < 0.01:
 		return "under 1 %"
 	}
 	return strconv.FormatFloat(share*100, 'f', 0, 64) + " %"

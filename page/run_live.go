@@ -2,17 +2,38 @@ package page
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"time"
+	"strconv"
 
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
 )
 
-// liveRun tells a reader of a run that something was added to it: one event, changed, which ends the stream. The page then offers to be
-// loaded again.
+// liveURL returns where a script hears that something was added to a run behind what is stored of it now; empty: nowhere. It is asked
+// for before the run is read, so that nothing falls between the two.
+func (p *Page) liveURL(ctx context.Context, tenant, run string) (string, error) {
+	if p.o.Bus == nil {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askStore)
+	defer cancel()
+	last := int64(0)
+	for {
+		events, err := p.o.Store.Events(ctx, tenant, run, last, store.MaxLimit)
+		if err != nil {
+			return "", err
+		}
+		if len(events) == 0 {
+			return runURL(run) + "/live?after=" + strconv.FormatInt(last, 10), nil
+		}
+		last = events[len(events)-1].Seq
+	}
+}
+
+// liveRun tells a reader of a run that something was added to it behind the event after: one event, changed, which ends the stream. The
+// page then offers to be loaded again.
 func (p *Page) liveRun(w http.ResponseWriter, r *request) error {
 	id, err := idOf(r)
 	if err != nil {
@@ -33,58 +54,23 @@ func (p *Page) liveRun(w http.ResponseWriter, r *request) error {
 		return gateway.Unavailable("The run cannot be watched now.")
 	}
 	defer listener.Close()
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
-	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
-		return nil
-	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(p.closing, cancel)()
-	rc := http.NewResponseController(w)
-	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
-	_ = p.tellRun(ctx, r.who, listener, func(text string) error { return writeLive(w, rc, text) })
-	return nil // whoever left does not hear of an error
-}
-
-// tellRun writes what a listener hears of a run until something was added to it, the reader has left or the server ends.
-func (p *Page) tellRun(ctx context.Context, who gateway.Identity, l *bus.Listener, write func(string) error) error {
-	if err := write(": watching\nretry: 5000\n\n"); err != nil {
-		return err
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case m, open := <-l.C:
-			switch {
-			case !open: // it fell behind, and connects again
-				return nil
-			case m.Event != nil:
-				return write("event: changed\ndata: {}\n\n")
-			case !m.Wake:
-				continue
-			case !p.o.Guard.Still(ctx, who):
-				return nil
-			}
-			if err := write(": heartbeat\n\n"); err != nil {
-				return err
-			}
+	after := int64(readNumber(r, "after"))
+	p.stream(w, r, func(ctx context.Context, s *eventStream) error {
+		if err := s.write(": watching\nretry: 5000\n\n"); err != nil {
+			return err
 		}
-	}
-}
-
-// writeLive sends text at once.
-func writeLive(w http.ResponseWriter, rc *http.ResponseController, text string) error {
-	// A server that cannot set deadlines has its own ways with slow readers.
-	if err := rc.SetWriteDeadline(time.Now().Add(liveWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	if _, err := w.Write([]byte(text)); err != nil {
-		return err
-	}
-	return rc.Flush()
+		return listener.Follow(ctx, p.o.Store, after, func(m bus.Message) error {
+			switch {
+			case m.Event != nil:
+				_ = s.write("event: changed\ndata: {}\n\n")
+				return errLiveEnd
+			case m.Live != nil:
+				return nil
+			case !p.o.Guard.Still(ctx, r.who):
+				return errLiveEnd
+			}
+			return s.write(": heartbeat\n\n")
+		})
+	})
+	return nil
 }

@@ -460,37 +460,41 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// The page of a run that goes on hears that something was added.
+// The page of a run that goes on hears that something was added, also what was between it and its listening.
 func TestRunLive(t *testing.T) {
 	w := newTalkWorld(t, nil)
 	w.record(t, "open", mill(2, 1), false)
-	body := w.get(t, "/ui/runs/open").body
-	if sound(t, body); !strings.Contains(body, `data-live="/ui/runs/open/live"`) || !strings.Contains(body, "has not finished") {
-		t.Fatal("the page does not listen")
+	for _, late := range []bool{false, true} {
+		address := attribute(every(sound(t, w.get(t, "/ui/runs/open").body), "run-open")[0], "data-run-live")
+		if late {
+			w.record(t, "open", mill(4, 1), true)
+		}
+		asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+address, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultTransport.RoundTrip(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+			t.Fatal(res.Status, res.Header)
+		}
+		if !late {
+			w.record(t, "open", mill(3, 1), false)
+			w.bus.Wake()
+		}
+		var got []string
+		readEvents(res.Body, func(e sent) bool {
+			got = append(got, e.name)
+			return true
+		})
+		if diff := cmp.Diff([]string{"changed"}, got); diff != "" {
+			t.Errorf("late %t (-want +got):\n%s", late, diff)
+		}
 	}
-	asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+"/ui/runs/open/live", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.DefaultTransport.RoundTrip(asked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
-		t.Fatal(res.Status, res.Header)
-	}
-	w.record(t, "open", mill(3, 1), true)
-	w.bus.Wake()
-	var got []string
-	readEvents(res.Body, func(e sent) bool {
-		got = append(got, e.name)
-		return true
-	})
-	if diff := cmp.Diff([]string{"changed"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if body := w.get(t, "/ui/runs/open").body; strings.Contains(body, "data-live") {
+	if body := w.get(t, "/ui/runs/open").body; strings.Contains(body, "-live=") {
 		t.Error("a run that has ended is listened to")
 	}
 }

@@ -19,8 +19,9 @@ const (
 	listed = 20
 	// glanced is how many of the latest answers of a conversation its entry in the list is made of.
 	glanced = 12
-	// searched is how many answers are looked through for one page of a filtered list.
-	searched = 120
+	// searches is how often up to listed answers are looked through for one page of a filtered list, which ends as soon as it has so
+	// many conversations.
+	searches = 6
 	// spoken is how many answers a page of a conversation has.
 	spoken = 20
 	// maxTitle is how many characters the title of a conversation has.
@@ -145,16 +146,21 @@ func (p *Page) latestTalks(ctx context.Context, tenant, cursor string) (ids []st
 // findTalks returns the conversations of the latest answers that a filter finds. One whose answers are on both sides of a cursor
 // is on both pages.
 func (p *Page) findTalks(ctx context.Context, tenant string, list *talkList, cursor string) (ids []string, next string, err error) {
-	page, err := p.o.Store.Calls(ctx, tenant, &store.Query{Text: list.Query, Verification: list.Badge, Cursor: cursor, Limit: searched})
-	if err != nil {
-		return nil, "", err
-	}
-	for _, c := range page.Items {
-		if c.Conversation != "" && !slices.Contains(ids, c.Conversation) {
-			ids = append(ids, c.Conversation)
+	for range searches {
+		page, err := p.o.Store.Calls(ctx, tenant, &store.Query{Text: list.Query, Verification: list.Badge, Cursor: cursor, Limit: listed})
+		if err != nil {
+			return nil, "", err
+		}
+		for _, c := range page.Items {
+			if c.Conversation != "" && !slices.Contains(ids, c.Conversation) {
+				ids = append(ids, c.Conversation)
+			}
+		}
+		if cursor = page.Next; cursor == "" || len(ids) >= listed {
+			break
 		}
 	}
-	return ids, page.Next, nil
+	return ids, cursor, nil
 }
 
 // itemOf returns the entry of a conversation of which the latest answers were read.

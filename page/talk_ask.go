@@ -1,8 +1,11 @@
 package page
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -36,6 +39,7 @@ type composer struct {
 	Question     string // what was written before, if it was not right
 	Wrong        string // what was not right
 	May          bool   // the reader may ask
+	status       int    // of the response where something was not right; 0: 422
 }
 
 // Back returns where the conversation is.
@@ -57,6 +61,7 @@ type coming struct {
 	tenant, conversation    string
 	answerID, run, question string
 	since                   time.Time
+	whole                   *store.Call // the answer, if it has ended; nil: that is not known
 }
 
 // call returns the answer as far as it has arrived, as a call.
@@ -75,6 +80,7 @@ type talks struct {
 	mu       sync.Mutex
 	all      []*coming      // oldest first
 	watching map[string]int // how many streams each tenant has open
+	exports  slots          // exports of conversations that are made
 }
 
 // watch counts one more stream, unless the tenant has as many as it may.
@@ -205,14 +211,17 @@ func (p *Page) ask(w http.ResponseWriter, r *request) error {
 	if form.Wrong != "" {
 		return p.askAgain(w, r, q, form)
 	}
-	if err := p.recall(r, q); err != nil {
-		return err
+	if err := p.recall(r, q); err != nil { // what was written is not lost
+		if gateway.IsInternal(err) {
+			p.log.LogAttrs(r.Context(), slog.LevelError, "a conversation could not be read", slog.Any("error", err))
+		}
+		form.Wrong, form.status = problemWords(err), gateway.ProblemOf(err).Status
+		return p.askAgain(w, r, q, form)
 	}
 	q.Messages = append(q.Messages, chat.Message{Role: store.RoleUser, Text: question})
 	talk, err := p.o.Chat.Ask(r.Context(), r.who, q)
 	if err != nil && !gateway.IsInternal(err) {
-		problem := gateway.ProblemOf(err)
-		form.Wrong = strings.TrimSpace(problem.Detail + ". " + problem.Hint)
+		form.Wrong = problemWords(err)
 		return p.askAgain(w, r, q, form)
 	}
 	if err != nil {
@@ -239,7 +248,11 @@ func (p *Page) recall(r *request, q *chat.Question) error {
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
 	p.caughtUp(ctx)
+	begun := len(p.talks.of(r.who.Tenant, q.Conversation)) > 0 // before the store: an answer that ends now is in one of both
 	c, err := p.o.Store.Conversation(ctx, r.who.Tenant, q.Conversation, &store.Query{Limit: recalled})
+	if begun && errors.Is(err, store.ErrNotFound) {
+		return nil // its first answer is still arriving: there is nothing to recall
+	}
 	if err != nil {
 		return err
 	}
@@ -258,11 +271,17 @@ func (p *Page) recall(r *request, q *chat.Question) error {
 	return nil
 }
 
+// problemWords says what is wrong in sentences.
+func problemWords(err error) string {
+	problem := gateway.ProblemOf(err)
+	return strings.TrimSpace(strings.TrimRight(problem.Detail, ". ") + ". " + problem.Hint)
+}
+
 // askAgain shows the form with what was written, and what is wrong with it.
 func (p *Page) askAgain(w http.ResponseWriter, r *request, q *chat.Question, form *composer) error {
 	form.choose(p.o.Chat.Providers(), q.Provider, q.Citations)
 	form.Model = q.Model
 	return p.show(w, r, &shown{
-		name: "ask", status: http.StatusUnprocessableEntity, view: &view{Title: "Ask", Section: "conversations", Body: form},
+		name: "ask", status: cmp.Or(form.status, http.StatusUnprocessableEntity), view: &view{Title: "Ask", Section: "conversations", Body: form},
 	})
 }

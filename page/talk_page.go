@@ -17,15 +17,14 @@ const maxSaid = 1200
 
 // talkBody is what the page of a conversation shows.
 type talkBody struct {
-	ID, Title, URL     string
-	Answers, Sources   int
-	Started, Updated   time.Time
-	Turns              []turnView
-	Earlier, Latest    string // pages of it; empty: there are none
-	Coming             []comingView
-	Composer           *composer // nil: nobody can be asked here
-	Exports            []exportLink
-	AnswerID, AnswerIs string
+	ID, Title        string
+	Answers, Sources int
+	Started, Updated time.Time
+	Turns            []turnView
+	Earlier, Latest  string // pages of it; empty: there are none
+	Coming           []comingView
+	Composer         *composer // nil: nobody can be asked here
+	Exports          []exportLink
 }
 
 // turnView is what was said since the last answer, and the answer.
@@ -67,14 +66,20 @@ func (p *Page) conversation(w http.ResponseWriter, r *request) error {
 	p.caughtUp(ctx)
 	cursor := r.URL.Query().Get("cursor")
 	coming := p.talks.of(r.who.Tenant, id) // before the store: an answer that ends now is in one of both
+	if cursor == "" && len(coming) == 0 {
+		coming = p.announced(ctx, r, id)
+	}
 	c, err := p.o.Store.Conversation(ctx, r.who.Tenant, id, &store.Query{Cursor: cursor, Limit: spoken})
-	if errors.Is(err, store.ErrNotFound) && cursor == "" && (len(coming) > 0 || p.announced(r) != nil) {
+	if errors.Is(err, store.ErrNotFound) && cursor == "" && len(coming) > 0 {
 		c, err = &store.Conversation{ID: id, Started: time.Now(), Updated: time.Now()}, nil
 	}
 	if err != nil {
 		return err
 	}
-	body := p.talkBody(c)
+	body, err := p.talkBody(ctx, r, c)
+	if err != nil {
+		return err
+	}
 	if cursor != "" {
 		body.Latest = talkURL(id)
 	} else {
@@ -87,14 +92,19 @@ func (p *Page) conversation(w http.ResponseWriter, r *request) error {
 	return p.page(w, r, "conversation", &view{Title: body.Title, Section: "conversations", Body: body})
 }
 
-func (p *Page) talkBody(c *store.Conversation) *talkBody {
+func (p *Page) talkBody(ctx context.Context, r *request, c *store.Conversation) (*talkBody, error) {
 	body := &talkBody{
-		ID: c.ID, Title: titleOf(c), URL: talkURL(c.ID), Answers: c.Answers, Sources: len(c.Numbering), Started: c.Started, Updated: c.Updated,
+		ID: c.ID, Title: titleOf(c), Answers: c.Answers, Sources: len(c.Numbering), Started: c.Started, Updated: c.Updated,
 		Exports: exportLinks(talkURL(c.ID)+"/export", false),
 	}
 	numbering := maps.Clone(c.Numbering)
 	for i, turn := range c.Turns() {
-		t := turnView{Answer: p.answerView(turn.Call, &answerOptions{numbering: &numbering, prefix: turnPrefix(i)})}
+		said, err := p.said(ctx, r.who.Tenant, turn.Call.AnswerID)
+		if err != nil {
+			return nil, err
+		}
+		o := &answerOptions{numbering: &numbering, prefix: turnPrefix(i), said: said, mute: !r.mayWrite()}
+		t := turnView{Answer: p.answerView(turn.Call, o)}
 		for _, m := range turn.Asked {
 			t.Asked = append(t.Asked, messageOf(m))
 		}
@@ -103,7 +113,7 @@ func (p *Page) talkBody(c *store.Conversation) *talkBody {
 	if c.Next != "" {
 		body.Earlier = talkURL(c.ID) + "?cursor=" + url.QueryEscape(c.Next)
 	}
-	return body
+	return body, nil
 }
 
 // turnPrefix begins the ids of an answer on the page of its conversation.
@@ -115,24 +125,28 @@ func (p *Page) comingViews(ctx context.Context, r *request, c *store.Conversatio
 	for _, call := range c.Calls {
 		stored[call.AnswerID] = true
 	}
-	if t := p.announced(r); t != nil && len(coming) == 0 {
-		coming = append(coming, t)
-	}
 	numbering := maps.Clone(c.Numbering)
 	var views []comingView
 	for _, t := range coming {
-		if stored[t.answerID] {
-			continue
+		if stored[t.answerID] || t.whole != nil && len(c.Calls) > 0 && t.whole.Started.Before(c.Calls[0].Started) {
+			continue // it is on this page, or on one before
 		}
-		call, live := t.call(c.ID), true
-		if whole, err := p.call(ctx, r.who.Tenant, t.answerID); err == nil {
-			call, live = whole, false
-		} else {
-			call.Answer = settled(call.Answer)
+		call := t.whole
+		if call == nil {
+			if whole, err := p.call(ctx, r.who.Tenant, t.answerID); err == nil {
+				call = whole
+			}
 		}
-		o := &answerOptions{numbering: &numbering, prefix: "live" + strconv.Itoa(len(views)+1) + "-", live: live}
+		o := &answerOptions{numbering: &numbering, prefix: "live" + strconv.Itoa(len(views)+1) + "-", live: call == nil, mute: !r.mayWrite()}
+		if o.live {
+			call = t.call(c.ID)
+			call.Answer = settled(call.Answer, 0)
+		}
 		v := comingView{Question: t.question, Answer: p.answerView(call, o)}
-		if live {
+		if asked := lastQuestion(call); v.Question == "" && len(asked) > 0 {
+			v.Question = asked[0].Text
+		}
+		if o.live {
 			v.LiveURL = liveURL(t, o.prefix, c.ID)
 		}
 		views = append(views, v)
@@ -140,15 +154,23 @@ func (p *Page) comingViews(ctx context.Context, r *request, c *store.Conversatio
 	return views
 }
 
-// announced returns the answer that the address of a conversation says is arriving, which another node may have asked for; nil:
-// there is none.
-func (p *Page) announced(r *request) *coming {
+// announced returns the answer that the address of a conversation says is arriving, which another node may have asked for. Of one that
+// has arrived it is known if it is of this conversation.
+func (p *Page) announced(ctx context.Context, r *request, conversation string) []*coming {
 	q := r.URL.Query()
 	answerID, run := clean(q.Get("answer")), clean(q.Get("run"))
 	if answerID == "" || run == "" || p.o.Bus == nil {
 		return nil
 	}
-	return &coming{answerID: answerID, run: run, question: ""}
+	t := &coming{answerID: answerID, run: run}
+	switch call, err := p.call(ctx, r.who.Tenant, answerID); {
+	case errors.Is(err, store.ErrNotFound):
+	case err != nil || call.Conversation != conversation:
+		return nil
+	default:
+		t.whole = call
+	}
+	return []*coming{t}
 }
 
 func liveURL(t *coming, prefix, conversation string) string {

@@ -20,8 +20,8 @@ import (
 // The words that a person may say of a citation.
 const (
 	VerdictRight       = "right"
-	VerdictWrongSource = "wrong-source" // the source does not say that, another may
-	VerdictNotSaid     = "not-said"     // no source says that
+	VerdictWrongSource = "wrong-source" // it is the wrong source: another one says it
+	VerdictNotSaid     = "not-said"     // the source does not say this
 	VerdictOther       = "other"        // see the note
 )
 

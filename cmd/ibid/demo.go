@@ -56,8 +56,8 @@ commands to try. A prompt may also say "call a tool", "error 429", "error in the
 stream" or "break off".
 
 It publishes one answer with a signed manifest, whose sources are pages of its own
-at another port; one of them changes, and ibid notices. For that it may read pages
-at 127.0.0.1, which ibid serve does not.
+below /demo/; one of them changes, and ibid notices. For that it may read pages at
+127.0.0.1, which ibid serve does not.
 
 Ctrl-C ends it and removes the directory. With --data it stays, and what was asked
 is there again the next time.`,
@@ -69,6 +69,7 @@ is there again the next time.`,
 	}
 	c.addListenFlags(cmd)
 	cmd.Flags().StringVar(&c.data, "data", "", "`directory` to keep what is asked in (default a temporary one)")
+	cmd.Flags().Var(&c.origins, "cors-origin", "a web `origin` whose pages may call, besides the usual ones of development servers; repeatable")
 	if err := cmd.MarkFlagDirname("data"); err != nil {
 		panic(err) // the flag was added above
 	}
@@ -148,6 +149,7 @@ func (c *config) setDemo(publicURL, upstream string, w world) error {
 	c.publicURL, c.attribution.level.value, c.attribution.recheck = publicURL, "3", demoRecheck
 	c.attribution.runIdle, c.attribution.buffer = defaultRunIdle, gateway.DefaultHeaderBuffer
 	c.attribution.allow = prefixList{netip.MustParsePrefix("127.0.0.1/32")}
+	c.origins = append(c.origins, developmentOrigins()...)
 	if err := c.resolveData(w); err != nil {
 		return err
 	}
@@ -166,6 +168,15 @@ func (c *config) setDemo(publicURL, upstream string, w world) error {
 		{upstream: "perplexity", model: "sonar"},
 	}
 	return c.check()
+}
+
+// developmentOrigins returns where pages usually come from that somebody is working at on the same machine.
+func developmentOrigins() []string {
+	var all []string
+	for _, port := range []string{"3000", "4173", "4200", "4321", "5173", "8000", "8081"} {
+		all = append(all, "http://localhost:"+port, "http://127.0.0.1:"+port)
+	}
+	return all
 }
 
 // greet has the conversation of the demo, unless it was had before, and says what to try.

@@ -96,7 +96,7 @@ func MessageOf(id string, a *ibid.Answer, o *Options) Message {
 	return m
 }
 
-// UserMessage returns what a user said as a message.
+// UserMessage returns what a user said, which must not be empty, as a message: a text part without a text is no part.
 func UserMessage(id, text string) Message {
 	return Message{ID: id, Role: RoleUser, Parts: []Part{{Type: typeText, Text: text}}}
 }

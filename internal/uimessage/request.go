@@ -2,6 +2,7 @@ package uimessage
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,9 +37,10 @@ func (m *Message) Words() string {
 type rawRequest struct {
 	ID       string `json:"id"`
 	Messages []struct {
-		ID    string            `json:"id"`
-		Role  string            `json:"role"`
-		Parts []json.RawMessage `json:"parts"`
+		ID      string            `json:"id"`
+		Role    string            `json:"role"`
+		Parts   []json.RawMessage `json:"parts"`
+		Content *string           `json:"content"` // of an older client's message; counts where there are no parts
 	} `json:"messages"`
 	Trigger   string `json:"trigger"`
 	MessageID string `json:"messageId"`
@@ -67,6 +69,9 @@ func ReadRequest(body []byte) (*Request, bool, error) {
 		case RoleSystem, RoleUser, RoleAssistant:
 		default:
 			return nil, true, fmt.Errorf("reading the request of a chat: message %d: its role is not system, user or assistant", i)
+		}
+		if from.Parts == nil && from.Content != nil {
+			m.Parts = append(m.Parts, Part{Type: typeText, Text: *from.Content})
 		}
 		for _, raw := range from.Parts {
 			p, err := readPart(raw)
@@ -122,7 +127,17 @@ func hasParts(body []byte) bool {
 // jsonError says what is wrong with JSON without naming our types.
 func jsonError(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s may not be a %s", wrong.Field, wrong.Value)
+		return errors.New(WrongType(wrong))
 	}
 	return err
+}
+
+// WrongType says in a reader's words that a value in a body is not of the type that it has to be.
+func WrongType(e *json.UnmarshalTypeError) string {
+	kind, _, _ := strings.Cut(e.Value, " ") // "number 1.5" says more than is needed
+	article := "a "
+	if kind == "array" || kind == "object" {
+		article = "an "
+	}
+	return cmp.Or(e.Field, "it") + " may not be " + article + kind
 }

@@ -7,16 +7,18 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// shown returns the answer as it is in the text that was sent.
-func (w *Writer) shown(a *ibid.Answer) *ibid.Answer {
+// shown returns the answer as it is in the text that was sent, and its document. Its sources have the numbers that they have in the
+// answer itself, as it is stored, in whatever order their citations stand in that text.
+func (w *Writer) shown(a *ibid.Answer) (*ibid.Answer, *ibid.Document) {
 	b := InText(a, w.text.String())
 	if b != a {
+		documentOf(a, w.numbering())
 		b.Parts = nil
 		for i := range w.parts {
 			b.Parts = append(b.Parts, w.parts[i].Part)
 		}
 	}
-	return b
+	return b, documentOf(b, w.numbering())
 }
 
 // InText returns the answer with another text in place of its own, which its provider corrected when a client had it already, and

@@ -239,8 +239,7 @@ func (w *Writer) Answer(a *ibid.Answer, status Status) error {
 			w.addText(a.Text[run.Start:run.End])
 		}
 	}
-	shown := w.shown(a)
-	d := documentOf(shown, w.numbering())
+	shown, d := w.shown(a)
 	w.tell(d)
 	offsets := ibid.NewOffsets(shown.Text)
 	for i := range w.parts {
@@ -257,7 +256,7 @@ func (w *Writer) Late(a *ibid.Answer, status Status) error {
 	if !w.ended {
 		return w.Answer(a, status)
 	}
-	d := documentOf(w.shown(a), w.numbering())
+	_, d := w.shown(a)
 	w.tell(d)
 	w.data(d, status)
 	return w.flush()

@@ -103,6 +103,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
       const t = (this.trigger = this.querySelector("a[href],button") || this);
       if (t === this) { t.tabIndex = 0; t.setAttribute("role", "button"); }
       t.setAttribute("aria-haspopup", "dialog");
+      t.setAttribute("aria-expanded", String(active === this));
     }
 
     disconnectedCallback() { if (active === this) hide(); }
@@ -134,6 +135,7 @@ button{font:inherit;min-block-size:24px;min-inline-size:24px;padding:0 .2rem;bor
       p.open.href = this.passage;
       p.open.hidden = !this.passage;
       p.copy.textContent = "Copy";
+      p.copy.hidden = !navigator.clipboard; // pages that came without TLS have none
     }
   }
   customElements.define("ibid-cite", Cite);

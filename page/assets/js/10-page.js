@@ -1,5 +1,6 @@
-// Answers: what a chip, its words and its source's row show of each other, and what stands on a card.
-(() => {
+// Answers: what a chip, its words and its source's row show of each other, and what stands on a card. Each part of this script is a
+// task of its own, so that what one throws stops no other.
+queueMicrotask(() => {
   "use strict";
   const MOST = 12; // sources on one card
   const make = (tag, name, text) => {
@@ -70,9 +71,7 @@
       acts.append(panel);
     }
     copy.type = "button";
-    copy.addEventListener("click", () => {
-      navigator.clipboard.writeText(textOf(part)).then(() => { copy.textContent = "Copied"; }, () => { copy.textContent = "Not copied"; });
-    });
+    copy.classList.add("copy-card"); // the next part of this script copies
     acts.append(copy);
     part.append(acts);
     const rate = row.querySelector(":scope > .rate") || answerOf(row).querySelector(".source > .rate"); // far rows have none
@@ -92,37 +91,30 @@
       form.append(field);
     }
     field.value = cited;
+    form.hidden = false;
     return form;
   }
 
-  // What is copied: the words, and where they are from.
-  function textOf(part) {
-    const out = [];
-    for (const q of part.querySelectorAll("blockquote")) {
-      const whole = q.cloneNode(true), short = whole.querySelector("summary");
-      if (short) short.remove();
-      out.push("“" + whole.textContent.trim() + "”");
-    }
-    const name = part.querySelector(".source-name"), link = name.querySelector("a");
-    out.push("— " + (link || name.querySelector("bdi")).textContent.trim());
-    const passage = part.querySelector("a.passage") || link;
-    if (passage) out.push(passage.href);
-    return out.join("\n");
-  }
-
-  // A reader's word is sent without leaving the page.
+  // A reader's word is sent without leaving the page. A form that chooses among citations stays for the others.
   document.addEventListener("submit", (e) => {
     const form = e.target;
     if (!form.matches("form.rate") || !e.submitter) return;
     e.preventDefault();
-    const said = make("p", "said");
-    said.setAttribute("role", "status");
-    fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form, e.submitter)), redirect: "manual" }).then((r) => {
-      const ok = r.ok || r.type === "opaqueredirect";
-      said.textContent = ok ? "Noted: " + e.submitter.textContent.trim().toLowerCase() + "." : "This could not be noted.";
-      if (ok) form.replaceChildren(said);
-      else form.append(said);
-    }, () => { said.textContent = "This could not be sent."; form.append(said); });
+    const say = (text) => {
+      let said = form.nextElementSibling;
+      if (!said || !said.matches(".rated")) form.after(said = make("p", "rated"));
+      said.setAttribute("role", "status");
+      said.textContent = text;
+      return said;
+    };
+    fetch(form.action, { method: "POST", headers: { Accept: "application/json" }, body: new URLSearchParams(new FormData(form, e.submitter)) }).then((r) => {
+      if (r.status !== 204) { say("This could not be noted."); return; }
+      const said = say("Noted: " + e.submitter.textContent.trim().toLowerCase() + ".");
+      if (form.querySelector("select")) return;
+      said.tabIndex = -1;
+      said.focus(); // what was pressed goes away
+      form.hidden = true;
+    }, () => say("This could not be sent."));
   });
 
   // Menus close like all others.
@@ -133,4 +125,4 @@
     const menu = e.key === "Escape" && e.target.closest && e.target.closest("details.menu[open]");
     if (menu) { menu.open = false; menu.querySelector("summary").focus(); }
   });
-})();
+});

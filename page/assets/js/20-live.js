@@ -1,5 +1,5 @@
 // Shows answers while they arrive, and copies what is marked with its sources.
-(() => {
+queueMicrotask(() => {
   "use strict";
 
   // one returns the first element of HTML that our server made.
@@ -19,7 +19,7 @@
   };
   const trim = (prose, n) => { while (prose.children.length > n) prose.lastElementChild.remove(); };
 
-  for (const turn of document.querySelectorAll("[data-live]")) {
+  for (const turn of document.querySelectorAll(".turn[data-live]")) {
     const log = turn.querySelector(".live-log"), state = turn.querySelector(".live-state"), article = turn.querySelector(".answer");
     const prose = article.querySelector(".prose"), source = new EventSource(turn.dataset.live);
     let told = Math.max(0, prose.children.length - 1), done = false; // blocks that listeners have heard of
@@ -69,4 +69,4 @@
       if (source.readyState === EventSource.CLOSED && !done) say("The connection was lost. Reload the page to see the answer.", true);
     });
   }
-})();
+});

@@ -1,5 +1,5 @@
-// Copies an answer, or the part of it that is selected, with the sources of that part, numbered from 1.
-(() => {
+// Copies an answer, or the part of it that is selected, with the sources of that part, numbered from 1; and what stands on a card.
+queueMicrotask(() => {
   "use strict";
   const esc = (s) => s.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 
@@ -51,23 +51,45 @@
     return { text: text + "\n", html };
   };
 
-  // write puts both forms on the clipboard. Where pages may not, because they came without TLS, the old way still works.
+  // What is copied of a card: the words, and where they are from.
+  function textOf(part) {
+    const out = [];
+    for (const q of part.querySelectorAll("blockquote")) {
+      const whole = q.cloneNode(true), short = whole.querySelector("summary");
+      if (short) short.remove();
+      out.push("“" + whole.textContent.trim() + "”");
+    }
+    const name = part.querySelector(".source-name"), link = name.querySelector("a");
+    out.push("— " + (link || name.querySelector("bdi")).textContent.trim());
+    const passage = part.querySelector("a.passage") || link;
+    if (passage) out.push(passage.href);
+    return { text: out.join("\n") };
+  }
+
+  // write puts a text on the clipboard, and its HTML if there is any. Where pages may not, because they came without TLS, the old way
+  // still works.
   const write = async ({ text, html }) => {
+    const forms = Object.entries({ "text/plain": text, "text/html": html }).filter(([, s]) => s);
     if (navigator.clipboard && window.ClipboardItem) {
-      const blob = (type, s) => new Blob([s], { type });
-      return navigator.clipboard.write([new ClipboardItem({ "text/plain": blob("text/plain", text), "text/html": blob("text/html", html) })]);
+      return navigator.clipboard.write([new ClipboardItem(Object.fromEntries(forms.map(([type, s]) => [type, new Blob([s], { type })])))]);
     }
     const set = (e) => {
       e.preventDefault();
-      e.clipboardData.setData("text/plain", text);
-      e.clipboardData.setData("text/html", html);
+      for (const [type, s] of forms) e.clipboardData.setData(type, s);
     };
-    document.addEventListener("copy", set, { once: true });
-    if (!document.execCommand("copy")) throw new Error("not copied");
+    document.addEventListener("copy", set);
+    const copied = document.execCommand("copy");
+    document.removeEventListener("copy", set);
+    if (!copied) throw new Error("not copied");
   };
 
   document.addEventListener("mousedown", (e) => { if (e.target.closest(".copy")) e.preventDefault(); }); // keeps the selection
   document.addEventListener("click", async (e) => {
+    const button = e.target.closest(".copy-card");
+    if (button) {
+      await write(textOf(button.closest("section"))).then(() => { button.textContent = "Copied"; }, () => { button.textContent = "Not copied"; });
+      return;
+    }
     const link = e.target.closest(".copy"), article = link && link.closest(".answer");
     if (!article) return;
     e.preventDefault();
@@ -81,4 +103,4 @@
     }
     setTimeout(() => { link.textContent = word; }, 2000);
   });
-})();
+});

@@ -80,9 +80,9 @@
     history.replaceState(history.state, "", url);
   };
 
-  const open = run.querySelector("[data-live]");
+  const open = run.querySelector("[data-run-live]");
   if (open) {
-    const source = new EventSource(open.dataset.live);
+    const source = new EventSource(open.dataset.runLive);
     source.addEventListener("changed", () => {
       source.close();
       open.querySelector(".run-said").textContent = "Something was added to this run.";

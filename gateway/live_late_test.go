@@ -1,0 +1,173 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/store"
+)
+
+// heard is what a listener that follows docs/events.md makes of deltas.
+type heard struct {
+	text    string
+	gap     bool // a piece was missing
+	sources map[string]string
+	cited   map[string][]string
+}
+
+// hear listens until the text is there and has that many sources and citations.
+func hear(t *testing.T, l *bus.Listener, text string, sources, citations int) *heard {
+	t.Helper()
+	h := &heard{sources: map[string]string{}, cited: map[string][]string{}}
+	late := time.NewTimer(20 * time.Second)
+	defer late.Stop()
+	for h.text != text || len(h.sources) != sources || len(h.cited) != citations {
+		select {
+		case m := <-l.C:
+			if m.Live != nil {
+				h.take(t, m.Live)
+			}
+		case <-late.C:
+			t.Fatalf("heard %d bytes of %d (gap: %t), %d of %d sources, %d of %d citations",
+				len(h.text), len(text), h.gap, len(h.sources), sources, len(h.cited), citations)
+		}
+	}
+	return h
+}
+
+func (h *heard) take(t *testing.T, m *bus.Live) {
+	t.Helper()
+	switch m.Kind {
+	case gateway.LiveText:
+		var s string
+		if err := json.Unmarshal(m.Data, &s); err != nil {
+			t.Fatal(err)
+		}
+		if m.At > len(h.text) {
+			h.gap = true
+			return
+		}
+		if known := min(len(s), len(h.text)-m.At); h.text[m.At:m.At+known] != s[:known] {
+			t.Fatalf("at %d, %q was %q", m.At, s[:known], h.text[m.At:m.At+known])
+		}
+		if end := m.At + len(s); end > len(h.text) {
+			h.text += s[len(h.text)-m.At:]
+		}
+	case gateway.LiveSource:
+		var s ibid.DocumentSource
+		if err := json.Unmarshal(m.Data, &s); err != nil {
+			t.Fatal(err)
+		}
+		h.sources[s.ID] = fmt.Sprint(*s.URL, s.Title)
+	case gateway.LiveCitation:
+		var c gateway.LiveCitations
+		if err := json.Unmarshal(m.Data, &c); err != nil {
+			t.Fatal(err)
+		}
+		h.cited[c.Key] = nil
+		for _, row := range c.Citations {
+			h.cited[c.Key] = append(h.cited[c.Key], fmt.Sprint(row.SourceID, *row.TextStart, *row.TextEnd))
+		}
+	}
+}
+
+// stepwise is a gateway whose upstream says what the test sends it, and a call that is under way.
+type stepwise struct {
+	bus  *bus.Bus
+	next chan string
+	w    *world
+	done chan struct{}
+}
+
+func newStepwise(t *testing.T) *stepwise {
+	t.Helper()
+	b, err := bus.Open(t.Context(), bus.Embedded, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	s := &stepwise{bus: b, next: make(chan string), done: make(chan struct{})}
+	s.w = newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		for part := range s.next {
+			fmt.Fprint(w, part)
+			_ = http.NewResponseController(w).Flush()
+		}
+	}, &setup{options: gateway.Options{Bus: b}})
+	r := s.w.request(t, "POST", chat, strings.NewReader(chatRequest))
+	r.Header.Set("Ibid-Run", "run-1")
+	read := make(chan struct{})
+	go func() {
+		defer close(s.done)
+		res, err := s.w.client.Do(r)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		close(read)
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+	}()
+	s.next <- ": the upstream is there\n\n"
+	<-read
+	return s
+}
+
+func (s *stepwise) listen(t *testing.T) *bus.Listener {
+	t.Helper()
+	l, err := s.bus.Listen(t.Context(), store.DefaultTenant, "run-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+func citedPart(n, end int) string {
+	return fmt.Sprintf(`data: {"id":"c1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"annotations":[{"type":"url_citation",`+
+		`"url_citation":{"start_index":0,"end_index":%d,"url":"https://example.com/%d","title":"A"}}]}}]}`+"\n\n", end, n)
+}
+
+// Who begins to listen in the middle of an answer is told what was said before, at once even if the answer pauses, and so is who
+// comes when others listen already, to whom nothing is missing and nothing comes twice.
+func TestLiveLate(t *testing.T) {
+	s := newStepwise(t)
+	parts := chatParts("Herons ", "nest ", "in ", "trees. ", "Grüße", " of the end")
+	for _, part := range parts[:4] {
+		s.next <- part
+	}
+	s.next <- citedPart(1, 6)
+	first := s.listen(t)
+	got := hear(t, first, "Herons nest in ", 1, 1) // the answer pauses
+	second := s.listen(t)
+	s.next <- parts[4]
+	s.next <- citedPart(2, 6)
+	again := hear(t, second, "Herons nest in trees. ", 2, 2)
+	if again.gap {
+		t.Error("the second listener heard a piece before what came before it")
+	}
+	s.next <- parts[5]
+	s.next <- parts[6]
+	for _, part := range parts[7:] {
+		s.next <- part
+	}
+	close(s.next)
+	<-s.done
+	want := hear(t, second, "Herons nest in trees. Grüße of the end"[len("Herons nest in trees. "):], 0, 0)
+	_ = want
+	if diff := cmp.Diff(1, len(got.sources)); diff != "" {
+		t.Error(diff)
+	}
+	_ = ibid.UTF8
+}
