@@ -306,7 +306,7 @@ func (p safePlaces) wordEnd(at int, line Span) int {
 // letter nor a digit, and that join nothing (UAX #29, WB3 and WB6 to WB13). It saves looking at what is near.
 func isPlainBreak(before, after byte) bool {
 	const joining = "'\".,:;_\r"
-	return before < utf8.RuneSelf && after < utf8.RuneSelf && !(isASCIIAlnum(rune(before)) && isASCIIAlnum(rune(after))) &&
+	return before < utf8.RuneSelf && after < utf8.RuneSelf && (!isASCIIAlnum(rune(before)) || !isASCIIAlnum(rune(after))) &&
 		before != ' ' && strings.IndexByte(joining, before) < 0 && strings.IndexByte(joining, after) < 0
 }
 

@@ -16,7 +16,7 @@ func TestConversationUI(t *testing.T) {
 	for i := range 3 {
 		c := call(fmt.Sprintf("ans_%d", i), herons("https://heron.example/"))
 		c.Conversation = "c1"
-		c.Prompt = []store.Message{{Role: "system", Text: "Be brief."}, {Role: "tool", Text: "found"}, {Role: "user", Text: fmt.Sprintf("Herons 🪶 %d?", i)}}
+		c.Prompt = []store.Message{{Role: "system", Text: "Be brief."}, {Role: "tool", Text: "found"}, {Role: "user"}, {Role: "user", Text: fmt.Sprintf("Herons 🪶 %d?", i)}}
 		n.put(t, c)
 	}
 	type message struct {
@@ -47,7 +47,7 @@ func TestConversationUI(t *testing.T) {
 	for i := range 3 {
 		id := fmt.Sprintf("ans_%d", i)
 		// The instructions are said again with every call, and counted before what was said first only.
-		question := fmt.Sprintf("%s-%d user text", id, map[bool]int{true: 3, false: 1}[i == 0])
+		question := fmt.Sprintf("%s-%d user text", id, map[bool]int{true: 4, false: 2}[i == 0])
 		want = append(want, question, id+" assistant text", id+" assistant source-url", id+" assistant data-citations final utf-16 1")
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {

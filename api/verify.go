@@ -49,7 +49,8 @@ type verifyOrder struct {
 	RequireLevel int             `json:"require_level"`
 	Judge        *bool           `json:"judge"` // nil: if there is one
 
-	raw []byte // what is to be recognised; nil: url or manifest says where it is
+	raw      []byte                // what is to be recognised; nil: url or manifest says where it is
+	progress func(verify.Progress) // nil: nobody wants to know
 }
 
 // orderMembers are the members of an order as JSON. Nothing else that can be verified is made of them only.
@@ -88,6 +89,10 @@ type Verification struct {
 	Text    []byte   // a manifest, a stored bundle, an answer document, or a response as curl -i prints it; nil: URL is fetched
 	Trust   []string // hosts and ids of keys that are trusted besides
 	Offline bool     // nothing is fetched
+	// RequireLevel is the level that manifests must reach, 1 to 3; 0 demands nothing.
+	RequireLevel int
+	// Progress, if not nil, is told how far it is, as [verify.Verifier].Progress.
+	Progress func(verify.Progress)
 }
 
 // Verify does what POST /v1/verify does, within its bounds: it verifies, records what failed, and keeps what was found about the
@@ -96,14 +101,30 @@ func (a *API) Verify(ctx context.Context, tenant string, v *Verification) (*veri
 	if err := a.canVerify(); err != nil {
 		return nil, err
 	}
-	o := &verifyOrder{URL: v.URL, Trust: v.Trust, Offline: v.Offline, raw: v.Text}
-	if o.raw == nil && o.URL == "" {
-		return nil, badRequest("nothing is said that could be verified", "a URL, a manifest, an answer document, or what curl -i printed")
-	}
-	if err := o.check(); err != nil {
+	o, err := v.order()
+	if err != nil {
 		return nil, err
 	}
 	return a.verified(ctx, tenant, o)
+}
+
+// Report verifies as [API.Verify] does, where there is no API: with by, which it changes to what v says and closes, and no longer than
+// a minute. Nothing is kept.
+func Report(ctx context.Context, by *verify.Verifier, v *Verification) (*verify.Report, error) {
+	o, err := v.order()
+	if err != nil {
+		return nil, err
+	}
+	return o.report(ctx, by)
+}
+
+// order returns what a request would say.
+func (v *Verification) order() (*verifyOrder, error) {
+	o := &verifyOrder{URL: v.URL, Trust: v.Trust, Offline: v.Offline, RequireLevel: v.RequireLevel, raw: v.Text, progress: v.Progress}
+	if o.raw == nil && o.URL == "" {
+		return nil, badRequest("nothing is said that could be verified", "a URL, a manifest, an answer document, or what curl -i printed")
+	}
+	return o, o.check()
 }
 
 func (a *API) canVerify() error {
@@ -125,7 +146,7 @@ func (a *API) verified(ctx context.Context, tenant string, o *verifyOrder) (*ver
 		}
 	}
 	defer a.verifying.Release(1)
-	report, err := a.report(ctx, tenant, o)
+	report, err := o.report(ctx, a.verifier(tenant))
 	if err == nil {
 		err = a.keepReport(ctx, tenant, report)
 	}
@@ -240,12 +261,11 @@ func (o *verifyOrder) check() error {
 	return nil
 }
 
-// report makes the report of an order.
-func (a *API) report(asked context.Context, tenant string, o *verifyOrder) (*verify.Report, error) {
-	v := a.verifier(tenant)
+// report makes the report of an order with a verifier, which it closes.
+func (o *verifyOrder) report(asked context.Context, v *verify.Verifier) (*verify.Report, error) {
 	defer func() { _ = v.Close() }() // what it began itself is all that this ends
 	v.Trust = append(slices.Clone(v.Trust), o.Trust...)
-	v.Offline = v.Offline || o.Offline
+	v.Offline, v.Progress = v.Offline || o.Offline, o.progress
 	age := max(time.Duration(o.MaxAge)*time.Second, time.Nanosecond) // never 0, so that what is found out is remembered
 	v.SourceTTL, v.FailureTTL = age, min(age, maxFailureAge)
 	v.RequireLevel = max(v.RequireLevel, o.RequireLevel)

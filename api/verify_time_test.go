@@ -43,16 +43,13 @@ func TestVerifyTime(t *testing.T) {
 	for name, leaves := range map[string]time.Duration{"ends": 0, "leaves": 10 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := &API{verifier: func(string) *verify.Verifier {
-					return &verify.Verifier{Offline: true, Copies: copies, Checker: stuck{}}
-				}}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if leaves > 0 {
 					defer time.AfterFunc(leaves, cancel).Stop()
 				}
 				begun := time.Now()
-				_, err := a.report(ctx, "", &verifyOrder{raw: document})
+				_, err := Report(ctx, &verify.Verifier{Offline: true, Copies: copies, Checker: stuck{}}, &Verification{Text: document})
 				took, want := time.Since(begun), verifyFor
 				if leaves > 0 {
 					want = leaves

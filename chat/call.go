@@ -150,14 +150,22 @@ func documents(list []ibid.Source) []wire.Source {
 		s := &list[i]
 		all = append(all, wire.Source{
 			Key: s.ID, ID: s.ID, Title: s.Title, URL: s.URL, Filename: s.Filename, Site: s.Site, Authors: s.Authors, PublishedAt: s.PublishedAt,
-			Content: s.Content,
+			Content: s.Content, Raw: s.Raw,
 		})
 	}
 	return all
 }
 
-// withDocuments puts documents into a message of their own before the user's newest, so that this one stays what was asked.
+// withDocuments puts documents into a message of their own before the user's newest, so that this one stays what was asked. What is
+// known of a document besides its words is a passage of its own before them.
 func withDocuments(messages []wire.Message, list []ibid.Source) []wire.Message {
+	known := documents(list)
+	list = slices.Clone(list)
+	for i := range list {
+		if about := known[i].About(); len(about) > 0 && len(list[i].Chunks) == 0 {
+			list[i].Chunks = []ibid.Chunk{{Content: strings.Join(about, "\n")}, {Content: list[i].Content}}
+		}
+	}
 	for i := range slices.Backward(messages) {
 		if messages[i].Role == wire.RoleUser && messages[i].Text != "" {
 			return slices.Insert(messages, i, wire.Message{Role: wire.RoleUser, Text: ibid.PromptSources(list)})

@@ -156,11 +156,10 @@ func bare(rows []ibid.DocumentCitation) []string {
 	return all
 }
 
-// Sources keep their numbers through a conversation.
+// Sources keep their numbers through a conversation, also where the answer before has only just ended.
 func TestNumbers(t *testing.T) {
 	w := newWorld(t, nil)
-	first := w.do(t, "POST", "/v1/chat", question("openai", herons, `,"conversation":"c1"`))
-	w.stored(t, first.Header)
+	w.do(t, "POST", "/v1/chat", question("openai", herons, `,"conversation":"c1"`))
 	for _, form := range []string{"events", "no"} {
 		res := w.do(t, "POST", "/v1/chat?stream="+form, question("openai", "What are the rules of the harbour?", `,"conversation":"c1"`))
 		data := res.body
@@ -234,6 +233,11 @@ func TestBadRequests(t *testing.T) {
 		{"wrong type", "", `{"model":7}`, 400, "model may not be a number"},
 		{"no message", "", `{"messages":[]}`, 400, "no message of the user"},
 		{"no words", "", `{"messages":[{"role":"user"}]}`, 400, "message 0 has no content"},
+		{"another case", "", `{"Model":"m","messages":[{"role":"user","content":"?"}]}`, 400, `no member \"Model\"`},
+		{"another case in a message", "", `{"messages":[{"role":"user","Content":"?"}]}`, 400, `no member \"Content\"`},
+		{"a list", "", `{"model":[]}`, 400, "model may not be an array"},
+		{"a tool's words", "", `{"messages":[{"role":"tool","content":"x"},{"role":"user","content":"?"}]}`, 400, "message 0: its role is not"},
+		{"a tool's words of useChat", "", `{"id":"a","messages":[{"role":"tool","parts":[]},{"role":"user","parts":[{"type":"text","text":"?"}]}]}`, 400, "message 0: its role is not"},
 		{"wrong role", "", `{"messages":[{"role":"boss","content":"?"}]}`, 400, "role"},
 		{"wrong citations", "", question("openai", "?", `,"citations":"many"`), 400, "fast, accurate, off"},
 		{"wrong documents", "", question("openai", "?", `,"documents":7`), 400, "documents"},
@@ -258,7 +262,7 @@ func TestBadRequests(t *testing.T) {
 			t.Errorf("%s: %d %.300s", test.name, res.StatusCode, res.body)
 		}
 	}
-	for path, status := range map[string]int{"GET /v1/chat": 405, "PUT /v1/chat/c/stream": 405, "GET /v1/chat/c": 404, "GET /v1/chat//stream": 404, "HEAD /v1/chat": 405} {
+	for path, status := range map[string]int{"DELETE /v1/chat/c/stream?all": 400, "GET /v1/chat": 405, "PUT /v1/chat/c/stream": 405, "GET /v1/chat/c": 404, "GET /v1/chat//stream": 404, "HEAD /v1/chat": 405} {
 		method, path, _ := strings.Cut(path, " ")
 		if res := w.do(t, method, path, ""); res.StatusCode != status {
 			t.Errorf("%s %s: %d", method, path, res.StatusCode)
@@ -308,7 +312,7 @@ func TestBroken(t *testing.T) {
 			}
 		}
 		res := w.do(t, "POST", "/v1/chat?stream=no", question("openai", herons+" With an "+words+"."))
-		if d := unmarshal[ibid.Document](t, res.body); d.Complete && d.Error == nil || d.Text == "" {
+		if d := unmarshal[ibid.Document](t, res.body); d.Complete || d.Error == nil || d.Text == "" {
 			t.Errorf("%s: %s", words, res.body)
 		}
 	}

@@ -201,7 +201,7 @@ func (q *Question) check() error {
 		}
 	}
 	if !slices.ContainsFunc(q.Messages, func(m Message) bool { return m.Role == wire.RoleUser && m.Text != "" }) {
-		return badRequest("messages: there is none of the user, or it is empty", `a message is {"role": "user", "content": "…"}`)
+		return badRequest("messages: there is no message of the user that says something", `a message is {"role": "user", "content": "…"}`)
 	}
 	if why := gateway.CheckID(q.Conversation); why != "" {
 		return badRequest("conversation: "+why, "with useChat it is the id of the chat")

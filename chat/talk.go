@@ -12,7 +12,7 @@ import (
 
 // MaxTalk is how many bytes of text, sources and citations a talk holds for those who follow it. Whoever follows a longer one is
 // told where the answer is kept; the call goes on.
-const MaxTalk = 4 << 20
+const MaxTalk = 8 << 20
 
 // Talk is a question on its way to its answer. Its methods may be called at the same time.
 type Talk struct {

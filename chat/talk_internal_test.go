@@ -142,3 +142,27 @@ func TestIdle(t *testing.T) {
 		}
 	})
 }
+
+// A provider may think for a time, and for a shorter one while nobody waits. What it says counts anew.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		ended := make(chan time.Duration, 1)
+		p := newPatience(MaxSilence, func() { ended <- time.Since(begun) })
+		time.Sleep(MaxSilence - time.Second) // in a bubble
+		p.hear()
+		p.follow(1)
+		p.follow(-1)
+		time.Sleep(MaxSilenceAlone + time.Second)
+		p.hear()
+		p.follow(-1)
+		if got, want := <-ended, MaxSilence+2*MaxSilenceAlone; got != want {
+			t.Errorf("ended after %v, want %v", got, want)
+		}
+		p.follow(-1)
+		p.over()
+		left := newPatience(MaxSilence, func() { t.Error("what is over was ended") })
+		left.over()
+		time.Sleep(2 * MaxSilence)
+	})
+}

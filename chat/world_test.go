@@ -44,6 +44,7 @@ type setup struct {
 	upstream http.Handler // nil: internal/replay
 	guard    gateway.GuardOptions
 	late     time.Duration
+	silence  time.Duration
 	lateFor  func(upstream, model, run string) bool
 	change   func([]chat.Provider)
 }
@@ -90,7 +91,7 @@ func newWorld(tb testing.TB, s *setup) *world {
 	}
 	w.openGateway(tb, upstreams)
 	w.chat, err = chat.New(&chat.Options{
-		Gateway: w.gateway, Guard: w.guard, Store: w.store, Bus: w.bus, Providers: providers, Late: s.late, LateFor: s.lateFor,
+		Gateway: w.gateway, Guard: w.guard, Store: w.store, Bus: w.bus, Providers: providers, Late: s.late, LateFor: s.lateFor, Silence: s.silence,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil)), Metrics: w.metrics,
 	})
 	if err != nil {

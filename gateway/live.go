@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"encoding/json"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -30,16 +28,13 @@ type LiveCitations struct {
 const (
 	// liveEvery is how far apart the deltas of one answer are.
 	liveEvery = 100 * time.Millisecond
-	// maxLiveText is how many bytes of text go into one delta.
-	maxLiveText = 16 << 10
+	// maxLiveText is how many bytes of text go into one delta: with six bytes of JSON each they still fit into a message.
+	maxLiveText = 8 << 10
 	// maxLivePending is how many deltas of one answer wait for the next moment; more are dropped.
 	maxLivePending = 256
-	// maxLiveSources is of how many sources of one answer the citations tell title and address.
-	maxLiveSources = 1024
 )
 
-// live tells those who listen to the run what becomes known of one answer. Nothing is kept for those who come later: they
-// get the whole answer at its end.
+// live tells those who listen to the run what becomes known of one answer, and those who come later what they missed.
 type live struct {
 	e *exchange
 
@@ -48,37 +43,45 @@ type live struct {
 	text    []byte // joined, at the end of pending
 	at      int    // where text begins
 	last    time.Time
-	timer   *time.Timer // nil: nothing waits
+	timer   *time.Timer // nil: nothing happened yet
+	waiting bool        // timer runs
+	soon    bool        // for what is pending, else for listeners that come
 	closed  bool
-	words   strings.Builder // the text from its beginning, as far as it was heard without a gap
-	sources []ibid.Source   // as last told
+
+	soFar  soFar
+	joined uint64    // who joined up to this one was told what there was, or is being told; 0: nobody listens
+	retold time.Time // when the last telling began
+	retell retelling
 }
 
 // event takes what the tee found. It runs in the copy loop.
 func (l *live) event(ev ibid.Event) {
-	if ev.Candidate != 0 || !l.e.g.options.Bus.Listens(l.e.tenant, l.e.labels.run) {
+	if ev.Candidate != 0 || ev.Kind != ibid.EventText && ev.Kind != ibid.EventSource && ev.Kind != ibid.EventCitation {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch ev.Kind {
-	case ibid.EventText:
-		l.addText(ev.Text, ev.At)
-	case ibid.EventSource:
-		l.addSource(ev.Source)
-	case ibid.EventCitation:
-		l.addCitation(&ev)
-	default:
+	if l.closed {
 		return
 	}
-	if l.timer != nil || l.closed {
-		return
+	l.look()
+	l.soFar.keep(&ev)
+	if l.joined != 0 {
+		switch ev.Kind {
+		case ibid.EventText:
+			l.addText(ev.Text, ev.At)
+		case ibid.EventSource:
+			l.endText()
+			l.addSource(ev.Source)
+		case ibid.EventCitation:
+			l.endText()
+			l.addCitation(ev.Key, ev.Citation, ev.Withdrawn)
+		}
+		if time.Since(l.last) >= liveEvery {
+			l.flush()
+		}
 	}
-	if wait := liveEvery - time.Since(l.last); wait > 0 {
-		l.timer = time.AfterFunc(wait, l.tick)
-		return
-	}
-	l.flush()
+	l.schedule()
 }
 
 // close says what is left. The stored event follows it.
@@ -96,15 +99,33 @@ func (l *live) tick() {
 	defer l.e.survive()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.closed {
-		l.flush()
+	if l.closed {
+		return
+	}
+	l.waiting = false
+	l.look()
+	l.flush()
+	l.schedule()
+}
+
+// schedule has tick called when what is pending may go, or else to see who has come: the answer may pause for long.
+func (l *live) schedule() {
+	wait, soon := liveLook, len(l.pending) > 0 || len(l.text) > 0 || l.retell.on
+	if l.waiting && (l.soon || !soon) {
+		return
+	}
+	if soon {
+		wait = max(0, liveEvery-time.Since(l.last))
+	}
+	l.waiting, l.soon = true, soon
+	if l.timer == nil {
+		l.timer = time.AfterFunc(wait, l.tick)
+	} else {
+		l.timer.Reset(wait)
 	}
 }
 
 func (l *live) addText(text string, at int) {
-	if at == l.words.Len() {
-		l.words.WriteString(text)
-	}
 	if len(l.text) > 0 && (at != l.at+len(l.text) || len(l.text)+len(text) > maxLiveText) {
 		l.endText()
 	}
@@ -131,8 +152,6 @@ func (l *live) endText() {
 }
 
 func (l *live) addSource(s *ibid.Source) {
-	l.endText()
-	l.know(s)
 	d := (&ibid.Answer{Sources: []ibid.Source{*s}}).Document(nil)
 	if len(d.Sources) == 1 {
 		d.Sources[0].Index = 0
@@ -140,46 +159,16 @@ func (l *live) addSource(s *ibid.Source) {
 	}
 }
 
-func (l *live) addCitation(ev *ibid.Event) {
-	l.endText()
-	said := LiveCitations{Key: ev.Key, Withdrawn: ev.Withdrawn, Citations: []ibid.DocumentCitation{}}
+func (l *live) addCitation(key string, c *ibid.Citation, withdrawn bool) {
+	said := LiveCitations{Key: key, Withdrawn: withdrawn, Citations: []ibid.DocumentCitation{}}
 	at := l.at
-	if c := ev.Citation; c != nil && !ev.Withdrawn && len(l.pending) < maxLivePending {
-		said.Citations = l.rows(c)
+	if c != nil && !withdrawn && len(l.pending) < maxLivePending {
+		said.Citations = l.soFar.rows(c)
 		if c.Placed() {
 			at = c.Span.End
 		}
 	}
 	l.add(LiveCitation, at, said)
-}
-
-// rows returns the rows of a citation as the document will have them, as far as somebody listened while what they refer to
-// came.
-func (l *live) rows(c *ibid.Citation) []ibid.DocumentCitation {
-	known := ibid.Answer{Text: l.words.String(), Sources: l.sources}
-	rows := known.CitationRows(c)
-	if !c.Placed() || c.Span.End <= len(known.Text) {
-		return rows
-	}
-	for i := range rows {
-		rows[i].TextStart, rows[i].TextEnd = &c.Span.Start, &c.Span.End
-		if c.Claim != (ibid.Span{}) {
-			rows[i].ClaimStart, rows[i].ClaimEnd = &c.Claim.Start, &c.Claim.End
-		}
-	}
-	return rows
-}
-
-// know remembers a source, for the citations that name it.
-func (l *live) know(s *ibid.Source) {
-	at := slices.IndexFunc(l.sources, func(known ibid.Source) bool { return known.ID == s.ID })
-	brief := ibid.Source{ID: s.ID, Title: s.Title, URL: s.URL}
-	switch {
-	case at >= 0:
-		l.sources[at] = brief
-	case len(l.sources) < maxLiveSources:
-		l.sources = append(l.sources, brief)
-	}
 }
 
 func (l *live) add(kind string, at int, data any) {
@@ -195,17 +184,16 @@ func (l *live) add(kind string, at int, data any) {
 	l.pending = append(l.pending, bus.Live{Kind: kind, AnswerID: l.e.answerID, Step: l.e.labels.step.Number, At: at, Data: b})
 }
 
-// flush tells what is pending.
+// flush tells what is pending, and prepares the next part of what is told again.
 func (l *live) flush() {
 	l.endText()
-	l.timer = nil
-	if len(l.pending) == 0 {
-		return
+	if len(l.pending) > 0 {
+		l.last = time.Now()
 	}
-	l.last = time.Now()
 	for _, m := range l.pending {
 		l.e.g.options.Bus.Tell(l.e.tenant, l.e.labels.run, m)
 	}
 	clear(l.pending)
 	l.pending = l.pending[:0]
+	l.tellAgain()
 }

@@ -17,8 +17,9 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// heard is what a listener that follows docs/events.md makes of deltas.
-type heard struct {
+// lateReader is a listener, and what it makes of the deltas as docs/events.md says.
+type lateReader struct {
+	*bus.Listener
 	text    string
 	gap     bool // a piece was missing
 	sources map[string]string
@@ -26,14 +27,16 @@ type heard struct {
 }
 
 // hear listens until the text is there and has that many sources and citations.
-func hear(t *testing.T, l *bus.Listener, text string, sources, citations int) *heard {
+func (h *lateReader) hear(t *testing.T, text string, sources, citations int) {
 	t.Helper()
-	h := &heard{sources: map[string]string{}, cited: map[string][]string{}}
 	late := time.NewTimer(20 * time.Second)
 	defer late.Stop()
 	for h.text != text || len(h.sources) != sources || len(h.cited) != citations {
 		select {
-		case m := <-l.C:
+		case m, open := <-h.C:
+			if !open {
+				t.Fatal("the listener was dropped")
+			}
 			if m.Live != nil {
 				h.take(t, m.Live)
 			}
@@ -42,10 +45,12 @@ func hear(t *testing.T, l *bus.Listener, text string, sources, citations int) *h
 				len(h.text), len(text), h.gap, len(h.sources), sources, len(h.cited), citations)
 		}
 	}
-	return h
+	if h.gap {
+		t.Error("a piece came before what stands before it")
+	}
 }
 
-func (h *heard) take(t *testing.T, m *bus.Live) {
+func (h *lateReader) take(t *testing.T, m *bus.Live) {
 	t.Helper()
 	switch m.Kind {
 	case gateway.LiveText:
@@ -124,14 +129,22 @@ func newStepwise(t *testing.T) *stepwise {
 	return s
 }
 
-func (s *stepwise) listen(t *testing.T) *bus.Listener {
+func (s *stepwise) listen(t *testing.T) *lateReader {
 	t.Helper()
 	l, err := s.bus.Listen(t.Context(), store.DefaultTenant, "run-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	return l
+	return &lateReader{Listener: l, sources: map[string]string{}, cited: map[string][]string{}}
+}
+
+func (s *stepwise) end(parts ...string) {
+	for _, part := range parts {
+		s.next <- part
+	}
+	close(s.next)
+	<-s.done
 }
 
 func citedPart(n, end int) string {
@@ -139,35 +152,59 @@ func citedPart(n, end int) string {
 		`"url_citation":{"start_index":0,"end_index":%d,"url":"https://example.com/%d","title":"A"}}]}}]}`+"\n\n", end, n)
 }
 
-// Who begins to listen in the middle of an answer is told what was said before, at once even if the answer pauses, and so is who
-// comes when others listen already, to whom nothing is missing and nothing comes twice.
+// Who begins to listen in the middle of an answer is told what was said before, even while the answer pauses, and so is who comes
+// when others listen already; to these nothing is missing, and what they are told again is what they know.
 func TestLiveLate(t *testing.T) {
 	s := newStepwise(t)
 	parts := chatParts("Herons ", "nest ", "in ", "trees. ", "Grüße", " of the end")
-	for _, part := range parts[:4] {
+	for _, part := range parts[:3] {
 		s.next <- part
 	}
 	s.next <- citedPart(1, 6)
+	s.next <- ": and pauses\n\n"
 	first := s.listen(t)
-	got := hear(t, first, "Herons nest in ", 1, 1) // the answer pauses
+	first.hear(t, "Herons nest in ", 1, 1)
 	second := s.listen(t)
-	s.next <- parts[4]
+	s.next <- parts[3]
 	s.next <- citedPart(2, 6)
-	again := hear(t, second, "Herons nest in trees. ", 2, 2)
-	if again.gap {
-		t.Error("the second listener heard a piece before what came before it")
+	second.hear(t, "Herons nest in trees. ", 2, 2)
+	first.hear(t, "Herons nest in trees. ", 2, 2)
+	first.Close()
+	second.Close()
+	s.next <- parts[4]
+	third := s.listen(t)
+	third.hear(t, "Herons nest in trees. Grüße", 2, 2)
+	s.end(parts[5:]...)
+	third.hear(t, "Herons nest in trees. Grüße of the end", 2, 2)
+	for key, rows := range third.cited {
+		if diff := cmp.Diff(first.cited[key], rows); diff != "" || len(rows) != 1 {
+			t.Errorf("citation %s (-first +third):\n%s", key, diff)
+		}
 	}
-	s.next <- parts[5]
-	s.next <- parts[6]
-	for _, part := range parts[7:] {
-		s.next <- part
+	if diff := cmp.Diff(first.sources, third.sources); diff != "" {
+		t.Errorf("sources (-first +third):\n%s", diff)
 	}
-	close(s.next)
-	<-s.done
-	want := hear(t, second, "Herons nest in trees. Grüße of the end"[len("Herons nest in trees. "):], 0, 0)
-	_ = want
-	if diff := cmp.Diff(1, len(got.sources)); diff != "" {
-		t.Error(diff)
+	if n := s.w.metric(t, "live_dropped_total"); n != 0 {
+		t.Errorf("%v were dropped", n)
 	}
-	_ = ibid.UTF8
+}
+
+// An answer of many sources and citations is told in pieces that a listener can take, and one too long for that from where it
+// is then.
+func TestLiveLateLimits(t *testing.T) {
+	s := newStepwise(t)
+	word := strings.Repeat("Grüße ", 2000)
+	n := gateway.MaxLiveKept / len(word)
+	for range n {
+		s.next <- chatParts(word)[0]
+	}
+	const cited = 300
+	for i := range cited {
+		s.next <- citedPart(i, 6)
+	}
+	s.next <- ": and pauses\n\n"
+	first := s.listen(t)
+	first.hear(t, strings.Repeat(word, n), cited, cited)
+	s.end(chatParts("end")...)
+	first.hear(t, strings.Repeat(word, n)+"end", cited, cited)
 }

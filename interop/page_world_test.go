@@ -61,12 +61,21 @@ func servePages(t *testing.T, program string, env ...string) *pageWorld {
 	}
 	upstream := httptest.NewServer(withKey(mux))
 	t.Cleanup(upstream.Close)
-	args := []string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "data"), "--chat", "slow=heron-1", "--chat", "openai=heron-1"}
+	dir := t.TempDir()
+	config := filepath.Join(dir, "ibid.yaml") // a key goes to an upstream of another name than its provider's only where this says so
+	rules := "upstreams:\n  slow: {url: " + upstream.URL + "/slow, provider: openai, key_env: OPENAI_API_KEY}\n"
+	if err := os.WriteFile(config, []byte(rules), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{
+		"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--config", config,
+		"--chat", "slow=heron-1", "--chat", "openai=heron-1",
+	}
 	for _, name := range []string{"openai", "gemini", "anthropic", "cohere", "perplexity", "mistral"} {
 		args = append(args, "--upstream", name+"="+upstream.URL+"/"+name)
 	}
 	for name, provider := range map[string]string{
-		"slow": "openai", "many": "perplexity", "hostile-gemini": "gemini", "hostile-anthropic": "anthropic",
+		"many": "perplexity", "hostile-gemini": "gemini", "hostile-anthropic": "anthropic",
 	} {
 		args = append(args, "--upstream", name+"="+upstream.URL+"/"+name+",provider="+provider)
 	}

@@ -144,9 +144,9 @@ func showAnswer(c *store.Call) foundAnswer {
 	a := c.Answer
 	out := foundAnswer{
 		ID: c.AnswerID, StartedAt: c.Started, Provider: orNull(a.Provider), Model: orNull(a.Model), Conversation: orNull(c.Conversation), Run: orNull(c.Run),
-		Text: a.Text, Citations: len(a.Citations), Sources: []foundSource{}, SourcesMore: max(0, len(a.Sources)-MaxShown),
+		Text: a.Text, Citations: len(a.Citations), Sources: []foundSource{}, SourcesMore: max(0, len(a.Sources)-maxShown),
 	}
-	for i := range min(len(a.Sources), MaxShown) {
+	for i := range min(len(a.Sources), maxShown) {
 		s := &a.Sources[i]
 		out.Sources = append(out.Sources, foundSource{s.ID, s.Key(), orNull(s.Title), orNull(s.URL)})
 	}

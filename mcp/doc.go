@@ -12,9 +12,8 @@
 //
 // # What can be relied on
 //
-// No tool changes what is stored, but that [MCP.Handler] and [MCP.Serve] record what a verification found to fail, where there is a
-// store. No tool opens a file. Only verify uses the network, through [verify.Verifier], which reaches public addresses only unless its
-// operator says otherwise. What tools are given and what they give back is not logged.
+// No tool changes what is stored, but what [Options].Verify may keep. No tool opens a file. Only verify uses the network, through
+// [verify.Verifier], which reaches public addresses only unless its operator says otherwise. What tools are given and what they give back is not logged.
 //
 // Over HTTP there are no sessions: each POST stands alone, so any node answers it, with the rights of the token that it came with.
 package mcp

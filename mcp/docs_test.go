@@ -42,7 +42,7 @@ type property struct {
 
 func allTools(t *testing.T) []*sdk.Tool {
 	t.Helper()
-	m := mcp.New(&mcp.Options{Store: openStore(t, "a"), Verifier: func(string) *verify.Verifier { return &verify.Verifier{} }})
+	m := mcp.New(&mcp.Options{Store: openStore(t, "a"), Verify: newVerify(t)})
 	list, err := connect(t, m, "a", nil).ListTools(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestSchemaWords(t *testing.T) {
 		"at most":      {*attribute["per_sentence"].Maximum, mcp.MaxPerSentence},
 		"sources":      {float64(*attribute["sources"].MaxItems), mcp.MaxSources},
 		"passages":     {float64(*in["check"].Properties["passages"].MaxItems), mcp.MaxPassages},
-		"trust":        {float64(*in["verify"].Properties["trust"].MaxItems), mcp.MaxTrust},
+		"trust":        {float64(*in["verify"].Properties["trust"].MaxItems), 64},
 		"excerpt":      {in["run_sources"].Properties["excerpt"].Default.(float64), trail.DefaultExcerpt},
 		"long excerpt": {*in["run_sources"].Properties["excerpt"].Maximum, mcp.MaxExcerpt},
 		"answers":      {*in["find_answers"].Properties["limit"].Maximum, mcp.MaxAnswers},

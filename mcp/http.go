@@ -10,12 +10,17 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/ibidhq/ibid/gateway"
 )
 
-// bodyTime is how long a client may take to send a message.
-const bodyTime = 2 * time.Minute
+const (
+	// bodyTime is how long a client may take to send a message.
+	bodyTime = 2 * time.Minute
+	// firstRead is how many bytes of room a message has at first.
+	firstRead = 16 << 10
+)
 
 // Handler answers clients over streamable HTTP, whatever the path: each POST is one message, and its answer a stream of events. There
 // are no sessions, so that any node answers, and a GET, which would listen for news of one, is a 405.
@@ -51,58 +56,80 @@ func (m *MCP) admit(w http.ResponseWriter, r *http.Request, guard *gateway.Guard
 			Hint: "point an MCP client for streamable HTTP at this address; docs/mcp.md says how", Header: http.Header{"Allow": {http.MethodPost}},
 		}
 	}
-	if !m.requests.TryAcquire(1) {
+	body := &message{bodies: m.bodies}
+	defer body.release()
+	if err := body.read(w, r); err != nil {
+		return err
+	}
+	if !m.requests.TryAcquire(1) { // only now: who sends slowly, or nothing, is in nobody's way
 		return gateway.Unavailable(fmt.Sprintf("%d requests are being served at the moment", MaxRequests))
 	}
 	defer m.requests.Release(1)
-	size := r.ContentLength
-	if size > MaxMessage {
-		return &http.MaxBytesError{Limit: MaxMessage}
-	}
-	if size < 0 {
-		size = MaxMessage
-	}
-	if !m.bodies.TryAcquire(size) {
-		return gateway.Unavailable("too much is being read at the same time")
-	}
-	defer m.bodies.Release(size)
-	body, err := readBody(w, r)
-	if err != nil {
-		return err
-	}
 	r = r.WithContext(withCaller(r.Context(), who))
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body = io.NopCloser(bytes.NewReader(body.text))
 	next.ServeHTTP(w, r)
 	return nil
 }
 
-// readBody reads one message.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// message is one message, for whose bytes there is room among those of all requests.
+type message struct {
+	bodies *semaphore.Weighted
+	text   []byte
+	held   int64
+}
+
+// read reads the message. Room is taken as it comes: its length is only a promise.
+func (b *message) read(w http.ResponseWriter, r *http.Request) error {
+	if r.ContentLength > MaxMessage {
+		return &http.MaxBytesError{Limit: MaxMessage}
+	}
 	if r.Header.Get("Content-Encoding") != "" {
-		return nil, &gateway.Problem{
+		return &gateway.Problem{
 			Status: http.StatusUnsupportedMediaType, Code: gateway.CodeMediaType, Detail: "the message has a Content-Encoding", Hint: "send it as it is",
 		}
 	}
 	rc := http.NewResponseController(w)
 	if err := rc.SetReadDeadline(time.Now().Add(bodyTime)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, fmt.Errorf("read a message: %w", err)
+		return fmt.Errorf("read a message: %w", err)
 	}
 	defer func() { _ = rc.SetReadDeadline(time.Time{}) }()
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxMessage))
-	if err != nil {
-		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, large
-		}
-		return nil, badMessage("the body cannot be read", "send one JSON-RPC message")
+	if err := b.readAll(http.MaxBytesReader(w, r.Body, MaxMessage)); err != nil {
+		return err
 	}
-	switch start := bytes.TrimLeft(body, " \t\r\n"); {
+	switch start := bytes.TrimLeft(b.text, " \t\r\n"); {
 	case len(start) == 0:
-		return nil, badMessage("the body is empty", "send one JSON-RPC message")
+		return badMessage("the body is empty", "send one JSON-RPC message")
 	case start[0] == '[':
-		return nil, badMessage("messages are not taken in batches", "send them one by one")
+		return badMessage("messages are not taken in batches", "send them one by one")
 	}
-	return body, nil
+	return nil
 }
+
+func (b *message) readAll(from io.Reader) error {
+	for {
+		if len(b.text) == cap(b.text) {
+			more := int64(min(max(firstRead, 2*cap(b.text)), MaxMessage+1)) // one more, to see that it ends
+			if !b.bodies.TryAcquire(more - b.held) {
+				return gateway.Unavailable("too much is being read at the same time")
+			}
+			b.held = more
+			b.text = append(make([]byte, 0, more), b.text...)
+		}
+		n, err := from.Read(b.text[len(b.text):cap(b.text)])
+		b.text = b.text[:len(b.text)+n]
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return large
+		}
+		if err != nil {
+			return badMessage("the body cannot be read", "send one JSON-RPC message")
+		}
+	}
+}
+
+func (b *message) release() { b.bodies.Release(b.held) }
 
 func badMessage(detail, hint string) error {
 	return &gateway.Problem{Status: http.StatusBadRequest, Code: gateway.CodeBadRequest, Detail: detail, Hint: hint}

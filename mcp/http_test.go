@@ -1,11 +1,14 @@
 package mcp_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,7 +20,6 @@ import (
 	"github.com/ibidhq/ibid/mcp"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
-	"github.com/ibidhq/ibid/verify"
 )
 
 // site serves the handler as ibid does.
@@ -73,7 +75,7 @@ func newToken(tb testing.TB, s *store.Store, tenant string, scopes ...string) st
 // Without tokens it answers on this machine, with all tools.
 func TestHandler(t *testing.T) {
 	s := openStore(t, store.DefaultTenant)
-	server := site(t, mcp.New(&mcp.Options{Store: s, Verifier: newVerifier(t)}), &gateway.GuardOptions{Store: s})
+	server := site(t, mcp.New(&mcp.Options{Store: s, Verify: newVerify(t)}), &gateway.GuardOptions{Store: s})
 	session, err := dial(t, server, "", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +100,7 @@ func TestHandler(t *testing.T) {
 // Each call has the rights of its token, and sees its tenant.
 func TestHandlerTokens(t *testing.T) {
 	s := openStore(t, "a")
-	server := site(t, mcp.New(&mcp.Options{Store: s, Verifier: newVerifier(t)}), &gateway.GuardOptions{Store: s})
+	server := site(t, mcp.New(&mcp.Options{Store: s, Verify: newVerify(t)}), &gateway.GuardOptions{Store: s})
 	reader, other, verifier := newToken(t, s, "a", store.ScopeRead), newToken(t, s, "b", store.ScopeRead), newToken(t, s, "a", store.ScopeVerify)
 	for _, bad := range []string{"", "ibid_wrong"} {
 		if _, err := dial(t, server, bad, nil); err == nil || !strings.Contains(err.Error(), "Unauthorized") {
@@ -285,10 +287,45 @@ func TestHandlerFull(t *testing.T) {
 	}
 }
 
+// Who promises much and sends nothing keeps nobody out.
+func TestHandlerIdle(t *testing.T) {
+	server := site(t, mcp.New(nil), nil)
+	for i := range mcp.MaxRequests + 8 {
+		c, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		length := "Transfer-Encoding: chunked"
+		if i%2 == 0 {
+			length = fmt.Sprintf("Content-Length: %d", mcp.MaxMessage)
+		}
+		if _, err := fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\n%s\r\n\r\n", length); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(c).ReadString('\n'); err != nil || !strings.Contains(line, " 100 ") { // the body is being read
+			t.Fatalf("request %d: %q, %v", i, line, err)
+		}
+	}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/mcp", strings.NewReader(checkCall(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
+	res, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("%d %s, %v", res.StatusCode, body, err)
+	}
+}
+
 // Progress comes over HTTP, too, before the result.
 func TestHandlerProgress(t *testing.T) {
 	told := make(chan string, 100)
-	server := site(t, mcp.New(&mcp.Options{Checker: &support.Lexical{}, Verifier: func(string) *verify.Verifier { return &verify.Verifier{} }}), nil)
+	server := site(t, mcp.New(&mcp.Options{Checker: &support.Lexical{}, Verify: newVerify(t)}), nil)
 	session, err := dial(t, server, "", &sdk.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { told <- r.Params.Message },
 	})

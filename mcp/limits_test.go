@@ -1,12 +1,10 @@
 package mcp_test
 
 import (
-	"context"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -16,36 +14,7 @@ import (
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/mcp"
-	"github.com/ibidhq/ibid/verify"
 )
-
-// One verification more than MaxVerifying is refused, and those that are given up make room.
-func TestVerifyBusy(t *testing.T) {
-	page := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
-	defer page.Close()
-	begun := make(chan struct{}, mcp.MaxVerifying+1)
-	verifier := newVerifier(t, netip.MustParsePrefix("127.0.0.0/8"))
-	session := connect(t, mcp.New(&mcp.Options{Verifier: func(tenant string) *verify.Verifier {
-		begun <- struct{}{}
-		return verifier(tenant)
-	}}), "a", nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{}, mcp.MaxVerifying)
-	for range mcp.MaxVerifying {
-		go func() {
-			defer func() { ended <- struct{}{} }()
-			_, _ = session.CallTool(ctx, &sdk.CallToolParams{Name: "verify", Arguments: object{"url": page.URL}})
-		}()
-		<-begun
-	}
-	if res := ask(t, session, "verify", object{"url": page.URL}); !res.IsError || !strings.Contains(textOf(res), "4 verifications are being made") {
-		t.Errorf("one more: %s", textOf(res))
-	}
-	cancel()
-	for range mcp.MaxVerifying {
-		<-ended
-	}
-}
 
 // What is as large as may be is read.
 func TestLargeMessages(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
@@ -19,13 +20,13 @@ import (
 
 // The limits of what a client may ask for.
 const (
-	MaxMessage   = 16 << 20        // bytes of one message, with all arguments of a call
-	MaxRequests  = 64              // HTTP requests that are served at the same time; one more is answered with 503
-	MaxCalls     = 8               // calls that are worked on at the same time, for all clients; more wait
-	MaxVerifying = 4               // verifications among them; one more is refused
-	CallTime     = 2 * time.Minute // that a call may take, with its waiting, unless it verifies
-	VerifyTime   = 5 * time.Minute // that a verification may take
+	MaxMessage  = 16 << 20 // bytes of one message, with all arguments of a call
+	MaxRequests = 64       // HTTP requests that are served at the same time; one more is answered with 503
+	MaxCalls    = 8        // calls that are worked on at the same time, for all clients; more wait
 )
+
+// callTime is how long a call may take, with its waiting.
+const callTime = 2 * time.Minute
 
 // maxBodies is how many bytes of requests over HTTP are held at the same time. While a call is read it takes a few times as many.
 const maxBodies = 8 * MaxMessage
@@ -37,29 +38,28 @@ find_answers to look into recorded agent runs and answers. Scores are probabilit
 
 // Options says what the tools work with. Nil and the zero value: the tools that need nothing but their arguments.
 type Options struct {
-	Store   *store.Store     // nil: no tools about what is stored, and failures that verify finds are not recorded
+	Store   *store.Store     // nil: no tools about what is stored
 	Gateway *gateway.Gateway // what it captured and did not store yet is found too; nil: there is none
-	// Verifier returns a new verifier for what a tenant asks, as for package api: it is changed to what the call says, and closed. Nil: there is
-	// no tool that verifies.
-	Verifier func(tenant string) *verify.Verifier
-	Checker  support.Checker // safe for concurrent use; nil: [support.Lexical]
-	Version  string          // of the program, as clients are told; empty: unknown
-	Logger   *slog.Logger    // nil: nothing is logged
+	// Verify verifies for a tenant, as [api.API.Verify] and [api.Report] do. Its errors are problems, or something went wrong. Nil: there is no
+	// tool that verifies.
+	Verify  func(ctx context.Context, tenant string, v *api.Verification) (*verify.Report, error)
+	Checker support.Checker // safe for concurrent use; nil: [support.Lexical]
+	Version string          // of the program, as clients are told; empty: unknown
+	Logger  *slog.Logger    // nil: nothing is logged
 }
 
 // MCP serves the tools. Its methods may be called at the same time.
 type MCP struct {
-	store     *store.Store
-	gateway   *gateway.Gateway
-	verifier  func(tenant string) *verify.Verifier
-	checker   support.Checker
-	logger    *slog.Logger
-	server    *sdk.Server
-	requests  *semaphore.Weighted // over HTTP
-	bodies    *semaphore.Weighted // their bytes
-	calls     *semaphore.Weighted
-	verifying *semaphore.Weighted
-	linking   *semaphore.Weighted // stored bytes of runs
+	store    *store.Store
+	gateway  *gateway.Gateway
+	verifies func(ctx context.Context, tenant string, v *api.Verification) (*verify.Report, error)
+	checker  support.Checker
+	logger   *slog.Logger
+	server   *sdk.Server
+	requests *semaphore.Weighted // over HTTP
+	bodies   *semaphore.Weighted // their bytes
+	calls    *semaphore.Weighted
+	linking  *semaphore.Weighted // stored bytes of runs
 }
 
 // New returns a server of the tools that o allows. It starts nothing, and there is nothing to close: what o has stays the caller's.
@@ -68,9 +68,9 @@ func New(o *Options) *MCP {
 		o = &Options{}
 	}
 	m := &MCP{
-		store: o.Store, gateway: o.Gateway, verifier: o.Verifier, checker: o.Checker, logger: o.Logger,
+		store: o.Store, gateway: o.Gateway, verifies: o.Verify, checker: o.Checker, logger: o.Logger,
 		requests: semaphore.NewWeighted(MaxRequests), bodies: semaphore.NewWeighted(maxBodies),
-		calls: semaphore.NewWeighted(MaxCalls), verifying: semaphore.NewWeighted(MaxVerifying), linking: semaphore.NewWeighted(maxLinked),
+		calls: semaphore.NewWeighted(MaxCalls), linking: semaphore.NewWeighted(maxLinked),
 	}
 	if m.checker == nil {
 		m.checker = &support.Lexical{}

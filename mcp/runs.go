@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// MaxShown is how many steps, sentences, sources of a step and passages of a sentence a result has at most, of each. The result says how many
+	// maxShown is how many steps, sentences, sources of a step and passages of a sentence a result has at most, of each. The result says how many
 	// more there are.
-	MaxShown = 500
+	maxShown = 500
 	// MaxExcerpt is how many characters of a passage may be asked for.
 	MaxExcerpt = 2000
 	// maxLinked is how many stored bytes of runs are worked on at the same time: they take some times as many. A larger run goes alone.
@@ -178,16 +178,16 @@ func showRun(t *trail.Trail, s *trail.Summary, links *trail.Links, excerpt int) 
 		Run: t.ID, Agent: orNull(t.Agent), Question: orNull(t.Question), Answer: orNull(answer), AnswerID: orNull(t.FinalID()),
 		Steps: []runStep{}, Primary: []runSource{}, Sentences: []runSentence{}, UncitedShare: links.Uncited,
 		Issues:    append(append([]ibid.Issue{}, s.Issues...), links.Issues...),
-		StepsMore: max(0, len(t.Steps)-MaxShown), SentencesMore: max(0, len(links.Sentences)-MaxShown),
+		StepsMore: max(0, len(t.Steps)-maxShown), SentencesMore: max(0, len(links.Sentences)-maxShown),
 	}
-	for i := range min(len(t.Steps), MaxShown) {
+	for i := range min(len(t.Steps), maxShown) {
 		out.Steps = append(out.Steps, showStep(t, i, excerpt))
 	}
 	for i := range s.Primary {
 		p := &s.Primary[i]
 		out.Primary = append(out.Primary, showSource(&p.Source, p.Steps, excerpt))
 	}
-	for i := range min(len(links.Sentences), MaxShown) {
+	for i := range min(len(links.Sentences), maxShown) {
 		out.Sentences = append(out.Sentences, showSentence(&links.Sentences[i], excerpt))
 	}
 	return out
@@ -197,7 +197,7 @@ func showStep(t *trail.Trail, i, excerpt int) runStep {
 	step := &t.Steps[i]
 	out := runStep{
 		Number: step.Number, After: []int{}, Tool: orNull(step.Tool), Question: orNull(step.Question), Error: orNull(step.Error),
-		Sources: []runSource{}, SourcesMore: max(0, len(step.Sources)-MaxShown),
+		Sources: []runSource{}, SourcesMore: max(0, len(step.Sources)-maxShown),
 	}
 	if excerpt > 0 {
 		out.Answer = orNull(trail.Excerpt(step.Answer, excerpt))
@@ -208,7 +208,7 @@ func showStep(t *trail.Trail, i, excerpt int) runStep {
 	for _, before := range t.Before(i) {
 		out.After = append(out.After, t.Steps[before].Number)
 	}
-	for k := range min(len(step.Sources), MaxShown) {
+	for k := range min(len(step.Sources), maxShown) {
 		out.Sources = append(out.Sources, showSource(&step.Sources[k], []int{step.Number}, excerpt))
 	}
 	return out
@@ -224,9 +224,9 @@ func showSource(s *trail.Source, steps []int, excerpt int) runSource {
 func showSentence(s *trail.Sentence, excerpt int) runSentence {
 	out := runSentence{
 		Start: s.Span.Start, End: s.Span.End, Text: s.Text, Steps: append([]int{}, s.Steps...), Skipped: orNull(string(s.Skipped)), Passages: []runPassage{},
-		PassagesMore: max(0, len(s.Passages)-MaxShown),
+		PassagesMore: max(0, len(s.Passages)-maxShown),
 	}
-	for i := range min(len(s.Passages), MaxShown) {
+	for i := range min(len(s.Passages), maxShown) {
 		p := &s.Passages[i]
 		row := runPassage{
 			DocumentID: p.DocumentID, Title: orNull(p.Title), Excerpt: excerptOf(cmp.Or(p.Excerpt, p.Text()), excerpt), Steps: append([]int{}, p.Steps...),

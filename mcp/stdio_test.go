@@ -20,7 +20,6 @@ import (
 	"github.com/ibidhq/ibid/mcp"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
-	"github.com/ibidhq/ibid/verify"
 )
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
@@ -273,6 +272,6 @@ func FuzzServe(f *testing.F) {
 	f.Add(`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"attribute","arguments":{"answer":"a b","sources":[{"text":"a b"}]},"_meta":{"progressToken":1}}}`)
 	f.Add(`{"jsonrpc":"2.0","id":3,"method":"subscriptions/listen","params":{"notifications":{}}}` + "\n[1]\n{\n")
 	f.Add(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
-	m := mcp.New(&mcp.Options{Verifier: func(string) *verify.Verifier { return &verify.Verifier{Offline: true} }})
+	m := mcp.New(&mcp.Options{Verify: newVerify(f)})
 	f.Fuzz(func(t *testing.T, input string) { serve(t, m, strings.NewReader(hello+input)) })
 }

@@ -11,7 +11,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -35,9 +34,8 @@ var toolFiles embed.FS
 // tool is one of the tools.
 type tool struct {
 	name  string
-	scope string        // what a token needs to call it
-	open  bool          // it reaches out into the world
-	limit time.Duration // that it may take
+	scope string // what a token needs to call it
+	open  bool   // it reaches out into the world
 	do    func(ctx context.Context, c *call) (*result, error)
 }
 
@@ -57,18 +55,18 @@ type result struct {
 // tools returns the tools that are offered.
 func (m *MCP) tools() []tool {
 	all := []tool{
-		{name: "cite", scope: store.ScopeRead, limit: CallTime, do: m.cite},
-		{name: "attribute", scope: store.ScopeRead, limit: CallTime, do: m.attribute},
-		{name: "check", scope: store.ScopeRead, limit: CallTime, do: m.check},
+		{name: "cite", scope: store.ScopeRead, do: m.cite},
+		{name: "attribute", scope: store.ScopeRead, do: m.attribute},
+		{name: "check", scope: store.ScopeRead, do: m.check},
 	}
-	if m.verifier != nil {
-		all = append(all, tool{name: "verify", scope: store.ScopeVerify, open: true, limit: VerifyTime, do: m.verify})
+	if m.verifies != nil {
+		all = append(all, tool{name: "verify", scope: store.ScopeVerify, open: true, do: m.verify})
 	}
 	if m.store != nil {
 		all = append(
 			all,
-			tool{name: "run_sources", scope: store.ScopeRead, limit: CallTime, do: m.runSources},
-			tool{name: "find_answers", scope: store.ScopeRead, limit: CallTime, do: m.findAnswers},
+			tool{name: "run_sources", scope: store.ScopeRead, do: m.runSources},
+			tool{name: "find_answers", scope: store.ScopeRead, do: m.findAnswers},
 		)
 	}
 	return all
@@ -118,7 +116,7 @@ func (m *MCP) handle(t *tool) sdk.ToolHandler {
 		if !ok {
 			return nil, errors.New("nobody knows who calls")
 		}
-		ctx, cancel := context.WithTimeout(ctx, t.limit)
+		ctx, cancel := context.WithTimeout(ctx, callTime)
 		defer cancel()
 		defer context.AfterFunc(by.done, cancel)() //nolint:contextcheck // it is the end of the caller that ends the call
 		done, err := m.run(ctx, t, by, req)
@@ -167,7 +165,7 @@ func refuse(detail, hint string) error { return &gateway.Problem{Detail: detail,
 func (m *MCP) problem(ctx context.Context, t *tool, err error) *gateway.Problem {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &gateway.Problem{Detail: fmt.Sprintf("the call took longer than %v", t.limit), Hint: "ask for less at a time, or try again"}
+		return &gateway.Problem{Detail: fmt.Sprintf("the call took longer than %v", callTime), Hint: "ask for less at a time, or try again"}
 	case ctx.Err() != nil:
 		return &gateway.Problem{Detail: "the call was given up by its client"}
 	}

@@ -27,6 +27,14 @@ type quoteView struct {
 	Full  template.HTML
 }
 
+// markedQuote is a quoteView that is not written yet.
+type markedQuote struct {
+	text  string
+	hits  [][2]int // which bytes of it are marked, ascending
+	short int      // where its beginning ends, where it is long; 0: it is not
+	gap   string   // follows it; empty: it is whole
+}
+
 // claimWords is what a quote is compared with.
 type claimWords struct {
 	text  string              // in lower case
@@ -34,13 +42,20 @@ type claimWords struct {
 }
 
 func newClaimWords(claim string) *claimWords {
-	c := &claimWords{text: strings.ToLower(claim[:runeStart(claim, min(len(claim), maxCompared))]), words: map[string]struct{}{}}
+	c := &claimWords{words: map[string]struct{}{}}
+	c.set(claim)
+	return c
+}
+
+// set puts another claim in the place of what was compared with.
+func (c *claimWords) set(claim string) {
+	clear(c.words)
+	c.text = strings.ToLower(claim[:runeStart(claim, min(len(claim), maxCompared))])
 	for start, end := range prose.Words(c.text) {
 		if word := c.text[start:end]; counts(word) {
 			c.words[word] = struct{}{}
 		}
 	}
-	return c
 }
 
 // counts reports whether a word says something of its own.
@@ -60,19 +75,25 @@ func counts(word string) bool {
 	return true
 }
 
+// mark finds the words of a quote that the claim shares.
+func (c *claimWords) mark(quote string) markedQuote {
+	q := markedQuote{text: strings.TrimSpace(strings.ToValidUTF8(quote, "\uFFFD"))}
+	if len(q.text) > maxShownQuote {
+		q.text, q.gap = strings.TrimSpace(q.text[:prose.GraphemeEnd(q.text, runeStart(q.text, maxShownQuote))]), " …"
+	}
+	q.hits, q.short = c.hits(q.text), shortEnd(q.text)
+	return q
+}
+
 // show returns a quote with the words marked that the claim shares.
 func (c *claimWords) show(quote string) quoteView {
-	quote = strings.TrimSpace(strings.ToValidUTF8(quote, "\uFFFD"))
-	gap := ""
-	if len(quote) > maxShownQuote {
-		quote, gap = strings.TrimSpace(quote[:prose.GraphemeEnd(quote, runeStart(quote, maxShownQuote))]), " …"
+	q := c.mark(quote)
+	var short, full strings.Builder
+	q.write(&full)
+	if q.short > 0 {
+		q.writeTo(&short, q.short)
 	}
-	hits := c.hits(quote)
-	v := quoteView{Full: markHits(quote, hits) + template.HTML(gap)} //nolint:gosec // markHits escapes
-	if cut := shortEnd(quote); cut > 0 {
-		v.Short = markHits(quote[:cut], hits)
-	}
-	return v
+	return quoteView{Short: template.HTML(short.String()), Full: template.HTML(full.String())} //nolint:gosec // write escapes
 }
 
 // shortEnd returns where the beginning of a long quote ends, between words; 0 for one that is not long.
@@ -129,19 +150,25 @@ func (c *claimWords) hits(quote string) [][2]int {
 	return out
 }
 
-// markHits returns a quote as HTML with marks around the hits.
-func markHits(quote string, hits [][2]int) template.HTML {
-	var b strings.Builder
-	b.Grow(len(quote) + len(quote)/4)
+// write writes the quote as HTML with marks around the hits.
+func (q *markedQuote) write(b *strings.Builder) {
+	q.writeTo(b, len(q.text))
+	b.WriteString(q.gap)
+}
+
+// writeTo writes its beginning.
+func (q *markedQuote) writeTo(b *strings.Builder, end int) {
+	b.Grow(end + end/4)
 	at := 0
-	for _, h := range hits {
-		if h[1] > len(quote) {
+	for _, h := range q.hits {
+		if h[1] > end {
 			break
 		}
-		b.WriteString(html.EscapeString(quote[at:h[0]]))
-		b.WriteString("<mark>" + html.EscapeString(quote[h[0]:h[1]]) + "</mark>")
+		b.WriteString(html.EscapeString(q.text[at:h[0]]))
+		b.WriteString("<mark>")
+		b.WriteString(html.EscapeString(q.text[h[0]:h[1]]))
+		b.WriteString("</mark>")
 		at = h[1]
 	}
-	b.WriteString(html.EscapeString(quote[at:]))
-	return template.HTML(b.String()) //nolint:gosec // escaped above
+	b.WriteString(html.EscapeString(q.text[at:end]))
 }

@@ -32,12 +32,10 @@ type sourceView struct {
 	Answer    string        // the id of the answer
 	Rated     string        // the citation that a reader can judge; empty: none, or
 	Options   template.HTML // several
+	Wrongs    template.HTML // the buttons that say what is wrong with it
 
 	rated []ratedView
 }
-
-// Wrongs returns the buttons that say what is wrong with a citation.
-func (v sourceView) Wrongs() template.HTML { return wrongs() }
 
 // fact is a number and who says it.
 type fact struct{ Value, By string }
@@ -64,12 +62,18 @@ func (l *layout) list() (cited, uncited []sourceView, lost template.HTML) {
 	var b strings.Builder
 	uses := l.uses(views, &b)
 	lost = template.HTML(b.String()) //nolint:gosec // use escapes
-	forms := 0
+	forms, buttons := 0, wrongs()
+	cited = make([]sourceView, 0, len(views))
 	for i := range views {
 		v, quoted := &views[i], false
 		b.Reset()
+		size := 0
 		for _, u := range uses[i] {
-			quoted = quoted || u.quote.Full != ""
+			size += useSize + len(u.quote.text) + u.quote.short + len(u.url) + len(u.cites)
+		}
+		b.Grow(size)
+		for _, u := range uses[i] {
+			quoted = quoted || u.quote.text != ""
 			l.use(&b, u)
 		}
 		v.Uses = template.HTML(b.String()) //nolint:gosec // use escapes
@@ -77,7 +81,7 @@ func (l *layout) list() (cited, uncited []sourceView, lost template.HTML) {
 			v.Excerpt = excerpt(&l.answer.Sources[i])
 		}
 		if len(v.rated) > 0 && !l.mute && (forms == 0 || len(views) <= maxRatedRows) {
-			v.judge()
+			v.judge(buttons)
 			forms++
 		}
 		if l.cited[i] {
@@ -96,8 +100,9 @@ func (l *layout) list() (cited, uncited []sourceView, lost template.HTML) {
 func (l *layout) uses(views []sourceView, lost *strings.Builder) [][]*useView {
 	known := make(map[useKey]*useView, len(l.answer.Citations))
 	order := make([][]*useView, len(views))
+	words := newClaimWords("")
 	for i := range l.answer.Citations {
-		words := (*claimWords)(nil)
+		set := false
 		for k := range l.answer.Citations[i].Refs {
 			ref := &l.answer.Citations[i].Refs[k]
 			at, ok := l.index[ref.Source]
@@ -107,8 +112,9 @@ func (l *layout) uses(views []sourceView, lost *strings.Builder) [][]*useView {
 				u.back = cmp.Or(u.back, l.back(i))
 				u.said = cmp.Or(u.said, l.saidOf(i))
 			} else {
-				if words == nil {
-					words = newClaimWords(l.claim(i))
+				if !set {
+					words.set(l.claim(i))
+					set = true
 				}
 				u = l.useOf(i, ref, words)
 				if !ok {
@@ -156,7 +162,7 @@ func (l *layout) useOf(citation int, ref *ibid.Ref, words *claimWords) *useView 
 		support: supportBadge(c.Support), back: l.back(citation), inferred: c.Origin == ibid.OriginInferred, said: l.saidOf(citation),
 	}
 	if strings.TrimSpace(ref.Quote) != "" {
-		u.quote = words.show(ref.Quote)
+		u.quote = words.mark(ref.Quote)
 	}
 	if u.confidence != "" && u.inferred {
 		u.confidence += ", by the program that found it"
@@ -182,15 +188,7 @@ func (l *layout) back(citation int) string {
 
 // claim returns the words that a citation stands for.
 func (l *layout) claim(citation int) string {
-	c := &l.answer.Citations[citation]
-	s := c.Claim
-	if s.Len() <= 0 {
-		s = c.Span
-	}
-	if s.Start < 0 || s.End > len(l.answer.Text) || s.Start > s.End {
-		return ""
-	}
-	return l.answer.Text[s.Start:s.End]
+	return claimOf(l.answer, &l.answer.Citations[citation])
 }
 
 // source lays out what is known of a source.
@@ -226,13 +224,14 @@ func excerpt(s *ibid.Source) template.HTML {
 		return ""
 	}
 	var b strings.Builder
-	q := newClaimWords("").show(s.Content)
+	q := newClaimWords("").mark(s.Content)
 	writeQuote(&b, &q)
-	return template.HTML(b.String()) //nolint:gosec // markHits escapes
+	return template.HTML(b.String()) //nolint:gosec // writeQuote escapes
 }
 
 // judge lays out the choice of what can be judged.
-func (v *sourceView) judge() {
+func (v *sourceView) judge(wrongs template.HTML) {
+	v.Wrongs = wrongs
 	if v.Options = options(v.rated); len(v.rated) == 1 {
 		v.Rated = v.rated[0].id
 	}

@@ -241,3 +241,29 @@ func TestAnswerUses(t *testing.T) {
 		t.Errorf("an answer that is still arriving has the notices %v", live.Notices)
 	}
 }
+
+// Where there are many sources one form stands for all, that of the first which can be judged; the choice of what is judged stands
+// before both words.
+func TestAnswerJudged(t *testing.T) {
+	call := citedCall(300)
+	for i := range call.Answer.Citations {
+		if ref := &call.Answer.Citations[i].Refs[0]; ref.Source == "s0" {
+			ref.Source = "s1"
+		}
+	}
+	p := newViews(t)
+	s := showAnswer(t, p, call)
+	forms := s.all("form", "rate")
+	if len(forms) != 1 {
+		t.Fatalf("%d forms", len(forms))
+	}
+	if id := attr(forms[0].Parent, "id"); !strings.Contains(spaced(forms[0].Parent), "part 1") {
+		t.Errorf("the form is in the row %s", id)
+	}
+	if html := s.body[strings.Index(s.body, `<form class="rate"`):]; strings.Index(html, "<select") > strings.Index(html, `value="right"`) {
+		t.Error("what is right is chosen after it was said to be")
+	}
+	if v := p.answerView(call, &answerOptions{mute: true}); v.Cited[0].Rated != "" || v.Cited[0].Options != "" {
+		t.Error("who may not judge is asked to")
+	}
+}

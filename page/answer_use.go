@@ -15,7 +15,7 @@ import (
 // useView is what citations take from one place of a source: citations that say the same of it are one use.
 type useView struct {
 	cites      string // their ids as they stand in an attribute, with spaces between
-	quote      quoteView
+	quote      markedQuote
 	locator    string
 	confidence string
 	check      badge
@@ -30,47 +30,70 @@ type useView struct {
 // use writes a use. None of it is a list: browsers count the items of all lists of a page anew whenever some arrive, which with
 // thousands takes many seconds. The badges are those that quoteBadge and supportBadge have for it.
 func (l *layout) use(b *strings.Builder, u *useView) {
-	b.WriteString(`<div class="use" data-cites="` + u.cites + `">`)
-	if u.source != "" {
-		b.WriteString(`<p class="quiet">source <bdi>` + html.EscapeString(u.source) + `</bdi></p>`)
+	put := func(parts ...string) {
+		for _, s := range parts {
+			b.WriteString(s)
+		}
 	}
-	if u.quote.Full != "" {
+	put(`<div class="use" data-cites="`, u.cites, `">`)
+	if u.source != "" {
+		put(`<p class="quiet">source <bdi>`, html.EscapeString(u.source), `</bdi></p>`)
+	}
+	quoted := u.quote.text != ""
+	if quoted {
 		writeQuote(b, &u.quote)
 	}
-	b.WriteString(`<p class="facts">`)
-	fact := func(s string) { b.WriteString("<span>" + s + "</span>") }
+	put(`<p class="facts">`)
 	if u.locator != "" {
-		fact("<bdi>" + html.EscapeString(u.locator) + "</bdi>")
+		put("<span><bdi>", html.EscapeString(u.locator), "</bdi></span>")
 	}
-	if u.quote.Full == "" {
-		fact("no words quoted")
+	if !quoted {
+		put("<span>no words quoted</span>")
 	}
 	if u.confidence != "" {
-		fact("confidence " + u.confidence)
+		put("<span>confidence ", u.confidence, "</span>")
 	}
-	fact(l.badge(u.check))
+	put("<span>", l.badge(u.check), "</span>")
 	if u.support.Word != "" {
-		fact(l.badge(u.support))
+		put("<span>", l.badge(u.support), "</span>")
 	}
 	if u.inferred {
-		fact("found afterwards")
+		put("<span>found afterwards</span>")
 	}
 	if u.back != "" {
-		b.WriteString(`<span class="back"><a href="#` + u.back + `">in the text</a></span>`)
+		put(`<span class="back"><a href="#`, u.back, `">in the text</a></span>`)
 	} else {
-		fact("for no certain place in the text")
+		put("<span>for no certain place in the text</span>")
 	}
 	if u.url != "" {
 		open := "open"
-		if u.quote.Full != "" {
+		if quoted {
 			open = "open at the passage"
 		}
-		fact(`<a class="passage" href="` + html.EscapeString(u.url) + `" rel="noopener noreferrer nofollow">` + open + `</a>`)
+		put(`<span><a class="passage" href="`, html.EscapeString(u.url), `" rel="noopener noreferrer nofollow">`, open, `</a></span>`)
 	}
 	if u.said != "" {
-		fact(u.said)
+		put("<span>", u.said, "</span>")
 	}
-	b.WriteString("</p></div>\n")
+	put("</p></div>\n")
+}
+
+// useSize is about how many bytes a use has beside its quote and its address.
+const useSize = 448
+
+// writeQuote writes a source's words; a long quote opens from its beginning.
+func writeQuote(b *strings.Builder, q *markedQuote) {
+	b.WriteString(`<blockquote dir="auto">`)
+	if q.short > 0 {
+		b.WriteString(`<details class="long"><summary><span class="short">`)
+		q.writeTo(b, q.short)
+		b.WriteString(`…</span> <span class="more">more</span></summary>`)
+		q.write(b)
+		b.WriteString(`</details>`)
+	} else {
+		q.write(b)
+	}
+	b.WriteString(`</blockquote>`)
 }
 
 // saidOf writes what was said last of a citation, and leads to all of it; empty: nothing was.
@@ -88,17 +111,6 @@ func (l *layout) saidOf(citation int) string {
 		by = "<bdi>" + html.EscapeString(oneLine(v.By)) + "</bdi>"
 	}
 	return `<a href="` + html.EscapeString(feedbackURL(l.call.AnswerID, id)) + `">` + by + ": " + verdictWord(v.Word) + `</a>`
-}
-
-// writeQuote writes a source's words; a long quote opens from its beginning.
-func writeQuote(b *strings.Builder, q *quoteView) {
-	b.WriteString(`<blockquote dir="auto">`)
-	if q.Short != "" {
-		b.WriteString(`<details class="long"><summary><span class="short">` + string(q.Short) + `…</span> <span class="more">more</span></summary>` + string(q.Full) + `</details>`)
-	} else {
-		b.WriteString(string(q.Full))
-	}
-	b.WriteString(`</blockquote>`)
 }
 
 // badge returns a badge as its template shows it. Many citations have the same.

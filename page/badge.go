@@ -67,7 +67,7 @@ func wordsOfStatus(s verify.Status) badge {
 	case verify.ExcerptMissing:
 		return badge{Kind: badgeBad, Word: "missing", Title: "The source does not have these words."}
 	case verify.HashMismatch:
-		return badge{Kind: badgeLost, Word: "changed", Title: "The source has changed, and there are no words to look for in it."}
+		return badge{Kind: badgeLost, Word: "changed", Title: "The source has changed, and there were no words that could be compared."}
 	case verify.Gone:
 		return badge{Kind: badgeLost, Word: "gone", Title: "The source is not there any more."}
 	case verify.Unreachable, verify.AccessDenied, verify.TooLarge, verify.UnsupportedMedia, verify.AlgorithmUnsupported:

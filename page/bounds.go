@@ -27,6 +27,7 @@ type bounds struct {
 	verifying slots
 	uploads   slots
 	comparing slots
+	saving    slots               // of kept copies
 	reading   *semaphore.Weighted // of kept copies
 	texts     *snapshot.Texts     // that were read of them
 	digests   digests             // what overviews show

@@ -155,8 +155,8 @@ func (p *Page) feedbackAbout(ctx context.Context, r *request, answerID, citation
 		Answer: answerID, Citation: citation, Claim: "The answer as a whole",
 		Next: feedbackURL(answerID, citation), May: r.mayWrite(),
 	}
-	if claim := c.Claim; claim.Len() > 0 && claim.End <= len(a.Text) {
-		about.Claim = a.Text[claim.Start:claim.End]
+	if claim := plainWords(claimOf(a, c)); claim != "" {
+		about.Claim = claim
 	}
 	for _, ref := range c.Refs {
 		about.Quote = short(ref.Quote, 400)

@@ -17,8 +17,9 @@ const (
 	maxRouted = 600
 	// maxSweeps is how often the layers are put in a better order.
 	maxSweeps = 4
-	// maxNodeLabel is how many characters of a step's question a node has.
-	maxNodeLabel = 19
+	// maxNodeLabel is how many characters of a step's question a node has. Its tool is written larger, and a step that failed says so
+	// behind it.
+	maxNodeLabel, maxNodeTool, maxFailedTool = 17, 14, 7
 )
 
 // The measures of a drawing, in its own units.
@@ -51,7 +52,7 @@ type graphNode struct {
 	Upper, Lower        string // its tool, and the beginning of its question
 	Title               string
 	Failed, Waited      bool
-	Related             bool // it belongs to what was chosen
+	Chosen, Related     bool // it was chosen, or belongs to what was
 }
 
 // graphEdge is a line from a step to one that builds on it.
@@ -98,8 +99,7 @@ func drawGraph(t *trail.Trail, address func(number int) string) *graph {
 	g := &graph{Left: len(t.Steps) - len(before)}
 	g.place(layers)
 	waited := waitedFor(t)
-	if len(waited) > 1 {
-		_, d := t.CriticalPath()
+	if _, d := t.CriticalPath(); len(waited) > 1 && (runTime(t) == 0 || d <= runTime(t)) { // else what was said of the steps cannot be
 		g.Waited = took(d)
 	}
 	for i, s := range spotsOf(layers, len(before)) {
@@ -267,7 +267,11 @@ func drawNode(step *trail.Step, s *spot, address func(int) string, waited bool) 
 	if d := took(step.Duration); d != "" {
 		n.Title += ", " + d
 	}
-	n.Upper, n.Lower = trail.Excerpt(n.Upper, maxNodeLabel-4), trail.Excerpt(n.Lower, maxNodeLabel)
+	tool := maxNodeTool
+	if n.Failed {
+		tool = maxFailedTool
+	}
+	n.Upper, n.Lower = cut(n.Upper, tool), cut(n.Lower, maxNodeLabel)
 	if n.Lower == "" {
 		n.Lower = took(step.Duration)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -132,4 +133,21 @@ func FuzzByWords(f *testing.F) {
 			t.Errorf("%q became %q", was, is)
 		}
 	})
+}
+
+// What the steps took together is not said where the run itself was shorter: one of both is wrong.
+func TestGraphWaited(t *testing.T) {
+	begun := time.Date(2026, 4, 12, 9, 0, 0, 0, time.UTC)
+	for run, want := range map[time.Duration]string{0: "5.0 s", 5 * time.Second: "5.0 s", 4 * time.Second: ""} {
+		one := &trail.Trail{Started: begun, Steps: []trail.Step{
+			{Number: 1, Duration: 2 * time.Second}, {Number: 2, Duration: 3 * time.Second}, {Number: 3, Duration: time.Second, After: []int{1}},
+		}}
+		if run > 0 {
+			one.Finished = begun.Add(run)
+		}
+		g := drawGraph(one, func(int) string { return "#" })
+		if g.Waited != want || g.Nodes[1].Waited != (want != "") {
+			t.Errorf("a run of %v: %q, %t", run, g.Waited, g.Nodes[1].Waited)
+		}
+	}
 }

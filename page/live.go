@@ -42,10 +42,10 @@ const (
 // no such answer and will be none), and end. Whoever connects again is sent all blocks; those that the page has as they are
 // stay untouched.
 type liveStream struct {
+	*eventStream
+
 	p         *Page
 	r         *request
-	w         http.ResponseWriter
-	rc        *http.ResponseController
 	answerID  string
 	run       string // empty: it is not known
 	talk      string // the conversation; empty: in none
@@ -74,7 +74,7 @@ func (p *Page) liveAnswer(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	s := &liveStream{p: p, r: r, w: w, rc: http.NewResponseController(w), answerID: id, heard: time.Now()}
+	s := &liveStream{p: p, r: r, answerID: id, heard: time.Now()}
 	if err := s.prepare(); err != nil {
 		return err
 	}
@@ -92,19 +92,10 @@ func (p *Page) liveAnswer(w http.ResponseWriter, r *request) error {
 		}
 		defer listener.Close()
 	}
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
-	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
-		return nil
-	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(p.closing, cancel)()              // it ends with the server
-	defer func() { _ = s.rc.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
-	_ = s.follow(ctx, listener)                               // whoever left is told nothing
+	p.stream(w, r, func(ctx context.Context, to *eventStream) error {
+		s.eventStream = to
+		return s.follow(ctx, listener)
+	})
 	return nil
 }
 
@@ -344,18 +335,6 @@ func (s *liveStream) send(name string, data any) error {
 	}
 	b.WriteByte('\n')
 	return s.write(b.String())
-}
-
-// write sends text at once.
-func (s *liveStream) write(text string) error {
-	// A server that cannot set deadlines has its own ways with slow readers.
-	if err := s.rc.SetWriteDeadline(time.Now().Add(liveWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	if _, err := s.w.Write([]byte(text)); err != nil {
-		return err
-	}
-	return s.rc.Flush()
 }
 
 // fragment returns a part of a page as HTML.

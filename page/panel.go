@@ -23,14 +23,17 @@ const (
 	maxRested = 40
 	// maxSummed is how many bytes may be stored of a run for a panel to say which of its steps use the source.
 	maxSummed = 8 << 20
-	// maxLinked is how many words of a sentence a link to it has.
-	maxLinked = 8
 	// around is how many characters of context stand on either side of a quote.
 	around = 300
 	// maxWord is how many bytes of it are left out so that it begins and ends with a word.
 	maxWord = 40
-	// panelFor bounds how long making a panel may take.
+	// panelFor bounds how long making a panel may take, and stepsFor how long it waits for which steps of the run use the source.
 	panelFor = 15 * time.Second
+	stepsFor = 3 * time.Second
+	// maxSaving is how many kept copies are handed out to a tenant at the same time: each may be as large as store.MaxCopy. saveFor is how
+	// long a reader may take to accept one.
+	maxSaving = 4
+	saveFor   = 5 * time.Minute
 )
 
 // panelBody is what a panel shows of a source.
@@ -71,9 +74,11 @@ type panelBody struct {
 
 // panelClaim is a sentence of the answer that rests on the source.
 type panelClaim struct {
-	Text  string
+	Text  string // as it reads; empty: the answer as a whole
 	URL   string
 	Badge badge
+
+	claim string // as the answer has it
 }
 
 // panel makes a panel.
@@ -169,9 +174,11 @@ func (o *panel) addSteps(ctx context.Context) error {
 	if weight > maxSummed {
 		return nil
 	}
-	s, err := o.p.o.API.Summary(ctx, o.tenant, id)
-	if isGone(err) {
-		return nil
+	waiting, cancel := context.WithTimeout(ctx, stepsFor)
+	defer cancel()
+	s, err := o.p.o.API.Summary(waiting, o.tenant, id)
+	if isGone(err) || waiting.Err() != nil {
+		return nil //nolint:nilerr // the panel then does not say it
 	}
 	if err != nil {
 		return err
@@ -210,16 +217,29 @@ func (p *Page) saveCopy(w http.ResponseWriter, r *request) error {
 	if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != 32 || digits != strings.ToLower(digits) {
 		return store.ErrNotFound
 	}
-	if !p.bounds.reading.TryAcquire(1) {
-		return gateway.Unavailable("too many copies are being read at the same time")
+	release, ok := p.bounds.saving.take(r.who.Tenant, maxSaving)
+	if !ok {
+		return busy("Too many copies are being saved at the same time.")
 	}
-	defer p.bounds.reading.Release(1)
-	ctx, cancel := context.WithTimeout(r.Context(), askStore)
-	defer cancel()
-	version, err := p.o.Store.Copy(ctx, r.who.Tenant, "sha256:"+digits)
+	defer release()
+	version, err := p.readCopy(r.Context(), r.who.Tenant, "sha256:"+digits)
 	if err != nil {
 		return err
 	}
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Now().Add(saveFor))        // a server that cannot set deadlines has its own ways with slow readers
+	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
 	writeFile(w, r, digits+".bin", "application/octet-stream", version.Octets)
 	return nil
+}
+
+// readCopy reads a kept copy. Only few are read at the same time, so that it is given back before it is handed out.
+func (p *Page) readCopy(ctx context.Context, tenant, hash string) (*store.Version, error) {
+	ctx, cancel := context.WithTimeout(ctx, askStore)
+	defer cancel()
+	if err := p.bounds.reading.Acquire(ctx, 1); err != nil {
+		return nil, gateway.Unavailable("too many copies are being read at the same time")
+	}
+	defer p.bounds.reading.Release(1)
+	return p.o.Store.Copy(ctx, tenant, hash)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -54,9 +53,21 @@ type panelVersion struct {
 
 // text is a text to look in.
 type text struct {
-	content string // normalised
-	from    string // what it is, in words
-	copied  bool   // it is of a kept copy; the first of these is the latest
+	content string           // normalised
+	blocks  []snapshot.Block // what it is made of; nil: one
+	from    string           // what it is, in words
+	copied  bool             // it is of a kept copy; the first of these is the latest
+}
+
+// piece returns a part of the content, each block on a line of its own.
+func (t *text) piece(from, to int) string {
+	b := []byte(t.content[from:to])
+	for i := range t.blocks {
+		if at := t.blocks[i].Span.Start - 1; from <= at && at < to {
+			b[at-from] = '\n' // it was a space
+		}
+	}
+	return string(b)
 }
 
 // addQuotes shows what the answer cites of the source, looks for it in what is there of the source, and lists its versions.
@@ -72,7 +83,7 @@ func (o *panel) addQuotes(ctx context.Context) error {
 	}
 	texts := append(versions, o.sent()...)
 	if len(o.body.Quotes) == 0 && len(texts) > 0 {
-		o.body.Sent = beginning(texts[len(texts)-1])
+		o.body.Sent = beginning(&texts[len(texts)-1])
 	}
 	for _, q := range o.body.Quotes {
 		q.locate(texts)
@@ -126,33 +137,19 @@ func (o *panel) collect(pins map[string]*store.Pin) {
 
 // rests names the sentence of a citation.
 func (o *panel) rests(c *ibid.Citation) {
-	span := c.Claim
-	if span.Len() == 0 {
-		span = c.Span
-	}
-	said := o.call.Answer.Text[span.Start:span.End]
-	if !c.Placed() || said == "" {
-		said = ""
-	}
-	b := o.body
-	if len(b.Rested) > 0 && b.Rested[len(b.Rested)-1].Text == said {
+	b, claim := o.body, claimOf(o.call.Answer, c)
+	if len(b.Rested) > 0 && b.Rested[len(b.Rested)-1].claim == claim {
 		return
 	}
 	if len(b.Rested) == maxRested {
 		b.MoreRested++
 		return
 	}
-	b.Rested = append(b.Rested, panelClaim{Text: said, URL: answerPageURL(o.call.AnswerID) + wordsFragment(said), Badge: quoteBadge(c.Verification)})
-}
-
-// wordsFragment returns the fragment of an address by which a browser finds words in a page.
-func wordsFragment(text string) string {
-	fields := strings.Fields(text)
-	if len(fields) == 0 {
-		return ""
+	one := panelClaim{claim: claim, Text: plainWords(claim), URL: answerPageURL(o.call.AnswerID), Badge: quoteBadge(c.Verification)}
+	if fragment := textFragment(one.Text); fragment != "" {
+		one.URL += "#:~:text=" + fragment
 	}
-	text = strings.Join(fields[:min(len(fields), maxLinked)], " ")
-	return "#:~:text=" + strings.NewReplacer("-", "%2D", ",", "%2C", "&", "%26").Replace(url.PathEscape(text))
+	b.Rested = append(b.Rested, one)
 }
 
 func quoteOf(c *ibid.Citation, ref *ibid.Ref, pin *store.Pin) *panelQuote {
@@ -192,12 +189,12 @@ func (o *panel) versions(ctx context.Context) ([]text, error) {
 		v := panelVersionOf(&page.Items[i])
 		if page.Items[i].Kept && read < maxRead {
 			read++
-			content, err := o.lookIn(ctx, &v)
+			read, err := o.lookIn(ctx, &v)
 			if err != nil {
 				return nil, err
 			}
 			if v.Looked {
-				texts = append(texts, text{content, "the copy that was read on " + v.First.UTC().Format("2 January 2006"), true})
+				texts = append(texts, text{read.Content, read.Blocks, "the copy that was read on " + v.First.UTC().Format("2 January 2006"), true})
 			}
 		}
 		b.Versions = append(b.Versions, v)
@@ -209,18 +206,18 @@ func (o *panel) versions(ctx context.Context) ([]text, error) {
 }
 
 // lookIn counts the quotes that a kept version has, and returns its text, if it can be read.
-func (o *panel) lookIn(ctx context.Context, v *panelVersion) (string, error) {
-	content, why, err := o.read(ctx, v.Hash)
+func (o *panel) lookIn(ctx context.Context, v *panelVersion) (*snapshot.Text, error) {
+	read, why, err := o.read(ctx, v.Hash)
 	if v.Why = why; err != nil || why != "" {
-		return "", err
+		return nil, err
 	}
 	v.Looked, v.Of = true, len(o.body.Quotes)
 	for _, q := range o.body.Quotes {
-		if _, ok := snapshot.Find(content, &q.quote); ok {
+		if _, ok := snapshot.Find(read.Content, &q.quote); ok {
 			v.Has++
 		}
 	}
-	return content, nil
+	return read, nil
 }
 
 func panelVersionOf(v *store.Version) panelVersion {
@@ -237,24 +234,24 @@ func panelVersionOf(v *store.Version) panelVersion {
 }
 
 // read returns the text of a kept copy, or why there is none.
-func (o *panel) read(ctx context.Context, hash string) (content, why string, err error) {
+func (o *panel) read(ctx context.Context, hash string) (read *snapshot.Text, why string, err error) {
 	if !o.p.bounds.reading.TryAcquire(1) {
 		o.body.Busy = true
-		return "", "too many copies are being read now", nil
+		return nil, "too many copies are being read now", nil
 	}
 	defer o.p.bounds.reading.Release(1)
 	version, err := o.p.o.Store.Copy(ctx, o.tenant, hash)
 	if errors.Is(err, store.ErrNotFound) {
-		return "", "it is not kept any more", nil
+		return nil, "it is not kept any more", nil
 	}
 	if err != nil {
-		return "", "", err
+		return nil, "", err
 	}
-	read, _, err := o.p.bounds.texts.Of(&version.Snapshot)
+	read, _, err = o.p.bounds.texts.Of(&version.Snapshot)
 	if err != nil {
-		return "", "its text cannot be read", nil
+		return nil, "its text cannot be read", nil
 	}
-	return read.Content, "", nil
+	return read, "", nil
 }
 
 // sent returns what the provider sent of the source.
@@ -271,10 +268,10 @@ func (o *panel) sent() []text {
 		} else if len(o.source.Chunks) > 1 {
 			from += ", piece " + strconv.Itoa(i+1)
 		}
-		all = append(all, text{snapshot.Normalize(c.Content), from, false})
+		all = append(all, text{content: snapshot.Normalize(c.Content), from: from})
 	}
 	if len(all) == 0 && o.source.Content != "" {
-		all = append(all, text{snapshot.Normalize(o.source.Content), "what the provider sent of it", false})
+		all = append(all, text{content: snapshot.Normalize(o.source.Content), from: "what the provider sent of it"})
 	}
 	return all
 }
@@ -282,7 +279,8 @@ func (o *panel) sent() []text {
 // locate looks for a quote in the texts, the first that has it counting, and shows what stands around it. Where it is not found
 // exactly, nothing is marked.
 func (q *panelQuote) locate(texts []text) {
-	for i, t := range texts {
+	for i := range texts {
+		t := &texts[i]
 		m, ok := snapshot.Find(t.content, &q.quote)
 		if !ok || m.Cut {
 			continue
@@ -307,7 +305,7 @@ func (q *panelQuote) locate(texts []text) {
 }
 
 // excerptAt returns what stands around a match.
-func excerptAt(t text, m snapshot.Match) *excerptView {
+func excerptAt(t *text, m snapshot.Match) *excerptView {
 	start := byteAt(t.content, 0, m.Start)
 	end := byteAt(t.content, start, m.End-m.Start)
 	from, to := back(t.content, start, around), byteAt(t.content, end, around)
@@ -318,14 +316,14 @@ func excerptAt(t text, m snapshot.Match) *excerptView {
 		to = end + at
 	}
 	return &excerptView{
-		Before: t.content[from:start], Marked: t.content[start:end], Behind: t.content[end:to], CutBefore: from > 0, CutBehind: to < len(t.content), From: t.from,
+		Before: t.piece(from, start), Marked: t.piece(start, end), Behind: t.piece(end, to), CutBefore: from > 0, CutBehind: to < len(t.content), From: t.from,
 	}
 }
 
 // beginning returns the first words of a text.
-func beginning(t text) *excerptView {
+func beginning(t *text) *excerptView {
 	end := byteAt(t.content, 0, 2*around)
-	return &excerptView{Behind: t.content[:end], CutBehind: end < len(t.content), From: t.from}
+	return &excerptView{Behind: t.piece(0, end), CutBehind: end < len(t.content), From: t.from}
 }
 
 // byteAt returns where n characters after the byte from end; the end of the text, if there are fewer.

@@ -94,7 +94,7 @@ func TestExpiredSession(t *testing.T) {
 	}
 }
 
-// The addresses that pages show are those that others have.
+// The addresses that pages show are those that others have, and cookies are not sent without https where these have it.
 func TestPublicURL(t *testing.T) {
 	w := newProofWorld(t, nil)
 	w.options.PublicURL = "https://ibid.example/"
@@ -102,6 +102,19 @@ func TestPublicURL(t *testing.T) {
 	for path, want := range map[string]string{"/": "curl https://ibid.example/openai/v1/responses", "/ui/verify": "curl https://ibid.example/v1/verify"} {
 		if body := w.get(t, "GET", path).body; !strings.Contains(body, want) {
 			t.Errorf("%s has no %q: %s", path, want, body)
+		}
+	}
+	secret, err := w.store.NewToken(t.Context(), &store.Token{Tenant: store.DefaultTenant, Name: "reader", Scopes: []string{store.ScopeRead}})
+	must(t, err)
+	for public, want := range map[string]bool{"": false, "http://ibid.example": false, "https://ibid.example": true} {
+		w.options.PublicURL = public
+		w.start(t)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL+"/ui/login", strings.NewReader("token="+secret))
+		must(t, err)
+		r.Header = http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Sec-Fetch-Site": {"same-origin"}}
+		got := w.send(t, r)
+		if cookies := got.Cookies(); len(cookies) != 1 || cookies[0].Secure != want {
+			t.Errorf("%q: %d %v", public, got.StatusCode, cookies)
 		}
 	}
 }

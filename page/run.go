@@ -139,9 +139,7 @@ func (p *runPage) make(id string) *runBody {
 	if t.Parent != "" {
 		b.Parent = &link{t.Parent, runURL(t.Parent)}
 	}
-	if !t.Finished.IsZero() && t.Finished.After(t.Started) && !t.Started.IsZero() {
-		b.Took = took(t.Finished.Sub(t.Started))
-	}
+	b.Took = took(runTime(t))
 	if final := t.FinalID(); final != "" {
 		b.Final = &link{final, answerPageURL(final)}
 	}
@@ -169,14 +167,24 @@ func (p *runPage) markNodes() {
 	if p.body.Graph == nil {
 		return
 	}
-	marked := map[int]bool{}
+	at := map[int]*stepView{}
 	for _, s := range p.body.Steps {
-		marked[s.N] = s.Chosen || s.Related
+		at[s.N] = s
 	}
 	for i := range p.body.Graph.Nodes {
 		n := &p.body.Graph.Nodes[i]
-		n.Related = marked[n.N]
+		if s := at[n.N]; s != nil {
+			n.Chosen, n.Related = s.Chosen, s.Related
+		}
 	}
+}
+
+// runTime returns how long a run took; 0: it is not known.
+func runTime(t *trail.Trail) time.Duration {
+	if t.Started.IsZero() || t.Finished.IsZero() {
+		return 0
+	}
+	return max(0, t.Finished.Sub(t.Started))
 }
 
 // isRecorded reports whether an agent said something of a run, and not only its calls were captured: only then somebody will say that

@@ -228,9 +228,7 @@ func nested(t *trail.Trail, depth int) *nestedView {
 	v := &nestedView{
 		Title: cmp.Or(t.Question, t.ID, "A run of its own"), Agent: t.Agent, Answer: shorten(cmp.Or(t.Answer, textOf(t)), maxShownText),
 	}
-	if !t.Started.IsZero() {
-		v.Took = took(t.Finished.Sub(t.Started))
-	}
+	v.Took = took(runTime(t))
 	for i := range t.Steps {
 		if i == maxShownNested {
 			v.More = len(t.Steps) - i

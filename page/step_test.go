@@ -135,9 +135,9 @@ func TestRunChosen(t *testing.T) {
 			t.Errorf("%s: related (-want +got):\n%s", c.query, diff)
 		}
 		for _, n := range every(root, "node") {
-			id := "step-" + attribute(n, "data-node")
-			if got, want := slices.Contains(strings.Fields(attribute(n, "class")), "related"), slices.Contains(append(c.related, c.chosen...), id); got != want {
-				t.Errorf("%s: the drawing marks %s: %t", c.query, id, got)
+			id, classes := "step-"+attribute(n, "data-node"), strings.Fields(attribute(n, "class"))
+			if slices.Contains(classes, "related") != slices.Contains(c.related, id) || slices.Contains(classes, "chosen") != slices.Contains(c.chosen, id) {
+				t.Errorf("%s: the drawing marks %s as %v", c.query, id, classes)
 			}
 		}
 		if why := seen(root, "why"); !strings.Contains(why, c.says) {
@@ -494,7 +494,7 @@ func TestRunLive(t *testing.T) {
 			t.Errorf("late %t (-want +got):\n%s", late, diff)
 		}
 	}
-	if body := w.get(t, "/ui/runs/open").body; strings.Contains(body, "-live=") {
+	if body := w.get(t, "/ui/runs/open").body; strings.Contains(body, "data-run-live") {
 		t.Error("a run that has ended is listened to")
 	}
 }

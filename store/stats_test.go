@@ -25,7 +25,7 @@ func exerciseStats(t *testing.T, dsn string) {
 	sites := func(n int) []string { return []string{"a.example", "b.example"}[:n] }
 	for n, words := range [][]any{
 		1: {verify.Verified, verify.CountPass, verify.ExcerptMissing, verify.CountFailure},
-		2: {verify.OffsetWrong, verify.CountWarning, verify.Gone, verify.CountUnverifiable},
+		2: {verify.ExcerptCut, verify.CountWarning, verify.Gone, verify.CountUnverifiable},
 		3: {verify.Gone, verify.CountUnverifiable},
 		4: {},
 	} {

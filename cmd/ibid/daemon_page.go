@@ -29,7 +29,7 @@ func (d *daemon) makePeople() error {
 		}
 	}
 	d.people.mcp = mcp.New(&mcp.Options{
-		Store: d.store, Gateway: d.gateway, Verifier: d.verifier, Version: readBuild().Version, Logger: d.log,
+		Store: d.store, Gateway: d.gateway, Verify: d.api.Verify, Version: readBuild().Version, Logger: d.log,
 	}).Handler(d.guard)
 	d.people.page, err = page.New(&page.Options{
 		Store: d.store, Guard: d.guard, API: d.api, Gateway: d.gateway, Bus: d.bus, Chat: d.people.chat, Verifier: d.verifier,

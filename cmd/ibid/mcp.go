@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/mcp"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
@@ -109,10 +112,17 @@ func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Ch
 	if f.checker.checker.value != "" && f.checker.checker.value != checkerLexical {
 		judge = checker
 	}
+	log := newLogger(w.err, true)
 	server := mcp.New(&mcp.Options{
-		Store: s, Checker: checker, Version: readBuild().Version, Logger: newLogger(w.err, true),
-		Verifier: func(string) *verify.Verifier {
-			return &verify.Verifier{Fetcher: fetcher, Texts: texts, Memory: memory, Copies: copies, Judge: judge, Trust: f.trust, Version: readBuild().Version}
+		Store: s, Checker: checker, Version: readBuild().Version, Logger: log,
+		Verify: func(ctx context.Context, tenant string, what *api.Verification) (*verify.Report, error) {
+			report, err := api.Report(ctx, &verify.Verifier{
+				Fetcher: fetcher, Texts: texts, Memory: memory, Copies: copies, Judge: judge, Trust: f.trust, Version: readBuild().Version,
+			}, what)
+			if err == nil && s != nil {
+				recordFailures(ctx, s, tenant, report, log)
+			}
+			return report, err
 		},
 	})
 	if isTerminal(w.in) {
@@ -122,4 +132,21 @@ func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Ch
 		return err
 	}
 	return nil
+}
+
+// recordFailures records what a report says failed, as other ways to verify do. The report is good without it.
+func recordFailures(ctx context.Context, s *store.Store, tenant string, report *verify.Report, log *slog.Logger) {
+	const (
+		most   = 1000 // the first ones
+		within = 20 * time.Second
+	)
+	incidents := verify.Incidents(report)
+	if len(incidents) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within) // it is known now, also if who asked has left
+	defer cancel()
+	if _, err := s.AddIncidents(ctx, tenant, incidents[:min(len(incidents), most)]); err != nil && !errors.Is(err, store.ErrLimit) {
+		log.LogAttrs(ctx, slog.LevelWarn, "the failures of a report were not recorded", slog.Any("error", err))
+	}
 }

@@ -14,7 +14,8 @@ func TestReadRequest(t *testing.T) {
 		{"id":"m1","role":"user","parts":[{"type":"text","text":"Do herons"},{"type":"text","text":"build?"}]},
 		{"id":"m2","role":"assistant","metadata":{"x":1},"parts":[{"type":"step-start"},{"type":"text","text":"They "},{"type":"text","text":"do."},
 			{"type":"source-url","sourceId":"1","url":"https://a.example/"},{"type":"data-citations","data":{"text":7}}]},
-		{"id":"m3","role":"user","parts":[{"type":"text","text":"Where?"}]}],
+		{"id":"m3","role":"user","content":"Where?"},
+		{"id":"m4","role":"user","content":"left out","parts":[{"type":"text","text":"When?"}]}],
 		"trigger":"regenerate-message","messageId":"m2","provider":"openai","anything":null}`
 	r, is, err := uimessage.ReadRequest([]byte(body))
 	if err != nil || !is {
@@ -27,7 +28,7 @@ func TestReadRequest(t *testing.T) {
 	for i := range r.Messages {
 		said = append(said, r.Messages[i].Role+": "+r.Messages[i].Words())
 	}
-	if diff := cmp.Diff([]string{"user: Do herons\nbuild?", "assistant: They do.", "user: Where?"}, said); diff != "" {
+	if diff := cmp.Diff([]string{"user: Do herons\nbuild?", "assistant: They do.", "user: Where?", "user: When?"}, said); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -40,7 +41,9 @@ func TestReadRequestErrors(t *testing.T) {
 		{`{"messages":[{"role":"user","parts":[{"type":"file","url":"data:"}]}]}`, "message 0: a file cannot be sent"},
 		{`{"messages":[{"role":"tool","parts":[]}]}`, "message 0: its role"},
 		{`{"messages":[{"role":"user","parts":[{"type":"text","text":1}]}]}`, "the text of a part is no string"},
-		{`{"messages":[{"role":"user","parts":[7]}]}`, "message 0: a part"},
+		{`{"messages":[{"role":"user","parts":[7]}]}`, "message 0: a part: it may not be a number"},
+		{`{"messages":[{"role":"user","parts":[[]]}]}`, "message 0: a part: it may not be an array"},
+		{`{"messages":[{"role":"user","parts":[]},{"role":"tool","content":"x"}]}`, "message 1: its role"},
 		{`{"id":7,"messages":[{"role":"user","parts":[]}]}`, "id may not be a number"},
 	} {
 		if _, _, err := uimessage.ReadRequest([]byte(test.body)); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -264,6 +264,42 @@ func TestCorrected(t *testing.T) {
 	}
 }
 
+// Sources have the numbers of the stored answer, in whatever order their citations stand in the text that a client has.
+func TestCorrectedNumbers(t *testing.T) {
+	a := &ibid.Answer{Text: "New one. Old two.", Complete: true, Sources: []ibid.Source{
+		{ID: "a", Kind: ibid.Web, URL: "https://a.example/"}, {ID: "b", Kind: ibid.Web, URL: "https://b.example/"},
+	}}
+	for words, source := range map[string]string{"New one": "a", "Old two": "b"} {
+		at := strings.Index(a.Text, words)
+		if err := a.Cite(ibid.Span{Start: at, End: at + len(words)}, ibid.Ref{Source: source}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	uimessage.SortCitations(a.Citations)
+	want := map[string]int{}
+	for _, s := range a.Document(nil).Sources {
+		want[s.ID] = s.Index
+	}
+	var b bytes.Buffer
+	w := uimessage.Writer{W: &b, MessageID: "ans_1"}
+	w.Event(ibid.Event{Kind: ibid.EventText, Text: "Odd. Old two."})
+	if err := errors.Join(w.Answer(a, uimessage.Pending), w.Late(a, uimessage.Final), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var c client
+	if err := c.read(b.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.data {
+		data, _ := readCitations(&c.data[i])
+		for _, row := range data.Citations {
+			if row.Index != want[row.SourceID] {
+				t.Errorf("%s has number %d, stored %d", row.SourceID, row.Index, want[row.SourceID])
+			}
+		}
+	}
+}
+
 // Citations that come one by one cost a small multiple of what they are in the end.
 func TestPendingCost(t *testing.T) {
 	var b bytes.Buffer

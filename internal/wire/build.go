@@ -16,7 +16,7 @@ type Chat struct {
 	// Messages are oldest first. System messages become the instructions where a provider has a place for them. Tools'
 	// messages are left out, for they answer calls that no Message can name, and so is what follows the user's newest.
 	Messages []Message
-	// Documents are what to answer from: their ID, Title, URL, Content and what else describes them; Raw is not used. Only cohere,
+	// Documents are what to answer from: their ID, Title, URL, Content and what else describes them, in Raw too. Only cohere,
 	// anthropic and mistral take any.
 	Documents []Source
 	// Tools are JSON values. Two are in no provider's words, and are put into them: {"type":"web_search"}, and

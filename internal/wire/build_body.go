@@ -126,8 +126,8 @@ type cohereCitations struct {
 }
 
 type cohereDocument struct {
-	ID   string       `json:"id,omitempty"`
-	Data documentData `json:"data"`
+	ID   string          `json:"id,omitempty"`
+	Data json.RawMessage `json:"data"`
 }
 
 // documentData are the names that Cohere recommends for what a model shall read of a document, and those of ours that
@@ -148,7 +148,7 @@ func (c *Chat) cohere(said []Message) any {
 	}
 	for i := range c.Documents {
 		s := &c.Documents[i]
-		data := documentData{s.Title, s.URL, s.Filename, s.Authors, s.PublishedAt, s.Content}
+		data := withRest(documentData{s.Title, s.URL, s.Filename, s.Authors, s.PublishedAt, s.Content}, s)
 		b.Documents = append(b.Documents, cohereDocument{firstOf(s.ID, s.Key), data})
 	}
 	return b
@@ -197,7 +197,7 @@ func (c *Chat) anthropic(said []Message) (any, error) {
 			return nil, fmt.Errorf("document %d: no content", i)
 		}
 		blocks = append(blocks, anthropicContent{
-			Type: "document", Title: firstOf(s.Title, s.Filename), Context: s.URL,
+			Type: "document", Title: firstOf(s.Title, s.Filename), Context: strings.Join(s.context(), "\n"),
 			Source:    &anthropicSource{"text", "text/plain", s.Content},
 			Citations: &anthropicCitations{c.Citations != CitationsOff},
 		})
@@ -243,6 +243,7 @@ type mistralResult struct {
 	Snippets []string `json:"snippets,omitempty"`
 	Date     string   `json:"date,omitempty"`
 	Source   string   `json:"source,omitempty"`
+	Authors  []string `json:"authors,omitempty"`
 }
 
 type mistralMessage struct {
@@ -268,14 +269,14 @@ func (c *Chat) mistralChat(said []Message) (any, error) {
 	if len(c.Documents) == 0 {
 		return b, nil
 	}
-	results := map[string]mistralResult{}
+	results := map[string]json.RawMessage{}
 	for i := range c.Documents {
 		s := &c.Documents[i]
-		r := mistralResult{Title: firstOf(s.Title, s.Filename), URL: s.URL, Date: s.PublishedAt, Source: s.Site}
+		r := mistralResult{Title: firstOf(s.Title, s.Filename), URL: s.URL, Date: s.PublishedAt, Source: s.Site, Authors: s.Authors}
 		if s.Content != "" {
 			r.Snippets = []string{s.Content}
 		}
-		results[strconv.Itoa(i)] = r
+		results[strconv.Itoa(i)] = withRest(r, s)
 	}
 	content, err := Encode(results)
 	if err != nil {

@@ -74,7 +74,7 @@ func TestBuildRequest(t *testing.T) {
 			Chat{Model: "claude", Messages: talk, Documents: docs, Stream: true},
 			"/v1/messages",
 			`{"model":"claude","max_tokens":4096,"system":"S","messages":[{"role":"user","content":"<U>"},{"role":"assistant","content":"A"},{"role":"user","content":[
-			{"type":"document","source":{"type":"text","media_type":"text/plain","data":"first"},"title":"T","context":"https://a.example/","citations":{"enabled":true}},
+			{"type":"document","source":{"type":"text","media_type":"text/plain","data":"first"},"title":"T","context":"https://a.example/\nauthors: X\npublished_at: 2024","citations":{"enabled":true}},
 			{"type":"document","source":{"type":"text","media_type":"text/plain","data":"second"},"citations":{"enabled":true}},
 			{"type":"text","text":"Où ?"}]}],"stream":true}`,
 		},
@@ -119,7 +119,7 @@ func TestBuildRequest(t *testing.T) {
 			"/v1/chat/completions",
 			`{"model":"m","messages":[{"role":"user","content":"<U>"},
 			{"role":"assistant","content":"","tool_calls":[{"id":"documents","type":"function","function":{"name":"documents","arguments":"{}"}}]},
-			{"role":"tool","content":"{\"0\":{\"title\":\"T\",\"url\":\"https://a.example/\",\"snippets\":[\"first\"],\"date\":\"2024\"},\"1\":{\"snippets\":[\"second\"]}}",
+			{"role":"tool","content":"{\"0\":{\"title\":\"T\",\"url\":\"https://a.example/\",\"snippets\":[\"first\"],\"date\":\"2024\",\"authors\":[\"X\"]},\"1\":{\"snippets\":[\"second\"]}}",
 			"tool_call_id":"documents","name":"documents"}]}`,
 		},
 	} {

@@ -26,7 +26,7 @@ await withBrowser(executablePath, browser => scenarios({
     assert.equal(page.url(), `${world.base}/ui/runs?x=1`)
     const [cookie, ...more] = await context.cookies()
     assert.equal(more.length, 0)
-    assert.deepEqual([cookie.name, cookie.httpOnly, cookie.sameSite, cookie.path], ['ibid_session', true, 'Strict', '/'])
+    assert.deepEqual([cookie.name, cookie.httpOnly, cookie.sameSite, cookie.path], ['ibid_session', true, 'Lax', '/'])
     assert.equal(await page.evaluate(() => document.cookie), '')
     await page.goto(`${world.base}/`)
     assert.doesNotMatch(await page.content(), new RegExp(world.token))

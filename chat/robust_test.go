@@ -1,0 +1,251 @@
+package chat_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/store"
+)
+
+// upstream answers by the first of its words that are in the question.
+type upstream map[string]http.HandlerFunc
+
+func (u upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	b, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(strings.NewReader(string(b)))
+	for words, answer := range u {
+		if strings.Contains(string(b), words) {
+			answer(w, r)
+			return
+		}
+	}
+	replay.New(nil).ServeHTTP(w, r)
+}
+
+// say answers so.
+func say(status int, contentType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// A provider that repeats the key in its error tells it to nobody: not to who asked, nor to the store and the log.
+func TestKeyIsHidden(t *testing.T) {
+	const words = `no access with Bearer ` + key + `, key='` + key + `'`
+	failed, _ := json.Marshal(map[string]any{"error": map[string]any{"code": "x " + key, "type": "t", "message": words}})
+	w := newWorld(t, &setup{upstream: upstream{
+		"refuse": say(401, "application/json", string(failed)),
+		"fake":   say(400, "application/problem+json", `{"type":"#x","detail":"`+words+`","hint":"`+key+`"}`),
+		"whole": say(200, "application/json", `{"id":"resp_1","object":"response","status":"failed","output":[],`+string(failed[1:])),
+		"stream": say(200, "text/event-stream", "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\",\"object\":\"response\",\"status\":\"in_progress\",\"output\":[]}}\n\n"+
+			"event: error\ndata: {\"type\":\"error\",\"code\":\"x\",\"message\":\""+words+"\"}\n\n"),
+	}})
+	for _, how := range []string{"refuse", "fake", "whole", "stream"} {
+		for _, form := range []string{"events", "ui", "openai", "no"} {
+			res := w.do(t, "POST", "/v1/chat?stream="+form, question("openai", how))
+			if strings.Contains(res.body, key) || !strings.Contains(res.body, "no access with …, key='…'") {
+				t.Errorf("%s as %s: %s", how, form, res.body)
+			}
+			if res.StatusCode != 200 {
+				continue
+			}
+			call := w.stored(t, res.Header)
+			if kept, err := json.Marshal(call); err != nil || strings.Contains(string(kept), key) || call.Answer.Error == nil {
+				t.Errorf("%s as %s: kept as %s, %v", how, form, kept, err)
+			}
+		}
+	}
+	if strings.Contains(w.log.String(), key) {
+		t.Errorf("the log has the key: %s", w.log)
+	}
+}
+
+// A provider that says nothing, before its answer or within it, is not waited for without end.
+func TestSilence(t *testing.T) {
+	up := newSlow()
+	w := newWorld(t, &setup{silence: 100 * time.Millisecond, upstream: upstream{
+		"nothing": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+	}})
+	if res := w.do(t, "POST", "/v1/chat", question("openai", "nothing", `,"conversation":"c1"`)); res.StatusCode != 504 || !strings.Contains(res.body, gateway.CodeUpstreamSlow) {
+		t.Errorf("%d %s", res.StatusCode, res.body)
+	}
+	if res := w.do(t, "GET", "/v1/chat/c1/stream", ""); res.StatusCode != 204 {
+		t.Errorf("it is still under way: %d", res.StatusCode)
+	}
+	silent := newWorld(t, &setup{silence: 100 * time.Millisecond, upstream: up})
+	for form, want := range map[string]string{"events": `"code":"upstream-timeout"`, "ui": `"type":"error"`, "no": `"upstream-timeout"`} {
+		if res := silent.do(t, "POST", "/v1/chat?stream="+form, question("openai", herons)); !strings.Contains(res.body, want) || !strings.Contains(res.body, "The colony") {
+			t.Errorf("%s: %s", form, res.body)
+		}
+	}
+}
+
+// Who leaves before there is an answer takes a question along that nobody could find, and no other.
+func TestLeaving(t *testing.T) {
+	asked, gone := make(chan string, 2), make(chan string, 2)
+	w := newWorld(t, &setup{upstream: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		name := fmt.Sprint(strings.Contains(string(b), "lost"))
+		asked <- name
+		<-r.Context().Done()
+		gone <- name
+	})})
+	for _, body := range []string{question("openai", "kept", `,"conversation":"c1"`), question("openai", "lost")} {
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, "POST", w.URL+"/v1/chat", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := make(chan struct{})
+		go func() {
+			defer close(left)
+			if res, err := http.DefaultClient.Do(r); err == nil {
+				_ = res.Body.Close()
+			}
+		}()
+		<-asked
+		cancel()
+		<-left
+	}
+	if name := <-gone; name != "true" {
+		t.Error("the question of a conversation ended first")
+	}
+	if res := w.do(t, "DELETE", "/v1/chat/c1/stream", ""); res.StatusCode != 204 {
+		t.Errorf("%d", res.StatusCode)
+	}
+	if name := <-gone; name != "false" {
+		t.Error("the other ended twice")
+	}
+}
+
+// A newer question of a conversation takes its place when it begins, and gives it back when it ends. Stop ends all.
+func TestSameConversation(t *testing.T) {
+	up := newSlow()
+	w := newWorld(t, &setup{upstream: upstream{"refused": say(500, "text/plain", "no"), herons: up.ServeHTTP}})
+	first := w.open(t, "POST", "/v1/chat", question("openai", herons, `,"conversation":"c1"`))
+	<-up.half
+	for _, words := range []string{"refused", "What are the rules of the harbour?"} {
+		w.do(t, "POST", "/v1/chat", question("openai", words, `,"conversation":"c1"`))
+		if res := w.open(t, "GET", "/v1/chat/c1/stream", ""); res.StatusCode != 200 || res.Header.Get(gateway.AnswerHeader) != first.Header.Get(gateway.AnswerHeader) {
+			t.Fatalf("after %q: %d %v", words, res.StatusCode, res.Header)
+		}
+	}
+	second := w.open(t, "POST", "/v1/chat", question("openai", herons, `,"conversation":"c1"`))
+	<-up.half
+	if res := w.open(t, "GET", "/v1/chat/c1/stream", ""); res.Header.Get(gateway.AnswerHeader) != second.Header.Get(gateway.AnswerHeader) {
+		t.Errorf("the newest is not told: %v", res.Header)
+	}
+	if res := w.do(t, "DELETE", "/v1/chat/c1/stream", ""); res.StatusCode != 204 {
+		t.Errorf("%d", res.StatusCode)
+	}
+	<-up.gone
+	<-up.gone
+}
+
+// Who may read no more hears no more, however much there is to hear.
+func TestRevoked(t *testing.T) {
+	up := newSlow()
+	w := newWorld(t, &setup{upstream: up})
+	w.chat.AskAgain(0)
+	token := &store.Token{Name: "asker", Tenant: "acme", Scopes: []string{"proxy", "read"}}
+	secret, err := w.store.NewToken(t.Context(), token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := w.store.NewToken(t.Context(), &store.Token{Name: "other", Tenant: "acme", Scopes: []string{"read"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := w.open(t, "POST", "/v1/chat", question("openai", herons, `,"conversation":"c1"`), "Authorization", "Bearer "+secret)
+	<-up.half
+	whole := make(chan int)
+	r, err := http.NewRequestWithContext(t.Context(), "GET", w.URL+"/v1/chat/c1/stream?stream=no", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+secret)
+	go func() {
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Error(err)
+			whole <- 0
+			return
+		}
+		_ = res.Body.Close()
+		whole <- res.StatusCode
+	}()
+	last := w.open(t, "GET", "/v1/chat/c1/stream", "", "Authorization", "Bearer "+other)
+	if err := w.store.RevokeToken(t.Context(), token.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.guard.Forget()
+	close(up.on)
+	if got, err := io.ReadAll(asked.Body); err == nil || strings.Contains(string(got), "event: answer") {
+		t.Errorf("%v: %s", err, got)
+	}
+	if status := <-whole; status != http.StatusUnauthorized {
+		t.Errorf("the whole answer: %d", status)
+	}
+	if got, err := io.ReadAll(last.Body); err != nil || !strings.Contains(string(got), "event: answer") {
+		t.Errorf("another reader: %v: %s", err, got)
+	}
+}
+
+// A provider that answers with nothing, or with a page, has not answered.
+func TestNoAnswer(t *testing.T) {
+	w := newWorld(t, &setup{upstream: upstream{
+		"empty": func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(http.StatusNoContent) },
+		"page":  say(200, "text/html", "<html>Sign in"),
+	}})
+	if res := w.do(t, "POST", "/v1/chat", question("openai", "empty")); res.StatusCode != 502 {
+		t.Errorf("%d %s", res.StatusCode, res.body)
+	}
+	res := w.do(t, "POST", "/v1/chat?stream=no", question("openai", "page"))
+	if d := unmarshal[ibid.Document](t, res.body); d.Error == nil || d.Error.Message != "what the upstream sent is no answer of a model" {
+		t.Errorf("%s", res.body)
+	}
+}
+
+// The citations of an answer that breaks off behind its text reach OpenAI's clients too.
+func TestOpenAIBroken(t *testing.T) {
+	w := newWorld(t, nil)
+	res := w.do(t, "POST", "/v1/chat?stream=openai", question("openai", herons+" With an error in the stream."))
+	cites, failed := strings.Index(res.body, `"annotations":[{`), strings.Index(res.body, `data: {"error"`)
+	if cites < 0 || failed < cites {
+		t.Errorf("%s", res.body)
+	}
+}
+
+// An answer with as many citations as a page of ours shows is told whole.
+func TestManyCitations(t *testing.T) {
+	var b strings.Builder
+	for i := range 5000 {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"type":"url_citation","start_index":%d,"end_index":%d,"url":"https://heron.example/%d","title":"Heron %d"}`, 4*i, 4*i+3, i, i)
+	}
+	body := `{"id":"resp_1","object":"response","status":"completed","output":[{"type":"message","id":"m","status":"completed","role":"assistant","content":[{"type":"output_text","text":"` +
+		strings.Repeat("One ", 5000) + `","annotations":[` + b.String() + `]}]}]}`
+	w := newWorld(t, &setup{upstream: upstream{"many": say(200, "application/json", body)}})
+	res := w.do(t, "POST", "/v1/chat", question("openai", "many"))
+	all := events(res.body)
+	last := all[len(all)-1]
+	if last.name != "answer" {
+		t.Fatalf("%.300s", last)
+	}
+	if d := unmarshal[ibid.Document](t, last.data); len(d.Citations) != 5000 {
+		t.Errorf("%d citations", len(d.Citations))
+	}
+}

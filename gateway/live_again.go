@@ -1,0 +1,141 @@
+package gateway
+
+import (
+	"strings"
+	"time"
+
+	"github.com/ibidhq/ibid"
+)
+
+const (
+	// liveLook is how often it is looked whether somebody has begun to listen to an answer that pauses.
+	liveLook = time.Second
+	// liveAgain is how far apart one answer is told again from its beginning: whoever comes meanwhile waits for the next time.
+	liveAgain = 2 * time.Second
+	// maxLiveAgain is how many sources and citations are told again at a time, so that no listener is dropped for them. All that
+	// are kept are told within liveAgain.
+	maxLiveAgain = 128
+	// maxLiveKept is how many bytes of text of one answer are kept for those who come later: who misses more waits for the answer.
+	maxLiveKept = 512 << 10
+	// maxLiveItems is how many sources and how many citations of one answer are kept. The rows of citations have no title and
+	// address of further sources.
+	maxLiveItems = 1024
+)
+
+// soFar is what is known of an answer that is still arriving. The zero value is ready to use.
+type soFar struct {
+	text      strings.Builder // from its beginning, without a gap
+	sources   []ibid.Source   // as last told
+	citations []liveCitation  // likewise
+	sourceAt  map[string]int  // by ID
+	citedAt   map[string]int  // by key
+}
+
+type liveCitation struct {
+	key      string
+	citation *ibid.Citation // nil: withdrawn
+}
+
+func (s *soFar) empty() bool {
+	return s.text.Len() == 0 && len(s.sources) == 0 && len(s.citations) == 0
+}
+
+// keep notes what is told.
+func (s *soFar) keep(ev *ibid.Event) {
+	switch ev.Kind {
+	case ibid.EventText:
+		if ev.At == s.text.Len() && ev.At+len(ev.Text) <= maxLiveKept {
+			s.text.WriteString(ev.Text)
+		}
+	case ibid.EventSource:
+		put(&s.sources, &s.sourceAt, ev.Source.ID, *ev.Source)
+	case ibid.EventCitation:
+		c := liveCitation{ev.Key, ev.Citation}
+		if ev.Withdrawn {
+			c.citation = nil
+		}
+		put(&s.citations, &s.citedAt, ev.Key, c)
+	}
+}
+
+// put replaces the item of that name, or adds it if there is room.
+func put[T any](items *[]T, at *map[string]int, name string, item T) {
+	i, known := (*at)[name]
+	switch {
+	case known:
+		(*items)[i] = item
+	case len(*items) < maxLiveItems:
+		if *at == nil {
+			*at = map[string]int{}
+		}
+		(*at)[name] = len(*items)
+		*items = append(*items, item)
+	}
+}
+
+// rows returns the rows of a citation as the document will have them.
+func (s *soFar) rows(c *ibid.Citation) []ibid.DocumentCitation {
+	known := ibid.Answer{Text: s.text.String(), Sources: s.sources}
+	rows := known.CitationRows(c)
+	if !c.Placed() || c.Span.End <= len(known.Text) {
+		return rows
+	}
+	for i := range rows {
+		rows[i].TextStart, rows[i].TextEnd = &c.Span.Start, &c.Span.End
+		if c.Claim != (ibid.Span{}) {
+			rows[i].ClaimStart, rows[i].ClaimEnd = &c.Claim.Start, &c.Claim.End
+		}
+	}
+	return rows
+}
+
+// retelling is how far an answer was told again.
+type retelling struct {
+	on                 bool
+	text               bool // the text was
+	sources, citations int
+}
+
+// look sees whether somebody has begun to listen, who is then told all from its beginning.
+func (l *live) look() {
+	joined := l.e.g.options.Bus.Joined(l.e.tenant, l.e.labels.run)
+	switch {
+	case joined == l.joined:
+	case joined == 0:
+		l.joined, l.retell = 0, retelling{}
+		l.pending, l.text = nil, nil
+	case l.soFar.empty():
+		l.joined = joined
+	case time.Since(l.retold) >= liveAgain:
+		l.flush()
+		l.joined, l.retold, l.retell = joined, time.Now(), retelling{on: true}
+		l.tellAgain()
+	}
+}
+
+// tellAgain puts the next part of what is told again behind what is pending: the text in one go, because what follows must find
+// it there, then the sources, then the citations.
+func (l *live) tellAgain() {
+	if !l.retell.on {
+		return
+	}
+	if !l.retell.text {
+		l.retell.text = true
+		l.text, l.at = append(l.text, l.soFar.text.String()...), 0
+		l.endText()
+	}
+	for range maxLiveAgain {
+		switch r := &l.retell; {
+		case r.sources < len(l.soFar.sources):
+			l.addSource(&l.soFar.sources[r.sources])
+			r.sources++
+		case r.citations < len(l.soFar.citations):
+			c := &l.soFar.citations[r.citations]
+			l.addCitation(c.key, c.citation, c.citation == nil)
+			r.citations++
+		default:
+			r.on = false
+			return
+		}
+	}
+}

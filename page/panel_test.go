@@ -1,0 +1,127 @@
+package page_test
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/net/html"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// The sentences of an answer that rest on a source stand in its panel as they read, and lead to themselves: a browser does not find the
+// signs of Markdown in a page.
+func TestPanelClaims(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	const text = "## Herons\n\n**Grey herons** nest in [tall trees](https://a.example).\n\n- They croak, `loudly`."
+	a := &ibid.Answer{Provider: "openai", Complete: true, Text: text, Sources: []ibid.Source{{ID: "s1", Kind: ibid.Web, Title: "The Heron Book", URL: heronBook}}}
+	for i, claim := range []string{"**Grey herons** nest in [tall trees](https://a.example).", "They croak, `loudly`."} {
+		at := strings.Index(text, claim)
+		span := ibid.Span{Start: at, End: at + len(claim)}
+		a.Citations = append(a.Citations, ibid.Citation{
+			ID: "c" + string(rune('1'+i)), Span: span, Claim: span, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact, Origin: ibid.OriginProvider, Refs: []ibid.Ref{{Source: "s1"}},
+		})
+	}
+	if err := a.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.Put(t.Context(), []*store.Call{{
+		AnswerID: "ans_md", Tenant: store.DefaultTenant, Upstream: "openai", Route: "POST /v1/responses", Status: 200, Started: time.Date(2026, 5, 3, 10, 0, 0, 0, time.UTC), Answer: a,
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	var got [][2]string
+	for n := range every(sound(t, w.get(t, "/ui/answers/ans_md/sources/1").body), "rested")[0].Descendants() {
+		if n.Data == "a" {
+			got = append(got, [2]string{wordsOf(n), attribute(n, "href")})
+		}
+	}
+	want := [][2]string{
+		{"Grey herons nest in tall trees.", "/ui/answers/ans_md#:~:text=Grey%20herons%20nest%20in%20tall%20trees."},
+		{"They croak, loudly.", "/ui/answers/ans_md#:~:text=They%20croak%2C%20loudly."},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Where the words on a page choose their direction they do, and not ours in front of them.
+func TestDirections(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.herons(t)
+	w.book(t)
+	words := func(n int) string { return strings.Repeat("שלום ", n) }
+	w.record(t, "hebrew", &trail.Trail{
+		Question: words(2), Agent: words(1), Answer: words(20) + ". " + words(9) + ".", Steps: []trail.Step{
+			{Number: 1, Tool: "search", Question: words(3), Answer: words(100), Reasoning: words(4), Sources: []trail.Source{{DocumentID: words(1), Title: words(2), Content: words(100), Used: true}}},
+			{Number: 2, After: []int{}, Question: words(3), Answer: words(3), Nested: &trail.Trail{Question: words(2), Answer: words(3), Steps: []trail.Step{{Number: 1, Question: words(3), Answer: words(3)}}}},
+		},
+	}, true)
+	for n := range sound(t, w.get(t, "/ui/runs/hebrew").body).Descendants() {
+		if attribute(n, "dir") == "auto" && !unicode.Is(unicode.Hebrew, firstLetter(n)) {
+			t.Errorf("<%s> begins with %q: %s", n.Data, firstLetter(n), wordsOf(n))
+		}
+	}
+	diff := every(sound(t, w.get(t, "/ui/answers/ans_book/sources/1").body), "diff")[0]
+	if first := firstLetter(diff); first != 'b' {
+		t.Errorf("what was altered begins with %q: %s", first, wordsOf(diff))
+	}
+}
+
+// firstLetter returns the letter that dir="auto" takes the direction of an element from.
+func firstLetter(n *html.Node) rune {
+	for c := range n.ChildNodes() {
+		if c.Type == html.TextNode {
+			for _, r := range c.Data {
+				if unicode.IsLetter(r) {
+					return r
+				}
+			}
+		}
+		if c.Data != "bdi" && attribute(c, "dir") == "" {
+			if r := firstLetter(c); r != 0 {
+				return r
+			}
+		}
+	}
+	return 0
+}
+
+// Who takes long to save a copy keeps nobody from seeing words in their place, and takes only the places of the same tenant.
+func TestSaveSlowly(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.herons(t)
+	w.book(t)
+	octets := make([]byte, 16<<20) // more than lies between a server and who does not read
+	for i, random := 0, rand.New(rand.NewPCG(1, 2)); i < len(octets); i++ {
+		octets[i] = byte(random.Uint32())
+	}
+	w.keep(t, string(octets), time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC))
+	var last int
+	for range 5 {
+		asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+"/ui/copies/"+snapshot.Hash(octets), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.DefaultTransport.RoundTrip(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		last = res.StatusCode
+	}
+	if last != http.StatusTooManyRequests {
+		t.Errorf("the fifth: %d", last)
+	}
+	if res := w.get(t, "/ui/answers/ans_book/sources/1"); res.StatusCode != 200 || strings.Contains(res.body, "Too many copies") {
+		t.Errorf("the panel: %d", res.StatusCode)
+	}
+}

@@ -1,0 +1,184 @@
+package page_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/store"
+)
+
+// numbered returns the sources that a page lists, by number.
+func numbered(html string) map[string]string {
+	all := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?s)<span class="n" aria-hidden="true">(\d+)</span>.*?<bdi>(.*?)</bdi>`).FindAllStringSubmatch(html, -1) {
+		all[m[1]] += "|" + m[2]
+	}
+	return all
+}
+
+// Two questions of a new conversation may be asked before the first is answered. Both answers are numbered as the page then has them.
+func TestAskTwice(t *testing.T) {
+	begin := make(chan struct{})
+	w := newTalkWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { replay.New(nil).ServeHTTP(&held{rw, begin}, r) }))
+	first := w.ask(t, "", replay.Answers()[0].Prompt)
+	conversation, _ := url.PathUnescape(strings.TrimPrefix(first.EscapedPath(), "/ui/conversations/"))
+	second := w.ask(t, conversation, replay.Answers()[1].Prompt)
+	if second.Path != first.Path {
+		t.Fatalf("the second question leads to %s, the first to %s", second.Path, first.Path)
+	}
+	streams := []*http.Response{}
+	for _, to := range []*url.URL{first, second} {
+		streams = append(streams, w.open(t, "GET", "/ui/answers/"+to.Query().Get("answer")+"/live", "")) //nolint:bodyclose // open closes it with the test
+	}
+	close(begin)
+	sources := map[string]string{}
+	for _, stream := range streams {
+		readEvents(stream.Body, func(e sent) bool {
+			var data struct {
+				HTML string `json:"html"`
+			}
+			if e.name == "answer" && json.Unmarshal([]byte(e.data), &data) == nil {
+				maps.Copy(sources, numbered(data.HTML))
+			}
+			return e.name == "end"
+		})
+	}
+	w.settle(t)
+	if diff := cmp.Diff(numbered(w.get(t, first.Path).body), sources); diff != "" || len(sources) < 2 {
+		t.Errorf("%d sources, live and on the page (-page +live):\n%s", len(sources), diff)
+	}
+}
+
+// A question that cannot be asked where it was asked is not lost.
+func TestAskNowhere(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	got := w.post(t, "/ui/ask", url.Values{"question": {"Where do <herons> nest?"}, "conversation": {"nobody's"}})
+	if got.StatusCode != 404 || !strings.Contains(got.body, "Where do &lt;herons&gt; nest?</textarea>") || !strings.Contains(got.body, `role="alert"`) {
+		t.Errorf("%d %s", got.StatusCode, got.body)
+	}
+	got = w.post(t, "/ui/ask", url.Values{"question": {"error 429"}})
+	if strings.Contains(got.body, "..") || !strings.Contains(got.body, `role="alert"`) {
+		t.Errorf("what is wrong: %s", got.body)
+	}
+}
+
+// An address may say that an answer is arriving. One that is there is only shown in its own conversation, once, and with its question.
+func TestAnnounced(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	other := talked("ans_0", "Other?", "It is. So.", "https://a.example/")
+	other.Conversation = "other"
+	calls := []*store.Call{other}
+	for i := range 22 {
+		c := talked("ans_1"+string(rune('a'+i))+"0", "Question?", "It is. So.", "https://a.example/")
+		c.Started = c.Started.AddDate(0, 0, i+1)
+		calls = append(calls, c)
+	}
+	if err := w.store.Put(t.Context(), calls); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, path   string
+		status, want int
+	}{
+		{"of another conversation", "/ui/conversations/c%201%2F2?answer=ans_0&run=run_ans_0", 200, 20},
+		{"on an earlier page", "/ui/conversations/c%201%2F2?answer=ans_1a0&run=run_ans_1a0", 200, 20},
+		{"on this page", "/ui/conversations/c%201%2F2?answer=ans_1v0&run=run_ans_1v0", 200, 20},
+		{"of a conversation that is not there", "/ui/conversations/nobodys?answer=ans_0&run=run_ans_0", 404, 0},
+		{"still arriving somewhere", "/ui/conversations/new?answer=ans_9&run=run_9", 200, 1},
+	}
+	for _, tt := range tests {
+		got := w.get(t, tt.path)
+		if n := strings.Count(got.body, `<article class="answer"`); got.StatusCode != tt.status || n != tt.want {
+			t.Errorf("%s: %d, %d answers; want %d, %d", tt.name, got.StatusCode, n, tt.status, tt.want)
+		}
+	}
+}
+
+// What was said of a citation is shown with it, in the same words on all pages; who may not judge is not asked to.
+func TestFeedbackShown(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
+	citation := c.Answer.Citations[0].ID
+	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
+		t.Fatal(err)
+	}
+	cookies := map[string]string{}
+	for name, scopes := range map[string][]string{"ann <b>": {store.ScopeRead, store.ScopeWrite}, "bob": {store.ScopeRead}} {
+		secret, err := w.store.NewToken(t.Context(), &store.Token{Name: name, Scopes: scopes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cookies[name] = gateway.SessionCookie + "=" + secret
+	}
+	for _, verdict := range []string{"right", "wrong-source"} {
+		form := url.Values{"answer": {"ans_1"}, "citation": {citation}, "verdict": {verdict}}
+		if got := w.post(t, "/ui/feedback", form, "Cookie", cookies["ann <b>"]); got.StatusCode != 303 {
+			t.Fatalf("%d %s", got.StatusCode, got.body)
+		}
+	}
+	about := "/ui/feedback?answer=ans_1&amp;citation=" + citation
+	for _, path := range []string{"/ui/answers/ans_1", "/ui/conversations/c%201%2F2"} {
+		got := w.get(t, path, "Cookie", cookies["ann <b>"])
+		for _, want := range []string{`<a href="` + about + `"><bdi>ann &lt;b&gt;</bdi>: wrong source: another one says it</a>`, `href="/ui/feedback?answer=ans_1"`, "2 readers’ words", `class="rate"`, "The source does not say this</button>"} {
+			if !strings.Contains(got.body, want) {
+				t.Errorf("%s has no %s: %s", path, want, got.body)
+			}
+		}
+		if got := w.get(t, path, "Cookie", cookies["bob"]); strings.Contains(got.body, `class="rate"`) || !strings.Contains(got.body, "another one says it") {
+			t.Errorf("%s: who may not judge is asked to", path)
+		}
+	}
+	path := strings.ReplaceAll(about, "&amp;", "&")
+	if got := w.get(t, path, "Cookie", cookies["ann <b>"]); !strings.Contains(got.body, "Wrong source: another one says it") || !strings.Contains(got.body, `href="/ui/answers/ans_1"`) || !strings.Contains(got.body, "fieldset") {
+		t.Errorf("%s: %s", path, got.body)
+	}
+	if got := w.get(t, path, "Cookie", cookies["bob"]); strings.Contains(got.body, "fieldset") {
+		t.Errorf("who may not judge is asked to: %s", got.body)
+	}
+	if got := w.get(t, "/ui/conversations", "Cookie", cookies["bob"]); !strings.Contains(got.body, `href="/ui/feedback"`) {
+		t.Error("nothing leads to all feedback")
+	}
+}
+
+// A page of a filtered list has about as many conversations as one of a list that is not.
+func TestConversationListBounded(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	var calls []*store.Call
+	for i := range 90 {
+		c := talked("ans_"+string(rune('a'+i/10))+string(rune('a'+i%10))+"0", "Where do egrets nest?", "In trees. Often.", "https://a.example/")
+		c.Conversation = "c-" + c.AnswerID
+		c.Started = c.Started.AddDate(0, 0, i)
+		calls = append(calls, c)
+	}
+	if err := w.store.Put(t.Context(), calls); err != nil {
+		t.Fatal(err)
+	}
+	seen, pages := map[string]bool{}, 0
+	for path := "/ui/conversations?q=egrets"; path != ""; pages++ {
+		got := w.get(t, path)
+		found := regexp.MustCompile(`<h2><a href="/ui/conversations/([^"]+)"`).FindAllStringSubmatch(got.body, -1)
+		if got.StatusCode != 200 || len(found) >= 40 || len(found) == 0 {
+			t.Fatalf("%s: %d, %d conversations", path, got.StatusCode, len(found))
+		}
+		for _, m := range found {
+			seen[m[1]] = true
+		}
+		_, rest, more := strings.Cut(got.body, `href="/ui/conversations?cursor=`)
+		if path = ""; more {
+			next, _, _ := strings.Cut(rest, `"`)
+			path = "/ui/conversations?cursor=" + strings.ReplaceAll(next, "&amp;", "&")
+		}
+	}
+	if len(seen) != 90 || pages < 4 {
+		t.Errorf("%d conversations on %d pages", len(seen), pages)
+	}
+}
