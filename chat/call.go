@@ -48,7 +48,7 @@ func (c *Chat) put(ctx context.Context, who gateway.Identity, q *Question, f for
 	t := call.talk
 	call.release = release
 	c.running.Add(1)
-	go call.run(c.options.Gateway.Transport(who), r) //nolint:contextcheck // it goes on when ctx ends
+	go call.run(c.options.Gateway.Transport(who), r)
 	select {
 	case <-t.begun:
 	case <-ctx.Done():
@@ -162,8 +162,13 @@ func withDocuments(messages []wire.Message, list []ibid.Source) []wire.Message {
 	known := documents(list)
 	list = slices.Clone(list)
 	for i := range list {
-		if about := known[i].About(); len(about) > 0 && len(list[i].Chunks) == 0 {
-			list[i].Chunks = []ibid.Chunk{{Content: strings.Join(about, "\n")}, {Content: list[i].Content}}
+		s := &list[i]
+		if about := known[i].About(); len(about) > 0 {
+			passages := s.Chunks
+			if len(passages) == 0 {
+				passages = []ibid.Chunk{{Content: s.Content}}
+			}
+			s.Chunks = append([]ibid.Chunk{{Content: strings.Join(about, "\n")}}, passages...)
 		}
 	}
 	for i := range slices.Backward(messages) {
@@ -226,7 +231,7 @@ type call struct {
 // run makes the call and tells the talk what comes of it.
 func (c *call) run(transport http.RoundTripper, r *http.Request) {
 	defer c.chat.running.Done()
-	defer context.AfterFunc(c.chat.ending, c.talk.stop)()
+	defer context.AfterFunc(c.chat.ending, c.talk.stop)() //nolint:contextcheck // the context is the call's own
 	defer c.finish()
 	defer func() {
 		if v := recover(); v != nil {
@@ -255,7 +260,7 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 	c.talk.patience.over()
 	c.sent = nil
 	c.let()
-	c.late()
+	c.late() //nolint:contextcheck // the context is the call's own
 }
 
 // unanswered says why there is no response at all.

@@ -188,13 +188,13 @@ func TestDocuments(t *testing.T) {
 		sent = b.String()
 		mu.Unlock()
 	})})
-	documents := `,"documents":[{"id":"d1","data":{"title":"Census","text":"41 <nests>"}},"plain words"]`
+	documents := `,"documents":[{"id":"d1","data":{"title":"Census","text":"41 <nests>","author":"Ann","rating":5}},"plain words"]`
 	for _, provider := range providerNames() {
 		res := w.do(t, "POST", "/v1/chat?stream=no", question(provider, herons, documents))
 		mu.Lock()
 		got := sent
 		mu.Unlock()
-		if res.StatusCode != 200 || !strings.Contains(got, "nests") || !strings.Contains(got, "plain words") {
+		if res.StatusCode != 200 || !strings.Contains(got, "nests") || !strings.Contains(got, "plain words") || !strings.Contains(got, "Ann") || !strings.Contains(got, "rating") {
 			t.Errorf("%s: %d %s; sent %s", provider, res.StatusCode, res.body, got)
 		}
 		prompt := w.stored(t, res.Header).Prompt

@@ -47,7 +47,7 @@ func TestKeyIsHidden(t *testing.T) {
 	w := newWorld(t, &setup{upstream: upstream{
 		"refuse": say(401, "application/json", string(failed)),
 		"fake":   say(400, "application/problem+json", `{"type":"#x","detail":"`+words+`","hint":"`+key+`"}`),
-		"whole": say(200, "application/json", `{"id":"resp_1","object":"response","status":"failed","output":[],`+string(failed[1:])),
+		"whole":  say(200, "application/json", `{"id":"resp_1","object":"response","status":"failed","output":[],`+string(failed[1:])),
 		"stream": say(200, "text/event-stream", "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"resp_1\",\"object\":\"response\",\"status\":\"in_progress\",\"output\":[]}}\n\n"+
 			"event: error\ndata: {\"type\":\"error\",\"code\":\"x\",\"message\":\""+words+"\"}\n\n"),
 	}})
@@ -126,6 +126,42 @@ func TestLeaving(t *testing.T) {
 	}
 	if name := <-gone; name != "false" {
 		t.Error("the other ended twice")
+	}
+}
+
+// Who resumes a question that is not being answered yet hears so, and what becomes of it.
+func TestResumeBeforeBegin(t *testing.T) {
+	answer := make(chan int)
+	w := newWorld(t, &setup{upstream: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if status := <-answer; status != http.StatusOK {
+			rw.WriteHeader(status)
+			return
+		}
+		replay.New(nil).ServeHTTP(rw, r)
+	})})
+	for status, want := range map[int]string{200: "event: answer", 503: "event: error"} {
+		asked := make(chan error, 1)
+		go func() {
+			res, err := http.Post(w.URL+"/v1/chat", "application/json", strings.NewReader(question("openai", herons, `,"conversation":"c1"`)))
+			if err == nil {
+				err = res.Body.Close()
+			}
+			asked <- err
+		}()
+		var res *opened
+		for res == nil || res.StatusCode == http.StatusNoContent { // until it was asked
+			res = w.open(t, "GET", "/v1/chat/c1/stream", "")
+		}
+		answer <- status
+		got, err := io.ReadAll(res.Body)
+		if err != nil || !strings.HasPrefix(string(got), ": waiting") || !strings.Contains(string(got), want) {
+			t.Errorf("%d: %v: %s", status, err, got)
+		}
+		if err := <-asked; err != nil {
+			t.Error(err)
+		}
+		for w.do(t, "GET", "/v1/chat/c1/stream", "").StatusCode != http.StatusNoContent { // until it has ended
+		}
 	}
 }
 

@@ -38,6 +38,8 @@ const (
 	askStore = 2 * time.Second
 	// catchUp bounds how long they wait for the answer before to be stored.
 	catchUp = 500 * time.Millisecond
+	// headAfter is how long whoever resumes a talk that has not begun waits to hear anything.
+	headAfter = time.Second
 	// stillEvery is how often it is asked whether a reader's token is still valid, at most.
 	stillEvery = 5 * time.Second
 )
@@ -251,15 +253,6 @@ func (c *Chat) resume(w *reply, r *http.Request, who gateway.Identity) error {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	select {
-	case <-t.begun:
-	case <-r.Context().Done():
-		return r.Context().Err()
-	}
-	if t.refused != nil { // whoever asked was told
-		w.WriteHeader(http.StatusNoContent)
-		return nil //nolint:nilerr // nothing is being answered
-	}
 	unit := f.unit
 	if !given {
 		f = t.form
@@ -270,7 +263,52 @@ func (c *Chat) resume(w *reply, r *http.Request, who gateway.Identity) error {
 	if err := f.settle(); err != nil {
 		return err
 	}
-	return c.tell(w, r, t, f, who)
+	t.patience.follow(1)
+	defer t.patience.follow(-1)
+	if err := t.await(w, r, f); err != nil {
+		return err
+	}
+	switch {
+	case t.refused == nil:
+		return c.tell(w, r, t, f, who)
+	case !w.begun: // whoever asked was told
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	p := gateway.ProblemOf(t.refused)
+	to := f.teller(t, nil, &sender{w: w, rc: http.NewResponseController(w)})
+	if err := errors.Join(to.start(), to.fail(&ibid.ProviderError{Code: p.Code, Message: p.Detail}), to.close()); err != nil {
+		return errors.Join(errGone, err)
+	}
+	return nil
+}
+
+// await waits until a talk begins, or will not. Where that lasts, and the form can, it begins the answer and keeps it alive.
+func (t *Talk) await(w *reply, r *http.Request, f form) error {
+	out := &sender{w: w, rc: http.NewResponseController(w)}
+	defer out.end()
+	timer := time.NewTimer(headAfter)
+	defer timer.Stop()
+	for {
+		select {
+		case <-t.begun:
+			return nil
+		case <-r.Context().Done():
+			return r.Context().Err()
+		case <-timer.C:
+		}
+		if f.name == formNo || r.Method == http.MethodHead {
+			continue
+		}
+		if !w.begun {
+			f.setHeaders(w.Header())
+			w.WriteHeader(http.StatusOK)
+		}
+		if _, err := io.WriteString(out, ": waiting\n\n"); err != nil {
+			return errors.Join(errGone, err)
+		}
+		timer.Reset(pingEvery)
+	}
 }
 
 // stop answers DELETE /v1/chat/{id}/stream.
@@ -304,8 +342,10 @@ func (c *Chat) tell(w *reply, r *http.Request, t *Talk, f form, who gateway.Iden
 	if f.name == formNo {
 		return c.tellWhole(w, r, t, f, who)
 	}
-	f.setHeaders(h)
-	w.WriteHeader(http.StatusOK)
+	if !w.begun {
+		f.setHeaders(h)
+		w.WriteHeader(http.StatusOK)
+	}
 	if r.Method == http.MethodHead {
 		return nil
 	}
@@ -313,7 +353,8 @@ func (c *Chat) tell(w *reply, r *http.Request, t *Talk, f form, who gateway.Iden
 	defer out.end()
 	to := f.teller(t, numbers, out)
 	err := to.start()
-	from, checked := t.follow(), time.Now()
+	from := t.follow()
+	var checked time.Time // when the token was last valid: the answer may have begun long after it was asked for
 	for ended := false; err == nil && !ended; {
 		var n *news
 		if n, err = from.next(ctx); err == nil && time.Since(checked) >= c.stillEvery {

@@ -19,7 +19,7 @@ type talkKey struct{ tenant, id string }
 type talks struct {
 	mu     sync.Mutex
 	by     map[talkKey][]*Talk // those that have begun in the order in which they did
-	open   map[string]int // of each tenant
+	open   map[string]int      // of each tenant
 	closed bool
 }
 

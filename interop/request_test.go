@@ -133,8 +133,10 @@ func readAsked(t *testing.T, p *wire.Provider, r *http.Request) *asked {
 // talk is what was said in every case.
 func talk() []wire.Message {
 	return []wire.Message{
-		{Role: wire.RoleSystem, Text: "Be brief."}, {Role: wire.RoleUser, Text: "How many <nests>?"},
-		{Role: wire.RoleAssistant, Text: "41 🪺"}, {Role: wire.RoleUser, Text: "Où ?"},
+		{Role: wire.RoleSystem, Text: "Be brief."},
+		{Role: wire.RoleUser, Text: "How many <nests>?"},
+		{Role: wire.RoleAssistant, Text: "41 🪺"},
+		{Role: wire.RoleUser, Text: "Où ?"},
 	}
 }
 

@@ -158,7 +158,6 @@ func (q *markedQuote) write(b *strings.Builder) {
 
 // writeTo writes its beginning.
 func (q *markedQuote) writeTo(b *strings.Builder, end int) {
-	b.Grow(end + end/4)
 	at := 0
 	for _, h := range q.hits {
 		if h[1] > end {

@@ -69,7 +69,7 @@ func (l *layout) list() (cited, uncited []sourceView, lost template.HTML) {
 		b.Reset()
 		size := 0
 		for _, u := range uses[i] {
-			size += useSize + len(u.quote.text) + u.quote.short + len(u.url) + len(u.cites)
+			size += u.size()
 		}
 		b.Grow(size)
 		for _, u := range uses[i] {

@@ -78,8 +78,12 @@ func (l *layout) use(b *strings.Builder, u *useView) {
 	put("</p></div>\n")
 }
 
-// useSize is about how many bytes a use has beside its quote and its address.
-const useSize = 448
+// size returns about how many bytes a use takes: rather more than less.
+func (u *useView) size() int {
+	const rest = 768
+	quote := len(u.quote.text) + u.quote.short
+	return rest + len(u.cites) + len(u.url) + len(u.said) + quote + quote/8 + len("<mark></mark>")*len(u.quote.hits)
+}
 
 // writeQuote writes a source's words; a long quote opens from its beginning.
 func writeQuote(b *strings.Builder, q *markedQuote) {

@@ -71,7 +71,7 @@ func TestRun(t *testing.T) {
 	}) {
 		t.Errorf("documents: %q", got)
 	}
-	sides := every(root, "sides")
+	sides := every(root, "conflict-sides")
 	if len(sides) != 1 || !strings.Contains(wordsOf(sides[0]), "often 25 m above") {
 		t.Errorf("conflicts: %q", wordsOfAll(sides))
 	}

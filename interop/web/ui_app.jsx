@@ -14,7 +14,7 @@ function Text({ part }) {
   let at = 0
   for (const c of citations) {
     if (c.text_end - text_start <= at) continue // another source of the same words
-    pieces.push(part.text.slice(at, c.text_end - text_start), <sup key={c.id} className="chip" title={c.source_title}>[{c.index}]</sup>)
+    pieces.push(part.text.slice(at, c.text_end - text_start), <sup key={c.id + c.source_id} className="chip" title={c.source_title}>[{c.index}]</sup>)
     at = c.text_end - text_start
   }
   return <p className="text">{pieces}{part.text.slice(at)}</p>
