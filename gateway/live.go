@@ -65,15 +65,16 @@ func (l *live) event(ev ibid.Event) {
 		return
 	}
 	l.look()
-	l.soFar.keep(&ev)
+	at := l.soFar.keep(&ev)
 	if l.joined != 0 {
-		switch ev.Kind {
-		case ibid.EventText:
+		switch {
+		case ev.Kind == ibid.EventText:
 			l.addText(ev.Text, ev.At)
-		case ibid.EventSource:
+		case l.retell.comesTo(ev.Kind, at):
+		case ev.Kind == ibid.EventSource:
 			l.endText()
 			l.addSource(ev.Source)
-		case ibid.EventCitation:
+		default:
 			l.endText()
 			l.addCitation(ev.Key, ev.Citation, ev.Withdrawn)
 		}

@@ -12,8 +12,8 @@ const (
 	liveLook = time.Second
 	// liveAgain is how far apart one answer is told again from its beginning: whoever comes meanwhile waits for the next time.
 	liveAgain = 2 * time.Second
-	// maxLiveAgain is how many sources and citations are told again at a time, so that no listener is dropped for them. All that
-	// are kept are told within liveAgain.
+	// maxLiveAgain is how many deltas there are at a time while an answer is told again, so that no listener is dropped for them.
+	// All that is kept is told within liveAgain.
 	maxLiveAgain = 128
 	// maxLiveKept is how many bytes of text of one answer are kept for those who come later: who misses more waits for the answer.
 	maxLiveKept = 512 << 10
@@ -40,37 +40,41 @@ func (s *soFar) empty() bool {
 	return s.text.Len() == 0 && len(s.sources) == 0 && len(s.citations) == 0
 }
 
-// keep notes what is told.
-func (s *soFar) keep(ev *ibid.Event) {
+// keep notes what is told, and returns which source or citation it is; -1: there was no room, or it is text.
+func (s *soFar) keep(ev *ibid.Event) int {
 	switch ev.Kind {
 	case ibid.EventText:
 		if ev.At == s.text.Len() && ev.At+len(ev.Text) <= maxLiveKept {
 			s.text.WriteString(ev.Text)
 		}
 	case ibid.EventSource:
-		put(&s.sources, &s.sourceAt, ev.Source.ID, *ev.Source)
+		return put(&s.sources, &s.sourceAt, ev.Source.ID, *ev.Source)
 	case ibid.EventCitation:
 		c := liveCitation{ev.Key, ev.Citation}
 		if ev.Withdrawn {
 			c.citation = nil
 		}
-		put(&s.citations, &s.citedAt, ev.Key, c)
+		return put(&s.citations, &s.citedAt, ev.Key, c)
 	}
+	return -1
 }
 
-// put replaces the item of that name, or adds it if there is room.
-func put[T any](items *[]T, at *map[string]int, name string, item T) {
+// put replaces the item of that name, or adds it if there is room, and returns which it is.
+func put[T any](items *[]T, at *map[string]int, name string, item T) int {
 	i, known := (*at)[name]
 	switch {
 	case known:
 		(*items)[i] = item
+		return i
 	case len(*items) < maxLiveItems:
 		if *at == nil {
 			*at = map[string]int{}
 		}
 		(*at)[name] = len(*items)
 		*items = append(*items, item)
+		return len(*items) - 1
 	}
+	return -1
 }
 
 // rows returns the rows of a citation as the document will have them.
@@ -94,6 +98,14 @@ type retelling struct {
 	on                 bool
 	text               bool // the text was
 	sources, citations int
+}
+
+// comesTo reports whether the source or citation that is so manieth will be told again anyway.
+func (r *retelling) comesTo(kind ibid.EventKind, nth int) bool {
+	if kind == ibid.EventSource {
+		return r.on && nth >= r.sources
+	}
+	return r.on && nth >= r.citations
 }
 
 // look sees whether somebody has begun to listen, who is then told all from its beginning.
@@ -124,7 +136,7 @@ func (l *live) tellAgain() {
 		l.text, l.at = append(l.text, l.soFar.text.String()...), 0
 		l.endText()
 	}
-	for range maxLiveAgain {
+	for len(l.pending) < maxLiveAgain {
 		switch r := &l.retell; {
 		case r.sources < len(l.soFar.sources):
 			l.addSource(&l.soFar.sources[r.sources])

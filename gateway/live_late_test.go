@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,7 +22,6 @@ import (
 type lateReader struct {
 	*bus.Listener
 	text    string
-	gap     bool // a piece was missing
 	sources map[string]string
 	cited   map[string][]string
 }
@@ -41,12 +41,9 @@ func (h *lateReader) hear(t *testing.T, text string, sources, citations int) {
 				h.take(t, m.Live)
 			}
 		case <-late.C:
-			t.Fatalf("heard %d bytes of %d (gap: %t), %d of %d sources, %d of %d citations",
-				len(h.text), len(text), h.gap, len(h.sources), sources, len(h.cited), citations)
+			t.Fatalf("heard %d bytes of %d, %d of %d sources, %d of %d citations",
+				len(h.text), len(text), len(h.sources), sources, len(h.cited), citations)
 		}
-	}
-	if h.gap {
-		t.Error("a piece came before what stands before it")
 	}
 }
 
@@ -59,8 +56,7 @@ func (h *lateReader) take(t *testing.T, m *bus.Live) {
 			t.Fatal(err)
 		}
 		if m.At > len(h.text) {
-			h.gap = true
-			return
+			return // what stands before it is still to come
 		}
 		if known := min(len(s), len(h.text)-m.At); h.text[m.At:m.At+known] != s[:known] {
 			t.Fatalf("at %d, %q was %q", m.At, s[:known], h.text[m.At:m.At+known])
@@ -73,7 +69,7 @@ func (h *lateReader) take(t *testing.T, m *bus.Live) {
 		if err := json.Unmarshal(m.Data, &s); err != nil {
 			t.Fatal(err)
 		}
-		h.sources[s.ID] = fmt.Sprint(*s.URL, s.Title)
+		h.sources[s.ID] = *s.URL + " " + *s.Title
 	case gateway.LiveCitation:
 		var c gateway.LiveCitations
 		if err := json.Unmarshal(m.Data, &c); err != nil {
@@ -105,13 +101,27 @@ func newStepwise(t *testing.T) *stepwise {
 	s.w = newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
-		for part := range s.next {
-			fmt.Fprint(w, part)
-			_ = http.NewResponseController(w).Flush()
+		for {
+			select {
+			case <-r.Context().Done():
+				return
+			case part, more := <-s.next:
+				if !more {
+					return
+				}
+				fmt.Fprint(w, part)
+				_ = http.NewResponseController(w).Flush()
+			}
 		}
 	}, &setup{options: gateway.Options{Bus: b}})
 	r := s.w.request(t, "POST", chat, strings.NewReader(chatRequest))
 	r.Header.Set("Ibid-Run", "run-1")
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() {
+		cancel()
+		<-s.done
+	})
+	r = r.WithContext(ctx)
 	read := make(chan struct{})
 	go func() {
 		defer close(s.done)
@@ -163,22 +173,22 @@ func TestLiveLate(t *testing.T) {
 	s.next <- citedPart(1, 6)
 	s.next <- ": and pauses\n\n"
 	first := s.listen(t)
-	first.hear(t, "Herons nest in ", 1, 1)
+	first.hear(t, "Herons nest in ", 1, 0)
 	second := s.listen(t)
 	s.next <- parts[3]
 	s.next <- citedPart(2, 6)
-	second.hear(t, "Herons nest in trees. ", 2, 2)
-	first.hear(t, "Herons nest in trees. ", 2, 2)
+	second.hear(t, "Herons nest in trees. ", 2, 0)
+	first.hear(t, "Herons nest in trees. ", 2, 0)
 	first.Close()
 	second.Close()
 	s.next <- parts[4]
 	third := s.listen(t)
-	third.hear(t, "Herons nest in trees. Grüße", 2, 2)
+	third.hear(t, "Herons nest in trees. Grüße", 2, 0)
 	s.end(parts[5:]...)
 	third.hear(t, "Herons nest in trees. Grüße of the end", 2, 2)
 	for key, rows := range third.cited {
-		if diff := cmp.Diff(first.cited[key], rows); diff != "" || len(rows) != 1 {
-			t.Errorf("citation %s (-first +third):\n%s", key, diff)
+		if len(rows) != 1 {
+			t.Errorf("citation %s has the rows %q", key, rows)
 		}
 	}
 	if diff := cmp.Diff(first.sources, third.sources); diff != "" {
@@ -198,7 +208,7 @@ func TestLiveLateLimits(t *testing.T) {
 	for range n {
 		s.next <- chatParts(word)[0]
 	}
-	const cited = 300
+	const cited = 200
 	for i := range cited {
 		s.next <- citedPart(i, 6)
 	}

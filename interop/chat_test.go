@@ -35,8 +35,9 @@ func startChat(t *testing.T, origins ...string) *world {
 		t.Fatalf("building ibid: %v\n%s", err, out)
 	}
 	config := filepath.Join(dir, "ibid.yaml")
-	rules := "upstreams:\n  late:\n    url: " + upstream.URL + "/late\n    provider: openai\n" +
-		"    backfill:\n      - {route: POST /v1/responses, tools: [{type: web_search}]}\n"
+	rules := "upstreams:\n  late:\n    url: " + upstream.URL + "/late\n    provider: openai\n    key_env: OPENAI_API_KEY\n" +
+		"    backfill:\n      - {route: POST /v1/responses, tools: [{type: web_search}]}\n" +
+		"  slow: {url: " + upstream.URL + "/slow, provider: openai, key_env: OPENAI_API_KEY}\n"
 	if err := os.WriteFile(config, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,7 @@ func startChat(t *testing.T, origins ...string) *world {
 	for _, name := range []string{"openai", "gemini", "anthropic", "cohere"} {
 		args = append(args, "--upstream", name+"="+upstream.URL+"/"+name, "--chat", name+"=heron-1")
 	}
-	args = append(args, "--upstream", "slow="+upstream.URL+"/slow,provider=openai", "--chat", "late=heron-1", "--chat", "slow=heron-1")
+	args = append(args, "--chat", "late=heron-1", "--chat", "slow=heron-1")
 	for _, origin := range origins {
 		args = append(args, "--cors-origin", origin)
 	}

@@ -90,10 +90,18 @@ type answerView struct {
 	Issues       []ibid.Issue
 	Live         bool
 	Said         int // how much people said of it
+
+	layout *layout
 }
 
 // Feedback returns where all is shown that was said of the answer.
 func (v *answerView) Feedback() string { return feedbackURL(v.ID, "") }
+
+// CitedRows and UncitedRows are the sources as HTML.
+func (v *answerView) CitedRows() template.HTML { return v.layout.rows(v.Cited) }
+
+// UncitedRows is documented with CitedRows.
+func (v *answerView) UncitedRows() template.HTML { return v.layout.rows(v.Uncited) }
 
 // notice is a sentence above an answer, with the kind of its icon and colour: see [badge].
 type notice struct {
@@ -121,7 +129,7 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 		v.Said = o.said.words
 	}
 	l, text := p.layOut(call, o)
-	v.Text = text
+	v.Text, v.layout = text, l
 	v.Cited, v.Uncited, v.Lost = l.list()
 	return v
 }

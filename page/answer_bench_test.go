@@ -73,15 +73,23 @@ func citedCall(n int) *store.Call {
 
 // What is promised: 20 KB with a hundred citations take up to two milliseconds.
 func BenchmarkAnswerPage(b *testing.B) {
-	p, call := newViews(b), citedCall(100)
-	var out bytes.Buffer
-	b.ReportAllocs()
-	b.SetBytes(int64(len(call.Answer.Text)))
-	for b.Loop() {
-		out.Reset()
-		p.write(b, &out, call)
+	for _, size := range []int{120, 800} {
+		b.Run(fmt.Sprint("quote=", size), func(b *testing.B) {
+			p, call := newViews(b), citedCall(100)
+			for i := range call.Answer.Citations {
+				quote := &call.Answer.Citations[i].Refs[0].Quote
+				*quote = strings.Repeat(*quote+" ", size/len(*quote)+1)[:size]
+			}
+			var out bytes.Buffer
+			b.ReportAllocs()
+			b.SetBytes(int64(len(call.Answer.Text)))
+			for b.Loop() {
+				out.Reset()
+				p.write(b, &out, call)
+			}
+			b.ReportMetric(float64(out.Len()), "page-bytes")
+		})
 	}
-	b.ReportMetric(float64(out.Len()), "page-bytes")
 }
 
 func BenchmarkAnswerView(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// sourceView is a source as templates/parts/source.html shows it. Names are on one line; what is empty is not known.
+// sourceView is a source as a row shows it. Names are on one line; what is empty is not known.
 type sourceView struct {
 	Number    int
 	Anchor    string // the id of its row
@@ -27,13 +27,12 @@ type sourceView struct {
 	License   string
 	Score     fact
 	Excerpt   template.HTML // what was sent of it, where no citation quotes it
-	Uses      template.HTML // what citations take from it
 	Panel     string        // where more of it is shown
 	Answer    string        // the id of the answer
 	Rated     string        // the citation that a reader can judge; empty: none, or
 	Options   template.HTML // several
-	Wrongs    template.HTML // the buttons that say what is wrong with it
 
+	uses  []*useView // what citations take from it
 	rated []ratedView
 }
 
@@ -62,26 +61,17 @@ func (l *layout) list() (cited, uncited []sourceView, lost template.HTML) {
 	var b strings.Builder
 	uses := l.uses(views, &b)
 	lost = template.HTML(b.String()) //nolint:gosec // use escapes
-	forms, buttons := 0, wrongs()
+	forms := 0
 	cited = make([]sourceView, 0, len(views))
 	for i := range views {
-		v, quoted := &views[i], false
-		b.Reset()
-		size := 0
-		for _, u := range uses[i] {
-			size += u.size()
-		}
-		b.Grow(size)
-		for _, u := range uses[i] {
-			quoted = quoted || u.quote.text != ""
-			l.use(&b, u)
-		}
-		v.Uses = template.HTML(b.String()) //nolint:gosec // use escapes
+		v := &views[i]
+		v.uses = uses[i]
+		quoted := slices.ContainsFunc(v.uses, func(u *useView) bool { return u.quote.text != "" })
 		if !quoted {
 			v.Excerpt = excerpt(&l.answer.Sources[i])
 		}
 		if len(v.rated) > 0 && !l.mute && (forms == 0 || len(views) <= maxRatedRows) {
-			v.judge(buttons)
+			v.judge()
 			forms++
 		}
 		if l.cited[i] {
@@ -230,8 +220,7 @@ func excerpt(s *ibid.Source) template.HTML {
 }
 
 // judge lays out the choice of what can be judged.
-func (v *sourceView) judge(wrongs template.HTML) {
-	v.Wrongs = wrongs
+func (v *sourceView) judge() {
 	if v.Options = options(v.rated); len(v.rated) == 1 {
 		v.Rated = v.rated[0].id
 	}

@@ -5,12 +5,10 @@ import (
 	"html"
 	"html/template"
 	"strings"
-
-	"github.com/ibidhq/ibid/store"
 )
 
-// A page can have thousands of uses, chips and marks. They are written here and in answer_text.go: a template takes ten times
-// as long for each. Everything else of an answer is in templates/parts.
+// A page can have thousands of uses, rows, chips and marks. They are written here, in answer_row.go and in answer_text.go: a template
+// takes ten times as long for each. Everything else of an answer is in templates/parts.
 
 // useView is what citations take from one place of a source: citations that say the same of it are one use.
 type useView struct {
@@ -129,15 +127,6 @@ func (l *layout) badge(one badge) string {
 	}
 	l.badges[one] = b.String()
 	return b.String()
-}
-
-// wrongs writes a button for each verdict that is not right.
-func wrongs() template.HTML {
-	var b strings.Builder
-	for _, v := range [...]string{store.VerdictNotSaid, store.VerdictWrongSource, store.VerdictOther} {
-		b.WriteString(`<button name="verdict" value="` + v + `">` + capital(verdictWord(v)) + `</button>`)
-	}
-	return template.HTML(b.String()) //nolint:gosec // made of constants
 }
 
 // options returns the citations that a reader can choose from to judge one.

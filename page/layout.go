@@ -223,10 +223,10 @@ func funcs(assets map[string]asset) template.FuncMap {
 			}
 			return "/ui/assets/" + name + "?v=" + a.tag, nil
 		},
-		"day":    func(t time.Time) string { return t.UTC().Format("2 January 2006") },
-		"moment": func(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") },
+		"day":    day,
+		"moment": moment,
 		"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"count":  func(n int, one, many string) string { return counted(n, one, many) },
+		"count":  counted,
 	}
 }
 

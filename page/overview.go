@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,7 +43,7 @@ type overviewBody struct {
 	Top      []topView
 	Broken   []brokenView
 	Talks    []talkItem
-	Runs     []store.Run
+	Runs     []runRow
 	Alarms   []incidentRow
 }
 
@@ -127,17 +128,32 @@ func (p *Page) addLatest(ctx context.Context, tenant string, body *overviewBody)
 		}
 		body.Talks = append(body.Talks, itemOf(c))
 	}
-	runs, err := p.o.Store.Runs(ctx, tenant, &store.Query{Limit: latestListed})
-	if err != nil {
+	if body.Runs, err = p.latestRuns(ctx, tenant); err != nil {
 		return err
 	}
-	body.Runs = runs.Items
 	alarms, err := p.o.Store.Incidents(ctx, tenant, &store.IncidentQuery{Limit: latestListed})
 	if err != nil {
 		return err
 	}
 	body.Alarms = incidentRows(alarms.Items)
 	return nil
+}
+
+// latestRuns returns the runs with the latest calls or records, of the latest [maxRuns] first those that somebody recorded: each call by
+// itself is a run, too.
+func (p *Page) latestRuns(ctx context.Context, tenant string) ([]runRow, error) {
+	page, err := p.o.Store.Runs(ctx, tenant, &store.Query{Limit: maxRuns})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(page.Items, func(a, b store.Run) int { return min(b.Recorded, 1) - min(a.Recorded, 1) })
+	ctx, cancel := context.WithTimeout(ctx, listFor)
+	defer cancel()
+	rows := []runRow{}
+	for i := range page.Items[:min(len(page.Items), latestListed)] {
+		rows = append(rows, p.runRow(ctx, tenant, &page.Items[i]))
+	}
+	return rows, nil
 }
 
 // baseURL returns the address of this server: the one that others have, else the one under which its reader reached it.
@@ -183,7 +199,7 @@ func factsOf(d *digest) []total {
 func topViews(list []usedSource, most int) []topView {
 	views := []topView{}
 	for _, u := range list[:min(len(list), most)] {
-		views = append(views, topView{u, sourceLink(u.Key), round(100 * float64(u.Answers) / float64(list[0].Answers))})
+		views = append(views, topView{u, sourceLink(u.Key), round(100 * float64(u.Citations) / float64(list[0].Citations))})
 	}
 	return views
 }

@@ -149,7 +149,7 @@ func (p *Page) makeDigest(ctx context.Context, tenant string) (*digest, error) {
 			}
 		}
 	}, func(a, b usedSource) int {
-		return cmp.Or(b.Answers-a.Answers, b.Citations-a.Citations, cmp.Compare(a.Title, b.Title))
+		return cmp.Or(b.Citations-a.Citations, b.Answers-a.Answers, cmp.Compare(a.Title, b.Title))
 	})
 	d.top = slices.Clone(d.top[:min(len(d.top), manySources)])
 	return d, nil

@@ -194,7 +194,7 @@ func (o *panel) versions(ctx context.Context) ([]text, error) {
 				return nil, err
 			}
 			if v.Looked {
-				texts = append(texts, text{read.Content, read.Blocks, "the copy that was read on " + v.First.UTC().Format("2 January 2006"), true})
+				texts = append(texts, text{read.Content, read.Blocks, "the copy that was read on " + day(v.First), true})
 			}
 		}
 		b.Versions = append(b.Versions, v)

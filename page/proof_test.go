@@ -328,7 +328,7 @@ func TestOverview(t *testing.T) {
 	for _, want := range []string{
 		`<strong class="num">24</strong> answers`, `<strong class="num">1</strong> conversation<`, `<strong class="num">24</strong> runs`, `<strong class="num">2</strong> incidents`,
 		"24 answers, 0 of them without any", `<th scope="row">31 August 2026</th>`, "0 of 24 answers have no source at all",
-		"6 answers rest on it", "24 answers, 24 citations", "When did the mill of default close?", "Incident of default",
+		"6 answers rest on it", "24 citations in 24 answers", "When did the mill of default close?", "Incident of default",
 	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the overview has no %q", want)

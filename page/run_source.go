@@ -217,17 +217,14 @@ func originWords(o ibid.ScoreOrigin) string {
 
 // placeWords says where in its document a passage stands.
 func placeWords(chunk *int, l *ibid.Locator) string {
-	var parts []string
-	if l != nil && l.Page > 0 {
-		parts = append(parts, "page "+strconv.Itoa(l.Page))
+	where := locatorWords(l)
+	switch {
+	case chunk == nil || l != nil && l.Chunk != "":
+		return where
+	case where != "":
+		where += ", "
 	}
-	if l != nil && l.Page == 0 && len(l.Pages) == 2 {
-		parts = append(parts, "pages "+strconv.Itoa(l.Pages[0])+"–"+strconv.Itoa(l.Pages[1]))
-	}
-	if chunk != nil {
-		parts = append(parts, "chunk "+strconv.Itoa(*chunk))
-	}
-	return strings.Join(parts, ", ")
+	return where + "chunk " + strconv.Itoa(*chunk)
 }
 
 // list returns numbers with spaces between them.

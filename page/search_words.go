@@ -61,7 +61,7 @@ func (f *finder) has(word string) bool {
 	return slices.Contains(f.words, word)
 }
 
-// excerpt returns a stretch of a text, on one line, with what is looked for marked; the beginning, if nothing is found.
+// excerpt returns a stretch of a text, on one line, as it reads, with what is looked for marked; the beginning, if nothing is found.
 func (f *finder) excerpt(text string) template.HTML {
 	text = cutBytes(text, hitLooked)
 	from := f.first(text)
@@ -81,7 +81,7 @@ func (f *finder) excerpt(text string) template.HTML {
 	if start > 0 {
 		b.WriteString("… ")
 	}
-	b.WriteString(string(f.mark(strings.Join(strings.Fields(strings.ToValidUTF8(text[start:end], "\uFFFD")), " "))))
+	b.WriteString(string(f.mark(plainWords(strings.ToValidUTF8(text[start:end], "\uFFFD")))))
 	if end < len(text) {
 		b.WriteString(" …")
 	}

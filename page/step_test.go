@@ -402,7 +402,7 @@ func TestPanelNotFound(t *testing.T) {
 	if len(quotes) != 2 {
 		t.Fatalf("%d quotes", len(quotes))
 	}
-	if got := wordsOf(quotes[0]); !strings.Contains(got, "A heron does not sing, it croaks.") || !strings.Contains(got, "From what the provider sent of it, page 7.") {
+	if got := wordsOf(quotes[0]); !strings.Contains(got, "A heron does not sing, it croaks.") || !strings.Contains(got, "From what the provider sent of it, p. 7.") {
 		t.Errorf("%q", got)
 	}
 	if got := wordsOf(quotes[1]); !strings.Contains(got, "These words were not found exactly in what is kept of the source, so nothing is marked.") {

@@ -3,6 +3,7 @@ package page
 import (
 	"html"
 	"strings"
+	"time"
 
 	"github.com/ibidhq/ibid"
 )
@@ -44,3 +45,9 @@ func isInline(tag string) bool {
 	}
 	return false
 }
+
+// day returns a date as it is written on pages.
+func day(t time.Time) string { return t.UTC().Format("2 January 2006") }
+
+// moment returns a date with its time as it is written on pages.
+func moment(t time.Time) string { return t.UTC().Format("2 Jan 2006, 15:04 UTC") }
