@@ -263,18 +263,22 @@ func TestOpenAIBroken(t *testing.T) {
 	}
 }
 
-// An answer with as many citations as a page of ours shows is told whole.
-func TestManyCitations(t *testing.T) {
+// many returns an answer of OpenAI's with so many citations, each of a page of its own, which begin at the first.
+func many(first, n int) string {
 	var b strings.Builder
-	for i := range 5000 {
+	for i := range n {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"type":"url_citation","start_index":%d,"end_index":%d,"url":"https://heron.example/%d","title":"Heron %d"}`, 4*i, 4*i+3, i, i)
+		fmt.Fprintf(&b, `{"type":"url_citation","start_index":%d,"end_index":%d,"url":"https://heron.example/%d","title":"Heron"}`, 4*i, 4*i+3, first+i)
 	}
-	body := `{"id":"resp_1","object":"response","status":"completed","output":[{"type":"message","id":"m","status":"completed","role":"assistant","content":[{"type":"output_text","text":"` +
-		strings.Repeat("One ", 5000) + `","annotations":[` + b.String() + `]}]}]}`
-	w := newWorld(t, &setup{upstream: upstream{"many": say(200, "application/json", body)}})
+	return `{"id":"resp_1","object":"response","status":"completed","output":[{"type":"message","id":"m","status":"completed","role":"assistant","content":[{"type":"output_text","text":"` +
+		strings.Repeat("One ", n) + `","annotations":[` + b.String() + `]}]}]}`
+}
+
+// An answer with as many citations as a page of ours shows is told whole.
+func TestManyCitations(t *testing.T) {
+	w := newWorld(t, &setup{upstream: upstream{"many": say(200, "application/json", many(0, 5000))}})
 	res := w.do(t, "POST", "/v1/chat", question("openai", "many"))
 	all := events(res.body)
 	last := all[len(all)-1]
@@ -283,5 +287,21 @@ func TestManyCitations(t *testing.T) {
 	}
 	if d := unmarshal[ibid.Document](t, last.data); len(d.Citations) != 5000 {
 		t.Errorf("%d citations", len(d.Citations))
+	}
+}
+
+// Numbers go on where the answer before ended, which takes its time to be stored.
+func TestNumbersAtOnce(t *testing.T) {
+	const n, turns = 400, 5
+	up := upstream{}
+	for i := range turns {
+		up[fmt.Sprintf("turn %d", i)] = say(200, "application/json", many(i*n, n))
+	}
+	w := newWorld(t, &setup{upstream: up})
+	for i := range turns {
+		res := w.do(t, "POST", "/v1/chat?stream=no", question("openai", fmt.Sprintf("turn %d", i), `,"conversation":"c1"`))
+		if d := unmarshal[ibid.Document](t, res.body); len(d.Sources) != n || d.Sources[0].Index != i*n+1 {
+			t.Errorf("turn %d: %d sources from %d on", i, len(d.Sources), d.Sources[0].Index)
+		}
 	}
 }

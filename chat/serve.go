@@ -37,7 +37,7 @@ const (
 	// askStore bounds how long the numbers of a conversation may take.
 	askStore = 2 * time.Second
 	// catchUp bounds how long they wait for the answer before to be stored.
-	catchUp = 500 * time.Millisecond
+	catchUp = 1500 * time.Millisecond
 	// headAfter is how long whoever resumes a talk that has not begun waits to hear anything.
 	headAfter = time.Second
 	// stillEvery is how often it is asked whether a reader's token is still valid, at most.

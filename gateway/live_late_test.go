@@ -214,7 +214,7 @@ func TestLiveLateLimits(t *testing.T) {
 	}
 	s.next <- ": and pauses\n\n"
 	first := s.listen(t)
-	first.hear(t, strings.Repeat(word, n), cited, cited)
+	first.hear(t, strings.Repeat(word, n), cited, 0)
 	s.end(chatParts("end")...)
 	first.hear(t, strings.Repeat(word, n)+"end", cited, cited)
 }

@@ -80,7 +80,7 @@ func exportLinks(base string, one bool) []exportLink {
 }
 
 // Exports returns the menu of exports of an answer.
-func (v *answerView) Exports() []exportLink { return exportLinks(answerPageURL(v.ID)+"/export", true) }
+func (v *answerView) Exports() []exportLink { return exportLinks(answerURL(v.ID)+"/export", true) }
 
 // exportForm returns what a request wants an answer or a conversation as.
 func (r *request) exportForm(one bool) (exportForm, error) {

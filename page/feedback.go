@@ -102,7 +102,7 @@ func (p *Page) giveFeedback(w http.ResponseWriter, r *request) error {
 	}
 	next := localPath(form.Get("next"))
 	if next == "/" && f.AnswerID != "" {
-		next = answerPageURL(f.AnswerID)
+		next = answerURL(f.AnswerID)
 	}
 	http.Redirect(w, r.Request, next, http.StatusSeeOther)
 	return nil

@@ -76,7 +76,7 @@ func (p *Page) showFeedback(w http.ResponseWriter, r *request) error {
 	what := &store.FeedbackQuery{AnswerID: clean(q.Get("answer")), Cursor: q.Get("cursor"), Limit: listed}
 	citation := clean(q.Get("citation"))
 	if what.AnswerID != "" {
-		body.One = answerPageURL(what.AnswerID)
+		body.One = answerURL(what.AnswerID)
 	}
 	if what.AnswerID != "" && citation != "" {
 		about, err := p.feedbackAbout(ctx, r, what.AnswerID, citation)
@@ -132,7 +132,7 @@ func feedbackItemOf(f *store.Feedback) feedbackItem {
 	case f.AnswerID != "" && f.Citation != "":
 		item.URL, item.Subject = feedbackURL(f.AnswerID, f.Citation), "the citation"
 	case f.AnswerID != "":
-		item.URL = answerPageURL(f.AnswerID)
+		item.URL = answerURL(f.AnswerID)
 	case f.Run != "":
 		item.URL, item.Subject = runURL(f.Run), "the run"
 	}

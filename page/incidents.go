@@ -38,6 +38,8 @@ type incidentRow struct {
 	Detail     string
 	Site       string // of the source; empty: it is about none
 	SourceLink string
+	Claim      string // of the manifest; empty: it is about none
+	Manifest   string // which one, in words; empty: it is about none, or one that is no manifest of ibid
 	At         time.Time
 }
 
@@ -65,7 +67,7 @@ func incidentRows(list []verify.Incident) []incidentRow {
 	rows := make([]incidentRow, 0, len(list))
 	for i := range list {
 		in := &list[i]
-		row := incidentRow{Link: incidentURL(in), Badge: incidentBadge(in.Status), Detail: in.Detail, At: in.ObservedAt}
+		row := incidentRow{Link: incidentURL(in), Badge: incidentBadge(in.Status), Detail: in.Detail, Claim: in.ClaimID, Manifest: manifestWords(in.ManifestURL), At: in.ObservedAt}
 		if in.SourceURL != "" {
 			row.Site = siteOf(&ibid.Source{URL: in.SourceURL})
 			row.SourceLink = sourceURLLink(in.SourceURL)
@@ -73,6 +75,19 @@ func incidentRows(list []verify.Incident) []incidentRow {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// manifestWords says which manifest one at an address is, as far as its path tells: the same claim can stand in that of a run and in that of
+// an answer.
+func manifestWords(address string) string {
+	name := address[strings.LastIndexByte(address, '/')+1:]
+	switch {
+	case strings.Contains(address, "/cite/"):
+		return "in the manifest of the answer"
+	case name == "cite", strings.HasPrefix(name, "cite."):
+		return "in the manifest of the run"
+	}
+	return ""
 }
 
 func incidentURL(in *verify.Incident) string { return "/ui/incidents/" + store.IncidentKey(in) }

@@ -122,7 +122,7 @@ func (p *Page) showPanel(w http.ResponseWriter, r *request) error {
 func (o *panel) make(ctx context.Context, n int) error {
 	s := o.source
 	o.body = &panelBody{
-		N: n, URL: answerPageURL(o.call.AnswerID) + "/sources/" + strconv.Itoa(n), Answer: link{o.call.AnswerID, answerPageURL(o.call.AnswerID)},
+		N: n, URL: answerURL(o.call.AnswerID) + "/sources/" + strconv.Itoa(n), Answer: link{o.call.AnswerID, answerURL(o.call.AnswerID)},
 		Title: sourceTitle(s), Letter: letterOf(s), Site: siteOf(s), Kind: words(string(s.Kind)), Open: passageURL(s, firstRef(o.call.Answer, s.ID)), Address: s.URL,
 		Authors: strings.Join(s.Authors, ", "), Published: published(s.PublishedAt), License: s.License, Retrieved: s.RetrievedAt,
 		Score: score(s.Score), Origin: originWords(s.ScoreOrigin), Uses: usesURL(s.Key()),

@@ -145,7 +145,7 @@ func (o *panel) rests(c *ibid.Citation) {
 		b.MoreRested++
 		return
 	}
-	one := panelClaim{claim: claim, Text: plainWords(claim), URL: answerPageURL(o.call.AnswerID), Badge: quoteBadge(c.Verification)}
+	one := panelClaim{claim: claim, Text: plainWords(claim), URL: answerURL(o.call.AnswerID), Badge: quoteBadge(c.Verification)}
 	if fragment := textFragment(one.Text); fragment != "" {
 		one.URL += "#:~:text=" + fragment
 	}

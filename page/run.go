@@ -141,7 +141,7 @@ func (p *runPage) make(id string) *runBody {
 	}
 	b.Took = took(runTime(t))
 	if final := t.FinalID(); final != "" {
-		b.Final = &link{final, answerPageURL(final)}
+		b.Final = &link{final, answerURL(final)}
 	}
 	for i := range t.Steps {
 		if _, there := p.at[t.Steps[i].Number]; !there {

@@ -164,7 +164,7 @@ func (p *runPage) step(i int, used *trail.StepUsage) *stepView {
 	}
 	for k := range s.Answers {
 		if id := s.Answers[k].ID; id != "" {
-			v.Captured = append(v.Captured, link{id, answerPageURL(id)})
+			v.Captured = append(v.Captured, link{id, answerURL(id)})
 		}
 	}
 	v.Choose = p.choose("step", s.Number, v.ID)

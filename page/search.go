@@ -189,5 +189,3 @@ func sitesOf(a *ibid.Answer) (sites []string, more int) {
 	}
 	return sites, more
 }
-
-func answerURL(id string) string { return "/ui/answers/" + url.PathEscape(id) }

@@ -21,8 +21,8 @@ func (p *Page) stepRoutes() map[string]endpoint {
 // runURL returns the address of the page of a run.
 func runURL(id string) string { return "/ui/runs/" + url.PathEscape(id) }
 
-// answerPageURL returns the address of the page of an answer.
-func answerPageURL(id string) string { return "/ui/answers/" + url.PathEscape(id) }
+// answerURL returns the address of the page of an answer.
+func answerURL(id string) string { return "/ui/answers/" + url.PathEscape(id) }
 
 // exportRun hands a run out as a file, in the forms of GET /v1/runs/{id}/summary.
 func (p *Page) exportRun(w http.ResponseWriter, r *request) error {

@@ -182,8 +182,10 @@ func checkAttribute(tb testing.TB, n *html.Node, a html.Attribute, ids map[strin
 	case strings.HasPrefix(a.Key, "on"), a.Key == "style", a.Key == "srcdoc":
 		tb.Errorf("<%s> has %s=%q", n.Data, a.Key, a.Val)
 	case a.Key == "href" && strings.HasPrefix(a.Val, "#"), a.Key == "aria-labelledby", a.Key == "aria-describedby", a.Key == "aria-controls":
-		if id := strings.TrimPrefix(a.Val, "#"); !ids[id] {
-			tb.Errorf("<%s> refers by %s to %q, which is not there", n.Data, a.Key, id)
+		for _, id := range strings.Fields(strings.TrimPrefix(a.Val, "#")) {
+			if !ids[id] {
+				tb.Errorf("<%s> refers by %s to %q, which is not there", n.Data, a.Key, id)
+			}
 		}
 	case a.Key == "href" && n.Data == "a" && !strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "http://") && !strings.HasPrefix(a.Val, "https://"):
 		tb.Errorf("a link to %q", a.Val)

@@ -1,0 +1,40 @@
+package page_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+)
+
+// The overview names runs by what was asked, and those first that somebody recorded: single answers, of which each is a run, do not push
+// them out.
+func TestLatestRuns(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	w.herons(t)
+	var calls []*store.Call
+	for i := range 8 {
+		calls = append(calls, &store.Call{
+			AnswerID: fmt.Sprintf("ans_%d", i), Tenant: store.DefaultTenant, Upstream: "openai", Route: "POST /v1/responses", Run: fmt.Sprintf("run_%d", i), Status: 200,
+			Started: time.Now().Add(time.Duration(i) * time.Second), Prompt: []store.Message{{Role: store.RoleUser, Text: fmt.Sprintf("Question %d?", i)}},
+			Answer: &ibid.Answer{Provider: "openai", Complete: true, Text: "It is so."},
+		})
+	}
+	if err := w.store.Put(t.Context(), calls); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for n := range sound(t, w.get(t, "/").body).Descendants() {
+		if n.Data == "a" && len(attribute(n, "href")) > len("/ui/runs/") && attribute(n, "href")[:len("/ui/runs/")] == "/ui/runs/" {
+			got = append(got, wordsOf(n))
+		}
+	}
+	want := []string{"How high do grey herons nest, and how many eggs do they lay?", "Question 7?", "Question 6?", "Question 5?", "Question 4?"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
