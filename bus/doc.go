@@ -4,8 +4,8 @@
 // about events is the store's outbox: an event is written in one transaction with what it is about, with a sequence number
 // of its own run, and stays there. The bus publishes it afterwards and no more than wakes the listeners, so a message that
 // is lost, or comes twice, harms nothing: a listener knows the number it has seen and reads the store for the rest.
-// [Listener.Follow] does exactly that. Live deltas are sent only while somebody listens, and are not repeated: the answer
-// that ends them is in the store.
+// [Listener.Follow] does exactly that. Live deltas are sent only while somebody listens: the answer that ends them is
+// in the store. [Bus.Joined] tells who sends them that somebody new does, who may be told what came before.
 //
 // The messages go over core NATS, at most once; JetStream is not used. [Embedded] runs the server in this process, without
 // a port, for a single node. With the addresses of a NATS cluster the same code joins many nodes.

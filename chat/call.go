@@ -92,11 +92,12 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 	if wire.ReadsRequest(route.Format) {
 		call.sent = built.Body
 	}
+	t.patience = newPatience(cmp.Or(c.options.Silence, MaxSilence), func() { cancel(errSilent) })
 	if err := c.talks.add(t); err != nil {
+		t.patience.over()
 		cancel(nil)
 		return nil, nil, err
 	}
-	t.patience = newPatience(cmp.Or(c.options.Silence, MaxSilence), func() { cancel(errSilent) })
 	return call, r, nil
 }
 

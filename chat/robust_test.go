@@ -83,7 +83,7 @@ func TestSilence(t *testing.T) {
 	if res := w.do(t, "GET", "/v1/chat/c1/stream", ""); res.StatusCode != 204 {
 		t.Errorf("it is still under way: %d", res.StatusCode)
 	}
-	silent := newWorld(t, &setup{silence: 100 * time.Millisecond, upstream: up})
+	silent := newWorld(t, &setup{silence: 600 * time.Millisecond, upstream: up})
 	for form, want := range map[string]string{"events": `"code":"upstream-timeout"`, "ui": `"type":"error"`, "no": `"upstream-timeout"`} {
 		if res := silent.do(t, "POST", "/v1/chat?stream="+form, question("openai", herons)); !strings.Contains(res.body, want) || !strings.Contains(res.body, "The colony") {
 			t.Errorf("%s: %s", form, res.body)

@@ -114,11 +114,12 @@ func isSameOrigin(origin, host string) bool {
 }
 
 // isCrossSite reports whether a browser says that a page of another site makes it send this, other than by a link that
-// the user follows.
+// the user follows: a page in a frame of that page is none.
 func isCrossSite(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") != "cross-site" {
 		return false
 	}
 	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
-	return !isRead || r.Header.Get("Sec-Fetch-Mode") != "navigate"
+	dest := r.Header.Get("Sec-Fetch-Dest")
+	return !isRead || r.Header.Get("Sec-Fetch-Mode") != "navigate" || dest != "" && dest != "document"
 }

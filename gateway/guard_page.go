@@ -28,18 +28,20 @@ func SessionOf(secret string, secure bool) *http.Cookie {
 	return c
 }
 
-// session returns the token in the cookie of a request; empty: there is none. It is escaped, since a bootstrap token may have
-// any characters, and cookies may not.
-func session(r *http.Request) string {
-	c, err := r.Cookie(SessionCookie)
-	if err != nil {
-		return ""
+// maxSessions is how many of a request's sessions are tried.
+const maxSessions = 4
+
+// sessions returns the tokens in the cookies of a request: programs on other ports of this host, or other hosts of its domain, may have
+// set one of the same name, and nothing says which is ours. They are escaped, since a bootstrap token may have any characters, and
+// cookies may not.
+func sessions(r *http.Request) []string {
+	var all []string
+	for _, c := range r.CookiesNamed(SessionCookie) {
+		if secret, err := url.PathUnescape(c.Value); err == nil && secret != "" && len(all) < maxSessions {
+			all = append(all, secret)
+		}
 	}
-	secret, err := url.PathUnescape(c.Value)
-	if err != nil {
-		return ""
-	}
-	return secret
+	return all
 }
 
 // isSession reports whether a pair of a Cookie header, or what a Set-Cookie header sets, is the session. Browsers send a cookie without
@@ -76,11 +78,18 @@ func (g *Guard) Page(r *http.Request, scope string) (Identity, error) {
 	if err := OwnPage(r); err != nil {
 		return Identity{}, err
 	}
-	secret := bearer(r)
-	if secret == "" {
-		secret = session(r)
+	secrets := sessions(r)
+	if secret := bearer(r); secret != "" || len(secrets) == 0 {
+		secrets = []string{secret}
 	}
-	return g.admit(r, scope, secret, "Bearer")
+	var who Identity
+	var err error
+	for _, secret := range secrets {
+		if who, err = g.admit(r, scope, secret, "Bearer"); err == nil || ProblemOf(err).Code != CodeToken {
+			break
+		}
+	}
+	return who, err
 }
 
 // OwnPage returns the problem of a request that changes something (any method but GET and HEAD) and that a page makes which is not ours,
@@ -96,7 +105,7 @@ func OwnPage(r *http.Request) error {
 	case "same-origin", "none":
 		return nil
 	case "":
-		cookie := bearer(r) == "" && session(r) != ""
+		cookie := bearer(r) == "" && len(sessions(r)) > 0
 		if origin == "" && !cookie || origin != "" && isSameOrigin(origin, r.Host) {
 			return nil
 		}

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"html"
 	"html/template"
 	"strings"
@@ -30,9 +31,60 @@ type quoteView struct {
 // markedQuote is a quoteView that is not written yet.
 type markedQuote struct {
 	text  string
-	hits  [][2]int // which bytes of it are marked, ascending
-	short int      // where its beginning ends, where it is long; 0: it is not
-	gap   string   // follows it; empty: it is whole
+	hits  []hit  // what of it is marked, ascending and apart from each other
+	short int    // where its beginning ends, where it is long; 0: it is not
+	gap   string // follows it; empty: it is whole
+}
+
+// hit is a stretch of a quote that claims share.
+type hit struct {
+	start, end int    // bytes of the quote
+	of         string // the ids of the citations whose claims do, as in an attribute; empty: all that the quote stands for
+}
+
+// maxClaims is how many claims one quote is compared with. What others share with it is not marked.
+const maxClaims = 16
+
+// also marks what another citation's claim shares. All are the ids of the citations before it, as in an attribute.
+func (q *markedQuote) also(words *claimWords, id, all string) {
+	both := func(of string) string {
+		if of == "" {
+			return ""
+		}
+		return of + " " + id
+	}
+	more := words.hits(q.text)
+	var out []hit
+	put := func(start, end int, of string) {
+		if start < end {
+			out = append(out, hit{start, end, of})
+		}
+	}
+	for _, h := range q.hits {
+		for len(more) > 0 && more[0].end <= h.start {
+			put(more[0].start, more[0].end, id)
+			more = more[1:]
+		}
+		at := h.start
+		for len(more) > 0 && more[0].start < h.end {
+			m := &more[0]
+			put(m.start, min(m.end, at), id) // what of it stands before
+			from := max(m.start, at)
+			put(at, from, cmp.Or(h.of, all))
+			at = min(m.end, h.end)
+			put(from, at, both(h.of))
+			if m.end > h.end {
+				m.start = h.end
+				break
+			}
+			more = more[1:]
+		}
+		put(at, h.end, cmp.Or(h.of, all))
+	}
+	for _, m := range more {
+		put(m.start, m.end, id)
+	}
+	q.hits = out
 }
 
 // claimWords is what a quote is compared with.
@@ -120,17 +172,17 @@ func shortEnd(quote string) int {
 }
 
 // hits returns which bytes of a quote are words of the claim, ascending, with only spaces between two of them taken in.
-func (c *claimWords) hits(quote string) [][2]int {
+func (c *claimWords) hits(quote string) []hit {
 	if len(c.words) == 0 && len(c.text) == 0 {
 		return nil
 	}
-	var out [][2]int
+	var out []hit
 	add := func(start, end int) {
-		if last := len(out) - 1; last >= 0 && (start <= out[last][1] || strings.TrimLeft(quote[out[last][1]:start], " ") == "") {
-			out[last][1] = max(end, out[last][1])
+		if last := len(out) - 1; last >= 0 && (start <= out[last].end || strings.TrimLeft(quote[out[last].end:start], " ") == "") {
+			out[last].end = max(end, out[last].end)
 			return
 		}
-		out = append(out, [2]int{start, end})
+		out = append(out, hit{start: start, end: end})
 	}
 	before := [2]int{} // the word before, where it is one ideograph
 	for start, end := range prose.Words(quote) {
@@ -160,14 +212,18 @@ func (q *markedQuote) write(b *strings.Builder) {
 func (q *markedQuote) writeTo(b *strings.Builder, end int) {
 	at := 0
 	for _, h := range q.hits {
-		if h[1] > end {
+		if h.end > end {
 			break
 		}
-		b.WriteString(html.EscapeString(q.text[at:h[0]]))
-		b.WriteString("<mark>")
-		b.WriteString(html.EscapeString(q.text[h[0]:h[1]]))
+		b.WriteString(html.EscapeString(q.text[at:h.start]))
+		if h.of == "" {
+			b.WriteString("<mark>")
+		} else {
+			b.WriteString(`<mark data-of="` + h.of + `">`)
+		}
+		b.WriteString(html.EscapeString(q.text[h.start:h.end]))
 		b.WriteString("</mark>")
-		at = h[1]
+		at = h.end
 	}
 	b.WriteString(html.EscapeString(q.text[at:end]))
 }

@@ -98,6 +98,8 @@ func (l *layout) uses(views []sourceView, lost *strings.Builder) [][]*useView {
 			at, ok := l.index[ref.Source]
 			key := l.useKey(i, at, ref)
 			if u := known[key]; ok && u != nil {
+				l.alsoMark(i, u, words)
+				set = false // the words may be set anew
 				u.add(l.ids[i])
 				u.back = cmp.Or(u.back, l.back(i))
 				u.said = cmp.Or(u.said, l.saidOf(i))
@@ -160,6 +162,16 @@ func (l *layout) useOf(citation int, ref *ibid.Ref, words *claimWords) *useView 
 		u.confidence += ", given by the provider"
 	}
 	return u
+}
+
+// alsoMark marks what the claim of another citation of a use shares with its quote. It sets the words.
+func (l *layout) alsoMark(citation int, u *useView, words *claimWords) {
+	if u.quote.text == "" || u.claims >= maxClaims || strings.HasSuffix(" "+u.cites, " "+l.ids[citation]) {
+		return
+	}
+	words.set(l.claim(citation))
+	u.quote.also(words, l.ids[citation], u.cites)
+	u.claims++
 }
 
 func (u *useView) add(id string) {

@@ -14,6 +14,7 @@ import (
 type useView struct {
 	cites      string // their ids as they stand in an attribute, with spaces between
 	quote      markedQuote
+	claims     int // with how many more it was compared
 	locator    string
 	confidence string
 	check      badge

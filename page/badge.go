@@ -40,7 +40,7 @@ func statusBadge(s verify.Status, at time.Time) badge {
 	b := wordsOfStatus(s)
 	b.Code = string(s)
 	if !at.IsZero() {
-		b.Title += " Checked on " + at.UTC().Format("2 January 2006, 15:04 UTC") + "."
+		b.Title += " Checked on " + moment(at) + "."
 	}
 	return b
 }

@@ -193,7 +193,7 @@ func verifiedChart(d *digest) *chart {
 			col.label, col.word = "", ""
 		}
 		columns = append(columns, col)
-		c.Rows = append(c.Rows, []string{s.from.Format("2 January 2006"), strconv.Itoa(s.passed), strconv.Itoa(s.unverifiable), strconv.Itoa(s.failed), share})
+		c.Rows = append(c.Rows, []string{day(s.from), strconv.Itoa(s.passed), strconv.Itoa(s.unverifiable), strconv.Itoa(s.failed), share})
 	}
 	c.Bars = draw(columns, 0)
 	return c
@@ -205,13 +205,12 @@ func verifiedDesc(spans []period, weeks, cut bool) string {
 	if weeks {
 		unit, last = "week", last.AddDate(0, 0, 6)
 	}
-	const layout = "2 January 2006"
 	said := "Of the citations that were checked, by the " + unit + " of their answer: the share whose source still has the quoted words or, " +
 		"where none were recorded, is unchanged. "
 	if len(spans) == 1 && !weeks {
-		said += "On " + last.Format(layout) + "."
+		said += "On " + day(last) + "."
 	} else {
-		said += "From " + spans[0].from.Format(layout) + " to " + last.Format(layout) + "."
+		said += "From " + day(spans[0].from) + " to " + day(last) + "."
 	}
 	if cut {
 		said += " Earlier ones are not shown."

@@ -19,7 +19,7 @@ const (
 	maxSweeps = 4
 	// maxNodeLabel is how many characters of a step's question a node has. Its tool is written larger, and a step that failed says so
 	// behind it.
-	maxNodeLabel, maxNodeTool, maxFailedTool = 17, 14, 7
+	maxNodeLabel, maxNodeTool, maxFailedTool = 15, 14, 7
 )
 
 // The measures of a drawing, in its own units.

@@ -191,7 +191,7 @@ func citedOf(a *ibid.Answer, key string) []citedAs {
 			if s := a.Source(ref.Source); s == nil || s.Key() != key {
 				continue
 			}
-			claim := claimWordsOf(a, c)
+			claim := short(plainWords(cutBytes(claimOf(a, c), 8*maxClaimShown)), maxClaimShown)
 			v := citedAs{Claim: claim, Badge: quoteBadge(c.Verification), Said: ref.Quote != ""}
 			if v.Said {
 				v.Quote = newClaimWords(claim).show(ref.Quote)
@@ -200,16 +200,6 @@ func citedOf(a *ibid.Answer, key string) []citedAs {
 		}
 	}
 	return list
-}
-
-// claimWordsOf returns the words of an answer that a citation stands for; empty: it has no place.
-func claimWordsOf(a *ibid.Answer, c *ibid.Citation) string {
-	for _, s := range []ibid.Span{c.Claim, c.Span} {
-		if c.Placed() && 0 <= s.Start && s.Start < s.End && s.End <= len(a.Text) {
-			return short(a.Text[s.Start:s.End], maxClaimShown)
-		}
-	}
-	return ""
 }
 
 // maxClaimShown is how many characters of a claim are shown where it stands by itself.

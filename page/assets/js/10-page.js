@@ -59,7 +59,11 @@ queueMicrotask(() => {
       const shared = citesOf(use).find((id) => cites.has(id));
       if (!shared) continue;
       cited ||= shared;
-      uses.append(use.cloneNode(true));
+      const copied = use.cloneNode(true);
+      for (const m of copied.querySelectorAll("mark[data-of]")) { // words that only other claims share
+        if (!m.dataset.of.split(" ").some((id) => cites.has(id))) m.replaceWith(...m.childNodes);
+      }
+      uses.append(copied);
     }
     if (uses.childNodes.length) part.append(uses);
     else for (const n of row.querySelectorAll(":scope > blockquote")) part.append(n.cloneNode(true));
