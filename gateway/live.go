@@ -70,7 +70,7 @@ func (l *live) event(ev ibid.Event) {
 		switch {
 		case ev.Kind == ibid.EventText:
 			l.addText(ev.Text, ev.At)
-		case l.retell.comesTo(ev.Kind, at):
+		case l.isPutOff(ev.Kind, at):
 		case ev.Kind == ibid.EventSource:
 			l.endText()
 			l.addSource(ev.Source)

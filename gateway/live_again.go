@@ -100,12 +100,22 @@ type retelling struct {
 	sources, citations int
 }
 
-// comesTo reports whether the source or citation that is so manieth will be told again anyway.
-func (r *retelling) comesTo(kind ibid.EventKind, nth int) bool {
-	if kind == ibid.EventSource {
-		return r.on && nth >= r.sources
+// isPutOff reports whether the source or citation with that index is told later: because those before it are told again, or because
+// many wait already.
+func (l *live) isPutOff(kind ibid.EventKind, i int) bool {
+	r := &l.retell
+	if !r.on && i >= 0 && len(l.pending) >= maxLiveAgain {
+		*r = retelling{on: true, text: true, sources: len(l.soFar.sources), citations: len(l.soFar.citations)}
+		if kind == ibid.EventSource {
+			r.sources = i
+		} else {
+			r.citations = i
+		}
 	}
-	return r.on && nth >= r.citations
+	if kind == ibid.EventSource {
+		return r.on && i >= r.sources
+	}
+	return r.on && i >= r.citations
 }
 
 // look sees whether somebody has begun to listen, who is then told all from its beginning.

@@ -41,11 +41,6 @@ func (h *lateReader) hear(t *testing.T, text string, sources, citations int) {
 				h.take(t, m.Live)
 			}
 		case <-late.C:
-			for i := range sources {
-				if id := fmt.Sprint("web:", i); h.sources[id] == "" {
-					t.Log("missing", id)
-				}
-			}
 			t.Fatalf("heard %d bytes of %d, %d of %d sources, %d of %d citations",
 				len(h.text), len(text), len(h.sources), sources, len(h.cited), citations)
 		}

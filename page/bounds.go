@@ -28,6 +28,7 @@ type bounds struct {
 	uploads   slots
 	comparing slots
 	saving    slots               // of kept copies
+	watching  slots               // streams of answers and runs
 	reading   *semaphore.Weighted // of kept copies
 	texts     *snapshot.Texts     // that were read of them
 	digests   digests             // what overviews show

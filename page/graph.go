@@ -98,33 +98,33 @@ func drawGraph(t *trail.Trail, address func(number int) string) *graph {
 	arrange(layers)
 	g := &graph{Left: len(t.Steps) - len(before)}
 	g.place(layers)
-	waited := waitedFor(t)
-	if _, d := t.CriticalPath(); len(waited) > 1 && (runTime(t) == 0 || d <= runTime(t)) { // else what was said of the steps cannot be
-		g.Waited = took(d)
-	}
+	var waited map[int]bool
+	waited, g.Waited = waitedFor(t)
 	for i, s := range spotsOf(layers, len(before)) {
 		if s != nil {
-			g.Nodes = append(g.Nodes, drawNode(&t.Steps[i], s, address, g.Waited != "" && waited[i]))
+			g.Nodes = append(g.Nodes, drawNode(&t.Steps[i], s, address, waited[i]))
 		}
 	}
 	for _, e := range edges {
 		from, to := e[0], e[len(e)-1]
-		g.Edges = append(g.Edges, graphEdge{curve(e), g.Waited != "" && waited[from.step] && waited[to.step]})
+		g.Edges = append(g.Edges, graphEdge{curve(e), waited[from.step] && waited[to.step]})
 	}
 	g.Desc = describe(t, before)
 	return g
 }
 
-// waitedFor returns the steps of the critical path.
-func waitedFor(t *trail.Trail) map[int]bool {
-	path, d := t.CriticalPath()
-	found := map[int]bool{}
-	if d > 0 {
-		for _, i := range path {
-			found[i] = true
-		}
+// waitedFor returns the steps of the critical path and how long they took together; none, if that is not known, or longer than the run:
+// then what was said of the steps, or of the run, cannot be.
+func waitedFor(t *trail.Trail) (steps map[int]bool, d string) {
+	path, sum := t.CriticalPath()
+	if run := runTime(t); len(path) < 2 || sum <= 0 || run > 0 && sum > run {
+		return nil, ""
 	}
-	return found
+	steps = map[int]bool{}
+	for _, i := range path {
+		steps[i] = true
+	}
+	return steps, took(sum)
 }
 
 // layerNumbers returns the layer of each step: one behind the last of those that it builds on. What lies in a circle is in the

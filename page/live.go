@@ -78,13 +78,14 @@ func (p *Page) liveAnswer(w http.ResponseWriter, r *request) error {
 	if err := s.prepare(); err != nil {
 		return err
 	}
-	if !p.talks.watch(r.who.Tenant) {
+	release, ok := p.bounds.watching.take(r.who.Tenant, maxLive)
+	if !ok {
 		return &gateway.Problem{
 			Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Detail: fmt.Sprintf("%d answers are being watched already.", maxLive),
 			Hint: "Reload the page when the answer is there.", Header: http.Header{"Retry-After": {"2"}},
 		}
 	}
-	defer p.talks.unwatch(r.who.Tenant)
+	defer release()
 	var listener *bus.Listener
 	if p.o.Bus != nil && s.run != "" {
 		if listener, err = p.o.Bus.Listen(r.Context(), r.who.Tenant, s.run); err != nil {

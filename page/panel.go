@@ -178,7 +178,7 @@ func (o *panel) addSteps(ctx context.Context) error {
 	defer cancel()
 	s, err := o.p.o.API.Summary(waiting, o.tenant, id)
 	if isGone(err) || waiting.Err() != nil {
-		return nil //nolint:nilerr // the panel then does not say it
+		return nil // the panel then does not say it
 	}
 	if err != nil {
 		return err

@@ -42,13 +42,14 @@ func (p *Page) liveRun(w http.ResponseWriter, r *request) error {
 	if p.o.Bus == nil {
 		return p.nowhere(w, r)
 	}
-	if !p.talks.watch(r.who.Tenant) {
+	release, ok := p.bounds.watching.take(r.who.Tenant, maxLive)
+	if !ok {
 		return &gateway.Problem{
 			Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Detail: fmt.Sprintf("%d answers and runs are being watched already.", maxLive),
 			Hint: "Reload the page to see what was added.", Header: http.Header{"Retry-After": {"5"}},
 		}
 	}
-	defer p.talks.unwatch(r.who.Tenant)
+	defer release()
 	listener, err := p.o.Bus.Listen(r.Context(), r.who.Tenant, id)
 	if err != nil {
 		return gateway.Unavailable("The run cannot be watched now.")

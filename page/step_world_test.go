@@ -182,7 +182,7 @@ func checkAttribute(tb testing.TB, n *html.Node, a html.Attribute, ids map[strin
 	case strings.HasPrefix(a.Key, "on"), a.Key == "style", a.Key == "srcdoc":
 		tb.Errorf("<%s> has %s=%q", n.Data, a.Key, a.Val)
 	case a.Key == "href" && strings.HasPrefix(a.Val, "#"), a.Key == "aria-labelledby", a.Key == "aria-describedby", a.Key == "aria-controls":
-		for _, id := range strings.Fields(strings.TrimPrefix(a.Val, "#")) {
+		for id := range strings.FieldsSeq(strings.TrimPrefix(a.Val, "#")) {
 			if !ids[id] {
 				tb.Errorf("<%s> refers by %s to %q, which is not there", n.Data, a.Key, id)
 			}

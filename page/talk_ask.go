@@ -77,32 +77,9 @@ func (t *coming) call(conversation string) *store.Call {
 
 // talks are the answers that were asked for on a page of this node, and have not ended.
 type talks struct {
-	mu       sync.Mutex
-	all      []*coming      // oldest first
-	watching map[string]int // how many streams each tenant has open
-	exports  slots          // exports of conversations that are made
-}
-
-// watch counts one more stream, unless the tenant has as many as it may.
-func (t *talks) watch(tenant string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.watching[tenant] >= maxLive {
-		return false
-	}
-	if t.watching == nil {
-		t.watching = map[string]int{}
-	}
-	t.watching[tenant]++
-	return true
-}
-
-func (t *talks) unwatch(tenant string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.watching[tenant]--; t.watching[tenant] == 0 {
-		delete(t.watching, tenant)
-	}
+	mu      sync.Mutex
+	all     []*coming // oldest first
+	exports slots     // exports of conversations that are made
 }
 
 func (t *talks) add(c *coming) {

@@ -94,6 +94,11 @@ func demo(ctx context.Context, c *config, w world) error {
 		return err
 	}
 	defer end()
+	if local, err := isLocal(c.listen); err != nil {
+		return err
+	} else if !local {
+		return exposedError(c.listen)
+	}
 	l, err := openListener(ctx, c.listen) // before all else: manifests say where they are, and the port is part of that
 	if err != nil {
 		return err
