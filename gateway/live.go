@@ -93,7 +93,9 @@ func (l *live) close() {
 	if l.timer != nil {
 		l.timer.Stop()
 	}
-	l.flush()
+	for range maxLivePending / maxLiveAgain { // the answer has the rest of what was put off
+		l.flush()
+	}
 }
 
 func (l *live) tick() {

@@ -81,6 +81,7 @@ type answerView struct {
 	Step         int
 	Conversation string // empty: in none
 	Text         template.HTML
+	Dir          string        // in which direction it runs
 	Notices      []notice      // what a reader must know before reading
 	Cited        []sourceView  // by number
 	Uncited      []sourceView  // likewise
@@ -129,7 +130,7 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 		v.Said = o.said.words
 	}
 	l, text := p.layOut(call, o)
-	v.Text, v.layout = text, l
+	v.Text, v.Dir, v.layout = text, direction(a.Text), l
 	v.Cited, v.Uncited, v.Lost = l.list()
 	return v
 }
@@ -167,16 +168,6 @@ func heading(prompt []store.Message) (short, full string) {
 		return short, full
 	}
 	return "An answer", ""
-}
-
-// cut returns the first n characters of a line, and says if there are more.
-func cut(s string, n int) string {
-	for i := range s {
-		if n--; n < 0 {
-			return strings.TrimRight(s[:i], " …") + "…"
-		}
-	}
-	return s
 }
 
 // notices says what is not as it should be with an answer.

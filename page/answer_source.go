@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"html/template"
-	"math"
 	"net/url"
 	"slices"
 	"strconv"
@@ -134,7 +133,7 @@ type useKey struct {
 func (l *layout) useKey(citation, source int, ref *ibid.Ref) useKey {
 	c := &l.answer.Citations[citation]
 	k := useKey{
-		source: source, quote: ref.Quote, locator: locatorWords(ref.Locator), confidence: number(ref.Confidence).Value,
+		source: source, quote: ref.Quote, locator: locatorWords(ref.Locator), confidence: score(ref.Confidence),
 		inferred: c.Origin == ibid.OriginInferred,
 	}
 	if c.Verification != nil {
@@ -150,7 +149,7 @@ func (l *layout) useKey(citation, source int, ref *ibid.Ref) useKey {
 func (l *layout) useOf(citation int, ref *ibid.Ref, words *claimWords) *useView {
 	c := &l.answer.Citations[citation]
 	u := &useView{
-		cites: l.ids[citation], locator: locatorWords(ref.Locator), confidence: number(ref.Confidence).Value, check: quoteBadge(c.Verification),
+		cites: l.ids[citation], locator: locatorWords(ref.Locator), confidence: score(ref.Confidence), check: quoteBadge(c.Verification),
 		support: supportBadge(c.Support), back: l.back(citation), inferred: c.Origin == ibid.OriginInferred, said: l.saidOf(citation),
 	}
 	if strings.TrimSpace(ref.Quote) != "" {
@@ -159,7 +158,7 @@ func (l *layout) useOf(citation int, ref *ibid.Ref, words *claimWords) *useView 
 	if u.confidence != "" && u.inferred {
 		u.confidence += ", by the program that found it"
 	} else if u.confidence != "" {
-		u.confidence += ", given by the provider"
+		u.confidence += ", said by the provider"
 	}
 	return u
 }
@@ -199,23 +198,11 @@ func (l *layout) source(i int) sourceView {
 	v := sourceView{
 		Number: l.numbers[i], Anchor: l.prefix + "s-" + strconv.Itoa(l.numbers[i]), Letter: letterIn(shortName(names.site, names.title), names.title),
 		Title: names.title, URL: names.address.whole, Site: names.site, Authors: oneLine(strings.Join(s.Authors, ", ")), Published: published(s.PublishedAt), Read: s.RetrievedAt,
-		License: oneLine(s.License), Score: number(s.Score), Answer: l.call.AnswerID,
+		License: oneLine(s.License), Score: fact{score(s.Score), cmp.Or(originWords(s.ScoreOrigin), "nobody says by whom")}, Answer: l.call.AnswerID,
 		Panel: "/ui/answers/" + url.PathEscape(l.call.AnswerID) + "/sources/" + strconv.Itoa(i+1),
 	}
 	if v.Site == v.Title {
 		v.Site = ""
-	}
-	switch s.ScoreOrigin {
-	case ibid.ScoreProvider:
-		v.Score.By = "given by the provider"
-	case ibid.ScoreRetriever:
-		v.Score.By = "given by the retriever"
-	case ibid.ScoreRank:
-		v.Score.By = "made of its rank"
-	case ibid.ScoreOverlap:
-		v.Score.By = "made of the words in common"
-	default:
-		v.Score.By = "nobody says by whom"
 	}
 	return v
 }
@@ -275,19 +262,11 @@ func span(from int, to *int) string {
 	return strconv.Itoa(from) + "–" + strconv.Itoa(*to)
 }
 
-// number returns a score with two decimals; none where it is none.
-func number(f *float64) fact {
-	if f == nil || math.IsNaN(*f) || math.IsInf(*f, 0) {
-		return fact{}
-	}
-	return fact{Value: strconv.FormatFloat(math.Round(*f*100)/100, 'g', 6, 64)}
-}
-
 // published returns a date as it is written on pages; what is no date as it is.
 func published(s string) string {
 	for _, form := range [...]string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(form, s); err == nil {
-			return t.UTC().Format("2 January 2006")
+			return day(t)
 		}
 	}
 	return cut(oneLine(s), maxLabel)

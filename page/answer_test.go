@@ -115,7 +115,7 @@ func TestAnswer(t *testing.T) {
 		{"quotes", "blockquote", "", []string{"Core vaccines for dogs include CDV, CAV, and CPV.", "A vet knows.", "Nobody.", "Opening hours."}},
 		{"badges", "span", "badge", []string{"quote found", "supported", "quote found", "supported", "not checked", "not checked"}},
 		{"uses", "div", "use", []string{
-			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, given by the provider quote found supported in the text",
+			"Core vaccines for dogs include CDV, CAV, and CPV. p. 12 confidence 0.95, said by the provider quote found supported in the text",
 			"no words quoted quote found supported in the text open",
 			"A vet knows. not checked found afterwards for no certain place in the text open at the passage",
 			"source gone Nobody. not checked found afterwards for no certain place in the text",
@@ -149,7 +149,7 @@ func TestAnswer(t *testing.T) {
 	for _, part := range []string{
 		`<ibid-cite id="m-1" data-cites="c-1" data-n="1 2"><a class="chip" href="#s-1">`, `<div class="source" role="listitem" id="s-1">`, `href="#m-1"`,
 		`href="https://www.xn--bcher-kva.example/dogs"`, `>xn--bcher-kva.example<`, `read <time datetime="2026-02-03T00:00:00Z">3 February 2026</time>`,
-		`score 0.85, given by the retriever`, `href="/ui/answers/ans_1/sources/2"`, `href="/ui/runs/run_1"`, `href="/ui/conversations/talk#a-ans_1"`,
+		`score 0.85, said by the retriever`, `href="/ui/answers/ans_1/sources/2"`, `href="/ui/runs/run_1"`, `href="/ui/conversations/talk#a-ans_1"`,
 		`href="/ui/answers/ans_1/export?as=bibtex"`, `href="https://www.xn--bcher-kva.example/dogs#:~:text=A%20vet%20knows."`,
 	} {
 		if !strings.Contains(s.body, part) {

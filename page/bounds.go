@@ -20,6 +20,9 @@ const (
 	maxComparing = 1
 	// maxReading is how many kept copies are read at the same time: each may be as large as store.MaxCopy.
 	maxReading = 2
+	// maxMaking is how many conversations are made files of at the same time, whoever's: each may be as large as maxExport, and is in
+	// memory several times.
+	maxMaking = 2
 )
 
 // bounds is what readers can have done at the same time.
@@ -30,12 +33,13 @@ type bounds struct {
 	saving    slots               // of kept copies
 	watching  slots               // streams of answers and runs
 	reading   *semaphore.Weighted // of kept copies
+	exporting *semaphore.Weighted // of conversations
 	texts     *snapshot.Texts     // that were read of them
 	digests   digests             // what overviews show
 }
 
 func newBounds() *bounds {
-	return &bounds{reading: semaphore.NewWeighted(maxReading), texts: &snapshot.Texts{}}
+	return &bounds{reading: semaphore.NewWeighted(maxReading), exporting: semaphore.NewWeighted(maxMaking), texts: &snapshot.Texts{}}
 }
 
 // slots counts what is done for each tenant at the same time, so that none takes another's place. The zero value is ready.

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// maxExport is how many bytes of text a conversation may have to be taken elsewhere as one file, and maxExported how many
-	// answers.
+	// maxExport is about how many bytes a conversation may have to be taken elsewhere as one file, with all that its answers quote,
+	// and maxExported how many answers.
 	maxExport   = 32 << 20
 	maxExported = 5000
 	// maxExporting is how many conversations are made files of for a tenant at the same time.
@@ -30,7 +30,7 @@ const (
 	// exportTime is how long that may take, until it is read.
 	exportTime = 2 * time.Minute
 	// exportPage is how many answers are read at once.
-	exportPage = 100
+	exportPage = 10
 	// maxFileName is how many characters of a title are in the name of a file.
 	maxFileName = 60
 )
@@ -156,6 +156,10 @@ func (p *Page) exportConversation(w http.ResponseWriter, r *request) error {
 		return busy("Other conversations are being exported.")
 	}
 	defer release()
+	if err := p.bounds.exporting.Acquire(r.Context(), 1); err != nil {
+		return err
+	}
+	defer p.bounds.exporting.Release(1)
 	rc := http.NewResponseController(w)
 	_ = rc.SetWriteDeadline(time.Now().Add(exportTime)) // who reads slowly keeps no place for ever
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
@@ -189,12 +193,7 @@ func (p *Page) wholeConversation(ctx context.Context, tenant, id string) (*store
 		if err != nil {
 			return nil, err
 		}
-		for _, call := range c.Calls {
-			size += len(call.Answer.Text)
-			for _, m := range call.Prompt {
-				size += len(m.Text)
-			}
-		}
+		size += weightOfAll(c.Calls)
 		if whole != nil {
 			c.Calls, c.Numbering = append(c.Calls, whole.Calls...), whole.Numbering
 		}

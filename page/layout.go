@@ -227,6 +227,10 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"moment": moment,
 		"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"count":  counted,
+
+		"answerURL": answerURL,
+		"runURL":    runURL,
+		"talkURL":   talkURL,
 	}
 }
 

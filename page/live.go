@@ -37,7 +37,7 @@ const (
 
 // liveStream tells one reader of one answer while it arrives.
 //
-// Events are block ({"n":…,"of":…,"html":…}: the n-th block of the text, from 0, and how many there are), answer
+// Events are block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the text, from 0, how many there are, and in which direction it runs), answer
 // ({"html":…}: the whole article, once the answer has ended and again when it gets citations later), gone ({"text":…}: there is
 // no such answer and will be none), and end. Whoever connects again is sent all blocks; those that the page has as they are
 // stay untouched.
@@ -319,7 +319,7 @@ func (s *liveStream) sendBlocks() error {
 		if i < len(s.blocks) && s.blocks[i] == html && (i < len(blocks)-1 || len(s.blocks) == len(blocks)) {
 			continue
 		}
-		if err := s.send("block", map[string]any{"n": i, "of": len(blocks), "html": html}); err != nil {
+		if err := s.send("block", map[string]any{"n": i, "of": len(blocks), "html": html, "dir": direction(a.Text)}); err != nil {
 			return err
 		}
 	}

@@ -20,8 +20,8 @@ const (
 	maxHeardItems = 10_000
 )
 
-// partial is what was heard of an answer from its beginning. Once a piece is missing it waits for the answer. The zero value is
-// ready to use.
+// partial is what was heard of an answer from its beginning. While a piece is missing it waits for that to be told again, or for the
+// answer. The zero value is ready to use.
 type partial struct {
 	text    strings.Builder
 	sources []ibid.DocumentSource
@@ -39,9 +39,14 @@ func (h *partial) take(l *bus.Live) {
 	switch l.Kind {
 	case gateway.LiveText:
 		var text string
-		if json.Unmarshal(l.Data, &text) == nil && l.At == h.text.Len() && h.text.Len()+len(text) <= maxHeard {
-			h.text.WriteString(text)
-			h.taken.text += len(text)
+		if json.Unmarshal(l.Data, &text) != nil || l.At < 0 {
+			return
+		}
+		// It may be told again, for somebody who came later.
+		known, end := h.text.Len(), l.At+len(text)
+		if l.At <= known && end > known && end <= maxHeard {
+			h.text.WriteString(text[known-l.At:])
+			h.taken.text = end
 		}
 	case gateway.LiveSource:
 		var s ibid.DocumentSource
@@ -60,8 +65,13 @@ func (h *partial) take(l *bus.Live) {
 			return
 		}
 		h.taken.citations++
-		h.rows = slices.DeleteFunc(h.rows, func(known heardCitation) bool { return known.key == c.Key })
-		if !c.Withdrawn && len(h.rows) < maxHeardItems {
+		i := slices.IndexFunc(h.rows, func(known heardCitation) bool { return known.key == c.Key })
+		switch {
+		case i >= 0 && c.Withdrawn:
+			h.rows = slices.Delete(h.rows, i, i+1)
+		case i >= 0:
+			h.rows[i].rows = c.Citations
+		case !c.Withdrawn && len(h.rows) < maxHeardItems:
 			h.rows = append(h.rows, heardCitation{c.Key, c.Citations})
 		}
 	}

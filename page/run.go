@@ -1,6 +1,7 @@
 package page
 
 import (
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -279,18 +280,10 @@ func percent(share float64) string {
 	return strconv.FormatFloat(share*100, 'f', 0, 64) + " %"
 }
 
-// score returns a score from 0 to 1 with two decimals; empty: there is none.
+// score returns a score with two decimals; empty: there is none.
 func score(v *float64) string {
-	if v == nil {
+	if v == nil || math.IsNaN(*v) || math.IsInf(*v, 0) {
 		return ""
 	}
 	return strconv.FormatFloat(*v, 'f', 2, 64)
-}
-
-// shorten returns a text that is not longer than a page should show at once.
-func shorten(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return trail.Excerpt(text, n)
 }

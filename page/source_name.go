@@ -306,11 +306,3 @@ func isPlain(s string) bool {
 	}
 	return true
 }
-
-// runeStart returns the last place up to n where a character of s begins.
-func runeStart(s string, n int) int {
-	for n > 0 && n < len(s) && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return n
-}

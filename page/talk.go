@@ -22,7 +22,7 @@ const (
 	// searches is how often up to listed answers are looked through for one page of a filtered list, which ends as soon as it has so
 	// many conversations.
 	searches = 6
-	// spoken is how many answers a page of a conversation has.
+	// spoken is how many answers a page of a conversation has at most.
 	spoken = 20
 	// maxTitle is how many characters the title of a conversation has.
 	maxTitle = 90
@@ -203,33 +203,6 @@ func titleOf(c *store.Conversation) string {
 		}
 	}
 	return "Conversation " + short(c.ID, maxTitle)
-}
-
-// short returns the beginning of a text on one line.
-func short(text string, most int) string {
-	text = strings.Join(strings.Fields(cutBytes(text, most*8)), " ")
-	if utf8.RuneCountInString(text) <= most {
-		return text
-	}
-	runes := []rune(text)[:most]
-	for i := len(runes) - 1; i > most*3/4; i-- {
-		if unicode.IsSpace(runes[i]) {
-			runes = runes[:i]
-			break
-		}
-	}
-	return strings.TrimRightFunc(string(runes), unicode.IsSpace) + "…"
-}
-
-// cutBytes returns at most so many bytes of a text, whole characters.
-func cutBytes(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
 }
 
 // clean returns what a reader asked for as it can be looked for: databases keep neither NUL nor what is no text.

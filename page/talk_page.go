@@ -69,7 +69,7 @@ func (p *Page) conversation(w http.ResponseWriter, r *request) error {
 	if cursor == "" && len(coming) == 0 {
 		coming = p.announced(ctx, r, id)
 	}
-	c, err := p.o.Store.Conversation(ctx, r.who.Tenant, id, &store.Query{Cursor: cursor, Limit: spoken})
+	c, err := p.latestOf(ctx, r.who.Tenant, id, cursor)
 	if errors.Is(err, store.ErrNotFound) && cursor == "" && len(coming) > 0 {
 		c, err = &store.Conversation{ID: id, Started: time.Now(), Updated: time.Now()}, nil
 	}

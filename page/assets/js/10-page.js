@@ -2,7 +2,7 @@
 // task of its own, so that what one throws stops no other.
 queueMicrotask(() => {
   "use strict";
-  const MOST = 12; // sources on one card
+  const MOST = 12, LIT = 400; // sources on one card, elements that are lit at once
   const make = (tag, name, text) => {
     const n = document.createElement(tag);
     if (name) n.className = name;
@@ -22,8 +22,10 @@ queueMicrotask(() => {
     const cites = n ? citesOf(n) : [];
     if (!cites.length) return;
     const within = answerOf(n) || document;
-    const found = within.querySelectorAll(cites.map((id) => `[data-cites~="${CSS.escape(id)}"]`).join());
-    for (const other of found) {
+    const wanted = new Set(cites);
+    for (const other of within.querySelectorAll("[data-cites]")) {
+      if (!citesOf(other).some((id) => wanted.has(id))) continue;
+      if (lit.length >= LIT) break;
       lit.push(other);
       const row = other.closest(".source");
       if (row) lit.push(row);

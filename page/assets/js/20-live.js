@@ -40,6 +40,7 @@ queueMicrotask(() => {
     };
     source.addEventListener("block", (e) => {
       const b = JSON.parse(e.data);
+      prose.dir = b.dir;
       put(prose, b.n, one(b.html));
       trim(prose, b.of);
       tell(b.of - 1);
@@ -47,6 +48,7 @@ queueMicrotask(() => {
     source.addEventListener("answer", (e) => {
       // The words stay; what belongs around them comes in.
       const next = one(JSON.parse(e.data).html), text = next.querySelector(".prose"), blocks = [...text.children];
+      prose.dir = text.dir;
       trim(prose, blocks.length);
       blocks.forEach((b, n) => put(prose, n, b));
       tell(blocks.length);
