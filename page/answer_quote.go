@@ -14,6 +14,8 @@ import (
 const (
 	// maxShownQuote is how many bytes of one quote a list of sources shows. The panel shows all.
 	maxShownQuote = 6 << 10
+	// maxShownQuotes is how many bytes of quotes a list of sources shows. Of more only the beginnings.
+	maxShownQuotes = 512 << 10
 	// shortQuote is how many characters of a quote are shown before a reader asks for more.
 	shortQuote = 280
 	// maxCompared is how many bytes of a claim are compared with a quote.
@@ -128,12 +130,26 @@ func counts(word string) bool {
 }
 
 // mark finds the words of a quote that the claim shares.
-func (c *claimWords) mark(quote string) markedQuote {
+func (c *claimWords) mark(quote string) markedQuote { return c.markUpTo(quote, maxShownQuote) }
+
+// markUpTo does so with the beginning of the quote, of so many bytes.
+func (c *claimWords) markUpTo(quote string, most int) markedQuote {
 	q := markedQuote{text: strings.TrimSpace(strings.ToValidUTF8(quote, "\uFFFD"))}
-	if len(q.text) > maxShownQuote {
-		q.text, q.gap = strings.TrimSpace(q.text[:prose.GraphemeEnd(q.text, runeStart(q.text, maxShownQuote))]), " …"
+	if len(q.text) > most {
+		q.text, q.gap = strings.TrimSpace(q.text[:prose.GraphemeEnd(q.text, runeStart(q.text, most))]), " …"
 	}
 	q.hits, q.short = c.hits(q.text), shortEnd(q.text)
+	return q
+}
+
+// quote marks a quote, or its beginning where the list of sources has shown enough.
+func (l *layout) quote(words *claimWords, quote string) markedQuote {
+	most := maxShownQuote
+	if l.quoted >= maxShownQuotes {
+		most = shortQuote
+	}
+	q := words.markUpTo(quote, most)
+	l.quoted += len(q.text)
 	return q
 }
 

@@ -67,7 +67,7 @@ func (l *layout) list() (cited, uncited []sourceView, lost template.HTML) {
 		v.uses = uses[i]
 		quoted := slices.ContainsFunc(v.uses, func(u *useView) bool { return u.quote.text != "" })
 		if !quoted {
-			v.Excerpt = excerpt(&l.answer.Sources[i])
+			v.Excerpt = l.excerpt(&l.answer.Sources[i])
 		}
 		if len(v.rated) > 0 && !l.mute && (forms == 0 || len(views) <= maxRatedRows) {
 			v.judge()
@@ -153,7 +153,7 @@ func (l *layout) useOf(citation int, ref *ibid.Ref, words *claimWords) *useView 
 		support: supportBadge(c.Support), back: l.back(citation), inferred: c.Origin == ibid.OriginInferred, said: l.saidOf(citation),
 	}
 	if strings.TrimSpace(ref.Quote) != "" {
-		u.quote = words.mark(ref.Quote)
+		u.quote = l.quote(words, ref.Quote)
 	}
 	if u.confidence != "" && u.inferred {
 		u.confidence += ", by the program that found it"
@@ -208,12 +208,12 @@ func (l *layout) source(i int) sourceView {
 }
 
 // excerpt shows what was sent of a source.
-func excerpt(s *ibid.Source) template.HTML {
+func (l *layout) excerpt(s *ibid.Source) template.HTML {
 	if strings.TrimSpace(s.Content) == "" {
 		return ""
 	}
 	var b strings.Builder
-	q := newClaimWords("").mark(s.Content)
+	q := l.quote(newClaimWords(""), s.Content)
 	writeQuote(&b, &q)
 	return template.HTML(b.String()) //nolint:gosec // writeQuote escapes
 }

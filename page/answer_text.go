@@ -31,6 +31,7 @@ type layout struct {
 	names   []naming       // by index of Answer.Sources
 	places  []int          // by citation: which marker it is the first time in, from 1; 0: in none
 	marks   int            // markers written so far
+	quoted  int            // bytes of quotes laid out so far
 	views   *template.Template
 	badges  map[badge]string
 	said    *sayings // nil: nothing
