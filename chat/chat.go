@@ -27,6 +27,7 @@ type Provider struct {
 	Provider     string            // whose API it speaks: one that ibid can write requests for
 	Model        string            // the model of questions that name none; empty: they have to
 	Key          string            // sent in the provider's own header; empty: none is
+	HasKey       bool              // said by [Chat.Providers], which does not say the key
 	Tools        []json.RawMessage // of questions that bring none, in the provider's own words
 	Instructions string            // stand before every conversation; empty: none do
 }
@@ -120,7 +121,7 @@ func (p *Provider) check(before []Provider) error {
 func (c *Chat) Providers() []Provider {
 	list := slices.Clone(c.options.Providers)
 	for i := range list {
-		list[i].Key = ""
+		list[i].HasKey, list[i].Key = list[i].Key != "", ""
 	}
 	return list
 }

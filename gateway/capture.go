@@ -45,6 +45,7 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 	}
 	if e.g.options.Bus != nil && !e.route.Get {
 		e.live = &live{e: e}
+		e.live.begin()
 		o.OnEvent = e.live.event
 	}
 	return tee.NewBody(body, &o)

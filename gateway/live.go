@@ -12,7 +12,7 @@ import (
 
 // The kinds of live deltas.
 const (
-	LiveText     = "text"     // Data is a JSON string that begins at At of the answer's text
+	LiveText     = "text"     // Data is a JSON string that begins at At of the answer's text; empty: the answer is still on its way
 	LiveSource   = "source"   // Data is a source of an answer document, with index 0: its number is not known yet
 	LiveCitation = "citation" // Data is a LiveCitations; At is where its span ends
 )
@@ -52,6 +52,13 @@ type live struct {
 	joined uint64    // who joined up to this one was told what there was, or is being told; 0: nobody listens
 	retold time.Time // when the last telling began
 	retell retelling
+}
+
+// begin has those who listen told that the answer is on its way, also while nothing of it comes.
+func (l *live) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.schedule()
 }
 
 // event takes what the tee found. It runs in the copy loop.
@@ -107,6 +114,9 @@ func (l *live) tick() {
 	}
 	l.waiting = false
 	l.look()
+	if l.joined != 0 && time.Since(l.last) >= liveAlive {
+		l.sayAlive()
+	}
 	l.flush()
 	l.schedule()
 }

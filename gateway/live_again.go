@@ -10,6 +10,8 @@ import (
 const (
 	// liveLook is how often it is looked whether somebody has begun to listen to an answer that pauses.
 	liveLook = time.Second
+	// liveAlive is how often those who listen to an answer that pauses are told that it is still on its way.
+	liveAlive = 10 * time.Second
 	// liveAgain is how far apart one answer is told again from its beginning: whoever comes meanwhile waits for the next time.
 	liveAgain = 2 * time.Second
 	// maxLiveAgain is how many deltas there are at a time while an answer is told again, so that no listener is dropped for them.
@@ -55,6 +57,7 @@ func (s *soFar) keep(ev *ibid.Event) int {
 			c.citation = nil
 		}
 		return put(&s.citations, &s.citedAt, ev.Key, c)
+	default:
 	}
 	return -1
 }
@@ -128,12 +131,16 @@ func (l *live) look() {
 		l.pending, l.text = nil, nil
 	case l.soFar.empty():
 		l.joined = joined
+		l.sayAlive()
 	case time.Since(l.retold) >= liveAgain:
 		l.flush()
 		l.joined, l.retold, l.retell = joined, time.Now(), retelling{on: true}
 		l.tellAgain()
 	}
 }
+
+// sayAlive says that the answer is on its way.
+func (l *live) sayAlive() { l.add(LiveText, l.soFar.text.Len(), "") }
 
 // tellAgain puts the next part of what is told again behind what is pending: the text in one go, because what follows must find
 // it there, then the sources, then the citations.

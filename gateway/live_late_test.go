@@ -166,6 +166,16 @@ func citedPart(n, end int) string {
 // when others listen already; to these nothing is missing, and what they are told again is what they know.
 func TestLiveLate(t *testing.T) {
 	s := newStepwise(t)
+	early := s.listen(t)
+	for said := false; !said; {
+		select {
+		case m := <-early.C:
+			said = m.Live != nil && m.Live.Kind == gateway.LiveText && string(m.Live.Data) == `""`
+		case <-time.After(20 * time.Second):
+			t.Fatal("nobody says that the answer is on its way")
+		}
+	}
+	early.Close()
 	parts := chatParts("Herons ", "nest ", "in ", "trees. ", "Grüße", " of the end")
 	for _, part := range parts[:3] {
 		s.next <- part

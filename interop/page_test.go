@@ -37,23 +37,29 @@ func TestPage(t *testing.T) {
 	w.fill(t)
 	w.Demo = startDemo(t, program)
 	w.picture(t)
-	for _, script := range []string{"all", "card", "live", "many", "run", "ways"} {
-		t.Run(script, func(t *testing.T) { w.script(t, script) })
+	if w.Images != "" {
+		t.Cleanup(func() { shrink(t, w.Images) }) // when all scripts have ended
+	}
+	t.Run("many", func(t *testing.T) { w.script(t, "many") }) // alone: it measures how long things take
+	for _, script := range []string{"all", "card", "live", "run", "ways"} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			w.script(t, script)
+		})
 	}
 	t.Run("element", func(t *testing.T) {
+		t.Parallel()
 		foreign := *w
 		foreign.Foreign = servePage(t, w.Base)
 		foreign.script(t, "element")
 	})
 	t.Run("login", func(t *testing.T) {
+		t.Parallel()
 		closed := servePages(t, program, "IBID_BOOTSTRAP_TOKEN="+pageToken)
 		closed.Token, closed.Foreign = pageToken, servePage(t, closed.Base)
 		closed.Answers["heron"] = closed.call(t, &pageCall{"heron", "/openai/v1/responses", "How many herons nest at Lake Tonbo?", "lake"})
 		closed.script(t, "login")
 	})
-	if w.Images != "" {
-		shrink(t, w.Images)
-	}
 }
 
 // pageToken opens the gateway that asks for one.

@@ -63,13 +63,16 @@ func servePages(t *testing.T, program string, env ...string) *pageWorld {
 	t.Cleanup(upstream.Close)
 	dir := t.TempDir()
 	config := filepath.Join(dir, "ibid.yaml") // a key goes to an upstream of another name than its provider's only where this says so
-	rules := "upstreams:\n  slow: {url: " + upstream.URL + "/slow, provider: openai, key_env: OPENAI_API_KEY}\n"
+	rules := "upstreams:\n"
+	for name, provider := range map[string]string{"slow": "openai", "slow-gemini": "gemini", "slow-anthropic": "anthropic"} {
+		rules += "  " + name + ": {url: " + upstream.URL + "/slow, provider: " + provider + ", key_env: OPENAI_API_KEY}\n"
+	}
 	if err := os.WriteFile(config, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{
 		"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--config", config,
-		"--chat", "slow=heron-1", "--chat", "openai=heron-1",
+		"--chat", "slow=heron-1", "--chat", "slow-gemini=heron-1", "--chat", "slow-anthropic=heron-1", "--chat", "openai=heron-1",
 	}
 	for _, name := range []string{"openai", "gemini", "anthropic", "cohere", "perplexity", "mistral"} {
 		args = append(args, "--upstream", name+"="+upstream.URL+"/"+name)

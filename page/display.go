@@ -2,7 +2,7 @@ package page
 
 import (
 	"net/http"
-	"strconv"
+	"strings"
 )
 
 // displayPolicy is the content security policy of what a provider demands to be shown as it was sent: it may have styles and
@@ -21,15 +21,38 @@ func (p *Page) display(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	n, err := strconv.Atoi(r.PathValue("n"))
-	if err != nil || n < 1 || n > len(call.Answer.Display) {
+	n := placeOf(r, len(call.Answer.Display))
+	if n == 0 {
 		return p.nowhere(w, r)
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", displayPolicy)
 	// A base before what was sent makes its links open beside the page, and not in the frame; it changes nothing of what is shown.
 	const before = "<!doctype html><meta charset=\"utf-8\"><base target=\"_blank\">"
-	body := append([]byte(before), call.Answer.Display[n-1].HTML...)
+	body := append([]byte(before), withoutLinks(call.Answer.Display[n-1].HTML)...)
 	writeBody(w, r, &response{status: http.StatusOK, mediaType: "text/html; charset=utf-8", body: body})
 	return nil
+}
+
+// withoutLinks makes elements that show nothing into others that show nothing: link, of which some kinds open a connection whatever the
+// policy says, and meta, which may stand for a header. All that looks like one is changed, wherever it stands, so that nobody has to
+// agree with a browser on what is a tag; wbr has no end tag either.
+func withoutLinks(sent string) string {
+	var b strings.Builder
+	for {
+		open := strings.IndexByte(sent, '<')
+		if open < 0 {
+			b.WriteString(sent)
+			return b.String()
+		}
+		open++
+		b.WriteString(sent[:open])
+		sent = sent[open:]
+		for _, name := range [...]string{"link", "meta"} {
+			if len(sent) >= len(name) && strings.EqualFold(sent[:len(name)], name) {
+				b.WriteString("wbr")
+				sent = sent[len(name):]
+			}
+		}
+	}
 }

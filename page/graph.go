@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/text/width"
+
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -17,8 +19,8 @@ const (
 	maxRouted = 600
 	// maxSweeps is how often the layers are put in a better order.
 	maxSweeps = 4
-	// maxNodeLabel is how many characters of a step's question a node has. Its tool is written larger, and a step that failed says so
-	// behind it.
+	// maxNodeLabel is how many characters of a step's question a node has; wide ones count twice. Its tool is written larger, and a step
+	// that failed says so behind it.
 	maxNodeLabel, maxNodeTool, maxFailedTool = 15, 14, 7
 )
 
@@ -271,11 +273,25 @@ func drawNode(step *trail.Step, s *spot, address func(int) string, waited bool) 
 	if n.Failed {
 		tool = maxFailedTool
 	}
-	n.Upper, n.Lower = cut(n.Upper, tool), cut(n.Lower, maxNodeLabel)
+	n.Upper, n.Lower = fit(n.Upper, tool), fit(n.Lower, maxNodeLabel)
 	if n.Lower == "" {
 		n.Lower = took(step.Duration)
 	}
 	return n
+}
+
+// fit returns what of a label fits in n characters, of which those that East Asian texts write as wide as high count twice, and says if
+// there is more.
+func fit(s string, n int) string {
+	for i, r := range s {
+		if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+			n--
+		}
+		if n--; n < 0 {
+			return strings.TrimRight(s[:i], " …") + "…"
+		}
+	}
+	return s
 }
 
 // curve returns the line through the spots of an edge, from the right side of the first to the left side of the last.

@@ -70,6 +70,25 @@ func TestGraphLimits(t *testing.T) {
 	}
 }
 
+// A label keeps to its box: characters that are as wide as high count twice.
+func TestGraphLabels(t *testing.T) {
+	for _, c := range []struct{ tool, question, upper, lower string }{
+		{"search", "How many herons nest?", "search", "How many herons…"},
+		{"search_everywhere", "nests", "search_everywh…", "nests"},
+		{"検索", "とんぼ湖のアオサギについて", "検索", "とんぼ湖のアオ…"},
+		{"ウィキペディアの検索", "왜가리 몇 마리", "ウィキペディア…", "왜가리 몇 마리"},
+		{"ｓｅａｒｃｈｉｔ", "🦆🦆🦆🦆🦆🦆🦆🦆", "ｓｅａｒｃｈｉ…", "🦆🦆🦆🦆🦆🦆🦆…"},
+		{"search 検索", "Herons nest: 巣", "search 検索", "Herons nest: 巣"},
+	} {
+		g := drawGraph(&trail.Trail{Steps: []trail.Step{
+			{Number: 1, Tool: c.tool, Question: c.question}, {Number: 2}, {Number: 3, After: []int{1}},
+		}}, func(int) string { return "#" })
+		if n := g.Nodes[0]; n.Upper != c.upper || n.Lower != c.lower {
+			t.Errorf("%q, %q: labels are %q and %q, want %q and %q", c.tool, c.question, n.Upper, n.Lower, c.upper, c.lower)
+		}
+	}
+}
+
 func TestByWords(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -34,7 +34,8 @@ func setHeaders(h http.Header) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cache-Control", "private, no-cache")
+	h.Set("X-DNS-Prefetch-Control", "off") // a name that is looked up tells that somebody reads this
+	h.Set("Cache-Control", "no-store")
 }
 
 // view is what the layout shows around the content of a page.
@@ -118,9 +119,11 @@ func writeBody(w http.ResponseWriter, r *request, res *response) {
 
 func takesGzip(accepted string) bool {
 	for coding := range strings.SplitSeq(accepted, ",") {
-		name, q, _ := strings.Cut(coding, ";")
+		name, weight, _ := strings.Cut(coding, ";")
 		if strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			return strings.ReplaceAll(q, " ", "") != "q=0"
+			_, q, weighted := strings.Cut(weight, "=")
+			n, err := strconv.ParseFloat(strings.TrimSpace(q), 64)
+			return !weighted || err == nil && n > 0
 		}
 	}
 	return false
@@ -282,8 +285,12 @@ func (p *Page) icon(w http.ResponseWriter, r *request) error {
 // serve writes an asset, unless the reader has it.
 func (a asset) serve(w http.ResponseWriter, r *request) {
 	tag := `"` + a.tag + `"`
+	if len(a.body) >= worthPacking && takesGzip(r.Header.Get("Accept-Encoding")) {
+		tag = `"` + a.tag + `-gzip"` // other bytes
+	}
 	w.Header().Set("ETag", tag)
-	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+	if known := strings.TrimSpace(r.Header.Get("If-None-Match")); known == "*" || strings.Contains(known, tag) {
+		w.Header().Add("Vary", "Accept-Encoding")
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}

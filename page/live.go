@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid"
@@ -22,6 +24,8 @@ const (
 	// liveQuiet is for how long nothing may be heard of an answer that nobody here knows until it counts as broken off. An answer
 	// whose provider thinks for long says nothing either, so it is longer than that takes.
 	liveQuiet = 2 * time.Minute
+	// liveUnknown is for how long nothing may be heard at all: whoever passes an answer on says so at once to somebody who listens.
+	liveUnknown = 10 * time.Second
 	// liveStore is how long after its end an answer may take to be found, and liveAgain how long at most lies between two looks.
 	liveStore = 10 * time.Second
 	liveAgain = 2 * time.Second
@@ -37,10 +41,10 @@ const (
 
 // liveStream tells one reader of one answer while it arrives.
 //
-// Events are block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the text, from 0, how many there are, and in which direction it runs), answer
-// ({"html":…}: the whole article, once the answer has ended and again when it gets citations later), gone ({"text":…}: there is
-// no such answer and will be none), and end. Whoever connects again is sent all blocks; those that the page has as they are
-// stay untouched.
+// Events are block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the text, from 0, how many there are, and in which direction it
+// runs), answer ({"html":…,"facts":…,"takes":…}: the whole article, and what the head of its conversation says and offers, once the answer
+// has ended and again when it gets citations later), gone ({"text":…}: there is no such answer and will be none), and end. Whoever
+// connects again is sent all blocks; those that the page has as they are stay untouched.
 type liveStream struct {
 	*eventStream
 
@@ -58,7 +62,9 @@ type liveStream struct {
 	shown   int       // bytes of its text that were
 	blocks  []string  // what they were sent as
 	article string    // the whole answer, as it was sent
+	head    *talkBody // what the head of its conversation says; nil: it has none yet
 	heard   time.Time
+	known   bool          // something was heard
 	ended   time.Time     // when the answer had ended; zero: it has not
 	again   time.Time     // when it is looked for again after that
 	pause   time.Duration // between the last two looks
@@ -122,22 +128,25 @@ func (s *liveStream) prepare() error {
 		return err
 	}
 	s.options = answerOptions{prefix: idPrefix(q.Get("prefix")), live: true, mute: !s.r.mayWrite()}
-	return s.number(ctx)
+	var err error
+	s.numbering, s.head, err = s.number(ctx)
+	return err
 }
 
-// number reads how the sources of the conversation are numbered.
-func (s *liveStream) number(ctx context.Context) error {
+// number reads how the sources of the conversation are numbered, and what its head says; none where there is no conversation yet.
+func (s *liveStream) number(ctx context.Context) (ibid.Numbering, *talkBody, error) {
 	if s.talk == "" {
-		return nil
+		return ibid.Numbering{}, nil, nil
 	}
 	c, err := s.p.o.Store.Conversation(ctx, s.r.who.Tenant, s.talk, &store.Query{Limit: 1})
 	if errors.Is(err, store.ErrNotFound) {
-		return nil
+		return ibid.Numbering{}, nil, nil
 	}
-	if err == nil {
-		s.numbering = c.Numbering
+	if err != nil {
+		return ibid.Numbering{}, nil, err
 	}
-	return err
+	head := &talkBody{ID: c.ID, Answers: c.Answers, Sources: len(c.Numbering), Started: c.Started, Exports: exportLinks(talkURL(c.ID)+"/export", false)}
+	return c.Numbering, head, nil
 }
 
 // follow sends what becomes known, until all of it is, the reader leaves or the server ends.
@@ -191,7 +200,7 @@ func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
 func (s *liveStream) hear(ctx context.Context, m *bus.Message) error {
 	switch {
 	case m.Live != nil && m.Live.AnswerID == s.answerID:
-		s.heard = time.Now()
+		s.heard, s.known = time.Now(), true
 		s.partial.take(m.Live)
 	case m.Event != nil && (m.Event.Kind == store.EventAnswer || m.Event.Kind == store.EventBackfill):
 		var of struct {
@@ -208,11 +217,22 @@ func (s *liveStream) hear(ctx context.Context, m *bus.Message) error {
 	return nil
 }
 
-// look sends the whole answer if it is there.
+// wholeAnswer is an answer as all are sent it who watch it arrive on the same page.
+type wholeAnswer struct {
+	call      *store.Call
+	numbering ibid.Numbering
+	head      *talkBody
+	html      string
+}
+
+// look sends the whole answer if it is there. Hundreds may watch it end: one of those who look at the same time does for all.
 func (s *liveStream) look(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, askStore)
-	defer cancel()
-	call, err := s.p.call(ctx, s.r.who.Tenant, s.answerID)
+	key := strings.Join([]string{s.r.who.Tenant, s.answerID, s.talk, s.options.prefix, strconv.FormatBool(s.options.mute)}, "\x00")
+	got, err, _ := s.p.talks.whole.Do(key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore) // whoever began may leave
+		defer cancel()
+		return s.readWhole(ctx)
+	})
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -222,34 +242,52 @@ func (s *liveStream) look(ctx context.Context) error {
 	if s.ended.IsZero() {
 		s.ended = time.Now()
 	}
-	return s.sendWhole(ctx, call)
-}
-
-// sendWhole sends the answer, numbered as it is stored: another one of its conversation may have ended meanwhile.
-func (s *liveStream) sendWhole(ctx context.Context, call *store.Call) error {
-	s.p.caughtUp(ctx)
-	if err := s.number(ctx); err != nil {
-		return err
-	}
-	o := s.options
-	o.live = false
-	numbering := maps.Clone(s.numbering)
-	o.numbering = &numbering
-	html, err := s.p.fragment("conversation", "answer", s.p.answerView(call, &o))
-	if err != nil {
-		return err
-	}
-	s.whole = true
-	if html != s.article {
-		s.article = html
-		if err := s.send("answer", map[string]any{"html": html}); err != nil {
+	whole, _ := got.(*wholeAnswer)
+	s.whole, s.numbering, s.head = true, whole.numbering, whole.head
+	if whole.html != s.article {
+		s.article = whole.html
+		if err := s.sendArticle(); err != nil {
 			return err
 		}
 	}
-	if !s.mayGrow(call) {
+	if !s.mayGrow(whole.call) {
 		return s.end()
 	}
 	return nil
+}
+
+// readWhole reads the answer, numbered as it is stored: another one of its conversation may have ended meanwhile.
+func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
+	call, err := s.p.call(ctx, s.r.who.Tenant, s.answerID)
+	if err != nil {
+		return nil, err
+	}
+	s.p.caughtUp(ctx)
+	whole := &wholeAnswer{call: call}
+	if whole.numbering, whole.head, err = s.number(ctx); err != nil {
+		return nil, err
+	}
+	o := s.options
+	o.live = false
+	numbering := maps.Clone(whole.numbering)
+	o.numbering = &numbering
+	whole.html, err = s.p.fragment("conversation", "answer", s.p.answerView(call, &o))
+	return whole, err
+}
+
+// sendArticle sends the whole answer, and what the head of its conversation says now.
+func (s *liveStream) sendArticle() error {
+	data := map[string]any{"html": s.article}
+	if s.head != nil {
+		var err error
+		if data["facts"], err = s.p.fragment("conversation", "talk-facts", s.head); err != nil {
+			return err
+		}
+		if data["takes"], err = s.p.fragment("conversation", "talk-export", s.head.Exports); err != nil {
+			return err
+		}
+	}
+	return s.send("answer", data)
 }
 
 // mayGrow reports whether an answer that was sent whole may still get citations.
@@ -280,6 +318,8 @@ func (s *liveStream) tick(ctx context.Context) error {
 		s.pause = min(max(2*s.pause, liveEvery), liveAgain)
 		s.again = now.Add(s.pause)
 		return s.look(ctx)
+	case s.coming == nil && !s.known && now.Sub(s.heard) > liveUnknown:
+		return s.give("It was interrupted before it ended; nothing of it was kept. Ask again.")
 	case s.coming == nil && now.Sub(s.heard) > liveQuiet:
 		return s.give("The answer was broken off: nobody here hears of it any more.")
 	}

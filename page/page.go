@@ -73,7 +73,7 @@ func New(o *Options) (*Page, error) {
 	for pattern, e := range p.routes() {
 		p.mux.Handle(pattern, p.serve(e))
 	}
-	p.mux.Handle("/", p.serve(endpoint{open: true, handle: p.nowhere}))
+	p.mux.Handle("/", p.serve(endpoint{open: true, handle: p.elsewhere}))
 	return p, nil
 }
 
@@ -157,7 +157,7 @@ func (p *Page) fail(w http.ResponseWriter, r *request, err error) {
 	if gateway.IsInternal(err) && r.Context().Err() == nil {
 		p.log.LogAttrs(r.Context(), slog.LevelError, "a page could not be made", slog.String("path", r.URL.Path), slog.Any("error", err))
 	}
-	if problem.Status == http.StatusUnauthorized && r.Method == http.MethodGet && !strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
+	if isRead := r.Method == http.MethodGet || r.Method == http.MethodHead; problem.Status == http.StatusUnauthorized && isRead && !strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
 		http.Redirect(w, r.Request, loginURL(r.URL), http.StatusSeeOther)
 		return
 	}
@@ -190,7 +190,29 @@ func cameFrom(r *request) *url.URL {
 	return &url.URL{Path: "/"}
 }
 
-// nowhere answers for paths that are not there.
+// elsewhere answers for paths that are not there, and for methods that a path does not have: the pattern of all paths takes them from
+// http.ServeMux.
+func (p *Page) elsewhere(w http.ResponseWriter, r *request) error {
+	var allowed []string
+	asked := *r.Request
+	for _, asked.Method = range []string{http.MethodGet, http.MethodPost} {
+		if _, pattern := p.mux.Handler(&asked); pattern != "/" {
+			allowed = append(allowed, asked.Method)
+		}
+	}
+	if len(allowed) == 0 {
+		return p.nowhere(w, r)
+	}
+	if allowed[0] == http.MethodGet {
+		allowed = slices.Insert(allowed, 1, http.MethodHead)
+	}
+	return &gateway.Problem{
+		Status: http.StatusMethodNotAllowed, Code: gateway.CodeMethod, Detail: "This address is not for " + cut(oneLine(r.Method), maxLabel) + ".",
+		Header: http.Header{"Allow": {strings.Join(allowed, ", ")}},
+	}
+}
+
+// nowhere answers for what is not there.
 func (p *Page) nowhere(http.ResponseWriter, *request) error {
 	return &gateway.Problem{
 		Status: http.StatusNotFound, Code: gateway.CodeNotFound, Detail: "There is no such page.", Hint: "It may have been deleted, or be somebody else's.",

@@ -103,8 +103,8 @@ func (p *Page) showPanel(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	n, err := strconv.Atoi(r.PathValue("n"))
-	if err != nil || n < 1 || n > len(call.Answer.Sources) {
+	n := placeOf(r, len(call.Answer.Sources))
+	if n == 0 {
 		return store.ErrNotFound
 	}
 	one := &panel{p: p, tenant: r.who.Tenant, call: call, source: &call.Answer.Sources[n-1]}
@@ -123,12 +123,12 @@ func (o *panel) make(ctx context.Context, n int) error {
 	s := o.source
 	o.body = &panelBody{
 		N: n, URL: answerURL(o.call.AnswerID) + "/sources/" + strconv.Itoa(n), Answer: link{o.call.AnswerID, answerURL(o.call.AnswerID)},
-		Title: sourceTitle(s), Letter: letterOf(s), Site: siteOf(s), Kind: words(string(s.Kind)), Open: passageURL(s, firstRef(o.call.Answer, s.ID)), Address: s.URL,
+		Title: sourceTitle(s), Letter: letterOf(s), Site: siteOf(s), Kind: words(string(s.Kind)), Open: passageURL(s, firstRef(o.call.Answer, s.ID)), Address: shownAddress(s.URL),
 		Authors: strings.Join(s.Authors, ", "), Published: published(s.PublishedAt), License: s.License, Retrieved: s.RetrievedAt,
 		Score: score(s.Score), Origin: originWords(s.ScoreOrigin), Uses: usesURL(s.Key()),
 	}
 	if s.OriginalURL != s.URL {
-		o.body.Original = s.OriginalURL
+		o.body.Original = shownAddress(s.OriginalURL)
 	}
 	o.url = cleanAddress(s.URL)
 	for _, add := range []func(context.Context) error{o.addQuotes, o.addSteps, o.addManifest} {

@@ -225,7 +225,7 @@ func panelVersionOf(v *store.Version) panelVersion {
 		Hash: v.Hash, Short: short(v.Hash, len("sha256:")+12), MediaType: v.MediaType, Status: v.Status, First: v.FetchedAt, Last: v.LastSeen,
 	}
 	if v.FinalURL != v.URL {
-		view.FinalURL = v.FinalURL
+		view.FinalURL = shownAddress(v.FinalURL)
 	}
 	if v.Kept {
 		view.Copy = "/ui/copies/" + v.Hash

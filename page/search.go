@@ -136,7 +136,7 @@ func saidOf(b *searchBody) string {
 func hitOf(call *store.Call, find *finder) hitView {
 	a := call.Answer
 	h := hitView{
-		Link: answerURL(call.AnswerID), Question: questionOf(call), Text: find.excerpt(a.Text), Provider: a.Provider, Model: a.Model,
+		Link: answerURL(call.AnswerID), Question: questionOf(call), Text: find.excerpt(a.Text), Provider: cut(oneLine(a.Provider), maxLabel), Model: cut(oneLine(a.Model), maxLabel),
 		Started: call.Started, Cited: len(a.Citations), Sources: len(a.Sources),
 	}
 	if call.Conversation != "" {

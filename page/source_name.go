@@ -144,6 +144,9 @@ func openable(raw string) *url.URL {
 		host = "[" + host + "]"
 	}
 	if port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil
+		}
 		host += ":" + port
 	}
 	u.Host = host
@@ -305,4 +308,15 @@ func isPlain(s string) bool {
 		}
 	}
 	return true
+}
+
+// maxShownAddress is how many bytes of an address are shown: a browser breaks longer ones into lines for many seconds.
+const maxShownAddress = 2 << 10
+
+// shownAddress returns an address as it is shown, which is not where a link leads.
+func shownAddress(address string) string {
+	if len(address) <= maxShownAddress {
+		return address
+	}
+	return cutBytes(address, maxShownAddress) + "…"
 }

@@ -160,7 +160,7 @@ func (p *Page) addUses(ctx context.Context, tenant string, body *sourcePage, use
 			*source = *sourceWith(call.Answer, u.Key, source)
 		}
 		seen[u.AnswerID] = true
-		v := answerUse{Link: answerURL(u.AnswerID), Question: questionOf(call), Model: call.Answer.Model, Started: call.Started}
+		v := answerUse{Link: answerURL(u.AnswerID), Question: questionOf(call), Model: cut(oneLine(call.Answer.Model), maxLabel), Started: call.Started}
 		for k := range uses[i:] {
 			if same := &uses[i+k]; same.AnswerID == u.AnswerID {
 				v.Cites = append(v.Cites, citedOf(call.Answer, same.Key)...)
@@ -233,7 +233,7 @@ func versionViewOf(v *store.Version) versionView {
 		First: v.FetchedAt, Last: v.LastSeen, Hash: short(shortHash(v.Hash), 16), Whole: v.Hash, Status: v.Status, MediaType: v.MediaType,
 	}
 	if v.FinalURL != v.URL {
-		view.Final = v.FinalURL
+		view.Final = shownAddress(v.FinalURL)
 	}
 	if v.Kept {
 		view.Copy = "/ui/copies/" + url.PathEscape(v.Hash)

@@ -60,4 +60,9 @@ func readNumber(r *request, name string) int {
 }
 
 // usesURL returns the address of the page with all answers that use a source.
-func usesURL(key string) string { return "/ui/sources?key=" + url.QueryEscape(key) }
+func usesURL(key string) string {
+	if len(key) > maxAsking {
+		return "" // it cannot be asked for
+	}
+	return "/ui/sources?key=" + url.QueryEscape(key)
+}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -171,7 +172,7 @@ func itemOf(c *store.Conversation) talkItem {
 	}
 	var models []string
 	for _, call := range c.Calls {
-		if m := call.Answer.Model; m != "" && !slices.Contains(models, m) {
+		if m := cut(oneLine(call.Answer.Model), maxLabel); m != "" && !slices.Contains(models, m) {
 			models = append(models, m)
 		}
 		for i := range call.Answer.Citations {
@@ -234,4 +235,13 @@ func (p *Page) caughtUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
 	_ = p.o.Gateway.CatchUp(ctx) // the page shows what is there
+}
+
+// placeOf returns which of so many, from 1, a path names; 0: none. There is one way to write each.
+func placeOf(r *request, of int) int {
+	named := r.PathValue("n")
+	if n, err := strconv.Atoi(named); err == nil && n >= 1 && n <= of && strconv.Itoa(n) == named {
+		return n
+	}
+	return 0
 }

@@ -93,7 +93,8 @@ func TestAnnounced(t *testing.T) {
 		{"on an earlier page", "/ui/conversations/c%201%2F2?answer=ans_1a0&run=run_ans_1a0", 200, 20},
 		{"on this page", "/ui/conversations/c%201%2F2?answer=ans_1v0&run=run_ans_1v0", 200, 20},
 		{"of a conversation that is not there", "/ui/conversations/nobodys?answer=ans_0&run=run_ans_0", 404, 0},
-		{"still arriving somewhere", "/ui/conversations/new?answer=ans_9&run=run_9", 200, 1},
+		{"still arriving somewhere", "/ui/conversations/new?answer=ans_019aa5d2-7000-7000-8000-000000000000&run=run_9", 200, 1},
+		{"what is no answer", "/ui/conversations/new?answer=ans_9&run=run_9", 404, 0},
 	}
 	for _, tt := range tests {
 		got := w.get(t, tt.path)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/chat"
@@ -48,6 +49,7 @@ func (form *composer) Back() string { return talkURL(form.Conversation) }
 type providerChoice struct {
 	Name, Model string
 	Chosen      bool
+	HasKey      bool // else it can only be asked if it wants none
 }
 
 type citationChoice struct {
@@ -78,8 +80,9 @@ func (t *coming) call(conversation string) *store.Call {
 // talks are the answers that were asked for on a page of this node, and have not ended.
 type talks struct {
 	mu      sync.Mutex
-	all     []*coming // oldest first
-	exports slots     // exports of conversations that are made
+	all     []*coming          // oldest first
+	exports slots              // exports of conversations that are made
+	whole   singleflight.Group // of answers that have arrived, for who watches
 }
 
 func (t *talks) add(c *coming) {
@@ -149,7 +152,7 @@ func (p *Page) composer(r *request, c *store.Conversation) *composer {
 // choose fills in what there is to choose from.
 func (form *composer) choose(providers []chat.Provider, provider, citations string) {
 	for _, known := range providers {
-		form.Providers = append(form.Providers, providerChoice{known.Upstream, known.Model, known.Upstream == provider})
+		form.Providers = append(form.Providers, providerChoice{known.Upstream, known.Model, known.Upstream == provider, known.HasKey})
 	}
 	for _, c := range []citationChoice{{Value: "", Word: "by default"}, {Value: "accurate", Word: "accurate"}, {Value: "fast", Word: "fast"}, {Value: "off", Word: "off"}} {
 		c.Chosen = c.Value == citations

@@ -7,7 +7,10 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/ibidhq/ibid/store"
 )
@@ -162,7 +165,11 @@ func (p *Page) announced(ctx context.Context, r *request, conversation string) [
 	if answerID == "" || run == "" || p.o.Bus == nil {
 		return nil
 	}
-	t := &coming{answerID: answerID, run: run}
+	since, ok := beginningOf(answerID)
+	if !ok {
+		return nil
+	}
+	t := &coming{answerID: answerID, run: run, since: since}
 	switch call, err := p.call(ctx, r.who.Tenant, answerID); {
 	case errors.Is(err, store.ErrNotFound):
 	case err != nil || call.Conversation != conversation:
@@ -171,6 +178,17 @@ func (p *Page) announced(ctx context.Context, r *request, conversation string) [
 		t.whole = call
 	}
 	return []*coming{t}
+}
+
+// beginningOf returns when an answer began, which its id says; not ok: that is not the id of an answer.
+func beginningOf(answerID string) (at time.Time, ok bool) {
+	id, is := strings.CutPrefix(answerID, "ans_")
+	u, err := uuid.Parse(id)
+	if !is || err != nil || u.Version() != 7 || u.String() != id {
+		return time.Time{}, false
+	}
+	sec, nsec := u.Time().UnixTime()
+	return time.Unix(sec, nsec), true
 }
 
 func liveURL(t *coming, prefix, conversation string) string {

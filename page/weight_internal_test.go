@@ -2,7 +2,11 @@ package page
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -66,5 +70,47 @@ func TestPartialAgain(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"a", "b"}, keys); diff != "" {
 		t.Errorf("citations (-want +got):\n%s", diff)
+	}
+}
+
+// An answer of which nobody has heard is given up soon; one that was heard of may think for long. Its id says when it began.
+func TestUnknownAnswerIsGivenUp(t *testing.T) {
+	for _, test := range []struct {
+		known bool
+		quiet time.Duration
+		want  string
+	}{
+		{false, liveUnknown - time.Second, ""},
+		{false, liveUnknown + time.Second, "nothing of it was kept"},
+		{true, liveUnknown + time.Second, ""},
+		{true, liveQuiet + time.Second, "broken off"},
+	} {
+		w := httptest.NewRecorder()
+		s := &liveStream{eventStream: &eventStream{w, http.NewResponseController(w)}, known: test.known, heard: time.Now().Add(-test.quiet)}
+		err := s.tick(t.Context())
+		if got := w.Body.String(); !strings.Contains(got, test.want) || (test.want == "") != (got == "") || (err == nil) != (got == "") {
+			t.Errorf("%+v: %q, %v", test, got, err)
+		}
+	}
+	for id, want := range map[string]string{
+		"ans_019aa5d2-7000-7000-8000-000000000000": "2025-11-21T09", "ans_019aa5d2-7000-4000-8000-000000000000": "", "019aa5d2-7000-7000-8000-000000000000": "",
+		"ans_019AA5D2-7000-7000-8000-000000000000": "", "ans_1": "", "": "",
+	} {
+		at, ok := beginningOf(id)
+		if got := at.UTC().Format("2006-01-02T15"); ok != (want != "") || ok && got != want {
+			t.Errorf("%s: %s, %t", id, got, ok)
+		}
+	}
+}
+
+// Only ports that there are are linked.
+func TestOpenablePort(t *testing.T) {
+	for address, want := range map[string]bool{
+		"https://a.example:1/": true, "https://a.example:65535/": true, "https://a.example:/": true, "https://a.example:0/": false,
+		"https://a.example:65536/": false, "https://a.example:99999/": false,
+	} {
+		if got := openable(address) != nil; got != want {
+			t.Errorf("%s: %t", address, got)
+		}
 	}
 }

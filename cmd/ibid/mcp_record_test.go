@@ -17,7 +17,7 @@ func TestRecordFailures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // nothing is lost
+	defer s.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	report := &verify.Report{

@@ -1,6 +1,7 @@
 // Chromium for the scripts of this directory, with what every page must keep to: no error in the console, nothing refused by its
 // policy, nothing asked of anybody else.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { chromium } from 'playwright-core'
 
@@ -40,30 +41,55 @@ export function watch(context, base, may = []) {
   return wrong
 }
 
-/** Opens a context and a page in it, runs f with them, and fails if anything went wrong on it. */
+const idle = new WeakMap() // of each browser: pages that are free again, by their options
+
+/**
+ * Runs f with a page and its context, and fails if anything went wrong on it. The page may have shown others before, which is quicker
+ * than a new one; with the option fresh it and its context have not.
+ */
 export async function onPage(browser, world, options, f) {
-  const { may, ...rest } = options
-  const context = await browser.newContext(rest)
-  const wrong = watch(context, [world.base, world.demo, world.foreign].filter(Boolean), may)
+  const { may, fresh, ...rest } = options
+  const key = JSON.stringify([rest, may])
+  if (!idle.has(browser)) idle.set(browser, new Map())
+  const free = fresh ? [] : idle.get(browser).get(key) ?? []
+  if (!fresh) idle.get(browser).set(key, free)
+  const one = free.pop() ?? await open(browser, world, rest, may)
   try {
-    const page = await context.newPage()
-    page.setDefaultTimeout(20_000)
-    await f(page, context)
-    assert.deepEqual(wrong, [])
-  } finally {
-    await context.close()
+    await f(one.page, one.context)
+    assert.deepEqual(one.wrong, [])
+  } catch (e) {
+    await one.context.close()
+    throw e
   }
+  if (fresh || one.page.isClosed()) return one.context.close()
+  for (const other of one.context.pages()) if (other !== one.page) await other.close()
+  await one.page.goto('about:blank')
+  await one.page.mouse.move(0, 0)
+  await one.page.emulateMedia({ media: null, colorScheme: null })
+  free.push(one)
 }
 
-/** Runs scenarios by name, all of them, and says how each went. The last words of the program say how many went wrong. */
+async function open(browser, world, options, may) {
+  const context = await browser.newContext(options)
+  const wrong = watch(context, [world.base, world.demo, world.foreign].filter(Boolean), may)
+  const page = await context.newPage()
+  page.setDefaultTimeout(20_000)
+  return { context, page, wrong }
+}
+
+/** Waits until nothing on a page moves or fades any more. */
+export const settled = page => page.evaluate(() => Promise.all(document.getAnimations({ subtree: true }).map(a => a.finished)))
+
+/** Runs scenarios by name, all of them, and says how each went and how long it took. The last words of the program say how many went wrong. */
 export async function scenarios(all) {
   const only = process.env.PAGE_ONLY
   let failed = 0
   for (const [name, run] of Object.entries(all)) {
     if (only && !name.includes(only)) continue
+    const begun = performance.now()
     try {
       await run()
-      console.log(`ok: ${name}`)
+      console.log(`ok: ${name} (${((performance.now() - begun) / 1000).toFixed(1)} s)`)
     } catch (e) {
       failed++
       console.log(`FAILED: ${name}: ${e.stack}`)
@@ -75,14 +101,12 @@ export async function scenarios(all) {
   }
 }
 
-const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
-let axeSource
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 /** What axe finds on a page, as words: of all rules, or of some. Rows that are not laid out yet would lie over each other. */
 export async function axe(page, rules) {
-  const { readFile } = await import('node:fs/promises')
-  axeSource ??= await readFile(axePath, 'utf8')
-  await page.evaluate(axeSource) // by the debugger, which no policy of the page keeps out
+  // By the debugger, which no policy of the page keeps out.
+  if (!await page.evaluate(() => 'axe' in globalThis)) await page.evaluate(axeSource)
   const found = await page.evaluate(rules => {
     const sheet = new CSSStyleSheet()
     sheet.replaceSync('* { content-visibility: visible !important; transition: none !important }')

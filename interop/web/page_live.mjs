@@ -32,11 +32,11 @@ const observe = page => page.evaluate(() => {
   requestAnimationFrame(look)
 })
 
-const asked = (options, theme) => browser => onPage(browser, world, options, async page => {
+const asked = (options, provider, theme) => browser => onPage(browser, world, options, async page => {
   await page.goto(`${world.base}/ui/ask`)
   assert.deepEqual(await axe(page), [])
   await page.fill('#question', 'How many herons nest at Lake Tonbo?')
-  await page.selectOption('#ask-provider', 'slow')
+  await page.selectOption('#ask-provider', provider)
   await Promise.all([page.waitForURL('**/ui/conversations/**'), page.locator('.composer button.first').click()])
   await page.waitForSelector('[data-live] .prose')
   await observe(page)
@@ -59,7 +59,7 @@ const asked = (options, theme) => browser => onPage(browser, world, options, asy
   assert.match(await page.textContent('.live-log'), /41 nests/)
   await page.locator('[data-live] .chip').first().click()
   await page.waitForSelector('ibid-card:popover-open')
-  assert.match(await page.textContent('ibid-card:popover-open'), /Heron census/)
+  assert.match(await page.textContent('ibid-card:popover-open'), /Heron census|birds\.example/)
   const prose = () => page.locator('.prose').last().evaluate(e => [e.textContent.trim(), e.querySelectorAll('.chip').length])
   await page.keyboard.press('Escape')
   const live = await prose()
@@ -69,8 +69,10 @@ const asked = (options, theme) => browser => onPage(browser, world, options, asy
 })
 
 await withBrowser(executablePath, browser => scenarios({
-  'words arrive and stay in their places, on a laptop': () => asked(desktop, true)(browser),
-  'words arrive and stay in their places, on a phone': () => asked(phone)(browser),
+  'words arrive and stay in their places, on a laptop': () => asked(desktop, 'slow', true)(browser),
+  'words arrive and stay in their places, on a phone': () => asked(phone, 'slow')(browser),
+  'they do when all citations come behind the text': () => asked(desktop, 'slow-gemini')(browser),
+  'they do when each citation comes behind its words': () => asked(desktop, 'slow-anthropic')(browser),
   'a page that is opened while it arrives goes on': () => onPage(browser, world, desktop, async (page, context) => {
     await page.goto(`${world.base}/ui/ask`)
     await page.fill('#question', 'How many herons nest at Lake Tonbo?')

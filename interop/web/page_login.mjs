@@ -12,7 +12,7 @@ const signIn = async (page, token = world.token) => {
 }
 
 await withBrowser(executablePath, browser => scenarios({
-  'a token opens the page that was asked for': () => onPage(browser, world, { ...desktop, may }, async (page, context) => {
+  'a token opens the page that was asked for': () => onPage(browser, world, { ...desktop, fresh: true, may }, async (page, context) => {
     await page.goto(`${world.base}/ui/runs?x=1`)
     assert.match(page.url(), /\/ui\/login\?next=/)
     assert.deepEqual(await axe(page), [])
@@ -36,13 +36,13 @@ await withBrowser(executablePath, browser => scenarios({
     await page.goto(`${world.base}/ui/answers/${world.answers.heron}`)
     assert.match(page.url(), /\/ui\/login/)
   }),
-  'on a phone': () => onPage(browser, world, phone, async page => {
+  'on a phone': () => onPage(browser, world, { ...phone, fresh: true }, async page => {
     await page.goto(`${world.base}/ui/login`)
     assert.deepEqual(await overflow(page), [])
     await signIn(page)
     assert.deepEqual(await overflow(page), [])
   }),
-  'no way to other sites': () => onPage(browser, world, { ...desktop, may }, async page => {
+  'no way to other sites': () => onPage(browser, world, { ...desktop, fresh: true, may }, async page => {
     for (const next of ['https://harm.example/', '//harm.example/', '/\\harm.example', 'javascript:alert(1)']) {
       await page.goto(`${world.base}/ui/login?next=${encodeURIComponent(next)}`)
       await signIn(page)
@@ -50,7 +50,7 @@ await withBrowser(executablePath, browser => scenarios({
       await page.context().clearCookies()
     }
   }),
-  'another site sends nothing in a reader’s name': () => onPage(browser, world, { ...desktop, may }, async (page, context) => {
+  'another site sends nothing in a reader’s name': () => onPage(browser, world, { ...desktop, fresh: true, may }, async (page, context) => {
     await page.goto(`${world.base}/ui/login`)
     await signIn(page)
     // What a browser sends from another site's page: it says whose page it is, whatever that page wants.

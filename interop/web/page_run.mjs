@@ -28,6 +28,38 @@ await withBrowser(executablePath, browser => scenarios({
     await page.locator(`#step-${steps[0]} a[data-choose], [data-step="${steps[0]}"] a[data-choose]`).first().click()
     assert.ok((await names(page, '.sentence.related', 'n')).includes('1'))
   }),
+  'a run that goes on says so, and is of use meanwhile': () => onPage(browser, world, desktop, async page => {
+    const post = async (path, data) => {
+      const res = await page.request.post(world.base + path, { data })
+      assert.ok(res.ok(), `${path}: ${res.status()} ${await res.text()}`)
+      return res.json()
+    }
+    const step = n => ({
+      step_number: n, tool: 'search', question: `herons ${n}`,
+      retrieved_documents: [{ document_id: `d${n}`, title: `Herons, part ${n}`, score: 0.9, content: `Part ${n}: herons build nests of sticks.` }],
+    })
+    const { id } = await post('/v1/runs', { agent: 'birder', original_question: 'Do herons build?', reasoning_steps: [step(1)], final_answer: 'Herons build nests of sticks.' })
+    const watching = page.waitForResponse(r => r.url().includes(`/ui/runs/${id}/live`)) // what comes from now on is told
+    await page.goto(`${world.base}/ui/runs/${id}`)
+    assert.equal((await watching).status(), 200)
+    assert.match(await page.innerText('.run-open'), /has not finished/)
+    const tie = page.locator('.step a[data-choose]').first()
+    await tie.click()
+    assert.deepEqual(await names(page, '.step.chosen', 'step'), ['1'])
+    assert.deepEqual([await tie.getAttribute('role'), await tie.getAttribute('aria-pressed')], ['button', 'true'])
+    assert.deepEqual(await axe(page), [])
+    assert.equal(await page.locator('.run-open.good').count(), 0)
+    await post(`/v1/runs/${id}/steps`, step(2))
+    await page.waitForSelector('.run-open.good')
+    assert.match(await page.innerText('.run-open'), /Something was added/)
+    assert.deepEqual(await names(page, '.step.chosen', 'step'), ['1'], 'what was chosen is not any more')
+    await page.locator('.run-open a').click()
+    await page.waitForSelector('#step-2')
+    await post(`/v1/runs/${id}/finish`, {})
+    await page.waitForSelector('.run-open.good')
+    await page.reload()
+    assert.equal(await page.locator('.run-open').count(), 0)
+  }),
   'by keyboard, as far as the drawing': () => onPage(browser, world, desktop, async page => {
     await page.goto(run)
     await page.locator('.sentence a[data-choose]').first().focus()

@@ -2,7 +2,7 @@
 //
 //	node page_ways.mjs CHROMIUM WORLD
 import assert from 'node:assert/strict'
-import { axe, desktop, onPage, overflow, scenarios, told, withBrowser } from './browser.mjs'
+import { axe, desktop, onPage, overflow, scenarios, settled, told, withBrowser } from './browser.mjs'
 
 const { executablePath, world } = told()
 const at = name => `${world.base}/ui/answers/${world.answers[name]}`
@@ -92,6 +92,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.goto(at('heron'))
     await page.locator('.prose .chip').first().focus()
     await page.waitForSelector('mark.claim.on')
+    await settled(page)
     const [on, off] = await page.evaluate(() => ['mark.claim.on', 'mark.claim:not(.on)'].map(s => getComputedStyle(document.querySelector(s)).backgroundColor))
     assert.notEqual(on, off)
     assert.notEqual(await page.locator('.prose .chip').first().evaluate(e => getComputedStyle(e).borderTopStyle), 'none')
@@ -105,7 +106,7 @@ await withBrowser(executablePath, browser => scenarios({
     await page.goto(at('report'))
     await page.locator('.prose .chip').first().click()
     await page.waitForSelector(card)
-    await page.evaluate(() => Promise.all(document.getAnimations().map(a => a.finished)))
+    await settled(page)
     const r = await page.evaluate(s => document.querySelector(s).getBoundingClientRect().toJSON(), card)
     assert.ok(r.top >= 0 && r.left >= 0 && r.bottom <= 401 && r.right <= 641, JSON.stringify(r))
     assert.deepEqual(await axe(page), [])

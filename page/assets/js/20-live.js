@@ -47,12 +47,15 @@ queueMicrotask(() => {
     });
     source.addEventListener("answer", (e) => {
       // The words stay; what belongs around them comes in.
-      const next = one(JSON.parse(e.data).html), text = next.querySelector(".prose"), blocks = [...text.children];
+      const sent = JSON.parse(e.data), next = one(sent.html), text = next.querySelector(".prose"), blocks = [...text.children];
       prose.dir = text.dir;
       trim(prose, blocks.length);
       blocks.forEach((b, n) => put(prose, n, b));
       tell(blocks.length);
       article.removeAttribute("aria-busy");
+      const facts = document.querySelector(".talk-facts"), head = document.querySelector(".talk-head");
+      if (facts && sent.facts) facts.replaceWith(one(sent.facts));
+      if (head && sent.takes && !head.querySelector("details")) head.append(one(sent.takes));
       let before = true;
       for (const el of [...article.children]) if (el !== prose) el.remove();
       for (const el of [...next.children]) {

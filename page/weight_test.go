@@ -1,0 +1,166 @@
+package page_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+)
+
+// heavy is an answer of hundreds of long quotes.
+func heavy(t *testing.T, n int) *store.Call {
+	t.Helper()
+	c := talked(fmt.Sprintf("ans_%02d", n), "q", "It is. So.", "https://a.example/")
+	c.Started = c.Started.Add(time.Duration(n) * time.Minute)
+	for i := range 300 {
+		quote := fmt.Sprintf("%d. ", i) + strings.Repeat("herons nest in trees ", 900)
+		if err := c.Answer.Cite(ibid.Span{End: 6}, ibid.Ref{Source: "web:0", Quote: quote}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return c
+}
+
+// Quotes without end make no page and no file without end: a page has fewer such answers, and their beginnings.
+func TestHeavyConversation(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	const many = 8
+	for n := range many {
+		if err := w.store.Put(t.Context(), []*store.Call{heavy(t, n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const path = "/ui/conversations/c%201%2F2"
+	got := w.get(t, path)
+	if n := strings.Count(got.body, `<article class="answer"`); got.StatusCode != 200 || n != 2 || len(got.body) > 6<<20 {
+		t.Errorf("%d answers, %d bytes", n, len(got.body))
+	}
+	if !strings.Contains(got.body, path+"?cursor=") {
+		t.Error("no way to the earlier ones")
+	}
+	if got := w.get(t, path+"/export?as=json"); got.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("export: %d, %d bytes", got.StatusCode, len(got.body))
+	}
+	if got := w.get(t, "/ui/answers/ans_00"); len(got.body) > 3<<20 || strings.Count(got.body, `class="use"`) != 301 {
+		t.Errorf("one answer: %d bytes, %d uses", len(got.body), strings.Count(got.body, `class="use"`))
+	}
+}
+
+// The direction of a text is written down, for a browser that would look for it in each of its elements.
+func TestTextDirection(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	if err := w.store.Put(t.Context(), []*store.Call{talked("ans_1", "q", "**אנפה** היא. So.", "https://a.example/")}); err != nil {
+		t.Fatal(err)
+	}
+	if body := w.get(t, "/ui/answers/ans_1").body; !strings.Contains(body, `<div class="prose" dir="rtl">`) {
+		t.Error(body)
+	}
+}
+
+// HTTP is spoken as its readers expect: what a path does not take, what they have already, and in which coding.
+func TestHTTP(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	if err := w.store.Put(t.Context(), []*store.Call{talked("ans_1", "q", "It is. So.", "https://a.example/")}); err != nil {
+		t.Fatal(err)
+	}
+	const coding = "Accept-Encoding"
+	plain, packed := w.get(t, "/ibid.js", coding, "identity").Header.Get("ETag"), w.get(t, "/ibid.js", coding, "gzip").Header.Get("ETag")
+	if plain == "" || plain == packed {
+		t.Errorf("the tags are %s and %s", plain, packed)
+	}
+	for _, test := range []struct {
+		method, path string
+		fields       []string
+		want         int
+		header       [2]string
+	}{
+		{"POST", "/ui/runs", []string{"Origin", w.URL}, 405, [2]string{"Allow", "GET, HEAD"}},
+		{"DELETE", "/ui/feedback", []string{"Origin", w.URL}, 405, [2]string{"Allow", "GET, HEAD, POST"}},
+		{"GET", "/ui/logout", nil, 405, [2]string{"Allow", "POST"}},
+		{"GET", "/ui/nothing", nil, 404, [2]string{"Cache-Control", "no-store"}},
+		{"GET", "/ui/answers/ans_1", nil, 200, [2]string{"Cache-Control", "no-store"}},
+		{"GET", "/ui/answers/ans_1/sources/1", nil, 200, [2]string{"X-Dns-Prefetch-Control", "off"}},
+		{"GET", "/ui/answers/ans_1/sources/+1", nil, 404, [2]string{}},
+		{"GET", "/ui/answers/ans_1/sources/01", nil, 404, [2]string{}},
+		{"GET", "/ibid.js", []string{coding, "identity", "If-None-Match", plain}, 304, [2]string{"Vary", coding}},
+		{"GET", "/ibid.js", []string{coding, "gzip", "If-None-Match", "W/" + packed}, 304, [2]string{"ETag", packed}},
+		{"GET", "/ibid.js", []string{coding, "identity", "If-None-Match", packed}, 200, [2]string{"ETag", plain}},
+		{"GET", "/ibid.js", []string{coding, "gzip", "If-None-Match", "*"}, 304, [2]string{}},
+		{"GET", "/ibid.js", []string{coding, "br, gzip;q=0.0"}, 200, [2]string{"Content-Encoding", ""}},
+		{"GET", "/ibid.js", []string{coding, "gzip ; q = 0.5"}, 200, [2]string{"Content-Encoding", "gzip"}},
+	} {
+		got := w.do(t, test.method, test.path, "", test.fields...)
+		if got.StatusCode != test.want || test.header[0] != "" && got.Header.Get(test.header[0]) != test.header[1] {
+			t.Errorf("%s %s %q: %d, %s: %q", test.method, test.path, test.fields, got.StatusCode, test.header[0], got.Header.Get(test.header[0]))
+		}
+	}
+}
+
+// What a provider wants shown opens no connection: no policy keeps a browser from what a link asks for.
+func TestDisplayCallsNobody(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
+	c.Answer.Display = []ibid.Display{{HTML: `<LINK rel=preconnect href="//a.example"><p title="<link>">a < b</p><meta http-equiv=refresh content="0"><i>x</i><`}}
+	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
+		t.Fatal(err)
+	}
+	_, got, _ := strings.Cut(w.get(t, "/ui/answers/ans_1/display/1").body, `target="_blank">`)
+	want := `<wbr rel=preconnect href="//a.example"><p title="<wbr>">a < b</p><wbr http-equiv=refresh content="0"><i>x</i><`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A source whose address goes on for ever has a panel that does not.
+func TestLongAddressInPanel(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	c := talked("ans_1", "q", "It is. So.", "https://a.example/"+strings.Repeat("x", 100<<10))
+	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
+		t.Fatal(err)
+	}
+	got := w.get(t, "/ui/answers/ans_1/sources/1")
+	if n := strings.Count(got.body, strings.Repeat("x", 3<<10)); got.StatusCode != 200 || n > 0 || len(got.body) > 20<<10 {
+		t.Errorf("%d, %d bytes", got.StatusCode, len(got.body))
+	}
+	if strings.Contains(got.body, "/ui/sources?key=") {
+		t.Error("it links what cannot be asked for")
+	}
+}
+
+// All who watch an answer end are sent the same article.
+func TestManyWatchTheEnd(t *testing.T) {
+	w := newTalkWorld(t, nil)
+	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
+	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
+		t.Fatal(err)
+	}
+	const many = 60
+	articles := make(chan string, many)
+	for range many {
+		go func() {
+			article := ""
+			w.watch(t, "/ui/answers/ans_1/live?run=run_ans_1&prefix=m1-", func(e sent) bool {
+				if e.name == "answer" {
+					article = e.data
+				}
+				return e.name == "end"
+			})
+			articles <- article
+		}()
+	}
+	first := <-articles
+	if !strings.Contains(first, "a-ans_1") || !strings.Contains(first, "talk-facts") {
+		t.Errorf("the article: %s", first)
+	}
+	for range many - 1 {
+		if diff := cmp.Diff(first, <-articles); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
