@@ -53,9 +53,15 @@ queueMicrotask(() => {
       blocks.forEach((b, n) => put(prose, n, b));
       tell(blocks.length);
       article.removeAttribute("aria-busy");
-      const facts = document.querySelector(".talk-facts"), head = document.querySelector(".talk-head");
-      if (facts && sent.facts) facts.replaceWith(one(sent.facts));
-      if (head && sent.takes && !head.querySelector("details")) head.append(one(sent.takes));
+      // What the head of the conversation says of it stands below until the next load: above, it would move the words.
+      const talk = article.closest(".talk"), old = document.querySelector(".talk-end"), end = document.createElement("div");
+      if (talk && sent.facts) {
+        end.className = "talk-end";
+        end.append(one(sent.facts));
+        if (sent.takes) end.append(one(sent.takes));
+        if (old) old.replaceWith(end);
+        else talk.after(end);
+      }
       let before = true;
       for (const el of [...article.children]) if (el !== prose) el.remove();
       for (const el of [...next.children]) {
