@@ -2,7 +2,6 @@ package chat
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"net/http"
 
@@ -122,15 +121,4 @@ func send(w io.Writer, b *bytes.Buffer) error {
 	_, err := w.Write(b.Bytes())
 	b.Reset()
 	return err
-}
-
-// encode returns v as JSON on one line, without escapes that only HTML needs.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

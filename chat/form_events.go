@@ -8,6 +8,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/uimessage"
+	"github.com/ibidhq/ibid/internal/wire"
 )
 
 // The names of the events.
@@ -68,7 +69,7 @@ func (e *tellEvents) start() error {
 func (e *tellEvents) flush() error { return send(e.w, &e.buf) }
 
 func (e *tellEvents) put(name string, v any) {
-	data, err := encode(v)
+	data, err := wire.Encode(v)
 	if err != nil { // a number that is none; Document leaves them out
 		return
 	}

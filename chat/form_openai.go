@@ -71,7 +71,7 @@ func (o *tellOpenAI) fail(e *ibid.ProviderError) error {
 		}
 	}
 	o.whole = nil
-	data, err := encode(map[string]any{"error": e})
+	data, err := wire.Encode(map[string]any{"error": e})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/verify"
 )
 
 // Options are what a Page shows.
@@ -29,8 +28,8 @@ type Options struct {
 	Gateway *gateway.Gateway // what it captured and did not store yet is shown too; nil: there is none
 	Bus     *bus.Bus         // answers appear while they arrive; nil: when they have
 	Chat    *chat.Chat       // questions can be asked on the page; nil: they cannot
-	// Verifier returns a new verifier for what a tenant asks; it is closed after use. Nil: the page verifies nothing.
-	Verifier func(tenant string) *verify.Verifier
+	// Verifies says that readers may have something verified. The API does it, as it does by POST /v1/verify.
+	Verifies bool
 	// Strategies are those that can be compared.
 	Strategies []experiment.Strategy
 	Logger     *slog.Logger // nil: nothing is logged

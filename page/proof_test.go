@@ -93,7 +93,7 @@ func newProofWorld(tb testing.TB, waits chan struct{}) *proofWorld {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	w.options = page.Options{Store: w.store, Guard: guard, API: a, Bus: b, Verifier: verifier, Strategies: strategies}
+	w.options = page.Options{Store: w.store, Guard: guard, API: a, Bus: b, Verifies: true, Strategies: strategies}
 	w.start(tb)
 	return w
 }

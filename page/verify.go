@@ -37,13 +37,13 @@ func (p *Page) showVerify(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	body := &verifyPage{Off: p.o.Verifier == nil, Base: p.baseURL(r), URL: address}
+	body := &verifyPage{Off: !p.o.Verifies, Base: p.baseURL(r), URL: address}
 	return p.page(w, r, "verify", &view{Title: "Verify", Section: "verify", Body: body})
 }
 
 // verify verifies what was sent, and shows the report.
 func (p *Page) verify(w http.ResponseWriter, r *request) error {
-	if p.o.Verifier == nil {
+	if !p.o.Verifies {
 		return p.showVerify(w, r)
 	}
 	body, order, err := p.readVerify(w, r)

@@ -32,7 +32,7 @@ func (d *daemon) makePeople() error {
 		Store: d.store, Gateway: d.gateway, Verify: d.api.Verify, Version: readBuild().Version, Logger: d.log,
 	}).Handler(d.guard)
 	d.people.page, err = page.New(&page.Options{
-		Store: d.store, Guard: d.guard, API: d.api, Gateway: d.gateway, Bus: d.bus, Chat: d.people.chat, Verifier: d.verifier,
+		Store: d.store, Guard: d.guard, API: d.api, Gateway: d.gateway, Bus: d.bus, Chat: d.people.chat, Verifies: true,
 		Strategies: d.config.strategyList(), Logger: d.log, Version: readBuild().Version,
 		PublicURL: d.config.publicURL,
 	})

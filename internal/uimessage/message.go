@@ -1,7 +1,6 @@
 package uimessage
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"strconv"
@@ -9,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/wire"
 )
 
 // The roles of messages.
@@ -249,11 +249,9 @@ func metadata(v any) map[string]json.RawMessage { return map[string]json.RawMess
 
 // encode returns v as JSON without escapes that only HTML needs. What is given to it always can be encoded.
 func encode(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	data, err := wire.Encode(v)
+	if err != nil {
 		return json.RawMessage("null")
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return data
 }
