@@ -129,6 +129,14 @@ eval: ## what support checking reaches on human judgements (IBID_SHARED/eval; PA
 	@$(GO) test -count=1 -run '^TestEval' -v ./support $(if $(PART),-args -part $(PART)) | sed -n '/: \(FALSE\|MISS\)\|: possible conflict/d; s/^ *[a-z_]*_test.go:[0-9]*: //p; /^\(ok\|FAIL\|--- SKIP\)/p'
 	@$(GO) test -run '^$$' -bench '^Benchmark(Index|Claim|Score|Answer)$$' -benchmem ./support
 
+.PHONY: size
+size: ## how large the code is: bytes, files, long lines, exported names
+	@$(GO) -C tools run ./size ..
+
+.PHONY: walk
+walk: ## how many functions and files run from a Gemini stream to markdown, and for ibid verify
+	@scripts/walk
+
 .PHONY: cover
 cover: | $(OUT) ## test coverage by function, and as out/cover.html
 	@$(GO) test -coverpkg=./... -coverprofile=$(OUT)/cover.txt ./...

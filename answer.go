@@ -17,7 +17,8 @@ type Answer struct {
 	Model    string
 	Created  time.Time // zero: not said
 
-	Text      string     // the visible text: the provider's text fields joined by nothing, minus complete leaked private markers
+	// the visible text: the provider's text fields joined by nothing, minus complete leaked private markers
+	Text      string
 	Parts     []Part     // how Text is divided, in order
 	Sources   []Source   // by first use; uncited ones follow
 	Citations []Citation // by end, start, arrival; those without a place last
@@ -138,7 +139,8 @@ type Citation struct {
 	ID     string // stable: made from what it says
 	Span   Span   // zero when Anchor is AnchorNone
 	Covers Covers // what Span is
-	// Claim is the statement the citation stands for: Span itself, or for a link or a point the sentence that it closes.
+	// Claim is the statement the citation stands for: Span itself, or for a link or a point the sentence that it
+	// closes.
 	Claim         Span
 	ClaimInferred bool // Claim was found by ibid, not said by the provider
 	Refs          []Ref

@@ -7,8 +7,8 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// CallOptions returns what the method and the address of a call tell of its response, and whether it is one that is answered
-// with an answer: false for a list of models, an embedding, an upload. Answers that are fetched again count.
+// CallOptions returns what the method and the address of a call tell of its response, and whether it is one that is
+// answered with an answer: false for a list of models, an embedding, an upload. Answers that are fetched again count.
 //
 // The host tells the provider; where it is unknown, a gateway's say, the end of the path decides, and all else is
 // recognised from the bytes. Request, Documents and Limits are left for the caller to fill in.

@@ -9,8 +9,8 @@ import (
 // maxBreaches is how many breaches one error lists.
 const maxBreaches = 10
 
-// Check returns nil if a keeps what every answer promises, and otherwise an error that lists the first ten breaches, each
-// with its place. Answers that ibid decodes always keep it; one built or changed by hand may not. It promises:
+// Check returns nil if a keeps what every answer promises, and otherwise an error that lists the first ten breaches,
+// each with its place. Answers that ibid decodes always keep it; one built or changed by hand may not. It promises:
 //
 //   - The text is valid UTF-8, and every span lies in it with its ends on rune boundaries.
 //   - Parts lie side by side and cover the text. An answer without parts is one that is not divided.

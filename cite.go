@@ -13,11 +13,13 @@ import (
 	"unicode/utf8"
 )
 
-// Cite adds a citation by hand: that the words of s rest on the sources of refs. An empty s is a point, the place after the
-// words. Each ref names one of a.Sources, which must be there already; in the citation they stand in the order of a.Sources.
+// Cite adds a citation by hand: that the words of s rest on the sources of refs. An empty s is a point, the place after
+// the words. Each ref names one of a.Sources, which must be there already; in the citation they stand in the order of
+// a.Sources.
 //
-// The citation takes its place in the order of a.Citations. Its anchor is [AnchorExact] and its origin [OriginInferred],
-// because no provider said it: who reads a provider's own words changes the origin. Its claim is s, a point has none.
+// The citation takes its place in the order of a.Citations. Its anchor is [AnchorExact] and its origin
+// [OriginInferred], because no provider said it: who reads a provider's own words changes the origin. Its claim is s, a
+// point has none.
 //
 // The error says which of s and refs is bad; then a is unchanged. Cite changes a, so it must not run beside a reader.
 func (a *Answer) Cite(s Span, refs ...Ref) error {
@@ -31,7 +33,10 @@ func (a *Answer) Cite(s Span, refs ...Ref) error {
 	if s.Len() == 0 {
 		c.Covers, c.Claim = CoversPoint, Span{}
 	}
-	slices.SortStableFunc(c.Refs, func(x, y Ref) int { return cmp.Compare(a.sourceIndex(x.Source), a.sourceIndex(y.Source)) })
+	slices.SortStableFunc(
+		c.Refs,
+		func(x, y Ref) int { return cmp.Compare(a.sourceIndex(x.Source), a.sourceIndex(y.Source)) },
+	)
 	c.ID = citationID(a.Text, &c, func(id string) string { return a.Source(id).Key() })
 	c.ID = uniqueID(c.ID, func(id string) bool {
 		return slices.ContainsFunc(a.Citations, func(other Citation) bool { return other.ID == id })
@@ -111,8 +116,8 @@ func (a *Answer) sourceIndexes() map[string]int {
 	return index
 }
 
-// firstUse returns the indices in a.Sources of those that are cited, in the order in which the citations use them first.
-// Numbers follow it, wherever they are shown.
+// firstUse returns the indices in a.Sources of those that are cited, in the order in which the citations use them
+// first. Numbers follow it, wherever they are shown.
 func (a *Answer) firstUse() []int {
 	if len(a.Citations) == 0 {
 		return nil
@@ -135,15 +140,17 @@ func (a *Answer) firstUse() []int {
 	return used
 }
 
-// order puts the citations of a in order, its sources by first use, and the refs of each citation by source. What is equal
-// keeps its order, so that sources nobody cites follow in the order in which they came. It is its own fixed point.
+// order puts the citations of a in order, its sources by first use, and the refs of each citation by source. What is
+// equal keeps its order, so that sources nobody cites follow in the order in which they came. It is its own fixed
+// point.
 func order(a *Answer) {
 	slices.SortStableFunc(a.Citations, func(x, y Citation) int { return compareCitations(&x, &y) })
 	a.Sources = inOrder(a.Sources, a.firstUse())
 	sortRefs(a)
 }
 
-// inOrder returns the sources that are used, in that order, and then the others. It is a copy unless they stand so already.
+// inOrder returns the sources that are used, in that order, and then the others. It is a copy unless they stand so
+// already.
 func inOrder(sources []Source, used []int) []Source {
 	sorted := true
 	for k, i := range used {
@@ -231,9 +238,10 @@ func uniqueID(id string, taken func(string) bool) string {
 // maxIDWords bounds how many bytes of a span go into an id: the span's numbers tell longer ones apart.
 const maxIDWords = 256
 
-// citationID returns an id made of what c says: where it stands, the words there, the claim if the provider named it, and
-// of each ref the source's key, the quote and the place in the source. What ibid found out about it (anchor, inferred claim,
-// support) stays out, so that the id survives a better ibid. keyOf gives the key of the source with an id.
+// citationID returns an id made of what c says: where it stands, the words there, the claim if the provider named it,
+// and of each ref the source's key, the quote and the place in the source. What ibid found out about it (anchor,
+// inferred claim, support) stays out, so that the id survives a better ibid. keyOf gives the key of the source with an
+// id.
 func citationID(text string, c *Citation, keyOf func(id string) string) string {
 	b := make([]byte, 0, 2*maxIDWords)
 	field := func(s string) {

@@ -24,12 +24,14 @@ func Formats() []string { return append(wire.Formats(), Generic) }
 // DecodeOptions says what is known of a response besides its bytes. The zero value, and nil, means: nothing; all is
 // recognised.
 type DecodeOptions struct {
-	Format    string   // one of [Formats]; empty: recognised from the bytes
-	Provider  string   // who sent it, for a format that several send; empty: told by the format
-	Request   []byte   // the request body that this answers: some formats name documents only there
-	Documents []Source // the documents given to the model, in order, in place of those in Request; an empty ID means the format's default id
-	// One says that the input is one response, as an HTTP body is: what follows a sure end mark (see [Decoder.End]) is left
-	// alone. Otherwise it may be another response, as in a file that was put together from several.
+	Format   string // one of [Formats]; empty: recognised from the bytes
+	Provider string // who sent it, for a format that several send; empty: told by the format
+	Request  []byte // the request body that this answers: some formats name documents only there
+	// the documents given to the model, in order, in place of those in Request; an empty ID means the format's default
+	// id
+	Documents []Source
+	// One says that the input is one response, as an HTTP body is: what follows a sure end mark (see [Decoder.End]) is
+	// left alone. Otherwise it may be another response, as in a file that was put together from several.
 	One    bool
 	Limits Limits
 }
@@ -42,9 +44,10 @@ type Limits struct {
 	Citations    int // default 1,000,000
 	Parts        int // default 100,000
 	Alternatives int // default 64
-	Items        int // queries, tool calls, things to display, refs of one citation, chunks of one source: of each; default 1,000
-	Issues       int // default 1,000
-	Metadata     int // bytes of all provider metadata kept; default 16 MiB
+	// queries, tool calls, things to display, refs of one citation, chunks of one source: of each; default 1,000
+	Items    int
+	Issues   int // default 1,000
+	Metadata int // bytes of all provider metadata kept; default 16 MiB
 }
 
 func (l Limits) withDefaults() Limits {
@@ -104,8 +107,8 @@ func Decode(body []byte, opts *DecodeOptions) (*Answer, error) {
 	return d.Answer()
 }
 
-// Stream reads a response while it arrives and yields what becomes known. The last event holds the [Answer]. An error of r or a
-// *[DecodeError] is yielded once, with the answer's event.
+// Stream reads a response while it arrives and yields what becomes known. The last event holds the [Answer]. An error
+// of r or a *[DecodeError] is yielded once, with the answer's event.
 func Stream(r io.Reader, opts *DecodeOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		var queue []Event
@@ -141,8 +144,8 @@ func (d *Decoder) streamError(e Event, reading error) error {
 	return err
 }
 
-// Decoder reads a response that is written to it. The zero value is ready to use; set the fields before the first Write.
-// A Decoder is for one response and one goroutine.
+// Decoder reads a response that is written to it. The zero value is ready to use; set the fields before the first
+// Write. A Decoder is for one response and one goroutine.
 type Decoder struct {
 	Options DecodeOptions
 	OnEvent func(Event) // called inside Write and Close; nil: nobody listens
@@ -165,12 +168,12 @@ type Decoder struct {
 // maxUnknown is how many documents may leave the format open before it is taken for generic.
 const maxUnknown = 16
 
-// maxTelling is how large a document may be, in bytes, to be read again once a later one has told the format. Those that do
-// not tell it, such as pings, are small.
+// maxTelling is how large a document may be, in bytes, to be read again once a later one has told the format. Those
+// that do not tell it, such as pings, are small.
 const maxTelling = 64 << 10
 
-// Write takes the next bytes of the response. It always takes all of them and never fails, so that a damaged response cannot
-// harm the stream it was teed from. It does not keep p.
+// Write takes the next bytes of the response. It always takes all of them and never fails, so that a damaged response
+// cannot harm the stream it was teed from. It does not keep p.
 func (d *Decoder) Write(p []byte) (int, error) {
 	if d.closed {
 		return len(p), nil
@@ -192,7 +195,8 @@ func (d *Decoder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close says that the input has ended. It emits what was held back, and last the answer. It never fails and may be called again.
+// Close says that the input has ended. It emits what was held back, and last the answer. It never fails and may be
+// called again.
 func (d *Decoder) Close() error {
 	if d.closed {
 		return nil
@@ -210,8 +214,8 @@ func (d *Decoder) Close() error {
 	return nil
 }
 
-// Answer returns what is known so far: a snapshot at any time, the final answer after Close. It is never nil. The error is a
-// *[DecodeError] if the response was damaged.
+// Answer returns what is known so far: a snapshot at any time, the final answer after Close. It is never nil. The error
+// is a *[DecodeError] if the response was damaged.
 func (d *Decoder) Answer() (*Answer, error) {
 	d.start()
 	a := d.fold.answer()

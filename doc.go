@@ -1,10 +1,10 @@
-// Package ibid turns what any LLM provider answers into one exact form: the text, the sources it draws on, and which words
-// rest on which source.
+// Package ibid turns what any LLM provider answers into one exact form: the text, the sources it draws on, and which
+// words rest on which source.
 //
-// [Decode] reads a response body or a recorded stream, [Stream] and [Decoder] read one while it arrives, [Live] shows it
-// while it arrives. The result is an [Answer]. [Answer.Render] gives it back as text with its citations in the right
-// places, [Answer.Document] as JSON with offsets in the unit the reader counts in. To read what an HTTP client gets while it
-// gets it, see package tee.
+// [Decode] reads a response body or a recorded stream, [Stream] and [Decoder] read one while it arrives, [Live] shows
+// it while it arrives. The result is an [Answer]. [Answer.Render] gives it back as text with its citations in the right
+// places, [Answer.Document] as JSON with offsets in the unit the reader counts in. To read what an HTTP client gets
+// while it gets it, see package tee.
 //
 // # Terms
 //
@@ -13,7 +13,8 @@
 //   - A source is something an answer draws on: a page, a file, a document, a tool's result. It appears once.
 //   - A ref points to a source, with the words and the place in it.
 //   - A citation says that a span of the answer rests on refs.
-//   - A span is a half-open range of UTF-8 bytes of the answer's text, on rune boundaries. Every other unit exists only at
+//   - A span is a half-open range of UTF-8 bytes of the answer's text, on rune boundaries. Every other unit exists only
+//     at
 //     the edges: in provider responses and in documents.
 //   - What a span covers differs by provider: the claim itself, a visible link that stands for the citation, the point
 //     after the claim, or a block of text. The claim is what the citation stands for in any case.

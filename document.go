@@ -13,8 +13,8 @@ import (
 // documentVersion is the version of the answer document that this package writes and reads.
 const documentVersion = 1
 
-// Document is the answer document, version 1: an [Answer] as JSON, flat and in the unit its reader counts in. What is absent
-// is null, and an empty list is []. Fields may be added within version 1; none is renamed or removed.
+// Document is the answer document, version 1: an [Answer] as JSON, flat and in the unit its reader counts in. What is
+// absent is null, and an empty list is []. Fields may be added within version 1; none is renamed or removed.
 //
 // [Answer.Document] makes one. It may share memory with the answer: neither changes the other, and nobody should.
 type Document struct {
@@ -30,14 +30,15 @@ type Document struct {
 	Finish    *Finish        `json:"finish"`
 	Error     *ProviderError `json:"error"`
 
-	Text         string             `json:"text"`
-	TextSHA256   string             `json:"text_sha256"` // hexadecimal
-	Unit         Unit               `json:"unit"`        // of every offset below but those in locators
-	Parts        []DocumentPart     `json:"parts"`
-	CitedText    string             `json:"cited_text"` // the text with markers
-	HasCitations bool               `json:"has_citations"`
-	Sources      []DocumentSource   `json:"sources"`
-	Citations    []DocumentCitation `json:"citations"` // by text_end, text_start, index, arrival; those without a place last
+	Text         string           `json:"text"`
+	TextSHA256   string           `json:"text_sha256"` // hexadecimal
+	Unit         Unit             `json:"unit"`        // of every offset below but those in locators
+	Parts        []DocumentPart   `json:"parts"`
+	CitedText    string           `json:"cited_text"` // the text with markers
+	HasCitations bool             `json:"has_citations"`
+	Sources      []DocumentSource `json:"sources"`
+	// by text_end, text_start, index, arrival; those without a place last
+	Citations []DocumentCitation `json:"citations"`
 
 	Queries      []string    `json:"queries"`
 	ToolCalls    []ToolCall  `json:"tool_calls"`
@@ -126,9 +127,9 @@ type DocumentOptions struct {
 	AnswerID  string // goes into the field of that name; empty: null
 }
 
-// Document returns a as an answer document. Its length, and the time to make it, grow with the text plus the words of all
-// spans. Where a breaks what [Answer.Check] checks, the document shows null rather than something made up: a span that is
-// none becomes null, a score that is no number too, and the index of a source that does not exist is 0.
+// Document returns a as an answer document. Its length, and the time to make it, grow with the text plus the words of
+// all spans. Where a breaks what [Answer.Check] checks, the document shows null rather than something made up: a span
+// that is none becomes null, a score that is no number too, and the index of a source that does not exist is 0.
 func (a *Answer) Document(opts *DocumentOptions) *Document {
 	var o DocumentOptions
 	if opts != nil {
@@ -144,12 +145,32 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 	w.number(o.Numbering)
 	answerID := o.AnswerID
 	d := &Document{
-		Version: documentVersion, Input: o.Input, AnswerID: nullable(&answerID), ID: nullable(&a.ID),
-		Provider: nullable(&a.Provider), Format: nullable(&a.Format), Model: nullable(&a.Model), CreatedAt: instant(a.Created),
-		Complete: a.Complete, Finish: nullable(&a.Finish), Error: a.Error,
-		Text: a.Text, TextSHA256: sumText(a.Text), Unit: o.Unit,
-		Parts: w.parts(), HasCitations: len(a.Citations) > 0, Sources: w.sources(), Citations: w.citations(),
-		Queries: notNil(a.Queries), ToolCalls: notNil(a.ToolCalls), Display: notNil(a.Display), Issues: notNil(a.Issues),
+		Version:  documentVersion,
+		Input:    o.Input,
+		AnswerID: nullable(&answerID),
+		ID:       nullable(&a.ID),
+		Provider: nullable(
+			&a.Provider,
+		),
+		Format:       nullable(&a.Format),
+		Model:        nullable(&a.Model),
+		CreatedAt:    instant(a.Created),
+		Complete:     a.Complete,
+		Finish:       nullable(&a.Finish),
+		Error:        a.Error,
+		Text:         a.Text,
+		TextSHA256:   sumText(a.Text),
+		Unit:         o.Unit,
+		Parts:        w.parts(),
+		HasCitations: len(a.Citations) > 0,
+		Sources:      w.sources(),
+		Citations:    w.citations(),
+		Queries: notNil(
+			a.Queries,
+		),
+		ToolCalls:    notNil(a.ToolCalls),
+		Display:      notNil(a.Display),
+		Issues:       notNil(a.Issues),
 		Alternatives: make([]*Document, 0, len(a.Alternatives)),
 	}
 	if !o.Bare {
@@ -170,8 +191,8 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 // JSON returns d on one line, without a newline at its end. Unlike [json.Marshal] it leaves <, > and & as they are.
 func (d *Document) JSON() ([]byte, error) { return d.AppendJSON(nil) }
 
-// MarshalJSON returns a as an answer document with offsets in UTF-8 bytes: Document(nil), where there is more to choose.
-// It leaves out [Answer.Metadata] and [Source.Raw].
+// MarshalJSON returns a as an answer document with offsets in UTF-8 bytes: Document(nil), where there is more to
+// choose. It leaves out [Answer.Metadata] and [Source.Raw].
 func (a Answer) MarshalJSON() ([]byte, error) { return a.Document(nil).JSON() }
 
 // MarshalJSON writes null for the time when it is not known.
@@ -235,10 +256,24 @@ func (w *documentWriter) sources() []DocumentSource {
 	for i := range w.answer.Sources {
 		s := &w.answer.Sources[i]
 		d := DocumentSource{
-			Index: w.numbers[w.keys[i]], ID: s.ID, Key: s.Key(), Kind: s.Kind, Title: nullable(&s.Title), URL: nullable(&s.URL),
-			OriginalURL: nullable(&s.OriginalURL), Filename: nullable(&s.Filename), Site: nullable(&s.Site),
-			PublishedAt: nullable(&s.PublishedAt), RetrievedAt: instant(s.RetrievedAt), License: nullable(&s.License),
-			Content: nullable(&s.Content), Chunks: make([]DocumentChunk, 0, len(s.Chunks)), Score: finite(s.Score), Cited: w.cited[i],
+			Index:       w.numbers[w.keys[i]],
+			ID:          s.ID,
+			Key:         s.Key(),
+			Kind:        s.Kind,
+			Title:       nullable(&s.Title),
+			URL:         nullable(&s.URL),
+			OriginalURL: nullable(&s.OriginalURL),
+			Filename:    nullable(&s.Filename),
+			Site:        nullable(&s.Site),
+			PublishedAt: nullable(&s.PublishedAt),
+			RetrievedAt: instant(s.RetrievedAt),
+			License:     nullable(&s.License),
+			Content: nullable(
+				&s.Content,
+			),
+			Chunks: make([]DocumentChunk, 0, len(s.Chunks)),
+			Score:  finite(s.Score),
+			Cited:  w.cited[i],
 		}
 		if s.GlobalID != "" && d.Key != globalKey+s.GlobalID {
 			d.GlobalID = s.GlobalID
@@ -251,7 +286,10 @@ func (w *documentWriter) sources() []DocumentSource {
 		}
 		for k := range s.Chunks {
 			c := &s.Chunks[k]
-			d.Chunks = append(d.Chunks, DocumentChunk{nullable(&c.ID), nullable(&c.Content), finite(c.Score), c.Locator})
+			d.Chunks = append(
+				d.Chunks,
+				DocumentChunk{nullable(&c.ID), nullable(&c.Content), finite(c.Score), c.Locator},
+			)
 		}
 		sources = append(sources, d)
 	}
@@ -282,16 +320,20 @@ func (w *documentWriter) citations() []DocumentCitation {
 
 // refer says what a row has of its ref and of the source that it names; nil: there is none.
 func (row *DocumentCitation) refer(ref *Ref, s *Source) {
-	row.SourceID, row.Quote, row.Locator, row.Confidence = ref.Source, nullable(&ref.Quote), ref.Locator, finite(ref.Confidence)
+	row.SourceID, row.Quote, row.Locator, row.Confidence = ref.Source, nullable(
+		&ref.Quote,
+	), ref.Locator, finite(
+		ref.Confidence,
+	)
 	row.SourceTitle, row.SourceURL = nil, nil
 	if s != nil {
 		row.SourceTitle, row.SourceURL = nullable(&s.Title), nullable(&s.URL)
 	}
 }
 
-// CitationRows returns the rows that the document of an answer has of one citation, with offsets in UTF-8 bytes, but without
-// id, group and index, which only the whole answer tells. So a may be as much as is known of an answer that is still
-// arriving, and need not have c.
+// CitationRows returns the rows that the document of an answer has of one citation, with offsets in UTF-8 bytes, but
+// without id, group and index, which only the whole answer tells. So a may be as much as is known of an answer that is
+// still arriving, and need not have c.
 func (a *Answer) CitationRows(c *Citation) []DocumentCitation {
 	w := documentWriter{answer: a, unit: UTF8, offsets: NewOffsets(a.Text)}
 	row := w.citation(c)
@@ -311,7 +353,12 @@ func (a *Answer) CitationRows(c *Citation) []DocumentCitation {
 // citation returns what the rows of c have in common.
 func (w *documentWriter) citation(c *Citation) DocumentCitation {
 	row := DocumentCitation{
-		ID: c.ID, ClaimInferred: c.ClaimInferred, Covers: c.Covers, Anchor: c.Anchor, Origin: c.Origin, Verification: c.Verification,
+		ID:            c.ID,
+		ClaimInferred: c.ClaimInferred,
+		Covers:        c.Covers,
+		Anchor:        c.Anchor,
+		Origin:        c.Origin,
+		Verification:  c.Verification,
 	}
 	if c.Placed() {
 		if row.TextStart, row.TextEnd = w.span(c.Span); row.TextStart != nil {
@@ -345,7 +392,9 @@ func (w *documentWriter) span(s Span) (start, end *int) {
 // compareRows orders rows by end, start and index, those without a place last.
 func compareRows(x, y DocumentCitation) int {
 	if x.TextEnd != nil && y.TextEnd != nil {
-		return cmp.Or(cmp.Compare(*x.TextEnd, *y.TextEnd), cmp.Compare(*x.TextStart, *y.TextStart), cmp.Compare(x.Index, y.Index))
+		return cmp.Or(
+			cmp.Compare(*x.TextEnd, *y.TextEnd), cmp.Compare(*x.TextStart, *y.TextStart), cmp.Compare(x.Index, y.Index),
+		)
 	}
 	switch {
 	case x.TextEnd != nil:

@@ -51,7 +51,8 @@ func (d *Document) sizeJSON() int {
 }
 
 // jsonWriter writes byte for byte what encoding/json does with its HTML escapes off, in a tenth of the time. Where
-// encoding/json has an error to report, it fails. Names are written as they must be: with their comma, quotes and colon.
+// encoding/json has an error to report, it fails. Names are written as they must be: with their comma, quotes and
+// colon.
 type jsonWriter struct {
 	b      []byte
 	failed bool
@@ -301,8 +302,8 @@ func writeNullable[T ~string](w *jsonWriter, name string, v *T) {
 	w.string(name, string(*v))
 }
 
-// list begins a list, unless it is nil. Lists are written by loops where they stand, not by a function that is passed along:
-// with one the writer would have to live on the heap.
+// list begins a list, unless it is nil. Lists are written by loops where they stand, not by a function that is passed
+// along: with one the writer would have to live on the heap.
 func (w *jsonWriter) list(name string, isNil bool) bool {
 	w.raw(name)
 	if isNil {
@@ -446,8 +447,8 @@ func appendEscape(b []byte, c byte) []byte {
 	return append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
 }
 
-// skipPlain returns the index of the first byte of s from i on that needs a look: below a space, a quote, a backslash, or
-// no ASCII. It looks at eight bytes at once.
+// skipPlain returns the index of the first byte of s from i on that needs a look: below a space, a quote, a backslash,
+// or no ASCII. It looks at eight bytes at once.
 func skipPlain(s string, i int) int {
 	const (
 		ones  = 0x0101010101010101
@@ -457,7 +458,8 @@ func skipPlain(s string, i int) int {
 		x := uint64(s[i]) | uint64(s[i+1])<<8 | uint64(s[i+2])<<16 | uint64(s[i+3])<<24 |
 			uint64(s[i+4])<<32 | uint64(s[i+5])<<40 | uint64(s[i+6])<<48 | uint64(s[i+7])<<56
 		quote, backslash := x^'"'*ones, x^'\\'*ones
-		if found := (x | (x - ' '*ones) | (quote - ones) | (backslash - ones)) & highs; found != 0 { // the lowest is right
+		// the lowest is right
+		if found := (x | (x - ' '*ones) | (quote - ones) | (backslash - ones)) & highs; found != 0 {
 			return i + bits.TrailingZeros64(found)/8
 		}
 	}

@@ -29,9 +29,10 @@ func (a *Answer) UnmarshalJSON(data []byte) error {
 // Answer returns the answer of which d is the document. It has all that the document carries: what [Answer.MarshalJSON]
 // leaves out is lost, and so is what an answer has no field for (input, answer_id, cited_text, numbers).
 //
-// It is an error when the version is not 1, when the text does not have the SHA-256 the document says, when offsets are no
-// place in the text or do not hold the row's cited_text, and when a row names a source that is not there. The error names
-// the part, citation or source. A unit that is not said is UTF-8. What [Answer.Check] asks beyond that is not looked at.
+// It is an error when the version is not 1, when the text does not have the SHA-256 the document says, when offsets are
+// no place in the text or do not hold the row's cited_text, and when a row names a source that is not there. The error
+// names the part, citation or source. A unit that is not said is UTF-8. What [Answer.Check] asks beyond that is not
+// looked at.
 //
 // The answer may share memory with d.
 func (d *Document) Answer() (*Answer, error) {
@@ -47,11 +48,31 @@ func (d *Document) answer() (*Answer, error) {
 		return nil, err
 	}
 	a := &Answer{
-		ID: orZero(d.ID), Provider: orZero(d.Provider), Format: orZero(d.Format), Model: orZero(d.Model), Created: orZero(d.CreatedAt),
-		Text: d.Text, Complete: d.Complete, Finish: orZero(d.Finish), Error: d.Error, Metadata: d.Metadata,
-		Queries: nonEmpty(d.Queries), ToolCalls: nonEmpty(d.ToolCalls), Display: nonEmpty(d.Display), Issues: nonEmpty(d.Issues),
+		ID: orZero(
+			d.ID,
+		),
+		Provider: orZero(d.Provider),
+		Format:   orZero(d.Format),
+		Model:    orZero(d.Model),
+		Created:  orZero(d.CreatedAt),
+		Text:     d.Text,
+		Complete: d.Complete,
+		Finish:   orZero(d.Finish),
+		Error:    d.Error,
+		Metadata: d.Metadata,
+		Queries: nonEmpty(
+			d.Queries,
+		),
+		ToolCalls: nonEmpty(d.ToolCalls),
+		Display:   nonEmpty(d.Display),
+		Issues:    nonEmpty(d.Issues),
 	}
-	r := documentReader{document: d, answer: a, offsets: NewOffsets(d.Text), places: make(map[string]int, len(d.Sources))}
+	r := documentReader{
+		document: d,
+		answer:   a,
+		offsets:  NewOffsets(d.Text),
+		places:   make(map[string]int, len(d.Sources)),
+	}
 	for _, read := range []func() error{r.parts, r.sources, r.citations} {
 		if err := read(); err != nil {
 			return nil, err
@@ -139,10 +160,23 @@ func (r *documentReader) sources() error {
 		}
 		r.places[d.ID] = i
 		s := Source{
-			ID: d.ID, GlobalID: d.GlobalID, Kind: d.Kind, Title: orZero(d.Title), URL: orZero(d.URL), OriginalURL: orZero(d.OriginalURL),
-			Filename: orZero(d.Filename), Site: orZero(d.Site), Authors: nonEmpty(d.Authors), PublishedAt: orZero(d.PublishedAt),
-			RetrievedAt: orZero(d.RetrievedAt), License: orZero(d.License), Content: orZero(d.Content),
-			Score: d.Score, ScoreOrigin: orZero(d.ScoreOrigin),
+			ID:          d.ID,
+			GlobalID:    d.GlobalID,
+			Kind:        d.Kind,
+			Title:       orZero(d.Title),
+			URL:         orZero(d.URL),
+			OriginalURL: orZero(d.OriginalURL),
+			Filename: orZero(
+				d.Filename,
+			),
+			Site:        orZero(d.Site),
+			Authors:     nonEmpty(d.Authors),
+			PublishedAt: orZero(d.PublishedAt),
+			RetrievedAt: orZero(d.RetrievedAt),
+			License:     orZero(d.License),
+			Content:     orZero(d.Content),
+			Score:       d.Score,
+			ScoreOrigin: orZero(d.ScoreOrigin),
 		}
 		if id, ok := strings.CutPrefix(d.Key, globalKey); ok && s.GlobalID == "" {
 			s.GlobalID = id // so that the source keeps its key
@@ -174,7 +208,9 @@ func (r *documentReader) citations() error {
 		}
 		former := &a.Citations[len(a.Citations)-1]
 		if former.ID != c.ID || former.Span != c.Span || former.Anchor != c.Anchor {
-			return fmt.Errorf("citation %s: it is in group %d with %s, but stands elsewhere", row.ID, row.Group, former.ID)
+			return fmt.Errorf(
+				"citation %s: it is in group %d with %s, but stands elsewhere", row.ID, row.Group, former.ID,
+			)
 		}
 		former.Refs = append(former.Refs, c.Refs...)
 	}
@@ -186,8 +222,13 @@ func (r *documentReader) citations() error {
 
 func (r *documentReader) citation(row *DocumentCitation) (Citation, error) {
 	c := Citation{
-		ID: row.ID, Covers: row.Covers, ClaimInferred: row.ClaimInferred, Anchor: row.Anchor, Origin: cmp.Or(row.Origin, OriginProvider),
-		Support: row.Support, Verification: row.Verification,
+		ID:            row.ID,
+		Covers:        row.Covers,
+		ClaimInferred: row.ClaimInferred,
+		Anchor:        row.Anchor,
+		Origin:        cmp.Or(row.Origin, OriginProvider),
+		Support:       row.Support,
+		Verification:  row.Verification,
 	}
 	if _, known := r.places[row.SourceID]; !known {
 		return c, fmt.Errorf("there is no source %q", row.SourceID)
@@ -202,7 +243,10 @@ func (r *documentReader) citation(row *DocumentCitation) (Citation, error) {
 		return c, fmt.Errorf("claim: %w", err)
 	}
 	if placed && row.CitedText != nil && *row.CitedText != r.answer.Text[c.Span.Start:c.Span.End] {
-		return c, fmt.Errorf("%d to %d in %s are not the words of cited_text", *row.TextStart, *row.TextEnd, cmp.Or(r.document.Unit, UTF8))
+		return c, fmt.Errorf(
+			"%d to %d in %s are not the words of cited_text", *row.TextStart, *row.TextEnd,
+			cmp.Or(r.document.Unit, UTF8),
+		)
 	}
 	return c, settleRow(&c, placed)
 }

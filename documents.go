@@ -9,12 +9,12 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// ReadDocuments reads the documents that were given to a model, for [DecodeOptions].Documents. raw is a JSON array whose
-// elements are strings, flat objects with members such as title, url and text, or objects of an id and data, which is a
-// string or such an object. null is the same as an empty array.
+// ReadDocuments reads the documents that were given to a model, for [DecodeOptions].Documents. raw is a JSON array
+// whose elements are strings, flat objects with members such as title, url and text, or objects of an id and data,
+// which is a string or such an object. null is the same as an empty array.
 //
-// The content of a document is its text, else its snippet, else its content, else all of it as JSON. One that names no id
-// has an empty [Source.ID]: it takes the one its format gives by position. Raw is the element.
+// The content of a document is its text, else its snippet, else its content, else all of it as JSON. One that names no
+// id has an empty [Source.ID]: it takes the one its format gives by position. Raw is the element.
 //
 // The error says what is wrong with which element, counted from 0.
 func ReadDocuments(raw []byte) ([]Source, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// fold turns the operations of one response into an Answer. It is the only code that converts units, checks spans against
-// their words, merges sources and orders citations; see ARCHITECTURE.md.
+// fold turns the operations of one response into an Answer. It is the only code that converts units, checks spans
+// against their words, merges sources and orders citations; see ARCHITECTURE.md.
 type fold struct {
 	limits  Limits
 	onEvent func(Event)
@@ -352,8 +352,16 @@ func (f *fold) build() *Answer {
 
 func (f *fold) buildCandidate(c *candidate, main bool) *Answer {
 	a := &Answer{
-		ID: f.id, Provider: f.provider, Format: f.format, Model: f.model, Created: f.created,
-		Text: c.text.String(), Parts: c.outParts(), Complete: f.complete && f.failure == nil && !f.damaged, Finish: c.finish, Error: f.failure,
+		ID:       f.id,
+		Provider: f.provider,
+		Format:   f.format,
+		Model:    f.model,
+		Created:  f.created,
+		Text:     c.text.String(),
+		Parts:    c.outParts(),
+		Complete: f.complete && f.failure == nil && !f.damaged,
+		Finish:   c.finish,
+		Error:    f.failure,
 	}
 	a.Citations = c.citations()
 	a.Sources = f.sourcesOf(c, main)

@@ -82,7 +82,9 @@ func (c *candidate) addCite(w *wire.Cite) {
 
 func sameCite(a, b *wire.Cite) bool {
 	return a.Part == b.Part && a.Base == b.Base && a.Unit == b.Unit && a.Start == b.Start && a.End == b.End &&
-		slices.Equal(a.Shifts, b.Shifts) && a.Covers == b.Covers && a.Quote == b.Quote && a.URL == b.URL && a.Origin == b.Origin &&
+		slices.Equal(
+			a.Shifts, b.Shifts,
+		) && a.Covers == b.Covers && a.Quote == b.Quote && a.URL == b.URL && a.Origin == b.Origin &&
 		slices.EqualFunc(a.Refs, b.Refs, sameRef)
 }
 
@@ -110,7 +112,8 @@ func (c *candidate) await(i int) {
 	}
 	cite := &c.cites[i]
 	switch {
-	case cite.told, cite.Unit == wire.Nowhere, cite.Unit == wire.Here: // for the end of the input, when everything is looked at again
+	case cite.told, cite.Unit == wire.Nowhere,
+		cite.Unit == wire.Here: // for the end of the input, when everything is looked at again
 	case cite.Unit == wire.Block:
 		if c.blocks == nil {
 			c.blocks = map[wire.Part][]int{}
@@ -123,10 +126,12 @@ func (c *candidate) await(i int) {
 	}
 }
 
-// need returns the text length at which it makes sense to try again. It is false where only the end of the input will tell.
+// need returns the text length at which it makes sense to try again. It is false where only the end of the input will
+// tell.
 func (c *candidate) need(cite *foldCite) (int, bool) {
 	have := c.text.Len()
-	if _, ok := c.span(cite, cite.Unit, cite.shift()); ok { // the place is in the text, but other words: they may yet come near it
+	// the place is in the text, but other words: they may yet come near it
+	if _, ok := c.span(cite, cite.Unit, cite.shift()); ok {
 		need := c.base(cite) + 4*(cite.End+cite.shift()) + searchNear + len(cite.needle())
 		return need, need > have && cite.needle() != ""
 	}
@@ -311,8 +316,8 @@ func (c *candidate) claim(cite *foldCite) (claim Span, inferred bool) {
 	return Span{start, max(start, end)}, true
 }
 
-// linkRunStart returns where the run of links and marks begins that ends at at: they all stand for the statement before the
-// first of them.
+// linkRunStart returns where the run of links and marks begins that ends at at: they all stand for the statement before
+// the first of them.
 func (c *candidate) linkRunStart(text string, at int) int {
 	const most = 64 // links in one run that are followed back
 	for range most {

@@ -1,7 +1,7 @@
 package ibid
 
-// index finds numbers by name. Most answers have few names, which a list finds sooner than a map would be made. The zero value
-// is empty.
+// index finds numbers by name. Most answers have few names, which a list finds sooner than a map would be made. The
+// zero value is empty.
 type index struct {
 	few  []indexed
 	many map[string]int // nil while there are few

@@ -19,8 +19,8 @@ const (
 // maxOffset is the largest offset that is taken for one, so that a base and a shift can be added to it.
 const maxOffset = math.MaxInt / 4
 
-// locate finds the place of a citation in the text so far. It is false while more text is needed to tell; last says that none
-// will come.
+// locate finds the place of a citation in the text so far. It is false while more text is needed to tell; last says
+// that none will come.
 func (c *candidate) locate(cite *foldCite, last bool) (place, bool) {
 	covers := outCovers(cite.Covers)
 	nowhere := place{anchor: AnchorNone, covers: covers}
@@ -75,8 +75,9 @@ func (c *candidate) locateBlock(cite *foldCite, last bool) (place, bool) {
 	}
 }
 
-// locateSaid looks for a citation's words where the provider said: in its unit, in others, a little beside, and near. It is false
-// where they are in none of these places, or where there are no words to look for and the place is past the text so far.
+// locateSaid looks for a citation's words where the provider said: in its unit, in others, a little beside, and near.
+// It is false where they are in none of these places, or where there are no words to look for and the place is past the
+// text so far.
 func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
 	covers := outCovers(cite.Covers)
 	if cite.Quote == "" && cite.URL == "" {
@@ -248,14 +249,15 @@ func isLinkTo(words, url string) bool {
 			return false
 		}
 		at += n
-		if before := words[:at]; strings.HasSuffix(before, "(") || strings.HasSuffix(before, "[") || strings.HasSuffix(before, "(<") {
+		if before := words[:at]; strings.HasSuffix(before, "(") || strings.HasSuffix(before, "[") ||
+			strings.HasSuffix(before, "(<") {
 			return true
 		}
 	}
 }
 
-// searchNear looks for a citation's words around the place that the provider said: the nearest to its start, the left of
-// two as near.
+// searchNear looks for a citation's words around the place that the provider said: the nearest to its start, the left
+// of two as near.
 func (c *candidate) searchNear(cite *foldCite, shift int) (Span, bool) {
 	said, ok := c.offset(cite, cite.Unit, max(0, cite.Start+shift))
 	if !ok {
@@ -290,8 +292,8 @@ func (cite *foldCite) needle() string {
 	return cite.URL
 }
 
-// around returns the span of a citation whose needle stands at an offset: the words themselves, or the link that holds the
-// address.
+// around returns the span of a citation whose needle stands at an offset: the words themselves, or the link that holds
+// the address.
 func (c *candidate) around(cite *foldCite, at int) (Span, bool) {
 	text := c.text.String()
 	if cite.Quote != "" {
@@ -332,8 +334,8 @@ func (c *candidate) searchAll(cite *foldCite) (Span, bool) {
 	return c.around(cite, at)
 }
 
-// unverified is the last resort: the place as the provider said it, though the words there are others or there are none to
-// compare; nowhere if it is no place of the text.
+// unverified is the last resort: the place as the provider said it, though the words there are others or there are none
+// to compare; nowhere if it is no place of the text.
 func (c *candidate) unverified(cite *foldCite, nowhere place) place {
 	if cite.Quote != "" {
 		return nowhere // the words are known and are not in the text

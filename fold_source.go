@@ -77,8 +77,8 @@ func (t *sourceTable) emit(s *Source) {
 	}
 }
 
-// identity returns what makes two sources of one response the same: the Key. Without an address or a global id that is their content; but two documents
-// that the caller gave different ids stay two, whatever they say.
+// identity returns what makes two sources of one response the same: the Key. Without an address or a global id that is
+// their content; but two documents that the caller gave different ids stay two, whatever they say.
 func identity(s *Source, w *wire.Source) string {
 	if s.URL == "" && s.GlobalID == "" && (w.ID != "" || s.Content == "") {
 		return ""
@@ -97,7 +97,8 @@ func (t *sourceTable) former(key string, s *Source) (int, bool) {
 	return i, first.Kind == s.Kind && first.Title == s.Title && first.URL == s.URL && first.Content == s.Content
 }
 
-// resolve returns the source that a citation names, until the next is added. One that nobody described is still a source.
+// resolve returns the source that a citation names, until the next is added. One that nobody described is still a
+// source.
 func (t *sourceTable) resolve(key string) *Source {
 	if i, ok := t.keys.get(key); ok {
 		return &t.list[i]
@@ -266,7 +267,9 @@ func equalLocators(a, b *Locator) bool {
 	}
 	same := equal[int]
 	return a.Page == b.Page && slices.Equal(a.Pages, b.Pages) && a.Chunk == b.Chunk &&
-		same(a.Block, b.Block) && same(a.BlockEnd, b.BlockEnd) && same(a.CharStart, b.CharStart) && same(a.CharEnd, b.CharEnd)
+		same(
+			a.Block, b.Block,
+		) && same(a.BlockEnd, b.BlockEnd) && same(a.CharStart, b.CharStart) && same(a.CharEnd, b.CharEnd)
 }
 
 // equal reports whether two optional values are the same.
@@ -327,8 +330,20 @@ func wireDocuments(docs []Source) []wire.Source {
 	for i := range docs {
 		s := &docs[i]
 		out = append(out, wire.Source{
-			Key: s.ID, ID: s.ID, GlobalID: s.GlobalID, Kind: string(s.Kind), Title: s.Title, URL: s.URL, OriginalURL: s.OriginalURL,
-			Filename: s.Filename, Site: s.Site, Authors: s.Authors, PublishedAt: s.PublishedAt, License: s.License, Content: s.Content, Score: s.Score,
+			Key:         s.ID,
+			ID:          s.ID,
+			GlobalID:    s.GlobalID,
+			Kind:        string(s.Kind),
+			Title:       s.Title,
+			URL:         s.URL,
+			OriginalURL: s.OriginalURL,
+			Filename:    s.Filename,
+			Site:        s.Site,
+			Authors:     s.Authors,
+			PublishedAt: s.PublishedAt,
+			License:     s.License,
+			Content:     s.Content,
+			Score:       s.Score,
 		})
 	}
 	return out

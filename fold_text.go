@@ -58,7 +58,8 @@ type cut struct {
 	before [3]int // that of all cuts before it
 }
 
-// maxHeld is how much text is held back for a private marker that does not end, in bytes. The known ones are far shorter.
+// maxHeld is how much text is held back for a private marker that does not end, in bytes. The known ones are far
+// shorter.
 const maxHeld = 1024
 
 // minText is the least room that is made for text, in bytes.
@@ -242,8 +243,8 @@ func markerIDs(marker []byte) string {
 	}, validText(string(marker[:min(len(marker), most)]))), " ")
 }
 
-// repair returns s as valid UTF-8. What may be the first half of a character, as some providers cut them, is kept for the
-// next text of the part; a high surrogate is joined to its low one. What is no character becomes U+FFFD.
+// repair returns s as valid UTF-8. What may be the first half of a character, as some providers cut them, is kept for
+// the next text of the part; a high surrogate is joined to its low one. What is no character becomes U+FFFD.
 func (c *candidate) repair(s []byte, last bool) []byte {
 	if len(c.tail) == 0 && utf8.Valid(s) {
 		return s
@@ -328,8 +329,9 @@ func (c *candidate) flush() {
 	c.append(s)
 }
 
-// finalText compares a part's text with what the provider says at its end that it is. Missing text is added; a different text takes
-// the place of the one read so far, since the provider's offsets count it. Of a cut one it is not known whether it differs.
+// finalText compares a part's text with what the provider says at its end that it is. Missing text is added; a
+// different text takes the place of the one read so far, since the provider's offsets count it. Of a cut one it is not
+// known whether it differs.
 func (c *candidate) finalText(p wire.Part, s []byte, broken bool) {
 	i := c.find(p)
 	if i < 0 {
@@ -398,7 +400,16 @@ func (c *candidate) replacePart(i int, want string, cuts []cut) {
 	}
 	c.offsets = Offsets{}
 	out := outPart(part)
-	c.fold.emit(Event{Kind: EventPart, Candidate: c.index, Part: &out, Corrected: true, Text: c.text.String()[part.start:part.end], At: part.start})
+	c.fold.emit(
+		Event{
+			Kind:      EventPart,
+			Candidate: c.index,
+			Part:      &out,
+			Corrected: true,
+			Text:      c.text.String()[part.start:part.end],
+			At:        part.start,
+		},
+	)
 	c.unsettle()
 }
 
@@ -452,8 +463,8 @@ func (c *candidate) close() {
 	c.settle()
 }
 
-// outParts returns the parts as the answer has them: without empty ones, and neighbours of one kind, message and place as
-// one.
+// outParts returns the parts as the answer has them: without empty ones, and neighbours of one kind, message and place
+// as one.
 func (c *candidate) outParts() []Part {
 	var out []Part
 	for i := range c.parts {
@@ -461,7 +472,10 @@ func (c *candidate) outParts() []Part {
 		if p.Len() == 0 {
 			continue
 		}
-		if n := len(out); n > 0 && out[n-1].Kind == p.Kind && out[n-1].Message == p.Message && out[n-1].Content == p.Content {
+		if n := len(
+			out,
+		); n > 0 && out[n-1].Kind == p.Kind && out[n-1].Message == p.Message &&
+			out[n-1].Content == p.Content {
 			out[n-1].End = p.End
 			continue
 		}

@@ -7,10 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// Key names the source in any answer, where [Source.ID] names it only in its own. It is the first of these that the source
-// has:
+// Key names the source in any answer, where [Source.ID] names it only in its own. It is the first of these that the
+// source has:
 //
-//   - its kind, a colon and its URL in a normal form: scheme and host in lower case, without user, default port, fragment
+//   - its kind, a colon and its URL in a normal form: scheme and host in lower case, without user, default port,
+//     fragment
 //     and the parameters that only track readers (utm_source, gclid, …);
 //   - "#" and the provider's global id;
 //   - "sha256:" and 32 hexadecimal digits of the SHA-256 of its content, or of its title and file name if it has none.
@@ -35,8 +36,8 @@ func (s *Source) Key() string {
 	return "sha256:" + hex.EncodeToString(sum[:16])
 }
 
-// numberKeys returns the key under which each source of a has its number. That is its Key, but where two sources share one
-// the later has a key of its own: sources about which nothing is known are still not the same source.
+// numberKeys returns the key under which each source of a has its number. That is its Key, but where two sources share
+// one the later has a key of its own: sources about which nothing is known are still not the same source.
 func numberKeys(a *Answer) []string {
 	keys := make([]string, len(a.Sources))
 	taken := make(map[string]bool, len(a.Sources))
@@ -53,8 +54,8 @@ func numberKeys(a *Answer) []string {
 // globalKey begins the keys that are made of a global id.
 const globalKey = "#"
 
-// appendNormalURL appends a form of raw that is the same for addresses of the same page. It takes anything, also what is no
-// URL, and of its own results it changes nothing.
+// appendNormalURL appends a form of raw that is the same for addresses of the same page. It takes anything, also what
+// is no URL, and of its own results it changes nothing.
 func appendNormalURL(b []byte, raw string) []byte {
 	rest := strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
 	rest, _, _ = strings.Cut(rest, "#")
@@ -174,7 +175,8 @@ func isUnreserved(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
 }
 
-// isTracking reports whether the query parameter tells the site who sent the reader, and nothing of which page is meant.
+// isTracking reports whether the query parameter tells the site who sent the reader, and nothing of which page is
+// meant.
 func isTracking(param string) bool {
 	name, _, _ := strings.Cut(param, "=")
 	if len(name) >= 4 && strings.EqualFold(name[:4], "utm_") {
@@ -183,7 +185,8 @@ func isTracking(param string) bool {
 	switch lowerASCII(name) {
 	case "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "srsltid", "_ga", "_gl", // Google
 		"fbclid", "igshid", "igsh", // Meta
-		"msclkid", "yclid", "ttclid", "twclid", "li_fat_id", "epik", // Microsoft, Yandex, TikTok, X, LinkedIn, Pinterest
+		// Microsoft, Yandex, TikTok, X, LinkedIn, Pinterest
+		"msclkid", "yclid", "ttclid", "twclid", "li_fat_id", "epik",
 		"ref_src", "ref_url", // X
 		"mc_cid", "mc_eid", "mkt_tok", "_hsenc", "_hsmi", "vero_id": // newsletters
 		return true
@@ -194,7 +197,8 @@ func isTracking(param string) bool {
 // openAITag is the parameter that OpenAI adds to the addresses it cites.
 const openAITag = "utm_source=openai"
 
-// cleanURL returns raw without the parameter that OpenAI adds, and unchanged otherwise: the form of an address for readers.
+// cleanURL returns raw without the parameter that OpenAI adds, and unchanged otherwise: the form of an address for
+// readers.
 func cleanURL(raw string) string {
 	for from := 0; ; {
 		i := strings.Index(raw[from:], openAITag)

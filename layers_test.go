@@ -25,17 +25,23 @@ var layers = []string{
 	"internal/scan",
 	"internal/frame",
 	"internal/wire",
+	"internal/call",
+	"internal/text",
 	"internal/prose",
+	"internal/markdown",
 	".",
 	"internal/unpack",
 	"tee",
+	"internal/file",
 	"internal/journal",
 	"biblio",
 	"internal/uimessage",
 	"export",
+	"internal/pdf",
 	"snapshot",
 	"support",
 	"trail",
+	"trail/otel",
 	"experiment",
 	"internal/httpsig",
 	"keyring",
@@ -46,11 +52,13 @@ var layers = []string{
 	"bus",
 	"watch",
 	"gateway",
+	"internal/httpx",
 	"api",
 	"chat",
 	"mcp",
 	"page",
 	"internal/replay",
+	"server",
 	"cmd/ibid",
 }
 
@@ -66,27 +74,37 @@ var besideLayers = []string{
 
 // narrowLayers lists the packages whose imports of ours are fewer than the line allows.
 var narrowLayers = map[string][]string{
-	"internal/scan":    {},
-	"internal/prose":   {},
-	"internal/journal": {},
-	"internal/replay":  {},
-	"internal/unpack":  {},
-	"internal/httpsig": {},
-	"keyring":          {},
-	"tlog":             {},
-	"tee":              {".", "internal/unpack"}, // what a program links that only wants its client's answers
+	"internal/scan":     {},
+	"internal/text":     {},
+	"internal/prose":    {"internal/text"},
+	"internal/markdown": {},
+	"internal/file":     {},
+	"internal/journal":  {"internal/file"},
+	"internal/pdf":      {},
+	"internal/replay":   {},
+	"internal/unpack":   {},
+	"internal/httpsig":  {},
+	"keyring":           {"internal/file"},
+	"tlog":              {"internal/file"},
+	"tee":               {".", "internal/unpack"}, // what a program links that only wants its client's answers
 }
 
 // allowedModules lists what each package may import from outside the standard library: import paths, and all below them.
 // A package that is not here gets along without. A new line is a decision: say in ARCHITECTURE.md what it buys.
 var allowedModules = map[string][]string{
-	"internal/prose": {"github.com/clipperhouse/uax29/v2"},
-	".":              {"github.com/yuin/goldmark"},
+	"internal/prose":    {"github.com/clipperhouse/uax29/v2"},
+	"internal/markdown": {"github.com/yuin/goldmark"},
+	".": {
+		"github.com/clipperhouse/uax29/v2",
+		"github.com/go-json-experiment/json",
+		"github.com/yuin/goldmark",
+	},
 	"internal/unpack": {
 		"github.com/andybalholm/brotli",
 		"github.com/klauspost/compress",
 	},
 	"snapshot": {
+		"github.com/cenkalti/backoff/v5",
 		"code.dny.dev/ssrf",
 		"github.com/jimsmart/grobotstxt",
 		"github.com/klauspost/compress",
@@ -98,11 +116,26 @@ var allowedModules = map[string][]string{
 	"internal/httpsig": {"github.com/dunglas/httpsfv"},
 	"keyring":          {"github.com/go-jose/go-jose/v4"},
 	"tlog":             {"golang.org/x/mod/sumdb"},
-	"manifest":         {"github.com/dunglas/httpsfv", "github.com/gowebpki/jcs", "golang.org/x/net"},
-	"verify":           {"github.com/gowebpki/jcs", "golang.org/x/mod/sumdb", "golang.org/x/net", "golang.org/x/sync"},
-	"support":          {"github.com/yalue/onnxruntime_go", "golang.org/x/text"}, // by the build tag onnx
-	"trail":            {"go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf"},
+	"manifest": {
+		"github.com/dunglas/httpsfv",
+		"github.com/go-json-experiment/json",
+		"github.com/gowebpki/jcs",
+		"golang.org/x/net",
+	},
+	"verify": {
+		"github.com/cenkalti/backoff/v5",
+		"github.com/go-json-experiment/json",
+		"github.com/gowebpki/jcs",
+		"golang.org/x/mod/sumdb",
+		"golang.org/x/net",
+		"golang.org/x/sync",
+	},
+	"support":    {"github.com/yalue/onnxruntime_go", "golang.org/x/text"}, // by the build tag onnx
+	"trail":      {"github.com/go-json-experiment/json", "go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf"},
+	"trail/otel": {"go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf"},
 	"store": {
+		"github.com/cenkalti/backoff/v5",
+		"github.com/go-json-experiment/json",
 		"github.com/google/uuid",
 		"github.com/klauspost/compress",
 		"github.com/jackc/pgx/v5",
@@ -110,9 +143,10 @@ var allowedModules = map[string][]string{
 		"golang.org/x/text",
 		"modernc.org/sqlite",
 	},
-	"watch": {"github.com/prometheus/client_golang/prometheus"},
-	"bus":   {"github.com/nats-io/nats.go", "github.com/nats-io/nats-server/v2"},
+	"watch": {"github.com/cenkalti/backoff/v5", "github.com/prometheus/client_golang/prometheus"},
+	"bus":   {"github.com/cenkalti/backoff/v5", "github.com/nats-io/nats.go", "github.com/nats-io/nats-server/v2"},
 	"gateway": {
+		"github.com/cenkalti/backoff/v5",
 		"github.com/google/uuid",
 		"github.com/prometheus/client_golang/prometheus",
 		"go.opentelemetry.io/otel",
@@ -135,6 +169,14 @@ var allowedModules = map[string][]string{
 		"golang.org/x/net/idna",
 		"golang.org/x/sync",
 		"golang.org/x/text",
+	},
+	"server": {
+		"github.com/goccy/go-yaml",
+		"github.com/prometheus/client_golang/prometheus",
+		"github.com/spf13/pflag",
+		"go.opentelemetry.io/otel",
+		"golang.org/x/net",
+		"golang.org/x/sync",
 	},
 	"cmd/ibid": {
 		"github.com/prometheus/client_golang/prometheus",
@@ -167,8 +209,8 @@ var testModules = []string{
 // whoever imports ibid links no network, no database and no process.
 var worldly = []string{"database/sql", "flag", "log", "net/http", "net/rpc", "net/smtp", "os", "plugin", "unsafe"}
 
-// providerNames are JSON names that belong to one provider. Inside a string literal they are provider knowledge, and that
-// lives in internal/wire.
+// providerNames are JSON names that belong to one provider. Inside a string literal they are provider knowledge, and
+// that lives in internal/wire and internal/call.
 var providerNames = []string{
 	// Google
 	"citationSources", "confidenceScores", "endIndex", "groundingAttributions", "groundingChunk",
@@ -237,10 +279,10 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// Nothing outside internal/wire knows a provider's JSON.
+// Nothing outside internal/wire and internal/call knows a provider's JSON.
 func TestProviderNames(t *testing.T) {
 	for _, f := range goFiles(t) {
-		if f.test || isWithin(f.dir, []string{"internal/wire", "bench"}) {
+		if f.test || isWithin(f.dir, []string{"internal/wire", "internal/call", "bench"}) {
 			continue
 		}
 		ast.Inspect(f.syntax, func(n ast.Node) bool {
@@ -250,7 +292,7 @@ func TestProviderNames(t *testing.T) {
 			}
 			for _, name := range providerNames {
 				if hasWord(lit.Value, name) && !slices.Contains(homonyms[f.dir], name) {
-					t.Errorf("%s: %s is a provider's name: only internal/wire knows it", f.fset.Position(lit.Pos()), name)
+					t.Errorf("%s: %s is a provider's name: only internal/wire and internal/call know it", f.fset.Position(lit.Pos()), name)
 				}
 			}
 			return true

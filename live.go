@@ -17,33 +17,35 @@ const DefaultHold = 512
 //	decoder := ibid.Decoder{OnEvent: live.Event}
 //
 // The output only grows: nothing that was written is taken back or changed. It is the answer's text byte for byte, with
-// markers put in where [Answer.Render] puts them, and visible links replaced as it does, as long as the citation arrives
-// before the words that follow its place are written. To that end Live holds back the last word of the text, a visible link
-// or mark whose citation may still come, and what follows a citation until it is certain that no code, link, word or math
-// goes on there and would take in the marker; and never more than Hold bytes.
+// markers put in where [Answer.Render] puts them, and visible links replaced as it does, as long as the citation
+// arrives before the words that follow its place are written. To that end Live holds back the last word of the text, a
+// visible link or mark whose citation may still come, and what follows a citation until it is certain that no code,
+// link, word or math goes on there and would take in the marker; and never more than Hold bytes.
 //
-// A citation that arrives later has its marker at the end of its sentence, if that is still to come: anywhere else it would
-// say that other words are supported. Else it goes into a list behind the text, with the words it stands for; so does, under
-// a heading of its own, what the provider took back when its marker was written. Then come the sources, numbered in the
-// order in which they were shown, and the output ends with a line break. Issues and errors are not shown.
+// A citation that arrives later has its marker at the end of its sentence, if that is still to come: anywhere else it
+// would say that other words are supported. Else it goes into a list behind the text, with the words it stands for; so
+// does, under a heading of its own, what the provider took back when its marker was written. Then come the sources,
+// numbered in the order in which they were shown, and the output ends with a line break. Issues and errors are not
+// shown.
 //
-// A provider may correct a text after sending it. What arrived first stays; citations of the corrected part are in the list
-// behind the text. Candidates other than the first are not shown.
+// A provider may correct a text after sending it. What arrived first stays; citations of the corrected part are in the
+// list behind the text. Candidates other than the first are not shown.
 //
-// StyleHTML and StyleLaTeX cannot be written before the structure of the whole text is known. They are written in one piece
-// at the end, by Render. In StyleFootnotes labels are not checked against footnotes of the text's own, as Render does.
+// StyleHTML and StyleLaTeX cannot be written before the structure of the whole text is known. They are written in one
+// piece at the end, by Render. In StyleFootnotes labels are not checked against footnotes of the text's own, as Render
+// does.
 //
 // Set the fields before the first event. A Live is for one response and one goroutine.
 type Live struct {
 	W     io.Writer
 	Style Style // zero: StyleMarkdown
-	// ByID writes [Source.ID] into the markers instead of the number. As an id reads like a word, StylePlain puts a space
-	// before a marker then.
+	// ByID writes [Source.ID] into the markers instead of the number. As an id reads like a word, StylePlain puts a
+	// space before a marker then.
 	ByID bool
 	// Numbering gives the numbers, and takes up the sources it does not have yet. Nil: numbers start at 1.
 	Numbering *Numbering
-	// List appends the list of the cited sources, or says that there are none. StyleFootnotes always has its definitions.
-	// The list of citations that came too late does not depend on it.
+	// List appends the list of the cited sources, or says that there are none. StyleFootnotes always has its
+	// definitions. The list of citations that came too late does not depend on it.
 	List bool
 	// Hold is how many bytes of text are held back at most; zero: DefaultHold.
 	Hold int
@@ -83,8 +85,8 @@ func (l *Live) Event(e Event) {
 	l.out.flush(l.W)
 }
 
-// Close ends the output where [EventAnswer] has not: what was held back is written, then the list of the sources known so
-// far. It returns the first error of W, and may be called again.
+// Close ends the output where [EventAnswer] has not: what was held back is written, then the list of the sources known
+// so far. It returns the first error of W, and may be called again.
 func (l *Live) Close() error {
 	if !l.ended {
 		l.end(nil)
@@ -156,8 +158,8 @@ func (l *Live) addText(s string) {
 	l.advance()
 }
 
-// endBlock writes all of a block that has ended: nothing of it can change any more. The next one begins with marks that are
-// lead long.
+// endBlock writes all of a block that has ended: nothing of it can change any more. The next one begins with marks that
+// are lead long.
 func (l *Live) endBlock(end, lead int) {
 	l.places.clip(Span{l.text.from + end, l.text.from + end + lead})
 	l.place(end, end, true)
@@ -191,7 +193,8 @@ func (l *Live) advance() {
 	l.shorten()
 }
 
-// shorten forgets the beginning of a long paragraph on one line, up to a sentence that can be read without what comes before.
+// shorten forgets the beginning of a long paragraph on one line, up to a sentence that can be read without what comes
+// before.
 func (l *Live) shorten() {
 	t := &l.text
 	const long = 2048

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// linkHope says whether citations are expected to come as visible links and marks: then these are held back until theirs
-// has come.
+// linkHope says whether citations are expected to come as visible links and marks: then these are held back until
+// theirs has come.
 type linkHope struct {
 	seen   bool // one came
 	absent bool // citations came in another way, or a link was left without one
@@ -33,8 +33,8 @@ const (
 	markEnd   = "】"
 )
 
-// holdLinks returns the start of the first link or mark of the open block up to end that is not complete or whose citation
-// may still come; end if there is none. Ended says that the block ends there.
+// holdLinks returns the start of the first link or mark of the open block up to end that is not complete or whose
+// citation may still come; end if there is none. Ended says that the block ends there.
 func (l *Live) holdLinks(end int, ended bool) int {
 	t := &l.text
 	if !l.places.links.wait() || t.scan.fence != "" {

@@ -78,8 +78,8 @@ type lateCite struct {
 	ids  []string
 }
 
-// lateLists returns the citations whose markers the text does not have, and those whose markers it should not have. Without
-// the words there is nothing to say; the sources have their list.
+// lateLists returns the citations whose markers the text does not have, and those whose markers it should not have.
+// Without the words there is nothing to say; the sources have their list.
 func (l *Live) lateLists(a *Answer) []string {
 	var late, gone []lateCite
 	for _, c := range l.places.all {

@@ -133,8 +133,9 @@ func (p *livePlaces) leave(at int) {
 	p.settle()
 }
 
-// due reports whether it is worth looking for places again: only text that came since can have made one certain. The steps
-// between two tries grow, and what all tries cost is bounded, so that no text is read more often than a few times.
+// due reports whether it is worth looking for places again: only text that came since can have made one certain. The
+// steps between two tries grow, and what all tries cost is bounded, so that no text is read more often than a few
+// times.
 func (l *Live) due(overdue bool) bool {
 	p, t := &l.places, &l.text
 	const floor, per = 1 << 20, 8 // bytes parsed at most: besides, and per byte of text
@@ -146,8 +147,8 @@ func (l *Live) due(overdue bool) bool {
 }
 
 // place writes the open block up to end as far as citations stand in it at certain places, with their markers, none of
-// them behind limit. It returns up to where the text may be written without taking a place away. Where the block is final
-// all places are certain.
+// them behind limit. It returns up to where the text may be written without taking a place away. Where the block is
+// final all places are certain.
 func (l *Live) place(end, limit int, final bool) int {
 	cites := l.waiting(end)
 	if len(cites) == 0 {
@@ -205,8 +206,8 @@ func (t *liveText) looksPast(cites []*liveCite) bool {
 	})
 }
 
-// lowest returns where the first of cites may have its marker at the earliest: behind the last word of the text it covers.
-// One whose place was written may have it at the next end of a sentence that was not looked at yet.
+// lowest returns where the first of cites may have its marker at the earliest: behind the last word of the text it
+// covers. One whose place was written may have it at the next end of a sentence that was not looked at yet.
 func (t *liveText) lowest(cites []*liveCite, looked int) int {
 	low, passed := len(t.buf), false
 	for _, c := range cites {
@@ -223,7 +224,8 @@ func (t *liveText) lowest(cites []*liveCite, looked int) int {
 	if !passed {
 		return low
 	}
-	const most = 4 // bytes of what was the end of the text when it was looked at, and may have become that of a sentence
+	// bytes of what was the end of the text when it was looked at, and may have become that of a sentence
+	const most = 4
 	at := max(t.written, looked-most-t.from)
 	if n := bytes.IndexAny(t.buf[min(at, low):low], ".!?…。！？\n"); n >= 0 {
 		return at + n
@@ -231,8 +233,8 @@ func (t *liveText) lowest(cites []*liveCite, looked int) int {
 	return low
 }
 
-// citings returns cites as laying out sees them. Those whose place was written already go to the end of their sentence, wait
-// for it, or are given up. Index is that of cites.
+// citings returns cites as laying out sees them. Those whose place was written already go to the end of their sentence,
+// wait for it, or are given up. Index is that of cites.
 func (l *Live) citings(p safePlaces, cites []*liveCite, final bool) ([]citing, []Source) {
 	t := &l.text
 	var out []citing
@@ -321,5 +323,6 @@ func (l *Live) stopAt(p safePlaces, lay *layout, i int, citings []citing, cites 
 // joins reports whether what follows at is a link or mark whose citation may still come and then has its marker here as
 // well.
 func (t *liveText) joins(at, limit int) bool {
-	return limit < len(t.buf) && strings.Trim(string(t.buf[at:max(at, limit)]), " ,;(") == "" && isLinkStart(t.buf[limit:])
+	return limit < len(t.buf) && strings.Trim(string(t.buf[at:max(at, limit)]), " ,;(") == "" &&
+		isLinkStart(t.buf[limit:])
 }

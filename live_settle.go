@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// settled reports whether a place of a text that goes on stays where it is, whatever comes. Overdue says that enough was
-// waited for what would do no harm: emphasis that may yet be closed behind the place.
+// settled reports whether a place of a text that goes on stays where it is, whatever comes. Overdue says that enough
+// was waited for what would do no harm: emphasis that may yet be closed behind the place.
 func (p safePlaces) settled(st *stop, overdue bool) bool {
 	if st.own || len(p.lines) == 0 || !looksPast(p.text[st.at:]) || p.mayBeRow(st.at) {
 		return false
@@ -42,15 +42,18 @@ func looksPast(rest string) bool {
 	return after != ""
 }
 
-// mayBeRow reports whether the line of at may turn out to be the head of a table, whose cells end before their bars. The
-// next line tells.
+// mayBeRow reports whether the line of at may turn out to be the head of a table, whose cells end before their bars.
+// The next line tells.
 func (p safePlaces) mayBeRow(at int) bool {
 	start := strings.LastIndexByte(p.text[:at], '\n') + 1
 	row, next, whole := strings.Cut(p.text[start:], "\n")
 	if !strings.Contains(row, "|") {
 		return false
 	}
-	if line, ok := p.lineAt(at); ok && strings.Contains(strings.Trim(row, "| \t\r"), "|") && !strings.Contains(p.text[line.Start:line.End], "|") {
+	if line, ok := p.lineAt(
+		at,
+	); ok && strings.Contains(strings.Trim(row, "| \t\r"), "|") &&
+		!strings.Contains(p.text[line.Start:line.End], "|") {
 		return false // a cell already
 	}
 	if !whole || next == "" {

@@ -15,9 +15,10 @@ import (
 // liveText is the open block of a text that grows: what of it may still change how it is read. Offsets in it count from
 // the start of the block.
 type liveText struct {
-	buf     []byte
-	from    int // where buf begins in the text as it arrived
-	lead    int // length of the marks that buf begins with, where another block came before: what ends in them belongs there
+	buf  []byte
+	from int // where buf begins in the text as it arrived
+	// length of the marks that buf begins with, where another block came before: what ends in them belongs there
+	lead    int
 	written int // how much of buf is out
 	known   int // how much of buf there was before the last text
 	scan    blockScan
@@ -97,8 +98,8 @@ func (t *liveText) add(s string) {
 	t.parts[len(t.parts)-1].End += len(s)
 }
 
-// drop forgets the beginning of the block, which was written: what follows is a block of its own, behind marks that are lead
-// long.
+// drop forgets the beginning of the block, which was written: what follows is a block of its own, behind marks that are
+// lead long.
 func (t *liveText) drop(n, lead int) {
 	t.buf = t.buf[:copy(t.buf, t.buf[n:])]
 	t.from += n
@@ -119,8 +120,8 @@ func (t *liveText) back(at int) int {
 	return max(at, t.written)
 }
 
-// lastWord returns where the last word begins, with the space before and all that is no word behind: a citation of it may
-// come next, or of the words before it.
+// lastWord returns where the last word begins, with the space before and all that is no word behind: a citation of it
+// may come next, or of the words before it.
 func (t *liveText) lastWord() int {
 	const long = 24 // bytes of it; in scripts without spaces a word is as long as the sentence
 	end := t.wordsEnd(len(t.buf))
@@ -153,9 +154,9 @@ func (t *liveText) wordsEnd(at int) int {
 	return at
 }
 
-// blockScan finds where a block of markdown ends that can be read without the rest: before a line that stands at the left
-// edge behind a blank line, a list item or a code block. It finds not all of them, but only true ones: what looks like one is
-// held against the parser.
+// blockScan finds where a block of markdown ends that can be read without the rest: before a line that stands at the
+// left edge behind a blank line, a list item or a code block. It finds not all of them, but only true ones: what looks
+// like one is held against the parser.
 type blockScan struct {
 	at     int    // the start of the first line not read yet
 	seen   int    // up to where that has no end
@@ -169,8 +170,8 @@ type blockScan struct {
 	parser parser.Parser
 }
 
-// next returns the end of the block that buf begins with, and the length of the marks that the next one begins with. It is
-// false while there is no end.
+// next returns the end of the block that buf begins with, and the length of the marks that the next one begins with. It
+// is false while there is no end.
 func (s *blockScan) next(buf []byte) (end, lead int, ok bool) {
 	for s.at < len(buf) {
 		if s.filled && s.begins(buf) {
@@ -194,7 +195,8 @@ func (s *blockScan) next(buf []byte) (end, lead int, ok bool) {
 // maxStart is how much of a block's content the parser gets to see to tell whether it begins there, in bytes.
 const maxStart = 16
 
-// asks reports whether the parser, too, begins a block of text with the line at s.at, or an item of a list at the left edge.
+// asks reports whether the parser, too, begins a block of text with the line at s.at, or an item of a list at the left
+// edge.
 func (s *blockScan) asks(text []byte) bool {
 	if s.sure == s.at {
 		return true
@@ -233,8 +235,8 @@ func (s *blockScan) begins(buf []byte) bool {
 	return !s.whole && itemMark(line) != ""
 }
 
-// leadLen returns the length of what the text begins with that is no content: the marks of headings, quotes, list items, tasks
-// and cells, rules, line breaks. It is false while that is open.
+// leadLen returns the length of what the text begins with that is no content: the marks of headings, quotes, list
+// items, tasks and cells, rules, line breaks. It is false while that is open.
 func leadLen(text []byte) (int, bool) {
 	const most = 512 // bytes of such
 	at := 0
@@ -266,8 +268,8 @@ func ruleLen(text []byte) int {
 	return len(line)
 }
 
-// markLength returns the length of the mark of a list item or task at the start of text; 0 where there is none, -1 where that
-// is open.
+// markLength returns the length of the mark of a list item or task at the start of text; 0 where there is none, -1
+// where that is open.
 func markLength(text []byte) int {
 	n := 0
 	for n < len(text) && n < 10 && '0' <= text[n] && text[n] <= '9' {
@@ -336,11 +338,12 @@ func (s *blockScan) line(line string) {
 	case content[0] == '<':
 		s.closer = htmlCloser(strings.ToLower(content))
 	}
-	s.whole = s.whole || strings.Contains(content, "$$") || strings.Contains(content, `\[`) || strings.Contains(content, `\(`)
+	s.whole = s.whole || strings.Contains(content, "$$") || strings.Contains(content, `\[`) ||
+		strings.Contains(content, `\(`)
 }
 
-// htmlCloser returns what a line has to hold that ends the HTML block which begins with this one; empty where a blank line
-// does, or this one itself.
+// htmlCloser returns what a line has to hold that ends the HTML block which begins with this one; empty where a blank
+// line does, or this one itself.
 func htmlCloser(line string) string {
 	for _, tag := range [...]struct{ open, shut string }{
 		{"<!--", "-->"},

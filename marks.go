@@ -9,8 +9,8 @@ import (
 )
 
 // marks finds the marks of a provider that cites in the text itself: [1], [1][3], [1, 2], [doc1]. What looks like one
-// inside code, math, an address or a link is none. It reads the text once, as it grows, and stops before whatever the next bytes
-// may still change.
+// inside code, math, an address or a link is none. It reads the text once, as it grows, and stops before whatever the
+// next bytes may still change.
 type marks struct {
 	wire.Markers
 	from  int    // where the text that they are of begins
@@ -59,9 +59,17 @@ func (c *candidate) scanMarks(last bool) {
 			break
 		}
 		cite := wire.Cite{
-			Key: "mark:" + strconv.Itoa(found.span.Start), Part: wire.Part{Candidate: c.index}, Base: wire.AnswerBase, Unit: wire.Bytes,
-			Start: found.span.Start, End: found.span.End, Covers: wire.Link, Origin: wire.OriginMarker,
-			Quote: text[found.span.Start:found.span.End],
+			Key: "mark:" + strconv.Itoa(
+				found.span.Start,
+			),
+			Part:   wire.Part{Candidate: c.index},
+			Base:   wire.AnswerBase,
+			Unit:   wire.Bytes,
+			Start:  found.span.Start,
+			End:    found.span.End,
+			Covers: wire.Link,
+			Origin: wire.OriginMarker,
+			Quote:  text[found.span.Start:found.span.End],
 		}
 		for _, n := range found.numbers {
 			if n > len(c.marks.Refs) || c.marks.Refs[n-1].Source == "" {
@@ -147,8 +155,8 @@ func (m *marks) special(text string, last bool) (found textMark, certain bool) {
 	return found, certain
 }
 
-// line looks at the beginning of a line: a code fence opens or closes there, and the lines between hold no marks. It is true
-// where more text is needed to tell.
+// line looks at the beginning of a line: a code fence opens or closes there, and the lines between hold no marks. It is
+// true where more text is needed to tell.
 func (m *marks) line(text string, last bool) (wait bool) {
 	const most = 1024 // bytes of a line that are waited for
 	end := strings.IndexByte(text[m.at:min(len(text), m.at+most)], '\n')
@@ -226,7 +234,8 @@ func (m *marks) code(text string, last bool) bool {
 	return ended
 }
 
-// bracket reads what may be a mark at m.at and returns how far to go on. It is not certain where the text ends too early.
+// bracket reads what may be a mark at m.at and returns how far to go on. It is not certain where the text ends too
+// early.
 func (m *marks) bracket(text string, last bool) (found textMark, size int, certain bool) {
 	const most = 40 // bytes of a mark
 	rest := text[m.at:]

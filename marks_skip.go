@@ -2,9 +2,9 @@ package ibid
 
 import "strings"
 
-// What marks do not stand in. Each function is given a text from the first byte of what it may be, and returns its size, 0
-// where it is none. It is not certain where the text so far does not tell; last says that no more will come. All look ahead
-// no further than a bound, so that a hostile text stays cheap, and no further than the paragraph.
+// What marks do not stand in. Each function is given a text from the first byte of what it may be, and returns its
+// size, 0 where it is none. It is not certain where the text so far does not tell; last says that no more will come.
+// All look ahead no further than a bound, so that a hostile text stays cheap, and no further than the paragraph.
 const (
 	mostInline     = 2048 // bytes of a link's text, its destination, an address
 	mostMath       = 4096
@@ -20,8 +20,8 @@ func paragraph(rest string, most int, last bool) (window string, ended bool) {
 	return window, last || len(rest) > most
 }
 
-// linkSize reads a link or an image from its bracket on, text and destination. One whose destination does not end, because
-// the text was cut perhaps, is its text only.
+// linkSize reads a link or an image from its bracket on, text and destination. One whose destination does not end,
+// because the text was cut perhaps, is its text only.
 func linkSize(rest string, last bool) (size int, certain bool) {
 	shut, certain := closing(rest, ']', last)
 	switch {
@@ -98,8 +98,8 @@ func isSchemeByte(c byte) bool {
 	return isASCIIAlpha(c) || '0' <= c && c <= '9' || c == '+' || c == '-' || c == '.'
 }
 
-// addressSize reads what follows the scheme of an address in the text: "://" and on. Brackets belong to it behind the host,
-// but not where they follow the end of a sentence.
+// addressSize reads what follows the scheme of an address in the text: "://" and on. Brackets belong to it behind the
+// host, but not where they follow the end of a sentence.
 func addressSize(rest string, last bool) (size int, certain bool) {
 	const begin = "://"
 	if !strings.HasPrefix(rest, begin) {

@@ -1,7 +1,7 @@
 package ibid
 
-// Numbering keeps the numbers of sources over the answers of a conversation: [Source.Key] to number. It only grows, so a
-// number never comes to mean another source. As JSON it is an object.
+// Numbering keeps the numbers of sources over the answers of a conversation: [Source.Key] to number. It only grows, so
+// a number never comes to mean another source. As JSON it is an object.
 //
 // The zero value is ready to use through a pointer. It is not safe for concurrent use.
 type Numbering map[string]int

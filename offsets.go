@@ -5,11 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// Offsets converts offsets into one text between units. An answer of n bytes with m spans costs O(n + m) in all, whatever
-// the order of the spans: an index is built the first time it is needed, only as far as it is needed, and not at all for
-// [UTF8] or while the text is ASCII. No conversion allocates, but for the growth of that index.
+// Offsets converts offsets into one text between units. An answer of n bytes with m spans costs O(n + m) in all,
+// whatever the order of the spans: an index is built the first time it is needed, only as far as it is needed, and not
+// at all for [UTF8] or while the text is ASCII. No conversion allocates, but for the growth of that index.
 //
-// Invalid UTF-8 counts as Go counts it: every byte that belongs to no valid character is one code point, one UTF-16 unit.
+// Invalid UTF-8 counts as Go counts it: every byte that belongs to no valid character is one code point, one UTF-16
+// unit.
 //
 // An Offsets builds its index as it is asked, so it is not safe for concurrent use; making one is free. The zero value
 // converts offsets of the empty text.
@@ -17,8 +18,8 @@ type Offsets struct {
 	text  string
 	ascii int         // text[:ascii] is known to be ASCII, where all units are the same
 	marks []unitCount // marks[k]: how many units begin before byte k<<blockBits
-	// blocks says for every 1<<blockBits-th code point and UTF-16 unit in which block of bytes it begins. It makes the way
-	// back from units to bytes as direct as the way there.
+	// blocks says for every 1<<blockBits-th code point and UTF-16 unit in which block of bytes it begins. It makes the
+	// way back from units to bytes as direct as the way there.
 	blocks [2][]int32
 	valid  int    // text[:valid] is valid UTF-8 and ends with a whole character
 	due    uint64 // which bytes after the last mark continue the character before it, as in tally
@@ -28,8 +29,8 @@ type Offsets struct {
 // unitCount holds the number of units that begin before some byte.
 type unitCount struct{ point, utf16 int }
 
-// blockBits is the binary logarithm of the distance of two marks in bytes. The byte-wide sums of tally and countUnits hold
-// for blocks of at most 256 bytes.
+// blockBits is the binary logarithm of the distance of two marks in bytes. The byte-wide sums of tally and countUnits
+// hold for blocks of at most 256 bytes.
 const (
 	blockBits = 8
 	blockSize = 1 << blockBits
@@ -39,9 +40,9 @@ const (
 func NewOffsets(text string) *Offsets { return &Offsets{text: text} }
 
 // Span returns the span of bytes from start to end, both counted in u from the beginning of the text. It reports false,
-// and no span, when start or end is negative or beyond the text, when end is before start, when one of them is inside of a
-// character (a byte that continues one, the second half of a surrogate pair), or when u is no unit. Offsets are never
-// moved to fit.
+// and no span, when start or end is negative or beyond the text, when end is before start, when one of them is inside
+// of a character (a byte that continues one, the second half of a surrogate pair), or when u is no unit. Offsets are
+// never moved to fit.
 func (o *Offsets) Span(u Unit, start, end int) (Span, bool) {
 	if end < start {
 		return Span{}, false
@@ -60,10 +61,11 @@ func (o *Offsets) Span(u Unit, start, end int) (Span, bool) {
 }
 
 // In returns where s begins and ends, counted in u. It is the inverse of [Offsets.Span]: for what that never returns (a
-// span that is not of this text, has its end before its start, or cuts a character) and for an unknown unit, both results
-// are -1.
+// span that is not of this text, has its end before its start, or cuts a character) and for an unknown unit, both
+// results are -1.
 func (o *Offsets) In(u Unit, s Span) (start, end int) {
-	if s.Start < 0 || s.End < s.Start || s.End > len(o.text) || !isBoundary(o.text, s.Start) || !isBoundary(o.text, s.End) {
+	if s.Start < 0 || s.End < s.Start || s.End > len(o.text) || !isBoundary(o.text, s.Start) ||
+		!isBoundary(o.text, s.End) {
 		return -1, -1
 	}
 	switch u {
@@ -83,8 +85,8 @@ func (o *Offsets) In(u Unit, s Span) (start, end int) {
 // growing a text step by step costs no more than indexing it once. The former text may end inside of a character.
 func (o *Offsets) grow(text string) { o.text = text }
 
-// byte returns the byte where the n-th unit of u begins; the end of the text counts as the beginning of one unit more. It
-// reports false where [Offsets.Span] does.
+// byte returns the byte where the n-th unit of u begins; the end of the text counts as the beginning of one unit more.
+// It reports false where [Offsets.Span] does.
 func (o *Offsets) byte(u Unit, n int) (int, bool) {
 	if n < 0 || n > len(o.text) { // no unit is shorter than a byte
 		return 0, false
@@ -125,7 +127,8 @@ func (o *Offsets) find(n int, utf16 bool) (int, bool) {
 	o.index(len(o.text), func(last unitCount) bool { return units(last) > n })
 	k := len(o.marks) - 1
 	if units(o.marks[k]) > n {
-		// The block of the last counted unit before n, and from there a few blocks on: 256 units are at most 1024 bytes.
+		// The block of the last counted unit before n, and from there a few blocks on: 256 units are at most 1024
+		// bytes.
 		k = int(o.blocks[row][n>>blockBits])
 		for units(o.marks[k+1]) <= n {
 			k++
@@ -168,7 +171,8 @@ func (o *Offsets) index(k int, done func(last unitCount) bool) {
 	}
 }
 
-// noteBlock adds the block that begins at byte from to blocks, once for each of the units below end that blocks waits for.
+// noteBlock adds the block that begins at byte from to blocks, once for each of the units below end that blocks waits
+// for.
 func noteBlock(blocks []int32, from, end int) []int32 {
 	for len(blocks)<<blockBits < end {
 		blocks = append(blocks, int32(from>>blockBits))
@@ -276,9 +280,9 @@ func continuations(w uint64) uint64 { return (w >> 7) &^ (w >> 6) & lowBits }
 // astral has the lowest bit set of each byte of w that begins a character of two UTF-16 units.
 func astral(w uint64) uint64 { return (w >> 7) & (w >> 6) & (w >> 5) & (w >> 4) & lowBits }
 
-// tally returns how many units begin in s, a block, and whether its characters are valid as far as s shows them. It may say
-// no to rare ones that are valid, which it cannot tell. Bit 8·i of due is set when byte i of s must continue a character,
-// and of the due it returns when byte i after s must.
+// tally returns how many units begin in s, a block, and whether its characters are valid as far as s shows them. It may
+// say no to rare ones that are valid, which it cannot tell. Bit 8·i of due is set when byte i of s must continue a
+// character, and of the due it returns when byte i after s must.
 func tally(s string, due uint64) (n unitCount, next uint64, ok bool) {
 	var cont, pairs, bad uint64 // cont and pairs are sums in each byte, of at most blockSize/8 words
 	n.point = len(s)
@@ -309,7 +313,8 @@ func tally(s string, due uint64) (n unitCount, next uint64, ok bool) {
 // sumBytes adds the bytes of w, which must come to less than 256.
 func sumBytes(w uint64) int { return int(w * lowBits >> 56) }
 
-// countUnits returns how many units begin in s, at most a block of valid text that may begin and end inside of a character.
+// countUnits returns how many units begin in s, at most a block of valid text that may begin and end inside of a
+// character.
 func countUnits(s string) unitCount {
 	var cont, pairs uint64 // a sum in each byte, of at most blockSize/8 words
 	n := len(s)
@@ -372,8 +377,8 @@ func utf16Width(r rune) int {
 	return 1
 }
 
-// isBoundary reports whether byte i of text, 0 ≤ i ≤ len(text), begins a character or ends the text. A byte is inside of a
-// character only if that character is valid.
+// isBoundary reports whether byte i of text, 0 ≤ i ≤ len(text), begins a character or ends the text. A byte is inside
+// of a character only if that character is valid.
 func isBoundary(text string, i int) bool {
 	if i == len(text) || utf8.RuneStart(text[i]) {
 		return true

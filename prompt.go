@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// PromptSources returns sources as XML to put into a prompt, in the form that providers recommend for retrieved passages:
+// PromptSources returns sources as XML to put into a prompt, in the form that providers recommend for retrieved
+// passages:
 //
 //	<sources><result file_id='a' filename='a.pdf'><content>…</content></result></sources>
 //
-// Each source is one result, each of its chunks one content; a source without chunks has its [Source.Content]. The file_id
-// is the source's ID, which is what citations name (else its global id, else "source-" and its place), the filename its
-// file name, title, site or URL, whichever it has. A source that can be opened has a url attribute too. Everything is
-// escaped, so that a passage cannot close its element; characters that XML does not allow become U+FFFD.
+// Each source is one result, each of its chunks one content; a source without chunks has its [Source.Content]. The
+// file_id is the source's ID, which is what citations name (else its global id, else "source-" and its place), the
+// filename its file name, title, site or URL, whichever it has. A source that can be opened has a url attribute too.
+// Everything is escaped, so that a passage cannot close its element; characters that XML does not allow become U+FFFD.
 func PromptSources(sources []Source) string {
 	var b strings.Builder
 	b.WriteString("<sources>")

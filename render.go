@@ -25,31 +25,35 @@ func Styles() []Style {
 	return []Style{StyleMarkdown, StylePlain, StyleHTML, StyleFootnotes, StyleLaTeX}
 }
 
-// RenderOptions says how [Answer.Render] writes an answer. The zero value, and nil, mean markdown with numbers and without
-// a list of sources.
+// RenderOptions says how [Answer.Render] writes an answer. The zero value, and nil, mean markdown with numbers and
+// without a list of sources.
 type RenderOptions struct {
 	Style Style
 	// ByID writes [Source.ID] into the markers instead of the number.
 	ByID bool
-	// Marker, if not nil, writes the markers: what it returns goes into the output unchanged, so it escapes for the style
-	// itself. It is called once for each place in the order of the text. The list of sources does not change with it.
+	// Marker, if not nil, writes the markers: what it returns goes into the output unchanged, so it escapes for the
+	// style itself. It is called once for each place in the order of the text. The list of sources does not change with
+	// it.
 	Marker func(Marker) string
-	// Cited, if not nil, says for StyleHTML what stands around visible words that lie in the claims of citations. It is called
-	// for each stretch of text inside one element that lies in the same citations' claims, with their indices in
-	// Answer.Citations, ascending; of more than 64 it gets the first. What it returns goes into the output unchanged, so it must
-	// be tags that open and close there. Stretches do not overlap, and end at every tag and marker, but for the element of
-	// inline math, which is in one as a whole. Without the strings that Cited returns, the output is what it is without Cited.
+	// Cited, if not nil, says for StyleHTML what stands around visible words that lie in the claims of citations. It is
+	// called for each stretch of text inside one element that lies in the same citations' claims, with their indices in
+	// Answer.Citations, ascending; of more than 64 it gets the first. What it returns goes into the output unchanged,
+	// so it must be tags that open and close there. Stretches do not overlap, and end at every tag and marker, but for
+	// the element of inline math, which is in one as a whole. Without the strings that Cited returns, the output is
+	// what it is without Cited.
 	Cited func(citations []int) (before, after string)
 	// Numbering gives the numbers, and takes up the sources it does not have yet. Nil: numbers start at 1.
 	Numbering *Numbering
-	// List appends the list of the cited sources, or says that there are none. StyleFootnotes always has its definitions.
+	// List appends the list of the cited sources, or says that there are none. StyleFootnotes always has its
+	// definitions.
 	List bool
-	// Uncited adds the sources that no citation uses to the list, under a heading of their own. It does nothing without List.
+	// Uncited adds the sources that no citation uses to the list, under a heading of their own. It does nothing without
+	// List.
 	Uncited bool
 	// Quotes adds the sources' own words to the list, as far as citations have them.
 	Quotes bool
-	// IDPrefix begins the ids in HTML, the labels of footnotes and the keys in LaTeX, so that several answers fit into one
-	// document. Letters, digits and hyphens only; everything else is left out of it.
+	// IDPrefix begins the ids in HTML, the labels of footnotes and the keys in LaTeX, so that several answers fit into
+	// one document. Letters, digits and hyphens only; everything else is left out of it.
 	IDPrefix string
 }
 
@@ -69,14 +73,14 @@ type MarkerItem struct {
 // Render returns the text of the answer with a marker after the words of each citation, in opts.Style.
 //
 // Markers never change what the text's markdown means: they go after the words, the punctuation and the markup that a
-// citation ends in, never into a word, a link, code or math, and never out of a list item or a table cell. A citation that
-// ends in a code or HTML block has its marker in a paragraph of its own after the block, or inside lists and quotes at the
-// end of the line before the block. Where the provider cites by a visible link or mark ([CoversLink]) the marker takes its
-// place. Citations of one place share a marker, in which a source occurs once. Numbers are those of [Answer.Document].
-// Citations without a place have no marker; their sources are in the list.
+// citation ends in, never into a word, a link, code or math, and never out of a list item or a table cell. A citation
+// that ends in a code or HTML block has its marker in a paragraph of its own after the block, or inside lists and
+// quotes at the end of the line before the block. Where the provider cites by a visible link or mark ([CoversLink]) the
+// marker takes its place. Citations of one place share a marker, in which a source occurs once. Numbers are those of
+// [Answer.Document]. Citations without a place have no marker; their sources are in the list.
 //
-// The text of each message is rendered alone, and a blank line keeps messages apart. Without citations the markdown, plain
-// and footnote styles return the text as it is.
+// The text of each message is rendered alone, and a blank line keeps messages apart. Without citations the markdown,
+// plain and footnote styles return the text as it is.
 //
 // Titles and URLs of sources are treated as hostile: only http, https and mailto addresses become links, and nothing in
 // them can leave its place. HTML shows the text's own HTML as text and its images as links, so that opening an answer
@@ -158,7 +162,8 @@ func sections(a *Answer) []section {
 	start := 0
 	for i := 1; i < len(a.Parts); i++ {
 		at := a.Parts[i].Start
-		if a.Parts[i].Message == a.Parts[i-1].Message || at <= start || at >= len(a.Text) || !utf8.RuneStart(a.Text[at]) {
+		if a.Parts[i].Message == a.Parts[i-1].Message || at <= start || at >= len(a.Text) ||
+			!utf8.RuneStart(a.Text[at]) {
 			continue
 		}
 		out = append(out, section{Span: Span{start, at}})
@@ -182,7 +187,10 @@ func (r *rendering) assign(sources map[string]int) [][]citing {
 		if len(c.sources) == 0 || !cite.Placed() {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(r.sections, c.span.End, func(s section, end int) int { return cmp.Compare(s.End, end) })
+		at, _ := slices.BinarySearchFunc(
+			r.sections, c.span.End,
+			func(s section, end int) int { return cmp.Compare(s.End, end) },
+		)
 		at = min(at, len(r.sections)-1)
 		base := r.sections[at].Start
 		c.span.Start -= base
@@ -270,8 +278,8 @@ func (r *rendering) label(it MarkerItem) string {
 // tooLongTitle is how many runes of a name are shown.
 const tooLongTitle = 200
 
-// tidy returns s on one line, without control characters and without those that turn the direction of text around: a name
-// must not change how what stands beside it reads.
+// tidy returns s on one line, without control characters and without those that turn the direction of text around: a
+// name must not change how what stands beside it reads.
 func tidy(s string) string {
 	var b strings.Builder
 	space, n := false, 0

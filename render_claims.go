@@ -14,8 +14,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// mostCited is how many citations are named for one stretch of text: those that come first in Answer.Citations. It keeps
-// the work in the order of the citations, however deep their claims lie in each other.
+// mostCited is how many citations are named for one stretch of text: those that come first in Answer.Citations. It
+// keeps the work in the order of the citations, however deep their claims lie in each other.
 const mostCited = 64
 
 // run is a piece of the answer's text as it stands in the text that is rendered.
@@ -69,8 +69,8 @@ func claimEdges(a *Answer, runs []run) []claimEdge {
 	return edges
 }
 
-// placeIn returns where s of the answer stands in the text of the runs. What is left out of that at the ends of s is left
-// out here, too.
+// placeIn returns where s of the answer stands in the text of the runs. What is left out of that at the ends of s is
+// left out here, too.
 func placeIn(runs []run, s Span) Span {
 	first, _ := slices.BinarySearchFunc(runs, s.Start, func(r run, at int) int { return cmp.Compare(r.End, at+1) })
 	last, _ := slices.BinarySearchFunc(runs, s.End, func(r run, at int) int { return cmp.Compare(r.Start, at) })
@@ -101,8 +101,8 @@ func (s citationSet) first(most int) []int {
 	return out
 }
 
-// shiftEdges moves edges for a text into which one byte was put before each of the offsets, which ascend. An edge at such
-// an offset stays before the byte.
+// shiftEdges moves edges for a text into which one byte was put before each of the offsets, which ascend. An edge at
+// such an offset stays before the byte.
 func shiftEdges(edges []claimEdge, offsets []int) {
 	n := 0
 	for i := range edges {
@@ -184,13 +184,19 @@ func (c claimWriter) cites(i int) []int {
 // raw writes s as it is.
 func (c claimWriter) raw(w util.BufWriter, source []byte, s text.Segment) {
 	c.padding(w, s)
-	c.write(source, s.Start, s.Stop, func(_, at int) int { return at }, func(p []byte) { ghtml.DefaultWriter.RawWrite(w, p) })
+	c.write(
+		source, s.Start, s.Stop, func(_, at int) int { return at },
+		func(p []byte) { ghtml.DefaultWriter.RawWrite(w, p) },
+	)
 }
 
 // escaped writes s with the escapes of package html, which are others than goldmark's.
 func (c claimWriter) escaped(w util.BufWriter, source []byte, s text.Segment) {
 	c.padding(w, s)
-	c.write(source, s.Start, s.Stop, func(_, at int) int { return at }, func(p []byte) { _, _ = w.WriteString(html.EscapeString(string(p))) })
+	c.write(
+		source, s.Start, s.Stop, func(_, at int) int { return at },
+		func(p []byte) { _, _ = w.WriteString(html.EscapeString(string(p))) },
+	)
 }
 
 // padding writes the spaces that a tab at the start of s became.

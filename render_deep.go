@@ -16,7 +16,8 @@ func tooDeep(txt string) []int {
 		line := txt[start : start+end]
 		marks := 0
 		for i := 0; end > deepest && i < len(line) && strings.IndexByte(">-+*. \t)0123456789", line[i]) >= 0; i++ {
-			isMark := line[i] == '>' || i+1 < len(line) && strings.IndexByte("-+*.)", line[i]) >= 0 && isSpaceByte(line[i+1])
+			isMark := line[i] == '>' ||
+				i+1 < len(line) && strings.IndexByte("-+*.)", line[i]) >= 0 && isSpaceByte(line[i+1])
 			if !isMark {
 				continue
 			}

@@ -144,7 +144,8 @@ func (r *rendering) convertHTML(text string, edges []claimEdge, footnotes bool) 
 		goldmark.WithExtensions(extensions...),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(renderers...)),
 	)
-	if err := md.Convert([]byte(text), out); err != nil { // only a failing writer could make it fail, and this one cannot
+	// only a failing writer could make it fail, and this one cannot
+	if err := md.Convert([]byte(text), out); err != nil {
 		out.Reset()
 		out.marks = nil
 		out.WriteString("<pre>" + html.EscapeString(text) + "</pre>\n")
@@ -152,14 +153,16 @@ func (r *rendering) convertHTML(text string, edges []claimEdge, footnotes bool) 
 	return out
 }
 
-// mayLink reports whether goldmark has to look for addresses in prose: the text has some, or what is cut out of it may make some.
+// mayLink reports whether goldmark has to look for addresses in prose: the text has some, or what is cut out of it may
+// make some.
 func (r *rendering) mayLink() bool {
 	return slices.ContainsFunc(r.sections, func(s section) bool {
 		return s.places.tree == nil || s.places.bare || len(s.layout.cuts) > 0 && mayLink([]byte(s.places.text))
 	})
 }
 
-// hasFootnotes reports whether text defines footnotes, each of which it uses: goldmark leaves out the others, words and all.
+// hasFootnotes reports whether text defines footnotes, each of which it uses: goldmark leaves out the others, words and
+// all.
 func hasFootnotes(text string) bool {
 	found := false
 	for line := range strings.SplitSeq(text, "\n") {
@@ -175,8 +178,8 @@ func hasFootnotes(text string) bool {
 	return found
 }
 
-// footnoteLines returns where the definitions of footnotes start, which are to be text: as definitions of addresses they
-// would not be shown.
+// footnoteLines returns where the definitions of footnotes start, which are to be text: as definitions of addresses
+// they would not be shown.
 func footnoteLines(text string) []int {
 	if !strings.Contains(text, "[^") {
 		return nil
@@ -202,7 +205,9 @@ func writeMathHTML(b *strings.Builder, math string) {
 	case strings.HasPrefix(math, "$"):
 		n = 1
 	}
-	b.WriteString(`<span class="math ` + class + `">` + begin + html.EscapeString(math[n:len(math)-n]) + end + `</span>`)
+	b.WriteString(
+		`<span class="math ` + class + `">` + begin + html.EscapeString(math[n:len(math)-n]) + end + `</span>`,
+	)
 }
 
 // writeMarkerHTML writes a marker. Its links go to the list where there is one, else to the source itself.
@@ -222,7 +227,10 @@ func (r *rendering) writeMarkerHTML(b *strings.Builder, m *Marker) {
 		case r.List:
 			fmt.Fprintf(b, `<a href="#%s" title="%s">%s</a>`, r.sourceAnchor(it.Number), title, label)
 		case url != "":
-			fmt.Fprintf(b, `<a href="%s" title="%s" rel="noopener noreferrer nofollow">%s</a>`, html.EscapeString(url), title, label)
+			fmt.Fprintf(
+				b, `<a href="%s" title="%s" rel="noopener noreferrer nofollow">%s</a>`, html.EscapeString(url), title,
+				label,
+			)
 		default:
 			fmt.Fprintf(b, `<span title="%s">%s</span>`, title, label)
 		}

@@ -13,7 +13,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// latex renders the answer as the body of a LaTeX document. It needs the packages hyperref and, for struck-out text, ulem.
+// latex renders the answer as the body of a LaTeX document. It needs the packages hyperref and, for struck-out text,
+// ulem.
 func (r *rendering) latex() string {
 	source, toks := r.tokenText()
 	source = escapeAt(source, tooDeep(source))
@@ -39,8 +40,8 @@ func (r *rendering) latex() string {
 	return out
 }
 
-// latexWriter writes a markdown tree as LaTeX. Whatever the text, braces and environments close, and only commands that are
-// written here, or are harmless in math, come out.
+// latexWriter writes a markdown tree as LaTeX. Whatever the text, braces and environments close, and only commands that
+// are written here, or are harmless in math, come out.
 type latexWriter struct {
 	strings.Builder
 	r      *rendering

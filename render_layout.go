@@ -22,8 +22,8 @@ type stop struct {
 	cites []int // indices of the citings
 }
 
-// layout says where the markers of one text go and what of it goes for them. Both lists are in the order of the text, and
-// no stop lies inside a cut.
+// layout says where the markers of one text go and what of it goes for them. Both lists are in the order of the text,
+// and no stop lies inside a cut.
 type layout struct {
 	stops []stop
 	cuts  []Span
@@ -57,7 +57,11 @@ func (p safePlaces) lay(cites []citing, sources []Source) layout {
 			continue
 		}
 		s := p.after(cites[i].span.End)
-		if at, _ := slices.BinarySearchFunc(links, s.at+1, func(v visible, at int) int { return cmp.Compare(v.Start, at) }); at > 0 && !s.own {
+		if at, _ := slices.BinarySearchFunc(
+			links, s.at+1,
+			func(v visible, at int) int { return cmp.Compare(v.Start, at) },
+		); at > 0 &&
+			!s.own {
 			if v := links[at-1]; s.at <= max(v.End, v.at) {
 				s = v.spot // it would stand before or in what is replaced: the markers are one group
 			}
@@ -156,8 +160,8 @@ func (p safePlaces) widen(v *visible) {
 	}
 }
 
-// isProse reports whether v is part of a sentence, which would lose its words with it: "According to [Reuters](u), …", or
-// a list of titles. A link that follows its sentence is a citation and no such part.
+// isProse reports whether v is part of a sentence, which would lose its words with it: "According to [Reuters](u), …",
+// or a list of titles. A link that follows its sentence is a citation and no such part.
 func (p safePlaces) isProse(v visible) bool {
 	if !v.prose {
 		return false
@@ -180,7 +184,10 @@ func (p safePlaces) replace(v *visible) {
 		return
 	}
 	v.Start = v.line.Start + len(before)
-	if last, n := utf8.DecodeLastRuneInString(before); endsSentence(before) && strings.HasPrefix(after, before[len(before)-n:]) && last != utf8.RuneError {
+	if last, n := utf8.DecodeLastRuneInString(
+		before,
+	); endsSentence(before) && strings.HasPrefix(after, before[len(before)-n:]) &&
+		last != utf8.RuneError {
 		v.End += n
 	}
 	v.spot = p.after(v.End)

@@ -10,8 +10,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// What goldmark may spend on reading addresses that turn out to be no link, in bytes: it reads to the end of the line for each, so that a
-// long line of unfinished links would cost the square of its length.
+// What goldmark may spend on reading addresses that turn out to be no link, in bytes: it reads to the end of the line
+// for each, so that a long line of unfinished links would cost the square of its length.
 const (
 	linkFloor = 4 << 20
 	linkPer   = 64 // for every byte of text

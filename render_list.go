@@ -123,7 +123,10 @@ func pageList(pages []Span) string {
 	if len(pages) == 0 {
 		return ""
 	}
-	slices.SortFunc(pages, func(a, b Span) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
+	slices.SortFunc(
+		pages,
+		func(a, b Span) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) },
+	)
 	var b strings.Builder
 	b.WriteString("p. ")
 	if len(pages) > 1 || pages[0].End > pages[0].Start {
@@ -196,12 +199,13 @@ func (r *rendering) plainEntries(b *strings.Builder, entries []entry) {
 	}
 }
 
-// markdownEntries writes an ordered list. Markdown counts a list up by one from its first number, so where the numbers do
-// not, each source is a paragraph instead.
+// markdownEntries writes an ordered list. Markdown counts a list up by one from its first number, so where the numbers
+// do not, each source is a paragraph instead.
 func markdownEntries(b *strings.Builder, entries []entry) {
 	counts := true
 	for i, e := range entries {
-		counts = counts && e.Number == entries[0].Number+i && e.Number < 1e9 // nine digits are the most a list mark may have
+		// nine digits are the most a list mark may have
+		counts = counts && e.Number == entries[0].Number+i && e.Number < 1e9
 	}
 	for i, e := range entries {
 		indent := ""

@@ -38,7 +38,9 @@ type edit struct {
 
 // writeSection writes a section with edits made, which are in order, and calls mark at each stop with the text that
 // follows it.
-func (r *rendering) writeSection(b *strings.Builder, s *section, edits []edit, mark func(b *strings.Builder, m *Marker, st *stop, next string)) {
+func (r *rendering) writeSection(
+	b *strings.Builder, s *section, edits []edit, mark func(b *strings.Builder, m *Marker, st *stop, next string),
+) {
 	text := r.answer.Text[s.Start:s.End]
 	if s.Start > 0 && text != "" {
 		b.WriteString(blankLine(b.String(), text))
@@ -88,8 +90,8 @@ func (r *rendering) note(at run) {
 	}
 }
 
-// blankLine returns the line breaks that are missing between two texts for a blank line to part them. Nothing is missing
-// before the first text.
+// blankLine returns the line breaks that are missing between two texts for a blank line to part them. Nothing is
+// missing before the first text.
 func blankLine(before, after string) string {
 	if strings.Trim(before, " \t\r\n") == "" {
 		return ""
@@ -126,8 +128,8 @@ func (r *rendering) writeMarker(b *strings.Builder, m *Marker, st *stop, next st
 	b.WriteString(after)
 }
 
-// takesBracket reports whether an opening bracket right after s would mean something with what s ends in: ![ is an image,
-// and ][ the label of a reference.
+// takesBracket reports whether an opening bracket right after s would mean something with what s ends in: ![ is an
+// image, and ][ the label of a reference.
 func takesBracket(s string) bool {
 	return s != "" && (s[len(s)-1] == '!' || s[len(s)-1] == ']') && !oddBackslashes(s[:len(s)-1])
 }
@@ -203,8 +205,8 @@ func (r *rendering) linkMarker(m *Marker, prev, next string) string {
 	return b.String()
 }
 
-// needsEscape reports whether a label in plain brackets could become a link, an image or a task box: before ( [ and :, after
-// ] and !, at the start of a line, and where the text defines the label.
+// needsEscape reports whether a label in plain brackets could become a link, an image or a task box: before ( [ and :,
+// after ] and !, at the start of a line, and where the text defines the label.
 func (r *rendering) needsEscape(m *Marker, prev, next string) bool {
 	if prev == "" || isSpaceByte(prev[len(prev)-1]) || takesBracket(prev) {
 		return true

@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid/internal/prose"
 )
 
-// mostSteps bounds how many constructs without a space between them a marker is moved over; real text has two or three. At
-// the bound it stands between two constructs.
+// mostSteps bounds how many constructs without a space between them a marker is moved over; real text has two or three.
+// At the bound it stands between two constructs.
 const mostSteps = 32
 
 // spot is where a marker may stand.
@@ -25,15 +25,19 @@ type spot struct {
 
 // safePlaces answers where in one markdown text a marker may stand. The rules, in this order:
 //
-//   - A marker never goes into a link, an image, a code span, an address, a tag, math or a footnote mark: it goes after it.
+//   - A marker never goes into a link, an image, a code span, an address, a tag, math or a footnote mark: it goes after
+//     it.
 //     It never goes into a grapheme, a word, an escape or an entity.
 //   - It goes after the punctuation that closes what it stands for: "word.[1]".
 //   - Where the words lie in emphasis it goes after the closing delimiter, unless a sentence ends in the emphasis after
 //     them: a bold paragraph keeps its markers at their sentences.
-//   - It stays on its line and in its table cell, before trailing space, a hard break and the closing marks of a heading.
-//   - Where no inline content is (between blocks, in list marks, on rules, in definitions) it goes to the end of the line of
+//   - It stays on its line and in its table cell, before trailing space, a hard break and the closing marks of a
+//     heading.
+//   - Where no inline content is (between blocks, in list marks, on rules, in definitions) it goes to the end of the
+//     line of
 //     content before.
-//   - For code and HTML blocks it becomes a paragraph of its own after the block. Inside a list, quote or table it goes to
+//   - For code and HTML blocks it becomes a paragraph of its own after the block. Inside a list, quote or table it goes
+//     to
 //     the line of content before the block instead, so that the list stays one list; if there is none, it becomes a
 //     paragraph after the whole list. An unfinished block at the end of the text cannot be followed: there too the marker
 //     goes to the content before, or becomes a paragraph before the block.
@@ -49,7 +53,8 @@ type safePlaces struct {
 // newSafePlaces parses text.
 func newSafePlaces(text string) safePlaces { return safePlaces{parseTree(text), longRuns(text)} }
 
-// longRun is how many bytes of one kind are found at once in place of being walked over: thousands of markers may stand in one run.
+// longRun is how many bytes of one kind are found at once in place of being walked over: thousands of markers may stand
+// in one run.
 const longRun = 64
 
 // runKind says what kind of run a byte can be in; 0: in none.
@@ -307,7 +312,9 @@ func (p safePlaces) wordEnd(at int, line Span) int {
 func isPlainBreak(before, after byte) bool {
 	const joining = "'\".,:;_\r"
 	return before < utf8.RuneSelf && after < utf8.RuneSelf && (!isASCIIAlnum(rune(before)) || !isASCIIAlnum(rune(after))) &&
-		before != ' ' && strings.IndexByte(joining, before) < 0 && strings.IndexByte(joining, after) < 0
+		before != ' ' &&
+		strings.IndexByte(joining, before) < 0 &&
+		strings.IndexByte(joining, after) < 0
 }
 
 // isSpaced reports whether r is a letter or digit of a script that puts spaces between words.
@@ -349,7 +356,8 @@ func (p safePlaces) needsSpace(at int, line Span) bool {
 	if at <= line.Start {
 		return false
 	}
-	if last := p.text[at-1]; p.isEscaped(line.Start, at) || isDelimiter(last) && !p.isEscaped(line.Start, at-1) && (!p.endsConstruct(at) || p.couldOpen(at, last)) {
+	if last := p.text[at-1]; p.isEscaped(line.Start, at) ||
+		isDelimiter(last) && !p.isEscaped(line.Start, at-1) && (!p.endsConstruct(at) || p.couldOpen(at, last)) {
 		return true
 	}
 	// An address takes in whatever follows it without a space, and the full stop before that with it.

@@ -5,8 +5,8 @@ import "strings"
 // mathWindow bounds how far dollar-sign math on one line is looked for, so that hostile text stays cheap.
 const mathWindow = 512
 
-// textScanner finds what chat interfaces treat as solid but CommonMark does not know: math, footnote marks, and addresses
-// that are too odd for GFM to link or stand where it does not.
+// textScanner finds what chat interfaces treat as solid but CommonMark does not know: math, footnote marks, and
+// addresses that are too odd for GFM to link or stand where it does not.
 type textScanner struct {
 	*treeBuilder
 	at        int
@@ -109,7 +109,8 @@ func (s *textScanner) blankLine(at int) int {
 	return next
 }
 
-// dollar notes math between single dollar signs by pandoc's rule: no space inside next to them, no digit after, one line.
+// dollar notes math between single dollar signs by pandoc's rule: no space inside next to them, no digit after, one
+// line.
 func (s *textScanner) dollar(rest string) int {
 	rest = rest[:min(len(rest), mathWindow)]
 	if i := strings.IndexByte(rest, '\n'); i >= 0 {

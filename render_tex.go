@@ -158,16 +158,15 @@ func mathArguments(name string) int {
 	case "sqrt", "hat", "bar", "vec", "dot", "ddot", "tilde", "overline", "underline", "text",
 		"mathbf", "mathrm", "mathit", "mathcal", "mathbb", "mathsf":
 		return 1
-	case "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "vartheta", "iota", "kappa", "lambda",
-		"mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "varphi", "chi", "psi", "omega",
-		"Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Phi", "Psi", "Omega",
-		"sum", "prod", "int", "oint", "lim", "infty", "partial", "nabla",
-		"cdot", "times", "div", "pm", "mp", "ast", "star", "circ", "bullet", "oplus", "otimes",
-		"leq", "geq", "le", "ge", "neq", "ne", "approx", "equiv", "sim", "simeq", "propto", "ll", "gg",
-		"in", "notin", "subset", "subseteq", "supset", "cup", "cap", "emptyset", "forall", "exists", "neg", "land", "lor", "to",
-		"rightarrow", "leftarrow", "leftrightarrow", "Rightarrow", "Leftarrow", "Leftrightarrow", "mapsto", "implies", "iff",
-		"sin", "cos", "tan", "log", "ln", "exp", "min", "max", "sup", "inf", "det", "dim", "gcd", "arg",
-		"quad", "qquad", "ldots", "cdots", "dots", "vdots", "prime", "angle", "mid", "parallel", "perp":
+	case "alpha", "beta", "gamma", "delta", "epsilon", "varepsilon", "zeta", "eta", "theta", "vartheta", "iota",
+		"kappa", "lambda", "mu", "nu", "xi", "pi", "rho", "sigma", "tau", "upsilon", "phi", "varphi", "chi", "psi",
+		"omega", "Gamma", "Delta", "Theta", "Lambda", "Xi", "Pi", "Sigma", "Phi", "Psi", "Omega", "sum", "prod", "int",
+		"oint", "lim", "infty", "partial", "nabla", "cdot", "times", "div", "pm", "mp", "ast", "star", "circ", "bullet",
+		"oplus", "otimes", "leq", "geq", "le", "ge", "neq", "ne", "approx", "equiv", "sim", "simeq", "propto", "ll",
+		"gg", "in", "notin", "subset", "subseteq", "supset", "cup", "cap", "emptyset", "forall", "exists", "neg",
+		"land", "lor", "to", "rightarrow", "leftarrow", "leftrightarrow", "Rightarrow", "Leftarrow", "Leftrightarrow",
+		"mapsto", "implies", "iff", "sin", "cos", "tan", "log", "ln", "exp", "min", "max", "sup", "inf", "det", "dim",
+		"gcd", "arg", "quad", "qquad", "ldots", "cdots", "dots", "vdots", "prime", "angle", "mid", "parallel", "perp":
 		return 0
 	}
 	return -1

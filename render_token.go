@@ -26,8 +26,8 @@ const (
 	tokenEnd   = "\uFDD1⸩"
 )
 
-// tokenText returns the text of the answer with a token for each marker and each piece of math. Blocks may nest too deep in
-// it: see [tooDeep].
+// tokenText returns the text of the answer with a token for each marker and each piece of math. Blocks may nest too
+// deep in it: see [tooDeep].
 func (r *rendering) tokenText() (string, *tokens) {
 	t := &tokens{}
 	for k := 0; ; k++ {

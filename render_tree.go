@@ -33,8 +33,8 @@ const (
 // phrase is an outermost run of emphasis or strikethrough, delimiters included.
 type phrase struct {
 	Span
-	// lastBreak is the end of the last sentence that ends inside while another follows; Start when there is none. A marker
-	// up to there stays inside, a later one goes after the closing delimiter.
+	// lastBreak is the end of the last sentence that ends inside while another follows; Start when there is none. A
+	// marker up to there stays inside, a later one goes after the closing delimiter.
 	lastBreak int
 }
 
@@ -100,8 +100,8 @@ func (t *tree) isContent(s Span) bool {
 	return true
 }
 
-// newParser returns a parser for markdown as chat models write it that tells b of every inline construct it reads. It is
-// made anew for each text: the constructs reach b through the parser's own parts.
+// newParser returns a parser for markdown as chat models write it that tells b of every inline construct it reads. It
+// is made anew for each text: the constructs reach b through the parser's own parts.
 func newParser(b *treeBuilder) parser.Parser {
 	inline := func(p parser.InlineParser, bare bool) parser.InlineParser {
 		return recordingParser{InlineParser: p, to: b, bare: bare}
@@ -128,8 +128,8 @@ func newParser(b *treeBuilder) parser.Parser {
 	)
 }
 
-// recordingParser notes from where to where each construct of the parser inside reaches: goldmark's tree keeps only where
-// some of them start.
+// recordingParser notes from where to where each construct of the parser inside reaches: goldmark's tree keeps only
+// where some of them start.
 type recordingParser struct {
 	parser.InlineParser
 	to   *treeBuilder
@@ -317,7 +317,10 @@ func (b *treeBuilder) raw(n ast.Node, l *text.Segments) {
 		return
 	}
 	b.raws = append(b.raws, s)
-	i, _ := slices.BinarySearchFunc(b.blocks, s.Start+1, func(t topBlock, at int) int { return cmp.Compare(t.start, at) })
+	i, _ := slices.BinarySearchFunc(
+		b.blocks, s.Start+1,
+		func(t topBlock, at int) int { return cmp.Compare(t.start, at) },
+	)
 	if i > 0 && (b.blocks[i-1].firstRaw < 0 || s.Start < b.blocks[i-1].firstRaw) {
 		b.blocks[i-1].firstRaw = s.Start
 	}
@@ -335,7 +338,10 @@ func (b *treeBuilder) line(s Span) {
 		}
 	}
 	content := b.text[s.Start:s.End]
-	if i := strings.Index(content, "]:"); i > 2 && strings.HasPrefix(content, "[^") && !strings.ContainsAny(content[2:i], "[] ") {
+	if i := strings.Index(
+		content, "]:",
+	); i > 2 && strings.HasPrefix(content, "[^") &&
+		!strings.ContainsAny(content[2:i], "[] ") {
 		s.Start += i + 2 // the label of a footnote
 	}
 	s = b.trim(s)

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// safeURL returns raw as an address that may be linked and that can stand in a markdown destination, an HTML attribute and
-// a LaTeX argument without ending it; empty if it is none. Only http, https and mailto addresses are.
+// safeURL returns raw as an address that may be linked and that can stand in a markdown destination, an HTML attribute
+// and a LaTeX argument without ending it; empty if it is none. Only http, https and mailto addresses are.
 func safeURL(raw string) string {
 	raw = strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
 	scheme, rest, ok := strings.Cut(raw, ":")

@@ -1,7 +1,7 @@
 package ibid
 
-// Span is a half-open range of UTF-8 bytes of [Answer.Text]. Both ends always stand on rune boundaries. Start == End is a
-// point. The zero value is the point before the text.
+// Span is a half-open range of UTF-8 bytes of [Answer.Text]. Both ends always stand on rune boundaries. Start == End is
+// a point. The zero value is the point before the text.
 type Span struct{ Start, End int }
 
 // Len returns the number of bytes that s covers.

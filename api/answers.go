@@ -33,8 +33,8 @@ func (a *API) answers(w http.ResponseWriter, r *request) error {
 	}{answers, next})
 }
 
-// list reads a page of what the store has, once what was captured before is in it, and shows its items. What was being done,
-// it says where it fails. The cursor is of the page that follows.
+// list reads a page of what the store has, once what was captured before is in it, and shows its items. What was being
+// done, it says where it fails. The cursor is of the page that follows.
 func list[T, B any](
 	a *API, r *request, doing string, read func(context.Context) (*store.Page[T], error), show func(*T) B,
 ) (items []B, next *string, err error) {

@@ -41,12 +41,13 @@ type Options struct {
 	Version string // of the program, for the index
 	// Strategies are those by which a summary can be linked; a run's own is found here by its name.
 	Strategies []experiment.Strategy
-	// Choose returns the strategy of a run that is recorded, as it does of one whose calls are captured; nil: it has none.
+	// Choose returns the strategy of a run that is recorded, as it does of one whose calls are captured; nil: it has
+	// none.
 	Choose func(run string) *experiment.Strategy
 	// Publisher serves what is published, and Store keeps its manifests. Nil: nothing is published.
 	Publisher *manifest.Publisher
-	// Verifier returns a new verifier for what a tenant asks; it is changed to what the request says, and closed. Nil: nothing is
-	// verified.
+	// Verifier returns a new verifier for what a tenant asks; it is changed to what the request says, and closed. Nil:
+	// nothing is verified.
 	Verifier func(tenant string) *verify.Verifier
 }
 
@@ -81,10 +82,21 @@ func New(o *Options) (*API, error) {
 		return nil, errors.New("make the API: it needs a store, a guard and a bus")
 	}
 	a := &API{
-		store: o.Store, guard: o.Guard, gateway: o.Gateway, bus: o.Bus, logger: o.Logger, registry: o.Metrics, version: o.Version,
-		strategies: o.Strategies, choose: o.Choose,
-		decodes: semaphore.NewWeighted(maxDecoding), summaries: semaphore.NewWeighted(maxSummarised), verifying: semaphore.NewWeighted(maxVerifying),
-		verifier: o.Verifier,
+		store:      o.Store,
+		guard:      o.Guard,
+		gateway:    o.Gateway,
+		bus:        o.Bus,
+		logger:     o.Logger,
+		registry:   o.Metrics,
+		version:    o.Version,
+		strategies: o.Strategies,
+		choose:     o.Choose,
+		decodes: semaphore.NewWeighted(
+			maxDecoding,
+		),
+		summaries: semaphore.NewWeighted(maxSummarised),
+		verifying: semaphore.NewWeighted(maxVerifying),
+		verifier:  o.Verifier,
 	}
 	if a.logger == nil {
 		a.logger = slog.New(slog.DiscardHandler)
@@ -105,12 +117,12 @@ func New(o *Options) (*API, error) {
 	return a, nil
 }
 
-// Close ends the event streams, which would hold up a server that shuts down: hand it to http.Server.RegisterOnShutdown.
-// New streams end at once; everything else goes on.
+// Close ends the event streams, which would hold up a server that shuts down: hand it to
+// http.Server.RegisterOnShutdown. New streams end at once; everything else goes on.
 func (a *API) Close() { a.close() }
 
-// handler answers a request of somebody who may make it. An error is answered as a problem, so that nothing must have been
-// written before.
+// handler answers a request of somebody who may make it. An error is answered as a problem, so that nothing must have
+// been written before.
 type handler func(w http.ResponseWriter, r *request) error
 
 // request is a request with what is known of it.
@@ -152,7 +164,11 @@ func (a *API) routes() map[string]map[string]endpoint {
 			"POST": {scope: read, params: []string{"format", "unit", "as", "style"}, handle: a.decode},
 		},
 		"/v1/answers": {
-			"GET": {scope: read, params: slices.Concat([]string{"q", "source", "conversation", "run", "verification"}, page, show), handle: a.answers},
+			"GET": {
+				scope:  read,
+				params: slices.Concat([]string{"q", "source", "conversation", "run", "verification"}, page, show),
+				handle: a.answers,
+			},
 		},
 		"/v1/answers/{id}": {
 			"GET":    {scope: read, params: append([]string{"as"}, show...), handle: a.answer},
@@ -211,13 +227,21 @@ func (a *API) runRoutes() map[string]map[string]endpoint {
 			"POST": {scope: write, handle: a.finishRun},
 		},
 		"/v1/runs/{id}/summary": {
-			"GET": {scope: read, params: []string{"as", "threshold", "top", "excerpt", "adjust", "strategy", "content"}, handle: a.summary},
+			"GET": {
+				scope:  read,
+				params: []string{"as", "threshold", "top", "excerpt", "adjust", "strategy", "content"},
+				handle: a.summary,
+			},
 		},
 		"/v1/runs/{id}/events": {
 			"GET": {access: byStream, scope: read, params: []string{"after", "access_token"}, handle: a.events},
 		},
 		"/v1/feedback": {
-			"GET":  {scope: read, params: append([]string{"as", "answer", "run", "source", "strategy"}, page...), handle: a.feedback},
+			"GET": {
+				scope:  read,
+				params: append([]string{"as", "answer", "run", "source", "strategy"}, page...),
+				handle: a.feedback,
+			},
 			"POST": {scope: write, handle: a.newFeedback},
 		},
 	}
@@ -229,10 +253,18 @@ func (a *API) proofRoutes() map[string]map[string]endpoint {
 	page := []string{"cursor", "limit"}
 	return map[string]map[string]endpoint{
 		"/v1/verify": {
-			"POST": {scope: store.ScopeVerify, params: []string{"url", "trust", "offline", "max_age", "require_level", "judge"}, handle: a.verify},
+			"POST": {
+				scope:  store.ScopeVerify,
+				params: []string{"url", "trust", "offline", "max_age", "require_level", "judge"},
+				handle: a.verify,
+			},
 		},
 		"/v1/incidents": {
-			"GET": {scope: read, params: append([]string{"manifest", "source", "status", "answer"}, page...), handle: a.incidents},
+			"GET": {
+				scope:  read,
+				params: append([]string{"manifest", "source", "status", "answer"}, page...),
+				handle: a.incidents,
+			},
 		},
 		"/v1/sources/versions": {
 			"GET": {scope: read, params: append([]string{"url"}, page...), handle: a.versions},
@@ -321,9 +353,11 @@ func wrongMethod(methods map[string]endpoint) error {
 
 // ServeHTTP answers the paths of docs/http.md but the providers'. Other paths get a 404.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// The mux would answer a path with dots, or with two slashes in a row, with a redirect in HTML. It is one that is not there.
+	// The mux would answer a path with dots, or with two slashes in a row, with a redirect in HTML. It is one that is
+	// not there.
 	path := r.URL.EscapedPath()
-	if !strings.HasPrefix(path, "/") || strings.Contains(path, "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../") {
+	if !strings.HasPrefix(path, "/") || strings.Contains(path, "//") || strings.Contains(path+"/", "/./") ||
+		strings.Contains(path+"/", "/../") {
 		a.serve("/", nil).ServeHTTP(w, r)
 		return
 	}
@@ -349,8 +383,8 @@ func (a *API) settle(ctx context.Context) bool {
 	return true
 }
 
-// storeError says what could not be done with the store. That the store is away is the client's to know; the rest is for
-// the log.
+// storeError says what could not be done with the store. That the store is away is the client's to know; the rest is
+// for the log.
 func storeError(doing string, err error) error {
 	if store.IsTemporary(err) {
 		return fmt.Errorf("%s: %w: %w", doing, gateway.Unavailable("the store does not answer"), err)

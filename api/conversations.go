@@ -46,11 +46,15 @@ func (a *API) conversations(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	conversations, next, err := list(a, r, "list conversations", func(ctx context.Context) (*store.Page[store.Conversation], error) {
-		return a.store.Conversations(ctx, r.who.Tenant, query)
-	}, func(c *store.Conversation) conversationItem {
-		return conversationItem{c.ID, c.Started.UTC(), c.Updated.UTC(), c.Answers}
-	})
+	conversations, next, err := list(
+		a, r, "list conversations",
+		func(ctx context.Context) (*store.Page[store.Conversation], error) {
+			return a.store.Conversations(ctx, r.who.Tenant, query)
+		},
+		func(c *store.Conversation) conversationItem {
+			return conversationItem{c.ID, c.Started.UTC(), c.Updated.UTC(), c.Answers}
+		},
+	)
 	if err != nil {
 		return err
 	}
@@ -100,7 +104,12 @@ func ConversationJSON(c *store.Conversation) ([]byte, error) {
 func CallJSON(c *store.Call) ([]byte, error) { return encode(showCall(c, ibid.DocumentOptions{})) }
 
 func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversationBody {
-	body := conversationBody{ID: c.ID, Messages: []messageBody{}, Numbering: maps.Clone(c.Numbering), NextCursor: orNull(c.Next)}
+	body := conversationBody{
+		ID:         c.ID,
+		Messages:   []messageBody{},
+		Numbering:  maps.Clone(c.Numbering),
+		NextCursor: orNull(c.Next),
+	}
 	if body.Numbering == nil {
 		body.Numbering = ibid.Numbering{}
 	}
@@ -110,7 +119,9 @@ func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversa
 			body.Messages = append(body.Messages, messageBody{Role: m.Role, Text: &m.Text})
 		}
 		answer := showCall(turn.Call, opts)
-		body.Messages = append(body.Messages, messageBody{Role: roleAssistant, AnswerID: turn.Call.AnswerID, Answer: &answer})
+		body.Messages = append(
+			body.Messages, messageBody{Role: roleAssistant, AnswerID: turn.Call.AnswerID, Answer: &answer},
+		)
 	}
 	return body
 }

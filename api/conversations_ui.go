@@ -14,7 +14,8 @@ import (
 // asUI is the form of a conversation that the AI SDK's useChat takes as its messages.
 const asUI = "ui"
 
-// writeUI answers with the messages of a conversation as a list of UIMessage. That there are older ones says the header Link.
+// writeUI answers with the messages of a conversation as a list of UIMessage. That there are older ones says the header
+// Link.
 func writeUI(w http.ResponseWriter, r *request, c *store.Conversation) error {
 	for _, name := range []string{"unit", "style"} {
 		if _, said := r.params[name]; said {
@@ -31,9 +32,9 @@ func writeUI(w http.ResponseWriter, r *request, c *store.Conversation) error {
 	return writeJSON(w, r, http.StatusOK, uiMessages(c))
 }
 
-// uiMessages returns the messages of a conversation, oldest first: what its user said, and the answers. Instructions and what tools
-// returned are not for readers, and a client would send them again. An answer has its own id, what was asked that of the answer and
-// its place before it.
+// uiMessages returns the messages of a conversation, oldest first: what its user said, and the answers. Instructions
+// and what tools returned are not for readers, and a client would send them again. An answer has its own id, what was
+// asked that of the answer and its place before it.
 func uiMessages(c *store.Conversation) []uimessage.Message {
 	all := []uimessage.Message{}
 	numbering := maps.Clone(c.Numbering)
@@ -46,7 +47,9 @@ func uiMessages(c *store.Conversation) []uimessage.Message {
 				all = append(all, uimessage.UserMessage(turn.Call.AnswerID+"-"+strconv.Itoa(i+1), m.Text))
 			}
 		}
-		all = append(all, uimessage.MessageOf(turn.Call.AnswerID, turn.Call.Answer, &uimessage.Options{Numbering: &numbering}))
+		all = append(
+			all, uimessage.MessageOf(turn.Call.AnswerID, turn.Call.Answer, &uimessage.Options{Numbering: &numbering}),
+		)
 	}
 	return all
 }

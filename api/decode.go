@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// maxDecode is how many bytes a response to decode can have, with the request and the documents that go with it, before
-	// and after it is unpacked.
+	// maxDecode is how many bytes a response to decode can have, with the request and the documents that go with it,
+	// before and after it is unpacked.
 	maxDecode = 64 << 20
 	// maxDecoding is how many bytes may be decoded at the same time, by all callers.
 	maxDecoding = 8 * maxDecode
@@ -94,12 +94,15 @@ func (a *API) reserve(r *request, limit int64) (release func(), err error) {
 
 // judge says why nothing can be shown. What merely breaks off can.
 func judge(a *ibid.Answer, err error, format string) error {
-	blank := a.ID == "" && a.Text == "" && len(a.Sources) == 0 && len(a.ToolCalls) == 0 && a.Finish == "" && a.Error == nil
+	blank := a.ID == "" && a.Text == "" && len(a.Sources) == 0 && len(a.ToolCalls) == 0 && a.Finish == "" &&
+		a.Error == nil
 	switch {
 	case errors.Is(err, ibid.ErrEmpty):
 		return unreadable("the body is empty", "send the provider's response as it came: curl --data-binary @FILE")
 	case errors.Is(err, ibid.ErrBinary):
-		return unreadable("the body is not JSON, an event stream or text", "if it is compressed, say how in Content-Encoding")
+		return unreadable(
+			"the body is not JSON, an event stream or text", "if it is compressed, say how in Content-Encoding",
+		)
 	case err != nil && blank:
 		return unreadable(err.Error(), "nothing of it could be read")
 	case blank && format != "" && format != ibid.Generic:
@@ -109,7 +112,12 @@ func judge(a *ibid.Answer, err error, format string) error {
 }
 
 func unreadable(detail, hint string) error {
-	return &gateway.Problem{Status: http.StatusUnprocessableEntity, Code: gateway.CodeUnreadable, Detail: detail, Hint: hint}
+	return &gateway.Problem{
+		Status: http.StatusUnprocessableEntity,
+		Code:   gateway.CodeUnreadable,
+		Detail: detail,
+		Hint:   hint,
+	}
 }
 
 // readResponse reads the response to decode, and what goes with it into opts.
@@ -121,8 +129,10 @@ func readResponse(w http.ResponseWriter, r *request, opts *ibid.DecodeOptions) (
 		}
 		if err != nil || mediaType != "multipart/form-data" || attributes["boundary"] == "" {
 			return nil, &gateway.Problem{
-				Status: http.StatusUnsupportedMediaType, Code: gateway.CodeMediaType, Detail: "a multipart body must be multipart/form-data with a boundary",
-				Hint: "curl --form response=@FILE --form request=@FILE",
+				Status: http.StatusUnsupportedMediaType,
+				Code:   gateway.CodeMediaType,
+				Detail: "a multipart body must be multipart/form-data with a boundary",
+				Hint:   "curl --form response=@FILE --form request=@FILE",
 			}
 		}
 		return readParts(multipart.NewReader(body, attributes["boundary"]), opts)
@@ -134,7 +144,8 @@ func readBody(w http.ResponseWriter, r *request, limit int64) ([]byte, error) {
 	return unpacked(w, r, limit, readAll)
 }
 
-// unpacked calls read with the body as it was before its Content-Encoding, and keeps its size and its time within bounds.
+// unpacked calls read with the body as it was before its Content-Encoding, and keeps its size and its time within
+// bounds.
 func unpacked(w http.ResponseWriter, r *request, limit int64, read func(io.Reader) ([]byte, error)) ([]byte, error) {
 	rc := http.NewResponseController(w)
 	if err := rc.SetReadDeadline(time.Now().Add(decodeFor)); err != nil && !errors.Is(err, http.ErrNotSupported) {
@@ -145,8 +156,11 @@ func unpacked(w http.ResponseWriter, r *request, limit int64, read func(io.Reade
 	coding, known := unpack.Find(r.Header.Get("Content-Encoding"))
 	if !known {
 		return nil, &gateway.Problem{
-			Status: http.StatusUnsupportedMediaType, Code: gateway.CodeMediaType, Detail: "the body's Content-Encoding cannot be unpacked",
-			Hint: "it is one of gzip, deflate, br, zstd", Header: http.Header{"Accept-Encoding": {"gzip, deflate, br, zstd"}},
+			Status: http.StatusUnsupportedMediaType,
+			Code:   gateway.CodeMediaType,
+			Detail: "the body's Content-Encoding cannot be unpacked",
+			Hint:   "it is one of gzip, deflate, br, zstd",
+			Header: http.Header{"Accept-Encoding": {"gzip, deflate, br, zstd"}},
 		}
 	}
 	plain, err := coding.Reader(packed, unpack.MaxWindow)
@@ -170,7 +184,10 @@ func readParts(form *multipart.Reader, opts *ibid.DecodeOptions) ([]byte, error)
 		}
 		name := part.FormName()
 		if _, twice := parts[name]; twice || !slices.Contains(names, name) {
-			return nil, badRequest(fmt.Sprintf("the part %q is one too many", cut(name)), "there is one each of "+strings.Join(names, ", "))
+			return nil, badRequest(
+				fmt.Sprintf("the part %q is one too many", cut(name)),
+				"there is one each of "+strings.Join(names, ", "),
+			)
 		}
 		if parts[name], err = readAll(part); err != nil {
 			return nil, err
@@ -184,7 +201,10 @@ func readParts(form *multipart.Reader, opts *ibid.DecodeOptions) ([]byte, error)
 	if raw, found := parts[partDocuments]; found {
 		documents, err := ibid.ReadDocuments(raw)
 		if err != nil {
-			return nil, badRequest(err.Error(), `they are a JSON array of strings, flat objects or {"id", "data"}; a whole request is the part request`)
+			return nil, badRequest(
+				err.Error(),
+				`they are a JSON array of strings, flat objects or {"id", "data"}; a whole request is the part request`,
+			)
 		}
 		opts.Documents = documents
 	}
@@ -204,5 +224,8 @@ func badBody(err error) error {
 	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return large
 	}
-	return badRequest("the body cannot be read: "+cut(err.Error()), "if it is compressed, Content-Encoding says how: gzip, deflate, br or zstd; else leave that out")
+	return badRequest(
+		"the body cannot be read: "+cut(err.Error()),
+		"if it is compressed, Content-Encoding says how: gzip, deflate, br or zstd; else leave that out",
+	)
 }

@@ -41,8 +41,11 @@ func (a *API) events(w http.ResponseWriter, r *request) error {
 	}
 	if !a.listeners.add(r.who.Tenant) {
 		return &gateway.Problem{
-			Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Detail: fmt.Sprintf("%d event streams are open already", maxStreams),
-			Hint: "close some; one stream tells everything about its run", Header: http.Header{"Retry-After": {"2"}},
+			Status: http.StatusTooManyRequests,
+			Code:   gateway.CodeTooMany,
+			Detail: fmt.Sprintf("%d event streams are open already", maxStreams),
+			Hint:   "close some; one stream tells everything about its run",
+			Header: http.Header{"Retry-After": {"2"}},
 		}
 	}
 	defer a.listeners.remove(r.who.Tenant)
@@ -65,13 +68,16 @@ func (a *API) events(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// resume returns the number of the last event that the reader has. What a browser sends when it connects again goes before
-// the URL, which says where it began.
+// resume returns the number of the last event that the reader has. What a browser sends when it connects again goes
+// before the URL, which says where it began.
 func (r *request) resume() (int64, error) {
 	if id := r.Header.Get("Last-Event-ID"); id != "" {
 		n, err := strconv.ParseInt(id, 10, 64)
 		if err != nil || n < 0 {
-			return 0, badRequest("Last-Event-ID: it is not the id of an event", "it is a whole number; leave it out to begin with the first event")
+			return 0, badRequest(
+				"Last-Event-ID: it is not the id of an event",
+				"it is a whole number; leave it out to begin with the first event",
+			)
 		}
 		return n, nil
 	}
@@ -102,7 +108,9 @@ func (a *API) newStream(w http.ResponseWriter, r *request, after int64) *stream 
 func (s *stream) follow(ctx context.Context, a *API, listener *bus.Listener) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(a.closing, cancel)()              //nolint:contextcheck // it ends with the server, not with the request
+	defer context.AfterFunc(
+		a.closing, cancel,
+	)() //nolint:contextcheck // it ends with the server, not with the request
 	defer func() { _ = s.rc.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
 	if err := s.write(": listening\nretry: " + strconv.FormatInt(reconnect.Milliseconds(), 10) + "\n\n"); err != nil {
 		return
@@ -110,7 +118,8 @@ func (s *stream) follow(ctx context.Context, a *API, listener *bus.Listener) {
 	err := listener.Follow(ctx, a.store, s.last, s.tell)
 	switch {
 	case errors.Is(err, bus.ErrDropped):
-		_ = s.write(fmt.Sprintf("event: dropped\ndata: {\"last_event_id\":%d}\n\n", s.last)) // it may be gone altogether
+		// it may be gone altogether
+		_ = s.write(fmt.Sprintf("event: dropped\ndata: {\"last_event_id\":%d}\n\n", s.last))
 	case err != nil && ctx.Err() == nil && !errors.Is(err, errEnd):
 		a.logger.LogAttrs(ctx, slog.LevelDebug, "an event stream ended", slog.Any("error", err))
 	}
@@ -120,7 +129,9 @@ func (s *stream) follow(ctx context.Context, a *API, listener *bus.Listener) {
 func (s *stream) tell(m bus.Message) error {
 	switch {
 	case m.Event != nil:
-		if err := s.write(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", m.Event.Seq, m.Event.Kind, oneLine(m.Event.Data))); err != nil {
+		if err := s.write(
+			fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", m.Event.Seq, m.Event.Kind, oneLine(m.Event.Data)),
+		); err != nil {
 			return err
 		}
 		s.last = m.Event.Seq

@@ -31,8 +31,8 @@ type feedbackBody struct {
 
 func showFeedback(f *store.Feedback) feedbackBody {
 	return feedbackBody{
-		f.ID, f.At, orNull(f.By), orNull(f.AnswerID), orNull(f.Citation), orNull(f.Run), orNull(f.Step), orNull(f.Source), orNull(f.Verdict),
-		f.Relevance, orNull(f.Note),
+		f.ID, f.At, orNull(f.By), orNull(f.AnswerID), orNull(f.Citation), orNull(f.Run), orNull(f.Step),
+		orNull(f.Source), orNull(f.Verdict), f.Relevance, orNull(f.Note),
 	}
 }
 
@@ -76,11 +76,14 @@ func (a *API) newFeedback(w http.ResponseWriter, r *request) error {
 
 // badFeedback says what is wrong with a feedback.
 func badFeedback(err error) error {
-	return badRequest(err.Error(), `{"answer_id": "ans_…", "citation": "…", "verdict": "wrong-source"} or {"run": "…", "step": 1, "source": "…", "relevance": 0.5}`)
+	return badRequest(
+		err.Error(),
+		`{"answer_id": "ans_…", "citation": "…", "verdict": "wrong-source"} or {"run": "…", "step": 1, "source": "…", "relevance": 0.5}`,
+	)
 }
 
-// AddFeedback stores what somebody who may write says, as POST /v1/feedback does: what it is about must be there. It sets the
-// feedback's id and time. The error is one that [gateway.ProblemOf] knows, unless something went wrong inside.
+// AddFeedback stores what somebody who may write says, as POST /v1/feedback does: what it is about must be there. It
+// sets the feedback's id and time. The error is one that [gateway.ProblemOf] knows, unless something went wrong inside.
 func (a *API) AddFeedback(ctx context.Context, tenant string, f *store.Feedback) error {
 	if err := f.Check(); err != nil {
 		return badFeedback(err)
@@ -94,10 +97,16 @@ func (a *API) AddFeedback(ctx context.Context, tenant string, f *store.Feedback)
 			return err
 		}
 		if f.Citation != "" && !hasCitation(call.Answer, f.Citation) {
-			return badRequest(fmt.Sprintf("citation: the answer has none with the id %q", cut(f.Citation)), "it is the id of a citation in the answer's document")
+			return badRequest(
+				fmt.Sprintf("citation: the answer has none with the id %q", cut(f.Citation)),
+				"it is the id of a citation in the answer's document",
+			)
 		}
 		if f.Run != "" && f.Run != call.Run {
-			return badRequest(fmt.Sprintf("run: the answer is not of the run %q", cut(f.Run)), "leave it out: the answer has its run")
+			return badRequest(
+				fmt.Sprintf("run: the answer is not of the run %q", cut(f.Run)),
+				"leave it out: the answer has its run",
+			)
 		}
 		early = call.Step.Number == 0
 	}
@@ -132,7 +141,8 @@ func (a *API) callOf(ctx context.Context, tenant, id string) (*store.Call, error
 // maxChecked is how many bytes may be stored of a run for a feedback's step and source to be looked for in it.
 const maxChecked = 8 << 20
 
-// checkSubject says that the run of a feedback has no such step or source. In a run that is too large it is not looked for.
+// checkSubject says that the run of a feedback has no such step or source. In a run that is too large it is not looked
+// for.
 func (a *API) checkSubject(ctx context.Context, tenant string, f *store.Feedback) error {
 	if f.Run == "" || f.Step == 0 && f.Source == "" {
 		return nil
@@ -157,8 +167,10 @@ func (a *API) checkSubject(ctx context.Context, tenant string, f *store.Feedback
 		}
 	}
 	p := &gateway.Problem{
-		Status: http.StatusNotFound, Code: gateway.CodeNotFound, Detail: fmt.Sprintf("source: there is no %q among those of the run or the step", cut(f.Source)),
-		Hint: "it is the document_id or the key of a source; GET /v1/runs/{run}/summary lists them by step",
+		Status: http.StatusNotFound,
+		Code:   gateway.CodeNotFound,
+		Detail: fmt.Sprintf("source: there is no %q among those of the run or the step", cut(f.Source)),
+		Hint:   "it is the document_id or the key of a source; GET /v1/runs/{run}/summary lists them by step",
 	}
 	if !found {
 		p.Detail = fmt.Sprintf("step: the run has no step %d", f.Step)
@@ -166,15 +178,20 @@ func (a *API) checkSubject(ctx context.Context, tenant string, f *store.Feedback
 	return p
 }
 
-// hasSource reports whether a step, or a run nested in it, has a source with that id or key; every step has the empty one.
+// hasSource reports whether a step, or a run nested in it, has a source with that id or key; every step has the empty
+// one.
 func hasSource(s *trail.Step, id string) bool {
-	return id == "" || slices.ContainsFunc(s.Sources, func(f trail.Source) bool { return f.DocumentID == id || f.Key == id }) ||
+	return id == "" ||
+		slices.ContainsFunc(s.Sources, func(f trail.Source) bool { return f.DocumentID == id || f.Key == id }) ||
 		s.Nested != nil && slices.ContainsFunc(s.Nested.Steps, func(in trail.Step) bool { return hasSource(&in, id) })
 }
 
 // hasCitation reports whether the document of an answer has a citation with that id.
 func hasCitation(a *ibid.Answer, id string) bool {
-	return slices.ContainsFunc(a.Document(&ibid.DocumentOptions{Bare: true}).Citations, func(c ibid.DocumentCitation) bool { return c.ID == id })
+	return slices.ContainsFunc(
+		a.Document(&ibid.DocumentOptions{Bare: true}).Citations,
+		func(c ibid.DocumentCitation) bool { return c.ID == id },
+	)
 }
 
 // feedback lists what people said, the last first, and counts it.
@@ -188,7 +205,12 @@ func (a *API) feedback(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	q := &store.FeedbackQuery{
-		AnswerID: r.params["answer"], Run: query.Run, Source: query.Source, Strategy: r.params["strategy"], Cursor: query.Cursor, Limit: query.Limit,
+		AnswerID: r.params["answer"],
+		Run:      query.Run,
+		Source:   query.Source,
+		Strategy: r.params["strategy"],
+		Cursor:   query.Cursor,
+		Limit:    query.Limit,
 	}
 	if as != asJSON {
 		_, err := a.exportFeedback(w, r.Request, as, &feedbackExport{a: a, tenant: r.who.Tenant, query: *q})

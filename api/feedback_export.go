@@ -34,8 +34,8 @@ type feedbackRow struct {
 	Rank           *int              `json:"rank"`
 }
 
-// ExportFeedback hands out all feedback of a tenant as GET /v1/feedback?as=csv or jsonl does. An error comes before anything was
-// written; after that a handler that gives up panics, as http.ErrAbortHandler says.
+// ExportFeedback hands out all feedback of a tenant as GET /v1/feedback?as=csv or jsonl does. An error comes before
+// anything was written; after that a handler that gives up panics, as http.ErrAbortHandler says.
 func (a *API) ExportFeedback(w http.ResponseWriter, r *http.Request, tenant, as string) error {
 	if as != asCSV && as != asJSONL {
 		return badRequest(fmt.Sprintf("as: there is no %q", cut(as)), "it is one of csv, jsonl")
@@ -47,9 +47,11 @@ func (a *API) ExportFeedback(w http.ResponseWriter, r *http.Request, tenant, as 
 	return err
 }
 
-// exportFeedback hands out all feedback that fits, page by page: one row for each source that it is about. It reports whether it has
-// begun to.
-func (a *API) exportFeedback(w http.ResponseWriter, r *http.Request, as string, e *feedbackExport) (begun bool, err error) {
+// exportFeedback hands out all feedback that fits, page by page: one row for each source that it is about. It reports
+// whether it has begun to.
+func (a *API) exportFeedback(
+	w http.ResponseWriter, r *http.Request, as string, e *feedbackExport,
+) (begun bool, err error) {
 	e.query.Limit = store.MaxLimit
 	page, err := e.page(r.Context())
 	if err != nil {
@@ -243,20 +245,26 @@ func encodeFeedback(as string, rows []feedbackRow, first bool) ([]byte, error) {
 // feedbackColumns are the columns of feedback as CSV; as JSON lines they are members.
 func feedbackColumns() []string {
 	return []string{
-		"id", "at", "by", "answer_id", "citation", "run", "step", "source", "source_title", "retriever_score", "score_origin", "rank", "verdict",
-		"relevance", "note",
+		"id", "at", "by", "answer_id", "citation", "run", "step", "source", "source_title", "retriever_score",
+		"score_origin", "rank", "verdict", "relevance", "note",
 	}
 }
 
 func (r *feedbackRow) cells() []string {
 	return []string{
-		r.ID, r.At.UTC().Format(time.RFC3339Nano), textCell(r.By), textCell(r.AnswerID), textCell(r.Citation), textCell(r.Run), numberCell(r.Step),
-		textCell(r.Source), textCell(r.SourceTitle), scoreCell(r.RetrieverScore), textCell((*string)(r.ScoreOrigin)), numberCell(r.Rank),
-		textCell(r.Verdict), scoreCell(r.Relevance), textCell(r.Note),
+		r.ID, r.At.UTC().Format(time.RFC3339Nano), textCell(r.By), textCell(r.AnswerID), textCell(r.Citation),
+		textCell(r.Run), numberCell(r.Step),
+		textCell(
+			r.Source,
+		),
+		textCell(r.SourceTitle), scoreCell(r.RetrieverScore),
+		textCell((*string)(r.ScoreOrigin)),
+		numberCell(r.Rank), textCell(r.Verdict), scoreCell(r.Relevance), textCell(r.Note),
 	}
 }
 
-// textCell returns text for a table. Programs for tables run what looks like a formula: it gets an apostrophe before it.
+// textCell returns text for a table. Programs for tables run what looks like a formula: it gets an apostrophe before
+// it.
 func textCell(s *string) string {
 	if s == nil {
 		return ""

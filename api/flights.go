@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// flights is work whose result all get who ask for the same at the same time. It goes on as long as one of them waits for it. The zero
-// value is ready.
+// flights is work whose result all get who ask for the same at the same time. It goes on as long as one of them waits
+// for it. The zero value is ready.
 type flights struct {
 	mu sync.Mutex
 	of map[string]*flight // what is being done
@@ -24,8 +24,8 @@ type flight struct {
 	panic   any
 }
 
-// do returns what work returns, or why ctx has ended if it does before. Who leaves last ends the work and waits for that. A panic of the
-// work is one of all who wait.
+// do returns what work returns, or why ctx has ended if it does before. Who leaves last ends the work and waits for
+// that. A panic of the work is one of all who wait.
 func (f *flights) do(ctx context.Context, key string, work func(context.Context) (any, error)) (any, error) {
 	one := f.join(ctx, key, work)
 	select {
@@ -49,7 +49,8 @@ func (f *flights) join(ctx context.Context, key string, work func(context.Contex
 	one := f.of[key]
 	if one == nil {
 		one = &flight{done: make(chan struct{})}
-		ctx, one.cancel = context.WithCancel(context.WithoutCancel(ctx)) // others may wait for it when whoever asked first has left
+		// others may wait for it when whoever asked first has left
+		ctx, one.cancel = context.WithCancel(context.WithoutCancel(ctx))
 		if f.of == nil {
 			f.of = map[string]*flight{}
 		}

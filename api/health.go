@@ -16,9 +16,9 @@ func (a *API) alive(w http.ResponseWriter, r *request) error {
 	return writeJSON(w, r, http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// ready says whether calls can be captured now, which is what a gateway is ready for. A store or a bus that is away is told
-// and changes nothing: calls succeed, and what they answered waits in the journal. A load balancer that took the gateway
-// out for it would make an outage of it.
+// ready says whether calls can be captured now, which is what a gateway is ready for. A store or a bus that is away is
+// told and changes nothing: calls succeed, and what they answered waits in the journal. A load balancer that took the
+// gateway out for it would make an outage of it.
 func (a *API) ready(w http.ResponseWriter, r *request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), checkFor)
 	defer cancel()
@@ -28,7 +28,9 @@ func (a *API) ready(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			body.Status, body.Checks[name] = "degraded", bad
 			// The error may name hosts and files, and whoever asks has shown no token.
-			a.logger.LogAttrs(ctx, slog.LevelWarn, "not all is well", slog.String("check", name), slog.Any("error", err))
+			a.logger.LogAttrs(
+				ctx, slog.LevelWarn, "not all is well", slog.String("check", name), slog.Any("error", err),
+			)
 		}
 		return err == nil
 	}

@@ -18,11 +18,19 @@ func (a *API) incidents(w http.ResponseWriter, r *request) error {
 	}
 	sum := strings.TrimPrefix(r.params["manifest"], "sha256:")
 	if b, err := hex.DecodeString(sum); sum != "" && (err != nil || len(b) != 32) {
-		return badRequest("manifest: it is not the SHA-256 of a manifest's body", "64 hexadecimal digits, with or without sha256:")
+		return badRequest(
+			"manifest: it is not the SHA-256 of a manifest's body", "64 hexadecimal digits, with or without sha256:",
+		)
 	}
 	q := &store.IncidentQuery{
-		Manifest: strings.ToLower(sum), Source: r.params["source"], Status: r.params["status"], AnswerID: r.params["answer"],
-		Cursor: query.Cursor, Limit: query.Limit,
+		Manifest: strings.ToLower(
+			sum,
+		),
+		Source:   r.params["source"],
+		Status:   r.params["status"],
+		AnswerID: r.params["answer"],
+		Cursor:   query.Cursor,
+		Limit:    query.Limit,
 	}
 	items, next, err := list(a, r, "list incidents", func(ctx context.Context) (*store.Page[verify.Incident], error) {
 		return a.store.Incidents(ctx, r.who.Tenant, q)

@@ -41,7 +41,9 @@ type params map[string]string
 // misspells a filter must not get everything.
 func readParams(query string, known []string) (params, error) {
 	if len(query) > maxQuery {
-		return nil, badRequest(fmt.Sprintf("the query string has more than %d bytes", maxQuery), "leave out what is not needed")
+		return nil, badRequest(
+			fmt.Sprintf("the query string has more than %d bytes", maxQuery), "leave out what is not needed",
+		)
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
@@ -51,11 +53,17 @@ func readParams(query string, known []string) (params, error) {
 	for name, all := range values {
 		switch {
 		case !slices.Contains(known, name):
-			return nil, badRequest(fmt.Sprintf("there is no query parameter %q here", cut(name)), "there is "+cmp.Or(strings.Join(known, ", "), "none"))
+			return nil, badRequest(
+				fmt.Sprintf("there is no query parameter %q here", cut(name)),
+				"there is "+cmp.Or(strings.Join(known, ", "), "none"),
+			)
 		case len(all) > 1:
 			return nil, badRequest(name+": it is given more than once", "give it once: "+name+"=…")
 		case !isClean(all[0]):
-			return nil, badRequest(name+": it holds control characters, or bytes that are not UTF-8", "curl --get --data-urlencode encodes")
+			return nil, badRequest(
+				name+": it holds control characters, or bytes that are not UTF-8",
+				"curl --get --data-urlencode encodes",
+			)
 		}
 		p[name] = all[0]
 	}
@@ -90,7 +98,10 @@ func (p params) choice(name string, words []string) (string, error) {
 	case slices.Contains(words, value):
 		return value, nil
 	}
-	return "", badRequest(fmt.Sprintf("%s: there is no %q", name, cut(value)), "it is one of "+strings.Join(words, ", "))
+	return "", badRequest(
+		fmt.Sprintf("%s: there is no %q", name, cut(value)),
+		"it is one of "+strings.Join(words, ", "),
+	)
 }
 
 // number returns the parameter's value as a whole number from least to most; def if it is not given.
@@ -131,8 +142,13 @@ func (p params) page(limit int64) (*store.Query, error) {
 		return nil, err
 	}
 	return &store.Query{
-		Text: p["q"], Source: p["source"], Conversation: p["conversation"], Run: p["run"], Verification: p["verification"],
-		Cursor: p["cursor"], Limit: int(limit),
+		Text:         p["q"],
+		Source:       p["source"],
+		Conversation: p["conversation"],
+		Run:          p["run"],
+		Verification: p["verification"],
+		Cursor:       p["cursor"],
+		Limit:        int(limit),
 	}, nil
 }
 
@@ -149,7 +165,8 @@ func (p params) document() (ibid.DocumentOptions, error) {
 	return ibid.DocumentOptions{Unit: ibid.Unit(unit), Style: ibid.Style(style)}, err
 }
 
-// form returns what an answer is wanted as: JSON unless told otherwise. What only changes JSON is refused for other forms.
+// form returns what an answer is wanted as: JSON unless told otherwise. What only changes JSON is refused for other
+// forms.
 func (p params) form() (string, error) {
 	form, err := p.choice("as", forms())
 	if err != nil || form == asJSON {

@@ -28,8 +28,8 @@ func (a *API) openPublisher(p *manifest.Publisher) error {
 	return nil
 }
 
-// publicRoutes returns what is published: everybody may read it, under any name and from any page. A later revision of a run's
-// manifest, and proofs, have more behind the name.
+// publicRoutes returns what is published: everybody may read it, under any name and from any page. A later revision of
+// a run's manifest, and proofs, have more behind the name.
 func (a *API) publicRoutes() map[string]map[string]endpoint {
 	get := map[string]endpoint{"GET": {access: public, handle: a.published}}
 	return map[string]map[string]endpoint{
@@ -43,8 +43,8 @@ func (a *API) publicRoutes() map[string]map[string]endpoint {
 	}
 }
 
-// published answers with what the publisher serves, octet for octet and field for field: signatures depend on it. What is not
-// there may be of an answer that was captured a moment ago, and is looked for again.
+// published answers with what the publisher serves, octet for octet and field for field: signatures depend on it. What
+// is not there may be of an answer that was captured a moment ago, and is looked for again.
 func (a *API) published(w http.ResponseWriter, r *request) error {
 	if a.public == nil {
 		return a.notPublished(r.URL.Path)
@@ -56,7 +56,8 @@ func (a *API) published(w http.ResponseWriter, r *request) error {
 		case !held.isHeld():
 			return nil
 		case held.status != http.StatusNotFound:
-			return gateway.Unavailable("what is published here cannot be read now") // why, the publisher has told its owner
+			// why, the publisher has told its owner
+			return gateway.Unavailable("what is published here cannot be read now")
 		case settled:
 			return a.notPublished(r.URL.Path)
 		case !a.settle(r.Context()):
@@ -79,7 +80,9 @@ func (a *API) notPublished(path string) error {
 	case a.publisher.Level > 2:
 		p.Hint = manifest.DiscoveryPath + " says what is published, and where"
 	default:
-		p.Hint = fmt.Sprintf("--attribution is %d; manifests and their log are published from 2 on, keys from 3 on", a.publisher.Level)
+		p.Hint = fmt.Sprintf(
+			"--attribution is %d; manifests and their log are published from 2 on, keys from 3 on", a.publisher.Level,
+		)
 	}
 	return p
 }
@@ -163,8 +166,10 @@ func (a *API) showManifest(w http.ResponseWriter, r *request, run, answer string
 	path, digest, err := a.lastManifest(ctx, r.who.Tenant, run, answer)
 	if errors.Is(err, manifest.ErrNotFound) {
 		return &gateway.Problem{
-			Status: http.StatusNotFound, Code: gateway.CodeNotFound, Detail: "no manifest of it is published",
-			Hint: "a call is published if its token may publish, or says so with the header " + gateway.PublishHeader + ": yes",
+			Status: http.StatusNotFound,
+			Code:   gateway.CodeNotFound,
+			Detail: "no manifest of it is published",
+			Hint:   "a call is published if its token may publish, or says so with the header " + gateway.PublishHeader + ": yes",
 		}
 	}
 	if err != nil {
@@ -193,8 +198,8 @@ func (a *API) lastManifest(ctx context.Context, tenant, run, answer string) (pat
 	return a.store.LastManifest(ctx, pub, answer)
 }
 
-// cite puts into the header of the answer document what its manifest announces, if one is published. The document has the
-// answer's text, by which a manifest is bound to it.
+// cite puts into the header of the answer document what its manifest announces, if one is published. The document has
+// the answer's text, by which a manifest is bound to it.
 func (a *API) cite(h http.Header, r *request, call *store.Call) {
 	if a.publisher == nil || a.publisher.Level < 2 {
 		return
@@ -206,7 +211,9 @@ func (a *API) cite(h http.Header, r *request, call *store.Call) {
 	case err == nil:
 		manifest.SetHeader(h, a.publisher.Form, list...)
 	case !errors.Is(err, manifest.ErrNotFound):
-		a.logger.LogAttrs(ctx, slog.LevelWarn, "an answer is shown without its sources in the header", slog.Any("error", err))
+		a.logger.LogAttrs(
+			ctx, slog.LevelWarn, "an answer is shown without its sources in the header", slog.Any("error", err),
+		)
 	}
 }
 

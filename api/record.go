@@ -17,8 +17,8 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// maxRun is how many bytes the body may have that records a run or steps of it, before and after it is unpacked. How large one
-// step may be is the store's to say.
+// maxRun is how many bytes the body may have that records a run or steps of it, before and after it is unpacked. How
+// large one step may be is the store's to say.
 const maxRun = 32 << 20
 
 // recordedBody says what was recorded.
@@ -76,7 +76,10 @@ func (a *API) finishRun(w http.ResponseWriter, r *request) error {
 			return nil, err
 		}
 		if id := said.Trail.ID; id != "" && id != r.PathValue("id") {
-			return nil, badRequest(fmt.Sprintf("id: the body is about the run %q", cut(id)), "leave it out: the path has it")
+			return nil, badRequest(
+				fmt.Sprintf("id: the body is about the run %q", cut(id)),
+				"leave it out: the path has it",
+			)
 		}
 		said.Finish, said.Run = true, r.PathValue("id")
 		if err := a.checkAnswer(r, said.AnswerID); err != nil {
@@ -86,8 +89,8 @@ func (a *API) finishRun(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// publishRun says whether a run that has its final answer is to be published. As its header says, else as the token does; but without
-// a header, captured calls say so for themselves: what they kept back stays back.
+// publishRun says whether a run that has its final answer is to be published. As its header says, else as the token
+// does; but without a header, captured calls say so for themselves: what they kept back stays back.
 func (a *API) publishRun(r *request, said *store.Recording) error {
 	publish, err := r.who.Publishes(r.Header)
 	ends := said.Finish || said.AnswerID != "" || said.Trail.Answer != "" || said.Trail.Final != nil
@@ -108,9 +111,11 @@ func (a *API) publishRun(r *request, said *store.Recording) error {
 	return nil
 }
 
-// recordBody reads a body, stores what it says of a run, and answers with what became of it. The run is that of id, else the one
-// that read names.
-func (a *API) recordBody(w http.ResponseWriter, r *request, id string, read func(body []byte) (*store.Recording, error)) error {
+// recordBody reads a body, stores what it says of a run, and answers with what became of it. The run is that of id,
+// else the one that read names.
+func (a *API) recordBody(
+	w http.ResponseWriter, r *request, id string, read func(body []byte) (*store.Recording, error),
+) error {
 	release, err := a.reserve(r, maxRun)
 	if err != nil {
 		return err
@@ -136,7 +141,10 @@ func (a *API) recordBody(w http.ResponseWriter, r *request, id string, read func
 		})
 	}
 	if why := gateway.CheckID(said.Run); why != "" {
-		return badRequest(fmt.Sprintf("id: %q cannot be that of a run: %s", cut(said.Run), why), "leave it out, and the run gets one")
+		return badRequest(
+			fmt.Sprintf("id: %q cannot be that of a run: %s", cut(said.Run), why),
+			"leave it out, and the run gets one",
+		)
 	}
 	ctx, cancel := within(r)
 	defer cancel()
@@ -150,7 +158,12 @@ func (a *API) recordBody(w http.ResponseWriter, r *request, id string, read func
 		return storeError("record a run", err)
 	}
 	a.bus.Wake()
-	status, shown := http.StatusOK, recordedBody{ID: said.Run, Created: done.Created, Steps: []recordedStepBody{}, Issues: issuesOf(said.Trail)}
+	status, shown := http.StatusOK, recordedBody{
+		ID:      said.Run,
+		Created: done.Created,
+		Steps:   []recordedStepBody{},
+		Issues:  issuesOf(said.Trail),
+	}
 	if done.Created {
 		status = http.StatusCreated
 	}
@@ -166,8 +179,8 @@ func (a *API) recordBody(w http.ResponseWriter, r *request, id string, read func
 // issueNotUTF8 is the code of the issue that a body is no text.
 const issueNotUTF8 = "invalid-utf8"
 
-// checkRun says where a body is not made of JSON values, or has a step that cannot be recorded of the run. From a file what is
-// whole would be taken; a client can send the rest again.
+// checkRun says where a body is not made of JSON values, or has a step that cannot be recorded of the run. From a file
+// what is whole would be taken; a client can send the rest again.
 func checkRun(body []byte, run string) error {
 	body = bytes.TrimPrefix(body, []byte("\ufeff")) // some editors begin a file with it
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -183,13 +196,16 @@ func checkRun(body []byte, run string) error {
 		default:
 			bad := len(body) - len(bytes.TrimLeft(body[d.InputOffset():], " \t\r\n"))
 			line := 1 + bytes.Count(body[:bad], []byte("\n"))
-			return badRequest(fmt.Sprintf("line %d and what follows is not JSON: %v", line, err), "nothing was recorded; send one object, an array of them, or one a line")
+			return badRequest(
+				fmt.Sprintf("line %d and what follows is not JSON: %v", line, err),
+				"nothing was recorded; send one object, an array of them, or one a line",
+			)
 		}
 	}
 }
 
-// checkSteps says what is wrong with the steps in a value: with one of them, a list of them, or a run. What has another form is
-// for whoever reads it.
+// checkSteps says what is wrong with the steps in a value: with one of them, a list of them, or a run. What has another
+// form is for whoever reads it.
 func checkSteps(value json.RawMessage, run string) error {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) == nil {
@@ -215,7 +231,8 @@ func checkSteps(value json.RawMessage, run string) error {
 	return checkStep(value, run, "")
 }
 
-// checkStep says what is wrong with the number and the run of a step. Zero is no number: it would be the one of a step without.
+// checkStep says what is wrong with the number and the run of a step. Zero is no number: it would be the one of a step
+// without.
 func checkStep(value json.RawMessage, run, place string) error {
 	var step struct {
 		RunID  json.RawMessage `json:"run_id"`
@@ -229,7 +246,10 @@ func checkStep(value json.RawMessage, run, place string) error {
 		raw  json.RawMessage
 	}{{"step_number", step.Number}, {"step", step.Step}} {
 		if n, err := strconv.ParseFloat(strings.Trim(string(of.raw), "\" "), 64); err == nil && n == 0 {
-			return badRequest(place+of.name+": steps are numbered from 1", "count from 1, or leave the numbers out: a step without one is the next")
+			return badRequest(
+				place+of.name+": steps are numbered from 1",
+				"count from 1, or leave the numbers out: a step without one is the next",
+			)
 		}
 	}
 	for _, of := range []struct {
@@ -237,13 +257,17 @@ func checkStep(value json.RawMessage, run, place string) error {
 		raw  json.RawMessage
 	}{{"run_id", step.RunID}, {"run", step.Run}} {
 		if id, err := strconv.Unquote(string(of.raw)); err == nil && run != "" && id != "" && id != run {
-			return badRequest(fmt.Sprintf("%s%s: the body is about the run %q", place, of.name, cut(id)), "leave it out: the path has it")
+			return badRequest(
+				fmt.Sprintf("%s%s: the body is about the run %q", place, of.name, cut(id)),
+				"leave it out: the path has it",
+			)
 		}
 	}
 	return nil
 }
 
-// readRun reads a run in any form that package trail knows. Besides it may have an answer_id, and it need not have anything.
+// readRun reads a run in any form that package trail knows. Besides it may have an answer_id, and it need not have
+// anything.
 func readRun(body []byte) (*store.Recording, error) {
 	said := &store.Recording{}
 	var members map[string]json.RawMessage
@@ -274,20 +298,29 @@ func readRun(body []byte) (*store.Recording, error) {
 // badRun says what is wrong with a body.
 func badRun(err error) error {
 	if errors.Is(err, trail.ErrLimit) {
-		return &gateway.Problem{Status: http.StatusRequestEntityTooLarge, Code: gateway.CodeTooLarge, Detail: err.Error(), Hint: "send it in several parts"}
+		return &gateway.Problem{
+			Status: http.StatusRequestEntityTooLarge,
+			Code:   gateway.CodeTooLarge,
+			Detail: err.Error(),
+			Hint:   "send it in several parts",
+		}
 	}
 	return badRequest(err.Error(), "the names are those of docs/trail.md: "+
 		`{"step_number": 1, "question": "…", "intermediate_answer": "…", "source_attributions": [{"document_id": "…", "relevance_score": 0.9}]}`)
 }
 
-// checkAnswer says that there is no such answer: a final answer that nobody finds is a mistake that shows too late otherwise.
+// checkAnswer says that there is no such answer: a final answer that nobody finds is a mistake that shows too late
+// otherwise.
 func (a *API) checkAnswer(r *request, id string) error {
 	if id == "" {
 		return nil
 	}
 	_, err := a.findCall(r, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return badRequest(fmt.Sprintf("answer_id: there is no answer %q", cut(id)), "it is the Ibid-Answer of a response; final_answer takes a text")
+		return badRequest(
+			fmt.Sprintf("answer_id: there is no answer %q", cut(id)),
+			"it is the Ibid-Answer of a response; final_answer takes a text",
+		)
 	}
 	return err
 }

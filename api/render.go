@@ -43,10 +43,21 @@ func showCall(c *store.Call, opts ibid.DocumentOptions) answerBody {
 	return answerBody{
 		Document: c.Answer.Document(&opts),
 		Call: callBody{
-			Run: orNull(c.Run), Step: orNull(c.Step.Number), Tool: orNull(c.Step.Tool), After: c.Step.After,
-			Conversation: orNull(c.Conversation), Agent: orNull(c.Agent), Upstream: c.Upstream, Route: c.Route, Status: c.Status,
-			StartedAt: c.Started.UTC(), FirstByteMS: milliseconds(c.FirstByte), DurationMS: milliseconds(c.Duration),
-			Prompt: orEmpty(c.Prompt),
+			Run:   orNull(c.Run),
+			Step:  orNull(c.Step.Number),
+			Tool:  orNull(c.Step.Tool),
+			After: c.Step.After,
+			Conversation: orNull(
+				c.Conversation,
+			),
+			Agent:       orNull(c.Agent),
+			Upstream:    c.Upstream,
+			Route:       c.Route,
+			Status:      c.Status,
+			StartedAt:   c.Started.UTC(),
+			FirstByteMS: milliseconds(c.FirstByte),
+			DurationMS:  milliseconds(c.Duration),
+			Prompt:      orEmpty(c.Prompt),
 		},
 	}
 }
@@ -94,8 +105,8 @@ func mediaType(form string) string {
 	return cmp.Or(biblio.Format(form).MediaType(), "application/json") // an export is JSON, too
 }
 
-// renderAnswer writes an answer in a form that is not its document: the text with its citations and the list of sources,
-// a bibliography of what it cites, or the shape of another program.
+// renderAnswer writes an answer in a form that is not its document: the text with its citations and the list of
+// sources, a bibliography of what it cites, or the shape of another program.
 func renderAnswer(a *ibid.Answer, form string, opts *export.Options) ([]byte, error) {
 	var b bytes.Buffer
 	if f := biblio.Format(form); slices.Contains(biblio.Formats(), f) {

@@ -85,17 +85,29 @@ func writeError(w http.ResponseWriter, r *request, err error) {
 func (a *API) finish(ctx context.Context, w *reply, r *request) {
 	p := recover()
 	if err, _ := p.(error); p != nil && !errors.Is(err, http.ErrAbortHandler) {
-		a.logger.LogAttrs(ctx, slog.LevelError, "a request made the program panic",
-			slog.String("request", r.id), slog.String("panic", fmt.Sprint(p)), slog.String("stack", string(debug.Stack())))
+		a.logger.LogAttrs(
+			ctx, slog.LevelError, "a request made the program panic",
+			slog.String(
+				"request", r.id,
+			),
+			slog.String("panic", fmt.Sprint(p)),
+			slog.String("stack", string(debug.Stack())),
+		)
 		if w.status == 0 {
 			writeError(w, r, errPanic)
 			p = nil
 		}
 	}
 	a.metrics.count(r.route, r.Method, w.status)
-	a.logger.LogAttrs(ctx, slog.LevelDebug, "request",
-		slog.String("request", r.id), slog.String("method", r.Method), slog.String("route", r.route), slog.String("tenant", r.who.Tenant),
-		slog.String("token", r.who.Token), slog.Int("status", w.status), slog.Duration("duration", time.Since(r.begun)))
+	a.logger.LogAttrs(
+		ctx, slog.LevelDebug, "request",
+		slog.String(
+			"request", r.id,
+		),
+		slog.String("method", r.Method), slog.String("route", r.route), slog.String("tenant", r.who.Tenant),
+		slog.String("token", r.who.Token), slog.Int("status", w.status),
+		slog.Duration("duration", time.Since(r.begun)),
+	)
 	if p != nil {
 		panic(http.ErrAbortHandler) // what was begun must not look whole
 	}

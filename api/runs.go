@@ -36,8 +36,8 @@ type runBody struct {
 	NextCursor *string    `json:"next_cursor"` // of the page with the steps before these
 }
 
-// stepBody is a step: the answer that it led to, or what was recorded of it. Several calls that named the same step have one
-// element each, and so has what was recorded of it.
+// stepBody is a step: the answer that it led to, or what was recorded of it. Several calls that named the same step
+// have one element each, and so has what was recorded of it.
 type stepBody struct {
 	Number   *int        `json:"number"`
 	Tool     *string     `json:"tool"`
@@ -87,14 +87,17 @@ func (a *API) run(w http.ResponseWriter, r *request) error {
 		return storeError("read a run", err)
 	}
 	return writeJSON(w, r, http.StatusOK, runBody{
-		showRun(run), orNull(run.Parent), orNull(run.Answer), orNull(run.AnswerID), showSteps(run, opts), orNull(run.Next),
+		showRun(
+			run,
+		),
+		orNull(run.Parent), orNull(run.Answer), orNull(run.AnswerID), showSteps(run, opts), orNull(run.Next),
 	})
 }
 
 func showRun(run *store.Run) runItem {
 	return runItem{
-		run.ID, orNull(run.Agent), orNull(run.Question), orNull(run.Strategy), timeOrNull(run.Started), timeOrNull(run.Ended),
-		timeOrNull(run.Finished), run.Answers, run.Recorded,
+		run.ID, orNull(run.Agent), orNull(run.Question), orNull(run.Strategy), timeOrNull(run.Started),
+		timeOrNull(run.Ended), timeOrNull(run.Finished), run.Answers, run.Recorded,
 	}
 }
 
@@ -109,7 +112,10 @@ func showSteps(run *store.Run, opts ibid.DocumentOptions) []stepBody {
 	for _, step := range run.Steps {
 		for ; len(calls) > 0 && calls[0].Step.Number == step.Number; calls = calls[1:] {
 			answer := showCall(calls[0], opts)
-			all = append(all, stepBody{orNull(step.Number), orNull(step.Tool), step.After, &calls[0].AnswerID, &answer, nil})
+			all = append(
+				all,
+				stepBody{orNull(step.Number), orNull(step.Tool), step.After, &calls[0].AnswerID, &answer, nil},
+			)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b stepBody) int {

@@ -34,11 +34,15 @@ func (a *API) sources(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	uses, next, err := list(a, r, "list the uses of a source", func(ctx context.Context) (*store.Page[store.SourceUse], error) {
-		return a.store.Sources(ctx, r.who.Tenant, &store.SourceQuery{
-			URL: r.params["url"], ID: r.params["id"], Cursor: query.Cursor, Limit: query.Limit,
-		})
-	}, showUse)
+	uses, next, err := list(
+		a, r, "list the uses of a source",
+		func(ctx context.Context) (*store.Page[store.SourceUse], error) {
+			return a.store.Sources(ctx, r.who.Tenant, &store.SourceQuery{
+				URL: r.params["url"], ID: r.params["id"], Cursor: query.Cursor, Limit: query.Limit,
+			})
+		},
+		showUse,
+	)
 	if err != nil {
 		return err
 	}
@@ -50,8 +54,14 @@ func (a *API) sources(w http.ResponseWriter, r *request) error {
 
 func showUse(u *store.SourceUse) sourceBody {
 	body := sourceBody{
-		Key: u.Key, URL: orNull(u.URL), Title: orNull(u.Title), AnswerID: u.AnswerID, Conversation: orNull(u.Conversation),
-		Run: orNull(u.Run), StartedAt: u.Started.UTC(), Citations: []sourceCitationBody{},
+		Key:          u.Key,
+		URL:          orNull(u.URL),
+		Title:        orNull(u.Title),
+		AnswerID:     u.AnswerID,
+		Conversation: orNull(u.Conversation),
+		Run:          orNull(u.Run),
+		StartedAt:    u.Started.UTC(),
+		Citations:    []sourceCitationBody{},
 	}
 	for _, c := range u.Citations {
 		body.Citations = append(body.Citations, sourceCitationBody{orNull(c.CitedText), orNull(c.Quote)})

@@ -22,8 +22,8 @@ const (
 )
 
 const (
-	// maxSummarised is how many stored bytes summaries are made of at the same time: they take some times as many. A larger run
-	// is summarised alone.
+	// maxSummarised is how many stored bytes summaries are made of at the same time: they take some times as many. A
+	// larger run is summarised alone.
 	maxSummarised = 32 << 20
 	// minSummarised is what a small run counts as: each takes a processor.
 	minSummarised = maxSummarised / 4
@@ -40,8 +40,8 @@ type summaryOptions struct {
 	known          map[string]support.QualityInput // what people said of documents
 }
 
-// summary shows what a run rested on, and what each sentence of its answer does. Who asks for the same at the same time gets the
-// same.
+// summary shows what a run rested on, and what each sentence of its answer does. Who asks for the same at the same time
+// gets the same.
 func (a *API) summary(w http.ResponseWriter, r *request) error {
 	opts, err := r.params.summary()
 	if err != nil {
@@ -61,10 +61,10 @@ func (a *API) summary(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// Summary returns what GET /v1/runs/{id}/summary shows of a run unless it is told otherwise, within the same bounds: with the
-// sentences linked, the sources assessed with what people said of them, and of passages only excerpts. Who asks for the same at the
-// same time gets the same one, so nobody may change it. It returns when ctx ends, though others may still wait. A run that is not there
-// is store.ErrNotFound.
+// Summary returns what GET /v1/runs/{id}/summary shows of a run unless it is told otherwise, within the same bounds:
+// with the sentences linked, the sources assessed with what people said of them, and of passages only excerpts. Who
+// asks for the same at the same time gets the same one, so nobody may change it. It returns when ctx ends, though
+// others may still wait. A run that is not there is store.ErrNotFound.
 func (a *API) Summary(ctx context.Context, tenant, run string) (*trail.Summary, error) {
 	opts, err := params{}.summary()
 	if err != nil {
@@ -72,17 +72,20 @@ func (a *API) Summary(ctx context.Context, tenant, run string) (*trail.Summary, 
 	}
 	return shared(ctx, a, []any{tenant, run}, func(ctx context.Context) (*trail.Summary, error) {
 		var s *trail.Summary
-		err := a.readRun(ctx, tenant, run, opts, func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) error {
-			var err error
-			s, err = summarised(ctx, t, opts, link)
-			return err
-		})
+		err := a.readRun(
+			ctx, tenant, run, opts,
+			func(ctx context.Context, t *trail.Trail, link *trail.LinkOptions) error {
+				var err error
+				s, err = summarised(ctx, t, opts, link)
+				return err
+			},
+		)
 		return s, err
 	})
 }
 
-// ExportRun returns a run as GET /v1/runs/{id}/summary writes it, as json, prov or otlp; empty is json. Another word is an error for
-// whoever asked.
+// ExportRun returns a run as GET /v1/runs/{id}/summary writes it, as json, prov or otlp; empty is json. Another word is
+// an error for whoever asked.
 func (a *API) ExportRun(ctx context.Context, tenant, run, as string) ([]byte, error) {
 	asked := params{}
 	if as != "" {
@@ -123,7 +126,8 @@ func (a *API) makeSummary(ctx context.Context, tenant, id string, opts *summaryO
 
 // readRun calls use with a run and how its sentences are linked, within the bounds of summaries. It completes opts.
 func (a *API) readRun(
-	ctx context.Context, tenant, id string, opts *summaryOptions, use func(context.Context, *trail.Trail, *trail.LinkOptions) error,
+	ctx context.Context, tenant, id string, opts *summaryOptions,
+	use func(context.Context, *trail.Trail, *trail.LinkOptions) error,
 ) error {
 	release, err := a.reserveRun(ctx, tenant, id)
 	if err != nil {
@@ -151,8 +155,8 @@ func (a *API) readRun(
 	return nil
 }
 
-// knownOf returns what people said of the sources of a run: a relevance from 0.5 on speaks for a source. Of the same person
-// on the same source and step the last word counts; of more than store.MaxLimit words, the last ones do.
+// knownOf returns what people said of the sources of a run: a relevance from 0.5 on speaks for a source. Of the same
+// person on the same source and step the last word counts; of more than store.MaxLimit words, the last ones do.
 func (a *API) knownOf(ctx context.Context, tenant, run string) (map[string]support.QualityInput, error) {
 	said, err := a.store.Feedback(ctx, tenant, &store.FeedbackQuery{Run: run, Limit: store.MaxLimit})
 	if err != nil {
@@ -201,16 +205,18 @@ func (a *API) reserveRun(ctx context.Context, tenant, id string) (release func()
 	return func() { a.summaries.Release(weight) }, nil
 }
 
-// linkOptions returns how the sentences are linked: by the strategy that was asked for, else by the run's own, if it is known
-// here, else by the defaults. Whatever the strategy's checker is, it is the built-in one that infers: a page that is opened
-// should cost nothing but time.
+// linkOptions returns how the sentences are linked: by the strategy that was asked for, else by the run's own, if it is
+// known here, else by the defaults. Whatever the strategy's checker is, it is the built-in one that infers: a page that
+// is opened should cost nothing but time.
 func (a *API) linkOptions(name string, t *trail.Trail) (*trail.LinkOptions, error) {
 	s, err := experiment.Find(a.strategies, cmp.Or(name, t.Strategy))
 	switch {
 	case err == nil:
 		return s.Link(), nil
 	case name != "":
-		return nil, badRequest(err.Error(), "strategies of your own stand under strategies in the file of ibid serve --config")
+		return nil, badRequest(
+			err.Error(), "strategies of your own stand under strategies in the file of ibid serve --config",
+		)
 	}
 	return &trail.LinkOptions{}, nil
 }
@@ -234,7 +240,9 @@ func renderTrail(ctx context.Context, t *trail.Trail, opts *summaryOptions, link
 }
 
 // summarised links and weighs a run and adds it up.
-func summarised(ctx context.Context, t *trail.Trail, opts *summaryOptions, link *trail.LinkOptions) (*trail.Summary, error) {
+func summarised(
+	ctx context.Context, t *trail.Trail, opts *summaryOptions, link *trail.LinkOptions,
+) (*trail.Summary, error) {
 	links, err := t.Link(ctx, nil, link)
 	if err != nil {
 		return nil, err
@@ -297,7 +305,11 @@ func (p params) summary() (*summaryOptions, error) {
 	content, err := p.choice("content", []string{"false", "true"})
 	return &summaryOptions{
 		SummaryOptions: trail.SummaryOptions{
-			Threshold: &threshold, Top: int(top), Excerpt: int(excerpt), NoExcerpts: excerpt == 0, Adjust: adjust == "true",
+			Threshold:  &threshold,
+			Top:        int(top),
+			Excerpt:    int(excerpt),
+			NoExcerpts: excerpt == 0,
+			Adjust:     adjust == "true",
 		},
 		form: form, strategy: p["strategy"], content: content == "true",
 	}, err

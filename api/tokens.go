@@ -76,10 +76,18 @@ func (a *API) newToken(w http.ResponseWriter, r *request) error {
 		order.Tenant = r.who.Tenant
 	}
 	if !mayManage(r, order.Tenant) {
-		return badRequest("tenant: it is not that of the access token", "only administrators of the tenant default make tokens of others")
+		return badRequest(
+			"tenant: it is not that of the access token",
+			"only administrators of the tenant default make tokens of others",
+		)
 	}
 	slices.Sort(order.Scopes)
-	t := &store.Token{Tenant: order.Tenant, Name: order.Name, Scopes: slices.Compact(order.Scopes), Publish: order.Publish}
+	t := &store.Token{
+		Tenant:  order.Tenant,
+		Name:    order.Name,
+		Scopes:  slices.Compact(order.Scopes),
+		Publish: order.Publish,
+	}
 	if err := t.Check(); err != nil {
 		return badRequest(err.Error(), "")
 	}

@@ -19,13 +19,13 @@ import (
 const (
 	// tracesPath is where OTLP's exporters send traces to, by the specification.
 	tracesPath = "/v1/traces"
-	// maxTraces is how many bytes the body of a trace request may have, before and after it is unpacked. Exporters send 512
-	// spans at a time, collectors some thousands.
+	// maxTraces is how many bytes the body of a trace request may have, before and after it is unpacked. Exporters send
+	// 512 spans at a time, collectors some thousands.
 	maxTraces = 32 << 20
 )
 
-// traces records the spans of agents' runs in a trace request of OTLP/HTTP. Spans that have nothing to do with a run are
-// accepted and not kept. A request may come again: each span is kept once.
+// traces records the spans of agents' runs in a trace request of OTLP/HTTP. Spans that have nothing to do with a run
+// are accepted and not kept. A request may come again: each span is kept once.
 func (a *API) traces(w http.ResponseWriter, r *request) error {
 	release, err := a.reserve(r, maxTraces)
 	if err != nil {
@@ -53,7 +53,8 @@ func (a *API) traces(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// recordSpans stores the spans of a request, run by run. What the store refuses counts as rejected: it would refuse it again.
+// recordSpans stores the spans of a request, run by run. What the store refuses counts as rejected: it would refuse it
+// again.
 func (a *API) recordSpans(r *request, set *trail.SpanSet) error {
 	ctx, cancel := within(r)
 	defer cancel()
@@ -91,7 +92,8 @@ func traceType(r *request) string {
 	return trail.TracesJSON
 }
 
-// traceResponse returns an ExportTraceServiceResponse. Protobuf is written by hand: OTLP's package for it would bring gRPC along.
+// traceResponse returns an ExportTraceServiceResponse. Protobuf is written by hand: OTLP's package for it would bring
+// gRPC along.
 func traceResponse(mediaType string, rejected int, reason string) []byte {
 	if mediaType == trail.TracesProtobuf {
 		if rejected == 0 {
@@ -115,8 +117,8 @@ func traceResponse(mediaType string, rejected int, reason string) []byte {
 	return b
 }
 
-// writeStatus answers a trace request with an error as OTLP wants it: a google.rpc.Status in the encoding of the request. Of the
-// codes that [gateway.ProblemOf] gives, exporters try again after 429, 502, 503 and 504.
+// writeStatus answers a trace request with an error as OTLP wants it: a google.rpc.Status in the encoding of the
+// request. Of the codes that [gateway.ProblemOf] gives, exporters try again after 429, 502, 503 and 504.
 func writeStatus(w http.ResponseWriter, r *request, p *gateway.Problem) {
 	maps.Copy(w.Header(), p.Header)
 	message := p.Error()

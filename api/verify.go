@@ -55,7 +55,9 @@ type verifyOrder struct {
 
 // orderMembers are the members of an order as JSON. Nothing else that can be verified is made of them only.
 func orderMembers() []string {
-	return []string{"url", "document", "manifest", "bundle", "response", "trust", "offline", "max_age", "require_level", "judge"}
+	return []string{
+		"url", "document", "manifest", "bundle", "response", "trust", "offline", "max_age", "require_level", "judge",
+	}
 }
 
 // verify verifies what the body has or names, and answers with the report.
@@ -85,8 +87,9 @@ func (a *API) verify(w http.ResponseWriter, r *request) error {
 
 // Verification says what [API.Verify] verifies.
 type Verification struct {
-	URL     string   // of an answer or a manifest; with Text, where that came from
-	Text    []byte   // a manifest, a stored bundle, an answer document, or a response as curl -i prints it; nil: URL is fetched
+	URL string // of an answer or a manifest; with Text, where that came from
+	// a manifest, a stored bundle, an answer document, or a response as curl -i prints it; nil: URL is fetched
+	Text    []byte
 	Trust   []string // hosts and ids of keys that are trusted besides
 	Offline bool     // nothing is fetched
 	// RequireLevel is the level that manifests must reach, 1 to 3; 0 demands nothing.
@@ -95,8 +98,8 @@ type Verification struct {
 	Progress func(verify.Progress)
 }
 
-// Verify does what POST /v1/verify does, within its bounds: it verifies, records what failed, and keeps what was found about the
-// tenant's own citations. What the caller did wrong is a [gateway.Problem].
+// Verify does what POST /v1/verify does, within its bounds: it verifies, records what failed, and keeps what was found
+// about the tenant's own citations. What the caller did wrong is a [gateway.Problem].
 func (a *API) Verify(ctx context.Context, tenant string, v *Verification) (*verify.Report, error) {
 	if err := a.canVerify(); err != nil {
 		return nil, err
@@ -108,8 +111,8 @@ func (a *API) Verify(ctx context.Context, tenant string, v *Verification) (*veri
 	return a.verified(ctx, tenant, o)
 }
 
-// Report verifies as [API.Verify] does, where there is no API: with by, which it changes to what v says and closes, and no longer than
-// a minute. Nothing is kept.
+// Report verifies as [API.Verify] does, where there is no API: with by, which it changes to what v says and closes, and
+// no longer than a minute. Nothing is kept.
 func Report(ctx context.Context, by *verify.Verifier, v *Verification) (*verify.Report, error) {
 	o, err := v.order()
 	if err != nil {
@@ -120,9 +123,18 @@ func Report(ctx context.Context, by *verify.Verifier, v *Verification) (*verify.
 
 // order returns what a request would say.
 func (v *Verification) order() (*verifyOrder, error) {
-	o := &verifyOrder{URL: v.URL, Trust: v.Trust, Offline: v.Offline, RequireLevel: v.RequireLevel, raw: v.Text, progress: v.Progress}
+	o := &verifyOrder{
+		URL:          v.URL,
+		Trust:        v.Trust,
+		Offline:      v.Offline,
+		RequireLevel: v.RequireLevel,
+		raw:          v.Text,
+		progress:     v.Progress,
+	}
 	if o.raw == nil && o.URL == "" {
-		return nil, badRequest("nothing is said that could be verified", "a URL, a manifest, an answer document, or what curl -i printed")
+		return nil, badRequest(
+			"nothing is said that could be verified", "a URL, a manifest, an answer document, or what curl -i printed",
+		)
 	}
 	return o, o.check()
 }
@@ -141,8 +153,11 @@ func (a *API) canVerify() error {
 func (a *API) verified(ctx context.Context, tenant string, o *verifyOrder) (*verify.Report, error) {
 	if !a.verifying.TryAcquire(1) {
 		return nil, &gateway.Problem{
-			Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Detail: fmt.Sprintf("%d verifications are being made at the moment", maxVerifying),
-			Hint: "try again in a moment", Header: http.Header{"Retry-After": {"5"}},
+			Status: http.StatusTooManyRequests,
+			Code:   gateway.CodeTooMany,
+			Detail: fmt.Sprintf("%d verifications are being made at the moment", maxVerifying),
+			Hint:   "try again in a moment",
+			Header: http.Header{"Retry-After": {"5"}},
 		}
 	}
 	defer a.verifying.Release(1)
@@ -172,7 +187,10 @@ func readOrder(body []byte, p params) (*verifyOrder, error) {
 		o.raw = body
 		err = o.readParams(p)
 	case len(p) > 0:
-		err = badRequest("the query parameters go with a body that is no such object", "what they say is a member of the object, too")
+		err = badRequest(
+			"the query parameters go with a body that is no such object",
+			"what they say is a member of the object, too",
+		)
 	default:
 		err = o.read(body)
 	}
@@ -233,7 +251,10 @@ func (o *verifyOrder) read(body []byte) error {
 		o.Manifest = nil
 	}
 	if given > 1 || given == 1 && o.Response == "" && o.URL != "" || given == 0 && o.URL == "" {
-		return badRequest("one thing is to be verified at a time", `it has one of url, document, manifest, bundle and response; a response may have its url besides`)
+		return badRequest(
+			"one thing is to be verified at a time",
+			`it has one of url, document, manifest, bundle and response; a response may have its url besides`,
+		)
 	}
 	return nil
 }
@@ -242,20 +263,32 @@ func (o *verifyOrder) read(body []byte) error {
 func (o *verifyOrder) check() error {
 	switch {
 	case o.RequireLevel < 0 || o.RequireLevel > 3:
-		return badRequest("require_level: there is no level "+strconv.Itoa(o.RequireLevel), "it is 0, which demands nothing, 1, 2 or 3")
+		return badRequest(
+			"require_level: there is no level "+strconv.Itoa(o.RequireLevel),
+			"it is 0, which demands nothing, 1, 2 or 3",
+		)
 	case o.MaxAge < 0 || o.MaxAge > maxAge:
-		return badRequest("max_age: it is "+strconv.FormatInt(o.MaxAge, 10), fmt.Sprintf("seconds, from 0, which looks at every source now, to %d", maxAge))
+		return badRequest(
+			"max_age: it is "+strconv.FormatInt(o.MaxAge, 10),
+			fmt.Sprintf("seconds, from 0, which looks at every source now, to %d", maxAge),
+		)
 	case len(o.Trust) > maxTrust:
 		return badRequest(fmt.Sprintf("trust: it has more than %d entries", maxTrust), "host names, or ids of keys")
 	}
 	for _, one := range o.Trust {
 		if one == "" || len(one) > maxTrusted || !isClean(one) {
-			return badRequest(fmt.Sprintf("trust: %q is neither a host nor the id of a key", cut(one)), "agent.example, or the key_id of a report")
+			return badRequest(
+				fmt.Sprintf("trust: %q is neither a host nor the id of a key", cut(one)),
+				"agent.example, or the key_id of a report",
+			)
 		}
 	}
 	for name, address := range map[string]string{"url": o.URL, "manifest": string(o.Manifest)} {
 		if len(address) > manifest.MaxURL || !isClean(address) {
-			return badRequest(fmt.Sprintf("%s: it is no address of up to %d characters", name, manifest.MaxURL), "https://…")
+			return badRequest(
+				fmt.Sprintf("%s: it is no address of up to %d characters", name, manifest.MaxURL),
+				"https://…",
+			)
 		}
 	}
 	return nil
@@ -270,7 +303,10 @@ func (o *verifyOrder) report(asked context.Context, v *verify.Verifier) (*verify
 	v.SourceTTL, v.FailureTTL = age, min(age, maxFailureAge)
 	v.RequireLevel = max(v.RequireLevel, o.RequireLevel)
 	if o.Judge != nil && *o.Judge && v.Judge == nil {
-		return nil, badRequest("judge: there is none here", "without it nobody says of an excerpt that is there that it does not support its claim")
+		return nil, badRequest(
+			"judge: there is none here",
+			"without it nobody says of an excerpt that is there that it does not support its claim",
+		)
 	}
 	if o.Judge != nil && !*o.Judge {
 		v.Judge = nil
@@ -285,14 +321,20 @@ func (o *verifyOrder) report(asked context.Context, v *verify.Verifier) (*verify
 		return nil, asked.Err()
 	case ctx.Err() != nil:
 		return nil, &gateway.Problem{
-			Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Detail: fmt.Sprintf("the verification took longer than %v", verifyFor),
-			Hint: "try again with max_age, as what was found out about sources is remembered; `ibid verify` takes as long as it needs", Header: http.Header{"Retry-After": {"5"}},
+			Status: http.StatusServiceUnavailable,
+			Code:   gateway.CodeUnavailable,
+			Detail: fmt.Sprintf("the verification took longer than %v", verifyFor),
+			Hint:   "try again with max_age, as what was found out about sources is remembered; `ibid verify` takes as long as it needs",
+			Header: http.Header{"Retry-After": {"5"}},
 		}
 	case errors.Is(err, verify.ErrInput):
 		return nil, &http.MaxBytesError{Limit: maxDecode}
 	}
 	if why := o.unreadable(asked); why != nil {
-		return nil, unreadable(why.Error(), `send {"url": "https://…"}, a manifest, a stored bundle, an answer document, or what curl -i printed`)
+		return nil, unreadable(
+			why.Error(),
+			`send {"url": "https://…"}, a manifest, a stored bundle, an answer document, or what curl -i printed`,
+		)
 	}
 	return nil, storeError("verify", err)
 }
@@ -326,7 +368,11 @@ func (a *API) keepReport(asked context.Context, tenant string, report *verify.Re
 	defer cancel()
 	incidents := verify.Incidents(report)
 	if len(incidents) > maxIncidents {
-		a.logger.LogAttrs(ctx, slog.LevelWarn, "not all failures of a report were recorded", slog.Int("failures", len(incidents)), slog.Int("recorded", maxIncidents))
+		a.logger.LogAttrs(
+			ctx, slog.LevelWarn, "not all failures of a report were recorded",
+			slog.Int("failures", len(incidents)),
+			slog.Int("recorded", maxIncidents),
+		)
 		incidents = incidents[:maxIncidents]
 	}
 	if len(incidents) > 0 {
@@ -401,7 +447,8 @@ func (p *ownPins) add(ctx context.Context, sum string, claim *manifest.Claim, c 
 		}
 		for k := range pins {
 			pin := &pins[k]
-			if pin.Digest != sum || pin.ClaimID != claim.ID || !isSame(&pin.Claim, cited) || !pin.CheckedAt.Before(found.CheckedAt) {
+			if pin.Digest != sum || pin.ClaimID != claim.ID || !isSame(&pin.Claim, cited) ||
+				!pin.CheckedAt.Before(found.CheckedAt) {
 				continue
 			}
 			detail, err := json.Marshal(&found.Result)
@@ -409,14 +456,19 @@ func (p *ownPins) add(ctx context.Context, sum string, claim *manifest.Claim, c 
 				return fmt.Errorf("write what came of a check: %w", err)
 			}
 			p.statuses = append(p.statuses, store.PinStatus{
-				ID: pin.ID, Status: found.Result.Status, Counts: found.Result.Counts, CheckedAt: found.CheckedAt, Detail: detail,
+				ID:        pin.ID,
+				Status:    found.Result.Status,
+				Counts:    found.Result.Counts,
+				CheckedAt: found.CheckedAt,
+				Detail:    detail,
 			})
 		}
 	}
 	return nil
 }
 
-// reasonLimit is the reason of a source that was not read because the verification had read enough: it says nothing of the source.
+// reasonLimit is the reason of a source that was not read because the verification had read enough: it says nothing of
+// the source.
 const reasonLimit = "limit"
 
 // isSame reports whether two are the same source of a claim, with the same excerpt.

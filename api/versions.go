@@ -39,9 +39,13 @@ func (a *API) versions(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return badRequest("url: it is not the http or https address of a source", "/v1/sources/versions?url=https://…")
 	}
-	items, next, err := list(a, r, "list the versions of a source", func(ctx context.Context) (*store.Page[store.Version], error) {
-		return a.store.Versions(ctx, r.who.Tenant, url, query)
-	}, showVersion)
+	items, next, err := list(
+		a, r, "list the versions of a source",
+		func(ctx context.Context) (*store.Page[store.Version], error) {
+			return a.store.Versions(ctx, r.who.Tenant, url, query)
+		},
+		showVersion,
+	)
 	if err != nil {
 		return err
 	}
@@ -53,8 +57,8 @@ func (a *API) versions(w http.ResponseWriter, r *request) error {
 
 func showVersion(v *store.Version) versionBody {
 	return versionBody{
-		v.URL, orNull(v.FinalURL), v.Hash, orNull(v.Status), orNull(v.MediaType), orNull(v.ETag), orNull(v.LastModified),
-		v.FetchedAt.UTC(), v.LastSeen.UTC(), v.Kept,
+		v.URL, orNull(v.FinalURL), v.Hash, orNull(v.Status), orNull(v.MediaType), orNull(v.ETag),
+		orNull(v.LastModified), v.FetchedAt.UTC(), v.LastSeen.UTC(), v.Kept,
 	}
 }
 
@@ -64,7 +68,8 @@ const (
 	asWARC   = "warc"
 )
 
-// copyOf hands out the octets of a source as they were read. Whatever they are, no browser shows them as a page of this origin.
+// copyOf hands out the octets of a source as they were read. Whatever they are, no browser shows them as a page of this
+// origin.
 func (a *API) copyOf(w http.ResponseWriter, r *request) error {
 	form, err := r.params.choice("as", []string{asOctets, asWARC})
 	if err != nil {
@@ -100,7 +105,10 @@ func (a *API) copyOf(w http.ResponseWriter, r *request) error {
 func (a *API) archive(s *snapshot.Snapshot) ([]byte, error) {
 	var b bytes.Buffer
 	var one iter.Seq2[*snapshot.Snapshot, error] = func(yield func(*snapshot.Snapshot, error) bool) { yield(s, nil) }
-	if err := snapshot.WriteWARC(&b, one, &snapshot.WARCOptions{Software: strings.TrimSpace("ibid " + a.version)}); err != nil {
+	if err := snapshot.WriteWARC(
+		&b, one,
+		&snapshot.WARCOptions{Software: strings.TrimSpace("ibid " + a.version)},
+	); err != nil {
 		return nil, fmt.Errorf("archive a copy: %w", err)
 	}
 	return b.Bytes(), nil

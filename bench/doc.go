@@ -1,5 +1,5 @@
-// Package bench measures ibid from outside: whole responses, bytes to answer, side by side with what reads the same bytes
-// otherwise. It has benchmarks only; make bench runs them and prints the ratios of those that differ in /by=….
+// Package bench measures ibid from outside: whole responses, bytes to answer, side by side with what reads the same
+// bytes otherwise. It has benchmarks only; make bench runs them and prints the ratios of those that differ in /by=….
 //
 //   - by=ibid reads a response to its Answer, with somebody listening to the events.
 //   - by=json only asks encoding/json whether each document is valid: the least that reading it with a library costs.
@@ -7,9 +7,9 @@
 //     nothing else, and joins the text: what a program would do by hand, before any offset is converted.
 //
 // The streams are made here, in the shapes that the providers send: 2,000 pieces of text of 20 to 60 characters, a
-// citation for every twelfth, forty sources. Benchmarks named Recording… read recorded responses instead, where there are
-// any (IBID_SHARED, see CONTRIBUTING.md).
+// citation for every twelfth, forty sources. Benchmarks named Recording… read recorded responses instead, where there
+// are any (IBID_SHARED, see CONTRIBUTING.md).
 //
-// Benchmarks named Linear… grow one thing to 100,000 or to 100 MB and report the time for ten times as much over the time
-// for one (x/10x); where that is near 10, reading is linear.
+// Benchmarks named Linear… grow one thing to 100,000 or to 100 MB and report the time for ten times as much over the
+// time for one (x/10x); where that is near 10, reading is linear.
 package bench

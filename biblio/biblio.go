@@ -24,7 +24,8 @@ const (
 // Formats returns all formats, data first.
 func Formats() []Format { return []Format{BibTeX, RIS, CSLJSON, APA, MLA, Chicago} }
 
-// MediaType returns the media type of what [Write] writes in the format, for a [Plain] style; empty for an unknown format.
+// MediaType returns the media type of what [Write] writes in the format, for a [Plain] style; empty for an unknown
+// format.
 func (f Format) MediaType() string {
 	switch f {
 	case BibTeX:
@@ -51,12 +52,12 @@ const (
 
 // Entry is one source of a bibliography.
 type Entry struct {
-	// Number is the mark that stands for the source in the answer's text. 0: none. The styles write it before the entry,
-	// the data formats do not.
+	// Number is the mark that stands for the source in the answer's text. 0: none. The styles write it before the
+	// entry, the data formats do not.
 	Number int
 	Source ibid.Source
-	// Accessed is when somebody last saw the source. Zero: when it was retrieved, if the source says so. Its day is taken in
-	// its own location.
+	// Accessed is when somebody last saw the source. Zero: when it was retrieved, if the source says so. Its day is
+	// taken in its own location.
 	Accessed time.Time
 }
 
@@ -85,8 +86,9 @@ type Options struct {
 // Write writes the entries to w in one piece. Nil options are the zero [Options].
 //
 // A style with an entry without a number among its entries is in their order; see the package's documentation for lists
-// without any. The data formats always keep the order. Their keys are made of the author or the site, the year and a word
-// of the title, in lower-case ASCII letters and digits, and do not depend on other entries, unless two would be the same: then the later one gets a letter.
+// without any. The data formats always keep the order. Their keys are made of the author or the site, the year and a
+// word of the title, in lower-case ASCII letters and digits, and do not depend on other entries, unless two would be
+// the same: then the later one gets a letter.
 //
 // The error is w's, or says that there is no such format or markup.
 func Write(w io.Writer, f Format, entries []Entry, opts *Options) error {

@@ -58,8 +58,8 @@ func (it *item) bibtexSite() string {
 	return "organization"
 }
 
-// bibtex returns the name as one element of an author list. Braces keep names that are whole, and parts that the syntax of
-// names would cut, in one piece.
+// bibtex returns the name as one element of an author list. Braces keep names that are whole, and parts that the syntax
+// of names would cut, in one piece.
 func (n name) bibtex() string {
 	if n.whole != "" {
 		return verbatimTeX(n.whole)
@@ -87,8 +87,8 @@ func hasParticle(family string) bool {
 	return false
 }
 
-// verbatimTeX returns s in braces of its own, which keep titles from being recased and names and sites from being cut at an
-// "and". Empty stays empty.
+// verbatimTeX returns s in braces of its own, which keep titles from being recased and names and sites from being cut
+// at an "and". Empty stays empty.
 func verbatimTeX(s string) string {
 	if s == "" {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// clean makes one line of visible text of s: white space of any kind becomes single spaces, invisible characters go, and
-// bytes that are not UTF-8 become U+FFFD. What changes the look of its neighbours legitimately (joiners, variation
+// clean makes one line of visible text of s: white space of any kind becomes single spaces, invisible characters go,
+// and bytes that are not UTF-8 become U+FFFD. What changes the look of its neighbours legitimately (joiners, variation
 // selectors) stays.
 func clean(s string) string {
 	s = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
@@ -38,11 +38,12 @@ func hidden(r rune) bool {
 	case '\u00ad', '\u034f', '\u115f', '\u1160', '\u3164', '\uffa0', '\u2800':
 		return true
 	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Cs, unicode.Co) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Cs, unicode.Co) &&
+		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// cleanURL returns s with everything percent-encoded that cannot stand in an address, and nothing for an address that is
-// not one of a place. Letters beyond ASCII stay: encoding them would break a host name.
+// cleanURL returns s with everything percent-encoded that cannot stand in an address, and nothing for an address that
+// is not one of a place. Letters beyond ASCII stay: encoding them would break a host name.
 func cleanURL(s string) string {
 	s = strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	if !safeScheme(s) {
@@ -104,7 +105,8 @@ func doi(address string) string {
 		return ""
 	}
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._;()/:", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-._;()/:", r)
 	}
 	if strings.ContainsFunc(suffix, func(r rune) bool { return !plain(r) }) {
 		return ""

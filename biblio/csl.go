@@ -67,7 +67,10 @@ func (it *item) csl() cslItem {
 		c.Page = fmt.Sprintf("%d-%d", it.pages[0], it.pages[1])
 	}
 	for _, n := range it.names {
-		c.Author = append(c.Author, cslName{Family: n.family, Given: n.given, Particle: n.particle, Suffix: n.suffix, Literal: n.whole})
+		c.Author = append(
+			c.Author,
+			cslName{Family: n.family, Given: n.given, Particle: n.particle, Suffix: n.suffix, Literal: n.whole},
+		)
 	}
 	return c
 }

@@ -13,8 +13,8 @@ type date struct {
 	day   int
 }
 
-// parseDate reads an ISO 8601 date of any precision, or the day of an RFC 3339 time as it is written. What it cannot read is
-// not known.
+// parseDate reads an ISO 8601 date of any precision, or the day of an RFC 3339 time as it is written. What it cannot
+// read is not known.
 func parseDate(s string) date {
 	s = strings.TrimSpace(s)
 	day := s

@@ -111,8 +111,8 @@ func fileName(s *ibid.Source, address string) string {
 
 func isData(ext string) bool {
 	switch ext {
-	case ".csv", ".tsv", ".xls", ".xlsx", ".ods", ".json", ".jsonl", ".ndjson", ".geojson", ".parquet", ".feather", ".arrow",
-		".avro", ".orc", ".sqlite", ".sav", ".dta", ".rds", ".hdf5", ".h5", ".nc":
+	case ".csv", ".tsv", ".xls", ".xlsx", ".ods", ".json", ".jsonl", ".ndjson", ".geojson", ".parquet", ".feather",
+		".arrow", ".avro", ".orc", ".sqlite", ".sav", ".dta", ".rds", ".hdf5", ".h5", ".nc":
 		return true
 	}
 	return false

@@ -79,7 +79,8 @@ func keyWord(title string) string {
 	return word[:min(len(word), maxKeyTitle)]
 }
 
-// keyWords splits s into words of ASCII letters and digits, in lower case and without accents. Words in other scripts go.
+// keyWords splits s into words of ASCII letters and digits, in lower case and without accents. Words in other scripts
+// go.
 func keyWords(s string) []string {
 	return strings.FieldsFunc(foldLatin(strings.ReplaceAll(s, "'", "")), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
@@ -88,15 +89,15 @@ func keyWords(s string) []string {
 
 func isStopWord(w string) bool {
 	switch w {
-	case "what", "when", "where", "which", "with", "from", "this", "that", "they", "your", "into", "about", "does", "have", "will",
-		"https", "http":
+	case "what", "when", "where", "which", "with", "from", "this", "that", "they", "your", "into", "about", "does",
+		"have", "will", "https", "http":
 		return true
 	}
 	return false
 }
 
-// domainLabel returns the label of a domain name that somebody registered, "wikipedia" of "en.wikipedia.org", and anything
-// else as it is. It knows no public suffixes but the common two-part ones: a key need only be recognisable.
+// domainLabel returns the label of a domain name that somebody registered, "wikipedia" of "en.wikipedia.org", and
+// anything else as it is. It knows no public suffixes but the common two-part ones: a key need only be recognisable.
 func domainLabel(s string) string {
 	labels := strings.Split(strings.ToLower(s), ".")
 	n := len(labels)
@@ -112,7 +113,8 @@ func domainLabel(s string) string {
 	return labels[n-2]
 }
 
-// uniqueKey returns key, or key and the first of a, b, …, z, aa, … that makes it different from those taken, and takes it.
+// uniqueKey returns key, or key and the first of a, b, …, z, aa, … that makes it different from those taken, and takes
+// it.
 func uniqueKey(key string, taken map[string]bool) string {
 	unique := key
 	for n := 0; taken[unique]; n++ {

@@ -113,8 +113,8 @@ func withParticle(words []string) name {
 	return name{particle: strings.Join(words[:n], " "), family: strings.Join(words[n:], " ")}
 }
 
-// personal reports whether words may be parts of a person's name: in a script with capitals, each capital or a particle, and
-// none that only organisations have.
+// personal reports whether words may be parts of a person's name: in a script with capitals, each capital or a
+// particle, and none that only organisations have.
 func personal(words []string) bool {
 	for _, w := range words {
 		first, size := utf8.DecodeRuneInString(w)
@@ -136,8 +136,9 @@ func personal(words []string) bool {
 
 func isParticle(w string) bool {
 	switch w {
-	case "van", "von", "vom", "der", "den", "de", "del", "della", "degli", "dei", "di", "da", "das", "do", "dos", "du", "des",
-		"la", "le", "el", "al", "bin", "ibn", "ben", "ten", "ter", "te", "zu", "zum", "zur", "af", "av", "y", "e", "'t":
+	case "van", "von", "vom", "der", "den", "de", "del", "della", "degli", "dei", "di", "da", "das", "do", "dos", "du",
+		"des", "la", "le", "el", "al", "bin", "ibn", "ben", "ten", "ter", "te", "zu", "zum", "zur", "af", "av", "y",
+		"e", "'t":
 		return true
 	}
 	return false
@@ -173,7 +174,8 @@ func isAcronym(w string) bool {
 
 func isCompany(w string) bool {
 	switch strings.ToLower(w) {
-	case "inc", "inc.", "ltd", "ltd.", "llc", "llp", "corp", "corp.", "co.", "gmbh", "ag", "plc", "s.a.", "b.v.", "n.v.", "kg", "limited",
+	case "inc", "inc.", "ltd", "ltd.", "llc", "llp", "corp", "corp.", "co.", "gmbh", "ag", "plc", "s.a.", "b.v.",
+		"n.v.", "kg", "limited",
 		"incorporated":
 		return true
 	}
@@ -186,15 +188,16 @@ func isOrganisational(w string) bool {
 		return true
 	}
 	switch strings.ToLower(w) {
-	case "the", "academy", "agency", "association", "authority", "bank", "board", "bureau", "center", "centre", "college",
-		"commission", "committee", "community", "company", "consortium", "contributors", "corporation", "council", "court",
-		"daily", "department", "desk", "developers", "digital", "documentation", "editorial", "editors", "federation", "foundation",
-		"fund", "global", "government", "group", "health", "herald", "hospital", "institute", "institution", "international",
-		"journal", "lab", "laboratories", "laboratory", "labs", "library", "magazine", "media", "ministry", "museum", "national",
-		"network", "news", "newsroom", "office", "online", "organisation", "organization", "partners", "post", "press", "project",
-		"publishing", "research", "review", "school", "science", "sciences", "service", "services", "society", "software", "solutions",
-		"staff", "state", "states", "studio", "studios", "survey", "systems", "team", "technologies", "technology", "times",
-		"tribune", "trust", "union", "united", "university", "web", "weekly", "wiki", "wikipedia", "world":
+	case "the", "academy", "agency", "association", "authority", "bank", "board", "bureau", "center", "centre",
+		"college", "commission", "committee", "community", "company", "consortium", "contributors", "corporation",
+		"council", "court", "daily", "department", "desk", "developers", "digital", "documentation", "editorial",
+		"editors", "federation", "foundation", "fund", "global", "government", "group", "health", "herald", "hospital",
+		"institute", "institution", "international", "journal", "lab", "laboratories", "laboratory", "labs", "library",
+		"magazine", "media", "ministry", "museum", "national", "network", "news", "newsroom", "office", "online",
+		"organisation", "organization", "partners", "post", "press", "project", "publishing", "research", "review",
+		"school", "science", "sciences", "service", "services", "society", "software", "solutions", "staff", "state",
+		"states", "studio", "studios", "survey", "systems", "team", "technologies", "technology", "times", "tribune",
+		"trust", "union", "united", "university", "web", "weekly", "wiki", "wikipedia", "world":
 		return true
 	}
 	return false

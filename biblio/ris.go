@@ -62,7 +62,8 @@ func (d date) ris() string {
 	return fmt.Sprintf("%04d/%02d/%02d", d.year, d.month, d.day)
 }
 
-// ris returns the name as "Family, Given, Suffix". A comma is how RIS knows persons, so names that are whole lose theirs.
+// ris returns the name as "Family, Given, Suffix". A comma is how RIS knows persons, so names that are whole lose
+// theirs.
 func (n name) ris() string {
 	if n.whole != "" {
 		return strings.ReplaceAll(n.whole, ",", "")

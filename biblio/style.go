@@ -80,7 +80,8 @@ func yearLetters(f Format, items []item) []string {
 	}
 	alike := func(i, j int) bool {
 		a, b := &items[i], &items[j]
-		return len(a.names) > 0 && len(b.names) > 0 && a.issued.year == b.issued.year && apaNames(a.names) == apaNames(b.names)
+		return len(a.names) > 0 && len(b.names) > 0 && a.issued.year == b.issued.year &&
+			apaNames(a.names) == apaNames(b.names)
 	}
 	n := 0
 	for i := range items {

@@ -51,8 +51,8 @@ func ended(s string) bool {
 	return strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasSuffix(s, "!")
 }
 
-// quoted returns the title in quotation marks, its own marks turned into single ones, and the mark that follows it inside,
-// as American typography has it. Where the title ends like a sentence the mark is left out.
+// quoted returns the title in quotation marks, its own marks turned into single ones, and the mark that follows it
+// inside, as American typography has it. Where the title ends like a sentence the mark is left out.
 func quoted(title, mark string) string {
 	var b strings.Builder
 	before := ' '

@@ -20,8 +20,8 @@ import (
 const Embedded = "embedded"
 
 const (
-	// MaxMessage is how many bytes of JSON a message may have. An event that needs more wakes its listeners, who find it in
-	// the store; a live delta that needs more is not sent. A server that allows less sets the limit.
+	// MaxMessage is how many bytes of JSON a message may have. An event that needs more wakes its listeners, who find
+	// it in the store; a live delta that needs more is not sent. A server that allows less sets the limit.
 	MaxMessage = 64 << 10
 
 	maxUnsent     = 1 << 20 // bytes kept for a server that is away

@@ -15,14 +15,14 @@ var ErrDropped = errors.New("the listener did not keep up")
 const followPage = 200
 
 // Follow calls tell with all that happens to the run after the event with the sequence number after (0: from the run's
-// beginning): its events, each once and in order, whatever the bus lost or repeated; between them live deltas as they come;
-// and wake-ups, at least every [WakeEvery], after the store was read: the moment for a heartbeat.
+// beginning): its events, each once and in order, whatever the bus lost or repeated; between them live deltas as they
+// come; and wake-ups, at least every [WakeEvery], after the store was read: the moment for a heartbeat.
 //
 // A reader who is ahead of the run has read one that was deleted meanwhile: it hears the new one from its beginning.
 //
-// It returns when ctx ends, with its error; what tell returned, if that is not nil; [ErrDropped]; nil when the listener or
-// the bus was closed; or why the store cannot be read at the beginning. Later the store may be away: it is read again with
-// the next message.
+// It returns when ctx ends, with its error; what tell returned, if that is not nil; [ErrDropped]; nil when the listener
+// or the bus was closed; or why the store cannot be read at the beginning. Later the store may be away: it is read
+// again with the next message.
 func (l *Listener) Follow(ctx context.Context, s *store.Store, after int64, tell func(Message) error) error {
 	f := &follower{listener: l, store: s, seen: after, tell: tell}
 	if err := f.begin(ctx); err != nil {

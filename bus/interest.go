@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// maxHeard is how many runs with listeners on other nodes a node remembers. Listeners to further runs get events, but no
-// live deltas from this node.
+// maxHeard is how many runs with listeners on other nodes a node remembers. Listeners to further runs get events, but
+// no live deltas from this node.
 const maxHeard = 100_000
 
 // interest knows which runs have listeners, on whatever node. Its zero value is ready.
@@ -26,8 +26,8 @@ type places struct {
 	joined    uint64               // which of all joins the last one to the run was
 }
 
-// joined returns which of all joins the last one to the run was; 0: the run has no listeners. It is asked for every piece of
-// every answer.
+// joined returns which of all joins the last one to the run was; 0: the run has no listeners. It is asked for every
+// piece of every answer.
 func (in *interest) joined(k runKey) uint64 {
 	if in.count.Load() == 0 {
 		return 0
@@ -58,7 +58,8 @@ func (in *interest) leave(k runKey) {
 	in.tidy(k)
 }
 
-// hear notes that the run has listeners on another node, until then. It is a join if they were not known, or if one is new.
+// hear notes that the run has listeners on another node, until then. It is a join if they were not known, or if one is
+// new.
 func (in *interest) hear(k runKey, node string, until time.Time, isNew bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -42,13 +42,13 @@ type topic struct {
 func (b *Bus) Listens(tenant, run string) bool { return b.Joined(tenant, run) != 0 }
 
 // Joined returns a number that is another one whenever somebody, on any node, has begun to listen to the run; 0: nobody
-// listens. It costs what [Bus.Listens] costs, and is as late. A node whose listeners were forgotten for a while, because what
-// it said of them was lost, counts as new.
+// listens. It costs what [Bus.Listens] costs, and is as late. A node whose listeners were forgotten for a while,
+// because what it said of them was lost, counts as new.
 func (b *Bus) Joined(tenant, run string) uint64 { return b.interest.joined(runKey{tenant, run}) }
 
-// Listen begins to listen to the run. When it returns, every message published from then on reaches the listener, so read
-// the store afterwards for what happened before; [Listener.Follow] does both. Without a connection to NATS it listens all
-// the same, and is woken when there is one. ctx bounds only the call itself.
+// Listen begins to listen to the run. When it returns, every message published from then on reaches the listener, so
+// read the store afterwards for what happened before; [Listener.Follow] does both. Without a connection to NATS it
+// listens all the same, and is woken when there is one. ctx bounds only the call itself.
 //
 // Up to [MaxBehind] messages wait in the listener's channel; one more and it is dropped.
 func (b *Bus) Listen(ctx context.Context, tenant, run string) (*Listener, error) {
@@ -94,7 +94,8 @@ func (b *Bus) join(k runKey) (*Listener, error) {
 	return l, nil
 }
 
-// leave takes a listener out of its topic, and reports whether it was the last there; then the topic ends. b.mu is held.
+// leave takes a listener out of its topic, and reports whether it was the last there; then the topic ends. b.mu is
+// held.
 func (b *Bus) leave(l *Listener) (last bool) {
 	if l.left {
 		return false
@@ -169,8 +170,8 @@ func (b *Bus) wakeAll() {
 	}
 }
 
-// Dropped reports whether the listener was dropped because it did not keep up: then C is closed. Listen again and read the
-// store from the last event seen.
+// Dropped reports whether the listener was dropped because it did not keep up: then C is closed. Listen again and read
+// the store from the last event seen.
 func (l *Listener) Dropped() bool { return l.dropped.Load() }
 
 // Close ends the listener and its channel. It may be called twice.

@@ -5,13 +5,13 @@ import (
 	"log/slog"
 )
 
-// maxLiveQueue is how many live deltas wait to be sent. More are not sent at all: nats.go can block while it connects, and
-// an answer never waits for its listeners.
+// maxLiveQueue is how many live deltas wait to be sent. More are not sent at all: nats.go can block while it connects,
+// and an answer never waits for its listeners.
 const maxLiveQueue = 1024
 
-// Tell sends a live delta to whoever listens to the run. It never blocks and promises nothing: ask [Bus.Listens] first, and
-// join text so that an answer sends at most ten deltas a second. A delta that is too large (see [MaxMessage]), or that
-// comes while NATS is slow or away, is lost; the listener sees that by Live.At. m.Data must not change afterwards.
+// Tell sends a live delta to whoever listens to the run. It never blocks and promises nothing: ask [Bus.Listens] first,
+// and join text so that an answer sends at most ten deltas a second. A delta that is too large (see [MaxMessage]), or
+// that comes while NATS is slow or away, is lost; the listener sees that by Live.At. m.Data must not change afterwards.
 func (b *Bus) Tell(tenant, run string, m Live) {
 	select {
 	case b.live <- liveMessage{Tenant: tenant, Run: run, Live: m}:

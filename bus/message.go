@@ -15,8 +15,8 @@ type Message struct {
 	Event *store.Event
 	// Live is a piece of an answer on its way.
 	Live *Live
-	// Wake says to read the store: there may be events that came in no message. It comes when the connection was lost, when
-	// an event was too large, and every [WakeEvery].
+	// Wake says to read the store: there may be events that came in no message. It comes when the connection was lost,
+	// when an event was too large, and every [WakeEvery].
 	Wake bool
 }
 
@@ -48,8 +48,8 @@ type liveMessage struct {
 	Live
 }
 
-// encodeEvent writes an event in at most limit bytes, without its data if it must be. Only the two names are unbounded, and
-// whoever cannot be told by name wakes up in time.
+// encodeEvent writes an event in at most limit bytes, without its data if it must be. Only the two names are unbounded,
+// and whoever cannot be told by name wakes up in time.
 func encodeEvent(e *store.Event, limit int) []byte {
 	m := eventMessage{Tenant: e.Tenant, Run: e.Run, ID: e.ID, Seq: e.Seq, Kind: e.Kind, At: e.At, Data: e.Data}
 	b, err := json.Marshal(m)

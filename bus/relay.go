@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	relayBatch = 128 // fewer than MaxBehind, and a commit lies between two: a burst of events drops no listener that reads
+	// fewer than MaxBehind, and a commit lies between two: a burst of events drops no listener that reads
+	relayBatch = 128
 	relayEvery = time.Second
 	// orphanAge is how old an event is before a node relays it that did not write it: the one that did must be dead.
 	orphanAge = 10 * time.Second
@@ -28,12 +29,12 @@ func (b *Bus) Wake() {
 	}
 }
 
-// Relay publishes the events in the store's outbox until ctx ends, then it returns nil; when the bus is closed first, that
-// is the error. It runs once per node.
+// Relay publishes the events in the store's outbox until ctx ends, then it returns nil; when the bus is closed first,
+// that is the error. It runs once per node.
 //
 // It begins with all there are, takes new ones as soon as [Bus.Wake] says so, and looks once a second for those that a
-// node left behind that died. They go out in order. An event is marked when NATS has it, so after a crash some come twice.
-// A store or a NATS server that is away is tried again, with growing pauses.
+// node left behind that died. They go out in order. An event is marked when NATS has it, so after a crash some come
+// twice. A store or a NATS server that is away is tried again, with growing pauses.
 func (b *Bus) Relay(ctx context.Context, s *store.Store) error {
 	tick := time.NewTicker(relayEvery)
 	defer tick.Stop()

@@ -18,8 +18,8 @@ const (
 // subject returns the common beginning of the run's subjects.
 func (k runKey) subject() string { return runPrefix + token(k.tenant) + "." + token(k.run) }
 
-// token makes one token of a subject out of any string: of one length, and without dots, blanks and wildcards. 192 bits of
-// a hash are enough that nobody finds two strings with one token.
+// token makes one token of a subject out of any string: of one length, and without dots, blanks and wildcards. 192 bits
+// of a hash are enough that nobody finds two strings with one token.
 func token(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return base64.RawURLEncoding.EncodeToString(sum[:24])

@@ -30,15 +30,15 @@ const (
 	maxDecoded = 32 << 20
 )
 
-// Ask puts a question, and returns when the provider has begun to answer, or has not: then the error is a problem. The talk goes on
-// when ctx ends, and is part of the question's conversation for whoever resumes it; with ctx ends only the waiting, and a talk that has
-// not begun and is part of no conversation, since nobody could find it.
+// Ask puts a question, and returns when the provider has begun to answer, or has not: then the error is a problem. The
+// talk goes on when ctx ends, and is part of the question's conversation for whoever resumes it; with ctx ends only the
+// waiting, and a talk that has not begun and is part of no conversation, since nobody could find it.
 func (c *Chat) Ask(ctx context.Context, who gateway.Identity, q *Question) (*Talk, error) {
 	return c.put(ctx, who, q, form{name: formEvents}, func() {})
 }
 
-// put puts a question. Whoever does is one of its talk's followers until they leave. Release is called when the question's body is
-// needed no more.
+// put puts a question. Whoever does is one of its talk's followers until they leave. Release is called when the
+// question's body is needed no more.
 func (c *Chat) put(ctx context.Context, who gateway.Identity, q *Question, f form, release func()) (*Talk, error) {
 	call, r, err := c.prepare(ctx, who, q, f)
 	if err != nil {
@@ -77,7 +77,15 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &Talk{Conversation: q.Conversation, Run: q.Run, tenant: who.Tenant, model: cmp.Or(q.Model, p.Model), form: f, begun: make(chan struct{}), done: make(chan struct{})}
+	t := &Talk{
+		Conversation: q.Conversation,
+		Run:          q.Run,
+		tenant:       who.Tenant,
+		model:        cmp.Or(q.Model, p.Model),
+		form:         f,
+		begun:        make(chan struct{}),
+		done:         make(chan struct{}),
+	}
 	path, _, _ := strings.Cut(built.Path, "?")
 	route, _ := wire.FindRoute(p.Provider, built.Method, path)
 	call := &call{chat: c, talk: t, provider: p, route: built.Method + " " + path, format: route.Format}
@@ -117,7 +125,14 @@ func (c *Chat) provider(name string) (*Provider, error) {
 // build writes the question in the provider's words.
 func build(p *Provider, q *Question) (*wire.Built, error) {
 	w := wire.Chat{
-		Model: cmp.Or(q.Model, p.Model), Documents: documents(q.Documents), Tools: q.Tools, Stream: true, Include: true, Citations: q.Citations,
+		Model: cmp.Or(
+			q.Model, p.Model,
+		),
+		Documents: documents(q.Documents),
+		Tools:     q.Tools,
+		Stream:    true,
+		Include:   true,
+		Citations: q.Citations,
 	}
 	if q.Tools == nil {
 		w.Tools = p.Tools
@@ -150,15 +165,23 @@ func documents(list []ibid.Source) []wire.Source {
 	for i := range list {
 		s := &list[i]
 		all = append(all, wire.Source{
-			Key: s.ID, ID: s.ID, Title: s.Title, URL: s.URL, Filename: s.Filename, Site: s.Site, Authors: s.Authors, PublishedAt: s.PublishedAt,
-			Content: s.Content, Raw: s.Raw,
+			Key:         s.ID,
+			ID:          s.ID,
+			Title:       s.Title,
+			URL:         s.URL,
+			Filename:    s.Filename,
+			Site:        s.Site,
+			Authors:     s.Authors,
+			PublishedAt: s.PublishedAt,
+			Content:     s.Content,
+			Raw:         s.Raw,
 		})
 	}
 	return all
 }
 
-// withDocuments puts documents into a message of their own before the user's newest, so that this one stays what was asked. What is
-// known of a document besides its words is a passage of its own before them.
+// withDocuments puts documents into a message of their own before the user's newest, so that this one stays what was
+// asked. What is known of a document besides its words is a passage of its own before them.
 func withDocuments(messages []wire.Message, list []ibid.Source) []wire.Message {
 	known := documents(list)
 	list = slices.Clone(list)
@@ -236,8 +259,15 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 	defer c.finish()
 	defer func() {
 		if v := recover(); v != nil {
-			c.chat.log.LogAttrs(c.ctx, slog.LevelError, "a question made the program panic", slog.String("upstream", c.provider.Upstream),
-				slog.String("answer_id", c.talk.AnswerID), slog.String("panic", fmt.Sprint(v)), slog.String("stack", string(debug.Stack())))
+			c.chat.log.LogAttrs(
+				c.ctx, slog.LevelError, "a question made the program panic",
+				slog.String("upstream", c.provider.Upstream),
+				slog.String(
+					"answer_id", c.talk.AnswerID,
+				),
+				slog.String("panic", fmt.Sprint(v)),
+				slog.String("stack", string(debug.Stack())),
+			)
 		}
 	}()
 	res, err := transport.RoundTrip(r)
@@ -252,7 +282,8 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 	}
 	c.begin(res.Header)
 	body := tee.NewBody(heard{res.Body, c.talk.patience}, &tee.Options{
-		Decode:   ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format, Request: c.sent, One: true}, // as the gateway does
+		// as the gateway does
+		Decode:   ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format, Request: c.sent, One: true},
 		Encoding: strings.Join(res.Header["Content-Encoding"], ", "), Length: res.ContentLength, Limit: maxDecoded,
 		OnEvent: c.talk.event, Done: c.answered,
 	})
@@ -269,16 +300,23 @@ func (c *call) unanswered(err error) error {
 	switch {
 	case errors.Is(context.Cause(c.ctx), errSilent):
 		return &gateway.Problem{
-			Status: http.StatusGatewayTimeout, Code: gateway.CodeUpstreamSlow, Detail: "upstream " + c.provider.Upstream + ": " + errSilent.Error(),
-			Hint: "try again, or ask another one",
+			Status: http.StatusGatewayTimeout,
+			Code:   gateway.CodeUpstreamSlow,
+			Detail: "upstream " + c.provider.Upstream + ": " + errSilent.Error(),
+			Hint:   "try again, or ask another one",
 		}
 	case c.ctx.Err() != nil:
 		return gateway.Unavailable("the call was ended before there was an answer")
 	}
-	c.chat.log.LogAttrs(c.ctx, slog.LevelWarn, "a question was not answered", slog.String("upstream", c.provider.Upstream), slog.Any("error", err))
+	c.chat.log.LogAttrs(
+		c.ctx, slog.LevelWarn, "a question was not answered", slog.String("upstream", c.provider.Upstream),
+		slog.Any("error", err),
+	)
 	return &gateway.Problem{
-		Status: http.StatusBadGateway, Code: gateway.CodeUpstream, Detail: "upstream " + c.provider.Upstream + ": the call broke off",
-		Hint: "try again; ibid's log says more",
+		Status: http.StatusBadGateway,
+		Code:   gateway.CodeUpstream,
+		Detail: "upstream " + c.provider.Upstream + ": the call broke off",
+		Hint:   "try again; ibid's log says more",
 	}
 }
 
@@ -289,7 +327,11 @@ func (c *call) refusal(res *http.Response) error {
 		p.Detail, p.Hint = gateway.HideKeys(c.keys, p.Detail), gateway.HideKeys(c.keys, p.Hint)
 		return p
 	}
-	p := &gateway.Problem{Status: http.StatusBadGateway, Code: gateway.CodeUpstream, Hint: "the words are the provider's"}
+	p := &gateway.Problem{
+		Status: http.StatusBadGateway,
+		Code:   gateway.CodeUpstream,
+		Hint:   "the words are the provider's",
+	}
 	switch res.StatusCode {
 	case http.StatusTooManyRequests:
 		p.Status, p.Code = http.StatusTooManyRequests, gateway.CodeTooMany
@@ -305,7 +347,9 @@ func (c *call) refusal(res *http.Response) error {
 	if a, _ := ibid.Decode(data, &ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format}); a.Error != nil {
 		words = ": " + gateway.HideKeys(c.keys, a.Error.Error())
 	}
-	p.Detail = fmt.Sprintf("upstream %s answered %d%s", c.provider.Upstream, res.StatusCode, strings.ToValidUTF8(words, "\ufffd"))
+	p.Detail = fmt.Sprintf(
+		"upstream %s answered %d%s", c.provider.Upstream, res.StatusCode, strings.ToValidUTF8(words, "\ufffd"),
+	)
 	return p
 }
 
@@ -354,7 +398,10 @@ func (c *call) let() {
 func (c *call) answered(r tee.Result) {
 	t, a := c.talk, r.Answer
 	if a.Error != nil {
-		a.Error = &ibid.ProviderError{Code: gateway.HideKeys(c.keys, a.Error.Code), Message: gateway.HideKeys(c.keys, a.Error.Message)}
+		a.Error = &ibid.ProviderError{
+			Code:    gateway.HideKeys(c.keys, a.Error.Code),
+			Message: gateway.HideKeys(c.keys, a.Error.Message),
+		}
 	}
 	status := uimessage.StatusOf(a)
 	if c.mayFollow(a) {
@@ -371,7 +418,10 @@ func (c *call) failure(r *tee.Result) *ibid.ProviderError {
 	case r.Answer.Error != nil:
 		return r.Answer.Error
 	case r.Answer.Format == ibid.Generic:
-		return &ibid.ProviderError{Code: gateway.CodeUpstream, Message: "what the upstream sent is no answer of a model"}
+		return &ibid.ProviderError{
+			Code:    gateway.CodeUpstream,
+			Message: "what the upstream sent is no answer of a model",
+		}
 	case r.Answer.Complete:
 		return nil
 	case errors.Is(context.Cause(c.ctx), errSilent):

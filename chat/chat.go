@@ -41,12 +41,12 @@ type Options struct {
 	Providers []Provider       // the first one is asked when a question names none; needed
 	// Late is how long a stream stays open for citations that come after the answer. 0: it does not.
 	Late time.Duration
-	// Silence is how long a provider may say nothing before its call is ended; 0: [MaxSilence]. While nobody follows it is
-	// [MaxSilenceAlone], if that is less.
+	// Silence is how long a provider may say nothing before its call is ended; 0: [MaxSilence]. While nobody follows it
+	// is [MaxSilenceAlone], if that is less.
 	Silence time.Duration
-	// LateFor reports whether citations may come after an answer that has none: by a second call for those of an upstream and a route,
-	// which is method and path as in [store.Call], or by a strategy that attributes the run. Nil: they never do. It must be safe for
-	// concurrent use.
+	// LateFor reports whether citations may come after an answer that has none: by a second call for those of an
+	// upstream and a route, which is method and path as in [store.Call], or by a strategy that attributes the run. Nil:
+	// they never do. It must be safe for concurrent use.
 	LateFor func(upstream, route, run string) bool
 	Logger  *slog.Logger          // nil: nothing is logged
 	Metrics prometheus.Registerer // nil: nothing is registered
@@ -75,7 +75,13 @@ func New(o *Options) (*Chat, error) {
 	if o == nil || o.Gateway == nil || o.Guard == nil || o.Store == nil || len(o.Providers) == 0 {
 		return nil, errors.New("make the chat: it needs a gateway, a guard, a store and a provider")
 	}
-	c := &Chat{options: *o, log: o.Logger, reading: semaphore.NewWeighted(maxReading), mux: http.NewServeMux(), stillEvery: stillEvery}
+	c := &Chat{
+		options:    *o,
+		log:        o.Logger,
+		reading:    semaphore.NewWeighted(maxReading),
+		mux:        http.NewServeMux(),
+		stillEvery: stillEvery,
+	}
 	c.options.Providers = slices.Clone(o.Providers)
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -128,7 +134,8 @@ func (c *Chat) Providers() []Provider {
 
 // ServeHTTP answers a request for one of the paths of a Chat. Other paths get a 404.
 func (c *Chat) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// The mux would answer a path with dots, or with two slashes in a row, with a redirect in HTML. It is one that is not there.
+	// The mux would answer a path with dots, or with two slashes in a row, with a redirect in HTML. It is one that is
+	// not there.
 	path := r.URL.EscapedPath()
 	if strings.Contains(path, "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../") {
 		c.serve(nil).ServeHTTP(w, r)
@@ -137,9 +144,9 @@ func (c *Chat) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mux.ServeHTTP(w, r)
 }
 
-// Close takes no more questions, waits for late citations no more, and returns when all calls have ended and told their answers.
-// When ctx ends it breaks off those that have not, and returns its error. Close it before the gateway, and while the server shuts
-// down, which waits for the streams.
+// Close takes no more questions, waits for late citations no more, and returns when all calls have ended and told their
+// answers. When ctx ends it breaks off those that have not, and returns its error. Close it before the gateway, and
+// while the server shuts down, which waits for the streams.
 func (c *Chat) Close(ctx context.Context) error {
 	c.talks.close()
 	c.close()

@@ -6,14 +6,15 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// draft is the text of an answer while it arrives. The ends of its parts are not kept up: each goes to where the next begins.
+// draft is the text of an answer while it arrives. The ends of its parts are not kept up: each goes to where the next
+// begins.
 type draft struct {
 	text  strings.Builder
 	parts []ibid.Part
 }
 
-// correct puts another text in the place of a part's, and returns by how much the text has grown. It reports false, and does
-// nothing, where there is no such part.
+// correct puts another text in the place of a part's, and returns by how much the text has grown. It reports false, and
+// does nothing, where there is no such part.
 func (d *draft) correct(ev *ibid.Event) (shift int, ok bool) {
 	old := d.text.String()
 	at := -1

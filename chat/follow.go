@@ -8,8 +8,8 @@ import (
 	"github.com/ibidhq/ibid/internal/uimessage"
 )
 
-// follower is a place in what a talk tells. The zero value of all but its talk is its beginning, as it is known now: text and
-// marks once each, however often they changed until then.
+// follower is a place in what a talk tells. The zero value of all but its talk is its beginning, as it is known now:
+// text and marks once each, however often they changed until then.
 type follower struct {
 	t *Talk
 

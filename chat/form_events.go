@@ -141,7 +141,8 @@ func (e *tellEvents) citation(ev *ibid.Event) {
 	if c := ev.Citation; c != nil && !ev.Withdrawn {
 		known := ibid.Answer{Text: e.draft.text.String()}
 		for i := range c.Refs {
-			if k, ok := e.at[c.Refs[i].Source]; ok && !slices.ContainsFunc(known.Sources, func(s ibid.Source) bool { return s.ID == c.Refs[i].Source }) {
+			if k, ok := e.at[c.Refs[i].Source]; ok &&
+				!slices.ContainsFunc(known.Sources, func(s ibid.Source) bool { return s.ID == c.Refs[i].Source }) {
 				known.Sources = append(known.Sources, e.sources[k])
 			}
 		}

@@ -18,8 +18,10 @@ var errFound = errors.New("citations came")
 // mayFollow reports whether citations may come for an answer that has ended without any.
 func (c *call) mayFollow(a *ibid.Answer) bool {
 	o := &c.chat.options
-	return o.Late > 0 && o.LateFor != nil && o.Bus != nil && a.Complete && a.Error == nil && a.Text != "" && len(a.Citations) == 0 &&
-		a.Finish != ibid.FinishTool && o.LateFor(c.provider.Upstream, c.route, c.talk.Run)
+	return o.Late > 0 && o.LateFor != nil && o.Bus != nil && a.Complete && a.Error == nil && a.Text != "" &&
+		len(a.Citations) == 0 &&
+		a.Finish != ibid.FinishTool &&
+		o.LateFor(c.provider.Upstream, c.route, c.talk.Run)
 }
 
 // late waits for citations that come behind the answer.
@@ -58,13 +60,19 @@ func (c *call) wait(ctx context.Context) *ibid.Answer {
 	}
 	if !errors.Is(err, errFound) {
 		if err != nil && ctx.Err() == nil {
-			c.chat.log.LogAttrs(ctx, slog.LevelWarn, "late citations cannot be waited for", slog.String("answer_id", t.AnswerID), slog.Any("error", err))
+			c.chat.log.LogAttrs(
+				ctx, slog.LevelWarn, "late citations cannot be waited for", slog.String("answer_id", t.AnswerID),
+				slog.Any("error", err),
+			)
 		}
 		return nil
 	}
 	call, err := o.Store.Call(ctx, t.tenant, t.AnswerID)
 	if err != nil {
-		c.chat.log.LogAttrs(ctx, slog.LevelWarn, "late citations cannot be read", slog.String("answer_id", t.AnswerID), slog.Any("error", err))
+		c.chat.log.LogAttrs(
+			ctx, slog.LevelWarn, "late citations cannot be read", slog.String("answer_id", t.AnswerID),
+			slog.Any("error", err),
+		)
 		return nil
 	}
 	return call.Answer

@@ -19,7 +19,8 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer, l *talks) (*metrics, error) {
 	m := &metrics{asked: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "ibid_chat_questions_total", Help: "Questions that were put by /v1/chat or the page, by upstream and what came of them.",
+		Name: "ibid_chat_questions_total",
+		Help: "Questions that were put by /v1/chat or the page, by upstream and what came of them.",
 	}, []string{"upstream", "result"})}
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ibid_chat_open", Help: "Questions that are being answered now.",

@@ -8,10 +8,11 @@ import (
 )
 
 const (
-	// MaxSilence is how long a provider may say nothing, before its answer and within it, unless [Options] say otherwise: models think
-	// for minutes.
+	// MaxSilence is how long a provider may say nothing, before its answer and within it, unless [Options] say
+	// otherwise: models think for minutes.
 	MaxSilence = 10 * time.Minute
-	// MaxSilenceAlone is how long it may while nobody follows: a question that nobody waits for must not take another's place for long.
+	// MaxSilenceAlone is how long it may while nobody follows: a question that nobody waits for must not take another's
+	// place for long.
 	MaxSilenceAlone = time.Minute
 )
 

@@ -19,10 +19,11 @@ import (
 
 // Question is what is asked.
 type Question struct {
-	Provider     string            // its Upstream; empty: the first one
-	Model        string            // empty: the provider's
-	Messages     []Message         // oldest first; what follows the user's newest is not sent
-	Documents    []ibid.Source     // what to answer from: for a provider that takes none they become a message before the newest
+	Provider string    // its Upstream; empty: the first one
+	Model    string    // empty: the provider's
+	Messages []Message // oldest first; what follows the user's newest is not sent
+	// what to answer from: for a provider that takes none they become a message before the newest
+	Documents    []ibid.Source
 	Tools        []json.RawMessage // in the provider's own words; nil: the provider's
 	Citations    string            // fast, accurate or off; empty: as the provider does. Most have no choice
 	Conversation string            // which it is part of; empty: none
@@ -73,8 +74,15 @@ func readQuestion(data []byte, h http.Header) (*Question, bool, error) {
 		return nil, isUI, err
 	}
 	q := &Question{
-		Provider: b.Provider, Model: b.Model, Tools: b.Tools, Citations: b.Citations, Conversation: b.Conversation, Run: b.Run, Agent: b.Agent,
-		Step: h.Get(gateway.StepHeader), Publish: h.Get(gateway.PublishHeader),
+		Provider:     b.Provider,
+		Model:        b.Model,
+		Tools:        b.Tools,
+		Citations:    b.Citations,
+		Conversation: b.Conversation,
+		Run:          b.Run,
+		Agent:        b.Agent,
+		Step:         h.Get(gateway.StepHeader),
+		Publish:      h.Get(gateway.PublishHeader),
 	}
 	for name, value := range map[string]*string{
 		gateway.ConversationHeader: &q.Conversation, gateway.RunHeader: &q.Run, gateway.AgentHeader: &q.Agent,
@@ -122,8 +130,8 @@ func bodyMembers() []string {
 	return []string{"provider", "model", "messages", "documents", "tools", "citations", "conversation", "run", "agent"}
 }
 
-// unknown returns the first member that is not among those allowed; ok says that there is none. Encoding/json takes names in any case,
-// we do not.
+// unknown returns the first member that is not among those allowed; ok says that there is none. Encoding/json takes
+// names in any case, we do not.
 func unknown(members map[string]json.RawMessage, allowed []string) (name string, ok bool) {
 	const most = 80 // bytes of a name that are repeated
 	for _, name := range slices.Sorted(maps.Keys(members)) {
@@ -179,7 +187,9 @@ func (q *Question) readMessages(list []bodyMessage) error {
 			text = m.Text
 		}
 		if text == nil {
-			return badRequest(fmt.Sprintf("messages: message %d has no content", i), `a message is {"role": "user", "content": "…"}`)
+			return badRequest(
+				fmt.Sprintf("messages: message %d has no content", i), `a message is {"role": "user", "content": "…"}`,
+			)
 		}
 		q.Messages = append(q.Messages, Message{m.Role, *text})
 	}
@@ -191,17 +201,25 @@ func (q *Question) check() error {
 	switch q.Citations {
 	case "", wire.CitationsFast, wire.CitationsAccurate, wire.CitationsOff:
 	default:
-		return badRequest("citations: it is not one of fast, accurate, off", "leave it out for what the provider does by itself")
+		return badRequest(
+			"citations: it is not one of fast, accurate, off", "leave it out for what the provider does by itself",
+		)
 	}
 	for i, m := range q.Messages {
 		switch m.Role {
 		case wire.RoleSystem, wire.RoleUser, wire.RoleAssistant:
 		default:
-			return badRequest(fmt.Sprintf("messages: message %d: its role is not system, user or assistant", i), "what tools returned belongs to the provider's own API")
+			return badRequest(
+				fmt.Sprintf("messages: message %d: its role is not system, user or assistant", i),
+				"what tools returned belongs to the provider's own API",
+			)
 		}
 	}
 	if !slices.ContainsFunc(q.Messages, func(m Message) bool { return m.Role == wire.RoleUser && m.Text != "" }) {
-		return badRequest("messages: there is no message of the user that says something", `a message is {"role": "user", "content": "…"}`)
+		return badRequest(
+			"messages: there is no message of the user that says something",
+			`a message is {"role": "user", "content": "…"}`,
+		)
 	}
 	if why := gateway.CheckID(q.Conversation); why != "" {
 		return badRequest("conversation: "+why, "with useChat it is the id of the chat")

@@ -25,8 +25,8 @@ import (
 const (
 	// MaxRequest is how many bytes the body of a question may have: as many as a call to a provider.
 	MaxRequest = 32 << 20
-	// maxReading is how many bytes of questions are held at a time: until their answers begin, and longer where they are needed to
-	// read those.
+	// maxReading is how many bytes of questions are held at a time: until their answers begin, and longer where they
+	// are needed to read those.
 	maxReading = 256 << 20
 	// readFor is how long a question may take to arrive.
 	readFor = 2 * time.Minute
@@ -89,7 +89,10 @@ func (c *Chat) serve(methods map[string]endpoint) http.Handler {
 			return
 		}
 		if gateway.IsInternal(err) {
-			c.log.LogAttrs(r.Context(), slog.LevelError, "a question was not answered", slog.String("request", id), slog.Any("error", err))
+			c.log.LogAttrs(
+				r.Context(), slog.LevelError, "a question was not answered", slog.String("request", id),
+				slog.Any("error", err),
+			)
 		}
 		if w.begun {
 			panic(http.ErrAbortHandler) // what was begun must not look whole
@@ -191,7 +194,9 @@ func (c *Chat) read(w http.ResponseWriter, r *http.Request) (q *Question, isUI b
 func readForm(r *http.Request) (form, bool, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return form{}, false, badRequest("the query string is not properly encoded", "curl --get --data-urlencode encodes")
+		return form{}, false, badRequest(
+			"the query string is not properly encoded", "curl --get --data-urlencode encodes",
+		)
 	}
 	for name, all := range values {
 		if name != "stream" && name != "unit" {
@@ -203,7 +208,10 @@ func readForm(r *http.Request) (form, bool, error) {
 	}
 	f := form{name: values.Get("stream"), unit: ibid.Unit(values.Get("unit"))}
 	if f.name != "" && !slices.Contains(formNames(), f.name) {
-		return form{}, false, badRequest("stream: there is no such form", "it is one of "+strings.Join(formNames(), ", "))
+		return form{}, false, badRequest(
+			"stream: there is no such form",
+			"it is one of "+strings.Join(formNames(), ", "),
+		)
 	}
 	if f.unit != "" && !slices.Contains(ibid.Units(), f.unit) {
 		return form{}, false, badRequest("unit: there is no such unit", "it is one of utf-8, code-point, utf-16")
@@ -277,13 +285,16 @@ func (c *Chat) resume(w *reply, r *http.Request, who gateway.Identity) error {
 	}
 	p := gateway.ProblemOf(t.refused)
 	to := f.teller(t, nil, &sender{w: w, rc: http.NewResponseController(w)})
-	if err := errors.Join(to.start(), to.fail(&ibid.ProviderError{Code: p.Code, Message: p.Detail}), to.close()); err != nil {
+	if err := errors.Join(
+		to.start(), to.fail(&ibid.ProviderError{Code: p.Code, Message: p.Detail}), to.close(),
+	); err != nil {
 		return errors.Join(errGone, err)
 	}
 	return nil
 }
 
-// await waits until a talk begins, or will not. Where that lasts, and the form can, it begins the answer and keeps it alive.
+// await waits until a talk begins, or will not. Where that lasts, and the form can, it begins the answer and keeps it
+// alive.
 func (t *Talk) await(w *reply, r *http.Request, f form) error {
 	out := &sender{w: w, rc: http.NewResponseController(w)}
 	defer out.end()
@@ -371,7 +382,11 @@ func (c *Chat) tell(w *reply, r *http.Request, t *Talk, f form, who gateway.Iden
 }
 
 // errGone says that a reader left, or is to leave, before the end.
-var errGone = &gateway.Problem{Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Detail: "the stream was broken off"}
+var errGone = &gateway.Problem{
+	Status: http.StatusServiceUnavailable,
+	Code:   gateway.CodeUnavailable,
+	Detail: "the stream was broken off",
+}
 
 // still returns the problem of a reader whose token is valid no more.
 func (c *Chat) still(ctx context.Context, who gateway.Identity) error {
@@ -420,7 +435,8 @@ func (c *Chat) tellWhole(w *reply, r *http.Request, t *Talk, f form, who gateway
 	}
 	a := *t.Answer()
 	a.Error = cmp.Or(a.Error, t.failed)
-	data, err := a.Document(&ibid.DocumentOptions{Unit: f.unit, AnswerID: t.AnswerID, Numbering: c.numbers(r.Context(), t)}).JSON()
+	data, err := a.Document(&ibid.DocumentOptions{Unit: f.unit, AnswerID: t.AnswerID, Numbering: c.numbers(r.Context(), t)}).
+		JSON()
 	if err != nil {
 		return fmt.Errorf("write an answer: %w", err)
 	}
@@ -449,7 +465,10 @@ func (c *Chat) number(ctx context.Context, t *Talk) {
 		case err == nil:
 			t.numbers = before.Numbering
 		case !errors.Is(err, store.ErrNotFound):
-			c.log.LogAttrs(ctx, slog.LevelWarn, "sources are numbered anew", slog.String("answer_id", t.AnswerID), slog.Any("error", err))
+			c.log.LogAttrs(
+				ctx, slog.LevelWarn, "sources are numbered anew", slog.String("answer_id", t.AnswerID),
+				slog.Any("error", err),
+			)
 		}
 	})
 }

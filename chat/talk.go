@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid/internal/uimessage"
 )
 
-// MaxTalk is how many bytes of text, sources and citations a talk holds for those who follow it. Whoever follows a longer one is
-// told where the answer is kept; the call goes on.
+// MaxTalk is how many bytes of text, sources and citations a talk holds for those who follow it. Whoever follows a
+// longer one is told where the answer is kept; the call goes on.
 const MaxTalk = 8 << 20
 
 // Talk is a question on its way to its answer. Its methods may be called at the same time.

@@ -32,8 +32,11 @@ func (l *talks) add(t *Talk) error {
 	}
 	if l.open[t.tenant] >= MaxTalks {
 		return &gateway.Problem{
-			Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Detail: fmt.Sprintf("%d questions are being answered already", MaxTalks),
-			Hint: "wait for one of them, or end it: DELETE /v1/chat/{id}/stream", Header: http.Header{"Retry-After": {"2"}},
+			Status: http.StatusTooManyRequests,
+			Code:   gateway.CodeTooMany,
+			Detail: fmt.Sprintf("%d questions are being answered already", MaxTalks),
+			Hint:   "wait for one of them, or end it: DELETE /v1/chat/{id}/stream",
+			Header: http.Header{"Retry-After": {"2"}},
 		}
 	}
 	if l.by == nil {
@@ -82,8 +85,8 @@ func (l *talks) end(t *Talk) {
 	l.remove(t, t.AnswerID)
 }
 
-// find returns the talk of a conversation or an answer: of several the one that began last, of those that have not begun the newest. Nil:
-// there is none.
+// find returns the talk of a conversation or an answer: of several the one that began last, of those that have not
+// begun the newest. Nil: there is none.
 func (l *talks) find(tenant, id string) *Talk {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,16 +33,16 @@ type Arm struct {
 
 // Report compares two strategies. Of a difference whose interval holds zero nothing can be said.
 type Report struct {
-	// Paired says that both sides were measured on the same runs, so that what the runs have in common does not blur the
-	// difference.
+	// Paired says that both sides were measured on the same runs, so that what the runs have in common does not blur
+	// the difference.
 	Paired     bool   `json:"paired"`
 	A          Arm    `json:"a"`
 	B          Arm    `json:"b"`
 	Difference Shares `json:"difference"` // B minus A
 }
 
-// Compare makes a report of the outcomes of two strategies. Where both have the same runs, in any order, it compares run by
-// run. It changes neither list.
+// Compare makes a report of the outcomes of two strategies. Where both have the same runs, in any order, it compares
+// run by run. It changes neither list.
 func Compare(a, b []Outcome) *Report {
 	byRun := func(x, y Outcome) int {
 		switch {

@@ -1,12 +1,13 @@
 // Package experiment compares two ways of attributing answers to their sources.
 //
 // A [Strategy] is such a way: which checker decides whether a passage supports a sentence, from which probability on it
-// counts, and whether sentences without a citation are given one. It has a name and a version, and a run remembers under
-// which it was attributed.
+// counts, and whether sentences without a citation are given one. It has a name and a version, and a run remembers
+// under which it was attributed.
 //
-// Two strategies are compared on the same runs, each attributed again by both ([Measure]), or on live traffic: a [Split]
-// gives every run one of the two, by a hash of its id, so that all nodes agree and a run never changes sides ([Observe]).
-// Either way a run gives an [Outcome], which is nothing but counts, and [Compare] makes a [Report] of them.
+// Two strategies are compared on the same runs, each attributed again by both ([Measure]), or on live traffic: a
+// [Split] gives every run one of the two, by a hash of its id, so that all nodes agree and a run never changes sides
+// ([Observe]). Either way a run gives an [Outcome], which is nothing but counts, and [Compare] makes a [Report] of
+// them.
 //
 // The shares of a report:
 //

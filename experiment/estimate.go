@@ -7,11 +7,11 @@ const z = 1.959963984540054
 
 // Estimate is a share with its 95 % confidence interval.
 //
-// The interval is Wilson's, on the number of units that the sample is worth: units of one run resemble each other, so n of
-// them are worth n over the design effect, which is the variance of the share between runs (the ratio estimator's) over the
-// one that n independent units would have. Where the share is 0 or 1 nothing can be seen of that variance, and a run counts
-// as one unit. As the variance is itself estimated from the runs, few of them are worth less: by the square of the normal
-// quantile over Student's (Korn and Graubard).
+// The interval is Wilson's, on the number of units that the sample is worth: units of one run resemble each other, so n
+// of them are worth n over the design effect, which is the variance of the share between runs (the ratio estimator's)
+// over the one that n independent units would have. Where the share is 0 or 1 nothing can be seen of that variance, and
+// a run counts as one unit. As the variance is itself estimated from the runs, few of them are worth less: by the
+// square of the normal quantile over Student's (Korn and Graubard).
 type Estimate struct {
 	Value *float64 `json:"value"` // nil: there was nothing to count
 	Low   *float64 `json:"low"`   // nil where Value is, or where there is but one run
@@ -62,12 +62,13 @@ func worth(runs []count, p float64, of, clusters int) float64 {
 	return float64(of) / max(1, between/simple) * few * few
 }
 
-// student returns the quantile of Student's distribution for a 95 % interval, with n degrees of freedom: from 30 on to within
-// 0.001 by the first terms of its expansion (Abramowitz and Stegun, 26.7.5).
+// student returns the quantile of Student's distribution for a 95 % interval, with n degrees of freedom: from 30 on to
+// within 0.001 by the first terms of its expansion (Abramowitz and Stegun, 26.7.5).
 func student(n int) float64 {
 	table := [...]float64{
-		12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604, 2.1448, 2.1314,
-		2.1199, 2.1098, 2.1009, 2.0930, 2.0860, 2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423,
+		12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281, 2.2010, 2.1788, 2.1604, 2.1448,
+		2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860, 2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484,
+		2.0452, 2.0423,
 	}
 	if n <= len(table) {
 		return table[max(n, 1)-1]
@@ -84,8 +85,8 @@ func wilson(p, n float64) (low, high float64) {
 	return max(0, middle-half), min(1, middle+half)
 }
 
-// difference returns B's share minus A's. Where both have the same runs in the same order their outcomes are compared run
-// by run; otherwise, and where no run tells them apart, the interval is made of the two (Newcombe's).
+// difference returns B's share minus A's. Where both have the same runs in the same order their outcomes are compared
+// run by run; otherwise, and where no run tells them apart, the interval is made of the two (Newcombe's).
 func difference(a, b []count, paired bool) Estimate {
 	ea, eb := estimate(a), estimate(b)
 	e := Estimate{Of: ea.Of + eb.Of, Runs: ea.Runs + eb.Runs}
@@ -119,8 +120,8 @@ func newcombe(a, b *Estimate) (low, high float64) {
 	return max(-1, low), min(1, high)
 }
 
-// pairedError returns the standard error of the difference of two shares that were measured on the same runs: that of the
-// runs' linearised differences; and how many runs there are.
+// pairedError returns the standard error of the difference of two shares that were measured on the same runs: that of
+// the runs' linearised differences; and how many runs there are.
 func pairedError(a, b []count, ea, eb *Estimate) (err float64, runs int) {
 	var squares float64
 	for i := range a {

@@ -13,13 +13,13 @@ import (
 // MeasureOptions says how a strategy is measured. Nil and the zero value mean the defaults.
 type MeasureOptions struct {
 	Checker support.Checker // that the strategy names; nil: support.Lexical
-	// Judge says of both strategies alike whether a cited sentence is supported: a strategy that were its own judge would
-	// always find itself right. Nil: support.Lexical.
+	// Judge says of both strategies alike whether a cited sentence is supported: a strategy that were its own judge
+	// would always find itself right. Nil: support.Lexical.
 	Judge support.Checker
 }
 
-// Measure attributes the final answer of a run by a strategy, and counts what came of it. Nobody's words are asked: people
-// judged what was shown to them, which need not be what this strategy shows.
+// Measure attributes the final answer of a run by a strategy, and counts what came of it. Nobody's words are asked:
+// people judged what was shown to them, which need not be what this strategy shows.
 //
 // It sets Step.Fed of t as [trail.Trail.Link] does, and must not run beside a reader of t.
 func Measure(ctx context.Context, t *trail.Trail, s *Strategy, o *MeasureOptions) (*Outcome, error) {
@@ -41,12 +41,12 @@ func Measure(ctx context.Context, t *trail.Trail, s *Strategy, o *MeasureOptions
 // Feedback is how many citations of a run people judged, and found right.
 type Feedback struct{ Judged, Right int }
 
-// ErrElsewhere is that the final answer of a run is no captured one, but was written by the agent itself: nobody attributed it
-// while it ran.
+// ErrElsewhere is that the final answer of a run is no captured one, but was written by the agent itself: nobody
+// attributed it while it ran.
 var ErrElsewhere = errors.New("the final answer was not captured")
 
-// Observe counts what is there of a run that was attributed by the strategy it names: nothing is attributed again. A run whose
-// final answer was not captured is [ErrElsewhere]. Of the options only Judge counts.
+// Observe counts what is there of a run that was attributed by the strategy it names: nothing is attributed again. A
+// run whose final answer was not captured is [ErrElsewhere]. Of the options only Judge counts.
 func Observe(ctx context.Context, t *trail.Trail, f Feedback, o *MeasureOptions) (*Outcome, error) {
 	if o == nil {
 		o = &MeasureOptions{}
@@ -63,7 +63,9 @@ func Observe(ctx context.Context, t *trail.Trail, f Feedback, o *MeasureOptions)
 	return out, nil
 }
 
-func measure(ctx context.Context, t *trail.Trail, o *MeasureOptions, c support.Checker, link *trail.LinkOptions) (*Outcome, error) {
+func measure(
+	ctx context.Context, t *trail.Trail, o *MeasureOptions, c support.Checker, link *trail.LinkOptions,
+) (*Outcome, error) {
 	links, err := t.Link(ctx, c, link)
 	if err != nil {
 		return nil, err
@@ -126,7 +128,8 @@ func asSent(a *ibid.Answer) *ibid.Answer {
 	return &sent
 }
 
-// count counts the citations whose source was fetched again, and read: one that could not be looked at says nothing of either.
+// count counts the citations whose source was fetched again, and read: one that could not be looked at says nothing of
+// either.
 func (o *Outcome) count(a *ibid.Answer) {
 	if a == nil {
 		return
@@ -149,8 +152,8 @@ func (o *Outcome) count(a *ibid.Answer) {
 // passes reports whether a source still says what was cited: the passing statuses of attribution v1.
 func passes(status string) bool {
 	switch status {
-	case "verified", "verified-hash-only", "verified-from-archive", "offset-wrong", "source-drifted-text-intact", "source-drifted-excerpt-intact",
-		"excerpt-found", "excerpt-reformatted", "excerpt-cut":
+	case "verified", "verified-hash-only", "verified-from-archive", "offset-wrong", "source-drifted-text-intact",
+		"source-drifted-excerpt-intact", "excerpt-found", "excerpt-reformatted", "excerpt-cut":
 		return true
 	}
 	return false

@@ -24,13 +24,15 @@ const CheckerLexical = "lexical"
 // maxSentenceCitations bounds PerSentence.
 const maxSentenceCitations = 10
 
-// Strategy is a way of attributing answers to sources. A strategy that changes gets a new version: runs remember its [Strategy.ID].
+// Strategy is a way of attributing answers to sources. A strategy that changes gets a new version: runs remember its
+// [Strategy.ID].
 type Strategy struct {
 	Name    string `json:"name"`    // lower-case letters, digits and hyphens
 	Version int    `json:"version"` // from 1
 	// PostHoc gives sentences without a citation one, if a passage supports them.
 	PostHoc bool `json:"post_hoc"`
-	// Threshold is the probability, over 0 and up to 1, from which on a passage is cited post hoc. Without PostHoc it is nothing.
+	// Threshold is the probability, over 0 and up to 1, from which on a passage is cited post hoc. Without PostHoc it
+	// is nothing.
 	Threshold float64 `json:"threshold"`
 	// PerSentence is how many citations a sentence is given at most; 0 means 2.
 	PerSentence int    `json:"per_sentence,omitempty"`
@@ -46,8 +48,24 @@ type Strategy struct {
 func Builtin() []Strategy {
 	return []Strategy{
 		{Name: "provider", Version: 1, Scorer: ScorerRetriever, Checker: CheckerLexical},
-		{Name: "balanced", Version: 1, PostHoc: true, Threshold: 0.5, PerSentence: 2, Scorer: ScorerBM25, Checker: CheckerLexical},
-		{Name: "strict", Version: 1, PostHoc: true, Threshold: 0.7, PerSentence: 2, Scorer: ScorerBM25, Checker: CheckerLexical},
+		{
+			Name:        "balanced",
+			Version:     1,
+			PostHoc:     true,
+			Threshold:   0.5,
+			PerSentence: 2,
+			Scorer:      ScorerBM25,
+			Checker:     CheckerLexical,
+		},
+		{
+			Name:        "strict",
+			Version:     1,
+			PostHoc:     true,
+			Threshold:   0.7,
+			PerSentence: 2,
+			Scorer:      ScorerBM25,
+			Checker:     CheckerLexical,
+		},
 	}
 }
 
@@ -58,13 +76,17 @@ func (s *Strategy) ID() string { return s.Name + "@" + strconv.Itoa(s.Version) }
 func (s *Strategy) Check() error {
 	switch {
 	case !regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`).MatchString(s.Name):
-		return fmt.Errorf("strategy %q: a name is up to 64 lower-case letters, digits and hyphens, beginning with a letter", s.Name)
+		return fmt.Errorf(
+			"strategy %q: a name is up to 64 lower-case letters, digits and hyphens, beginning with a letter", s.Name,
+		)
 	case s.Version < 1:
 		return fmt.Errorf("strategy %s: versions count from 1, not %d", s.Name, s.Version)
 	case s.PostHoc && !(s.Threshold > 0 && s.Threshold <= 1):
 		return fmt.Errorf("strategy %s: the threshold is a probability over 0 and up to 1, not %v", s.Name, s.Threshold)
 	case s.PerSentence < 0 || s.PerSentence > maxSentenceCitations:
-		return fmt.Errorf("strategy %s: per_sentence is from 0 to %d, not %d", s.Name, maxSentenceCitations, s.PerSentence)
+		return fmt.Errorf(
+			"strategy %s: per_sentence is from 0 to %d, not %d", s.Name, maxSentenceCitations, s.PerSentence,
+		)
 	case s.Scorer != ScorerRetriever && s.Scorer != ScorerBM25:
 		return fmt.Errorf("strategy %s: the scorer is %s or %s, not %q", s.Name, ScorerRetriever, ScorerBM25, s.Scorer)
 	case s.Checker == "":
@@ -79,7 +101,8 @@ func Find(list []Strategy, name string) (Strategy, error) {
 	var found *Strategy
 	for i := range list {
 		s := &list[i]
-		if s.Name == bare && (!exact || version == strconv.Itoa(s.Version)) && (found == nil || found.Version < s.Version) {
+		if s.Name == bare && (!exact || version == strconv.Itoa(s.Version)) &&
+			(found == nil || found.Version < s.Version) {
 			found = s
 		}
 	}
@@ -115,8 +138,8 @@ func (s *Split) Check() error {
 	return errors.Join(s.A.Check(), s.B.Check())
 }
 
-// Choose returns the strategy of a run. It depends on the names of the experiment and the run alone: the first 64 bits of
-// SHA-256 of both, as a share of 2^64, are under Share for B.
+// Choose returns the strategy of a run. It depends on the names of the experiment and the run alone: the first 64 bits
+// of SHA-256 of both, as a share of 2^64, are under Share for B.
 func (s *Split) Choose(run string) *Strategy {
 	sum := sha256.Sum256([]byte(s.Name + "\x00" + run))
 	if at := float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53); at < s.Share {

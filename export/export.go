@@ -15,11 +15,11 @@ type Format string
 
 // The formats. Each says in which unit offsets are unless [Options] says another one.
 const (
-	// OpenAI is a chat completion, whose message has annotations, one for each source of a citation: of a page where the
-	// source has a URL, else of a file. Offsets are those of the citation's span and count code points.
+	// OpenAI is a chat completion, whose message has annotations, one for each source of a citation: of a page where
+	// the source has a URL, else of a file. Offsets are those of the citation's span and count code points.
 	OpenAI Format = "openai"
-	// LangChain is a list of LangChain's standard content blocks, version 1: one block of text with annotations, one for
-	// each source of a citation. Offsets are those of the citation's span and count code points, as Python does.
+	// LangChain is a list of LangChain's standard content blocks, version 1: one block of text with annotations, one
+	// for each source of a citation. Offsets are those of the citation's span and count code points, as Python does.
 	LangChain Format = "langchain"
 	// LlamaIndex is a response of LlamaIndex with [n] in its text and the sources as nodes: [n] is the nth node, unless
 	// a Numbering says other numbers. It has no offsets.
@@ -72,9 +72,11 @@ type rows struct {
 
 func newRows(a *ibid.Answer, o *Options) *rows {
 	r := &rows{
-		answer:   a,
-		document: a.Document(&ibid.DocumentOptions{Unit: cmp.Or(o.Unit, ibid.CodePoint), Numbering: o.Numbering, Bare: true}),
-		sources:  make(map[string]int, len(a.Sources)),
+		answer: a,
+		document: a.Document(
+			&ibid.DocumentOptions{Unit: cmp.Or(o.Unit, ibid.CodePoint), Numbering: o.Numbering, Bare: true},
+		),
+		sources: make(map[string]int, len(a.Sources)),
 	}
 	for i, s := range slices.Backward(a.Sources) {
 		r.sources[s.ID] = i
@@ -102,7 +104,12 @@ func Completion(a *ibid.Answer, o *Options) *wire.Completion {
 		c.Created = a.Created.Unix()
 	}
 	newRows(a, o).each(func(row *ibid.DocumentCitation, s *ibid.Source, _ *ibid.DocumentSource) {
-		note := wire.Annotation{URL: s.URL, Title: s.Title, FileID: cmp.Or(fileID(s), s.ID), Filename: cmp.Or(s.Filename, s.Title)}
+		note := wire.Annotation{
+			URL:      s.URL,
+			Title:    s.Title,
+			FileID:   cmp.Or(fileID(s), s.ID),
+			Filename: cmp.Or(s.Filename, s.Title),
+		}
 		if row.TextStart != nil {
 			note.Start, note.End = *row.TextStart, *row.TextEnd
 		}

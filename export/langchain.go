@@ -50,9 +50,19 @@ func contentBlocks(a *ibid.Answer, o *Options) []textBlock {
 		c := citation{
 			Type: "citation", URL: s.URL, Title: cmp.Or(s.Title, s.Filename), Start: row.TextStart, End: row.TextEnd,
 			Extras: extras{
-				CitationID: row.ID, SourceID: s.ID, SourceKind: s.Kind, Number: row.Index, Covers: row.Covers, FileID: fileID(s),
-				Filename: s.Filename, Locator: row.Locator, Score: shown.Score, Confidence: row.Confidence, Origin: row.Origin,
-				PublishedAt: s.PublishedAt, License: s.License,
+				CitationID:  row.ID,
+				SourceID:    s.ID,
+				SourceKind:  s.Kind,
+				Number:      row.Index,
+				Covers:      row.Covers,
+				FileID:      fileID(s),
+				Filename:    s.Filename,
+				Locator:     row.Locator,
+				Score:       shown.Score,
+				Confidence:  row.Confidence,
+				Origin:      row.Origin,
+				PublishedAt: s.PublishedAt,
+				License:     s.License,
 			},
 		}
 		if row.Quote != nil {

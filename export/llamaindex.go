@@ -45,8 +45,8 @@ type (
 	}
 )
 
-// newResponse returns a as a response of LlamaIndex. Each source is one node, in the order of their numbers: that is how
-// readers find what [n] means.
+// newResponse returns a as a response of LlamaIndex. Each source is one node, in the order of their numbers: that is
+// how readers find what [n] means.
 func newResponse(a *ibid.Answer, o *Options) response {
 	numbering := o.Numbering
 	if numbering == nil {
@@ -99,8 +99,17 @@ func (u *usage) add(row *ibid.DocumentCitation) {
 
 func newNode(s *ibid.Source, shown *ibid.DocumentSource, u *usage) nodeWithScore {
 	m := nodeMetadata{
-		Number: shown.Index, Cited: shown.Cited, Kind: s.Kind, Title: s.Title, URL: s.URL, Filename: s.Filename, FileID: fileID(s),
-		Site: s.Site, Author: strings.Join(s.Authors, "; "), PublishedAt: s.PublishedAt, License: s.License,
+		Number:      shown.Index,
+		Cited:       shown.Cited,
+		Kind:        s.Kind,
+		Title:       s.Title,
+		URL:         s.URL,
+		Filename:    s.Filename,
+		FileID:      fileID(s),
+		Site:        s.Site,
+		Author:      strings.Join(s.Authors, "; "),
+		PublishedAt: s.PublishedAt,
+		License:     s.License,
 	}
 	if shown.ScoreOrigin != nil {
 		m.ScoreOrigin = *shown.ScoreOrigin
@@ -114,7 +123,8 @@ func newNode(s *ibid.Source, shown *ibid.DocumentSource, u *usage) nodeWithScore
 	}
 }
 
-// nodeText returns the source's words, as far as they are known: all pieces of it, or its content, or what is quoted of it.
+// nodeText returns the source's words, as far as they are known: all pieces of it, or its content, or what is quoted of
+// it.
 func nodeText(s *ibid.Source, u *usage) string {
 	var pieces []string
 	for i := range s.Chunks {

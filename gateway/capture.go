@@ -114,8 +114,8 @@ func (e *exchange) done(r tee.Result) {
 	e.logAnswer(c, r, waited, err)
 }
 
-// ask hands an answer without citations to those who may find some: its provider, asked again, or else who compares it with
-// what the model was given.
+// ask hands an answer without citations to those who may find some: its provider, asked again, or else who compares it
+// with what the model was given.
 func (e *exchange) ask(c *store.Call) {
 	job := watch.Job{Call: c, Provider: e.provider(), URL: e.up.URL, Format: e.route.Format, Request: e.body}
 	if e.stream && e.wantsBackfill() {
@@ -155,8 +155,8 @@ func (e *exchange) call(a *ibid.Answer, ended time.Duration) *store.Call {
 	}
 }
 
-// isAnswer reports whether there is something to keep: not of a page or of words that a proxy on the way may have put in an
-// answer's place, and not where nothing came.
+// isAnswer reports whether there is something to keep: not of a page or of words that a proxy on the way may have put
+// in an answer's place, and not where nothing came.
 func isAnswer(r tee.Result) bool {
 	a := r.Answer
 	switch {
@@ -175,8 +175,15 @@ func (e *exchange) survive() {
 }
 
 func (e *exchange) logPanic(doing string, stack []byte) {
-	e.g.log.LogAttrs(e.in.Context(), slog.LevelError, "a mistake of ours was caught", slog.String("doing", doing), slog.String("upstream", e.up.Name),
-		slog.String("route", e.counters.pattern), slog.String("answer_id", e.answerID), slog.String("stack", string(stack)))
+	e.g.log.LogAttrs(
+		e.in.Context(), slog.LevelError, "a mistake of ours was caught", slog.String("doing", doing),
+		slog.String("upstream", e.up.Name),
+		slog.String(
+			"route", e.counters.pattern,
+		),
+		slog.String("answer_id", e.answerID),
+		slog.String("stack", string(stack)),
+	)
 }
 
 // teeOff counts and logs that the tee gave up on a response, which passed all the same.
@@ -193,8 +200,8 @@ func (e *exchange) teeOff(err error) {
 	e.up.metrics.teeOff.Inc()
 }
 
-// logAnswer writes the one line that there is for each answer. It says nothing that a client or a provider wrote in confidence:
-// no keys, queries, prompts or texts.
+// logAnswer writes the one line that there is for each answer. It says nothing that a client or a provider wrote in
+// confidence: no keys, queries, prompts or texts.
 func (e *exchange) logAnswer(c *store.Call, r tee.Result, waited time.Duration, err error) {
 	level := slog.LevelInfo
 	if err != nil {
@@ -205,7 +212,8 @@ func (e *exchange) logAnswer(c *store.Call, r tee.Result, waited time.Duration, 
 		return
 	}
 	a := r.Answer
-	line := slog.NewRecord(time.Now(), level, "answer", 0) // where in the code it was written would cost more than all the rest
+	// where in the code it was written would cost more than all the rest
+	line := slog.NewRecord(time.Now(), level, "answer", 0)
 	if err != nil {
 		line.Message = "an answer could not be kept"
 		line.AddAttrs(slog.Any("error", err))

@@ -14,23 +14,24 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// DefaultHeaderBuffer is how many bytes of a JSON response are held, unless told otherwise, until its sources are known.
+// DefaultHeaderBuffer is how many bytes of a JSON response are held, unless told otherwise, until its sources are
+// known.
 const DefaultHeaderBuffer = 1 << 20
 
-// Citing says how responses tell what was consulted for them: in the header Citation-Source of docs/attribution-v1.md. Only
-// captured calls are cited, of those who may publish (see [Identity.Publish]), whose answers are whole, and of upstreams that
-// do not say themselves what they cite.
+// Citing says how responses tell what was consulted for them: in the header Citation-Source of docs/attribution-v1.md.
+// Only captured calls are cited, of those who may publish (see [Identity.Publish]), whose answers are whole, and of
+// upstreams that do not say themselves what they cite.
 //
-// A JSON response is held until it is decoded and durable, so that its header names all sources; its bytes and its length stay
-// what they are. One that is longer than Buffer, and every stream, names in its header only the manifest, and its sources in
-// the trailer, where it has no Content-Length.
+// A JSON response is held until it is decoded and durable, so that its header names all sources; its bytes and its
+// length stay what they are. One that is longer than Buffer, and every stream, names in its header only the manifest,
+// and its sources in the trailer, where it has no Content-Length.
 type Citing struct {
 	Level  int    // 1: the sources; 2 and 3: also where the manifest is
 	Origin string // what the manifests' addresses begin with: https://agent.example
 	Form   manifest.Form
 	Buffer int64 // bytes; 0: [DefaultHeaderBuffer]
-	// Pub returns the published name of a run, as [store.PubNames] has it. It must be safe for concurrent use. Needed from level
-	// 2 on.
+	// Pub returns the published name of a run, as [store.PubNames] has it. It must be safe for concurrent use. Needed
+	// from level 2 on.
 	Pub func(tenant, run string) string
 }
 
@@ -82,7 +83,8 @@ func (e *exchange) cite(body io.ReadCloser) io.ReadCloser {
 	return &heldBody{Reader: bytes.NewReader(held), Closer: captured}
 }
 
-// holdBody reads the body as far as it may be held. The error is io.EOF where that is all of it; nil where there is more.
+// holdBody reads the body as far as it may be held. The error is io.EOF where that is all of it; nil where there is
+// more.
 func (e *exchange) holdBody(body io.Reader) ([]byte, error) {
 	limit := e.g.options.Citing.Buffer
 	if limit <= 0 {

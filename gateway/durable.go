@@ -11,8 +11,8 @@ import (
 )
 
 // Keep keeps what [watch.Backfill] found for an answer that was captured: it takes the place of the stored one with c's
-// AnswerID, and is dropped if that was deleted meanwhile. The call must not have been encoded; it is the gateway's from then
-// on. How long Keep takes is up to CaptureWait, not to ctx.
+// AnswerID, and is dropped if that was deleted meanwhile. The call must not have been encoded; it is the gateway's from
+// then on. How long Keep takes is up to CaptureWait, not to ctx.
 //
 //nolint:contextcheck // as it says
 func (g *Gateway) Keep(_ context.Context, c *store.Call) error {
@@ -21,8 +21,8 @@ func (g *Gateway) Keep(_ context.Context, c *store.Call) error {
 	return g.keep(c)
 }
 
-// keep makes an answer durable, as far as the mode of capture says. It returns within CaptureWait. The error says that the
-// answer is lost, or may be.
+// keep makes an answer durable, as far as the mode of capture says. It returns within CaptureWait. The error says that
+// the answer is lost, or may be.
 func (g *Gateway) keep(c *store.Call) error {
 	record, err := c.Encode()
 	if err != nil {
@@ -51,7 +51,8 @@ func (g *Gateway) keep(c *store.Call) error {
 	return g.await(g.waits.begin(), p)
 }
 
-// await waits until what the journal has at p is safe, or ctx ends. It is on its way all the same then, which is no error.
+// await waits until what the journal has at p is safe, or ctx ends. It is on its way all the same then, which is no
+// error.
 func (g *Gateway) await(ctx context.Context, p journal.Position) error {
 	err := g.options.Journal.Sync(ctx, p)
 	if err == nil && g.options.Capture == Stored {
@@ -77,8 +78,8 @@ func (g *Gateway) appended(p journal.Position) {
 	}
 }
 
-// waits makes contexts that end when an answer has been held back long enough. Calls of about the same time share one: a timer
-// for every call would cost more than most calls wait.
+// waits makes contexts that end when an answer has been held back long enough. Calls of about the same time share one:
+// a timer for every call would cost more than most calls wait.
 type waits struct {
 	limit time.Duration
 

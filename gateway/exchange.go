@@ -79,8 +79,10 @@ func (e *exchange) admit() error {
 	h := e.in.Header
 	if strings.HasPrefix(h.Get("Authorization"), sigV4) {
 		return &Problem{
-			Status: http.StatusBadRequest, Code: CodeBadRequest, Detail: "the request is signed for another host (AWS Signature Version 4)",
-			Hint: "use a bearer key for the provider, or tee.Transport inside the program: it signs for the provider itself",
+			Status: http.StatusBadRequest,
+			Code:   CodeBadRequest,
+			Detail: "the request is signed for another host (AWS Signature Version 4)",
+			Hint:   "use a bearer key for the provider, or tee.Transport inside the program: it signs for the provider itself",
 		}
 	}
 	if e.labels, err = readLabels(h); err != nil {

@@ -109,7 +109,8 @@ func (g *Gateway) setDefaults() error {
 }
 
 // ServeHTTP passes a call through to the upstream that the first segment of its path names. It must get the path as the
-// client sent it, which an [http.ServeMux] would clean. The request is the gateway's from here on: it changes its header.
+// client sent it, which an [http.ServeMux] would clean. The request is the gateway's from here on: it changes its
+// header.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.active.Add(1)
 	defer g.leave()
@@ -167,20 +168,20 @@ func (g *Gateway) noUpstream(name string) error {
 	return p
 }
 
-// Find returns an answer that was captured and is perhaps not in the store yet. Whoever reads answers by id asks here first,
-// then the store. The call is not to be changed.
+// Find returns an answer that was captured and is perhaps not in the store yet. Whoever reads answers by id asks here
+// first, then the store. The call is not to be changed.
 func (g *Gateway) Find(tenant, answerID string) (*store.Call, bool) {
 	return g.tail.find(tailKey{tenant, answerID})
 }
 
-// CatchUp returns when everything that was captured before is in the store, so that lists show what their reader has just
-// seen arrive. It needs [Gateway.Run] to be running. The error is ctx's.
+// CatchUp returns when everything that was captured before is in the store, so that lists show what their reader has
+// just seen arrive. It needs [Gateway.Run] to be running. The error is ctx's.
 func (g *Gateway) CatchUp(ctx context.Context) error {
 	return g.indexed.wait(ctx, journal.Position(g.last.Load()))
 }
 
-// Ready says why answers are not captured now, or not stored: the journal is full or cannot be written, or [Gateway.Run] is
-// not running. A store that is down is no reason: the journal takes what it will get.
+// Ready says why answers are not captured now, or not stored: the journal is full or cannot be written, or
+// [Gateway.Run] is not running. A store that is down is no reason: the journal takes what it will get.
 func (g *Gateway) Ready() error {
 	if !g.running.Load() {
 		return errors.New("the indexer is not running")
@@ -191,9 +192,10 @@ func (g *Gateway) Ready() error {
 	return nil
 }
 
-// Close ends the gateway's work: it refuses new calls, waits for those that are being served, and for their answers to be in
-// the store. Shut the server down first ([Shutdown] does both). When ctx ends it closes the tunnels, gives what is left
-// another moment, and returns ctx's error; what is not in the store then is in the journal. Then end Run's context.
+// Close ends the gateway's work: it refuses new calls, waits for those that are being served, and for their answers to
+// be in the store. Shut the server down first ([Shutdown] does both). When ctx ends it closes the tunnels, gives what
+// is left another moment, and returns ctx's error; what is not in the store then is in the journal. Then end Run's
+// context.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.closing.Store(true)
 	err := g.drain(ctx)

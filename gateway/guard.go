@@ -13,8 +13,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// TokenHeader names the header that holds the caller's access token on the pass-through, where Authorization is always the
-// provider's. It is accepted on the API too.
+// TokenHeader names the header that holds the caller's access token on the pass-through, where Authorization is always
+// the provider's. It is accepted on the API too.
 const TokenHeader = "Ibid-Token"
 
 // bootstrapID stands for the bootstrap token where a token's id is shown.
@@ -32,8 +32,8 @@ type Identity struct {
 // May reports whether the scope is among the identity's. No scope includes another.
 func (id Identity) May(scope string) bool { return slices.Contains(id.Scopes, scope) }
 
-// Publishes reports whether what a request brings is to be published: as its [PublishHeader] says, else as the token does. The error
-// is a problem.
+// Publishes reports whether what a request brings is to be published: as its [PublishHeader] says, else as the token
+// does. The error is a problem.
 func (id Identity) Publishes(h http.Header) (bool, error) {
 	said := http.Header{}
 	if values, ok := h[PublishHeader]; ok {
@@ -46,14 +46,16 @@ func (id Identity) Publishes(h http.Header) (bool, error) {
 	return id.publishes(labels.publish)
 }
 
-// publishes reports whether the answer of a call is to be published, of which its header said so or not. Only who has the
-// scope may ask for it. The error is a problem.
+// publishes reports whether the answer of a call is to be published, of which its header said so or not. Only who has
+// the scope may ask for it. The error is a problem.
 func (id Identity) publishes(said string) (bool, error) {
 	switch {
 	case said == publishYes && !id.Publish && !id.May(store.ScopePublish):
 		return false, &Problem{
-			Status: http.StatusForbidden, Code: CodeScope, Detail: "the access token may not publish, and header " + PublishHeader + " asks for it",
-			Hint: "`ibid token new --publish` makes one that may",
+			Status: http.StatusForbidden,
+			Code:   CodeScope,
+			Detail: "the access token may not publish, and header " + PublishHeader + " asks for it",
+			Hint:   "`ibid token new --publish` makes one that may",
 		}
 	case said == "":
 		return id.Publish, nil
@@ -65,21 +67,21 @@ func (id Identity) publishes(said string) (bool, error) {
 type GuardOptions struct {
 	Store     *store.Store // keeps the tokens
 	Bootstrap string       // a token that needs no store: all scopes, tenant default; empty: none
-	// Origins are the web pages that may call from a browser: "https://app.example". "*" is any, and counts only where a token
-	// is needed.
+	// Origins are the web pages that may call from a browser: "https://app.example". "*" is any, and counts only where
+	// a token is needed.
 	Origins []string
 	// Hosts are the names under which ibid is reached, besides loopback ones: "ibid.example", or with the port.
 	Hosts []string
-	// Key signs stream tokens, at least 32 bytes, the same on all nodes. Empty: it is made of the bootstrap token, and without
-	// one at random, so that a stream token is valid in this process only.
+	// Key signs stream tokens, at least 32 bytes, the same on all nodes. Empty: it is made of the bootstrap token, and
+	// without one at random, so that a stream token is valid in this process only.
 	Key    []byte
 	Logger *slog.Logger // nil: nothing is logged
 }
 
-// Guard decides who may make a request. As long as no token was ever made it lets everybody in, as the tenant default with
-// all scopes, but only under a loopback name or one of the configured ones, and not on behalf of a foreign web page: that is
-// what keeps pages away that a user of this machine happens to visit (DNS rebinding, forged requests). Once there is
-// a token, even a revoked one, every request needs a token that is valid.
+// Guard decides who may make a request. As long as no token was ever made it lets everybody in, as the tenant default
+// with all scopes, but only under a loopback name or one of the configured ones, and not on behalf of a foreign web
+// page: that is what keeps pages away that a user of this machine happens to visit (DNS rebinding, forged requests).
+// Once there is a token, even a revoked one, every request needs a token that is valid.
 //
 // What the store says of a token is kept for 25 seconds, and for as long as the store cannot be asked: a database that
 // stops fails no call of a token that was used before, and a revoked token is refused within 30 seconds.
@@ -139,7 +141,8 @@ func bearer(r *http.Request) string {
 	return r.Header.Get(TokenHeader)
 }
 
-// Local checks a request that needs no token: that it does not come from a foreign web page, while no tokens are configured.
+// Local checks a request that needs no token: that it does not come from a foreign web page, while no tokens are
+// configured.
 func (g *Guard) Local(r *http.Request) error {
 	needed, err := g.NeedsToken(r.Context())
 	if err != nil || needed {
@@ -151,8 +154,8 @@ func (g *Guard) Local(r *http.Request) error {
 // Forget drops what is kept about tokens, so that a change made through this process counts at once.
 func (g *Guard) Forget() { g.tokens.forget() }
 
-// NeedsToken reports whether requests need a token: whether one was ever made, or there is a bootstrap token. The error is
-// a problem: the store cannot be asked.
+// NeedsToken reports whether requests need a token: whether one was ever made, or there is a bootstrap token. The error
+// is a problem: the store cannot be asked.
 func (g *Guard) NeedsToken(ctx context.Context) (bool, error) {
 	if g.bootstrap != nil {
 		return true, nil
@@ -172,18 +175,25 @@ func (g *Guard) admit(r *http.Request, scope, secret, scheme string) (Identity, 
 		return Identity{Tenant: store.DefaultTenant, Scopes: store.Scopes(), Publish: true}, nil
 	}
 	if secret == "" {
-		return Identity{}, unauthorized(scheme, "this needs an access token", "send it as "+credentials(scheme)+"; `ibid token new` makes one")
+		return Identity{}, unauthorized(
+			scheme, "this needs an access token", "send it as "+credentials(scheme)+"; `ibid token new` makes one",
+		)
 	}
 	id, known, err := g.identify(r, secret)
 	switch {
 	case err != nil:
 		return Identity{}, err
 	case !known:
-		return Identity{}, unauthorized(scheme, "the access token is not valid", "it may have been revoked; `ibid token list` shows which there are")
+		return Identity{}, unauthorized(
+			scheme, "the access token is not valid",
+			"it may have been revoked; `ibid token list` shows which there are",
+		)
 	case scope != "" && !id.May(scope):
 		return Identity{}, &Problem{
-			Status: http.StatusForbidden, Code: CodeScope, Detail: fmt.Sprintf("the access token lacks the scope %s", scope),
-			Hint: "`ibid token new` makes one that has it",
+			Status: http.StatusForbidden,
+			Code:   CodeScope,
+			Detail: fmt.Sprintf("the access token lacks the scope %s", scope),
+			Hint:   "`ibid token new` makes one that has it",
 		}
 	}
 	return id, nil
@@ -193,13 +203,23 @@ func (g *Guard) admit(r *http.Request, scope, secret, scheme string) (Identity, 
 func (g *Guard) identify(r *http.Request, secret string) (Identity, bool, error) {
 	sum := sha256.Sum256([]byte(secret))
 	if g.bootstrap != nil && subtle.ConstantTimeCompare(sum[:], g.bootstrap[:]) == 1 {
-		return Identity{Tenant: store.DefaultTenant, Token: bootstrapID, Scopes: store.Scopes(), Publish: true}, true, nil
+		return Identity{
+			Tenant:  store.DefaultTenant,
+			Token:   bootstrapID,
+			Scopes:  store.Scopes(),
+			Publish: true,
+		}, true, nil
 	}
 	token, err := g.tokens.find(r.Context(), secret, sum)
 	if token == nil || err != nil {
 		return Identity{}, false, err
 	}
-	return Identity{Tenant: token.Tenant, Token: token.ID, Scopes: slices.Clone(token.Scopes), Publish: token.Publish}, true, nil
+	return Identity{
+		Tenant:  token.Tenant,
+		Token:   token.ID,
+		Scopes:  slices.Clone(token.Scopes),
+		Publish: token.Publish,
+	}, true, nil
 }
 
 func credentials(scheme string) string {

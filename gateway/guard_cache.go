@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// tokenFresh is how long an answer of the store about tokens is believed. With askFor it stays below the 30 seconds after
-	// which a revoked token is refused everywhere.
+	// tokenFresh is how long an answer of the store about tokens is believed. With askFor it stays below the 30 seconds
+	// after which a revoked token is refused everywhere.
 	tokenFresh = 25 * time.Second
 	// unknownFresh is the same for a secret that the store does not know: its token may just be about to be made.
 	unknownFresh = 2 * time.Second
@@ -79,7 +79,9 @@ func (c *tokenCache) list(ctx context.Context) ([]store.Token, error) {
 		return nil, nil
 	}
 	c.mu.Lock()
-	listed, said, fresh, down, version := c.listed, !c.listedAt.IsZero(), time.Since(c.listedAt) < tokenFresh, c.isDown(), c.version
+	listed, said, fresh, down, version := c.listed, !c.listedAt.IsZero(), time.Since(
+		c.listedAt,
+	) < tokenFresh, c.isDown(), c.version
 	c.mu.Unlock()
 	switch {
 	case said && (fresh || down):
@@ -124,7 +126,8 @@ func (c *tokenCache) any(ctx context.Context) (bool, error) {
 // isValid reports whether a token with that id is there and was not revoked.
 func (c *tokenCache) isValid(ctx context.Context, id string) bool {
 	tokens, err := c.list(ctx)
-	return err != nil || slices.ContainsFunc(tokens, func(t store.Token) bool { return t.ID == id && t.Revoked.IsZero() })
+	return err != nil ||
+		slices.ContainsFunc(tokens, func(t store.Token) bool { return t.ID == id && t.Revoked.IsZero() })
 }
 
 // find returns the token with that secret; nil if there is none that is valid. The error says that nobody knows.
@@ -208,7 +211,10 @@ func (c *tokenCache) ask(ctx context.Context, what string, question func(context
 		}
 		c.mu.Unlock()
 		if err != nil && !wasDown {
-			c.logger.LogAttrs(ctx, slog.LevelWarn, "the store does not say which tokens are valid; known ones are let in", slog.Any("error", err))
+			c.logger.LogAttrs(
+				ctx, slog.LevelWarn, "the store does not say which tokens are valid; known ones are let in",
+				slog.Any("error", err),
+			)
 		}
 		return answer, err
 	})

@@ -71,8 +71,10 @@ func (g *Guard) allowsOrigin(r *http.Request, origin string) bool {
 func (g *Guard) foreign(r *http.Request) error {
 	if !g.isOwnHost(r.Host) {
 		return &Problem{
-			Status: http.StatusForbidden, Code: CodeForeign, Detail: "ibid is not known under the name in the Host header",
-			Hint: "without access tokens ibid answers only to loopback names such as localhost and 127.0.0.1; give the name by --public-url, or make a token with `ibid token new`",
+			Status: http.StatusForbidden,
+			Code:   CodeForeign,
+			Detail: "ibid is not known under the name in the Host header",
+			Hint:   "without access tokens ibid answers only to loopback names such as localhost and 127.0.0.1; give the name by --public-url, or make a token with `ibid token new`",
 		}
 	}
 	origin := r.Header.Get("Origin")
@@ -106,8 +108,8 @@ func (g *Guard) isOwnHost(host string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// isSameOrigin reports whether a page's origin is where the request goes. What ends TLS before ibid may have changed the
-// scheme, so that it is not compared.
+// isSameOrigin reports whether a page's origin is where the request goes. What ends TLS before ibid may have changed
+// the scheme, so that it is not compared.
 func isSameOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, host)

@@ -14,9 +14,10 @@ const SessionCookie = "ibid_session"
 // sessionLife is how long a browser keeps the cookie. The token in it may be revoked before.
 const sessionLife = 30 * 24 * time.Hour
 
-// SessionOf returns the cookie that says in all later requests of a browser who makes them, by an access token. An empty secret
-// returns the cookie that ends it. No script can read it, and no other site make a browser send it with more than a link that somebody
-// follows, which only reads (see [OwnPage]). Secure says that ibid is reached by https: then it is sent by https only.
+// SessionOf returns the cookie that says in all later requests of a browser who makes them, by an access token. An
+// empty secret returns the cookie that ends it. No script can read it, and no other site make a browser send it with
+// more than a link that somebody follows, which only reads (see [OwnPage]). Secure says that ibid is reached by https:
+// then it is sent by https only.
 func SessionOf(secret string, secure bool) *http.Cookie {
 	c := &http.Cookie{
 		Name: SessionCookie, Value: url.PathEscape(secret), Path: "/", MaxAge: int(sessionLife / time.Second),
@@ -31,9 +32,9 @@ func SessionOf(secret string, secure bool) *http.Cookie {
 // maxSessions is how many of a request's sessions are tried.
 const maxSessions = 4
 
-// sessions returns the tokens in the cookies of a request: programs on other ports of this host, or other hosts of its domain, may have
-// set one of the same name, and nothing says which is ours. They are escaped, since a bootstrap token may have any characters, and
-// cookies may not.
+// sessions returns the tokens in the cookies of a request: programs on other ports of this host, or other hosts of its
+// domain, may have set one of the same name, and nothing says which is ours. They are escaped, since a bootstrap token
+// may have any characters, and cookies may not.
 func sessions(r *http.Request) []string {
 	var all []string
 	for _, c := range r.CookiesNamed(SessionCookie) {
@@ -44,16 +45,16 @@ func sessions(r *http.Request) []string {
 	return all
 }
 
-// isSession reports whether a pair of a Cookie header, or what a Set-Cookie header sets, is the session. Browsers send a cookie without
-// a name as its bare value, which may look like another cookie (RFC 6265bis, section 5.7).
+// isSession reports whether a pair of a Cookie header, or what a Set-Cookie header sets, is the session. Browsers send
+// a cookie without a name as its bare value, which may look like another cookie (RFC 6265bis, section 5.7).
 func isSession(pair string) bool {
 	name, _, _ := strings.Cut(strings.TrimLeft(pair, "= \t"), "=")
 	name, _, _ = strings.Cut(name, ";")
 	return strings.TrimRight(name, " \t") == SessionCookie
 }
 
-// removeSession takes the session out of a request that goes to an upstream: a browser sends the cookie to every path of this host. Other
-// cookies stay as they are.
+// removeSession takes the session out of a request that goes to an upstream: a browser sends the cookie to every path
+// of this host. Other cookies stay as they are.
 func removeSession(h http.Header) {
 	values := h["Cookie"]
 	if !slices.ContainsFunc(values, func(value string) bool { return strings.Contains(value, SessionCookie) }) {
@@ -71,9 +72,9 @@ func removeSession(h http.Header) {
 	}
 }
 
-// Page says who makes a request for one of ibid's pages, and that the scope is theirs: as [Guard.API] does, and also by the
-// [SessionCookie], where no header has a token. A method other than GET and HEAD must come from a page of ours: a browser sends the
-// cookie by itself, whoever's page makes it.
+// Page says who makes a request for one of ibid's pages, and that the scope is theirs: as [Guard.API] does, and also by
+// the [SessionCookie], where no header has a token. A method other than GET and HEAD must come from a page of ours: a
+// browser sends the cookie by itself, whoever's page makes it.
 func (g *Guard) Page(r *http.Request, scope string) (Identity, error) {
 	if err := OwnPage(r); err != nil {
 		return Identity{}, err
@@ -92,10 +93,10 @@ func (g *Guard) Page(r *http.Request, scope string) (Identity, error) {
 	return who, err
 }
 
-// OwnPage returns the problem of a request that changes something (any method but GET and HEAD) and that a page makes which is not ours,
-// of another subdomain too, which a same-site cookie would let pass. Browsers say whose page it is, by Sec-Fetch-Site over https and from
-// loopback names, by Origin always; other programs need not, but with the [SessionCookie] they must: then it may be a browser that is too
-// old.
+// OwnPage returns the problem of a request that changes something (any method but GET and HEAD) and that a page makes
+// which is not ours, of another subdomain too, which a same-site cookie would let pass. Browsers say whose page it is,
+// by Sec-Fetch-Site over https and from loopback names, by Origin always; other programs need not, but with the
+// [SessionCookie] they must: then it may be a browser that is too old.
 func OwnPage(r *http.Request) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil

@@ -14,7 +14,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// streamTokenLife is how long a stream token opens streams. A browser's EventSource that reconnects later needs a new one.
+// streamTokenLife is how long a stream token opens streams. A browser's EventSource that reconnects later needs a new
+// one.
 const streamTokenLife = 5 * time.Minute
 
 // maxStreamToken is how long a stream token can be, in bytes.
@@ -28,11 +29,12 @@ type streamClaims struct {
 	Expires int64  `json:"expires"`         // Unix seconds
 }
 
-// StreamToken returns a token that lets a browser read the events of one run until expires, and nothing else: EventSource
-// cannot send headers, so it stands in the URL, which is a bad place for an access token.
+// StreamToken returns a token that lets a browser read the events of one run until expires, and nothing else:
+// EventSource cannot send headers, so it stands in the URL, which is a bad place for an access token.
 func (g *Guard) StreamToken(id Identity, run string) (token string, expires time.Time) {
 	expires = time.Now().Add(streamTokenLife).UTC().Truncate(time.Second)
-	claims, _ := json.Marshal(streamClaims{id.Tenant, run, id.Token, expires.Unix()}) // strings and a number always can be
+	// strings and a number always can be
+	claims, _ := json.Marshal(streamClaims{id.Tenant, run, id.Token, expires.Unix()})
 	encode := base64.RawURLEncoding.EncodeToString
 	return encode(claims) + "." + encode(g.sign(claims)), expires
 }
@@ -51,13 +53,16 @@ func (g *Guard) Stream(r *http.Request, run string) (Identity, error) {
 	claims, ok := g.readStreamToken(given)
 	id := Identity{Tenant: claims.Tenant, Token: claims.Token, Scopes: []string{store.ScopeRead}}
 	if !ok || claims.Run != run || !g.Still(r.Context(), id) {
-		return Identity{}, unauthorized("Bearer", "the stream token is not valid for this run", "it may have expired: POST /v1/stream-token makes a new one")
+		return Identity{}, unauthorized(
+			"Bearer", "the stream token is not valid for this run",
+			"it may have expired: POST /v1/stream-token makes a new one",
+		)
 	}
 	return id, nil
 }
 
-// Still reports whether an identity that was let in once would be let in now, as far as tokens go: whether its token was
-// revoked since, or the first token made. Streams that last ask it from time to time.
+// Still reports whether an identity that was let in once would be let in now, as far as tokens go: whether its token
+// was revoked since, or the first token made. Streams that last ask it from time to time.
 func (g *Guard) Still(ctx context.Context, id Identity) bool {
 	switch id.Token {
 	case "":

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// removeHopByHop removes the headers that are about one connection. Those of a request that ask for trailers or for another
-// protocol have to be read before.
+// removeHopByHop removes the headers that are about one connection. Those of a request that ask for trailers or for
+// another protocol have to be read before.
 func removeHopByHop(h http.Header) {
 	if values, ok := h["Connection"]; ok {
 		for _, value := range values {
@@ -43,9 +43,9 @@ func hasToken(values []string, token string) bool {
 	return false
 }
 
-// isUpgrade reports whether a request asks for a tunnel: for another protocol, which only a GET does where an answer would be
-// captured. Another HTTP or TLS is about the connection: a server may ignore that (RFC 9110, section 7.8), and clients offer it
-// with every call.
+// isUpgrade reports whether a request asks for a tunnel: for another protocol, which only a GET does where an answer
+// would be captured. Another HTTP or TLS is about the connection: a server may ignore that (RFC 9110, section 7.8), and
+// clients offer it with every call.
 func isUpgrade(r *http.Request, captured bool) bool {
 	protocols := r.Header["Upgrade"]
 	if len(protocols) == 0 || !hasToken(r.Header["Connection"], "upgrade") {
@@ -65,7 +65,8 @@ func isOfHost(name string) bool {
 	return name == "Alt-Svc" || name == "Strict-Transport-Security" || name == "Clear-Site-Data"
 }
 
-// saidByUpstream returns what an upstream may say in a header of its response: nothing of what is ours or its host's to say.
+// saidByUpstream returns what an upstream may say in a header of its response: nothing of what is ours or its host's to
+// say.
 func saidByUpstream(name string, values []string) []string {
 	switch {
 	case isOurs(name), isOfHost(name):
@@ -77,8 +78,8 @@ func saidByUpstream(name string, values []string) []string {
 }
 
 const (
-	// corsPrefix begins the headers that say to a browser which pages may call. Where ibid says so itself (see [Guard.CORS]), the
-	// upstream does not: its word would be of another host, and a browser takes one only.
+	// corsPrefix begins the headers that say to a browser which pages may call. Where ibid says so itself (see
+	// [Guard.CORS]), the upstream does not: its word would be of another host, and a browser takes one only.
 	corsPrefix  = "Access-Control-"
 	corsExposed = corsPrefix + "Expose-Headers"
 )

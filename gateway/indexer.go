@@ -50,12 +50,13 @@ type indexItem struct {
 	done   bool        // it is in the store, or set aside
 }
 
-// Run moves what was captured from the journal into the store until ctx ends; then it stores what is still there, as long
-// as that takes no more than 5 seconds, and returns nil. While the store is away it tries again and again and the journal
-// grows. A record that the store does not take, whatever else it takes, is set aside: see Options.Damaged; where that is not
-// possible it waits until it is. One Run at a time.
+// Run moves what was captured from the journal into the store until ctx ends; then it stores what is still there, as
+// long as that takes no more than 5 seconds, and returns nil. While the store is away it tries again and again and the
+// journal grows. A record that the store does not take, whatever else it takes, is set aside: see Options.Damaged;
+// where that is not possible it waits until it is. One Run at a time.
 //
-// It returns early, with nil, when the journal is closed and read to its end, and with an error if the journal is closed under it.
+// It returns early, with nil, when the journal is closed and read to its end, and with an error if the journal is
+// closed under it.
 func (g *Gateway) Run(ctx context.Context) error {
 	if g.running.Swap(true) {
 		return errors.New("running the indexer: it runs already")
@@ -284,7 +285,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// setAside puts a record that the store does not take where somebody can look at it. It tries until it can; the error is ctx's.
+// setAside puts a record that the store does not take where somebody can look at it. It tries until it can; the error
+// is ctx's.
 func (ix *indexer) setAside(ctx context.Context, item *indexItem, why error) error {
 	g := ix.g
 	attrs := []slog.Attr{slog.Uint64("position", uint64(item.at)), slog.Any("error", why)}
@@ -299,8 +301,12 @@ func (ix *indexer) setAside(ctx context.Context, item *indexItem, why error) err
 			if err == nil {
 				break
 			}
-			g.log.LogAttrs(ctx, slog.LevelError, "an answer that the store does not take cannot be set aside; it stays in the journal",
-				slog.Uint64("position", uint64(item.at)), slog.Duration("again_in", wait), slog.Any("error", err))
+			g.log.LogAttrs(
+				ctx, slog.LevelError,
+				"an answer that the store does not take cannot be set aside; it stays in the journal",
+				slog.Uint64("position", uint64(item.at)),
+				slog.Duration("again_in", wait), slog.Any("error", err),
+			)
 			if err := pause(ctx, wait); err != nil {
 				return err
 			}

@@ -12,15 +12,16 @@ import (
 	"runtime/debug"
 )
 
-// Transport makes calls of this process through the gateway, as who: the identity is taken as it is, and no token is asked for.
-// It takes a request whose path is /UPSTREAM/REST, of any scheme and host, and treats it as if it had come from a client:
-// its Ibid- headers are read, its answer is kept, and the response is the one that a client would get, of HTTP/1.1, without what only a
-// server adds: a Date, and the length of a short body.
+// Transport makes calls of this process through the gateway, as who: the identity is taken as it is, and no token is
+// asked for. It takes a request whose path is /UPSTREAM/REST, of any scheme and host, and treats it as if it had come
+// from a client: its Ibid- headers are read, its answer is kept, and the response is the one that a client would get,
+// of HTTP/1.1, without what only a server adds: a Date, and the length of a short body.
 //
-// RoundTrip returns when the response's header is there, and its body arrives while it is written: who does not read it holds the
-// provider back, and breaks off the call after [Limits].Idle. So does closing the body, or ending the request's context, at once. A call that
-// breaks off, on whichever side, is an error of RoundTrip or of the body. Informational responses are left out, and no request
-// changes the protocol. A redirect of the provider's leads nowhere in here: a client had better not follow any.
+// RoundTrip returns when the response's header is there, and its body arrives while it is written: who does not read it
+// holds the provider back, and breaks off the call after [Limits].Idle. So does closing the body, or ending the
+// request's context, at once. A call that breaks off, on whichever side, is an error of RoundTrip or of the body.
+// Informational responses are left out, and no request changes the protocol. A redirect of the provider's leads nowhere
+// in here: a client had better not follow any.
 //
 // [Gateway.Close] waits for such calls like for all others, and refuses new ones.
 func (g *Gateway) Transport(who Identity) http.RoundTripper { return &inside{g, who} }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// insideBody is the request's body of a call from inside, as a server gives it to its handler: with a deadline, and of the length
-// that was said. Its end is to be closed: that is what ends a read that waits.
+// insideBody is the request's body of a call from inside, as a server gives it to its handler: with a deadline, and of
+// the length that was said. Its end is to be closed: that is what ends a read that waits.
 type insideBody struct {
 	body   io.ReadCloser // the caller's; nil: there is none
 	length int64         // -1: not known
@@ -46,7 +46,9 @@ func (b *insideBody) Read(p []byte) (int, error) {
 	ended := errors.Is(err, io.EOF)
 	switch {
 	case b.length >= 0 && (b.read > b.length || ended && b.read < b.length):
-		err = fmt.Errorf("the request's body does not have the %d bytes that were said: %w", b.length, io.ErrUnexpectedEOF)
+		err = fmt.Errorf(
+			"the request's body does not have the %d bytes that were said: %w", b.length, io.ErrUnexpectedEOF,
+		)
 	case err == nil:
 		return n, nil
 	case ended:

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// insideWriter is the [http.ResponseWriter] of a call from inside. What [http.ResponseController] asks for it has, but no connection
-// to hijack.
+// insideWriter is the [http.ResponseWriter] of a call from inside. What [http.ResponseController] asks for it has, but
+// no connection to hijack.
 type insideWriter struct {
 	c      *insideCall
 	far    net.Conn // the gateway's end of the pipe
@@ -46,8 +46,19 @@ func (w *insideWriter) WriteHeader(status int) {
 	head := w.c.out.Method == http.MethodHead
 	w.none = head || status == http.StatusNoContent || status == http.StatusNotModified
 	res := &http.Response{
-		Status: strconv.Itoa(status) + " " + cmp.Or(http.StatusText(status), "status code "+strconv.Itoa(status)), StatusCode: status,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: h, Body: http.NoBody, ContentLength: w.left, Request: w.c.out,
+		Status: strconv.Itoa(
+			status,
+		) + " " + cmp.Or(
+			http.StatusText(status), "status code "+strconv.Itoa(status),
+		),
+		StatusCode:    status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        h,
+		Body:          http.NoBody,
+		ContentLength: w.left,
+		Request:       w.c.out,
 	}
 	if w.none && !head {
 		res.ContentLength = 0

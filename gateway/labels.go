@@ -138,8 +138,9 @@ func checkLength(s string) string {
 	return ""
 }
 
-// parseStep reads the value of [StepHeader]: the step's number and, as parameters of a structured field (RFC 9651), the tool
-// that it is and the steps that it builds on, all of them earlier ones. Without the latter it builds on the step before it.
+// parseStep reads the value of [StepHeader]: the step's number and, as parameters of a structured field (RFC 9651), the
+// tool that it is and the steps that it builds on, all of them earlier ones. Without the latter it builds on the step
+// before it.
 func parseStep(s string) (store.Step, error) {
 	var step store.Step
 	if len(s) > maxStepHeader {
@@ -168,7 +169,9 @@ func parseStep(s string) (store.Step, error) {
 				return store.Step{}, err
 			}
 		default:
-			return store.Step{}, fmt.Errorf("the parameters are tool and after, each once and as a string; not %s", name)
+			return store.Step{}, fmt.Errorf(
+				"the parameters are tool and after, each once and as a string; not %s", name,
+			)
 		}
 	}
 	return step, nil
@@ -183,7 +186,9 @@ func parseAfter(s string, step int) ([]int, error) {
 	for part := range strings.SplitSeq(s, ",") {
 		n, ok := stepNumber(strings.Trim(part, " "))
 		if !ok || n >= step || slices.Contains(after, n) || len(after) == maxAfter {
-			return nil, fmt.Errorf("after lists up to %d numbers of earlier steps, each once and separated by commas", maxAfter)
+			return nil, fmt.Errorf(
+				"after lists up to %d numbers of earlier steps, each once and separated by commas", maxAfter,
+			)
 		}
 		after = append(after, n)
 	}

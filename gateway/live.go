@@ -12,13 +12,14 @@ import (
 
 // The kinds of live deltas.
 const (
-	LiveText     = "text"     // Data is a JSON string that begins at At of the answer's text; empty: the answer is still on its way
+	// Data is a JSON string that begins at At of the answer's text; empty: the answer is still on its way
+	LiveText     = "text"
 	LiveSource   = "source"   // Data is a source of an answer document, with index 0: its number is not known yet
 	LiveCitation = "citation" // Data is a LiveCitations; At is where its span ends
 )
 
-// LiveCitations are the rows of one citation, as they are known while its answer arrives: those of an answer document, but
-// without id, group and index.
+// LiveCitations are the rows of one citation, as they are known while its answer arrives: those of an answer document,
+// but without id, group and index.
 type LiveCitations struct {
 	Key       string                  `json:"key"`       // later rows of the same key replace these
 	Withdrawn bool                    `json:"withdrawn"` // the citation is taken back: there are no rows
@@ -28,7 +29,8 @@ type LiveCitations struct {
 const (
 	// liveEvery is how far apart the deltas of one answer are.
 	liveEvery = 100 * time.Millisecond
-	// maxLiveText is how many bytes of text go into one delta: with six bytes of JSON each they still fit into a message.
+	// maxLiveText is how many bytes of text go into one delta: with six bytes of JSON each they still fit into a
+	// message.
 	maxLiveText = 8 << 10
 	// maxLivePending is how many deltas of one answer wait for the next moment; more are dropped.
 	maxLivePending = 256
@@ -194,7 +196,9 @@ func (l *live) add(kind string, at int, data any) {
 		l.e.g.metrics.liveDropped.Inc()
 		return
 	}
-	l.pending = append(l.pending, bus.Live{Kind: kind, AnswerID: l.e.answerID, Step: l.e.labels.step.Number, At: at, Data: b})
+	l.pending = append(
+		l.pending, bus.Live{Kind: kind, AnswerID: l.e.answerID, Step: l.e.labels.step.Number, At: at, Data: b},
+	)
 }
 
 // flush tells what is pending, and prepares the next part of what is told again.

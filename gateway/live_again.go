@@ -12,15 +12,17 @@ const (
 	liveLook = time.Second
 	// liveAlive is how often those who listen to an answer that pauses are told that it is still on its way.
 	liveAlive = 10 * time.Second
-	// liveAgain is how far apart one answer is told again from its beginning: whoever comes meanwhile waits for the next time.
+	// liveAgain is how far apart one answer is told again from its beginning: whoever comes meanwhile waits for the
+	// next time.
 	liveAgain = 2 * time.Second
-	// maxLiveAgain is how many deltas there are at a time while an answer is told again, so that no listener is dropped for them.
-	// All that is kept is told within liveAgain.
+	// maxLiveAgain is how many deltas there are at a time while an answer is told again, so that no listener is dropped
+	// for them. All that is kept is told within liveAgain.
 	maxLiveAgain = 128
-	// maxLiveKept is how many bytes of text of one answer are kept for those who come later: who misses more waits for the answer.
+	// maxLiveKept is how many bytes of text of one answer are kept for those who come later: who misses more waits for
+	// the answer.
 	maxLiveKept = 512 << 10
-	// maxLiveItems is how many sources and how many citations of one answer are kept. The rows of citations have no title and
-	// address of further sources.
+	// maxLiveItems is how many sources and how many citations of one answer are kept. The rows of citations have no
+	// title and address of further sources.
 	maxLiveItems = 1024
 )
 
@@ -103,8 +105,8 @@ type retelling struct {
 	sources, citations int
 }
 
-// isPutOff reports whether the source or citation with that index is told later: because those before it are told again, or because
-// many wait already.
+// isPutOff reports whether the source or citation with that index is told later: because those before it are told
+// again, or because many wait already.
 func (l *live) isPutOff(kind ibid.EventKind, i int) bool {
 	r := &l.retell
 	if !r.on && i >= 0 && len(l.pending) >= maxLiveAgain {
@@ -142,8 +144,8 @@ func (l *live) look() {
 // sayAlive says that the answer is on its way.
 func (l *live) sayAlive() { l.add(LiveText, l.soFar.text.Len(), "") }
 
-// tellAgain puts the next part of what is told again behind what is pending: the text in one go, because what follows must find
-// it there, then the sources, then the citations.
+// tellAgain puts the next part of what is told again behind what is pending: the text in one go, because what follows
+// must find it there, then the sources, then the citations.
 func (l *live) tellAgain() {
 	if !l.retell.on {
 		return

@@ -48,18 +48,20 @@ type Options struct {
 	Capture     Mode          // empty: Strict
 	CaptureWait time.Duration // how long the end of an answer is held back at most; 0: [DefaultCaptureWait]
 	Prompts     Prompts       // empty: PromptsLast
-	// KeepEncoding sends the client's Accept-Encoding to the upstream. Otherwise captured routes ask for an uncompressed body,
-	// the only header of a request that is changed: the end of a compressed one cannot be held back.
+	// KeepEncoding sends the client's Accept-Encoding to the upstream. Otherwise captured routes ask for an
+	// uncompressed body, the only header of a request that is changed: the end of a compressed one cannot be held back.
 	KeepEncoding bool
 	Limits       Limits
-	// Backfill asks again where a stream ended without citations; nil: nobody does. Its own Store is to be [Gateway.Keep].
+	// Backfill asks again where a stream ended without citations; nil: nobody does. Its own Store is to be
+	// [Gateway.Keep].
 	Backfill *watch.Backfill
-	// Attribution finds citations for answers that came without; nil: nobody does. Its own Store is to be [Gateway.Keep].
+	// Attribution finds citations for answers that came without; nil: nobody does. Its own Store is to be
+	// [Gateway.Keep].
 	Attribution *watch.Attribution
 	// Citing makes responses say what was consulted for them; nil: they do not.
 	Citing *Citing
-	// Damaged is the directory for records that the store refuses whatever else it takes; it is made when it is needed. Empty:
-	// they are only logged and counted.
+	// Damaged is the directory for records that the store refuses whatever else it takes; it is made when it is needed.
+	// Empty: they are only logged and counted.
 	Damaged string
 
 	Proxy     func(*http.Request) (*url.URL, error) // the way to upstreams; nil: straight
@@ -72,9 +74,11 @@ type Options struct {
 
 // Upstream is a provider as the gateway reaches it.
 type Upstream struct {
-	Name     string   // the first segment of the paths that lead to it: lower-case letters, digits, '-' and '_'; see [Reserved]
-	URL      *url.URL // http or https, without user, query and fragment; what follows the name in a path is appended to its path
-	Provider string   // as in an answer document, which says how to read it; empty: it is recognised
+	// the first segment of the paths that lead to it: lower-case letters, digits, '-' and '_'; see [Reserved]
+	Name string
+	// http or https, without user, query and fragment; what follows the name in a path is appended to its path
+	URL      *url.URL
+	Provider string // as in an answer document, which says how to read it; empty: it is recognised
 	// Transport is the way to this upstream; nil: the gateway's.
 	Transport http.RoundTripper
 }
@@ -82,16 +86,22 @@ type Upstream struct {
 // DefaultCaptureWait is how long the end of an answer is held back at most, unless told otherwise.
 const DefaultCaptureWait = 250 * time.Millisecond
 
-// Limits bounds what clients and upstreams can cost. Zero fields mean the defaults. Header fields are bounded by the server:
-// see [NewServer].
+// Limits bounds what clients and upstreams can cost. Zero fields mean the defaults. Header fields are bounded by the
+// server: see [NewServer].
 type Limits struct {
-	Request     int64         // bytes of the body of a captured request; more is a 413. Default 32 MiB
-	InFlight    int64         // bytes of the bodies of all captured requests that are held; more is a 503. Default 512 MiB
-	RequestTime time.Duration // in which the body of a captured request has to arrive; longer is a 408. Default 2 minutes
-	Idle        time.Duration // for which an upload, or a client that should read, may stand still; seen within twice that. Default 2 minutes
-	Tail        int64         // bytes of captured answers that are kept in memory until they are in the store. Default 64 MiB
-	Decoded     int64         // bytes of a response that are decoded; more pass without being captured. Default 32 MiB; journal.MaxRecord is twice that
-	Decode      ibid.Limits   // of what is decoded
+	Request int64 // bytes of the body of a captured request; more is a 413. Default 32 MiB
+	// bytes of the bodies of all captured requests that are held; more is a 503. Default 512 MiB
+	InFlight int64
+	// in which the body of a captured request has to arrive; longer is a 408. Default 2 minutes
+	RequestTime time.Duration
+	// for which an upload, or a client that should read, may stand still; seen within twice that. Default 2 minutes
+	Idle time.Duration
+	// bytes of captured answers that are kept in memory until they are in the store. Default 64 MiB
+	Tail int64
+	// bytes of a response that are decoded; more pass without being captured. Default 32 MiB; journal.MaxRecord is
+	// twice that
+	Decoded int64
+	Decode  ibid.Limits // of what is decoded
 }
 
 func (l Limits) withDefaults() Limits {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// patience ends a call whose client does not read: what is written to it may take Limits.Idle, and up to twice as long. How
-// long the upstream is silent is of no matter, which is why a deadline for all that is written would not do. HTTP/2 would not
-// see it otherwise: its server only looks at whole connections.
+// patience ends a call whose client does not read: what is written to it may take Limits.Idle, and up to twice as long.
+// How long the upstream is silent is of no matter, which is why a deadline for all that is written would not do. HTTP/2
+// would not see it otherwise: its server only looks at whole connections.
 //
 // It costs a write two atomic additions, and a call a timer that is used again.
 type patience struct {
@@ -63,8 +63,8 @@ func (p *patience) look() {
 	setWriteDeadline(p.w, time.Unix(1, 0)) // HTTP/2 resets the stream at once
 }
 
-// setReadDeadline and setWriteDeadline bound how long the client may take. That a writer knows no deadlines is no error: it is a
-// test's.
+// setReadDeadline and setWriteDeadline bound how long the client may take. That a writer knows no deadlines is no
+// error: it is a test's.
 func setReadDeadline(w http.ResponseWriter, t time.Time) {
 	_ = http.NewResponseController(w).SetReadDeadline(t)
 }

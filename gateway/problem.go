@@ -89,8 +89,10 @@ func ProblemOf(err error) *Problem {
 		}
 	case errors.As(err, &refused):
 		return &Problem{
-			Status: http.StatusRequestEntityTooLarge, Code: CodeTooLarge, Detail: refused.Detail,
-			Hint: "nothing was recorded; keep large inputs and outputs elsewhere and record their digests, or begin a run whose parent_run_id is this one",
+			Status: http.StatusRequestEntityTooLarge,
+			Code:   CodeTooLarge,
+			Detail: refused.Detail,
+			Hint:   "nothing was recorded; keep large inputs and outputs elsewhere and record their digests, or begin a run whose parent_run_id is this one",
 		}
 	case errors.As(err, &large):
 		return &Problem{
@@ -108,8 +110,8 @@ func ProblemOf(err error) *Problem {
 	}
 }
 
-// Unavailable returns the problem of something that ibid needs and that does not work now, as detail says. The client is
-// told to try again.
+// Unavailable returns the problem of something that ibid needs and that does not work now, as detail says. The client
+// is told to try again.
 func Unavailable(detail string) *Problem {
 	return &Problem{
 		Status: http.StatusServiceUnavailable, Code: CodeUnavailable, Detail: detail,
@@ -121,12 +123,16 @@ func Unavailable(detail string) *Problem {
 // IsInternal reports whether [ProblemOf] does not know err: its words are not shown and belong into the log.
 func IsInternal(err error) bool { return ProblemOf(err).Code == CodeInternal }
 
-// WriteProblem answers a request with what [ProblemOf] makes of err. Nothing must have been written before; header fields
-// that were set for another answer (its length, encoding, tag) are dropped.
+// WriteProblem answers a request with what [ProblemOf] makes of err. Nothing must have been written before; header
+// fields that were set for another answer (its length, encoding, tag) are dropped.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	p := ProblemOf(err)
 	body := problemBody{
-		Type: "about:blank", Title: cmp.Or(p.Title, http.StatusText(p.status())), Status: p.status(), Detail: p.Detail, Hint: p.Hint,
+		Type:   "about:blank",
+		Title:  cmp.Or(p.Title, http.StatusText(p.status())),
+		Status: p.status(),
+		Detail: p.Detail,
+		Hint:   p.Hint,
 	}
 	if p.Code != "" {
 		body.Type = problemDocs + p.Code

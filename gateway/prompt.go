@@ -9,7 +9,8 @@ import (
 func (e *exchange) readRequest() {
 	defer e.survive()
 	o := &e.g.options
-	if len(e.body) == 0 || len(e.in.Header["Content-Encoding"]) > 0 || o.Prompts == PromptsNone && o.Backfill == nil && o.Tracer == nil {
+	if len(e.body) == 0 || len(e.in.Header["Content-Encoding"]) > 0 ||
+		o.Prompts == PromptsNone && o.Backfill == nil && o.Tracer == nil {
 		return
 	}
 	if request, err := wire.ReadRequest(e.route.Format, e.body); err == nil { // else it is the upstream's to complain

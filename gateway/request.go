@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// firstRead is how many bytes are held at first for a body that does not say its length, and firstReadMost for one that does: a
-	// length is a promise only.
+	// firstRead is how many bytes are held at first for a body that does not say its length, and firstReadMost for one
+	// that does: a length is a promise only.
 	firstRead     = 4 << 10
 	firstReadMost = 64 << 10
 )
 
-// receive reads the body of a captured request whole. Only then it may be sent on: a server that begins to respond while its
-// client still sends cuts the rest off (golang/go#40747). The error is a problem.
+// receive reads the body of a captured request whole. Only then it may be sent on: a server that begins to respond
+// while its client still sends cuts the rest off (golang/go#40747). The error is a problem.
 func (e *exchange) receive() error {
 	if e.in.Body == nil || e.in.Body == http.NoBody || e.in.ContentLength == 0 {
 		return nil
@@ -102,12 +102,16 @@ func tooLarge(limit int64) error { return &http.MaxBytesError{Limit: limit} }
 func unreadable(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return &Problem{
-			Status: http.StatusRequestTimeout, Code: CodeBadRequest, Detail: "the request's body did not arrive in time",
-			Hint: "ibid reads the request whole before it sends it on",
+			Status: http.StatusRequestTimeout,
+			Code:   CodeBadRequest,
+			Detail: "the request's body did not arrive in time",
+			Hint:   "ibid reads the request whole before it sends it on",
 		}
 	}
 	return &Problem{
-		Status: http.StatusBadRequest, Code: CodeBadRequest, Detail: "the request's body broke off, or is not encoded as its header says",
+		Status: http.StatusBadRequest,
+		Code:   CodeBadRequest,
+		Detail: "the request's body broke off, or is not encoded as its header says",
 	}
 }
 
@@ -120,12 +124,13 @@ func (e *exchange) attach() {
 		return
 	}
 	out.Body = &sent{rest: e.body}
-	// The transport asks for it only where the upstream did not process the request (HTTP/2 says so), or where the client gave it an
-	// idempotency key. Nothing else is sent twice.
+	// The transport asks for it only where the upstream did not process the request (HTTP/2 says so), or where the
+	// client gave it an idempotency key. Nothing else is sent twice.
 	out.GetBody = func() (io.ReadCloser, error) { return &sent{rest: e.body}, nil }
 }
 
-// sent is a body while it is sent. At its end it lets go of it, since the transport keeps the request until the response ends.
+// sent is a body while it is sent. At its end it lets go of it, since the transport keeps the request until the
+// response ends.
 type sent struct{ rest []byte }
 
 func (s *sent) Read(p []byte) (int, error) {
@@ -173,11 +178,11 @@ func (u *upload) Close() error {
 	return nil
 }
 
-// finish ends the upload once the response has been sent; flush sends what is buffered of it. An upstream may answer before
-// it has read all; then the transport may be reading still, and the rest has to be read before the connection's next request.
-// The server would do so when its handler has returned, but with full duplex that starts a read that meets the next
-// request's, and panics (net/http's connReader.startBackgroundRead). The error says that the rest did not come: the
-// connection is of no use.
+// finish ends the upload once the response has been sent; flush sends what is buffered of it. An upstream may answer
+// before it has read all; then the transport may be reading still, and the rest has to be read before the connection's
+// next request. The server would do so when its handler has returned, but with full duplex that starts a read that
+// meets the next request's, and panics (net/http's connReader.startBackgroundRead). The error says that the rest did
+// not come: the connection is of no use.
 func (u *upload) finish(flush func() error) error {
 	u.closed.Store(true)
 	if u.mu.TryLock() {

@@ -104,8 +104,8 @@ func (b *buffers) put(buf *[]byte) {
 	b.small.Put(buf)
 }
 
-// copy copies the body to the client: read, write, flush. The error says that one side failed. Its frame stays small, like those
-// below it: a stream waits in it, and its goroutine's stack is most of what it costs.
+// copy copies the body to the client: read, write, flush. The error says that one side failed. Its frame stays small,
+// like those below it: a stream waits in it, and its goroutine's stack is most of what it costs.
 func (e *exchange) copy(body io.Reader) error {
 	large := e.res.ContentLength > smallBuffer
 	buf := e.g.buffers.get(large)
@@ -132,8 +132,8 @@ func (e *exchange) copy(body io.Reader) error {
 	}
 }
 
-// write writes a piece of the body and flushes it. The server flushes what is last, and so all of a short body whose length is
-// said: that was ready when the response began.
+// write writes a piece of the body and flushes it. The server flushes what is last, and so all of a short body whose
+// length is said: that was ready when the response began.
 func (e *exchange) write(p []byte, last bool) error {
 	e.patience.writing()
 	n, err := e.w.Write(p)

@@ -13,8 +13,8 @@ import (
 // minKey is how long a key is at least: what is shorter keeps nobody out, and may be a word.
 const minKey = 8
 
-// HideKeys returns words of a provider without the keys in the header of the request that they are about: some repeat in an error what
-// they were sent, and their words are kept, and shown to people who have other keys.
+// HideKeys returns words of a provider without the keys in the header of the request that they are about: some repeat
+// in an error what they were sent, and their words are kept, and shown to people who have other keys.
 func HideKeys(h http.Header, words string) string {
 	const hidden = "…"
 	for _, name := range wire.KeyHeaders() {

@@ -31,9 +31,9 @@ type ServerOptions struct {
 	Logger *slog.Logger // hears about broken connections and panics of handlers; nil: nobody does
 }
 
-// NewServer returns a server for a handler that streams, at an address as net/http takes it. It speaks HTTP/1.1 and HTTP/2,
-// the latter with TLS and, with prior knowledge, without. It bounds what a request's header may cost; how long a request may
-// take is up to its handler.
+// NewServer returns a server for a handler that streams, at an address as net/http takes it. It speaks HTTP/1.1 and
+// HTTP/2, the latter with TLS and, with prior knowledge, without. It bounds what a request's header may cost; how long
+// a request may take is up to its handler.
 func NewServer(address string, h http.Handler, o *ServerOptions) *http.Server {
 	if o == nil {
 		o = &ServerOptions{}
@@ -62,8 +62,8 @@ func NewServer(address string, h http.Handler, o *ServerOptions) *http.Server {
 }
 
 // Shutdown ends a server and the gateway behind it: it takes no more calls, lets those that are being served end, and
-// waits until their answers are in the store. When ctx ends it breaks off what is left, whose partial answers go into the
-// journal, and says so.
+// waits until their answers are in the store. When ctx ends it breaks off what is left, whose partial answers go into
+// the journal, and says so.
 func Shutdown(ctx context.Context, s *http.Server, g *Gateway) error {
 	err := s.Shutdown(ctx)
 	if err != nil {

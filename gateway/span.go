@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
-// traceCall writes the span of a captured call, with the names of OpenTelemetry's conventions for generative AI. Its parent
-// is the client's span, if the request names one.
+// traceCall writes the span of a captured call, with the names of OpenTelemetry's conventions for generative AI. Its
+// parent is the client's span, if the request names one.
 func (e *exchange) traceCall() {
 	tracer := e.g.options.Tracer
 	if tracer == nil || !e.captured {
@@ -23,14 +23,16 @@ func (e *exchange) traceCall() {
 		name += " " + e.model
 	}
 	ctx := propagation.TraceContext{}.Extract(e.in.Context(), propagation.HeaderCarrier(e.in.Header))
-	_, span := tracer.Start(ctx, name, trace.WithTimestamp(e.started), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
-		attribute.String("gen_ai.operation.name", operation),
-		attribute.String("gen_ai.provider.name", wire.OTelName(e.provider())),
-		attribute.String("server.address", e.up.URL.Hostname()),
-		attribute.Int("http.response.status_code", e.status),
-		attribute.String("ibid.upstream", e.up.Name),
-		attribute.String("ibid.run", e.labels.run),
-	))
+	_, span := tracer.Start(
+		ctx, name, trace.WithTimestamp(e.started), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(
+			attribute.String("gen_ai.operation.name", operation),
+			attribute.String("gen_ai.provider.name", wire.OTelName(e.provider())),
+			attribute.String("server.address", e.up.URL.Hostname()),
+			attribute.Int("http.response.status_code", e.status), attribute.String("ibid.upstream", e.up.Name),
+			attribute.String("ibid.run", e.labels.run),
+		),
+	)
 	defer span.End()
 	if e.model != "" {
 		span.SetAttributes(attribute.String("gen_ai.request.model", e.model))

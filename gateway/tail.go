@@ -9,8 +9,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// tail holds the answers that were captured and are not yet in the store, as far as its limit allows: what is over it is
-// in the journal and will be in the store.
+// tail holds the answers that were captured and are not yet in the store, as far as its limit allows: what is over it
+// is in the journal and will be in the store.
 type tail struct {
 	limit int64
 

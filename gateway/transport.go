@@ -26,9 +26,9 @@ const (
 	maxResponseHeader = 1 << 20
 )
 
-// NewTransport returns a transport that suits a gateway: it leaves the encoding of bodies alone, keeps many connections to
-// few hosts, speaks HTTP/2 where the upstream does, and waits for a response as long as the client does, since a model may
-// think for an hour.
+// NewTransport returns a transport that suits a gateway: it leaves the encoding of bodies alone, keeps many connections
+// to few hosts, speaks HTTP/2 where the upstream does, and waits for a response as long as the client does, since a
+// model may think for an hour.
 func NewTransport(o *TransportOptions) *http.Transport {
 	if o == nil {
 		o = &TransportOptions{}

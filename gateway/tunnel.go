@@ -10,8 +10,8 @@ import (
 // tunnelKey holds the exchange of a tunnelled call in its context.
 type tunnelKey struct{}
 
-// newTunnel returns what passes calls on that ask for another protocol, such as WebSocket: from then on bytes go both ways
-// and nothing of them is read.
+// newTunnel returns what passes calls on that ask for another protocol, such as WebSocket: from then on bytes go both
+// ways and nothing of them is read.
 func (g *Gateway) newTunnel(u *upstream) http.Handler {
 	return &httputil.ReverseProxy{
 		Transport:     u.transport,
@@ -41,8 +41,8 @@ func (g *Gateway) newTunnel(u *upstream) http.Handler {
 	}
 }
 
-// tunnel passes on a call that asks for another protocol. It ends with the gateway, since its server does not know of it any
-// more.
+// tunnel passes on a call that asks for another protocol. It ends with the gateway, since its server does not know of
+// it any more.
 func (e *exchange) tunnel() {
 	ctx, cancel := context.WithCancel(context.WithValue(e.in.Context(), tunnelKey{}, e))
 	defer cancel()

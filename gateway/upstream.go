@@ -60,8 +60,8 @@ func checkUpstream(u *Upstream) error {
 	return nil
 }
 
-// splitPath returns the first segment of a request's path, and the rest of it, unescaped and, where that is not the same,
-// escaped: as in [url.URL].
+// splitPath returns the first segment of a request's path, and the rest of it, unescaped and, where that is not the
+// same, escaped: as in [url.URL].
 func splitPath(u *url.URL) (name, path, rawPath string) {
 	whole := u.RawPath
 	if whole == "" {

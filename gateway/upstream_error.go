@@ -16,7 +16,11 @@ var errProtocol = errors.New("the upstream switched to a protocol that nobody as
 // upstreamProblem says what a failed round trip is to the client. An error's own words may hold addresses and what the
 // upstream sent.
 func upstreamProblem(upstream string, err error) *Problem {
-	p := &Problem{Status: http.StatusBadGateway, Code: CodeUpstream, Hint: "check the upstream's URL, and whether it runs"}
+	p := &Problem{
+		Status: http.StatusBadGateway,
+		Code:   CodeUpstream,
+		Hint:   "check the upstream's URL, and whether it runs",
+	}
 	var timeout net.Error
 	var dns *net.DNSError
 	var network *net.OpError
@@ -52,8 +56,8 @@ func isTLS(err error) bool {
 		errors.As(err, &authority) || errors.As(err, &hostname)
 }
 
-// reason returns what the log may say of a failed round trip: the network's own words, which hold an address but nothing
-// that was sent.
+// reason returns what the log may say of a failed round trip: the network's own words, which hold an address but
+// nothing that was sent.
 func reason(err error) string {
 	var network *net.OpError
 	var dns *net.DNSError

@@ -77,9 +77,9 @@ func unix(t time.Time) *int64 {
 	return &n
 }
 
-// Directory returns the JWK Set to publish. Of all, it is every manifest key there ever was, with nbf, exp and revoked_at,
-// so that what retired keys signed can be verified for years. Otherwise it is those that are neither revoked nor retired,
-// also if they are good only from a later time on: whoever reads it keeps it for a day.
+// Directory returns the JWK Set to publish. Of all, it is every manifest key there ever was, with nbf, exp and
+// revoked_at, so that what retired keys signed can be verified for years. Otherwise it is those that are neither
+// revoked nor retired, also if they are good only from a later time on: whoever reads it keeps it for a day.
 func (r *Ring) Directory(all bool) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,10 +110,10 @@ type ParseOptions struct {
 	TestKeys bool // only for tests: keys whose private half is printed in a standard are accepted
 }
 
-// ParseDirectory reads a published JWK Set, somebody else's too. Keys that are not for signatures, or neither Ed25519 nor
-// P-256, are passed over. Everything else that is wrong makes the whole of it unbelievable: a private member of any key, a
-// key that everybody has or that is there twice, an id that is not the thumbprint, another algorithm, a time that is not in
-// whole seconds.
+// ParseDirectory reads a published JWK Set, somebody else's too. Keys that are not for signatures, or neither Ed25519
+// nor P-256, are passed over. Everything else that is wrong makes the whole of it unbelievable: a private member of any
+// key, a key that everybody has or that is there twice, an id that is not the thumbprint, another algorithm, a time
+// that is not in whole seconds.
 func ParseDirectory(b []byte, o *ParseOptions) ([]Key, error) {
 	if o == nil {
 		o = &ParseOptions{}

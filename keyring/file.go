@@ -45,8 +45,8 @@ func (k *Key) record() (*record, error) {
 		return nil, err
 	}
 	return &record{
-		k.ID, k.Use, k.Algorithm, k.Created, optional(k.NotBefore), optional(k.NotAfter), optional(k.RetiredAt), optional(k.RevokedAt),
-		k.Reason, k.Private, public,
+		k.ID, k.Use, k.Algorithm, k.Created, optional(k.NotBefore), optional(k.NotAfter), optional(k.RetiredAt),
+		optional(k.RevokedAt), k.Reason, k.Private, public,
 	}, nil
 }
 
@@ -109,7 +109,8 @@ func (r *Ring) fresh() error {
 		return nil
 	}
 	now, err := os.Stat(r.path("keys.json"))
-	if err == nil && r.stamp != nil && os.SameFile(now, r.stamp) && now.ModTime().Equal(r.stamp.ModTime()) && now.Size() == r.stamp.Size() {
+	if err == nil && r.stamp != nil && os.SameFile(now, r.stamp) && now.ModTime().Equal(r.stamp.ModTime()) &&
+		now.Size() == r.stamp.Size() {
 		return nil
 	}
 	keys, stamp, err := r.load()
@@ -148,7 +149,9 @@ func (r *Ring) load() ([]Key, os.FileInfo, error) {
 			return nil, nil, fmt.Errorf("%s: key %d: %w", r.path("keys.json"), i, err)
 		}
 		if info, err := os.Stat(r.privatePath(k.ID)); err == nil && others(info, 0o077) {
-			return nil, nil, fmt.Errorf("%s: others can read it; it may have been copied, and chmod 600 ends that", r.privatePath(k.ID))
+			return nil, nil, fmt.Errorf(
+				"%s: others can read it; it may have been copied, and chmod 600 ends that", r.privatePath(k.ID),
+			)
 		}
 		keys = append(keys, *k)
 	}
@@ -270,8 +273,8 @@ func (r *Ring) readPrivate(id string) (crypto.Signer, error) {
 	return s, nil
 }
 
-// writeFile replaces a file as a whole: whoever reads, and whoever comes after a crash, sees the old one or the new one.
-// Only the owner can read it.
+// writeFile replaces a file as a whole: whoever reads, and whoever comes after a crash, sees the old one or the new
+// one. Only the owner can read it.
 func writeFile(name string, b []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".new-*") // mode 0600
 	if err != nil {

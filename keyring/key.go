@@ -43,15 +43,16 @@ type Key struct {
 	NotBefore time.Time // zero: open
 	NotAfter  time.Time // zero: open; of a retired key: RetiredAt
 	RetiredAt time.Time // zero: it is not retired; of a published key: unknown
-	RevokedAt time.Time // zero: it is not revoked; otherwise it is not to be believed from then on, and before only of what a log has
-	Reason    string    // why it was revoked; not published
+	// zero: it is not revoked; otherwise it is not to be believed from then on, and before only of what a log has
+	RevokedAt time.Time
+	Reason    string // why it was revoked; not published
 	Public    crypto.PublicKey
 	Private   string // where the private key is: "file", "env:NAME", "memory", or empty if it is not here
 }
 
-// Good reports whether the key was good for signing at this time; if not, why is OutsideValidity or Revoked. Of a key that has
-// RevokedAt, good is not enough: whoever stole it may have written any time before. Such a signature counts only with a proof that a
-// transparency log has what was signed.
+// Good reports whether the key was good for signing at this time; if not, why is OutsideValidity or Revoked. Of a key
+// that has RevokedAt, good is not enough: whoever stole it may have written any time before. Such a signature counts
+// only with a proof that a transparency log has what was signed.
 func (k *Key) Good(created time.Time) (why string, ok bool) {
 	switch {
 	case !k.RevokedAt.IsZero() && !created.Before(k.RevokedAt):

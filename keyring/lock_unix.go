@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-// lockFile opens and locks the file, after whoever has it locked; closing it unlocks it, and so does the end of the process.
+// lockFile opens and locks the file, after whoever has it locked; closing it unlocks it, and so does the end of the
+// process.
 func lockFile(name string) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -42,7 +42,8 @@ func parsePrivate(b []byte) (key crypto.Signer, err error) {
 		return parsePrivateJWK(b)
 	}
 	block, rest := pem.Decode(b)
-	if block == nil || block.Type != "PRIVATE KEY" || len(block.Headers) > 0 || len(rest) > 0 || !bytes.HasPrefix(b, []byte("-----BEGIN")) {
+	if block == nil || block.Type != "PRIVATE KEY" || len(block.Headers) > 0 || len(rest) > 0 ||
+		!bytes.HasPrefix(b, []byte("-----BEGIN")) {
 		return nil, errPrivate
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
@@ -60,8 +61,8 @@ func parsePrivateJWK(b []byte) (crypto.Signer, error) {
 	return checkPrivate(k.Key)
 }
 
-// checkPrivate computes the public half anew. Signing with Ed25519 and another public half than one's own would give the
-// private key away.
+// checkPrivate computes the public half anew. Signing with Ed25519 and another public half than one's own would give
+// the private key away.
 func checkPrivate(key any) (crypto.Signer, error) {
 	switch k := key.(type) {
 	case ed25519.PrivateKey:
@@ -76,7 +77,10 @@ func checkPrivate(key any) (crypto.Signer, error) {
 		if err != nil {
 			return nil, errPrivate
 		}
-		if again, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), d); err == nil && again.PublicKey.Equal(&k.PublicKey) {
+		if again, err := ecdsa.ParseRawPrivateKey(
+			elliptic.P256(), d,
+		); err == nil &&
+			again.PublicKey.Equal(&k.PublicKey) {
 			return k, nil
 		}
 	}

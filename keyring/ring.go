@@ -31,8 +31,8 @@ type Options struct {
 	TestKeys bool                     // only for tests: keys whose private half is printed in a standard are accepted
 }
 
-// Ring is the keys of one publisher. It is safe for concurrent use; several processes may use one directory, and each sees
-// what the others change at its next call.
+// Ring is the keys of one publisher. It is safe for concurrent use; several processes may use one directory, and each
+// sees what the others change at its next call.
 type Ring struct {
 	dir string // empty: in memory
 	o   Options
@@ -73,9 +73,12 @@ type NewOptions struct {
 	Use       Use       // empty: Manifest
 	Algorithm string    // empty: that of Import or Env, otherwise Ed25519
 	At        time.Time // since when it is good; zero: now
-	Env       string    // the environment variable that has the private key, as PKCS#8 in PEM or a private JWK; the ring keeps only its name
-	Import    []byte    // a private key to keep, in the same forms; nil: a new one is made
-	First     bool      // only if there is none of this use, whatever has become of it; otherwise the error is ErrExists
+	// the environment variable that has the private key, as PKCS#8 in PEM or a private JWK; the ring keeps only its
+	// name
+	Env    string
+	Import []byte // a private key to keep, in the same forms; nil: a new one is made
+	// only if there is none of this use, whatever has become of it; otherwise the error is ErrExists
+	First bool
 }
 
 // New makes a key, or takes one in.
@@ -188,8 +191,8 @@ func (r *Ring) Retire(id string, at time.Time) error {
 	return nil
 }
 
-// Revoke says that nothing is to be believed that a key signed at a time or later; zero is now, a time to come is refused.
-// It can be moved to an earlier time and never to a later one.
+// Revoke says that nothing is to be believed that a key signed at a time or later; zero is now, a time to come is
+// refused. It can be moved to an earlier time and never to a later one.
 func (r *Ring) Revoke(id string, at time.Time, reason string) error {
 	err := r.changeKey(id, func(k *Key) error {
 		at := r.orNow(at)
@@ -210,8 +213,8 @@ func (r *Ring) Revoke(id string, at time.Time, reason string) error {
 	return nil
 }
 
-// Forget takes out a key that has signed nothing since a time, and its private half if the ring has it: a manifest key, retired
-// or revoked by then. Nobody can verify any more what it signed.
+// Forget takes out a key that has signed nothing since a time, and its private half if the ring has it: a manifest key,
+// retired or revoked by then. Nobody can verify any more what it signed.
 func (r *Ring) Forget(id string, since time.Time) error {
 	err := r.change(func() error {
 		i := slices.IndexFunc(r.keys, func(k Key) bool { return k.ID == id })
@@ -263,8 +266,8 @@ func (r *Ring) Reload() error {
 }
 
 // Signer returns the newest key of this use that is good now and neither retired nor revoked, with what signs: an
-// [ed25519.PrivateKey] or *[ecdsa.PrivateKey]. It is [ErrNoKey] if there is none. If there is one whose private key cannot
-// be read, that is an error: an older key is never used in its place.
+// [ed25519.PrivateKey] or *[ecdsa.PrivateKey]. It is [ErrNoKey] if there is none. If there is one whose private key
+// cannot be read, that is an error: an older key is never used in its place.
 func (r *Ring) Signer(use Use) (*Key, crypto.Signer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

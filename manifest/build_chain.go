@@ -44,8 +44,8 @@ func (w *building) chain(emitted Time) []Step {
 	return chain
 }
 
-// inputs says what a step was called with, or its question where nothing else is known, or the hash of that. A digest that the
-// program made is published only where inputs are public: short inputs can be guessed from it.
+// inputs says what a step was called with, or its question where nothing else is known, or the hash of that. A digest
+// that the program made is published only where inputs are public: short inputs can be guessed from it.
 func (w *building) inputs(out *Step, s *step) {
 	inputs := s.Inputs
 	if len(inputs) == 0 && s.Question != "" {
@@ -76,13 +76,18 @@ func canonicalJSON(b []byte) []byte {
 
 // publishable reports whether inputs keep the limits of a manifest.
 func publishable(inputs []byte) bool {
-	m := Manifest{RunID: "1", AgentID: "a", EmittedAt: "2000-01-01T00:00:00Z", Chain: []Step{{Step: 1, OutputsRef: "1", Inputs: inputs}}}
+	m := Manifest{
+		RunID:     "1",
+		AgentID:   "a",
+		EmittedAt: "2000-01-01T00:00:00Z",
+		Chain:     []Step{{Step: 1, OutputsRef: "1", Inputs: inputs}},
+	}
 	_, err := m.Canonical()
 	return err == nil
 }
 
-// outputs returns the hash of what came of a step: of the text of its answer in UTF-8, else of its canonical outputs. The answer
-// itself is no secret.
+// outputs returns the hash of what came of a step: of the text of its answer in UTF-8, else of its canonical outputs.
+// The answer itself is no secret.
 func (w *building) outputs(s *step) string {
 	octets := []byte(s.Answer)
 	switch {

@@ -94,7 +94,8 @@ func (c *claim) cite(w *building, citation *ibid.Citation) {
 	}
 }
 
-// refer adds a source to the claim, once for each quote. That a source is cited says nothing more where it is quoted, too.
+// refer adds a source to the claim, once for each quote. That a source is cited says nothing more where it is quoted,
+// too.
 func (c *claim) refer(s *source, quote string) {
 	for _, p := range c.pins {
 		if p.source == s && (p.quote == quote || quote == "") {
@@ -126,8 +127,8 @@ func (c *claim) name(taken map[string]bool) {
 	}
 }
 
-// placeClaims says where the claims stand in the normalised answer. Claims that have no words of their own go, and those of one
-// place become one.
+// placeClaims says where the claims stand in the normalised answer. Claims that have no words of their own go, and
+// those of one place become one.
 func (w *building) placeClaims() {
 	p := newPlacer(w.answer.Text, w.claims)
 	list, byPlace := w.claims[:0], map[Range]*claim{}
@@ -189,7 +190,8 @@ type placer struct {
 	points       *ibid.Offsets
 }
 
-// maxAnew is how often a placer counts anew from the beginning, where normalising joins what stands on both sides of a border.
+// maxAnew is how often a placer counts anew from the beginning, where normalising joins what stands on both sides of a
+// border.
 const maxAnew = 16
 
 func newPlacer(text string, claims []*claim) *placer {
@@ -246,7 +248,8 @@ func (p *placer) place(s ibid.Span) (string, *Range) {
 	words := snapshot.Normalize(raw)
 	text := words
 	if snapshot.Normalize(words) != words {
-		text = strings.ToValidUTF8(raw, "\ufffd") // normalising is no projection: what is read again must give the same words
+		// normalising is no projection: what is read again must give the same words
+		text = strings.ToValidUTF8(raw, "\ufffd")
 	}
 	pos, known := p.at[s.Start]
 	if s.Start == 0 {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// fit leaves out of m what is over MaxBytes: the last of the sources that nobody cites, then the last claims, then the inputs of
-// steps. It says in m what was left out.
+// fit leaves out of m what is over MaxBytes: the last of the sources that nobody cites, then the last claims, then the
+// inputs of steps. It says in m what was left out.
 func (w *building) fit(m *Manifest) error {
 	for {
 		if err := w.say(m); err != nil {

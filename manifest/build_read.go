@@ -14,8 +14,8 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// Why a source has no hash, or a claim's source no excerpt or no offset: Source.Unavailable and ClaimSource.Unavailable, besides
-// the words of snapshot.FetchErrorKind.
+// Why a source has no hash, or a claim's source no excerpt or no offset: Source.Unavailable and
+// ClaimSource.Unavailable, besides the words of snapshot.FetchErrorKind.
 const (
 	NotRead         = "not-read"          // nobody did
 	NoContent       = "no-content"        // it has no address, and nothing was sent of it
@@ -99,8 +99,8 @@ func (s *source) read(snap *snapshot.Snapshot, by string) {
 	s.UpstreamManifest = upstream(snap.Header)
 }
 
-// upstream returns the manifest that a document announces for itself: it is an agent's answer then. One that announces several
-// was put together of several answers, and none of their manifests is of the whole.
+// upstream returns the manifest that a document announces for itself: it is an agent's answer then. One that announces
+// several was put together of several answers, and none of their manifests is of the whole.
 func upstream(h http.Header) string {
 	list, err := ParseHeader(h.Values(HeaderName))
 	if err != nil {

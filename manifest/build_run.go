@@ -147,7 +147,8 @@ func (r *run) ends() []*step {
 	return slices.DeleteFunc(slices.Clone(r.steps), func(s *step) bool { return built[s] })
 }
 
-// number gives the steps numbers that ascend along the edges, their own if these do. Edges that lead back are in a cycle, and go.
+// number gives the steps numbers that ascend along the edges, their own if these do. Edges that lead back are in a
+// cycle, and go.
 func (r *run) number() {
 	taken, sound := map[int]bool{}, true
 	for _, s := range r.steps {
@@ -178,7 +179,8 @@ func (r *run) made(claim ibid.Span) []int {
 		numbers = append(numbers, s.number)
 	}
 	for _, s := range r.steps {
-		if r.fed && slices.ContainsFunc(s.Fed, func(f ibid.Span) bool { return f.Start < claim.End && claim.Start < f.End }) {
+		if r.fed &&
+			slices.ContainsFunc(s.Fed, func(f ibid.Span) bool { return f.Start < claim.End && claim.Start < f.End }) {
 			numbers = append(numbers, s.number)
 		}
 	}

@@ -33,8 +33,8 @@ type sources struct {
 	ofAnswer map[string]*source // by the ids of the answer
 }
 
-// Consulted returns the sources that an answer and its run drew on, cited or not, without having read any: what a header
-// announces before there is a manifest. Their ids and addresses are those that Build gives them.
+// Consulted returns the sources that an answer and its run drew on, cited or not, without having read any: what a
+// header announces before there is a manifest. Their ids and addresses are those that Build gives them.
 func Consulted(a *ibid.Answer, t *trail.Trail) []Source { return (&Builder{}).consulted(a, t) }
 
 func (b *Builder) consulted(a *ibid.Answer, t *trail.Trail) []Source {
@@ -64,7 +64,12 @@ func Announce(sources []Source, manifest string, digest []byte) []Announcement {
 // gather lists the sources of the answer, then those of the run, then what the agent read besides.
 func (w *building) gather() {
 	g := &w.sources
-	*g = sources{byURL: map[string]*source{}, byKey: map[string]*source{}, byID: map[string]*source{}, ofAnswer: map[string]*source{}}
+	*g = sources{
+		byURL:    map[string]*source{},
+		byKey:    map[string]*source{},
+		byID:     map[string]*source{},
+		ofAnswer: map[string]*source{},
+	}
 	cited := citedIDs(w.answer)
 	for i := range w.answer.Sources {
 		s := &w.answer.Sources[i]

@@ -61,8 +61,8 @@ func transform(b []byte) (canonical []byte, err error) {
 	return jcs.Transform(b)
 }
 
-// MarshalJSON writes the manifest with its extra members, in the order of [Manifest]. See [Manifest.Canonical] for what is
-// published.
+// MarshalJSON writes the manifest with its extra members, in the order of [Manifest]. See [Manifest.Canonical] for what
+// is published.
 func (m Manifest) MarshalJSON() ([]byte, error) {
 	w := &writer{}
 	w.object(&m)

@@ -20,7 +20,8 @@ const (
 	StatusShort        = "excerpt-too-short"
 )
 
-// maxProblems is how many problems of each status word are told of one manifest, so that many of one kind hide none of another.
+// maxProblems is how many problems of each status word are told of one manifest, so that many of one kind hide none of
+// another.
 const maxProblems = 1024
 
 // Problem is something that a manifest contradicts itself in.
@@ -30,8 +31,9 @@ type Problem struct {
 	Detail string `json:"detail"` // a plain sentence
 }
 
-// Problems returns everything that a manifest which Parse accepts is inconsistent in: the manifest's own members first, then
-// its sources, its claims and its chain; of each status word the first 1024. None: nil. It looks at nothing but the manifest.
+// Problems returns everything that a manifest which Parse accepts is inconsistent in: the manifest's own members first,
+// then its sources, its claims and its chain; of each status word the first 1024. None: nil. It looks at nothing but
+// the manifest.
 func (m *Manifest) Problems() []Problem {
 	c := &checker{m: m, told: make(map[string]int)}
 	c.top()
@@ -61,11 +63,20 @@ func (m *Manifest) Announced(list []Announcement) []Problem {
 		switch source := ids[a.ID]; {
 		case a.More:
 		case !known[withoutFragment(a.URL)]:
-			c.add(StatusInconsistent, "/sources", "the header announces a source that the manifest does not have: "+shown(a.URL))
+			c.add(
+				StatusInconsistent, "/sources",
+				"the header announces a source that the manifest does not have: "+shown(a.URL),
+			)
 		case a.ID != "" && source == nil && len(ids) > 0:
-			c.add(StatusInconsistent, "/sources", "the header gives a source an id that the manifest does not have: "+shown(a.ID))
+			c.add(
+				StatusInconsistent, "/sources",
+				"the header gives a source an id that the manifest does not have: "+shown(a.ID),
+			)
 		case source != nil && a.ID != "" && !slices.Contains([]string{withoutFragment(source.URL), withoutFragment(source.OriginalURL)}, withoutFragment(a.URL)):
-			c.add(StatusInconsistent, "/sources", "the header gives the id "+shown(a.ID)+" to another source than the manifest does")
+			c.add(
+				StatusInconsistent, "/sources",
+				"the header gives the id "+shown(a.ID)+" to another source than the manifest does",
+			)
 		}
 	}
 	return c.problems
@@ -280,7 +291,10 @@ func (c *checker) excerpt(path string, s *ClaimSource) {
 		exact := s.Excerpt.Exact
 		length = utf8.RuneCountInString(exact)
 		if snapshot.ShortExcerpt(exact) {
-			c.add(StatusShort, path+"/excerpt/exact", "it is too short to say anything: fewer than 16 code points and fewer than 3 words")
+			c.add(
+				StatusShort, path+"/excerpt/exact",
+				"it is too short to say anything: fewer than 16 code points and fewer than 3 words",
+			)
 		}
 		if strings.HasPrefix(s.ExcerptHash, "sha256:") && s.ExcerptHash != snapshot.Hash([]byte(exact)) {
 			c.wrong(path+"/excerpt_hash", "it is not the hash of the excerpt")

@@ -35,7 +35,10 @@ func (c *checker) chain() {
 			c.add(StatusChain, path+"/step", "another step has this number: "+strconv.Itoa(s.Step))
 		}
 		if c.outputs[s.OutputsRef] != i {
-			c.add(StatusChain, path+"/outputs_ref", "another step has this output, so it is ambiguous: "+shown(s.OutputsRef))
+			c.add(
+				StatusChain, path+"/outputs_ref",
+				"another step has this output, so it is ambiguous: "+shown(s.OutputsRef),
+			)
 		}
 		c.stepFacts(path, s)
 		path += "/inputs_ref"
@@ -79,8 +82,8 @@ func (s *steps) union(other *steps) {
 	}
 }
 
-// ways finds the steps that led to each step, itself among them, and which steps have which source. A manifest of a megabyte
-// must not take longer than its reading, so each edge is followed once and not once for each claim.
+// ways finds the steps that led to each step, itself among them, and which steps have which source. A manifest of a
+// megabyte must not take longer than its reading, so each edge is followed once and not once for each claim.
 func (c *checker) ways(chain []Step) {
 	c.before, c.with, c.withURL = make([]steps, len(chain)), make(map[string][]int), make(map[string][]int)
 	order := make([]int, len(chain))
@@ -107,8 +110,8 @@ func (c *checker) ways(chain []Step) {
 	}
 }
 
-// reached returns the steps that led to a claim. whole is false if the claim names steps that are not there: what else it
-// rests on is unknown then. A claim that names no steps may rest on each.
+// reached returns the steps that led to a claim. whole is false if the claim names steps that are not there: what else
+// it rests on is unknown then. A claim that names no steps may rest on each.
 func (c *checker) reached(path string, claim *Claim) (reached steps, whole bool) {
 	if len(claim.Steps) == 0 {
 		for i := range c.before {
@@ -135,7 +138,8 @@ func note(with map[string][]int, name string, i int) {
 	}
 }
 
-// among reports whether one of the steps has a claim's source: itself, if the claim says which it is, else any of its URL.
+// among reports whether one of the steps has a claim's source: itself, if the claim says which it is, else any of its
+// URL.
 func (c *checker) among(reached *steps, s *ClaimSource) bool {
 	with, names := c.withURL, []string{s.URL, s.OriginalURL}
 	if of := c.source[s.Source]; of != nil {

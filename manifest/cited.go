@@ -12,8 +12,8 @@ type Cited struct {
 	Document *Source      // that Source names; nil: the manifest has none of that name
 }
 
-// Cited returns what m says of each citation of the answer that it was built of, in their order: a row for each source, and
-// for each of its excerpts. What m left out is left out here, too. They point into m.
+// Cited returns what m says of each citation of the answer that it was built of, in their order: a row for each source,
+// and for each of its excerpts. What m left out is left out here, too. They point into m.
 func (m *Manifest) Cited(a *ibid.Answer) []Cited {
 	claims, documents := make(map[claimPlace]*Claim, len(m.Claims)), make(map[string]*Source, len(m.Sources))
 	for i := range m.Claims {

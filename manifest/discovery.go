@@ -22,18 +22,19 @@ const (
 
 // Discovery is what a publisher says of itself at DiscoveryPath. Levels is a promise; what holds is observed.
 type Discovery struct {
-	Version           string        `json:"version"`
-	HeaderVersions    []string      `json:"header_versions"`
-	ManifestSchema    string        `json:"manifest_schema,omitempty"`
-	SupportedSigning  []string      `json:"supported_signing"`
-	SigningAlgorithms []string      `json:"signing_algorithms"`
-	Contact           string        `json:"contact,omitempty"`
-	Levels            []int         `json:"levels"`
-	JWKSURI           string        `json:"jwks_uri,omitempty"`
-	ManifestKeysURI   string        `json:"manifest_keys_uri,omitempty"`
-	ManifestOrigins   []string      `json:"manifest_origins"` // other origins whose manifests speak for answers of this one
-	Log               *DiscoveryLog `json:"log"`
-	IncidentEndpoint  *string       `json:"incident_endpoint"`
+	Version           string   `json:"version"`
+	HeaderVersions    []string `json:"header_versions"`
+	ManifestSchema    string   `json:"manifest_schema,omitempty"`
+	SupportedSigning  []string `json:"supported_signing"`
+	SigningAlgorithms []string `json:"signing_algorithms"`
+	Contact           string   `json:"contact,omitempty"`
+	Levels            []int    `json:"levels"`
+	JWKSURI           string   `json:"jwks_uri,omitempty"`
+	ManifestKeysURI   string   `json:"manifest_keys_uri,omitempty"`
+	// other origins whose manifests speak for answers of this one
+	ManifestOrigins  []string      `json:"manifest_origins"`
+	Log              *DiscoveryLog `json:"log"`
+	IncidentEndpoint *string       `json:"incident_endpoint"`
 }
 
 // DiscoveryLog says where a publisher's transparency log is.
@@ -87,8 +88,8 @@ func (p *Publisher) algorithms() []string {
 	return list
 }
 
-// Speaks reports whether the publisher at manifestURL may speak for an agent: whether the host of agentID, and its port if
-// it names one, is that of the URL.
+// Speaks reports whether the publisher at manifestURL may speak for an agent: whether the host of agentID, and its port
+// if it names one, is that of the URL.
 func Speaks(manifestURL, agentID string) bool {
 	u, err := url.Parse(manifestURL)
 	if err != nil || u.Host == "" {
@@ -103,7 +104,8 @@ func CheckOrigin(s string) error {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
-		return fmt.Errorf("checking an origin: %w", errors.Unwrap(err)) // without the address, which may have a password
+		// without the address, which may have a password
+		return fmt.Errorf("checking an origin: %w", errors.Unwrap(err))
 	case u.Scheme != "https" && u.Scheme != "http":
 		return errors.New("checking an origin: it does not begin with https:// or http://")
 	case u.User != nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/ibidhq/ibid/tlog"
 )
 
-// How long what is served may be cached, in Cache-Control. A manifest never changes; no-transform keeps content codings off its
-// signed octets.
+// How long what is served may be cached, in Cache-Control. A manifest never changes; no-transform keeps content codings
+// off its signed octets.
 const (
 	cacheForever = "public, max-age=31536000, immutable, no-transform"
 	cacheHour    = "public, max-age=3600" // discovery, keys, schema: at most a day is allowed
@@ -24,11 +24,12 @@ const (
 // retryAfter is how many seconds a reader waits for a manifest that is not built yet.
 const retryAfter = "2"
 
-// Handler serves manifests, their proofs, discovery, keys, schema and log at their paths, for GET and HEAD. Only at Level 2 and 3
-// there are manifests, and only at Level 3 keys. At Level 0, and where Check complains, everything is 404.
+// Handler serves manifests, their proofs, discovery, keys, schema and log at their paths, for GET and HEAD. Only at
+// Level 2 and 3 there are manifests, and only at Level 3 keys. At Level 0, and where Check complains, everything is
+// 404.
 //
-// A manifest that is not built yet is 202 with Retry-After and {"status":"pending"}. One that is built is served with its
-// signature, without a content coding, to be cached for ever.
+// A manifest that is not built yet is 202 with Retry-After and {"status":"pending"}. One that is built is served with
+// its signature, without a content coding, to be cached for ever.
 func (p *Publisher) Handler() http.Handler {
 	if !p.on() {
 		return http.NotFoundHandler()

@@ -34,7 +34,8 @@ var ErrHeader = errors.New("malformed " + HeaderName + " field")
 
 // Announcement is one member of a Citation-Source field: a source that was consulted, or that there are more.
 type Announcement struct {
-	URL      string `json:"url,omitempty"`      // of the source: absolute http or https, or SourceURN and an id; empty if More
+	// of the source: absolute http or https, or SourceURN and an id; empty if More
+	URL      string `json:"url,omitempty"`
 	Manifest string `json:"manifest,omitempty"` // URL of the manifest; empty at level 1
 	ID       string `json:"id,omitempty"`       // the source's id in the manifest; may be empty
 	Digest   []byte `json:"digest,omitempty"`   // SHA-256 of the manifest's body; nil if it is not known yet
@@ -87,8 +88,8 @@ func checkSourceURL(address string) error {
 	return checkSent(address)
 }
 
-// checkWebURL says why something is not a URL that can be fetched, as it is sent: absolute, http or https, without user name
-// and fragment.
+// checkWebURL says why something is not a URL that can be fetched, as it is sent: absolute, http or https, without user
+// name and fragment.
 func checkWebURL(address string) error {
 	if err := checkSent(address); err != nil {
 		return err
@@ -121,9 +122,9 @@ func checkSent(address string) error {
 	return nil
 }
 
-// FormatHeader returns the field's value for the list, MaxHeaderMembers and MaxHeaderBytes at most. Fragments of URLs are left out.
-// What does not fit, and what cannot be written (a URL of another scheme, or with characters that URLs do not have), is
-// announced by number in a last member that has More, for each manifest. Nothing to say is "".
+// FormatHeader returns the field's value for the list, MaxHeaderMembers and MaxHeaderBytes at most. Fragments of URLs
+// are left out. What does not fit, and what cannot be written (a URL of another scheme, or with characters that URLs do
+// not have), is announced by number in a last member that has More, for each manifest. Nothing to say is "".
 func FormatHeader(list []Announcement, f Form) string {
 	var members []string
 	var said []Announcement
@@ -207,9 +208,9 @@ func SetHeader(h http.Header, f Form, list ...Announcement) {
 	}
 }
 
-// ParseHeader reads the field's values, one for each line, header and trailer together, and returns the union of what they
-// announce: no member twice. Unknown parameters are ignored; no values are no announcements. All lines are of one form. The error wraps
-// ErrHeader.
+// ParseHeader reads the field's values, one for each line, header and trailer together, and returns the union of what
+// they announce: no member twice. Unknown parameters are ignored; no values are no announcements. All lines are of one
+// form. The error wraps ErrHeader.
 func ParseHeader(values []string) ([]Announcement, error) {
 	value := strings.Join(values, ", ")
 	first := strings.TrimLeft(value, " \t,")

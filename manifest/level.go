@@ -9,10 +9,10 @@ const (
 	LevelSigned   = 3 // and how the answer came about, and it is signed
 )
 
-// Level returns the conformance level that the manifest deserves, as its reader sees it: LevelSigned, LevelManifest or, if it
-// is neither, LevelHeader; signed says whether its signature was verified. why says what is missing for the next level, a
-// sentence each, which begins with the place if there is one. Whether it has what a level wants is all that is looked at
-// here; whether that is true is for package verify. What the publisher promises counts nothing.
+// Level returns the conformance level that the manifest deserves, as its reader sees it: LevelSigned, LevelManifest or,
+// if it is neither, LevelHeader; signed says whether its signature was verified. why says what is missing for the next
+// level, a sentence each, which begins with the place if there is one. Whether it has what a level wants is all that is
+// looked at here; whether that is true is for package verify. What the publisher promises counts nothing.
 func (m *Manifest) Level(signed bool) (level int, why []string) {
 	level, problems := m.level(signed)
 	for _, p := range problems {
@@ -36,7 +36,9 @@ func (m *Manifest) level(signed bool) (level int, why []Problem) {
 	}
 	for i := range m.Claims {
 		for j := range m.Claims[i].Sources {
-			why = append(why, missing(&m.Claims[i].Sources[j], "/claims/"+strconv.Itoa(i)+"/sources/"+strconv.Itoa(j))...)
+			why = append(
+				why,
+				missing(&m.Claims[i].Sources[j], "/claims/"+strconv.Itoa(i)+"/sources/"+strconv.Itoa(j))...)
 		}
 	}
 	if len(why) > 0 {
@@ -44,7 +46,9 @@ func (m *Manifest) level(signed bool) (level int, why []Problem) {
 	}
 	why = chain
 	if len(m.Chain) == 0 {
-		why = append(why, Problem{Status: adviceChain, Detail: "it has no chain: how the answer came about is not told"})
+		why = append(
+			why, Problem{Status: adviceChain, Detail: "it has no chain: how the answer came about is not told"},
+		)
 	}
 	if !signed {
 		why = append(why, Problem{Status: "unsigned", Detail: "it is not signed, or its signature was not verified"})

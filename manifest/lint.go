@@ -50,8 +50,8 @@ const (
 // maxFindings is how many findings are told of one manifest.
 const maxFindings = 2048
 
-// Lint returns everything that is wrong with the manifest in b, and what would make it better, in the order of the document,
-// 2048 at most. Errors are what Parse refuses, not only the first of it, and what Problems says of the rest.
+// Lint returns everything that is wrong with the manifest in b, and what would make it better, in the order of the
+// document, 2048 at most. Errors are what Parse refuses, not only the first of it, and what Problems says of the rest.
 func Lint(b []byte) []Finding {
 	m, errs := parse(b, maxFindings)
 	l := &linter{}
@@ -167,10 +167,15 @@ func (l *linter) url(address, path string) {
 func (l *linter) claim(m *Manifest, c *Claim, path string) {
 	l.extra(path, c)
 	if c.ID != ClaimID(c.Text) {
-		l.advise(adviceID, path+"/claim_id", "ids made of the text stay the same from run to run; this would be "+ClaimID(c.Text))
+		l.advise(
+			adviceID, path+"/claim_id",
+			"ids made of the text stay the same from run to run; this would be "+ClaimID(c.Text),
+		)
 	}
 	if c.ConfidenceScore != nil && *c.ConfidenceScore != float64(int(*c.ConfidenceScore)) {
-		l.advise(adviceScore, path+"/confidence_score", "programs write fractions differently, and the word says enough")
+		l.advise(
+			adviceScore, path+"/confidence_score", "programs write fractions differently, and the word says enough",
+		)
 	}
 	if len(c.Steps) == 0 && len(m.Chain) > 0 {
 		l.advise(adviceSteps, path, "it does not say which steps made it")
@@ -190,7 +195,10 @@ func (l *linter) claim(m *Manifest, c *Claim, path string) {
 		}
 		l.extra(path+"/excerpt", s.Excerpt)
 		if max(utf8.RuneCountInString(s.Excerpt.Prefix), utf8.RuneCountInString(s.Excerpt.Suffix)) > maxAroundWritten {
-			l.advise(adviceAround, path+"/excerpt", "prefix and suffix are to have at most "+plural(maxAroundWritten, "code point"))
+			l.advise(
+				adviceAround, path+"/excerpt",
+				"prefix and suffix are to have at most "+plural(maxAroundWritten, "code point"),
+			)
 		}
 	}
 }
@@ -204,6 +212,10 @@ func (l *linter) step(s *Step, path string) {
 	case s.Inputs == nil && s.InputsHash == "" && len(s.InputsRef) == 0:
 		l.advise(adviceInputs, path, "it has neither inputs, inputs_ref nor inputs_hash")
 	case s.Inputs == nil && strings.HasPrefix(s.InputsHash, "sha256:"):
-		l.advise(adviceGuess, path+"/inputs_hash", "private inputs that are short can be guessed from a plain hash; hmac-sha256 with a salt keeps them private")
+		l.advise(
+			adviceGuess,
+			path+"/inputs_hash",
+			"private inputs that are short can be guessed from a plain hash; hmac-sha256 with a salt keeps them private",
+		)
 	}
 }

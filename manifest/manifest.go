@@ -36,9 +36,9 @@ const (
 	ConfidenceUnknown = "unknown"
 )
 
-// Manifest is the record of one answer: its claims, the sources of each, and the steps that led to it. It is plain data;
-// Parse reads one, Builder builds one, Problems says what contradicts itself in one. An empty string, a nil pointer and a
-// nil slice are members that are not there.
+// Manifest is the record of one answer: its claims, the sources of each, and the steps that led to it. It is plain
+// data; Parse reads one, Builder builds one, Problems says what contradicts itself in one. An empty string, a nil
+// pointer and a nil slice are members that are not there.
 type Manifest struct {
 	Version     string   `json:"version,omitempty"` // empty (as the first examples were written) counts as 1.0
 	Self        string   `json:"self,omitempty"`    // the URL it is served at
@@ -56,8 +56,8 @@ type Manifest struct {
 	Extra Extra `json:"-"` // members that this version does not know
 }
 
-// Extra holds the members of an object that this version of the format does not know, by name, as they were read. They are
-// written again and never interpreted.
+// Extra holds the members of an object that this version of the format does not know, by name, as they were read. They
+// are written again and never interpreted.
 type Extra map[string]json.RawMessage
 
 // Output binds a manifest to the response that it is about.
@@ -72,21 +72,22 @@ type Output struct {
 
 // Source is a document that the run consulted, as it was read once.
 type Source struct {
-	ID               string `json:"id"`  // unique in the manifest: s1, s2, …
-	URL              string `json:"url"` // absolute http or https, or urn:ibid:src:… for what has no address
-	OriginalURL      string `json:"original_url,omitempty"`
-	FinalURL         string `json:"final_url,omitempty"` // after redirects
-	RetrievedAt      Time   `json:"retrieved_at"`
-	RetrievedBy      string `json:"retrieved_by,omitempty"` // ByPublisher or ByObserver
-	Status           int    `json:"status,omitempty"`       // the HTTP status
-	MediaType        string `json:"media_type,omitempty"`
-	Hash             string `json:"hash,omitempty"`      // of the octets with transfer and content codings removed
-	TextHash         string `json:"text_hash,omitempty"` // of the text in UTF-8
-	TextLength       *int   `json:"text_length,omitempty"`
-	Cited            *bool  `json:"cited,omitempty"` // nil: not said
-	ArchiveURL       string `json:"archive_url,omitempty"`
-	Unavailable      string `json:"unavailable,omitempty"`       // why there is no hash
-	UpstreamManifest string `json:"upstream_manifest,omitempty"` // the source is itself an agent's answer: its manifest's URL
+	ID          string `json:"id"`  // unique in the manifest: s1, s2, …
+	URL         string `json:"url"` // absolute http or https, or urn:ibid:src:… for what has no address
+	OriginalURL string `json:"original_url,omitempty"`
+	FinalURL    string `json:"final_url,omitempty"` // after redirects
+	RetrievedAt Time   `json:"retrieved_at"`
+	RetrievedBy string `json:"retrieved_by,omitempty"` // ByPublisher or ByObserver
+	Status      int    `json:"status,omitempty"`       // the HTTP status
+	MediaType   string `json:"media_type,omitempty"`
+	Hash        string `json:"hash,omitempty"`      // of the octets with transfer and content codings removed
+	TextHash    string `json:"text_hash,omitempty"` // of the text in UTF-8
+	TextLength  *int   `json:"text_length,omitempty"`
+	Cited       *bool  `json:"cited,omitempty"` // nil: not said
+	ArchiveURL  string `json:"archive_url,omitempty"`
+	Unavailable string `json:"unavailable,omitempty"` // why there is no hash
+	// the source is itself an agent's answer: its manifest's URL
+	UpstreamManifest string `json:"upstream_manifest,omitempty"`
 	Title            string `json:"title,omitempty"`
 
 	Extra Extra `json:"-"`
@@ -106,16 +107,17 @@ type Claim struct {
 	Extra Extra `json:"-"`
 }
 
-// ClaimSource is one source of one claim, and the excerpt the claim rests on. Where it repeats a member of the Source that
-// it names, the two must be equal.
+// ClaimSource is one source of one claim, and the excerpt the claim rests on. Where it repeats a member of the Source
+// that it names, the two must be equal.
 type ClaimSource struct {
-	Source        string   `json:"source,omitempty"` // Source.ID; empty in manifests that have no Sources
-	URL           string   `json:"url"`
-	OriginalURL   string   `json:"original_url,omitempty"`
-	RetrievedAt   Time     `json:"retrieved_at"`
-	Hash          string   `json:"hash,omitempty"`
-	ExcerptOffset *Range   `json:"excerpt_offset,omitempty"` // in the source's text
-	ExcerptHash   string   `json:"excerpt_hash,omitempty"`   // of Excerpt.Exact in UTF-8; alone if the excerpt is private
+	Source        string `json:"source,omitempty"` // Source.ID; empty in manifests that have no Sources
+	URL           string `json:"url"`
+	OriginalURL   string `json:"original_url,omitempty"`
+	RetrievedAt   Time   `json:"retrieved_at"`
+	Hash          string `json:"hash,omitempty"`
+	ExcerptOffset *Range `json:"excerpt_offset,omitempty"` // in the source's text
+	// of Excerpt.Exact in UTF-8; alone if the excerpt is private
+	ExcerptHash   string   `json:"excerpt_hash,omitempty"`
 	Excerpt       *Excerpt `json:"excerpt,omitempty"`
 	ExcerptOrigin string   `json:"excerpt_origin,omitempty"`
 	Relation      string   `json:"relation,omitempty"`
@@ -139,17 +141,18 @@ type Range [2]int
 // Step is one step of the run: a call of a tool or of a model. A step follows from the steps whose OutputsRef its
 // InputsRef names; those have smaller numbers, so the chain has no cycles.
 type Step struct {
-	Step        int             `json:"step"` // positive, unique
-	Tool        string          `json:"tool"`
-	Inputs      json.RawMessage `json:"inputs,omitempty"`      // any JSON; left out if private
-	InputsRef   []string        `json:"inputs_ref,omitempty"`  // read from one string, too; always written as an array
-	InputsHash  string          `json:"inputs_hash,omitempty"` // hmac-sha256:… of the canonical inputs, or sha256:…
-	OutputsRef  string          `json:"outputs_ref"`           // an opaque name, compared octet by octet, never resolved
-	OutputsURL  string          `json:"outputs_url,omitempty"` // where the output can be fetched
-	OutputsHash string          `json:"outputs_hash,omitempty"`
-	Sources     []string        `json:"sources,omitempty"` // URLs or source ids
-	StartedAt   Time            `json:"started_at,omitempty"`
-	EndedAt     Time            `json:"ended_at,omitempty"`
+	Step       int             `json:"step"` // positive, unique
+	Tool       string          `json:"tool"`
+	Inputs     json.RawMessage `json:"inputs,omitempty"`      // any JSON; left out if private
+	InputsRef  []string        `json:"inputs_ref,omitempty"`  // read from one string, too; always written as an array
+	InputsHash string          `json:"inputs_hash,omitempty"` // hmac-sha256:… of the canonical inputs, or sha256:…
+	// an opaque name, compared octet by octet, never resolved
+	OutputsRef  string   `json:"outputs_ref"`
+	OutputsURL  string   `json:"outputs_url,omitempty"` // where the output can be fetched
+	OutputsHash string   `json:"outputs_hash,omitempty"`
+	Sources     []string `json:"sources,omitempty"` // URLs or source ids
+	StartedAt   Time     `json:"started_at,omitempty"`
+	EndedAt     Time     `json:"ended_at,omitempty"`
 
 	Extra Extra `json:"-"`
 }

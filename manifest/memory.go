@@ -18,17 +18,19 @@ var (
 
 // Manifests keeps what was published, for ever, by the path of its URL. It is safe for concurrent use.
 type Manifests interface {
-	// Manifest returns what is kept; nobody may change it. The error wraps ErrPending or ErrNotFound, or says what went wrong.
+	// Manifest returns what is kept; nobody may change it. The error wraps ErrPending or ErrNotFound, or says what went
+	// wrong.
 	Manifest(ctx context.Context, path string) (*Signed, error)
-	// KeepManifest keeps s. Where the same body is kept already, nothing changes; where another is, the error wraps ErrMutated.
+	// KeepManifest keeps s. Where the same body is kept already, nothing changes; where another is, the error wraps
+	// ErrMutated.
 	KeepManifest(ctx context.Context, path string, s *Signed) error
 }
 
 // defaultMemory is how many bytes of manifests MemoryManifests keeps unless its Limit says another number.
 const defaultMemory = 64 << 20
 
-// MemoryManifests keeps manifests in memory, for examples and agents without a disk: when the program ends, they are gone.
-// Above the limit the oldest are forgotten. The zero value is ready. Do not copy it.
+// MemoryManifests keeps manifests in memory, for examples and agents without a disk: when the program ends, they are
+// gone. Above the limit the oldest are forgotten. The zero value is ready. Do not copy it.
 type MemoryManifests struct {
 	Limit int64 // bytes of bodies; 0: 64 MiB
 

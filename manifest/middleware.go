@@ -14,21 +14,23 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// buildTime is how long the middleware takes at most to build and publish a manifest, once the agent is done. A client that has
-// gone does not end it.
+// buildTime is how long the middleware takes at most to build and publish a manifest, once the agent is done. A client
+// that has gone does not end it.
 const buildTime = 30 * time.Second
 
-// Middleware makes any agent one of Level 1, 2 or 3: agent calls Cite with what it answered, and Read with what it read. The
-// manifests must be served by Handler, under the same origin.
+// Middleware makes any agent one of Level 1, 2 or 3: agent calls Cite with what it answered, and Read with what it
+// read. The manifests must be served by Handler, under the same origin.
 //
 // A response that ends within Buffer leaves with the whole header, the manifest's digest included; the manifest is kept
-// before. A longer one, and one that is flushed, begins with the member that says that there are more, and ends with the
-// whole header as a trailer, unless it has a Content-Length; until then its manifest is 202. A manifest is of one response,
-// under a name that nobody can guess, and bound to its body; to its text where the body is an event stream or compressed.
+// before. A longer one, and one that is flushed, begins with the member that says that there are more, and ends with
+// the whole header as a trailer, unless it has a Content-Length; until then its manifest is 202. A manifest is of one
+// response, under a name that nobody can guess, and bound to its body; to its text where the body is an event stream or
+// compressed.
 //
-// A response that is no success, or for which the agent says nothing, leaves as it is; one of the latter that was streamed has
-// a manifest without claims. Wrap the handler that answers, not one that serves other things besides. What goes wrong with a
-// manifest is told to OnError and never to the client: the header then names the sources, and no manifest.
+// A response that is no success, or for which the agent says nothing, leaves as it is; one of the latter that was
+// streamed has a manifest without claims. Wrap the handler that answers, not one that serves other things besides. What
+// goes wrong with a manifest is told to OnError and never to the client: the header then names the sources, and no
+// manifest.
 //
 // Flushing, deadlines and hijacking work as without it. At Level 0, and where Check complains, it is agent itself.
 func (p *Publisher) Middleware(agent http.Handler) http.Handler {
@@ -51,8 +53,9 @@ func (p *Publisher) Middleware(agent http.Handler) http.Handler {
 	})
 }
 
-// Cite says what the response to the request of ctx answers, and how the run came to it; t may be nil. The last call counts.
-// Neither is changed, and both must stay as they are until the handler has returned. Behind no middleware it does nothing.
+// Cite says what the response to the request of ctx answers, and how the run came to it; t may be nil. The last call
+// counts. Neither is changed, and both must stay as they are until the handler has returned. Behind no middleware it
+// does nothing.
 func Cite(ctx context.Context, a *ibid.Answer, t *trail.Trail) {
 	if s, ok := ctx.Value(sessionKey{}).(*session); ok {
 		s.mu.Lock()
@@ -62,8 +65,8 @@ func Cite(ctx context.Context, a *ibid.Answer, t *trail.Trail) {
 }
 
 // Read says that the agent itself read s for its answer: the manifest has the hash of these octets, by ByPublisher. A
-// snapshot needs URL, MediaType and Octets; where it does not say when it was read, that is now. Behind no middleware Read does
-// nothing.
+// snapshot needs URL, MediaType and Octets; where it does not say when it was read, that is now. Behind no middleware
+// Read does nothing.
 func Read(ctx context.Context, s *snapshot.Snapshot) {
 	session, ok := ctx.Value(sessionKey{}).(*session)
 	if !ok || s == nil {
@@ -106,8 +109,8 @@ func newRun() string {
 	return hex.EncodeToString(b[:])
 }
 
-// announce makes the manifest of a response and returns what its header says. There is always something to say of sources, if
-// not of a manifest.
+// announce makes the manifest of a response and returns what its header says. There is always something to say of
+// sources, if not of a manifest.
 func (p *Publisher) announce(ctx context.Context, s *session, b *Builder) []Announcement {
 	a, t, reads := s.said()
 	b.Own = reads

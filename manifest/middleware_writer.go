@@ -120,8 +120,8 @@ func (w *response) stream() error {
 	return err
 }
 
-// commit sends the status with the header as it was when the agent wrote it, changed by change. What the agent has set since is
-// none of it, but may be its trailer.
+// commit sends the status with the header as it was when the agent wrote it, changed by change. What the agent has set
+// since is none of it, but may be its trailer.
 func (w *response) commit(change func(http.Header)) {
 	h := w.Header()
 	since := h.Clone()
@@ -182,7 +182,8 @@ func (w *response) endHeld(ctx context.Context) {
 		_, _ = w.ResponseWriter.Write(body) // a client that has gone does not matter
 	}
 	if trailer {
-		_ = http.NewResponseController(w.ResponseWriter).Flush() // or net/http counts a short body, and sends no trailer
+		// or net/http counts a short body, and sends no trailer
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
 	}
 }
 
@@ -214,8 +215,8 @@ func (w *response) mediaType() string {
 	return mediaType
 }
 
-// identity reports whether the body's octets are what the manifest is bound to: they have no coding that can be taken off, and
-// are no stream of events, of which the text counts.
+// identity reports whether the body's octets are what the manifest is bound to: they have no coding that can be taken
+// off, and are no stream of events, of which the text counts.
 func (w *response) identity() bool {
 	coding := strings.TrimSpace(w.header.Get("Content-Encoding"))
 	return (coding == "" || strings.EqualFold(coding, "identity")) && w.mediaType() != eventStream

@@ -34,9 +34,9 @@ func shown(s string) string {
 	return strconv.Quote(s)
 }
 
-// Parse reads a manifest. It is strict: what two readers could read differently is refused, and so is whatever exceeds a
-// limit of this package. The error is an *Error for the first thing that is wrong. Parse looks at the form alone: whether
-// the manifest contradicts itself, [Manifest.Problems] says, and whether it is true is for package verify.
+// Parse reads a manifest. It is strict: what two readers could read differently is refused, and so is whatever exceeds
+// a limit of this package. The error is an *Error for the first thing that is wrong. Parse looks at the form alone:
+// whether the manifest contradicts itself, [Manifest.Problems] says, and whether it is true is for package verify.
 func Parse(b []byte) (*Manifest, error) {
 	m, errs := parse(b, 1)
 	if len(errs) > 0 {
@@ -45,7 +45,8 @@ func Parse(b []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// parse reads a manifest and returns up to most things that are wrong with it. The manifest is nil if there is no reading on.
+// parse reads a manifest and returns up to most things that are wrong with it. The manifest is nil if there is no
+// reading on.
 func parse(b []byte, most int) (*Manifest, []Error) {
 	if err := walk(b, nil); err != nil {
 		return nil, []Error{*err}

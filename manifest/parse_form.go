@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// form says what the value of a member must look like. Parse and the schema are made of the same forms, so what one of them
-// refuses the other refuses, too; schema_test.go lists the exceptions.
+// form says what the value of a member must look like. Parse and the schema are made of the same forms, so what one of
+// them refuses the other refuses, too; schema_test.go lists the exceptions.
 type form struct {
 	kind     kind
 	min, max int    // length of a string, value of an integer, number of elements
@@ -138,7 +138,12 @@ func webURLs() *form {
 // source; a manifest is not malformed because one of its sources is a file.
 func anyURLs() *form {
 	return &form{
-		kind: kindString, def: "url", min: 3, max: MaxURL, pattern: `^[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20\x7f]+$`, says: "an absolute URL",
+		kind:    kindString,
+		def:     "url",
+		min:     3,
+		max:     MaxURL,
+		pattern: `^[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20\x7f]+$`,
+		says:    "an absolute URL",
 		check: func(s string) bool {
 			scheme, rest, found := strings.Cut(s, ":")
 			return found && scheme != "" && rest != "" && isMadeOf(scheme, "+.-") && isMadeOf(scheme[:1], "") &&
@@ -155,7 +160,11 @@ func hasBlank(s string) bool {
 // times is of instants. The pattern leaves the length of months to Parse.
 func times() *form {
 	return &form{
-		kind: kindString, def: "time", min: 20, max: 30, says: "a time in UTC, as 2006-01-02T15:04:05Z",
+		kind:    kindString,
+		def:     "time",
+		min:     20,
+		max:     30,
+		says:    "a time in UTC, as 2006-01-02T15:04:05Z",
 		pattern: `^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$`,
 		check: func(s string) bool {
 			_, err := Time(s).parse()
@@ -164,7 +173,8 @@ func times() *form {
 	}
 }
 
-// hashes is of sums by SHA-256. Parse also lets other algorithms through, for Problems to say that they are not supported.
+// hashes is of sums by SHA-256. Parse also lets other algorithms through, for Problems to say that they are not
+// supported.
 func hashes() *form {
 	return &form{
 		kind: kindString, def: "hash", min: 3, max: MaxHash, pattern: `^sha256:[0-9a-f]{64}$`, check: isHash,

@@ -12,8 +12,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// reader walks a JSON document strictly: RFC 8259, and of RFC 7493 (I-JSON) what keeps two readers from reading two things.
-// It knows where it is at every moment, which is why it is not encoding/json.
+// reader walks a JSON document strictly: RFC 8259, and of RFC 7493 (I-JSON) what keeps two readers from reading two
+// things. It knows where it is at every moment, which is why it is not encoding/json.
 type reader struct {
 	doc   []byte
 	at    int

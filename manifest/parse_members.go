@@ -1,7 +1,7 @@
 package manifest
 
-// object is a value whose members are known. It lists them in the order in which people read them, with the place each is
-// read into and written from; what else there is goes into the extra ones.
+// object is a value whose members are known. It lists them in the order in which people read them, with the place each
+// is read into and written from; what else there is goes into the extra ones.
 type object interface {
 	members() ([]member, *Extra)
 }
@@ -67,7 +67,11 @@ func (c *Claim) members() ([]member, *Extra) {
 		{"text", true, func() *form { return textForm(1, MaxText) }, &c.Text},
 		{"span", false, codePoints, &c.Span},
 		{"rewritten", false, booleanForm, &c.Rewritten},
-		{"confidence", false, func() *form { return wordsForm(ConfidenceHigh, ConfidenceMedium, ConfidenceLow, ConfidenceUnknown) }, &c.Confidence},
+		{
+			"confidence", false,
+			func() *form { return wordsForm(ConfidenceHigh, ConfidenceMedium, ConfidenceLow, ConfidenceUnknown) },
+			&c.Confidence,
+		},
 		{"confidence_score", false, shareForm, &c.ConfidenceScore},
 		{"steps", false, func() *form { return listForm(0, MaxSteps, numberForm()) }, &c.Steps},
 		{"sources", true, func() *form { return listForm(1, MaxClaimSources, recordForm(&ClaimSource{})) }, &c.Sources},
@@ -84,8 +88,16 @@ func (s *ClaimSource) members() ([]member, *Extra) {
 		{"excerpt_offset", false, codePoints, &s.ExcerptOffset},
 		{"excerpt_hash", false, hashes, &s.ExcerptHash},
 		{"excerpt", false, func() *form { return recordForm(&Excerpt{}) }, &s.Excerpt},
-		{"excerpt_origin", false, func() *form { return wordsForm(OriginProvider, OriginPublisher, OriginInferred) }, &s.ExcerptOrigin},
-		{"relation", false, func() *form { return wordsForm(RelationSupports, RelationContradicts, RelationContext) }, &s.Relation},
+		{
+			"excerpt_origin", false,
+			func() *form { return wordsForm(OriginProvider, OriginPublisher, OriginInferred) },
+			&s.ExcerptOrigin,
+		},
+		{
+			"relation", false,
+			func() *form { return wordsForm(RelationSupports, RelationContradicts, RelationContext) },
+			&s.Relation,
+		},
 		{"unavailable", false, nameForm, &s.Unavailable},
 	}, &s.Extra
 }

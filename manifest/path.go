@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// Path returns where a manifest is served: that of an answer of the run with the public id pub, or of the run's end if answer is
-// empty. revision counts from 1; a later one supersedes the one before.
+// Path returns where a manifest is served: that of an answer of the run with the public id pub, or of the run's end if
+// answer is empty. revision counts from 1; a later one supersedes the one before.
 //
-// No two manifests have one path: in pub and answer every octet but ASCII letters, digits, - and _ is written as ~ and two
-// hexadecimal digits, so that the dot before the number of a revision is the only one, and no name ends as a proof's does.
+// No two manifests have one path: in pub and answer every octet but ASCII letters, digits, - and _ is written as ~ and
+// two hexadecimal digits, so that the dot before the number of a revision is the only one, and no name ends as a
+// proof's does.
 func Path(pub, answer string, revision int) string {
 	path := "/runs/" + segment(pub) + "/cite"
 	if answer != "" {

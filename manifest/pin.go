@@ -10,16 +10,18 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// Pinner finds the excerpts of citations in snapshots of their sources. The zero value works, and is safe for concurrent use
-// if the checker is.
+// Pinner finds the excerpts of citations in snapshots of their sources. The zero value works, and is safe for
+// concurrent use if the checker is.
 type Pinner struct {
 	Texts   *snapshot.Texts // nil: each text is made anew
 	Checker support.Checker // for refs without a quote; nil: support.Lexical
 }
 
-// Pin finds what the ref of a citation of a rests on in snap, as Build does; see there. Source, the id in a manifest, is
-// empty. A nil snap was not read. The error says that ctx ended or the checker could not work.
-func (p *Pinner) Pin(ctx context.Context, a *ibid.Answer, c *ibid.Citation, ref *ibid.Ref, snap *snapshot.Snapshot) (ClaimSource, error) {
+// Pin finds what the ref of a citation of a rests on in snap, as Build does; see there. Source, the id in a manifest,
+// is empty. A nil snap was not read. The error says that ctx ended or the checker could not work.
+func (p *Pinner) Pin(
+	ctx context.Context, a *ibid.Answer, c *ibid.Citation, ref *ibid.Ref, snap *snapshot.Snapshot,
+) (ClaimSource, error) {
 	s := &source{given: &ibid.Source{}}
 	if given := a.Source(ref.Source); given != nil {
 		s.given, s.URL = given, address(given)

@@ -16,8 +16,9 @@ import (
 	"github.com/ibidhq/ibid/tlog"
 )
 
-// Publisher publishes manifests under one origin: it signs, logs, keeps and serves them. Its zero value publishes nothing.
-// Set its fields before the first call of a method, and do not copy it afterwards; the methods are safe for concurrent use.
+// Publisher publishes manifests under one origin: it signs, logs, keeps and serves them. Its zero value publishes
+// nothing. Set its fields before the first call of a method, and do not copy it afterwards; the methods are safe for
+// concurrent use.
 type Publisher struct {
 	Origin  string // https://agent.example: where everything is served, as the world sees it
 	AgentID string // its host is that of Origin; empty: that host and /v1
@@ -29,7 +30,8 @@ type Publisher struct {
 	Log       *tlog.Log     // nil: nothing is logged
 	Manifests Manifests     // nil: in memory
 	Now       func() time.Time
-	OnError   func(ctx context.Context, err error) // is told what goes wrong where a response goes on without it; nil: nobody
+	// is told what goes wrong where a response goes on without it; nil: nobody
+	OnError func(ctx context.Context, err error)
 
 	ManifestOrigins  []string // of Discovery
 	IncidentEndpoint string   // of Discovery
@@ -37,8 +39,8 @@ type Publisher struct {
 	// For manifests of the middleware.
 	Texts   *snapshot.Texts // nil: one of the publisher's own
 	Checker support.Checker // nil: support.Lexical
-	// Read fetches cited sources that the agent did not read itself, as an observer. The response, or its end, waits for it. Nil:
-	// such sources are not read.
+	// Read fetches cited sources that the agent did not read itself, as an observer. The response, or its end, waits
+	// for it. Nil: such sources are not read.
 	Read   func(ctx context.Context, url string) (*snapshot.Snapshot, error)
 	Secret []byte // makes the salt of each manifest; see Salt. Nil: private inputs have no hashes
 	Buffer int    // bytes of a response that are held back until its header is known; 0: DefaultBuffer
@@ -92,9 +94,9 @@ func (p *Publisher) Salt(path string) []byte {
 	return mac.Sum(nil)
 }
 
-// Publish signs m at Level 3, logs its digest if there is a log, and keeps it at path, which must be that of m.Self. What is
-// inconsistent is an error and is not published. Publishing the same manifest again returns what is there; another one at
-// the same path is ErrMutated.
+// Publish signs m at Level 3, logs its digest if there is a log, and keeps it at path, which must be that of m.Self.
+// What is inconsistent is an error and is not published. Publishing the same manifest again returns what is there;
+// another one at the same path is ErrMutated.
 //
 // The digest is logged before the manifest is kept, so that whatever is served is in the log.
 func (p *Publisher) Publish(ctx context.Context, path string, m *Manifest) (*Signed, error) {
@@ -137,7 +139,9 @@ func (p *Publisher) checkManifest(path string, m *Manifest, now time.Time) error
 	case p.Level < 2:
 		return fmt.Errorf("there are no manifests at level %d", p.Level)
 	case !isManifestPath(path):
-		return errors.New("the path is none that Path makes: /runs/{run}/cite, /runs/{run}/cite.2 and so on, or /runs/{run}/cite/{answer}")
+		return errors.New(
+			"the path is none that Path makes: /runs/{run}/cite, /runs/{run}/cite.2 and so on, or /runs/{run}/cite/{answer}",
+		)
 	case m.Self != p.URL(path):
 		return fmt.Errorf("it says that it is at %q", m.Self)
 	case m.AgentID != p.Agent():

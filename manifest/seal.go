@@ -8,8 +8,9 @@ import (
 	"github.com/ibidhq/ibid/keyring"
 )
 
-// Seal makes of m what is served at path, which must be that of m.Self: it signs it at Level 3 and logs its digest if there is a
-// log. It is for who keeps manifests in a way of their own; [Publisher.Publish] keeps it, too. What is inconsistent is an error.
+// Seal makes of m what is served at path, which must be that of m.Self: it signs it at Level 3 and logs its digest if
+// there is a log. It is for who keeps manifests in a way of their own; [Publisher.Publish] keeps it, too. What is
+// inconsistent is an error.
 //
 // The digest is logged before anybody can keep the manifest, so that whatever is served is in the log.
 func (p *Publisher) Seal(ctx context.Context, path string, m *Manifest) (*Signed, error) {

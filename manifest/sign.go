@@ -20,8 +20,8 @@ const signatureLabel = "manifest"
 // ContentType is what manifests are served as.
 const ContentType = "application/json"
 
-// Sign returns m as it is served, signed with the key at the given time. The signature covers the status, the content type,
-// the digest of the body and m.Self, the URL that it is served at. Whether m contradicts itself, Problems says.
+// Sign returns m as it is served, signed with the key at the given time. The signature covers the status, the content
+// type, the digest of the body and m.Self, the URL that it is served at. Whether m contradicts itself, Problems says.
 func Sign(m *Manifest, key *keyring.Key, signer crypto.Signer, at time.Time) (*Signed, error) {
 	s, err := Unsigned(m)
 	if err != nil {
@@ -58,7 +58,11 @@ func Unsigned(m *Manifest) (*Signed, error) {
 		return nil, fmt.Errorf("writing a manifest: %w", err)
 	}
 	return &Signed{
-		TargetURI: m.Self, Status: http.StatusOK, ContentType: ContentType, ContentDigest: httpsig.ContentDigest(body), Body: body,
+		TargetURI:     m.Self,
+		Status:        http.StatusOK,
+		ContentType:   ContentType,
+		ContentDigest: httpsig.ContentDigest(body),
+		Body:          body,
 	}, nil
 }
 

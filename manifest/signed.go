@@ -11,9 +11,9 @@ import (
 
 // Signed is a manifest as it is served, with all that a later verification needs: the stored bundle.
 //
-// As JSON it has the members target_uri, status, content_type, content_digest, signature_input, signature, body, jwks_seen,
-// tlog_proof and sources; what is not there is left out. body is a string; a body that is not UTF-8 is in base64, in
-// body_base64. jwks_seen is the directory itself, or a string of it if it is no JSON.
+// As JSON it has the members target_uri, status, content_type, content_digest, signature_input, signature, body,
+// jwks_seen, tlog_proof and sources; what is not there is left out. body is a string; a body that is not UTF-8 is in
+// base64, in body_base64. jwks_seen is the directory itself, or a string of it if it is no JSON.
 type Signed struct {
 	TargetURI      string
 	Status         int
@@ -56,8 +56,15 @@ func (s *Signed) Digest() [32]byte { return sha256.Sum256(s.Body) }
 // MarshalJSON returns the stored bundle.
 func (s *Signed) MarshalJSON() ([]byte, error) {
 	b := bundle{
-		TargetURI: s.TargetURI, Status: s.Status, ContentType: s.ContentType, ContentDigest: s.ContentDigest,
-		SignatureInput: s.SignatureInput, Signature: s.Signature, JWKS: s.JWKS, Proof: string(s.Proof), Sources: s.Sources,
+		TargetURI:      s.TargetURI,
+		Status:         s.Status,
+		ContentType:    s.ContentType,
+		ContentDigest:  s.ContentDigest,
+		SignatureInput: s.SignatureInput,
+		Signature:      s.Signature,
+		JWKS:           s.JWKS,
+		Proof:          string(s.Proof),
+		Sources:        s.Sources,
 	}
 	if utf8.Valid(s.Body) {
 		body := string(s.Body)
@@ -81,7 +88,8 @@ func (s *Signed) MarshalJSON() ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// UnmarshalJSON reads a stored bundle. It says nothing about whether what it holds is true, nor whether it is a manifest.
+// UnmarshalJSON reads a stored bundle. It says nothing about whether what it holds is true, nor whether it is a
+// manifest.
 func (s *Signed) UnmarshalJSON(raw []byte) error {
 	var b bundle
 	if err := json.Unmarshal(raw, &b); err != nil {

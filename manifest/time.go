@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Time is an instant as it is written in a manifest: RFC 3339 in UTC, ending in Z, with at most nine digits of fraction.
-// It is kept as written, so that a manifest that was read is written again unchanged. The zero value is no time.
+// Time is an instant as it is written in a manifest: RFC 3339 in UTC, ending in Z, with at most nine digits of
+// fraction. It is kept as written, so that a manifest that was read is written again unchanged. The zero value is no
+// time.
 type Time string
 
 var errTime = errors.New("no time in UTC as RFC 3339 has it")

@@ -74,7 +74,10 @@ func (m *MCP) findAnswers(ctx context.Context, c *call) (*result, error) {
 	}
 	for name, said := range map[string]string{"words": args.Words, "source": args.Source, "run": args.Run, "conversation": args.Conversation, "answer_id": args.AnswerID} {
 		if len(said) > maxWords || strings.Contains(said, "\x00") {
-			return nil, refuse(fmt.Sprintf("%s: it has more than %d bytes, or control characters", name, maxWords), "leave out what is not needed")
+			return nil, refuse(
+				fmt.Sprintf("%s: it has more than %d bytes, or control characters", name, maxWords),
+				"leave out what is not needed",
+			)
 		}
 	}
 	if args.AnswerID != "" {
@@ -85,7 +88,12 @@ func (m *MCP) findAnswers(ctx context.Context, c *call) (*result, error) {
 	}
 	m.settle(ctx)
 	page, err := m.store.Calls(ctx, c.tenant, &store.Query{
-		Text: args.Words, Source: args.Source, Run: args.Run, Conversation: args.Conversation, Cursor: args.Cursor, Limit: limit,
+		Text:         args.Words,
+		Source:       args.Source,
+		Run:          args.Run,
+		Conversation: args.Conversation,
+		Cursor:       args.Cursor,
+		Limit:        limit,
 	})
 	if err != nil {
 		return nil, storeError("find answers", err)
@@ -97,7 +105,10 @@ func (m *MCP) findAnswers(ctx context.Context, c *call) (*result, error) {
 		found := showAnswer(one)
 		found.Text = trail.Excerpt(found.Text, answerBegins)
 		out.Answers = append(out.Answers, found)
-		fmt.Fprintf(&text, "\n%s, %s, %s: %s", found.ID, found.StartedAt.Format(time.RFC3339), count(found.Citations, "citation"), cut(found.Text))
+		fmt.Fprintf(
+			&text, "\n%s, %s, %s: %s", found.ID, found.StartedAt.Format(time.RFC3339),
+			count(found.Citations, "citation"), cut(found.Text),
+		)
 	}
 	if page.Next != "" {
 		text.WriteString("\nThere are more: pass next_cursor as cursor.")
@@ -113,7 +124,10 @@ func (m *MCP) oneAnswer(ctx context.Context, tenant string, args *findArgs) (*re
 	one, err := m.answer(ctx, tenant, args.AnswerID)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil, refuse("answer_id: there is no answer with this id", "what was deleted or is another tenant's looks the same as what never was")
+		return nil, refuse(
+			"answer_id: there is no answer with this id",
+			"what was deleted or is another tenant's looks the same as what never was",
+		)
 	case err != nil:
 		return nil, err
 	}
@@ -143,8 +157,16 @@ func (m *MCP) answer(ctx context.Context, tenant, id string) (*store.Call, error
 func showAnswer(c *store.Call) foundAnswer {
 	a := c.Answer
 	out := foundAnswer{
-		ID: c.AnswerID, StartedAt: c.Started, Provider: orNull(a.Provider), Model: orNull(a.Model), Conversation: orNull(c.Conversation), Run: orNull(c.Run),
-		Text: a.Text, Citations: len(a.Citations), Sources: []foundSource{}, SourcesMore: max(0, len(a.Sources)-maxShown),
+		ID:           c.AnswerID,
+		StartedAt:    c.Started,
+		Provider:     orNull(a.Provider),
+		Model:        orNull(a.Model),
+		Conversation: orNull(c.Conversation),
+		Run:          orNull(c.Run),
+		Text:         a.Text,
+		Citations:    len(a.Citations),
+		Sources:      []foundSource{},
+		SourcesMore:  max(0, len(a.Sources)-maxShown),
 	}
 	for i := range min(len(a.Sources), maxShown) {
 		s := &a.Sources[i]

@@ -12,7 +12,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// readArgs reads the arguments of a call. One that the tool does not have is an error: who misspells a limit must not do without it.
+// readArgs reads the arguments of a call. One that the tool does not have is an error: who misspells a limit must not
+// do without it.
 func readArgs(raw json.RawMessage, into any) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
@@ -72,7 +73,10 @@ func number(name string, said *int, def, least, most int) (int, error) {
 		return def, nil
 	}
 	if *said < least || *said > most {
-		return 0, refuse(fmt.Sprintf("%s: %d is not a whole number from %d to %d", name, *said, least, most), fmt.Sprintf("without it, it is %d", def))
+		return 0, refuse(
+			fmt.Sprintf("%s: %d is not a whole number from %d to %d", name, *said, least, most),
+			fmt.Sprintf("without it, it is %d", def),
+		)
 	}
 	return *said, nil
 }
@@ -83,7 +87,10 @@ func share(name string, said *float64, def float64) (float64, error) {
 		return def, nil
 	}
 	if !(*said > 0 && *said <= 1) {
-		return 0, refuse(fmt.Sprintf("%s: %v is not a number above 0 and up to 1", name, *said), fmt.Sprintf("without it, it is %v", def))
+		return 0, refuse(
+			fmt.Sprintf("%s: %v is not a number above 0 and up to 1", name, *said),
+			fmt.Sprintf("without it, it is %v", def),
+		)
 	}
 	return *said, nil
 }

@@ -70,11 +70,16 @@ func (m *MCP) attribute(ctx context.Context, c *call) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := &support.AttributeOptions{Checker: m.checker, Progress: func(done, of int) { c.progress(fmt.Sprintf("%d of %s", done, count(of, "sentence"))) }}
+	opts := &support.AttributeOptions{
+		Checker:  m.checker,
+		Progress: func(done, of int) { c.progress(fmt.Sprintf("%d of %s", done, count(of, "sentence"))) },
+	}
 	if opts.Threshold, err = share("threshold", args.Threshold, support.Balanced); err != nil {
 		return nil, err
 	}
-	if opts.PerSentence, err = number("per_sentence", args.PerSentence, support.DefaultPerSentence, 1, MaxPerSentence); err != nil {
+	if opts.PerSentence, err = number(
+		"per_sentence", args.PerSentence, support.DefaultPerSentence, 1, MaxPerSentence,
+	); err != nil {
 		return nil, err
 	}
 	docs, err := args.documents()
@@ -94,16 +99,27 @@ func (a *attributeArgs) documents() ([]support.Document, error) {
 	case strings.TrimSpace(a.Answer) == "":
 		return nil, refuse("answer: it is missing or empty", "it is the text whose sentences are to be attributed")
 	case len(a.Sources) == 0:
-		return nil, refuse("sources: there are none", `they are objects {"id", "title", "url", "text"}, of which text is needed`)
+		return nil, refuse(
+			"sources: there are none", `they are objects {"id", "title", "url", "text"}, of which text is needed`,
+		)
 	case len(a.Sources) > MaxSources:
-		return nil, refuse(fmt.Sprintf("sources: there are more than %d", MaxSources), "leave out those that cannot matter, or put pieces of one source together")
+		return nil, refuse(
+			fmt.Sprintf("sources: there are more than %d", MaxSources),
+			"leave out those that cannot matter, or put pieces of one source together",
+		)
 	}
 	docs := make([]support.Document, len(a.Sources))
 	for i, s := range a.Sources {
 		if strings.TrimSpace(s.Text) == "" {
-			return nil, refuse(fmt.Sprintf("sources[%d].text: it is missing or empty", i), "it is what the source says; nothing is fetched")
+			return nil, refuse(
+				fmt.Sprintf("sources[%d].text: it is missing or empty", i),
+				"it is what the source says; nothing is fetched",
+			)
 		}
-		docs[i] = support.Document{Source: ibid.Source{ID: s.ID, Kind: ibid.DocumentKind, Title: s.Title, URL: s.URL}, Text: s.Text}
+		docs[i] = support.Document{
+			Source: ibid.Source{ID: s.ID, Kind: ibid.DocumentKind, Title: s.Title, URL: s.URL},
+			Text:   s.Text,
+		}
 		if s.URL != "" {
 			docs[i].Source.Kind = ibid.Web
 		}
@@ -122,8 +138,15 @@ func (a *attributeArgs) plain() *ibid.Answer {
 func showAttribution(found *support.Attribution, show *showing) *result {
 	a := found.Answer
 	out := &attributed{
-		CitedText: a.Render(&ibid.RenderOptions{Style: show.style}), Citations: []attributedCitation{}, Uncited: []attributedSentence{},
-		UncitedShare: found.Uncited, By: found.By, Threshold: found.Threshold, Document: show.documentOf(a, ""),
+		CitedText: a.Render(
+			&ibid.RenderOptions{Style: show.style},
+		),
+		Citations:    []attributedCitation{},
+		Uncited:      []attributedSentence{},
+		UncitedShare: found.Uncited,
+		By:           found.By,
+		Threshold:    found.Threshold,
+		Document:     show.documentOf(a, ""),
 	}
 	offsets := ibid.NewOffsets(a.Text)
 	place := func(s ibid.Span) attributedSentence {

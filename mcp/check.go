@@ -62,9 +62,14 @@ func (m *MCP) check(ctx context.Context, c *call) (*result, error) {
 	case strings.TrimSpace(args.Claim) == "":
 		return nil, refuse("claim: it is missing or empty", "it is one sentence, or a few")
 	case len(args.Passages) == 0:
-		return nil, refuse("passages: there are none", "they are texts that may support the claim, taken together; nothing is fetched")
+		return nil, refuse(
+			"passages: there are none", "they are texts that may support the claim, taken together; nothing is fetched",
+		)
 	case len(args.Passages) > MaxPassages:
-		return nil, refuse(fmt.Sprintf("passages: there are more than %d", MaxPassages), "the tool attribute finds the right ones in whole texts")
+		return nil, refuse(
+			fmt.Sprintf("passages: there are more than %d", MaxPassages),
+			"the tool attribute finds the right ones in whole texts",
+		)
 	}
 	pair := support.Pair{Claim: args.Claim, Context: args.Context}
 	for _, p := range args.Passages {
@@ -82,7 +87,8 @@ func (m *MCP) check(ctx context.Context, c *call) (*result, error) {
 	return &result{verdictText(out), out}, nil
 }
 
-// checkerFailed says that a checker could say nothing. Why may hold addresses that are the operator's, so it goes into the log.
+// checkerFailed says that a checker could say nothing. Why may hold addresses that are the operator's, so it goes into
+// the log.
 func (m *MCP) checkerFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
 		return err
@@ -93,8 +99,18 @@ func (m *MCP) checkerFailed(ctx context.Context, err error) error {
 
 func showVerdict(p *support.Pair, v *support.Verdict) *checked {
 	out := &checked{
-		Label: cmp.Or(v.Label, support.Unverified), Score: v.Score, Verbatim: v.Verbatim, Changed: v.Changed, Word: v.Word(), By: v.By,
-		Missing: []string{}, Evidence: []checkedEvidence{}, Conflicts: []checkedConflict{}, Issues: append([]ibid.Issue{}, v.Issues...),
+		Label: cmp.Or(
+			v.Label, support.Unverified,
+		),
+		Score:     v.Score,
+		Verbatim:  v.Verbatim,
+		Changed:   v.Changed,
+		Word:      v.Word(),
+		By:        v.By,
+		Missing:   []string{},
+		Evidence:  []checkedEvidence{},
+		Conflicts: []checkedConflict{},
+		Issues:    append([]ibid.Issue{}, v.Issues...),
 	}
 	if v.Threshold > 0 {
 		out.Threshold = &v.Threshold
@@ -103,7 +119,9 @@ func showVerdict(p *support.Pair, v *support.Verdict) *checked {
 		out.Missing = append(out.Missing, v.Missing[i].Text)
 	}
 	for _, e := range v.Evidence {
-		out.Evidence = append(out.Evidence, checkedEvidence{e.Passage, e.Start, e.End, p.Passages[e.Passage].Text[e.Start:e.End]})
+		out.Evidence = append(
+			out.Evidence, checkedEvidence{e.Passage, e.Start, e.End, p.Passages[e.Passage].Text[e.Start:e.End]},
+		)
 	}
 	said := func(e *support.Excerpt) string {
 		if e.Passage < 0 {

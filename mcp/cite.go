@@ -54,7 +54,10 @@ func (m *MCP) cite(_ context.Context, c *call) (*result, error) {
 	}
 	if raw := bytes.TrimSpace(args.Documents); len(raw) > 0 && !bytes.Equal(raw, []byte("null")) {
 		if opts.Documents, err = ibid.ReadDocuments(raw); err != nil {
-			return nil, refuse("documents: "+err.Error(), `they are an array of strings, flat objects or {"id", "data"}, in the order in which the model was given them`)
+			return nil, refuse(
+				"documents: "+err.Error(),
+				`they are an array of strings, flat objects or {"id", "data"}, in the order in which the model was given them`,
+			)
 		}
 	}
 	answer, err := ibid.Decode([]byte(args.Response), &opts)
@@ -62,8 +65,14 @@ func (m *MCP) cite(_ context.Context, c *call) (*result, error) {
 		return nil, err
 	}
 	out := &cited{
-		CitedText: answer.Render(&ibid.RenderOptions{Style: show.style}), Complete: answer.Complete, Citations: len(answer.Citations), Sources: len(answer.Sources),
-		Issues: append([]ibid.Issue{}, answer.Issues...), Document: show.documentOf(answer, ""),
+		CitedText: answer.Render(
+			&ibid.RenderOptions{Style: show.style},
+		),
+		Complete:  answer.Complete,
+		Citations: len(answer.Citations),
+		Sources:   len(answer.Sources),
+		Issues:    append([]ibid.Issue{}, answer.Issues...),
+		Document:  show.documentOf(answer, ""),
 	}
 	if answer.Error != nil {
 		out.Error = &citedError{answer.Error.Code, answer.Error.Message}
@@ -73,10 +82,14 @@ func (m *MCP) cite(_ context.Context, c *call) (*result, error) {
 
 // judge says why nothing can be shown. What merely breaks off can.
 func judge(a *ibid.Answer, err error, format string) error {
-	blank := a.ID == "" && a.Text == "" && len(a.Sources) == 0 && len(a.ToolCalls) == 0 && a.Finish == "" && a.Error == nil
+	blank := a.ID == "" && a.Text == "" && len(a.Sources) == 0 && len(a.ToolCalls) == 0 && a.Finish == "" &&
+		a.Error == nil
 	switch {
 	case errors.Is(err, ibid.ErrEmpty):
-		return refuse("response: it is missing or empty", "it is a provider's response as it came: the JSON body, or the recorded stream")
+		return refuse(
+			"response: it is missing or empty",
+			"it is a provider's response as it came: the JSON body, or the recorded stream",
+		)
 	case errors.Is(err, ibid.ErrBinary):
 		return refuse("response: it is not JSON, an event stream or text", "if it was compressed, unpack it")
 	case err != nil && blank:

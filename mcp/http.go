@@ -22,17 +22,20 @@ const (
 	firstRead = 16 << 10
 )
 
-// Handler answers clients over streamable HTTP, whatever the path: each POST is one message, and its answer a stream of events. There
-// are no sessions, so that any node answers, and a GET, which would listen for news of one, is a 405.
+// Handler answers clients over streamable HTTP, whatever the path: each POST is one message, and its answer a stream of
+// events. There are no sessions, so that any node answers, and a GET, which would listen for news of one, is a 405.
 //
-// The guard says who calls, by an access token as on the API, and keeps foreign hosts and web pages away. Every valid token may list
-// the tools; each tool asks for a scope of its own when it is called. What goes wrong before a message is read is answered as a
-// [gateway.Problem]. A call ends when its client hangs up.
+// The guard says who calls, by an access token as on the API, and keeps foreign hosts and web pages away. Every valid
+// token may list the tools; each tool asks for a scope of its own when it is called. What goes wrong before a message
+// is read is answered as a [gateway.Problem]. A call ends when its client hangs up.
 func (m *MCP) Handler(guard *gateway.Guard) http.Handler {
-	inner := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return m.server }, &sdk.StreamableHTTPOptions{
-		Stateless: true, MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true,
-		DisableLocalhostProtection: true, // the guard knows by which names it may be reached
-	})
+	inner := sdk.NewStreamableHTTPHandler(
+		func(*http.Request) *sdk.Server { return m.server },
+		&sdk.StreamableHTTPOptions{
+			Stateless: true, MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true,
+			DisableLocalhostProtection: true, // the guard knows by which names it may be reached
+		},
+	)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if guard.CORS(w, r) {
 			return
@@ -52,8 +55,11 @@ func (m *MCP) admit(w http.ResponseWriter, r *http.Request, guard *gateway.Guard
 	}
 	if r.Method != http.MethodPost {
 		return &gateway.Problem{
-			Status: http.StatusMethodNotAllowed, Code: gateway.CodeMethod, Detail: "MCP is spoken by POST here: there are no sessions to listen to or to end",
-			Hint: "point an MCP client for streamable HTTP at this address; docs/mcp.md says how", Header: http.Header{"Allow": {http.MethodPost}},
+			Status: http.StatusMethodNotAllowed,
+			Code:   gateway.CodeMethod,
+			Detail: "MCP is spoken by POST here: there are no sessions to listen to or to end",
+			Hint:   "point an MCP client for streamable HTTP at this address; docs/mcp.md says how",
+			Header: http.Header{"Allow": {http.MethodPost}},
 		}
 	}
 	body := &message{bodies: m.bodies}
@@ -85,7 +91,10 @@ func (b *message) read(w http.ResponseWriter, r *http.Request) error {
 	}
 	if r.Header.Get("Content-Encoding") != "" {
 		return &gateway.Problem{
-			Status: http.StatusUnsupportedMediaType, Code: gateway.CodeMediaType, Detail: "the message has a Content-Encoding", Hint: "send it as it is",
+			Status: http.StatusUnsupportedMediaType,
+			Code:   gateway.CodeMediaType,
+			Detail: "the message has a Content-Encoding",
+			Hint:   "send it as it is",
 		}
 	}
 	rc := http.NewResponseController(w)

@@ -28,7 +28,8 @@ const (
 // callTime is how long a call may take, with its waiting.
 const callTime = 2 * time.Minute
 
-// maxBodies is how many bytes of requests over HTTP are held at the same time. While a call is read it takes a few times as many.
+// maxBodies is how many bytes of requests over HTTP are held at the same time. While a call is read it takes a few
+// times as many.
 const maxBodies = 8 * MaxMessage
 
 // instructions tell a model what the tools are for.
@@ -40,8 +41,8 @@ find_answers to look into recorded agent runs and answers. Scores are probabilit
 type Options struct {
 	Store   *store.Store     // nil: no tools about what is stored
 	Gateway *gateway.Gateway // what it captured and did not store yet is found too; nil: there is none
-	// Verify verifies for a tenant, as [api.API.Verify] and [api.Report] do. Its errors are problems, or something went wrong. Nil: there is no
-	// tool that verifies.
+	// Verify verifies for a tenant, as [api.API.Verify] and [api.Report] do. Its errors are problems, or something went
+	// wrong. Nil: there is no tool that verifies.
 	Verify  func(ctx context.Context, tenant string, v *api.Verification) (*verify.Report, error)
 	Checker support.Checker // safe for concurrent use; nil: [support.Lexical]
 	Version string          // of the program, as clients are told; empty: unknown
@@ -62,7 +63,8 @@ type MCP struct {
 	linking  *semaphore.Weighted // stored bytes of runs
 }
 
-// New returns a server of the tools that o allows. It starts nothing, and there is nothing to close: what o has stays the caller's.
+// New returns a server of the tools that o allows. It starts nothing, and there is nothing to close: what o has stays
+// the caller's.
 func New(o *Options) *MCP {
 	if o == nil {
 		o = &Options{}
@@ -82,10 +84,14 @@ func New(o *Options) *MCP {
 	if version == "" {
 		version = "unknown"
 	}
-	m.server = sdk.NewServer(&sdk.Implementation{Name: "ibid", Title: "ibid, the citation layer", Version: version}, &sdk.ServerOptions{
-		Instructions: instructions,
-		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}, // the list never changes, and nothing is logged to clients
-	})
+	m.server = sdk.NewServer(
+		&sdk.Implementation{Name: "ibid", Title: "ibid, the citation layer", Version: version},
+		&sdk.ServerOptions{
+			Instructions: instructions,
+			// the list never changes, and nothing is logged to clients
+			Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
+		},
+	)
 	m.server.AddReceivingMiddleware(onlyTools)
 	for _, t := range m.tools() {
 		m.server.AddTool(t.describe(), m.handle(&t))
@@ -93,11 +99,13 @@ func New(o *Options) *MCP {
 	return m
 }
 
-// Serve answers one client, which writes to in and reads from out, one JSON-RPC message a line, as a tenant with all scopes. Nothing
-// but such messages is written to out. A line that is none is answered with an error, and the next one is read.
+// Serve answers one client, which writes to in and reads from out, one JSON-RPC message a line, as a tenant with all
+// scopes. Nothing but such messages is written to out. A line that is none is answered with an error, and the next one
+// is read.
 //
-// It returns nil when in has ended and all calls are answered, ctx's error when ctx ends first, and else what went wrong with in or out. It closes in if
-// that is an [io.Closer]; where closing does not end a Read, a goroutine waits for that.
+// It returns nil when in has ended and all calls are answered, ctx's error when ctx ends first, and else what went
+// wrong with in or out. It closes in if that is an [io.Closer]; where closing does not end a Read, a goroutine waits
+// for that.
 func (m *MCP) Serve(ctx context.Context, in io.Reader, out io.Writer, tenant string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

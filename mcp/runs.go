@@ -16,12 +16,13 @@ import (
 )
 
 const (
-	// maxShown is how many steps, sentences, sources of a step and passages of a sentence a result has at most, of each. The result says how many
-	// more there are.
+	// maxShown is how many steps, sentences, sources of a step and passages of a sentence a result has at most, of
+	// each. The result says how many more there are.
 	maxShown = 500
 	// MaxExcerpt is how many characters of a passage may be asked for.
 	MaxExcerpt = 2000
-	// maxLinked is how many stored bytes of runs are worked on at the same time: they take some times as many. A larger run goes alone.
+	// maxLinked is how many stored bytes of runs are worked on at the same time: they take some times as many. A larger
+	// run goes alone.
 	maxLinked = 32 << 20
 	// minLinked is what a small run counts as: each takes a processor.
 	minLinked = maxLinked / 4
@@ -112,7 +113,10 @@ func (m *MCP) runSources(ctx context.Context, c *call) (*result, error) {
 	if args.Run == "" {
 		return nil, refuse("run: it is missing", "it is the id of a run; find_answers shows those of answers")
 	}
-	missing := refuse("run: there is none with this id", "find_answers shows the runs of answers; what was deleted or is another tenant's looks the same as what never was")
+	missing := refuse(
+		"run: there is none with this id",
+		"find_answers shows the runs of answers; what was deleted or is another tenant's looks the same as what never was",
+	)
 	if len(args.Run) > maxID {
 		return nil, missing
 	}
@@ -175,10 +179,18 @@ func showRun(t *trail.Trail, s *trail.Summary, links *trail.Links, excerpt int) 
 		answer = t.Final.Text
 	}
 	out := &runSources{
-		Run: t.ID, Agent: orNull(t.Agent), Question: orNull(t.Question), Answer: orNull(answer), AnswerID: orNull(t.FinalID()),
-		Steps: []runStep{}, Primary: []runSource{}, Sentences: []runSentence{}, UncitedShare: links.Uncited,
-		Issues:    append(append([]ibid.Issue{}, s.Issues...), links.Issues...),
-		StepsMore: max(0, len(t.Steps)-maxShown), SentencesMore: max(0, len(links.Sentences)-maxShown),
+		Run:           t.ID,
+		Agent:         orNull(t.Agent),
+		Question:      orNull(t.Question),
+		Answer:        orNull(answer),
+		AnswerID:      orNull(t.FinalID()),
+		Steps:         []runStep{},
+		Primary:       []runSource{},
+		Sentences:     []runSentence{},
+		UncitedShare:  links.Uncited,
+		Issues:        append(append([]ibid.Issue{}, s.Issues...), links.Issues...),
+		StepsMore:     max(0, len(t.Steps)-maxShown),
+		SentencesMore: max(0, len(links.Sentences)-maxShown),
 	}
 	for i := range min(len(t.Steps), maxShown) {
 		out.Steps = append(out.Steps, showStep(t, i, excerpt))
@@ -196,8 +208,13 @@ func showRun(t *trail.Trail, s *trail.Summary, links *trail.Links, excerpt int) 
 func showStep(t *trail.Trail, i, excerpt int) runStep {
 	step := &t.Steps[i]
 	out := runStep{
-		Number: step.Number, After: []int{}, Tool: orNull(step.Tool), Question: orNull(step.Question), Error: orNull(step.Error),
-		Sources: []runSource{}, SourcesMore: max(0, len(step.Sources)-maxShown),
+		Number:      step.Number,
+		After:       []int{},
+		Tool:        orNull(step.Tool),
+		Question:    orNull(step.Question),
+		Error:       orNull(step.Error),
+		Sources:     []runSource{},
+		SourcesMore: max(0, len(step.Sources)-maxShown),
 	}
 	if excerpt > 0 {
 		out.Answer = orNull(trail.Excerpt(step.Answer, excerpt))
@@ -216,21 +233,32 @@ func showStep(t *trail.Trail, i, excerpt int) runStep {
 
 func showSource(s *trail.Source, steps []int, excerpt int) runSource {
 	return runSource{
-		s.DocumentID, orNull(s.Title), orNull(s.URL), finite(s.Relevance), orNull(s.Origin), excerptOf(cmp.Or(s.Excerpt, s.Content), excerpt),
+		s.DocumentID, orNull(s.Title), orNull(s.URL), finite(s.Relevance), orNull(s.Origin),
+		excerptOf(cmp.Or(s.Excerpt, s.Content), excerpt),
 		s.Retrieved, s.Used, s.Cited, append([]int{}, steps...),
 	}
 }
 
 func showSentence(s *trail.Sentence, excerpt int) runSentence {
 	out := runSentence{
-		Start: s.Span.Start, End: s.Span.End, Text: s.Text, Steps: append([]int{}, s.Steps...), Skipped: orNull(string(s.Skipped)), Passages: []runPassage{},
+		Start:        s.Span.Start,
+		End:          s.Span.End,
+		Text:         s.Text,
+		Steps:        append([]int{}, s.Steps...),
+		Skipped:      orNull(string(s.Skipped)),
+		Passages:     []runPassage{},
 		PassagesMore: max(0, len(s.Passages)-maxShown),
 	}
 	for i := range min(len(s.Passages), maxShown) {
 		p := &s.Passages[i]
 		row := runPassage{
-			DocumentID: p.DocumentID, Title: orNull(p.Title), Excerpt: excerptOf(cmp.Or(p.Excerpt, p.Text()), excerpt), Steps: append([]int{}, p.Steps...),
-			Via: append([]int{}, p.Via...), Reason: p.Reason, Score: finite(p.Score),
+			DocumentID: p.DocumentID,
+			Title:      orNull(p.Title),
+			Excerpt:    excerptOf(cmp.Or(p.Excerpt, p.Text()), excerpt),
+			Steps:      append([]int{}, p.Steps...),
+			Via:        append([]int{}, p.Via...),
+			Reason:     p.Reason,
+			Score:      finite(p.Score),
 		}
 		if excerpt > 0 {
 			row.Evidence = orNull(p.Evidence)
@@ -259,7 +287,11 @@ func finite(score *float64) *float64 {
 // runText writes a run for a model.
 func runText(r *runSources) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Run %s: %s, %s in its answer", r.Run, count(len(r.Steps)+r.StepsMore, "step"), count(len(r.Sentences)+r.SentencesMore, "sentence"))
+	fmt.Fprintf(
+		&b, "Run %s: %s, %s in its answer", r.Run,
+		count(len(r.Steps)+r.StepsMore, "step"),
+		count(len(r.Sentences)+r.SentencesMore, "sentence"),
+	)
 	if r.UncitedShare != nil {
 		fmt.Fprintf(&b, "; %.0f %% of those that say something rest on no source", 100**r.UncitedShare)
 	}

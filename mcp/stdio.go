@@ -14,8 +14,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// lines is a connection of one JSON-RPC message a line. Unlike the SDK's own it goes on after a line that is no message, and when its
-// input ends it lets the calls that came be answered: whoever pipes a few messages into a program wants to see what comes of them.
+// lines is a connection of one JSON-RPC message a line. Unlike the SDK's own it goes on after a line that is no
+// message, and when its input ends it lets the calls that came be answered: whoever pipes a few messages into a program
+// wants to see what comes of them.
 type lines struct {
 	in       io.Reader
 	out      io.Writer
@@ -74,8 +75,8 @@ func (c *lines) read() {
 	}
 }
 
-// readLine returns a line without its end and the white space around it. Of one that is longer than a message may be it returns
-// nothing but errLongLine. The last line needs no end.
+// readLine returns a line without its end and the white space around it. Of one that is longer than a message may be it
+// returns nothing but errLongLine. The last line needs no end.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	var text []byte
 	long := false
@@ -112,7 +113,10 @@ func (c *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 		var why *jsonrpc.Error
 		switch {
 		case errors.Is(next.err, errLongLine):
-			why = &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("the message has more than %d bytes", MaxMessage)}
+			why = &jsonrpc.Error{
+				Code:    jsonrpc.CodeInvalidRequest,
+				Message: fmt.Sprintf("the message has more than %d bytes", MaxMessage),
+			}
 		case next.err != nil:
 			return nil, c.drain(ctx, next.err)
 		default:
@@ -132,13 +136,22 @@ func (c *lines) Read(ctx context.Context) (jsonrpc.Message, error) {
 func readMessage(text []byte) (jsonrpc.Message, *jsonrpc.Error) {
 	switch {
 	case !json.Valid(text):
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the line is not JSON; a message is one line without line breaks in it"}
+		return nil, &jsonrpc.Error{
+			Code:    jsonrpc.CodeParseError,
+			Message: "the line is not JSON; a message is one line without line breaks in it",
+		}
 	case text[0] == '[':
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "messages are not taken in batches; send them one by one"}
+		return nil, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInvalidRequest,
+			Message: "messages are not taken in batches; send them one by one",
+		}
 	}
 	msg, err := jsonrpc.DecodeMessage(text)
 	if err != nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "it is no JSON-RPC message: " + cut(err.Error())}
+		return nil, &jsonrpc.Error{
+			Code:    jsonrpc.CodeInvalidRequest,
+			Message: "it is no JSON-RPC message: " + cut(err.Error()),
+		}
 	}
 	return msg, nil
 }

@@ -88,8 +88,18 @@ func (t *tool) describe() *sdk.Tool {
 		panic(fmt.Sprintf("mcp: the description of the tool %s: %v", t.name, err)) // it is part of the program
 	}
 	return &sdk.Tool{
-		Name: t.name, Title: about.Title, Description: about.Description, InputSchema: about.Input, OutputSchema: about.Output,
-		Annotations: &sdk.ToolAnnotations{Title: about.Title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: &t.open},
+		Name:         t.name,
+		Title:        about.Title,
+		Description:  about.Description,
+		InputSchema:  about.Input,
+		OutputSchema: about.Output,
+		Annotations: &sdk.ToolAnnotations{
+			Title:           about.Title,
+			ReadOnlyHint:    true,
+			IdempotentHint:  true,
+			DestructiveHint: new(false),
+			OpenWorldHint:   &t.open,
+		},
 	}
 }
 
@@ -108,7 +118,10 @@ func (m *MCP) handle(t *tool) sdk.ToolHandler {
 	return func(ctx context.Context, req *sdk.CallToolRequest) (out *sdk.CallToolResult, _ error) {
 		defer func() {
 			if p := recover(); p != nil {
-				m.logger.LogAttrs(ctx, slog.LevelError, "a tool panicked", slog.String("tool", t.name), slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				m.logger.LogAttrs(
+					ctx, slog.LevelError, "a tool panicked", slog.String("tool", t.name), slog.Any("panic", p),
+					slog.String("stack", string(debug.Stack())),
+				)
 				out = failed(&gateway.Problem{Detail: "something went wrong inside ibid", Hint: "its log says what"})
 			}
 		}()
@@ -118,7 +131,9 @@ func (m *MCP) handle(t *tool) sdk.ToolHandler {
 		}
 		ctx, cancel := context.WithTimeout(ctx, callTime)
 		defer cancel()
-		defer context.AfterFunc(by.done, cancel)() //nolint:contextcheck // it is the end of the caller that ends the call
+		defer context.AfterFunc(
+			by.done, cancel,
+		)() //nolint:contextcheck // it is the end of the caller that ends the call
 		done, err := m.run(ctx, t, by, req)
 		if err != nil {
 			return failed(m.problem(ctx, t, err)), nil
@@ -128,7 +143,10 @@ func (m *MCP) handle(t *tool) sdk.ToolHandler {
 			return failed(m.problem(ctx, t, err)), nil
 		}
 		return &sdk.CallToolResult{
-			Content: []sdk.Content{&sdk.TextContent{Text: shorten(done.text)}}, StructuredContent: json.RawMessage(structured),
+			Content: []sdk.Content{
+				&sdk.TextContent{Text: shorten(done.text)},
+			},
+			StructuredContent: json.RawMessage(structured),
 		}, nil
 	}
 }
@@ -136,7 +154,10 @@ func (m *MCP) handle(t *tool) sdk.ToolHandler {
 // run does what a call asks for, if its caller may.
 func (m *MCP) run(ctx context.Context, t *tool, by *caller, req *sdk.CallToolRequest) (*result, error) {
 	if !by.who.May(t.scope) {
-		return nil, refuse(fmt.Sprintf("the access token lacks the scope %s, which the tool %s needs", t.scope, t.name), "`ibid token new` makes one that has it")
+		return nil, refuse(
+			fmt.Sprintf("the access token lacks the scope %s, which the tool %s needs", t.scope, t.name),
+			"`ibid token new` makes one that has it",
+		)
 	}
 	if err := m.calls.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("wait for other calls: %w", err)
@@ -154,7 +175,10 @@ func progressOf(ctx context.Context, req *sdk.CallToolRequest) func(string) {
 	var done atomic.Int64
 	return func(message string) {
 		// A client that cannot be told has hung up, which ends ctx, or reads no more.
-		_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(done.Add(1)), Message: message})
+		_ = req.Session.NotifyProgress(
+			ctx,
+			&sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(done.Add(1)), Message: message},
+		)
 	}
 }
 
@@ -165,7 +189,10 @@ func refuse(detail, hint string) error { return &gateway.Problem{Detail: detail,
 func (m *MCP) problem(ctx context.Context, t *tool, err error) *gateway.Problem {
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &gateway.Problem{Detail: fmt.Sprintf("the call took longer than %v", callTime), Hint: "ask for less at a time, or try again"}
+		return &gateway.Problem{
+			Detail: fmt.Sprintf("the call took longer than %v", callTime),
+			Hint:   "ask for less at a time, or try again",
+		}
 	case ctx.Err() != nil:
 		return &gateway.Problem{Detail: "the call was given up by its client"}
 	}

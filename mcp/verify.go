@@ -91,7 +91,10 @@ func (a *verifyArgs) check() error {
 		}
 	}
 	if given != 1 && (given != 2 || a.URL == "" || a.Response == "") {
-		return refuse("one thing is to be verified at a time", "give one of url, manifest, document and response; a response may have its url besides")
+		return refuse(
+			"one thing is to be verified at a time",
+			"give one of url, manifest, document and response; a response may have its url besides",
+		)
 	}
 	switch {
 	case a.Response != "":
@@ -111,8 +114,13 @@ func isObject(raw json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace
 
 func showReport(r *verify.Report, whole bool) *verified {
 	out := &verified{
-		State: r.State, Why: r.Why(), Next: orNull(r.Next()), CheckedAt: r.CheckedAt, Failures: append([]verify.Finding{}, r.Failure...),
-		Unverifiable: []verify.Finding{}, Claims: []verifiedClaim{},
+		State:        r.State,
+		Why:          r.Why(),
+		Next:         orNull(r.Next()),
+		CheckedAt:    r.CheckedAt,
+		Failures:     append([]verify.Finding{}, r.Failure...),
+		Unverifiable: []verify.Finding{},
+		Claims:       []verifiedClaim{},
 	}
 	for _, f := range r.Info {
 		if f.Counts == verify.CountUnverifiable {
@@ -124,7 +132,10 @@ func showReport(r *verify.Report, whole bool) *verified {
 		claim := verifiedClaim{c.ID, c.Text, c.Status, c.Counts, []verifiedSource{}}
 		for k := range c.Sources {
 			s := &c.Sources[k]
-			claim.Sources = append(claim.Sources, verifiedSource{s.URL, orNull(s.Title), s.Result.Status, s.Result.Counts, orNull(s.Result.Note)})
+			claim.Sources = append(
+				claim.Sources,
+				verifiedSource{s.URL, orNull(s.Title), s.Result.Status, s.Result.Counts, orNull(s.Result.Note)},
+			)
 		}
 		out.Claims = append(out.Claims, claim)
 	}

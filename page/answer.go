@@ -117,9 +117,17 @@ func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 	}
 	a := call.Answer
 	v := &answerView{
-		ID: call.AnswerID, Prefix: o.prefix, Provider: oneLine(a.Provider), Model: oneLine(a.Model), Started: call.Started,
-		Run: call.Run, Step: call.Step.Number, Conversation: call.Conversation,
-		Queries: a.Queries, Issues: a.Issues, Live: o.live,
+		ID:           call.AnswerID,
+		Prefix:       o.prefix,
+		Provider:     oneLine(a.Provider),
+		Model:        oneLine(a.Model),
+		Started:      call.Started,
+		Run:          call.Run,
+		Step:         call.Step.Number,
+		Conversation: call.Conversation,
+		Queries:      a.Queries,
+		Issues:       a.Issues,
+		Live:         o.live,
 	}
 	v.Heading, v.Question = heading(call.Prompt)
 	v.Notices = notices(a, o.live)
@@ -200,7 +208,12 @@ func notices(a *ibid.Answer, live bool) []notice {
 		add(badgeNone, "The answer has no text.")
 	}
 	if n := len(a.Alternatives); n > 0 {
-		add(badgeNone, "The provider sent "+counted(n, "other answer", "other answers")+" to the same question. The JSON has them.")
+		add(
+			badgeNone,
+			"The provider sent "+counted(
+				n, "other answer", "other answers",
+			)+" to the same question. The JSON has them.",
+		)
 	}
 	return all
 }

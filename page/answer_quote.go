@@ -20,7 +20,8 @@ const (
 	shortQuote = 280
 	// maxCompared is how many bytes of a claim are compared with a quote.
 	maxCompared = 4 << 10
-	// minCompared is how many letters a word has from which on it counts as one that two texts share. Numbers always count.
+	// minCompared is how many letters a word has from which on it counts as one that two texts share. Numbers always
+	// count.
 	minCompared = 4
 )
 
@@ -40,8 +41,9 @@ type markedQuote struct {
 
 // hit is a stretch of a quote that claims share.
 type hit struct {
-	start, end int    // bytes of the quote
-	of         string // the ids of the citations whose claims do, as in an attribute; empty: all that the quote stands for
+	start, end int // bytes of the quote
+	// the ids of the citations whose claims do, as in an attribute; empty: all that the quote stands for
+	of string
 }
 
 // maxClaims is how many claims one quote is compared with. What others share with it is not marked.
@@ -121,9 +123,10 @@ func counts(word string) bool {
 		return false
 	}
 	switch word {
-	case "about", "after", "also", "been", "before", "being", "between", "could", "does", "each", "from", "have", "into", "many", "more", "most",
-		"much", "only", "other", "over", "same", "should", "some", "such", "than", "that", "their", "them", "then", "there", "these", "they",
-		"this", "those", "under", "very", "were", "what", "when", "where", "which", "while", "will", "with", "would", "your":
+	case "about", "after", "also", "been", "before", "being", "between", "could", "does", "each", "from", "have",
+		"into", "many", "more", "most", "much", "only", "other", "over", "same", "should", "some", "such", "than",
+		"that", "their", "them", "then", "there", "these", "they", "this", "those", "under", "very", "were", "what",
+		"when", "where", "which", "while", "will", "with", "would", "your":
 		return false
 	}
 	return true
@@ -161,7 +164,10 @@ func (c *claimWords) show(quote string) quoteView {
 	if q.short > 0 {
 		q.writeTo(&short, q.short)
 	}
-	return quoteView{Short: template.HTML(short.String()), Full: template.HTML(full.String())} //nolint:gosec // write escapes
+	return quoteView{
+		Short: template.HTML(short.String()),
+		Full:  template.HTML(full.String()),
+	} //nolint:gosec // write escapes
 }
 
 // shortEnd returns where the beginning of a long quote ends, between words; 0 for one that is not long.
@@ -194,7 +200,10 @@ func (c *claimWords) hits(quote string) []hit {
 	}
 	var out []hit
 	add := func(start, end int) {
-		if last := len(out) - 1; last >= 0 && (start <= out[last].end || strings.TrimLeft(quote[out[last].end:start], " ") == "") {
+		if last := len(
+			out,
+		) - 1; last >= 0 &&
+			(start <= out[last].end || strings.TrimLeft(quote[out[last].end:start], " ") == "") {
 			out[last].end = max(end, out[last].end)
 			return
 		}
@@ -203,7 +212,10 @@ func (c *claimWords) hits(quote string) []hit {
 	before := [2]int{} // the word before, where it is one ideograph
 	for start, end := range prose.Words(quote) {
 		word := quote[start:end]
-		if r, n := utf8.DecodeRuneInString(word); n == len(word) && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) {
+		if r, n := utf8.DecodeRuneInString(
+			word,
+		); n == len(word) &&
+			unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) {
 			if before[1] == start && start > 0 && strings.Contains(c.text, quote[before[0]:end]) {
 				add(before[0], end)
 			}

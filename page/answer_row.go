@@ -35,11 +35,17 @@ func (l *layout) row(b *strings.Builder, v *sourceView) {
 		}
 	}
 	n := strconv.Itoa(v.Number)
-	put(`<div class="source" role="listitem" id="`, v.Anchor, "\">\n", `<div class="source-head"><span class="n" aria-hidden="true">`, n,
+	put(
+		`<div class="source" role="listitem" id="`, v.Anchor, "\">\n",
+		`<div class="source-head"><span class="n" aria-hidden="true">`, n,
 		`</span><span class="tile" aria-hidden="true">`, html.EscapeString(v.Letter), "</span>\n",
-		`<div><p class="source-name"><span class="unseen">Source `, n, `: </span>`)
+		`<div><p class="source-name"><span class="unseen">Source `, n, `: </span>`,
+	)
 	if v.URL != "" {
-		put(`<a href="`, html.EscapeString(v.URL), `" rel="noopener noreferrer nofollow"><bdi>`, html.EscapeString(v.Title), `</bdi></a>`)
+		put(
+			`<a href="`, html.EscapeString(v.URL), `" rel="noopener noreferrer nofollow"><bdi>`,
+			html.EscapeString(v.Title), `</bdi></a>`,
+		)
 	} else {
 		put(`<bdi>`, html.EscapeString(v.Title), `</bdi>`)
 	}
@@ -50,7 +56,10 @@ func (l *layout) row(b *strings.Builder, v *sourceView) {
 		}
 	}
 	if !v.Read.IsZero() {
-		put(`<span>read <time datetime="`, v.Read.UTC().Format(time.RFC3339), `">`, v.Read.UTC().Format("2 January 2006"), `</time></span>`)
+		put(
+			`<span>read <time datetime="`, v.Read.UTC().Format(time.RFC3339), `">`,
+			v.Read.UTC().Format("2 January 2006"), `</time></span>`,
+		)
 	}
 	if v.Score.Value != "" {
 		put("<span>score ", v.Score.Value, ", ", v.Score.By, "</span>")
@@ -77,14 +86,21 @@ func (l *layout) row(b *strings.Builder, v *sourceView) {
 
 // writeForm writes the form for a reader's word on a citation of the source.
 func (v *sourceView) writeForm(put func(...string)) {
-	put(`<form class="rate" method="post" action="/ui/feedback"><input type="hidden" name="answer" value="`, html.EscapeString(v.Answer), `">`)
+	put(
+		`<form class="rate" method="post" action="/ui/feedback"><input type="hidden" name="answer" value="`,
+		html.EscapeString(v.Answer), `">`,
+	)
 	if v.Options != "" {
 		put(`<label>Cited for <select name="citation">`, string(v.Options), `</select></label>`)
 	} else {
 		put(`<input type="hidden" name="citation" value="`, html.EscapeString(v.Rated), `">`)
 	}
-	put("\n", `<button class="thumb up plain" name="verdict" value="right">Right</button>`, "\n",
-		`<details><summary class="thumb down">Wrong</summary><div class="wrongs"><label>Note <input name="note" maxlength="500" autocomplete="off"></label>`)
+	put(
+		"\n",
+		`<button class="thumb up plain" name="verdict" value="right">Right</button>`,
+		"\n",
+		`<details><summary class="thumb down">Wrong</summary><div class="wrongs"><label>Note <input name="note" maxlength="500" autocomplete="off"></label>`,
+	)
 	for _, verdict := range [...]string{store.VerdictNotSaid, store.VerdictWrongSource, store.VerdictOther} {
 		put(`<button name="verdict" value="`, verdict, `">`, capital(verdictWord(verdict)), `</button>`)
 	}

@@ -44,8 +44,9 @@ type ratedView struct{ id, words string }
 const (
 	// maxRated is how many citations of one source a reader can choose from to judge one. Cards judge them all.
 	maxRated = 50
-	// maxRatedRows is how many sources an answer can have for each to have a form of its own. Of more only the first that is cited has
-	// one, which cards take for all: a browser lays out the page anew for each form while it reads it.
+	// maxRatedRows is how many sources an answer can have for each to have a form of its own. Of more only the first
+	// that is cited has one, which cards take for all: a browser lays out the page anew for each form while it reads
+	// it.
 	maxRatedRows = 100
 	// maxRatedWords is how many characters of its claim stand for a citation there.
 	maxRatedWords = 60
@@ -149,8 +150,16 @@ func (l *layout) useKey(citation, source int, ref *ibid.Ref) useKey {
 func (l *layout) useOf(citation int, ref *ibid.Ref, words *claimWords) *useView {
 	c := &l.answer.Citations[citation]
 	u := &useView{
-		cites: l.ids[citation], locator: locatorWords(ref.Locator), confidence: score(ref.Confidence), check: quoteBadge(c.Verification),
-		support: supportBadge(c.Support), back: l.back(citation), inferred: c.Origin == ibid.OriginInferred, said: l.saidOf(citation),
+		cites:      l.ids[citation],
+		locator:    locatorWords(ref.Locator),
+		confidence: score(ref.Confidence),
+		check:      quoteBadge(c.Verification),
+		support: supportBadge(
+			c.Support,
+		),
+		back:     l.back(citation),
+		inferred: c.Origin == ibid.OriginInferred,
+		said:     l.saidOf(citation),
 	}
 	if strings.TrimSpace(ref.Quote) != "" {
 		u.quote = l.quote(words, ref.Quote)
@@ -196,10 +205,21 @@ func (l *layout) claim(citation int) string {
 func (l *layout) source(i int) sourceView {
 	s, names := &l.answer.Sources[i], &l.names[i]
 	v := sourceView{
-		Number: l.numbers[i], Anchor: l.prefix + "s-" + strconv.Itoa(l.numbers[i]), Letter: letterIn(shortName(names.site, names.title), names.title),
-		Title: names.title, URL: names.address.whole, Site: names.site, Authors: oneLine(strings.Join(s.Authors, ", ")), Published: published(s.PublishedAt), Read: s.RetrievedAt,
-		License: oneLine(s.License), Score: fact{score(s.Score), cmp.Or(originWords(s.ScoreOrigin), "nobody says by whom")}, Answer: l.call.AnswerID,
-		Panel: "/ui/answers/" + url.PathEscape(l.call.AnswerID) + "/sources/" + strconv.Itoa(i+1),
+		Number:    l.numbers[i],
+		Anchor:    l.prefix + "s-" + strconv.Itoa(l.numbers[i]),
+		Letter:    letterIn(shortName(names.site, names.title), names.title),
+		Title:     names.title,
+		URL:       names.address.whole,
+		Site:      names.site,
+		Authors:   oneLine(strings.Join(s.Authors, ", ")),
+		Published: published(s.PublishedAt),
+		Read:      s.RetrievedAt,
+		License: oneLine(
+			s.License,
+		),
+		Score:  fact{score(s.Score), cmp.Or(originWords(s.ScoreOrigin), "nobody says by whom")},
+		Answer: l.call.AnswerID,
+		Panel:  "/ui/answers/" + url.PathEscape(l.call.AnswerID) + "/sources/" + strconv.Itoa(i+1),
 	}
 	if v.Site == v.Title {
 		v.Site = ""

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxMarked is how many citations a stretch of text tells that it rests on. More than that many claims over the same
-	// words mark nothing.
+	// maxMarked is how many citations a stretch of text tells that it rests on. More than that many claims over the
+	// same words mark nothing.
 	maxMarked = 16
 	// maxLabel is how many characters of a name a chip shows.
 	maxLabel = 40
@@ -47,9 +47,23 @@ type naming struct {
 func newLayout(views *template.Template, call *store.Call, o *answerOptions) *layout {
 	a := call.Answer
 	l := &layout{
-		call: call, answer: a, prefix: o.prefix, said: o.said, mute: o.mute, views: views, badges: map[badge]string{},
-		numbers: make([]int, len(a.Sources)), cited: make([]bool, len(a.Sources)), index: make(map[string]int, len(a.Sources)),
-		names: make([]naming, len(a.Sources)), ids: make([]string, len(a.Citations)), places: make([]int, len(a.Citations)),
+		call:   call,
+		answer: a,
+		prefix: o.prefix,
+		said:   o.said,
+		mute:   o.mute,
+		views:  views,
+		badges: map[badge]string{},
+		numbers: make(
+			[]int, len(a.Sources),
+		),
+		cited: make([]bool, len(a.Sources)),
+		index: make(map[string]int, len(a.Sources)),
+		names: make(
+			[]naming, len(a.Sources),
+		),
+		ids:    make([]string, len(a.Citations)),
+		places: make([]int, len(a.Citations)),
 	}
 	for i := len(a.Sources) - 1; i >= 0; i-- {
 		s := &a.Sources[i]
@@ -78,13 +92,15 @@ func (l *layout) number(numbering *ibid.Numbering) {
 	}
 }
 
-// text renders the answer's text with its chips, and with marks around what is cited. Code that is too wide can be scrolled by
-// keyboard.
+// text renders the answer's text with its chips, and with marks around what is cited. Code that is too wide can be
+// scrolled by keyboard.
 func (l *layout) text(numbering *ibid.Numbering) template.HTML {
 	text := l.answer.Render(&ibid.RenderOptions{
 		Style: ibid.StyleHTML, IDPrefix: l.prefix, Numbering: numbering, Marker: l.chip, Cited: l.mark,
 	})
-	return template.HTML(strings.ReplaceAll(text, "<pre>", `<pre tabindex="0">`)) //nolint:gosec // ibid makes HTML safe, chips are escaped
+	return template.HTML(
+		strings.ReplaceAll(text, "<pre>", `<pre tabindex="0">`),
+	) //nolint:gosec // ibid makes HTML safe, chips are escaped
 }
 
 // mark returns the tags around words that are cited.
@@ -101,8 +117,8 @@ func (l *layout) mark(citations []int) (before, after string) {
 	return b.String(), "</mark>"
 }
 
-// chip writes a marker: a link to the first source's row, in the element that makes a card of it. The element's attributes
-// say which citations and rows it is about.
+// chip writes a marker: a link to the first source's row, in the element that makes a card of it. The element's
+// attributes say which citations and rows it is about.
 func (l *layout) chip(m ibid.Marker) string {
 	l.marks++
 	var b, rows strings.Builder
@@ -125,7 +141,13 @@ func (l *layout) chip(m ibid.Marker) string {
 	}
 	first := &m.Items[0]
 	name, place := l.label(first)
-	b.WriteString(`" data-n="` + rows.String() + `"><a class="chip" href="#` + l.prefix + "s-" + strconv.Itoa(first.Number) + `"><bdi>` + html.EscapeString(name) + `</bdi>`)
+	b.WriteString(
+		`" data-n="` + rows.String() + `"><a class="chip" href="#` + l.prefix + "s-" + strconv.Itoa(
+			first.Number,
+		) + `"><bdi>` + html.EscapeString(
+			name,
+		) + `</bdi>`,
+	)
 	if place != "" {
 		b.WriteString(` <span>` + html.EscapeString(place) + `</span>`)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A page can have thousands of uses, rows, chips and marks. They are written here, in answer_row.go and in answer_text.go: a template
-// takes ten times as long for each. Everything else of an answer is in templates/parts.
+// A page can have thousands of uses, rows, chips and marks. They are written here, in answer_row.go and in
+// answer_text.go: a template takes ten times as long for each. Everything else of an answer is in templates/parts.
 
 // useView is what citations take from one place of a source: citations that say the same of it are one use.
 type useView struct {
@@ -26,8 +26,8 @@ type useView struct {
 	said       string // what was said of it last, as HTML; empty: nothing
 }
 
-// use writes a use. None of it is a list: browsers count the items of all lists of a page anew whenever some arrive, which with
-// thousands takes many seconds. The badges are those that quoteBadge and supportBadge have for it.
+// use writes a use. None of it is a list: browsers count the items of all lists of a page anew whenever some arrive,
+// which with thousands takes many seconds. The badges are those that quoteBadge and supportBadge have for it.
 func (l *layout) use(b *strings.Builder, u *useView) {
 	put := func(parts ...string) {
 		for _, s := range parts {
@@ -69,7 +69,10 @@ func (l *layout) use(b *strings.Builder, u *useView) {
 		if quoted {
 			open = "open at the passage"
 		}
-		put(`<span><a class="passage" href="`, html.EscapeString(u.url), `" rel="noopener noreferrer nofollow">`, open, `</a></span>`)
+		put(
+			`<span><a class="passage" href="`, html.EscapeString(u.url), `" rel="noopener noreferrer nofollow">`, open,
+			`</a></span>`,
+		)
 	}
 	if u.said != "" {
 		put("<span>", u.said, "</span>")
@@ -113,7 +116,11 @@ func (l *layout) saidOf(citation int) string {
 	if v.By != "" {
 		by = "<bdi>" + html.EscapeString(oneLine(v.By)) + "</bdi>"
 	}
-	return `<a href="` + html.EscapeString(feedbackURL(l.call.AnswerID, id)) + `">` + by + ": " + verdictWord(v.Word) + `</a>`
+	return `<a href="` + html.EscapeString(
+		feedbackURL(l.call.AnswerID, id),
+	) + `">` + by + ": " + verdictWord(
+		v.Word,
+	) + `</a>`
 }
 
 // badge returns a badge as its template shows it. Many citations have the same.

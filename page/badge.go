@@ -8,8 +8,8 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// badge says what was checked about a citation: one word, with an icon and never by its colour alone. The zero badge is that
-// nothing was checked.
+// badge says what was checked about a citation: one word, with an icon and never by its colour alone. The zero badge is
+// that nothing was checked.
 type badge struct {
 	Kind  string // the class of its colour and icon: good, close, bad, lost, none
 	Word  string // quote found, reformatted, altered, missing, unreachable, not checked, …
@@ -26,8 +26,8 @@ const (
 	badgeNone  = "none"  // it was not looked at
 )
 
-// quoteBadge says what came of looking for a citation's words in its source. It says no more than the status does: that a
-// quote was found does not say that the claim is right.
+// quoteBadge says what came of looking for a citation's words in its source. It says no more than the status does: that
+// a quote was found does not say that the claim is right.
 func quoteBadge(v *ibid.Verification) badge {
 	if v == nil || v.Status == "" {
 		return badge{Kind: badgeNone, Word: "not checked", Title: "Nobody has read this source again."}
@@ -45,7 +45,8 @@ func statusBadge(s verify.Status, at time.Time) badge {
 	return b
 }
 
-// wordsOfStatus returns the badge of a status. Its kind is as the status counts: what passed is good or close, what failed is bad.
+// wordsOfStatus returns the badge of a status. Its kind is as the status counts: what passed is good or close, what
+// failed is bad.
 func wordsOfStatus(s verify.Status) badge {
 	switch s { //nolint:exhaustive // the others say nothing of a quote
 	case verify.Verified, verify.ExcerptFound, verify.OffsetWrong:
@@ -53,13 +54,29 @@ func wordsOfStatus(s verify.Status) badge {
 	case verify.DriftedTextIntact, verify.DriftedExcerptIntact:
 		return badge{Kind: badgeGood, Word: "quote found", Title: "The source has changed, and still has these words."}
 	case verify.VerifiedFromArchive:
-		return badge{Kind: badgeClose, Word: "found in the archive", Title: "The source cannot be read; its archived copy has these words."}
+		return badge{
+			Kind:  badgeClose,
+			Word:  "found in the archive",
+			Title: "The source cannot be read; its archived copy has these words.",
+		}
 	case verify.VerifiedHashOnly:
-		return badge{Kind: badgeClose, Word: "unchanged", Title: "The source is the same as when it was read; no words of it were recorded."}
+		return badge{
+			Kind:  badgeClose,
+			Word:  "unchanged",
+			Title: "The source is the same as when it was read; no words of it were recorded.",
+		}
 	case verify.ExcerptReformatted:
-		return badge{Kind: badgeClose, Word: "reformatted", Title: "The source has these words in another form: spaces, quotes or hyphens differ."}
+		return badge{
+			Kind:  badgeClose,
+			Word:  "reformatted",
+			Title: "The source has these words in another form: spaces, quotes or hyphens differ.",
+		}
 	case verify.ExcerptCut:
-		return badge{Kind: badgeClose, Word: "cut", Title: "The source has these words, cut inside a number or a word: they may mean something else there."}
+		return badge{
+			Kind:  badgeClose,
+			Word:  "cut",
+			Title: "The source has these words, cut inside a number or a word: they may mean something else there.",
+		}
 	case verify.ExcerptAltered:
 		return badge{Kind: badgeBad, Word: "altered", Title: "The source has something similar, and not these words."}
 	case verify.ExcerptMismatch:
@@ -67,13 +84,22 @@ func wordsOfStatus(s verify.Status) badge {
 	case verify.ExcerptMissing:
 		return badge{Kind: badgeBad, Word: "missing", Title: "The source does not have these words."}
 	case verify.HashMismatch:
-		return badge{Kind: badgeLost, Word: "changed", Title: "The source has changed, and there were no words that could be compared."}
+		return badge{
+			Kind:  badgeLost,
+			Word:  "changed",
+			Title: "The source has changed, and there were no words that could be compared.",
+		}
 	case verify.Gone:
 		return badge{Kind: badgeLost, Word: "gone", Title: "The source is not there any more."}
 	case verify.Unreachable, verify.AccessDenied, verify.TooLarge, verify.UnsupportedMedia, verify.AlgorithmUnsupported:
 		return badge{Kind: badgeLost, Word: "unreachable", Title: "The source could not be read."}
-	case verify.Blocked, verify.RobotsDisallowed, verify.NotDereferenceable, verify.NothingRecorded, verify.NothingQuoted:
-		return badge{Kind: badgeNone, Word: "not checked", Title: "There was nothing that may be read, or nothing to compare: " + words(string(s)) + "."}
+	case verify.Blocked, verify.RobotsDisallowed, verify.NotDereferenceable, verify.NothingRecorded,
+		verify.NothingQuoted:
+		return badge{
+			Kind:  badgeNone,
+			Word:  "not checked",
+			Title: "There was nothing that may be read, or nothing to compare: " + words(string(s)) + ".",
+		}
 	}
 	return badge{Kind: badgeNone, Word: words(string(s)), Title: "The status is " + string(s) + "."}
 }
@@ -103,11 +129,23 @@ func supportBadge(s *ibid.Support) badge {
 func signatureBadge(m *verify.ManifestReport) badge {
 	switch {
 	case m.Trusted:
-		return badge{Kind: badgeGood, Word: "signed", Title: "The signature holds, by a key that is trusted here: " + m.TrustedBy + "."}
+		return badge{
+			Kind:  badgeGood,
+			Word:  "signed",
+			Title: "The signature holds, by a key that is trusted here: " + m.TrustedBy + ".",
+		}
 	case m.Verified:
-		return badge{Kind: badgeClose, Word: "signed, not trusted", Title: "The signature holds. Nobody here said that its key is trusted."}
+		return badge{
+			Kind:  badgeClose,
+			Word:  "signed, not trusted",
+			Title: "The signature holds. Nobody here said that its key is trusted.",
+		}
 	case m.KeyID != "":
-		return badge{Kind: badgeBad, Word: "signature not valid", Title: "The signature does not hold, or its key could not be had."}
+		return badge{
+			Kind:  badgeBad,
+			Word:  "signature not valid",
+			Title: "The signature does not hold, or its key could not be had.",
+		}
 	}
 	return badge{Kind: badgeNone, Word: "not signed", Title: "Nobody signed the manifest."}
 }

@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// maxVerifying is how many verifications a tenant has the page make at the same time. The API has its own bound, which holds as well.
+	// maxVerifying is how many verifications a tenant has the page make at the same time. The API has its own bound,
+	// which holds as well.
 	maxVerifying = 2
-	// maxUploads is how many forms of a tenant that bring something to be verified are read at the same time: each may be as large as
-	// maxVerified.
+	// maxUploads is how many forms of a tenant that bring something to be verified are read at the same time: each may
+	// be as large as maxVerified.
 	maxUploads = 8
 	// maxComparing is how many comparisons of strategies are made for a tenant at the same time.
 	maxComparing = 1
 	// maxReading is how many kept copies are read at the same time: each may be as large as store.MaxCopy.
 	maxReading = 2
-	// maxMaking is how many conversations are made files of at the same time, whoever's: each may be as large as maxExport, and is in
-	// memory several times.
+	// maxMaking is how many conversations are made files of at the same time, whoever's: each may be as large as
+	// maxExport, and is in memory several times.
 	maxMaking = 2
 )
 
@@ -39,10 +40,15 @@ type bounds struct {
 }
 
 func newBounds() *bounds {
-	return &bounds{reading: semaphore.NewWeighted(maxReading), exporting: semaphore.NewWeighted(maxMaking), texts: &snapshot.Texts{}}
+	return &bounds{
+		reading:   semaphore.NewWeighted(maxReading),
+		exporting: semaphore.NewWeighted(maxMaking),
+		texts:     &snapshot.Texts{},
+	}
 }
 
-// slots counts what is done for each tenant at the same time, so that none takes another's place. The zero value is ready.
+// slots counts what is done for each tenant at the same time, so that none takes another's place. The zero value is
+// ready.
 type slots struct {
 	mu    sync.Mutex
 	taken map[string]int // by tenant; only what is not 0

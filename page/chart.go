@@ -8,7 +8,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// chart is a picture of numbers, drawn here and shown by templates/parts/chart.html, with the numbers themselves as a table.
+// chart is a picture of numbers, drawn here and shown by templates/parts/chart.html, with the numbers themselves as a
+// table.
 type chart struct {
 	ID    string // of its title and description on the page
 	Title string
@@ -69,7 +70,16 @@ func draw(columns []column, most int) []chartBar {
 			}
 			height := math.Max(float64(n)/float64(of)*(chartBase-chartTop), 1.5)
 			y -= height
-			bar.Parts = append(bar.Parts, chartPart{X: round(bar.Mid - width/2), Y: round(y), Width: round(width), Height: round(height), Kind: c.kinds[k]})
+			bar.Parts = append(
+				bar.Parts,
+				chartPart{
+					X:      round(bar.Mid - width/2),
+					Y:      round(y),
+					Width:  round(width),
+					Height: round(height),
+					Kind:   c.kinds[k],
+				},
+			)
 		}
 		bar.Value = round(y - 5)
 		bars = append(bars, bar)
@@ -130,13 +140,14 @@ type period struct {
 }
 
 const (
-	// maxDays is over how many days each day has its own column, and maxWeeks of how many weeks, the last ones, there are columns.
+	// maxDays is over how many days each day has its own column, and maxWeeks of how many weeks, the last ones, there
+	// are columns.
 	maxDays  = 12
 	maxWeeks = 12
 )
 
-// spansOf adds days up to weeks that begin on Monday, the last ones; if they lie close together they stay days. None is left out between
-// the first and the last, so that they are an axis of time. cut: there are earlier ones.
+// spansOf adds days up to weeks that begin on Monday, the last ones; if they lie close together they stay days. None is
+// left out between the first and the last, so that they are an axis of time. cut: there are earlier ones.
 func spansOf(days []store.CheckedDay) (spans []period, weeks, cut bool) {
 	if len(days) == 0 {
 		return nil, false, false
@@ -193,7 +204,10 @@ func verifiedChart(d *digest) *chart {
 			col.label, col.word = "", ""
 		}
 		columns = append(columns, col)
-		c.Rows = append(c.Rows, []string{day(s.from), strconv.Itoa(s.passed), strconv.Itoa(s.unverifiable), strconv.Itoa(s.failed), share})
+		c.Rows = append(
+			c.Rows,
+			[]string{day(s.from), strconv.Itoa(s.passed), strconv.Itoa(s.unverifiable), strconv.Itoa(s.failed), share},
+		)
 	}
 	c.Bars = draw(columns, 0)
 	return c

@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// displayPolicy is the content security policy of what a provider demands to be shown as it was sent: it may have styles and
-// pictures of its own, and may open links in new tabs. It loads nothing and runs nothing, and has no part in our origin.
+// displayPolicy is the content security policy of what a provider demands to be shown as it was sent: it may have
+// styles and pictures of its own, and may open links in new tabs. It loads nothing and runs nothing, and has no part in
+// our origin.
 const displayPolicy = "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
-// display shows the n-th, from 1, of what a provider demands to be shown with an answer, such as Google's search suggestions, as it was sent. It is for
-// a frame: <iframe sandbox="allow-popups allow-popups-to-escape-sandbox">.
+// display shows the n-th, from 1, of what a provider demands to be shown with an answer, such as Google's search
+// suggestions, as it was sent. It is for a frame: <iframe sandbox="allow-popups allow-popups-to-escape-sandbox">.
 func (p *Page) display(w http.ResponseWriter, r *request) error {
 	id, err := idOf(r)
 	if err != nil {
@@ -27,16 +28,17 @@ func (p *Page) display(w http.ResponseWriter, r *request) error {
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", displayPolicy)
-	// A base before what was sent makes its links open beside the page, and not in the frame; it changes nothing of what is shown.
+	// A base before what was sent makes its links open beside the page, and not in the frame; it changes nothing of
+	// what is shown.
 	const before = "<!doctype html><meta charset=\"utf-8\"><base target=\"_blank\">"
 	body := append([]byte(before), withoutLinks(call.Answer.Display[n-1].HTML)...)
 	writeBody(w, r, &response{status: http.StatusOK, mediaType: "text/html; charset=utf-8", body: body})
 	return nil
 }
 
-// withoutLinks makes elements that show nothing into others that show nothing: link, of which some kinds open a connection whatever the
-// policy says, and meta, which may stand for a header. All that looks like one is changed, wherever it stands, so that nobody has to
-// agree with a browser on what is a tag; wbr has no end tag either.
+// withoutLinks makes elements that show nothing into others that show nothing: link, of which some kinds open a
+// connection whatever the policy says, and meta, which may stand for a header. All that looks like one is changed,
+// wherever it stands, so that nobody has to agree with a browser on what is a tag; wbr has no end tag either.
 func withoutLinks(sent string) string {
 	var b strings.Builder
 	for {

@@ -81,7 +81,10 @@ func (p *Page) experiments(w http.ResponseWriter, r *request) error {
 		body.Runs = n
 	}
 	for _, n := range []int{10, 25, maxCompare} {
-		body.RunChoices = append(body.RunChoices, talkFilter{Value: strconv.Itoa(n), Word: strconv.Itoa(n), Chosen: n == body.Runs})
+		body.RunChoices = append(
+			body.RunChoices,
+			talkFilter{Value: strconv.Itoa(n), Word: strconv.Itoa(n), Chosen: n == body.Runs},
+		)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), compareFor+askStore)
 	defer cancel()
@@ -116,7 +119,10 @@ func (p *Page) addStrategies(ctx context.Context, tenant string, body *experimen
 		}
 		if counts.Citations > 0 {
 			share := float64(counts.Right) / float64(counts.Citations)
-			v.Right = &intervalView{Text: percent(share) + " of " + strconv.Itoa(counts.Citations), Value: round(100 * share)}
+			v.Right = &intervalView{
+				Text:  percent(share) + " of " + strconv.Itoa(counts.Citations),
+				Value: round(100 * share),
+			}
 		}
 		body.Strategies = append(body.Strategies, v)
 	}
@@ -270,12 +276,16 @@ func (t *trial) view() *comparisonView {
 		v.Notes = append(v.Notes, counted(t.other, "run", "runs")+" left out: their final answers were not captured.")
 	}
 	if t.late {
-		v.Notes = append(v.Notes, "Time was up before all runs were looked at. `ibid experiment` takes as long as it needs.")
+		v.Notes = append(
+			v.Notes, "Time was up before all runs were looked at. `ibid experiment` takes as long as it needs.",
+		)
 	}
 	r := experiment.Compare(t.outcomes[0], t.outcomes[1])
 	switch {
 	case r.A.Runs+r.B.Runs == 0 && t.live:
-		v.Said = "None of the last " + counted(t.seen, "run", "runs") + " was attributed by one of these strategies while it ran."
+		v.Said = "None of the last " + counted(
+			t.seen, "run", "runs",
+		) + " was attributed by one of these strategies while it ran."
 		return v
 	case r.A.Runs+r.B.Runs == 0:
 		v.Said = "None of the last " + counted(t.seen, "run", "runs") + " has a final answer."
@@ -295,7 +305,12 @@ func (t *trial) view() *comparisonView {
 		{"Feedback", "citations that people called right, of those they judged", &r.A.Feedback, &r.B.Feedback, &r.Difference.Feedback},
 	} {
 		v.Rows = append(v.Rows, comparisonRow{
-			Name: row.name, Of: row.of, A: intervalOf(row.a), B: intervalOf(row.b), Difference: differenceOf(row.d), Verdict: tellApart(row.d),
+			Name:       row.name,
+			Of:         row.of,
+			A:          intervalOf(row.a),
+			B:          intervalOf(row.b),
+			Difference: differenceOf(row.d),
+			Verdict:    tellApart(row.d),
 		})
 	}
 	return v

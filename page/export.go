@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// maxExport is about how many bytes a conversation may have to be taken elsewhere as one file, with all that its answers quote,
-	// and maxExported how many answers.
+	// maxExport is about how many bytes a conversation may have to be taken elsewhere as one file, with all that its
+	// answers quote, and maxExported how many answers.
 	maxExport   = 32 << 20
 	maxExported = 5000
 	// maxExporting is how many conversations are made files of for a tenant at the same time.
@@ -200,8 +200,10 @@ func (p *Page) wholeConversation(ctx context.Context, tenant, id string) (*store
 		whole = c
 		if size > maxExport || len(c.Calls) > maxExported {
 			return nil, &gateway.Problem{
-				Status: http.StatusRequestEntityTooLarge, Code: gateway.CodeTooLarge, Detail: "The conversation is too long for one file.",
-				Hint: "GET /v1/conversations/{id} hands it out in pages.",
+				Status: http.StatusRequestEntityTooLarge,
+				Code:   gateway.CodeTooLarge,
+				Detail: "The conversation is too long for one file.",
+				Hint:   "GET /v1/conversations/{id} hands it out in pages.",
 			}
 		}
 		if cursor = c.Next; cursor == "" {
@@ -224,7 +226,9 @@ func exported(a *ibid.Answer, form exportForm, title string, numbering ibid.Numb
 	text := a.Render(o)
 	if o.Style == ibid.StyleHTML {
 		text = "<!doctype html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
-			html.EscapeString(title) + "</title>\n<style>body{max-width:42rem;margin:2rem auto;padding:0 1rem;font:1.05rem/1.6 serif}" +
+			html.EscapeString(
+				title,
+			) + "</title>\n<style>body{max-width:42rem;margin:2rem auto;padding:0 1rem;font:1.05rem/1.6 serif}" +
 			"sup{line-height:0}blockquote{margin-inline:0;padding-inline-start:1rem;border-inline-start:3px solid #999}</style>\n</head>\n<body dir=\"auto\">\n" +
 			text + "\n</body>\n</html>"
 	}
@@ -250,7 +254,8 @@ func exportType(form exportForm) string {
 	return cmp.Or(biblio.Format(form.as).MediaType(), "application/json")
 }
 
-// fileName returns what a file is called that has something with a title in it: letters and digits of any script, and hyphens.
+// fileName returns what a file is called that has something with a title in it: letters and digits of any script, and
+// hyphens.
 func fileName(title string) string {
 	var b strings.Builder
 	n, gap := 0, false

@@ -8,8 +8,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// joining makes one answer of those of a conversation, so that whatever writes an answer writes them with one numbering and one
-// list of sources.
+// joining makes one answer of those of a conversation, so that whatever writes an answer writes them with one numbering
+// and one list of sources.
 type joining struct {
 	text     strings.Builder
 	answer   ibid.Answer
@@ -39,7 +39,10 @@ func joined(c *store.Conversation) *ibid.Answer {
 func (j *joining) add(text string) {
 	start := j.text.Len()
 	j.text.WriteString(text)
-	j.answer.Parts = append(j.answer.Parts, ibid.Part{Span: ibid.Span{Start: start, End: j.text.Len()}, Kind: ibid.AnswerPart, Message: j.messages})
+	j.answer.Parts = append(
+		j.answer.Parts,
+		ibid.Part{Span: ibid.Span{Start: start, End: j.text.Len()}, Kind: ibid.AnswerPart, Message: j.messages},
+	)
 	j.messages++
 }
 
@@ -86,7 +89,10 @@ func (j *joining) addAnswer(a *ibid.Answer) {
 // addParts adds the parts of an answer whose text begins at start.
 func (j *joining) addParts(a *ibid.Answer, start int) {
 	if len(a.Parts) == 0 {
-		j.answer.Parts = append(j.answer.Parts, ibid.Part{Span: ibid.Span{Start: start, End: j.text.Len()}, Kind: ibid.AnswerPart, Message: j.messages})
+		j.answer.Parts = append(
+			j.answer.Parts,
+			ibid.Part{Span: ibid.Span{Start: start, End: j.text.Len()}, Kind: ibid.AnswerPart, Message: j.messages},
+		)
 		j.messages++
 		return
 	}
@@ -130,8 +136,8 @@ func openFence(text string) string {
 	return fence
 }
 
-// fenceIn returns what closes the block of code that a text ends in, empty if it does not end in one, and where the last block of
-// code before that ends.
+// fenceIn returns what closes the block of code that a text ends in, empty if it does not end in one, and where the
+// last block of code before that ends.
 func fenceIn(text string) (fence string, closed int) {
 	at := 0
 	for line := range strings.SplitAfterSeq(text, "\n") {

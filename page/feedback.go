@@ -66,8 +66,9 @@ type rated struct {
 	Source string
 }
 
-// giveFeedback keeps what a reader says: a verdict on a citation (answer, citation, verdict, note), or how relevant a source was
-// (run, step, source, relevance, note). It leads back to next, a path of ours; a script that asks for JSON gets 204.
+// giveFeedback keeps what a reader says: a verdict on a citation (answer, citation, verdict, note), or how relevant a
+// source was (run, step, source, relevance, note). It leads back to next, a path of ours; a script that asks for JSON
+// gets 204.
 func (p *Page) giveFeedback(w http.ResponseWriter, r *request) error {
 	if err := readForm(w, r); err != nil {
 		return err
@@ -75,7 +76,14 @@ func (p *Page) giveFeedback(w http.ResponseWriter, r *request) error {
 	form := r.PostForm
 	text := func(name string) string { return strings.TrimSpace(strings.ToValidUTF8(form.Get(name), "\ufffd")) }
 	f := &store.Feedback{
-		AnswerID: text("answer"), Citation: text("citation"), Run: text("run"), Source: text("source"), Verdict: text("verdict"), Note: text("note"),
+		AnswerID: text(
+			"answer",
+		),
+		Citation: text("citation"),
+		Run:      text("run"),
+		Source:   text("source"),
+		Verdict:  text("verdict"),
+		Note:     text("note"),
 	}
 	var err error
 	if s := text("step"); s != "" {

@@ -19,8 +19,8 @@ const (
 	maxRouted = 600
 	// maxSweeps is how often the layers are put in a better order.
 	maxSweeps = 4
-	// maxNodeLabel is how many characters of a step's question a node has; wide ones count twice. Its tool is written larger, and a step
-	// that failed says so behind it.
+	// maxNodeLabel is how many characters of a step's question a node has; wide ones count twice. Its tool is written
+	// larger, and a step that failed says so behind it.
 	maxNodeLabel, maxNodeTool, maxFailedTool = 15, 14, 7
 )
 
@@ -115,8 +115,8 @@ func drawGraph(t *trail.Trail, address func(number int) string) *graph {
 	return g
 }
 
-// waitedFor returns the steps of the critical path and how long they took together; none, if that is not known, or longer than the run:
-// then what was said of the steps, or of the run, cannot be.
+// waitedFor returns the steps of the critical path and how long they took together; none, if that is not known, or
+// longer than the run: then what was said of the steps, or of the run, cannot be.
 func waitedFor(t *trail.Trail) (steps map[int]bool, d string) {
 	path, sum := t.CriticalPath()
 	if run := runTime(t); len(path) < 2 || sum <= 0 || run > 0 && sum > run {
@@ -129,8 +129,8 @@ func waitedFor(t *trail.Trail) (steps map[int]bool, d string) {
 	return steps, took(sum)
 }
 
-// layerNumbers returns the layer of each step: one behind the last of those that it builds on. What lies in a circle is in the
-// layer that it has when each step is looked at once.
+// layerNumbers returns the layer of each step: one behind the last of those that it builds on. What lies in a circle is
+// in the layer that it has when each step is looked at once.
 func layerNumbers(t *trail.Trail, before [][]int) []int {
 	layer := make([]int, len(before))
 	for _, i := range t.Order() {
@@ -144,7 +144,8 @@ func layerNumbers(t *trail.Trail, before [][]int) []int {
 	return layer
 }
 
-// layersOf puts the steps in layers, and gives edges that pass layers a place in each. An edge is the spots that it touches.
+// layersOf puts the steps in layers, and gives edges that pass layers a place in each. An edge is the spots that it
+// touches.
 func layersOf(before [][]int, layer []int) (layers [][]*spot, edges [][]*spot) {
 	spots := make([]*spot, len(before))
 	layers = make([][]*spot, slices.Max(layer)+1)
@@ -174,8 +175,8 @@ func layersOf(before [][]int, layer []int) (layers [][]*spot, edges [][]*spot) {
 	return layers, edges
 }
 
-// arrange puts each layer in the order of the middles of what its spots are joined with, from left to right and back, so that
-// few edges cross.
+// arrange puts each layer in the order of the middles of what its spots are joined with, from left to right and back,
+// so that few edges cross.
 func arrange(layers [][]*spot) {
 	for _, layer := range layers {
 		for i, s := range layer {
@@ -251,8 +252,16 @@ func (s *spot) left() int { return margin + s.layer*(nodeWidth+gapAcross) }
 
 func drawNode(step *trail.Step, s *spot, address func(int) string, waited bool) graphNode {
 	n := graphNode{
-		N: step.Number, URL: address(step.Number), X: s.left(), Y: s.y - nodeHeight/2, Width: nodeWidth, Height: nodeHeight,
-		Upper: step.Tool, Lower: step.Question, Failed: step.Error != "", Waited: waited,
+		N:      step.Number,
+		URL:    address(step.Number),
+		X:      s.left(),
+		Y:      s.y - nodeHeight/2,
+		Width:  nodeWidth,
+		Height: nodeHeight,
+		Upper:  step.Tool,
+		Lower:  step.Question,
+		Failed: step.Error != "",
+		Waited: waited,
 	}
 	n.NumberX, n.TextX = n.X+16, n.X+32
 	n.UpperY, n.LowerY = s.y-4, s.y+13
@@ -280,8 +289,8 @@ func drawNode(step *trail.Step, s *spot, address func(int) string, waited bool) 
 	return n
 }
 
-// fit returns what of a label fits in n characters, of which those that East Asian texts write as wide as high count twice, and says if
-// there is more.
+// fit returns what of a label fits in n characters, of which those that East Asian texts write as wide as high count
+// twice, and says if there is more.
 func fit(s string, n int) string {
 	for i, r := range s {
 		if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {

@@ -67,7 +67,14 @@ func incidentRows(list []verify.Incident) []incidentRow {
 	rows := make([]incidentRow, 0, len(list))
 	for i := range list {
 		in := &list[i]
-		row := incidentRow{Link: incidentURL(in), Badge: incidentBadge(in.Status), Detail: in.Detail, Claim: in.ClaimID, Manifest: manifestWords(in.ManifestURL), At: in.ObservedAt}
+		row := incidentRow{
+			Link:     incidentURL(in),
+			Badge:    incidentBadge(in.Status),
+			Detail:   in.Detail,
+			Claim:    in.ClaimID,
+			Manifest: manifestWords(in.ManifestURL),
+			At:       in.ObservedAt,
+		}
 		if in.SourceURL != "" {
 			row.Site = siteOf(&ibid.Source{URL: in.SourceURL})
 			row.SourceLink = sourceURLLink(in.SourceURL)
@@ -77,8 +84,8 @@ func incidentRows(list []verify.Incident) []incidentRow {
 	return rows
 }
 
-// manifestWords says which manifest one at an address is, as far as its path tells: the same claim can stand in that of a run and in that of
-// an answer.
+// manifestWords says which manifest one at an address is, as far as its path tells: the same claim can stand in that of
+// a run and in that of an answer.
 func manifestWords(address string) string {
 	name := address[strings.LastIndexByte(address, '/')+1:]
 	switch {
@@ -92,7 +99,8 @@ func manifestWords(address string) string {
 
 func incidentURL(in *verify.Incident) string { return "/ui/incidents/" + store.IncidentKey(in) }
 
-// incidentBadge is the badge of what failed. All incidents are failures, also those whose status has no badge of its own.
+// incidentBadge is the badge of what failed. All incidents are failures, also those whose status has no badge of its
+// own.
 func incidentBadge(s verify.Status) badge {
 	b := statusBadge(s, time.Time{})
 	if b.Kind == badgeNone || b.Kind == badgeGood {
@@ -171,14 +179,17 @@ func (p *Page) checkIncidents(ctx context.Context, tenant string, body *incident
 		return err
 	}
 	if err != nil {
-		p.log.LogAttrs(ctx, slog.LevelError, "the chain of incidents is broken", slog.String("tenant", tenant), slog.Any("error", err))
+		p.log.LogAttrs(
+			ctx, slog.LevelError, "the chain of incidents is broken", slog.String("tenant", tenant),
+			slog.Any("error", err),
+		)
 	}
 	body.Broken, body.Checked = err != nil, chainWords(n, err != nil)
 	return nil
 }
 
-// chainWords says what came of checking the chain: how many incidents are in order from the first on, and whether something is wrong behind
-// them. The store looks at 500 at a time.
+// chainWords says what came of checking the chain: how many incidents are in order from the first on, and whether
+// something is wrong behind them. The store looks at 500 at a time.
 func chainWords(n int, broken bool) string {
 	const wrong = "was changed, left out or put in between. The server's log says more."
 	switch {
@@ -187,7 +198,9 @@ func chainWords(n int, broken bool) string {
 	case broken && n == 1:
 		return "The chain is broken: the first incident is in order, and one of those behind it " + wrong
 	case broken:
-		return "The chain is broken: the first " + strconv.Itoa(n) + " incidents are in order, and one of those behind them " + wrong
+		return "The chain is broken: the first " + strconv.Itoa(
+			n,
+		) + " incidents are in order, and one of those behind them " + wrong
 	case n == 0:
 		return "There are no incidents that could be checked."
 	case n == 1:
@@ -225,7 +238,8 @@ func (p *Page) incident(w http.ResponseWriter, r *request) error {
 	return p.page(w, r, "incident", &view{Title: "Incident: " + body.Badge.Word, Section: "incidents", Body: body})
 }
 
-// quoted returns what an answer of ours quoted where an incident was; empty: it is not known. The record itself has only hashes.
+// quoted returns what an answer of ours quoted where an incident was; empty: it is not known. The record itself has
+// only hashes.
 func (p *Page) quoted(ctx context.Context, tenant, answer string, in *verify.Incident) (string, error) {
 	pins, err := p.o.Store.Pins(ctx, tenant, in.SourceURL)
 	if err != nil {
@@ -233,7 +247,8 @@ func (p *Page) quoted(ctx context.Context, tenant, answer string, in *verify.Inc
 	}
 	for i := range pins {
 		pin := &pins[i]
-		if pin.AnswerID == answer && pin.ClaimID == in.ClaimID && pin.Claim.Excerpt != nil && (pin.Digest == "" || strings.EqualFold(pin.Digest, in.ManifestSHA256)) {
+		if pin.AnswerID == answer && pin.ClaimID == in.ClaimID && pin.Claim.Excerpt != nil &&
+			(pin.Digest == "" || strings.EqualFold(pin.Digest, in.ManifestSHA256)) {
 			return pin.Claim.Excerpt.Exact, nil
 		}
 	}

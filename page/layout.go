@@ -53,10 +53,11 @@ type view struct {
 
 // shown is a page that is to be written.
 type shown struct {
-	name     string // of its file in templates/, without .html
-	status   int    // 0: 200
-	view     *view
-	fragment string // the name of the template to execute instead of the whole page; it gets view.Body. Empty: the whole page
+	name   string // of its file in templates/, without .html
+	status int    // 0: 200
+	view   *view
+	// the name of the template to execute instead of the whole page; it gets view.Body. Empty: the whole page
+	fragment string
 }
 
 // page shows a page under the status 200.
@@ -83,7 +84,10 @@ func (p *Page) show(w http.ResponseWriter, r *request, s *shown) error {
 	if err != nil {
 		return fmt.Errorf("showing the page %q: %w", s.name, err)
 	}
-	writeBody(w, r, &response{status: cmp.Or(s.status, http.StatusOK), mediaType: "text/html; charset=utf-8", body: b.Bytes()})
+	writeBody(
+		w, r,
+		&response{status: cmp.Or(s.status, http.StatusOK), mediaType: "text/html; charset=utf-8", body: b.Bytes()},
+	)
 	return nil
 }
 
@@ -147,7 +151,8 @@ type asset struct {
 	tag string // its hash, which is in the address under which pages load it
 }
 
-// readAssets reads the files of assets/. Those of css/ and js/ are parts, in the order of their names, of page.css and page.js.
+// readAssets reads the files of assets/. Those of css/ and js/ are parts, in the order of their names, of page.css and
+// page.js.
 func readAssets() (map[string]asset, error) {
 	bodies := map[string][]byte{}
 	err := fs.WalkDir(assetFiles, "assets", func(name string, d fs.DirEntry, err error) error {
@@ -316,11 +321,12 @@ func readForm(w http.ResponseWriter, r *request) error {
 // formTime is how long what is sent may take to arrive.
 const formTime = time.Minute
 
-// readInTime gives the rest of a request [formTime] to arrive. What it returns ends that, and must be called: what is done with the
-// form may take longer.
+// readInTime gives the rest of a request [formTime] to arrive. What it returns ends that, and must be called: what is
+// done with the form may take longer.
 func readInTime(w http.ResponseWriter) (end func()) {
 	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(formTime)) // a writer without a connection has none, and nobody who waits for it
+	// a writer without a connection has none, and nobody who waits for it
+	_ = rc.SetReadDeadline(time.Now().Add(formTime))
 	return func() { _ = rc.SetReadDeadline(time.Time{}) }
 }
 

@@ -21,12 +21,14 @@ import (
 const (
 	// liveEvery is how far apart the changes of an answer are that a reader is told.
 	liveEvery = 200 * time.Millisecond
-	// liveQuiet is for how long nothing may be heard of an answer that nobody here knows until it counts as broken off. An answer
-	// whose provider thinks for long says nothing either, so it is longer than that takes.
+	// liveQuiet is for how long nothing may be heard of an answer that nobody here knows until it counts as broken off.
+	// An answer whose provider thinks for long says nothing either, so it is longer than that takes.
 	liveQuiet = 2 * time.Minute
-	// liveUnknown is for how long nothing may be heard at all: whoever passes an answer on says so at once to somebody who listens.
+	// liveUnknown is for how long nothing may be heard at all: whoever passes an answer on says so at once to somebody
+	// who listens.
 	liveUnknown = 10 * time.Second
-	// liveStore is how long after its end an answer may take to be found, and liveAgain how long at most lies between two looks.
+	// liveStore is how long after its end an answer may take to be found, and liveAgain how long at most lies between
+	// two looks.
 	liveStore = 10 * time.Second
 	liveAgain = 2 * time.Second
 	// liveLate is for how long a reader is told of citations that come after an answer that had none.
@@ -41,10 +43,11 @@ const (
 
 // liveStream tells one reader of one answer while it arrives.
 //
-// Events are block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the text, from 0, how many there are, and in which direction it
-// runs), answer ({"html":…,"facts":…,"takes":…}: the whole article, and what the head of its conversation says and offers, once the answer
-// has ended and again when it gets citations later), gone ({"text":…}: there is no such answer and will be none), and end. Whoever
-// connects again is sent all blocks; those that the page has as they are stay untouched.
+// Events are block ({"n":…,"of":…,"html":…,"dir":…}: the n-th block of the text, from 0, how many there are, and in
+// which direction it runs), answer ({"html":…,"facts":…,"takes":…}: the whole article, and what the head of its
+// conversation says and offers, once the answer has ended and again when it gets citations later), gone ({"text":…}:
+// there is no such answer and will be none), and end. Whoever connects again is sent all blocks; those that the page
+// has as they are stay untouched.
 type liveStream struct {
 	*eventStream
 
@@ -87,8 +90,11 @@ func (p *Page) liveAnswer(w http.ResponseWriter, r *request) error {
 	release, ok := p.bounds.watching.take(r.who.Tenant, maxLive)
 	if !ok {
 		return &gateway.Problem{
-			Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Detail: fmt.Sprintf("%d answers are being watched already.", maxLive),
-			Hint: "Reload the page when the answer is there.", Header: http.Header{"Retry-After": {"2"}},
+			Status: http.StatusTooManyRequests,
+			Code:   gateway.CodeTooMany,
+			Detail: fmt.Sprintf("%d answers are being watched already.", maxLive),
+			Hint:   "Reload the page when the answer is there.",
+			Header: http.Header{"Retry-After": {"2"}},
 		}
 	}
 	defer release()
@@ -133,7 +139,8 @@ func (s *liveStream) prepare() error {
 	return err
 }
 
-// number reads how the sources of the conversation are numbered, and what its head says; none where there is no conversation yet.
+// number reads how the sources of the conversation are numbered, and what its head says; none where there is no
+// conversation yet.
 func (s *liveStream) number(ctx context.Context) (ibid.Numbering, *talkBody, error) {
 	if s.talk == "" {
 		return ibid.Numbering{}, nil, nil
@@ -145,7 +152,13 @@ func (s *liveStream) number(ctx context.Context) (ibid.Numbering, *talkBody, err
 	if err != nil {
 		return ibid.Numbering{}, nil, err
 	}
-	head := &talkBody{ID: c.ID, Answers: c.Answers, Sources: len(c.Numbering), Started: c.Started, Exports: exportLinks(talkURL(c.ID)+"/export", false)}
+	head := &talkBody{
+		ID:      c.ID,
+		Answers: c.Answers,
+		Sources: len(c.Numbering),
+		Started: c.Started,
+		Exports: exportLinks(talkURL(c.ID)+"/export", false),
+	}
 	return c.Numbering, head, nil
 }
 
@@ -225,9 +238,13 @@ type wholeAnswer struct {
 	html      string
 }
 
-// look sends the whole answer if it is there. Hundreds may watch it end: one of those who look at the same time does for all.
+// look sends the whole answer if it is there. Hundreds may watch it end: one of those who look at the same time does
+// for all.
 func (s *liveStream) look(ctx context.Context) error {
-	key := strings.Join([]string{s.r.who.Tenant, s.answerID, s.talk, s.options.prefix, strconv.FormatBool(s.options.mute)}, "\x00")
+	key := strings.Join(
+		[]string{s.r.who.Tenant, s.answerID, s.talk, s.options.prefix, strconv.FormatBool(s.options.mute)},
+		"\x00",
+	)
 	got, err, _ := s.p.talks.whole.Do(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore) // whoever began may leave
 		defer cancel()
@@ -292,7 +309,8 @@ func (s *liveStream) sendArticle() error {
 
 // mayGrow reports whether an answer that was sent whole may still get citations.
 func (s *liveStream) mayGrow(call *store.Call) bool {
-	return s.p.o.Bus != nil && s.run != "" && call.Answer.Complete && len(call.Answer.Citations) == 0 && time.Since(call.Started.Add(call.Duration)) < liveLate
+	return s.p.o.Bus != nil && s.run != "" && call.Answer.Complete && len(call.Answer.Citations) == 0 &&
+		time.Since(call.Started.Add(call.Duration)) < liveLate
 }
 
 func (s *liveStream) end() error {
@@ -359,7 +377,10 @@ func (s *liveStream) sendBlocks() error {
 		if i < len(s.blocks) && s.blocks[i] == html && (i < len(blocks)-1 || len(s.blocks) == len(blocks)) {
 			continue
 		}
-		if err := s.send("block", map[string]any{"n": i, "of": len(blocks), "html": html, "dir": direction(a.Text)}); err != nil {
+		if err := s.send(
+			"block",
+			map[string]any{"n": i, "of": len(blocks), "html": html, "dir": direction(a.Text)},
+		); err != nil {
 			return err
 		}
 	}

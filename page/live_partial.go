@@ -13,15 +13,17 @@ import (
 )
 
 const (
-	// maxHeld is how many bytes at the end of an arriving text are not shown yet, because what comes next may change them.
+	// maxHeld is how many bytes at the end of an arriving text are not shown yet, because what comes next may change
+	// them.
 	maxHeld = 512
-	// maxHeard is how many bytes of text, and how many sources and citations, are kept of an answer that another node tells of.
+	// maxHeard is how many bytes of text, and how many sources and citations, are kept of an answer that another node
+	// tells of.
 	maxHeard      = 4 << 20
 	maxHeardItems = 10_000
 )
 
-// partial is what was heard of an answer from its beginning. While a piece is missing it waits for that to be told again, or for the
-// answer. The zero value is ready to use.
+// partial is what was heard of an answer from its beginning. While a piece is missing it waits for that to be told
+// again, or for the answer. The zero value is ready to use.
 type partial struct {
 	text    strings.Builder
 	sources []ibid.DocumentSource
@@ -102,8 +104,9 @@ func (h *partial) answer() *ibid.Answer {
 	return &ibid.Answer{Text: d.Text} // what a citation of it says does not fit; the answer will
 }
 
-// settled returns an arriving answer without the end of its text that what comes next may change: the last word, and what has a
-// mark of markdown before it that is not closed yet. What is shown of it stays where it stands; so much was shown before.
+// settled returns an arriving answer without the end of its text that what comes next may change: the last word, and
+// what has a mark of markdown before it that is not closed yet. What is shown of it stays where it stands; so much was
+// shown before.
 func settled(a *ibid.Answer, shown int) *ibid.Answer {
 	end := settledEnd(a.Text)
 	if shown > end { // the text was corrected, or a mark was given up
@@ -127,8 +130,8 @@ func settled(a *ibid.Answer, shown int) *ibid.Answer {
 	return &s
 }
 
-// settledEnd returns how much of a text can be shown. It does not become less while the text grows, unless more than maxHeld bytes
-// would be held.
+// settledEnd returns how much of a text can be shown. It does not become less while the text grows, unless more than
+// maxHeld bytes would be held.
 func settledEnd(text string) int {
 	least := max(0, len(text)-maxHeld)
 	end := lineEnd(text, least)
@@ -157,8 +160,10 @@ func lineEnd(text string, least int) int {
 		return wordsEnd(text)
 	}
 	switch begin := strings.TrimLeft(text[line:], " "); {
-	case strings.Trim(text[line:], " \t#>*+-=_|`~:0123456789.)") == "", strings.HasPrefix(begin, "```"), strings.HasPrefix(begin, "~~~"):
-		// Marks alone make a heading, a list, a rule or a table of what stands before or after them, and code what follows.
+	case strings.Trim(text[line:], " \t#>*+-=_|`~:0123456789.)") == "", strings.HasPrefix(begin, "```"),
+		strings.HasPrefix(begin, "~~~"):
+		// Marks alone make a heading, a list, a rule or a table of what stands before or after them, and code what
+		// follows.
 		return len(strings.TrimRight(text[:line], "\n"))
 	case strings.HasPrefix(begin, "|"):
 		return line // rows of tables come whole
@@ -166,8 +171,8 @@ func lineEnd(text string, least int) int {
 	return wordsEnd(text)
 }
 
-// wordsEnd returns where the last word of a text begins, which may go on. Where lines may break between any two characters, no
-// character moves because of the next.
+// wordsEnd returns where the last word of a text begins, which may go on. Where lines may break between any two
+// characters, no character moves because of the next.
 func wordsEnd(text string) int {
 	const ideographs = 0x2e80 // from here on up, and little else
 	for i := len(text); i > 0; {
@@ -180,8 +185,8 @@ func wordsEnd(text string) int {
 	return 0
 }
 
-// openMark returns where a mark of emphasis, code or a link begins that is not closed in the text; -1: nowhere. The text ends behind
-// a space, or where its last character is known to be no mark.
+// openMark returns where a mark of emphasis, code or a link begins that is not closed in the text; -1: nowhere. The
+// text ends behind a space, or where its last character is known to be no mark.
 func openMark(text string) int {
 	open := map[string]int{}
 	first := func() int {
@@ -251,7 +256,8 @@ func codeEnd(text string, n int) int {
 	return -1
 }
 
-// opens reports whether a mark can begin something: one with a space after it cannot, and an underscore not within a word.
+// opens reports whether a mark can begin something: one with a space after it cannot, and an underscore not within a
+// word.
 func opens(text string, i int, mark string) bool {
 	next, _ := utf8.DecodeRuneInString(text[i+len(mark):])
 	return next != ' ' && (mark[0] != '_' || !wordBefore(text, i))
@@ -268,7 +274,8 @@ func wordBefore(text string, i int) bool {
 	return unicode.IsLetter(before) || unicode.IsDigit(before)
 }
 
-// blocksOf cuts HTML that we made into its outermost elements. What stands between them is nothing but white space and comments.
+// blocksOf cuts HTML that we made into its outermost elements. What stands between them is nothing but white space and
+// comments.
 func blocksOf(html string) []string {
 	var blocks []string
 	depth, start := 0, 0

@@ -37,7 +37,10 @@ func (p *Page) login(w http.ResponseWriter, r *request) error {
 			return err
 		}
 		body := loginBody{Next: next, Wrong: problem.Detail}
-		return p.show(w, r, &shown{name: "login", status: http.StatusUnprocessableEntity, view: &view{Title: "Sign in", Body: body}})
+		return p.show(
+			w, r,
+			&shown{name: "login", status: http.StatusUnprocessableEntity, view: &view{Title: "Sign in", Body: body}},
+		)
 	}
 	http.SetCookie(w, gateway.SessionOf(secret, p.secure(r)))
 	http.Redirect(w, r.Request, next, http.StatusSeeOther)
@@ -66,7 +69,8 @@ func loginURL(u *url.URL) string {
 // localPath returns a path of this page, whatever it is given: an address elsewhere would make the page a way there.
 func localPath(s string) string {
 	u, err := url.Parse(s)
-	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(s, "/") || strings.HasPrefix(s, "//") || strings.ContainsAny(s, "\\\r\n\t") {
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(s, "/") || strings.HasPrefix(s, "//") ||
+		strings.ContainsAny(s, "\\\r\n\t") {
 		return "/"
 	}
 	return s

@@ -15,8 +15,8 @@ import (
 // latestListed is how many of the latest things of a kind an overview lists.
 const latestListed = 5
 
-// proofRoutes returns the endpoints of what citations rest on and whether it holds: the overview, search, sources, incidents,
-// verification and experiments.
+// proofRoutes returns the endpoints of what citations rest on and whether it holds: the overview, search, sources,
+// incidents, verification and experiments.
 func (p *Page) proofRoutes() map[string]endpoint {
 	return map[string]endpoint{
 		"GET /{$}":               {handle: p.overview},
@@ -103,7 +103,10 @@ func (p *Page) overview(w http.ResponseWriter, r *request) error {
 // addNumbers adds what a digest says.
 func (b *overviewBody) addNumbers(d *digest) {
 	b.Cited, b.Verified, b.Top = citationChart(d), verifiedChart(d), topViews(d.top, topSources)
-	b.Uncited = newShare(d.uncited, d.says, counted(d.says, "sentence that says something has", "sentences that say something have")+" no source")
+	b.Uncited = newShare(
+		d.uncited, d.says,
+		counted(d.says, "sentence that says something has", "sentences that say something have")+" no source",
+	)
 	b.Bare = newShare(d.bare, d.answers, counted(d.answers, "answer has", "answers have")+" no source at all")
 	b.Read = "Of all " + counted(d.answers, "answer", "answers") + " with text"
 	if d.older {
@@ -139,8 +142,8 @@ func (p *Page) addLatest(ctx context.Context, tenant string, body *overviewBody)
 	return nil
 }
 
-// latestRuns returns the runs with the latest calls or records, of the latest [maxRuns] first those that somebody recorded: each call by
-// itself is a run, too.
+// latestRuns returns the runs with the latest calls or records, of the latest [maxRuns] first those that somebody
+// recorded: each call by itself is a run, too.
 func (p *Page) latestRuns(ctx context.Context, tenant string) ([]runRow, error) {
 	page, err := p.o.Store.Runs(ctx, tenant, &store.Query{Limit: maxRuns})
 	if err != nil {
@@ -199,7 +202,10 @@ func factsOf(d *digest) []total {
 func topViews(list []usedSource, most int) []topView {
 	views := []topView{}
 	for _, u := range list[:min(len(list), most)] {
-		views = append(views, topView{u, sourceLink(u.Key), round(100 * float64(u.Citations) / float64(list[0].Citations))})
+		views = append(
+			views,
+			topView{u, sourceLink(u.Key), round(100 * float64(u.Citations) / float64(list[0].Citations))},
+		)
 	}
 	return views
 }
@@ -210,8 +216,15 @@ func brokenViews(list []store.BrokenSource, most int) []brokenView {
 		b := &list[i]
 		s := sourceOfPin(&b.Pin)
 		views = append(views, brokenView{
-			Title: sourceTitle(s), Site: siteOf(s), Link: sourceURLLink(b.URL), Badge: statusBadge(b.Status, b.CheckedAt), Answers: b.Answers,
-			Checked: b.CheckedAt, Answer: answerURL(b.AnswerID),
+			Title: sourceTitle(
+				s,
+			),
+			Site:    siteOf(s),
+			Link:    sourceURLLink(b.URL),
+			Badge:   statusBadge(b.Status, b.CheckedAt),
+			Answers: b.Answers,
+			Checked: b.CheckedAt,
+			Answer:  answerURL(b.AnswerID),
 		})
 	}
 	return views

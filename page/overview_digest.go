@@ -20,10 +20,12 @@ const (
 	digestFor = time.Minute
 	// maxDigests is of how many tenants they are kept.
 	maxDigests = 256
-	// maxDigested is how many answers, the last stored ones, are read for them, and digestBatch how many of these at a time.
+	// maxDigested is how many answers, the last stored ones, are read for them, and digestBatch how many of these at a
+	// time.
 	maxDigested = 500
 	digestBatch = 10
-	// digestTime is for how long they are read, and digestText how many bytes of text these may have: of long answers fewer are read.
+	// digestTime is for how long they are read, and digestText how many bytes of text these may have: of long answers
+	// fewer are read.
 	digestTime = time.Second
 	digestText = 16 << 20
 	// topSources is how many sources an overview names, and manySources how many the list of sources does.
@@ -60,8 +62,8 @@ type digests struct {
 	making map[string]bool    // of which tenants one is being made
 }
 
-// digest returns what is known of a tenant, at most [digestFor] old. It is made once for all who ask at the same time, and who comes while
-// it is being made gets the one before, if there is one.
+// digest returns what is known of a tenant, at most [digestFor] old. It is made once for all who ask at the same time,
+// and who comes while it is being made gets the one before, if there is one.
 func (p *Page) digest(ctx context.Context, tenant string) (*digest, error) {
 	all := &p.bounds.digests
 	if d, good := all.get(tenant); good {
@@ -119,7 +121,10 @@ func (all *digests) put(tenant string, d *digest) {
 		all.kept = map[string]*digest{}
 	}
 	if all.kept[tenant] == nil && len(all.kept) >= maxDigests {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(all.kept)), func(a, b string) int { return all.kept[a].at.Compare(all.kept[b].at) })
+		oldest := slices.MinFunc(
+			slices.Collect(maps.Keys(all.kept)),
+			func(a, b string) int { return all.kept[a].at.Compare(all.kept[b].at) },
+		)
 		delete(all.kept, oldest)
 	}
 	all.kept[tenant] = d

@@ -34,8 +34,8 @@ type Options struct {
 	Strategies []experiment.Strategy
 	Logger     *slog.Logger // nil: nothing is logged
 	Version    string       // of the program
-	// PublicURL is where others reach the page: https://ibid.example. If it is https the page's cookies are never sent without, also
-	// where a proxy ends TLS. Empty: where each request came.
+	// PublicURL is where others reach the page: https://ibid.example. If it is https the page's cookies are never sent
+	// without, also where a proxy ends TLS. Empty: where each request came.
 	PublicURL string
 }
 
@@ -90,8 +90,8 @@ type request struct {
 	who gateway.Identity
 }
 
-// handler answers a request of somebody who may make it. An error is shown as a page, so that nothing must have been written
-// before.
+// handler answers a request of somebody who may make it. An error is shown as a page, so that nothing must have been
+// written before.
 type handler func(w http.ResponseWriter, r *request) error
 
 // endpoint is one method of one path.
@@ -154,9 +154,14 @@ func (p *Page) admit(r *request, e endpoint) error {
 func (p *Page) fail(w http.ResponseWriter, r *request, err error) {
 	problem := gateway.ProblemOf(err)
 	if gateway.IsInternal(err) && r.Context().Err() == nil {
-		p.log.LogAttrs(r.Context(), slog.LevelError, "a page could not be made", slog.String("path", r.URL.Path), slog.Any("error", err))
+		p.log.LogAttrs(
+			r.Context(), slog.LevelError, "a page could not be made", slog.String("path", r.URL.Path),
+			slog.Any("error", err),
+		)
 	}
-	if isRead := r.Method == http.MethodGet || r.Method == http.MethodHead; problem.Status == http.StatusUnauthorized && isRead && !strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
+	if isRead := r.Method == http.MethodGet ||
+		r.Method == http.MethodHead; problem.Status == http.StatusUnauthorized && isRead &&
+		!strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
 		http.Redirect(w, r.Request, loginURL(r.URL), http.StatusSeeOther)
 		return
 	}
@@ -164,7 +169,8 @@ func (p *Page) fail(w http.ResponseWriter, r *request, err error) {
 	if problem.Status == http.StatusUnauthorized {
 		v.Title, v.Body = "Not signed in", problemBody{
 			Detail: "This needs an access token: you did not sign in, or what you signed in with is not valid any more.",
-			Hint:   "Nothing was done. Sign in and send it again: your browser may still have what you entered, a page back.", Login: loginURL(cameFrom(r)),
+			Hint:   "Nothing was done. Sign in and send it again: your browser may still have what you entered, a page back.",
+			Login:  loginURL(cameFrom(r)),
 		}
 	}
 	for name, values := range problem.Header {
@@ -189,8 +195,8 @@ func cameFrom(r *request) *url.URL {
 	return &url.URL{Path: "/"}
 }
 
-// elsewhere answers for paths that are not there, and for methods that a path does not have: the pattern of all paths takes them from
-// http.ServeMux.
+// elsewhere answers for paths that are not there, and for methods that a path does not have: the pattern of all paths
+// takes them from http.ServeMux.
 func (p *Page) elsewhere(w http.ResponseWriter, r *request) error {
 	var allowed []string
 	asked := *r.Request
@@ -206,7 +212,9 @@ func (p *Page) elsewhere(w http.ResponseWriter, r *request) error {
 		allowed = slices.Insert(allowed, 1, http.MethodHead)
 	}
 	return &gateway.Problem{
-		Status: http.StatusMethodNotAllowed, Code: gateway.CodeMethod, Detail: "This address is not for " + cut(oneLine(r.Method), maxLabel) + ".",
+		Status: http.StatusMethodNotAllowed,
+		Code:   gateway.CodeMethod,
+		Detail: "This address is not for " + cut(oneLine(r.Method), maxLabel) + ".",
 		Header: http.Header{"Allow": {strings.Join(allowed, ", ")}},
 	}
 }
@@ -214,7 +222,10 @@ func (p *Page) elsewhere(w http.ResponseWriter, r *request) error {
 // nowhere answers for what is not there.
 func (p *Page) nowhere(http.ResponseWriter, *request) error {
 	return &gateway.Problem{
-		Status: http.StatusNotFound, Code: gateway.CodeNotFound, Detail: "There is no such page.", Hint: "It may have been deleted, or be somebody else's.",
+		Status: http.StatusNotFound,
+		Code:   gateway.CodeNotFound,
+		Detail: "There is no such page.",
+		Hint:   "It may have been deleted, or be somebody else's.",
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 const (
 	// maxQuotes is how many quotes of a source its panel shows.
 	maxQuotes = 20
-	// maxVersions is how many versions of a source its panel lists, and maxRead in how many of them quotes are looked for.
+	// maxVersions is how many versions of a source its panel lists, and maxRead in how many of them quotes are looked
+	// for.
 	maxVersions, maxRead = 12, 4
 	// maxRested is how many sentences of the answer a panel names.
 	maxRested = 40
@@ -27,11 +28,12 @@ const (
 	around = 300
 	// maxWord is how many bytes of it are left out so that it begins and ends with a word.
 	maxWord = 40
-	// panelFor bounds how long making a panel may take, and stepsFor how long it waits for which steps of the run use the source.
+	// panelFor bounds how long making a panel may take, and stepsFor how long it waits for which steps of the run use
+	// the source.
 	panelFor = 15 * time.Second
 	stepsFor = 3 * time.Second
-	// maxSaving is how many kept copies are handed out to a tenant at the same time: each may be as large as store.MaxCopy. saveFor is how
-	// long a reader may take to accept one.
+	// maxSaving is how many kept copies are handed out to a tenant at the same time: each may be as large as
+	// store.MaxCopy. saveFor is how long a reader may take to accept one.
 	maxSaving = 4
 	saveFor   = 5 * time.Minute
 )
@@ -122,10 +124,26 @@ func (p *Page) showPanel(w http.ResponseWriter, r *request) error {
 func (o *panel) make(ctx context.Context, n int) error {
 	s := o.source
 	o.body = &panelBody{
-		N: n, URL: answerURL(o.call.AnswerID) + "/sources/" + strconv.Itoa(n), Answer: link{o.call.AnswerID, answerURL(o.call.AnswerID)},
-		Title: sourceTitle(s), Letter: letterOf(s), Site: siteOf(s), Kind: words(string(s.Kind)), Open: passageURL(s, firstRef(o.call.Answer, s.ID)), Address: shownAddress(s.URL),
-		Authors: strings.Join(s.Authors, ", "), Published: published(s.PublishedAt), License: s.License, Retrieved: s.RetrievedAt,
-		Score: score(s.Score), Origin: originWords(s.ScoreOrigin), Uses: usesURL(s.Key()),
+		N:      n,
+		URL:    answerURL(o.call.AnswerID) + "/sources/" + strconv.Itoa(n),
+		Answer: link{o.call.AnswerID, answerURL(o.call.AnswerID)},
+		Title: sourceTitle(
+			s,
+		),
+		Letter:  letterOf(s),
+		Site:    siteOf(s),
+		Kind:    words(string(s.Kind)),
+		Open:    passageURL(s, firstRef(o.call.Answer, s.ID)),
+		Address: shownAddress(s.URL),
+		Authors: strings.Join(
+			s.Authors, ", ",
+		),
+		Published: published(s.PublishedAt),
+		License:   s.License,
+		Retrieved: s.RetrievedAt,
+		Score:     score(s.Score),
+		Origin:    originWords(s.ScoreOrigin),
+		Uses:      usesURL(s.Key()),
 	}
 	if s.OriginalURL != s.URL {
 		o.body.Original = shownAddress(s.OriginalURL)
@@ -157,7 +175,8 @@ func firstRef(a *ibid.Answer, source string) *ibid.Ref {
 	return first
 }
 
-// addSteps says which steps of the answer's run use the source, if the run is not too large to be looked through for that.
+// addSteps says which steps of the answer's run use the source, if the run is not too large to be looked through for
+// that.
 func (o *panel) addSteps(ctx context.Context) error {
 	id := o.call.Run
 	if id == "" {
@@ -190,7 +209,10 @@ func (o *panel) addSteps(ctx context.Context) error {
 	for i := range s.Sources {
 		if f := &s.Sources[i]; isSame(f, o.source) {
 			for _, n := range f.Steps {
-				o.body.Steps = append(o.body.Steps, stepRef{n, runURL(id) + "?step=" + strconv.Itoa(n) + "#" + stepID(n)})
+				o.body.Steps = append(
+					o.body.Steps,
+					stepRef{n, runURL(id) + "?step=" + strconv.Itoa(n) + "#" + stepID(n)},
+				)
 			}
 		}
 	}
@@ -211,7 +233,8 @@ func isSame(f *trail.SummarySource, s *ibid.Source) bool {
 	return here != "" && here == cleanAddress(f.URL)
 }
 
-// saveCopy hands out the octets of a source as they were read. Whatever they are, no browser shows them as a page of this origin.
+// saveCopy hands out the octets of a source as they were read. Whatever they are, no browser shows them as a page of
+// this origin.
 func (p *Page) saveCopy(w http.ResponseWriter, r *request) error {
 	digits, ok := strings.CutPrefix(r.PathValue("hash"), "sha256:")
 	if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != 32 || digits != strings.ToLower(digits) {
@@ -227,7 +250,8 @@ func (p *Page) saveCopy(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	rc := http.NewResponseController(w)
-	_ = rc.SetWriteDeadline(time.Now().Add(saveFor))        // a server that cannot set deadlines has its own ways with slow readers
+	// a server that cannot set deadlines has its own ways with slow readers
+	_ = rc.SetWriteDeadline(time.Now().Add(saveFor))
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
 	writeFile(w, r, digits+".bin", "application/octet-stream", version.Octets)
 	return nil

@@ -70,7 +70,8 @@ func (t *text) piece(from, to int) string {
 	return string(b)
 }
 
-// addQuotes shows what the answer cites of the source, looks for it in what is there of the source, and lists its versions.
+// addQuotes shows what the answer cites of the source, looks for it in what is there of the source, and lists its
+// versions.
 func (o *panel) addQuotes(ctx context.Context) error {
 	pins, err := o.pins(ctx)
 	if err != nil {
@@ -145,7 +146,12 @@ func (o *panel) rests(c *ibid.Citation) {
 		b.MoreRested++
 		return
 	}
-	one := panelClaim{claim: claim, Text: plainWords(claim), URL: answerURL(o.call.AnswerID), Badge: quoteBadge(c.Verification)}
+	one := panelClaim{
+		claim: claim,
+		Text:  plainWords(claim),
+		URL:   answerURL(o.call.AnswerID),
+		Badge: quoteBadge(c.Verification),
+	}
 	if fragment := textFragment(one.Text); fragment != "" {
 		one.URL += "#:~:text=" + fragment
 	}
@@ -153,7 +159,12 @@ func (o *panel) rests(c *ibid.Citation) {
 }
 
 func quoteOf(c *ibid.Citation, ref *ibid.Ref, pin *store.Pin) *panelQuote {
-	q := &panelQuote{Quote: shorten(ref.Quote, maxShownText), Where: placeWords(nil, ref.Locator), Badge: quoteBadge(c.Verification), quote: snapshot.Quote{Exact: ref.Quote}}
+	q := &panelQuote{
+		Quote: shorten(ref.Quote, maxShownText),
+		Where: placeWords(nil, ref.Locator),
+		Badge: quoteBadge(c.Verification),
+		quote: snapshot.Quote{Exact: ref.Quote},
+	}
 	if pin == nil {
 		return q
 	}
@@ -194,7 +205,10 @@ func (o *panel) versions(ctx context.Context) ([]text, error) {
 				return nil, err
 			}
 			if v.Looked {
-				texts = append(texts, text{read.Content, read.Blocks, "the copy that was read on " + day(v.First), true})
+				texts = append(
+					texts,
+					text{read.Content, read.Blocks, "the copy that was read on " + day(v.First), true},
+				)
 			}
 		}
 		b.Versions = append(b.Versions, v)
@@ -222,7 +236,12 @@ func (o *panel) lookIn(ctx context.Context, v *panelVersion) (*snapshot.Text, er
 
 func panelVersionOf(v *store.Version) panelVersion {
 	view := panelVersion{
-		Hash: v.Hash, Short: short(v.Hash, len("sha256:")+12), MediaType: v.MediaType, Status: v.Status, First: v.FetchedAt, Last: v.LastSeen,
+		Hash:      v.Hash,
+		Short:     short(v.Hash, len("sha256:")+12),
+		MediaType: v.MediaType,
+		Status:    v.Status,
+		First:     v.FetchedAt,
+		Last:      v.LastSeen,
 	}
 	if v.FinalURL != v.URL {
 		view.FinalURL = shownAddress(v.FinalURL)
@@ -276,8 +295,8 @@ func (o *panel) sent() []text {
 	return all
 }
 
-// locate looks for a quote in the texts, the first that has it counting, and shows what stands around it. Where it is not found
-// exactly, nothing is marked.
+// locate looks for a quote in the texts, the first that has it counting, and shows what stands around it. Where it is
+// not found exactly, nothing is marked.
 func (q *panelQuote) locate(texts []text) {
 	for i := range texts {
 		t := &texts[i]
@@ -316,7 +335,14 @@ func excerptAt(t *text, m snapshot.Match) *excerptView {
 		to = end + at
 	}
 	return &excerptView{
-		Before: t.piece(from, start), Marked: t.piece(start, end), Behind: t.piece(end, to), CutBefore: from > 0, CutBehind: to < len(t.content), From: t.from,
+		Before: t.piece(
+			from, start,
+		),
+		Marked:    t.piece(start, end),
+		Behind:    t.piece(end, to),
+		CutBefore: from > 0,
+		CutBehind: to < len(t.content),
+		From:      t.from,
 	}
 }
 
@@ -376,7 +402,11 @@ func (o *panel) addManifest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m := &panelManifest{URL: path, Digest: digest, Badge: badge{Kind: badgeNone, Word: "being built", Title: "The manifest is not built yet."}}
+	m := &panelManifest{
+		URL:    path,
+		Digest: digest,
+		Badge:  badge{Kind: badgeNone, Word: "being built", Title: "The manifest is not built yet."},
+	}
 	o.body.Manifest = m
 	if digest == "" {
 		return nil
@@ -386,7 +416,11 @@ func (o *panel) addManifest(ctx context.Context) error {
 		m.Badge = badge{Kind: badgeLost, Word: "not there", Title: "The manifest cannot be read now."}
 		return nil //nolint:nilerr // it is shown
 	}
-	m.Badge = badge{Kind: badgeNone, Word: "signed, not checked", Title: "The manifest has a signature. Verify checks it."}
+	m.Badge = badge{
+		Kind:  badgeNone,
+		Word:  "signed, not checked",
+		Title: "The manifest has a signature. Verify checks it.",
+	}
 	if signed.SignatureInput == "" {
 		m.Badge = badge{Kind: badgeNone, Word: "not signed", Title: "Nobody signed the manifest."}
 	}

@@ -188,8 +188,8 @@ func runTime(t *trail.Trail) time.Duration {
 	return max(0, t.Finished.Sub(t.Started))
 }
 
-// isRecorded reports whether an agent said something of a run, and not only its calls were captured: only then somebody will say that
-// it ends.
+// isRecorded reports whether an agent said something of a run, and not only its calls were captured: only then somebody
+// will say that it ends.
 func isRecorded(t *trail.Trail) bool {
 	for i := range t.Steps {
 		if s := &t.Steps[i]; len(s.Answers) == 0 || s.ID != "" {
@@ -199,7 +199,8 @@ func isRecorded(t *trail.Trail) bool {
 	return false
 }
 
-// firstShown returns the index of the first step on this page: that of the page that was asked for, or that has the chosen step.
+// firstShown returns the index of the first step on this page: that of the page that was asked for, or that has the
+// chosen step.
 func (p *runPage) firstShown() int {
 	n := len(p.s.Run.Steps)
 	if i, ok := p.at[p.chosen.Step]; ok && p.from < 0 {
@@ -249,7 +250,12 @@ func (p *runPage) addConflicts() {
 		c := &p.s.Conflicts[i]
 		a, b := differing(c)
 		p.body.Conflicts = append(p.body.Conflicts, conflictView{
-			Kind: string(c.Kind), Note: strings.TrimPrefix(c.Note, "possible conflict: "), A: p.side(&c.A, a), B: p.side(&c.B, b),
+			Kind: string(
+				c.Kind,
+			),
+			Note: strings.TrimPrefix(c.Note, "possible conflict: "),
+			A:    p.side(&c.A, a),
+			B:    p.side(&c.B, b),
 		})
 	}
 }

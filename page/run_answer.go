@@ -126,8 +126,14 @@ func isBreak(between string) bool { return strings.Count(between, "\n") > 1 }
 
 func (p *runPage) sentence(n int, s *trail.Sentence) *sentenceView {
 	v := &sentenceView{
-		N: n, NoSources: s.NoSources(), Heading: s.Skipped == support.SkipHeading, Skipped: skippedWords(s.Skipped), Steps: p.refs(s.Steps), steps: s.Steps, StepList: list(s.Steps),
-		Chosen: p.chosen.Sentence == n,
+		N:         n,
+		NoSources: s.NoSources(),
+		Heading:   s.Skipped == support.SkipHeading,
+		Skipped:   skippedWords(s.Skipped),
+		Steps:     p.refs(s.Steps),
+		steps:     s.Steps,
+		StepList:  list(s.Steps),
+		Chosen:    p.chosen.Sentence == n,
 	}
 	v.Choose = p.choose("sentence", n, "why")
 	v.Related = p.chosen.Step != 0 && contains(s.Steps, p.chosen.Step)
@@ -153,8 +159,14 @@ func (p *runPage) sentence(n int, s *trail.Sentence) *sentenceView {
 func (p *runPage) rest(r *trail.Rest) *restView {
 	doc := p.docs[r.DocumentID]
 	v := &restView{
-		Doc: doc, Title: documentTitle(r.Title, r.DocumentID), Passage: doc.passage(r.ChunkIndex, r.Excerpt, 0), Where: placeWords(r.ChunkIndex, r.Locator),
-		Reason: reasonWord(r.Reason), Steps: p.refs(r.Steps), Via: p.refs(r.Via), Score: score(r.Score),
+		Doc:     doc,
+		Title:   documentTitle(r.Title, r.DocumentID),
+		Passage: doc.passage(r.ChunkIndex, r.Excerpt, 0),
+		Where:   placeWords(r.ChunkIndex, r.Locator),
+		Reason:  reasonWord(r.Reason),
+		Steps:   p.refs(r.Steps),
+		Via:     p.refs(r.Via),
+		Score:   score(r.Score),
 	}
 	if doc != nil {
 		v.Title = doc.Title
@@ -240,7 +252,12 @@ type conflictSide struct {
 
 func (p *runPage) side(c *trail.ConflictSide, value string) conflictSide {
 	doc := p.docs[c.DocumentID]
-	v := conflictSide{Doc: doc, Title: documentTitle("", c.DocumentID), Where: placeWords(c.ChunkIndex, nil), Passage: doc.passage(c.ChunkIndex, c.Excerpt, 0)}
+	v := conflictSide{
+		Doc:     doc,
+		Title:   documentTitle("", c.DocumentID),
+		Where:   placeWords(c.ChunkIndex, nil),
+		Passage: doc.passage(c.ChunkIndex, c.Excerpt, 0),
+	}
 	if doc != nil {
 		v.Title = doc.Title
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// liveURL returns where a script hears that something was added to a run behind what is stored of it now; empty: nowhere. It is asked
-// for before the run is read, so that nothing falls between the two.
+// liveURL returns where a script hears that something was added to a run behind what is stored of it now; empty:
+// nowhere. It is asked for before the run is read, so that nothing falls between the two.
 func (p *Page) liveURL(ctx context.Context, tenant, run string) (string, error) {
 	if p.o.Bus == nil {
 		return "", nil
@@ -32,8 +32,8 @@ func (p *Page) liveURL(ctx context.Context, tenant, run string) (string, error) 
 	}
 }
 
-// liveRun tells a reader of a run that something was added to it behind the event after: one event, changed, which ends the stream. The
-// page then offers to be loaded again.
+// liveRun tells a reader of a run that something was added to it behind the event after: one event, changed, which ends
+// the stream. The page then offers to be loaded again.
 func (p *Page) liveRun(w http.ResponseWriter, r *request) error {
 	id, err := idOf(r)
 	if err != nil {
@@ -45,8 +45,11 @@ func (p *Page) liveRun(w http.ResponseWriter, r *request) error {
 	release, ok := p.bounds.watching.take(r.who.Tenant, maxLive)
 	if !ok {
 		return &gateway.Problem{
-			Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Detail: fmt.Sprintf("%d answers and runs are being watched already.", maxLive),
-			Hint: "Reload the page to see what was added.", Header: http.Header{"Retry-After": {"5"}},
+			Status: http.StatusTooManyRequests,
+			Code:   gateway.CodeTooMany,
+			Detail: fmt.Sprintf("%d answers and runs are being watched already.", maxLive),
+			Hint:   "Reload the page to see what was added.",
+			Header: http.Header{"Retry-After": {"5"}},
 		}
 	}
 	defer release()

@@ -67,7 +67,15 @@ func (p *runPage) addDocuments() {
 	for i := range s.Primary {
 		primary[s.Primary[i].DocumentID] = true
 	}
-	b.Counts.Steps, b.Counts.Sources, b.Counts.Primary, b.Counts.Retrieved = len(s.Steps), len(s.Sources), len(s.Primary), len(s.Unused)
+	b.Counts.Steps, b.Counts.Sources, b.Counts.Primary, b.Counts.Retrieved = len(
+		s.Steps,
+	), len(
+		s.Sources,
+	), len(
+		s.Primary,
+	), len(
+		s.Unused,
+	)
 	for i := range s.Steps {
 		if len(s.Steps[i].Documents) == 0 {
 			b.Counts.Without++
@@ -89,7 +97,8 @@ func (p *runPage) addDocuments() {
 	b.Others = len(s.Sources) + len(s.Unused) - len(b.Sources) - len(b.Unused)
 }
 
-// shownDocuments chooses the documents that the page has: the primary ones, those of the steps on this page, then the most relevant.
+// shownDocuments chooses the documents that the page has: the primary ones, those of the steps on this page, then the
+// most relevant.
 func (p *runPage) shownDocuments(primary map[string]bool) map[string]bool {
 	s := p.s
 	here := map[int]bool{}
@@ -117,9 +126,19 @@ func (p *runPage) shownDocuments(primary map[string]bool) map[string]bool {
 func (p *runPage) document(f *trail.SummarySource, shown map[string]bool) *documentView {
 	p.counted++
 	d := &documentView{
-		N: p.counted, ID: f.DocumentID, Title: documentTitle(f.Title, f.DocumentID), URL: webAddress(f.URL), Shown: shown[f.DocumentID],
-		Relevance: score(f.Relevance), Origin: originWords(f.Origin), Overlap: score(f.Overlap), Usage: score(f.Usage),
-		Version: f.Version, Quality: qualityOf(f.Quality), Steps: p.refs(f.Steps), others: f.OtherIDs,
+		N:         p.counted,
+		ID:        f.DocumentID,
+		Title:     documentTitle(f.Title, f.DocumentID),
+		URL:       webAddress(f.URL),
+		Shown:     shown[f.DocumentID],
+		Relevance: score(f.Relevance),
+		Origin:    originWords(f.Origin),
+		Overlap:   score(f.Overlap),
+		Usage:     score(f.Usage),
+		Version:   f.Version,
+		Quality:   qualityOf(f.Quality),
+		Steps:     p.refs(f.Steps),
+		others:    f.OtherIDs,
 	}
 	d.Site = siteOf(&ibid.Source{URL: f.URL})
 	if f.Key != "" {
@@ -133,8 +152,17 @@ func (p *runPage) document(f *trail.SummarySource, shown map[string]bool) *docum
 		p.passed++
 		from := &f.Passages[i]
 		v := &passageView{
-			N: p.passed, Words: shorten(from.Excerpt, maxShownText), Where: placeWords(from.ChunkIndex, from.Locator), Relevance: score(from.Relevance),
-			Origin: originWords(from.Origin), Steps: p.refs(from.Steps), StepList: list(from.Steps), chunk: from.ChunkIndex, steps: from.Steps,
+			N:         p.passed,
+			Words:     shorten(from.Excerpt, maxShownText),
+			Where:     placeWords(from.ChunkIndex, from.Locator),
+			Relevance: score(from.Relevance),
+			Origin: originWords(
+				from.Origin,
+			),
+			Steps:    p.refs(from.Steps),
+			StepList: list(from.Steps),
+			chunk:    from.ChunkIndex,
+			steps:    from.Steps,
 		}
 		v.Choose = p.choose("passage", v.N, "passage-"+strconv.Itoa(v.N))
 		v.Chosen = p.chosen.Passage == v.N
@@ -150,7 +178,8 @@ func (p *runPage) document(f *trail.SummarySource, shown map[string]bool) *docum
 	return d
 }
 
-// passage finds the passage of a document that a step or a sentence names; nil: it is not shown, or cannot be told from others.
+// passage finds the passage of a document that a step or a sentence names; nil: it is not shown, or cannot be told from
+// others.
 func (d *documentView) passage(chunk *int, words string, step int) *passageView {
 	if d == nil {
 		return nil

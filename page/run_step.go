@@ -129,9 +129,19 @@ func (p *runPage) addSteps() {
 func (p *runPage) step(i int, used *trail.StepUsage) *stepView {
 	s := &p.s.Run.Steps[i]
 	v := &stepView{
-		N: s.Number, ID: stepID(s.Number), Tool: s.Tool, Question: shorten(s.Question, maxShownText), Answer: long(s.Answer),
-		Reasoning: shorten(s.Reasoning, maxShownText), Error: shorten(s.Error, maxShownText), Confidence: score(s.Confidence),
-		Took: took(s.Duration), Started: s.Started, Nested: nested(s.Nested, 1),
+		N:        s.Number,
+		ID:       stepID(s.Number),
+		Tool:     s.Tool,
+		Question: shorten(s.Question, maxShownText),
+		Answer:   long(s.Answer),
+		Reasoning: shorten(
+			s.Reasoning, maxShownText,
+		),
+		Error:      shorten(s.Error, maxShownText),
+		Confidence: score(s.Confidence),
+		Took:       took(s.Duration),
+		Started:    s.Started,
+		Nested:     nested(s.Nested, 1),
 	}
 	if p.at[s.Number] != i { // another step has the number, and the id
 		v.ID += "-" + strconv.Itoa(i)
@@ -180,8 +190,16 @@ func (p *runPage) stepSource(s *trail.Step, f *trail.Source) stepSource {
 	}
 	words := cmp.Or(f.Excerpt, f.Content)
 	row := stepSource{
-		Doc: doc, Title: documentTitle(f.Title, f.DocumentID), Passage: doc.passage(f.ChunkIndex, words, s.Number),
-		Words: long(words), Where: placeWords(f.ChunkIndex, f.Locator), Relevance: score(f.Relevance), Origin: originWords(f.Origin), Rank: f.Rank,
+		Doc:     doc,
+		Title:   documentTitle(f.Title, f.DocumentID),
+		Passage: doc.passage(f.ChunkIndex, words, s.Number),
+		Words: long(
+			words,
+		),
+		Where:     placeWords(f.ChunkIndex, f.Locator),
+		Relevance: score(f.Relevance),
+		Origin:    originWords(f.Origin),
+		Rank:      f.Rank,
 	}
 	if doc != nil {
 		row.Title = doc.Title
@@ -226,7 +244,11 @@ func nested(t *trail.Trail, depth int) *nestedView {
 		return nil
 	}
 	v := &nestedView{
-		Title: cmp.Or(t.Question, t.ID, "A run of its own"), Agent: t.Agent, Answer: shorten(cmp.Or(t.Answer, textOf(t)), maxShownText),
+		Title: cmp.Or(
+			t.Question, t.ID, "A run of its own",
+		),
+		Agent:  t.Agent,
+		Answer: shorten(cmp.Or(t.Answer, textOf(t)), maxShownText),
 	}
 	v.Took = took(runTime(t))
 	for i := range t.Steps {
@@ -236,8 +258,13 @@ func nested(t *trail.Trail, depth int) *nestedView {
 		}
 		s := &t.Steps[i]
 		one := nestedStep{
-			N: s.Number, Tool: s.Tool, Question: shorten(s.Question, maxShownText), Answer: shorten(s.Answer, maxShownText),
-			Error: shorten(s.Error, maxShownText), Took: took(s.Duration), None: true,
+			N:        s.Number,
+			Tool:     s.Tool,
+			Question: shorten(s.Question, maxShownText),
+			Answer:   shorten(s.Answer, maxShownText),
+			Error:    shorten(s.Error, maxShownText),
+			Took:     took(s.Duration),
+			None:     true,
 		}
 		for k := range s.Sources {
 			f := &s.Sources[k]

@@ -12,9 +12,11 @@ import (
 const (
 	// maxRuns is how many runs a page of the list has.
 	maxRuns = 25
-	// maxListed is how many bytes may be stored of a run for the list to say what it rested on. Of larger ones their own pages do.
+	// maxListed is how many bytes may be stored of a run for the list to say what it rested on. Of larger ones their
+	// own pages do.
 	maxListed = 256 << 10
-	// listFor bounds how long is spent on what the runs of a page rested on. What is not known by then the list does not say.
+	// listFor bounds how long is spent on what the runs of a page rested on. What is not known by then the list does
+	// not say.
 	listFor = time.Second
 )
 
@@ -63,8 +65,14 @@ func (p *Page) showRuns(w http.ResponseWriter, r *request) error {
 // runRow returns a run as the list has it: with what it rested on, if that is quickly known.
 func (p *Page) runRow(ctx context.Context, tenant string, run *store.Run) runRow {
 	row := runRow{
-		Title: run.Question, ID: run.ID, URL: runURL(run.ID), Agent: run.Agent, Started: run.Started, Answers: run.Answers,
-		Steps: max(run.Recorded, run.Answers), Open: run.Recorded > 0 && run.Finished.IsZero(),
+		Title:   run.Question,
+		ID:      run.ID,
+		URL:     runURL(run.ID),
+		Agent:   run.Agent,
+		Started: run.Started,
+		Answers: run.Answers,
+		Steps:   max(run.Recorded, run.Answers),
+		Open:    run.Recorded > 0 && run.Finished.IsZero(),
 	}
 	if weight, err := p.o.Store.Weight(ctx, tenant, run.ID); err != nil || weight > maxListed {
 		return row

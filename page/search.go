@@ -58,7 +58,12 @@ func (p *Page) search(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	body := &searchBody{Query: clean(q.Get("q")), Source: source, Badge: clean(q.Get("badge")), More: q.Get("cursor") != ""}
+	body := &searchBody{
+		Query:  clean(q.Get("q")),
+		Source: source,
+		Badge:  clean(q.Get("badge")),
+		More:   q.Get("cursor") != "",
+	}
 	body.Badges = talkFilters(body.Badge)
 	body.Asked = body.Query+body.Source+body.Badge != ""
 	body.Said = saidOf(body)
@@ -136,8 +141,16 @@ func saidOf(b *searchBody) string {
 func hitOf(call *store.Call, find *finder) hitView {
 	a := call.Answer
 	h := hitView{
-		Link: answerURL(call.AnswerID), Question: questionOf(call), Text: find.excerpt(a.Text), Provider: cut(oneLine(a.Provider), maxLabel), Model: cut(oneLine(a.Model), maxLabel),
-		Started: call.Started, Cited: len(a.Citations), Sources: len(a.Sources),
+		Link: answerURL(
+			call.AnswerID,
+		),
+		Question: questionOf(call),
+		Text:     find.excerpt(a.Text),
+		Provider: cut(oneLine(a.Provider), maxLabel),
+		Model:    cut(oneLine(a.Model), maxLabel),
+		Started:  call.Started,
+		Cited:    len(a.Citations),
+		Sources:  len(a.Sources),
 	}
 	if call.Conversation != "" {
 		h.Talk = talkURL(call.Conversation)

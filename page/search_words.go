@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// hitBefore and hitAfter are how many bytes of an answer stand before the first word that was found, and from it on.
+	// hitBefore and hitAfter are how many bytes of an answer stand before the first word that was found, and from it
+	// on.
 	hitBefore = 80
 	hitAfter  = 240
 	// hitLooked is how many bytes of an answer are looked through for words to mark.
@@ -21,8 +22,8 @@ const (
 	maxAsked = 32
 )
 
-// finder finds the words of a query in a text, as the store does: whatever their case and accents, and of the last one the
-// beginning.
+// finder finds the words of a query in a text, as the store does: whatever their case and accents, and of the last one
+// the beginning.
 type finder struct {
 	words []string
 	last  string // the beginning of a word; empty: the query ends behind its last word
@@ -61,7 +62,8 @@ func (f *finder) has(word string) bool {
 	return slices.Contains(f.words, word)
 }
 
-// excerpt returns a stretch of a text, on one line, as it reads, with what is looked for marked; the beginning, if nothing is found.
+// excerpt returns a stretch of a text, on one line, as it reads, with what is looked for marked; the beginning, if
+// nothing is found.
 func (f *finder) excerpt(text string) template.HTML {
 	text = cutBytes(text, hitLooked)
 	from := f.first(text)

@@ -22,9 +22,11 @@ const (
 	maxShownName = 200
 	// maxAddress is how many bytes an address can have that is linked.
 	maxAddress = 8 << 10
-	// maxFragment is how many characters of a quote a link to it repeats. Of longer ones it has the first and the last words.
+	// maxFragment is how many characters of a quote a link to it repeats. Of longer ones it has the first and the last
+	// words.
 	maxFragment = 80
-	// fragmentWords is how many these are, and fragmentRunes how many characters where there are no words between spaces.
+	// fragmentWords is how many these are, and fragmentRunes how many characters where there are no words between
+	// spaces.
 	fragmentWords, fragmentRunes = 6, 24
 )
 
@@ -39,8 +41,8 @@ func sourceTitle(s *ibid.Source) string {
 	return "untitled"
 }
 
-// siteOf returns where a source is from: its host as it is looked up, in ASCII, without www.; else its file name; empty if
-// neither is known. Where the address is only a way there, it is the site that the provider named.
+// siteOf returns where a source is from: its host as it is looked up, in ASCII, without www.; else its file name; empty
+// if neither is known. Where the address is only a way there, it is the site that the provider named.
 func siteOf(s *ibid.Source) string {
 	host := ""
 	if !wire.IsRedirect(s.URL) {
@@ -61,14 +63,17 @@ func letterOf(s *ibid.Source) string {
 	return letterIn(shortName(siteOf(s), title), title)
 }
 
-// shortName returns what a source is called where there is little room: its site, unless that is this very machine, which says
-// nothing; else its title.
+// shortName returns what a source is called where there is little room: its site, unless that is this very machine,
+// which says nothing; else its title.
 func shortName(site, title string) string {
 	host, _, err := net.SplitHostPort(site)
 	if err != nil {
 		host = site
 	}
-	if address, err := netip.ParseAddr(host); err == nil && address.IsLoopback() || host == "localhost" || strings.HasSuffix(host, ".localhost") {
+	if address, err := netip.ParseAddr(
+		host,
+	); err == nil && address.IsLoopback() || host == "localhost" ||
+		strings.HasSuffix(host, ".localhost") {
 		return title
 	}
 	return cmp.Or(site, title)
@@ -85,8 +90,9 @@ func letterIn(names ...string) string {
 	return "?"
 }
 
-// passageURL returns where a source can be opened, at the page or the words that ref names; empty if it cannot be opened. A
-// nil ref means the source as a whole. The words are the source's own: a fragment made of anything else would lead astray.
+// passageURL returns where a source can be opened, at the page or the words that ref names; empty if it cannot be
+// opened. A nil ref means the source as a whole. The words are the source's own: a fragment made of anything else would
+// lead astray.
 func passageURL(s *ibid.Source, ref *ibid.Ref) string {
 	return addressOf(s).at(ref)
 }
@@ -105,7 +111,10 @@ func addressOf(s *ibid.Source) address {
 	}
 	whole := u.String()
 	bare, _, _ := strings.Cut(whole, "#")
-	return address{whole, bare, strings.EqualFold(path.Ext(u.Path), ".pdf") || strings.EqualFold(path.Ext(s.Filename), ".pdf")}
+	return address{
+		whole, bare,
+		strings.EqualFold(path.Ext(u.Path), ".pdf") || strings.EqualFold(path.Ext(s.Filename), ".pdf"),
+	}
 }
 
 // at returns the address of a place in the source.
@@ -127,8 +136,8 @@ func (a address) at(ref *ibid.Ref) string {
 	return start + ":~:text=" + fragment
 }
 
-// openable returns an address that may be linked, nil for all others. A name before the host, which looks like one, is left
-// out of it.
+// openable returns an address that may be linked, nil for all others. A name before the host, which looks like one, is
+// left out of it.
 func openable(raw string) *url.URL {
 	raw = strings.TrimSpace(raw)
 	if len(raw) > maxAddress {
@@ -167,7 +176,8 @@ func asciiHost(host string) string {
 	if isLookedUp(host) {
 		return host
 	}
-	ascii, err := idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.CheckHyphens(false), idna.Transitional(false)).ToASCII(host)
+	ascii, err := idna.New(idna.MapForLookup(), idna.StrictDomainName(false), idna.CheckHyphens(false), idna.Transitional(false)).
+		ToASCII(host)
 	if err != nil {
 		ascii = host
 	}
@@ -281,7 +291,9 @@ func oneLine(s string) string {
 		case unicode.IsSpace(r):
 			space = b.Len() > 0
 			continue
-		case r == utf8.RuneError, unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\uFEFF', r == '\u200B', unicode.Is(unicode.Co, r):
+		case r == utf8.RuneError, unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\uFEFF',
+			r == '\u200B',
+			unicode.Is(unicode.Co, r):
 			continue
 		}
 		if space {

@@ -106,10 +106,13 @@ func (p *Page) sources(w http.ResponseWriter, r *request) error {
 	return p.page(w, r, "sources", &view{Title: "Sources", Section: "sources", Body: body})
 }
 
-// named returns an address, a key or a list of these that is asked for. One that is too long is refused: without it the answer would be another.
+// named returns an address, a key or a list of these that is asked for. One that is too long is refused: without it the
+// answer would be another.
 func named(s string) (string, error) {
 	if len(s) > maxAsking {
-		return "", badRequest("What is asked for is too long.", "An address may have "+strconv.Itoa(maxAsking)+" bytes.")
+		return "", badRequest(
+			"What is asked for is too long.", "An address may have "+strconv.Itoa(maxAsking)+" bytes.",
+		)
 	}
 	return s, nil
 }
@@ -131,7 +134,15 @@ func (p *Page) source(ctx context.Context, w http.ResponseWriter, r *request, q 
 	if err := p.addUses(ctx, r.who.Tenant, body, uses.Items, s); err != nil {
 		return err
 	}
-	body.Title, body.Site, body.Letter, body.URL, body.Open = sourceTitle(s), siteOf(s), letterOf(s), s.URL, passageURL(s, nil)
+	body.Title, body.Site, body.Letter, body.URL, body.Open = sourceTitle(
+		s,
+	), siteOf(
+		s,
+	), letterOf(
+		s,
+	), s.URL, passageURL(
+		s, nil,
+	)
 	body.Search = "/ui/search?source=" + url.QueryEscape(cmp.Or(s.URL, q.ID))
 	if s.URL != "" {
 		if err := p.addHistory(ctx, r.who.Tenant, body, s.URL); err != nil {
@@ -141,8 +152,11 @@ func (p *Page) source(ctx context.Context, w http.ResponseWriter, r *request, q 
 	return p.page(w, r, "source", &view{Title: body.Title, Section: "sources", Body: body})
 }
 
-// addUses adds the answers, each once, with what they cite of the source, and makes source what the first of them knows it as.
-func (p *Page) addUses(ctx context.Context, tenant string, body *sourcePage, uses []store.SourceUse, source *ibid.Source) error {
+// addUses adds the answers, each once, with what they cite of the source, and makes source what the first of them knows
+// it as.
+func (p *Page) addUses(
+	ctx context.Context, tenant string, body *sourcePage, uses []store.SourceUse, source *ibid.Source,
+) error {
 	seen := map[string]bool{}
 	for i := range uses {
 		u := &uses[i]
@@ -160,7 +174,12 @@ func (p *Page) addUses(ctx context.Context, tenant string, body *sourcePage, use
 			*source = *sourceWith(call.Answer, u.Key, source)
 		}
 		seen[u.AnswerID] = true
-		v := answerUse{Link: answerURL(u.AnswerID), Question: questionOf(call), Model: cut(oneLine(call.Answer.Model), maxLabel), Started: call.Started}
+		v := answerUse{
+			Link:     answerURL(u.AnswerID),
+			Question: questionOf(call),
+			Model:    cut(oneLine(call.Answer.Model), maxLabel),
+			Started:  call.Started,
+		}
 		for k := range uses[i:] {
 			if same := &uses[i+k]; same.AnswerID == u.AnswerID {
 				v.Cites = append(v.Cites, citedOf(call.Answer, same.Key)...)
@@ -230,7 +249,12 @@ func (p *Page) addHistory(ctx context.Context, tenant string, body *sourcePage, 
 
 func versionViewOf(v *store.Version) versionView {
 	view := versionView{
-		First: v.FetchedAt, Last: v.LastSeen, Hash: short(shortHash(v.Hash), 16), Whole: v.Hash, Status: v.Status, MediaType: v.MediaType,
+		First:     v.FetchedAt,
+		Last:      v.LastSeen,
+		Hash:      short(shortHash(v.Hash), 16),
+		Whole:     v.Hash,
+		Status:    v.Status,
+		MediaType: v.MediaType,
 	}
 	if v.FinalURL != v.URL {
 		view.Final = shownAddress(v.FinalURL)

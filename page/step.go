@@ -49,8 +49,8 @@ func (p *Page) exportRun(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// readNumber returns a parameter that counts something from 1; 0: it is not there. Anything else is not there either: links that
-// somebody mended by hand still show the page.
+// readNumber returns a parameter that counts something from 1; 0: it is not there. Anything else is not there either:
+// links that somebody mended by hand still show the page.
 func readNumber(r *request, name string) int {
 	n, err := strconv.Atoi(r.URL.Query().Get(name))
 	if err != nil || n < 1 {

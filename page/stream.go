@@ -13,8 +13,8 @@ type eventStream struct {
 	rc *http.ResponseController
 }
 
-// stream begins a stream of events and calls tell, whose context ends when the reader leaves or the server ends. That a reader has left
-// is nobody's error.
+// stream begins a stream of events and calls tell, whose context ends when the reader leaves or the server ends. That a
+// reader has left is nobody's error.
 func (p *Page) stream(w http.ResponseWriter, r *request, tell func(context.Context, *eventStream) error) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")

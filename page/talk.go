@@ -20,8 +20,8 @@ const (
 	listed = 20
 	// glanced is how many of the latest answers of a conversation its entry in the list is made of.
 	glanced = 12
-	// searches is how often up to listed answers are looked through for one page of a filtered list, which ends as soon as it has so
-	// many conversations.
+	// searches is how often up to listed answers are looked through for one page of a filtered list, which ends as soon
+	// as it has so many conversations.
 	searches = 6
 	// spoken is how many answers a page of a conversation has at most.
 	spoken = 20
@@ -34,7 +34,8 @@ const (
 	catchUp  = 500 * time.Millisecond
 )
 
-// talkRoutes returns the endpoints of conversations: to read them, to take them elsewhere, to ask, and to say what is wrong.
+// talkRoutes returns the endpoints of conversations: to read them, to take them elsewhere, to ask, and to say what is
+// wrong.
 func (p *Page) talkRoutes() map[string]endpoint {
 	return map[string]endpoint{
 		"GET /ui/conversations":             {handle: p.conversations},
@@ -144,11 +145,15 @@ func (p *Page) latestTalks(ctx context.Context, tenant, cursor string) (ids []st
 	return ids, page.Next, nil
 }
 
-// findTalks returns the conversations of the latest answers that a filter finds. One whose answers are on both sides of a cursor
-// is on both pages.
-func (p *Page) findTalks(ctx context.Context, tenant string, list *talkList, cursor string) (ids []string, next string, err error) {
+// findTalks returns the conversations of the latest answers that a filter finds. One whose answers are on both sides of
+// a cursor is on both pages.
+func (p *Page) findTalks(
+	ctx context.Context, tenant string, list *talkList, cursor string,
+) (ids []string, next string, err error) {
 	for range searches {
-		page, err := p.o.Store.Calls(ctx, tenant, &store.Query{Text: list.Query, Verification: list.Badge, Cursor: cursor, Limit: listed})
+		page, err := p.o.Store.Calls(
+			ctx, tenant, &store.Query{Text: list.Query, Verification: list.Badge, Cursor: cursor, Limit: listed},
+		)
 		if err != nil {
 			return nil, "", err
 		}
@@ -166,7 +171,13 @@ func (p *Page) findTalks(ctx context.Context, tenant string, list *talkList, cur
 
 // itemOf returns the entry of a conversation of which the latest answers were read.
 func itemOf(c *store.Conversation) talkItem {
-	item := talkItem{URL: talkURL(c.ID), Title: titleOf(c), Answers: c.Answers, Sources: len(c.Numbering), Updated: c.Updated}
+	item := talkItem{
+		URL:     talkURL(c.ID),
+		Title:   titleOf(c),
+		Answers: c.Answers,
+		Sources: len(c.Numbering),
+		Updated: c.Updated,
+	}
 	if c.Answers > len(c.Calls) {
 		item.Part = len(c.Calls)
 	}
@@ -194,7 +205,8 @@ func (item *talkItem) count(b badge) {
 	item.Badges = append(item.Badges, talkBadge{b, 1})
 }
 
-// titleOf returns what a conversation began with, as far as its calls tell: most clients send all of it with each question.
+// titleOf returns what a conversation began with, as far as its calls tell: most clients send all of it with each
+// question.
 func titleOf(c *store.Conversation) string {
 	for _, call := range c.Calls {
 		for _, m := range call.Prompt {

@@ -27,7 +27,8 @@ const (
 	maxQuestionSize = 256 << 10
 	// recalled is how many of the latest turns of a conversation go along with a question.
 	recalled = 50
-	// maxComing is how many answers that are arriving a page knows of at the same time. Of more it learns when they have ended.
+	// maxComing is how many answers that are arriving a page knows of at the same time. Of more it learns when they
+	// have ended.
 	maxComing = 1024
 )
 
@@ -68,7 +69,13 @@ type coming struct {
 
 // call returns the answer as far as it has arrived, as a call.
 func (t *coming) call(conversation string) *store.Call {
-	call := &store.Call{AnswerID: t.answerID, Run: t.run, Conversation: conversation, Started: t.since, Answer: &ibid.Answer{}}
+	call := &store.Call{
+		AnswerID:     t.answerID,
+		Run:          t.run,
+		Conversation: conversation,
+		Started:      t.since,
+		Answer:       &ibid.Answer{},
+	}
 	if t.talk != nil {
 		if a := t.talk.Answer(); a != nil {
 			call.Answer = a
@@ -152,7 +159,9 @@ func (p *Page) composer(r *request, c *store.Conversation) *composer {
 // choose fills in what there is to choose from.
 func (form *composer) choose(providers []chat.Provider, provider, citations string) {
 	for _, known := range providers {
-		form.Providers = append(form.Providers, providerChoice{known.Upstream, known.Model, known.Upstream == provider, known.HasKey})
+		form.Providers = append(
+			form.Providers, providerChoice{known.Upstream, known.Model, known.Upstream == provider, known.HasKey},
+		)
 	}
 	for _, c := range []citationChoice{{Value: "", Word: "by default"}, {Value: "accurate", Word: "accurate"}, {Value: "fast", Word: "fast"}, {Value: "off", Word: "off"}} {
 		c.Chosen = c.Value == citations
@@ -179,7 +188,12 @@ func (p *Page) ask(w http.ResponseWriter, r *request) error {
 	f := r.PostForm
 	question := strings.ToValidUTF8(strings.TrimSpace(strings.ReplaceAll(f.Get("question"), "\r\n", "\n")), "\ufffd")
 	q := &chat.Question{
-		Provider: clean(f.Get("provider")), Model: clean(f.Get("model")), Citations: clean(f.Get("citations")), Conversation: clean(f.Get("conversation")),
+		Provider: clean(
+			f.Get("provider"),
+		),
+		Model:        clean(f.Get("model")),
+		Citations:    clean(f.Get("citations")),
+		Conversation: clean(f.Get("conversation")),
 	}
 	form := &composer{Conversation: q.Conversation, Question: question, May: true}
 	switch {
@@ -208,10 +222,18 @@ func (p *Page) ask(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	p.talks.add(&coming{
-		talk: talk, tenant: r.who.Tenant, conversation: q.Conversation, answerID: talk.AnswerID, run: talk.Run, question: question, since: time.Now(),
+		talk:         talk,
+		tenant:       r.who.Tenant,
+		conversation: q.Conversation,
+		answerID:     talk.AnswerID,
+		run:          talk.Run,
+		question:     question,
+		since:        time.Now(),
 	})
 	to := url.Values{"answer": {talk.AnswerID}, "run": {talk.Run}} // for a node that did not ask
-	http.Redirect(w, r.Request, talkURL(q.Conversation)+"?"+to.Encode()+"#a-"+url.PathEscape(talk.AnswerID), http.StatusSeeOther)
+	http.Redirect(
+		w, r.Request, talkURL(q.Conversation)+"?"+to.Encode()+"#a-"+url.PathEscape(talk.AnswerID), http.StatusSeeOther,
+	)
 	return nil
 }
 
@@ -228,7 +250,8 @@ func (p *Page) recall(r *request, q *chat.Question) error {
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
 	p.caughtUp(ctx)
-	begun := len(p.talks.of(r.who.Tenant, q.Conversation)) > 0 // before the store: an answer that ends now is in one of both
+	// before the store: an answer that ends now is in one of both
+	begun := len(p.talks.of(r.who.Tenant, q.Conversation)) > 0
 	c, err := p.o.Store.Conversation(ctx, r.who.Tenant, q.Conversation, &store.Query{Limit: recalled})
 	if begun && errors.Is(err, store.ErrNotFound) {
 		return nil // its first answer is still arriving: there is nothing to recall
@@ -246,7 +269,9 @@ func (p *Page) recall(r *request, q *chat.Question) error {
 		if len(asked) == 0 || turn.Call.Answer.Text == "" {
 			continue // providers want question and answer by turns, and neither empty
 		}
-		q.Messages = append(append(q.Messages, asked...), chat.Message{Role: store.RoleAssistant, Text: turn.Call.Answer.Text})
+		q.Messages = append(
+			append(q.Messages, asked...), chat.Message{Role: store.RoleAssistant, Text: turn.Call.Answer.Text},
+		)
 	}
 	return nil
 }
@@ -262,6 +287,8 @@ func (p *Page) askAgain(w http.ResponseWriter, r *request, q *chat.Question, for
 	form.choose(p.o.Chat.Providers(), q.Provider, q.Citations)
 	form.Model = q.Model
 	return p.show(w, r, &shown{
-		name: "ask", status: cmp.Or(form.status, http.StatusUnprocessableEntity), view: &view{Title: "Ask", Section: "conversations", Body: form},
+		name:   "ask",
+		status: cmp.Or(form.status, http.StatusUnprocessableEntity),
+		view:   &view{Title: "Ask", Section: "conversations", Body: form},
 	})
 }

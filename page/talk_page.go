@@ -57,8 +57,8 @@ func messageOf(m store.Message) saidView {
 	return s
 }
 
-// conversation shows the latest messages of a conversation with their answers, numbered as they always were, and what is still
-// arriving.
+// conversation shows the latest messages of a conversation with their answers, numbered as they always were, and what
+// is still arriving.
 func (p *Page) conversation(w http.ResponseWriter, r *request) error {
 	id, err := idOf(r)
 	if err != nil {
@@ -97,7 +97,12 @@ func (p *Page) conversation(w http.ResponseWriter, r *request) error {
 
 func (p *Page) talkBody(ctx context.Context, r *request, c *store.Conversation) (*talkBody, error) {
 	body := &talkBody{
-		ID: c.ID, Title: titleOf(c), Answers: c.Answers, Sources: len(c.Numbering), Started: c.Started, Updated: c.Updated,
+		ID:      c.ID,
+		Title:   titleOf(c),
+		Answers: c.Answers,
+		Sources: len(c.Numbering),
+		Started: c.Started,
+		Updated: c.Updated,
 		Exports: exportLinks(talkURL(c.ID)+"/export", false),
 	}
 	numbering := maps.Clone(c.Numbering)
@@ -140,7 +145,12 @@ func (p *Page) comingViews(ctx context.Context, r *request, c *store.Conversatio
 				call = whole
 			}
 		}
-		o := &answerOptions{numbering: &numbering, prefix: "live" + strconv.Itoa(len(views)+1) + "-", live: call == nil, mute: !r.mayWrite()}
+		o := &answerOptions{
+			numbering: &numbering,
+			prefix:    "live" + strconv.Itoa(len(views)+1) + "-",
+			live:      call == nil,
+			mute:      !r.mayWrite(),
+		}
 		if o.live {
 			call = t.call(c.ID)
 			call.Answer = settled(call.Answer, 0)
@@ -157,8 +167,8 @@ func (p *Page) comingViews(ctx context.Context, r *request, c *store.Conversatio
 	return views
 }
 
-// announced returns the answer that the address of a conversation says is arriving, which another node may have asked for. Of one that
-// has arrived it is known if it is of this conversation.
+// announced returns the answer that the address of a conversation says is arriving, which another node may have asked
+// for. Of one that has arrived it is known if it is of this conversation.
 func (p *Page) announced(ctx context.Context, r *request, conversation string) []*coming {
 	q := r.URL.Query()
 	answerID, run := clean(q.Get("answer")), clean(q.Get("run"))

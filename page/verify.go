@@ -50,7 +50,8 @@ func (p *Page) verify(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	release, ok := p.bounds.verifying.take(r.who.Tenant, maxVerifying) // only now: who sends slowly takes nobody's place
+	// only now: who sends slowly takes nobody's place
+	release, ok := p.bounds.verifying.take(r.who.Tenant, maxVerifying)
 	if !ok {
 		return busy("Others verify at the moment.")
 	}
@@ -63,7 +64,14 @@ func (p *Page) verify(w http.ResponseWriter, r *request) error {
 			return err
 		}
 		body.Wrong = sentence(strings.TrimPrefix(problem.Detail, "verifying: "))
-		return p.show(w, r, &shown{name: "verify", status: http.StatusUnprocessableEntity, view: &view{Title: "Verify", Section: "verify", Body: body}})
+		return p.show(
+			w, r,
+			&shown{
+				name:   "verify",
+				status: http.StatusUnprocessableEntity,
+				view:   &view{Title: "Verify", Section: "verify", Body: body},
+			},
+		)
 	}
 	body.Report, body.Text = newReport(report, 0), ""
 	return p.page(w, r, "verify", &view{Title: "Verified: " + body.Report.Word, Section: "verify", Body: body})
@@ -92,7 +100,12 @@ func (p *Page) readVerify(w http.ResponseWriter, r *request) (*verifyPage, *api.
 	if err != nil {
 		return nil, nil, err
 	}
-	body := &verifyPage{URL: address, Trust: trust, Offline: r.PostForm.Get("offline") != "", Text: r.PostForm.Get("text")}
+	body := &verifyPage{
+		URL:     address,
+		Trust:   trust,
+		Offline: r.PostForm.Get("offline") != "",
+		Text:    r.PostForm.Get("text"),
+	}
 	order := &api.Verification{URL: body.URL, Trust: trusted(body.Trust), Offline: body.Offline}
 	if order.Text, err = readUpload(r); err != nil {
 		return nil, nil, tooLong

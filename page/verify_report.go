@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// maxReported is how many claims, sources and findings of a kind a page shows of a report. The JSON of POST /v1/verify has all.
+	// maxReported is how many claims, sources and findings of a kind a page shows of a report. The JSON of POST
+	// /v1/verify has all.
 	maxReported = 200
 	// maxNestedReports is how deep reports within reports are shown.
 	maxNestedReports = 3
@@ -81,7 +82,14 @@ type findingView struct {
 
 // newReport lays a report out. depth is how many reports it is in.
 func newReport(r *verify.Report, depth int) *reportView {
-	v := &reportView{Input: r.Input, Of: kindWords(r.Kind), Checked: r.CheckedAt, Offline: r.Offline, Why: r.Level.Why, Nested: depth > 0}
+	v := &reportView{
+		Input:   r.Input,
+		Of:      kindWords(r.Kind),
+		Checked: r.CheckedAt,
+		Offline: r.Offline,
+		Why:     r.Level.Why,
+		Nested:  depth > 0,
+	}
 	v.Word, v.Kind, v.Means = stateWords(r.State)
 	if r.Level.Promised+r.Level.Observed > 0 {
 		v.Level = levelWords(r.Level)
@@ -105,7 +113,8 @@ func newReport(r *verify.Report, depth int) *reportView {
 	return v
 }
 
-// addFindings adds what was found about the response and its manifests. What was found about single sources stands with the claims.
+// addFindings adds what was found about the response and its manifests. What was found about single sources stands with
+// the claims.
 func (v *reportView) addFindings(r *verify.Report) {
 	for i := range r.Failure {
 		if f := &r.Failure[i]; f.Claim == "" {
@@ -183,8 +192,18 @@ func levelWords(l verify.Levels) string {
 
 func manifestViewOf(m *verify.ManifestReport) manifestView {
 	return manifestView{
-		URL: m.URL, Site: siteOf(&ibid.Source{URL: m.URL}), Agent: m.AgentID, Run: m.RunID, Emitted: m.EmittedAt, SignedAt: m.SignedAt, Key: m.KeyID,
-		TrustedBy: m.TrustedBy, Signature: signatureBadge(m), Logged: m.Logged, LogSize: int(m.LogSize), Level: levelWords(m.Level),
+		URL:       m.URL,
+		Site:      siteOf(&ibid.Source{URL: m.URL}),
+		Agent:     m.AgentID,
+		Run:       m.RunID,
+		Emitted:   m.EmittedAt,
+		SignedAt:  m.SignedAt,
+		Key:       m.KeyID,
+		TrustedBy: m.TrustedBy,
+		Signature: signatureBadge(m),
+		Logged:    m.Logged,
+		LogSize:   int(m.LogSize),
+		Level:     levelWords(m.Level),
 	}
 }
 
@@ -220,14 +239,32 @@ func claimBadge(c *verify.ClaimReport) badge {
 func reportSourceOf(s *verify.SourceReport) reportSource {
 	source := &ibid.Source{URL: s.URL, Title: s.Title}
 	v := reportSource{
-		Title: sourceTitle(source), Site: siteOf(source), URL: s.URL, Open: passageURL(source, &ibid.Ref{Quote: s.Excerpt}), Link: sourceURLLink(s.URL),
-		Badge: resultBadge(&s.Result), Why: reasonWords(&s.Result), Note: s.Result.Note, Cached: s.Cached, Checked: s.CheckedAt, Said: s.Excerpt != "",
+		Title: sourceTitle(
+			source,
+		),
+		Site: siteOf(source),
+		URL:  s.URL,
+		Open: passageURL(source, &ibid.Ref{Quote: s.Excerpt}),
+		Link: sourceURLLink(s.URL),
+		Badge: resultBadge(
+			&s.Result,
+		),
+		Why:     reasonWords(&s.Result),
+		Note:    s.Result.Note,
+		Cached:  s.Cached,
+		Checked: s.CheckedAt,
+		Said:    s.Excerpt != "",
 	}
 	if near := s.Result.Near; near != nil {
 		v.Quoted, v.Found = compareWords(s.Excerpt, near.Text)
 		v.Compared = true
 	} else {
-		v.Quoted, v.Found, v.Compared = wholePiece(s.Excerpt), wholePiece(s.Result.Excerpt), s.Result.Excerpt != "" && s.Result.Excerpt != s.Excerpt
+		v.Quoted, v.Found, v.Compared = wholePiece(
+			s.Excerpt,
+		), wholePiece(
+			s.Result.Excerpt,
+		), s.Result.Excerpt != "" &&
+			s.Result.Excerpt != s.Excerpt
 	}
 	if s.Result.Redirected {
 		v.Elsewhere = siteOf(&ibid.Source{URL: s.Result.FinalURL})

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxSpoken is about how many bytes of answers, with all that they quote, a page of a conversation has: of heavy ones it has fewer
-	// than spoken.
+	// maxSpoken is about how many bytes of answers, with all that they quote, a page of a conversation has: of heavy
+	// ones it has fewer than spoken.
 	maxSpoken = 4 << 20
 	// spokenFirst is how many answers are read to see whether they are heavy, and as many at a time if they are.
 	spokenFirst = 2
@@ -42,7 +42,8 @@ func weightOfAll(calls []*store.Call) int {
 	return n
 }
 
-// latestOf reads the part of a conversation that a page shows: up to spoken answers before a cursor, fewer if they are heavy.
+// latestOf reads the part of a conversation that a page shows: up to spoken answers before a cursor, fewer if they are
+// heavy.
 func (p *Page) latestOf(ctx context.Context, tenant, id, cursor string) (*store.Conversation, error) {
 	whole, err := p.o.Store.Conversation(ctx, tenant, id, &store.Query{Cursor: cursor, Limit: spokenFirst})
 	if err != nil {
@@ -65,8 +66,8 @@ func (p *Page) latestOf(ctx context.Context, tenant, id, cursor string) (*store.
 	return whole, nil
 }
 
-// direction returns in which direction a text runs, by its first letter: "ltr" or "rtl"; "auto" as long as there is none. With
-// thousands of elements in a text, a browser takes minutes to find that out by itself.
+// direction returns in which direction a text runs, by its first letter: "ltr" or "rtl"; "auto" as long as there is
+// none. With thousands of elements in a text, a browser takes minutes to find that out by itself.
 func direction(text string) string {
 	for _, r := range text {
 		switch {

@@ -21,8 +21,8 @@ func claimOf(a *ibid.Answer, c *ibid.Citation) string {
 	return ""
 }
 
-// plainWords returns a stretch of an answer's text on one line as it reads on a page: without the signs of its Markdown, which are not
-// there.
+// plainWords returns a stretch of an answer's text on one line as it reads on a page: without the signs of its
+// Markdown, which are not there.
 func plainWords(text string) string {
 	// In what is rendered there is a < only where a tag begins, and a > only where it ends.
 	rest := (&ibid.Answer{Text: text}).Render(&ibid.RenderOptions{Style: ibid.StyleHTML})

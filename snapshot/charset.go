@@ -12,7 +12,8 @@ import (
 	"golang.org/x/text/encoding"
 )
 
-// prescanned is how many bytes of a page are searched for a meta element that names a charset, as the HTML standard says.
+// prescanned is how many bytes of a page are searched for a meta element that names a charset, as the HTML standard
+// says.
 const prescanned = 1024
 
 // utf8Name is the name of UTF-8 as the encoding standard has it.
@@ -91,8 +92,8 @@ func prescan(b []byte) string {
 	}
 }
 
-// metaCharset returns the charset that the attributes of a meta element name. UTF-16 cannot be true: the element was read as
-// ASCII. It then means UTF-8, as the standard says.
+// metaCharset returns the charset that the attributes of a meta element name. UTF-16 cannot be true: the element was
+// read as ASCII. It then means UTF-8, as the standard says.
 func metaCharset(z *html.Tokenizer) string {
 	var label, content string
 	var pragma bool
@@ -165,8 +166,8 @@ func decodeAs(b []byte, name string) ([]byte, error) {
 	return out, nil
 }
 
-// splitType splits a media type into its name in lower case and its parameters. Nothing is invalid: what cannot be read is
-// taken without parameters. The parameters are nil only where there is no media type at all.
+// splitType splits a media type into its name in lower case and its parameters. Nothing is invalid: what cannot be read
+// is taken without parameters. The parameters are nil only where there is no media type at all.
 func splitType(s string) (name string, params map[string]string) {
 	if strings.TrimSpace(s) == "" {
 		return "", nil

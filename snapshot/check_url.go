@@ -17,9 +17,10 @@ import (
 // MaxURL is how long an address may be that is fetched or cleaned, in bytes, before and after.
 const MaxURL = 8192
 
-// CheckURL says what is wrong with an address before anything is resolved or connected: it is a [*FetchError] of kind [Blocked], or
-// nil. Allowed are http and https, without user, to a name or a public address, on ports 80 and 443. Networks in allow may be
-// reached, too, and on any port; so with any of them a name may have any port, and where it leads is decided when it is resolved.
+// CheckURL says what is wrong with an address before anything is resolved or connected: it is a [*FetchError] of kind
+// [Blocked], or nil. Allowed are http and https, without user, to a name or a public address, on ports 80 and 443.
+// Networks in allow may be reached, too, and on any port; so with any of them a name may have any port, and where it
+// leads is decided when it is resolved.
 func CheckURL(url string, allow []netip.Prefix) error {
 	if _, err := newGuard(allow).target(url); err != nil {
 		return err
@@ -27,10 +28,10 @@ func CheckURL(url string, allow []netip.Prefix) error {
 	return nil
 }
 
-// CleanURL returns an absolute http or https address as it is sent and compared: scheme and host in lower case, the host in its
-// ASCII form (A-labels) or as an address in its usual spelling, no default port, no user, no fragment, no dot segments, and what is
-// not allowed in a path or query percent-encoded. It says nothing about whether the address may be fetched. The error is a
-// [*FetchError] of kind [Blocked].
+// CleanURL returns an absolute http or https address as it is sent and compared: scheme and host in lower case, the
+// host in its ASCII form (A-labels) or as an address in its usual spelling, no default port, no user, no fragment, no
+// dot segments, and what is not allowed in a path or query percent-encoded. It says nothing about whether the address
+// may be fetched. The error is a [*FetchError] of kind [Blocked].
 func CleanURL(url string) (string, error) {
 	t, err := parseTarget(url)
 	if err != nil {
@@ -92,8 +93,8 @@ func (g *guard) target(raw string) (*target, *FetchError) {
 // errZone: an address with a zone is one of this machine's networks.
 var errZone = errors.New("it has a zone")
 
-// check decides about a connection that is about to be made, to an address that was just resolved. So a name that resolves to
-// something else than a moment ago gains nothing.
+// check decides about a connection that is about to be made, to an address that was just resolved. So a name that
+// resolves to something else than a moment ago gains nothing.
 func (g *guard) check(network, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -159,7 +160,9 @@ func (t *target) readHost(u *url.URL) (host, reason string) {
 	if !ok {
 		return "", reasonHost
 	}
-	if last := host[strings.LastIndexByte(strings.TrimSuffix(host, "."), '.')+1:]; numeric(strings.TrimSuffix(last, ".")) {
+	if last := host[strings.LastIndexByte(strings.TrimSuffix(host, "."), '.')+1:]; numeric(
+		strings.TrimSuffix(last, "."),
+	) {
 		// Browsers read 127.1, 0x7f000001 and 2130706433 as addresses, some resolvers do. One spelling is enough.
 		ip, err := netip.ParseAddr(host)
 		if err != nil || !ip.Is4() {
@@ -175,7 +178,10 @@ func cleanName(host string) (string, bool) {
 	host = strings.ToLower(host)
 	if !ascii(host) || strings.HasPrefix(host, "xn--") || strings.Contains(host, ".xn--") {
 		// As browsers do: names with underscores and with hyphens in the third and fourth place exist.
-		p := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.CheckHyphens(false), idna.StrictDomainName(false), idna.Transitional(false))
+		p := idna.New(
+			idna.MapForLookup(), idna.BidiRule(), idna.CheckHyphens(false), idna.StrictDomainName(false),
+			idna.Transitional(false),
+		)
 		var err error
 		if host, err = p.ToASCII(host); err != nil {
 			return "", false
@@ -241,7 +247,8 @@ func clean(u *url.URL, host string, port uint16) string {
 	if port != usualPort(u.Scheme) {
 		b = strconv.AppendUint(append(b, ':'), uint64(port), 10)
 	}
-	// RawPath, if it is there, is the path as it was given. EscapedPath would decode all of a path that has one odd character.
+	// RawPath, if it is there, is the path as it was given. EscapedPath would decode all of a path that has one odd
+	// character.
 	b = appendEscaped(b, withoutDots(cmp.Or(u.RawPath, u.EscapedPath())), "\"<>\\^`{|}")
 	if u.RawQuery != "" || u.ForceQuery {
 		b = appendEscaped(append(b, '?'), u.RawQuery, "\"<>")

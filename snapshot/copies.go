@@ -9,17 +9,17 @@ import (
 
 // Copies keeps what was read, so that it need not be read again while it holds. It is safe for concurrent use.
 type Copies interface {
-	// Latest returns the version of a document that was read last, by the address it was asked for, in the form of [CleanURL].
-	// It may have no octets any more, and is then of no use to a Fetcher. Nil without an error: there is none. Its FinalURL is
-	// where ETag and LastModified count.
+	// Latest returns the version of a document that was read last, by the address it was asked for, in the form of
+	// [CleanURL]. It may have no octets any more, and is then of no use to a Fetcher. Nil without an error: there is
+	// none. Its FinalURL is where ETag and LastModified count.
 	Latest(ctx context.Context, url string) (*Snapshot, error)
-	// Keep keeps what was read, and does not change it. One that says NotModified is a further sighting of the version that was
-	// there.
+	// Keep keeps what was read, and does not change it. One that says NotModified is a further sighting of the version
+	// that was there.
 	Keep(ctx context.Context, s *Snapshot) error
 }
 
-// MemoryCopies keeps copies in memory, of each address the latest, and forgets those that were not used for longest. The zero
-// value is ready.
+// MemoryCopies keeps copies in memory, of each address the latest, and forgets those that were not used for longest.
+// The zero value is ready.
 type MemoryCopies struct {
 	Limit int64 // of octets and what belongs to them, in bytes; 0: 64 MiB
 

@@ -15,9 +15,9 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// ReadDocuments returns the documents of a file. JSON lines (.jsonl, .ndjson) and JSON arrays (.json) of objects with a text
-// hold one document each; the text is in the member text, content, body, page_content, snippet or data, and id, title, url and the like
-// name it. Of a JSON array, strings are documents, too. Everything else is one document.
+// ReadDocuments returns the documents of a file. JSON lines (.jsonl, .ndjson) and JSON arrays (.json) of objects with a
+// text hold one document each; the text is in the member text, content, body, page_content, snippet or data, and id,
+// title, url and the like name it. Of a JSON array, strings are documents, too. Everything else is one document.
 //
 // A line that is no document becomes an issue of the first document, unless no line is one.
 func ReadDocuments(name string, b []byte, o *TextOptions) ([]Document, error) {
@@ -66,7 +66,10 @@ func readLines(name string, b []byte, o *TextOptions) ([]Document, error) {
 				failed = fmt.Errorf("%s: line %d: %w", name, n, err)
 			}
 			if len(issues) < maxLineIssues {
-				issues = append(issues, ibid.Issue{Code: IssueLineUnreadable, Detail: fmt.Sprintf("line %d: %v", n, err)})
+				issues = append(
+					issues,
+					ibid.Issue{Code: IssueLineUnreadable, Detail: fmt.Sprintf("line %d: %v", n, err)},
+				)
 			}
 			continue
 		}
@@ -92,8 +95,8 @@ func room(name string, n int, o *TextOptions) error {
 	return nil
 }
 
-// readArray reads a JSON array of documents, an object with such an array, or an object that is one. Of other JSON it returns
-// nothing: that is a text.
+// readArray reads a JSON array of documents, an object with such an array, or an object that is one. Of other JSON it
+// returns nothing: that is a text.
 func readArray(name string, b []byte, o *TextOptions) ([]Document, error) {
 	items := elements(b)
 	if items == nil {
@@ -111,7 +114,10 @@ func readArray(name string, b []byte, o *TextOptions) ([]Document, error) {
 			}
 			first := docs[0].Text
 			if len(first.Issues) < maxLineIssues {
-				first.Issues = append(first.Issues, ibid.Issue{Code: IssueLineUnreadable, Detail: fmt.Sprintf("element %d: %v", i+1, err)})
+				first.Issues = append(
+					first.Issues,
+					ibid.Issue{Code: IssueLineUnreadable, Detail: fmt.Sprintf("element %d: %v", i+1, err)},
+				)
 			}
 			continue
 		}
@@ -164,7 +170,9 @@ func readMember(raw []byte, id string, o *TextOptions) (Document, error) {
 			}
 		}
 	}
-	words := member(fields, "text", "content", "page_content", "body", "contents", "passage", "chunk", "snippet", "excerpt", "data")
+	words := member(
+		fields, "text", "content", "page_content", "body", "contents", "passage", "chunk", "snippet", "excerpt", "data",
+	)
 	if words == "" {
 		return Document{}, errNoText
 	}
@@ -223,8 +231,14 @@ func member(fields map[string]json.RawMessage, keys ...string) string {
 func (d *Document) source(kind ibid.SourceKind, filename string) {
 	t := d.Text
 	d.Source = ibid.Source{
-		ID: d.ID, Kind: kind, Title: d.Title, Filename: filename, Site: t.Site, Authors: t.Authors, PublishedAt: t.PublishedAt,
-		License: t.License,
+		ID:          d.ID,
+		Kind:        kind,
+		Title:       d.Title,
+		Filename:    filename,
+		Site:        t.Site,
+		Authors:     t.Authors,
+		PublishedAt: t.PublishedAt,
+		License:     t.License,
 	}
 	if strings.HasPrefix(d.URL, "https://") || strings.HasPrefix(d.URL, "http://") {
 		d.Source.URL = d.URL

@@ -10,8 +10,8 @@ import (
 // panicked begins what is said of a reader that failed in a way that it should not.
 const panicked = "its reader panicked"
 
-// Extract returns the visible text of a document. What it is comes from the media type, unless that says nothing, and from the
-// bytes, the name and the address. A document without any visible text is no error: its Content is empty.
+// Extract returns the visible text of a document. What it is comes from the media type, unless that says nothing, and
+// from the bytes, the name and the address. A document without any visible text is no error: its Content is empty.
 //
 // The error wraps one of this package's errors and says what was wrong: bytes that are no text say what they look like.
 func Extract(b []byte, o *TextOptions) (t *Text, err error) {
@@ -57,7 +57,8 @@ func Extract(b []byte, o *TextOptions) (t *Text, err error) {
 	return t, nil
 }
 
-// isText reports whether documents of a media type are text. What cannot be known is taken for text: its bytes were looked at.
+// isText reports whether documents of a media type are text. What cannot be known is taken for text: its bytes were
+// looked at.
 func isText(mediaType string) bool {
 	kind, _, _ := strings.Cut(mediaType, "/")
 	switch kind {

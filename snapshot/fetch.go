@@ -16,18 +16,22 @@ import (
 // DefaultUserAgent is how a [Fetcher] names itself.
 const DefaultUserAgent = "ibid (+https://github.com/ibidhq/ibid)"
 
-// FetchOptions says how a [Fetcher] fetches. Nil and the zero value mean: only public networks, the default limits, no copies.
+// FetchOptions says how a [Fetcher] fetches. Nil and the zero value mean: only public networks, the default limits, no
+// copies.
 type FetchOptions struct {
-	Allow     []netip.Prefix // networks that may be reached besides the public ones, on any port
-	Limits    FetchLimits    // zero fields: the defaults
-	UserAgent string         // empty: DefaultUserAgent. robots.txt knows us by what stands before the first space, slash or parenthesis
-	Copies    Copies         // nil: nothing is remembered. Else what is fetched is kept, and asked for again conditionally
-	Resolver  *net.Resolver  // nil: the system's
-	TLS       *tls.Config    // nil: the system's roots
-	Log       *slog.Logger   // told of copies that could not be read or kept; nil: nobody
+	Allow  []netip.Prefix // networks that may be reached besides the public ones, on any port
+	Limits FetchLimits    // zero fields: the defaults
+	// empty: DefaultUserAgent. robots.txt knows us by what stands before the first space, slash or parenthesis
+	UserAgent string
+	// nil: nothing is remembered. Else what is fetched is kept, and asked for again conditionally
+	Copies   Copies
+	Resolver *net.Resolver // nil: the system's
+	TLS      *tls.Config   // nil: the system's roots
+	Log      *slog.Logger  // told of copies that could not be read or kept; nil: nobody
 }
 
-// FetchLimits bounds fetching. Zero fields mean the default; a negative number means what its comment says, else the default, too.
+// FetchLimits bounds fetching. Zero fields mean the default; a negative number means what its comment says, else the
+// default, too.
 type FetchLimits struct {
 	Bytes      int64         // of a document, its codings removed; 8 MiB
 	Compressed int64         // of a document as it is sent; 8 MiB
@@ -41,7 +45,8 @@ type FetchLimits struct {
 	Parallel   int           // requests at a time in all; 64
 	Retries    int           // after 429, 5xx and lost connections; 2; negative: none
 	Backoff    time.Duration // before the first retry, doubled for each further one; 500 ms; negative: none
-	RetryAfter time.Duration // a server that asks for more patience is not tried again; 30 s; negative: none is waited for
+	// a server that asks for more patience is not tried again; 30 s; negative: none is waited for
+	RetryAfter time.Duration
 }
 
 // FetchRequest says what to fetch. Only URL is needed.
@@ -55,17 +60,18 @@ type FetchRequest struct {
 	Fresh      bool   // no conditional request: the octets come over the network
 	NoCopy     bool   // it is asked for unconditionally, and not kept among the copies
 	Retries    int    // fewer than the limit; 0: the limit; negative: none
-	// Copies takes the place of the fetcher's, where several have copies of their own. It must be comparable, as a pointer is: who asks
-	// for the same with other copies does not share the answer. Nil: the fetcher's.
+	// Copies takes the place of the fetcher's, where several have copies of their own. It must be comparable, as a
+	// pointer is: who asks for the same with other copies does not share the answer. Nil: the fetcher's.
 	Copies Copies
 }
 
-// Snapshot is a document as it was read once. It is plain data; what a [Fetcher] returns may be shared with others who asked for
-// the same, so do not change it.
+// Snapshot is a document as it was read once. It is plain data; what a [Fetcher] returns may be shared with others who
+// asked for the same, so do not change it.
 type Snapshot struct {
-	URL          string      // asked for, in the form of [CleanURL]
-	FinalURL     string      // where it was found after redirects
-	Hops         []string    // the addresses between: each redirected to the next, the last one to FinalURL. URL is not among them
+	URL      string // asked for, in the form of [CleanURL]
+	FinalURL string // where it was found after redirects
+	// the addresses between: each redirected to the next, the last one to FinalURL. URL is not among them
+	Hops         []string
 	Status       int         // of the response: 2xx. Of a copy that still holds: of the response it came by
 	Header       http.Header // as received, without cookies and what was meant for one connection only
 	Trailer      http.Header // likewise; nil: none came. Of a copy that still holds: none is known
@@ -84,9 +90,10 @@ func (s *Snapshot) Text() (*Text, error) {
 	return Extract(s.Octets, &TextOptions{MediaType: s.MediaType, URL: s.FinalURL})
 }
 
-// Fetcher fetches documents that data names, as a stranger may: it connects to public addresses only, whatever a name resolves to
-// and wherever a redirect leads, and it is bounded in time and memory. One is enough for a program: it holds the queues of the hosts
-// and what it knows of their robots.txt. It is safe for concurrent use. Make it with [NewFetcher].
+// Fetcher fetches documents that data names, as a stranger may: it connects to public addresses only, whatever a name
+// resolves to and wherever a redirect leads, and it is bounded in time and memory. One is enough for a program: it
+// holds the queues of the hosts and what it knows of their robots.txt. It is safe for concurrent use. Make it with
+// [NewFetcher].
 type Fetcher struct {
 	limits    FetchLimits
 	userAgent string
@@ -155,11 +162,21 @@ func NewFetcher(o *FetchOptions) *Fetcher {
 // orDefaults fills in the defaults.
 func (l FetchLimits) orDefaults() FetchLimits {
 	return FetchLimits{
-		Bytes: some(l.Bytes, 8<<20), Compressed: some(l.Compressed, 8<<20), Redirects: orNone(l.Redirects, 5),
-		Connect: some(l.Connect, 5*time.Second), Header: some(l.Header, 10*time.Second),
-		Idle: some(l.Idle, 5*time.Second), Total: some(l.Total, 30*time.Second),
-		PerHost: orNone(l.PerHost, 2), Gap: orNone(l.Gap, 100*time.Millisecond), Parallel: some(l.Parallel, 64),
-		Retries: orNone(l.Retries, 2), Backoff: orNone(l.Backoff, 500*time.Millisecond), RetryAfter: orNone(l.RetryAfter, 30*time.Second),
+		Bytes:      some(l.Bytes, 8<<20),
+		Compressed: some(l.Compressed, 8<<20),
+		Redirects:  orNone(l.Redirects, 5),
+		Connect:    some(l.Connect, 5*time.Second),
+		Header:     some(l.Header, 10*time.Second),
+		Idle:       some(l.Idle, 5*time.Second),
+		Total:      some(l.Total, 30*time.Second),
+		PerHost:    orNone(l.PerHost, 2),
+		Gap:        orNone(l.Gap, 100*time.Millisecond),
+		Parallel:   some(l.Parallel, 64),
+		Retries: orNone(
+			l.Retries, 2,
+		),
+		Backoff:    orNone(l.Backoff, 500*time.Millisecond),
+		RetryAfter: orNone(l.RetryAfter, 30*time.Second),
 	}
 }
 
@@ -176,8 +193,9 @@ func orNone[N int | time.Duration](n, byDefault N) N {
 	return max(0, cmp.Or(n, byDefault))
 }
 
-// Fetch reads a document. Who asks for the same at the same time, by an equal request, gets the same answer to one request of the
-// network, which goes on while anybody waits for it. Every error is a [*FetchError], also that of a context that ended.
+// Fetch reads a document. Who asks for the same at the same time, by an equal request, gets the same answer to one
+// request of the network, which goes on while anybody waits for it. Every error is a [*FetchError], also that of a
+// context that ended.
 func (f *Fetcher) Fetch(ctx context.Context, r *FetchRequest) (*Snapshot, error) {
 	s, err := f.get(ctx, &job{FetchRequest: *r})
 	if err != nil {
@@ -186,8 +204,9 @@ func (f *Fetcher) Fetch(ctx context.Context, r *FetchRequest) (*Snapshot, error)
 	return s, nil
 }
 
-// Location returns where an address redirects to, in the form of [CleanURL], and fetches nothing from there: one request, no body.
-// The answer is not checked for where it leads. An address that does not redirect is an error: [Unreachable], redirects.
+// Location returns where an address redirects to, in the form of [CleanURL], and fetches nothing from there: one
+// request, no body. The answer is not checked for where it leads. An address that does not redirect is an error:
+// [Unreachable], redirects.
 func (f *Fetcher) Location(ctx context.Context, url string) (string, error) {
 	s, err := f.get(ctx, &job{FetchRequest: FetchRequest{URL: url}, purpose: forLocation})
 	if err != nil {
@@ -196,8 +215,8 @@ func (f *Fetcher) Location(ctx context.Context, url string) (string, error) {
 	return s.FinalURL, nil
 }
 
-// Close ends what is being fetched, waits for its end and closes all connections. What is fetched later is an error. Close itself
-// has none.
+// Close ends what is being fetched, waits for its end and closes all connections. What is fetched later is an error.
+// Close itself has none.
 func (f *Fetcher) Close() error {
 	f.mu.Lock()
 	f.closed = true
@@ -248,7 +267,8 @@ func ended(url string, err error) *FetchError {
 	return e
 }
 
-// board joins the job's flight or begins it. The flight's context ends with the last who waits for it, not with the first.
+// board joins the job's flight or begins it. The flight's context ends with the last who waits for it, not with the
+// first.
 func (f *Fetcher) board(ctx context.Context, j *job, t *target) (*flight, *FetchError) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

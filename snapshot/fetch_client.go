@@ -7,10 +7,11 @@ import (
 	"github.com/ibidhq/ibid/internal/unpack"
 )
 
-// Client returns a client for other requests than Fetch makes, such as POST, to addresses that data names. It goes where the
-// Fetcher goes and nowhere else: public networks and those that are allowed, checked again when a name is resolved, through no proxy.
-// It follows no redirect, has no cookies, and its limits of time and of bytes are the Fetcher's. It does not wait in the queues of
-// the hosts, and does not try again. Every error beneath the client's is a [*FetchError]. It ends with the Fetcher.
+// Client returns a client for other requests than Fetch makes, such as POST, to addresses that data names. It goes
+// where the Fetcher goes and nowhere else: public networks and those that are allowed, checked again when a name is
+// resolved, through no proxy. It follows no redirect, has no cookies, and its limits of time and of bytes are the
+// Fetcher's. It does not wait in the queues of the hosts, and does not try again. Every error beneath the client's is a
+// [*FetchError]. It ends with the Fetcher.
 func (f *Fetcher) Client() *http.Client {
 	return &http.Client{
 		Transport:     guarded{f},

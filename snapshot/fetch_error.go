@@ -10,13 +10,16 @@ type FetchErrorKind string
 
 // The kinds of a [FetchError]. None of them says anything against the document: it was not read.
 const (
-	// Blocked: refused before anything was sent to it. The reason is url (no address), scheme, host (no proper name or address),
-	// userinfo, zone, port, network (a special one, as the name was resolved) or downgrade (a redirect from https to http).
+	// Blocked: refused before anything was sent to it. The reason is url (no address), scheme, host (no proper name or
+	// address), userinfo, zone, port, network (a special one, as the name was resolved) or downgrade (a redirect from
+	// https to http).
 	Blocked FetchErrorKind = "blocked"
-	// RobotsDisallowed: the site's robots.txt does not want it (reason rule), or could not be read (reason unreachable).
+	// RobotsDisallowed: the site's robots.txt does not want it (reason rule), or could not be read (reason
+	// unreachable).
 	RobotsDisallowed FetchErrorKind = "robots-disallowed"
-	// Unreachable: no document came. The reason is dns, connect, tls, timeout, 5xx, 429, 4xx, redirects (too many, in a circle, or
-	// where none is followed), protocol (no proper HTTP), cancelled (the caller's context ended) or closed (the [Fetcher] is).
+	// Unreachable: no document came. The reason is dns, connect, tls, timeout, 5xx, 429, 4xx, redirects (too many, in a
+	// circle, or where none is followed), protocol (no proper HTTP), cancelled (the caller's context ended) or closed
+	// (the [Fetcher] is).
 	Unreachable FetchErrorKind = "unreachable"
 	// Gone: 404 or 410.
 	Gone FetchErrorKind = "gone"
@@ -64,8 +67,9 @@ type FetchError struct {
 	Status     int           // of the last response; 0: there was none
 	RetryAfter time.Duration // how long the server asks to stay away; 0: it does not say
 	FinalURL   string        // of the request that went wrong, if it is another than URL
-	Hops       []string      // the addresses that were asked after URL, in order: each was redirected to by the one before
-	Err        error         // what was wrong beneath; it may be nil
+	// the addresses that were asked after URL, in order: each was redirected to by the one before
+	Hops []string
+	Err  error // what was wrong beneath; it may be nil
 }
 
 // Error says what was fetched and what was wrong, in one line.

@@ -62,7 +62,8 @@ func (h *hop) do(ctx context.Context) (*target, *Snapshot, *FetchError) {
 	}
 	defer func() { _ = resp.Body.Close() }() // what was wanted of it was read
 	next, s, ferr := h.read(ctx, resp, w)
-	if ferr != nil && ferr.RetryAfter > 0 && (ferr.Status == http.StatusTooManyRequests || ferr.Status == http.StatusServiceUnavailable) {
+	if ferr != nil && ferr.RetryAfter > 0 &&
+		(ferr.Status == http.StatusTooManyRequests || ferr.Status == http.StatusServiceUnavailable) {
 		queue.busy(ferr.Status, ferr.RetryAfter)
 	}
 	return next, s, ferr
@@ -95,7 +96,8 @@ func (h *hop) request() *http.Request {
 func (h *hop) read(ctx context.Context, resp *http.Response, w *watch) (*target, *Snapshot, *FetchError) {
 	now := time.Now().UTC()
 	switch resp.StatusCode {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
 		next, ferr := h.follow(resp)
 		if ferr == nil && h.job.purpose == forLocation {
 			return nil, &Snapshot{FinalURL: next.clean}, nil
@@ -111,7 +113,13 @@ func (h *hop) read(ctx context.Context, resp *http.Response, w *watch) (*target,
 		return nil, nil, ferr
 	}
 	if h.job.purpose == forLocation {
-		return nil, nil, &FetchError{URL: h.at.clean, Kind: Unreachable, Reason: reasonRedirects, Status: resp.StatusCode, Err: errors.New("it does not redirect")}
+		return nil, nil, &FetchError{
+			URL:    h.at.clean,
+			Kind:   Unreachable,
+			Reason: reasonRedirects,
+			Status: resp.StatusCode,
+			Err:    errors.New("it does not redirect"),
+		}
 	}
 	octets, err := h.octets(resp, w)
 	if err != nil {
@@ -120,9 +128,18 @@ func (h *hop) read(ctx context.Context, resp *http.Response, w *watch) (*target,
 		return nil, nil, ferr
 	}
 	s := &Snapshot{
-		FinalURL: h.at.clean, Status: resp.StatusCode, Header: kept(resp.Header), FetchedAt: now, UserAgent: h.f.userAgent,
-		MediaType: resp.Header.Get("Content-Type"), ETag: resp.Header.Get("ETag"), LastModified: resp.Header.Get("Last-Modified"),
-		Octets: octets, Hash: Hash(octets),
+		FinalURL:  h.at.clean,
+		Status:    resp.StatusCode,
+		Header:    kept(resp.Header),
+		FetchedAt: now,
+		UserAgent: h.f.userAgent,
+		MediaType: resp.Header.Get(
+			"Content-Type",
+		),
+		ETag:         resp.Header.Get("ETag"),
+		LastModified: resp.Header.Get("Last-Modified"),
+		Octets:       octets,
+		Hash:         Hash(octets),
 	}
 	if len(resp.Trailer) > 0 { // it is there now that the body was read
 		s.Trailer = kept(resp.Trailer)
@@ -132,7 +149,10 @@ func (h *hop) read(ctx context.Context, resp *http.Response, w *watch) (*target,
 
 // unmodified makes a snapshot of our copy, which still holds. Nil: the server speaks of another.
 func (h *hop) unmodified(resp *http.Response, now time.Time) *Snapshot {
-	if tag := resp.Header.Get("ETag"); tag != "" && h.prior.ETag != "" && strings.TrimPrefix(tag, "W/") != strings.TrimPrefix(h.prior.ETag, "W/") {
+	if tag := resp.Header.Get(
+		"ETag",
+	); tag != "" && h.prior.ETag != "" &&
+		strings.TrimPrefix(tag, "W/") != strings.TrimPrefix(h.prior.ETag, "W/") {
 		return nil
 	}
 	s := *h.prior
@@ -150,7 +170,8 @@ func (h *hop) unmodified(resp *http.Response, now time.Time) *Snapshot {
 	return &s
 }
 
-// kept takes what is not to be kept out of a response's header: cookies, and what was meant for the connection (RFC 9110, 7.6.1).
+// kept takes what is not to be kept out of a response's header: cookies, and what was meant for the connection (RFC
+// 9110, 7.6.1).
 func kept(header http.Header) http.Header {
 	for _, list := range header["Connection"] {
 		for name := range strings.SplitSeq(list, ",") {

@@ -84,7 +84,8 @@ func errorKind(err error) (kind FetchErrorKind, reason string) {
 		return TooLarge, reasonDecoded
 	case errors.Is(err, ssrf.ErrProhibitedPort):
 		return Blocked, reasonPort
-	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork), errors.Is(err, ssrf.ErrInvalidHostPort):
+	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork),
+		errors.Is(err, ssrf.ErrInvalidHostPort):
 		return Blocked, reasonNetwork
 	case isDNS:
 		return Unreachable, reasonDNS

@@ -16,7 +16,12 @@ import (
 func (f *Fetcher) run(ctx context.Context, j *job, t *target) (s *Snapshot, ferr *FetchError) {
 	defer func() {
 		if why := recover(); why != nil { // somebody else's decoder, over somebody else's bytes
-			s, ferr = nil, &FetchError{URL: j.URL, Kind: Unreachable, Reason: reasonProtocol, Err: fmt.Errorf("%s: %v", panicked, why)}
+			s, ferr = nil, &FetchError{
+				URL:    j.URL,
+				Kind:   Unreachable,
+				Reason: reasonProtocol,
+				Err:    fmt.Errorf("%s: %v", panicked, why),
+			}
 		}
 	}()
 	retries := f.limits.Retries
@@ -77,7 +82,10 @@ func (f *Fetcher) prior(ctx context.Context, j *job) *Snapshot {
 	}
 	s, err := j.Copies.Latest(ctx, j.URL)
 	if err != nil {
-		f.log.LogAttrs(ctx, slog.LevelWarn, "reading a copy", slog.String("url", j.URL), slog.String("error", err.Error()))
+		f.log.LogAttrs(
+			ctx, slog.LevelWarn, "reading a copy", slog.String("url", j.URL),
+			slog.String("error", err.Error()),
+		)
 		return nil
 	}
 	most := j.most(&f.limits)
@@ -93,7 +101,10 @@ func (f *Fetcher) keep(ctx context.Context, j *job, s *Snapshot) {
 		return
 	}
 	if err := j.Copies.Keep(ctx, s); err != nil {
-		f.log.LogAttrs(ctx, slog.LevelWarn, "keeping a copy", slog.String("url", j.URL), slog.String("error", err.Error()))
+		f.log.LogAttrs(
+			ctx, slog.LevelWarn, "keeping a copy", slog.String("url", j.URL),
+			slog.String("error", err.Error()),
+		)
 	}
 }
 
@@ -133,7 +144,11 @@ func (f *Fetcher) try(ctx context.Context, j *job, t *target, prior *Snapshot) (
 		visited = append(visited, h.at.clean)
 		if len(visited) > f.limits.Redirects || slices.Contains(visited, next.clean) {
 			return nil, &FetchError{
-				URL: next.clean, Kind: Unreachable, Reason: reasonRedirects, Hops: visited[1:], Err: fmt.Errorf("redirect %d leads there", len(visited)),
+				URL:    next.clean,
+				Kind:   Unreachable,
+				Reason: reasonRedirects,
+				Hops:   visited[1:],
+				Err:    fmt.Errorf("redirect %d leads there", len(visited)),
 			}
 		}
 		h.at = next
@@ -148,7 +163,13 @@ func (h *hop) follow(resp *http.Response) (*target, *FetchError) {
 	from := h.at.clean
 	location := resp.Header.Get("Location")
 	if location == "" {
-		return nil, &FetchError{URL: from, Kind: Unreachable, Reason: reasonProtocol, Status: resp.StatusCode, Err: errors.New("it redirects to nowhere")}
+		return nil, &FetchError{
+			URL:    from,
+			Kind:   Unreachable,
+			Reason: reasonProtocol,
+			Status: resp.StatusCode,
+			Err:    errors.New("it redirects to nowhere"),
+		}
 	}
 	to, err := h.resolve(location)
 	if err != nil {
@@ -158,7 +179,13 @@ func (h *hop) follow(resp *http.Response) (*target, *FetchError) {
 		return parseTarget(to)
 	}
 	if h.job.NoRedirect {
-		return nil, &FetchError{URL: from, Kind: Unreachable, Reason: reasonRedirects, Status: resp.StatusCode, Err: errNoRedirect}
+		return nil, &FetchError{
+			URL:    from,
+			Kind:   Unreachable,
+			Reason: reasonRedirects,
+			Status: resp.StatusCode,
+			Err:    errNoRedirect,
+		}
 	}
 	next, err := h.f.guard.target(to)
 	if err != nil {

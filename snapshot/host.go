@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// places hands out a number of places, first to those who are waited for. Work that nobody waits for gets at most half of them, so
-// that there is soon one for somebody. The zero value has no limit.
+// places hands out a number of places, first to those who are waited for. Work that nobody waits for gets at most half
+// of them, so that there is soon one for somebody. The zero value has no limit.
 type places struct {
 	size int // 0: no limit
 
@@ -172,8 +172,8 @@ func (one *host) busy(status int, d time.Duration) {
 	}
 }
 
-// wait waits until a request may start, and says so to those after it. It takes a place in all only then, so that a slow queue keeps
-// nobody else away.
+// wait waits until a request may start, and says so to those after it. It takes a place in all only then, so that a
+// slow queue keeps nobody else away.
 func (h *hosts) wait(ctx context.Context, one *host, all *places, scheduled bool) error {
 	for {
 		left, busy := one.left(time.Now())

@@ -45,7 +45,8 @@ func (w *htmlWalk) parse(b []byte) error {
 	return nil
 }
 
-// htmlWalk collects the visible text of a page. Trees can be deeper than the stack of the parser, so it does not recurse.
+// htmlWalk collects the visible text of a page. Trees can be deeper than the stack of the parser, so it does not
+// recurse.
 type htmlWalk struct {
 	stream
 	kinds []htmlKind // of the block elements that are open
@@ -147,7 +148,8 @@ func isSkipped(n *html.Node) bool {
 // isUnseen reports whether nothing in elements of a kind is visible text.
 func isUnseen(a atom.Atom) bool {
 	switch a {
-	case atom.Head, atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Object, atom.Svg, atom.Select, atom.Textarea:
+	case atom.Head, atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Object, atom.Svg,
+		atom.Select, atom.Textarea:
 		return true
 	default:
 		return false
@@ -157,24 +159,24 @@ func isUnseen(a atom.Atom) bool {
 // isBlock reports whether line breaks stand around an element.
 func isBlock(a atom.Atom) bool {
 	switch a {
-	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Br, atom.Caption, atom.Center, atom.Dd,
-		atom.Details, atom.Dialog, atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Form,
-		atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Header, atom.Hgroup, atom.Hr, atom.Legend, atom.Li, atom.Main,
-		atom.Menu, atom.Nav, atom.Ol, atom.Option, atom.P, atom.Pre, atom.Search, atom.Section, atom.Summary, atom.Table, atom.Tbody, atom.Td,
-		atom.Tfoot, atom.Th, atom.Thead, atom.Tr, atom.Ul:
+	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Br, atom.Caption, atom.Center,
+		atom.Dd, atom.Details, atom.Dialog, atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption, atom.Figure,
+		atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Header, atom.Hgroup, atom.Hr,
+		atom.Legend, atom.Li, atom.Main, atom.Menu, atom.Nav, atom.Ol, atom.Option, atom.P, atom.Pre, atom.Search,
+		atom.Section, atom.Summary, atom.Table, atom.Tbody, atom.Td, atom.Tfoot, atom.Th, atom.Thead, atom.Tr, atom.Ul:
 		return true
 	default:
 		return false
 	}
 }
 
-// MaxHTMLNodes is how many nodes a page may have once it is parsed, estimated from above. A page of a hundred bytes a tag has so
-// many at 200 MB.
+// MaxHTMLNodes is how many nodes a page may have once it is parsed, estimated from above. A page of a hundred bytes a
+// tag has so many at 200 MB.
 const MaxHTMLNodes = 2_000_000
 
-// guardHTML refuses a page whose tree would be many times as large as the page: elements such as <b> that are not closed are
-// opened again in each block after them, with all their attributes, and the attributes of each <html> and <body> are compared with
-// those before.
+// guardHTML refuses a page whose tree would be many times as large as the page: elements such as <b> that are not
+// closed are opened again in each block after them, with all their attributes, and the attributes of each <html> and
+// <body> are compared with those before.
 func guardHTML(b []byte) error {
 	z := html.NewTokenizer(bytes.NewReader(b))
 	open := formatting{count: map[string]int{}}
@@ -254,8 +256,8 @@ func (f *formatting) close(name atom.Atom) {
 // isFormatting reports whether an element is opened again where it was not closed.
 func isFormatting(a atom.Atom) bool {
 	switch a {
-	case atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.Nobr, atom.S, atom.Small, atom.Strike, atom.Strong,
-		atom.Tt, atom.U:
+	case atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.Nobr, atom.S, atom.Small, atom.Strike,
+		atom.Strong, atom.Tt, atom.U:
 		return true
 	default:
 		return false

@@ -77,7 +77,8 @@ func (f *pageFacts) meta(n *html.Node) {
 		if !strings.Contains(content, "://") { // some name a profile's address
 			f.authors = addPerson(f.authors, content)
 		}
-	case "article:published_time", "citation_publication_date", "citation_date", "dc.date", "dcterms.created", "date", "pubdate", "datepublished", "parsely-pub-date":
+	case "article:published_time", "citation_publication_date", "citation_date", "dc.date", "dcterms.created", "date",
+		"pubdate", "datepublished", "parsely-pub-date":
 		first(&f.published, isoDate(content))
 	case "og:site_name":
 		first(&f.site, content)

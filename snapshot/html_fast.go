@@ -9,10 +9,11 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// fastHTML reads a page without building its tree, which would be nine tenths of the work: tag by tag, with the stack of open
-// elements that the HTML standard's parser would have. It gives up, and the parser reads the page, wherever that stack alone
-// does not tell where text belongs: formatting elements that are closed in another order than they were opened, text in a
-// table outside of its cells, templates, mathematics, frames, what browsers mend, and stacks near the parser's limit.
+// fastHTML reads a page without building its tree, which would be nine tenths of the work: tag by tag, with the stack
+// of open elements that the HTML standard's parser would have. It gives up, and the parser reads the page, wherever
+// that stack alone does not tell where text belongs: formatting elements that are closed in another order than they
+// were opened, text in a table outside of its cells, templates, mathematics, frames, what browsers mend, and stacks
+// near the parser's limit.
 type fastHTML struct {
 	htmlWalk
 
@@ -114,7 +115,8 @@ func (f *fastHTML) declaration() {
 	rest := f.b[f.pos:]
 	if inside, ok := bytes.CutPrefix(rest, []byte("!--")); ok {
 		end := bytes.Index(inside, []byte("-->"))
-		if end < 0 || bytes.HasPrefix(inside, []byte(">")) || bytes.HasPrefix(inside, []byte("->")) || bytes.Contains(inside[:end], []byte("--!>")) {
+		if end < 0 || bytes.HasPrefix(inside, []byte(">")) || bytes.HasPrefix(inside, []byte("->")) ||
+			bytes.Contains(inside[:end], []byte("--!>")) {
 			f.giveUp()
 			return
 		}

@@ -20,21 +20,22 @@ func (f *fastHTML) startTag() {
 		return
 	}
 	switch a {
-	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Center, atom.Details, atom.Dialog, atom.Dir, atom.Div, atom.Dl,
-		atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Header, atom.Hgroup, atom.Main, atom.Menu, atom.Nav, atom.Ol,
-		atom.P, atom.Search, atom.Section, atom.Summary, atom.Ul, atom.Pre:
+	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Center, atom.Details, atom.Dialog, atom.Dir,
+		atom.Div, atom.Dl, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Header, atom.Hgroup,
+		atom.Main, atom.Menu, atom.Nav, atom.Ol, atom.P, atom.Search, atom.Section, atom.Summary, atom.Ul, atom.Pre:
 		f.closeP()
 		f.push()
 	case atom.Script, atom.Style, atom.Noscript, atom.Iframe, atom.Textarea:
 		f.rawElement()
-	case atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.S, atom.Small, atom.Strike, atom.Strong, atom.Tt, atom.U:
+	case atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.S, atom.Small, atom.Strike, atom.Strong,
+		atom.Tt, atom.U:
 		if a == atom.A && f.open1(atom.A) {
 			f.giveUp() // a link in a link ends the first
 			return
 		}
 		f.push()
-	case atom.Area, atom.Br, atom.Embed, atom.Img, atom.Keygen, atom.Wbr, atom.Param, atom.Source, atom.Track, atom.Base, atom.Basefont,
-		atom.Bgsound, atom.Link, atom.Meta:
+	case atom.Area, atom.Br, atom.Embed, atom.Img, atom.Keygen, atom.Wbr, atom.Param, atom.Source, atom.Track,
+		atom.Base, atom.Basefont, atom.Bgsound, atom.Link, atom.Meta:
 		f.void()
 	case atom.Svg:
 		f.svg()
@@ -85,8 +86,9 @@ func (f *fastHTML) rareStart(a atom.Atom) {
 		f.push()
 	case atom.Caption, atom.Col, atom.Colgroup, atom.Tbody, atom.Td, atom.Tfoot, atom.Th, atom.Thead, atom.Tr:
 		// Outside of a table they are nothing.
-	case atom.Html, atom.Head, atom.Body, atom.Frame, atom.Frameset, atom.Template, atom.Object, atom.Applet, atom.Marquee, atom.Math,
-		atom.Title, atom.Noframes, atom.Noembed, atom.Xmp, atom.Plaintext, atom.Listing, atom.Image, atom.Nobr:
+	case atom.Html, atom.Head, atom.Body, atom.Frame, atom.Frameset, atom.Template, atom.Object, atom.Applet,
+		atom.Marquee, atom.Math, atom.Title, atom.Noframes, atom.Noembed, atom.Xmp, atom.Plaintext, atom.Listing,
+		atom.Image, atom.Nobr:
 		f.giveUp()
 	default:
 		f.push()
@@ -231,13 +233,15 @@ func (f *fastHTML) endTag() {
 		return
 	}
 	switch a {
-	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Button, atom.Center, atom.Details, atom.Dialog, atom.Dir, atom.Div,
-		atom.Dl, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Header, atom.Hgroup, atom.Main, atom.Menu, atom.Nav,
-		atom.Ol, atom.Pre, atom.Search, atom.Section, atom.Select, atom.Summary, atom.Ul, atom.Dd, atom.Dt:
+	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Button, atom.Center, atom.Details, atom.Dialog,
+		atom.Dir, atom.Div, atom.Dl, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Header, atom.Hgroup,
+		atom.Main, atom.Menu, atom.Nav, atom.Ol, atom.Pre, atom.Search, atom.Section, atom.Select, atom.Summary,
+		atom.Ul, atom.Dd, atom.Dt:
 		if i := f.find(anyScope, is(a)); i >= 0 {
 			f.closeTo(i)
 		}
-	case atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.S, atom.Small, atom.Strike, atom.Strong, atom.Tt, atom.U:
+	case atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.S, atom.Small, atom.Strike, atom.Strong,
+		atom.Tt, atom.U:
 		if f.top() == a {
 			f.closeTo(len(f.stack) - 1)
 		} else if f.open1(a) {
@@ -309,11 +313,11 @@ func isHeading(a atom.Atom) bool {
 // isSpecial reports whether the standard calls an element special: of those that are ever open here.
 func isSpecial(a atom.Atom) bool {
 	switch a {
-	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Button, atom.Caption, atom.Center, atom.Colgroup, atom.Dd,
-		atom.Details, atom.Dir, atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer, atom.Form, atom.H1,
-		atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Header, atom.Hgroup, atom.Html, atom.Li, atom.Main, atom.Menu, atom.Nav, atom.Ol,
-		atom.P, atom.Pre, atom.Section, atom.Select, atom.Summary, atom.Table, atom.Tbody, atom.Td, atom.Tfoot, atom.Th, atom.Thead,
-		atom.Tr, atom.Ul:
+	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Button, atom.Caption, atom.Center,
+		atom.Colgroup, atom.Dd, atom.Details, atom.Dir, atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption,
+		atom.Figure, atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Header,
+		atom.Hgroup, atom.Html, atom.Li, atom.Main, atom.Menu, atom.Nav, atom.Ol, atom.P, atom.Pre, atom.Section,
+		atom.Select, atom.Summary, atom.Table, atom.Tbody, atom.Td, atom.Tfoot, atom.Th, atom.Thead, atom.Tr, atom.Ul:
 		return true
 	default:
 		return false

@@ -45,7 +45,8 @@ func (f *fastHTML) tableStart(a atom.Atom) bool {
 	return true
 }
 
-// tableTag reads a start tag directly in a part of a table. False: that part ended, or another began, and it is to be read again.
+// tableTag reads a start tag directly in a part of a table. False: that part ended, or another began, and it is to be
+// read again.
 func (f *fastHTML) tableTag(part, a atom.Atom) bool {
 	switch {
 	case part == atom.Colgroup:

@@ -54,7 +54,8 @@ func (f *fastHTML) scan() bool {
 	return true
 }
 
-// attribute reads what follows the name of an attribute. End is where a value without quotes ends; negative: it is none.
+// attribute reads what follows the name of an attribute. End is where a value without quotes ends; negative: it is
+// none.
 func attribute(b []byte, at int) (value []byte, next, end int) {
 	at = skipSpace(b, at)
 	switch {
@@ -91,7 +92,8 @@ func (t *tagged) attribute(name, value []byte) {
 			t.facts = t.facts || mayContain(value, "license") || t.atom == atom.Link && mayContain(value, "canonical")
 		}
 	case len("name"): // and lang, and type
-		t.facts = t.facts || t.atom == atom.Meta || t.atom == atom.Html || t.atom == atom.Script && mayContain(value, "ld+json")
+		t.facts = t.facts || t.atom == atom.Meta || t.atom == atom.Html ||
+			t.atom == atom.Script && mayContain(value, "ld+json")
 	case len("hidden"):
 		t.hidden = t.hidden || strings.EqualFold(string(name), "hidden")
 	case len("property"):
@@ -112,7 +114,8 @@ func (t *tagged) node() *html.Node {
 	return &html.Node{Type: html.ElementNode, DataAtom: token.DataAtom, Data: token.Data, Attr: token.Attr}
 }
 
-// rawText returns what stands up to the end tag of the element of the tag at hand, which is no markup, and goes behind that.
+// rawText returns what stands up to the end tag of the element of the tag at hand, which is no markup, and goes behind
+// that.
 func (f *fastHTML) rawText() []byte {
 	name, start := f.tag.lower, f.pos
 	for at := start; ; {
@@ -123,7 +126,8 @@ func (f *fastHTML) rawText() []byte {
 		}
 		at += i + len("</")
 		end := at + len(name)
-		if end >= len(f.b) || !strings.EqualFold(string(f.b[at:end]), string(name)) || !isSpace(f.b[end]) && f.b[end] != '/' && f.b[end] != '>' {
+		if end >= len(f.b) || !strings.EqualFold(string(f.b[at:end]), string(name)) ||
+			!isSpace(f.b[end]) && f.b[end] != '/' && f.b[end] != '>' {
 			continue
 		}
 		inside := f.b[start : at-len("</")]
@@ -192,9 +196,9 @@ func (f *fastHTML) svgTag(open []string) []string {
 // leavesSVG reports whether an element cannot be in an svg element: it ends it.
 func leavesSVG(name string) bool {
 	switch name {
-	case "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed", "font", "h1", "h2", "h3",
-		"h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "menu", "meta", "nobr", "ol", "p", "pre", "ruby", "s", "small",
-		"span", "strong", "strike", "sub", "sup", "table", "tt", "u", "ul", "var":
+	case "b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed", "font", "h1",
+		"h2", "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "menu", "meta", "nobr", "ol", "p",
+		"pre", "ruby", "s", "small", "span", "strong", "strike", "sub", "sup", "table", "tt", "u", "ul", "var":
 		return true
 	}
 	return false

@@ -10,9 +10,10 @@ import (
 
 // Quote is what somebody says that a text says. Offsets are code points, half-open.
 type Quote struct {
-	Exact          string // the words quoted
-	Prefix, Suffix string // what stood before and after them, of which the nearest 64 code points are looked at; empty: unknown
-	Start, End     int    // where they stood; End 0: unknown
+	Exact string // the words quoted
+	// what stood before and after them, of which the nearest 64 code points are looked at; empty: unknown
+	Prefix, Suffix string
+	Start, End     int // where they stood; End 0: unknown
 }
 
 // Match is where a text has a quote. Offsets are code points of the text, half-open.
@@ -21,8 +22,8 @@ type Match struct {
 	End   int       `json:"end"`
 	How   MatchKind `json:"how"`
 	Count int       `json:"count"` // how often the text has it, without overlaps
-	// Cut says that it begins inside a word or number, or ends inside a number: what is quoted may say something else than the
-	// text does, as "5 percent" of "15 percent" does.
+	// Cut says that it begins inside a word or number, or ends inside a number: what is quoted may say something else
+	// than the text does, as "5 percent" of "15 percent" does.
 	Cut bool `json:"cut,omitempty"`
 }
 
@@ -42,8 +43,8 @@ const (
 	weightPosition = 2
 )
 
-// ShortExcerpt reports whether a quote is too short to say anything of a page that has it: fewer than 16 code points and
-// fewer than three words.
+// ShortExcerpt reports whether a quote is too short to say anything of a page that has it: fewer than 16 code points
+// and fewer than three words.
 func ShortExcerpt(exact string) bool {
 	exact = Normalize(exact)
 	return utf8.RuneCountInString(exact) < 16 && strings.Count(exact, " ") < 2
@@ -51,22 +52,22 @@ func ShortExcerpt(exact string) bool {
 
 // Find looks for a quote in a text that is normalised, as [Text.Content] is. The quote is normalised first.
 //
-// It takes what stands in place, else an exact hit anywhere, else the same letters, digits and symbols (Unicode's L, N, S and
-// M) with any other punctuation and white space between them. Then, too, case counts, and so does what makes another number,
-// word or sentence: a sign, parentheses around a number, a percent sign, a prime, what stands between two digits, white space
-// between words (but not before a capital, in scripts that have none, nor behind a hyphen), an apostrophe inside a word, a
-// question mark.
+// It takes what stands in place, else an exact hit anywhere, else the same letters, digits and symbols (Unicode's L, N,
+// S and M) with any other punctuation and white space between them. Then, too, case counts, and so does what makes
+// another number, word or sentence: a sign, parentheses around a number, a percent sign, a prime, what stands between
+// two digits, white space between words (but not before a capital, in scripts that have none, nor behind a hyphen), an
+// apostrophe inside a word, a question mark.
 //
-// A hit outside its place neither begins inside a word or number nor ends inside a number ("5" is not in "52", nor "able" in
-// "unable"), unless the quote has an ellipsis there or its prefix or suffix goes on as the text does; then, and in its place, it
-// is [Match.Cut]. It may end inside a word: quotes are often cut to a length. Of several hits it takes the one whose prefix,
-// suffix and place agree best.
+// A hit outside its place neither begins inside a word or number nor ends inside a number ("5" is not in "52", nor
+// "able" in "unable"), unless the quote has an ellipsis there or its prefix or suffix goes on as the text does; then,
+// and in its place, it is [Match.Cut]. It may end inside a word: quotes are often cut to a length. Of several hits it
+// takes the one whose prefix, suffix and place agree best.
 //
 // It takes time linear in the text and the quote, and never accepts what is only similar.
 func Find(text string, q *Quote) (Match, bool) { return NewSearcher(text).Find(q) }
 
-// Searcher looks for many quotes in one text, and makes ready once what [Find] makes ready for each. It is safe for concurrent
-// use. Make it with [NewSearcher].
+// Searcher looks for many quotes in one text, and makes ready once what [Find] makes ready for each. It is safe for
+// concurrent use. Make it with [NewSearcher].
 type Searcher struct {
 	text    string
 	reduced func() string
@@ -83,7 +84,13 @@ func (s *Searcher) Find(q *Quote) (Match, bool) {
 	if exact == "" {
 		return Match{}, false
 	}
-	f := finder{Searcher: s, quote: q, exact: exact, prefix: lastOf(Normalize(q.Prefix)), suffix: firstOf(Normalize(q.Suffix))}
+	f := finder{
+		Searcher: s,
+		quote:    q,
+		exact:    exact,
+		prefix:   lastOf(Normalize(q.Prefix)),
+		suffix:   firstOf(Normalize(q.Suffix)),
+	}
 	if m, ok := f.find(exact); ok {
 		return m, true
 	}
@@ -203,7 +210,13 @@ func (b *best) match(how MatchKind) (Match, bool) {
 		return Match{}, false
 	}
 	start := utf8.RuneCountInString(b.text[:b.hit.start])
-	return Match{Start: start, End: start + utf8.RuneCountInString(b.text[b.hit.start:b.hit.end]), How: how, Count: b.count, Cut: cuts(b.text, b.hit)}, true
+	return Match{
+		Start: start,
+		End:   start + utf8.RuneCountInString(b.text[b.hit.start:b.hit.end]),
+		How:   how,
+		Count: b.count,
+		Cut:   cuts(b.text, b.hit),
+	}, true
 }
 
 // agreeing returns which part of some context stands beside a hit, from 0 to 1.
@@ -226,17 +239,19 @@ func agreeing(text, context string, before bool) float64 {
 	return float64(n) / float64(len(context))
 }
 
-// whole reports whether a hit does not cut a word or number in a way that can change what it says, or the quote says itself
-// that it does.
+// whole reports whether a hit does not cut a word or number in a way that can change what it says, or the quote says
+// itself that it does.
 func (f *finder) whole(h hit, exact string) bool {
-	if cutsStart(f.text, h) && !strings.HasPrefix(exact, "…") && !strings.HasPrefix(exact, "...") && !goesOn(f.text[:h.start], f.prefix, true) {
+	if cutsStart(f.text, h) && !strings.HasPrefix(exact, "…") && !strings.HasPrefix(exact, "...") &&
+		!goesOn(f.text[:h.start], f.prefix, true) {
 		return false
 	}
-	return !cutsEnd(f.text, h) || strings.HasSuffix(exact, "…") || strings.HasSuffix(exact, "...") || goesOn(f.text[h.end:], f.suffix, false)
+	return !cutsEnd(f.text, h) || strings.HasSuffix(exact, "…") || strings.HasSuffix(exact, "...") ||
+		goesOn(f.text[h.end:], f.suffix, false)
 }
 
-// IsCut reports whether the code points [start, end) of a text begin inside a word or number, or end inside a number: see
-// [Match.Cut]. A place that the text does not have is not.
+// IsCut reports whether the code points [start, end) of a text begin inside a word or number, or end inside a number:
+// see [Match.Cut]. A place that the text does not have is not.
 func IsCut(text string, start, end int) bool {
 	slice, ok := Slice(text, start, end)
 	if !ok || slice == "" {
@@ -274,16 +289,16 @@ func goesOn(text, context string, before bool) bool {
 	return strings.HasPrefix(text, context[:min(len(context), 8)])
 }
 
-// cutsWord reports whether between a and b there is the inside of a word. Only small letters go on with a word: texts of pages
-// often lack the space before a capital, and scripts without case need none.
+// cutsWord reports whether between a and b there is the inside of a word. Only small letters go on with a word: texts
+// of pages often lack the space before a capital, and scripts without case need none.
 func cutsWord(a, b string) bool {
 	next, _ := utf8.DecodeRuneInString(b)
 	last, _ := utf8.DecodeLastRuneInString(a)
 	return unicode.IsLower(next) && unicode.IsLetter(last)
 }
 
-// cutsNumber reports whether between a and b there is the inside of a number. It looks at a few characters, so that it costs
-// the same wherever it is asked.
+// cutsNumber reports whether between a and b there is the inside of a number. It looks at a few characters, so that it
+// costs the same wherever it is asked.
 func cutsNumber(a, b string) bool {
 	last, n := utf8.DecodeLastRuneInString(a)
 	next, k := utf8.DecodeRuneInString(b)
@@ -339,8 +354,8 @@ func Slice(text string, start, end int) (string, bool) {
 // contextLength is how many code points of prefix and suffix a quote gets.
 const contextLength = 32
 
-// QuoteAt returns the quote of the code points [start, end) of a text, with up to 32 code points of prefix and suffix. A place
-// that the text does not have gives the zero Quote.
+// QuoteAt returns the quote of the code points [start, end) of a text, with up to 32 code points of prefix and suffix.
+// A place that the text does not have gives the zero Quote.
 func QuoteAt(text string, start, end int) Quote {
 	exact, ok := Slice(text, start, end)
 	if !ok {
@@ -362,7 +377,8 @@ func QuoteAt(text string, start, end int) Quote {
 func byteOffset(text string, n int) (int, bool) {
 	const step = 256
 	at := 0
-	for n > 0 && len(text)-at > step { // whole steps, in which no code point is left out: continuation bytes count nothing
+	// whole steps, in which no code point is left out: continuation bytes count nothing
+	for n > 0 && len(text)-at > step {
 		c := starts(text[at : at+step])
 		if c > n {
 			break
@@ -382,13 +398,29 @@ func byteOffset(text string, n int) (int, bool) {
 	return at, n == 0
 }
 
-// starts counts the bytes that begin a code point, eight at a time: of those that continue one, the highest bit is set and the next
-// is not.
+// starts counts the bytes that begin a code point, eight at a time: of those that continue one, the highest bit is set
+// and the next is not.
 func starts(s string) int {
 	const highest = 0x8080808080808080
 	n := len(s)
 	for ; len(s) >= 8; s = s[8:] {
-		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		w := uint64(
+			s[0],
+		) | uint64(
+			s[1],
+		)<<8 | uint64(
+			s[2],
+		)<<16 | uint64(
+			s[3],
+		)<<24 | uint64(
+			s[4],
+		)<<32 | uint64(
+			s[5],
+		)<<40 | uint64(
+			s[6],
+		)<<48 | uint64(
+			s[7],
+		)<<56
 		n -= bits.OnesCount64(w &^ (w << 1) & highest)
 	}
 	for i := range len(s) {

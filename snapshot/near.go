@@ -6,7 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Near is the stretch of a text that is most similar to a quote. It explains why a quote was not found; it proves nothing.
+// Near is the stretch of a text that is most similar to a quote. It explains why a quote was not found; it proves
+// nothing.
 type Near struct {
 	Start int    `json:"start"` // code points of the text, half-open
 	End   int    `json:"end"`
@@ -36,13 +37,14 @@ const (
 	MinNearest = 32   // code points that a quote must have: of a shorter one anything is similar
 	MaxNearest = 2048 // code points of a quote that is compared; for a longer one nothing is searched
 	nearShare  = 5    // one edit for as many code points of the quote is allowed
-	// nearSteps bounds the time: as many code points of the text are compared with 64 of the quote, which takes about half a
-	// second. What stands behind them is not looked at: of a quote of 1000 code points, what stands behind eight million.
+	// nearSteps bounds the time: as many code points of the text are compared with 64 of the quote, which takes about
+	// half a second. What stands behind them is not looked at: of a quote of 1000 code points, what stands behind eight
+	// million.
 	nearSteps = 1 << 27
 )
 
-// Nearest returns the stretch of a text that is most similar to a quote of [MinNearest] to [MaxNearest] code points, with at
-// most one edit for five of them; the first, of several. False: there is none. The quote is normalised first.
+// Nearest returns the stretch of a text that is most similar to a quote of [MinNearest] to [MaxNearest] code points,
+// with at most one edit for five of them; the first, of several. False: there is none. The quote is normalised first.
 func Nearest(text, exact string) (*Near, bool) {
 	quote := []rune(Normalize(exact))
 	if len(quote) < MinNearest || len(quote) > MaxNearest {
@@ -74,11 +76,17 @@ func Nearest(text, exact string) (*Near, bool) {
 		from += n
 	}
 	start := utf8.RuneCountInString(text[:from])
-	return &Near{Start: start, End: start + utf8.RuneCountInString(text[from:end]), Text: strings.Clone(text[from:end]), Edits: edits, Diff: diff}, true
+	return &Near{
+		Start: start,
+		End:   start + utf8.RuneCountInString(text[from:end]),
+		Text:  strings.Clone(text[from:end]),
+		Edits: edits,
+		Diff:  diff,
+	}, true
 }
 
-// similar finds out how similar the stretches of a text are to a quote: Myers' bit vectors, 64 code points of the quote at a
-// time, as Hyyrö extended them.
+// similar finds out how similar the stretches of a text are to a quote: Myers' bit vectors, 64 code points of the quote
+// at a time, as Hyyrö extended them.
 type similar struct {
 	blocks []bitBlock
 	ascii  [utf8.RuneSelf][]uint64
@@ -88,7 +96,8 @@ type similar struct {
 	edits  int
 }
 
-// bitBlock is a part of a column of the table of distances: which cells are one more, and which one less, than the cell above.
+// bitBlock is a part of a column of the table of distances: which cells are one more, and which one less, than the cell
+// above.
 type bitBlock struct{ more, less uint64 }
 
 func newSimilar(quote []rune) *similar {
@@ -117,7 +126,8 @@ func newSimilar(quote []rune) *similar {
 	return s
 }
 
-// next reads a code point of the text and returns the distance of the quote to the most similar stretch that ends with it.
+// next reads a code point of the text and returns the distance of the quote to the most similar stretch that ends with
+// it.
 func (s *similar) next(r rune) int {
 	equal := s.none
 	if r < utf8.RuneSelf {
@@ -150,7 +160,8 @@ func (s *similar) next(r rune) int {
 	return s.edits
 }
 
-// align compares a quote with the end of some text, and returns how and which part of the text's beginning it leaves out.
+// align compares a quote with the end of some text, and returns how and which part of the text's beginning it leaves
+// out.
 func align(quote, text []rune) (diff []Edit, skipped int) {
 	const same, replace, onlyQuote, onlyText = 0, 1, 2, 3
 	width := len(text) + 1

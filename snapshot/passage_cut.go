@@ -95,8 +95,8 @@ func (p *packer) sentence(s ibid.Span) {
 	}
 }
 
-// cutAt returns where a text is cut to have at most so many bytes: between words where there are words, else between characters, and
-// never before the first.
+// cutAt returns where a text is cut to have at most so many bytes: between words where there are words, else between
+// characters, and never before the first.
 func cutAt(text string, most int) int {
 	if len(text) <= most {
 		return len(text)
@@ -129,7 +129,10 @@ func (p *packer) add(s ibid.Span, body bool) {
 
 func (p *packer) flush() {
 	if p.open.Len() > 0 {
-		p.passages = append(p.passages, Passage{Span: p.open, Heading: p.title, Page: p.page, Index: len(p.passages), Breaks: p.begins})
+		p.passages = append(
+			p.passages,
+			Passage{Span: p.open, Heading: p.title, Page: p.page, Index: len(p.passages), Breaks: p.begins},
+		)
 	}
 	p.open, p.body, p.begins = ibid.Span{}, false, nil
 }

@@ -23,8 +23,8 @@ const (
 	clockEvery    = 1 << 14 // work between two looks at the clock
 )
 
-// pdfFile is a PDF, read without its cross-reference table: all objects are found by going through the file, and of two with one
-// number the later counts. So a damaged table, or one that was made to mislead, does nothing.
+// pdfFile is a PDF, read without its cross-reference table: all objects are found by going through the file, and of two
+// with one number the later counts. So a damaged table, or one that was made to mislead, does nothing.
 type pdfFile struct {
 	b        []byte
 	objects  map[int]any
@@ -33,7 +33,8 @@ type pdfFile struct {
 	most     int // work
 	held     int // bytes of memory
 	deadline time.Time
-	stop     error                // why reading ends before its time: the deadline has passed, or it takes too much work or memory
+	// why reading ends before its time: the deadline has passed, or it takes too much work or memory
+	stop     error
 	fonts    map[uintptr]*pdfFont // by their dictionaries, which the objects hold
 	names    map[string]string    // of glyphs, to what they say
 	standard [256]string
@@ -97,7 +98,8 @@ func (t *Text) issue(code, detail string) {
 // titleFromHeading takes the first heading for the title of a document that has none, or one that says how it was made.
 func (t *Text) titleFromHeading() {
 	low := strings.ToLower(t.Title)
-	if low != "" && !strings.HasPrefix(low, "microsoft word") && !strings.HasPrefix(low, "untitled") && low != "about:blank" {
+	if low != "" && !strings.HasPrefix(low, "microsoft word") && !strings.HasPrefix(low, "untitled") &&
+		low != "about:blank" {
 		return
 	}
 	t.Title = ""
@@ -226,7 +228,8 @@ func (f *pdfFile) readObject(l *pdfLexer) any {
 	return &pdfStream{d, f.b[start:l.pos:l.pos]}
 }
 
-// streamEnd returns where a stream ends: where its length says, if the word for it stands there, else before the next such word.
+// streamEnd returns where a stream ends: where its length says, if the word for it stands there, else before the next
+// such word.
 func (f *pdfFile) streamEnd(d pdfDict, start int) int {
 	const mark = "endstream"
 	if n, ok := f.resolve(d["Length"]).(float64); ok && n >= 0 && int(n) <= len(f.b)-start {

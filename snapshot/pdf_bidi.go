@@ -11,11 +11,12 @@ import (
 // maxTurned is how many glyphs a line has at most of which the order is changed.
 const maxTurned = 1024
 
-// sides says where a line has glyphs that are written from the right. A page shows its glyphs from left to right, whatever they say;
-// a text says what is to be read first first.
+// sides says where a line has glyphs that are written from the right. A page shows its glyphs from left to right,
+// whatever they say; a text says what is to be read first first.
 type sides struct {
-	ends   []int // of the glyphs' texts in the line's; nil: none of them is written from the right
-	visual int   // how many glyphs written from the right stand right of the one before, less those that stand left of it
+	ends []int // of the glyphs' texts in the line's; nil: none of them is written from the right
+	// how many glyphs written from the right stand right of the one before, less those that stand left of it
+	visual int
 }
 
 // note notes a glyph that was appended to a line.
@@ -55,7 +56,8 @@ func isFromRight(c bidi.Class) bool { return c == bidi.R || c == bidi.AL }
 
 func isNumber(c bidi.Class) bool { return c == bidi.EN || c == bidi.AN }
 
-// logical returns a line in the order in which it is read. What direction the line has is not known: that of most of its words.
+// logical returns a line in the order in which it is read. What direction the line has is not known: that of most of
+// its words.
 func (s *sides) logical(line []byte) []byte {
 	if s.visual <= 0 || len(s.ends) > maxTurned {
 		return line
@@ -121,8 +123,9 @@ func (t *turner) turn(from, to int) {
 	slices.Reverse(t.glyphs[from:to])
 }
 
-// runEnd returns where a run of words and numbers that are written from the left ends. A bracket that is opened or closed in it
-// alone belongs to what is around it; numbers without words between them are a run only where one sign joins them, as in 1,204.
+// runEnd returns where a run of words and numbers that are written from the left ends. A bracket that is opened or
+// closed in it alone belongs to what is around it; numbers without words between them are a run only where one sign
+// joins them, as in 1,204.
 func (t *turner) runEnd(from, to int) int {
 	end, depth, words := from+1, 0, t.classes[from] == bidi.L
 	for i := from + 1; i < to && !isFromRight(t.classes[i]) && depth >= 0; i++ {

@@ -10,7 +10,8 @@ import (
 // maxPDFStream is how many bytes one stream of a PDF unpacks to at most; what is more is left out.
 const maxPDFStream = 64 << 20
 
-// decode returns what a stream holds, unpacked. Streams that are damaged give what can be read of them; images give nothing.
+// decode returns what a stream holds, unpacked. Streams that are damaged give what can be read of them; images give
+// nothing.
 func (f *pdfFile) decode(s *pdfStream) []byte {
 	data := s.raw
 	filters, _ := f.resolve(s.dict["Filter"]).([]any)
@@ -160,8 +161,8 @@ func paeth(a, b, c int) byte {
 	return byte(c)
 }
 
-// unLZW unpacks LZW as PDF and TIFF have it: codes of 9 to 12 bits, 256 clears the table, 257 ends. An entry of the table is what
-// the code before it gave and one byte more, which stand one after the other in what is unpacked already.
+// unLZW unpacks LZW as PDF and TIFF have it: codes of 9 to 12 bits, 256 clears the table, 257 ends. An entry of the
+// table is what the code before it gave and one byte more, which stand one after the other in what is unpacked already.
 func unLZW(data []byte, early int) []byte {
 	const clearCode, end, most = 256, 257, 4096
 	var out []byte

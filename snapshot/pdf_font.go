@@ -227,7 +227,8 @@ func (font *pdfFont) width(code int, text string) float64 {
 	return guessWidth(text)
 }
 
-// guessWidth returns about how wide a glyph is in the fonts that every reader has, of which files need not say the widths.
+// guessWidth returns about how wide a glyph is in the fonts that every reader has, of which files need not say the
+// widths.
 func guessWidth(text string) float64 {
 	switch {
 	case text == "":

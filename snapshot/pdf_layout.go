@@ -79,7 +79,8 @@ func (l *layout) add(text string, m pdfMatrix, width, size float64) {
 		unit := max(o.size, height)
 		gap := from - l.end
 		switch {
-		case math.Abs(y-o.y) > lineShift*unit, math.Abs(angle-o.angle) > 0.1, gap < -1.5*unit, gap > columnGap*unit && strings.TrimSpace(text) != "":
+		case math.Abs(y-o.y) > lineShift*unit, math.Abs(angle-o.angle) > 0.1, gap < -1.5*unit,
+			gap > columnGap*unit && strings.TrimSpace(text) != "":
 			if text == "" || strings.TrimSpace(text) == "" && gap < -1.5*unit {
 				return // a space at the end of nothing
 			}
@@ -175,8 +176,18 @@ func join(s *stream, text string) {
 
 // isUnspacedScript reports whether a rune is of a script that is written without spaces.
 func isUnspacedScript(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) ||
-		r >= 0x3000 && r <= 0x303F || r >= 0xFF00 && r <= 0xFF65
+	return unicode.In(
+		r,
+		unicode.Han,
+		unicode.Hiragana,
+		unicode.Katakana,
+		unicode.Thai,
+		unicode.Lao,
+		unicode.Khmer,
+		unicode.Myanmar,
+	) ||
+		r >= 0x3000 && r <= 0x303F ||
+		r >= 0xFF00 && r <= 0xFF65
 }
 
 // breaks reports whether a paragraph ends between two lines.

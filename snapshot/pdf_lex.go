@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// The objects of a PDF: nil, bool, float64, pdfName, pdfString, []any, pdfDict, *pdfStream and pdfRef. In content streams there are
-// operators, too.
+// The objects of a PDF: nil, bool, float64, pdfName, pdfString, []any, pdfDict, *pdfStream and pdfRef. In content
+// streams there are operators, too.
 type (
 	pdfName   string
 	pdfString string
@@ -31,7 +31,8 @@ const (
 	sizeOfDict  = 256
 )
 
-// pdfLexer reads objects. What is malformed it skips: it never fails, and each call of next goes on or says that the end is there.
+// pdfLexer reads objects. What is malformed it skips: it never fails, and each call of next goes on or says that the
+// end is there.
 type pdfLexer struct {
 	b   []byte
 	pos int

@@ -45,8 +45,8 @@ type pdfReader struct {
 	args      []any
 	depth     int
 	open      int // bytes of the forms that it is in
-	// replaced counts the marked content around the place of which the text is said apart from its glyphs, from the outermost; inside
-	// of it glyphs only say where they are.
+	// replaced counts the marked content around the place of which the text is said apart from its glyphs, from the
+	// outermost; inside of it glyphs only say where they are.
 	marked   int
 	replaced int
 }
@@ -294,7 +294,8 @@ func (r *pdfReader) form() {
 	}
 }
 
-// beginMarked begins marked content. Its text may be said apart from its glyphs: of a ligature, of a word that is hyphenated.
+// beginMarked begins marked content. Its text may be said apart from its glyphs: of a ligature, of a word that is
+// hyphenated.
 func (r *pdfReader) beginMarked(op pdfOp) {
 	r.marked++
 	if op != "BDC" || r.replaced > 0 {

@@ -186,7 +186,10 @@ func frontMatter(t *Text, text string) {
 	}
 	for _, b := range t.Blocks {
 		if b.Kind == Heading {
-			first(&t.Title, strings.TrimSpace(strings.TrimRight(strings.Trim(t.Content[b.Span.Start:b.Span.End], "# "), "=-")))
+			first(
+				&t.Title,
+				strings.TrimSpace(strings.TrimRight(strings.Trim(t.Content[b.Span.Start:b.Span.End], "# "), "=-")),
+			)
 			return
 		}
 	}

@@ -25,15 +25,16 @@ const (
 // sniffed is how many bytes are looked at to recognise a document.
 const sniffed = 4096
 
-// recognise returns what a document is to be read as. What a server says counts, but for the types that say nothing; the bytes of a
-// PDF count more, because servers often send them under another name.
+// recognise returns what a document is to be read as. What a server says counts, but for the types that say nothing;
+// the bytes of a PDF count more, because servers often send them under another name.
 func recognise(b []byte, said string, o *TextOptions) string {
 	head := b[:min(len(b), sniffed)]
 	if bytes.Contains(head[:min(len(head), 1024)], []byte("%PDF-")) && said != typeHTML {
 		return typePDF
 	}
 	switch said {
-	case "", "application/octet-stream", "binary/octet-stream", "application/x-download", "application/force-download", "unknown/unknown", "*/*":
+	case "", "application/octet-stream", "binary/octet-stream", "application/x-download", "application/force-download",
+		"unknown/unknown", "*/*":
 	case "text/x-markdown", "text/md":
 		return typeMarkdown
 	default:
@@ -101,7 +102,9 @@ func byContent(head, b []byte) string {
 		if json.Valid(line) {
 			return typeLines
 		}
-	case bytes.HasPrefix(start, []byte("# ")), bytes.Contains(start, []byte("\n# ")), bytes.Contains(start, []byte("\n## ")):
+	case bytes.HasPrefix(start, []byte("# ")),
+		bytes.Contains(start, []byte("\n# ")),
+		bytes.Contains(start, []byte("\n## ")):
 		return typeMarkdown
 	}
 	return typePlain

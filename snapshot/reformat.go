@@ -55,8 +55,8 @@ func (f *finder) asked(h hit) bool {
 	return isQuestion(next) && (last == '.' || last == '!' || last == '。' || last == '！')
 }
 
-// reduced returns the letters, digits and symbols of a text, and what else makes another number or word of it. Equal texts
-// that are set in another way are reduced to the same.
+// reduced returns the letters, digits and symbols of a text, and what else makes another number or word of it. Equal
+// texts that are set in another way are reduced to the same.
 func reduced(text string) string {
 	out := make([]byte, 0, len(text))
 	r := reducer{text: text}
@@ -120,7 +120,8 @@ func (r *reducer) next() (start int) {
 	return r.pos
 }
 
-// What stands between two characters, where it counts. None of these is a character that a reducer makes of a text itself.
+// What stands between two characters, where it counts. None of these is a character that a reducer makes of a text
+// itself.
 const (
 	signByte  = '-'
 	parenByte = '(' // around a number, which is how accounts write a loss
@@ -193,8 +194,8 @@ const minus = '\u2212'
 // isDash reports whether a character is a hyphen, a dash or the minus.
 func isDash(r rune) bool { return r == '-' || r > 0x7f && (r == minus || unicode.Is(unicode.Pd, r)) }
 
-// isSign reports whether what stands before a number ends with a dash that joins it to nothing: not behind a letter, a digit or
-// another dash.
+// isSign reports whether what stands before a number ends with a dash that joins it to nothing: not behind a letter, a
+// digit or another dash.
 func isSign(before string) bool {
 	last, n := utf8.DecodeLastRuneInString(before)
 	if !isDash(last) {

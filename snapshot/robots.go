@@ -15,8 +15,9 @@ const (
 	maxRobots       = 500 << 10        // read of one, in bytes; the rest is as if it were not there
 	robotsLife      = 24 * time.Hour   // how long one holds, at most
 	robotsRetryLife = 10 * time.Minute // how long none is tried after one could not be read
-	maxRobotsPath   = 2048             // of an address; one that is longer is not asked about, and not fetched by schedule
-	robotsMemory    = 16 << 20         // for all, in bytes
+	// of an address; one that is longer is not asked about, and not fetched by schedule
+	maxRobotsPath = 2048
+	robotsMemory  = 16 << 20 // for all, in bytes
 )
 
 // rules is the robots.txt of a site.
@@ -29,8 +30,8 @@ type rules struct {
 // robots remembers rules by site: scheme, host and port.
 type robots struct{ known lru[*rules] }
 
-// obey asks a site's robots.txt whether a page may be fetched by schedule: 2xx says so, any other answer of the 400s means that
-// there is none, and whatever else happens means no.
+// obey asks a site's robots.txt whether a page may be fetched by schedule: 2xx says so, any other answer of the 400s
+// means that there is none, and whatever else happens means no.
 func (f *Fetcher) obey(ctx context.Context, t *target) *FetchError {
 	if t.url.Path == "/robots.txt" {
 		return nil
@@ -38,7 +39,13 @@ func (f *Fetcher) obey(ctx context.Context, t *target) *FetchError {
 	site := t.url.Scheme + "://" + t.url.Host
 	r, ok := f.robots.known.get(site)
 	if !ok || !time.Now().Before(r.until) {
-		s, err := f.get(ctx, &job{FetchRequest: FetchRequest{URL: site + "/robots.txt", Scheduled: true, MaxBytes: maxRobots}, purpose: forRobots})
+		s, err := f.get(
+			ctx,
+			&job{
+				FetchRequest: FetchRequest{URL: site + "/robots.txt", Scheduled: true, MaxBytes: maxRobots},
+				purpose:      forRobots,
+			},
+		)
 		if ctx.Err() != nil {
 			return f.classify(ctx, t, context.Cause(ctx))
 		}
@@ -46,10 +53,20 @@ func (f *Fetcher) obey(ctx context.Context, t *target) *FetchError {
 		f.robots.known.put(site, r, int64(len(r.body)+len(site)), robotsMemory)
 	}
 	if r.err != nil {
-		return &FetchError{URL: t.clean, Kind: RobotsDisallowed, Reason: reasonUnreachable, Err: fmt.Errorf("its robots.txt: %w", r.err)}
+		return &FetchError{
+			URL:    t.clean,
+			Kind:   RobotsDisallowed,
+			Reason: reasonUnreachable,
+			Err:    fmt.Errorf("its robots.txt: %w", r.err),
+		}
 	}
 	if !allows(r.body, product(f.userAgent), t.clean) {
-		return &FetchError{URL: t.clean, Kind: RobotsDisallowed, Reason: reasonRule, Err: errors.New("its robots.txt does not allow it")}
+		return &FetchError{
+			URL:    t.clean,
+			Kind:   RobotsDisallowed,
+			Reason: reasonRule,
+			Err:    errors.New("its robots.txt does not allow it"),
+		}
 	}
 	return nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// stream is the text of a document before it is normalised, with the places where its blocks begin. Right before each of
-// these stands a line break, which composes with nothing: what lies between two of them can be normalised by itself.
+// stream is the text of a document before it is normalised, with the places where its blocks begin. Right before each
+// of these stands a line break, which composes with nothing: what lies between two of them can be normalised by itself.
 type stream struct {
 	raw   []byte
 	marks []mark
@@ -53,9 +53,9 @@ func (s *stream) finish(t *Text) {
 	t.Content = string(n.out)
 }
 
-// Normalize returns text as [Text.Content] has it: in Unicode's form NFC, without characters of category Cf and U+FFFD, each
-// run of white space one space, none at the ends. A quote that is normalised can be looked for in a Content. Normalizing again
-// may change a text in which a character of category Cf stood between a letter and its accent.
+// Normalize returns text as [Text.Content] has it: in Unicode's form NFC, without characters of category Cf and U+FFFD,
+// each run of white space one space, none at the ends. A quote that is normalised can be looked for in a Content.
+// Normalizing again may change a text in which a character of category Cf stood between a letter and its accent.
 func Normalize(text string) string {
 	n := normalizer{out: make([]byte, 0, len(text))}
 	n.add([]byte(text))
@@ -113,7 +113,8 @@ func (n *normalizer) character(raw []byte) (size int, keep bool) {
 	}
 	r, size := utf8.DecodeRune(raw)
 	switch {
-	case 0xa0 < r && r < 0x600 && r != 0xad, 0x3000 < r && r < 0xfeff: // letters of Europe and East Asia, to which nothing below applies
+	case 0xa0 < r && r < 0x600 && r != 0xad,
+		0x3000 < r && r < 0xfeff: // letters of Europe and East Asia, to which nothing below applies
 		return size, true
 	case unicode.IsSpace(r):
 		n.space = true
@@ -123,8 +124,8 @@ func (n *normalizer) character(raw []byte) (size int, keep bool) {
 	}
 }
 
-// surelyNFC reports whether all characters are among those that compose with none before them and are in form NFC: below U+0300,
-// Cyrillic letters, dashes and quotation marks, ideographs. Most text is.
+// surelyNFC reports whether all characters are among those that compose with none before them and are in form NFC:
+// below U+0300, Cyrillic letters, dashes and quotation marks, ideographs. Most text is.
 func surelyNFC(raw []byte) bool {
 	for i, c := range raw {
 		switch {

@@ -15,9 +15,11 @@ const (
 
 // Text is the visible text of one document, with what the document says of itself. It is plain data.
 type Text struct {
-	Content   string // normalised: NFC, no characters of category Cf, one space for each run of white space, none at the ends
-	Profile   string // TextProfile or PDFProfile
-	MediaType string // what it was read as: text/html, application/pdf, text/markdown, text/plain, …; without parameters
+	// normalised: NFC, no characters of category Cf, one space for each run of white space, none at the ends
+	Content string
+	Profile string // TextProfile or PDFProfile
+	// what it was read as: text/html, application/pdf, text/markdown, text/plain, …; without parameters
+	MediaType string
 	Charset   string // what its bytes were decoded as: utf-8, windows-1252, …; empty for a PDF
 
 	Title       string // empty: the document does not say
@@ -102,7 +104,7 @@ type Document struct {
 	Title string
 	URL   string
 	Text  *Text
-	// Source is the document as a source that an answer may cite: with ID, title, address, authors, dates and licence. Its
-	// Content is empty: the text is in Text.
+	// Source is the document as a source that an answer may cite: with ID, title, address, authors, dates and licence.
+	// Its Content is empty: the text is in Text.
 	Source ibid.Source
 }

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Texts remembers the texts of documents by the hash of their octets and their media type: reading a page is most of what a
-// verification costs. The zero value is ready, a nil *Texts remembers nothing; both can be used concurrently.
+// Texts remembers the texts of documents by the hash of their octets and their media type: reading a page is most of
+// what a verification costs. The zero value is ready, a nil *Texts remembers nothing; both can be used concurrently.
 type Texts struct {
 	Limit int64 // bytes of the texts that are remembered, about, and again of what stands beside them; 0: MaxTexts
 
@@ -54,9 +54,9 @@ type beside struct {
 	size  int64 // under the lock of Texts
 }
 
-// Of returns the text of a document with the hash of its Content. Who asks for a text that is being read waits for it. The
-// text is shared: nobody may change it. A Hash that is there is believed, so whoever makes a snapshot of what came from
-// elsewhere must compare it; one without its octets (see [Copies]) is an [ErrNoOctets].
+// Of returns the text of a document with the hash of its Content. Who asks for a text that is being read waits for it.
+// The text is shared: nobody may change it. A Hash that is there is believed, so whoever makes a snapshot of what came
+// from elsewhere must compare it; one without its octets (see [Copies]) is an [ErrNoOctets].
 func (t *Texts) Of(s *Snapshot) (*Text, string, error) {
 	if !s.Whole() {
 		return nil, "", fmt.Errorf("reading the text of %s: %w", s.URL, ErrNoOctets)
@@ -126,9 +126,9 @@ func (t *Texts) keep(e *textEntry) {
 	}
 }
 
-// Beside returns what read makes of a text, and remembers it beside the text while there is room; size is about how many bytes
-// it has. A text has one such value, so all who ask must make the same. It is shared: nobody may change it. Of a text that
-// is not remembered it is made each time.
+// Beside returns what read makes of a text, and remembers it beside the text while there is room; size is about how
+// many bytes it has. A text has one such value, so all who ask must make the same. It is shared: nobody may change it.
+// Of a text that is not remembered it is made each time.
 func (t *Texts) Beside(text *Text, read func() (value any, size int64)) any {
 	b := t.besideOf(text)
 	b.once.Do(func() {

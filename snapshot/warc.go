@@ -23,12 +23,14 @@ type WARCOptions struct {
 	Now         func() time.Time // nil: time.Now
 }
 
-// WriteWARC writes snapshots as a file of WARC 1.1 (.warc.gz): one gzip member a record, so that it can be read from any record on.
+// WriteWARC writes snapshots as a file of WARC 1.1 (.warc.gz): one gzip member a record, so that it can be read from
+// any record on.
 //
-// A document that came over the network is a response record. Its content codings are removed: the fields that spoke of them are
-// kept as X-Archive-Orig-Content-Encoding and the like, and Content-Length is that of the record. A document that did not (Status
-// 0, or NotModified, when it is our copy) is a resource record. Each has beside it a record of metadata, with its hash and the
-// addresses it was reached by. An error of the list or of w ends the file and is returned.
+// A document that came over the network is a response record. Its content codings are removed: the fields that spoke of
+// them are kept as X-Archive-Orig-Content-Encoding and the like, and Content-Length is that of the record. A document
+// that did not (Status 0, or NotModified, when it is our copy) is a resource record. Each has beside it a record of
+// metadata, with its hash and the addresses it was reached by. An error of the list or of w ends the file and is
+// returned.
 func WriteWARC(w io.Writer, list iter.Seq2[*Snapshot, error], o *WARCOptions) error {
 	if o == nil {
 		o = &WARCOptions{}
@@ -100,15 +102,23 @@ func (a *warc) snapshot(s *Snapshot) error {
 		fields: []field{{"WARC-Warcinfo-ID", a.info}, {"WARC-Payload-Digest", hash}}, block: httpBlock(s),
 	}
 	if s.Status == 0 || s.NotModified {
-		doc.kind, doc.contentType, doc.block = "resource", cmp.Or(oneLine(s.MediaType), "application/octet-stream"), s.Octets
+		doc.kind, doc.contentType, doc.block = "resource", cmp.Or(
+			oneLine(s.MediaType), "application/octet-stream",
+		), s.Octets
 	}
 	id, err := a.write(&doc)
 	if err != nil {
 		return err
 	}
 	_, err = a.write(&record{
-		kind: "metadata", target: target, at: s.FetchedAt, contentType: warcFields,
-		fields: []field{{"WARC-Warcinfo-ID", a.info}, {"WARC-Concurrent-To", id}}, block: appendFields(nil, about(s, hash)),
+		kind:        "metadata",
+		target:      target,
+		at:          s.FetchedAt,
+		contentType: warcFields,
+		fields: []field{
+			{"WARC-Warcinfo-ID", a.info}, {"WARC-Concurrent-To", id},
+		},
+		block: appendFields(nil, about(s, hash)),
 	})
 	return err
 }
@@ -179,7 +189,8 @@ func (a *warc) write(r *record) (id string, err error) {
 // appendFields appends a line for each field whose name is one.
 func appendFields(b []byte, fields []field) []byte {
 	for _, f := range fields {
-		if f.name == "" || strings.ContainsFunc(f.name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) {
+		if f.name == "" ||
+			strings.ContainsFunc(f.name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) {
 			continue
 		}
 		b = append(append(append(append(b, f.name...), ": "...), oneLine(f.value)...), "\r\n"...)

@@ -19,7 +19,8 @@ type Turn struct {
 	Call  *Call
 }
 
-// Turns returns the calls of a page of a conversation with what each of them says that the one before did not: see [Call.Asked].
+// Turns returns the calls of a page of a conversation with what each of them says that the one before did not: see
+// [Call.Asked].
 func (c *Conversation) Turns() []Turn {
 	turns := make([]Turn, 0, len(c.Calls))
 	before := c.Before
@@ -30,9 +31,9 @@ func (c *Conversation) Turns() []Turn {
 	return turns
 }
 
-// Asked returns what a call says that the call before it in its conversation did not: a client sends all messages again each
-// time, the instructions with every question, and after a tool's result once more the same question. Nil: there is no call
-// before it.
+// Asked returns what a call says that the call before it in its conversation did not: a client sends all messages again
+// each time, the instructions with every question, and after a tool's result once more the same question. Nil: there is
+// no call before it.
 func (c *Call) Asked(before *Call) []Message {
 	messages := sinceAnswer(c.Prompt)
 	if before == nil {

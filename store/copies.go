@@ -35,8 +35,8 @@ type Version struct {
 	Kept              bool      // the store has the octets: see [Store.Copy]
 }
 
-// Copies returns what keeps the sources that a tenant's answers cite, for a snapshot.Fetcher. Equal octets are kept once, whoever
-// reads them, and can be read by tenants only that have read them themselves.
+// Copies returns what keeps the sources that a tenant's answers cite, for a snapshot.Fetcher. Equal octets are kept
+// once, whoever reads them, and can be read by tenants only that have read them themselves.
 func (s *Store) Copies(tenant string) snapshot.Copies { return tenantCopies{s, tenant} }
 
 type tenantCopies struct {
@@ -71,9 +71,19 @@ func (v *storedVersion) version() *Version {
 	r := &v.versionRecord
 	return &Version{
 		snapshot.Snapshot{
-			URL: r.URL, FinalURL: r.FinalURL, Hops: r.Hops, Status: r.Status, Header: r.Header, MediaType: r.MediaType, ETag: r.ETag,
-			LastModified: r.LastModified, FetchedAt: r.FetchedAt, UserAgent: r.UserAgent, Hash: r.Hash,
-		}, instant(v.lastSeen), v.kept,
+			URL:          r.URL,
+			FinalURL:     r.FinalURL,
+			Hops:         r.Hops,
+			Status:       r.Status,
+			Header:       r.Header,
+			MediaType:    r.MediaType,
+			ETag:         r.ETag,
+			LastModified: r.LastModified,
+			FetchedAt:    r.FetchedAt,
+			UserAgent:    r.UserAgent,
+			Hash:         r.Hash,
+		},
+		instant(v.lastSeen), v.kept,
 	}
 }
 
@@ -98,7 +108,9 @@ func scanVersions(ctx context.Context, q querier, where string, args ...any) ([]
 
 // Latest implements [snapshot.Copies]. FetchedAt is when the version was seen last.
 func (c tenantCopies) Latest(ctx context.Context, url string) (*snapshot.Snapshot, error) {
-	list, err := scanVersions(ctx, c.store.db, "tenant = $1 AND url = $2 ORDER BY n DESC LIMIT 1", lookup(c.tenant), lookup(url))
+	list, err := scanVersions(
+		ctx, c.store.db, "tenant = $1 AND url = $2 ORDER BY n DESC LIMIT 1", lookup(c.tenant), lookup(url),
+	)
 	if err == nil && len(list) == 0 {
 		return nil, nil //nolint:nilnil // as snapshot.Copies says it
 	}
@@ -117,8 +129,8 @@ func (c tenantCopies) Latest(ctx context.Context, url string) (*snapshot.Snapsho
 	return &v.Snapshot, nil
 }
 
-// Keep implements [snapshot.Copies]. What was read is a new version if its octets, its media type, its status or where it was found
-// differ from the version before; else that one was seen again.
+// Keep implements [snapshot.Copies]. What was read is a new version if its octets, its media type, its status or where
+// it was found differ from the version before; else that one was seen again.
 func (c tenantCopies) Keep(ctx context.Context, s *snapshot.Snapshot) error {
 	octets, err := c.fresh(ctx, s)
 	if err == nil {
@@ -133,8 +145,8 @@ func (c tenantCopies) Keep(ctx context.Context, s *snapshot.Snapshot) error {
 	return nil
 }
 
-// keep stores s. Nil octets are those that are there already, unless they are not to be kept; if they are not there any more, the
-// error is errExpired.
+// keep stores s. Nil octets are those that are there already, unless they are not to be kept; if they are not there any
+// more, the error is errExpired.
 func (c tenantCopies) keep(ctx context.Context, s *snapshot.Snapshot, octets *packedOctets) error {
 	return c.store.update(ctx, func(ctx context.Context, tx *transaction) error {
 		tenant, url, seen := lookup(c.tenant), lookup(s.URL), micros(s.FetchedAt)
@@ -145,8 +157,12 @@ func (c tenantCopies) keep(ctx context.Context, s *snapshot.Snapshot, octets *pa
 			return err
 		}
 		if octets != nil {
-			_, err := tx.ExecContext(ctx, "INSERT INTO copies (hash, coding, size, seen, octets) VALUES ($1, $2, $3, $4, $5) "+
-				"ON CONFLICT (hash) DO UPDATE SET seen = excluded.seen WHERE copies.seen < excluded.seen", s.Hash, octets.coding, len(s.Octets), seen, octets.packed)
+			_, err := tx.ExecContext(
+				ctx,
+				"INSERT INTO copies (hash, coding, size, seen, octets) VALUES ($1, $2, $3, $4, $5) "+
+					"ON CONFLICT (hash) DO UPDATE SET seen = excluded.seen WHERE copies.seen < excluded.seen",
+				s.Hash, octets.coding, len(s.Octets), seen, octets.packed,
+			)
 			return err
 		}
 		// Octets that are there are not written again.
@@ -155,7 +171,10 @@ func (c tenantCopies) keep(ctx context.Context, s *snapshot.Snapshot, octets *pa
 			return err
 		}
 		there := false
-		err = each(ctx, tx, func(*sql.Rows) error { there = true; return nil }, "SELECT 1 FROM copies WHERE hash = $1"+tx.forUpdate(), s.Hash)
+		err = each(
+			ctx, tx, func(*sql.Rows) error { there = true; return nil },
+			"SELECT 1 FROM copies WHERE hash = $1"+tx.forUpdate(), s.Hash,
+		)
 		if err == nil && !there {
 			err = errExpired
 		}
@@ -183,7 +202,10 @@ func (c tenantCopies) fresh(ctx context.Context, s *snapshot.Snapshot) (*packedO
 		return nil, nil //nolint:nilnil // as it says
 	}
 	there := false
-	err := each(ctx, c.store.db, func(*sql.Rows) error { there = true; return nil }, "SELECT 1 FROM copies WHERE hash = $1", s.Hash)
+	err := each(
+		ctx, c.store.db, func(*sql.Rows) error { there = true; return nil }, "SELECT 1 FROM copies WHERE hash = $1",
+		s.Hash,
+	)
 	if there || err != nil {
 		return nil, err
 	}
@@ -198,24 +220,31 @@ func (c tenantCopies) pack(s *snapshot.Snapshot) *packedOctets {
 // keepVersion stores s as a version, or as a sighting of the last one.
 func (tx *transaction) keepVersion(ctx context.Context, tenant string, s *snapshot.Snapshot) error {
 	// Locked: whoever removes old versions must not have it between this look and the change.
-	last, err := scanVersions(ctx, tx, "tenant = $1 AND url = $2 ORDER BY n DESC LIMIT 1"+tx.forUpdate(), tenant, lookup(s.URL))
+	last, err := scanVersions(
+		ctx, tx, "tenant = $1 AND url = $2 ORDER BY n DESC LIMIT 1"+tx.forUpdate(), tenant, lookup(s.URL),
+	)
 	if err != nil {
 		return err
 	}
 	seen := micros(s.FetchedAt)
 	record := &versionRecord{
-		s.URL, s.FinalURL, s.Hops, s.Status, s.Header, s.MediaType, s.ETag, s.LastModified, s.FetchedAt.UTC(), s.UserAgent, s.Hash,
+		s.URL, s.FinalURL, s.Hops, s.Status, s.Header, s.MediaType, s.ETag, s.LastModified, s.FetchedAt.UTC(),
+		s.UserAgent, s.Hash,
 	}
 	if len(last) > 0 {
 		old := &last[0].versionRecord
-		same := old.Hash == s.Hash && old.FinalURL == s.FinalURL && old.Status == s.Status && old.MediaType == s.MediaType
+		same := old.Hash == s.Hash && old.FinalURL == s.FinalURL && old.Status == s.Status &&
+			old.MediaType == s.MediaType
 		if same || s.NotModified && old.Hash == s.Hash {
 			old.ETag, old.LastModified = s.ETag, s.LastModified // by which it is asked for the next time
 			text, err := old.text()
 			if err != nil {
 				return err
 			}
-			_, err = tx.ExecContext(ctx, "UPDATE versions SET last_seen = $1, version = $2 WHERE n = $3", max(seen, last[0].lastSeen), text, last[0].n)
+			_, err = tx.ExecContext(
+				ctx, "UPDATE versions SET last_seen = $1, version = $2 WHERE n = $3", max(seen, last[0].lastSeen), text,
+				last[0].n,
+			)
 			return err
 		}
 	}
@@ -227,8 +256,11 @@ func (tx *transaction) keepVersion(ctx context.Context, tenant string, s *snapsh
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, tx.insertInto("versions", "n, tenant, url, hash, media, last_seen, version")+"($1, $2, $3, $4, $5, $6, $7)",
-		n[0], tenant, lookup(s.URL), lookup(s.Hash), lookup(s.MediaType), seen, text)
+	_, err = tx.ExecContext(
+		ctx,
+		tx.insertInto("versions", "n, tenant, url, hash, media, last_seen, version")+"($1, $2, $3, $4, $5, $6, $7)",
+		n[0], tenant, lookup(s.URL), lookup(s.Hash), lookup(s.MediaType), seen, text,
+	)
 	return err
 }
 
@@ -255,7 +287,10 @@ func (s *Store) Versions(ctx context.Context, tenant, url string, q *Query) (*Pa
 	var found []storedVersion
 	limit := limitOf(q.Limit)
 	if err == nil {
-		found, err = scanVersions(ctx, s.db, "tenant = $1 AND url = $2 AND n < $3 ORDER BY n DESC LIMIT $4", lookup(tenant), lookup(url), before, limit+1)
+		found, err = scanVersions(
+			ctx, s.db, "tenant = $1 AND url = $2 AND n < $3 ORDER BY n DESC LIMIT $4", lookup(tenant), lookup(url),
+			before, limit+1,
+		)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing versions of %.200s: %w", url, err)
@@ -268,10 +303,12 @@ func (s *Store) Versions(ctx context.Context, tenant, url string, q *Query) (*Pa
 	return page, nil
 }
 
-// Copy returns the latest version of a tenant's sources that had these octets, with them. [ErrNotFound] is that the tenant has none,
-// or that they are not kept (any more).
+// Copy returns the latest version of a tenant's sources that had these octets, with them. [ErrNotFound] is that the
+// tenant has none, or that they are not kept (any more).
 func (s *Store) Copy(ctx context.Context, tenant, hash string) (*Version, error) {
-	list, err := scanVersions(ctx, s.db, "tenant = $1 AND hash = $2 ORDER BY n DESC LIMIT 1", lookup(tenant), lookup(hash))
+	list, err := scanVersions(
+		ctx, s.db, "tenant = $1 AND hash = $2 ORDER BY n DESC LIMIT 1", lookup(tenant), lookup(hash),
+	)
 	if err == nil && len(list) == 0 {
 		err = ErrNotFound
 	}
@@ -316,7 +353,10 @@ type packer struct {
 func newPacker() packer {
 	return packer{
 		sync.OnceValues(func() (*zstd.Encoder, error) {
-			return zstd.NewWriter(nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20))
+			return zstd.NewWriter(
+				nil, zstd.WithEncoderConcurrency(2), zstd.WithEncoderLevel(zstd.SpeedFastest),
+				zstd.WithWindowSize(1<<20),
+			)
 		}),
 		sync.OnceValues(func() (*zstd.Decoder, error) {
 			return zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderMaxMemory(MaxCopy))
@@ -349,7 +389,8 @@ func (p *packer) unpack(packed []byte, size int) ([]byte, error) {
 	return dec.DecodeAll(packed, make([]byte, 0, max(min(size, MaxCopy), 0)))
 }
 
-// alone keeps other transactions of PostgreSQL that say the same words waiting for the end of this one; SQLite has one at a time.
+// alone keeps other transactions of PostgreSQL that say the same words waiting for the end of this one; SQLite has one
+// at a time.
 func (tx *transaction) alone(ctx context.Context, words ...string) error {
 	if !tx.postgres {
 		return nil

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Delete removes an answer, all that was derived from it and what people said of it. The numbers of its sources stay with its
-// conversation as long as that has other answers, and the events of its run as long as that has anything; they hold nothing of
-// its text. What was recorded of its run stays.
+// Delete removes an answer, all that was derived from it and what people said of it. The numbers of its sources stay
+// with its conversation as long as that has other answers, and the events of its run as long as that has anything; they
+// hold nothing of its text. What was recorded of its run stays.
 func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
 		report, err := tx.remove(ctx, "tenant = $1 AND answer_id = $2", lookup(tenant), lookup(answerID))
@@ -27,8 +27,8 @@ func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
 	return nil
 }
 
-// remove removes the answers that where chooses, and the conversations and runs that are empty without them. What another
-// transaction removes at the same time is not among them: only what was really deleted is counted.
+// remove removes the answers that where chooses, and the conversations and runs that are empty without them. What
+// another transaction removes at the same time is not among them: only what was really deleted is counted.
 func (tx *transaction) remove(ctx context.Context, where string, args ...any) (PruneReport, error) {
 	var report PruneReport
 	var ns []int64
@@ -70,7 +70,8 @@ func (tx *transaction) remove(ctx context.Context, where string, args ...any) (P
 	for _, query := range []string{
 		"DELETE FROM feedback WHERE tenant = $1 AND answer_id = $2",
 		"DELETE FROM publications WHERE tenant = $1 AND answer_id = $2 AND digest = ''",
-		"UPDATE publications SET salt = '' WHERE tenant = $1 AND answer_id = $2", // what was private and hashed cannot be found out any more
+		// what was private and hashed cannot be found out any more
+		"UPDATE publications SET salt = '' WHERE tenant = $1 AND answer_id = $2",
 		"DELETE FROM pins WHERE tenant = $1 AND answer_id = $2",
 	} {
 		if _, err := tx.removeOf(ctx, answers, query); err != nil {
@@ -80,16 +81,21 @@ func (tx *transaction) remove(ctx context.Context, where string, args ...any) (P
 	return report, tx.removeEmpty(ctx, &report)
 }
 
-// endClaims takes what is to be published of runs from whoever builds it now, because he may have read what is not there any more.
+// endClaims takes what is to be published of runs from whoever builds it now, because he may have read what is not
+// there any more.
 func (tx *transaction) endClaims(ctx context.Context, runs []tenantID) error {
-	_, err := tx.removeOf(ctx, runs, "UPDATE publications SET due = 0 WHERE tenant = $1 AND run = $2 AND state = '"+statePending+"'")
+	_, err := tx.removeOf(
+		ctx, runs, "UPDATE publications SET due = 0 WHERE tenant = $1 AND run = $2 AND state = '"+statePending+"'",
+	)
 	return err
 }
 
 // shrink takes answers off the counts of threads.
 func (tx *transaction) shrink(ctx context.Context, table string, by map[tenantID]int64) error {
 	for _, t := range slices.SortedFunc(maps.Keys(by), tenantID.compare) {
-		_, err := tx.ExecContext(ctx, "UPDATE "+table+" SET answers = answers - $1 WHERE tenant = $2 AND id = $3", by[t], t.tenant, t.id)
+		_, err := tx.ExecContext(
+			ctx, "UPDATE "+table+" SET answers = answers - $1 WHERE tenant = $2 AND id = $3", by[t], t.tenant, t.id,
+		)
 		if err != nil {
 			return err
 		}
@@ -100,17 +106,21 @@ func (tx *transaction) shrink(ctx context.Context, table string, by map[tenantID
 // idle holds for runs of which every event was handed on.
 const idle = "NOT EXISTS (SELECT 1 FROM events WHERE tenant = runs.tenant AND run = runs.id AND relayed = 0)"
 
-// removeEmpty removes conversations without answers, and runs without answers and records that are idle: first themselves, so
-// that nothing of one is removed that has got an answer meanwhile.
+// removeEmpty removes conversations without answers, and runs without answers and records that are idle: first
+// themselves, so that nothing of one is removed that has got an answer meanwhile.
 func (tx *transaction) removeEmpty(ctx context.Context, report *PruneReport) error {
 	conversations, err := tx.removed(ctx, "DELETE FROM conversations WHERE answers <= 0 RETURNING tenant, id")
 	if err != nil {
 		return err
 	}
-	if _, err := tx.removeOf(ctx, conversations, "DELETE FROM numbers WHERE tenant = $1 AND conversation = $2"); err != nil {
+	if _, err := tx.removeOf(
+		ctx, conversations, "DELETE FROM numbers WHERE tenant = $1 AND conversation = $2",
+	); err != nil {
 		return err
 	}
-	runs, err := tx.removed(ctx, "DELETE FROM runs WHERE answers <= 0 AND recorded <= 0 AND "+idle+" RETURNING tenant, id")
+	runs, err := tx.removed(
+		ctx, "DELETE FROM runs WHERE answers <= 0 AND recorded <= 0 AND "+idle+" RETURNING tenant, id",
+	)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,8 @@ type callRecord struct {
 	Body         *CallBody     `json:"body,omitempty"`
 }
 
-// appendRecord appends {"call":{…} to b, without the end of it: what encoding/json makes of a callRecord, in a tenth of the time.
+// appendRecord appends {"call":{…} to b, without the end of it: what encoding/json makes of a callRecord, in a tenth of
+// the time.
 func (c *Call) appendRecord(b []byte) ([]byte, error) {
 	started := c.Started.UTC()
 	if year := started.Year(); year < 0 || year > 9999 {
@@ -73,7 +74,10 @@ func (c *Call) appendRecord(b []byte) ([]byte, error) {
 		b = append(b, `,"publish":true`...)
 	}
 	if c.Body != nil {
-		b = append(appendSaid(appendMember(b, `,"body":{"hash":`, c.Body.Hash), `,"media_type":`, c.Body.MediaType), '}')
+		b = append(
+			appendSaid(appendMember(b, `,"body":{"hash":`, c.Body.Hash), `,"media_type":`, c.Body.MediaType),
+			'}',
+		)
 	}
 	return append(b, '}'), nil
 }
@@ -130,8 +134,8 @@ func isOdd(r rune) bool {
 	return r < ' ' && r != '\n' || r == '\u2028' || r == '\u2029' || r == utf8.RuneError
 }
 
-// Encode returns c as one line of JSON: {"call":{…},"document":{…}}. The document is the answer's, in UTF-8 bytes and with
-// the provider's metadata, but without cited_text. The result is remembered and not to be changed.
+// Encode returns c as one line of JSON: {"call":{…},"document":{…}}. The document is the answer's, in UTF-8 bytes and
+// with the provider's metadata, but without cited_text. The result is remembered and not to be changed.
 func (c *Call) Encode() ([]byte, error) {
 	if c.encoded != nil {
 		return c.encoded, nil
@@ -180,8 +184,9 @@ func inOrder(n ibid.Numbering) []string {
 	return keys
 }
 
-// DecodeCall returns the call that was encoded as b. It keeps b. The answer has the same document as the one that was encoded,
-// in any unit and style; what a document does not carry, such as ibid.Source.Raw, is lost, and so is what came of checking its citations.
+// DecodeCall returns the call that was encoded as b. It keeps b. The answer has the same document as the one that was
+// encoded, in any unit and style; what a document does not carry, such as ibid.Source.Raw, is lost, and so is what came
+// of checking its citations.
 func DecodeCall(b []byte) (*Call, error) {
 	var record struct {
 		Call     callRecord
@@ -199,9 +204,27 @@ func DecodeCall(b []byte) (*Call, error) {
 	}
 	r := &record.Call
 	return &Call{
-		AnswerID: r.AnswerID, Tenant: r.Tenant, Upstream: r.Upstream, Route: r.Route, Conversation: r.Conversation, Run: r.Run,
-		Agent: r.Agent, Strategy: r.Strategy, Step: r.Step, Prompt: r.Prompt, Status: r.Status, Started: r.Started, FirstByte: r.FirstByte,
-		Duration: r.Duration, Bytes: r.Bytes, Refetch: r.Refetch, Of: r.Of, Publish: r.Publish, Body: r.Body, Answer: answer, encoded: b,
+		AnswerID:     r.AnswerID,
+		Tenant:       r.Tenant,
+		Upstream:     r.Upstream,
+		Route:        r.Route,
+		Conversation: r.Conversation,
+		Run:          r.Run,
+		Agent:        r.Agent,
+		Strategy:     r.Strategy,
+		Step:         r.Step,
+		Prompt:       r.Prompt,
+		Status:       r.Status,
+		Started:      r.Started,
+		FirstByte:    r.FirstByte,
+		Duration:     r.Duration,
+		Bytes:        r.Bytes,
+		Refetch:      r.Refetch,
+		Of:           r.Of,
+		Publish:      r.Publish,
+		Body:         r.Body,
+		Answer:       answer,
+		encoded:      b,
 	}, nil
 }
 

@@ -50,9 +50,9 @@ func refuse(cause error, format string, args ...any) error {
 	return &RefusedError{fmt.Sprintf(format, args...), cause}
 }
 
-// IsTemporary reports whether what err says has nothing to do with what was asked, so that it may succeed another time: the
-// engine is away, busy, broken or out of space. After any other error of [Store.Put], trying the same calls again is in vain:
-// one of them is at fault, or what is stored of its conversation is damaged.
+// IsTemporary reports whether what err says has nothing to do with what was asked, so that it may succeed another time:
+// the engine is away, busy, broken or out of space. After any other error of [Store.Put], trying the same calls again
+// is in vain: one of them is at fault, or what is stored of its conversation is damaged.
 func IsTemporary(err error) bool {
 	for _, not := range []error{nil, ErrNotFound, ErrCursor, ErrNewer, ErrConflict, ErrLimit, errCall, errDamaged, manifest.ErrMutated} {
 		if errors.Is(err, not) {
@@ -67,7 +67,8 @@ func IsTemporary(err error) bool {
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && len(pg.Code) == 5 {
 		switch pg.Code[:2] {
-		case "21", "22", "23", "54": // cardinality, data, constraint (update has tried again if it was a race), program limit
+		case "21", "22", "23",
+			"54": // cardinality, data, constraint (update has tried again if it was a race), program limit
 			return false
 		}
 	}

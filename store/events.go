@@ -19,26 +19,31 @@ type Event struct {
 	Data   json.RawMessage
 }
 
-// EventAnswer is the kind of event that tells of a captured or refetched answer. Its data is an object with answer_id, step,
-// tool, conversation, agent, upstream, provider, model, complete, finish, citations and sources (how many), error and
-// refetch. What is unknown is null.
+// EventAnswer is the kind of event that tells of a captured or refetched answer. Its data is an object with answer_id,
+// step, tool, conversation, agent, upstream, provider, model, complete, finish, citations and sources (how many), error
+// and refetch. What is unknown is null.
 const EventAnswer = "answer"
 
-// EventBackfill is the kind of event that tells of an answer that got citations after it had ended: see Call.Of. Its data is
-// that of an [EventAnswer].
+// EventBackfill is the kind of event that tells of an answer that got citations after it had ended: see Call.Of. Its
+// data is that of an [EventAnswer].
 const EventBackfill = "backfill"
 
-// EventStep is the kind of event that tells that a step was recorded. Its data is an object with step (its number), id, tool,
-// sources and cited (how many), error (whether it failed) and replaced (whether an earlier word about it was replaced).
+// EventStep is the kind of event that tells that a step was recorded. Its data is an object with step (its number), id,
+// tool, sources and cited (how many), error (whether it failed) and replaced (whether an earlier word about it was
+// replaced).
 const EventStep = "step"
 
-// EventFinish is the kind of event that tells that a run was said to be finished, or to have another final answer. Its data is
-// an object with answer_id (the captured answer that is the final one) and answered (whether there is a final answer).
+// EventFinish is the kind of event that tells that a run was said to be finished, or to have another final answer. Its
+// data is an object with answer_id (the captured answer that is the final one) and answered (whether there is a final
+// answer).
 const EventFinish = "finish"
 
 // Events returns up to limit events of a run with a Seq over after, in their order. A run that is not there has none.
 func (s *Store) Events(ctx context.Context, tenant, run string, after int64, limit int) ([]Event, error) {
-	list, err := s.events(ctx, "tenant = $1 AND run = $2 AND seq > $3 ORDER BY seq LIMIT $4", lookup(tenant), lookup(run), after, limitOf(limit))
+	list, err := s.events(
+		ctx, "tenant = $1 AND run = $2 AND seq > $3 ORDER BY seq LIMIT $4", lookup(tenant), lookup(run), after,
+		limitOf(limit),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("reading events: %w", err)
 	}
@@ -48,7 +53,11 @@ func (s *Store) Events(ctx context.Context, tenant, run string, after int64, lim
 // Outbox returns up to limit events that nobody has called [Store.Relayed] for, and of which what they tell is at least
 // olderThan old: events of one run in their order.
 func (s *Store) Outbox(ctx context.Context, limit int, olderThan time.Duration) ([]Event, error) {
-	list, err := s.events(ctx, "relayed = 0 AND at <= $1 ORDER BY id LIMIT $2", micros(time.Now().Add(-olderThan)), limitOf(limit))
+	list, err := s.events(
+		ctx, "relayed = 0 AND at <= $1 ORDER BY id LIMIT $2",
+		micros(time.Now().Add(-olderThan)),
+		limitOf(limit),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("reading the outbox: %w", err)
 	}
@@ -77,7 +86,11 @@ func (s *Store) Relayed(ctx context.Context, ids []int64) error {
 		values = append(values, []any{id})
 	}
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		return tx.exec(ctx, &tuples{before: "UPDATE events SET relayed = 1 WHERE relayed = 0 AND id IN (", row: "$", after: ")"}, values)
+		return tx.exec(
+			ctx,
+			&tuples{before: "UPDATE events SET relayed = 1 WHERE relayed = 0 AND id IN (", row: "$", after: ")"},
+			values,
+		)
 	})
 	if err != nil {
 		return fmt.Errorf("marking events as relayed: %w", err)

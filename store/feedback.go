@@ -37,7 +37,8 @@ const (
 	maxFeedbackName = 2 << 10
 )
 
-// Feedback is what a person said: a verdict on a citation of an answer, or how relevant a source was to a step of a run.
+// Feedback is what a person said: a verdict on a citation of an answer, or how relevant a source was to a step of a
+// run.
 type Feedback struct {
 	ID       string    `json:"id"` // set by [Store.AddFeedback]
 	At       time.Time `json:"at"` // likewise
@@ -82,18 +83,24 @@ func (f *Feedback) Check() error {
 	return nil
 }
 
-// subject is what was judged, and by whom, hashed. Of several feedbacks with one subject the last counts. Of one that nobody
-// signed nothing is known, so it counts for itself.
+// subject is what was judged, and by whom, hashed. Of several feedbacks with one subject the last counts. Of one that
+// nobody signed nothing is known, so it counts for itself.
 func (f *Feedback) subject() string {
 	if f.By == "" {
 		return f.ID
 	}
-	b, _ := json.Marshal([]string{f.By, f.AnswerID, f.Citation, f.Run, strconv.Itoa(f.Step), f.Source, strconv.FormatBool(f.Verdict == "")}) // strings always can be
+	// strings always can be
+	b, _ := json.Marshal(
+		[]string{
+			f.By, f.AnswerID, f.Citation, f.Run, strconv.Itoa(f.Step), f.Source, strconv.FormatBool(f.Verdict == ""),
+		},
+	)
 	return hash(string(b))
 }
 
-// AddFeedback stores what a person said, beside what was said before, and sets its id and its time. An answer or a run that is
-// not there is [ErrNotFound], and a run that is not that of the answer [ErrConflict]. The run of a verdict is that of its answer.
+// AddFeedback stores what a person said, beside what was said before, and sets its id and its time. An answer or a run
+// that is not there is [ErrNotFound], and a run that is not that of the answer [ErrConflict]. The run of a verdict is
+// that of its answer.
 func (s *Store) AddFeedback(ctx context.Context, tenant string, f *Feedback) error {
 	if err := f.Check(); err != nil {
 		return fmt.Errorf("storing feedback: %w", err)
@@ -103,7 +110,10 @@ func (s *Store) AddFeedback(ctx context.Context, tenant string, f *Feedback) err
 		return fmt.Errorf("storing feedback: %w", err)
 	}
 	f.ID, f.At = "fb_"+id.String(), instant(micros(time.Now()))
-	err = s.update(ctx, func(ctx context.Context, tx *transaction) error { return tx.addFeedback(ctx, lookup(tenant), f) })
+	err = s.update(
+		ctx,
+		func(ctx context.Context, tx *transaction) error { return tx.addFeedback(ctx, lookup(tenant), f) },
+	)
 	if err != nil {
 		return fmt.Errorf("storing feedback: %w", err)
 	}
@@ -133,7 +143,9 @@ func (tx *transaction) addFeedback(ctx context.Context, tenant string, f *Feedba
 		lock = " FOR SHARE"
 	}
 	if f.AnswerID != "" {
-		if err := exists("SELECT run FROM calls WHERE tenant = $1 AND answer_id = $2"+lock, tenant, lookup(f.AnswerID)); err != nil {
+		if err := exists(
+			"SELECT run FROM calls WHERE tenant = $1 AND answer_id = $2"+lock, tenant, lookup(f.AnswerID),
+		); err != nil {
 			return err
 		}
 	}
@@ -154,9 +166,14 @@ func (tx *transaction) addFeedback(ctx context.Context, tenant string, f *Feedba
 	if f.Relevance != nil {
 		relevance = *f.Relevance
 	}
-	_, err = tx.ExecContext(ctx, tx.insertInto("feedback", "n, tenant, run, answer_id, citation, source, subject, verdict, relevance, feedback")+
-		"($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
-		n[0], tenant, orNull(f.Run), orNull(f.AnswerID), orNull(f.Citation), orNull(f.Source), f.subject(), f.Verdict, relevance, plain(string(text)))
+	_, err = tx.ExecContext(
+		ctx,
+		tx.insertInto("feedback", "n, tenant, run, answer_id, citation, source, subject, verdict, relevance, feedback")+
+			"($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+		n[0], tenant, orNull(f.Run), orNull(f.AnswerID), orNull(f.Citation), orNull(f.Source), f.subject(), f.Verdict,
+		relevance,
+		plain(string(text)),
+	)
 	return err
 }
 
@@ -185,7 +202,8 @@ func (q *FeedbackQuery) conditions(tenant string) *conditions {
 	return c
 }
 
-// Feedback returns what people said, the last first, also what the same person took back later by saying something else.
+// Feedback returns what people said, the last first, also what the same person took back later by saying something
+// else.
 func (s *Store) Feedback(ctx context.Context, tenant string, q *FeedbackQuery) (*Page[Feedback], error) {
 	if q == nil {
 		q = &FeedbackQuery{}
@@ -235,8 +253,8 @@ type FeedbackCounts struct {
 	Citations, Right int
 }
 
-// FeedbackCounts counts feedback. Where a person said something else of the same thing later, that counts; what nobody signed
-// counts each time. Of q the cursor and the limit do not matter.
+// FeedbackCounts counts feedback. Where a person said something else of the same thing later, that counts; what nobody
+// signed counts each time. Of q the cursor and the limit do not matter.
 func (s *Store) FeedbackCounts(ctx context.Context, tenant string, q *FeedbackQuery) (*FeedbackCounts, error) {
 	if q == nil {
 		q = &FeedbackQuery{}
@@ -263,10 +281,15 @@ func (s *Store) FeedbackCounts(ctx context.Context, tenant string, q *FeedbackQu
 		" AND n = (SELECT max(n) FROM feedback f WHERE f.tenant = feedback.tenant AND f.subject = feedback.subject) GROUP BY verdict", c.args...)
 	if err == nil {
 		const judged = " IN ('" + VerdictRight + "', '" + VerdictWrongSource + "', '" + VerdictNotSaid + "')"
-		err = each(ctx, s.db, func(rows *sql.Rows) error { return rows.Scan(&counts.Citations, &counts.Right) },
-			"SELECT count(*), count(CASE verdict WHEN '"+VerdictRight+"' THEN 1 END) FROM feedback WHERE "+strings.Join(c.where, " AND ")+
+		err = each(
+			ctx, s.db,
+			func(rows *sql.Rows) error { return rows.Scan(&counts.Citations, &counts.Right) },
+			"SELECT count(*), count(CASE verdict WHEN '"+VerdictRight+"' THEN 1 END) FROM feedback WHERE "+strings.Join(
+				c.where, " AND ",
+			)+
 				" AND verdict"+judged+" AND n = (SELECT max(n) FROM feedback f WHERE f.tenant = feedback.tenant"+
-				" AND f.answer_id = feedback.answer_id AND f.citation = feedback.citation AND f.verdict"+judged+")", c.args...)
+				" AND f.answer_id = feedback.answer_id AND f.citation = feedback.citation AND f.verdict"+judged+")",
+			c.args...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("counting feedback: %w", err)

@@ -18,8 +18,9 @@ const (
 	incidentBatch = 500
 )
 
-// EventIncident is the kind of event that tells of an incident with a citation of a run. Its data is an object with incident_id,
-// answer_id (null: it is not known which), manifest_url, claim_id, source_url, status, detail and observed_at.
+// EventIncident is the kind of event that tells of an incident with a citation of a run. Its data is an object with
+// incident_id, answer_id (null: it is not known which), manifest_url, claim_id, source_url, status, detail and
+// observed_at.
 const EventIncident = "incident"
 
 // incidentEvent is the data of an [EventIncident].
@@ -34,8 +35,9 @@ type incidentEvent struct {
 	ObservedAt  time.Time     `json:"observed_at"`
 }
 
-// AddIncidents appends incidents to a tenant's, each with the id of the one before as its Prev, and returns those that are new, with
-// their ids: a second one with the same [verify.Incident.Key] is left out. The list itself is not changed.
+// AddIncidents appends incidents to a tenant's, each with the id of the one before as its Prev, and returns those that
+// are new, with their ids: a second one with the same [verify.Incident.Key] is left out. The list itself is not
+// changed.
 func (s *Store) AddIncidents(ctx context.Context, tenant string, list []verify.Incident) ([]verify.Incident, error) {
 	var added []verify.Incident
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
@@ -96,7 +98,10 @@ func (w *incidentWriter) add(ctx context.Context, i verify.Incident) error {
 		return err
 	}
 	row, there := columnsOf(&i), false
-	err = each(ctx, w.tx, func(*sql.Rows) error { there = true; return nil }, "SELECT 1 FROM incidents WHERE tenant = $1 AND key = $2", w.tenant, row.key)
+	err = each(
+		ctx, w.tx, func(*sql.Rows) error { there = true; return nil },
+		"SELECT 1 FROM incidents WHERE tenant = $1 AND key = $2", w.tenant, row.key,
+	)
 	if err != nil || there {
 		return err
 	}
@@ -114,15 +119,25 @@ func (w *incidentWriter) add(ctx context.Context, i verify.Incident) error {
 		return refuse(ErrLimit, "%d bytes of an incident are more than the %d that it may have", len(text), MaxIncident)
 	}
 	w.seq++
-	_, err = w.tx.ExecContext(ctx, w.tx.insertInto("incidents", "tenant, seq, key, manifest, source, status, answer_id, incident")+"($1, $2, $3, $4, $5, $6, $7, $8)",
-		w.tenant, w.seq, row.key, row.manifest, row.source, row.status, answer, w.tx.text(text))
+	_, err = w.tx.ExecContext(
+		ctx,
+		w.tx.insertInto(
+			"incidents", "tenant, seq, key, manifest, source, status, answer_id, incident",
+		)+"($1, $2, $3, $4, $5, $6, $7, $8)",
+		w.tenant, w.seq, row.key, row.manifest, row.source, row.status, answer, w.tx.text(text),
+	)
 	if err != nil {
 		return err
 	}
 	w.last = i.ID
 	w.added = append(w.added, i)
-	data, err := json.Marshal(&incidentEvent{i.ID, nullable(answer), i.ManifestURL, i.ClaimID, i.SourceURL, i.Status, i.Detail, i.ObservedAt})
-	w.events = append(w.events, Event{Tenant: w.tenant, Run: run, Kind: EventIncident, At: time.Now(), Data: []byte(plain(string(data)))})
+	data, err := json.Marshal(
+		&incidentEvent{i.ID, nullable(answer), i.ManifestURL, i.ClaimID, i.SourceURL, i.Status, i.Detail, i.ObservedAt},
+	)
+	w.events = append(
+		w.events,
+		Event{Tenant: w.tenant, Run: run, Kind: EventIncident, At: time.Now(), Data: []byte(plain(string(data)))},
+	)
 	return err
 }
 
@@ -132,12 +147,23 @@ func (w *incidentWriter) whose(ctx context.Context, digest string, i *verify.Inc
 		return "", "", nil
 	}
 	scan := func(rows *sql.Rows) error { return rows.Scan(&answer, &run) }
-	err = each(ctx, w.tx, scan, "SELECT pins.answer_id, pins.run FROM publications p JOIN pins ON pins.tenant = p.tenant AND pins.path = p.path "+
-		"WHERE p.tenant = $1 AND p.digest = $2 AND pins.claim = $3 LIMIT 1", w.tenant, digest, lookup(i.ClaimID))
+	err = each(
+		ctx,
+		w.tx,
+		scan,
+		"SELECT pins.answer_id, pins.run FROM publications p JOIN pins ON pins.tenant = p.tenant AND pins.path = p.path "+
+			"WHERE p.tenant = $1 AND p.digest = $2 AND pins.claim = $3 LIMIT 1",
+		w.tenant,
+		digest,
+		lookup(i.ClaimID),
+	)
 	if err != nil || answer != "" {
 		return answer, run, err
 	}
-	err = each(ctx, w.tx, scan, "SELECT answer_id, run FROM publications WHERE tenant = $1 AND digest = $2 LIMIT 1", w.tenant, digest)
+	err = each(
+		ctx, w.tx, scan, "SELECT answer_id, run FROM publications WHERE tenant = $1 AND digest = $2 LIMIT 1", w.tenant,
+		digest,
+	)
 	return answer, run, err
 }
 
@@ -153,7 +179,8 @@ func columnsOf(i *verify.Incident) incidentColumns {
 // digestOf returns a SHA-256 as rows have it: hexadecimal.
 func digestOf(s string) string { return lookup(strings.ToLower(strings.TrimPrefix(s, "sha256:"))) }
 
-// IncidentQuery chooses incidents. Nil and the zero value mean all of them. What is said in several fields must all hold.
+// IncidentQuery chooses incidents. Nil and the zero value mean all of them. What is said in several fields must all
+// hold.
 type IncidentQuery struct {
 	Manifest string // the SHA-256 of its body, hexadecimal, with or without "sha256:"
 	Source   string // its address, as the incident has it
@@ -191,7 +218,9 @@ func (s *Store) Incidents(ctx context.Context, tenant string, q *IncidentQuery) 
 		}
 	}
 	limit := limitOf(q.Limit)
-	found, err := scanIncidents(ctx, s.db, strings.Join(c.where, " AND ")+" ORDER BY seq DESC LIMIT "+c.param(limit+1), c.args...)
+	found, err := scanIncidents(
+		ctx, s.db, strings.Join(c.where, " AND ")+" ORDER BY seq DESC LIMIT "+c.param(limit+1),
+		c.args...)
 	if err != nil {
 		return nil, fmt.Errorf("listing incidents: %w", err)
 	}
@@ -224,13 +253,16 @@ func scanIncidents(ctx context.Context, q querier, where string, args ...any) ([
 	return list, err
 }
 
-// CheckIncidents checks all incidents of a tenant: none was changed, also in what it is looked up by, left out or put in between. It
-// returns how many are in order from the first on; the error says what is wrong with the next, or with one of the 500 after them. That the last ones were cut off shows only to whoever has kept an id.
+// CheckIncidents checks all incidents of a tenant: none was changed, also in what it is looked up by, left out or put
+// in between. It returns how many are in order from the first on; the error says what is wrong with the next, or with
+// one of the 500 after them. That the last ones were cut off shows only to whoever has kept an id.
 func (s *Store) CheckIncidents(ctx context.Context, tenant string) (int, error) {
 	n := 0
 	chain := []verify.Incident{} // what is checked next, behind the one before
 	for {
-		found, err := scanIncidents(ctx, s.db, "tenant = $1 AND seq > $2 ORDER BY seq LIMIT $3", lookup(tenant), n, incidentBatch)
+		found, err := scanIncidents(
+			ctx, s.db, "tenant = $1 AND seq > $2 ORDER BY seq LIMIT $3", lookup(tenant), n, incidentBatch,
+		)
 		if err != nil {
 			return n, fmt.Errorf("checking incidents: %w", err)
 		}
@@ -239,7 +271,9 @@ func (s *Store) CheckIncidents(ctx context.Context, tenant string) (int, error) 
 				return n, fmt.Errorf("checking incidents: %w: number %d is missing", errDamaged, n+i+1)
 			}
 			if found[i].columns != columnsOf(&found[i].Incident) {
-				return n + i, fmt.Errorf("checking incidents: %w: number %d is looked up by something else than it says", errDamaged, n+i+1)
+				return n + i, fmt.Errorf(
+					"checking incidents: %w: number %d is looked up by something else than it says", errDamaged, n+i+1,
+				)
 			}
 			chain = append(chain, found[i].Incident)
 		}

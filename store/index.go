@@ -9,17 +9,17 @@ import (
 	"slices"
 )
 
-// The index of terms in SQLite. Its own FTS5 was measured first: at more than 100 µs of processor time for 4 KB of text it
-// took more than all the rest of storing an answer.
+// The index of terms in SQLite. Its own FTS5 was measured first: at more than 100 µs of processor time for 4 KB of text
+// it took more than all the rest of storing an answer.
 //
-// Every batch of answers becomes a segment: its terms in order, each with the answers that have it, on pages of about 4 KB.
-// When mergeWidth segments of a size are at the end they become one of the next size: of mergeWidth answers or more, and then
-// of mergeWidth² or more, up to maxSegment. A merge reads at most maxMerge pages, so that no one waits long for it. So a
-// search looks at one segment for a thousand answers, the newest first, and stops when it has enough.
+// Every batch of answers becomes a segment: its terms in order, each with the answers that have it, on pages of about 4
+// KB. When mergeWidth segments of a size are at the end they become one of the next size: of mergeWidth answers or
+// more, and then of mergeWidth² or more, up to maxSegment. A merge reads at most maxMerge pages, so that no one waits
+// long for it. So a search looks at one segment for a thousand answers, the newest first, and stops when it has enough.
 //
-// An answer has its number n for good, and an answer that changes gets a new one. So nothing is ever taken out of a segment:
-// what is found is looked up in calls, and is not there if it was deleted. Merging leaves out what is deleted, and so does
-// markDeleted, once most of a segment is.
+// An answer has its number n for good, and an answer that changes gets a new one. So nothing is ever taken out of a
+// segment: what is found is looked up in calls, and is not there if it was deleted. Merging leaves out what is deleted,
+// and so does markDeleted, once most of a segment is.
 const (
 	mergeWidth = 32
 	maxSegment = 8192 // answers
@@ -86,7 +86,8 @@ func headOf(text []byte) uint64 {
 	return binary.BigEndian.Uint64(head[:])
 }
 
-// sorted returns the terms in their order: by their first eight bytes, digit by digit, and then the few that share them.
+// sorted returns the terms in their order: by their first eight bytes, digit by digit, and then the few that share
+// them.
 func (v *vocabulary) sorted() []sortKey {
 	keys, spare := slices.Grow(v.keys[:0], len(v.terms)), slices.Grow(v.spare[:0], len(v.terms))[:len(v.terms)]
 	for i := range v.terms {
@@ -123,8 +124,8 @@ func (v *vocabulary) sorted() []sortKey {
 	return keys
 }
 
-// How many terms and postings a vocabulary may have had room for to be used again: a batch of very long answers shall not take
-// up memory for ever.
+// How many terms and postings a vocabulary may have had room for to be used again: a batch of very long answers shall
+// not take up memory for ever.
 const (
 	keptTerms    = 1 << 16
 	keptPostings = 1 << 18
@@ -172,9 +173,9 @@ func (tx *transaction) index(ctx context.Context, rows []*row) error {
 
 // segmentWriter lays out a segment. For each term, in order, come term, begin, add for each answer in order, and end.
 //
-// A page is a sequence of entries: how many bytes the term shares with the one before it on the page, how many follow, these;
-// then the number of answers and for each how far it is from the one before it, the first from the segment's first answer.
-// All numbers are of binary.AppendUvarint.
+// A page is a sequence of entries: how many bytes the term shares with the one before it on the page, how many follow,
+// these; then the number of answers and for each how far it is from the one before it, the first from the segment's
+// first answer. All numbers are of binary.AppendUvarint.
 type segmentWriter struct {
 	first, last, answers int64
 	pages                [][]byte

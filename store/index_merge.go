@@ -47,7 +47,11 @@ func (tx *transaction) writeSegment(ctx context.Context, w *segmentWriter) error
 		return nil
 	}
 	next := int64(0)
-	if err := each(ctx, tx, func(rows *sql.Rows) error { return rows.Scan(&next) }, "SELECT coalesce(max(id), 0) + 1 FROM pages"); err != nil {
+	if err := each(
+		ctx, tx,
+		func(rows *sql.Rows) error { return rows.Scan(&next) },
+		"SELECT coalesce(max(id), 0) + 1 FROM pages",
+	); err != nil {
 		return err
 	}
 	rows := make([][]any, 0, len(w.pages))
@@ -57,14 +61,17 @@ func (tx *transaction) writeSegment(ctx context.Context, w *segmentWriter) error
 	if err := tx.exec(ctx, &tuples{before: tx.insertInto("pages", "id, data"), row: "($, $)"}, rows); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, tx.insertInto("segments", "first, last, answers, deleted, size, page, starts")+"($1, $2, $3, 0, $4, $5, $6)",
-		w.first, w.last, w.answers, len(w.pages), next, w.starts)
+	_, err := tx.ExecContext(
+		ctx,
+		tx.insertInto("segments", "first, last, answers, deleted, size, page, starts")+"($1, $2, $3, 0, $4, $5, $6)",
+		w.first, w.last, w.answers, len(w.pages), next, w.starts,
+	)
 	return err
 }
 
-// merge makes one of the last segments, if there are enough of a size. Of a size count those that are no smaller than what
-// the size below becomes; smaller ones between them are merged as well, but nothing waits for them. So an answer is written
-// once for each size.
+// merge makes one of the last segments, if there are enough of a size. Of a size count those that are no smaller than
+// what the size below becomes; smaller ones between them are merged as well, but nothing waits for them. So an answer
+// is written once for each size.
 func (tx *transaction) merge(ctx context.Context) error {
 	type size struct{ answers, pages int64 }
 	var latest []size
@@ -134,7 +141,10 @@ func (tx *transaction) mergeSegments(ctx context.Context, segments []segment) er
 		if err != nil {
 			return err
 		}
-		readers = append(readers, &mergeReader{entryReader: entryReader{pages: pages}, offset: uint64(segments[i].first - first)}) //nolint:gosec // first is the least
+		readers = append(
+			readers,
+			&mergeReader{entryReader: entryReader{pages: pages}, offset: uint64(segments[i].first - first)},
+		) //nolint:gosec // first is the least
 	}
 	if err := mergeEntries(&w, readers, live); err != nil {
 		return err
@@ -161,7 +171,10 @@ func (tx *transaction) live(ctx context.Context, segments []segment) (bits, erro
 }
 
 func (tx *transaction) dropSegment(ctx context.Context, s *segment) error {
-	if _, err := tx.ExecContext(ctx, "DELETE FROM pages WHERE id BETWEEN $1 AND $2", s.page, s.page+int64(len(s.starts))-1); err != nil {
+	if _, err := tx.ExecContext(
+		ctx, "DELETE FROM pages WHERE id BETWEEN $1 AND $2", s.page,
+		s.page+int64(len(s.starts))-1,
+	); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, "DELETE FROM segments WHERE last = $1", s.last)
@@ -197,8 +210,8 @@ func (r *mergeReader) less(other *mergeReader) bool {
 	return c < 0 || c == 0 && r.offset < other.offset
 }
 
-// mergeEntries writes the entries of all readers, those of one term as one. The readers are a heap by term, and by offset
-// where it is the same, so that the answers of a term come in order.
+// mergeEntries writes the entries of all readers, those of one term as one. The readers are a heap by term, and by
+// offset where it is the same, so that the answers of a term come in order.
 func mergeEntries(w *segmentWriter, readers []*mergeReader, live bits) error {
 	heap := make([]*mergeReader, 0, len(readers))
 	for _, r := range readers {
@@ -251,14 +264,18 @@ func sink(heap []*mergeReader, i int) {
 	}
 }
 
-// markDeleted counts answers that are deleted in their segments, and rewrites those of which less than half is left, so that
-// nothing of what was deleted stays for long.
+// markDeleted counts answers that are deleted in their segments, and rewrites those of which less than half is left, so
+// that nothing of what was deleted stays for long.
 func (tx *transaction) markDeleted(ctx context.Context, ns []int64) error {
 	if tx.postgres {
 		return nil
 	}
 	for _, n := range ns {
-		if _, err := tx.ExecContext(ctx, "UPDATE segments SET deleted = deleted + 1 WHERE last = (SELECT min(last) FROM segments WHERE last >= $1)", n); err != nil {
+		if _, err := tx.ExecContext(
+			ctx,
+			"UPDATE segments SET deleted = deleted + 1 WHERE last = (SELECT min(last) FROM segments WHERE last >= $1)",
+			n,
+		); err != nil {
 			return err
 		}
 	}

@@ -10,10 +10,12 @@ import (
 	"sort"
 )
 
-// searchIndex calls take with the numbers of answers before a number that have what is looked for, the newest first and some
-// hundred at a time, until it reports that it has enough. It is for SQLite; q is a transaction, so that all of it is as of
-// one moment.
-func searchIndex(ctx context.Context, q querier, what termQuery, before int64, take func(ns []int64) (enough bool, err error)) error {
+// searchIndex calls take with the numbers of answers before a number that have what is looked for, the newest first and
+// some hundred at a time, until it reports that it has enough. It is for SQLite; q is a transaction, so that all of it
+// is as of one moment.
+func searchIndex(
+	ctx context.Context, q querier, what termQuery, before int64, take func(ns []int64) (enough bool, err error),
+) error {
 	for last := int64(math.MaxInt64); ; {
 		var segments []segment
 		err := each(ctx, q, func(rows *sql.Rows) error {

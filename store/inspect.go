@@ -17,8 +17,8 @@ type Schema struct {
 	Tokens  int   // access tokens, also revoked ones
 }
 
-// Inspect looks at the database that dsn names, as [Open] takes it, and changes nothing: it is not made if it is not there.
-// One that a newer ibid has changed is [ErrNewer].
+// Inspect looks at the database that dsn names, as [Open] takes it, and changes nothing: it is not made if it is not
+// there. One that a newer ibid has changed is [ErrNewer].
 func Inspect(ctx context.Context, dsn string) (*Schema, error) {
 	db, d, err := inspected(dsn)
 	if err != nil {
@@ -62,7 +62,9 @@ func inspect(ctx context.Context, db *sql.DB, d dialect) (*Schema, error) {
 	if err := db.QueryRowContext(ctx, tables, goose.DefaultTablename).Scan(&there); err != nil || there == 0 {
 		return s, err
 	}
-	if err := db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+goose.DefaultTablename).Scan(&s.Version); err != nil || s.Version == 0 {
+	if err := db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+goose.DefaultTablename).
+		Scan(&s.Version); err != nil ||
+		s.Version == 0 {
 		return s, err
 	}
 	if s.Version > s.Newest {

@@ -17,7 +17,9 @@ func (s *Store) Tiles() tlog.Tiles { return (*logTiles)(s) }
 type logTiles Store
 
 // Update implements [tlog.Tiles].
-func (l *logTiles) Update(ctx context.Context, leaves []tlog.Leaf, grow func(*tlog.Before) (*tlog.Growth, error)) error {
+func (l *logTiles) Update(
+	ctx context.Context, leaves []tlog.Leaf, grow func(*tlog.Before) (*tlog.Growth, error),
+) error {
 	err := (*Store)(l).update(ctx, func(ctx context.Context, tx *transaction) error {
 		before := &tlog.Before{Known: map[tlog.Leaf]int64{}}
 		var err error
@@ -29,11 +31,16 @@ func (l *logTiles) Update(ctx context.Context, leaves []tlog.Leaf, grow func(*tl
 		for i := range leaves {
 			values = append(values, []any{leaves[i][:]})
 		}
-		err = tx.list(ctx, &tuples{before: "SELECT n, leaf FROM log_leaves WHERE leaf IN (", row: "$", after: ")"}, values, func(rows *sql.Rows) error {
-			n, leaf, err := scanHash(rows)
-			before.Known[leaf] = n
-			return err
-		})
+		err = tx.list(
+			ctx,
+			&tuples{before: "SELECT n, leaf FROM log_leaves WHERE leaf IN (", row: "$", after: ")"},
+			values,
+			func(rows *sql.Rows) error {
+				n, leaf, err := scanHash(rows)
+				before.Known[leaf] = n
+				return err
+			},
+		)
 		if err != nil {
 			return err
 		}
@@ -65,7 +72,11 @@ func (tx *transaction) growLog(ctx context.Context, before *tlog.Before, growth 
 	if err := tx.exec(ctx, &tuples{before: tx.insertInto("log_hashes", "n, hash"), row: "($, $)"}, values); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, "UPDATE log_head SET size = $1, checkpoint = $2 WHERE one = 1", before.Size+int64(len(growth.Leaves)), growth.Checkpoint)
+	_, err := tx.ExecContext(
+		ctx, "UPDATE log_head SET size = $1, checkpoint = $2 WHERE one = 1",
+		before.Size+int64(len(growth.Leaves)),
+		growth.Checkpoint,
+	)
 	return err
 }
 
@@ -161,7 +172,12 @@ func (l *logTiles) Leaves(ctx context.Context, from int64, n int) ([]tlog.Leaf, 
 // Find implements [tlog.Tiles].
 func (l *logTiles) Find(ctx context.Context, leaf tlog.Leaf) (int64, error) {
 	at := int64(-1)
-	err := each(ctx, l.db, func(rows *sql.Rows) error { return rows.Scan(&at) }, "SELECT n FROM log_leaves WHERE leaf = $1", leaf[:])
+	err := each(
+		ctx, l.db,
+		func(rows *sql.Rows) error { return rows.Scan(&at) },
+		"SELECT n FROM log_leaves WHERE leaf = $1",
+		leaf[:],
+	)
 	if err == nil && at < 0 {
 		err = tlog.ErrNotFound
 	}

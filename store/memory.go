@@ -12,14 +12,15 @@ import (
 const (
 	// MaxRemembered is how many bytes a value that a verifier remembers may have.
 	MaxRemembered = 1 << 20
-	// MaxOfKind is how many values of one kind are remembered of a tenant. What is over goes with the next [Store.Prune].
+	// MaxOfKind is how many values of one kind are remembered of a tenant. What is over goes with the next
+	// [Store.Prune].
 	MaxOfKind = 100_000
 	// rememberedFor is how long what was only remembered to save work is kept.
 	rememberedFor = 30 * 24 * time.Hour
 )
 
-// remembered lists the kinds of memory that only save work. All others say what must not change or come again, and stay until there are
-// more than [MaxOfKind] of a tenant's kind: the oldest goes.
+// remembered lists the kinds of memory that only save work. All others say what must not change or come again, and stay
+// until there are more than [MaxOfKind] of a tenant's kind: the oldest goes.
 const remembered = "('keys', 'verdict')"
 
 // Memory returns what a tenant's verifiers remember. A value over [MaxRemembered] is [ErrLimit]. Of each kind the
@@ -63,18 +64,27 @@ func (m *tenantMemory) Remember(ctx context.Context, kind, key string, value []b
 
 // Replace implements [verify.Memory].
 func (m *tenantMemory) Replace(ctx context.Context, kind, key string, value []byte) error {
-	_, err := m.remember(ctx, kind, key, value, "(tenant, kind, key) DO UPDATE SET at = excluded.at, value = excluded.value")
+	_, err := m.remember(
+		ctx, kind, key, value, "(tenant, kind, key) DO UPDATE SET at = excluded.at, value = excluded.value",
+	)
 	return err
 }
 
 // remember stores a value, and returns what is there then. Otherwise says what becomes of one that is there.
-func (m *tenantMemory) remember(ctx context.Context, kind, key string, value []byte, otherwise string) (there []byte, err error) {
+func (m *tenantMemory) remember(
+	ctx context.Context, kind, key string, value []byte, otherwise string,
+) (there []byte, err error) {
 	if len(value) > MaxRemembered {
 		err = refuse(ErrLimit, "%d bytes are more than the %d that are remembered", len(value), MaxRemembered)
 	} else {
 		err = m.store.update(ctx, func(ctx context.Context, tx *transaction) error {
-			_, err := tx.ExecContext(ctx, "INSERT INTO memory (tenant, kind, key, at, value) VALUES ($1, $2, $3, $4, $5) ON CONFLICT "+otherwise,
-				m.tenant, lookup(kind), lookup(key), micros(time.Now()), append([]byte{}, value...))
+			_, err := tx.ExecContext(
+				ctx,
+				"INSERT INTO memory (tenant, kind, key, at, value) VALUES ($1, $2, $3, $4, $5) ON CONFLICT "+otherwise,
+				m.tenant, lookup(kind), lookup(key),
+				micros(time.Now()),
+				append([]byte{}, value...),
+			)
 			if err != nil {
 				return err
 			}

@@ -37,7 +37,10 @@ func newDialect(postgres bool) dialect {
 }
 
 // migrate brings the tables of db up to date. lock keeps other processes from doing so until what it returns is called.
-func (d dialect) migrate(ctx context.Context, db *sql.DB, lock func(context.Context) (func() error, error)) (err error) {
+func (d dialect) migrate(
+	ctx context.Context, db *sql.DB,
+	lock func(context.Context) (func() error, error),
+) (err error) {
 	provider, err := d.provider(db)
 	if err != nil {
 		return err
@@ -52,8 +55,12 @@ func (d dialect) migrate(ctx context.Context, db *sql.DB, lock func(context.Cont
 		return err
 	}
 	if current > target {
-		return fmt.Errorf("%w: its tables are of version %d, and this ibid knows %d: use the newer ibid, or a copy from before it ran",
-			ErrNewer, current, target)
+		return fmt.Errorf(
+			"%w: its tables are of version %d, and this ibid knows %d: use the newer ibid, or a copy from before it ran",
+			ErrNewer,
+			current,
+			target,
+		)
 	}
 	_, err = provider.Up(ctx)
 	return err
@@ -79,10 +86,13 @@ func (d dialect) provider(db *sql.DB) (*goose.Provider, error) {
 		if err != nil {
 			return nil, fmt.Errorf("migration %s: %w", name, err)
 		}
-		steps = append(steps, goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, text)
-			return err
-		}}, nil))
+		steps = append(
+			steps,
+			goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+				_, err := tx.ExecContext(ctx, text)
+				return err
+			}}, nil),
+		)
 	}
 	return goose.NewProvider(kind, db, nil, goose.WithGoMigrations(steps...), goose.WithDisableGlobalRegistry(true))
 }

@@ -75,7 +75,8 @@ func (s *Store) openPostgres(ctx context.Context, dsn string) error {
 	}))
 }
 
-// openSQLite opens the file of that name. One connection writes, as SQLite allows one at a time anyway; the others read.
+// openSQLite opens the file of that name. One connection writes, as SQLite allows one at a time anyway; the others
+// read.
 func (s *Store) openSQLite(ctx context.Context, name string) error {
 	if name == "" || strings.HasPrefix(name, ":memory:") {
 		return errors.New("SQLite needs a file, which has a name")
@@ -87,7 +88,10 @@ func (s *Store) openSQLite(ctx context.Context, name string) error {
 		return err
 	}
 	// A commit is on disk when it returns (FULL): captures may wait for it. What is deleted is overwritten.
-	writer, err := sqliteDB(name, "synchronous(FULL)", "secure_delete(ON)", "cache_size(-8192)", "temp_store(MEMORY)", "wal_autocheckpoint(4000)")
+	writer, err := sqliteDB(
+		name, "synchronous(FULL)", "secure_delete(ON)", "cache_size(-8192)", "temp_store(MEMORY)",
+		"wal_autocheckpoint(4000)",
+	)
 	if err != nil {
 		return err
 	}
@@ -142,8 +146,8 @@ func private(name string) error {
 	return f.Close()
 }
 
-// sqliteLock returns a lock between processes: SQLite's own, of an empty file beside the database. A lock of the database
-// itself would be in the way of what it protects.
+// sqliteLock returns a lock between processes: SQLite's own, of an empty file beside the database. A lock of the
+// database itself would be in the way of what it protects.
 func sqliteLock(name string) func(context.Context) (func() error, error) {
 	return func(ctx context.Context) (func() error, error) {
 		if err := private(name + "-lock"); err != nil {

@@ -77,8 +77,8 @@ const (
 	rankFailed       = 5
 )
 
-// AddPins notes what was cited by answers whose manifests nobody publishes. What is noted already stays as it is; what an answer cites
-// that is not there (any more) is left out.
+// AddPins notes what was cited by answers whose manifests nobody publishes. What is noted already stays as it is; what
+// an answer cites that is not there (any more) is left out.
 func (s *Store) AddPins(ctx context.Context, tenant string, pins []Pin) error {
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
 		there, err := tx.ofCalls(ctx, lookup(tenant), pins)
@@ -104,7 +104,11 @@ func (tx *transaction) ofCalls(ctx context.Context, tenant string, pins []Pin) (
 		}
 	}
 	clear(there)
-	t := &tuples{before: "SELECT answer_id FROM calls WHERE (tenant, answer_id) IN (VALUES ", row: "($, $)", after: ") ORDER BY n"}
+	t := &tuples{
+		before: "SELECT answer_id FROM calls WHERE (tenant, answer_id) IN (VALUES ",
+		row:    "($, $)",
+		after:  ") ORDER BY n",
+	}
 	if tx.postgres {
 		t.after += " FOR KEY SHARE"
 	}
@@ -117,7 +121,8 @@ func (tx *transaction) ofCalls(ctx context.Context, tenant string, pins []Pin) (
 	return slices.DeleteFunc(slices.Clone(pins), func(p Pin) bool { return !there[lookup(p.AnswerID)] }), err
 }
 
-// putPins stores the pins of a manifest, in the places of those of the one that it supersedes and of those that were in none.
+// putPins stores the pins of a manifest, in the places of those of the one that it supersedes and of those that were in
+// none.
 func (tx *transaction) putPins(ctx context.Context, tenant string, of *published, pins []Pin) error {
 	answers, err := tx.insertPins(ctx, tenant, of.path, pins)
 	if err != nil || of.path == "" {
@@ -147,38 +152,54 @@ func (tx *transaction) insertPins(ctx context.Context, tenant, path string, pins
 			return nil, err
 		}
 		if len(text) > MaxPin {
-			return nil, refuse(ErrLimit, "%d bytes of a citation of %.100s are more than the %d that are kept", len(text), p.URL, MaxPin)
+			return nil, refuse(
+				ErrLimit, "%d bytes of a citation of %.100s are more than the %d that are kept", len(text), p.URL,
+				MaxPin,
+			)
 		}
 		answers[lookup(p.AnswerID)] = true
 		values = append(values, []any{
-			next[i], tenant, lookup(p.URL), lookup(p.AnswerID), lookup(p.Run), lookup(p.Citation), lookup(p.ClaimID), lookup(p.SourceID), path,
-			0, "", 0, "", plain(string(text)),
+			next[i], tenant, lookup(p.URL), lookup(p.AnswerID), lookup(p.Run), lookup(p.Citation), lookup(p.ClaimID),
+			lookup(p.SourceID), path, 0, "", 0, "",
+			plain(string(text)),
 		})
 	}
 	return answers, tx.exec(ctx, &tuples{
-		before: tx.insertInto("pins", "n, tenant, url, answer_id, run, citation, claim, source, path, rank, status, checked, detail, pin"),
-		row:    "($, $, $, $, $, $, $, $, $, $, $, $, $, $)",
-		after:  " ON CONFLICT (tenant, answer_id, path, citation, claim, source) DO NOTHING",
+		before: tx.insertInto(
+			"pins", "n, tenant, url, answer_id, run, citation, claim, source, path, rank, status, checked, detail, pin",
+		),
+		row:   "($, $, $, $, $, $, $, $, $, $, $, $, $, $)",
+		after: " ON CONFLICT (tenant, answer_id, path, citation, claim, source) DO NOTHING",
 	}, values)
 }
 
-// replacePins removes the pins that those of path stand in the places of: of the manifest that it supersedes, and of answers that were
-// in none. Pins of the same keep what came of the last check.
-func (tx *transaction) replacePins(ctx context.Context, tenant, path, supersedes string, answers map[string]bool) error {
+// replacePins removes the pins that those of path stand in the places of: of the manifest that it supersedes, and of
+// answers that were in none. Pins of the same keep what came of the last check.
+func (tx *transaction) replacePins(
+	ctx context.Context, tenant, path, supersedes string, answers map[string]bool,
+) error {
 	const same = "FROM pins o WHERE o.tenant = pins.tenant AND o.answer_id = pins.answer_id AND o.path IN ('', $1) AND o.citation = pins.citation " +
 		"AND o.claim = pins.claim AND o.source = pins.source AND o.rank > 0"
-	_, err := tx.ExecContext(ctx, "UPDATE pins SET (rank, status, checked, detail) = (SELECT o.rank, o.status, o.checked, o.detail "+same+
-		" ORDER BY o.checked DESC LIMIT 1) WHERE tenant = $2 AND path = $3 AND rank = 0 AND EXISTS (SELECT 1 "+same+")", supersedes, tenant, path)
+	_, err := tx.ExecContext(
+		ctx,
+		"UPDATE pins SET (rank, status, checked, detail) = (SELECT o.rank, o.status, o.checked, o.detail "+same+
+			" ORDER BY o.checked DESC LIMIT 1) WHERE tenant = $2 AND path = $3 AND rank = 0 AND EXISTS (SELECT 1 "+same+")",
+		supersedes, tenant, path,
+	)
 	if err != nil {
 		return err
 	}
 	if supersedes != "" {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM pins WHERE tenant = $1 AND path = $2", tenant, supersedes); err != nil {
+		if _, err := tx.ExecContext(
+			ctx, "DELETE FROM pins WHERE tenant = $1 AND path = $2", tenant, supersedes,
+		); err != nil {
 			return err
 		}
 	}
 	for answer := range answers {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM pins WHERE tenant = $1 AND answer_id = $2 AND path = ''", tenant, answer); err != nil {
+		if _, err := tx.ExecContext(
+			ctx, "DELETE FROM pins WHERE tenant = $1 AND answer_id = $2 AND path = ''", tenant, answer,
+		); err != nil {
 			return err
 		}
 	}
@@ -200,7 +221,10 @@ func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin,
 		var p Pin
 		var checked int64
 		var detail, text []byte
-		err := rows.Scan(&p.ID, &p.AnswerID, &p.Run, &p.Citation, &p.ClaimID, &p.SourceID, &p.Path, &p.Status, &checked, &detail, &text)
+		err := rows.Scan(
+			&p.ID, &p.AnswerID, &p.Run, &p.Citation, &p.ClaimID, &p.SourceID, &p.Path, &p.Status, &checked, &detail,
+			&text,
+		)
 		if err != nil {
 			return err
 		}
@@ -208,7 +232,9 @@ func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin,
 		if err := json.Unmarshal(text, &record); err != nil {
 			return fmt.Errorf("%w: what was cited: %w", errDamaged, err)
 		}
-		p.URL, p.Claim, p.Source, p.Digest, p.CheckedAt = record.URL, record.Claim, record.Source, record.Digest, instant(checked)
+		p.URL, p.Claim, p.Source, p.Digest, p.CheckedAt = record.URL, record.Claim, record.Source, record.Digest, instant(
+			checked,
+		)
 		if len(detail) > 0 {
 			p.Detail = detail
 		}
@@ -218,9 +244,9 @@ func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin,
 	return list, err
 }
 
-// EventVerification is the kind of event that tells that readers see another status of a citation than before. Its data is an object
-// with answer_id, citation, source_url and claim_id (of the source that it has the status for), status, previous (null: it had not
-// been checked), checked_at and detail.
+// EventVerification is the kind of event that tells that readers see another status of a citation than before. Its data
+// is an object with answer_id, citation, source_url and claim_id (of the source that it has the status for), status,
+// previous (null: it had not been checked), checked_at and detail.
 const EventVerification = "verification"
 
 // verificationEvent is the data of an [EventVerification].
@@ -235,13 +261,16 @@ type verificationEvent struct {
 	Detail    json.RawMessage `json:"detail"`
 }
 
-// SetStatuses stores what came of checks, all of it or nothing, and tells of those citations that readers see with another status than
-// before: see [ibid.Citation.Verification]. A pin that is not there any more is left out.
+// SetStatuses stores what came of checks, all of it or nothing, and tells of those citations that readers see with
+// another status than before: see [ibid.Citation.Verification]. A pin that is not there any more is left out.
 func (s *Store) SetStatuses(ctx context.Context, tenant string, list []PinStatus) error {
 	if len(list) == 0 {
 		return nil
 	}
-	err := s.update(ctx, func(ctx context.Context, tx *transaction) error { return tx.setStatuses(ctx, lookup(tenant), list) })
+	err := s.update(
+		ctx,
+		func(ctx context.Context, tx *transaction) error { return tx.setStatuses(ctx, lookup(tenant), list) },
+	)
 	if err != nil {
 		return fmt.Errorf("storing what came of checks: %w", err)
 	}
@@ -255,8 +284,16 @@ func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []Pi
 	}
 	for i := range list {
 		status := &list[i]
-		if _, err := tx.ExecContext(ctx, "UPDATE pins SET rank = $1, status = $2, checked = $3, detail = $4 WHERE tenant = $5 AND n = $6",
-			severity(status.Counts), lookup(string(status.Status)), knownMicros(status.CheckedAt), plain(string(status.Detail)), tenant, status.ID); err != nil {
+		if _, err := tx.ExecContext(
+			ctx, "UPDATE pins SET rank = $1, status = $2, checked = $3, detail = $4 WHERE tenant = $5 AND n = $6",
+			severity(
+				status.Counts,
+			),
+			lookup(string(status.Status)),
+			knownMicros(status.CheckedAt),
+			plain(string(status.Detail)),
+			tenant, status.ID,
+		); err != nil {
 			return err
 		}
 	}
@@ -271,18 +308,29 @@ func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []Pi
 			continue
 		}
 		data, err := json.Marshal(&verificationEvent{
-			p.AnswerID, p.Citation, p.URL, p.ClaimID, p.Status, nullable(string(before.Status)), p.CheckedAt.UTC(), p.Detail,
+			p.AnswerID, p.Citation, p.URL, p.ClaimID, p.Status,
+			nullable(string(before.Status)),
+			p.CheckedAt.UTC(), p.Detail,
 		})
 		if err != nil {
 			return err
 		}
-		events = append(events, Event{Tenant: tenant, Run: p.Run, Kind: EventVerification, At: time.Now(), Data: []byte(plain(string(data)))})
+		events = append(
+			events,
+			Event{
+				Tenant: tenant,
+				Run:    p.Run,
+				Kind:   EventVerification,
+				At:     time.Now(),
+				Data:   []byte(plain(string(data))),
+			},
+		)
 	}
 	return tx.tellRuns(ctx, events)
 }
 
-// citations returns the citations that pins are of, each once, with the status that readers see of it, and keeps their runs from
-// changing: everybody locks these before what is of them.
+// citations returns the citations that pins are of, each once, with the status that readers see of it, and keeps their
+// runs from changing: everybody locks these before what is of them.
 func (tx *transaction) citations(ctx context.Context, tenant string, list []PinStatus) ([]Pin, error) {
 	var cited []Pin
 	known, runs := map[[2]string]bool{}, map[tenantID]bool{}
@@ -318,16 +366,22 @@ func (tx *transaction) citations(ctx context.Context, tenant string, list []PinS
 
 // seen returns the pin of a citation whose status readers see, as fillVerification has it; nil: none was checked.
 func (tx *transaction) seen(ctx context.Context, tenant, answer, citation string) (*Pin, error) {
-	pins, err := scanPins(ctx, tx, "tenant = $1 AND answer_id = $2 AND citation = $3 AND rank > 0 ORDER BY rank + 0 DESC, checked DESC, n DESC LIMIT 1",
-		tenant, answer, citation)
+	pins, err := scanPins(
+		ctx,
+		tx,
+		"tenant = $1 AND answer_id = $2 AND citation = $3 AND rank > 0 ORDER BY rank + 0 DESC, checked DESC, n DESC LIMIT 1",
+		tenant,
+		answer,
+		citation,
+	)
 	if err != nil || len(pins) == 0 {
 		return nil, err
 	}
 	return &pins[0], nil
 }
 
-// fillVerification fills in what came of checking the citations of calls of one tenant: of each citation the worst that came of any
-// of its sources.
+// fillVerification fills in what came of checking the citations of calls of one tenant: of each citation the worst that
+// came of any of its sources.
 func (s *Store) fillVerification(ctx context.Context, tenant string, calls []*Call) error {
 	for part := range slices.Chunk(calls, MaxLimit) {
 		c := conditions{args: []any{lookup(tenant)}}
@@ -353,7 +407,8 @@ func (s *Store) fillVerification(ctx context.Context, tenant string, calls []*Ca
 	return nil
 }
 
-// scanVerification takes up the status of a pin. They come from the best to the worst, and of equals the latest is last.
+// scanVerification takes up the status of a pin. They come from the best to the worst, and of equals the latest is
+// last.
 func scanVerification(rows *sql.Rows, by map[string]*ibid.Answer) error {
 	var answer, citation, status string
 	var checked int64
@@ -377,8 +432,8 @@ const (
 	VerifiedUnchecked    = "unchecked"    // nothing was checked
 )
 
-// verification adds what [Query].Verification says to the conditions on calls. What few answers are is looked up once, what most are
-// of each answer until the page is full.
+// verification adds what [Query].Verification says to the conditions on calls. What few answers are is looked up once,
+// what most are of each answer until the page is full.
 func (c *conditions) verification(what string) {
 	const (
 		some = "answer_id IN (SELECT answer_id FROM pins WHERE tenant = $1 AND rank > 0"

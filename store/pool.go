@@ -12,9 +12,10 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// pool is connections to one database. When its server has been away, those of before are dead, which whoever takes one finds
-// out by using it: pgx tries one only after it was idle for a second, and database/sql takes another only where pgx knows
-// that nothing was sent. A query and the beginning of a transaction change nothing, so they are tried with the next.
+// pool is connections to one database. When its server has been away, those of before are dead, which whoever takes one
+// finds out by using it: pgx tries one only after it was idle for a second, and database/sql takes another only where
+// pgx knows that nothing was sent. A query and the beginning of a transaction change nothing, so they are tried with
+// the next.
 type pool struct {
 	*sql.DB
 
@@ -58,7 +59,8 @@ func isDead(err error) bool {
 		return false
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return pg.Code == "57P01" || pg.Code == "57P02" // the server ended it: by an administrator's command, after a crash
+		// the server ended it: by an administrator's command, after a crash
+		return pg.Code == "57P01" || pg.Code == "57P02"
 	}
 	for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET} {
 		if errors.Is(err, broken) {

@@ -17,11 +17,13 @@ const pruneBatch = 256
 type Retention struct {
 	Default    time.Duration            // of what was recorded of runs, and of providers that are not in ByProvider
 	ByProvider map[string]time.Duration // by ibid.Answer.Provider; by the upstream's name where the answer says none
-	Copies     time.Duration            // of octets of sources, from when they were read last; of what is known of a version nobody cites, too
-	Manifests  time.Duration            // of manifests, from when they were published. Those of deleted answers stay as long
-	Now        time.Time                // zero: now
-	DryRun     bool                     // count, and remove nothing
-	Progress   func(PruneReport)        // called after each batch with what has been removed so far; nil: not
+	// of octets of sources, from when they were read last; of what is known of a version nobody cites, too
+	Copies time.Duration
+	// of manifests, from when they were published. Those of deleted answers stay as long
+	Manifests time.Duration
+	Now       time.Time         // zero: now
+	DryRun    bool              // count, and remove nothing
+	Progress  func(PruneReport) // called after each batch with what has been removed so far; nil: not
 }
 
 // PruneReport says what was removed.
@@ -53,10 +55,10 @@ type expiry struct {
 	before   int64
 }
 
-// Prune removes the answers that are older than r says, and what was recorded of runs to which nothing was added for so long,
-// in small transactions, so that nobody waits long for it. An answer goes by its provider's retention also where its run was
-// recorded. Events that were not handed on yet are kept, and so is their run. What was removed before an error stays removed and
-// is in the report.
+// Prune removes the answers that are older than r says, and what was recorded of runs to which nothing was added for so
+// long, in small transactions, so that nobody waits long for it. An answer goes by its provider's retention also where
+// its run was recorded. Events that were not handed on yet are kept, and so is their run. What was removed before an
+// error stays removed and is in the report.
 func (s *Store) Prune(ctx context.Context, r *Retention) (PruneReport, error) {
 	var report PruneReport
 	now := r.Now
@@ -106,7 +108,11 @@ func (s *Store) expiries(ctx context.Context, r *Retention, now time.Time) ([]ex
 			query = strings.Replace(query, ">", ">=", 1)
 		}
 		found = false
-		err := each(ctx, s.db, func(rows *sql.Rows) error { found = true; return rows.Scan(&provider) }, query, provider)
+		err := each(
+			ctx, s.db,
+			func(rows *sql.Rows) error { found = true; return rows.Scan(&provider) },
+			query, provider,
+		)
 		if err != nil || !found {
 			return list, err
 		}
@@ -129,8 +135,11 @@ func (s *Store) prune(ctx context.Context, expiries []expiry, touched int64, don
 		for {
 			var removed PruneReport
 			err := s.update(ctx, func(ctx context.Context, tx *transaction) (err error) {
-				removed, err = tx.remove(ctx, "n IN (SELECT n FROM calls WHERE provider = $1 AND started < $2 ORDER BY started LIMIT $3"+lock+")",
-					e.provider, e.before, pruneBatch)
+				removed, err = tx.remove(
+					ctx,
+					"n IN (SELECT n FROM calls WHERE provider = $1 AND started < $2 ORDER BY started LIMIT $3"+lock+")",
+					e.provider, e.before, pruneBatch,
+				)
 				return err
 			})
 			if err != nil {
@@ -170,9 +179,11 @@ func (s *Store) prune(ctx context.Context, expiries []expiry, touched int64, don
 	return nil
 }
 
-// removeRecords removes some of what was recorded of runs that nobody has touched since then, and reports whether there may be
-// more.
-func (tx *transaction) removeRecords(ctx context.Context, touched int64, lock string, report *PruneReport) (more bool, err error) {
+// removeRecords removes some of what was recorded of runs that nobody has touched since then, and reports whether there
+// may be more.
+func (tx *transaction) removeRecords(
+	ctx context.Context, touched int64, lock string, report *PruneReport,
+) (more bool, err error) {
 	var runs []tenantID
 	err = each(ctx, tx, func(rows *sql.Rows) error {
 		var t tenantID
@@ -199,8 +210,8 @@ func (tx *transaction) removeRecords(ctx context.Context, touched int64, lock st
 	return true, tx.removeEmpty(ctx, report)
 }
 
-// removeRecordsOf removes what was recorded of a run, or so many of its records, and returns how many those were. What was said of
-// the run itself goes last.
+// removeRecordsOf removes what was recorded of a run, or so many of its records, and returns how many those were. What
+// was said of the run itself goes last.
 func (tx *transaction) removeRecordsOf(ctx context.Context, run tenantID, most int, report *PruneReport) (int, error) {
 	records, size := 0, 0
 	err := each(ctx, tx, func(rows *sql.Rows) error {

@@ -22,7 +22,8 @@ func (r *Retention) old() []oldRows {
 		{
 			r.Manifests, "SELECT path FROM publications WHERE state = '" + stateBuilt + "' AND due < $1",
 			// The digest stays, so that nothing else is ever served there.
-			"UPDATE publications SET state = '" + stateExpired + "', signed = '', salt = '' WHERE path IN ", func(p *PruneReport) *int { return &p.Manifests },
+			"UPDATE publications SET state = '" + stateExpired + "', signed = '', salt = '' WHERE path IN ",
+			func(p *PruneReport) *int { return &p.Manifests },
 		},
 		{
 			r.Copies, "SELECT hash FROM copies WHERE seen < $1",
@@ -50,7 +51,11 @@ func (s *Store) pruneRead(ctx context.Context, r *Retention, now time.Time, done
 		for old.keep > 0 {
 			var n int64
 			err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-				result, err := tx.ExecContext(ctx, old.drop+"("+old.which+" LIMIT $2)", micros(now.Add(-old.keep)), pruneBatch)
+				result, err := tx.ExecContext(
+					ctx, old.drop+"("+old.which+" LIMIT $2)",
+					micros(now.Add(-old.keep)),
+					pruneBatch,
+				)
 				if err == nil {
 					n, err = result.RowsAffected()
 				}
@@ -138,7 +143,8 @@ func (s *Store) pruneMemory(ctx context.Context) error {
 // prunableRead counts what pruneRead would remove.
 func (s *Store) prunableRead(ctx context.Context, r *Retention, now time.Time, report *PruneReport) error {
 	if r.Copies > 0 {
-		err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM versions WHERE last_seen < $1 AND NOT "+versionCited, micros(now.Add(-r.Copies))).Scan(&report.Versions)
+		err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM versions WHERE last_seen < $1 AND NOT "+versionCited, micros(now.Add(-r.Copies))).
+			Scan(&report.Versions)
 		if err != nil {
 			return err
 		}
@@ -147,7 +153,8 @@ func (s *Store) prunableRead(ctx context.Context, r *Retention, now time.Time, r
 		if old.keep <= 0 || old.count == nil {
 			continue
 		}
-		if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM ("+old.which+") AS old", micros(now.Add(-old.keep))).Scan(old.count(report)); err != nil {
+		if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM ("+old.which+") AS old", micros(now.Add(-old.keep))).
+			Scan(old.count(report)); err != nil {
 			return err
 		}
 	}

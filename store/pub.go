@@ -16,13 +16,13 @@ import (
 // pubBytes is how much of the HMAC a public id has: 128 bits cannot be guessed.
 const pubBytes = 16
 
-// PubNames gives runs the ids under which their manifests are published. They are the same whenever they are asked for, from before
-// anything of the run is stored; they show neither the tenant nor the client's name of the run, and nobody who has not the store
-// can work them out. It may be used by many goroutines at once.
+// PubNames gives runs the ids under which their manifests are published. They are the same whenever they are asked for,
+// from before anything of the run is stored; they show neither the tenant nor the client's name of the run, and nobody
+// who has not the store can work them out. It may be used by many goroutines at once.
 type PubNames struct{ secret []byte }
 
-// Of returns the public id of a run: 26 characters of a-z and 2-7. It asks nobody. A call in no run is published under that of its
-// answer's id.
+// Of returns the public id of a run: 26 characters of a-z and 2-7. It asks nobody. A call in no run is published under
+// that of its answer's id.
 func (p *PubNames) Of(tenant, run string) string {
 	mac := hmac.New(sha256.New, p.secret)
 	var size [8]byte
@@ -51,8 +51,8 @@ func (s *Store) Pub(ctx context.Context, tenant, run string) (string, error) {
 	return names.Of(tenant, run), nil
 }
 
-// Publications returns what gives runs their public ids. The store is asked for its secret once; the first who asks of a new store
-// makes it.
+// Publications returns what gives runs their public ids. The store is asked for its secret once; the first who asks of
+// a new store makes it.
 func (s *Store) Publications(ctx context.Context) (*PubNames, error) {
 	if names := s.names.Load(); names != nil {
 		return names, nil
@@ -66,12 +66,15 @@ func (s *Store) Publications(ctx context.Context) (*PubNames, error) {
 	return names, nil
 }
 
-// secret returns 32 random bytes that are always the same for a name. Of several nodes that make them at the same time one does.
+// secret returns 32 random bytes that are always the same for a name. Of several nodes that make them at the same time
+// one does.
 func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
 	value, err := readSecret(ctx, s.db, name)
 	if err == nil && value == "" {
 		err = s.update(ctx, func(ctx context.Context, tx *transaction) error {
-			if _, err := tx.ExecContext(ctx, "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, newSalt()); err != nil {
+			if _, err := tx.ExecContext(
+				ctx, "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, newSalt(),
+			); err != nil {
 				return err
 			}
 			value, err = readSecret(ctx, tx, name)
@@ -90,7 +93,11 @@ func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
 
 func readSecret(ctx context.Context, q querier, name string) (string, error) {
 	value := ""
-	err := each(ctx, q, func(rows *sql.Rows) error { return rows.Scan(&value) }, "SELECT value FROM secrets WHERE name = $1", name)
+	err := each(
+		ctx, q,
+		func(rows *sql.Rows) error { return rows.Scan(&value) },
+		"SELECT value FROM secrets WHERE name = $1", name,
+	)
 	return value, err
 }
 

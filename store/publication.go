@@ -51,7 +51,8 @@ type Publication struct {
 // publicationKey is what publications are revisions of.
 type publicationKey struct{ pub, tenant, run, answer string }
 
-// publicationKeys returns the keys of what rows are published as: of each answer, and of each run once. A call in no run has no run's.
+// publicationKeys returns the keys of what rows are published as: of each answer, and of each run once. A call in no
+// run has no run's.
 func publicationKeys(rows []*row) (answers, finals []publicationKey) {
 	for _, r := range rows {
 		if r.pub == "" {
@@ -64,7 +65,8 @@ func publicationKeys(rows []*row) (answers, finals []publicationKey) {
 			finals = append(finals, k)
 		}
 	}
-	slices.SortFunc(finals, func(a, b publicationKey) int { return strings.Compare(a.pub, b.pub) }) // as everybody locks them
+	// as everybody locks them
+	slices.SortFunc(finals, func(a, b publicationKey) int { return strings.Compare(a.pub, b.pub) })
 	return answers, finals
 }
 
@@ -84,7 +86,11 @@ func (tx *transaction) putPublications(ctx context.Context, rows []*row) error {
 	for i := range answers {
 		values = append(values, answers[i].fresh(statePending, now))
 	}
-	if err := tx.exec(ctx, tx.insertPublications(" ON CONFLICT (pub, answer_id, revision) DO NOTHING"), values); err != nil {
+	if err := tx.exec(
+		ctx,
+		tx.insertPublications(" ON CONFLICT (pub, answer_id, revision) DO NOTHING"),
+		values,
+	); err != nil {
 		return err
 	}
 	alone := map[string]bool{}
@@ -110,7 +116,11 @@ func (tx *transaction) putPublications(ctx context.Context, rows []*row) error {
 // isFinished reports whether it was said that a run has ended: that may come before its last answer is indexed.
 func (tx *transaction) isFinished(ctx context.Context, k *publicationKey) (bool, error) {
 	finished := int64(0)
-	err := each(ctx, tx, func(rows *sql.Rows) error { return rows.Scan(&finished) }, "SELECT finished FROM runs WHERE tenant = $1 AND id = $2", k.tenant, k.run)
+	err := each(
+		ctx, tx,
+		func(rows *sql.Rows) error { return rows.Scan(&finished) },
+		"SELECT finished FROM runs WHERE tenant = $1 AND id = $2", k.tenant, k.run,
+	)
 	return finished > 0, err
 }
 
@@ -118,7 +128,11 @@ const publicationColumns = "pub, answer_id, revision, tenant, run, path, superse
 
 func (tx *transaction) insertPublications(after string) *tuples {
 	return &tuples{
-		before: tx.insertInto("publications", publicationColumns), row: "($, $, $, $, $, $, $, $, $, $, $, $, $, $, $)", after: after,
+		before: tx.insertInto(
+			"publications", publicationColumns,
+		),
+		row:   "($, $, $, $, $, $, $, $, $, $, $, $, $, $, $)",
+		after: after,
 	}
 }
 
@@ -130,16 +144,24 @@ func (k *publicationKey) fresh(state string, now int64) []any {
 // row returns the row of a revision, of which at least the number, the state and when it is due are known.
 func (k *publicationKey) row(p *published, salt string) []any {
 	path := cmp.Or(p.path, manifest.Path(k.pub, k.answer, int(p.revision)))
-	return []any{k.pub, k.answer, p.revision, k.tenant, k.run, path, p.supersedes, p.state, p.due, 0, 0, salt, "", "", ""}
+	return []any{
+		k.pub, k.answer, p.revision, k.tenant, k.run, path, p.supersedes, p.state, p.due, 0, 0, salt, "", "", "",
+	}
 }
 
-// publish notes that what k names is to be published, or has changed: state is waiting or pending. What was built has another
-// revision after it; what is pending stays so.
+// publish notes that what k names is to be published, or has changed: state is waiting or pending. What was built has
+// another revision after it; what is pending stays so.
 func (tx *transaction) publish(ctx context.Context, k *publicationKey, state string, now int64) error {
 	var revision int64
 	var there, path, salt string
-	err := each(ctx, tx, func(rows *sql.Rows) error { return rows.Scan(&revision, &there, &path, &salt) },
-		"SELECT revision, state, path, salt FROM publications WHERE pub = $1 AND answer_id = $2 ORDER BY revision DESC LIMIT 1"+tx.forUpdate(), k.pub, k.answer)
+	err := each(
+		ctx,
+		tx,
+		func(rows *sql.Rows) error { return rows.Scan(&revision, &there, &path, &salt) },
+		"SELECT revision, state, path, salt FROM publications WHERE pub = $1 AND answer_id = $2 ORDER BY revision DESC LIMIT 1"+tx.forUpdate(),
+		k.pub,
+		k.answer,
+	)
 	if err != nil {
 		return err
 	}
@@ -147,13 +169,24 @@ func (tx *transaction) publish(ctx context.Context, k *publicationKey, state str
 	case "":
 		_, err = tx.ExecContext(ctx, tx.insertPublications("").text(1, tx.postgres), k.fresh(state, now)...)
 	case stateBuilt, stateExpired:
-		_, err = tx.ExecContext(ctx, tx.insertPublications("").text(1, tx.postgres),
-			k.row(&published{revision: revision + 1, supersedes: path, state: state, due: now}, cmp.Or(salt, newSalt()))...)
+		_, err = tx.ExecContext(
+			ctx, tx.insertPublications("").text(1, tx.postgres),
+			k.row(
+				&published{revision: revision + 1, supersedes: path, state: state, due: now},
+				cmp.Or(salt, newSalt()),
+			)...)
 	case statePending: // it is not made to wait again; due may be somebody's claim
-		_, err = tx.ExecContext(ctx, "UPDATE publications SET changes = changes + 1 WHERE pub = $1 AND answer_id = $2 AND revision = $3", k.pub, k.answer, revision)
+		_, err = tx.ExecContext(
+			ctx, "UPDATE publications SET changes = changes + 1 WHERE pub = $1 AND answer_id = $2 AND revision = $3",
+			k.pub, k.answer, revision,
+		)
 	default:
-		_, err = tx.ExecContext(ctx, "UPDATE publications SET changes = changes + 1, state = $1, due = $2, attempts = 0, error = '' "+
-			"WHERE pub = $3 AND answer_id = $4 AND revision = $5", state, now, k.pub, k.answer, revision)
+		_, err = tx.ExecContext(
+			ctx,
+			"UPDATE publications SET changes = changes + 1, state = $1, due = $2, attempts = 0, error = '' "+
+				"WHERE pub = $3 AND answer_id = $4 AND revision = $5",
+			state, now, k.pub, k.answer, revision,
+		)
 	}
 	return err
 }
@@ -184,22 +217,32 @@ func (tx *transaction) publishAgain(ctx context.Context, c *Call) error {
 // pubOf returns the public id of what is published where that holds; empty: nothing is.
 func (tx *transaction) pubOf(ctx context.Context, where string, args ...any) (string, error) {
 	pub := ""
-	err := each(ctx, tx, func(rows *sql.Rows) error { return rows.Scan(&pub) }, "SELECT pub FROM publications WHERE "+where+" LIMIT 1", args...)
+	err := each(
+		ctx, tx,
+		func(rows *sql.Rows) error { return rows.Scan(&pub) },
+		"SELECT pub FROM publications WHERE "+where+" LIMIT 1",
+		args...)
 	return pub, err
 }
 
-// PublishIdle makes the final manifests of those runs due that nobody said the end of, and that had no call for so long, and returns
-// how many these are. A run of which more is published later has another revision of its final manifest. One that somebody is busy
-// with now is left to the next time.
+// PublishIdle makes the final manifests of those runs due that nobody said the end of, and that had no call for so
+// long, and returns how many these are. A run of which more is published later has another revision of its final
+// manifest. One that somebody is busy with now is left to the next time.
 func (s *Store) PublishIdle(ctx context.Context, idle time.Duration) (int, error) {
 	now, sum := time.Now(), 0
 	for {
 		var n int64
 		err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-			result, err := tx.ExecContext(ctx, "UPDATE publications SET state = '"+statePending+"', due = $1 WHERE path IN (SELECT path FROM publications"+
-				" WHERE state = '"+stateWaiting+"' AND due <= $2"+
-				" AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.tenant = publications.tenant AND calls.run = publications.run AND calls.started > $2)"+
-				" ORDER BY due, pub LIMIT $3"+tx.skipLocked()+")", micros(now), micros(now.Add(-idle)), idleBatch)
+			result, err := tx.ExecContext(
+				ctx,
+				"UPDATE publications SET state = '"+statePending+"', due = $1 WHERE path IN (SELECT path FROM publications"+
+					" WHERE state = '"+stateWaiting+"' AND due <= $2"+
+					" AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.tenant = publications.tenant AND calls.run = publications.run AND calls.started > $2)"+
+					" ORDER BY due, pub LIMIT $3"+tx.skipLocked()+")",
+				micros(now),
+				micros(now.Add(-idle)),
+				idleBatch,
+			)
 			if err == nil {
 				n, err = result.RowsAffected()
 			}
@@ -214,10 +257,10 @@ func (s *Store) PublishIdle(ctx context.Context, idle time.Duration) (int, error
 	}
 }
 
-// DuePublications returns up to limit manifests that are to be built now, those that wait longest first, and keeps them from
-// other callers for as long as lease says, on all nodes. Each is then ended by [Store.KeepPublication], [Store.PostponePublication]
-// or [Store.FailPublication]; one of which nobody is heard comes again after its lease, and one of whose run something is deleted
-// meanwhile comes again at once.
+// DuePublications returns up to limit manifests that are to be built now, those that wait longest first, and keeps them
+// from other callers for as long as lease says, on all nodes. Each is then ended by [Store.KeepPublication],
+// [Store.PostponePublication] or [Store.FailPublication]; one of which nobody is heard comes again after its lease, and
+// one of whose run something is deleted meanwhile comes again at once.
 func (s *Store) DuePublications(ctx context.Context, limit int, lease time.Duration) ([]Publication, error) {
 	var list []Publication
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
@@ -226,7 +269,10 @@ func (s *Store) DuePublications(ctx context.Context, limit int, lease time.Durat
 		err := each(ctx, tx, func(rows *sql.Rows) error {
 			p := Publication{claim: micros(now.Add(lease))}
 			var salt string
-			err := rows.Scan(&p.Pub, &p.AnswerID, &p.Revision, &p.Tenant, &p.Run, &p.Path, &p.Supersedes, &p.Attempts, &p.changes, &salt, &p.Error)
+			err := rows.Scan(
+				&p.Pub, &p.AnswerID, &p.Revision, &p.Tenant, &p.Run, &p.Path, &p.Supersedes, &p.Attempts, &p.changes,
+				&salt, &p.Error,
+			)
 			if err != nil {
 				return err
 			}
@@ -241,8 +287,11 @@ func (s *Store) DuePublications(ctx context.Context, limit int, lease time.Durat
 		}
 		for i := range list {
 			p := &list[i]
-			if _, err := tx.ExecContext(ctx, "UPDATE publications SET due = $1, attempts = $2 WHERE pub = $3 AND answer_id = $4 AND revision = $5",
-				p.claim, p.Attempts, p.Pub, p.AnswerID, p.Revision); err != nil {
+			if _, err := tx.ExecContext(
+				ctx,
+				"UPDATE publications SET due = $1, attempts = $2 WHERE pub = $3 AND answer_id = $4 AND revision = $5",
+				p.claim, p.Attempts, p.Pub, p.AnswerID, p.Revision,
+			); err != nil {
 				return err
 			}
 		}
@@ -267,7 +316,8 @@ func (s *Store) PostponePublication(ctx context.Context, p *Publication, why str
 	return s.endClaim(ctx, p, statePending, why, time.Now().Add(after))
 }
 
-// FailPublication says that p cannot be built, and why. Its path is not found from then on, unless what it is of changes.
+// FailPublication says that p cannot be built, and why. Its path is not found from then on, unless what it is of
+// changes.
 func (s *Store) FailPublication(ctx context.Context, p *Publication, why string) error {
 	return s.endClaim(ctx, p, stateFailed, why, time.Now())
 }
@@ -275,10 +325,15 @@ func (s *Store) FailPublication(ctx context.Context, p *Publication, why string)
 // endClaim changes a publication if it is still p's. What has changed meanwhile is tried at once.
 func (s *Store) endClaim(ctx context.Context, p *Publication, state, why string, due time.Time) error {
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		_, err := tx.ExecContext(ctx, "UPDATE publications SET state = CASE WHEN changes = $1 THEN $2 ELSE '"+statePending+"' END, "+
-			"due = CASE WHEN changes = $1 THEN CAST($3 AS BIGINT) ELSE 0 END, error = $4 "+
-			"WHERE pub = $5 AND answer_id = $6 AND revision = $7 AND state = '"+statePending+"' AND due = $8",
-			p.changes, state, micros(due), cutText(plain(why), maxPublicationError), p.Pub, p.AnswerID, p.Revision, p.claim)
+		_, err := tx.ExecContext(
+			ctx,
+			"UPDATE publications SET state = CASE WHEN changes = $1 THEN $2 ELSE '"+statePending+"' END, "+
+				"due = CASE WHEN changes = $1 THEN CAST($3 AS BIGINT) ELSE 0 END, error = $4 "+
+				"WHERE pub = $5 AND answer_id = $6 AND revision = $7 AND state = '"+statePending+"' AND due = $8",
+			p.changes, state, micros(due),
+			cutText(plain(why), maxPublicationError),
+			p.Pub, p.AnswerID, p.Revision, p.claim,
+		)
 		return err
 	})
 	if err != nil {
@@ -297,13 +352,18 @@ func cutText(s string, most int) string {
 	return s[:most]
 }
 
-// Salt returns the salt of the private inputs in the manifest of an answer, or in the final one of a run, for whoever audits them.
-// That of an answer that was deleted is gone: [ErrNotFound].
+// Salt returns the salt of the private inputs in the manifest of an answer, or in the final one of a run, for whoever
+// audits them. That of an answer that was deleted is gone: [ErrNotFound].
 func (s *Store) Salt(ctx context.Context, tenant, answerOrRun string) ([]byte, error) {
 	text := ""
-	err := each(ctx, s.db, func(rows *sql.Rows) error { return rows.Scan(&text) },
+	err := each(
+		ctx,
+		s.db,
+		func(rows *sql.Rows) error { return rows.Scan(&text) },
 		"SELECT salt FROM publications WHERE tenant = $1 AND (answer_id = $2 OR answer_id = '' AND run = $2) AND salt <> '' ORDER BY revision DESC LIMIT 1",
-		lookup(tenant), lookup(answerOrRun))
+		lookup(tenant),
+		lookup(answerOrRun),
+	)
 	if err == nil && text == "" {
 		err = ErrNotFound
 	}

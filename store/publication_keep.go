@@ -15,9 +15,9 @@ import (
 	"github.com/ibidhq/ibid/manifest"
 )
 
-// EventManifest is the kind of event that tells that a manifest is served from now on. Its data is an object with answer_id (null:
-// it is the run's final one), path (where it is served, below the publisher's address), sha256 (of its body, hexadecimal),
-// revision, and supersedes (the path of the revision before it; null: none).
+// EventManifest is the kind of event that tells that a manifest is served from now on. Its data is an object with
+// answer_id (null: it is the run's final one), path (where it is served, below the publisher's address), sha256 (of its
+// body, hexadecimal), revision, and supersedes (the path of the revision before it; null: none).
 const EventManifest = "manifest"
 
 // manifestEvent is the data of an [EventManifest].
@@ -44,13 +44,14 @@ type published struct {
 	digest     string
 }
 
-// KeepPublication stores a manifest that was built, with its pins, and tells of it: from then on it is served, and never changes.
-// The pins take the places of those of the revision before it and of those that were in no manifest, and keep the status of an equal
-// one. If what it is of has changed since p was claimed, its next revision is due at once.
+// KeepPublication stores a manifest that was built, with its pins, and tells of it: from then on it is served, and
+// never changes. The pins take the places of those of the revision before it and of those that were in no manifest, and
+// keep the status of an equal one. If what it is of has changed since p was claimed, its next revision is due at once.
 //
-// Keeping the same again changes nothing but the pins. [manifest.ErrMutated] is that another body is there: that one stays. Nothing
-// is kept of an answer that was deleted meanwhile, or where the manifest has expired: [ErrNotFound]; nor if p is not the caller's any
-// more, because its lease ended and somebody else has it, or something of its run was deleted: [ErrConflict].
+// Keeping the same again changes nothing but the pins. [manifest.ErrMutated] is that another body is there: that one
+// stays. Nothing is kept of an answer that was deleted meanwhile, or where the manifest has expired: [ErrNotFound]; nor
+// if p is not the caller's any more, because its lease ended and somebody else has it, or something of its run was
+// deleted: [ErrConflict].
 func (s *Store) KeepPublication(ctx context.Context, p *Publication, signed *manifest.Signed, pins []Pin) error {
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
 		row, err := tx.published(ctx, p.Path)
@@ -67,7 +68,10 @@ func (s *Store) KeepPublication(ctx context.Context, p *Publication, signed *man
 			if err := tx.publish(ctx, &row.publicationKey, statePending, micros(time.Now())); err != nil {
 				return err
 			}
-			if _, err := tx.ExecContext(ctx, "UPDATE publications SET changes = $1 WHERE path = $2", p.changes, row.path); err != nil { // once
+			// once
+			if _, err := tx.ExecContext(
+				ctx, "UPDATE publications SET changes = $1 WHERE path = $2", p.changes, row.path,
+			); err != nil {
 				return err
 			}
 		}
@@ -79,8 +83,8 @@ func (s *Store) KeepPublication(ctx context.Context, p *Publication, signed *man
 	return nil
 }
 
-// KeepManifest stores a manifest under a path, as [manifest.Manifests] wants it: one that is to be published by the store itself, or
-// any other of an agent that has paths of its own. See [Store.KeepPublication] for the first.
+// KeepManifest stores a manifest under a path, as [manifest.Manifests] wants it: one that is to be published by the
+// store itself, or any other of an agent that has paths of its own. See [Store.KeepPublication] for the first.
 func (s *Store) KeepManifest(ctx context.Context, path string, signed *manifest.Signed) error {
 	if path != plain(path) || len(path) > maxPath {
 		return fmt.Errorf("keeping a manifest: its path is not text of up to %d bytes", maxPath)
@@ -89,7 +93,14 @@ func (s *Store) KeepManifest(ctx context.Context, path string, signed *manifest.
 		row, err := tx.published(ctx, path)
 		if errors.Is(err, ErrNotFound) {
 			row = &published{
-				publicationKey: publicationKey{tenant: DefaultTenant, answer: lookup(path)}, revision: 1, path: path, state: statePending, due: micros(time.Now()),
+				publicationKey: publicationKey{
+					tenant: DefaultTenant,
+					answer: lookup(path),
+				},
+				revision: 1,
+				path:     path,
+				state:    statePending,
+				due:      micros(time.Now()),
 			}
 			_, err = tx.ExecContext(ctx, tx.insertPublications("").text(1, tx.postgres), row.row(row, "")...)
 		}
@@ -122,11 +133,21 @@ func (tx *transaction) keep(ctx context.Context, row *published, signed *manifes
 		return err
 	}
 	now := time.Now()
-	if _, err := tx.ExecContext(ctx, "UPDATE publications SET state = '"+stateBuilt+"', due = $1, digest = $2, signed = $3, error = '' WHERE pub = $4 AND answer_id = $5 AND revision = $6",
-		micros(now), digest, tx.text(bundle), row.pub, row.answer, row.revision); err != nil {
+	if _, err := tx.ExecContext(
+		ctx,
+		"UPDATE publications SET state = '"+stateBuilt+"', due = $1, digest = $2, signed = $3, error = '' WHERE pub = $4 AND answer_id = $5 AND revision = $6",
+		micros(now),
+		digest,
+		tx.text(bundle),
+		row.pub,
+		row.answer,
+		row.revision,
+	); err != nil {
 		return err
 	}
-	data, err := json.Marshal(&manifestEvent{nullable(row.answer), row.path, digest, row.revision, nullable(row.supersedes)})
+	data, err := json.Marshal(
+		&manifestEvent{nullable(row.answer), row.path, digest, row.revision, nullable(row.supersedes)},
+	)
 	if err != nil {
 		return err
 	}
@@ -153,7 +174,10 @@ func (tx *transaction) publishedRow(ctx context.Context, path, lock string) (*pu
 	err := each(ctx, tx, func(rows *sql.Rows) error {
 		p := &published{}
 		row = p
-		return rows.Scan(&p.pub, &p.answer, &p.tenant, &p.run, &p.revision, &p.path, &p.supersedes, &p.state, &p.due, &p.changes, &p.digest)
+		return rows.Scan(
+			&p.pub, &p.answer, &p.tenant, &p.run, &p.revision, &p.path, &p.supersedes, &p.state, &p.due, &p.changes,
+			&p.digest,
+		)
 	}, "SELECT pub, answer_id, tenant, run, revision, path, supersedes, state, due, changes, digest FROM publications WHERE path = $1"+lock, path)
 	return row, err
 }
@@ -166,12 +190,16 @@ func (tx *transaction) forUpdate() string {
 	return ""
 }
 
-// Manifest returns what is served under a path, as [manifest.Manifests] wants it. [manifest.ErrPending] is that it is still to be
-// built, [manifest.ErrNotFound] that there is none, or that it cannot be built.
+// Manifest returns what is served under a path, as [manifest.Manifests] wants it. [manifest.ErrPending] is that it is
+// still to be built, [manifest.ErrNotFound] that there is none, or that it cannot be built.
 func (s *Store) Manifest(ctx context.Context, path string) (*manifest.Signed, error) {
 	state := ""
 	var bundle []byte
-	err := each(ctx, s.db, func(rows *sql.Rows) error { return rows.Scan(&state, &bundle) }, "SELECT state, signed FROM publications WHERE path = $1", plain(path))
+	err := each(
+		ctx, s.db,
+		func(rows *sql.Rows) error { return rows.Scan(&state, &bundle) },
+		"SELECT state, signed FROM publications WHERE path = $1", plain(path),
+	)
 	signed := &manifest.Signed{}
 	switch {
 	case err != nil:
@@ -190,12 +218,17 @@ func (s *Store) Manifest(ctx context.Context, path string) (*manifest.Signed, er
 	return signed, nil
 }
 
-// LastManifest returns where the last revision of a manifest is, of those that are served or still to be built, and the SHA-256 of
-// its body, hexadecimal; empty: it is still to be built. pub is the public id of its run, and answerID is empty for the run's final
-// one. [manifest.ErrNotFound] is that there is none.
+// LastManifest returns where the last revision of a manifest is, of those that are served or still to be built, and the
+// SHA-256 of its body, hexadecimal; empty: it is still to be built. pub is the public id of its run, and answerID is
+// empty for the run's final one. [manifest.ErrNotFound] is that there is none.
 func (s *Store) LastManifest(ctx context.Context, pub, answerID string) (path, digest string, err error) {
-	err = each(ctx, s.db, func(rows *sql.Rows) error { return rows.Scan(&path, &digest) }, "SELECT path, digest FROM publications WHERE pub = $1 AND answer_id = $2 AND state IN ('"+
-		stateBuilt+"', '"+statePending+"', '"+stateWaiting+"') ORDER BY revision DESC LIMIT 1", pub, lookup(answerID))
+	err = each(
+		ctx, s.db,
+		func(rows *sql.Rows) error { return rows.Scan(&path, &digest) },
+		"SELECT path, digest FROM publications WHERE pub = $1 AND answer_id = $2 AND state IN ('"+
+			stateBuilt+"', '"+statePending+"', '"+stateWaiting+"') ORDER BY revision DESC LIMIT 1",
+		pub, lookup(answerID),
+	)
 	if err == nil && path == "" {
 		err = manifest.ErrNotFound
 	}
@@ -205,7 +238,8 @@ func (s *Store) LastManifest(ctx context.Context, pub, answerID string) (path, d
 	return path, digest, nil
 }
 
-// tellRuns writes down events of runs, and gives them their numbers. A run that is not there (any more) is told nothing.
+// tellRuns writes down events of runs, and gives them their numbers. A run that is not there (any more) is told
+// nothing.
 func (tx *transaction) tellRuns(ctx context.Context, events []Event) error {
 	by := map[tenantID]*thread{}
 	for i := range events {
@@ -246,6 +280,9 @@ func (tx *transaction) tellRuns(ctx context.Context, events []Event) error {
 // hasRun reports whether there is a run, and keeps it from changing.
 func (tx *transaction) hasRun(ctx context.Context, id tenantID) (bool, error) {
 	there := false
-	err := each(ctx, tx, func(*sql.Rows) error { there = true; return nil }, "SELECT 1 FROM runs WHERE tenant = $1 AND id = $2"+tx.forUpdate(), id.tenant, id.id)
+	err := each(
+		ctx, tx, func(*sql.Rows) error { there = true; return nil },
+		"SELECT 1 FROM runs WHERE tenant = $1 AND id = $2"+tx.forUpdate(), id.tenant, id.id,
+	)
 	return there, err
 }

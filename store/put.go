@@ -7,11 +7,12 @@ import (
 	"unsafe"
 )
 
-// Put stores calls in one transaction: all of them or, with an error, none. A call whose AnswerID its tenant has already is
-// left out, so that what was put before a crash can be put again: nothing changes and no second event is written.
+// Put stores calls in one transaction: all of them or, with an error, none. A call whose AnswerID its tenant has
+// already is left out, so that what was put before a crash can be put again: nothing changes and no second event is
+// written.
 //
-// The order of calls is the order in which the sources of a conversation are numbered and the steps of a run are counted.
-// In a batch of 32 or more each costs far less than alone. See [IsTemporary] for what to do about an error.
+// The order of calls is the order in which the sources of a conversation are numbered and the steps of a run are
+// counted. In a batch of 32 or more each costs far less than alone. See [IsTemporary] for what to do about an error.
 func (s *Store) Put(ctx context.Context, calls []*Call) error {
 	if len(calls) == 0 {
 		return nil
@@ -146,13 +147,18 @@ func (tx *transaction) take(ctx context.Context, counter string, n int) ([]int64
 
 func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
 	t := tuples{
-		before: tx.insertInto("calls", "n, tenant, answer_id, provider, conversation, run, step, counted, started, refetched, call"),
-		row:    "($, $, $, $, $, $, $, $, $, $, $)",
+		before: tx.insertInto(
+			"calls", "n, tenant, answer_id, provider, conversation, run, step, counted, started, refetched, call",
+		),
+		row: "($, $, $, $, $, $, $, $, $, $, $)",
 	}
 	if tx.postgres {
 		t = tuples{
-			before: tx.insertInto("calls", "n, tenant, answer_id, provider, conversation, run, step, counted, started, refetched, call, document, terms"),
-			row:    "($, $, $, $, $, $, $, $, $, $, $, $::jsonb, $::tsvector)",
+			before: tx.insertInto(
+				"calls",
+				"n, tenant, answer_id, provider, conversation, run, step, counted, started, refetched, call, document, terms",
+			),
+			row: "($, $, $, $, $, $, $, $, $, $, $, $::jsonb, $::tsvector)",
 		}
 	}
 	values := make([][]any, 0, len(rows))
@@ -162,8 +168,8 @@ func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
 			counted = 1
 		}
 		v := []any{
-			r.n, lookup(r.Tenant), lookup(r.AnswerID), r.provider(), orNull(r.Conversation), orNull(r.Run), r.step, counted, micros(r.Started),
-			r.refetched, tx.text(r.encoded),
+			r.n, lookup(r.Tenant), lookup(r.AnswerID), r.provider(), orNull(r.Conversation), orNull(r.Run), r.step,
+			counted, micros(r.Started), r.refetched, tx.text(r.encoded),
 		}
 		if tx.postgres {
 			v = append(v, r.document, r.terms)
@@ -173,8 +179,8 @@ func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
 	return tx.exec(ctx, &t, values)
 }
 
-// text returns b, which does not change any more, for a column of type TEXT. Neither engine checks or changes it, but PostgreSQL
-// takes only UTF-8. JSON has no NUL, but as an escape.
+// text returns b, which does not change any more, for a column of type TEXT. Neither engine checks or changes it, but
+// PostgreSQL takes only UTF-8. JSON has no NUL, but as an escape.
 func (tx *transaction) text(b []byte) string {
 	s := unsafe.String(unsafe.SliceData(b), len(b)) // a copy would be half of all that storing an answer allocates
 	if tx.postgres {
@@ -193,7 +199,10 @@ func (tx *transaction) putEvents(ctx context.Context, rows []*row) error {
 		if err != nil {
 			return err
 		}
-		events = append(events, Event{Tenant: lookup(r.Tenant), Run: lookup(r.Run), Seq: r.seq, Kind: r.kind, At: r.at, Data: data})
+		events = append(
+			events,
+			Event{Tenant: lookup(r.Tenant), Run: lookup(r.Run), Seq: r.seq, Kind: r.kind, At: r.at, Data: data},
+		)
 	}
 	return tx.addEvents(ctx, events)
 }
@@ -213,6 +222,9 @@ func (tx *transaction) addEvents(ctx context.Context, events []Event) error {
 		values = append(values, []any{ids[i], e.Tenant, e.Run, e.Seq, e.Kind, micros(e.At), 0, tx.text(e.Data)})
 	}
 	return tx.exec(ctx, &tuples{
-		before: tx.insertInto("events", "id, tenant, run, seq, kind, at, relayed, data"), row: "($, $, $, $, $, $, $, $)",
+		before: tx.insertInto(
+			"events", "id, tenant, run, seq, kind, at, relayed, data",
+		),
+		row: "($, $, $, $, $, $, $, $)",
 	}, values)
 }

@@ -13,11 +13,12 @@ const (
 	MaxLimit     = 500
 )
 
-// Query chooses from a list. Nil and the zero value mean its first page, unfiltered. What is said in several fields must all
-// hold. Fields that make no sense for a list are not looked at.
+// Query chooses from a list. Nil and the zero value mean its first page, unfiltered. What is said in several fields
+// must all hold. Fields that make no sense for a list are not looked at.
 type Query struct {
-	// Text asks for answers that have all of its words in their text, prompt, quotes or titles of sources. It is plain text:
-	// nothing in it is syntax. Of its last word the beginning suffices, unless something that is no word follows it.
+	// Text asks for answers that have all of its words in their text, prompt, quotes or titles of sources. It is plain
+	// text: nothing in it is syntax. Of its last word the beginning suffices, unless something that is no word follows
+	// it.
 	Text         string
 	Source       string // the URL of a source, in any form, or its ibid.Source.Key
 	Conversation string
@@ -48,7 +49,8 @@ type Conversation struct {
 	Numbering ibid.Numbering
 }
 
-// Run is one piece of an agent's work: one call, or the steps that its client named or recorded. [Store.Trail] has all of it.
+// Run is one piece of an agent's work: one call, or the steps that its client named or recorded. [Store.Trail] has all
+// of it.
 type Run struct {
 	ID       string
 	Agent    string

@@ -14,7 +14,9 @@ import (
 
 // Call returns an answer with its call.
 func (s *Store) Call(ctx context.Context, tenant, answerID string) (*Call, error) {
-	list, err := scanCalls(ctx, s.db, callColumns+"WHERE tenant = $1 AND answer_id = $2", lookup(tenant), lookup(answerID))
+	list, err := scanCalls(
+		ctx, s.db, callColumns+"WHERE tenant = $1 AND answer_id = $2", lookup(tenant), lookup(answerID),
+	)
 	if err == nil && len(list) == 0 {
 		err = ErrNotFound
 	}
@@ -35,13 +37,19 @@ func byProvider(tenant, upstream, providerID string) *filter {
 	}
 }
 
-// Calls returns calls, the last stored first; one that was fetched again counts as stored then. Calls that arrive while a
-// list is read through are not in its later pages, so nothing is in it twice.
+// Calls returns calls, the last stored first; one that was fetched again counts as stored then. Calls that arrive while
+// a list is read through are not in its later pages, so nothing is in it twice.
 func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call], error) {
 	if q == nil {
 		q = &Query{}
 	}
-	f := filter{tenant: tenant, limit: limitOf(q.Limit) + 1, conversation: q.Conversation, run: q.Run, verification: q.Verification}
+	f := filter{
+		tenant:       tenant,
+		limit:        limitOf(q.Limit) + 1,
+		conversation: q.Conversation,
+		run:          q.Run,
+		verification: q.Verification,
+	}
 	if q.Text != "" {
 		f.terms.addWords(q.Text)
 	}
@@ -63,7 +71,9 @@ func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call
 }
 
 // page returns the calls behind a cursor, and the cursor behind them.
-func (s *Store) page(ctx context.Context, list, cursor string, f *filter) (calls []numberedCall, next string, err error) {
+func (s *Store) page(
+	ctx context.Context, list, cursor string, f *filter,
+) (calls []numberedCall, next string, err error) {
 	if err = readCursor(list, cursor, &f.before); err != nil {
 		return nil, "", err
 	}
@@ -156,10 +166,14 @@ func (c *conditions) param(arg any) string {
 	return "$" + strconv.Itoa(len(c.args))
 }
 
-// newest returns all conditions, for so many of the newest calls. They are chosen by their numbers: to sort whole calls would
-// be to read them all.
+// newest returns all conditions, for so many of the newest calls. They are chosen by their numbers: to sort whole calls
+// would be to read them all.
 func (c *conditions) newest(limit int) string {
-	return "WHERE n IN (SELECT n FROM calls WHERE " + strings.Join(c.where, " AND ") + " ORDER BY n DESC LIMIT " + c.param(limit) + ") ORDER BY n DESC"
+	return "WHERE n IN (SELECT n FROM calls WHERE " + strings.Join(
+		c.where, " AND ",
+	) + " ORDER BY n DESC LIMIT " + c.param(
+		limit,
+	) + ") ORDER BY n DESC"
 }
 
 // numberedCall is a call with its place in the order of arrival.

@@ -13,8 +13,8 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// Conversations returns conversations, the one whose latest call was stored last first. One that gets a call while the list is
-// read through moves to its beginning.
+// Conversations returns conversations, the one whose latest call was stored last first. One that gets a call while the
+// list is read through moves to its beginning.
 func (s *Store) Conversations(ctx context.Context, tenant string, q *Query) (*Page[Conversation], error) {
 	threads, err := s.threads(ctx, conversationTable(), tenant, q)
 	if err != nil {
@@ -46,8 +46,15 @@ func (t *thread) conversation() *Conversation {
 
 func (t *thread) run() *Run {
 	return &Run{
-		ID: t.id, Agent: t.agent, Question: t.question, Strategy: t.strategy, Started: t.began(), Ended: instant(max(t.ended, micros(t.began()))),
-		Finished: instant(t.finished), Answers: int(t.answers), Recorded: int(max(t.recorded-1, 0)),
+		ID:       t.id,
+		Agent:    t.agent,
+		Question: t.question,
+		Strategy: t.strategy,
+		Started:  t.began(),
+		Ended:    instant(max(t.ended, micros(t.began()))),
+		Finished: instant(t.finished),
+		Answers:  int(t.answers),
+		Recorded: int(max(t.recorded-1, 0)),
 	}
 }
 
@@ -83,8 +90,8 @@ func (s *Store) threads(ctx context.Context, table *threadTable, tenant string, 
 	return &Page[thread]{Items: threads, Next: next}, nil
 }
 
-// Conversation returns a conversation with a page of its calls: of q, Cursor and Limit count. The first page has the latest
-// calls, the next one those before them. Within a page the oldest is first.
+// Conversation returns a conversation with a page of its calls: of q, Cursor and Limit count. The first page has the
+// latest calls, the next one those before them. Within a page the oldest is first.
 func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (*Conversation, error) {
 	c, err := s.conversation(ctx, tenant, id, q)
 	if err != nil {
@@ -106,8 +113,8 @@ func (s *Store) conversation(ctx context.Context, tenant, id string, q *Query) (
 	return c, s.fillVerification(ctx, tenant, c.Calls)
 }
 
-// Run returns a run with a page of its calls and of its recorded steps, as [Store.Conversation] does; within a page they are by
-// step.
+// Run returns a run with a page of its calls and of its recorded steps, as [Store.Conversation] does; within a page
+// they are by step.
 func (s *Store) Run(ctx context.Context, tenant, id string, q *Query) (*Run, error) {
 	r, err := s.oneRun(ctx, tenantID{tenant, id}, q)
 	if err != nil {
@@ -127,7 +134,9 @@ func (s *Store) oneRun(ctx context.Context, id tenantID, q *Query) (*Run, error)
 	}
 	r := t.run()
 	r.ID, r.Next = id.id, next
-	calls, err := scanCalls(ctx, s.db, callColumns+"WHERE tenant = $1 AND run = $2 AND "+inWindow+" ORDER BY started, n", w...)
+	calls, err := scanCalls(
+		ctx, s.db, callColumns+"WHERE tenant = $1 AND run = $2 AND "+inWindow+" ORDER BY started, n",
+		w...)
 	if err != nil {
 		return nil, err
 	}
@@ -180,8 +189,8 @@ func (s *Store) said(ctx context.Context, t *thread, r *Run) error {
 // inWindow holds for what window chooses.
 const inWindow = "(started, n) < ($3, $4) AND (started, n) >= ($5, $6)"
 
-// window chooses a page of the calls and recorded steps of a run, the latest first. Both are numbered by the same counter. It
-// returns the arguments for [inWindow], and the cursor of the page after it.
+// window chooses a page of the calls and recorded steps of a run, the latest first. Both are numbered by the same
+// counter. It returns the arguments for [inWindow], and the cursor of the page after it.
 func (s *Store) window(ctx context.Context, t *thread, q *Query) (args []any, next string, err error) {
 	if q == nil {
 		q = &Query{}
@@ -246,8 +255,8 @@ type callPage struct {
 // threadLetter begins the cursors of what is in a conversation or a run; no list of threads has it.
 const threadLetter = "m"
 
-// talk returns a conversation with a page of its calls, the oldest first. It is chosen by when they began, which is the same
-// after they were fetched again.
+// talk returns a conversation with a page of its calls, the oldest first. It is chosen by when they began, which is the
+// same after they were fetched again.
 func (s *Store) talk(ctx context.Context, id tenantID, q *Query) (*thread, *callPage, error) {
 	if q == nil {
 		q = &Query{}
@@ -261,8 +270,12 @@ func (s *Store) talk(ctx context.Context, id tenantID, q *Query) (*thread, *call
 		return nil, nil, err
 	}
 	limit := limitOf(q.Limit)
-	latest, err := scanCalls(ctx, s.db, callColumns+"WHERE n IN (SELECT n FROM calls WHERE tenant = $1 AND conversation = $2 "+
-		"AND (started, n) < ($3, $4) ORDER BY started DESC, n DESC LIMIT $5) ORDER BY started DESC, n DESC", t.tenant, t.id, at, n, limit+1)
+	latest, err := scanCalls(
+		ctx, s.db,
+		callColumns+"WHERE n IN (SELECT n FROM calls WHERE tenant = $1 AND conversation = $2 "+
+			"AND (started, n) < ($3, $4) ORDER BY started DESC, n DESC LIMIT $5) ORDER BY started DESC, n DESC",
+		t.tenant, t.id, at, n, limit+1,
+	)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -270,7 +283,10 @@ func (s *Store) talk(ctx context.Context, id tenantID, q *Query) (*thread, *call
 	if len(latest) > limit {
 		page.before = latest[limit].Call
 	}
-	latest, page.Next = cut(latest, limit, func(c numberedCall) string { return newCursor(threadLetter, micros(c.Started), c.n) })
+	latest, page.Next = cut(
+		latest, limit,
+		func(c numberedCall) string { return newCursor(threadLetter, micros(c.Started), c.n) },
+	)
 	for _, c := range slices.Backward(latest) {
 		page.Items = append(page.Items, c.Call)
 	}
@@ -330,8 +346,13 @@ func uses(c *Call, names []string) []SourceUse {
 			continue
 		}
 		use := SourceUse{
-			Key: source.Key(), URL: source.URL, Title: source.Title, AnswerID: c.AnswerID, Conversation: c.Conversation, Run: c.Run,
-			Started: c.Started,
+			Key:          source.Key(),
+			URL:          source.URL,
+			Title:        source.Title,
+			AnswerID:     c.AnswerID,
+			Conversation: c.Conversation,
+			Run:          c.Run,
+			Started:      c.Started,
 		}
 		for k := range c.Answer.Citations {
 			citation := &c.Answer.Citations[k]

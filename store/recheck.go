@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// maxAddress is how many bytes an address may have that is to be read again. Longer ones are no addresses of documents.
+	// maxAddress is how many bytes an address may have that is to be read again. Longer ones are no addresses of
+	// documents.
 	maxAddress = 8 << 10
 	// trackBatch is how many answers TrackStored looks at in one transaction.
 	trackBatch = 256
@@ -81,8 +82,8 @@ func (tx *transaction) trackRows(ctx context.Context, rows []*row) error {
 	}, values)
 }
 
-// TrackStored notes the web addresses of what those answers cite that were put while [Options.Track] was off, and returns how many
-// answers it looked at. It goes on where it ended the last time, and takes small transactions.
+// TrackStored notes the web addresses of what those answers cite that were put while [Options.Track] was off, and
+// returns how many answers it looked at. It goes on where it ended the last time, and takes small transactions.
 func (s *Store) TrackStored(ctx context.Context) (int, error) {
 	sum := 0
 	for {
@@ -103,7 +104,11 @@ func (s *Store) TrackStored(ctx context.Context) (int, error) {
 // trackStored notes what a batch of answers cite.
 func (tx *transaction) trackStored(ctx context.Context) (int, error) {
 	var mark int64
-	if err := each(ctx, tx, func(rows *sql.Rows) error { return rows.Scan(&mark) }, "SELECT value FROM marks WHERE name = $1", trackMark); err != nil {
+	if err := each(
+		ctx, tx,
+		func(rows *sql.Rows) error { return rows.Scan(&mark) },
+		"SELECT value FROM marks WHERE name = $1", trackMark,
+	); err != nil {
 		return 0, err
 	}
 	n := 0
@@ -126,12 +131,15 @@ func (tx *transaction) trackStored(ctx context.Context) (int, error) {
 	if err := tx.trackRows(ctx, list); err != nil {
 		return 0, err
 	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO marks (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value", trackMark, mark)
+	_, err = tx.ExecContext(
+		ctx, "INSERT INTO marks (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+		trackMark, mark,
+	)
 	return n, err
 }
 
-// DueRechecks returns up to limit sources that are to be read again now, those that wait longest first, and keeps them from other
-// callers for as long as lease says, on all nodes. Each is then ended by [Store.SetRecheck].
+// DueRechecks returns up to limit sources that are to be read again now, those that wait longest first, and keeps them
+// from other callers for as long as lease says, on all nodes. Each is then ended by [Store.SetRecheck].
 func (s *Store) DueRechecks(ctx context.Context, limit int, lease time.Duration) ([]Recheck, error) {
 	var list []Recheck
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
@@ -150,7 +158,9 @@ func (s *Store) DueRechecks(ctx context.Context, limit int, lease time.Duration)
 		}
 		for i := range list {
 			r := &list[i]
-			if _, err := tx.ExecContext(ctx, "UPDATE rechecks SET due = $1 WHERE tenant = $2 AND url = $3", r.claim, r.Tenant, lookup(r.URL)); err != nil {
+			if _, err := tx.ExecContext(
+				ctx, "UPDATE rechecks SET due = $1 WHERE tenant = $2 AND url = $3", r.claim, r.Tenant, lookup(r.URL),
+			); err != nil {
 				return err
 			}
 		}
@@ -162,8 +172,9 @@ func (s *Store) DueRechecks(ctx context.Context, limit int, lease time.Duration)
 	return list, nil
 }
 
-// SetRecheck says when a source is to be read the next time, and whether it could not be read now. With a zero next it is not read
-// any more, until another answer cites it. Where the lease has ended and somebody else has taken it, nothing changes.
+// SetRecheck says when a source is to be read the next time, and whether it could not be read now. With a zero next it
+// is not read any more, until another answer cites it. Where the lease has ended and somebody else has taken it,
+// nothing changes.
 func (s *Store) SetRecheck(ctx context.Context, r *Recheck, next time.Time, failed bool) error {
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
 		const where = " WHERE tenant = $1 AND url = $2 AND due = $3"

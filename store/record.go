@@ -27,16 +27,16 @@ const maxInList = 1 << 10
 // Recording is what an agent says of a run: of the run itself what is given, and any of its steps.
 type Recording struct {
 	Run string // the run's id; needed
-	// Trail has what is said. Its ID is not looked at, and neither are steps that are not in it. What is zero in it was not
-	// said and stays as it was, but for steps: each stands for the whole of it. A step is known by its ID, else by its number;
-	// with neither it is the run's next.
+	// Trail has what is said. Its ID is not looked at, and neither are steps that are not in it. What is zero in it was
+	// not said and stays as it was, but for steps: each stands for the whole of it. A step is known by its ID, else by
+	// its number; with neither it is the run's next.
 	Trail *trail.Trail
 	// AnswerID names the captured answer that is the run's final one, in the place of Trail.Answer. Empty: not said.
 	AnswerID string
 	// Finish says that the run has ended: at Trail.Finished, else now, unless it had ended before.
 	Finish bool
-	// Publish says that the run's final manifest is to be published even if no call of the run is: once it has ended, or its final
-	// answer is said, and if it has one. It counts in that recording only.
+	// Publish says that the run's final manifest is to be published even if no call of the run is: once it has ended,
+	// or its final answer is said, and if it has one. It counts in that recording only.
 	Publish bool
 	// Partly says that steps that are refused are left out, and the others recorded: for whoever cannot mend them.
 	Partly bool
@@ -59,12 +59,12 @@ type RecordedStep struct {
 	Replaced bool // it was there and said something else; with neither, it was there already
 }
 
-// Record stores what an agent says of a run, all of it or, with an error, nothing. It may come in any order, before the run's
-// first call and after its end, and again: what is stored already changes nothing and is told by no event. A later word about a
-// step takes the place of the earlier one; its number stays if the later one has none.
+// Record stores what an agent says of a run, all of it or, with an error, nothing. It may come in any order, before the
+// run's first call and after its end, and again: what is stored already changes nothing and is told by no event. A
+// later word about a step takes the place of the earlier one; its number stays if the later one has none.
 //
-// [ErrConflict] is that a step has the number of another one, or stands twice in the recording with different words; [ErrLimit]
-// that there would be more than may be recorded of a run. Both say of which step.
+// [ErrConflict] is that a step has the number of another one, or stands twice in the recording with different words;
+// [ErrLimit] that there would be more than may be recorded of a run. Both say of which step.
 func (s *Store) Record(ctx context.Context, tenant string, r *Recording) (*Recorded, error) {
 	if r.Run == "" || tenant == "" {
 		return nil, errors.New("recording a run: it has no id or no tenant")
@@ -109,7 +109,9 @@ func checkStep(step *trail.Step, name string) error {
 	case step.Number < 0 || step.Number > MaxNumber:
 		return refuse(ErrLimit, "%s: numbers go from 1 to %d", name, MaxNumber)
 	case len(step.Sources) > MaxSources:
-		return refuse(ErrLimit, "%s: %d sources are more than the %d that it may have", name, len(step.Sources), MaxSources)
+		return refuse(
+			ErrLimit, "%s: %d sources are more than the %d that it may have", name, len(step.Sources), MaxSources,
+		)
 	case len(step.ID) > MaxStepID:
 		return refuse(ErrLimit, "%s: its id may have %d bytes", name, MaxStepID)
 	}
@@ -256,7 +258,9 @@ func (w *recorder) find(s *trail.Step, name string) (*record, error) {
 // put gives a record a text and a number, and reports whether that is new. Name says what it is, for people.
 func (w *recorder) put(r *record, name, text string, number int64) (changed bool, err error) {
 	if len(text) > MaxRecord {
-		return false, refuse(ErrLimit, "%s: %d bytes as JSON are more than the %d that it may have", name, len(text), MaxRecord)
+		return false, refuse(
+			ErrLimit, "%s: %d bytes as JSON are more than the %d that it may have", name, len(text), MaxRecord,
+		)
 	}
 	if r.text == text && r.number == number {
 		r.said = true
@@ -267,10 +271,14 @@ func (w *recorder) put(r *record, name, text string, number int64) (changed bool
 	}
 	more := int64(len(text) - len(r.text))
 	if size := w.run.size + more; more > 0 && size > MaxRecorded {
-		return false, refuse(ErrLimit, "%s: with it %d bytes would be recorded of the run, and %d may be", name, size, MaxRecorded)
+		return false, refuse(
+			ErrLimit, "%s: with it %d bytes would be recorded of the run, and %d may be", name, size, MaxRecorded,
+		)
 	}
 	if r.n == 0 && r.id != headID && w.steps() == MaxSteps {
-		return false, refuse(ErrLimit, "%s: with it the run would have %d recorded steps, and may have %d", name, MaxSteps+1, MaxSteps)
+		return false, refuse(
+			ErrLimit, "%s: with it the run would have %d recorded steps, and may have %d", name, MaxSteps+1, MaxSteps,
+		)
 	}
 	if r.n != 0 {
 		w.changed = append(w.changed, r)

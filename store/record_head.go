@@ -13,7 +13,8 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// maxIssues is how many issues of a run itself are kept: of those that come again and again with another detail, the first.
+// maxIssues is how many issues of a run itself are kept: of those that come again and again with another detail, the
+// first.
 const maxIssues = 100
 
 // headID is the id of the record of a run itself.
@@ -49,8 +50,18 @@ func (w *recorder) head(r *Recording) error {
 	}
 	w.done.Changed = !isNew
 	t := w.run
-	t.agent, t.question = cmp.Or(beginning(plain(h.Agent), maxInList), t.agent), cmp.Or(beginning(plain(h.Question), maxInList), t.question)
-	t.strategy, t.finished = cmp.Or(t.captured, lookup(h.Strategy), t.strategy), cmp.Or(knownMicros(h.Finished), t.finished)
+	t.agent, t.question = cmp.Or(
+		beginning(plain(h.Agent), maxInList),
+		t.agent,
+	), cmp.Or(
+		beginning(plain(h.Question), maxInList),
+		t.question,
+	)
+	t.strategy, t.finished = cmp.Or(
+		t.captured, lookup(h.Strategy), t.strategy,
+	), cmp.Or(
+		knownMicros(h.Finished), t.finished,
+	)
 	w.seen(h.Started, h.Finished)
 	if !ended {
 		return nil

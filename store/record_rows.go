@@ -58,7 +58,9 @@ func (w *recorder) load(ctx context.Context, r *Recording) error {
 		return nil
 	}
 	err := w.tx.list(ctx, &tuples{
-		before: recordColumns + "(VALUES ", row: "($, $, $)", after: ") AS v JOIN records ON tenant = column1 AND run = column2 AND id = column3",
+		before: recordColumns + "(VALUES ",
+		row:    "($, $, $)",
+		after:  ") AS v JOIN records ON tenant = column1 AND run = column2 AND id = column3",
 	}, ids, scan)
 	if err != nil {
 		return err
@@ -84,7 +86,9 @@ func (w *recorder) write(ctx context.Context) error {
 		values = append(values, []any{r.n, t.tenant, t.id, r.id, r.number, r.started, r.text})
 	}
 	for _, r := range w.changed {
-		_, err := w.tx.ExecContext(ctx, "UPDATE records SET number = $1, record = $2 WHERE n = $3", r.number, r.text, r.n)
+		_, err := w.tx.ExecContext(
+			ctx, "UPDATE records SET number = $1, record = $2 WHERE n = $3", r.number, r.text, r.n,
+		)
 		if err != nil {
 			return err
 		}
@@ -193,7 +197,14 @@ type finishEvent struct {
 
 func newStepEvent(s *trail.Step, replaced bool) *stepEvent {
 	e := &stepEvent{
-		Step: orNoNumber(s.Number), ID: nullable(s.ID), Tool: nullable(s.Tool), Sources: len(s.Sources), Error: s.Error != "", Replaced: replaced,
+		Step: orNoNumber(
+			s.Number,
+		),
+		ID:       nullable(s.ID),
+		Tool:     nullable(s.Tool),
+		Sources:  len(s.Sources),
+		Error:    s.Error != "",
+		Replaced: replaced,
 	}
 	for i := range s.Sources {
 		if s.Sources[i].Cited {
@@ -217,6 +228,9 @@ func (w *recorder) tell(kind string, data any) error {
 		return err
 	}
 	w.run.seq++
-	w.events = append(w.events, Event{Tenant: w.run.tenant, Run: w.run.id, Seq: w.run.seq, Kind: kind, At: time.UnixMicro(w.now), Data: b})
+	w.events = append(
+		w.events,
+		Event{Tenant: w.run.tenant, Run: w.run.id, Seq: w.run.seq, Kind: kind, At: time.UnixMicro(w.now), Data: b},
+	)
 	return nil
 }

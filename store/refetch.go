@@ -8,14 +8,16 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// refetch puts the answer of r in the place of the one it is a later state of, if there is one and it is no step back: under a
-// new number, as what the index says of the old one no longer holds. Where the store is damaged so that the earlier one cannot be
-// read, r is dropped: a log line is all that is left to do.
+// refetch puts the answer of r in the place of the one it is a later state of, if there is one and it is no step back:
+// under a new number, as what the index says of the old one no longer holds. Where the store is damaged so that the
+// earlier one cannot be read, r is dropped: a log line is all that is left to do.
 func (tx *transaction) refetch(ctx context.Context, r *row) error {
 	old, err := tx.earlier(ctx, r)
 	if errors.Is(err, errDamaged) {
-		tx.logger.LogAttrs(ctx, slog.LevelError, "a later state of an answer is dropped: the earlier one cannot be read",
-			slog.String("answer", r.AnswerID), slog.String("tenant", r.Tenant), slog.Any("error", err))
+		tx.logger.LogAttrs(
+			ctx, slog.LevelError, "a later state of an answer is dropped: the earlier one cannot be read",
+			slog.String("answer", r.AnswerID), slog.String("tenant", r.Tenant), slog.Any("error", err),
+		)
 		return nil
 	}
 	if old == nil || err != nil {
@@ -97,7 +99,9 @@ func (tx *transaction) earlier(ctx context.Context, r *row) (*row, error) {
 	var err error
 	switch {
 	case r.Of != "":
-		found, err = scanCalls(ctx, tx, callColumns+"WHERE tenant = $1 AND answer_id = $2", lookup(r.Tenant), lookup(r.Of))
+		found, err = scanCalls(
+			ctx, tx, callColumns+"WHERE tenant = $1 AND answer_id = $2", lookup(r.Tenant), lookup(r.Of),
+		)
 	case r.Answer.ID != "":
 		found, err = list(ctx, tx, tx.postgres, byProvider(r.Tenant, r.Upstream, r.Answer.ID))
 	}
@@ -112,8 +116,8 @@ func (tx *transaction) earlier(ctx context.Context, r *row) (*row, error) {
 	return old, nil
 }
 
-// isStepBack reports whether an answer would lose something by its later state: its end, or the citations that were found for
-// the same text where the provider has none.
+// isStepBack reports whether an answer would lose something by its later state: its end, or the citations that were
+// found for the same text where the provider has none.
 func isStepBack(old, later *ibid.Answer) bool {
 	if !old.Complete {
 		return false

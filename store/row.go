@@ -14,14 +14,15 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// maxLookup is how long a text may be that is looked up, in bytes. PostgreSQL's indexes take 2,704 for all columns of one.
+// maxLookup is how long a text may be that is looked up, in bytes. PostgreSQL's indexes take 2,704 for all columns of
+// one.
 const maxLookup = 384
 
 // hashMark stands before the hash of what [lookup] does not take as it is.
 const hashMark = "…sha256:"
 
-// lookup returns s as what it is looked up by: itself, or a short form with its hash where it is too long, or has what a
-// database's text cannot.
+// lookup returns s as what it is looked up by: itself, or a short form with its hash where it is too long, or has what
+// a database's text cannot.
 func lookup(s string) string {
 	if len(s) <= maxLookup && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
 		return s
@@ -107,8 +108,8 @@ func numberedKeys(c *Call) []string {
 	return c.keys
 }
 
-// postgresDocument returns the document for queries by JSONB, which takes no NUL. What a provider sent besides is left out:
-// it may hold numbers and depths that JSONB does not take.
+// postgresDocument returns the document for queries by JSONB, which takes no NUL. What a provider sent besides is left
+// out: it may hold numbers and depths that JSONB does not take.
 func postgresDocument(c *Call) (string, error) {
 	document := c.Answer.Document(&ibid.DocumentOptions{Bare: true, AnswerID: c.AnswerID})
 	unverified(document)
@@ -160,8 +161,10 @@ type answerEvent struct {
 func (r *row) event() ([]byte, error) {
 	a := r.Answer
 	return json.Marshal(&answerEvent{
-		r.AnswerID, r.step, nullable(r.Step.Tool), nullable(r.Conversation), nullable(r.Agent), r.Upstream, nullable(a.Provider),
-		nullable(a.Model), a.Complete, nullable(string(a.Finish)), len(a.Citations), len(a.Sources), a.Error, r.again,
+		r.AnswerID, r.step, nullable(r.Step.Tool), nullable(r.Conversation), nullable(r.Agent), r.Upstream,
+		nullable(a.Provider), nullable(a.Model), a.Complete,
+		nullable(string(a.Finish)),
+		len(a.Citations), len(a.Sources), a.Error, r.again,
 	})
 }
 

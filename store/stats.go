@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// The bounds of what is added up for an overview. What is beyond them is not looked at, so that it takes no longer where there
-// is more.
+// The bounds of what is added up for an overview. What is beyond them is not looked at, so that it takes no longer
+// where there is more.
 const (
 	// MaxCounted is how far [Store.Counts] counts.
 	MaxCounted = 10_000
@@ -33,17 +33,28 @@ func (s *Store) Counts(ctx context.Context, tenant string) (*Counts, error) {
 	}
 	there := func(t *threadTable) string { return upTo(t.name + " WHERE tenant = $1 AND " + t.there) }
 	c := &Counts{}
-	err := each(ctx, s.db, func(rows *sql.Rows) error { return rows.Scan(&c.Answers, &c.Conversations, &c.Runs, &c.Incidents) },
-		"SELECT "+upTo("calls WHERE tenant = $1")+", "+there(conversationTable())+", "+there(runTable())+", "+upTo("incidents WHERE tenant = $1"),
-		lookup(tenant), MaxCounted+1)
+	err := each(
+		ctx, s.db,
+		func(rows *sql.Rows) error { return rows.Scan(&c.Answers, &c.Conversations, &c.Runs, &c.Incidents) },
+		"SELECT "+upTo(
+			"calls WHERE tenant = $1",
+		)+", "+there(
+			conversationTable(),
+		)+", "+there(
+			runTable(),
+		)+", "+upTo(
+			"incidents WHERE tenant = $1",
+		),
+		lookup(tenant), MaxCounted+1,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("counting what there is: %w", err)
 	}
 	return c, nil
 }
 
-// CheckedDay says what came of checking the citations of the answers that began on one day. A citation counts once, by the
-// worst that came of its sources; one that was never checked does not count.
+// CheckedDay says what came of checking the citations of the answers that began on one day. A citation counts once, by
+// the worst that came of its sources; one that was never checked does not count.
 type CheckedDay struct {
 	Day                          time.Time // its midnight, UTC
 	Passed, Unverifiable, Failed int
@@ -52,8 +63,8 @@ type CheckedDay struct {
 // day is how many microseconds a day has.
 const day = int64(24 * time.Hour / time.Microsecond)
 
-// CheckedDays returns what came of checking the citations of the last 5,000 answers, by the day of the answer, the oldest
-// first. Days without a checked citation are left out.
+// CheckedDays returns what came of checking the citations of the last 5,000 answers, by the day of the answer, the
+// oldest first. Days without a checked citation are left out.
 func (s *Store) CheckedDays(ctx context.Context, tenant string) ([]CheckedDay, error) {
 	var list []CheckedDay
 	// CROSS JOIN, for SQLite: the answers first, then of each its pins. Else it reads all of a tenant's.
@@ -83,15 +94,18 @@ type BrokenSource struct {
 	Answers int // how many rest on it
 }
 
-// brokenStatuses returns what sources come to that are broken: not those that nobody may or can look at, and none that passes.
+// brokenStatuses returns what sources come to that are broken: not those that nobody may or can look at, and none that
+// passes.
 func brokenStatuses() []verify.Status {
 	return []verify.Status{
-		verify.Gone, verify.Unreachable, verify.AccessDenied, verify.ExcerptMissing, verify.ExcerptAltered, verify.ExcerptMismatch,
+		verify.Gone, verify.Unreachable, verify.AccessDenied, verify.ExcerptMissing, verify.ExcerptAltered,
+		verify.ExcerptMismatch,
 	}
 }
 
-// BrokenSources returns up to limit sources that were found broken, the one that was cited last first. A source that is broken in
-// several ways comes once for each. Of more than 5,000 citations that are broken in one way not all are looked at.
+// BrokenSources returns up to limit sources that were found broken, the one that was cited last first. A source that is
+// broken in several ways comes once for each. Of more than 5,000 citations that are broken in one way not all are
+// looked at.
 func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) ([]BrokenSource, error) {
 	c := conditions{args: []any{lookup(tenant), maxBroken}}
 	pinned := "pins"
@@ -100,8 +114,13 @@ func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) ([]
 	}
 	some := make([]string, 0, len(brokenStatuses()))
 	for _, status := range brokenStatuses() {
-		some = append(some, "SELECT * FROM (SELECT n, url, status, answer_id FROM "+pinned+" WHERE tenant = $1 AND rank > 0 AND status = "+
-			c.param(lookup(string(status)))+" LIMIT $2) AS one")
+		some = append(
+			some,
+			"SELECT * FROM (SELECT n, url, status, answer_id FROM "+pinned+" WHERE tenant = $1 AND rank > 0 AND status = "+
+				c.param(
+					lookup(string(status)),
+				)+" LIMIT $2) AS one",
+		)
 	}
 	answers, ns := map[int64]int{}, []int64{}
 	err := each(ctx, s.db, func(rows *sql.Rows) error {
@@ -142,8 +161,8 @@ func about(doing string, err error) error {
 // IncidentKey is what an incident is looked up by: see [Store.Incident].
 func IncidentKey(i *verify.Incident) string { return columnsOf(i).key }
 
-// Incident returns the incident with a key, which [IncidentKey] returns, and the id of the answer of the tenant's own that it is
-// about; empty: it is not known, or none.
+// Incident returns the incident with a key, which [IncidentKey] returns, and the id of the answer of the tenant's own
+// that it is about; empty: it is not known, or none.
 func (s *Store) Incident(ctx context.Context, tenant, key string) (found *verify.Incident, answerID string, err error) {
 	list, err := scanIncidents(ctx, s.db, "tenant = $1 AND key = $2", lookup(tenant), lookup(key))
 	if err == nil && len(list) == 0 {

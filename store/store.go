@@ -18,8 +18,8 @@ const DefaultTenant = "default"
 type Options struct {
 	Logger *slog.Logger  // nil: nothing is logged
 	Wait   time.Duration // how long a write to SQLite waits for another process that writes; 0: 2 s
-	// Track says that the web addresses of the sources that answers cite are noted as they are put, to be read again: see
-	// [Store.DueRechecks].
+	// Track says that the web addresses of the sources that answers cite are noted as they are put, to be read again:
+	// see [Store.DueRechecks].
 	Track bool
 }
 
@@ -37,16 +37,22 @@ type Store struct {
 	names    atomic.Pointer[PubNames] // nil until they are needed
 }
 
-// Open opens the store that dsn names, the name of a SQLite file or postgres://…, makes what is not there and brings its
-// tables up to date. Any number of processes may do so at the same time. A store that a newer ibid has changed is refused
-// with [ErrNewer]; [ErrUnreachable] says that there is no server.
+// Open opens the store that dsn names, the name of a SQLite file or postgres://…, makes what is not there and brings
+// its tables up to date. Any number of processes may do so at the same time. A store that a newer ibid has changed is
+// refused with [ErrNewer]; [ErrUnreachable] says that there is no server.
 //
 // ctx bounds opening only.
 func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	s := &Store{turn: make(chan struct{}, 1), logger: o.Logger, wait: cmp.Or(o.Wait, 2*time.Second), track: o.Track, packer: newPacker()}
+	s := &Store{
+		turn:   make(chan struct{}, 1),
+		logger: o.Logger,
+		wait:   cmp.Or(o.Wait, 2*time.Second),
+		track:  o.Track,
+		packer: newPacker(),
+	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}

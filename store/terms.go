@@ -25,8 +25,8 @@ func appendHashed(b []byte, kind string, name []byte) []byte {
 	return hex.AppendEncode(append(b, kind...), sum[:12])
 }
 
-// eachTerm calls put with the terms of an answer, some of them again and again, until the limit of an answer is reached.
-// Term is only valid until put returns; put reports whether the answer did not have it yet.
+// eachTerm calls put with the terms of an answer, some of them again and again, until the limit of an answer is
+// reached. Term is only valid until put returns; put reports whether the answer did not have it yet.
 func (t *tokenizer) eachTerm(c *Call, put func(term []byte) bool) {
 	t.put, t.bytes = put, 0
 	t.addNames(c)

@@ -56,14 +56,14 @@ func runTable() *threadTable {
 	return &threadTable{
 		name: "runs", call: "run",
 		columns: []string{
-			"tenant", "id", "last", "started", "ended", "answers", "agent", "seq", "steps", "question", "strategy", "captured", "counted", "made",
-			"finished", "recorded", "size", "touched",
+			"tenant", "id", "last", "started", "ended", "answers", "agent", "seq", "steps", "question", "strategy",
+			"captured", "counted", "made", "finished", "recorded", "size", "touched",
 		},
 		there: "(answers > 0 OR recorded > 0)",
 		fields: func(t *thread) []any {
 			return []any{
-				&t.tenant, &t.id, &t.last, &t.started, &t.ended, &t.answers, &t.agent, &t.seq, &t.steps, &t.question, &t.strategy,
-				&t.captured, &t.counted, &t.made, &t.finished, &t.recorded, &t.size, &t.touched,
+				&t.tenant, &t.id, &t.last, &t.started, &t.ended, &t.answers, &t.agent, &t.seq, &t.steps, &t.question,
+				&t.strategy, &t.captured, &t.counted, &t.made, &t.finished, &t.recorded, &t.size, &t.touched,
 			}
 		},
 		id: func(r *row) string { return r.Run },
@@ -216,7 +216,11 @@ func (tx *transaction) number(ctx context.Context, table *threadTable, list []*t
 	if err := tx.putThreads(ctx, table, list); err != nil {
 		return err
 	}
-	return tx.exec(ctx, &tuples{before: tx.insertInto("numbers", "tenant, conversation, number, keys"), row: "($, $, $, $)"}, numbers)
+	return tx.exec(
+		ctx,
+		&tuples{before: tx.insertInto("numbers", "tenant, conversation, number, keys"), row: "($, $, $, $)"},
+		numbers,
+	)
 }
 
 // number numbers the keys that are not known, as ibid.Numbering does, and returns them.
@@ -297,8 +301,8 @@ func (t *thread) stepAside(before []*row, step int) {
 	}
 }
 
-// giveWay gives those steps of a run other numbers that have one of the numbers and were only counted: a number that somebody
-// said is that step's, whichever came first. t.steps becomes at least the highest of the numbers.
+// giveWay gives those steps of a run other numbers that have one of the numbers and were only counted: a number that
+// somebody said is that step's, whichever came first. t.steps becomes at least the highest of the numbers.
 func (tx *transaction) giveWay(ctx context.Context, t *thread, numbers []int64) error {
 	said := map[int64]bool{}
 	for _, n := range numbers {
@@ -335,7 +339,10 @@ func (tx *transaction) giveWay(ctx context.Context, t *thread, numbers []int64) 
 			return err
 		}
 	}
-	slices.SortFunc(moved, func(a, b counted) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.n, b.n)) })
+	slices.SortFunc(
+		moved,
+		func(a, b counted) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.n, b.n)) },
+	)
 	for _, c := range moved {
 		t.steps++
 		if _, err := tx.ExecContext(ctx, c.update, t.steps, c.n); err != nil {

@@ -51,8 +51,8 @@ type Token struct {
 	Revoked time.Time // zero: it is valid
 }
 
-// NewToken stores t and returns its secret: "ibid_" and 43 characters, of which only the SHA-256 is kept. It fills in t.ID and
-// t.Created, and [DefaultTenant] where there is no tenant. It is an error when [Token.Check] has one.
+// NewToken stores t and returns its secret: "ibid_" and 43 characters, of which only the SHA-256 is kept. It fills in
+// t.ID and t.Created, and [DefaultTenant] where there is no tenant. It is an error when [Token.Check] has one.
 func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err error) {
 	if t.Tenant == "" {
 		t.Tenant = DefaultTenant
@@ -73,8 +73,17 @@ func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err erro
 		publish = 1
 	}
 	err = s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO tokens (id, tenant, name, scopes, publish, created, revoked, hash) VALUES ($1, $2, $3, $4, $5, $6, 0, $7)",
-			t.ID, t.Tenant, t.Name, strings.Join(t.Scopes, " "), publish, micros(t.Created), hash(secret))
+		_, err := tx.ExecContext(
+			ctx,
+			"INSERT INTO tokens (id, tenant, name, scopes, publish, created, revoked, hash) VALUES ($1, $2, $3, $4, $5, $6, 0, $7)",
+			t.ID,
+			t.Tenant,
+			t.Name,
+			strings.Join(t.Scopes, " "),
+			publish,
+			micros(t.Created),
+			hash(secret),
+		)
 		return err
 	})
 	if err != nil {
@@ -83,14 +92,17 @@ func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err erro
 	return secret, nil
 }
 
-// Check says what is wrong with a token that somebody wants, in words for them: its name is up to 200 bytes of text without
-// control characters, its tenant up to 128 printable characters of ASCII without spaces, and it has one of [Scopes] or more.
+// Check says what is wrong with a token that somebody wants, in words for them: its name is up to 200 bytes of text
+// without control characters, its tenant up to 128 printable characters of ASCII without spaces, and it has one of
+// [Scopes] or more.
 func (t *Token) Check() error {
 	switch {
 	case len(t.Name) > maxTokenName || !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, unicode.IsControl):
 		return fmt.Errorf("the name must be text of up to %d bytes, without control characters", maxTokenName)
 	case t.Tenant == "" || len(t.Tenant) > maxTenant || strings.ContainsFunc(t.Tenant, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return fmt.Errorf("the tenant must be a name of up to %d printable characters of ASCII, without spaces", maxTenant)
+		return fmt.Errorf(
+			"the tenant must be a name of up to %d printable characters of ASCII, without spaces", maxTenant,
+		)
 	case len(t.Scopes) == 0:
 		return fmt.Errorf("there must be a scope: %s", strings.Join(Scopes(), ", "))
 	}
@@ -130,11 +142,15 @@ func (s *Store) TokenBySecret(ctx context.Context, secret string) (*Token, error
 	return nil, fmt.Errorf("token: %w", ErrNotFound)
 }
 
-// RevokeToken makes a token invalid from now on. One that is revoked already stays as it is; an unknown one is [ErrNotFound].
+// RevokeToken makes a token invalid from now on. One that is revoked already stays as it is; an unknown one is
+// [ErrNotFound].
 func (s *Store) RevokeToken(ctx context.Context, id string) error {
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		result, err := tx.ExecContext(ctx, "UPDATE tokens SET revoked = CASE WHEN revoked = 0 THEN $1 ELSE revoked END WHERE id = $2",
-			micros(time.Now()), lookup(id))
+		result, err := tx.ExecContext(
+			ctx, "UPDATE tokens SET revoked = CASE WHEN revoked = 0 THEN $1 ELSE revoked END WHERE id = $2",
+			micros(time.Now()),
+			lookup(id),
+		)
 		if err != nil {
 			return err
 		}
@@ -164,7 +180,13 @@ func (s *Store) tokens(ctx context.Context, where string, args ...any) ([]stored
 		if err := rows.Scan(&t.ID, &t.Tenant, &t.Name, &scopes, &publish, &created, &revoked, &t.hash); err != nil {
 			return err
 		}
-		t.Scopes, t.Publish, t.Created, t.Revoked = strings.Fields(scopes), publish != 0, instant(created), instant(revoked)
+		t.Scopes, t.Publish, t.Created, t.Revoked = strings.Fields(
+			scopes,
+		), publish != 0, instant(
+			created,
+		), instant(
+			revoked,
+		)
 		list = append(list, t)
 		return nil
 	}, "SELECT id, tenant, name, scopes, publish, created, revoked, hash FROM tokens WHERE "+where, args...)

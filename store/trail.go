@@ -22,16 +22,18 @@ const (
 // The codes of the issues that [Store.Trail] adds.
 const (
 	issueCallsLeftOut = "calls-left-out" // the run has more captured calls than fit
-	issueNoAnswer     = "answer-missing" // the captured answer that was said to be the final one is not there (any more)
+	// the captured answer that was said to be the final one is not there (any more)
+	issueNoAnswer = "answer-missing"
 )
 
-// Trail returns all that is known of a run: what was recorded of it, by steps or by spans, with its captured calls. A captured
-// call is a step with the sources of its answer; where a recorded step has the same number the two are one, and what was
-// recorded goes before what the call says. Spans of a trace are arranged by [trail.Trail.Arrange]; other steps that were
-// recorded without a number have the numbers after all others, in the order in which they began.
+// Trail returns all that is known of a run: what was recorded of it, by steps or by spans, with its captured calls. A
+// captured call is a step with the sources of its answer; where a recorded step has the same number the two are one,
+// and what was recorded goes before what the call says. Spans of a trace are arranged by [trail.Trail.Arrange]; other
+// steps that were recorded without a number have the numbers after all others, in the order in which they began.
 //
-// The final answer is the one that was recorded, with its citations if a call of the run was answered in the same words; else
-// that of the last call that was answered with text. One that was said to be the final answer and was deleted is none.
+// The final answer is the one that was recorded, with its citations if a call of the run was answered in the same
+// words; else that of the last call that was answered with text. One that was said to be the final answer and was
+// deleted is none.
 func (s *Store) Trail(ctx context.Context, tenant, run string) (*trail.Trail, error) {
 	t, err := s.trail(ctx, tenant, run)
 	if err != nil {
@@ -73,8 +75,12 @@ func (s *Store) Weight(ctx context.Context, tenant, run string) (int64, error) {
 	row, err := s.threadRow(ctx, runTable(), tenantID{tenant, run})
 	size := int64(0)
 	if err == nil {
-		err = each(ctx, s.db, func(rows *sql.Rows) error { return rows.Scan(&size) },
-			"SELECT CAST(coalesce(sum(octet_length(call)), 0) AS BIGINT) FROM calls WHERE tenant = $1 AND run = $2", row.tenant, row.id)
+		err = each(
+			ctx, s.db,
+			func(rows *sql.Rows) error { return rows.Scan(&size) },
+			"SELECT CAST(coalesce(sum(octet_length(call)), 0) AS BIGINT) FROM calls WHERE tenant = $1 AND run = $2",
+			row.tenant, row.id,
+		)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("weighing run %.60q: %w", run, err)
@@ -139,7 +145,10 @@ func (b *trailBuilder) readCalls(ctx context.Context, q querier) error {
 	}, callColumns+"WHERE tenant = $1 AND run = $2 ORDER BY started DESC, n DESC LIMIT $3", b.run.tenant, b.run.id, MaxTrailCalls+1)
 	if errors.Is(err, errEnough) {
 		err = nil
-		b.odd(issueCallsLeftOut, fmt.Sprintf("the run has %d captured calls; the latest %d are here", b.run.answers, len(b.calls)))
+		b.odd(
+			issueCallsLeftOut,
+			fmt.Sprintf("the run has %d captured calls; the latest %d are here", b.run.answers, len(b.calls)),
+		)
 	}
 	slices.Reverse(b.calls)
 	return err
@@ -199,7 +208,11 @@ func asked(c *Call) string {
 // addHead takes what was recorded of the run itself.
 func (b *trailBuilder) addHead() {
 	h := b.head.Trail
-	h.ID, h.Agent, h.Strategy = b.out.ID, cmp.Or(h.Agent, b.run.agent), cmp.Or(b.run.captured, h.Strategy, b.run.strategy)
+	h.ID, h.Agent, h.Strategy = b.out.ID, cmp.Or(
+		h.Agent, b.run.agent,
+	), cmp.Or(
+		b.run.captured, h.Strategy, b.run.strategy,
+	)
 	h.Started = b.run.began()
 	h.Issues = append(slices.Clip(h.Issues), b.out.Issues...)
 	b.out = &h
@@ -242,7 +255,8 @@ func (b *trailBuilder) number() {
 	slices.SortStableFunc(b.out.Steps, func(a, b trail.Step) int { return cmp.Compare(a.Number, b.Number) })
 }
 
-// conclude fills in what nobody said of the run itself, and the citations of the final answer where a call was answered with it.
+// conclude fills in what nobody said of the run itself, and the citations of the final answer where a call was answered
+// with it.
 func (b *trailBuilder) conclude() {
 	t := b.out
 	if t.Question == "" && len(b.calls) > 0 {

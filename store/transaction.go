@@ -27,8 +27,8 @@ type transaction struct {
 	logger     *slog.Logger
 }
 
-// insertInto begins a statement that adds rows. Any error ends the transaction, so that SQLite need not keep what it would
-// need to undo only the statement.
+// insertInto begins a statement that adds rows. Any error ends the transaction, so that SQLite need not keep what it
+// would need to undo only the statement.
 func (tx *transaction) insertInto(table, columns string) string {
 	verb := "INSERT INTO "
 	if !tx.postgres {
@@ -88,8 +88,8 @@ func (s *Store) updateSQLite(ctx context.Context, do func(context.Context, *tran
 	return err
 }
 
-// begin begins a transaction of SQLite's. While another process writes, SQLite waits for a moment at a time, and does not
-// look at ctx meanwhile.
+// begin begins a transaction of SQLite's. While another process writes, SQLite waits for a moment at a time, and does
+// not look at ctx meanwhile.
 func (s *Store) begin(ctx context.Context) error {
 	for begun := time.Now(); ; {
 		_, err := s.writer.ExecContext(ctx, "BEGIN IMMEDIATE")
@@ -149,8 +149,8 @@ type tuples struct {
 	row           string // the parameters of one row, as $: "($, $::jsonb)"
 }
 
-// maxTuples is how many rows go into one statement. They are split into powers of two, so that there are few statements to
-// prepare. PostgreSQL takes 65,535 parameters, SQLite 32,766.
+// maxTuples is how many rows go into one statement. They are split into powers of two, so that there are few statements
+// to prepare. PostgreSQL takes 65,535 parameters, SQLite 32,766.
 const maxTuples = 64
 
 // text returns the statement for n rows. SQLite's parameters have no names: its driver would look for each of them.
@@ -207,7 +207,10 @@ func (tx *transaction) exec(ctx context.Context, t *tuples, rows [][]any) error 
 
 // list runs t for all rows and calls scan for each row of what it returns.
 func (tx *transaction) list(ctx context.Context, t *tuples, rows [][]any, scan func(*sql.Rows) error) error {
-	return t.split(rows, tx.postgres, func(query string, args []any) error { return each(ctx, tx, scan, query, args...) })
+	return t.split(
+		rows, tx.postgres,
+		func(query string, args []any) error { return each(ctx, tx, scan, query, args...) },
+	)
 }
 
 // each runs a query and calls scan for each row of what it returns.

@@ -9,15 +9,16 @@ import (
 
 // The limits of what is searched. Beyond them text is stored all the same, but not found by its words.
 const (
-	maxWord       = 64        // bytes of one word; what is longer is found by these
-	maxNames      = 512 << 10 // bytes of all different names of an answer, as hashes: some 18,000; PostgreSQL takes 1 MiB with the words
+	maxWord = 64 // bytes of one word; what is longer is found by these
+	// bytes of all different names of an answer, as hashes: some 18,000; PostgreSQL takes 1 MiB with the words
+	maxNames      = 512 << 10
 	maxWords      = 512 << 10 // bytes of all different words of an answer
 	maxQueryWords = 64        // of a query; the rest of it is not looked at
 )
 
-// A tokenizer cuts text into words, as they are searched: in lower case, without accents and in compatibility form. Scripts
-// that put no spaces between words are cut into pairs of characters, and the last character of a run also is a word by
-// itself, so that each character begins a word.
+// A tokenizer cuts text into words, as they are searched: in lower case, without accents and in compatibility form.
+// Scripts that put no spaces between words are cut into pairs of characters, and the last character of a run also is a
+// word by itself, so that each character begins a word.
 type tokenizer struct {
 	put   func(word []byte) bool // takes a word; reports whether the answer did not have it yet
 	bytes int                    // of the terms that put did not have yet
@@ -147,7 +148,10 @@ func queryWords(query string) []queryTerm {
 	t := tokenizer{query: true}
 	t.add(query)
 	last, _ := utf8.DecodeLastRuneInString(query)
-	if n := len(t.asked); n > 0 && n < maxQueryWords && (unicode.IsLetter(last) || unicode.IsNumber(last) || unicode.IsMark(last)) {
+	if n := len(
+		t.asked,
+	); n > 0 && n < maxQueryWords &&
+		(unicode.IsLetter(last) || unicode.IsNumber(last) || unicode.IsMark(last)) {
 		t.asked[n-1].prefix = true
 	}
 	return t.asked

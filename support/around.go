@@ -1,14 +1,15 @@
 package support
 
 const (
-	// maxWhole is how many sentences a text has at most to be looked at as a whole only: one in a hundred of the fit has more.
+	// maxWhole is how many sentences a text has at most to be looked at as a whole only: one in a hundred of the fit
+	// has more.
 	maxWhole = 150
 	// around is how many sentences of a longer passage are looked at on either side of the window.
 	around = 8
 )
 
-// score returns P(supported): that of all passages together, or that of what stands around the window alone, whichever is
-// greater. What a passage supports no text beside it takes away. The features are those of the score.
+// score returns P(supported): that of all passages together, or that of what stands around the window alone, whichever
+// is greater. What a passage supports no text beside it takes away. The features are those of the score.
 func (s *Scorer) score() float64 {
 	score := lexicalModel().score(&s.features)
 	if s.compareAlone() {
@@ -19,8 +20,8 @@ func (s *Scorer) score() float64 {
 	return score
 }
 
-// compareAlone compares the claim with the passages that the window stands in, long ones cut. It reports false where the
-// text is short.
+// compareAlone compares the claim with the passages that the window stands in, long ones cut. It reports false where
+// the text is short.
 func (s *Scorer) compareAlone() bool {
 	if len(s.holds) <= maxWhole {
 		return false

@@ -32,8 +32,8 @@ const (
 
 // AttributeOptions says how an answer is attributed. Nil and the zero value mean the defaults.
 type AttributeOptions struct {
-	// Threshold is the least score with which a passage is cited, whatever the checker's label but Contradicted; 0: Balanced. Where the
-	// checker gives no score, the label Supported is what counts.
+	// Threshold is the least score with which a passage is cited, whatever the checker's label but Contradicted; 0:
+	// Balanced. Where the checker gives no score, the label Supported is what counts.
 	Threshold float64
 	// PerSentence is how many passages one sentence cites at most; 0: DefaultPerSentence.
 	PerSentence int
@@ -41,8 +41,9 @@ type AttributeOptions struct {
 	Candidates int
 	// Checker says whether a passage supports a sentence; nil: [Lexical].
 	Checker Checker
-	// ByScore chooses, of the passages that share words with a sentence, those that the retriever of their documents scored highest
-	// ([ibid.Source.Score]) as candidates, instead of those that BM25 does. Documents without a score come last.
+	// ByScore chooses, of the passages that share words with a sentence, those that the retriever of their documents
+	// scored highest ([ibid.Source.Score]) as candidates, instead of those that BM25 does. Documents without a score
+	// come last.
 	ByScore bool
 	// Cited also attributes sentences that have a citation already. Their citations stay.
 	Cited bool
@@ -50,15 +51,17 @@ type AttributeOptions struct {
 	Sentences []ibid.Span
 	// Passages says how documents are cut that come without passages.
 	Passages *snapshot.PassageOptions
-	// Progress, if not nil, is called after each batch with how many of the sentences that are not skipped are done. It must not block.
+	// Progress, if not nil, is called after each batch with how many of the sentences that are not skipped are done. It
+	// must not block.
 	Progress func(done, of int)
 }
 
 // Document is a text that sentences may be attributed to.
 type Document struct {
-	// Source is what a citation of the document cites. Documents with the same ID and URL are pieces of one source. The ID may be
-	// empty, or that of another source of the answer: it is then one like doc:1, which only counts. A source of the answer with the
-	// same [ibid.Source.Key] is cited in its stead; for that, one without URL, GlobalID and Content gets a GlobalID made of Text.
+	// Source is what a citation of the document cites. Documents with the same ID and URL are pieces of one source. The
+	// ID may be empty, or that of another source of the answer: it is then one like doc:1, which only counts. A source
+	// of the answer with the same [ibid.Source.Key] is cited in its stead; for that, one without URL, GlobalID and
+	// Content gets a GlobalID made of Text.
 	Source ibid.Source
 	Text   string
 	// Passages are the pieces of Text that are ranked and checked; nil: snapshot.Passages cuts it.
@@ -69,8 +72,8 @@ type Document struct {
 type Attribution struct {
 	Answer    *ibid.Answer      // a copy with the citations that were found, of origin inferred
 	Sentences []SentenceSupport // all sentences of the text, in order
-	// Uncited is the share of sentences that say something and have no citation, neither the provider's nor an inferred one; nil: no
-	// sentence says anything.
+	// Uncited is the share of sentences that say something and have no citation, neither the provider's nor an inferred
+	// one; nil: no sentence says anything.
 	Uncited *float64
 	By      string // the checker, as ID@Version
 	// Threshold is the one that was used.
@@ -125,19 +128,21 @@ type Candidate struct {
 	Source    string    // the id of the source in Attribution.Answer, where it is cited; else empty
 }
 
-// Attribute finds citations for the sentences of an answer that have none: for each it ranks the passages of all documents by BM25, asks
-// the checker about the best, and cites those that support it with at least the threshold. The answer itself is not changed.
+// Attribute finds citations for the sentences of an answer that have none: for each it ranks the passages of all
+// documents by BM25, asks the checker about the best, and cites those that support it with at least the threshold. The
+// answer itself is not changed.
 //
-// A citation covers the sentence without its final mark. Its ref has the evidence window as quote, the page, the passage's index as chunk
-// (another number where a document of the same source has that) and the window's place in code points of the document's text as locator, and the score as confidence; its support has the checker's
-// label, score and name. Sources get no score: a retriever's own, given in Source, is kept.
+// A citation covers the sentence without its final mark. Its ref has the evidence window as quote, the page, the
+// passage's index as chunk (another number where a document of the same source has that) and the window's place in code
+// points of the document's text as locator, and the score as confidence; its support has the checker's label, score and
+// name. Sources get no score: a retriever's own, given in Source, is kept.
 //
 // Where no passage supports a sentence of several parts, those that do together are cited: see [Together].
 //
-// A sentence is ranked against every passage that has one of its words: at worst the time grows with sentences times passages. What the
-// checker is asked grows with sentences times candidates, and for those that none supports with their parts. The error says that ctx
-// ended, that the checker could not say anything, that a sentence or a passage is not in its text, or that there are more than
-// [MaxAttributed] passages.
+// A sentence is ranked against every passage that has one of its words: at worst the time grows with sentences times
+// passages. What the checker is asked grows with sentences times candidates, and for those that none supports with
+// their parts. The error says that ctx ended, that the checker could not say anything, that a sentence or a passage is
+// not in its text, or that there are more than [MaxAttributed] passages.
 func Attribute(ctx context.Context, answer *ibid.Answer, docs []Document, o *AttributeOptions) (*Attribution, error) {
 	a, err := newAttributor(answer, docs, o)
 	if err != nil {
@@ -179,7 +184,8 @@ func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*
 		a.options.Checker = &Lexical{}
 	}
 	for i, s := range a.options.Sentences {
-		if s.Start < 0 || s.End < s.Start || s.End > len(answer.Text) || i > 0 && s.Start < a.options.Sentences[i-1].End {
+		if s.Start < 0 || s.End < s.Start || s.End > len(answer.Text) ||
+			i > 0 && s.Start < a.options.Sentences[i-1].End {
 			return nil, fmt.Errorf("sentence %d is not in the answer, or not behind the one before", i)
 		}
 	}
@@ -258,7 +264,14 @@ func (a *attributor) check(ctx context.Context, todo []*SentenceSupport) error {
 			s.Candidates = append(s.Candidates, Candidate{
 				Document: at.document, Passage: at.passage, Span: d.Passages[at.passage].Span, Relevance: hit.Relevance,
 			})
-			pairs = append(pairs, Pair{Claim: claim, Context: before(text, s.Span.Start), Passages: a.passages[hit.Passage : hit.Passage+1]})
+			pairs = append(
+				pairs,
+				Pair{
+					Claim:    claim,
+					Context:  before(text, s.Span.Start),
+					Passages: a.passages[hit.Passage : hit.Passage+1],
+				},
+			)
 		}
 	}
 	verdicts, err := a.ask(ctx, pairs)

@@ -29,8 +29,8 @@ func copyAnswer(a *ibid.Answer) *ibid.Answer {
 	return &c
 }
 
-// titleOf returns what stands before a passage when it is judged: its document's title and its heading, unless it begins with them. A
-// passage seldom repeats what it is about.
+// titleOf returns what stands before a passage when it is judged: its document's title and its heading, unless it
+// begins with them. A passage seldom repeats what it is about.
 func titleOf(d *Document, p *snapshot.Passage) string {
 	var b strings.Builder
 	for _, words := range []string{d.Source.Title, p.Heading} {
@@ -78,8 +78,14 @@ type citer struct {
 
 func newCiter(a *ibid.Answer) citer {
 	c := citer{
-		answer: a, byKey: map[string]string{}, byName: map[[2]string]string{}, taken: map[string]bool{}, sources: map[int]string{},
-		chunks: map[place]string{}, pieces: map[[2]string]bool{}, next: map[string]int{},
+		answer:  a,
+		byKey:   map[string]string{},
+		byName:  map[[2]string]string{},
+		taken:   map[string]bool{},
+		sources: map[int]string{},
+		chunks:  map[place]string{},
+		pieces:  map[[2]string]bool{},
+		next:    map[string]int{},
 	}
 	for i := range a.Sources {
 		s := &a.Sources[i]
@@ -136,8 +142,8 @@ func (c *citer) find(d *Document) string {
 	return s.ID
 }
 
-// freeID returns an id that no source has: the wanted one, else one that only counts places, as doc:1 does. It never looks like a name
-// that might be another document's.
+// freeID returns an id that no source has: the wanted one, else one that only counts places, as doc:1 does. It never
+// looks like a name that might be another document's.
 func (c *citer) freeID(wanted string) string {
 	for wanted == "" || c.taken[wanted] {
 		c.last++
@@ -190,15 +196,16 @@ func (a *attributor) pick(s *SentenceSupport) []*Candidate {
 	var picked []*Candidate
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		if len(picked) < a.options.PerSentence && a.holds(&c.Verdict) && !slices.ContainsFunc(picked, func(p *Candidate) bool { return a.isBeside(p, c) }) {
+		if len(picked) < a.options.PerSentence && a.holds(&c.Verdict) &&
+			!slices.ContainsFunc(picked, func(p *Candidate) bool { return a.isBeside(p, c) }) {
 			picked = append(picked, c)
 		}
 	}
 	return picked
 }
 
-// holds reports whether a verdict is good enough to cite for: its score is, or where the checker has none, its label. A passage in
-// which a value differs is not, however much else it has in common.
+// holds reports whether a verdict is good enough to cite for: its score is, or where the checker has none, its label. A
+// passage in which a value differs is not, however much else it has in common.
 func (a *attributor) holds(v *Verdict) bool {
 	switch score := v.known(); {
 	case v.Changed || v.Label == Contradicted:
@@ -218,7 +225,8 @@ func (v *Verdict) known() *float64 {
 	return v.Score
 }
 
-// isBeside reports whether two candidates have their evidence in one place: near each other, under one heading, on one page.
+// isBeside reports whether two candidates have their evidence in one place: near each other, under one heading, on one
+// page.
 func (a *attributor) isBeside(x, y *Candidate) bool {
 	if x.Document != y.Document {
 		return false
@@ -254,8 +262,8 @@ func (a *attributor) ref(c *Candidate, score *float64) ibid.Ref {
 	return ref
 }
 
-// chunk adds a cited passage to the chunks of its source, and returns its id there: its index in its document, unless another
-// document of the same source has that.
+// chunk adds a cited passage to the chunks of its source, and returns its id there: its index in its document, unless
+// another document of the same source has that.
 func (a *attributor) chunk(c *Candidate) string {
 	at := place{c.Document, c.Passage}
 	if id, known := a.citer.chunks[at]; known {

@@ -13,7 +13,8 @@ import (
 // minContent is how many words that are not function words a sentence has if it says something.
 const minContent = 2
 
-// sentencesOf returns the sentences of an answer, and which of them nothing is looked for. Nil spans: they are not known yet.
+// sentencesOf returns the sentences of an answer, and which of them nothing is looked for. Nil spans: they are not
+// known yet.
 func sentencesOf(a *ibid.Answer, spans []ibid.Span, citedToo bool) []SentenceSupport {
 	if spans == nil {
 		for start, end := range prose.Sentences(a.Text) {
@@ -97,8 +98,10 @@ func isHeading(text string, s ibid.Span) bool {
 	if strings.HasSuffix(bare, ":") || strings.HasSuffix(bare, "：") {
 		return alone
 	}
-	bold := len(words) > 4 && strings.HasPrefix(words, "**") && strings.HasSuffix(words, "**") && !strings.Contains(words[2:len(words)-2], "**")
-	return alone && bold && !strings.ContainsAny(words[len(words)-3:], ".!") || isUnderlined(after) || headsTable(text[s.End:])
+	bold := len(words) > 4 && strings.HasPrefix(words, "**") && strings.HasSuffix(words, "**") &&
+		!strings.Contains(words[2:len(words)-2], "**")
+	return alone && bold && !strings.ContainsAny(words[len(words)-3:], ".!") || isUnderlined(after) ||
+		headsTable(text[s.End:])
 }
 
 // headsTable reports whether what follows the words of a row is its end, and the line of dashes below the head of a table.
@@ -172,7 +175,8 @@ func isBoilerplate(words string) bool {
 		"according to the provided", "the provided documents do not", "the sources do not", "note that this answer", "thank you for",
 	} {
 		if strings.HasPrefix(head, opening) {
-			return !strings.HasPrefix(opening, "based on") && !strings.HasPrefix(opening, "according") || contentWords(words) <= 4
+			return !strings.HasPrefix(opening, "based on") && !strings.HasPrefix(opening, "according") ||
+				contentWords(words) <= 4
 		}
 	}
 	return false

@@ -11,8 +11,8 @@ const (
 	MaxTogether = 3
 	// maxTogetherParts is how many parts of such a sentence are checked alone.
 	maxTogetherParts = 6
-	// togetherShare is what a passage adds at least, of the weight of a sentence's words, to be checked with others. TestEvalTogether
-	// measured it.
+	// togetherShare is what a passage adds at least, of the weight of a sentence's words, to be checked with others.
+	// TestEvalTogether measured it.
 	togetherShare = 0.08
 )
 
@@ -32,9 +32,9 @@ type attempt struct {
 	parts    []string
 }
 
-// together looks for passages that support a sentence only together. Words that stand somewhere in several passages say little: the
-// sentence must have parts, of which a passage supports one, each passage must be the best for a part, and no part may differ from its
-// best.
+// together looks for passages that support a sentence only together. Words that stand somewhere in several passages say
+// little: the sentence must have parts, of which a passage supports one, each passage must be the best for a part, and
+// no part may differ from its best.
 func (a *attributor) together(ctx context.Context, todo []*SentenceSupport) error {
 	tries := a.attempts(todo)
 	pairs := make([]Pair, len(tries))
@@ -73,12 +73,15 @@ func (a *attributor) pair(t *attempt, claim string, passages []Passage) Pair {
 	return Pair{Claim: claim, Context: before(a.out.Answer.Text, t.sentence.Span.Start), Passages: passages}
 }
 
-// attempts returns the sentences of several parts that no passage supports alone, each with the passages that together have most of its
-// words.
+// attempts returns the sentences of several parts that no passage supports alone, each with the passages that together
+// have most of its words.
 func (a *attributor) attempts(todo []*SentenceSupport) []attempt {
 	var tries []attempt
 	for _, s := range todo {
-		if slices.ContainsFunc(s.Candidates, func(c Candidate) bool { return c.Verdict.Label == Supported && a.holds(&c.Verdict) }) {
+		if slices.ContainsFunc(
+			s.Candidates,
+			func(c Candidate) bool { return c.Verdict.Label == Supported && a.holds(&c.Verdict) },
+		) {
 			continue
 		}
 		t := attempt{sentence: s, claim: a.out.Answer.Text[s.Claim.Start:s.Claim.End]}
@@ -107,8 +110,8 @@ func (a *attributor) at(c *Candidate) int {
 	return at
 }
 
-// complement returns the candidates that together have most of a claim's words: again and again the one that adds most, as long as
-// that is togetherShare.
+// complement returns the candidates that together have most of a claim's words: again and again the one that adds most,
+// as long as that is togetherShare.
 func (a *attributor) complement(claim string, candidates []Candidate) []int {
 	left := map[uint32]float64{}
 	total := 0.0

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Cache keeps what a checker was told, so that it need not ask again. Both methods may be called concurrently. A value that
-// Get returns is not changed, and one that Put was given is not changed afterwards.
+// Cache keeps what a checker was told, so that it need not ask again. Both methods may be called concurrently. A value
+// that Get returns is not changed, and one that Put was given is not changed afterwards.
 //
 // Keys are hashes: a cache learns no claim and no passage from them. Values hold a label and a quote from the passage.
 type Cache interface {

@@ -34,26 +34,34 @@ const (
 	IssueOverBudget = "over-budget"
 	// IssueNotDecided: the slow checker was asked and abstained, so that the fast one's verdict stands.
 	IssueNotDecided = "not-decided"
-	// IssueSlowFailed: the slow checker was asked and went wrong, as the detail says, so that the fast one's verdict stands.
+	// IssueSlowFailed: the slow checker was asked and went wrong, as the detail says, so that the fast one's verdict
+	// stands.
 	IssueSlowFailed = "slow-failed"
 )
 
-// Cascade returns a checker that asks fast about everything, and slow about what fast is not sure of: pairs whose score is at
-// least low and less than high, or missing, and those that score high while a number, date, name or negation differs
-// ([Verdict.Changed]). Where low is not below high, only the latter two are asked about.
+// Cascade returns a checker that asks fast about everything, and slow about what fast is not sure of: pairs whose score
+// is at least low and less than high, or missing, and those that score high while a number, date, name or negation
+// differs ([Verdict.Changed]). Where low is not below high, only the latter two are asked about.
 //
-// The pairs nearest to the middle between low and high go first. What the [Budget] leaves out keeps fast's verdict, with the
-// issue [IssueOverBudget]. Where slow decides, its verdict stands as it is, with the terms that fast found missing, unless it
-// has its own, and with fast's score among the signals. Where slow abstains fast's verdict stands, with [IssueNotDecided] and
-// slow's issues; where it goes wrong, too, with [IssueSlowFailed]. All pairs that slow was asked about are
-// [Verdict.Escalated].
+// The pairs nearest to the middle between low and high go first. What the [Budget] leaves out keeps fast's verdict,
+// with the issue [IssueOverBudget]. Where slow decides, its verdict stands as it is, with the terms that fast found
+// missing, unless it has its own, and with fast's score among the signals. Where slow abstains fast's verdict stands,
+// with [IssueNotDecided] and slow's issues; where it goes wrong, too, with [IssueSlowFailed]. All pairs that slow was
+// asked about are [Verdict.Escalated].
 //
 // The error of Check is fast's. The cascade is safe for concurrent use if both checkers are.
 func Cascade(fast Checker, low, high float64, slow Checker, b Budget) Checker {
 	b.Pairs = cmp.Or(b.Pairs, CascadePairs)
 	b.Batch = max(1, cmp.Or(b.Batch, CascadeBatch))
 	b.Concurrency = max(1, b.Concurrency)
-	return &cascadeChecker{fast: fast, slow: slow, low: low, high: high, budget: b, turns: make(chan struct{}, b.Concurrency)}
+	return &cascadeChecker{
+		fast:   fast,
+		slow:   slow,
+		low:    low,
+		high:   high,
+		budget: b,
+		turns:  make(chan struct{}, b.Concurrency),
+	}
 }
 
 type cascadeChecker struct {
@@ -178,7 +186,10 @@ func (c *cascadeChecker) ask(ctx context.Context, in []Pair, verdicts []Verdict,
 func merge(fast, slow *Verdict, by string) {
 	fast.Escalated = true
 	if slow.Err != nil {
-		fast.Issues = append(slices.Clone(fast.Issues), ibid.Issue{Code: IssueSlowFailed, Detail: fmt.Sprintf("asking %s: %v", by, slow.Err)})
+		fast.Issues = append(
+			slices.Clone(fast.Issues),
+			ibid.Issue{Code: IssueSlowFailed, Detail: fmt.Sprintf("asking %s: %v", by, slow.Err)},
+		)
 		return
 	}
 	if slow.Label == Unverified || slow.Label == "" {

@@ -19,16 +19,21 @@ const (
 // contextDistance is how many words to either side of a value are around it.
 const contextDistance = 6
 
-// Changed returns what the claim says otherwise than its evidence: a number, date, name, negation or word that has an opposite
-// of the claim for which the evidence, where it speaks of the same thing, has another. A is the claim's side (Passage -1), B the evidence's
-// (Passage 0, offsets in evidence).
+// Changed returns what the claim says otherwise than its evidence: a number, date, name, negation or word that has an
+// opposite of the claim for which the evidence, where it speaks of the same thing, has another. A is the claim's side
+// (Passage -1), B the evidence's (Passage 0, offsets in evidence).
 //
-// What the evidence lacks is not changed, nor is what is rounded, converted to another unit, or said more or less exactly.
-// Only the first MaxChangedClaim and MaxChangedEvidence bytes are read.
+// What the evidence lacks is not changed, nor is what is rounded, converted to another unit, or said more or less
+// exactly. Only the first MaxChangedClaim and MaxChangedEvidence bytes are read.
 func Changed(claim, evidence string) []Conflict {
 	claim, evidence = firstBytes(claim, MaxChangedClaim), firstBytes(evidence, MaxChangedEvidence)
 	language := sharedLanguage(claim, evidence)
-	c := &changer{claim: readValuedText(claim, language), evidence: readValuedText(evidence, language), foreign: foreign(language), comma: decimalComma(language)}
+	c := &changer{
+		claim:    readValuedText(claim, language),
+		evidence: readValuedText(evidence, language),
+		foreign:  foreign(language),
+		comma:    decimalComma(language),
+	}
 	c.index()
 	for i := range c.values {
 		switch c.claim.values[i].Kind {
@@ -143,7 +148,8 @@ func (c *changer) around(value int) (map[uint32]float64, float64) {
 	place := c.claim.places[value]
 	weights, total := make(map[uint32]float64, 2*contextDistance), 0.
 	for _, term := range c.claim.terms {
-		inside := c.claim.tokens[term.token].start >= c.claim.values[value].Span.Start && c.claim.tokens[term.token].end <= c.claim.values[value].Span.End
+		inside := c.claim.tokens[term.token].start >= c.claim.values[value].Span.Start &&
+			c.claim.tokens[term.token].end <= c.claim.values[value].Span.End
 		if d := term.token - place; d >= -contextDistance && d <= contextDistance && !inside && weights[term.key] == 0 {
 			weights[term.key] = term.weight
 			total += term.weight
@@ -175,7 +181,13 @@ func (c *changer) best(value int, meant func(*Value) bool) (candidate, bool) {
 			continue
 		}
 		sentence := c.evidence.sentenceOf(c.evidence.places[i])
-		found := candidate{value: i, sentence: sentence, overlap: c.overlap[sentence], context: c.closeness(i, weights, total), off: math.Abs(v.Number - c.claim.values[value].Number)}
+		found := candidate{
+			value:    i,
+			sentence: sentence,
+			overlap:  c.overlap[sentence],
+			context:  c.closeness(i, weights, total),
+			off:      math.Abs(v.Number - c.claim.values[value].Number),
+		}
 		if c.taken(i) {
 			found.taken = takenPenalty
 		}
@@ -193,13 +205,21 @@ func (c *changer) number(i int) {
 			return
 		}
 	}
-	if best, ok := c.best(i, func(e *Value) bool { return otherUnit(v, e) && sameFigure(v, e) }); ok && c.add(ConflictUnit, i, best, sameKind) {
+	if best, ok := c.best(
+		i,
+		func(e *Value) bool { return otherUnit(v, e) && sameFigure(v, e) },
+	); ok &&
+		c.add(ConflictUnit, i, best, sameKind) {
 		return
 	}
 	if c.near(i) || c.figureStands(v) {
 		return
 	}
-	if best, ok := c.best(i, func(e *Value) bool { return comparableNumbers(v, e) }); ok && !c.difference(i, best.value) {
+	if best, ok := c.best(
+		i,
+		func(e *Value) bool { return comparableNumbers(v, e) },
+	); ok &&
+		!c.difference(i, best.value) {
 		c.add(ConflictNumber, i, best, sameKind)
 	}
 }
@@ -207,12 +227,14 @@ func (c *changer) number(i int) {
 // difference reports whether the claim says by how much something changed, and the evidence from or to what.
 func (c *changer) difference(value, other int) bool {
 	i, j := c.claim.places[value]-1, c.evidence.places[other]-1
-	return i >= 0 && j >= 0 && c.claim.tokens[i].low == "by" && (c.evidence.tokens[j].low == "to" || c.evidence.tokens[j].low == "from")
+	return i >= 0 && j >= 0 && c.claim.tokens[i].low == "by" &&
+		(c.evidence.tokens[j].low == "to" || c.evidence.tokens[j].low == "from")
 }
 
 // sameQuantity reports whether a number of the evidence is the claim's.
 func sameQuantity(v, e *Value) bool {
-	return e.Kind == ValueNumber && (comparableNumbers(v, e) && sameNumber(v, e, roundingSlack(v, e)) || sameFigure(v, e) && !otherUnit(v, e))
+	return e.Kind == ValueNumber &&
+		(comparableNumbers(v, e) && sameNumber(v, e, roundingSlack(v, e)) || sameFigure(v, e) && !otherUnit(v, e))
 }
 
 // sameAs reports whether a number or date of the evidence is the claim's.
@@ -240,8 +262,8 @@ func (c *changer) taken(value int) bool {
 	return c.matched[value]
 }
 
-// roundingSlack is how far the number of a claim may be from the evidence's and still be the same, rounded. A claim that gives
-// more figures than its evidence does is no rounding.
+// roundingSlack is how far the number of a claim may be from the evidence's and still be the same, rounded. A claim
+// that gives more figures than its evidence does is no rounding.
 func roundingSlack(claim, evidence *Value) float64 {
 	slack := max(claim.Digits, evidence.Digits)
 	switch {
@@ -270,7 +292,8 @@ func otherUnit(a, b *Value) bool {
 // figureStands reports whether the figures of a number stand in the evidence where they are read as something else.
 func (c *changer) figureStands(v *Value) bool {
 	for i := range c.evidence.values {
-		if d := &c.evidence.values[i]; d.Kind == ValueDate && (v.Unit.Kind == UnitNone || v.Unit.Kind == UnitCount) && (float64(d.Date.Year) == v.Written || float64(d.Date.Day) == v.Written) {
+		if d := &c.evidence.values[i]; d.Kind == ValueDate && (v.Unit.Kind == UnitNone || v.Unit.Kind == UnitCount) &&
+			(float64(d.Date.Year) == v.Written || float64(d.Date.Day) == v.Written) {
 			return true
 		}
 	}
@@ -283,7 +306,8 @@ func (c *changer) date(i int) {
 	part, wider := false, false
 	for j := range c.evidence.values {
 		e := &c.evidence.values[j]
-		if e.Kind == ValueNumber && d.Month == 0 && d.Year == d.LastYear && e.Unit.Kind == UnitNone && e.Written == float64(d.Year) {
+		if e.Kind == ValueNumber && d.Month == 0 && d.Year == d.LastYear && e.Unit.Kind == UnitNone &&
+			e.Written == float64(d.Year) {
 			return
 		}
 		if e.Kind != ValueDate {
@@ -309,7 +333,10 @@ func (c *changer) date(i int) {
 		c.add(ConflictDate, i, best, datePartSame)
 		return
 	}
-	if best, ok := c.best(i, func(e *Value) bool { return relateDates(d, &e.Date) == dateOther && sameGrain(d, &e.Date) }); ok {
+	if best, ok := c.best(
+		i,
+		func(e *Value) bool { return relateDates(d, &e.Date) == dateOther && sameGrain(d, &e.Date) },
+	); ok {
 		c.add(ConflictDate, i, best, sameKind)
 	}
 }
@@ -363,7 +390,13 @@ func (r changeRule) least() candidate {
 
 func (c *changer) addSpan(kind ConflictKind, span ibid.Span, place, sentence int, other ibid.Span) {
 	c.found = append(c.found, Conflict{
-		Kind: kind, A: c.claim.excerpt(-1, c.claim.sentenceOf(place), span), B: c.evidence.excerpt(0, sentence, other),
-		Note: fmt.Sprintf("%s: %s, %s", kind, c.claim.text[span.Start:span.End], c.evidence.text[other.Start:other.End]),
+		Kind: kind,
+		A:    c.claim.excerpt(-1, c.claim.sentenceOf(place), span),
+		B:    c.evidence.excerpt(0, sentence, other),
+		Note: fmt.Sprintf(
+			"%s: %s, %s", kind,
+			c.claim.text[span.Start:span.End],
+			c.evidence.text[other.Start:other.End],
+		),
 	})
 }

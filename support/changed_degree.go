@@ -6,17 +6,21 @@ const (
 	oppositeOverlap = .45
 )
 
-// opposites compares the words of the claim that have an opposite. The evidence must have the claim's word nowhere and none of its
-// side of the pair in a sentence that speaks of the same, the claim none of the other side, and neither sentence a negation.
+// opposites compares the words of the claim that have an opposite. The evidence must have the claim's word nowhere and
+// none of its side of the pair in a sentence that speaks of the same, the claim none of the other side, and neither
+// sentence a negation.
 func (c *changer) opposites() {
 	for i := range c.values {
 		v := &c.claim.values[i]
-		if v.Kind != ValueDegree || coexists(v.Words[0]) || c.words[c.claim.tokens[c.claim.places[i]].low] || c.claim.hasSide(v.Words[1], 0, len(c.claim.sentences)) ||
+		if v.Kind != ValueDegree || coexists(v.Words[0]) || c.words[c.claim.tokens[c.claim.places[i]].low] ||
+			c.claim.hasSide(v.Words[1], 0, len(c.claim.sentences)) ||
 			negative(c.claim, &c.claim.sentences[c.claim.sentenceOf(c.claim.places[i])], denyingWord) {
 			continue
 		}
 		best, ok := c.best(i, func(e *Value) bool { return e.Words[0] == v.Words[1] })
-		if !ok || best.context < oppositeContext || best.overlap < oppositeOverlap || c.saysSide(v.Words[0], best.overlap) || negative(c.evidence, &c.evidence.sentences[best.sentence], denyingWord) {
+		if !ok || best.context < oppositeContext || best.overlap < oppositeOverlap ||
+			c.saysSide(v.Words[0], best.overlap) ||
+			negative(c.evidence, &c.evidence.sentences[best.sentence], denyingWord) {
 			continue
 		}
 		if !relational(v.Words[0]) || c.sameNoun(i, best.value) {
@@ -38,10 +42,12 @@ func coexists(side string) bool {
 func (c *changer) sameNoun(value, other int) bool {
 	a, b := &valueReader{tokens: c.claim.tokens}, &valueReader{tokens: c.evidence.tokens}
 	i, j := c.claim.places[value]+1, c.evidence.places[other]+1
-	return a.kind(i) == wordToken && b.kind(j) == wordToken && !smallWord(a.low(i)) && topicKey(a.low(i)) == topicKey(b.low(j))
+	return a.kind(i) == wordToken && b.kind(j) == wordToken && !smallWord(a.low(i)) &&
+		topicKey(a.low(i)) == topicKey(b.low(j))
 }
 
-// saysSide reports whether the evidence has a word of one side of a pair where it has as much of the claim as that, or nearly.
+// saysSide reports whether the evidence has a word of one side of a pair where it has as much of the claim as that, or
+// nearly.
 func (c *changer) saysSide(side string, overlap float64) bool {
 	for i := range c.evidence.sentences {
 		if c.overlap[i] >= alike*overlap && c.evidence.hasSide(side, i, i+1) {

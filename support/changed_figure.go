@@ -6,8 +6,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// near looks for a figure of the evidence that differs in one digit from a figure of the claim that the evidence lacks, and
-// reports whether it found one. Figures of less than three digits must have a neighbour in common.
+// near looks for a figure of the evidence that differs in one digit from a figure of the claim that the evidence lacks,
+// and reports whether it found one. Figures of less than three digits must have a neighbour in common.
 func (c *changer) near(value int) bool {
 	v := &c.claim.values[value]
 	if v.Unit.Name == clockUnit || v.Unit.Name == versionUnit {
@@ -33,9 +33,9 @@ func (c *changer) near(value int) bool {
 	return false
 }
 
-// nearest returns the best of the tokens of the evidence that differ in one digit from the figure of the claim's token i, and
-// the value that it belongs to; -1: there is none. One of a value of the same kind is better, then one whose sentence has more
-// of the claim.
+// nearest returns the best of the tokens of the evidence that differ in one digit from the figure of the claim's token
+// i, and the value that it belongs to; -1: there is none. One of a value of the same kind is better, then one whose
+// sentence has more of the claim.
 func (c *changer) nearest(i int, figure string, kind ValueKind) (int, ibid.Span) {
 	best, most, span := -1, 0., ibid.Span{}
 	for _, j := range c.nearFigures(figure) {
@@ -111,7 +111,8 @@ func (c *changer) sameNeighbour(i, j int) bool {
 	a, b := &valueReader{tokens: c.claim.tokens}, &valueReader{tokens: c.evidence.tokens}
 	for _, left := range [...]int{i - 1, i + 1, i + 2} {
 		for _, right := range [...]int{j - 1, j + 1, j + 2} {
-			if a.kind(left) == wordToken && b.kind(right) == wordToken && len(a.low(left)) > 2 && topicKey(a.low(left)) == topicKey(b.low(right)) {
+			if a.kind(left) == wordToken && b.kind(right) == wordToken && len(a.low(left)) > 2 &&
+				topicKey(a.low(left)) == topicKey(b.low(right)) {
 				return true
 			}
 			if low := a.low(left); low == b.low(right) && (low == "%" || currencyOf(low) != "") {

@@ -25,7 +25,10 @@ func (c *changer) name(i int) {
 		return
 	}
 	if missing < len(v.Words) {
-		if best, ok := c.best(i, func(e *Value) bool { return len(e.Words) > 1 && sharesWord(v.Words, e.Words) && !c.claimHas(e.Words) }); ok {
+		if best, ok := c.best(
+			i,
+			func(e *Value) bool { return len(e.Words) > 1 && sharesWord(v.Words, e.Words) && !c.claimHas(e.Words) },
+		); ok {
 			c.add(ConflictName, i, best, namePartSame)
 			return
 		}
@@ -152,7 +155,8 @@ func (c *changer) hasWord(word string) bool {
 func (c *changer) alias(word string) bool {
 	switch word {
 	case "us", "usa", "u.s", "american", "america":
-		return c.words["us"] || c.words["usa"] || c.words["american"] || c.words["americans"] || c.words["america"] || c.words["united"] && c.words["states"]
+		return c.words["us"] || c.words["usa"] || c.words["american"] || c.words["americans"] || c.words["america"] ||
+			c.words["united"] && c.words["states"]
 	case "uk", "british", "britain":
 		return c.words["uk"] || c.words["british"] || c.words["britain"] || c.words["united"] && c.words["kingdom"]
 	case "united", "states":

@@ -12,8 +12,8 @@ const (
 	// focusWords is how many words behind a negation are what it denies.
 	focusWords = 4
 	focusTerms = 8 * focusWords // that they are looked for among
-	// denialOverlap is the least share of the claim in the evidence's best sentence for a denial of the claim to count, and
-	// denialFocus the least share of what it denies, where the sentence has a word of refusal or lack.
+	// denialOverlap is the least share of the claim in the evidence's best sentence for a denial of the claim to count,
+	// and denialFocus the least share of what it denies, where the sentence has a word of refusal or lack.
 	denialOverlap = .2
 	denialFocus   = .15
 	// deniedOverlap and deniedFocus are the same for a denial of the evidence.
@@ -21,7 +21,8 @@ const (
 	deniedFocus   = .6
 	// alike is how near another sentence must come to the best one for its denials to count too.
 	alike = .7
-	// besideSentences is how many sentences before and behind the best one are looked at for a denial of the same words.
+	// besideSentences is how many sentences before and behind the best one are looked at for a denial of the same
+	// words.
 	besideSentences = 2
 	besideWords     = 2
 )
@@ -99,7 +100,8 @@ func (t *valuedText) quoted(v *Value) string {
 	return `"` + strings.Join(strings.Fields(text), " ") + `"`
 }
 
-// extent is the part of a sentence from the first to the last of some words; the sentence without its last stop, if it has none.
+// extent is the part of a sentence from the first to the last of some words; the sentence without its last stop, if it
+// has none.
 func (t *valuedText) extent(sentence int, keys map[uint32]bool) ibid.Span {
 	s := &t.sentences[sentence]
 	var span ibid.Span
@@ -139,8 +141,8 @@ func deniedKeys(t *valuedText, value int) map[uint32]bool {
 	return keys
 }
 
-// denies reports whether a sentence of the evidence denies one of some words. One that stands beside the sentence that counts
-// must deny besideWords of the claim's.
+// denies reports whether a sentence of the evidence denies one of some words. One that stands beside the sentence that
+// counts must deny besideWords of the claim's.
 func (c *changer) denies(s *valuedSentence, keys map[uint32]bool, beside bool) bool {
 	for i := s.values[0]; i < s.values[1]; i++ {
 		if c.evidence.values[i].Kind != ValueNegation {
@@ -167,8 +169,8 @@ func (c *changer) speaksOfSource(value int) bool {
 	scope := c.claim.values[value].Scope
 	for i := c.claim.places[value]; i < len(c.claim.tokens) && c.claim.tokens[i].end <= scope.End; i++ {
 		switch c.claim.tokens[i].low {
-		case "mention", "mentioned", "mentions", "indication", "information", "evidence", "specify", "specified", "provide", "provided", "stated",
-			"given", "context", "clear", "explicitly":
+		case "mention", "mentioned", "mentions", "indication", "information", "evidence", "specify", "specified",
+			"provide", "provided", "stated", "given", "context", "clear", "explicitly":
 			return true
 		}
 	}
@@ -203,8 +205,14 @@ func (c *changer) denied() {
 		if shared >= deniedFocus*total {
 			v := &c.evidence.values[i]
 			of := c.claimSentence(weights)
-			c.addSpan(ConflictNegation, c.claim.extent(of, deniedKeys(c.evidence, i)), c.claim.sentences[of].tokens[0], sentence, v.denied())
-			c.found[len(c.found)-1].Note = fmt.Sprintf("negation: the source denies %s, the claim does not", c.evidence.quoted(v))
+			c.addSpan(
+				ConflictNegation,
+				c.claim.extent(of, deniedKeys(c.evidence, i)),
+				c.claim.sentences[of].tokens[0], sentence, v.denied(),
+			)
+			c.found[len(c.found)-1].Note = fmt.Sprintf(
+				"negation: the source denies %s, the claim does not", c.evidence.quoted(v),
+			)
 		}
 	}
 }
@@ -242,8 +250,9 @@ func negative(t *valuedText, s *valuedSentence, word func(string) bool) bool {
 // negativeWord reports whether a word denies or limits what its sentence says.
 func negativeWord(low string) bool {
 	switch low {
-	case "few", "little", "only", "instead", "rather", "limited", "different", "decline", "declined", "less", "low", "lower", "prevent", "prevented",
-		"avoid", "stopped", "than", "against", "until", "despite", "former", "still", "remains":
+	case "few", "little", "only", "instead", "rather", "limited", "different", "decline", "declined", "less", "low",
+		"lower", "prevent", "prevented", "avoid", "stopped", "than", "against", "until", "despite", "former", "still",
+		"remains":
 		return true
 	}
 	return denyingWord(low)
@@ -252,14 +261,16 @@ func negativeWord(low string) bool {
 // denyingWord reports whether a word denies by itself.
 func denyingWord(low string) bool {
 	switch low {
-	case "not", "no", "nor", "neither", "never", "rarely", "seldom", "hardly", "lack", "lacks", "lacking", "lacked", "absence", "absent",
-		"insufficient", "inconclusive", "unlikely", "false", "denied", "denies", "refuse", "refused", "refuses", "failed", "fails", "fail",
-		"impossible", "ineffective", "incorrect", "wrong", "myth", "hoax":
+	case "not", "no", "nor", "neither", "never", "rarely", "seldom", "hardly", "lack", "lacks", "lacking", "lacked",
+		"absence", "absent", "insufficient", "inconclusive", "unlikely", "false", "denied", "denies", "refuse",
+		"refused", "refuses", "failed", "fails", "fail", "impossible", "ineffective", "incorrect", "wrong", "myth",
+		"hoax":
 		return true
 	}
 	switch {
 	case strings.HasPrefix(low, "un"):
-		return len(low) > 6 && !strings.HasPrefix(low, "uni") && !strings.HasPrefix(low, "under") && !strings.HasPrefix(low, "unti")
+		return len(low) > 6 && !strings.HasPrefix(low, "uni") && !strings.HasPrefix(low, "under") &&
+			!strings.HasPrefix(low, "unti")
 	case strings.HasPrefix(low, "non"):
 		return len(low) > 5
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// MaxClaim is how many bytes of a claim are read. What is longer gets the issue claim-truncated and is never [Supported]:
-// nobody looked at its end.
+// MaxClaim is how many bytes of a claim are read. What is longer gets the issue claim-truncated and is never
+// [Supported]: nobody looked at its end.
 const MaxClaim = 64 << 10
 
 // Claim is a claim, read once. It is immutable, and any number of scorers may share it.
@@ -72,8 +72,8 @@ func newClaim(question, text string, weight func(key uint32) float64) *Claim {
 	return c
 }
 
-// wholeWords returns text up to its last white space, without a word that its end may cut: a word of more than maxWord bytes is
-// cut.
+// wholeWords returns text up to its last white space, without a word that its end may cut: a word of more than maxWord
+// bytes is cut.
 func wholeWords(text string) string {
 	if i := strings.LastIndexAny(text, " \t\r\n"); i >= len(text)-maxWord {
 		return text[:i]
@@ -130,12 +130,12 @@ func (c *Claim) addTerm(t *token, weight func(key uint32) float64) int32 {
 	return int32(len(c.terms) - 1)
 }
 
-// rareName is what a word at the beginning of a sentence weighs at least to be a name for its capital alone: about 8,000
-// words are commoner.
+// rareName is what a word at the beginning of a sentence weighs at least to be a name for its capital alone: about
+// 8,000 words are commoner.
 const rareName = 9 / maxIDF
 
-// findNames marks the terms that are names: capitals inside a sentence, and at its beginning rare words and those before
-// another capital.
+// findNames marks the terms that are names: capitals inside a sentence, and at its beginning rare words and those
+// before another capital.
 func (c *Claim) findNames() {
 	for i := range c.tokens {
 		t := &c.tokens[i]

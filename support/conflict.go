@@ -60,12 +60,12 @@ const (
 // IssueConflictsTruncated is the code of the issue that says which limit of [Conflicts] left something out.
 const IssueConflictsTruncated = "conflicts-truncated"
 
-// Conflicts finds possible conflicts between passages: of sentences of two passages that share most of their words and speak of
-// the same names, a value of one kind that differs. A is always in the passage that comes first. Two sentences of one passage
-// are never in conflict.
+// Conflicts finds possible conflicts between passages: of sentences of two passages that share most of their words and
+// speak of the same names, a value of one kind that differs. A is always in the passage that comes first. Two sentences
+// of one passage are never in conflict.
 //
-// Values that are rounded, converted or said more or less exactly are no conflict, nor are values for different years. The
-// issues say what a limit left out ([IssueConflictsTruncated]); what was found until then is returned all the same.
+// Values that are rounded, converted or said more or less exactly are no conflict, nor are values for different years.
+// The issues say what a limit left out ([IssueConflictsTruncated]); what was found until then is returned all the same.
 func Conflicts(passages []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue) {
 	if len(passages) < 2 {
 		return nil, nil
@@ -181,7 +181,8 @@ func (f *conflictFinder) search() {
 	}
 }
 
-// sharedWords is how many words the pairs of sentences may have in common on average: it bounds the work for long sentences.
+// sharedWords is how many words the pairs of sentences may have in common on average: it bounds the work for long
+// sentences.
 const sharedWords = 16
 
 // look compares sentence b with those that share words with it. It reports false where a limit is reached.
@@ -216,7 +217,10 @@ func (f *conflictFinder) look(b int, postings map[uint32][]int, shared map[int]f
 
 func (f *conflictFinder) sort() {
 	slices.SortStableFunc(f.found, func(a, b Conflict) int {
-		return cmp.Or(a.A.Passage-b.A.Passage, a.B.Passage-b.B.Passage, a.A.Span.Start-b.A.Span.Start, a.B.Span.Start-b.B.Span.Start)
+		return cmp.Or(
+			a.A.Passage-b.A.Passage, a.B.Passage-b.B.Passage, a.A.Span.Start-b.A.Span.Start,
+			a.B.Span.Start-b.B.Span.Start,
+		)
 	})
 }
 
@@ -282,8 +286,8 @@ func (p *statementPair) share() {
 	}
 }
 
-// sameSubject reports whether both sentences speak of the same names: one side may name more, but not each what the other
-// does not.
+// sameSubject reports whether both sentences speak of the same names: one side may name more, but not each what the
+// other does not.
 func (p *statementPair) sameSubject() bool {
 	if len(p.a.names) == 0 && len(p.b.names) == 0 {
 		return p.content >= minSharedContent
@@ -319,8 +323,9 @@ func (p *statementPair) speculative(s *statement) bool {
 	sentence := s.text.sentences[s.sentence]
 	for _, token := range s.text.tokens[sentence.tokens[0]:sentence.tokens[1]] {
 		switch token.low {
-		case "planned", "plans", "plan", "expected", "expects", "forecast", "forecasts", "projected", "proposed", "target", "targets", "aims", "would", "might",
-			"could", "if", "hopes", "intended", "scheduled", "predicted", "predicts":
+		case "planned", "plans", "plan", "expected", "expects", "forecast", "forecasts", "projected", "proposed",
+			"target", "targets", "aims", "would", "might", "could", "if", "hopes", "intended", "scheduled", "predicted",
+			"predicts":
 			return true
 		}
 	}
@@ -330,7 +335,10 @@ func (p *statementPair) speculative(s *statement) bool {
 func (p *statementPair) add(kind ConflictKind, a, b ibid.Span) {
 	textA, textB := p.a.text.text[a.Start:a.End], p.b.text.text[b.Start:b.End]
 	p.found = append(p.found, Conflict{
-		Kind: kind, A: p.a.text.excerpt(p.a.passage, p.a.sentence, a), B: p.b.text.excerpt(p.b.passage, p.b.sentence, b), About: p.about,
-		Note: fmt.Sprintf("possible conflict: %s: %s, %s", kind, strings.TrimSpace(textA), strings.TrimSpace(textB)),
+		Kind:  kind,
+		A:     p.a.text.excerpt(p.a.passage, p.a.sentence, a),
+		B:     p.b.text.excerpt(p.b.passage, p.b.sentence, b),
+		About: p.about,
+		Note:  fmt.Sprintf("possible conflict: %s: %s, %s", kind, strings.TrimSpace(textA), strings.TrimSpace(textB)),
 	})
 }

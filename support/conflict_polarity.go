@@ -47,7 +47,9 @@ func (p *statementPair) denial(denying, saying *statement, negations []placedVal
 		} else {
 			p.add(ConflictNegation, span, n.denied())
 		}
-		p.found[len(p.found)-1].Note = fmt.Sprintf("possible conflict: negation: only one side denies %s", denying.text.quoted(n.Value))
+		p.found[len(p.found)-1].Note = fmt.Sprintf(
+			"possible conflict: negation: only one side denies %s", denying.text.quoted(n.Value),
+		)
 		return
 	}
 }
@@ -111,8 +113,9 @@ func (p *statementPair) order(s *statement) []uint32 {
 // relational reports whether a degree word is about two things, so that turning them round keeps the sense.
 func relational(word string) bool {
 	switch word {
-	case "win", "lose", "buy", "sell", "before", "after", "earlier", "later", "more", "less", "higher", "lower", "longer", "shorter", "better", "worse",
-		"older", "younger", "faster", "slower", "above", "below", "precede", "follow", "north", "south", "east", "west", "inside", "outside":
+	case "win", "lose", "buy", "sell", "before", "after", "earlier", "later", "more", "less", "higher", "lower",
+		"longer", "shorter", "better", "worse", "older", "younger", "faster", "slower", "above", "below", "precede",
+		"follow", "north", "south", "east", "west", "inside", "outside":
 		return true
 	}
 	return false

@@ -59,7 +59,8 @@ func (p *statementPair) unmatched(values, others []placedValue, same func(a, b p
 }
 
 func (p *statementPair) sameQuantity(a, b placedValue) bool {
-	return comparableNumbers(a.Value, b.Value) && sameNumber(a.Value, b.Value, max(a.slack(), b.slack())) || sameFigure(a.Value, b.Value) && !otherUnit(a.Value, b.Value)
+	return comparableNumbers(a.Value, b.Value) && sameNumber(a.Value, b.Value, max(a.slack(), b.slack())) ||
+		sameFigure(a.Value, b.Value) && !otherUnit(a.Value, b.Value)
 }
 
 // fit says how well two numbers stand for the same thing: 0 not at all.
@@ -136,7 +137,8 @@ func (s *statement) attribute(v placedValue, concepts func(string, *Value) strin
 // quantityConcept is the concept of a stem that may say what a number is of.
 func quantityConcept(stem string, v *Value) string {
 	switch v.Unit.Kind {
-	case UnitLength, UnitArea, UnitVolume, UnitMass, UnitSpeed, UnitTemperature, UnitData, UnitPower, UnitEnergy, UnitTime:
+	case UnitLength, UnitArea, UnitVolume, UnitMass, UnitSpeed, UnitTemperature, UnitData, UnitPower, UnitEnergy,
+		UnitTime:
 		if concept := measureConcept(stem); measures(v.Unit.Kind, concept) {
 			return concept
 		}
@@ -210,8 +212,8 @@ func (s *statement) near(value int) map[uint32]bool {
 	return keys
 }
 
-// sameTime reports whether the sentences may speak of the same time: a date of one agrees with one of the other, or neither
-// has any. Where only one has a date, what changes with the years is not compared.
+// sameTime reports whether the sentences may speak of the same time: a date of one agrees with one of the other, or
+// neither has any. Where only one has a date, what changes with the years is not compared.
 func (p *statementPair) sameTime() bool {
 	as, bs := p.a.values(ValueDate), p.b.values(ValueDate)
 	switch {

@@ -11,8 +11,8 @@ import (
 const (
 	DefaultK1 = 1.2 // how soon a word's repetitions stop to count
 	DefaultB  = 0.9 // how much a passage's length does
-	// usualLength is the length in words of a passage that is neither long nor short. It is no mean of the corpus, so that the score of a
-	// passage does not depend on how long others are.
+	// usualLength is the length in words of a passage that is neither long nor short. It is no mean of the corpus, so
+	// that the score of a passage does not depend on how long others are.
 	usualLength = 100
 	// pairShare is what two words that follow each other, as in the query, count beside the words themselves.
 	pairShare = 0.3
@@ -26,12 +26,13 @@ type CorpusOptions struct {
 	B  float64 // 0: DefaultB; negative: lengths do not count
 }
 
-// Corpus ranks passages by what they have in common with a text. That is BM25 (Robertson and Zaragoza, 2009) with three differences: a
-// word weighs the square of the mean of how rare it is in English and how rare in the corpus; a passage is long or short by itself, not
-// beside the others; and pairs of words that stand together in the query count where they stand together in a passage.
+// Corpus ranks passages by what they have in common with a text. That is BM25 (Robertson and Zaragoza, 2009) with three
+// differences: a word weighs the square of the mean of how rare it is in English and how rare in the corpus; a passage
+// is long or short by itself, not beside the others; and pairs of words that stand together in the query count where
+// they stand together in a passage.
 //
-// It is immutable, and safe for concurrent use. Making one reads each passage once; it keeps four bytes and about as much again of each
-// word, and none of the texts.
+// It is immutable, and safe for concurrent use. Making one reads each passage once; it keeps four bytes and about as
+// much again of each word, and none of the texts.
 type Corpus struct {
 	k1, b  float64
 	starts []int32  // of each passage in keys, and the end
@@ -120,8 +121,8 @@ func (c *Corpus) collect() {
 // passage returns the words of a passage.
 func (c *Corpus) passage(i int) []uint32 { return c.keys[c.starts[i]:c.starts[i+1]] }
 
-// weigh returns what a term weighs that n passages have: the mean of its rarity in English and in the corpus, both about 1 for what
-// few have, squared, because of two words one that is very rare tells more than two that are a little.
+// weigh returns what a term weighs that n passages have: the mean of its rarity in English and in the corpus, both
+// about 1 for what few have, squared, because of two words one that is very rare tells more than two that are a little.
 func (c *Corpus) weigh(key uint32, n int) float64 {
 	total := float64(c.Len())
 	own := math.Log(1+(total-float64(n)+.5)/(float64(n)+.5)) / math.Log(1+(total+.5)/.5)
@@ -137,15 +138,15 @@ func (c *Corpus) saturation(n float64, words int) float64 {
 // Len returns how many passages c has.
 func (c *Corpus) Len() int { return len(c.starts) - 1 }
 
-// Search returns the k best passages for a query, best first; of equal ones, the first first. Passages that have no word of the query
-// are left out.
+// Search returns the k best passages for a query, best first; of equal ones, the first first. Passages that have no
+// word of the query are left out.
 func (c *Corpus) Search(query string, k int) []Hit {
 	s := searcher{corpus: c}
 	return s.search(query, k)
 }
 
-// Relevance returns the relevance of every passage for a query, in their order: see [Hit]. What has nothing in common with the query
-// has 0.
+// Relevance returns the relevance of every passage for a query, in their order: see [Hit]. What has nothing in common
+// with the query has 0.
 func (c *Corpus) Relevance(query string) []float64 {
 	all := make([]float64, c.Len())
 	for _, hit := range c.Search(query, c.Len()) {
@@ -199,7 +200,9 @@ func (s *searcher) search(query string, k int) []Hit {
 			if s.scores[o.passage] == 0 {
 				s.found = append(s.found, o.passage)
 			}
-			s.scores[o.passage] += weight * c.saturation(float64(o.count), int(c.starts[o.passage+1]-c.starts[o.passage]))
+			s.scores[o.passage] += weight * c.saturation(
+				float64(o.count), int(c.starts[o.passage+1]-c.starts[o.passage]),
+			)
 		}
 	}
 	hits := s.best(max(k, pairsOf))
@@ -219,8 +222,8 @@ func (s *searcher) weight(key uint32) float64 {
 	return s.corpus.weigh(key, 0)
 }
 
-// best returns the k best passages of those found, and forgets what was found. Nearly all have but common words, so most are
-// passed over by one comparison.
+// best returns the k best passages of those found, and forgets what was found. Nearly all have but common words, so
+// most are passed over by one comparison.
 func (s *searcher) best(k int) []Hit {
 	hits := make([]Hit, 0, min(len(s.found), 4*k))
 	least := 0.0 // what the k-th best has at least
@@ -249,7 +252,8 @@ func sortHits(hits []Hit) {
 	})
 }
 
-// addPairs adds to the scores of passages what the pairs of the query count that they have, and returns what the query's own do.
+// addPairs adds to the scores of passages what the pairs of the query count that they have, and returns what the
+// query's own do.
 func (s *searcher) addPairs(hits []Hit) float64 {
 	c := s.corpus
 	clear(s.pairs)
@@ -257,7 +261,12 @@ func (s *searcher) addPairs(hits []Hit) float64 {
 		s.pairs[pairOf(s.query[i-1], s.query[i])] = 0
 	}
 	value := func(pair uint64, words int) float64 {
-		return pairShare * min(s.weight(uint32(pair>>32)), s.weight(uint32(pair))) * c.saturation(float64(s.pairs[pair]), words)
+		return pairShare * min(
+			s.weight(uint32(pair>>32)),
+			s.weight(uint32(pair)),
+		) * c.saturation(
+			float64(s.pairs[pair]), words,
+		)
 	}
 	count := func(keys []uint32) float64 {
 		for i := 1; i < len(keys); i++ {

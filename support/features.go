@@ -39,8 +39,8 @@ func featureDirections() [featureCount]int {
 	return [featureCount]int{1, 1, 1, 1, 1, 1, 1, 1, -1, -1, 0, -1, -1, 0, 0}
 }
 
-// model turns features into P(supported). Its margin is treeShare of a sum of trees of depth two and the rest of a linear
-// function; a line calibrates it (Platt).
+// model turns features into P(supported). Its margin is treeShare of a sum of trees of depth two and the rest of a
+// linear function; a line calibrates it (Platt).
 type model struct {
 	bias, slope, offset float64 // bias is the linear function's and the trees' together
 	weights             [featureCount]float64

@@ -6,7 +6,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// figureKey is what the figures of a text depend on: a sentence of a passage, or a claim, and the language it is read in.
+// figureKey is what the figures of a text depend on: a sentence of a passage, or a claim, and the language it is read
+// in.
 type figureKey struct {
 	passage  *Index
 	sentence int
@@ -14,13 +15,13 @@ type figureKey struct {
 	language string
 }
 
-// worthReading is the least share of the claim that the evidence must have, if it had the figures too, for them to be read:
-// reading them costs as much as all the rest, and below it they change no verdict.
+// worthReading is the least share of the claim that the evidence must have, if it had the figures too, for them to be
+// read: reading them costs as much as all the rest, and below it they change no verdict.
 const worthReading = 0.6
 
-// agree finds the terms of the claim's figures that its evidence says in another form, a dozen for 12, and tells the scorer in
-// which sentence. It reports whether there are any. It looks only if a figure is missing, and would be all that keeps claim and
-// evidence apart.
+// agree finds the terms of the claim's figures that its evidence says in another form, a dozen for 12, and tells the
+// scorer in which sentence. It reports whether there are any. It looks only if a figure is missing, and would be all
+// that keeps claim and evidence apart.
 func (q *request) agree(evidence []Span, missing []Term, language string) bool {
 	if len(missing) == 0 {
 		return false

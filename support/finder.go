@@ -13,9 +13,9 @@ import (
 // FinderPassages is how many passages of a text a [Finder] shows its checker for one claim: TestEvalFinder measured it.
 const FinderPassages = 2
 
-// Finder finds the evidence of claims in whole texts: it shows a checker the passages of a text whose words are nearest to the claim's,
-// see [Corpus], together. That is what checkers are made for, and costs a fraction of the whole. The zero value is ready. It is safe
-// for concurrent use if the checker is.
+// Finder finds the evidence of claims in whole texts: it shows a checker the passages of a text whose words are nearest
+// to the claim's, see [Corpus], together. That is what checkers are made for, and costs a fraction of the whole. The
+// zero value is ready. It is safe for concurrent use if the checker is.
 type Finder struct {
 	Checker Checker // nil: [Lexical]
 	// Texts remembers what was read of the texts that it remembers. Nil: each text is read anew in each call.
@@ -30,13 +30,14 @@ type Sought struct {
 
 // Found is what was found for a claim. The zero value says that the text has no word of it.
 type Found struct {
-	// Verdict is the checker's, on the passages it was shown. Its spans count in those; Evidence and Conflicts are empty therefore.
+	// Verdict is the checker's, on the passages it was shown. Its spans count in those; Evidence and Conflicts are
+	// empty therefore.
 	Verdict  Verdict
 	Evidence ibid.Span // the best evidence, in bytes of Text.Content; empty: none was named
 }
 
-// Find looks for the evidence of claims: one Found for each, in their order. The error says that ctx ended, or that the checker could
-// not say anything.
+// Find looks for the evidence of claims: one Found for each, in their order. The error says that ctx ended, or that the
+// checker could not say anything.
 func (f *Finder) Find(ctx context.Context, list []Sought) ([]Found, error) {
 	s := seeking{texts: map[*snapshot.Text]*opened{}, indexes: map[string]*Index{}}
 	for i := range list {
@@ -126,7 +127,8 @@ func (s *seeking) check(ctx context.Context, c Checker) ([]Verdict, error) {
 	return verdicts, err
 }
 
-// found says where in the text the best evidence of a verdict is. Pieces of it in passages that follow each other are one.
+// found says where in the text the best evidence of a verdict is. Pieces of it in passages that follow each other are
+// one.
 func (p *soughtPair) found(text string, v *Verdict) Found {
 	f := Found{Verdict: *v}
 	f.Verdict.Evidence, f.Verdict.Conflicts = nil, nil

@@ -17,9 +17,10 @@ import (
 // The limits of [Grounding]; those of the facts are the API's own.
 const (
 	GroundingClaimBytes = 10_000 // of a claim; the API takes 4,096 tokens
-	GroundingFacts      = 200    // of one claim, and pieces of evidence; a passage is one fact, or several if it is longer than GroundingFactBytes
-	GroundingFactBytes  = 10_000 // of one fact
-	GroundingThreshold  = 0.6    // the API's own, unless Grounding.Threshold says another
+	// of one claim, and pieces of evidence; a passage is one fact, or several if it is longer than GroundingFactBytes
+	GroundingFacts     = 200
+	GroundingFactBytes = 10_000 // of one fact
+	GroundingThreshold = 0.6    // the API's own, unless Grounding.Threshold says another
 )
 
 // The codes of issues that only [Grounding] has.
@@ -31,10 +32,10 @@ const (
 // Grounding is a [Checker] that asks Google's check grounding API (Vertex AI Search, Discovery Engine). It is safe for
 // concurrent use; its fields must not change once it is used.
 //
-// The API takes a claim as one or several sentences and cites the facts that support each. All cited: [Supported]. Some:
-// [Partial]. None: [Unsupported]. Facts that it names against a sentence make it [Contradicted]; only projects that Google let into
-// that experiment have them. Whether a number agrees is looked at again with rules, see [Verdict.Changed]. [Pair.Context] is
-// not sent. Nothing is cached.
+// The API takes a claim as one or several sentences and cites the facts that support each. All cited: [Supported].
+// Some: [Partial]. None: [Unsupported]. Facts that it names against a sentence make it [Contradicted]; only projects
+// that Google let into that experiment have them. Whether a number agrees is looked at again with rules, see
+// [Verdict.Changed]. [Pair.Context] is not sent. Nothing is cached.
 type Grounding struct {
 	// Project is the Google Cloud project, by number or id: the URL is made of it. URL is another one, whole.
 	Project, URL string
@@ -123,7 +124,13 @@ func (g *Grounding) check(ctx context.Context, server *endpoint, p *Pair) Verdic
 		v.Issues = append(v.Issues, ibid.Issue{Code: IssueContextNotSent, Detail: "the API has no place for it"})
 	}
 	if len(facts) > GroundingFacts {
-		v.Issues = append(v.Issues, ibid.Issue{Code: IssueFactsLeftOut, Detail: fmt.Sprintf("%d of %d facts were sent", GroundingFacts, len(facts))})
+		v.Issues = append(
+			v.Issues,
+			ibid.Issue{
+				Code:   IssueFactsLeftOut,
+				Detail: fmt.Sprintf("%d of %d facts were sent", GroundingFacts, len(facts)),
+			},
+		)
 		facts = facts[:GroundingFacts]
 	}
 	request := wire.GroundingCheck{Text: p.Claim, Threshold: g.Threshold}
@@ -194,10 +201,15 @@ func (v *Verdict) ground(p *Pair, found *wire.Grounding, facts []Span) {
 	}
 	switch {
 	case checked == 0:
-		v.Issues = append(v.Issues, ibid.Issue{Code: IssueNoCheckNeeded, Detail: "the API found nothing in the claim that needs support"})
+		v.Issues = append(
+			v.Issues,
+			ibid.Issue{Code: IssueNoCheckNeeded, Detail: "the API found nothing in the claim that needs support"},
+		)
 	case len(against) > 0 && cited > 0:
 		v.Label = Partial
-		v.Issues = append(v.Issues, ibid.Issue{Code: IssueDisputed, Detail: "some facts support the claim, others contradict it"})
+		v.Issues = append(
+			v.Issues, ibid.Issue{Code: IssueDisputed, Detail: "some facts support the claim, others contradict it"},
+		)
 	case len(against) > 0:
 		v.Label = Contradicted
 	case cited == checked:

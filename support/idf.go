@@ -7,12 +7,12 @@ import (
 )
 
 // idf.bin says how rare English words are. It begins with idfMagic, the SHA-256 of the word list it was made from (32
-// bytes) and the number of entries (4 bytes, little-endian, as all that follows). Then come the keys of the entries, four
-// bytes each, ascending, and their weights, one byte each.
+// bytes) and the number of entries (4 bytes, little-endian, as all that follows). Then come the keys of the entries,
+// four bytes each, ascending, and their weights, one byte each.
 //
-// The list has one word a line, the commonest first. An entry is the stem of one or more of its words. Its mass is the sum of
-// 1/(rank+3) over them, the rank counted from 1: nearly how often they occur. Its weight is the share of maxIDF that -ln(mass)
-// is, as a byte.
+// The list has one word a line, the commonest first. An entry is the stem of one or more of its words. Its mass is the
+// sum of 1/(rank+3) over them, the rank counted from 1: nearly how often they occur. Its weight is the share of maxIDF
+// that -ln(mass) is, as a byte.
 //
 // TestIDF makes it: `go test ./support -run TestIDF -idf`, with the list in $IBID_SHARED/data/words40k.txt.
 //

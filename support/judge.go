@@ -19,12 +19,12 @@ type Preset string
 
 // The presets.
 const (
-	// PresetVerdict asks any instructed model for a label and a quote of each claim. Without a cache up to JudgeBatch claims
-	// about one passage go in one request.
+	// PresetVerdict asks any instructed model for a label and a quote of each claim. Without a cache up to JudgeBatch
+	// claims about one passage go in one request.
 	PresetVerdict Preset = ""
-	// PresetMiniCheck asks models of the MiniCheck family, as bespoke-minicheck, the way they were trained: "Document: …
-	// Claim: …", one claim at a time, answered with Yes or No. There is no quote, so the evidence is the whole passage. As
-	// the form has no place for it, [Pair.Context] is not sent.
+	// PresetMiniCheck asks models of the MiniCheck family, as bespoke-minicheck, the way they were trained: "Document:
+	// … Claim: …", one claim at a time, answered with Yes or No. There is no quote, so the evidence is the whole
+	// passage. As the form has no place for it, [Pair.Context] is not sent.
 	PresetMiniCheck Preset = "minicheck"
 )
 
@@ -33,32 +33,34 @@ const (
 	JudgeBatch        = 8 // claims of one passage in one request
 	JudgeClaimBytes   = 10_000
 	JudgePassageBytes = 100_000
-	// JudgeQuoteBytes is how short a quote may be, unless it is the whole passage: a word that every text has proves nothing.
+	// JudgeQuoteBytes is how short a quote may be, unless it is the whole passage: a word that every text has proves
+	// nothing.
 	JudgeQuoteBytes = 8
 )
 
 // The codes of issues that a [Judge] has.
 const (
-	IssueQuoteNotFound    = "quote-not-found"   // the model's quote does not stand in the passage: its label does not count
+	// the model's quote does not stand in the passage: its label does not count
+	IssueQuoteNotFound    = "quote-not-found"
 	IssueNoVerdict        = "no-verdict"        // the model did not answer for this claim in the form it was asked for
 	IssueDisputed         = "disputed"          // one passage supports the claim and another contradicts it
 	IssuePassageUnchecked = "passage-unchecked" // a passage could not be judged; the verdict is that of the others
 	IssueContextNotSent   = "context-not-sent"  // the preset has no place for the pair's context
 )
 
-// Judge is a [Checker] that asks a language model, at any address that answers OpenAI's chat completions. It is safe for
-// concurrent use; its fields must not change once it is used.
+// Judge is a [Checker] that asks a language model, at any address that answers OpenAI's chat completions. It is safe
+// for concurrent use; its fields must not change once it is used.
 //
-// What is believed of a model's answer: one of four labels per claim, under an identifier that the passage cannot know, and
-// a quote. A label other than [Unsupported] counts only if the quote stands in the passage, word for word but for white space;
-// otherwise the verdict is [Unverified] with the issue [IssueQuoteNotFound]. Whatever else a model says, or a passage made it say,
-// is [Unverified], too. A passage can still persuade a model of a wrong label; the quote shows with what. So can a claim, of the
-// labels of those that share its request: with a cache each claim goes alone, so that what is kept depends on nothing but its
-// key.
+// What is believed of a model's answer: one of four labels per claim, under an identifier that the passage cannot know,
+// and a quote. A label other than [Unsupported] counts only if the quote stands in the passage, word for word but for
+// white space; otherwise the verdict is [Unverified] with the issue [IssueQuoteNotFound]. Whatever else a model says,
+// or a passage made it say, is [Unverified], too. A passage can still persuade a model of a wrong label; the quote
+// shows with what. So can a claim, of the labels of those that share its request: with a cache each claim goes alone,
+// so that what is kept depends on nothing but its key.
 //
-// The score is the probability that the model gave to "supported" among the four labels (or to Yes against No), where the server
-// tells probabilities, and that of "contradicted" is the signal [SignalContradiction] of a verdict that says so. They are not
-// calibrated. Where the server does not tell them, there is no score.
+// The score is the probability that the model gave to "supported" among the four labels (or to Yes against No), where
+// the server tells probabilities, and that of "contradicted" is the signal [SignalContradiction] of a verdict that says
+// so. They are not calibrated. Where the server does not tell them, there is no score.
 type Judge struct {
 	URL    string // the base that "/chat/completions" is appended to: https://api.openai.com/v1, http://localhost:11434/v1
 	Model  string
@@ -106,8 +108,8 @@ type ruling struct {
 	Detail string   `json:"-"`                // why the label is Unverified
 }
 
-// Check implements [Checker]. Equal questions are asked once. Where every question met with an error, the first is returned; where
-// ctx ends before all are answered, the others have an error.
+// Check implements [Checker]. Equal questions are asked once. Where every question met with an error, the first is
+// returned; where ctx ends before all are answered, the others have an error.
 func (j *Judge) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 	server, err := j.endpoint()
 	if err != nil {
@@ -261,7 +263,9 @@ func (j *Judge) verdict(p *Pair, asked []*question) Verdict {
 	}
 	v.conclude(found)
 	if v.Label != Unverified && found[Unverified] != nil {
-		v.Issues = append(v.Issues, ibid.Issue{Code: IssuePassageUnchecked, Detail: "the verdict is that of the other passages"})
+		v.Issues = append(
+			v.Issues, ibid.Issue{Code: IssuePassageUnchecked, Detail: "the verdict is that of the other passages"},
+		)
 		v.Err = nil
 	}
 	if v.Label == Supported {
@@ -300,7 +304,10 @@ func (q *question) finding(i int, v *Verdict) *finding {
 		return f
 	}
 	if q.answer.Label == Unverified {
-		v.Issues = append(v.Issues, ibid.Issue{Code: IssueNoVerdict, Detail: fmt.Sprintf("passage %d: %s", i, q.answer.Detail)})
+		v.Issues = append(
+			v.Issues,
+			ibid.Issue{Code: IssueNoVerdict, Detail: fmt.Sprintf("passage %d: %s", i, q.answer.Detail)},
+		)
 		return f
 	}
 	at, ok := q.answer.evidence(q.passage)
@@ -337,7 +344,9 @@ func (v *Verdict) conclude(found map[Label]*finding) {
 	if against := found[Contradicted]; v.Label == Supported && against != nil {
 		v.Label, v.Score = Partial, nil
 		v.Evidence = append(v.Evidence, against.evidence...)
-		v.Issues = append(v.Issues, ibid.Issue{Code: IssueDisputed, Detail: "one passage supports the claim, another contradicts it"})
+		v.Issues = append(
+			v.Issues, ibid.Issue{Code: IssueDisputed, Detail: "one passage supports the claim, another contradicts it"},
+		)
 	}
 }
 

@@ -103,7 +103,10 @@ func (j *Judge) send(ctx context.Context, server *endpoint, ask *wire.Ask) ([]by
 // judgePrompt is the passage and the claims. Identifiers hold the mark, which no passage knows.
 func judgePrompt(mark string, batch []*question) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "=== %s passage begins ===\n%s\n=== %s passage ends ===\n\nClaims, one JSON object a line:\n", mark, batch[0].passage, mark)
+	fmt.Fprintf(
+		&b, "=== %s passage begins ===\n%s\n=== %s passage ends ===\n\nClaims, one JSON object a line:\n", mark,
+		batch[0].passage, mark,
+	)
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	for i, q := range batch {
@@ -127,8 +130,8 @@ func answerText(body []byte) string {
 	return a.Text
 }
 
-// readRulings reads what the model said. It believes only objects of the asked form, with identifiers of ours that occur once,
-// and labels of the four.
+// readRulings reads what the model said. It believes only objects of the asked form, with identifiers of ours that
+// occur once, and labels of the four.
 func readRulings(text string, tokens []wire.Token, mark string, batch []*question) {
 	byID := map[string]*question{}
 	for i, q := range batch {
@@ -170,8 +173,8 @@ type said struct {
 	at                 int // where the label begins in the text
 }
 
-// parseVerdicts reads {"verdicts":[{"id","quote","verdict"}]}, with nothing before and nothing behind it. Members that were not
-// asked for are not read.
+// parseVerdicts reads {"verdicts":[{"id","quote","verdict"}]}, with nothing before and nothing behind it. Members that
+// were not asked for are not read.
 func parseVerdicts(text string) ([]said, error) {
 	var all []said
 	err := eachChild([]byte(text), '{', func(name string, list []byte, from int) error {
@@ -208,8 +211,8 @@ func (s *said) read(object []byte) error {
 	})
 }
 
-// eachChild gives f the members of a JSON object, or the elements of an array, which begins with open: their names, their bytes,
-// and where in the value those begin. Nothing may stand behind the value.
+// eachChild gives f the members of a JSON object, or the elements of an array, which begins with open: their names,
+// their bytes, and where in the value those begin. Nothing may stand behind the value.
 func eachChild(value []byte, open json.Delim, f func(name string, child []byte, at int) error) error {
 	d := json.NewDecoder(bytes.NewReader(value))
 	if t, err := d.Token(); err != nil || t != open {
@@ -288,8 +291,8 @@ func (r *ruling) weigh(labels []float64) {
 	}
 }
 
-// masses returns the probability of each of the letters among all of them, as the one that the word at that place of the text
-// begins with; nil: the server did not tell. All labels begin with different letters.
+// masses returns the probability of each of the letters among all of them, as the one that the word at that place of
+// the text begins with; nil: the server did not tell. All labels begin with different letters.
 func masses(tokens []wire.Token, at int, letters string) []float64 {
 	for _, t := range tokens {
 		if at >= len(t.Text) {

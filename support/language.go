@@ -12,15 +12,15 @@ const languageSample = 512
 
 // Language returns the language of a text as BCP 47: a language ("en") where its script or its function words tell,
 // "und-" and the script ("und-Cyrl") where only the script is certain, and "" where too little is. It knows English,
-// German, French, Spanish, Italian, Portuguese and Dutch by their words, and those that have a script of their own. It reads
-// the first half kilobyte.
+// German, French, Spanish, Italian, Portuguese and Dutch by their words, and those that have a script of their own. It
+// reads the first half kilobyte.
 func Language(text string) string {
 	language, _ := recognise(text)
 	return language
 }
 
-// latin is the script of a text that more than half of the words of are in Latin letters. Other scripts are named by what
-// otherScripts has for them.
+// latin is the script of a text that more than half of the words of are in Latin letters. Other scripts are named by
+// what otherScripts has for them.
 const latin = "Latn"
 
 // recognise returns the language of a text, see [Language], and its script; each is "" where too little tells.
@@ -98,8 +98,8 @@ func (t *tongue) language() string {
 	return t.seen
 }
 
-// apart reports whether a claim in t cannot be compared with a passage in p, word by word. What is too short to tell can. So can
-// a claim without kana with Japanese.
+// apart reports whether a claim in t cannot be compared with a passage in p, word by word. What is too short to tell
+// can. So can a claim without kana with Japanese.
 func (t *tongue) apart(p *tongue) bool {
 	if t.seen == "zh" && p.seen == "ja" {
 		return false
@@ -114,8 +114,8 @@ func (t *tongue) apart(p *tongue) bool {
 	return t.seen != "" && said != "" && t.seen != said && !strings.HasPrefix(t.seen, "und-")
 }
 
-// latinLanguage needs two different function words ("com" in three addresses is none), a twelfth of all words, and half as many
-// again as for any other language.
+// latinLanguage needs two different function words ("com" in three addresses is none), a twelfth of all words, and half
+// as many again as for any other language.
 func latinLanguage(votes, different []int, words int) string {
 	best, second := 0, 0
 	for i, v := range votes {

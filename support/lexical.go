@@ -34,9 +34,9 @@ const (
 	IssueLanguagesDiffer    = "languages-differ"    // the claim's and the passages': words cannot be compared
 )
 
-// Lexical is the default checker: which of the claim's words stand in the passages, how rare they are, and in what order
-// and how near each other, weighed by a model fitted to people's judgements. It has no language model in it, opens no
-// connection and costs microseconds per pair. Equal input gets equal verdicts.
+// Lexical is the default checker: which of the claim's words stand in the passages, how rare they are, and in what
+// order and how near each other, weighed by a model fitted to people's judgements. It has no language model in it,
+// opens no connection and costs microseconds per pair. Equal input gets equal verdicts.
 //
 // A score is calibrated for claims and passages in English. In other languages a word weighs what its rarity in the
 // passages of the same call says, and the verdict has the issue language-unmeasured.
@@ -69,8 +69,8 @@ func (l *Lexical) thresholds() (threshold, floor float64) {
 	return threshold, min(floor, threshold)
 }
 
-// Check implements [Checker]. It reads every passage and claim once, however many pairs share it, and keeps the passages
-// of one call in memory together. It ends early, with the context's error, if ctx does.
+// Check implements [Checker]. It reads every passage and claim once, however many pairs share it, and keeps the
+// passages of one call in memory together. It ends early, with the context's error, if ctx does.
 func (l *Lexical) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 	return l.check(ctx, in, map[string]*Index{})
 }
@@ -91,7 +91,8 @@ func (l *Lexical) check(ctx context.Context, in []Pair, read map[string]*Index) 
 	return verdicts, nil
 }
 
-// judge fills in the verdict about one pair. It looks at ctx between its steps, of which each takes time linear in the texts.
+// judge fills in the verdict about one pair. It looks at ctx between its steps, of which each takes time linear in the
+// texts.
 func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 	v.By, v.Threshold, v.Label = lexicalID+"@"+lexicalVersion, q.threshold, Unverified
 	c, language := q.read(pair)
@@ -136,15 +137,15 @@ func isFigure(t Term) bool { return t.Kind == TermNumber || t.Kind == TermDate }
 const (
 	// minWeight is what the words of a claim weigh together at least: less is said by every text.
 	minWeight = 0.3
-	// verbatimScore is the least score of a claim of minVerbatim words or more that stands in a passage as it is: of such
-	// pairs, people call nine in ten supported (TestEval).
+	// verbatimScore is the least score of a claim of minVerbatim words or more that stands in a passage as it is: of
+	// such pairs, people call nine in ten supported (TestEval).
 	verbatimScore = 0.9
 	minVerbatim   = 5
-	// sameTopic is the share of the claim that stands in its evidence where the two speak of one thing, whatever the score:
-	// their values are compared.
+	// sameTopic is the share of the claim that stands in its evidence where the two speak of one thing, whatever the
+	// score: their values are compared.
 	sameTopic = 0.5
-	// A claim of several parts is partly supported where one of them stands in the evidence to the first share, whatever
-	// the score, and another to the second at most.
+	// A claim of several parts is partly supported where one of them stands in the evidence to the first share,
+	// whatever the score, and another to the second at most.
 	partSupported = 0.8
 	partMissing   = 0.5
 )
@@ -179,7 +180,10 @@ func (q *request) note(pair *Pair, c *Claim, language string, v *Verdict) {
 	for i, p := range q.passages {
 		tokens += p.tokens
 		if p.truncated {
-			issue(IssuePassageTruncated, "passage %d: %d of %d bytes were read", i, len(p.text), len(pair.Passages[i].Text))
+			issue(
+				IssuePassageTruncated, "passage %d: %d of %d bytes were read", i, len(p.text),
+				len(pair.Passages[i].Text),
+			)
 		}
 	}
 	if tokens == 0 {
@@ -245,7 +249,13 @@ type claimKey struct {
 }
 
 func newRequest(ctx context.Context, in []Pair, read map[string]*Index) (*request, error) {
-	q := &request{indexes: read, tongues: map[*Index]tongue{}, said: map[string]tongue{}, claims: map[claimKey]*Claim{}, figures: map[figureKey][]Value{}}
+	q := &request{
+		indexes: read,
+		tongues: map[*Index]tongue{},
+		said:    map[string]tongue{},
+		claims:  map[claimKey]*Claim{},
+		figures: map[figureKey][]Value{},
+	}
 	for i := range in {
 		for j := range in[i].Passages {
 			text := in[i].Passages[j].Text

@@ -6,12 +6,12 @@ import (
 	"strconv"
 )
 
-// Nearest returns a checker that shows c at most n passages of each pair: those whose words are nearest to the claim's, see
-// [Corpus], in their order. It is for checkers that cost more per passage than looking for the right ones. What a claim says in
-// other words than its source may be among the rest, so n should be generous: an n below 1 shows all.
+// Nearest returns a checker that shows c at most n passages of each pair: those whose words are nearest to the claim's,
+// see [Corpus], in their order. It is for checkers that cost more per passage than looking for the right ones. What a
+// claim says in other words than its source may be among the rest, so n should be generous: an n below 1 shows all.
 //
-// Evidence and conflicts name the passages by their place in the pair, as c itself would. It is as safe for concurrent use as
-// c.
+// Evidence and conflicts name the passages by their place in the pair, as c itself would. It is as safe for concurrent
+// use as c.
 func Nearest(c Checker, n int) Checker { return &nearest{c, n} }
 
 type nearest struct {

@@ -20,12 +20,12 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// ONNX is a [Checker] that runs a model in this process: a cross-encoder that classifies a passage and a claim, as for natural
-// language inference. It is safe for concurrent use. Who opened it calls Close.
+// ONNX is a [Checker] that runs a model in this process: a cross-encoder that classifies a passage and a claim, as for
+// natural language inference. It is safe for concurrent use. Who opened it calls Close.
 //
-// A passage that is longer than the model takes is read in windows that overlap by half. The score is the highest probability of
-// entailment among all windows of all passages, uncalibrated. [Contradicted] needs a window that contradicts the claim more
-// than any supports it. [Pair.Context] is not read.
+// A passage that is longer than the model takes is read in windows that overlap by half. The score is the highest
+// probability of entailment among all windows of all passages, uncalibrated. [Contradicted] needs a window that
+// contradicts the claim more than any supports it. [Pair.Context] is not read.
 type ONNX struct {
 	options ONNXOptions
 	info    Info
@@ -66,7 +66,11 @@ func NewONNX(o *ONNXOptions) (*ONNX, error) {
 	if err := x.open(model); err != nil {
 		return nil, fmt.Errorf("opening model.onnx: %w", err)
 	}
-	x.info = Info{ID: "onnx", Version: "1", Params: paramsHash(string(model), fmt.Sprint(x.options.Threshold, x.options.MaxTokens))}
+	x.info = Info{
+		ID:      "onnx",
+		Version: "1",
+		Params:  paramsHash(string(model), fmt.Sprint(x.options.Threshold, x.options.MaxTokens)),
+	}
 	return x, nil
 }
 
@@ -192,14 +196,23 @@ func (x *ONNX) appendWindows(all []onnxWindow, i int, p *Pair, v *Verdict) []onn
 	claim := x.vocab.pieces(p.Claim)
 	if limit := min(ONNXClaimTokens, x.options.MaxTokens/3); len(claim) > limit {
 		claim = claim[:limit]
-		v.Issues = append(v.Issues, ibid.Issue{Code: IssueClaimCut, Detail: fmt.Sprintf("%d tokens of it were read", limit)})
+		v.Issues = append(
+			v.Issues,
+			ibid.Issue{Code: IssueClaimCut, Detail: fmt.Sprintf("%d tokens of it were read", limit)},
+		)
 	}
 	room := x.vocab.room(len(claim), x.options.MaxTokens)
 	for k := range p.Passages {
 		pieces := x.vocab.pieces(p.Passages[k].Text)
 		for from, n := 0, 0; from < len(pieces); from, n = from+(room+1)/2, n+1 {
 			if n == MaxONNXWindows {
-				v.Issues = append(v.Issues, ibid.Issue{Code: IssuePassageCut, Detail: fmt.Sprintf("of passage %d, %d tokens were read", k, from)})
+				v.Issues = append(
+					v.Issues,
+					ibid.Issue{
+						Code:   IssuePassageCut,
+						Detail: fmt.Sprintf("of passage %d, %d tokens were read", k, from),
+					},
+				)
 				break
 			}
 			part := pieces[from:min(len(pieces), from+room)]
@@ -230,7 +243,10 @@ func onCharacters(text string, s ibid.Span) ibid.Span {
 func (x *ONNX) run(batch []onnxWindow) error {
 	longest := len(batch[len(batch)-1].ids)
 	size := len(batch) * longest
-	data := map[string][]int64{"input_ids": make([]int64, size), "attention_mask": make([]int64, size), "token_type_ids": make([]int64, size)}
+	data := map[string][]int64{
+		"input_ids": make([]int64, size), "attention_mask": make([]int64, size),
+		"token_type_ids": make([]int64, size),
+	}
 	for i := range batch {
 		row := i * longest
 		for k := range longest {
@@ -350,9 +366,11 @@ func (c *modelConfig) head(o *ONNXOptions) (onnxHead, error) {
 		names = append(names, name)
 		low := strings.ToLower(name)
 		switch {
-		case o.Entailment != "" && name == o.Entailment, o.Entailment == "" && hasAnyPrefix(low, "entail", "support", "consist"):
+		case o.Entailment != "" && name == o.Entailment,
+			o.Entailment == "" && hasAnyPrefix(low, "entail", "support", "consist"):
 			h.entailed = i
-		case o.Contradiction != "" && name == o.Contradiction, o.Contradiction == "" && hasAnyPrefix(low, "contradict", "refut"):
+		case o.Contradiction != "" && name == o.Contradiction,
+			o.Contradiction == "" && hasAnyPrefix(low, "contradict", "refut"):
 			h.refuted = i
 		}
 	}

@@ -69,7 +69,8 @@ func (b *bytePairs) appendWord(all []piece, word string, at int) []piece {
 }
 
 // nextBPEWord returns the length of the first match of GPT-2's pattern
-// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+, which matches at the beginning of any text.
+// 's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+, which matches at the beginning of any
+// text.
 func nextBPEWord(text string) int {
 	for _, end := range [...]string{"'s", "'t", "'re", "'ve", "'m", "'ll", "'d"} {
 		if strings.HasPrefix(text, end) {
@@ -90,8 +91,8 @@ func nextBPEWord(text string) int {
 	return len(text)
 }
 
-// spaceLength is the length of the white space at the beginning of text, less its last character if a word follows, to which
-// that belongs.
+// spaceLength is the length of the white space at the beginning of text, less its last character if a word follows, to
+// which that belongs.
 func spaceLength(text string) int {
 	last := 0
 	for i, r := range text {
@@ -120,8 +121,8 @@ func bpeKind(r rune) rune {
 	}
 }
 
-// byteLetters are the letters that stand for bytes in the vocabulary: printable characters for themselves, the others from
-// U+0100 on.
+// byteLetters are the letters that stand for bytes in the vocabulary: printable characters for themselves, the others
+// from U+0100 on.
 func byteLetters() [256]rune {
 	var letters [256]rune
 	next := rune(0x100)

@@ -150,7 +150,9 @@ func readTokenizerJSON(data []byte) (*vocabulary, error) {
 		return f.wordPiece(ids, specials)
 	}
 	if f.Pre.Type != "ByteLevel" || f.Normalizer.Type != "" && f.Normalizer.Type != "NFC" {
-		return nil, fmt.Errorf("its normalizer %q and pre-tokenizer %q are not those of byte-level BPE", f.Normalizer.Type, f.Pre.Type)
+		return nil, fmt.Errorf(
+			"its normalizer %q and pre-tokenizer %q are not those of byte-level BPE", f.Normalizer.Type, f.Pre.Type,
+		)
 	}
 	ranks, err := readMerges(f.Model.Merges)
 	if err != nil {
@@ -165,7 +167,12 @@ func (f *tokenizerFile) wordPiece(ids, specials map[string]int64) (*vocabulary, 
 		return nil, fmt.Errorf("its normalizer %q and pre-tokenizer %q are not BERT's", f.Normalizer.Type, f.Pre.Type)
 	}
 	w := &wordPiece{
-		ids: ids, prefix: "##", longest: 100, lower: f.Normalizer.Lower, strip: f.Normalizer.Lower, chinese: f.Normalizer.Chinese,
+		ids:     ids,
+		prefix:  "##",
+		longest: 100,
+		lower:   f.Normalizer.Lower,
+		strip:   f.Normalizer.Lower,
+		chinese: f.Normalizer.Chinese,
 	}
 	if f.Normalizer.Strip != nil {
 		w.strip = *f.Normalizer.Strip

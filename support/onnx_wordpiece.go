@@ -107,8 +107,8 @@ func (w *wordPiece) spell(letters []letter, goesOn bool) string {
 	return string(b)
 }
 
-// isBERTPunct reports whether a character is a word by itself: all that is no letter, digit or space in ASCII, and Unicode's
-// punctuation.
+// isBERTPunct reports whether a character is a word by itself: all that is no letter, digit or space in ASCII, and
+// Unicode's punctuation.
 func isBERTPunct(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= '!' && r <= '/' || r >= ':' && r <= '@' || r >= '[' && r <= '`' || r >= '{' && r <= '~'

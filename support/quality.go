@@ -12,8 +12,8 @@ import (
 // HostClass is what kind of place a source comes from, as far as its host name tells.
 type HostClass string
 
-// The classes of a host. They are read from public suffixes and from the short lists in hostClass, which docs/support.md
-// prints; every other host is unknown, which is no bad mark.
+// The classes of a host. They are read from public suffixes and from the short lists in hostClass, which
+// docs/support.md prints; every other host is unknown, which is no bad mark.
 const (
 	HostUnknown      HostClass = "unknown"
 	HostOfficial     HostClass = "official"     // governments, their agencies, bodies between states
@@ -41,7 +41,8 @@ const (
 // Tally counts outcomes of one kind: verified and not, up and down.
 type Tally struct{ Good, Bad int }
 
-// QualityInput is what is known of a source. Everything is plain data and may be missing: nil, empty and zero mean unknown.
+// QualityInput is what is known of a source. Everything is plain data and may be missing: nil, empty and zero mean
+// unknown.
 type QualityInput struct {
 	URL       string
 	Published time.Time
@@ -88,7 +89,8 @@ const (
 // halfAge is the age at which a source's freshness is one half.
 const halfAge = 5 * 365 * 24 * time.Hour
 
-// AssessSource computes the quality of a source from what is known of it. Unknown parts are left out, not counted as zero.
+// AssessSource computes the quality of a source from what is known of it. Unknown parts are left out, not counted as
+// zero.
 func AssessSource(in *QualityInput) Quality {
 	q := Quality{Host: HostUnknown}
 	if in == nil {
@@ -187,8 +189,8 @@ func (q *Quality) tally(kind PartKind, weight float64, t *Tally, what string) {
 // wilsonZ is the quantile of the normal distribution for an interval of 95 %.
 const wilsonZ = 1.959963984540054
 
-// WilsonLower returns the lower end of Wilson's 95 % score interval for the share of good ones; 0 if there are none at all.
-// (E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference, 1927.)
+// WilsonLower returns the lower end of Wilson's 95 % score interval for the share of good ones; 0 if there are none at
+// all. (E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference, 1927.)
 func WilsonLower(good, bad int) float64 {
 	n := float64(max(good, 0)) + float64(max(bad, 0))
 	if n == 0 {
@@ -200,7 +202,8 @@ func WilsonLower(good, bad int) float64 {
 	return max(lower, 0)
 }
 
-// hostClass reads the class of a host from its suffix and the lists below, and says why. An address in digits is unknown.
+// hostClass reads the class of a host from its suffix and the lists below, and says why. An address in digits is
+// unknown.
 func hostClass(host string) (HostClass, string) {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return HostUnknown, ""
@@ -238,28 +241,33 @@ func hostClass(host string) (HostClass, string) {
 // listedHost is the class of a host that is in the lists. They are short on purpose: what most readers know.
 func listedHost(name string) HostClass {
 	switch name {
-	case "europa.eu", "admin.ch", "bund.de", "bundesregierung.de", "bundestag.de", "canada.ca", "who.int", "un.org", "worldbank.org", "imf.org", "oecd.org", "gov.uk":
+	case "europa.eu", "admin.ch", "bund.de", "bundesregierung.de", "bundestag.de", "canada.ca", "who.int", "un.org",
+		"worldbank.org", "imf.org", "oecd.org", "gov.uk":
 		return HostOfficial
-	case "arxiv.org", "nature.com", "science.org", "sciencedirect.com", "springer.com", "wiley.com", "plos.org", "jstor.org", "doi.org",
-		"pubmed.ncbi.nlm.nih.gov", "ncbi.nlm.nih.gov", "biorxiv.org", "medrxiv.org", "acm.org", "ieee.org", "semanticscholar.org", "ssrn.com":
+	case "arxiv.org", "nature.com", "science.org", "sciencedirect.com", "springer.com", "wiley.com", "plos.org",
+		"jstor.org", "doi.org", "pubmed.ncbi.nlm.nih.gov", "ncbi.nlm.nih.gov", "biorxiv.org", "medrxiv.org", "acm.org",
+		"ieee.org", "semanticscholar.org", "ssrn.com":
 		return HostAcademic
-	case "wikipedia.org", "wiktionary.org", "wikidata.org", "britannica.com", "encyclopedia.com", "merriam-webster.com", "scholarpedia.org", "plato.stanford.edu":
+	case "wikipedia.org", "wiktionary.org", "wikidata.org", "britannica.com", "encyclopedia.com", "merriam-webster.com",
+		"scholarpedia.org", "plato.stanford.edu":
 		return HostEncyclopedia
-	case "reuters.com", "apnews.com", "bbc.com", "bbc.co.uk", "nytimes.com", "theguardian.com", "washingtonpost.com", "wsj.com", "ft.com", "economist.com", "npr.org",
-		"aljazeera.com", "dw.com", "lemonde.fr", "spiegel.de", "zeit.de", "faz.net", "elpais.com", "nhk.or.jp", "bloomberg.com", "afp.com", "cnn.com":
+	case "reuters.com", "apnews.com", "bbc.com", "bbc.co.uk", "nytimes.com", "theguardian.com", "washingtonpost.com",
+		"wsj.com", "ft.com", "economist.com", "npr.org", "aljazeera.com", "dw.com", "lemonde.fr", "spiegel.de",
+		"zeit.de", "faz.net", "elpais.com", "nhk.or.jp", "bloomberg.com", "afp.com", "cnn.com":
 		return HostNews
-	case "reddit.com", "quora.com", "stackoverflow.com", "stackexchange.com", "medium.com", "substack.com", "x.com", "twitter.com", "facebook.com", "instagram.com",
-		"tiktok.com", "youtube.com", "tumblr.com", "blogspot.com", "wordpress.com", "ycombinator.com", "discord.com", "pinterest.com", "linkedin.com", "fandom.com", "github.io":
+	case "reddit.com", "quora.com", "stackoverflow.com", "stackexchange.com", "medium.com", "substack.com", "x.com",
+		"twitter.com", "facebook.com", "instagram.com", "tiktok.com", "youtube.com", "tumblr.com", "blogspot.com",
+		"wordpress.com", "ycombinator.com", "discord.com", "pinterest.com", "linkedin.com", "fandom.com", "github.io":
 		return HostForum
 	}
 	return HostUnknown
 }
 
-// AgreementOf counts, for the passages of one source among those of others, the possible conflicts it takes part in and the
-// statements that other passages share. It turns what [Conflicts] found into [QualityInput.Agreement].
+// AgreementOf counts, for the passages of one source among those of others, the possible conflicts it takes part in and
+// the statements that other passages share. It turns what [Conflicts] found into [QualityInput.Agreement].
 //
-// sources has for each passage the source it is of; shared are the statements of the source that others make, too, as the
-// caller counts them.
+// sources has for each passage the source it is of; shared are the statements of the source that others make, too, as
+// the caller counts them.
 func AgreementOf(source string, sources []string, shared int, conflicts []Conflict) *Tally {
 	t := Tally{Good: max(shared, 0)}
 	for i := range conflicts {

@@ -19,14 +19,16 @@ import (
 
 // What [Judge] and [Grounding] take of a server, unless they are told another number.
 const (
-	RemoteTimeout     = time.Minute      // for one request
-	RemoteRetries     = 2                // after a request that a server was too busy for
-	RemoteConcurrency = 4                // requests at a time
-	MaxRemoteResponse = 4 << 20          // bytes of a response
-	MaxRetryWait      = 30 * time.Second // that a server may ask for before the next try; if it asks for more, there is none
+	RemoteTimeout     = time.Minute // for one request
+	RemoteRetries     = 2           // after a request that a server was too busy for
+	RemoteConcurrency = 4           // requests at a time
+	MaxRemoteResponse = 4 << 20     // bytes of a response
+	// that a server may ask for before the next try; if it asks for more, there is none
+	MaxRetryWait = 30 * time.Second
 )
 
-// endpoint is one address that the operator named. It is asked whatever network it is in; it cannot send ibid elsewhere.
+// endpoint is one address that the operator named. It is asked whatever network it is in; it cannot send ibid
+// elsewhere.
 type endpoint struct {
 	url            *url.URL
 	keyHeader, key string
@@ -94,8 +96,9 @@ func retryAfter(err error, wait time.Duration) (time.Duration, bool) {
 		return wait, !errors.Is(err, errTooLong)
 	}
 	switch status.status {
-	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
-		http.StatusGatewayTimeout, 529: // overloaded, as some providers say
+	case http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+		529: // overloaded, as some providers say
 		if status.asks {
 			return status.wait, true
 		}
@@ -144,7 +147,10 @@ func (e *endpoint) once(ctx context.Context, body []byte) ([]byte, error) {
 // failure reads a response that is no answer. Of its words only the code is kept: messages repeat keys and prompts.
 func (e *endpoint) failure(response *http.Response, body []byte) error {
 	s := &statusError{status: response.StatusCode}
-	if code, _, ok := wire.ReadError(scan.Value(bytes.TrimSpace(body))); ok && code != "error" && isCode(code) && (e.key == "" || !strings.Contains(code, strings.TrimPrefix(e.key, "Bearer "))) {
+	if code, _, ok := wire.ReadError(
+		scan.Value(bytes.TrimSpace(body)),
+	); ok && code != "error" && isCode(code) &&
+		(e.key == "" || !strings.Contains(code, strings.TrimPrefix(e.key, "Bearer "))) {
 		s.code = code
 	}
 	after := response.Header.Get("Retry-After")
@@ -180,6 +186,10 @@ func remote(address string, client *http.Client, timeout time.Duration, retries 
 		retries = RemoteRetries
 	}
 	return &endpoint{
-		url: u, client: client, timeout: cmp.Or(timeout, RemoteTimeout), retries: max(0, retries), firstWait: time.Second / 2,
+		url:       u,
+		client:    client,
+		timeout:   cmp.Or(timeout, RemoteTimeout),
+		retries:   max(0, retries),
+		firstWait: time.Second / 2,
 	}, nil
 }

@@ -10,7 +10,8 @@ import (
 const (
 	// windowLength is how many sentences that follow each other are the evidence of a claim at most.
 	windowLength = 3
-	// likely is what a word that only begins as one of the claim's does (five letters) counts, against one with its stem.
+	// likely is what a word that only begins as one of the claim's does (five letters) counts, against one with its
+	// stem.
 	likely = 0.7
 	// runLength is how many tokens a run has.
 	runLength = 30
@@ -18,8 +19,8 @@ const (
 	maxTogether = 64
 	// maxNear bounds the words of a passage with one prefix that a claim's term is compared with.
 	maxNear = 64
-	// maxSentences and maxTokens are how much a text counts for in the features that ask how long it is. Few texts of the fit are
-	// longer: a model knows nothing about what lies beyond.
+	// maxSentences and maxTokens are how much a text counts for in the features that ask how long it is. Few texts of
+	// the fit are longer: a model knows nothing about what lies beyond.
 	maxSentences = 40
 	maxTokens    = 25 * maxSentences
 )
@@ -83,8 +84,8 @@ type Match struct {
 	Sentence ibid.Span
 }
 
-// Score compares a claim with a passage. Once s has seen a pair of their size it does not allocate, unless the passage is
-// long (150 sentences).
+// Score compares a claim with a passage. Once s has seen a pair of their size it does not allocate, unless the passage
+// is long (150 sentences).
 //
 // It goes by the words alone, where [Lexical] looks a second time for figures in another form (a dozen for 12).
 func (s *Scorer) Score(c *Claim, p *Index) Match {
@@ -233,8 +234,8 @@ func (s *Scorer) addNear(t int32, e *term) {
 	}
 }
 
-// shorterLoss is what a window may have less than one that is longer by a sentence, as a share of the claim, and still be
-// the better evidence.
+// shorterLoss is what a window may have less than one that is longer by a sentence, as a share of the claim, and still
+// be the better evidence.
 const shorterLoss = 0.04
 
 // chooseWindow finds the best sentence and the best window.

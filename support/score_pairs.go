@@ -11,8 +11,8 @@ type follower struct {
 	pair int32 // index of the two
 }
 
-// comparePairs returns the share of the claim's neighbours that are neighbours in a passage too, by weight. It looks at each
-// place of a term once, however many neighbours the term has.
+// comparePairs returns the share of the claim's neighbours that are neighbours in a passage too, by weight. It looks at
+// each place of a term once, however many neighbours the term has.
 func (s *Scorer) comparePairs() float64 {
 	c := s.claim
 	var got, all float64
@@ -79,7 +79,10 @@ func (s *Scorer) follow(p *Index, places []uint32) int {
 			s.pairHeld[s.followers[0].pair] = true
 			return 1
 		}
-		k, ok := slices.BinarySearchFunc(s.followers, slot, func(f follower, slot uint32) int { return cmp.Compare(f.slot, slot) })
+		k, ok := slices.BinarySearchFunc(
+			s.followers, slot,
+			func(f follower, slot uint32) int { return cmp.Compare(f.slot, slot) },
+		)
 		if !ok || s.pairHeld[s.followers[k].pair] {
 			continue
 		}
@@ -94,7 +97,8 @@ func (s *Scorer) follow(p *Index, places []uint32) int {
 // pairAgrees reports whether one of two neighbours stands in another form in a sentence that has the other one.
 func (s *Scorer) pairAgrees(pair *neighbours) bool {
 	for _, a := range s.agreed {
-		if a.term == pair.first && s.stands(pair.second, a.sentence) || a.term == pair.second && s.stands(pair.first, a.sentence) {
+		if a.term == pair.first && s.stands(pair.second, a.sentence) ||
+			a.term == pair.second && s.stands(pair.first, a.sentence) {
 			return true
 		}
 	}

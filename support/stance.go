@@ -21,8 +21,8 @@ const (
 // Stance is one cell of a [Matrix].
 type Stance struct {
 	Stand Stand
-	// Support is the verdict's score, Refute its [SignalContradiction], both in [0, 1]; nil: the checker has none. One below the
-	// threshold is kept, and the stand is Neither.
+	// Support is the verdict's score, Refute its [SignalContradiction], both in [0, 1]; nil: the checker has none. One
+	// below the threshold is kept, and the stand is Neither.
 	Support, Refute *float64
 	Verdict         Verdict // what the checker said
 }
@@ -36,15 +36,15 @@ type Matrix struct {
 	Issues   []ibid.Issue
 }
 
-// SignalContradiction is the signal of a verdict with the probability that the checker gave to [Contradicted] itself. It is not
-// what is left of the score: the rest may be [Partial] or [Unsupported].
+// SignalContradiction is the signal of a verdict with the probability that the checker gave to [Contradicted] itself.
+// It is not what is left of the score: the rest may be [Partial] or [Unsupported].
 const SignalContradiction = "contradiction"
 
 // DefaultStanceThreshold is the least score with which a source supports or refutes a claim.
 const DefaultStanceThreshold = .7
 
-// MaxStances is the number of pairs of a claim and a passage that one call of [Stances] checks. What is beyond stays without
-// a stand, and an issue says so.
+// MaxStances is the number of pairs of a claim and a passage that one call of [Stances] checks. What is beyond stays
+// without a stand, and an issue says so.
 const MaxStances = 10_000
 
 // stanceBatch is how many pairs a checker is given at once: the rest is not begun when the context ends.
@@ -53,11 +53,11 @@ const stanceBatch = 256
 // IssueStancesTruncated is the code of the issue that says that [MaxStances] was reached.
 const IssueStancesTruncated = "stances-truncated"
 
-// Stances asks a checker about every claim and every passage alone. A nil checker is [Lexical], which compares words and so
-// never refutes: only a checker that says [Contradicted] itself, such as a judge, makes a source refute a claim.
+// Stances asks a checker about every claim and every passage alone. A nil checker is [Lexical], which compares words
+// and so never refutes: only a checker that says [Contradicted] itself, such as a judge, makes a source refute a claim.
 //
-// Where a checker has no score for the side of its label, the label counts. What cannot be checked is Neither, with the reason
-// in its Verdict.
+// Where a checker has no score for the side of its label, the label counts. What cannot be checked is Neither, with the
+// reason in its Verdict.
 func Stances(ctx context.Context, claims []string, passages []Passage, c Checker) (*Matrix, error) {
 	rules := false
 	if c == nil {
@@ -66,7 +66,12 @@ func Stances(ctx context.Context, claims []string, passages []Passage, c Checker
 	if _, ok := c.(*Lexical); ok {
 		rules = true
 	}
-	m := &Matrix{Cells: make([][]Stance, len(claims)), Disputed: make([]bool, len(claims)), By: c.Info().By(), Refuting: !rules}
+	m := &Matrix{
+		Cells:    make([][]Stance, len(claims)),
+		Disputed: make([]bool, len(claims)),
+		By:       c.Info().By(),
+		Refuting: !rules,
+	}
 	var pairs []Pair
 	for i := range claims {
 		m.Cells[i] = make([]Stance, len(passages))
@@ -78,7 +83,13 @@ func Stances(ctx context.Context, claims []string, passages []Passage, c Checker
 		}
 	}
 	if len(pairs) < len(claims)*len(passages) {
-		m.Issues = append(m.Issues, ibid.Issue{Code: IssueStancesTruncated, Detail: fmt.Sprintf("only %d of %d pairs were checked", len(pairs), len(claims)*len(passages))})
+		m.Issues = append(
+			m.Issues,
+			ibid.Issue{
+				Code:   IssueStancesTruncated,
+				Detail: fmt.Sprintf("only %d of %d pairs were checked", len(pairs), len(claims)*len(passages)),
+			},
+		)
 	}
 	for from := 0; from < len(pairs); from += stanceBatch {
 		to := min(from+stanceBatch, len(pairs))

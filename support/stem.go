@@ -1,7 +1,8 @@
 package support
 
-// stem cuts the endings of English inflection and the commonest ones of derivation off a word in lower case, and returns
-// what is left of w, which it may change. It only has to treat alike what belongs together; its results are no words.
+// stem cuts the endings of English inflection and the commonest ones of derivation off a word in lower case, and
+// returns what is left of w, which it may change. It only has to treat alike what belongs together; its results are no
+// words.
 func stem(w []byte) []byte {
 	n := len(w)
 	if n < 4 || w[0] >= 0x80 {

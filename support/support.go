@@ -62,8 +62,8 @@ type Term struct {
 // Verdict is what a [Checker] says about one [Pair].
 type Verdict struct {
 	Label Label
-	// Score is the probability in [0, 1] that people who read both would call the claim supported; see [Info.Calibrated].
-	// Nil: the checker has none.
+	// Score is the probability in [0, 1] that people who read both would call the claim supported; see
+	// [Info.Calibrated]. Nil: the checker has none.
 	Score    *float64
 	Evidence []Span // where in the passages the support stands, best first
 	Missing  []Term // what the claim says and the evidence does not, rarest first
@@ -71,8 +71,8 @@ type Verdict struct {
 	Conflicts []Conflict
 	Verbatim  bool // the claim's words stand in the evidence as they are
 	Changed   bool // a number, date, name or negation of the claim differs from the evidence
-	// Signals are the parts of the judgement by name, for people who want to know why. Names belong to the checker, but for
-	// [SignalContradiction].
+	// Signals are the parts of the judgement by name, for people who want to know why. Names belong to the checker, but
+	// for [SignalContradiction].
 	Signals   map[string]float64
 	By        string       // the checker that said it, as ID@Version
 	Threshold float64      // the least score of [Supported]; 0: the checker has none
@@ -109,8 +109,8 @@ func (v *Verdict) Word() string {
 
 // Checker says of claims whether passages support them.
 type Checker interface {
-	// Check returns one verdict per pair, in their order. What goes wrong with one pair stands in its Verdict.Err; the error
-	// is for what leaves all of them without a verdict, such as a context that has ended.
+	// Check returns one verdict per pair, in their order. What goes wrong with one pair stands in its Verdict.Err; the
+	// error is for what leaves all of them without a verdict, such as a context that has ended.
 	Check(ctx context.Context, in []Pair) ([]Verdict, error)
 	// Info describes the checker. It does not change.
 	Info() Info

@@ -34,8 +34,8 @@ type token struct {
 	word       []byte // in lower case, between two spaces; valid until the next
 }
 
-// reader cuts a text into tokens. It never fails: what is neither letter nor digit stands between tokens, and so do bytes
-// that are no UTF-8. It allocates nothing.
+// reader cuts a text into tokens. It never fails: what is neither letter nor digit stands between tokens, and so do
+// bytes that are no UTF-8. It allocates nothing.
 type reader struct {
 	text string
 	pos  int
@@ -371,7 +371,8 @@ func prefixLen(word []byte) int {
 // raw returns the key of the word as it stands, in lower case.
 func (t *token) raw() uint32 { return hash(t.word[1:len(t.word)-1]) &^ 1 }
 
-// maxStem is how many bytes of an ASCII stem count: that makes one of electric and electricity, which [stem] leaves apart.
+// maxStem is how many bytes of an ASCII stem count: that makes one of electric and electricity, which [stem] leaves
+// apart.
 const maxStem = 6
 
 // stemKey returns the key of a word in lower case.

@@ -7,10 +7,10 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Usage returns how much of a text rests on each source: the share of the text's information that stands in the spans attributed to
-// it. A word's information is how rare it is, so that function words count for little. A word counts where one span has all of it,
-// and once, however many do. What of a span lies outside the text has no words. Shares of several sources may add up to more than 1,
-// because a sentence can rest on two.
+// Usage returns how much of a text rests on each source: the share of the text's information that stands in the spans
+// attributed to it. A word's information is how rare it is, so that function words count for little. A word counts
+// where one span has all of it, and once, however many do. What of a span lies outside the text has no words. Shares of
+// several sources may add up to more than 1, because a sentence can rest on two.
 //
 // The keys are the caller's. A text without words gives 0 for all.
 func Usage(text string, covered map[string][]ibid.Span) map[string]float64 {
@@ -29,8 +29,8 @@ func Usage(text string, covered map[string][]ibid.Span) map[string]float64 {
 	return shares
 }
 
-// Covered returns the claims of an answer's citations by the ids of the sources that they rest on: what [Usage] takes. Every source
-// has an entry; citations without a place add nothing.
+// Covered returns the claims of an answer's citations by the ids of the sources that they rest on: what [Usage] takes.
+// Every source has an entry; citations without a place add nothing.
 func Covered(a *ibid.Answer) map[string][]ibid.Span {
 	covered := make(map[string][]ibid.Span, len(a.Sources))
 	for i := range a.Sources {

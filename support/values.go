@@ -39,7 +39,8 @@ const (
 	UnitEnergy      UnitKind = "energy"      // joules
 	UnitPower       UnitKind = "power"       // watts
 	UnitData        UnitKind = "data"        // bytes
-	UnitMoney       UnitKind = "money"       // of the currency that Unit.Name names by its ISO 4217 code; nothing is exchanged
+	// of the currency that Unit.Name names by its ISO 4217 code; nothing is exchanged
+	UnitMoney UnitKind = "money"
 )
 
 // Unit is what a number counts or measures.
@@ -52,18 +53,18 @@ type Unit struct {
 type Value struct {
 	Kind ValueKind
 	Span ibid.Span // in the text
-	// Written is a number as its figures say it, scale words included. Number is the same in the base unit of Unit.Kind, High
-	// the end of a range ("5 to 10 km") or Number again.
+	// Written is a number as its figures say it, scale words included. Number is the same in the base unit of
+	// Unit.Kind, High the end of a range ("5 to 10 km") or Number again.
 	Written, Number, High float64
-	// Digits is half of the last digit written, Round half of the last digit that is not a trailing zero: .5 and 50 of 1,200.
-	// Both are in the base unit.
+	// Digits is half of the last digit written, Round half of the last digit that is not a trailing zero: .5 and 50 of
+	// 1,200. Both are in the base unit.
 	Digits, Round float64
 	Approximate   bool // about, nearly
 	Bound         int  // +1: the number or more; -1: or less
 	Unit          Unit
 	Date          Date
-	// Words are the words of a name, folded: lower case, without diacritics, titles and stops. Of a degree word they are the
-	// two sides of its pair, its own first.
+	// Words are the words of a name, folded: lower case, without diacritics, titles and stops. Of a degree word they
+	// are the two sides of its pair, its own first.
 	Words  []string
 	Unsure bool      // a name that may be no more than the first word of its sentence
 	Scope  ibid.Span // of a negation: the rest of its clause
@@ -80,11 +81,12 @@ type Date struct {
 	Swappable      bool // 3/4/1999: Month and Day may be meant the other way round
 }
 
-// Values returns the typed values of a text in order of their beginnings. Those of numbers, dates, negations and degrees do not
-// overlap each other; a name may hold any. It takes time linear in the text.
+// Values returns the typed values of a text in order of their beginnings. Those of numbers, dates, negations and
+// degrees do not overlap each other; a name may hold any. It takes time linear in the text.
 //
-// The words are English. Digits, signs, ISO dates and the names of months are read in the languages that [Language] knows, and
-// so are Chinese and Japanese dates and units; a text of another language than English has no names, negations or degrees.
+// The words are English. Digits, signs, ISO dates and the names of months are read in the languages that [Language]
+// knows, and so are Chinese and Japanese dates and units; a text of another language than English has no names,
+// negations or degrees.
 func Values(text string) []Value {
 	return readValues(text, valueTokens(text), Language(text))
 }

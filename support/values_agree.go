@@ -7,8 +7,9 @@ func figuresOf(text, language string) []Value {
 	return r.out
 }
 
-// agrees reports whether a value of the evidence says what v, a number or date of the claim, says: 0.504 km for 504 m, a dozen
-// for 12, the 12th century for 1156. What the evidence only bounds, or has as a range, does not agree with one number.
+// agrees reports whether a value of the evidence says what v, a number or date of the claim, says: 0.504 km for 504 m,
+// a dozen for 12, the 12th century for 1156. What the evidence only bounds, or has as a range, does not agree with one
+// number.
 func (v *Value) agrees(e *Value) bool {
 	switch {
 	case v.Kind != e.Kind:

@@ -34,7 +34,8 @@ func (v *Value) slack() float64 {
 	return slack
 }
 
-// boundReach is how far above "more than 5" another number may lie and still be meant by it, and how far below "less than".
+// boundReach is how far above "more than 5" another number may lie and still be meant by it, and how far below "less
+// than".
 const boundReach = 2
 
 // interval is what a number may stand for, without its slack.
@@ -73,7 +74,8 @@ func sameNumber(a, b *Value, slack float64) bool {
 		return true
 	}
 	// A difference of temperatures has no zero: warmer by 2 °C is warmer by 3.6 °F.
-	if a.Unit.Kind == UnitTemperature && a.Unit.Name != b.Unit.Name && max(math.Abs(a.Written), math.Abs(b.Written)) <= maxWarming {
+	if a.Unit.Kind == UnitTemperature && a.Unit.Name != b.Unit.Name &&
+		max(math.Abs(a.Written), math.Abs(b.Written)) <= maxWarming {
 		return math.Abs((a.Number-zeroOf(a))-(b.Number-zeroOf(b))) <= slack
 	}
 	return false

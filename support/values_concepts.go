@@ -1,7 +1,7 @@
 package support
 
-// conceptOf folds stems that say the same of a value: what is tall has a height. It holds the attributes that texts give
-// numbers and dates for, no more; empty: the stem stands for itself.
+// conceptOf folds stems that say the same of a value: what is tall has a height. It holds the attributes that texts
+// give numbers and dates for, no more; empty: the stem stands for itself.
 func conceptOf(stem string) string {
 	for _, table := range [...]func(string) string{measureConcept, eventConcept, peopleConcept, moneyConcept} {
 		if concept := table(stem); concept != "" {
@@ -51,7 +51,8 @@ func eventConcept(stem string) string {
 		return "=birth"
 	case "died", "die", "death", "dead", "pass", "kill":
 		return "=death"
-	case "found", "founder", "establish", "creat", "set", "start", "begin", "began", "begun", "launch", "form", "incorporat", "institut", "creation", "foundation":
+	case "found", "founder", "establish", "creat", "set", "start", "begin", "began", "begun", "launch", "form",
+		"incorporat", "institut", "creation", "foundation":
 		return "=founding"
 	case "open", "inaugurat", "unveil", "inauguration":
 		return "=opening"
@@ -83,7 +84,8 @@ func eventConcept(stem string) string {
 
 func peopleConcept(stem string) string {
 	switch stem {
-	case "peopl", "person", "popul", "population", "inhabitant", "resident", "liv", "hom", "citizen", "inhabit", "dwell", "resid", "populat":
+	case "peopl", "person", "popul", "population", "inhabitant", "resident", "liv", "hom", "citizen", "inhabit",
+		"dwell", "resid", "populat":
 		return "=people"
 	case "employe", "employ", "work", "worker", "staff", "workforc", "job", "payroll", "headcount":
 		return "=staff"

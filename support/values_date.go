@@ -61,7 +61,9 @@ func yearDate(year, month, day int) Date {
 }
 
 func validDay(month, day int) bool {
-	return month >= 1 && month <= 12 && day >= 1 && day <= 31 && (day <= 30 || month != 4 && month != 6 && month != 9 && month != 11) && (month != 2 || day <= 29)
+	return month >= 1 && month <= 12 && day >= 1 && day <= 31 &&
+		(day <= 30 || month != 4 && month != 6 && month != 9 && month != 11) &&
+		(month != 2 || day <= 29)
 }
 
 // isoDate reads 2020-05-12 and 2020/05/12.
@@ -125,7 +127,11 @@ func (r *valueReader) month(i int) (int, int) {
 	}
 	if low := r.low(i); !r.foreign && (low == "may" || low == "march") {
 		before := r.low(i - 1)
-		if r.kind(i+1) != numberToken && r.low(i+1) != "," && before != "in" && before != "of" && before != "since" && before != "until" && before != "by" && r.kind(i-1) != numberToken && monthOf(before) == 0 {
+		if r.kind(i+1) != numberToken && r.low(i+1) != "," && before != "in" && before != "of" && before != "since" &&
+			before != "until" &&
+			before != "by" &&
+			r.kind(i-1) != numberToken &&
+			monthOf(before) == 0 {
 			return 0, i
 		}
 	}
@@ -210,7 +216,10 @@ func (r *valueReader) dayMonthYear(i int) (Date, int) {
 // century reads 19th century and nineteenth century.
 func (r *valueReader) century(i int) (Date, int) {
 	n, at := ordinalWord(r.low(i)), i+1
-	if number := r.wholeNumber(i, 1, 2); number > 0 && r.glued(i+1) && (r.low(i+1) == "th" || r.low(i+1) == "st" || r.low(i+1) == "nd" || r.low(i+1) == "rd") {
+	if number := r.wholeNumber(
+		i, 1, 2,
+	); number > 0 && r.glued(i+1) &&
+		(r.low(i+1) == "th" || r.low(i+1) == "st" || r.low(i+1) == "nd" || r.low(i+1) == "rd") {
 		n, at = float64(number), i+2
 	}
 	if low := r.low(i); low == "twenty" && r.low(i+1) == "-" {
@@ -261,7 +270,8 @@ func (r *valueReader) year(i int) (Date, int) {
 	if r.eraAt(i+1) != 0 {
 		return yearDate(year, 0, 0), i + 1
 	}
-	if year < 1000 || year > 2999 || r.glued(i) && !r.yearSign(i-1) && !r.unspacedBefore(i) || r.glued(i+1) && r.unitSign(i+1) {
+	if year < 1000 || year > 2999 || r.glued(i) && !r.yearSign(i-1) && !r.unspacedBefore(i) ||
+		r.glued(i+1) && r.unitSign(i+1) {
 		return Date{}, i
 	}
 	said := yearWord(r.low(i - 1))
@@ -308,17 +318,24 @@ func (r *valueReader) countFollows(i int) bool {
 		return false
 	}
 	low := r.low(i)
-	if _, _, next := r.unitAt(i); next > i || scaleOf(low) > 0 || low == "percent" || low == "degrees" || currencyOf(low) != "" && len(low) > 3 {
+	if _, _, next := r.unitAt(
+		i,
+	); next > i || scaleOf(low) > 0 || low == "percent" || low == "degrees" ||
+		currencyOf(low) != "" && len(low) > 3 {
 		return true
 	}
-	return !r.foreign && plural(low) && !smallWord(low) && !r.tokens[i].upper && low != "series" && low != "elections" && low != "olympics" && low != "games"
+	return !r.foreign && plural(low) && !smallWord(low) && !r.tokens[i].upper && low != "series" &&
+		low != "elections" &&
+		low != "olympics" &&
+		low != "games"
 }
 
 // yearWord reports whether a year may be expected behind a word.
 func yearWord(low string) bool {
 	switch low {
-	case "in", "since", "until", "till", "by", "of", "during", "after", "before", "circa", "c", "year", "spring", "summer", "autumn",
-		"fall", "winter", "early", "late", "mid", "from", "between", "ca", "©", "copyright", "years", "fy", "christmas":
+	case "in", "since", "until", "till", "by", "of", "during", "after", "before", "circa", "c", "year", "spring",
+		"summer", "autumn", "fall", "winter", "early", "late", "mid", "from", "between", "ca", "©", "copyright",
+		"years", "fy", "christmas":
 		return true
 	}
 	return false

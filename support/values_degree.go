@@ -1,7 +1,7 @@
 package support
 
-// degreeOf reads a word that has an opposite: the name of its side of the pair, and that of the other side. Words that often
-// mean something else (left, light, mean) are not in the list.
+// degreeOf reads a word that has an opposite: the name of its side of the pair, and that of the other side. Words that
+// often mean something else (left, light, mean) are not in the list.
 func degreeOf(low string) (own, opposite string) {
 	for _, table := range [...]func(string) (string, string){changeDegree, orderDegree, sizeDegree, ruleDegree, actDegree, stateDegree, placeDegree} {
 		if own, opposite = table(low); own != "" {
@@ -13,12 +13,14 @@ func degreeOf(low string) (own, opposite string) {
 
 func changeDegree(low string) (own, opposite string) {
 	switch low {
-	case "rise", "rises", "rose", "risen", "rising", "increase", "increases", "increased", "increasing", "grow", "grows", "grew", "grown", "climb",
-		"climbs", "climbed", "climbing", "jumped", "soared", "surged", "gained", "growing", "growth", "doubled", "boosts", "boosted", "raised", "raises":
+	case "rise", "rises", "rose", "risen", "rising", "increase", "increases", "increased", "increasing", "grow",
+		"grows", "grew", "grown", "climb", "climbs", "climbed", "climbing", "jumped", "soared", "surged", "gained",
+		"growing", "growth", "doubled", "boosts", "boosted", "raised", "raises":
 		return "rise", "fall"
-	case "fell", "fallen", "falls", "falling", "decrease", "decreases", "decreased", "decreasing", "decline", "declines", "declined", "declining",
-		"drop", "drops", "dropped", "dropping", "shrank", "shrunk", "shrinks", "shrinking", "plunged", "plummeted", "slumped", "sank", "halved",
-		"reduce", "reduces", "reduced", "reducing", "reduction", "dwindled", "diminished", "lowered", "lowers":
+	case "fell", "fallen", "falls", "falling", "decrease", "decreases", "decreased", "decreasing", "decline",
+		"declines", "declined", "declining", "drop", "drops", "dropped", "dropping", "shrank", "shrunk", "shrinks",
+		"shrinking", "plunged", "plummeted", "slumped", "sank", "halved", "reduce", "reduces", "reduced", "reducing",
+		"reduction", "dwindled", "diminished", "lowered", "lowers":
 		return "fall", "rise"
 	case "improve", "improves", "improved", "improving", "improvement":
 		return "improve", "worsen"
@@ -147,9 +149,11 @@ func sizeDegree(low string) (own, opposite string) {
 
 func ruleDegree(low string) (own, opposite string) {
 	switch low {
-	case "allow", "allows", "allowed", "permit", "permits", "permitted", "legalised", "legalized", "authorised", "authorized":
+	case "allow", "allows", "allowed", "permit", "permits", "permitted", "legalised", "legalized", "authorised",
+		"authorized":
 		return "allow", "ban"
-	case "ban", "bans", "banned", "forbid", "forbids", "forbidden", "forbade", "prohibit", "prohibits", "prohibited", "outlawed", "barred", "disallowed":
+	case "ban", "bans", "banned", "forbid", "forbids", "forbidden", "forbade", "prohibit", "prohibits", "prohibited",
+		"outlawed", "barred", "disallowed":
 		return "ban", "allow"
 	case "legal", "lawful":
 		return "legal", "illegal"

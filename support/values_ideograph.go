@@ -7,8 +7,9 @@ import (
 
 // ideograph reports whether a rune is of Han or Kana, which write no spaces: it is a word of its own.
 func ideograph(r rune) bool {
-	return r >= 0x3005 && (r <= 0x3007 || r >= 0x3041 && r <= 0x30ff || r >= 0x3400 && r <= 0x4dbf || r >= 0x4e00 && r <= 0x9fff ||
-		r >= 0xf900 && r <= 0xfaff || r >= 0xff66 && r <= 0xff9f || r >= 0x20000 && r <= 0x3ffff)
+	return r >= 0x3005 &&
+		(r <= 0x3007 || r >= 0x3041 && r <= 0x30ff || r >= 0x3400 && r <= 0x4dbf || r >= 0x4e00 && r <= 0x9fff ||
+			r >= 0xf900 && r <= 0xfaff || r >= 0xff66 && r <= 0xff9f || r >= 0x20000 && r <= 0x3ffff)
 }
 
 // unspaced reports whether digits behind a rune are a figure and no part of a word, as they are where spaces are few.
@@ -38,7 +39,10 @@ func (r *valueReader) ideographicDate(i int) (Date, int) {
 	if month := r.wholeNumber(next, 1, 2); month >= 1 && month <= 12 && r.low(next+1) == "月" {
 		d.Month = month
 		next += 2
-		if day := r.wholeNumber(next, 1, 2); validDay(month, day) && (r.low(next+1) == "日" || r.low(next+1) == "号" || r.low(next+1) == "號") {
+		if day := r.wholeNumber(
+			next, 1, 2,
+		); validDay(month, day) &&
+			(r.low(next+1) == "日" || r.low(next+1) == "号" || r.low(next+1) == "號") {
 			d.Day = day
 			next += 2
 		}
@@ -78,7 +82,10 @@ func (r *valueReader) ideographicScales(f figure) figure {
 		f.round = f.exact
 		f.next++
 		low, ok := readDigits(r.low(f.next), r.comma)
-		if below := ideographicScale(r.low(f.next + 1)); ok && r.kind(f.next) == numberToken && r.glued(f.next) && max(below, 1)*low.value < scale {
+		if below := ideographicScale(
+			r.low(f.next + 1),
+		); ok && r.kind(f.next) == numberToken && r.glued(f.next) &&
+			max(below, 1)*low.value < scale {
 			below = max(below, 1)
 			f.value += low.value * below
 			f.exact, f.round = low.exact*below, low.round*below
@@ -91,7 +98,8 @@ func (r *valueReader) ideographicScales(f figure) figure {
 	return f
 }
 
-// ideographicUnit reads a unit or counter of Chinese or Japanese right behind a figure, and returns the token behind it.
+// ideographicUnit reads a unit or counter of Chinese or Japanese right behind a figure, and returns the token behind
+// it.
 func (r *valueReader) ideographicUnit(v *Value, at int) (int, bool) {
 	if r.kind(at) != wordToken || !r.glued(at) {
 		return at, false

@@ -39,7 +39,14 @@ func (r *valueReader) version(i int) int {
 	}
 	span := ibid.Span{Start: r.tokens[i].start, End: r.tokens[i].end}
 	r.out = append(r.out, Value{
-		Kind: ValueNumber, Span: span, figure: span, Written: number, Number: number, High: number, Unit: Unit{Name: versionUnit}, raw: r.low(i),
+		Kind:    ValueNumber,
+		Span:    span,
+		figure:  span,
+		Written: number,
+		Number:  number,
+		High:    number,
+		Unit:    Unit{Name: versionUnit},
+		raw:     r.low(i),
 	})
 	return i + 1
 }
@@ -61,7 +68,15 @@ func (r *valueReader) clock(i int) int {
 	number := float64(hours) + float64(minutes)/60
 	span := ibid.Span{Start: r.tokens[i].start, End: r.tokens[end-1].end}
 	r.out = append(r.out, Value{
-		Kind: ValueNumber, Span: span, figure: span, Written: number, Number: number, High: number, Digits: .001, Round: .001, Unit: Unit{Name: clockUnit},
+		Kind:       ValueNumber,
+		Span:       span,
+		figure:     span,
+		Written:    number,
+		Number:     number,
+		High:       number,
+		Digits:     .001,
+		Round:      .001,
+		Unit:       Unit{Name: clockUnit},
 		halfOfADay: half < 0 && hours > 0 && hours <= 12 && !strings.HasPrefix(r.low(i), "0"),
 	})
 	return end

@@ -125,8 +125,8 @@ func numberAt(text string, at int) valueToken {
 	return valueToken{kind: numberToken, start: at, end: end, low: plain}
 }
 
-// lexFigure reads digits with what stands between them, and returns their end and their plain form: 1,234.5 and 1 234 but
-// neither the comma of "1, 2" nor the space of "12 34" or "1999 300".
+// lexFigure reads digits with what stands between them, and returns their end and their plain form: 1,234.5 and 1 234
+// but neither the comma of "1, 2" nor the space of "12 34" or "1999 300".
 func lexFigure(text string, at int) (end int, plain string) {
 	start, digits, groups := at, 0, 0
 	spaces := true // spaces may group what follows
@@ -212,7 +212,8 @@ func wordAt(text string, at, end int) valueToken {
 		i += size
 	}
 	// COVID-19, B-52: the figure belongs to the name.
-	if capitals > 0 && i+1 < end && text[i] == '-' && text[i+1] >= '0' && text[i+1] <= '9' && monthOf(strings.ToLower(text[at:i])) == 0 {
+	if capitals > 0 && i+1 < end && text[i] == '-' && text[i+1] >= '0' && text[i+1] <= '9' &&
+		monthOf(strings.ToLower(text[at:i])) == 0 {
 		i++
 		for i < end && (text[i] >= '0' && text[i] <= '9' || text[i]|0x20 >= 'a' && text[i]|0x20 <= 'z') {
 			i++
@@ -224,7 +225,8 @@ func wordAt(text string, at, end int) valueToken {
 	return token
 }
 
-// withoutStop takes the stop from a unit that ends a sentence behind its figure and looks like an initial: 5 W., 482 °F.
+// withoutStop takes the stop from a unit that ends a sentence behind its figure and looks like an initial: 5 W., 482
+// °F.
 func (t valueToken) withoutStop(before []valueToken, end int) valueToken {
 	if !t.initial || t.end-t.start != len("F.") || len(before) == 0 {
 		return t
@@ -236,7 +238,8 @@ func (t valueToken) withoutStop(before []valueToken, end int) valueToken {
 	return t
 }
 
-// initialsEnd finds the end of capitals with stops, as J. or U.S.A., at the beginning of text[at:end]; at if there are none.
+// initialsEnd finds the end of capitals with stops, as J. or U.S.A., at the beginning of text[at:end]; at if there are
+// none.
 func initialsEnd(text string, at, end int) int {
 	i := at
 	for i+1 < end && text[i] >= 'A' && text[i] <= 'Z' && text[i+1] == '.' {

@@ -143,9 +143,10 @@ func (r *valueReader) nameWords(first, next int) []string {
 
 func title(low string) bool {
 	switch low {
-	case "mr", "mrs", "ms", "dr", "prof", "professor", "president", "sir", "lord", "lady", "king", "queen", "prince", "princess", "captain",
-		"colonel", "general", "senator", "governor", "judge", "rev", "reverend", "pope", "the", "a", "an", "minister", "director", "actor",
-		"saint", "st", "emperor", "chancellor", "secretary", "mayor", "chief", "major", "american", "british":
+	case "mr", "mrs", "ms", "dr", "prof", "professor", "president", "sir", "lord", "lady", "king", "queen", "prince",
+		"princess", "captain", "colonel", "general", "senator", "governor", "judge", "rev", "reverend", "pope", "the",
+		"a", "an", "minister", "director", "actor", "saint", "st", "emperor", "chancellor", "secretary", "mayor",
+		"chief", "major", "american", "british":
 		return true
 	}
 	return false

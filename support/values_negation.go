@@ -23,7 +23,10 @@ func (r *valueReader) negation(i int) int {
 	if end > next {
 		scope = ibid.Span{Start: r.tokens[next].start, End: r.tokens[end-1].end}
 	}
-	r.out = append(r.out, Value{Kind: ValueNegation, Span: ibid.Span{Start: r.tokens[i].start, End: r.tokens[next-1].end}, Scope: scope})
+	r.out = append(
+		r.out,
+		Value{Kind: ValueNegation, Span: ibid.Span{Start: r.tokens[i].start, End: r.tokens[next-1].end}, Scope: scope},
+	)
 	return next
 }
 
@@ -66,7 +69,8 @@ func (r *valueReader) negationCue(i int) int {
 		return i + 1
 	case "cannot", "never", "without", "neither", "nor", "none", "nobody", "nothing", "nowhere":
 		return i + 1
-	case "fail", "fails", "failed", "failing", "refuse", "refuses", "refused", "unable", "decline", "declines", "declined":
+	case "fail", "fails", "failed", "failing", "refuse", "refuses", "refused", "unable", "decline", "declines",
+		"declined":
 		if after == "to" {
 			return i + 2
 		}
@@ -91,7 +95,10 @@ func (r *valueReader) degree(i int) int {
 	if own == "" || r.boundsNumber(i) {
 		return i
 	}
-	r.out = append(r.out, Value{Kind: ValueDegree, Span: ibid.Span{Start: token.start, End: token.end}, Words: []string{own, opposite}})
+	r.out = append(
+		r.out,
+		Value{Kind: ValueDegree, Span: ibid.Span{Start: token.start, End: token.end}, Words: []string{own, opposite}},
+	)
 	return i + 1
 }
 

@@ -129,7 +129,10 @@ func (r *valueReader) numberWords(i int) (figure, bool) {
 		return figure{value: value + .5, exact: .02, round: .02, next: next + 3, words: true, part: true}, true
 	}
 	if at := r.behindHyphen(next); partWord(r.low(at)) > 0 && value < 10 && r.kind(at) == wordToken {
-		if low := r.low(at); value > 1 && strings.HasSuffix(low, "s") || value == 1 && low != "second" && r.low(at+1) == "of" {
+		if low := r.low(
+			at,
+		); value > 1 && strings.HasSuffix(low, "s") ||
+			value == 1 && low != "second" && r.low(at+1) == "of" {
 			return r.part(value, at)
 		}
 	}

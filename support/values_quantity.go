@@ -7,12 +7,13 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// quantity reads a number with its sign, currency, range and unit at token i, and returns the token behind it; i if there is
-// none.
+// quantity reads a number with its sign, currency, range and unit at token i, and returns the token behind it; i if
+// there is none.
 func (r *valueReader) quantity(i int) int {
 	at, currency := r.currencyBefore(i)
 	r.money = currency != ""
-	negative := (r.low(at) == "-" || r.low(at) == "−") && r.glued(at+1) && (at == 0 || !r.glued(at) || r.low(at-1) == "(")
+	negative := (r.low(at) == "-" || r.low(at) == "−") && r.glued(at+1) &&
+		(at == 0 || !r.glued(at) || r.low(at-1) == "(")
 	if negative {
 		at++
 	}
@@ -30,7 +31,14 @@ func (r *valueReader) quantity(i int) int {
 	if second, ok := r.rangeEnd(f); ok {
 		high = second
 	}
-	v := Value{Kind: ValueNumber, Written: low.value, Number: low.value, High: max(low.value, high.value), Digits: high.exact, Round: max(low.round, high.round)}
+	v := Value{
+		Kind:    ValueNumber,
+		Written: low.value,
+		Number:  low.value,
+		High:    max(low.value, high.value),
+		Digits:  high.exact,
+		Round:   max(low.round, high.round),
+	}
 	next := high.next
 	if next == high.next && low.next != high.next && low.exact < high.exact && high.value/low.value > 500 {
 		v.Number *= math.Pow(10, 3*math.Floor(math.Log10(high.exact/low.exact)/3)) // 5 to 10 million
@@ -61,7 +69,8 @@ func (r *valueReader) currencyBefore(i int) (int, string) {
 	}
 	if r.kind(i) == wordToken && r.tokens[i].caps {
 		low := r.low(i)
-		if (low == "us" || low == "a" || low == "au" || low == "ca" || low == "hk") && r.low(i+1) == "$" && r.glued(i+1) {
+		if (low == "us" || low == "a" || low == "au" || low == "ca" || low == "hk") && r.low(i+1) == "$" &&
+			r.glued(i+1) {
 			return i + 2, dollarOf(low)
 		}
 		if code := currencyOf(low); code != "" && low != "try" && len(low) == 3 && r.kind(i+1) == numberToken {
@@ -75,7 +84,8 @@ func (r *valueReader) currencyBefore(i int) (int, string) {
 func (r *valueReader) notANumber(i int, f figure) bool {
 	if r.kind(i) != numberToken {
 		// "No one", "one another", "one of the".
-		return f.words && f.value == 1 && f.next == i+1 && (r.low(i-1) == "no" || r.low(i+1) == "another" || r.low(i+1) == "of" || r.low(i+1) == "can")
+		return f.words && f.value == 1 && f.next == i+1 &&
+			(r.low(i-1) == "no" || r.low(i+1) == "another" || r.low(i+1) == "of" || r.low(i+1) == "can")
 	}
 	if i == 0 || !r.glued(i) || r.unspacedBefore(i) {
 		return false
@@ -179,7 +189,10 @@ func (r *valueReader) measure(v *Value, at int, currency string) int {
 // currencyAfter reads a currency behind a number.
 func (r *valueReader) currencyAfter(v *Value, at int) (int, bool) {
 	low := r.low(at)
-	if code := currencyOf(low); code != "" && (r.kind(at) == signToken || len(low) > 2 && low != "try" && low != "won" && low != "real") {
+	if code := currencyOf(
+		low,
+	); code != "" &&
+		(r.kind(at) == signToken || len(low) > 2 && low != "try" && low != "won" && low != "real") {
 		v.Unit = Unit{Kind: UnitMoney, Name: code}
 		return at + 1, true
 	}
@@ -315,7 +328,9 @@ func (r *valueReader) counted(v *Value, at int) int {
 			return i + 1
 		}
 	}
-	if r.kind(first) == wordToken && !smallWord(r.low(first)) && !r.tokens[first].upper && r.sameSentence(at-1, first) && !r.opens(first) {
+	if r.kind(first) == wordToken && !smallWord(r.low(first)) && !r.tokens[first].upper &&
+		r.sameSentence(at-1, first) &&
+		!r.opens(first) {
 		v.Unit = Unit{Kind: UnitCount, Name: countNoun(r.low(first))}
 		return first + 1
 	}
@@ -327,7 +342,9 @@ func plural(low string) bool {
 	case "people", "men", "women", "children", "mice", "feet", "teeth", "persons", "lives", "species", "series":
 		return true
 	}
-	return len(low) > 3 && strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") && !strings.HasSuffix(low, "us") && !strings.HasSuffix(low, "is")
+	return len(low) > 3 && strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") &&
+		!strings.HasSuffix(low, "us") &&
+		!strings.HasSuffix(low, "is")
 }
 
 // countNoun folds nouns that count the same: residents and inhabitants are people.
@@ -400,7 +417,15 @@ func (r *valueReader) ordinal(i int) int {
 	}
 	span := ibid.Span{Start: r.tokens[i].start, End: r.tokens[i].end}
 	r.out = append(r.out, Value{
-		Kind: ValueNumber, Span: span, figure: span, Written: n, Number: n, High: n, Digits: .4, Round: .4, Unit: Unit{Kind: UnitOrdinal},
+		Kind:    ValueNumber,
+		Span:    span,
+		figure:  span,
+		Written: n,
+		Number:  n,
+		High:    n,
+		Digits:  .4,
+		Round:   .4,
+		Unit:    Unit{Kind: UnitOrdinal},
 	})
 	return i + 1
 }

@@ -50,7 +50,8 @@ func topicKey(low string) uint32 {
 	return key
 }
 
-// readValuedText reads a text of a language, empty if that is unknown: its values, and then tokens, terms and values of each sentence side by side.
+// readValuedText reads a text of a language, empty if that is unknown: its values, and then tokens, terms and values of
+// each sentence side by side.
 //
 //nolint:gocognit // one loop over the tokens, with the values that go with them
 func readValuedText(text, language string) *valuedText {
@@ -63,7 +64,12 @@ func readValuedText(text, language string) *valuedText {
 		token := &t.tokens[i]
 		if len(t.sentences) == 0 || t.tokens[t.sentences[len(t.sentences)-1].tokens[0]].sentence != token.sentence {
 			t.sentences = append(t.sentences, valuedSentence{
-				span: ibid.Span{Start: token.start}, tokens: [2]int{i, i}, terms: [2]int{len(t.terms), len(t.terms)}, values: [2]int{value, value},
+				span: ibid.Span{
+					Start: token.start,
+				},
+				tokens: [2]int{i, i},
+				terms:  [2]int{len(t.terms), len(t.terms)},
+				values: [2]int{value, value},
 			})
 		}
 		for value < len(t.values) && t.values[value].Span.Start <= token.start {

@@ -1,6 +1,7 @@
 package support
 
-// unitScale is what a unit's name means: so many of the base unit of its kind, and for temperatures where its zero lies.
+// unitScale is what a unit's name means: so many of the base unit of its kind, and for temperatures where its zero
+// lies.
 type unitScale struct {
 	kind   UnitKind
 	factor float64
@@ -64,7 +65,8 @@ func lengthUnit(low string) (UnitKind, float64) {
 		return UnitLength, 1e-2
 	case "metre", "metres", "meter", "meters", "metern", "metros", "metri":
 		return UnitLength, 1
-	case "km", "kilometre", "kilometres", "kilometer", "kilometers", "kms", "kilometern", "kilometros", "quilometros", "chilometri": //nolint:misspell // Spanish
+	case "km", "kilometre", "kilometres", "kilometer", "kilometers", "kms", "kilometern", "kilometros", "quilometros",
+		"chilometri": //nolint:misspell // Spanish
 		return UnitLength, 1e3
 	case "inch", "inches":
 		return UnitLength, .0254

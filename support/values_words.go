@@ -244,8 +244,8 @@ func currencyOf(low string) string {
 // aboutWord reports whether a word before a number says that it is not exact.
 func aboutWord(low string) bool {
 	switch low {
-	case "about", "around", "approximately", "approx", "roughly", "nearly", "almost", "some", "~", "≈", "circa", "c", "ca",
-		"estimated", "close", "virtually", "barely", "approaching":
+	case "about", "around", "approximately", "approx", "roughly", "nearly", "almost", "some", "~", "≈", "circa", "c",
+		"ca", "estimated", "close", "virtually", "barely", "approaching":
 		return true
 	}
 	return false
@@ -254,7 +254,8 @@ func aboutWord(low string) bool {
 // boundWord reads a word before a number that makes it a bound: +1 or more, -1 or less.
 func boundWord(low string) int {
 	switch low {
-	case "over", "above", "exceeding", "exceeds", "exceed", "exceeded", ">", "≥", "least", "minimum", "surpassing", "surpassed", "topping", "beyond":
+	case "over", "above", "exceeding", "exceeds", "exceed", "exceeded", ">", "≥", "least", "minimum", "surpassing",
+		"surpassed", "topping", "beyond":
 		return 1
 	case "under", "below", "<", "≤", "most", "maximum", "within":
 		return -1
@@ -296,26 +297,30 @@ func monthOf(low string) int {
 // smallWord reports whether a word is grammar: it is part of no name, no count and no topic.
 func smallWord(low string) bool {
 	switch low {
-	case "a", "an", "the", "this", "that", "these", "those", "it", "its", "it's", "he", "she", "they", "them", "their", "his", "her", "hers",
-		"him", "we", "us", "our", "you", "your", "i", "my", "me", "who", "whom", "whose", "which", "what", "when", "where", "why", "how",
-		"and", "or", "but", "nor", "so", "yet", "if", "then", "than", "as", "of", "in", "on", "at", "by", "for", "with", "from", "to", "into",
-		"onto", "about", "over", "under", "between", "among", "through", "during", "since", "until", "till", "after", "before", "while",
-		"because", "although", "though", "however", "also", "too", "very", "just", "only", "even", "still", "both", "either", "neither",
-		"each", "every", "all", "any", "some", "many", "much", "more", "most", "other", "another", "such", "own", "same", "there", "here",
-		"is", "are", "was", "were", "be", "been", "being", "am", "has", "have", "had", "having", "do", "does", "did", "done", "will", "would",
-		"can", "could", "may", "might", "must", "shall", "should", "not", "no", "never", "up", "down", "out", "off", "again", "per", "via",
-		"within", "without", "according", "approximately", "around", "roughly", "nearly", "almost", "one", "upon", "whether", "once",
-		"against", "across", "along", "toward", "towards", "like", "i'm", "that's", "there's", "itself", "himself", "herself", "themselves",
-		"his/her", "s", "t", "overall", "today", "currently", "now", "later", "meanwhile", "despite", "unlike", "yes", "additionally",
-		"furthermore", "moreover", "therefore", "thus", "hence", "finally", "instead", "please", "let", "see", "first", "second", "next",
-		"last", "recent", "recently", "other's", "others", "few", "several", "various", "certain", "based", "given", "using", "including",
-		"following", "due", "example", "title", "content", "et", "al", "eg", "ie", "etc", "well", "further", "several's", "note", "generally":
+	case "a", "an", "the", "this", "that", "these", "those", "it", "its", "it's", "he", "she", "they", "them", "their",
+		"his", "her", "hers", "him", "we", "us", "our", "you", "your", "i", "my", "me", "who", "whom", "whose", "which",
+		"what", "when", "where", "why", "how", "and", "or", "but", "nor", "so", "yet", "if", "then", "than", "as", "of",
+		"in", "on", "at", "by", "for", "with", "from", "to", "into", "onto", "about", "over", "under", "between",
+		"among", "through", "during", "since", "until", "till", "after", "before", "while", "because", "although",
+		"though", "however", "also", "too", "very", "just", "only", "even", "still", "both", "either", "neither",
+		"each", "every", "all", "any", "some", "many", "much", "more", "most", "other", "another", "such", "own",
+		"same", "there", "here", "is", "are", "was", "were", "be", "been", "being", "am", "has", "have", "had",
+		"having", "do", "does", "did", "done", "will", "would", "can", "could", "may", "might", "must", "shall",
+		"should", "not", "no", "never", "up", "down", "out", "off", "again", "per", "via", "within", "without",
+		"according", "approximately", "around", "roughly", "nearly", "almost", "one", "upon", "whether", "once",
+		"against", "across", "along", "toward", "towards", "like", "i'm", "that's", "there's", "itself", "himself",
+		"herself", "themselves", "his/her", "s", "t", "overall", "today", "currently", "now", "later", "meanwhile",
+		"despite", "unlike", "yes", "additionally", "furthermore", "moreover", "therefore", "thus", "hence", "finally",
+		"instead", "please", "let", "see", "first", "second", "next", "last", "recent", "recently", "other's", "others",
+		"few", "several", "various", "certain", "based", "given", "using", "including", "following", "due", "example",
+		"title", "content", "et", "al", "eg", "ie", "etc", "well", "further", "several's", "note", "generally":
 		return true
 	}
 	return false
 }
 
-// foreignMonth reads a month's name, without diacritics, in German, French, Spanish, Italian, Portuguese or Dutch; 0: it is none.
+// foreignMonth reads a month's name, without diacritics, in German, French, Spanish, Italian, Portuguese or Dutch; 0:
+// it is none.
 func foreignMonth(low string) int {
 	switch low {
 	case "januar", "janner", "janvier", "enero", "gennaio", "janeiro", "januari":

@@ -9,9 +9,9 @@ import (
 )
 
 // Verbatim reports whether the claim's words stand in the text one after the other. Case, accents, punctuation, white
-// space, citation marks and the grouping of digits do not matter; everything else does: what an apostrophe joins to a word
-// (can't, he'll), and the sign, currency or percent of a number. A claim without words stands nowhere. It takes time linear
-// in both.
+// space, citation marks and the grouping of digits do not matter; everything else does: what an apostrophe joins to a
+// word (can't, he'll), and the sign, currency or percent of a number. A claim without words stands nowhere. It takes
+// time linear in both.
 func Verbatim(claim, text string) bool {
 	c := newRawClaim(claim)
 	r := rawReader{reader: reader{text: text}}
@@ -105,7 +105,8 @@ func (x *Index) verbatim(c *rawClaim) bool {
 			at, places, known = i, p, true
 		}
 	}
-	if known && len(places) <= maxRawPlaces && !slices.ContainsFunc(places, func(p uint32) bool { return x.mayStand(c, int(p)-at) }) {
+	if known && len(places) <= maxRawPlaces &&
+		!slices.ContainsFunc(places, func(p uint32) bool { return x.mayStand(c, int(p)-at) }) {
 		return false
 	}
 	r := rawReader{reader: reader{text: x.text}}
@@ -156,8 +157,8 @@ func (r *rawReader) add(text string) {
 	r.more = append(r.more, strings.ReplaceAll(strings.ToLower(text), "’", "'")...)
 }
 
-// signs adds what stands beside a number and makes another one of it. White space may part them, but not a minus from its
-// number; nor may a letter or digit stand before that: the dash of 5-10 is none.
+// signs adds what stands beside a number and makes another one of it. White space may part them, but not a minus from
+// its number; nor may a letter or digit stand before that: the dash of 5-10 is none.
 func (r *rawReader) signs() {
 	for before := r.text[:r.token.start]; ; {
 		trimmed := strings.TrimRightFunc(before, unicode.IsSpace)

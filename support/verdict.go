@@ -43,14 +43,17 @@ func (s *Scorer) spans(list []Span, w window) []Span {
 		from, to := max(w.from-base, 0), min(w.to-base, len(p.sentences))
 		base += len(p.sentences)
 		if from < to {
-			list = append(list, Span{i, ibid.Span{Start: p.sentences[from].span().Start, End: p.sentences[to-1].span().End}})
+			list = append(
+				list,
+				Span{i, ibid.Span{Start: p.sentences[from].span().Start, End: p.sentences[to-1].span().End}},
+			)
 		}
 	}
 	return list
 }
 
-// bestFor returns the sentence with the greatest weight of the terms that are left, takes those from left, and says what
-// they weigh.
+// bestFor returns the sentence with the greatest weight of the terms that are left, takes those from left, and says
+// what they weigh.
 func (s *Scorer) bestFor(left []bool) (n int, gain float64) {
 	if !slices.Contains(left, true) {
 		return 0, 0
@@ -105,7 +108,8 @@ func (s *Scorer) missing() []Term {
 		t := &s.claim.tokens[i]
 		e := &s.claim.terms[t.term]
 		negation := t.flags&flagNegation != 0
-		if s.counts[t.term] > 0 || int(e.token) != i || int(t.start) < s.claim.question || e.weight <= weightContent && !negation {
+		if s.counts[t.term] > 0 || int(e.token) != i || int(t.start) < s.claim.question ||
+			e.weight <= weightContent && !negation {
 			continue
 		}
 		span := ibid.Span{Start: int(t.start) - s.claim.question, End: int(t.end) - s.claim.question}
@@ -136,12 +140,14 @@ func (s *Scorer) missing() []Term {
 
 // termKind tells dates from other numbers and words: years, and the names of months.
 func termKind(text string, kind TermKind) TermKind {
-	if kind == TermNumber && len(text) == 4 && (text[0] == '1' || text[0] == '2') && strings.Trim(text, "0123456789") == "" {
+	if kind == TermNumber && len(text) == 4 && (text[0] == '1' || text[0] == '2') &&
+		strings.Trim(text, "0123456789") == "" {
 		return TermDate
 	}
 	if kind == TermName {
 		switch text {
-		case "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December":
+		case "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+			"November", "December":
 			return TermDate
 		}
 	}
@@ -163,9 +169,9 @@ func (q *request) verbatim() bool {
 	return slices.ContainsFunc(q.passages, func(x *Index) bool { return x.verbatim(c) })
 }
 
-// changed returns what the claim says otherwise than its passages. They are read as a whole, since what the evidence says
-// otherwise may stand elsewhere as it was said; but only if there is reason to: something differs from the evidence, or a value
-// is in no passage.
+// changed returns what the claim says otherwise than its passages. They are read as a whole, since what the evidence
+// says otherwise may stand elsewhere as it was said; but only if there is reason to: something differs from the
+// evidence, or a value is in no passage.
 func (q *request) changed(evidence []Span, missing []Term) []Conflict {
 	isValue := func(t Term) bool { return t.Kind != TermWord }
 	if len(q.changedIn(evidence)) == 0 && !slices.ContainsFunc(missing, isValue) {

@@ -2,7 +2,8 @@
 
 package support
 
-// lexicalWeights was fitted to attribench.dev.jsonl and wice_oracle.dev.jsonl, SHA-256 of both ba97c451f01ab9ae35dbbbcc6f94d376ec33be8ed223a99b5e86188ace65ea72.
+// lexicalWeights was fitted to attribench.dev.jsonl and wice_oracle.dev.jsonl, SHA-256 of both
+// ba97c451f01ab9ae35dbbbcc6f94d376ec33be8ed223a99b5e86188ace65ea72.
 func lexicalWeights() *model {
 	return &model{
 		bias: -1.2735, slope: 0.88258, offset: -0.11477,

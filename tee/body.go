@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// maxHeld is how many bytes are held behind an end mark that is not confirmed before they are let go: a server that sends white
-// space for ever does not make us keep it.
+// maxHeld is how many bytes are held behind an end mark that is not confirmed before they are let go: a server that
+// sends white space for ever does not make us keep it.
 const maxHeld = 1 << 20
 
 // maxRead is how many bytes are read at once behind an end mark that is not confirmed.
@@ -107,8 +107,8 @@ func (b *Body) readOn(size int) {
 	}
 }
 
-// read reads and decodes once. It returns from which byte of the body on nothing may be handed out, which is b.total where
-// all may, and sets due where the response has ended.
+// read reads and decodes once. It returns from which byte of the body on nothing may be handed out, which is b.total
+// where all may, and sets due where the response has ended.
 func (b *Body) read(p []byte) (n int, hold int64, err error) {
 	n, err = b.body.Read(p)
 	from := b.total
@@ -177,8 +177,8 @@ func (b *Body) settle(end End, err error) {
 	}
 }
 
-// Close closes the response's body, at the latest then calls Done, and returns the body's error. While another goroutine
-// decodes, or OnEvent calls it, Done is left to the Read that is going on.
+// Close closes the response's body, at the latest then calls Done, and returns the body's error. While another
+// goroutine decodes, or OnEvent calls it, Done is left to the Read that is going on.
 func (b *Body) Close() error {
 	b.closed.Store(true)
 	err := b.body.Close()

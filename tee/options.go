@@ -29,20 +29,20 @@ func (e *PanicError) Error() string { return fmt.Sprintf("decode response: panic
 // Options says how a [Body] decodes what passes. The zero value and nil decode a plain body and tell nobody.
 type Options struct {
 	Decode ibid.DecodeOptions
-	// Encoding is the response's Content-Encoding: empty or identity, or a list of gzip, deflate, br and zstd. With any other
-	// one nothing is decoded.
+	// Encoding is the response's Content-Encoding: empty or identity, or a list of gzip, deflate, br and zstd. With any
+	// other one nothing is decoded.
 	Encoding string
-	// Length is the response's Content-Length: with as many bytes the body has ended, even before it says so. 0 or less: not
-	// known.
+	// Length is the response's Content-Length: with as many bytes the body has ended, even before it says so. 0 or
+	// less: not known.
 	Length int64
-	// Limit is how many bytes are decoded, of a compressed body how many after decompression. A longer body passes all the
-	// same, but its answer is what came until then, with [ErrLimit]. 0: [DefaultLimit].
+	// Limit is how many bytes are decoded, of a compressed body how many after decompression. A longer body passes all
+	// the same, but its answer is what came until then, with [ErrLimit]. 0: [DefaultLimit].
 	Limit int64
-	// OnEvent is told what becomes known, while it does, inside Read, and inside Close what the end settles. It must not call
-	// Read. Nil: nobody listens.
+	// OnEvent is told what becomes known, while it does, inside Read, and inside Close what the end settles. It must
+	// not call Read. Nil: nobody listens.
 	OnEvent func(ibid.Event)
-	// Done is called exactly once, inside the Read or the Close that ended the response. It must not call Read. Nil: nobody
-	// waits.
+	// Done is called exactly once, inside the Read or the Close that ended the response. It must not call Read. Nil:
+	// nobody waits.
 	Done func(Result)
 }
 
@@ -50,8 +50,8 @@ type Options struct {
 type Result struct {
 	// Answer is never nil: what was known at the end.
 	Answer *ibid.Answer
-	// Err is nil, or why the answer may not be all of it: a *[ibid.DecodeError], a *[PanicError], the error of reading, or what
-	// wraps [ErrLimit], [ErrClosed] or [ErrEncoding].
+	// Err is nil, or why the answer may not be all of it: a *[ibid.DecodeError], a *[PanicError], the error of reading,
+	// or what wraps [ErrLimit], [ErrClosed] or [ErrEncoding].
 	Err error
 	End End
 }

@@ -12,12 +12,13 @@ import (
 // other; documents that only the request names are then not known.
 const MaxRequest = 32 << 20
 
-// teeRequest returns what to send in place of req, and a function that returns the body once the response is there: nil if it is
-// not known. A request that can repeat its body is sent as it is.
+// teeRequest returns what to send in place of req, and a function that returns the body once the response is there: nil
+// if it is not known. A request that can repeat its body is sent as it is.
 func teeRequest(req *http.Request) (out *http.Request, body func() []byte) {
 	none := func() []byte { return nil }
 	switch {
-	case req.Body == nil, req.Body == http.NoBody, req.ContentLength > MaxRequest, req.Header.Get("Content-Encoding") != "":
+	case req.Body == nil, req.Body == http.NoBody, req.ContentLength > MaxRequest,
+		req.Header.Get("Content-Encoding") != "":
 		return req, none
 	case req.GetBody != nil:
 		return req, func() []byte { return readAgain(req) }

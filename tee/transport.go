@@ -8,21 +8,23 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Transport is an [http.RoundTripper] that decodes the responses it gets. The zero value is ready to use and, without OnAnswer
-// and OnEvent, only passes on. It changes neither the request nor the response, so that signed requests stay valid. It is safe
-// for concurrent use, as Base is; the fields must not be changed once it is used.
+// Transport is an [http.RoundTripper] that decodes the responses it gets. The zero value is ready to use and, without
+// OnAnswer and OnEvent, only passes on. It changes neither the request nor the response, so that signed requests stay
+// valid. It is safe for concurrent use, as Base is; the fields must not be changed once it is used.
 type Transport struct {
 	// Base sends the requests. Nil: [http.DefaultTransport].
 	Base http.RoundTripper
-	// OnAnswer is called once for each response that is decoded: at its end mark, its end or its Close, inside the body's Read or
-	// Close, before the reader sees the end. The request is the caller's own; its body may be gone. The answer is never nil, and
-	// has an Error where the provider answered with one, whatever the status. The error is [Result].Err.
+	// OnAnswer is called once for each response that is decoded: at its end mark, its end or its Close, inside the
+	// body's Read or Close, before the reader sees the end. The request is the caller's own; its body may be gone. The
+	// answer is never nil, and has an Error where the provider answered with one, whatever the status. The error is
+	// [Result].Err.
 	OnAnswer func(*http.Request, *ibid.Answer, error)
 	// OnEvent is told what becomes known of each response, while it does, inside Read. Nil: nobody listens.
 	OnEvent func(*http.Request, ibid.Event)
-	// Match says which calls to decode, before they are sent. Nil: those that [ibid.CallOptions] knows to be answered with an
-	// answer. Of these, only responses are decoded that can hold one: not to HEAD, with a body, with a status that
-	// is no redirect and promises a body, of a type that is JSON, an event stream, NDJSON or an AWS event stream, or not said.
+	// Match says which calls to decode, before they are sent. Nil: those that [ibid.CallOptions] knows to be answered
+	// with an answer. Of these, only responses are decoded that can hold one: not to HEAD, with a body, with a status
+	// that is no redirect and promises a body, of a type that is JSON, an event stream, NDJSON or an AWS event stream,
+	// or not said.
 	Match func(*http.Request) bool
 	// Limits bounds what a hostile response can cost; see also [DefaultLimit].
 	Limits ibid.Limits

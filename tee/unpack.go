@@ -21,7 +21,10 @@ func parseEncoding(header string) ([]unpack.Coding, error) {
 		coding, known := unpack.Find(name)
 		switch {
 		case !known:
-			return nil, fmt.Errorf("decompress response: %w: %.40q", ErrEncoding, strings.ToLower(strings.TrimSpace(name)))
+			return nil, fmt.Errorf(
+				"decompress response: %w: %.40q", ErrEncoding,
+				strings.ToLower(strings.TrimSpace(name)),
+			)
 		case coding == unpack.Plain:
 		case len(codings) == maxCodings:
 			return nil, fmt.Errorf("decompress response: %w: more than %d", ErrEncoding, maxCodings)
@@ -32,8 +35,8 @@ func parseEncoding(header string) ([]unpack.Coding, error) {
 	return codings, nil
 }
 
-// unpacker decompresses what is written to it. The decompressors want to read, and are written to: they run on a coroutine
-// that goes on, inside write, until it has read all there is.
+// unpacker decompresses what is written to it. The decompressors want to read, and are written to: they run on a
+// coroutine that goes on, inside write, until it has read all there is.
 type unpacker struct {
 	next  func() (struct{}, bool)
 	stop  func()
@@ -65,8 +68,8 @@ func (u *unpacker) write(p []byte) {
 	u.in = nil
 }
 
-// close says that nothing more is written: because the input has ended, or because nobody cares for the rest. It returns what
-// was wrong with the input.
+// close says that nothing more is written: because the input has ended, or because nobody cares for the rest. It
+// returns what was wrong with the input.
 func (u *unpacker) close(ended bool) error {
 	if ended {
 		u.eof = true

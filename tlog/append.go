@@ -8,9 +8,10 @@ import (
 	merkle "golang.org/x/mod/sumdb/tlog"
 )
 
-// Append adds the digests of manifests and signs a checkpoint that has them. It returns the index of each. A digest that is
-// there keeps its index, so an Append whose outcome is unknown is simply repeated. More than [MaxLeaves] are added in several
-// transactions. An [ErrInconsistent] means that the log was tampered with or put back: nothing was signed.
+// Append adds the digests of manifests and signs a checkpoint that has them. It returns the index of each. A digest
+// that is there keeps its index, so an Append whose outcome is unknown is simply repeated. More than [MaxLeaves] are
+// added in several transactions. An [ErrInconsistent] means that the log was tampered with or put back: nothing was
+// signed.
 func (l *Log) Append(ctx context.Context, digests ...Leaf) ([]int64, error) {
 	var indexes []int64
 	for first := true; first || len(digests) > 0; first = false {
@@ -84,7 +85,8 @@ func (k *keys) signed(checkpoint []byte) bool {
 	return err == nil
 }
 
-// grow computes the hashes that leaves add to the tree of a checkpoint, and signs the checkpoint of the tree that has them.
+// grow computes the hashes that leaves add to the tree of a checkpoint, and signs the checkpoint of the tree that has
+// them.
 func (l *Log) grow(b *Before, from *Checkpoint, leaves []Leaf, by *signer) (*Growth, *Checkpoint, error) {
 	size := b.Size + int64(len(leaves))
 	if size > MaxSize {
@@ -97,7 +99,9 @@ func (l *Log) grow(b *Before, from *Checkpoint, leaves []Leaf, by *signer) (*Gro
 	case err != nil:
 		return nil, nil, fmt.Errorf("reading the edge of the tree: %w", err)
 	case root != from.Root:
-		return nil, nil, fmt.Errorf("%w: the root of its %d leaves is %s, signed was %s", ErrRewritten, b.Size, root, from.Root)
+		return nil, nil, fmt.Errorf(
+			"%w: the root of its %d leaves is %s, signed was %s", ErrRewritten, b.Size, root, from.Root,
+		)
 	}
 	edge.first, edge.added = g.FirstHash, &g.Hashes
 	for i, leaf := range leaves {

@@ -11,8 +11,8 @@ import (
 // maxHashes is how many hashes are read from a store at a time: a tile.
 const maxHashes = tileWidth
 
-// Check hashes all leaves anew and compares everything that is kept with that: the checkpoint and every hash. It reads the
-// whole log, in time linear in its size and memory that hardly depends on it. Appends may go on meanwhile.
+// Check hashes all leaves anew and compares everything that is kept with that: the checkpoint and every hash. It reads
+// the whole log, in time linear in its size and memory that hardly depends on it. Appends may go on meanwhile.
 func (l *Log) Check(ctx context.Context) error {
 	head, err := l.head(ctx)
 	if err != nil {
@@ -44,7 +44,9 @@ func (l *Log) checkLeaves(ctx context.Context, head *Checkpoint, hashes bool) er
 		return fmt.Errorf("checking %d leaves: %w", head.Size, err)
 	}
 	if root != head.Root {
-		return fmt.Errorf("%w: the leaves' root is %s, signed was %s for these %d", ErrRewritten, root, head.Root, head.Size)
+		return fmt.Errorf(
+			"%w: the leaves' root is %s, signed was %s for these %d", ErrRewritten, root, head.Root, head.Size,
+		)
 	}
 	return nil
 }
@@ -70,8 +72,8 @@ func (l *Log) compareHashes(ctx context.Context, first int64, want []Hash) error
 	return nil
 }
 
-// add moves the edge on by leaves that follow it: what was known before and added is forgotten but for what the tree's root
-// is made of.
+// add moves the edge on by leaves that follow it: what was known before and added is forgotten but for what the tree's
+// root is made of.
 func (e *edgeReader) add(from int64, leaves []Leaf) error {
 	kept := &edgeReader{}
 	if _, err := merkle.TreeHash(from, kept.learn(e)); err != nil {

@@ -31,8 +31,9 @@ type Checkpoint struct {
 	Note   []byte // the signed note, as it was read
 }
 
-// ParseCheckpoint reads a signed checkpoint (c2sp.org/tlog-checkpoint) and verifies that the log of vkey signed it. Signatures
-// of others, such as witnesses, are not looked at, nor are extension lines. Errors are [ErrMalformed] or [ErrUnsigned].
+// ParseCheckpoint reads a signed checkpoint (c2sp.org/tlog-checkpoint) and verifies that the log of vkey signed it.
+// Signatures of others, such as witnesses, are not looked at, nor are extension lines. Errors are [ErrMalformed] or
+// [ErrUnsigned].
 func ParseCheckpoint(signed []byte, vkey string) (*Checkpoint, error) {
 	verifier, err := newVerifier(vkey)
 	if err != nil {
@@ -52,7 +53,9 @@ func newVerifier(vkey string) (note.Verifier, error) {
 
 func openCheckpoint(signed []byte, origin string, known note.Verifiers) (*Checkpoint, error) {
 	if len(signed) > MaxCheckpoint {
-		return nil, fmt.Errorf("reading a checkpoint: %w: %d octets, at most %d", ErrMalformed, len(signed), MaxCheckpoint)
+		return nil, fmt.Errorf(
+			"reading a checkpoint: %w: %d octets, at most %d", ErrMalformed, len(signed), MaxCheckpoint,
+		)
 	}
 	n, err := note.Open(signed, known)
 	if err != nil {
@@ -67,7 +70,8 @@ func openCheckpoint(signed []byte, origin string, known note.Verifiers) (*Checkp
 	if err != nil {
 		return nil, fmt.Errorf("reading a checkpoint: %w", err)
 	}
-	// A key may have been used for another log's name in the text: only the log that the key is for can speak for itself.
+	// A key may have been used for another log's name in the text: only the log that the key is for can speak for
+	// itself.
 	if c.Origin != origin {
 		return nil, fmt.Errorf("reading a checkpoint: %w: it is of %q, not of %q", ErrUnsigned, c.Origin, origin)
 	}

@@ -10,8 +10,8 @@ var ErrInconsistent = errors.New("the log is inconsistent")
 
 // The ways in which a log can be inconsistent.
 var (
-	// ErrShorter: there are fewer leaves than a checkpoint says, or the later of two checkpoints has the smaller tree. A
-	// database that was put back to an earlier state looks like that.
+	// ErrShorter: there are fewer leaves than a checkpoint says, or the later of two checkpoints has the smaller tree.
+	// A database that was put back to an earlier state looks like that.
 	ErrShorter = fmt.Errorf("%w: the tree is shorter than a checkpoint that was signed", ErrInconsistent)
 
 	// ErrRewritten: the leaves that a checkpoint spoke of are no longer the first of the tree.
@@ -23,8 +23,11 @@ var (
 
 // What is wrong with proofs and checkpoints that come from outside.
 var (
-	ErrNotFound    = errors.New("not in the log")
-	ErrMalformed   = errors.New("malformed")                                        // it does not have the form, or is over a limit
-	ErrUnsigned    = errors.New("not signed with the log's key")                    // nor is what it says known to be anybody's word
-	ErrNotIncluded = errors.New("the proof does not lead to the checkpoint's root") // another leaf, another tree, or forged
+	ErrNotFound = errors.New("not in the log")
+	// it does not have the form, or is over a limit
+	ErrMalformed = errors.New("malformed")
+	// nor is what it says known to be anybody's word
+	ErrUnsigned = errors.New("not signed with the log's key")
+	// another leaf, another tree, or forged
+	ErrNotIncluded = errors.New("the proof does not lead to the checkpoint's root")
 )

@@ -44,8 +44,8 @@ func (c *copyFile) read() ([]byte, error) {
 	return b, nil
 }
 
-// save makes the file a copy of the store's checkpoint. Other processes may write to the same file: whoever has written looks
-// again, so the last one to write has written what is newest.
+// save makes the file a copy of the store's checkpoint. Other processes may write to the same file: whoever has written
+// looks again, so the last one to write has written what is newest.
 func (l *Log) save(ctx context.Context) error {
 	if l.file.name == "" {
 		return nil
@@ -67,7 +67,8 @@ func (l *Log) save(ctx context.Context) error {
 	}
 }
 
-// replaceFile writes a file so that at any time, even after the machine lost its power, it is the old one or the new one.
+// replaceFile writes a file so that at any time, even after the machine lost its power, it is the old one or the new
+// one.
 func replaceFile(name string, b []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.tmp")
 	if err != nil {

@@ -23,8 +23,8 @@ const (
 	maxTilePath = 48
 )
 
-// tilePath writes the path of a tile as C2SP has it. That of x/mod also has the height, which C2SP fixes, and calls entries
-// data.
+// tilePath writes the path of a tile as C2SP has it. That of x/mod also has the height, which C2SP fixes, and calls
+// entries data.
 func tilePath(t merkle.Tile) string {
 	_, rest, _ := strings.Cut(strings.TrimPrefix(t.Path(), "tile/"), "/")
 	if t.L == entriesLevel {
@@ -57,9 +57,10 @@ func inTree(t merkle.Tile, size int64) bool {
 	return t.N<<tileHeight+int64(t.W) <= size>>(tileHeight*level)
 }
 
-// Handler serves the log as c2sp.org/tlog-tiles has it: /checkpoint, /tile/<L>/<N>, /tile/entries/<N>, and tiles that are not
-// full yet as …/<N>.p/<W>. It takes paths from the root on: put an [http.StripPrefix] before it where the log has another place. It
-// reads nothing of a request but method and path, and at most one tile for it. Tiles never change and may be kept forever.
+// Handler serves the log as c2sp.org/tlog-tiles has it: /checkpoint, /tile/<L>/<N>, /tile/entries/<N>, and tiles that
+// are not full yet as …/<N>.p/<W>. It takes paths from the root on: put an [http.StripPrefix] before it where the log
+// has another place. It reads nothing of a request but method and path, and at most one tile for it. Tiles never change
+// and may be kept forever.
 func (l *Log) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -77,7 +78,10 @@ func (l *Log) Handler() http.Handler {
 			return
 		case err != nil:
 			if r.Context().Err() == nil {
-				l.logger.LogAttrs(r.Context(), slog.LevelError, "the log could not be served", slog.String("path", path), slog.Any("error", err))
+				l.logger.LogAttrs(
+					r.Context(), slog.LevelError, "the log could not be served", slog.String("path", path),
+					slog.Any("error", err),
+				)
 			}
 			refuse(w, http.StatusInternalServerError)
 			return

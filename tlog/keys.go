@@ -16,8 +16,8 @@ type keys struct {
 	ours   note.Verifiers
 }
 
-// keys asks for them. Without a signer there is an error, and what the former ones signed can be read all the same; the keys are
-// nil if there is none at all, or one that is no log's.
+// keys asks for them. Without a signer there is an error, and what the former ones signed can be read all the same; the
+// keys are nil if there is none at all, or one that is no log's.
 func (l *Log) keys() (*keys, error) {
 	private, former, missing := l.ask()
 	if missing != nil {

@@ -13,8 +13,8 @@ import (
 	merkle "golang.org/x/mod/sumdb/tlog"
 )
 
-// maxOpenCheck is up to how many leaves Open hashes all of them anew, which takes half a second in memory. Of a longer log
-// it looks at the hashes that the root is made of; [Log.Check] looks at everything.
+// maxOpenCheck is up to how many leaves Open hashes all of them anew, which takes half a second in memory. Of a longer
+// log it looks at the hashes that the root is made of; [Log.Check] looks at everything.
 const maxOpenCheck = 1 << 20
 
 // Options says what a log is.
@@ -26,19 +26,21 @@ type Options struct {
 	// Former are the public Ed25519 keys that signed before Key did: what they signed is still this log's word.
 	Former []crypto.PublicKey
 
-	// Keys, if it is there, says instead of Key and Former who signs and who did before. It is asked anew at each Append, and where
-	// a checkpoint was read that another process signed, so that keys can be exchanged while the log is open. Former may have
-	// the signer's own key in it, and counts with an error, too: then nothing is signed. It must be safe for concurrent use.
+	// Keys, if it is there, says instead of Key and Former who signs and who did before. It is asked anew at each
+	// Append, and where a checkpoint was read that another process signed, so that keys can be exchanged while the log
+	// is open. Former may have the signer's own key in it, and counts with an error, too: then nothing is signed. It
+	// must be safe for concurrent use.
 	Keys func() (signer crypto.Signer, former []crypto.PublicKey, err error)
 
-	// File is a copy of the last checkpoint outside the database; empty: none. It is made where it is missing. Processes
-	// that share a log may share the file or have one each.
+	// File is a copy of the last checkpoint outside the database; empty: none. It is made where it is missing.
+	// Processes that share a log may share the file or have one each.
 	File string
 
 	Logger *slog.Logger // what the handler could not serve; nil: nothing is logged
 }
 
-// Log is a transparency log that is ours. It is safe for concurrent use, and several processes may have the same one open.
+// Log is a transparency log that is ours. It is safe for concurrent use, and several processes may have the same one
+// open.
 type Log struct {
 	origin string
 	tiles  Tiles
@@ -51,8 +53,8 @@ type Log struct {
 	file copyFile
 }
 
-// Open opens a log, or begins one in an empty store. It compares the tree with the checkpoint kept in the store and with the
-// one in the file; if one of them says otherwise, the error is an [ErrInconsistent] that says which.
+// Open opens a log, or begins one in an empty store. It compares the tree with the checkpoint kept in the store and
+// with the one in the file; if one of them says otherwise, the error is an [ErrInconsistent] that says which.
 func Open(ctx context.Context, o *Options) (*Log, error) {
 	l, err := newLog(o)
 	if err != nil {
@@ -104,7 +106,8 @@ func (l *Log) open(ctx context.Context) error {
 		}
 		l.last.Note = nil // so that the store's is read, even if it is the same
 	}
-	if _, err := l.Append(ctx); err != nil { // signs the empty tree, or what a former key has signed, and makes the copy
+	// signs the empty tree, or what a former key has signed, and makes the copy
+	if _, err := l.Append(ctx); err != nil {
 		return err
 	}
 	if head := l.seen(); head.Size <= maxOpenCheck {
@@ -113,8 +116,8 @@ func (l *Log) open(ctx context.Context) error {
 	return nil
 }
 
-// VerifierKey returns the log's vkey, which checks its checkpoints and proofs: origin, key hash and key. When the log has got
-// another key, that is the one that signed the newest checkpoint.
+// VerifierKey returns the log's vkey, which checks its checkpoints and proofs: origin, key hash and key. When the log
+// has got another key, that is the one that signed the newest checkpoint.
 func (l *Log) VerifierKey() string {
 	k, err := l.keys()
 	if err != nil && k == nil {
@@ -137,7 +140,12 @@ func (l *Log) parse(signed []byte) (*Checkpoint, error) {
 	}
 	c, err := openCheckpoint(signed, l.origin, k.ours)
 	if err != nil {
-		if origin, _, _ := bytes.Cut(signed[:min(len(signed), MaxCheckpoint)], []byte("\n")); string(origin) != l.origin {
+		if origin, _, _ := bytes.Cut(
+			signed[:min(len(signed), MaxCheckpoint)],
+			[]byte("\n"),
+		); string(
+			origin,
+		) != l.origin {
 			err = fmt.Errorf("it is of %.80q: %w", origin, err)
 		}
 		return nil, fmt.Errorf("%w: %w", ErrForeign, err)
@@ -159,8 +167,8 @@ func (l *Log) see(c *Checkpoint) {
 	}
 }
 
-// follow says whether a head of the store goes on from the checkpoint that was seen before it was read. A head without a
-// checkpoint is right for a tree without leaves; it is returned without a note.
+// follow says whether a head of the store goes on from the checkpoint that was seen before it was read. A head without
+// a checkpoint is right for a tree without leaves; it is returned without a note.
 func (l *Log) follow(seen *Checkpoint, size int64, signed []byte, hashes merkle.HashReader) (*Checkpoint, error) {
 	if signed != nil && bytes.Equal(signed, seen.Note) && size == seen.Size {
 		return seen, nil
@@ -186,7 +194,9 @@ func (l *Log) follow(seen *Checkpoint, size int64, signed []byte, hashes merkle.
 			return nil, fmt.Errorf("hashing the first %d leaves: %w", c.Size, err)
 		}
 		if root != c.Root {
-			return nil, fmt.Errorf("%w: the root of the first %d leaves is %s, signed was %s", ErrRewritten, c.Size, root, c.Root)
+			return nil, fmt.Errorf(
+				"%w: the root of the first %d leaves is %s, signed was %s", ErrRewritten, c.Size, root, c.Root,
+			)
 		}
 	}
 	return head, nil
@@ -225,8 +235,8 @@ func (l *Log) Checkpoint(ctx context.Context) ([]byte, error) {
 	return slices.Clone(head.Note), nil
 }
 
-// Proof returns the proof that a digest is in the log, as c2sp.org/tlog-proof@v1 with the newest checkpoint; an error that is
-// [ErrNotFound] if it is not there.
+// Proof returns the proof that a digest is in the log, as c2sp.org/tlog-proof@v1 with the newest checkpoint; an error
+// that is [ErrNotFound] if it is not there.
 func (l *Log) Proof(ctx context.Context, digest Leaf) ([]byte, error) {
 	index, err := l.tiles.Find(ctx, digest)
 	if err != nil {

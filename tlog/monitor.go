@@ -15,12 +15,13 @@ import (
 // MaxResource is how many octets [HTTP] reads of one resource: what a checkpoint may have, and more than any tile.
 const MaxResource = MaxCheckpoint
 
-// Get reads one resource of a log by its path below the log's URL: checkpoint, tile/0/000, tile/entries/x001/234.p/56. The
-// error for one that is not there is [ErrNotFound].
+// Get reads one resource of a log by its path below the log's URL: checkpoint, tile/0/000, tile/entries/x001/234.p/56.
+// The error for one that is not there is [ErrNotFound].
 type Get = func(ctx context.Context, path string) ([]byte, error)
 
-// HTTP reads the log at a URL. At most [MaxResource] octets are read of an answer, and only a 200 counts. The client decides
-// which networks may be reached, how long that may take and where redirects may lead; nil: [http.DefaultClient].
+// HTTP reads the log at a URL. At most [MaxResource] octets are read of an answer, and only a 200 counts. The client
+// decides which networks may be reached, how long that may take and where redirects may lead; nil:
+// [http.DefaultClient].
 func HTTP(client *http.Client, url string) Get {
 	if client == nil {
 		client = http.DefaultClient
@@ -61,18 +62,22 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	return b, nil
 }
 
-// VerifyConsistency verifies that the tree of newer begins with the tree of older: that nothing was changed or taken out in
-// between. It reads tiles through get and believes none that does not lead to newer's root; these are at most about two for
-// each level of tiles, so a dozen for a billion leaves. An error is [ErrShorter], [ErrRewritten] or [ErrForeign] if the log is
-// inconsistent; another one means that nothing could be found out.
+// VerifyConsistency verifies that the tree of newer begins with the tree of older: that nothing was changed or taken
+// out in between. It reads tiles through get and believes none that does not lead to newer's root; these are at most
+// about two for each level of tiles, so a dozen for a billion leaves. An error is [ErrShorter], [ErrRewritten] or
+// [ErrForeign] if the log is inconsistent; another one means that nothing could be found out.
 func VerifyConsistency(ctx context.Context, older, newer *Checkpoint, get Get) error {
 	switch {
 	case older.Origin != newer.Origin:
-		return fmt.Errorf("comparing checkpoints: %w: one is of %q, the other of %q", ErrForeign, older.Origin, newer.Origin)
+		return fmt.Errorf(
+			"comparing checkpoints: %w: one is of %q, the other of %q", ErrForeign, older.Origin, newer.Origin,
+		)
 	case older.Size < 0 || newer.Size > MaxSize:
 		return fmt.Errorf("comparing checkpoints: %w: sizes %d and %d", ErrMalformed, older.Size, newer.Size)
 	case older.Size > newer.Size:
-		return fmt.Errorf("comparing checkpoints: %w: %d leaves, before there were %d", ErrShorter, newer.Size, older.Size)
+		return fmt.Errorf(
+			"comparing checkpoints: %w: %d leaves, before there were %d", ErrShorter, newer.Size, older.Size,
+		)
 	}
 	root := newer.Root
 	if older.Size < newer.Size {
@@ -92,13 +97,14 @@ func VerifyConsistency(ctx context.Context, older, newer *Checkpoint, get Get) e
 type Monitor struct {
 	VerifierKey string // the log's vkey
 	Get         Get    // reads it: see HTTP
-	// Last is the checkpoint that was verified last. Whoever watches for long keeps its Note, for ParseCheckpoint to read
-	// again. Nil: there is none, and the first one is believed.
+	// Last is the checkpoint that was verified last. Whoever watches for long keeps its Note, for ParseCheckpoint to
+	// read again. Nil: there is none, and the first one is believed.
 	Last *Checkpoint
 }
 
-// Update reads the log's checkpoint, verifies its signature, verifies that its tree is the one of Last grown on, and makes it
-// Last. An [ErrInconsistent] is the proof that the log was rewritten: keep both notes, Last and the one returned.
+// Update reads the log's checkpoint, verifies its signature, verifies that its tree is the one of Last grown on, and
+// makes it Last. An [ErrInconsistent] is the proof that the log was rewritten: keep both notes, Last and the one
+// returned.
 func (m *Monitor) Update(ctx context.Context) (*Checkpoint, error) {
 	signed, err := m.Get(ctx, "checkpoint")
 	if err != nil {
@@ -117,8 +123,8 @@ func (m *Monitor) Update(ctx context.Context) (*Checkpoint, error) {
 	return c, nil
 }
 
-// Leaves returns the leaves of Last from an index on, in their order, each verified. It reads at most 256 of them at a time,
-// and ends with the first error.
+// Leaves returns the leaves of Last from an index on, in their order, each verified. It reads at most 256 of them at a
+// time, and ends with the first error.
 func (m *Monitor) Leaves(ctx context.Context, from int64) iter.Seq2[Leaf, error] {
 	return func(yield func(Leaf, error) bool) {
 		if m.Last == nil || from < 0 {
@@ -128,7 +134,9 @@ func (m *Monitor) Leaves(ctx context.Context, from int64) iter.Seq2[Leaf, error]
 		for from < m.Last.Size {
 			first := from &^ (tileWidth - 1)
 			n := int(min(tileWidth, m.Last.Size-first))
-			leaves, err := readLeaves(ctx, m.Last, merkle.Tile{H: tileHeight, L: entriesLevel, N: first >> tileHeight, W: n}, m.Get)
+			leaves, err := readLeaves(
+				ctx, m.Last, merkle.Tile{H: tileHeight, L: entriesLevel, N: first >> tileHeight, W: n}, m.Get,
+			)
 			if err != nil {
 				yield(Leaf{}, fmt.Errorf("reading a log's leaves: %w", err))
 				return
@@ -169,8 +177,8 @@ func readLeaves(ctx context.Context, c *Checkpoint, t merkle.Tile, get Get) ([]L
 	return leaves, nil
 }
 
-// getTile reads a tile whose rows have so many octets. A log may have forgotten a part of a tile that is full by now, so the
-// full one is asked for next.
+// getTile reads a tile whose rows have so many octets. A log may have forgotten a part of a tile that is full by now,
+// so the full one is asked for next.
 func getTile(ctx context.Context, t merkle.Tile, row int, get Get) ([]byte, error) {
 	b, err := get(ctx, tilePath(t))
 	if errors.Is(err, ErrNotFound) && t.W < tileWidth {

@@ -84,8 +84,8 @@ func (p *proof) format() []byte {
 	return []byte(b.String())
 }
 
-// VerifyProof verifies that a digest was in the log of vkey, with what stands in the proof and nothing else, and returns the
-// checkpoint that says so. Errors are [ErrMalformed], [ErrUnsigned] or [ErrNotIncluded].
+// VerifyProof verifies that a digest was in the log of vkey, with what stands in the proof and nothing else, and
+// returns the checkpoint that says so. Errors are [ErrMalformed], [ErrUnsigned] or [ErrNotIncluded].
 func VerifyProof(b []byte, digest Leaf, vkey string) (*Checkpoint, error) {
 	p, err := parseProof(b)
 	if err != nil {

@@ -12,24 +12,25 @@ type Leaf = [32]byte
 // Hash is a hash of the tree.
 type Hash = merkle.Hash
 
-// Tiles keeps a log: its leaves, the hashes of its tree and the checkpoint signed last. A store knows no Merkle tree; it reads
-// and writes what the log tells it to. [MemoryTiles] is the one in memory; package tlogtest says whether another one is right.
+// Tiles keeps a log: its leaves, the hashes of its tree and the checkpoint signed last. A store knows no Merkle tree;
+// it reads and writes what the log tells it to. [MemoryTiles] is the one in memory; package tlogtest says whether
+// another one is right.
 //
-// In SQL it is two tables and a row: leaves (index, leaf; both unique), hashes (index, hash) and the head (size, checkpoint).
-// Implementations are safe for concurrent use, by several processes where their storage is.
+// In SQL it is two tables and a row: leaves (index, leaf; both unique), hashes (index, hash) and the head (size,
+// checkpoint). Implementations are safe for concurrent use, by several processes where their storage is.
 type Tiles interface {
 	// Update makes one transaction that no other Update overlaps, in whatever process (SELECT … FOR UPDATE of the head,
-	// BEGIN IMMEDIATE). It reads the head and which of leaves are there, calls grow with them, and writes what grow returns:
-	// all of it or nothing. With an error of grow, or a nil Growth, it writes nothing; the error is returned wrapped. It refuses
-	// a growth with a leaf or the index of a hash that is there already. It may call grow again when it has to repeat the
-	// transaction. leaves are at most MaxLeaves.
+	// BEGIN IMMEDIATE). It reads the head and which of leaves are there, calls grow with them, and writes what grow
+	// returns: all of it or nothing. With an error of grow, or a nil Growth, it writes nothing; the error is returned
+	// wrapped. It refuses a growth with a leaf or the index of a hash that is there already. It may call grow again
+	// when it has to repeat the transaction. leaves are at most MaxLeaves.
 	Update(ctx context.Context, leaves []Leaf, grow func(*Before) (*Growth, error)) error
 
 	// Head returns the head that the last Update left. Of a new log that is 0 and nil.
 	Head(ctx context.Context) (size int64, checkpoint []byte, err error)
 
-	// Hashes returns the hashes at indexes, in their order. One that is missing is an error. Indexes are up to 256, in any
-	// order.
+	// Hashes returns the hashes at indexes, in their order. One that is missing is an error. Indexes are up to 256, in
+	// any order.
 	Hashes(ctx context.Context, indexes []int64) ([]Hash, error)
 
 	// Leaves returns the n leaves from index from on. One that is missing is an error. n is at most MaxLeaves.

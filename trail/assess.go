@@ -13,8 +13,8 @@ import (
 // AssessOptions says what [Summary.Assess] is to know besides the run. The zero value, and nil, mean: nothing.
 type AssessOptions struct {
 	Now time.Time // what the ages of sources are counted from; zero: ages stay unknown
-	// Known has what else is known of documents, by their DocumentID or their Key: how earlier citations of them fared, what people
-	// said. What it leaves empty is taken from the run.
+	// Known has what else is known of documents, by their DocumentID or their Key: how earlier citations of them fared,
+	// what people said. What it leaves empty is taken from the run.
 	Known map[string]support.QualityInput
 }
 
@@ -35,9 +35,9 @@ type ConflictSide struct {
 	Excerpt    string // of the sentence
 }
 
-// Assess finds the possible conflicts between the passages that the run's steps retrieved or used, and says of each of Sources,
-// and of Primary, how good a source it seems: see Conflicts and SummarySource.Quality. What a limit of [support.Conflicts] left
-// out is added to Issues.
+// Assess finds the possible conflicts between the passages that the run's steps retrieved or used, and says of each of
+// Sources, and of Primary, how good a source it seems: see Conflicts and SummarySource.Quality. What a limit of
+// [support.Conflicts] left out is added to Issues.
 //
 // A sentence of the answer that rests on two documents is a statement that they share, so set Links before.
 func (s *Summary) Assess(o *AssessOptions) {
@@ -86,7 +86,8 @@ func (f *SummarySource) known(in *support.QualityInput, from *ibid.Source) {
 	}
 }
 
-// captured returns the sources of captured answers by the documents that they are. Of several the first that says most counts.
+// captured returns the sources of captured answers by the documents that they are. Of several the first that says most
+// counts.
 func (s *Summary) captured(d *documents) map[string]*ibid.Source {
 	found := make(map[string]*ibid.Source)
 	says := func(f *ibid.Source) (n int) {
@@ -167,7 +168,8 @@ func (s *Summary) conflicts(d *documents) map[string]int {
 	s.Issues = append(s.Issues, issues...)
 	if cut > 0 {
 		s.Issues = append(s.Issues, ibid.Issue{
-			Code: support.IssueConflictsTruncated, Detail: fmt.Sprintf("only the first %d bytes of %d passages were looked at", MaxConflictPassage, cut),
+			Code:   support.IssueConflictsTruncated,
+			Detail: fmt.Sprintf("only the first %d bytes of %d passages were looked at", MaxConflictPassage, cut),
 		})
 	}
 	s.Conflicts = make([]Conflict, len(found))

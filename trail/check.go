@@ -12,9 +12,10 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Check returns everything that is odd about the run, each once: what reading it reported, and what its data show: steps in a
-// cycle, after steps that do not exist or with the number of another, begun after the end; scores outside of 0…1; an answer that
-// is not the one of its document. None of this keeps the other methods from working. The codes are listed in docs/trail.md.
+// Check returns everything that is odd about the run, each once: what reading it reported, and what its data show:
+// steps in a cycle, after steps that do not exist or with the number of another, begun after the end; scores outside of
+// 0…1; an answer that is not the one of its document. None of this keeps the other methods from working. The codes are
+// listed in docs/trail.md.
 func (t *Trail) Check() []ibid.Issue {
 	c := checker{seen: make(map[ibid.Issue]bool)}
 	c.trail(t, "", 0)
@@ -55,7 +56,9 @@ func (c *checker) trail(t *Trail, place string, depth int) {
 		read(s.Issues)
 		c.step(t, s, fmt.Sprintf("%sstep %d: ", place, s.Number))
 		if n := same[s.Number]; n > 1 { // said once: add leaves out what was said
-			c.say(issueDuplicate, "%sstep %d: %d steps have this number; their sources are added up", place, s.Number, n)
+			c.say(
+				issueDuplicate, "%sstep %d: %d steps have this number; their sources are added up", place, s.Number, n,
+			)
 		}
 		for _, n := range s.After {
 			if n == s.Number {
@@ -86,7 +89,10 @@ func (c *checker) step(t *Trail, s *Step, place string) {
 	}
 	for _, d := range []struct{ name, digest string }{{"inputs_digest", s.InputsDigest}, {"outputs_digest", s.OutputsDigest}} {
 		if d.digest != "" && !isDigest(d.digest) {
-			c.say(issueDigest, "%s%s: %s, want sha256: and 64 hexadecimal digits", place, d.name, strconv.Quote(Excerpt(d.digest, maxSaid)))
+			c.say(
+				issueDigest, "%s%s: %s, want sha256: and 64 hexadecimal digits", place, d.name,
+				strconv.Quote(Excerpt(d.digest, maxSaid)),
+			)
 		}
 	}
 	if used && s.NoSources {
@@ -97,7 +103,10 @@ func (c *checker) step(t *Trail, s *Step, place string) {
 	}
 	for _, f := range s.Fed {
 		if f.Start < 0 || f.End < f.Start || f.End > len(t.text()) {
-			c.say(issueSpan, "%sit fed the bytes %d to %d of the answer, which has %d", place, f.Start, f.End, len(t.text()))
+			c.say(
+				issueSpan, "%sit fed the bytes %d to %d of the answer, which has %d", place, f.Start, f.End,
+				len(t.text()),
+			)
 		}
 	}
 }

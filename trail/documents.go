@@ -21,9 +21,9 @@ type docRow struct {
 	document int
 }
 
-// documents returns the documents of the run, numbered by first use in the order of its steps. Rows are of the same document if
-// they have the same id, or addresses that mean the same page; ids that only count places, and hashes of content, are not enough
-// by themselves.
+// documents returns the documents of the run, numbered by first use in the order of its steps. Rows are of the same
+// document if they have the same id, or addresses that mean the same page; ids that only count places, and hashes of
+// content, are not enough by themselves.
 func (t *Trail) documents() *documents {
 	d := &documents{at: make(map[*Source]int)}
 	for i := range t.Steps {
@@ -142,7 +142,10 @@ func (d *documents) number(t *Trail, parent []int) {
 	for i := range d.rows {
 		r := &d.rows[i]
 		name := d.names[r.document]
-		if pair := [2]string{name, r.DocumentID}; r.DocumentID != name && !strings.HasPrefix(name, r.DocumentID+"@step_") && !seen[pair] {
+		if pair := [2]string{
+			name, r.DocumentID,
+		}; r.DocumentID != name && !strings.HasPrefix(name, r.DocumentID+"@step_") &&
+			!seen[pair] {
 			seen[pair] = true
 			d.also[r.document] = append(d.also[r.document], r.DocumentID)
 		}

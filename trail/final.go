@@ -9,8 +9,8 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// FinalID returns the id of the captured answer that is the final one: Final itself, else the last one of the same words.
-// Empty: none is.
+// FinalID returns the id of the captured answer that is the final one: Final itself, else the last one of the same
+// words. Empty: none is.
 func (t *Trail) FinalID() string {
 	if t.Final == nil {
 		return ""
@@ -31,9 +31,10 @@ func (t *Trail) FinalID() string {
 	return id
 }
 
-// FinalAnswer returns the final answer with its citations. Where only its text is known its sentences cite the documents that they
-// rest on, as [Trail.Link] finds them with c and o: without quotes, and with the origin [ibid.OriginInferred]. Nil: there is no
-// final answer. The error says that ctx ended, or that the checker could not work at all.
+// FinalAnswer returns the final answer with its citations. Where only its text is known its sentences cite the
+// documents that they rest on, as [Trail.Link] finds them with c and o: without quotes, and with the origin
+// [ibid.OriginInferred]. Nil: there is no final answer. The error says that ctx ended, or that the checker could not
+// work at all.
 func (t *Trail) FinalAnswer(ctx context.Context, c support.Checker, o *LinkOptions) (*ibid.Answer, error) {
 	if t.Final != nil || t.Answer == "" {
 		return t.Final, nil
@@ -62,7 +63,8 @@ func (t *Trail) FinalAnswer(ctx context.Context, c support.Checker, o *LinkOptio
 	return a, nil
 }
 
-// addSource returns the id of a passage's document among the answer's sources, which it is added to; empty: no step has it.
+// addSource returns the id of a passage's document among the answer's sources, which it is added to; empty: no step has
+// it.
 func addSource(a *ibid.Answer, r *Rest) string {
 	switch {
 	case a.Source(r.DocumentID) != nil:
@@ -70,7 +72,13 @@ func addSource(a *ibid.Answer, r *Rest) string {
 	case r.source == nil:
 		return ""
 	}
-	source := ibid.Source{ID: r.DocumentID, Kind: ibid.DocumentKind, Title: r.source.Title, URL: r.source.URL, Content: r.source.Content}
+	source := ibid.Source{
+		ID:      r.DocumentID,
+		Kind:    ibid.DocumentKind,
+		Title:   r.source.Title,
+		URL:     r.source.URL,
+		Content: r.source.Content,
+	}
 	if source.URL != "" {
 		source.Kind = ibid.Web
 	}

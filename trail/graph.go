@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Before returns the indices in t.Steps of the steps that the step at index i builds on, ascending: those its After names, or
-// where that is nil the one before. Of several steps with one number it is the last. Numbers that no step has, and the step's
-// own, are left out.
+// Before returns the indices in t.Steps of the steps that the step at index i builds on, ascending: those its After
+// names, or where that is nil the one before. Of several steps with one number it is the last. Numbers that no step
+// has, and the step's own, are left out.
 func (t *Trail) Before(i int) []int { return t.graph()[i] }
 
 // graph returns Before of every step.
@@ -37,7 +37,8 @@ func (t *Trail) graph() [][]int {
 	return before
 }
 
-// lastByNumber returns the index of the last step of each number. All of them would make a graph with a square of edges.
+// lastByNumber returns the index of the last step of each number. All of them would make a graph with a square of
+// edges.
 func (t *Trail) lastByNumber() map[int]int {
 	at := make(map[int]int, len(t.Steps))
 	for i := range t.Steps {
@@ -46,8 +47,8 @@ func (t *Trail) lastByNumber() map[int]int {
 	return at
 }
 
-// Order returns the indices of all steps so that each comes after those it builds on, and otherwise by number. Steps in a
-// cycle, and those that build on them, come last, by number.
+// Order returns the indices of all steps so that each comes after those it builds on, and otherwise by number. Steps in
+// a cycle, and those that build on them, come last, by number.
 func (t *Trail) Order() []int {
 	order, cyclic := order(t.graph())
 	return append(order, cyclic...)
@@ -144,8 +145,8 @@ func (t *Trail) Ancestors(i int) []int {
 	return all
 }
 
-// CriticalPath returns the steps that the run waited for, as indices in their order, and the time they took together: of all
-// ways through the graph the one with the longest sum of durations. Steps in a cycle are left out.
+// CriticalPath returns the steps that the run waited for, as indices in their order, and the time they took together:
+// of all ways through the graph the one with the longest sum of durations. Steps in a cycle are left out.
 func (t *Trail) CriticalPath() ([]int, time.Duration) {
 	before := t.graph()
 	steps, _ := order(before)

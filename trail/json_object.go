@@ -54,8 +54,8 @@ type report struct {
 // maxPrior is how many earlier issues are known again.
 const maxPrior = 1000
 
-// found reports whether an earlier reading reported the same, of whatever place: what was a search result then stands among the
-// sources now.
+// found reports whether an earlier reading reported the same, of whatever place: what was a search result then stands
+// among the sources now.
 func (r *report) found(code, detail string) bool {
 	for i, p := range r.prior {
 		if p.Code == code && strings.HasSuffix(p.Detail, detail) {

@@ -18,7 +18,8 @@ type LinkReason string
 const (
 	ReasonCitation LinkReason = "citation" // the provider's citation says so
 	ReasonMarker   LinkReason = "marker"   // a mark in the text does: the number, the id or the address of the source
-	ReasonInferred LinkReason = "inferred" // a checker finds that it supports the words, or that a step's answer does which rests on it
+	// a checker finds that it supports the words, or that a step's answer does which rests on it
+	ReasonInferred LinkReason = "inferred"
 )
 
 // The limits of [Trail.Link].
@@ -36,9 +37,10 @@ const maxQuoted = 1000
 type LinkOptions struct {
 	Threshold   float64 // the least score with which a passage is inferred; 0: what the checker calls supported
 	PerSentence int     // how many passages are inferred for one sentence at most; 0: support.DefaultPerSentence
-	Candidates  int     // how many passages and how many steps a sentence is checked against; 0: support.DefaultCandidates
-	ByScore     bool    // candidates are chosen by the relevance that somebody gave them instead of by BM25
-	NoInference bool    // only citations and marks count; no checker is asked
+	// how many passages and how many steps a sentence is checked against; 0: support.DefaultCandidates
+	Candidates  int
+	ByScore     bool // candidates are chosen by the relevance that somebody gave them instead of by BM25
+	NoInference bool // only citations and marks count; no checker is asked
 }
 
 // Links says what the sentences of a final answer rest on.
@@ -52,9 +54,10 @@ type Links struct {
 
 // Sentence is one sentence of the final answer.
 type Sentence struct {
-	Span     ibid.Span // in the final answer: Trail.Final's text, else Trail.Answer
-	Text     string
-	Steps    []int // the numbers of the steps that it rests on, ascending: that had its passages, or whose answers say it
+	Span ibid.Span // in the final answer: Trail.Final's text, else Trail.Answer
+	Text string
+	// the numbers of the steps that it rests on, ascending: that had its passages, or whose answers say it
+	Steps    []int
 	Passages []Rest
 	// Skipped says why no passage was looked for, a heading say; empty: it was, or the sentence has some.
 	Skipped support.SkipReason
@@ -70,13 +73,14 @@ type Rest struct {
 	ChunkIndex *int
 	Locator    *ibid.Locator
 	Excerpt    string
-	// Steps has the numbers of the steps that used the passage, or where none did of those that retrieved it, MaxNamed at most.
-	// Empty: only the answer names it.
-	Steps  []int
-	Via    []int // the numbers of the steps whose answers lead there, the final answer's side first; empty: it leads there itself
+	// Steps has the numbers of the steps that used the passage, or where none did of those that retrieved it, MaxNamed
+	// at most. Empty: only the answer names it.
+	Steps []int
+	// the numbers of the steps whose answers lead there, the final answer's side first; empty: it leads there itself
+	Via    []int
 	Reason LinkReason
-	// Score is how sure the checker is: of several links in a row, of the least sure one. Nil: a provider or a mark says it, or
-	// the checker gives no scores.
+	// Score is how sure the checker is: of several links in a row, of the least sure one. Nil: a provider or a mark
+	// says it, or the checker gives no scores.
 	Score     *float64
 	Threshold float64 // the least score that counts; 0: there is no score
 	By        string  // the checker
@@ -85,7 +89,8 @@ type Rest struct {
 	source *Source
 }
 
-// Text returns as much of the passage as is known: all of it, or the words that were quoted, or its excerpt. Empty: none.
+// Text returns as much of the passage as is known: all of it, or the words that were quoted, or its excerpt. Empty:
+// none.
 func (r *Rest) Text() string {
 	if r.source != nil && r.source.Content != "" {
 		return r.source.Content
@@ -93,16 +98,17 @@ func (r *Rest) Text() string {
 	return first(r.Evidence, r.Excerpt)
 }
 
-// Link finds for each sentence of the final answer the steps and the passages that it rests on. The provider's citations count
-// first, then marks in the text. For sentences that have neither, passages of all steps are ranked, and c is asked whether
-// they support the sentence; so are the answers of the steps, and what those rest on is followed back through the steps before.
-// A sentence that no text supports alone may rest on several together: see [support.Together]. Nil c is support.Lexical.
+// Link finds for each sentence of the final answer the steps and the passages that it rests on. The provider's
+// citations count first, then marks in the text. For sentences that have neither, passages of all steps are ranked, and
+// c is asked whether they support the sentence; so are the answers of the steps, and what those rest on is followed
+// back through the steps before. A sentence that no text supports alone may rest on several together: see
+// [support.Together]. Nil c is support.Lexical.
 //
-// A mark is the id, the title or the address of a source, [step 2], or a number where one step alone can be meant: the one that
-// gave the answer, else the only one with sources. The number counts that step's sources.
+// A mark is the id, the title or the address of a source, [step 2], or a number where one step alone can be meant: the
+// one that gave the answer, else the only one with sources. The number counts that step's sources.
 //
-// Link sets Step.Fed of all steps and changes nothing else, so it must not run beside a reader of t. The error says that ctx
-// ended, or that the checker could not work at all.
+// Link sets Step.Fed of all steps and changes nothing else, so it must not run beside a reader of t. The error says
+// that ctx ended, or that the checker could not work at all.
 func (t *Trail) Link(ctx context.Context, c support.Checker, o *LinkOptions) (*Links, error) {
 	l := newLinker(t, c, o)
 	l.links.Sentences = l.sentences(l.final.Text, l.origin)
@@ -139,7 +145,16 @@ type linker struct {
 }
 
 func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
-	l := &linker{documents: t.documents(), t: t, links: &Links{}, checker: c, final: t.Final, own: map[int]*ownWork{}, before: t.graph(), byNumber: t.lastByNumber()}
+	l := &linker{
+		documents: t.documents(),
+		t:         t,
+		links:     &Links{},
+		checker:   c,
+		final:     t.Final,
+		own:       map[int]*ownWork{},
+		before:    t.graph(),
+		byNumber:  t.lastByNumber(),
+	}
 	if o != nil {
 		l.options = *o
 	}
@@ -245,7 +260,11 @@ func (l *linker) citedRest(c *ibid.Citation, ref *ibid.Ref, source *Source) Rest
 	if n := l.find(source); n >= 0 {
 		rest = l.rest(n, ref.Quote)
 	} else {
-		rest = Rest{DocumentID: source.DocumentID, Title: source.Title, Excerpt: first(Excerpt(ref.Quote, 0), source.Excerpt)}
+		rest = Rest{
+			DocumentID: source.DocumentID,
+			Title:      source.Title,
+			Excerpt:    first(Excerpt(ref.Quote, 0), source.Excerpt),
+		}
 	}
 	rest.Locator = first(ref.Locator, rest.Locator)
 	switch c.Origin {

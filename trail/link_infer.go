@@ -78,7 +78,13 @@ func (l *linker) pool(rows, steps []int) *pool {
 			left++
 			return
 		}
-		p.docs = append(p.docs, support.Document{Source: ibid.Source{ID: strconv.Itoa(len(p.docs)), Kind: ibid.DocumentKind, Score: relevance}, Text: words})
+		p.docs = append(
+			p.docs,
+			support.Document{
+				Source: ibid.Source{ID: strconv.Itoa(len(p.docs)), Kind: ibid.DocumentKind, Score: relevance},
+				Text:   words,
+			},
+		)
 		p.of = append(p.of, what)
 	}
 	for _, i := range steps {
@@ -93,13 +99,18 @@ func (l *linker) pool(rows, steps []int) *pool {
 	}
 	if left > 0 {
 		l.links.Issues = append(l.links.Issues, ibid.Issue{
-			Code: issueLimit, Detail: fmt.Sprintf("%d passages over the limit of %d were not compared with the sentences", left, MaxPassages),
+			Code: issueLimit,
+			Detail: fmt.Sprintf(
+				"%d passages over the limit of %d were not compared with the sentences", left, MaxPassages,
+			),
 		})
 	}
 	return p
 }
 
-func (l *linker) attribute(ctx context.Context, a *ibid.Answer, sentences []Sentence, p *pool) ([]support.SentenceSupport, error) {
+func (l *linker) attribute(
+	ctx context.Context, a *ibid.Answer, sentences []Sentence, p *pool,
+) ([]support.SentenceSupport, error) {
 	spans := make([]ibid.Span, len(sentences))
 	for i := range sentences {
 		spans[i] = sentences[i].Span
@@ -109,8 +120,12 @@ func (l *linker) attribute(ctx context.Context, a *ibid.Answer, sentences []Sent
 		threshold = t
 	}
 	done, err := support.Attribute(ctx, a, p.docs, &support.AttributeOptions{
-		Threshold: threshold, PerSentence: l.options.PerSentence, Candidates: 2 * l.options.Candidates, Checker: l.checker,
-		ByScore: l.options.ByScore, Sentences: spans,
+		Threshold:   threshold,
+		PerSentence: l.options.PerSentence,
+		Candidates:  2 * l.options.Candidates,
+		Checker:     l.checker,
+		ByScore:     l.options.ByScore,
+		Sentences:   spans,
 	})
 	if err != nil {
 		return nil, err

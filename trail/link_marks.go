@@ -34,8 +34,8 @@ func (l *linker) nameMarks() {
 	}
 }
 
-// marked adds what the marks in a sentence name. A number counts the sources of the step at index origin; -1: it means nothing.
-// Lost are the numbers, of sources and of steps, that lead nowhere.
+// marked adds what the marks in a sentence name. A number counts the sources of the step at index origin; -1: it means
+// nothing. Lost are the numbers, of sources and of steps, that lead nowhere.
 func (l *linker) marked(s *Sentence, origin int) (lost []string) {
 	for _, mark := range marks(s.Text) {
 		n := -1
@@ -84,7 +84,10 @@ func (l *linker) reportLost(sentence int, lost []string) {
 			s := &l.t.Steps[l.origin]
 			why = fmt.Sprintf("it is none of the %d sources of step %d", len(s.Sources), s.Number)
 		}
-		l.links.Issues = append(l.links.Issues, ibid.Issue{Code: issueMarker, Detail: fmt.Sprintf("sentences[%d]: [%s]: %s", sentence, mark, why)})
+		l.links.Issues = append(
+			l.links.Issues,
+			ibid.Issue{Code: issueMarker, Detail: fmt.Sprintf("sentences[%d]: [%s]: %s", sentence, mark, why)},
+		)
 	}
 }
 
@@ -157,8 +160,8 @@ func marks(text string) []string {
 	return append(all, addresses(text)...)
 }
 
-// bracketed returns what stands in the brackets that text begins with, and the length of the opening one. Round ones around a
-// number are not a mark: (1984) is a year, or a list's number.
+// bracketed returns what stands in the brackets that text begins with, and the length of the opening one. Round ones
+// around a number are not a mark: (1984) is a year, or a list's number.
 func bracketed(text string) (inside string, size int) {
 	size, closing := len("["), "]"
 	switch {

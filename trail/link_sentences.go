@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid/internal/prose"
 )
 
-// sentences cuts an answer into its sentences. A mark behind a full stop, as in "It closed. [mill] Cranes live there.", belongs to
-// the sentence before it, and ends that. Origin is as in marked.
+// sentences cuts an answer into its sentences. A mark behind a full stop, as in "It closed. [mill] Cranes live there.",
+// belongs to the sentence before it, and ends that. Origin is as in marked.
 func (l *linker) sentences(text string, origin int) []Sentence {
 	var all []Sentence
 	for start, end := range prose.Sentences(text) {
@@ -37,7 +37,11 @@ func (l *linker) markEnd(text string, origin int) int {
 			return len(text)
 		}
 		at += n
-		if stopped := strings.TrimRight(text[:at], " \t\r\n\"'”’)*_"); stopped == "" || !strings.ContainsAny(lastRune(stopped), ".!?。！？…") {
+		if stopped := strings.TrimRight(
+			text[:at],
+			" \t\r\n\"'”’)*_",
+		); stopped == "" ||
+			!strings.ContainsAny(lastRune(stopped), ".!?。！？…") {
 			at++
 			continue
 		}
@@ -53,7 +57,10 @@ func (l *linker) markEnd(text string, origin int) int {
 			}
 			at += gap + end
 		}
-		if next, _ := utf8.DecodeRuneInString(text[at+spaceBefore(text[at:]):]); at == len(text) || spaceBefore(text[at:]) > 0 && !unicode.IsLower(next) {
+		if next, _ := utf8.DecodeRuneInString(
+			text[at+spaceBefore(text[at:]):],
+		); at == len(text) ||
+			spaceBefore(text[at:]) > 0 && !unicode.IsLower(next) {
 			return at // else it is an abbreviation's full stop, or the mark is a word of the sentence
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Trail is one run of an agent: a question, the steps it took, the answer. It is plain data; a copy shares its slices. Its
-// zero value is a run of which nothing is known.
+// Trail is one run of an agent: a question, the steps it took, the answer. It is plain data; a copy shares its slices.
+// Its zero value is a run of which nothing is known.
 //
 // As JSON it is the run of docs/trail.md, with the names that [Read] takes.
 type Trail struct {
@@ -42,8 +42,8 @@ type Step struct {
 	Confidence *float64
 	Started    time.Time     // zero: unknown
 	Duration   time.Duration // zero: unknown
-	// Inputs and Outputs are what the step was called with and what came of it, as JSON. Programs that must not keep these
-	// keep "sha256:" and the hexadecimal SHA-256 in InputsDigest and OutputsDigest instead.
+	// Inputs and Outputs are what the step was called with and what came of it, as JSON. Programs that must not keep
+	// these keep "sha256:" and the hexadecimal SHA-256 in InputsDigest and OutputsDigest instead.
 	Inputs, Outputs             json.RawMessage
 	InputsDigest, OutputsDigest string
 	Context                     []string     // the context as bare strings, where that is all there is
@@ -62,20 +62,24 @@ type StepAnswer struct {
 	Answer *ibid.Answer
 }
 
-// Source is one passage of a document that a step drew on. Rows with the same document are the same source in a [Summary].
+// Source is one passage of a document that a step drew on. Rows with the same document are the same source in a
+// [Summary].
 type Source struct {
 	// DocumentID names the document in its run. Read, the recorder and Enhance never leave it empty.
 	DocumentID string
 	Title      string
 	URL        string
-	// Key is the same for the same document in any run: [ibid.Source.Key]. Empty: only DocumentID says what is the same.
+	// Key is the same for the same document in any run: [ibid.Source.Key]. Empty: only DocumentID says what is the
+	// same.
 	Key string
 
 	Relevance *float64         // how well it fits the step, as somebody said; nil: nobody did
 	Origin    ibid.ScoreOrigin // who said it; empty exactly if Relevance is nil
 	Adjusted  *float64         // Relevance times the confidence of the step: only in a summary, only where asked for
-	Overlap   *float64         // how much the step's words and the passage's have in common, 0 to 1; nil: not measured; see [Trail.Weigh]
-	Usage     *float64         // the share of the step's information that sentences resting on the source cover; nil: not measured
+	// how much the step's words and the passage's have in common, 0 to 1; nil: not measured; see [Trail.Weigh]
+	Overlap *float64
+	// the share of the step's information that sentences resting on the source cover; nil: not measured
+	Usage *float64
 
 	Excerpt    string        // what is shown of the passage
 	Content    string        // the whole passage; empty: only the excerpt is known

@@ -8,17 +8,19 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// The limits of what is read from one trace request. Spans that are over one are rejected and counted; what is left out of a
-// span is an issue of its step.
+// The limits of what is read from one trace request. Spans that are over one are rejected and counted; what is left out
+// of a span is an issue of its step.
 const (
-	MaxSpans         = 20_000  // spans of one request
-	MaxSpanBytes     = 4 << 20 // bytes of one span, or of the attributes of a resource, without which its request is none
-	MaxSpanValues    = 20_000  // attributes, items of arrays, members of objects and events of one span, together
-	MaxSpanDepth     = 32      // how deep the value of an attribute may be nested
-	MaxSpanDocuments = 500     // documents of one span; those that follow are left out
-	MaxSpanText      = 1 << 18 // bytes of a question, an answer or the content of a document; the rest of it is left out
-	// MaxSpanStep is how many bytes the step of a span may have as JSON. Of a larger one the output and then the input become
-	// their digests, and then the contents of documents their excerpts.
+	MaxSpans = 20_000 // spans of one request
+	// bytes of one span, or of the attributes of a resource, without which its request is none
+	MaxSpanBytes     = 4 << 20
+	MaxSpanValues    = 20_000 // attributes, items of arrays, members of objects and events of one span, together
+	MaxSpanDepth     = 32     // how deep the value of an attribute may be nested
+	MaxSpanDocuments = 500    // documents of one span; those that follow are left out
+	// bytes of a question, an answer or the content of a document; the rest of it is left out
+	MaxSpanText = 1 << 18
+	// MaxSpanStep is how many bytes the step of a span may have as JSON. Of a larger one the output and then the input
+	// become their digests, and then the contents of documents their excerpts.
 	MaxSpanStep = 1<<20 - 1<<13
 )
 
@@ -33,18 +35,19 @@ var ErrTraceType = errors.New("the media type is neither " + TracesProtobuf + " 
 
 // TraceOptions say how traces become runs. Nil stands for the zero value.
 type TraceOptions struct {
-	// RunAttributes are the attributes that name a span's run, the first one that is there counting: of the span, else of its
-	// resource. Nil stands for "ibid.run". Spans without one follow those of their trace in the same request that have one;
-	// else the run's id is their trace id. So that nothing depends on how an exporter cuts its batches, set the attribute on
-	// every span or on the resource. With "session.id" or "gen_ai.conversation.id" a whole session becomes one run.
+	// RunAttributes are the attributes that name a span's run, the first one that is there counting: of the span, else
+	// of its resource. Nil stands for "ibid.run". Spans without one follow those of their trace in the same request
+	// that have one; else the run's id is their trace id. So that nothing depends on how an exporter cuts its batches,
+	// set the attribute on every span or on the resource. With "session.id" or "gen_ai.conversation.id" a whole session
+	// becomes one run.
 	RunAttributes []string
 }
 
 // SpanSet is what a trace request held.
 type SpanSet struct {
-	// Runs has the runs, by id, as spans show them: each span is a step without a number, whose ID is the span's. Spans come in
-	// any order, in several requests, and again after a failure: record these steps one by one, by run and id, and call
-	// [Trail.Arrange] on all that are there when the run is read.
+	// Runs has the runs, by id, as spans show them: each span is a step without a number, whose ID is the span's. Spans
+	// come in any order, in several requests, and again after a failure: record these steps one by one, by run and id,
+	// and call [Trail.Arrange] on all that are there when the run is read.
 	Runs []*Trail
 	// Ignored counts the spans that are sound and have nothing to do with an agent's run: nothing is kept of them.
 	Ignored int
@@ -54,9 +57,9 @@ type SpanSet struct {
 }
 
 // ReadSpans reads the spans of agents' runs from the body of an OTLP/HTTP trace request. They are recognised by the
-// attributes of OpenInference, OpenTelemetry's GenAI conventions, OpenLLMetry and Langfuse, which docs/traces.md lists. A span
-// that is wrong is counted and left out; the error is for a body that is no trace request, and wraps [ErrTraceType] where the
-// media type says so.
+// attributes of OpenInference, OpenTelemetry's GenAI conventions, OpenLLMetry and Langfuse, which docs/traces.md lists.
+// A span that is wrong is counted and left out; the error is for a body that is no trace request, and wraps
+// [ErrTraceType] where the media type says so.
 func ReadSpans(contentType string, b []byte, o *TraceOptions) (*SpanSet, error) {
 	r := newSpanReader(o)
 	mediaType, _, err := mime.ParseMediaType(contentType)
@@ -74,8 +77,8 @@ func ReadSpans(contentType string, b []byte, o *TraceOptions) (*SpanSet, error) 
 	return r.finish(), nil
 }
 
-// ReadTraces reads the runs in the body of an OTLP/HTTP trace request, each as far as the request shows it, by id. It is
-// [ReadSpans] and [Trail.Arrange]. That spans were rejected is an issue of each trail.
+// ReadTraces reads the runs in the body of an OTLP/HTTP trace request, each as far as the request shows it, by id. It
+// is [ReadSpans] and [Trail.Arrange]. That spans were rejected is an issue of each trail.
 func ReadTraces(contentType string, b []byte, o *TraceOptions) ([]*Trail, error) {
 	set, err := ReadSpans(contentType, b, o)
 	if err != nil {
@@ -85,7 +88,8 @@ func ReadTraces(contentType string, b []byte, o *TraceOptions) ([]*Trail, error)
 		t.Arrange()
 		if set.Rejected > 0 {
 			t.Issues = append(t.Issues, ibid.Issue{
-				Code: issueSpans, Detail: fmt.Sprintf("%d spans of the request were left out: %s", set.Rejected, set.Reason),
+				Code:   issueSpans,
+				Detail: fmt.Sprintf("%d spans of the request were left out: %s", set.Rejected, set.Reason),
 			})
 		}
 	}

@@ -10,26 +10,27 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// maxAfter is how many steps a step of a trace comes directly after, at most: of a hundred and more that ran at the same time
-// before it, those that ended last.
+// maxAfter is how many steps a step of a trace comes directly after, at most: of a hundred and more that ran at the
+// same time before it, those that ended last.
 const maxAfter = 100
 
-// Arrange makes a run of the spans among t.Steps, the steps that [ReadSpans] returned and that were kept one by one since.
-// The other steps stay. It is a function of the set of spans: neither their order nor their repetition changes what comes of
-// it, and a run whose spans have not all arrived is arranged as far as they show it. Where there are no spans, or they are
-// arranged already, it does nothing.
+// Arrange makes a run of the spans among t.Steps, the steps that [ReadSpans] returned and that were kept one by one
+// since. The other steps stay. It is a function of the set of spans: neither their order nor their repetition changes
+// what comes of it, and a run whose spans have not all arrived is arranged as far as they show it. Where there are no
+// spans, or they are arranged already, it does nothing.
 //
-// The span above all others is the run: its input is the question and its output the answer. Failing that the answer is the
-// last one of a model. Models, retrievers, rerankers, tools and guardrails are steps; agents below the run's own are steps with
-// a nested run; chains only hold steps together, and evaluators with all below them are left out. Of the spans below one
-// span, one that began after another had ended comes after it, and those that overlap come after the same ones; a step that
-// holds steps comes after these. Numbers go on from the highest that t.Steps has, by time of start as far as that order allows;
-// a span with the attribute ibid.step keeps its number, and joins the step that has it already, unless
-// that is a span too and says something else.
+// The span above all others is the run: its input is the question and its output the answer. Failing that the answer is
+// the last one of a model. Models, retrievers, rerankers, tools and guardrails are steps; agents below the run's own
+// are steps with a nested run; chains only hold steps together, and evaluators with all below them are left out. Of the
+// spans below one span, one that began after another had ended comes after it, and those that overlap come after the
+// same ones; a step that holds steps comes after these. Numbers go on from the highest that t.Steps has, by time of
+// start as far as that order allows; a span with the attribute ibid.step keeps its number, and joins the step that has
+// it already, unless that is a span too and says something else.
 //
-// A document that was retrieved is used if its text stands in the input of a model's call that ended later, or if such a call
-// cites it by its URL or, in square brackets, by its id. The call's step then has it as a source, too. Where there is no such
-// call or none whose input was recorded, documents count as used and the step has the issue "use-assumed".
+// A document that was retrieved is used if its text stands in the input of a model's call that ended later, or if such
+// a call cites it by its URL or, in square brackets, by its id. The call's step then has it as a source, too. Where
+// there is no such call or none whose input was recorded, documents count as used and the step has the issue
+// "use-assumed".
 func (t *Trail) Arrange() {
 	spans, others := t.spans()
 	if len(spans) == 0 {
@@ -97,7 +98,10 @@ func (t *Trail) spans() (nodes []*spanNode, others []Step) {
 
 // compare orders spans by time, and otherwise so that the order does not depend on how they came.
 func (n *spanNode) compare(m *spanNode) int {
-	c := cmp.Or(cmp.Compare(n.start, m.start), cmp.Compare(n.end, m.end), strings.Compare(n.step.ID, m.step.ID), strings.Compare(n.Trace, m.Trace))
+	c := cmp.Or(
+		cmp.Compare(n.start, m.start), cmp.Compare(n.end, m.end), strings.Compare(n.step.ID, m.step.ID),
+		strings.Compare(n.Trace, m.Trace),
+	)
 	if c != 0 {
 		return c
 	}
@@ -137,8 +141,8 @@ func linkSpans(nodes []*spanNode) (tops []*spanNode) {
 	return tops
 }
 
-// withoutWritten leaves out the spans that [Trail.Traces] wrote for the run, where it has another one that is the run: that has
-// come back to where it was written.
+// withoutWritten leaves out the spans that [Trail.Traces] wrote for the run, where it has another one that is the run:
+// that has come back to where it was written.
 func withoutWritten(tops []*spanNode) []*spanNode {
 	isWritten := func(n *spanNode) bool { return n.Own && n.Kind == spanAgent && n.RunID == "" }
 	if !slices.ContainsFunc(tops, func(n *spanNode) bool {
@@ -194,14 +198,18 @@ func (n *spanNode) judge() {
 	}
 }
 
-// joinCall reports whether a model's call is the one that the span above it is, too: a framework and the client that it uses
-// are often both traced. What the one above does not know it takes over.
+// joinCall reports whether a model's call is the one that the span above it is, too: a framework and the client that it
+// uses are often both traced. What the one above does not know it takes over.
 func (n *spanNode) joinCall() bool {
 	above := n.parent
 	if above == nil || above.Kind != spanLLM {
 		return false
 	}
-	above.step.Question, above.step.Answer = cmp.Or(above.step.Question, n.step.Question), cmp.Or(above.step.Answer, n.step.Answer)
+	above.step.Question, above.step.Answer = cmp.Or(
+		above.step.Question, n.step.Question,
+	), cmp.Or(
+		above.step.Answer, n.step.Answer,
+	)
 	if above.step.Inputs == nil && above.step.InputsDigest == "" {
 		above.step.Inputs, above.step.InputsDigest = n.step.Inputs, n.step.InputsDigest
 	}
@@ -292,7 +300,13 @@ func (n *spanNode) inside() *spanNode {
 }
 
 func (t *Trail) take(n *spanNode) {
-	t.Agent, t.Question, t.Answer = cmp.Or(t.Agent, n.Agent), cmp.Or(t.Question, n.step.Question), cmp.Or(t.Answer, n.step.Answer)
+	t.Agent, t.Question, t.Answer = cmp.Or(
+		t.Agent, n.Agent,
+	), cmp.Or(
+		t.Question, n.step.Question,
+	), cmp.Or(
+		t.Answer, n.step.Answer,
+	)
 	t.Parent, t.Strategy = cmp.Or(t.Parent, n.ParentRun), cmp.Or(t.Strategy, n.Strategy)
 	if n.step.Error != "" {
 		issue := ibid.Issue{Code: issueRunFailed, Detail: n.step.Error}
@@ -325,13 +339,16 @@ type arrangement struct {
 	steps []*spanNode
 }
 
-// place puts spans that lie below one span after each other, the first of them after before. It returns the steps that what
-// follows comes after.
+// place puts spans that lie below one span after each other, the first of them after before. It returns the steps that
+// what follows comes after.
 func (a *arrangement) place(list, before []*spanNode) []*spanNode {
 	held := slices.DeleteFunc(slices.Clone(list), func(n *spanNode) bool { return !n.holds })
 	slices.SortFunc(held, func(x, y *spanNode) int { return cmp.Compare(x.at, y.at) })
 	byEnd := slices.Clone(held)
-	slices.SortFunc(byEnd, func(x, y *spanNode) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(x.at, y.at)) })
+	slices.SortFunc(
+		byEnd,
+		func(x, y *spanNode) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(x.at, y.at)) },
+	)
 	var last []*spanNode // those that have ended and that nothing which has ended came after
 	var latest *spanNode // of these the one that began last
 	end := func(n *spanNode) {
@@ -410,8 +427,14 @@ func (a *arrangement) nest(n *spanNode) {
 		return
 	}
 	t := &Trail{
-		ID: n.step.ID, Agent: n.Agent, Question: n.step.Question, Answer: n.step.Answer, Started: n.step.Started, Finished: n.ended(), Parent: a.run,
-		Steps: inner.number(nil),
+		ID:       n.step.ID,
+		Agent:    n.Agent,
+		Question: n.step.Question,
+		Answer:   n.step.Answer,
+		Started:  n.step.Started,
+		Finished: n.ended(),
+		Parent:   a.run,
+		Steps:    inner.number(nil),
 	}
 	t.conclude(inner)
 	n.step.Answer = cmp.Or(n.step.Answer, t.Answer)
@@ -427,8 +450,15 @@ func (a *arrangement) nestOwn(n *spanNode) {
 	inner := &arrangement{run: run.RunID, depth: a.depth + 1}
 	inner.place(run.kids, nil)
 	n.step.Nested = &Trail{
-		ID: run.RunID, Agent: run.Agent, Question: run.step.Question, Answer: run.step.Answer, Started: run.step.Started, Finished: run.ended(),
-		Parent: run.ParentRun, Strategy: run.Strategy, Steps: inner.number(nil),
+		ID:       run.RunID,
+		Agent:    run.Agent,
+		Question: run.step.Question,
+		Answer:   run.step.Answer,
+		Started:  run.step.Started,
+		Finished: run.ended(),
+		Parent:   run.ParentRun,
+		Strategy: run.Strategy,
+		Steps:    inner.number(nil),
 	}
 }
 

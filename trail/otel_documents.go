@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// maxSpanName is how many bytes the id, the title and the URL of a document may have. A longer id or title is cut, a longer URL
-// is none.
+// maxSpanName is how many bytes the id, the title and the URL of a document may have. A longer id or title is cut, a
+// longer URL is none.
 const maxSpanName = 2048
 
 // readDocuments fills in the sources of a step: what it retrieved, in the order in which it stands there.
@@ -48,7 +48,10 @@ func (s *rawSpan) documents(kind spanKind) (list []document, explicit bool) {
 	for _, prefix := range []string{"retrieval.documents", "reranker.output_documents", "reranker.input_documents"} {
 		for _, d := range s.attrs.list(prefix) {
 			list = append(list, document{
-				id: d["document.id"], content: d["document.content"], score: d["document.score"], metadata: members(structuredValue(d["document.metadata"])),
+				id:       d["document.id"],
+				content:  d["document.content"],
+				score:    d["document.score"],
+				metadata: members(structuredValue(d["document.metadata"])),
 			})
 		}
 		if list != nil {
@@ -99,8 +102,8 @@ func documentsOf(found []any, strict bool) []document {
 	return list
 }
 
-// resultsOf reads search results out of an output: a list, or a member that is one. What a retriever returns are documents; of
-// what a tool returns only what looks like nothing else.
+// resultsOf reads search results out of an output: a list, or a member that is one. What a retriever returns are
+// documents; of what a tool returns only what looks like nothing else.
 func resultsOf(v any, retriever bool, depth int) ([]document, bool) {
 	if depth > maxUnwrap {
 		return nil, false
@@ -132,12 +135,17 @@ func (d *document) find(names ...string) any {
 	return nil
 }
 
-// result reads what is known of a document. Names are those that loaders and stores commonly use; a page is taken only from
-// names whose pages count from 1.
+// result reads what is known of a document. Names are those that loaders and stores commonly use; a page is taken only
+// from names whose pages count from 1.
 func (d *document) result(step *Step) Result {
 	r := Result{
-		DocumentID: scalar(d.id), Content: cutText(textOrJSON(d.content), step), Title: scalar(d.find("title", "document_title")),
-		URL: scalar(d.find("url", "source_url", "link")), Version: scalar(d.find("version", "ibid.version")),
+		DocumentID: scalar(
+			d.id,
+		),
+		Content: cutText(textOrJSON(d.content), step),
+		Title:   scalar(d.find("title", "document_title")),
+		URL:     scalar(d.find("url", "source_url", "link")),
+		Version: scalar(d.find("version", "ibid.version")),
 	}
 	if source := scalar(d.find("source")); source != "" {
 		if r.URL == "" && (strings.HasPrefix(source, "https://") || strings.HasPrefix(source, "http://")) {
@@ -209,7 +217,13 @@ func (d *document) mark(s *Source) {
 	if !ok {
 		return
 	}
-	s.Retrieved, s.Used, s.Cited = strings.Contains(role, roleRetrieved), strings.Contains(role, roleUsed), strings.Contains(role, roleCited)
+	s.Retrieved, s.Used, s.Cited = strings.Contains(
+		role, roleRetrieved,
+	), strings.Contains(
+		role, roleUsed,
+	), strings.Contains(
+		role, roleCited,
+	)
 }
 
 // The roles of a source in its step, in the metadata of a document.

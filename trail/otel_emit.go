@@ -15,20 +15,20 @@ import (
 
 // EmitOptions say what [Trail.Traces] writes. Nil stands for the zero value.
 type EmitOptions struct {
-	// NoContent leaves out what people and models said: questions, answers, reasoning, inputs, outputs, contexts and the text of
-	// passages. Inputs and outputs become their digests.
+	// NoContent leaves out what people and models said: questions, answers, reasoning, inputs, outputs, contexts and
+	// the text of passages. Inputs and outputs become their digests.
 	NoContent bool
 }
 
 // Traces writes the run as an OTLP/HTTP trace request: one span for the run, and below it one for each step, with the
-// attributes of both OpenInference and OpenTelemetry's GenAI conventions. contentType is [TracesJSON] or [TracesProtobuf];
-// other ones give [ErrTraceType].
+// attributes of both OpenInference and OpenTelemetry's GenAI conventions. contentType is [TracesJSON] or
+// [TracesProtobuf]; other ones give [ErrTraceType].
 //
 // The same trail always gives the same ids: the trace's is the run's if that is 32 hex digits, else made from it, and a
 // step's span has the step's ID if that is 16 hex digits, else one made from the run and the number.
 //
-// [ReadTraces] reads from it the same steps with the same sources, scores and ranks. Lost are members that trail does not
-// know (Extra), issues, and of captured answers all but the text and the id.
+// [ReadTraces] reads from it the same steps with the same sources, scores and ranks. Lost are members that trail does
+// not know (Extra), issues, and of captured answers all but the text and the id.
 func (t *Trail) Traces(contentType string, o *EmitOptions) ([]byte, error) {
 	e := &emitter{trace: t.ID, run: t.ID}
 	if o != nil {
@@ -81,7 +81,12 @@ func (s *outSpan) set(key string, value any) {
 
 // runSpan adds the span of a run, and those of its steps below it.
 func (e *emitter) runSpan(t *Trail, parent string, depth int) {
-	of := &outSpan{id: e.spanID("", parent, "run"), parent: parent, name: "invoke_agent " + cmp.Or(t.Agent, "run"), kind: 1}
+	of := &outSpan{
+		id:     e.spanID("", parent, "run"),
+		parent: parent,
+		name:   "invoke_agent " + cmp.Or(t.Agent, "run"),
+		kind:   1,
+	}
 	of.set("openinference.span.kind", "AGENT")
 	of.set("gen_ai.operation.name", "invoke_agent")
 	of.set("gen_ai.agent.name", t.Agent)

@@ -243,8 +243,15 @@ func readJSONSpan(raw json.RawMessage) (*rawSpan, error) {
 		return nil, fmt.Errorf("read its JSON: %w", inJSON(err))
 	}
 	s := &rawSpan{
-		trace: strings.ToLower(from.TraceID), id: strings.ToLower(from.SpanID), parent: strings.ToLower(from.ParentID), name: from.Name,
-		start: uint64(from.Start), end: uint64(from.End), attrs: attributes{},
+		trace: strings.ToLower(
+			from.TraceID,
+		),
+		id:     strings.ToLower(from.SpanID),
+		parent: strings.ToLower(from.ParentID),
+		name:   from.Name,
+		start:  uint64(from.Start),
+		end:    uint64(from.End),
+		attrs:  attributes{},
 	}
 	if from.Status != nil {
 		s.failed, s.message = from.Status.Code == statusError, from.Status.Message

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// OTLP's protobuf is read by hand, over protowire: the generated types take some thirty bytes of memory for each byte of a
-// hostile body, refuse all spans for a fault in one, and would make everybody who links this package link protobuf's runtime.
-// The tests hold this file against the generated types.
+// OTLP's protobuf is read by hand, over protowire: the generated types take some thirty bytes of memory for each byte
+// of a hostile body, refuse all spans for a fault in one, and would make everybody who links this package link
+// protobuf's runtime. The tests hold this file against the generated types.
 
 // field is one field of a message: bytes for strings, bytes and messages, else n.
 type field struct {

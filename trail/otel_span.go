@@ -38,8 +38,9 @@ type spanFacts struct {
 	Agent  string   `json:"agent,omitempty"` // whose run it is, where it says so
 	Number int      `json:"step,omitempty"`  // that the program gave the step
 	After  *[]int   `json:"after,omitempty"`
-	Start  int64    `json:"start,omitempty"` // nanoseconds since 1970; 0: unknown. A step's times lose some of them as JSON
-	End    int64    `json:"end,omitempty"`
+	// nanoseconds since 1970; 0: unknown. A step's times lose some of them as JSON
+	Start int64 `json:"start,omitempty"`
+	End   int64 `json:"end,omitempty"`
 	// Own says that [Trail.Traces] wrote the span: what it says of sources counts.
 	Own       bool   `json:"own,omitempty"`
 	ParentRun string `json:"parent_run,omitempty"`
@@ -48,13 +49,18 @@ type spanFacts struct {
 	StepID    string `json:"id,omitempty"`
 }
 
-// kindOf returns what a span stands for; empty: it has nothing to do with a run. Where conventions disagree, as when a library
-// that knows nothing better calls everything a chain, the most specific one counts.
+// kindOf returns what a span stands for; empty: it has nothing to do with a run. Where conventions disagree, as when a
+// library that knows nothing better calls everything a chain, the most specific one counts.
 func kindOf(s *rawSpan) spanKind {
 	a := s.attrs
 	said := [...]spanKind{
-		kindByName(a.text("openinference.span.kind")), kindByName(a.text("langfuse.observation.type")),
-		kindByOperation(a.text("gen_ai.operation.name")), kindByName(a.text("traceloop.span.kind")), kindByName(a.text("llm.request.type")),
+		kindByName(a.text("openinference.span.kind")),
+		kindByName(a.text("langfuse.observation.type")),
+		kindByOperation(
+			a.text("gen_ai.operation.name"),
+		),
+		kindByName(a.text("traceloop.span.kind")),
+		kindByName(a.text("llm.request.type")),
 	}
 	vague := spanKind("")
 	for _, kind := range said {
@@ -142,7 +148,12 @@ type keptSpan struct {
 }
 
 func newSpanReader(o *TraceOptions) *spanReader {
-	r := &spanReader{runAttributes: []string{"ibid.run"}, latest: map[spanID]int{}, skipped: map[spanID]string{}, runs: map[string]string{}}
+	r := &spanReader{
+		runAttributes: []string{"ibid.run"},
+		latest:        map[spanID]int{},
+		skipped:       map[spanID]string{},
+		runs:          map[string]string{},
+	}
 	if o != nil && o.RunAttributes != nil {
 		r.runAttributes = o.RunAttributes
 	}
@@ -257,7 +268,9 @@ func readSpan(s *rawSpan, kind spanKind) (spanFacts, Step) {
 			}
 		}
 	}
-	if model := a.text("gen_ai.response.model", "llm.model_name", "gen_ai.request.model", "langfuse.observation.model.name"); model != "" {
+	if model := a.text(
+		"gen_ai.response.model", "llm.model_name", "gen_ai.request.model", "langfuse.observation.model.name",
+	); model != "" {
 		step.Extra = map[string]json.RawMessage{"model": encodeValue(cutName(model))}
 	}
 	if f.Own {
@@ -363,7 +376,15 @@ func (s *Step) cut(detail string) {
 func fitStep(s *Step) {
 	size := len(s.Question) + len(s.Answer) + len(s.Reasoning) + len(s.Error) + len(s.Inputs) + len(s.Outputs)
 	for i := range s.Sources {
-		size += len(s.Sources[i].Content) + 2*len(s.Sources[i].URL) + len(s.Sources[i].DocumentID) + len(s.Sources[i].Title) + 2000
+		size += len(
+			s.Sources[i].Content,
+		) + 2*len(
+			s.Sources[i].URL,
+		) + len(
+			s.Sources[i].DocumentID,
+		) + len(
+			s.Sources[i].Title,
+		) + 2000
 	}
 	if 6*size < MaxSpanStep { // JSON's longest escape has six bytes
 		return

@@ -58,7 +58,9 @@ func readTexts(s *rawSpan, kind spanKind, step *Step) {
 
 // question returns what a span was asked. Holds says that it holds other spans.
 func (s *rawSpan) question(asked any, in []message, holds bool) string {
-	question := cmp.Or(s.attrs.text("gen_ai.retrieval.query.text", "gen_ai.memory.query.text", "reranker.query"), said(in, roleUser))
+	question := cmp.Or(
+		s.attrs.text("gen_ai.retrieval.query.text", "gen_ai.memory.query.text", "reranker.query"), said(in, roleUser),
+	)
 	if question == "" {
 		question = textOf(asked, roleUser, 0)
 	}
@@ -133,7 +135,10 @@ func (s *rawSpan) input() any {
 	if s.attrs["input.mime_type"] == textPlain && s.attrs["input.value"] != nil {
 		return s.attrs["input.value"]
 	}
-	return s.attrs.structured("langfuse.observation.input", "input.value", "gen_ai.tool.call.arguments", "traceloop.entity.input", "langfuse.trace.input")
+	return s.attrs.structured(
+		"langfuse.observation.input", "input.value", "gen_ai.tool.call.arguments", "traceloop.entity.input",
+		"langfuse.trace.input",
+	)
 }
 
 // output returns what came of a span.
@@ -141,7 +146,10 @@ func (s *rawSpan) output() any {
 	if s.attrs["output.mime_type"] == textPlain && s.attrs["output.value"] != nil {
 		return s.attrs["output.value"]
 	}
-	return s.attrs.structured("langfuse.observation.output", "output.value", "gen_ai.tool.call.result", "traceloop.entity.output", "langfuse.trace.output")
+	return s.attrs.structured(
+		"langfuse.observation.output", "output.value", "gen_ai.tool.call.result", "traceloop.entity.output",
+		"langfuse.trace.output",
+	)
 }
 
 // messagesIn returns the messages to a model, where a convention for messages has them.
@@ -185,7 +193,8 @@ func (s *rawSpan) messagesOut() []message {
 	return nil
 }
 
-// detail returns a structured attribute of the span, or of the event that older and leaner instrumentations put it into.
+// detail returns a structured attribute of the span, or of the event that older and leaner instrumentations put it
+// into.
 func (s *rawSpan) detail(key string) any {
 	if v := s.attrs.structured(key); v != nil {
 		return v
@@ -294,7 +303,8 @@ func messagesOf(v any, depth int) []message {
 // maxUnwrap is how many wrappers are taken off a value to find its text.
 const maxUnwrap = 8
 
-// messageOf reads one message: {role, content}, {role, parts}, or as LangChain writes them {type, content} and {kwargs: …}.
+// messageOf reads one message: {role, content}, {role, parts}, or as LangChain writes them {type, content} and {kwargs:
+// …}.
 func messageOf(v any) (message, bool) {
 	object := members(v)
 	if inner := members(object["kwargs"]); inner != nil && object["id"] != nil {
@@ -348,7 +358,10 @@ func (m *message) addContent(v any) {
 		case "reasoning":
 			m.reasoning = joined(m.reasoning, part.text("content", "text"))
 		case "tool_call":
-			m.ToolCalls = append(m.ToolCalls, map[string]any{"id": part["id"], "name": part["name"], "arguments": structuredValue(part["arguments"])})
+			m.ToolCalls = append(
+				m.ToolCalls,
+				map[string]any{"id": part["id"], "name": part["name"], "arguments": structuredValue(part["arguments"])},
+			)
 		case "tool_call_response":
 			text = textOrJSON(part.structured("response", "result"))
 		default:
@@ -378,8 +391,8 @@ func textOrJSON(v any) string {
 	return string(encodeValue(v))
 }
 
-// said returns what the last message with a role says; failing that the last that says anything, of whatever role if the
-// model's words are wanted.
+// said returns what the last message with a role says; failing that the last that says anything, of whatever role if
+// the model's words are wanted.
 func said(list []message, role string) string {
 	for _, m := range slices.Backward(list) {
 		if m.Role == role && m.Content != "" {

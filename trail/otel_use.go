@@ -93,7 +93,10 @@ func (r *retrieval) look(call *spanNode, prompt string) {
 }
 
 func (n *spanNode) assumeUse() {
-	issue := ibid.Issue{Code: issueUse, Detail: "the trace does not show whether what was retrieved was used; it counts as used"}
+	issue := ibid.Issue{
+		Code:   issueUse,
+		Detail: "the trace does not show whether what was retrieved was used; it counts as used",
+	}
 	if !slices.Contains(n.step.Issues, issue) {
 		n.step.Issues = append(n.step.Issues, issue)
 	}
@@ -134,7 +137,8 @@ func promptOf(n *spanNode) string {
 	return b.String()
 }
 
-// eachText calls do for the texts in a value, also for those in JSON in a text: the results of tools stand like that in prompts.
+// eachText calls do for the texts in a value, also for those in JSON in a text: the results of tools stand like that in
+// prompts.
 func eachText(v any, depth int, do func(string)) {
 	if depth > MaxSpanDepth {
 		return
@@ -166,8 +170,8 @@ func sortedNames(v map[string]any) []string {
 	return names
 }
 
-// cites reports whether an answer names a source: by its URL, or in square brackets by its id. A bare number in brackets counts
-// places in a list that nobody knows.
+// cites reports whether an answer names a source: by its URL, or in square brackets by its id. A bare number in
+// brackets counts places in a list that nobody knows.
 func cites(answer string, s *Source) bool {
 	if answer == "" {
 		return false
@@ -206,7 +210,8 @@ func containsURL(text, url string) bool {
 		}
 		text = text[i+len(url):]
 		end := strings.TrimLeft(text, "/.,;:!?")
-		if end == "" || strings.ContainsRune(" \t\r\n)]}>\"'|*_`", rune(end[0])) || len(end) < len(text) && end[0] >= 0x80 {
+		if end == "" || strings.ContainsRune(" \t\r\n)]}>\"'|*_`", rune(end[0])) ||
+			len(end) < len(text) && end[0] >= 0x80 {
 			return true
 		}
 	}

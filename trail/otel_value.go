@@ -206,8 +206,8 @@ func tooDeep(s string) bool {
 	return false
 }
 
-// list returns the items of a list that was flattened into attributes: prefix.0.name, prefix.1.name, … in their order. Nil: there
-// are none.
+// list returns the items of a list that was flattened into attributes: prefix.0.name, prefix.1.name, … in their order.
+// Nil: there are none.
 func (a attributes) list(prefix string) []attributes {
 	type item struct {
 		index int

@@ -1,7 +1,8 @@
 package trail
 
-// passageIndex finds rows that are of the same passage: of one document, of one chunk, with the same words. Where a row has no
-// words, its chunk tells; where it has only an excerpt, that does. Passages are numbered from 0 as they are added.
+// passageIndex finds rows that are of the same passage: of one document, of one chunk, with the same words. Where a row
+// has no words, its chunk tells; where it has only an excerpt, that does. Passages are numbered from 0 as they are
+// added.
 type passageIndex struct {
 	at  map[passageID]int
 	all []Source // what is known of each: its document, words and chunk
@@ -38,7 +39,12 @@ func (s *Source) passageID(by passageBy, text string) passageID {
 
 // find returns the number of the passage that a row of a document is of.
 func (p *passageIndex) find(document string, s *Source) (n int, ok bool) {
-	f := Source{DocumentID: document, Content: s.Content, Excerpt: first(s.Excerpt, s.Content), ChunkIndex: s.ChunkIndex}
+	f := Source{
+		DocumentID: document,
+		Content:    s.Content,
+		Excerpt:    first(s.Excerpt, s.Content),
+		ChunkIndex: s.ChunkIndex,
+	}
 	switch {
 	case s.Content != "":
 		if n, ok = p.at[f.passageID(byContent, f.Content)]; !ok {

@@ -17,21 +17,23 @@ const (
 	minPasted        = 40      // bytes of a single numbered paragraph: a shorter one is a list item, not a document
 )
 
-// SourcesFromPrompt returns the documents that a program wrote into a prompt for a model to answer from, in their order, each
-// with its Content. Three ways of writing them are known, the first that there is counts:
+// SourcesFromPrompt returns the documents that a program wrote into a prompt for a model to answer from, in their
+// order, each with its Content. Three ways of writing them are known, the first that there is counts:
 //
-//   - JSON: an array of documents, also as the member results, documents or the like of an object, which is how tools answer. A
+//   - JSON: an array of documents, also as the member results, documents or the like of an object, which is how tools
+//     answer. A
 //     document is a string, or an object with its words as text, content, chunk, excerpt or the like, its document_id or id,
 //     its title and its url; one without words is read as the JSON that it is;
 //   - what [ibid.PromptSources] writes, a source for each of its contents;
-//   - tags: <document id="…" title="…" url="…">…</document>, and source, doc, passage, chunk, context, search_result and result
+//   - tags: <document id="…" title="…" url="…">…</document>, and source, doc, passage, chunk, context, search_result
+//     and result
 //     likewise; what they are called may also stand inside, in <source>, <title> or <url> beside <document_content>;
 //   - numbers: paragraphs that begin with [1], 【1】, Source 1:, Document [1] and the like, up to a line that begins with
 //     "Question:" or a rule. A line Title:, URL: or Source: at the beginning is taken for what it says.
 //
-// Their numbers are their Rank. A source without an id, or whose id is only its number, has its URL as DocumentID, or else one
-// like doc:1, which [Source.Counted] reports, and a Key made of its words. A prompt that has none of this has no sources: what
-// else of it is a document cannot be known.
+// Their numbers are their Rank. A source without an id, or whose id is only its number, has its URL as DocumentID, or
+// else one like doc:1, which [Source.Counted] reports, and a Key made of its words. A prompt that has none of this has
+// no sources: what else of it is a document cannot be known.
 func SourcesFromPrompt(text string) []Source {
 	text = strings.TrimSpace(text[:min(len(text), maxPrompt)])
 	for _, read := range []func(string) []Source{pastedJSON, pastedSources, pastedTags, pastedNumbers} {
@@ -46,13 +48,16 @@ func SourcesFromPrompt(text string) []Source {
 	return nil
 }
 
-// Counted reports whether DocumentID only counts places in one prompt, one answer or one context, as doc:1 and context_0 do: what
-// has the same elsewhere may be another document.
+// Counted reports whether DocumentID only counts places in one prompt, one answer or one context, as doc:1 and
+// context_0 do: what has the same elsewhere may be another document.
 func (s *Source) Counted() bool { return positional(s.DocumentID) }
 
 // namePasted takes a number for no name: another prompt counts its documents likewise.
 func (s *Source) namePasted() {
-	if n, err := strconv.Atoi(s.DocumentID); s.DocumentID != "" && (err != nil || n != s.Rank && n != s.Rank-1) && !s.Counted() {
+	if n, err := strconv.Atoi(
+		s.DocumentID,
+	); s.DocumentID != "" && (err != nil || n != s.Rank && n != s.Rank-1) &&
+		!s.Counted() {
 		return
 	}
 	if s.DocumentID = s.URL; s.URL == "" {
@@ -118,7 +123,10 @@ func (s *Source) takeMembers(raw json.RawMessage) {
 	s.DocumentID = first(memberOf(members, "document_id", "doc_id", "docid", "id", "_id"), s.DocumentID)
 	s.Title = first(memberOf(members, "document_title", "title", "name"), s.Title)
 	s.URL = first(addressOnly(memberOf(members, "url", "uri", "link", "source_url")), s.URL)
-	s.Content = first(memberOf(members, "text", "content", "page_content", "body", "chunk", "passage", "snippet", "excerpt"), s.Content)
+	s.Content = first(
+		memberOf(members, "text", "content", "page_content", "body", "chunk", "passage", "snippet", "excerpt"),
+		s.Content,
+	)
 }
 
 // memberOf returns the first of the members that is a string that says something, or a whole number.
@@ -267,9 +275,13 @@ func addressOnly(s string) string {
 
 // pastedNumbers reads numbered paragraphs.
 func pastedNumbers(text string) []Source {
-	head := regexp.MustCompile(`(?i)^\s*(?:#+\s*|\*\*)?(?:\[(?:(?:source|document|doc|passage|result|chunk|context)\s*#?)?(\d{1,4})\]|【(\d{1,4})】|` +
-		`(?:source|document|doc|passage|result|chunk|context)\s*(?:#|no\. ?)?(\d{1,4})\s*[:.)]|(?:source|document|doc|passage)\s*\[(\d{1,4})\](?:\(title: ?([^)]*)\))?)(?:\*\*)?[:.\s]*`)
-	end := regexp.MustCompile(`(?i)^\s*(?:#+\s*|\*\*)?(?:(?:user )?(?:question|query)|instructions?|answer|task)\s*(?:\*\*)?:|^\s*(?:-{3,}|={3,})\s*$`)
+	head := regexp.MustCompile(
+		`(?i)^\s*(?:#+\s*|\*\*)?(?:\[(?:(?:source|document|doc|passage|result|chunk|context)\s*#?)?(\d{1,4})\]|【(\d{1,4})】|` +
+			`(?:source|document|doc|passage|result|chunk|context)\s*(?:#|no\. ?)?(\d{1,4})\s*[:.)]|(?:source|document|doc|passage)\s*\[(\d{1,4})\](?:\(title: ?([^)]*)\))?)(?:\*\*)?[:.\s]*`,
+	)
+	end := regexp.MustCompile(
+		`(?i)^\s*(?:#+\s*|\*\*)?(?:(?:user )?(?:question|query)|instructions?|answer|task)\s*(?:\*\*)?:|^\s*(?:-{3,}|={3,})\s*$`,
+	)
 	var list []Source
 	begin, at := -1, 0 // of the open document's content; where the line begins
 	shut := func() {

@@ -34,7 +34,10 @@ func pastedSources(text string) []Source {
 	for i, r := range read.Results {
 		for _, content := range r.Contents {
 			if content = strings.TrimSpace(content); content != "" && len(list) < maxPromptSources {
-				list = append(list, Source{DocumentID: r.ID, Title: r.Name, URL: r.URL, Content: content, Rank: i + 1, Retrieved: true})
+				list = append(
+					list,
+					Source{DocumentID: r.ID, Title: r.Name, URL: r.URL, Content: content, Rank: i + 1, Retrieved: true},
+				)
 			}
 		}
 	}

@@ -12,8 +12,9 @@ import (
 
 // PROVOptions say what [Trail.PROV] writes. Nil stands for the zero value.
 type PROVOptions struct {
-	// Content writes what people, models and documents said as prov:value: the question, the answers, inputs, outputs, reasons of
-	// errors and excerpts. Without it there are only SHA-256 digests of them, with which somebody who has the text can check it.
+	// Content writes what people, models and documents said as prov:value: the question, the answers, inputs, outputs,
+	// reasons of errors and excerpts. Without it there are only SHA-256 digests of them, with which somebody who has
+	// the text can check it.
 	Content bool
 	// Linked says that [Trail.Link] was called: then an answer that no step fed derives from nothing that is known.
 	Linked bool
@@ -21,12 +22,13 @@ type PROVOptions struct {
 
 // PROV writes the run as W3C PROV-JSON (Member Submission of 24 April 2013), one line.
 //
-// The run and its steps are activities, associated with the agent. The question, each step's input and output and the answer
-// are entities, and so is each document. A step used the documents that it worked with or cited, with its relevance and rank on
-// that relation; what a search merely returned is a member of the step's collection of results. A step's output derives from
-// what it used and from the outputs of the steps that it comes after, which informed it; the answer derives from the outputs of
-// the steps that feed it or, as long as nobody linked these, of those that no other step builds on. Everything is named in the
-// namespace urn:ibid:run:, followed by the run's id. The steps of nested runs stand beside their step, which they informed.
+// The run and its steps are activities, associated with the agent. The question, each step's input and output and the
+// answer are entities, and so is each document. A step used the documents that it worked with or cited, with its
+// relevance and rank on that relation; what a search merely returned is a member of the step's collection of results. A
+// step's output derives from what it used and from the outputs of the steps that it comes after, which informed it; the
+// answer derives from the outputs of the steps that feed it or, as long as nobody linked these, of those that no other
+// step builds on. Everything is named in the namespace urn:ibid:run:, followed by the run's id. The steps of nested
+// runs stand beside their step, which they informed.
 func (t *Trail) PROV(o *PROVOptions) ([]byte, error) {
 	p := &provWriter{doc: map[string]map[string]provRecord{}, documents: map[string]string{}}
 	if o != nil {
@@ -275,7 +277,10 @@ func (p *provWriter) source(s *Source, step string) {
 		use["ibid:digest"] = digest([]byte(text))
 	}
 	p.relate("used", use)
-	p.relate("wasDerivedFrom", provRecord{"prov:generatedEntity": step + "-output", "prov:usedEntity": document, "prov:activity": step})
+	p.relate(
+		"wasDerivedFrom",
+		provRecord{"prov:generatedEntity": step + "-output", "prov:usedEntity": document, "prov:activity": step},
+	)
 }
 
 // document writes a document, once, and returns its name.

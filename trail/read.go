@@ -36,12 +36,12 @@ const (
 	MaxNested  = 16        // how deep runs may lie in steps of runs
 )
 
-// Read reads a run: one JSON object with its steps, a list of steps, or JSON lines, of which one may have the run and the
-// others each have a step, in any order. docs/trail.md lists the members. Numbers are taken as given.
+// Read reads a run: one JSON object with its steps, a list of steps, or JSON lines, of which one may have the run and
+// the others each have a step, in any order. docs/trail.md lists the members. Numbers are taken as given.
 //
-// What is odd and can be kept is kept and reported in Trail.Issues and Step.Issues, and so are members that trail does not
-// know. [Trail.Check] reports what is wrong with the run as a whole. The error is for what leaves no run to speak of: it wraps
-// [ErrEmpty], [ErrNoRun] or [ErrLimit], and says where.
+// What is odd and can be kept is kept and reported in Trail.Issues and Step.Issues, and so are members that trail does
+// not know. [Trail.Check] reports what is wrong with the run as a whole. The error is for what leaves no run to speak
+// of: it wraps [ErrEmpty], [ErrNoRun] or [ErrLimit], and says where.
 func Read(b []byte) (*Trail, error) {
 	r := newReader()
 	t, err := r.document(b)
@@ -52,8 +52,9 @@ func Read(b []byte) (*Trail, error) {
 	return t, nil
 }
 
-// ReadSteps reads steps without their run: an object, a list of objects, or JSON lines. They keep their order, and one without a
-// number has the number 0. What is odd about the whole input is an issue of the first one. It is otherwise like [Read].
+// ReadSteps reads steps without their run: an object, a list of objects, or JSON lines. They keep their order, and one
+// without a number has the number 0. What is odd about the whole input is an issue of the first one. It is otherwise
+// like [Read].
 func ReadSteps(b []byte) ([]Step, error) {
 	r := newReader()
 	t, err := r.document(b)
@@ -175,7 +176,9 @@ func (r *reader) element(t *Trail, raw json.RawMessage, place string) error {
 			return malformed("%sall members that it has of a run are null, such as %s", before(place), name)
 		}
 	}
-	return malformed("%san object without a member of a run or a step, such as reasoning_steps or step_number", before(place))
+	return malformed(
+		"%san object without a member of a run or a step, such as reasoning_steps or step_number", before(place),
+	)
 }
 
 func before(place string) string {
@@ -201,9 +204,9 @@ func runNames() []string {
 
 func stepNames() []string {
 	return []string{
-		"step_number", "step", "intermediate_answer", "source_attributions", "context_used", "retrieved_documents", "search_results",
-		"tool", "reasoning_trace", "after", "question", "confidence_score", "inputs", "outputs", "answers", "no_sources",
-		"sources", "confidence", "execution_time", "error", "nested_run",
+		"step_number", "step", "intermediate_answer", "source_attributions", "context_used", "retrieved_documents",
+		"search_results", "tool", "reasoning_trace", "after", "question", "confidence_score", "inputs", "outputs",
+		"answers", "no_sources", "sources", "confidence", "execution_time", "error", "nested_run",
 	}
 }
 
@@ -285,11 +288,18 @@ func (t *Trail) merge(h *Trail, place string) (err error) {
 	}
 	differ := func(name, a, b string) string {
 		if a != "" && b != "" && a != b {
-			t.Issues = append(t.Issues, ibid.Issue{Code: issueRunRepeated, Detail: before(place) + "another " + name + ": " + Excerpt(b, 0)})
+			t.Issues = append(
+				t.Issues,
+				ibid.Issue{Code: issueRunRepeated, Detail: before(place) + "another " + name + ": " + Excerpt(b, 0)},
+			)
 		}
 		return first(a, b)
 	}
-	t.Question, t.Answer = differ("original_question", t.Question, h.Question), differ("final_answer", t.Answer, h.Answer)
+	t.Question, t.Answer = differ(
+		"original_question", t.Question, h.Question,
+	), differ(
+		"final_answer", t.Answer, h.Answer,
+	)
 	t.Agent, t.Strategy = differ("agent", t.Agent, h.Agent), differ("strategy", t.Strategy, h.Strategy)
 	t.Parent = differ("parent_run_id", t.Parent, h.Parent)
 	t.Final = first(t.Final, h.Final)
@@ -335,7 +345,10 @@ func (r *reader) number(t *Trail) {
 		}
 		s.Number, taken[last] = last, true
 		if some {
-			s.Issues = append(s.Issues, ibid.Issue{Code: issueUnnumbered, Detail: fmt.Sprintf("step %d: it has no number of its own", last)})
+			s.Issues = append(
+				s.Issues,
+				ibid.Issue{Code: issueUnnumbered, Detail: fmt.Sprintf("step %d: it has no number of its own", last)},
+			)
 		}
 	}
 	slices.SortStableFunc(t.Steps, func(a, b Step) int { return a.Number - b.Number })

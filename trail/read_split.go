@@ -25,8 +25,9 @@ type input struct {
 	lines  bool // one value a line, some of which were left out
 }
 
-// split cuts a document into its values. Where they are one a line, a bad line is reported and passed over: a program that died
-// while it wrote one leaves it. NaN and Infinity, which are no JSON and which many programs write, are reported and null.
+// split cuts a document into its values. Where they are one a line, a bad line is reported and passed over: a program
+// that died while it wrote one leaves it. NaN and Infinity, which are no JSON and which many programs write, are
+// reported and null.
 func split(b []byte) (*input, error) {
 	if values, ok := decode(b); ok {
 		return &input{all: values}, nil
@@ -70,8 +71,8 @@ type token struct {
 
 const null = "null"
 
-// withoutNaN puts null in the place of NaN, Infinity and -Infinity, but for what stands in a string. A string ends with its line
-// at the latest.
+// withoutNaN puts null in the place of NaN, Infinity and -Infinity, but for what stands in a string. A string ends with
+// its line at the latest.
 func withoutNaN(b []byte) *nearlyJSON {
 	text := &nearlyJSON{original: b, fixed: b}
 	if !bytes.Contains(b, []byte("NaN")) && !bytes.Contains(b, []byte("Infinity")) {
@@ -158,7 +159,10 @@ func (n *nearlyJSON) lines() (*input, error) {
 		case err == nil:
 			return nil, malformed("line %d: %s, want a step", number, describe(raw))
 		default:
-			d.issues = append(d.issues, ibid.Issue{Code: issueBadJSON, Detail: fmt.Sprintf("line %d: %v; it was left out", number, err)})
+			d.issues = append(
+				d.issues,
+				ibid.Issue{Code: issueBadJSON, Detail: fmt.Sprintf("line %d: %v; it was left out", number, err)},
+			)
 		}
 	}
 	return d, nil

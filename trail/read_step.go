@@ -116,8 +116,8 @@ func (s *Step) lists(o *object) error {
 	return nil
 }
 
-// after reads the numbers of the steps that this one builds on: a list, or one number. Null is the same as nothing: the step
-// before.
+// after reads the numbers of the steps that this one builds on: a list, or one number. Null is the same as nothing: the
+// step before.
 func (s *Step) after(o *object) error {
 	raw, name := o.take("after")
 	if name == "" {

@@ -13,16 +13,18 @@ import (
 // DefaultParallel is how many steps [Reason] runs at once, unless told otherwise.
 const DefaultParallel = 4
 
-// Reason answers a question in steps, and returns the trail of it. The functions are the program's: what a model, a search and
-// an agent are is theirs to know. They are called from several goroutines at once.
+// Reason answers a question in steps, and returns the trail of it. The functions are the program's: what a model, a
+// search and an agent are is theirs to know. They are called from several goroutines at once.
 type Reason struct {
-	// Decompose cuts a question into those that its answer takes, in an order in which they can be asked; nil: it is one.
+	// Decompose cuts a question into those that its answer takes, in an order in which they can be asked; nil: it is
+	// one.
 	Decompose func(ctx context.Context, question string) ([]Question, error)
 	// Retrieve finds what may answer a question; nil: nothing is retrieved.
 	Retrieve func(ctx context.Context, question string) ([]Result, error)
 	// Answer answers one of the questions.
 	Answer func(ctx context.Context, in *Input) (*Output, error)
-	// Synthesise makes the final answer from the steps, which have their answers and sources; nil: it is the last step's.
+	// Synthesise makes the final answer from the steps, which have their answers and sources; nil: it is the last
+	// step's.
 	Synthesise func(ctx context.Context, question string, steps []Step) (*Output, error)
 
 	Parallel int // how many steps run at once; 0: DefaultParallel
@@ -59,9 +61,10 @@ var errSkipped = errors.New("skipped")
 
 // Run answers a question. Questions that do not wait for each other are answered at once, Parallel of them at a time.
 //
-// An error of a step is recorded in it, and the steps that come after it are skipped; the others go on. The trail is never nil.
-// The error says that the question could not be taken apart, that no step was answered, or without Synthesise not the last one,
-// that the synthesis failed, or that ctx ended; then no step begins any more, and those that run are waited for.
+// An error of a step is recorded in it, and the steps that come after it are skipped; the others go on. The trail is
+// never nil. The error says that the question could not be taken apart, that no step was answered, or without
+// Synthesise not the last one, that the synthesis failed, or that ctx ended; then no step begins any more, and those
+// that run are waited for.
 func (r *Reason) Run(ctx context.Context, question string) (*Trail, error) {
 	o := r.Options
 	o.Question = question
@@ -111,7 +114,13 @@ func (w *reasoning) plan(questions []Question) error {
 		return errors.New(issues[0].Detail)
 	}
 	w.questions, w.before = questions, t.graph()
-	w.steps, w.failed, w.done = make([]*Active, len(questions)), make([]error, len(questions)), make([]chan struct{}, len(questions))
+	w.steps, w.failed, w.done = make(
+		[]*Active, len(questions),
+	), make(
+		[]error, len(questions),
+	), make(
+		[]chan struct{}, len(questions),
+	)
 	for i := range w.done {
 		w.done[i] = make(chan struct{})
 	}
@@ -169,17 +178,20 @@ func (w *reasoning) step(ctx context.Context, i int) error {
 	if err := ctx.Err(); err != nil {
 		skip = err
 	}
-	return w.recorder.Do(ctx, &StepOptions{Number: i + 1, After: q.After, Tool: q.Tool, Question: q.Text}, func(ctx context.Context, step *Active) error {
-		w.steps[i] = step
-		if skip != nil {
-			return skip
-		}
-		for _, b := range w.before[i] {
-			in.Previous = append(in.Previous, w.steps[b].snapshot())
-		}
-		in.Step = step
-		return w.answer(ctx, in)
-	})
+	return w.recorder.Do(
+		ctx, &StepOptions{Number: i + 1, After: q.After, Tool: q.Tool, Question: q.Text},
+		func(ctx context.Context, step *Active) error {
+			w.steps[i] = step
+			if skip != nil {
+				return skip
+			}
+			for _, b := range w.before[i] {
+				in.Previous = append(in.Previous, w.steps[b].snapshot())
+			}
+			in.Step = step
+			return w.answer(ctx, in)
+		},
+	)
 }
 
 func (w *reasoning) answer(ctx context.Context, in *Input) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Sink takes the steps of a run as they end, to post them to a gateway say. It is called by whoever ends the step, for several
-// steps at once if they end at once; the step is its own copy.
+// Sink takes the steps of a run as they end, to post them to a gateway say. It is called by whoever ends the step, for
+// several steps at once if they end at once; the step is its own copy.
 type Sink interface {
 	Step(run string, s *Step)
 }
@@ -23,15 +23,16 @@ type RecorderOptions struct {
 	Agent    string
 	Strategy string
 	Sink     Sink // nil: nobody is told
-	// DigestOnly keeps of what steps are called with and what comes of them only the SHA-256: Step.InputsDigest and OutputsDigest,
-	// of the JSON. It holds for nested runs, too.
+	// DigestOnly keeps of what steps are called with and what comes of them only the SHA-256: Step.InputsDigest and
+	// OutputsDigest, of the JSON. It holds for nested runs, too.
 	DigestOnly bool
 }
 
 // Recorder writes down the run of a Go program while it happens. Get one from [NewRecorder] or [Active.Nested].
 //
-// All methods may be called at any time from any goroutine. A nil *Recorder records nothing, and neither does the nil *Active
-// that it gives out: programs need not ask whether they are recorded, and pay a comparison with nil where they are not.
+// All methods may be called at any time from any goroutine. A nil *Recorder records nothing, and neither does the nil
+// *Active that it gives out: programs need not ask whether they are recorded, and pay a comparison with nil where they
+// are not.
 type Recorder struct {
 	sink    Sink
 	digests bool    // inputs and outputs are kept as digests
@@ -63,8 +64,8 @@ type StepOptions struct {
 	Inputs   any // kept as JSON, or as its digest
 }
 
-// Begin begins a step, now. Its end must be recorded, in its goroutine and best by defer: a panic is then recorded as the step's
-// error, and goes on.
+// Begin begins a step, now. Its end must be recorded, in its goroutine and best by defer: a panic is then recorded as
+// the step's error, and goes on.
 //
 //	step := recorder.Begin(&trail.StepOptions{Tool: "search", Question: question})
 //	defer step.End()
@@ -93,8 +94,8 @@ func (r *Recorder) Begin(o *StepOptions) *Active {
 	return a
 }
 
-// Do records what do does as a step, with its error or its panic. The context that do gets carries the step: see [FromContext].
-// A nil *Recorder just calls do.
+// Do records what do does as a step, with its error or its panic. The context that do gets carries the step: see
+// [FromContext]. A nil *Recorder just calls do.
 func (r *Recorder) Do(ctx context.Context, o *StepOptions, do func(ctx context.Context, step *Active) error) error {
 	step := r.Begin(o)
 	defer step.End()
@@ -103,9 +104,9 @@ func (r *Recorder) Do(ctx context.Context, o *StepOptions, do func(ctx context.C
 	return err
 }
 
-// Finish ends the run with its answer, and returns its trail. It may be called again: the last answer counts, and the first end.
-// Steps that have not ended are in the trail as far as they are known. A run that is nested in a step ends the trail that the
-// step has of it, and answers the step if that has no answer of its own.
+// Finish ends the run with its answer, and returns its trail. It may be called again: the last answer counts, and the
+// first end. Steps that have not ended are in the trail as far as they are known. A run that is nested in a step ends
+// the trail that the step has of it, and answers the step if that has no answer of its own.
 func (r *Recorder) Finish(answer string) *Trail {
 	return r.finish(answer, nil)
 }
@@ -154,8 +155,8 @@ func (r *Recorder) Trail() *Trail {
 	return &t
 }
 
-// Active is a step that is being recorded. All methods may be called at any time from any goroutine, also after its end; those
-// of a nil *Active do nothing.
+// Active is a step that is being recorded. All methods may be called at any time from any goroutine, also after its
+// end; those of a nil *Active do nothing.
 type Active struct {
 	recorder *Recorder
 	mu       sync.Mutex
@@ -192,8 +193,8 @@ func (a *Active) Number() int {
 	return n
 }
 
-// Retrieve adds what a search returned. If the step ends well and was never told what it used or cited, nor that it used nothing,
-// all of this counts as used: it is what the step had.
+// Retrieve adds what a search returned. If the step ends well and was never told what it used or cited, nor that it
+// used nothing, all of this counts as used: it is what the step had.
 func (a *Active) Retrieve(results ...Result) {
 	if a == nil {
 		return
@@ -293,9 +294,9 @@ func (a *Active) Fail(err error) {
 	}
 }
 
-// Nested begins a run within the step, whose trail is part of the step: see Step.Nested. It has the agent and the sink of its
-// parent, unless told otherwise. A step has one: every further run is that of a step of its own, which comes after this one, has
-// its tool and the run's question, and ends when the run finishes.
+// Nested begins a run within the step, whose trail is part of the step: see Step.Nested. It has the agent and the sink
+// of its parent, unless told otherwise. A step has one: every further run is that of a step of its own, which comes
+// after this one, has its tool and the run's question, and ends when the run finishes.
 func (a *Active) Nested(runID string, o *RecorderOptions) *Recorder {
 	if a == nil {
 		return nil
@@ -328,7 +329,8 @@ func (a *Active) nest(r *Recorder) bool {
 	return true
 }
 
-// End ends the step, now. A second call does nothing. Deferred, it records a panic as the step's error and lets it go on.
+// End ends the step, now. A second call does nothing. Deferred, it records a panic as the step's error and lets it go
+// on.
 func (a *Active) End() {
 	if a == nil {
 		return

@@ -12,9 +12,9 @@ import (
 // DefaultExcerpt is how many characters of a passage are shown, unless told otherwise.
 const DefaultExcerpt = 200
 
-// Excerpt returns the beginning of text, without the white space around it: all of it, or what ends with a word, followed by an
-// ellipsis, if it has more than n characters. The ellipsis is one of them. Characters are what readers take for one: an emoji
-// with its modifiers is. Zero n means DefaultExcerpt.
+// Excerpt returns the beginning of text, without the white space around it: all of it, or what ends with a word,
+// followed by an ellipsis, if it has more than n characters. The ellipsis is one of them. Characters are what readers
+// take for one: an emoji with its modifiers is. Zero n means DefaultExcerpt.
 func Excerpt(text string, n int) string {
 	if n <= 0 {
 		n = DefaultExcerpt
@@ -49,9 +49,9 @@ func Excerpt(text string, n int) string {
 	return text[:cut] + "…"
 }
 
-// SourcesFromResults returns the results of a retrieval as sources that the step retrieved and used: those that reach the model
-// are used, as far as anybody can tell. Ranks count from 1. Scores are the retriever's; where it gave none, none is made up. A
-// result without a document id gets one from its URL, else from its content.
+// SourcesFromResults returns the results of a retrieval as sources that the step retrieved and used: those that reach
+// the model are used, as far as anybody can tell. Ranks count from 1. Scores are the retriever's; where it gave none,
+// none is made up. A result without a document id gets one from its URL, else from its content.
 func SourcesFromResults(results []Result) []Source {
 	sources := make([]Source, 0, len(results))
 	for i := range results {
@@ -69,10 +69,10 @@ func SourcesFromResults(results []Result) []Source {
 	return sources
 }
 
-// SourcesFromContext returns the bare strings of a context as sources, the fallback where there are no results with members.
-// A string may begin with "id:", the id of its document and white space; a comma, semicolon, colon or full stop at the id's end is
-// none of it. The others are context_0, context_1, … by their place.
-// Blank strings are passed over.
+// SourcesFromContext returns the bare strings of a context as sources, the fallback where there are no results with
+// members. A string may begin with "id:", the id of its document and white space; a comma, semicolon, colon or full
+// stop at the id's end is none of it. The others are context_0, context_1, … by their place. Blank strings are passed
+// over.
 //
 // Nothing says how relevant they are but their order, so each has the score max(0.3, 1 - 0.1·place) of the origin
 // [ibid.ScoreRank]. This is the only place where trail makes a score.
@@ -109,10 +109,10 @@ func cutID(text string) (id, rest string) {
 	return id, strings.TrimSpace(after[end:])
 }
 
-// SourcesFromAnswer returns the sources of a captured answer, a row for each passage: all are retrieved, and those that a
-// citation names cited. Scores keep the origin they have in the answer. Words that a citation quotes and no passage has are a
-// passage of their own. Where the answer has citations, Usage is the share of its information in the words that rest on the
-// source: see [support.Usage].
+// SourcesFromAnswer returns the sources of a captured answer, a row for each passage: all are retrieved, and those that
+// a citation names cited. Scores keep the origin they have in the answer. Words that a citation quotes and no passage
+// has are a passage of their own. Where the answer has citations, Usage is the share of its information in the words
+// that rest on the source: see [support.Usage].
 func SourcesFromAnswer(a *ibid.Answer) []Source {
 	if a == nil {
 		return nil
@@ -131,7 +131,13 @@ func SourcesFromAnswer(a *ibid.Answer) []Source {
 	for i := range a.Sources {
 		from := &a.Sources[i]
 		said, cited := quotes[from.ID]
-		row := Source{DocumentID: documentID(from), Title: first(from.Title, from.Filename), URL: from.URL, Retrieved: true, Cited: cited}
+		row := Source{
+			DocumentID: documentID(from),
+			Title:      first(from.Title, from.Filename),
+			URL:        from.URL,
+			Retrieved:  true,
+			Cited:      cited,
+		}
 		if row.Title != "" || from.URL != "" || from.GlobalID != "" || from.Content != "" {
 			row.Key = from.Key() // of a source about which nothing is known it is everybody's
 		}
@@ -207,8 +213,8 @@ func documentID(s *ibid.Source) string {
 	}
 }
 
-// positional reports whether an id only counts places in one answer or one context: doc:0, context_3. Two steps may use it for
-// two documents.
+// positional reports whether an id only counts places in one answer or one context: doc:0, context_3. Two steps may use
+// it for two documents.
 func positional(id string) bool {
 	name, digits, ok := strings.Cut(id, ":")
 	if !ok {
@@ -231,8 +237,8 @@ func positional(id string) bool {
 	return true
 }
 
-// identify gives a source without an id one, and one with a URL a key. It reports whether there was no id. At is the source's
-// place, for one about which nothing is known.
+// identify gives a source without an id one, and one with a URL a key. It reports whether there was no id. At is the
+// source's place, for one about which nothing is known.
 func (s *Source) identify(at int) (missing bool) {
 	if s.Key == "" {
 		s.Key = s.webKey()
@@ -268,8 +274,8 @@ func (s *Source) webKey() string {
 	return (&ibid.Source{Kind: ibid.Web, URL: url}).Key()
 }
 
-// Enhance adds what a step retrieved to its sources: results, or where there are none the step's context. A passage that the
-// step has already is not added again; what the result knows besides (a score, a title, the text) is.
+// Enhance adds what a step retrieved to its sources: results, or where there are none the step's context. A passage
+// that the step has already is not added again; what the result knows besides (a score, a title, the text) is.
 func (s *Step) Enhance(results []Result) {
 	if len(results) > 0 {
 		s.AddSources(SourcesFromResults(results)...)
@@ -278,8 +284,8 @@ func (s *Step) Enhance(results []Result) {
 	s.AddSources(SourcesFromContext(s.Context)...)
 }
 
-// AddAnswer adds a captured call with the sources of its answer. The step's own answer is that answer's text, unless it has one.
-// An answer with an id that the step has already replaces it: a call may be fetched again.
+// AddAnswer adds a captured call with the sources of its answer. The step's own answer is that answer's text, unless it
+// has one. An answer with an id that the step has already replaces it: a call may be fetched again.
 func (s *Step) AddAnswer(id string, a *ibid.Answer) {
 	at := -1
 	for i := range s.Answers {
@@ -304,8 +310,8 @@ func (s *Step) AddAnswer(id string, a *ibid.Answer) {
 	s.AddSources(SourcesFromAnswer(a)...)
 }
 
-// AddSources adds sources to the step. A passage that is there already, told by its document, its chunk and its words, is not
-// added again: what was not known of it is filled in, and the better relevance counts.
+// AddSources adds sources to the step. A passage that is there already, told by its document, its chunk and its words,
+// is not added again: what was not known of it is filled in, and the better relevance counts.
 func (s *Step) AddSources(sources ...Source) {
 	if len(sources) == 0 {
 		return

@@ -19,38 +19,42 @@ type SummaryOptions struct {
 	Threshold *float64 // primary sources are more relevant than this; nil: DefaultThreshold
 	Top       int      // how many primary sources there are at most; 0: DefaultTop
 	Excerpt   int      // characters of an excerpt; 0: DefaultExcerpt
-	// Adjust ranks sources by relevance times the confidence of the step. The relevance itself stays as it is. A source of a
-	// step without a confidence from 0 to 1 has no such product, and comes after those that have one.
+	// Adjust ranks sources by relevance times the confidence of the step. The relevance itself stays as it is. A source
+	// of a step without a confidence from 0 to 1 has no such product, and comes after those that have one.
 	Adjust     bool
 	NoExcerpts bool // leave out what sources say: excerpts, contents, contexts and captured answers
 }
 
-// Summary is what a run rested on. As JSON it is the run with the members source_summary, display, sentences and uncited_share;
-// docs/trail.md describes them.
+// Summary is what a run rested on. As JSON it is the run with the members source_summary, display, sentences and
+// uncited_share; docs/trail.md describes them.
 type Summary struct {
 	Run     *Trail
 	Sources []SummarySource // the documents that a step used or cited, most relevant first, each once
 	Primary []SummarySource // the most influential of them
 	Unused  []SummarySource // those that were retrieved only
 	Steps   []StepUsage     // by number, each once
-	Links   *Links          // what each sentence of the answer rests on: what [Trail.Link] returned; nil: not looked for
-	Issues  []ibid.Issue    // everything that is odd: [Trail.Check]
-	// Conflicts are the possible conflicts between passages, of whatever documents; nil: [Summary.Assess] was not called.
+	// what each sentence of the answer rests on: what [Trail.Link] returned; nil: not looked for
+	Links  *Links
+	Issues []ibid.Issue // everything that is odd: [Trail.Check]
+	// Conflicts are the possible conflicts between passages, of whatever documents; nil: [Summary.Assess] was not
+	// called.
 	Conflicts []Conflict
 
 	options SummaryOptions
 }
 
-// SummarySource is a document of a run. Its Source is the most relevant row of any step that used it, with an excerpt of the
-// length asked for; what that row does not say (a title, a URL, any words) is another's. Overlap and Usage are the largest of any
-// step. Version, where nobody said it, is the hash of the words that are held of the passage: what was read.
+// SummarySource is a document of a run. Its Source is the most relevant row of any step that used it, with an excerpt
+// of the length asked for; what that row does not say (a title, a URL, any words) is another's. Overlap and Usage are
+// the largest of any step. Version, where nobody said it, is the hash of the words that are held of the passage: what
+// was read.
 type SummarySource struct {
 	Source
 	OtherIDs []string         // by which steps named it besides
 	Passages []SummaryPassage // every one that a step had of it, most relevant first
-	Steps    []int            // the numbers of the steps that used or cited it; of an unused document, that retrieved it
-	// Quality is what is known of the document as a source, whatever it says; nil: [Summary.Assess] was not called, or the
-	// document was not used.
+	// the numbers of the steps that used or cited it; of an unused document, that retrieved it
+	Steps []int
+	// Quality is what is known of the document as a source, whatever it says; nil: [Summary.Assess] was not called, or
+	// the document was not used.
 	Quality *support.Quality
 }
 
@@ -69,12 +73,12 @@ type StepUsage struct {
 	Retrieved int      // how many documents it retrieved
 }
 
-// Summary adds up what the steps of the run used. Its time and memory are linear in the number of sources, but for sorting
-// them. It shares memory with t and changes nothing of it.
+// Summary adds up what the steps of the run used. Its time and memory are linear in the number of sources, but for
+// sorting them. It shares memory with t and changes nothing of it.
 //
-// Sources are ordered by their relevance. Those for which it was only made of the place in a list ([ibid.ScoreRank]) come after
-// those for which it was measured, and those without one last. Of two that are equally relevant the one that was used
-// first is first.
+// Sources are ordered by their relevance. Those for which it was only made of the place in a list ([ibid.ScoreRank])
+// come after those for which it was measured, and those without one last. Of two that are equally relevant the one that
+// was used first is first.
 func (t *Trail) Summary(o *SummaryOptions) *Summary {
 	s := &Summary{Run: t, Issues: t.Check()}
 	if o != nil {
@@ -110,8 +114,8 @@ func (t *Trail) Summary(o *SummaryOptions) *Summary {
 	return s
 }
 
-// compare orders the more relevant first. A relevance that was only made of the place in a list says less than any that was
-// measured. What has none is last.
+// compare orders the more relevant first. A relevance that was only made of the place in a list says less than any that
+// was measured. What has none is last.
 func (s *Summary) compare(a, b *Source) int {
 	if !s.options.Adjust {
 		return compareRelevance(a, b)
@@ -167,7 +171,10 @@ func (s *Summary) effective(f *Source) *float64 {
 func (s *Summary) primary() []SummarySource {
 	var all []SummarySource
 	for i := range s.Sources {
-		if score := s.effective(&s.Sources[i].Source); len(all) < s.options.Top && score != nil && *score > *s.options.Threshold {
+		if score := s.effective(
+			&s.Sources[i].Source,
+		); len(all) < s.options.Top && score != nil &&
+			*score > *s.options.Threshold {
 			all = append(all, s.Sources[i])
 		}
 	}
@@ -239,7 +246,10 @@ func (s *Summary) document(d *documents, rows []docRow) SummarySource {
 			continue
 		}
 		known.add("", r.Source)
-		sum.Passages = append(sum.Passages, SummaryPassage{Source: row, Steps: []int{step.Number}, at: len(sum.Passages)})
+		sum.Passages = append(
+			sum.Passages,
+			SummaryPassage{Source: row, Steps: []int{step.Number}, at: len(sum.Passages)},
+		)
 	}
 	sum.Steps = distinct(sum.Steps)
 	slices.SortStableFunc(sum.Passages, func(a, b SummaryPassage) int { return s.compare(&a.Source, &b.Source) })
@@ -272,7 +282,8 @@ func (s *Summary) shown(r docRow, step *Step, d *documents) Source {
 	f.DocumentID = d.names[r.document]
 	f.Relevance = jsonNumber(f.Relevance)
 	f.Adjusted = nil
-	if s.options.Adjust && f.Relevance != nil && step.Confidence != nil && *step.Confidence >= 0 && *step.Confidence <= 1 {
+	if s.options.Adjust && f.Relevance != nil && step.Confidence != nil && *step.Confidence >= 0 &&
+		*step.Confidence <= 1 {
 		f.Adjusted = new(*f.Relevance * *step.Confidence)
 	}
 	switch n := s.options.Excerpt; {

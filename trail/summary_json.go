@@ -72,8 +72,14 @@ func (s *Summary) MarshalJSON() ([]byte, error) {
 	j := &jsonSummary{
 		jsonRun: t.json(s.issues()),
 		Summary: jsonSources{
-			All: jsonDocuments(s.Sources, true), Primary: jsonDocuments(s.Primary, false), Unused: jsonDocuments(s.Unused, true),
-			Usage: s.Steps, Without: []int{}, Conflicts: s.Conflicts,
+			All: jsonDocuments(
+				s.Sources, true,
+			),
+			Primary:   jsonDocuments(s.Primary, false),
+			Unused:    jsonDocuments(s.Unused, true),
+			Usage:     s.Steps,
+			Without:   []int{},
+			Conflicts: s.Conflicts,
 		},
 		Display: jsonDisplay{Total: len(s.Sources), Primary: []jsonPrimary{}, Steps: s.Steps},
 	}
@@ -121,8 +127,18 @@ func jsonDocuments(all []SummarySource, passages bool) []jsonDocument {
 		for k := range d.Passages {
 			if p := &d.Passages[k]; passages {
 				j.Passages = append(j.Passages, jsonPassage{
-					ChunkIndex: p.ChunkIndex, Excerpt: orNull(p.Excerpt), Relevance: p.Relevance, Origin: orNull(p.Origin),
-					Adjusted: p.Adjusted, Overlap: jsonNumber(p.Overlap), Usage: jsonNumber(p.Usage), Rank: orNull(p.Rank), Locator: p.Locator, Version: orNull(p.Version), Cited: p.Cited, Steps: p.Steps,
+					ChunkIndex: p.ChunkIndex,
+					Excerpt:    orNull(p.Excerpt),
+					Relevance:  p.Relevance,
+					Origin:     orNull(p.Origin),
+					Adjusted:   p.Adjusted,
+					Overlap:    jsonNumber(p.Overlap),
+					Usage:      jsonNumber(p.Usage),
+					Rank:       orNull(p.Rank),
+					Locator:    p.Locator,
+					Version:    orNull(p.Version),
+					Cited:      p.Cited,
+					Steps:      p.Steps,
 				})
 			}
 		}
@@ -131,8 +147,8 @@ func jsonDocuments(all []SummarySource, passages bool) []jsonDocument {
 	return list
 }
 
-// summed returns a copy of the run whose steps say whether they used no sources; without what their sources say, if it must not
-// be told.
+// summed returns a copy of the run whose steps say whether they used no sources; without what their sources say, if it
+// must not be told.
 func (t *Trail) summed(noTexts bool, depth int) *Trail {
 	c := *t
 	if noTexts {
@@ -167,7 +183,8 @@ func (s *Step) uses(depth int) bool {
 			return true
 		}
 	}
-	return s.Nested != nil && depth < MaxNested && slices.ContainsFunc(s.Nested.Steps, func(in Step) bool { return in.uses(depth + 1) })
+	return s.Nested != nil && depth < MaxNested &&
+		slices.ContainsFunc(s.Nested.Steps, func(in Step) bool { return in.uses(depth + 1) })
 }
 
 // usageByStep and breakdown are objects whose members stand in the order of the steps.

@@ -10,15 +10,18 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// MaxWeighed is how many steps [Trail.Weigh] measures the usage of: the first ones with an answer. The others have none.
+// MaxWeighed is how many steps [Trail.Weigh] measures the usage of: the first ones with an answer. The others have
+// none.
 const MaxWeighed = 1000
 
-// Weigh measures from words alone what the sources of each step have to do with it. Relevance stays as it is: that is what
-// somebody said.
+// Weigh measures from words alone what the sources of each step have to do with it. Relevance stays as it is: that is
+// what somebody said.
 //
-//   - Source.Overlap is BM25 of the passage for what the step answered, or else asked, over what those words would score as a
+//   - Source.Overlap is BM25 of the passage for what the step answered, or else asked, over what those words would
+//     score as a
 //     passage themselves: from 0 to 1, and comparable between steps.
-//   - Source.Usage is the share of the information of the step's answer that stands in sentences which the source supports, by
+//   - Source.Usage is the share of the information of the step's answer that stands in sentences which the source
+//     supports, by
 //     c; nil is support.Lexical. Where it is known already, from citations, it stays.
 //
 // It must not run beside a reader of t. The error says that ctx ended, or that the checker could not work at all.
@@ -85,7 +88,10 @@ func (s *Step) use(ctx context.Context, c support.Checker) error {
 	covered := map[string][]ibid.Span{} // by DocumentID
 	for i := range s.Sources {
 		if text := s.Sources[i].text(); text != "" {
-			documents = append(documents, support.Document{Source: ibid.Source{ID: strconv.Itoa(i), Kind: ibid.DocumentKind}, Text: text})
+			documents = append(
+				documents,
+				support.Document{Source: ibid.Source{ID: strconv.Itoa(i), Kind: ibid.DocumentKind}, Text: text},
+			)
 			covered[s.Sources[i].DocumentID] = nil
 		}
 	}

@@ -135,11 +135,27 @@ func (t *Trail) finalID() string {
 // MarshalJSON returns the step with the names that [Read] takes.
 func (s Step) MarshalJSON() ([]byte, error) {
 	j := &jsonStep{
-		Number: s.Number, ID: orNull(s.ID), After: s.After, Tool: orNull(s.Tool), Question: orNull(s.Question),
-		Context: orEmpty(s.Context), Answer: orNull(s.Answer), Confidence: jsonNumber(s.Confidence), Reasoning: orNull(s.Reasoning),
-		Started: timeOrNull(s.Started), Error: orNull(s.Error), Inputs: valid(s.Inputs), Outputs: valid(s.Outputs),
-		InputsDigest: orNull(s.InputsDigest), OutputsDigest: orNull(s.OutputsDigest), Sources: orEmpty(s.Sources),
-		NoSources: s.NoSources, Nested: s.Nested, Issues: s.Issues,
+		Number:   s.Number,
+		ID:       orNull(s.ID),
+		After:    s.After,
+		Tool:     orNull(s.Tool),
+		Question: orNull(s.Question),
+		Context: orEmpty(
+			s.Context,
+		),
+		Answer:        orNull(s.Answer),
+		Confidence:    jsonNumber(s.Confidence),
+		Reasoning:     orNull(s.Reasoning),
+		Started:       timeOrNull(s.Started),
+		Error:         orNull(s.Error),
+		Inputs:        valid(s.Inputs),
+		Outputs:       valid(s.Outputs),
+		InputsDigest:  orNull(s.InputsDigest),
+		OutputsDigest: orNull(s.OutputsDigest),
+		Sources:       orEmpty(s.Sources),
+		NoSources:     s.NoSources,
+		Nested:        s.Nested,
+		Issues:        s.Issues,
 	}
 	if s.Duration > 0 {
 		j.Seconds = new(s.Duration.Seconds())
@@ -158,11 +174,26 @@ func (s Source) MarshalJSON() ([]byte, error) { return marshal(s.json(), s.Extra
 
 func (s *Source) json() *jsonSource {
 	return &jsonSource{
-		DocumentID: s.DocumentID, Title: orNull(s.Title), Relevance: jsonNumber(s.Relevance), Origin: orNull(s.Origin),
-		Adjusted: jsonNumber(s.Adjusted), Overlap: jsonNumber(s.Overlap), Usage: jsonNumber(s.Usage),
-		Excerpt: orNull(s.Excerpt), ChunkIndex: s.ChunkIndex, Rank: orNull(s.Rank),
-		URL: orNull(s.URL), Key: orNull(s.Key), Locator: s.Locator, Version: orNull(s.Version), Content: orNull(s.Content),
-		Retrieved: s.Retrieved, Used: s.Used, Cited: s.Cited,
+		DocumentID: s.DocumentID,
+		Title:      orNull(s.Title),
+		Relevance:  jsonNumber(s.Relevance),
+		Origin:     orNull(s.Origin),
+		Adjusted:   jsonNumber(s.Adjusted),
+		Overlap:    jsonNumber(s.Overlap),
+		Usage:      jsonNumber(s.Usage),
+		Excerpt:    orNull(s.Excerpt),
+		ChunkIndex: s.ChunkIndex,
+		Rank:       orNull(s.Rank),
+		URL: orNull(
+			s.URL,
+		),
+		Key:       orNull(s.Key),
+		Locator:   s.Locator,
+		Version:   orNull(s.Version),
+		Content:   orNull(s.Content),
+		Retrieved: s.Retrieved,
+		Used:      s.Used,
+		Cited:     s.Cited,
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// said returns the one text that a response is: that of the answer document or of the provider's answer that it has, else the
-// body as it stands. Nil: it has none, or readers may read different ones. A page is not read: what of it can be seen, only a
-// browser knows.
+// said returns the one text that a response is: that of the answer document or of the provider's answer that it has,
+// else the body as it stands. Nil: it has none, or readers may read different ones. A page is not read: what of it can
+// be seen, only a browser knows.
 func said(r *Response) *string {
 	if isMarkup(r.Header.Get("Content-Type")) || !utf8.Valid(r.Body) {
 		return nil
@@ -34,11 +34,12 @@ func isMarkup(mediaType string) bool {
 		name, _, _ = strings.Cut(strings.ToLower(mediaType), ";")
 	}
 	name = strings.TrimSpace(name)
-	return name == "text/html" || name == "application/pdf" || strings.HasSuffix(name, "/xml") || strings.HasSuffix(name, "+xml")
+	return name == "text/html" || name == "application/pdf" || strings.HasSuffix(name, "/xml") ||
+		strings.HasSuffix(name, "+xml")
 }
 
-// answerText returns the text of the answer that a body is: an answer document, or a provider's response or stream; known is
-// false where it is neither. Nil: there are several answers in it, or one that readers read in different ways.
+// answerText returns the text of the answer that a body is: an answer document, or a provider's response or stream;
+// known is false where it is neither. Nil: there are several answers in it, or one that readers read in different ways.
 func answerText(body []byte) (text *string, known bool) {
 	if recognise(body) == KindDocument {
 		var a ibid.Answer
@@ -52,7 +53,8 @@ func answerText(body []byte) (text *string, known bool) {
 		return nil, false
 	}
 	all, allErr := ibid.Decode(body, nil) // and what stands behind its end
-	if err != nil || allErr != nil || all.Text != one.Text || len(one.Alternatives)+len(all.Alternatives) > 0 || !allOneReading(body) {
+	if err != nil || allErr != nil || all.Text != one.Text || len(one.Alternatives)+len(all.Alternatives) > 0 ||
+		!allOneReading(body) {
 		return nil, true
 	}
 	return &one.Text, true
@@ -67,8 +69,8 @@ func allOneReading(body []byte) bool {
 	return all
 }
 
-// oneReading reports whether no object of a JSON document has two members of one name, in whatever case: some readers take the
-// first of them, some the last, and some do not tell them apart.
+// oneReading reports whether no object of a JSON document has two members of one name, in whatever case: some readers
+// take the first of them, some the last, and some do not tell them apart.
 func oneReading(document []byte) bool { return oneNamed(bytes.TrimSpace(document), maxReading) }
 
 // maxReading is how deep a document may be whose reading counts: every level costs as much as the first.

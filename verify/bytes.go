@@ -17,7 +17,9 @@ import (
 )
 
 // ErrUnrecognised says that bytes are nothing that can be verified.
-var ErrUnrecognised = errors.New("it is no manifest, no answer document, no stored bundle, and no response as `curl -i` prints it")
+var ErrUnrecognised = errors.New(
+	"it is no manifest, no answer document, no stored bundle, and no response as `curl -i` prints it",
+)
 
 var errReadings = errors.New("an object in it has two members of one name, or is nested deeper than is read")
 
@@ -25,8 +27,8 @@ var errReadings = errors.New("an object in it has two members of one name, or is
 var ErrInput = errors.New("it is longer than Limits.Input")
 
 // Bytes verifies what a file holds, recognising it: a manifest, an answer document, a stored bundle, or a response as
-// `curl -i` prints it, with the headers of redirects before it and its trailer behind it. The error wraps [ErrUnrecognised] if it
-// is none of them.
+// `curl -i` prints it, with the headers of redirects before it and its trailer behind it. The error wraps
+// [ErrUnrecognised] if it is none of them.
 func (v *Verifier) Bytes(ctx context.Context, b []byte, o *BytesOptions) (*Report, error) {
 	if o == nil {
 		o = &BytesOptions{}
@@ -130,8 +132,8 @@ func selfOf(b []byte) string {
 	return ""
 }
 
-// Bundle verifies a stored bundle: the manifest as it was served then, and its sources as they are now. With [Verifier.Offline]
-// nothing is looked up: then sources are those in the bundle.
+// Bundle verifies a stored bundle: the manifest as it was served then, and its sources as they are now. With
+// [Verifier.Offline] nothing is looked up: then sources are those in the bundle.
 func (v *Verifier) Bundle(ctx context.Context, s *manifest.Signed) (*Report, error) {
 	return v.bundle(ctx, s, "")
 }
@@ -141,8 +143,16 @@ func (v *Verifier) bundle(ctx context.Context, s *manifest.Signed, name string) 
 	for i := range s.Sources {
 		src := &s.Sources[i]
 		snap := &snapshot.Snapshot{
-			URL: clean(src.URL), FinalURL: clean(src.URL), Status: http.StatusOK, MediaType: src.MediaType, Octets: src.Octets,
-			Header: http.Header{"Content-Type": {src.MediaType}}, Hash: snapshot.Hash(src.Octets), FetchedAt: j.now,
+			URL: clean(
+				src.URL,
+			),
+			FinalURL:  clean(src.URL),
+			Status:    http.StatusOK,
+			MediaType: src.MediaType,
+			Octets:    src.Octets,
+			Header:    http.Header{"Content-Type": {src.MediaType}},
+			Hash:      snapshot.Hash(src.Octets),
+			FetchedAt: j.now,
 		}
 		j.all.given[snap.URL] = snap
 	}
@@ -181,8 +191,8 @@ func recognise(b []byte) Kind {
 	return ""
 }
 
-// unpack removes the codings of a body that was printed as it was sent. A body that is not in its coding was unpacked by who
-// printed it.
+// unpack removes the codings of a body that was printed as it was sent. A body that is not in its coding was unpacked
+// by who printed it.
 func (r *Response) unpack(most int) {
 	var names []string
 	for _, line := range r.Header.Values("Content-Encoding") {

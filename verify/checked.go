@@ -66,7 +66,10 @@ func (m *checked) fetched(ctx context.Context) error {
 		m.found(ManifestPending, CountUnverifiable, "The manifest is not built yet (202). Try again later.")
 	case snap.Status != http.StatusOK:
 		m.over = true
-		m.found(ManifestUnreachable, CountUnverifiable, fmt.Sprintf("The manifest's URL answers %d and not 200.", snap.Status))
+		m.found(
+			ManifestUnreachable, CountUnverifiable,
+			fmt.Sprintf("The manifest's URL answers %d and not 200.", snap.Status),
+		)
 	default:
 		m.header = snap.Header
 		m.served = &manifest.Signed{
@@ -99,7 +102,9 @@ func (m *checked) unfetched(err error) {
 
 // done looks at a manifest that was read, in the order of the specification, and at its sources.
 func (m *checked) done(ctx context.Context) error {
-	steps := []func(context.Context) error{m.mutated, m.parsed, m.matches, m.bound, m.signed, m.authority, m.expired, m.remembered, m.logged, m.leveled}
+	steps := []func(context.Context) error{
+		m.mutated, m.parsed, m.matches, m.bound, m.signed, m.authority, m.expired, m.remembered, m.logged, m.leveled,
+	}
 	for _, step := range steps {
 		if m.over {
 			break
@@ -145,7 +150,10 @@ func (m *checked) mutated(ctx context.Context) error {
 func (m *checked) unchanged(before []byte, sum [sha256.Size]byte) {
 	if before != nil && !bytes.Equal(before, sum[:]) {
 		m.over = true
-		m.fail(ManifestMutated, "The manifest's body has the SHA-256 %x; before, this URL had %x. A manifest never changes.", sum, before)
+		m.fail(
+			ManifestMutated,
+			"The manifest's body has the SHA-256 %x; before, this URL had %x. A manifest never changes.", sum, before,
+		)
 	}
 }
 
@@ -159,7 +167,11 @@ func (m *checked) parsed(context.Context) error {
 			code, path = Status(e.Status), e.Path
 		}
 		m.report.add(Finding{
-			Code: code, Counts: CountFailure, Manifest: m.out.URL, Path: path, Detail: sentence("The manifest cannot be read", err),
+			Code:     code,
+			Counts:   CountFailure,
+			Manifest: m.out.URL,
+			Path:     path,
+			Detail:   sentence("The manifest cannot be read", err),
 		})
 		return nil
 	}
@@ -174,11 +186,16 @@ func (m *checked) parsed(context.Context) error {
 		if code == ChainInvalid || code == ChainGap {
 			continue // said in its turn
 		}
-		m.report.add(Finding{Code: code, Counts: problemCounts(code), Manifest: m.out.URL, Path: p.Path, Detail: p.Detail})
+		m.report.add(
+			Finding{Code: code, Counts: problemCounts(code), Manifest: m.out.URL, Path: p.Path, Detail: p.Detail},
+		)
 	}
 	for i := range m.listed {
 		if a := &m.listed[i]; !m.lists(a) {
-			m.fail(ManifestInconsistent, "The response announces the source %s, which the manifest does not have.", shownURL(a.URL))
+			m.fail(
+				ManifestInconsistent, "The response announces the source %s, which the manifest does not have.",
+				shownURL(a.URL),
+			)
 		}
 	}
 	return nil
@@ -265,17 +282,21 @@ func (m *checked) matches(ctx context.Context) error {
 	}
 	for i := range m.report.Manifests {
 		if other := &m.report.Manifests[i]; other.Manifest != nil && other.RunID != m.man.RunID {
-			m.fail(ManifestMismatch, "The manifest is about run %s, another one of the same response about run %s.", m.man.RunID, other.RunID)
+			m.fail(
+				ManifestMismatch, "The manifest is about run %s, another one of the same response about run %s.",
+				m.man.RunID, other.RunID,
+			)
 			return nil
 		}
 	}
 	return nil
 }
 
-// remembered keeps what a URL has, if it is sure that its publisher put it there: what anybody could have written is not to stand
-// in the way of the real one.
+// remembered keeps what a URL has, if it is sure that its publisher put it there: what anybody could have written is
+// not to stand in the way of the real one.
 func (m *checked) remembered(ctx context.Context) error {
-	if m.stored || m.url == "" || m.signature != "" || has(m.report.Failure, m.out.URL, AuthorityMismatch, ManifestMismatch) ||
+	if m.stored || m.url == "" || m.signature != "" ||
+		has(m.report.Failure, m.out.URL, AuthorityMismatch, ManifestMismatch) ||
 		!m.out.Verified && !unforgeable(m.url) {
 		return nil
 	}

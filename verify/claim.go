@@ -38,14 +38,14 @@ func (e *Evidence) excerpts() []support.Passage {
 	return list
 }
 
-// Support says of claims whether the excerpts of their sources that passed support them, together: one result per claim, in
-// order, as the attribution specification has it in §6 C. An error means that there are none: the context has ended, or the
-// checker could say nothing at all.
+// Support says of claims whether the excerpts of their sources that passed support them, together: one result per
+// claim, in order, as the attribution specification has it in §6 C. An error means that there are none: the context has
+// ended, or the checker could say nothing at all.
 //
-// The checker, nil for [support.Lexical], says supported-verbatim, supported-lexical (supported-NAME, if it is another), support-
-// suspect or support-unchecked: it knows words only, so it may not say that an excerpt does not support a claim. A judge may,
-// if there is one: it is asked about all claims that do not stand in an excerpt as they are, and its word counts. A claim whose sources all
-// were read and none of which passed is unsupported, too.
+// The checker, nil for [support.Lexical], says supported-verbatim, supported-lexical (supported-NAME, if it is
+// another), support- suspect or support-unchecked: it knows words only, so it may not say that an excerpt does not
+// support a claim. A judge may, if there is one: it is asked about all claims that do not stand in an excerpt as they
+// are, and its word counts. A claim whose sources all were read and none of which passed is unsupported, too.
 func Support(ctx context.Context, claims []Evidence, checker, judge support.Checker) ([]ClaimResult, error) {
 	if checker == nil {
 		checker = &support.Lexical{}
@@ -122,13 +122,29 @@ func unasked(e *Evidence) ClaimResult {
 	}
 	switch {
 	case cut > 0:
-		return ClaimResult{Status: SupportSuspect, Counts: CountWarning, Note: "The claim rests on a part of a number or word of its source."}
+		return ClaimResult{
+			Status: SupportSuspect,
+			Counts: CountWarning,
+			Note:   "The claim rests on a part of a number or word of its source.",
+		}
 	case passed > 0:
-		return ClaimResult{Status: SupportUnchecked, Counts: CountInfo, Note: "No excerpt was recorded that the claim could be compared with."}
+		return ClaimResult{
+			Status: SupportUnchecked,
+			Counts: CountInfo,
+			Note:   "No excerpt was recorded that the claim could be compared with.",
+		}
 	case unread > 0 || len(e.Results) == 0:
-		return ClaimResult{Status: SupportUnchecked, Counts: CountUnverifiable, Note: "No source of the claim could be verified."}
+		return ClaimResult{
+			Status: SupportUnchecked,
+			Counts: CountUnverifiable,
+			Note:   "No source of the claim could be verified.",
+		}
 	default:
-		return ClaimResult{Status: UnsupportedClaim, Counts: CountFailure, Note: "No source of the claim says what is quoted from it."}
+		return ClaimResult{
+			Status: UnsupportedClaim,
+			Counts: CountFailure,
+			Note:   "No source of the claim says what is quoted from it.",
+		}
 	}
 }
 

@@ -29,7 +29,12 @@ func (m *checked) claims(ctx context.Context) error {
 	reports := make([]ClaimReport, len(m.man.Claims))
 	for i := range reports {
 		c := &m.man.Claims[i]
-		reports[i] = ClaimReport{Manifest: m.out.URL, ID: c.ID, Text: c.Text, Sources: make([]SourceReport, len(c.Sources))}
+		reports[i] = ClaimReport{
+			Manifest: m.out.URL,
+			ID:       c.ID,
+			Text:     c.Text,
+			Sources:  make([]SourceReport, len(c.Sources)),
+		}
 		m.grow("source", len(c.Sources))
 	}
 	m.grow("support", 1)
@@ -63,8 +68,8 @@ func (m *checked) claims(ctx context.Context) error {
 	return m.upstreams(ctx)
 }
 
-// documents returns the sources of all claims, those of one document together, in the order of the manifest: they are looked at one
-// after the other, so that its text is made ready once.
+// documents returns the sources of all claims, those of one document together, in the order of the manifest: they are
+// looked at one after the other, so that its text is made ready once.
 func (m *checked) documents() [][]cited {
 	var list [][]cited
 	places := map[string]int{}
@@ -119,7 +124,12 @@ func (m *checked) support(ctx context.Context, reports []ClaimReport) error {
 // enter puts what is to be known of a source beyond its claim into the report's lists.
 func (m *checked) enter(c *ClaimReport, s *SourceReport) {
 	f := Finding{
-		Code: s.Result.Status, Counts: s.Result.Counts, Detail: s.Result.Note, Manifest: m.out.URL, Claim: c.ID, Source: s.URL,
+		Code:     s.Result.Status,
+		Counts:   s.Result.Counts,
+		Detail:   s.Result.Note,
+		Manifest: m.out.URL,
+		Claim:    c.ID,
+		Source:   s.URL,
 	}
 	switch f.Counts {
 	case CountPass, CountInfo:
@@ -132,8 +142,8 @@ func (m *checked) enter(c *ClaimReport, s *SourceReport) {
 	}
 }
 
-// lookAt looks at one source of one claim. An error is also that the context has ended: what that has prevented says nothing
-// of the source.
+// lookAt looks at one source of one claim. An error is also that the context has ended: what that has prevented says
+// nothing of the source.
 func (m *checked) lookAt(ctx context.Context, cs *manifest.ClaimSource, text *searched) (SourceReport, error) {
 	if ctx.Err() != nil {
 		return SourceReport{}, context.Cause(ctx)
@@ -204,21 +214,24 @@ func (m *checked) keep(address string, snap *snapshot.Snapshot, hash string) {
 	})
 }
 
-// own reports whether a document was not fetched for a reason of ours, which says nothing of it and may be another next time.
+// own reports whether a document was not fetched for a reason of ours, which says nothing of it and may be another next
+// time.
 func own(err error) bool {
 	f, ok := errors.AsType[*snapshot.FetchError](err)
 	return ok && (f.Kind == snapshot.Blocked || f.Reason == reasonCancelled || f.Reason == reasonClosed)
 }
 
 // compare is [Compare] with what the job has ready.
-func (m *checked) compare(cs *manifest.ClaimSource, src *manifest.Source, snap *snapshot.Snapshot, err error, text *searched) SourceResult {
+func (m *checked) compare(
+	cs *manifest.ClaimSource, src *manifest.Source, snap *snapshot.Snapshot, err error, text *searched,
+) SourceResult {
 	c := newComparison(cs, src, snap, &CompareOptions{Texts: m.Texts, TextProfile: m.man.TextProfile})
 	c.ready, c.explained = text, &m.all.explained
 	return c.compare(err)
 }
 
-// read reads a source as it is now. Without a network it is taken from the bundle, where it proves something only if it has the
-// hash that the manifest recorded, or from a copy of our own.
+// read reads a source as it is now. Without a network it is taken from the bundle, where it proves something only if it
+// has the hash that the manifest recorded, or from a copy of our own.
 func (j *job) read(ctx context.Context, address, hash string) (*snapshot.Snapshot, error) {
 	if strings.HasPrefix(address, manifest.SourceURN) {
 		return nil, nil //nolint:nilnil // it is nowhere: Compare says so by the URL

@@ -11,7 +11,8 @@ import (
 // NothingQuoted is found of an answer document without a quote: there is nothing to compare with its sources.
 const NothingQuoted Status = "nothing-quoted"
 
-// Answer verifies the quotes of an answer document against its sources. Nobody signed it, so its report is never [Trusted].
+// Answer verifies the quotes of an answer document against its sources. Nobody signed it, so its report is never
+// [Trusted].
 func (v *Verifier) Answer(ctx context.Context, a *ibid.Answer) (*Report, error) {
 	return v.answer(ctx, a, "")
 }
@@ -21,7 +22,9 @@ func (v *Verifier) answer(ctx context.Context, a *ibid.Answer, name string) (*Re
 	m := &checked{job: j, announced: &announced{}, stored: true, man: quotes(a)}
 	if len(m.man.Claims) == 0 {
 		j.report.add(Finding{
-			Code: NothingQuoted, Counts: CountUnverifiable, Detail: "No citation of the answer quotes its source, so there is nothing to compare.",
+			Code:   NothingQuoted,
+			Counts: CountUnverifiable,
+			Detail: "No citation of the answer quotes its source, so there is nothing to compare.",
 		})
 		return j.end(), nil
 	}

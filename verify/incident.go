@@ -42,16 +42,23 @@ type IncidentObserved struct {
 	Edits      int       `json:"edits"`
 }
 
-// Incidents returns what failed in a report and its upstream reports, unchained: one record for each manifest digest, claim,
-// source and status, in the report's order.
+// Incidents returns what failed in a report and its upstream reports, unchained: one record for each manifest digest,
+// claim, source and status, in the report's order.
 func Incidents(r *Report) []Incident {
 	var list []Incident
 	seen, x := map[string]bool{}, reported(r)
 	for i := range r.Failure {
 		f := &r.Failure[i]
 		in := Incident{
-			ObservedAt: r.CheckedAt.UTC().Round(0), Verifier: r.Verifier, VerifierVersion: r.VerifierVersion,
-			ResponseURL: r.ResponseURL, ManifestURL: f.Manifest, ClaimID: f.Claim, SourceURL: f.Source, Status: f.Code, Detail: f.Detail,
+			ObservedAt:      r.CheckedAt.UTC().Round(0),
+			Verifier:        r.Verifier,
+			VerifierVersion: r.VerifierVersion,
+			ResponseURL:     r.ResponseURL,
+			ManifestURL:     f.Manifest,
+			ClaimID:         f.Claim,
+			SourceURL:       f.Source,
+			Status:          f.Code,
+			Detail:          f.Detail,
 		}
 		in.fromManifest(x)
 		in.fromSource(x)
@@ -110,8 +117,11 @@ func (i *Incident) fromSource(x *reportIndex) {
 			}
 			i.Expected = s.Expected
 			i.Observed = IncidentObserved{
-				HTTPStatus: s.Result.HTTPStatus, FinalURL: s.Result.FinalURL, Hash: s.Result.Hash, TextHash: s.Result.TextHash,
-				FetchedAt: s.Result.CheckedAt.UTC().Round(0),
+				HTTPStatus: s.Result.HTTPStatus,
+				FinalURL:   s.Result.FinalURL,
+				Hash:       s.Result.Hash,
+				TextHash:   s.Result.TextHash,
+				FetchedAt:  s.Result.CheckedAt.UTC().Round(0),
 			}
 			if near := s.Result.Near; near != nil {
 				i.Observed.Nearest, i.Observed.Edits = near.Text, near.Edits
@@ -175,8 +185,8 @@ func (i *Incident) sum() (string, error) {
 	return snapshot.Hash(b), nil
 }
 
-// CheckChain checks records in their order: each has the hash of its content for its id, and names the one before. The first
-// may name one that was left out. The error says which record is wrong.
+// CheckChain checks records in their order: each has the hash of its content for its id, and names the one before. The
+// first may name one that was left out. The error says which record is wrong.
 func CheckChain(list []Incident) error {
 	for i := range list {
 		id, err := list[i].sum()
@@ -187,7 +197,9 @@ func CheckChain(list []Incident) error {
 			return fmt.Errorf("checking incident %d: its content has the hash %s, its id is %q", i, id, list[i].ID)
 		}
 		if i > 0 && list[i].Prev != list[i-1].ID {
-			return fmt.Errorf("checking incident %d: the one before it is %q, and it names %q", i, list[i-1].ID, list[i].Prev)
+			return fmt.Errorf(
+				"checking incident %d: the one before it is %q, and it names %q", i, list[i-1].ID, list[i].Prev,
+			)
 		}
 	}
 	return nil

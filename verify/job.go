@@ -39,8 +39,9 @@ const (
 	replayWindow = 24 * time.Hour    // how much older than its response a manifest may be that is not bound to it
 	parallel     = 16                // documents of one job that are waited for at a time
 
-	// maxExplained is how much one job compares to say what is similar to excerpts that are not found, in code points of the text
-	// times 64 of the excerpt: about four seconds. It only explains. Of what is not found after that it says that it is missing.
+	// maxExplained is how much one job compares to say what is similar to excerpts that are not found, in code points
+	// of the text times 64 of the excerpt: about four seconds. It only explains. Of what is not found after that it
+	// says that it is missing.
 	maxExplained = 8 << 27
 )
 
@@ -118,10 +119,21 @@ func (j *job) begin(kind Kind, input string) *job {
 		j.now = j.Now().UTC()
 	}
 	j.report = &Report{
-		Version: ReportVersion, Kind: kind, Input: input, CheckedAt: j.now, Offline: j.Offline,
-		Verifier: cmp.Or(j.Name, "ibid"), VerifierVersion: j.Version,
-		Success: []Finding{}, Info: []Finding{}, Failure: []Finding{}, Manifests: []ManifestReport{}, Claims: []ClaimReport{},
-		Sources: []SourceReport{}, Upstream: []*Report{}, Level: Levels{Why: []string{}},
+		Version:         ReportVersion,
+		Kind:            kind,
+		Input:           input,
+		CheckedAt:       j.now,
+		Offline:         j.Offline,
+		Verifier:        cmp.Or(j.Name, "ibid"),
+		VerifierVersion: j.Version,
+		Success:         []Finding{},
+		Info:            []Finding{},
+		Failure:         []Finding{},
+		Manifests:       []ManifestReport{},
+		Claims:          []ClaimReport{},
+		Sources:         []SourceReport{},
+		Upstream:        []*Report{},
+		Level:           Levels{Why: []string{}},
 	}
 	return j
 }
@@ -141,7 +153,10 @@ func (r *Report) add(f Finding) {
 
 // has reports whether findings of a manifest have one of some codes.
 func has(list []Finding, address string, codes ...Status) bool {
-	return slices.ContainsFunc(list, func(f Finding) bool { return f.Manifest == address && slices.Contains(codes, f.Code) })
+	return slices.ContainsFunc(
+		list,
+		func(f Finding) bool { return f.Manifest == address && slices.Contains(codes, f.Code) },
+	)
 }
 
 // fetch fetches a document, once in a job and within its limits. The error is a [*snapshot.FetchError].
@@ -212,7 +227,8 @@ func overLimit(address string) error {
 	return &snapshot.FetchError{URL: address, Kind: snapshot.Blocked, Reason: reasonLimit, Err: errLimit}
 }
 
-// charge counts what a fetch cost beyond itself, also one that went wrong: its redirects, and the octets that are held now.
+// charge counts what a fetch cost beyond itself, also one that went wrong: its redirects, and the octets that are held
+// now.
 func (j *job) charge(d *doc) {
 	var hops []string
 	if f, ok := errors.AsType[*snapshot.FetchError](d.err); ok {
@@ -250,7 +266,12 @@ const (
 // trusted fetches a document that says whom to trust: no redirects, no codings, neither from a copy nor kept as one.
 func (j *job) trusted(ctx context.Context, address string, most int64) (*snapshot.Snapshot, error) {
 	return j.fetch(ctx, &snapshot.FetchRequest{
-		URL: address, NoRedirect: true, Identity: true, NoCopy: true, MaxBytes: most, Accept: "application/json, */*;q=0.1",
+		URL:        address,
+		NoRedirect: true,
+		Identity:   true,
+		NoCopy:     true,
+		MaxBytes:   most,
+		Accept:     "application/json, */*;q=0.1",
 	})
 }
 

@@ -41,8 +41,9 @@ type (
 	}
 )
 
-// WriteJUnit writes reports as JUnit XML: a suite each, a case for each source of each claim, each claim and each finding about
-// the manifests. Failures have their text; what could not be looked at is skipped; a report with an Error is an error.
+// WriteJUnit writes reports as JUnit XML: a suite each, a case for each source of each claim, each claim and each
+// finding about the manifests. Failures have their text; what could not be looked at is skipped; a report with an Error
+// is an error.
 func WriteJUnit(w io.Writer, reports ...*Report) error {
 	var all junitSuites
 	for _, r := range reports {
@@ -69,13 +70,19 @@ func (r *Report) suite() junitSuite {
 	for _, list := range [][]Finding{r.Failure, r.Info, r.Success} {
 		for i := range list {
 			if f := &list[i]; f.Claim == "" {
-				s.add("manifest", string(f.Code), f.Counts, junitResult{Message: shown(f.Detail), Type: string(f.Code), Text: shown(f.where())})
+				s.add(
+					"manifest", string(f.Code), f.Counts,
+					junitResult{Message: shown(f.Detail), Type: string(f.Code), Text: shown(f.where())},
+				)
 			}
 		}
 	}
 	for i := range r.Claims {
 		c := &r.Claims[i]
-		s.add("claim", shown(c.ID), c.Counts, junitResult{Message: string(c.Status), Type: string(c.Status), Text: shown(c.Text)})
+		s.add(
+			"claim", shown(c.ID), c.Counts,
+			junitResult{Message: string(c.Status), Type: string(c.Status), Text: shown(c.Text)},
+		)
 		for k := range c.Sources {
 			src := &c.Sources[k]
 			s.add("source", shown(c.ID)+" "+shownURL(src.URL), src.Result.Counts, src.junit())

@@ -13,7 +13,8 @@ import (
 	"github.com/ibidhq/ibid/tlog"
 )
 
-// logged says whether the manifest is in the publisher's transparency log, and whether that log is the one it was before.
+// logged says whether the manifest is in the publisher's transparency log, and whether that log is the one it was
+// before.
 func (m *checked) logged(ctx context.Context) error {
 	if m.url == "" || m.asked {
 		return nil
@@ -43,7 +44,10 @@ func (m *checked) logged(ctx context.Context) error {
 		}
 	}
 	if err != nil && m.bare {
-		m.found(NotLogged, CountInfo, "The octets of this file are not in the publisher's log: they may be laid out in another way there.")
+		m.found(
+			NotLogged, CountInfo,
+			"The octets of this file are not in the publisher's log: they may be laid out in another way there.",
+		)
 		return nil
 	}
 	if err != nil {
@@ -62,7 +66,8 @@ func (m *checked) logged(ctx context.Context) error {
 	return nil
 }
 
-// memoryLog is what log a publisher had first, by its origin: one who wants to forget what is in it can name another, or none.
+// memoryLog is what log a publisher had first, by its origin: one who wants to forget what is in it can name another,
+// or none.
 const memoryLog = "log"
 
 // unlogged says that the publisher has no log, or none any more.
@@ -72,7 +77,9 @@ func (m *checked) unlogged(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("looking up which log a publisher had: %w", err)
 	case had != nil:
-		m.found(NotLogged, CountWarning, fmt.Sprintf("The publisher names no transparency log any more; it had %s.", had))
+		m.found(
+			NotLogged, CountWarning, fmt.Sprintf("The publisher names no transparency log any more; it had %s.", had),
+		)
 	default:
 		m.found(NotLogged, CountInfo, "The publisher names no transparency log.")
 	}
@@ -86,7 +93,10 @@ func (m *checked) sameLog(ctx context.Context, now string) error {
 		return fmt.Errorf("remembering which log a publisher has: %w", err)
 	}
 	if string(had) != now {
-		m.found(LogChanged, CountWarning, fmt.Sprintf("The publisher's log is %s; it was %s. What is in the one need not be in the other.", now, had))
+		m.found(
+			LogChanged, CountWarning,
+			fmt.Sprintf("The publisher's log is %s; it was %s. What is in the one need not be in the other.", now, had),
+		)
 	}
 	return nil
 }
@@ -107,7 +117,9 @@ func (m *checked) newProof(ctx context.Context) (proof []byte, why string) {
 		return nil, sentence("There is no proof that the manifest is in the publisher's log", err)
 	case snap.Status != http.StatusOK:
 		m.unasked = true
-		return nil, fmt.Sprintf("The proof that the manifest is in the publisher's log is not there yet (%d).", snap.Status)
+		return nil, fmt.Sprintf(
+			"The proof that the manifest is in the publisher's log is not there yet (%d).", snap.Status,
+		)
 	}
 	return snap.Octets, ""
 }
@@ -128,8 +140,8 @@ type sighting struct {
 	Root   tlog.Hash `json:"root"`
 }
 
-// consistent compares a checkpoint with the largest one seen of that log. The log's key is not part of that: a log that was
-// rewritten may have another.
+// consistent compares a checkpoint with the largest one seen of that log. The log's key is not part of that: a log that
+// was rewritten may have another.
 func (m *checked) consistent(ctx context.Context, log *manifest.DiscoveryLog, c *tlog.Checkpoint) (bool, error) {
 	key := origin(m.url) + " " + log.Origin
 	now, err := json.Marshal(sighting{c.Origin, c.Size, c.Root})
@@ -185,7 +197,12 @@ func (v *Verifier) enlarge(ctx context.Context, key string, size int64, now []by
 func (m *checked) tiles(address string) tlog.Get {
 	return func(ctx context.Context, path string) ([]byte, error) {
 		snap, err := m.fetch(ctx, &snapshot.FetchRequest{
-			URL: strings.TrimSuffix(address, "/") + "/" + path, NoRedirect: true, NoCopy: true, MaxBytes: tlog.MaxResource,
+			URL: strings.TrimSuffix(
+				address, "/",
+			) + "/" + path,
+			NoRedirect: true,
+			NoCopy:     true,
+			MaxBytes:   tlog.MaxResource,
 		})
 		if missing(err) {
 			return nil, fmt.Errorf("reading %s of a log: %w", path, tlog.ErrNotFound)
@@ -218,7 +235,8 @@ func (m *checked) leveled(ctx context.Context) error {
 			d = m.of(ctx, origin(m.url), false)
 		}
 		promised = d.promises()
-		if d.Discovery != nil && d.Discovery.IncidentEndpoint != nil && origin(*d.Discovery.IncidentEndpoint) == origin(m.url) {
+		if d.Discovery != nil && d.Discovery.IncidentEndpoint != nil &&
+			origin(*d.Discovery.IncidentEndpoint) == origin(m.url) {
 			m.out.Incidents = *d.Discovery.IncidentEndpoint
 		}
 	}
@@ -240,22 +258,33 @@ func (m *checked) level(l *Levels) {
 	}
 	switch {
 	case l.Observed < m.RequireLevel && m.signature == CountUnverifiable:
-		m.found(LevelNotMet, CountUnverifiable, fmt.Sprintf("Whether the manifest is of level %d, which is required, cannot be known.", m.RequireLevel))
+		m.found(
+			LevelNotMet, CountUnverifiable,
+			fmt.Sprintf("Whether the manifest is of level %d, which is required, cannot be known.", m.RequireLevel),
+		)
 	case l.Observed < m.RequireLevel:
-		m.fail(LevelNotMet, "The manifest is of level %d, and level %d is required%s", l.Observed, m.RequireLevel, missing)
+		m.fail(
+			LevelNotMet, "The manifest is of level %d, and level %d is required%s", l.Observed, m.RequireLevel, missing,
+		)
 	case l.Observed < l.Promised && m.bare:
-		m.found(LevelNotMet, CountInfo, fmt.Sprintf("A file has no signature, so it shows level %d of the %d that its publisher promises.",
-			l.Observed, l.Promised))
+		m.found(
+			LevelNotMet, CountInfo,
+			fmt.Sprintf("A file has no signature, so it shows level %d of the %d that its publisher promises.",
+				l.Observed, l.Promised),
+		)
 	case l.Observed < l.Promised:
-		m.found(LevelNotMet, m.shortfall(l), fmt.Sprintf("The publisher promises level %d, and the manifest is of level %d%s",
-			l.Promised, l.Observed, missing))
+		m.found(
+			LevelNotMet, m.shortfall(l),
+			fmt.Sprintf("The publisher promises level %d, and the manifest is of level %d%s",
+				l.Promised, l.Observed, missing),
+		)
 	default:
 		m.found(LevelMet, CountPass, fmt.Sprintf("The manifest is of level %d.", l.Observed))
 	}
 }
 
-// shortfall says what it counts as that a promise is not kept: a failure, unless that was said already, or all that is missing
-// are sources of which the manifest itself says why nobody could read them.
+// shortfall says what it counts as that a promise is not kept: a failure, unless that was said already, or all that is
+// missing are sources of which the manifest itself says why nobody could read them.
 func (m *checked) shortfall(l *Levels) Counts {
 	switch m.signature {
 	case CountFailure:
@@ -281,8 +310,8 @@ func (m *checked) shortfall(l *Levels) Counts {
 	return CountWarning
 }
 
-// promised compares a response that announces no manifest, or nothing, with what is demanded and with what its origin promises. Of
-// one that announces nothing nobody knows whether the promise is about it.
+// promised compares a response that announces no manifest, or nothing, with what is demanded and with what its origin
+// promises. Of one that announces nothing nobody knows whether the promise is about it.
 func (j *job) promised(ctx context.Context, address string, observed int) {
 	what, counts := "The response announces no manifest", CountFailure
 	if observed == 0 {
@@ -299,7 +328,9 @@ func (j *job) promised(ctx context.Context, address string, observed int) {
 		})
 	case observed < j.report.Level.Promised:
 		j.report.add(Finding{
-			Code: LevelNotMet, Counts: counts, Detail: fmt.Sprintf("%s, and its origin promises level %d.", what, j.report.Level.Promised),
+			Code:   LevelNotMet,
+			Counts: counts,
+			Detail: fmt.Sprintf("%s, and its origin promises level %d.", what, j.report.Level.Promised),
 		})
 	}
 }

@@ -7,22 +7,23 @@ import (
 	"sync"
 )
 
-// Memory is what a verifier remembers from one job to the next: which bytes a manifest had, which response it was seen with,
-// keys, checkpoints of logs and verdicts. Without it nothing of that can be noticed. Implementations are safe for
+// Memory is what a verifier remembers from one job to the next: which bytes a manifest had, which response it was seen
+// with, keys, checkpoints of logs and verdicts. Without it nothing of that can be noticed. Implementations are safe for
 // concurrent use and never interpret a value; package verifytest tests one.
 //
 // A kind is a short word of this package, a key any text.
 type Memory interface {
 	// Recall returns the value; nil: there is none.
 	Recall(ctx context.Context, kind, key string) ([]byte, error)
-	// Remember keeps value unless there is one, and returns what is there now. Of several at once, one wins and all see it.
+	// Remember keeps value unless there is one, and returns what is there now. Of several at once, one wins and all see
+	// it.
 	Remember(ctx context.Context, kind, key string, value []byte) ([]byte, error)
 	// Replace keeps value in place of what is there.
 	Replace(ctx context.Context, kind, key string, value []byte) error
 }
 
-// The kinds of memory. What they hold is this package's, and may change between versions; what cannot be read is as if it were not
-// there.
+// The kinds of memory. What they hold is this package's, and may change between versions; what cannot be read is as if
+// it were not there.
 const (
 	memoryManifest   = "manifest"   // URL → sha256 of the body first seen there
 	memoryOutput     = "output"     // sha256 of a manifest → hash of the response it was seen with
@@ -34,8 +35,9 @@ const (
 // defaultMemory bounds each kind of a [MemoryMap], in bytes.
 const defaultMemory = 64 << 20
 
-// MemoryMap is a [Memory] that ends with the program. The zero value is ready. Of each kind the oldest values are forgotten when there
-// are too many: so what costs little to make many of, as verdicts do, pushes out no keys and no manifests.
+// MemoryMap is a [Memory] that ends with the program. The zero value is ready. Of each kind the oldest values are
+// forgotten when there are too many: so what costs little to make many of, as verdicts do, pushes out no keys and no
+// manifests.
 type MemoryMap struct {
 	Limit int // of the values of one kind with their keys, in bytes; 0: 64 MiB
 

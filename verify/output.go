@@ -21,7 +21,10 @@ func (m *checked) bound(ctx context.Context) error {
 		m.found(OutputUnchecked, CountInfo, "Which response the manifest is about was not looked at: there is none.")
 		return nil
 	case m.response.Cut:
-		m.found(OutputUnchecked, CountUnverifiable, "The response is not whole, so it cannot be compared with what the manifest says of it.")
+		m.found(
+			OutputUnchecked, CountUnverifiable,
+			"The response is not whole, so it cannot be compared with what the manifest says of it.",
+		)
 		return nil
 	case out == nil:
 		return m.unbound(ctx)
@@ -43,12 +46,15 @@ func (m *checked) bound(ctx context.Context) error {
 		m.fail(Replayed, "The manifest is about another response, and was seen with another one before.")
 		return nil
 	}
-	m.fail(OutputMismatch, "The manifest is about another response: neither its octets nor its text are those of this one.")
+	m.fail(
+		OutputMismatch,
+		"The manifest is about another response: neither its octets nor its text are those of this one.",
+	)
 	return nil
 }
 
-// before returns the response that the manifest was seen with first. A response that somebody handed over is not kept: it may be
-// anybody's, and the publisher's own one is not to look like a replay after it.
+// before returns the response that the manifest was seen with first. A response that somebody handed over is not kept:
+// it may be anybody's, and the publisher's own one is not to look like a replay after it.
 func (m *checked) before(ctx context.Context, digest string, body []byte) ([]byte, error) {
 	look := m.Memory.Recall
 	if m.response.fetched {
@@ -76,16 +82,22 @@ func (m *checked) unbound(ctx context.Context) error {
 		m.fail(Replayed, "The manifest does not say which response it is about, and was seen with another one before.")
 		return nil
 	}
-	if at, err := http.ParseTime(m.response.Header.Get("Date")); err == nil && at.Sub(m.man.EmittedAt.Time()) > replayWindow {
-		m.fail(Replayed, "The manifest does not say which response it is about, and is more than a day older than this one.")
+	if at, err := http.ParseTime(
+		m.response.Header.Get("Date"),
+	); err == nil &&
+		at.Sub(m.man.EmittedAt.Time()) > replayWindow {
+		m.fail(
+			Replayed,
+			"The manifest does not say which response it is about, and is more than a day older than this one.",
+		)
 		return nil
 	}
 	m.found(OutputUnchecked, CountWarning, "The manifest does not say which response it is about.")
 	return nil
 }
 
-// boundBy says how a manifest's output is the response; empty: it is not. Of a page only the octets count: two pages that show
-// other things may have one text.
+// boundBy says how a manifest's output is the response; empty: it is not. Of a page only the octets count: two pages
+// that show other things may have one text.
 func boundBy(out *manifest.Output, r *Response) string {
 	if out.Hash == snapshot.Hash(r.Body) {
 		return "its octets have the hash"
@@ -135,8 +147,11 @@ func (m *checked) spans() {
 		}
 		if said, ok := snapshot.Slice(*plain, c.Span[0], c.Span[1]); !ok || said != snapshot.Normalize(c.Text) {
 			m.report.add(Finding{
-				Code: ManifestInconsistent, Counts: CountFailure, Manifest: m.out.URL, Path: fmt.Sprintf("/claims/%d/span", i),
-				Detail: "The answer does not have the claim " + c.ID + " where the manifest says.",
+				Code:     ManifestInconsistent,
+				Counts:   CountFailure,
+				Manifest: m.out.URL,
+				Path:     fmt.Sprintf("/claims/%d/span", i),
+				Detail:   "The answer does not have the claim " + c.ID + " where the manifest says.",
 			})
 		}
 	}
@@ -149,7 +164,10 @@ func texts(r *Response) []*string {
 		whole := string(r.Body)
 		all = append(all, &whole)
 	}
-	if text, err := snapshot.Extract(r.Body, &snapshot.TextOptions{MediaType: r.Header.Get("Content-Type"), URL: r.URL}); err == nil {
+	if text, err := snapshot.Extract(
+		r.Body,
+		&snapshot.TextOptions{MediaType: r.Header.Get("Content-Type"), URL: r.URL},
+	); err == nil {
 		all = append(all, &text.Content)
 	}
 	return all

@@ -8,8 +8,8 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// inPlace reports whether the excerpt, or what has its hash, stands where the manifest says, and notes it. Where the manifest
-// does not name our text profile, offsets may count octets of the document, or UTF-16 units, as well.
+// inPlace reports whether the excerpt, or what has its hash, stands where the manifest says, and notes it. Where the
+// manifest does not name our text profile, offsets may count octets of the document, or UTF-16 units, as well.
 func (c *comparison) inPlace() bool {
 	at := c.cs.ExcerptOffset
 	if at == nil || at[0] < 0 || at[1] <= at[0] {
@@ -45,8 +45,8 @@ func (c *comparison) inPlace() bool {
 	return false
 }
 
-// inUnit notes an excerpt that stands in place, if one counts in another unit. Start is where it stands in the text; negative:
-// that is to be found out.
+// inUnit notes an excerpt that stands in place, if one counts in another unit. Start is where it stands in the text;
+// negative: that is to be found out.
 func (c *comparison) inUnit(u Unit, slice string, start int) bool {
 	c.result.Unit = u
 	q := snapshot.Quote{Exact: slice}

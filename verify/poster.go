@@ -15,8 +15,8 @@ import (
 	"github.com/ibidhq/ibid/keyring"
 )
 
-// Poster sends incidents to publishers who ask for them, signed. Nobody has to be told: it is for users who choose so. Make it with
-// [Verifier.Poster], unless you have a client of your own.
+// Poster sends incidents to publishers who ask for them, signed. Nobody has to be told: it is for users who choose so.
+// Make it with [Verifier.Poster], unless you have a client of your own.
 type Poster struct {
 	// Client sends. The endpoint is named by a publisher, so the client must reach public networks only, as that of
 	// [snapshot.Fetcher] does; it is never asked to follow a redirect. Nil: nothing can be sent.
@@ -26,8 +26,8 @@ type Poster struct {
 	Now    func() time.Time // nil: time.Now
 }
 
-// Poster returns a Poster that sends through the verifier's Fetcher, to where that fetches from, and has the verifier's clock.
-// It ends with the Fetcher.
+// Poster returns a Poster that sends through the verifier's Fetcher, to where that fetches from, and has the verifier's
+// clock. It ends with the Fetcher.
 func (v *Verifier) Poster(ring *keyring.Ring, agent string) *Poster {
 	v.once.Do(v.defaults)
 	return &Poster{Client: v.Fetcher.Client(), Ring: ring, Agent: agent, Now: v.Now}
@@ -42,8 +42,8 @@ const TagIncident = "agent-citation-incident"
 // signatureLife is how long the signature of a sent incident is good for.
 const signatureLife = 5 * time.Minute
 
-// Post sends an incident to the endpoint that its publisher's discovery names ([ManifestReport.Incidents]), which must be of
-// the manifest's origin. Anything but a 2xx is an error.
+// Post sends an incident to the endpoint that its publisher's discovery names ([ManifestReport.Incidents]), which must
+// be of the manifest's origin. Anything but a 2xx is an error.
 func (p *Poster) Post(ctx context.Context, endpoint string, i *Incident) error {
 	if p.Client == nil || p.Ring == nil {
 		return errors.New("sending an incident: there is no client or no key ring to send it with")
@@ -88,8 +88,14 @@ func (p *Poster) sign(r *http.Request, body []byte) error {
 	}
 	created, expires := now.Unix(), now.Add(signatureLife).Unix()
 	params := &httpsig.Params{
-		Components: []httpsig.Component{{Name: "@method"}, {Name: "@target-uri"}, {Name: "content-type"}, {Name: "content-digest"}},
-		Created:    &created, Expires: &expires, KeyID: key.ID, Nonce: rand.Text(), Tag: TagIncident,
+		Components: []httpsig.Component{
+			{Name: "@method"}, {Name: "@target-uri"}, {Name: "content-type"}, {Name: "content-digest"},
+		},
+		Created: &created,
+		Expires: &expires,
+		KeyID:   key.ID,
+		Nonce:   rand.Text(),
+		Tag:     TagIncident,
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Content-Digest", httpsig.ContentDigest(body))

@@ -23,8 +23,8 @@ const (
 
 var errNoStatus = errors.New("reading a response: it does not begin with a status line as `curl -i` prints it")
 
-// readPrinted reads a response as `curl -i` prints it: one header after the other of what was informational, redirected or a
-// proxy's, then the body, then the trailer. Lines end in CRLF or LF.
+// readPrinted reads a response as `curl -i` prints it: one header after the other of what was informational, redirected
+// or a proxy's, then the body, then the trailer. Lines end in CRLF or LF.
 func readPrinted(b []byte) (*Response, error) {
 	r := &Response{}
 	goesOn := false // another response may follow: of one that is final, all that follows is its body
@@ -37,7 +37,8 @@ func readPrinted(b []byte) (*Response, error) {
 			break
 		}
 		if at := r.Header.Get("Location"); strings.Contains(at, "://") && r.Status/100 == 3 {
-			r.URL, r.hinted = at, true // what follows a redirect comes from where it led, if it is not the redirect's own body
+			// what follows a redirect comes from where it led, if it is not the redirect's own body
+			r.URL, r.hinted = at, true
 		}
 		goesOn = status/100 == 1 || status/100 == 3 || status == http.StatusOK && isTunnel(b[:n])
 		r.Status, r.Header, b = status, header, b[n:]
@@ -128,8 +129,8 @@ func (r *Response) body() {
 	}
 }
 
-// plausible reports whether what looks like a trailer announces only what goes with the header: curl prints a trailer right behind
-// the body, and the text of an answer may end like one, too.
+// plausible reports whether what looks like a trailer announces only what goes with the header: curl prints a trailer
+// right behind the body, and the text of an answer may end like one, too.
 func (r *Response) plausible(trailer http.Header) bool {
 	said, err := manifest.ParseHeader(fields(trailer))
 	if err != nil || len(said) == 0 && len(fields(trailer)) > 0 {
@@ -161,8 +162,8 @@ func (r *Response) announced() []string {
 	return names
 }
 
-// trailerAt returns where the trailer begins: at the first of the lines at the end that are its fields, which may be the line in
-// which the body ends; -1: there is none.
+// trailerAt returns where the trailer begins: at the first of the lines at the end that are its fields, which may be
+// the line in which the body ends; -1: there is none.
 func (r *Response) trailerAt() int {
 	if r.Header.Get("Trailer") == "" {
 		return -1
@@ -236,7 +237,9 @@ func (r *Response) chunks() bool {
 	if !strings.EqualFold(r.Header.Get("Transfer-Encoding"), "chunked") {
 		return false
 	}
-	head := "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: " + strings.Join(r.announced(), ", ") + "\r\n\r\n"
+	head := "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: " + strings.Join(
+		r.announced(), ", ",
+	) + "\r\n\r\n"
 	all := bufio.NewReader(io.MultiReader(strings.NewReader(head), bytes.NewReader(r.Body)))
 	res, err := http.ReadResponse(all, nil)
 	if err != nil {

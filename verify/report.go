@@ -14,7 +14,8 @@ type State string
 
 // The states, from best to worst. What has no state is not trusted.
 const (
-	Trusted      State = "trusted"      // nothing failed, all could be looked at, and the signer is one whom the verifier's user trusts
+	// nothing failed, all could be looked at, and the signer is one whom the verifier's user trusts
+	Trusted      State = "trusted"
 	Valid        State = "valid"        // nothing failed, but the signer is not known as trusted, or nobody signed
 	Unverifiable State = "unverifiable" // nothing failed, but something that is claimed could not be looked at
 	Invalid      State = "invalid"      // something failed
@@ -22,18 +23,20 @@ const (
 
 // Words of findings that the specification has no status for: what was in order, and what could not be compared.
 const (
-	HeaderRead           Status = "header-read"
-	HeaderMissing        Status = "header-missing" // nothing is announced, so there is nothing to verify
-	ResponseUnreadable   Status = "response-unreadable"
-	ManifestRead         Status = "manifest-read"
-	OutputBound          Status = "output-bound"
-	OutputUnchecked      Status = "output-unchecked" // there is no response to compare with, or nothing to compare it by
-	SignatureValid       Status = "signature-valid"
-	KeyFromBundle        Status = "key-from-bundle" // nobody but the bundle says whose key it is
-	AuthorityVerified    Status = "authority-verified"
-	AuthorityUnchecked   Status = "authority-unchecked"
-	Logged               Status = "logged"
-	LogUnavailable       Status = "log-unavailable" // the log could not be asked for what its checkpoints have to do with each other
+	HeaderRead         Status = "header-read"
+	HeaderMissing      Status = "header-missing" // nothing is announced, so there is nothing to verify
+	ResponseUnreadable Status = "response-unreadable"
+	ManifestRead       Status = "manifest-read"
+	OutputBound        Status = "output-bound"
+	// there is no response to compare with, or nothing to compare it by
+	OutputUnchecked    Status = "output-unchecked"
+	SignatureValid     Status = "signature-valid"
+	KeyFromBundle      Status = "key-from-bundle" // nobody but the bundle says whose key it is
+	AuthorityVerified  Status = "authority-verified"
+	AuthorityUnchecked Status = "authority-unchecked"
+	Logged             Status = "logged"
+	// the log could not be asked for what its checkpoints have to do with each other
+	LogUnavailable       Status = "log-unavailable"
 	ChainValid           Status = "chain-valid"
 	NothingClaimed       Status = "nothing-claimed" // no claim, or one without a source that is to support it
 	LevelMet             Status = "level-met"
@@ -67,8 +70,9 @@ type Report struct {
 	VerifierVersion string    `json:"verifier_version"`
 	Offline         bool      `json:"offline"` // nothing was fetched
 
-	// Success, Info and Failure are all that was found about the response and its manifests, in the order in which it was
-	// looked at. What was found about single sources stands in Claims, and what failed there stands in Failure, too.
+	// Success, Info and Failure are all that was found about the response and its manifests, in the order in which it
+	// was looked at. What was found about single sources stands in Claims, and what failed there stands in Failure,
+	// too.
 	Success []Finding `json:"success"`
 	Info    []Finding `json:"info"` // also warnings, and what could not be looked at: see Counts
 	Failure []Finding `json:"failure"`
@@ -76,10 +80,12 @@ type Report struct {
 	Level     Levels           `json:"level"`     // the lowest of the manifests'
 	Manifests []ManifestReport `json:"manifests"` // in the order in which they were announced
 	Claims    []ClaimReport    `json:"claims"`    // of all manifests
-	Sources   []SourceReport   `json:"sources"`   // announced without a manifest (Level 1): only whether they can be read
-	Upstream  []*Report        `json:"upstream"`  // of sources that are agents' answers themselves
+	// announced without a manifest (Level 1): only whether they can be read
+	Sources  []SourceReport `json:"sources"`
+	Upstream []*Report      `json:"upstream"` // of sources that are agents' answers themselves
 
-	Error string `json:"error,omitempty"` // why there is nothing to report on: set by who collects reports, as for a file that cannot be read
+	// why there is nothing to report on: set by who collects reports, as for a file that cannot be read
+	Error string `json:"error,omitempty"`
 }
 
 // Finding is one thing that was found, good or bad.

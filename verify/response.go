@@ -12,8 +12,8 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// URL gets an answer, reads what it announces and verifies that. If a manifest is there, it is verified by itself. What cannot be
-// fetched is a report, too; an error is a context that ended, or one of Memory or of a checker.
+// URL gets an answer, reads what it announces and verifies that. If a manifest is there, it is verified by itself. What
+// cannot be fetched is a report, too; an error is a context that ended, or one of Memory or of a checker.
 func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 	j := v.job(KindResponse, url)
 	snap, err := j.fetch(ctx, &snapshot.FetchRequest{URL: url, Fresh: true})
@@ -25,7 +25,9 @@ func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 	}
 	if err != nil {
 		j.report.add(Finding{
-			Code: ResponseUnreadable, Counts: CountUnverifiable, Detail: sentence("The answer could not be fetched", err),
+			Code:   ResponseUnreadable,
+			Counts: CountUnverifiable,
+			Detail: sentence("The answer could not be fetched", err),
 		})
 		return j.end(), nil
 	}
@@ -35,7 +37,12 @@ func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 		return j.alone(ctx, url)
 	}
 	err = j.response(ctx, &Response{
-		URL: snap.FinalURL, Status: snap.Status, Header: snap.Header, Trailer: snap.Trailer, Body: snap.Octets, fetched: true,
+		URL:     snap.FinalURL,
+		Status:  snap.Status,
+		Header:  snap.Header,
+		Trailer: snap.Trailer,
+		Body:    snap.Octets,
+		fetched: true,
 	})
 	return j.finish(err)
 }
@@ -45,7 +52,8 @@ func (v *Verifier) Manifest(ctx context.Context, url string) (*Report, error) {
 	return v.job(KindManifest, url).alone(ctx, url)
 }
 
-// Response verifies what a response announces. The response is not changed; its URL, if it is known, says who it is from.
+// Response verifies what a response announces. The response is not changed; its URL, if it is known, says who it is
+// from.
 func (v *Verifier) Response(ctx context.Context, r *Response) (*Report, error) {
 	j := v.job(KindResponse, r.URL)
 	return j.finish(j.response(ctx, r))
@@ -104,8 +112,8 @@ func (j *job) response(ctx context.Context, r *Response) error {
 	return ctx.Err()
 }
 
-// header reads what a response announces: header, trailer and the events of a stream that ibid wrote. It may be nothing; false: it
-// cannot be read.
+// header reads what a response announces: header, trailer and the events of a stream that ibid wrote. It may be
+// nothing; false: it cannot be read.
 func (j *job) header(r *Response) ([]manifest.Announcement, bool) {
 	values := append(fields(r.Header), fields(r.Trailer)...)
 	list, err := manifest.ParseHeader(values)
@@ -117,11 +125,18 @@ func (j *job) header(r *Response) ([]manifest.Announcement, bool) {
 	}
 	switch {
 	case err != nil:
-		j.report.add(Finding{Code: HeaderMalformed, Counts: CountFailure, Detail: sentence("Citation-Source cannot be read", err)})
+		j.report.add(
+			Finding{
+				Code:   HeaderMalformed,
+				Counts: CountFailure,
+				Detail: sentence("Citation-Source cannot be read", err),
+			},
+		)
 		return nil, false
 	case len(list) == 0:
 		j.report.add(Finding{
-			Code: HeaderMissing, Counts: CountUnverifiable,
+			Code:   HeaderMissing,
+			Counts: CountUnverifiable,
 			Detail: "The response has no Citation-Source field: it announces no sources, so there is nothing to verify.",
 		})
 		return nil, true
@@ -141,8 +156,8 @@ func fields(h http.Header) []string {
 	return values
 }
 
-// events returns the data of the events that announce sources at the end of a stream. Of one that is longer than the field may be, so
-// much that its parser says so.
+// events returns the data of the events that announce sources at the end of a stream. Of one that is longer than the
+// field may be, so much that its parser says so.
 func events(body []byte) []string {
 	var values []string
 	var data bytes.Buffer
@@ -202,7 +217,10 @@ func (j *job) group(list []manifest.Announcement) (manifests []announced, alone 
 			m.digest = a.Digest
 		case !bytes.Equal(m.digest, a.Digest):
 			j.report.add(Finding{
-				Code: HeaderMalformed, Counts: CountFailure, Manifest: url, Detail: "The field gives two digests for one manifest.",
+				Code:     HeaderMalformed,
+				Counts:   CountFailure,
+				Manifest: url,
+				Detail:   "The field gives two digests for one manifest.",
 			})
 			return nil, nil, false
 		}
@@ -212,14 +230,22 @@ func (j *job) group(list []manifest.Announcement) (manifests []announced, alone 
 	}
 	if len(manifests) > j.limits.Manifests {
 		j.report.add(Finding{
-			Code: HeaderMalformed, Counts: CountFailure,
-			Detail: fmt.Sprintf("The field names %d manifests; at most %d are read.", len(manifests), j.limits.Manifests),
+			Code:   HeaderMalformed,
+			Counts: CountFailure,
+			Detail: fmt.Sprintf(
+				"The field names %d manifests; at most %d are read.", len(manifests), j.limits.Manifests,
+			),
 		})
 		return nil, nil, false
 	}
 	j.report.add(Finding{
-		Code: HeaderRead, Counts: CountPass,
-		Detail: "Citation-Source announces " + number(len(sources), "source") + " and " + number(len(manifests), "manifest") + ".",
+		Code:   HeaderRead,
+		Counts: CountPass,
+		Detail: "Citation-Source announces " + number(
+			len(sources), "source",
+		) + " and " + number(
+			len(manifests), "manifest",
+		) + ".",
 	})
 	return manifests, alone, true
 }

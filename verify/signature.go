@@ -20,11 +20,12 @@ type verdict struct {
 	sig  *httpsig.Signature
 }
 
-// late reports whether the signature holds, by a key that was revoked later than it says to be made: so does one that a thief made since.
+// late reports whether the signature holds, by a key that was revoked later than it says to be made: so does one that a
+// thief made since.
 func (v *verdict) late() bool { return v.code == "" && !v.key.RevokedAt.IsZero() }
 
-// attested keeps a signature of a key that was revoked since only if the manifest is in the publisher's log, to which a thief of
-// the key has no access.
+// attested keeps a signature of a key that was revoked since only if the manifest is in the publisher's log, to which a
+// thief of the key has no access.
 func (m *checked) attested(ctx context.Context, v *verdict) error {
 	if err := m.logged(ctx); err != nil || m.out.Logged {
 		return err
@@ -78,12 +79,19 @@ func (m *checked) signed(ctx context.Context) error {
 		return nil
 	}
 	m.out.Verified = true
-	m.found(SignatureValid, CountPass, "The signature of key "+first.key.ID+" holds, and the key was good when it was made.")
+	m.found(
+		SignatureValid, CountPass,
+		"The signature of key "+first.key.ID+" holds, and the key was good when it was made.",
+	)
 	if !m.seen {
-		m.found(KeyFromBundle, CountInfo, "The key comes from the bundle; that it is the publisher's was not looked up.")
+		m.found(
+			KeyFromBundle, CountInfo, "The key comes from the bundle; that it is the publisher's was not looked up.",
+		)
 	}
 	if m.man.EmittedAt.Time().After(time.Unix(*first.sig.Created, 0).Add(skew)) {
-		m.fail(ManifestInconsistent, "The manifest says that it was emitted at %s, after it was signed.", m.man.EmittedAt)
+		m.fail(
+			ManifestInconsistent, "The manifest says that it was emitted at %s, after it was signed.", m.man.EmittedAt,
+		)
 	}
 	return nil
 }
@@ -109,7 +117,8 @@ func ours(message *httpsig.Message) ([]*httpsig.Signature, error) {
 	return nil, err
 }
 
-// maxSignatures is how many signatures of one manifest are tried: a publisher may sign with the old key and the new one.
+// maxSignatures is how many signatures of one manifest are tried: a publisher may sign with the old key and the new
+// one.
 const maxSignatures = 4
 
 func (m *checked) unsigned() {
@@ -178,11 +187,18 @@ func (m *checked) timely(v verdict) verdict {
 	word, good := v.key.Good(created)
 	switch {
 	case !good && word == keyring.Revoked:
-		v.code, v.why = KeyRevoked, "The key was revoked at "+v.key.RevokedAt.Format(time.RFC3339)+", before the signature was made."
+		v.code, v.why = KeyRevoked, "The key was revoked at "+v.key.RevokedAt.Format(
+			time.RFC3339,
+		)+", before the signature was made."
 	case v.sig.Expires != nil && m.now.After(time.Unix(*v.sig.Expires, 0).Add(skew)):
-		v.code, v.why = SignatureExpired, "The signature expired at "+time.Unix(*v.sig.Expires, 0).UTC().Format(time.RFC3339)+"."
+		v.code, v.why = SignatureExpired, "The signature expired at "+time.Unix(*v.sig.Expires, 0).
+			UTC().
+			Format(time.RFC3339)+
+			"."
 	case created.After(m.now.Add(skew)):
-		v.code, v.why = NotYetValid, "The signature says that it was made at "+created.Format(time.RFC3339)+", which is not yet."
+		v.code, v.why = NotYetValid, "The signature says that it was made at "+created.Format(
+			time.RFC3339,
+		)+", which is not yet."
 	case !good:
 		v.code, v.why = KeyOutsideValidity, "The key was not one to sign with at "+created.Format(time.RFC3339)+"."
 	}

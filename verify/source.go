@@ -18,20 +18,24 @@ import (
 
 // SourceResult is what was found about one source of one claim. It is plain data.
 type SourceResult struct {
-	Status     Status          `json:"status"`
-	Counts     Counts          `json:"counts"`
-	Reason     string          `json:"reason,omitempty"`    // of what was not read: dns, connect, tls, timeout, 5xx, 429 …; of an archive's copy: why the source was not read
-	Note       string          `json:"note,omitempty"`      // a sentence for a person
-	Excerpt    string          `json:"excerpt,omitempty"`   // what the source says, if it passed: evidence for the claim
-	Match      *snapshot.Match `json:"match,omitempty"`     // where the excerpt stands now; nil: nowhere, or none was recorded
-	Near       *snapshot.Near  `json:"near,omitempty"`      // what stands there instead
-	Unit       Unit            `json:"unit,omitempty"`      // what the recorded offset turned out to count in, where the manifest does not say
-	Hash       string          `json:"hash,omitempty"`      // of the octets now
-	TextHash   string          `json:"text_hash,omitempty"` // of the text now
-	HTTPStatus int             `json:"http_status,omitempty"`
-	FinalURL   string          `json:"final_url,omitempty"`
-	Redirected bool            `json:"redirected,omitempty"` // FinalURL belongs to another domain than the one recorded
-	CheckedAt  time.Time       `json:"checked_at,omitzero"`  // when the source was read; zero: it was not
+	Status Status `json:"status"`
+	Counts Counts `json:"counts"`
+	// of what was not read: dns, connect, tls, timeout, 5xx, 429 …; of an archive's copy: why the source was not read
+	Reason string `json:"reason,omitempty"`
+	Note   string `json:"note,omitempty"` // a sentence for a person
+	// what the source says, if it passed: evidence for the claim
+	Excerpt string `json:"excerpt,omitempty"`
+	// where the excerpt stands now; nil: nowhere, or none was recorded
+	Match *snapshot.Match `json:"match,omitempty"`
+	Near  *snapshot.Near  `json:"near,omitempty"` // what stands there instead
+	// what the recorded offset turned out to count in, where the manifest does not say
+	Unit       Unit      `json:"unit,omitempty"`
+	Hash       string    `json:"hash,omitempty"`      // of the octets now
+	TextHash   string    `json:"text_hash,omitempty"` // of the text now
+	HTTPStatus int       `json:"http_status,omitempty"`
+	FinalURL   string    `json:"final_url,omitempty"`
+	Redirected bool      `json:"redirected,omitempty"` // FinalURL belongs to another domain than the one recorded
+	CheckedAt  time.Time `json:"checked_at,omitzero"`  // when the source was read; zero: it was not
 }
 
 // Unit is what an offset counts.
@@ -46,24 +50,36 @@ const (
 
 // CompareOptions says what else is known of a comparison. Nil and the zero value mean: nothing.
 type CompareOptions struct {
-	Texts       *snapshot.Texts // nil: texts are not remembered
-	TextProfile string          // of the manifest; any other than manifest.TextProfile: its offsets may count in something else
+	Texts *snapshot.Texts // nil: texts are not remembered
+	// of the manifest; any other than manifest.TextProfile: its offsets may count in something else
+	TextProfile string
 }
 
-// Compare says whether a source says what a manifest has it say. The source was fetched as snap, or could not be, for the
-// reason fetchErr. A nil src means that the manifest has no source of that name. Compare does no I/O.
+// Compare says whether a source says what a manifest has it say. The source was fetched as snap, or could not be, for
+// the reason fetchErr. A nil src means that the manifest has no source of that name. Compare does no I/O.
 //
-// The statuses are those of the attribution specification, §6 B, in the order of its table. Only what is there exactly, or by
-// its letters, digits and symbols, passes (see [snapshot.Find]); what is merely similar explains a failure.
-func Compare(cs *manifest.ClaimSource, src *manifest.Source, snap *snapshot.Snapshot, fetchErr error, o *CompareOptions) SourceResult {
+// The statuses are those of the attribution specification, §6 B, in the order of its table. Only what is there exactly,
+// or by its letters, digits and symbols, passes (see [snapshot.Find]); what is merely similar explains a failure.
+func Compare(
+	cs *manifest.ClaimSource, src *manifest.Source, snap *snapshot.Snapshot, fetchErr error, o *CompareOptions,
+) SourceResult {
 	return newComparison(cs, src, snap, o).compare(fetchErr)
 }
 
-func newComparison(cs *manifest.ClaimSource, src *manifest.Source, snap *snapshot.Snapshot, o *CompareOptions) *comparison {
+func newComparison(
+	cs *manifest.ClaimSource, src *manifest.Source, snap *snapshot.Snapshot, o *CompareOptions,
+) *comparison {
 	if src == nil {
 		src = &manifest.Source{}
 	}
-	c := &comparison{cs: cs, src: src, snap: snap, hash: cmp.Or(cs.Hash, src.Hash), ready: &searched{}, explained: &atomic.Int64{}}
+	c := &comparison{
+		cs:        cs,
+		src:       src,
+		snap:      snap,
+		hash:      cmp.Or(cs.Hash, src.Hash),
+		ready:     &searched{},
+		explained: &atomic.Int64{},
+	}
 	if o != nil {
 		c.options = *o
 	}
@@ -104,13 +120,17 @@ func (c *comparison) compare(fetchErr error) SourceResult {
 	}
 }
 
-// FromArchive returns what is to be said of a source that could not be read, as live says, and whose archived copy was compared
-// instead: where the copy passes, that. Whether the archive is one to believe is the caller's to know.
+// FromArchive returns what is to be said of a source that could not be read, as live says, and whose archived copy was
+// compared instead: where the copy passes, that. Whether the archive is one to believe is the caller's to know.
 func FromArchive(live, archived SourceResult) SourceResult {
 	if live.Counts != CountUnverifiable || !archived.Counts.Passes() {
 		return live
 	}
-	archived.Note = fmt.Sprintf("The source could not be read; its copy at %s was compared (%s).", ascii(hostOf(archived.FinalURL)), archived.Status)
+	archived.Note = fmt.Sprintf(
+		"The source could not be read; its copy at %s was compared (%s).",
+		ascii(hostOf(archived.FinalURL)),
+		archived.Status,
+	)
 	archived.Status, archived.Reason = VerifiedFromArchive, string(live.Status)
 	if archived.Counts == CountPass {
 		archived.Counts = CountInfo
@@ -204,7 +224,9 @@ func (c *comparison) read() (SourceResult, bool) {
 	case errors.Is(err, snapshot.ErrTooLarge):
 		return c.say(TooLarge, CountUnverifiable, "The source could not be read as text: "+err.Error()+"."), false
 	default:
-		return c.say(UnsupportedMedia, CountUnverifiable, "The source could not be read as text: "+err.Error()+"."), false
+		return c.say(
+			UnsupportedMedia, CountUnverifiable, "The source could not be read as text: "+err.Error()+".",
+		), false
 	}
 	return SourceResult{}, true
 }
@@ -241,7 +263,9 @@ func (c *comparison) excerpt() SourceResult {
 	case c.unchanged && (inPlace || c.cs.ExcerptOffset == nil || c.advisory()):
 		return c.say(Verified, CountPass, "")
 	case c.unchanged:
-		return c.say(OffsetWrong, CountWarning, "The source is unchanged and has the excerpt in another place than recorded.")
+		return c.say(
+			OffsetWrong, CountWarning, "The source is unchanged and has the excerpt in another place than recorded.",
+		)
 	case c.textUnchanged() && (inPlace || c.cs.ExcerptOffset == nil):
 		return c.say(DriftedTextIntact, CountPass, "The source changed; its text did not.")
 	default:
@@ -251,7 +275,10 @@ func (c *comparison) excerpt() SourceResult {
 
 // cut says that what stands there is a part of a number or word, of which nobody knows what it means.
 func (c *comparison) cut() SourceResult {
-	return c.say(ExcerptCut, CountWarning, "The source has the excerpt, which begins or ends inside a number or word: it may mean something else there.")
+	return c.say(
+		ExcerptCut, CountWarning,
+		"The source has the excerpt, which begins or ends inside a number or word: it may mean something else there.",
+	)
 }
 
 // notFound says what it means that the source does not have the excerpt.
@@ -259,17 +286,35 @@ func (c *comparison) notFound() SourceResult {
 	c.result.Near = c.near(c.cs.Excerpt.Exact)
 	switch {
 	case c.unchanged && c.advisory():
-		return c.say(VerifiedHashOnly, CountInfo, "The source is unchanged; its text layer, of which programs make different texts, does not show the excerpt.")
+		return c.say(
+			VerifiedHashOnly,
+			CountInfo,
+			"The source is unchanged; its text layer, of which programs make different texts, does not show the excerpt.",
+		)
 	case c.unchanged && c.inferred():
-		return c.say(VerifiedHashOnly, CountInfo, "The source is unchanged; what a checker took for its evidence is not found in it.")
+		return c.say(
+			VerifiedHashOnly, CountInfo,
+			"The source is unchanged; what a checker took for its evidence is not found in it.",
+		)
 	case c.unchanged:
-		return c.say(ExcerptMismatch, CountFailure, "The source is unchanged and does not have the excerpt: it was misquoted.")
+		return c.say(
+			ExcerptMismatch, CountFailure, "The source is unchanged and does not have the excerpt: it was misquoted.",
+		)
 	case c.advisory() && c.hash == "":
-		return c.say(UnsupportedMedia, CountUnverifiable, "The excerpt is not found in a text layer of which programs make different texts.")
+		return c.say(
+			UnsupportedMedia, CountUnverifiable,
+			"The excerpt is not found in a text layer of which programs make different texts.",
+		)
 	case c.advisory():
-		return c.say(HashMismatch, CountUnverifiable, "The source changed, and the excerpt is not found in a text layer of which programs make different texts.")
+		return c.say(
+			HashMismatch, CountUnverifiable,
+			"The source changed, and the excerpt is not found in a text layer of which programs make different texts.",
+		)
 	case c.hash == "" && c.inferred():
-		return c.say(ExcerptMissing, CountUnverifiable, "What a checker took for evidence is not found, and no hash was recorded.")
+		return c.say(
+			ExcerptMissing, CountUnverifiable,
+			"What a checker took for evidence is not found, and no hash was recorded.",
+		)
 	case c.result.Near != nil:
 		return c.say(ExcerptAltered, CountFailure, "The source does not have the excerpt, only something similar.")
 	default:
@@ -295,11 +340,19 @@ func (c *comparison) excerptHash() SourceResult {
 	}
 	switch {
 	case !c.unchanged:
-		return c.say(HashMismatch, CountUnverifiable, "Where the excerpt stood there is something else, and its words were not recorded.")
+		return c.say(
+			HashMismatch, CountUnverifiable,
+			"Where the excerpt stood there is something else, and its words were not recorded.",
+		)
 	case c.advisory() || c.inferred():
-		return c.say(VerifiedHashOnly, CountInfo, "The source is unchanged; the private excerpt is not found in its place.")
+		return c.say(
+			VerifiedHashOnly, CountInfo, "The source is unchanged; the private excerpt is not found in its place.",
+		)
 	default:
-		return c.say(ExcerptMismatch, CountFailure, "The source is unchanged and has something else where the excerpt is said to stand.")
+		return c.say(
+			ExcerptMismatch, CountFailure,
+			"The source is unchanged and has something else where the excerpt is said to stand.",
+		)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// WriteText writes the report for a person to read, with ANSI colours or without. Nothing in the report, however hostile,
-// can do more than stand there: control and bidirectional characters are shown escaped, hosts in ASCII.
+// WriteText writes the report for a person to read, with ANSI colours or without. Nothing in the report, however
+// hostile, can do more than stand there: control and bidirectional characters are shown escaped, hosts in ASCII.
 func (r *Report) WriteText(w io.Writer, colour bool) error {
 	buffered := bufio.NewWriter(w)
 	t := &textReport{w: buffered, colour: colour}
@@ -112,9 +112,15 @@ func (t *textReport) about(r *Report, indent string) {
 		}
 		switch {
 		case m.Trusted:
-			t.line(indent, "    signed at %s with key %s, trusted by your --trust %s", shown(m.SignedAt), shown(m.KeyID), shown(m.TrustedBy))
+			t.line(
+				indent, "    signed at %s with key %s, trusted by your --trust %s", shown(m.SignedAt), shown(m.KeyID),
+				shown(m.TrustedBy),
+			)
 		case m.Verified:
-			t.line(indent, "    signed at %s with key %s, which you have not said to trust", shown(m.SignedAt), shown(m.KeyID))
+			t.line(
+				indent, "    signed at %s with key %s, which you have not said to trust", shown(m.SignedAt),
+				shown(m.KeyID),
+			)
 		}
 		if m.Level.Observed > 0 {
 			t.line(indent, "    level %d observed, %d promised", m.Level.Observed, m.Level.Promised)

@@ -14,7 +14,9 @@ func (m *checked) authority(ctx context.Context) error {
 		return nil
 	}
 	if name, _ := hostAndPort(m.url); host != name && host != hostOf(m.url) {
-		m.fail(AuthorityMismatch, "The manifest speaks for the agent %s, but comes from %s.", m.man.AgentID, hostOf(m.url))
+		m.fail(
+			AuthorityMismatch, "The manifest speaks for the agent %s, but comes from %s.", m.man.AgentID, hostOf(m.url),
+		)
 		return nil
 	}
 	switch from := m.from(); {
@@ -23,7 +25,10 @@ func (m *checked) authority(ctx context.Context) error {
 	case from == "" && m.response == nil && m.upstream == nil:
 		m.found(AuthorityVerified, CountPass, "The manifest comes from the host of its agent, "+host+".")
 	case from == "":
-		m.found(AuthorityUnchecked, CountInfo, "Where the response comes from is not known; the manifest comes from the host of its agent, "+host+".")
+		m.found(
+			AuthorityUnchecked, CountInfo,
+			"Where the response comes from is not known; the manifest comes from the host of its agent, "+host+".",
+		)
 	case from == at:
 		m.found(AuthorityVerified, CountPass, "Response and manifest come from the host of the agent, "+host+".")
 	case !m.delegated(ctx, from, at):
@@ -56,7 +61,10 @@ func (m *checked) delegated(ctx context.Context, from, at string) bool {
 			}
 		}
 	}
-	m.fail(AuthorityMismatch, "The response comes from %s, which does not say that manifests of %s speak for it.", from, at)
+	m.fail(
+		AuthorityMismatch, "The response comes from %s, which does not say that manifests of %s speak for it.", from,
+		at,
+	)
 	return false
 }
 

@@ -14,8 +14,8 @@ type upstream struct {
 	body   *Response // nil: it could not be read
 }
 
-// upstreams verifies the manifests of those sources that are agents' answers themselves: each once in a job, and only so
-// deep.
+// upstreams verifies the manifests of those sources that are agents' answers themselves: each once in a job, and only
+// so deep.
 func (m *checked) upstreams(ctx context.Context) error {
 	for i := range m.man.Sources {
 		src := &m.man.Sources[i]
@@ -68,11 +68,20 @@ func (m *checked) above(ctx context.Context, src *manifest.Source, address strin
 func (m *checked) upstreamEnded(src *manifest.Source, r *Report) {
 	switch r.State {
 	case Invalid:
-		m.upstreamFound(src, UpstreamInvalid, CountFailure, "The source is an agent's answer, and its manifest failed: "+string(r.Failure[0].Code)+".")
+		m.upstreamFound(
+			src, UpstreamInvalid, CountFailure,
+			"The source is an agent's answer, and its manifest failed: "+string(r.Failure[0].Code)+".",
+		)
 	case Unverifiable:
-		m.upstreamFound(src, UpstreamUnverifiable, CountUnverifiable, "The source is an agent's answer, and not all of its manifest could be looked at.")
+		m.upstreamFound(
+			src, UpstreamUnverifiable, CountUnverifiable,
+			"The source is an agent's answer, and not all of its manifest could be looked at.",
+		)
 	default:
-		m.upstreamFound(src, UpstreamVerified, CountPass, "The source is an agent's answer, and its manifest is "+string(r.State)+".")
+		m.upstreamFound(
+			src, UpstreamVerified, CountPass,
+			"The source is an agent's answer, and its manifest is "+string(r.State)+".",
+		)
 	}
 }
 
@@ -85,8 +94,8 @@ func (m *checked) readUpstream(ctx context.Context, src *manifest.Source) *upstr
 	return up
 }
 
-// again says what is to be said of a further source whose manifest this job has read, or is reading: it must be about that
-// source, too.
+// again says what is to be said of a further source whose manifest this job has read, or is reading: it must be about
+// that source, too.
 func (m *checked) again(ctx context.Context, src *manifest.Source, address string) {
 	c := m.all.read[address]
 	if c == nil {
@@ -100,7 +109,9 @@ func (m *checked) again(ctx context.Context, src *manifest.Source, address strin
 	case f.Counts == CountUnverifiable:
 		m.upstreamFound(src, UpstreamUnverifiable, CountUnverifiable, f.Detail)
 	case c.upstream == nil || c.report.State == "":
-		m.upstreamFound(src, UpstreamUnverifiable, CountInfo, "Its manifest is one that this report has already: "+address+".")
+		m.upstreamFound(
+			src, UpstreamUnverifiable, CountInfo, "Its manifest is one that this report has already: "+address+".",
+		)
 	default:
 		m.upstreamEnded(src, c.report.rebound(f))
 	}
@@ -112,7 +123,11 @@ func (r *Report) rebound(f Finding) *Report {
 		return has([]Finding{f}, r.Manifests[0].URL, OutputBound, OutputUnchecked, OutputMismatch)
 	}
 	other := *r
-	other.Success, other.Info = slices.DeleteFunc(slices.Clone(r.Success), about), slices.DeleteFunc(slices.Clone(r.Info), about)
+	other.Success, other.Info = slices.DeleteFunc(
+		slices.Clone(r.Success), about,
+	), slices.DeleteFunc(
+		slices.Clone(r.Info), about,
+	)
 	other.Failure = slices.DeleteFunc(slices.Clone(r.Failure), about)
 	f.Manifest = r.Manifests[0].URL
 	other.add(f)
@@ -131,16 +146,26 @@ func (up *upstream) bound(out *manifest.Output) Finding {
 	src := up.source
 	switch {
 	case out == nil:
-		return Finding{Code: OutputUnchecked, Counts: CountWarning, Detail: "The manifest does not say which response it is about."}
+		return Finding{
+			Code:   OutputUnchecked,
+			Counts: CountWarning,
+			Detail: "The manifest does not say which response it is about.",
+		}
 	case out.Hash == src.Hash,
 		out.TextHash != "" && out.TextHash == src.TextHash && !isMarkup(src.MediaType) && !isMarkup(out.MediaType),
 		up.body != nil && boundBy(out, up.body) != "":
 		return Finding{Code: OutputBound, Counts: CountPass, Detail: "The manifest is about the source."}
 	case up.body == nil:
 		return Finding{
-			Code: OutputUnchecked, Counts: CountUnverifiable, Detail: "The source could not be read, so it cannot be compared with its manifest.",
+			Code:   OutputUnchecked,
+			Counts: CountUnverifiable,
+			Detail: "The source could not be read, so it cannot be compared with its manifest.",
 		}
 	default:
-		return Finding{Code: OutputMismatch, Counts: CountFailure, Detail: "The manifest is about something else than the source that names it."}
+		return Finding{
+			Code:   OutputMismatch,
+			Counts: CountFailure,
+			Detail: "The manifest is about something else than the source that names it.",
+		}
 	}
 }

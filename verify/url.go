@@ -64,8 +64,8 @@ func ofManifest(address string) bool {
 	return last == "cite"
 }
 
-// unforgeable reports whether nobody on the way can have written what was fetched: by TLS, or because the address is one of a
-// special network, which the fetcher reaches only if somebody chose so.
+// unforgeable reports whether nobody on the way can have written what was fetched: by TLS, or because the address is
+// one of a special network, which the fetcher reaches only if somebody chose so.
 func unforgeable(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {

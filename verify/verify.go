@@ -22,14 +22,15 @@ type Verifier struct {
 	// Archives are the host names whose copies of sources that cannot be read count as those; nil: those of [Archives].
 	Archives []string
 
-	// Trust says whose signatures make a report trusted: host names (with a port unless it is the usual one), or key ids. A key
-	// that is named is trusted wherever a manifest with its signature comes from: an origin that publishes a copy of it without its
-	// revocation hides that. So name hosts, unless the key is known from elsewhere.
+	// Trust says whose signatures make a report trusted: host names (with a port unless it is the usual one), or key
+	// ids. A key that is named is trusted wherever a manifest with its signature comes from: an origin that publishes a
+	// copy of it without its revocation hides that. So name hosts, unless the key is known from elsewhere.
 	Trust        []string
 	RequireLevel int  // a lower level fails (level-not-met, unsigned); 0: nothing is demanded
 	Offline      bool // nothing is fetched: what is not in a bundle, Memory or Copies cannot be verified
-	KeepSources  bool // bundles get the octets of the sources that are unchanged, so that they can be verified without a network
-	TestKeys     bool // the published keys of RFC 9421 are accepted: for tests, because everybody has them
+	// bundles get the octets of the sources that are unchanged, so that they can be verified without a network
+	KeepSources bool
+	TestKeys    bool // the published keys of RFC 9421 are accepted: for tests, because everybody has them
 
 	SourceTTL  time.Duration // how long a good verdict on a source is good for; 0: 24 h; negative: never
 	FailureTTL time.Duration // how long any other is; 0: 15 min; negative: never
@@ -54,14 +55,17 @@ type Progress struct {
 
 // Limits bound what one job may cost. Zero fields mean the defaults.
 type Limits struct {
-	Fetches   int // documents fetched for one job, redirects included, tries not, 256; what begins after cannot be verified
-	Hosts     int // hosts that they are fetched from, likewise, 64
-	Octets    int // octets of all these documents, which are held until the job ends, 256 MiB; what goes beyond cannot be verified
+	// documents fetched for one job, redirects included, tries not, 256; what begins after cannot be verified
+	Fetches int
+	Hosts   int // hosts that they are fetched from, likewise, 64
+	// octets of all these documents, which are held until the job ends, 256 MiB; what goes beyond cannot be verified
+	Octets    int
 	Manifests int // manifests of one response, 16
 	Upstream  int // how deep manifests of manifests are followed, 3; negative: not at all
 	Input     int // bytes of a response, a file or a bundle, 64 MiB
 
-	Time time.Duration // for all fetching, from when the job begins, 5 min; what is not fetched by then cannot be verified
+	// for all fetching, from when the job begins, 5 min; what is not fetched by then cannot be verified
+	Time time.Duration
 }
 
 // Response is an HTTP response that was received, as it is to be verified.

@@ -100,7 +100,11 @@ func (r *Report) summary() string {
 			warnings++
 		}
 	}
-	s := fmt.Sprintf(" %d of %s in order, for %s.", good, number(r.cited(), "cited source"), number(len(r.Claims), "claim"))
+	s := fmt.Sprintf(
+		" %d of %s in order, for %s.", good,
+		number(r.cited(), "cited source"),
+		number(len(r.Claims), "claim"),
+	)
 	if warnings > 0 {
 		s += " " + number(warnings, "warning") + "."
 	}

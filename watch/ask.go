@@ -38,7 +38,9 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 			model = j.Call.Answer.Model
 		}
 	}
-	built, err := wire.BuildRequest(t.Provider, &wire.Chat{Model: model, Messages: messages, Tools: t.Tools, Include: true})
+	built, err := wire.BuildRequest(
+		t.Provider, &wire.Chat{Model: model, Messages: messages, Tools: t.Tools, Include: true},
+	)
 	if err != nil {
 		return nil, &failure{"unreadable", fmt.Errorf("building the second request: %w", err)}
 	}
@@ -55,8 +57,10 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 	}
 	if kept := count(messages); kept != len(first.Messages) {
 		answer.Issues = append(answer.Issues, ibid.Issue{
-			Code:   IssueContextDiffers,
-			Detail: fmt.Sprintf("the citations are from a second call that had %d of %d messages", kept, len(first.Messages)),
+			Code: IssueContextDiffers,
+			Detail: fmt.Sprintf(
+				"the citations are from a second call that had %d of %d messages", kept, len(first.Messages),
+			),
 		})
 	}
 	return withAnswer(j.Call, answer), nil

@@ -28,8 +28,8 @@ const (
 
 // AttributionOptions are the options of [NewAttribution].
 type AttributionOptions struct {
-	// Choose returns the strategy of a run, always the same one; nil, or a strategy that is not PostHoc: the run's answers
-	// stay as they are. It must be safe for concurrent use.
+	// Choose returns the strategy of a run, always the same one; nil, or a strategy that is not PostHoc: the run's
+	// answers stay as they are. It must be safe for concurrent use.
 	Choose func(run string) *experiment.Strategy
 	// Checkers are those of the strategies that name another than experiment.CheckerLexical, by experiment.Strategy.ID.
 	Checkers map[string]support.Checker
@@ -41,9 +41,9 @@ type AttributionOptions struct {
 	Metrics prometheus.Registerer // nil: nobody counts
 }
 
-// Attribution gives citations to answers whose provider sent none: each sentence that one of the sources supports, with a
-// score, gets a citation of the origin "inferred". The sources are what the model was given: the documents and the tools'
-// results in the request, what the answer says it found, and what the run's steps retrieved.
+// Attribution gives citations to answers whose provider sent none: each sentence that one of the sources supports, with
+// a score, gets a citation of the origin "inferred". The sources are what the model was given: the documents and the
+// tools' results in the request, what the answer says it found, and what the run's steps retrieved.
 type Attribution struct {
 	options AttributionOptions
 	log     *slog.Logger
@@ -85,9 +85,9 @@ func (a *Attribution) Wants(run string) bool {
 	return s != nil && s.PostHoc
 }
 
-// Offer hands over an answer, and reports whether it will be attributed: if it is whole, has text and no citation, and its
-// run's strategy is PostHoc. It is not if too many wait, which is counted. Offer never blocks. Keys and URL of the job are not
-// looked at.
+// Offer hands over an answer, and reports whether it will be attributed: if it is whole, has text and no citation, and
+// its run's strategy is PostHoc. It is not if too many wait, which is counted. Offer never blocks. Keys and URL of the
+// job are not looked at.
 func (a *Attribution) Offer(j Job) bool {
 	c := j.Call
 	if c == nil || !fits(c) {
@@ -141,7 +141,10 @@ func (a *Attribution) attribute(ctx context.Context, j *Job, s *experiment.Strat
 		return nil, err
 	}
 	found, err := support.Attribute(ctx, j.Call.Answer, sources, &support.AttributeOptions{
-		Threshold: s.Threshold, PerSentence: s.PerSentence, Checker: checker, ByScore: s.Scorer == experiment.ScorerRetriever,
+		Threshold:   s.Threshold,
+		PerSentence: s.PerSentence,
+		Checker:     checker,
+		ByScore:     s.Scorer == experiment.ScorerRetriever,
 	})
 	if err != nil || len(found.Answer.Citations) == 0 {
 		return nil, err
@@ -196,8 +199,8 @@ func given(m *wire.Message) []trail.Source {
 	return list
 }
 
-// documents returns the sources as what an answer can be attributed to: each text once, under its first name. An id that only
-// counts places is none: another request counts its documents likewise.
+// documents returns the sources as what an answer can be attributed to: each text once, under its first name. An id
+// that only counts places is none: another request counts its documents likewise.
 func documents(list []trail.Source) []support.Document {
 	var out []support.Document
 	seen := map[string]bool{}

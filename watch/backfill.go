@@ -24,10 +24,11 @@ const (
 // BackfillOptions are the options of [NewBackfill].
 type BackfillOptions struct {
 	Rules []Rule // of those that fit a call, the first counts
-	// Store keeps an answer that was completed: call has the first one's AnswerID and everything else, and an Answer with
-	// the citations. Nil is an error.
-	Store   func(ctx context.Context, call *store.Call) error
-	Client  *http.Client          // nil: http.DefaultTransport. Redirects are never followed: they would carry a key elsewhere
+	// Store keeps an answer that was completed: call has the first one's AnswerID and everything else, and an Answer
+	// with the citations. Nil is an error.
+	Store func(ctx context.Context, call *store.Call) error
+	// nil: http.DefaultTransport. Redirects are never followed: they would carry a key elsewhere
+	Client  *http.Client
 	Logger  *slog.Logger          // nil: nothing is logged
 	Metrics prometheus.Registerer // nil: nobody counts
 }
@@ -50,7 +51,8 @@ type Job struct {
 	URL      *url.URL    // the upstream's
 	Format   string      // of the answer, for reading the request; empty: it is recognised
 	Request  []byte      // the call's body; it does not change any more
-	Keys     http.Header // the caller's key, see [Keys]: kept in memory until the second call was made, never stored or logged
+	// the caller's key, see [Keys]: kept in memory until the second call was made, never stored or logged
+	Keys http.Header
 }
 
 // NewBackfill checks the rules. It starts nothing: see [Backfill.Run].
@@ -109,9 +111,9 @@ func (b *Backfill) target(upstream, name string) *target {
 	return nil
 }
 
-// Offer hands over a stream that has ended, and reports whether there will be a second call for it. There is none without a
-// rule for its route, or if its answer is not whole, has a citation, has no text or waits for a tool; none either if the
-// queue is full, and then a line is logged. Offer never blocks.
+// Offer hands over a stream that has ended, and reports whether there will be a second call for it. There is none
+// without a rule for its route, or if its answer is not whole, has a citation, has no text or waits for a tool; none
+// either if the queue is full, and then a line is logged. Offer never blocks.
 func (b *Backfill) Offer(j Job) bool {
 	c := j.Call
 	if c == nil || !b.Wants(c.Upstream, c.Route) || !fits(c) {
@@ -130,8 +132,8 @@ func (j *Job) size() int64 {
 	return int64(len(j.Request) + len(record))
 }
 
-// Run makes the second calls until ctx ends; then those under way are given up, those waiting are forgotten, and it returns
-// nil.
+// Run makes the second calls until ctx ends; then those under way are given up, those waiting are forgotten, and it
+// returns nil.
 func (b *Backfill) Run(ctx context.Context) error {
 	b.queue.run(ctx, MaxWorkers, b.do)
 	return nil
@@ -161,8 +163,13 @@ func (b *Backfill) do(ctx context.Context, j *Job) {
 	if call != nil {
 		citations = len(call.Answer.Citations)
 	}
-	b.log.InfoContext(ctx, "asked again for citations",
-		slog.String("answer_id", j.Call.AnswerID), slog.String("upstream", j.Call.Upstream), slog.Int("citations", citations))
+	b.log.InfoContext(
+		ctx, "asked again for citations",
+		slog.String(
+			"answer_id", j.Call.AnswerID,
+		),
+		slog.String("upstream", j.Call.Upstream), slog.Int("citations", citations),
+	)
 }
 
 // failure is why there are no citations.

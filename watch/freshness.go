@@ -27,18 +27,19 @@ import (
 const (
 	// recheckEvery is how often the store is asked for sources that are to be read again.
 	recheckEvery = time.Second
-	// recheckAtOnce is how many sources are looked after at a time. How many of one host are read is the fetcher's to say, so most
-	// of them may wait.
+	// recheckAtOnce is how many sources are looked after at a time. How many of one host are read is the fetcher's to
+	// say, so most of them may wait.
 	recheckAtOnce = 64
-	// recheckFor bounds how long one may take, in queues too; recheckLease is longer, so that no other node begins before.
+	// recheckFor bounds how long one may take, in queues too; recheckLease is longer, so that no other node begins
+	// before.
 	recheckFor   = 4 * time.Minute
 	recheckLease = 5 * time.Minute
-	// recheckSoon is when a source is read again that could not be reached, or not be compared; what a server said no to is read
-	// again as usual. Each time in a row it is twice as long, up to recheckLatest times the usual.
+	// recheckSoon is when a source is read again that could not be reached, or not be compared; what a server said no
+	// to is read again as usual. Each time in a row it is twice as long, up to recheckLatest times the usual.
 	recheckSoon   = 15 * time.Minute
 	recheckLatest = 7
-	// recheckPatience is how often in a row a source must not be reached until that is said of its citations. What was found
-	// before stays so long: a network that is away for an hour says nothing of them.
+	// recheckPatience is how often in a row a source must not be reached until that is said of its citations. What was
+	// found before stays so long: a network that is away for an hour says nothing of them.
 	recheckPatience = 3
 	// usesAtOnce is how many answers that cite a source are looked at in one go.
 	usesAtOnce = 200
@@ -53,15 +54,16 @@ type FreshnessOptions struct {
 	Every   time.Duration   // how often a source is read; a tenth more or less, by chance
 	// Wake says that there are events to be relayed, as bus.Bus.Wake does; nil: that is found out by itself, later.
 	Wake func()
-	// Verifier and Version name this ibid in incidents, Origin is where its manifests are: https://agent.example; empty: nowhere.
+	// Verifier and Version name this ibid in incidents, Origin is where its manifests are: https://agent.example;
+	// empty: nowhere.
 	Verifier, Version, Origin string
 	Logger                    *slog.Logger          // nil: nothing is logged
 	Metrics                   prometheus.Registerer // nil: nobody counts
 }
 
-// Freshness reads cited sources again by the clock. What it read becomes a version of the source; what each citation rests on is
-// compared with it, the outcome is the citation's verification, and what is wrong an incident. It honours robots.txt. Several
-// nodes share the work.
+// Freshness reads cited sources again by the clock. What it read becomes a version of the source; what each citation
+// rests on is compared with it, the outcome is the citation's verification, and what is wrong an incident. It honours
+// robots.txt. Several nodes share the work.
 type Freshness struct {
 	options FreshnessOptions
 	log     *slog.Logger
@@ -88,7 +90,8 @@ func NewFreshness(o *FreshnessOptions) (*Freshness, error) {
 	return f, nil
 }
 
-// Run checks sources until ctx ends; then it returns nil. It begins with those that answers cite which were stored before.
+// Run checks sources until ctx ends; then it returns nil. It begins with those that answers cite which were stored
+// before.
 func (f *Freshness) Run(ctx context.Context) error {
 	tracked := false
 	all := poll[store.Recheck]{
@@ -125,12 +128,20 @@ func (f *Freshness) do(ctx context.Context, job *store.Recheck) {
 	end, cancelEnd := context.WithTimeout(context.WithoutCancel(ctx), endFor)
 	defer cancelEnd()
 	if err := f.options.Store.SetRecheck(end, job, next, err != nil); err != nil {
-		f.log.WarnContext(ctx, "when a source is to be checked again could not be kept", slog.String("url", bare(job.URL)), slog.Any("error", err))
+		f.log.WarnContext(
+			ctx, "when a source is to be checked again could not be kept",
+			slog.String("url", bare(job.URL)),
+			slog.Any("error", err),
+		)
 	}
 	if _, unread := errors.AsType[*snapshot.FetchError](err); unread || ctx.Err() != nil {
 		f.log.DebugContext(ctx, "a source could not be read", slog.String("url", bare(job.URL)), slog.Any("error", err))
 	} else if err != nil {
-		f.log.WarnContext(ctx, "a source could not be checked", slog.String("url", bare(job.URL)), slog.Any("error", err))
+		f.log.WarnContext(
+			ctx, "a source could not be checked",
+			slog.String("url", bare(job.URL)),
+			slog.Any("error", err),
+		)
 	}
 	if f.options.Wake != nil {
 		f.options.Wake()
@@ -148,7 +159,11 @@ func (f *Freshness) survive(ctx context.Context, job *store.Recheck) (cited bool
 	defer func() {
 		if v := recover(); v != nil {
 			cited, err = true, fmt.Errorf("checking a source: a mistake of ours: %v", v)
-			f.log.ErrorContext(ctx, "a mistake of ours was caught", slog.String("url", bare(job.URL)), slog.String("stack", string(debug.Stack())))
+			f.log.ErrorContext(
+				ctx, "a mistake of ours was caught",
+				slog.String("url", bare(job.URL)),
+				slog.String("stack", string(debug.Stack())),
+			)
 		}
 	}()
 	return f.check(ctx, job)
@@ -216,8 +231,8 @@ func jittered(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1) //nolint:gosec // no secret
 }
 
-// rests returns what rests on a source, and the answers that cite it of which not everything is noted yet: those that have no
-// manifest, and whose source was not read so far, or which got citations since.
+// rests returns what rests on a source, and the answers that cite it of which not everything is noted yet: those that
+// have no manifest, and whose source was not read so far, or which got citations since.
 func (f *Freshness) rests(ctx context.Context, job *store.Recheck) (pins []store.Pin, unpinned []string, err error) {
 	if pins, err = f.options.Store.Pins(ctx, job.Tenant, job.URL); err != nil {
 		return nil, nil, err
@@ -275,8 +290,20 @@ func (f *Freshness) pin(ctx context.Context, job *store.Recheck, answerID string
 				return err
 			}
 			list = append(list, store.Pin{
-				URL: job.URL, AnswerID: call.AnswerID, Run: call.Run, Citation: c.ID, ClaimID: claimID(a, c), SourceID: s.ID,
-				Claim: one, Source: manifest.Source{ID: s.ID, URL: one.URL, Title: s.Title, Hash: one.Hash, RetrievedAt: one.RetrievedAt},
+				URL:      job.URL,
+				AnswerID: call.AnswerID,
+				Run:      call.Run,
+				Citation: c.ID,
+				ClaimID:  claimID(a, c),
+				SourceID: s.ID,
+				Claim:    one,
+				Source: manifest.Source{
+					ID:          s.ID,
+					URL:         one.URL,
+					Title:       s.Title,
+					Hash:        one.Hash,
+					RetrievedAt: one.RetrievedAt,
+				},
 			})
 		}
 	}
@@ -295,9 +322,11 @@ func claimID(a *ibid.Answer, c *ibid.Citation) string {
 	return manifest.ClaimID(a.Text[s.Start:s.End])
 }
 
-// compare compares what rests on a source with the source as it is, and keeps what came of it. Incidents are kept first: should
-// that be all, they are not kept twice the next time.
-func (f *Freshness) compare(ctx context.Context, job *store.Recheck, pins []store.Pin, snap *snapshot.Snapshot, failed error) error {
+// compare compares what rests on a source with the source as it is, and keeps what came of it. Incidents are kept
+// first: should that be all, they are not kept twice the next time.
+func (f *Freshness) compare(
+	ctx context.Context, job *store.Recheck, pins []store.Pin, snap *snapshot.Snapshot, failed error,
+) error {
 	now := time.Now()
 	statuses := make([]store.PinStatus, 0, len(pins))
 	var incidents []verify.Incident
@@ -306,13 +335,18 @@ func (f *Freshness) compare(ctx context.Context, job *store.Recheck, pins []stor
 		if p.Status != "" && isAway(failed) && job.Failures < recheckPatience-1 {
 			continue
 		}
-		r := verify.Compare(&p.Claim, &p.Source, snap, failed, &verify.CompareOptions{Texts: f.options.Texts, TextProfile: manifest.TextProfile})
+		r := verify.Compare(
+			&p.Claim, &p.Source, snap, failed,
+			&verify.CompareOptions{Texts: f.options.Texts, TextProfile: manifest.TextProfile},
+		)
 		f.checks.WithLabelValues(string(r.Counts)).Inc()
 		detail, err := json.Marshal(&r)
 		if err != nil {
 			return fmt.Errorf("writing what came of a check: %w", err)
 		}
-		statuses = append(statuses, store.PinStatus{ID: p.ID, Status: r.Status, Counts: r.Counts, CheckedAt: now, Detail: detail})
+		statuses = append(
+			statuses, store.PinStatus{ID: p.ID, Status: r.Status, Counts: r.Counts, CheckedAt: now, Detail: detail},
+		)
 		if r.Counts == verify.CountFailure && r.Status != p.Status {
 			incidents = append(incidents, f.incident(p, &r, now))
 		}
@@ -334,12 +368,28 @@ func isAway(err error) bool {
 // incident is the record of what failed.
 func (f *Freshness) incident(p *store.Pin, r *verify.SourceResult, now time.Time) verify.Incident {
 	in := verify.Incident{
-		ObservedAt: now.UTC().Round(0), Verifier: f.options.Verifier, VerifierVersion: f.options.Version,
-		ResponseURL: f.options.Origin + "/v1/answers/" + url.PathEscape(p.AnswerID), ManifestSHA256: p.Digest, ClaimID: p.ClaimID, SourceURL: p.URL,
-		Status: r.Status, Detail: r.Note,
-		Expected: verify.Expected{Hash: cmp.Or(p.Claim.Hash, p.Source.Hash), TextHash: p.Source.TextHash, ExcerptHash: p.Claim.ExcerptHash},
+		ObservedAt:      now.UTC().Round(0),
+		Verifier:        f.options.Verifier,
+		VerifierVersion: f.options.Version,
+		ResponseURL: f.options.Origin + "/v1/answers/" + url.PathEscape(
+			p.AnswerID,
+		),
+		ManifestSHA256: p.Digest,
+		ClaimID:        p.ClaimID,
+		SourceURL:      p.URL,
+		Status:         r.Status,
+		Detail:         r.Note,
+		Expected: verify.Expected{
+			Hash:        cmp.Or(p.Claim.Hash, p.Source.Hash),
+			TextHash:    p.Source.TextHash,
+			ExcerptHash: p.Claim.ExcerptHash,
+		},
 		Observed: verify.IncidentObserved{
-			HTTPStatus: r.HTTPStatus, FinalURL: r.FinalURL, Hash: r.Hash, TextHash: r.TextHash, FetchedAt: r.CheckedAt.UTC().Round(0),
+			HTTPStatus: r.HTTPStatus,
+			FinalURL:   r.FinalURL,
+			Hash:       r.Hash,
+			TextHash:   r.TextHash,
+			FetchedAt:  r.CheckedAt.UTC().Round(0),
 		},
 	}
 	if p.Path != "" {

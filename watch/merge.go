@@ -23,8 +23,8 @@ const (
 // nothing about where they came from.
 const minWords = 3
 
-// What stands more often in a text says nothing about where it came from either; and there is an end to searching, so that
-// an answer made for it keeps nobody busy: a citation that is not found leaves its source.
+// What stands more often in a text says nothing about where it came from either; and there is an end to searching, so
+// that an answer made for it keeps nobody busy: a citation that is not found leaves its source.
 const (
 	maxOccurrences = 256
 	maxSearch      = 64 << 20 // bytes of text looked through for the citations of one answer
@@ -48,8 +48,11 @@ func merge(first, second *ibid.Answer) (*ibid.Answer, error) {
 	}
 	if first.Text != second.Text {
 		merged.Issues = append(merged.Issues, ibid.Issue{
-			Code:   IssueTextDiffers,
-			Detail: fmt.Sprintf("%d of %d citations of the second answer stand on words that this one has too", len(placed), len(second.Citations)),
+			Code: IssueTextDiffers,
+			Detail: fmt.Sprintf(
+				"%d of %d citations of the second answer stand on words that this one has too", len(placed),
+				len(second.Citations),
+			),
 		})
 	}
 	if err := merged.Check(); err != nil {
@@ -110,8 +113,8 @@ type placer struct {
 	searched int
 }
 
-// place returns where the words of s stand in the other text: where they stand once, or as often as in their own and then
-// likewise; or, if neither, the next time after the words that were found before them.
+// place returns where the words of s stand in the other text: where they stand once, or as often as in their own and
+// then likewise; or, if neither, the next time after the words that were found before them.
 func (p *placer) place(s ibid.Span) (ibid.Span, bool) {
 	if p.from == p.to {
 		return s, true
@@ -181,8 +184,8 @@ func letters(s string) int {
 	return n
 }
 
-// mergeSources adds the sources of second to a: those that the placed citations use first and in their order, then what a
-// had, then the rest. It returns the ids that they have there. A source that a had already stays what it was.
+// mergeSources adds the sources of second to a: those that the placed citations use first and in their order, then what
+// a had, then the rest. It returns the ids that they have there. A source that a had already stays what it was.
 func mergeSources(a *ibid.Answer, second *ibid.Answer, placed []found) map[string]string {
 	byKey := map[string]*ibid.Source{}
 	taken := map[string]bool{}

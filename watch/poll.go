@@ -28,7 +28,9 @@ func (p *poll[T]) run(ctx context.Context) {
 	for free := p.atOnce; ctx.Err() == nil; {
 		list, err := p.due(ctx, free)
 		if err != nil && ctx.Err() == nil && !failing {
-			p.log.WarnContext(ctx, "the store cannot be asked what is due", slog.String("work", p.what), slog.Any("error", err))
+			p.log.WarnContext(
+				ctx, "the store cannot be asked what is due", slog.String("work", p.what), slog.Any("error", err),
+			)
 		}
 		failing = err != nil
 		free -= len(list)

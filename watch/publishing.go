@@ -24,8 +24,8 @@ const (
 	// publishFor bounds how long one may take; publishLease is longer, so that no other node begins before.
 	publishFor   = 4 * time.Minute
 	publishLease = 5 * time.Minute
-	// publishAttempts is how often one is tried that cannot be built for a reason of its own. What has another one, such as a
-	// store or a key that is away, is tried for ever.
+	// publishAttempts is how often one is tried that cannot be built for a reason of its own. What has another one,
+	// such as a store or a key that is away, is tried for ever.
 	publishAttempts = 10
 	// publishBackoff is how long after the first time one is tried again. Each time it is twice as long, up to
 	// publishBackoffMost.
@@ -44,19 +44,20 @@ type PublishingOptions struct {
 	Fetcher   *snapshot.Fetcher   // reads what is cited
 	Texts     *snapshot.Texts     // nil: each text is made anew
 	Idle      time.Duration       // a run has ended when it had no call for so long; 0: only its agent says so
-	// Resolve keeps an answer in which addresses that only redirect (wire.IsRedirect) were replaced by where they lead, as
-	// BackfillOptions.Store does; its manifest is built once the store has it. Nil: they stay as they are.
+	// Resolve keeps an answer in which addresses that only redirect (wire.IsRedirect) were replaced by where they lead,
+	// as BackfillOptions.Store does; its manifest is built once the store has it. Nil: they stay as they are.
 	Resolve func(ctx context.Context, call *store.Call) error
-	Wake    func()                // says that there are events to be relayed (bus.Bus.Wake); nil: that is found out by itself, later
+	// says that there are events to be relayed (bus.Bus.Wake); nil: that is found out by itself, later
+	Wake    func()
 	Logger  *slog.Logger          // nil: nothing is logged
 	Metrics prometheus.Registerer // nil: nobody counts
 }
 
-// Publishing builds the manifests of what is to be published: it reads the sources that an answer cites, as an observer, and
-// hands the manifest to the publisher and to the store. Several nodes share the work.
+// Publishing builds the manifests of what is to be published: it reads the sources that an answer cites, as an
+// observer, and hands the manifest to the publisher and to the store. Several nodes share the work.
 //
-// A source is asked for twice at most, and all sources of an answer have two minutes and 32 MiB together; what was not read by
-// then is unavailable, and its word in the manifest says why.
+// A source is asked for twice at most, and all sources of an answer have two minutes and 32 MiB together; what was not
+// read by then is unavailable, and its word in the manifest says why.
 type Publishing struct {
 	options PublishingOptions
 	log     *slog.Logger
@@ -131,7 +132,9 @@ func (p *Publishing) do(ctx context.Context, job *store.Publication) {
 		return
 	}
 	if errors.Is(err, store.ErrConflict) { // it is somebody else's now, or due again at once
-		p.log.LogAttrs(ctx, slog.LevelDebug, "a manifest was built in vain", slog.String("path", job.Path), slog.Any("error", err))
+		p.log.LogAttrs(
+			ctx, slog.LevelDebug, "a manifest was built in vain", slog.String("path", job.Path), slog.Any("error", err),
+		)
 		return
 	}
 	end, cancelEnd := context.WithTimeout(context.WithoutCancel(ctx), endFor)
@@ -154,8 +157,11 @@ func (p *Publishing) do(ctx context.Context, job *store.Publication) {
 		ended = p.options.Store.PostponePublication(end, job, err.Error(), after)
 	}
 	p.results.WithLabelValues(result).Inc()
-	p.log.LogAttrs(ctx, level, "a manifest was not built", slog.String("path", job.Path), slog.String("answer_id", job.AnswerID),
-		slog.String("result", result), slog.Int("attempt", job.Attempts), slog.Any("error", errors.Join(err, ended)))
+	p.log.LogAttrs(
+		ctx, level, "a manifest was not built", slog.String("path", job.Path), slog.String("answer_id", job.AnswerID),
+		slog.String("result", result), slog.Int("attempt", job.Attempts),
+		slog.Any("error", errors.Join(err, ended)),
+	)
 }
 
 // ownFault is an error that has its reason in the answer or in us: it will most likely come again.
@@ -184,7 +190,10 @@ func (p *Publishing) survive(ctx context.Context, job *store.Publication) (err e
 	defer func() {
 		if v := recover(); v != nil {
 			err = &ownFault{fmt.Errorf("building a manifest: a mistake of ours: %v", v)}
-			p.log.ErrorContext(ctx, "a mistake of ours was caught", slog.String("path", job.Path), slog.String("stack", string(debug.Stack())))
+			p.log.ErrorContext(
+				ctx, "a mistake of ours was caught", slog.String("path", job.Path),
+				slog.String("stack", string(debug.Stack())),
+			)
 		}
 	}()
 	return p.publish(ctx, job)

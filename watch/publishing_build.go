@@ -19,10 +19,11 @@ import (
 )
 
 const (
-	// freshFor is how long what was read of a source counts as read now: the answer's manifest and its run's cite the same.
+	// freshFor is how long what was read of a source counts as read now: the answer's manifest and its run's cite the
+	// same.
 	freshFor = time.Minute
-	// readFor is how long the sources of one manifest are read, and readBytes how many of their octets: when that is over, the
-	// others are not read. The last MaxReads of them may be over.
+	// readFor is how long the sources of one manifest are read, and readBytes how many of their octets: when that is
+	// over, the others are not read. The last MaxReads of them may be over.
 	readFor   = 2 * time.Minute
 	readBytes = 32 << 20
 	// runFor is how long the run of an answer counts as read now.
@@ -77,8 +78,8 @@ func (p *Publishing) read(ctx context.Context, job *store.Publication) (*publish
 	return what, nil
 }
 
-// lastRun remembers the run that was read last: its answers come one after the other, and each needs the steps before it. A run
-// may be large, so that only one is read at a time.
+// lastRun remembers the run that was read last: its answers come one after the other, and each needs the steps before
+// it. A run may be large, so that only one is read at a time.
 type lastRun struct {
 	mu          sync.Mutex
 	tenant, run string
@@ -86,15 +87,18 @@ type lastRun struct {
 	at          time.Time
 }
 
-// read returns the run that a manifest is to be of. What is not to be built for the first time, or of the whole run, needs all that
-// is known now.
-func (l *lastRun) read(ctx context.Context, s *store.Store, job *store.Publication, answer *ibid.Answer) (*trail.Trail, error) {
+// read returns the run that a manifest is to be of. What is not to be built for the first time, or of the whole run,
+// needs all that is known now.
+func (l *lastRun) read(
+	ctx context.Context, s *store.Store, job *store.Publication, answer *ibid.Answer,
+) (*trail.Trail, error) {
 	if job.AnswerID == "" || job.Revision > 1 {
 		return s.Trail(ctx, job.Tenant, job.Run)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.tenant == job.Tenant && l.run == job.Run && time.Since(l.at) < runFor && same(answeredIn(l.trail, job.AnswerID), answer) {
+	if l.tenant == job.Tenant && l.run == job.Run && time.Since(l.at) < runFor &&
+		same(answeredIn(l.trail, job.AnswerID), answer) {
 		return l.trail, nil
 	}
 	at := time.Now()
@@ -128,9 +132,10 @@ func same(a, b *ibid.Answer) bool {
 	return a != nil && a.Text == b.Text &&
 		slices.EqualFunc(a.Sources, b.Sources, func(x, y ibid.Source) bool { return x.ID == y.ID && x.URL == y.URL }) &&
 		slices.EqualFunc(a.Citations, b.Citations, func(x, y ibid.Citation) bool {
-			return x.ID == y.ID && x.Span == y.Span && x.Claim == y.Claim && slices.EqualFunc(x.Refs, y.Refs, func(x, y ibid.Ref) bool {
-				return x.Source == y.Source && x.Quote == y.Quote
-			})
+			return x.ID == y.ID && x.Span == y.Span && x.Claim == y.Claim &&
+				slices.EqualFunc(x.Refs, y.Refs, func(x, y ibid.Ref) bool {
+					return x.Source == y.Source && x.Quote == y.Quote
+				})
 		})
 }
 
@@ -168,7 +173,9 @@ func (p *Publishing) build(ctx context.Context, job *store.Publication, what *pu
 		return nil, err
 	}
 	if list := m.Problems(); len(list) > 0 {
-		return nil, fmt.Errorf("building a manifest: it contradicts itself: %s at %q: %s", list[0].Status, list[0].Path, list[0].Detail)
+		return nil, fmt.Errorf(
+			"building a manifest: it contradicts itself: %s at %q: %s", list[0].Status, list[0].Path, list[0].Detail,
+		)
 	}
 	return m, nil
 }
@@ -187,7 +194,9 @@ func (p *Publishing) reader(tenant string) func(context.Context, string) (*snaps
 			ctx, cancel := context.WithDeadline(ctx, until)
 			defer cancel()
 			var err error
-			if s, err = p.options.Fetcher.Fetch(ctx, &snapshot.FetchRequest{URL: url, Copies: copies, Retries: 1}); err != nil {
+			if s, err = p.options.Fetcher.Fetch(
+				ctx, &snapshot.FetchRequest{URL: url, Copies: copies, Retries: 1},
+			); err != nil {
 				return nil, err
 			}
 		}
@@ -217,8 +226,15 @@ func pinsOf(job *store.Publication, what *publishable, m *manifest.Manifest, sig
 			continue // nobody can look at it
 		}
 		pin := store.Pin{
-			URL: c.Source.URL, AnswerID: what.call.AnswerID, Run: what.call.Run, Citation: c.Citation, ClaimID: c.Claim.ID, SourceID: c.Source.Source,
-			Claim: *c.Source, Path: job.Path, Digest: hex.EncodeToString(sum[:]),
+			URL:      c.Source.URL,
+			AnswerID: what.call.AnswerID,
+			Run:      what.call.Run,
+			Citation: c.Citation,
+			ClaimID:  c.Claim.ID,
+			SourceID: c.Source.Source,
+			Claim:    *c.Source,
+			Path:     job.Path,
+			Digest:   hex.EncodeToString(sum[:]),
 		}
 		if c.Document != nil {
 			pin.Source = *c.Document

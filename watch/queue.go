@@ -9,7 +9,8 @@ import (
 const (
 	// MaxJobs is how many answers may wait for the same kind of work. One more gets none.
 	MaxJobs = 256
-	// MaxJobBytes is how many bytes of requests and encoded calls they may hold together. What exceeds it gets none either.
+	// MaxJobBytes is how many bytes of requests and encoded calls they may hold together. What exceeds it gets none
+	// either.
 	MaxJobBytes = 64 << 20
 )
 

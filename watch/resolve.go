@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// resolveAgain is how long after its addresses were resolved an answer may take to reach the store, and how long those that
-	// could not be resolved are not asked again.
+	// resolveAgain is how long after its addresses were resolved an answer may take to reach the store, and how long
+	// those that could not be resolved are not asked again.
 	resolveAgain = time.Minute
 	// maxResolves is how many addresses of an answer are asked at a time.
 	maxResolves = 8
@@ -27,8 +27,8 @@ const (
 // errResolved says that an answer was changed first, and its manifest comes afterwards.
 var errResolved = errors.New("addresses of its sources were resolved")
 
-// resolved remembers what was resolved just now, by tenant and answer: the answer's manifest and its run's are built at the same
-// time, and the answer reaches the store later.
+// resolved remembers what was resolved just now, by tenant and answer: the answer's manifest and its run's are built at
+// the same time, and the answer reaches the store later.
 type resolved struct {
 	mu   sync.Mutex
 	list map[[2]string]*resolving
@@ -41,15 +41,22 @@ type resolving struct {
 	replaced []string // these will not be in the answer any more
 }
 
-// take begins to resolve the addresses of an answer: then it returns how to say what came of it. Else it reports whether to wait:
-// somebody else is at it, or the store has not got the answer yet.
+// take begins to resolve the addresses of an answer: then it returns how to say what came of it. Else it reports
+// whether to wait: somebody else is at it, or the store has not got the answer yet.
 func (r *resolved) take(c *store.Call) (done func(replaced []string, err error), wait bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.list, func(_ [2]string, one *resolving) bool { return one.done && time.Since(one.since) > resolveAgain })
+	maps.DeleteFunc(
+		r.list,
+		func(_ [2]string, one *resolving) bool { return one.done && time.Since(one.since) > resolveAgain },
+	)
 	key := [2]string{c.Tenant, c.AnswerID}
 	if one := r.list[key]; one != nil {
-		return nil, !one.done || slices.ContainsFunc(c.Answer.Sources, func(s ibid.Source) bool { return slices.Contains(one.replaced, s.URL) })
+		return nil, !one.done ||
+			slices.ContainsFunc(
+				c.Answer.Sources,
+				func(s ibid.Source) bool { return slices.Contains(one.replaced, s.URL) },
+			)
 	}
 	if r.list == nil {
 		r.list = map[[2]string]*resolving{}
@@ -105,8 +112,8 @@ func (p *Publishing) replace(ctx context.Context, call *store.Call) ([]string, e
 	return replaced, nil
 }
 
-// resolveRedirects returns the answer with those addresses replaced that lead elsewhere and say nothing, each asked once; nil:
-// there are none, or none could be resolved. What cannot be resolved stays as it is.
+// resolveRedirects returns the answer with those addresses replaced that lead elsewhere and say nothing, each asked
+// once; nil: there are none, or none could be resolved. What cannot be resolved stays as it is.
 func resolveRedirects(ctx context.Context, f *snapshot.Fetcher, a *ibid.Answer) (*ibid.Answer, error) {
 	leads := make([]string, len(a.Sources))
 	slots := make(chan struct{}, maxResolves)

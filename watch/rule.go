@@ -35,8 +35,8 @@ type Rule struct {
 	Messages int               // how many messages before the newest it has; 0: DefaultMessages
 	Timeout  time.Duration     // 0: DefaultTimeout
 
-	// Key returns the key for calls that do not go to the upstream itself; those have the caller's. Nil: there is none, and
-	// then such a rule is an error.
+	// Key returns the key for calls that do not go to the upstream itself; those have the caller's. Nil: there is none,
+	// and then such a rule is an error.
 	Key func() string
 }
 
@@ -80,8 +80,8 @@ func ready(r Rule) (*target, error) {
 	return t, nil
 }
 
-// place returns where the second call for a job goes, and the headers with its key. The caller's key goes nowhere but where
-// the caller sent it.
+// place returns where the second call for a job goes, and the headers with its key. The caller's key goes nowhere but
+// where the caller sent it.
 func (t *target) place(j *Job) (*url.URL, http.Header, error) {
 	same := j.URL != nil && j.Provider == t.Provider && (t.url == nil || *t.url == *j.URL)
 	if same {
@@ -108,8 +108,8 @@ func (t *target) place(j *Job) (*url.URL, http.Header, error) {
 	return to, http.Header{http.CanonicalHeaderKey(t.provider.KeyHeader): {t.provider.KeyPrefix + key}}, nil
 }
 
-// Keys returns the headers of a request that hold its caller's key, for [Job.Keys]. A key in the query of a provider that
-// allows it is put where the provider wants it in a header.
+// Keys returns the headers of a request that hold its caller's key, for [Job.Keys]. A key in the query of a provider
+// that allows it is put where the provider wants it in a header.
 func Keys(r *http.Request, provider string) http.Header {
 	keys := http.Header{}
 	for _, name := range wire.KeyHeaders() {
@@ -127,9 +127,10 @@ func Keys(r *http.Request, provider string) http.Header {
 	return keys
 }
 
-// fits reports whether an answer lacks what a second call can find: it is whole, it has text and no citation, and the model
-// does not wait for a tool.
+// fits reports whether an answer lacks what a second call can find: it is whole, it has text and no citation, and the
+// model does not wait for a tool.
 func fits(c *store.Call) bool {
 	a := c.Answer
-	return a != nil && a.Complete && a.Error == nil && a.Text != "" && len(a.Citations) == 0 && a.Finish != ibid.FinishTool
+	return a != nil && a.Complete && a.Error == nil && a.Text != "" && len(a.Citations) == 0 &&
+		a.Finish != ibid.FinishTool
 }

@@ -179,7 +179,12 @@ func report(out io.Writer, s scenario, results map[string][]loadResult) {
 	first := func(r loadResult) float64 { return r.FirstByte.P50 }
 	rate := func(r loadResult) float64 { return r.Rate }
 	fmt.Fprintf(out, "\n### %s (%d rounds)\n\n", s.name, len(results[targets("")[0].name]))
-	fmt.Fprintf(out, "| | CPU µs per %s | ratio (95 %%) | p50 of %s, µs | more than ReverseProxy, µs (95 %%) | p50 of first byte, µs | more | calls/s |\n", unit, last)
+	fmt.Fprintf(
+		out,
+		"| | CPU µs per %s | ratio (95 %%) | p50 of %s, µs | more than ReverseProxy, µs (95 %%) | p50 of first byte, µs | more | calls/s |\n",
+		unit,
+		last,
+	)
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- |")
 	base := targets("")[0].name
 	for _, t := range targets("") {

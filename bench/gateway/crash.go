@@ -48,8 +48,14 @@ func crash(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n### kill -9 under load\n\n%d kills, %d clients, strict capture: %d answers whose end a client saw, %d missing after.\n",
-		*times, *clients, len(seen), missing)
+	fmt.Fprintf(
+		out,
+		"\n### kill -9 under load\n\n%d kills, %d clients, strict capture: %d answers whose end a client saw, %d missing after.\n",
+		*times,
+		*clients,
+		len(seen),
+		missing,
+	)
 	return nil
 }
 
@@ -67,7 +73,9 @@ func newDaemon(ctx context.Context) (*daemon, error) {
 		return nil, err
 	}
 	d := &daemon{stage: s, program: filepath.Join(s.dir, "ibid")}
-	build := exec.CommandContext(ctx, "go", "build", "-o", d.program, "github.com/ibidhq/ibid/cmd/ibid") //nolint:gosec // our own program
+	build := exec.CommandContext(
+		ctx, "go", "build", "-o", d.program, "github.com/ibidhq/ibid/cmd/ibid",
+	) //nolint:gosec // our own program
 	if said, err := build.CombinedOutput(); err != nil {
 		d.remove()
 		return nil, fmt.Errorf("build ibid: %w: %s", err, said)
@@ -128,9 +136,13 @@ var errNoEnd = errors.New("the end was not seen")
 
 // completed makes a call and returns the answer's id if its end was seen, whatever happened to the connection then.
 func completed(ctx context.Context, client *http.Client, addr string, stream bool) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+	request, err := http.NewRequestWithContext(
+		ctx, http.MethodPost,
 		"http://"+addr+"/mock/v1/chat/completions?chunks=5&delay=1ms&size=400&body=2000&citations=3",
-		strings.NewReader(fmt.Sprintf(`{"model":"gpt-4o","stream":%t,"messages":[{"role":"user","content":"?"}]}`, stream)))
+		strings.NewReader(
+			fmt.Sprintf(`{"model":"gpt-4o","stream":%t,"messages":[{"role":"user","content":"?"}]}`, stream),
+		),
+	)
 	if err != nil {
 		return "", err
 	}

@@ -9,9 +9,10 @@
 //	go run ./bench/gateway outage           PostgreSQL stopped for 30 seconds at 200 calls a second
 //
 // Everything is one program: it starts itself again as mock upstream, load generator and proxies, each pinned to a core
-// (the proxy alone on core 0). All listen on 127.0.0.1. Every run ends by itself and ends only processes that it started.
+// (the proxy alone on core 0). All listen on 127.0.0.1. Every run ends by itself and ends only processes that it
+// started.
 //
-// CPU time is the proxy process's own, from schedstat, so neighbours on the machine do not count. Rounds measure all targets
-// one after another, in an order that is shuffled anew each round; what is reported is the median of the rounds' ratios, with
-// a bootstrap interval of 95 %.
+// CPU time is the proxy process's own, from schedstat, so neighbours on the machine do not count. Rounds measure all
+// targets one after another, in an order that is shuffled anew each round; what is reported is the median of the
+// rounds' ratios, with a bootstrap interval of 95 %.
 package main

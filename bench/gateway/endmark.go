@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// endMark measures what strict capture adds to the end of an answer with many writers: the time of a call in strict mode
-// beside the one in relaxed mode, which waits for nothing.
+// endMark measures what strict capture adds to the end of an answer with many writers: the time of a call in strict
+// mode beside the one in relaxed mode, which waits for nothing.
 func endMark(ctx context.Context, args []string, out io.Writer) error {
 	set := flags("sync")
 	rounds := set.Int("rounds", 15, "rounds")
@@ -26,7 +26,10 @@ func endMark(ctx context.Context, args []string, out io.Writer) error {
 	modes := []string{"relaxed", "strict"}
 	proxies := make(map[string]*process)
 	for _, mode := range modes {
-		t := target{mode, []string{"_gateway", "-index=false", "-capture", mode, "-data", filepath.Join(stage.dir, mode)}}
+		t := target{
+			mode,
+			[]string{"_gateway", "-index=false", "-capture", mode, "-data", filepath.Join(stage.dir, mode)},
+		}
 		if proxies[mode], err = startProxy(ctx, stage.up.addr, t); err != nil {
 			return err
 		}

@@ -17,8 +17,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// serveGateway is the gateway as ibid serve makes it, but for one thing: without -index the journal is written and not read,
-// so that the cost of relaying, decoding and keeping can be told from that of indexing.
+// serveGateway is the gateway as ibid serve makes it, but for one thing: without -index the journal is written and not
+// read, so that the cost of relaying, decoding and keeping can be told from that of indexing.
 func serveGateway(ctx context.Context, args []string, _ io.Writer) error {
 	set := flags("_gateway")
 	addr := set.String("addr", "127.0.0.1:0", "where to listen")
@@ -51,7 +51,9 @@ func serveGateway(ctx context.Context, args []string, _ io.Writer) error {
 }
 
 // withGateway makes a gateway with all that it works with in a directory, for as long as f runs.
-func withGateway(ctx context.Context, o *gateway.Options, dir string, index bool, f func(*gateway.Gateway) error) error {
+func withGateway(
+	ctx context.Context, o *gateway.Options, dir string, index bool, f func(*gateway.Gateway) error,
+) error {
 	j, err := journal.Open(filepath.Join(dir, "journal"), nil)
 	if err != nil {
 		return err

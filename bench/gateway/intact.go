@@ -48,13 +48,21 @@ func (s seeded) body() []byte {
 		return b.String()
 	}
 	if !s.stream {
-		return fmt.Appendf(nil, `{"id":"chatcmpl-%d","object":"chat.completion","model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"%s"},"finish_reason":"stop"}]}`,
-			s.seed, text(1+random.IntN(3000)))
+		return fmt.Appendf(
+			nil,
+			`{"id":"chatcmpl-%d","object":"chat.completion","model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"%s"},"finish_reason":"stop"}]}`,
+			s.seed,
+			text(1+random.IntN(3000)),
+		)
 	}
 	var b []byte
 	for range 1 + random.IntN(60) {
-		b = fmt.Appendf(b, `data: {"id":"chatcmpl-%d","object":"chat.completion.chunk","model":"gpt-4o","choices":[{"index":0,"delta":{"content":"%s"}}]}`+"\n\n",
-			s.seed, text(1+random.IntN(60)))
+		b = fmt.Appendf(
+			b,
+			`data: {"id":"chatcmpl-%d","object":"chat.completion.chunk","model":"gpt-4o","choices":[{"index":0,"delta":{"content":"%s"}}]}`+"\n\n",
+			s.seed,
+			text(1+random.IntN(60)),
+		)
 	}
 	return append(b, "data: [DONE]\n\n"...)
 }
@@ -66,7 +74,9 @@ func writeSeeded(conn net.Conn, q url.Values) error {
 	if s.stream {
 		kind = "text/event-stream"
 	}
-	if _, err := fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n", kind); err != nil {
+	if _, err := fmt.Fprintf(
+		conn, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n", kind,
+	); err != nil {
 		return err
 	}
 	for len(body) > 0 {
@@ -95,7 +105,9 @@ func intact(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer s.remove()
-	fmt.Fprintf(out, "\n### Altered or cut short, of %d\n\n| | altered | cut short or failed |\n| --- | --- | --- |\n", *count)
+	fmt.Fprintf(
+		out, "\n### Altered or cut short, of %d\n\n| | altered | cut short or failed |\n| --- | --- | --- |\n", *count,
+	)
 	for i, t := range targets(s.dir) {
 		if *only >= 0 && i != *only {
 			continue
@@ -141,8 +153,13 @@ func readOne(ctx context.Context, client *http.Client, addr string, seed uint64)
 	if s.chunk == 1 {
 		s.slow = false // minutes for one answer
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/mock/seeded/v1/chat/completions?"+s.query(),
-		strings.NewReader(fmt.Sprintf(`{"model":"gpt-4o","stream":%t,"messages":[{"role":"user","content":"?"}]}`, s.stream)))
+	request, err := http.NewRequestWithContext(
+		ctx, http.MethodPost,
+		"http://"+addr+"/mock/seeded/v1/chat/completions?"+s.query(),
+		strings.NewReader(
+			fmt.Sprintf(`{"model":"gpt-4o","stream":%t,"messages":[{"role":"user","content":"?"}]}`, s.stream),
+		),
+	)
 	if err != nil {
 		return err
 	}

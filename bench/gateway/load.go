@@ -70,8 +70,13 @@ func requestBytes(target string, stream bool, size int) (string, []byte, error) 
 	body := fmt.Appendf(nil, `{"model":"gpt-4o","stream":%t,"messages":[{"role":"user","content":"`, stream)
 	body = append(appendText(body, size), `"}]}`...)
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nUser-Agent: bench\r\nAuthorization: Bearer sk-bench\r\nContent-Length: %d\r\n\r\n",
-		u.RequestURI(), u.Host, len(body))
+	fmt.Fprintf(
+		&b,
+		"POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nUser-Agent: bench\r\nAuthorization: Bearer sk-bench\r\nContent-Length: %d\r\n\r\n",
+		u.RequestURI(),
+		u.Host,
+		len(body),
+	)
 	b.Write(body)
 	return u.Host, b.Bytes(), nil
 }

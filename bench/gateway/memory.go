@@ -29,7 +29,10 @@ func memory(ctx context.Context, args []string, out io.Writer) error {
 	}
 	defer s.remove()
 	fmt.Fprintf(out, "\n### Memory (%d open streams over HTTP/1.1)\n\n", *streams)
-	fmt.Fprintf(out, "| | request | idle after %v, MB | with streams, MB | KB a stream |\n| --- | --- | --- | --- | --- |\n", *rest)
+	fmt.Fprintf(
+		out, "| | request | idle after %v, MB | with streams, MB | KB a stream |\n| --- | --- | --- | --- | --- |\n",
+		*rest,
+	)
 	for i, size := range []int{2 << 10, 100 << 10} {
 		for _, t := range targets(filepath.Join(s.dir, strconv.Itoa(i))) {
 			if err := hold(ctx, out, s.up, t, holdPlan{*streams, size, *rest}); err != nil {
@@ -65,8 +68,10 @@ func hold(ctx context.Context, out io.Writer, up *process, t target, plan holdPl
 		return fmt.Errorf("%s: %w", t.name, err)
 	}
 	const mb = 1 << 20
-	fmt.Fprintf(out, "| %s | %d KB | %.1f | %.1f | %.1f |\n", t.name, plan.size>>10, float64(r.Idle)/mb, float64(r.Held)/mb,
-		float64(r.Held-r.Idle)/float64(max(1, r.Streams))/1024)
+	fmt.Fprintf(
+		out, "| %s | %d KB | %.1f | %.1f | %.1f |\n", t.name, plan.size>>10, float64(r.Idle)/mb, float64(r.Held)/mb,
+		float64(r.Held-r.Idle)/float64(max(1, r.Streams))/1024,
+	)
 	return nil
 }
 
@@ -100,7 +105,8 @@ func runHold(ctx context.Context, args []string, out io.Writer) error {
 			body, err := beginOne(ctx, host, request, slots)
 			begun <- err
 			if err == nil {
-				_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, body, make([]byte, 512)) // ends with the connection, which ends with ctx
+				// ends with the connection, which ends with ctx
+				_, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, body, make([]byte, 512))
 				_ = body.Close()
 			}
 		})

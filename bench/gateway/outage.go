@@ -55,8 +55,16 @@ func outage(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n### PostgreSQL stopped for %v\n\n%d calls at %d a second: %d failed, %d answers missing %v after the last.\n",
-		*down, len(ids)+failed, *rate, failed, missing, waited.Round(time.Second))
+	fmt.Fprintf(
+		out,
+		"\n### PostgreSQL stopped for %v\n\n%d calls at %d a second: %d failed, %d answers missing %v after the last.\n",
+		*down,
+		len(ids)+failed,
+		*rate,
+		failed,
+		missing,
+		waited.Round(time.Second),
+	)
 	return nil
 }
 

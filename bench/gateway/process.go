@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// cpuTime returns how long all threads of a process have run. It comes from schedstat, to the nanosecond; threads that have
-// ended are missing, which Go's runtime does not do.
+// cpuTime returns how long all threads of a process have run. It comes from schedstat, to the nanosecond; threads that
+// have ended are missing, which Go's runtime does not do.
 func cpuTime(pid int) time.Duration {
 	if pid == 0 {
 		return 0

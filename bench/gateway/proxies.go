@@ -13,8 +13,8 @@ import (
 // idle is how many connections to the upstream stay open.
 const idle = 20_000
 
-// serveReverse is what everything is compared with: httputil.ReverseProxy as everybody writes it, with a pool of connections
-// that is large enough.
+// serveReverse is what everything is compared with: httputil.ReverseProxy as everybody writes it, with a pool of
+// connections that is large enough.
 func serveReverse(ctx context.Context, args []string, _ io.Writer) error {
 	set := flags("_reverse")
 	addr := set.String("addr", "127.0.0.1:0", "where to listen")

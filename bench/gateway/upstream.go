@@ -36,15 +36,20 @@ func readShape(q url.Values) shape {
 		return n
 	}
 	s := shape{
-		chunks: number("chunks", 20), size: number("size", 40), body: number("body", 1000), citations: number("citations", 4),
+		chunks: number(
+			"chunks", 20,
+		),
+		size:      number("size", 40),
+		body:      number("body", 1000),
+		citations: number("citations", 4),
 	}
 	s.delay, _ = time.ParseDuration(q.Get("delay"))
 	return s
 }
 
 // upstream is a mock of OpenAI's Chat Completions that costs little CPU: it reads requests with net/http and writes
-// responses straight to the socket, one write an event. Every response has an id of its own, and every delta carries the
-// time it was sent at ("t=<nanoseconds>|"), so that its reader can tell how long it was on the way.
+// responses straight to the socket, one write an event. Every response has an id of its own, and every delta carries
+// the time it was sent at ("t=<nanoseconds>|"), so that its reader can tell how long it was on the way.
 type upstream struct {
 	served atomic.Int64
 	group  sync.WaitGroup
@@ -129,8 +134,14 @@ func appendCitations(b []byte, n int) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = fmt.Appendf(b, `{"type":"url_citation","url_citation":{"start_index":%d,"end_index":%d,"title":"Source %d","url":"https://example.org/doc/%d"}}`,
-			i*10, i*10+9, i, i)
+		b = fmt.Appendf(
+			b,
+			`{"type":"url_citation","url_citation":{"start_index":%d,"end_index":%d,"title":"Source %d","url":"https://example.org/doc/%d"}}`,
+			i*10,
+			i*10+9,
+			i,
+			i,
+		)
 	}
 	return b
 }
@@ -139,11 +150,17 @@ func appendJSON(b []byte, id int64, s shape) []byte {
 	const room = "00000000" // for the length, which is known last
 	b = append(b, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "+room+"\r\n\r\n"...)
 	start := len(b)
-	b = fmt.Appendf(b, `{"id":"chatcmpl-%012d","object":"chat.completion","created":1700000000,"model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"`, id)
+	b = fmt.Appendf(
+		b,
+		`{"id":"chatcmpl-%012d","object":"chat.completion","created":1700000000,"model":"gpt-4o","choices":[{"index":0,"message":{"role":"assistant","content":"`,
+		id,
+	)
 	b = appendText(b, s.body)
 	b = append(b, `","annotations":[`...)
 	b = appendCitations(b, s.citations)
-	b = append(b, `]},"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":250,"total_tokens":262}}`...)
+	b = append(
+		b,
+		`]},"finish_reason":"stop"}],"usage":{"prompt_tokens":12,"completion_tokens":250,"total_tokens":262}}`...)
 	copy(b[start-4-len(room):], fmt.Appendf(nil, "%08d", len(b)-start))
 	return b
 }
@@ -151,7 +168,11 @@ func appendJSON(b []byte, id int64, s shape) []byte {
 const streamHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 func writeStream(conn net.Conn, b []byte, id int64, s shape) ([]byte, error) {
-	head := fmt.Appendf(nil, `data: {"id":"chatcmpl-%012d","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o","choices":[{"index":0,"delta":`, id)
+	head := fmt.Appendf(
+		nil,
+		`data: {"id":"chatcmpl-%012d","object":"chat.completion.chunk","created":1700000000,"model":"gpt-4o","choices":[{"index":0,"delta":`,
+		id,
+	)
 	b = append(b, streamHead...)
 	for i := range s.chunks {
 		if i > 0 && s.delay > 0 {

@@ -65,7 +65,10 @@ line of one, could not be read.`,
   curl -s https://api.example/… | ibid attribute - --sources docs.jsonl --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{errors.New("there is no answer"), "ibid attribute ANSWER --sources PATH; - reads the answer from standard input"}
+				return &usageError{
+					errors.New("there is no answer"),
+					"ibid attribute ANSWER --sources PATH; - reads the answer from standard input",
+				}
 			}
 			return nil
 		},
@@ -85,9 +88,20 @@ line of one, could not be read.`,
 func (f *attributeFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVar(&f.sources, "sources", nil, "a file or directory of sources, or the URL of a page, as a `PATH`; repeatable, and more may follow as arguments")
-	flags.Var(&f.threshold, "threshold", "the least score of a citation: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1")
-	flags.IntVar(&f.perSentence, "per-sentence", support.DefaultPerSentence, "the `NUMBER` of passages that one sentence cites at most")
+	flags.StringArrayVar(
+		&f.sources,
+		"sources",
+		nil,
+		"a file or directory of sources, or the URL of a page, as a `PATH`; repeatable, and more may follow as arguments",
+	)
+	flags.Var(
+		&f.threshold, "threshold",
+		"the least score of a citation: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1",
+	)
+	flags.IntVar(
+		&f.perSentence, "per-sentence", support.DefaultPerSentence,
+		"the `NUMBER` of passages that one sentence cites at most",
+	)
 	flags.BoolVar(&f.cited, "cited", false, "look for sources of sentences that have a citation, too")
 	flags.BoolVar(&f.explain, "explain", false, "say for each sentence which passages were considered")
 	f.cite.add(c)
@@ -113,7 +127,9 @@ func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world
 	// The first argument is the answer; others are sources that a shell made of a pattern.
 	names := slices.Concat(f.sources, args[1:])
 	if len(f.sources) == 0 {
-		return nil, &usageError{errors.New("there are no sources"), "--sources PATH names a file, a directory or a page"}
+		return nil, &usageError{
+			errors.New("there are no sources"), "--sources PATH names a file, a directory or a page",
+		}
 	}
 	level := f.threshold.least()
 	if f.perSentence < 1 {
@@ -134,8 +150,18 @@ func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world
 		hint(w.err, fmt.Sprintf("--%s has no effect without --json", name))
 	}
 	return &attributeJob{
-		world: w, flags: f, form: cite.form, answer: args[0], sources: names, decode: cite.options,
-		options: support.AttributeOptions{Threshold: level, PerSentence: f.perSentence, Cited: f.cited, Checker: checker},
+		world:   w,
+		flags:   f,
+		form:    cite.form,
+		answer:  args[0],
+		sources: names,
+		decode:  cite.options,
+		options: support.AttributeOptions{
+			Threshold:   level,
+			PerSentence: f.perSentence,
+			Cited:       f.cited,
+			Checker:     checker,
+		},
 	}, nil
 }
 

@@ -97,7 +97,9 @@ func (job *attributeJob) readSources(ctx context.Context) ([]support.Document, e
 		total += size
 		switch {
 		case total > maxSourceBytes:
-			return nil, &usageError{fmt.Errorf("the sources have more than %d MiB", maxSourceBytes>>20), "name fewer files"}
+			return nil, &usageError{
+				fmt.Errorf("the sources have more than %d MiB", maxSourceBytes>>20), "name fewer files",
+			}
 		case err != nil && f.found && (errors.Is(err, snapshot.ErrUnsupported) || errors.Is(err, snapshot.ErrEmpty)):
 			reason := strings.TrimPrefix(err.Error(), snapshot.ErrUnsupported.Error()+": ")
 			passed = append(passed, fmt.Sprintf("%s (%s)", f.name, reason))
@@ -116,7 +118,9 @@ func (job *attributeJob) readSources(ctx context.Context) ([]support.Document, e
 		say(job.err, "%s in directories passed over: %s", plural(len(passed), "file"), text)
 	}
 	if len(docs) == 0 {
-		return nil, &usageError{errors.New("no source could be read"), "sources are text, Markdown, HTML, PDF or JSON lines"}
+		return nil, &usageError{
+			errors.New("no source could be read"), "sources are text, Markdown, HTML, PDF or JSON lines",
+		}
 	}
 	return docs, nil
 }
@@ -160,13 +164,17 @@ func (job *attributeJob) listSources() ([]sourceFile, error) {
 		}
 	}
 	if len(files) > maxSourceFiles {
-		return nil, &usageError{fmt.Errorf("the sources are more than %d files", maxSourceFiles), "name fewer directories"}
+		return nil, &usageError{
+			fmt.Errorf("the sources are more than %d files", maxSourceFiles), "name fewer directories",
+		}
 	}
 	return files, nil
 }
 
 // readSource reads the documents of a file or a page, and says how large it is.
-func (job *attributeJob) readSource(ctx context.Context, f sourceFile, fetcher *snapshot.Fetcher, bar *progress) ([]support.Document, int, error) {
+func (job *attributeJob) readSource(
+	ctx context.Context, f sourceFile, fetcher *snapshot.Fetcher, bar *progress,
+) ([]support.Document, int, error) {
 	if isURL(f.name) {
 		p, err := readPage(ctx, fetcher, f.name)
 		if err != nil {

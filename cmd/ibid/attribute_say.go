@@ -12,14 +12,16 @@ import (
 // maxUncited is how many sentences without a source are listed for people.
 const maxUncited = 20
 
-// attributionJSON is the member attribution of the answer document that ibid attribute writes. Offsets are in the document's unit.
+// attributionJSON is the member attribution of the answer document that ibid attribute writes. Offsets are in the
+// document's unit.
 type attributionJSON struct {
-	By           string          `json:"by"`
-	Threshold    float64         `json:"threshold"`
-	UncitedShare *float64        `json:"uncited_share"` // null: no sentence says anything
-	Uncited      []sentenceJSON  `json:"uncited"`
-	Issues       []ibid.Issue    `json:"issues"`              // of the sources: what of them could not be read, or was odd
-	Sentences    *[]sentenceJSON `json:"sentences,omitempty"` // with --explain
+	By           string         `json:"by"`
+	Threshold    float64        `json:"threshold"`
+	UncitedShare *float64       `json:"uncited_share"` // null: no sentence says anything
+	Uncited      []sentenceJSON `json:"uncited"`
+	// of the sources: what of them could not be read, or was odd
+	Issues    []ibid.Issue    `json:"issues"`
+	Sentences *[]sentenceJSON `json:"sentences,omitempty"` // with --explain
 }
 
 type sentenceJSON struct {
@@ -50,12 +52,24 @@ type candidateJSON struct {
 func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Document) error {
 	f := &job.flags.cite
 	line, err := found.Answer.Document(&ibid.DocumentOptions{
-		Unit: ibid.Unit(f.unit.value), Style: ibid.Style(f.style.value), ByID: f.marker.value == "id", Raw: f.raw, Input: job.answer,
+		Unit: ibid.Unit(
+			f.unit.value,
+		),
+		Style: ibid.Style(f.style.value),
+		ByID:  f.marker.value == "id",
+		Raw:   f.raw,
+		Input: job.answer,
 	}).JSON()
 	if err != nil {
 		return err
 	}
-	report := attributionJSON{By: found.By, Threshold: found.Threshold, UncitedShare: found.Uncited, Uncited: []sentenceJSON{}, Issues: append([]ibid.Issue{}, job.issues...)}
+	report := attributionJSON{
+		By:           found.By,
+		Threshold:    found.Threshold,
+		UncitedShare: found.Uncited,
+		Uncited:      []sentenceJSON{},
+		Issues:       append([]ibid.Issue{}, job.issues...),
+	}
 	offsets := ibid.NewOffsets(found.Answer.Text)
 	sentences := []sentenceJSON{}
 	for i := range found.Sentences {
@@ -88,11 +102,22 @@ func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Do
 	return err
 }
 
-func newCandidate(found *support.Attribution, s *support.SentenceSupport, c *support.Candidate, docs []support.Document) candidateJSON {
+func newCandidate(
+	found *support.Attribution, s *support.SentenceSupport, c *support.Candidate, docs []support.Document,
+) candidateJSON {
 	d := &docs[c.Document]
 	out := candidateJSON{
-		Source: d.Source.ID, Passage: c.Passage, Relevance: c.Relevance, Score: c.Verdict.Score, Label: c.Verdict.Label,
-		Missing: lacking(&c.Verdict), Changed: c.Verdict.Changed, Conflicts: conflictsOf(found, s, c, d), Cited: c.Source != "",
+		Source:    d.Source.ID,
+		Passage:   c.Passage,
+		Relevance: c.Relevance,
+		Score:     c.Verdict.Score,
+		Label:     c.Verdict.Label,
+		Missing: lacking(
+			&c.Verdict,
+		),
+		Changed:   c.Verdict.Changed,
+		Conflicts: conflictsOf(found, s, c, d),
+		Cited:     c.Source != "",
 	}
 	if d.Source.Title != "" {
 		out.Title = &d.Source.Title
@@ -108,12 +133,17 @@ func newCandidate(found *support.Attribution, s *support.SentenceSupport, c *sup
 }
 
 // conflictsOf returns what the sentence says otherwise than a passage.
-func conflictsOf(found *support.Attribution, s *support.SentenceSupport, c *support.Candidate, d *support.Document) []checkConflict {
+func conflictsOf(
+	found *support.Attribution, s *support.SentenceSupport, c *support.Candidate, d *support.Document,
+) []checkConflict {
 	claim := found.Answer.Text[s.Claim.Start:s.Claim.End]
 	all := []checkConflict{}
 	for i := range c.Verdict.Conflicts {
 		x := &c.Verdict.Conflicts[i]
-		all = append(all, checkConflict{x.Kind, claim[x.A.Value.Start:x.A.Value.End], d.Text[x.B.Value.Start:x.B.Value.End], x.Note})
+		all = append(
+			all,
+			checkConflict{x.Kind, claim[x.A.Value.Start:x.A.Value.End], d.Text[x.B.Value.Start:x.B.Value.End], x.Note},
+		)
 	}
 	return all
 }
@@ -175,7 +205,9 @@ func (job *attributeJob) explainAll(found *support.Attribution, docs []support.D
 }
 
 // explainOne returns a line about a passage.
-func explainOne(found *support.Attribution, s *support.SentenceSupport, c *support.Candidate, docs []support.Document) string {
+func explainOne(
+	found *support.Attribution, s *support.SentenceSupport, c *support.Candidate, docs []support.Document,
+) string {
 	d := &docs[c.Document]
 	var b strings.Builder
 	b.WriteString("  ")

@@ -29,7 +29,9 @@ func openKeyring(c *config, w world) (*keyring.Ring, error) {
 // checkPublisher says what keeps a publisher from publishing.
 func checkPublisher(p *manifest.Publisher) error {
 	if err := p.Check(); err != nil {
-		return &usageError{fmt.Errorf("preparing attribution: %w", err), "--agent-id and --public-url name the same host"}
+		return &usageError{
+			fmt.Errorf("preparing attribution: %w", err), "--agent-id and --public-url name the same host",
+		}
 	}
 	return nil
 }
@@ -38,7 +40,10 @@ func checkPublisher(p *manifest.Publisher) error {
 func unusable(use keyring.Use, err error) error {
 	if errors.Is(err, keyring.ErrNoKey) {
 		return &usageError{
-			fmt.Errorf("none of the keys for use %s can sign: %w", use, err), "ibid key list shows them; ibid key new --use " + string(use) + " makes one",
+			fmt.Errorf(
+				"none of the keys for use %s can sign: %w", use, err,
+			),
+			"ibid key list shows them; ibid key new --use " + string(use) + " makes one",
 		}
 	}
 	return fmt.Errorf("reading the keys: %w", err)
@@ -46,5 +51,7 @@ func unusable(use keyring.Use, err error) error {
 
 // foreignHint is what to do about a log of another name or with other keys.
 func foreignHint(data string) string {
-	return "a database has one --public-url for good, and all who use it have the same keys in " + filepath.Join(data, keysDir)
+	return "a database has one --public-url for good, and all who use it have the same keys in " + filepath.Join(
+		data, keysDir,
+	)
 }

@@ -86,11 +86,20 @@ func (f *checkFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.claim, "claim", "", "the claim: one sentence or a few, as `TEXT`")
-	flags.StringArrayVar(&f.sources, "source", nil, "a `FILE` or the URL of a page to check it against, - for standard input; repeatable")
-	flags.StringVar(&f.context, "context", "", "`TEXT` that tells what the claim's words refer to, as the question; never evidence")
+	flags.StringArrayVar(
+		&f.sources, "source", nil,
+		"a `FILE` or the URL of a page to check it against, - for standard input; repeatable",
+	)
+	flags.StringVar(
+		&f.context, "context", "", "`TEXT` that tells what the claim's words refer to, as the question; never evidence",
+	)
 	flags.StringVar(&f.batch, "batch", "", "check each line of a `FILE` of JSON lines instead, - for standard input")
 	flags.BoolVar(&f.json, "json", false, "write the verdict as one line of JSON; --batch always does")
-	flags.Var(&f.threshold, "threshold", "the least score of supported: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1; without it the checker's own")
+	flags.Var(
+		&f.threshold,
+		"threshold",
+		"the least score of supported: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1; without it the checker's own",
+	)
 	f.net.addNetFlag(c)
 	f.checker.add(c)
 	wrapFlags(c)
@@ -109,7 +118,10 @@ func (f *checkFlags) validate(c *cobra.Command) error {
 	case f.batch == "" && strings.TrimSpace(f.claim) == "":
 		return &usageError{errors.New("the claim is empty"), "--claim TEXT says it"}
 	case f.batch != "" && (f.claim != "" || len(f.sources) > 0 || f.context != ""):
-		return &usageError{errors.New("--batch goes without --claim, --source and --context"), "each line of the file has a claim and its passages"}
+		return &usageError{
+			errors.New("--batch goes without --claim, --source and --context"),
+			"each line of the file has a claim and its passages",
+		}
 	case f.batch == "" && len(f.sources) == 0:
 		return &usageError{errors.New("there is no source"), "--source FILE or URL names one"}
 	}

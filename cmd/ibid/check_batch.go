@@ -90,20 +90,28 @@ func checkBatch(ctx context.Context, name string, checker support.Checker, w wor
 		return err
 	}
 	if b.taken == 0 {
-		return &usageError{fmt.Errorf("read %s: it has no line", name), `each line is {"id", "claim", "passages": [...]}`}
+		return &usageError{
+			fmt.Errorf("read %s: it has no line", name), `each line is {"id", "claim", "passages": [...]}`,
+		}
 	}
 	if b.failed > 0 {
-		say(bar.words(w.err), "%s of %d could not be checked; the member error says why", plural(b.failed, "line"), b.taken)
+		say(
+			bar.words(w.err), "%s of %d could not be checked; the member error says why", plural(b.failed, "line"),
+			b.taken,
+		)
 		return errReported
 	}
 	return nil
 }
 
-// newBatchProgress begins a progress bar as newProgress does, and for a checker that takes its time also on small files.
+// newBatchProgress begins a progress bar as newProgress does, and for a checker that takes its time also on small
+// files.
 func newBatchProgress(name string, checker support.Checker, w world) *progress {
 	terminal, ok := w.err.(*cleaner)
 	info, err := os.Stat(name)
-	if _, fast := checker.(*support.Lexical); fast || !ok || isTerminal(w.out) || err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
+	if _, fast := checker.(*support.Lexical); fast || !ok || isTerminal(w.out) || err != nil ||
+		!info.Mode().IsRegular() ||
+		info.Size() == 0 {
 		return newProgress([]string{name}, w)
 	}
 	return startProgress(info.Size(), terminal)

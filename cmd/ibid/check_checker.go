@@ -45,29 +45,62 @@ type checkerFlags struct {
 
 func newCheckerFlags() checkerFlags {
 	return checkerFlags{
-		low: cascadeLow, high: cascadeHigh,
-		checker: choice{kind: "CHECKER", words: []string{checkerLexical, checkerJudge, checkerMiniCheck, checkerONNX, checkerGrounding, checkerCascade}},
-		slow:    choice{kind: "CHECKER", words: []string{checkerJudge, checkerMiniCheck, checkerONNX, checkerGrounding}},
+		low:  cascadeLow,
+		high: cascadeHigh,
+		checker: choice{
+			kind: "CHECKER",
+			words: []string{
+				checkerLexical, checkerJudge, checkerMiniCheck, checkerONNX, checkerGrounding, checkerCascade,
+			},
+		},
+		slow: choice{
+			kind:  "CHECKER",
+			words: []string{checkerJudge, checkerMiniCheck, checkerONNX, checkerGrounding},
+		},
 	}
 }
 
 func (f *checkerFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	addChoice(c, &f.checker, "checker", "`CHECKER` is lexical (default), judge, minicheck, onnx, grounding or cascade")
-	addChoice(c, &f.slow, "slow", "the `CHECKER` that a cascade asks where lexical is not sure: judge (default), minicheck, onnx or grounding")
-	flags.StringVar(&f.url, "judge-url", "", "the `URL` of the model's API that /chat/completions is appended to, as http://127.0.0.1:11434/v1")
+	addChoice(
+		c, &f.slow, "slow",
+		"the `CHECKER` that a cascade asks where lexical is not sure: judge (default), minicheck, onnx or grounding",
+	)
+	flags.StringVar(
+		&f.url, "judge-url", "",
+		"the `URL` of the model's API that /chat/completions is appended to, as http://127.0.0.1:11434/v1",
+	)
 	flags.StringVar(&f.model, "judge-model", "", "the `NAME` of the model")
-	flags.StringVar(&f.keyEnv, "judge-key-env", "", "the environment `VARIABLE` with the API's key; without one, that of a known provider's own tools")
+	flags.StringVar(
+		&f.keyEnv, "judge-key-env", "",
+		"the environment `VARIABLE` with the API's key; without one, that of a known provider's own tools",
+	)
 	flags.StringVar(&f.project, "grounding-project", "", "the Google Cloud `PROJECT` of the check grounding API")
-	flags.StringVar(&f.tokenEnv, "grounding-token-env", "GOOGLE_OAUTH_ACCESS_TOKEN", "the environment `VARIABLE` with an OAuth access token for it")
-	flags.StringVar(&f.onnxModel, "onnx-model", "", "the `DIRECTORY` with model.onnx, config.json and vocab.txt or tokenizer.json")
+	flags.StringVar(
+		&f.tokenEnv, "grounding-token-env", "GOOGLE_OAUTH_ACCESS_TOKEN",
+		"the environment `VARIABLE` with an OAuth access token for it",
+	)
+	flags.StringVar(
+		&f.onnxModel, "onnx-model", "", "the `DIRECTORY` with model.onnx, config.json and vocab.txt or tokenizer.json",
+	)
 	flags.StringVar(&f.onnxLibrary, "onnx-library", "", "the `FILE` of ONNX Runtime's shared library")
 	flags.Var(&f.low, "low", "a cascade believes lexical below this `SCORE`")
 	flags.Var(&f.high, "high", "and from this `SCORE` on")
-	flags.IntVar(&f.passages, "passages", 8, "the `NUMBER` of passages nearest to the claim that a checker other than lexical is shown; 0: all")
-	flags.IntVar(&f.budget, "budget", support.CascadePairs, "the `NUMBER` of claims that a cascade asks its slow checker about at a time")
-	flags.DurationVar(&f.timeout, "timeout", support.RemoteTimeout, "how long one request to a checker may take, as a `TIME`")
-	flags.IntVar(&f.retries, "retries", support.RemoteRetries, "the `NUMBER` of times that a busy checker is asked again")
+	flags.IntVar(
+		&f.passages, "passages", 8,
+		"the `NUMBER` of passages nearest to the claim that a checker other than lexical is shown; 0: all",
+	)
+	flags.IntVar(
+		&f.budget, "budget", support.CascadePairs,
+		"the `NUMBER` of claims that a cascade asks its slow checker about at a time",
+	)
+	flags.DurationVar(
+		&f.timeout, "timeout", support.RemoteTimeout, "how long one request to a checker may take, as a `TIME`",
+	)
+	flags.IntVar(
+		&f.retries, "retries", support.RemoteRetries, "the `NUMBER` of times that a busy checker is asked again",
+	)
 }
 
 // probability is the value of a flag that is a number from 0 to 1.
@@ -145,7 +178,8 @@ func (f *checkerFlags) build(c *cobra.Command, threshold float64, w world) (supp
 	if err != nil {
 		return nil, err
 	}
-	if c.Flags().Changed("threshold") && (name == checkerJudge || name == checkerMiniCheck) && f.checker.value != checkerCascade {
+	if c.Flags().Changed("threshold") && (name == checkerJudge || name == checkerMiniCheck) &&
+		f.checker.value != checkerCascade {
 		hint(w.err, "--threshold has no effect on a judge, which says a label itself")
 	}
 	near := &heldChecker{support.Nearest(checker, f.passages), checker}
@@ -170,11 +204,16 @@ func (f *checkerFlags) buildOne(name string, threshold float64, w world) (suppor
 		return f.buildONNX(threshold)
 	case checkerGrounding:
 		if f.project == "" {
-			return nil, &usageError{errors.New("grounding needs --grounding-project"), "the project's number or id in Google Cloud"}
+			return nil, &usageError{
+				errors.New("grounding needs --grounding-project"), "the project's number or id in Google Cloud",
+			}
 		}
 		token, _ := w.env(f.tokenEnv)
 		if token == "" {
-			return nil, &usageError{fmt.Errorf("there is no token in the environment variable %s", f.tokenEnv), "gcloud auth print-access-token prints one"}
+			return nil, &usageError{
+				fmt.Errorf("there is no token in the environment variable %s", f.tokenEnv),
+				"gcloud auth print-access-token prints one",
+			}
 		}
 		return &support.Grounding{
 			Project: f.project, Threshold: threshold, Timeout: f.timeout, Retries: retries,
@@ -192,7 +231,13 @@ func (f *checkerFlags) buildOne(name string, threshold float64, w world) (suppor
 		return nil, err
 	}
 	judge := &support.Judge{
-		URL: f.url, Model: f.model, Key: key, Header: header, Timeout: f.timeout, Retries: retries, Cache: &support.MemoryCache{},
+		URL:     f.url,
+		Model:   f.model,
+		Key:     key,
+		Header:  header,
+		Timeout: f.timeout,
+		Retries: retries,
+		Cache:   &support.MemoryCache{},
 	}
 	if name == checkerMiniCheck {
 		judge.Preset = support.PresetMiniCheck
@@ -220,18 +265,28 @@ func (f *checkerFlags) key(w world) (key, header string, err error) {
 		}
 	}
 	if f.keyEnv != "" {
-		return "", "", &usageError{fmt.Errorf("there is no key in the environment variable %s", f.keyEnv), "leave out --judge-key-env for an address that needs none"}
+		return "", "", &usageError{
+			fmt.Errorf("there is no key in the environment variable %s", f.keyEnv),
+			"leave out --judge-key-env for an address that needs none",
+		}
 	}
 	return "", "", nil
 }
 
 func (f *checkerFlags) buildONNX(threshold float64) (support.Checker, error) {
 	if f.onnxModel == "" || f.onnxLibrary == "" {
-		return nil, &usageError{errors.New("onnx needs --onnx-model and --onnx-library"), "a directory with model.onnx, and libonnxruntime.so"}
+		return nil, &usageError{
+			errors.New("onnx needs --onnx-model and --onnx-library"),
+			"a directory with model.onnx, and libonnxruntime.so",
+		}
 	}
-	checker, err := support.NewONNX(&support.ONNXOptions{Model: os.DirFS(f.onnxModel), Library: f.onnxLibrary, Threshold: threshold})
+	checker, err := support.NewONNX(
+		&support.ONNXOptions{Model: os.DirFS(f.onnxModel), Library: f.onnxLibrary, Threshold: threshold},
+	)
 	if errors.Is(err, support.ErrNoONNX) {
-		return nil, &usageError{err, "go install -tags onnx github.com/ibidhq/ibid/cmd/ibid@latest builds one, with a C compiler"}
+		return nil, &usageError{
+			err, "go install -tags onnx github.com/ibidhq/ibid/cmd/ibid@latest builds one, with a C compiler",
+		}
 	}
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("open the model in %s: %w", f.onnxModel, err), ""}

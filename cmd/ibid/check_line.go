@@ -29,7 +29,8 @@ type checkLine struct {
 	Error     *checkError        `json:"error,omitempty"`
 }
 
-// checkEvidence is a piece of evidence. Offsets are UTF-8 bytes, of the passage, or of the source's text where Source is set.
+// checkEvidence is a piece of evidence. Offsets are UTF-8 bytes, of the passage, or of the source's text where Source
+// is set.
 type checkEvidence struct {
 	Passage int     `json:"passage"`
 	Source  *string `json:"source,omitempty"`

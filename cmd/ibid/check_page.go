@@ -32,7 +32,9 @@ func readPage(ctx context.Context, f *snapshot.Fetcher, name string) (*namedPage
 	}
 	p := &namedPage{url: snap.FinalURL, size: len(snap.Octets)}
 	file := pageFile(snap.FinalURL)
-	p.documents, err = snapshot.ReadDocuments(file, snap.Octets, &snapshot.TextOptions{MediaType: snap.MediaType, URL: snap.FinalURL, Name: file})
+	p.documents, err = snapshot.ReadDocuments(
+		file, snap.Octets, &snapshot.TextOptions{MediaType: snap.MediaType, URL: snap.FinalURL, Name: file},
+	)
 	if err != nil {
 		return nil, &unnamedError{file, err}
 	}

@@ -66,13 +66,18 @@ func (m *material) add(name string, d *snapshot.Document, several bool) {
 		name += " (" + d.ID + ")"
 	}
 	for _, p := range d.Text.Passages(nil) {
-		m.passages = append(m.passages, support.Passage{ID: d.ID, Text: p.Apart(d.Text.Content), Language: d.Text.Language})
+		m.passages = append(
+			m.passages,
+			support.Passage{ID: d.ID, Text: p.Apart(d.Text.Content), Language: d.Text.Language},
+		)
 		m.from = append(m.from, origin{name, d.Text.Content, p})
 	}
 }
 
 // readSource reads the documents of a file or a page, and says what it is to be called.
-func readSource(ctx context.Context, name string, f *snapshot.Fetcher, stdin io.Reader) ([]snapshot.Document, string, error) {
+func readSource(
+	ctx context.Context, name string, f *snapshot.Fetcher, stdin io.Reader,
+) ([]snapshot.Document, string, error) {
 	if !isURL(name) {
 		documents, err := readFile(name, stdin)
 		return documents, name, err
@@ -105,7 +110,8 @@ func readFile(name string, stdin io.Reader) ([]snapshot.Document, error) {
 	return documents, nil
 }
 
-// unnamedError is an error about a file or a page without its name and without that it was read: messages say both themselves.
+// unnamedError is an error about a file or a page without its name and without that it was read: messages say both
+// themselves.
 type unnamedError struct {
 	name string // what the error begins with
 	err  error
@@ -146,11 +152,18 @@ func (m *material) find(e support.Span) (*origin, ibid.Span) {
 	return from, from.passage.Place(from.text, e.Span)
 }
 
-// name gives the evidence of a line the names of the sources, and offsets in their texts. What was odd about them becomes its issues.
+// name gives the evidence of a line the names of the sources, and offsets in their texts. What was odd about them
+// becomes its issues.
 func (m *material) name(line *checkLine, v *support.Verdict) {
 	for i, e := range v.Evidence {
 		from, span := m.find(e)
-		out := checkEvidence{Passage: e.Passage, Source: &from.source, Start: span.Start, End: span.End, Text: from.text[span.Start:span.End]}
+		out := checkEvidence{
+			Passage: e.Passage,
+			Source:  &from.source,
+			Start:   span.Start,
+			End:     span.End,
+			Text:    from.text[span.Start:span.End],
+		}
 		if from.passage.Page > 0 {
 			out.Page = &from.passage.Page
 		}

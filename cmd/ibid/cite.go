@@ -85,11 +85,23 @@ func citeForms() []string {
 func (f *citeFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
-	addChoice(c, &f.as, "as", "what to write: `FORM` is markdown, plain, html, footnotes, latex, json, bibtex, ris, csl-json, apa, mla, chicago, openai, langchain or llamaindex")
+	addChoice(
+		c,
+		&f.as,
+		"as",
+		"what to write: `FORM` is markdown, plain, html, footnotes, latex, json, bibtex, ris, csl-json, apa, mla, chicago, openai, langchain or llamaindex",
+	)
 	flags.BoolVar(&f.json, "json", false, "the same as --as json")
-	addChoice(c, &f.style, "style", "`STYLE` of cited_text in JSON: markdown (default), plain, html, footnotes or latex")
+	addChoice(
+		c, &f.style, "style", "`STYLE` of cited_text in JSON: markdown (default), plain, html, footnotes or latex",
+	)
 	addChoice(c, &f.marker, "marker", "`KIND` of the marks in the text: number (default), or id of the source")
-	addChoice(c, &f.unit, "unit", "`UNIT` of the offsets: utf-8 (bytes, the default of JSON), code-point (that of openai and langchain) or utf-16")
+	addChoice(
+		c,
+		&f.unit,
+		"unit",
+		"`UNIT` of the offsets: utf-8 (bytes, the default of JSON), code-point (that of openai and langchain) or utf-16",
+	)
 	addChoice(c, &f.format, "format", "`FORMAT` of the input, where it is recognised wrongly")
 	flags.StringVar(&f.request, "request", "", "the request that the response answers, as a JSON `FILE`")
 	flags.StringVar(&f.documents, "documents", "", "the documents that were given to the model, as a JSON `FILE`")
@@ -110,7 +122,9 @@ func (f *citeFlags) add(c *cobra.Command) {
 func (f *citeFlags) form(terminal bool) (string, error) {
 	switch {
 	case f.json && f.as.value != "" && f.as.value != asJSON:
-		return "", &usageError{fmt.Errorf("--json and --as %s contradict each other", f.as.value), "leave out one of them"}
+		return "", &usageError{
+			fmt.Errorf("--json and --as %s contradict each other", f.as.value), "leave out one of them",
+		}
 	case f.json:
 		return asJSON, nil
 	case f.as.value != "":
@@ -146,7 +160,10 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 	if len(names) == 0 {
 		names = []string{stdinName}
 		if isTerminal(w.in) {
-			return nil, &usageError{errors.New("no input: standard input is a terminal"), "name a file, or pipe a response into ibid cite; to type one: ibid cite -"}
+			return nil, &usageError{
+				errors.New("no input: standard input is a terminal"),
+				"name a file, or pipe a response into ibid cite; to type one: ibid cite -",
+			}
 		}
 	}
 	stdins := 0
@@ -159,7 +176,9 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 	case stdins > 1:
 		return nil, &usageError{errors.New("- is named more than once"), "standard input can be read only once"}
 	case f.request != "" && len(names) > 1:
-		return nil, &usageError{errors.New("--request belongs to one response, and several are named"), "call ibid cite once for each pair"}
+		return nil, &usageError{
+			errors.New("--request belongs to one response, and several are named"), "call ibid cite once for each pair",
+		}
 	}
 	job := &citeJob{world: w, names: names, form: form, flags: f}
 	job.options.Format = f.format.value

@@ -7,8 +7,8 @@ import (
 	"github.com/ibidhq/ibid/internal/frame"
 )
 
-// liveView shows a stream while it arrives. A body that comes in one piece is not shown by it: once all of it is there, it
-// can be rendered better.
+// liveView shows a stream while it arrives. A body that comes in one piece is not shown by it: once all of it is there,
+// it can be rendered better.
 type liveView struct {
 	out     *textOutput
 	name    string
@@ -21,7 +21,8 @@ type liveView struct {
 	err     error
 }
 
-// begin returns a view for the styles that can be written as the text comes: their beginning does not depend on the end.
+// begin returns a view for the styles that can be written as the text comes: their beginning does not depend on the
+// end.
 func (o *textOutput) begin(name string) *liveView {
 	prefixed := o.several && o.style == ibid.StyleFootnotes // Live cannot keep the labels of several answers apart
 	if o.style == ibid.StyleHTML || o.style == ibid.StyleLaTeX || prefixed {

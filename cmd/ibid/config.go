@@ -120,19 +120,37 @@ func (c *config) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	c.addListenFlags(cmd)
 	c.addStoreFlags(cmd)
-	flags.StringVar(&c.nats, "nats", bus.Embedded, "`address` of NATS, which tells nodes about each other: nats://host:4222,…")
-	flags.Var(c.upstreams, "upstream", "an upstream besides the known ones, or one of them elsewhere: `NAME=URL[,provider=…]`; repeatable")
-	flags.StringVar(&c.publicURL, "public-url", "", "the `URL` under which others reach it: for the check of Host, and what manifests say")
+	flags.StringVar(
+		&c.nats, "nats", bus.Embedded,
+		"`address` of NATS, which tells nodes about each other: nats://host:4222,…",
+	)
+	flags.Var(
+		c.upstreams, "upstream",
+		"an upstream besides the known ones, or one of them elsewhere: `NAME=URL[,provider=…]`; repeatable",
+	)
+	flags.StringVar(
+		&c.publicURL, "public-url", "",
+		"the `URL` under which others reach it: for the check of Host, and what manifests say",
+	)
 	addChoice(cmd, &c.capture, "capture", "when a client sees the end of an answer: strict, store or relaxed")
-	flags.DurationVar(&c.captureWait, "capture-wait", gateway.DefaultCaptureWait, "hold the end back no longer than this")
+	flags.DurationVar(
+		&c.captureWait, "capture-wait", gateway.DefaultCaptureWait, "hold the end back no longer than this",
+	)
 	addChoice(cmd, &c.prompts, "prompts", "which messages of a request are kept: none, last or all")
-	flags.BoolVar(&c.encoding, "keep-encoding", false, "let upstreams compress answers, whose end is then not held back")
+	flags.BoolVar(
+		&c.encoding, "keep-encoding", false, "let upstreams compress answers, whose end is then not held back",
+	)
 	flags.Var(&c.origins, "cors-origin", "a web `origin` whose pages may call: https://app.example; repeatable")
 	flags.StringVar(&c.tlsCert, "tls-cert", "", "PEM `file` with the certificate and those above it: serve HTTPS")
 	flags.StringVar(&c.tlsKey, "tls-key", "", "PEM `file` with its key")
 	flags.DurationVar(&c.drain, "drain", defaultDrain, "when told to stop, let calls go on for so long")
-	flags.StringVar(&c.attribute, "attribute", "", "find citations for answers that came without, by this `STRATEGY`: balanced, strict or one of the file's")
-	flags.Var(&c.split, "experiment", "the same by two strategies, each run by one: `NAME=A,B[,SHARE]`, the share being B's")
+	flags.StringVar(
+		&c.attribute, "attribute", "",
+		"find citations for answers that came without, by this `STRATEGY`: balanced, strict or one of the file's",
+	)
+	flags.Var(
+		&c.split, "experiment", "the same by two strategies, each run by one: `NAME=A,B[,SHARE]`, the share being B's",
+	)
 	flags.StringVar(&c.otlp, "otlp", "", "send traces to this `URL` by OTLP over HTTP")
 	c.attribution.addFlags(cmd)
 	c.chat.addFlags(cmd)
@@ -189,7 +207,10 @@ func (c *config) resolve(flags *pflag.FlagSet, w world) error {
 		}
 		if known.kept && flag.provider != "" && flag.provider != known.provider {
 			return &usageError{
-				fmt.Errorf("upstream %s is of provider %s by the flag, and of %s in %s, which says its retention", name, flag.provider, known.provider, c.file),
+				fmt.Errorf(
+					"upstream %s is of provider %s by the flag, and of %s in %s, which says its retention", name,
+					flag.provider, known.provider, c.file,
+				),
 				"say the same provider, or leave it out of the flag",
 			}
 		}
@@ -199,8 +220,8 @@ func (c *config) resolve(flags *pflag.FlagSet, w world) error {
 	return c.check()
 }
 
-// resolveStore reads from the file what a command needs that works at the database: where that is, and the retention. Whether
-// serve could run with the rest, its flags and its variables, is not asked.
+// resolveStore reads from the file what a command needs that works at the database: where that is, and the retention.
+// Whether serve could run with the rest, its flags and its variables, is not asked.
 func (c *config) resolveStore(flags *pflag.FlagSet, w world) error {
 	if c.file != "" {
 		if err := c.readStoreFile(flags); err != nil {
@@ -214,7 +235,8 @@ func (c *config) readStoreFile(flags *pflag.FlagSet) error {
 	all := &cobra.Command{} // the file has settings of serve, too
 	whole := newConfig()
 	whole.addFlags(all)
-	all.Flags().VisitAll(func(f *pflag.Flag) { f.Changed = f.Name != "data" && f.Name != "db" }) // so they are left alone
+	// so they are left alone
+	all.Flags().VisitAll(func(f *pflag.Flag) { f.Changed = f.Name != "data" && f.Name != "db" })
 	for _, name := range []string{"data", "db"} {
 		if f := flags.Lookup(name); f.Changed {
 			if err := all.Flags().Set(name, f.Value.String()); err != nil {
@@ -274,11 +296,17 @@ func (c *config) addKnownUpstreams() {
 func (c *config) check() error {
 	for _, name := range slices.Sorted(maps.Keys(c.settings)) {
 		if c.settings[name].url == nil {
-			return &usageError{fmt.Errorf("upstream %s has no URL", name), fmt.Sprintf("--upstream %s=https://… says where it is", name)}
+			return &usageError{
+				fmt.Errorf("upstream %s has no URL", name),
+				fmt.Sprintf("--upstream %s=https://… says where it is", name),
+			}
 		}
 	}
 	if _, _, err := net.SplitHostPort(c.listen); err != nil {
-		return &usageError{fmt.Errorf("listen address %q: %w", c.listen, addressError(err)), "an address is HOST:PORT, such as 127.0.0.1:8080"}
+		return &usageError{
+			fmt.Errorf("listen address %q: %w", c.listen, addressError(err)),
+			"an address is HOST:PORT, such as 127.0.0.1:8080",
+		}
 	}
 	if (c.tlsCert == "") != (c.tlsKey == "") {
 		return &usageError{errors.New("--tls-cert and --tls-key need each other"), ""}
@@ -296,7 +324,10 @@ func (c *config) check() error {
 		needs       int
 	}{{"IBID_BOOTSTRAP_TOKEN", c.bootstrap, minBootstrap}, {"IBID_STREAM_KEY", c.streamKey, minStreamKey}} {
 		if n := len(secret.value); n > 0 && n < secret.needs {
-			return &usageError{fmt.Errorf("%s has %d bytes, it needs %d", secret.name, n, secret.needs), "openssl rand -base64 32 makes one"}
+			return &usageError{
+				fmt.Errorf("%s has %d bytes, it needs %d", secret.name, n, secret.needs),
+				"openssl rand -base64 32 makes one",
+			}
 		}
 	}
 	if err := c.attribution.check(c.publicURL); err != nil {
@@ -327,7 +358,10 @@ func (c *config) checkURLs() error {
 		u, err := webURL(origin)
 		if origin != "*" && (err != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "") {
 			return &usageError{
-				fmt.Errorf("cors-origin %q is not an origin", origin), "an origin is a scheme and a host, such as https://app.example, or *",
+				fmt.Errorf(
+					"cors-origin %q is not an origin", origin,
+				),
+				"an origin is a scheme and a host, such as https://app.example, or *",
 			}
 		}
 	}

@@ -48,12 +48,23 @@ func newAttributionSetting() attributionSetting {
 // addFlags gives serve the flags of attribution.
 func (a *attributionSetting) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	addChoice(cmd, &a.level, "attribution", "say in responses what was consulted: 1 the sources, 2 with a manifest of each answer, 3 signed; or off")
+	addChoice(
+		cmd, &a.level, "attribution",
+		"say in responses what was consulted: 1 the sources, 2 with a manifest of each answer, 3 signed; or off",
+	)
 	addChoice(cmd, &a.header, "citation-header", "how Citation-Source is written: link, or list as RFC 9651 has it")
-	flags.Int64Var(&a.buffer, "header-buffer", gateway.DefaultHeaderBuffer, "hold up to so many `bytes` of a JSON answer until its sources are known")
-	flags.StringVar(&a.agentID, "agent-id", "", "the `name` in manifests: agent.example/v1 (default the host of --public-url and /v1)")
+	flags.Int64Var(
+		&a.buffer, "header-buffer", gateway.DefaultHeaderBuffer,
+		"hold up to so many `bytes` of a JSON answer until its sources are known",
+	)
+	flags.StringVar(
+		&a.agentID, "agent-id", "",
+		"the `name` in manifests: agent.example/v1 (default the host of --public-url and /v1)",
+	)
 	flags.StringVar(&a.contact, "contact", "", "an `address` for disputes, told to everybody")
-	flags.StringVar(&a.endpoint, "incident-endpoint", "", "a `URL` to which verifiers may report incidents, told to everybody")
+	flags.StringVar(
+		&a.endpoint, "incident-endpoint", "", "a `URL` to which verifiers may report incidents, told to everybody",
+	)
 	flags.DurationVar(&a.runIdle, "run-idle", defaultRunIdle, "a run has ended when it had no call for so long")
 	flags.DurationVar(&a.recheck, "recheck", 0, "read cited sources again this often, and say what changed; 0 is never")
 	flags.BoolVar(&a.resolve, "resolve-redirects", false, "ask a provider's redirect for the address behind it, once")
@@ -62,7 +73,8 @@ func (a *attributionSetting) addFlags(cmd *cobra.Command) {
 
 // addNetFlag gives a command that fetches what data names the flag of where it may.
 func (a *attributionSetting) addNetFlag(cmd *cobra.Command) {
-	cmd.Flags().Var(&a.allow, "allow-net", "a `CIDR` that sources, manifests and keys may be in though it is not public, on any port; repeatable")
+	cmd.Flags().
+		Var(&a.allow, "allow-net", "a `CIDR` that sources, manifests and keys may be in though it is not public, on any port; repeatable")
 }
 
 // number returns the level; 0: off.
@@ -92,21 +104,27 @@ func (a *attributionSetting) check(publicURL string) error {
 	}
 	if publicURL == "" {
 		return &usageError{
-			errors.New("attribution needs an address under which everybody reaches ibid"), "--public-url https://ibid.example says it",
+			errors.New(
+				"attribution needs an address under which everybody reaches ibid",
+			),
+			"--public-url https://ibid.example says it",
 		}
 	}
 	_, err := originOf(publicURL)
 	return err
 }
 
-// originOf returns a public URL without the slash at its end. It has to be an origin: manifests have fixed paths under it.
+// originOf returns a public URL without the slash at its end. It has to be an origin: manifests have fixed paths under
+// it.
 func originOf(publicURL string) (string, error) {
 	u, err := webURL(publicURL)
 	if err == nil && (u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil) {
 		err = errors.New("attribution needs one without path, query and user")
 	}
 	if err != nil {
-		return "", &usageError{fmt.Errorf("public-url: %w", err), "the paths of manifests and keys are fixed: /runs/…, /.well-known/…"}
+		return "", &usageError{
+			fmt.Errorf("public-url: %w", err), "the paths of manifests and keys are fixed: /runs/…, /.well-known/…",
+		}
 	}
 	return (&url.URL{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}).String(), nil
 }

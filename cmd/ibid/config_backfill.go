@@ -16,8 +16,13 @@ func (c *config) backfillRules(w world) []watch.Rule {
 		u := c.settings[name]
 		for _, b := range u.backfill {
 			rule := watch.Rule{
-				Upstream: name, Route: b.route, Provider: cmp.Or(b.provider, u.provider, name), Model: b.model, Tools: b.tools,
-				Messages: b.messages, Timeout: b.timeout,
+				Upstream: name,
+				Route:    b.route,
+				Provider: cmp.Or(b.provider, u.provider, name),
+				Model:    b.model,
+				Tools:    b.tools,
+				Messages: b.messages,
+				Timeout:  b.timeout,
 			}
 			asked := u
 			if rule.Provider != u.provider { // it is asked where its own upstream is, else where everybody does
@@ -34,9 +39,10 @@ func (c *config) backfillRules(w world) []watch.Rule {
 	return rules
 }
 
-// keyVariables returns the environment variables that hold the key of calls which ibid itself makes to an upstream: the one that was said,
-// else the usual ones of its provider. Those count only where the upstream has the provider's name, so that it was put there in its place,
-// or the provider's own address: whoever else speaks the provider's format must not get its keys.
+// keyVariables returns the environment variables that hold the key of calls which ibid itself makes to an upstream: the
+// one that was said, else the usual ones of its provider. Those count only where the upstream has the provider's name,
+// so that it was put there in its place, or the provider's own address: whoever else speaks the provider's format must
+// not get its keys.
 func keyVariables(said string, u *upstreamSetting, provider string) []string {
 	if said != "" {
 		return []string{said}

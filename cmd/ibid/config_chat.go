@@ -67,8 +67,15 @@ func (f *chatFlag) Set(text string) error {
 // addFlags gives serve the flags of chat.
 func (s *chatSetting) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(&s.asked, "chat", "whom POST /v1/chat asks, the first unless told: the `NAME[=MODEL]` of an upstream; repeatable; off (default all)")
-	flags.DurationVar(&s.late, "chat-late", defaultChatLate, "keep a stream of chat open for so long, where citations may come after the answer")
+	flags.Var(
+		&s.asked,
+		"chat",
+		"whom POST /v1/chat asks, the first unless told: the `NAME[=MODEL]` of an upstream; repeatable; off (default all)",
+	)
+	flags.DurationVar(
+		&s.late, "chat-late", defaultChatLate,
+		"keep a stream of chat open for so long, where citations may come after the answer",
+	)
 }
 
 // check finds what cannot be asked.
@@ -82,7 +89,10 @@ func (c *config) checkChat() error {
 		}
 		u := c.settings[a.upstream]
 		if u == nil {
-			return &usageError{fmt.Errorf("chat: there is no upstream %s", oneLine(a.upstream)), "--upstream NAME=URL,provider=… adds one"}
+			return &usageError{
+				fmt.Errorf("chat: there is no upstream %s", oneLine(a.upstream)),
+				"--upstream NAME=URL,provider=… adds one",
+			}
 		}
 		if !canAsk(u.provider) {
 			return &usageError{
@@ -96,12 +106,15 @@ func (c *config) checkChat() error {
 
 // canAsk reports whether requests of a provider can be written.
 func canAsk(provider string) bool {
-	_, err := wire.BuildRequest(provider, &wire.Chat{Model: "m", Messages: []wire.Message{{Role: wire.RoleUser, Text: "?"}}})
+	_, err := wire.BuildRequest(
+		provider,
+		&wire.Chat{Model: "m", Messages: []wire.Message{{Role: wire.RoleUser, Text: "?"}}},
+	)
 	return err == nil
 }
 
-// chatProviders returns whom chat asks. Unless somebody was named, it is every upstream whose requests can be written, those with
-// a key first.
+// chatProviders returns whom chat asks. Unless somebody was named, it is every upstream whose requests can be written,
+// those with a key first.
 func (c *config) chatProviders(w world) []chat.Provider {
 	if len(c.chat.asked) == 1 && c.chat.asked[0].upstream == chatOff {
 		return nil
@@ -114,8 +127,12 @@ func (c *config) chatProviders(w world) []chat.Provider {
 	for _, a := range list {
 		u := c.settings[a.upstream]
 		all = append(all, chat.Provider{
-			Upstream: a.upstream, Provider: u.provider, Model: a.model, Key: firstEnv(w, keyVariables(u.keyEnv, u, u.provider)),
-			Tools: a.tools, Instructions: a.instructions,
+			Upstream:     a.upstream,
+			Provider:     u.provider,
+			Model:        a.model,
+			Key:          firstEnv(w, keyVariables(u.keyEnv, u, u.provider)),
+			Tools:        a.tools,
+			Instructions: a.instructions,
 		})
 	}
 	if len(c.chat.asked) == 0 {
@@ -134,7 +151,8 @@ func without(s string) int {
 	return 0
 }
 
-// allChats returns every upstream whose requests can be written: providers in the order of the documentation, then others by name.
+// allChats returns every upstream whose requests can be written: providers in the order of the documentation, then
+// others by name.
 func (c *config) allChats() []asked {
 	var names []string
 	for _, p := range wire.Providers() {
@@ -154,7 +172,8 @@ func (c *config) allChats() []asked {
 	return list
 }
 
-// readChat reads the member chat: names as the flag takes them, or mappings that say more. Where the flag was given it counts.
+// readChat reads the member chat: names as the flag takes them, or mappings that say more. Where the flag was given it
+// counts.
 func (f *configFile) readChat(c *config, said bool, e entry) {
 	var list chatFlag
 	for _, one := range sequence(e) {

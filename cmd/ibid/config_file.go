@@ -50,7 +50,9 @@ func (c *config) readFile(flags *pflag.FlagSet) error {
 		return fmt.Errorf("%w: %w", errConfig, err)
 	}
 	if len(data) > maxConfig {
-		return &usageError{fmt.Errorf("%s: it has more than %d bytes", c.file, maxConfig), "is this a configuration file?"}
+		return &usageError{
+			fmt.Errorf("%s: it has more than %d bytes", c.file, maxConfig), "is this a configuration file?",
+		}
 	}
 	f := &configFile{name: c.file, kept: map[string]string{}}
 	parsed, err := parser.ParseBytes(data, 0)

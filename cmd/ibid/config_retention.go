@@ -32,7 +32,12 @@ func (r *retention) any() bool {
 // rules returns it as the store has it.
 func (r *retention) rules() store.Retention {
 	return store.Retention{
-		Default: time.Duration(r.standard), ByProvider: r.durations(), Copies: time.Duration(r.copies), Manifests: time.Duration(r.manifests),
+		Default: time.Duration(
+			r.standard,
+		),
+		ByProvider: r.durations(),
+		Copies:     time.Duration(r.copies),
+		Manifests:  time.Duration(r.manifests),
 	}
 }
 
@@ -62,7 +67,8 @@ func (r *retention) String() string {
 
 const strangerHint = "retention goes by an answer's provider, which GET /v1/answers shows, and not by the upstream"
 
-// strangers returns the names that no answer can have for its provider, in order: upstreams may name providers of their own.
+// strangers returns the names that no answer can have for its provider, in order: upstreams may name providers of their
+// own.
 func (r *retention) strangers(upstreams map[string]*upstreamSetting) []string {
 	known := wire.ProviderNames()
 	for _, u := range upstreams {
@@ -97,7 +103,8 @@ func (f *configFile) upstreamRetention(c *config, u *upstreamSetting, e entry) {
 	}
 	if u.provider == "" {
 		_ = f.fail(e.at, "retention goes by provider, and upstream "+u.name+" names none",
-			"add provider: NAME to the upstream, or say retention: {NAME: "+a.String()+"} at the top of the file") // it is kept in f
+			// it is kept in f
+			"add provider: NAME to the upstream, or say retention: {NAME: "+a.String()+"} at the top of the file")
 		return
 	}
 	u.kept = true
@@ -107,8 +114,10 @@ func (f *configFile) upstreamRetention(c *config, u *upstreamSetting, e entry) {
 // keep notes how old the answers of a provider may get. That can be said twice, but not twice differently.
 func (f *configFile) keep(c *config, provider string, a age, at *token.Token) {
 	if before, said := c.keep.byProvider[provider]; said && before != a {
-		_ = f.fail(at, fmt.Sprintf("retention of provider %s is %s here and %s at %s", provider, a, before, f.kept[provider]),
-			"all answers of a provider are kept for the same time, whatever the upstream") // it is kept in f
+		_ = f.fail(
+			at, fmt.Sprintf("retention of provider %s is %s here and %s at %s", provider, a, before, f.kept[provider]),
+			"all answers of a provider are kept for the same time, whatever the upstream",
+		) // it is kept in f
 		return
 	}
 	c.keep.byProvider[provider] = a

@@ -56,7 +56,10 @@ func (c *config) chooseStrategy() (func(run string) *experiment.Strategy, error)
 	list := c.strategyList()
 	switch {
 	case c.split.name != "" && c.attribute != "":
-		return nil, &usageError{errors.New("--attribute and --experiment contradict each other"), "an experiment names both of its strategies"}
+		return nil, &usageError{
+			errors.New("--attribute and --experiment contradict each other"),
+			"an experiment names both of its strategies",
+		}
 	case c.split.name != "":
 		split := &experiment.Split{Name: c.split.name, Share: c.split.share}
 		var err error
@@ -87,7 +90,10 @@ func (c *config) checkStrategies() error {
 		if s.Checker != experiment.CheckerLexical && c.checkers[s.Checker] == nil {
 			return &usageError{
 				fmt.Errorf("strategy %s: there is no checker %q", s.ID(), s.Checker),
-				fmt.Sprintf("%s is always there; others stand under checkers in the file of --config", experiment.CheckerLexical),
+				fmt.Sprintf(
+					"%s is always there; others stand under checkers in the file of --config",
+					experiment.CheckerLexical,
+				),
 			}
 		}
 	}
@@ -122,7 +128,12 @@ const strategyHint = "a strategy of your own stands under strategies in the file
 func (f *configFile) readStrategies(c *config, node ast.Node) {
 	for _, e := range f.mapping(node) {
 		s := experiment.Strategy{
-			Name: e.key, Version: 1, PostHoc: true, Threshold: 0.5, Scorer: experiment.ScorerBM25, Checker: experiment.CheckerLexical,
+			Name:      e.key,
+			Version:   1,
+			PostHoc:   true,
+			Threshold: 0.5,
+			Scorer:    experiment.ScorerBM25,
+			Checker:   experiment.CheckerLexical,
 		}
 		for _, m := range f.mapping(e.value) {
 			f.strategy(&s, m)
@@ -135,7 +146,11 @@ func (f *configFile) readStrategies(c *config, node ast.Node) {
 			return
 		}
 		if known, err := experiment.Find(c.strategyList(), s.ID()); err == nil && known != s {
-			_ = f.fail(e.at, fmt.Sprintf("%s is there already, and is another one", s.ID()), "give it another version or name")
+			_ = f.fail(
+				e.at,
+				fmt.Sprintf("%s is there already, and is another one", s.ID()),
+				"give it another version or name",
+			)
 			return
 		}
 		c.strategies = append(c.strategies, s)

@@ -60,7 +60,13 @@ type daemon struct {
 func newDaemon(ctx context.Context, c *config, w world) (*daemon, error) {
 	// There net/http shows the first bytes of what an upstream sends unasked: an answer, perhaps.
 	stdlog.SetOutput(io.Discard)
-	d := &daemon{config: c, world: w, log: newLogger(w.err, c.quiet), metrics: prometheus.NewRegistry(), own: map[string]bool{"": true}}
+	d := &daemon{
+		config:  c,
+		world:   w,
+		log:     newLogger(w.err, c.quiet),
+		metrics: prometheus.NewRegistry(),
+		own:     map[string]bool{"": true},
+	}
 	for _, name := range gateway.Reserved() {
 		d.own[name] = true
 	}
@@ -72,7 +78,9 @@ func newDaemon(ctx context.Context, c *config, w world) (*daemon, error) {
 
 // open opens what the gateway works with, then makes it.
 func (d *daemon) open(ctx context.Context) error {
-	d.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	d.metrics.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
 	if err := d.openTraces(ctx); err != nil {
 		return err
 	}
@@ -80,7 +88,9 @@ func (d *daemon) open(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if d.store, err = store.Open(ctx, d.config.db, &store.Options{Logger: d.log, Track: d.config.attribution.recheck > 0}); err != nil {
+	if d.store, err = store.Open(
+		ctx, d.config.db, &store.Options{Logger: d.log, Track: d.config.attribution.recheck > 0},
+	); err != nil {
 		return fmt.Errorf("opening the database %s: %w", redacted(d.config.db), err)
 	}
 	d.close = append(d.close, d.store.Close)
@@ -131,8 +141,17 @@ func (d *daemon) make() error {
 		return err
 	}
 	d.api, err = api.New(&api.Options{
-		Store: d.store, Guard: d.guard, Gateway: d.gateway, Bus: d.bus, Logger: d.log, Metrics: d.metrics, Version: readBuild().Version,
-		Strategies: d.config.strategyList(), Choose: d.choose, Publisher: d.attributing.publisher, Verifier: d.verifier,
+		Store:      d.store,
+		Guard:      d.guard,
+		Gateway:    d.gateway,
+		Bus:        d.bus,
+		Logger:     d.log,
+		Metrics:    d.metrics,
+		Version:    readBuild().Version,
+		Strategies: d.config.strategyList(),
+		Choose:     d.choose,
+		Publisher:  d.attributing.publisher,
+		Verifier:   d.verifier,
 	})
 	if err != nil {
 		return err
@@ -186,7 +205,8 @@ func (d *daemon) shut() error {
 	return errors.Join(all...)
 }
 
-// run serves until ctx ends. It calls ready before it says that it listens. At the end it lets the calls under way end, and closes everything.
+// run serves until ctx ends. It calls ready before it says that it listens. At the end it lets the calls under way end,
+// and closes everything.
 func (d *daemon) run(ctx context.Context, ready func(ctx context.Context, url string) error) (err error) {
 	defer func() { err = errors.Join(err, d.shut()) }()
 	server, err := d.server()
@@ -238,7 +258,10 @@ func (d *daemon) start(ctx context.Context, start func(name string, f func(conte
 	start("indexing", d.gateway.Run)
 	start("relaying events", func(ctx context.Context) error { return d.bus.Relay(ctx, d.store) })
 	for _, name := range d.config.keep.strangers(d.config.settings) {
-		d.log.LogAttrs(ctx, slog.LevelWarn, "retention names no provider", slog.String("name", name), slog.String("hint", strangerHint))
+		d.log.LogAttrs(
+			ctx, slog.LevelWarn, "retention names no provider", slog.String("name", name),
+			slog.String("hint", strangerHint),
+		)
 	}
 	retention := &watch.Retention{
 		Store:  d.store,

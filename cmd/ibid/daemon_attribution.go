@@ -72,7 +72,13 @@ func (d *daemon) openPublisher(ctx context.Context) error {
 			d.log.LogAttrs(ctx, slog.LevelError, "what is published cannot be served", slog.Any("error", err))
 		},
 	}
-	d.attributing.citing = &gateway.Citing{Level: a.number(), Origin: origin, Form: form, Buffer: a.buffer, Pub: names.Of}
+	d.attributing.citing = &gateway.Citing{
+		Level:  a.number(),
+		Origin: origin,
+		Form:   form,
+		Buffer: a.buffer,
+		Pub:    names.Of,
+	}
 	if a.number() > 1 {
 		if err := d.openKeys(ctx, p); err != nil {
 			return err
@@ -86,7 +92,14 @@ func (d *daemon) openPublisher(ctx context.Context) error {
 		return nil
 	}
 	o := &watch.PublishingOptions{
-		Store: d.store, Publisher: p, Fetcher: d.attributing.fetcher, Texts: d.attributing.texts, Idle: a.runIdle, Wake: d.bus.Wake, Logger: d.log, Metrics: d.metrics,
+		Store:     d.store,
+		Publisher: p,
+		Fetcher:   d.attributing.fetcher,
+		Texts:     d.attributing.texts,
+		Idle:      a.runIdle,
+		Wake:      d.bus.Wake,
+		Logger:    d.log,
+		Metrics:   d.metrics,
 	}
 	if a.resolve {
 		o.Resolve = func(ctx context.Context, call *store.Call) error { return d.gateway.Keep(ctx, call) }
@@ -136,7 +149,10 @@ func (d *daemon) openKeys(ctx context.Context, p *manifest.Publisher) error {
 		p.Keys = ring
 		switch err := d.ensureKey(ctx, ring, keyring.Manifest); {
 		case errors.Is(err, keyring.ErrNoKey): // calls pass, and manifests wait until there is one
-			d.log.LogAttrs(ctx, slog.LevelWarn, "nothing can be signed", slog.Any("error", err), slog.String("hint", explain(err).hint))
+			d.log.LogAttrs(
+				ctx, slog.LevelWarn, "nothing can be signed", slog.Any("error", err),
+				slog.String("hint", explain(err).hint),
+			)
 		case err != nil:
 			return err
 		}
@@ -145,7 +161,13 @@ func (d *daemon) openKeys(ctx context.Context, p *manifest.Publisher) error {
 		return err
 	}
 	p.Log, err = tlog.Open(ctx, &tlog.Options{
-		Origin: logName(p.Origin), Tiles: d.store.Tiles(), Keys: logKeys(ring), File: filepath.Join(d.config.data, checkpointFile), Logger: d.log,
+		Origin: logName(
+			p.Origin,
+		),
+		Tiles:  d.store.Tiles(),
+		Keys:   logKeys(ring),
+		File:   filepath.Join(d.config.data, checkpointFile),
+		Logger: d.log,
 	})
 	if errors.Is(err, tlog.ErrForeign) {
 		return &usageError{err, foreignHint(d.config.data)}
@@ -153,8 +175,9 @@ func (d *daemon) openKeys(ctx context.Context, p *manifest.Publisher) error {
 	return err
 }
 
-// logKeys returns the keys of the log as they are at the moment. Revoked ones are among the former ones: the log goes on from what
-// they signed before they were, and the copy of the checkpoint tells if somebody put another tree in its place.
+// logKeys returns the keys of the log as they are at the moment. Revoked ones are among the former ones: the log goes
+// on from what they signed before they were, and the copy of the checkpoint tells if somebody put another tree in its
+// place.
 func logKeys(ring *keyring.Ring) func() (crypto.Signer, []crypto.PublicKey, error) {
 	return func() (crypto.Signer, []crypto.PublicKey, error) {
 		var former []crypto.PublicKey
@@ -168,13 +191,18 @@ func logKeys(ring *keyring.Ring) func() (crypto.Signer, []crypto.PublicKey, erro
 	}
 }
 
-// ensureKey sees to it that something signs for a use. Where there is no key one is made: nobody can have trusted another.
+// ensureKey sees to it that something signs for a use. Where there is no key one is made: nobody can have trusted
+// another.
 func (d *daemon) ensureKey(ctx context.Context, ring *keyring.Ring, use keyring.Use) error {
 	_, _, err := ring.Signer(use)
 	if errors.Is(err, keyring.ErrNoKey) {
 		k, made := ring.New(&keyring.NewOptions{Use: use, First: true})
 		if made == nil {
-			d.log.LogAttrs(ctx, slog.LevelInfo, "made a signing key", slog.String("use", string(use)), slog.String("id", k.ID))
+			d.log.LogAttrs(
+				ctx, slog.LevelInfo, "made a signing key",
+				slog.String("use", string(use)),
+				slog.String("id", k.ID),
+			)
 		} else if !errors.Is(made, keyring.ErrExists) {
 			return made
 		}
@@ -189,8 +217,13 @@ func (d *daemon) ensureKey(ctx context.Context, ring *keyring.Ring, use keyring.
 // verifier returns what verifies for a tenant.
 func (d *daemon) verifier(tenant string) *verify.Verifier {
 	return &verify.Verifier{
-		Fetcher: d.attributing.fetcher, Texts: d.attributing.texts, Memory: d.store.Memory(tenant), Copies: d.store.Copies(tenant),
-		Name: d.verifierName(), Version: readBuild().Version,
-		SourceTTL: -1, FailureTTL: -1, // somebody asks how it is now
+		Fetcher:    d.attributing.fetcher,
+		Texts:      d.attributing.texts,
+		Memory:     d.store.Memory(tenant),
+		Copies:     d.store.Copies(tenant),
+		Name:       d.verifierName(),
+		Version:    readBuild().Version,
+		SourceTTL:  -1,
+		FailureTTL: -1, // somebody asks how it is now
 	}
 }

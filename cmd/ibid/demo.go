@@ -69,7 +69,8 @@ is there again the next time.`,
 	}
 	c.addListenFlags(cmd)
 	cmd.Flags().StringVar(&c.data, "data", "", "`directory` to keep what is asked in (default a temporary one)")
-	cmd.Flags().Var(&c.origins, "cors-origin", "a web `origin` whose pages may call, besides the usual ones of development servers; repeatable")
+	cmd.Flags().
+		Var(&c.origins, "cors-origin", "a web `origin` whose pages may call, besides the usual ones of development servers; repeatable")
 	if err := cmd.MarkFlagDirname("data"); err != nil {
 		panic(err) // the flag was added above
 	}
@@ -212,7 +213,10 @@ func (d *daemon) converse(ctx context.Context, url string) (answer string, err e
 		return "", err
 	}
 	var calls []demoCall
-	if err := json.Unmarshal(bytes.ReplaceAll(demoCalls, []byte("SITE"), []byte(url+"/"+demoSitePath)), &calls); err != nil {
+	if err := json.Unmarshal(
+		bytes.ReplaceAll(demoCalls, []byte("SITE"), []byte(url+"/"+demoSitePath)),
+		&calls,
+	); err != nil {
 		return "", err
 	}
 	for _, call := range calls {
@@ -225,8 +229,8 @@ func (d *daemon) converse(ctx context.Context, url string) (answer string, err e
 	return answer, nil
 }
 
-// awaitManifests returns the path of the manifest of the demo's published answer, once that of its run is there as well: whatever
-// reads a source then finds it as it was cited.
+// awaitManifests returns the path of the manifest of the demo's published answer, once that of its run is there as
+// well: whatever reads a source then finds it as it was cited.
 func (d *daemon) awaitManifests(ctx context.Context) (path string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, demoPublish)
 	defer cancel()

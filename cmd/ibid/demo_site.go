@@ -14,8 +14,8 @@ const demoSitePath = "demo"
 //go:embed demo/pages
 var demoPages embed.FS
 
-// demoSite serves the pages that the demo's agent cites. They are real as far as a verifier is concerned: it reads them, and one of
-// them changes.
+// demoSite serves the pages that the demo's agent cites. They are real as far as a verifier is concerned: it reads
+// them, and one of them changes.
 type demoSite struct{ changed atomic.Bool }
 
 // ServeHTTP serves a page. Once the site has changed, the history says another year.

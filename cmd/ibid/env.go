@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// annotationInstead marks a flag with the names of those that say the same: when one of them stands on the command line,
-// the environment variable of this one counts for nothing.
+// annotationInstead marks a flag with the names of those that say the same: when one of them stands on the command
+// line, the environment variable of this one counts for nothing.
 const annotationInstead = "ibid_instead"
 
 // alternatives marks flags that say the same in different ways.
@@ -37,7 +37,8 @@ func readEnv(c *cobra.Command, env func(string) (string, bool)) error {
 	var failed error
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		said := func(name string) bool { return slices.Contains(onLine, name) }
-		if failed != nil || f.Name == "help" || said(f.Name) || slices.ContainsFunc(f.Annotations[annotationInstead], said) {
+		if failed != nil || f.Name == "help" || said(f.Name) ||
+			slices.ContainsFunc(f.Annotations[annotationInstead], said) {
 			return
 		}
 		name := envName(f.Name)
@@ -48,7 +49,10 @@ func readEnv(c *cobra.Command, env func(string) (string, bool)) error {
 		if err := f.Value.Set(value); err != nil {
 			failed = &usageError{
 				fmt.Errorf("environment variable %s=%q: %w", name, value, err),
-				fmt.Sprintf("it is for all commands with --%s: unset it, or overrule it with %s --%[1]s", f.Name, c.CommandPath()),
+				fmt.Sprintf(
+					"it is for all commands with --%s: unset it, or overrule it with %s --%[1]s", f.Name,
+					c.CommandPath(),
+				),
 			}
 		}
 		f.Changed = true

@@ -55,7 +55,10 @@ strategies in the file of --config.`,
   ibid experiment balanced strict --live --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 0 && len(args) != 2 {
-				return &usageError{fmt.Errorf("an experiment has two strategies, not %d", len(args)), "ibid experiment lists them"}
+				return &usageError{
+					fmt.Errorf("an experiment has two strategies, not %d", len(args)),
+					"ibid experiment lists them",
+				}
 			}
 			return nil
 		},
@@ -117,7 +120,10 @@ func listStrategies(cmd *cobra.Command, c *config, f *experimentFlags, w world) 
 			fmt.Fprintf(t, "%s\tno\n", s.ID())
 			continue
 		}
-		fmt.Fprintf(t, "%s\tyes\t%v\t%d\t%s\t%s\n", s.ID(), s.Threshold, cmp.Or(s.PerSentence, support.DefaultPerSentence), s.Scorer, s.Checker)
+		fmt.Fprintf(
+			t, "%s\tyes\t%v\t%d\t%s\t%s\n", s.ID(), s.Threshold, cmp.Or(s.PerSentence, support.DefaultPerSentence),
+			s.Scorer, s.Checker,
+		)
 	}
 	return t.Flush()
 }
@@ -195,11 +201,17 @@ func (e *experimenting) run(ctx context.Context) error {
 func (e *experimenting) nothing() error {
 	if e.live {
 		return &usageError{
-			fmt.Errorf("none of the latest %s was attributed by %s or %s", plural(e.seen, "run"), e.sides[0].ID(), e.sides[1].ID()),
+			fmt.Errorf(
+				"none of the latest %s was attributed by %s or %s", plural(e.seen, "run"), e.sides[0].ID(),
+				e.sides[1].ID(),
+			),
 			"ibid serve --experiment NAME=A,B divides the runs between two strategies; --runs N looks further back",
 		}
 	}
-	return &usageError{fmt.Errorf("none of the latest %s has a final answer", plural(e.seen, "run")), "calls with Ibid-Run, or POST /v1/runs, make some"}
+	return &usageError{
+		fmt.Errorf("none of the latest %s has a final answer", plural(e.seen, "run")),
+		"calls with Ibid-Run, or POST /v1/runs, make some",
+	}
 }
 
 // eachRun calls f for the latest runs.
@@ -286,7 +298,11 @@ func (e *experimenting) showProgress() (step, end func()) {
 		return func() {}, func() {}
 	}
 	pool := mpb.New(mpb.WithOutput(terminal.w), mpb.WithAutoRefresh())
-	bar := pool.AddBar(int64(e.runs), mpb.PrependDecorators(decor.CountersNoUnit("%d / %d runs")), mpb.BarRemoveOnComplete())
+	bar := pool.AddBar(
+		int64(e.runs),
+		mpb.PrependDecorators(decor.CountersNoUnit("%d / %d runs")),
+		mpb.BarRemoveOnComplete(),
+	)
 	return bar.Increment, func() {
 		bar.Abort(true)
 		pool.Wait()

@@ -63,7 +63,10 @@ Exit codes: 0 done, 1 the list is not in order (--check), 2 it cannot be read.`,
 	flags.BoolVar(&f.check, "check", false, "list nothing; check that none was changed, left out or put in between")
 	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose incidents: `TENANT`")
 	flags.BoolVar(&f.json, "json", false, "one JSON object a line; with --check one object")
-	if err := cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(words(incidentStatuses()), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc(
+		"status",
+		cobra.FixedCompletions(words(incidentStatuses()), cobra.ShellCompDirectiveNoFileComp),
+	); err != nil {
 		panic(err) // the flag was added above
 	}
 	c.addStoreFlags(cmd)
@@ -74,11 +77,13 @@ Exit codes: 0 done, 1 the list is not in order (--check), 2 it cannot be read.`,
 // incidentStatuses returns the words that may count as a failure: those that an incident can have.
 func incidentStatuses() []verify.Status {
 	return []verify.Status{
-		verify.HeaderMalformed, verify.ManifestTooLarge, verify.ManifestMutated, verify.ManifestMalformed, verify.VersionUnsupported,
-		verify.ManifestInconsistent, verify.ManifestMismatch, verify.OutputMismatch, verify.Replayed, verify.Unsigned, verify.SignatureInvalid,
-		verify.CoverageInsufficient, verify.KeyUnknown, verify.KeyRevoked, verify.KeyOutsideValidity, verify.SignatureExpired, verify.NotYetValid,
-		verify.Expired, verify.AuthorityMismatch, verify.LogProofInvalid, verify.LogInconsistent, verify.ChainInvalid, verify.ChainGap,
-		verify.LevelNotMet, verify.UpstreamInvalid, verify.ExcerptMismatch, verify.ExcerptAltered, verify.ExcerptMissing, verify.UnsupportedClaim,
+		verify.HeaderMalformed, verify.ManifestTooLarge, verify.ManifestMutated, verify.ManifestMalformed,
+		verify.VersionUnsupported, verify.ManifestInconsistent, verify.ManifestMismatch, verify.OutputMismatch,
+		verify.Replayed, verify.Unsigned, verify.SignatureInvalid, verify.CoverageInsufficient, verify.KeyUnknown,
+		verify.KeyRevoked, verify.KeyOutsideValidity, verify.SignatureExpired, verify.NotYetValid, verify.Expired,
+		verify.AuthorityMismatch, verify.LogProofInvalid, verify.LogInconsistent, verify.ChainInvalid, verify.ChainGap,
+		verify.LevelNotMet, verify.UpstreamInvalid, verify.ExcerptMismatch, verify.ExcerptAltered,
+		verify.ExcerptMissing, verify.UnsupportedClaim,
 	}
 }
 
@@ -137,7 +142,11 @@ func (f *incidentsFlags) table(list []verify.Incident, w world) error {
 		if where == "" {
 			where = one.ResponseURL
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", one.ObservedAt.UTC().Format(time.RFC3339), oneLine(string(one.Status)), oneLine(where), oneLine(one.Detail))
+		fmt.Fprintf(
+			t, "%s\t%s\t%s\t%s\n", one.ObservedAt.UTC().Format(time.RFC3339),
+			oneLine(string(one.Status)),
+			oneLine(where), oneLine(one.Detail),
+		)
 	}
 	return t.Flush()
 }

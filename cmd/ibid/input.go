@@ -86,7 +86,9 @@ func readSidecar(name string, stdin io.Reader) ([]byte, error) {
 func readRequest(name string, stdin io.Reader) ([]byte, error) {
 	data, err := readSidecar(name, stdin)
 	if err == nil && !json.Valid(data) {
-		err = &usageError{errors.New("it is not JSON"), "--request wants the body of the request: what curl sends with --data"}
+		err = &usageError{
+			errors.New("it is not JSON"), "--request wants the body of the request: what curl sends with --data",
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read request %s: %w", name, err)

@@ -41,7 +41,11 @@ read, or in an environment variable. ibid serve makes the first keys by itself.`
 
 func newKeyNew(w world) *cobra.Command {
 	c := newConfig()
-	use := choice{value: string(keyring.Manifest), words: []string{string(keyring.Manifest), string(keyring.Log)}, kind: "use"}
+	use := choice{
+		value: string(keyring.Manifest),
+		words: []string{string(keyring.Manifest), string(keyring.Log)},
+		kind:  "use",
+	}
 	algorithm := choice{words: []string{keyring.Ed25519, keyring.ECDSAP256}, kind: "name"}
 	o := &keyring.NewOptions{}
 	var at timeFlag
@@ -72,7 +76,10 @@ those before it can be retired. What they signed stays good.`,
 	addChoice(cmd, &use, "use", "what it signs: manifest or log, the transparency log")
 	addChoice(cmd, &algorithm, "algorithm", "ed25519 or ecdsa-p256-sha256, which a log does not take (default ed25519)")
 	flags := cmd.Flags()
-	flags.StringVar(&o.Env, "env", "", "the environment `variable` that has the private key, here and where it signs; it is not copied")
+	flags.StringVar(
+		&o.Env, "env", "",
+		"the environment `variable` that has the private key, here and where it signs; it is not copied",
+	)
 	flags.StringVar(&file, "import", "", "take in the private key of this `file`: PKCS#8 in PEM, or a JWK")
 	flags.Var(&at, "at", "sign from this `time` on: 2026-05-01T12:00:00Z, 2026-05-01 (default now)")
 	fileFlag(cmd, "import", "pem", "jwk", "json")
@@ -159,8 +166,8 @@ func listKeys(keys []keyring.Key, asJSON bool, w world) error {
 		for i := range keys {
 			k := &keys[i]
 			if err := e.Encode(keyLine{
-				k.ID, k.Use, k.Algorithm, keyState(k, now), k.Created.Format(time.RFC3339), timeOrNull(k.NotBefore), timeOrNull(k.NotAfter),
-				timeOrNull(k.RetiredAt), timeOrNull(k.RevokedAt), k.Reason, k.Private,
+				k.ID, k.Use, k.Algorithm, keyState(k, now), k.Created.Format(time.RFC3339), timeOrNull(k.NotBefore),
+				timeOrNull(k.NotAfter), timeOrNull(k.RetiredAt), timeOrNull(k.RevokedAt), k.Reason, k.Private,
 			}); err != nil {
 				return err
 			}
@@ -180,7 +187,10 @@ func listKeys(keys []keyring.Key, asJSON bool, w world) error {
 		if !k.RevokedAt.IsZero() {
 			until = k.RevokedAt
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Use, k.Algorithm, keyState(k, now), timeOrDash(k.NotBefore), timeOrDash(until), k.Private)
+		fmt.Fprintf(
+			table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Use, k.Algorithm, keyState(k, now), timeOrDash(k.NotBefore),
+			timeOrDash(until), k.Private,
+		)
 	}
 	return table.Flush()
 }
@@ -245,7 +255,9 @@ func newKeyForget(w world) *cobra.Command {
 	cmd := newKeyEnd(w, &cobra.Command{
 		Use:   "forget ID… [--manifests TIME]",
 		Short: "Remove keys whose manifests are gone",
-		Long: `Only ` + strconv.Itoa(keyring.MaxKeys) + ` keys of manifests can be published. This removes those that were retired or
+		Long: `Only ` + strconv.Itoa(
+			keyring.MaxKeys,
+		) + ` keys of manifests can be published. This removes those that were retired or
 revoked longer ago than manifests are kept, with their private halves. Nobody
 can verify any more what they signed, also if it was kept elsewhere.`,
 	}, func(ring *keyring.Ring, id string, c *config) error {
@@ -255,12 +267,16 @@ can verify any more what they signed, also if it was kept elsewhere.`,
 		}
 		if kept == 0 {
 			return &usageError{
-				errors.New("manifests are kept for ever, and so are the keys that signed them"), "retention.manifests in the file of --config, or --manifests, say otherwise",
+				errors.New(
+					"manifests are kept for ever, and so are the keys that signed them",
+				),
+				"retention.manifests in the file of --config, or --manifests, say otherwise",
 			}
 		}
 		return ring.Forget(id, time.Now().Add(-time.Duration(kept)))
 	})
-	cmd.Flags().Var(&manifests, "manifests", "how long manifests are kept: `time`, such as 720d (default retention.manifests of --config)")
+	cmd.Flags().
+		Var(&manifests, "manifests", "how long manifests are kept: `time`, such as 720d (default retention.manifests of --config)")
 	return cmd
 }
 
@@ -285,7 +301,9 @@ func newKeyEnd(w world, cmd *cobra.Command, end func(ring *keyring.Ring, id stri
 		for _, id := range args {
 			err := end(ring, id, c)
 			if errors.Is(err, keyring.ErrNotFound) {
-				return &usageError{fmt.Errorf("there is no key %q", id), "ibid key list shows their ids; --data says where they are"}
+				return &usageError{
+					fmt.Errorf("there is no key %q", id), "ibid key list shows their ids; --data says where they are",
+				}
 			}
 			if err != nil {
 				return err

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// newLogger returns the logger of a daemon: JSON lines, or text for a person at a terminal. A quiet one says what is wrong.
+// newLogger returns the logger of a daemon: JSON lines, or text for a person at a terminal. A quiet one says what is
+// wrong.
 func newLogger(w io.Writer, quiet bool) *slog.Logger {
 	o := &slog.HandlerOptions{ReplaceAttr: seconds}
 	if quiet {

@@ -74,7 +74,11 @@ Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &usageError{err, fmt.Sprintf("%s --help lists the flags", c.CommandPath())}
 	})
-	root.AddCommand(newCite(w), newTrail(w), newAttribute(w), newCheck(w), newManifest(w), newVerify(w), newIncidents(w), newExperiment(w), newServe(w), newDemo(w), newToken(w), newKey(w), newPrune(w), newMCP(w), newCompletion(w), newVersion(w))
+	root.AddCommand(
+		newCite(w), newTrail(w), newAttribute(w), newCheck(w), newManifest(w), newVerify(w), newIncidents(w),
+		newExperiment(w), newServe(w), newDemo(w), newToken(w), newKey(w), newPrune(w), newMCP(w), newCompletion(w),
+		newVersion(w),
+	)
 	root.SetHelpCommand(newHelp())
 	return root
 }

@@ -37,11 +37,14 @@ type manifestFile struct {
 	signed bool   // it is from a bundle with a signature, which nobody has looked at
 }
 
-// readManifest reads the bytes of a manifest, or of the one in a stored bundle, and says so. A byte order mark stays: it is one of the
-// things that are wrong.
+// readManifest reads the bytes of a manifest, or of the one in a stored bundle, and says so. A byte order mark stays:
+// it is one of the things that are wrong.
 func readManifest(name string, w world) (*manifestFile, error) {
 	if strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://") {
-		return nil, &usageError{fmt.Errorf("%s is an address, and only files are read here", name), "ibid verify " + name + " fetches and checks it"}
+		return nil, &usageError{
+			fmt.Errorf("%s is an address, and only files are read here", name),
+			"ibid verify " + name + " fetches and checks it",
+		}
 	}
 	in, err := openInput(name, w.in, nil)
 	if err != nil {

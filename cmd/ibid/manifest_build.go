@@ -57,7 +57,10 @@ Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
   ibid manifest build answer.json --self https://agent.example/runs/1/cite --sign`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &usageError{errors.New("ibid manifest build takes one answer"), "the id of a stored answer or run, or a file; ibid manifest build - reads standard input"}
+				return &usageError{
+					errors.New("ibid manifest build takes one answer"),
+					"the id of a stored answer or run, or a file; ibid manifest build - reads standard input",
+				}
 			}
 			return nil
 		},
@@ -69,7 +72,10 @@ Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.self, "self", "", "the `URL` that the manifest will be served at")
-	flags.StringVar(&f.agent, "agent-id", "", "the agent's `name`: the host of --self, and what follows after a slash (default that host and /v1)")
+	flags.StringVar(
+		&f.agent, "agent-id", "",
+		"the agent's `name`: the host of --self, and what follows after a slash (default that host and /v1)",
+	)
 	flags.StringVar(&f.run, "run", "", "the `name` of the run in the manifest (default one that tells nobody yours)")
 	flags.BoolVar(&f.noFetch, "no-fetch", false, "read no source: the manifest has no hashes then")
 	flags.BoolVar(&f.sign, "sign", false, "sign it with the newest key of --data, and print a bundle")
@@ -102,7 +108,10 @@ func (b *manifestBuild) run(name string) error {
 			return &usageError{fmt.Errorf("--self: %w", err), ""}
 		}
 		if !manifest.Speaks(b.flags.self, b.agent()) {
-			return &usageError{fmt.Errorf("--agent-id %s is not of the host of --self", b.agent()), "it begins with that host, as agent.example/v1"}
+			return &usageError{
+				fmt.Errorf("--agent-id %s is not of the host of --self", b.agent()),
+				"it begins with that host, as agent.example/v1",
+			}
 		}
 	}
 	sub, err := b.find(name)
@@ -171,7 +180,10 @@ func (b *manifestBuild) write(m *manifest.Manifest) error {
 		return err
 	}
 	for _, snap := range b.read {
-		signed.Sources = append(signed.Sources, manifest.SignedSource{URL: snap.URL, MediaType: snap.MediaType, Hash: snap.Hash, Octets: snap.Octets})
+		signed.Sources = append(
+			signed.Sources,
+			manifest.SignedSource{URL: snap.URL, MediaType: snap.MediaType, Hash: snap.Hash, Octets: snap.Octets},
+		)
 	}
 	return writeBytes(b.out)(json.Marshal(signed))
 }
@@ -184,7 +196,10 @@ func (b *manifestBuild) signed(m *manifest.Manifest) (*manifest.Signed, error) {
 	}
 	key, signer, err := ring.Signer(keyring.Manifest)
 	if errors.Is(err, keyring.ErrNoKey) {
-		return nil, &usageError{fmt.Errorf("sign the manifest: %w in %s", err, filepath.Join(b.config.data, keysDir)), "ibid key new makes one; --data says where"}
+		return nil, &usageError{
+			fmt.Errorf("sign the manifest: %w in %s", err, filepath.Join(b.config.data, keysDir)),
+			"ibid key new makes one; --data says where",
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("sign the manifest: %w", err)
@@ -210,7 +225,8 @@ func (b *manifestBuild) comment(m *manifest.Manifest) error {
 		case string(snapshot.Blocked):
 			hint(b.err, "if it is in a network of yours, --allow-net names it")
 			unread = errReported
-		case string(snapshot.Unreachable), string(snapshot.Gone), string(snapshot.AccessDenied), string(snapshot.TooLarge), string(snapshot.RobotsDisallowed):
+		case string(snapshot.Unreachable), string(snapshot.Gone), string(snapshot.AccessDenied),
+			string(snapshot.TooLarge), string(snapshot.RobotsDisallowed):
 			unread = errReported
 		}
 	}

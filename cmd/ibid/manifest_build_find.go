@@ -24,7 +24,10 @@ type manifestSubject struct {
 // find reads the answer: a file if there is one of that name, else what is stored.
 func (b *manifestBuild) find(name string) (*manifestSubject, error) {
 	if isURL(name) {
-		return nil, &usageError{fmt.Errorf("%s is an address, and the answer has to be here", name), "ibid verify looks at what others publish"}
+		return nil, &usageError{
+			fmt.Errorf("%s is an address, and the answer has to be here", name),
+			"ibid verify looks at what others publish",
+		}
 	}
 	if _, err := os.Stat(name); name == stdinName || err == nil || strings.ContainsRune(name, filepath.Separator) {
 		job := &attributeJob{world: b.world, answer: name}
@@ -41,7 +44,10 @@ func (b *manifestBuild) find(name string) (*manifestSubject, error) {
 		return err
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, &usageError{fmt.Errorf("there is neither a file nor a stored answer or run %s", name), "--data or --db says where ibid serve keeps them"}
+		return nil, &usageError{
+			fmt.Errorf("there is neither a file nor a stored answer or run %s", name),
+			"--data or --db says where ibid serve keeps them",
+		}
 	}
 	return sub, err
 }
@@ -90,7 +96,9 @@ func (b *manifestBuild) storedRun(ctx context.Context, s *store.Store, run strin
 		}
 	}
 	if sub.answer == nil || strings.TrimSpace(sub.answer.Text) == "" {
-		return nil, &usageError{fmt.Errorf("run %s has no final answer", t.ID), "POST /v1/runs/" + t.ID + "/finish says it"}
+		return nil, &usageError{
+			fmt.Errorf("run %s has no final answer", t.ID), "POST /v1/runs/" + t.ID + "/finish says it",
+		}
 	}
 	sub.run, err = s.Pub(ctx, b.flags.tenant, run)
 	return sub, err

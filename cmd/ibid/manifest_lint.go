@@ -30,13 +30,16 @@ Exit codes: 0 no errors, 1 errors, 2 a file cannot be read.`,
   curl -s https://agent.example/runs/1/cite | ibid manifest lint -`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{errors.New("ibid manifest lint takes a file"), "to read standard input: ibid manifest lint -"}
+				return &usageError{
+					errors.New("ibid manifest lint takes a file"), "to read standard input: ibid manifest lint -",
+				}
 			}
 			return onceStdin(args)
 		},
 		RunE: func(_ *cobra.Command, names []string) error { return runManifestLint(names, asJSON, w) },
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "write an object a file, with its findings: line, column, path, severity, code, detail")
+	c.Flags().
+		BoolVar(&asJSON, "json", false, "write an object a file, with its findings: line, column, path, severity, code, detail")
 	return c
 }
 
@@ -56,7 +59,10 @@ func runManifestLint(names []string, asJSON bool, w world) error {
 		if err := writeFindings(w, name, findings, asJSON); err != nil {
 			return err
 		}
-		if result == nil && slices.ContainsFunc(findings, func(f manifest.Finding) bool { return f.Severity == manifest.SeverityError }) {
+		if result == nil &&
+			slices.ContainsFunc(
+				findings, func(f manifest.Finding) bool { return f.Severity == manifest.SeverityError },
+			) {
 			result = errNo
 		}
 	}

@@ -24,7 +24,9 @@ shows the manifest in it. - is standard input.`,
 		Example: `  ibid manifest show manifest.json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &usageError{errors.New("ibid manifest show takes one file"), "to read standard input: ibid manifest show -"}
+				return &usageError{
+					errors.New("ibid manifest show takes one file"), "to read standard input: ibid manifest show -",
+				}
 			}
 			return nil
 		},
@@ -35,7 +37,9 @@ shows the manifest in it. - is standard input.`,
 			}
 			m, err := manifest.Parse(file.body)
 			if err != nil {
-				return &usageError{fmt.Errorf("%s: %w", names[0], err), "ibid manifest lint lists everything that is wrong"}
+				return &usageError{
+					fmt.Errorf("%s: %w", names[0], err), "ibid manifest lint lists everything that is wrong",
+				}
 			}
 			if asJSON {
 				return writeBytes(w.out)(m.Canonical())
@@ -81,7 +85,12 @@ func (t *manifestText) head() {
 	if m.Output != nil {
 		t.line(0, "about a response of %s, %s", m.Output.MediaType, m.Output.Hash)
 	}
-	t.line(0, "%s · %s · %s", plural(len(m.Claims), "claim"), plural(len(m.Sources), "source"), plural(len(m.Chain), "step"))
+	t.line(
+		0, "%s · %s · %s",
+		plural(len(m.Claims), "claim"),
+		plural(len(m.Sources), "source"),
+		plural(len(m.Chain), "step"),
+	)
 }
 
 func (t *manifestText) claims() {

@@ -72,7 +72,9 @@ be read.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose answers and runs, in the database: `TENANT`")
-	flags.StringSliceVar(&f.trust, "trust", nil, "whose signatures verify trusts: a host or the id of a key, as `WHO`; repeatable")
+	flags.StringSliceVar(
+		&f.trust, "trust", nil, "whose signatures verify trusts: a host or the id of a key, as `WHO`; repeatable",
+	)
 	f.net.addNetFlag(cmd)
 	f.checker.add(cmd)
 	c.addStoreFlags(cmd)
@@ -85,7 +87,10 @@ be read.`,
 func (f *mcpFlags) start(cmd *cobra.Command, c *config, w world) error {
 	for _, who := range f.trust {
 		if who == "" || strings.ContainsAny(who, "/ ") {
-			return &usageError{fmt.Errorf("--trust %q is neither a host nor the id of a key", who), "as --trust agent.example, with its port unless that is 80 or 443"}
+			return &usageError{
+				fmt.Errorf("--trust %q is neither a host nor the id of a key", who),
+				"as --trust agent.example, with its port unless that is 80 or 443",
+			}
 		}
 	}
 	checker, err := f.checker.build(cmd, 0, w)
@@ -96,7 +101,10 @@ func (f *mcpFlags) start(cmd *cobra.Command, c *config, w world) error {
 	if said := cmd.Flags().Changed; !said("data") && !said("db") && !said("config") {
 		return f.serve(cmd.Context(), nil, checker, w)
 	}
-	return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error { return f.serve(ctx, s, checker, w) })
+	return withStore(
+		cmd, c, w, false,
+		func(ctx context.Context, s *store.Store) error { return f.serve(ctx, s, checker, w) },
+	)
 }
 
 // serve answers until standard input ends.
@@ -117,7 +125,13 @@ func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Ch
 		Store: s, Checker: checker, Version: readBuild().Version, Logger: log,
 		Verify: func(ctx context.Context, tenant string, what *api.Verification) (*verify.Report, error) {
 			report, err := api.Report(ctx, &verify.Verifier{
-				Fetcher: fetcher, Texts: texts, Memory: memory, Copies: copies, Judge: judge, Trust: f.trust, Version: readBuild().Version,
+				Fetcher: fetcher,
+				Texts:   texts,
+				Memory:  memory,
+				Copies:  copies,
+				Judge:   judge,
+				Trust:   f.trust,
+				Version: readBuild().Version,
 			}, what)
 			if err == nil && s != nil {
 				recordFailures(ctx, s, tenant, report, log)
@@ -144,9 +158,14 @@ func recordFailures(ctx context.Context, s *store.Store, tenant string, report *
 	if len(incidents) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within) // it is known now, also if who asked has left
+	// it is known now, also if who asked has left
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 	defer cancel()
-	if _, err := s.AddIncidents(ctx, tenant, incidents[:min(len(incidents), most)]); err != nil && !errors.Is(err, store.ErrLimit) {
+	if _, err := s.AddIncidents(
+		ctx, tenant,
+		incidents[:min(len(incidents), most)],
+	); err != nil &&
+		!errors.Is(err, store.ErrLimit) {
 		log.LogAttrs(ctx, slog.LevelWarn, "the failures of a report were not recorded", slog.Any("error", err))
 	}
 }

@@ -20,8 +20,8 @@ type progress struct {
 	bar  *mpb.Bar
 }
 
-// newProgress begins a progress bar, if there is somebody to see it and reason to. Where answers go to the terminal, too,
-// they are the progress.
+// newProgress begins a progress bar, if there is somebody to see it and reason to. Where answers go to the terminal,
+// too, they are the progress.
 func newProgress(names []string, w world) *progress {
 	terminal, ok := w.err.(*cleaner)
 	if !ok || isTerminal(w.out) {

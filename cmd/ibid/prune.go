@@ -43,12 +43,17 @@ ibid serve observes by itself. It works while a server runs, too.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
 				keep, flags := c.keep, cmd.Flags()
-				isSaid := flags.Changed("older-than") || flags.Changed("provider") || flags.Changed("copies") || flags.Changed("manifests") // forever, too
+				// forever, too
+				isSaid := flags.Changed("older-than") || flags.Changed("provider") || flags.Changed("copies") ||
+					flags.Changed("manifests")
 				if isSaid {
 					keep = said
 				}
 				if !isSaid && !keep.any() {
-					return &usageError{errors.New("nothing says how old answers may get"), "--older-than 90d does, or retention in the file of --config"}
+					return &usageError{
+						errors.New("nothing says how old answers may get"),
+						"--older-than 90d does, or retention in the file of --config",
+					}
 				}
 				r := keep.rules()
 				r.DryRun = dryRun
@@ -60,7 +65,9 @@ ibid serve observes by itself. It works while a server runs, too.`,
 	flags.Var(&said.standard, "older-than", "remove what is older than this `time`: 720h, 90d")
 	flags.Var(&said.copies, "copies", "remove the octets of sources that were read so long ago: `time`")
 	flags.Var(&said.manifests, "manifests", "remove manifests that were published so long ago, answers or not: `time`")
-	flags.Var(ageMap(said.byProvider), "provider", "another time for the answers of one provider: `NAME=TIME`; repeatable")
+	flags.Var(
+		ageMap(said.byProvider), "provider", "another time for the answers of one provider: `NAME=TIME`; repeatable",
+	)
 	flags.BoolVar(&dryRun, "dry-run", false, "say what would be removed, and remove nothing")
 	flags.BoolVar(&asJSON, "json", false, "print the counts as JSON")
 	c.addStoreFlags(cmd)
@@ -78,7 +85,8 @@ func prune(ctx context.Context, s *store.Store, r *store.Retention, asJSON bool,
 	end()
 	if asJSON {
 		line, jsonErr := json.Marshal(pruned{
-			report.Answers, report.Conversations, report.Runs, report.Events, report.Steps, report.Manifests, report.Copies, report.Versions, r.DryRun,
+			report.Answers, report.Conversations, report.Runs, report.Events, report.Steps, report.Manifests,
+			report.Copies, report.Versions, r.DryRun,
 		})
 		if jsonErr == nil {
 			_, jsonErr = fmt.Fprintf(w.out, "%s\n", line)
@@ -89,10 +97,15 @@ func prune(ctx context.Context, s *store.Store, r *store.Retention, asJSON bool,
 	if r.DryRun {
 		verb = "would remove"
 	}
-	say(w.err, "%s %s, %s, %s, %s", verb, plural(report.Answers, "answer"), plural(report.Conversations, "conversation"),
-		plural(report.Runs, "run"), plural(report.Steps, "recorded step"))
+	say(
+		w.err, "%s %s, %s, %s, %s", verb, plural(report.Answers, "answer"),
+		plural(report.Conversations, "conversation"), plural(report.Runs, "run"), plural(report.Steps, "recorded step"),
+	)
 	if report.Manifests+report.Copies+report.Versions > 0 {
-		say(w.err, "%s %s, and of sources %s and %s", verb, plural(report.Manifests, "manifest"), plural(report.Copies, "document"), plural(report.Versions, "version"))
+		say(
+			w.err, "%s %s, and of sources %s and %s", verb, plural(report.Manifests, "manifest"),
+			plural(report.Copies, "document"), plural(report.Versions, "version"),
+		)
 	}
 	return err
 }

@@ -126,7 +126,10 @@ func (d *daemon) checkExposure(ctx context.Context) error {
 func isLocal(listen string) (bool, error) {
 	address, err := net.ResolveTCPAddr("tcp", listen)
 	if err != nil {
-		return false, &usageError{fmt.Errorf("listen address %q: %w", listen, addressError(err)), "an address is HOST:PORT, such as 127.0.0.1:8080"}
+		return false, &usageError{
+			fmt.Errorf("listen address %q: %w", listen, addressError(err)),
+			"an address is HOST:PORT, such as 127.0.0.1:8080",
+		}
 	}
 	return address.IP.IsLoopback(), nil
 }

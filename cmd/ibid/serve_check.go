@@ -104,12 +104,22 @@ func (k *checker) backfill() {
 	rules := k.config.backfillRules(k.world)
 	for i := range rules {
 		r := &rules[i]
-		_, err := watch.NewBackfill(&watch.BackfillOptions{Rules: rules[i : i+1], Store: func(context.Context, *store.Call) error { return nil }})
-		k.line("backfill", fmt.Sprintf("/%s %s\tby %s %s", r.Upstream, cmp.Or(r.Route, "all routes"), r.Provider, r.Model), err)
+		_, err := watch.NewBackfill(
+			&watch.BackfillOptions{
+				Rules: rules[i : i+1],
+				Store: func(context.Context, *store.Call) error { return nil },
+			},
+		)
+		k.line(
+			"backfill",
+			fmt.Sprintf("/%s %s\tby %s %s", r.Upstream, cmp.Or(r.Route, "all routes"), r.Provider, r.Model),
+			err,
+		)
 	}
 }
 
-// database looks at the database without changing it, and says what it found. Nil without an error: it is not there yet.
+// database looks at the database without changing it, and says what it found. Nil without an error: it is not there
+// yet.
 func (k *checker) database(ctx context.Context) (schema *store.Schema, words string, err error) {
 	if !store.IsPostgres(k.config.db) {
 		switch _, err := os.Stat(k.config.db); {

@@ -17,14 +17,21 @@ import (
 	"github.com/ibidhq/ibid/tlog"
 )
 
-// attribution says how answers would be published, and whether that can be. A nil schema: there is no database, or none that can be
-// read.
+// attribution says how answers would be published, and whether that can be. A nil schema: there is no database, or none
+// that can be read.
 func (k *checker) attribution(ctx context.Context, schema *store.Schema, readable bool) {
 	a := &k.config.attribution
 	k.idle()
 	if n := a.number(); n > 0 {
 		origin, err := originOf(k.config.publicURL)
-		p := &manifest.Publisher{Origin: origin, AgentID: a.agentID, Contact: a.contact, Level: n, IncidentEndpoint: a.endpoint, Keys: keyring.Memory(nil)}
+		p := &manifest.Publisher{
+			Origin:           origin,
+			AgentID:          a.agentID,
+			Contact:          a.contact,
+			Level:            n,
+			IncidentEndpoint: a.endpoint,
+			Keys:             keyring.Memory(nil),
+		}
 		if err == nil {
 			err = checkPublisher(p)
 		}
@@ -123,7 +130,8 @@ func (k *checker) keys() (ring *keyring.Ring, words string, err error) {
 	}
 	for _, use := range uses {
 		key, _, err := ring.Signer(use)
-		isNew := errors.Is(err, keyring.ErrNoKey) && !slices.ContainsFunc(ring.List(), func(k keyring.Key) bool { return k.Use == use })
+		isNew := errors.Is(err, keyring.ErrNoKey) &&
+			!slices.ContainsFunc(ring.List(), func(k keyring.Key) bool { return k.Use == use })
 		switch {
 		case isNew:
 			words += fmt.Sprintf(", %s: will be made", use)
@@ -147,8 +155,11 @@ func (k *checker) keys() (ring *keyring.Ring, words string, err error) {
 	return ring, strings.TrimPrefix(words, ", "), nil
 }
 
-// log opens the transparency log as serve does, and writes nothing: its checkpoint is compared with the copy beside the database.
-func (k *checker) log(ctx context.Context, origin string, ring *keyring.Ring, schema *store.Schema) (words string, err error) {
+// log opens the transparency log as serve does, and writes nothing: its checkpoint is compared with the copy beside the
+// database.
+func (k *checker) log(
+	ctx context.Context, origin string, ring *keyring.Ring, schema *store.Schema,
+) (words string, err error) {
 	name := logName(origin)
 	if schema != nil && schema.Version > 0 && schema.Version < schema.Newest {
 		return name + ", not looked at before the database is brought up to date", nil
@@ -172,7 +183,10 @@ func (k *checker) log(ctx context.Context, origin string, ring *keyring.Ring, sc
 	if err := copyCheckpoint(file, copied); err != nil {
 		return name, err
 	}
-	if _, err := tlog.Open(ctx, &tlog.Options{Origin: name, Tiles: unwritten{tiles}, Keys: logKeys(ring), File: copied}); err != nil {
+	if _, err := tlog.Open(
+		ctx,
+		&tlog.Options{Origin: name, Tiles: unwritten{tiles}, Keys: logKeys(ring), File: copied},
+	); err != nil {
 		said := errors.New(strings.ReplaceAll(err.Error(), copied, file))
 		if errors.Is(err, tlog.ErrForeign) {
 			return name, &usageError{said, foreignHint(filepath.Dir(file))}

@@ -26,8 +26,8 @@ func forTerminal(w io.Writer) io.Writer {
 	return w
 }
 
-// cleaner takes out of what is written to a terminal everything but text: an answer may hold escape sequences that rewrite
-// the screen, the title or the clipboard.
+// cleaner takes out of what is written to a terminal everything but text: an answer may hold escape sequences that
+// rewrite the screen, the title or the clipboard.
 type cleaner struct {
 	w    io.Writer
 	tail []byte // the beginning of a character that the last Write cut
@@ -51,8 +51,8 @@ func (c *cleaner) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// turnsText reports whether r makes what follows it read in another order than it stands, so that a line can say something
-// else than it does. The plain marks that right-to-left writing needs are not among them.
+// turnsText reports whether r makes what follows it read in another order than it stands, so that a line can say
+// something else than it does. The plain marks that right-to-left writing needs are not among them.
 func turnsText(r rune) bool {
 	return r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069
 }

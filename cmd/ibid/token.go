@@ -63,7 +63,10 @@ Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
 	flags := cmd.Flags()
 	flags.StringVar(&token.Name, "name", "", "who or what uses it, for ibid token list")
 	flags.StringVar(&token.Tenant, "tenant", store.DefaultTenant, "whose answers it keeps and reads")
-	flags.StringSliceVar(&token.Scopes, "scope", []string{store.ScopeProxy, store.ScopeRead}, "what it may do: "+strings.Join(store.Scopes(), ", ")+"; repeatable")
+	flags.StringSliceVar(
+		&token.Scopes, "scope", []string{store.ScopeProxy, store.ScopeRead},
+		"what it may do: "+strings.Join(store.Scopes(), ", ")+"; repeatable",
+	)
 	flags.BoolVar(&token.Publish, "publish", false, "publish its answers unless told otherwise")
 	completeScopes := cobra.FixedCompletions(store.Scopes(), cobra.ShellCompDirectiveNoFileComp)
 	if err := cmd.RegisterFlagCompletionFunc("scope", completeScopes); err != nil {
@@ -140,8 +143,10 @@ func listTokens(ctx context.Context, s *store.Store, asJSON bool, w world) error
 		if t.Publish {
 			publish = "yes"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, oneLine(t.Name), oneLine(t.Tenant), strings.Join(t.Scopes, ","), publish,
-			t.Created.UTC().Format(time.RFC3339), revoked)
+		fmt.Fprintf(
+			table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, oneLine(t.Name), oneLine(t.Tenant),
+			strings.Join(t.Scopes, ","), publish, t.Created.UTC().Format(time.RFC3339), revoked,
+		)
 	}
 	return table.Flush()
 }
@@ -178,7 +183,10 @@ func newTokenRevoke(w world) *cobra.Command {
 				for _, id := range args {
 					err := s.RevokeToken(ctx, id)
 					if errors.Is(err, store.ErrNotFound) {
-						return &usageError{fmt.Errorf("there is no token %q", id), "ibid token list shows their ids, which begin with tok_"}
+						return &usageError{
+							fmt.Errorf("there is no token %q", id),
+							"ibid token list shows their ids, which begin with tok_",
+						}
 					}
 					if err != nil {
 						return err
@@ -197,7 +205,9 @@ func newTokenRevoke(w world) *cobra.Command {
 const storeWait = 15 * time.Second
 
 // withStore opens the database for one command. Only if it may be made, one that is not there is.
-func withStore(cmd *cobra.Command, c *config, w world, mayMake bool, f func(context.Context, *store.Store) error) (err error) {
+func withStore(
+	cmd *cobra.Command, c *config, w world, mayMake bool, f func(context.Context, *store.Store) error,
+) (err error) {
 	if err := c.resolveStore(cmd.Flags(), w); err != nil {
 		return err
 	}

@@ -63,7 +63,9 @@ uncited_share, prov W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`
 	flags.BoolVar(&f.json, "json", false, "the same as --as json")
 	flags.BoolVar(&f.noExcerpts, "no-excerpts", false, "leave out what the sources say")
 	flags.IntVar(&f.excerpt, "excerpt", trail.DefaultExcerpt, "`CHARACTERS` of a source that are shown")
-	flags.Float64Var(&f.threshold, "threshold", trail.DefaultThreshold, "the `RELEVANCE` that makes a source a primary one")
+	flags.Float64Var(
+		&f.threshold, "threshold", trail.DefaultThreshold, "the `RELEVANCE` that makes a source a primary one",
+	)
 	flags.IntVar(&f.top, "top", trail.DefaultTop, "how many primary sources there are at most: a `NUMBER`")
 	flags.BoolVar(&f.adjust, "adjust", false, "rank sources by relevance times the confidence of the step")
 	flags.BoolVar(&f.noInferred, "no-inferred", false, "tie sentences to passages by citations and marks only")
@@ -76,7 +78,9 @@ func (f *trailFlags) check() error {
 	case f.json && f.as.value != "" && f.as.value != asJSON:
 		return &usageError{fmt.Errorf("--json and --as %s contradict each other", f.as.value), "leave out one of them"}
 	case f.excerpt < 1:
-		return &usageError{fmt.Errorf("--excerpt %d: must be 1 or more", f.excerpt), "--no-excerpts leaves out excerpts"}
+		return &usageError{
+			fmt.Errorf("--excerpt %d: must be 1 or more", f.excerpt), "--no-excerpts leaves out excerpts",
+		}
 	case f.top < 1:
 		return &usageError{fmt.Errorf("--top %d: must be 1 or more", f.top), ""}
 	case math.IsNaN(f.threshold) || f.threshold < 0 || f.threshold > 1:

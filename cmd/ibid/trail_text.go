@@ -177,7 +177,8 @@ func (t *trailText) step(s *trail.Step, u *trail.StepUsage) {
 	}
 }
 
-// used names the sources of a step, each with how well it fits and how much of the step rests on it, where that is known.
+// used names the sources of a step, each with how well it fits and how much of the step rests on it, where that is
+// known.
 func (t *trailText) used(u *trail.StepUsage) {
 	words := slices.Clone(u.Documents)
 	for i := range words {

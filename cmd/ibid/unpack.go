@@ -23,12 +23,13 @@ const (
 	maxWindow = 128 << 20
 	// prelude is how many bytes a message of an AWS event stream begins with, the last four their checksum.
 	prelude = 12
-	// fewBytes is how many bytes must unpack to text before an input that goes on, or breaks off, is taken for compressed.
+	// fewBytes is how many bytes must unpack to text before an input that goes on, or breaks off, is taken for
+	// compressed.
 	fewBytes = 32
 )
 
-// unpacked returns what r holds, unpacked if it is compressed. What cannot be an answer is an error; of a file named *.br
-// nothing is in doubt.
+// unpacked returns what r holds, unpacked if it is compressed. What cannot be an answer is an error; of a file named
+// *.br nothing is in doubt.
 func unpacked(r io.Reader, name string) (io.Reader, error) {
 	buffered := bufio.NewReaderSize(r, maxHead)
 	if _, err := buffered.Peek(prelude); err != nil && !errors.Is(err, io.EOF) && buffered.Buffered() == 0 {
@@ -67,7 +68,8 @@ func (u *unpacker) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// recognise says how bytes that begin with head are compressed, which is everything there is if it is shorter than maxHead.
+// recognise says how bytes that begin with head are compressed, which is everything there is if it is shorter than
+// maxHead.
 func recognise(head []byte, brotliName bool) (unpack.Coding, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
@@ -103,7 +105,8 @@ func fits(c unpack.Coding, head []byte) bool {
 		return false
 	}
 	text, err := io.ReadAll(io.LimitReader(r, 4<<10))
-	return len(text) > 0 && (err == nil || len(text) >= fewBytes) && (isText(text) && !hasControls(text) || isEventStream(text))
+	return len(text) > 0 && (err == nil || len(text) >= fewBytes) &&
+		(isText(text) && !hasControls(text) || isEventStream(text))
 }
 
 // isText reports whether b is UTF-8, maybe cut at its end, without NUL.

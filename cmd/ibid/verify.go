@@ -68,7 +68,9 @@ Of several, the first of these that occurs: 2 for one that cannot be read, 1, 2,
   ibid verify answers/*.json --junit report.xml --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return &usageError{errors.New("ibid verify takes a URL or a file"), "to read standard input: ibid verify -"}
+				return &usageError{
+					errors.New("ibid verify takes a URL or a file"), "to read standard input: ibid verify -",
+				}
 			}
 			return onceStdin(args)
 		},
@@ -86,13 +88,26 @@ func (f *verifyFlags) add(cmd *cobra.Command) {
 	flags.SortFlags = false
 	flags.BoolVar(&f.json, "json", false, "write the report as JSON, one line for each input")
 	flags.StringVar(&f.junit, "junit", "", "also write a JUnit report to this `FILE`")
-	flags.StringSliceVar(&f.trust, "trust", nil, "whose signatures you trust: a host or the id of a key, as `WHO`; repeatable")
+	flags.StringSliceVar(
+		&f.trust, "trust", nil, "whose signatures you trust: a host or the id of a key, as `WHO`; repeatable",
+	)
 	addChoice(cmd, &f.level, "require-level", "fail what does not reach this conformance `LEVEL`: 1, 2 or 3")
-	flags.StringVar(&f.save, "save", "", "keep a stored bundle of each manifest in this `DIRECTORY`, with its sources that are unchanged")
-	flags.BoolVar(&f.offline, "offline", false, "fetch nothing: only what the file has, or the database of --data, can be looked at")
+	flags.StringVar(
+		&f.save, "save", "",
+		"keep a stored bundle of each manifest in this `DIRECTORY`, with its sources that are unchanged",
+	)
+	flags.BoolVar(
+		&f.offline, "offline", false,
+		"fetch nothing: only what the file has, or the database of --data, can be looked at",
+	)
 	flags.StringVar(&f.url, "url", "", "the `URL` that a response in a file came from, if the file does not say so")
-	flags.BoolVar(&f.fresh, "fresh", false, "look at every source again, also at those with a result of less than a day ago")
-	flags.BoolVar(&f.report, "report", false, "tell publishers who ask for it what failed of theirs, signed with the key in --data")
+	flags.BoolVar(
+		&f.fresh, "fresh", false, "look at every source again, also at those with a result of less than a day ago",
+	)
+	flags.BoolVar(
+		&f.report, "report", false,
+		"tell publishers who ask for it what failed of theirs, signed with the key in --data",
+	)
 	f.net.addNetFlag(cmd)
 	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose memory and incidents, in that database: `TENANT`")
 	f.checker.add(cmd)
@@ -106,7 +121,10 @@ func (f *verifyFlags) add(cmd *cobra.Command) {
 func (f *verifyFlags) validate(names []string) error {
 	for _, who := range f.trust {
 		if who == "" || strings.ContainsAny(who, "/ ") {
-			return &usageError{fmt.Errorf("--trust %q is neither a host nor the id of a key", who), "as --trust agent.example, with its port unless that is 80 or 443"}
+			return &usageError{
+				fmt.Errorf("--trust %q is neither a host nor the id of a key", who),
+				"as --trust agent.example, with its port unless that is 80 or 443",
+			}
 		}
 	}
 	if f.report && f.offline {
@@ -167,8 +185,17 @@ func (v *verifying) start(ctx context.Context, names []string) error {
 	texts := &snapshot.Texts{}
 	v.verifier = func(m verify.Memory) *verify.Verifier {
 		one := &verify.Verifier{
-			Fetcher: fetcher, Texts: texts, Memory: m, Copies: copies, Trust: f.trust, RequireLevel: level, Offline: f.offline,
-			Version: readBuild().Version, KeepSources: f.save != "", Judge: v.judge, Progress: v.progress,
+			Fetcher:      fetcher,
+			Texts:        texts,
+			Memory:       m,
+			Copies:       copies,
+			Trust:        f.trust,
+			RequireLevel: level,
+			Offline:      f.offline,
+			Version:      readBuild().Version,
+			KeepSources:  f.save != "",
+			Judge:        v.judge,
+			Progress:     v.progress,
 		}
 		if f.fresh {
 			one.SourceTTL, one.FailureTTL = 1, 1 // a nanosecond: what is found now is kept, what was kept is not asked

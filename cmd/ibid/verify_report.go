@@ -22,7 +22,10 @@ func (f *verifyFlags) openRing(cmd *cobra.Command, c *config, w world) (*keyring
 		return nil, nil //nolint:nilnil // as it says
 	}
 	if said := cmd.Flags().Changed; !said("data") && !said("config") {
-		return nil, &usageError{errors.New("--report signs what it sends, and no key is named"), "--data names the directory that has it, where ibid key new makes one"}
+		return nil, &usageError{
+			errors.New("--report signs what it sends, and no key is named"),
+			"--data names the directory that has it, where ibid key new makes one",
+		}
 	}
 	ring, err := openRing(cmd, c, w)
 	if err != nil {
@@ -30,7 +33,10 @@ func (f *verifyFlags) openRing(cmd *cobra.Command, c *config, w world) (*keyring
 	}
 	_, _, err = ring.Signer(keyring.Manifest)
 	if errors.Is(err, keyring.ErrNoKey) {
-		return nil, &usageError{fmt.Errorf("--report signs what it sends: %w in %s", keyring.ErrNoKey, c.data), "ibid key new --data " + c.data + " makes one"}
+		return nil, &usageError{
+			fmt.Errorf("--report signs what it sends: %w in %s", keyring.ErrNoKey, c.data),
+			"ibid key new --data " + c.data + " makes one",
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the keys: %w", err)
@@ -109,13 +115,21 @@ func takers(r *verify.Report, endpoints map[string]string) {
 	}
 }
 
-// recorded returns an incident as it was recorded, now or when it was first seen: with its id, by which its publisher knows it again.
-func (v *verifying) recorded(ctx context.Context, i *verify.Incident, added []verify.Incident) (*verify.Incident, error) {
+// recorded returns an incident as it was recorded, now or when it was first seen: with its id, by which its publisher
+// knows it again.
+func (v *verifying) recorded(
+	ctx context.Context, i *verify.Incident, added []verify.Incident,
+) (*verify.Incident, error) {
 	same := func(one verify.Incident) bool { return one.Key() == i.Key() }
 	if at := slices.IndexFunc(added, same); at >= 0 {
 		return &added[at], nil
 	}
-	q := &store.IncidentQuery{Manifest: i.ManifestSHA256, Source: i.SourceURL, Status: string(i.Status), Limit: store.MaxLimit}
+	q := &store.IncidentQuery{
+		Manifest: i.ManifestSHA256,
+		Source:   i.SourceURL,
+		Status:   string(i.Status),
+		Limit:    store.MaxLimit,
+	}
 	for {
 		page, err := v.store.Incidents(ctx, v.flags.tenant, q)
 		if err != nil {

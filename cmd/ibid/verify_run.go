@@ -39,7 +39,8 @@ type verifying struct {
 	reports   []*verify.Report      // all so far, for JUnit
 	count     map[string]int        // of reports, by state; "" are those that could not be read
 	incidents int                   // that are new
-	blocked   bool                  // an address was refused that --allow-net could allow, and the report did not say so
+	// an address was refused that --allow-net could allow, and the report did not say so
+	blocked bool
 }
 
 // verified is what came of one input.
@@ -79,8 +80,8 @@ func (v *verifying) run(ctx context.Context, names []string) error {
 	return nil
 }
 
-// each verifies several at once and tells what came of them in their order. The first goes alone: others of its publisher know then
-// what there is to know of that.
+// each verifies several at once and tells what came of them in their order. The first goes alone: others of its
+// publisher know then what there is to know of that.
 func (v *verifying) each(ctx context.Context, names []string, tell func(verified) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
@@ -141,10 +142,21 @@ func (v *verifying) one(ctx context.Context, in *verifyInput) verified {
 		return verified{report: report, draft: d}
 	}
 	return verified{&verify.Report{
-		Version: verify.ReportVersion, Input: in.name, CheckedAt: time.Now().UTC(), Verifier: "ibid", VerifierVersion: readBuild().Version,
-		Offline: v.flags.offline, Success: []verify.Finding{}, Info: []verify.Finding{}, Failure: []verify.Finding{},
-		Manifests: []verify.ManifestReport{}, Claims: []verify.ClaimReport{}, Sources: []verify.SourceReport{}, Upstream: []*verify.Report{},
-		Level: verify.Levels{Why: []string{}}, Error: strings.TrimPrefix(err.Error(), "verifying: "),
+		Version:         verify.ReportVersion,
+		Input:           in.name,
+		CheckedAt:       time.Now().UTC(),
+		Verifier:        "ibid",
+		VerifierVersion: readBuild().Version,
+		Offline:         v.flags.offline,
+		Success:         []verify.Finding{},
+		Info:            []verify.Finding{},
+		Failure:         []verify.Finding{},
+		Manifests:       []verify.ManifestReport{},
+		Claims:          []verify.ClaimReport{},
+		Sources:         []verify.SourceReport{},
+		Upstream:        []*verify.Report{},
+		Level:           verify.Levels{Why: []string{}},
+		Error:           strings.TrimPrefix(err.Error(), "verifying: "),
 	}, verifyHint(in.name, err), d}
 }
 
@@ -278,7 +290,8 @@ func refused(r *verify.Report) bool {
 	}
 	for i := range r.Claims {
 		for k := range r.Claims[i].Sources {
-			if s := &r.Claims[i].Sources[k].Result; s.Status == verify.Blocked && (s.Reason == network || s.Reason == port) {
+			if s := &r.Claims[i].Sources[k].Result; s.Status == verify.Blocked &&
+				(s.Reason == network || s.Reason == port) {
 				return true
 			}
 		}
@@ -293,8 +306,8 @@ func (v *verifying) written(err error) error {
 	return nil
 }
 
-// writeText writes a report for people. To a terminal it goes as it is: the report itself lets nothing do more than stand there, and
-// what takes control characters away would take the colours.
+// writeText writes a report for people. To a terminal it goes as it is: the report itself lets nothing do more than
+// stand there, and what takes control characters away would take the colours.
 func (v *verifying) writeText(r *verify.Report) error {
 	out, colour := v.out, false
 	if terminal, ok := v.out.(*cleaner); ok {
@@ -361,15 +374,18 @@ func (v *verifying) sum(n int) {
 		say(v.err, "%d inputs: %s", n, strings.Join(parts, ", "))
 	}
 	if v.blocked {
-		hint(v.err, "if an address that is blocked is in a network of yours, --allow-net CIDR names that, as --allow-net 127.0.0.0/8")
+		hint(
+			v.err,
+			"if an address that is blocked is in a network of yours, --allow-net CIDR names that, as --allow-net 127.0.0.0/8",
+		)
 	}
 	if v.incidents > 0 {
 		say(v.err, "%s kept; ibid incidents lists them", plural(v.incidents, "new incident"))
 	}
 }
 
-// showProgress shows how far it is, if there is somebody to see it: how many inputs of several are done, or how many sources of
-// one. Where several reports go to the terminal, they are the progress.
+// showProgress shows how far it is, if there is somebody to see it: how many inputs of several are done, or how many
+// sources of one. Where several reports go to the terminal, they are the progress.
 func (v *verifying) showProgress(n int) (step, end func()) {
 	terminal, ok := v.err.(*cleaner)
 	if !ok || n > 1 && isTerminal(v.out) && !v.flags.json {
@@ -380,7 +396,11 @@ func (v *verifying) showProgress(n int) (step, end func()) {
 	if n == 1 {
 		what = "sources"
 	}
-	bar := pool.AddBar(int64(n), mpb.PrependDecorators(decor.CountersNoUnit("%d / %d "+what)), mpb.BarRemoveOnComplete())
+	bar := pool.AddBar(
+		int64(n),
+		mpb.PrependDecorators(decor.CountersNoUnit("%d / %d "+what)),
+		mpb.BarRemoveOnComplete(),
+	)
 	words := v.err
 	v.err = pool // messages stand above the bar
 	step = bar.Increment

@@ -9,9 +9,9 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// Inputs are verified several at a time, and each as if those before it had been verified already: whether a response is called
-// a replay may depend on one of them. So each looks at what is remembered through a draft. In the order of the inputs, drafts are
-// kept; an input that has read what has changed since is verified once more.
+// Inputs are verified several at a time, and each as if those before it had been verified already: whether a response
+// is called a replay may depend on one of them. So each looks at what is remembered through a draft. In the order of
+// the inputs, drafts are kept; an input that has read what has changed since is verified once more.
 
 // memoryKey names a value that is remembered.
 type memoryKey struct{ kind, key string }

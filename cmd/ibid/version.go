@@ -31,7 +31,12 @@ func readBuild() build {
 }
 
 func newBuild(info *debug.BuildInfo) build {
-	b := build{Version: cmp.Or(info.Main.Version, "(devel)"), Go: info.GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH}
+	b := build{
+		Version: cmp.Or(info.Main.Version, "(devel)"),
+		Go:      info.GoVersion,
+		OS:      runtime.GOOS,
+		Arch:    runtime.GOARCH,
+	}
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
@@ -86,7 +91,10 @@ func newVersion(w world) *cobra.Command {
 // noArgs refuses arguments with a usage error.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return &usageError{fmt.Errorf("%s takes no argument, not %q", c.CommandPath(), args[0]), c.CommandPath() + " --help says how to call it"}
+		return &usageError{
+			fmt.Errorf("%s takes no argument, not %q", c.CommandPath(), args[0]),
+			c.CommandPath() + " --help says how to call it",
+		}
 	}
 	return nil
 }

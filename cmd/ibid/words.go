@@ -22,8 +22,8 @@ func hint(w io.Writer, text string) {
 	}
 }
 
-// oneLine keeps what others wrote (file names, providers' messages) from looking like words of ours, and from doing things
-// to a terminal.
+// oneLine keeps what others wrote (file names, providers' messages) from looking like words of ours, and from doing
+// things to a terminal.
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\ufffd")), " ")
 	s = strings.Map(func(r rune) rune {

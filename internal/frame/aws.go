@@ -5,8 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// An AWS message is a prelude (total length, headers length, CRC-32 of these two), headers, a payload, and the CRC-32 of
-// all before it; numbers are big-endian.
+// An AWS message is a prelude (total length, headers length, CRC-32 of these two), headers, a payload, and the CRC-32
+// of all before it; numbers are big-endian.
 const (
 	preludeLen  = 12
 	checksumLen = 4

@@ -9,8 +9,8 @@
 // collected in a single reused buffer. Every byte is looked at a bounded number of times, and nothing longer than
 // MaxDocument is ever held.
 //
-// While a document is handed on, Mark tells where in the input it begins to tell its reader something. That costs one store an
-// event, and is how a tee knows which bytes to hold back.
+// While a document is handed on, Mark tells where in the input it begins to tell its reader something. That costs one
+// store an event, and is how a tee knows which bytes to hold back.
 //
 // Only as much JSON is understood as is needed to find where documents end (brackets and strings). Whether a document
 // is valid JSON is for its reader to say.

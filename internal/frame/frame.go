@@ -72,13 +72,13 @@ func (e *Error) Unwrap() error { return e.Err }
 type Frame struct {
 	// Event is the SSE event name, or the AWS :event-type, :exception-type or :error-code. Nil: none.
 	Event []byte
-	// Data is the document, without white space around it, except that SSE data is passed on as it is and so may also be
-	// empty. For Kind Other it is the next run of raw bytes, cut as they came. For an AWS error without a payload it is
-	// the :error-message.
+	// Data is the document, without white space around it, except that SSE data is passed on as it is and so may also
+	// be empty. For Kind Other it is the next run of raw bytes, cut as they came. For an AWS error without a payload it
+	// is the :error-message.
 	Data []byte
 	// Err is nil, or an *Error: the document is damaged and Data holds what there is of it. ErrTooLarge: Data is nil.
-	// ErrTrailing: Data is one line of what follows the JSON. ErrCorrupt: Data is a payload behind unreadable AWS headers,
-	// or, when not even message boundaries can be found any more, the rest of the input.
+	// ErrTrailing: Data is one line of what follows the JSON. ErrCorrupt: Data is a payload behind unreadable AWS
+	// headers, or, when not even message boundaries can be found any more, the rest of the input.
 	Err error
 	// Done says that the SSE data was [DONE]. Data is nil.
 	Done bool
@@ -89,8 +89,8 @@ type Frame struct {
 // Splitter cuts a response into documents. The zero value with Emit set is ready. It must not be copied after the first
 // Write, and is for one goroutine at a time.
 type Splitter struct {
-	// Emit receives the frames in their order, from inside Write and Close. Of the Splitter it may only call Kind and Mark.
-	// Nil: frames are dropped.
+	// Emit receives the frames in their order, from inside Write and Close. Of the Splitter it may only call Kind and
+	// Mark. Nil: frames are dropped.
 	Emit func(Frame)
 	// MaxDocument is how many bytes a document may have; a longer one is reported with ErrTooLarge and skipped. An AWS
 	// message counts with its headers. 0 means DefaultMaxDocument. It must not be changed after the first Write.
@@ -112,9 +112,9 @@ type Splitter struct {
 // Kind returns the framing, Unknown until it is recognised. JSON becomes Lines when a second document begins.
 func (s *Splitter) Kind() Kind { return s.kind }
 
-// Mark returns where in the input, in bytes, a reader learns of the document that is being emitted: the first byte of the
-// event's first line, of the NDJSON line, array element or AWS message; of a JSON body, which says nothing until it is
-// whole, the last byte. It counts only inside Emit.
+// Mark returns where in the input, in bytes, a reader learns of the document that is being emitted: the first byte of
+// the event's first line, of the NDJSON line, array element or AWS message; of a JSON body, which says nothing until it
+// is whole, the last byte. It counts only inside Emit.
 func (s *Splitter) Mark() int64 {
 	switch s.kind {
 	case JSON, SSE:

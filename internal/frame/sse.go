@@ -144,8 +144,8 @@ func (s *Splitter) betweenEvents() bool {
 	return e.field == fieldNone && !e.pending && !e.bare && e.name == nil
 }
 
-// readWhole reads the events at p[i] that lie whole in p and are framed as nearly all are: perhaps a name, the data in one
-// line, a blank line. It returns where the first one that is not begins.
+// readWhole reads the events at p[i] that lie whole in p and are framed as nearly all are: perhaps a name, the data in
+// one line, a blank line. It returns where the first one that is not begins.
 func (s *Splitter) readWhole(c *cursor, i int) int {
 	for {
 		name, from := eventName(c.p, i)
@@ -170,8 +170,8 @@ func (s *Splitter) readWhole(c *cursor, i int) int {
 	}
 }
 
-// eventName returns the name in the line that begins at b[i], and where the next line begins. It is nil where the line is
-// anything else.
+// eventName returns the name in the line that begins at b[i], and where the next line begins. It is nil where the line
+// is anything else.
 func eventName(b []byte, i int) (name []byte, next int) {
 	if !bytes.HasPrefix(b[i:], []byte(nameEvent+" ")) {
 		return nil, i
@@ -309,7 +309,8 @@ func isDone(b []byte) bool {
 }
 
 // A bare object is not followed by a blank line. It ends with the line that closes its brackets; what cannot belong to
-// it (a blank line, a data or event field, the end of a line within a string) shows that it is damaged, and ends it too.
+// it (a blank line, a data or event field, the end of a line within a string) shows that it is damaged, and ends it
+// too.
 
 // beginBare begins a line of a bare object.
 func (s *Splitter) beginBare(at int) {

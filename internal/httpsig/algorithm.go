@@ -80,7 +80,10 @@ func sign(key crypto.Signer, said string, text []byte) ([]byte, error) {
 		return nil, err
 	}
 	var n struct{ R, S *big.Int }
-	if rest, err := asn1.Unmarshal(der, &n); err != nil || len(rest) > 0 || n.R.BitLen() > 8*half || n.S.BitLen() > 8*half {
+	if rest, err := asn1.Unmarshal(
+		der, &n,
+	); err != nil || len(rest) > 0 || n.R.BitLen() > 8*half ||
+		n.S.BitLen() > 8*half {
 		return nil, errors.New("what the key made is not a P-256 signature")
 	}
 	value := make([]byte, 2*half)

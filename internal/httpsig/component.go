@@ -107,7 +107,8 @@ type covered struct {
 	id string
 }
 
-// readItems reads the components of a signature and refuses one that occurs twice, in whatever order its parameters are.
+// readItems reads the components of a signature and refuses one that occurs twice, in whatever order its parameters
+// are.
 func readItems(items []httpsfv.Item) ([]covered, error) {
 	if len(items) > MaxComponents {
 		return nil, fmt.Errorf("it covers more than %d components", MaxComponents)

@@ -19,8 +19,8 @@ func ContentDigest(body []byte) string {
 }
 
 // CheckDigest returns an error unless the lines of a Content-Digest field are of this body: RFC 9530. Each digest by
-// sha-256 or sha-512 must be right, and there must be one, and one by each of the algorithms in must. Those by other algorithms
-// prove nothing and are passed over.
+// sha-256 or sha-512 must be right, and there must be one, and one by each of the algorithms in must. Those by other
+// algorithms prove nothing and are passed over.
 func CheckDigest(field []string, body []byte, must ...string) error {
 	lines, err := fieldLines(http.Header{"Content-Digest": field}, "Content-Digest")
 	if err != nil {

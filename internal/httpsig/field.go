@@ -58,8 +58,8 @@ func fieldLines(fields http.Header, name string) ([]string, error) {
 	return lines, nil
 }
 
-// unfold replaces each obsolete line folding by one space: RFC 9112 §5.2. A line break that is none is refused: it would
-// make the signer's line look like two in the base.
+// unfold replaces each obsolete line folding by one space: RFC 9112 §5.2. A line break that is none is refused: it
+// would make the signer's line look like two in the base.
 func unfold(line string) (string, error) {
 	if !strings.ContainsAny(line, "\r\n") {
 		return line, nil
@@ -97,8 +97,8 @@ func member(lines []string, key string) (string, error) {
 	return "", errors.New("the field has no such member")
 }
 
-// strict returns the strict serialisation of a field that is known to be structured. What type a field has cannot be seen
-// from its value, so that fields that are not known are refused.
+// strict returns the strict serialisation of a field that is known to be structured. What type a field has cannot be
+// seen from its value, so that fields that are not known are refused.
 func strict(lines []string, name string) (string, error) {
 	var v httpsfv.StructuredFieldValue
 	var err error
@@ -118,12 +118,12 @@ func strict(lines []string, name string) (string, error) {
 	return httpsfv.Marshal(v)
 }
 
-// structuredType returns the type of a field by the column Structured Type of the IANA registry of field names; empty if
-// it is not known here.
+// structuredType returns the type of a field by the column Structured Type of the IANA registry of field names; empty
+// if it is not known here.
 func structuredType(name string) string {
 	switch name {
-	case "accept-signature", "cdn-cache-control", "content-digest", "priority", "repr-digest", "signature", "signature-input",
-		"want-content-digest", "want-repr-digest":
+	case "accept-signature", "cdn-cache-control", "content-digest", "priority", "repr-digest", "signature",
+		"signature-input", "want-content-digest", "want-repr-digest":
 		return "dictionary"
 	case "accept-ch", "accept-query", "cache-groups", "cache-status", "client-cert-chain", "proxy-status":
 		return "list"
@@ -133,8 +133,9 @@ func structuredType(name string) string {
 	return ""
 }
 
-// parseDictionary parses a dictionary of which single members are used. It takes only what has one spelling: of a key or
-// a parameter that occurs twice RFC 9651 keeps the last, and who reads the first would see something else than was signed.
+// parseDictionary parses a dictionary of which single members are used. It takes only what has one spelling: of a key
+// or a parameter that occurs twice RFC 9651 keeps the last, and who reads the first would see something else than was
+// signed.
 func parseDictionary(lines []string) (*httpsfv.Dictionary, error) {
 	text := strings.Join(lines, ", ")
 	if len(text) > MaxField {
@@ -149,7 +150,9 @@ func parseDictionary(lines []string) (*httpsfv.Dictionary, error) {
 		return nil, fmt.Errorf("it cannot be written again: %w", err)
 	}
 	if again != text && withoutSpace(again) != withoutSpace(text) {
-		return nil, errors.New("it is not written in the one way: a key or parameter occurs twice, or a value is spelt otherwise")
+		return nil, errors.New(
+			"it is not written in the one way: a key or parameter occurs twice, or a value is spelt otherwise",
+		)
 	}
 	return d, nil
 }

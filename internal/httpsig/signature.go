@@ -11,8 +11,9 @@ import (
 
 // Limits of what is read.
 const (
-	MaxField      = 16 << 10 // bytes of the lines of a field, whether it is covered or Signature-Input, Signature or Content-Digest
-	MaxComponents = 64       // components of a signature
+	// bytes of the lines of a field, whether it is covered or Signature-Input, Signature or Content-Digest
+	MaxField      = 16 << 10
+	MaxComponents = 64 // components of a signature
 )
 
 // Params says what a signature covers and what is said about it.
@@ -111,7 +112,13 @@ func Parse(m *Message) ([]*Signature, error) {
 	}
 	for _, label := range values.Names() {
 		if _, ok := inputs.Get(label); !ok {
-			list = append(list, &Signature{Label: label, Err: fmt.Errorf("reading the signature %s: Signature-Input does not have it", label)})
+			list = append(
+				list,
+				&Signature{
+					Label: label,
+					Err:   fmt.Errorf("reading the signature %s: Signature-Input does not have it", label),
+				},
+			)
 		}
 	}
 	return list, nil
@@ -171,8 +178,8 @@ func (s *Signature) Base(m *Message) ([]byte, error) {
 }
 
 // Verify returns an error unless this is a signature of the message by the owner of pub, an [ed25519.PublicKey] or a
-// P-256 *[ecdsa.PublicKey]. Alg, if it is said, must be that of the key. Nothing else is looked at: neither the times, nor
-// whether the components are enough, nor whether Content-Digest is that of the body.
+// P-256 *[ecdsa.PublicKey]. Alg, if it is said, must be that of the key. Nothing else is looked at: neither the times,
+// nor whether the components are enough, nor whether Content-Digest is that of the body.
 func (s *Signature) Verify(m *Message, pub crypto.PublicKey) error {
 	text, err := s.Base(m)
 	if err != nil {

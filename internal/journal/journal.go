@@ -17,14 +17,15 @@ import (
 var (
 	// ErrFull says that the journal has Options.MaxBytes: it takes records again when some are released.
 	ErrFull = errors.New("the journal is full")
-	// ErrBusy says that [MaxQueued] bytes wait to be written: the disk is slower than what is appended, or stands still.
+	// ErrBusy says that [MaxQueued] bytes wait to be written: the disk is slower than what is appended, or stands
+	// still.
 	ErrBusy = errors.New("the journal cannot write as fast as records come")
 	// ErrTooLarge says that a record has more than [MaxRecord] bytes, or more than fits in an empty journal.
 	ErrTooLarge = errors.New("the record is too large for the journal")
 	// ErrClosed says that [Journal.Close] was called before.
 	ErrClosed = errors.New("the journal is closed")
-	// ErrLocked says that the directory is open already: in another process, or in this one, where a [Reader] that is not
-	// closed keeps it so.
+	// ErrLocked says that the directory is open already: in another process, or in this one, where a [Reader] that is
+	// not closed keeps it so.
 	ErrLocked = errors.New("the journal is in use")
 )
 
@@ -44,11 +45,14 @@ type Position uint64
 
 // Options says how a journal is kept. Nil and zero values mean the defaults.
 type Options struct {
-	// MaxBytes is how large all segments may be together; 0: [DefaultMaxBytes]. What is released goes by whole segments.
-	MaxBytes     int64
-	SegmentBytes int64         // after which a new segment begins; 0: [DefaultSegmentBytes]; never over a quarter of MaxBytes
-	GroupWait    time.Duration // how long a record for which nobody calls Sync may stay unwritten; 0: [DefaultGroupWait]
-	Logger       *slog.Logger  // told of damage, a full journal and failing disks, once each; nil: nobody is
+	// MaxBytes is how large all segments may be together; 0: [DefaultMaxBytes]. What is released goes by whole
+	// segments.
+	MaxBytes int64
+	// after which a new segment begins; 0: [DefaultSegmentBytes]; never over a quarter of MaxBytes
+	SegmentBytes int64
+	// how long a record for which nobody calls Sync may stay unwritten; 0: [DefaultGroupWait]
+	GroupWait time.Duration
+	Logger    *slog.Logger // told of damage, a full journal and failing disks, once each; nil: nobody is
 }
 
 // Stats says how a journal is.
@@ -115,9 +119,9 @@ type group struct {
 	err     error
 }
 
-// Open opens the journal in dir, which it makes if it is not there: of mode 0700, its files 0600. It fails with ErrLocked
-// while the directory is open elsewhere. What a process that died left half written at the end is cut off, counted in
-// [Stats] and logged.
+// Open opens the journal in dir, which it makes if it is not there: of mode 0700, its files 0600. It fails with
+// ErrLocked while the directory is open elsewhere. What a process that died left half written at the end is cut off,
+// counted in [Stats] and logged.
 func Open(dir string, o *Options) (*Journal, error) {
 	j, err := open(dir, o, realDisk())
 	if err != nil {
@@ -141,9 +145,17 @@ func open(dir string, o *Options, disk *disk) (*Journal, error) {
 	var salt [4]byte
 	rand.Read(salt[:]) // never fails
 	j := &Journal{
-		dir: dir, options: options, log: options.Logger, disk: disk, lock: lock, salt: binary.LittleEndian.Uint32(salt[:]),
-		wake: make(chan struct{}, 1), done: make(chan struct{}), gather: &group{done: make(chan struct{})},
-		readers: make(map[*Reader]struct{}), timer: time.NewTimer(time.Hour),
+		dir:     dir,
+		options: options,
+		log:     options.Logger,
+		disk:    disk,
+		lock:    lock,
+		salt:    binary.LittleEndian.Uint32(salt[:]),
+		wake:    make(chan struct{}, 1),
+		done:    make(chan struct{}),
+		gather:  &group{done: make(chan struct{})},
+		readers: make(map[*Reader]struct{}),
+		timer:   time.NewTimer(time.Hour),
 	}
 	j.timer.Stop()
 	if err := j.load(); err != nil {
@@ -202,7 +214,11 @@ func (j *Journal) loadSegments() (err error) {
 		}
 		if torn > 0 {
 			j.torn += torn
-			j.log.Warn("the end of the journal was torn and is cut off", slog.String("segment", s.path(j.dir)), slog.Int64("bytes", torn))
+			j.log.Warn(
+				"the end of the journal was torn and is cut off",
+				slog.String("segment", s.path(j.dir)),
+				slog.Int64("bytes", torn),
+			)
 		}
 		if last > 0 {
 			j.last = last
@@ -225,7 +241,8 @@ func (j *Journal) loadSegments() (err error) {
 	return j.removeReleased()
 }
 
-// removeReleased removes the segments of which everything is released. Only the last, which may be being written, stays.
+// removeReleased removes the segments of which everything is released. Only the last, which may be being written,
+// stays.
 func (j *Journal) removeReleased() error {
 	j.mu.Lock()
 	var gone []*segment
@@ -243,12 +260,12 @@ func (j *Journal) removeReleased() error {
 	return errors.Join(errs...)
 }
 
-// Append queues a copy of record and returns its position. It does not wait for the disk: when Append returns, the record is
-// in memory, and [Journal.Sync] says when it is durable. Without that it is written after Options.GroupWait.
+// Append queues a copy of record and returns its position. It does not wait for the disk: when Append returns, the
+// record is in memory, and [Journal.Sync] says when it is durable. Without that it is written after Options.GroupWait.
 //
-// The error is ErrTooLarge, ErrFull, ErrBusy (joined by the disk's error, if writing fails) or ErrClosed; then the record is
-// not in the journal. While writing fails records are still taken until the queue is full, and are written when it works
-// again.
+// The error is ErrTooLarge, ErrFull, ErrBusy (joined by the disk's error, if writing fails) or ErrClosed; then the
+// record is not in the journal. While writing fails records are still taken until the queue is full, and are written
+// when it works again.
 func (j *Journal) Append(record []byte) (Position, error) {
 	size := headerSize + len(record)
 	if len(record) > MaxRecord || int64(size) > j.options.MaxBytes {
@@ -323,9 +340,9 @@ func (j *Journal) kick() {
 	}
 }
 
-// Sync returns nil when the record at p and all before it are on disk. All who call it while the disk is at work share the
-// next write. The error is ctx's, the disk's, or ErrClosed; then nothing is known of the record: it may become durable later,
-// for records that could not be written are tried again. While writing fails Sync does not wait.
+// Sync returns nil when the record at p and all before it are on disk. All who call it while the disk is at work share
+// the next write. The error is ctx's, the disk's, or ErrClosed; then nothing is known of the record: it may become
+// durable later, for records that could not be written are tried again. While writing fails Sync does not wait.
 func (j *Journal) Sync(ctx context.Context, p Position) error {
 	j.mu.Lock()
 	g, err := j.groupOf(p)
@@ -372,9 +389,9 @@ func (j *Journal) groupOf(p Position) (*group, error) {
 	return j.gather, nil
 }
 
-// Release says that everything up to and including p is kept elsewhere. It is not read again after a restart, unless the
-// machine stops soon after, and segments of which nothing else is left are removed. Where p was released before, it does
-// nothing. It is an error if p is not yet durable. It works after Close for as long as a [Reader] is open.
+// Release says that everything up to and including p is kept elsewhere. It is not read again after a restart, unless
+// the machine stops soon after, and segments of which nothing else is left are removed. Where p was released before, it
+// does nothing. It is an error if p is not yet durable. It works after Close for as long as a [Reader] is open.
 func (j *Journal) Release(p Position) error {
 	j.release.Lock()
 	defer j.release.Unlock()
@@ -405,10 +422,13 @@ func (j *Journal) Release(p Position) error {
 	return nil
 }
 
-// drain asks the writer to give up the last segment, if nothing in it is needed and it is large or in the way. It is called
-// with the lock.
+// drain asks the writer to give up the last segment, if nothing in it is needed and it is large or in the way. It is
+// called with the lock.
 func (j *Journal) drain() {
-	if n := len(j.segments); !j.closed && j.released == j.last && n > 0 && (j.full || j.segments[n-1].size >= j.options.SegmentBytes/2) {
+	if n := len(
+		j.segments,
+	); !j.closed && j.released == j.last && n > 0 &&
+		(j.full || j.segments[n-1].size >= j.options.SegmentBytes/2) {
 		j.drained = true
 		j.kick()
 	}
@@ -425,8 +445,8 @@ func (j *Journal) Stats() Stats {
 	return s
 }
 
-// Close takes no more records, writes and syncs those that wait, and returns the error if that cannot be done. Readers get
-// what there is and then io.EOF. The directory stays locked until they are closed.
+// Close takes no more records, writes and syncs those that wait, and returns the error if that cannot be done. Readers
+// get what there is and then io.EOF. The directory stays locked until they are closed.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	j.closed = true

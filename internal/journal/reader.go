@@ -11,8 +11,8 @@ import (
 	"os"
 )
 
-// Reader gets the records of a journal in their order, once they are durable. One goroutine at a time may use it. It must be
-// closed.
+// Reader gets the records of a journal in their order, once they are durable. One goroutine at a time may use it. It
+// must be closed.
 type Reader struct {
 	j       *Journal
 	wake    chan struct{}
@@ -31,7 +31,8 @@ const readTries = 3
 // diskBlock is what is skipped where a disk cannot be read.
 const diskBlock = 4096
 
-// Reader returns a reader that begins with the first record that is not released. Several may read at once, each all records.
+// Reader returns a reader that begins with the first record that is not released. Several may read at once, each all
+// records.
 func (j *Journal) Reader() *Reader {
 	r := &Reader{j: j, wake: make(chan struct{}, 1)}
 	j.mu.Lock()
@@ -67,9 +68,9 @@ func (r *Reader) closeFile() error {
 }
 
 // Next returns the next record, which belongs to the caller, and its position. It waits until there is one. After
-// [Journal.Close] it returns io.EOF once all is read; after Close ErrClosed. Damaged records are skipped, counted and logged.
-// Any other error is ctx's or one of reading; calling again tries again, and a place that cannot be read three times is
-// damaged.
+// [Journal.Close] it returns io.EOF once all is read; after Close ErrClosed. Damaged records are skipped, counted and
+// logged. Any other error is ctx's or one of reading; calling again tries again, and a place that cannot be read three
+// times is damaged.
 func (r *Reader) Next(ctx context.Context) (Position, []byte, error) {
 	p, record, err := r.read(ctx)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -192,6 +193,9 @@ func (r *Reader) skipTo(p Position) {
 	j.mu.Unlock()
 	r.last = max(r.last, p-1)
 	if lost > 0 {
-		j.log.Error("records of the journal are damaged and lost", slog.Int64("records", lost), slog.Uint64("before", uint64(p)))
+		j.log.Error(
+			"records of the journal are damaged and lost", slog.Int64("records", lost),
+			slog.Uint64("before", uint64(p)),
+		)
 	}
 }

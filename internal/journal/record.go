@@ -69,8 +69,8 @@ type scanner struct {
 	windowAt int64
 }
 
-// next returns the next whole record and skips what is none. After errNoRecord it goes on when end is moved; after any other
-// error, which is one of reading, it tries the same place again. The payload is valid until the next call.
+// next returns the next whole record and skips what is none. After errNoRecord it goes on when end is moved; after any
+// other error, which is one of reading, it tries the same place again. The payload is valid until the next call.
 func (s *scanner) next() (Position, []byte, error) {
 	for {
 		header, err := s.peek(headerSize)

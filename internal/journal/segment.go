@@ -55,8 +55,9 @@ func listSegments(dir string) ([]*segment, error) {
 	return segments, nil
 }
 
-// repair cuts off what follows the last whole record of s and makes the rest durable: whoever wrote it may have died before
-// it could. It returns the position of that record, 0 if there is none, and how many bytes were cut off that are not zero.
+// repair cuts off what follows the last whole record of s and makes the rest durable: whoever wrote it may have died
+// before it could. It returns the position of that record, 0 if there is none, and how many bytes were cut off that are
+// not zero.
 func (s *segment) repair(dir string, disk *disk) (last Position, torn int64, err error) {
 	f, err := os.OpenFile(s.path(dir), os.O_RDWR, 0)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 const (
 	retryWait = 500 * time.Millisecond // after a failed write, before the next try
 
-	// Where several come within gatherWait, a sync is put off until as many have come again, or for gatherWait: much of a sync is
-	// processor time, which they share. One who is alone, or one of few, waits for nobody. Who is there shows by itself only where
-	// other threads go on while one syncs; so one group of probeEvery waits to see.
+	// Where several come within gatherWait, a sync is put off until as many have come again, or for gatherWait: much of
+	// a sync is processor time, which they share. One who is alone, or one of few, waits for nobody. Who is there shows
+	// by itself only where other threads go on while one syncs; so one group of probeEvery waits to see.
 	gatherWait = time.Millisecond
 	fewWriters = 4
 	probeEvery = 32
@@ -21,9 +21,9 @@ const (
 	chunkSize  = 256 << 10
 	keepChunks = 4
 
-	// Space is set aside by writing zeros, this much at once: the sync after a write into blocks that are there already took
-	// 100 µs where one that makes the file longer took 190 (ext4), and fallocate does not help. A large group amortises that
-	// anyway, and gets none.
+	// Space is set aside by writing zeros, this much at once: the sync after a write into blocks that are there already
+	// took 100 µs where one that makes the file longer took 190 (ext4), and fallocate does not help. A large group
+	// amortises that anyway, and gets none.
 	aheadBytes  = 1 << 20
 	aheadGroups = 64 << 10
 )
@@ -84,8 +84,8 @@ func (j *Journal) learn(g *group) {
 	j.probing = j.groups%probeEvery == 0
 }
 
-// hurry sees that the gathered records are written soon, since somebody waits for them. It is called with the lock, while
-// nothing is being written.
+// hurry sees that the gathered records are written soon, since somebody waits for them. It is called with the lock,
+// while nothing is being written.
 func (j *Journal) hurry() {
 	if j.enough() {
 		j.kick()
@@ -163,8 +163,8 @@ func (j *Journal) wakeReaders() {
 	}
 }
 
-// write makes g durable. If it fails, nothing of g counts as written, and the next group begins a new segment: what a disk
-// has of a file after a failed sync, nobody knows.
+// write makes g durable. If it fails, nothing of g counts as written, and the next group begins a new segment: what a
+// disk has of a file after a failed sync, nobody knows.
 func (j *Journal) write(g *group) error {
 	size := int64(g.size)
 	if j.file != nil && j.size > 0 && j.size+size > j.options.SegmentBytes {
@@ -243,8 +243,8 @@ func (j *Journal) abandon() {
 	}
 }
 
-// closeFile closes the last segment. That the space it set aside stays, or what failed to be written, is no harm: what is
-// not before the next segment's first record is not read.
+// closeFile closes the last segment. That the space it set aside stays, or what failed to be written, is no harm: what
+// is not before the next segment's first record is not read.
 func (j *Journal) closeFile() {
 	if j.file == nil {
 		return

@@ -22,11 +22,11 @@ func abbreviationOf(word string) abbreviation {
 	switch word {
 	case "etc", "usw", "ecc", "ff", "a.m", "p.m", "A.M", "P.M":
 		return final
-	case "No", "Nos", "no", "Nr", "Nrn", "nr", "Núm", "núm", "num", "Fig", "Figs", "fig", "figs", "Abb", "Tab", "Eq", "Eqs",
-		"eq", "Gl", "Vol", "Vols", "vol", "Bd", "p", "pp", "pg", "pág", "págs", "Art", "art", "Arts", "Abs", "Sec", "Secs",
-		"Sect", "sec", "Ch", "Chap", "Kap", "cap", "Cap", "chap", "Ex", "Ver", "ver", "Ziff", "Rn", "Rz", "Anm", "par", "Par",
-		"App", "Pt", "Op", "op", "Tel", "tel", "Ext", "ext", "Jan", "Feb", "Mar", "Apr", "Jun", "Jul", "Aug", "Sep", "Sept",
-		"Oct", "Okt", "Nov", "Dec", "Dez":
+	case "No", "Nos", "no", "Nr", "Nrn", "nr", "Núm", "núm", "num", "Fig", "Figs", "fig", "figs", "Abb", "Tab", "Eq",
+		"Eqs", "eq", "Gl", "Vol", "Vols", "vol", "Bd", "p", "pp", "pg", "pág", "págs", "Art", "art", "Arts", "Abs",
+		"Sec", "Secs", "Sect", "sec", "Ch", "Chap", "Kap", "cap", "Cap", "chap", "Ex", "Ver", "ver", "Ziff", "Rn", "Rz",
+		"Anm", "par", "Par", "App", "Pt", "Op", "op", "Tel", "tel", "Ext", "ext", "Jan", "Feb", "Mar", "Apr", "Jun",
+		"Jul", "Aug", "Sep", "Sept", "Oct", "Okt", "Nov", "Dec", "Dez":
 		return counting
 	}
 	if isJoining(word) {
@@ -40,12 +40,15 @@ func abbreviationOf(word string) abbreviation {
 
 func isJoining(word string) bool {
 	switch word {
-	case "Dr", "dr", "Drs", "Mr", "Mrs", "Ms", "Mx", "Prof", "prof", "Hon", "Rev", "Gen", "Col", "Maj", "Capt", "Cpt", "Lt",
-		"Sgt", "Cmdr", "Adm", "Gov", "Sen", "Rep", "Pres", "Messrs", "Mt", // English titles
-		"Hr", "Frl", "Dipl", "Mme", "Mlle", "MM", "Mgr", "Sra", "Srta", "Dña", "Dott", "Sig", "Sigg", "Avv", "Ing", // others'
-		"e.g", "E.g", "i.e", "I.e", "cf", "Cf", "vs", "approx", "Approx", "ca", "Ca", "viz", "resp", "incl", "excl", "esp", "v",
-		"vgl", "Vgl", "bzw", "z.B", "Z.B", "d.h", "D.h", "u.U", "i.d.R", "sog", "ggf", "evtl", "inkl", "exkl", "zzgl",
-		"p.ej", "P.ej", "p.ex", "P.ex", "c.-à-d", "c.à.d", "p.es", "P.es":
+	case "Dr", "dr", "Drs", "Mr", "Mrs", "Ms", "Mx", "Prof", "prof", "Hon", "Rev", "Gen", "Col", "Maj", "Capt", "Cpt",
+		"Lt", "Sgt", "Cmdr", "Adm", "Gov", "Sen", "Rep", "Pres", "Messrs",
+		"Mt", // English titles
+		// others'
+		"Hr", "Frl", "Dipl", "Mme", "Mlle", "MM", "Mgr", "Sra", "Srta", "Dña", "Dott", "Sig", "Sigg", "Avv", "Ing",
+		"e.g", "E.g", "i.e", "I.e", "cf", "Cf", "vs", "approx", "Approx", "ca", "Ca", "viz", "resp", "incl", "excl",
+		"esp", "v", "vgl", "Vgl", "bzw", "z.B", "Z.B", "d.h", "D.h", "u.U", "i.d.R", "sog", "ggf", "evtl", "inkl",
+		"exkl", "zzgl", "p.ej", "P.ej", "p.ex", "P.ex", "c.-à-d", "c.à.d", "p.es",
+		"P.es":
 		return true
 	}
 	return false
@@ -53,13 +56,16 @@ func isJoining(word string) bool {
 
 func isCommon(word string) bool {
 	switch word {
-	case "al", "Inc", "inc", "Ltd", "Corp", "Co", "Bros", "Cie", "Assn", "Intl", "Natl", "Govt", "Dept", "dept", "Univ", "Est",
-		"est", "ed", "eds", "Ed", "Eds", "trans", "max", "min", "avg", "gem", "lt", // firms, books, measures
-		"St", "Ste", "Ave", "Blvd", "Rd", "Ft", "Jr", "Sr", "Str", "Hbf", // places, generations
-		"Ala", "Ariz", "Calif", "Colo", "Conn", "Fla", "Mass", "Mich", "Minn", "Okla", "Penn", "Tenn", "Va", "Wash", "Wis",
-		"Mio", "Mrd", "Tsd", "Std", "Min", "Sek", "Jh", "Jhd", "Chr", "geb", "gest", "verh", "hrsg", "Hrsg", "Aufl",
-		"janv", "févr", "avr", "juil", "sept", "oct", "nov", "déc", "av", "env", "éd", "art.cit",
-		"ene", "abr", "ago", "dic", "aprox", "Ud", "Uds", "Vd", "pag", "Pag", "sig", "dott", "ing", "avv", "genn", "febbr":
+	case "al", "Inc", "inc", "Ltd", "Corp", "Co", "Bros", "Cie", "Assn", "Intl", "Natl", "Govt", "Dept", "dept", "Univ",
+		"Est", "est", "ed", "eds", "Ed", "Eds", "trans", "max", "min", "avg", "gem",
+		"lt", // firms, books, measures
+		"St", "Ste", "Ave", "Blvd", "Rd", "Ft", "Jr", "Sr", "Str",
+		"Hbf", // places, generations
+		"Ala", "Ariz", "Calif", "Colo", "Conn", "Fla", "Mass", "Mich", "Minn", "Okla", "Penn", "Tenn", "Va", "Wash",
+		"Wis", "Mio", "Mrd", "Tsd", "Std", "Min", "Sek", "Jh", "Jhd", "Chr", "geb", "gest", "verh", "hrsg", "Hrsg",
+		"Aufl", "janv", "févr", "avr", "juil", "sept", "oct", "nov", "déc", "av", "env", "éd", "art.cit", "ene", "abr",
+		"ago", "dic", "aprox", "Ud", "Uds", "Vd", "pag", "Pag", "sig", "dott", "ing", "avv", "genn",
+		"febbr":
 		return true
 	}
 	return false
@@ -96,7 +102,8 @@ func endsAfter(text string, stop int, next opening) bool {
 	return true
 }
 
-// abbreviationStart returns where the word that ends at stop starts, or stop where it is too long to be an abbreviation.
+// abbreviationStart returns where the word that ends at stop starts, or stop where it is too long to be an
+// abbreviation.
 func abbreviationStart(text string, stop int) int {
 	const longest = 24
 	p := stop
@@ -155,7 +162,8 @@ func endsAfterLetter(text string, start, stop int, next opening) bool {
 	return next.opensSentence(text) && !isNameParticle(next.word(text))
 }
 
-// letterBefore returns the single letter that stands, with a full stop, before the word at start; empty where none does.
+// letterBefore returns the single letter that stands, with a full stop, before the word at start; empty where none
+// does.
 func letterBefore(text string, start int) string {
 	p, spaced := wordBefore(text, start)
 	if !spaced || p == 0 || text[p-1] != '.' {
@@ -210,9 +218,9 @@ func isOrdinalNumber(s string) bool {
 // callsForOrdinal reports whether a number after this German word is an ordinal one when a full stop follows it.
 func callsForOrdinal(word string) bool {
 	switch word {
-	case "der", "die", "das", "dem", "den", "des", "am", "im", "vom", "zum", "zur", "beim", "ab", "bis", "seit", "jeder", "jede",
-		"jedes", "Der", "Die", "Das", "Dem", "Den", "Am", "Im", "Vom", "Zum", "Zur", "Beim", "Ab", "Bis", "Seit", "ihr", "sein",
-		"ihren", "seinen", "ihrem", "seinem", "und":
+	case "der", "die", "das", "dem", "den", "des", "am", "im", "vom", "zum", "zur", "beim", "ab", "bis", "seit",
+		"jeder", "jede", "jedes", "Der", "Die", "Das", "Dem", "Den", "Am", "Im", "Vom", "Zum", "Zur", "Beim", "Ab",
+		"Bis", "Seit", "ihr", "sein", "ihren", "seinen", "ihrem", "seinem", "und":
 		return true
 	}
 	return false
@@ -221,9 +229,10 @@ func callsForOrdinal(word string) bool {
 // isGermanOrdinal reports whether a German ordinal number stands before this word as a rule.
 func isGermanOrdinal(word string) bool {
 	switch word {
-	case "Januar", "Jänner", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober", "November",
-		"Dezember", "Jahrhundert", "Jahrhunderts", "Jahrtausend", "Auflage", "Platz", "Weltkrieg", "Weltkriegs", "Bundesliga",
-		"Stock", "Klasse", "Kapitel", "Geburtstag", "Todestag", "Etage", "Quartal", "Tag", "Lebensjahr", "Liga":
+	case "Januar", "Jänner", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober",
+		"November", "Dezember", "Jahrhundert", "Jahrhunderts", "Jahrtausend", "Auflage", "Platz", "Weltkrieg",
+		"Weltkriegs", "Bundesliga", "Stock", "Klasse", "Kapitel", "Geburtstag", "Todestag", "Etage", "Quartal", "Tag",
+		"Lebensjahr", "Liga":
 		return true
 	}
 	return false
@@ -232,8 +241,9 @@ func isGermanOrdinal(word string) bool {
 // isTimeWord reports whether word goes on after "3 p.m.": a day or a time zone.
 func isTimeWord(word string) bool {
 	switch word {
-	case "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "Eastern", "Central", "Mountain", "Pacific",
-		"ET", "EST", "EDT", "CT", "CST", "CDT", "MT", "MST", "MDT", "PT", "PST", "PDT", "GMT", "UTC", "BST", "CET", "CEST":
+	case "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "Eastern", "Central", "Mountain",
+		"Pacific", "ET", "EST", "EDT", "CT", "CST", "CDT", "MT", "MST", "MDT", "PT", "PST", "PDT", "GMT", "UTC", "BST",
+		"CET", "CEST":
 		return true
 	}
 	return false

@@ -6,9 +6,9 @@ import (
 )
 
 // SentenceBefore returns the statement that a citation at the offset at stands for: its sentence from the start to the
-// last letter, digit, terminator or closing sign before at. Citation marks and their opening brackets right before at are
-// not part of it, nor are the markers of the block. A citation after the end of a sentence closes that sentence. The
-// range is empty where nothing stands before at in its block.
+// last letter, digit, terminator or closing sign before at. Citation marks and their opening brackets right before at
+// are not part of it, nor are the markers of the block. A citation after the end of a sentence closes that sentence.
+// The range is empty where nothing stands before at in its block.
 //
 // Nothing from at on is looked at, so the result is the same while the text behind it is still to come:
 // SentenceBefore(text, at) is SentenceBefore(text[:at], at).

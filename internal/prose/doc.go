@@ -2,8 +2,8 @@
 // and what checks claims share it.
 //
 // Text is plain or markdown as language models write it. All offsets are bytes of the given string. No function panics,
-// whatever the bytes: an offset before the text means its start, one behind the text its end, and an offset inside a rune
-// is moved to the rune's edge. Where the text is valid UTF-8 every offset returned stands on a rune boundary.
+// whatever the bytes: an offset before the text means its start, one behind the text its end, and an offset inside a
+// rune is moved to the rune's edge. Where the text is valid UTF-8 every offset returned stands on a rune boundary.
 //
 // The terms:
 //

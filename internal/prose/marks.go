@@ -52,8 +52,8 @@ func closing(text string, p, limit int) int {
 	return p
 }
 
-// codeEnd returns the end of the code span that begins with the backticks at p, or the place after them when it does not
-// end on the line.
+// codeEnd returns the end of the code span that begins with the backticks at p, or the place after them when it does
+// not end on the line.
 func codeEnd(text string, p int) int {
 	n := runOf(text, p, '`')
 	limit := min(len(text), p+n+maxCode)

@@ -163,14 +163,15 @@ func isOpeningWord(word string, elided bool) bool {
 
 func isEnglishOpening(word string) bool {
 	switch word {
-	case "The", "This", "That", "These", "Those", "It", "Its", "He", "She", "They", "We", "I", "You", "His", "Her", "Their", "Our",
-		"My", "Your", "A", "An", "In", "On", "At", "By", "For", "From", "To", "With", "Without", "Under", "Over", "After", "Before",
-		"During", "Since", "Until", "Between", "Among", "Through", "Within", "Despite", "But", "And", "Or", "So", "Yet", "Nor",
-		"However", "Therefore", "Thus", "Hence", "Moreover", "Furthermore", "Additionally", "Also", "Then", "Still", "Instead",
-		"Meanwhile", "Otherwise", "Although", "Though", "While", "Whereas", "When", "Where", "If", "Unless", "Because", "As",
-		"Once", "Now", "Today", "Later", "Finally", "First", "Second", "Third", "Next", "Overall", "According", "There", "Here",
-		"What", "Who", "Why", "How", "Which", "Some", "Many", "Most", "Several", "Both", "Each", "Every", "All", "Another", "Other",
-		"Others", "Such", "Any", "No", "Not", "Only", "Even", "Is", "Are", "Was", "Were", "Do", "Does", "Did", "Can", "Could",
+	case "The", "This", "That", "These", "Those", "It", "Its", "He", "She", "They", "We", "I", "You", "His", "Her",
+		"Their", "Our", "My", "Your", "A", "An", "In", "On", "At", "By", "For", "From", "To", "With", "Without",
+		"Under", "Over", "After", "Before", "During", "Since", "Until", "Between", "Among", "Through", "Within",
+		"Despite", "But", "And", "Or", "So", "Yet", "Nor", "However", "Therefore", "Thus", "Hence", "Moreover",
+		"Furthermore", "Additionally", "Also", "Then", "Still", "Instead", "Meanwhile", "Otherwise", "Although",
+		"Though", "While", "Whereas", "When", "Where", "If", "Unless", "Because", "As", "Once", "Now", "Today", "Later",
+		"Finally", "First", "Second", "Third", "Next", "Overall", "According", "There", "Here", "What", "Who", "Why",
+		"How", "Which", "Some", "Many", "Most", "Several", "Both", "Each", "Every", "All", "Another", "Other", "Others",
+		"Such", "Any", "No", "Not", "Only", "Even", "Is", "Are", "Was", "Were", "Do", "Does", "Did", "Can", "Could",
 		"Will", "Would", "Should", "Has", "Have", "Had", "Please", "Yes", "Let", "See", "Note":
 		return true
 	}
@@ -180,19 +181,21 @@ func isEnglishOpening(word string) bool {
 // isOtherOpening is isEnglishOpening for German, French, Spanish and Italian.
 func isOtherOpening(word string) bool {
 	switch word {
-	case "Der", "Die", "Das", "Den", "Dem", "Ein", "Eine", "Es", "Er", "Sie", "Wir", "Ich", "Ihr", "Ihre", "Im", "Am", "Auf", "Bei",
-		"Mit", "Nach", "Vor", "Für", "Zum", "Zur", "Von", "Seit", "Durch", "Diese", "Dieser", "Dieses", "Diesen", "Dort", "Hier",
-		"Aber", "Und", "Oder", "Doch", "Denn", "Wenn", "Als", "Auch", "Da", "Dann", "Damit", "Dabei", "Dadurch", "Daher", "Deshalb",
-		"Zudem", "Außerdem", "Allerdings", "Jedoch", "Trotzdem", "Obwohl", "Weil", "Während", "Heute", "Man", "Nur", "Laut":
+	case "Der", "Die", "Das", "Den", "Dem", "Ein", "Eine", "Es", "Er", "Sie", "Wir", "Ich", "Ihr", "Ihre", "Im", "Am",
+		"Auf", "Bei", "Mit", "Nach", "Vor", "Für", "Zum", "Zur", "Von", "Seit", "Durch", "Diese", "Dieser", "Dieses",
+		"Diesen", "Dort", "Hier", "Aber", "Und", "Oder", "Doch", "Denn", "Wenn", "Als", "Auch", "Da", "Dann", "Damit",
+		"Dabei", "Dadurch", "Daher", "Deshalb", "Zudem", "Außerdem", "Allerdings", "Jedoch", "Trotzdem", "Obwohl",
+		"Weil", "Während", "Heute", "Man", "Nur", "Laut":
 		return true
-	case "Le", "La", "Les", "Une", "Il", "Elle", "Ils", "Elles", "Ce", "Cette", "Ces", "Cela", "Dans", "En", "Mais", "Et",
-		"Ou", "Nous", "Vous", "Je", "Au", "Aux", "Pour", "Avec", "Selon", "Cependant", "Toutefois", "Depuis", "Lorsque", "Sa", "Son":
+	case "Le", "La", "Les", "Une", "Il", "Elle", "Ils", "Elles", "Ce", "Cette", "Ces", "Cela", "Dans", "En", "Mais",
+		"Et", "Ou", "Nous", "Vous", "Je", "Au", "Aux", "Pour", "Avec", "Selon", "Cependant", "Toutefois", "Depuis",
+		"Lorsque", "Sa", "Son":
 		return true
-	case "El", "Los", "Las", "Un", "Una", "Uno", "Este", "Esta", "Estos", "Estas", "Esto", "Ese", "Esa", "Pero", "Y", "Se", "Por",
-		"Con", "Su", "Sus", "Según", "Además", "También", "Cuando", "Aunque", "Desde", "Hay", "Al", "Del":
+	case "El", "Los", "Las", "Un", "Una", "Uno", "Este", "Esta", "Estos", "Estas", "Esto", "Ese", "Esa", "Pero", "Y",
+		"Se", "Por", "Con", "Su", "Sus", "Según", "Además", "También", "Cuando", "Aunque", "Desde", "Hay", "Al", "Del":
 		return true
-	case "Lo", "Gli", "Questo", "Questa", "Questi", "Queste", "Nel", "Nella", "Ma", "E", "È", "Si", "Per", "Secondo", "Inoltre",
-		"Anche", "Quando", "Dal", "Dalla", "Della", "Dopo", "Però":
+	case "Lo", "Gli", "Questo", "Questa", "Questi", "Queste", "Nel", "Nella", "Ma", "E", "È", "Si", "Per", "Secondo",
+		"Inoltre", "Anche", "Quando", "Dal", "Dalla", "Della", "Dopo", "Però":
 		return true
 	}
 	return false
@@ -201,8 +204,8 @@ func isOtherOpening(word string) bool {
 // isNameParticle reports whether word, which may open a sentence, is also a part of names: "J. La Rue", "C. Das".
 func isNameParticle(word string) bool {
 	switch word {
-	case "Le", "La", "Les", "El", "Los", "Las", "Lo", "Da", "Das", "Den", "Der", "Die", "Del", "Della", "Al", "De", "Du", "Von", "Man",
-		"Su", "Y", "E":
+	case "Le", "La", "Les", "El", "Los", "Las", "Lo", "Da", "Das", "Den", "Der", "Die", "Del", "Della", "Al", "De",
+		"Du", "Von", "Man", "Su", "Y", "E":
 		return true
 	}
 	return false

@@ -8,10 +8,10 @@ import (
 // maxSigns is how many signs of punctuation in a row are passed.
 const maxSigns = 16
 
-// AfterPunctuation returns at, moved past the punctuation that directly follows it and belongs to the sentence it stands
-// in, so that a mark put there stands where people put one: after the comma or the full stop and after the quote or the
-// bracket that they close. It moves over nothing else: no white space, no stop inside a number, name or address, no
-// markdown. Brackets and quotes that could open as well are passed only when one of their kind is open in the block.
+// AfterPunctuation returns at, moved past the punctuation that directly follows it and belongs to the sentence it
+// stands in, so that a mark put there stands where people put one: after the comma or the full stop and after the quote
+// or the bracket that they close. It moves over nothing else: no white space, no stop inside a number, name or address,
+// no markdown. Brackets and quotes that could open as well are passed only when one of their kind is open in the block.
 //
 // At the end of a text that is still to grow the result is what it is for the text so far: "3." may become "3.14".
 func AfterPunctuation(text string, at int) int {
@@ -72,8 +72,8 @@ func punctuationEnd(text string, p int) int {
 	return p
 }
 
-// stopsEnd returns the end of the ASCII stops at p, or p where they are inside a number, a name, an address or a sign of
-// markdown.
+// stopsEnd returns the end of the ASCII stops at p, or p where they are inside a number, a name, an address or a sign
+// of markdown.
 func stopsEnd(text string, p int) int {
 	end := p
 	for end < len(text) && strings.IndexByte(".,;:!?", text[end]) >= 0 {

@@ -56,8 +56,8 @@ func GraphemeEnd(text string, at int) int {
 	return runeEnd(text, at)
 }
 
-// WordEnd returns the smallest offset from at on that stands between two word segments of text and between two graphemes,
-// or at its start or end: at itself, unless at stands inside a word.
+// WordEnd returns the smallest offset from at on that stands between two word segments of text and between two
+// graphemes, or at its start or end: at itself, unless at stands inside a word.
 func WordEnd(text string, at int) int {
 	at = clamp(text, at)
 	// A grapheme that reaches over a word boundary is rare, and the next one doing so too unheard of; the bounds keep

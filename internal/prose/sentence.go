@@ -7,9 +7,9 @@ import (
 )
 
 // Sentences yields the sentences of text as half-open byte ranges, in order, without the white space around them and
-// without the markers their block begins with (bullets, numbers, heading, quote and table signs). A table row is a block,
-// and one sentence unless it has a terminator in it. A fenced code block is yielded whole, fences included. Lines without
-// words (a rule, the line under a table's head) are left out.
+// without the markers their block begins with (bullets, numbers, heading, quote and table signs). A table row is a
+// block, and one sentence unless it has a terminator in it. A fenced code block is yielded whole, fences included.
+// Lines without words (a rule, the line under a table's head) are left out.
 func Sentences(text string) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		s := splitter{text: text, atLine: true, code: true}
@@ -22,8 +22,8 @@ func Sentences(text string) iter.Seq2[int, int] {
 	}
 }
 
-// SentenceAt returns the sentence of text that contains the offset at or ends there. In the white space after a sentence
-// it is that sentence; where no sentence of at's block stands there or before, the range is empty.
+// SentenceAt returns the sentence of text that contains the offset at or ends there. In the white space after a
+// sentence it is that sentence; where no sentence of at's block stands there or before, the range is empty.
 //
 // The result is one of [Sentences] if that is not longer than [Window] and no fenced code block is near: the lines of
 // one are taken for prose.

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Window is how many bytes to either side of an offset the functions that take one look at. What is longer (a sentence, a
-// word, a grapheme) is cut there, on a rune boundary.
+// Window is how many bytes to either side of an offset the functions that take one look at. What is longer (a sentence,
+// a word, a grapheme) is cut there, on a rune boundary.
 const Window = 4096
 
 // clamp returns at, moved into the text.

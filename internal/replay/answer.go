@@ -14,7 +14,8 @@ import (
 //go:embed answers/*.txt
 var answerFiles embed.FS
 
-// Answer is one answer of ours, before a provider's format changes it: some write links, numbers or nothing into the text.
+// Answer is one answer of ours, before a provider's format changes it: some write links, numbers or nothing into the
+// text.
 type Answer struct {
 	Prompt   string   // asks for it
 	Keywords []string // so does any prompt with one of these
@@ -116,8 +117,9 @@ func mustRead(files fs.FS) []Answer {
 	return answers
 }
 
-// readAnswer reads a file: lines of "name: value", an empty line, the text. A claim stands in the text as {words|1,2}, where
-// the numbers are those of the source lines. A source is "ID | URL | title | quote", without an ID for a web page.
+// readAnswer reads a file: lines of "name: value", an empty line, the text. A claim stands in the text as {words|1,2},
+// where the numbers are those of the source lines. A source is "ID | URL | title | quote", without an ID for a web
+// page.
 func readAnswer(file string) (Answer, error) {
 	head, text, ok := strings.Cut(file, "\n\n")
 	if !ok {

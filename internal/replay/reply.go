@@ -53,7 +53,8 @@ func (r *reply) Results() bool { return r.asked.afterTool }
 // Given reports whether the request holds documents to cite, in Anthropic's way. They are taken to be the sources.
 func (r *reply) Given() bool { return r.Asked(`"document"`) }
 
-// Found reports whether the request holds what its sender found, to be cited in Anthropic's way. The sources are those then.
+// Found reports whether the request holds what its sender found, to be cited in Anthropic's way. The sources are those
+// then.
 func (r *reply) Found() bool { return len(r.asked.found) > 0 }
 
 // QueryJSON returns the arguments of the search, as JSON in a string.
@@ -117,8 +118,8 @@ type step struct {
 	place int
 }
 
-// At returns the place of the step among the contents of its message, where the text between two citations is one content and
-// each source of a citation, of which i is the number, is one.
+// At returns the place of the step among the contents of its message, where the text between two citations is one
+// content and each source of a citation, of which i is the number, is one.
 func (s *step) At(i int) int { return s.place + i }
 
 // view is an answer's text as a provider writes it, with its citations.

@@ -33,7 +33,10 @@ func route(r *http.Request) (call, bool) {
 	if model, verb, ok := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ":"); ok {
 		streams := verb == "streamGenerateContent"
 		return call{
-			format: "gemini-generate", model: model, stream: streams, array: streams && r.URL.Query().Get("alt") != "sse",
+			format: "gemini-generate",
+			model:  model,
+			stream: streams,
+			array:  streams && r.URL.Query().Get("alt") != "sse",
 		}, streams || verb == "generateContent"
 	}
 	for _, known := range [...]struct{ suffix, provider, format string }{
@@ -76,8 +79,8 @@ func (r *request) merge(c call) {
 	}
 }
 
-// readRequest reads a request of any provider. They differ in names, but all have a list of messages, whose last one counts,
-// with texts inside.
+// readRequest reads a request of any provider. They differ in names, but all have a list of messages, whose last one
+// counts, with texts inside.
 func readRequest(body []byte) (*request, error) {
 	var read map[string]any
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&read); err != nil {

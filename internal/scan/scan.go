@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// Value is one JSON value as it stands in its document, without surrounding space. Nil: there is none. The document must
-// not change while the value is in use.
+// Value is one JSON value as it stands in its document, without surrounding space. Nil: there is none. The document
+// must not change while the value is in use.
 type Value []byte
 
 // Object walks the members of a JSON object. Get one from [Members].
@@ -21,9 +21,9 @@ type Object struct {
 // Members returns a walk over the members of v. It is empty where v is not an object.
 func Members(v Value) Object { return Object{doc: v, at: open(v, '{')} }
 
-// Next moves to the next member and reports whether there is one. It stops at the object's end, at the end of a truncated
-// document, and at the first byte that cannot stand there. A number or literal that a truncated document may have cut is
-// no member: of 207 it would show 20.
+// Next moves to the next member and reports whether there is one. It stops at the object's end, at the end of a
+// truncated document, and at the first byte that cannot stand there. A number or literal that a truncated document may
+// have cut is no member: of 207 it would show 20.
 func (o *Object) Next() bool {
 	doc, i := o.doc, comma(o.doc, o.at)
 	if i >= len(doc) || doc[i] != '"' {
@@ -124,13 +124,13 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// StringEnd returns the offset after the quote that closes the string whose content begins at doc[i], or len(doc) where no
-// quote does.
+// StringEnd returns the offset after the quote that closes the string whose content begins at doc[i], or len(doc) where
+// no quote does.
 func StringEnd(doc []byte, i int) int { return stringEnd(doc, i) }
 
 // stringEnd returns the offset after the quote that closes the string whose content begins at i, or len(b). A quote is
-// escaped when an odd number of backslashes stands before it, so hopping from quote to quote is enough. Most strings are
-// short: their quote is found eight bytes at a time, before a call of IndexByte would have paid off.
+// escaped when an odd number of backslashes stands before it, so hopping from quote to quote is enough. Most strings
+// are short: their quote is found eight bytes at a time, before a call of IndexByte would have paid off.
 func stringEnd(b []byte, i int) int {
 	from := i
 	for limit := min(i+32, len(b)-8); i <= limit; {
@@ -193,8 +193,8 @@ func valueEnd(b []byte, i int) int {
 	return i
 }
 
-// cutScalar reports whether b[i:end], a value in the object or array b, is a number or a literal that b breaks off in. An
-// object or array that is all there ends with its bracket, never with such a value.
+// cutScalar reports whether b[i:end], a value in the object or array b, is a number or a literal that b breaks off in.
+// An object or array that is all there ends with its bracket, never with such a value.
 func cutScalar(b []byte, i, end int) bool {
 	return end == len(b) && b[i] != '"' && b[i] != '{' && b[i] != '['
 }

@@ -42,9 +42,9 @@ func (v Value) closed() bool {
 	return n > 0 && v[n] == '"' && !escaped(v[1:], n-1)
 }
 
-// Content returns what stands between a string's quotes, escapes and all, or nil where v is not a string. Of a truncated
-// string it returns what there is, up to the last whole character: that is for text to be shown, which may break off.
-// An address, a name or an id may not: see [Value.Bytes].
+// Content returns what stands between a string's quotes, escapes and all, or nil where v is not a string. Of a
+// truncated string it returns what there is, up to the last whole character: that is for text to be shown, which may
+// break off. An address, a name or an id may not: see [Value.Bytes].
 func (v Value) Content() []byte {
 	switch {
 	case !v.IsString():
@@ -84,8 +84,8 @@ func (v Value) Text() string {
 	return string(v)
 }
 
-// Int returns an integer that may be written as a number, as a number with an empty fraction (12.0) or as a string ("12"):
-// providers do all three. It is false for anything else, and for what an int64 cannot hold.
+// Int returns an integer that may be written as a number, as a number with an empty fraction (12.0) or as a string
+// ("12"): providers do all three. It is false for anything else, and for what an int64 cannot hold.
 func (v Value) Int() (int, bool) {
 	s := []byte(v)
 	if v.IsString() {
@@ -164,8 +164,9 @@ func cutEscape(s []byte) bool {
 }
 
 // AppendString appends to dst the content of a JSON string, given as it stands between its quotes. A lone surrogate is
-// appended as the three bytes that UTF-8 would use were it allowed (WTF-8), so that its other half, if it comes with the
-// next string, can still be joined to it; an escape cut off by the end is left out; an unknown one gives its character.
+// appended as the three bytes that UTF-8 would use were it allowed (WTF-8), so that its other half, if it comes with
+// the next string, can still be joined to it; an escape cut off by the end is left out; an unknown one gives its
+// character.
 func AppendString(dst, s []byte) []byte {
 	dst = slices.Grow(dst, len(s)) // no escape is shorter than its character
 	for {

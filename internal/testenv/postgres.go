@@ -21,8 +21,8 @@ type PostgresServer struct {
 	dir string
 }
 
-// Postgres starts a PostgreSQL server and stops it at the end of the test. Where PostgreSQL is not installed the test is
-// skipped, as by [Tool].
+// Postgres starts a PostgreSQL server and stops it at the end of the test. Where PostgreSQL is not installed the test
+// is skipped, as by [Tool].
 func Postgres(tb testing.TB) *PostgresServer {
 	tb.Helper()
 	Tool(tb, postgresBin+"initdb")
@@ -50,7 +50,10 @@ func NewPostgres(ctx context.Context) (*PostgresServer, error) {
 		err = p.run(ctx, "chown", "postgres:", dir)
 	}
 	if err == nil {
-		err = p.runAs(ctx, "initdb", "-D", p.data(), "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8", "--locale=C.UTF-8")
+		err = p.runAs(
+			ctx, "initdb", "-D", p.data(), "-A", "trust", "-U", "postgres", "--no-sync", "-E", "UTF8",
+			"--locale=C.UTF-8",
+		)
 	}
 	if err == nil {
 		err = p.Up(ctx)
@@ -81,7 +84,8 @@ func (p *PostgresServer) Start(tb testing.TB) {
 	}
 }
 
-// Stop ends the server and all its connections at once, as a crash does. Clean-ups may call it, after tb's context has ended.
+// Stop ends the server and all its connections at once, as a crash does. Clean-ups may call it, after tb's context has
+// ended.
 func (p *PostgresServer) Stop(tb testing.TB) {
 	tb.Helper()
 	if err := p.Down(context.WithoutCancel(tb.Context())); err != nil {

@@ -32,8 +32,8 @@ func Root(tb testing.TB) string {
 }
 
 // Shared returns the directory of recordings that are too large, or not ours, to be part of the module: IBID_SHARED, or
-// ../shared. A relative name counts from [Root], so that it means the same in the tests of every package. Where there is
-// no such directory the test is skipped, or fails if IBID_REQUIRE has [SharedFiles].
+// ../shared. A relative name counts from [Root], so that it means the same in the tests of every package. Where there
+// is no such directory the test is skipped, or fails if IBID_REQUIRE has [SharedFiles].
 func Shared(tb testing.TB) string {
 	tb.Helper()
 	dir, err := sharedDir(Root(tb), os.Getenv("IBID_SHARED"))
@@ -43,9 +43,9 @@ func Shared(tb testing.TB) string {
 	return dir
 }
 
-// Tool returns the path of a program from outside Go, or of what else a package installs: then name is its absolute path.
-// Where it is not installed the test is skipped, or fails if IBID_REQUIRE has [Tools]; scripts/apt.txt says which package
-// has it.
+// Tool returns the path of a program from outside Go, or of what else a package installs: then name is its absolute
+// path. Where it is not installed the test is skipped, or fails if IBID_REQUIRE has [Tools]; scripts/apt.txt says which
+// package has it.
 func Tool(tb testing.TB, name string) string {
 	tb.Helper()
 	path, err := find(name)
@@ -54,7 +54,13 @@ func Tool(tb testing.TB, name string) string {
 		if err != nil {
 			tb.Fatalf("looking up the package of %s: %v", name, err)
 		}
-		absent(tb, Tools, fmt.Sprintf("%s is missing: apt-get install %s, or make test IBID_INSTALL=1", name, debianPackage(string(list), name)))
+		absent(
+			tb, Tools,
+			fmt.Sprintf(
+				"%s is missing: apt-get install %s, or make test IBID_INSTALL=1", name,
+				debianPackage(string(list), name),
+			),
+		)
 	}
 	return path
 }
@@ -113,8 +119,8 @@ func sharedDir(root, name string) (string, error) {
 	return name, nil
 }
 
-// debianPackage finds the package of a program in scripts/apt.txt: lines of program, package and what it is for. A program
-// that is not listed is taken to be in the package of its name.
+// debianPackage finds the package of a program in scripts/apt.txt: lines of program, package and what it is for. A
+// program that is not listed is taken to be in the package of its name.
 func debianPackage(list, name string) string {
 	for line := range strings.Lines(list) {
 		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == name {

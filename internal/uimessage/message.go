@@ -68,16 +68,16 @@ func StatusOf(a *ibid.Answer) Status {
 	return Final
 }
 
-// Options says how an answer becomes a [Message]. Nil and the zero value: sources are numbered from 1, and the status is that of
-// [StatusOf].
+// Options says how an answer becomes a [Message]. Nil and the zero value: sources are numbered from 1, and the status
+// is that of [StatusOf].
 type Options struct {
 	Numbering *ibid.Numbering // gives the sources their numbers, and takes up new ones, as in [ibid.DocumentOptions]
 	Status    Status
 }
 
-// MessageOf returns an answer as the assistant's message with the given id, which is the answer's: its text parts with their
-// citations, its sources, and in a last part data-citations all citations. It is what a client has when it has read all that
-// a [Writer] wrote of the same answer.
+// MessageOf returns an answer as the assistant's message with the given id, which is the answer's: its text parts with
+// their citations, its sources, and in a last part data-citations all citations. It is what a client has when it has
+// read all that a [Writer] wrote of the same answer.
 func MessageOf(id string, a *ibid.Answer, o *Options) Message {
 	if o == nil {
 		o = &Options{}
@@ -86,13 +86,19 @@ func MessageOf(id string, a *ibid.Answer, o *Options) Message {
 	m := Message{ID: id, Role: RoleAssistant, Parts: []Part{}}
 	for _, run := range runs(a) {
 		m.Parts = append(m.Parts, Part{
-			Type: typeText, Text: a.Text[run.Start:run.End], State: "done", ProviderMetadata: textMetadata(d, &run, ibid.NewOffsets(a.Text)),
+			Type:             typeText,
+			Text:             a.Text[run.Start:run.End],
+			State:            "done",
+			ProviderMetadata: textMetadata(d, &run, ibid.NewOffsets(a.Text)),
 		})
 	}
 	for i := range d.Sources {
 		m.Parts = append(m.Parts, sourcePart(&d.Sources[i]))
 	}
-	m.Parts = append(m.Parts, Part{Type: typeData, ID: dataID(id), Data: citationsData(id, d, cmp.Or(o.Status, StatusOf(a)))})
+	m.Parts = append(
+		m.Parts,
+		Part{Type: typeData, ID: dataID(id), Data: citationsData(id, d, cmp.Or(o.Status, StatusOf(a)))},
+	)
 	return m
 }
 
@@ -142,7 +148,8 @@ func textMetadata(d *ibid.Document, run *ibid.Part, offsets *ibid.Offsets) map[s
 	t.TextStart, t.TextEnd = offsets.In(ibid.UTF16, run.Span)
 	for i := range d.Citations {
 		c := &d.Citations[i]
-		if c.TextEnd != nil && *c.TextEnd > t.TextStart && *c.TextEnd <= t.TextEnd || c.TextEnd != nil && *c.TextEnd == 0 && t.TextStart == 0 {
+		if c.TextEnd != nil && *c.TextEnd > t.TextStart && *c.TextEnd <= t.TextEnd ||
+			c.TextEnd != nil && *c.TextEnd == 0 && t.TextStart == 0 {
 			t.Citations = append(t.Citations, *c)
 		}
 	}
@@ -188,8 +195,8 @@ type sourceIbid struct {
 func sourcePart(s *ibid.DocumentSource) Part {
 	p := Part{Type: typeDocument, SourceID: cmp.Or(s.ID, "source-"+strconv.Itoa(s.Index))}
 	p.ProviderMetadata = metadata(&sourceIbid{
-		s.Index, s.ID, s.Key, s.Kind, s.Title, s.URL, s.OriginalURL, s.Filename, s.Site, s.Authors, s.PublishedAt, s.RetrievedAt, s.License,
-		s.Score, s.ScoreOrigin, s.Cited,
+		s.Index, s.ID, s.Key, s.Kind, s.Title, s.URL, s.OriginalURL, s.Filename, s.Site, s.Authors, s.PublishedAt,
+		s.RetrievedAt, s.License, s.Score, s.ScoreOrigin, s.Cited,
 	})
 	p.Title = cmp.Or(said(s.Title), said(s.Filename), said(s.Site))
 	if opens(said(s.URL)) {

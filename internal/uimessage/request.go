@@ -17,8 +17,8 @@ type Request struct {
 	MessageID string    // the message that is to be made again; empty: the last one, or none
 }
 
-// Words returns what a message says. Text parts of an answer are joined by nothing, as they are pieces of one text, those of
-// anybody else by line breaks.
+// Words returns what a message says. Text parts of an answer are joined by nothing, as they are pieces of one text,
+// those of anybody else by line breaks.
 func (m *Message) Words() string {
 	var texts []string
 	for i := range m.Parts {
@@ -32,8 +32,8 @@ func (m *Message) Words() string {
 	return strings.Join(texts, "\n")
 }
 
-// rawRequest is a Request as it is sent. Parts are as many things as there are front-ends: of those that are not text only the type
-// is read.
+// rawRequest is a Request as it is sent. Parts are as many things as there are front-ends: of those that are not text
+// only the type is read.
 type rawRequest struct {
 	ID       string `json:"id"`
 	Messages []struct {
@@ -46,8 +46,9 @@ type rawRequest struct {
 	MessageID string `json:"messageId"`
 }
 
-// ReadRequest reads the body of a request and reports whether it is one of useChat: whether a message of it has parts. If not,
-// the Request is nil, and so is the error unless the body is no JSON object. Members that it does not know are left alone.
+// ReadRequest reads the body of a request and reports whether it is one of useChat: whether a message of it has parts.
+// If not, the Request is nil, and so is the error unless the body is no JSON object. Members that it does not know are
+// left alone.
 //
 // The error also says what of a body of useChat cannot be sent to a model: a message of another role, or a file.
 func ReadRequest(body []byte) (*Request, bool, error) {
@@ -61,14 +62,21 @@ func ReadRequest(body []byte) (*Request, bool, error) {
 	if err := json.Unmarshal(body, &raw); err != nil {
 		return nil, true, fmt.Errorf("reading the request of a chat: %w", jsonError(err))
 	}
-	r := &Request{ID: raw.ID, Trigger: raw.Trigger, MessageID: raw.MessageID, Messages: make([]Message, 0, len(raw.Messages))}
+	r := &Request{
+		ID:        raw.ID,
+		Trigger:   raw.Trigger,
+		MessageID: raw.MessageID,
+		Messages:  make([]Message, 0, len(raw.Messages)),
+	}
 	for i := range raw.Messages {
 		from := &raw.Messages[i]
 		m := Message{ID: from.ID, Role: from.Role, Parts: make([]Part, 0, len(from.Parts))}
 		switch m.Role {
 		case RoleSystem, RoleUser, RoleAssistant:
 		default:
-			return nil, true, fmt.Errorf("reading the request of a chat: message %d: its role is not system, user or assistant", i)
+			return nil, true, fmt.Errorf(
+				"reading the request of a chat: message %d: its role is not system, user or assistant", i,
+			)
 		}
 		if from.Parts == nil && from.Content != nil {
 			m.Parts = append(m.Parts, Part{Type: typeText, Text: *from.Content})

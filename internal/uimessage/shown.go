@@ -7,8 +7,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// shown returns the answer as it is in the text that was sent, and its document. Its sources have the numbers that they have in the
-// answer itself, as it is stored, in whatever order their citations stand in that text.
+// shown returns the answer as it is in the text that was sent, and its document. Its sources have the numbers that they
+// have in the answer itself, as it is stored, in whatever order their citations stand in that text.
 func (w *Writer) shown(a *ibid.Answer) (*ibid.Answer, *ibid.Document) {
 	b := InText(a, w.text.String())
 	if b != a {
@@ -21,9 +21,9 @@ func (w *Writer) shown(a *ibid.Answer) (*ibid.Answer, *ibid.Document) {
 	return b, documentOf(b, w.numbering())
 }
 
-// InText returns the answer with another text in place of its own, which its provider corrected when a client had it already, and
-// with the citations where their words stand there; one whose words it does not have, or has twice, is without a place. The
-// answer itself stays as it is, and is what InText returns if it has that text.
+// InText returns the answer with another text in place of its own, which its provider corrected when a client had it
+// already, and with the citations where their words stand there; one whose words it does not have, or has twice, is
+// without a place. The answer itself stays as it is, and is what InText returns if it has that text.
 func InText(a *ibid.Answer, text string) *ibid.Answer {
 	if text == a.Text {
 		return a

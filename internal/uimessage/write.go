@@ -13,16 +13,18 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// Writer writes one message as a UI message stream, while its answer arrives: [Writer.Start] once, [Writer.Event] for each event
-// and [Writer.Flush] whenever the reader shall see them, [Writer.Answer] at the answer's end, [Writer.Late] for what comes behind
-// it, [Writer.Fail] if something went wrong, and [Writer.Close]. Each of them may be left out but Close, which ends the stream.
+// Writer writes one message as a UI message stream, while its answer arrives: [Writer.Start] once, [Writer.Event] for
+// each event and [Writer.Flush] whenever the reader shall see them, [Writer.Answer] at the answer's end, [Writer.Late]
+// for what comes behind it, [Writer.Fail] if something went wrong, and [Writer.Close]. Each of them may be left out but
+// Close, which ends the stream.
 //
-// Text goes out as it comes. Sources go out at the answer's end, when all that is known of them is known, each once. Citations go
-// out while they come, all that there are each time, but only when there are a quarter more than the last time, so that in the sum
-// it is a small multiple of what there is in the end; their numbers, and that they have no id, are final at the end only.
+// Text goes out as it comes. Sources go out at the answer's end, when all that is known of them is known, each once.
+// Citations go out while they come, all that there are each time, but only when there are a quarter more than the last
+// time, so that in the sum it is a small multiple of what there is in the end; their numbers, and that they have no id,
+// are final at the end only.
 //
-// A provider may correct a text that it has sent. What a client has of it stays. Then the citations are put where their words
-// stand in that text, and those whose words it does not have are without a place.
+// A provider may correct a text that it has sent. What a client has of it stays. Then the citations are put where their
+// words stand in that text, and those whose words it does not have are without a place.
 //
 // Set the fields before the first call. A Writer is for one message and one goroutine.
 type Writer struct {
@@ -166,7 +168,10 @@ func (w *Writer) addPart(ev *ibid.Event) {
 		w.differs = true
 		return
 	}
-	if last := len(w.parts) - 1; last >= 0 && w.parts[last].Kind == ev.Part.Kind && w.parts[last].Message == ev.Part.Message {
+	if last := len(
+		w.parts,
+	) - 1; last >= 0 && w.parts[last].Kind == ev.Part.Kind &&
+		w.parts[last].Message == ev.Part.Message {
 		w.next = nil
 		return
 	}
@@ -226,8 +231,8 @@ func (w *Writer) data(d *ibid.Document, status Status) {
 	w.put(&chunk{Type: typeData, ID: dataID(w.MessageID), Data: citationsData(w.MessageID, d, status)})
 }
 
-// Answer ends the text and writes the rest of the answer: its sources, its citations. Where there were no events, it writes the text
-// too. Pending says that more may come, by [Writer.Late].
+// Answer ends the text and writes the rest of the answer: its sources, its citations. Where there were no events, it
+// writes the text too. Pending says that more may come, by [Writer.Late].
 func (w *Writer) Answer(a *ibid.Answer, status Status) error {
 	if w.ended {
 		return w.Late(a, status)
@@ -274,7 +279,12 @@ func (w *Writer) tell(d *ibid.Document) {
 		}
 		w.told[p.SourceID] = true
 		w.put(&chunk{
-			Type: p.Type, SourceID: p.SourceID, URL: p.URL, MediaType: p.MediaType, Title: p.Title, Filename: p.Filename,
+			Type:             p.Type,
+			SourceID:         p.SourceID,
+			URL:              p.URL,
+			MediaType:        p.MediaType,
+			Title:            p.Title,
+			Filename:         p.Filename,
 			ProviderMetadata: p.ProviderMetadata,
 		})
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// MaxWindow is how far back a body of HTTP may refer that is compressed with zstd, in bytes (RFC 9659). That is memory which
-// its unpacking needs.
+// MaxWindow is how far back a body of HTTP may refer that is compressed with zstd, in bytes (RFC 9659). That is memory
+// which its unpacking needs.
 const MaxWindow = 8 << 20
 
 // Coding is a way to compress. The zero value is none.
@@ -65,14 +65,19 @@ func Find(name string) (Coding, bool) {
 	return Plain, false
 }
 
-// Reader returns a reader of what r holds compressed. Its window, if it is zstd, has at most that many bytes. Most codings
-// read their beginning at once, and their errors are r's or about that. The reader starts no goroutine and needs no closing.
+// Reader returns a reader of what r holds compressed. Its window, if it is zstd, has at most that many bytes. Most
+// codings read their beginning at once, and their errors are r's or about that. The reader starts no goroutine and
+// needs no closing.
 func (c Coding) Reader(r io.Reader, window uint64) (io.Reader, error) {
 	switch c {
 	case Gzip:
 		return opened(gzip.NewReader(r))
 	case Zstd:
-		return opened(zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window)))
+		return opened(
+			zstd.NewReader(
+				r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(window),
+			),
+		)
 	case Brotli:
 		return brotli.NewReader(r), nil
 	case Deflate:

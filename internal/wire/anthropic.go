@@ -8,9 +8,9 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// Anthropic's Messages API cites by block: a text block with citations rests on them as a whole, and in a stream the citations come
-// before the block's text. Documents and search results are named by their place in the request. Sources: the types
-// of anthropic-sdk-go, and recordings of all five kinds of location.
+// Anthropic's Messages API cites by block: a text block with citations rests on them as a whole, and in a stream the
+// citations come before the block's text. Documents and search results are named by their place in the request.
+// Sources: the types of anthropic-sdk-go, and recordings of all five kinds of location.
 
 // anthropic reads anthropic-messages, also as Bedrock's InvokeModel wraps it.
 type anthropic struct {
@@ -48,12 +48,14 @@ func looksAnthropic(s *shape) bool {
 		s = look(nil, inner)
 	}
 	switch s.kind {
-	case "message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta", "content_block_stop":
+	case "message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta",
+		"content_block_stop":
 		return true
 	case "message":
 		return s.val("content").IsArray() && s.has("role")
 	case "error":
-		return s.val("error").IsObject() && (s.has("request_id") || s.event == "error") && s.val("error").Get("type").IsString()
+		return s.val("error").IsObject() && (s.has("request_id") || s.event == "error") &&
+			s.val("error").Get("type").IsString()
 	case "":
 		return typed(s.val("content"), isAnthropicBlock)
 	}
@@ -62,7 +64,8 @@ func looksAnthropic(s *shape) bool {
 
 func isAnthropicBlock(kind string) bool {
 	switch kind {
-	case "text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use", "compaction", "container_upload":
+	case "text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use", "compaction",
+		"container_upload":
 		return true
 	}
 	return strings.HasSuffix(kind, "_tool_result")
@@ -354,7 +357,15 @@ func (p *anthropic) searchResults(list scan.Value) {
 			continue
 		}
 		if url := r.Get("url").Str(); url != "" {
-			p.source(&Source{Key: url, Kind: KindWeb, URL: url, Title: r.Get("title").Str(), PublishedAt: r.Get("page_age").Str()})
+			p.source(
+				&Source{
+					Key:         url,
+					Kind:        KindWeb,
+					URL:         url,
+					Title:       r.Get("title").Str(),
+					PublishedAt: r.Get("page_age").Str(),
+				},
+			)
 		}
 	}
 }

@@ -110,7 +110,12 @@ func (p *anthropic) documentSource(v scan.Value) string {
 	if !ok {
 		return ""
 	}
-	s := Source{Key: numbered("doc:", i), Kind: KindDocument, Title: v.Get("document_title").Str(), GlobalID: v.Get("file_id").Str()}
+	s := Source{
+		Key:      numbered("doc:", i),
+		Kind:     KindDocument,
+		Title:    v.Get("document_title").Str(),
+		GlobalID: v.Get("file_id").Str(),
+	}
 	if d := p.document(i, s.Title); d != nil {
 		s.Key, s.Kind = d.Key, d.Kind
 	} else if p.given && !p.described[s.Key] {
@@ -124,8 +129,9 @@ func (p *anthropic) documentSource(v scan.Value) string {
 	return s.Key
 }
 
-// document returns the known document that a citation names by its index and its title. Without the request only fetched pages are known.
-// Where documents were given, too, the pages have other indices than known: then their titles tell.
+// document returns the known document that a citation names by its index and its title. Without the request only
+// fetched pages are known. Where documents were given, too, the pages have other indices than known: then their titles
+// tell.
 func (p *anthropic) document(i int, title string) *Source {
 	if i < len(p.documents) && (p.given || p.documents[i].Title == title) {
 		return &p.documents[i]

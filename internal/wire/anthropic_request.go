@@ -52,7 +52,12 @@ func requestDocument(b scan.Value, i int) Source {
 }
 
 func requestResult(b scan.Value, i int) Source {
-	s := Source{Key: numbered("sr:", i), Kind: KindDocument, Title: b.Get("title").Str(), Content: contentText(b.Get("content"))}
+	s := Source{
+		Key:     numbered("sr:", i),
+		Kind:    KindDocument,
+		Title:   b.Get("title").Str(),
+		Content: contentText(b.Get("content")),
+	}
 	setAddress(&s, b.Get("source").Str())
 	return s
 }

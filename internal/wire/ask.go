@@ -40,8 +40,8 @@ type askSchema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// Body returns the request's body. With alternatives it also asks for a temperature of 0: models that refuse the one refuse
-// the other.
+// Body returns the request's body. With alternatives it also asks for a temperature of 0: models that refuse the one
+// refuse the other.
 func (a *Ask) Body() ([]byte, error) {
 	r := askRequest{Model: a.Model}
 	if a.System != "" {
@@ -49,7 +49,10 @@ func (a *Ask) Body() ([]byte, error) {
 	}
 	r.Messages = append(r.Messages, roleContent{RoleUser, a.User})
 	if len(a.Schema) > 0 {
-		r.ResponseFormat = &askFormat{Type: "json_schema", Schema: askSchema{Name: a.Name, Strict: true, Schema: a.Schema}}
+		r.ResponseFormat = &askFormat{
+			Type:   "json_schema",
+			Schema: askSchema{Name: a.Name, Strict: true, Schema: a.Schema},
+		}
 	}
 	if a.Alternatives > 0 {
 		r.Logprobs, r.TopLogprobs, r.Temperature = true, a.Alternatives, new(float64)
@@ -69,8 +72,8 @@ type Alternative struct {
 	Log  float64 // the natural logarithm of its probability
 }
 
-// ReadTokens returns the tokens of an answer to [Ask], if the server sent their probabilities; nil: it did not. Alternatives
-// without a number are left out.
+// ReadTokens returns the tokens of an answer to [Ask], if the server sent their probabilities; nil: it did not.
+// Alternatives without a number are left out.
 func ReadTokens(body []byte) []Token {
 	var tokens []Token
 	first := scan.Elements(scan.Value(bytes.TrimSpace(body)).Get("choices"))

@@ -6,9 +6,9 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// Bedrock's Converse API cites by block, as Anthropic does: a citations block holds its text and the sources of it. Nova's web grounding
-// sends such blocks without text: they stand for what was said before. Names: the Converse API reference; recordings of
-// Claude and Nova.
+// Bedrock's Converse API cites by block, as Anthropic does: a citations block holds its text and the sources of it.
+// Nova's web grounding sends such blocks without text: they stand for what was said before. Names: the Converse API
+// reference; recordings of Claude and Nova.
 
 // converse reads bedrock-converse, as a body and as a stream.
 type converse struct {
@@ -32,7 +32,8 @@ func looksConverse(s *shape) bool {
 	case "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStart", "messageStop":
 		return true
 	}
-	if s.hasAny("contentBlockDelta", "contentBlockStart", "contentBlockStop", "messageStop", "messageStart") && len(s.members) <= 2 {
+	if s.hasAny("contentBlockDelta", "contentBlockStart", "contentBlockStop", "messageStop", "messageStart") &&
+		len(s.members) <= 2 {
 		return true
 	}
 	return s.val("output").Path("message", "content").IsArray()
@@ -98,7 +99,12 @@ func converseDocuments(request scan.Value) (documents, results []Source) {
 				documents = append(documents, converseDocument(d, len(documents)))
 			}
 			if r := blocks.Val.Get("searchResult"); r.IsObject() {
-				s := Source{Key: numbered("sr:", len(results)), Kind: KindDocument, Title: r.Get("title").Str(), Content: contentText(r.Get("content"))}
+				s := Source{
+					Key:     numbered("sr:", len(results)),
+					Kind:    KindDocument,
+					Title:   r.Get("title").Str(),
+					Content: contentText(r.Get("content")),
+				}
 				setAddress(&s, r.Get("source").Str())
 				results = append(results, s)
 			}
@@ -252,7 +258,15 @@ func (p *converse) locate(ref *Ref, arm string, v, citation scan.Value) {
 		url := v.Get("url").Str()
 		ref.Source = url
 		if url != "" {
-			p.source(&Source{Key: url, Kind: KindWeb, URL: url, Site: v.Get("domain").Str(), Title: citation.Get("title").Str()})
+			p.source(
+				&Source{
+					Key:   url,
+					Kind:  KindWeb,
+					URL:   url,
+					Site:  v.Get("domain").Str(),
+					Title: citation.Get("title").Str(),
+				},
+			)
 		}
 		return
 	case "searchResultLocation":

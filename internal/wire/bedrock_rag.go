@@ -7,8 +7,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// Bedrock's RetrieveAndGenerate and InvokeAgent cite spans of the answer, repeat the span's words, and are alone in counting the last
-// character in. Names: the Agents for Bedrock Runtime API reference.
+// Bedrock's RetrieveAndGenerate and InvokeAgent cite spans of the answer, repeat the span's words, and are alone in
+// counting the last character in. Names: the Agents for Bedrock Runtime API reference.
 
 // bedrockRAG reads bedrock-rag: a body, RetrieveAndGenerateStream and InvokeAgent's chunks.
 type bedrockRAG struct {

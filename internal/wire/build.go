@@ -16,16 +16,16 @@ type Chat struct {
 	// Messages are oldest first. System messages become the instructions where a provider has a place for them. Tools'
 	// messages are left out, for they answer calls that no Message can name, and so is what follows the user's newest.
 	Messages []Message
-	// Documents are what to answer from: their ID, Title, URL, Content and what else describes them, in Raw too. Only cohere,
-	// anthropic and mistral take any.
+	// Documents are what to answer from: their ID, Title, URL, Content and what else describes them, in Raw too. Only
+	// cohere, anthropic and mistral take any.
 	Documents []Source
 	// Tools are JSON values. Two are in no provider's words, and are put into them: {"type":"web_search"}, and
-	// {"type":"file_search","stores":["…"]} with the names that the provider has for them and, where it can, its "filter".
-	// All others are passed on as they are.
+	// {"type":"file_search","stores":["…"]} with the names that the provider has for them and, where it can, its
+	// "filter". All others are passed on as they are.
 	Tools  []json.RawMessage
 	Stream bool
-	// Citations is CitationsFast …; empty: the provider's default. Only cohere has all of them; anthropic (for documents) and xai
-	// (in the text) can do without. To the others it says nothing.
+	// Citations is CitationsFast …; empty: the provider's default. Only cohere has all of them; anthropic (for
+	// documents) and xai (in the text) can do without. To the others it says nothing.
 	Citations string
 	Include   bool // ask for the sources of the tools too, where a provider sends them on request only
 }
@@ -48,11 +48,12 @@ type Built struct {
 // ErrDocuments says that a provider takes no documents with a request: they belong into a message.
 var ErrDocuments = errors.New("the provider takes no documents with a request")
 
-// BuildRequest writes a chat as a request of the provider's API that cites best: Gemini's generateContent, the Responses
-// API of openai and xai, Cohere's chat v2, Anthropic's messages, Perplexity's agents (its Sonar models, which ended in
-// September 2026: their chat), OpenRouter's chat, Mistral's chat (its conversations where there are tools, for only they
-// run Mistral's own). Other providers are an error, and so is a chat without a model or a message of the user, a tool that
-// is not JSON or that the provider does not have, and documents that the provider does not take ([ErrDocuments]).
+// BuildRequest writes a chat as a request of the provider's API that cites best: Gemini's generateContent, the
+// Responses API of openai and xai, Cohere's chat v2, Anthropic's messages, Perplexity's agents (its Sonar models, which
+// ended in September 2026: their chat), OpenRouter's chat, Mistral's chat (its conversations where there are tools, for
+// only they run Mistral's own). Other providers are an error, and so is a chat without a model or a message of the
+// user, a tool that is not JSON or that the provider does not have, and documents that the provider does not take
+// ([ErrDocuments]).
 //
 // [ReadRequest] gives the messages back that were written, save that several system messages may have become one.
 func BuildRequest(provider string, c *Chat) (*Built, error) {
@@ -162,8 +163,8 @@ func (c *Chat) said() ([]Message, error) {
 }
 
 // Trim returns the newest message and the last n before it; a negative n: all. System messages are all kept and not
-// counted. It never begins with an answer, whose question would be missing: Perplexity, Bedrock and older models of others
-// refuse that. The newest message is kept whatever it is.
+// counted. It never begins with an answer, whose question would be missing: Perplexity, Bedrock and older models of
+// others refuse that. The newest message is kept whatever it is.
 func Trim(messages []Message, n int) []Message {
 	var spoken []int
 	for i, m := range messages {

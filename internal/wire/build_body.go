@@ -262,8 +262,8 @@ type mistralCall struct {
 	} `json:"function"`
 }
 
-// mistralChat gives the documents as what a tool found, which is the only thing that Mistral's references can point to: by its
-// keys, which are the documents' places.
+// mistralChat gives the documents as what a tool found, which is the only thing that Mistral's references can point to:
+// by its keys, which are the documents' places.
 func (c *Chat) mistralChat(said []Message) (any, error) {
 	b := c.chat(said)
 	if len(c.Documents) == 0 {
@@ -272,7 +272,13 @@ func (c *Chat) mistralChat(said []Message) (any, error) {
 	results := map[string]json.RawMessage{}
 	for i := range c.Documents {
 		s := &c.Documents[i]
-		r := mistralResult{Title: firstOf(s.Title, s.Filename), URL: s.URL, Date: s.PublishedAt, Source: s.Site, Authors: s.Authors}
+		r := mistralResult{
+			Title:   firstOf(s.Title, s.Filename),
+			URL:     s.URL,
+			Date:    s.PublishedAt,
+			Source:  s.Site,
+			Authors: s.Authors,
+		}
 		if s.Content != "" {
 			r.Snippets = []string{s.Content}
 		}

@@ -14,8 +14,8 @@ type documentMember struct {
 	value scan.Value
 }
 
-// rest returns what the Raw of a document, as [ReadDocuments] reads it, says beyond its other fields. One without a text is its content
-// whole, and there is nothing beyond.
+// rest returns what the Raw of a document, as [ReadDocuments] reads it, says beyond its other fields. One without a
+// text is its content whole, and there is nothing beyond.
 func (s *Source) rest() []documentMember {
 	data := scan.Value(s.Raw)
 	if !data.IsObject() || !json.Valid(data) {
@@ -51,7 +51,8 @@ func (s *Source) rest() []documentMember {
 	return rest
 }
 
-// About returns what is known of a document besides its title, its address and its content, as lines for a model to read.
+// About returns what is known of a document besides its title, its address and its content, as lines for a model to
+// read.
 func (s *Source) About() []string {
 	var lines []string
 	add := func(name, value string) {
@@ -75,7 +76,8 @@ func (s *Source) context() []string {
 	return append([]string{s.URL}, s.About()...)
 }
 
-// withRest writes an object of ours, which can be written, with what else a document says of itself behind its own members.
+// withRest writes an object of ours, which can be written, with what else a document says of itself behind its own
+// members.
 func withRest(object any, s *Source) json.RawMessage {
 	all, _ := Encode(object)
 	own := scan.Value(bytes.Clone(all))

@@ -46,8 +46,8 @@ func (c *Chat) words(provider string) (*Chat, error) {
 	return &said, nil
 }
 
-// readNeutral reads a tool, and reports whether it is a neutral one: a web search without any detail, or a search in stores. The
-// rest is for the provider to understand.
+// readNeutral reads a tool, and reports whether it is a neutral one: a web search without any detail, or a search in
+// stores. The rest is for the provider to understand.
 func readNeutral(raw json.RawMessage) (tool neutralTool, neutral bool, err error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil || json.Unmarshal(members["type"], &tool.kind) != nil {
@@ -86,8 +86,8 @@ func (t *neutralTool) words(provider string) (json.RawMessage, error) {
 	return Encode(words)
 }
 
-// of returns the tool as the provider calls it; nil: it has none. OpenRouter's is its own, beside those of the models. What
-// Mistral searches are libraries, and what xAI does are collections.
+// of returns the tool as the provider calls it; nil: it has none. OpenRouter's is its own, beside those of the models.
+// What Mistral searches are libraries, and what xAI does are collections.
 func (t *neutralTool) of(provider string) any {
 	switch t.kind + " " + provider {
 	case "web_search gemini":
@@ -160,5 +160,6 @@ type geminiFiles struct {
 	Filter string   `json:"metadataFilter,omitempty"`
 }
 
-// ofSonar reports whether Perplexity's own API of chats is meant, and not that of its agents, where Sonar has another name.
+// ofSonar reports whether Perplexity's own API of chats is meant, and not that of its agents, where Sonar has another
+// name.
 func (c *Chat) ofSonar() bool { return strings.HasPrefix(c.Model, "sonar") }

@@ -348,8 +348,8 @@ func (p *chat) chunk(part Part, v scan.Value) {
 	}
 }
 
-// annotations reads citations, which some send in one list at the end and some one by one before the text. A citation is
-// named by what it says, so that it is one however often it comes.
+// annotations reads citations, which some send in one list at the end and some one by one before the text. A citation
+// is named by what it says, so that it is one however often it comes.
 func (p *chat) annotations(index int, list scan.Value) {
 	if p.looking {
 		return

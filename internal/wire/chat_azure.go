@@ -85,8 +85,8 @@ func (p *chat) intent(v scan.Value) {
 	}
 }
 
-// messages reads the form before 2024-02-15: a message of the tool, whose content is the context as JSON in a string, and
-// the assistant's, both whole or in pieces. It reports whether a piece ends the answer.
+// messages reads the form before 2024-02-15: a message of the tool, whose content is the context as JSON in a string,
+// and the assistant's, both whole or in pieces. It reports whether a piece ends the answer.
 func (p *chat) messages(index int, list scan.Value) bool {
 	ended := false
 	for a := scan.Elements(list); a.Next(); {

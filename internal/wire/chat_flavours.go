@@ -9,8 +9,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// flavour is one provider's kind of Chat Completions. Of two that a document shows, the greater counts: what a gateway or a
-// host adds tells more than the name of a model that many serve.
+// flavour is one provider's kind of Chat Completions. Of two that a document shows, the greater counts: what a gateway
+// or a host adds tells more than the name of a model that many serve.
 type flavour uint8
 
 // The flavours.
@@ -216,8 +216,8 @@ func (p *chat) executedTools(list scan.Value) {
 	}
 }
 
-// evidence reads the lists that Perplexity and xAI send beside the choices: for Perplexity what [n] in the text stands for,
-// for xAI what the answer as a whole rests on.
+// evidence reads the lists that Perplexity and xAI send beside the choices: for Perplexity what [n] in the text stands
+// for, for xAI what the answer as a whole rests on.
 func (p *chat) evidence(d *chatDoc) {
 	if d.citations.IsNull() && d.results.IsNull() {
 		return

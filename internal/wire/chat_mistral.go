@@ -42,7 +42,13 @@ func (p *chat) toolReference(part Part, v scan.Value) {
 
 // toolReferenceSource reads what a tool_reference chunk names.
 func toolReferenceSource(v scan.Value) *Source {
-	s := &Source{Kind: KindWeb, Title: v.Get("title").Str(), URL: v.Get("url").Str(), Content: v.Get("description").Str(), Raw: v}
+	s := &Source{
+		Kind:    KindWeb,
+		Title:   v.Get("title").Str(),
+		URL:     v.Get("url").Str(),
+		Content: v.Get("description").Str(),
+		Raw:     v,
+	}
 	if s.Key = s.URL; s.Key == "" {
 		s.Kind = KindTool
 		if s.Title != "" {
@@ -63,8 +69,8 @@ func (p *chat) toolResult(id string) *Source {
 	return &Source{Key: id, ID: id, Kind: KindTool}
 }
 
-// toolResults collects the results of the request's tools: a message's content is JSON in a string, an object whose keys
-// are the ids, or an array whose places are.
+// toolResults collects the results of the request's tools: a message's content is JSON in a string, an object whose
+// keys are the ids, or an array whose places are.
 func (p *chat) toolResults() map[string]*Source {
 	all := map[string]*Source{}
 	docs := p.config.Documents

@@ -7,9 +7,9 @@ import (
 )
 
 // chunkTemplate recognises the next of many chunks that differ in their text only. It is for Chat Completions what
-// [template] is for others, with three more things that may differ: what stands before the member object or the repeated
-// sources, such as an id for each chunk or a growing usage; the text so far, which some repeat in every chunk; and the
-// padding at the end.
+// [template] is for others, with three more things that may differ: what stands before the member object or the
+// repeated sources, such as an id for each chunk or a growing usage; the text so far, which some repeat in every chunk;
+// and the padding at the end.
 type chunkTemplate struct {
 	anchor []byte // the member at which head begins; empty: the document's start
 	head   []byte // up to the text's opening quote, or that of the text so far

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// citeSet joins the sources of one span: some providers send a citation for each source of a span, several times over, where
-// others send one citation with all its sources.
+// citeSet joins the sources of one span: some providers send a citation for each source of a span, several times over,
+// where others send one citation with all its sources.
 type citeSet struct {
 	cites   map[citeKey]*heldCite
 	touched []*heldCite // those that changed since they were said, in the order of arrival
@@ -40,8 +40,8 @@ const maxRefs = 100
 // fewRefs is how many references are searched one by one.
 const fewRefs = 16
 
-// add files a citation of one source and returns the key under which it will be said. The part, unit, base and offsets of c
-// count.
+// add files a citation of one source and returns the key under which it will be said. The part, unit, base and offsets
+// of c count.
 func (s *citeSet) add(c *Cite, ref *Ref) string {
 	k := citeKey{part: c.Part, unit: c.Unit, start: c.Start, end: c.End}
 	if c.Unit == Nowhere {

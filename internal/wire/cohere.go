@@ -6,8 +6,9 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// Cohere cites spans of one content block in code points, repeats the span's words, and names sources by the ids of the documents or
-// tool results that the model was given. Names: the types of cohere-go; the unit: melody, Cohere's own output parser.
+// Cohere cites spans of one content block in code points, repeats the span's words, and names sources by the ids of the
+// documents or tool results that the model was given. Names: the types of cohere-go; the unit: melody, Cohere's own
+// output parser.
 
 // cohere2 reads cohere-v2.
 type cohere2 struct {
@@ -31,7 +32,8 @@ func newCohere2(c *Config) Parser {
 
 func looksCohere2(s *shape) bool {
 	switch s.kind {
-	case "message-start", "content-start", "content-delta", "content-end", "tool-plan-delta", "tool-call-start", "citation-start", "message-end":
+	case "message-start", "content-start", "content-delta", "content-end", "tool-plan-delta", "tool-call-start",
+		"citation-start", "message-end":
 		return true
 	}
 	m := s.val("message")
@@ -231,8 +233,10 @@ func (p *cohere2) citation(key string, v scan.Value) {
 	} else {
 		c.Unit = Nowhere
 	}
-	c.Key = strings.Join([]string{key, number(c.Part.Content), place}, "/")                    // an index may come twice
-	if kind == "PLAN" || kind == "THINKING_CONTENT" || p.kinds[c.Part.Content] == "thinking" { // not about the answer's text
+	// an index may come twice
+	c.Key = strings.Join([]string{key, number(c.Part.Content), place}, "/")
+	// not about the answer's text
+	if kind == "PLAN" || kind == "THINKING_CONTENT" || p.kinds[c.Part.Content] == "thinking" {
 		c.Unit, c.Quote, c.Start, c.End = Nowhere, "", 0, 0
 	}
 	if c.Refs = p.sources(list); len(c.Refs) == 0 {

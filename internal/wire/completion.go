@@ -2,8 +2,8 @@ package wire
 
 import "fmt"
 
-// Completion is an answer as Chat Completions have it: the form that most programs can read. It is written as OpenAI writes it, with
-// annotations of files besides those of pages. Its parser is newChat.
+// Completion is an answer as Chat Completions have it: the form that most programs can read. It is written as OpenAI
+// writes it, with annotations of files besides those of pages. Its parser is newChat.
 type Completion struct {
 	ID, Model, Text string
 	Finish          string // FinishStop, …; empty: not known
@@ -13,8 +13,9 @@ type Completion struct {
 	begun bool // Chunk was called
 }
 
-// Annotation is a citation of a [Completion]: of a page by its URL, or where that is empty of a file. Start and End count from the
-// beginning of the text in whatever unit the caller chose, End is exclusive; both 0 say that it has no place.
+// Annotation is a citation of a [Completion]: of a page by its URL, or where that is empty of a file. Start and End
+// count from the beginning of the text in whatever unit the caller chose, End is exclusive; both 0 say that it has no
+// place.
 type Annotation struct {
 	Start, End       int
 	URL, Title       string
@@ -80,9 +81,10 @@ func (c *Completion) Body() ([]byte, error) {
 	return c.object("chat.completion", completionChoice{Message: m, Finish: c.finishReason()})
 }
 
-// Chunk returns one event of the completion's stream, a JSON object without a line break: delta is text that follows what was said, and
-// may be empty. The first one says whose words they are; the last one has the annotations and why it ended, wherefore they need be set
-// only then. After that a stream has the event "[DONE]", which is no JSON. Text is not looked at.
+// Chunk returns one event of the completion's stream, a JSON object without a line break: delta is text that follows
+// what was said, and may be empty. The first one says whose words they are; the last one has the annotations and why it
+// ended, wherefore they need be set only then. After that a stream has the event "[DONE]", which is no JSON. Text is
+// not looked at.
 func (c *Completion) Chunk(delta string, last bool) ([]byte, error) {
 	d := &completionDelta{}
 	if !c.begun {
@@ -118,15 +120,22 @@ func (c *Completion) notes() []completionNote {
 	for i := range c.Annotations {
 		a := &c.Annotations[i]
 		if a.URL != "" {
-			notes = append(notes, completionNote{Type: "url_citation", Page: &completionPage{a.Start, a.End, a.URL, a.Title}})
+			notes = append(
+				notes,
+				completionNote{Type: "url_citation", Page: &completionPage{a.Start, a.End, a.URL, a.Title}},
+			)
 			continue
 		}
-		notes = append(notes, completionNote{Type: "file_citation", File: &completionFile{a.Start, a.End, a.FileID, a.Filename}})
+		notes = append(
+			notes,
+			completionNote{Type: "file_citation", File: &completionFile{a.Start, a.End, a.FileID, a.Filename}},
+		)
 	}
 	return notes
 }
 
-// finishReason returns why the completion ended in the words of Chat Completions; nil: it is not known, or has not ended.
+// finishReason returns why the completion ended in the words of Chat Completions; nil: it is not known, or has not
+// ended.
 func (c *Completion) finishReason() *string {
 	reason := ""
 	switch c.Finish {

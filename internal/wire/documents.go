@@ -42,8 +42,8 @@ func ReadDocuments(list scan.Value) ([]Source, error) {
 	return docs, nil
 }
 
-// fillDocument takes what a document says of itself. Its content is its text, else its snippet, else its content, else all of it as
-// JSON.
+// fillDocument takes what a document says of itself. Its content is its text, else its snippet, else its content, else
+// all of it as JSON.
 func fillDocument(s *Source, data scan.Value) {
 	if !data.IsObject() {
 		if s.Content = data.Text(); data.IsArray() && !data.Cut() {
@@ -90,8 +90,8 @@ func fillDocument(s *Source, data scan.Value) {
 	}
 }
 
-// jsonText writes data without its id and without white space, so that the same data gives the same words however it is sent. It is
-// empty where the id is all there is, and where data breaks off.
+// jsonText writes data without its id and without white space, so that the same data gives the same words however it is
+// sent. It is empty where the id is all there is, and where data breaks off.
 func jsonText(data scan.Value) string {
 	if data.Cut() {
 		return ""

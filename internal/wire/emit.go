@@ -156,8 +156,8 @@ func (o *out) issue(code, detail string, raw scan.Value) {
 // unknown says that an item, annotation or event type has no meaning here.
 func (o *out) unknown(what string, v scan.Value) { o.issue(IssueUnknownType, what, v) }
 
-// index reads an offset or an index that a provider must send as a non-negative integer. Missing is ok = false without an
-// issue; a wrong one is reported.
+// index reads an offset or an index that a provider must send as a non-negative integer. Missing is ok = false without
+// an issue; a wrong one is reported.
 func (o *out) index(what string, v scan.Value) (int, bool) {
 	if v.IsNull() {
 		return 0, false

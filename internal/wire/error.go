@@ -6,9 +6,9 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// ReadError reads the error bodies that the providers and the proxies between send: {"error": {…}} in its many spellings,
-// {"error": "…"}, {"message": "…"} with a code, problem+json, and those inside an array. It reports whether doc is one: of
-// what only might be one, as {"message": "…"} alone, it is not sure.
+// ReadError reads the error bodies that the providers and the proxies between send: {"error": {…}} in its many
+// spellings, {"error": "…"}, {"message": "…"} with a code, problem+json, and those inside an array. It reports whether
+// doc is one: of what only might be one, as {"message": "…"} alone, it is not sure.
 func ReadError(doc scan.Value) (code, message string, ok bool) {
 	if doc.IsArray() {
 		a := scan.Elements(doc)
@@ -63,7 +63,8 @@ func bareError(doc scan.Value) (code, message string, ok bool) {
 	}
 	for o := scan.Members(doc); o.Next(); {
 		switch string(o.Key) {
-		case "message", "Message", "detail", "title", "code", "__type", "status", "statusCode", "type", "instance", "id", "request_id", "object", "param":
+		case "message", "Message", "detail", "title", "code", "__type", "status", "statusCode", "type", "instance",
+			"id", "request_id", "object", "param":
 		default:
 			return "", "", false // says more than an error would
 		}

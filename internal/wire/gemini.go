@@ -8,8 +8,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// looksGenerate recognises a response of Gemini's generateContent, or one chunk of streamGenerateContent, of the Gemini API
-// and of Vertex AI; with snake_case names as some SDKs write it down; wrapped in a member response as batches do.
+// looksGenerate recognises a response of Gemini's generateContent, or one chunk of streamGenerateContent, of the Gemini
+// API and of Vertex AI; with snake_case names as some SDKs write it down; wrapped in a member response as batches do.
 func looksGenerate(s *shape) bool {
 	if s.val("candidates").IsArray() || s.val("promptFeedback").IsObject() || s.val("prompt_feedback").IsObject() {
 		return true
@@ -23,9 +23,10 @@ func looksGenerate(s *shape) bool {
 
 // generate reads Gemini's generateContent.
 //
-// All visible text of a candidate is one part, whatever parts it came in: each chunk of a stream holds a piece of the same part as its
-// parts[0], and the grounding counts bytes over all of it. Grounding metadata may come with any chunk, whole or empty, and may be
-// missing from the last one, so the last value of each field that said something is kept until the candidate ends.
+// All visible text of a candidate is one part, whatever parts it came in: each chunk of a stream holds a piece of the
+// same part as its parts[0], and the grounding counts bytes over all of it. Grounding metadata may come with any chunk,
+// whole or empty, and may be missing from the last one, so the last value of each field that said something is kept
+// until the candidate ends.
 type generate struct {
 	out
 	candidates map[int]*candidate
@@ -300,8 +301,9 @@ func (g *generate) content(c *candidate, v scan.Value) (d digest) {
 	return d
 }
 
-// partOf reads one part. Everything but text and function calls (images, code and its results, the server's own tools) has no
-// place in the answer's text. Hidden is a thought, and what a document breaks off in where it could yet have become one.
+// partOf reads one part. Everything but text and function calls (images, code and its results, the server's own tools)
+// has no place in the answer's text. Hidden is a thought, and what a document breaks off in where it could yet have
+// become one.
 func (g *generate) partOf(c *candidate, v scan.Value) (text scan.Value, hidden bool) {
 	var thought scan.Value
 	for o := scan.Members(v); o.Next(); {
@@ -325,8 +327,8 @@ func (g *generate) partOf(c *candidate, v scan.Value) (text scan.Value, hidden b
 	return text, g.late || bytes.Contains(v, []byte(`"thought"`))
 }
 
-// finishAs says why a candidate ended. Of the names that SDKs write ("FinishReason.STOP", "stop") the last word counts, of the
-// numbers of the protocol buffers the oldest are known.
+// finishAs says why a candidate ended. Of the names that SDKs write ("FinishReason.STOP", "stop") the last word counts,
+// of the numbers of the protocol buffers the oldest are known.
 func (g *generate) finishAs(c *candidate, reason string) {
 	c.finished = true
 	word := strings.ToUpper(reason[strings.LastIndexByte(reason, '.')+1:])
@@ -356,8 +358,8 @@ func (g *generate) finishAs(c *candidate, reason string) {
 	g.finish(c.part.Candidate, neutral)
 }
 
-// checkEnd says the end where every candidate has ended. Some servers end a candidate with every chunk, and some send the
-// grounding after it, so that only the end of the input confirms an end.
+// checkEnd says the end where every candidate has ended. Some servers end a candidate with every chunk, and some send
+// the grounding after it, so that only the end of the input confirms an end.
 func (g *generate) checkEnd() {
 	for _, c := range g.order {
 		if !c.finished {
@@ -375,8 +377,8 @@ func (g *generate) Close() {
 	}
 }
 
-// learn remembers what stands around the text of a chunk. The counts of tokens differ from chunk to chunk: where they stand after
-// the candidates, numbers from there on are not compared.
+// learn remembers what stands around the text of a chunk. The counts of tokens differ from chunk to chunk: where they
+// stand after the candidates, numbers from there on are not compared.
 func (g *generate) learn(doc, text, usage scan.Value) {
 	g.cand = g.order[0]
 	g.hot.learn(doc, text, "", g.cand.part, true)

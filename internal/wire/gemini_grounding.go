@@ -81,8 +81,8 @@ func (g *generate) ground(c *candidate, v scan.Value) {
 	}
 }
 
-// recite files the recitations of one document. A chunk that repeats those of former chunks adds nothing; within one list the
-// same entry twice is two citations.
+// recite files the recitations of one document. A chunk that repeats those of former chunks adds nothing; within one
+// list the same entry twice is two citations.
 func (g *generate) recite(c *candidate, v scan.Value) {
 	list := pick(v, "citationSources", "citation_sources", "citations")
 	before := len(c.recited)
@@ -205,7 +205,8 @@ func (c *candidate) findShifts() {
 	}
 }
 
-// support reads one element of groundingSupports. It reports false where no chunk is left that the citation could point to.
+// support reads one element of groundingSupports. It reports false where no chunk is left that the citation could point
+// to.
 func (g *generate) support(c *candidate, i int, v scan.Value) (*Cite, bool) {
 	cite := &Cite{Key: c.prefix + numbered("support:", i), Part: c.part, Base: AnswerBase, Shifts: c.shifts}
 	var segment, indices, scores scan.Value
@@ -237,13 +238,16 @@ func (g *generate) support(c *candidate, i int, v scan.Value) (*Cite, bool) {
 			continue
 		}
 		ch := &c.chunks[n]
-		cite.Refs = append(cite.Refs, Ref{Source: ch.key, Quote: ch.quote, Locator: ch.locator, Confidence: score(confidence.Val)})
+		cite.Refs = append(
+			cite.Refs,
+			Ref{Source: ch.key, Quote: ch.quote, Locator: ch.locator, Confidence: score(confidence.Val)},
+		)
 	}
 	return cite, len(cite.Refs) > 0
 }
 
-// segment reads which words a support is about. A part index is nearly never sent: then the offsets count over the whole
-// text. Where it is, they count over that part first of all, and over the whole text if the words are not there.
+// segment reads which words a support is about. A part index is nearly never sent: then the offsets count over the
+// whole text. Where it is, they count over that part first of all, and over the whole text if the words are not there.
 func (g *generate) segment(c *candidate, cite *Cite, v scan.Value) {
 	var start, end, part scan.Value
 	for o := scan.Members(v); o.Next(); {
@@ -275,8 +279,8 @@ func (g *generate) segment(c *candidate, cite *Cite, v scan.Value) {
 	}
 }
 
-// byteSpan fills a citation's offsets in bytes. Google leaves zeros out: without a start it begins at 0, without an end it
-// has no place, and the quote, if there is one, is all there is to find it by.
+// byteSpan fills a citation's offsets in bytes. Google leaves zeros out: without a start it begins at 0, without an end
+// it has no place, and the quote, if there is one, is all there is to find it by.
 func (o *out) byteSpan(cite *Cite, start, end scan.Value) {
 	from, ok := o.index("startIndex", start)
 	to, placed := o.index("endIndex", end)
@@ -296,8 +300,8 @@ func (g *generate) urls(c *candidate) {
 	}
 }
 
-// fetched says one page that the model asked for and, where it did not get it, why. A page that was not read stays a source,
-// since a citation may name it.
+// fetched says one page that the model asked for and, where it did not get it, why. A page that was not read stays a
+// source, since a citation may name it.
 func (o *out) fetched(once onceSet, url, status string, raw scan.Value) {
 	if !once.first("fetched:" + url + " " + status) {
 		return
@@ -348,7 +352,8 @@ func (g *generate) recitation(c *candidate, i int, v scan.Value) {
 	g.cite(cite)
 }
 
-// calendarDate reads a date that is given as a string or as the numbers of its year, month and day, the last of which may be unknown.
+// calendarDate reads a date that is given as a string or as the numbers of its year, month and day, the last of which
+// may be unknown.
 func calendarDate(v scan.Value) string {
 	if v.IsString() {
 		return v.Str()

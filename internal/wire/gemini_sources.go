@@ -7,8 +7,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// readChunk reads a grounding chunk, of which exactly one arm is set. It reports false for one without an arm or with an unknown one;
-// that is still a source, since supports may name it.
+// readChunk reads a grounding chunk, of which exactly one arm is set. It reports false for one without an arm or with
+// an unknown one; that is still a source, since supports may name it.
 func readChunk(v scan.Value) (*Source, bool) {
 	s := &Source{Kind: KindDocument, Raw: v}
 	known := false
@@ -148,8 +148,8 @@ func ragChunk(s *Source, v scan.Value) (file string) {
 	return file
 }
 
-// sourceURL returns the address that whoever stored a file gave for it as its metadata source_url: in a list of keys and values, or as a
-// member of an object.
+// sourceURL returns the address that whoever stored a file gave for it as its metadata source_url: in a list of keys
+// and values, or as a member of an object.
 func sourceURL(v scan.Value) string {
 	if v.IsObject() {
 		return v.Get("source_url").Str()
@@ -201,7 +201,8 @@ func siteOf(title string) string {
 		}
 	}
 	switch top := strings.ToLower(title[dot+1:]); top {
-	case "pdf", "html", "htm", "txt", "doc", "docx", "ppt", "pptx", "xls", "xlsx", "csv", "json", "xml", "php", "asp", "aspx", "jpg", "png":
+	case "pdf", "html", "htm", "txt", "doc", "docx", "ppt", "pptx", "xls", "xlsx", "csv", "json", "xml", "php", "asp",
+		"aspx", "jpg", "png":
 		return "" // a file's name
 	default:
 		if digits([]byte(top), 0) > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// GroundingCheck is a text and the facts that Google's check grounding API is to compare it with (Discovery Engine, method
-// groundingConfigs.check).
+// GroundingCheck is a text and the facts that Google's check grounding API is to compare it with (Discovery Engine,
+// method groundingConfigs.check).
 type GroundingCheck struct {
 	Text      string
 	Facts     []string
@@ -33,7 +33,11 @@ type groundingSpec struct {
 
 // Body returns the request's body. It asks for a score of each claim.
 func (g *GroundingCheck) Body() ([]byte, error) {
-	r := groundingRequest{Candidate: g.Text, Facts: make([]groundingFact, len(g.Facts)), Spec: groundingSpec{g.Threshold, true}}
+	r := groundingRequest{
+		Candidate: g.Text,
+		Facts:     make([]groundingFact, len(g.Facts)),
+		Spec:      groundingSpec{g.Threshold, true},
+	}
 	for i, fact := range g.Facts {
 		r.Facts[i] = groundingFact{fact}
 	}
@@ -62,8 +66,8 @@ type GroundedChunk struct {
 	Fact int // index of the fact it is of; -1: not said
 }
 
-// ReadGrounding reads the API's response. What is missing or of the wrong type is left out; the only error is that of a body
-// that is no such response.
+// ReadGrounding reads the API's response. What is missing or of the wrong type is left out; the only error is that of a
+// body that is no such response.
 func ReadGrounding(body []byte) (*Grounding, error) {
 	doc := scan.Value(bytes.TrimSpace(body))
 	claims, score := doc.Get("claims"), float(doc.Get("supportScore"))

@@ -7,8 +7,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// looksInteractions recognises a resource or an event of Gemini's Interactions API. The type of an event stands at its end, in
-// event_type.
+// looksInteractions recognises a resource or an event of Gemini's Interactions API. The type of an event stands at its
+// end, in event_type.
 func looksInteractions(s *shape) bool {
 	if s.val("object").Str() == "interaction" || s.kind == "" && typed(s.val("steps"), isStep) {
 		return true
@@ -31,8 +31,9 @@ func isStep(kind string) bool {
 	return strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_result")
 }
 
-// interactions reads Gemini's Interactions API: a body with its steps, or a stream of events. A step that is the model's
-// output is a message. The first version of the API, where a response was a flat list of outputs, is read as one message.
+// interactions reads Gemini's Interactions API: a body with its steps, or a stream of events. A step that is the
+// model's output is a message. The first version of the API, where a response was a flat list of outputs, is read as
+// one message.
 type interactions struct {
 	out
 	steps   map[int]string // the type of each step that began
@@ -43,8 +44,9 @@ type interactions struct {
 	cites   citeSet
 	ended   bool
 
-	hot           template
-	before, after []byte // what follows the text: up to an id of the event, and from its end; after is nil where there is no id
+	hot template
+	// what follows the text: up to an id of the event, and from its end; after is nil where there is no id
+	before, after []byte
 }
 
 func newInteractions(c *Config) Parser {
@@ -341,8 +343,8 @@ func (p *interactions) delta(part Part, b *block, doc scan.Value) {
 	}
 }
 
-// action reads a step that is a call of a tool or its result. What a call searched for, and what the results demand to be
-// shown, is all that these say about the answer; its sources stand in the annotations.
+// action reads a step that is a call of a tool or its result. What a call searched for, and what the results demand to
+// be shown, is all that these say about the answer; its sources stand in the annotations.
 func (p *interactions) action(b *block) {
 	switch kind := string(b.kind); kind {
 	case "", "thought", "user_input", "function_result", "processing_call", "processing_result":
@@ -381,7 +383,8 @@ func (p *interactions) queries(arguments scan.Value) {
 	}
 }
 
-// learn remembers what stands around the text of an event. An id for resuming the stream, different in every event, may follow it.
+// learn remembers what stands around the text of an event. An id for resuming the stream, different in every event, may
+// follow it.
 func (p *interactions) learn(doc, text scan.Value, part Part) {
 	p.hot.learn(doc, text, "", part, true)
 	p.before, p.after = p.hot.tail, nil

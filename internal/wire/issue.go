@@ -2,7 +2,8 @@ package wire
 
 // The codes of what a parser finds odd. docs/answer.md says what each means to a reader.
 const (
-	IssueUnknownType    = "unknown-type"                // an item, annotation or event of a type without meaning here; its JSON is kept
+	// an item, annotation or event of a type without meaning here; its JSON is kept
+	IssueUnknownType    = "unknown-type"
 	IssueBadNumber      = "bad-number"                  // an offset or index that is no non-negative integer
 	IssueWrongType      = "wrong-type"                  // a member of another JSON type than it must have
 	IssueChunkIndex     = "chunk-index-out-of-range"    // a citation names a chunk past the list

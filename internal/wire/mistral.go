@@ -2,8 +2,8 @@ package wire
 
 import "github.com/ibidhq/ibid/internal/scan"
 
-// Mistral cites by order: a reference stands between two pieces of text and supports the one before it. Names: the types of
-// Mistral's client-python.
+// Mistral cites by order: a reference stands between two pieces of text and supports the one before it. Names: the
+// types of Mistral's client-python.
 
 // conversations reads mistral-conversations: the Agents and Conversations API, as a body and as a stream.
 type conversations struct {
@@ -16,7 +16,8 @@ func newConversations(c *Config) Parser { return &conversations{out: out{emit: c
 
 func looksConversations(s *shape) bool {
 	switch s.kind {
-	case "conversation.response.started", "message.output.delta", "tool.execution.started", "conversation.response.done", "conversation.response":
+	case "conversation.response.started", "message.output.delta", "tool.execution.started",
+		"conversation.response.done", "conversation.response":
 		return true
 	}
 	return s.has("conversation_id", "outputs")
@@ -137,7 +138,11 @@ func (p *conversations) reference(part Part, v scan.Value) {
 		return
 	}
 	s := Source{
-		Kind: KindTool, URL: v.Get("url").Str(), Title: v.Get("title").Str(), Content: v.Get("description").Str(), Raw: v,
+		Kind:    KindTool,
+		URL:     v.Get("url").Str(),
+		Title:   v.Get("title").Str(),
+		Content: v.Get("description").Str(),
+		Raw:     v,
 	}
 	if s.Key = s.URL; s.Key != "" {
 		s.Kind = KindWeb

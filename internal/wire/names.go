@@ -2,8 +2,8 @@ package wire
 
 import "slices"
 
-// ProviderNames returns the names that an answer can have for its provider, in order, as long as nobody says another one:
-// those of [Providers] and others whose answers are recognised.
+// ProviderNames returns the names that an answer can have for its provider, in order, as long as nobody says another
+// one: those of [Providers] and others whose answers are recognised.
 func ProviderNames() []string {
 	names := []string{"generic"} // nobody knows whose it is
 	for _, p := range Providers() {

@@ -33,12 +33,16 @@ const (
 	Query                     // Name is a search query the model ran
 	Tool                      // a tool call: Name is its id, More the tool's name
 	Display                   // the provider demands to show something: Name is the kind, More the HTML
-	Head                      // Name is the field (HeadID, HeadModel, HeadCreated, HeadProvider, HeadFormat), More its value; empty values are ignored
-	Finish                    // candidate Part.Candidate ended for reason Name (FinishStop …); does not end the response
-	End                       // the format's end mark was seen: the response is complete
-	Error                     // the provider answered with an error: Name is its code, More its message
-	Issue                     // something odd: Name is the code, More the detail, Raw the JSON it is about
-	Meta                      // Name names provider metadata without a home of its own, Raw is its JSON; the last one of a name counts
+	// Name is the field (HeadID, HeadModel, HeadCreated, HeadProvider, HeadFormat), More its value; empty values are
+	// ignored
+	Head
+	// candidate Part.Candidate ended for reason Name (FinishStop …); does not end the response
+	Finish
+	End   // the format's end mark was seen: the response is complete
+	Error // the provider answered with an error: Name is its code, More its message
+	Issue // something odd: Name is the code, More the detail, Raw the JSON it is about
+	// Name names provider metadata without a home of its own, Raw is its JSON; the last one of a name counts
+	Meta
 )
 
 // The fields that a Head operation may set.
@@ -131,8 +135,8 @@ type Cite struct {
 	Unit  Unit
 	Start int
 	End   int // exclusive: inclusive providers are normalised by their parser
-	// Shifts is what to add to Start and End, in the same unit: the first is what the provider means as far as it says, the
-	// others are tried in order where the text there is not Quote. Empty means 0 alone.
+	// Shifts is what to add to Start and End, in the same unit: the first is what the provider means as far as it says,
+	// the others are tried in order where the text there is not Quote. Empty means 0 alone.
 	Shifts []int
 	Covers Covers
 	Quote  string // the answer's own words, if the provider repeats them

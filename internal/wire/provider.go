@@ -3,12 +3,12 @@ package wire
 // Provider is what one must know to reach a provider.
 type Provider struct {
 	Name string
-	// URL is the base that a call's path is appended to, as its users write the path: it holds no part of the API's own path
-	// and no slash at its end. It is empty where every user has another one (NeedsURL).
+	// URL is the base that a call's path is appended to, as its users write the path: it holds no part of the API's own
+	// path and no slash at its end. It is empty where every user has another one (NeedsURL).
 	URL      string
 	NeedsURL bool
-	// KeyEnv are the environment variables that usually hold a key; where several are set, the first counts, which is the one
-	// that the provider's own SDK prefers.
+	// KeyEnv are the environment variables that usually hold a key; where several are set, the first counts, which is
+	// the one that the provider's own SDK prefers.
 	KeyEnv []string
 	// KeyHeader is the header that carries a key, KeyPrefix what stands before the key there.
 	KeyHeader, KeyPrefix string
@@ -24,33 +24,80 @@ const (
 	anthropicVersion = "2023-06-01" // the only one of the Messages API; its SDKs send it with every call
 )
 
-// Providers returns the providers that a gateway knows by name, in the order of the documentation. Addresses, variables and
-// headers are those of the providers' own SDKs. Bedrock's are for its API keys, which are bearer tokens; its address has a
-// region, so that users of another need their own.
+// Providers returns the providers that a gateway knows by name, in the order of the documentation. Addresses, variables
+// and headers are those of the providers' own SDKs. Bedrock's are for its API keys, which are bearer tokens; its
+// address has a region, so that users of another need their own.
 func Providers() []Provider {
 	return []Provider{
-		{Name: "openai", URL: "https://api.openai.com", KeyEnv: []string{"OPENAI_API_KEY"}, KeyHeader: authorization, KeyPrefix: bearer},
 		{
-			Name: "gemini", URL: "https://generativelanguage.googleapis.com", KeyEnv: []string{"GOOGLE_API_KEY", "GEMINI_API_KEY"},
-			KeyHeader: "X-Goog-Api-Key", KeyQuery: "key",
-		},
-		{Name: "cohere", URL: "https://api.cohere.com", KeyEnv: []string{"CO_API_KEY", "COHERE_API_KEY"}, KeyHeader: authorization, KeyPrefix: bearer},
-		{
-			Name: "anthropic", URL: "https://api.anthropic.com", KeyEnv: []string{"ANTHROPIC_API_KEY"}, KeyHeader: "X-Api-Key",
-			Header: map[string][]string{"Anthropic-Version": {anthropicVersion}},
+			Name:      "openai",
+			URL:       "https://api.openai.com",
+			KeyEnv:    []string{"OPENAI_API_KEY"},
+			KeyHeader: authorization,
+			KeyPrefix: bearer,
 		},
 		{
-			Name: "perplexity", URL: "https://api.perplexity.ai", KeyEnv: []string{"PERPLEXITY_API_KEY", "PPLX_API_KEY"},
-			KeyHeader: authorization, KeyPrefix: bearer,
+			Name:      "gemini",
+			URL:       "https://generativelanguage.googleapis.com",
+			KeyEnv:    []string{"GOOGLE_API_KEY", "GEMINI_API_KEY"},
+			KeyHeader: "X-Goog-Api-Key",
+			KeyQuery:  "key",
 		},
-		{Name: "xai", URL: "https://api.x.ai", KeyEnv: []string{"XAI_API_KEY"}, KeyHeader: authorization, KeyPrefix: bearer},
-		{Name: "openrouter", URL: "https://openrouter.ai", KeyEnv: []string{"OPENROUTER_API_KEY"}, KeyHeader: authorization, KeyPrefix: bearer},
-		{Name: "mistral", URL: "https://api.mistral.ai", KeyEnv: []string{"MISTRAL_API_KEY"}, KeyHeader: authorization, KeyPrefix: bearer},
 		{
-			Name: "bedrock", URL: "https://bedrock-runtime.us-east-1.amazonaws.com", KeyEnv: []string{"AWS_BEARER_TOKEN_BEDROCK"},
-			KeyHeader: authorization, KeyPrefix: bearer,
+			Name:      "cohere",
+			URL:       "https://api.cohere.com",
+			KeyEnv:    []string{"CO_API_KEY", "COHERE_API_KEY"},
+			KeyHeader: authorization,
+			KeyPrefix: bearer,
 		},
-		{Name: "azure", NeedsURL: true, KeyEnv: []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"}, KeyHeader: "Api-Key"},
+		{
+			Name:      "anthropic",
+			URL:       "https://api.anthropic.com",
+			KeyEnv:    []string{"ANTHROPIC_API_KEY"},
+			KeyHeader: "X-Api-Key",
+			Header:    map[string][]string{"Anthropic-Version": {anthropicVersion}},
+		},
+		{
+			Name:      "perplexity",
+			URL:       "https://api.perplexity.ai",
+			KeyEnv:    []string{"PERPLEXITY_API_KEY", "PPLX_API_KEY"},
+			KeyHeader: authorization,
+			KeyPrefix: bearer,
+		},
+		{
+			Name:      "xai",
+			URL:       "https://api.x.ai",
+			KeyEnv:    []string{"XAI_API_KEY"},
+			KeyHeader: authorization,
+			KeyPrefix: bearer,
+		},
+		{
+			Name:      "openrouter",
+			URL:       "https://openrouter.ai",
+			KeyEnv:    []string{"OPENROUTER_API_KEY"},
+			KeyHeader: authorization,
+			KeyPrefix: bearer,
+		},
+		{
+			Name:      "mistral",
+			URL:       "https://api.mistral.ai",
+			KeyEnv:    []string{"MISTRAL_API_KEY"},
+			KeyHeader: authorization,
+			KeyPrefix: bearer,
+		},
+		{
+			Name:      "bedrock",
+			URL:       "https://bedrock-runtime.us-east-1.amazonaws.com",
+			KeyEnv:    []string{"AWS_BEARER_TOKEN_BEDROCK"},
+			KeyHeader: authorization,
+			KeyPrefix: bearer,
+		},
+		{
+			Name:      "azure",
+			NeedsURL:  true,
+			KeyEnv:    []string{"AZURE_OPENAI_API_KEY", "AZURE_API_KEY"},
+			KeyHeader: "Api-Key",
+		},
 	}
 }
 
@@ -71,8 +118,8 @@ func KeyHeaders() []string {
 	return []string{authorization, "X-Api-Key", "X-Goog-Api-Key", "Api-Key"}
 }
 
-// OTelName returns the name of a provider in OpenTelemetry's conventions for generative AI, the provider's own where they
-// have none.
+// OTelName returns the name of a provider in OpenTelemetry's conventions for generative AI, the provider's own where
+// they have none.
 func OTelName(provider string) string {
 	switch provider {
 	case "gemini":

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// IsRedirect reports whether an address is one of a provider's own that leads to the source and says nothing of it: Google's
-// grounding answers cite such, and they stop working after a while.
+// IsRedirect reports whether an address is one of a provider's own that leads to the source and says nothing of it:
+// Google's grounding answers cite such, and they stop working after a while.
 func IsRedirect(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Scheme == "https" && strings.EqualFold(u.Host, "vertexaisearch.cloud.google.com") &&

@@ -15,7 +15,8 @@ type Request struct {
 	Stream   bool      // the body asks for a stream
 	Messages []Message // oldest first, instructions before all others; the last MaxMessages
 	Tools    []string  // what the model may use: a function's name, any other tool's type; the first MaxTools
-	Grounded bool      // the body asks the provider to search, or to answer from documents, so that there can be citations
+	// the body asks the provider to search, or to answer from documents, so that there can be citations
+	Grounded bool
 }
 
 // The most that a [Request] keeps. A body of a few megabytes could name millions.
@@ -40,11 +41,11 @@ const (
 )
 
 // ReadRequest reads the body of a request. format is that of its answer, as [FindRoute] says it; empty: not known. The
-// body's own members tell what they mean in all formats, so that format only adds what no member says: whose answers are
-// always grounded, and that Cohere's are in what a tool found.
+// body's own members tell what they mean in all formats, so that format only adds what no member says: whose answers
+// are always grounded, and that Cohere's are in what a tool found.
 //
-// Reading is tolerant: what is missing, of the wrong type or cut off is left out. The only error is that of a body that is
-// no JSON object. Nothing of body is kept.
+// Reading is tolerant: what is missing, of the wrong type or cut off is left out. The only error is that of a body that
+// is no JSON object. Nothing of body is kept.
 func ReadRequest(format string, body []byte) (*Request, error) {
 	doc := scan.Value(bytes.TrimSpace(body))
 	if !doc.IsObject() {
@@ -77,8 +78,8 @@ func ReadRequest(format string, body []byte) (*Request, error) {
 	return &r.Request, nil
 }
 
-// LastUser returns the newest message of the user, and whether there is one. A tool's result, which some formats send in the
-// user's name, is none.
+// LastUser returns the newest message of the user, and whether there is one. A tool's result, which some formats send
+// in the user's name, is none.
 func (r *Request) LastUser() (Message, bool) {
 	for _, m := range slices.Backward(r.Messages) {
 		if m.Role == RoleUser {
@@ -128,8 +129,8 @@ func (r *requestReader) conversation(c *conversation) {
 	}
 }
 
-// turns reads a list of messages, or one in its place. Parts without a role, as the Interactions API takes them in place of
-// messages, are all one message of the user.
+// turns reads a list of messages, or one in its place. Parts without a role, as the Interactions API takes them in
+// place of messages, are all one message of the user.
 func (r *requestReader) turns(v scan.Value) {
 	var loose []string
 	if !v.IsArray() {
@@ -177,7 +178,8 @@ func (r *requestReader) turn(loose []string, v scan.Value) []string {
 	return loose
 }
 
-// roleOf returns whose message an item of that type and role is; empty: it is none, but a call, a thought or a reference.
+// roleOf returns whose message an item of that type and role is; empty: it is none, but a call, a thought or a
+// reference.
 func roleOf(kind, role string) string {
 	switch kind {
 	case "user_input":

@@ -25,8 +25,8 @@ func shown(v scan.Value) string {
 	return validText(compact(v))
 }
 
-// texts joins the visible text of a message's content: a string, one part or a list of parts, or an object that holds one
-// of these.
+// texts joins the visible text of a message's content: a string, one part or a list of parts, or an object that holds
+// one of these.
 func texts(content scan.Value, between string) string {
 	if content.IsObject() {
 		for _, name := range []string{"parts", "content"} {
@@ -87,7 +87,8 @@ func visible(part scan.Value) (string, bool) {
 	return plainText(text), text.IsString()
 }
 
-// toolResult returns what a tool answered, where a part of a message is that: Anthropic's, Bedrock's, Google's or Cohere's.
+// toolResult returns what a tool answered, where a part of a message is that: Anthropic's, Bedrock's, Google's or
+// Cohere's.
 func toolResult(part scan.Value) (string, bool) {
 	for o := scan.Members(part); o.Next(); {
 		switch string(o.Key) {
@@ -169,8 +170,8 @@ func (r *requestReader) option(name string, v scan.Value) {
 	}
 }
 
-// tool reads one tool. Those that a provider runs itself have a type, or are named by their only member; a caller's have
-// a name.
+// tool reads one tool. Those that a provider runs itself have a type, or are named by their only member; a caller's
+// have a name.
 func (r *requestReader) tool(v scan.Value) {
 	kind, name := plainText(v.Get("type")), plainText(v.Get("name"))
 	switch kind {
@@ -217,9 +218,9 @@ func (r *requestReader) offer(tool string) {
 	}
 }
 
-// grounds reports whether a tool that a provider runs itself finds sources: web_search in all its versions, file_search,
-// googleSearchRetrieval, urlContext, google_maps, web_fetch, document_library, nova_grounding. Anthropic's tool_search_tool finds
-// tools.
+// grounds reports whether a tool that a provider runs itself finds sources: web_search in all its versions,
+// file_search, googleSearchRetrieval, urlContext, google_maps, web_fetch, document_library, nova_grounding. Anthropic's
+// tool_search_tool finds tools.
 func grounds(tool string) bool {
 	if strings.HasPrefix(tool, "tool_search") {
 		return false

@@ -39,9 +39,9 @@ func responseModel(s *shape) string {
 // isGrok reports whether a model is xAI's, in xAI's own naming.
 func isGrok(model string) bool { return strings.HasPrefix(model, "grok") }
 
-// responses reads the Responses API. A stream says everything up to four times: in deltas, when a part is done, when its
-// item is done, and in the response at its end. What comes again with the same bytes is recognised by its hash and not
-// walked again; what comes again with other bytes replaces what was said.
+// responses reads the Responses API. A stream says everything up to four times: in deltas, when a part is done, when
+// its item is done, and in the response at its end. What comes again with the same bytes is recognised by its hash and
+// not walked again; what comes again with other bytes replaces what was said.
 type responses struct {
 	out
 	delta    template
@@ -120,11 +120,13 @@ func (p *responses) event(kind []byte, doc scan.Value) bool {
 		p.partDone(doc)
 	case "response.output_item.added", "response.output_item.done":
 		p.itemEvent(doc, string(kind) == "response.output_item.done")
-	case "response.created", "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.canceled":
+	case "response.created", "response.completed", "response.incomplete", "response.failed", "response.cancelled",
+		"response.canceled":
 		p.response(openMember(doc, "response"), string(kind[len("response."):]))
 	case "error":
 		p.lastError(doc)
-	case "response.reasoning.search_queries", "response.reasoning.search_results", "response.reasoning.fetch_url_results":
+	case "response.reasoning.search_queries", "response.reasoning.search_results",
+		"response.reasoning.fetch_url_results":
 		p.searched(doc)
 	case "response":
 		p.response(doc, "")
@@ -372,8 +374,8 @@ func (p *responses) fresh(sequence int, content []byte, cut bool) bool {
 	return false
 }
 
-// repeats finds deltas that came twice, as after a reconnect. The number and the text must both be the same, and numbers
-// must count at all: some proxies number anew from 0, or everything 0.
+// repeats finds deltas that came twice, as after a reconnect. The number and the text must both be the same, and
+// numbers must count at all: some proxies number anew from 0, or everything 0.
 type repeats struct {
 	seed     maphash.Seed
 	seen     []uint64 // the hash of the text by sequence number; 0: not seen

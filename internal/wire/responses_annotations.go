@@ -123,7 +123,8 @@ func (o *out) place(n *note, c *Cite) {
 	}
 }
 
-// cites says a citation and its source, of an annotation that does not break off. It is false for annotations of other types.
+// cites says a citation and its source, of an annotation that does not break off. It is false for annotations of other
+// types.
 func (o *out) cites(n *note, key string, p Part) bool {
 	switch n.kind {
 	case "url_citation", "file_citation", "container_file_citation", "file_path":

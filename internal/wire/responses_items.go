@@ -7,8 +7,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// response reads a response object: a body, or what the first and the last event of a stream hold. Event is the last word
-// of the event's type, empty for a body.
+// response reads a response object: a body, or what the first and the last event of a stream hold. Event is the last
+// word of the event's type, empty for a body.
 func (p *responses) response(v scan.Value, event string) {
 	var id, model, created, status, output, failure, details scan.Value
 	filters := false
@@ -180,8 +180,8 @@ func identify(item scan.Value) (id, kind string) {
 	return id, kind
 }
 
-// messageItem reads a message: whether it is the answer or commentary on the way to it, and, once it is done, its content.
-// Parts that have begun keep their kind.
+// messageItem reads a message: whether it is the answer or commentary on the way to it, and, once it is done, its
+// content. Parts that have begun keep their kind.
 func (p *responses) messageItem(m *outMessage, item scan.Value, done bool) {
 	var content scan.Value
 	for o := scan.Members(item); o.Next(); {
@@ -344,8 +344,8 @@ func (p *responses) webSearch(item scan.Value) {
 	}
 }
 
-// searched reads what Perplexity's agents searched for and found. Their text holds [n], which stands for the result with
-// the id n.
+// searched reads what Perplexity's agents searched for and found. Their text holds [n], which stands for the result
+// with the id n.
 func (p *responses) searched(v scan.Value) {
 	p.say(Op{Kind: Head, Name: HeadProvider, More: "perplexity"})
 	p.queries(v.Get("queries"))

@@ -7,8 +7,8 @@ import (
 
 // Route is what a call's method and path tell of its answer.
 type Route struct {
-	// Pattern is the rule that the path's end matched, such as /model/{model}/converse. There are few, none holds anything of
-	// the caller's, so it can name a metric.
+	// Pattern is the rule that the path's end matched, such as /model/{model}/converse. There are few, none holds
+	// anything of the caller's, so it can name a metric.
 	Pattern  string
 	Provider string // who answers; empty: the path does not tell and nobody said
 	Format   string // of the answer; empty: it is to be recognised
@@ -21,8 +21,8 @@ type Route struct {
 // FindRoute returns what a call's method and path tell, and whether it is a call whose answer has citations to keep.
 //
 // The path is the one that the upstream sees, without its query, escaped as it was sent. Only its end counts, in whole
-// segments, because a base URL may have a path of its own. With the name of one of [Providers], or vertex, the provider's
-// own paths count; with any other name, and none, those by which one of them, or who copies it, can be told.
+// segments, because a base URL may have a path of its own. With the name of one of [Providers], or vertex, the
+// provider's own paths count; with any other name, and none, those by which one of them, or who copies it, can be told.
 //
 // Neighbours of these paths whose answers hold no text of a model are not found: counting tokens, batches and jobs,
 // cancelling, embeddings, files. The paths are those of the providers' SDKs and references.
@@ -35,8 +35,8 @@ func FindRoute(provider, method, path string) (Route, bool) {
 	return c.route, true
 }
 
-// call is a call on its way through the rules. The rules are code, not a table, so that a call that matches none, or any,
-// allocates nothing.
+// call is a call on its way through the rules. The rules are code, not a table, so that a call that matches none, or
+// any, allocates nothing.
 type call struct {
 	path      string
 	post, get bool
@@ -57,7 +57,8 @@ func (c *call) findIn(provider string) bool {
 	case "perplexity":
 		return c.perplexity()
 	case "xai":
-		return c.responses("xai-responses") || c.is("/chat/completions", "xai-chat") || c.is("/v1/messages", "anthropic-messages")
+		return c.responses("xai-responses") || c.is("/chat/completions", "xai-chat") ||
+			c.is("/v1/messages", "anthropic-messages")
 	case "openrouter":
 		return c.is("/chat/completions", "openrouter-chat") || c.is("/responses", "openai-responses") ||
 			c.is("/v1/messages", "anthropic-messages")
@@ -133,7 +134,9 @@ func (c *call) perplexity() bool {
 
 func (c *call) mistral() bool {
 	return c.is("/chat/completions", "mistral-chat") || c.is("/agents/completions", "mistral-chat") ||
-		c.is("/conversations", "mistral-conversations") || c.in("/conversations/{id}/restart", "mistral-conversations") ||
+		c.is(
+			"/conversations", "mistral-conversations",
+		) || c.in("/conversations/{id}/restart", "mistral-conversations") ||
 		c.in("/conversations/{id}", "mistral-conversations")
 }
 
@@ -156,11 +159,13 @@ func (c *call) bedrock() bool {
 	return true
 }
 
-// azure finds the paths of Azure OpenAI, old (a deployment in the path) and new, and of models of others there. Whether a
-// chat answers from the caller's own data, which is a format of its own, its path does not say.
+// azure finds the paths of Azure OpenAI, old (a deployment in the path) and new, and of models of others there. Whether
+// a chat answers from the caller's own data, which is a format of its own, its path does not say.
 func (c *call) azure() bool {
 	return c.model("/deployments/{model}/chat/completions") || c.model("/deployments/{model}/extensions/chat/completions") ||
-		c.is("/chat/completions", "") || c.responses("openai-responses") || c.is("/v1/messages", "anthropic-messages")
+		c.is("/chat/completions", "") ||
+		c.responses("openai-responses") ||
+		c.is("/v1/messages", "anthropic-messages")
 }
 
 // unknown finds what can be told without knowing who is asked. Only a path that is one provider's alone says the
@@ -237,8 +242,8 @@ func (c *call) again(pattern, format string) bool {
 // ends reports whether the path ends with these whole segments; a pattern begins with a slash.
 func (c *call) ends(pattern string) bool { return strings.HasSuffix(c.path, pattern) }
 
-// param returns what stands in the path's end for the one parameter of a pattern: one segment, or what comes in it before
-// a colon, and not nothing.
+// param returns what stands in the path's end for the one parameter of a pattern: one segment, or what comes in it
+// before a colon, and not nothing.
 func (c *call) param(pattern string) (string, bool) {
 	open, end := strings.IndexByte(pattern, '{'), strings.IndexByte(pattern, '}')
 	rest, ok := cutEnd(c.path, pattern[end+1:])
@@ -269,11 +274,12 @@ func unescape(segment string) string {
 	return segment
 }
 
-// ReadsRequest reports whether answers of a format can only be decoded in full with their request: it has the documents that
-// they refer to. So it may be of a format that is yet to be recognised.
+// ReadsRequest reports whether answers of a format can only be decoded in full with their request: it has the documents
+// that they refer to. So it may be of a format that is yet to be recognised.
 func ReadsRequest(format string) bool {
 	switch format {
-	case "openai-responses", "openai-chat", "azure-chat", "xai-responses", "xai-chat", "perplexity-chat", "openrouter-chat":
+	case "openai-responses", "openai-chat", "azure-chat", "xai-responses", "xai-chat", "perplexity-chat",
+		"openrouter-chat":
 		return false
 	}
 	return true

@@ -6,8 +6,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// Another reports whether a document that comes after the end of a response begins another one, as bodies in one file do.
-// Format and id are those of the response that has ended; who has none is told by what only a body holds.
+// Another reports whether a document that comes after the end of a response begins another one, as bodies in one file
+// do. Format and id are those of the response that has ended; who has none is told by what only a body holds.
 func Another(format, id string, event []byte, doc scan.Value) bool {
 	if format == "anthropic-messages" { // its parser counts the turns itself: what one fetched, the next cites
 		return false
@@ -22,7 +22,8 @@ func Another(format, id string, event []byte, doc scan.Value) bool {
 	if s.has("candidates") { // the next chunk, where a server ends a candidate with each and has no ids
 		return id != ""
 	}
-	return s.event == "messageStart" || s.hasAny("messageStart", "output", "outputs", "answer", "summary", "reply", "message", "text", "steps")
+	return s.event == "messageStart" ||
+		s.hasAny("messageStart", "output", "outputs", "answer", "summary", "reply", "message", "text", "steps")
 }
 
 // responseID returns the id of the response that a document is, begins or is a piece of, or "".

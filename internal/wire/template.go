@@ -59,8 +59,8 @@ func (t *template) match(doc []byte) ([]byte, bool) {
 	return doc[i:end], true
 }
 
-// before reports whether v, a member that tells which part the text belongs to, stands before it in their document. Proxies that sort
-// members put it behind, and then what follows the text does matter.
+// before reports whether v, a member that tells which part the text belongs to, stands before it in their document.
+// Proxies that sort members put it behind, and then what follows the text does matter.
 func before(v, text scan.Value) bool { return len(v) > 0 && cap(v) > cap(text) }
 
 func digits(b []byte, i int) int {

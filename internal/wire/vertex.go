@@ -8,8 +8,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// looksVertexSearch recognises an answer of Vertex AI Search (Discovery Engine): the methods answer, streamAnswer, converse and
-// search.
+// looksVertexSearch recognises an answer of Vertex AI Search (Discovery Engine): the methods answer, streamAnswer,
+// converse and search.
 func looksVertexSearch(s *shape) bool {
 	answer := s.val("answer")
 	for o := scan.Members(answer); o.Next(); {
@@ -28,11 +28,13 @@ func looksVertexSearch(s *shape) bool {
 
 // isSummary reports whether v is a search summary.
 func isSummary(v scan.Value) bool {
-	return pick(v, "summaryText", "summary_text", "summaryWithMetadata", "summary_with_metadata", "summarySkippedReasons") != nil
+	return pick(
+		v, "summaryText", "summary_text", "summaryWithMetadata", "summary_with_metadata", "summarySkippedReasons",
+	) != nil
 }
 
-// vertexSearch reads the answers of Vertex AI Search. Each document of a stream is an answer by itself, whose text is either the next
-// piece or everything so far; the last one may repeat the whole.
+// vertexSearch reads the answers of Vertex AI Search. Each document of a stream is an answer by itself, whose text is
+// either the next piece or everything so far; the last one may repeat the whole.
 type vertexSearch struct {
 	out
 	text   []byte // so far, unescaped
@@ -202,8 +204,8 @@ func (p *vertexSearch) queries(steps scan.Value) {
 	}
 }
 
-// answerText says what a document adds to the text. A text that begins with all of the former ones repeats them; one that begins like
-// them but goes on differently is a corrected whole; any other is the next piece.
+// answerText says what a document adds to the text. A text that begins with all of the former ones repeats them; one
+// that begins like them but goes on differently is a corrected whole; any other is the next piece.
 func (p *vertexSearch) answerText(v scan.Value, final bool) {
 	if v.IsNull() {
 		return
@@ -236,7 +238,8 @@ func (p *vertexSearch) more(content []byte, final bool) {
 	p.say(Op{Kind: Text, Text: text})
 }
 
-// references says the sources. A list that is not the former one grown gets other keys, since citations count places in the list.
+// references says the sources. A list that is not the former one grown gets other keys, since citations count places in
+// the list.
 func (p *vertexSearch) references(list scan.Value) {
 	if blank(list) || bytes.Equal(list, p.raw) {
 		return
@@ -338,8 +341,8 @@ func chunkReference(s *Source, v scan.Value) {
 	s.Locator.Chunk = s.ChunkID
 }
 
-// documentReference reads which document a reference is of, and returns its chunks. A document's resource name is the same in every
-// answer.
+// documentReference reads which document a reference is of, and returns its chunks. A document's resource name is the
+// same in every answer.
 func documentReference(s *Source, v scan.Value) (chunks scan.Value) {
 	for o := scan.Members(v); o.Next(); {
 		switch string(o.Key) {

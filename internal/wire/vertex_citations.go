@@ -8,8 +8,8 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// citations reads an answer's citations, or where it has none the claims that were checked against its references. The citations of
-// the last document are all there are: what an earlier one said and this one does not is taken back.
+// citations reads an answer's citations, or where it has none the claims that were checked against its references. The
+// citations of the last document are all there are: what an earlier one said and this one does not is taken back.
 func (p *vertexSearch) citations(list, supports scan.Value, final bool) {
 	if blank(list) {
 		list = supports
@@ -70,7 +70,8 @@ func (p *vertexSearch) citation(i int, v scan.Value) {
 	}
 }
 
-// refOf returns the reference that a citation's source names: an index, as a string or as a number, which is 0 where it is missing.
+// refOf returns the reference that a citation's source names: an index, as a string or as a number, which is 0 where it
+// is missing.
 func (p *vertexSearch) refOf(i int, v scan.Value) (Ref, bool) {
 	id := pick(v, "referenceId", "reference_id", "referenceIndex", "reference_index")
 	n, ok := p.index("referenceId", id)
@@ -85,8 +86,8 @@ func (p *vertexSearch) refOf(i int, v scan.Value) (Ref, bool) {
 	return Ref{Source: r.key, Quote: r.quote, Locator: r.locator}, true
 }
 
-// summary reads a search summary, of the methods search and converse. With metadata it is a text and citations; without, the
-// text holds numbers in brackets that stand for the search results.
+// summary reads a search summary, of the methods search and converse. With metadata it is a text and citations;
+// without, the text holds numbers in brackets that stand for the search results.
 func (p *vertexSearch) summary(v, results scan.Value) {
 	var text, metadata, skipped scan.Value
 	for o := scan.Members(v); o.Next(); {

@@ -9,9 +9,10 @@ import (
 // Parser reads the documents of one response in order and says what they hold. A Parser is for one response and one
 // goroutine.
 type Parser interface {
-	// Parse reads one document: a whole body, or the data of one event (event is its name, where the transport has one). It keeps nothing
-	// of doc. It reports whether it knows what the document is; one that it need not act on counts as known. It never
-	// fails: what is missing or of the wrong type is left out, what is odd is said as an Issue.
+	// Parse reads one document: a whole body, or the data of one event (event is its name, where the transport has
+	// one). It keeps nothing of doc. It reports whether it knows what the document is; one that it need not act on
+	// counts as known. It never fails: what is missing or of the wrong type is left out, what is odd is said as an
+	// Issue.
 	Parse(event []byte, doc scan.Value) bool
 	// Close says what was held back until the end of the input.
 	Close()
@@ -19,10 +20,11 @@ type Parser interface {
 
 // Config is what a parser is told before the first document.
 type Config struct {
-	Provider  string     // empty: the format's usual one, or the one that the documents tell
-	Request   scan.Value // the request that the response answers; nil: not known
-	Documents []Source   // documents given to the model; they take the place of those in Request. An empty Key: the format's default id
-	Emit      func(*Op)  // takes the operations
+	Provider string     // empty: the format's usual one, or the one that the documents tell
+	Request  scan.Value // the request that the response answers; nil: not known
+	// documents given to the model; they take the place of those in Request. An empty Key: the format's default id
+	Documents []Source
+	Emit      func(*Op) // takes the operations
 }
 
 // format is one line of the table of formats.
@@ -34,8 +36,8 @@ type format struct {
 	parse func(*Config) Parser
 }
 
-// formats is the table of all formats. The order matters only where one document could be of several: the narrower format
-// stands first.
+// formats is the table of all formats. The order matters only where one document could be of several: the narrower
+// format stands first.
 //
 //nolint:gochecknoglobals // nobody writes to it, and a copy for every response would cost more stack than all of its decoding
 var formats = [...]format{
@@ -124,8 +126,8 @@ func look(event []byte, doc scan.Value) *shape {
 // maxLooked is how many members of a document are looked at to recognise its format.
 const maxLooked = 64
 
-// val returns a member's value, the last one's of that name; nil: there is none. A document has few members, and a search
-// through them costs less than a map.
+// val returns a member's value, the last one's of that name; nil: there is none. A document has few members, and a
+// search through them costs less than a map.
 func (s *shape) val(name string) scan.Value {
 	for i := len(s.members) - 1; i >= 0; i-- {
 		if m := &s.members[i]; string(m.name) == name {
@@ -135,8 +137,8 @@ func (s *shape) val(name string) scan.Value {
 	return nil
 }
 
-// typed reports whether a list's elements are of known types, as far as they say their type. Documents that break off are
-// recognised by that, and those that were stripped of the members that name their format.
+// typed reports whether a list's elements are of known types, as far as they say their type. Documents that break off
+// are recognised by that, and those that were stripped of the members that name their format.
 func typed(list scan.Value, known func(kind string) bool) bool {
 	some := false
 	for a := scan.Elements(list); a.Next(); {

@@ -16,8 +16,8 @@ import (
 	"github.com/ibidhq/ibid/tlog"
 )
 
-// Opener returns a handle on the store of a name. In one test the first handle of a name has an empty store, and later ones
-// the same store, as if another process had opened it.
+// Opener returns a handle on the store of a name. In one test the first handle of a name has an empty store, and later
+// ones the same store, as if another process had opened it.
 type Opener func(name string) tlog.Tiles
 
 // TestTiles exercises a store. It calls start once for each of its subtests, all of whose stores are new.
@@ -54,7 +54,9 @@ func growth(checkpoint string, firstHash int64, hashes []tlog.Hash, leaves ...tl
 
 func put(t *testing.T, tiles tlog.Tiles, g *tlog.Growth) {
 	t.Helper()
-	if err := tiles.Update(t.Context(), g.Leaves, func(*tlog.Before) (*tlog.Growth, error) { return g, nil }); err != nil {
+	if err := tiles.Update(
+		t.Context(), g.Leaves, func(*tlog.Before) (*tlog.Growth, error) { return g, nil },
+	); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -96,19 +98,23 @@ func exerciseUpdate(t *testing.T, open Opener) {
 	put(t, tiles, growth("two", 3, []tlog.Hash{{4}, {5}}, Digest(2)))
 	checkReads(t, tiles)
 	checkReads(t, open("log"))
-	err := tiles.Update(t.Context(), []tlog.Leaf{Digest(7), Digest(2), Digest(0)}, func(b *tlog.Before) (*tlog.Growth, error) {
-		want := map[tlog.Leaf]int64{Digest(0): 0, Digest(2): 2}
-		if b.Size != 3 || string(b.Checkpoint) != "two" || !maps.Equal(b.Known, want) {
-			t.Errorf("Update has read %+v", b)
-		}
-		if got, err := b.Hashes([]int64{2, 1}); err != nil || !slices.Equal(got, []tlog.Hash{{3}, {2}}) {
-			t.Errorf("Hashes(2, 1) = %v, %v inside Update", got, err)
-		}
-		if got, err := b.Hashes([]int64{5}); err == nil {
-			t.Errorf("Hashes(5) = %v inside Update, want an error", got)
-		}
-		return &tlog.Growth{FirstHash: 5, Checkpoint: []byte("three")}, nil // the checkpoint alone
-	})
+	err := tiles.Update(
+		t.Context(),
+		[]tlog.Leaf{Digest(7), Digest(2), Digest(0)},
+		func(b *tlog.Before) (*tlog.Growth, error) {
+			want := map[tlog.Leaf]int64{Digest(0): 0, Digest(2): 2}
+			if b.Size != 3 || string(b.Checkpoint) != "two" || !maps.Equal(b.Known, want) {
+				t.Errorf("Update has read %+v", b)
+			}
+			if got, err := b.Hashes([]int64{2, 1}); err != nil || !slices.Equal(got, []tlog.Hash{{3}, {2}}) {
+				t.Errorf("Hashes(2, 1) = %v, %v inside Update", got, err)
+			}
+			if got, err := b.Hashes([]int64{5}); err == nil {
+				t.Errorf("Hashes(5) = %v inside Update, want an error", got)
+			}
+			return &tlog.Growth{FirstHash: 5, Checkpoint: []byte("three")}, nil // the checkpoint alone
+		},
+	)
 	if err != nil {
 		t.Error(err)
 	}
@@ -118,10 +124,16 @@ func exerciseUpdate(t *testing.T, open Opener) {
 func checkReads(t *testing.T, tiles tlog.Tiles) {
 	t.Helper()
 	checkHead(t, tiles, 3, "two")
-	if got, err := tiles.Hashes(t.Context(), []int64{4, 0, 3}); err != nil || !slices.Equal(got, []tlog.Hash{{5}, {1}, {4}}) {
+	if got, err := tiles.Hashes(
+		t.Context(), []int64{4, 0, 3},
+	); err != nil ||
+		!slices.Equal(got, []tlog.Hash{{5}, {1}, {4}}) {
 		t.Errorf("Hashes(4, 0, 3) = %v, %v", got, err)
 	}
-	if got, err := tiles.Leaves(t.Context(), 1, 2); err != nil || !slices.Equal(got, []tlog.Leaf{Digest(1), Digest(2)}) {
+	if got, err := tiles.Leaves(
+		t.Context(), 1, 2,
+	); err != nil ||
+		!slices.Equal(got, []tlog.Leaf{Digest(1), Digest(2)}) {
 		t.Errorf("Leaves(1, 2) = %x, %v", got, err)
 	}
 	for i := range 3 {
@@ -136,11 +148,16 @@ func exerciseNothing(t *testing.T, open Opener) {
 	tiles := open("log")
 	put(t, tiles, growth("one", 0, []tlog.Hash{{1}}, Digest(0)))
 	wrong := errors.New("wrong")
-	err := tiles.Update(t.Context(), []tlog.Leaf{Digest(1)}, func(*tlog.Before) (*tlog.Growth, error) { return nil, wrong })
+	err := tiles.Update(
+		t.Context(),
+		[]tlog.Leaf{Digest(1)},
+		func(*tlog.Before) (*tlog.Growth, error) { return nil, wrong },
+	)
 	if !errors.Is(err, wrong) {
 		t.Errorf("Update = %v, want the error of grow", err)
 	}
-	// A growth that does not fit, because the leaf is there or because hashes are missing before its own, is refused whole.
+	// A growth that does not fit, because the leaf is there or because hashes are missing before its own, is refused
+	// whole.
 	for _, g := range []*tlog.Growth{
 		growth("two", 1, []tlog.Hash{{2}, {3}}, Digest(1), Digest(0)),
 		growth("two", 0, []tlog.Hash{{2}}, Digest(1)),
@@ -211,7 +228,12 @@ func exerciseLog(t *testing.T, open Opener) {
 			t.Fatalf("%d leaves: %v", i+1, err)
 		}
 	}
-	if _, err := tlog.Open(t.Context(), &tlog.Options{Origin: origin, Tiles: open("other"), Key: Key(1), File: file}); !errors.Is(err, tlog.ErrShorter) {
+	if _, err := tlog.Open(
+		t.Context(),
+		&tlog.Options{Origin: origin, Tiles: open("other"), Key: Key(1), File: file},
+	); !errors.Is(
+		err, tlog.ErrShorter,
+	) {
 		t.Errorf("Open = %v with another store, want ErrShorter", err)
 	}
 }

@@ -1,0 +1,85 @@
+package file_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/ibidhq/ibid/internal/file"
+)
+
+func TestReplace(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "keys.json")
+	for _, content := range []string{"old", "new and longer", ""} {
+		if err := file.Replace(name, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(name); err != nil || string(got) != content {
+			t.Fatalf("the file has %q (%v), want %q", got, err, content)
+		}
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o644 {
+		t.Errorf("mode %v, want 0644", info.Mode())
+	}
+	assertOnly(t, name)
+}
+
+// What cannot be replaced stays as it is, and no temporary file stays beside it.
+func TestReplaceFails(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "directory")
+	if err := os.Mkdir(name, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Replace(name, []byte("x"), 0o600); err == nil {
+		t.Fatal("a directory was replaced by a file")
+	}
+	assertOnly(t, name)
+}
+
+func TestLock(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such lock")
+	}
+	name := filepath.Join(t.TempDir(), "lock")
+	first, err := file.Lock(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := make(chan string, 2)
+	go func() {
+		second, err := file.Lock(name)
+		order <- "second"
+		if err == nil {
+			err = second.Close()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		close(order)
+	}()
+	order <- "first"
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-order; got != "first" {
+		t.Errorf("the %s lock was granted while the first one was held", got)
+	}
+	for range order {
+	}
+}
+
+func assertOnly(t *testing.T, name string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 1 || entries[0].Name() != filepath.Base(name) {
+		t.Errorf("the directory has %v, want only %s", entries, filepath.Base(name))
+	}
+}

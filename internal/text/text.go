@@ -1,0 +1,113 @@
+package text
+
+import (
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Head returns the longest prefix of s that has at most n bytes and ends between two runes. Nothing marks the cut.
+func Head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:max(n, 0)]
+}
+
+// Tail returns the longest suffix of s that has at most n bytes and begins between two runes.
+func Tail(s string, n int) string {
+	at := max(len(s)-n, 0)
+	for at < len(s) && !utf8.RuneStart(s[at]) {
+		at++
+	}
+	return s[at:]
+}
+
+// Runes returns the first n runes of s. Nothing marks the cut.
+func Runes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// Shorten returns s if it has at most n runes, and otherwise its first n runes, without white space at their end, and
+// an ellipsis.
+func Shorten(s string, n int) string {
+	head := Runes(s, n)
+	if len(head) == len(s) {
+		return s
+	}
+	return strings.TrimRightFunc(head, func(r rune) bool { return r == '…' || unicode.IsSpace(r) }) + "…"
+}
+
+// Line returns s as one line that shows what it says and does nothing else: runs of white space are single spaces,
+// bytes that are not UTF-8 are U+FFFD, and runes that are [Hidden] are gone. It is shortened to n runes and an
+// ellipsis; n <= 0 means that it is not shortened.
+//
+// Use it for what somebody else wrote (a file name, a title, a provider's message) before it reaches a terminal, a
+// header or a sentence of ours.
+func Line(s string, n int) string {
+	var b strings.Builder
+	count, space := 0, false
+	for _, r := range s {
+		if unicode.IsSpace(r) {
+			space = b.Len() > 0
+			continue
+		}
+		if Hidden(r) {
+			continue
+		}
+		if space {
+			count++
+		}
+		if count++; n > 0 && count > n {
+			return b.String() + "…"
+		}
+		if space {
+			b.WriteByte(' ')
+			space = false
+		}
+		b.WriteRune(r)
+	}
+	line := b.String()
+	if strings.Trim(line, joiners+" ") == "" {
+		return ""
+	}
+	return line
+}
+
+// joiners are the format characters without which Persian words and many emoji are misspelt.
+const joiners = "\u200c\u200d"
+
+// Hidden reports whether a rune cannot be seen, or only changes how its neighbours are seen or ordered: control and
+// format characters, private use, surrogates, and the letters and symbols that are drawn as nothing. White space is
+// not hidden unless it is a control character; zero-width joiners are not hidden.
+func Hidden(r rune) bool {
+	switch r {
+	case '\u200c', '\u200d':
+		return false
+	case '\u034f', '\u115f', '\u1160', '\u17b4', '\u17b5', '\u2800', '\u3164', '\uffa0':
+		return true
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Cs, unicode.Co) &&
+		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+}
+
+// Host returns the host of a URL in lower case, without port, brackets and final dot; empty if it has none.
+func Host(raw string) string {
+	u, err := url.Parse(strings.TrimSpace(raw))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+}
