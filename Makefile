@@ -76,14 +76,8 @@ test: ## go test ./... and what needs other programs; IBID_INSTALL=1 installs th
 	@scripts/tools
 	$(step) 'go test ./...'
 	@$(GO) test -count=1 ./...
-	@$(MAKE) onnx
 	@$(MAKE) interop
 	@$(MAKE) examples
-
-.PHONY: onnx
-onnx: ## the tests of ONNX models, with cgo and the build tag onnx, on a library that npm fetches once
-	$(step) 'onnx: models in this process'
-	@scripts/onnx
 
 # A module of its own. Where its SDKs for JavaScript cannot be had, their tests skip themselves.
 .PHONY: interop

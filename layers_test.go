@@ -130,7 +130,7 @@ var allowedModules = map[string][]string{
 		"golang.org/x/net",
 		"golang.org/x/sync",
 	},
-	"support":    {"github.com/yalue/onnxruntime_go", "golang.org/x/text"}, // by the build tag onnx
+	"support":    {"github.com/cenkalti/backoff/v5", "golang.org/x/text"},
 	"trail":      {"github.com/go-json-experiment/json", "go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf"},
 	"trail/otel": {"go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf"},
 	"store": {

@@ -77,7 +77,6 @@ line of one, could not be read.`,
 			if err != nil {
 				return err
 			}
-			defer closeChecker(job.options.Checker)
 			return job.run(c.Context())
 		},
 	}

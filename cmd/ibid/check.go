@@ -40,9 +40,8 @@ makes it say partial.
 --checker judge asks a language model at any address that answers OpenAI's chat
 completions. Its verdict counts only if the words it quotes stand in the source.
 --checker minicheck asks a model of that family, grounding Google's check
-grounding API, onnx a model of yours in this process (in programs built with the
-tag onnx). cascade asks lexical first and one of the others only where lexical
-is not sure. What these are asked about leaves this machine, except with onnx.
+grounding API. cascade asks lexical first and one of the others only where
+lexical is not sure. What these are asked about leaves this machine.
 
 Of addresses only public ones are fetched, at ports 80 and 443, unless --allow-net
 names another network.
@@ -71,7 +70,6 @@ or it could not be found out, or a part of a source could not be read. With
 			if err != nil {
 				return err
 			}
-			defer closeChecker(checker)
 			if f.batch != "" {
 				return checkBatch(c.Context(), f.batch, checker, w)
 			}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
-	"os"
 	"strconv"
 	"time"
 
@@ -21,7 +19,6 @@ const (
 	checkerLexical   = "lexical"
 	checkerJudge     = "judge"
 	checkerMiniCheck = "minicheck"
-	checkerONNX      = "onnx"
 	checkerGrounding = "grounding"
 	checkerCascade   = "cascade"
 )
@@ -37,7 +34,6 @@ type checkerFlags struct {
 	checker, slow             choice
 	url, model, keyEnv        string
 	project, tokenEnv         string
-	onnxModel, onnxLibrary    string
 	low, high                 probability
 	passages, budget, retries int
 	timeout                   time.Duration
@@ -49,23 +45,21 @@ func newCheckerFlags() checkerFlags {
 		high: cascadeHigh,
 		checker: choice{
 			kind: "CHECKER",
-			words: []string{
-				checkerLexical, checkerJudge, checkerMiniCheck, checkerONNX, checkerGrounding, checkerCascade,
-			},
+			words: []string{checkerLexical, checkerJudge, checkerMiniCheck, checkerGrounding, checkerCascade},
 		},
 		slow: choice{
 			kind:  "CHECKER",
-			words: []string{checkerJudge, checkerMiniCheck, checkerONNX, checkerGrounding},
+			words: []string{checkerJudge, checkerMiniCheck, checkerGrounding},
 		},
 	}
 }
 
 func (f *checkerFlags) add(c *cobra.Command) {
 	flags := c.Flags()
-	addChoice(c, &f.checker, "checker", "`CHECKER` is lexical (default), judge, minicheck, onnx, grounding or cascade")
+	addChoice(c, &f.checker, "checker", "`CHECKER` is lexical (default), judge, minicheck, grounding or cascade")
 	addChoice(
 		c, &f.slow, "slow",
-		"the `CHECKER` that a cascade asks where lexical is not sure: judge (default), minicheck, onnx or grounding",
+		"the `CHECKER` that a cascade asks where lexical is not sure: judge (default), minicheck or grounding",
 	)
 	flags.StringVar(
 		&f.url, "judge-url", "",
@@ -81,10 +75,6 @@ func (f *checkerFlags) add(c *cobra.Command) {
 		&f.tokenEnv, "grounding-token-env", "GOOGLE_OAUTH_ACCESS_TOKEN",
 		"the environment `VARIABLE` with an OAuth access token for it",
 	)
-	flags.StringVar(
-		&f.onnxModel, "onnx-model", "", "the `DIRECTORY` with model.onnx, config.json and vocab.txt or tokenizer.json",
-	)
-	flags.StringVar(&f.onnxLibrary, "onnx-library", "", "the `FILE` of ONNX Runtime's shared library")
 	flags.Var(&f.low, "low", "a cascade believes lexical below this `SCORE`")
 	flags.Var(&f.high, "high", "and from this `SCORE` on")
 	flags.IntVar(
@@ -155,7 +145,7 @@ func (t *threshold) least() float64 {
 	return float64(p)
 }
 
-// build makes the checker. Who has it calls closeChecker.
+// build makes the checker.
 func (f *checkerFlags) build(c *cobra.Command, threshold float64, w world) (support.Checker, error) {
 	name := f.checker.value
 	lexical := &support.Lexical{Threshold: threshold}
@@ -182,7 +172,7 @@ func (f *checkerFlags) build(c *cobra.Command, threshold float64, w world) (supp
 		f.checker.value != checkerCascade {
 		hint(w.err, "--threshold has no effect on a judge, which says a label itself")
 	}
-	near := &heldChecker{support.Nearest(checker, f.passages), checker}
+	near := support.Nearest(checker, f.passages)
 	if f.checker.value != checkerCascade {
 		return near, nil
 	}
@@ -190,7 +180,7 @@ func (f *checkerFlags) build(c *cobra.Command, threshold float64, w world) (supp
 	if f.budget == 0 {
 		budget.Pairs = -1
 	}
-	return &heldChecker{support.Cascade(lexical, float64(f.low), float64(f.high), near, budget), checker}, nil
+	return support.Cascade(lexical, float64(f.low), float64(f.high), near, budget), nil
 }
 
 // buildOne makes a checker that is neither lexical nor a cascade.
@@ -199,10 +189,7 @@ func (f *checkerFlags) buildOne(name string, threshold float64, w world) (suppor
 	if retries == 0 {
 		retries = -1
 	}
-	switch name {
-	case checkerONNX:
-		return f.buildONNX(threshold)
-	case checkerGrounding:
+	if name == checkerGrounding {
 		if f.project == "" {
 			return nil, &usageError{
 				errors.New("grounding needs --grounding-project"), "the project's number or id in Google Cloud",
@@ -271,42 +258,4 @@ func (f *checkerFlags) key(w world) (key, header string, err error) {
 		}
 	}
 	return "", "", nil
-}
-
-func (f *checkerFlags) buildONNX(threshold float64) (support.Checker, error) {
-	if f.onnxModel == "" || f.onnxLibrary == "" {
-		return nil, &usageError{
-			errors.New("onnx needs --onnx-model and --onnx-library"),
-			"a directory with model.onnx, and libonnxruntime.so",
-		}
-	}
-	checker, err := support.NewONNX(
-		&support.ONNXOptions{Model: os.DirFS(f.onnxModel), Library: f.onnxLibrary, Threshold: threshold},
-	)
-	if errors.Is(err, support.ErrNoONNX) {
-		return nil, &usageError{
-			err, "go install -tags onnx github.com/ibidhq/ibid/cmd/ibid@latest builds one, with a C compiler",
-		}
-	}
-	if err != nil {
-		return nil, &usageError{fmt.Errorf("open the model in %s: %w", f.onnxModel, err), ""}
-	}
-	return checker, nil
-}
-
-// heldChecker is a checker made of one that may have to be closed.
-type heldChecker struct {
-	support.Checker
-
-	held support.Checker
-}
-
-// closeChecker gives back what a checker holds.
-func closeChecker(c support.Checker) {
-	if h, ok := c.(*heldChecker); ok {
-		c = h.held
-	}
-	if closer, ok := c.(io.Closer); ok {
-		_ = closer.Close() // nothing is lost
-	}
 }

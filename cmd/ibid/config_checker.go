@@ -41,7 +41,7 @@ func (f *configFile) readCheckers(c *config, node ast.Node) {
 	}
 }
 
-// checker makes the checker of a strategy; nil: the built-in one. Who has it calls closeChecker.
+// checker makes the checker of a strategy; nil: the built-in one.
 func (c *config) checker(s *experiment.Strategy, w world) (support.Checker, error) {
 	setting := c.checkers[s.Checker]
 	if setting == nil {

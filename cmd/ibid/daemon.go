@@ -187,10 +187,6 @@ func (d *daemon) makeCheckers() (map[string]support.Checker, error) {
 		}
 		if made != nil {
 			checkers[s.ID()] = made
-			d.close = append(d.close, func() error {
-				closeChecker(made)
-				return nil
-			})
 		}
 	}
 	return checkers, nil

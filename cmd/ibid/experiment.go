@@ -76,7 +76,6 @@ strategies in the file of --config.`,
 				return err
 			}
 			e := &experimenting{experimentFlags: f, world: w}
-			defer e.close()
 			if err := e.choose(c, args); err != nil { // before a database is missed
 				return err
 			}
@@ -160,13 +159,6 @@ func (e *experimenting) choose(c *config, names []string) error {
 		return &usageError{fmt.Errorf("both strategies are %s", e.sides[0].ID()), "ibid experiment lists others"}
 	}
 	return nil
-}
-
-// close gives back what the checkers hold.
-func (e *experimenting) close() {
-	for _, c := range e.checkers {
-		closeChecker(c)
-	}
 }
 
 func (e *experimenting) run(ctx context.Context) error {

@@ -97,7 +97,6 @@ func (f *mcpFlags) start(cmd *cobra.Command, c *config, w world) error {
 	if err != nil {
 		return err
 	}
-	defer closeChecker(checker)
 	if said := cmd.Flags().Changed; !said("data") && !said("db") && !said("config") {
 		return f.serve(cmd.Context(), nil, checker, w)
 	}

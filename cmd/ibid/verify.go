@@ -156,7 +156,6 @@ func (f *verifyFlags) start(cmd *cobra.Command, c *config, names []string, w wor
 	if err != nil {
 		return err
 	}
-	defer closeChecker(checker)
 	if f.checker.checker.value != "" && f.checker.checker.value != checkerLexical {
 		v.judge = checker
 	}
