@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 )
 
 // CallOptions returns what the method and the address of a call tell of its response, and whether it is one that is
@@ -13,8 +13,8 @@ import (
 // The host tells the provider; where it is unknown, a gateway's say, the end of the path decides, and all else is
 // recognised from the bytes. Request, Documents and Limits are left for the caller to fill in.
 func CallOptions(method string, u *url.URL) (DecodeOptions, bool) {
-	provider := wire.FindHost(strings.ToLower(u.Host))
-	route, ok := wire.FindRoute(provider, method, u.EscapedPath())
+	provider := call.FindHost(strings.ToLower(u.Host))
+	route, ok := call.FindRoute(provider, method, u.EscapedPath())
 	if !ok || provider == "" {
 		return DecodeOptions{}, ok
 	}

@@ -22,11 +22,11 @@ const modulePath = "github.com/ibidhq/ibid"
 // layers is the way of an answer, the line of ARCHITECTURE.md, as directories; "." is the root. A package may import only
 // what stands before it.
 var layers = []string{
+	"internal/text",
 	"internal/scan",
 	"internal/frame",
 	"internal/wire",
 	"internal/call",
-	"internal/text",
 	"internal/prose",
 	"internal/markdown",
 	".",

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	calls "github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/uimessage"
 	"github.com/ibidhq/ibid/internal/wire"
 	"github.com/ibidhq/ibid/tee"
@@ -87,7 +88,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 		done:         make(chan struct{}),
 	}
 	path, _, _ := strings.Cut(built.Path, "?")
-	route, _ := wire.FindRoute(p.Provider, built.Method, path)
+	route, _ := calls.FindRoute(p.Provider, built.Method, path)
 	call := &call{chat: c, talk: t, provider: p, route: built.Method + " " + path, format: route.Format}
 	on, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	call.ctx, t.stop = on, func() { cancel(nil) }
@@ -97,7 +98,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 		return nil, nil, badRequest("the model's name cannot stand in an address", "name another one")
 	}
 	call.keys = r.Header
-	if wire.ReadsRequest(route.Format) {
+	if calls.ReadsRequest(route.Format) {
 		call.sent = built.Body
 	}
 	t.patience = newPatience(cmp.Or(c.options.Silence, MaxSilence), func() { cancel(errSilent) })
@@ -123,8 +124,8 @@ func (c *Chat) provider(name string) (*Provider, error) {
 }
 
 // build writes the question in the provider's words.
-func build(p *Provider, q *Question) (*wire.Built, error) {
-	w := wire.Chat{
+func build(p *Provider, q *Question) (*calls.Built, error) {
+	w := calls.Chat{
 		Model: cmp.Or(
 			q.Model, p.Model,
 		),
@@ -138,16 +139,16 @@ func build(p *Provider, q *Question) (*wire.Built, error) {
 		w.Tools = p.Tools
 	}
 	if p.Instructions != "" {
-		w.Messages = append(w.Messages, wire.Message{Role: wire.RoleSystem, Text: p.Instructions})
+		w.Messages = append(w.Messages, calls.Message{Role: calls.RoleSystem, Text: p.Instructions})
 	}
 	for _, m := range q.Messages {
-		w.Messages = append(w.Messages, wire.Message{Role: m.Role, Text: m.Text})
+		w.Messages = append(w.Messages, calls.Message{Role: m.Role, Text: m.Text})
 	}
-	built, err := wire.BuildRequest(p.Provider, &w)
-	if errors.Is(err, wire.ErrDocuments) {
+	built, err := calls.BuildRequest(p.Provider, &w)
+	if errors.Is(err, calls.ErrDocuments) {
 		w.Documents = nil
 		w.Messages = withDocuments(w.Messages, q.Documents)
-		built, err = wire.BuildRequest(p.Provider, &w)
+		built, err = calls.BuildRequest(p.Provider, &w)
 	}
 	if err != nil {
 		hint := "docs/chat.md says what a question may hold"
@@ -182,12 +183,12 @@ func documents(list []ibid.Source) []wire.Source {
 
 // withDocuments puts documents into a message of their own before the user's newest, so that this one stays what was
 // asked. What is known of a document besides its words is a passage of its own before them.
-func withDocuments(messages []wire.Message, list []ibid.Source) []wire.Message {
+func withDocuments(messages []calls.Message, list []ibid.Source) []calls.Message {
 	known := documents(list)
 	list = slices.Clone(list)
 	for i := range list {
 		s := &list[i]
-		if about := known[i].About(); len(about) > 0 {
+		if about := calls.About(&known[i]); len(about) > 0 {
 			passages := s.Chunks
 			if len(passages) == 0 {
 				passages = []ibid.Chunk{{Content: s.Content}}
@@ -196,22 +197,22 @@ func withDocuments(messages []wire.Message, list []ibid.Source) []wire.Message {
 		}
 	}
 	for i := range slices.Backward(messages) {
-		if messages[i].Role == wire.RoleUser && messages[i].Text != "" {
-			return slices.Insert(messages, i, wire.Message{Role: wire.RoleUser, Text: ibid.PromptSources(list)})
+		if messages[i].Role == calls.RoleUser && messages[i].Text != "" {
+			return slices.Insert(messages, i, calls.Message{Role: calls.RoleUser, Text: ibid.PromptSources(list)})
 		}
 	}
 	return messages
 }
 
 // request returns the call to the gateway.
-func request(ctx context.Context, p *Provider, q *Question, built *wire.Built) *http.Request {
+func request(ctx context.Context, p *Provider, q *Question, built *calls.Built) *http.Request {
 	r, err := http.NewRequestWithContext(ctx, built.Method, "http://ibid/"+p.Upstream+built.Path, &sending{built.Body})
 	if err != nil {
 		return nil // paths are ours, and escaped: the caller says what else it may be
 	}
 	r.ContentLength = int64(len(built.Body))
 	maps.Copy(r.Header, built.Header)
-	if known, ok := wire.FindProvider(p.Provider); ok && p.Key != "" {
+	if known, ok := calls.FindProvider(p.Provider); ok && p.Key != "" {
 		r.Header.Set(known.KeyHeader, known.KeyPrefix+p.Key)
 	}
 	for name, value := range map[string]string{

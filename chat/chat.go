@@ -17,7 +17,7 @@ import (
 
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/wire"
+	calls "github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -118,8 +118,8 @@ func (p *Provider) check(before []Provider) error {
 			return errors.New("a tool is not JSON")
 		}
 	}
-	probe := wire.Chat{Model: "m", Messages: []wire.Message{{Role: wire.RoleUser, Text: "?"}}}
-	_, err := wire.BuildRequest(p.Provider, &probe)
+	probe := calls.Chat{Model: "m", Messages: []calls.Message{{Role: calls.RoleUser, Text: "?"}}}
+	_, err := calls.BuildRequest(p.Provider, &probe)
 	return err
 }
 

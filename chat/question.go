@@ -13,8 +13,8 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	calls "github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/uimessage"
-	"github.com/ibidhq/ibid/internal/wire"
 )
 
 // Question is what is asked.
@@ -199,7 +199,7 @@ func (q *Question) readMessages(list []bodyMessage) error {
 // check says what is wrong with a question, as far as the provider does not. The error is a problem.
 func (q *Question) check() error {
 	switch q.Citations {
-	case "", wire.CitationsFast, wire.CitationsAccurate, wire.CitationsOff:
+	case "", calls.CitationsFast, calls.CitationsAccurate, calls.CitationsOff:
 	default:
 		return badRequest(
 			"citations: it is not one of fast, accurate, off", "leave it out for what the provider does by itself",
@@ -207,7 +207,7 @@ func (q *Question) check() error {
 	}
 	for i, m := range q.Messages {
 		switch m.Role {
-		case wire.RoleSystem, wire.RoleUser, wire.RoleAssistant:
+		case calls.RoleSystem, calls.RoleUser, calls.RoleAssistant:
 		default:
 			return badRequest(
 				fmt.Sprintf("messages: message %d: its role is not system, user or assistant", i),
@@ -215,7 +215,7 @@ func (q *Question) check() error {
 			)
 		}
 	}
-	if !slices.ContainsFunc(q.Messages, func(m Message) bool { return m.Role == wire.RoleUser && m.Text != "" }) {
+	if !slices.ContainsFunc(q.Messages, func(m Message) bool { return m.Role == calls.RoleUser && m.Text != "" }) {
 		return badRequest(
 			"messages: there is no message of the user that says something",
 			`a message is {"role": "user", "content": "…"}`,

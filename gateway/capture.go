@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/tee"
 	"github.com/ibidhq/ibid/watch"
@@ -25,7 +25,7 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 		h[RunHeader], h[AnswerHeader] = e.says[0:1:1], e.says[1:2:2]
 	}
 	e.out.GetBody, e.model = nil, e.route.Model
-	if !wire.ReadsRequest(e.route.Format) && !e.wantsBackfill() && !e.wantsAttribution() {
+	if !call.ReadsRequest(e.route.Format) && !e.wantsBackfill() && !e.wantsAttribution() {
 		e.readRequest()
 		e.release()
 	}

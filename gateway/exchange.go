@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -29,7 +29,7 @@ type exchange struct {
 
 	publishes bool // the answer is to be published
 
-	route    wire.Route
+	route    call.Route
 	captured bool // the route is one whose answers are captured
 	upgrades bool // the client asks for another protocol, and may have it
 	counters *routeCounters
@@ -92,7 +92,7 @@ func (e *exchange) admit() error {
 		return err
 	}
 	e.up.target(&e.to, e.in.URL, path, rawPath)
-	e.route, e.captured = wire.FindRoute(e.up.Provider, e.in.Method, e.to.EscapedPath())
+	e.route, e.captured = call.FindRoute(e.up.Provider, e.in.Method, e.to.EscapedPath())
 	if e.upgrades = isUpgrade(e.in, e.captured); e.upgrades {
 		e.captured = false
 	}

@@ -1,7 +1,7 @@
 package gateway
 
 import (
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -13,7 +13,7 @@ func (e *exchange) readRequest() {
 		o.Prompts == PromptsNone && o.Backfill == nil && o.Tracer == nil {
 		return
 	}
-	if request, err := wire.ReadRequest(e.route.Format, e.body); err == nil { // else it is the upstream's to complain
+	if request, err := call.ReadRequest(e.route.Format, e.body); err == nil { // else it is the upstream's to complain
 		if e.model == "" {
 			e.model = request.Model
 		}
@@ -22,7 +22,7 @@ func (e *exchange) readRequest() {
 	}
 }
 
-func promptOf(r *wire.Request, keep Prompts) []store.Message {
+func promptOf(r *call.Request, keep Prompts) []store.Message {
 	switch keep {
 	case PromptsAll:
 		prompt := make([]store.Message, len(r.Messages))

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/watch"
 )
 
@@ -17,7 +17,7 @@ const minKey = 8
 // in an error what they were sent, and their words are kept, and shown to people who have other keys.
 func HideKeys(h http.Header, words string) string {
 	const hidden = "…"
-	for _, name := range wire.KeyHeaders() {
+	for _, name := range call.KeyHeaders() {
 		for _, value := range h.Values(name) {
 			key := value
 			if scheme, rest, ok := strings.Cut(value, " "); ok && scheme != "" {

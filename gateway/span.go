@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 )
 
 // traceCall writes the span of a captured call, with the names of OpenTelemetry's conventions for generative AI. Its
@@ -27,7 +27,7 @@ func (e *exchange) traceCall() {
 		ctx, name, trace.WithTimestamp(e.started), trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(
 			attribute.String("gen_ai.operation.name", operation),
-			attribute.String("gen_ai.provider.name", wire.OTelName(e.provider())),
+			attribute.String("gen_ai.provider.name", call.OTelName(e.provider())),
 			attribute.String("server.address", e.up.URL.Hostname()),
 			attribute.Int("http.response.status_code", e.status), attribute.String("ibid.upstream", e.up.Name),
 			attribute.String("ibid.run", e.labels.run),
@@ -53,7 +53,7 @@ func (e *exchange) traceCall() {
 
 func (e *exchange) traceAnswer(span trace.Span, a *ibid.Answer) {
 	span.SetAttributes(
-		attribute.String("gen_ai.provider.name", wire.OTelName(a.Provider)),
+		attribute.String("gen_ai.provider.name", call.OTelName(a.Provider)),
 		attribute.String("ibid.answer", e.answerID),
 		attribute.Int("ibid.citations", len(a.Citations)),
 		attribute.Int("ibid.sources", len(a.Sources)),

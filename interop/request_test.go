@@ -20,6 +20,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 	"google.golang.org/genai"
 
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
@@ -37,7 +38,7 @@ type asked struct {
 // tells its users to take.
 type requestCase struct {
 	name, provider string
-	chat           wire.Chat
+	chat           call.Chat
 	sdk            func(ctx context.Context, c *http.Client, stream bool) error
 	differences    []difference // what the SDK is known to write in another way
 }
@@ -65,7 +66,7 @@ func TestRequests(t *testing.T) {
 }
 
 func (c *requestCase) run(t *testing.T, stream bool) {
-	p, ok := wire.FindProvider(c.provider)
+	p, ok := call.FindProvider(c.provider)
 	if !ok {
 		t.Fatalf("there is no provider %s", c.provider)
 	}
@@ -76,7 +77,7 @@ func (c *requestCase) run(t *testing.T, stream bool) {
 	}
 	chat := c.chat
 	chat.Stream = stream
-	b, err := wire.BuildRequest(c.provider, &chat)
+	b, err := call.BuildRequest(c.provider, &chat)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func (s *spy) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func readAsked(t *testing.T, p *wire.Provider, r *http.Request) *asked {
+func readAsked(t *testing.T, p *call.Provider, r *http.Request) *asked {
 	t.Helper()
 	a := &asked{Method: r.Method, Path: r.URL.RequestURI(), Header: http.Header{}}
 	for _, name := range []string{p.KeyHeader, "Content-Type"} {
@@ -131,12 +132,12 @@ func readAsked(t *testing.T, p *wire.Provider, r *http.Request) *asked {
 }
 
 // talk is what was said in every case.
-func talk() []wire.Message {
-	return []wire.Message{
-		{Role: wire.RoleSystem, Text: "Be brief."},
-		{Role: wire.RoleUser, Text: "How many <nests>?"},
-		{Role: wire.RoleAssistant, Text: "41 🪺"},
-		{Role: wire.RoleUser, Text: "Où ?"},
+func talk() []call.Message {
+	return []call.Message{
+		{Role: call.RoleSystem, Text: "Be brief."},
+		{Role: call.RoleUser, Text: "How many <nests>?"},
+		{Role: call.RoleAssistant, Text: "41 🪺"},
+		{Role: call.RoleUser, Text: "Où ?"},
 	}
 }
 
@@ -187,8 +188,8 @@ func geminiRequests() []requestCase {
 			return nil
 		}
 	}
-	chat := func(t ...string) wire.Chat {
-		return wire.Chat{Model: "gemini-3-flash", Messages: talk(), Tools: tools(t...), Include: true}
+	chat := func(t ...string) call.Chat {
+		return call.Chat{Model: "gemini-3-flash", Messages: talk(), Tools: tools(t...), Include: true}
 	}
 	cases := []requestCase{
 		{name: "plain", provider: "gemini", chat: chat(), sdk: ask(genai.GenerateContentConfig{})},
@@ -255,12 +256,12 @@ func openaiRequests() []requestCase {
 	keep := openai.Bool(false)
 	return []requestCase{
 		{
-			name: "plain", provider: "openai", chat: wire.Chat{Model: "gpt-5.2", Messages: talk(), Include: true},
+			name: "plain", provider: "openai", chat: call.Chat{Model: "gpt-5.2", Messages: talk(), Include: true},
 			sdk: askResponsesAt(responses.ResponseNewParams{Model: "gpt-5.2", Store: keep}),
 		},
 		{
 			name: "search with its sources", provider: "openai",
-			chat: wire.Chat{Model: "gpt-5.2", Messages: talk(), Tools: tools(neutralFiles, neutralWeb), Include: true},
+			chat: call.Chat{Model: "gpt-5.2", Messages: talk(), Tools: tools(neutralFiles, neutralWeb), Include: true},
 			sdk: askResponsesAt(responses.ResponseNewParams{
 				Model: "gpt-5.2", Store: keep, Tools: []responses.ToolUnionParam{files, web},
 				Include: []responses.ResponseIncludable{
@@ -270,12 +271,12 @@ func openaiRequests() []requestCase {
 		},
 		{
 			name: "search without", provider: "openai",
-			chat: wire.Chat{Model: "gpt-5.2", Messages: talk(), Tools: tools(neutralWeb)},
+			chat: call.Chat{Model: "gpt-5.2", Messages: talk(), Tools: tools(neutralWeb)},
 			sdk:  askResponsesAt(responses.ResponseNewParams{Model: "gpt-5.2", Store: keep, Tools: []responses.ToolUnionParam{web}}),
 		},
 		{
 			name: "a filter", provider: "openai",
-			chat: wire.Chat{
+			chat: call.Chat{
 				Model: "gpt-5.2", Messages: talk(),
 				Tools: tools(`{"type":"file_search","stores":["store-1"],"filter":{"type":"eq","key":"author","value":"Ann"}}`),
 			},
@@ -306,21 +307,21 @@ func openaiLikeRequests() []requestCase {
 	return []requestCase{
 		{
 			name: "search, no links in the text", provider: "xai",
-			chat: wire.Chat{Model: "grok-4", Messages: talk(), Tools: tools(neutralWeb, neutralFiles), Citations: wire.CitationsOff, Include: true},
+			chat: call.Chat{Model: "grok-4", Messages: talk(), Tools: tools(neutralWeb, neutralFiles), Citations: call.CitationsOff, Include: true},
 			sdk: askResponsesAt(responses.ResponseNewParams{
 				Model: "grok-4", Store: openai.Bool(false), Tools: []responses.ToolUnionParam{web, files}, Include: []responses.ResponseIncludable{"no_inline_citations"},
 			}),
 		},
 		{
-			name: "agents", provider: "perplexity", chat: wire.Chat{Model: "openai/gpt-5.2", Messages: talk(), Tools: tools(neutralWeb)},
+			name: "agents", provider: "perplexity", chat: call.Chat{Model: "openai/gpt-5.2", Messages: talk(), Tools: tools(neutralWeb)},
 			sdk: askResponsesAt(responses.ResponseNewParams{Model: "openai/gpt-5.2", Tools: []responses.ToolUnionParam{web}}),
 		},
 		{
-			name: "sonar", provider: "perplexity", chat: wire.Chat{Model: "sonar-pro", Messages: talk(), Tools: tools(neutralWeb)},
+			name: "sonar", provider: "perplexity", chat: call.Chat{Model: "sonar-pro", Messages: talk(), Tools: tools(neutralWeb)},
 			sdk: chatAt("", "sonar-pro"),
 		},
-		{name: "chat", provider: "openrouter", chat: wire.Chat{Model: "x/y:online", Messages: talk()}, sdk: chatAt("/api/v1", "x/y:online")},
-		{name: "chat", provider: "mistral", chat: wire.Chat{Model: "mistral-large-latest", Messages: talk()}, sdk: chatAt("/v1", "mistral-large-latest")},
+		{name: "chat", provider: "openrouter", chat: call.Chat{Model: "x/y:online", Messages: talk()}, sdk: chatAt("/api/v1", "x/y:online")},
+		{name: "chat", provider: "mistral", chat: call.Chat{Model: "mistral-large-latest", Messages: talk()}, sdk: chatAt("/v1", "mistral-large-latest")},
 	}
 }
 
@@ -356,14 +357,14 @@ func cohereRequests() []requestCase {
 		}
 	}
 	cases := []requestCase{
-		{name: "plain", provider: "cohere", chat: wire.Chat{Model: "command-a-03-2025", Messages: talk()}, sdk: ask(nil, nil)},
-		{name: "documents", provider: "cohere", chat: wire.Chat{Model: "command-a-03-2025", Messages: talk(), Documents: papers()}, sdk: ask(documents, nil)},
+		{name: "plain", provider: "cohere", chat: call.Chat{Model: "command-a-03-2025", Messages: talk()}, sdk: ask(nil, nil)},
+		{name: "documents", provider: "cohere", chat: call.Chat{Model: "command-a-03-2025", Messages: talk(), Documents: papers()}, sdk: ask(documents, nil)},
 	}
 	for mode, theirs := range map[string]cohere.CitationOptionsMode{
-		wire.CitationsFast: cohere.CitationOptionsModeFast, wire.CitationsAccurate: cohere.CitationOptionsModeAccurate, wire.CitationsOff: cohere.CitationOptionsModeOff,
+		call.CitationsFast: cohere.CitationOptionsModeFast, call.CitationsAccurate: cohere.CitationOptionsModeAccurate, call.CitationsOff: cohere.CitationOptionsModeOff,
 	} {
 		cases = append(cases, requestCase{
-			name: mode, provider: "cohere", chat: wire.Chat{Model: "command-a-03-2025", Messages: talk(), Documents: papers(), Citations: mode},
+			name: mode, provider: "cohere", chat: call.Chat{Model: "command-a-03-2025", Messages: talk(), Documents: papers(), Citations: mode},
 			sdk: ask(documents, &cohere.CitationOptions{Mode: &theirs}),
 		})
 	}
@@ -412,11 +413,11 @@ func anthropicRequests() []requestCase {
 		{"the SDK writes what a message says as a list of blocks, where a string is one block of text", rewriteContents},
 	}
 	web := []anthropic.ToolUnionParam{{OfWebSearchTool20250305: &anthropic.WebSearchTool20250305Param{}}}
-	chat := wire.Chat{Model: "claude-sonnet-5", Messages: talk()}
+	chat := call.Chat{Model: "claude-sonnet-5", Messages: talk()}
 	searching, citing, silent := chat, chat, chat
 	searching.Tools = tools(neutralWeb)
-	citing.Documents, citing.Citations = papers(), wire.CitationsAccurate
-	silent.Documents, silent.Citations, silent.Tools = papers(), wire.CitationsOff, tools(neutralWeb)
+	citing.Documents, citing.Citations = papers(), call.CitationsAccurate
+	silent.Documents, silent.Citations, silent.Tools = papers(), call.CitationsOff, tools(neutralWeb)
 	return []requestCase{
 		{name: "plain", provider: "anthropic", chat: chat, sdk: ask(nil), differences: blocks},
 		{name: "web search", provider: "anthropic", chat: searching, sdk: ask(web), differences: blocks},

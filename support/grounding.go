@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 )
 
 // The limits of [Grounding]; those of the facts are the API's own.
@@ -133,7 +133,7 @@ func (g *Grounding) check(ctx context.Context, server *endpoint, p *Pair) Verdic
 		)
 		facts = facts[:GroundingFacts]
 	}
-	request := wire.GroundingCheck{Text: p.Claim, Threshold: g.Threshold}
+	request := call.GroundingCheck{Text: p.Claim, Threshold: g.Threshold}
 	for _, f := range facts {
 		request.Facts = append(request.Facts, p.Passages[f.Passage].Text[f.Start:f.End])
 	}
@@ -141,9 +141,9 @@ func (g *Grounding) check(ctx context.Context, server *endpoint, p *Pair) Verdic
 	if err == nil {
 		body, err = server.post(ctx, body)
 	}
-	var found *wire.Grounding
+	var found *call.Grounding
 	if err == nil {
-		found, err = wire.ReadGrounding(body)
+		found, err = call.ReadGrounding(body)
 	}
 	if err != nil {
 		v.Err = fmt.Errorf("asking for grounding: %w", err)
@@ -174,7 +174,7 @@ func factsOf(passages []Passage) []Span {
 }
 
 // ground makes a verdict of what the API found.
-func (v *Verdict) ground(p *Pair, found *wire.Grounding, facts []Span) {
+func (v *Verdict) ground(p *Pair, found *call.Grounding, facts []Span) {
 	var checked, cited int
 	var against []Span
 	scored := true
@@ -226,7 +226,7 @@ func (v *Verdict) ground(p *Pair, found *wire.Grounding, facts []Span) {
 }
 
 // appendChunks appends where chunks stand in the passages: those of facts that were sent, up to [GroundingFacts].
-func appendChunks(all []Span, p *Pair, found *wire.Grounding, facts []Span, chunks []int) []Span {
+func appendChunks(all []Span, p *Pair, found *call.Grounding, facts []Span, chunks []int) []Span {
 	for _, i := range chunks {
 		chunk := &found.Chunks[i]
 		if len(all) == GroundingFacts {

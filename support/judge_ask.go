@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 )
 
 // judgeInstructions are the same for all requests, so that servers can cache them.
@@ -50,7 +50,7 @@ const (
 // ask is one request: it answers the questions of a batch, all about one passage.
 func (j *Judge) ask(ctx context.Context, server *endpoint, batch []*question) {
 	mark := rand.Text()
-	ask := wire.Ask{Model: j.Model}
+	ask := call.Ask{Model: j.Model}
 	if j.Preset == PresetMiniCheck {
 		ask.User = "Document: " + batch[0].passage + "\nClaim: " + batch[0].claim
 	} else {
@@ -64,7 +64,7 @@ func (j *Judge) ask(ctx context.Context, server *endpoint, batch []*question) {
 		return
 	}
 	text := answerText(body)
-	tokens := wire.ReadTokens(body)
+	tokens := call.ReadTokens(body)
 	if j.Preset == PresetMiniCheck {
 		batch[0].answer = yesOrNo(text, tokens)
 	} else {
@@ -76,7 +76,7 @@ func (j *Judge) ask(ctx context.Context, server *endpoint, batch []*question) {
 }
 
 // send asks in the fullest form that the server takes, and remembers which that is.
-func (j *Judge) send(ctx context.Context, server *endpoint, ask *wire.Ask) ([]byte, error) {
+func (j *Judge) send(ctx context.Context, server *endpoint, ask *call.Ask) ([]byte, error) {
 	for form := j.form.Load(); ; form++ {
 		asked := *ask
 		if form < formPlain && j.Preset == PresetVerdict {
@@ -132,7 +132,7 @@ func answerText(body []byte) string {
 
 // readRulings reads what the model said. It believes only objects of the asked form, with identifiers of ours that
 // occur once, and labels of the four.
-func readRulings(text string, tokens []wire.Token, mark string, batch []*question) {
+func readRulings(text string, tokens []call.Token, mark string, batch []*question) {
 	byID := map[string]*question{}
 	for i, q := range batch {
 		q.answer = ruling{Label: Unverified, Detail: "the model gave none for this claim"}
@@ -265,7 +265,7 @@ func bareJSON(text string) (bare string, cut int) {
 }
 
 // yesOrNo reads the answer of a model that says nothing but Yes or No.
-func yesOrNo(text string, tokens []wire.Token) ruling {
+func yesOrNo(text string, tokens []call.Token) ruling {
 	trimmed := strings.TrimLeftFunc(text, unicode.IsSpace)
 	r := ruling{Whole: true}
 	switch strings.ToLower(strings.TrimRight(strings.TrimSpace(trimmed), ".!")) {
@@ -293,7 +293,7 @@ func (r *ruling) weigh(labels []float64) {
 
 // masses returns the probability of each of the letters among all of them, as the one that the word at that place of
 // the text begins with; nil: the server did not tell. All labels begin with different letters.
-func masses(tokens []wire.Token, at int, letters string) []float64 {
+func masses(tokens []call.Token, at int, letters string) []float64 {
 	for _, t := range tokens {
 		if at >= len(t.Text) {
 			at -= len(t.Text)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 )
 
 // Whatever a server answers, what is made of it is a verdict of ours, whose evidence stands in the passage.
@@ -29,7 +29,7 @@ func FuzzJudgeAnswer(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte, passage string) {
-		text, tokens := answerText(body), wire.ReadTokens(body)
+		text, tokens := answerText(body), call.ReadTokens(body)
 		pair := Pair{Claim: "The bridge was opened in 1933.", Passages: []Passage{{Text: passage}, {Text: passage}}}
 		asked := []*question{{claim: pair.Claim, passage: passage}, {claim: "Another.", passage: passage}}
 		readRulings(text, tokens, mark, asked)
@@ -91,7 +91,7 @@ func FuzzGroundingAnswer(f *testing.F) {
 				t.Errorf("fact %d does not begin where the one before ends", i)
 			}
 		}
-		found, err := wire.ReadGrounding(body)
+		found, err := call.ReadGrounding(body)
 		if err != nil {
 			return
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -23,13 +23,13 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 	if format == "" {
 		format = j.Call.Answer.Format
 	}
-	first, err := wire.ReadRequest(format, j.Request)
+	first, err := call.ReadRequest(format, j.Request)
 	if err != nil {
 		return nil, &failure{"unreadable", fmt.Errorf("reading the first request: %w", err)}
 	}
 	messages := first.Messages
 	if t.Messages != AllMessages {
-		messages = wire.Trim(messages, t.Messages)
+		messages = call.Trim(messages, t.Messages)
 	}
 	model := t.Model
 	if model == "" && j.Provider == t.Provider {
@@ -38,8 +38,8 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 			model = j.Call.Answer.Model
 		}
 	}
-	built, err := wire.BuildRequest(
-		t.Provider, &wire.Chat{Model: model, Messages: messages, Tools: t.Tools, Include: true},
+	built, err := call.BuildRequest(
+		t.Provider, &call.Chat{Model: model, Messages: messages, Tools: t.Tools, Include: true},
 	)
 	if err != nil {
 		return nil, &failure{"unreadable", fmt.Errorf("building the second request: %w", err)}
@@ -66,11 +66,11 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 	return withAnswer(j.Call, answer), nil
 }
 
-// count returns how many of the messages a second call has: those of tools are left out, see [wire.Chat].
-func count(messages []wire.Message) int {
+// count returns how many of the messages a second call has: those of tools are left out, see [call.Chat].
+func count(messages []call.Message) int {
 	n := 0
 	for _, m := range messages {
-		if m.Role != wire.RoleTool {
+		if m.Role != call.RoleTool {
 			n++
 		}
 	}
@@ -78,7 +78,7 @@ func count(messages []wire.Message) int {
 }
 
 // call sends the second request and decodes its answer.
-func (b *Backfill) call(ctx context.Context, t *target, j *Job, built *wire.Built) (*ibid.Answer, error) {
+func (b *Backfill) call(ctx context.Context, t *target, j *Job, built *call.Built) (*ibid.Answer, error) {
 	base, keys, err := t.place(j)
 	if err != nil {
 		return nil, &failure{"no-key", err}

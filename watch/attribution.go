@@ -13,7 +13,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/experiment"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
@@ -161,9 +161,9 @@ func (a *Attribution) sources(ctx context.Context, j *Job) ([]support.Document, 
 	if err != nil {
 		return nil, err
 	}
-	if request, err := wire.ReadRequest(j.Format, j.Request); err == nil { // else it has none that could be found
+	if request, err := call.ReadRequest(j.Format, j.Request); err == nil { // else it has none that could be found
 		for _, m := range request.Messages {
-			if m.Role != wire.RoleAssistant {
+			if m.Role != call.RoleAssistant {
 				list = append(list, given(&m)...)
 			}
 		}
@@ -191,9 +191,9 @@ func (a *Attribution) retrieved(ctx context.Context, j *Job) ([]trail.Source, er
 }
 
 // given returns the documents in a message: those of a prompt, and whatever a tool answered.
-func given(m *wire.Message) []trail.Source {
+func given(m *call.Message) []trail.Source {
 	list := trail.SourcesFromPrompt(m.Text)
-	if len(list) == 0 && m.Role == wire.RoleTool && strings.TrimSpace(m.Text) != "" {
+	if len(list) == 0 && m.Role == call.RoleTool && strings.TrimSpace(m.Text) != "" {
 		list = []trail.Source{{Title: "tool result", Content: m.Text}}
 	}
 	return list

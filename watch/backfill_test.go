@@ -24,7 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/watch"
 )
@@ -57,7 +57,7 @@ type provider struct {
 type asked struct {
 	path, query string
 	header      http.Header
-	request     *wire.Request
+	request     *call.Request
 	tools       []string // as they came
 }
 
@@ -70,7 +70,7 @@ func answers(t *testing.T, answer http.HandlerFunc) *provider {
 			t.Error(err)
 		}
 		a := asked{path: r.URL.EscapedPath(), query: r.URL.RawQuery, header: r.Header}
-		if a.request, err = wire.ReadRequest("", body); err != nil {
+		if a.request, err = call.ReadRequest("", body); err != nil {
 			t.Errorf("the second request is not readable: %v", err)
 		}
 		var raw struct{ Tools []json.RawMessage }
@@ -318,11 +318,11 @@ func TestSameProvider(t *testing.T) {
 	if !strings.HasSuffix(calls[0].path, "/models/gemini-2.5-flash:generateContent") {
 		t.Errorf("the path is %s?%s", calls[0].path, calls[0].query)
 	}
-	wantMessages := []wire.Message{
-		{Role: wire.RoleSystem, Text: "Be brief."},
-		{Role: wire.RoleUser, Text: "Grey ones"},
-		{Role: wire.RoleAssistant, Text: "And what about them?"},
-		{Role: wire.RoleUser, Text: "Wann brüten Graureiher?"},
+	wantMessages := []call.Message{
+		{Role: call.RoleSystem, Text: "Be brief."},
+		{Role: call.RoleUser, Text: "Grey ones"},
+		{Role: call.RoleAssistant, Text: "And what about them?"},
+		{Role: call.RoleUser, Text: "Wann brüten Graureiher?"},
 	}
 	if diff := cmp.Diff(wantMessages, calls[0].request.Messages); diff != "" {
 		t.Errorf("messages (-want +got):\n%s", diff)

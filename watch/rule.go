@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -44,7 +44,7 @@ type Rule struct {
 type target struct {
 	Rule
 
-	provider wire.Provider
+	provider call.Provider
 	url      *url.URL // nil: the upstream's
 }
 
@@ -52,7 +52,7 @@ type target struct {
 func ready(r Rule) (*target, error) {
 	t := &target{Rule: r, url: r.URL}
 	var known bool
-	t.provider, known = wire.FindProvider(r.Provider)
+	t.provider, known = call.FindProvider(r.Provider)
 	switch {
 	case r.Upstream == "":
 		return nil, errors.New("it names no upstream")
@@ -112,12 +112,12 @@ func (t *target) place(j *Job) (*url.URL, http.Header, error) {
 // that allows it is put where the provider wants it in a header.
 func Keys(r *http.Request, provider string) http.Header {
 	keys := http.Header{}
-	for _, name := range wire.KeyHeaders() {
+	for _, name := range call.KeyHeaders() {
 		if values := r.Header.Values(name); len(values) > 0 {
 			keys[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
 		}
 	}
-	p, known := wire.FindProvider(provider)
+	p, known := call.FindProvider(provider)
 	if !known || p.KeyQuery == "" {
 		return keys
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/support"
 )
 
@@ -236,7 +236,7 @@ func (f *checkerFlags) buildOne(name string, threshold float64, w world) (suppor
 func (f *checkerFlags) key(w world) (key, header string, err error) {
 	var names []string
 	if u, err := url.Parse(f.url); err == nil {
-		if p, ok := wire.FindProvider(wire.FindHost(u.Host)); ok {
+		if p, ok := call.FindProvider(call.FindHost(u.Host)); ok {
 			names = p.KeyEnv
 			if p.KeyPrefix == "" {
 				header = p.KeyHeader

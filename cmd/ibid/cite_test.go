@@ -19,8 +19,8 @@ import (
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// call runs the program inside the test.
-func call(t *testing.T, stdin io.Reader, args ...string) (exit int, stdout, stderr string) {
+// runInside runs the program inside the test.
+func runInside(t *testing.T, stdin io.Reader, args ...string) (exit int, stdout, stderr string) {
 	t.Helper()
 	var out, words bytes.Buffer
 	w := world{stdin, &out, &words, func(string) (string, bool) { return "", false }}
@@ -39,7 +39,7 @@ func TestCiteRecordings(t *testing.T) {
 		if _, err := os.Stat(request); err == nil {
 			args = append(args, "--request", request)
 		}
-		exit, stdout, stderr := call(t, nil, append(args, "--json", "--raw")...)
+		exit, stdout, stderr := runInside(t, nil, append(args, "--json", "--raw")...)
 		if exit != 0 {
 			t.Errorf("%s: exit code %d: %s", name, exit, stderr)
 			continue
@@ -48,7 +48,7 @@ func TestCiteRecordings(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		for _, form := range append(words(ibid.Styles()), words(biblio.Formats())...) {
-			if exit, _, stderr := call(t, nil, append(args, "--as", form)...); exit != 0 {
+			if exit, _, stderr := runInside(t, nil, append(args, "--as", form)...); exit != 0 {
 				t.Errorf("%s: --as %s: exit code %d: %s", name, form, exit, stderr)
 			}
 		}
@@ -57,7 +57,7 @@ func TestCiteRecordings(t *testing.T) {
 			t.Fatal(err)
 		}
 		slow := iotest.HalfReader(bytes.NewReader(body))
-		if exit, _, stderr := call(t, slow, append(slices.Clone(args[:1]), args[2:]...)...); exit != 0 {
+		if exit, _, stderr := runInside(t, slow, append(slices.Clone(args[:1]), args[2:]...)...); exit != 0 {
 			t.Errorf("%s, from a pipe: exit code %d: %s", name, exit, stderr)
 		}
 	}
@@ -69,7 +69,7 @@ func TestCiteRecordings(t *testing.T) {
 // All of them at once are as many lines.
 func TestCiteRecordingsTogether(t *testing.T) {
 	names := recordings(t, filepath.Join(testenv.Shared(t), "corpus"))
-	exit, stdout, stderr := call(t, nil, append([]string{"cite", "--json"}, names...)...)
+	exit, stdout, stderr := runInside(t, nil, append([]string{"cite", "--json"}, names...)...)
 	if exit != 0 {
 		t.Errorf("exit code %d: %s", exit, stderr)
 	}
@@ -164,7 +164,7 @@ func FuzzCite(f *testing.F) {
 	f.Add([]byte("\x1f\x8b\x08\x00"))
 	f.Add([]byte("\x00\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		exit, stdout, stderr := call(t, bytes.NewReader(data), "cite", "--json", "--raw")
+		exit, stdout, stderr := runInside(t, bytes.NewReader(data), "cite", "--json", "--raw")
 		if exit != 0 && exit != exitUnknown {
 			t.Errorf("exit code %d", exit)
 		}
@@ -179,7 +179,7 @@ func FuzzCite(f *testing.F) {
 			t.Errorf("exit code %d with the words %q", exit, stderr)
 		}
 		for _, form := range []string{"markdown", "plain", "html", "chicago"} {
-			if exit, _, _ := call(t, bytes.NewReader(data), "cite", "--as", form); exit != 0 && exit != exitUnknown {
+			if exit, _, _ := runInside(t, bytes.NewReader(data), "cite", "--as", form); exit != 0 && exit != exitUnknown {
 				t.Errorf("--as %s: exit code %d", form, exit)
 			}
 		}

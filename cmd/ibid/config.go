@@ -20,7 +20,7 @@ import (
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -158,7 +158,7 @@ func (c *config) addFlags(cmd *cobra.Command) {
 	fileFlag(cmd, "tls-key", "pem", "key")
 	complete := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var names []cobra.Completion
-		for _, p := range wire.Providers() {
+		for _, p := range call.Providers() {
 			names = append(names, p.Name+"="+p.URL)
 		}
 		return names, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
@@ -276,7 +276,7 @@ func (c *config) resolveData(w world) error {
 
 // addKnownUpstreams adds the providers whose address everybody knows.
 func (c *config) addKnownUpstreams() {
-	for _, p := range wire.Providers() {
+	for _, p := range call.Providers() {
 		known := c.settings[p.Name]
 		if known == nil {
 			if p.NeedsURL {

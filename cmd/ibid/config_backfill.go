@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/watch"
 )
 
@@ -47,8 +47,8 @@ func keyVariables(said string, u *upstreamSetting, provider string) []string {
 	if said != "" {
 		return []string{said}
 	}
-	p, known := wire.FindProvider(provider)
-	own := u.url != nil && u.url.Scheme == "https" && wire.FindHost(u.url.Host) == provider
+	p, known := call.FindProvider(provider)
+	own := u.url != nil && u.url.Scheme == "https" && call.FindHost(u.url.Host) == provider
 	if !known || u.name != provider && !own {
 		return nil
 	}

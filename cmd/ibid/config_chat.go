@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid/chat"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 )
 
 const (
@@ -106,9 +106,9 @@ func (c *config) checkChat() error {
 
 // canAsk reports whether requests of a provider can be written.
 func canAsk(provider string) bool {
-	_, err := wire.BuildRequest(
+	_, err := call.BuildRequest(
 		provider,
-		&wire.Chat{Model: "m", Messages: []wire.Message{{Role: wire.RoleUser, Text: "?"}}},
+		&call.Chat{Model: "m", Messages: []call.Message{{Role: call.RoleUser, Text: "?"}}},
 	)
 	return err == nil
 }
@@ -155,7 +155,7 @@ func without(s string) int {
 // others by name.
 func (c *config) allChats() []asked {
 	var names []string
-	for _, p := range wire.Providers() {
+	for _, p := range call.Providers() {
 		names = append(names, p.Name)
 	}
 	for _, u := range c.upstreamList() {

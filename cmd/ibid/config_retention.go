@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -70,7 +70,7 @@ const strangerHint = "retention goes by an answer's provider, which GET /v1/answ
 // strangers returns the names that no answer can have for its provider, in order: upstreams may name providers of their
 // own.
 func (r *retention) strangers(upstreams map[string]*upstreamSetting) []string {
-	known := wire.ProviderNames()
+	known := call.ProviderNames()
 	for _, u := range upstreams {
 		known = append(known, u.provider)
 	}
@@ -98,7 +98,7 @@ func (f *configFile) retention(c *config, node ast.Node) {
 // upstreamRetention reads the member retention of an upstream. Answers are kept by their provider, which must be known.
 func (f *configFile) upstreamRetention(c *config, u *upstreamSetting, e entry) {
 	a := f.age(e)
-	if _, known := wire.FindProvider(u.name); known && u.provider == "" {
+	if _, known := call.FindProvider(u.name); known && u.provider == "" {
 		u.provider = u.name
 	}
 	if u.provider == "" {

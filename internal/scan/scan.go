@@ -73,14 +73,82 @@ func (a *Array) Next() bool {
 // Cut reports whether the document breaks off in the element. It is as [Value.Cut] of it, which only the last can be.
 func (a *Array) Cut() bool { return a.at == len(a.doc) && a.Val.Cut() }
 
-// Get returns the value of v's first member of that name, or nil.
+// Get returns the value of v's first member of that name, or nil. As everywhere in this package, a member has a name
+// whether it is spelled in camelCase or in snake_case: [IsName].
 func (v Value) Get(name string) Value {
 	for o := Members(v); o.Next(); {
-		if string(o.Key) == name {
+		if IsName(o.Key, name) {
 			return o.Val
 		}
 	}
 	return nil
+}
+
+// Pick returns the value of v's first member that has one of the names, or nil.
+func (v Value) Pick(names ...string) Value {
+	for o := Members(v); o.Next(); {
+		for _, name := range names {
+			if IsName(o.Key, name) {
+				return o.Val
+			}
+		}
+	}
+	return nil
+}
+
+// Fields says where to put members of an object, by their names; see [Value.Read].
+type Fields []struct {
+	Name string
+	To   any // *Value; *string, for Value.Str; *int, for a whole number; **float64, nil for what is no number
+}
+
+// Read puts each member of v that is in fields where they say. Of two members with one name the last counts; what has no
+// member, or is an *int and its member no whole number, stays as it is.
+func (v Value) Read(fields Fields) {
+	for o := Members(v); o.Next(); {
+		for i := range fields {
+			if IsName(o.Key, fields[i].Name) {
+				o.Val.put(fields[i].To)
+				break
+			}
+		}
+	}
+}
+
+// put stores v in a field of [Fields].
+func (v Value) put(to any) {
+	switch to := to.(type) {
+	case *Value:
+		*to = v
+	case *string:
+		*to = v.Str()
+	case *int:
+		if n, ok := v.Int(); ok {
+			*to = n
+		}
+	case **float64:
+		*to = v.Number()
+	}
+}
+
+// IsName reports whether key is name, both spelled in camelCase or in snake_case: groundingChunks is grounding_chunks.
+func IsName(key []byte, name string) bool {
+	i, j := 0, 0
+	for i < len(key) && j < len(name) {
+		a, b := key[i], name[j]
+		switch {
+		case a == b:
+		case a == '_' && i+1 < len(key) && key[i+1]-'a'+'A' == b:
+			i++
+		case b == '_' && j+1 < len(name) && name[j+1]-'a'+'A' == a:
+			j++
+		default:
+			return false
+		}
+		i++
+		j++
+	}
+	return i == len(key) && j == len(name)
 }
 
 // Path returns the value found by following names through nested objects, or nil.

@@ -131,6 +131,14 @@ func (v Value) Float() (float64, bool) {
 	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
 }
 
+// Number is [Value.Float], nil where v is no number.
+func (v Value) Number() *float64 {
+	if f, ok := v.Float(); ok {
+		return &f
+	}
+	return nil
+}
+
 // wholeCharacters returns s, the beginning of a string's content, without the character that it breaks off in: bytes of
 // UTF-8, an escape, or one half of a character that is written as two escapes.
 func wholeCharacters(s []byte) []byte {

@@ -1,6 +1,10 @@
 package wire
 
-import "fmt"
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
 
 // Completion is an answer as Chat Completions have it: the form that most programs can read. It is written as OpenAI
 // writes it, with annotations of files besides those of pages. Its parser is newChat.
@@ -153,4 +157,15 @@ func (c *Completion) finishReason() *string {
 		return nil
 	}
 	return &reason
+}
+
+// Encode writes JSON as people would: without escapes that only HTML needs, and without a line break at its end.
+func Encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

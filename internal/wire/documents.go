@@ -47,7 +47,7 @@ func ReadDocuments(list scan.Value) ([]Source, error) {
 func fillDocument(s *Source, data scan.Value) {
 	if !data.IsObject() {
 		if s.Content = data.Text(); data.IsArray() && !data.Cut() {
-			s.Content = compact(data)
+			s.Content = Compact(data)
 		}
 		return
 	}
@@ -109,7 +109,7 @@ func jsonText(data scan.Value) string {
 		}
 		b.Write(name)
 		b.WriteByte(':')
-		b.WriteString(compact(o.Val))
+		b.WriteString(Compact(o.Val))
 	}
 	if b.Len() == 0 {
 		return ""
@@ -117,7 +117,8 @@ func jsonText(data scan.Value) string {
 	return b.String() + "}"
 }
 
-func compact(v scan.Value) string {
+// Compact returns v without white space between its tokens, and as it is where it is damaged.
+func Compact(v scan.Value) string {
 	var b bytes.Buffer
 	if json.Compact(&b, v) != nil { // damaged
 		return string(v)

@@ -170,3 +170,16 @@ func (s *shape) hasAny(names ...string) bool {
 	}
 	return false
 }
+
+// Providers returns the names of the providers whose answers are recognised.
+func Providers() []string {
+	var names []string
+	for i := range formats {
+		names = append(names, formats[i].provider)
+	}
+	for f := plainChat + 1; f <= azureChat; f++ {
+		_, name := f.names()
+		names = append(names, name)
+	}
+	return names
+}

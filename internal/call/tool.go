@@ -1,4 +1,4 @@
-package wire
+package call
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/ibidhq/ibid/internal/wire"
 )
 
 // The types of the neutral tools of a [Chat].
@@ -83,7 +85,7 @@ func (t *neutralTool) words(provider string) (json.RawMessage, error) {
 	if why := t.wrongFilter(provider); why != "" {
 		return nil, fmt.Errorf("file_search: %s", why)
 	}
-	return Encode(words)
+	return wire.Encode(words)
 }
 
 // of returns the tool as the provider calls it; nil: it has none. OpenRouter's is its own, beside those of the models.

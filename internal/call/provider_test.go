@@ -1,4 +1,4 @@
-package wire
+package call
 
 import (
 	"net/http"
@@ -51,5 +51,38 @@ func checkCanonical(t *testing.T, header string) {
 	t.Helper()
 	if want := http.CanonicalHeaderKey(header); header != want {
 		t.Errorf("header %q is not canonical: %q", header, want)
+	}
+}
+
+func TestFindHost(t *testing.T) {
+	for host, want := range map[string]string{
+		"api.openai.com":                           "openai",
+		"api.openai.com:443":                       "openai",
+		"eu.api.openai.com":                        "openai",
+		"notapi.openai.com":                        "",
+		"api.openai.com.evil.example":              "",
+		"generativelanguage.googleapis.com":        "gemini",
+		"europe-west4-aiplatform.googleapis.com":   "gemini",
+		"aiplatform.googleapis.com":                "gemini",
+		"eu-discoveryengine.googleapis.com":        "gemini",
+		"storage.googleapis.com":                   "",
+		"api.cohere.ai":                            "cohere",
+		"mine.openai.azure.com":                    "azure",
+		"bedrock-runtime.eu-north-1.amazonaws.com": "bedrock",
+		"s3.eu-north-1.amazonaws.com":              "",
+		"127.0.0.1:8080":                           "",
+		"":                                         "",
+	} {
+		if got := FindHost(host); got != want {
+			t.Errorf("FindHost(%q) = %q, want %q", host, got, want)
+		}
+	}
+}
+
+func TestProviderNames(t *testing.T) {
+	want := strings.Fields(`anthropic azure bedrock cohere dashscope deepseek gemini generic groq mistral openai openrouter perplexity
+		vertex xai zhipu`)
+	if diff := cmp.Diff(want, ProviderNames()); diff != "" {
+		t.Errorf("names (-want +got)\n%s", diff)
 	}
 }
