@@ -119,13 +119,11 @@ var allowedModules = map[string][]string{
 	"manifest": {
 		"github.com/dunglas/httpsfv",
 		"github.com/go-json-experiment/json",
-		"github.com/gowebpki/jcs",
 		"golang.org/x/net",
 	},
 	"verify": {
 		"github.com/cenkalti/backoff/v5",
 		"github.com/go-json-experiment/json",
-		"github.com/gowebpki/jcs",
 		"golang.org/x/mod/sumdb",
 		"golang.org/x/net",
 		"golang.org/x/sync",

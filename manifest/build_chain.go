@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -8,6 +9,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/ibidhq/ibid/snapshot"
 )
@@ -64,11 +67,8 @@ func (w *building) inputs(out *Step, s *step) {
 
 // canonicalJSON returns b by RFC 8785; nil: it is no JSON that has such a form.
 func canonicalJSON(b []byte) []byte {
-	if !json.Valid(b) {
-		return nil
-	}
-	canonical, err := transform(b)
-	if err != nil {
+	canonical := jsontext.Value(bytes.Clone(b))
+	if canonical.Canonicalize() != nil {
 		return nil
 	}
 	return canonical
@@ -108,8 +108,6 @@ func (w *building) outputs(s *step) string {
 	}
 	return w.private(octets)
 }
-
-func isDigest(s string) bool { return len(s) == len("sha256:")+64 && s[:7] == "sha256:" && isHash(s) }
 
 // private returns the hash of what only those can check who have the salt; empty: there is none.
 func (w *building) private(octets []byte) string {

@@ -65,17 +65,17 @@ func (m *Manifest) Announced(list []Announcement) []Problem {
 		case !known[withoutFragment(a.URL)]:
 			c.add(
 				StatusInconsistent, "/sources",
-				"the header announces a source that the manifest does not have: "+shown(a.URL),
+				"the header announces a source that the manifest does not have: "+quoted(a.URL),
 			)
 		case a.ID != "" && source == nil && len(ids) > 0:
 			c.add(
 				StatusInconsistent, "/sources",
-				"the header gives a source an id that the manifest does not have: "+shown(a.ID),
+				"the header gives a source an id that the manifest does not have: "+quoted(a.ID),
 			)
 		case source != nil && a.ID != "" && !slices.Contains([]string{withoutFragment(source.URL), withoutFragment(source.OriginalURL)}, withoutFragment(a.URL)):
 			c.add(
 				StatusInconsistent, "/sources",
-				"the header gives the id "+shown(a.ID)+" to another source than the manifest does",
+				"the header gives the id "+quoted(a.ID)+" to another source than the manifest does",
 			)
 		}
 	}
@@ -124,7 +124,7 @@ func (c *checker) wrong(path, detail string) { c.add(StatusInconsistent, path, d
 func (c *checker) hash(path, hash string, algorithms ...string) {
 	algorithm, _, _ := strings.Cut(hash, ":")
 	if hash != "" && !slices.Contains(append(algorithms, "sha256"), algorithm) {
-		c.add(StatusAlgorithm, path, "hashes by "+shown(algorithm)+" are not part of this version of the format")
+		c.add(StatusAlgorithm, path, "hashes by "+quoted(algorithm)+" are not part of this version of the format")
 	}
 }
 
@@ -193,7 +193,7 @@ func (c *checker) claims() {
 			c.copies(path, s)
 			c.excerpt(path, s)
 			if whole && len(c.m.Chain) > 0 && !c.among(&reached, s) {
-				c.add(StatusGap, path, "no step that led to the claim has this source: "+shown(s.URL))
+				c.add(StatusGap, path, "no step that led to the claim has this source: "+quoted(s.URL))
 			}
 		}
 	}
@@ -246,7 +246,7 @@ func (c *checker) copies(path string, s *ClaimSource) {
 	case s.Source != "" && of == nil:
 		c.wrong(path+"/source", "no source has this id: "+s.Source)
 	case of == nil && !c.urls[s.URL]:
-		c.wrong(path+"/url", "the manifest's sources do not have this one: "+shown(s.URL))
+		c.wrong(path+"/url", "the manifest's sources do not have this one: "+quoted(s.URL))
 	}
 	if of == nil {
 		if of = c.byURL(s); of == nil {

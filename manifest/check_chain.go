@@ -37,7 +37,7 @@ func (c *checker) chain() {
 		if c.outputs[s.OutputsRef] != i {
 			c.add(
 				StatusChain, path+"/outputs_ref",
-				"another step has this output, so it is ambiguous: "+shown(s.OutputsRef),
+				"another step has this output, so it is ambiguous: "+quoted(s.OutputsRef),
 			)
 		}
 		c.stepFacts(path, s)
@@ -46,9 +46,9 @@ func (c *checker) chain() {
 			from, known := c.outputs[ref]
 			switch {
 			case !known:
-				c.add(StatusChain, path, "no step has this output: "+shown(ref))
+				c.add(StatusChain, path, "no step has this output: "+quoted(ref))
 			case chain[from].Step >= s.Step:
-				c.add(StatusChain, path, "it follows from "+shown(ref)+", the output of a step that is not before it")
+				c.add(StatusChain, path, "it follows from "+quoted(ref)+", the output of a step that is not before it")
 			}
 		}
 	}
@@ -64,7 +64,7 @@ func (c *checker) stepFacts(path string, s *Step) {
 	}
 	for j, source := range s.Sources {
 		if len(c.m.Sources) > 0 && c.source[source] == nil && !c.urls[source] {
-			c.wrong(path+"/sources/"+strconv.Itoa(j), "the manifest's sources do not have this one: "+shown(source))
+			c.wrong(path+"/sources/"+strconv.Itoa(j), "the manifest's sources do not have this one: "+quoted(source))
 		}
 	}
 }

@@ -238,12 +238,11 @@ func linkParam(a *Announcement, name, value string) error {
 	case "id":
 		a.ID = value
 	case "count":
-		n, rest := digits(value)
-		count, err := strconv.Atoi(value)
-		if n == 0 || rest != "" || err != nil {
+		count, err := strconv.ParseUint(value, 10, 63)
+		if err != nil {
 			return errors.New("the count is no number")
 		}
-		a.Count = count
+		a.Count = int(count)
 	case "digest":
 		digest, err := readDigest(value)
 		if err != nil {

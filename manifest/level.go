@@ -64,7 +64,7 @@ func missing(s *ClaimSource, path string) []Problem {
 	var list []Problem
 	lacks := func(code, what string) {
 		if s.Unavailable != "" {
-			what += " (" + shown(s.Unavailable) + ")"
+			what += " (" + quoted(s.Unavailable) + ")"
 		}
 		list = append(list, Problem{Status: code, Path: path, Detail: what})
 	}

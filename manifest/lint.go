@@ -3,10 +3,13 @@ package manifest
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Finding is what Lint says about one place of a manifest.
@@ -92,16 +95,18 @@ func (l *linter) advise(code, path, detail string) { l.add(SeverityAdvice, code,
 
 // placed returns the findings with their lines and columns, in the order of the document.
 func (l *linter) placed(b []byte) []Finding {
-	places := make(map[string]*place, len(l.findings))
-	for i := range l.findings {
-		places[l.findings[i].Path] = &place{}
+	paths, at := make([]string, len(l.findings)), make([]int, len(l.findings))
+	for i := range paths {
+		paths[i] = l.findings[i].Path
 	}
-	findPlaces(b, places)
+	known := offsets(b, paths)
 	slices.SortStableFunc(l.findings, func(x, y Finding) int {
-		return cmp.Or(cmp.Compare(places[x.Path].at, places[y.Path].at), -cmp.Compare(x.Severity, y.Severity))
+		return cmp.Or(cmp.Compare(known[x.Path], known[y.Path]), -cmp.Compare(x.Severity, y.Severity))
 	})
-	for i := range l.findings {
-		p := places[l.findings[i].Path]
+	for i := range at {
+		at[i] = known[l.findings[i].Path]
+	}
+	for i, p := range positions(b, at) {
 		l.findings[i].Line, l.findings[i].Column = p.line, p.column
 	}
 	return l.findings
@@ -129,26 +134,26 @@ func (l *linter) top(m *Manifest) {
 	if strings.HasPrefix(m.Self, "http:") {
 		l.advise(advicePlain, "/self", "what is served without TLS, anybody on the way can change")
 	}
-	l.extra("", m)
+	l.extra("", *m, m.Extra)
 	if m.Output != nil {
-		l.extra("/output", m.Output)
+		l.extra("/output", *m.Output, m.Output.Extra)
 	}
 }
 
 // extra advises against members nobody knows: most of them are misspelt.
-func (l *linter) extra(path string, o object) {
-	known, extra := o.members()
-	for _, name := range slices.Sorted(maps.Keys(*extra)) {
+func (l *linter) extra(path string, of any, extra Extra) {
+	known := members[reflect.TypeOf(of)]
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
 		detail := "readers of version 1 do not know this member"
 		if i := slices.IndexFunc(known, func(m member) bool { return strings.EqualFold(m.name, name) }); i >= 0 {
 			detail += "; is " + known[i].name + " meant?"
 		}
-		l.advise(adviceUnknown, string(appendToken([]byte(path), name)), detail)
+		l.advise(adviceUnknown, string(jsontext.Pointer(path).AppendToken(name)), detail)
 	}
 }
 
 func (l *linter) source(s *Source, path string) {
-	l.extra(path, s)
+	l.extra(path, *s, s.Extra)
 	l.url(s.URL, path+"/url")
 	if s.Hash == "" && s.Unavailable == "" {
 		l.advise(adviceHash, path, "it has no hash and does not say why (unavailable)")
@@ -165,7 +170,7 @@ func (l *linter) url(address, path string) {
 }
 
 func (l *linter) claim(m *Manifest, c *Claim, path string) {
-	l.extra(path, c)
+	l.extra(path, *c, c.Extra)
 	if c.ID != ClaimID(c.Text) {
 		l.advise(
 			adviceID, path+"/claim_id",
@@ -183,7 +188,7 @@ func (l *linter) claim(m *Manifest, c *Claim, path string) {
 	for i := range c.Sources {
 		s := &c.Sources[i]
 		path := path + "/sources/" + strconv.Itoa(i)
-		l.extra(path, s)
+		l.extra(path, *s, s.Extra)
 		if s.Source == "" {
 			l.url(s.URL, path+"/url")
 		}
@@ -193,7 +198,7 @@ func (l *linter) claim(m *Manifest, c *Claim, path string) {
 		if s.Excerpt == nil {
 			continue
 		}
-		l.extra(path+"/excerpt", s.Excerpt)
+		l.extra(path+"/excerpt", *s.Excerpt, s.Excerpt.Extra)
 		if max(utf8.RuneCountInString(s.Excerpt.Prefix), utf8.RuneCountInString(s.Excerpt.Suffix)) > maxAroundWritten {
 			l.advise(
 				adviceAround, path+"/excerpt",
@@ -207,7 +212,7 @@ func (l *linter) claim(m *Manifest, c *Claim, path string) {
 const maxAroundWritten = 32
 
 func (l *linter) step(s *Step, path string) {
-	l.extra(path, s)
+	l.extra(path, *s, s.Extra)
 	switch {
 	case s.Inputs == nil && s.InputsHash == "" && len(s.InputsRef) == 0:
 		l.advise(adviceInputs, path, "it has neither inputs, inputs_ref nor inputs_hash")

@@ -40,18 +40,18 @@ const (
 // data; Parse reads one, Builder builds one, Problems says what contradicts itself in one. An empty string, a nil
 // pointer and a nil slice are members that are not there.
 type Manifest struct {
-	Version     string   `json:"version,omitempty"` // empty (as the first examples were written) counts as 1.0
-	Self        string   `json:"self,omitempty"`    // the URL it is served at
-	RunID       string   `json:"run_id"`
-	AgentID     string   `json:"agent_id"` // host[:port][/path]; the host is that of the manifest's URL
-	EmittedAt   Time     `json:"emitted_at"`
-	ExpiresAt   Time     `json:"expires_at,omitempty"`
-	Supersedes  string   `json:"supersedes,omitempty"`   // the URL of the manifest that this one corrects
-	TextProfile string   `json:"text_profile,omitempty"` // what offsets count in; empty is unknown
+	Version     string   `json:"version,omitempty" form:"version"` // empty (as the first examples were written) counts as 1.0
+	Self        string   `json:"self,omitempty" form:"web"`        // the URL it is served at
+	RunID       string   `json:"run_id" form:"name"`
+	AgentID     string   `json:"agent_id" form:"agent"` // host[:port][/path]; the host is that of the manifest's URL
+	EmittedAt   Time     `json:"emitted_at" form:"time"`
+	ExpiresAt   Time     `json:"expires_at,omitempty" form:"time"`
+	Supersedes  string   `json:"supersedes,omitempty" form:"web"`    // the URL of the manifest that this one corrects
+	TextProfile string   `json:"text_profile,omitempty" form:"name"` // what offsets count in; empty is unknown
 	Output      *Output  `json:"output,omitempty"`
-	Sources     []Source `json:"sources,omitempty"` // all that were consulted, cited or not
-	Claims      []Claim  `json:"claims"`
-	Chain       []Step   `json:"chain,omitempty"`
+	Sources     []Source `json:"sources,omitempty" form:"sources"` // all that were consulted, cited or not
+	Claims      []Claim  `json:"claims" form:"claims"`
+	Chain       []Step   `json:"chain,omitempty" form:"steps"`
 
 	Extra Extra `json:"-"` // members that this version does not know
 }
@@ -62,47 +62,47 @@ type Extra map[string]json.RawMessage
 
 // Output binds a manifest to the response that it is about.
 type Output struct {
-	MediaType  string `json:"media_type"`
-	Hash       string `json:"hash"`                  // of the body's octets; of a stream: of its text in UTF-8
-	TextHash   string `json:"text_hash,omitempty"`   // of the answer's normalised text in UTF-8
-	TextLength *int   `json:"text_length,omitempty"` // of the normalised text, in code points
+	MediaType  string `json:"media_type" form:"name"`
+	Hash       string `json:"hash" form:"hash"`                     // of the body's octets; of a stream: of its text in UTF-8
+	TextHash   string `json:"text_hash,omitempty" form:"hash"`      // of the answer's normalised text in UTF-8
+	TextLength *int   `json:"text_length,omitempty" form:"natural"` // of the normalised text, in code points
 
 	Extra Extra `json:"-"`
 }
 
 // Source is a document that the run consulted, as it was read once.
 type Source struct {
-	ID          string `json:"id"`  // unique in the manifest: s1, s2, …
-	URL         string `json:"url"` // absolute http or https, or urn:ibid:src:… for what has no address
-	OriginalURL string `json:"original_url,omitempty"`
-	FinalURL    string `json:"final_url,omitempty"` // after redirects
-	RetrievedAt Time   `json:"retrieved_at"`
-	RetrievedBy string `json:"retrieved_by,omitempty"` // ByPublisher or ByObserver
-	Status      int    `json:"status,omitempty"`       // the HTTP status
-	MediaType   string `json:"media_type,omitempty"`
-	Hash        string `json:"hash,omitempty"`      // of the octets with transfer and content codings removed
-	TextHash    string `json:"text_hash,omitempty"` // of the text in UTF-8
-	TextLength  *int   `json:"text_length,omitempty"`
+	ID          string `json:"id" form:"id"`   // unique in the manifest: s1, s2, …
+	URL         string `json:"url" form:"url"` // absolute http or https, or urn:ibid:src:… for what has no address
+	OriginalURL string `json:"original_url,omitempty" form:"reference"`
+	FinalURL    string `json:"final_url,omitempty" form:"url"` // after redirects
+	RetrievedAt Time   `json:"retrieved_at" form:"time"`
+	RetrievedBy string `json:"retrieved_by,omitempty" form:"reader"` // ByPublisher or ByObserver
+	Status      int    `json:"status,omitempty" form:"status"`       // the HTTP status
+	MediaType   string `json:"media_type,omitempty" form:"name"`
+	Hash        string `json:"hash,omitempty" form:"hash"`      // of the octets with transfer and content codings removed
+	TextHash    string `json:"text_hash,omitempty" form:"hash"` // of the text in UTF-8
+	TextLength  *int   `json:"text_length,omitempty" form:"natural"`
 	Cited       *bool  `json:"cited,omitempty"` // nil: not said
-	ArchiveURL  string `json:"archive_url,omitempty"`
-	Unavailable string `json:"unavailable,omitempty"` // why there is no hash
+	ArchiveURL  string `json:"archive_url,omitempty" form:"url"`
+	Unavailable string `json:"unavailable,omitempty" form:"name"` // why there is no hash
 	// the source is itself an agent's answer: its manifest's URL
-	UpstreamManifest string `json:"upstream_manifest,omitempty"`
-	Title            string `json:"title,omitempty"`
+	UpstreamManifest string `json:"upstream_manifest,omitempty" form:"web"`
+	Title            string `json:"title,omitempty" form:"title"`
 
 	Extra Extra `json:"-"`
 }
 
 // Claim is something that the answer says and gives sources for.
 type Claim struct {
-	ID              string        `json:"claim_id"` // unique in the manifest; ClaimID makes one of the text
-	Text            string        `json:"text"`
-	Span            *Range        `json:"span,omitempty"` // where it stands in the normalised answer
+	ID              string        `json:"claim_id" form:"id"` // unique in the manifest; ClaimID makes one of the text
+	Text            string        `json:"text" form:"text"`
+	Span            *Range        `json:"span,omitempty" form:"range,natural"` // where it stands in the normalised answer
 	Rewritten       bool          `json:"rewritten,omitempty"`
-	Confidence      string        `json:"confidence,omitempty"`
-	ConfidenceScore *float64      `json:"confidence_score,omitempty"` // 0 to 1; nil: unknown
-	Steps           []int         `json:"steps,omitempty"`            // the steps that made it
-	Sources         []ClaimSource `json:"sources"`
+	Confidence      string        `json:"confidence,omitempty" form:"confidence"`
+	ConfidenceScore *float64      `json:"confidence_score,omitempty" form:"score"` // 0 to 1; nil: unknown
+	Steps           []int         `json:"steps,omitempty" form:"steps,number"`     // the steps that made it
+	Sources         []ClaimSource `json:"sources" form:"claim_sources"`
 
 	Extra Extra `json:"-"`
 }
@@ -110,27 +110,27 @@ type Claim struct {
 // ClaimSource is one source of one claim, and the excerpt the claim rests on. Where it repeats a member of the Source
 // that it names, the two must be equal.
 type ClaimSource struct {
-	Source        string `json:"source,omitempty"` // Source.ID; empty in manifests that have no Sources
-	URL           string `json:"url"`
-	OriginalURL   string `json:"original_url,omitempty"`
-	RetrievedAt   Time   `json:"retrieved_at"`
-	Hash          string `json:"hash,omitempty"`
-	ExcerptOffset *Range `json:"excerpt_offset,omitempty"` // in the source's text
+	Source        string `json:"source,omitempty" form:"id"` // Source.ID; empty in manifests that have no Sources
+	URL           string `json:"url" form:"url"`
+	OriginalURL   string `json:"original_url,omitempty" form:"reference"`
+	RetrievedAt   Time   `json:"retrieved_at" form:"time"`
+	Hash          string `json:"hash,omitempty" form:"hash"`
+	ExcerptOffset *Range `json:"excerpt_offset,omitempty" form:"range,natural"` // in the source's text
 	// of Excerpt.Exact in UTF-8; alone if the excerpt is private
-	ExcerptHash   string   `json:"excerpt_hash,omitempty"`
+	ExcerptHash   string   `json:"excerpt_hash,omitempty" form:"hash"`
 	Excerpt       *Excerpt `json:"excerpt,omitempty"`
-	ExcerptOrigin string   `json:"excerpt_origin,omitempty"`
-	Relation      string   `json:"relation,omitempty"`
-	Unavailable   string   `json:"unavailable,omitempty"` // why there is no hash or no offset
+	ExcerptOrigin string   `json:"excerpt_origin,omitempty" form:"origin"`
+	Relation      string   `json:"relation,omitempty" form:"relation"`
+	Unavailable   string   `json:"unavailable,omitempty" form:"name"` // why there is no hash or no offset
 
 	Extra Extra `json:"-"`
 }
 
 // Excerpt is a stretch of a source's text with some of what stands around it, which tells equal stretches apart.
 type Excerpt struct {
-	Exact  string `json:"exact"`
-	Prefix string `json:"prefix,omitempty"`
-	Suffix string `json:"suffix,omitempty"`
+	Exact  string `json:"exact" form:"exact"`
+	Prefix string `json:"prefix,omitempty" form:"around"`
+	Suffix string `json:"suffix,omitempty" form:"around"`
 
 	Extra Extra `json:"-"`
 }
@@ -141,18 +141,18 @@ type Range [2]int
 // Step is one step of the run: a call of a tool or of a model. A step follows from the steps whose OutputsRef its
 // InputsRef names; those have smaller numbers, so the chain has no cycles.
 type Step struct {
-	Step       int             `json:"step"` // positive, unique
-	Tool       string          `json:"tool"`
-	Inputs     json.RawMessage `json:"inputs,omitempty"`      // any JSON; left out if private
-	InputsRef  []string        `json:"inputs_ref,omitempty"`  // read from one string, too; always written as an array
-	InputsHash string          `json:"inputs_hash,omitempty"` // hmac-sha256:… of the canonical inputs, or sha256:…
+	Step       int             `json:"step" form:"number"` // positive, unique
+	Tool       string          `json:"tool" form:"tool"`
+	Inputs     json.RawMessage `json:"inputs,omitempty"`                          // any JSON; left out if private
+	InputsRef  []string        `json:"inputs_ref,omitempty" form:"refs,ref"`      // read from one string, too; always written as an array
+	InputsHash string          `json:"inputs_hash,omitempty" form:"private_hash"` // hmac-sha256:… of the canonical inputs, or sha256:…
 	// an opaque name, compared octet by octet, never resolved
-	OutputsRef  string   `json:"outputs_ref"`
-	OutputsURL  string   `json:"outputs_url,omitempty"` // where the output can be fetched
-	OutputsHash string   `json:"outputs_hash,omitempty"`
-	Sources     []string `json:"sources,omitempty"` // URLs or source ids
-	StartedAt   Time     `json:"started_at,omitempty"`
-	EndedAt     Time     `json:"ended_at,omitempty"`
+	OutputsRef  string   `json:"outputs_ref" form:"ref"`
+	OutputsURL  string   `json:"outputs_url,omitempty" form:"web"` // where the output can be fetched
+	OutputsHash string   `json:"outputs_hash,omitempty" form:"private_hash"`
+	Sources     []string `json:"sources,omitempty" form:"sources,reference"` // URLs or source ids
+	StartedAt   Time     `json:"started_at,omitempty" form:"time"`
+	EndedAt     Time     `json:"ended_at,omitempty" form:"time"`
 
 	Extra Extra `json:"-"`
 }

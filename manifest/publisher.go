@@ -71,7 +71,7 @@ func (p *Publisher) Check() error {
 	if !Speaks(p.Origin, p.Agent()) {
 		return fmt.Errorf("publishing manifests: the agent %q is not of the host of %s", p.Agent(), p.Origin)
 	}
-	if why := agents().refuses(p.Agent()); why != "" {
+	if why := forms["agent"].refuses(p.Agent()); why != "" {
 		return fmt.Errorf("publishing manifests: the agent %q: %s", p.Agent(), why)
 	}
 	if p.Level == 3 && p.Keys == nil {

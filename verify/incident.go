@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gowebpki/jcs"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
@@ -172,12 +172,12 @@ func (i *Incident) sum() (string, error) {
 		return "", fmt.Errorf("hashing an incident: %w", err)
 	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(b, &members); err != nil {
-		return "", fmt.Errorf("hashing an incident: %w", err)
+	if err = json.Unmarshal(b, &members); err == nil {
+		delete(members, "incident_id")
+		b, err = json.Marshal(members)
 	}
-	delete(members, "incident_id")
-	if b, err = json.Marshal(members); err == nil {
-		b, err = jcs.Transform(b)
+	if err == nil {
+		err = (*jsontext.Value)(&b).Canonicalize()
 	}
 	if err != nil {
 		return "", fmt.Errorf("hashing an incident: %w", err)
