@@ -106,8 +106,7 @@ func checkCanonical(t *testing.T, m *manifest.Manifest) {
 	}
 	again, err := parse(t, got).Canonical()
 	if err != nil || !bytes.Equal(got, again) {
-		t.Errorf("canonical %s
-and again %s, %v", got, again, err)
+		t.Errorf("canonical %s\nand again %s, %v", got, again, err)
 	}
 	if !slices.IsSorted(names(t, got)) {
 		t.Errorf("the members of %s are not sorted", got)
