@@ -129,7 +129,6 @@ var allowedModules = map[string][]string{
 		"golang.org/x/sync",
 	},
 	"support":    {"github.com/cenkalti/backoff/v5", "golang.org/x/text"},
-	"trail":      {"github.com/go-json-experiment/json", "go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf"},
 	"trail/otel": {"go.opentelemetry.io/proto/otlp", "google.golang.org/protobuf"},
 	"store": {
 		"github.com/cenkalti/backoff/v5",

@@ -13,6 +13,7 @@ import (
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
+	"github.com/ibidhq/ibid/trail/otel"
 )
 
 // The values of as of a summary, besides json.
@@ -224,7 +225,7 @@ func (a *API) linkOptions(name string, t *trail.Trail) (*trail.LinkOptions, erro
 // renderTrail links the sentences of a run's answer with what they rest on, and writes the run in a form.
 func renderTrail(ctx context.Context, t *trail.Trail, opts *summaryOptions, link *trail.LinkOptions) ([]byte, error) {
 	if opts.form == asOTLP {
-		return t.Traces(trail.TracesJSON, &trail.EmitOptions{NoContent: opts.NoExcerpts})
+		return otel.Write(t, otel.JSON, &otel.WriteOptions{NoContent: opts.NoExcerpts})
 	}
 	if opts.form == asPROV { // the answer derives from the steps that feed it, which are known then
 		if _, err := t.Link(ctx, nil, link); err != nil {

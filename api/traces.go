@@ -13,7 +13,7 @@ import (
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/trail"
+	"github.com/ibidhq/ibid/trail/otel"
 )
 
 const (
@@ -36,8 +36,8 @@ func (a *API) traces(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	set, err := trail.ReadSpans(r.Header.Get("Content-Type"), body, nil)
-	if errors.Is(err, trail.ErrTraceType) {
+	set, err := otel.ReadSpans(r.Header.Get("Content-Type"), body, nil)
+	if errors.Is(err, otel.ErrMediaType) {
 		return &gateway.Problem{
 			Status: http.StatusUnsupportedMediaType, Code: gateway.CodeMediaType, Detail: err.Error(),
 			Hint: "OTLP/HTTP has these two; OTLP/gRPC is not served",
@@ -55,7 +55,7 @@ func (a *API) traces(w http.ResponseWriter, r *request) error {
 
 // recordSpans stores the spans of a request, run by run. What the store refuses counts as rejected: it would refuse it
 // again.
-func (a *API) recordSpans(r *request, set *trail.SpanSet) error {
+func (a *API) recordSpans(r *request, set *otel.SpanSet) error {
 	ctx, cancel := within(r)
 	defer cancel()
 	reject := func(spans int, why string) {
@@ -86,16 +86,16 @@ func (a *API) recordSpans(r *request, set *trail.SpanSet) error {
 // traceType returns the media type that a trace request is answered in: its own. What is neither is answered in JSON.
 func traceType(r *request) string {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err == nil && mediaType == trail.TracesProtobuf {
-		return trail.TracesProtobuf
+	if err == nil && mediaType == otel.Protobuf {
+		return otel.Protobuf
 	}
-	return trail.TracesJSON
+	return otel.JSON
 }
 
 // traceResponse returns an ExportTraceServiceResponse. Protobuf is written by hand: OTLP's package for it would bring
 // gRPC along.
 func traceResponse(mediaType string, rejected int, reason string) []byte {
-	if mediaType == trail.TracesProtobuf {
+	if mediaType == otel.Protobuf {
 		if rejected == 0 {
 			return nil
 		}
@@ -127,7 +127,7 @@ func writeStatus(w http.ResponseWriter, r *request, p *gateway.Problem) {
 	}
 	mediaType := traceType(r)
 	var body []byte
-	if mediaType == trail.TracesProtobuf {
+	if mediaType == otel.Protobuf {
 		body = protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(statusCode(p.Status)))
 		body = protowire.AppendString(protowire.AppendTag(body, 2, protowire.BytesType), message)
 	} else {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/trail"
+	"github.com/ibidhq/ibid/trail/otel"
 )
 
 const (
@@ -126,7 +126,7 @@ func TestTracesProtobuf(t *testing.T) {
 func tracesProto(t *testing.T, spans []string) []byte {
 	t.Helper()
 	data := &tracepb.TracesData{}
-	trails, err := trail.ReadSpans(trail.TracesJSON, fmt.Appendf(nil, tracesOf, strings.Join(spans, ",")), nil)
+	trails, err := otel.ReadSpans(otel.JSON, fmt.Appendf(nil, tracesOf, strings.Join(spans, ",")), nil)
 	if err != nil || trails.Rejected > 0 {
 		t.Fatal(err, trails)
 	}
@@ -277,8 +277,8 @@ func TestTracesErrors(t *testing.T) {
 			wantType := "application/json"
 			var code int
 			var message string
-			if test.contentType == trail.TracesProtobuf {
-				wantType = trail.TracesProtobuf
+			if test.contentType == otel.Protobuf {
+				wantType = otel.Protobuf
 				b, first := message1(t, []byte(res.body), 2)
 				code, message = int(first), string(b)
 			} else if _, err := fmt.Sscanf(res.body, `{"code":%d`, &code); err == nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
+	"github.com/ibidhq/ibid/trail/otel"
 )
 
 // record records a run, which must succeed.
@@ -620,7 +621,7 @@ func exerciseTrailSpans(t *testing.T, dsn string) {
 			id, parent, noon().Add(time.Duration(at)*time.Second).UnixNano(), noon().Add(time.Duration(at+1)*time.Second).UnixNano(), kind, input, output)
 	}
 	post := func(spans ...string) []store.RecordedStep {
-		runs, err := trail.ReadSpans(trail.TracesJSON, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[`+strings.Join(spans, ",")+`]}]}]}`), nil)
+		runs, err := otel.ReadSpans(otel.JSON, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[`+strings.Join(spans, ",")+`]}]}]}`), nil)
 		if err != nil || len(runs.Runs) != 1 {
 			t.Fatalf("%v, %v", runs, err)
 		}

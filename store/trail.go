@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/trail"
+	"github.com/ibidhq/ibid/trail/otel"
 )
 
 // How much of the captured calls of one run a trail has: the latest. That there are more is an issue of it.
@@ -28,7 +29,7 @@ const (
 
 // Trail returns all that is known of a run: what was recorded of it, by steps or by spans, with its captured calls. A
 // captured call is a step with the sources of its answer; where a recorded step has the same number the two are one,
-// and what was recorded goes before what the call says. Spans of a trace are arranged by [trail.Trail.Arrange]; other
+// and what was recorded goes before what the call says. Spans of a trace are arranged by [otel.Arrange]; other
 // steps that were recorded without a number have the numbers after all others, in the order in which they began.
 //
 // The final answer is the one that was recorded, with its citations if a call of the run was answered in the same
@@ -64,7 +65,7 @@ func (s *Store) trail(ctx context.Context, tenant, run string) (*trail.Trail, er
 	if err := b.addNamed(ctx, s, tenant); err != nil {
 		return nil, err
 	}
-	b.out.Arrange() // what came as spans of a trace
+	otel.Arrange(b.out) // what came as spans of a trace
 	b.number()
 	b.conclude()
 	return b.out, nil

@@ -130,6 +130,9 @@ func (c *checker) score(f *float64, place string) {
 	}
 }
 
+// digest returns what stands in a trail for what is not kept.
+func digest(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
+
 func isDigest(s string) bool {
 	digits, ok := strings.CutPrefix(s, "sha256:")
 	sum, err := hex.DecodeString(digits)
@@ -146,7 +149,7 @@ func (t *Trail) text() string {
 
 // cycle describes one of the cycles of several steps, as "2 → 3 → 2"; empty: there is none.
 func (t *Trail) cycle() string {
-	before := t.graph()
+	before := t.Graph()
 	_, cyclic := order(before)
 	if len(cyclic) == 0 {
 		return ""

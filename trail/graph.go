@@ -1,17 +1,16 @@
 package trail
 
 import (
+	"container/heap"
 	"slices"
+	"sort"
 	"time"
 )
 
-// Before returns the indices in t.Steps of the steps that the step at index i builds on, ascending: those its After
-// names, or where that is nil the one before. Of several steps with one number it is the last. Numbers that no step
-// has, and the step's own, are left out.
-func (t *Trail) Before(i int) []int { return t.graph()[i] }
-
-// graph returns Before of every step.
-func (t *Trail) graph() [][]int {
+// Graph returns for each step the indices in t.Steps of those that it builds on, ascending: the ones its After names,
+// or where that is nil the one before. Of several steps with one number it is the last. Numbers that no step has, and
+// the step's own, are left out.
+func (t *Trail) Graph() [][]int {
 	at := t.lastByNumber()
 	before := make([][]int, len(t.Steps))
 	previous := -1 // the first of the last steps with a smaller number
@@ -37,6 +36,9 @@ func (t *Trail) graph() [][]int {
 	return before
 }
 
+// Before returns the row of [Trail.Graph] for the step at index i.
+func (t *Trail) Before(i int) []int { return t.Graph()[i] }
+
 // lastByNumber returns the index of the last step of each number. All of them would make a graph with a square of
 // edges.
 func (t *Trail) lastByNumber() map[int]int {
@@ -50,7 +52,7 @@ func (t *Trail) lastByNumber() map[int]int {
 // Order returns the indices of all steps so that each comes after those it builds on, and otherwise by number. Steps in
 // a cycle, and those that build on them, come last, by number.
 func (t *Trail) Order() []int {
-	order, cyclic := order(t.graph())
+	order, cyclic := order(t.Graph())
 	return append(order, cyclic...)
 }
 
@@ -64,18 +66,18 @@ func order(before [][]int) (order, cyclic []int) {
 		}
 	}
 	order = make([]int, 0, len(before))
-	ready := minHeap{}
+	ready := &minHeap{}
 	for i := range before {
 		if missing[i] == 0 {
-			ready.push(i)
+			heap.Push(ready, i)
 		}
 	}
-	for len(ready) > 0 {
-		i := ready.pop()
+	for ready.Len() > 0 {
+		i := heap.Pop(ready).(int)
 		order = append(order, i)
 		for _, next := range after[i] {
 			if missing[next]--; missing[next] == 0 {
-				ready.push(next)
+				heap.Push(ready, next)
 			}
 		}
 	}
@@ -91,43 +93,22 @@ func order(before [][]int) (order, cyclic []int) {
 }
 
 // minHeap gives the smallest of its numbers first.
-type minHeap []int
+type minHeap struct{ sort.IntSlice }
 
-func (h *minHeap) push(n int) {
-	*h = append(*h, n)
-	for i := len(*h) - 1; i > 0; {
-		up := (i - 1) / 2
-		if (*h)[up] <= (*h)[i] {
-			return
-		}
-		(*h)[up], (*h)[i] = (*h)[i], (*h)[up]
-		i = up
-	}
-}
+// Push appends a number, for package heap.
+func (h *minHeap) Push(n any) { h.IntSlice = append(h.IntSlice, n.(int)) }
 
-func (h *minHeap) pop() int {
-	old := *h
-	top, n := old[0], len(old)-1
-	old[0] = old[n]
-	*h = old[:n]
-	for i := 0; ; {
-		least := i
-		for _, down := range []int{2*i + 1, 2*i + 2} {
-			if down < n && old[down] < old[least] {
-				least = down
-			}
-		}
-		if least == i {
-			return top
-		}
-		old[i], old[least] = old[least], old[i]
-		i = least
-	}
+// Pop removes the last number, for package heap.
+func (h *minHeap) Pop() any {
+	last := len(h.IntSlice) - 1
+	n := h.IntSlice[last]
+	h.IntSlice = h.IntSlice[:last]
+	return n
 }
 
 // Ancestors returns the indices of all steps that the step at index i builds on, directly or through others, ascending.
 func (t *Trail) Ancestors(i int) []int {
-	before := t.graph()
+	before := t.Graph()
 	seen := make([]bool, len(before))
 	seen[i] = true
 	all := []int{}
@@ -148,7 +129,7 @@ func (t *Trail) Ancestors(i int) []int {
 // CriticalPath returns the steps that the run waited for, as indices in their order, and the time they took together:
 // of all ways through the graph the one with the longest sum of durations. Steps in a cycle are left out.
 func (t *Trail) CriticalPath() ([]int, time.Duration) {
-	before := t.graph()
+	before := t.Graph()
 	steps, _ := order(before)
 	took, from, end := make([]time.Duration, len(before)), make([]int, len(before)), -1
 	for _, i := range steps {

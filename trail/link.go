@@ -152,7 +152,7 @@ func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
 		checker:   c,
 		final:     t.Final,
 		own:       map[int]*ownWork{},
-		before:    t.graph(),
+		before:    t.Graph(),
 		byNumber:  t.lastByNumber(),
 	}
 	if o != nil {

@@ -262,6 +262,13 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		stable(t, run)
+		prov, err := run.PROV(&trail.PROVOptions{Content: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problems := checkPROV(prov); len(problems) > 0 {
+			t.Fatalf("%v in %s", problems, prov)
+		}
 		s := run.Summary(&trail.SummaryOptions{Adjust: true, Excerpt: 10})
 		links, err := run.Link(t.Context(), nil, nil)
 		if err != nil {

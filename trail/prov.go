@@ -159,7 +159,7 @@ func (p *provWriter) steps(t *Trail, prefix string, depth int) []string {
 	names := provNames(t, prefix)
 	var fed, last []string
 	builtOn := map[int]bool{}
-	graph := t.graph()
+	graph := t.Graph()
 	for _, before := range graph {
 		for _, b := range before {
 			builtOn[b] = true

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -116,8 +117,22 @@ func checkAttributes(kind, where string, attributes map[string]any, name func(wh
 	}
 }
 
+// rich reads a trail with one of everything.
+func rich(t *testing.T) *trail.Trail {
+	t.Helper()
+	b, err := os.ReadFile("testdata/rich.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := trail.Read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
 func TestPROV(t *testing.T) {
-	b, err := rich().PROV(nil)
+	b, err := rich(t).PROV(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +202,7 @@ func relations(t *testing.T, b []byte) []string {
 
 // With an option what was said is there; numbers that JSON does not have, and numbers of steps that come twice, do no harm.
 func TestPROVContent(t *testing.T) {
-	run := rich()
+	run := rich(t)
 	run.ID = "a b/c#é"
 	b, err := run.PROV(&trail.PROVOptions{Content: true})
 	if err != nil {

@@ -113,7 +113,7 @@ func (w *reasoning) plan(questions []Question) error {
 	if issues := t.Check(); len(issues) > 0 {
 		return errors.New(issues[0].Detail)
 	}
-	w.questions, w.before = questions, t.graph()
+	w.questions, w.before = questions, t.Graph()
 	w.steps, w.failed, w.done = make(
 		[]*Active, len(questions),
 	), make(

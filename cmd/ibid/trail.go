@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/trail"
+	"github.com/ibidhq/ibid/trail/otel"
 )
 
 // maxIssues is how many issues of a run are said one by one.
@@ -106,7 +107,7 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	case "prov":
 		return writeBytes(w.out)(t.PROV(&trail.PROVOptions{Content: !f.noExcerpts, Linked: true}))
 	case "otlp":
-		return writeBytes(w.out)(t.Traces(trail.TracesJSON, &trail.EmitOptions{NoContent: f.noExcerpts}))
+		return writeBytes(w.out)(otel.Write(t, otel.JSON, &otel.WriteOptions{NoContent: f.noExcerpts}))
 	}
 	if !f.noInferred {
 		if err := t.Weigh(ctx, nil); err != nil {

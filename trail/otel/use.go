@@ -1,10 +1,12 @@
-package trail
+package otel
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
-	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/trail"
 )
 
 const (
@@ -26,7 +28,19 @@ type retrieval struct {
 
 // markUse finds out which of the documents that were retrieved were used, and by which calls of models.
 func markUse(nodes []*spanNode) {
-	calls, found := callsAndFinds(nodes)
+	var calls []*spanNode
+	var found []*retrieval
+	for _, n := range nodes {
+		switch {
+		case n.Own:
+		case n.Kind == spanLLM && n.isStep:
+			calls = append(calls, n)
+		case n.holdsStep:
+			for i := range n.step.Sources {
+				found = append(found, &retrieval{by: n, source: i, head: useText(n.step.Sources[i].Content)})
+			}
+		}
+	}
 	left := maxUse
 	for _, call := range calls {
 		prompt := promptOf(call)
@@ -37,7 +51,7 @@ func markUse(nodes []*spanNode) {
 			if left -= len(prompt) + len(call.step.Answer) + 64; left < 0 {
 				break
 			}
-			r.look(call, prompt)
+			r.markUsedBy(call, prompt)
 		}
 		if left < 0 {
 			break
@@ -46,29 +60,13 @@ func markUse(nodes []*spanNode) {
 	for _, r := range found {
 		if s := &r.by.step.Sources[r.source]; !r.searched && !s.Used {
 			s.Used = true
-			r.by.assumeUse()
+			addIssue(r.by.step, issueUse, "the trace does not show whether what was retrieved was used; it counts as used")
 		}
 	}
 }
 
-// callsAndFinds returns the calls of models, and what was retrieved.
-func callsAndFinds(nodes []*spanNode) (calls []*spanNode, found []*retrieval) {
-	for _, n := range nodes {
-		switch {
-		case n.Own:
-		case n.Kind == spanLLM && n.isStep:
-			calls = append(calls, n)
-		case n.holds:
-			for i := range n.step.Sources {
-				found = append(found, &retrieval{by: n, source: i, head: useText(n.step.Sources[i].Content)})
-			}
-		}
-	}
-	return calls, found
-}
-
-// look looks whether a call used a document.
-func (r *retrieval) look(call *spanNode, prompt string) {
+// markUsedBy notes it if a call used the document.
+func (r *retrieval) markUsedBy(call *spanNode, prompt string) {
 	s := &r.by.step.Sources[r.source]
 	cites := cites(call.step.Answer, s)
 	used := cites
@@ -81,7 +79,7 @@ func (r *retrieval) look(call *spanNode, prompt string) {
 	}
 	s.Used = true
 	for i := range call.step.Sources { // retrieved and reranked it is one passage
-		if had := &call.step.Sources[i]; had.DocumentID == s.DocumentID && had.text() == s.text() {
+		if had := &call.step.Sources[i]; had.DocumentID == s.DocumentID && cmp.Or(had.Content, had.Excerpt) == cmp.Or(s.Content, s.Excerpt) {
 			had.Cited = had.Cited || cites
 			return
 		}
@@ -90,16 +88,6 @@ func (r *retrieval) look(call *spanNode, prompt string) {
 	// The score and the rank are those of the search.
 	of.Relevance, of.Origin, of.Rank, of.Retrieved, of.Cited = nil, "", 0, false, cites
 	call.step.AddSources(of)
-}
-
-func (n *spanNode) assumeUse() {
-	issue := ibid.Issue{
-		Code:   issueUse,
-		Detail: "the trace does not show whether what was retrieved was used; it counts as used",
-	}
-	if !slices.Contains(n.step.Issues, issue) {
-		n.step.Issues = append(n.step.Issues, issue)
-	}
 }
 
 // useText returns what of a document must stand in a prompt, with spaces for all white space.
@@ -155,24 +143,15 @@ func eachText(v any, depth int, do func(string)) {
 			eachText(item, depth+1, do)
 		}
 	case map[string]any:
-		for _, name := range sortedNames(v) {
+		for _, name := range slices.Sorted(maps.Keys(v)) {
 			eachText(v[name], depth+1, do)
 		}
 	}
 }
 
-func sortedNames(v map[string]any) []string {
-	names := make([]string, 0, len(v))
-	for name := range v {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // cites reports whether an answer names a source: by its URL, or in square brackets by its id. A bare number in
 // brackets counts places in a list that nobody knows.
-func cites(answer string, s *Source) bool {
+func cites(answer string, s *trail.Source) bool {
 	if answer == "" {
 		return false
 	}

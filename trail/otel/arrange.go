@@ -1,4 +1,4 @@
-package trail
+package otel
 
 import (
 	"cmp"
@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // maxAfter is how many steps a step of a trace comes directly after, at most: of a hundred and more that ran at the
 // same time before it, those that ended last.
 const maxAfter = 100
 
-// Arrange makes a run of the spans among t.Steps, the steps that [ReadSpans] returned and that were kept one by one
-// since. The other steps stay. It is a function of the set of spans: neither their order nor their repetition changes
+// Arrange makes a run of the spans among t.Steps: the steps that [ReadSpans] returned, kept one by one since then. The other steps stay. It is a function of the set of spans: neither their order nor their repetition changes
 // what comes of it, and a run whose spans have not all arrived is arranged as far as they show it. Where there are no
 // spans, or they are arranged already, it does nothing.
 //
@@ -31,14 +31,14 @@ const maxAfter = 100
 // a call cites it by its URL or, in square brackets, by its id. The call's step then has it as a source, too. Where
 // there is no such call or none whose input was recorded, documents count as used and the step has the issue
 // "use-assumed".
-func (t *Trail) Arrange() {
-	spans, others := t.spans()
+func Arrange(t *trail.Trail) {
+	spans, others := takeSpans(t.Steps)
 	if len(spans) == 0 {
 		return
 	}
 	tops := withoutWritten(linkSpans(spans))
 	root := rootOf(tops)
-	t.describe(root, spans)
+	describe(t, root, spans)
 	markUse(spans)
 	a := &arrangement{run: t.ID}
 	if root != nil {
@@ -47,7 +47,7 @@ func (t *Trail) Arrange() {
 	a.place(tops, nil)
 	t.Steps = a.number(others)
 	if root == nil || !root.Own {
-		t.conclude(a)
+		conclude(t, a)
 	}
 }
 
@@ -55,29 +55,28 @@ func (t *Trail) Arrange() {
 type spanNode struct {
 	spanFacts
 
-	step *Step
+	step *trail.Step
 
 	start, end int64 // nanoseconds
-	at         int   // its place by time
+	at         int   // its index by time
 	parent     *spanNode
 	kids       []*spanNode // by time
 	isStep     bool
-	holds      bool        // it or one below it is a step
+	holdsStep  bool        // it or one below it is a step
 	after      []*spanNode // the steps before it
 	ends       []*spanNode // the steps that what follows comes after
 }
 
 // spans takes the spans out of the steps, each once, by time.
-func (t *Trail) spans() (nodes []*spanNode, others []Step) {
+func takeSpans(steps []trail.Step) (nodes []*spanNode, others []trail.Step) {
 	byID := map[spanID]*spanNode{}
-	for i := range t.Steps {
+	for _, step := range steps {
 		var f spanFacts
-		raw, ok := t.Steps[i].Extra[spanMember]
+		raw, ok := step.Extra[spanMember]
 		if !ok || json.Unmarshal(raw, &f) != nil {
-			others = append(others, t.Steps[i])
+			others = append(others, step)
 			continue
 		}
-		step := t.Steps[i]
 		step.Extra = maps.Clone(step.Extra)
 		if delete(step.Extra, spanMember); len(step.Extra) == 0 {
 			step.Extra = nil
@@ -136,13 +135,13 @@ func linkSpans(nodes []*spanNode) (tops []*spanNode) {
 		}
 	}
 	for _, top := range tops {
-		top.judge()
+		top.markSteps()
 	}
 	return tops
 }
 
-// withoutWritten leaves out the spans that [Trail.Traces] wrote for the run, where it has another one that is the run:
-// that has come back to where it was written.
+// withoutWritten leaves out the spans that [Write] wrote for the run, where another one is the run: that run has come back
+// to where it was written.
 func withoutWritten(tops []*spanNode) []*spanNode {
 	isWritten := func(n *spanNode) bool { return n.Own && n.Kind == spanAgent && n.RunID == "" }
 	if !slices.ContainsFunc(tops, func(n *spanNode) bool {
@@ -160,14 +159,14 @@ func withoutWritten(tops []*spanNode) []*spanNode {
 			k.parent = nil
 			left = append(left, k)
 		}
-		n.kids, n.isStep, n.holds = nil, false, false
+		n.kids, n.isStep, n.holdsStep = nil, false, false
 	}
 	slices.SortFunc(left, func(a, b *spanNode) int { return cmp.Compare(a.at, b.at) })
 	return left
 }
 
-// judge says of a span and those below it whether they are steps.
-func (n *spanNode) judge() {
+// markSteps says of a span and those below it whether they are steps.
+func (n *spanNode) markSteps() {
 	type visit struct {
 		*spanNode
 		back bool
@@ -176,7 +175,7 @@ func (n *spanNode) judge() {
 		v := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if v.back {
-			v.holds = v.isStep || slices.ContainsFunc(v.kids, func(k *spanNode) bool { return k.holds })
+			v.holdsStep = v.isStep || slices.ContainsFunc(v.kids, func(k *spanNode) bool { return k.holdsStep })
 			continue
 		}
 		switch {
@@ -187,7 +186,7 @@ func (n *spanNode) judge() {
 		case v.Kind == spanChain:
 			v.isStep = len(v.step.Sources) > 0 || v.Number > 0
 		case v.Kind == spanLLM:
-			v.isStep = !v.joinCall()
+			v.isStep = !v.joinCallAbove()
 		default:
 			v.isStep = true
 		}
@@ -198,25 +197,14 @@ func (n *spanNode) judge() {
 	}
 }
 
-// joinCall reports whether a model's call is the one that the span above it is, too: a framework and the client that it
+// joinCallAbove reports whether a model's call is the one that the span above it is, too: a framework and the client that it
 // uses are often both traced. What the one above does not know it takes over.
-func (n *spanNode) joinCall() bool {
+func (n *spanNode) joinCallAbove() bool {
 	above := n.parent
 	if above == nil || above.Kind != spanLLM {
 		return false
 	}
-	above.step.Question, above.step.Answer = cmp.Or(
-		above.step.Question, n.step.Question,
-	), cmp.Or(
-		above.step.Answer, n.step.Answer,
-	)
-	if above.step.Inputs == nil && above.step.InputsDigest == "" {
-		above.step.Inputs, above.step.InputsDigest = n.step.Inputs, n.step.InputsDigest
-	}
-	if above.step.Outputs == nil && above.step.OutputsDigest == "" {
-		above.step.Outputs, above.step.OutputsDigest = n.step.Outputs, n.step.OutputsDigest
-	}
-	above.step.Error = cmp.Or(above.step.Error, n.step.Error)
+	fillTexts(above.step, n.step)
 	return true
 }
 
@@ -239,7 +227,7 @@ func rootOf(tops []*spanNode) *spanNode {
 }
 
 // describe fills in what the root says of the run.
-func (t *Trail) describe(root *spanNode, all []*spanNode) {
+func describe(t *trail.Trail, root *spanNode, all []*spanNode) {
 	for _, n := range all {
 		if n.start != 0 && (t.Started.IsZero() || n.step.Started.Before(t.Started)) {
 			t.Started = n.step.Started
@@ -249,7 +237,7 @@ func (t *Trail) describe(root *spanNode, all []*spanNode) {
 		return
 	}
 	root.adopt(all)
-	t.take(root)
+	fillRun(t, root)
 	if t.Finished.IsZero() {
 		t.Finished = root.ended()
 	}
@@ -259,7 +247,7 @@ func (t *Trail) describe(root *spanNode, all []*spanNode) {
 		if n.Kind == spanAgent {
 			t.Agent = cmp.Or(n.Agent, t.Agent)
 		}
-		t.take(n)
+		fillRun(t, n)
 	}
 }
 
@@ -268,7 +256,7 @@ func (n *spanNode) adopt(all []*spanNode) {
 	if n.isStep = len(n.step.Sources) > 0; n.isStep {
 		n.Kind = spanChain // what it retrieved itself is a step of the run
 	}
-	n.holds = true
+	n.holdsStep = true
 	for _, other := range all {
 		if other.parent == nil && other != n {
 			other.parent = n
@@ -286,7 +274,7 @@ func (n *spanNode) inside() *spanNode {
 	var only *spanNode
 	for _, k := range n.kids {
 		switch {
-		case !k.holds:
+		case !k.holdsStep:
 		case only != nil:
 			return nil
 		default:
@@ -299,14 +287,11 @@ func (n *spanNode) inside() *spanNode {
 	return only
 }
 
-func (t *Trail) take(n *spanNode) {
-	t.Agent, t.Question, t.Answer = cmp.Or(
-		t.Agent, n.Agent,
-	), cmp.Or(
-		t.Question, n.step.Question,
-	), cmp.Or(
-		t.Answer, n.step.Answer,
-	)
+// fillRun fills in what is not known of the run yet from a span that is the run.
+func fillRun(t *trail.Trail, n *spanNode) {
+	t.Agent = cmp.Or(t.Agent, n.Agent)
+	t.Question = cmp.Or(t.Question, n.step.Question)
+	t.Answer = cmp.Or(t.Answer, n.step.Answer)
 	t.Parent, t.Strategy = cmp.Or(t.Parent, n.ParentRun), cmp.Or(t.Strategy, n.Strategy)
 	if n.step.Error != "" {
 		issue := ibid.Issue{Code: issueRunFailed, Detail: n.step.Error}
@@ -317,7 +302,7 @@ func (t *Trail) take(n *spanNode) {
 }
 
 // conclude fills in the question and the answer where the root had none.
-func (t *Trail) conclude(a *arrangement) {
+func conclude(t *trail.Trail, a *arrangement) {
 	var last *spanNode
 	for _, n := range a.steps {
 		if t.Question == "" && n.Kind != spanTool && n.Kind != spanGuardrail {
@@ -342,7 +327,7 @@ type arrangement struct {
 // place puts spans that lie below one span after each other, the first of them after before. It returns the steps that
 // what follows comes after.
 func (a *arrangement) place(list, before []*spanNode) []*spanNode {
-	held := slices.DeleteFunc(slices.Clone(list), func(n *spanNode) bool { return !n.holds })
+	held := slices.DeleteFunc(slices.Clone(list), func(n *spanNode) bool { return !n.holdsStep })
 	slices.SortFunc(held, func(x, y *spanNode) int { return cmp.Compare(x.at, y.at) })
 	byEnd := slices.Clone(held)
 	slices.SortFunc(
@@ -407,7 +392,7 @@ func (a *arrangement) placeOne(n *spanNode, before []*spanNode) []*spanNode {
 	switch {
 	case n.Own:
 		a.nestOwn(n)
-	case n.Kind == spanAgent && a.depth < MaxNested-1:
+	case n.Kind == spanAgent && a.depth < trail.MaxNested-1:
 		a.nest(n)
 	default:
 		if ends := a.place(n.kids, before); len(ends) > 0 {
@@ -426,7 +411,7 @@ func (a *arrangement) nest(n *spanNode) {
 	if len(inner.steps) == 0 {
 		return
 	}
-	t := &Trail{
+	t := &trail.Trail{
 		ID:       n.step.ID,
 		Agent:    n.Agent,
 		Question: n.step.Question,
@@ -436,20 +421,20 @@ func (a *arrangement) nest(n *spanNode) {
 		Parent:   a.run,
 		Steps:    inner.number(nil),
 	}
-	t.conclude(inner)
+	conclude(t, inner)
 	n.step.Answer = cmp.Or(n.step.Answer, t.Answer)
 	n.step.Nested = t
 }
 
-// nestOwn gives a step back the nested run that [Trail.Traces] wrote below it.
+// nestOwn gives a step back the nested run that [Write] wrote below it.
 func (a *arrangement) nestOwn(n *spanNode) {
-	if len(n.kids) != 1 || !n.kids[0].Own || a.depth >= MaxNested {
+	if len(n.kids) != 1 || !n.kids[0].Own || a.depth >= trail.MaxNested {
 		return
 	}
 	run := n.kids[0]
 	inner := &arrangement{run: run.RunID, depth: a.depth + 1}
 	inner.place(run.kids, nil)
-	n.step.Nested = &Trail{
+	n.step.Nested = &trail.Trail{
 		ID:       run.RunID,
 		Agent:    run.Agent,
 		Question: run.step.Question,
@@ -463,14 +448,15 @@ func (a *arrangement) nestOwn(n *spanNode) {
 }
 
 // number gives the steps their numbers, beside those that the run has already.
-func (a *arrangement) number(others []Step) []Step {
+func (a *arrangement) number(others []trail.Step) []trail.Step {
 	slices.SortFunc(a.steps, func(x, y *spanNode) int { return cmp.Compare(x.at, y.at) })
 	index := make(map[*spanNode]int, len(a.steps))
 	for i, n := range a.steps {
 		index[n] = i
 	}
 	before := make([][]int, len(a.steps))
-	taken, highest := map[int]int{}, 0 // by number: the place in steps
+	graph := trail.Trail{Steps: make([]trail.Step, len(a.steps))} // the same steps by their indices, to be sorted
+	taken, highest := map[int]int{}, 0                            // by number: the place in steps
 	steps := others
 	for i := range steps {
 		taken[steps[i].Number] = i
@@ -480,16 +466,16 @@ func (a *arrangement) number(others []Step) []Step {
 		for _, b := range n.after {
 			before[i] = append(before[i], index[b])
 		}
+		graph.Steps[i] = trail.Step{Number: i, After: append([]int{}, before[i]...)}
 		highest = max(highest, n.Number)
 	}
-	sorted, cyclic := order(before)
 	numbers := make([]int, len(a.steps))
 	spanned := map[int]bool{} // the numbers of the steps that a program's spans are
-	for _, i := range append(sorted, cyclic...) {
+	for _, i := range graph.Order() {
 		n := a.steps[i]
-		if at, ok := taken[n.Number]; ok && n.Number > 0 && !steps[at].isApart(n, spanned[n.Number]) {
+		if at, ok := taken[n.Number]; ok && n.Number > 0 && !isApart(&steps[at], n, spanned[n.Number]) {
 			numbers[i], spanned[n.Number] = n.Number, !n.Own
-			steps[at].join(n.step)
+			join(&steps[at], n.step)
 			continue
 		}
 		if numbers[i] = n.Number; numbers[i] == 0 {
@@ -503,7 +489,7 @@ func (a *arrangement) number(others []Step) []Step {
 		taken[numbers[i]], spanned[numbers[i]] = len(steps), !n.Own
 		steps = append(steps, *n.step)
 	}
-	slices.SortStableFunc(steps, func(x, y Step) int { return cmp.Compare(x.Number, y.Number) })
+	slices.SortStableFunc(steps, func(x, y trail.Step) int { return cmp.Compare(x.Number, y.Number) })
 	return steps
 }
 
@@ -523,4 +509,40 @@ func (n *spanNode) afterNumbers(before, numbers []int) []int {
 	}
 	slices.Sort(after)
 	return slices.Compact(after)
+}
+
+// isApart reports whether a span is another step than the one with its number: nothing is lost of two that each have a
+// nested run, and of two spans of a program that say different things. One that [Write] wrote is the same step again.
+func isApart(s *trail.Step, n *spanNode, spanned bool) bool {
+	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
+	return s.Nested != nil && n.step.Nested != nil ||
+		spanned && !n.Own &&
+			(differ(s.Answer, n.step.Answer) || differ(s.Question, n.step.Question) ||
+				differ(string(s.Outputs), string(n.step.Outputs)))
+}
+
+// join adds what a span knows to the step whose number it has.
+func join(s, from *trail.Step) {
+	fillTexts(s, from)
+	s.ID, s.Tool, s.Reasoning = cmp.Or(s.ID, from.ID), cmp.Or(s.Tool, from.Tool), cmp.Or(s.Reasoning, from.Reasoning)
+	s.Confidence, s.Duration = cmp.Or(s.Confidence, from.Confidence), cmp.Or(s.Duration, from.Duration)
+	s.Nested = cmp.Or(s.Nested, from.Nested)
+	if s.Started.IsZero() {
+		s.Started = from.Started
+	}
+	s.AddSources(from.Sources...)
+	s.NoSources = s.NoSources && from.NoSources
+	s.Issues = append(s.Issues, from.Issues...)
+}
+
+// fillTexts fills in what a step does not say from another one.
+func fillTexts(s, from *trail.Step) {
+	s.Question, s.Answer = cmp.Or(s.Question, from.Question), cmp.Or(s.Answer, from.Answer)
+	s.Error = cmp.Or(s.Error, from.Error)
+	if s.Inputs == nil && s.InputsDigest == "" {
+		s.Inputs, s.InputsDigest = from.Inputs, from.InputsDigest
+	}
+	if s.Outputs == nil && s.OutputsDigest == "" {
+		s.Outputs, s.OutputsDigest = from.Outputs, from.OutputsDigest
+	}
 }

@@ -1,10 +1,11 @@
-package trail_test
+package otel_test
 
 import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -24,7 +25,10 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/trail"
+	"github.com/ibidhq/ibid/trail/otel"
 )
+
+var update = flag.Bool("update", false, "write what the vectors expect anew")
 
 // vectorSpan is a span as the vectors have it: ids are short, times are milliseconds after a fixed one.
 type vectorSpan struct {
@@ -70,17 +74,17 @@ func TestTraceVectors(t *testing.T) {
 				t.Error("there is no prose")
 			}
 			var spans []vectorSpan
-			if err := json.Unmarshal(file(t, ar, "spans.json"), &spans); err != nil {
+			if err := json.Unmarshal(file(ar, "spans.json"), &spans); err != nil {
 				t.Fatal(err)
 			}
-			options := &trail.TraceOptions{}
-			if raw := file(t, ar, "options.json"); raw != nil {
+			options := &otel.Options{}
+			if raw := file(ar, "options.json"); raw != nil {
 				if err := json.Unmarshal(raw, options); err != nil {
 					t.Fatal(err)
 				}
 			}
 			request := traces(spans)
-			trails, err := trail.ReadTraces(trail.TracesProtobuf, protobufOf(t, request), options)
+			trails, err := otel.Read(otel.Protobuf, protobufOf(t, request), options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,10 +97,10 @@ func TestTraceVectors(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(string(file(t, ar, "runs")), got); diff != "" {
+			if diff := cmp.Diff(string(file(ar, "runs")), got); diff != "" {
 				t.Errorf("as protobuf (-want +got):\n%s", diff)
 			}
-			trails, err = trail.ReadTraces(trail.TracesJSON+"; charset=utf-8", otlpJSON(t, request), options)
+			trails, err = otel.Read(otel.JSON+"; charset=utf-8", otlpJSON(t, request), options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -114,13 +118,13 @@ func TestTraceVectors(t *testing.T) {
 
 // piecemeal reads each span in a request of its own, in any order, some of them again, and puts together what a store would
 // have kept of them.
-func piecemeal(t *testing.T, spans []vectorSpan, o *trail.TraceOptions) []*trail.Trail {
+func piecemeal(t *testing.T, spans []vectorSpan, o *otel.Options) []*trail.Trail {
 	t.Helper()
 	order := rand.Perm(len(spans))
 	order = append(order, order[:len(order)/2]...)
 	runs := map[string]*trail.Trail{}
 	for _, i := range order {
-		set, err := trail.ReadSpans(trail.TracesProtobuf, protobufOf(t, traces(spans[i:i+1])), o)
+		set, err := otel.ReadSpans(otel.Protobuf, protobufOf(t, traces(spans[i:i+1])), o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +148,7 @@ func piecemeal(t *testing.T, spans []vectorSpan, o *trail.TraceOptions) []*trail
 		for i := range run.Steps {
 			run.Steps[i].Issues = slices.DeleteFunc(run.Steps[i].Issues, func(i ibid.Issue) bool { return i.Code == "step-without-number" })
 		}
-		run.Arrange()
+		otel.Arrange(run)
 		list = append(list, run)
 	}
 	slices.SortFunc(list, func(a, b *trail.Trail) int { return strings.Compare(a.ID, b.ID) })
@@ -422,4 +426,13 @@ func base64IDs(t *testing.T, b []byte) []byte {
 		t.Fatal(err)
 	}
 	return out
+}
+
+func file(ar *txtar.Archive, name string) []byte {
+	for _, f := range ar.Files {
+		if f.Name == name {
+			return f.Data
+		}
+	}
+	return nil
 }

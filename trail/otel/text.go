@@ -1,18 +1,19 @@
-package trail
+package otel
 
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ibidhq/ibid/trail"
 )
 
 // digest returns what stands in a trail for what is not kept.
 func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(b))
 }
 
 // message is one message to a model or from it.
@@ -30,7 +31,7 @@ const (
 )
 
 // readTexts fills in what a step was asked and what it answered.
-func readTexts(s *rawSpan, kind spanKind, step *Step) {
+func readTexts(s *span, kind spanKind, step *trail.Step) {
 	asked, answered := s.input(), s.output()
 	holds := kind == spanAgent || kind == spanChain
 	var in, out []message
@@ -57,7 +58,7 @@ func readTexts(s *rawSpan, kind spanKind, step *Step) {
 }
 
 // question returns what a span was asked. Holds says that it holds other spans.
-func (s *rawSpan) question(asked any, in []message, holds bool) string {
+func (s *span) question(asked any, in []message, holds bool) string {
 	question := cmp.Or(
 		s.attrs.text("gen_ai.retrieval.query.text", "gen_ai.memory.query.text", "reranker.query"), said(in, roleUser),
 	)
@@ -73,7 +74,7 @@ func (s *rawSpan) question(asked any, in []message, holds bool) string {
 }
 
 // answer returns what a span answered.
-func (s *rawSpan) answer(answered any, out []message, kind spanKind) string {
+func (s *span) answer(answered any, out []message, kind spanKind) string {
 	answer := said(out, roleAssistant)
 	// What a model's library logs as its output may be the provider's own JSON. Nobody guesses at that.
 	_, plain := answered.(string)
@@ -102,8 +103,8 @@ func keptValue(v any, text string) json.RawMessage {
 	return encodeValue(v)
 }
 
-// readOwn takes up the texts of a span that [Trail.Traces] wrote.
-func readOwn(s *rawSpan, step *Step) {
+// readOwn takes up the texts of a span that [Write] wrote.
+func readOwn(s *span, step *trail.Step) {
 	a := s.attrs
 	step.Question, step.Answer = a.text("ibid.question"), a.text("ibid.answer")
 	step.Reasoning = a.text("ibid.reasoning")
@@ -126,12 +127,12 @@ func readOwn(s *rawSpan, step *Step) {
 	}
 	answers, _ := a["ibid.answers"].([]any)
 	for _, id := range answers {
-		step.Answers = append(step.Answers, StepAnswer{ID: cutName(scalar(id))})
+		step.Answers = append(step.Answers, trail.StepAnswer{ID: cutName(scalar(id))})
 	}
 }
 
 // input returns what a span was called with, whatever form it has.
-func (s *rawSpan) input() any {
+func (s *span) input() any {
 	if s.attrs["input.mime_type"] == textPlain && s.attrs["input.value"] != nil {
 		return s.attrs["input.value"]
 	}
@@ -142,7 +143,7 @@ func (s *rawSpan) input() any {
 }
 
 // output returns what came of a span.
-func (s *rawSpan) output() any {
+func (s *span) output() any {
 	if s.attrs["output.mime_type"] == textPlain && s.attrs["output.value"] != nil {
 		return s.attrs["output.value"]
 	}
@@ -153,7 +154,7 @@ func (s *rawSpan) output() any {
 }
 
 // messagesIn returns the messages to a model, where a convention for messages has them.
-func (s *rawSpan) messagesIn() []message {
+func (s *span) messagesIn() []message {
 	list := flatMessages(s.attrs.list("llm.input_messages"))
 	if list == nil {
 		list = messagesOf(s.detail("gen_ai.input.messages"), 0)
@@ -174,7 +175,7 @@ func (s *rawSpan) messagesIn() []message {
 }
 
 // messagesOut returns the messages of a model. Candidates beside the first are left out.
-func (s *rawSpan) messagesOut() []message {
+func (s *span) messagesOut() []message {
 	if list := flatMessages(s.attrs.list("llm.output_messages")); list != nil {
 		return list
 	}
@@ -195,7 +196,7 @@ func (s *rawSpan) messagesOut() []message {
 
 // detail returns a structured attribute of the span, or of the event that older and leaner instrumentations put it
 // into.
-func (s *rawSpan) detail(key string) any {
+func (s *span) detail(key string) any {
 	if v := s.attrs.structured(key); v != nil {
 		return v
 	}
@@ -208,7 +209,7 @@ func (s *rawSpan) detail(key string) any {
 }
 
 // eventMessages reads the messages that were events of the span, as the GenAI conventions once had them.
-func (s *rawSpan) eventMessages(out bool) []message {
+func (s *span) eventMessages(out bool) []message {
 	var list []message
 	for _, event := range s.events {
 		switch name := event.name; {

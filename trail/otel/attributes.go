@@ -1,11 +1,8 @@
-package trail
+package otel
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -16,77 +13,6 @@ import (
 // attributes are the attributes of a span, an event or a resource. A value is a string, bool, int64, float64, []any,
 // map[string]any or nil. Bytes are kept in base64, as OTLP's JSON has them.
 type attributes map[string]any
-
-// rawSpan is a span as OTLP has it, without what no trail needs.
-type rawSpan struct {
-	trace, id, parent string // lower-case hex; parent may be empty
-	name              string
-	start, end        uint64 // nanoseconds since 1970; 0: not said
-	attrs             attributes
-	events            []rawEvent
-	failed            bool
-	message           string // of the status
-}
-
-type rawEvent struct {
-	name  string
-	attrs attributes
-}
-
-// budget bounds what one span may hold.
-type budget struct{ values, depth int }
-
-var (
-	errSpanBytes = fmt.Errorf("it has more than %d bytes", MaxSpanBytes)
-	errValues    = fmt.Errorf("it has more than %d values", MaxSpanValues)
-	errDepth     = fmt.Errorf("its values are nested more than %d deep", MaxSpanDepth)
-	errIDs       = errors.New("its trace id or its span id is missing or has another form than OTLP's")
-)
-
-// checkSpanSize bounds what reading a span takes before it is looked into.
-func checkSpanSize(b []byte) error {
-	if len(b) > MaxSpanBytes {
-		return errSpanBytes
-	}
-	return nil
-}
-
-func newBudget() *budget { return &budget{values: MaxSpanValues} }
-
-func (b *budget) take() error {
-	if b.values--; b.values < 0 {
-		return errValues
-	}
-	return nil
-}
-
-// nested runs do one level deeper.
-func (b *budget) nested(do func() error) error {
-	if b.depth++; b.depth > MaxSpanDepth {
-		return errDepth
-	}
-	err := do()
-	b.depth--
-	return err
-}
-
-// check reports what keeps s from being a span at all.
-func (s *rawSpan) check() error {
-	if !isID(s.trace, 32) || !isID(s.id, 16) || s.parent != "" && !isHex(s.parent, 16) {
-		return errIDs
-	}
-	if !isID(s.parent, 16) {
-		s.parent = "" // zeros say that there is none
-	}
-	return nil
-}
-
-func isHex(s string, size int) bool {
-	return len(s) == size && strings.Trim(s, "0123456789abcdef") == ""
-}
-
-// isID reports whether s is an id of OpenTelemetry: hex, and not all zero.
-func isID(s string, size int) bool { return isHex(s, size) && strings.Trim(s, "0") != "" }
 
 // text returns the first of the attributes that is a text or a number and not empty.
 func (a attributes) text(keys ...string) string {
@@ -136,7 +62,7 @@ func number(v any) (float64, bool) {
 	default:
 		return 0, false
 	}
-	return f, !math.IsNaN(f) && !math.IsInf(f, 0)
+	return f, isFinite(f)
 }
 
 // whole returns v as a whole number that is not negative.
@@ -185,8 +111,14 @@ func parseJSON(s string) (any, bool) {
 	return v, true
 }
 
-// tooDeep reports whether JSON is nested deeper than a span's values may be. What it says of other text means nothing.
+// tooDeep reports whether JSON is nested deeper than a span's values may be.
 func tooDeep(s string) bool {
+	depth, _ := nesting(s)
+	return depth > MaxSpanDepth
+}
+
+// nesting returns how deep JSON is nested, and how many objects it has. What it returns of other text means nothing.
+func nesting(s string) (deepest, objects int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -196,50 +128,40 @@ func tooDeep(s string) bool {
 			quoted = !quoted
 		case quoted:
 		case c == '{' || c == '[':
-			if depth++; depth > MaxSpanDepth {
-				return true
+			depth++
+			deepest = max(deepest, depth)
+			if c == '{' {
+				objects++
 			}
 		case c == '}' || c == ']':
 			depth--
 		}
 	}
-	return false
+	return deepest, objects
 }
 
 // list returns the items of a list that was flattened into attributes: prefix.0.name, prefix.1.name, … in their order.
 // Nil: there are none.
 func (a attributes) list(prefix string) []attributes {
-	type item struct {
-		index int
-		attrs attributes
-	}
-	var items []*item
-	byIndex := map[int]*item{}
+	items := map[int]attributes{}
 	for key, value := range a {
-		rest, ok := strings.CutPrefix(key, prefix)
-		if !ok || !strings.HasPrefix(rest, ".") {
+		rest, ok := strings.CutPrefix(key, prefix+".")
+		if !ok {
 			continue
 		}
-		index, name, _ := strings.Cut(rest[1:], ".")
+		index, name, _ := strings.Cut(rest, ".")
 		n, err := strconv.Atoi(index)
 		if err != nil || n < 0 {
 			continue
 		}
-		it := byIndex[n]
-		if it == nil {
-			it = &item{n, attributes{}}
-			byIndex[n] = it
-			items = append(items, it)
+		if items[n] == nil {
+			items[n] = attributes{}
 		}
-		it.attrs[name] = value
+		items[n][name] = value
 	}
-	if items == nil {
-		return nil
-	}
-	slices.SortFunc(items, func(x, y *item) int { return cmp.Compare(x.index, y.index) })
-	list := make([]attributes, len(items))
-	for i, it := range items {
-		list[i] = it.attrs
+	var list []attributes
+	for _, n := range slices.Sorted(maps.Keys(items)) {
+		list = append(list, items[n])
 	}
 	return list
 }
@@ -270,33 +192,21 @@ func encodeValue(v any) json.RawMessage {
 func finite(v any) any {
 	switch v := v.(type) {
 	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
+		if !isFinite(v) {
 			return strconv.FormatFloat(v, 'g', -1, 64)
 		}
 	case []any:
-		if !slices.ContainsFunc(v, isOdd) {
-			return v
-		}
 		out := make([]any, len(v))
 		for i, x := range v {
 			out[i] = finite(x)
 		}
 		return out
 	case map[string]any:
-		out := maps.Clone(v)
+		out := make(map[string]any, len(v))
 		for name, x := range v {
 			out[name] = finite(x)
 		}
 		return out
 	}
 	return v
-}
-
-// isOdd reports whether [finite] may change v.
-func isOdd(v any) bool {
-	switch v.(type) {
-	case float64, []any, map[string]any:
-		return true
-	}
-	return false
 }

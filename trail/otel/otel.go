@@ -1,4 +1,4 @@
-package trail
+package otel
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"mime"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // The limits of what is read from one trace request. Spans that are over one are rejected and counted; what is left out
@@ -26,15 +27,15 @@ const (
 
 // The media types of OTLP over HTTP.
 const (
-	TracesJSON     = "application/json"
-	TracesProtobuf = "application/x-protobuf"
+	JSON     = "application/json"
+	Protobuf = "application/x-protobuf"
 )
 
-// ErrTraceType is the error for a body that is neither of the media types of OTLP over HTTP.
-var ErrTraceType = errors.New("the media type is neither " + TracesProtobuf + " nor " + TracesJSON)
+// ErrMediaType is the error for a body that is neither of the media types of OTLP over HTTP.
+var ErrMediaType = errors.New("the media type is neither " + Protobuf + " nor " + JSON)
 
-// TraceOptions say how traces become runs. Nil stands for the zero value.
-type TraceOptions struct {
+// Options say how traces become runs. Nil stands for the zero value.
+type Options struct {
 	// RunAttributes are the attributes that name a span's run, the first one that is there counting: of the span, else
 	// of its resource. Nil stands for "ibid.run". Spans without one follow those of their trace in the same request
 	// that have one; else the run's id is their trace id. So that nothing depends on how an exporter cuts its batches,
@@ -47,8 +48,8 @@ type TraceOptions struct {
 type SpanSet struct {
 	// Runs has the runs, by id, as spans show them: each span is a step without a number, whose ID is the span's. Spans
 	// come in any order, in several requests, and again after a failure: record these steps one by one, by run and id,
-	// and call [Trail.Arrange] on all that are there when the run is read.
-	Runs []*Trail
+	// and call [Arrange] on all that are there when the run is read.
+	Runs []*trail.Trail
 	// Ignored counts the spans that are sound and have nothing to do with an agent's run: nothing is kept of them.
 	Ignored int
 	// Rejected counts the spans that cannot be read or are over a limit. Reason says why the first of them is.
@@ -59,17 +60,17 @@ type SpanSet struct {
 // ReadSpans reads the spans of agents' runs from the body of an OTLP/HTTP trace request. They are recognised by the
 // attributes of OpenInference, OpenTelemetry's GenAI conventions, OpenLLMetry and Langfuse, which docs/traces.md lists.
 // A span that is wrong is counted and left out; the error is for a body that is no trace request, and wraps
-// [ErrTraceType] where the media type says so.
-func ReadSpans(contentType string, b []byte, o *TraceOptions) (*SpanSet, error) {
-	r := newSpanReader(o)
+// [ErrMediaType] where the media type says so.
+func ReadSpans(contentType string, b []byte, o *Options) (*SpanSet, error) {
+	r := newReader(o)
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	switch {
-	case err == nil && mediaType == TracesJSON:
+	case err == nil && mediaType == JSON:
 		err = r.readJSON(b)
-	case err == nil && mediaType == TracesProtobuf:
+	case err == nil && mediaType == Protobuf:
 		err = r.readProto(b)
 	default:
-		err = ErrTraceType
+		err = ErrMediaType
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read a trace request: %w", err)
@@ -77,15 +78,15 @@ func ReadSpans(contentType string, b []byte, o *TraceOptions) (*SpanSet, error) 
 	return r.finish(), nil
 }
 
-// ReadTraces reads the runs in the body of an OTLP/HTTP trace request, each as far as the request shows it, by id. It
-// is [ReadSpans] and [Trail.Arrange]. That spans were rejected is an issue of each trail.
-func ReadTraces(contentType string, b []byte, o *TraceOptions) ([]*Trail, error) {
+// Read reads the runs in the body of an OTLP/HTTP trace request, each as far as the request shows it, by id. It
+// is [ReadSpans] and [Arrange]. That spans were rejected is an issue of each trail.
+func Read(contentType string, b []byte, o *Options) ([]*trail.Trail, error) {
 	set, err := ReadSpans(contentType, b, o)
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range set.Runs {
-		t.Arrange()
+		Arrange(t)
 		if set.Rejected > 0 {
 			t.Issues = append(t.Issues, ibid.Issue{
 				Code:   issueSpans,

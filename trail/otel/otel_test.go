@@ -1,78 +1,55 @@
-package trail_test
+package otel_test
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/trail"
+	"github.com/ibidhq/ibid/trail/otel"
 )
 
-// rich is a trail with one of everything that goes through a trace.
-func rich() *trail.Trail {
-	began := vectorEpoch
-	return &trail.Trail{
-		ID: "run_1", Agent: "guide", Question: "When was the mill built?", Answer: "In 1820.", Parent: "run_0", Strategy: "best@2",
-		Started: began, Finished: began.Add(3 * time.Second),
-		Steps: []trail.Step{
-			{
-				Number: 1, ID: "00f067aa0ba902b7", After: []int{}, Tool: "search", Question: "mill", Started: began.Add(time.Millisecond),
-				Duration: 40 * time.Millisecond, Confidence: new(0.5), Inputs: json.RawMessage(`{"q":"mill","n":[1,2.5]}`),
-				Sources: []trail.Source{
-					{
-						DocumentID: "d1", Title: "The Mill", URL: "https://mill.example/?a=1&b=<2>", Key: "https://mill.example/", Relevance: new(0.92),
-						Origin: ibid.ScoreRetriever, Excerpt: "Built in 1820.", Content: "Built in 1820.", ChunkIndex: new(4), Rank: 1, Version: "sha256:abc",
-						Locator: &ibid.Locator{Page: 3, Chunk: "c9", CharStart: new(10), CharEnd: new(25)}, Retrieved: true, Used: true,
-					},
-					{DocumentID: "d2", Relevance: new(-1.5), Origin: ibid.ScoreProvider, Excerpt: "Only this is known…", Rank: 3, Retrieved: true},
-					{DocumentID: "d3", Usage: new(0.25), Excerpt: "short", Content: "a passage with an excerpt of its own", Cited: true},
-				},
-			},
-			{Number: 2, ID: "mine", Question: "and the weather?", Answer: "Rain,\nsays \"he\" \u2028.", Reasoning: "looked", Started: began.Add(50 * time.Millisecond)},
-			{Number: 4, After: []int{1, 2}, Tool: "clock", Error: "no hands", OutputsDigest: "sha256:00", Context: []string{"id:x y", "z"}},
-			{Number: 7, Tool: "attic", NoSources: true, Answers: []trail.StepAnswer{{ID: "ans_1"}}},
-			{
-				Number: 8, Answer: "inner says", Started: began.Add(time.Second), Duration: time.Second,
-				Nested: &trail.Trail{
-					ID: "run_2", Agent: "helper", Question: "inner?", Answer: "inner says", Parent: "elsewhere", Started: began.Add(time.Second),
-					Steps: []trail.Step{
-						{Number: 1, Answer: "a", Nested: &trail.Trail{ID: "run_3", Steps: []trail.Step{{Number: 5, After: []int{}, Tool: "deep"}}}},
-						{Number: 2, Tool: "b"},
-					},
-				},
-			},
-		},
+// rich reads a trail with one of everything that goes through a trace.
+func rich(t testing.TB) *trail.Trail {
+	t.Helper()
+	b, err := os.ReadFile("../testdata/rich.json")
+	if err != nil {
+		t.Fatal(err)
 	}
+	run, err := trail.Read(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
 }
 
 // What is written is read back as it was.
 func TestTracesRoundTrip(t *testing.T) {
-	for _, contentType := range []string{trail.TracesJSON, trail.TracesProtobuf} {
+	for _, contentType := range []string{otel.JSON, otel.Protobuf} {
 		for _, id := range []string{"run_1", "0af7651916cd43dd8448eb211c80319c"} {
-			want := rich()
+			want := rich(t)
 			want.ID = id
-			b, err := want.Traces(contentType, nil)
+			b, err := otel.Write(want, contentType, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := trail.ReadTraces(contentType, b, nil)
+			got, err := otel.Read(contentType, b, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff([]*trail.Trail{want}, got); diff != "" {
 				t.Errorf("%s %s (-written +read):\n%s", contentType, id, diff)
 			}
-			again, err := want.Traces(contentType, nil)
+			again, err := otel.Write(want, contentType, nil)
 			if err != nil || string(again) != string(b) {
 				t.Errorf("%s %s: written again it is another one: %v", contentType, id, err)
 			}
@@ -82,8 +59,8 @@ func TestTracesRoundTrip(t *testing.T) {
 
 // OpenTelemetry's own types read what is written, both forms say the same, and nothing in it is unknown to them.
 func TestTracesConform(t *testing.T) {
-	written := rich()
-	b, err := written.Traces(trail.TracesProtobuf, nil)
+	written := rich(t)
+	b, err := otel.Write(written, otel.Protobuf, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +68,7 @@ func TestTracesConform(t *testing.T) {
 	if err := proto.Unmarshal(b, &fromProto); err != nil {
 		t.Fatal(err)
 	}
-	if j, err := written.Traces(trail.TracesJSON, nil); err != nil {
+	if j, err := otel.Write(written, otel.JSON, nil); err != nil {
 		t.Fatal(err)
 	} else if err := protojson.Unmarshal(base64IDs(t, j), &fromJSON); err != nil {
 		t.Fatalf("%v in %s", err, j)
@@ -119,9 +96,9 @@ func TestTracesConform(t *testing.T) {
 
 // Without content nothing that anybody said gets out, and sources and scores stay.
 func TestTracesNoContent(t *testing.T) {
-	want := rich()
-	for _, contentType := range []string{trail.TracesJSON, trail.TracesProtobuf} {
-		b, err := want.Traces(contentType, &trail.EmitOptions{NoContent: true})
+	want := rich(t)
+	for _, contentType := range []string{otel.JSON, otel.Protobuf} {
+		b, err := otel.Write(want, contentType, &otel.WriteOptions{NoContent: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +107,7 @@ func TestTracesNoContent(t *testing.T) {
 				t.Errorf("%s: %q got out", contentType, secret)
 			}
 		}
-		got, err := trail.ReadTraces(contentType, b, nil)
+		got, err := otel.Read(contentType, b, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,18 +116,19 @@ func TestTracesNoContent(t *testing.T) {
 			t.Errorf("%s: %+v", contentType, step)
 		}
 	}
-	if _, err := want.Traces("text/plain", nil); !errors.Is(err, trail.ErrTraceType) {
+	if _, err := otel.Write(want, "text/plain", nil); !errors.Is(err, otel.ErrMediaType) {
 		t.Errorf("another media type: %v", err)
 	}
 }
 
-// OTLP's JSON has numbers as strings or as numbers, enums by number or name, and members nobody knows yet.
+// OTLP's JSON has ids in hex, numbers as strings or as numbers, enums by number or name, and members nobody knows yet.
+// Texts that were cut in the middle of a character have half a surrogate pair.
 func TestReadTracesJSON(t *testing.T) {
 	const body = `{"future":{"x":[1]},"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"svc"}}],"droppedAttributesCount":0},"schemaUrl":"u",
 	"scopeSpans":[{"scope":{"name":"s","version":"1"},"spans":[
 	{"traceId":"5B8EFFF798038103D269B633813FC60C","spanId":"EEE19B7EC3C1B174","parentSpanId":"","name":"run","kind":"SPAN_KIND_INTERNAL","flags":257,"traceState":"a=b",
 	 "startTimeUnixNano":"1773478800000000000","endTimeUnixNano":1773478801000000000,"status":{"code":"STATUS_CODE_OK"},
-	 "attributes":[{"key":"openinference.span.kind","value":{"stringValue":"AGENT"}},{"key":"input.value","value":{"stringValue":"Why?"}},{"key":"none","value":{}},{"key":"null"}]},
+	 "attributes":[{"key":"openinference.span.kind","value":{"stringValue":"AGENT"}},{"key":"input.value","value":{"stringValue":"Why?\ud83d"}},{"key":"none","key":"twice","value":{}},{"key":"null"}]},
 	{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b175","parentSpanId":"eee19b7ec3c1b174","name":"find","kind":3,"newMember":true,
 	 "startTimeUnixNano":1.7734788e18,"endTimeUnixNano":"1773478800500000000","status":{"code":2,"message":"half of it"},"links":[{"traceId":"x"}],
 	 "attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"retrieval"}},
@@ -158,12 +136,12 @@ func TestReadTracesJSON(t *testing.T) {
 	   {"kvlistValue":{"values":[{"key":"id","value":{"intValue":"12"}},{"key":"score","value":{"doubleValue":"NaN"}}]}},
 	   {"kvlistValue":{"values":[{"key":"id","value":{"stringValue":"b"}},{"key":"score","value":{"doubleValue":0.5}}]}}]}}}]}
 	]}]}]}`
-	trails, err := trail.ReadTraces("application/json", []byte(body), nil)
+	trails, err := otel.Read("application/json", []byte(body), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `run 5b8efff798038103d269b633813fc60c agent=run 0s 1s
-  question: Why?
+  question: Why?�
   step 1 after [] tool="find" 0s +500ms
     error: half of it
     source: 12 retrieved used #1
@@ -189,8 +167,8 @@ func TestSpanTimes(t *testing.T) {
 		request := traces([]vectorSpan{{ID: "1", Attributes: map[string]any{"openinference.span.kind": "TOOL"}}})
 		span := request.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()[0]
 		span.StartTimeUnixNano, span.EndTimeUnixNano = times[0], times[1]
-		for contentType, body := range map[string][]byte{trail.TracesJSON: otlpJSON(t, request), trail.TracesProtobuf: protobufOf(t, request)} {
-			trails, err := trail.ReadTraces(contentType, body, nil)
+		for contentType, body := range map[string][]byte{otel.JSON: otlpJSON(t, request), otel.Protobuf: protobufOf(t, request)} {
+			trails, err := otel.Read(contentType, body, nil)
 			if err != nil || len(trails) != 1 || !strings.Contains(outline(trails), "step 1 after [] "+want+"\n") {
 				t.Errorf("%v as %s: %v %s", times, contentType, err, outline(trails))
 			}
@@ -204,8 +182,8 @@ func TestReadSpansRejects(t *testing.T) {
 	span := func(members string) string {
 		return `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b175",` + tool + `]},` + members + `]}]}]}`
 	}
-	deep := strings.Repeat(`{"arrayValue":{"values":[`, trail.MaxSpanDepth) + `{"boolValue":true}` + strings.Repeat(`]}}`, trail.MaxSpanDepth)
-	many := strings.TrimSuffix(strings.Repeat(`{"stringValue":""},`, trail.MaxSpanValues), ",")
+	deep := strings.Repeat(`{"arrayValue":{"values":[`, otel.MaxSpanDepth) + `{"boolValue":true}` + strings.Repeat(`]}}`, otel.MaxSpanDepth)
+	many := strings.TrimSuffix(strings.Repeat(`{"stringValue":""},`, otel.MaxSpanValues), ",")
 	for name, bad := range map[string]string{
 		"no ids":          `{"name":"x"}`,
 		"zeros":           `{"traceId":"00000000000000000000000000000000","spanId":"eee19b7ec3c1b176"}`,
@@ -215,36 +193,36 @@ func TestReadSpansRejects(t *testing.T) {
 		"type":            `{"traceId":7}`,
 		"time":            `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b176","startTimeUnixNano":"soon"}`,
 		"too deep":        `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b176",` + tool + `,{"key":"a","value":` + deep + `}]}`,
-		"too large":       `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b176",` + tool + `,{"key":"a","value":{"stringValue":"` + strings.Repeat("x", trail.MaxSpanBytes) + `"}}]}`,
+		"too large":       `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b176",` + tool + `,{"key":"a","value":{"stringValue":"` + strings.Repeat("x", otel.MaxSpanBytes) + `"}}]}`,
 		"too many values": `{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b176",` + tool + `,{"key":"a","value":{"arrayValue":{"values":[` + many + `]}}}]}`,
 	} {
-		set, err := trail.ReadSpans(trail.TracesJSON, []byte(span(bad)), nil)
+		set, err := otel.ReadSpans(otel.JSON, []byte(span(bad)), nil)
 		if err != nil || set.Rejected != 1 || set.Reason == "" || len(set.Runs) != 1 || len(set.Runs[0].Steps) != 1 {
 			t.Errorf("%s: %+v, %v", name, set, err)
 		}
 	}
-	if trails, err := trail.ReadTraces(trail.TracesJSON, []byte(span(`{}`)), nil); err != nil || len(trails[0].Issues) != 1 || trails[0].Issues[0].Code != "spans-rejected" {
+	if trails, err := otel.Read(otel.JSON, []byte(span(`{}`)), nil); err != nil || len(trails[0].Issues) != 1 || trails[0].Issues[0].Code != "spans-rejected" {
 		t.Errorf("the trail does not say so: %v", err)
 	}
 	for name, body := range map[string][2]string{
-		"not JSON":      {trail.TracesJSON, "resourceSpans"},
-		"null":          {trail.TracesJSON, "null"},
-		"empty":         {trail.TracesJSON, ""},
-		"a list":        {trail.TracesJSON, `[]`},
-		"no lists":      {trail.TracesJSON, `{"resourceSpans":{}}`},
-		"no scopes":     {trail.TracesJSON, `{"resourceSpans":[{"scopeSpans":"x"}]}`},
-		"resource":      {trail.TracesJSON, `{"resourceSpans":[{"resource":{"attributes":[{"key":"a","value":{"intValue":"x"}}]}}]}`},
-		"not protobuf":  {trail.TracesProtobuf, "\x0a\xff"},
+		"not JSON":      {otel.JSON, "resourceSpans"},
+		"null":          {otel.JSON, "null"},
+		"empty":         {otel.JSON, ""},
+		"a list":        {otel.JSON, `[]`},
+		"no lists":      {otel.JSON, `{"resourceSpans":{}}`},
+		"no scopes":     {otel.JSON, `{"resourceSpans":[{"scopeSpans":"x"}]}`},
+		"resource":      {otel.JSON, `{"resourceSpans":[{"resource":{"attributes":[{"key":"a","value":{"intValue":"x"}}]}}]}`},
+		"not protobuf":  {otel.Protobuf, "\x0a\xff"},
 		"text":          {"text/plain", "{}"},
 		"no media type": {"", "{}"},
 		"a bad one":     {";", "{}"},
 	} {
-		if set, err := trail.ReadSpans(body[0], []byte(body[1]), nil); err == nil {
+		if set, err := otel.ReadSpans(body[0], []byte(body[1]), nil); err == nil {
 			t.Errorf("%s: %+v", name, set)
 		}
 	}
-	for _, contentType := range []string{trail.TracesProtobuf, "Application/X-Protobuf"} {
-		if set, err := trail.ReadSpans(contentType, nil, nil); err != nil || len(set.Runs) != 0 {
+	for _, contentType := range []string{otel.Protobuf, "Application/X-Protobuf"} {
+		if set, err := otel.ReadSpans(contentType, nil, nil); err != nil || len(set.Runs) != 0 {
 			t.Errorf("%s: an empty request: %v", contentType, err)
 		}
 	}
@@ -252,9 +230,9 @@ func TestReadSpansRejects(t *testing.T) {
 
 // Over a limit there is no panic, no lost span beside it, and a word about it.
 func TestSpanLimits(t *testing.T) {
-	long := strings.Repeat("ü", trail.MaxSpanText)
+	long := strings.Repeat("ü", otel.MaxSpanText)
 	attributes := map[string]any{"openinference.span.kind": "RETRIEVER", "input.value": long}
-	for i := range trail.MaxSpanDocuments + 1 {
+	for i := range otel.MaxSpanDocuments + 1 {
 		attributes[fmt.Sprintf("retrieval.documents.%d.document.content", i)] = long[:4000] + fmt.Sprint(i)
 	}
 	run := []vectorSpan{{ID: "1", Attributes: attributes}, {ID: "2", Attributes: map[string]any{
@@ -263,25 +241,25 @@ func TestSpanLimits(t *testing.T) {
 	for i := range 20 {
 		run[1].Attributes[fmt.Sprintf("llm.input_messages.%d.message.content", i)] = long[:100_000]
 	}
-	set, err := trail.ReadSpans(trail.TracesProtobuf, protobufOf(t, traces(run)), nil)
+	set, err := otel.ReadSpans(otel.Protobuf, protobufOf(t, traces(run)), nil)
 	if err != nil || set.Rejected != 0 {
 		t.Fatal(set, err)
 	}
 	for _, s := range set.Runs[0].Steps {
 		b, err := json.Marshal(s)
-		if err != nil || len(b) > trail.MaxSpanStep+1<<13 || len(s.Issues) == 0 || len(s.Question) > trail.MaxSpanText || len(s.Sources) > trail.MaxSpanDocuments {
+		if err != nil || len(b) > otel.MaxSpanStep+1<<13 || len(s.Issues) == 0 || len(s.Question) > otel.MaxSpanText || len(s.Sources) > otel.MaxSpanDocuments {
 			t.Errorf("%d bytes, %d sources, issues %v: %v", len(b), len(s.Sources), s.Issues, err)
 		}
 	}
 	if s := set.Runs[0].Steps[1]; s.Inputs != nil || !strings.HasPrefix(s.InputsDigest, "sha256:") {
 		t.Errorf("the input: %d bytes, digest %q", len(s.Inputs), s.InputsDigest)
 	}
-	many := make([]vectorSpan, trail.MaxSpans+3)
+	many := make([]vectorSpan, otel.MaxSpans+3)
 	for i := range many {
 		many[i] = vectorSpan{ID: fmt.Sprintf("%x", i+1), Parent: fmt.Sprintf("%x", i), Name: "n", At: [2]int64{int64(i), int64(i)}, Attributes: map[string]any{"openinference.span.kind": "TOOL"}}
 	}
-	trails, err := trail.ReadTraces(trail.TracesProtobuf, protobufOf(t, traces(many)), nil)
-	if err != nil || len(trails) != 1 || len(trails[0].Steps) != trail.MaxSpans || len(trails[0].Issues) != 1 {
+	trails, err := otel.Read(otel.Protobuf, protobufOf(t, traces(many)), nil)
+	if err != nil || len(trails) != 1 || len(trails[0].Steps) != otel.MaxSpans || len(trails[0].Issues) != 1 {
 		t.Errorf("%d trails: %v", len(trails), err)
 	}
 }
@@ -301,7 +279,7 @@ func TestArrangeLarge(t *testing.T) {
 		nested[i] = vectorSpan{ID: fmt.Sprintf("%x", i+1), Parent: fmt.Sprintf("%x", i), Name: "n", At: [2]int64{int64(i), 1000 - int64(i)}, Attributes: map[string]any{"openinference.span.kind": "AGENT"}}
 	}
 	for name, spans := range map[string][]vectorSpan{"wide": wide, "nested": nested} {
-		trails, err := trail.ReadTraces(trail.TracesProtobuf, protobufOf(t, traces(spans)), nil)
+		trails, err := otel.Read(otel.Protobuf, protobufOf(t, traces(spans)), nil)
 		if err != nil || len(trails) != 1 {
 			t.Fatal(name, err)
 		}
@@ -323,12 +301,12 @@ func TestArrangeSameNumber(t *testing.T) {
 	llm := func(id, answer string, at int64) vectorSpan {
 		return vectorSpan{ID: id, At: [2]int64{at, at + 5}, Attributes: map[string]any{"openinference.span.kind": "LLM", "ibid.step": 1.0, "output.value": answer}}
 	}
-	set, err := trail.ReadSpans(trail.TracesProtobuf, protobufOf(t, traces([]vectorSpan{llm("1", "one", 10), llm("2", "two", 20), llm("3", "two", 30)})), nil)
+	set, err := otel.ReadSpans(otel.Protobuf, protobufOf(t, traces([]vectorSpan{llm("1", "one", 10), llm("2", "two", 20), llm("3", "two", 30)})), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := &trail.Trail{Steps: append([]trail.Step{{Number: 1, Question: "recorded"}}, set.Runs[0].Steps...)}
-	run.Arrange()
+	otel.Arrange(run)
 	if len(run.Steps) != 2 || run.Steps[0].Question != "recorded" || run.Steps[0].Answer != "one" || run.Steps[1].Answer != "two" {
 		t.Errorf("%+v", run.Steps)
 	}
@@ -346,27 +324,27 @@ func TestArrangeWrittenAgain(t *testing.T) {
 	}
 	recorded := trail.Step{Number: 7, ID: "mine", Answer: "seven"}
 	read := func(contentType string, b []byte) []trail.Step {
-		set, err := trail.ReadSpans(contentType, b, nil)
+		set, err := otel.ReadSpans(contentType, b, nil)
 		if err != nil || len(set.Runs) != 1 {
 			t.Fatal(set, err)
 		}
 		return set.Runs[0].Steps
 	}
-	first := read(trail.TracesProtobuf, protobufOf(t, traces(spans)))
+	first := read(otel.Protobuf, protobufOf(t, traces(spans)))
 	for name, before := range map[string][]trail.Step{"traced": first, "recorded": {recorded}, "both": append([]trail.Step{recorded}, first...)} {
 		run := &trail.Trail{ID: "run", Question: "q", Answer: "a", Steps: slices.Clone(before)}
-		run.Arrange()
+		otel.Arrange(run)
 		want := outline([]*trail.Trail{run})
-		b, err := run.Traces(trail.TracesJSON, nil)
+		b, err := otel.Write(run, otel.JSON, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		written := read(trail.TracesJSON, b)
+		written := read(otel.JSON, b)
 		isWritten := func(s trail.Step) bool { // a step is known by its id
 			return slices.ContainsFunc(written, func(w trail.Step) bool { return w.ID == s.ID })
 		}
 		again := &trail.Trail{ID: "run", Question: "q", Answer: "a", Steps: append(slices.DeleteFunc(slices.Clone(before), isWritten), written...)}
-		again.Arrange()
+		otel.Arrange(again)
 		if name == "traced" && len(again.Steps) != 2 || len(again.Steps) != len(run.Steps) {
 			t.Errorf("%s: (-want +got):\n%s", name, cmp.Diff(want, outline([]*trail.Trail{again})))
 		}
@@ -376,7 +354,7 @@ func TestArrangeWrittenAgain(t *testing.T) {
 // A trace belongs to the run whose recorded steps are there already: its steps come after these, and one with the number of a
 // recorded step joins it.
 func TestArrangeBesideRecorded(t *testing.T) {
-	set, err := trail.ReadSpans(trail.TracesProtobuf, protobufOf(t, traces([]vectorSpan{
+	set, err := otel.ReadSpans(otel.Protobuf, protobufOf(t, traces([]vectorSpan{
 		{ID: "1", At: [2]int64{0, 10}, Attributes: map[string]any{"openinference.span.kind": "TOOL", "tool.name": "first"}},
 		{ID: "2", At: [2]int64{20, 30}, Attributes: map[string]any{"openinference.span.kind": "LLM", "ibid.step": 2.0, "input.value": "q", "output.value": "spoken"}},
 	})), nil)
@@ -384,7 +362,7 @@ func TestArrangeBesideRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := &trail.Trail{Question: "given", Steps: append([]trail.Step{{Number: 4, Answer: "four"}, {Number: 2, Tool: "call", Answer: "captured"}}, set.Runs[0].Steps...)}
-	run.Arrange()
+	otel.Arrange(run)
 	const want = `run  0s -
   question: given
   answer: spoken
@@ -399,27 +377,27 @@ func TestArrangeBesideRecorded(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if run.Arrange(); outline([]*trail.Trail{run}) != got {
+	if otel.Arrange(run); outline([]*trail.Trail{run}) != got {
 		t.Error("arranged again it is another one")
 	}
 }
 
 // Nothing makes it panic, and what is read can be written and read.
 func FuzzReadTraces(f *testing.F) {
-	for _, contentType := range []string{trail.TracesJSON, trail.TracesProtobuf} {
-		b, err := rich().Traces(contentType, nil)
+	for _, contentType := range []string{otel.JSON, otel.Protobuf} {
+		b, err := otel.Write(rich(f), contentType, nil)
 		if err != nil {
 			f.Fatal(err)
 		}
-		f.Add(contentType == trail.TracesJSON, b)
+		f.Add(contentType == otel.JSON, b)
 	}
 	f.Add(true, []byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"5b8efff798038103d269b633813fc60c","spanId":"eee19b7ec3c1b175","attributes":[{"key":"gen_ai.operation.name","value":{"stringValue":"chat"}},{"key":"gen_ai.input.messages","value":{"stringValue":"[[{\"role\":\"user\",\"content\":[{}]}]]"}},{"key":"gen_ai.output.messages","value":{"arrayValue":{}}},{"key":"ibid.after","value":{"stringValue":"[1,-1]"}}]}]}]}]}`))
 	f.Fuzz(func(t *testing.T, isJSON bool, b []byte) {
-		contentType := trail.TracesProtobuf
+		contentType := otel.Protobuf
 		if isJSON {
-			contentType = trail.TracesJSON
+			contentType = otel.JSON
 		}
-		trails, err := trail.ReadTraces(contentType, b, nil)
+		trails, err := otel.Read(contentType, b, nil)
 		if err != nil {
 			return
 		}
@@ -431,18 +409,14 @@ func FuzzReadTraces(f *testing.F) {
 			if _, err := trail.Read(out); err != nil {
 				t.Fatalf("%v in %s", err, out)
 			}
-			if out, err = run.Traces(contentType, nil); err != nil {
+			if out, err = otel.Write(run, contentType, nil); err != nil {
 				t.Fatal(err)
 			}
-			if again, err := trail.ReadTraces(contentType, out, nil); err != nil || len(again) != 1 || len(again[0].Issues) > 1 {
+			if again, err := otel.Read(contentType, out, nil); err != nil || len(again) != 1 || len(again[0].Issues) > 1 {
 				t.Fatalf("%d runs: %v", len(again), err)
 			}
-			prov, err := run.PROV(&trail.PROVOptions{Content: true})
-			if err != nil {
+			if _, err := run.PROV(&trail.PROVOptions{Content: true}); err != nil {
 				t.Fatal(err)
-			}
-			if problems := checkPROV(prov); len(problems) > 0 {
-				t.Fatalf("%v in %s", problems, prov)
 			}
 		}
 	})
@@ -450,7 +424,7 @@ func FuzzReadTraces(f *testing.F) {
 
 // OpenTelemetry's own types and ours read the same out of any protobuf that the former take.
 func FuzzTracesProtobuf(f *testing.F) {
-	b, err := rich().Traces(trail.TracesProtobuf, nil)
+	b, err := otel.Write(rich(f), otel.Protobuf, nil)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -464,11 +438,11 @@ func FuzzTracesProtobuf(f *testing.F) {
 		if err != nil {
 			return
 		}
-		want, err := trail.ReadTraces(trail.TracesProtobuf, clean, nil)
+		want, err := otel.Read(otel.Protobuf, clean, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := trail.ReadTraces(trail.TracesJSON, otlpJSON(t, &data), nil)
+		got, err := otel.Read(otel.JSON, otlpJSON(t, &data), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -499,7 +473,7 @@ func BenchmarkReadTraces(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := trail.ReadTraces(trail.TracesProtobuf, body, nil); err != nil {
+		if _, err := otel.Read(otel.Protobuf, body, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package trail
+package otel
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/text"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // spanMember is the member of a step that was made from a span and not arranged yet. It holds a [spanFacts].
@@ -41,7 +43,7 @@ type spanFacts struct {
 	// nanoseconds since 1970; 0: unknown. A step's times lose some of them as JSON
 	Start int64 `json:"start,omitempty"`
 	End   int64 `json:"end,omitempty"`
-	// Own says that [Trail.Traces] wrote the span: what it says of sources counts.
+	// Own says that [Write] wrote the span: what it says of sources counts.
 	Own       bool   `json:"own,omitempty"`
 	ParentRun string `json:"parent_run,omitempty"`
 	Strategy  string `json:"strategy,omitempty"`
@@ -51,19 +53,23 @@ type spanFacts struct {
 
 // kindOf returns what a span stands for; empty: it has nothing to do with a run. Where conventions disagree, as when a
 // library that knows nothing better calls everything a chain, the most specific one counts.
-func kindOf(s *rawSpan) spanKind {
+func kindOf(s *span) spanKind {
 	a := s.attrs
-	said := [...]spanKind{
-		kindByName(a.text("openinference.span.kind")),
-		kindByName(a.text("langfuse.observation.type")),
-		kindByOperation(
-			a.text("gen_ai.operation.name"),
-		),
-		kindByName(a.text("traceloop.span.kind")),
-		kindByName(a.text("llm.request.type")),
-	}
 	vague := spanKind("")
-	for _, kind := range said {
+	for _, attribute := range []string{
+		"openinference.span.kind", "langfuse.observation.type", "gen_ai.operation.name", "traceloop.span.kind",
+		"llm.request.type",
+	} {
+		name := a.text(attribute)
+		kind := kindByName[strings.ToLower(name)]
+		switch {
+		case attribute == "gen_ai.operation.name":
+			if kind = kindByOperation[name]; kind == "" && name != "" {
+				kind = notKept
+			}
+		case kind == "" && name != "":
+			kind = spanChain // chain, workflow, task, span, unknown
+		}
 		switch kind {
 		case "":
 		case spanChain, notKept:
@@ -86,50 +92,27 @@ func kindOf(s *rawSpan) spanKind {
 // notKept is the kind of spans of which a convention says what they are, and that no trail shows: embeddings, prompts.
 const notKept spanKind = "-"
 
-func kindByName(name string) spanKind {
-	switch strings.ToLower(name) {
-	case "":
-		return ""
-	case "agent":
-		return spanAgent
-	case "llm", "generation", "chat", "completion":
-		return spanLLM
-	case "retriever":
-		return spanRetriever
-	case "reranker", "rerank":
-		return spanReranker
-	case "tool":
-		return spanTool
-	case "guardrail":
-		return spanGuardrail
-	case "evaluator":
-		return spanEvaluator
-	case "embedding", "prompt", "event":
-		return notKept
-	}
-	return spanChain // chain, workflow, task, span, unknown
+var kindByName = map[string]spanKind{
+	"agent": spanAgent,
+	"llm":   spanLLM, "generation": spanLLM, "chat": spanLLM, "completion": spanLLM,
+	"retriever": spanRetriever,
+	"reranker":  spanReranker, "rerank": spanReranker,
+	"tool":      spanTool,
+	"guardrail": spanGuardrail,
+	"evaluator": spanEvaluator,
+	"embedding": notKept, "prompt": notKept, "event": notKept,
 }
 
-func kindByOperation(name string) spanKind {
-	switch name {
-	case "chat", "generate_content", "text_completion":
-		return spanLLM
-	case "invoke_agent":
-		return spanAgent
-	case "execute_tool":
-		return spanTool
-	case "retrieval", "search_memory":
-		return spanRetriever
-	case "invoke_workflow", "plan":
-		return spanChain
-	case "":
-		return ""
-	}
-	return notKept
+var kindByOperation = map[string]spanKind{
+	"chat": spanLLM, "generate_content": spanLLM, "text_completion": spanLLM,
+	"invoke_agent": spanAgent,
+	"execute_tool": spanTool,
+	"retrieval":    spanRetriever, "search_memory": spanRetriever,
+	"invoke_workflow": spanChain, "plan": spanChain,
 }
 
-// spanReader gathers the spans of one request.
-type spanReader struct {
+// reader gathers the spans of one request.
+type reader struct {
 	runAttributes []string
 	set           SpanSet
 	seen          int
@@ -144,11 +127,11 @@ type spanID struct{ trace, id string }
 type keptSpan struct {
 	run   string // that it names; may be empty
 	facts spanFacts
-	step  Step
+	step  trail.Step
 }
 
-func newSpanReader(o *TraceOptions) *spanReader {
-	r := &spanReader{
+func newReader(o *Options) *reader {
+	r := &reader{
 		runAttributes: []string{"ibid.run"},
 		latest:        map[spanID]int{},
 		skipped:       map[spanID]string{},
@@ -160,13 +143,13 @@ func newSpanReader(o *TraceOptions) *spanReader {
 	return r
 }
 
-// span takes one span of the request.
-func (r *spanReader) span(resource attributes, read func() (*rawSpan, error)) {
+// addSpan reads one span of the request.
+func (r *reader) addSpan(resource attributes, b []byte, parse parser) {
 	if r.seen++; r.seen > MaxSpans {
 		r.reject(fmt.Errorf("the request has more than %d spans", MaxSpans))
 		return
 	}
-	s, err := read()
+	s, err := readSpan(b, parse)
 	if err != nil {
 		r.reject(fmt.Errorf("span %d: %w", r.seen, err))
 		return
@@ -181,7 +164,7 @@ func (r *spanReader) span(resource attributes, read func() (*rawSpan, error)) {
 	if k.run != "" && r.runs[s.trace] == "" {
 		r.runs[s.trace] = k.run
 	}
-	k.facts, k.step = readSpan(s, kind)
+	k.facts, k.step = stepOf(s, kind)
 	if !k.facts.Own {
 		k.facts.Agent = cmp.Or(k.facts.Agent, s.attrs.text("langfuse.trace.name"), resource.text("service.name"))
 	}
@@ -192,7 +175,7 @@ func (r *spanReader) span(resource attributes, read func() (*rawSpan, error)) {
 	r.kept = append(r.kept, k)
 }
 
-func (r *spanReader) reject(err error) {
+func (r *reader) reject(err error) {
 	r.set.Rejected++
 	if r.set.Reason == "" {
 		r.set.Reason = err.Error()
@@ -200,8 +183,8 @@ func (r *spanReader) reject(err error) {
 }
 
 // finish makes runs of the spans.
-func (r *spanReader) finish() *SpanSet {
-	byRun, roots := map[string]*Trail{}, map[*Trail][]*keptSpan{}
+func (r *reader) finish() *SpanSet {
+	byRun, roots := map[string]*trail.Trail{}, map[*trail.Trail][]*keptSpan{}
 	for i := range r.kept {
 		k := &r.kept[i]
 		if r.latest[spanID{k.facts.Trace, k.step.ID}] != i { // it stands there twice
@@ -210,7 +193,7 @@ func (r *spanReader) finish() *SpanSet {
 		run := cmp.Or(k.run, r.runs[k.facts.Trace], k.facts.Trace)
 		t := byRun[run]
 		if t == nil {
-			t = &Trail{ID: run}
+			t = &trail.Trail{ID: run}
 			byRun[run] = t
 			r.set.Runs = append(r.set.Runs, t)
 		}
@@ -232,25 +215,21 @@ func (r *spanReader) finish() *SpanSet {
 	}
 	for t, of := range roots {
 		if len(of) == 1 {
-			t.begin(of[0])
+			// What the root says of the run, so that a list of runs can show it.
+			f, s := &of[0].facts, &of[0].step
+			t.Agent, t.Question, t.Answer, t.Parent, t.Strategy = f.Agent, s.Question, s.Answer, f.ParentRun, f.Strategy
+			t.Started, t.Finished = s.Started, f.ended()
 		}
 	}
-	slices.SortFunc(r.set.Runs, func(a, b *Trail) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(r.set.Runs, func(a, b *trail.Trail) int { return strings.Compare(a.ID, b.ID) })
 	return &r.set
 }
 
-// begin takes up what the span that is the run says of it, so that a list of runs can show it.
-func (t *Trail) begin(root *keptSpan) {
-	f, s := &root.facts, &root.step
-	t.Agent, t.Question, t.Answer, t.Parent, t.Strategy = f.Agent, s.Question, s.Answer, f.ParentRun, f.Strategy
-	t.Started, t.Finished = s.Started, f.ended()
-}
-
-// readSpan makes a step of a span.
-func readSpan(s *rawSpan, kind spanKind) (spanFacts, Step) {
+// stepOf makes a step of a span.
+func stepOf(s *span, kind spanKind) (spanFacts, trail.Step) {
 	a := s.attrs
 	f := spanFacts{Trace: s.trace, Parent: s.parent, Kind: kind, Name: cutName(s.name), Own: a["ibid.trail"] == true}
-	step := Step{ID: s.id, Error: spanError(s), Tool: cutName(toolOf(s, kind))}
+	step := trail.Step{ID: s.id, Error: spanError(s), Tool: cutName(toolOf(s, kind))}
 	f.readTimes(s, &step)
 	f.Agent = a.text("gen_ai.agent.name", "agent.name", "gen_ai.workflow.name", "traceloop.workflow.name")
 	if kind == spanAgent && !f.Own {
@@ -302,7 +281,7 @@ func (f *spanFacts) ended() time.Time {
 }
 
 // readTimes takes up when a span began and ended. Times that cannot be, of which there are clocks, are unknown.
-func (f *spanFacts) readTimes(s *rawSpan, step *Step) {
+func (f *spanFacts) readTimes(s *span, step *trail.Step) {
 	if s.start == 0 || s.start > math.MaxInt64 || s.attrs["ibid.untimed"] == true {
 		return
 	}
@@ -315,7 +294,7 @@ func (f *spanFacts) readTimes(s *rawSpan, step *Step) {
 }
 
 // toolOf returns what a step called.
-func toolOf(s *rawSpan, kind spanKind) string {
+func toolOf(s *span, kind spanKind) string {
 	a := s.attrs
 	if own, ok := a["ibid.tool"]; ok {
 		return scalar(own)
@@ -335,7 +314,7 @@ func toolOf(s *rawSpan, kind spanKind) string {
 }
 
 // spanError returns why a span failed; empty: it did not.
-func spanError(s *rawSpan) string {
+func spanError(s *span) string {
 	errorType := s.attrs.text("error.type")
 	if s.attrs.text("langfuse.observation.level") == "ERROR" {
 		s.failed, s.message = true, cmp.Or(s.message, s.attrs.text("langfuse.observation.status_message"))
@@ -353,38 +332,28 @@ func spanError(s *rawSpan) string {
 }
 
 // cutText returns what of a text is kept, and says so if that is not all.
-func cutText(s string, step *Step) string {
+func cutText(s string, step *trail.Step) string {
 	s = strings.ToValidUTF8(s, "\ufffd")
-	if len(s) <= MaxSpanText {
-		return s
+	if len(s) > MaxSpanText && step != nil {
+		addIssue(step, issueSpanCut, fmt.Sprintf("a text of %d bytes was cut to %d", len(s), MaxSpanText))
 	}
-	if step != nil {
-		step.cut(fmt.Sprintf("a text of %d bytes was cut to %d", len(s), MaxSpanText))
-	}
-	return strings.ToValidUTF8(s[:MaxSpanText], "")
+	return text.Head(s, MaxSpanText)
 }
 
-// cut reports what was left out of a span, once for each thing.
-func (s *Step) cut(detail string) {
-	issue := ibid.Issue{Code: issueSpanCut, Detail: detail}
+// addIssue adds an issue of a step, once.
+func addIssue(s *trail.Step, code, detail string) {
+	issue := ibid.Issue{Code: code, Detail: detail}
 	if !slices.Contains(s.Issues, issue) {
 		s.Issues = append(s.Issues, issue)
 	}
 }
 
 // fitStep makes a step small enough.
-func fitStep(s *Step) {
+func fitStep(s *trail.Step) {
 	size := len(s.Question) + len(s.Answer) + len(s.Reasoning) + len(s.Error) + len(s.Inputs) + len(s.Outputs)
 	for i := range s.Sources {
-		size += len(
-			s.Sources[i].Content,
-		) + 2*len(
-			s.Sources[i].URL,
-		) + len(
-			s.Sources[i].DocumentID,
-		) + len(
-			s.Sources[i].Title,
-		) + 2000
+		f := &s.Sources[i]
+		size += len(f.Content) + 2*len(f.URL) + len(f.DocumentID) + len(f.Title) + 2000
 	}
 	if 6*size < MaxSpanStep { // JSON's longest escape has six bytes
 		return
@@ -393,28 +362,27 @@ func fitStep(s *Step) {
 		func() {
 			if s.Outputs != nil {
 				s.OutputsDigest, s.Outputs = digest(s.Outputs), nil
-				s.cut("the output is too large and was replaced by its digest")
+				addIssue(s, issueSpanCut, "the output is too large and was replaced by its digest")
 			}
 		},
 		func() {
 			if s.Inputs != nil {
 				s.InputsDigest, s.Inputs = digest(s.Inputs), nil
-				s.cut("the input is too large and was replaced by its digest")
+				addIssue(s, issueSpanCut, "the input is too large and was replaced by its digest")
 			}
 		},
 		func() {
 			for i := range s.Sources {
 				s.Sources[i].Content = ""
 			}
-			s.cut("the documents are too large; their excerpts were kept")
+			addIssue(s, issueSpanCut, "the documents are too large; their excerpts were kept")
 		},
 		func() {
-			const most = MaxSpanStep / 64
-			for _, text := range []*string{&s.Question, &s.Answer, &s.Reasoning, &s.Error} {
-				*text = strings.ToValidUTF8((*text)[:min(len(*text), most)], "")
+			for _, long := range []*string{&s.Question, &s.Answer, &s.Reasoning, &s.Error} {
+				*long = text.Head(*long, MaxSpanStep/64)
 			}
 			s.Sources = s.Sources[:min(len(s.Sources), 64)]
-			s.cut("the texts are too large and were cut")
+			addIssue(s, issueSpanCut, "the texts are too large and were cut")
 		},
 	} {
 		if b, err := json.Marshal(s); err == nil && len(b) <= MaxSpanStep {

@@ -1,4 +1,4 @@
-package trail
+package otel
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/text"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // maxSpanName is how many bytes the id, the title and the URL of a document may have. A longer id or title is cut, a
@@ -15,24 +17,24 @@ import (
 const maxSpanName = 2048
 
 // readDocuments fills in the sources of a step: what it retrieved, in the order in which it stands there.
-func readDocuments(s *rawSpan, kind spanKind, step *Step) {
+func readDocuments(s *span, kind spanKind, step *trail.Step) {
 	documents, explicit := s.documents(kind)
 	if len(documents) == 0 {
 		step.NoSources = explicit
 		return
 	}
 	if len(documents) > MaxSpanDocuments {
-		step.cut(fmt.Sprintf("of %d documents %d were kept", len(documents), MaxSpanDocuments))
+		addIssue(step, issueSpanCut, fmt.Sprintf("of %d documents %d were kept", len(documents), MaxSpanDocuments))
 		documents = documents[:MaxSpanDocuments]
 	}
-	results := make([]Result, len(documents))
+	results := make([]trail.Result, len(documents))
 	for i, d := range documents {
 		results[i] = d.result(step)
 	}
-	step.Sources = SourcesFromResults(results)
+	step.Sources = trail.SourcesFromResults(results)
 	for i := range step.Sources {
 		step.Sources[i].Used = false // until the run shows it
-		documents[i].mark(&step.Sources[i])
+		documents[i].setOwn(&step.Sources[i])
 	}
 }
 
@@ -44,7 +46,7 @@ type document struct {
 }
 
 // documents returns what a span retrieved. Explicit says that the span itself tells that this is all.
-func (s *rawSpan) documents(kind spanKind) (list []document, explicit bool) {
+func (s *span) documents(kind spanKind) (list []document, explicit bool) {
 	for _, prefix := range []string{"retrieval.documents", "reranker.output_documents", "reranker.input_documents"} {
 		for _, d := range s.attrs.list(prefix) {
 			list = append(list, document{
@@ -112,7 +114,7 @@ func resultsOf(v any, retriever bool, depth int) ([]document, bool) {
 	case []any:
 		return documentsOf(v, !retriever), retriever && len(v) == 0
 	case map[string]any:
-		for _, name := range []string{"documents", "results", "search_results", "retrieved_documents", "outputs", "output", "response", "items"} {
+		for _, name := range strings.Fields("documents results search_results retrieved_documents outputs output response items") {
 			if inner, ok := v[name]; ok {
 				if list, explicit := resultsOf(structuredValue(inner), retriever, depth+1); list != nil || explicit {
 					return list, explicit
@@ -137,15 +139,13 @@ func (d *document) find(names ...string) any {
 
 // result reads what is known of a document. Names are those that loaders and stores commonly use; a page is taken only
 // from names whose pages count from 1.
-func (d *document) result(step *Step) Result {
-	r := Result{
-		DocumentID: scalar(
-			d.id,
-		),
-		Content: cutText(textOrJSON(d.content), step),
-		Title:   scalar(d.find("title", "document_title")),
-		URL:     scalar(d.find("url", "source_url", "link")),
-		Version: scalar(d.find("version", "ibid.version")),
+func (d *document) result(step *trail.Step) trail.Result {
+	r := trail.Result{
+		DocumentID: scalar(d.id),
+		Content:    cutText(textOrJSON(d.content), step),
+		Title:      scalar(d.find("title", "document_title")),
+		URL:        scalar(d.find("url", "source_url", "link")),
+		Version:    scalar(d.find("version", "ibid.version")),
 	}
 	if source := scalar(d.find("source")); source != "" {
 		if r.URL == "" && (strings.HasPrefix(source, "https://") || strings.HasPrefix(source, "http://")) {
@@ -178,13 +178,10 @@ func (d *document) result(step *Step) Result {
 	return r
 }
 
-func cutName(s string) string {
-	s = strings.ToValidUTF8(s, "\ufffd")
-	return strings.ToValidUTF8(s[:min(len(s), maxSpanName)], "")
-}
+func cutName(s string) string { return text.Head(strings.ToValidUTF8(s, "\ufffd"), maxSpanName) }
 
-// mark takes up what ibid itself wrote of a source into its metadata: see [Trail.Traces].
-func (d *document) mark(s *Source) {
+// setOwn fills in what ibid itself wrote of a source into its metadata: see [writer.metadata].
+func (d *document) setOwn(s *trail.Source) {
 	m := d.metadata
 	if origin, ok := m["ibid.score_origin"].(string); ok && s.Relevance != nil {
 		s.Origin = ibid.ScoreOrigin(origin)
@@ -217,18 +214,7 @@ func (d *document) mark(s *Source) {
 	if !ok {
 		return
 	}
-	s.Retrieved, s.Used, s.Cited = strings.Contains(
-		role, roleRetrieved,
-	), strings.Contains(
-		role, roleUsed,
-	), strings.Contains(
-		role, roleCited,
-	)
+	s.Retrieved = strings.Contains(role, roleRetrieved)
+	s.Used = strings.Contains(role, roleUsed)
+	s.Cited = strings.Contains(role, roleCited)
 }
-
-// The roles of a source in its step, in the metadata of a document.
-const (
-	roleRetrieved = "retrieved"
-	roleUsed      = "used"
-	roleCited     = "cited"
-)

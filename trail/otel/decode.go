@@ -1,0 +1,393 @@
+package otel
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	resourcepb "go.opentelemetry.io/proto/otlp/resource/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// A request is cut into its spans before OpenTelemetry's types see any of it, and each span is bounded before it is
+// parsed: the types take some thirty bytes of memory for each byte of a hostile body, and refuse a whole request for a
+// fault in one of its spans.
+
+// span is a span as OTLP has it, without what no trail needs.
+type span struct {
+	trace, id, parent string // lower-case hex; parent may be empty
+	name              string
+	start, end        uint64 // nanoseconds since 1970; 0: not said
+	attrs             attributes
+	events            []event
+	failed            bool
+	message           string // of the status
+}
+
+type event struct {
+	name  string
+	attrs attributes
+}
+
+// budget bounds how many values one message may hold, and how deep they may be nested.
+type budget struct{ values, depth int }
+
+var (
+	errBytes  = fmt.Errorf("it has more than %d bytes", MaxSpanBytes)
+	errValues = fmt.Errorf("it has more than %d values", MaxSpanValues)
+	errDepth  = fmt.Errorf("its values are nested more than %d deep", MaxSpanDepth)
+	errIDs    = errors.New("its trace id or its span id is missing or has another form than OTLP's")
+)
+
+func newBudget() *budget { return &budget{values: MaxSpanValues, depth: MaxSpanDepth} }
+
+// newRawBudget bounds a message before it is parsed: each value takes four objects of JSON, or messages, at most.
+func newRawBudget() *budget { return &budget{values: 4 * MaxSpanValues, depth: 4*MaxSpanDepth + 16} }
+
+func (b *budget) take() error {
+	if b.values--; b.values < 0 {
+		return errValues
+	}
+	return nil
+}
+
+// nested runs do one level deeper.
+func (b *budget) nested(do func() error) error {
+	if b.depth--; b.depth < 0 {
+		return errDepth
+	}
+	err := do()
+	b.depth++
+	return err
+}
+
+// list is a list of JSON that is read item by item: as a slice, one of "{}" would take twenty times its bytes.
+type list json.RawMessage
+
+// UnmarshalJSON keeps the list as it is.
+func (l *list) UnmarshalJSON(b []byte) error { return (*json.RawMessage)(l).UnmarshalJSON(b) }
+
+// each calls do for the items of the list. Null is an empty one.
+func (l list) each(do func(item json.RawMessage) error) error {
+	if len(l) == 0 || string(l) == "null" {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(l))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
+		return errors.New("want a list")
+	}
+	for d.More() {
+		var item json.RawMessage
+		if err := d.Decode(&item); err != nil {
+			return err
+		}
+		if err := do(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readJSON reads an ExportTraceServiceRequest in OTLP's JSON. Members that are not known are passed over.
+func (r *reader) readJSON(b []byte) error {
+	var request *struct {
+		ResourceSpans list `json:"resourceSpans"`
+	}
+	err := json.Unmarshal(b, &request)
+	if err == nil && request == nil {
+		err = errors.New("it is null")
+	}
+	if err != nil {
+		return jsonError(err)
+	}
+	return request.ResourceSpans.each(func(raw json.RawMessage) error {
+		var of struct {
+			Resource   json.RawMessage `json:"resource"`
+			ScopeSpans list            `json:"scopeSpans"`
+		}
+		if err := json.Unmarshal(raw, &of); err != nil {
+			return jsonError(err)
+		}
+		resource := attributes{}
+		if of.Resource != nil {
+			if resource, err = readResource(of.Resource, fromJSON); err != nil {
+				return err
+			}
+		}
+		return of.ScopeSpans.each(func(raw json.RawMessage) error {
+			var scope struct {
+				Spans list `json:"spans"`
+			}
+			if err := json.Unmarshal(raw, &scope); err != nil {
+				return jsonError(err)
+			}
+			return scope.Spans.each(func(raw json.RawMessage) error {
+				r.addSpan(resource, raw, fromJSON)
+				return nil
+			})
+		})
+	})
+}
+
+// jsonError says of a value of the wrong type what it is, without Go's names.
+func jsonError(err error) error {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		err = fmt.Errorf("%s: a JSON %s, want what OTLP has there", cmp.Or(kind.Field, "all of it"), kind.Value)
+	}
+	return fmt.Errorf("read its JSON: %w", err)
+}
+
+// fromJSON reads one message in OTLP's JSON. That is protobuf's but for the ids of spans, which are hex in OTLP, and it
+// is read with more patience: repeated names, lone surrogates and bytes that are not UTF-8 occur in texts that
+// exporters have cut.
+func fromJSON(b []byte, into proto.Message) error {
+	raw := newRawBudget()
+	if depth, objects := nesting(string(b)); depth > raw.depth {
+		return errDepth
+	} else if objects > raw.values {
+		return errValues
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	var members map[string]any
+	if err := d.Decode(&members); err != nil {
+		return jsonError(err)
+	}
+	delete(members, "links") // whose ids would have to be right, and which no trail needs
+	for _, name := range []string{"traceId", "spanId", "parentSpanId"} {
+		if digits, ok := members[name].(string); ok {
+			id, err := hex.DecodeString(digits)
+			if err != nil {
+				return errIDs
+			}
+			members[name] = base64.StdEncoding.EncodeToString(id)
+		}
+	}
+	b, err := json.Marshal(members)
+	if err == nil {
+		err = protojson.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(b, into)
+	}
+	return sameError(err)
+}
+
+// sameError returns an error of package proto with the same text each time: its own has either of two spaces by chance.
+func sameError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(strings.ReplaceAll(err.Error(), "\u00a0", " "))
+}
+
+// readProto reads an ExportTraceServiceRequest in protobuf, which is the same as a TracesData.
+func (r *reader) readProto(b []byte) error {
+	return eachMessage(b, 1, func(resourceSpans []byte) error {
+		resource := attributes{}
+		err := eachMessage(resourceSpans, 1, func(b []byte) (err error) {
+			resource, err = readResource(b, fromProto)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return eachMessage(resourceSpans, 2, func(scopeSpans []byte) error {
+			return eachMessage(scopeSpans, 2, func(b []byte) error {
+				r.addSpan(resource, b, fromProto)
+				return nil
+			})
+		})
+	})
+}
+
+// eachMessage calls do for the messages in one field.
+func eachMessage(b []byte, number protowire.Number, do func(b []byte) error) error {
+	for len(b) > 0 {
+		n, kind, size := protowire.ConsumeField(b)
+		if size < 0 {
+			return fmt.Errorf("read a field of protobuf: %w", protowire.ParseError(size))
+		}
+		if n == number && kind == protowire.BytesType {
+			if err := do(fieldBytes(b)); err != nil {
+				return err
+			}
+		}
+		b = b[size:]
+	}
+	return nil
+}
+
+// fieldBytes returns the content of the sound field with a length that b begins with.
+func fieldBytes(b []byte) []byte {
+	_, _, tag := protowire.ConsumeTag(b)
+	content, _ := protowire.ConsumeBytes(b[tag:])
+	return content
+}
+
+// fromProto reads one message in protobuf.
+func fromProto(b []byte, into proto.Message) error {
+	b, err := mended(b, into.ProtoReflect().Descriptor(), newRawBudget())
+	if err != nil {
+		return err
+	}
+	return sameError(proto.UnmarshalOptions{DiscardUnknown: true}.Unmarshal(b, into))
+}
+
+// mended returns a message with U+FFFD for what is not UTF-8 in its texts: for one of these, protobuf would refuse all
+// of it. It fails for a message that holds too much.
+func mended(b []byte, of protoreflect.MessageDescriptor, left *budget) ([]byte, error) {
+	out := make([]byte, 0, len(b))
+	for len(b) > 0 {
+		number, kind, size := protowire.ConsumeField(b)
+		if size < 0 {
+			return nil, fmt.Errorf("read a field of protobuf: %w", protowire.ParseError(size))
+		}
+		raw := b[:size]
+		b = b[size:]
+		field := of.Fields().ByNumber(number)
+		if field == nil {
+			continue
+		}
+		if inner := field.Message(); inner != nil && kind == protowire.BytesType {
+			if err := left.take(); err != nil {
+				return nil, err
+			}
+			err := left.nested(func() error {
+				message, err := mended(fieldBytes(raw), inner, left)
+				raw = protowire.AppendBytes(protowire.AppendTag(nil, number, kind), message)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+		} else if field.Kind() == protoreflect.StringKind && kind == protowire.BytesType {
+			text := bytes.ToValidUTF8(fieldBytes(raw), []byte("\ufffd"))
+			raw = protowire.AppendBytes(protowire.AppendTag(nil, number, kind), text)
+		}
+		out = append(out, raw...)
+	}
+	return out, nil
+}
+
+// parser reads a message, JSON or protobuf, of at most MaxSpanBytes.
+type parser func(b []byte, into proto.Message) error
+
+func readResource(b []byte, parse parser) (attributes, error) {
+	var from resourcepb.Resource
+	attrs := attributes{}
+	err := errBytes
+	if len(b) <= MaxSpanBytes {
+		err = parse(b, &from)
+	}
+	if err == nil {
+		err = newBudget().attributes(from.GetAttributes(), attrs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the attributes of a resource: %w", err)
+	}
+	return attrs, nil
+}
+
+func readSpan(b []byte, parse parser) (*span, error) {
+	if len(b) > MaxSpanBytes {
+		return nil, errBytes
+	}
+	var from tracepb.Span
+	if err := parse(b, &from); err != nil {
+		return nil, err
+	}
+	s := &span{
+		trace:   hex.EncodeToString(from.GetTraceId()),
+		id:      hex.EncodeToString(from.GetSpanId()),
+		parent:  hex.EncodeToString(from.GetParentSpanId()),
+		name:    from.GetName(),
+		start:   from.GetStartTimeUnixNano(),
+		end:     from.GetEndTimeUnixNano(),
+		attrs:   attributes{},
+		failed:  from.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR,
+		message: from.GetStatus().GetMessage(),
+	}
+	left := newBudget()
+	if err := left.attributes(from.GetAttributes(), s.attrs); err != nil {
+		return nil, err
+	}
+	for _, e := range from.GetEvents() {
+		if err := left.take(); err != nil {
+			return nil, err
+		}
+		attrs := attributes{}
+		if err := left.attributes(e.GetAttributes(), attrs); err != nil {
+			return nil, err
+		}
+		s.events = append(s.events, event{e.GetName(), attrs})
+	}
+	if !isID(s.trace, 32) || !isID(s.id, 16) || s.parent != "" && len(s.parent) != 16 {
+		return nil, errIDs
+	}
+	if !isID(s.parent, 16) {
+		s.parent = "" // zeros say that there is none
+	}
+	return s, nil
+}
+
+// isID reports whether s is an id of OpenTelemetry: hex, and not all zero.
+func isID(s string, size int) bool {
+	return len(s) == size && strings.Trim(s, "0123456789abcdef") == "" && strings.Trim(s, "0") != ""
+}
+
+// attributes adds attributes, or the members of an object.
+func (b *budget) attributes(from []*commonpb.KeyValue, into map[string]any) error {
+	for _, a := range from {
+		value, err := b.value(a.GetValue())
+		if err != nil {
+			return err
+		}
+		into[a.GetKey()] = value
+	}
+	return nil
+}
+
+// value returns a value as [attributes] have it.
+func (b *budget) value(from *commonpb.AnyValue) (value any, err error) {
+	if err := b.take(); err != nil {
+		return nil, err
+	}
+	err = b.nested(func() error {
+		switch v := from.GetValue().(type) {
+		case *commonpb.AnyValue_StringValue:
+			value = v.StringValue
+		case *commonpb.AnyValue_BoolValue:
+			value = v.BoolValue
+		case *commonpb.AnyValue_IntValue:
+			value = v.IntValue
+		case *commonpb.AnyValue_DoubleValue:
+			value = v.DoubleValue
+		case *commonpb.AnyValue_BytesValue:
+			value = base64.StdEncoding.EncodeToString(v.BytesValue)
+		case *commonpb.AnyValue_KvlistValue:
+			object := map[string]any{}
+			value = object
+			return b.attributes(v.KvlistValue.GetValues(), object)
+		case *commonpb.AnyValue_ArrayValue:
+			items := make([]any, 0, min(len(v.ArrayValue.GetValues()), MaxSpanValues))
+			for _, item := range v.ArrayValue.GetValues() {
+				read, err := b.value(item)
+				if err != nil {
+					return err
+				}
+				items = append(items, read)
+			}
+			value = items
+		}
+		return nil
+	})
+	return value, err
+}
