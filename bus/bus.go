@@ -3,7 +3,6 @@ package bus
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,10 +19,6 @@ import (
 const Embedded = "embedded"
 
 const (
-	// MaxMessage is how many bytes of JSON a message may have. An event that needs more wakes its listeners, who find
-	// it in the store; a live delta that needs more is not sent. A server that allows less sets the limit.
-	MaxMessage = 64 << 10
-
 	maxUnsent     = 1 << 20 // bytes kept for a server that is away
 	connectWait   = 2 * time.Second
 	reconnectWait = time.Second
@@ -41,30 +36,23 @@ type Options struct {
 
 // Bus joins the listeners and the writers of runs. Its methods may be called at the same time.
 type Bus struct {
-	node   string // names this bus to the others
 	log    *slog.Logger
 	server *server.Server // nil: elsewhere
 	conn   *nats.Conn
 
-	wake     chan struct{} // 1: Relay has something to do
-	live     chan liveMessage
-	notices  chan *nats.Msg // what other nodes say of their listeners
-	online   chan struct{}  // 1: the connection is there, again
-	interest interest
-	orphan   time.Duration // orphanAge; tests have less patience
+	wake   chan struct{} // 1: Relay has something to do
+	live   chan liveMessage
+	orphan time.Duration // orphanAge; tests have less patience
 
-	mu     sync.Mutex // guards what follows; nothing is sent while it is held but the start of a subscription
-	topics map[runKey]*topic
-	closed bool
+	mu        sync.Mutex // guards what follows
+	listeners map[*Listener]struct{}
+	replays   map[runKey]map[*func()]struct{} // what OnReplay was told
+	closed    bool
 
-	announcing sync.Mutex    // keeps what is said of a run in the order of what is true of it
-	done       chan struct{} // closed by Close
-	gone       chan struct{} // closed when the connection is
-	wg         sync.WaitGroup
+	done chan struct{} // closed by Close
+	gone chan struct{} // closed when the connection is
+	wg   sync.WaitGroup
 }
-
-// runKey names a run.
-type runKey struct{ tenant, run string }
 
 // Open connects to NATS: to a server of its own in this process for [Embedded], else to one of those at the given
 // addresses, separated by commas: nats://host:4222, or tls:// to insist on TLS, with user:password@ or token@ where the
@@ -89,28 +77,67 @@ func Open(ctx context.Context, address string, o *Options) (*Bus, error) {
 		b.stopServer()
 		return nil, fmt.Errorf("opening the bus: %w", err)
 	}
-	b.wg.Go(b.keep)
-	b.wg.Go(b.sendLive)
+	b.wg.Go(b.run)
 	return b, nil
 }
 
 func newBus(o *Options) *Bus {
 	b := &Bus{
-		node:    rand.Text(),
-		log:     slog.New(slog.DiscardHandler),
-		wake:    make(chan struct{}, 1),
-		live:    make(chan liveMessage, maxLiveQueue),
-		notices: make(chan *nats.Msg, maxNotices),
-		online:  make(chan struct{}, 1),
-		topics:  map[runKey]*topic{},
-		done:    make(chan struct{}),
-		gone:    make(chan struct{}),
-		orphan:  orphanAge,
+		log:       slog.New(slog.DiscardHandler),
+		wake:      make(chan struct{}, 1),
+		live:      make(chan liveMessage, maxLiveQueue),
+		listeners: map[*Listener]struct{}{},
+		replays:   map[runKey]map[*func()]struct{}{},
+		done:      make(chan struct{}),
+		gone:      make(chan struct{}),
+		orphan:    orphanAge,
 	}
 	if o != nil && o.Logger != nil {
 		b.log = o.Logger
 	}
 	return b
+}
+
+// startServer starts a NATS server that is reachable from this process only. It costs about 3 MB of memory: without an
+// account for the system's own messages, and with nothing to monitor it by.
+func startServer() (*server.Server, error) {
+	s, err := server.NewServer(&server.Options{
+		ServerName:      "ibid",
+		DontListen:      true,
+		NoSigs:          true,
+		NoLog:           true,
+		NoSystemAccount: true,
+		MaxPayload:      MaxMessage,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("starting NATS in this process: %w", err)
+	}
+	s.Start()
+	return s, nil
+}
+
+// stopServer ends the server in this process, if there is one.
+func (b *Bus) stopServer() {
+	if b.server != nil {
+		b.server.Shutdown()
+		b.server.WaitForShutdown()
+	}
+}
+
+// run sends live deltas, and wakes the listeners from time to time.
+func (b *Bus) run() {
+	wake := time.NewTicker(WakeEvery)
+	defer wake.Stop()
+	for {
+		select {
+		case <-b.done:
+			return
+		case m := <-b.live:
+			b.publishLive(&m)
+		case <-wake.C:
+			b.wakeAll()
+		}
+	}
 }
 
 // checkAddress finds what nats.go would complain about with the address, password and all, in its error.
@@ -154,21 +181,22 @@ func (b *Bus) connect(address string, o *Options, more ...nats.Option) error {
 		return fmt.Errorf("connecting to NATS: %w", err)
 	}
 	b.conn = conn
-	if _, err := conn.ChanSubscribe(listenSubject, b.notices); err != nil {
+	if _, err := conn.Subscribe(replaySubject, b.answerReplay); err != nil {
 		conn.Close()
-		return fmt.Errorf("subscribing to %s: %w", listenSubject, err)
+		return fmt.Errorf("subscribing to %s: %w", replaySubject, err)
 	}
 	return nil
 }
 
-func (b *Bus) connected(*nats.Conn) {
+// connected is called with every new connection: whatever was said before it is lost.
+func (b *Bus) connected(conn *nats.Conn) {
 	if b.server == nil { // else it is in this process, which nobody need be told
 		b.log.Info("connected to NATS")
 	}
 	b.Wake()
-	select {
-	case b.online <- struct{}{}:
-	default:
+	for _, l := range b.openListeners() {
+		b.requestReplay(conn, l.key)
+		l.deliver(Message{Wake: true})
 	}
 }
 
@@ -178,9 +206,10 @@ func (b *Bus) disconnected(_ *nats.Conn, err error) {
 	}
 }
 
-// asyncError hears of messages that were lost because a queue of ours was full, and of what the server refuses.
+// asyncError is called when messages were lost because a queue of nats.go was full, and with what the server refuses.
 func (b *Bus) asyncError(_ *nats.Conn, _ *nats.Subscription, err error) {
 	b.log.Warn("NATS reports an error", slog.Any("error", err))
+	b.wakeAll()
 }
 
 // Healthy returns why the bus reaches no other node at present; nil: it does. Nothing is lost meanwhile, only late.
@@ -197,27 +226,20 @@ func (b *Bus) Healthy() error {
 	}
 }
 
-// Close ends all listeners, tells the other nodes, and returns when everything that the bus started has ended. Relay
-// returns by itself.
+// Close ends all listeners, and returns when everything that the bus started has ended. Relay returns by itself.
 func (b *Bus) Close() error {
 	b.mu.Lock()
-	if b.closed {
-		b.mu.Unlock()
-		<-b.gone
-		return nil
-	}
+	first := !b.closed
 	b.closed = true
-	for _, t := range b.topics {
-		for l := range t.listeners {
-			b.leave(l)
-		}
-	}
 	b.mu.Unlock()
-	close(b.done)
-	b.wg.Wait()
-	b.announce(&notice{Bye: true})
-	_ = b.flush(context.Background()) // where it is in vain, the others find out
-	b.conn.Close()
+	if first {
+		for _, l := range b.openListeners() {
+			l.Close()
+		}
+		close(b.done)
+		b.wg.Wait()
+		b.conn.Close()
+	}
 	<-b.gone
 	b.stopServer()
 	return nil
@@ -231,12 +253,4 @@ func (b *Bus) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, flushWait)
 	defer cancel()
 	return b.conn.FlushWithContext(ctx)
-}
-
-// limit is how many bytes a message may have.
-func (b *Bus) limit() int {
-	if most := b.conn.MaxPayload(); most > 0 && most < MaxMessage {
-		return int(most)
-	}
-	return MaxMessage
 }

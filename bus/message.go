@@ -1,12 +1,35 @@
 package bus
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"strings"
-	"time"
+	"errors"
+	"log/slog"
+
+	"github.com/nats-io/nats.go"
 
 	"github.com/ibidhq/ibid/store"
+)
+
+// The subjects. Their version changes when a node could misread another's messages.
+const (
+	runPrefix     = "ibid.v1.run."
+	replaySubject = "ibid.v1.replay"
+
+	eventSuffix = ".event"
+	liveSuffix  = ".live"
+	allSuffixes = ".*"
+)
+
+const (
+	// MaxMessage is how many bytes of JSON a message may have. An event that needs more wakes its listeners, who find
+	// it in the store; a live delta that needs more is not sent. A server that allows less sets the limit.
+	MaxMessage = 64 << 10
+
+	// maxLiveQueue is how many live deltas wait to be sent. More are not sent at all: nats.go can block while it
+	// connects, and an answer never waits for its listeners.
+	maxLiveQueue = 1024
 )
 
 // Message is what a listener hears: exactly one of its fields is set.
@@ -29,64 +52,143 @@ type Live struct {
 	Data     json.RawMessage `json:"data,omitempty"`
 }
 
-// eventMessage is an event on the wire. Without data it wakes its listeners only.
-type eventMessage struct {
-	Tenant string          `json:"tenant"`
-	Run    string          `json:"run"`
-	ID     int64           `json:"id"`
-	Seq    int64           `json:"seq"`
-	Kind   string          `json:"kind"`
-	At     time.Time       `json:"at"`
-	Data   json.RawMessage `json:"data,omitempty"`
-	Cut    bool            `json:"cut,omitempty"` // Data was too large to be sent
-}
-
-// liveMessage is a live delta on the wire.
-type liveMessage struct {
+// runKey names a run.
+type runKey struct {
 	Tenant string `json:"tenant"`
 	Run    string `json:"run"`
-	Live
 }
 
-// encodeEvent writes an event in at most limit bytes, without its data if it must be. Only the two names are unbounded,
-// and whoever cannot be told by name wakes up in time.
+// subject returns the common beginning of the run's subjects.
+func (k runKey) subject() string { return runPrefix + hashToken(k.Tenant) + "." + hashToken(k.Run) }
+
+// hashToken makes one token of a subject out of any string: of one length, and without dots, blanks and wildcards. 192
+// bits of a hash are enough that nobody finds two strings with one token.
+func hashToken(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return base64.RawURLEncoding.EncodeToString(sum[:24])
+}
+
+// envelope is a message on the wire: that something happened to a run, which may be all there is to say.
+type envelope struct {
+	runKey
+
+	Event *store.Event `json:"event,omitempty"`
+	Live  *Live        `json:"live,omitempty"`
+}
+
+// encodeEvent writes an event in at most limit bytes, or else only that there is one. Only the two names are unbounded:
+// the result is nil where even these are too long, and the listeners wake up in time.
 func encodeEvent(e *store.Event, limit int) []byte {
-	m := eventMessage{Tenant: e.Tenant, Run: e.Run, ID: e.ID, Seq: e.Seq, Kind: e.Kind, At: e.At, Data: e.Data}
-	b, err := json.Marshal(m)
-	if err == nil && len(b) <= limit {
-		return b
+	m := envelope{runKey: runKey{e.Tenant, e.Run}, Event: e}
+	data, err := json.Marshal(m)
+	if err == nil && len(data) <= limit {
+		return data
 	}
-	m.Data, m.Cut = nil, true
-	if b, err = json.Marshal(m); err != nil || len(b) > limit {
+	m.Event = nil
+	if data, err = json.Marshal(m); err != nil || len(data) > limit {
 		return nil
 	}
-	return b
+	return data
 }
 
 // decode reads a message about the run. The names in it must be the run's own: whatever else is published under its
 // subject is none of its listeners' business.
-func decode(k runKey, subject string, data []byte) (Message, error) {
-	if strings.HasSuffix(subject, liveSuffix) {
-		var m liveMessage
-		if err := json.Unmarshal(data, &m); err != nil {
-			return Message{}, fmt.Errorf("reading a live message: %w", err)
-		}
-		if (runKey{m.Tenant, m.Run}) != k {
-			return Message{}, fmt.Errorf("reading a live message: it is about another run")
-		}
-		return Message{Live: &m.Live}, nil
-	}
-	var m eventMessage
+func decode(k runKey, data []byte) (Message, error) {
+	var m envelope
 	if err := json.Unmarshal(data, &m); err != nil {
-		return Message{}, fmt.Errorf("reading an event: %w", err)
+		return Message{}, err
 	}
-	if (runKey{m.Tenant, m.Run}) != k {
-		return Message{}, fmt.Errorf("reading an event: it is about another run")
+	switch {
+	case m.runKey != k || m.Event != nil && (runKey{m.Event.Tenant, m.Event.Run}) != k:
+		return Message{}, errors.New("it is about another run")
+	case m.Event != nil:
+		return Message{Event: m.Event}, nil
+	case m.Live != nil:
+		return Message{Live: m.Live}, nil
 	}
-	if m.Cut {
-		return Message{Wake: true}, nil
+	return Message{Wake: true}, nil
+}
+
+// liveMessage is a delta that waits to be sent.
+type liveMessage struct {
+	run   runKey
+	delta Live
+}
+
+// Tell sends a live delta to whoever listens to the run. It never blocks and promises nothing; join text so that an
+// answer sends at most ten deltas a second. A delta that is too large (see [MaxMessage]), or that comes while NATS is
+// slow or away, is lost; the listener sees that by Live.At. m.Data must not change afterwards.
+func (b *Bus) Tell(tenant, run string, m Live) {
+	select {
+	case b.live <- liveMessage{runKey{tenant, run}, m}:
+	default:
 	}
-	return Message{Event: &store.Event{
-		ID: m.ID, Tenant: m.Tenant, Run: m.Run, Seq: m.Seq, Kind: m.Kind, At: m.At, Data: m.Data,
-	}}, nil
+}
+
+func (b *Bus) publishLive(m *liveMessage) {
+	data, err := json.Marshal(envelope{runKey: m.run, Live: &m.delta})
+	if err == nil && len(data) <= b.limit() {
+		err = b.conn.Publish(m.run.subject()+liveSuffix, data)
+	}
+	if err != nil {
+		b.log.Debug("lost a live delta", slog.Any("error", err))
+	}
+}
+
+// limit is how many bytes a message may have.
+func (b *Bus) limit() int {
+	if most := b.conn.MaxPayload(); most > 0 && most < MaxMessage {
+		return int(most)
+	}
+	return MaxMessage
+}
+
+// OnReplay has replay called whenever somebody, on any node, has begun to listen to the run, until stop is called: to
+// send again, by [Bus.Tell], what is known of an answer that is on its way. replay must return at once. A request may
+// be lost, or come twice.
+func (b *Bus) OnReplay(tenant, run string, replay func()) (stop func()) {
+	k := runKey{tenant, run}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.replays[k] == nil {
+		b.replays[k] = map[*func()]struct{}{}
+	}
+	b.replays[k][&replay] = struct{}{}
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.replays[k], &replay)
+		if len(b.replays[k]) == 0 {
+			delete(b.replays, k)
+		}
+	}
+}
+
+// requestReplay asks all nodes for what was said of the run's answers so far.
+func (b *Bus) requestReplay(conn *nats.Conn, k runKey) {
+	data, err := json.Marshal(k)
+	if err == nil {
+		err = conn.Publish(replaySubject, data)
+	}
+	if err != nil {
+		b.log.Debug("cannot ask for a replay", slog.Any("error", err))
+	}
+}
+
+// answerReplay hands a request on to those who send answers of the run here.
+func (b *Bus) answerReplay(m *nats.Msg) {
+	var k runKey
+	if err := json.Unmarshal(m.Data, &k); err != nil {
+		b.log.Debug("cannot read a request for a replay", slog.Any("error", err))
+		return
+	}
+	b.mu.Lock()
+	var replays []func()
+	for replay := range b.replays[k] {
+		replays = append(replays, *replay)
+	}
+	b.mu.Unlock()
+	for _, replay := range replays {
+		replay()
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -16,9 +18,6 @@ const (
 	relayEvery = time.Second
 	// orphanAge is how old an event is before a node relays it that did not write it: the one that did must be dead.
 	orphanAge = 10 * time.Second
-
-	firstPause = 100 * time.Millisecond
-	longPause  = 5 * time.Second
 )
 
 // Wake says that the store has new events to relay. It never blocks.
@@ -38,46 +37,33 @@ func (b *Bus) Wake() {
 func (b *Bus) Relay(ctx context.Context, s *store.Store) error {
 	tick := time.NewTicker(relayEvery)
 	defer tick.Stop()
-	pause := time.Duration(0)
-	age := time.Duration(0)
-	for {
-		err := b.relay(ctx, s, age)
-		var wait <-chan time.Time
-		switch {
-		case err == nil && pause > 0:
-			b.log.InfoContext(ctx, "relaying events again")
-			pause = 0
-		case err != nil && ctx.Err() == nil:
-			if pause == 0 {
+	pause := &backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: 5 * time.Second}
+	failing := false
+	for age := time.Duration(0); ; {
+		wake, orphans, retry := b.wake, tick.C, (<-chan time.Time)(nil)
+		switch err := b.relay(ctx, s, age); {
+		case err != nil:
+			if !failing && ctx.Err() == nil {
 				b.log.WarnContext(ctx, "cannot relay events, trying again", slog.Any("error", err))
+				pause.Reset()
 			}
-			pause = min(max(2*pause, firstPause), longPause)
-			wait = time.After(pause)
+			failing = true
+			wake, orphans, retry = nil, nil, time.After(pause.NextBackOff())
+		case failing:
+			b.log.InfoContext(ctx, "relaying events again")
+			failing = false
 		}
-		if age, err = b.rest(ctx, wait, tick.C); err != nil || ctx.Err() != nil {
-			return err
+		age = 0
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-b.done:
+			return fmt.Errorf("relaying events: %w", errClosed)
+		case <-wake:
+		case <-retry:
+		case <-orphans:
+			age = b.orphan
 		}
-	}
-}
-
-// rest waits until there is something to relay again, and returns how old it must be. While something is wrong it waits
-// for the end of the pause alone.
-func (b *Bus) rest(ctx context.Context, pause, tick <-chan time.Time) (age time.Duration, err error) {
-	wake := b.wake
-	if pause != nil {
-		wake, tick = nil, nil
-	}
-	select {
-	case <-ctx.Done():
-		return 0, nil
-	case <-b.done:
-		return 0, fmt.Errorf("relaying events: %w", errClosed)
-	case <-wake:
-		return 0, nil
-	case <-pause:
-		return 0, nil
-	case <-tick:
-		return b.orphan, nil
 	}
 }
 
@@ -85,30 +71,24 @@ func (b *Bus) rest(ctx context.Context, pause, tick <-chan time.Time) (age time.
 func (b *Bus) relay(ctx context.Context, s *store.Store, age time.Duration) error {
 	for {
 		if !b.conn.IsConnected() {
-			return errors.New("relaying events: not connected to NATS")
+			return errors.New("not connected to NATS")
 		}
 		events, err := s.Outbox(ctx, relayBatch, age)
-		if err != nil {
-			return fmt.Errorf("relaying events: %w", err)
-		}
-		if len(events) == 0 {
-			return nil
+		if err != nil || len(events) == 0 {
+			return err
 		}
 		ids := make([]int64, len(events))
 		for i := range events {
 			ids[i] = events[i].ID
 			if err := b.publishEvent(&events[i]); err != nil {
-				return fmt.Errorf("relaying events: %w", err)
+				return err
 			}
 		}
 		if err := b.flush(ctx); err != nil {
-			return fmt.Errorf("relaying events: %w", err)
+			return err
 		}
-		if err := s.Relayed(ctx, ids); err != nil {
-			return fmt.Errorf("relaying events: %w", err)
-		}
-		if len(events) < relayBatch {
-			return nil
+		if err := s.Relayed(ctx, ids); err != nil || len(events) < relayBatch {
+			return err
 		}
 	}
 }

@@ -34,8 +34,7 @@ func embeddedWorld(t *testing.T) func(int) *Bus {
 		if err := b.connect("", nil, nats.InProcessServer(first.server)); err != nil {
 			t.Fatal(err)
 		}
-		b.wg.Go(b.keep)
-		b.wg.Go(b.sendLive)
+		b.wg.Go(b.run)
 		t.Cleanup(func() { closeBus(t, b) })
 		return b
 	}

@@ -43,9 +43,10 @@ func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 	if len(e.in.Header["Content-Encoding"]) == 0 {
 		o.Decode.Request = e.body
 	}
-	if e.g.options.Bus != nil && !e.route.Get {
+	// A body of known length comes at once, and its event right behind it.
+	if e.g.options.Bus != nil && !e.route.Get && e.res.ContentLength < 0 {
 		e.live = &live{e: e}
-		e.live.begin()
+		e.live.start()
 		o.OnEvent = e.live.event
 	}
 	return tee.NewBody(body, &o)

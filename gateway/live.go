@@ -36,31 +36,31 @@ const (
 	maxLivePending = 256
 )
 
-// live tells those who listen to the run what becomes known of one answer, and those who come later what they missed.
+// live publishes what becomes known of one answer while it arrives, and on request all that was known before.
 type live struct {
-	e *exchange
+	e    *exchange
+	stop func() // ends the requests
 
 	mu      sync.Mutex
 	pending []bus.Live
 	text    []byte // joined, at the end of pending
 	at      int    // where text begins
 	last    time.Time
-	timer   *time.Timer // nil: nothing happened yet
-	waiting bool        // timer runs
-	soon    bool        // for what is pending, else for listeners that come
+	timer   *time.Timer
 	closed  bool
 
-	soFar  soFar
-	joined uint64    // who joined up to this one was told what there was, or is being told; 0: nobody listens
-	retold time.Time // when the last telling began
-	retell retelling
+	soFar    soFar
+	wanted   bool      // a replay is to begin
+	replayed time.Time // when the last one began
+	replay   replay
 }
 
-// begin has those who listen told that the answer is on its way, also while nothing of it comes.
-func (l *live) begin() {
+// start begins to answer requests, and says from time to time that the answer is on its way.
+func (l *live) start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.schedule()
+	l.timer = time.AfterFunc(liveFirst, l.tick)
+	l.stop = l.e.g.options.Bus.OnReplay(l.e.tenant, l.e.labels.run, l.requestReplay)
 }
 
 // event takes what the tee found. It runs in the copy loop.
@@ -73,35 +73,35 @@ func (l *live) event(ev ibid.Event) {
 	if l.closed {
 		return
 	}
-	l.look()
+	idle := len(l.pending) == 0 && len(l.text) == 0 && !l.replay.on
 	at := l.soFar.keep(&ev)
-	if l.joined != 0 {
-		switch {
-		case ev.Kind == ibid.EventText:
-			l.addText(ev.Text, ev.At)
-		case l.isPutOff(ev.Kind, at):
-		case ev.Kind == ibid.EventSource:
-			l.endText()
-			l.addSource(ev.Source)
-		default:
-			l.endText()
-			l.addCitation(ev.Key, ev.Citation, ev.Withdrawn)
-		}
-		if time.Since(l.last) >= liveEvery {
-			l.flush()
-		}
+	switch {
+	case ev.Kind == ibid.EventText:
+		l.addText(ev.Text, ev.At)
+	case l.isPutOff(ev.Kind, at):
+	case ev.Kind == ibid.EventSource:
+		l.endText()
+		l.addSource(ev.Source)
+	default:
+		l.endText()
+		l.addCitation(ev.Key, ev.Citation, ev.Withdrawn)
 	}
-	l.schedule()
+	switch since := time.Since(l.last); {
+	case since >= liveEvery:
+		l.flush()
+		l.schedule()
+	case idle:
+		l.timer.Reset(liveEvery - since)
+	}
 }
 
 // close says what is left. The stored event follows it.
 func (l *live) close() {
+	l.stop()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	if l.timer != nil {
-		l.timer.Stop()
-	}
+	l.timer.Stop()
 	for range maxLivePending / maxLiveAgain { // the answer has the rest of what was put off
 		l.flush()
 	}
@@ -114,30 +114,27 @@ func (l *live) tick() {
 	if l.closed {
 		return
 	}
-	l.waiting = false
-	l.look()
-	if l.joined != 0 && time.Since(l.last) >= liveAlive {
+	if l.wanted && time.Since(l.replayed) >= liveAgain {
+		l.startReplay()
+	}
+	if len(l.pending) == 0 && len(l.text) == 0 && !l.replay.on && time.Since(l.last) >= liveAlive {
 		l.sayAlive()
 	}
 	l.flush()
 	l.schedule()
 }
 
-// schedule has tick called when what is pending may go, or else to see who has come: the answer may pause for long.
+// schedule has tick called when what is pending may go, a replay may begin, or it is time to say that the answer is
+// still on its way.
 func (l *live) schedule() {
-	wait, soon := liveLook, len(l.pending) > 0 || len(l.text) > 0 || l.retell.on
-	if l.waiting && (l.soon || !soon) {
-		return
+	wait := liveAlive
+	switch {
+	case l.replay.on || len(l.pending) > 0:
+		wait = liveEvery
+	case l.wanted:
+		wait = max(0, liveAgain-time.Since(l.replayed))
 	}
-	if soon {
-		wait = max(0, liveEvery-time.Since(l.last))
-	}
-	l.waiting, l.soon = true, soon
-	if l.timer == nil {
-		l.timer = time.AfterFunc(wait, l.tick)
-	} else {
-		l.timer.Reset(wait)
-	}
+	l.timer.Reset(wait)
 }
 
 func (l *live) addText(text string, at int) {
@@ -201,7 +198,7 @@ func (l *live) add(kind string, at int, data any) {
 	)
 }
 
-// flush tells what is pending, and prepares the next part of what is told again.
+// flush publishes what is pending, and prepares the next part of a replay.
 func (l *live) flush() {
 	l.endText()
 	if len(l.pending) > 0 {
@@ -212,5 +209,5 @@ func (l *live) flush() {
 	}
 	clear(l.pending)
 	l.pending = l.pending[:0]
-	l.tellAgain()
+	l.continueReplay()
 }

@@ -8,15 +8,14 @@ import (
 )
 
 const (
-	// liveLook is how often it is looked whether somebody has begun to listen to an answer that pauses.
-	liveLook = time.Second
-	// liveAlive is how often those who listen to an answer that pauses are told that it is still on its way.
+	// liveFirst is after how long it is said for the first time that an answer is on its way of which nothing came.
+	liveFirst = time.Second
+	// liveAlive is how often it is said of an answer that pauses that it is still on its way.
 	liveAlive = 10 * time.Second
-	// liveAgain is how far apart one answer is told again from its beginning: whoever comes meanwhile waits for the
-	// next time.
+	// liveAgain is how far apart replays of one answer are: whoever asks meanwhile waits for the next one.
 	liveAgain = 2 * time.Second
-	// maxLiveAgain is how many deltas there are at a time while an answer is told again, so that no listener is dropped
-	// for them. All that is kept is told within liveAgain.
+	// maxLiveAgain is how many deltas there are at a time in a replay, so that no listener is dropped
+	// for them. All that is kept is sent within liveAgain.
 	maxLiveAgain = 128
 	// maxLiveKept is how many bytes of text of one answer are kept for those who come later: who misses more waits for
 	// the answer.
@@ -98,19 +97,19 @@ func (s *soFar) rows(c *ibid.Citation) []ibid.DocumentCitation {
 	return rows
 }
 
-// retelling is how far an answer was told again.
-type retelling struct {
+// replay is how far the answer was sent again.
+type replay struct {
 	on                 bool
 	text               bool // the text was
 	sources, citations int
 }
 
-// isPutOff reports whether the source or citation with that index is told later: because those before it are told
+// isPutOff reports whether the source or citation with that index is told later: because those before it are sent
 // again, or because many wait already.
 func (l *live) isPutOff(kind ibid.EventKind, i int) bool {
-	r := &l.retell
+	r := &l.replay
 	if !r.on && i >= 0 && len(l.pending) >= maxLiveAgain {
-		*r = retelling{on: true, text: true, sources: len(l.soFar.sources), citations: len(l.soFar.citations)}
+		*r = replay{on: true, text: true, sources: len(l.soFar.sources), citations: len(l.soFar.citations)}
 		if kind == ibid.EventSource {
 			r.sources = i
 		} else {
@@ -123,40 +122,45 @@ func (l *live) isPutOff(kind ibid.EventKind, i int) bool {
 	return r.on && i >= r.citations
 }
 
-// look sees whether somebody has begun to listen, who is then told all from its beginning.
-func (l *live) look() {
-	joined := l.e.g.options.Bus.Joined(l.e.tenant, l.e.labels.run)
-	switch {
-	case joined == l.joined:
-	case joined == 0:
-		l.joined, l.retell = 0, retelling{}
-		l.pending, l.text = nil, nil
-	case l.soFar.empty():
-		l.joined = joined
-		l.sayAlive()
-	case time.Since(l.retold) >= liveAgain:
-		l.flush()
-		l.joined, l.retold, l.retell = joined, time.Now(), retelling{on: true}
-		l.tellAgain()
+// requestReplay has the answer sent again from its beginning. The bus calls it when somebody begins to listen.
+func (l *live) requestReplay() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed && !l.wanted {
+		l.wanted = true
+		l.timer.Reset(max(0, liveAgain-time.Since(l.replayed)))
 	}
+}
+
+// startReplay begins to send the answer again from its beginning.
+func (l *live) startReplay() {
+	l.wanted, l.replayed = false, time.Now()
+	if l.soFar.empty() {
+		l.sayAlive()
+		return
+	}
+	l.flush()
+	l.replay = replay{on: true}
+	l.continueReplay()
 }
 
 // sayAlive says that the answer is on its way.
 func (l *live) sayAlive() { l.add(LiveText, l.soFar.text.Len(), "") }
 
-// tellAgain puts the next part of what is told again behind what is pending: the text in one go, because what follows
-// must find it there, then the sources, then the citations.
-func (l *live) tellAgain() {
-	if !l.retell.on {
+// continueReplay puts the next part of a replay behind what is pending: the text in one go, because what follows must
+// find it there, then the sources, then the citations.
+func (l *live) continueReplay() {
+	r := &l.replay
+	if !r.on {
 		return
 	}
-	if !l.retell.text {
-		l.retell.text = true
+	if !r.text {
+		r.text = true
 		l.text, l.at = append(l.text, l.soFar.text.String()...), 0
 		l.endText()
 	}
 	for len(l.pending) < maxLiveAgain {
-		switch r := &l.retell; {
+		switch {
 		case r.sources < len(l.soFar.sources):
 			l.addSource(&l.soFar.sources[r.sources])
 			r.sources++
