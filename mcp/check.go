@@ -120,18 +120,12 @@ func showVerdict(p *support.Pair, v *support.Verdict) *checked {
 	}
 	for _, e := range v.Evidence {
 		out.Evidence = append(
-			out.Evidence, checkedEvidence{e.Passage, e.Start, e.End, p.Passages[e.Passage].Text[e.Start:e.End]},
+			out.Evidence, checkedEvidence{e.Passage, e.Start, e.End, p.Text(e)},
 		)
-	}
-	said := func(e *support.Excerpt) string {
-		if e.Passage < 0 {
-			return p.Claim[e.Value.Start:e.Value.End]
-		}
-		return p.Passages[e.Passage].Text[e.Value.Start:e.Value.End]
 	}
 	for i := range v.Conflicts {
 		x := &v.Conflicts[i]
-		out.Conflicts = append(out.Conflicts, checkedConflict{x.Kind, said(&x.A), said(&x.B), x.Note})
+		out.Conflicts = append(out.Conflicts, checkedConflict{x.Kind, x.A.ValueText(), x.B.ValueText(), x.Note})
 	}
 	return out
 }

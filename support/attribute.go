@@ -342,6 +342,7 @@ func (a *attributor) judge(c *Candidate, v *Verdict) {
 	for i := range c.Verdict.Conflicts {
 		b := &c.Verdict.Conflicts[i].B // its value is empty where it stands in a title that was read with the passage
 		b.Span, b.Value = inDocument(d, p, b.Span), inDocument(d, p, b.Value)
+		b.Text = textAt(d.Text, b.Span)
 	}
 }
 

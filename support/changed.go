@@ -3,6 +3,7 @@ package support
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/ibidhq/ibid"
@@ -21,16 +22,25 @@ const contextDistance = 6
 
 // Changed returns what the claim says otherwise than its evidence: a number, date, name, negation or word that has an
 // opposite of the claim for which the evidence, where it speaks of the same thing, has another. A is the claim's side
-// (Passage -1), B the evidence's (Passage 0, offsets in evidence).
+// ([InClaim]), B the evidence's (Passage 0, offsets in evidence).
 //
 // What the evidence lacks is not changed, nor is what is rounded, converted to another unit, or said more or less
 // exactly. Only the first MaxChangedClaim and MaxChangedEvidence bytes are read.
-func Changed(claim, evidence string) []Conflict {
-	claim, evidence = firstBytes(claim, MaxChangedClaim), firstBytes(evidence, MaxChangedEvidence)
-	language := sharedLanguage(claim, evidence)
+func Changed(claim, evidence string) []Conflict { return changedIn(claim, piece{0, 0, evidence}) }
+
+// changedIn is Changed of evidence in several pieces, whose passages and places B has.
+func changedIn(claim string, evidence ...piece) []Conflict {
+	claim = firstBytes(claim, MaxChangedClaim)
+	evidence = slices.Clone(evidence)
+	left := MaxChangedEvidence
+	for i := range evidence {
+		evidence[i].text = firstBytes(evidence[i].text, left)
+		left -= len(evidence[i].text)
+	}
+	language := sharedLanguage(claim, joined(evidence))
 	c := &changer{
-		claim:    readValuedText(claim, language),
-		evidence: readValuedText(evidence, language),
+		claim:    readValuedText(language, piece{InClaim, 0, claim}),
+		evidence: readValuedText(language, evidence...),
 		foreign:  foreign(language),
 		comma:    decimalComma(language),
 	}
@@ -391,8 +401,8 @@ func (r changeRule) least() candidate {
 func (c *changer) addSpan(kind ConflictKind, span ibid.Span, place, sentence int, other ibid.Span) {
 	c.found = append(c.found, Conflict{
 		Kind: kind,
-		A:    c.claim.excerpt(-1, c.claim.sentenceOf(place), span),
-		B:    c.evidence.excerpt(0, sentence, other),
+		A:    c.claim.excerpt(c.claim.sentenceOf(place), span),
+		B:    c.evidence.excerpt(sentence, other),
 		Note: fmt.Sprintf(
 			"%s: %s, %s", kind,
 			c.claim.text[span.Start:span.End],

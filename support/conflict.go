@@ -22,13 +22,19 @@ const (
 	ConflictAntonym  ConflictKind = "antonym"  // one side has the opposite word: rose, fell
 )
 
+// InClaim is the Passage of an [Excerpt] that stands in the claim.
+const InClaim = -1
+
 // Excerpt is one side of a [Conflict].
 type Excerpt struct {
-	Passage int       // index of the passage; -1: the claim given to [Changed]
+	Passage int       // index of the passage, or InClaim
 	Span    ibid.Span // the sentence, in that text
 	Value   ibid.Span // what differs, in that text, inside Span
 	Text    string    // the bytes of Span
 }
+
+// ValueText returns the words that differ; empty if Text does not have them.
+func (e *Excerpt) ValueText() string { return textAt(e.Text, shifted(e.Value, -e.Span.Start)) }
 
 // Conflict is a possible conflict: two texts that seem to speak of the same thing give different values. It is found by
 // rules, and rules see words, not meaning, so it is a reason to look and never a contradiction.
@@ -81,7 +87,7 @@ func Conflicts(passages []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue
 			f.truncated(fmt.Sprintf("only the first %d bytes of the passages were read", MaxConflictText))
 		}
 		left -= len(text)
-		f.add(i, readValuedText(text, Language(text)))
+		f.add(readValuedText(Language(text), piece{i, 0, text}))
 	}
 	f.search()
 	f.sort()
@@ -117,11 +123,10 @@ func (f *conflictFinder) truncated(detail string) {
 }
 
 // add appends the sentences of a passage. A sentence without a name speaks of the names of the sentence before it.
-func (f *conflictFinder) add(passage int, text *valuedText) {
+func (f *conflictFinder) add(text *valuedText) {
 	var last []topicTerm // names of the last sentence that had any
 	for i := range text.sentences {
 		st, names := newStatement(text, i)
-		st.passage = passage
 		if len(names) == 0 {
 			for _, term := range last {
 				if !slices.ContainsFunc(st.terms, func(own topicTerm) bool { return own.key == term.key }) {
@@ -144,7 +149,7 @@ func (f *conflictFinder) add(passage int, text *valuedText) {
 // newStatement returns a sentence with its terms, one per key, and those of them that are in names.
 func newStatement(text *valuedText, sentence int) (st statement, names []topicTerm) {
 	s := &text.sentences[sentence]
-	st = statement{sentence: sentence, text: text, names: map[uint32]bool{}}
+	st = statement{passage: text.pieces[0].passage, sentence: sentence, text: text, names: map[uint32]bool{}}
 	seen := make(map[uint32]bool, s.terms[1]-s.terms[0])
 	for _, term := range text.terms[s.terms[0]:s.terms[1]] {
 		if seen[term.key] {
@@ -336,8 +341,8 @@ func (p *statementPair) add(kind ConflictKind, a, b ibid.Span) {
 	textA, textB := p.a.text.text[a.Start:a.End], p.b.text.text[b.Start:b.End]
 	p.found = append(p.found, Conflict{
 		Kind:  kind,
-		A:     p.a.text.excerpt(p.a.passage, p.a.sentence, a),
-		B:     p.b.text.excerpt(p.b.passage, p.b.sentence, b),
+		A:     p.a.text.excerpt(p.a.sentence, a),
+		B:     p.b.text.excerpt(p.b.sentence, b),
 		About: p.about,
 		Note:  fmt.Sprintf("possible conflict: %s: %s, %s", kind, strings.TrimSpace(textA), strings.TrimSpace(textB)),
 	})

@@ -353,20 +353,12 @@ func (v *Verdict) conclude(found map[Label]*finding) {
 // compare looks at the evidence with the rules that need no model, for models overlook a digit.
 func (v *Verdict) compare(p *Pair) {
 	for _, at := range v.Evidence {
-		text := p.Passages[at.Passage].Text[at.Start:at.End]
-		v.Verbatim = v.Verbatim || Verbatim(p.Claim, text)
+		v.Verbatim = v.Verbatim || Verbatim(p.Claim, p.Text(at))
 	}
 	if len(v.Evidence) == 0 || v.Verbatim {
 		return
 	}
 	at := v.Evidence[0]
-	v.Conflicts = Changed(p.Claim, p.Passages[at.Passage].Text[at.Start:at.End])
+	v.Conflicts = changedIn(p.Claim, piece{at.Passage, at.Start, p.Text(at)})
 	v.Changed = len(v.Conflicts) > 0
-	for i := range v.Conflicts {
-		b := &v.Conflicts[i].B
-		b.Passage = at.Passage
-		for _, s := range []*ibid.Span{&b.Span, &b.Value} {
-			s.Start, s.End = s.Start+at.Start, s.End+at.Start
-		}
-	}
 }

@@ -454,9 +454,73 @@ func TestWord(t *testing.T) {
 	}
 }
 
+// No value is read across two passages, and what differs stands in the passage that is named.
+func TestValuesStayInTheirPassage(t *testing.T) {
+	for _, test := range []struct {
+		name, claim string
+		passages    []string
+		conflicts   string // kind passage: claim / evidence
+	}{
+		{
+			"month and number", "The Cup roster was named on May 1.",
+			[]string{"The Cup roster was named in May", "24 players"},
+			"",
+		},
+		{
+			"month and day in one", "The Cup roster was named on May 1.",
+			[]string{"24 players", "The Cup roster was named on May 24."},
+			"date 1: May 1 / May 24",
+		},
+		{
+			"number and unit", "The tower by the old harbour is 12 metres tall.",
+			[]string{"The tower by the old harbour is tall: 30", "metres of rope were used at the harbour."},
+			"",
+		},
+		{
+			"number of the second passage", "The tower by the old harbour is 12 metres tall.",
+			[]string{"The harbour is old.", "The tower by the old harbour is 30 metres tall."},
+			"number 1: 12 metres / 30 metres",
+		},
+		{
+			"negation before another passage", "The old bridge by the harbour was opened in 1932.",
+			[]string{"The old bridge by the harbour was not", "opened in 1932 by the mayor."},
+			"",
+		},
+	} {
+		p := Pair{Claim: test.claim, Passages: passages(test.passages...)}
+		v := check(t, p)[0]
+		var got []string
+		for _, c := range v.Conflicts {
+			got = append(got, fmt.Sprintf("%s %d: %s / %s", c.Kind, c.B.Passage, c.A.ValueText(), c.B.ValueText()))
+		}
+		if got := strings.Join(got, "; "); got != test.conflicts {
+			t.Errorf("%s: %q, want %q", test.name, got, test.conflicts)
+		}
+	}
+}
+
+func TestTextOfNoPlace(t *testing.T) {
+	p := Pair{Claim: "a claim", Passages: passages("one", "two")}
+	for _, s := range []Span{
+		{Passage: -1}, {Passage: 2}, {0, ibid.Span{Start: -1, End: 1}}, {1, ibid.Span{End: 4}}, {1, ibid.Span{Start: 3, End: 1}},
+	} {
+		if got := p.Text(s); got != "" {
+			t.Errorf("%+v is %q", s, got)
+		}
+	}
+	if got := p.Text(Span{1, ibid.Span{Start: 1, End: 3}}); got != "wo" {
+		t.Errorf("%q, want wo", got)
+	}
+	e := Excerpt{Span: ibid.Span{Start: 4, End: 7}, Value: ibid.Span{Start: 2, End: 5}, Text: "two"}
+	if got := e.ValueText(); got != "" {
+		t.Errorf("a value outside of its sentence is %q", got)
+	}
+}
+
 func FuzzCheck(f *testing.F) {
 	f.Add(benchClaim, benchPassage, "The lamp burned oil.")
 	f.Add("ʼ\x00", "ʼ ", "ʼ")
+	f.Add("The Cup roster was named on May 1.", "The Cup roster was named in May", "24 players")
 	f.Add("a", "\x00\xff\xfe", "e\u0301 ... 1,,2.3.4'st")
 	f.Add("don't can’t U.S. 1,234.50 12th [1] [2, 3]", "灯台は1874年に完成した。", "ÀÉ Straße \U0001F3F3 ９9")
 	f.Fuzz(func(t *testing.T, claim, one, two string) {

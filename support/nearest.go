@@ -65,12 +65,14 @@ func (x *nearest) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 func (v *Verdict) renumber(to []int) {
 	v.Evidence = slices.Clone(v.Evidence) // the checker may keep its own
 	for i := range v.Evidence {
-		v.Evidence[i].Passage = to[v.Evidence[i].Passage]
+		if at := &v.Evidence[i].Passage; *at >= 0 && *at < len(to) {
+			*at = to[*at]
+		}
 	}
 	v.Conflicts = slices.Clone(v.Conflicts)
 	for i := range v.Conflicts {
 		for _, side := range []*Excerpt{&v.Conflicts[i].A, &v.Conflicts[i].B} {
-			if side.Passage >= 0 {
+			if side.Passage >= 0 && side.Passage < len(to) {
 				side.Passage = to[side.Passage]
 			}
 		}

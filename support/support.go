@@ -41,6 +41,26 @@ type Span struct {
 	ibid.Span
 }
 
+// Text returns the words of a piece of evidence; empty if the pair has no such place.
+func (p *Pair) Text(s Span) string {
+	if s.Passage < 0 || s.Passage >= len(p.Passages) {
+		return ""
+	}
+	return textAt(p.Passages[s.Passage].Text, s.Span)
+}
+
+// textAt returns what stands in a span of a text; empty if the text has no such place. What a checker says of a place
+// is cut here and nowhere else.
+func textAt(text string, s ibid.Span) string {
+	if s.Start < 0 || s.End < s.Start || s.End > len(text) {
+		return ""
+	}
+	return text[s.Start:s.End]
+}
+
+// shifted returns s counted from n bytes further on.
+func shifted(s ibid.Span, n int) ibid.Span { return ibid.Span{Start: s.Start + n, End: s.End + n} }
+
 // TermKind is what a [Term] is.
 type TermKind string
 
@@ -67,7 +87,7 @@ type Verdict struct {
 	Score    *float64
 	Evidence []Span // where in the passages the support stands, best first
 	Missing  []Term // what the claim says and the evidence does not, rarest first
-	// Conflicts are the differences of value behind Changed: A is the claim's side, with Passage -1, B the evidence's.
+	// Conflicts are the differences of value behind Changed: A is the claim's side, B the evidence's.
 	Conflicts []Conflict
 	Verbatim  bool // the claim's words stand in the evidence as they are
 	Changed   bool // a number, date, name or negation of the claim differs from the evidence

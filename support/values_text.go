@@ -1,12 +1,35 @@
 package support
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/ibidhq/ibid"
 )
 
-// valuedText is a text with its values, its words and its sentences.
+// piece is a claim or a passage, or what stands in it from a place on.
+type piece struct {
+	passage, from int // passage: an index, or InClaim
+	text          string
+}
+
+// betweenPieces parts pieces that are read together.
+const betweenPieces = "\n\n"
+
+func joined(pieces []piece) string {
+	texts := make([]string, len(pieces))
+	for i := range pieces {
+		texts[i] = pieces[i].text
+	}
+	return strings.Join(texts, betweenPieces)
+}
+
+// valuedText is one or more pieces with their values, their words and their sentences. Places count in the joined text.
+// No value and no sentence stands in two pieces.
 type valuedText struct {
-	text      string
+	text      string // of all pieces
+	pieces    []piece
+	starts    []int // of each piece in text
 	tokens    []valueToken
 	values    []Value
 	places    []int // for each value its first token
@@ -50,13 +73,36 @@ func topicKey(low string) uint32 {
 	return key
 }
 
-// readValuedText reads a text of a language, empty if that is unknown: its values, and then tokens, terms and values of
-// each sentence side by side.
+// readPieces reads the tokens and values of each piece by itself.
+func (t *valuedText) readPieces(language string) {
+	at, sentences := 0, 0
+	for i := range t.pieces {
+		text := t.pieces[i].text
+		tokens := valueTokens(text)
+		values := readValues(text, tokens, language)
+		for k := range tokens {
+			tokens[k].start, tokens[k].end = tokens[k].start+at, tokens[k].end+at
+			tokens[k].sentence += sentences
+		}
+		for k := range values {
+			v := &values[k]
+			v.Span, v.Scope, v.figure = shifted(v.Span, at), shifted(v.Scope, at), shifted(v.figure, at)
+		}
+		if len(tokens) > 0 {
+			sentences = tokens[len(tokens)-1].sentence + 1
+		}
+		t.tokens, t.values, t.starts = append(t.tokens, tokens...), append(t.values, values...), append(t.starts, at)
+		at += len(text) + len(betweenPieces)
+	}
+}
+
+// readValuedText reads pieces in a language, empty if that is unknown: their values, and then tokens, terms and values
+// of each sentence side by side.
 //
 //nolint:gocognit // one loop over the tokens, with the values that go with them
-func readValuedText(text, language string) *valuedText {
-	t := &valuedText{text: text, tokens: valueTokens(text)}
-	t.values = readValues(text, t.tokens, language)
+func readValuedText(language string, pieces ...piece) *valuedText {
+	t := &valuedText{text: joined(pieces), pieces: pieces}
+	t.readPieces(language)
 	t.places = make([]int, len(t.values))
 	value, name := 0, ibid.Span{}
 	covered := 0 // bytes before it belong to a number or a date
@@ -133,9 +179,16 @@ func (t *valuedText) sentenceOf(i int) int {
 	return low
 }
 
-// excerpt is the sentence that has the value at index i.
-func (t *valuedText) excerpt(passage, sentence int, value ibid.Span) Excerpt {
+// excerpt is a sentence with a value in it, in the passage that it stands in.
+func (t *valuedText) excerpt(sentence int, value ibid.Span) Excerpt {
 	span := t.sentences[sentence].span
 	span.Start, span.End = min(span.Start, value.Start), max(span.End, value.End)
-	return Excerpt{Passage: passage, Span: span, Value: value, Text: t.text[span.Start:span.End]}
+	n, found := slices.BinarySearch(t.starts, span.Start)
+	if !found {
+		n--
+	}
+	by := t.pieces[n].from - t.starts[n]
+	return Excerpt{
+		Passage: t.pieces[n].passage, Span: shifted(span, by), Value: shifted(value, by), Text: textAt(t.text, span),
+	}
 }

@@ -189,26 +189,9 @@ func (q *request) changedIn(evidence []Span) []Conflict {
 	if len(evidence) == 0 {
 		return nil
 	}
-	var text strings.Builder
-	starts := make([]int, len(evidence)) // of each piece in the text
+	pieces := make([]piece, len(evidence))
 	for i, e := range evidence {
-		if i > 0 {
-			text.WriteString("\n\n")
-		}
-		starts[i] = text.Len()
-		text.WriteString(q.passages[e.Passage].text[e.Start:e.End])
+		pieces[i] = piece{e.Passage, e.Start, textAt(q.passages[e.Passage].text, e.Span)}
 	}
-	conflicts := Changed(q.scorer.claim.said(), text.String())
-	for i := range conflicts {
-		b := &conflicts[i].B
-		n := len(starts) - 1
-		for n > 0 && b.Span.Start < starts[n] {
-			n--
-		}
-		by := evidence[n].Start - starts[n]
-		b.Passage = evidence[n].Passage
-		b.Span.Start, b.Span.End = b.Span.Start+by, b.Span.End+by
-		b.Value.Start, b.Value.End = b.Value.Start+by, b.Value.End+by
-	}
-	return conflicts
+	return changedIn(q.scorer.claim.said(), pieces...)
 }

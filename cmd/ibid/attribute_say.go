@@ -85,7 +85,7 @@ func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Do
 		if job.flags.explain {
 			out.Candidates = &[]candidateJSON{}
 			for k := range s.Candidates {
-				*out.Candidates = append(*out.Candidates, newCandidate(found, s, &s.Candidates[k], docs))
+				*out.Candidates = append(*out.Candidates, newCandidate(&s.Candidates[k], docs))
 			}
 			sentences = append(sentences, out)
 		}
@@ -102,9 +102,7 @@ func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Do
 	return err
 }
 
-func newCandidate(
-	found *support.Attribution, s *support.SentenceSupport, c *support.Candidate, docs []support.Document,
-) candidateJSON {
+func newCandidate(c *support.Candidate, docs []support.Document) candidateJSON {
 	d := &docs[c.Document]
 	out := candidateJSON{
 		Source:    d.Source.ID,
@@ -116,7 +114,7 @@ func newCandidate(
 			&c.Verdict,
 		),
 		Changed:   c.Verdict.Changed,
-		Conflicts: conflictsOf(found, s, c, d),
+		Conflicts: conflictsOf(&c.Verdict),
 		Cited:     c.Source != "",
 	}
 	if d.Source.Title != "" {
@@ -132,18 +130,12 @@ func newCandidate(
 	return out
 }
 
-// conflictsOf returns what the sentence says otherwise than a passage.
-func conflictsOf(
-	found *support.Attribution, s *support.SentenceSupport, c *support.Candidate, d *support.Document,
-) []checkConflict {
-	claim := found.Answer.Text[s.Claim.Start:s.Claim.End]
+// conflictsOf returns what a claim says otherwise than its evidence. The list is never nil.
+func conflictsOf(v *support.Verdict) []checkConflict {
 	all := []checkConflict{}
-	for i := range c.Verdict.Conflicts {
-		x := &c.Verdict.Conflicts[i]
-		all = append(
-			all,
-			checkConflict{x.Kind, claim[x.A.Value.Start:x.A.Value.End], d.Text[x.B.Value.Start:x.B.Value.End], x.Note},
-		)
+	for i := range v.Conflicts {
+		c := &v.Conflicts[i]
+		all = append(all, checkConflict{c.Kind, c.A.ValueText(), c.B.ValueText(), c.Note})
 	}
 	return all
 }
@@ -225,7 +217,7 @@ func explainOne(
 	if lacks := lacking(&c.Verdict); len(lacks) > 0 {
 		b.WriteString("; it lacks: " + strings.Join(lacks[:min(len(lacks), 8)], ", "))
 	}
-	for _, conflict := range conflictsOf(found, s, c, d) {
+	for _, conflict := range conflictsOf(&c.Verdict) {
 		b.WriteString("; changed: " + conflict.String())
 	}
 	return b.String()

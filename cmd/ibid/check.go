@@ -160,7 +160,7 @@ func (f *checkFlags) run(ctx context.Context, checker support.Checker, w world) 
 		material.name(line, v)
 		err = writeCheckLine(w.out, line)
 	} else {
-		err = writeVerdict(w.out, &pair, v, material)
+		err = writeVerdict(w.out, v, material)
 	}
 	if err != nil {
 		return fmt.Errorf("write standard output: %w", bare(err))

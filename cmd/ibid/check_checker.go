@@ -44,7 +44,7 @@ func newCheckerFlags() checkerFlags {
 		low:  cascadeLow,
 		high: cascadeHigh,
 		checker: choice{
-			kind: "CHECKER",
+			kind:  "CHECKER",
 			words: []string{checkerLexical, checkerJudge, checkerMiniCheck, checkerGrounding, checkerCascade},
 		},
 		slow: choice{

@@ -58,7 +58,7 @@ func newCheckLine(p *support.Pair, v *support.Verdict) *checkLine {
 	line := &checkLine{
 		Label: v.Label, Score: v.Score, Word: v.Word(), By: v.By, Verbatim: v.Verbatim, Changed: v.Changed,
 		Escalated: v.Escalated, Signals: v.Signals, Issues: append([]ibid.Issue{}, v.Issues...),
-		Missing: []string{}, Evidence: []checkEvidence{}, Conflicts: []checkConflict{},
+		Missing: []string{}, Evidence: []checkEvidence{}, Conflicts: conflictsOf(v),
 	}
 	if v.Threshold > 0 {
 		line.Threshold = &v.Threshold
@@ -68,27 +68,13 @@ func newCheckLine(p *support.Pair, v *support.Verdict) *checkLine {
 	}
 	for _, e := range v.Evidence {
 		line.Evidence = append(line.Evidence, checkEvidence{
-			Passage: e.Passage, Start: e.Start, End: e.End, Text: p.Passages[e.Passage].Text[e.Start:e.End],
+			Passage: e.Passage, Start: e.Start, End: e.End, Text: p.Text(e),
 		})
-	}
-	for i := range v.Conflicts {
-		line.Conflicts = append(line.Conflicts, newCheckConflict(p, &v.Conflicts[i]))
 	}
 	if v.Err != nil {
 		line.Error = &checkError{"unchecked", v.Err.Error()}
 	}
 	return line
-}
-
-func newCheckConflict(p *support.Pair, c *support.Conflict) checkConflict {
-	said := func(e *support.Excerpt) string {
-		text := p.Claim
-		if e.Passage >= 0 {
-			text = p.Passages[e.Passage].Text
-		}
-		return text[e.Value.Start:e.Value.End]
-	}
-	return checkConflict{c.Kind, said(&c.A), said(&c.B), c.Note}
 }
 
 func writeCheckLine(w io.Writer, line *checkLine) error {

@@ -16,7 +16,7 @@ const (
 )
 
 // writeVerdict writes a verdict for people.
-func writeVerdict(w io.Writer, p *support.Pair, v *support.Verdict, m *material) error {
+func writeVerdict(w io.Writer, v *support.Verdict, m *material) error {
 	var b strings.Builder
 	label := v.Label
 	if label == "" {
@@ -38,8 +38,7 @@ func writeVerdict(w io.Writer, p *support.Pair, v *support.Verdict, m *material)
 	if terms := missing(v); terms != "" {
 		row("missing", terms)
 	}
-	for i := range v.Conflicts {
-		c := newCheckConflict(p, &v.Conflicts[i])
+	for _, c := range conflictsOf(v) {
 		row("changed", c.String())
 	}
 	for _, issue := range v.Issues {
