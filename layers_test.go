@@ -149,6 +149,7 @@ var allowedModules = map[string][]string{
 		"go.opentelemetry.io/otel",
 		"golang.org/x/sync",
 	},
+	"internal/httpx": {"golang.org/x/sync"},
 	"api": {
 		"github.com/google/uuid",
 		"github.com/prometheus/client_golang/prometheus",

@@ -1,119 +1,258 @@
 package api
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/biblio"
 	"github.com/ibidhq/ibid/export"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 )
 
+// How many items a page of a list has: unless told otherwise, and of the messages of a conversation or the steps of a run.
+const (
+	defaultLimit = 20
+	maxLimit     = 100
+)
+
+// asJSON is the value of as that means the answer document.
+const asJSON = "json"
+
 // answers lists answers, the last stored first.
-func (a *API) answers(w http.ResponseWriter, r *request) error {
-	query, err := r.params.query()
-	if err != nil {
-		return err
-	}
-	opts, err := r.params.document()
-	if err != nil {
-		return err
-	}
-	answers, next, err := list(a, r, "list answers", func(ctx context.Context) (*store.Page[*store.Call], error) {
-		return a.store.Calls(ctx, r.who.Tenant, query)
-	}, func(c **store.Call) answerBody { return showCall(*c, opts) })
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, http.StatusOK, struct {
-		Answers    []answerBody `json:"answers"`
-		NextCursor *string      `json:"next_cursor"`
-	}{answers, next})
+func (a *API) answers(ctx context.Context, r *httpx.Request) (*store.Page[*store.Call], error) {
+	return a.store.Calls(ctx, r.Who.Tenant, r.Params.Query())
 }
 
-// list reads a page of what the store has, once what was captured before is in it, and shows its items. What was being
-// done, it says where it fails. The cursor is of the page that follows.
-func list[T, B any](
-	a *API, r *request, doing string, read func(context.Context) (*store.Page[T], error), show func(*T) B,
-) (items []B, next *string, err error) {
-	ctx, cancel := within(r)
-	defer cancel()
-	a.settle(ctx)
-	page, err := read(ctx)
-	if err != nil {
-		return nil, nil, storeError(doing, err)
-	}
-	items = make([]B, len(page.Items)) // not nil: an empty list is [], not null
-	for i := range page.Items {
-		items[i] = show(&page.Items[i])
-	}
-	return items, orNull(page.Next), nil
+func showListedCall(r *httpx.Request, c **store.Call) answerBody {
+	return showCall(*c, documentOptions(r))
 }
 
 // answer shows one answer, as soon as it was captured.
-func (a *API) answer(w http.ResponseWriter, r *request) error {
-	form, err := r.params.form()
+func (a *API) answer(w *httpx.Reply, r *httpx.Request) error {
+	form, err := formOf(r)
 	if err != nil {
 		return err
 	}
-	opts, err := r.params.document()
+	call, err := a.findCall(r)
 	if err != nil {
 		return err
 	}
-	id, err := r.pathID()
-	if err != nil {
-		return err
-	}
-	call, err := a.findCall(r, id)
-	if err != nil {
-		return err
-	}
-	body, err := renderCall(call, form, opts)
-	if err != nil {
-		return err
-	}
-	if form == asJSON {
+	var body []byte
+	if opts := documentOptions(r); form == asJSON {
 		a.cite(w.Header(), r, call)
+		body, err = httpx.Encode(showCall(call, opts))
+	} else {
+		body, err = renderAnswer(call.Answer, form, &export.Options{Unit: opts.Unit, ID: call.AnswerID})
 	}
-	writeTagged(w, r, mediaType(form), body)
-	return nil
+	if err == nil {
+		w.Tagged(r, mediaType(form), body)
+	}
+	return err
 }
 
-func (a *API) findCall(r *request, id string) (*store.Call, error) {
-	ctx, cancel := within(r)
+// findCall returns the answer with the {id} of the path, as soon as it was captured.
+func (a *API) findCall(r *httpx.Request) (*store.Call, error) {
+	id, err := r.PathID()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
-	return a.callOf(ctx, r.who.Tenant, id)
-}
-
-func renderCall(call *store.Call, form string, opts ibid.DocumentOptions) ([]byte, error) {
-	if form != asJSON {
-		return renderAnswer(call.Answer, form, &export.Options{Unit: opts.Unit, ID: call.AnswerID})
-	}
-	return encode(showCall(call, opts))
+	return a.reader.Call(ctx, r.Who.Tenant, id)
 }
 
 // deleteAnswer removes an answer with what was derived from it.
-func (a *API) deleteAnswer(w http.ResponseWriter, r *request) error {
-	id, err := r.pathID()
+func (a *API) deleteAnswer(w *httpx.Reply, r *httpx.Request) error {
+	id, err := r.PathID()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(r)
+	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
-	a.settle(ctx) // what is not stored yet could not be deleted
-	early := false
-	if a.gateway != nil { // asked before the store: while that is being deleted from, the answer may get there
-		_, early = a.gateway.Find(r.who.Tenant, id)
-	}
-	err = a.store.Delete(ctx, r.who.Tenant, id)
+	a.reader.CatchUp(ctx) // what is not stored yet could not be deleted
+	// Asked before the store: while that is being deleted from, the answer may get there.
+	_, early := a.reader.Captured(r.Who.Tenant, id)
+	err = a.store.Delete(ctx, r.Who.Tenant, id)
 	if early && errors.Is(err, store.ErrNotFound) {
 		return gateway.Unavailable("the answer is not in the store yet, and could not be deleted from it")
 	}
-	if err != nil {
-		return storeError("delete an answer", err)
+	if err == nil {
+		w.WriteHeader(http.StatusNoContent)
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return httpx.StoreError("delete an answer", err)
+}
+
+// unitParam is the unit of an answer document's offsets; the default depends on the form.
+func unitParam() httpx.Param {
+	return httpx.Param{Name: "unit", Kind: httpx.Word, Words: words(ibid.Units())}
+}
+
+// documentOptions returns how answer documents are wanted. The unit is empty if it is not said.
+func documentOptions(r *httpx.Request) ibid.DocumentOptions {
+	return ibid.DocumentOptions{Unit: ibid.Unit(r.Params.Get("unit")), Style: ibid.Style(r.Params.Get("style"))}
+}
+
+// formOf returns what an answer is wanted as. What only changes JSON is refused for other forms.
+func formOf(r *httpx.Request) (string, error) {
+	form := r.Params.Get("as")
+	switch {
+	case form == asJSON:
+	case r.Params.Has("style"):
+		return "", httpx.BadRequest("style: it belongs to as=json", "leave out one of them")
+	case r.Params.Has("unit") && form != string(export.OpenAI) && form != string(export.LangChain):
+		return "", httpx.BadRequest(
+			"unit: it belongs to as=json, and to as=openai and as=langchain", "leave out one of them")
+	}
+	return form, nil
+}
+
+func forms() []string {
+	return slices.Concat([]string{asJSON}, words(ibid.Styles()), words(biblio.Formats()), words(export.Formats()))
+}
+
+// words returns names as they stand in a query.
+func words[T ~string](names []T) []string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = string(name)
+	}
+	return all
+}
+
+// answerBody is a stored answer as JSON: its document, and how it came to be.
+type answerBody struct {
+	*ibid.Document
+
+	Call callBody `json:"call"`
+}
+
+// callBody is a call as JSON.
+type callBody struct {
+	Run          *string         `json:"run"`
+	Step         *int            `json:"step"` // null: it is not stored yet
+	Tool         *string         `json:"tool"`
+	After        []int           `json:"after"` // null: not said
+	Conversation *string         `json:"conversation"`
+	Agent        *string         `json:"agent"`
+	Upstream     string          `json:"upstream"`
+	Route        string          `json:"route"`
+	Status       int             `json:"status"`
+	StartedAt    time.Time       `json:"started_at"`
+	FirstByteMS  float64         `json:"first_byte_ms"`
+	DurationMS   float64         `json:"duration_ms"`
+	Prompt       []store.Message `json:"prompt"`
+}
+
+// showCall returns a call as it is shown. The numbering of opts, if any, may grow.
+func showCall(c *store.Call, opts ibid.DocumentOptions) answerBody {
+	opts.AnswerID = c.AnswerID
+	return answerBody{
+		Document: c.Answer.Document(&opts),
+		Call: callBody{
+			Run:          httpx.OrNull(c.Run),
+			Step:         httpx.OrNull(c.Step.Number),
+			Tool:         httpx.OrNull(c.Step.Tool),
+			After:        c.Step.After,
+			Conversation: httpx.OrNull(c.Conversation),
+			Agent:        httpx.OrNull(c.Agent),
+			Upstream:     c.Upstream,
+			Route:        c.Route,
+			Status:       c.Status,
+			StartedAt:    c.Started.UTC(),
+			FirstByteMS:  milliseconds(c.FirstByte),
+			DurationMS:   milliseconds(c.Duration),
+			Prompt:       httpx.OrEmpty(c.Prompt),
+		},
+	}
+}
+
+// milliseconds returns d in milliseconds, to the microsecond.
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// mediaType returns the media type of an answer in a form.
+func mediaType(form string) string {
+	switch ibid.Style(form) {
+	case ibid.StyleMarkdown, ibid.StyleFootnotes:
+		return "text/markdown; charset=utf-8"
+	case ibid.StylePlain:
+		return "text/plain; charset=utf-8"
+	case ibid.StyleHTML:
+		return "text/html; charset=utf-8"
+	case ibid.StyleLaTeX:
+		return "text/x-tex; charset=utf-8"
+	}
+	return cmp.Or(biblio.Format(form).MediaType(), "application/json") // an export is JSON, too
+}
+
+// renderAnswer writes an answer in a form that is not its document: the text with its citations and the list of
+// sources, a bibliography of what it cites, or the shape of another program.
+func renderAnswer(a *ibid.Answer, form string, opts *export.Options) ([]byte, error) {
+	var b bytes.Buffer
+	if f := biblio.Format(form); slices.Contains(biblio.Formats(), f) {
+		err := biblio.Write(&b, f, biblio.Cited(a), nil)
+		return b.Bytes(), err
+	}
+	if f := export.Format(form); slices.Contains(export.Formats(), f) {
+		err := export.Write(&b, f, a, opts)
+		return b.Bytes(), err
+	}
+	b.WriteString(a.Render(&ibid.RenderOptions{Style: ibid.Style(form), List: true}))
+	if !strings.HasSuffix(b.String(), "\n") {
+		b.WriteByte('\n')
+	}
+	return b.Bytes(), nil
+}
+
+// sourceBody says that an answer has a source, as JSON.
+type sourceBody struct {
+	Key          string               `json:"key"`
+	URL          *string              `json:"url"`
+	Title        *string              `json:"title"`
+	AnswerID     string               `json:"answer_id"`
+	Conversation *string              `json:"conversation"`
+	Run          *string              `json:"run"`
+	StartedAt    time.Time            `json:"started_at"`
+	Citations    []sourceCitationBody `json:"citations"`
+}
+
+type sourceCitationBody struct {
+	CitedText *string `json:"cited_text"`
+	Quote     *string `json:"quote"`
+}
+
+// sources lists which answers used a source.
+func (a *API) sources(ctx context.Context, r *httpx.Request) (*store.Page[store.SourceUse], error) {
+	p := r.Params
+	if !p.Has("url") && !p.Has("id") {
+		return nil, httpx.BadRequest("neither url nor id says which source", "/v1/sources?url=https://…")
+	}
+	return a.store.Sources(ctx, r.Who.Tenant, &store.SourceQuery{
+		URL: p.Get("url"), ID: p.Get("id"), Cursor: p.Get("cursor"), Limit: p.Int("limit"),
+	})
+}
+
+func showUse(_ *httpx.Request, u *store.SourceUse) sourceBody {
+	body := sourceBody{
+		Key:          u.Key,
+		URL:          httpx.OrNull(u.URL),
+		Title:        httpx.OrNull(u.Title),
+		AnswerID:     u.AnswerID,
+		Conversation: httpx.OrNull(u.Conversation),
+		Run:          httpx.OrNull(u.Run),
+		StartedAt:    u.Started.UTC(),
+		Citations:    []sourceCitationBody{},
+	}
+	for _, c := range u.Citations {
+		body.Citations = append(body.Citations, sourceCitationBody{httpx.OrNull(c.CitedText), httpx.OrNull(c.Quote)})
+	}
+	return body
 }

@@ -5,28 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/semaphore"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/verify"
-)
-
-const (
-	// catchUp bounds how long a list waits for what was just captured.
-	catchUp = 500 * time.Millisecond
-	// askStore bounds how long one call may take the store.
-	askStore = 20 * time.Second
 )
 
 // Options are what an API works with.
@@ -53,27 +49,20 @@ type Options struct {
 
 // API answers everything but calls to providers. Its methods may be called at the same time.
 type API struct {
-	store      *store.Store
-	guard      *gateway.Guard
-	gateway    *gateway.Gateway
-	bus        *bus.Bus
-	logger     *slog.Logger
-	registry   *prometheus.Registry
-	version    string
-	strategies []experiment.Strategy
-	choose     func(run string) *experiment.Strategy
-	publisher  *manifest.Publisher // nil: nothing is published
-	public     http.Handler        // the publisher's; nil likewise
-	verifier   func(tenant string) *verify.Verifier
-	mux        *http.ServeMux
-	metrics    *metrics
-	listeners  listeners
-	decodes    *semaphore.Weighted // of the bytes that are being decoded
-	summaries  *semaphore.Weighted // of the stored bytes that summaries are being made of
-	flights    flights             // of these summaries
-	verifying  *semaphore.Weighted // of the verifications that are being made
-	closing    context.Context     // what Close ends
-	close      context.CancelFunc
+	o         Options
+	store     *store.Store
+	logger    *slog.Logger
+	publisher *manifest.Publisher // nil: nothing is published
+	public    http.Handler        // the publisher's; nil likewise
+	mux       *httpx.Mux
+	reader    httpx.Reader
+	bodies    *httpx.Bodies       // that are being decoded, recorded and verified
+	listeners httpx.Quota         // event streams
+	summaries *semaphore.Weighted // of the stored bytes that summaries are being made of
+	flights   flights             // of these summaries
+	verifying *semaphore.Weighted // of the verifications that are being made
+	closing   context.Context     // what Close ends
+	close     context.CancelFunc
 }
 
 // New returns the API.
@@ -82,38 +71,32 @@ func New(o *Options) (*API, error) {
 		return nil, errors.New("make the API: it needs a store, a guard and a bus")
 	}
 	a := &API{
-		store:      o.Store,
-		guard:      o.Guard,
-		gateway:    o.Gateway,
-		bus:        o.Bus,
-		logger:     o.Logger,
-		registry:   o.Metrics,
-		version:    o.Version,
-		strategies: o.Strategies,
-		choose:     o.Choose,
-		decodes: semaphore.NewWeighted(
-			maxDecoding,
-		),
+		o: *o, store: o.Store, logger: o.Logger,
+		bodies:    httpx.NewBodies(maxDecoding),
+		listeners: httpx.Quota{Most: maxStreams},
 		summaries: semaphore.NewWeighted(maxSummarised),
 		verifying: semaphore.NewWeighted(maxVerifying),
-		verifier:  o.Verifier,
 	}
 	if a.logger == nil {
 		a.logger = slog.New(slog.DiscardHandler)
 	}
-	err := a.openPublisher(o.Publisher)
+	a.reader = httpx.Reader{Store: o.Store, Gateway: o.Gateway, Logger: a.logger}
+	if p := o.Publisher; p != nil && p.Level > 0 {
+		if err := p.Check(); err != nil {
+			return nil, fmt.Errorf("make the API: %w", err)
+		}
+		a.publisher, a.public = p, p.Handler()
+	}
+	count, err := a.registerMetrics()
 	if err != nil {
 		return nil, err
 	}
-	if a.metrics, err = newMetrics(o.Metrics, &a.listeners); err != nil {
-		return nil, err
-	}
 	a.closing, a.close = context.WithCancel(context.Background())
-	a.mux = http.NewServeMux()
-	for pattern, methods := range a.routes() {
-		a.mux.Handle(pattern, a.serve(pattern, methods))
-	}
-	a.mux.Handle("/", a.serve("/", nil))
+	a.mux = httpx.NewMux(a.routes(), &httpx.Options{
+		Guard: o.Guard, Logger: a.logger, Count: count,
+		NotFound: gateway.NewProblem(gateway.CodeNotFound, "there is no such path",
+			"GET /v1 lists what there is; providers are called by their name: /openai/v1/responses"),
+	})
 	return a, nil
 }
 
@@ -121,273 +104,217 @@ func New(o *Options) (*API, error) {
 // http.Server.RegisterOnShutdown. New streams end at once; everything else goes on.
 func (a *API) Close() { a.close() }
 
-// handler answers a request of somebody who may make it. An error is answered as a problem, so that nothing must have
-// been written before.
-type handler func(w http.ResponseWriter, r *request) error
+// ServeHTTP answers the paths of docs/http.md but the providers'. Other paths get a 404.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
 
-// request is a request with what is known of it.
-type request struct {
-	*http.Request
+// routes are the endpoints. Each is a section of docs/http.md.
+func (a *API) routes() []httpx.Route {
+	const read, write, admin = store.ScopeRead, store.ScopeWrite, store.ScopeAdmin
+	page, long := httpx.PageParams(defaultLimit), httpx.PageParams(maxLimit)
+	show := []httpx.Param{unitParam(), httpx.OneOf("style", words(ibid.Styles())...)}
+	as, texts := httpx.OneOf, httpx.Texts
+	form := as("as", forms()...)
+	none := httpx.NoTenant
+	all := []httpx.Route{
+		{
+			Method: "POST", Pattern: "/v1/decode", Scope: read, Tenant: none, Handle: a.decode, Response: ibid.Document{},
+			Params: slices.Concat([]httpx.Param{{Name: "format", Kind: httpx.Word, Words: ibid.Formats()}, form}, show),
+		},
+		httpx.List(httpx.Route{Pattern: "/v1/answers", Scope: read, Params: slices.Concat(
+			texts("q", "source", "conversation", "run", "verification"), page, show)},
+			"answers", &a.reader, a.answers, showListedCall),
+		{
+			Pattern: "/v1/answers/{id}", Scope: read, Params: append([]httpx.Param{form}, show...), Handle: a.answer,
+			Response: answerBody{},
+		},
+		{Method: "DELETE", Pattern: "/v1/answers/{id}", Scope: write, Handle: a.deleteAnswer},
+		httpx.JSON(httpx.Route{Pattern: "/v1/answers/{id}/manifest", Scope: read}, a.answerManifest),
+		httpx.List(httpx.Route{Pattern: "/v1/conversations", Scope: read, Params: page},
+			"conversations", &a.reader, a.conversations, showListedConversation),
+		{
+			Pattern: "/v1/conversations/{id}", Scope: read, Handle: a.conversation, Response: conversationBody{},
+			Params: slices.Concat([]httpx.Param{as("as", asJSON, asUI)}, long, show),
+		},
+		httpx.List(httpx.Route{Pattern: "/v1/sources", Scope: read, Params: append(texts("url", "id"), page...)},
+			"sources", &a.reader, a.sources, showUse),
+		httpx.List(httpx.Route{Pattern: "/v1/sources/versions", Scope: read, Params: append(texts("url"), page...)},
+			"versions", &a.reader, a.versions, showVersion),
+		{Pattern: "/v1/copies/{hash}", Scope: read, Params: []httpx.Param{as("as", asOctets, asWARC)}, Handle: a.copyOf},
 
-	who    gateway.Identity
-	id     string // of the request, for the log
-	route  string // the pattern that it is for
-	begun  time.Time
-	params params
-}
+		httpx.List(httpx.Route{Pattern: "/v1/runs", Scope: read, Params: page}, "runs", &a.reader, a.runs, showListedRun),
+		{
+			Method: "POST", Pattern: "/v1/runs", Scope: write, Handle: a.newRun,
+			Request: trail.Trail{}, Response: recordedBody{},
+		},
+		httpx.JSON(httpx.Route{Pattern: "/v1/runs/{id}", Scope: read, Params: slices.Concat(show, long)}, a.run),
+		{
+			Method: "POST", Pattern: "/v1/runs/{id}/steps", Scope: write, Handle: a.newSteps,
+			Request: trail.Step{}, Response: recordedBody{},
+		},
+		{
+			Method: "POST", Pattern: "/v1/runs/{id}/finish", Scope: write, Handle: a.finishRun,
+			Request: trail.Trail{}, Response: recordedBody{},
+		},
+		{
+			Pattern: "/v1/runs/{id}/summary", Scope: read, Params: summaryParams(), Handle: a.summary,
+			Response: trail.Summary{},
+		},
+		{
+			Pattern: "/v1/runs/{id}/events", Access: httpx.ByStream, Scope: read, Handle: a.events,
+			Params: append([]httpx.Param{httpx.Number("after", 0, 0, 1<<63-1)}, texts("access_token")...),
+		},
+		httpx.JSON(httpx.Route{Pattern: "/v1/runs/{id}/manifest", Scope: read}, a.runManifest),
+		{
+			Method: "POST", Pattern: tracesPath, Scope: write, Handle: a.traces, Fail: writeStatus,
+		},
+		{
+			Pattern: "/v1/feedback", Scope: read, Handle: a.feedback, Response: feedbackList{}, Params: slices.Concat(
+				[]httpx.Param{as("as", asJSON, asCSV, asJSONL)}, texts("answer", "run", "source", "strategy"), page),
+		},
+		{
+			Method: "POST", Pattern: "/v1/feedback", Scope: write, Handle: a.newFeedback,
+			Request: feedbackOrder{}, Response: feedbackBody{},
+		},
 
-// endpoint is one method of one path.
-type endpoint struct {
-	access access
-	scope  string
-	params []string // the query parameters that there are
-	handle handler
-}
+		{
+			Method: "POST", Pattern: "/v1/verify", Scope: store.ScopeVerify, Params: verifyParams(), Handle: a.verify,
+			Request: verifyOrder{}, Response: verify.Report{},
+		},
+		httpx.List(httpx.Route{Pattern: "/v1/incidents", Scope: read, Params: append(
+			texts("manifest", "source", "status", "answer"), page...)}, "incidents", &a.reader, a.incidents, showIncident),
 
-// access says what an endpoint asks of its callers.
-type access int
+		{Method: "POST", Pattern: "/v1/stream-token", Scope: read, Handle: a.streamToken, Request: streamOrder{}},
+		httpx.JSON(httpx.Route{Pattern: "/v1/tokens", Scope: admin, Tenant: httpx.AnyTenant}, a.tokens),
+		{
+			Method: "POST", Pattern: "/v1/tokens", Scope: admin, Tenant: httpx.AnyTenant, Handle: a.newToken,
+			Request: tokenOrder{}, Response: tokenBody{},
+		},
+		{
+			Method: "DELETE", Pattern: "/v1/tokens/{id}", Scope: admin, Tenant: httpx.AnyTenant, Handle: a.revokeToken,
+		},
 
-const (
-	byToken  access = iota // the scope
-	byStream               // the scope, or a stream token
-	open                   // nothing
-	public                 // nothing, not even a name of ours or a page of ours: it is published
-)
-
-// routes returns the endpoints by pattern and method.
-func (a *API) routes() map[string]map[string]endpoint {
-	read, write, admin := store.ScopeRead, store.ScopeWrite, store.ScopeAdmin
-	page := []string{"cursor", "limit"}
-	show := []string{"unit", "style"}
-	all := map[string]map[string]endpoint{
-		"/v1/decode": {
-			"POST": {scope: read, params: []string{"format", "unit", "as", "style"}, handle: a.decode},
-		},
-		"/v1/answers": {
-			"GET": {
-				scope:  read,
-				params: slices.Concat([]string{"q", "source", "conversation", "run", "verification"}, page, show),
-				handle: a.answers,
-			},
-		},
-		"/v1/answers/{id}": {
-			"GET":    {scope: read, params: append([]string{"as"}, show...), handle: a.answer},
-			"DELETE": {scope: write, handle: a.deleteAnswer},
-		},
-		"/v1/conversations": {
-			"GET": {scope: read, params: page, handle: a.conversations},
-		},
-		"/v1/conversations/{id}": {
-			"GET": {scope: read, params: slices.Concat([]string{"as"}, page, show), handle: a.conversation},
-		},
-		"/v1/sources": {
-			"GET": {scope: read, params: append([]string{"url", "id"}, page...), handle: a.sources},
-		},
-		tracesPath: {
-			"POST": {scope: write, handle: a.traces},
-		},
-		"/v1/stream-token": {
-			"POST": {scope: read, handle: a.streamToken},
-		},
-		"/v1/tokens": {
-			"GET":  {scope: admin, handle: a.tokens},
-			"POST": {scope: admin, handle: a.newToken},
-		},
-		"/v1/tokens/{id}": {
-			"DELETE": {scope: admin, handle: a.revokeToken},
-		},
-		"/healthz": {"GET": {access: open, handle: a.alive}},
-		"/readyz":  {"GET": {access: open, handle: a.ready}},
-		"/metrics": {"GET": {access: open, handle: a.showMetrics}},
-		"/v1":      {"GET": {access: open, handle: a.index}},
-		"/{$}":     {"GET": {access: open, handle: a.index}}, // where no page is served, and for programs
+		{Pattern: "/healthz", Access: httpx.Open, Tenant: none, Handle: a.alive, Response: map[string]string{}},
+		{Pattern: "/readyz", Access: httpx.Open, Tenant: none, Handle: a.ready, Response: readiness{}},
+		{Pattern: "/metrics", Access: httpx.Open, Tenant: none, Handle: a.showMetrics},
+		{Pattern: "/v1", Access: httpx.Open, Tenant: none, Handle: a.index},
+		{Pattern: "/{$}", Access: httpx.Open, Tenant: none, Handle: a.index}, // where no page is served, and for programs
 	}
-	maps.Copy(all, a.runRoutes())
-	maps.Copy(all, a.proofRoutes())
-	maps.Copy(all, a.publicRoutes())
+	// What is published everybody may read, under any name and from any page. A later revision of a run's manifest, and
+	// proofs, have more behind the name.
+	for _, pattern := range []string{
+		"/runs/{pub}/{cite}", "/runs/{pub}/cite/{answer_id}", manifest.DiscoveryPath, manifest.DirectoryPath,
+		manifest.KeysPath, manifest.SchemaPath, manifest.LogPath + "{path...}",
+	} {
+		all = append(all, httpx.Route{
+			Pattern: pattern, Access: httpx.Public, Tenant: httpx.Published, Handle: a.published,
+		})
+	}
 	return all
 }
 
-// runRoutes returns those of the endpoints that are about runs.
-func (a *API) runRoutes() map[string]map[string]endpoint {
-	read, write := store.ScopeRead, store.ScopeWrite
-	page := []string{"cursor", "limit"}
-	return map[string]map[string]endpoint{
-		"/v1/runs": {
-			"GET":  {scope: read, params: page, handle: a.runs},
-			"POST": {scope: write, handle: a.newRun},
-		},
-		"/v1/runs/{id}": {
-			"GET": {scope: read, params: append([]string{"unit", "style"}, page...), handle: a.run},
-		},
-		"/v1/runs/{id}/steps": {
-			"POST": {scope: write, handle: a.newSteps},
-		},
-		"/v1/runs/{id}/finish": {
-			"POST": {scope: write, handle: a.finishRun},
-		},
-		"/v1/runs/{id}/summary": {
-			"GET": {
-				scope:  read,
-				params: []string{"as", "threshold", "top", "excerpt", "adjust", "strategy", "content"},
-				handle: a.summary,
-			},
-		},
-		"/v1/runs/{id}/events": {
-			"GET": {access: byStream, scope: read, params: []string{"after", "access_token"}, handle: a.events},
-		},
-		"/v1/feedback": {
-			"GET": {
-				scope:  read,
-				params: append([]string{"as", "answer", "run", "source", "strategy"}, page...),
-				handle: a.feedback,
-			},
-			"POST": {scope: write, handle: a.newFeedback},
-		},
-	}
+// checkTime bounds how long readiness waits for each check.
+const checkTime = 2 * time.Second
+
+// alive answers as long as the program does.
+func (a *API) alive(w *httpx.Reply, _ *httpx.Request) error {
+	return w.JSON(http.StatusOK, map[string]string{"status": "ok"})
 }
 
-// proofRoutes returns those that are about what citations rest on, and whether it is so.
-func (a *API) proofRoutes() map[string]map[string]endpoint {
-	read := store.ScopeRead
-	page := []string{"cursor", "limit"}
-	return map[string]map[string]endpoint{
-		"/v1/verify": {
-			"POST": {
-				scope:  store.ScopeVerify,
-				params: []string{"url", "trust", "offline", "max_age", "require_level", "judge"},
-				handle: a.verify,
-			},
-		},
-		"/v1/incidents": {
-			"GET": {
-				scope:  read,
-				params: append([]string{"manifest", "source", "status", "answer"}, page...),
-				handle: a.incidents,
-			},
-		},
-		"/v1/sources/versions": {
-			"GET": {scope: read, params: append([]string{"url"}, page...), handle: a.versions},
-		},
-		"/v1/copies/{hash}": {
-			"GET": {scope: read, params: []string{"as"}, handle: a.copyOf},
-		},
-		"/v1/answers/{id}/manifest": {
-			"GET": {scope: read, handle: a.answerManifest},
-		},
-		"/v1/runs/{id}/manifest": {
-			"GET": {scope: read, handle: a.runManifest},
-		},
-	}
+// readiness is the answer to the question whether a gateway is ready.
+type readiness struct {
+	Status string            `json:"status"` // ready, degraded, not ready
+	Checks map[string]string `json:"checks"`
 }
 
-// serve answers the requests for one pattern; without methods, those for no pattern at all.
-func (a *API) serve(pattern string, methods map[string]endpoint) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
-		out := &reply{ResponseWriter: w}
-		r := &request{Request: hr, id: newRequestID(), route: pattern, begun: time.Now()}
-		defer a.finish(hr.Context(), out, r)
-		if methods["GET"].access != public { // that has its own headers, and only those
-			setHeaders(out.Header(), r.id)
-			if a.guard.CORS(out, hr) {
-				return
-			}
-		}
-		if err := a.answerRequest(out, r, methods); err != nil {
-			a.fail(hr.Context(), out, r, err)
-		}
-	})
-}
-
-func (a *API) answerRequest(w http.ResponseWriter, r *request, methods map[string]endpoint) error {
-	if methods == nil {
-		// What is not there is nobody's secret, but a foreign web page need not know what answers here.
-		if err := a.guard.Local(r.Request); err != nil {
-			return err
-		}
-		return &gateway.Problem{
-			Status: http.StatusNotFound, Code: gateway.CodeNotFound, Detail: "there is no such path",
-			Hint: "GET /v1 lists what there is; providers are called by their name: /openai/v1/responses",
-		}
-	}
-	method := r.Method
-	if method == http.MethodHead {
-		method = http.MethodGet
-	}
-	e, ok := methods[method]
-	if !ok {
-		return wrongMethod(methods)
-	}
-	var err error
-	switch e.access {
-	case public:
-	case open:
-		err = a.guard.Local(r.Request)
-	case byStream:
-		r.who, err = a.guard.Stream(r.Request, r.PathValue("id"))
-	case byToken:
-		r.who, err = a.guard.API(r.Request, e.scope)
-	}
-	if err != nil {
-		return err
-	}
-	if e.access != open && e.access != public { // who scrapes or probes may say what they like
-		if r.params, err = readParams(r.URL.RawQuery, e.params); err != nil {
-			return err
-		}
-	}
-	return e.handle(w, r)
-}
-
-func wrongMethod(methods map[string]endpoint) error {
-	allowed := slices.Sorted(maps.Keys(methods))
-	if slices.Contains(allowed, http.MethodGet) {
-		allowed = append(allowed, http.MethodHead)
-	}
-	list := strings.Join(allowed, ", ")
-	return &gateway.Problem{
-		Status: http.StatusMethodNotAllowed, Code: gateway.CodeMethod, Detail: "this path does not have the method",
-		Hint: "it has " + list, Header: http.Header{"Allow": {list}},
-	}
-}
-
-// ServeHTTP answers the paths of docs/http.md but the providers'. Other paths get a 404.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// The mux would answer a path with dots, or with two slashes in a row, with a redirect in HTML. It is one that is
-	// not there.
-	path := r.URL.EscapedPath()
-	if !strings.HasPrefix(path, "/") || strings.Contains(path, "//") || strings.Contains(path+"/", "/./") ||
-		strings.Contains(path+"/", "/../") {
-		a.serve("/", nil).ServeHTTP(w, r)
-		return
-	}
-	a.mux.ServeHTTP(w, r)
-}
-
-// within returns the context for what a request asks the store.
-func within(r *request) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(r.Context(), askStore)
-}
-
-// settle waits, for a moment, until what was captured before is in the store, and reports whether it is.
-func (a *API) settle(ctx context.Context) bool {
-	if a.gateway == nil {
-		return true
-	}
-	ctx, cancel := context.WithTimeout(ctx, catchUp)
+// ready says whether calls can be captured now, which is what a gateway is ready for. A store or a bus that is away is
+// told and changes nothing: calls succeed, and what they answered waits in the journal. A load balancer that took the
+// gateway out for it would make an outage of it.
+func (a *API) ready(w *httpx.Reply, r *httpx.Request) error {
+	ctx, cancel := context.WithTimeout(r.Context(), checkTime)
 	defer cancel()
-	if err := a.gateway.CatchUp(ctx); err != nil {
-		a.logger.LogAttrs(ctx, slog.LevelDebug, "a list may lack the latest answers", slog.Any("error", err))
-		return false
+	status, body := http.StatusOK, readiness{"ready", map[string]string{}}
+	check := func(name string, err error, bad string) bool {
+		body.Checks[name] = "ok"
+		if err != nil {
+			body.Status, body.Checks[name] = "degraded", bad
+			// The error may name hosts and files, and whoever asks has shown no token.
+			a.logger.LogAttrs(
+				ctx, slog.LevelWarn, "not all is well", slog.String("check", name), slog.Any("error", err),
+			)
+		}
+		return err == nil
 	}
-	return true
+	check("store", a.store.Ping(ctx), "it does not answer")
+	check("bus", a.o.Bus.Healthy(), "it reaches no other node; live events are late")
+	if a.o.Gateway != nil && !check("journal", a.o.Gateway.Ready(), "answers cannot be captured") {
+		status, body.Status = http.StatusServiceUnavailable, "not ready"
+		w.Header().Set("Retry-After", "2")
+	}
+	return w.JSON(status, body)
 }
 
-// storeError says what could not be done with the store. That the store is away is the client's to know; the rest is
-// for the log.
-func storeError(doing string, err error) error {
-	if store.IsTemporary(err) {
-		return fmt.Errorf("%s: %w: %w", doing, gateway.Unavailable("the store does not answer"), err)
+// showMetrics shows metrics as Prometheus reads them.
+func (a *API) showMetrics(w *httpx.Reply, r *httpx.Request) error {
+	if a.o.Metrics == nil {
+		return gateway.NewProblem(gateway.CodeNotFound, "there are no metrics", "")
 	}
-	return fmt.Errorf("%s: %w", doing, err)
+	promhttp.HandlerFor(a.o.Metrics, promhttp.HandlerOpts{}).ServeHTTP(w, r.Request)
+	return nil
+}
+
+// registerMetrics registers the API's own metrics, and returns what counts a request; nil: nothing does.
+func (a *API) registerMetrics() (count func(route, method string, status int), err error) {
+	if a.o.Metrics == nil {
+		return nil, nil
+	}
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ibid_api_requests_total", Help: "Requests of the API, by route, method and status.",
+	}, []string{"route", "method", "status"})
+	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "ibid_api_event_streams", Help: "Event streams of runs that are open now.",
+	}, func() float64 { return float64(a.listeners.Total()) })
+	for _, c := range []prometheus.Collector{requests, open} {
+		if err := a.o.Metrics.Register(c); err != nil {
+			return nil, fmt.Errorf("register the API's metrics: %w", err)
+		}
+	}
+	return func(route, method string, status int) {
+		if !slices.Contains([]string{"GET", "HEAD", "POST", "DELETE", "OPTIONS"}, method) {
+			method = "other" // clients may make them up
+		}
+		requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
+	}, nil
+}
+
+// index lists the endpoints.
+func (a *API) index(w *httpx.Reply, _ *httpx.Request) error {
+	text := fmt.Sprintf(`ibid %s
+
+Put a provider's name before its own path, and use its SDK as ever:
+  POST /openai/v1/responses     POST /gemini/v1beta/models/…     POST /cohere/v2/chat     POST /anthropic/v1/messages
+
+What was answered, with citations:
+  GET  /v1/answers              GET /v1/answers/ID               GET /v1/sources?url=
+  GET  /v1/conversations        GET /v1/conversations/ID
+  GET  /v1/runs                 GET /v1/runs/ID                  GET /v1/runs/ID/events
+  GET  /v1/runs/ID/summary      what each sentence of a run's answer rests on
+  POST /v1/runs                 POST /v1/runs/ID/steps           POST /v1/runs/ID/finish
+  POST /v1/traces               the spans of an agent, by OTLP/HTTP
+  POST /v1/feedback             GET /v1/feedback
+  POST /v1/decode               a provider's response in, its answer document out
+  POST /v1/chat                 asks a provider: server-sent events, or ?stream=ui for useChat
+
+Whether it is so:
+  POST /v1/verify               a URL, a manifest or a response in, a report out
+  GET  /v1/incidents            GET /v1/answers?verification=failed
+  GET  /v1/sources/versions?url=                                 GET /v1/copies/HASH
+  GET  /v1/answers/ID/manifest  GET /v1/runs/ID/manifest
+
+  GET  /                        the page                         POST /mcp: tools for agents
+  GET  /healthz                 GET /readyz                      GET /metrics
+
+https://github.com/ibidhq/ibid/blob/main/docs/http.md
+`, a.o.Version)
+	w.Body(http.StatusOK, "text/plain; charset=utf-8", []byte(text))
+	return nil
 }

@@ -4,16 +4,14 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/uimessage"
 	"github.com/ibidhq/ibid/store"
-)
-
-// The roles of messages that mean something here.
-const (
-	roleUser      = store.RoleUser
-	roleAssistant = store.RoleAssistant
 )
 
 // conversationItem is a conversation in a list.
@@ -41,74 +39,49 @@ type messageBody struct {
 }
 
 // conversations lists conversations, the one with the latest call first.
-func (a *API) conversations(w http.ResponseWriter, r *request) error {
-	query, err := r.params.query()
-	if err != nil {
-		return err
-	}
-	conversations, next, err := list(
-		a, r, "list conversations",
-		func(ctx context.Context) (*store.Page[store.Conversation], error) {
-			return a.store.Conversations(ctx, r.who.Tenant, query)
-		},
-		func(c *store.Conversation) conversationItem {
-			return conversationItem{c.ID, c.Started.UTC(), c.Updated.UTC(), c.Answers}
-		},
-	)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, http.StatusOK, struct {
-		Conversations []conversationItem `json:"conversations"`
-		NextCursor    *string            `json:"next_cursor"`
-	}{conversations, next})
+func (a *API) conversations(ctx context.Context, r *httpx.Request) (*store.Page[store.Conversation], error) {
+	return a.store.Conversations(ctx, r.Who.Tenant, r.Params.Query())
+}
+
+func showListedConversation(_ *httpx.Request, c *store.Conversation) conversationItem {
+	return conversationItem{c.ID, c.Started.UTC(), c.Updated.UTC(), c.Answers}
 }
 
 // conversation shows the latest messages of a conversation with their citations, numbered as they always were.
-func (a *API) conversation(w http.ResponseWriter, r *request) error {
-	form, err := r.params.choice("as", []string{asJSON, asUI})
+func (a *API) conversation(w *httpx.Reply, r *httpx.Request) error {
+	id, err := r.PathID()
 	if err != nil {
 		return err
 	}
-	opts, err := r.params.document()
-	if err != nil {
-		return err
-	}
-	query, err := r.params.page(maxLimit)
-	if err != nil {
-		return err
-	}
-	id, err := r.pathID()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := within(r)
+	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
-	a.settle(ctx)
-	c, err := a.store.Conversation(ctx, r.who.Tenant, id, query)
+	a.reader.CatchUp(ctx)
+	c, err := a.store.Conversation(ctx, r.Who.Tenant, id, r.Params.Query())
 	if err != nil {
-		return storeError("read a conversation", err)
+		return httpx.StoreError("read a conversation", err)
 	}
-	if form == asUI {
+	if r.Params.Get("as") == asUI {
 		return writeUI(w, r, c)
 	}
-	return writeJSON(w, r, http.StatusOK, showConversation(c, opts))
+	return w.JSON(http.StatusOK, showConversation(c, documentOptions(r)))
 }
 
 // ConversationJSON returns a conversation as GET /v1/conversations/{id} shows it unless told otherwise.
 func ConversationJSON(c *store.Conversation) ([]byte, error) {
-	return encode(showConversation(c, ibid.DocumentOptions{}))
+	return httpx.Encode(showConversation(c, ibid.DocumentOptions{}))
 }
 
 // CallJSON returns an answer as GET /v1/answers/{id} shows it unless told otherwise.
-func CallJSON(c *store.Call) ([]byte, error) { return encode(showCall(c, ibid.DocumentOptions{})) }
+func CallJSON(c *store.Call) ([]byte, error) {
+	return httpx.Encode(showCall(c, ibid.DocumentOptions{}))
+}
 
 func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversationBody {
 	body := conversationBody{
 		ID:         c.ID,
 		Messages:   []messageBody{},
 		Numbering:  maps.Clone(c.Numbering),
-		NextCursor: orNull(c.Next),
+		NextCursor: httpx.OrNull(c.Next),
 	}
 	if body.Numbering == nil {
 		body.Numbering = ibid.Numbering{}
@@ -120,8 +93,52 @@ func showConversation(c *store.Conversation, opts ibid.DocumentOptions) conversa
 		}
 		answer := showCall(turn.Call, opts)
 		body.Messages = append(
-			body.Messages, messageBody{Role: roleAssistant, AnswerID: turn.Call.AnswerID, Answer: &answer},
+			body.Messages, messageBody{Role: store.RoleAssistant, AnswerID: turn.Call.AnswerID, Answer: &answer},
 		)
 	}
 	return body
+}
+
+// asUI is the form of a conversation that the AI SDK's useChat takes as its messages.
+const asUI = "ui"
+
+// writeUI answers with the messages of a conversation as a list of UIMessage. That there are older ones says the header
+// Link.
+func writeUI(w *httpx.Reply, r *httpx.Request, c *store.Conversation) error {
+	for _, name := range []string{"unit", "style"} {
+		if _, said := r.Params.Given()[name]; said {
+			return httpx.BadRequest(
+				name+": the form ui has none", "its offsets are UTF-16 code units, as JavaScript counts")
+		}
+	}
+	if c.Next != "" {
+		query := url.Values{"as": {asUI}, "cursor": {c.Next}}
+		if limit, said := r.Params.Given()["limit"]; said {
+			query.Set("limit", limit)
+		}
+		w.Header().Set("Link", "<"+r.URL.EscapedPath()+"?"+query.Encode()+`>; rel="next"`)
+	}
+	return w.JSON(http.StatusOK, uiMessages(c))
+}
+
+// uiMessages returns the messages of a conversation, oldest first: what its user said, and the answers. Instructions
+// and what tools returned are not for readers, and a client would send them again. An answer has its own id, what was
+// asked that of the answer and its place before it.
+func uiMessages(c *store.Conversation) []uimessage.Message {
+	all := []uimessage.Message{}
+	numbering := maps.Clone(c.Numbering)
+	if numbering == nil {
+		numbering = ibid.Numbering{}
+	}
+	for _, turn := range c.Turns() {
+		for i, m := range turn.Asked {
+			if m.Role == store.RoleUser && m.Text != "" { // a picture alone has no words
+				all = append(all, uimessage.UserMessage(turn.Call.AnswerID+"-"+strconv.Itoa(i+1), m.Text))
+			}
+		}
+		all = append(
+			all, uimessage.MessageOf(turn.Call.AnswerID, turn.Call.Answer, &uimessage.Options{Numbering: &numbering}),
+		)
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -8,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid/internal/testenv"
 )
@@ -34,23 +35,21 @@ func sections(t *testing.T) map[string]string {
 // docs/http.md has every path with its methods, parameters and scope, and no others.
 func TestDocs(t *testing.T) {
 	page := sections(t)
-	for pattern, methods := range (&API{}).routes() {
-		for method, e := range methods {
-			name := method + " " + strings.TrimSuffix(pattern, "{$}")
-			text, found := page[name]
-			if !found {
-				t.Errorf("docs/http.md has no section %q", name)
-				continue
+	for _, rt := range (&API{}).routes() {
+		name := cmp.Or(rt.Method, "GET") + " " + strings.TrimSuffix(rt.Pattern, "{$}")
+		text, found := page[name]
+		if !found {
+			t.Errorf("docs/http.md has no section %q", name)
+			continue
+		}
+		delete(page, name)
+		for _, p := range rt.Params {
+			if !strings.Contains(text, "`"+p.Name+"`") {
+				t.Errorf("%s: the parameter %s is missing", name, p.Name)
 			}
-			delete(page, name)
-			for _, p := range e.params {
-				if !strings.Contains(text, "`"+p+"`") {
-					t.Errorf("%s: the parameter %s is missing", name, p)
-				}
-			}
-			if e.scope != "" && !strings.Contains(text, "cope `"+e.scope+"`") {
-				t.Errorf("%s: the scope %s is missing", name, e.scope)
-			}
+		}
+		if rt.Scope != "" && !strings.Contains(text, "cope `"+rt.Scope+"`") {
+			t.Errorf("%s: the scope %s is missing", name, rt.Scope)
 		}
 	}
 	for _, elsewhere := range []string{"POST /v1/chat", "GET /v1/chat/{id}/stream", "DELETE /v1/chat/{id}/stream", "POST /mcp"} { // in other packages
@@ -81,7 +80,7 @@ func TestDocsShapes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(shape(t, golden), shape(t, []byte(example))); diff != "" {
+		if diff := gocmp.Diff(shape(t, golden), shape(t, []byte(example))); diff != "" {
 			t.Errorf("%s (-what comes +what is shown):\n%s", section, diff)
 		}
 	}

@@ -1,15 +1,21 @@
 package api
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
 )
@@ -29,10 +35,10 @@ type feedbackBody struct {
 	Note      *string   `json:"note"`
 }
 
-func showFeedback(f *store.Feedback) feedbackBody {
+func showFeedback(_ *httpx.Request, f *store.Feedback) feedbackBody {
 	return feedbackBody{
-		f.ID, f.At, orNull(f.By), orNull(f.AnswerID), orNull(f.Citation), orNull(f.Run), orNull(f.Step),
-		orNull(f.Source), orNull(f.Verdict), f.Relevance, orNull(f.Note),
+		f.ID, f.At, httpx.OrNull(f.By), httpx.OrNull(f.AnswerID), httpx.OrNull(f.Citation), httpx.OrNull(f.Run), httpx.OrNull(f.Step),
+		httpx.OrNull(f.Source), httpx.OrNull(f.Verdict), f.Relevance, httpx.OrNull(f.Note),
 	}
 }
 
@@ -43,20 +49,23 @@ type countsBody struct {
 	Relevance *float64       `json:"mean_relevance"`
 }
 
+// feedbackOrder is what a person says.
+type feedbackOrder struct {
+	By        string   `json:"by"`
+	AnswerID  string   `json:"answer_id"`
+	Citation  string   `json:"citation"`
+	Run       string   `json:"run"`
+	Step      *int     `json:"step"`
+	Source    string   `json:"source"`
+	Verdict   string   `json:"verdict"`
+	Relevance *float64 `json:"relevance"`
+	Note      string   `json:"note"`
+}
+
 // newFeedback stores what a person says of a citation or a source.
-func (a *API) newFeedback(w http.ResponseWriter, r *request) error {
-	var said struct {
-		By        string   `json:"by"`
-		AnswerID  string   `json:"answer_id"`
-		Citation  string   `json:"citation"`
-		Run       string   `json:"run"`
-		Step      *int     `json:"step"`
-		Source    string   `json:"source"`
-		Verdict   string   `json:"verdict"`
-		Relevance *float64 `json:"relevance"`
-		Note      string   `json:"note"`
-	}
-	if err := readJSON(w, r, &said); err != nil {
+func (a *API) newFeedback(w *httpx.Reply, r *httpx.Request) error {
+	var said feedbackOrder
+	if err := httpx.ReadJSON(w, r.Request, &said); err != nil {
 		return err
 	}
 	f := &store.Feedback{
@@ -68,15 +77,15 @@ func (a *API) newFeedback(w http.ResponseWriter, r *request) error {
 			return badFeedback(errors.New("step: steps are numbered from 1"))
 		}
 	}
-	if err := a.AddFeedback(r.Context(), r.who.Tenant, f); err != nil {
+	if err := a.AddFeedback(r.Context(), r.Who.Tenant, f); err != nil {
 		return err
 	}
-	return writeJSON(w, r, http.StatusCreated, showFeedback(f))
+	return w.JSON(http.StatusCreated, showFeedback(nil, f))
 }
 
 // badFeedback says what is wrong with a feedback.
 func badFeedback(err error) error {
-	return badRequest(
+	return httpx.BadRequest(
 		err.Error(),
 		`{"answer_id": "ans_…", "citation": "…", "verdict": "wrong-source"} or {"run": "…", "step": 1, "source": "…", "relevance": 0.5}`,
 	)
@@ -88,29 +97,29 @@ func (a *API) AddFeedback(ctx context.Context, tenant string, f *store.Feedback)
 	if err := f.Check(); err != nil {
 		return badFeedback(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askStore)
+	ctx, cancel := context.WithTimeout(ctx, httpx.StoreTime)
 	defer cancel()
 	early := false
 	if f.AnswerID != "" {
-		call, err := a.callOf(ctx, tenant, f.AnswerID)
+		call, err := a.reader.Call(ctx, tenant, f.AnswerID)
 		if err != nil {
 			return err
 		}
 		if f.Citation != "" && !hasCitation(call.Answer, f.Citation) {
-			return badRequest(
-				fmt.Sprintf("citation: the answer has none with the id %q", cut(f.Citation)),
+			return httpx.BadRequest(
+				fmt.Sprintf("citation: the answer has none with the id %q", httpx.Said(f.Citation)),
 				"it is the id of a citation in the answer's document",
 			)
 		}
 		if f.Run != "" && f.Run != call.Run {
-			return badRequest(
-				fmt.Sprintf("run: the answer is not of the run %q", cut(f.Run)),
+			return httpx.BadRequest(
+				fmt.Sprintf("run: the answer is not of the run %q", httpx.Said(f.Run)),
 				"leave it out: the answer has its run",
 			)
 		}
 		early = call.Step.Number == 0
 	}
-	a.settle(ctx)
+	a.reader.CatchUp(ctx)
 	if err := a.checkSubject(ctx, tenant, f); err != nil {
 		return err
 	}
@@ -119,23 +128,9 @@ func (a *API) AddFeedback(ctx context.Context, tenant string, f *store.Feedback)
 		return gateway.Unavailable("the answer is not in the store yet")
 	}
 	if err != nil {
-		return storeError("store feedback", err)
+		return httpx.StoreError("store feedback", err)
 	}
 	return nil
-}
-
-// callOf returns an answer as soon as it was captured.
-func (a *API) callOf(ctx context.Context, tenant, id string) (*store.Call, error) {
-	if a.gateway != nil {
-		if call, ok := a.gateway.Find(tenant, id); ok {
-			return call, nil
-		}
-	}
-	call, err := a.store.Call(ctx, tenant, id)
-	if err != nil {
-		return nil, storeError("read an answer", err)
-	}
-	return call, nil
 }
 
 // maxChecked is how many bytes may be stored of a run for a feedback's step and source to be looked for in it.
@@ -149,14 +144,14 @@ func (a *API) checkSubject(ctx context.Context, tenant string, f *store.Feedback
 	}
 	weight, err := a.store.Weight(ctx, tenant, f.Run)
 	if err != nil {
-		return storeError("read a run", err)
+		return httpx.StoreError("read a run", err)
 	}
 	if weight > maxChecked {
 		return nil
 	}
 	t, err := a.store.Trail(ctx, tenant, f.Run)
 	if err != nil {
-		return storeError("read a run", err)
+		return httpx.StoreError("read a run", err)
 	}
 	found := false
 	for i := range t.Steps {
@@ -166,12 +161,9 @@ func (a *API) checkSubject(ctx context.Context, tenant string, f *store.Feedback
 			}
 		}
 	}
-	p := &gateway.Problem{
-		Status: http.StatusNotFound,
-		Code:   gateway.CodeNotFound,
-		Detail: fmt.Sprintf("source: there is no %q among those of the run or the step", cut(f.Source)),
-		Hint:   "it is the document_id or the key of a source; GET /v1/runs/{run}/summary lists them by step",
-	}
+	p := gateway.NewProblem(gateway.CodeNotFound,
+		fmt.Sprintf("source: there is no %q among those of the run or the step", httpx.Said(f.Source)),
+		"it is the document_id or the key of a source; GET /v1/runs/{run}/summary lists them by step")
 	if !found {
 		p.Detail = fmt.Sprintf("step: the run has no step %d", f.Step)
 	}
@@ -194,41 +186,303 @@ func hasCitation(a *ibid.Answer, id string) bool {
 	)
 }
 
+// feedbackList is a page of feedback as JSON.
+type feedbackList struct {
+	Feedback   []feedbackBody `json:"feedback"`
+	Counts     countsBody     `json:"counts"`
+	NextCursor *string        `json:"next_cursor"`
+}
+
 // feedback lists what people said, the last first, and counts it.
-func (a *API) feedback(w http.ResponseWriter, r *request) error {
-	as, err := r.params.choice("as", []string{asJSON, asCSV, asJSONL})
-	if err != nil {
-		return err
-	}
-	query, err := r.params.query()
-	if err != nil {
-		return err
-	}
+func (a *API) feedback(w *httpx.Reply, r *httpx.Request) error {
 	q := &store.FeedbackQuery{
-		AnswerID: r.params["answer"],
-		Run:      query.Run,
-		Source:   query.Source,
-		Strategy: r.params["strategy"],
-		Cursor:   query.Cursor,
-		Limit:    query.Limit,
+		AnswerID: r.Params.Get("answer"), Run: r.Params.Get("run"), Source: r.Params.Get("source"),
+		Strategy: r.Params.Get("strategy"), Cursor: r.Params.Get("cursor"), Limit: r.Params.Int("limit"),
 	}
-	if as != asJSON {
-		_, err := a.exportFeedback(w, r.Request, as, &feedbackExport{a: a, tenant: r.who.Tenant, query: *q})
+	if as := r.Params.Get("as"); as != asJSON {
+		_, err := a.exportFeedback(w, r.Request, as, &feedbackExport{a: a, tenant: r.Who.Tenant, query: *q})
 		return err
 	}
-	var counts *store.FeedbackCounts
-	items, next, err := list(a, r, "list feedback", func(ctx context.Context) (*store.Page[store.Feedback], error) {
-		if counts, err = a.store.FeedbackCounts(ctx, r.who.Tenant, q); err != nil {
+	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
+	defer cancel()
+	a.reader.CatchUp(ctx)
+	counts, err := a.store.FeedbackCounts(ctx, r.Who.Tenant, q)
+	if err != nil {
+		return httpx.StoreError("count feedback", err)
+	}
+	page, err := a.store.Feedback(ctx, r.Who.Tenant, q)
+	if err != nil {
+		return httpx.StoreError("list feedback", err)
+	}
+	body := feedbackList{
+		[]feedbackBody{}, countsBody{counts.Verdicts, counts.Ratings, counts.Relevance}, httpx.OrNull(page.Next),
+	}
+	for i := range page.Items {
+		body.Feedback = append(body.Feedback, showFeedback(r, &page.Items[i]))
+	}
+	return w.JSON(http.StatusOK, body)
+}
+
+// The values of as of feedback, besides json.
+const (
+	asCSV   = "csv"
+	asJSONL = "jsonl"
+)
+
+// feedbackRow is what was said of one source, beside what the retriever said of it.
+type feedbackRow struct {
+	feedbackBody
+
+	SourceTitle    *string           `json:"source_title"`
+	RetrieverScore *float64          `json:"retriever_score"`
+	ScoreOrigin    *ibid.ScoreOrigin `json:"score_origin"`
+	Rank           *int              `json:"rank"`
+}
+
+// ExportFeedback hands out all feedback of a tenant as GET /v1/feedback?as=csv or jsonl does. An error comes before
+// anything was written; after that a handler that gives up panics, as http.ErrAbortHandler says.
+func (a *API) ExportFeedback(w http.ResponseWriter, r *http.Request, tenant, as string) error {
+	if as != asCSV && as != asJSONL {
+		return httpx.BadRequest(fmt.Sprintf("as: there is no %q", httpx.Said(as)), "it is one of csv, jsonl")
+	}
+	begun, err := a.exportFeedback(w, r, as, &feedbackExport{a: a, tenant: tenant, query: store.FeedbackQuery{}})
+	if err != nil && begun {
+		panic(http.ErrAbortHandler)
+	}
+	return err
+}
+
+// exportFeedback hands out all feedback that fits, page by page: one row for each source that it is about. It reports
+// whether it has begun to.
+func (a *API) exportFeedback(
+	w http.ResponseWriter, r *http.Request, as string, e *feedbackExport,
+) (begun bool, err error) {
+	e.query.Limit = store.MaxLimit
+	page, err := e.page(r.Context())
+	if err != nil {
+		return false, err
+	}
+	mediaType := "application/jsonl"
+	if as == asCSV {
+		mediaType = "text/csv; charset=utf-8; header=present"
+	}
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Disposition", "attachment; filename=feedback."+as)
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return true, nil
+	}
+	out := httpx.NewStream(w, httpx.StoreTime)
+	defer out.End()
+	for first := true; ; first = false {
+		body, err := encodeFeedback(as, page, first)
+		if err != nil {
+			return true, err
+		}
+		if _, err := out.Write(body); err != nil {
+			return true, err
+		}
+		if e.query.Cursor == "" {
+			return true, nil
+		}
+		if page, err = e.page(r.Context()); err != nil {
+			return true, err
+		}
+	}
+}
+
+// feedbackExport finds what feedback is about. What it read last it keeps: who judges goes through an answer or a run.
+type feedbackExport struct {
+	a      *API
+	tenant string
+	query  store.FeedbackQuery // of the next page
+	call   *store.Call
+	run    string
+	trail  *trail.Trail // of run; nil: it is gone, or too large to be looked into
+}
+
+// page returns the rows of a page of feedback, and moves the cursor to the next one.
+func (e *feedbackExport) page(ctx context.Context) ([]feedbackRow, error) {
+	ctx, cancel := context.WithTimeout(ctx, httpx.StoreTime)
+	defer cancel()
+	page, err := e.a.store.Feedback(ctx, e.tenant, &e.query)
+	if err != nil {
+		return nil, httpx.StoreError("list feedback", err)
+	}
+	e.query.Cursor = page.Next
+	rows := make([]feedbackRow, 0, len(page.Items))
+	for i := range page.Items {
+		some, err := e.rows(ctx, &page.Items[i])
+		if err != nil {
 			return nil, err
 		}
-		return a.store.Feedback(ctx, r.who.Tenant, q)
-	}, showFeedback)
-	if err != nil {
-		return err
+		rows = append(rows, some...)
 	}
-	return writeJSON(w, r, http.StatusOK, struct {
-		Feedback   []feedbackBody `json:"feedback"`
-		Counts     countsBody     `json:"counts"`
-		NextCursor *string        `json:"next_cursor"`
-	}{items, countsBody{counts.Verdicts, counts.Ratings, counts.Relevance}, next})
+	return rows, nil
+}
+
+// rows returns the rows of one feedback: a verdict on a citation has one for each source of the citation.
+func (e *feedbackExport) rows(ctx context.Context, f *store.Feedback) ([]feedbackRow, error) {
+	row := feedbackRow{feedbackBody: showFeedback(nil, f)}
+	if f.Run != "" && f.Run != e.run {
+		if err := e.readTrail(ctx, f.Run); err != nil {
+			return nil, err
+		}
+	}
+	if f.Citation == "" || f.AnswerID == "" {
+		e.fill(&row, f.Run, f.Step, f.Source)
+		return []feedbackRow{row}, nil
+	}
+	if e.call == nil || e.call.AnswerID != f.AnswerID {
+		call, err := e.a.reader.Call(ctx, e.tenant, f.AnswerID)
+		if errors.Is(err, store.ErrNotFound) { // it was deleted meanwhile
+			return []feedbackRow{row}, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		e.call = call
+	}
+	var rows []feedbackRow
+	for _, s := range citedSources(e.call.Answer, f.Citation) {
+		one := row
+		key := s.Key()
+		one.Source, one.Step = &key, httpx.OrNull(cmp.Or(f.Step, e.call.Step.Number))
+		one.SourceTitle, one.RetrieverScore, one.ScoreOrigin = httpx.OrNull(s.Title), s.Score, httpx.OrNull(s.ScoreOrigin)
+		e.fill(&one, f.Run, e.call.Step.Number, key)
+		rows = append(rows, one)
+	}
+	if len(rows) == 0 {
+		rows = append(rows, row) // the answer was fetched again, and does not have the citation any more
+	}
+	return rows, nil
+}
+
+// citedSources returns the sources of a citation, each once.
+func citedSources(a *ibid.Answer, citation string) []*ibid.Source {
+	var sources []*ibid.Source
+	for i := range a.Citations {
+		if a.Citations[i].ID != citation {
+			continue
+		}
+		for _, ref := range a.Citations[i].Refs {
+			at := slices.IndexFunc(a.Sources, func(s ibid.Source) bool { return s.ID == ref.Source })
+			if at >= 0 && !slices.Contains(sources, &a.Sources[at]) {
+				sources = append(sources, &a.Sources[at])
+			}
+		}
+	}
+	return sources
+}
+
+// readTrail reads a run, unless it is gone or too large.
+func (e *feedbackExport) readTrail(ctx context.Context, run string) error {
+	e.run, e.trail = run, nil
+	weight, err := e.a.store.Weight(ctx, e.tenant, run)
+	if err == nil && weight <= maxChecked {
+		e.trail, err = e.a.store.Trail(ctx, e.tenant, run)
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return httpx.StoreError("read a run", err)
+	}
+	return nil
+}
+
+// fill fills in what a step of a run, or any step if none is named, says of a source.
+func (e *feedbackExport) fill(row *feedbackRow, run string, step int, source string) {
+	if e.trail == nil || run != e.run || source == "" {
+		return
+	}
+	for i := range e.trail.Steps {
+		s := &e.trail.Steps[i]
+		if step != 0 && s.Number != step {
+			continue
+		}
+		for k := range s.Sources {
+			f := &s.Sources[k]
+			if f.DocumentID != source && f.Key != source {
+				continue
+			}
+			row.take(f)
+		}
+	}
+}
+
+// take fills in what a passage says that is not known yet. A search's own score goes before others.
+func (r *feedbackRow) take(f *trail.Source) {
+	r.SourceTitle = cmp.Or(r.SourceTitle, httpx.OrNull(f.Title))
+	if f.Relevance != nil && (r.RetrieverScore == nil || f.Retrieved && r.Rank == nil) {
+		r.RetrieverScore, r.ScoreOrigin = f.Relevance, httpx.OrNull(f.Origin)
+	}
+	if r.Rank == nil {
+		r.Rank = httpx.OrNull(f.Rank)
+	}
+}
+
+// encodeFeedback writes rows as lines.
+func encodeFeedback(as string, rows []feedbackRow, first bool) ([]byte, error) {
+	var b bytes.Buffer
+	if as == asJSONL {
+		for i := range rows {
+			line, err := httpx.Encode(&rows[i])
+			if err != nil {
+				return nil, err
+			}
+			b.Write(line)
+		}
+		return b.Bytes(), nil
+	}
+	w := csv.NewWriter(&b)
+	if first {
+		_ = w.Write(feedbackColumns()) // a buffer takes everything
+	}
+	for i := range rows {
+		_ = w.Write(rows[i].cells())
+	}
+	w.Flush()
+	return b.Bytes(), w.Error()
+}
+
+// feedbackColumns are the columns of feedback as CSV; as JSON lines they are members.
+func feedbackColumns() []string {
+	return []string{
+		"id", "at", "by", "answer_id", "citation", "run", "step", "source", "source_title", "retriever_score",
+		"score_origin", "rank", "verdict", "relevance", "note",
+	}
+}
+
+func (r *feedbackRow) cells() []string {
+	return []string{
+		r.ID, r.At.UTC().Format(time.RFC3339Nano), textCell(r.By), textCell(r.AnswerID), textCell(r.Citation),
+		textCell(r.Run), numberCell(r.Step),
+		textCell(r.Source), textCell(r.SourceTitle), scoreCell(r.RetrieverScore),
+		textCell((*string)(r.ScoreOrigin)),
+		numberCell(r.Rank), textCell(r.Verdict), scoreCell(r.Relevance), textCell(r.Note),
+	}
+}
+
+// textCell returns text for a table. Programs for tables run what looks like a formula: it gets an apostrophe before
+// it.
+func textCell(s *string) string {
+	if s == nil {
+		return ""
+	}
+	if strings.IndexAny(*s, "=+-@\t\r") == 0 {
+		return "'" + *s
+	}
+	return *s
+}
+
+func numberCell(n *int) string {
+	if n == nil {
+		return ""
+	}
+	return strconv.Itoa(*n)
+}
+
+func scoreCell(f *float64) string {
+	if f == nil {
+		return ""
+	}
+	return strconv.FormatFloat(*f, 'g', -1, 64)
 }

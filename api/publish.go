@@ -12,40 +12,14 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
 )
 
-// openPublisher makes ready what is published; a nil publisher, and one at level 0, publishes nothing.
-func (a *API) openPublisher(p *manifest.Publisher) error {
-	if p == nil || p.Level == 0 {
-		return nil
-	}
-	if err := p.Check(); err != nil {
-		return fmt.Errorf("make the API: %w", err)
-	}
-	a.publisher, a.public = p, p.Handler()
-	return nil
-}
-
-// publicRoutes returns what is published: everybody may read it, under any name and from any page. A later revision of
-// a run's manifest, and proofs, have more behind the name.
-func (a *API) publicRoutes() map[string]map[string]endpoint {
-	get := map[string]endpoint{"GET": {access: public, handle: a.published}}
-	return map[string]map[string]endpoint{
-		"/runs/{pub}/{cite}":           get,
-		"/runs/{pub}/cite/{answer_id}": get,
-		manifest.DiscoveryPath:         get,
-		manifest.DirectoryPath:         get,
-		manifest.KeysPath:              get,
-		manifest.SchemaPath:            get,
-		manifest.LogPath + "{path...}": get,
-	}
-}
-
 // published answers with what the publisher serves, octet for octet and field for field: signatures depend on it. What
 // is not there may be of an answer that was captured a moment ago, and is looked for again.
-func (a *API) published(w http.ResponseWriter, r *request) error {
+func (a *API) published(w *httpx.Reply, r *httpx.Request) error {
 	if a.public == nil {
 		return a.notPublished(r.URL.Path)
 	}
@@ -60,7 +34,7 @@ func (a *API) published(w http.ResponseWriter, r *request) error {
 			return gateway.Unavailable("what is published here cannot be read now")
 		case settled:
 			return a.notPublished(r.URL.Path)
-		case !a.settle(r.Context()):
+		case !a.reader.CatchUp(r.Context()):
 			return gateway.Unavailable("what was answered is not all in the store yet, and this may be of it")
 		}
 	}
@@ -68,15 +42,14 @@ func (a *API) published(w http.ResponseWriter, r *request) error {
 
 // notPublished is the problem of a path at which nothing is published.
 func (a *API) notPublished(path string) error {
-	p := &gateway.Problem{
-		Status: http.StatusNotFound, Code: gateway.CodeNotFound, Detail: "nothing is published here",
-		Hint:   "`ibid serve --attribution 3 --public-url https://…` publishes a signed manifest of each answer",
-		Header: http.Header{"Access-Control-Allow-Origin": {"*"}},
-	}
+	p := gateway.NewProblem(gateway.CodeNotFound, "nothing is published here",
+		"`ibid serve --attribution 3 --public-url https://…` publishes a signed manifest of each answer")
+	p.Header = http.Header{"Access-Control-Allow-Origin": {"*"}}
 	switch {
 	case a.publisher == nil:
 	case a.publisher.Level > 1 && strings.HasPrefix(path, "/runs/"):
-		p.Hint = "there is no such manifest: nobody announced it, its answer did not come to its end or was deleted before, or it was kept as long as manifests are"
+		p.Hint = "there is no such manifest: nobody announced it, its answer did not come to its end or was deleted " +
+			"before, or it was kept as long as manifests are"
 	case a.publisher.Level > 2:
 		p.Hint = manifest.DiscoveryPath + " says what is published, and where"
 	default:
@@ -134,59 +107,49 @@ const (
 )
 
 // answerManifest says where the manifest of an answer is.
-func (a *API) answerManifest(w http.ResponseWriter, r *request) error {
-	id, err := r.pathID()
+func (a *API) answerManifest(ctx context.Context, r *httpx.Request) (*manifestBody, error) {
+	call, err := a.findCall(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	call, err := a.findCall(r, id)
-	if err != nil {
-		return err
-	}
-	return a.showManifest(w, r, cmp.Or(call.Run, id), id)
+	return a.showManifest(ctx, r, cmp.Or(call.Run, call.AnswerID), call.AnswerID)
 }
 
 // runManifest says where the final manifest of a run is.
-func (a *API) runManifest(w http.ResponseWriter, r *request) error {
-	id, err := r.pathID()
+func (a *API) runManifest(ctx context.Context, r *httpx.Request) (*manifestBody, error) {
+	id, err := r.PathID()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return a.showManifest(w, r, id, "")
+	return a.showManifest(ctx, r, id, "")
 }
 
 // showManifest shows the last manifest of an answer of a run; of the run itself, if answer is empty.
-func (a *API) showManifest(w http.ResponseWriter, r *request, run, answer string) error {
+func (a *API) showManifest(ctx context.Context, r *httpx.Request, run, answer string) (*manifestBody, error) {
 	if a.publisher == nil {
-		return a.notPublished(r.URL.Path)
+		return nil, a.notPublished(r.URL.Path)
 	}
-	ctx, cancel := within(r)
-	defer cancel()
-	a.settle(ctx)
-	path, digest, err := a.lastManifest(ctx, r.who.Tenant, run, answer)
+	a.reader.CatchUp(ctx)
+	path, digest, err := a.lastManifest(ctx, r.Who.Tenant, run, answer)
 	if errors.Is(err, manifest.ErrNotFound) {
-		return &gateway.Problem{
-			Status: http.StatusNotFound,
-			Code:   gateway.CodeNotFound,
-			Detail: "no manifest of it is published",
-			Hint:   "a call is published if its token may publish, or says so with the header " + gateway.PublishHeader + ": yes",
-		}
+		return nil, gateway.NewProblem(gateway.CodeNotFound, "no manifest of it is published",
+			"a call is published if its token may publish, or says so with the header "+gateway.PublishHeader+": yes")
 	}
 	if err != nil {
-		return storeError("read a manifest", err)
+		return nil, err
 	}
-	body := manifestBody{Path: path, URL: a.publisher.URL(path), State: manifestPending, SHA256: orNull(digest)}
+	body := &manifestBody{Path: path, URL: a.publisher.URL(path), State: manifestPending, SHA256: httpx.OrNull(digest)}
 	if digest != "" {
 		body.State = manifestBuilt
 	}
-	if r.who.May(store.ScopeAdmin) || r.who.May(store.ScopePublish) {
-		salt, err := a.store.Salt(ctx, r.who.Tenant, cmp.Or(answer, run))
+	if r.Who.May(store.ScopeAdmin) || r.Who.May(store.ScopePublish) {
+		salt, err := a.store.Salt(ctx, r.Who.Tenant, cmp.Or(answer, run))
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return storeError("read the salt of a manifest", err)
+			return nil, err
 		}
-		body.Salt = orNull(hex.EncodeToString(salt))
+		body.Salt = httpx.OrNull(hex.EncodeToString(salt))
 	}
-	return writeJSON(w, r, http.StatusOK, body)
+	return body, nil
 }
 
 // lastManifest is [store.Store.LastManifest] of a tenant's run.
@@ -200,13 +163,13 @@ func (a *API) lastManifest(ctx context.Context, tenant, run, answer string) (pat
 
 // cite puts into the header of the answer document what its manifest announces, if one is published. The document has
 // the answer's text, by which a manifest is bound to it.
-func (a *API) cite(h http.Header, r *request, call *store.Call) {
+func (a *API) cite(h http.Header, r *httpx.Request, call *store.Call) {
 	if a.publisher == nil || a.publisher.Level < 2 {
 		return
 	}
-	ctx, cancel := within(r)
+	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
-	list, err := a.announcements(ctx, r.who.Tenant, call)
+	list, err := a.announcements(ctx, r.Who.Tenant, call)
 	switch {
 	case err == nil:
 		manifest.SetHeader(h, a.publisher.Form, list...)

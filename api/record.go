@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,12 +14,13 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
 )
 
-// maxRun is how many bytes the body may have that records a run or steps of it, before and after it is unpacked. How
-// large one step may be is the store's to say.
+// maxRun is how many bytes the body may have that records a run, steps of it, or spans, before and after it is unpacked.
+// How large one step may be is the store's to say.
 const maxRun = 32 << 20
 
 // recordedBody says what was recorded.
@@ -37,7 +39,7 @@ type recordedStepBody struct {
 }
 
 // newRun records a run: what is known of it at its beginning, or all of it.
-func (a *API) newRun(w http.ResponseWriter, r *request) error {
+func (a *API) newRun(w *httpx.Reply, r *httpx.Request) error {
 	return a.recordBody(w, r, "", func(body []byte) (*store.Recording, error) {
 		said, err := readRun(body)
 		if err != nil {
@@ -54,7 +56,7 @@ func (a *API) newRun(w http.ResponseWriter, r *request) error {
 }
 
 // newSteps records steps of a run.
-func (a *API) newSteps(w http.ResponseWriter, r *request) error {
+func (a *API) newSteps(w *httpx.Reply, r *httpx.Request) error {
 	return a.recordBody(w, r, r.PathValue("id"), func(body []byte) (*store.Recording, error) {
 		steps, err := trail.ReadSteps(body)
 		if err != nil {
@@ -65,8 +67,8 @@ func (a *API) newSteps(w http.ResponseWriter, r *request) error {
 }
 
 // finishRun records that a run has ended, and its final answer.
-func (a *API) finishRun(w http.ResponseWriter, r *request) error {
-	a.settle(r.Context()) // what is published of a run that has ended should have its last answer
+func (a *API) finishRun(w *httpx.Reply, r *httpx.Request) error {
+	a.reader.CatchUp(r.Context()) // what is published of a run that has ended should have its last answer
 	return a.recordBody(w, r, r.PathValue("id"), func(body []byte) (*store.Recording, error) {
 		if len(bytes.TrimSpace(body)) == 0 {
 			body = []byte("{}")
@@ -76,8 +78,8 @@ func (a *API) finishRun(w http.ResponseWriter, r *request) error {
 			return nil, err
 		}
 		if id := said.Trail.ID; id != "" && id != r.PathValue("id") {
-			return nil, badRequest(
-				fmt.Sprintf("id: the body is about the run %q", cut(id)),
+			return nil, httpx.BadRequest(
+				fmt.Sprintf("id: the body is about the run %q", httpx.Said(id)),
 				"leave it out: the path has it",
 			)
 		}
@@ -91,19 +93,19 @@ func (a *API) finishRun(w http.ResponseWriter, r *request) error {
 
 // publishRun says whether a run that has its final answer is to be published. As its header says, else as the token
 // does; but without a header, captured calls say so for themselves: what they kept back stays back.
-func (a *API) publishRun(r *request, said *store.Recording) error {
-	publish, err := r.who.Publishes(r.Header)
+func (a *API) publishRun(r *httpx.Request, said *store.Recording) error {
+	publish, err := r.Who.Publishes(r.Header)
 	ends := said.Finish || said.AnswerID != "" || said.Trail.Answer != "" || said.Trail.Final != nil
 	if err != nil || !publish || !ends || a.publisher == nil || a.publisher.Level < 2 {
 		return err
 	}
 	if r.Header.Get(gateway.PublishHeader) == "" && gateway.CheckID(said.Run) == "" {
-		a.settle(r.Context())
-		ctx, cancel := within(r)
+		a.reader.CatchUp(r.Context())
+		ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 		defer cancel()
-		run, err := a.store.Run(ctx, r.who.Tenant, said.Run, &store.Query{Limit: 1})
+		run, err := a.store.Run(ctx, r.Who.Tenant, said.Run, &store.Query{Limit: 1})
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
-			return storeError("read a run", err)
+			return httpx.StoreError("read a run", err)
 		}
 		publish = err != nil || run.Answers == 0
 	}
@@ -114,17 +116,13 @@ func (a *API) publishRun(r *request, said *store.Recording) error {
 // recordBody reads a body, stores what it says of a run, and answers with what became of it. The run is that of id,
 // else the one that read names.
 func (a *API) recordBody(
-	w http.ResponseWriter, r *request, id string, read func(body []byte) (*store.Recording, error),
+	w *httpx.Reply, r *httpx.Request, id string, read func(body []byte) (*store.Recording, error),
 ) error {
-	release, err := a.reserve(r, maxRun)
+	body, release, err := a.bodies.Read(w, r.Request, maxRun)
 	if err != nil {
 		return err
 	}
 	defer release()
-	body, err := readBody(w, r, maxRun)
-	if err != nil {
-		return err
-	}
 	if err := checkRun(body, id); err != nil {
 		return err
 	}
@@ -141,23 +139,23 @@ func (a *API) recordBody(
 		})
 	}
 	if why := gateway.CheckID(said.Run); why != "" {
-		return badRequest(
-			fmt.Sprintf("id: %q cannot be that of a run: %s", cut(said.Run), why),
+		return httpx.BadRequest(
+			fmt.Sprintf("id: %q cannot be that of a run: %s", httpx.Said(said.Run), why),
 			"leave it out, and the run gets one",
 		)
 	}
-	ctx, cancel := within(r)
+	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
-	if a.choose != nil && said.Trail.Strategy == "" {
-		if s := a.choose(said.Run); s != nil {
+	if a.o.Choose != nil && said.Trail.Strategy == "" {
+		if s := a.o.Choose(said.Run); s != nil {
 			said.Trail.Strategy = s.ID()
 		}
 	}
-	done, err := a.store.Record(ctx, r.who.Tenant, said)
+	done, err := a.store.Record(ctx, r.Who.Tenant, said)
 	if err != nil {
-		return storeError("record a run", err)
+		return httpx.StoreError("record a run", err)
 	}
-	a.bus.Wake()
+	a.o.Bus.Wake()
 	status, shown := http.StatusOK, recordedBody{
 		ID:      said.Run,
 		Created: done.Created,
@@ -171,9 +169,9 @@ func (a *API) recordBody(
 		if s.Created {
 			status = http.StatusCreated
 		}
-		shown.Steps = append(shown.Steps, recordedStepBody{orNull(s.Number), orNull(s.ID), s.Created, s.Replaced})
+		shown.Steps = append(shown.Steps, recordedStepBody{httpx.OrNull(s.Number), httpx.OrNull(s.ID), s.Created, s.Replaced})
 	}
-	return writeJSON(w, r, status, shown)
+	return w.JSON(status, shown)
 }
 
 // issueNotUTF8 is the code of the issue that a body is no text.
@@ -196,7 +194,7 @@ func checkRun(body []byte, run string) error {
 		default:
 			bad := len(body) - len(bytes.TrimLeft(body[d.InputOffset():], " \t\r\n"))
 			line := 1 + bytes.Count(body[:bad], []byte("\n"))
-			return badRequest(
+			return httpx.BadRequest(
 				fmt.Sprintf("line %d and what follows is not JSON: %v", line, err),
 				"nothing was recorded; send one object, an array of them, or one a line",
 			)
@@ -246,7 +244,7 @@ func checkStep(value json.RawMessage, run, place string) error {
 		raw  json.RawMessage
 	}{{"step_number", step.Number}, {"step", step.Step}} {
 		if n, err := strconv.ParseFloat(strings.Trim(string(of.raw), "\" "), 64); err == nil && n == 0 {
-			return badRequest(
+			return httpx.BadRequest(
 				place+of.name+": steps are numbered from 1",
 				"count from 1, or leave the numbers out: a step without one is the next",
 			)
@@ -257,8 +255,8 @@ func checkStep(value json.RawMessage, run, place string) error {
 		raw  json.RawMessage
 	}{{"run_id", step.RunID}, {"run", step.Run}} {
 		if id, err := strconv.Unquote(string(of.raw)); err == nil && run != "" && id != "" && id != run {
-			return badRequest(
-				fmt.Sprintf("%s%s: the body is about the run %q", place, of.name, cut(id)),
+			return httpx.BadRequest(
+				fmt.Sprintf("%s%s: the body is about the run %q", place, of.name, httpx.Said(id)),
 				"leave it out: the path has it",
 			)
 		}
@@ -273,7 +271,7 @@ func readRun(body []byte) (*store.Recording, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) == nil && members != nil { // else it is a list or lines of steps, or wrong
 		if raw, ok := members["answer_id"]; ok && json.Unmarshal(raw, &said.AnswerID) != nil {
-			return nil, badRequest("answer_id: it must be a string", "")
+			return nil, httpx.BadRequest("answer_id: it must be a string", "")
 		}
 		delete(members, "answer_id")
 		if members["reasoning_steps"] == nil && members["steps"] == nil {
@@ -289,7 +287,7 @@ func readRun(body []byte) (*store.Recording, error) {
 		return nil, badRun(err)
 	}
 	if said.AnswerID != "" && (t.Answer != "" || t.Final != nil) {
-		return nil, badRequest("both final_answer and answer_id say which the final answer is", "send one of them")
+		return nil, httpx.BadRequest("both final_answer and answer_id say which the final answer is", "send one of them")
 	}
 	said.Trail = t
 	return said, nil
@@ -298,27 +296,24 @@ func readRun(body []byte) (*store.Recording, error) {
 // badRun says what is wrong with a body.
 func badRun(err error) error {
 	if errors.Is(err, trail.ErrLimit) {
-		return &gateway.Problem{
-			Status: http.StatusRequestEntityTooLarge,
-			Code:   gateway.CodeTooLarge,
-			Detail: err.Error(),
-			Hint:   "send it in several parts",
-		}
+		return gateway.NewProblem(gateway.CodeTooLarge, err.Error(), "send it in several parts")
 	}
-	return badRequest(err.Error(), "the names are those of docs/trail.md: "+
+	return httpx.BadRequest(err.Error(), "the names are those of docs/trail.md: "+
 		`{"step_number": 1, "question": "…", "intermediate_answer": "…", "source_attributions": [{"document_id": "…", "relevance_score": 0.9}]}`)
 }
 
 // checkAnswer says that there is no such answer: a final answer that nobody finds is a mistake that shows too late
 // otherwise.
-func (a *API) checkAnswer(r *request, id string) error {
+func (a *API) checkAnswer(r *httpx.Request, id string) error {
 	if id == "" {
 		return nil
 	}
-	_, err := a.findCall(r, id)
+	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
+	defer cancel()
+	_, err := a.reader.Call(ctx, r.Who.Tenant, id)
 	if errors.Is(err, store.ErrNotFound) {
-		return badRequest(
-			fmt.Sprintf("answer_id: there is no answer %q", cut(id)),
+		return httpx.BadRequest(
+			fmt.Sprintf("answer_id: there is no answer %q", httpx.Said(id)),
 			"it is the Ibid-Answer of a response; final_answer takes a text",
 		)
 	}

@@ -3,11 +3,12 @@ package api
 import (
 	"cmp"
 	"context"
-	"net/http"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
 )
@@ -48,56 +49,33 @@ type stepBody struct {
 }
 
 // runs lists runs, the one with the latest call or record first.
-func (a *API) runs(w http.ResponseWriter, r *request) error {
-	query, err := r.params.query()
-	if err != nil {
-		return err
-	}
-	runs, next, err := list(a, r, "list runs", func(ctx context.Context) (*store.Page[store.Run], error) {
-		return a.store.Runs(ctx, r.who.Tenant, query)
-	}, showRun)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, http.StatusOK, struct {
-		Runs       []runItem `json:"runs"`
-		NextCursor *string   `json:"next_cursor"`
-	}{runs, next})
+func (a *API) runs(ctx context.Context, r *httpx.Request) (*store.Page[store.Run], error) {
+	return a.store.Runs(ctx, r.Who.Tenant, r.Params.Query())
 }
 
+func showListedRun(_ *httpx.Request, run *store.Run) runItem { return showRun(run) }
+
 // run shows a run with its latest steps: each one's answer with its sources, and what was recorded of it.
-func (a *API) run(w http.ResponseWriter, r *request) error {
-	opts, err := r.params.document()
+func (a *API) run(ctx context.Context, r *httpx.Request) (*runBody, error) {
+	id, err := r.PathID()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	query, err := r.params.page(maxLimit)
+	a.reader.CatchUp(ctx)
+	run, err := a.store.Run(ctx, r.Who.Tenant, id, r.Params.Query())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	id, err := r.pathID()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := within(r)
-	defer cancel()
-	a.settle(ctx)
-	run, err := a.store.Run(ctx, r.who.Tenant, id, query)
-	if err != nil {
-		return storeError("read a run", err)
-	}
-	return writeJSON(w, r, http.StatusOK, runBody{
-		showRun(
-			run,
-		),
-		orNull(run.Parent), orNull(run.Answer), orNull(run.AnswerID), showSteps(run, opts), orNull(run.Next),
-	})
+	return &runBody{
+		showRun(run), httpx.OrNull(run.Parent), httpx.OrNull(run.Answer), httpx.OrNull(run.AnswerID), showSteps(run, documentOptions(r)),
+		httpx.OrNull(run.Next),
+	}, nil
 }
 
 func showRun(run *store.Run) runItem {
 	return runItem{
-		run.ID, orNull(run.Agent), orNull(run.Question), orNull(run.Strategy), timeOrNull(run.Started),
-		timeOrNull(run.Ended), timeOrNull(run.Finished), run.Answers, run.Recorded,
+		run.ID, httpx.OrNull(run.Agent), httpx.OrNull(run.Question), httpx.OrNull(run.Strategy), httpx.TimeOrNull(run.Started),
+		httpx.TimeOrNull(run.Ended), httpx.TimeOrNull(run.Finished), run.Answers, run.Recorded,
 	}
 }
 
@@ -106,7 +84,7 @@ func showSteps(run *store.Run, opts ibid.DocumentOptions) []stepBody {
 	all := make([]stepBody, 0, len(run.Calls)+len(run.Recordings))
 	for i := range run.Recordings {
 		s := &run.Recordings[i]
-		all = append(all, stepBody{orNull(s.Number), orNull(s.Tool), s.After, nil, nil, s})
+		all = append(all, stepBody{httpx.OrNull(s.Number), httpx.OrNull(s.Tool), s.After, nil, nil, s})
 	}
 	calls := run.Calls // by step
 	for _, step := range run.Steps {
@@ -114,22 +92,13 @@ func showSteps(run *store.Run, opts ibid.DocumentOptions) []stepBody {
 			answer := showCall(calls[0], opts)
 			all = append(
 				all,
-				stepBody{orNull(step.Number), orNull(step.Tool), step.After, &calls[0].AnswerID, &answer, nil},
+				stepBody{httpx.OrNull(step.Number), httpx.OrNull(step.Tool), step.After, &calls[0].AnswerID, &answer, nil},
 			)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b stepBody) int {
-		if a.Number == nil || b.Number == nil { // those without come last
-			return cmp.Compare(flag(a.Number == nil), flag(b.Number == nil))
-		}
-		return cmp.Compare(*a.Number, *b.Number)
+		const last = math.MaxInt // those without a number
+		return cmp.Compare(*cmp.Or(a.Number, new(last)), *cmp.Or(b.Number, new(last)))
 	})
 	return all
-}
-
-func flag(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

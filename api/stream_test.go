@@ -3,11 +3,12 @@ package api
 import (
 	"encoding/json"
 	"errors"
-	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestStreamHeartbeat(t *testing.T) {
 	w := httptest.NewRecorder()
 	valid := true
-	s := &stream{w: w, rc: http.NewResponseController(w), valid: func() bool { return valid }}
+	s := &stream{Stream: httpx.NewStream(w, time.Second), valid: func() bool { return valid }}
 	if err := s.tell(bus.Message{Wake: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
@@ -28,7 +31,7 @@ const (
 	maxSummarised = 32 << 20
 	// minSummarised is what a small run counts as: each takes a processor.
 	minSummarised = maxSummarised / 4
-	// summarise bounds how long making one may take. That it waits for others and for the store is bounded by askStore.
+	// summarise bounds how long making one may take. That it waits for others and for the store is bounded by httpx.StoreTime.
 	summarise = 2 * time.Minute
 )
 
@@ -43,22 +46,19 @@ type summaryOptions struct {
 
 // summary shows what a run rested on, and what each sentence of its answer does. Who asks for the same at the same time
 // gets the same.
-func (a *API) summary(w http.ResponseWriter, r *request) error {
-	opts, err := r.params.summary()
+func (a *API) summary(w *httpx.Reply, r *httpx.Request) error {
+	opts := readSummaryOptions(r.Params)
+	id, err := r.PathID()
 	if err != nil {
 		return err
 	}
-	id, err := r.pathID()
-	if err != nil {
-		return err
-	}
-	body, err := shared(r.Context(), a, []any{r.who.Tenant, id, r.params}, func(ctx context.Context) ([]byte, error) {
-		return a.makeSummary(ctx, r.who.Tenant, id, opts)
+	body, err := shared(r.Context(), a, []any{r.Who.Tenant, id, r.Params.Given()}, func(ctx context.Context) ([]byte, error) {
+		return a.makeSummary(ctx, r.Who.Tenant, id, opts)
 	})
 	if err != nil {
 		return err
 	}
-	write(w, r, http.StatusOK, "application/json", body)
+	w.Body(http.StatusOK, "application/json", body)
 	return nil
 }
 
@@ -67,10 +67,11 @@ func (a *API) summary(w http.ResponseWriter, r *request) error {
 // asks for the same at the same time gets the same one, so nobody may change it. It returns when ctx ends, though
 // others may still wait. A run that is not there is store.ErrNotFound.
 func (a *API) Summary(ctx context.Context, tenant, run string) (*trail.Summary, error) {
-	opts, err := params{}.summary()
+	params, err := httpx.ReadParams("", summaryParams())
 	if err != nil {
 		return nil, err
 	}
+	opts := readSummaryOptions(params)
 	return shared(ctx, a, []any{tenant, run}, func(ctx context.Context) (*trail.Summary, error) {
 		var s *trail.Summary
 		err := a.readRun(
@@ -88,15 +89,16 @@ func (a *API) Summary(ctx context.Context, tenant, run string) (*trail.Summary, 
 // ExportRun returns a run as GET /v1/runs/{id}/summary writes it, as json, prov or otlp; empty is json. Another word is
 // an error for whoever asked.
 func (a *API) ExportRun(ctx context.Context, tenant, run, as string) ([]byte, error) {
-	asked := params{}
+	query := ""
 	if as != "" {
-		asked["as"] = as
+		query = url.Values{"as": {as}}.Encode()
 	}
-	opts, err := asked.summary()
+	params, err := httpx.ReadParams(query, summaryParams())
 	if err != nil {
 		return nil, err
 	}
-	return shared(ctx, a, []any{tenant, run, asked}, func(ctx context.Context) ([]byte, error) {
+	opts := readSummaryOptions(params)
+	return shared(ctx, a, []any{tenant, run, params.Given()}, func(ctx context.Context) ([]byte, error) {
 		return a.makeSummary(ctx, tenant, run, opts)
 	})
 }
@@ -139,7 +141,7 @@ func (a *API) readRun(
 	defer cancel()
 	t, err := a.store.Trail(ctx, tenant, id)
 	if err != nil {
-		return storeError("read a run", err)
+		return httpx.StoreError("read a run", err)
 	}
 	link, err := a.linkOptions(opts.strategy, t)
 	if err != nil {
@@ -147,7 +149,7 @@ func (a *API) readRun(
 	}
 	if opts.form == asJSON { // the others say nothing of it
 		if opts.known, err = a.knownOf(ctx, tenant, id); err != nil {
-			return storeError("read what people said of a run", err)
+			return httpx.StoreError("read what people said of a run", err)
 		}
 	}
 	if err := use(ctx, t, link); err != nil {
@@ -192,12 +194,12 @@ func (a *API) knownOf(ctx context.Context, tenant, run string) (map[string]suppo
 
 // reserveRun waits until a run may be summarised.
 func (a *API) reserveRun(ctx context.Context, tenant, id string) (release func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, askStore)
+	ctx, cancel := context.WithTimeout(ctx, httpx.StoreTime)
 	defer cancel()
-	a.settle(ctx)
+	a.reader.CatchUp(ctx)
 	weight, err := a.store.Weight(ctx, tenant, id)
 	if err != nil {
-		return nil, storeError("read a run", err)
+		return nil, httpx.StoreError("read a run", err)
 	}
 	weight = min(max(weight, minSummarised), maxSummarised)
 	if err := a.summaries.Acquire(ctx, weight); err != nil {
@@ -210,12 +212,12 @@ func (a *API) reserveRun(ctx context.Context, tenant, id string) (release func()
 // known here, else by the defaults. Whatever the strategy's checker is, it is the built-in one that infers: a page that
 // is opened should cost nothing but time.
 func (a *API) linkOptions(name string, t *trail.Trail) (*trail.LinkOptions, error) {
-	s, err := experiment.Find(a.strategies, cmp.Or(name, t.Strategy))
+	s, err := experiment.Find(a.o.Strategies, cmp.Or(name, t.Strategy))
 	switch {
 	case err == nil:
 		return s.Link(), nil
 	case name != "":
-		return nil, badRequest(
+		return nil, httpx.BadRequest(
 			err.Error(), "strategies of your own stand under strategies in the file of ibid serve --config",
 		)
 	}
@@ -237,7 +239,7 @@ func renderTrail(ctx context.Context, t *trail.Trail, opts *summaryOptions, link
 	if err != nil {
 		return nil, err
 	}
-	return encode(s)
+	return httpx.Encode(s)
 }
 
 // summarised links and weighs a run and adds it up.
@@ -281,37 +283,28 @@ const (
 	maxExcerpt = 10_000
 )
 
-// summary returns how a summary is wanted.
-func (p params) summary() (*summaryOptions, error) {
-	form, err := p.choice("as", []string{asJSON, asPROV, asOTLP})
-	if err != nil {
-		return nil, err
+// summaryParams are the parameters of a summary.
+func summaryParams() []httpx.Param {
+	share := strconv.FormatFloat(trail.DefaultThreshold, 'g', -1, 64)
+	return []httpx.Param{
+		httpx.OneOf("as", asJSON, asPROV, asOTLP),
+		{Name: "threshold", Kind: httpx.Share, Default: share},
+		httpx.Number("top", trail.DefaultTop, 1, maxTop),
+		httpx.Number("excerpt", trail.DefaultExcerpt, 0, maxExcerpt),
+		httpx.OneOf("adjust", "false", "true"),
+		{Name: "strategy"},
+		httpx.OneOf("content", "false", "true"),
 	}
-	threshold, err := p.share("threshold", trail.DefaultThreshold)
-	if err != nil {
-		return nil, err
-	}
-	top, err := p.number("top", trail.DefaultTop, 1, maxTop)
-	if err != nil {
-		return nil, err
-	}
-	excerpt, err := p.number("excerpt", trail.DefaultExcerpt, 0, maxExcerpt)
-	if err != nil {
-		return nil, err
-	}
-	adjust, err := p.choice("adjust", []string{"false", "true"})
-	if err != nil {
-		return nil, err
-	}
-	content, err := p.choice("content", []string{"false", "true"})
+}
+
+// readSummaryOptions returns how a summary is wanted.
+func readSummaryOptions(p httpx.Params) *summaryOptions {
+	threshold := p.Float("threshold")
 	return &summaryOptions{
 		SummaryOptions: trail.SummaryOptions{
-			Threshold:  &threshold,
-			Top:        int(top),
-			Excerpt:    int(excerpt),
-			NoExcerpts: excerpt == 0,
-			Adjust:     adjust == "true",
+			Threshold: &threshold, Top: p.Int("top"), Excerpt: p.Int("excerpt"), NoExcerpts: p.Int("excerpt") == 0,
+			Adjust: p.Get("adjust") == "true",
 		},
-		form: form, strategy: p["strategy"], content: content == "true",
-	}, err
+		form: p.Get("as"), strategy: p.Get("strategy"), content: p.Get("content") == "true",
+	}
 }

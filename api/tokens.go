@@ -1,21 +1,14 @@
 package api
 
 import (
-	"cmp"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
+	"context"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 )
-
-// maxOrder is how long the JSON of a request for a token can be, in bytes.
-const maxOrder = 64 << 10
 
 // tokenBody is a token as JSON. Its secret is shown once, when it is made.
 type tokenBody struct {
@@ -31,52 +24,53 @@ type tokenBody struct {
 
 func showToken(t *store.Token) tokenBody {
 	return tokenBody{
-		ID: t.ID, Tenant: t.Tenant, Name: t.Name, Scopes: orEmpty(t.Scopes), Publish: t.Publish,
-		CreatedAt: t.Created.UTC(), RevokedAt: timeOrNull(t.Revoked),
+		ID: t.ID, Tenant: t.Tenant, Name: t.Name, Scopes: httpx.OrEmpty(t.Scopes), Publish: t.Publish,
+		CreatedAt: t.Created.UTC(), RevokedAt: httpx.TimeOrNull(t.Revoked),
 	}
 }
 
 // mayManage reports whether an administrator is one of that tenant. The tenant default is the operator's: its
 // administrators manage the tokens of all.
-func mayManage(r *request, tenant string) bool {
-	return r.who.Tenant == tenant || r.who.Tenant == store.DefaultTenant
+func mayManage(r *httpx.Request, tenant string) bool {
+	return r.Who.Tenant == tenant || r.Who.Tenant == store.DefaultTenant
+}
+
+// tokenList is what GET /v1/tokens answers.
+type tokenList struct {
+	Tokens []tokenBody `json:"tokens"`
 }
 
 // tokens lists the tokens that the caller manages, revoked ones too.
-func (a *API) tokens(w http.ResponseWriter, r *request) error {
-	ctx, cancel := within(r)
-	defer cancel()
+func (a *API) tokens(ctx context.Context, r *httpx.Request) (*tokenList, error) {
 	all, err := a.store.Tokens(ctx)
-	if err != nil {
-		return storeError("list tokens", err)
-	}
-	body := struct {
-		Tokens []tokenBody `json:"tokens"`
-	}{[]tokenBody{}}
+	body := &tokenList{[]tokenBody{}}
 	for i := range all {
 		if mayManage(r, all[i].Tenant) {
 			body.Tokens = append(body.Tokens, showToken(&all[i]))
 		}
 	}
-	return writeJSON(w, r, http.StatusOK, body)
+	return body, err
+}
+
+// tokenOrder is a request for a token.
+type tokenOrder struct {
+	Name    string   `json:"name"`
+	Tenant  string   `json:"tenant"`
+	Scopes  []string `json:"scopes"`
+	Publish bool     `json:"publish"`
 }
 
 // newToken makes a token. The first one closes the doors.
-func (a *API) newToken(w http.ResponseWriter, r *request) error {
-	var order struct {
-		Name    string   `json:"name"`
-		Tenant  string   `json:"tenant"`
-		Scopes  []string `json:"scopes"`
-		Publish bool     `json:"publish"`
-	}
-	if err := readJSON(w, r, &order); err != nil {
+func (a *API) newToken(w *httpx.Reply, r *httpx.Request) error {
+	var order tokenOrder
+	if err := httpx.ReadJSON(w, r.Request, &order); err != nil {
 		return err
 	}
 	if order.Tenant == "" {
-		order.Tenant = r.who.Tenant
+		order.Tenant = r.Who.Tenant
 	}
 	if !mayManage(r, order.Tenant) {
-		return badRequest(
+		return httpx.BadRequest(
 			"tenant: it is not that of the access token",
 			"only administrators of the tenant default make tokens of others",
 		)
@@ -89,79 +83,61 @@ func (a *API) newToken(w http.ResponseWriter, r *request) error {
 		Publish: order.Publish,
 	}
 	if err := t.Check(); err != nil {
-		return badRequest(err.Error(), "")
+		return httpx.BadRequest(err.Error(), "")
 	}
-	ctx, cancel := within(r)
+	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
 	secret, err := a.store.NewToken(ctx, t)
 	if err != nil {
-		return storeError("make a token", err)
+		return httpx.StoreError("make a token", err)
 	}
-	a.guard.Forget()
+	a.o.Guard.Forget()
 	body := showToken(t)
 	body.Secret = secret
-	return writeJSON(w, r, http.StatusCreated, body)
+	return w.JSON(http.StatusCreated, body)
 }
 
 // revokeToken makes a token invalid: here at once, on other nodes within 30 seconds.
-func (a *API) revokeToken(w http.ResponseWriter, r *request) error {
-	id, err := r.pathID()
+func (a *API) revokeToken(w *httpx.Reply, r *httpx.Request) error {
+	id, err := r.PathID()
 	if err != nil {
 		return err
 	}
-	ctx, cancel := within(r)
+	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
 	all, err := a.store.Tokens(ctx)
 	if err != nil {
-		return storeError("list tokens", err)
+		return httpx.StoreError("list tokens", err)
 	}
 	if !slices.ContainsFunc(all, func(t store.Token) bool { return t.ID == id && mayManage(r, t.Tenant) }) {
 		return store.ErrNotFound
 	}
 	if err := a.store.RevokeToken(ctx, id); err != nil {
-		return storeError("revoke a token", err)
+		return httpx.StoreError("revoke a token", err)
 	}
-	a.guard.Forget()
+	a.o.Guard.Forget()
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
+// streamOrder is a request for a stream token.
+type streamOrder struct {
+	Run string `json:"run"`
+}
+
 // streamToken makes a token for the events of one run, to stand in the URL of an EventSource.
-func (a *API) streamToken(w http.ResponseWriter, r *request) error {
-	var order struct {
-		Run string `json:"run"`
-	}
-	if err := readJSON(w, r, &order); err != nil {
+func (a *API) streamToken(w *httpx.Reply, r *httpx.Request) error {
+	var order streamOrder
+	if err := httpx.ReadJSON(w, r.Request, &order); err != nil {
 		return err
 	}
-	if order.Run == "" || len(order.Run) > maxID || !isClean(order.Run) {
-		return badRequest("run: it is not a run's id", `send {"run": "run_…"}`)
+	if !httpx.IsID(order.Run) {
+		return httpx.BadRequest("run: it is not a run's id", `send {"run": "run_…"}`)
 	}
-	token, expires := a.guard.StreamToken(r.who, order.Run)
-	return writeJSON(w, r, http.StatusCreated, struct {
+	token, expires := a.o.Guard.StreamToken(r.Who, order.Run)
+	return w.JSON(http.StatusCreated, struct {
 		AccessToken string    `json:"access_token"`
 		Run         string    `json:"run"`
 		ExpiresAt   time.Time `json:"expires_at"`
 	}{token, order.Run, expires})
-}
-
-// readJSON reads a small JSON object from the request's body.
-func readJSON(w http.ResponseWriter, r *request, v any) error {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxOrder))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(v)
-	if err == nil {
-		if _, err = decoder.Token(); errors.Is(err, io.EOF) {
-			return nil
-		}
-		err = errors.New("something follows the object")
-	}
-	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return large
-	}
-	why := cut(strings.TrimPrefix(err.Error(), "json: "))
-	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok { // its words are about Go
-		why = fmt.Sprintf("%s: it must not be a JSON %s", cmp.Or(cut(kind.Field), "all of it"), kind.Value)
-	}
-	return badRequest("the body is not the JSON object that is needed: "+why, "docs/http.md lists its members")
 }

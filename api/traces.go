@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -12,51 +13,41 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail/otel"
 )
 
-const (
-	// tracesPath is where OTLP's exporters send traces to, by the specification.
-	tracesPath = "/v1/traces"
-	// maxTraces is how many bytes the body of a trace request may have, before and after it is unpacked. Exporters send
-	// 512 spans at a time, collectors some thousands.
-	maxTraces = 32 << 20
-)
+// tracesPath is where OTLP's exporters send traces to, by the specification.
+const tracesPath = "/v1/traces"
 
 // traces records the spans of agents' runs in a trace request of OTLP/HTTP. Spans that have nothing to do with a run
 // are accepted and not kept. A request may come again: each span is kept once.
-func (a *API) traces(w http.ResponseWriter, r *request) error {
-	release, err := a.reserve(r, maxTraces)
+func (a *API) traces(w *httpx.Reply, r *httpx.Request) error {
+	body, release, err := a.bodies.Read(w, r.Request, maxRun)
 	if err != nil {
 		return err
 	}
 	defer release()
-	body, err := readBody(w, r, maxTraces)
-	if err != nil {
-		return err
-	}
 	set, err := otel.ReadSpans(r.Header.Get("Content-Type"), body, nil)
 	if errors.Is(err, otel.ErrMediaType) {
-		return &gateway.Problem{
-			Status: http.StatusUnsupportedMediaType, Code: gateway.CodeMediaType, Detail: err.Error(),
-			Hint: "OTLP/HTTP has these two; OTLP/gRPC is not served",
-		}
+		return gateway.NewProblem(
+			gateway.CodeMediaType, err.Error(), "OTLP/HTTP has these two; OTLP/gRPC is not served")
 	}
 	if err != nil {
-		return badRequest(err.Error(), "")
+		return httpx.BadRequest(err.Error(), "")
 	}
 	if err := a.recordSpans(r, set); err != nil {
 		return err
 	}
-	write(w, r, http.StatusOK, traceType(r), traceResponse(traceType(r), set.Rejected, set.Reason))
+	w.Body(http.StatusOK, traceType(r), traceResponse(traceType(r), set.Rejected, set.Reason))
 	return nil
 }
 
 // recordSpans stores the spans of a request, run by run. What the store refuses counts as rejected: it would refuse it
 // again.
-func (a *API) recordSpans(r *request, set *otel.SpanSet) error {
-	ctx, cancel := within(r)
+func (a *API) recordSpans(r *httpx.Request, set *otel.SpanSet) error {
+	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
 	reject := func(spans int, why string) {
 		set.Rejected += spans
@@ -64,27 +55,27 @@ func (a *API) recordSpans(r *request, set *otel.SpanSet) error {
 	}
 	for _, run := range set.Runs {
 		if why := gateway.CheckID(run.ID); why != "" {
-			reject(len(run.Steps), "the run "+strconv.Quote(cut(run.ID))+": "+why)
+			reject(len(run.Steps), "the run "+strconv.Quote(httpx.Said(run.ID))+": "+why)
 			continue
 		}
-		done, err := a.store.Record(ctx, r.who.Tenant, &store.Recording{Run: run.ID, Trail: run, Partly: true})
+		done, err := a.store.Record(ctx, r.Who.Tenant, &store.Recording{Run: run.ID, Trail: run, Partly: true})
 		switch {
 		case errors.Is(err, store.ErrConflict), errors.Is(err, store.ErrLimit):
 			reject(len(run.Steps), err.Error())
 		case err != nil:
-			return storeError("record spans", err)
+			return httpx.StoreError("record spans", err)
 		case done.Refused > 0:
-			reject(done.Refused, "the run "+strconv.Quote(cut(run.ID))+": "+done.Why)
+			reject(done.Refused, "the run "+strconv.Quote(httpx.Said(run.ID))+": "+done.Why)
 		}
 	}
 	if len(set.Runs) > 0 {
-		a.bus.Wake()
+		a.o.Bus.Wake()
 	}
 	return nil
 }
 
 // traceType returns the media type that a trace request is answered in: its own. What is neither is answered in JSON.
-func traceType(r *request) string {
+func traceType(r *httpx.Request) string {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err == nil && mediaType == otel.Protobuf {
 		return otel.Protobuf
@@ -119,7 +110,8 @@ func traceResponse(mediaType string, rejected int, reason string) []byte {
 
 // writeStatus answers a trace request with an error as OTLP wants it: a google.rpc.Status in the encoding of the
 // request. Of the codes that [gateway.ProblemOf] gives, exporters try again after 429, 502, 503 and 504.
-func writeStatus(w http.ResponseWriter, r *request, p *gateway.Problem) {
+func writeStatus(w *httpx.Reply, r *httpx.Request, err error) {
+	p := gateway.ProblemOf(err)
 	maps.Copy(w.Header(), p.Header)
 	message := p.Error()
 	if p.Hint != "" {
@@ -132,14 +124,14 @@ func writeStatus(w http.ResponseWriter, r *request, p *gateway.Problem) {
 		body = protowire.AppendString(protowire.AppendTag(body, 2, protowire.BytesType), message)
 	} else {
 		var err error
-		if body, err = encode(struct {
+		if body, err = httpx.Encode(struct {
 			Code    int    `json:"code"`
 			Message string `json:"message"`
 		}{statusCode(p.Status), message}); err != nil {
 			body = []byte("{}")
 		}
 	}
-	write(w, r, p.Status, mediaType, body)
+	w.Body(p.Status, mediaType, body)
 }
 
 // statusCode returns gRPC's code for an HTTP status, as google.rpc.Status has it.

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
@@ -23,6 +25,8 @@ import (
 const (
 	// verifyFor bounds how long one verification may take.
 	verifyFor = 60 * time.Second
+	// tryAgain is when a caller is told to come again.
+	tryAgain = 5 * time.Second
 	// maxVerifying is how many are made at the same time, for all callers.
 	maxVerifying = 4
 	// maxTrust and maxTrusted are how many entries a request's trust may have, and how long one may be, in bytes.
@@ -54,35 +58,28 @@ type verifyOrder struct {
 }
 
 // orderMembers are the members of an order as JSON. Nothing else that can be verified is made of them only.
-func orderMembers() []string {
-	return []string{
-		"url", "document", "manifest", "bundle", "response", "trust", "offline", "max_age", "require_level", "judge",
-	}
-}
+var orderMembers = strings.Fields(
+	"url document manifest bundle response trust offline max_age require_level judge")
 
 // verify verifies what the body has or names, and answers with the report.
-func (a *API) verify(w http.ResponseWriter, r *request) error {
+func (a *API) verify(w *httpx.Reply, r *httpx.Request) error {
 	if err := a.canVerify(); err != nil {
 		return err
 	}
-	release, err := a.reserve(r, maxDecode)
+	body, release, err := a.bodies.Read(w, r.Request, maxDecode)
 	if err != nil {
 		return err
 	}
 	defer release()
-	body, err := readBody(w, r, maxDecode)
+	order, err := readOrder(body, r.Params)
 	if err != nil {
 		return err
 	}
-	order, err := readOrder(body, r.params)
+	report, err := a.verified(r.Context(), r.Who.Tenant, order)
 	if err != nil {
 		return err
 	}
-	report, err := a.verified(r.Context(), r.who.Tenant, order)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, http.StatusOK, report)
+	return w.JSON(http.StatusOK, report)
 }
 
 // Verification says what [API.Verify] verifies.
@@ -132,7 +129,7 @@ func (v *Verification) order() (*verifyOrder, error) {
 		progress:     v.Progress,
 	}
 	if o.raw == nil && o.URL == "" {
-		return nil, badRequest(
+		return nil, httpx.BadRequest(
 			"nothing is said that could be verified", "a URL, a manifest, an answer document, or what curl -i printed",
 		)
 	}
@@ -140,11 +137,9 @@ func (v *Verification) order() (*verifyOrder, error) {
 }
 
 func (a *API) canVerify() error {
-	if a.verifier == nil {
-		return &gateway.Problem{
-			Status: http.StatusServiceUnavailable, Code: gateway.CodeUnavailable, Detail: "nothing is verified here",
-			Hint: "`ibid verify` does so without a server",
-		}
+	if a.o.Verifier == nil {
+		return gateway.NewProblem(
+			gateway.CodeUnavailable, "nothing is verified here", "`ibid verify` does so without a server")
 	}
 	return nil
 }
@@ -152,16 +147,11 @@ func (a *API) canVerify() error {
 // verified makes the report of an order, unless too many are being made, and keeps what it says.
 func (a *API) verified(ctx context.Context, tenant string, o *verifyOrder) (*verify.Report, error) {
 	if !a.verifying.TryAcquire(1) {
-		return nil, &gateway.Problem{
-			Status: http.StatusTooManyRequests,
-			Code:   gateway.CodeTooMany,
-			Detail: fmt.Sprintf("%d verifications are being made at the moment", maxVerifying),
-			Hint:   "try again in a moment",
-			Header: http.Header{"Retry-After": {"5"}},
-		}
+		return nil, httpx.TooMany(tryAgain, fmt.Sprintf("%d verifications are being made at the moment", maxVerifying),
+			"try again in a moment")
 	}
 	defer a.verifying.Release(1)
-	report, err := o.report(ctx, a.verifier(tenant))
+	report, err := o.report(ctx, a.o.Verifier(tenant))
 	if err == nil {
 		err = a.keepReport(ctx, tenant, report)
 	}
@@ -172,22 +162,22 @@ func (a *API) verified(ctx context.Context, tenant string, o *verifyOrder) (*ver
 }
 
 // readOrder reads what is to be verified: an order, or with parameters the thing itself.
-func readOrder(body []byte, p params) (*verifyOrder, error) {
+func readOrder(body []byte, p httpx.Params) (*verifyOrder, error) {
 	o := &verifyOrder{}
 	var members map[string]json.RawMessage
 	isOrder := json.Unmarshal(body, &members) == nil && members != nil
 	for name := range members {
-		isOrder = isOrder && slices.Contains(orderMembers(), name)
+		isOrder = isOrder && slices.Contains(orderMembers, name)
 	}
 	var err error
 	switch {
 	case len(bytes.TrimSpace(body)) == 0:
-		return nil, badRequest("the body is empty", `send {"url": "https://…"}, or what curl -i printed`)
+		return nil, httpx.BadRequest("the body is empty", `send {"url": "https://…"}, or what curl -i printed`)
 	case !isOrder:
 		o.raw = body
-		err = o.readParams(p)
-	case len(p) > 0:
-		err = badRequest(
+		o.readParams(p)
+	case len(p.Given()) > 0:
+		err = httpx.BadRequest(
 			"the query parameters go with a body that is no such object",
 			"what they say is a member of the object, too",
 		)
@@ -200,32 +190,25 @@ func readOrder(body []byte, p params) (*verifyOrder, error) {
 	return o, o.check()
 }
 
+// verifyParams are the parameters of a body that is the thing itself.
+func verifyParams() []httpx.Param {
+	return append(httpx.Texts("url", "trust"),
+		httpx.OneOf("offline", "false", "true"),
+		httpx.Number("max_age", 0, 0, maxAge),
+		httpx.Number("require_level", 0, 0, 3),
+		httpx.Param{Name: "judge", Kind: httpx.Word, Words: []string{"false", "true"}})
+}
+
 // readParams reads what parameters say of a body that is the thing itself.
-func (o *verifyOrder) readParams(p params) error {
-	offline, err := p.choice("offline", []string{"false", "true"})
-	if err != nil {
-		return err
+func (o *verifyOrder) readParams(p httpx.Params) {
+	o.URL, o.Offline = p.Get("url"), p.Get("offline") == "true"
+	o.MaxAge, o.RequireLevel = int64(p.Int("max_age")), p.Int("require_level")
+	if p.Has("judge") {
+		o.Judge = new(p.Get("judge") == "true")
 	}
-	age, err := p.number("max_age", 0, 0, maxAge)
-	if err != nil {
-		return err
+	if p.Has("trust") {
+		o.Trust = strings.Split(p.Get("trust"), ",")
 	}
-	judge, err := p.choice("judge", []string{"", "false", "true"})
-	if err != nil {
-		return err
-	}
-	level, err := p.number("require_level", 0, 0, 3)
-	if err != nil {
-		return err
-	}
-	o.URL, o.Offline, o.MaxAge, o.RequireLevel = p["url"], offline == "true", age, int(level)
-	if judge != "" {
-		o.Judge = new(judge == "true")
-	}
-	if p["trust"] != "" {
-		o.Trust = strings.Split(p["trust"], ",")
-	}
-	return nil
 }
 
 // read reads an order, in which one thing is to be verified.
@@ -233,9 +216,9 @@ func (o *verifyOrder) read(body []byte) error {
 	if err := json.Unmarshal(body, o); err != nil {
 		why := "it has a member of another type than it must be"
 		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			why = fmt.Sprintf("%s: it must not be a JSON %s", cut(kind.Field), kind.Value)
+			why = fmt.Sprintf("%s: it must not be a JSON %s", httpx.Said(kind.Field), kind.Value)
 		}
-		return badRequest(why, "docs/http.md lists the members")
+		return httpx.BadRequest(why, "docs/http.md lists the members")
 	}
 	given := 0
 	for _, thing := range [][]byte{o.Document, o.Manifest, o.Bundle, []byte(o.Response)} {
@@ -251,7 +234,7 @@ func (o *verifyOrder) read(body []byte) error {
 		o.Manifest = nil
 	}
 	if given > 1 || given == 1 && o.Response == "" && o.URL != "" || given == 0 && o.URL == "" {
-		return badRequest(
+		return httpx.BadRequest(
 			"one thing is to be verified at a time",
 			`it has one of url, document, manifest, bundle and response; a response may have its url besides`,
 		)
@@ -263,29 +246,29 @@ func (o *verifyOrder) read(body []byte) error {
 func (o *verifyOrder) check() error {
 	switch {
 	case o.RequireLevel < 0 || o.RequireLevel > 3:
-		return badRequest(
+		return httpx.BadRequest(
 			"require_level: there is no level "+strconv.Itoa(o.RequireLevel),
 			"it is 0, which demands nothing, 1, 2 or 3",
 		)
 	case o.MaxAge < 0 || o.MaxAge > maxAge:
-		return badRequest(
+		return httpx.BadRequest(
 			"max_age: it is "+strconv.FormatInt(o.MaxAge, 10),
 			fmt.Sprintf("seconds, from 0, which looks at every source now, to %d", maxAge),
 		)
 	case len(o.Trust) > maxTrust:
-		return badRequest(fmt.Sprintf("trust: it has more than %d entries", maxTrust), "host names, or ids of keys")
+		return httpx.BadRequest(fmt.Sprintf("trust: it has more than %d entries", maxTrust), "host names, or ids of keys")
 	}
 	for _, one := range o.Trust {
-		if one == "" || len(one) > maxTrusted || !isClean(one) {
-			return badRequest(
-				fmt.Sprintf("trust: %q is neither a host nor the id of a key", cut(one)),
+		if one == "" || len(one) > maxTrusted || !httpx.IsClean(one) {
+			return httpx.BadRequest(
+				fmt.Sprintf("trust: %q is neither a host nor the id of a key", httpx.Said(one)),
 				"agent.example, or the key_id of a report",
 			)
 		}
 	}
 	for name, address := range map[string]string{"url": o.URL, "manifest": string(o.Manifest)} {
-		if len(address) > manifest.MaxURL || !isClean(address) {
-			return badRequest(
+		if len(address) > manifest.MaxURL || !httpx.IsClean(address) {
+			return httpx.BadRequest(
 				fmt.Sprintf("%s: it is no address of up to %d characters", name, manifest.MaxURL),
 				"https://…",
 			)
@@ -303,7 +286,7 @@ func (o *verifyOrder) report(asked context.Context, v *verify.Verifier) (*verify
 	v.SourceTTL, v.FailureTTL = age, min(age, maxFailureAge)
 	v.RequireLevel = max(v.RequireLevel, o.RequireLevel)
 	if o.Judge != nil && *o.Judge && v.Judge == nil {
-		return nil, badRequest(
+		return nil, httpx.BadRequest(
 			"judge: there is none here",
 			"without it nobody says of an excerpt that is there that it does not support its claim",
 		)
@@ -320,13 +303,11 @@ func (o *verifyOrder) report(asked context.Context, v *verify.Verifier) (*verify
 	case asked.Err() != nil:
 		return nil, asked.Err()
 	case ctx.Err() != nil:
-		return nil, &gateway.Problem{
-			Status: http.StatusServiceUnavailable,
-			Code:   gateway.CodeUnavailable,
-			Detail: fmt.Sprintf("the verification took longer than %v", verifyFor),
-			Hint:   "try again with max_age, as what was found out about sources is remembered; `ibid verify` takes as long as it needs",
-			Header: http.Header{"Retry-After": {"5"}},
-		}
+		p := gateway.Unavailable(fmt.Sprintf("the verification took longer than %v", verifyFor))
+		p.Hint = "try again with max_age, as what was found out about sources is remembered; " +
+			"`ibid verify` takes as long as it needs"
+		p.Header.Set("Retry-After", strconv.Itoa(int(tryAgain.Seconds())))
+		return nil, p
 	case errors.Is(err, verify.ErrInput):
 		return nil, &http.MaxBytesError{Limit: maxDecode}
 	}
@@ -336,7 +317,7 @@ func (o *verifyOrder) report(asked context.Context, v *verify.Verifier) (*verify
 			`send {"url": "https://…"}, a manifest, a stored bundle, an answer document, or what curl -i printed`,
 		)
 	}
-	return nil, storeError("verify", err)
+	return nil, httpx.StoreError("verify", err)
 }
 
 func (o *verifyOrder) do(ctx context.Context, v *verify.Verifier) (*verify.Report, error) {
@@ -364,7 +345,7 @@ func (o *verifyOrder) unreadable(ctx context.Context) error {
 // keepReport records what failed, and what was found about the tenant's own answers.
 func (a *API) keepReport(asked context.Context, tenant string, report *verify.Report) error {
 	// It is known now, also if who asked has left.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(asked), askStore)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(asked), httpx.StoreTime)
 	defer cancel()
 	incidents := verify.Incidents(report)
 	if len(incidents) > maxIncidents {
@@ -380,7 +361,7 @@ func (a *API) keepReport(asked context.Context, tenant string, report *verify.Re
 		case errors.Is(err, store.ErrLimit): // of what the manifest says; the report has it all the same
 			a.logger.LogAttrs(ctx, slog.LevelWarn, "the failures of a report were not recorded", slog.Any("error", err))
 		case err != nil:
-			return storeError("record what failed", err)
+			return httpx.StoreError("record what failed", err)
 		}
 	}
 	statuses, err := a.ownStatuses(ctx, tenant, report)
@@ -388,10 +369,10 @@ func (a *API) keepReport(asked context.Context, tenant string, report *verify.Re
 		err = a.store.SetStatuses(ctx, tenant, statuses)
 	}
 	if err != nil {
-		return storeError("keep what came of a check", err)
+		return httpx.StoreError("keep what came of a check", err)
 	}
 	if len(incidents)+len(statuses) > 0 {
-		a.bus.Wake()
+		a.o.Bus.Wake()
 	}
 	return nil
 }
@@ -477,3 +458,19 @@ func isSame(x, y *manifest.ClaimSource) bool {
 	other, err2 := json.Marshal(y)
 	return err == nil && err2 == nil && bytes.Equal(one, other)
 }
+
+// incidents lists what failed, the last that was recorded first.
+func (a *API) incidents(ctx context.Context, r *httpx.Request) (*store.Page[verify.Incident], error) {
+	p := r.Params
+	sum := strings.TrimPrefix(p.Get("manifest"), "sha256:")
+	if b, err := hex.DecodeString(sum); sum != "" && (err != nil || len(b) != 32) {
+		return nil, httpx.BadRequest("manifest: it is not the SHA-256 of a manifest's body",
+			"64 hexadecimal digits, with or without sha256:")
+	}
+	return a.store.Incidents(ctx, r.Who.Tenant, &store.IncidentQuery{
+		Manifest: strings.ToLower(sum), Source: p.Get("source"), Status: p.Get("status"), AnswerID: p.Get("answer"),
+		Cursor: p.Get("cursor"), Limit: p.Int("limit"),
+	})
+}
+
+func showIncident(_ *httpx.Request, i *verify.Incident) verify.Incident { return *i }

@@ -2,9 +2,11 @@ package api
 
 import (
 	"net/http"
+	"net/url"
 	"testing"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 )
 
 // Whatever is sent, there is one thing to be verified, or a problem of the sender's.
@@ -17,9 +19,13 @@ func FuzzVerifyOrder(f *testing.F) {
 	}
 	f.Add([]byte(`{"text":""}`), "a,b")
 	f.Fuzz(func(t *testing.T, body []byte, trust string) {
-		p := params{}
+		query := ""
 		if trust != "" {
-			p["trust"] = trust
+			query = url.Values{"trust": {trust}}.Encode()
+		}
+		p, err := httpx.ReadParams(query, verifyParams())
+		if err != nil {
+			return
 		}
 		o, err := readOrder(body, p)
 		if err != nil {

@@ -6,11 +6,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"iter"
-	"net/http"
 	"strings"
 	"time"
 
-	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 )
@@ -30,35 +29,19 @@ type versionBody struct {
 }
 
 // versions lists the states that a source was found in, the latest first.
-func (a *API) versions(w http.ResponseWriter, r *request) error {
-	query, err := r.params.query()
+func (a *API) versions(ctx context.Context, r *httpx.Request) (*store.Page[store.Version], error) {
+	url, err := snapshot.CleanURL(r.Params.Get("url"))
 	if err != nil {
-		return err
+		return nil, httpx.BadRequest(
+			"url: it is not the http or https address of a source", "/v1/sources/versions?url=https://…")
 	}
-	url, err := snapshot.CleanURL(r.params["url"])
-	if err != nil {
-		return badRequest("url: it is not the http or https address of a source", "/v1/sources/versions?url=https://…")
-	}
-	items, next, err := list(
-		a, r, "list the versions of a source",
-		func(ctx context.Context) (*store.Page[store.Version], error) {
-			return a.store.Versions(ctx, r.who.Tenant, url, query)
-		},
-		showVersion,
-	)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, http.StatusOK, struct {
-		Versions   []versionBody `json:"versions"`
-		NextCursor *string       `json:"next_cursor"`
-	}{items, next})
+	return a.store.Versions(ctx, r.Who.Tenant, url, r.Params.Query())
 }
 
-func showVersion(v *store.Version) versionBody {
+func showVersion(_ *httpx.Request, v *store.Version) versionBody {
 	return versionBody{
-		v.URL, orNull(v.FinalURL), v.Hash, orNull(v.Status), orNull(v.MediaType), orNull(v.ETag),
-		orNull(v.LastModified), v.FetchedAt.UTC(), v.LastSeen.UTC(), v.Kept,
+		v.URL, httpx.OrNull(v.FinalURL), v.Hash, httpx.OrNull(v.Status), httpx.OrNull(v.MediaType), httpx.OrNull(v.ETag),
+		httpx.OrNull(v.LastModified), v.FetchedAt.UTC(), v.LastSeen.UTC(), v.Kept,
 	}
 }
 
@@ -70,34 +53,31 @@ const (
 
 // copyOf hands out the octets of a source as they were read. Whatever they are, no browser shows them as a page of this
 // origin.
-func (a *API) copyOf(w http.ResponseWriter, r *request) error {
-	form, err := r.params.choice("as", []string{asOctets, asWARC})
-	if err != nil {
-		return err
-	}
+func (a *API) copyOf(w *httpx.Reply, r *httpx.Request) error {
 	digits, ok := strings.CutPrefix(r.PathValue("hash"), "sha256:")
 	if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != 32 || digits != strings.ToLower(digits) {
 		return store.ErrNotFound
 	}
-	if !a.decodes.TryAcquire(store.MaxCopy) {
-		return gateway.Unavailable("too much is being read at the same time")
-	}
-	defer a.decodes.Release(store.MaxCopy)
-	ctx, cancel := within(r)
-	defer cancel()
-	version, err := a.store.Copy(ctx, r.who.Tenant, "sha256:"+digits)
+	release, err := a.bodies.Hold(store.MaxCopy)
 	if err != nil {
-		return storeError("read a copy", err)
+		return err
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
+	defer cancel()
+	version, err := a.store.Copy(ctx, r.Who.Tenant, "sha256:"+digits)
+	if err != nil {
+		return httpx.StoreError("read a copy", err)
 	}
 	body, mediaType, name := version.Octets, "application/octet-stream", digits+".bin"
-	if form == asWARC {
+	if r.Params.Get("as") == asWARC {
 		if body, err = a.archive(&version.Snapshot); err != nil {
 			return err
 		}
 		mediaType, name = "application/gzip", digits+".warc.gz"
 	}
 	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	writeTagged(w, r, mediaType, body)
+	w.Tagged(r, mediaType, body)
 	return nil
 }
 
@@ -107,7 +87,7 @@ func (a *API) archive(s *snapshot.Snapshot) ([]byte, error) {
 	var one iter.Seq2[*snapshot.Snapshot, error] = func(yield func(*snapshot.Snapshot, error) bool) { yield(s, nil) }
 	if err := snapshot.WriteWARC(
 		&b, one,
-		&snapshot.WARCOptions{Software: strings.TrimSpace("ibid " + a.version)},
+		&snapshot.WARCOptions{Software: strings.TrimSpace("ibid " + a.o.Version)},
 	); err != nil {
 		return nil, fmt.Errorf("archive a copy: %w", err)
 	}

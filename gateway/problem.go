@@ -36,6 +36,13 @@ const (
 	CodeUpstreamSlow = "upstream-timeout" // 504
 )
 
+// statuses are the HTTP statuses of problems, by their code.
+var statuses = map[string]int{
+	CodeBadRequest: 400, CodeToken: 401, CodeForeign: 403, CodeScope: 403, CodeNotFound: 404, CodeMethod: 405,
+	CodeConflict: 409, CodeTooLarge: 413, CodeMediaType: 415, CodeUnreadable: 422, CodeTooMany: 429, CodeInternal: 500,
+	CodeUpstream: 502, CodeUnavailable: 503, CodeUpstreamSlow: 504,
+}
+
 // Problem is an error as ibid answers it over HTTP, by RFC 9457. Everything in it is shown to the client: it holds no
 // secrets and nothing of other tenants.
 type Problem struct {
@@ -47,21 +54,25 @@ type Problem struct {
 	Header http.Header
 }
 
+// NewProblem returns a problem with the status of its code.
+func NewProblem(code, detail, hint string) *Problem {
+	return &Problem{Status: statuses[code], Code: code, Detail: detail, Hint: hint}
+}
+
+// Unavailable returns the problem of something that ibid needs and that does not work now, as detail says. The client
+// is told to try again.
+func Unavailable(detail string) *Problem {
+	p := NewProblem(CodeUnavailable, detail, "try again; /readyz says what does not work")
+	p.Header = http.Header{"Retry-After": {"2"}}
+	return p
+}
+
 // Error returns the detail, else the title.
 func (p *Problem) Error() string {
 	return cmp.Or(p.Detail, p.Title, http.StatusText(p.status()))
 }
 
 func (p *Problem) status() int { return cmp.Or(p.Status, http.StatusInternalServerError) }
-
-// problemBody is a Problem as JSON.
-type problemBody struct {
-	Type   string `json:"type"`
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	Detail string `json:"detail,omitempty"`
-	Hint   string `json:"hint,omitempty"`
-}
 
 // ProblemOf is the one place that knows which problem an error is to the client. An error that it does not know becomes
 // a 500 that says nothing of it, so that the caller has to log it; see [IsInternal].
@@ -73,51 +84,26 @@ func ProblemOf(err error) *Problem {
 	case errors.As(err, &p):
 		return p
 	case errors.Is(err, store.ErrNotFound):
-		return &Problem{
-			Status: http.StatusNotFound, Code: CodeNotFound, Detail: "there is nothing with this id",
-			Hint: "ids of other tenants, and what was deleted or pruned, look the same as ids that never were",
-		}
+		return NewProblem(CodeNotFound, "there is nothing with this id",
+			"ids of other tenants, and what was deleted or pruned, look the same as ids that never were")
 	case errors.Is(err, store.ErrCursor):
-		return &Problem{
-			Status: http.StatusBadRequest, Code: CodeBadRequest, Detail: "cursor: it is not from a page of this list",
-			Hint: "take next_cursor of the page before, and leave the other parameters as they were",
-		}
+		return NewProblem(CodeBadRequest, "cursor: it is not from a page of this list",
+			"take next_cursor of the page before, and leave the other parameters as they were")
 	case errors.As(err, &refused) && errors.Is(refused, store.ErrConflict):
-		return &Problem{
-			Status: http.StatusConflict, Code: CodeConflict, Detail: refused.Detail,
-			Hint: "nothing was recorded; a step is known by its id, else by its number: each needs one of its own",
-		}
+		return NewProblem(CodeConflict, refused.Detail,
+			"nothing was recorded; a step is known by its id, else by its number: each needs one of its own")
 	case errors.As(err, &refused):
-		return &Problem{
-			Status: http.StatusRequestEntityTooLarge,
-			Code:   CodeTooLarge,
-			Detail: refused.Detail,
-			Hint:   "nothing was recorded; keep large inputs and outputs elsewhere and record their digests, or begin a run whose parent_run_id is this one",
-		}
+		return NewProblem(CodeTooLarge, refused.Detail, "nothing was recorded; keep large inputs and outputs elsewhere "+
+			"and record their digests, or begin a run whose parent_run_id is this one")
 	case errors.As(err, &large):
-		return &Problem{
-			Status: http.StatusRequestEntityTooLarge, Code: CodeTooLarge,
-			Detail: "the request's body has more than " + strconv.FormatInt(large.Limit, 10) + " bytes",
-		}
+		return NewProblem(CodeTooLarge,
+			"the request's body has more than "+strconv.FormatInt(large.Limit, 10)+" bytes", "")
 	case errors.Is(err, context.Canceled):
-		return &Problem{Status: http.StatusServiceUnavailable, Code: CodeUnavailable, Detail: "the call was given up"}
+		return NewProblem(CodeUnavailable, "the call was given up", "")
 	case errors.Is(err, context.DeadlineExceeded):
 		return Unavailable("it took too long")
 	}
-	return &Problem{
-		Status: http.StatusInternalServerError, Code: CodeInternal, Detail: "something went wrong inside ibid",
-		Hint: "its log says what",
-	}
-}
-
-// Unavailable returns the problem of something that ibid needs and that does not work now, as detail says. The client
-// is told to try again.
-func Unavailable(detail string) *Problem {
-	return &Problem{
-		Status: http.StatusServiceUnavailable, Code: CodeUnavailable, Detail: detail,
-		Hint:   "try again; /readyz says what does not work",
-		Header: http.Header{"Retry-After": {"2"}},
-	}
+	return NewProblem(CodeInternal, "something went wrong inside ibid", "its log says what")
 }
 
 // IsInternal reports whether [ProblemOf] does not know err: its words are not shown and belong into the log.
@@ -127,13 +113,13 @@ func IsInternal(err error) bool { return ProblemOf(err).Code == CodeInternal }
 // fields that were set for another answer (its length, encoding, tag) are dropped.
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	p := ProblemOf(err)
-	body := problemBody{
-		Type:   "about:blank",
-		Title:  cmp.Or(p.Title, http.StatusText(p.status())),
-		Status: p.status(),
-		Detail: p.Detail,
-		Hint:   p.Hint,
-	}
+	body := struct {
+		Type   string `json:"type"`
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Detail string `json:"detail,omitempty"`
+		Hint   string `json:"hint,omitempty"`
+	}{"about:blank", cmp.Or(p.Title, http.StatusText(p.status())), p.status(), p.Detail, p.Hint}
 	if p.Code != "" {
 		body.Type = problemDocs + p.Code
 	}

@@ -1,4 +1,4 @@
-package api
+package httpx_test
 
 import (
 	"bytes"
@@ -10,21 +10,23 @@ import (
 	"testing"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 )
 
 // A mistake in ibid ends one request, not the program, and the client is not told what it was.
 func TestPanic(t *testing.T) {
 	var log bytes.Buffer
-	a := &API{guard: gateway.NewGuard(nil), logger: slog.New(slog.NewJSONHandler(&log, nil))}
 	for name, write := range map[string]bool{"before": false, "after": true} {
 		t.Run(name, func(t *testing.T) {
 			log.Reset()
-			server := httptest.NewServer(a.serve("/", map[string]endpoint{"GET": {access: open, handle: func(w http.ResponseWriter, _ *request) error {
-				if write {
-					_, _ = w.Write(bytes.Repeat([]byte("x"), 10<<10))
-				}
-				panic("a mistake")
-			}}}))
+			server := httptest.NewServer(httpx.NewMux([]httpx.Route{{
+				Pattern: "/", Access: httpx.Open, Handle: func(w *httpx.Reply, _ *httpx.Request) error {
+					if write {
+						_, _ = w.Write(bytes.Repeat([]byte("x"), 10<<10))
+					}
+					panic("a mistake")
+				},
+			}}, &httpx.Options{Guard: gateway.NewGuard(nil), Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
 			defer server.Close()
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 			if err != nil {

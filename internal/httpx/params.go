@@ -1,0 +1,200 @@
+package httpx
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/text"
+	"github.com/ibidhq/ibid/store"
+)
+
+const (
+	// maxQuery is how long a query string can be, in bytes.
+	maxQuery = 16 << 10
+	// maxID is how long an id can be, in bytes. There are none longer.
+	maxID = 512
+	// maxPage is how many items a page of a list has at most.
+	maxPage = 100
+	// maxSaid is how many characters of what a client sent are repeated to it.
+	maxSaid = 40
+)
+
+// Param is a query parameter. Without Kind it is any text.
+type Param struct {
+	Name    string
+	Kind    Kind
+	Default string   // what it is if it is not given
+	Words   []string // of a [Word]: those that there are
+	Min     int64    // of an [Int]
+	Max     int64
+}
+
+// Kind is what the value of a parameter is.
+type Kind int
+
+// The kinds of parameters.
+const (
+	Text  Kind = iota // without control characters
+	Word              // one of some; empty is the default
+	Int               // a whole number within bounds
+	Share             // a number from 0 to 1
+)
+
+// Texts returns parameters that are any text.
+func Texts(names ...string) []Param {
+	all := make([]Param, len(names))
+	for i, name := range names {
+		all[i].Name = name
+	}
+	return all
+}
+
+// OneOf returns a parameter that is one of words, the first of them if it is not given.
+func OneOf(name string, words ...string) Param {
+	return Param{Name: name, Kind: Word, Words: words, Default: words[0]}
+}
+
+// Number returns a parameter that is a whole number from least to most.
+func Number(name string, normal, least, most int64) Param {
+	return Param{Name: name, Kind: Int, Default: strconv.FormatInt(normal, 10), Min: least, Max: most}
+}
+
+// PageParams returns the parameters of a list: cursor and limit, which is normal if it is not given.
+func PageParams(normal int64) []Param {
+	return []Param{{Name: "cursor"}, Number("limit", normal, 1, maxPage)}
+}
+
+// Params are the query parameters of a request.
+type Params struct {
+	known []Param
+	given map[string]string
+}
+
+// ReadParams reads a query string. A parameter that is not known is an error and not left alone: who misspells a filter
+// must not get everything.
+func ReadParams(query string, known []Param) (Params, error) {
+	p := Params{known, map[string]string{}}
+	if len(query) > maxQuery {
+		return p, BadRequest(
+			fmt.Sprintf("the query string has more than %d bytes", maxQuery), "leave out what is not needed")
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return p, BadRequest("the query string is not properly encoded", "curl --get --data-urlencode encodes")
+	}
+	for name, all := range values {
+		at := slices.IndexFunc(known, func(k Param) bool { return k.Name == name })
+		if at < 0 {
+			names := make([]string, len(known))
+			for i := range known {
+				names[i] = known[i].Name
+			}
+			return p, BadRequest(fmt.Sprintf("there is no query parameter %q here", Said(name)),
+				"there is "+cmp.Or(strings.Join(names, ", "), "none"))
+		}
+		if len(all) > 1 {
+			return p, BadRequest(name+": it is given more than once", "give it once: "+name+"=…")
+		}
+		if err := known[at].check(all[0]); err != nil {
+			return p, err
+		}
+		p.given[name] = all[0]
+	}
+	return p, nil
+}
+
+// check says what is wrong with a value of the parameter.
+func (k *Param) check(value string) error {
+	detail, hint := "", fmt.Sprintf("%s=%s is what it is without the parameter", k.Name, k.Default)
+	switch n, err := strconv.ParseInt(value, 10, 64); {
+	case !IsClean(value):
+		detail, hint = "it holds control characters, or bytes that are not UTF-8", "curl --get --data-urlencode encodes"
+	case k.Kind == Word && value != "" && !slices.Contains(k.Words, value):
+		detail, hint = fmt.Sprintf("there is no %q", Said(value)), "it is one of "+strings.Join(k.Words, ", ")
+	case k.Kind == Int && (err != nil || n < k.Min || n > k.Max):
+		detail = fmt.Sprintf("%q is not a whole number from %d to %d", Said(value), k.Min, k.Max)
+	case k.Kind == Share:
+		if f, err := strconv.ParseFloat(value, 64); err != nil || !(f >= 0 && f <= 1) { // so that NaN is none
+			detail = fmt.Sprintf("%q is not a number from 0 to 1", Said(value))
+		}
+	}
+	if detail != "" {
+		return BadRequest(k.Name+": "+detail, hint)
+	}
+	return nil
+}
+
+// Has reports whether the parameter was given and is not empty.
+func (p Params) Has(name string) bool { return p.given[name] != "" }
+
+// Get returns a parameter as it was given, else its default.
+func (p Params) Get(name string) string {
+	if value := p.given[name]; value != "" {
+		return value
+	}
+	for i := range p.known {
+		if p.known[i].Name == name {
+			return p.known[i].Default
+		}
+	}
+	return ""
+}
+
+// Int returns a parameter that is a whole number.
+func (p Params) Int(name string) int {
+	n, _ := strconv.Atoi(p.Get(name)) // it was checked
+	return n
+}
+
+// Float returns a parameter that is a share.
+func (p Params) Float(name string) float64 {
+	f, _ := strconv.ParseFloat(p.Get(name), 64) // it was checked
+	return f
+}
+
+// Given returns the parameters that were given. It must not be changed.
+func (p Params) Given() map[string]string { return p.given }
+
+// Query returns what the parameters ask of a list in the store: cursor, limit, and whatever narrows it.
+func (p Params) Query() *store.Query {
+	return &store.Query{
+		Text: p.Get("q"), Source: p.Get("source"), Conversation: p.Get("conversation"), Run: p.Get("run"),
+		Verification: p.Get("verification"), Cursor: p.Get("cursor"), Limit: p.Int("limit"),
+	}
+}
+
+// PathID returns the {id} of the path. What cannot be an id is not found, like any id that is not there.
+func (r *Request) PathID() (string, error) {
+	if id := r.PathValue("id"); IsID(id) {
+		return id, nil
+	}
+	return "", store.ErrNotFound
+}
+
+// IsID reports whether s can be an id of anything.
+func IsID(s string) bool { return s != "" && len(s) <= maxID && IsClean(s) }
+
+// IsClean reports whether s can be looked for at all: databases keep neither NUL nor what is no text.
+func IsClean(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+// Said shortens what a client sent to what can be repeated to it.
+func Said(s string) string {
+	if s = strings.ToValidUTF8(s, "\ufffd"); utf8.RuneCountInString(s) <= maxSaid {
+		return s
+	}
+	return text.Runes(s, maxSaid) + "…"
+}
+
+// BadRequest returns the problem of a request that its caller has to change.
+func BadRequest(detail, hint string) *gateway.Problem {
+	return gateway.NewProblem(gateway.CodeBadRequest, detail, hint)
+}
