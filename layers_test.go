@@ -103,6 +103,7 @@ var allowedModules = map[string][]string{
 		"github.com/andybalholm/brotli",
 		"github.com/klauspost/compress",
 	},
+	"internal/pdf": {"golang.org/x/text"},
 	"snapshot": {
 		"github.com/cenkalti/backoff/v5",
 		"code.dny.dev/ssrf",

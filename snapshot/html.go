@@ -2,7 +2,10 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -21,19 +24,6 @@ func readHTML(t *Text, b []byte, params map[string]string) error {
 		return err
 	}
 	t.Charset = name
-	w := htmlWalk{}
-	if !w.fast(b) {
-		if err := w.parse(b); err != nil {
-			return err
-		}
-	}
-	w.finish(t)
-	w.meta.fill(t)
-	return nil
-}
-
-// parse reads a page as the HTML standard says.
-func (w *htmlWalk) parse(b []byte) error {
 	if err := guardHTML(b); err != nil {
 		return err
 	}
@@ -41,8 +31,31 @@ func (w *htmlWalk) parse(b []byte) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrTooDeep, err) // a reader of bytes has no other error
 	}
+	w := htmlWalk{}
 	w.walk(root)
+	w.finish(t)
+	w.facts.fill(t)
 	return nil
+}
+
+// Elements by what they are to a reader of text.
+var (
+	// nothing in them is visible text
+	unseenElements = elementSet("head script style template noscript iframe object svg select textarea")
+	// line breaks stand around them
+	blockElements = elementSet(`address article aside blockquote body br caption center dd details dialog div dl dt
+		fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu nav ol option p pre
+		search section summary table tbody td tfoot th thead tr ul`)
+	// they are opened again where they were not closed
+	formattingElements = elementSet("a b big code em font i nobr s small strike strong tt u")
+)
+
+func elementSet(names string) map[atom.Atom]bool {
+	set := map[atom.Atom]bool{}
+	for name := range strings.FieldsSeq(names) {
+		set[atom.Lookup([]byte(name))] = true
+	}
+	return set
 }
 
 // htmlWalk collects the visible text of a page. Trees can be deeper than the stack of the parser, so it does not
@@ -50,7 +63,7 @@ func (w *htmlWalk) parse(b []byte) error {
 type htmlWalk struct {
 	stream
 	kinds []htmlKind // of the block elements that are open
-	meta  pageFacts
+	facts pageFacts
 }
 
 // htmlKind is what the text in an element is.
@@ -92,14 +105,14 @@ func (w *htmlWalk) enter(n *html.Node) bool {
 	default:
 		return false
 	}
-	w.meta.element(n)
+	w.facts.element(n)
 	if isSkipped(n) {
 		if n.DataAtom == atom.Head {
-			w.meta.head(n)
+			w.facts.head(n)
 		}
 		return false
 	}
-	if isBlock(n.DataAtom) {
+	if blockElements[n.DataAtom] {
 		k := w.kindOf(n.DataAtom)
 		w.kinds = append(w.kinds, k)
 		w.begin(k.kind, k.level, 0)
@@ -108,7 +121,7 @@ func (w *htmlWalk) enter(n *html.Node) bool {
 }
 
 func (w *htmlWalk) leave(n *html.Node) {
-	if n.Type != html.ElementNode || isSkipped(n) || !isBlock(n.DataAtom) {
+	if n.Type != html.ElementNode || isSkipped(n) || !blockElements[n.DataAtom] {
 		return
 	}
 	w.kinds = w.kinds[:len(w.kinds)-1]
@@ -134,55 +147,24 @@ func (w *htmlWalk) kindOf(a atom.Atom) htmlKind {
 
 // isSkipped reports whether nothing in an element is visible text.
 func isSkipped(n *html.Node) bool {
-	if isUnseen(n.DataAtom) {
-		return true
-	}
-	for i := range n.Attr {
-		if n.Attr[i].Key == "hidden" && n.Attr[i].Namespace == "" {
-			return true
-		}
-	}
-	return false
+	return unseenElements[n.DataAtom] || slices.ContainsFunc(n.Attr, func(a html.Attribute) bool {
+		return a.Key == "hidden" && a.Namespace == ""
+	})
 }
 
-// isUnseen reports whether nothing in elements of a kind is visible text.
-func isUnseen(a atom.Atom) bool {
-	switch a {
-	case atom.Head, atom.Script, atom.Style, atom.Template, atom.Noscript, atom.Iframe, atom.Object, atom.Svg,
-		atom.Select, atom.Textarea:
-		return true
-	default:
-		return false
-	}
-}
-
-// isBlock reports whether line breaks stand around an element.
-func isBlock(a atom.Atom) bool {
-	switch a {
-	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Br, atom.Caption, atom.Center,
-		atom.Dd, atom.Details, atom.Dialog, atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption, atom.Figure,
-		atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Header, atom.Hgroup, atom.Hr,
-		atom.Legend, atom.Li, atom.Main, atom.Menu, atom.Nav, atom.Ol, atom.Option, atom.P, atom.Pre, atom.Search,
-		atom.Section, atom.Summary, atom.Table, atom.Tbody, atom.Td, atom.Tfoot, atom.Th, atom.Thead, atom.Tr, atom.Ul:
-		return true
-	default:
-		return false
-	}
-}
-
-// MaxHTMLNodes is how many nodes a page may have once it is parsed, estimated from above. A page of a hundred bytes a
+// maxHTMLNodes is how many nodes a page may have once it is parsed, estimated from above. A page of a hundred bytes a
 // tag has so many at 200 MB.
-const MaxHTMLNodes = 2_000_000
+const maxHTMLNodes = 2_000_000
 
 // guardHTML refuses a page whose tree would be many times as large as the page: elements such as <b> that are not
 // closed are opened again in each block after them, with all their attributes, and the attributes of each <html> and
 // <body> are compared with those before.
 func guardHTML(b []byte) error {
 	z := html.NewTokenizer(bytes.NewReader(b))
-	open := formatting{count: map[string]int{}}
+	open := openFormatting{count: map[string]int{}}
 	nodes, global := 0, 0
 	foreign := false
-	for nodes <= MaxHTMLNodes {
+	for nodes <= maxHTMLNodes {
 		kind := z.Next()
 		if kind == html.ErrorToken {
 			return nil
@@ -204,9 +186,9 @@ func guardHTML(b []byte) error {
 			z.NextIsNotRawText() // the parser may not take it for such, either
 		}
 		switch {
-		case isFormatting(name) && kind == html.EndTagToken:
+		case formattingElements[name] && kind == html.EndTagToken:
 			open.close(name)
-		case isFormatting(name):
+		case formattingElements[name]:
 			open.open(name, string(z.Raw()), weight)
 		case name == atom.Html, name == atom.Body:
 			global += weight
@@ -215,11 +197,11 @@ func guardHTML(b []byte) error {
 			nodes += open.weight
 		}
 	}
-	return fmt.Errorf("%w: its tree has more than %d nodes", ErrTooLarge, MaxHTMLNodes)
+	return fmt.Errorf("%w: its tree has more than %d nodes", ErrTooLarge, maxHTMLNodes)
 }
 
-// formatting is which elements would be opened again. The parser remembers at most three that are alike.
-type formatting struct {
+// openFormatting is which elements would be opened again. The parser remembers at most three that are alike.
+type openFormatting struct {
 	stack  []formatTag
 	count  map[string]int // by how the tag is written
 	weight int            // of all
@@ -231,7 +213,7 @@ type formatTag struct {
 	weight int
 }
 
-func (f *formatting) open(name atom.Atom, tag string, weight int) {
+func (f *openFormatting) open(name atom.Atom, tag string, weight int) {
 	const alike = 3
 	if f.count[tag] >= alike {
 		return
@@ -241,7 +223,7 @@ func (f *formatting) open(name atom.Atom, tag string, weight int) {
 	f.stack = append(f.stack, formatTag{name, tag, weight})
 }
 
-func (f *formatting) close(name atom.Atom) {
+func (f *openFormatting) close(name atom.Atom) {
 	const depth = 64 // how far down an element is looked for
 	for i := len(f.stack) - 1; i >= max(0, len(f.stack)-depth); i-- {
 		if t := f.stack[i]; t.name == name {
@@ -253,17 +235,6 @@ func (f *formatting) close(name atom.Atom) {
 	}
 }
 
-// isFormatting reports whether an element is opened again where it was not closed.
-func isFormatting(a atom.Atom) bool {
-	switch a {
-	case atom.A, atom.B, atom.Big, atom.Code, atom.Em, atom.Font, atom.I, atom.Nobr, atom.S, atom.Small, atom.Strike,
-		atom.Strong, atom.Tt, atom.U:
-		return true
-	default:
-		return false
-	}
-}
-
 // attr returns an attribute of an element; empty: it has none of that name.
 func attr(n *html.Node, key string) string {
 	for i := range n.Attr {
@@ -272,4 +243,174 @@ func attr(n *html.Node, key string) string {
 		}
 	}
 	return ""
+}
+
+// Bounds of what is read of what a page says of itself.
+const (
+	maxFact   = 1000      // bytes of a title, a name and the like
+	maxPeople = 50        // authors
+	maxLinked = 256 << 10 // bytes of one JSON-LD script
+	maxLevels = 6         // of objects in it
+)
+
+// pageFacts is what a page says of itself: of each fact, what its sources say, the most trusted first.
+type pageFacts struct {
+	title, ogTitle, ldTitle   string
+	authors, ldAuthors        []string
+	published, ldPublished    string
+	language, locale          string
+	site, application, ldSite string
+	license, rights           string
+	canonical                 string
+}
+
+// element reads what an element anywhere in the page says.
+func (f *pageFacts) element(n *html.Node) {
+	switch n.DataAtom {
+	case atom.Html:
+		first(&f.language, attr(n, "lang"))
+	case atom.Script:
+		if n.FirstChild != nil && strings.EqualFold(attr(n, "type"), "application/ld+json") {
+			var v any
+			if data := n.FirstChild.Data; len(data) <= maxLinked && json.Unmarshal([]byte(data), &v) == nil {
+				f.linkedValue(v, 0)
+			}
+		}
+	case atom.A, atom.Link:
+		rel := strings.Fields(strings.ToLower(attr(n, "rel")))
+		if slices.Contains(rel, "license") {
+			first(&f.license, attr(n, "href"))
+		}
+		if n.DataAtom == atom.Link && slices.Contains(rel, "canonical") {
+			first(&f.canonical, attr(n, "href"))
+		}
+	case atom.Meta:
+		f.meta(n)
+	default:
+	}
+}
+
+// head reads what stands in the head, of which no text is visible.
+func (f *pageFacts) head(head *html.Node) {
+	for n := head.FirstChild; n != nil; n = n.NextSibling {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		f.element(n)
+		if n.DataAtom == atom.Title && n.FirstChild != nil {
+			first(&f.title, n.FirstChild.Data)
+		}
+	}
+}
+
+// meta reads a meta element.
+func (f *pageFacts) meta(n *html.Node) {
+	content := attr(n, "content")
+	switch strings.ToLower(cmp.Or(attr(n, "name"), attr(n, "property"))) {
+	case "og:title", "twitter:title", "citation_title", "dc.title":
+		first(&f.ogTitle, content)
+	case "author", "article:author", "citation_author", "dc.creator", "dcterms.creator":
+		if !strings.Contains(content, "://") { // some name a profile's address
+			f.authors = addPerson(f.authors, content)
+		}
+	case "article:published_time", "citation_publication_date", "citation_date", "dc.date", "dcterms.created", "date",
+		"pubdate", "datepublished", "parsely-pub-date":
+		first(&f.published, isoDate(content))
+	case "og:site_name":
+		first(&f.site, content)
+	case "application-name":
+		first(&f.application, content)
+	case "og:locale":
+		first(&f.locale, strings.ReplaceAll(content, "_", "-"))
+	case "dc.rights", "dcterms.license", "license":
+		first(&f.rights, content)
+	}
+}
+
+// linkedValue reads a value of a JSON-LD script.
+func (f *pageFacts) linkedValue(v any, depth int) {
+	if depth > maxLevels {
+		return
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			f.linkedValue(item, depth+1)
+		}
+	case map[string]any:
+		if _, article := v["headline"]; article || v["datePublished"] != nil {
+			first(&f.ldTitle, jsonString(v["headline"]), jsonString(v["name"]))
+			first(&f.ldPublished, isoDate(jsonString(v["datePublished"])))
+			first(&f.ldSite, nameOf(v["publisher"]))
+			first(&f.license, jsonString(v["license"]))
+			if f.ldAuthors == nil {
+				f.ldAuthors = people(v["author"])
+			}
+		}
+		f.linkedValue(v["@graph"], depth+1)
+		f.linkedValue(v["mainEntity"], depth+1)
+	}
+}
+
+// jsonString returns a JSON string; of anything else nothing.
+func jsonString(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// nameOf returns what a person or an organisation is called.
+func nameOf(v any) string {
+	if o, ok := v.(map[string]any); ok {
+		return jsonString(o["name"])
+	}
+	return jsonString(v)
+}
+
+// people returns what one or several persons are called.
+func people(v any) []string {
+	var all []string
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	for _, item := range list {
+		if who := nameOf(item); !strings.Contains(who, "://") {
+			all = addPerson(all, who)
+		}
+	}
+	return all
+}
+
+// fill puts what is known into t.
+func (f *pageFacts) fill(t *Text) {
+	first(&t.Title, f.title, f.ogTitle, f.ldTitle)
+	if t.Authors = f.authors; t.Authors == nil {
+		t.Authors = f.ldAuthors
+	}
+	first(&t.PublishedAt, f.published, f.ldPublished)
+	first(&t.Language, f.language, f.locale)
+	first(&t.Site, f.site, f.ldSite, f.application)
+	first(&t.License, f.license, f.rights)
+	first(&t.URL, f.canonical)
+}
+
+// first sets s to the first of all that says something, unless it does already.
+func first(s *string, all ...string) {
+	for _, one := range all {
+		if *s != "" {
+			return
+		}
+		if one = Normalize(one); len(one) <= maxFact {
+			*s = one
+		}
+	}
+}
+
+// addPerson adds an author whom nobody has named yet.
+func addPerson(all []string, who string) []string {
+	who = Normalize(who)
+	if who == "" || len(who) > maxFact || len(all) >= maxPeople || slices.Contains(all, who) {
+		return all
+	}
+	return append(all, who)
 }

@@ -1,10 +1,16 @@
 package snapshot
 
 import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/pdf"
 )
 
 // The ways in which a text is made; see the package's documentation.
@@ -90,12 +96,12 @@ const (
 // Why a document could not be read: errors of [Extract] and [ReadDocuments] wrap one of these.
 var (
 	ErrEmpty       = errors.New("it is empty")
-	ErrTooLarge    = errors.New("it is too large")
+	ErrTooLarge    = pdf.ErrTooLarge
 	ErrUnsupported = errors.New("it is no text")
-	ErrEncrypted   = errors.New("it is encrypted")
+	ErrEncrypted   = pdf.ErrEncrypted
 	ErrTooDeep     = errors.New("it is nested too deeply")
-	ErrDamaged     = errors.New("it is damaged")
-	ErrTimeout     = errors.New("it takes too long to read")
+	ErrDamaged     = pdf.ErrDamaged
+	ErrTimeout     = pdf.ErrTimeout
 )
 
 // Document is one text with what it is known by: a file, or one line of JSON lines.
@@ -107,4 +113,92 @@ type Document struct {
 	// Source is the document as a source that an answer may cite: with ID, title, address, authors, dates and licence.
 	// Its Content is empty: the text is in Text.
 	Source ibid.Source
+}
+
+// panicked begins what is said of a reader that failed in a way that it should not.
+const panicked = "its reader panicked"
+
+// Extract returns the visible text of a document. What it is comes from the media type, unless that says nothing, and
+// from the bytes, the name and the address. A document without any visible text is no error: its Content is empty.
+//
+// The error wraps one of this package's errors and says what was wrong: bytes that are no text say what they look like.
+func Extract(b []byte, o *TextOptions) (t *Text, err error) {
+	defer func() {
+		if why := recover(); why != nil { // a page or a file may be made for it, and nobody's program should end by it
+			t, err = nil, fmt.Errorf("reading the document: %w: %s: %v", ErrDamaged, panicked, why)
+		}
+	}()
+	if o == nil {
+		o = &TextOptions{}
+	}
+	if most := cmp.Or(o.Bytes, MaxBytes); len(b) > most {
+		return nil, fmt.Errorf("reading the document: %w: it has %d bytes, the limit is %d", ErrTooLarge, len(b), most)
+	}
+	if len(bytes.TrimSpace(b)) == 0 {
+		return nil, fmt.Errorf("reading the document: %w", ErrEmpty)
+	}
+	said, params := splitType(o.MediaType)
+	mediaType := recognise(b, said, o)
+	t = &Text{Profile: TextProfile, MediaType: mediaType}
+	if mediaType == typePDF {
+		t.Profile = PDFProfile
+		if err := readPDF(t, b, o); err != nil {
+			return nil, fmt.Errorf("reading the PDF: %w", err)
+		}
+		return t, nil
+	}
+	if what := binary(b); what != "" {
+		return nil, fmt.Errorf("reading the document: %w: it looks like %s", ErrUnsupported, what)
+	}
+	if !isText(mediaType) {
+		return nil, fmt.Errorf("reading the document: %w: its type is %q", ErrUnsupported, mediaType)
+	}
+	if mediaType == typeHTML || mediaType == typeXHTML {
+		if err := readHTML(t, b, params); err != nil {
+			return nil, fmt.Errorf("reading the page: %w", err)
+		}
+		return t, nil
+	}
+	if err := readPlain(t, b, params); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// isText reports whether documents of a media type are text. What cannot be known is taken for text: its bytes were
+// looked at.
+func isText(mediaType string) bool {
+	kind, _, _ := strings.Cut(mediaType, "/")
+	switch kind {
+	case "image", "audio", "video", "font", "model", "multipart":
+		return strings.HasSuffix(mediaType, "+xml")
+	}
+	return true
+}
+
+// Hash returns how octets are named everywhere: "sha256:" and 64 lower-case hexadecimal digits.
+func Hash(b []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(b)) }
+
+// isoDate returns a date as ISO 8601 or RFC 3339 writes it; empty: s says none.
+func isoDate(s string) string {
+	s = strings.TrimSpace(s)
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05.999Z0700"} {
+		if at, err := time.Parse(layout, s); err == nil {
+			return at.Format(time.RFC3339)
+		}
+	}
+	for _, layout := range []string{
+		"2006-01-02", "2006-1-2", "2006/01/02", "2006/1/2", "2006-01-02T15:04:05", "2006-01-02T15:04",
+		"2006-01-02 15:04:05", "January 2, 2006", "2 January 2006", time.RFC1123, time.RFC1123Z,
+	} {
+		if at, err := time.Parse(layout, s); err == nil {
+			return at.Format(time.DateOnly)
+		}
+	}
+	for _, layout := range []string{"2006-01", "2006"} {
+		if _, err := time.Parse(layout, s); err == nil {
+			return s
+		}
+	}
+	return ""
 }

@@ -8,6 +8,31 @@ import (
 	"github.com/ibidhq/ibid/internal/prose"
 )
 
+// Passage is a piece of a text: whole blocks, or whole sentences of one. Passages lie side by side and cover the text
+// but for the white space between them.
+type Passage struct {
+	Span    ibid.Span // in the text it was cut from
+	Heading string    // under which it stands, at most MaxHeading bytes of it; empty: none
+	Page    int       // it begins on, from 1; 0: there are none
+	Index   int       // from 0
+	// Breaks are the places in the text where its blocks begin, but the first, and of a long block its sentences: what
+	// stands before one and behind it is not one sentence. A text cut by the function Passages has line breaks of its
+	// own, so there are none.
+	Breaks []int
+}
+
+// PassageOptions says how long passages are. Nil and the zero value mean the default.
+type PassageOptions struct {
+	Size int // bytes that a passage has at most; 0: PassageSize
+}
+
+// MaxHeading is how many bytes of a heading a passage says at most, cut between words: a heading may be as long as its
+// document, and each passage below it is read with it.
+const MaxHeading = 200
+
+// PassageSize is how many bytes a passage has at most unless its options say another number.
+const PassageSize = 1000
+
 // Passages cuts the text into passages: never across a page or a heading. A heading begins the passage that follows it.
 func (t *Text) Passages(o *PassageOptions) []Passage {
 	return cutPassages(t.Content, t.Blocks, true, o)
@@ -144,4 +169,63 @@ func trimmed(text string, s ibid.Span) ibid.Span {
 	s.Start += len(words) - len(left)
 	s.End = s.Start + len(strings.TrimRight(left, " \t\r\n"))
 	return s
+}
+
+// blockBreak stands between two blocks of a passage when it is judged.
+const blockBreak = "\n\n"
+
+// Apart returns the passage as it is to be judged: with empty lines between its blocks, so that a heading and what
+// stands below it are not read as one sentence. Text is the one that the passage was cut from.
+func (p *Passage) Apart(text string) string {
+	if len(p.Breaks) == 0 {
+		return text[p.Span.Start:p.Span.End]
+	}
+	var b strings.Builder
+	at := p.Span.Start
+	for _, next := range p.Breaks {
+		if next > at && next <= p.Span.End {
+			b.WriteString(strings.TrimRight(text[at:next], " ") + blockBreak)
+			at = next
+		}
+	}
+	b.WriteString(text[at:p.Span.End])
+	return b.String()
+}
+
+// Place returns where evidence, a span of [Passage.Apart], stands in the text: without the heading above it, and
+// without white space at its ends. It is empty where s is not in the passage, or cuts a character.
+func (p *Passage) Place(text string, s ibid.Span) ibid.Span {
+	if s.End <= s.Start || s.End <= 0 {
+		return ibid.Span{}
+	}
+	out := ibid.Span{Start: p.place(text, s.Start), End: p.place(text, s.End)}
+	for _, next := range p.Breaks {
+		if next > out.Start && next < out.End && p.Heading != "" &&
+			strings.HasSuffix(strings.TrimRight(text[out.Start:next], " #"), p.Heading) {
+			out.Start = next
+			break
+		}
+	}
+	if out.End <= out.Start || !utf8.ValidString(text[out.Start:out.End]) {
+		return ibid.Span{}
+	}
+	return trimmed(text, out)
+}
+
+// place returns where a place in [Passage.Apart] is in the text; the passage's start or end where it is not in the
+// passage.
+func (p *Passage) place(text string, n int) int {
+	at := p.Span.Start
+	for _, next := range p.Breaks {
+		if next <= at || next > p.Span.End {
+			continue
+		}
+		words := len(strings.TrimRight(text[at:next], " "))
+		if n <= words {
+			break
+		}
+		n = max(0, n-words-len(blockBreak))
+		at = next
+	}
+	return min(max(p.Span.Start, at+n), p.Span.End)
 }

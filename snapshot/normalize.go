@@ -71,9 +71,7 @@ type normalizer struct {
 // add appends raw, set apart by a space from what is there, and returns where it stands.
 func (n *normalizer) add(raw []byte) ibid.Span {
 	n.space = true
-	if !surelyNFC(raw) && !norm.NFC.IsNormal(raw) {
-		raw = norm.NFC.Bytes(raw)
-	}
+	raw = norm.NFC.Bytes(raw)
 	start := -1
 	for i := 0; i < len(raw); {
 		size, keep := n.character(raw[i:])
@@ -122,19 +120,4 @@ func (n *normalizer) character(raw []byte) (size int, keep bool) {
 	default:
 		return size, r != utf8.RuneError && !unicode.Is(unicode.Cf, r)
 	}
-}
-
-// surelyNFC reports whether all characters are among those that compose with none before them and are in form NFC:
-// below U+0300, Cyrillic letters, dashes and quotation marks, ideographs. Most text is.
-func surelyNFC(raw []byte) bool {
-	for i, c := range raw {
-		switch {
-		case c < 0xcc, c == 0xd0, c == 0xd1: // also what follows in a character
-		case c == 0xe2 && i+2 < len(raw) && raw[i+1] == 0x80 && 0x90 <= raw[i+2] && raw[i+2] <= 0xa7:
-		case c == 0xe4 && i+1 < len(raw) && raw[i+1] >= 0xb8, 0xe5 <= c && c <= 0xe9:
-		default:
-			return false
-		}
-	}
-	return true
 }

@@ -1,28 +1,28 @@
-package snapshot
+package pdf
 
 import (
 	"bytes"
 	"strconv"
 )
 
-// The objects of a PDF: nil, bool, float64, pdfName, pdfString, []any, pdfDict, *pdfStream and pdfRef. In content
+// The objects of a PDF: nil, bool, float64, nameObject, byteString, []any, dict, *stream and reference. In content
 // streams there are operators, too.
 type (
-	pdfName   string
-	pdfString string
-	pdfDict   map[string]any
-	pdfRef    int
-	pdfOp     string
-	pdfStream struct {
-		dict pdfDict
+	nameObject string
+	byteString string
+	dict       map[string]any
+	reference  int
+	operator   string
+	stream     struct {
+		dict dict
 		raw  []byte
 	}
 )
 
 // Bounds of one object, and of the operands of one operator.
 const (
-	maxPDFDepth = 64       // of arrays and dictionaries in each other
-	maxPDFValue = 32 << 20 // bytes of memory, about; what is more is left out
+	maxDepth = 64       // of arrays and dictionaries in each other
+	maxValue = 32 << 20 // bytes of memory, about; what is more is left out
 )
 
 // What objects take, about, besides the bytes of strings and names.
@@ -31,9 +31,9 @@ const (
 	sizeOfDict  = 256
 )
 
-// pdfLexer reads objects. What is malformed it skips: it never fails, and each call of next goes on or says that the
+// lexer reads objects. What is malformed it skips: it never fails, and each call of next goes on or says that the
 // end is there.
-type pdfLexer struct {
+type lexer struct {
 	b   []byte
 	pos int
 	// spend is told how much was read; it reports false when that is enough.
@@ -42,27 +42,27 @@ type pdfLexer struct {
 }
 
 // keep counts a value, and reports whether there is room for it.
-func (l *pdfLexer) keep(x any) bool {
+func (l *lexer) keep(x any) bool {
 	l.took += sizeOfValue
 	switch x := x.(type) {
-	case pdfString:
+	case byteString:
 		l.took += len(x)
-	case pdfName:
+	case nameObject:
 		l.took += len(x)
-	case pdfDict:
+	case dict:
 		l.took += sizeOfDict
 	}
-	return l.took < maxPDFValue
+	return l.took < maxValue
 }
 
-// pdfEnd is what next returns at the end.
-const pdfEnd = pdfOp("")
+// endOfInput is what next returns at the end.
+const endOfInput = operator("")
 
-func isPDFSpace(c byte) bool {
+func isSpace(c byte) bool {
 	return c == ' ' || c == '\n' || c == '\r' || c == '\t' || c == '\f' || c == 0
 }
 
-func isPDFDelimiter(c byte) bool {
+func isDelimiter(c byte) bool {
 	switch c {
 	case '(', ')', '<', '>', '[', ']', '{', '}', '/', '%':
 		return true
@@ -71,10 +71,10 @@ func isPDFDelimiter(c byte) bool {
 }
 
 // space skips white space and comments.
-func (l *pdfLexer) space() {
+func (l *lexer) space() {
 	for l.pos < len(l.b) {
 		switch c := l.b[l.pos]; {
-		case isPDFSpace(c):
+		case isSpace(c):
 			l.pos++
 		case c == '%':
 			for l.pos < len(l.b) && l.b[l.pos] != '\n' && l.b[l.pos] != '\r' {
@@ -86,11 +86,11 @@ func (l *pdfLexer) space() {
 	}
 }
 
-// next returns the next object or operator; pdfEnd at the end.
-func (l *pdfLexer) next() any { return l.object(0) }
+// next returns the next object or operator; endOfInput at the end.
+func (l *lexer) next() any { return l.object(0) }
 
 // value returns the next object, which may be a reference, and counts it.
-func (l *pdfLexer) value() any {
+func (l *lexer) value() any {
 	x := l.next()
 	l.keep(x)
 	num, ok := x.(float64)
@@ -98,19 +98,19 @@ func (l *pdfLexer) value() any {
 		return x
 	}
 	behind := l.pos
-	if _, gen := l.next().(float64); gen && l.next() == pdfOp("R") {
-		return pdfRef(num)
+	if _, gen := l.next().(float64); gen && l.next() == operator("R") {
+		return reference(num)
 	}
 	l.pos = behind
 	return x
 }
 
-func (l *pdfLexer) object(depth int) any {
+func (l *lexer) object(depth int) any {
 	from := l.pos
 	l.space()
 	if more := l.spend(1 + (l.pos-from)/bytesPerWork); !more || l.pos >= len(l.b) {
 		l.pos = len(l.b)
-		return pdfEnd
+		return endOfInput
 	}
 	switch {
 	case l.b[l.pos] == '[':
@@ -127,7 +127,7 @@ func (l *pdfLexer) object(depth int) any {
 }
 
 // scalar reads an object that holds no others, or an operator.
-func (l *pdfLexer) scalar() any {
+func (l *lexer) scalar() any {
 	switch c := l.b[l.pos]; c {
 	case '(':
 		return l.literal()
@@ -137,22 +137,22 @@ func (l *pdfLexer) scalar() any {
 		return l.hex()
 	case ']', '{', '}', ')':
 		l.pos++
-		return pdfOp(string(c))
+		return operator(string(c))
 	case '>':
 		l.pos++
 		if l.pos < len(l.b) && l.b[l.pos] == '>' {
 			l.pos++
-			return pdfOp(">>")
+			return operator(">>")
 		}
-		return pdfOp(">")
+		return operator(">")
 	}
 	return l.word()
 }
 
 // word reads a number, a keyword or an operator.
-func (l *pdfLexer) word() any {
+func (l *lexer) word() any {
 	start := l.pos
-	for l.pos < len(l.b) && !isPDFSpace(l.b[l.pos]) && !isPDFDelimiter(l.b[l.pos]) {
+	for l.pos < len(l.b) && !isSpace(l.b[l.pos]) && !isDelimiter(l.b[l.pos]) {
 		l.pos++
 	}
 	w := l.b[start:l.pos]
@@ -173,21 +173,21 @@ func (l *pdfLexer) word() any {
 	case "null":
 		return nil
 	default:
-		return pdfOp(s)
+		return operator(s)
 	}
 }
 
-func (l *pdfLexer) name() any {
+func (l *lexer) name() any {
 	l.pos++
 	start := l.pos
 	escaped := false
-	for l.pos < len(l.b) && !isPDFSpace(l.b[l.pos]) && !isPDFDelimiter(l.b[l.pos]) {
+	for l.pos < len(l.b) && !isSpace(l.b[l.pos]) && !isDelimiter(l.b[l.pos]) {
 		escaped = escaped || l.b[l.pos] == '#'
 		l.pos++
 	}
 	w := l.b[start:l.pos]
 	if !escaped {
-		return pdfName(w)
+		return nameObject(w)
 	}
 	out := make([]byte, 0, len(w))
 	for i := 0; i < len(w); i++ {
@@ -198,7 +198,7 @@ func (l *pdfLexer) name() any {
 		}
 		out = append(out, w[i])
 	}
-	return pdfName(out)
+	return nameObject(out)
 }
 
 func unhex(c byte) int {
@@ -211,7 +211,7 @@ func unhex(c byte) int {
 	return -1
 }
 
-func (l *pdfLexer) hex() any {
+func (l *lexer) hex() any {
 	l.pos++
 	var out []byte
 	digits, high := 0, 0
@@ -234,10 +234,10 @@ func (l *pdfLexer) hex() any {
 	if digits%2 == 1 {
 		out = append(out, byte(high<<4))
 	}
-	return pdfString(out)
+	return byteString(out)
 }
 
-func (l *pdfLexer) literal() any {
+func (l *lexer) literal() any {
 	l.pos++
 	var out []byte
 	for depth := 1; l.pos < len(l.b); {
@@ -259,7 +259,7 @@ func (l *pdfLexer) literal() any {
 			depth++
 		case ')':
 			if depth--; depth == 0 {
-				return pdfString(out)
+				return byteString(out)
 			}
 		case '\r':
 			if l.pos < len(l.b) && l.b[l.pos] == '\n' {
@@ -269,11 +269,11 @@ func (l *pdfLexer) literal() any {
 		}
 		out = append(out, c)
 	}
-	return pdfString(out)
+	return byteString(out)
 }
 
 // escape reads what follows a backslash.
-func (l *pdfLexer) escape(out []byte) []byte {
+func (l *lexer) escape(out []byte) []byte {
 	if l.pos >= len(l.b) {
 		return out
 	}
@@ -310,13 +310,13 @@ func (l *pdfLexer) escape(out []byte) []byte {
 }
 
 // array reads the rest of an array. References are put together: 12 0 R.
-func (l *pdfLexer) array(depth int) any {
+func (l *lexer) array(depth int) any {
 	items := []any{}
-	for depth < maxPDFDepth {
+	for depth < maxDepth {
 		x := l.object(depth + 1)
-		if op, ok := x.(pdfOp); ok {
+		if op, ok := x.(operator); ok {
 			switch op {
-			case "]", ">>", "endobj", pdfEnd:
+			case "]", ">>", "endobj", endOfInput:
 				return items
 			case "R":
 				items = joinRef(items)
@@ -340,16 +340,16 @@ func joinRef(items []any) []any {
 	if _, gen := items[n-1].(float64); !ok || !gen {
 		return items
 	}
-	return append(items[:n-2], pdfRef(num))
+	return append(items[:n-2], reference(num))
 }
 
 // dict reads the rest of a dictionary.
-func (l *pdfLexer) dict(depth int) any {
-	d := pdfDict{}
+func (l *lexer) dict(depth int) any {
+	d := dict{}
 	var items []any
-	for depth < maxPDFDepth {
+	for depth < maxDepth {
 		x := l.object(depth + 1)
-		op, ok := x.(pdfOp)
+		op, ok := x.(operator)
 		switch {
 		case !ok:
 			if l.keep(x) {
@@ -359,7 +359,7 @@ func (l *pdfLexer) dict(depth int) any {
 		case op == "R":
 			items = joinRef(items)
 			continue
-		case op != ">>" && op != pdfEnd && op != "endobj" && op != "stream":
+		case op != ">>" && op != endOfInput && op != "endobj" && op != "stream":
 			continue
 		}
 		if op == "stream" { // the dictionary is not closed
@@ -368,7 +368,7 @@ func (l *pdfLexer) dict(depth int) any {
 		break
 	}
 	for i := 0; i+1 < len(items); {
-		key, ok := items[i].(pdfName)
+		key, ok := items[i].(nameObject)
 		if !ok {
 			i++
 			continue

@@ -1,4 +1,4 @@
-package snapshot
+package pdf
 
 import (
 	"bytes"
@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	maxPDFForms = 12  // forms in each other
-	maxPDFState = 256 // states that are saved
+	maxForms = 12  // forms in each other
+	maxSaved = 256 // states that are saved
 )
 
-// pdfMatrix is [a b c d e f] as the format has it: x' = ax + cy + e, y' = bx + dy + f.
-type pdfMatrix [6]float64
+// transform is [a b c d e f] as the format has it: x' = ax + cy + e, y' = bx + dy + f.
+type transform [6]float64
 
 // mul returns m followed by n.
-func (m pdfMatrix) mul(n pdfMatrix) pdfMatrix {
-	return pdfMatrix{
+func (m transform) mul(n transform) transform {
+	return transform{
 		m[0]*n[0] + m[1]*n[2], m[0]*n[1] + m[1]*n[3],
 		m[2]*n[0] + m[3]*n[2], m[2]*n[1] + m[3]*n[3],
 		m[4]*n[0] + m[5]*n[2] + n[4], m[4]*n[1] + m[5]*n[3] + n[5],
@@ -24,24 +24,24 @@ func (m pdfMatrix) mul(n pdfMatrix) pdfMatrix {
 
 // textState is what the operators of text change.
 type textState struct {
-	ctm              pdfMatrix
-	font             *pdfFont
+	ctm              transform
+	font             *typeface
 	size             float64
 	charSpace, space float64
 	scale            float64 // horizontal
 	leading, rise    float64
 }
 
-// pdfReader runs the content of one page.
-type pdfReader struct {
-	*pdfFile
+// interpreter runs the content of one page.
+type interpreter struct {
+	*file
 
 	out       *layout
-	resources pdfDict
+	resources dict
 	state     textState
 	saved     []textState
-	text      pdfMatrix // of the next glyph
-	line      pdfMatrix // of the line's begin
+	text      transform // of the next glyph
+	line      transform // of the line's begin
 	args      []any
 	depth     int
 	open      int // bytes of the forms that it is in
@@ -52,25 +52,25 @@ type pdfReader struct {
 }
 
 // readPage gives the text of a page to out.
-func (f *pdfFile) readPage(page pdfPage, out *layout) {
-	r := pdfReader{pdfFile: f, out: out, resources: page.resources}
-	unit := pdfMatrix{1, 0, 0, 1, 0, 0}
+func (f *file) readPage(page pageNode, out *layout) {
+	r := interpreter{file: f, out: out, resources: page.resources}
+	unit := transform{1, 0, 0, 1, 0, 0}
 	if turn := f.number(page.dict["Rotate"], 0); turn != 0 {
 		sin, cos := math.Sincos(-turn * math.Pi / 180)
-		unit = pdfMatrix{cos, sin, -sin, cos, 0, 0}
+		unit = transform{cos, sin, -sin, cos, 0, 0}
 	}
 	r.state = textState{ctm: unit, scale: 1}
 	r.text, r.line = unit, unit
 	var content []byte
 	switch x := f.resolve(page.dict["Contents"]).(type) {
-	case *pdfStream:
+	case *stream:
 		content = f.decode(x)
 	case []any:
 		for _, part := range x {
 			if !f.spend(1) {
 				break
 			}
-			if s, ok := f.resolve(part).(*pdfStream); ok && len(content) < maxPDFStream {
+			if s, ok := f.resolve(part).(*stream); ok && len(content) < maxStream {
 				content = append(append(content, f.decode(s)...), '\n')
 			}
 		}
@@ -79,11 +79,11 @@ func (f *pdfFile) readPage(page pdfPage, out *layout) {
 }
 
 // run runs operators.
-func (r *pdfReader) run(content []byte) {
-	l := pdfLexer{b: content, spend: r.spend}
+func (r *interpreter) run(content []byte) {
+	l := lexer{b: content, spend: r.spend}
 	for {
 		x := l.next()
-		op, isOp := x.(pdfOp)
+		op, isOp := x.(operator)
 		if !isOp {
 			if l.keep(x) {
 				r.args = append(r.args, x)
@@ -91,7 +91,7 @@ func (r *pdfReader) run(content []byte) {
 			continue
 		}
 		l.took = 0
-		if op == pdfEnd || r.stop != nil {
+		if op == endOfInput || r.stop != nil {
 			r.args = r.args[:0]
 			return
 		}
@@ -107,7 +107,7 @@ func (r *pdfReader) run(content []byte) {
 }
 
 // skipImage goes behind an image that stands among the operators.
-func skipImage(l *pdfLexer) {
+func skipImage(l *lexer) {
 	for {
 		i := bytes.Index(l.b[l.pos:], []byte("EI"))
 		if i < 0 {
@@ -116,14 +116,14 @@ func skipImage(l *pdfLexer) {
 		}
 		at := l.pos + i
 		l.pos = at + 2
-		if at > 0 && isPDFSpace(l.b[at-1]) && (l.pos == len(l.b) || isPDFSpace(l.b[l.pos])) {
+		if at > 0 && isSpace(l.b[at-1]) && (l.pos == len(l.b) || isSpace(l.b[l.pos])) {
 			return
 		}
 	}
 }
 
 // arg returns a number among the operands; 0 where there is none.
-func (r *pdfReader) arg(i int) float64 {
+func (r *interpreter) arg(i int) float64 {
 	if i < len(r.args) {
 		if n, ok := r.args[i].(float64); ok {
 			return n
@@ -132,29 +132,31 @@ func (r *pdfReader) arg(i int) float64 {
 	return 0
 }
 
-func (r *pdfReader) last() any {
+func (r *interpreter) last() any {
 	if n := len(r.args); n > 0 {
 		return r.args[n-1]
 	}
 	return nil
 }
 
-func (r *pdfReader) matrix() pdfMatrix {
-	return pdfMatrix{r.arg(0), r.arg(1), r.arg(2), r.arg(3), r.arg(4), r.arg(5)}
+func (r *interpreter) matrix() transform {
+	return transform{r.arg(0), r.arg(1), r.arg(2), r.arg(3), r.arg(4), r.arg(5)}
 }
 
-func (r *pdfReader) operator(op pdfOp) {
+// operator runs one operator. Of all that is drawn only text counts.
+func (r *interpreter) operator(op operator) {
+	s := &r.state
 	switch op {
 	case "q":
-		if len(r.saved) < maxPDFState {
-			r.saved = append(r.saved, r.state)
+		if len(r.saved) < maxSaved {
+			r.saved = append(r.saved, *s)
 		}
 	case "Q":
 		if n := len(r.saved); n > 0 {
 			r.state, r.saved = r.saved[n-1], r.saved[:n-1]
 		}
 	case "cm":
-		r.state.ctm = r.matrix().mul(r.state.ctm)
+		s.ctm = r.matrix().mul(s.ctm)
 	case "Do":
 		r.form()
 	case "BMC", "BDC":
@@ -164,54 +166,39 @@ func (r *pdfReader) operator(op pdfOp) {
 			r.replaced = 0
 		}
 		r.marked = max(0, r.marked-1)
-	default:
-		r.textOperator(op)
-	}
-}
 
-// textOperator runs the operators that place and show text.
-func (r *pdfReader) textOperator(op pdfOp) {
-	switch op {
 	case "BT":
-		r.text = pdfMatrix{1, 0, 0, 1, 0, 0}
+		r.text = transform{1, 0, 0, 1, 0, 0}
 		r.line = r.text
 	case "Tm":
 		r.text = r.matrix()
 		r.line = r.text
 	case "TD":
-		r.state.leading = -r.arg(1)
+		s.leading = -r.arg(1)
 		r.move(r.arg(0), r.arg(1))
 	case "Td":
 		r.move(r.arg(0), r.arg(1))
 	case "T*":
-		r.move(0, -r.state.leading)
+		r.move(0, -s.leading)
 	case "Tj":
-		r.showArg(r.last())
+		r.show(r.last())
 	case "'":
-		r.move(0, -r.state.leading)
-		r.showArg(r.last())
+		r.move(0, -s.leading)
+		r.show(r.last())
 	case "\"":
-		r.state.space, r.state.charSpace = r.arg(0), r.arg(1)
-		r.move(0, -r.state.leading)
-		r.showArg(r.last())
+		s.space, s.charSpace = r.arg(0), r.arg(1)
+		r.move(0, -s.leading)
+		r.show(r.last())
 	case "TJ":
 		list, _ := r.last().([]any)
 		for _, x := range list {
 			if n, ok := x.(float64); ok {
-				r.advance(-n / 1000 * r.state.size * r.state.scale)
+				r.advance(-n / 1000 * s.size * s.scale)
 				continue
 			}
-			r.showArg(x)
+			r.show(x)
 		}
-	default:
-		r.stateOperator(op)
-	}
-}
 
-// stateOperator runs the operators that set how text is shown.
-func (r *pdfReader) stateOperator(op pdfOp) {
-	s := &r.state
-	switch op {
 	case "Tc":
 		s.charSpace = r.arg(0)
 	case "Tw":
@@ -224,24 +211,23 @@ func (r *pdfReader) stateOperator(op pdfOp) {
 		s.rise = r.arg(0)
 	case "Tf":
 		if len(r.args) >= 2 {
-			name, _ := r.args[0].(pdfName)
+			name, _ := r.args[0].(nameObject)
 			s.font = r.font(r.dict(r.resources["Font"])[string(name)])
 			s.size = r.arg(1)
 		}
-	default: // of all that is drawn only text counts
 	}
 }
 
-func (r *pdfReader) move(x, y float64) {
-	r.line = pdfMatrix{1, 0, 0, 1, x, y}.mul(r.line)
+func (r *interpreter) move(x, y float64) {
+	r.line = transform{1, 0, 0, 1, x, y}.mul(r.line)
 	r.text = r.line
 }
 
-func (r *pdfReader) advance(x float64) { r.text = pdfMatrix{1, 0, 0, 1, x, 0}.mul(r.text) }
+func (r *interpreter) advance(x float64) { r.text = transform{1, 0, 0, 1, x, 0}.mul(r.text) }
 
-// showArg shows a string.
-func (r *pdfReader) showArg(x any) {
-	s, ok := x.(pdfString)
+// show shows a string.
+func (r *interpreter) show(x any) {
+	s, ok := x.(byteString)
 	if !ok || r.state.font == nil {
 		return
 	}
@@ -255,7 +241,7 @@ func (r *pdfReader) showArg(x any) {
 			width += st.space * st.scale
 		}
 		shown := (g.width * st.size) * st.scale
-		m := pdfMatrix{1, 0, 0, 1, 0, st.rise}.mul(r.text).mul(st.ctm)
+		m := transform{1, 0, 0, 1, 0, st.rise}.mul(r.text).mul(st.ctm)
 		r.out.glyphs++
 		if !g.known {
 			r.unread++
@@ -269,44 +255,44 @@ func (r *pdfReader) showArg(x any) {
 }
 
 // form runs the content of a form.
-func (r *pdfReader) form() {
-	name, _ := r.last().(pdfName)
-	s, ok := r.resolve(r.dict(r.resources["XObject"])[string(name)]).(*pdfStream)
-	if !ok || s.dict["Subtype"] != pdfName("Form") || r.depth >= maxPDFForms {
+func (r *interpreter) form() {
+	name, _ := r.last().(nameObject)
+	s, ok := r.resolve(r.dict(r.resources["XObject"])[string(name)]).(*stream)
+	if !ok || s.dict["Subtype"] != nameObject("Form") || r.depth >= maxForms {
 		return
 	}
 	inner := *r
 	inner.depth++
 	inner.args, inner.saved = nil, nil
 	if m := r.array(s.dict["Matrix"]); len(m) == 6 {
-		var matrix pdfMatrix
-		for i := range matrix {
-			matrix[i] = r.number(m[i], 0)
+		var own transform
+		for i := range own {
+			own[i] = r.number(m[i], 0)
 		}
-		inner.state.ctm = matrix.mul(r.state.ctm)
+		inner.state.ctm = own.mul(r.state.ctm)
 	}
 	if own := r.dict(s.dict["Resources"]); own != nil {
 		inner.resources = own
 	}
 	content := r.decode(s)
-	if inner.open += len(content); inner.open <= maxPDFStream {
+	if inner.open += len(content); inner.open <= maxStream {
 		inner.run(content)
 	}
 }
 
 // beginMarked begins marked content. Its text may be said apart from its glyphs: of a ligature, of a word that is
 // hyphenated.
-func (r *pdfReader) beginMarked(op pdfOp) {
+func (r *interpreter) beginMarked(op operator) {
 	r.marked++
 	if op != "BDC" || r.replaced > 0 {
 		return
 	}
 	props := r.dict(r.last())
-	if name, ok := r.last().(pdfName); ok {
+	if name, ok := r.last().(nameObject); ok {
 		props = r.dict(r.dict(r.resources["Properties"])[string(name)])
 	}
-	if text, ok := r.resolve(props["ActualText"]).(pdfString); ok && r.spend(len(text)/bytesPerWork) {
+	if text, ok := r.resolve(props["ActualText"]).(byteString); ok && r.spend(len(text)/bytesPerWork) {
 		r.replaced = r.marked
-		r.out.pend(pdfText(text))
+		r.out.next = decodeText(text)
 	}
 }

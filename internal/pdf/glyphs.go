@@ -1,46 +1,71 @@
-package snapshot
+package pdf
 
 import (
 	"strconv"
 	"strings"
 )
 
-// loadNames reads the names of glyphs, once a file.
-func (f *pdfFile) loadNames() {
-	if f.names != nil {
-		return
-	}
-	f.names = map[string]string{}
+// glyphTexts says what glyphs say by their names, standardEncoding what codes say in Adobe's standard encoding.
+var glyphTexts, standardEncoding = readGlyphNames()
+
+func readGlyphNames() (texts map[string]string, standard [256]string) {
+	texts = map[string]string{}
 	code := rune(' ')
 	for name := range strings.FieldsSeq(asciiNames) {
-		f.names[name] = string(code)
-		f.standard[code] = string(code)
+		texts[name] = string(code)
+		standard[code] = string(code)
 		code++
 	}
 	code = 0xA1
 	for name := range strings.FieldsSeq(latinNames) {
-		f.names[name] = string(code)
+		texts[name] = string(code)
 		code++
 	}
-	for name := range strings.FieldsSeq(otherNames) {
-		name, digits, _ := strings.Cut(name, "=")
-		var b strings.Builder
-		for digits := range strings.SplitSeq(digits, "+") {
-			n, err := strconv.ParseUint(digits, 16, 32)
-			if err == nil { // as it always is
-				b.WriteRune(rune(n))
-			}
-		}
-		f.names[name] = b.String()
+	hex := func(digits string) rune {
+		n, _ := strconv.ParseUint(digits, 16, 32) // all of them are numbers
+		return rune(n)
 	}
-	f.standard['\''], f.standard['`'] = "’", "‘"
+	for entry := range strings.FieldsSeq(otherNames) {
+		name, codes, _ := strings.Cut(entry, "=")
+		for digits := range strings.SplitSeq(codes, "+") {
+			texts[name] += string(hex(digits))
+		}
+	}
+	standard['\''], standard['`'] = "’", "‘"
 	for entry := range strings.FieldsSeq(standardNames) {
 		digits, name, _ := strings.Cut(entry, "=")
-		n, err := strconv.ParseUint(digits, 16, 8)
-		if err == nil {
-			f.standard[n] = f.names[name]
+		standard[hex(digits)] = texts[name]
+	}
+	return texts, standard
+}
+
+// textOfGlyph returns what a glyph says by its name: "eacute", "uni00E9", "u1F600", "f_i", "a.alt".
+func textOfGlyph(name string) string {
+	if text, ok := glyphTexts[name]; ok {
+		return text
+	}
+	name, _, _ = strings.Cut(name, ".")
+	if text, ok := glyphTexts[name]; ok {
+		return text
+	}
+	for _, form := range [...]struct {
+		prefix string
+		most   int
+	}{{"uni", 4}, {"u", 6}} {
+		if digits, ok := strings.CutPrefix(name, form.prefix); ok && len(digits) >= 4 {
+			if n, err := strconv.ParseUint(digits[:min(len(digits), form.most)], 16, 32); err == nil && n <= 0x10FFFF {
+				return string(rune(n))
+			}
 		}
 	}
+	if strings.Contains(name, "_") && len(name) < 40 {
+		var b strings.Builder
+		for part := range strings.SplitSeq(name, "_") {
+			b.WriteString(glyphTexts[part])
+		}
+		return b.String()
+	}
+	return ""
 }
 
 // The names of glyphs as the Adobe Glyph List has them: those of ASCII from the space on, those of Latin-1 from U+00A1 on, and others

@@ -1,4 +1,4 @@
-package snapshot
+package pdf
 
 import (
 	"bytes"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/bidi"
 )
 
 // How glyphs are put together, in the size of the font.
@@ -55,18 +57,15 @@ func (l *layout) page(number int) {
 	l.number = number
 }
 
-// pend says what the next glyphs mean.
-func (l *layout) pend(text string) { l.next = text }
-
 // add adds a glyph: m places it, width and size are in its own space.
-func (l *layout) add(text string, m pdfMatrix, width, size float64) {
+func (l *layout) add(text string, m transform, width, size float64) {
 	if l.next != "" {
 		text, l.next = l.next, ""
 	}
 	stretch := math.Hypot(m[0], m[1])
 	height := math.Abs(size) * math.Hypot(m[2], m[3])
 	if stretch == 0 || height == 0 || math.IsNaN(m[4]) || math.IsInf(m[4], 0) {
-		l.put(text)
+		l.write(text)
 		return
 	}
 	cos, sin := m[0]/stretch, m[1]/stretch
@@ -74,7 +73,7 @@ func (l *layout) add(text string, m pdfMatrix, width, size float64) {
 	angle := math.Atan2(sin, cos)
 	from, to := min(x, x+width*stretch), max(x, x+width*stretch)
 	if o := l.open; o == nil {
-		l.begin(x, y, height, angle)
+		l.beginLine(x, y, height, angle)
 	} else {
 		unit := max(o.size, height)
 		gap := from - l.end
@@ -84,26 +83,26 @@ func (l *layout) add(text string, m pdfMatrix, width, size float64) {
 			if text == "" || strings.TrimSpace(text) == "" && gap < -1.5*unit {
 				return // a space at the end of nothing
 			}
-			l.begin(x, y, height, angle)
+			l.beginLine(x, y, height, angle)
 		case gap > wordGap*min(o.size, height) && len(o.text) > 0 && !endsInSpace(o.text):
-			l.put(" ")
+			l.write(" ")
 		}
 		o.sides.step(text, from > l.start)
 	}
 	if o := l.open; o != nil && height > o.size && strings.TrimSpace(text) != "" {
 		o.size = max(o.size, height*0.999)
 	}
-	l.put(text)
+	l.write(text)
 	l.start, l.end = from, to
 }
 
-// put appends to the line.
-func (l *layout) put(text string) {
+// write appends to the line.
+func (l *layout) write(text string) {
 	if l.open == nil {
 		if strings.TrimSpace(text) == "" {
 			return
 		}
-		l.begin(0, 0, 1, 0)
+		l.beginLine(0, 0, 1, 0)
 	}
 	if l.hold(sizeOfText * len(text)) {
 		l.open.text = append(l.open.text, text...)
@@ -116,7 +115,7 @@ func endsInSpace(b []byte) bool {
 	return unicode.IsSpace(r)
 }
 
-func (l *layout) begin(x, y, size, angle float64) {
+func (l *layout) beginLine(x, y, size, angle float64) {
 	l.flush()
 	l.hold(sizeOfLine)
 	l.open = &textLine{page: l.number, size: size, x: x, y: y, angle: angle}
@@ -131,63 +130,65 @@ func (l *layout) flush() {
 	l.open = nil
 }
 
-// finish returns the paragraphs as a stream.
-func (l *layout) finish() *stream {
+// finish returns the paragraphs.
+func (l *layout) finish() []Paragraph {
 	l.flush()
-	s := &stream{}
+	var all []Paragraph
+	var open []byte // the text of the last one
+	end := func() {
+		if n := len(all); n > 0 {
+			all[n-1].Text = string(open)
+		}
+	}
 	body := l.bodySize()
 	leading := l.leadings()
 	for i := range l.lines {
 		line := &l.lines[i]
 		text := strings.TrimSpace(string(line.text))
 		if i > 0 && !l.breaks(&l.lines[i-1], line, leading) {
-			join(s, text)
+			open = join(open, text)
 			continue
 		}
-		kind, level := Paragraph, 0
+		end()
+		p := Paragraph{Page: line.page}
 		switch {
-		case line.size >= headingSize*body && len(text) <= maxHeading && hasLetter(text):
-			kind, level = Heading, headingRank(line.size/body)
+		case line.size >= headingSize*body && len(text) <= maxHeading && strings.ContainsFunc(text, unicode.IsLetter):
+			p.Kind, p.Level = Heading, 3
+			if ratio := line.size / body; ratio >= 1.8 {
+				p.Level = 1
+			} else if ratio >= 1.4 {
+				p.Level = 2
+			}
 		case isBullet(text):
-			kind = Item
+			p.Kind = Item
 		}
-		s.begin(kind, level, line.page)
-		s.raw = append(s.raw, text...)
+		all, open = append(all, p), append(open[:0], text...)
 	}
-	return s
+	end()
+	return all
 }
 
 // join appends a line to a paragraph. A word that is hyphenated between them is put together again.
-func join(s *stream, text string) {
-	s.raw = bytes.TrimRight(s.raw, " ")
-	hyphen, w := utf8.DecodeLastRune(s.raw)
-	before, _ := utf8.DecodeLastRune(s.raw[:len(s.raw)-w])
+func join(open []byte, text string) []byte {
+	open = bytes.TrimRight(open, " ")
+	hyphen, w := utf8.DecodeLastRune(open)
+	before, _ := utf8.DecodeLastRune(open[:len(open)-w])
 	after, _ := utf8.DecodeRuneInString(text)
 	switch {
 	case (hyphen == '-' || hyphen == '‐') && unicode.IsLetter(before) && unicode.IsLower(after):
-		s.raw = s.raw[:len(s.raw)-w]
+		open = open[:len(open)-w]
 	case hyphen == '\u00ad':
 	case isUnspacedScript(hyphen) && isUnspacedScript(after):
 	default:
-		s.raw = append(s.raw, ' ')
+		open = append(open, ' ')
 	}
-	s.raw = append(s.raw, text...)
+	return append(open, text...)
 }
 
 // isUnspacedScript reports whether a rune is of a script that is written without spaces.
 func isUnspacedScript(r rune) bool {
-	return unicode.In(
-		r,
-		unicode.Han,
-		unicode.Hiragana,
-		unicode.Katakana,
-		unicode.Thai,
-		unicode.Lao,
-		unicode.Khmer,
-		unicode.Myanmar,
-	) ||
-		r >= 0x3000 && r <= 0x303F ||
-		r >= 0xFF00 && r <= 0xFF65
+	return r >= 0x3000 && r <= 0x303F || r >= 0xFF00 && r <= 0xFF65 || unicode.In(r, unicode.Han, unicode.Hiragana,
+		unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 // breaks reports whether a paragraph ends between two lines.
@@ -240,19 +241,142 @@ func (l *layout) bodySize() float64 {
 	return cmp.Or(float64(best)/4, 1)
 }
 
-func headingRank(ratio float64) int {
-	switch {
-	case ratio >= 1.8:
-		return 1
-	case ratio >= 1.4:
-		return 2
-	}
-	return 3
-}
-
-func hasLetter(s string) bool { return strings.IndexFunc(s, unicode.IsLetter) >= 0 }
-
 func isBullet(s string) bool {
 	r, w := utf8.DecodeRuneInString(s)
 	return strings.ContainsRune("•◦▪‣–*·●○■", r) && len(s) > w && s[w] == ' '
+}
+
+// maxTurned is how many glyphs a line has at most of which the order is changed.
+const maxTurned = 1024
+
+// sides says where a line has glyphs that are written from the right. A page shows its glyphs from left to right,
+// whatever they say; a text says what is to be read first first.
+type sides struct {
+	ends []int // of the glyphs' texts in the line's; nil: none of them is written from the right
+	// how many glyphs written from the right stand right of the one before, less those that stand left of it
+	visual int
+}
+
+// note notes a glyph that was appended to a line.
+func (s *sides) note(line []byte, glyph string) {
+	switch {
+	case glyph == "", s.ends == nil && !isFromRight(classOf(glyph)):
+		return
+	case s.ends == nil:
+		for at := 0; at < len(line)-len(glyph); {
+			_, n := utf8.DecodeRune(line[at:])
+			at += n
+			s.ends = append(s.ends, at)
+		}
+	}
+	s.ends = append(s.ends, len(line))
+}
+
+// step notes where a glyph stands: right of the one before or left of it.
+func (s *sides) step(glyph string, right bool) {
+	switch {
+	case s.ends == nil || !isFromRight(classOf(glyph)):
+	case right:
+		s.visual++
+	default:
+		s.visual--
+	}
+}
+
+// classOf returns what the algorithm for texts in both directions (UAX #9) takes a glyph for.
+func classOf(glyph string) bidi.Class {
+	r, _ := utf8.DecodeRuneInString(glyph)
+	p, _ := bidi.LookupRune(r)
+	return p.Class()
+}
+
+func isFromRight(c bidi.Class) bool { return c == bidi.R || c == bidi.AL }
+
+func isNumber(c bidi.Class) bool { return c == bidi.EN || c == bidi.AN }
+
+// logical returns a line in the order in which it is read. What direction the line has is not known: that of most of
+// its words.
+func (s *sides) logical(line []byte) []byte {
+	if s.visual <= 0 || len(s.ends) > maxTurned {
+		return line
+	}
+	t := turner{}
+	at, balance, last := 0, 0, bidi.ON
+	for _, end := range s.ends {
+		glyph := string(line[at:end])
+		at = end
+		c := classOf(glyph)
+		t.glyphs, t.classes = append(t.glyphs, glyph), append(t.classes, c)
+		switch {
+		case c == last: // in a word
+		case isFromRight(c):
+			balance++
+		case c == bidi.L:
+			balance--
+		}
+		last = c
+	}
+	if balance >= 0 {
+		t.turn(0, len(t.glyphs))
+	} else {
+		t.turnRuns()
+	}
+	return []byte(strings.Join(t.glyphs, ""))
+}
+
+// turner changes the order of glyphs. Their classes keep theirs.
+type turner struct {
+	glyphs  []string
+	classes []bidi.Class
+}
+
+// turnRuns turns what is written from the right in a line that is written from the left.
+func (t *turner) turnRuns() {
+	for i := 0; i < len(t.glyphs); i++ {
+		if !isFromRight(t.classes[i]) {
+			continue
+		}
+		end := i + 1
+		for k := end; k < len(t.glyphs) && t.classes[k] != bidi.L; k++ {
+			if isFromRight(t.classes[k]) {
+				end = k + 1
+			}
+		}
+		t.turn(i, end)
+		i = end
+	}
+}
+
+// turn turns the glyphs between two places, but for the words and numbers among them that are written from the left.
+func (t *turner) turn(from, to int) {
+	for i := from; i < to; {
+		if c := t.classes[i]; c != bidi.L && !isNumber(c) {
+			i++
+			continue
+		}
+		end := t.runEnd(i, to)
+		slices.Reverse(t.glyphs[i:end]) // so that they are as they were when all is turned
+		i = end
+	}
+	slices.Reverse(t.glyphs[from:to])
+}
+
+// runEnd returns where a run of words and numbers that are written from the left ends. A bracket that is opened or
+// closed in it alone belongs to what is around it; numbers without words between them are a run only where one sign
+// joins them, as in 1,204.
+func (t *turner) runEnd(from, to int) int {
+	end, depth, words := from+1, 0, t.classes[from] == bidi.L
+	for i := from + 1; i < to && !isFromRight(t.classes[i]) && depth >= 0; i++ {
+		switch c := t.classes[i]; {
+		case c == bidi.L && depth == 0:
+			end, words = i+1, true
+		case isNumber(c) && depth == 0 && (words || i-end <= 1 && t.glyphs[i-1] != " "):
+			end = i + 1
+		case strings.ContainsAny(t.glyphs[i], "([{"):
+			depth++
+		case strings.ContainsAny(t.glyphs[i], ")]}"):
+			depth--
+		}
+	}
+	return end
 }

@@ -1,10 +1,9 @@
-package snapshot
+package pdf
 
 import (
 	"iter"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/text/encoding/charmap"
@@ -12,8 +11,8 @@ import (
 
 // Bounds of one font.
 const (
-	maxPDFCodes = 1 << 16 // codes of which the widths, or the texts, are read
-	maxPDFGlyph = 512     // bytes of what one code says, as the format has it; what says more says nothing
+	maxCodes     = 1 << 16 // codes of which the widths, or the texts, are read
+	maxGlyphText = 512     // bytes of what one code says, as the format has it; what says more says nothing
 )
 
 // What fonts take, about.
@@ -22,10 +21,10 @@ const (
 	sizeOfCode = 64
 )
 
-// pdfFont says what the codes of a font mean and how wide their glyphs are, in thousandths of the font's size.
-type pdfFont struct {
+// typeface says what the codes of a font mean and how wide their glyphs are, in thousandths of the font's size.
+type typeface struct {
 	wide     bool // codes have two bytes, unless the map says others
-	unicode  *pdfMap
+	unicode  *charMap
 	utf16    bool // codes are UTF-16
 	simple   [256]string
 	widths   map[int]float64
@@ -42,7 +41,7 @@ type glyph struct {
 }
 
 // font reads a font, once.
-func (f *pdfFile) font(x any) *pdfFont {
+func (f *file) font(x any) *typeface {
 	d := f.dict(x)
 	if d == nil {
 		return nil
@@ -54,11 +53,11 @@ func (f *pdfFile) font(x any) *pdfFont {
 	if !f.spend(sizeOfFont/bytesPerWork) || !f.hold(sizeOfFont) {
 		return nil
 	}
-	font := &pdfFont{widths: map[int]float64{}, scale: 0.001}
-	if s, ok := f.resolve(d["ToUnicode"]).(*pdfStream); ok {
+	font := &typeface{widths: map[int]float64{}, scale: 0.001}
+	if s, ok := f.resolve(d["ToUnicode"]).(*stream); ok {
 		font.unicode = f.readMap(s)
 	}
-	if d["Subtype"] == pdfName("Type0") {
+	if d["Subtype"] == nameObject("Type0") {
 		f.composite(font, d)
 	} else {
 		f.simpleFont(font, d)
@@ -68,12 +67,12 @@ func (f *pdfFile) font(x any) *pdfFont {
 }
 
 // composite reads a font whose codes have several bytes.
-func (f *pdfFile) composite(font *pdfFont, d pdfDict) {
+func (f *file) composite(font *typeface, d dict) {
 	font.wide = true
-	if name, ok := f.resolve(d["Encoding"]).(pdfName); ok {
+	if name, ok := f.resolve(d["Encoding"]).(nameObject); ok {
 		font.utf16 = strings.Contains(string(name), "UTF16") || strings.Contains(string(name), "UCS2")
 	}
-	var below pdfDict
+	var below dict
 	if kids := f.array(d["DescendantFonts"]); len(kids) > 0 {
 		below = f.dict(kids[0])
 	}
@@ -82,8 +81,8 @@ func (f *pdfFile) composite(font *pdfFont, d pdfDict) {
 }
 
 // widths reads the widths of codes: [from [width ...] from to width ...].
-func (f *pdfFile) widths(font *pdfFont, list []any) {
-	left := maxPDFCodes
+func (f *file) widths(font *typeface, list []any) {
+	left := maxCodes
 	for i := 0; i+1 < len(list) && left > 0 && f.spend(1); {
 		from := int(f.number(list[i], -1))
 		if widths := f.array(list[i+1]); widths != nil {
@@ -109,7 +108,7 @@ func (f *pdfFile) widths(font *pdfFont, list []any) {
 }
 
 // paid counts the work and the memory of so many codes of a font.
-func (f *pdfFile) paid(codes int) int {
+func (f *file) paid(codes int) int {
 	codes = max(0, codes)
 	f.spend(codes)
 	f.hold(codes * sizeOfCode)
@@ -117,8 +116,8 @@ func (f *pdfFile) paid(codes int) int {
 }
 
 // simpleFont reads a font whose codes are bytes.
-func (f *pdfFile) simpleFont(font *pdfFont, d pdfDict) {
-	base, _ := f.resolve(d["BaseFont"]).(pdfName)
+func (f *file) simpleFont(font *typeface, d dict) {
+	base, _ := f.resolve(d["BaseFont"]).(nameObject)
 	firstChar := min(256, max(0, int(f.number(d["FirstChar"], 0))))
 	widths := f.array(d["Widths"])
 	for i, w := range widths[:min(len(widths), 256-firstChar)] {
@@ -128,16 +127,16 @@ func (f *pdfFile) simpleFont(font *pdfFont, d pdfDict) {
 	if len(font.widths) == 0 && strings.Contains(string(base), "Courier") {
 		font.fallback = 600
 	}
-	if m := f.array(d["FontMatrix"]); len(m) == 6 && d["Subtype"] == pdfName("Type3") {
+	if m := f.array(d["FontMatrix"]); len(m) == 6 && d["Subtype"] == nameObject("Type3") {
 		font.scale = f.number(m[0], 0.001)
 	}
 	encoding := f.resolve(d["Encoding"])
-	name, _ := encoding.(pdfName)
-	diffs, _ := encoding.(pdfDict)
-	if own, ok := f.resolve(diffs["BaseEncoding"]).(pdfName); ok {
+	name, _ := encoding.(nameObject)
+	diffs, _ := encoding.(dict)
+	if own, ok := f.resolve(diffs["BaseEncoding"]).(nameObject); ok {
 		name = own
 	}
-	if name == "" && d["Subtype"] == pdfName("TrueType") {
+	if name == "" && d["Subtype"] == nameObject("TrueType") {
 		name = "WinAnsiEncoding"
 	}
 	font.simple = f.encoding(name)
@@ -149,9 +148,9 @@ func (f *pdfFile) simpleFont(font *pdfFont, d pdfDict) {
 		switch x := f.resolve(x).(type) {
 		case float64:
 			code = int(x)
-		case pdfName:
+		case nameObject:
 			if code >= 0 && code < 256 && f.spend(1+len(x)/bytesPerWork) {
-				font.simple[code] = f.glyphName(string(x))
+				font.simple[code] = textOfGlyph(string(x))
 			}
 			code++
 		}
@@ -159,7 +158,7 @@ func (f *pdfFile) simpleFont(font *pdfFont, d pdfDict) {
 }
 
 // encoding returns the standard encoding of a name; Adobe's own where it is none.
-func (f *pdfFile) encoding(name pdfName) (table [256]string) {
+func (f *file) encoding(name nameObject) (table [256]string) {
 	var m *charmap.Charmap
 	switch name {
 	case "WinAnsiEncoding":
@@ -167,8 +166,7 @@ func (f *pdfFile) encoding(name pdfName) (table [256]string) {
 	case "MacRomanEncoding":
 		m = charmap.Macintosh
 	default:
-		f.loadNames()
-		return f.standard
+		return standardEncoding
 	}
 	for code := range 256 {
 		if r := m.DecodeByte(byte(code)); r >= ' ' && r != 0xFFFD {
@@ -179,7 +177,7 @@ func (f *pdfFile) encoding(name pdfName) (table [256]string) {
 }
 
 // glyphs returns the glyphs of a string.
-func (font *pdfFont) glyphs(s string) iter.Seq[glyph] {
+func (font *typeface) glyphs(s string) iter.Seq[glyph] {
 	return func(yield func(glyph) bool) {
 		for len(s) > 0 {
 			n := 1
@@ -202,7 +200,7 @@ func (font *pdfFont) glyphs(s string) iter.Seq[glyph] {
 }
 
 // meaning returns what a code says, and whether that is known.
-func (font *pdfFont) meaning(raw string, code int) (string, bool) {
+func (font *typeface) meaning(raw string, code int) (string, bool) {
 	if font.unicode != nil {
 		if text, ok := font.unicode.lookup(raw, code); ok {
 			return text, true
@@ -217,7 +215,7 @@ func (font *pdfFont) meaning(raw string, code int) (string, bool) {
 	return font.simple[code&0xff], font.simple[code&0xff] != ""
 }
 
-func (font *pdfFont) width(code int, text string) float64 {
+func (font *typeface) width(code int, text string) float64 {
 	if w, ok := font.widths[code]; ok {
 		return w
 	}
@@ -243,8 +241,8 @@ func guessWidth(text string) float64 {
 	return 540
 }
 
-// pdfMap is a map from codes to text: ToUnicode.
-type pdfMap struct {
+// charMap is a map from codes to text: ToUnicode.
+type charMap struct {
 	lengths []codeRange // by which the length of a code is known
 	chars   map[string]string
 	ranges  []textRange // sorted by from
@@ -260,13 +258,13 @@ type textRange struct {
 }
 
 // readMap reads a map.
-func (f *pdfFile) readMap(s *pdfStream) *pdfMap {
-	m := &pdfMap{chars: map[string]string{}}
-	l := pdfLexer{b: f.decode(s), spend: f.spend}
+func (f *file) readMap(s *stream) *charMap {
+	m := &charMap{chars: map[string]string{}}
+	l := lexer{b: f.decode(s), spend: f.spend}
 	var args []any
 	for {
 		x := l.next()
-		op, isOp := x.(pdfOp)
+		op, isOp := x.(operator)
 		if !isOp {
 			if l.keep(x) {
 				args = append(args, x)
@@ -274,7 +272,7 @@ func (f *pdfFile) readMap(s *pdfStream) *pdfMap {
 			continue
 		}
 		l.took = 0
-		if op == pdfEnd {
+		if op == endOfInput {
 			slices.SortStableFunc(m.ranges, func(x, y textRange) int { return x.from - y.from })
 			return m
 		}
@@ -286,22 +284,22 @@ func (f *pdfFile) readMap(s *pdfStream) *pdfMap {
 }
 
 // room reports whether a code that says to may be added.
-func (m *pdfMap) room(to pdfString) bool {
-	if len(to) > maxPDFGlyph || len(m.chars)+len(m.ranges) >= maxPDFCodes {
+func (m *charMap) room(to byteString) bool {
+	if len(to) > maxGlyphText || len(m.chars)+len(m.ranges) >= maxCodes {
 		return false
 	}
 	m.took += sizeOfCode + len(to)
 	return true
 }
 
-func (m *pdfMap) operator(op pdfOp, args []any) {
+func (m *charMap) operator(op operator, args []any) {
 	switch op {
 	case "endcodespacerange":
 		m.addLengths(args)
 	case "endbfchar":
 		for i := 0; i+1 < len(args); i += 2 {
-			from, _ := args[i].(pdfString)
-			if to, ok := args[i+1].(pdfString); ok && len(from) <= 4 && m.room(to) {
+			from, _ := args[i].(byteString)
+			if to, ok := args[i+1].(byteString); ok && len(from) <= 4 && m.room(to) {
 				m.chars[string(from)] = utf16BE(string(to))
 			}
 		}
@@ -311,33 +309,33 @@ func (m *pdfMap) operator(op pdfOp, args []any) {
 	}
 }
 
-func (m *pdfMap) addLengths(args []any) {
+func (m *charMap) addLengths(args []any) {
 	const most = 256
 	for i := 0; i+1 < len(args); i += 2 {
-		from, _ := args[i].(pdfString)
-		to, _ := args[i+1].(pdfString)
+		from, _ := args[i].(byteString)
+		to, _ := args[i+1].(byteString)
 		if len(from) == len(to) && len(from) > 0 && len(from) <= 4 && len(m.lengths) < most {
 			m.lengths = append(m.lengths, codeRange{string(from), string(to)})
 		}
 	}
 }
 
-func (m *pdfMap) addRanges(args []any) {
+func (m *charMap) addRanges(args []any) {
 	for i := 0; i+2 < len(args); i += 3 {
-		from, _ := args[i].(pdfString)
-		to, _ := args[i+1].(pdfString)
+		from, _ := args[i].(byteString)
+		to, _ := args[i+1].(byteString)
 		low, high := codeOf(string(from)), codeOf(string(to))
 		if len(from) == 0 || len(from) != len(to) || len(from) > 4 || high < low {
 			continue
 		}
 		switch target := args[i+2].(type) {
-		case pdfString:
+		case byteString:
 			if m.room(target) {
 				m.ranges = append(m.ranges, textRange{len(from), low, high, utf16BE(string(target))})
 			}
 		case []any:
 			for k, x := range target[:min(len(target), high-low+1)] {
-				if s, ok := x.(pdfString); ok && m.room(s) {
+				if s, ok := x.(byteString); ok && m.room(s) {
 					m.ranges = append(m.ranges, textRange{len(from), low + k, low + k, utf16BE(string(s))})
 				}
 			}
@@ -354,7 +352,7 @@ func codeOf(s string) int {
 }
 
 // length returns how many bytes the code at the beginning of s has.
-func (m *pdfMap) length(s string, otherwise int) int {
+func (m *charMap) length(s string, otherwise int) int {
 	for n := 1; n <= min(4, len(s)); n++ {
 		for _, r := range m.lengths {
 			if len(r.from) == n && inRange(s[:n], r) {
@@ -375,7 +373,7 @@ func inRange(code string, r codeRange) bool {
 	return true
 }
 
-func (m *pdfMap) lookup(raw string, code int) (string, bool) {
+func (m *charMap) lookup(raw string, code int) (string, bool) {
 	if text, ok := m.chars[raw]; ok {
 		return text, true
 	}
@@ -393,34 +391,4 @@ func (m *pdfMap) lookup(raw string, code int) (string, bool) {
 	runes := []rune(r.text)
 	runes[len(runes)-1] += rune(code - r.from)
 	return string(runes), true
-}
-
-// glyphName returns what a glyph says by its name: "eacute", "uni00E9", "u1F600", "f_i", "a.alt".
-func (f *pdfFile) glyphName(name string) string {
-	f.loadNames()
-	if text, ok := f.names[name]; ok {
-		return text
-	}
-	name, _, _ = strings.Cut(name, ".")
-	if text, ok := f.names[name]; ok {
-		return text
-	}
-	for _, form := range [...]struct {
-		prefix string
-		most   int
-	}{{"uni", 4}, {"u", 6}} {
-		if digits, ok := strings.CutPrefix(name, form.prefix); ok && len(digits) >= 4 {
-			if n, err := strconv.ParseUint(digits[:min(len(digits), form.most)], 16, 32); err == nil && n <= 0x10FFFF {
-				return string(rune(n))
-			}
-		}
-	}
-	if strings.Contains(name, "_") && len(name) < 40 {
-		var b strings.Builder
-		for part := range strings.SplitSeq(name, "_") {
-			b.WriteString(f.names[part])
-		}
-		return b.String()
-	}
-	return ""
 }

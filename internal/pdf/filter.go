@@ -1,34 +1,35 @@
-package snapshot
+package pdf
 
 import (
 	"bytes"
 	"compress/flate"
 	"compress/zlib"
+	"encoding/ascii85"
 	"io"
 )
 
-// maxPDFStream is how many bytes one stream of a PDF unpacks to at most; what is more is left out.
-const maxPDFStream = 64 << 20
+// maxStream is how many bytes one stream of a PDF unpacks to at most; what is more is left out.
+const maxStream = 64 << 20
 
 // decode returns what a stream holds, unpacked. Streams that are damaged give what can be read of them; images give
 // nothing.
-func (f *pdfFile) decode(s *pdfStream) []byte {
+func (f *file) decode(s *stream) []byte {
 	data := s.raw
 	filters, _ := f.resolve(s.dict["Filter"]).([]any)
-	if name, ok := f.resolve(s.dict["Filter"]).(pdfName); ok {
+	if name, ok := f.resolve(s.dict["Filter"]).(nameObject); ok {
 		filters = []any{name}
 	}
 	params, _ := f.resolve(s.dict["DecodeParms"]).([]any)
-	if d, ok := f.resolve(s.dict["DecodeParms"]).(pdfDict); ok {
+	if d, ok := f.resolve(s.dict["DecodeParms"]).(dict); ok {
 		params = []any{d}
 	}
 	const most = 8 // filters behind each other
 	f.spend(1)
 	for i, filter := range filters[:min(len(filters), most)] {
-		name, _ := f.resolve(filter).(pdfName)
-		var param pdfDict
+		name, _ := f.resolve(filter).(nameObject)
+		var param dict
 		if i < len(params) {
-			param, _ = f.resolve(params[i]).(pdfDict)
+			param, _ = f.resolve(params[i]).(dict)
 		}
 		if !f.spend(1 + len(data)/bytesPerWork) {
 			return nil
@@ -41,7 +42,7 @@ func (f *pdfFile) decode(s *pdfStream) []byte {
 	return data
 }
 
-func (f *pdfFile) unfilter(data []byte, name pdfName, param pdfDict) []byte {
+func (f *file) unfilter(data []byte, name nameObject, param dict) []byte {
 	switch name {
 	case "FlateDecode", "Fl":
 		return f.unpredict(f.inflate(data), param)
@@ -52,8 +53,8 @@ func (f *pdfFile) unfilter(data []byte, name pdfName, param pdfDict) []byte {
 		}
 		return f.unpredict(unLZW(data, early), param)
 	case "ASCIIHexDecode", "AHx":
-		l := pdfLexer{b: append([]byte{'<'}, data...), spend: f.spend}
-		s, _ := l.hex().(pdfString)
+		l := lexer{b: append([]byte{'<'}, data...), spend: f.spend}
+		s, _ := l.hex().(byteString)
 		return []byte(s)
 	case "ASCII85Decode", "A85":
 		return un85(data)
@@ -64,7 +65,7 @@ func (f *pdfFile) unfilter(data []byte, name pdfName, param pdfDict) []byte {
 }
 
 // inflate unpacks zlib's format, or what follows its head where that is damaged.
-func (f *pdfFile) inflate(data []byte) []byte {
+func (f *file) inflate(data []byte) []byte {
 	r, err := zlib.NewReader(paidReader{bytes.NewReader(data), f})
 	if err != nil {
 		if len(data) < 2 {
@@ -72,7 +73,7 @@ func (f *pdfFile) inflate(data []byte) []byte {
 		}
 		r = flate.NewReader(paidReader{bytes.NewReader(data[2:]), f})
 	}
-	out, _ := io.ReadAll(io.LimitReader(r, maxPDFStream)) // what comes before damage counts
+	out, _ := io.ReadAll(io.LimitReader(r, maxStream)) // what comes before damage counts
 	return out
 }
 
@@ -80,7 +81,7 @@ func (f *pdfFile) inflate(data []byte) []byte {
 type paidReader struct {
 	io.Reader
 
-	f *pdfFile
+	f *file
 }
 
 func (r paidReader) Read(p []byte) (int, error) {
@@ -92,7 +93,7 @@ func (r paidReader) Read(p []byte) (int, error) {
 }
 
 // unpredict undoes a predictor: PNG's, or TIFF's for whole bytes.
-func (f *pdfFile) unpredict(data []byte, param pdfDict) []byte {
+func (f *file) unpredict(data []byte, param dict) []byte {
 	number := func(key string, otherwise int) int {
 		if n, ok := f.resolve(param[key]).(float64); ok && n >= 1 && n <= 1<<20 {
 			return int(n)
@@ -168,7 +169,7 @@ func unLZW(data []byte, early int) []byte {
 	var out []byte
 	var start, length [most]int // of each entry, in out
 	next, width := end+1, 9
-	for bits, held, i := uint32(0), 0, 0; len(out) <= maxPDFStream; {
+	for bits, held, i := uint32(0), 0, 0; len(out) <= maxStream; {
 		for held < width {
 			if i >= len(data) {
 				return out
@@ -206,37 +207,20 @@ func unLZW(data []byte, early int) []byte {
 func un85(data []byte) []byte {
 	data = bytes.TrimPrefix(bytes.TrimSpace(data), []byte("<~"))
 	data, _, _ = bytes.Cut(data, []byte("~"))
-	var out []byte
-	n, value := 0, uint32(0)
-	for _, c := range data {
-		if len(out) >= maxPDFStream {
-			break
+	data = bytes.Map(func(r rune) rune { // what is no digit is passed over
+		if r == 'z' || r >= '!' && r <= 'u' {
+			return r
 		}
-		switch {
-		case c == 'z' && n == 0:
-			out = append(out, 0, 0, 0, 0)
-		case c >= '!' && c <= 'u':
-			value = value*85 + uint32(c-'!')
-			if n++; n == 5 {
-				out = append(out, byte(value>>24), byte(value>>16), byte(value>>8), byte(value))
-				n, value = 0, 0
-			}
-		}
-	}
-	if n > 1 {
-		for range 5 - n {
-			value = value*85 + 84
-		}
-		for i := range n - 1 {
-			out = append(out, byte(value>>(24-8*i)))
-		}
-	}
-	return out
+		return -1
+	}, data)
+	out := make([]byte, min(4*len(data), maxStream)+4)
+	n, _, _ := ascii85.Decode(out, data, true) // what comes before damage counts
+	return out[:n]
 }
 
 func unRuns(data []byte) []byte {
 	var out []byte
-	for i := 0; i < len(data) && len(out) < maxPDFStream; {
+	for i := 0; i < len(data) && len(out) < maxStream; {
 		n := int(data[i])
 		i++
 		switch {

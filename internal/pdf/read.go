@@ -1,0 +1,414 @@
+package pdf
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"golang.org/x/text/encoding/charmap"
+)
+
+// Bounds of a PDF. Work is counted in tokens, glyphs and so many bytes that are read or written.
+const (
+	maxWork      = 100_000_000
+	maxObjects   = 2_000_000
+	maxMemory    = 256 << 20 // bytes that its objects, its fonts and its text take, about
+	bytesPerWork = 16
+	clockEvery   = 1 << 14 // work between two looks at the clock
+	maxInfo      = 100_000 // bytes of what a document says of itself
+)
+
+// Why a document could not be read. Errors of [Read] wrap one of these.
+var (
+	ErrTooLarge  = errors.New("it is too large")
+	ErrEncrypted = errors.New("it is encrypted")
+	ErrDamaged   = errors.New("it is damaged")
+	ErrTimeout   = errors.New("it takes too long to read")
+)
+
+// Document is the text layer of a PDF, and what it says of itself. It is plain data.
+type Document struct {
+	Title, Author string
+	Created       string // as the format writes dates: D:20260428100000+02'00'
+	Language      string
+	Pages         int   // how many it has
+	Read          int   // how many were read
+	Unreadable    []int // of these, the pages whose fonts do not say what their glyphs mean; from 1
+	Stopped       error // why reading ended on page Read; nil: it did not
+	Paragraphs    []Paragraph
+}
+
+// Paragraph is some text that stands together.
+type Paragraph struct {
+	Text  string
+	Kind  Kind
+	Level int // of a heading, from 1
+	Page  int // that it begins on, from 1
+}
+
+// Kind is what a paragraph is to the reader.
+type Kind int
+
+// The kinds of a [Paragraph].
+const (
+	Plain Kind = iota
+	Heading
+	Item // of a list
+)
+
+// file is a PDF, read without its cross-reference table: all objects are found by going through the file, and of two
+// with one number the later counts. So a damaged table, or one that was made to mislead, does nothing.
+type file struct {
+	b        []byte
+	objects  map[int]any
+	trailer  dict
+	work     int
+	held     int // bytes of memory
+	deadline time.Time
+	// why reading ends before its time: the deadline has passed, or it takes too much work or memory
+	stop   error
+	fonts  map[uintptr]*typeface // by their dictionaries, which the objects hold
+	unread int                   // glyphs that nobody says what they mean
+}
+
+// Read reads the text layer of a PDF: of at most so many pages, for at most so long. The error is for a file that is
+// none, is encrypted or takes too much; what goes wrong on a page is said in the Document.
+func Read(b []byte, maxPages int, maxTime time.Duration) (*Document, error) {
+	f := &file{
+		b: b, objects: map[int]any{}, trailer: dict{}, deadline: time.Now().Add(maxTime), fonts: map[uintptr]*typeface{},
+	}
+	if err := f.scan(); err != nil {
+		return nil, err
+	}
+	if f.trailer["Encrypt"] != nil {
+		return nil, fmt.Errorf("%w: open it with its password and save it without", ErrEncrypted)
+	}
+	pages := f.pages()
+	if len(pages) == 0 {
+		return nil, cmp.Or(f.stop, fmt.Errorf("%w: it has no pages", ErrDamaged))
+	}
+	info, root := f.dict(f.trailer["Info"]), f.dict(f.trailer["Root"])
+	text := func(x any) string {
+		s, _ := f.resolve(x).(byteString)
+		return decodeText(s[:min(len(s), maxInfo)])
+	}
+	d := &Document{
+		Title: text(info["Title"]), Author: text(info["Author"]), Created: text(info["CreationDate"]),
+		Language: text(root["Lang"]), Pages: len(pages),
+	}
+	l := layout{hold: f.hold}
+	for i, page := range pages[:min(len(pages), maxPages)] {
+		if f.stop != nil {
+			break
+		}
+		l.page(i + 1)
+		f.readPage(page, &l)
+		if f.unread > 0 && f.unread*2 > l.glyphs {
+			d.Unreadable = append(d.Unreadable, i+1)
+		}
+		f.unread, l.glyphs = 0, 0
+		d.Read++
+	}
+	d.Stopped = f.stop
+	d.Paragraphs = l.finish()
+	return d, nil
+}
+
+// spend counts work, and reports whether there may be more.
+func (f *file) spend(n int) bool {
+	before := f.work / clockEvery
+	f.work += n
+	if f.work > maxWork || f.work/clockEvery != before && time.Now().After(f.deadline) {
+		f.stop = cmp.Or(f.stop, ErrTimeout)
+	}
+	return f.stop == nil
+}
+
+// hold counts memory, and reports whether there may be more.
+func (f *file) hold(n int) bool {
+	f.held += n
+	if f.held > maxMemory && f.stop == nil {
+		f.stop = fmt.Errorf("%w: it takes more than %d MB of memory", ErrTooLarge, maxMemory>>20)
+	}
+	return f.stop == nil
+}
+
+// scan finds all objects.
+func (f *file) scan() error {
+	for pos := 0; pos < len(f.b); {
+		i := bytes.Index(f.b[pos:], []byte("obj"))
+		tail := f.b[pos:]
+		if i >= 0 {
+			tail = f.b[pos : pos+i]
+		}
+		if k := bytes.LastIndex(tail, []byte("trailer")); k >= 0 {
+			f.addTrailer(tail[k+len("trailer"):])
+		}
+		if i < 0 {
+			break
+		}
+		at := pos + i
+		num, ok := f.numberBefore(at)
+		pos = at + len("obj")
+		if !ok {
+			continue
+		}
+		l := lexer{b: f.b, pos: pos, spend: f.spend}
+		x := f.readObject(&l)
+		pos = l.pos
+		f.addObject(num, x, l.took)
+		if len(f.objects) > maxObjects {
+			return fmt.Errorf("%w: it has more than %d objects", ErrTooLarge, maxObjects)
+		}
+		if f.stop != nil {
+			return f.stop
+		}
+	}
+	return nil
+}
+
+// addTrailer reads a trailer's dictionary. What a later one says counts.
+func (f *file) addTrailer(b []byte) {
+	l := lexer{b: b, spend: f.spend}
+	if d, ok := l.next().(dict); ok {
+		f.mergeTrailer(d)
+	}
+}
+
+func (f *file) mergeTrailer(d dict) {
+	for _, key := range []string{"Root", "Info", "Encrypt"} {
+		if d[key] != nil {
+			f.trailer[key] = d[key]
+		}
+	}
+}
+
+// numberBefore reads the number of an object backwards: "12 0 " before "obj".
+func (f *file) numberBefore(at int) (int, bool) {
+	i := at
+	back := func(is func(byte) bool) int {
+		start := i
+		for i > 0 && at-i < 40 && is(f.b[i-1]) {
+			i--
+		}
+		return start - i
+	}
+	digit := func(c byte) bool { return c >= '0' && c <= '9' }
+	back(isSpace)
+	if back(digit) == 0 || back(isSpace) == 0 {
+		return 0, false
+	}
+	end := i
+	if n := back(digit); n == 0 || n > 9 {
+		return 0, false
+	}
+	num := 0
+	for _, c := range f.b[i:end] {
+		num = num*10 + int(c-'0')
+	}
+	return num, true
+}
+
+// readObject reads an object of the file.
+func (f *file) readObject(l *lexer) any {
+	x := l.value()
+	d, ok := x.(dict)
+	if !ok {
+		return x
+	}
+	l.space()
+	if !bytes.HasPrefix(f.b[l.pos:], []byte("stream")) {
+		return d
+	}
+	start := l.pos + len("stream")
+	if start < len(f.b) && f.b[start] == '\r' {
+		start++
+	}
+	if start < len(f.b) && f.b[start] == '\n' {
+		start++
+	}
+	l.pos = f.streamEnd(d, start)
+	return &stream{d, f.b[start:l.pos:l.pos]}
+}
+
+// streamEnd returns where a stream ends: where its length says, if the word for it stands there, else before the next
+// such word.
+func (f *file) streamEnd(d dict, start int) int {
+	const mark = "endstream"
+	if n, ok := f.resolve(d["Length"]).(float64); ok && n >= 0 && int(n) <= len(f.b)-start {
+		end := start + int(n)
+		if at := bytes.Index(f.b[end:min(len(f.b), end+len(mark)+4)], []byte(mark)); at >= 0 {
+			return end
+		}
+	}
+	if n := bytes.Index(f.b[start:], []byte(mark)); n >= 0 {
+		return start + n
+	}
+	return len(f.b)
+}
+
+// addObject keeps an object that takes so much memory, and those in it if it holds some.
+func (f *file) addObject(num int, x any, took int) {
+	if d, ok := x.(dict); ok && d["Type"] == nameObject("StructElem") {
+		return // there are more of these than of all others, and none is looked at
+	}
+	if !f.hold(took + sizeOfValue) {
+		return
+	}
+	f.objects[num] = x
+	s, ok := x.(*stream)
+	if !ok {
+		return
+	}
+	switch s.dict["Type"] {
+	case nameObject("XRef"):
+		f.mergeTrailer(s.dict)
+	case nameObject("ObjStm"):
+		f.unpackObjects(s)
+	}
+}
+
+// unpackObjects keeps the objects that a stream holds.
+func (f *file) unpackObjects(s *stream) {
+	data := f.decode(s)
+	n, _ := f.resolve(s.dict["N"]).(float64)
+	first, _ := f.resolve(s.dict["First"]).(float64)
+	head := lexer{b: data, spend: f.spend}
+	for range min(int(n), len(data)/2) {
+		num, ok := head.next().(float64)
+		at, ok2 := head.next().(float64)
+		place := int(first) + int(at)
+		if !ok || !ok2 || place < 0 || place >= len(data) || num < 0 || len(f.objects) > maxObjects {
+			return
+		}
+		l := lexer{b: data, pos: place, spend: f.spend}
+		x := l.value()
+		if _, isOp := x.(operator); !isOp {
+			f.addObject(int(num), x, l.took)
+		}
+	}
+}
+
+// resolve follows references.
+func (f *file) resolve(x any) any {
+	for range 16 {
+		ref, ok := x.(reference)
+		if !ok {
+			return x
+		}
+		x = f.objects[int(ref)]
+	}
+	return nil
+}
+
+func (f *file) dict(x any) dict {
+	switch x := f.resolve(x).(type) {
+	case dict:
+		return x
+	case *stream:
+		return x.dict
+	}
+	return nil
+}
+
+func (f *file) array(x any) []any {
+	a, _ := f.resolve(x).([]any)
+	return a
+}
+
+// number returns a number; another one if there is none.
+func (f *file) number(x any, otherwise float64) float64 {
+	if n, ok := f.resolve(x).(float64); ok {
+		return n
+	}
+	return otherwise
+}
+
+// pageNode is a page and the resources it inherits.
+type pageNode struct {
+	dict      dict
+	resources dict
+}
+
+// pages returns the pages in their order: as the tree of pages says, or, where it is damaged, by their numbers.
+func (f *file) pages() []pageNode {
+	root := f.dict(f.trailer["Root"])
+	if root["Pages"] == nil {
+		for _, num := range slices.Sorted(maps.Keys(f.objects)) {
+			if d := f.dict(reference(num)); d["Type"] == nameObject("Catalog") {
+				root = d
+			}
+		}
+	}
+	var pages []pageNode
+	seen := map[reference]bool{}
+	f.addPages(&pages, seen, root["Pages"], nil, 0)
+	if len(pages) > 0 {
+		return pages
+	}
+	for _, num := range slices.Sorted(maps.Keys(f.objects)) {
+		if d := f.dict(reference(num)); d["Type"] == nameObject("Page") {
+			pages = append(pages, pageNode{d, f.dict(d["Resources"])})
+		}
+	}
+	return pages
+}
+
+func (f *file) addPages(pages *[]pageNode, seen map[reference]bool, x any, inherited dict, depth int) {
+	if depth > maxDepth || !f.spend(1) || len(*pages) > maxObjects {
+		return
+	}
+	if ref, ok := x.(reference); ok {
+		if seen[ref] {
+			return
+		}
+		seen[ref] = true
+	}
+	d := f.dict(x)
+	if d == nil {
+		return
+	}
+	if own := f.dict(d["Resources"]); own != nil {
+		inherited = own
+	}
+	kids := f.array(d["Kids"])
+	if kids == nil {
+		if d["Type"] != nameObject("Pages") {
+			*pages = append(*pages, pageNode{d, inherited})
+		}
+		return
+	}
+	for _, kid := range kids {
+		f.addPages(pages, seen, kid, inherited, depth+1)
+	}
+}
+
+// decodeText returns a text string: UTF-16 or UTF-8 with a mark, else PDFDocEncoding, which is nearly windows-1252.
+func decodeText(s byteString) string {
+	switch {
+	case strings.HasPrefix(string(s), "\xfe\xff"):
+		return utf16BE(string(s[2:]))
+	case strings.HasPrefix(string(s), "\xef\xbb\xbf"):
+		return string(s[3:])
+	}
+	out, err := charmap.Windows1252.NewDecoder().String(string(s))
+	if err != nil {
+		return ""
+	}
+	return out
+}
+
+// utf16BE returns UTF-16 as UTF-8.
+func utf16BE(s string) string {
+	units := make([]uint16, 0, len(s)/2)
+	for i := 0; i+1 < len(s); i += 2 {
+		units = append(units, uint16(s[i])<<8|uint16(s[i+1]))
+	}
+	return string(utf16.Decode(units))
+}
