@@ -1,0 +1,399 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/keyring"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/tlog"
+	"github.com/ibidhq/ibid/watch"
+)
+
+const (
+	checkTime = 5 * time.Second  // how long Check waits for what is elsewhere
+	storeWait = 15 * time.Second // and for a server that writes to the same SQLite file
+)
+
+// ErrCheck says that a server would not start.
+var ErrCheck = errors.New("ibid serve would not start like this")
+
+// CheckOptions says what Check writes to.
+type CheckOptions struct {
+	Out  io.Writer       // a table of what a server would do
+	Warn func(err error) // is called with each thing that stands in its way or deserves a look
+	Hint func(s string)  // is called with advice that belongs to no error
+	Env  Env             // as of [Options]
+}
+
+// check is one run of Check.
+type check struct {
+	*CheckOptions
+
+	config *Config
+	table  *tabwriter.Writer
+	failed bool
+}
+
+// Check writes what a server with a resolved configuration would do, and looks at everything that it needs: the
+// database, the data directory, certificate, keys, log and NATS. It changes nothing. The error is [ErrCheck] if
+// something stands in its way.
+func Check(ctx context.Context, c *Config, o *CheckOptions) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	k := &check{CheckOptions: o, config: c, table: tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0)}
+	k.line("configuration", cmp.Or(c.File, "no file"), nil)
+	k.line("data", c.Data, writable(c.Data))
+	schema, words, err := k.database(ctx)
+	readable := err == nil
+	k.line("database", Redacted(c.DB)+words, err)
+	k.line("listen", c.Listen, c.checkExposure(schema != nil && schema.Tokens > 0))
+	certificate, err := k.certificate()
+	k.line("tls", certificate, err)
+	k.line("nats", Redacted(c.NATS), reachNATS(ctx, c.NATS))
+	k.line("capture", fmt.Sprintf("%s, at most %s", c.Capture, c.CaptureWait), nil)
+	k.line("prompts", c.Prompts, nil)
+	k.line("retention", c.Retention.String(), nil)
+	for _, name := range c.unknownProviders() {
+		k.Warn(usagef(unknownProviderHint, "retention: %s is no provider", name))
+	}
+	rules := c.backfillRules(o.Env)
+	for i, r := range rules {
+		_, err := watch.NewBackfill(&watch.BackfillOptions{
+			Rules: rules[i : i+1],
+			Store: func(context.Context, *store.Call) error { return nil },
+		})
+		what := fmt.Sprintf("/%s %s\tby %s %s", r.Upstream, cmp.Or(r.Route, "all routes"), r.Provider, r.Model)
+		k.line("backfill", what, err)
+	}
+	if words := c.strategyWords(); words != "" {
+		k.line("strategy", words, nil)
+	}
+	k.publishing(ctx, schema, readable)
+	for _, p := range c.chatProviders(o.Env) {
+		key := "with a key"
+		if p.Key == "" {
+			key = "no key"
+		}
+		k.line("chat", strings.Join([]string{"/" + p.Upstream, p.Model, key}, "\t"), nil)
+	}
+	if every := c.Publish.Recheck; every > 0 {
+		k.line("recheck", "every "+every.String(), nil)
+	}
+	if c.OTLP != "" {
+		k.line("otlp", Redacted(c.OTLP), nil)
+	}
+	for _, u := range c.upstreams() {
+		k.line("upstream", fmt.Sprintf("/%s\t%s\t%s", u.Name, u.URL, u.Provider), nil)
+	}
+	if err := k.table.Flush(); err != nil {
+		return err
+	}
+	if k.failed {
+		return ErrCheck
+	}
+	return nil
+}
+
+// line says one thing, and what is wrong with it.
+func (k *check) line(name, what string, err error) {
+	if err == nil {
+		fmt.Fprintf(k.table, "%s\t%s\n", name, what)
+		return
+	}
+	k.failed = true
+	fmt.Fprintf(k.table, "%s\t%s\tERROR\n", name, what)
+	k.Warn(fmt.Errorf("%s: %w", name, err))
+}
+
+// database looks at the database without changing it, and says what it found. No schema and no error: it is not there
+// yet.
+func (k *check) database(ctx context.Context) (schema *store.Schema, words string, err error) {
+	if !store.IsPostgres(k.config.DB) {
+		switch _, err := os.Stat(k.config.DB); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, ", will be made", writable(filepath.Dir(k.config.DB))
+		case err != nil:
+			return nil, "", err
+		}
+	}
+	schema, err = store.Inspect(ctx, k.config.DB)
+	if err != nil {
+		return nil, "", err
+	}
+	words = fmt.Sprintf(", version %d", schema.Version)
+	if schema.Version < schema.Newest {
+		words += fmt.Sprintf(", will be brought to %d", schema.Newest)
+	}
+	words += fmt.Sprintf(", %d token", schema.Tokens)
+	if schema.Tokens != 1 {
+		words += "s"
+	}
+	return schema, words, nil
+}
+
+// certificate reads the certificate and its key.
+func (k *check) certificate() (string, error) {
+	if k.config.TLSCert == "" {
+		return "no", nil
+	}
+	pair, err := tls.LoadX509KeyPair(k.config.TLSCert, k.config.TLSKey)
+	if err != nil {
+		return k.config.TLSCert, err
+	}
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		return k.config.TLSCert, err
+	}
+	words := fmt.Sprintf("%s, until %s", k.config.TLSCert, leaf.NotAfter.Format(time.DateOnly))
+	if time.Now().After(leaf.NotAfter) {
+		return words, errors.New("the certificate has expired")
+	}
+	return words, nil
+}
+
+// reachNATS connects to NATS once.
+func reachNATS(ctx context.Context, address string) error {
+	if address == bus.Embedded {
+		return nil
+	}
+	b, err := bus.Open(ctx, address, nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(b.Healthy(), b.Close()) //nolint:contextcheck // it bounds itself
+}
+
+// writable says why no files can be made in a directory that is there, or in the one above it that is.
+func writable(dir string) error {
+	for {
+		info, err := os.Stat(dir)
+		if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+			dir = filepath.Dir(dir)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			return fmt.Errorf("%s is not a directory", dir)
+		}
+		f, err := os.CreateTemp(dir, ".ibid-check-*")
+		if err != nil {
+			return err
+		}
+		return errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+}
+
+// publishing says how answers would be published, and whether that can be. Without a schema there is no database, or
+// none that can be read.
+func (k *check) publishing(ctx context.Context, schema *store.Schema, readable bool) {
+	p := &k.config.Publish
+	level := p.number()
+	k.unused()
+	if level > 0 {
+		origin, err := k.config.origin()
+		publisher := k.config.publisher(origin)
+		publisher.Keys = keyring.Memory(nil)
+		if err == nil {
+			err = checkPublisher(publisher)
+		}
+		k.line("attribution", fmt.Sprintf("level %d, as %s at %s", level, publisher.Agent(), origin), err)
+		held := "no JSON answer is held for it"
+		if p.HeaderBuffer > 0 {
+			held = fmt.Sprintf("JSON answers of up to %d bytes are held for it", p.HeaderBuffer)
+		}
+		k.line("header", "Citation-Source as "+p.Header+"; "+held, nil)
+		if p.Contact != "" {
+			k.line("contact", p.Contact, nil)
+		}
+		if p.IncidentEndpoint != "" {
+			k.line("incidents", "taken at "+Redacted(p.IncidentEndpoint), nil)
+		}
+		if level > 1 {
+			runs := "end when their agent says so"
+			if p.RunIdle > 0 {
+				runs = fmt.Sprintf("end after %s without a call", p.RunIdle)
+			}
+			k.line("runs", runs, nil)
+			if p.ResolveRedirects {
+				k.line("redirects", "resolved once", nil)
+			}
+			ring, words, err := k.keys()
+			k.line("keys", words, err)
+			if err == nil && readable {
+				words, err = k.log(ctx, origin, ring, schema)
+				k.line("log", words, err)
+			}
+		}
+	}
+	if len(p.Allow) > 0 {
+		k.line("networks", "the public ones and "+p.Allow.String(), nil)
+	}
+}
+
+// unused says which settings of publishing have no effect.
+func (k *check) unused() {
+	p, level := &k.config.Publish, k.config.Publish.number()
+	none := Defaults().Publish
+	var unused []string
+	for _, s := range []struct {
+		name  string
+		said  bool
+		level int // from which on it has an effect
+	}{
+		{"--citation-header", p.Header != none.Header, 1},
+		{"--header-buffer", p.HeaderBuffer != gateway.DefaultHeaderBuffer, 1},
+		{"--agent-id", p.AgentID != "", 1},
+		{"--contact", p.Contact != "", 1},
+		{"--incident-endpoint", p.IncidentEndpoint != "", 1},
+		{"--run-idle", p.RunIdle != none.RunIdle, 2},
+		{"--resolve-redirects", p.ResolveRedirects, 2},
+	} {
+		if s.said && level < s.level {
+			unused = append(unused, s.name)
+		}
+	}
+	if len(unused) == 0 {
+		return
+	}
+	have, needs := "has", "--attribution"
+	if len(unused) > 1 {
+		have = "have"
+	}
+	if level > 0 {
+		needs += " 2 or 3"
+	}
+	k.Hint(fmt.Sprintf("%s %s no effect without %s", strings.Join(unused, ", "), have, needs))
+}
+
+// keys says which keys would sign. Where a server would make one for the log, the ring that is returned is another one.
+func (k *check) keys() (ring *keyring.Ring, words string, err error) {
+	uses := []keyring.Use{keyring.Log}
+	if k.config.Publish.number() == 3 {
+		uses = []keyring.Use{keyring.Manifest, keyring.Log}
+	}
+	if ring, err = k.config.OpenKeyring(k.Env); err != nil {
+		return nil, "", err
+	}
+	var all []string
+	for _, use := range uses {
+		key, _, err := ring.Signer(use)
+		isNew := errors.Is(err, keyring.ErrNoKey) &&
+			!slices.ContainsFunc(ring.List(), func(k keyring.Key) bool { return k.Use == use })
+		switch {
+		case isNew:
+			all = append(all, fmt.Sprintf("%s: will be made", use))
+		case errors.Is(err, keyring.ErrNoKey) && use == keyring.Manifest: // a server starts, and manifests wait
+			all = append(all, fmt.Sprintf("%s: none can sign", use))
+			k.Warn(fmt.Errorf("keys: %w", unusableKey(use, err)))
+		case err != nil:
+			return nil, strings.Join(append(all, string(use)), ", "), unusableKey(use, err)
+		default:
+			all = append(all, fmt.Sprintf("%s: %s", use, key.ID))
+		}
+		if isNew && use == keyring.Log {
+			ring = keyring.Memory(nil)
+			if _, err := ring.New(&keyring.NewOptions{Use: keyring.Log}); err != nil {
+				return nil, "", err
+			}
+		}
+	}
+	return ring, strings.Join(all, ", "), nil
+}
+
+// log opens the transparency log as a server does, and writes nothing: its checkpoint is compared with the copy beside
+// the database.
+func (k *check) log(
+	ctx context.Context, origin string, ring *keyring.Ring, schema *store.Schema,
+) (words string, err error) {
+	name := logName(origin)
+	if schema != nil && schema.Version > 0 && schema.Version < schema.Newest {
+		return name + ", not looked at before the database is brought up to date", nil
+	}
+	var tiles tlog.Tiles = &tlog.MemoryTiles{}
+	if schema != nil && schema.Version > 0 {
+		s, err := store.Open(ctx, k.config.DB, &store.Options{Wait: storeWait})
+		if err != nil {
+			return name, err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		tiles = s.Tiles()
+	}
+	// Opening a log writes the copy of its checkpoint: it gets a copy of that.
+	dir, err := os.MkdirTemp("", "ibid-check-")
+	if err != nil {
+		return name, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	file, copied := filepath.Join(k.config.Data, checkpointFile), filepath.Join(dir, checkpointFile)
+	if err := copyCheckpoint(file, copied); err != nil {
+		return name, err
+	}
+	_, err = tlog.Open(ctx, &tlog.Options{Origin: name, Tiles: readOnlyTiles{tiles}, Keys: logKeys(ring), File: copied})
+	if err != nil {
+		said := errors.New(strings.ReplaceAll(err.Error(), copied, file))
+		if errors.Is(err, tlog.ErrForeign) {
+			return name, &usageError{said, k.config.foreignLogHint()}
+		}
+		return name, said
+	}
+	size, checkpoint, err := tiles.Head(ctx)
+	switch {
+	case err != nil:
+		return name, err
+	case checkpoint == nil:
+		return name + ", will be begun", nil
+	case size == 1:
+		return name + ", 1 entry", nil
+	}
+	return fmt.Sprintf("%s, %d entries", name, size), nil
+}
+
+// copyCheckpoint copies the copy of the log's checkpoint, if it is there.
+func copyCheckpoint(from, to string) error {
+	in, err := os.Open(from)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // it was only read
+	b, err := io.ReadAll(io.LimitReader(in, tlog.MaxCheckpoint+1))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, b, 0o600)
+}
+
+// readOnlyTiles is a log in a store that is not written to.
+type readOnlyTiles struct{ tlog.Tiles }
+
+// Update reads what an Update reads, and discards what is to be written.
+func (t readOnlyTiles) Update(ctx context.Context, _ []tlog.Leaf, grow func(*tlog.Before) (*tlog.Growth, error)) error {
+	size, checkpoint, err := t.Head(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = grow(&tlog.Before{
+		Size: size, Checkpoint: checkpoint, Known: map[tlog.Leaf]int64{},
+		Hashes: func(indexes []int64) ([]tlog.Hash, error) { return t.Hashes(ctx, indexes) },
+	})
+	return err
+}

@@ -1,0 +1,629 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+	"github.com/spf13/pflag"
+
+	"github.com/ibidhq/ibid/experiment"
+)
+
+// maxConfigFile is how long a configuration file may be, in bytes.
+const maxConfigFile = 1 << 20
+
+// ErrConfigFile says that the configuration file could not be read at all.
+var ErrConfigFile = errors.New("reading the configuration")
+
+// fileError is a mistake in a configuration file.
+type fileError struct {
+	name string
+	at   *token.Token
+	what string
+	hint string
+}
+
+func (e *fileError) Error() string { return e.place() + ": " + e.what }
+
+// Hint says what to do; empty: nothing is known.
+func (e *fileError) Hint() string { return e.hint }
+
+// place returns FILE:LINE:COLUMN.
+func (e *fileError) place() string {
+	if e.at == nil || e.at.Position == nil {
+		return e.name
+	}
+	return fmt.Sprintf("%s:%d:%d", e.name, e.at.Position.Line, e.at.Position.Column)
+}
+
+// nodeError is a mistake at a node of a file; readFile adds the file's name.
+type nodeError struct {
+	at         *token.Token
+	what, hint string
+}
+
+func (e *nodeError) Error() string { return e.what }
+
+func mistake(at *token.Token, hint, format string, args ...any) error {
+	return &nodeError{at, fmt.Sprintf(format, args...), hint}
+}
+
+// member is a name of a mapping with its value.
+type member struct {
+	key   string
+	at    *token.Token // of the key
+	value ast.Node
+}
+
+// bad says that the value of a member is wrong.
+func (m member) bad(format string, args ...any) error {
+	return mistake(m.value.GetToken(), "", m.key+" "+format, args...)
+}
+
+// notInFile are the flags that make no sense in a file, and upstream, which is described there under upstreams.
+var notInFile = []string{"config", "check", "help", "address-file", "upstream"}
+
+// structured are the members of the file that are more than the text of a flag.
+var structured = []string{"upstreams", "retention", "strategies", "checkers"}
+
+// readFile sets what neither flags nor variables have set. The first mistake ends it.
+func (c *Config) readFile(flags *pflag.FlagSet) error {
+	if c.File == "" {
+		return nil
+	}
+	if flags == nil {
+		flags = pflag.NewFlagSet("", pflag.ContinueOnError)
+		c.AddFlags(flags)
+	}
+	data, err := os.ReadFile(c.File)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfigFile, err)
+	}
+	if len(data) > maxConfigFile {
+		return usagef("is this a configuration file?", "%s: it has more than %d bytes", c.File, maxConfigFile)
+	}
+	var root ast.Node
+	err = func() error {
+		parsed, err := parser.ParseBytes(data, 0)
+		if err != nil {
+			return err
+		}
+		if len(parsed.Docs) > 1 && parsed.Docs[1].Body != nil {
+			return mistake(
+				parsed.Docs[1].Body.GetToken(), "a configuration is one", "there is a second document",
+			)
+		}
+		if len(parsed.Docs) == 0 || parsed.Docs[0].Body == nil {
+			return nil
+		}
+		root = parsed.Docs[0].Body
+		return c.readMembers(root, flags)
+	}()
+	var place *nodeError
+	var inYAML yaml.Error
+	var unknown *yaml.UnknownFieldError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &place):
+		return &fileError{c.File, place.at, place.what, place.hint}
+	case errors.As(err, &unknown):
+		key := unknown.Token.Value
+		return &fileError{c.File, unknown.Token, unknownSetting(key), nameHint(key, siblings(root, unknown.Token))}
+	case errors.As(err, &inYAML):
+		return &fileError{c.File, inYAML.GetToken(), wrongKind(inYAML), ""}
+	}
+	return fmt.Errorf("%s: not valid YAML: %w", c.File, err)
+}
+
+func (c *Config) readMembers(root ast.Node, flags *pflag.FlagSet) error {
+	members, err := mapping(root)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		switch m.key {
+		case "upstreams":
+			err = c.readUpstreams(m)
+		case "retention":
+			err = c.readRetention(m)
+		case "strategies":
+			err = c.readStrategies(m)
+		case "checkers":
+			err = c.readCheckers(m)
+		case "chat":
+			var list oneOrMore[ChatModel]
+			if err = decode(m.value, &list); err == nil && !flags.Changed("chat") {
+				c.Chat = list
+			}
+		default:
+			names := slices.Clone(structured)
+			flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+			names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(notInFile, name) })
+			err = setFlag(flags, m, names)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.mergeRetention(members)
+}
+
+// setFlag sets the flag of a member's name, unless it was set already. Names are those that there are.
+func setFlag(flags *pflag.FlagSet, m member, names []string) error {
+	f := flags.Lookup(m.key)
+	if f == nil || !slices.Contains(names, m.key) {
+		return mistake(m.at, nameHint(m.key, names), "%s", unknownSetting(m.key))
+	}
+	nodes := []ast.Node{m.value}
+	switch f.Value.(type) {
+	case *Words, *Networks:
+		if list, ok := m.value.(*ast.SequenceNode); ok {
+			nodes = list.Values
+		}
+	}
+	for _, node := range nodes {
+		text, err := scalar(node, f.Value.Type() == "bool")
+		if err != nil {
+			return err
+		}
+		if f.Changed {
+			continue
+		}
+		if err := f.Value.Set(text); err != nil {
+			if f.Value.Type() == "duration" {
+				err = errDuration
+			}
+			return m.bad("%w", err)
+		}
+	}
+	return nil
+}
+
+var errDuration = errors.New("must be a duration such as 250ms, 30s or 1h")
+
+// readUpstreams reads the member upstreams.
+func (c *Config) readUpstreams(m member) error {
+	upstreams, err := mapping(m.value)
+	if err != nil {
+		return err
+	}
+	for _, u := range upstreams {
+		if err := checkUpstreamName(u.key); err != nil {
+			return mistake(u.at, "", "%v", err)
+		}
+	}
+	if err := decode(m.value, &c.Upstreams); err != nil {
+		return err
+	}
+	for name, u := range c.Upstreams {
+		if u == nil {
+			c.Upstreams[name] = &Upstream{}
+		}
+	}
+	return nil
+}
+
+// readRetention reads the member retention: default, copies, manifests and the names of providers.
+func (c *Config) readRetention(m member) error {
+	var ages Ages
+	if err := decode(m.value, &ages); err != nil {
+		return err
+	}
+	r := &c.Retention
+	for name, to := range map[string]*Age{"default": &r.Default, "copies": &r.Copies, "manifests": &r.Manifests} {
+		if a, said := ages[name]; said {
+			*to = a
+		}
+		delete(ages, name)
+	}
+	r.ByProvider = ages
+	return nil
+}
+
+// mergeRetention adds what the file says at upstreams to the retention of their providers. That can be said twice, but
+// not twice differently.
+func (c *Config) mergeRetention(root []member) error {
+	type said struct {
+		provider string
+		age      Age
+		at       *token.Token // of the value
+	}
+	var all []said
+	for _, m := range root {
+		if m.key != "upstreams" && m.key != "retention" {
+			continue
+		}
+		entries, err := mapping(m.value)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if m.key == "retention" {
+				if a, ok := c.Retention.ByProvider[e.key]; ok {
+					all = append(all, said{e.key, a, e.value.GetToken()})
+				}
+				continue
+			}
+			u := c.Upstreams[e.key]
+			if u.Retention == nil {
+				continue
+			}
+			u.Provider = upstreamProvider(e.key, u.Provider)
+			within, err := mapping(e.value)
+			if err != nil {
+				return err
+			}
+			at := within[slices.IndexFunc(within, func(m member) bool { return m.key == "retention" })]
+			if u.Provider == "" {
+				return mistake(
+					at.at, "add provider: NAME to the upstream, or say retention: {NAME: "+u.Retention.String()+
+						"} at the top of the file",
+					"retention goes by provider, and upstream %s names none", e.key,
+				)
+			}
+			all = append(all, said{u.Provider, *u.Retention, at.value.GetToken()})
+		}
+	}
+	first := map[string]said{}
+	for _, s := range all {
+		before, twice := first[s.provider]
+		if twice && before.age != s.age {
+			return mistake(
+				s.at, "all answers of a provider are kept for the same time, whatever the upstream",
+				"retention of provider %s is %s here and %s at %s", s.provider, &s.age, &before.age,
+				(&fileError{name: c.File, at: before.at}).place(),
+			)
+		}
+		if !twice {
+			first[s.provider] = s
+		}
+		c.Retention.ByProvider[s.provider] = s.age
+	}
+	return nil
+}
+
+// readStrategies reads the member strategies.
+func (c *Config) readStrategies(m member) error {
+	entries, err := mapping(m.value)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		in := struct {
+			Version     int     `yaml:"version"`
+			PostHoc     bool    `yaml:"post_hoc"`
+			Threshold   float64 `yaml:"threshold"`
+			PerSentence int     `yaml:"per_sentence"`
+			Scorer      string  `yaml:"scorer"`
+			Checker     string  `yaml:"checker"`
+		}{
+			Version: 1, PostHoc: true, Threshold: 0.5,
+			Scorer: experiment.ScorerBM25, Checker: experiment.CheckerLexical,
+		}
+		if err := decode(e.value, &in); err != nil {
+			return err
+		}
+		s := experiment.Strategy{
+			Name: e.key, Version: in.Version, PostHoc: in.PostHoc, Threshold: in.Threshold,
+			PerSentence: in.PerSentence, Scorer: in.Scorer, Checker: in.Checker,
+		}
+		if err := s.Check(); err != nil {
+			return mistake(e.at, "", "%v", err)
+		}
+		if known, err := experiment.Find(c.AllStrategies(), s.ID()); err == nil && known != s {
+			return mistake(
+				e.at, "give it another version or name", "%s is there already, and is another one", s.ID(),
+			)
+		}
+		c.Strategies = append(c.Strategies, s)
+	}
+	return nil
+}
+
+// readCheckers reads the member checkers, which describes each by the flags of ibid check.
+func (c *Config) readCheckers(m member) error {
+	entries, err := mapping(m.value)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.key == experiment.CheckerLexical {
+			return mistake(e.at, "give it another name", "%s is the built-in one", e.key)
+		}
+		checker, flags := NewChecker(), pflag.NewFlagSet("", pflag.ContinueOnError)
+		checker.AddFlags(flags)
+		var names []string
+		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		settings, err := mapping(e.value)
+		if err != nil {
+			return err
+		}
+		for _, s := range settings {
+			if err := setFlag(flags, s, names); err != nil {
+				return err
+			}
+		}
+		c.Checkers[e.key] = checker
+	}
+	return nil
+}
+
+// decode reads a node strictly: what it has no place for is an error.
+func decode(node ast.Node, to any) error { return yaml.NodeToValue(node, to, yaml.Strict()) }
+
+// mapping returns the members of a mapping, and none for a value that is empty.
+func mapping(node ast.Node) ([]member, error) {
+	var values []*ast.MappingValueNode
+	switch n := node.(type) {
+	case *ast.NullNode:
+	case *ast.MappingNode:
+		values = n.Values
+	case *ast.MappingValueNode:
+		values = []*ast.MappingValueNode{n}
+	default:
+		return nil, mistake(node.GetToken(), "", "there must be names with values here, not %s", kindOf(node))
+	}
+	members := make([]member, len(values))
+	for i, v := range values {
+		at := v.Key.GetToken()
+		members[i] = member{at.Value, at, v.Value} // the parser has refused a name that stands there twice
+	}
+	return members, nil
+}
+
+// scalar returns a value as the text that its flag reads.
+func scalar(node ast.Node, isBool bool) (string, error) {
+	want := "a text"
+	if isBool {
+		want = "true or false"
+	}
+	switch n := node.(type) {
+	case *ast.BoolNode:
+		if isBool {
+			return strconv.FormatBool(n.Value), nil
+		}
+	case *ast.StringNode:
+		if !isBool {
+			return n.Value, nil
+		}
+	case *ast.LiteralNode:
+		if !isBool {
+			return strings.TrimSuffix(n.Value.Value, "\n"), nil
+		}
+	case *ast.IntegerNode, *ast.FloatNode:
+		if !isBool {
+			return n.GetToken().Value, nil
+		}
+	}
+	return "", mistake(node.GetToken(), "", "must be %s, not %s", want, kindOf(node))
+}
+
+// setFromNode sets a value that is written as text.
+func setFromNode(node ast.Node, set func(text string) error) error {
+	text, err := scalar(node, false)
+	if err != nil {
+		return err
+	}
+	if err := set(text); err != nil {
+		path := node.GetPath()
+		return mistake(node.GetToken(), "", "%s %v", path[strings.LastIndexByte(path, '.')+1:], err)
+	}
+	return nil
+}
+
+// oneOrMore is a list that is written as its value where it has one.
+type oneOrMore[T any] []T
+
+// UnmarshalYAML reads the value or the values.
+func (l *oneOrMore[T]) UnmarshalYAML(node ast.Node) error {
+	nodes := []ast.Node{node}
+	if list, ok := node.(*ast.SequenceNode); ok {
+		nodes = list.Values
+	}
+	for _, n := range nodes {
+		var one T
+		if err := decode(n, &one); err != nil {
+			return err
+		}
+		*l = append(*l, one)
+	}
+	return nil
+}
+
+// toolList is tools in a provider's own words: mappings, which are JSON in the end.
+type toolList []json.RawMessage
+
+// UnmarshalYAML reads one tool or several.
+func (l *toolList) UnmarshalYAML(node ast.Node) error {
+	nodes := []ast.Node{node}
+	if list, ok := node.(*ast.SequenceNode); ok {
+		nodes = list.Values
+	}
+	for _, n := range nodes {
+		var tool map[string]any
+		if err := yaml.NodeToValue(n, &tool); err != nil {
+			return mistake(
+				n.GetToken(), "", "tools must be what the provider's API takes, such as {google_search: {}}, not %s",
+				kindOf(n),
+			)
+		}
+		data, err := json.Marshal(tool)
+		if err != nil {
+			return mistake(n.GetToken(), "", "tools cannot be JSON: %v", err)
+		}
+		*l = append(*l, data)
+	}
+	return nil
+}
+
+// messageCount is how many messages of a conversation go along: a number from 1 on, or all, which is -1.
+type messageCount int
+
+// UnmarshalYAML reads a number or all.
+func (m *messageCount) UnmarshalYAML(node ast.Node) error {
+	return setFromNode(node, func(text string) error {
+		n, err := strconv.Atoi(text)
+		if text == "all" {
+			n, err = -1, nil
+		} else if err != nil || n < 1 {
+			return errors.New("must be a number of messages from 1 on, or all")
+		}
+		*m = messageCount(n)
+		return err
+	})
+}
+
+// timeout is a duration above zero.
+type timeout time.Duration
+
+// UnmarshalYAML reads a duration.
+func (t *timeout) UnmarshalYAML(node ast.Node) error {
+	return setFromNode(node, func(text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return errDuration
+		}
+		*t = timeout(d)
+		return nil
+	})
+}
+
+// wrongKind says in words that do not speak of Go what the YAML library found.
+func wrongKind(err yaml.Error) string {
+	var kind *yaml.TypeError
+	if !errors.As(err, &kind) {
+		if _, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
+			return "there must be " + strings.NewReplacer(
+				"sequence was used where mapping is expected", "names with values here, not a list",
+				"string was used where mapping is expected", "names with values here, not a text",
+			).Replace(err.GetMessage())
+		}
+		return "not valid YAML: " + err.GetMessage()
+	}
+	return "must be " + kindName(kind.DstType) + ", not " + kindName(kind.SrcType)
+}
+
+// kindName names what a value of a Go type is in a file.
+func kindName(t reflect.Type) string {
+	switch t.Kind() { //nolint:exhaustive // the others do not occur in a configuration
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "names with values"
+	}
+	return "a text"
+}
+
+// kindOf names what a value is.
+func kindOf(node ast.Node) string {
+	switch node.(type) {
+	case nil, *ast.NullNode:
+		return "nothing"
+	case *ast.StringNode, *ast.LiteralNode:
+		return "a text"
+	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+		return "a number"
+	case *ast.BoolNode:
+		return "true or false"
+	case *ast.SequenceNode:
+		return "a list"
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return "names with values"
+	default:
+		return "an anchor, alias or tag"
+	}
+}
+
+func unknownSetting(key string) string { return fmt.Sprintf("unknown setting %q", key) }
+
+// siblings returns the names that could stand where a key stands: those of the struct that its mapping is read into.
+func siblings(root ast.Node, key *token.Token) []string {
+	path := ""
+	ast.Walk(visit(func(n ast.Node) {
+		if v, ok := n.(*ast.MappingValueNode); ok && v.Key.GetToken() == key {
+			path = v.GetPath()
+		}
+	}), root)
+	var in any
+	switch {
+	case strings.Contains(path, "backfill"):
+		in = Backfill{}
+	case strings.HasPrefix(path, "$.upstreams"):
+		in = Upstream{}
+	case strings.HasPrefix(path, "$.chat"):
+		in = ChatModel{}
+	case strings.HasPrefix(path, "$.strategies"):
+		return []string{"version", "post_hoc", "threshold", "per_sentence", "scorer", "checker"}
+	default:
+		return nil
+	}
+	var names []string
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(in)) {
+		if name := field.Tag.Get("yaml"); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// visit is an ast.Visitor that sees every node.
+type visit func(ast.Node)
+
+func (v visit) Visit(n ast.Node) ast.Visitor {
+	v(n)
+	return v
+}
+
+// nameHint says which name somebody may have meant, or else which there are.
+func nameHint(said string, names []string) string {
+	said = strings.ReplaceAll(strings.ToLower(said), "_", "-")
+	best, bestAt := "", max(1, len(said)/3)
+	for _, name := range names {
+		if d := distance(said, strings.ReplaceAll(name, "_", "-")); d <= bestAt {
+			best, bestAt = name, d-1
+		}
+	}
+	if best != "" {
+		return "did you mean " + best + "?"
+	}
+	return "there are " + strings.Join(names, ", ")
+}
+
+// distance counts the letters to change, add or remove to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, before+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,213 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/keyring"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/tlog"
+	"github.com/ibidhq/ibid/watch"
+)
+
+const (
+	keysDir        = "keys"           // in the data directory
+	checkpointFile = "log-checkpoint" // likewise: what the log in the database must not fall behind
+)
+
+// publishing is what publishes answers and reads their sources again.
+type publishing struct {
+	publisher *manifest.Publisher // nil: nothing is published
+	citing    *gateway.Citing     // likewise
+	worker    *watch.Publishing   // nil: no manifests are built
+	freshness *watch.Freshness    // nil: no source is read again
+}
+
+// openPublishing opens it, and makes the keys where answers are signed or logged for the first time.
+func (s *Server) openPublishing(ctx context.Context) error {
+	p := &s.config.Publish
+	level := p.number()
+	if level > 0 {
+		origin, err := s.config.origin()
+		if err != nil {
+			return err
+		}
+		names, err := s.Store.Publications(ctx)
+		if err != nil {
+			return fmt.Errorf("preparing attribution: %w", err)
+		}
+		publisher := s.config.publisher(origin)
+		publisher.Manifests, publisher.Texts = s.Store, s.texts
+		publisher.OnError = func(ctx context.Context, err error) {
+			s.log.LogAttrs(ctx, slog.LevelError, "what is published cannot be served", slog.Any("error", err))
+		}
+		if level > 1 {
+			if err := s.openKeys(ctx, publisher); err != nil {
+				return err
+			}
+		}
+		if err := checkPublisher(publisher); err != nil {
+			return err
+		}
+		s.publishing.publisher = publisher
+		s.publishing.citing = &gateway.Citing{
+			Level: level, Origin: origin, Form: publisher.Form, Buffer: p.HeaderBuffer, Pub: names.Of,
+		}
+	}
+	if level > 1 {
+		o := &watch.PublishingOptions{
+			Store: s.Store, Publisher: s.publishing.publisher, Fetcher: s.fetcher, Texts: s.texts, Idle: p.RunIdle,
+			Wake: s.Bus.Wake, Logger: s.log, Metrics: s.Metrics,
+		}
+		if p.ResolveRedirects {
+			o.Resolve = func(ctx context.Context, call *store.Call) error { return s.Gateway.Keep(ctx, call) }
+		}
+		var err error
+		if s.publishing.worker, err = watch.NewPublishing(o); err != nil {
+			return err
+		}
+	}
+	if p.Recheck == 0 {
+		return nil
+	}
+	o := &watch.FreshnessOptions{
+		Store: s.Store, Fetcher: s.fetcher, Texts: s.texts, Every: p.Recheck, Wake: s.Bus.Wake,
+		Verifier: s.config.verifierName(), Version: s.options.Version, Logger: s.log, Metrics: s.Metrics,
+	}
+	if s.publishing.publisher != nil {
+		o.Origin = s.publishing.publisher.Origin
+	}
+	var err error
+	s.publishing.freshness, err = watch.NewFreshness(o)
+	return err
+}
+
+// publisher returns what publishes under an origin, without keys, log and store.
+func (c *Config) publisher(origin string) *manifest.Publisher {
+	p := &c.Publish
+	return &manifest.Publisher{
+		Origin: origin, AgentID: p.AgentID, Contact: p.Contact, Level: p.number(), Form: manifest.Form(p.Header),
+		IncidentEndpoint: p.IncidentEndpoint,
+	}
+}
+
+// checkPublisher says what keeps a publisher from publishing.
+func checkPublisher(p *manifest.Publisher) error {
+	if err := p.Check(); err != nil {
+		return usagef("--agent-id and --public-url name the same host", "preparing attribution: %w", err)
+	}
+	return nil
+}
+
+// verifierName is what this ibid calls itself in reports and incidents.
+func (c *Config) verifierName() string { return cmp.Or(c.PublicURL, "ibid") }
+
+// OpenKeyring opens the keys in the data directory of a resolved configuration, and makes none.
+func (c *Config) OpenKeyring(env Env) (*keyring.Ring, error) {
+	return keyring.Open(filepath.Join(c.Data, keysDir), &keyring.Options{
+		Getenv: func(name string) string { return env.first([]string{name}) },
+	})
+}
+
+// openKeys opens the keys and the transparency log.
+func (s *Server) openKeys(ctx context.Context, p *manifest.Publisher) error {
+	ring, err := s.config.OpenKeyring(s.options.Env)
+	if err != nil {
+		return fmt.Errorf("opening the keys: %w", err)
+	}
+	if p.Level == 3 {
+		p.Keys = ring
+		switch err := s.ensureKey(ctx, ring, keyring.Manifest); {
+		case errors.Is(err, keyring.ErrNoKey): // calls pass, and manifests wait until there is one
+			s.log.LogAttrs(
+				ctx, slog.LevelWarn, "nothing can be signed", slog.Any("error", err),
+				slog.String("hint", newKeyHint(keyring.Manifest)),
+			)
+		case err != nil:
+			return err
+		}
+	}
+	if err := s.ensureKey(ctx, ring, keyring.Log); err != nil {
+		return err
+	}
+	p.Log, err = tlog.Open(ctx, &tlog.Options{
+		Origin: logName(p.Origin),
+		Tiles:  s.Store.Tiles(),
+		Keys:   logKeys(ring),
+		File:   filepath.Join(s.config.Data, checkpointFile),
+		Logger: s.log,
+	})
+	if errors.Is(err, tlog.ErrForeign) {
+		return &usageError{err, s.config.foreignLogHint()}
+	}
+	return err
+}
+
+// ensureKey sees to it that a key signs for a use. Where there was none, one is made: nobody can have trusted another.
+func (s *Server) ensureKey(ctx context.Context, ring *keyring.Ring, use keyring.Use) error {
+	_, _, err := ring.Signer(use)
+	if errors.Is(err, keyring.ErrNoKey) {
+		k, made := ring.New(&keyring.NewOptions{Use: use, First: true})
+		if made == nil {
+			s.log.LogAttrs(
+				ctx, slog.LevelInfo, "made a signing key",
+				slog.String("use", string(use)), slog.String("id", k.ID),
+			)
+		} else if !errors.Is(made, keyring.ErrExists) {
+			return made
+		}
+		_, _, err = ring.Signer(use)
+	}
+	if err != nil {
+		return unusableKey(use, err)
+	}
+	return nil
+}
+
+// logName returns the name of the log of an origin.
+func logName(origin string) string {
+	_, name, _ := strings.Cut(origin, "://")
+	return name + "/log"
+}
+
+// logKeys returns the keys of the log as they are at the moment. Revoked ones are among the former ones: the log
+// continues from what they signed before they were revoked, and the copy of the checkpoint tells if somebody put
+// another tree in its place.
+func logKeys(ring *keyring.Ring) func() (crypto.Signer, []crypto.PublicKey, error) {
+	return func() (crypto.Signer, []crypto.PublicKey, error) {
+		var former []crypto.PublicKey
+		for _, k := range ring.List() {
+			if k.Use == keyring.Log {
+				former = append(former, k.Public)
+			}
+		}
+		_, signer, err := ring.Signer(keyring.Log)
+		return signer, former, err
+	}
+}
+
+// unusableKey says that no key can sign for a use.
+func unusableKey(use keyring.Use, err error) error {
+	if errors.Is(err, keyring.ErrNoKey) {
+		return usagef(newKeyHint(use), "none of the keys for use %s can sign: %w", use, err)
+	}
+	return fmt.Errorf("reading the keys: %w", err)
+}
+
+func newKeyHint(use keyring.Use) string {
+	return "ibid key list shows them; ibid key new --use " + string(use) + " makes one"
+}
+
+// foreignLogHint is what to do about a log of another name or with other keys.
+func (c *Config) foreignLogHint() string {
+	return "a database has one --public-url for good, and all who use it have the same keys in " +
+		filepath.Join(c.Data, keysDir)
+}

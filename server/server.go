@@ -1,0 +1,474 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/ibidhq/ibid/api"
+	"github.com/ibidhq/ibid/bus"
+	"github.com/ibidhq/ibid/chat"
+	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/mcp"
+	"github.com/ibidhq/ibid/page"
+	"github.com/ibidhq/ibid/snapshot"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/verify"
+	"github.com/ibidhq/ibid/watch"
+)
+
+// Options is what the program around a server gives it. The zero value works.
+type Options struct {
+	Logger  *slog.Logger // nil: nothing is logged
+	Env     Env          // where keys of providers are; nil: there are none
+	Version string       // of the program, for reports and traces
+
+	// Handlers serve more paths, by their first segment.
+	Handlers map[string]http.Handler
+	// Listener is where Run serves; nil: it listens at Config.Listen.
+	Listener net.Listener
+}
+
+// Server is all of ibid. Its methods are safe for concurrent use, but for Run and Close.
+type Server struct {
+	Store   *store.Store
+	Bus     *bus.Bus
+	Guard   *gateway.Guard
+	Gateway *gateway.Gateway
+	API     *api.API
+	Chat    *chat.Chat // nil: nobody can be asked
+	Page    *page.Page
+	Metrics *prometheus.Registry
+
+	config  *Config
+	options Options
+	log     *slog.Logger
+	tracer  trace.Tracer // nil: no traces
+
+	journal     *journal.Journal
+	fetcher     *snapshot.Fetcher
+	texts       *snapshot.Texts
+	publishing  publishing
+	backfill    *watch.Backfill                       // nil: no rules
+	attribution *watch.Attribution                    // nil: no strategy
+	choose      func(run string) *experiment.Strategy // likewise
+	mcp         http.Handler
+
+	own   map[string]bool // the first segments of paths that are not an upstream's
+	close []func() error  // what was opened, the first last
+}
+
+// Open opens everything that a resolved configuration names. What was opened before an error is closed. The caller
+// calls Run, or Close where it only wants the handler.
+func Open(ctx context.Context, c *Config, o *Options) (*Server, error) {
+	s := &Server{config: c, Metrics: prometheus.NewRegistry(), own: map[string]bool{"": true}}
+	if o != nil {
+		s.options = *o
+	}
+	if s.log = s.options.Logger; s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.options.Env == nil {
+		s.options.Env = func(string) (string, bool) { return "", false }
+	}
+	for _, name := range gateway.Reserved() {
+		s.own[name] = true
+	}
+	for name := range s.options.Handlers {
+		s.own[name] = true
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) open(ctx context.Context) error {
+	c := s.config
+	s.Metrics.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	if err := s.openTraces(ctx); err != nil {
+		return err
+	}
+	if err := c.makeData(); err != nil {
+		return err
+	}
+	var err error
+	s.Store, err = store.Open(ctx, c.DB, &store.Options{Logger: s.log, Track: c.Publish.Recheck > 0})
+	if err != nil {
+		return fmt.Errorf("opening the database %s: %w", Redacted(c.DB), err)
+	}
+	s.close = append(s.close, s.Store.Close)
+	if s.journal, err = journal.Open(filepath.Join(c.Data, "journal"), &journal.Options{Logger: s.log}); err != nil {
+		return fmt.Errorf("opening the journal: %w", err)
+	}
+	s.close = append(s.close, s.journal.Close)
+	if s.Bus, err = bus.Open(ctx, c.NATS, &bus.Options{Logger: s.log}); err != nil {
+		return fmt.Errorf("connecting to NATS at %s: %w", Redacted(c.NATS), err)
+	}
+	s.close = append(s.close, s.Bus.Close)
+	s.Guard = gateway.NewGuard(&gateway.GuardOptions{
+		Store: s.Store, Bootstrap: c.BootstrapToken, Origins: c.Origins, Hosts: c.hosts(),
+		Key: []byte(c.StreamKey), Logger: s.log,
+	})
+	s.fetcher = snapshot.NewFetcher(&snapshot.FetchOptions{Allow: c.Publish.Allow, Log: s.log})
+	s.close = append(s.close, s.fetcher.Close)
+	s.texts = &snapshot.Texts{}
+	if err := s.openPublishing(ctx); err != nil {
+		return err
+	}
+	return s.assemble() //nolint:contextcheck // what it makes outlives ctx
+}
+
+// assemble makes the gateway and what is served beside it.
+func (s *Server) assemble() error {
+	c, o := s.config, &s.options
+	keep := func(ctx context.Context, call *store.Call) error { return s.Gateway.Keep(ctx, call) }
+	var err error
+	if rules := c.backfillRules(o.Env); len(rules) > 0 {
+		s.backfill, err = watch.NewBackfill(&watch.BackfillOptions{
+			Rules: rules, Logger: s.log, Metrics: s.Metrics, Store: keep,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if s.choose, err = c.chooseStrategy(); err != nil {
+		return err
+	}
+	if s.choose != nil {
+		checkers := map[string]support.Checker{}
+		for _, strategy := range c.chosenStrategies() {
+			checker, err := c.StrategyChecker(&strategy, o.Env)
+			if err != nil {
+				return err
+			}
+			if checker != nil {
+				checkers[strategy.ID()] = checker
+			}
+		}
+		s.attribution, err = watch.NewAttribution(&watch.AttributionOptions{
+			Choose: s.choose, Checkers: checkers, Trail: s.Store.Trail, Logger: s.log, Metrics: s.Metrics, Store: keep,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.Gateway, err = gateway.New(&gateway.Options{
+		Upstreams: c.upstreams(), Store: s.Store, Bus: s.Bus, Journal: s.journal, Guard: s.Guard,
+		Capture: gateway.Mode(c.Capture), CaptureWait: c.CaptureWait,
+		Prompts: gateway.Prompts(c.Prompts), KeepEncoding: c.KeepEncoding,
+		Damaged: filepath.Join(c.Data, "damaged"), Proxy: http.ProxyFromEnvironment,
+		Logger: s.log, Metrics: s.Metrics, Tracer: s.tracer, Backfill: s.backfill,
+		Attribution: s.attribution, Citing: s.publishing.citing,
+	})
+	if err != nil {
+		return err
+	}
+	s.API, err = api.New(&api.Options{
+		Store: s.Store, Guard: s.Guard, Gateway: s.Gateway, Bus: s.Bus, Logger: s.log, Metrics: s.Metrics,
+		Version: o.Version, Strategies: c.AllStrategies(), Choose: s.choose,
+		Publisher: s.publishing.publisher, Verifier: s.verifier,
+	})
+	if err != nil {
+		return err
+	}
+	if providers := c.chatProviders(o.Env); len(providers) > 0 {
+		s.Chat, err = chat.New(&chat.Options{
+			Gateway: s.Gateway, Guard: s.Guard, Store: s.Store, Bus: s.Bus, Providers: providers,
+			Late: c.ChatLate, LateFor: s.comesLate, Logger: s.log, Metrics: s.Metrics,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.mcp = mcp.New(&mcp.Options{
+		Store: s.Store, Gateway: s.Gateway, Verify: s.API.Verify, Version: o.Version, Logger: s.log,
+	}).Handler(s.Guard)
+	s.Page, err = page.New(&page.Options{
+		Store: s.Store, Guard: s.Guard, API: s.API, Gateway: s.Gateway, Bus: s.Bus, Chat: s.Chat, Verifies: true,
+		Strategies: c.AllStrategies(), Logger: s.log, Version: o.Version, PublicURL: c.PublicURL,
+	})
+	return err
+}
+
+// comesLate reports whether an answer without citations may get some after it has ended.
+func (s *Server) comesLate(upstream, route, run string) bool {
+	return s.backfill != nil && s.backfill.Wants(upstream, route) || s.attribution != nil && s.attribution.Wants(run)
+}
+
+// verifier returns what verifies for a tenant.
+func (s *Server) verifier(tenant string) *verify.Verifier {
+	return &verify.Verifier{
+		Fetcher:    s.fetcher,
+		Texts:      s.texts,
+		Memory:     s.Store.Memory(tenant),
+		Copies:     s.Store.Copies(tenant),
+		Name:       s.config.verifierName(),
+		Version:    s.options.Version,
+		SourceTTL:  -1,
+		FailureTTL: -1, // somebody asks how it is now
+	}
+}
+
+// traceFlush is how long the last traces may take to be sent.
+const traceFlush = 5 * time.Second
+
+// openTraces begins to send traces, if the configuration says where to.
+func (s *Server) openTraces(ctx context.Context) error {
+	if s.config.OTLP == "" {
+		return nil
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(s.config.OTLP))
+	if err != nil {
+		return fmt.Errorf("preparing traces for %s: %w", Redacted(s.config.OTLP), err)
+	}
+	background := context.WithoutCancel(ctx)
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		s.log.LogAttrs(background, slog.LevelWarn, "traces could not be sent", slog.Any("error", err))
+	}))
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(
+		resource.NewSchemaless(
+			attribute.String("service.name", "ibid"), attribute.String("service.version", s.options.Version),
+		),
+	))
+	s.tracer = provider.Tracer("github.com/ibidhq/ibid")
+	s.close = append(s.close, func() error {
+		ctx, cancel := context.WithTimeout(background, traceFlush)
+		defer cancel()
+		return provider.Shutdown(ctx)
+	})
+	return nil
+}
+
+// Close closes what was opened, the last first. Run does it itself.
+func (s *Server) Close() error {
+	var all []error
+	for _, closeOne := range slices.Backward(s.close) {
+		all = append(all, closeOne())
+	}
+	s.close = nil
+	return errors.Join(all...)
+}
+
+// ServeHTTP hands a request to the part of ibid that its path belongs to, or to the gateway where the path begins with
+// an upstream's name.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	more := s.options.Handlers[first]
+	switch {
+	case !s.own[first]:
+		if !s.Guard.CORS(w, r) {
+			s.Gateway.ServeHTTP(w, r)
+		}
+	case first == "ui", first == "ibid.js", first == "favicon.ico", r.URL.Path == "/" && !wantsIndex(r):
+		s.Page.ServeHTTP(w, r)
+	case more != nil:
+		more.ServeHTTP(w, r)
+	case r.URL.Path == "/mcp":
+		s.mcp.ServeHTTP(w, r)
+	case s.Chat != nil && (r.URL.Path == "/v1/chat" || strings.HasPrefix(r.URL.Path, "/v1/chat/")):
+		s.Chat.ServeHTTP(w, r)
+	default:
+		s.API.ServeHTTP(w, r)
+	}
+}
+
+// wantsIndex reports whether a request for / comes from a program that says so: it gets the list of the API.
+func wantsIndex(r *http.Request) bool {
+	accepted := r.Header.Get("Accept")
+	return strings.HasPrefix(accepted, "application/json") || strings.HasPrefix(accepted, "text/plain")
+}
+
+// Listen opens an address.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, usagef("--listen 127.0.0.1:0 takes a free port", "listening on %s: another program does so", address)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listening: %w", err)
+	}
+	return l, nil
+}
+
+// Run serves until ctx ends, or something that must not end does. Once it listens it calls ready, if there is one, with
+// the URL where it is reached; an error of ready ends it. At the end it lets the calls under way end, within
+// Config.Drain, and closes everything.
+func (s *Server) Run(ctx context.Context, ready func(ctx context.Context, url string) error) (err error) {
+	defer func() { err = errors.Join(err, s.Close()) }()
+	httpServer, err := s.httpServer()
+	if err != nil {
+		return err
+	}
+	l, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	var group sync.WaitGroup
+	failed := make(chan error, 1)
+	start := func(name string, run func(context.Context) error) {
+		group.Go(func() {
+			if err := run(work); err != nil {
+				select {
+				case failed <- fmt.Errorf("%s: %w", name, err):
+				default: // the first one counts
+				}
+			}
+		})
+	}
+	s.startWork(work, start)
+	start("serving", func(context.Context) error {
+		serve := httpServer.Serve
+		if httpServer.TLSConfig != nil {
+			serve = func(l net.Listener) error { return httpServer.ServeTLS(l, "", "") }
+		}
+		if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	if ready != nil {
+		if err = ready(ctx, s.url(l)); ctx.Err() != nil {
+			err = nil // it was told to stop
+		}
+	}
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-failed:
+		}
+	}
+	s.stop(ctx, httpServer)
+	end()
+	group.Wait()
+	return err
+}
+
+// startWork starts what works in the background.
+func (s *Server) startWork(ctx context.Context, start func(name string, run func(context.Context) error)) {
+	start("indexing", s.Gateway.Run)
+	start("relaying events", func(ctx context.Context) error { return s.Bus.Relay(ctx, s.Store) })
+	for _, name := range s.config.unknownProviders() {
+		s.log.LogAttrs(
+			ctx, slog.LevelWarn, "retention names no provider", slog.String("name", name),
+			slog.String("hint", unknownProviderHint),
+		)
+	}
+	retention := &watch.Retention{Store: s.Store, Keep: s.config.Retention.Rules(), Logger: s.log}
+	start("removing old answers", retention.Run)
+	if s.backfill != nil {
+		start("asking again", s.backfill.Run)
+	}
+	if s.attribution != nil {
+		start("attributing answers", s.attribution.Run)
+	}
+	if s.publishing.worker != nil {
+		start("publishing manifests", s.publishing.worker.Run)
+	}
+	if s.publishing.freshness != nil {
+		start("checking sources again", s.publishing.freshness.Run)
+	}
+}
+
+// httpServer returns the HTTP server for everything.
+func (s *Server) httpServer() (*http.Server, error) {
+	o := &gateway.ServerOptions{Logger: s.log}
+	if s.config.TLSCert != "" {
+		certificate, err := tls.LoadX509KeyPair(s.config.TLSCert, s.config.TLSKey)
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificate: %w", err)
+		}
+		o.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	}
+	hs := gateway.NewServer(s.config.Listen, s, o)
+	hs.RegisterOnShutdown(s.API.Close)
+	hs.RegisterOnShutdown(s.Page.Close)
+	return hs, nil
+}
+
+// listen opens the address, unless everybody could reach a gateway that needs no token.
+func (s *Server) listen(ctx context.Context) (net.Listener, error) {
+	tokens, err := s.Store.Tokens(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the tokens: %w", err)
+	}
+	if err := s.config.checkExposure(len(tokens) > 0); err != nil {
+		return nil, err
+	}
+	if s.options.Listener != nil {
+		return s.options.Listener, nil
+	}
+	return Listen(ctx, s.config.Listen)
+}
+
+// checkExposure refuses an address that others can reach while there are no tokens.
+func (c *Config) checkExposure(tokens bool) error {
+	local, err := c.IsLocal()
+	if err != nil || local || tokens || c.BootstrapToken != "" {
+		return err
+	}
+	return usagef(
+		"ibid token new --name FIRST makes one; containers are given theirs in IBID_BOOTSTRAP_TOKEN",
+		"%s can be reached from elsewhere, and there is no access token", c.Listen,
+	)
+}
+
+// IsLocal reports whether only this machine can reach the address to listen at.
+func (c *Config) IsLocal() (bool, error) {
+	address, err := net.ResolveTCPAddr("tcp", c.Listen)
+	if err != nil {
+		return false, listenError(c.Listen, err)
+	}
+	return address.IP.IsLoopback(), nil
+}
+
+// url returns where a listener is reached.
+func (s *Server) url(l net.Listener) string {
+	scheme := "http"
+	if s.config.TLSCert != "" {
+		scheme = "https"
+	}
+	return scheme + "://" + strings.Replace(l.Addr().String(), "[::]", "0.0.0.0", 1)
+}
+
+// stop lets calls end, and their answers reach the store.
+func (s *Server) stop(ctx context.Context, hs *http.Server) {
+	s.log.LogAttrs(ctx, slog.LevelInfo, "stopping", slog.Duration("drain", s.config.Drain))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Drain)
+	defer cancel()
+	var asked sync.WaitGroup
+	if s.Chat != nil { // its streams would hold up the server, and the gateway waits for its calls
+		asked.Go(func() { _ = s.Chat.Close(ctx) }) // the gateway reports the calls that were broken off
+	}
+	defer asked.Wait()
+	if err := gateway.Shutdown(ctx, hs, s.Gateway); err != nil {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "stopped before everything had ended", slog.Any("error", err))
+	}
+}

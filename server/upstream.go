@@ -1,0 +1,330 @@
+package server
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/ibidhq/ibid/chat"
+	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/watch"
+)
+
+// Upstream is a provider as clients reach it: its name is the first segment of the paths that lead to it.
+type Upstream struct {
+	URL      URL    `yaml:"url"`      // empty: where everybody reaches the provider
+	Provider string `yaml:"provider"` // empty: it is recognised from its responses
+	// KeyEnv is the environment variable with the key of the calls that ibid itself makes; empty: the usual one of the
+	// provider, where that may be.
+	KeyEnv    string              `yaml:"key_env"`
+	Retention *Age                `yaml:"retention"` // of the provider's answers; nil: nothing is said here
+	Backfill  oneOrMore[Backfill] `yaml:"backfill"`  // second calls for answers that came without citations
+}
+
+// Backfill says how an upstream is asked again for an answer that came without citations: see [watch.Rule].
+type Backfill struct {
+	Route    string       `yaml:"route"`
+	Provider string       `yaml:"provider"`
+	Model    string       `yaml:"model"`
+	Tools    toolList     `yaml:"tools"`
+	Messages messageCount `yaml:"messages"`
+	Timeout  timeout      `yaml:"timeout"`
+	KeyEnv   string       `yaml:"key_env"`
+}
+
+// ChatModel is a model that POST /v1/chat can ask. In the file it is NAME, NAME=MODEL, or a mapping.
+type ChatModel struct {
+	Upstream     string   `yaml:"upstream"`
+	Model        string   `yaml:"model"`
+	Instructions string   `yaml:"instructions"`
+	Tools        toolList `yaml:"tools"`
+}
+
+// UnmarshalYAML reads a model from a file.
+func (m *ChatModel) UnmarshalYAML(node ast.Node) error {
+	switch node.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+	default:
+		return setFromNode(node, func(text string) error {
+			var list []ChatModel
+			if err := (chatFlag{&list}).Set(text); err != nil {
+				return err
+			}
+			if len(list) != 1 {
+				return errors.New("must be NAME or NAME=MODEL, such as openai=gpt-5")
+			}
+			*m = list[0]
+			return nil
+		})
+	}
+	type plain ChatModel // without this method
+	if err := decode(node, (*plain)(m)); err != nil {
+		return err
+	}
+	if m.Upstream == "" {
+		return mistake(node.GetToken(), "- {upstream: openai, model: gpt-5}", "chat needs an upstream")
+	}
+	return nil
+}
+
+// chatOff is the word for nobody who can be asked.
+const chatOff = "off"
+
+// upstreamProvider returns the provider of an upstream: the one that was named, else the known one of its name.
+func upstreamProvider(name, provider string) string {
+	if _, known := wire.FindProvider(name); known && provider == "" {
+		return name
+	}
+	return provider
+}
+
+// resolveUpstreams adds the upstreams of flags, which win over the file, and the providers whose address everybody
+// knows.
+func (c *Config) resolveUpstreams() error {
+	for _, name := range slices.Sorted(maps.Keys(c.flagged)) {
+		flag, known := c.flagged[name], c.Upstreams[name]
+		if known == nil {
+			c.Upstreams[name] = flag
+			continue
+		}
+		if known.Retention != nil && flag.Provider != "" && flag.Provider != known.Provider {
+			return usagef(
+				"say the same provider, or leave it out of the flag",
+				"upstream %s is of provider %s by the flag, and of %s in %s, which says its retention",
+				name, flag.Provider, known.Provider, c.File,
+			)
+		}
+		known.URL, known.Provider = flag.URL, cmp.Or(flag.Provider, known.Provider)
+	}
+	for _, p := range wire.Providers() {
+		u := c.Upstreams[p.Name]
+		if u == nil {
+			if p.NeedsURL {
+				continue
+			}
+			u = &Upstream{}
+			c.Upstreams[p.Name] = u
+		}
+		u.Provider = cmp.Or(u.Provider, p.Name)
+		if !p.NeedsURL {
+			u.URL = cmp.Or(u.URL, URL(p.URL))
+		}
+	}
+	return nil
+}
+
+// upstreams returns the upstreams in the order of their names.
+func (c *Config) upstreams() []gateway.Upstream {
+	list := make([]gateway.Upstream, 0, len(c.Upstreams))
+	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
+		u := c.Upstreams[name]
+		list = append(list, gateway.Upstream{Name: name, URL: u.URL.parse(), Provider: u.Provider})
+	}
+	return list
+}
+
+// backfillRules returns the rules for second calls, in the order of the upstreams' names.
+func (c *Config) backfillRules(env Env) []watch.Rule {
+	var rules []watch.Rule
+	for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
+		u := c.Upstreams[name]
+		for _, b := range u.Backfill {
+			rule := watch.Rule{
+				Upstream: name,
+				Route:    b.Route,
+				Provider: cmp.Or(b.Provider, u.Provider, name),
+				Model:    b.Model,
+				Tools:    b.Tools,
+				Messages: int(b.Messages),
+				Timeout:  time.Duration(b.Timeout),
+			}
+			askedName, asked := name, u
+			if rule.Provider != u.Provider { // it is asked at its own upstream, else where everybody asks it
+				askedName, asked = rule.Provider, &Upstream{}
+				if other := c.Upstreams[rule.Provider]; other != nil {
+					asked, rule.URL = other, other.URL.parse()
+				}
+			}
+			names := keyVariables(cmp.Or(b.KeyEnv, asked.KeyEnv), askedName, asked.URL.parse(), rule.Provider)
+			rule.Key = func() string { return env.first(names) }
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+// keyVariables returns the environment variables that hold the key of calls which ibid itself makes to an upstream: the
+// one that was said, else the usual ones of its provider. Those count only where the upstream has the provider's name,
+// so that it was put there in its place, or the provider's own address: a stranger that speaks the provider's format
+// must not get its keys.
+func keyVariables(said, name string, address *url.URL, provider string) []string {
+	if said != "" {
+		return []string{said}
+	}
+	p, known := wire.FindProvider(provider)
+	own := address != nil && address.Scheme == "https" && wire.FindHost(address.Host) == provider
+	if !known || name != provider && !own {
+		return nil
+	}
+	return p.KeyEnv
+}
+
+// checkChat finds models that cannot be asked.
+func (c *Config) checkChat() error {
+	for _, m := range c.Chat {
+		if m.Upstream == chatOff && len(c.Chat) == 1 {
+			return nil
+		}
+		u := c.Upstreams[m.Upstream]
+		if u == nil {
+			return usagef("--upstream NAME=URL,provider=… adds one", "chat: there is no upstream %s", m.Upstream)
+		}
+		if !canAsk(u.Provider) {
+			return usagef(
+				"it can for gemini, openai, xai, cohere, anthropic, perplexity, openrouter and mistral",
+				"chat: ibid cannot write requests for the provider %q of %s", u.Provider, m.Upstream,
+			)
+		}
+	}
+	return nil
+}
+
+// canAsk reports whether requests of a provider can be written.
+func canAsk(provider string) bool {
+	_, err := wire.BuildRequest(
+		provider,
+		&wire.Chat{Model: "m", Messages: []wire.Message{{Role: wire.RoleUser, Text: "?"}}},
+	)
+	return err == nil
+}
+
+// chatProviders returns whom chat asks. Unless somebody was named, it is every upstream whose requests can be written:
+// those with a key first, then providers in the order of the documentation, then others by name.
+func (c *Config) chatProviders(env Env) []chat.Provider {
+	list := c.Chat
+	if len(list) == 1 && list[0].Upstream == chatOff {
+		return nil
+	}
+	if len(list) == 0 {
+		var names []string
+		for _, p := range wire.Providers() {
+			names = append(names, p.Name)
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		for _, name := range names {
+			if u := c.Upstreams[name]; u != nil && canAsk(u.Provider) {
+				list = append(list, ChatModel{Upstream: name})
+			}
+		}
+	}
+	all := make([]chat.Provider, 0, len(list))
+	for _, m := range list {
+		u := c.Upstreams[m.Upstream]
+		all = append(all, chat.Provider{
+			Upstream:     m.Upstream,
+			Provider:     u.Provider,
+			Model:        m.Model,
+			Key:          env.first(keyVariables(u.KeyEnv, m.Upstream, u.URL.parse(), u.Provider)),
+			Tools:        []json.RawMessage(m.Tools),
+			Instructions: m.Instructions,
+		})
+	}
+	if len(c.Chat) == 0 {
+		slices.SortStableFunc(all, func(a, b chat.Provider) int {
+			switch {
+			case a.Key != "" && b.Key == "":
+				return -1
+			case a.Key == "" && b.Key != "":
+				return 1
+			}
+			return 0
+		})
+	}
+	return all
+}
+
+// AllStrategies returns the strategies that there are: the built-in ones and the file's.
+func (c *Config) AllStrategies() []experiment.Strategy { return append(experiment.Builtin(), c.Strategies...) }
+
+const strategyHint = "a strategy of your own stands under strategies in the file of --config"
+
+// chooseStrategy returns which strategy attributes the answers of a run; nil: none does.
+func (c *Config) chooseStrategy() (func(run string) *experiment.Strategy, error) {
+	list := c.AllStrategies()
+	switch {
+	case c.Experiment.Name != "" && c.Attribute != "":
+		return nil, usagef(
+			"an experiment names both of its strategies", "--attribute and --experiment contradict each other",
+		)
+	case c.Experiment.Name != "":
+		split := &experiment.Split{Name: c.Experiment.Name, Share: c.Experiment.Share}
+		var err error
+		if split.A, err = experiment.Find(list, c.Experiment.A); err == nil {
+			split.B, err = experiment.Find(list, c.Experiment.B)
+		}
+		if err == nil {
+			err = split.Check()
+		}
+		if err != nil {
+			return nil, usagef(strategyHint, "experiment: %w", err)
+		}
+		return split.Choose, nil
+	case c.Attribute != "":
+		s, err := experiment.Find(list, c.Attribute)
+		if err != nil {
+			return nil, usagef(strategyHint, "attribute: %w", err)
+		}
+		return func(string) *experiment.Strategy { return &s }, nil
+	}
+	return nil, nil //nolint:nilnil // no strategy is no error
+}
+
+// checkStrategies finds strategies whose checker is not there.
+func (c *Config) checkStrategies() error {
+	for i := range c.Strategies {
+		s := &c.Strategies[i]
+		if s.Checker != experiment.CheckerLexical && c.Checkers[s.Checker] == nil {
+			return usagef(
+				experiment.CheckerLexical+" is always there; others stand under checkers in the file of --config",
+				"strategy %s: there is no checker %q", s.ID(), s.Checker,
+			)
+		}
+	}
+	return nil
+}
+
+// chosenStrategies returns the strategies that answers are attributed by: none, one, or the two of an experiment.
+func (c *Config) chosenStrategies() []experiment.Strategy {
+	var chosen []experiment.Strategy
+	for _, name := range []string{c.Attribute, c.Experiment.A, c.Experiment.B} {
+		if s, err := experiment.Find(c.AllStrategies(), name); err == nil {
+			chosen = append(chosen, s)
+		}
+	}
+	return chosen
+}
+
+// strategyWords says which strategies there will be; empty: none.
+func (c *Config) strategyWords() string {
+	switch chosen := c.chosenStrategies(); len(chosen) {
+	case 1:
+		return chosen[0].ID()
+	case 2:
+		e := &c.Experiment
+		return fmt.Sprintf("%s: %s and %s, %v of the runs", e.Name, chosen[0].ID(), chosen[1].ID(), e.Share)
+	}
+	return ""
+}
