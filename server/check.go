@@ -61,7 +61,7 @@ func Check(ctx context.Context, c *Config, o *CheckOptions) error {
 	schema, words, err := k.database(ctx)
 	readable := err == nil
 	k.line("database", Redacted(c.DB)+words, err)
-	k.line("listen", c.Listen, c.checkExposure(schema != nil && schema.Tokens > 0))
+	k.line("listen", c.Listen, c.CheckExposure(schema != nil && schema.Tokens > 0))
 	certificate, err := k.certificate()
 	k.line("tls", certificate, err)
 	k.line("nats", Redacted(c.NATS), reachNATS(ctx, c.NATS))

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid/experiment"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/support"
 )
 
@@ -213,7 +213,7 @@ func (c *Checker) buildRemote(name string, threshold float64, env Env) (support.
 	}
 	var names []string
 	if u, err := url.Parse(c.JudgeURL); err == nil {
-		if p, ok := wire.FindProvider(wire.FindHost(u.Host)); ok {
+		if p, ok := call.FindProvider(call.FindHost(u.Host)); ok {
 			names = p.KeyEnv
 			if p.KeyPrefix == "" {
 				judge.Header = p.KeyHeader

@@ -19,7 +19,7 @@ import (
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
 )
@@ -134,8 +134,8 @@ func (c *Config) AddStoreFlags(flags *pflag.FlagSet) {
 }
 
 // AddNetFlag adds the flag of which networks may be read besides the public ones.
-func (c *Config) AddNetFlag(flags *pflag.FlagSet) {
-	flags.Var(&c.Publish.Allow, "allow-net",
+func AddNetFlag(flags *pflag.FlagSet, allow *Networks) {
+	flags.Var(allow, "allow-net",
 		"a `CIDR` that sources, manifests and keys may be in though it is not public, on any port; repeatable")
 }
 
@@ -181,7 +181,7 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&p.Recheck, "recheck", 0, "read cited sources again this often, and say what changed; 0 is never")
 	flags.BoolVar(&p.ResolveRedirects, "resolve-redirects", false,
 		"ask a provider's redirect for the address behind it, once")
-	c.AddNetFlag(flags)
+	AddNetFlag(flags, &p.Allow)
 	flags.Var(chatFlag{&c.Chat}, "chat",
 		"whom POST /v1/chat asks, the first unless told: the `NAME[=MODEL]` of an upstream; repeatable; "+
 			"off (default all)")
@@ -345,12 +345,12 @@ func (c *Config) checkURLs() error {
 		if u.value == "" {
 			continue
 		}
-		if _, err := parseWebURL(u.value); err != nil {
+		if _, err := ParseWebURL(u.value); err != nil {
 			return usagef("", "%s: %w", u.name, err)
 		}
 	}
 	for _, origin := range c.Origins {
-		u, err := parseWebURL(origin)
+		u, err := ParseWebURL(origin)
 		if origin != "*" && (err != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "") {
 			return usagef(
 				"an origin is a scheme and a host, such as https://app.example, or *",
@@ -364,7 +364,7 @@ func (c *Config) checkURLs() error {
 // origin returns the public URL without the slash at its end. It has to be an origin: manifests have fixed paths under
 // it.
 func (c *Config) origin() (string, error) {
-	u, err := parseWebURL(c.PublicURL)
+	u, err := ParseWebURL(c.PublicURL)
 	if err == nil && (u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil) {
 		err = errors.New("attribution needs one without path, query and user")
 	}
@@ -376,7 +376,7 @@ func (c *Config) origin() (string, error) {
 
 // hosts returns the names under which clients may reach a server without tokens.
 func (c *Config) hosts() []string {
-	u, err := parseWebURL(c.PublicURL)
+	u, err := ParseWebURL(c.PublicURL)
 	if err != nil {
 		return nil
 	}
@@ -400,7 +400,9 @@ type Retention struct {
 }
 
 // Any reports whether anything is ever removed.
-func (r *Retention) Any() bool { return r.Default > 0 || len(r.ByProvider) > 0 || r.Copies > 0 || r.Manifests > 0 }
+func (r *Retention) Any() bool {
+	return r.Default > 0 || len(r.ByProvider) > 0 || r.Copies > 0 || r.Manifests > 0
+}
 
 // Rules returns the retention as the store takes it.
 func (r *Retention) Rules() store.Retention {
@@ -437,7 +439,7 @@ const unknownProviderHint = "retention goes by an answer's provider, which GET /
 // unknownProviders returns, in order, the names with a retention that no answer can have for its provider. Upstreams
 // may name providers of their own.
 func (c *Config) unknownProviders() []string {
-	known := wire.ProviderNames()
+	known := call.ProviderNames()
 	for _, u := range c.Upstreams {
 		known = append(known, u.Provider)
 	}
@@ -451,7 +453,9 @@ type usageError struct {
 	hint string
 }
 
-func usagef(hint, format string, args ...any) error { return &usageError{fmt.Errorf(format, args...), hint} }
+func usagef(hint, format string, args ...any) error {
+	return &usageError{fmt.Errorf(format, args...), hint}
+}
 
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }

@@ -185,7 +185,7 @@ func setFlag(flags *pflag.FlagSet, m member, names []string) error {
 			if f.Value.Type() == "duration" {
 				err = errDuration
 			}
-			return m.bad("%w", err)
+			return m.bad("%v", err)
 		}
 	}
 	return nil

@@ -18,10 +18,8 @@ import (
 	"github.com/ibidhq/ibid/watch"
 )
 
-const (
-	keysDir        = "keys"           // in the data directory
-	checkpointFile = "log-checkpoint" // likewise: what the log in the database must not fall behind
-)
+// checkpointFile, in the data directory, has what the log in the database must not fall behind.
+const checkpointFile = "log-checkpoint"
 
 // publishing is what publishes answers and reads their sources again.
 type publishing struct {
@@ -110,9 +108,12 @@ func checkPublisher(p *manifest.Publisher) error {
 // verifierName is what this ibid calls itself in reports and incidents.
 func (c *Config) verifierName() string { return cmp.Or(c.PublicURL, "ibid") }
 
-// OpenKeyring opens the keys in the data directory of a resolved configuration, and makes none.
+// KeyDir returns the directory of the keys of a resolved configuration.
+func (c *Config) KeyDir() string { return filepath.Join(c.Data, "keys") }
+
+// OpenKeyring opens the keys of a resolved configuration, and makes none.
 func (c *Config) OpenKeyring(env Env) (*keyring.Ring, error) {
-	return keyring.Open(filepath.Join(c.Data, keysDir), &keyring.Options{
+	return keyring.Open(c.KeyDir(), &keyring.Options{
 		Getenv: func(name string) string { return env.first([]string{name}) },
 	})
 }
@@ -208,6 +209,5 @@ func newKeyHint(use keyring.Use) string {
 
 // foreignLogHint is what to do about a log of another name or with other keys.
 func (c *Config) foreignLogHint() string {
-	return "a database has one --public-url for good, and all who use it have the same keys in " +
-		filepath.Join(c.Data, keysDir)
+	return "a database has one --public-url for good, and all who use it have the same keys in " + c.KeyDir()
 }

@@ -419,7 +419,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the tokens: %w", err)
 	}
-	if err := s.config.checkExposure(len(tokens) > 0); err != nil {
+	if err := s.config.CheckExposure(len(tokens) > 0); err != nil {
 		return nil, err
 	}
 	if s.options.Listener != nil {
@@ -428,8 +428,8 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	return Listen(ctx, s.config.Listen)
 }
 
-// checkExposure refuses an address that others can reach while there are no tokens.
-func (c *Config) checkExposure(tokens bool) error {
+// CheckExposure refuses an address that others can reach while there are no tokens.
+func (c *Config) CheckExposure(tokens bool) error {
 	local, err := c.IsLocal()
 	if err != nil || local || tokens || c.BootstrapToken != "" {
 		return err

@@ -15,7 +15,7 @@ import (
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/watch"
 )
 
@@ -81,7 +81,7 @@ const chatOff = "off"
 
 // upstreamProvider returns the provider of an upstream: the one that was named, else the known one of its name.
 func upstreamProvider(name, provider string) string {
-	if _, known := wire.FindProvider(name); known && provider == "" {
+	if _, known := call.FindProvider(name); known && provider == "" {
 		return name
 	}
 	return provider
@@ -105,7 +105,7 @@ func (c *Config) resolveUpstreams() error {
 		}
 		known.URL, known.Provider = flag.URL, cmp.Or(flag.Provider, known.Provider)
 	}
-	for _, p := range wire.Providers() {
+	for _, p := range call.Providers() {
 		u := c.Upstreams[p.Name]
 		if u == nil {
 			if p.NeedsURL {
@@ -170,8 +170,8 @@ func keyVariables(said, name string, address *url.URL, provider string) []string
 	if said != "" {
 		return []string{said}
 	}
-	p, known := wire.FindProvider(provider)
-	own := address != nil && address.Scheme == "https" && wire.FindHost(address.Host) == provider
+	p, known := call.FindProvider(provider)
+	own := address != nil && address.Scheme == "https" && call.FindHost(address.Host) == provider
 	if !known || name != provider && !own {
 		return nil
 	}
@@ -200,9 +200,9 @@ func (c *Config) checkChat() error {
 
 // canAsk reports whether requests of a provider can be written.
 func canAsk(provider string) bool {
-	_, err := wire.BuildRequest(
+	_, err := call.BuildRequest(
 		provider,
-		&wire.Chat{Model: "m", Messages: []wire.Message{{Role: wire.RoleUser, Text: "?"}}},
+		&call.Chat{Model: "m", Messages: []call.Message{{Role: call.RoleUser, Text: "?"}}},
 	)
 	return err == nil
 }
@@ -216,7 +216,7 @@ func (c *Config) chatProviders(env Env) []chat.Provider {
 	}
 	if len(list) == 0 {
 		var names []string
-		for _, p := range wire.Providers() {
+		for _, p := range call.Providers() {
 			names = append(names, p.Name)
 		}
 		for _, name := range slices.Sorted(maps.Keys(c.Upstreams)) {
@@ -257,9 +257,12 @@ func (c *Config) chatProviders(env Env) []chat.Provider {
 }
 
 // AllStrategies returns the strategies that there are: the built-in ones and the file's.
-func (c *Config) AllStrategies() []experiment.Strategy { return append(experiment.Builtin(), c.Strategies...) }
+func (c *Config) AllStrategies() []experiment.Strategy {
+	return append(experiment.Builtin(), c.Strategies...)
+}
 
-const strategyHint = "a strategy of your own stands under strategies in the file of --config"
+// StrategyHint says where strategies can be added.
+const StrategyHint = "a strategy of your own stands under strategies in the file of --config"
 
 // chooseStrategy returns which strategy attributes the answers of a run; nil: none does.
 func (c *Config) chooseStrategy() (func(run string) *experiment.Strategy, error) {
@@ -279,13 +282,13 @@ func (c *Config) chooseStrategy() (func(run string) *experiment.Strategy, error)
 			err = split.Check()
 		}
 		if err != nil {
-			return nil, usagef(strategyHint, "experiment: %w", err)
+			return nil, usagef(StrategyHint, "experiment: %w", err)
 		}
 		return split.Choose, nil
 	case c.Attribute != "":
 		s, err := experiment.Find(list, c.Attribute)
 		if err != nil {
-			return nil, usagef(strategyHint, "attribute: %w", err)
+			return nil, usagef(StrategyHint, "attribute: %w", err)
 		}
 		return func(string) *experiment.Strategy { return &s }, nil
 	}

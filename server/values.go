@@ -224,7 +224,7 @@ type URL string
 
 // Set checks an address.
 func (u *URL) Set(text string) error {
-	parsed, err := parseWebURL(text)
+	parsed, err := ParseWebURL(text)
 	if err != nil {
 		return err
 	}
@@ -321,8 +321,8 @@ func (f chatFlag) Set(text string) error {
 	return nil
 }
 
-// parseWebURL parses a URL of the web. The error does not repeat the text, which may hold a secret.
-func parseWebURL(s string) (*url.URL, error) {
+// ParseWebURL parses a URL of the web. The error does not repeat the text, which may hold a secret.
+func ParseWebURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, errors.New("not a URL that begins with http:// or https://")

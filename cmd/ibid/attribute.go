@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ibidhq/ibid/server"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid"
@@ -16,22 +18,16 @@ import (
 type attributeFlags struct {
 	cite        citeFlags // what to write, and what goes with a provider's response
 	sources     []string
-	threshold   threshold
+	threshold   server.Threshold
 	perSentence int
 	cited       bool
 	explain     bool
-	net         attributionSetting // only the networks that may be reached
-	checker     checkerFlags
+	allow       server.Networks // only the networks that may be reached
+	checker     *server.Checker
 }
 
 func newAttribute(w world) *cobra.Command {
-	f := &attributeFlags{checker: newCheckerFlags(), threshold: threshold{"balanced"}, cite: citeFlags{
-		as:     choice{kind: "FORM", words: citeForms()},
-		style:  choice{kind: "STYLE", words: words(ibid.Styles())},
-		marker: choice{kind: "KIND", words: []string{"number", "id"}},
-		format: choice{kind: "FORMAT", words: ibid.Formats()},
-		unit:   choice{kind: "UNIT", words: words(ibid.Units())},
-	}}
+	f := &attributeFlags{checker: server.NewChecker(), threshold: support.Balanced}
 	c := &cobra.Command{
 		Use:   "attribute ANSWER --sources PATH|URL...",
 		Short: "Find citations for an answer that has none",
@@ -104,8 +100,8 @@ func (f *attributeFlags) add(c *cobra.Command) {
 	flags.BoolVar(&f.cited, "cited", false, "look for sources of sentences that have a citation, too")
 	flags.BoolVar(&f.explain, "explain", false, "say for each sentence which passages were considered")
 	f.cite.add(c)
-	f.net.addNetFlag(c)
-	f.checker.add(c)
+	server.AddNetFlag(c.Flags(), &f.allow)
+	f.checker.AddFlags(c.Flags())
 	wrapFlags(c)
 }
 
@@ -130,7 +126,6 @@ func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world
 			errors.New("there are no sources"), "--sources PATH names a file, a directory or a page",
 		}
 	}
-	level := f.threshold.least()
 	if f.perSentence < 1 {
 		return nil, &usageError{fmt.Errorf("--per-sentence %d is less than 1", f.perSentence), "leave it out for 2"}
 	}
@@ -141,7 +136,7 @@ func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world
 	if err := onceStdin(append(names, args[0], f.cite.request, f.cite.documents)); err != nil {
 		return nil, err
 	}
-	checker, err := f.checker.build(c, 0, w) // what is supported is for it to say; the threshold says what is cited
+	checker, err := buildChecker(f.checker, 0, w) // what is supported is for it to say; the threshold says what is cited
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +151,7 @@ func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world
 		sources: names,
 		decode:  cite.options,
 		options: support.AttributeOptions{
-			Threshold:   level,
+			Threshold:   float64(f.threshold),
 			PerSentence: f.perSentence,
 			Cited:       f.cited,
 			Checker:     checker,

@@ -87,7 +87,7 @@ func (job *attributeJob) readSources(ctx context.Context) ([]support.Document, e
 	words := job.err
 	job.err = bar.words(words)
 	defer func() { bar.end(); job.err = words }()
-	fetcher := newPageFetcher(&job.flags.net)
+	fetcher := newPageFetcher(job.flags.allow)
 	defer func() { _ = fetcher.Close() }() // nothing is lost
 	var docs []support.Document
 	var passed []string

@@ -53,10 +53,10 @@ func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Do
 	f := &job.flags.cite
 	line, err := found.Answer.Document(&ibid.DocumentOptions{
 		Unit: ibid.Unit(
-			f.unit.value,
+			f.unit,
 		),
-		Style: ibid.Style(f.style.value),
-		ByID:  f.marker.value == "id",
+		Style: ibid.Style(f.style),
+		ByID:  f.marker == "id",
 		Raw:   f.raw,
 		Input: job.answer,
 	}).JSON()
@@ -75,7 +75,7 @@ func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Do
 	for i := range found.Sentences {
 		s := &found.Sentences[i]
 		out := sentenceJSON{Text: found.Answer.Text[s.Span.Start:s.Span.End], Citations: s.Cited}
-		out.Start, out.End = offsets.In(ibid.Unit(f.unit.value), s.Span)
+		out.Start, out.End = offsets.In(ibid.Unit(f.unit), s.Span)
 		if s.Skipped != "" {
 			out.Skipped = (*string)(&s.Skipped)
 		}

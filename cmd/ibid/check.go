@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ibidhq/ibid/server"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid/support"
@@ -17,13 +19,13 @@ type checkFlags struct {
 	claim, context, batch string
 	sources               []string
 	json                  bool
-	threshold             threshold
-	net                   attributionSetting // only the networks that may be reached
-	checker               checkerFlags
+	threshold             server.Threshold
+	allow                 server.Networks // only the networks that may be reached
+	checker               *server.Checker
 }
 
 func newCheck(w world) *cobra.Command {
-	f := &checkFlags{checker: newCheckerFlags()}
+	f := &checkFlags{checker: server.NewChecker()}
 	c := &cobra.Command{
 		Use:   "check --claim TEXT --source FILE|URL... | --batch FILE",
 		Short: "Say whether sources support a claim",
@@ -66,7 +68,7 @@ or it could not be found out, or a part of a source could not be read. With
 			if err := f.validate(c); err != nil {
 				return err
 			}
-			checker, err := f.checker.build(c, f.threshold.least(), w)
+			checker, err := buildChecker(f.checker, float64(f.threshold), w)
 			if err != nil {
 				return err
 			}
@@ -98,8 +100,8 @@ func (f *checkFlags) add(c *cobra.Command) {
 		"threshold",
 		"the least score of supported: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1; without it the checker's own",
 	)
-	f.net.addNetFlag(c)
-	f.checker.add(c)
+	server.AddNetFlag(c.Flags(), &f.allow)
+	f.checker.AddFlags(c.Flags())
 	wrapFlags(c)
 }
 
@@ -143,7 +145,7 @@ func isURL(name string) bool {
 
 // run checks one claim.
 func (f *checkFlags) run(ctx context.Context, checker support.Checker, w world) error {
-	fetcher := newPageFetcher(&f.net)
+	fetcher := newPageFetcher(f.allow)
 	defer func() { _ = fetcher.Close() }() // nothing is lost
 	material, err := readMaterial(ctx, f.sources, fetcher, w)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -18,9 +19,9 @@ type namedPage struct {
 }
 
 // newPageFetcher returns what reads sources that are named by their addresses: pages of the size that files may have.
-func newPageFetcher(a *attributionSetting) *snapshot.Fetcher {
+func newPageFetcher(allow server.Networks) *snapshot.Fetcher {
 	return snapshot.NewFetcher(&snapshot.FetchOptions{
-		Allow: a.allow, Limits: snapshot.FetchLimits{Bytes: snapshot.MaxBytes, Compressed: snapshot.MaxBytes},
+		Allow: allow, Limits: snapshot.FetchLimits{Bytes: snapshot.MaxBytes, Compressed: snapshot.MaxBytes},
 	})
 }
 

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/ibidhq/ibid/internal/file"
 )
 
 // linesMain is a program of the stories: it says of each line of a file of verdicts its id, its label and its error's code.
@@ -134,7 +136,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 func modelMain() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err == nil {
-		err = writeWhole(os.Args[1], "http://"+l.Addr().String()+"\n")
+		err = file.Replace(os.Args[1], []byte("http://"+l.Addr().String()+"\n"), 0o644)
 	}
 	if err == nil {
 		err = http.Serve(l, http.HandlerFunc(serveModel)) //nolint:gosec // it ends with the story

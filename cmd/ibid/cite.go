@@ -11,6 +11,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/biblio"
 	"github.com/ibidhq/ibid/export"
+	"github.com/ibidhq/ibid/server"
 )
 
 // asJSON is the value of --as that --json stands for.
@@ -18,19 +19,13 @@ const asJSON = "json"
 
 // citeFlags are the flags of ibid cite.
 type citeFlags struct {
-	as, style, marker, format, unit choice
+	as, style, marker, format, unit string
 	request, documents              string
 	json, noList, raw               bool
 }
 
 func newCite(w world) *cobra.Command {
-	f := &citeFlags{
-		as:     choice{kind: "FORM", words: citeForms()},
-		style:  choice{kind: "STYLE", words: words(ibid.Styles())},
-		marker: choice{kind: "KIND", words: []string{"number", "id"}},
-		format: choice{kind: "FORMAT", words: ibid.Formats()},
-		unit:   choice{kind: "UNIT", words: words(ibid.Units())},
-	}
+	f := &citeFlags{}
 	c := &cobra.Command{
 		Use:   "cite [FILE...|-]",
 		Short: "Show what a provider answered, with citations and sources",
@@ -85,50 +80,38 @@ func citeForms() []string {
 func (f *citeFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.SortFlags = false
-	addChoice(
-		c,
-		&f.as,
-		"as",
-		"what to write: `FORM` is markdown, plain, html, footnotes, latex, json, bibtex, ris, csl-json, apa, mla, chicago, openai, langchain or llamaindex",
-	)
+	addChoice(c, server.OneOf(&f.as, "FORM", citeForms()...), "as",
+		"what to write: `FORM` is markdown, plain, html, footnotes, latex, json, bibtex, ris, csl-json, apa, mla, "+
+			"chicago, openai, langchain or llamaindex")
 	flags.BoolVar(&f.json, "json", false, "the same as --as json")
-	addChoice(
-		c, &f.style, "style", "`STYLE` of cited_text in JSON: markdown (default), plain, html, footnotes or latex",
-	)
-	addChoice(c, &f.marker, "marker", "`KIND` of the marks in the text: number (default), or id of the source")
-	addChoice(
-		c,
-		&f.unit,
-		"unit",
-		"`UNIT` of the offsets: utf-8 (bytes, the default of JSON), code-point (that of openai and langchain) or utf-16",
-	)
-	addChoice(c, &f.format, "format", "`FORMAT` of the input, where it is recognised wrongly")
+	addChoice(c, server.OneOf(&f.style, "STYLE", words(ibid.Styles())...), "style",
+		"`STYLE` of cited_text in JSON: markdown (default), plain, html, footnotes or latex")
+	addChoice(c, server.OneOf(&f.marker, "KIND", "number", "id"), "marker",
+		"`KIND` of the marks in the text: number (default), or id of the source")
+	addChoice(c, server.OneOf(&f.unit, "UNIT", words(ibid.Units())...), "unit",
+		"`UNIT` of the offsets: utf-8 (bytes, the default of JSON), code-point (that of openai and langchain) or "+
+			"utf-16")
+	addChoice(c, server.OneOf(&f.format, "FORMAT", ibid.Formats()...), "format",
+		"`FORMAT` of the input, where it is recognised wrongly")
 	flags.StringVar(&f.request, "request", "", "the request that the response answers, as a JSON `FILE`")
 	flags.StringVar(&f.documents, "documents", "", "the documents that were given to the model, as a JSON `FILE`")
 	flags.BoolVar(&f.noList, "no-list", false, "leave out the list of sources below the text")
 	flags.BoolVar(&f.raw, "raw", false, "add provider_metadata to JSON")
 	alternatives(flags, "as", "json")
-	for _, name := range []string{"request", "documents"} {
-		complete := func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return []cobra.Completion{"json"}, cobra.ShellCompDirectiveFilterFileExt
-		}
-		if err := c.RegisterFlagCompletionFunc(name, complete); err != nil {
-			panic(err) // the flag was added above
-		}
-	}
+	complete(c)
 }
 
 // form returns what to write.
 func (f *citeFlags) form(terminal bool) (string, error) {
 	switch {
-	case f.json && f.as.value != "" && f.as.value != asJSON:
+	case f.json && f.as != "" && f.as != asJSON:
 		return "", &usageError{
-			fmt.Errorf("--json and --as %s contradict each other", f.as.value), "leave out one of them",
+			fmt.Errorf("--json and --as %s contradict each other", f.as), "leave out one of them",
 		}
 	case f.json:
 		return asJSON, nil
-	case f.as.value != "":
-		return f.as.value, nil
+	case f.as != "":
+		return f.as, nil
 	case terminal:
 		return string(ibid.StylePlain), nil
 	default:
@@ -138,11 +121,11 @@ func (f *citeFlags) form(terminal bool) (string, error) {
 
 // idleFlags returns the flags that were given on the command line, or by variables, and change nothing.
 func idleFlags(c *cobra.Command, f *citeFlags) []string {
-	if f.json || f.as.value == asJSON {
+	if f.json || f.as == asJSON {
 		return nil
 	}
 	return slices.DeleteFunc([]string{"style", "unit", "raw"}, func(name string) bool {
-		return !c.Flags().Changed(name) || name == "unit" && counts(f.as.value)
+		return !c.Flags().Changed(name) || name == "unit" && counts(f.as)
 	})
 }
 
@@ -181,7 +164,7 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 		}
 	}
 	job := &citeJob{world: w, names: names, form: form, flags: f}
-	job.options.Format = f.format.value
+	job.options.Format = f.format
 	if f.request != "" {
 		if job.options.Request, err = readRequest(f.request, w.in); err != nil {
 			return nil, err

@@ -68,7 +68,7 @@ func (job *citeJob) newOutput() output {
 	case slices.Contains(biblio.Formats(), biblio.Format(job.form)):
 		return &listOutput{world: job.world, format: biblio.Format(job.form)}
 	case slices.Contains(export.Formats(), export.Format(job.form)):
-		return &exportOutput{w: job.out, format: export.Format(job.form), unit: ibid.Unit(job.flags.unit.value)}
+		return &exportOutput{w: job.out, format: export.Format(job.form), unit: ibid.Unit(job.flags.unit)}
 	default:
 		return &textOutput{w: job.out, flags: job.flags, style: ibid.Style(job.form), several: len(job.names) > 1}
 	}

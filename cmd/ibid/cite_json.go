@@ -16,9 +16,9 @@ func (*jsonOutput) begin(string) *liveView { return nil }
 
 func (o *jsonOutput) write(r *reading) error {
 	document := r.answer.Document(&ibid.DocumentOptions{
-		Unit:  ibid.Unit(o.flags.unit.value),
-		Style: ibid.Style(o.flags.style.value),
-		ByID:  o.flags.marker.value == "id",
+		Unit:  ibid.Unit(o.flags.unit),
+		Style: ibid.Style(o.flags.style),
+		ByID:  o.flags.marker == "id",
 		Raw:   o.flags.raw,
 		Input: r.name,
 	})

@@ -35,7 +35,7 @@ func isNoAnswer(r *reading) bool {
 
 // options says how to render the answer whose header was written last.
 func (o *textOutput) options() *ibid.RenderOptions {
-	opts := &ibid.RenderOptions{Style: o.style, ByID: o.flags.marker.value == "id", List: !o.flags.noList}
+	opts := &ibid.RenderOptions{Style: o.style, ByID: o.flags.marker == "id", List: !o.flags.noList}
 	if o.several {
 		opts.IDPrefix = strconv.Itoa(o.count) + "-"
 	}

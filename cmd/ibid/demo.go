@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,15 +12,17 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
+	"strings"
+	"sync/atomic"
 	"text/template"
 	"time"
+
+	"github.com/ibidhq/ibid/server"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid/bus"
-	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/replay"
 	"github.com/ibidhq/ibid/store"
 )
@@ -45,7 +47,7 @@ type demoCall struct {
 }
 
 func newDemo(w world) *cobra.Command {
-	c := newConfig()
+	c := server.Defaults()
 	cmd := &cobra.Command{
 		Use:   "demo [--listen ADDRESS]",
 		Short: "Run a gateway with made-up providers, to look at without a key",
@@ -67,54 +69,50 @@ is there again the next time.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), c, w) },
 	}
-	c.addListenFlags(cmd)
-	cmd.Flags().StringVar(&c.data, "data", "", "`directory` to keep what is asked in (default a temporary one)")
-	cmd.Flags().
-		Var(&c.origins, "cors-origin", "a web `origin` whose pages may call, besides the usual ones of development servers; repeatable")
-	if err := cmd.MarkFlagDirname("data"); err != nil {
-		panic(err) // the flag was added above
-	}
+	flags := cmd.Flags()
+	c.AddListenFlags(flags)
+	flags.StringVar(&c.Data, "data", "", "`directory` to keep what is asked in (default a temporary one)")
+	flags.Var(&c.Origins, "cors-origin",
+		"a web `origin` whose pages may call, besides the usual ones of development servers; repeatable")
+	complete(cmd)
 	return cmd
 }
 
 // demo runs the gateway, its upstream and the pages it cites until it is told to stop.
-func demo(ctx context.Context, c *config, w world) error {
-	w.err = &locked{w: w.err}
+func demo(ctx context.Context, c *server.Config, w world) error {
 	ctx, stop := stopSignals(ctx)
 	defer stop()
-	if c.data == "" {
+	if c.Data == "" {
 		dir, err := os.MkdirTemp("", "ibid-demo-")
 		if err != nil {
 			return fmt.Errorf("making a directory for the demo: %w", err)
 		}
 		defer os.RemoveAll(dir) //nolint:errcheck // what is left of a temporary directory harms nobody
-		c.data = dir
+		c.Data = dir
 	}
 	upstream, end, err := startReplay(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	if local, err := isLocal(c.listen); err != nil {
+	if err := c.CheckExposure(false); err != nil {
 		return err
-	} else if !local {
-		return exposedError(c.listen)
 	}
-	l, err := openListener(ctx, c.listen) // before all else: manifests say where they are, and the port is part of that
+	// Manifests say where they are, and the port is part of that: it has to be known before all else.
+	l, err := server.Listen(ctx, c.Listen)
 	if err != nil {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // the server has closed it
-	if err := c.setDemo("http://"+l.Addr().String(), upstream, w); err != nil {
+	configureDemo(c, "http://"+l.Addr().String(), upstream)
+	if err := c.Resolve(nil, func(string) (string, bool) { return "", false }); err != nil {
 		return err
 	}
-	d, err := newDaemon(ctx, c, w)
-	if err != nil {
-		return err
-	}
-	d.listener, d.demo = l, &demoSite{}
-	d.own[demoSitePath] = true
-	return d.run(ctx, d.greet)
+	site := &demoSite{}
+	o := &server.Options{Listener: l, Handlers: map[string]http.Handler{demoSitePath: site}}
+	return serve(ctx, c, o, func(s *server.Server, url string) error {
+		return greet(ctx, s, site, url, w.out)
+	}, w)
 }
 
 // startReplay starts the upstream at a port of its own, and returns where it is and what ends it.
@@ -148,32 +146,23 @@ const (
 	demoPublish = 30 * time.Second
 )
 
-// setDemo configures a gateway for the demo, which is reached at a URL.
-func (c *config) setDemo(publicURL, upstream string, w world) error {
-	c.nats, c.drain, c.quiet = "embedded", defaultDrain, true
-	c.captureWait = time.Second // a temporary directory may be on a slow disk
-	c.publicURL, c.attribution.level.value, c.attribution.recheck = publicURL, "3", demoRecheck
-	c.attribution.runIdle, c.attribution.buffer = defaultRunIdle, gateway.DefaultHeaderBuffer
-	c.attribution.allow = prefixList{netip.MustParsePrefix("127.0.0.1/32")}
-	c.origins = append(c.origins, developmentOrigins()...)
-	if err := c.resolveData(w); err != nil {
-		return err
-	}
+// configureDemo configures a gateway for the demo, which is reached at a URL.
+func configureDemo(c *server.Config, publicURL, upstream string) {
+	c.Quiet = true
+	c.CaptureWait = time.Second // a temporary directory may be on a slow disk
+	c.PublicURL, c.Publish.Level, c.Publish.Recheck = publicURL, "3", demoRecheck
+	c.Publish.Allow = server.Networks{netip.MustParsePrefix("127.0.0.1/32")}
+	c.Origins = append(c.Origins, developmentOrigins()...)
 	for _, name := range []string{"openai", "gemini", "anthropic", "cohere", "perplexity", "mistral"} {
-		u, err := url.Parse(upstream + "/" + name)
-		if err != nil {
-			return err
-		}
-		c.settings[name] = &upstreamSetting{name: name, url: u, provider: name}
+		c.Upstreams[name] = &server.Upstream{URL: server.URL(upstream + "/" + name), Provider: name}
 	}
-	c.chat.asked = chatFlag{
-		{upstream: "openai", model: "gpt-5"},
-		{upstream: "gemini", model: "gemini-3-pro"},
-		{upstream: "anthropic", model: "claude-opus-4-5"},
-		{upstream: "cohere", model: "command-a-03-2025"},
-		{upstream: "perplexity", model: "sonar"},
+	c.Chat = []server.ChatModel{
+		{Upstream: "openai", Model: "gpt-5"},
+		{Upstream: "gemini", Model: "gemini-3-pro"},
+		{Upstream: "anthropic", Model: "claude-opus-4-5"},
+		{Upstream: "cohere", Model: "command-a-03-2025"},
+		{Upstream: "perplexity", Model: "sonar"},
 	}
-	return c.check()
 }
 
 // developmentOrigins returns where pages usually come from that somebody is working at on the same machine.
@@ -186,26 +175,26 @@ func developmentOrigins() []string {
 }
 
 // greet has the conversation of the demo, unless it was had before, and says what to try.
-func (d *daemon) greet(ctx context.Context, url string) error {
-	answer, err := d.converse(ctx, url)
+func greet(ctx context.Context, s *server.Server, site *demoSite, url string, out io.Writer) error {
+	answer, err := converse(ctx, s, url)
 	if err != nil {
 		return fmt.Errorf("having the demo's conversation: %w", err)
 	}
-	path, err := d.awaitManifests(ctx)
+	path, err := awaitManifests(ctx, s)
 	if err != nil {
 		return fmt.Errorf("publishing the demo's answer: %w", err)
 	}
-	d.demo.changed.Store(true)
+	site.changed.Store(true)
 	words, err := template.New("words").Parse(demoWords)
 	if err != nil {
 		return fmt.Errorf("reading the demo's words: %w", err)
 	}
-	return words.Execute(d.world.out, map[string]string{"URL": url, "Answer": answer, "Manifest": url + path})
+	return words.Execute(out, map[string]string{"URL": url, "Answer": answer, "Manifest": url + path})
 }
 
 // converse has the conversation, and returns the id of its last answer.
-func (d *daemon) converse(ctx context.Context, url string) (answer string, err error) {
-	had, err := d.store.Conversation(ctx, store.DefaultTenant, demoConversation, &store.Query{Limit: 1})
+func converse(ctx context.Context, s *server.Server, url string) (answer string, err error) {
+	had, err := s.Store.Conversation(ctx, store.DefaultTenant, demoConversation, &store.Query{Limit: 1})
 	if err == nil {
 		return had.Calls[0].AnswerID, nil
 	}
@@ -231,17 +220,17 @@ func (d *daemon) converse(ctx context.Context, url string) (answer string, err e
 
 // awaitManifests returns the path of the manifest of the demo's published answer, once that of its run is there as
 // well: whatever reads a source then finds it as it was cited.
-func (d *daemon) awaitManifests(ctx context.Context) (path string, err error) {
+func awaitManifests(ctx context.Context, s *server.Server) (path string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, demoPublish)
 	defer cancel()
-	listener, err := d.bus.Listen(ctx, store.DefaultTenant, demoRun)
+	listener, err := s.Bus.Listen(ctx, store.DefaultTenant, demoRun)
 	if err != nil {
 		return "", err
 	}
 	defer listener.Close()
 	isFinal := false
 	enough := errors.New("both are there")
-	err = listener.Follow(ctx, d.store, 0, func(m bus.Message) error {
+	err = listener.Follow(ctx, s.Store, 0, func(m bus.Message) error {
 		if m.Event == nil || m.Event.Kind != store.EventManifest {
 			return nil
 		}
@@ -290,4 +279,28 @@ func (c *demoCall) make(ctx context.Context, url string) (string, error) {
 		return "", fmt.Errorf("%s: %s", c.Path, response.Status)
 	}
 	return response.Header.Get("Ibid-Answer"), nil
+}
+
+// demoSitePath is what the paths of the demo's pages begin with.
+const demoSitePath = "demo"
+
+//go:embed demo/pages
+var demoPages embed.FS
+
+// demoSite serves the pages that the demo's agent cites. They are real as far as a verifier is concerned: it reads
+// them, and one of them changes.
+type demoSite struct{ changed atomic.Bool }
+
+// ServeHTTP serves a page. Once the site has changed, the history says another year.
+func (s *demoSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := demoPages.ReadFile("demo/pages/" + strings.TrimPrefix(r.URL.Path, "/"+demoSitePath+"/"))
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	if s.changed.Load() {
+		body = bytes.ReplaceAll(body, []byte("seen in 1968"), []byte("seen in 1986"))
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(body) // who left does not read it
 }

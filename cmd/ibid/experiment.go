@@ -9,6 +9,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/ibidhq/ibid/server"
+
 	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -30,7 +32,7 @@ type experimentFlags struct {
 const defaultExperimentRuns = 500
 
 func newExperiment(w world) *cobra.Command {
-	c := newConfig()
+	c := server.Defaults()
 	f := &experimentFlags{}
 	cmd := &cobra.Command{
 		Use:   "experiment [STRATEGY STRATEGY]",
@@ -72,7 +74,7 @@ strategies in the file of --config.`,
 			if len(args) == 0 {
 				return listStrategies(cmd, c, f, w)
 			}
-			if err := c.resolveStore(cmd.Flags(), w); err != nil { // it reads the strategies of the file, too
+			if err := c.ResolveStore(cmd.Flags(), w.env); err != nil { // it reads the strategies of the file, too
 				return err
 			}
 			e := &experimenting{experimentFlags: f, world: w}
@@ -90,7 +92,7 @@ strategies in the file of --config.`,
 	flags.IntVar(&f.runs, "runs", defaultExperimentRuns, "look at the latest `N` runs")
 	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose runs: `TENANT`")
 	flags.BoolVar(&f.json, "json", false, "print the report, or the strategies, as JSON")
-	c.addStoreFlags(cmd)
+	addStoreFlags(cmd, c)
 	return cmd
 }
 
@@ -103,11 +105,11 @@ func strategyIDs(list []experiment.Strategy) []string {
 }
 
 // listStrategies shows which strategies there are.
-func listStrategies(cmd *cobra.Command, c *config, f *experimentFlags, w world) error {
-	if err := c.resolveStore(cmd.Flags(), w); err != nil {
+func listStrategies(cmd *cobra.Command, c *server.Config, f *experimentFlags, w world) error {
+	if err := c.ResolveStore(cmd.Flags(), w.env); err != nil {
 		return err
 	}
-	list := c.strategyList()
+	list := c.AllStrategies()
 	if f.json {
 		return json.NewEncoder(w.out).Encode(list)
 	}
@@ -142,16 +144,16 @@ type experimenting struct {
 }
 
 // choose finds the two strategies.
-func (e *experimenting) choose(c *config, names []string) error {
+func (e *experimenting) choose(c *server.Config, names []string) error {
 	for i, name := range names {
 		var err error
-		if e.sides[i], err = experiment.Find(c.strategyList(), name); err != nil {
-			return &usageError{err, strategyHint}
+		if e.sides[i], err = experiment.Find(c.AllStrategies(), name); err != nil {
+			return &usageError{err, server.StrategyHint}
 		}
 		if e.live {
 			continue // nothing is attributed again
 		}
-		if e.checkers[i], err = c.checker(&e.sides[i], e.world); err != nil {
+		if e.checkers[i], err = c.StrategyChecker(&e.sides[i], e.world.env); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -35,7 +36,6 @@ var (
 	errBinary   = errors.New("these bytes are neither text nor compressed text")
 	errUTF16    = errors.New("the text is UTF-16, not UTF-8")
 	errUnpacked = errors.New("it unpacks to more than 64 MiB") // maxUnpacked
-	errConfig   = errors.New("reading the configuration")
 	errNothing  = errors.New("nothing in it is of that format")
 )
 
@@ -52,12 +52,12 @@ func explain(err error) verdict {
 	v := verdict{exit: exitUnknown, code: "unreadable"}
 	var usage *usageError
 	var answered *ibid.ProviderError
-	var inFile *fileError
+	var advised interface{ Hint() string }
 	switch {
 	case errors.As(err, &usage):
 		v.hint = usage.hint
-	case errors.As(err, &inFile):
-		v.hint = inFile.hint
+	case errors.As(err, &advised) && advised.Hint() != "":
+		v.hint = advised.Hint()
 	case errors.Is(err, errReported):
 		v.quiet = true
 	case errors.Is(err, errNo):
@@ -102,7 +102,7 @@ func serveHint(err error) string {
 		return "is PostgreSQL running there? ibid serve needs it to start; if it goes away later, answers wait in the journal"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "is it running there?"
-	case errors.Is(err, errConfig):
+	case errors.Is(err, server.ErrConfigFile):
 		return "--config names a YAML file; ibid serve works without one, too"
 	}
 	return ""

@@ -7,6 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/ibidhq/ibid/server"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid/store"
@@ -25,7 +27,7 @@ type incidentsFlags struct {
 const defaultIncidents = 100
 
 func newIncidents(w world) *cobra.Command {
-	c := newConfig()
+	c := server.Defaults()
 	f := &incidentsFlags{}
 	cmd := &cobra.Command{
 		Use:   "incidents",
@@ -69,7 +71,7 @@ Exit codes: 0 done, 1 the list is not in order (--check), 2 it cannot be read.`,
 	); err != nil {
 		panic(err) // the flag was added above
 	}
-	c.addStoreFlags(cmd)
+	addStoreFlags(cmd, c)
 	wrapFlags(cmd)
 	return cmd
 }

@@ -11,6 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/ibidhq/ibid/server"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid/keyring"
@@ -40,13 +42,8 @@ read, or in an environment variable. ibid serve makes the first keys by itself.`
 }
 
 func newKeyNew(w world) *cobra.Command {
-	c := newConfig()
-	use := choice{
-		value: string(keyring.Manifest),
-		words: []string{string(keyring.Manifest), string(keyring.Log)},
-		kind:  "use",
-	}
-	algorithm := choice{words: []string{keyring.Ed25519, keyring.ECDSAP256}, kind: "name"}
+	c := server.Defaults()
+	use, algorithm := string(keyring.Manifest), ""
 	o := &keyring.NewOptions{}
 	var at timeFlag
 	var file string
@@ -69,12 +66,14 @@ those before it can be retired. What they signed stays good.`,
 					return err
 				}
 			}
-			o.Use, o.Algorithm, o.At = keyring.Use(use.value), algorithm.value, at.Time
+			o.Use, o.Algorithm, o.At = keyring.Use(use), algorithm, at.Time
 			return makeKey(ring, o, w)
 		},
 	}
-	addChoice(cmd, &use, "use", "what it signs: manifest or log, the transparency log")
-	addChoice(cmd, &algorithm, "algorithm", "ed25519 or ecdsa-p256-sha256, which a log does not take (default ed25519)")
+	addChoice(cmd, server.OneOf(&use, "use", string(keyring.Manifest), string(keyring.Log)), "use",
+		"what it signs: manifest or log, the transparency log")
+	addChoice(cmd, server.OneOf(&algorithm, "name", keyring.Ed25519, keyring.ECDSAP256), "algorithm",
+		"ed25519 or ecdsa-p256-sha256, which a log does not take (default ed25519)")
 	flags := cmd.Flags()
 	flags.StringVar(
 		&o.Env, "env", "",
@@ -82,7 +81,6 @@ those before it can be retired. What they signed stays good.`,
 	)
 	flags.StringVar(&file, "import", "", "take in the private key of this `file`: PKCS#8 in PEM, or a JWK")
 	flags.Var(&at, "at", "sign from this `time` on: 2026-05-01T12:00:00Z, 2026-05-01 (default now)")
-	fileFlag(cmd, "import", "pem", "jwk", "json")
 	addKeyFlags(cmd, c)
 	return cmd
 }
@@ -139,7 +137,7 @@ type keyLine struct {
 }
 
 func newKeyList(w world) *cobra.Command {
-	c := newConfig()
+	c := server.Defaults()
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:               "list",
@@ -230,7 +228,7 @@ func newKeyRetire(w world) *cobra.Command {
 		Long: `What a retired key signed until then stays good, and it stays published, so that
 it can be verified for years. Make the next key a day before: whoever verifies
 keeps the published keys for so long.`,
-	}, func(ring *keyring.Ring, id string, _ *config) error { return ring.Retire(id, at.Time) })
+	}, func(ring *keyring.Ring, id string, _ *server.Config) error { return ring.Retire(id, at.Time) })
 	cmd.Flags().Var(&at, "at", "sign until this `time`, which may be one to come: 2026-05-01T12:00:00Z (default now)")
 	return cmd
 }
@@ -244,14 +242,14 @@ func newKeyRevoke(w world) *cobra.Command {
 		Long: `For a key that somebody else may have. Nothing is believed any more that it
 signed at this time or later. What it signed before stays good, if it is in the
 transparency log from before; the time can be moved back later, not forward.`,
-	}, func(ring *keyring.Ring, id string, _ *config) error { return ring.Revoke(id, at.Time, reason) })
+	}, func(ring *keyring.Ring, id string, _ *server.Config) error { return ring.Revoke(id, at.Time, reason) })
 	cmd.Flags().Var(&at, "at", "since this `time`, not later than now: 2026-05-01T12:00:00Z (default now)")
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for ibid key list; it is not published")
 	return cmd
 }
 
 func newKeyForget(w world) *cobra.Command {
-	var manifests age
+	var manifests server.Age
 	cmd := newKeyEnd(w, &cobra.Command{
 		Use:   "forget ID… [--manifests TIME]",
 		Short: "Remove keys whose manifests are gone",
@@ -260,10 +258,10 @@ func newKeyForget(w world) *cobra.Command {
 		) + ` keys of manifests can be published. This removes those that were retired or
 revoked longer ago than manifests are kept, with their private halves. Nobody
 can verify any more what they signed, also if it was kept elsewhere.`,
-	}, func(ring *keyring.Ring, id string, c *config) error {
+	}, func(ring *keyring.Ring, id string, c *server.Config) error {
 		kept := manifests
 		if kept == 0 {
-			kept = c.keep.manifests
+			kept = c.Retention.Manifests
 		}
 		if kept == 0 {
 			return &usageError{
@@ -281,8 +279,8 @@ can verify any more what they signed, also if it was kept elsewhere.`,
 }
 
 // newKeyEnd completes a command that ends keys.
-func newKeyEnd(w world, cmd *cobra.Command, end func(ring *keyring.Ring, id string, c *config) error) *cobra.Command {
-	c := newConfig()
+func newKeyEnd(w world, cmd *cobra.Command, end func(ring *keyring.Ring, id string, c *server.Config) error) *cobra.Command {
+	c := server.Defaults()
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return &usageError{errors.New("which key?"), "ibid key list shows their ids"}
@@ -329,7 +327,7 @@ func sayUnsigned(ring *keyring.Ring, w world) {
 }
 
 // keyCompletions returns the ids of the keys that a command can still end, besides those that are named already.
-func keyCompletions(cmd *cobra.Command, c *config, args []string, w world) []cobra.Completion {
+func keyCompletions(cmd *cobra.Command, c *server.Config, args []string, w world) []cobra.Completion {
 	if readEnv(cmd, w.env) != nil {
 		return nil
 	}
@@ -348,19 +346,19 @@ func keyCompletions(cmd *cobra.Command, c *config, args []string, w world) []cob
 }
 
 // addKeyFlags gives a command the flags of where the keys are.
-func addKeyFlags(cmd *cobra.Command, c *config) {
-	c.addStoreFlags(cmd)
+func addKeyFlags(cmd *cobra.Command, c *server.Config) {
+	addStoreFlags(cmd, c)
 	if err := cmd.Flags().MarkHidden("db"); err != nil { // the keys are never in a database
 		panic(err) // the flag was added above
 	}
 }
 
 // openRing opens the ring in the data directory.
-func openRing(cmd *cobra.Command, c *config, w world) (*keyring.Ring, error) {
-	if err := c.resolveStore(cmd.Flags(), w); err != nil {
+func openRing(cmd *cobra.Command, c *server.Config, w world) (*keyring.Ring, error) {
+	if err := c.ResolveStore(cmd.Flags(), w.env); err != nil {
 		return nil, err
 	}
-	return openKeyring(c, w)
+	return c.OpenKeyring(w.env)
 }
 
 // timeFlag is the value of a flag that takes a time or a day in UTC.

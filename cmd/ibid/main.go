@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ibidhq/ibid/server"
 )
 
 // main leaves signals to the system: there is nothing to clean up, so Ctrl-C stops at once, and a reader that has seen
@@ -21,7 +23,7 @@ type world struct {
 	in  io.Reader
 	out io.Writer
 	err io.Writer
-	env func(name string) (value string, ok bool)
+	env server.Env
 }
 
 // run runs the program and returns its exit code.

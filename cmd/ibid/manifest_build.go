@@ -9,11 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/ibidhq/ibid/server"
 
 	"github.com/spf13/cobra"
 
@@ -30,12 +31,12 @@ const localAgent = "localhost"
 type manifestBuildFlags struct {
 	self, agent, run      string
 	noFetch, sign, bundle bool
-	net                   attributionSetting // only the networks that may be reached
+	allow                 server.Networks // only the networks that may be reached
 	tenant                string
 }
 
 func newManifestBuild(w world) *cobra.Command {
-	c := newConfig()
+	c := server.Defaults()
 	f := &manifestBuildFlags{}
 	cmd := &cobra.Command{
 		Use:   "build ID|FILE|-",
@@ -80,9 +81,9 @@ Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 	flags.BoolVar(&f.noFetch, "no-fetch", false, "read no source: the manifest has no hashes then")
 	flags.BoolVar(&f.sign, "sign", false, "sign it with the newest key of --data, and print a bundle")
 	flags.BoolVar(&f.bundle, "bundle", false, "print a stored bundle")
-	f.net.addNetFlag(cmd)
+	server.AddNetFlag(cmd.Flags(), &f.allow)
 	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose stored answer: `TENANT`")
-	c.addStoreFlags(cmd)
+	addStoreFlags(cmd, c)
 	wrapFlags(cmd)
 	return cmd
 }
@@ -93,7 +94,7 @@ type manifestBuild struct {
 
 	flags  *manifestBuildFlags
 	cmd    *cobra.Command
-	config *config
+	config *server.Config
 
 	mu   sync.Mutex
 	read []*snapshot.Snapshot // the sources, in the order in which they came
@@ -104,7 +105,7 @@ func (b *manifestBuild) run(name string) error {
 		return &usageError{errors.New("--sign needs --self"), "a signature is good for one address only"}
 	}
 	if b.flags.self != "" {
-		if _, err := webURL(b.flags.self); err != nil {
+		if _, err := server.ParseWebURL(b.flags.self); err != nil {
 			return &usageError{fmt.Errorf("--self: %w", err), ""}
 		}
 		if !manifest.Speaks(b.flags.self, b.agent()) {
@@ -147,7 +148,7 @@ func (b *manifestBuild) build(ctx context.Context, sub *manifestSubject) (*manif
 		BodyHash: sub.bodyHash, MediaType: sub.mediaType,
 	}
 	if !b.flags.noFetch {
-		fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: b.flags.net.allow})
+		fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: b.flags.allow})
 		defer func() { _ = fetcher.Close() }() // nothing is lost
 		builder.Read = func(ctx context.Context, url string) (*snapshot.Snapshot, error) {
 			snap, err := fetcher.Fetch(ctx, &snapshot.FetchRequest{URL: url})
@@ -197,7 +198,7 @@ func (b *manifestBuild) signed(m *manifest.Manifest) (*manifest.Signed, error) {
 	key, signer, err := ring.Signer(keyring.Manifest)
 	if errors.Is(err, keyring.ErrNoKey) {
 		return nil, &usageError{
-			fmt.Errorf("sign the manifest: %w in %s", err, filepath.Join(b.config.data, keysDir)),
+			fmt.Errorf("sign the manifest: %w in %s", err, b.config.KeyDir()),
 			"ibid key new makes one; --data says where",
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibidhq/ibid/server"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid/api"
@@ -22,13 +24,13 @@ import (
 type mcpFlags struct {
 	tenant  string
 	trust   []string
-	net     attributionSetting // only the networks that may be reached
-	checker checkerFlags
+	allow   server.Networks // only the networks that may be reached
+	checker *server.Checker
 }
 
 func newMCP(w world) *cobra.Command {
-	c := newConfig()
-	f := &mcpFlags{checker: newCheckerFlags()}
+	c := server.Defaults()
+	f := &mcpFlags{checker: server.NewChecker()}
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Offer ibid to agents as tools, over the Model Context Protocol",
@@ -75,16 +77,16 @@ be read.`,
 	flags.StringSliceVar(
 		&f.trust, "trust", nil, "whose signatures verify trusts: a host or the id of a key, as `WHO`; repeatable",
 	)
-	f.net.addNetFlag(cmd)
-	f.checker.add(cmd)
-	c.addStoreFlags(cmd)
+	server.AddNetFlag(cmd.Flags(), &f.allow)
+	f.checker.AddFlags(cmd.Flags())
+	addStoreFlags(cmd, c)
 	flags.Lookup("data").Usage = "offer the answers and runs in the database in this `directory`; without it, --db and --config there are none"
 	wrapFlags(cmd)
 	return cmd
 }
 
 // start serves, with a store if one is named.
-func (f *mcpFlags) start(cmd *cobra.Command, c *config, w world) error {
+func (f *mcpFlags) start(cmd *cobra.Command, c *server.Config, w world) error {
 	for _, who := range f.trust {
 		if who == "" || strings.ContainsAny(who, "/ ") {
 			return &usageError{
@@ -93,7 +95,7 @@ func (f *mcpFlags) start(cmd *cobra.Command, c *config, w world) error {
 			}
 		}
 	}
-	checker, err := f.checker.build(cmd, 0, w)
+	checker, err := buildChecker(f.checker, 0, w)
 	if err != nil {
 		return err
 	}
@@ -108,7 +110,7 @@ func (f *mcpFlags) start(cmd *cobra.Command, c *config, w world) error {
 
 // serve answers until standard input ends.
 func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Checker, w world) error {
-	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: f.net.allow})
+	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: f.allow})
 	defer func() { _ = fetcher.Close() }() // nothing is lost
 	texts, memory := &snapshot.Texts{}, verify.Memory(&verify.MemoryMap{})
 	var copies snapshot.Copies
@@ -116,7 +118,7 @@ func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Ch
 		memory, copies = s.Memory(f.tenant), s.Copies(f.tenant)
 	}
 	var judge support.Checker
-	if f.checker.checker.value != "" && f.checker.checker.value != checkerLexical {
+	if f.checker.Kind != "" && f.checker.Kind != "lexical" {
 		judge = checker
 	}
 	log := newLogger(w.err, true)

@@ -2,13 +2,14 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ibidhq/ibid/server"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,24 +36,22 @@ nears 8 GiB.
 
 // docs/metrics.md is what a gateway registers.
 func TestMetricsDocs(t *testing.T) {
-	w := world{in: strings.NewReader(""), out: io.Discard, err: io.Discard, env: func(string) (string, bool) { return "", false }}
-	c := newConfig()
-	c.data, c.nats, c.quiet = t.TempDir(), "embedded", true
-	c.settings["openai"] = &upstreamSetting{name: "openai", backfill: []*backfillSetting{{provider: "gemini", model: "m"}}}
-	if err := c.resolveData(w); err != nil {
+	c := server.Defaults()
+	c.Data = t.TempDir()
+	c.Upstreams["openai"] = &server.Upstream{Backfill: []server.Backfill{{Provider: "gemini", Model: "m"}}}
+	if err := c.Resolve(nil, func(string) (string, bool) { return "", false }); err != nil {
 		t.Fatal(err)
 	}
-	c.addKnownUpstreams()
-	d, err := newDaemon(t.Context(), c, w)
+	d, err := server.Open(t.Context(), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := d.shut(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	got := metricsHead + metricsTable(t, d.metrics)
+	got := metricsHead + metricsTable(t, d.Metrics)
 	name := filepath.Join(testenv.Root(t), "docs", "metrics.md")
 	if *update {
 		if err := os.WriteFile(name, []byte(got), 0o666); err != nil {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ibidhq/ibid/server"
+
 	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -28,9 +30,8 @@ type pruned struct {
 }
 
 func newPrune(w world) *cobra.Command {
-	c := newConfig()
-	var said retention
-	said.byProvider = map[string]age{}
+	c := server.Defaults()
+	said := server.Retention{ByProvider: server.Ages{}}
 	var dryRun, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "prune [--older-than TIME] [--provider NAME=TIME…]",
@@ -42,35 +43,34 @@ ibid serve observes by itself. It works while a server runs, too.`,
 		Args:    noArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
-				keep, flags := c.keep, cmd.Flags()
+				keep, flags := c.Retention, cmd.Flags()
 				// forever, too
 				isSaid := flags.Changed("older-than") || flags.Changed("provider") || flags.Changed("copies") ||
 					flags.Changed("manifests")
 				if isSaid {
 					keep = said
 				}
-				if !isSaid && !keep.any() {
+				if !isSaid && !keep.Any() {
 					return &usageError{
 						errors.New("nothing says how old answers may get"),
 						"--older-than 90d does, or retention in the file of --config",
 					}
 				}
-				r := keep.rules()
+				r := keep.Rules()
 				r.DryRun = dryRun
 				return prune(ctx, s, &r, asJSON, w)
 			})
 		},
 	}
 	flags := cmd.Flags()
-	flags.Var(&said.standard, "older-than", "remove what is older than this `time`: 720h, 90d")
-	flags.Var(&said.copies, "copies", "remove the octets of sources that were read so long ago: `time`")
-	flags.Var(&said.manifests, "manifests", "remove manifests that were published so long ago, answers or not: `time`")
-	flags.Var(
-		ageMap(said.byProvider), "provider", "another time for the answers of one provider: `NAME=TIME`; repeatable",
-	)
+	flags.Var(&said.Default, "older-than", "remove what is older than this `time`: 720h, 90d")
+	flags.Var(&said.Copies, "copies", "remove the octets of sources that were read so long ago: `time`")
+	flags.Var(&said.Manifests, "manifests", "remove manifests that were published so long ago, answers or not: `time`")
+	flags.Var(said.ByProvider, "provider",
+		"another time for the answers of one provider: `NAME=TIME`; repeatable")
 	flags.BoolVar(&dryRun, "dry-run", false, "say what would be removed, and remove nothing")
 	flags.BoolVar(&asJSON, "json", false, "print the counts as JSON")
-	c.addStoreFlags(cmd)
+	addStoreFlags(cmd, c)
 	return cmd
 }
 

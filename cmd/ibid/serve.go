@@ -2,20 +2,21 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
+	"io"
+	stdlog "log"
 	"os"
 	"os/signal"
-	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ibidhq/ibid/internal/file"
+	"github.com/ibidhq/ibid/server"
 )
 
 func newServe(w world) *cobra.Command {
-	c := newConfig()
+	c := server.Defaults()
 	var check bool
 	cmd := &cobra.Command{
 		Use:   "serve [--config FILE]",
@@ -46,30 +47,63 @@ a second one ends it at once.`,
 		Args:              noArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.resolve(cmd.Flags(), w); err != nil {
+			if err := c.Resolve(cmd.Flags(), w.env); err != nil {
 				return err
 			}
 			if check {
 				return checkServe(cmd.Context(), c, w)
 			}
-			return serve(cmd.Context(), c, w)
+			ctx, stop := stopSignals(cmd.Context())
+			defer stop()
+			return serve(ctx, c, &server.Options{}, nil, w)
 		},
 	}
-	c.addFlags(cmd)
+	c.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&check, "check", false, "say what it would do and whether it can, and end")
+	complete(cmd)
 	return cmd
 }
 
-// serve runs a gateway until it is told to stop.
-func serve(ctx context.Context, c *config, w world) error {
+// serve runs a server until ctx ends. It calls ready, if there is one, before it says that it listens.
+func serve(
+	ctx context.Context, c *server.Config, o *server.Options, ready func(*server.Server, string) error, w world,
+) error {
+	// There net/http shows the first bytes of what an upstream sends unasked: an answer, perhaps.
+	stdlog.SetOutput(io.Discard)
 	w.err = &locked{w: w.err}
-	ctx, stop := stopSignals(ctx)
-	defer stop()
-	d, err := newDaemon(ctx, c, w)
+	o.Logger, o.Env, o.Version = newLogger(w.err, c.Quiet), w.env, readBuild().Version
+	s, err := server.Open(ctx, c, o)
 	if err != nil {
 		return err
 	}
-	return d.run(ctx, nil)
+	return s.Run(ctx, func(_ context.Context, url string) error {
+		if ready != nil {
+			if err := ready(s, url); err != nil {
+				return err
+			}
+		}
+		fmt.Fprintln(w.err, "ibid: listening on "+url)
+		if c.AddressFile == "" {
+			return nil
+		}
+		if err := file.Replace(c.AddressFile, []byte(url+"\n"), 0o644); err != nil {
+			return fmt.Errorf("writing %s: %w", c.AddressFile, err)
+		}
+		return nil
+	})
+}
+
+// checkServe says what serve would do, and what stands in its way.
+func checkServe(ctx context.Context, c *server.Config, w world) error {
+	return server.Check(ctx, c, &server.CheckOptions{
+		Out: w.out,
+		Env: w.env,
+		Warn: func(err error) {
+			say(w.err, "%v", err)
+			hint(w.err, explain(err).hint)
+		},
+		Hint: func(advice string) { hint(w.err, advice) },
+	})
 }
 
 // stopSignals returns a context that ends with the first signal to stop. The second one ends the program.
@@ -81,98 +115,4 @@ func stopSignals(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(ctx, signals...)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
-}
-
-// listen opens the address, unless everybody could reach a gateway that needs no token.
-func (d *daemon) listen(ctx context.Context) (net.Listener, error) {
-	if err := d.checkExposure(ctx); err != nil || d.listener != nil {
-		return d.listener, err
-	}
-	return openListener(ctx, d.config.listen)
-}
-
-// openListener opens an address.
-func openListener(ctx context.Context, address string) (net.Listener, error) {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", address)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, &usageError{
-			fmt.Errorf("listening on %s: another program does so", address), "--listen 127.0.0.1:0 takes a free port",
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listening: %w", err)
-	}
-	return l, nil
-}
-
-// checkExposure refuses an address that others can reach while there are no tokens.
-func (d *daemon) checkExposure(ctx context.Context) error {
-	local, err := isLocal(d.config.listen)
-	if err != nil || local || d.config.bootstrap != "" {
-		return err
-	}
-	tokens, err := d.store.Tokens(ctx)
-	if err != nil {
-		return fmt.Errorf("reading the tokens: %w", err)
-	}
-	if len(tokens) == 0 {
-		return exposedError(d.config.listen)
-	}
-	return nil
-}
-
-// isLocal reports whether only this machine can reach an address.
-func isLocal(listen string) (bool, error) {
-	address, err := net.ResolveTCPAddr("tcp", listen)
-	if err != nil {
-		return false, &usageError{
-			fmt.Errorf("listen address %q: %w", listen, addressError(err)),
-			"an address is HOST:PORT, such as 127.0.0.1:8080",
-		}
-	}
-	return address.IP.IsLoopback(), nil
-}
-
-func exposedError(listen string) error {
-	return &usageError{
-		fmt.Errorf("%s can be reached from elsewhere, and there is no access token", listen),
-		"ibid token new --name FIRST makes one; containers are given theirs in IBID_BOOTSTRAP_TOKEN",
-	}
-}
-
-// announce says where the gateway listens.
-func (d *daemon) announce(url string) error {
-	fmt.Fprintln(d.world.err, "ibid: listening on "+url)
-	if d.config.addressFile == "" {
-		return nil
-	}
-	return writeWhole(d.config.addressFile, url+"\n")
-}
-
-// writeWhole writes a file so that who waits for it finds it whole.
-func writeWhole(name, text string) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".ibid-*")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	_, err = f.WriteString(text)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // it may be there no more
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	return nil
-}
-
-// url returns where a listener is reached.
-func (d *daemon) url(l net.Listener) string {
-	scheme := "http"
-	if d.config.tlsCert != "" {
-		scheme = "https"
-	}
-	return scheme + "://" + strings.Replace(l.Addr().String(), "[::]", "0.0.0.0", 1)
 }

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibidhq/ibid/internal/file"
+
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/ibidhq/ibid/internal/replay"
@@ -113,7 +115,7 @@ func upstreamMain() {
 	_ = flags.Parse(os.Args[1:])
 	l, err := net.Listen("tcp", *listen)
 	if err == nil {
-		err = writeWhole(flags.Arg(0), "http://"+l.Addr().String()+"\n")
+		err = file.Replace(flags.Arg(0), []byte("http://"+l.Addr().String()+"\n"), 0o644)
 	}
 	if err == nil {
 		err = http.Serve(l, replay.New(&o))
@@ -226,7 +228,7 @@ func copyBody(out *bytes.Buffer, body io.Reader, first, until string) error {
 		n, err := body.Read(buffer)
 		out.Write(buffer[:n])
 		if n > 0 && first != "" {
-			if err := writeWhole(first, "begun\n"); err != nil {
+			if err := file.Replace(first, []byte("begun\n"), 0o644); err != nil {
 				return err
 			}
 			first = ""

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/ibidhq/ibid/internal/file"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -49,7 +51,7 @@ func siteMain() {
 	_ = flags.Parse(os.Args[1:])
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err == nil {
-		err = writeWhole(flags.Arg(0), "http://"+l.Addr().String()+"\n")
+		err = file.Replace(flags.Arg(0), []byte("http://"+l.Addr().String()+"\n"), 0o644)
 	}
 	if err == nil {
 		err = http.Serve(l, &site{dir: flags.Arg(1), url: "http://" + l.Addr().String()})

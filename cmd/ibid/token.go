@@ -11,6 +11,8 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/ibidhq/ibid/server"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid/store"
@@ -35,7 +37,7 @@ within 30 seconds. As soon as there is a token, every request needs one.`,
 }
 
 func newTokenNew(w world) *cobra.Command {
-	c := newConfig()
+	c := server.Defaults()
 	token := &store.Token{}
 	cmd := &cobra.Command{
 		Use:   "new --name NAME [--tenant TENANT] [--scope SCOPE…]",
@@ -72,7 +74,7 @@ Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
 	if err := cmd.RegisterFlagCompletionFunc("scope", completeScopes); err != nil {
 		panic(err) // the flag was added above
 	}
-	c.addStoreFlags(cmd)
+	addStoreFlags(cmd, c)
 	return cmd
 }
 
@@ -102,7 +104,7 @@ type tokenLine struct {
 }
 
 func newTokenList(w world) *cobra.Command {
-	c := newConfig()
+	c := server.Defaults()
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:               "list",
@@ -116,7 +118,7 @@ func newTokenList(w world) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object a line")
-	c.addStoreFlags(cmd)
+	addStoreFlags(cmd, c)
 	return cmd
 }
 
@@ -167,7 +169,7 @@ func listJSON(tokens []store.Token, w world) error {
 }
 
 func newTokenRevoke(w world) *cobra.Command {
-	c := newConfig()
+	c := server.Defaults()
 	cmd := &cobra.Command{
 		Use:   "revoke ID…",
 		Short: "Revoke access tokens",
@@ -197,7 +199,7 @@ func newTokenRevoke(w world) *cobra.Command {
 			})
 		},
 	}
-	c.addStoreFlags(cmd)
+	addStoreFlags(cmd, c)
 	return cmd
 }
 
@@ -206,22 +208,22 @@ const storeWait = 15 * time.Second
 
 // withStore opens the database for one command. Only if it may be made, one that is not there is.
 func withStore(
-	cmd *cobra.Command, c *config, w world, mayMake bool, f func(context.Context, *store.Store) error,
+	cmd *cobra.Command, c *server.Config, w world, mayMake bool, f func(context.Context, *store.Store) error,
 ) (err error) {
-	if err := c.resolveStore(cmd.Flags(), w); err != nil {
+	if err := c.ResolveStore(cmd.Flags(), w.env); err != nil {
 		return err
 	}
 	ctx := cmd.Context()
 	if mayMake {
-		if err := os.MkdirAll(filepath.Dir(c.db), 0o700); err != nil && !store.IsPostgres(c.db) {
+		if err := os.MkdirAll(filepath.Dir(c.DB), 0o700); err != nil && !store.IsPostgres(c.DB) {
 			return fmt.Errorf("making the data directory: %w", err)
 		}
-	} else if _, err := os.Stat(c.db); err != nil && !store.IsPostgres(c.db) {
+	} else if _, err := os.Stat(c.DB); err != nil && !store.IsPostgres(c.DB) {
 		return &usageError{fmt.Errorf("there is no database: %w", err), "--data or --db says where ibid serve keeps it"}
 	}
-	s, err := store.Open(ctx, c.db, &store.Options{Wait: storeWait})
+	s, err := store.Open(ctx, c.DB, &store.Options{Wait: storeWait})
 	if err != nil {
-		return fmt.Errorf("opening the database %s: %w", redacted(c.db), err)
+		return fmt.Errorf("opening the database %s: %w", server.Redacted(c.DB), err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	return f(ctx, s)

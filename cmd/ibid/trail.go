@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/trail/otel"
 )
@@ -21,14 +22,14 @@ const maxIssues = 20
 
 // trailFlags are the flags of ibid trail.
 type trailFlags struct {
-	as                                   choice
+	as                                   string
 	json, noExcerpts, noInferred, adjust bool
 	excerpt, top                         int
 	threshold                            float64
 }
 
 func newTrail(w world) *cobra.Command {
-	f := &trailFlags{as: choice{kind: "FORM", words: []string{"summary", asJSON, "prov", "otlp"}}}
+	f := &trailFlags{}
 	c := &cobra.Command{
 		Use:   "trail FILE|-",
 		Short: "Show which sources each step of an agent's run used",
@@ -60,7 +61,8 @@ uncited_share, prov W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	addChoice(c, &f.as, "as", "what to write: `FORM` is summary (default), json, prov or otlp")
+	addChoice(c, server.OneOf(&f.as, "FORM", "summary", asJSON, "prov", "otlp"), "as",
+		"what to write: `FORM` is summary (default), json, prov or otlp")
 	flags.BoolVar(&f.json, "json", false, "the same as --as json")
 	flags.BoolVar(&f.noExcerpts, "no-excerpts", false, "leave out what the sources say")
 	flags.IntVar(&f.excerpt, "excerpt", trail.DefaultExcerpt, "`CHARACTERS` of a source that are shown")
@@ -76,8 +78,8 @@ uncited_share, prov W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`
 
 func (f *trailFlags) check() error {
 	switch {
-	case f.json && f.as.value != "" && f.as.value != asJSON:
-		return &usageError{fmt.Errorf("--json and --as %s contradict each other", f.as.value), "leave out one of them"}
+	case f.json && f.as != "" && f.as != asJSON:
+		return &usageError{fmt.Errorf("--json and --as %s contradict each other", f.as), "leave out one of them"}
 	case f.excerpt < 1:
 		return &usageError{
 			fmt.Errorf("--excerpt %d: must be 1 or more", f.excerpt), "--no-excerpts leaves out excerpts",
@@ -103,7 +105,7 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 		return err
 	}
 	sayIssues(w.err, slices.Concat(t.Check(), links.Issues))
-	switch f.as.value {
+	switch f.as {
 	case "prov":
 		return writeBytes(w.out)(t.PROV(&trail.PROVOptions{Content: !f.noExcerpts, Linked: true}))
 	case "otlp":
@@ -119,7 +121,7 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	})
 	s.Links = links
 	s.Assess(&trail.AssessOptions{Now: time.Now()})
-	if f.json || f.as.value == asJSON {
+	if f.json || f.as == asJSON {
 		return writeBytes(w.out)(s.MarshalJSON())
 	}
 	return writeTrail(w.out, s, f)

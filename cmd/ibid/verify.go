@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibidhq/ibid/server"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid/snapshot"
@@ -21,14 +23,14 @@ type verifyFlags struct {
 	junit, url, tenant   string
 	save                 string // the directory for bundles
 	trust                []string
-	level                choice
-	net                  attributionSetting // only the networks that may be reached
-	checker              checkerFlags
+	level                string
+	allow                server.Networks // only the networks that may be reached
+	checker              *server.Checker
 }
 
 func newVerify(w world) *cobra.Command {
-	c := newConfig()
-	f := &verifyFlags{checker: newCheckerFlags(), level: choice{kind: "LEVEL", words: []string{"1", "2", "3"}}}
+	c := server.Defaults()
+	f := &verifyFlags{checker: server.NewChecker()}
 	cmd := &cobra.Command{
 		Use:   "verify URL|FILE|-...",
 		Short: "Check what an agent says about where its claims come from",
@@ -77,7 +79,7 @@ Of several, the first of these that occurs: 2 for one that cannot be read, 1, 2,
 		RunE: func(cmd *cobra.Command, names []string) error { return f.start(cmd, c, names, w) },
 	}
 	f.add(cmd)
-	c.addStoreFlags(cmd)
+	addStoreFlags(cmd, c)
 	cmd.Flags().Lookup("data").Usage = "remember in the database in this `directory`; without it, --db and --config nothing is kept"
 	wrapFlags(cmd)
 	return cmd
@@ -91,7 +93,8 @@ func (f *verifyFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(
 		&f.trust, "trust", nil, "whose signatures you trust: a host or the id of a key, as `WHO`; repeatable",
 	)
-	addChoice(cmd, &f.level, "require-level", "fail what does not reach this conformance `LEVEL`: 1, 2 or 3")
+	addChoice(cmd, server.OneOf(&f.level, "LEVEL", "1", "2", "3"), "require-level",
+		"fail what does not reach this conformance `LEVEL`: 1, 2 or 3")
 	flags.StringVar(
 		&f.save, "save", "",
 		"keep a stored bundle of each manifest in this `DIRECTORY`, with its sources that are unchanged",
@@ -108,13 +111,10 @@ func (f *verifyFlags) add(cmd *cobra.Command) {
 		&f.report, "report", false,
 		"tell publishers who ask for it what failed of theirs, signed with the key in --data",
 	)
-	f.net.addNetFlag(cmd)
+	server.AddNetFlag(cmd.Flags(), &f.allow)
 	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose memory and incidents, in that database: `TENANT`")
-	f.checker.add(cmd)
-	fileFlag(cmd, "junit", "xml")
-	if err := cmd.MarkFlagDirname("save"); err != nil {
-		panic(err) // the flag was added above
-	}
+	f.checker.AddFlags(cmd.Flags())
+	complete(cmd)
 }
 
 // validate says what is wrong with the call itself.
@@ -136,14 +136,14 @@ func (f *verifyFlags) validate(names []string) error {
 	if len(names) > 1 || isURL(names[0]) {
 		return &usageError{errors.New("--url goes with one file only"), "it says where the response in it came from"}
 	}
-	if _, err := webURL(f.url); err != nil {
+	if _, err := server.ParseWebURL(f.url); err != nil {
 		return &usageError{fmt.Errorf("--url: %w", err), ""}
 	}
 	return nil
 }
 
 // start makes what is needed, with a store if one is named.
-func (f *verifyFlags) start(cmd *cobra.Command, c *config, names []string, w world) error {
+func (f *verifyFlags) start(cmd *cobra.Command, c *server.Config, names []string, w world) error {
 	if err := f.validate(names); err != nil {
 		return err
 	}
@@ -152,11 +152,11 @@ func (f *verifyFlags) start(cmd *cobra.Command, c *config, names []string, w wor
 	if v.ring, err = f.openRing(cmd, c, w); err != nil {
 		return err
 	}
-	checker, err := f.checker.build(cmd, 0, w)
+	checker, err := buildChecker(f.checker, 0, w)
 	if err != nil {
 		return err
 	}
-	if f.checker.checker.value != "" && f.checker.checker.value != checkerLexical {
+	if f.checker.Kind != "" && f.checker.Kind != "lexical" {
 		v.judge = checker
 	}
 	if said := cmd.Flags().Changed; !said("data") && !said("db") && !said("config") {
@@ -171,9 +171,9 @@ func (f *verifyFlags) start(cmd *cobra.Command, c *config, names []string, w wor
 // start verifies what is named.
 func (v *verifying) start(ctx context.Context, names []string) error {
 	f := v.flags
-	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: f.net.allow})
-	defer func() { _ = fetcher.Close() }()  // nothing is lost
-	level, _ := strconv.Atoi(f.level.value) // empty is 0
+	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: f.allow})
+	defer func() { _ = fetcher.Close() }() // nothing is lost
+	level, _ := strconv.Atoi(f.level)      // empty is 0
 	var copies snapshot.Copies
 	if v.store != nil {
 		copies = v.store.Copies(f.tenant)

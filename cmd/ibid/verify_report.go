@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ibidhq/ibid/server"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid/keyring"
@@ -17,7 +19,7 @@ import (
 const maxPosted = 32
 
 // openRing opens the keys that sign what publishers are told; nil: nobody is to be told.
-func (f *verifyFlags) openRing(cmd *cobra.Command, c *config, w world) (*keyring.Ring, error) {
+func (f *verifyFlags) openRing(cmd *cobra.Command, c *server.Config, w world) (*keyring.Ring, error) {
 	if !f.report {
 		return nil, nil //nolint:nilnil // as it says
 	}
@@ -34,8 +36,8 @@ func (f *verifyFlags) openRing(cmd *cobra.Command, c *config, w world) (*keyring
 	_, _, err = ring.Signer(keyring.Manifest)
 	if errors.Is(err, keyring.ErrNoKey) {
 		return nil, &usageError{
-			fmt.Errorf("--report signs what it sends: %w in %s", keyring.ErrNoKey, c.data),
-			"ibid key new --data " + c.data + " makes one",
+			fmt.Errorf("--report signs what it sends: %w in %s", keyring.ErrNoKey, c.Data),
+			"ibid key new --data " + c.Data + " makes one",
 		}
 	}
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/ibidhq/ibid/internal/file"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
@@ -36,7 +38,7 @@ func agentMain() {
 }
 
 func serveAgent(l net.Listener, level int, inbox string, args []string) error {
-	addressFile, file, pages := args[0], args[1], args[2]
+	addressFile, answer, pages := args[0], args[1], args[2]
 	ring := keyring.Memory(nil)
 	if _, err := ring.New(nil); err != nil {
 		return err
@@ -47,7 +49,7 @@ func serveAgent(l net.Listener, level int, inbox string, args []string) error {
 		p.IncidentEndpoint = p.Origin + "/incidents"
 	}
 	ask := func(w http.ResponseWriter, r *http.Request) {
-		data, err := os.ReadFile(file)
+		data, err := os.ReadFile(answer)
 		a := &ibid.Answer{}
 		if err == nil {
 			err = json.Unmarshal(bytes.ReplaceAll(data, []byte("$SITE"), []byte(pages)), a)
@@ -73,7 +75,7 @@ func serveAgent(l net.Listener, level int, inbox string, args []string) error {
 		}
 	})
 	mux.Handle("/ask", p.Middleware(http.HandlerFunc(ask)))
-	if err := writeWhole(filepath.Clean(addressFile), p.Origin+"\n"); err != nil {
+	if err := file.Replace(filepath.Clean(addressFile), []byte(p.Origin+"\n"), 0o644); err != nil {
 		return err
 	}
 	return http.Serve(l, mux)

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"testing"
@@ -12,13 +12,13 @@ func TestAge(t *testing.T) {
 	}{
 		"30d": {30 * day, "30d"}, "720h": {30 * day, "30d"}, "36h": {36 * time.Hour, "36h"}, "90m": {90 * time.Minute, "1h30m0s"}, "forever": {0, "forever"},
 	} {
-		var a age
+		var a Age
 		if err := a.Set(text); err != nil || time.Duration(a) != want.age || a.String() != want.back {
 			t.Errorf("%s: %v, %v %s", text, err, time.Duration(a), &a)
 		}
 	}
 	for _, text := range []string{"", "0", "-1h", "0d", "-3d", "1.5d", "d", "3", "9999999999d", "200000d", "1w"} {
-		var a age
+		var a Age
 		if err := a.Set(text); err == nil {
 			t.Errorf("%q is %s", text, &a)
 		}
@@ -34,19 +34,22 @@ func TestRedacted(t *testing.T) {
 		"postgres://me:%zz@a":                                               "…",
 		"https://a.example/x#secret":                                        "https://a.example/x",
 	} {
-		if got := redacted(address); got != want {
-			t.Errorf("redacted(%q) = %q, want %q", address, got, want)
+		if got := Redacted(address); got != want {
+			t.Errorf("Redacted(%q) = %q, want %q", address, got, want)
 		}
 	}
 }
 
-func TestNearest(t *testing.T) {
+func TestNameHint(t *testing.T) {
 	names := []string{"capture", "capture-wait", "listen", "data", "db", "key_env"}
+	all := "there are capture, capture-wait, listen, data, db, key_env"
 	for said, want := range map[string]string{
-		"capture_wait": "capture-wait", "Listen": "listen", "lisen": "listen", "keyenv": "key_env", "dta": "data", "tenant": "", "zz": "", "": "",
+		"capture_wait": "did you mean capture-wait?", "Listen": "did you mean listen?",
+		"lisen": "did you mean listen?", "keyenv": "did you mean key_env?", "dta": "did you mean data?",
+		"tenant": all, "zz": all, "": all,
 	} {
-		if got := nearest(said, names); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", said, got, want)
+		if got := nameHint(said, names); got != want {
+			t.Errorf("nameHint(%q) = %q, want %q", said, got, want)
 		}
 	}
 }
