@@ -1,15 +1,21 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/unpack"
 )
 
 // stdinName is the argument that means standard input.
@@ -110,4 +116,126 @@ func readDocuments(name string, stdin io.Reader) ([]ibid.Source, error) {
 		}
 	}
 	return docs, nil
+}
+
+const (
+	// maxUnpacked is how many bytes compressed input may unpack to. A bomb of a few kilobytes would fill the memory.
+	maxUnpacked = 64 << 20
+	// maxHead is how many bytes are looked at to recognise a compression that has no mark of its own.
+	maxHead = 64 << 10
+	// maxWindow is how far back compressed input may refer, which is memory that its unpacking needs.
+	maxWindow = 128 << 20
+	// prelude is how many bytes a message of an AWS event stream begins with, the last four their checksum.
+	prelude = 12
+	// fewBytes is how many bytes must unpack to text before an input that goes on, or breaks off, is taken for
+	// compressed.
+	fewBytes = 32
+)
+
+// unpacked returns what r holds, unpacked if it is compressed. What cannot be an answer is an error; of a file named
+// *.br nothing is in doubt.
+func unpacked(r io.Reader, name string) (io.Reader, error) {
+	buffered := bufio.NewReaderSize(r, maxHead)
+	if _, err := buffered.Peek(prelude); err != nil && !errors.Is(err, io.EOF) && buffered.Buffered() == 0 {
+		return nil, err
+	}
+	head, _ := buffered.Peek(buffered.Buffered())
+	if !isMarked(head) && !isText(head) && !isEventStream(head) { // then it is no stream that somebody waits to see
+		head, _ = buffered.Peek(maxHead)
+	}
+	c, err := recognise(head, strings.HasSuffix(name, ".br"))
+	if err != nil {
+		return nil, err
+	}
+	if c == unpack.Plain {
+		return buffered, nil
+	}
+	text, err := c.Reader(buffered, maxWindow)
+	if err != nil {
+		return nil, fmt.Errorf("unpack %s: %w", c, err)
+	}
+	return &unpacker{unpack.Limit(text, maxUnpacked, errUnpacked), c}, nil
+}
+
+// unpacker says of an error what it was at.
+type unpacker struct {
+	io.Reader
+
+	coding unpack.Coding
+}
+
+func (u *unpacker) Read(p []byte) (int, error) {
+	n, err := u.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errUnpacked) {
+		err = fmt.Errorf("unpack %s: %w", u.coding, err)
+	}
+	return n, err
+}
+
+// recognise says how bytes that begin with head are compressed, which is everything there is if it is shorter than
+// maxHead.
+func recognise(head []byte, brotliName bool) (unpack.Coding, error) {
+	switch {
+	case bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		return unpack.Gzip, nil
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
+		return unpack.Zstd, nil
+	case isText(head) || isEventStream(head):
+		return unpack.Plain, nil
+	case brotliName:
+		return unpack.Brotli, nil
+	case bytes.HasPrefix(head, []byte("\xff\xfe")), bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return unpack.Plain, errUTF16
+	}
+	for _, c := range []unpack.Coding{unpack.Zlib, unpack.Brotli, unpack.Flate} {
+		if fits(c, head) {
+			return c, nil
+		}
+	}
+	if bytes.IndexByte(head, 0) >= 0 || hasControls(head) {
+		return unpack.Plain, errBinary
+	}
+	return unpack.Plain, nil // in an old encoding, or damaged
+}
+
+func isMarked(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("\x1f\x8b")) || bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd"))
+}
+
+// fits reports whether head makes sense when it is unpacked.
+func fits(c unpack.Coding, head []byte) bool {
+	r, err := c.Reader(bytes.NewReader(head), maxWindow)
+	if err != nil {
+		return false
+	}
+	text, err := io.ReadAll(io.LimitReader(r, 4<<10))
+	return len(text) > 0 && (err == nil || len(text) >= fewBytes) &&
+		(isText(text) && !hasControls(text) || isEventStream(text))
+}
+
+// isText reports whether b is UTF-8, maybe cut at its end, without NUL.
+func isText(b []byte) bool {
+	if bytes.IndexByte(b, 0) >= 0 {
+		return false
+	}
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		if r == utf8.RuneError && n == 1 {
+			return !utf8.FullRune(b)
+		}
+		b = b[n:]
+	}
+	return true
+}
+
+// hasControls reports whether b holds characters that almost no text has.
+func hasControls(b []byte) bool {
+	return bytes.ContainsFunc(b, func(r rune) bool {
+		return r < ' ' && (r < '\a' || r > '\r') && r != '\x1b'
+	})
+}
+
+// isEventStream reports whether b begins a message of an AWS event stream: its first eight bytes have a checksum.
+func isEventStream(b []byte) bool {
+	return len(b) >= prelude && crc32.ChecksumIEEE(b[:8]) == binary.BigEndian.Uint32(b[8:12])
 }

@@ -2,14 +2,62 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
+	"log/slog"
+	"strings"
+	"sync"
 	"syscall"
+	"unicode"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
 )
+
+// maxWords is how many characters of a message are said: some hold what a provider sent.
+const maxWords = 500
+
+// say writes a message to the people who read w.
+func say(w io.Writer, format string, args ...any) {
+	fmt.Fprintln(w, "ibid: "+oneLine(fmt.Sprintf(format, args...)))
+}
+
+// hint writes what they can do about it, if that is known.
+func hint(w io.Writer, text string) {
+	if text != "" {
+		fmt.Fprintln(w, "hint: "+oneLine(text))
+	}
+}
+
+// oneLine keeps what others wrote (file names, providers' messages) from looking like words of ours, and from doing
+// things to a terminal.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\ufffd")), " ")
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || turnsText(r) {
+			return -1
+		}
+		return r
+	}, s)
+	n := 0
+	for i := range s {
+		if n++; n > maxWords {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// plural returns "1 issue" or "2 issues".
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
 
 // The exit codes. 1 means no, which cite never says.
 const (
@@ -106,4 +154,41 @@ func serveHint(err error) string {
 		return "--config names a YAML file; ibid serve works without one, too"
 	}
 	return ""
+}
+
+// newLogger returns the logger of a daemon: JSON lines, or text for a person at a terminal. A quiet one says what is
+// wrong.
+func newLogger(w io.Writer, quiet bool) *slog.Logger {
+	o := &slog.HandlerOptions{ReplaceAttr: seconds}
+	if quiet {
+		o.Level = slog.LevelWarn
+	}
+	inner := w
+	if l, ok := w.(*locked); ok {
+		inner = l.w
+	}
+	if isTerminal(inner) {
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: o.Level}))
+	}
+	return slog.New(slog.NewJSONHandler(w, o))
+}
+
+// seconds makes durations numbers of seconds, as metrics have them; slog's own are nanoseconds.
+func seconds(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.Float64Value(a.Value.Duration().Seconds())
+	}
+	return a
+}
+
+// locked lets several goroutines write.
+type locked struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *locked) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
 }
