@@ -133,6 +133,11 @@ func (v Value) put(to any) {
 
 // IsName reports whether key is name, both spelled in camelCase or in snake_case: groundingChunks is grounding_chunks.
 func IsName(key []byte, name string) bool {
+	return string(key) == name || len(key) != len(name) && isFolded(key, name)
+}
+
+// isFolded is IsName, for names that are not the same. They differ in their length, by the underscores.
+func isFolded(key []byte, name string) bool {
 	i, j := 0, 0
 	for i < len(key) && j < len(name) {
 		a, b := key[i], name[j]

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
+	"slices"
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/scan"
@@ -20,7 +22,7 @@ type anthropic struct {
 	documents []Source // by document_index
 	results   []Source // by search_result_index
 	given     bool     // the request, or the documents, are known: an index past them is wrong
-	described map[string]bool
+	described describedSources
 	id        string // of the message that is read
 	message   int    // its number: a recording may hold several turns
 	blocks    map[int]*anthropicBlock
@@ -40,7 +42,7 @@ type anthropicBlock struct {
 const maxToolInput = 64 << 10
 
 func newAnthropic(c *Config) Parser {
-	return &anthropic{out: out{emit: c.Emit}, cfg: c, blocks: map[int]*anthropicBlock{}, described: map[string]bool{}}
+	return &anthropic{out: out{emit: c.Emit}, cfg: c, blocks: map[int]*anthropicBlock{}}
 }
 
 func looksAnthropic(s *shape) bool {
@@ -89,29 +91,33 @@ func unwrapInvoke(doc scan.Value) scan.Value {
 
 // Parse implements [Parser].
 func (p *anthropic) Parse(_ []byte, doc scan.Value) bool {
-	if text, ok := p.delta.match(doc); ok {
-		if part, known := p.deltaPart(doc); known {
+	if text, counter, ok := p.delta.match(doc); ok {
+		if part, known := p.deltaPart(counter); known {
 			p.raw(part, text)
 			return true
 		}
 	}
 	if !p.begun {
-		p.begin()
+		p.sayDocuments()
 	}
-	e := readAnthropic(doc)
-	switch string(e.kind) {
+	var kind string
+	var index, block, delta, message scan.Value
+	doc.Read(scan.Fields{
+		{"type", &kind}, {"index", &index}, {"content_block", &block}, {"delta", &delta}, {"message", &message},
+	})
+	switch kind {
 	case "content_block_delta":
-		return p.blockDelta(doc, &e)
+		return p.blockDelta(doc, index, delta)
 	case "content_block_start":
-		i, _ := p.index("index", e.index)
-		p.blockStart(i, e.block)
+		i, _ := p.index("index", index)
+		p.blockStart(i, block)
 	case "content_block_stop":
-		i, _ := p.index("index", e.index)
+		i, _ := p.index("index", index)
 		p.blockStop(i)
 	case "message_start":
-		p.messageStart(e.message)
+		p.messageStart(message)
 	case "message_delta":
-		p.stop(e.delta.Get("stop_reason"))
+		p.stop(delta.Get("stop_reason"))
 	case "message_stop":
 		p.end()
 	case "message":
@@ -139,59 +145,34 @@ func (p *anthropic) untyped(doc scan.Value) bool {
 	return true
 }
 
-// anthropicEvent is an event, its members found but not read.
-type anthropicEvent struct {
-	kind                         []byte
-	index, block, delta, message scan.Value
-}
-
-func readAnthropic(doc scan.Value) (e anthropicEvent) {
-	for o := scan.Members(doc); o.Next(); {
-		switch string(o.Key) {
-		case "type":
-			e.kind = o.Val.Bytes()
-		case "index":
-			e.index = o.Val
-		case "content_block":
-			e.block = o.Val
-		case "delta":
-			e.delta = o.Val
-		case "message":
-			e.message = o.Val
-		}
-	}
-	return e
-}
-
 // Close implements [Parser].
 func (p *anthropic) Close() {}
 
-// begin says the documents that the model was given.
-func (p *anthropic) begin() {
+// sayDocuments says the documents that the model was given.
+func (p *anthropic) sayDocuments() {
 	p.begun = true
 	requested, results := requestDocuments(p.cfg.Request)
 	p.documents = p.cfg.documents(requested, func(i int) string { return numbered("doc:", i) })
 	p.results = results
 	p.given = len(p.cfg.Request) > 0 || len(p.cfg.Documents) > 0
-	for i := range p.documents {
-		p.describe(&p.documents[i])
-	}
-	for i := range p.results {
-		p.describe(&p.results[i])
+	p.described = describedSources{}
+	p.described.sayAll(&p.out, p.documents)
+	p.described.sayAll(&p.out, p.results)
+}
+
+// describedSources are the keys of the sources that were said.
+type describedSources map[string]bool
+
+func (d describedSources) sayAll(o *out, list []Source) {
+	for i := range list {
+		d.say(o, &list[i])
 	}
 }
 
-func (p *anthropic) describe(s *Source) {
-	if s.ID == "" {
-		s.ID = s.Key
-	}
-	p.described[s.Key] = true
-	p.source(s)
-}
-
-func (p *anthropic) messageHead(m scan.Value) {
-	p.head(HeadID, m.Get("id"))
-	p.head(HeadModel, m.Get("model"))
+func (d describedSources) say(o *out, s *Source) {
+	s.ID = cmp.Or(s.ID, s.Key)
+	d[s.Key] = true
+	o.source(s)
 }
 
 // messageStart begins a message. A proxy may say the same beginning twice.
@@ -203,21 +184,15 @@ func (p *anthropic) messageStart(m scan.Value) {
 		clear(p.blocks)
 	}
 	p.id = id
-	p.messageHead(m)
+	p.head(HeadID, m.Get("id"))
+	p.head(HeadModel, m.Get("model"))
 }
 
 // messageBody reads a whole body.
 func (p *anthropic) messageBody(m scan.Value) {
 	p.messageStart(m)
 	var content, reason scan.Value
-	for o := scan.Members(m); o.Next(); {
-		switch string(o.Key) {
-		case "content":
-			content = o.Val
-		case "stop_reason":
-			reason = o.Val
-		}
-	}
+	m.Read(scan.Fields{{"content", &content}, {"stop_reason", &reason}})
 	i := 0
 	for blocks := scan.Elements(content); blocks.Next(); i++ {
 		p.blockStart(i, blocks.Val)
@@ -265,17 +240,8 @@ func (p *anthropic) blockStart(i int, v scan.Value) {
 func (p *anthropic) textBlock(b *anthropicBlock, v scan.Value) {
 	p.say(Op{Kind: PartBegin, Part: b.part})
 	var list, text scan.Value
-	for o := scan.Members(v); o.Next(); {
-		switch string(o.Key) {
-		case "citations":
-			list = o.Val
-		case "text":
-			text = o.Val
-		}
-	}
-	if !list.IsNull() && !list.IsArray() {
-		p.issue(IssueWrongType, "citations", list)
-	}
+	v.Read(scan.Fields{{"citations", &list}, {"text", &text}})
+	p.wantList("citations", list)
 	for citations := scan.Elements(list); citations.Next(); {
 		p.citation(b, citations.Val)
 	}
@@ -297,9 +263,9 @@ func (p *anthropic) blockStop(i int) {
 }
 
 // deltaPart returns the part of a delta that the template matches: its index may be another than the learned one's.
-func (p *anthropic) deltaPart(doc scan.Value) (Part, bool) {
-	i := p.delta.number(doc)
-	if i < 0 || i == p.delta.part.Content {
+func (p *anthropic) deltaPart(index scan.Value) (Part, bool) {
+	i, ok := index.Int()
+	if !ok || i == p.delta.part.Content {
 		return p.delta.part, true
 	}
 	b := p.blocks[i]
@@ -309,9 +275,8 @@ func (p *anthropic) deltaPart(doc scan.Value) (Part, bool) {
 	return b.part, true
 }
 
-func (p *anthropic) blockDelta(doc scan.Value, e *anthropicEvent) bool {
-	delta := e.delta
-	i, ok := p.index("index", e.index)
+func (p *anthropic) blockDelta(doc, index, delta scan.Value) bool {
+	i, ok := p.index("index", index)
 	if !ok || !delta.IsObject() {
 		return false
 	}
@@ -323,7 +288,7 @@ func (p *anthropic) blockDelta(doc scan.Value, e *anthropicEvent) bool {
 	switch kind := string(delta.Type()); kind {
 	case "text_delta":
 		text := delta.Get("text")
-		p.delta.learn(doc, text, "index", b.part, before(e.index, text))
+		p.delta.learn(doc, text, b.part, variation{counter: "index", anyTail: before(index, text)})
 		return p.text(b.part, text)
 	case "citations_delta":
 		p.citation(b, delta.Get("citation"))
@@ -356,16 +321,10 @@ func (p *anthropic) searchResults(list scan.Value) {
 			p.unknown("search result "+clip(string(r.Type())), r)
 			continue
 		}
-		if url := r.Get("url").Str(); url != "" {
-			p.source(
-				&Source{
-					Key:         url,
-					Kind:        KindWeb,
-					URL:         url,
-					Title:       r.Get("title").Str(),
-					PublishedAt: r.Get("page_age").Str(),
-				},
-			)
+		s := &Source{Kind: KindWeb}
+		r.Read(scan.Fields{{"url", &s.URL}, {"title", &s.Title}, {"page_age", &s.PublishedAt}})
+		if s.Key = s.URL; s.Key != "" {
+			p.source(s)
 		}
 	}
 }
@@ -391,19 +350,246 @@ func fetchedPage(result scan.Value) Source {
 	return s
 }
 
-func (p *anthropic) stop(reason scan.Value) {
-	switch reason.Str() {
-	case "":
-	case "end_turn", "stop_sequence":
-		p.finish(0, FinishStop)
-	case "max_tokens", "model_context_window_exceeded":
-		p.finish(0, FinishLength)
-	case "tool_use", "pause_turn":
-		p.finish(0, FinishTool)
-	case "refusal":
-		p.finish(0, FinishRefusal)
-	default:
-		p.finish(0, FinishStop)
-		p.unknown("stop reason "+clip(reason.Str()), reason)
+func (p *anthropic) stop(reason scan.Value) { p.finishAs(anthropicFinish, reason) }
+
+var anthropicFinish = map[string]string{
+	"end_turn": FinishStop, "stop_sequence": FinishStop, "max_tokens": FinishLength,
+	"model_context_window_exceeded": FinishLength, "tool_use": FinishTool, "pause_turn": FinishTool,
+	"refusal": FinishRefusal,
+}
+
+// finishAs says why the answer ended, in the words of a table. A reason that is not there is reported as a stop.
+func (o *out) finishAs(reasons map[string]string, v scan.Value) {
+	reason := v.Str()
+	if reason == "" {
+		return
 	}
+	finish, known := reasons[reason]
+	if o.finish(0, cmp.Or(finish, FinishStop)); !known {
+		o.unknown("stop reason "+clip(reason), v)
+	}
+}
+
+// citation says one citation of a block, if it is all there.
+func (p *anthropic) citation(b *anthropicBlock, v scan.Value) {
+	if v.Cut() {
+		return
+	}
+	ref := Ref{Quote: v.Get("cited_text").Str()}
+	switch kind := string(v.Type()); kind {
+	case "web_search_result_location":
+		ref.Source = p.webSource(v)
+	case "search_result_location":
+		ref.Source = p.resultSource(v)
+		p.blockRange(&ref, v)
+	case "char_location", "page_location", "content_block_location":
+		ref.Source = p.documentSource(v)
+		p.place(&ref, kind, v)
+	default:
+		p.unknown("citation "+clip(kind), v)
+		return
+	}
+	if ref.Source == "" {
+		p.issue(IssueSourceless, clip(ref.Quote), v)
+		return
+	}
+	b.cited++
+	p.cite(&Cite{
+		Key:  numbered(numbered(numbered("", p.message)+"/", b.part.Content)+"/", b.cited),
+		Part: b.part, Unit: Block, Covers: BlockSpan, Refs: []Ref{ref},
+	})
+}
+
+// place reads where in a document a citation points. Page and block ends are exclusive on the wire.
+func (p *anthropic) place(ref *Ref, kind string, v scan.Value) {
+	switch kind {
+	case "page_location":
+		p.pages(&ref.Locator, v, "start_page_number", "end_page_number")
+	case "content_block_location":
+		p.blockRange(ref, v)
+	default:
+		p.characters(&ref.Locator, v, "start_char_index", "end_char_index")
+	}
+}
+
+func (p *anthropic) blockRange(ref *Ref, v scan.Value) {
+	p.blocksOf(&ref.Locator, v, "start_block_index", "end_block_index")
+}
+
+// pages, characters and blocksOf read a place in a source whose end is exclusive. Without its start it is not known.
+
+func (o *out) pages(l *Locator, v scan.Value, from, to string) {
+	start, ok1 := o.index(from, v.Get(from))
+	end, ok2 := o.index(to, v.Get(to))
+	if ok1 {
+		l.Page = start
+	}
+	if ok1 && ok2 && end-1 > start {
+		l.LastPage = end - 1
+	}
+}
+
+func (o *out) characters(l *Locator, v scan.Value, from, to string) {
+	start, ok1 := o.index(from, v.Get(from))
+	end, ok2 := o.index(to, v.Get(to))
+	if ok1 {
+		l.CharStart = &start
+	}
+	if ok2 {
+		l.CharEnd = &end
+	}
+}
+
+func (o *out) blocksOf(l *Locator, v scan.Value, from, to string) {
+	start, ok1 := o.index(from, v.Get(from))
+	end, ok2 := o.index(to, v.Get(to))
+	if ok1 {
+		l.Block = &start
+	}
+	if ok1 && ok2 && end > start {
+		end--
+		l.LastBlock = &end
+	}
+}
+
+func (p *anthropic) webSource(v scan.Value) string {
+	url := v.Get("url").Str()
+	if url != "" {
+		p.source(&Source{Key: url, Kind: KindWeb, URL: url, Title: v.Get("title").Str()})
+	}
+	return url
+}
+
+func (p *anthropic) resultSource(v scan.Value) string {
+	i, ok := p.index("search_result_index", v.Get("search_result_index"))
+	s := Source{Key: v.Get("source").Str(), Kind: KindDocument, Title: v.Get("title").Str()}
+	if ok {
+		s.Key = numbered("sr:", i)
+	}
+	if s.Key != "" && !p.described[s.Key] {
+		if ok && p.given {
+			p.issue(IssueDocumentIndex, s.Key, nil)
+		}
+		setAddress(&s, v.Get("source").Str())
+		p.described.say(&p.out, &s)
+	}
+	return s.Key
+}
+
+func (p *anthropic) documentSource(v scan.Value) string {
+	i, ok := p.index("document_index", v.Get("document_index"))
+	if !ok {
+		return ""
+	}
+	s := Source{
+		Key:      numbered("doc:", i),
+		Kind:     KindDocument,
+		Title:    v.Get("document_title").Str(),
+		GlobalID: v.Get("file_id").Str(),
+	}
+	if d := p.document(i, s.Title); d != nil {
+		s.Key, s.Kind = d.Key, d.Kind
+	} else if p.given && !p.described[s.Key] {
+		p.issue(IssueDocumentIndex, s.Key, nil)
+	}
+	if !p.described[s.Key] {
+		p.described.say(&p.out, &s)
+	} else if s.Title != "" || s.GlobalID != "" {
+		p.source(&s)
+	}
+	return s.Key
+}
+
+// document returns the known document that a citation names by its index and its title. Without the request only
+// fetched pages are known. Where documents were given, too, the pages have other indices than known: then their titles
+// tell.
+func (p *anthropic) document(i int, title string) *Source {
+	if i < len(p.documents) && (p.given || p.documents[i].Title == title) {
+		return &p.documents[i]
+	}
+	k := slices.IndexFunc(p.documents, func(d Source) bool { return d.Title == title })
+	if p.given || title == "" || k < 0 {
+		return nil
+	}
+	return &p.documents[k]
+}
+
+// requestDocuments collects the document blocks and the search results of a request, in the order that citations count
+// them: over all messages, those inside tool results too.
+func requestDocuments(request scan.Value) (documents, results []Source) {
+	var walk func(content scan.Value, depth int)
+	walk = func(content scan.Value, depth int) {
+		for blocks := scan.Elements(content); blocks.Next(); {
+			b := blocks.Val
+			switch string(b.Type()) {
+			case "document":
+				documents = append(documents, requestDocument(b, len(documents)))
+			case "web_fetch_tool_result":
+				if page := fetchedPage(b.Get("content")); page.URL != "" {
+					documents = append(documents, page)
+				}
+			case "search_result":
+				results = append(results, requestResult(b, len(results)))
+			case "tool_result":
+				if depth == 0 {
+					walk(b.Get("content"), 1)
+				}
+			}
+		}
+	}
+	for messages := scan.Elements(request.Get("messages")); messages.Next(); {
+		walk(messages.Val.Get("content"), 0)
+	}
+	return documents, results
+}
+
+func requestDocument(b scan.Value, i int) Source {
+	s := Source{Key: numbered("doc:", i), Kind: KindDocument, Title: b.Get("title").Str()}
+	src := b.Get("source")
+	switch string(src.Type()) {
+	case "text":
+		s.Content = src.Get("data").Str()
+	case "content":
+		s.Content = contentText(src.Get("content"))
+	case "url":
+		s.URL = src.Get("url").Str()
+	case "file":
+		s.Kind, s.GlobalID = KindFile, src.Get("file_id").Str()
+	}
+	return s
+}
+
+func requestResult(b scan.Value, i int) Source {
+	s := Source{
+		Key:     numbered("sr:", i),
+		Kind:    KindDocument,
+		Title:   b.Get("title").Str(),
+		Content: contentText(b.Get("content")),
+	}
+	setAddress(&s, b.Get("source").Str())
+	return s
+}
+
+// setAddress takes what a caller named as a search result's source: an address, or any other name.
+func setAddress(s *Source, address string) {
+	switch {
+	case strings.HasPrefix(address, "https://"), strings.HasPrefix(address, "http://"):
+		s.Kind, s.URL = KindWeb, address
+	case s.Title == "":
+		s.Title = address
+	default:
+		s.GlobalID = address
+	}
+}
+
+// contentText joins the texts of content blocks, or returns a content that is a string.
+func contentText(v scan.Value) string {
+	if v.IsString() {
+		return v.Str()
+	}
+	var b strings.Builder
+	for blocks := scan.Elements(v); blocks.Next(); {
+		b.Write(blocks.Val.Get("text").Bytes())
+	}
+	return b.String()
 }

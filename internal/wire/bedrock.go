@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/base64"
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/scan"
@@ -17,14 +18,14 @@ type converse struct {
 	begun     bool
 	documents []Source
 	results   []Source
-	described map[string]bool
+	described describedSources
 	inputs    map[int][]byte // the streamed inputs of tools so far, by content block
 	cites     int            // citations so far
 	delta     template
 }
 
 func newConverse(c *Config) Parser {
-	return &converse{out: out{emit: c.Emit}, cfg: c, described: map[string]bool{}, inputs: map[int][]byte{}}
+	return &converse{out: out{emit: c.Emit}, cfg: c, inputs: map[int][]byte{}}
 }
 
 func looksConverse(s *shape) bool {
@@ -41,16 +42,16 @@ func looksConverse(s *shape) bool {
 
 // Parse implements [Parser].
 func (p *converse) Parse(event []byte, doc scan.Value) bool {
-	if text, ok := p.delta.match(doc); ok {
+	if text, counter, ok := p.delta.match(doc); ok {
 		part := p.delta.part
-		if i := p.delta.number(doc); i >= 0 {
+		if i, counted := counter.Int(); counted {
 			part.Content = i
 		}
 		p.raw(part, text)
 		return true
 	}
 	if !p.begun {
-		p.begin()
+		p.sayDocuments()
 	}
 	if message := doc.Path("output", "message"); message.IsObject() {
 		p.body(doc, message)
@@ -70,24 +71,14 @@ func (p *converse) Parse(event []byte, doc scan.Value) bool {
 // Close implements [Parser].
 func (p *converse) Close() {}
 
-func (p *converse) begin() {
+func (p *converse) sayDocuments() {
 	p.begun = true
 	requested, results := converseDocuments(p.cfg.Request)
 	p.documents = p.cfg.documents(requested, func(i int) string { return numbered("doc:", i) })
 	p.results = results
-	for _, list := range [][]Source{p.documents, p.results} {
-		for i := range list {
-			p.describe(&list[i])
-		}
-	}
-}
-
-func (p *converse) describe(s *Source) {
-	if s.ID == "" {
-		s.ID = s.Key
-	}
-	p.described[s.Key] = true
-	p.source(s)
+	p.described = describedSources{}
+	p.described.sayAll(&p.out, p.documents)
+	p.described.sayAll(&p.out, p.results)
 }
 
 // converseDocuments collects the documents and search results of a request in the order that citations count them.
@@ -178,7 +169,7 @@ func (p *converse) event(name string, v, doc scan.Value) bool {
 	case "contentBlockDelta":
 		delta := v.Get("delta")
 		if text := delta.Get("text"); before(index, text) {
-			p.delta.learn(doc, text, "contentBlockIndex", Part{Content: i}, true)
+			p.delta.learn(doc, text, Part{Content: i}, variation{counter: "contentBlockIndex", anyTail: true})
 		}
 		p.blockDelta(i, delta)
 	case "contentBlockStart":
@@ -251,22 +242,13 @@ func (p *converse) citation(i int, v scan.Value) {
 
 // locate reads one arm of the location of a citation. All ends are exclusive.
 func (p *converse) locate(ref *Ref, arm string, v, citation scan.Value) {
-	start, ok1 := p.index("start", v.Get("start"))
-	end, ok2 := p.index("end", v.Get("end"))
 	switch arm {
 	case "web":
 		url := v.Get("url").Str()
 		ref.Source = url
 		if url != "" {
-			p.source(
-				&Source{
-					Key:   url,
-					Kind:  KindWeb,
-					URL:   url,
-					Site:  v.Get("domain").Str(),
-					Title: citation.Get("title").Str(),
-				},
-			)
+			title, site := citation.Get("title").Str(), v.Get("domain").Str()
+			p.source(&Source{Key: url, Kind: KindWeb, URL: url, Site: site, Title: title})
 		}
 		return
 	case "searchResultLocation":
@@ -277,23 +259,15 @@ func (p *converse) locate(ref *Ref, arm string, v, citation scan.Value) {
 		p.unknown("location "+clip(arm), v)
 		return
 	}
-	switch {
-	case !ok1:
-	case arm == "documentChar":
-		ref.Locator.CharStart = new(start)
-		if ok2 {
-			ref.Locator.CharEnd = new(end)
+	switch arm {
+	case "documentChar":
+		if !v.Get("start").IsNull() {
+			p.characters(&ref.Locator, v, "start", "end")
 		}
-	case arm == "documentPage":
-		ref.Locator.Page = start
-		if ok2 && end-1 > start {
-			ref.Locator.LastPage = end - 1
-		}
+	case "documentPage":
+		p.pages(&ref.Locator, v, "start", "end")
 	default:
-		ref.Locator.Block = new(start)
-		if ok2 && end > start {
-			ref.Locator.LastBlock = new(end - 1)
-		}
+		p.blocksOf(&ref.Locator, v, "start", "end")
 	}
 }
 
@@ -312,7 +286,7 @@ func (p *converse) listed(prefix string, index scan.Value, list []Source, citati
 	}
 	if !p.described[s.Key] {
 		setAddress(&s, citation.Get("source").Str())
-		p.describe(&s)
+		p.described.say(&p.out, &s)
 	}
 	return s.Key
 }
@@ -325,21 +299,226 @@ func (p *converse) named(source, title string) string {
 	return source
 }
 
-func (p *converse) stop(reason scan.Value) {
-	switch reason.Str() {
-	case "":
-	case "end_turn", "stop_sequence":
-		p.finish(0, FinishStop)
-	case "max_tokens", "model_context_window_exceeded":
-		p.finish(0, FinishLength)
-	case "tool_use":
-		p.finish(0, FinishTool)
-	case "guardrail_intervened", "content_filtered":
-		p.finish(0, FinishFilter)
-	case "malformed_model_output", "malformed_tool_use":
-		p.finish(0, FinishError)
+func (p *converse) stop(reason scan.Value) { p.finishAs(converseFinish, reason) }
+
+var converseFinish = map[string]string{
+	"end_turn": FinishStop, "stop_sequence": FinishStop, "max_tokens": FinishLength,
+	"model_context_window_exceeded": FinishLength, "tool_use": FinishTool, "guardrail_intervened": FinishFilter,
+	"content_filtered": FinishFilter, "malformed_model_output": FinishError, "malformed_tool_use": FinishError,
+}
+
+// Bedrock's RetrieveAndGenerate and InvokeAgent cite spans of the answer, repeat the span's words, and are alone in
+// counting the last character in. Names: the Agents for Bedrock Runtime API reference.
+
+// bedrockRAG reads bedrock-rag: a body, RetrieveAndGenerateStream and InvokeAgent's chunks.
+type bedrockRAG struct {
+	out
+	cites    int
+	unplaced int // references without an address so far
+	delta    template
+}
+
+func newBedrockRAG(c *Config) Parser { return &bedrockRAG{out: out{emit: c.Emit}} }
+
+func looksBedrockRAG(s *shape) bool {
+	if s.val("output").Get("text").IsString() && s.hasAny("citations", "sessionId", "guardrailAction") {
+		return true
+	}
+	if s.has("generatedResponsePart") || s.has("attribution", "bytes") || s.val("chunk").Get("attribution").IsObject() {
+		return true
+	}
+	if s.event == "chunk" && s.has("bytes") { // an agent's text, or some model's own JSON
+		inner := unwrapInvoke(s.doc)
+		return len(inner) > 0 && !inner.IsObject()
+	}
+	return s.val("citation").Get("generatedResponsePart").IsObject() ||
+		s.event == "output" && s.has("text") || s.event == "citation" && s.hasAny("citation", "retrievedReferences")
+}
+
+// ragEvent is a document, its members found but not read.
+type ragEvent struct{ guardrail, output, text, part, citation, chunk, bytes, trace, session scan.Value }
+
+func readRAG(doc scan.Value) (e ragEvent) {
+	doc.Read(scan.Fields{
+		{"guardrail", &e.guardrail},
+		{"output", &e.output},
+		{"text", &e.text},
+		{"generatedResponsePart", &e.part},
+		{"citation", &e.citation},
+		{"chunk", &e.chunk},
+		{"bytes", &e.bytes},
+		{"trace", &e.trace},
+		{"sessionId", &e.session},
+	})
+	return e
+}
+
+// Parse implements [Parser].
+func (p *bedrockRAG) Parse(event []byte, doc scan.Value) bool {
+	if text, _, ok := p.delta.match(doc); ok && string(event) == "output" {
+		p.raw(Part{}, text)
+		return true
+	}
+	e := readRAG(doc)
+	switch {
+	case string(event) == "guardrail" || e.guardrail.IsObject():
+		p.guardrail(doc)
+	case e.output.Get("text").IsString():
+		p.body(doc)
+	case string(event) == "output":
+		p.delta.learn(doc, e.text, Part{}, variation{})
+		p.text(Part{}, e.text)
+	case e.part.IsObject():
+		p.citation(doc)
+	case e.citation.IsObject():
+		p.citation(e.citation)
+	case string(event) == "citation":
+		p.citation(doc)
+	case e.chunk.IsObject():
+		return p.chunk(e.chunk)
+	case e.bytes.IsString():
+		return p.chunk(doc)
+	case strings.HasSuffix(string(event), "Exception"):
+		p.fail(string(event), firstText(doc, "message"))
+	case e.trace.IsObject(), string(event) == "trace", string(event) == "sessionId", e.session.IsString():
 	default:
-		p.finish(0, FinishStop)
-		p.unknown("stop reason "+clip(reason.Str()), reason)
+		return false
+	}
+	return true
+}
+
+// Close implements [Parser]. There is no end mark but the transport's, and nothing says why an answer ended.
+func (p *bedrockRAG) Close() { p.end() }
+
+func (p *bedrockRAG) body(doc scan.Value) {
+	p.text(Part{}, doc.Path("output", "text"))
+	for citations := scan.Elements(doc.Get("citations")); citations.Next(); {
+		p.citation(citations.Val)
+	}
+	p.guardrail(doc)
+}
+
+func (p *bedrockRAG) guardrail(doc scan.Value) {
+	action := firstText(doc, "guardrailAction", "action")
+	if action == "" {
+		action = doc.Path("guardrail", "action").Str()
+	}
+	if action == "INTERVENED" {
+		p.finish(0, FinishFilter)
+	}
+}
+
+// chunk reads a piece of an agent's answer.
+func (p *bedrockRAG) chunk(v scan.Value) bool {
+	text, err := base64.StdEncoding.DecodeString(v.Get("bytes").Str())
+	if err != nil {
+		return false
+	}
+	p.say(Op{Kind: Text, Text: text})
+	for citations := scan.Elements(v.Path("attribution", "citations")); citations.Next(); {
+		p.citation(citations.Val)
+	}
+	return true
+}
+
+// citation says a citation, if it is all there.
+func (p *bedrockRAG) citation(v scan.Value) {
+	if v.Cut() {
+		return
+	}
+	var part, list scan.Value
+	for o := scan.Members(v); o.Next(); {
+		switch string(o.Key) {
+		case "generatedResponsePart":
+			part = o.Val.Get("textResponsePart")
+		case "retrievedReferences":
+			list = o.Val
+		}
+	}
+	cite := Cite{Key: numbered("citation:", p.cites), Base: AnswerBase, Unit: Nowhere, Quote: part.Get("text").Str()}
+	p.cites++
+	if span := part.Get("span"); span.IsObject() {
+		start, ok1 := p.index("span start", span.Get("start"))
+		if !ok1 && span.Get("start").IsNull() {
+			ok1 = true // zeros are left out by some SDKs
+		}
+		if end, ok2 := p.index("span end", span.Get("end")); ok1 && ok2 {
+			cite.Unit, cite.Start, cite.End = CodePoints, start, end+1
+		}
+	}
+	for references := scan.Elements(list); references.Next(); {
+		cite.Refs = append(cite.Refs, p.reference(references.Val))
+	}
+	if len(cite.Refs) > 0 { // an uncited run has none
+		p.cite(&cite)
+	}
+}
+
+// reference says the source of a citation and returns the pointer to it.
+func (p *bedrockRAG) reference(v scan.Value) Ref {
+	s := Source{Kind: KindDocument, Raw: v}
+	var metadata scan.Value
+	for o := scan.Members(v); o.Next(); {
+		switch string(o.Key) {
+		case "content":
+			s.Content = o.Val.Get("text").Str()
+		case "location":
+			p.location(&s, o.Val)
+		case "metadata":
+			metadata = o.Val
+		}
+	}
+	p.metadata(&s, metadata)
+	if s.Key = s.URL; s.Key == "" {
+		s.Key = s.GlobalID
+	}
+	if s.Key == "" {
+		s.Key = numbered("reference:", p.unplaced)
+		p.unplaced++
+	}
+	p.source(&s)
+	return Ref{Source: s.Key, Quote: s.Content, Locator: s.Locator}
+}
+
+// location reads where a reference is kept.
+func (p *bedrockRAG) location(s *Source, v scan.Value) {
+	for o := scan.Members(v); o.Next(); {
+		switch {
+		case o.Val.IsObject():
+			s.URL = firstText(o.Val, "uri", "url")
+			s.GlobalID = o.Val.Get("id").Str()
+		case string(o.Key) == "type":
+			switch string(o.Val.Bytes()) {
+			case "WEB", "CONFLUENCE", "SALESFORCE", "SHAREPOINT":
+				s.Kind = KindWeb
+			case "S3":
+				s.Kind = KindFile
+			}
+		}
+	}
+}
+
+// metadata reads what the knowledge base notes of a chunk.
+func (p *bedrockRAG) metadata(s *Source, v scan.Value) {
+	const prefix = "x-amz-bedrock-kb-"
+	for o := scan.Members(v); o.Next(); {
+		switch name, _ := strings.CutPrefix(string(o.Key), prefix); name {
+		case "source-uri":
+			if s.URL == "" {
+				s.URL = o.Val.Str()
+			}
+		case "document-page-number":
+			if n, ok := o.Val.Int(); ok && n > 0 {
+				s.Locator.Page = n
+			}
+		case "chunk-id":
+			s.ChunkID = o.Val.Text()
+			s.Locator.Chunk = s.ChunkID
+		case "title":
+			s.Title = o.Val.Str()
+		}
+	}
+	if s.Kind == KindFile && s.Filename == "" {
+		s.Filename = s.URL[strings.LastIndexByte(s.URL, '/')+1:]
 	}
 }

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/scan"
@@ -14,8 +16,8 @@ func looksChat(s *shape) bool { return chatFlavour(s) != 0 }
 type chat struct {
 	out
 	config   *Config
-	chunks   chunkTemplate
-	thoughts chunkTemplate // chunks of reasoning, which is not shown
+	chunks   template
+	thoughts template // chunks of reasoning, which is not shown
 	flavour  flavour
 	model    string
 	headed   bool
@@ -57,11 +59,11 @@ type chatDoc struct {
 
 // Parse reads a body or a chunk.
 func (p *chat) Parse(_ []byte, doc scan.Value) bool {
-	if content, ok := p.chunks.match(doc); ok {
+	if content, _, ok := p.chunks.match(doc); ok {
 		p.raw(p.chunks.part, content)
 		return true
 	}
-	if _, ok := p.thoughts.match(doc); ok {
+	if _, _, ok := p.thoughts.match(doc); ok {
 		return true
 	}
 	var d chatDoc
@@ -76,9 +78,7 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 	for a := scan.Elements(d.choices); a.Next(); {
 		whole = p.choice(a.Val, object) || whole
 	}
-	if !d.choices.IsNull() && !d.choices.IsArray() {
-		p.issue(IssueWrongType, "choices", d.choices)
-	}
+	p.wantList("choices", d.choices)
 	if !d.failure.IsNull() {
 		if code, message, ok := ReadError(doc); ok {
 			p.fail(code, message)
@@ -91,11 +91,17 @@ func (p *chat) Parse(_ []byte, doc scan.Value) bool {
 	switch {
 	case whole, p.noted, p.looking:
 	case p.texts == 1 && p.thinks == 0:
-		p.chunks.learn(doc, p.lastText, p.lastPart)
+		p.chunks.learn(doc, p.lastText, p.lastPart, chunkVariation)
 	case p.texts == 0 && p.thinks == 1:
-		p.thoughts.learn(doc, p.lastThought, Part{})
+		p.thoughts.learn(doc, p.lastThought, Part{}, chunkVariation)
 	}
 	return true
+}
+
+// chunkVariation is what else may differ between the chunks of a stream: what stands before the repeated sources or the
+// member object, such as an id for each chunk or a growing usage; the text so far; and the padding at the end.
+var chunkVariation = variation{
+	anchors: []string{`"citations":`, `"search_results":`, `"object":`}, echo: true, padding: "obfuscation",
 }
 
 // read finds the members that matter and what shows a flavour. It is false for what is no chunk.
@@ -149,29 +155,24 @@ func (p *chat) heads(d *chatDoc) {
 
 // choice reads one element of choices. It reports whether it is a whole answer and not a piece of a stream.
 func (p *chat) choice(v scan.Value, object string) bool {
-	var place, message, delta, messages, finish, failure scan.Value
-	last := false
-	for o := scan.Members(v); o.Next(); {
-		switch string(o.Key) {
-		case "index":
-			place = o.Val
-		case "message":
-			message = o.Val
-		case "delta":
-			delta = o.Val
-		case "messages":
-			messages = o.Val
-		case "finish_reason":
-			finish = o.Val
-		case "error":
-			failure = o.Val
-		case "end_turn":
-			last = o.Val.IsTrue()
-		case "native_finish_reason":
-			p.become(openRouterChat)
-		case "content_filter_results":
-			p.become(azureChat)
-		}
+	var place, message, delta, messages, finish, failure, ends, native, filters scan.Value
+	v.Read(scan.Fields{
+		{"index", &place},
+		{"message", &message},
+		{"delta", &delta},
+		{"messages", &messages},
+		{"finish_reason", &finish},
+		{"error", &failure},
+		{"end_turn", &ends},
+		{"native_finish_reason", &native},
+		{"content_filter_results", &filters},
+	})
+	last := ends.IsTrue()
+	if native != nil {
+		p.become(openRouterChat)
+	}
+	if filters != nil {
+		p.become(azureChat)
 	}
 	if place == nil && p.several() && v.Cut() {
 		return false // it is not known whose text it is
@@ -197,8 +198,8 @@ func (p *chat) choice(v scan.Value, object string) bool {
 	return whole && object != "chat.completion.chunk"
 }
 
-// of returns what is known of a candidate that was mentioned before.
-func (p *chat) of(index int) *choice {
+// choiceOf returns what is known of a candidate that was mentioned before.
+func (p *chat) choiceOf(index int) *choice {
 	if index == 0 {
 		return &p.zero
 	}
@@ -210,7 +211,7 @@ func (p *chat) several() bool { return len(p.choices) > 1 || len(p.choices) == 1
 
 // candidate returns what is known of a candidate, and tells a new one what [n] stands for.
 func (p *chat) candidate(index int) *choice {
-	c := p.of(index)
+	c := p.choiceOf(index)
 	if c == nil {
 		c = &choice{}
 		if p.choices == nil {
@@ -227,28 +228,27 @@ func (p *chat) candidate(index int) *choice {
 }
 
 func (p *chat) finished(index int, v scan.Value, refused bool) {
-	var reason string
-	switch s := v.Str(); s {
-	case "":
-		return
-	case "stop", "end_turn", "stop_sequence", "eos":
-		reason = FinishStop
-		if refused {
-			reason = FinishRefusal
-		}
-	case "length", "model_length", "max_tokens":
-		reason = FinishLength
-	case "tool_calls", "function_call":
-		reason = FinishTool
-	case "content_filter", "sensitive":
-		reason = FinishFilter
-	case "error", "insufficient_system_resource", "network_error":
-		reason = FinishError
-	default:
-		p.unknown("finish reason "+clip(s), v)
+	s := v.Str()
+	if s == "" {
 		return
 	}
+	reason, known := chatFinish[s]
+	switch {
+	case !known:
+		p.unknown("finish reason "+clip(s), v)
+		return
+	case reason == FinishStop && refused:
+		reason = FinishRefusal
+	}
 	p.finish(index, reason)
+}
+
+var chatFinish = map[string]string{
+	"stop": FinishStop, "end_turn": FinishStop, "stop_sequence": FinishStop, "eos": FinishStop,
+	"length": FinishLength, "model_length": FinishLength, "max_tokens": FinishLength,
+	"tool_calls": FinishTool, "function_call": FinishTool,
+	"content_filter": FinishFilter, "sensitive": FinishFilter,
+	"error": FinishError, "insufficient_system_resource": FinishError, "network_error": FinishError,
 }
 
 // message reads a message, or what a chunk adds to it. Again says that it is a whole message after its pieces.
@@ -277,7 +277,7 @@ func (p *chat) message(index int, m scan.Value, again bool) {
 			p.executedTools(o.Val)
 		}
 	}
-	c := p.of(index)
+	c := p.choiceOf(index)
 	p.content(index, content, again)
 	if len(refusal.Content()) > 0 {
 		c.refuse = true
@@ -291,7 +291,7 @@ func (p *chat) piece(part Part, v scan.Value, again bool) {
 	if p.looking || len(v.Content()) == 0 {
 		return
 	}
-	p.of(part.Candidate).begun = true
+	p.choiceOf(part.Candidate).begun = true
 	if again {
 		p.final(part, v)
 		return
@@ -341,7 +341,7 @@ func (p *chat) chunk(part Part, v scan.Value) {
 		p.become(mistralChat)
 	case "reasoning", "reasoning_content":
 	case "refusal":
-		p.of(part.Candidate).refuse = true
+		p.choiceOf(part.Candidate).refuse = true
 		p.piece(Part{Candidate: part.Candidate, Content: 1, Kind: RefusalPart}, v.Get("refusal"), false)
 	default:
 		p.unknown("content chunk "+clip(string(kind)), v)
@@ -354,12 +354,7 @@ func (p *chat) annotations(index int, list scan.Value) {
 	if p.looking {
 		return
 	}
-	if !list.IsArray() {
-		if !list.IsNull() {
-			p.issue(IssueWrongType, "annotations", list)
-		}
-		return
-	}
+	p.wantList("annotations", list)
 	var urls []string // which only marks are looked up in
 	marks := p.flavour == openRouterChat && isSonar(p.model)
 	files := 0
@@ -397,5 +392,188 @@ func (p *chat) toolCall(id string, f scan.Value) {
 	name := f.Get("name").Str()
 	if id != "" || name != "" { // else: more of a call's arguments
 		p.tool(id, name)
+	}
+}
+
+// flavour is one provider's kind of Chat Completions. Of two that a document shows, the greater counts: what a gateway
+// or a host adds tells more than the name of a model that many serve.
+type flavour uint8
+
+// The flavours.
+const (
+	plainChat flavour = iota + 1
+	mistralChat
+	deepSeekChat
+	zhipuChat
+	qwenChat
+	xaiChat
+	perplexityChat
+	groqChat
+	openRouterChat
+	azureChat
+)
+
+// flavours are the formats and the providers of the flavours.
+var flavours = [...]struct{ format, provider string }{
+	plainChat:      {"openai-chat", ""},
+	mistralChat:    {"mistral-chat", "mistral"},
+	deepSeekChat:   {"openai-chat", "deepseek"},
+	zhipuChat:      {"openai-chat", "zhipu"},
+	qwenChat:       {"openai-chat", "dashscope"},
+	xaiChat:        {"xai-chat", "xai"},
+	perplexityChat: {"perplexity-chat", "perplexity"},
+	groqChat:       {"openai-chat", "groq"},
+	openRouterChat: {"openrouter-chat", "openrouter"},
+	azureChat:      {"azure-chat", "azure"},
+}
+
+// looksFlavour recognises Chat Completions of a flavour.
+func looksFlavour(f flavour) func(*shape) bool {
+	return func(s *shape) bool { return chatFlavour(s) == f }
+}
+
+// chatFlavour reads a document to see what flavour it shows; 0 for what is no Chat Completion.
+func chatFlavour(s *shape) flavour {
+	if s.chat != 0 || !isChat(s) {
+		return s.chat
+	}
+	p := &chat{out: out{emit: func(*Op) {}}, config: &Config{}, flavour: plainChat, looking: true}
+	p.Parse(nil, s.doc)
+	s.chat = p.flavour
+	return s.chat
+}
+
+func isChat(s *shape) bool {
+	if strings.HasPrefix(s.kind, "chat.") || strings.HasPrefix(s.kind, "extensions.chat.") {
+		return true
+	}
+	choices := s.val("choices")
+	if s.kind != "" || !choices.IsArray() {
+		return false
+	}
+	a := scan.Elements(choices)
+	if !a.Next() { // the first and the last chunk of some streams
+		return s.hasAny("usage", "prompt_filter_results")
+	}
+	first := a.Val
+	return first.Get("message") != nil || first.Get("delta") != nil || first.Get("messages") != nil
+}
+
+// become takes a flavour that a document shows, and says it.
+func (p *chat) become(f flavour) {
+	if f <= p.flavour {
+		return
+	}
+	p.flavour = f
+	if names := flavours[f]; names.provider != "" {
+		p.say(Op{Kind: Head, Name: HeadFormat, More: names.format})
+		p.say(Op{Kind: Head, Name: HeadProvider, More: names.provider})
+	}
+}
+
+// flavourOf returns the flavour that a model's name shows.
+func flavourOf(model string) flavour {
+	switch {
+	case isGrok(model):
+		return xaiChat
+	case isSonar(model) && !strings.Contains(model, "/"):
+		return perplexityChat
+	case strings.HasPrefix(model, "groq/"):
+		return groqChat
+	case isDeepSeek(model):
+		return deepSeekChat
+	case isMistral(model):
+		return mistralChat
+	}
+	return plainChat
+}
+
+func isDeepSeek(model string) bool {
+	return strings.HasPrefix(model, "deepseek-") && !strings.Contains(model, "/")
+}
+
+// isSonar reports whether a model is Perplexity's, in its own or in a gateway's naming.
+func isSonar(model string) bool {
+	model, gateway := strings.CutPrefix(model, "perplexity/")
+	return gateway || strings.HasPrefix(model, "sonar") || strings.HasPrefix(model, "pplx-") || model == "r1-1776"
+}
+
+func isMistral(model string) bool {
+	family, _, _ := strings.Cut(strings.TrimPrefix(model, "open-"), "-")
+	return slices.Contains(mistralFamilies, family) && strings.Contains(model, "-") && !strings.Contains(model, "/")
+}
+
+var mistralFamilies = strings.Fields("mistral magistral ministral codestral pixtral devstral voxtral mixtral")
+
+// extra reads a top-level member that only some send.
+func (p *chat) extra(name string, v scan.Value) {
+	switch name {
+	case "provider":
+		if v.IsString() {
+			p.become(openRouterChat)
+		}
+	case "x_groq":
+		p.become(groqChat)
+	case "prompt_filter_results":
+		p.become(azureChat)
+	case "images", "related_questions", "videos":
+		p.meta(name, v)
+	case "web_search":
+		if p.isNew(name, v) && v.IsArray() {
+			p.become(zhipuChat)
+			p.webSources(v)
+		}
+	case "search_info":
+		if p.isNew(name, v) && v.IsObject() {
+			p.become(qwenChat)
+			p.webSources(v.Get("search_results"))
+		}
+	default:
+		if strings.HasPrefix(name, "vertex_ai_") { // what a gateway keeps of Gemini's metadata
+			p.meta(name, v)
+		}
+	}
+}
+
+// isNew reports whether a top-level member differs from what it was in the last document, and remembers it.
+func (p *chat) isNew(name string, v scan.Value) bool {
+	if v.IsNull() || bytes.Equal(p.lists[name], v) {
+		return false
+	}
+	if p.lists == nil {
+		p.lists = map[string][]byte{}
+	}
+	p.lists[name] = append(p.lists[name][:0], v...)
+	return true
+}
+
+// webSources says search results that no citation names.
+func (p *chat) webSources(list scan.Value) {
+	for a := scan.Elements(list); a.Next(); {
+		s := &Source{Kind: KindWeb, Raw: a.Val}
+		a.Val.Read(scan.Fields{
+			{"url", &s.URL},
+			{"link", &s.URL},
+			{"title", &s.Title},
+			{"content", &s.Content},
+			{"score", &s.Score},
+			{"site_name", &s.Site},
+			{"media", &s.Site},
+			{"publish_date", &s.PublishedAt},
+		})
+		if s.Key = s.URL; s.Key != "" {
+			p.source(s)
+		}
+	}
+}
+
+// executedTools reads the searches that Groq's compound models ran. Its text does not say what came from where.
+func (p *chat) executedTools(list scan.Value) {
+	p.become(groqChat)
+	for a := scan.Elements(list); a.Next(); {
+		if arguments := a.Val.Get("arguments"); arguments.IsString() { // JSON in a string
+			p.query(scan.Value(arguments.Bytes()).Get("query"))
+		}
+		p.webSources(a.Val.Get("search_results").Get("results"))
 	}
 }

@@ -43,13 +43,13 @@ func looksCohere2(s *shape) bool {
 	case s.hasAny("finish_reason", "finishReason") && m.Get("content").IsArray():
 		return true
 	}
-	return pick(m, "tool_plan", "toolPlan", "tool_calls", "toolCalls", "citations") != nil ||
+	return m.Pick("tool_plan", "tool_calls", "citations") != nil ||
 		typed(m.Get("content"), func(kind string) bool { return kind == "text" || kind == "thinking" })
 }
 
 // Parse implements [Parser].
 func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
-	if text, ok := p.delta.match(doc); ok {
+	if text, _, ok := p.delta.match(doc); ok {
 		p.raw(p.delta.part, text)
 		return true
 	}
@@ -57,10 +57,12 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 		p.begun = true
 		sayDocuments(&p.out, p.cfg, "doc:")
 	}
-	e := readCohere(doc)
-	i, ok := p.index("index", e.index)
-	message := e.delta.Get("message")
-	switch string(e.kind) {
+	var kind string
+	var id, at, delta scan.Value
+	doc.Read(scan.Fields{{"type", &kind}, {"id", &id}, {"index", &at}, {"delta", &delta}})
+	i, ok := p.index("index", at)
+	message := delta.Get("message")
+	switch kind {
 	case "content-delta":
 		p.contentDelta(i, doc, message.Get("content"))
 	case "content-start":
@@ -76,10 +78,10 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 	case "tool-call-start":
 		p.toolCalls(message.Get("tool_calls"))
 	case "message-start":
-		p.head(HeadID, e.id)
+		p.head(HeadID, id)
 	case "message-end":
-		p.stop(pick(e.delta, "finish_reason", "finishReason"))
-		if failure := e.delta.Get("error"); !failure.IsNull() {
+		cohereFinish(&p.out, delta.Get("finish_reason").Str())
+		if failure := delta.Get("error"); !failure.IsNull() {
 			p.fail("error", failure.Text())
 		}
 		p.end()
@@ -90,28 +92,6 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 		return false
 	}
 	return true
-}
-
-// cohereEvent is an event, its members found but not read.
-type cohereEvent struct {
-	kind             []byte
-	id, index, delta scan.Value
-}
-
-func readCohere(doc scan.Value) (e cohereEvent) {
-	for o := scan.Members(doc); o.Next(); {
-		switch string(o.Key) {
-		case "type":
-			e.kind = o.Val.Bytes()
-		case "id":
-			e.id = o.Val
-		case "index":
-			e.index = o.Val
-		case "delta":
-			e.delta = o.Val
-		}
-	}
-	return e
 }
 
 // Close implements [Parser].
@@ -136,17 +116,15 @@ func (p *cohere2) body(doc scan.Value) bool {
 		p.contentStart(i, blocks.Val)
 		p.say(Op{Kind: PartEnd, Part: Part{Content: i}})
 	}
-	p.toolCalls(pick(m, "tool_calls", "toolCalls"))
+	p.toolCalls(m.Get("tool_calls"))
 	list := m.Get("citations")
-	if !list.IsNull() && !list.IsArray() {
-		p.issue(IssueWrongType, "citations", list)
-	}
+	p.wantList("citations", list)
 	for c := scan.Elements(list); c.Next(); {
 		p.citations(p.cites, c.Val)
 		p.cites++
 	}
-	reason := pick(doc, "finish_reason", "finishReason")
-	p.stop(reason)
+	reason := doc.Get("finish_reason")
+	cohereFinish(&p.out, reason.Str())
 	if reason.IsString() {
 		p.end()
 	}
@@ -180,7 +158,7 @@ func (p *cohere2) contentDelta(i int, doc, content scan.Value) {
 	}
 	p.isText(i)
 	part := Part{Content: i}
-	p.delta.learn(doc, text, "", part, false)
+	p.delta.learn(doc, text, part, variation{})
 	p.text(part, text)
 }
 
@@ -201,37 +179,24 @@ func (p *cohere2) citation(key string, v scan.Value) {
 	if v.Cut() {
 		return
 	}
-	c := Cite{Unit: CodePoints, Part: Part{Content: p.firstOf}}
+	c := Cite{Part: Part{Content: p.firstOf}}
 	var from, to, index, list, ids scan.Value
 	var kind string
-	for o := scan.Members(v); o.Next(); {
-		switch string(o.Key) {
-		case "text":
-			c.Quote = o.Val.Str()
-		case "start":
-			from = o.Val
-		case "end":
-			to = o.Val
-		case "content_index", "contentIndex":
-			index = o.Val
-		case "type":
-			kind = o.Val.Str()
-		case "sources":
-			list = o.Val
-		case "document_ids", "documentIds": // before there were sources
-			ids = o.Val
-		}
-	}
+	v.Read(scan.Fields{
+		{"text", &c.Quote},
+		{"start", &from},
+		{"end", &to},
+		{"content_index", &index},
+		{"type", &kind},
+		{"sources", &list},
+		{"document_ids", &ids}, // before there were sources
+	})
 	if n, ok := p.index("content_index", index); ok {
 		c.Part.Content = n
 	}
 	place := c.Quote
-	start, ok1 := p.index("start", from)
-	end, ok2 := p.index("end", to)
-	if ok1 && ok2 {
-		c.Start, c.End, place = start, end, number(start)+"-"+number(end)
-	} else {
-		c.Unit = Nowhere
+	if p.codePoints(&c, from, to) {
+		place = number(c.Start) + "-" + number(c.End)
 	}
 	// an index may come twice
 	c.Key = strings.Join([]string{key, number(c.Part.Content), place}, "/")
@@ -247,6 +212,18 @@ func (p *cohere2) citation(key string, v scan.Value) {
 		return
 	}
 	p.cite(&c)
+}
+
+// codePoints fills a citation's offsets in code points. It is false where they are missing, and so is its place.
+func (o *out) codePoints(c *Cite, from, to scan.Value) bool {
+	start, ok1 := o.index("start", from)
+	end, ok2 := o.index("end", to)
+	if !ok1 || !ok2 {
+		c.Unit = Nowhere
+		return false
+	}
+	c.Unit, c.Start, c.End = CodePoints, start, end
+	return true
 }
 
 // sources says the sources of a citation and returns what points to them.
@@ -277,23 +254,11 @@ func (p *cohere2) cited(v scan.Value) string {
 		return key
 	}
 	s := Source{Kind: KindDocument, Raw: v}
-	var data, output scan.Value
-	for o := scan.Members(v); o.Next(); {
-		switch string(o.Key) {
-		case "id":
-			s.ID = o.Val.Text()
-		case "type":
-			if string(o.Val.Bytes()) == "tool" {
-				s.Kind = KindTool
-			}
-		case "document":
-			data = o.Val
-		case "tool_output":
-			output = o.Val
-		}
-	}
-	if s.Kind == KindTool {
-		data = output
+	var id, data, output scan.Value
+	var kind string
+	v.Read(scan.Fields{{"id", &id}, {"type", &kind}, {"document", &data}, {"tool_output", &output}})
+	if s.ID = id.Text(); kind == "tool" {
+		s.Kind, data = KindTool, output
 	}
 	fillDocument(&s, data)
 	if s.ID == "" {
@@ -323,22 +288,20 @@ func (p *cohere2) toolCalls(v scan.Value) {
 	}
 }
 
-func (p *cohere2) stop(reason scan.Value) { cohereFinish(&p.out, reason.Str()) }
-
 func cohereFinish(o *out, reason string) {
-	switch strings.ToUpper(reason) {
-	case "":
-	case "COMPLETE", "STOP_SEQUENCE":
-		o.finish(0, FinishStop)
-	case "MAX_TOKENS", "ERROR_LIMIT":
-		o.finish(0, FinishLength)
-	case "TOOL_CALL":
-		o.finish(0, FinishTool)
-	case "ERROR_TOXIC":
-		o.finish(0, FinishFilter)
-	default: // ERROR, TIMEOUT, USER_CANCEL
-		o.finish(0, FinishError)
+	if reason == "" {
+		return
 	}
+	finish, known := cohereFinishes[strings.ToUpper(reason)]
+	if !known { // ERROR, TIMEOUT, USER_CANCEL
+		finish = FinishError
+	}
+	o.finish(0, finish)
+}
+
+var cohereFinishes = map[string]string{
+	"COMPLETE": FinishStop, "STOP_SEQUENCE": FinishStop, "MAX_TOKENS": FinishLength, "ERROR_LIMIT": FinishLength,
+	"TOOL_CALL": FinishTool, "ERROR_TOXIC": FinishFilter,
 }
 
 // sayDocuments says the documents that the model was given, cited or not.
@@ -349,5 +312,163 @@ func sayDocuments(o *out, c *Config, prefix string) {
 			s.ID = s.Key
 		}
 		o.source(&s)
+	}
+}
+
+// cohere1 reads cohere-v1: citations name documents by id alone, and a stream says the documents before the text and
+// everything again at its end.
+type cohere1 struct {
+	out
+	cfg   *Config
+	begun bool
+	delta template
+}
+
+func newCohere1(c *Config) Parser { return &cohere1{out: out{emit: c.Emit}, cfg: c} }
+
+func looksCohere1(s *shape) bool {
+	if s.has("event_type", "is_finished") {
+		return true
+	}
+	cites := scan.Elements(s.val("citations"))
+	return s.val("text").IsString() && s.kind == "" && (s.hasAny("generation_id", "generationId", "response_id") ||
+		cites.Next() && cites.Val.Get("document_ids") != nil)
+}
+
+// Parse implements [Parser].
+func (p *cohere1) Parse(_ []byte, doc scan.Value) bool {
+	if text, _, ok := p.delta.match(doc); ok {
+		p.raw(Part{}, text)
+		return true
+	}
+	if !p.begun {
+		p.begun = true
+		sayDocuments(&p.out, p.cfg, "doc_")
+	}
+	switch doc.Get("event_type").Str() {
+	case "text-generation":
+		text := doc.Get("text")
+		p.delta.learn(doc, text, Part{}, variation{})
+		return p.text(Part{}, text)
+	case "citation-generation":
+		p.citations(doc.Get("citations"))
+	case "search-results":
+		p.documents(doc.Get("documents"))
+	case "search-queries-generation":
+		p.queries(doc.Get("search_queries"))
+	case "tool-calls-generation":
+		p.toolCalls(doc.Get("tool_calls"))
+	case "stream-start":
+		p.head(HeadID, doc.Get("generation_id"))
+	case "stream-end":
+		p.response(doc.Get("response"))
+		cohereFinish(&p.out, doc.Get("finish_reason").Str())
+		p.end()
+	case "tool-calls-chunk", "debug":
+	case "":
+		if !doc.Get("text").IsString() {
+			return false
+		}
+		p.response(doc)
+		cohereFinish(&p.out, doc.Get("finish_reason").Str())
+		p.end()
+	default:
+		return false
+	}
+	return true
+}
+
+// Close implements [Parser].
+func (p *cohere1) Close() {}
+
+// response reads a whole response: a body, or what a stream repeats at its end.
+func (p *cohere1) response(v scan.Value) {
+	var id, queries, documents, text, citations, calls, found scan.Value
+	v.Read(scan.Fields{
+		{"generation_id", &id},
+		{"search_queries", &queries},
+		{"documents", &documents},
+		{"text", &text},
+		{"citations", &citations},
+		{"tool_calls", &calls},
+		{"search_results", &found},
+	})
+	p.head(HeadID, id)
+	p.queries(queries)
+	p.documents(documents)
+	p.final(Part{}, text)
+	p.citations(citations)
+	p.toolCalls(calls)
+	for results := scan.Elements(found); results.Next(); {
+		if message := results.Val.Get("error_message").Str(); message != "" {
+			p.issue(IssueSourceFailed, clip(message), nil)
+		}
+	}
+}
+
+func (p *cohere1) documents(v scan.Value) {
+	for docs := scan.Elements(v); docs.Next(); {
+		s := Source{Kind: KindDocument, ID: docs.Val.Get("id").Text(), Raw: docs.Val}
+		fillDocument(&s, docs.Val)
+		switch {
+		case docs.Val.Get("tool_name").IsString():
+			s.Kind = KindTool
+		case s.URL != "":
+			s.Kind = KindWeb
+		}
+		if s.Key = s.ID; s.Key == "" {
+			s.Key = "content:" + s.Content
+		}
+		if docs.Val.IsObject() {
+			p.source(&s)
+		}
+	}
+}
+
+func (p *cohere1) citations(v scan.Value) {
+	for list := scan.Elements(v); list.Next(); {
+		p.citation(list.Val)
+	}
+}
+
+// citation says a citation, if it is all there.
+func (p *cohere1) citation(v scan.Value) {
+	if v.Cut() {
+		return
+	}
+	var c Cite
+	var from, to, ids scan.Value
+	var kind string
+	v.Read(scan.Fields{
+		{"text", &c.Quote}, {"start", &from}, {"end", &to}, {"type", &kind}, {"document_ids", &ids},
+	})
+	text := c.Quote
+	p.codePoints(&c, from, to)
+	start, end := c.Start, c.End
+	if kind == "PLAN" { // not about the answer's text
+		c.Unit, c.Quote, c.Start, c.End = Nowhere, "", 0, 0
+	}
+	key := []string{number(start), number(end), text} // the end of a stream says the same citations again
+	for _, ref := range documentRefs(ids) {
+		c.Refs = append(c.Refs, ref)
+		key = append(key, ref.Source)
+	}
+	if len(c.Refs) == 0 {
+		p.issue(IssueSourceless, clip(c.Quote), nil) // without its JSON: a stream says it twice
+		return
+	}
+	c.Key = strings.Join(key, "/")
+	p.cite(&c)
+}
+
+func (p *cohere1) queries(v scan.Value) {
+	for list := scan.Elements(v); list.Next(); {
+		p.query(list.Val.Get("text"))
+	}
+}
+
+func (p *cohere1) toolCalls(v scan.Value) {
+	for list := scan.Elements(v); list.Next(); {
+		p.tool("", list.Val.Get("name").Str())
 	}
 }

@@ -24,7 +24,7 @@ func TestCohere1(t *testing.T) {
 				`cite 0/2/pl/own 0/0/0 claim nowhere -> own`,
 				`issue citation-without-source x`,
 				`issue bad-number start "a"`,
-				`cite 0/6/🥖/own 0/0/0 claim nowhere quote="🥖" -> own`,
+				`cite 0/0/🥖/own 0/0/0 claim nowhere quote="🥖" -> own`,
 				`cite 0/0/Brot/web-search_0 0/0/0 claim nowhere quote="Brot" -> web-search_0`,
 				`tool "" calc`,
 				`issue source-not-retrieved connector down`,

@@ -2,9 +2,12 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/ibidhq/ibid/internal/scan"
 )
@@ -83,9 +86,9 @@ func fillDocument(s *Source, data scan.Value) {
 	for a := scan.Elements(authors); a.Next(); {
 		s.Authors = append(s.Authors, a.Val.Text())
 	}
-	s.Filename = firstOf(s.Filename, filename.Text())
-	s.PublishedAt = firstOf(s.PublishedAt, date.Text())
-	if s.Content = firstOf(text.Text(), snippet.Text(), content.Text()); s.Content == "" {
+	s.Filename = cmp.Or(s.Filename, filename.Text())
+	s.PublishedAt = cmp.Or(s.PublishedAt, date.Text())
+	if s.Content = cmp.Or(text.Text(), snippet.Text(), content.Text()); s.Content == "" {
 		s.Content = jsonText(data)
 	}
 }
@@ -124,4 +127,12 @@ func Compact(v scan.Value) string {
 		return string(v)
 	}
 	return b.String()
+}
+
+// IsRedirect reports whether an address is one of a provider's own that leads to the source and says nothing of it:
+// Google's grounding answers cite such, and they stop working after a while.
+func IsRedirect(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "https" && strings.EqualFold(u.Host, "vertexaisearch.cloud.google.com") &&
+		strings.HasPrefix(u.Path, "/grounding-api-redirect/") && len(u.Path) > len("/grounding-api-redirect/")
 }

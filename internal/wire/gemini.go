@@ -2,6 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -11,10 +14,8 @@ import (
 // looksGenerate recognises a response of Gemini's generateContent, or one chunk of streamGenerateContent, of the Gemini
 // API and of Vertex AI; with snake_case names as some SDKs write it down; wrapped in a member response as batches do.
 func looksGenerate(s *shape) bool {
-	if s.val("candidates").IsArray() || s.val("promptFeedback").IsObject() || s.val("prompt_feedback").IsObject() {
-		return true
-	}
-	if s.has("usageMetadata") && s.hasAny("modelVersion", "responseId") {
+	if s.val("candidates").IsArray() || s.val("promptFeedback").IsObject() ||
+		s.has("usageMetadata") && s.hasAny("modelVersion", "responseId") {
 		return true
 	}
 	inner := s.val("response")
@@ -37,16 +38,15 @@ type generate struct {
 	created    string
 	late       bool // thoughts may say behind their text that they are thoughts
 
-	hot   template   // the chunks that hold nothing but a piece of text
-	fixed int        // so many bytes of the template's tail must be the same; in those after them numbers may differ
-	cand  *candidate // whose text the template's is
+	chunks template   // of chunks that hold nothing but a piece of text
+	cand   *candidate // whose text the template's is
 }
 
 func newGenerate(c *Config) Parser {
-	thinking := pick(pick(c.Request, "generationConfig", "generation_config"), "thinkingConfig", "thinking_config")
+	thinking := c.Request.Path("generationConfig", "thinkingConfig")
 	return &generate{
 		out: out{emit: c.Emit}, candidates: map[int]*candidate{}, once: onceSet{},
-		late: pick(thinking, "includeThoughts", "include_thoughts").IsTrue(),
+		late: thinking.Get("includeThoughts").IsTrue(),
 	}
 }
 
@@ -103,50 +103,66 @@ func (c *candidate) next(i int, sort partSort) {
 }
 
 func (g *generate) Parse(_ []byte, doc scan.Value) bool {
-	if content, ok := g.match(doc); ok {
-		g.piece(g.cand, 0, content)
+	if content, _, ok := g.chunks.match(doc); ok {
+		g.addPiece(g.cand, 0, content)
 		return true
 	}
+	return eachDocument(doc, func(doc scan.Value) bool { return g.document(doc, true) })
+}
+
+// eachDocument reads a document, or each of an array of them, and reports whether one is known.
+func eachDocument(doc scan.Value, read func(scan.Value) bool) bool {
 	if !doc.IsArray() {
-		return g.document(doc, true)
+		return read(doc)
 	}
 	known := false
 	for a := scan.Elements(doc); a.Next(); {
-		known = g.document(a.Val, true) || known
+		known = read(a.Val) || known
 	}
 	return known
 }
 
-// piece says the text of the visible part that stands at place i of its document.
-func (g *generate) piece(c *candidate, i int, content []byte) {
+// addPiece says the text of the visible part that stands at place i of its document.
+func (g *generate) addPiece(c *candidate, i int, content []byte) {
 	c.next(i, visiblePart)
 	g.raw(c.part, content)
 	c.length += len(g.said.Text)
 }
 
-// generated is one document, its members found but not read.
-type generated struct{ candidates, feedback, usage, err, inner scan.Value }
-
+// document reads one document of a response. Wrapped says that another may stand in it.
 func (g *generate) document(doc scan.Value, wrapped bool) bool {
-	var r generated
-	known := false
-	for o := scan.Members(doc); o.Next(); {
-		known = g.member(&r, &o) || known
+	var candidates, feedback, usage, failure, inner, id, model, created scan.Value
+	doc.Read(scan.Fields{
+		{"candidates", &candidates},
+		{"promptFeedback", &feedback},
+		{"usageMetadata", &usage},
+		{"error", &failure},
+		{"response", &inner},
+		{"responseId", &id},
+		{"modelVersion", &model},
+		{"createTime", &created},
+	})
+	g.headOnce(&g.id, HeadID, id)
+	g.headOnce(&g.model, HeadModel, model)
+	g.headOnce(&g.created, HeadCreated, created)
+	if inner.IsObject() && wrapped {
+		g.document(inner, false)
+		return true
 	}
-	if r.inner.IsObject() && wrapped {
-		return g.document(r.inner, false) || known
-	}
-	if !blank(r.err) {
+	if !blank(failure) {
 		g.failure(doc)
 		g.finish(0, FinishError)
 	}
-	g.feedback(r.feedback)
-	if !r.candidates.IsNull() && !r.candidates.IsArray() {
-		g.issue(IssueWrongType, "candidates", r.candidates)
+	// A refused prompt has no candidates.
+	if why := feedback.Get("blockReason").Text(); why != "" && why != "BLOCK_REASON_UNSPECIFIED" && why != "0" {
+		g.meta("promptFeedback", feedback)
+		g.finish(0, FinishFilter)
+		g.endHere()
 	}
+	g.wantList("candidates", candidates)
 	i, finished := 0, false
 	var text scan.Value
-	for a := scan.Elements(r.candidates); a.Next(); i++ {
+	for a := scan.Elements(candidates); a.Next(); i++ {
 		d := g.candidate(i, a.Val)
 		finished = finished || d.finished
 		if text = nil; i == 0 && d.plain {
@@ -154,57 +170,30 @@ func (g *generate) document(doc scan.Value, wrapped bool) bool {
 		}
 	}
 	if text != nil {
-		g.learn(doc, text, r.usage)
+		g.cand = g.order[0]
+		// The counts of tokens differ from chunk to chunk.
+		if g.chunks.learn(doc, text, g.cand.part, variation{numbers: usage}); len(g.order) > 1 {
+			g.chunks.forget() // with several candidates it is not worth it
+		}
 	}
 	if finished {
-		g.meta("usageMetadata", r.usage)
+		g.meta("usageMetadata", usage)
 		g.checkEnd()
 	}
-	return known
-}
-
-// member files one member of a document and reports whether it is known.
-func (g *generate) member(r *generated, o *scan.Object) bool {
-	switch string(o.Key) {
-	case "candidates":
-		r.candidates = o.Val
-	case "promptFeedback", "prompt_feedback":
-		r.feedback = o.Val
-	case "usageMetadata", "usage_metadata":
-		r.usage = o.Val
-	case "error":
-		r.err = o.Val
-	case "response":
-		r.inner = o.Val
-	case "responseId", "response_id":
-		g.headOnce(&g.id, HeadID, o.Val)
-	case "modelVersion", "model_version":
-		g.headOnce(&g.model, HeadModel, o.Val)
-	case "createTime", "create_time":
-		g.headOnce(&g.created, HeadCreated, o.Val)
-	default:
-		return false
+	for _, v := range []scan.Value{candidates, feedback, usage, failure, inner, id, model, created} {
+		if v != nil {
+			return true
+		}
 	}
-	return true
+	return false
 }
 
 // headOnce says a head field that every chunk repeats when it is new.
 func (g *generate) headOnce(last *string, field string, v scan.Value) {
-	if s := v.Content(); string(s) != *last {
+	if s := v.Content(); v != nil && string(s) != *last {
 		*last = string(s)
 		g.head(field, v)
 	}
-}
-
-// feedback reads why a prompt was refused. A refused prompt has no candidates.
-func (g *generate) feedback(v scan.Value) {
-	reason := pick(v, "blockReason", "block_reason").Text()
-	if reason == "" || reason == "BLOCK_REASON_UNSPECIFIED" || reason == "0" {
-		return
-	}
-	g.meta("promptFeedback", v)
-	g.finish(0, FinishFilter)
-	g.endHere()
 }
 
 // digest is what a candidate's document turned out to hold.
@@ -218,26 +207,17 @@ type digest struct {
 
 // candidate reads one element of candidates.
 func (g *generate) candidate(i int, v scan.Value) digest {
-	var index, content, finish scan.Value
-	var grounding, urls, citations scan.Value
-	for o := scan.Members(v); o.Next(); {
-		switch string(o.Key) {
-		case "index":
-			index = o.Val
-		case "content":
-			content = o.Val
-		case "finishReason", "finish_reason":
-			finish = o.Val
-		case "groundingMetadata", "grounding_metadata":
-			grounding = o.Val
-		case "urlContextMetadata", "url_context_metadata":
-			urls = o.Val
-		case "citationMetadata", "citation_metadata":
-			citations = o.Val
-		case "finishMessage", "finish_message":
-			g.meta("finishMessage", o.Val)
-		}
-	}
+	var index, content, finish, message, grounding, urls, citations scan.Value
+	v.Read(scan.Fields{
+		{"index", &index},
+		{"content", &content},
+		{"finishReason", &finish},
+		{"finishMessage", &message},
+		{"groundingMetadata", &grounding},
+		{"urlContextMetadata", &urls},
+		{"citationMetadata", &citations},
+	})
+	g.meta("finishMessage", message)
 	if index == nil && len(g.order) > 1 && v.Cut() {
 		return digest{} // it is not known whose text it is
 	}
@@ -246,13 +226,13 @@ func (g *generate) candidate(i int, v scan.Value) digest {
 	}
 	c := g.at(i)
 	d := g.content(c, content)
-	g.ground(c, grounding)
-	c.keep(fieldURLs, pick(urls, "urlMetadata", "url_metadata"))
-	g.recite(c, citations)
+	g.keepGrounding(c, grounding)
+	c.keep(fieldURLs, urls.Get("urlMetadata"))
+	c.keepRecitations(citations)
 	reason := finish.Text()
 	d.finished = reason != "" && reason != "FINISH_REASON_UNSPECIFIED" && reason != "0"
 	if d.finished {
-		g.close(c)
+		g.sayKept(c)
 		g.finishAs(c, reason)
 	}
 	d.plain = d.visible == 1 && d.hidden == 0 && !d.finished &&
@@ -277,9 +257,7 @@ func (g *generate) at(index int) *candidate {
 // content reads the parts of a candidate.
 func (g *generate) content(c *candidate, v scan.Value) (d digest) {
 	parts := v.Get("parts")
-	if !parts.IsNull() && !parts.IsArray() {
-		g.issue(IssueWrongType, "content.parts", parts)
-	}
+	g.wantList("content.parts", parts)
 	i := 0
 	for a := scan.Elements(parts); a.Next(); i++ {
 		text, hidden := g.partOf(c, a.Val)
@@ -294,7 +272,7 @@ func (g *generate) content(c *candidate, v scan.Value) (d digest) {
 			d.hidden++
 			continue
 		}
-		g.piece(c, i, text.Content())
+		g.addPiece(c, i, text.Content())
 		d.text = text
 		d.visible++
 	}
@@ -332,30 +310,27 @@ func (g *generate) partOf(c *candidate, v scan.Value) (text scan.Value, hidden b
 func (g *generate) finishAs(c *candidate, reason string) {
 	c.finished = true
 	word := strings.ToUpper(reason[strings.LastIndexByte(reason, '.')+1:])
-	var neutral string
-	switch word {
-	case "STOP", "1":
-		neutral = FinishStop
-		if c.calls {
-			neutral = FinishTool
-		}
-	case "MAX_TOKENS", "2":
-		neutral = FinishLength
-	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "MODEL_ARMOR", "3", "4":
+	neutral, known := geminiFinish[word]
+	switch {
+	case neutral == FinishStop && c.calls:
+		neutral = FinishTool
+	case !known && strings.HasPrefix(word, "IMAGE_"):
 		neutral = FinishFilter
-	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE",
-		"MISSING_THOUGHT_SIGNATURE", "NO_IMAGE":
-		neutral = FinishError
-	case "OTHER", "5":
-		return
-	default:
-		if !strings.HasPrefix(word, "IMAGE_") {
-			g.issue(IssueUnknownType, "finishReason "+clip(reason), nil)
-			return
-		}
-		neutral = FinishFilter
+	case !known:
+		g.issue(IssueUnknownType, "finishReason "+clip(reason), nil)
 	}
-	g.finish(c.part.Candidate, neutral)
+	if neutral != "" {
+		g.finish(c.part.Candidate, neutral)
+	}
+}
+
+var geminiFinish = map[string]string{
+	"STOP": FinishStop, "1": FinishStop, "MAX_TOKENS": FinishLength, "2": FinishLength,
+	"SAFETY": FinishFilter, "3": FinishFilter, "RECITATION": FinishFilter, "4": FinishFilter, "BLOCKLIST": FinishFilter,
+	"PROHIBITED_CONTENT": FinishFilter, "SPII": FinishFilter, "LANGUAGE": FinishFilter, "MODEL_ARMOR": FinishFilter,
+	"MALFORMED_FUNCTION_CALL": FinishError, "UNEXPECTED_TOOL_CALL": FinishError, "TOO_MANY_TOOL_CALLS": FinishError,
+	"MALFORMED_RESPONSE": FinishError, "MISSING_THOUGHT_SIGNATURE": FinishError, "NO_IMAGE": FinishError,
+	"OTHER": "", "5": "", // it says nothing
 }
 
 // checkEnd says the end where every candidate has ended. Some servers end a candidate with every chunk, and some send
@@ -373,90 +348,465 @@ func (g *generate) endHere() { g.say(Op{Kind: End, Open: true}) }
 
 func (g *generate) Close() {
 	for _, c := range g.order {
-		g.close(c)
+		g.sayKept(c)
 	}
 }
 
-// learn remembers what stands around the text of a chunk. The counts of tokens differ from chunk to chunk: where they
-// stand after the candidates, numbers from there on are not compared.
-func (g *generate) learn(doc, text, usage scan.Value) {
-	g.cand = g.order[0]
-	g.hot.learn(doc, text, "", g.cand.part, true)
-	g.fixed = len(g.hot.tail)
-	if len(g.order) > 1 {
-		g.hot.head = g.hot.head[:0] // with several candidates it is not worth it
+// groundingField names a field of the metadata that is kept until the candidate ends.
+type groundingField int
+
+const (
+	fieldChunks groundingField = iota
+	fieldSupports
+	fieldWebQueries
+	fieldImageQueries
+	fieldRetrievalQueries
+	fieldEntryPoint
+	fieldURLs
+	groundingFields
+)
+
+// maxShifts bounds how many parts a support is tried at. Real answers have a handful of parts.
+const maxShifts = 32
+
+// grounding is what is known of a candidate's sources and citations.
+type grounding struct {
+	fields   [groundingFields]scan.Value // the last that said something, copied
+	unsaid   bool                        // fields changed since they were said
+	chunks   []saidChunk                 // as said last
+	round    int                         // how often fields were said
+	supports []bool                      // which supports were said as citations
+	shifts   []int
+
+	// Unlike grounding, each chunk of a stream brings only the recitations found since the last.
+	recited     []scan.Value    // copied
+	recitedSaid int             // so many of them were said
+	recitedSeen map[string]bool // the JSON of those of earlier chunks
+}
+
+// saidChunk is one grounding chunk as it was said: supports name it by its place in the list.
+type saidChunk struct {
+	key     string
+	raw     scan.Value
+	quote   string // the retrieved text: what the source says
+	locator Locator
+}
+
+// keep stores a field if it says something. The value that was there may still be in use: it is not overwritten.
+func (gr *grounding) keep(f groundingField, v scan.Value) {
+	if !blank(v) && !bytes.Equal(gr.fields[f], v) {
+		gr.fields[f] = bytes.Clone(v)
+		gr.unsaid = true
+	}
+}
+
+// groundingNames are the names of the fields in groundingMetadata.
+var groundingNames = [...]string{
+	fieldChunks: "groundingChunks", fieldSupports: "groundingSupports", fieldWebQueries: "webSearchQueries",
+	fieldImageQueries: "imageSearchQueries", fieldRetrievalQueries: "retrievalQueries", fieldEntryPoint: "searchEntryPoint",
+}
+
+// keepGrounding keeps a candidate's groundingMetadata.
+func (g *generate) keepGrounding(c *candidate, v scan.Value) {
+	for o := scan.Members(v); o.Next(); {
+		f := slices.IndexFunc(groundingNames[:], func(name string) bool { return scan.IsName(o.Key, name) })
+		switch {
+		case f >= 0:
+			c.keep(groundingField(f), o.Val)
+		case !blank(o.Val): // retrievalMetadata, googleMapsWidgetContextToken, sourceFlaggingUris …
+			g.meta(c.prefix+string(o.Key), o.Val)
+		}
+	}
+}
+
+// keepRecitations keeps the recitations of one document. A chunk that repeats those of former chunks adds nothing; within one
+// list the same entry twice is two citations.
+func (c *candidate) keepRecitations(v scan.Value) {
+	list := v.Pick("citationSources", "citations")
+	before := len(c.recited)
+	for a := scan.Elements(list); a.Next() && !a.Cut(); {
+		if !c.recitedSeen[string(a.Val)] {
+			c.recited = append(c.recited, bytes.Clone(a.Val))
+		}
+	}
+	if len(c.recited) > before && c.recitedSeen == nil {
+		c.recitedSeen = map[string]bool{}
+	}
+	for _, r := range c.recited[before:] {
+		c.recitedSeen[string(r)] = true
+	}
+}
+
+// sayKept says what was kept of a candidate and not said yet.
+func (g *generate) sayKept(c *candidate) {
+	if c.unsaid {
+		c.unsaid = false
+		for _, f := range []groundingField{fieldWebQueries, fieldImageQueries, fieldRetrievalQueries} {
+			g.queries(g.once, c.fields[f])
+		}
+		g.suggestions(g.once, c.fields[fieldEntryPoint].Get("renderedContent"))
+		g.sources(c)
+		g.urls(c)
+		g.cites(c)
+		c.round++
+	}
+	for ; c.recitedSaid < len(c.recited); c.recitedSaid++ {
+		g.recitation(c, c.recitedSaid, c.recited[c.recitedSaid])
+	}
+}
+
+// queries says the searches of a list, each once.
+func (o *out) queries(once onceSet, list scan.Value) {
+	for a := scan.Elements(list); a.Next(); {
+		if once.first("query:" + string(a.Val)) {
+			o.query(a.Val)
+		}
+	}
+}
+
+// suggestions says, once, the search suggestions that Google's terms demand to be shown.
+func (o *out) suggestions(once onceSet, html scan.Value) {
+	if b := html.Bytes(); len(b) > 0 && !once[string(b)] {
+		s := string(b)
+		once[s] = true
+		o.say(Op{Kind: Display, Name: searchSuggestions, More: s})
+	}
+}
+
+// searchSuggestions is the kind of display that Google's search grounding demands.
+const searchSuggestions = "google-search-suggestions"
+
+// sources says the grounding chunks. Should a later list differ from the one said before, those in which it differs get
+// other keys, so that they do not add to the wrong source.
+func (g *generate) sources(c *candidate) {
+	former := c.chunks
+	c.chunks = nil
+	for a := scan.Elements(c.fields[fieldChunks]); a.Next(); {
+		i := len(c.chunks)
+		if i < len(former) && bytes.Equal(former[i].raw, a.Val) {
+			c.chunks = append(c.chunks, former[i])
+			continue
+		}
+		key := c.prefix + numbered("chunk:", i)
+		if i < len(former) {
+			key += numbered("~", c.round)
+		}
+		s, known := readChunk(a.Val)
+		if s.Key = key; !known {
+			g.unknown(numbered("grounding chunk ", i), a.Val)
+		}
+		g.source(s)
+		c.chunks = append(c.chunks, saidChunk{key, a.Val, s.Content, s.Locator})
+	}
+}
+
+// cites says the supports, and takes back those that are gone from the list.
+func (g *generate) cites(c *candidate) {
+	c.findShifts()
+	former := c.supports
+	c.supports = nil
+	for a := scan.Elements(c.fields[fieldSupports]); a.Next() && !a.Cut(); {
+		i := len(c.supports)
+		cite, ok := g.support(c, i, a.Val)
+		c.supports = append(c.supports, ok)
+		if ok {
+			g.cite(cite)
+			continue
+		}
+		g.issue(IssueSourceless, cite.Key, a.Val)
+		if i < len(former) && former[i] {
+			g.say(Op{Kind: Withdraw, Name: cite.Key})
+		}
+	}
+	for i := len(c.supports); i < len(former); i++ {
+		if former[i] {
+			g.say(Op{Kind: Withdraw, Name: c.prefix + numbered("support:", i)})
+		}
+	}
+}
+
+// findShifts lists where else offsets may count from: from the beginning of each part, and with the thoughts before it.
+func (c *candidate) findShifts() {
+	c.shifts = append(c.shifts[:0], 0)
+	add := func(shift int) {
+		if len(c.shifts) < maxShifts && !slices.Contains(c.shifts, shift) {
+			c.shifts = append(c.shifts, shift)
+		}
+	}
+	for _, p := range c.parts {
+		add(p.start)
+	}
+	for _, p := range c.parts {
+		add(-p.hidden)
+	}
+	if len(c.shifts) == 1 {
+		c.shifts = nil
+	}
+}
+
+// support reads one element of groundingSupports. It reports false where no chunk is left that the citation could point
+// to.
+func (g *generate) support(c *candidate, i int, v scan.Value) (*Cite, bool) {
+	cite := &Cite{Key: c.prefix + numbered("support:", i), Part: c.part, Base: AnswerBase, Shifts: c.shifts}
+	var segment, indices, older, scores scan.Value
+	v.Read(scan.Fields{
+		{"segment", &segment},
+		{"segmentText", &cite.Quote},
+		{"groundingChunkIndices", &indices},
+		{"supportChunkIndices", &older},
+		{"confidenceScores", &scores},
+		{"confidenceScore", &scores},
+	})
+	if blank(indices) {
+		indices = older
+	}
+	g.segment(c, cite, segment)
+	confidence := scan.Elements(scores)
+	for a := scan.Elements(indices); a.Next(); {
+		confidence.Val = nil
+		confidence.Next()
+		n, ok := g.index("groundingChunkIndices", a.Val)
+		if !ok {
+			continue
+		}
+		if n >= len(c.chunks) {
+			g.issue(IssueChunkIndex, fmt.Sprintf("%s names chunk %d of %d", cite.Key, n, len(c.chunks)), nil)
+			continue
+		}
+		ch := &c.chunks[n]
+		cite.Refs = append(cite.Refs, Ref{ch.key, ch.quote, ch.locator, confidence.Val.Number()})
+	}
+	return cite, len(cite.Refs) > 0
+}
+
+// segment reads which words a support is about. A part index is nearly never sent: then the offsets count over the
+// whole text. Where it is, they count over that part first of all, and over the whole text if the words are not there.
+func (g *generate) segment(c *candidate, cite *Cite, v scan.Value) {
+	var start, end, part scan.Value
+	v.Read(scan.Fields{
+		{"startIndex", &start}, {"endIndex", &end}, {"partIndex", &part}, {"text", &cite.Quote},
+	})
+	g.byteSpan(cite, start, end)
+	if cite.Unit == Nowhere {
+		cite.Shifts = nil
 		return
 	}
-	if at, tail := cap(doc)-cap(usage), len(doc)-len(g.hot.tail); usage != nil && at >= tail {
-		g.fixed = at - tail
-	}
-}
-
-// match returns the text of a chunk that is like the learned one.
-func (g *generate) match(doc []byte) ([]byte, bool) {
-	content, ok := g.hot.match(doc)
+	n, ok := g.index("partIndex", part)
 	if !ok {
-		return nil, false
+		return
 	}
-	tail, want := doc[len(g.hot.head)+len(content):], g.hot.tail
-	if len(tail) < g.fixed || !bytes.Equal(tail[:g.fixed], want[:g.fixed]) {
-		return nil, false
-	}
-	return content, sameButNumbers(tail[g.fixed:], want[g.fixed:])
-}
-
-// sameButNumbers reports whether a and b are equal but for the digits of their numbers.
-func sameButNumbers(a, b []byte) bool {
-	for {
-		n := commonPrefix(a, b)
-		inNumber := n > 0 && digits(a[n-1:n], 0) == 1
-		a, b = a[n:], b[n:]
-		if len(a) == 0 && len(b) == 0 {
-			return true
-		}
-		i, j := digits(a, 0), digits(b, 0)
-		if i+j == 0 || !inNumber && (i == 0 || j == 0) {
-			return false
-		}
-		a, b = a[i:], b[j:]
-	}
-}
-
-// commonPrefix returns how many bytes a and b begin with are the same.
-func commonPrefix(a, b []byte) int {
-	i, n := 0, min(len(a), len(b))
-	for i+16 <= n && string(a[i:i+16]) == string(b[i:i+16]) {
-		i += 16
-	}
-	for i < n && a[i] == b[i] {
-		i++
-	}
-	return i
-}
-
-// pick returns the first member that has one of the names: a field in camelCase and in snake_case.
-func pick(v scan.Value, names ...string) scan.Value {
-	for o := scan.Members(v); o.Next(); {
-		if slices.Contains(names, string(o.Key)) {
-			return o.Val
+	for _, p := range c.parts {
+		if p.index == n && p.start > 0 {
+			others := slices.DeleteFunc(slices.Clone(c.shifts), func(s int) bool { return s == p.start })
+			cite.Shifts = slices.Concat([]int{p.start}, others)
 		}
 	}
-	return nil
 }
 
-// blank reports whether v says nothing: null, "", {} or [].
-func blank(v scan.Value) bool {
+// byteSpan fills a citation's offsets in bytes. Google leaves zeros out: without a start it begins at 0, without an end
+// it has no place, and the quote, if there is one, is all there is to find it by.
+func (o *out) byteSpan(cite *Cite, start, end scan.Value) {
+	from, ok := o.index("startIndex", start)
+	to, placed := o.index("endIndex", end)
+	cite.Unit = Bytes
+	if cite.Start, cite.End = from, to; !placed || to == 0 || !ok && !start.IsNull() {
+		cite.Unit, cite.Start, cite.End = Nowhere, 0, 0
+	}
+}
+
+// urls says the pages that the model fetched with its URL tool.
+func (g *generate) urls(c *candidate) {
+	for a := scan.Elements(c.fields[fieldURLs]); a.Next(); {
+		g.fetched(g.once, a.Val.Get("retrievedUrl").Str(), a.Val.Get("urlRetrievalStatus").Text(), a.Val)
+	}
+}
+
+// fetched says one page that the model asked for and, where it did not get it, why. A page that was not read stays a
+// source, since a citation may name it.
+func (o *out) fetched(once onceSet, url, status string, raw scan.Value) {
+	if !once.first("fetched:" + url + " " + status) {
+		return
+	}
+	if url != "" {
+		o.source(&Source{Key: "url:" + url, Kind: KindWeb, URL: url, Raw: raw})
+	}
+	word := strings.ToUpper(strings.TrimPrefix(status, "URL_RETRIEVAL_STATUS_"))
+	if word != "" && word != "SUCCESS" && word != "UNSPECIFIED" {
+		o.issue(IssueSourceFailed, strings.TrimSpace(word+" "+url), raw)
+	}
+}
+
+// recitation says one passage that Google found to repeat a known text.
+func (g *generate) recitation(c *candidate, i int, v scan.Value) {
+	var start, end, date scan.Value
+	s := &Source{Key: c.prefix + numbered("citation:", i), Kind: KindDocument, Raw: v}
+	v.Read(scan.Fields{
+		{"startIndex", &start},
+		{"endIndex", &end},
+		{"uri", &s.URL},
+		{"title", &s.Title},
+		{"license", &s.License},
+		{"publicationDate", &date},
+	})
+	s.PublishedAt = calendarDate(date)
+	cite := &Cite{Key: s.Key, Part: c.part, Base: AnswerBase}
+	if s.URL == "" && s.Title == "" && s.License == "" {
+		g.issue(IssueSourceless, cite.Key, v)
+		return
+	}
+	if s.URL != "" {
+		s.Kind = KindWeb
+		s.Key = "recited:" + s.URL
+	}
+	g.byteSpan(cite, start, end)
+	if s.URL == "" || g.once.first(s.Key+" "+s.Title+" "+s.License) {
+		g.source(s)
+	}
+	cite.Refs = []Ref{{Source: s.Key}}
+	g.cite(cite)
+}
+
+// calendarDate reads a date that is given as a string or as the numbers of its year, month and day, the last of which
+// may be unknown.
+func calendarDate(v scan.Value) string {
+	if v.IsString() {
+		return v.Str()
+	}
+	year, _ := v.Get("year").Int()
+	month, _ := v.Get("month").Int()
+	day, _ := v.Get("day").Int()
 	switch {
-	case v.IsNull():
-		return true
-	case v.IsString():
-		return len(v.Content()) == 0
-	case v.IsObject():
-		o := scan.Members(v)
-		return !o.Next()
-	case v.IsArray():
-		a := scan.Elements(v)
-		return !a.Next()
+	case year < 1 || year > 9999:
+		return ""
+	case month < 1 || month > 12:
+		return fmt.Sprintf("%04d", year)
+	case day < 1 || day > 31:
+		return fmt.Sprintf("%04d-%02d", year, month)
 	}
-	return false
+	return fmt.Sprintf("%04d-%02d-%02d", year, month, day)
 }
+
+// readChunk reads a grounding chunk, of which exactly one arm is set. It reports false for one without an arm or with
+// an unknown one; that is still a source, since supports may name it.
+func readChunk(v scan.Value) (*Source, bool) {
+	s := &Source{Kind: KindDocument, Raw: v}
+	known := false
+	for o := scan.Members(v); o.Next(); {
+		if !o.Val.IsObject() {
+			continue // SDKs write the arms that are not set as null
+		}
+		known = true
+		fields := scan.Fields{{"uri", &s.URL}, {"title", &s.Title}, {"domain", &s.Site}}
+		switch string(o.Key) {
+		case "web":
+			s.Kind = KindWeb
+			if o.Val.Read(fields); s.Site == "" {
+				s.Site = siteOf(s.Title)
+			}
+		case "retrievedContext", "retrieved_context":
+			retrievedChunk(s, o.Val)
+		case "maps":
+			s.Kind = KindMap
+			o.Val.Read(append(fields[:2], scan.Fields{{"text", &s.Content}, {"placeId", &s.GlobalID}}...))
+		case "image": // the page it stands on is the source, not the picture's file
+			s.Kind = KindImage
+			fields[0].Name = "sourceUri"
+			o.Val.Read(fields)
+		default:
+			known = false
+			s.URL, s.Title = o.Val.Pick("uri", "url").Str(), o.Val.Get("title").Str()
+		}
+	}
+	return s, known
+}
+
+// retrievedChunk reads a piece of a file or document that was searched.
+func retrievedChunk(s *Source, v scan.Value) {
+	var document, media, file, text string
+	var store, page, rag, custom scan.Value
+	v.Read(scan.Fields{
+		{"uri", &s.URL},
+		{"title", &s.Title},
+		{"text", &s.Content},
+		{"documentName", &document},
+		{"mediaId", &media},
+		{"fileSearchStore", &store},
+		{"pageNumber", &page},
+		{"ragChunk", &rag},
+		{"customMetadata", &custom},
+	})
+	s.Locator.Page = pageOf(page)
+	if rag.IsObject() { // a chunk of Vertex AI's RAG engine
+		var chunk, id, span scan.Value
+		rag.Read(scan.Fields{{"text", &text}, {"pageSpan", &span}, {"chunkId", &chunk}, {"fileId", &id}})
+		s.Content, s.ChunkID, file = cmp.Or(text, s.Content), chunk.Text(), id.Text()
+		s.Locator.Chunk = s.ChunkID
+		if span != nil {
+			s.Locator.Page = pageOf(span.Get("firstPage"))
+			if last := pageOf(span.Get("lastPage")); last > s.Locator.Page && s.Locator.Page > 0 {
+				s.Locator.LastPage = last
+			}
+		}
+	}
+	if s.URL != "" && !strings.Contains(s.URL, "://") { // a resource name such as fileSearchStores/…
+		file, s.URL = cmp.Or(file, s.URL), ""
+	}
+	s.GlobalID = cmp.Or(document, media, file)
+	if !blank(store) || !blank(rag) || s.GlobalID != "" || strings.HasPrefix(s.URL, "gs://") {
+		s.Kind = KindFile
+		s.Filename = fileTitle(s.Title)
+	}
+	s.URL = cmp.Or(s.URL, sourceURL(custom))
+}
+
+// sourceURL returns the address that whoever stored a file gave for it as its metadata source_url: in a list of keys
+// and values, or as a member of an object.
+func sourceURL(v scan.Value) string {
+	if v.IsObject() {
+		return v.Get("source_url").Str()
+	}
+	for a := scan.Elements(v); a.Next(); {
+		if a.Val.Get("key").Str() == "source_url" {
+			return a.Val.Get("stringValue").Str()
+		}
+	}
+	return ""
+}
+
+// pageOf reads a 1-based page number; 0: there is none.
+func pageOf(v scan.Value) int {
+	if n, ok := v.Int(); ok && n > 0 {
+		return n
+	}
+	return 0
+}
+
+// fileTitle returns a title that is a file's name, or "".
+func fileTitle(title string) string {
+	ext := path.Ext(title)
+	if len(ext) < 2 || len(ext) > 6 || strings.ContainsAny(title, "/\n") || strings.ContainsAny(ext, " ,;:") {
+		return ""
+	}
+	return title
+}
+
+// siteOf returns a title that is only a host's name, as Google's titles of web pages mostly are, or "".
+func siteOf(title string) string {
+	dot := strings.LastIndexByte(title, '.')
+	if dot <= 0 || dot+3 > len(title) || strings.Contains(title, "..") {
+		return ""
+	}
+	for _, r := range title {
+		if r <= ' ' || strings.ContainsRune(`/\:?#@,;()"'`, r) {
+			return ""
+		}
+	}
+	top := strings.ToLower(title[dot+1:])
+	if slices.Contains(fileExtensions, top) || digits([]byte(top), 0) > 0 {
+		return ""
+	}
+	return title
+}
+
+// fileExtensions are what the names of files end with that look like names of hosts.
+var fileExtensions = strings.Fields("pdf html htm txt doc docx ppt pptx xls xlsx csv json xml php asp aspx jpg png")

@@ -35,7 +35,7 @@ func TestGenerate(t *testing.T) {
 				"retrievalMetadata":{"googleSearchDynamicRetrievalScore":0.25}}}],
 				"usageMetadata":{"totalTokenCount":9},"modelVersion":"gemini-x","responseId":"r1","createTime":"2026-01-02T03:04:05Z"}`},
 			want: []string{
-				"head model=gemini-x", "head id=r1", "head created=2026-01-02T03:04:05Z",
+				"head id=r1", "head model=gemini-x", "head created=2026-01-02T03:04:05Z",
 				`text 0/0/0 "Süße €3 🍰. Ende."`,
 				`meta retrievalMetadata {"googleSearchDynamicRetrievalScore":0.25}`,
 				`query "kuchen"`, `query "torte"`,
@@ -234,7 +234,7 @@ func TestGenerate(t *testing.T) {
 				"grounding_metadata":{"grounding_chunks":[{"web":{"uri":"u","title":null,"domain":null},"maps":null}],"grounding_supports":[{"segment":{"start_index":null,"end_index":1,"part_index":null,"text":"x"},"grounding_chunk_indices":[0],"confidence_scores":null}],"web_search_queries":["q"],"search_entry_point":{"rendered_content":"<i>","sdk_blob":null},"retrieval_metadata":null}}],
 				"model_version":"m","response_id":"r","usage_metadata":null}`},
 			want: []string{
-				"head model=m", "head id=r", `text 0/0/0 "x"`, `query "q"`, `display google-search-suggestions "<i>"`,
+				"head id=r", "head model=m", `text 0/0/0 "x"`, `query "q"`, `display google-search-suggestions "<i>"`,
 				`source chunk:0 web url="u"`,
 				`cite support:0 0/0/0 claim 0-1 bytes of answer quote="x" -> chunk:0`,
 				"finish 0 stop", "end",
@@ -345,7 +345,7 @@ func TestGenerateTemplate(t *testing.T) {
 	} {
 		g := newGenerate(&Config{Emit: func(*Op) {}}).(*generate)
 		g.Parse(nil, scan.Value(learned))
-		if _, hot := g.match([]byte(tc.doc)); hot != tc.hot {
+		if _, _, hot := g.chunks.match([]byte(tc.doc)); hot != tc.hot {
 			t.Errorf("match = %v, want %v: %s", hot, tc.hot, tc.doc)
 		}
 	}

@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"bytes"
+	"cmp"
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/scan"
@@ -44,9 +44,7 @@ type interactions struct {
 	cites   citeSet
 	ended   bool
 
-	hot template
-	// what follows the text: up to an id of the event, and from its end; after is nil where there is no id
-	before, after []byte
+	deltas template
 }
 
 func newInteractions(c *Config) Parser {
@@ -58,67 +56,43 @@ func newInteractions(c *Config) Parser {
 
 // interaction is one document, an event or the resource itself, its members found but not read.
 type interaction struct {
-	kind, index, delta, step, inner, err scan.Value // of an event
-
-	id, model, created, agent, usage, status scan.Value // of a resource
-	steps, outputs                           scan.Value
-	resource                                 bool
+	kind, index, delta, step, inner, err                      scan.Value // of an event
+	object, id, model, created, agent, usage, status, outputs scan.Value // of a resource
+	steps                                                     scan.Value
 }
 
 func readInteraction(v scan.Value) (e interaction) {
-	for o := scan.Members(v); o.Next(); {
-		switch string(o.Key) {
-		case "event_type":
-			e.kind = o.Val
-		case "index":
-			e.index = o.Val
-		case "delta":
-			e.delta = o.Val
-		case "step", "content":
-			e.step = o.Val
-		case "interaction":
-			e.inner = o.Val
-		case "error":
-			e.err = o.Val
-		case "object":
-			e.resource = true
-		default:
-			e.member(&o)
-		}
-	}
+	v.Read(scan.Fields{
+		{"event_type", &e.kind},
+		{"index", &e.index},
+		{"delta", &e.delta},
+		{"step", &e.step},
+		{"content", &e.step},
+		{"interaction", &e.inner},
+		{"error", &e.err},
+		{"object", &e.object},
+		{"id", &e.id},
+		{"model", &e.model},
+		{"created", &e.created},
+		{"agent", &e.agent},
+		{"usage", &e.usage},
+		{"status", &e.status},
+		{"steps", &e.steps},
+		{"outputs", &e.outputs},
+	})
 	return e
 }
 
-// member files a member of a resource.
-func (e *interaction) member(o *scan.Object) {
-	switch string(o.Key) {
-	case "id":
-		e.id = o.Val
-	case "model":
-		e.model = o.Val
-	case "created":
-		e.created = o.Val
-	case "agent":
-		e.agent = o.Val
-	case "usage":
-		e.usage = o.Val
-	case "status":
-		e.status = o.Val
-	case "steps":
-		e.steps, e.resource = o.Val, true
-	case "outputs":
-		e.outputs, e.resource = o.Val, true
-	}
-}
+func (e *interaction) isResource() bool { return e.object != nil || e.steps != nil || e.outputs != nil }
 
 func (p *interactions) Parse(event []byte, doc scan.Value) bool {
-	if content, ok := p.match(doc); ok {
-		p.raw(p.hot.part, content)
+	if content, _, ok := p.deltas.match(doc); ok {
+		p.raw(p.deltas.part, content)
 		return true
 	}
 	e := readInteraction(doc)
 	kind := e.kind.Bytes()
-	if len(kind) == 0 && !e.resource {
+	if len(kind) == 0 && !e.isResource() {
 		kind = event
 	}
 	return p.event(kind, &e, doc)
@@ -156,7 +130,13 @@ func (p *interactions) event(kind []byte, e *interaction, doc scan.Value) bool {
 	case "error":
 		p.failed(doc)
 	case "":
-		return p.body(e, doc)
+		if e.isResource() {
+			p.resource(e, doc)
+		} else if e.err.IsNull() {
+			return false
+		} else {
+			p.failed(doc)
+		}
 	default:
 		if e.kind.IsNull() {
 			return false
@@ -169,18 +149,6 @@ func (p *interactions) event(kind []byte, e *interaction, doc scan.Value) bool {
 func (p *interactions) failed(doc scan.Value) {
 	p.failure(doc)
 	p.finish(0, FinishError)
-}
-
-func (p *interactions) body(e *interaction, doc scan.Value) bool {
-	switch {
-	case e.resource:
-		p.resource(e, doc)
-	case !e.err.IsNull():
-		p.failed(doc)
-	default:
-		return false
-	}
-	return true
 }
 
 // stop closes a part. What is not text has none.
@@ -220,17 +188,11 @@ func (p *interactions) resource(e *interaction, doc scan.Value) {
 
 // status says how an interaction ended.
 func (p *interactions) status(word string) {
-	var reason string
-	switch word {
-	case "completed":
-		reason = FinishStop
-	case "requires_action":
-		reason = FinishTool
-	case "incomplete":
-		reason = FinishLength
-	case "failed", "cancelled", "budget_exceeded":
-		reason = FinishError
-	default:
+	reason := map[string]string{
+		"completed": FinishStop, "requires_action": FinishTool, "incomplete": FinishLength, "failed": FinishError,
+		"cancelled": FinishError, "budget_exceeded": FinishError,
+	}[word]
+	if reason == "" {
 		return // still going on
 	}
 	p.finish(0, reason)
@@ -249,26 +211,18 @@ type block struct {
 
 func readBlock(v scan.Value) block {
 	b := block{raw: v}
-	for o := scan.Members(v); o.Next(); {
-		switch string(o.Key) {
-		case "type":
-			b.kind = o.Val.Bytes()
-		case "content":
-			b.content = o.Val
-		case "text":
-			b.text = o.Val
-		case "annotations":
-			b.annotations = o.Val
-		case "arguments":
-			b.arguments = o.Val
-		case "result":
-			b.result = o.Val
-		case "id":
-			b.id = o.Val
-		case "name":
-			b.name = o.Val
-		}
-	}
+	var kind scan.Value
+	v.Read(scan.Fields{
+		{"type", &kind},
+		{"content", &b.content},
+		{"text", &b.text},
+		{"annotations", &b.annotations},
+		{"arguments", &b.arguments},
+		{"result", &b.result},
+		{"id", &b.id},
+		{"name", &b.name},
+	})
+	b.kind = kind.Bytes()
 	return b
 }
 
@@ -328,14 +282,14 @@ func (p *interactions) delta(part Part, b *block, doc scan.Value) {
 			p.texts[part] = true
 		}
 		if p.annotations(part, b.annotations); b.annotations == nil && b.text != nil {
-			p.learn(doc, b.text, part)
+			p.deltas.learn(doc, b.text, part, variation{padding: "event_id"}) // an id to resume the stream
 		}
 	case "text_annotation_delta", "text_annotation":
 		p.annotations(part, b.annotations)
 	case "image", "audio", "video", "document":
 		if p.texts[part] { // the events do not say which block they are of: text after a picture is another one
 			p.content[Part{Message: part.Message}] = place + 1
-			p.hot.head = p.hot.head[:0]
+			p.deltas.forget()
 		}
 	case "thought_summary", "thought_signature", "arguments_delta":
 	default:
@@ -355,7 +309,7 @@ func (p *interactions) action(b *block) {
 		}
 	case "google_search_result":
 		for a := scan.Elements(b.result); a.Next(); {
-			p.suggestions(p.once, pick(a.Val, "search_suggestions", "rendered_content"))
+			p.suggestions(p.once, a.Val.Pick("search_suggestions", "rendered_content"))
 		}
 	case "url_context_result":
 		for a := scan.Elements(b.result); a.Next(); {
@@ -364,7 +318,10 @@ func (p *interactions) action(b *block) {
 	default:
 		switch {
 		case strings.HasSuffix(kind, "_call"):
-			p.queries(b.arguments)
+			p.queries(p.once, b.arguments.Get("queries"))
+			if q := b.arguments.Get("query"); q.IsString() && p.once.first("query:"+string(q)) {
+				p.query(q)
+			}
 		case strings.HasSuffix(kind, "_result"):
 		default:
 			p.unknown("step "+clip(kind), b.raw)
@@ -372,38 +329,98 @@ func (p *interactions) action(b *block) {
 	}
 }
 
-func (p *interactions) queries(arguments scan.Value) {
-	for a := scan.Elements(arguments.Get("queries")); a.Next(); {
-		if p.once.first("query:" + string(a.Val)) {
-			p.query(a.Val)
+// annotations reads the citations of a text block. They may come again with the event that closes the stream.
+func (p *interactions) annotations(part Part, list scan.Value) {
+	p.wantList("annotations", list)
+	for a := scan.Elements(list); a.Next(); {
+		p.annotation(part, a.Val)
+	}
+	p.cites.say(&p.out)
+}
+
+// seenSource is what an annotation may add to a source that was said before.
+type seenSource struct {
+	key, title string
+	page       int
+}
+
+// annotation files a citation, if it is all there.
+func (p *interactions) annotation(part Part, v scan.Value) {
+	if v.Cut() {
+		return
+	}
+	var kind, url, title, name, place, file, document, media, origin string
+	var start, end, page, custom scan.Value
+	v.Read(scan.Fields{
+		{"type", &kind},
+		{"start_index", &start},
+		{"end_index", &end},
+		{"url", &url},
+		{"title", &title},
+		{"name", &name},
+		{"place_id", &place},
+		{"file_name", &file},
+		{"document_uri", &document},
+		{"page_number", &page},
+		{"media_id", &media},
+		{"custom_metadata", &custom},
+		{"source", &origin},
+	})
+	s := &Source{Raw: v}
+	switch kind {
+	case "url_citation":
+		s.URL, s.Title, s.Site = url, title, siteOf(title)
+		if setKey(s, KindWeb, title); url != "" {
+			s.Key = "url:" + url // as a page that the URL tool fetched
 		}
+	case "file_citation":
+		s.Filename, s.Title, s.GlobalID, s.Locator.Page = file, file, media, pageOf(page)
+		if strings.Contains(document, "://") {
+			s.URL = document
+		} else if s.URL = sourceURL(custom); media == "" {
+			s.GlobalID = document // a resource name such as fileSearchStores/…
+		}
+		if setKey(s, KindFile, document, s.GlobalID, file); s.Key == "" {
+			looseSource(s, origin)
+			s.Kind = KindFile
+		}
+	case "place_citation":
+		s.Title, s.URL, s.GlobalID = name, url, place
+		setKey(s, KindMap, place, url, name)
+	case "": // the first version of the API had one kind, without a name
+		looseSource(s, origin)
+	default:
+		p.unknown("annotation "+clip(kind), v)
+		return
 	}
-	if q := arguments.Get("query"); q.IsString() && p.once.first("query:"+string(q)) {
-		p.query(q)
+	if s.Key == "" {
+		p.issue(IssueSourceless, "annotation "+kind, v)
+		return
+	}
+	if seen := (seenSource{s.Key, s.Title, s.Locator.Page}); !p.sources[seen] {
+		p.sources[seen] = true
+		p.source(s)
+	}
+	cite := Cite{Part: part, Base: PartBase}
+	p.byteSpan(&cite, start, end)
+	p.cites.add(&cite, &Ref{Source: s.Key, Locator: s.Locator})
+}
+
+// setKey sets a source's kind, and its key to the first thing that names it.
+func setKey(s *Source, kind string, names ...string) {
+	s.Kind = kind
+	if name := cmp.Or(names...); name != "" {
+		s.Key = kind + ":" + name
 	}
 }
 
-// learn remembers what stands around the text of an event. An id for resuming the stream, different in every event, may
-// follow it.
-func (p *interactions) learn(doc, text scan.Value, part Part) {
-	p.hot.learn(doc, text, "", part, true)
-	p.before, p.after = p.hot.tail, nil
-	mark := []byte(`"event_id":"`)
-	if i := bytes.Index(p.before, mark); i >= 0 {
-		i += len(mark)
-		p.before, p.after = p.before[:i], p.before[scan.StringEnd(p.before, i)-1:]
+// looseSource reads a source that is a single string: an address, a title or another name.
+func looseSource(s *Source, name string) {
+	if strings.Contains(name, "://") {
+		s.URL = name
+		setKey(s, KindWeb, name)
+		return
 	}
-}
-
-// match returns the text of an event that is like the learned one.
-func (p *interactions) match(doc []byte) ([]byte, bool) {
-	content, ok := p.hot.match(doc)
-	if !ok {
-		return nil, false
-	}
-	rest := doc[len(p.hot.head)+len(content):]
-	if p.after == nil || !bytes.HasPrefix(rest, p.before) {
-		return content, bytes.Equal(rest, p.before)
-	}
-	return content, bytes.Equal(rest[scan.StringEnd(rest, len(p.before))-1:], p.after)
+	s.Title = name
+	setKey(s, KindDocument, name)
 }

@@ -190,7 +190,7 @@ func TestInteractionsTemplate(t *testing.T) {
 	} {
 		p := newInteractions(&Config{Emit: func(*Op) {}}).(*interactions)
 		p.Parse(nil, scan.Value(learned))
-		if _, hot := p.match([]byte(tc.doc)); hot != tc.hot {
+		if _, _, hot := p.deltas.match([]byte(tc.doc)); hot != tc.hot {
 			t.Errorf("match = %v, want %v: %s", hot, tc.hot, tc.doc)
 		}
 	}

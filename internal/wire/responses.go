@@ -2,9 +2,11 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"hash/maphash"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/scan"
@@ -86,8 +88,8 @@ func (p *responses) Close() {}
 
 // Parse reads an event, or a whole response.
 func (p *responses) Parse(event []byte, doc scan.Value) bool {
-	if content, ok := p.delta.match(doc); ok {
-		if n := p.delta.number(doc); n < 0 || p.fresh(n, content, false) {
+	if content, counter, ok := p.delta.match(doc); ok {
+		if n, counted := counter.Int(); !counted || p.fresh(n, content, false) {
 			p.raw(p.delta.part, content)
 		}
 		return true
@@ -216,7 +218,7 @@ func (p *responses) textDelta(doc scan.Value, refusal bool) {
 	}
 	part.begun = true
 	if e.counted || e.sequence < 0 { // else each has to be walked, or one that came twice would not show
-		p.delta.learn(doc, e.value, "sequence_number", part.Part, !e.late)
+		p.delta.learn(doc, e.value, part.Part, variation{counter: "sequence_number", anyTail: !e.late})
 	}
 }
 
@@ -304,21 +306,12 @@ func (p *responses) contentPart(m *outMessage, content int, v scan.Value, done b
 	if known != nil && known.whole == hash {
 		return
 	}
-	var kind []byte
+	var kind string
 	var text, refusal, annotations scan.Value
-	for o := scan.Members(v); o.Next(); {
-		switch string(o.Key) {
-		case "type":
-			kind = o.Val.Bytes()
-		case "text":
-			text = o.Val
-		case "refusal":
-			refusal = o.Val
-		case "annotations":
-			annotations = o.Val
-		}
-	}
-	switch string(kind) {
+	v.Read(scan.Fields{
+		{"type", &kind}, {"text", &text}, {"refusal", &refusal}, {"annotations", &annotations},
+	})
+	switch kind {
 	case "output_text", "text", "":
 		part := p.part(m, content, false)
 		p.wholeText(part, text)
@@ -330,7 +323,7 @@ func (p *responses) contentPart(m *outMessage, content int, v scan.Value, done b
 		p.endPart(part, hash)
 	case "reasoning_text", "summary_text":
 	default:
-		p.unknown("content part "+clip(string(kind)), v)
+		p.unknown("content part "+clip(kind), v)
 	}
 }
 
@@ -344,10 +337,7 @@ func (p *responses) endPart(part *outPart, hash uint64) {
 
 // annotations reads the whole list of a part's citations.
 func (p *responses) annotations(part *outPart, list scan.Value, done bool) {
-	if !list.IsArray() {
-		if !list.IsNull() {
-			p.issue(IssueWrongType, "annotations", list)
-		}
+	if p.wantList("annotations", list); !list.IsArray() {
 		return
 	}
 	n := 0
@@ -412,18 +402,6 @@ func (r *repeats) fresh(n int, content []byte, cut bool) bool {
 	return true
 }
 
-// number returns the counter of a document that the template matches, or -1.
-func (t *template) number(doc []byte) int {
-	i := len(t.head)
-	if !t.counter || digits(doc, i) == i {
-		return -1
-	}
-	if n, ok := scan.Value(doc[i:digits(doc, i)]).Int(); ok {
-		return n
-	}
-	return -1
-}
-
 // openMember returns an object member of doc without looking for its end, since everything in it will be walked anyway:
 // behind it stands what doc has left. Where the member is not found at once, it is searched in the ordinary way.
 func openMember(doc scan.Value, name string) scan.Value {
@@ -432,4 +410,485 @@ func openMember(doc scan.Value, name string) scan.Value {
 		return doc[i+len(key)-1:]
 	}
 	return doc.Get(name)
+}
+
+// note is an annotation of the Responses or the Chat Completions API: all kinds, flat or nested.
+type note struct {
+	kind, url, title, content, file, filename, quote string
+	start, end, index                                scan.Value
+	raw                                              scan.Value
+}
+
+// readNote reads an annotation. Chat Completions nest the fields in a member named like the annotation's type.
+func readNote(v scan.Value) note {
+	n := note{raw: v}
+	n.read(v, true)
+	return n
+}
+
+func (n *note) read(v scan.Value, outer bool) {
+	var kind scan.Value
+	v.Read(scan.Fields{
+		{"type", &kind},
+		{"url", &n.url},
+		{"title", &n.title},
+		{"content", &n.content},
+		{"file_id", &n.file},
+		{"filename", &n.filename},
+		{"quote", &n.quote},
+		{"start_index", &n.start},
+		{"end_index", &n.end},
+		{"index", &n.index},
+	})
+	if kind != nil {
+		n.kind = noteKind(kind.Bytes())
+	}
+	if !outer {
+		return
+	}
+	for _, name := range noteKinds {
+		if inner := v.Get(name); inner.IsObject() {
+			n.kind = cmp.Or(n.kind, name)
+			n.read(inner, false)
+		}
+	}
+}
+
+var noteKinds = [...]string{"url_citation", "file_citation", "container_file_citation", "file_path"}
+
+// noteKind returns an annotation's type as a string, of the usual ones without a copy.
+func noteKind(b []byte) string {
+	for _, kind := range noteKinds {
+		if string(b) == kind {
+			return kind
+		}
+	}
+	return string(b)
+}
+
+// source returns what the annotation cites, without a key where it cites nothing.
+func (n *note) source() Source {
+	s := Source{Title: n.title, Content: n.content, Raw: n.raw}
+	if n.kind == "url_citation" {
+		s.Kind, s.Key, s.URL = KindWeb, n.url, n.url
+	} else {
+		s.Kind, s.ID, s.GlobalID, s.Filename = KindFile, n.file, n.file, n.filename
+		s.Key, s.Title = cmp.Or(n.file, n.filename), cmp.Or(n.title, n.filename)
+	}
+	return s
+}
+
+// key names the annotation by what it says.
+func (n *note) key(candidate int) string {
+	b := strconv.AppendInt(make([]byte, 0, 256), int64(candidate), 10)
+	b = append(append(b, '/'), n.kind...)
+	for _, number := range []scan.Value{n.start, n.end, n.index} {
+		b = append(append(b, '/'), number...)
+	}
+	b = append(append(b, '/'), n.url...)
+	return string(append(append(b, '/'), n.file...))
+}
+
+// place reads where the annotation stands in c's part: over a link, at a point, or nowhere. All count code points.
+func (o *out) place(n *note, c *Cite) {
+	c.Unit = Nowhere
+	if n.kind == "file_citation" || n.kind == "file_path" {
+		c.Covers = Point
+		if at, ok := o.index("index", n.index); ok && (n.start.IsNull() || n.end.IsNull()) {
+			c.Unit, c.Start, c.End = CodePoints, at, at
+			return
+		}
+	} else {
+		c.Covers = Link
+	}
+	start, ok1 := o.index("start_index", n.start)
+	end, ok2 := o.index("end_index", n.end)
+	if !ok1 || !ok2 || end == 0 { // 0–0 is how they say: nowhere
+		return
+	}
+	c.Unit, c.Start, c.End = CodePoints, start, end
+	switch {
+	case start == end:
+		c.Covers = Point
+	case n.kind == "url_citation":
+		c.URL = n.url
+	case n.kind == "container_file_citation" && n.filename != "":
+		c.URL = "sandbox:/mnt/data/" + n.filename
+	case c.Covers == Point:
+		c.Covers = Claim
+	}
+}
+
+// cites says a citation and its source, of an annotation that does not break off. It is false for annotations of other
+// types.
+func (o *out) cites(n *note, key string, p Part) bool {
+	if !slices.Contains(noteKinds[:], n.kind) {
+		return false
+	}
+	s := n.source()
+	if s.Key == "" {
+		o.issue(IssueSourceless, n.kind, n.raw)
+		return true
+	}
+	r := o.rooms()
+	r.ref[0] = Ref{Source: s.Key, Quote: n.quote}
+	c := Cite{Key: key, Part: p, Refs: r.ref[:]}
+	o.place(n, &c)
+	o.whole(&s)
+	o.cite(&c)
+	return true
+}
+
+// annotation reads a citation of a part, if it is all there and not the one that was read before.
+func (p *responses) annotation(part *outPart, index int, v scan.Value) {
+	if v.Cut() {
+		return
+	}
+	hash := p.repeats.hash(v)
+	if part.notes[index] == hash {
+		return
+	}
+	part.notes[index] = hash
+	n := readNote(v)
+	if p.xai && strings.Trim(n.title, "0123456789") == "" { // the number shown in the text, no title
+		n.title = ""
+	}
+	if !p.cites(&n, noteKey(part.Part, index), part.Part) {
+		p.unknown("annotation "+clip(n.kind), v)
+	}
+}
+
+// noteKey names a citation by its place in the response, so that it is the same each time it comes.
+func noteKey(p Part, index int) string {
+	b := strconv.AppendInt(make([]byte, 0, 32), int64(p.Message), 10)
+	b = strconv.AppendInt(append(b, '/'), int64(p.Content), 10)
+	return string(strconv.AppendInt(append(b, '/'), int64(index), 10))
+}
+
+// response reads a response object: a body, or what the first and the last event of a stream hold. Event is the last
+// word of the event's type, empty for a body.
+func (p *responses) response(v scan.Value, event string) {
+	var id, model, created, status, output, failure, details, filters scan.Value
+	v.Read(scan.Fields{
+		{"id", &id},
+		{"model", &model},
+		{"created_at", &created},
+		{"status", &status},
+		{"output", &output},
+		{"error", &failure},
+		{"incomplete_details", &details},
+		{"content_filters", &filters},
+	})
+	p.head(HeadID, id)
+	p.head(HeadModel, model)
+	p.head(HeadCreated, created)
+	p.sender(model.Str(), filters != nil)
+	p.wantList("output", output)
+	ordinal := 0
+	for a := scan.Elements(output); a.Next(); {
+		p.outputItem(a.Val, &ordinal)
+	}
+	state := status.Str()
+	if state == "" && event != "created" {
+		state = event
+	}
+	if state == "" && event == "" && output.IsArray() { // a body that was stripped down to its output
+		state = "completed"
+	}
+	if v.Cut() { // what may tell why it ended is missing
+		return
+	}
+	p.ended(state, details.Get("reason"), failure)
+}
+
+// sender says who sent a response, as far as it tells.
+func (p *responses) sender(model string, filters bool) {
+	switch {
+	case isGrok(model):
+		p.xai = true
+		p.say(Op{Kind: Head, Name: HeadFormat, More: "xai-responses"})
+		p.say(Op{Kind: Head, Name: HeadProvider, More: "xai"})
+	case isDeepSeek(model):
+		p.say(Op{Kind: Head, Name: HeadProvider, More: "deepseek"})
+	case isSonar(model):
+		p.say(Op{Kind: Head, Name: HeadProvider, More: "perplexity"})
+	case filters:
+		p.say(Op{Kind: Head, Name: HeadProvider, More: "azure"})
+	}
+}
+
+// ended says why a response ended, if it did.
+func (p *responses) ended(state string, reason, failure scan.Value) {
+	if failure.IsObject() {
+		p.failed(failure)
+	}
+	switch state {
+	case "completed":
+		switch {
+		case p.waiting:
+			p.finish(0, FinishTool)
+		case p.refused && !p.answered:
+			p.finish(0, FinishRefusal)
+		default:
+			p.finish(0, FinishStop)
+		}
+	case "incomplete":
+		switch why := reason.Str(); why {
+		case "max_output_tokens", "max_tokens", "":
+			p.finish(0, FinishLength)
+		case "content_filter":
+			p.finish(0, FinishFilter)
+		default:
+			p.unknown("incomplete reason "+clip(why), reason)
+		}
+	case "failed":
+		p.finish(0, FinishError)
+	case "cancelled", "canceled":
+	default: // queued, in_progress
+		return
+	}
+	p.end()
+}
+
+// failed says the error that v holds.
+func (p *responses) failed(v scan.Value) {
+	p.fail(cmp.Or(firstText(v, "code", "type"), "error"), v.Get("message").Text())
+}
+
+// lastError reads an error event, flat or with the error nested.
+func (p *responses) lastError(doc scan.Value) {
+	if e := doc.Get("error"); e.IsObject() {
+		p.failed(e)
+		return
+	}
+	p.fail(cmp.Or(doc.Get("code").Text(), "error"), doc.Get("message").Text())
+}
+
+// itemEvent reads an output item that begins or is done.
+func (p *responses) itemEvent(doc scan.Value, done bool) {
+	e := p.placeOf(doc, "item")
+	id, kind := identify(e.value)
+	if kind != "message" {
+		p.otherItem(kind, id, e.value)
+		return
+	}
+	p.messageItem(p.message(e.output), e.value, done)
+	if done {
+		p.items[id] = p.repeats.hash(e.value)
+	}
+}
+
+// outputItem reads an item of a response's output. Ordinal counts its messages.
+func (p *responses) outputItem(item scan.Value, ordinal *int) {
+	id, kind := identify(item)
+	if kind != "message" {
+		p.otherItem(kind, id, item)
+		return
+	}
+	for len(p.messages) <= *ordinal {
+		p.messages = append(p.messages, &outMessage{ordinal: len(p.messages), bound: true, parts: map[int]*outPart{}})
+	}
+	m := p.messages[*ordinal]
+	*ordinal++
+	if id != "" && p.items[id] == p.repeats.hash(item) {
+		return
+	}
+	p.messageItem(m, item, true)
+}
+
+func identify(item scan.Value) (id, kind string) {
+	for o := scan.Members(item); o.Next() && (id == "" || kind == ""); {
+		switch string(o.Key) {
+		case "id":
+			id = o.Val.Str()
+		case "type":
+			kind = o.Val.Str()
+		}
+	}
+	if kind == "" && item.Get("content") != nil { // the body breaks off before it says so
+		kind = "message"
+	}
+	return id, kind
+}
+
+// messageItem reads a message: whether it is the answer or commentary on the way to it, and, once it is done, its
+// content. Parts that have begun keep their kind.
+func (p *responses) messageItem(m *outMessage, item scan.Value, done bool) {
+	var phase, content scan.Value
+	item.Read(scan.Fields{{"phase", &phase}, {"content", &content}})
+	if phase.Str() == "commentary" {
+		m.kind = CommentaryPart
+	}
+	if !done {
+		return
+	}
+	p.waiting = false
+	if content.IsString() {
+		p.wholeText(p.part(m, 0, false), content)
+		return
+	}
+	p.wantList("content", content)
+	n := 0
+	for a := scan.Elements(content); a.Next(); n++ {
+		p.contentPart(m, n, a.Val, false)
+	}
+}
+
+// otherItem reads an item that is no message: a call of a tool mostly.
+func (p *responses) otherItem(kind, id string, item scan.Value) {
+	if kind == "reasoning" {
+		return
+	}
+	hash := p.repeats.hash(item)
+	if id != "" && p.items[id] == hash {
+		return
+	}
+	p.items[id] = hash
+	switch kind {
+	case "file_search_call":
+		p.fileSearch(item)
+	case "web_search_call":
+		p.webSearch(item)
+	case "search_results", "fetch_url_results":
+		p.searched(item)
+	case "mcp_list_tools", "mcp_approval_response", "compaction", "compaction_summary", "additional_tools", "program":
+	default:
+		p.toolItem(kind, id, item)
+	}
+}
+
+func (p *responses) toolItem(kind, id string, item scan.Value) {
+	if strings.HasSuffix(kind, "_output") || strings.HasSuffix(kind, "_result") {
+		return
+	}
+	name, ok := strings.CutSuffix(kind, "_call")
+	if !ok && kind != "mcp_approval_request" {
+		p.unknown("output item "+clip(kind), item)
+		return
+	}
+	if s := item.Get("name").Str(); s != "" {
+		name = s
+	}
+	if call := item.Get("call_id").Str(); call != "" {
+		id = call
+	}
+	p.tool(id, name)
+	switch kind {
+	case "function_call", "computer_call", "local_shell_call", "apply_patch_call", "mcp_approval_request":
+		p.waiting = true
+	case "custom_tool_call":
+		p.waiting = !p.xai // xAI runs its own
+	}
+}
+
+// fileSearch reads the chunks that a file search found. One file may come several times.
+func (p *responses) fileSearch(item scan.Value) {
+	p.sayQueries(item.Get("queries"))
+	results := item.Get("results")
+	if results.IsNull() {
+		results = item.Get("search_results")
+	}
+	p.wantList("results", results)
+	for a := scan.Elements(results); a.Next(); {
+		s := fileChunk(a.Val)
+		if s.Key == "" {
+			p.unknown("file search result", a.Val)
+			continue
+		}
+		p.source(s)
+	}
+}
+
+// fileChunk reads one result of a file search, in the shape of a response or in that of a vector store's own search.
+func fileChunk(v scan.Value) *Source {
+	s := &Source{Kind: KindFile, Raw: v}
+	var parts scan.Value
+	v.Read(scan.Fields{
+		{"file_id", &s.ID}, {"filename", &s.Filename}, {"score", &s.Score}, {"text", &s.Content}, {"content", &parts},
+	})
+	if parts != nil {
+		var texts []string
+		for a := scan.Elements(parts); a.Next(); {
+			if t := a.Val.Get("text").Str(); t != "" {
+				texts = append(texts, t)
+			}
+		}
+		s.Content = strings.Join(texts, "\n")
+	}
+	s.Key, s.GlobalID, s.Title = cmp.Or(s.ID, s.Filename), s.ID, s.Filename
+	return s
+}
+
+func (p *responses) sayQueries(list scan.Value) {
+	for a := scan.Elements(list); a.Next(); {
+		if !bytes.HasPrefix(a.Val.Content(), []byte("ws_call_id=")) { // DeepSeek puts the call's id among them
+			p.query(a.Val)
+		}
+	}
+}
+
+// webSearch reads what a web search looked for and all that it looked at.
+func (p *responses) webSearch(item scan.Value) {
+	action := item.Get("action")
+	if queries := action.Get("queries"); queries.IsArray() {
+		p.sayQueries(queries)
+	} else {
+		p.query(action.Get("query"))
+	}
+	if arguments := item.Get("arguments"); arguments.IsString() { // xAI, formerly: JSON in a string
+		p.query(scan.Value(arguments.Bytes()).Get("query"))
+	}
+	for a := scan.Elements(action.Get("sources")); a.Next(); {
+		s := &Source{Kind: KindWeb, URL: a.Val.Get("url").Str(), Raw: a.Val}
+		if s.Key = s.URL; s.Key == "" { // a data service without an address
+			name := a.Val.Get("name").Str()
+			s.Kind, s.Key, s.ID, s.Title = KindTool, "api:"+name, name, name
+			if name == "" {
+				p.unknown("search source", a.Val)
+				continue
+			}
+		}
+		p.source(s)
+	}
+}
+
+// searched reads what Perplexity's agents searched for and found. Their text holds [n], which stands for the result
+// with the id n.
+func (p *responses) searched(v scan.Value) {
+	p.say(Op{Kind: Head, Name: HeadProvider, More: "perplexity"})
+	p.sayQueries(v.Get("queries"))
+	known := len(p.results)
+	changed := false
+	for _, member := range []string{"results", "contents"} {
+		for a := scan.Elements(v.Get(member)); a.Next(); {
+			s, id := searchResult(a.Val)
+			if s.URL == "" {
+				p.unknown("search result", a.Val)
+				continue
+			}
+			if s.Key = s.URL; id > 0 && id <= maxNumber {
+				for len(p.results) < id {
+					p.results = append(p.results, Ref{})
+				}
+				changed = changed || p.results[id-1].Source == ""
+				p.results[id-1].Source = s.Key
+			}
+			p.source(s)
+		}
+	}
+	if changed || len(p.results) > known {
+		p.say(Op{Kind: MarkersOp, Markers: &Markers{Style: BracketNumber, Refs: p.results}})
+	}
+}
+
+// maxNumber bounds what the ids of search results cost.
+const maxNumber = 10_000
+
+// searchResult reads one of Perplexity's search results, and its number, 0 where it has none.
+func searchResult(v scan.Value) (s *Source, id int) {
+	s = &Source{Kind: KindWeb, Raw: v}
+	v.Read(scan.Fields{
+		{"id", &id}, {"url", &s.URL}, {"title", &s.Title}, {"date", &s.PublishedAt}, {"snippet", &s.Content},
+	})
+	return s, id
 }

@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/scan"
@@ -12,25 +14,19 @@ import (
 // converse and search.
 func looksVertexSearch(s *shape) bool {
 	answer := s.val("answer")
-	for o := scan.Members(answer); o.Next(); {
-		switch string(o.Key) {
-		case "answerText", "answer_text", "answerSkippedReasons", "answer_skipped_reasons", "queryUnderstandingInfo":
-			return true
-		case "state":
-			switch o.Val.Str() {
-			case "STREAMING", "IN_PROGRESS", "SUCCEEDED", "FAILED":
-				return true
-			}
-		}
+	if answer.Pick("answerText", "answerSkippedReasons", "queryUnderstandingInfo") != nil {
+		return true
 	}
-	return isSummary(s.val("summary")) || isSummary(pick(s.val("reply"), "summary")) || s.has("answerText", "state")
+	switch answer.Get("state").Str() {
+	case "STREAMING", "IN_PROGRESS", "SUCCEEDED", "FAILED":
+		return true
+	}
+	return isSummary(s.val("summary")) || isSummary(s.val("reply").Get("summary")) || s.has("answerText", "state")
 }
 
 // isSummary reports whether v is a search summary.
 func isSummary(v scan.Value) bool {
-	return pick(
-		v, "summaryText", "summary_text", "summaryWithMetadata", "summary_with_metadata", "summarySkippedReasons",
-	) != nil
+	return v.Pick("summaryText", "summaryWithMetadata", "summarySkippedReasons") != nil
 }
 
 // vertexSearch reads the answers of Vertex AI Search. Each document of a stream is an answer by itself, whose text is
@@ -59,102 +55,88 @@ func newVertexSearch(c *Config) Parser {
 }
 
 func (p *vertexSearch) Parse(_ []byte, doc scan.Value) bool {
-	if content, ok := p.delta.match(doc); ok {
-		p.more(content, false)
+	if content, _, ok := p.delta.match(doc); ok {
+		p.addMore(content, false)
 		return true
 	}
-	if !doc.IsArray() {
-		return p.document(doc)
-	}
-	known := false
-	for a := scan.Elements(doc); a.Next(); {
-		known = p.document(a.Val) || known
-	}
-	return known
+	return eachDocument(doc, p.document)
 }
 
 func (p *vertexSearch) Close() {}
 
 func (p *vertexSearch) document(doc scan.Value) bool {
-	var summary, results, text scan.Value
-	known := false
-	for o := scan.Members(doc); o.Next(); {
-		switch string(o.Key) {
-		case "answer":
-			p.answer(o.Val, doc)
-			known = true
-		case "reply":
-			summary = o.Val.Get("summary")
-		case "summary":
-			summary = o.Val
-		case "results", "searchResults", "search_results":
-			results = o.Val
-		case "answerText", "answer_text":
-			text = o.Val
-		case "error":
-			if !blank(o.Val) {
-				p.failure(doc)
-				p.finish(0, FinishError)
-			}
-			known = true
-		}
+	var answer, reply, summary, results, text, failure scan.Value
+	doc.Read(scan.Fields{
+		{"answer", &answer},
+		{"reply", &reply},
+		{"summary", &summary},
+		{"results", &results},
+		{"searchResults", &results},
+		{"answerText", &text},
+		{"error", &failure},
+	})
+	if answer != nil {
+		p.answer(answer, doc)
+	}
+	if !blank(failure) {
+		p.failure(doc)
+		p.finish(0, FinishError)
+	}
+	if summary == nil {
+		summary = reply.Get("summary")
 	}
 	switch {
 	case text != nil: // an answer by itself, as a session's answers are fetched
 		p.answer(doc, doc)
-		known = true
 	case summary.IsObject():
 		p.summary(summary, results)
-		known = true
+	default:
+		return answer != nil || failure != nil
 	}
-	return known
-}
-
-// vertexAnswer is an answer, its members found but not read.
-type vertexAnswer struct {
-	state                                             string
-	text, citations, supports, references, skip, step scan.Value
+	return true
 }
 
 // answer reads the answer that a document holds.
 func (p *vertexSearch) answer(v, doc scan.Value) {
-	var a vertexAnswer
+	var id, created, text, citations, supports, references, skipped, steps scan.Value
+	var state string
+	v.Read(scan.Fields{
+		{"name", &id},
+		{"state", &state},
+		{"createTime", &created},
+		{"answerText", &text},
+		{"citations", &citations},
+		{"groundingSupports", &supports},
+		{"references", &references},
+		{"answerSkippedReasons", &skipped},
+		{"steps", &steps},
+	})
+	p.head(HeadID, id)
+	p.head(HeadCreated, created)
 	members := 0
-	for o := scan.Members(v); o.Next(); {
+	for o := scan.Members(v); o.Next(); members++ {
 		switch string(o.Key) {
-		case "name":
-			p.head(HeadID, o.Val)
-		case "state":
-			a.state = o.Val.Str()
-		case "createTime", "create_time":
-			p.head(HeadCreated, o.Val)
-		case "answerText", "answer_text":
-			a.text = o.Val
-		case "citations":
-			a.citations = o.Val
-		case "groundingSupports", "grounding_supports":
-			a.supports = o.Val
-		case "references":
-			a.references = o.Val
-		case "answerSkippedReasons", "answer_skipped_reasons":
-			a.skip = o.Val
-		case "steps":
-			a.step = o.Val
 		case "relatedQuestions", "related_questions", "groundingScore", "grounding_score", "queryUnderstandingInfo":
 			p.meta(string(o.Key), o.Val)
 		}
-		members++
 	}
-	p.queries(a.step)
-	final := a.state != "STREAMING" && a.state != "IN_PROGRESS"
-	p.references(a.references)
-	p.answerText(a.text, final)
-	if !final && members == 2 && a.text.IsString() {
-		p.delta.learn(doc, a.text, "", Part{}, false)
+	for s := scan.Elements(steps); s.Next(); {
+		for a := scan.Elements(s.Val.Get("actions")); a.Next(); {
+			q := a.Val.Path("searchAction", "query")
+			if p.once.first("query:" + string(q)) {
+				p.query(q)
+			}
+		}
 	}
-	p.citations(a.citations, a.supports, final)
+	final := state != "STREAMING" && state != "IN_PROGRESS"
+	p.references(references)
+	p.answerText(text, final)
+	if !final && members == 2 && text.IsString() {
+		p.delta.learn(doc, text, Part{}, variation{})
+	}
+	p.citations(citations, supports, final)
 	if !v.Cut() { // else what was skipped may be missing
-		p.answerState(a.state, a.skip)
+		p.answerState(state, skipped)
 	}
 }
 
@@ -170,10 +152,6 @@ func (p *vertexSearch) answerState(state string, skipped scan.Value) {
 	default:
 		return
 	}
-	p.endOnce()
-}
-
-func (p *vertexSearch) endOnce() {
 	if !p.ended {
 		p.ended = true
 		p.end()
@@ -193,17 +171,6 @@ func skipReason(reasons scan.Value) string {
 	return FinishStop
 }
 
-func (p *vertexSearch) queries(steps scan.Value) {
-	for s := scan.Elements(steps); s.Next(); {
-		for a := scan.Elements(s.Val.Get("actions")); a.Next(); {
-			q := pick(a.Val, "searchAction", "search_action").Get("query")
-			if p.once.first("query:" + string(q)) {
-				p.query(q)
-			}
-		}
-	}
-}
-
 // answerText says what a document adds to the text. A text that begins with all of the former ones repeats them; one
 // that begins like them but goes on differently is a corrected whole; any other is the next piece.
 func (p *vertexSearch) answerText(v scan.Value, final bool) {
@@ -215,12 +182,12 @@ func (p *vertexSearch) answerText(v scan.Value, final bool) {
 		return
 	}
 	if whole := !v.Cut(); whole || !bytes.HasPrefix(p.text, p.unescape(v.Content())) {
-		p.more(v.Content(), final && whole)
+		p.addMore(v.Content(), final && whole)
 	}
 }
 
-// more is answerText for a string's content as it stands between its quotes.
-func (p *vertexSearch) more(content []byte, final bool) {
+// addMore is answerText for a string's content as it stands between its quotes.
+func (p *vertexSearch) addMore(content []byte, final bool) {
 	text := p.unescape(content)
 	same := commonPrefix(text, p.text)
 	switch {
@@ -262,19 +229,19 @@ func (p *vertexSearch) reference(key string, v scan.Value) vertexRef {
 	s := &Source{Key: key, Kind: KindDocument, Raw: v}
 	ref := vertexRef{key: key}
 	fresh := p.once.first(key)
-	document := pick(v, "unstructuredDocumentInfo", "unstructured_document_info")
-	if document == nil && pick(v, "document", "uri", "title") != nil {
+	document := v.Get("unstructuredDocumentInfo")
+	if document == nil && v.Pick("document", "uri", "title") != nil {
 		document = v // a summary's reference is the document itself
 	}
-	chunk := pick(v, "chunkInfo", "chunk_info")
-	record := pick(v, "structuredDocumentInfo", "structured_document_info")
+	chunk := v.Get("chunkInfo")
+	record := v.Get("structuredDocumentInfo")
 	switch {
 	case chunk.IsObject():
 		chunkReference(s, chunk)
 		ref.quote, ref.locator = s.Content, s.Locator
 	case record.IsObject():
 		documentReference(s, record)
-		if data := pick(record, "structData", "struct_data"); !blank(data) {
+		if data := record.Get("structData"); !blank(data) {
 			s.Content = jsonText(data)
 		}
 	case document.IsObject():
@@ -296,7 +263,9 @@ func (p *vertexSearch) documentChunks(s *Source, chunks scan.Value, fresh bool) 
 	n := 0
 	for a := scan.Elements(chunks); a.Next(); n++ {
 		s.Content, s.Locator, s.Score = "", Locator{}, nil
-		readDocumentChunk(s, a.Val)
+		var page scan.Value
+		a.Val.Read(scan.Fields{{"content", &s.Content}, {"pageIdentifier", &page}, {"relevanceScore", &s.Score}})
+		s.Locator.Page = pageOf(page)
 		if quote, at = "", (Locator{}); n == 0 {
 			quote, at = s.Content, s.Locator
 		}
@@ -310,52 +279,23 @@ func (p *vertexSearch) documentChunks(s *Source, chunks scan.Value, fresh bool) 
 	return quote, at
 }
 
-func readDocumentChunk(s *Source, v scan.Value) {
-	for o := scan.Members(v); o.Next(); {
-		switch string(o.Key) {
-		case "content":
-			s.Content = o.Val.Str()
-		case "pageIdentifier", "page_identifier":
-			s.Locator.Page = pageOf(o.Val)
-		case "relevanceScore", "relevance_score":
-			s.Score = score(o.Val)
-		}
-	}
-}
-
 // chunkReference reads a reference that is one chunk of a document.
 func chunkReference(s *Source, v scan.Value) {
-	for o := scan.Members(v); o.Next(); {
-		switch string(o.Key) {
-		case "chunk":
-			s.ChunkID = o.Val.Str()
-		case "content":
-			s.Content = o.Val.Str()
-		case "relevanceScore", "relevance_score":
-			s.Score = score(o.Val)
-		case "documentMetadata", "document_metadata":
-			documentReference(s, o.Val)
-			s.Locator.Page = pageOf(pick(o.Val, "pageIdentifier", "page_identifier"))
-		}
-	}
+	var metadata scan.Value
+	v.Read(scan.Fields{
+		{"chunk", &s.ChunkID}, {"content", &s.Content}, {"relevanceScore", &s.Score}, {"documentMetadata", &metadata},
+	})
+	documentReference(s, metadata)
+	s.Locator.Page = pageOf(metadata.Get("pageIdentifier"))
 	s.Locator.Chunk = s.ChunkID
 }
 
 // documentReference reads which document a reference is of, and returns its chunks. A document's resource name is the
 // same in every answer.
 func documentReference(s *Source, v scan.Value) (chunks scan.Value) {
-	for o := scan.Members(v); o.Next(); {
-		switch string(o.Key) {
-		case "document":
-			s.GlobalID = o.Val.Str()
-		case "uri":
-			s.URL = o.Val.Str()
-		case "title":
-			s.Title = o.Val.Str()
-		case "chunkContents", "chunk_contents":
-			chunks = o.Val
-		}
-	}
+	v.Read(scan.Fields{
+		{"document", &s.GlobalID}, {"uri", &s.URL}, {"title", &s.Title}, {"chunkContents", &chunks},
+	})
 	placeDocument(s)
 	return chunks
 }
@@ -369,4 +309,144 @@ func placeDocument(s *Source) {
 		s.Kind = KindFile
 		s.Filename = fileTitle(s.URL[strings.LastIndexByte(s.URL, '/')+1:])
 	}
+}
+
+// commonPrefix returns how many bytes a and b begin with are the same.
+func commonPrefix(a, b []byte) int {
+	i, n := 0, min(len(a), len(b))
+	for i+16 <= n && string(a[i:i+16]) == string(b[i:i+16]) {
+		i += 16
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// citations reads an answer's citations, or where it has none the claims that were checked against its references. The
+// citations of the last document are all there are: what an earlier one said and this one does not is taken back.
+func (p *vertexSearch) citations(list, supports scan.Value, final bool) {
+	if blank(list) {
+		list = supports
+	}
+	if blank(list) {
+		return
+	}
+	former := p.latest
+	p.latest = map[string]bool{}
+	i := 0
+	for a := scan.Elements(list); a.Next() && !a.Cut(); i++ {
+		p.citation(i, a.Val)
+	}
+	p.cites.say(&p.out)
+	for _, key := range slices.Sorted(maps.Keys(former)) {
+		switch {
+		case p.latest[key]:
+		case final:
+			p.say(Op{Kind: Withdraw, Name: key})
+		default:
+			p.latest[key] = true
+		}
+	}
+}
+
+func (p *vertexSearch) citation(i int, v scan.Value) {
+	var start, end, sources, confidence, required scan.Value
+	v.Read(scan.Fields{
+		{"startIndex", &start},
+		{"endIndex", &end},
+		{"sources", &sources},
+		{"groundingScore", &confidence},
+		{"groundingCheckRequired", &required},
+	})
+	if string(required) == "false" {
+		return // not a claim that would need a source
+	}
+	cite := Cite{Base: AnswerBase}
+	p.byteSpan(&cite, start, end)
+	found := false
+	for a := scan.Elements(sources); a.Next(); {
+		ref, ok := p.refOf(i, a.Val)
+		if !ok {
+			continue
+		}
+		found = true
+		ref.Confidence = confidence.Number()
+		p.latest[p.cites.add(&cite, &ref)] = true
+	}
+	if !found {
+		p.issue(IssueSourceless, numbered("citation ", i), v)
+	}
+}
+
+// refOf returns the reference that a citation's source names: an index, as a string or as a number, which is 0 where it
+// is missing.
+func (p *vertexSearch) refOf(i int, v scan.Value) (Ref, bool) {
+	id := v.Pick("referenceId", "referenceIndex")
+	n, ok := p.index("referenceId", id)
+	if !ok && !id.IsNull() {
+		return Ref{}, false
+	}
+	if n >= len(p.refs) {
+		p.issue(IssueChunkIndex, fmt.Sprintf("citation %d names reference %d of %d", i, n, len(p.refs)), nil)
+		return Ref{}, false
+	}
+	r := p.refs[n]
+	return Ref{Source: r.key, Quote: r.quote, Locator: r.locator}, true
+}
+
+// summary reads a search summary, of the methods search and converse. With metadata it is a text and citations;
+// without, the text holds numbers in brackets that stand for the search results.
+func (p *vertexSearch) summary(v, results scan.Value) {
+	var text, metadata, skipped scan.Value
+	v.Read(scan.Fields{
+		{"summaryText", &text}, {"summaryWithMetadata", &metadata}, {"summarySkippedReasons", &skipped},
+	})
+	found := p.results(results)
+	if whole := metadata.Get("summary"); whole.IsString() {
+		p.references(metadata.Get("references"))
+		p.answerText(whole, true)
+		p.citations(metadata.Get("citationMetadata").Get("citations"), nil, true)
+	} else {
+		if len(found) > 0 {
+			p.say(Op{Kind: MarkersOp, Markers: &Markers{Style: BracketNumber, Refs: found}})
+		}
+		p.answerText(text, true)
+	}
+	p.answerState("SUCCEEDED", skipped)
+}
+
+// results says the documents that were found and returns what stands for them.
+func (p *vertexSearch) results(list scan.Value) (found []Ref) {
+	for a := scan.Elements(list); a.Next(); {
+		key := numbered("result:", len(found))
+		found = append(found, Ref{Source: key})
+		doc := a.Val.Get("document")
+		s := &Source{Key: key, Kind: KindDocument, Raw: a.Val}
+		derived := doc.Get("derivedStructData")
+		documentReference(s, doc.Get("structData"))
+		documentReference(s, derived)
+		if link := derived.Get("link").Str(); link != "" {
+			s.URL = link
+			placeDocument(s)
+		}
+		s.GlobalID = doc.Get("name").Str()
+		s.Content = resultText(derived)
+		p.source(s)
+	}
+	return found
+}
+
+// resultText returns what a search result shows of its document: the passage that answers, else the snippet.
+func resultText(data scan.Value) string {
+	for _, name := range []string{"extractive_answers", "extractive_segments", "snippets"} {
+		a := scan.Elements(data.Get(name))
+		if !a.Next() {
+			continue
+		}
+		if s := a.Val.Pick("content", "snippet").Str(); s != "" {
+			return s
+		}
+	}
+	return ""
 }

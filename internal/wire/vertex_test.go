@@ -34,8 +34,8 @@ func TestVertexSearch(t *testing.T) {
 				"relatedQuestions":["Und Kakao?"],"createTime":"2026-01-01T00:00:00Z"},"answerQueryToken":"x"}`},
 			want: []string{
 				"head id=projects/p/answers/a",
-				`meta relatedQuestions ["Und Kakao?"]`,
 				"head created=2026-01-01T00:00:00Z",
+				`meta relatedQuestions ["Und Kakao?"]`,
 				`query "tee preis"`,
 				`source ref:0 web global="projects/p/documents/t" title="Tee" url="https://t.example/" content="Tee kostet zwei Euro." chunk="c1" score=0.5 page=4 at-chunk="c1"`,
 				`source ref:1 file global="projects/p/documents/k" title="Karte" url="gs://b/karte.pdf" filename="karte.pdf" content="eins" page=1`,

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/ibidhq/ibid/internal/scan"
 )
@@ -52,11 +54,11 @@ var formats = [...]format{
 	{"bedrock-rag", "bedrock", looksBedrockRAG, newBedrockRAG},
 	{"vertex-search", "vertex", looksVertexSearch, newVertexSearch},
 	{"mistral-conversations", "mistral", looksConversations, newConversations},
-	{"azure-chat", "azure", looksAzureChat, newChat},
-	{"perplexity-chat", "perplexity", looksPerplexity, newChat},
-	{"openrouter-chat", "openrouter", looksOpenRouter, newChat},
-	{"xai-chat", "xai", looksXAIChat, newChat},
-	{"mistral-chat", "mistral", looksMistralChat, newChat},
+	{"azure-chat", "azure", looksFlavour(azureChat), newChat},
+	{"perplexity-chat", "perplexity", looksFlavour(perplexityChat), newChat},
+	{"openrouter-chat", "openrouter", looksFlavour(openRouterChat), newChat},
+	{"xai-chat", "xai", looksFlavour(xaiChat), newChat},
+	{"mistral-chat", "mistral", looksFlavour(mistralChat), newChat},
 	{"openai-chat", "openai", looksChat, newChat},
 }
 
@@ -119,7 +121,7 @@ func look(event []byte, doc scan.Value) *shape {
 	for o := scan.Members(doc); o.Next() && len(s.members) < maxLooked; {
 		s.members = append(s.members, member{o.Key, o.Val})
 	}
-	s.kind = firstOf(s.val("type").Str(), s.val("event_type").Str(), s.val("object").Str())
+	s.kind = cmp.Or(s.val("type").Str(), s.val("event_type").Str(), s.val("object").Str())
 	return s
 }
 
@@ -130,7 +132,7 @@ const maxLooked = 64
 // search through them costs less than a map.
 func (s *shape) val(name string) scan.Value {
 	for i := len(s.members) - 1; i >= 0; i-- {
-		if m := &s.members[i]; string(m.name) == name {
+		if m := &s.members[i]; scan.IsName(m.name, name) {
 			return m.val
 		}
 	}
@@ -178,8 +180,135 @@ func Providers() []string {
 		names = append(names, formats[i].provider)
 	}
 	for f := plainChat + 1; f <= azureChat; f++ {
-		_, name := f.names()
-		names = append(names, name)
+		names = append(names, flavours[f].provider)
 	}
 	return names
+}
+
+// Another reports whether a document that comes after the end of a response begins another one, as bodies in one file
+// do. Format and id are those of the response that has ended; who has none is told by what only a body holds.
+func Another(format, id string, event []byte, doc scan.Value) bool {
+	if format == "anthropic-messages" { // its parser counts the turns itself: what one fetched, the next cites
+		return false
+	}
+	if next := responseID(doc); next != "" {
+		return next != id
+	}
+	s := look(event, doc)
+	if choices := scan.Elements(s.val("choices")); choices.Next() {
+		return choices.Val.Get("message").IsObject() && !choices.Val.Get("delta").IsObject()
+	}
+	if s.has("candidates") { // the next chunk, where a server ends a candidate with each and has no ids
+		return id != ""
+	}
+	return s.event == "messageStart" ||
+		s.hasAny("messageStart", "output", "outputs", "answer", "summary", "reply", "message", "text", "steps")
+}
+
+// responseID returns the id of the response that a document is, begins or is a piece of, or "".
+func responseID(doc scan.Value) string {
+	var id, second string // Cohere has both
+	for o := scan.Members(doc); o.Next() && id == ""; {
+		switch string(o.Key) {
+		case "conversation_id", "generation_id", "generationId", "id":
+			id = o.Val.Text()
+		case "responseId", "response_id":
+			second = o.Val.Text()
+		case "response", "interaction", "answer":
+			if o.Val.IsObject() {
+				second = firstText(o.Val, "generation_id", "id", "responseId", "name")
+			}
+		}
+	}
+	return cmp.Or(id, second)
+}
+
+// ReadError reads the error bodies that the providers and the proxies between send: {"error": {…}} in its many
+// spellings, {"error": "…"}, {"message": "…"} with a code, problem+json, and those inside an array. It reports whether
+// doc is one: of what only might be one, as {"message": "…"} alone, it is not sure.
+func ReadError(doc scan.Value) (code, message string, ok bool) {
+	if doc.IsArray() {
+		a := scan.Elements(doc)
+		if !a.Next() {
+			return "", "", false
+		}
+		doc = a.Val
+	}
+	e := doc.Get("error")
+	switch {
+	case e.IsObject():
+		code = firstText(e, "code", "type", "status")
+		message = firstText(e, "message", "detail", "msg")
+		if code == "" && message == "" {
+			return "", "", false
+		}
+	case e.IsString():
+		if len(e.Content()) == 0 {
+			return "", "", false
+		}
+		code, message = firstText(doc, "code", "status", "error"), e.Str()
+		if m := doc.Get("message").Str(); m != "" {
+			message = m
+		}
+	default:
+		return bareError(doc)
+	}
+	if message == "" {
+		message = clip(string(e))
+	}
+	if code == "" {
+		code = "error"
+	}
+	return code, message, true
+}
+
+// bareError reads an error body without a member error.
+func bareError(doc scan.Value) (code, message string, ok bool) {
+	message = firstText(doc, "message", "Message")
+	code = firstText(doc, "code", "__type", "status", "statusCode")
+	kind := strings.ToLower(doc.Get("type").Str())
+	sure := code != "" || strings.HasSuffix(kind, "error") || strings.HasSuffix(kind, "exception")
+	if message == "" {
+		message = firstText(doc, "detail", "title")
+		sure = firstText(doc, "detail", "status") != ""
+	}
+	if message == "" || !sure {
+		return "", "", false
+	}
+	if code == "" {
+		code = doc.Get("type").Str()
+	}
+	for o := scan.Members(doc); o.Next(); {
+		switch string(o.Key) {
+		case "message", "Message", "detail", "title", "code", "__type", "status", "statusCode", "type", "instance",
+			"id", "request_id", "object", "param":
+		default:
+			return "", "", false // says more than an error would
+		}
+	}
+	if doc.Get("message").IsObject() {
+		return "", "", false
+	}
+	if code == "" {
+		code = "error"
+	}
+	return code, message, true
+}
+
+// firstText returns the first of the named members that says something.
+func firstText(v scan.Value, names ...string) string {
+	for _, name := range names {
+		if s := v.Get(name).Text(); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// ReadException returns the words of an exception in a binary event stream: its message, or all of it.
+func ReadException(data scan.Value) string {
+	if message := firstText(data, "message", "Message", "originalMessage"); message != "" {
+		return message
+	}
+	return clip(string(data))
 }

@@ -1,28 +1,26 @@
 package wire
 
-import "github.com/ibidhq/ibid/internal/scan"
+import (
+	"github.com/ibidhq/ibid/internal/scan"
+)
 
 // azureContext reads what Azure's answers on own data were given: the chunks that [docN] in the text stands for.
 func (p *chat) azureContext(index int, v scan.Value) {
 	if !v.IsObject() {
 		return
 	}
-	for o := scan.Members(v); o.Next(); {
-		switch string(o.Key) {
-		case "citations":
-			p.become(azureChat)
-			p.azureCitations(index, o.Val)
-		case "intent":
-			p.become(azureChat)
-			p.intent(o.Val)
-		case "all_retrieved_documents":
-			p.become(azureChat)
-			p.meta("all_retrieved_documents", o.Val)
-		case "messages": // before 2024-02-15
-			for a := scan.Elements(o.Val); a.Next(); {
-				p.toolContext(index, a.Val)
-			}
-		}
+	var citations, intent, found, messages scan.Value
+	v.Read(scan.Fields{
+		{"citations", &citations}, {"intent", &intent}, {"all_retrieved_documents", &found}, {"messages", &messages},
+	})
+	if citations != nil || intent != nil || found != nil {
+		p.become(azureChat)
+	}
+	p.azureCitations(index, citations)
+	p.intent(intent)
+	p.meta("all_retrieved_documents", found)
+	for a := scan.Elements(messages); a.Next(); { // before 2024-02-15
+		p.toolContext(index, a.Val)
 	}
 }
 
@@ -31,8 +29,7 @@ func (p *chat) azureCitations(index int, list scan.Value) {
 	if !p.isNew("context", list) {
 		return
 	}
-	if !list.IsArray() {
-		p.issue(IssueWrongType, "citations", list)
+	if p.wantList("citations", list); !list.IsArray() {
 		return
 	}
 	p.numbers, p.style = nil, DocNumber
@@ -42,30 +39,25 @@ func (p *chat) azureCitations(index int, list scan.Value) {
 		p.numbers = append(p.numbers, Ref{Source: s.Key, Quote: s.Content, Locator: Locator{Chunk: s.ChunkID}})
 		p.source(s)
 	}
-	p.of(index).marked = false
+	p.choiceOf(index).marked = false
 	p.candidate(index)
 }
 
 func azureChunk(v scan.Value) *Source {
 	s := &Source{Kind: KindDocument, Raw: v}
-	for o := scan.Members(v); o.Next(); {
-		switch string(o.Key) {
-		case "id":
-			s.ID = o.Val.Str()
-		case "title":
-			s.Title = o.Val.Str()
-		case "content":
-			s.Content = o.Val.Str()
-		case "filepath", "file_path":
-			s.Filename = o.Val.Str()
-		case "chunk_id", "chunkId":
-			s.ChunkID = o.Val.Text()
-		case "url":
-			s.URL = o.Val.Str()
-			if o.Val.IsObject() {
-				s.URL = firstText(o.Val, "url", "uri", "href")
-			}
-		}
+	var chunk, url scan.Value
+	v.Read(scan.Fields{
+		{"id", &s.ID},
+		{"title", &s.Title},
+		{"content", &s.Content},
+		{"filepath", &s.Filename},
+		{"file_path", &s.Filename},
+		{"chunk_id", &chunk},
+		{"url", &url},
+	})
+	s.ChunkID = chunk.Text()
+	if s.URL = url.Str(); url.IsObject() {
+		s.URL = firstText(url, "url", "uri", "href")
 	}
 	if s.Filename != "" || s.URL != "" {
 		s.Kind = KindFile

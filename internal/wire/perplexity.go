@@ -1,0 +1,154 @@
+package wire
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/ibidhq/ibid/internal/scan"
+)
+
+// evidence reads the lists that Perplexity and xAI send beside the choices: for Perplexity what [n] in the text stands
+// for, for xAI what the answer as a whole rests on.
+func (p *chat) evidence(d *chatDoc) {
+	if d.citations.IsNull() && d.results.IsNull() {
+		return
+	}
+	if first := scan.Elements(d.citations); p.flavour != xaiChat && (first.Next() || d.results.IsArray()) {
+		p.become(perplexityChat)
+	}
+	fresh := p.isNew("citations", d.citations)
+	fresh = p.isNew("search_results", d.results) || fresh
+	if !fresh {
+		return
+	}
+	found := searchResults(d.results)
+	if p.flavour == xaiChat {
+		p.unplaced(d.citations, found)
+		return
+	}
+	p.numbers, p.style = nil, BracketNumber
+	n := 0
+	for a := scan.Elements(d.citations); a.Next() && !a.Cut(); n++ {
+		s := citedURL(a.Val)
+		if s.URL == "" {
+			p.issue(IssueWrongType, "citations", a.Val)
+		}
+		s.Key = number(n + 1)
+		describe(s, found, n)
+		p.source(s)
+		p.numbers = append(p.numbers, Ref{Source: s.Key})
+	}
+	if n == 0 {
+		p.resultsOnly(found)
+	}
+	for i := range found {
+		if n > 0 && found[i].source != nil { // found, but nothing in the text can name it
+			p.source(found[i].source)
+		}
+	}
+	p.told()
+}
+
+func number(n int) string { return numbered("", n) }
+
+// citedURL reads an element of citations: an address, or an object with one.
+func citedURL(v scan.Value) *Source {
+	if v.IsObject() {
+		s, _ := searchResult(v)
+		return s
+	}
+	return &Source{Kind: KindWeb, URL: v.Str(), Raw: v}
+}
+
+// found is a search result until a citation takes it.
+type found struct {
+	source *Source
+	id     int
+}
+
+func searchResults(list scan.Value) []found {
+	var all []found
+	for a := scan.Elements(list); a.Next() && len(all) < maxNumber; {
+		s, id := searchResult(a.Val)
+		s.Key = s.URL
+		all = append(all, found{s, id})
+	}
+	return all
+}
+
+// describe takes what the search results say of the n-th citation: the one with its address, of several the one at its
+// place.
+func describe(s *Source, all []found, n int) {
+	same := func(i int) bool { return i < len(all) && all[i].source != nil && all[i].source.URL == s.URL }
+	i := n
+	if !same(i) {
+		i = slices.IndexFunc(all, func(f found) bool { return f.source != nil && f.source.URL == s.URL })
+	}
+	if i < 0 {
+		return
+	}
+	key := s.Key
+	*s = *all[i].source
+	s.Key = key
+	all[i].source = nil
+}
+
+// resultsOnly numbers search results that come without a list of citations, by their ids if they have any.
+func (p *chat) resultsOnly(all []found) {
+	for i, f := range all {
+		n := i + 1
+		if f.id > 0 && f.id <= maxNumber {
+			n = f.id
+		}
+		f.source.Key = number(n)
+		for len(p.numbers) < n {
+			p.numbers = append(p.numbers, Ref{})
+		}
+		p.numbers[n-1].Source = f.source.Key
+		p.source(f.source)
+	}
+}
+
+// told tells all candidates what the marks in their text stand for.
+func (p *chat) told() {
+	if len(p.numbers) == 0 {
+		return
+	}
+	p.zero.marked = false
+	for _, c := range p.choices {
+		c.marked = false
+	}
+	p.candidate(0)
+	for _, index := range slices.Sorted(maps.Keys(p.choices)) {
+		p.candidate(index)
+	}
+}
+
+// unplaced says sources that the whole answer of a candidate rests on.
+func (p *chat) unplaced(citations scan.Value, all []found) {
+	n := 0
+	for a := scan.Elements(citations); a.Next() && !a.Cut(); n++ {
+		s := citedURL(a.Val)
+		if s.URL == "" {
+			p.issue(IssueSourceless, "citations", a.Val)
+			continue
+		}
+		describe(s, all, n)
+		s.Key = s.URL
+		p.source(s)
+		p.cite(&Cite{Key: "all/" + s.Key, Unit: Nowhere, Refs: []Ref{{Source: s.Key}}})
+	}
+}
+
+// annotated makes [n] in the text stand for the n-th annotation, as it does where OpenRouter passes Perplexity on.
+func (p *chat) annotated(index int, urls []string) {
+	if len(p.numbers) > 0 && p.numbers[0].Source == urls[0] { // the whole list again
+		p.numbers = nil
+	}
+	for _, url := range urls {
+		p.numbers = append(p.numbers, Ref{Source: url})
+	}
+	p.style = BracketNumber
+	p.choiceOf(index).marked = false
+	p.candidate(index)
+}
