@@ -5,6 +5,9 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/markdown"
 )
 
 // DefaultHold is how many bytes of text a [Live] holds back at most, unless told otherwise.
@@ -149,7 +152,7 @@ func (l *Live) addText(s string) {
 	}
 	l.text.add(s)
 	for {
-		end, lead, ok := l.text.scan.next(l.text.buf)
+		end, lead, ok := l.text.blocks.Next(l.text.buf)
 		if !ok || l.holdLinks(end, true) < end {
 			break
 		}
@@ -171,7 +174,7 @@ func (l *Live) endBlock(end, lead int) {
 // endSection writes all that is left of a message.
 func (l *Live) endSection() {
 	for {
-		end, lead, ok := l.text.scan.next(l.text.buf)
+		end, lead, ok := l.text.blocks.Next(l.text.buf)
 		if !ok {
 			break
 		}
@@ -198,16 +201,15 @@ func (l *Live) advance() {
 func (l *Live) shorten() {
 	t := &l.text
 	const long = 2048
-	if t.written < max(long, t.enough) || t.scan.at > 0 || !isASCIILetter(bytes.TrimPrefix(t.buf, []byte(" "))[0]) {
+	if t.written < max(long, t.enough) || !t.blocks.FirstLine() || !isLetter(bytes.TrimPrefix(t.buf, []byte(" "))) {
 		return
 	}
 	t.enough = 2 * t.written
 	for at := t.written - 1; at > t.written-long/4; at-- {
-		if t.buf[at] != ' ' || !isASCIILetter(t.buf[at+1]) || strings.IndexByte(".!?", t.buf[at-1]) < 0 {
+		if t.buf[at] != ' ' || !isLetter(t.buf[at+1:]) || strings.IndexByte(".!?", t.buf[at-1]) < 0 {
 			continue
 		}
-		places := newSafePlaces(string(t.buf[:at]))
-		if places.openBefore(at) == openNothing {
+		if markdown.Parse(string(t.buf[:at])).OpenBefore(at) == markdown.OpenNothing {
 			l.places.leave(t.from + at)
 			t.drop(at, 0)
 		}
@@ -215,7 +217,8 @@ func (l *Live) shorten() {
 	}
 }
 
-func isASCIILetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+// isLetter reports whether s begins with an ASCII letter.
+func isLetter(s []byte) bool { return len(s) > 0 && 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z' }
 
 // hold returns how many bytes may be held back.
 func (l *Live) hold() int {
@@ -277,7 +280,7 @@ func (l *Live) options() RenderOptions {
 }
 
 // marker writes the marker of some sources in front of next. It numbers those that have no number yet.
-func (l *Live) marker(sources []*Source, st *stop, p safePlaces, next string) {
+func (l *Live) marker(sources []*Source, st *stop, p places, next string) {
 	var m Marker
 	for _, s := range sources {
 		m.add(s, 0)
@@ -292,8 +295,151 @@ func (l *Live) marker(sources []*Source, st *stop, p safePlaces, next string) {
 	b.WriteString(before)
 	r.writeMarker(&b, &m, st, next)
 	text := b.String()[len(before):]
-	if l.ByID && r.Style == StylePlain && text[0] != ' ' && before != "" && !isSpaceByte(before[len(before)-1]) {
+	if l.ByID && r.Style == StylePlain && text[0] != ' ' && before != "" && !markdown.IsSpace(before[len(before)-1]) {
 		text = " " + text
 	}
 	l.out.raw(text)
+}
+
+// liveText is the open block of a text that grows: what of it may still change how it is read. Offsets in it count from
+// the start of the block.
+type liveText struct {
+	buf  []byte
+	from int // where buf begins in the text as it arrived
+	// length of the marks that buf begins with, where another block came before: what ends in them belongs there
+	lead    int
+	written int // how much of buf is out
+	known   int // how much of buf there was before the last text
+	blocks  markdown.Blocks
+	enough  int // how long buf must be before it is worth looking for a way to shorten it
+
+	parts   []Span // of the answer's text
+	message int    // that the last part belongs to
+	section int    // the message that is being written
+	filled  bool   // it has text
+	// A correction moves the places that later events tell: those from lost.End on are shift behind the text as it
+	// arrived, those inside lost are in no text that was shown.
+	lost  Span
+	shift int
+}
+
+// part takes the beginning or the correction of a part.
+func (t *liveText) part(e *Event) {
+	if !e.Corrected {
+		t.message = e.Part.Message
+		t.parts = append(t.parts, Span{e.Part.Start, e.Part.Start})
+		return
+	}
+	// Of empty parts that begin where a part with text does, the last is that one.
+	i := len(t.parts) - 1
+	for i >= 0 && t.parts[i].Start != e.Part.Start {
+		i--
+	}
+	if i < 0 {
+		return
+	}
+	old, grown := t.parts[i], e.Part.Len()-t.parts[i].Len()
+	if t.lost.Len() == 0 {
+		t.lost = old
+	}
+	t.lost = Span{min(t.lost.Start, old.Start), max(t.lost.End, old.End) + grown}
+	t.shift += grown
+	t.parts[i].End += grown
+	for k := i + 1; k < len(t.parts); k++ {
+		t.parts[k].Start += grown
+		t.parts[k].End += grown
+	}
+}
+
+// arrived returns where a span of the answer's text is in the text as it arrived. It is false where it is in neither.
+func (t *liveText) arrived(s Span) (Span, bool) {
+	switch {
+	case s.Start < 0 || s.End < s.Start:
+		return Span{}, false
+	case t.shift == 0 && t.lost == Span{} || s.End <= t.lost.Start:
+		return s, true
+	case s.Start >= t.lost.End:
+		return Span{s.Start - t.shift, s.End - t.shift}, true
+	default:
+		return Span{}, false
+	}
+}
+
+// breaks reports whether the text to come belongs to another message.
+func (t *liveText) breaks() bool {
+	if !t.filled {
+		t.section = t.message
+	}
+	return t.filled && t.section != t.message
+}
+
+// begin begins a message.
+func (t *liveText) begin() { t.section, t.filled = t.message, false }
+
+// add appends text.
+func (t *liveText) add(s string) {
+	t.known = len(t.buf)
+	t.buf = append(t.buf, s...)
+	t.filled = true
+	if len(t.parts) == 0 {
+		t.parts = append(t.parts, Span{})
+	}
+	t.parts[len(t.parts)-1].End += len(s)
+}
+
+// drop forgets the beginning of the block, which was written: what follows is a block of its own, behind marks that are
+// lead long.
+func (t *liveText) drop(n, lead int) {
+	t.buf = t.buf[:copy(t.buf, t.buf[n:])]
+	t.from += n
+	t.lead = lead
+	t.written = max(0, t.written-n)
+	t.known = max(0, t.known-n)
+	t.blocks.Cut()
+	t.enough = 0
+}
+
+// isGone reports whether what ends at an offset of the text as it arrived ends in blocks that are written.
+func (t *liveText) isGone(end int) bool { return t.from > 0 && end <= t.from+t.lead }
+
+// back returns the last rune boundary up to at.
+func (t *liveText) back(at int) int {
+	for at > t.written && at < len(t.buf) && !utf8.RuneStart(t.buf[at]) {
+		at--
+	}
+	return max(at, t.written)
+}
+
+// lastWord returns where the last word begins, with the space before and all that is no word behind: a citation of it
+// may come next, or of the words before it.
+func (t *liveText) lastWord() int {
+	const long = 24 // bytes of it; in scripts without spaces a word is as long as the sentence
+	end := t.wordsEnd(len(t.buf))
+	at := end
+	for at > t.written && !markdown.IsSpace(t.buf[at-1]) {
+		if at--; end-at > long {
+			return t.back(at)
+		}
+	}
+	for at > t.written && markdown.IsSpace(t.buf[at-1]) {
+		at--
+	}
+	return at
+}
+
+// wordsEnd returns where the last word before at ends: before white space, punctuation, and the marks of a list item.
+func (t *liveText) wordsEnd(at int) int {
+	from := at
+	for at > t.written && t.buf[at-1] < 0x80 && !isASCIIAlnum(rune(t.buf[at-1])) {
+		at--
+	}
+	digits := at
+	for digits > t.written && '0' <= t.buf[digits-1] && t.buf[digits-1] <= '9' {
+		digits--
+	}
+	mark := at < from && (t.buf[at] == '.' || t.buf[at] == ')') || at == len(t.buf)
+	if mark && digits < at && (digits == 0 || markdown.IsSpace(t.buf[digits-1])) {
+		return t.wordsEnd(digits)
+	}
+	return at
 }

@@ -146,7 +146,7 @@ func checkLive(t *testing.T, c liveCase) {
 func checkLiveText(t *testing.T, a *Answer, out string) {
 	t.Helper()
 	const space = " \t\r\n"
-	places := newSafePlaces(a.Text)
+	places := newPlaces(a.Text)
 	text, here := a.Text, map[string]bool{} // the sources named at this place
 	own := false                            // the marker is a paragraph
 	for i := 0; text != ""; {
@@ -193,18 +193,18 @@ func checkLiveText(t *testing.T, a *Answer, out string) {
 }
 
 // checkLivePlace checks that a marker may stand at at.
-func checkLivePlace(t *testing.T, p safePlaces, at int, out string) {
+func checkLivePlace(t *testing.T, p places, at int, out string) {
 	t.Helper()
-	if s, ok := p.solidAround(at); ok {
-		t.Errorf("marker at %d stands in %q of %q: %q", at, p.text[s.Start:s.End], p.text, out)
+	if s, ok := p.SolidAround(at); ok {
+		t.Errorf("marker at %d stands in %q of %q: %q", at, p.Text[s.Start:s.End], p.Text, out)
 	}
-	line, ok := p.lineAt(at)
+	line, ok := p.LineAt(at)
 	if !ok {
-		t.Errorf("marker at %d stands in no line of %q: %q", at, p.text, out)
+		t.Errorf("marker at %d stands in no line of %q: %q", at, p.Text, out)
 		return
 	}
-	if end := prose.WordEnd(p.text[:line.End], at); end != at {
-		t.Errorf("marker at %d stands in a word of %q: %q", at, p.text, out)
+	if end := prose.WordEnd(p.Text[:line.End], at); end != at {
+		t.Errorf("marker at %d stands in a word of %q: %q", at, p.Text, out)
 	}
 }
 

@@ -2,9 +2,12 @@ package ibid
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/internal/prose"
 )
 
@@ -163,7 +166,7 @@ func (l *Live) place(end, limit int, final bool) int {
 	block := string(t.buf[:end])
 	p.parsed += len(block)
 	p.forced = p.forced || overdue
-	places := newSafePlaces(block)
+	places := newPlaces(block)
 	p.looked = t.from + end
 	citings, sources := l.citings(places, cites, final)
 	lay := places.lay(citings, sources)
@@ -235,25 +238,25 @@ func (t *liveText) lowest(cites []*liveCite, looked int) int {
 
 // citings returns cites as laying out sees them. Those whose place was written already go to the end of their sentence,
 // wait for it, or are given up. Index is that of cites.
-func (l *Live) citings(p safePlaces, cites []*liveCite, final bool) ([]citing, []Source) {
+func (l *Live) citings(p places, cites []*liveCite, final bool) ([]citing, []Source) {
 	t := &l.text
 	var out []citing
 	var sources []Source
 	index := map[string]int{}
 	for i, c := range cites {
-		next := citing{span: Span{max(0, c.span.Start-t.from), c.span.End - t.from}, index: i}
+		next := citing{span: markdown.Span{Start: max(0, c.span.Start-t.from), End: c.span.End - t.from}, index: i}
 		next.link = c.Covers == CoversLink && c.span.Start >= t.from+t.written
 		place := p.after(next.span.End)
 		if c.behind = !final && (place.own || p.inRaw(next.span.End)); c.behind {
 			continue
 		}
 		if !next.link && place.at < t.written {
-			_, end := prose.SentenceAt(p.text, next.span.End)
+			_, end := prose.SentenceAt(p.Text, next.span.End)
 			switch {
 			case place.own:
 				c.lost = true
 				continue
-			case !final && end >= len(strings.TrimRight(p.text, " \t")):
+			case !final && end >= len(strings.TrimRight(p.Text, " \t")):
 				continue
 			case p.after(end).at < t.written:
 				c.lost = true
@@ -274,7 +277,7 @@ func (l *Live) citings(p safePlaces, cites []*liveCite, final bool) ([]citing, [
 }
 
 // stopAt writes the text up to the i-th stop of lay and the markers there.
-func (l *Live) stopAt(p safePlaces, lay *layout, i int, citings []citing, cites []*liveCite) {
+func (l *Live) stopAt(p places, lay *layout, i int, citings []citing, cites []*liveCite) {
 	t, st := &l.text, &lay.stops[i]
 	if st.at < t.written {
 		for _, k := range st.cites {
@@ -325,4 +328,320 @@ func (l *Live) stopAt(p safePlaces, lay *layout, i int, citings []citing, cites 
 func (t *liveText) joins(at, limit int) bool {
 	return limit < len(t.buf) && strings.Trim(string(t.buf[at:max(at, limit)]), " ,;(") == "" &&
 		isLinkStart(t.buf[limit:])
+}
+
+// linkHope says whether citations are expected to come as visible links and marks: then these are held back until
+// theirs has come.
+type linkHope struct {
+	seen   bool // one came
+	absent bool // citations came in another way, or a link was left without one
+}
+
+// cited learns from a citation.
+func (h *linkHope) cited(c *liveCite) {
+	switch {
+	case c.Covers == CoversLink:
+		h.seen = true
+	case c.Placed():
+		h.absent = true
+	}
+}
+
+// missed learns from a link without a citation.
+func (h *linkHope) missed() { h.absent = true }
+
+func (h *linkHope) wait() bool { return h.seen || !h.absent }
+
+// holdLinks returns the start of the first link or mark of the open block up to end that is not complete or whose
+// citation may still come; end if there is none. Ended says that the block ends there.
+func (l *Live) holdLinks(end int, ended bool) int {
+	t := &l.text
+	if !l.places.links.wait() || t.blocks.InCode() {
+		return end
+	}
+	for at := t.written; at < end; {
+		switch t.buf[at] {
+		case '[', markBegin[0]:
+		case '\\':
+			at += 2
+			continue
+		case '`':
+			n, _ := markdown.Code(string(t.buf[at:end]), true)
+			at += max(n, markdown.Run(string(t.buf[at:end])))
+			continue
+		default:
+			at++
+			continue
+		}
+		size, state := linkLen(t.buf[at:end], ended)
+		switch {
+		case state == notLink || at > 0 && t.buf[at-1] == '!':
+			at += size
+		case state == wholeLink && l.cites(at, at+size):
+			at += size
+		case state == wholeLink && l.expired(at, at+size, ended):
+			l.places.links.missed()
+			at += size
+		default:
+			return t.before(at)
+		}
+	}
+	return end
+}
+
+// cites reports whether a citation for a link has come.
+func (l *Live) cites(start, end int) bool {
+	for _, c := range l.places.pending {
+		if c.Covers == CoversLink && c.span.Start-l.text.from < end && c.span.End-l.text.from > start {
+			return true
+		}
+	}
+	return false
+}
+
+// expired reports whether no citation is to be expected for a link any more. Providers send it directly after the text that
+// completes the link.
+func (l *Live) expired(start, end int, ended bool) bool {
+	t := &l.text
+	if len(t.buf)-start > l.hold() {
+		return true
+	}
+	return t.known > end && (ended || bytes.IndexByte(t.buf[end:t.known], '\n') >= 0)
+}
+
+// before returns where what stands directly before a link begins: its parenthesis, and space.
+func (t *liveText) before(at int) int {
+	for at > t.written && (markdown.IsSpace(t.buf[at-1]) || t.buf[at-1] == '(') {
+		at--
+	}
+	return at
+}
+
+// The states of what may be a link.
+type linkState uint8
+
+const (
+	notLink linkState = iota
+	openLink
+	wholeLink
+)
+
+// isLinkStart reports whether s begins with what may be a link, perhaps behind a parenthesis.
+func isLinkStart(s []byte) bool {
+	s = bytes.TrimLeft(s, " ,;(")
+	return len(s) == 0 || s[0] == '[' || bytes.HasPrefix(s, []byte(markBegin))
+}
+
+// linkLen returns the length of what may be a link or mark at the start of s, and how far it is one: [a](u), [1], 【1†a】.
+// Ended says that s does not go on.
+func linkLen(s []byte, ended bool) (int, linkState) {
+	if n := bytes.IndexByte(s, '\n'); n >= 0 {
+		s, ended = s[:n], true
+	}
+	open := openLink
+	if ended {
+		open = notLink
+	}
+	if s[0] != '[' {
+		const longest = 64 // bytes of a mark
+		s = s[:min(len(s), longest)]
+		n := bytes.Index(s, []byte(markEnd))
+		switch {
+		case !bytes.HasPrefix(s, []byte(markBegin)):
+			return 1, notLink
+		case n >= 0:
+			return n + len(markEnd), wholeLink
+		case len(s) < longest:
+			return len(s), open
+		default:
+			return len(markBegin), notLink
+		}
+	}
+	n, certain := markdown.Link(string(s), ended)
+	switch {
+	case !certain:
+		return len(s), openLink
+	case n > 0 && s[n-1] == ')':
+		return n, wholeLink
+	}
+	n, _ = markdown.Brackets(string(s), true)
+	if n > 0 && isMark(string(s[:n])) {
+		return n, wholeLink
+	}
+	return 1, notLink
+}
+
+// isMark reports whether s, in brackets, is a mark such as [1], [1, 3], [2-4] or [doc1].
+func isMark(s string) bool {
+	inside := strings.ReplaceAll(strings.Trim(s, "[]"), "doc", "")
+	return inside != "" && len(s) < 40 && strings.Trim(inside, "0123456789,-– ") == ""
+}
+
+// The headings of what stands between the text and the sources.
+const (
+	lateHeading      = "Also cited"
+	withdrawnHeading = "No longer cited"
+)
+
+// end writes what is left, then the lists. A nil answer means that the response broke off.
+func (l *Live) end(a *Answer) {
+	l.ended = true
+	opts := l.options()
+	switch {
+	case l.whole(), !l.text.filled && l.text.from == 0:
+		if a != nil {
+			l.out.text([]byte(a.Render(&opts)))
+		}
+	default:
+		l.endText(a)
+	}
+	if tail := l.out.tail; tail != "" && tail[len(tail)-1] != '\n' {
+		l.out.raw("\n")
+	}
+	l.text, l.places, l.sources = liveText{}, livePlaces{}, nil
+}
+
+// endText ends a text that was written as it came.
+func (l *Live) endText(a *Answer) {
+	last := markdown.Parse(string(l.text.buf)) // the block that is still open
+	l.endSection()
+	if a == nil {
+		a = l.known()
+	}
+	lists := l.lateLists(a)
+	l.numberAll(a)
+	if l.List || l.Style == StyleFootnotes {
+		lists = append(lists, l.sourceList(a))
+	}
+	for i, list := range lists {
+		if i == 0 {
+			l.out.raw(last.Closer())
+		}
+		l.out.raw(blankLine(l.out.tail, list))
+		l.out.raw(list)
+	}
+}
+
+// known returns an answer of what events told, without text.
+func (l *Live) known() *Answer {
+	a := &Answer{}
+	for _, c := range l.places.all {
+		if !c.withdrawn {
+			a.Citations = append(a.Citations, c.Citation)
+		}
+	}
+	for _, s := range l.sources {
+		a.Sources = append(a.Sources, *s)
+	}
+	slices.SortFunc(a.Sources, func(x, y Source) int {
+		return cmp.Or(cmp.Compare(l.numbers[x.ID], l.numbers[y.ID]), strings.Compare(x.ID, y.ID))
+	})
+	return a
+}
+
+// lateCite is a line of the lists of citations: what is cited, by what.
+type lateCite struct {
+	Span // in the answer's text
+	ids  []string
+}
+
+// lateLists returns the citations whose markers the text does not have, and those whose markers it should not have.
+// Without the words there is nothing to say; the sources have their list.
+func (l *Live) lateLists(a *Answer) []string {
+	var late, gone []lateCite
+	for _, c := range l.places.all {
+		if !c.Placed() {
+			continue
+		}
+		s := c.Claim
+		if s.Len() <= 0 {
+			s = c.Span
+		}
+		if ids := c.missing(); len(ids) > 0 {
+			late = append(late, lateCite{s, ids})
+		}
+		if ids := c.removed(); len(ids) > 0 {
+			gone = append(gone, lateCite{s, ids})
+		}
+	}
+	var out []string
+	if a.Text != "" && len(late) > 0 {
+		out = append(out, l.lateLines(lateHeading, late, a.Text))
+	}
+	if a.Text != "" && len(gone) > 0 {
+		out = append(out, l.lateLines(withdrawnHeading, gone, a.Text))
+	}
+	return out
+}
+
+// lateLines returns a list of citations with its heading.
+func (l *Live) lateLines(heading string, list []lateCite, text string) string {
+	slices.SortStableFunc(list, func(x, y lateCite) int {
+		return cmp.Or(cmp.Compare(x.Start, y.Start), cmp.Compare(x.End, y.End))
+	})
+	saved := l.out
+	l.out = liveOutput{}
+	l.out.raw(heading + ":\n\n")
+	for len(list) > 0 {
+		words, n := quoted(text, list[0].Span), 0
+		var sources []*Source
+		for n < len(list) && list[n].Span == list[0].Span {
+			for _, id := range list[n].ids {
+				sources = append(sources, l.source(id)) // the marker has each of them once
+			}
+			n++
+		}
+		list = list[n:]
+		if l.Style != StylePlain {
+			words = "- " + escapeMarkdown(strings.NewReplacer("**", "", "__", "", "`", "").Replace(words))
+		}
+		l.out.raw(words)
+		if words != "" && !strings.HasSuffix(words, " ") {
+			l.out.raw(" ")
+		}
+		l.marker(sources, &stop{}, places{}, "\n")
+		l.out.raw("\n")
+	}
+	out := string(l.out.buf)
+	l.out = saved
+	return out
+}
+
+// quoted returns the words of a span in quotes, on one line and not too long.
+func quoted(text string, s Span) string {
+	if s.Start < 0 || s.End > len(text) || s.Start >= s.End || !utf8.ValidString(text[s.Start:s.End]) {
+		return ""
+	}
+	if words := tidy(text[s.Start:s.End]); words != "" {
+		return "“" + words + "”"
+	}
+	return ""
+}
+
+// sourceList returns the list of sources with the numbers they were shown with.
+func (l *Live) sourceList(a *Answer) string {
+	r := rendering{
+		RenderOptions: l.options(), answer: a,
+		numbers: make([]int, len(a.Sources)), cited: make([]bool, len(a.Sources)),
+	}
+	for i := range a.Sources {
+		r.numbers[i] = l.numbers[a.Sources[i].ID]
+		r.cited[i] = r.numbers[i] > 0
+	}
+	return r.list()
+}
+
+// numberAll numbers what citations use that were not shown, as Render does.
+func (l *Live) numberAll(a *Answer) {
+	for i := range a.Citations {
+		for _, ref := range a.Citations[i].Refs {
+			l.number(l.source(ref.Source))
+		}
+	}
+}
+
+// inRaw reports whether at stands in a block of code or HTML.
+func (p places) inRaw(at int) bool {
+	b := p.BlocksBefore(at - 1)
+	return b > 0 && p.Blocks[b-1].Raw
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
@@ -14,13 +15,12 @@ import (
 type marks struct {
 	wire.Markers
 	from  int    // where the text that they are of begins
-	at    int    // how far the text was read
 	past  []Span // marks whose number is past the list
-	fence string // the run that opened the code block which at lies in; empty: in none
+	lexer markdown.Lexer
 }
 
 // restart reads the text from the beginning again.
-func (m *marks) restart() { m.at, m.fence, m.past = m.from, "", nil }
+func (m *marks) restart() { m.lexer, m.past = markdown.Lexer{At: m.from}, nil }
 
 // textMark is one mark in the text.
 type textMark struct {
@@ -38,7 +38,8 @@ func (c *candidate) setMarks(w *wire.Markers) {
 		c.fold.limit("marker lists")
 		return
 	}
-	c.marks = &marks{Markers: wire.Markers{Style: w.Style, Refs: slices.Clone(w.Refs)}, from: c.marked, at: c.marked}
+	c.marks = &marks{Markers: wire.Markers{Style: w.Style, Refs: slices.Clone(w.Refs)}, from: c.marked}
+	c.marks.restart()
 	c.scanMarks(c.closed)
 }
 
@@ -59,9 +60,7 @@ func (c *candidate) scanMarks(last bool) {
 			break
 		}
 		cite := wire.Cite{
-			Key: "mark:" + strconv.Itoa(
-				found.span.Start,
-			),
+			Key:    "mark:" + strconv.Itoa(found.span.Start),
 			Part:   wire.Part{Candidate: c.index},
 			Base:   wire.AnswerBase,
 			Unit:   wire.Bytes,
@@ -91,176 +90,29 @@ func (c *candidate) scanMarks(last bool) {
 
 // next returns the next mark. It is false at the end of what can be read for now.
 func (m *marks) next(text string, last bool) (textMark, bool) {
-	for m.prose(text, last) {
-		n := strings.IndexAny(text[m.at:], "`\\[\n<:$")
-		if n < 0 {
-			m.at = len(text)
-			break
+	for {
+		read := m.lexer // what is not certain yet is read again
+		t, ok := m.lexer.Next(text, last)
+		if !ok {
+			return textMark{}, false
 		}
-		m.at += n
-		found, certain := m.special(text, last)
-		if !certain || len(found.numbers) > 0 {
-			return found, certain
-		}
-	}
-	return textMark{}, false
-}
-
-// prose moves past code blocks and reports whether there is text to read after them.
-func (m *marks) prose(text string, last bool) bool {
-	for m.at < len(text) {
-		if m.at == 0 || text[m.at-1] == '\n' {
-			if wait := m.line(text, last); wait {
-				return false
-			}
-		} else if m.fence != "" { // the rest of a long line in a code block
-			n := strings.IndexByte(text[m.at:], '\n')
-			if n < 0 {
-				m.at = len(text)
-				return false
-			}
-			m.at += n + 1
+		if t.Kind != markdown.Bracket {
 			continue
 		}
-		if m.fence == "" {
-			return m.at < len(text)
+		numbers := m.numbers(text[t.Start+1 : t.End-1])
+		if numbers == nil {
+			continue
+		}
+		if t.End == len(text) && !last {
+			m.lexer = read
+			return textMark{}, false
+		}
+		m.lexer.At = t.End
+		definition := t.End < len(text) && text[t.End] == ':' && beginsLine(text, t.Start) // of a link or footnote
+		if !definition && (t.Start == 0 || text[t.Start-1] != '[' && text[t.Start-1] != '!') {
+			return textMark{Span(t.Span), numbers}, true
 		}
 	}
-	return false
-}
-
-// special reads what begins at m.at: a mark, a new line, or something that marks do not stand in. It is not certain where
-// the text so far does not tell what it is.
-func (m *marks) special(text string, last bool) (found textMark, certain bool) {
-	var size int
-	switch rest := text[m.at:]; rest[0] {
-	case '\n':
-		certain = true
-	case '`':
-		return textMark{}, m.code(text, last)
-	case '\\':
-		size, certain = escapeSize(rest, last)
-	case '<':
-		size, certain = autolinkSize(rest, last)
-	case ':':
-		size, certain = addressSize(rest, last)
-	case '$':
-		size, certain = dollarSize(rest, last)
-	default:
-		found, size, certain = m.bracket(text, last)
-	}
-	if certain {
-		m.at += max(size, 1)
-	}
-	return found, certain
-}
-
-// line looks at the beginning of a line: a code fence opens or closes there, and the lines between hold no marks. It is
-// true where more text is needed to tell.
-func (m *marks) line(text string, last bool) (wait bool) {
-	const most = 1024 // bytes of a line that are waited for
-	end := strings.IndexByte(text[m.at:min(len(text), m.at+most)], '\n')
-	whole := end >= 0 || last || len(text)-m.at >= most
-	if end < 0 {
-		end = min(len(text)-m.at, most)
-	} else {
-		end++
-	}
-	line := strings.TrimLeft(text[m.at:m.at+end], " \t>")
-	run := fenceRun(line)
-	switch {
-	case m.fence != "":
-		if !whole {
-			return true
-		}
-		if strings.HasPrefix(run, m.fence) && strings.TrimSpace(line[len(run):]) == "" {
-			m.fence = ""
-		}
-		m.at += end
-	case len(run) >= 3:
-		if !whole {
-			return true
-		}
-		if run[0] != '`' || !strings.Contains(line[len(run):], "`") {
-			m.fence = run
-			m.at += end
-		}
-	case !whole && len(run) == len(line) && len(line) < 3: // may become a fence
-		return true
-	}
-	return false
-}
-
-// fenceRun returns the run of backquotes or tildes that a line begins with.
-func fenceRun(line string) string {
-	if line == "" || line[0] != '`' && line[0] != '~' {
-		return ""
-	}
-	return line[:len(line)-len(strings.TrimLeft(line, line[:1]))]
-}
-
-// code skips a code span. It is false where the text so far does not tell whether the run of backquotes at m.at opens one.
-func (m *marks) code(text string, last bool) bool {
-	size := len(text[m.at:]) - len(strings.TrimLeft(text[m.at:], "`"))
-	if m.at+size == len(text) && !last {
-		return false
-	}
-	const most = 4096 // bytes of a code span
-	paragraph := text[m.at+size:]
-	ended := last || len(paragraph) > most
-	paragraph = paragraph[:min(len(paragraph), most)]
-	if n := strings.Index(paragraph, "\n\n"); n >= 0 {
-		paragraph, ended = paragraph[:n], true
-	}
-	for at := 0; ; {
-		n := strings.IndexByte(paragraph[at:], '`')
-		if n < 0 {
-			break
-		}
-		at += n
-		run := len(paragraph[at:]) - len(strings.TrimLeft(paragraph[at:], "`"))
-		if at+run == len(paragraph) && !ended {
-			return false
-		}
-		if run == size {
-			m.at += size + at + run
-			return true
-		}
-		at += run
-	}
-	if ended {
-		m.at += size
-	}
-	return ended
-}
-
-// bracket reads what may be a mark at m.at and returns how far to go on. It is not certain where the text ends too
-// early.
-func (m *marks) bracket(text string, last bool) (found textMark, size int, certain bool) {
-	const most = 40 // bytes of a mark
-	rest := text[m.at:]
-	if size, certain = linkSize(rest, last); size > 0 || !certain {
-		return textMark{}, size, certain
-	}
-	end := strings.IndexAny(rest[1:], "[]\n")
-	if end < 0 || end > most {
-		return textMark{}, 1, last || len(rest) > most
-	}
-	end += 2
-	if rest[end-1] != ']' {
-		return textMark{}, 1, true
-	}
-	numbers := m.numbers(rest[1 : end-1])
-	if numbers == nil {
-		return textMark{}, 1, true
-	}
-	if end < len(rest) && rest[end] == ':' && beginsLine(text, m.at) {
-		return textMark{}, end, true // a link or footnote definition
-	}
-	if m.at > 0 && text[m.at-1] == '[' || m.at > 0 && text[m.at-1] == '!' {
-		return textMark{}, end, true
-	}
-	return textMark{Span{m.at, m.at + end}, numbers}, end, true
 }
 
 // beginsLine reports whether at most white space stands before an offset on its line.

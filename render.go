@@ -2,10 +2,14 @@ package ibid
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/markdown"
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // Style is a way to write an answer with its citations.
@@ -92,9 +96,9 @@ func (a *Answer) Render(opts *RenderOptions) string {
 		return r.html()
 	case StyleLaTeX:
 		return r.latex()
-	case StyleMarkdown, StylePlain, StyleFootnotes:
+	default:
+		return r.markdown()
 	}
-	return r.markdown()
 }
 
 // SourceList returns the list of sources that Render appends with [RenderOptions].List, alone.
@@ -117,13 +121,12 @@ type rendering struct {
 	markers  []Marker // in the order of the text, over all sections
 	prefix   string
 	labels   string // what comes before the number in footnote labels
-	runs     []run  // where the answer's text stands in what goldmark reads; in order
 }
 
 // section is the text of one message.
 type section struct {
 	Span
-	places safePlaces
+	places places // without a document where nothing asks for it
 	layout layout
 	first  int // index of its first marker
 }
@@ -177,7 +180,7 @@ func (r *rendering) assign(sources map[string]int) [][]citing {
 	placed := make([][]citing, len(r.sections))
 	for i := range r.answer.Citations {
 		cite := &r.answer.Citations[i]
-		c := citing{span: cite.Span, link: cite.Covers == CoversLink, index: i}
+		c := citing{span: markdown.Span(cite.Span), link: cite.Covers == CoversLink, index: i}
 		for _, ref := range cite.Refs {
 			if s, ok := sources[ref.Source]; ok {
 				c.sources = append(c.sources, s)
@@ -204,10 +207,10 @@ func (r *rendering) assign(sources map[string]int) [][]citing {
 func (r *rendering) lay(s *section, cites []citing) {
 	text := r.answer.Text[s.Start:s.End]
 	s.first = len(r.markers)
-	if len(cites) == 0 && !r.needsTree() {
+	if len(cites) == 0 && (r.Style == StyleMarkdown || r.Style == StylePlain) && !r.List {
 		return
 	}
-	s.places = newSafePlaces(text)
+	s.places = newPlaces(text)
 	s.layout = s.places.lay(cites, r.answer.Sources)
 	for _, stop := range s.layout.stops {
 		m := Marker{At: s.Start + stop.at}
@@ -218,11 +221,6 @@ func (r *rendering) lay(s *section, cites []citing) {
 		}
 		r.markers = append(r.markers, m)
 	}
-}
-
-// needsTree reports whether the style needs a section's structure even without citations.
-func (r *rendering) needsTree() bool {
-	return r.Style == StyleHTML || r.Style == StyleLaTeX || r.List || r.Style == StyleFootnotes
 }
 
 // add adds a use of src.
@@ -275,33 +273,315 @@ func (r *rendering) label(it MarkerItem) string {
 	return strconv.Itoa(it.Number)
 }
 
-// tooLongTitle is how many runes of a name are shown.
-const tooLongTitle = 200
+// tidy returns s on one line, without what cannot be seen and what turns the direction of text around: a name must not
+// change how what stands beside it reads.
+func tidy(s string) string { return text.Line(s, markdown.MaxTitle) }
 
-// tidy returns s on one line, without control characters and without those that turn the direction of text around: a
-// name must not change how what stands beside it reads.
-func tidy(s string) string {
+// markdown renders the styles that keep the text: markdown, plain and footnotes.
+func (r *rendering) markdown() string {
 	var b strings.Builder
-	space, n := false, 0
-	for _, r := range s {
-		switch {
-		case r == ' ' || '\t' <= r && r <= '\r' || r == 0x85 || r == 0xA0 || r == 0x2028 || r == 0x2029:
-			space = b.Len() > 0
-			continue
-		case r < ' ' || 0x7F <= r && r < 0xA0 || r == 0xFEFF || r == utf8.RuneError,
-			0x200B <= r && r <= 0x200F && r != 0x200C && r != 0x200D, 0x202A <= r && r <= 0x202E, 0x2060 <= r && r <= 0x206F, r == 0x061C,
-			0xFDD0 <= r && r <= 0xFDEF, 0xE000 <= r && r <= 0xF8FF, r&0xFFFE == 0xFFFE:
-			continue
+	b.Grow(len(r.answer.Text) + 64*len(r.markers))
+	for i := range r.sections {
+		r.writeSection(&b, &r.sections[i])
+	}
+	if r.List || r.Style == StyleFootnotes {
+		if list := r.list(); list != "" {
+			b.WriteString(r.sections[len(r.sections)-1].places.Closer())
+			b.WriteString(blankLine(b.String(), list))
+			b.WriteString(list)
 		}
-		if n++; n > tooLongTitle {
-			b.WriteString("…")
-			break
-		}
-		if space {
-			b.WriteByte(' ')
-			space = false
-		}
-		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// writeSection writes a section without what is cut out of it, and its markers.
+func (r *rendering) writeSection(b *strings.Builder, s *section) {
+	text := r.answer.Text[s.Start:s.End]
+	if s.Start > 0 && text != "" {
+		b.WriteString(blankLine(b.String(), text))
+	}
+	at, cuts := 0, s.layout.cuts
+	copyTo := func(end int) {
+		for ; len(cuts) > 0 && cuts[0].Start < end; cuts = cuts[1:] {
+			b.WriteString(text[at:max(at, cuts[0].Start)])
+			at = max(at, cuts[0].End)
+		}
+		b.WriteString(text[at:max(at, end)])
+		at = max(at, end)
+	}
+	for i := range s.layout.stops {
+		st := &s.layout.stops[i]
+		copyTo(st.at)
+		m := &r.markers[s.first+i]
+		if !st.own {
+			r.writeMarker(b, m, st, text[at:])
+			continue
+		}
+		b.WriteString(blankLine(b.String(), ""))
+		r.writeMarker(b, m, st, "")
+		if strings.TrimSpace(text[at:]) != "" {
+			b.WriteString(blankLine("x", text[at:]))
+		}
+	}
+	copyTo(len(text))
+}
+
+// blankLine returns the line breaks that are missing between two texts for a blank line to part them. Nothing is
+// missing before the first text.
+func blankLine(before, after string) string {
+	if strings.Trim(before, " \t\r\n") == "" {
+		return ""
+	}
+	n := strings.Count(before[len(strings.TrimRight(before, " \t\r\n")):], "\n") +
+		strings.Count(after[:len(after)-len(strings.TrimLeft(after, " \t\r\n"))], "\n")
+	return "\n\n"[min(n, 2):]
+}
+
+// writeMarker writes the marker m in front of next.
+func (r *rendering) writeMarker(b *strings.Builder, m *Marker, st *stop, next string) {
+	prev := b.String()
+	var text, after string
+	switch {
+	case r.Marker != nil:
+		text = r.Marker(*m)
+	case r.Style == StylePlain:
+		for _, it := range m.Items {
+			text += "[" + r.label(it) + "]"
+		}
+	case r.Style == StyleFootnotes:
+		for _, it := range m.Items {
+			text += "[^" + r.footnoteLabel(it) + "]"
+		}
+		if next != "" && (next[0] == '(' || next[0] == ':') {
+			after = " " // [^1]( could be a link and [^1]: a definition
+		}
+	default:
+		text = r.linkMarker(m, prev, next)
+	}
+	if text == "" {
+		return
+	}
+	if st.space || r.Style != StylePlain && text[0] == '[' && takesBracket(prev) {
+		b.WriteByte(' ')
+	}
+	b.WriteString(text)
+	b.WriteString(after)
+}
+
+// takesBracket reports whether an opening bracket right after s would mean something with what s ends in: ![ is an
+// image, and ][ the label of a reference.
+func takesBracket(s string) bool {
+	return s != "" && (s[len(s)-1] == '!' || s[len(s)-1] == ']') && !markdown.EndsInEscape(s[:len(s)-1])
+}
+
+// footnoteLabel returns the label of a source's footnote. Labels are letters, digits, hyphens, dots and colons.
+func (r *rendering) footnoteLabel(it MarkerItem) string {
+	return r.labels + strings.Map(func(c rune) rune {
+		if isASCIIAlnum(c) || strings.ContainsRune("-.:", c) || c >= 0xA0 {
+			return c
+		}
+		return '-'
+	}, r.label(it))
+}
+
+// footnotePrefix returns what to put before labels so that none is a label of the text already.
+func (r *rendering) footnotePrefix() string {
+	prefix := r.prefix
+	for strings.Contains(r.answer.Text, "[^"+prefix) && (prefix != "" || r.usesLabel()) {
+		prefix += "s"
+	}
+	return prefix
+}
+
+// usesLabel reports whether the text has a footnote with one of our labels.
+func (r *rendering) usesLabel() bool {
+	text := r.answer.Text
+	for i := range r.answer.Sources {
+		it := MarkerItem{Number: r.numbers[i], Source: &r.answer.Sources[i]}
+		if strings.Contains(text, "[^"+r.footnoteLabel(it)+"]") {
+			return true
+		}
+	}
+	return false
+}
+
+// linkMarker returns m as markdown: a link for each source that can be opened, else its label in brackets. Brackets are
+// escaped wherever they could be read as part of a link.
+func (r *rendering) linkMarker(m *Marker, prev, next string) string {
+	var b strings.Builder
+	wasLink := false
+	for i, it := range m.Items {
+		label := r.label(it)
+		url := markdown.SafeURL(it.Source.URL)
+		if i > 0 && (url != "" || wasLink) {
+			b.WriteByte(' ')
+		}
+		wasLink = url != ""
+		switch {
+		case url != "":
+			b.WriteString("[" + escapeLabel(label) + "](" + markdownURL(url) + ")")
+		case r.needsEscape(m, prev, next):
+			b.WriteString(`\[` + escapeLabel(label) + `\]`)
+		default:
+			b.WriteString("[" + escapeLabel(label) + "]")
+		}
+	}
+	return b.String()
+}
+
+// needsEscape reports whether a label in plain brackets could become a link, an image or a task box: before ( [ and :,
+// after ] and !, at the start of a line, and where the text defines the label.
+func (r *rendering) needsEscape(m *Marker, prev, next string) bool {
+	if prev == "" || markdown.IsSpace(prev[len(prev)-1]) || takesBracket(prev) {
+		return true
+	}
+	if next != "" && strings.IndexByte("([:", next[0]) >= 0 {
+		return true
+	}
+	for i := range r.sections {
+		d := r.sections[i].places.Document
+		if d != nil && slices.ContainsFunc(m.Items, func(it MarkerItem) bool { return d.HasLabel(r.label(it)) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// html renders the answer as HTML.
+func (r *rendering) html() string {
+	var b strings.Builder
+	for i := range r.sections {
+		s := &r.sections[i]
+		text := r.answer.Text[s.Start:s.End]
+		h := markdown.HTML{Edits: s.edits(), Around: r.Cited, Mark: func(i int) string {
+			m := &r.markers[s.first+i]
+			if r.Marker != nil {
+				return r.Marker(*m)
+			}
+			return r.markerHTML(m)
+		}}
+		if r.Cited != nil {
+			h.Edges = r.claimEdges(s)
+		}
+		if markdown.HasFootnotes(text) {
+			h.Prefix = r.prefix + "text-"
+			if i > 0 {
+				h.Prefix += strconv.Itoa(i+1) + "-"
+			}
+		}
+		out, ok := s.places.HTML(&h)
+		if !ok { // a marker in a footnote that is not shown
+			h.Prefix = ""
+			out, _ = newPlaces(text).HTML(&h)
+		}
+		b.WriteString(out)
+	}
+	if r.List {
+		b.WriteString(r.list())
+	}
+	return b.String()
+}
+
+// latex renders the answer as the body of a LaTeX document.
+func (r *rendering) latex() string {
+	var b strings.Builder
+	for i := range r.sections {
+		s := &r.sections[i]
+		b.WriteString(s.places.LaTeX(s.edits(), func(i int) string {
+			m := &r.markers[s.first+i]
+			if r.Marker != nil {
+				return r.Marker(*m)
+			}
+			keys := make([]string, len(m.Items))
+			for i, it := range m.Items {
+				keys[i] = r.citeKey(it)
+			}
+			return "\\cite{" + strings.Join(keys, ",") + "}"
+		}))
+	}
+	out := strings.TrimLeft(b.String(), "\n")
+	if r.List {
+		out += "\n" + r.list()
+	}
+	return out
+}
+
+// edits returns what the layout changes about the section.
+func (s *section) edits() markdown.Edits {
+	e := markdown.Edits{Cuts: s.layout.cuts}
+	for _, st := range s.layout.stops {
+		e.Marks = append(e.Marks, markdown.Mark{At: st.at, Own: st.own, Space: st.space})
+	}
+	return e
+}
+
+// mostCited is how many citations are named for one stretch of text: those that come first in Answer.Citations. It
+// keeps the work in the order of the citations, however deep their claims lie in each other.
+const mostCited = 64
+
+// claimEdges returns where in a section the claims of citations begin and end.
+func (r *rendering) claimEdges(s *section) []markdown.Edge {
+	type event struct{ at, cite int }
+	var events []event
+	for i := range r.answer.Citations {
+		c := &r.answer.Citations[i]
+		if !c.Placed() || c.Claim.Len() == 0 || badSpan(r.answer.Text, c.Claim) != "" {
+			continue
+		}
+		claim := Span{max(c.Claim.Start, s.Start) - s.Start, min(c.Claim.End, s.End) - s.Start}
+		if claim.Len() <= 0 {
+			continue
+		}
+		if math, ok := s.places.SolidAround(claim.Start); ok && math.Kind == markdown.MathSolid {
+			claim.Start = math.Start
+		}
+		if math, ok := s.places.SolidAround(claim.End); ok && math.Kind == markdown.MathSolid {
+			claim.End = math.End
+		}
+		events = append(events, event{claim.Start, i}, event{claim.End, i})
+	}
+	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	var edges []markdown.Edge
+	in := make([]uint64, (len(r.answer.Citations)+63)/64) // a bit for each citation whose claim is open
+	for i, e := range events {
+		in[e.cite/64] ^= 1 << (e.cite % 64)
+		if i+1 < len(events) && events[i+1].at == e.at {
+			continue
+		}
+		var cites []int
+		for k, word := range in {
+			for ; word != 0 && len(cites) < mostCited; word &= word - 1 {
+				cites = append(cites, 64*k+bits.TrailingZeros64(word))
+			}
+		}
+		edges = append(edges, markdown.Edge{At: e.at, In: cites})
+	}
+	return edges
+}
+
+// Numbering keeps the numbers of sources over the answers of a conversation: [Source.Key] to number. It only grows, so
+// a number never comes to mean another source. As JSON it is an object.
+//
+// The zero value is ready to use through a pointer. It is not safe for concurrent use.
+type Numbering map[string]int
+
+// Number returns the number of the source with that key. A key that is new gets the next number, the first one 1.
+func (n *Numbering) Number(key string) int { return n.numberAll([]string{key})[key] }
+
+// numberAll is Number for each of keys. It looks only once through what is numbered already.
+func (n *Numbering) numberAll(keys []string) Numbering {
+	if *n == nil {
+		*n = make(Numbering, len(keys))
+	}
+	last := 0
+	for _, number := range *n {
+		last = max(last, number)
+	}
+	for _, key := range keys {
+		if _, known := (*n)[key]; !known {
+			last++
+			(*n)[key] = last
+		}
+	}
+	return *n
 }

@@ -68,7 +68,7 @@ func TestRenderClaims(t *testing.T) {
 		{"math", "①«So $a<b$ holds», $c$", `<p>⟨0:So <span class="math inline">\(a&lt;b\)</span> holds⟩,{1} <span class="math inline">\(c\)</span></p>`},
 		{"half of math", "①«So $a» + b$", `<p>⟨0:So <span class="math inline">\(a + b\)</span>⟩{1}</p>`},
 		{"entity", "①«AT&am»p;T ①«\\»* x", "<p>⟨0:AT&amp;⟩{1}T ⟨1:*⟩{1} x</p>"},
-		{"HTML", "a ①«<b>» b\n\n<div>\n①«raw»\n</div>", "<p>a ⟨0:&lt;b&gt;⟩{1} b</p>\n<p>&lt;div&gt;\n⟨1:raw⟩\n&lt;/div&gt;\n</p>\n<p>{1}</p>"},
+		{"HTML", "a ①«<b>» b\n\n<div>\n①«raw»\n</div>", "<p>a ⟨0:&lt;b&gt;⟩{1} b</p>\n<p>&lt;div&gt;\n⟨1:raw⟩\n&lt;/div&gt;</p>\n<p>{1}</p>"},
 		{"footnote", "①«Rain[^1]»\n\n[^1]: ①«note»", ""},
 		{"right to left", "①«ירד גשם» חזק", "<p>⟨0:ירד גשם⟩{1} חזק</p>"},
 		{"point", "It rained.①«» Yes", "<p>It rained.{1} Yes</p>"},

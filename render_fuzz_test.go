@@ -16,6 +16,8 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"golang.org/x/net/html"
+
+	"github.com/ibidhq/ibid/internal/markdown"
 )
 
 // FuzzRender renders any text with any spans and holds the result against what Render promises: see checkRender.
@@ -313,7 +315,7 @@ func checkHTML(t *testing.T, out string) {
 			for _, at := range tok.Attr {
 				switch at.Key {
 				case "href":
-					if safeURL(at.Val) == "" && !strings.HasPrefix(at.Val, "#") {
+					if markdown.SafeURL(at.Val) == "" && !strings.HasPrefix(at.Val, "#") {
 						t.Errorf("HTML links to %q", at.Val)
 					}
 				case "title", "rel", "class", "id", "value", "start", "align", "type", "checked", "disabled", "role":

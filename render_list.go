@@ -3,9 +3,12 @@ package ibid
 import (
 	"cmp"
 	"fmt"
+	"html"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ibidhq/ibid/internal/markdown"
 )
 
 // entry is one line of a list of sources.
@@ -39,7 +42,7 @@ func (r *rendering) entries() (cited, uncited []entry) {
 			continue
 		}
 		src := &r.answer.Sources[i]
-		e := entry{MarkerItem: MarkerItem{Number: r.numbers[i], Source: src}, url: safeURL(src.URL), quotes: quotes[i]}
+		e := entry{MarkerItem: MarkerItem{Number: r.numbers[i], Source: src}, url: markdown.SafeURL(src.URL), quotes: quotes[i]}
 		e.name = sourceName(src)
 		e.detail = sourceDetail(src, e.name, e.url, pages[i])
 		if r.cited[i] {
@@ -93,7 +96,7 @@ func pagesOf(l *Locator) Span {
 
 // sourceName returns what a reader knows the source by.
 func sourceName(s *Source) string {
-	for _, name := range [...]string{s.Title, s.Filename, s.Site, hostOf(s.URL), s.URL, s.ID} {
+	for _, name := range [...]string{s.Title, s.Filename, s.Site, sourceHost(s), s.URL, s.ID} {
 		if name = tidy(name); name != "" {
 			return name
 		}
@@ -104,7 +107,7 @@ func sourceName(s *Source) string {
 // sourceDetail returns what the list says after the name.
 func sourceDetail(s *Source, name, url string, pages []Span) string {
 	var out []string
-	for _, d := range [...]string{tidy(cmp.Or(s.Site, hostOf(s.URL))), tidy(s.Filename)} {
+	for _, d := range [...]string{tidy(cmp.Or(s.Site, sourceHost(s))), tidy(s.Filename)} {
 		if d != "" && d != name && !slices.Contains(out, d) {
 			out = append(out, d)
 		}
@@ -268,4 +271,182 @@ func (r *rendering) footnoteList(b *strings.Builder, cited, uncited []entry) {
 		b.WriteString(blankLine(b.String(), "") + uncitedHeading + ":\n\n")
 		markdownEntries(b, uncited)
 	}
+}
+
+// markerHTML returns a marker as HTML. Its links go to the list where there is one, else to the source itself.
+func (r *rendering) markerHTML(m *Marker) string {
+	var b strings.Builder
+	b.WriteString(`<sup class="ibid">`)
+	for i, it := range m.Items {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name := sourceName(it.Source)
+		title := name
+		if d := sourceDetail(it.Source, name, markdown.SafeURL(it.Source.URL), nil); d != "" {
+			title += " — " + d
+		}
+		label, title := html.EscapeString(r.label(it)), html.EscapeString(title)
+		switch url := markdown.SafeURL(it.Source.URL); {
+		case r.List:
+			fmt.Fprintf(&b, `<a href="#%s" title="%s">%s</a>`, r.sourceAnchor(it.Number), title, label)
+		case url != "":
+			fmt.Fprintf(
+				&b, `<a href="%s" title="%s" rel="noopener noreferrer nofollow">%s</a>`, html.EscapeString(url), title,
+				label,
+			)
+		default:
+			fmt.Fprintf(&b, `<span title="%s">%s</span>`, title, label)
+		}
+	}
+	return b.String() + "</sup>"
+}
+
+// sourceAnchor returns the id of a source's line in the list.
+func (r *rendering) sourceAnchor(number int) string {
+	return r.prefix + "source-" + strconv.Itoa(number)
+}
+
+// htmlList writes the list of sources.
+func (r *rendering) htmlList(b *strings.Builder, cited, uncited []entry) {
+	b.WriteString("<section class=\"ibid-sources\">\n")
+	if len(cited)+len(uncited) == 0 {
+		b.WriteString("<p>" + r.noSources() + "</p>\n")
+	}
+	r.writeListHTML(b, listHeading, cited)
+	r.writeListHTML(b, uncitedHeading, uncited)
+	b.WriteString("</section>\n")
+}
+
+func (r *rendering) writeListHTML(b *strings.Builder, heading string, entries []entry) {
+	if len(entries) == 0 {
+		return
+	}
+	b.WriteString("<h2>" + heading + "</h2>\n<ol>\n")
+	for _, e := range entries {
+		fmt.Fprintf(b, `<li value="%d" id="%s">`, e.Number, r.sourceAnchor(e.Number))
+		name := "<bdi>" + html.EscapeString(e.name) + "</bdi>"
+		if e.url != "" {
+			name = fmt.Sprintf(`<a href="%s" rel="noopener noreferrer nofollow">%s</a>`, html.EscapeString(e.url), name)
+		}
+		b.WriteString(name)
+		if e.detail != "" {
+			b.WriteString(" — <bdi>" + html.EscapeString(e.detail) + "</bdi>")
+		}
+		for _, q := range e.quotes {
+			b.WriteString("\n<blockquote>" + html.EscapeString(q) + "</blockquote>")
+		}
+		b.WriteString("</li>\n")
+	}
+	b.WriteString("</ol>\n")
+}
+
+// citeKey returns the key under which the bibliography has a source.
+func (r *rendering) citeKey(it MarkerItem) string {
+	if !r.ByID || it.Source.ID == "" {
+		return r.prefix + "source-" + strconv.Itoa(it.Number)
+	}
+	return r.prefix + strings.Map(func(c rune) rune {
+		if isASCIIAlnum(c) || c == '-' || c == '.' || c == ':' {
+			return c
+		}
+		return '-'
+	}, it.Source.ID)
+}
+
+// latexList writes the list of sources as a bibliography.
+func (r *rendering) latexList(b *strings.Builder, cited, uncited []entry) {
+	if len(cited)+len(uncited) == 0 {
+		b.WriteString(r.noSources() + "\n")
+		return
+	}
+	if len(cited) > 0 {
+		widest := 0
+		for _, e := range cited {
+			widest = max(widest, e.Number)
+		}
+		fmt.Fprintf(b, "\\begin{thebibliography}{%d}\n", widest)
+		for _, e := range cited {
+			label := strconv.Itoa(e.Number)
+			if r.ByID {
+				label = "{" + markdown.EscapeLaTeX(r.label(e.MarkerItem)) + "}"
+			}
+			fmt.Fprintf(b, "\\bibitem[%s]{%s} %s\n", label, r.citeKey(e.MarkerItem), latexEntry(&e))
+		}
+		b.WriteString("\\end{thebibliography}\n")
+	}
+	if len(uncited) > 0 {
+		b.WriteString("\\paragraph*{" + uncitedHeading + "}\n\\begin{itemize}\n")
+		for _, e := range uncited {
+			fmt.Fprintf(b, "\\item[%d.] %s\n", e.Number, latexEntry(&e))
+		}
+		b.WriteString("\\end{itemize}\n")
+	}
+}
+
+// latexEntry returns a source in LaTeX, without its number.
+func latexEntry(e *entry) string {
+	out := markdown.EscapeLaTeX(e.name)
+	if e.url != "" {
+		out = "\\href{" + markdown.LaTeXURL(e.url) + "}{" + out + "}"
+	}
+	if e.detail != "" {
+		out += " --- " + markdown.EscapeLaTeX(e.detail)
+	}
+	for _, q := range e.quotes {
+		out += " ``" + markdown.EscapeLaTeX(q) + "''"
+	}
+	return out
+}
+
+// escapeLabel escapes what has a meaning in markdown. Ids such as doc:0, file-a.b and turn0_1 stay as they are.
+func escapeLabel(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		c := s[i]
+		plain := c >= 0x80 || isASCIIAlnum(rune(c)) || c == ' ' || strings.IndexByte("-.:,", c) >= 0 ||
+			c == '_' && i > 0 && i+1 < len(s) && isASCIIAlnum(rune(s[i-1])) && isASCIIAlnum(rune(s[i+1]))
+		if !plain {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
+}
+
+// escapeMarkdown escapes a name or quote for the middle of a markdown line.
+func escapeMarkdown(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		switch c := s[i]; {
+		case strings.IndexByte("\\`*_[]<>&$~|!#@^", c) >= 0,
+			c == ':' && strings.HasPrefix(s[i:], "://"),
+			c == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www"):
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// escapeStart is escapeMarkdown for the start of a line, where also list marks and rules have a meaning.
+func escapeStart(s string) string {
+	out := escapeMarkdown(s)
+	digits := len(out) - len(strings.TrimLeft(out, "0123456789"))
+	switch {
+	case out == "":
+	case strings.IndexByte("-+=:%", out[0]) >= 0:
+		return `\` + out
+	case digits > 0 && digits < len(out) && (out[digits] == '.' || out[digits] == ')'):
+		return out[:digits] + `\` + out[digits:]
+	}
+	return out
+}
+
+// markdownURL returns a safe URL as a markdown destination: CommonMark reads entities in it.
+func markdownURL(url string) string {
+	if !strings.Contains(url, ";") {
+		return url
+	}
+	return strings.ReplaceAll(url, "&", "&amp;")
 }

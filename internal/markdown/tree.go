@@ -1,0 +1,664 @@
+package markdown
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	east "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// Document is one parsed text: GitHub's markdown, with footnote marks and math. It is only read once it is made, but for
+// HTML and LaTeX, which write it once.
+type Document struct {
+	Text    string
+	Lines   []Span  // inline content line by line, without indentation, prefixes, trailing space; in order
+	Blocks  []Block // the children of the document; in order
+	Solids  []Solid // in order, none inside another
+	Phrases []Span  // outermost runs of emphasis or strikethrough, delimiters included; in order
+
+	tree   *tree
+	labels map[string]bool // of reference definitions, normalised
+	math   []Span          // those solids that are math in the text, not in code
+}
+
+// Solid is a stretch of text into which nothing may be put: a link, an image, a code span, a bare address, a tag, math.
+type Solid struct {
+	Span
+	Kind SolidKind
+}
+
+// SolidKind says what a [Solid] is, where that matters.
+type SolidKind uint8
+
+// The kinds of solids.
+const (
+	OtherSolid SolidKind = iota
+	LinkSolid
+	CodeSolid
+	BareSolid // an address that is a link only because it looks like one: whatever follows it without a space joins it
+	MathSolid
+)
+
+// Block is a child of the document.
+type Block struct {
+	Start    int    // of its first line
+	Raw      bool   // code or HTML as a whole
+	FirstRaw int    // start of the first code or HTML inside; -1: none
+	Closer   string // what would close it, where the text ends inside; else empty
+
+	node ast.Node
+}
+
+// Parse reads text.
+func Parse(txt string) *Document {
+	d := &Document{Text: txt, labels: map[string]bool{}}
+	pc := parser.NewContext()
+	d.tree = parseTree(txt, shallow(txt), false, pc)
+	for _, ref := range pc.References() {
+		d.labels[util.ToLinkReference(ref.Label())] = true
+	}
+	b := treeReader{Document: d, tree: d.tree}
+	for n := b.root.FirstChild(); n != nil; n = n.NextSibling() {
+		if n.Kind() != ast.KindLinkReferenceDefinition {
+			b.top(n)
+		}
+	}
+	b.walk(b.root, false)
+	slices.SortFunc(d.Lines, byStart)
+	slices.SortFunc(b.raws, byStart)
+	slices.SortFunc(d.Phrases, byStart)
+	d.Solids = outermost(b.solids)
+	b.scan()
+	d.Solids = outermost(append(d.Solids, b.found...))
+	for _, s := range d.Solids {
+		if s.Kind == MathSolid && d.isContent(s.Start) && d.isContent(s.End-1) {
+			d.math = append(d.math, s.Span)
+		}
+	}
+	return d
+}
+
+// HasLabel reports whether the document defines an address for label, so that [label] is a link.
+func (d *Document) HasLabel(label string) bool {
+	return len(d.labels) > 0 && d.labels[util.ToLinkReference([]byte(label))]
+}
+
+// Closer returns what has to follow the text to close the block that it ends in; mostly nothing.
+func (d *Document) Closer() string {
+	if d == nil || len(d.Blocks) == 0 {
+		return ""
+	}
+	return d.Blocks[len(d.Blocks)-1].Closer
+}
+
+func byStart(a, b Span) int { return cmp.Compare(a.Start, b.Start) }
+
+// lastBefore returns the index of the last of all, which are in order, that starts before at; -1: none.
+func lastBefore[T any](all []T, at int, start func(*T) int) int {
+	i, _ := slices.BinarySearchFunc(all, at, func(t T, at int) int { return cmp.Compare(start(&t), at) })
+	return i - 1
+}
+
+func spanStart(s *Span) int   { return s.Start }
+func solidStart(s *Solid) int { return s.Start }
+
+// LinesBefore returns how many lines of content start before at.
+func (d *Document) LinesBefore(at int) int { return lastBefore(d.Lines, at, spanStart) + 1 }
+
+// LineAt returns the line of content that at stands in or at the end of.
+func (d *Document) LineAt(at int) (Span, bool) {
+	if i := d.LinesBefore(at); i > 0 && at <= d.Lines[i-1].End {
+		return d.Lines[i-1], true
+	}
+	return Span{}, false
+}
+
+// isContent reports whether the byte at at stands in a line of content.
+func (d *Document) isContent(at int) bool {
+	i := d.LinesBefore(at + 1)
+	return i > 0 && at < d.Lines[i-1].End
+}
+
+// BlocksBefore returns how many blocks start at or before at.
+func (d *Document) BlocksBefore(at int) int {
+	return lastBefore(d.Blocks, at+1, func(b *Block) int { return b.Start }) + 1
+}
+
+// SolidBefore returns the last solid that starts before at.
+func (d *Document) SolidBefore(at int) (Solid, bool) {
+	if i := lastBefore(d.Solids, at, solidStart); i >= 0 {
+		return d.Solids[i], true
+	}
+	return Solid{}, false
+}
+
+// SolidAround returns the solid that at stands inside of, edges excluded.
+func (d *Document) SolidAround(at int) (Solid, bool) {
+	s, ok := d.SolidBefore(at)
+	return s, ok && at < s.End
+}
+
+// SolidAt returns the solid that starts at at.
+func (d *Document) SolidAt(at int) (Solid, bool) {
+	s, ok := d.SolidBefore(at + 1)
+	return s, ok && s.Start == at
+}
+
+// PhraseAround returns the phrase that at stands inside of, edges excluded.
+func (d *Document) PhraseAround(at int) (Span, bool) {
+	if i := lastBefore(d.Phrases, at, spanStart); i >= 0 && at < d.Phrases[i].End {
+		return d.Phrases[i], true
+	}
+	return Span{}, false
+}
+
+// tree is what one goldmark parse gives, and what goldmark's nodes do not keep: where they stand.
+type tree struct {
+	text   string // as it is shown
+	source []byte // as it was parsed: of the same length
+	root   ast.Node
+	at     map[ast.Node]Span // where inline nodes stand, delimiters included
+	solids []Solid           // in the order in which they were found
+	boxes  []Span            // task boxes
+	tag    string            // the open HTML element whose content is not prose
+	tagAt  int
+}
+
+// parseTree reads source. Notes says that it defines footnotes.
+func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
+	t := &tree{text: txt, source: source, at: map[ast.Node]Span{}}
+	var inline []util.PrioritizedValue
+	add := func(p parser.InlineParser, priority int) {
+		inline = append(inline, util.Prioritized(recordingParser{p, t, priority == bareLinks}, priority))
+	}
+	add(extension.NewTaskCheckBoxParser(), 0)
+	add(parser.NewCodeSpanParser(), 100)
+	add(&linkParser{InlineParser: parser.NewLinkParser(), left: linkFloor + linkPer*len(source)}, 200)
+	add(parser.NewAutoLinkParser(), 300)
+	add(parser.NewRawHTMLParser(), 400)
+	inline = append(inline, util.Prioritized(parser.NewEmphasisParser(), 500),
+		util.Prioritized(extension.NewStrikethroughParser(), 500))
+	if bytes.Contains(source, []byte("://")) || bytes.Contains(source, []byte("www.")) || bytes.IndexByte(source, '@') >= 0 {
+		add(extension.NewLinkifyParser(), bareLinks) // goldmark stops at every space for it: a quarter of its work
+	}
+	blocks := parser.DefaultBlockParsers()
+	transformers := []util.PrioritizedValue{util.Prioritized(extension.NewTableASTTransformer(), 0)}
+	if notes {
+		blocks = append(blocks, util.Prioritized(extension.NewFootnoteBlockParser(), 999))
+		add(extension.NewFootnoteParser(), 101)
+		transformers = append(transformers, util.Prioritized(extension.NewFootnoteASTTransformer(), 999))
+	}
+	t.root = parser.NewParser(
+		parser.WithBlockParsers(blocks...),
+		parser.WithParagraphTransformers(
+			util.Prioritized(parser.LinkReferenceParagraphTransformer, 100),
+			util.Prioritized(extension.NewTableParagraphTransformer(), 200),
+		),
+		parser.WithInlineParsers(inline...),
+		parser.WithASTTransformers(transformers...),
+	).Parse(text.NewReader(source), parser.WithContext(pc))
+	return t
+}
+
+// bareLinks is the priority of goldmark's parser of addresses in prose.
+const bareLinks = 999
+
+// What goldmark may spend on reading addresses that turn out to be no link, in bytes: it reads to the end of the line
+// for each, so that a long line of unfinished links would cost the square of its length.
+const (
+	linkFloor = 4 << 20
+	linkPer   = 64 // for every byte of text
+)
+
+// linkParser is goldmark's link parser with a budget. Past it, brackets are text.
+type linkParser struct {
+	parser.InlineParser
+	left int
+}
+
+func (p *linkParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	line, _ := block.PeekLine()
+	address := bytes.HasPrefix(line, []byte("]("))
+	if address && p.left < 0 {
+		return nil
+	}
+	n := p.InlineParser.Parse(parent, block, pc)
+	if n == nil && address {
+		p.left -= len(line)
+	}
+	return n
+}
+
+// CloseBlock hands the end of a block on to goldmark's parser, which keeps state over it.
+func (p *linkParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
+	if c, ok := p.InlineParser.(parser.CloseBlocker); ok {
+		c.CloseBlock(parent, block, pc)
+	}
+}
+
+// recordingParser notes from where to where each construct of the parser inside reaches: goldmark's tree keeps only
+// where some of them start.
+type recordingParser struct {
+	parser.InlineParser
+	to   *tree
+	bare bool
+}
+
+func (p recordingParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	_, before := block.Position()
+	n := p.InlineParser.Parse(parent, block, pc)
+	if n != nil {
+		_, after := block.Position()
+		p.to.record(n, Span{before.Start, after.Start}, p.bare)
+	}
+	return n
+}
+
+// CloseBlock hands the end of a block on, as [linkParser.CloseBlock] does.
+func (p recordingParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
+	if c, ok := p.InlineParser.(parser.CloseBlocker); ok {
+		c.CloseBlock(parent, block, pc)
+	}
+}
+
+// record notes an inline node that stands in s.
+func (t *tree) record(n ast.Node, s Span, bare bool) {
+	for s.End > s.Start && IsSpace(t.source[min(s.End, len(t.source))-1]) {
+		s.End--
+	}
+	kind := OtherSolid
+	switch n := n.(type) {
+	case *ast.Link, *ast.Image:
+		s.Start, kind = n.Pos(), LinkSolid
+	case *ast.CodeSpan:
+		kind = CodeSolid
+	case *ast.AutoLink:
+		if kind = LinkSolid; bare {
+			kind = BareSolid
+			s.Start = s.End - len(n.Label(t.source))
+		}
+	case *ast.RawHTML:
+		t.element(s)
+	case *east.FootnoteLink:
+	case *east.TaskCheckBox:
+		t.boxes = append(t.boxes, s)
+		return
+	default:
+		return
+	}
+	if 0 <= s.Start && s.Start < s.End {
+		t.at[n] = s
+		t.solids = append(t.solids, Solid{s, kind})
+	}
+}
+
+// element joins the tags of HTML elements that hold no prose, so that what stands between them is solid too.
+func (t *tree) element(s Span) {
+	name, closing := tagName(t.text[s.Start:s.End])
+	switch {
+	case closing && name != "" && name == t.tag:
+		t.solids = append(t.solids, Solid{Span{t.tagAt, s.End}, CodeSolid})
+		t.tag = ""
+	case !closing && t.tag == "" && noProse[name]:
+		t.tag, t.tagAt = name, s.Start
+	}
+}
+
+// noProse are the HTML elements whose content is no prose.
+var noProse = map[string]bool{
+	"a": true, "button": true, "code": true, "kbd": true, "math": true, "pre": true, "samp": true, "script": true,
+	"style": true, "svg": true, "textarea": true, "title": true,
+}
+
+// tagName returns the name of the HTML element whose tag s begins with.
+func tagName(s string) (name string, closing bool) {
+	name, closing = strings.CutPrefix(strings.TrimPrefix(s, "<"), "/")
+	end := strings.IndexFunc(name, func(r rune) bool { return r >= 0x80 || !isAlnum(byte(r)) })
+	return strings.ToLower(name[:max(0, end)]), closing
+}
+
+// extent returns where the inline node n stands, delimiters included.
+func (t *tree) extent(n ast.Node) (Span, bool) {
+	if s, ok := t.at[n]; ok {
+		return s, true
+	}
+	level := 1
+	switch n := n.(type) {
+	case *ast.Text:
+		return Span{n.Segment.Start, n.Segment.Stop}, true
+	case *ast.Emphasis:
+		level = n.Level
+	case *east.Strikethrough:
+	default:
+		return Span{}, false
+	}
+	if n.FirstChild() == nil {
+		return Span{}, false
+	}
+	first, ok1 := t.extent(n.FirstChild())
+	last, ok2 := t.extent(n.LastChild())
+	if !ok1 || !ok2 {
+		return Span{}, false
+	}
+	s := Span{first.Start, last.End}
+	if n.Kind() == east.KindStrikethrough &&
+		strings.HasSuffix(t.text[:s.Start], "~~") && strings.HasPrefix(t.text[s.End:], "~~") {
+		level = 2
+	}
+	s = Span{s.Start - level, s.End + level}
+	if s.Start < 0 || s.End > len(t.text) || !IsDelimiter(t.text[s.End-1]) {
+		return Span{}, false
+	}
+	t.at[n] = s
+	return s, true
+}
+
+// treeReader makes a [Document] of a tree.
+type treeReader struct {
+	*Document
+	*tree
+	raws  []Span  // code and HTML blocks, at any depth
+	found []Solid // by scan
+}
+
+// top notes a child of the document.
+func (b *treeReader) top(n ast.Node) {
+	last := 0
+	if len(b.Blocks) > 0 {
+		last = b.Blocks[len(b.Blocks)-1].Start
+	}
+	pos := min(max(startOf(n), last), len(b.source))
+	start := strings.LastIndexByte(b.Text[:pos], '\n') + 1
+	blk := Block{Start: max(start, last), Raw: n.IsRaw(), FirstRaw: -1, node: n}
+	if blk.Raw && n.NextSibling() == nil { // definitions cannot follow what does not end
+		blk.Closer = closerOf(n, b.Text[blk.Start:])
+	}
+	b.Blocks = append(b.Blocks, blk)
+}
+
+// startOf returns where a block starts; negative if goldmark does not know.
+func startOf(n ast.Node) int {
+	pos := n.Pos()
+	if n.Kind() == east.KindTable && n.FirstChild() != nil {
+		pos = n.FirstChild().Pos() // a table may have taken the end of a paragraph, and keeps its position
+	}
+	if l := n.Lines(); pos < 0 && l != nil && l.Len() > 0 {
+		pos = l.At(0).Start
+	}
+	return pos
+}
+
+// closerOf returns what closes the last block n of a text, which is txt, if the text ends inside it.
+func closerOf(n ast.Node, txt string) string {
+	switch n := n.(type) {
+	case *ast.FencedCodeBlock:
+		var f Fence
+		for line := range strings.Lines(strings.TrimRight(txt, " \t\r\n")) {
+			if indent := len(line) - len(strings.TrimLeft(line, " ")); indent < 4 && (!f.Open() || strings.IndexByte(">\t", line[indent]) < 0) {
+				f.Line(line)
+			}
+		}
+		if f.Open() {
+			return "\n" + f.run
+		}
+	case *ast.HTMLBlock:
+		closer := [...]string{
+			ast.HTMLBlockType1: "</pre></script></style></textarea>", ast.HTMLBlockType2: "-->",
+			ast.HTMLBlockType3: "?>", ast.HTMLBlockType4: ">", ast.HTMLBlockType5: "]]>",
+			ast.HTMLBlockType6: "", ast.HTMLBlockType7: "", // a blank line closes them
+		}[n.HTMLBlockType]
+		closed := strings.Contains(txt, closer)
+		if n.HTMLBlockType == ast.HTMLBlockType1 {
+			i := strings.LastIndex(txt, "</")
+			closed = i >= 0 && (n.HasClosure() || strings.ContainsRune(txt[i:], '>'))
+		}
+		if closer != "" && !closed {
+			return "\n" + closer
+		}
+	}
+	return ""
+}
+
+// walk collects the content lines, the raw blocks and the phrases below n.
+func (b *treeReader) walk(n ast.Node, inPhrase bool) {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		if c.Type() == ast.TypeInline {
+			if _, solid := b.at[c]; solid {
+				continue
+			}
+			s, ok := b.extent(c)
+			phrase := ok && c.FirstChild() != nil
+			if phrase && !inPhrase {
+				b.Phrases = append(b.Phrases, s)
+			}
+			b.walk(c, inPhrase || phrase)
+			continue
+		}
+		l := c.Lines()
+		switch {
+		case c.Kind() == ast.KindLinkReferenceDefinition:
+		case c.IsRaw():
+			b.raw(c, l)
+		case l != nil:
+			for i := range l.Len() {
+				b.line(Span{l.At(i).Start, l.At(i).Stop})
+			}
+		}
+		b.walk(c, false)
+	}
+}
+
+// raw notes a code or HTML block.
+func (b *treeReader) raw(n ast.Node, l *text.Segments) {
+	s := Span{n.Pos(), n.Pos()}
+	if l != nil && l.Len() > 0 {
+		if s.Start < 0 {
+			s.Start = l.At(0).Start
+		}
+		s.End = max(s.Start, l.At(l.Len()-1).Stop)
+	}
+	if s.Start < 0 {
+		return
+	}
+	b.raws = append(b.raws, s)
+	if i := b.BlocksBefore(s.Start); i > 0 && (b.Blocks[i-1].FirstRaw < 0 || s.Start < b.Blocks[i-1].FirstRaw) {
+		b.Blocks[i-1].FirstRaw = s.Start
+	}
+}
+
+// line notes a line of inline content.
+func (b *treeReader) line(s Span) {
+	s = b.trim(s)
+	if EndsInEscape(b.Text[s.Start:s.End]) {
+		s.End-- // a hard break, or one that would become an escape of the first character behind
+	}
+	for _, box := range b.boxes {
+		if s.Start <= box.Start && box.Start < s.End {
+			s.Start = min(s.End, box.End)
+		}
+	}
+	content := b.Text[s.Start:s.End]
+	if i := strings.Index(content, "]:"); i > 2 && strings.HasPrefix(content, "[^") &&
+		!strings.ContainsAny(content[2:i], "[] ") {
+		s.Start += i + 2 // the label of a footnote
+	}
+	s = b.trim(s)
+	content = b.Text[s.Start:s.End]
+	// With something after it a lone * would be a list, and a lone [a]: a definition.
+	if strings.Trim(content, "*_~") != "" && (content[0] != '[' || !strings.HasSuffix(content, "]:")) {
+		b.Lines = append(b.Lines, s)
+	}
+}
+
+// trim returns s without the white space at its ends.
+func (b *treeReader) trim(s Span) Span {
+	for s.End > s.Start && IsSpace(b.Text[s.End-1]) {
+		s.End--
+	}
+	for s.Start < s.End && IsSpace(b.Text[s.Start]) {
+		s.Start++
+	}
+	return s
+}
+
+// outermost sorts solids and drops those inside another; those that overlap become one.
+func outermost(all []Solid) []Solid {
+	slices.SortFunc(all, func(a, b Solid) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End))
+	})
+	out := all[:0]
+	for _, s := range all {
+		if n := len(out); n > 0 && s.Start < out[n-1].End {
+			if s.End > out[n-1].End {
+				out[n-1].End, out[n-1].Kind = s.End, OtherSolid
+			}
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// scan finds what chat interfaces treat as solid but CommonMark does not know: math, footnote marks, and addresses that
+// are too odd for GFM to link or stand where it does not.
+func (b *treeReader) scan() {
+	raw, held := 0, 0 // the first raw block and solid that end after at
+	for at := 0; ; {
+		n := strings.IndexAny(b.Text[at:], "\\$[:@")
+		if n < 0 {
+			break
+		}
+		at += n
+		for ; raw < len(b.raws) && b.raws[raw].End <= at; raw++ {
+		}
+		for ; held < len(b.Solids) && b.Solids[held].End <= at; held++ {
+		}
+		s, kind := Span{at, at}, OtherSolid
+		rest := b.Text[at:]
+		inRaw := raw < len(b.raws) && b.raws[raw].Start <= at
+		inSolid := held < len(b.Solids) && b.Solids[held].Start <= at
+		switch {
+		case inRaw:
+			at = b.raws[raw].End
+			continue
+		case inSolid:
+			at = b.Solids[held].End
+			continue
+		case rest[0] == '\\' || rest[0] == '$':
+			n, _ = Math(rest, true)
+			one := rest[0] == '$' && !strings.HasPrefix(rest, "$$")
+			if raw < len(b.raws) && b.raws[raw].Start < at+n || one && held < len(b.Solids) && b.Solids[held].Start < at+n {
+				n = 0
+			}
+			if s.End += n; n == 0 && !one {
+				at = min(at+2, len(b.Text)) // an escape, or signs that open nothing
+				continue
+			}
+			kind = MathSolid
+		case strings.HasPrefix(rest, "[^"):
+			s.End += b.footnoteLen(at)
+		case strings.HasPrefix(rest, "://"):
+			s, kind = b.address(at), BareSolid
+		case rest[0] == '@':
+			s, kind = b.mailbox(at), BareSolid
+		}
+		if s.Len() > 0 {
+			b.found = append(b.found, Solid{s, kind})
+		}
+		at = max(at+1, s.End)
+	}
+	for at := 0; ; {
+		n := strings.Index(b.Text[at:], "www.")
+		if n < 0 {
+			return
+		}
+		at += n
+		end := at
+		for end < len(b.Text) && b.Text[end] > ' ' && b.Text[end] < 0x7F &&
+			strings.IndexByte("<>\"`|*()[]", b.Text[end]) < 0 {
+			end++
+		}
+		host := strings.TrimRight(b.Text[at:end], ".,;:!?'_~")
+		b.found = append(b.found, Solid{Span{at, at + len(host)}, BareSolid})
+		at = end
+	}
+}
+
+// footnoteLen returns the length of the footnote mark at at, with its colon where it starts a definition; 0: none.
+func (b *treeReader) footnoteLen(at int) int {
+	rest := b.Text[at:]
+	n := strings.IndexAny(rest[1:], "[]\n") + 2
+	if n < 4 || rest[n-1] != ']' {
+		return 0
+	}
+	line := b.Text[max(0, at-8):at]
+	if strings.HasPrefix(rest[n:], ":") && strings.Trim(line[strings.LastIndexByte(line, '\n')+1:], " >") == "" {
+		n++
+	}
+	return n
+}
+
+// address returns where the address stands whose "://" is at at.
+func (b *treeReader) address(at int) Span {
+	s := Span{at, at}
+	for s.Start > 0 && at-s.Start < 16 && isAlnum(b.Text[s.Start-1]) {
+		s.Start--
+	}
+	end := at + len("://")
+	for end < len(b.Text) && b.Text[end] > ' ' && b.Text[end] < 0x7F && strings.IndexByte("<>\"`|*", b.Text[end]) < 0 {
+		end++
+	}
+	url := strings.TrimRight(b.Text[at:end], ".,;:!?'_~)]")
+	if s.Start == at || len(url) <= len("://") {
+		return Span{at, at}
+	}
+	return Span{s.Start, at + len(url)}
+}
+
+// mailbox returns where the mail address stands whose @ is at at.
+func (b *treeReader) mailbox(at int) Span {
+	start, end := at, at+1
+	for start > 0 && at-start < 64 &&
+		(isAlnum(b.Text[start-1]) || strings.IndexByte("._+-!#%&'/=?", b.Text[start-1]) >= 0) {
+		start--
+	}
+	for end < len(b.Text) && (isAlnum(b.Text[end]) || strings.IndexByte("._-", b.Text[end]) >= 0) {
+		end++
+	}
+	host := strings.TrimRight(b.Text[at+1:end], ".")
+	if start == at || !strings.Contains(host, ".") {
+		return Span{at, at}
+	}
+	return Span{start, at + 1 + len(host)}
+}
+
+// deepest is how many quotes and lists may start on one line. Goldmark needs time in the square of it.
+const deepest = 64
+
+// shallow returns txt with each line that nests deeper than deepest made text from there on. Offsets stay as they are.
+func shallow(txt string) []byte {
+	source := []byte(txt)
+	at := 0
+	for line := range strings.Lines(txt) {
+		marks := 0
+		for i := 0; len(line) > deepest && i < len(line) && strings.IndexByte(">-+*. \t)0123456789", line[i]) >= 0; i++ {
+			item := i+1 < len(line) && strings.IndexByte("-+*.)", line[i]) >= 0 && IsSpace(line[i+1])
+			if item || line[i] == '>' {
+				marks++
+			}
+			if marks > deepest {
+				source[at+i] = 'x'
+				break
+			}
+		}
+		at += len(line)
+	}
+	return source
+}

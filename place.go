@@ -1,0 +1,667 @@
+package ibid
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/markdown"
+	"github.com/ibidhq/ibid/internal/prose"
+	"github.com/ibidhq/ibid/internal/text"
+)
+
+// mostSteps bounds how many constructs without a space between them a marker is moved over; real text has two or three.
+// At the bound it stands between two constructs.
+const mostSteps = 32
+
+// spot is where a marker may stand.
+type spot struct {
+	at int
+	// own: the place stands after (or before) a block that can hold no marker; the marker is a paragraph of its own.
+	own bool
+	// space: a space must come first, or the marker would change the meaning of what it follows.
+	space bool
+}
+
+// places answers where in one markdown text a marker may stand. The rules, in this order:
+//
+//   - A marker never goes into a link, an image, a code span, an address, a tag, math or a footnote mark: it goes after
+//     it. It never goes into a grapheme, a word, an escape or an entity.
+//   - It goes after the punctuation that closes what it stands for: "word.[1]".
+//   - Where the words lie in emphasis it goes after the closing delimiter, unless a sentence ends in the emphasis after
+//     them: a bold paragraph keeps its markers at their sentences.
+//   - It stays on its line and in its table cell, before trailing space, a hard break and the closing marks of a
+//     heading.
+//   - Where no inline content is (between blocks, in list marks, on rules, in definitions) it goes to the end of the
+//     line of content before.
+//   - For code and HTML blocks it becomes a paragraph of its own after the block. Inside a list, quote or table it goes
+//     to the line of content before the block instead, so that the list stays one list; if there is none, it becomes a
+//     paragraph after the whole list. An unfinished block at the end of the text cannot be followed: there too the
+//     marker goes to the content before, or becomes a paragraph before the block.
+//
+// Offsets are bytes of the text. A live renderer makes places for each block that is finished, with the block alone as
+// the text, and gets the same as for the whole text.
+type places struct{ *markdown.Document }
+
+func newPlaces(text string) places { return places{markdown.Parse(text)} }
+
+// run returns the run of letters and digits, white space, delimiters or backslashes that the byte at at is in, as far
+// as it is looked at.
+func (p places) run(at int) markdown.Span {
+	const far = 256 // bytes; hostile text stays cheap
+	kind, s := runKind(p.Text[at]), markdown.Span{Start: at, End: at + 1}
+	for s.Start > max(0, at-far) && runKind(p.Text[s.Start-1]) == kind {
+		s.Start--
+	}
+	for s.End < min(len(p.Text), at+far) && runKind(p.Text[s.End]) == kind {
+		s.End++
+	}
+	return s
+}
+
+// runKind says what kind of run a byte can be in; 0: in none.
+func runKind(c byte) byte {
+	switch {
+	case isASCIIAlnum(rune(c)):
+		return 'a'
+	case markdown.IsSpace(c):
+		return ' '
+	case markdown.IsDelimiter(c), c == '`':
+		return '*'
+	case c == '\\':
+		return c
+	}
+	return 0
+}
+
+// isEscaped reports whether what stands at at is escaped: whether an odd number of backslashes is before it, from from
+// on.
+func (p places) isEscaped(from, at int) bool {
+	return at > from && markdown.EndsInEscape(p.Text[from:at])
+}
+
+// after returns the first place for a marker that stands for words ending at at, whatever at is.
+func (p places) after(at int) spot {
+	at = min(max(at, 0), len(p.Text))
+	for at > 0 && at < len(p.Text) && !utf8.RuneStart(p.Text[at]) {
+		at--
+	}
+	line, ok := p.LineAt(at)
+	if !ok {
+		return p.gap(at)
+	}
+	at = p.backOverSpace(at, line)
+	for range mostSteps {
+		next := p.step(at, line)
+		if next == at {
+			break
+		}
+		at = next
+		if at <= line.End {
+			continue
+		}
+		if line, ok = p.LineAt(at); !ok {
+			return p.gap(at)
+		}
+	}
+	return spot{at: at, space: p.needsSpace(at, line)}
+}
+
+// backOverSpace returns the end of the words before at, where at stands after a space. A full stop that follows belongs
+// to those words: providers that cut their marks out of the text leave a space before it.
+func (p places) backOverSpace(at int, line markdown.Span) int {
+	if !markdown.IsSpace(p.Text[at-1]) {
+		return at
+	}
+	if _, ok := p.SolidAround(at); ok {
+		return at
+	}
+	stop := at
+	for stop < line.End && strings.IndexByte(".!?,;", p.Text[stop]) >= 0 {
+		stop++
+	}
+	if stop > at && (stop == line.End || markdown.IsSpace(p.Text[stop])) {
+		return stop
+	}
+	return max(p.run(at-1).Start, line.Start+1)
+}
+
+// step returns the end of the first construct that a marker at at would break or that belongs before it; at if none.
+func (p places) step(at int, line markdown.Span) int {
+	if s, ok := p.SolidAround(at); ok {
+		return s.End
+	}
+	if at >= line.End {
+		return at
+	}
+	if c := p.Text[at]; c < utf8.RuneSelf && unicode.In(rune(c), unicode.Punct, unicode.Symbol) &&
+		p.isEscaped(line.Start, at) {
+		return at + 1
+	}
+	if n := markdown.EntityEnd(p.Text[line.Start:line.End], at-line.Start); n > 0 {
+		return at + n
+	}
+	if p.Text[at] != ' ' {
+		if end := p.word(at, line); end > at {
+			return end
+		}
+		if end := prose.AfterPunctuation(p.Text[:line.End], at); end > at {
+			return min(end, line.End)
+		}
+	}
+	if phrase, ok := p.PhraseAround(at); ok && !p.endsSentenceIn(phrase, at) {
+		return phrase.End
+	}
+	if c := p.Text[at]; markdown.IsDelimiter(c) || c == '`' && p.Text[at-1] == '`' {
+		return min(p.run(at).End, line.End)
+	}
+	if markdown.IsDelimiter(p.Text[at-1]) && !p.endsConstruct(at) && !p.isEscaped(line.Start, at-1) {
+		return p.nextWord(at, line)
+	}
+	return at
+}
+
+// endsSentenceIn reports whether a sentence ends in phrase at or behind at while another follows it there: a marker up to
+// that end stays inside, a later one goes after the closing delimiter.
+func (p places) endsSentenceIn(phrase markdown.Span, at int) bool {
+	const far = prose.Window
+	inner := strings.TrimRight(p.Text[at-1:phrase.End], "*_~ \t\r\n")
+	for i := range min(len(inner), far) {
+		switch inner[i] {
+		case ' ', '\n', '\t':
+			if i > 0 && strings.IndexByte(".!?", inner[i-1]) >= 0 {
+				return true
+			}
+		case 0x82: // the last byte of 。 U+3002
+			if strings.HasSuffix(p.Text[:at+i], "。") && i+1 < len(inner) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// word returns the end of the word that at stands in, with what is written as part of it: "state-of-the-art", "50%",
+// "word(s)", the rest of a word of which the first letters are bold.
+func (p places) word(at int, line markdown.Span) int {
+	if end := p.wordEnd(at, line); end > at {
+		if s, ok := p.SolidAround(end); ok && s.Start > at {
+			end = s.Start
+		}
+		return end
+	}
+	txt := p.Text[:line.End]
+	prev, _ := utf8.DecodeLastRuneInString(txt[:at])
+	next, n := utf8.DecodeRuneInString(txt[at:])
+	if s, ok := p.SolidAt(at); ok {
+		if isASCIIAlnum(prev) || s.Kind == markdown.BareSolid {
+			return s.End
+		}
+		return at
+	}
+	after, _ := utf8.DecodeRuneInString(txt[at+n:])
+	switch {
+	case isSpaced(next) && p.endsConstruct(at), isSpaced(prev) && isSpaced(next):
+		return p.wordEnd(at+n, line)
+	case !isSpaced(prev):
+		return at
+	case strings.ContainsRune("-\u2010\u2011/'’+&@#", next) && isSpaced(after):
+		return p.wordEnd(at+n+utf8.RuneLen(after), line)
+	case strings.ContainsRune("%‰°€£¥₹+#′″™®©", next):
+		return at + n
+	case next == '(' || next == '[':
+		if end := strings.IndexAny(txt[at+1:min(len(txt), at+24)], ")] "); end > 0 && txt[at+1+end] != ' ' {
+			return at + end + 2
+		}
+	}
+	return at
+}
+
+// wordEnd returns the end of the word that at stands in; at if it stands in none. It looks at the text near at only, but
+// for runs of letters, so that hostile text stays cheap.
+func (p places) wordEnd(at int, line markdown.Span) int {
+	if at > line.Start && isASCIIAlnum(rune(p.Text[at-1])) {
+		at = min(p.run(at-1).End, line.End)
+	}
+	if at == line.End || p.Text[at] == ' ' {
+		return at
+	}
+	const near = 128
+	from, to := max(line.Start, at-near), min(line.End, at+near)
+	for from < at && !utf8.RuneStart(p.Text[from]) {
+		from++
+	}
+	for to < line.End && !utf8.RuneStart(p.Text[to]) {
+		to++
+	}
+	return from + prose.WordEnd(p.Text[from:to], at-from)
+}
+
+// isSpaced reports whether r is a letter or digit of a script that puts spaces between words.
+func isSpaced(r rune) bool {
+	return isASCIIAlnum(r) || r >= utf8.RuneSelf && r < 0x3040 && (unicode.IsLetter(r) || unicode.IsNumber(r)) &&
+		!unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+func isASCIIAlnum(r rune) bool {
+	return 'a' <= r|0x20 && r|0x20 <= 'z' || '0' <= r && r <= '9'
+}
+
+// endsConstruct reports whether a phrase or a solid ends at at.
+func (p places) endsConstruct(at int) bool {
+	if phrase, ok := p.PhraseAround(at - 1); ok && phrase.End == at {
+		return true
+	}
+	s, ok := p.SolidAround(at - 1)
+	return ok && s.End == at
+}
+
+// nextWord returns the end of the first word from at on, or of the line.
+func (p places) nextWord(at int, line markdown.Span) int {
+	rest := p.Text[at:line.End]
+	i := strings.IndexFunc(rest, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) })
+	if i < 0 {
+		return line.End
+	}
+	_, n := utf8.DecodeRuneInString(rest[i:])
+	return p.wordEnd(at+i+n, line)
+}
+
+// needsSpace reports whether what stands before at would take a marker into itself.
+func (p places) needsSpace(at int, line markdown.Span) bool {
+	if at <= line.Start {
+		return false
+	}
+	if last := p.Text[at-1]; p.isEscaped(line.Start, at) || markdown.IsDelimiter(last) &&
+		!p.isEscaped(line.Start, at-1) && (!p.endsConstruct(at) || p.couldOpen(at, last)) {
+		return true
+	}
+	// An address takes in whatever follows it without a space, and the full stop before that with it.
+	s, ok := p.SolidBefore(at)
+	if !ok || s.Kind != markdown.BareSolid {
+		return false
+	}
+	between := p.Text[s.End:at]
+	return strings.IndexFunc(between, func(r rune) bool { return r <= ' ' || r >= utf8.RuneSelf }) < 0
+}
+
+// couldOpen reports whether the phrase that ends at at would come apart with punctuation after it: CommonMark joins no
+// delimiters that could open as well as close and whose lengths together are a multiple of three.
+func (p places) couldOpen(at int, delimiter byte) bool {
+	phrase, ok := p.PhraseAround(at - 1)
+	if !ok {
+		return false
+	}
+	run := string(delimiter)
+	closing := at - len(strings.TrimRight(p.Text[:at], run))
+	rest := strings.TrimRight(p.Text[:phrase.Start], run)
+	opening := markdown.Run(p.Text[len(rest):])
+	if p.Text[len(rest)] != delimiter {
+		opening = 0
+	}
+	return (opening+closing)%3 == 0 && opening%3 != 0
+}
+
+// gap returns the place for words ending at at, where no line of content is.
+func (p places) gap(at int) spot {
+	for b := p.BlocksBefore(at) - 1; b >= 0; b-- {
+		blk := p.Blocks[b]
+		if blk.Raw && at > blk.Start {
+			return p.own(b)
+		}
+		if i := p.LinesBefore(at); i > 0 && p.Lines[i-1].Start >= blk.Start {
+			return p.lineEnd(p.Lines[i-1], b)
+		}
+		if blk.FirstRaw >= 0 && at > blk.FirstRaw {
+			return p.own(b)
+		}
+		at = blk.Start
+	}
+	switch {
+	case len(p.Blocks) == 0: // definitions only, or nothing
+		end := p.beforeSpace(len(p.Text), 0)
+		return spot{at: end, own: end > 0}
+	case p.Blocks[0].Raw || len(p.Lines) == 0:
+		return p.own(0)
+	default:
+		return p.lineEnd(p.Lines[0], 0)
+	}
+}
+
+// beforeSpace returns end without the white space before it, but not less than start.
+func (p places) beforeSpace(end, start int) int {
+	return start + len(strings.TrimRight(p.Text[start:end], " \t\r\n\v\f"))
+}
+
+// lineEnd returns the place at the end of a line of content of block b. Where something solid reaches over the end of the
+// line, nothing is known to be safe before the end of the block.
+func (p places) lineEnd(line markdown.Span, b int) spot {
+	if _, ok := p.SolidAround(line.End); ok {
+		return p.own(b)
+	}
+	return spot{at: line.End, space: p.needsSpace(line.End, line)}
+}
+
+// own returns the place for a marker that stands for something in block b, which can hold none.
+func (p places) own(b int) spot {
+	blk := p.Blocks[b]
+	if blk.Closer != "" {
+		if i := p.LinesBefore(blk.Start); i > 0 && b > 0 {
+			return p.lineEnd(p.Lines[i-1], b-1)
+		}
+		return spot{at: blk.Start, own: true}
+	}
+	// A paragraph may run on into a table, which a blank line would part from it.
+	for !blk.Raw && b+1 < len(p.Blocks) {
+		before := strings.TrimRight(p.Text[:p.Blocks[b+1].Start], " \t\r")
+		if strings.HasSuffix(before, "\n\n") || strings.HasSuffix(p.Text[:p.Blocks[b+1].Start], "\n\r\n") {
+			break
+		}
+		b++
+	}
+	end := len(p.Text)
+	if b+1 < len(p.Blocks) {
+		end = p.Blocks[b+1].Start
+	}
+	return spot{at: p.beforeSpace(end, blk.Start), own: true}
+}
+
+// settled reports whether a place of a text that goes on stays where it is, whatever comes. Overdue says that enough
+// was waited for what would do no harm: emphasis that may yet be closed behind the place.
+func (p places) settled(st *stop, overdue bool) bool {
+	if st.own || len(p.Lines) == 0 || !looksPast(p.Text[st.at:]) || p.MayBeRow(st.at) {
+		return false
+	}
+	if st.at > 0 && p.Text[st.at-1] == '!' && p.Text[st.at] == '[' { // an image, should the bracket close
+		return false
+	}
+	switch p.OpenBefore(st.at) {
+	case markdown.OpenSolid:
+		return false
+	case markdown.OpenPhrase:
+		return overdue || st.at > 0 && endsSentence(strings.TrimRight(p.Text[:st.at], `"'”’»)`))
+	default:
+		return true
+	}
+}
+
+// looksPast reports whether rest, which follows a place, is enough to know that no word, punctuation or markup goes on
+// there.
+func looksPast(rest string) bool {
+	const longest = 40 // bytes; an entity has 33
+	n := strings.IndexAny(rest, " \t\r\n")
+	if n < 0 {
+		return len(rest) >= longest
+	}
+	return strings.TrimLeft(rest[n:], " \t") != ""
+}
+
+// citing is a citation as laying out a text sees it.
+type citing struct {
+	span    markdown.Span // of the text at hand
+	link    bool          // span is a visible link or mark, which the marker replaces
+	sources []int
+	index   int // of Answer.Citations
+}
+
+// stop is one place of a text with the markers that stand there.
+type stop struct {
+	spot
+	cites []int // indices of the citings
+}
+
+// layout says where the markers of one text go and what of it goes for them. Both lists are in the order of the text,
+// and no stop lies inside a cut.
+type layout struct {
+	stops []stop
+	cuts  []markdown.Span
+}
+
+// visible is a link or mark in the text that its citation's marker replaces, or a run of such.
+type visible struct {
+	markdown.Span
+	line  markdown.Span
+	prose bool // a link with words of its own, not parenthesised
+	cites []int
+	spot
+}
+
+// lay finds the stops for cites.
+func (p places) lay(cites []citing, sources []Source) layout {
+	var out layout
+	links := p.visibles(cites, sources)
+	taken := make(map[int]bool, len(cites))
+	for i := range links {
+		v := &links[i]
+		p.replace(v)
+		out.cuts = append(out.cuts, v.Span)
+		out.stops = append(out.stops, stop{v.spot, v.cites})
+		for _, c := range v.cites {
+			taken[c] = true
+		}
+	}
+	for i := range cites {
+		if taken[i] {
+			continue
+		}
+		s := p.after(cites[i].span.End)
+		if at, _ := slices.BinarySearchFunc(
+			links, s.at+1,
+			func(v visible, at int) int { return cmp.Compare(v.Start, at) },
+		); at > 0 &&
+			!s.own {
+			if v := links[at-1]; s.at <= max(v.End, v.at) {
+				s = v.spot // it would stand before or in what is replaced: the markers are one group
+			}
+		}
+		out.stops = append(out.stops, stop{s, []int{i}})
+	}
+	slices.SortStableFunc(out.stops, func(a, b stop) int { return cmp.Compare(a.at, b.at) })
+	all := out.stops
+	out.stops = all[:0]
+	for _, s := range all { // those at the same place are one
+		if n := len(out.stops); n > 0 && out.stops[n-1].at == s.at {
+			last := &out.stops[n-1]
+			last.cites = append(last.cites, s.cites...)
+			last.own = last.own || s.own
+			last.space = last.space || s.space
+			continue
+		}
+		out.stops = append(out.stops, s)
+	}
+	for i := range out.stops {
+		slices.Sort(out.stops[i].cites)
+	}
+	return out
+}
+
+// visibles returns the links and marks to be replaced, in order. Those that only commas and spaces separate are one.
+func (p places) visibles(cites []citing, sources []Source) []visible {
+	var all []visible
+	for i := range cites {
+		if !cites[i].link {
+			continue
+		}
+		if v, ok := p.visible(&cites[i], sources); ok {
+			v.cites = []int{i}
+			all = append(all, v)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b visible) int { return cmp.Compare(a.Start, b.Start) })
+	out := all[:0]
+	for _, v := range all {
+		if n := len(out); n > 0 {
+			last := &out[n-1]
+			if v.Start <= last.End || v.line == last.line && strings.Trim(p.Text[last.End:v.Start], " ,;") == "" {
+				last.End = max(last.End, v.End)
+				last.prose = last.prose && v.prose
+				last.cites = append(last.cites, v.cites...)
+				continue
+			}
+		}
+		out = append(out, v)
+	}
+	for i := range out {
+		p.widen(&out[i])
+	}
+	return slices.DeleteFunc(out, p.isProse)
+}
+
+// visible returns c's link, if its whole span is one and stands in a line of content. A span inside a link, in code or
+// around other words is none: nothing the reader needs may go.
+func (p places) visible(c *citing, sources []Source) (visible, bool) {
+	s := c.span
+	if s.Start < 0 || s.End > len(p.Text) || s.Start >= s.End {
+		return visible{}, false
+	}
+	for s.Start < s.End && markdown.IsSpace(p.Text[s.Start]) {
+		s.Start++
+	}
+	for s.Start < s.End && markdown.IsSpace(p.Text[s.End-1]) {
+		s.End--
+	}
+	line, ok := p.LineAt(s.End)
+	if !ok || s.Start < line.Start || !isMarks(p.Text[s.Start:s.End]) {
+		return visible{}, false
+	}
+	for _, at := range [...]int{s.Start, s.End} {
+		if _, ok := p.SolidAround(at); ok {
+			return visible{}, false
+		}
+	}
+	if h, ok := p.SolidAt(s.Start); ok && h.Kind == markdown.CodeSolid {
+		return visible{}, false
+	}
+	return visible{Span: s, line: line, prose: isProseLink(p.Text[s.Start:s.End], c, sources)}, true
+}
+
+// widen takes the parentheses around v into it.
+func (p places) widen(v *visible) {
+	if v.Start > v.line.Start && v.End < v.line.End && p.Text[v.Start-1] == '(' && p.Text[v.End] == ')' {
+		v.Start--
+		v.End++
+		v.prose = false
+	}
+}
+
+// isProse reports whether v is part of a sentence, which would lose its words with it: "According to [Reuters](u), …",
+// or a list of titles. A link that follows its sentence is a citation and no such part.
+func (p places) isProse(v visible) bool {
+	if !v.prose {
+		return false
+	}
+	before := strings.TrimRight(p.Text[v.line.Start:v.Start], " \t")
+	if strings.Trim(before, "*_~") == "" {
+		return true
+	}
+	after := strings.TrimLeft(p.Text[v.End:v.line.End], "*_~ \t")
+	return after != "" && !endsSentence(before) && strings.IndexByte(".!?", after[0]) < 0
+}
+
+// replace decides what goes with v and where its marker stands. The space before goes too, and of two equal full stops
+// around it the second.
+func (p places) replace(v *visible) {
+	before := strings.TrimRight(p.Text[v.line.Start:v.Start], " \t")
+	after := p.Text[v.End:v.line.End]
+	if before == "" || markdown.IsDelimiter(before[len(before)-1]) && after != "" && markdown.IsDelimiter(after[0]) {
+		v.spot = spot{at: v.End} // alone on its line or in its emphasis
+		return
+	}
+	v.Start = v.line.Start + len(before)
+	if last, n := utf8.DecodeLastRuneInString(
+		before,
+	); endsSentence(before) && strings.HasPrefix(after, before[len(before)-n:]) &&
+		last != utf8.RuneError {
+		v.End += n
+	}
+	v.spot = p.after(v.End)
+	if v.at < v.End || v.own { // in gaps only; the text is odd, the marker takes the link's place
+		v.spot = spot{at: v.End}
+	}
+	// What stands before the marker is now what stood before the cut.
+	if v.at == v.End {
+		v.space = p.needsSpace(v.Start, v.line)
+	}
+}
+
+// endsSentence reports whether s ends in a full stop, or what does its work.
+func endsSentence(s string) bool {
+	r, _ := utf8.DecodeLastRuneInString(s)
+	return strings.ContainsRune(".!?。！？…", r)
+}
+
+// isProseLink reports whether a link's text is words of the answer rather than a number or the name of its source.
+func isProseLink(s string, c *citing, sources []Source) bool {
+	label, _, ok := strings.Cut(strings.TrimPrefix(s, "["), "](")
+	if !ok || s[0] != '[' {
+		return false
+	}
+	label = strings.Trim(label, "[]*_`\\ ")
+	if !strings.ContainsFunc(label, unicode.IsLetter) {
+		return false
+	}
+	for _, i := range c.sources {
+		src := &sources[i]
+		for _, name := range [...]string{src.Title, src.Site, src.Filename, src.URL, src.ID, sourceHost(src)} {
+			if name != "" && strings.EqualFold(name, label) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// isMarks reports whether s is nothing but links and marks: ([a](u)), [a](u), [[1]](u), [1], [doc1], 【1†a】, <u>, http://u.
+func isMarks(s string) bool {
+	found := false
+	for s != "" {
+		n := markLen(s)
+		switch {
+		case n > 0:
+			found = true
+		case strings.IndexByte(" ,;|()", s[0]) >= 0:
+			n = 1
+		default:
+			return false
+		}
+		s = s[n:]
+	}
+	return found
+}
+
+// markLen returns the length of the link or mark at the start of s; 0: none.
+func markLen(s string) int {
+	switch {
+	case s[0] == '[':
+		n, _ := markdown.Link(s, true)
+		if n == 0 {
+			n, _ = markdown.Brackets(s, true)
+		}
+		return n
+	case strings.HasPrefix(s, markBegin):
+		if i := strings.Index(s, markEnd); i > 0 {
+			return i + len(markEnd)
+		}
+	case s[0] == '<':
+		if i := strings.IndexAny(s[1:], "<> "); i > 0 && s[i+1] == '>' {
+			return i + 2
+		}
+	case strings.HasPrefix(s, "http://"), strings.HasPrefix(s, "https://"), strings.HasPrefix(s, "sandbox:/"):
+		if i := strings.IndexAny(s, " \t\n)>"); i > 0 {
+			return i
+		}
+		return len(s)
+	}
+	return 0
+}
+
+// The brackets of OpenAI's file marks.
+const (
+	markBegin = "【"
+	markEnd   = "】"
+)
+
+// sourceHost returns the host of a source's URL, without www; empty if it has none.
+func sourceHost(s *Source) string { return strings.TrimPrefix(text.Host(s.URL), "www.") }
