@@ -79,7 +79,8 @@ func runKind(c byte) byte {
 // isEscaped reports whether what stands at at is escaped: whether an odd number of backslashes is before it, from from
 // on.
 func (p places) isEscaped(from, at int) bool {
-	return at > from && markdown.EndsInEscape(p.Text[from:at])
+	const far = 256 // bytes, an even number: hostile text stays cheap
+	return at > from && markdown.EndsInEscape(p.Text[max(from, at-far):at])
 }
 
 // after returns the first place for a marker that stands for words ending at at, whatever at is.
@@ -219,17 +220,20 @@ func (p places) word(at int, line markdown.Span) int {
 	return at
 }
 
-// wordEnd returns the end of the word that at stands in; at if it stands in none. It looks at the text near at only, but
-// for runs of letters, so that hostile text stays cheap.
+// wordEnd returns the end of the word that at stands in; at if it stands in none. It looks at the text near at only, so
+// that hostile text stays cheap.
 func (p places) wordEnd(at int, line markdown.Span) int {
-	if at > line.Start && isASCIIAlnum(rune(p.Text[at-1])) {
-		at = min(p.run(at-1).End, line.End)
-	}
-	if at == line.End || p.Text[at] == ' ' {
-		return at
-	}
 	const near = 128
 	from, to := max(line.Start, at-near), min(line.End, at+near)
+	if at > line.Start && isASCIIAlnum(rune(p.Text[at-1])) {
+		for at < to && isASCIIAlnum(rune(p.Text[at])) {
+			at++
+		}
+		to = min(line.End, at+near)
+	}
+	if at == line.End || at == from+2*near || p.Text[at] == ' ' || at > line.Start && isPlainBreak(p.Text[at-1], p.Text[at]) {
+		return at
+	}
 	for from < at && !utf8.RuneStart(p.Text[from]) {
 		from++
 	}
@@ -237,6 +241,14 @@ func (p places) wordEnd(at int, line markdown.Span) int {
 		to++
 	}
 	return from + prose.WordEnd(p.Text[from:to], at-from)
+}
+
+// isPlainBreak reports whether a word ends between two bytes, whatever is around them: between ASCII characters of which
+// one is neither a letter nor a digit, and that join nothing (UAX #29, WB3 and WB6 to WB13).
+func isPlainBreak(before, after byte) bool {
+	const joining = " '\".,:;_\r"
+	return before < utf8.RuneSelf && after < utf8.RuneSelf && strings.IndexByte(joining, before) < 0 &&
+		strings.IndexByte(joining[1:], after) < 0 && (!isASCIIAlnum(rune(before)) || !isASCIIAlnum(rune(after)))
 }
 
 // isSpaced reports whether r is a letter or digit of a script that puts spaces between words.
