@@ -27,7 +27,6 @@ var layers = []string{
 	"internal/frame",
 	"internal/wire",
 	"internal/call",
-	"internal/text",
 	"internal/markdown",
 	"internal/prose",
 	".",
