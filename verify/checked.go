@@ -13,10 +13,17 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
+// announced is a manifest that a response announces.
+type announced struct {
+	url    string
+	digest []byte // nil: not said
+	listed []manifest.Announcement
+}
+
 // checked is a manifest that is being verified.
 type checked struct {
 	*job
-	*announced
+	announced
 
 	response *Response // nil: it is verified by itself
 	upstream *upstream // not nil: it is that of a source
@@ -30,82 +37,96 @@ type checked struct {
 	lookup    *index             // of man; nil: not asked for yet
 	known     *directory         // of its origin; nil: not asked yet
 	seen      bool               // its keys come from its origin, and not only from a bundle
-	asked     bool               // the log was: see logged
+	asked     bool               // the log was: see checkLog
 	unasked   bool               // and could not be read
 	signature Counts             // of what was found about it; empty: it is good, or there is none
 	over      bool               // nothing more can be looked at
 	out       ManifestReport
 }
 
-// found enters a finding about the manifest.
-func (m *checked) found(code Status, counts Counts, detail string) {
-	m.report.add(Finding{Code: code, Counts: counts, Detail: detail, Manifest: m.out.URL})
+func (j *job) newChecked(address string) *checked {
+	m := &checked{job: j, announced: announced{url: address}}
+	m.out.URL, m.out.Level.Why = address, []string{}
+	return m
 }
 
-// fail enters a failure.
-func (m *checked) fail(code Status, detail string, args ...any) {
-	m.found(code, CountFailure, fmt.Sprintf(detail, args...))
+// found enters a finding about the manifest, which counts as its status does.
+func (m *checked) found(code Status, format string, args ...any) {
+	m.foundAs(code, code.counts(), format, args...)
 }
 
-// fetched gets the manifest.
-func (m *checked) fetched(ctx context.Context) error {
+// foundAs enters a finding that counts as something else than its status does usually.
+func (m *checked) foundAs(code Status, counts Counts, format string, args ...any) {
+	m.report.add(Finding{Code: code, Counts: counts, Detail: fmt.Sprintf(format, args...), Manifest: m.out.URL})
+}
+
+// foundAt enters a finding about one place of the manifest.
+func (m *checked) foundAt(code Status, path, detail string) {
+	m.report.add(Finding{Code: code, Counts: code.counts(), Manifest: m.out.URL, Path: path, Detail: detail})
+}
+
+// verify fetches a manifest and verifies it.
+func (m *checked) verify(ctx context.Context) error {
+	if err := m.fetch(ctx); err != nil {
+		return err
+	}
+	return m.check(ctx)
+}
+
+// fetch gets the manifest.
+func (m *checked) fetch(ctx context.Context) error {
 	m.all.visited[m.url] = true
-	snap, err := m.trusted(ctx, m.url, MaxManifest)
+	snap, err := m.fetchTrusted(ctx, m.url, MaxManifest)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	m.did("manifest", m.url)
-	if err != nil {
-		m.over = true
-		m.unfetched(err)
-		return nil
-	}
+	m.over = err != nil || snap.Status != http.StatusOK
 	switch {
+	case err != nil:
+		m.foundUnfetched(err)
 	case snap.Status == http.StatusAccepted:
-		m.over = true
-		m.found(ManifestPending, CountUnverifiable, "The manifest is not built yet (202). Try again later.")
+		m.found(ManifestPending, "The manifest is not built yet (202). Try again later.")
 	case snap.Status != http.StatusOK:
-		m.over = true
-		m.found(
-			ManifestUnreachable, CountUnverifiable,
-			fmt.Sprintf("The manifest's URL answers %d and not 200.", snap.Status),
-		)
+		m.found(ManifestUnreachable, "The manifest's URL answers %d and not 200.", snap.Status)
 	default:
 		m.header = snap.Header
-		m.served = &manifest.Signed{
-			TargetURI: m.url, Status: snap.Status, ContentType: snap.Header.Get("Content-Type"),
-			ContentDigest:  strings.Join(snap.Header.Values("Content-Digest"), ", "),
-			SignatureInput: strings.Join(snap.Header.Values("Signature-Input"), ", "),
-			Signature:      strings.Join(snap.Header.Values("Signature"), ", "), Body: snap.Octets,
-		}
+		m.served = newSigned(m.url, snap.Status, snap.Header, snap.Octets)
 	}
 	return nil
 }
 
-func (m *checked) unfetched(err error) {
-	var f *snapshot.FetchError
-	if !errors.As(err, &f) {
-		m.found(ManifestUnreachable, CountUnverifiable, sentence("The manifest could not be fetched", err))
-		return
-	}
-	switch f.Kind {
-	case snapshot.Blocked:
-		m.found(ManifestBlocked, CountUnverifiable, sentence("The manifest's URL is not fetched", err))
-	case snapshot.TooLarge:
-		m.found(ManifestTooLarge, CountFailure, sentence("The manifest is over 1 MiB", err))
-	case snapshot.UnsupportedMedia:
-		m.found(ManifestTooLarge, CountFailure, sentence("The manifest was sent with a content coding", err))
-	default:
-		m.found(ManifestUnreachable, CountUnverifiable, sentence("The manifest could not be fetched", err))
+// newSigned returns a manifest as a response served it.
+func newSigned(address string, status int, header http.Header, body []byte) *manifest.Signed {
+	field := func(name string) string { return strings.Join(header.Values(name), ", ") }
+	return &manifest.Signed{
+		TargetURI: address, Status: status, ContentType: header.Get("Content-Type"), Body: body,
+		ContentDigest: field("Content-Digest"), SignatureInput: field("Signature-Input"), Signature: field("Signature"),
 	}
 }
 
-// done looks at a manifest that was read, in the order of the specification, and at its sources.
-func (m *checked) done(ctx context.Context) error {
-	steps := []func(context.Context) error{
-		m.mutated, m.parsed, m.matches, m.bound, m.signed, m.authority, m.expired, m.remembered, m.logged, m.leveled,
+func (m *checked) foundUnfetched(err error) {
+	code, what := ManifestUnreachable, "The manifest could not be fetched"
+	if f, ok := errors.AsType[*snapshot.FetchError](err); ok {
+		switch f.Kind {
+		case snapshot.Blocked:
+			code, what = ManifestBlocked, "The manifest's URL is not fetched"
+		case snapshot.TooLarge:
+			code, what = ManifestTooLarge, "The manifest is over 1 MiB"
+		case snapshot.UnsupportedMedia:
+			code, what = ManifestTooLarge, "The manifest was sent with a content coding"
+		default:
+		}
 	}
-	for _, step := range steps {
+	m.found(code, "%s", sentence(what, err))
+}
+
+// check looks at a manifest that was read, in the order of the specification, and at its sources.
+func (m *checked) check(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{
+		m.checkUnchanged, m.parse, m.checkSelf, m.checkOutput, m.checkSignature, m.checkAuthority, m.checkExpiry,
+		m.remember, m.checkLog, m.checkLevel,
+	} {
 		if m.over {
 			break
 		}
@@ -124,15 +145,15 @@ func (m *checked) done(ctx context.Context) error {
 	if m.over {
 		return nil
 	}
-	return m.claims(ctx)
+	return m.checkClaims(ctx)
 }
 
-// mutated compares the bytes with those that were announced, and with those that were there before.
-func (m *checked) mutated(ctx context.Context) error {
+// checkUnchanged compares the bytes with those that were announced, and with those that were there before.
+func (m *checked) checkUnchanged(ctx context.Context) error {
 	sum := m.served.Digest()
 	if m.digest != nil && !bytes.Equal(m.digest, sum[:]) {
 		m.over = true
-		m.fail(ManifestMutated, "The manifest's body has the SHA-256 %x, the response announces %x.", sum, m.digest)
+		m.found(ManifestMutated, "The manifest's body has the SHA-256 %x, the response announces %x.", sum, m.digest)
 		return nil
 	}
 	if m.bare {
@@ -142,23 +163,21 @@ func (m *checked) mutated(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("looking up what a manifest was: %w", err)
 	}
-	m.unchanged(before, sum)
+	m.compareWith(before, sum)
 	return nil
 }
 
-// unchanged compares the manifest with what its URL had before; nil: nothing that is known of.
-func (m *checked) unchanged(before []byte, sum [sha256.Size]byte) {
+// compareWith compares the manifest with what its URL had before; nil: nothing that is known of.
+func (m *checked) compareWith(before []byte, sum [sha256.Size]byte) {
 	if before != nil && !bytes.Equal(before, sum[:]) {
 		m.over = true
-		m.fail(
-			ManifestMutated,
-			"The manifest's body has the SHA-256 %x; before, this URL had %x. A manifest never changes.", sum, before,
-		)
+		m.found(ManifestMutated,
+			"The manifest's body has the SHA-256 %x; before, this URL had %x. A manifest never changes.", sum, before)
 	}
 }
 
-// parsed reads the manifest, and says in what it contradicts itself or the header.
-func (m *checked) parsed(context.Context) error {
+// parse reads the manifest, and says in what it contradicts itself or the header.
+func (m *checked) parse(context.Context) error {
 	man, err := manifest.Parse(m.served.Body)
 	if err != nil {
 		m.over = true
@@ -166,13 +185,7 @@ func (m *checked) parsed(context.Context) error {
 		if e, ok := errors.AsType[*manifest.Error](err); ok {
 			code, path = Status(e.Status), e.Path
 		}
-		m.report.add(Finding{
-			Code:     code,
-			Counts:   CountFailure,
-			Manifest: m.out.URL,
-			Path:     path,
-			Detail:   sentence("The manifest cannot be read", err),
-		})
+		m.foundAt(code, path, sentence("The manifest cannot be read", err))
 		return nil
 	}
 	m.man, m.problems = man, man.Problems()
@@ -180,48 +193,30 @@ func (m *checked) parsed(context.Context) error {
 		m.all.read[m.url] = m
 	}
 	m.out.RunID, m.out.AgentID, m.out.EmittedAt = man.RunID, man.AgentID, string(man.EmittedAt)
-	m.found(ManifestRead, CountPass, "The manifest has "+number(len(man.Claims), "claim")+".")
+	m.found(ManifestRead, "The manifest has %s.", number(len(man.Claims), "claim"))
 	for _, p := range m.problems {
-		code := Status(p.Status)
-		if code == ChainInvalid || code == ChainGap {
-			continue // said in its turn
+		if code := Status(p.Status); code != ChainInvalid && code != ChainGap { // which checkLevel says
+			m.foundAt(code, p.Path, p.Detail)
 		}
-		m.report.add(
-			Finding{Code: code, Counts: problemCounts(code), Manifest: m.out.URL, Path: p.Path, Detail: p.Detail},
-		)
 	}
 	for i := range m.listed {
 		if a := &m.listed[i]; !m.lists(a) {
-			m.fail(
-				ManifestInconsistent, "The response announces the source %s, which the manifest does not have.",
-				shownURL(a.URL),
-			)
+			m.found(ManifestInconsistent, "The response announces the source %s, which the manifest does not have.",
+				shownURL(a.URL))
 		}
 	}
 	return nil
 }
 
-func problemCounts(code Status) Counts {
-	switch code {
-	case ExcerptTooShort:
-		return CountWarning
-	case AlgorithmUnsupported:
-		return CountUnverifiable
-	default:
-		return CountFailure
-	}
-}
-
 // lists reports whether the manifest has an announced source.
 func (m *checked) lists(a *manifest.Announcement) bool {
-	if a.URL == "" {
-		return false
-	}
 	x, address := m.index(), clean(a.URL)
-	if len(m.man.Sources) == 0 {
+	switch {
+	case a.URL == "":
+		return false
+	case len(m.man.Sources) == 0:
 		return x.cited[address]
-	}
-	if a.ID == "" {
+	case a.ID == "":
 		return x.byURL[address] != nil
 	}
 	s := x.byID[a.ID] // several may have the URL
@@ -269,34 +264,38 @@ func (m *checked) source(cs *manifest.ClaimSource) *manifest.Source {
 		return m.index().byID[cs.Source]
 	case cs.URL != "":
 		return m.index().byURL[clean(cs.URL)]
-	default:
-		return nil
 	}
+	return nil
 }
 
-// matches compares the manifest with where it is from and with the other manifests of the response.
-func (m *checked) matches(ctx context.Context) error {
+// checkSelf compares the manifest with where it is from and with the other manifests of the response.
+func (m *checked) checkSelf(context.Context) error {
 	if m.man.Self != "" && m.url != "" && m.man.Self != m.url && clean(m.man.Self) != m.url {
-		m.fail(ManifestMismatch, "The manifest says that it is %s, but it was fetched from %s.", m.man.Self, m.url)
+		m.found(ManifestMismatch, "The manifest says that it is %s, but it was fetched from %s.", m.man.Self, m.url)
 		return nil
 	}
 	for i := range m.report.Manifests {
 		if other := &m.report.Manifests[i]; other.Manifest != nil && other.RunID != m.man.RunID {
-			m.fail(
-				ManifestMismatch, "The manifest is about run %s, another one of the same response about run %s.",
-				m.man.RunID, other.RunID,
-			)
+			m.found(ManifestMismatch, "The manifest is about run %s, another one of the same response about run %s.",
+				m.man.RunID, other.RunID)
 			return nil
 		}
 	}
 	return nil
 }
 
-// remembered keeps what a URL has, if it is sure that its publisher put it there: what anybody could have written is
-// not to stand in the way of the real one.
-func (m *checked) remembered(ctx context.Context) error {
-	if m.stored || m.url == "" || m.signature != "" ||
-		has(m.report.Failure, m.out.URL, AuthorityMismatch, ManifestMismatch) ||
+// checkExpiry says whether the manifest has expired.
+func (m *checked) checkExpiry(context.Context) error {
+	if at := m.man.ExpiresAt; at != "" && m.now.After(at.Time()) {
+		m.found(Expired, "The manifest expired at %s.", at)
+	}
+	return nil
+}
+
+// remember keeps what a URL has, if it is sure that its publisher put it there: what anybody could have written is not
+// to stand in the way of the real one.
+func (m *checked) remember(ctx context.Context) error {
+	if m.stored || m.url == "" || m.signature != "" || m.failed(AuthorityMismatch, ManifestMismatch) ||
 		!m.out.Verified && !unforgeable(m.url) {
 		return nil
 	}
@@ -305,6 +304,93 @@ func (m *checked) remembered(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("remembering a manifest: %w", err)
 	}
-	m.unchanged(there, sum) // somebody may have seen another one while this one was read
+	m.compareWith(there, sum) // somebody may have seen another one while this one was read
 	return nil
+}
+
+// failed reports whether the manifest failed with one of some statuses.
+func (m *checked) failed(codes ...Status) bool {
+	for i := range m.report.Failure {
+		for _, code := range codes {
+			if f := &m.report.Failure[i]; f.Manifest == m.out.URL && f.Code == code {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// checkLevel says whether the chain is sound, and whether the manifest is what its publisher promises.
+func (m *checked) checkLevel(ctx context.Context) error {
+	sound := len(m.man.Chain) > 0
+	for _, p := range m.problems {
+		if code := Status(p.Status); code == ChainInvalid || code == ChainGap {
+			sound = false
+			m.foundAt(code, p.Path, p.Detail)
+		}
+	}
+	if sound {
+		m.found(ChainValid, "The chain of %d steps is sound.", len(m.man.Chain))
+	}
+	level, why := m.man.Level(m.out.Verified)
+	promised := 0
+	if m.url != "" {
+		d := m.origin(ctx)
+		promised = d.promised()
+		if d.Discovery != nil && d.Discovery.IncidentEndpoint != nil &&
+			origin(*d.Discovery.IncidentEndpoint) == origin(m.url) {
+			m.out.Incidents = *d.Discovery.IncidentEndpoint
+		}
+	}
+	m.out.Level = Levels{Promised: promised, Observed: level, Why: append([]string{}, why...)}
+	all := &m.report.Level
+	if len(m.report.Manifests) == 0 || level < all.Observed {
+		all.Observed, all.Why = level, m.out.Level.Why
+	}
+	all.Promised = max(all.Promised, promised)
+	missing := "."
+	if len(why) > 0 {
+		missing = ": " + strings.Join(why, "; ") + "."
+	}
+	switch {
+	case level < m.RequireLevel && m.signature == CountUnverifiable:
+		m.foundAs(LevelNotMet, CountUnverifiable,
+			"Whether the manifest is of level %d, which is required, cannot be known.", m.RequireLevel)
+	case level < m.RequireLevel:
+		m.found(LevelNotMet, "The manifest is of level %d, and level %d is required%s", level, m.RequireLevel, missing)
+	case level < promised && m.bare:
+		m.foundAs(LevelNotMet, CountInfo,
+			"A file has no signature, so it shows level %d of the %d that its publisher promises.", level, promised)
+	case level < promised:
+		m.foundAs(LevelNotMet, m.shortfall(promised),
+			"The publisher promises level %d, and the manifest is of level %d%s", promised, level, missing)
+	default:
+		m.found(LevelMet, "The manifest is of level %d.", level)
+	}
+	return nil
+}
+
+// shortfall says what it counts as that a promise is not kept: a failure, unless that was said already, or all that is
+// missing are sources of which the manifest itself says why nobody could read them.
+func (m *checked) shortfall(promised int) Counts {
+	switch {
+	case m.signature == CountFailure:
+		return CountInfo
+	case m.signature == CountUnverifiable:
+		return CountUnverifiable
+	case promised >= 3 && (!m.out.Verified || len(m.man.Chain) == 0):
+		return CountFailure
+	}
+	for i := range m.man.Claims {
+		for k := range m.man.Claims[i].Sources {
+			s := &m.man.Claims[i].Sources[k]
+			src := m.source(s)
+			said := s.Unavailable != "" || src != nil && src.Unavailable != ""
+			unquoted := s.ExcerptOffset == nil || s.Excerpt == nil && s.ExcerptHash == ""
+			if !said && (s.Hash == "" && (src == nil || src.Hash == "") || unquoted) {
+				return CountFailure
+			}
+		}
+	}
+	return CountWarning
 }

@@ -7,7 +7,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,12 +59,6 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-var (
-	errOffline = errors.New("nothing is fetched, and there is no copy of it")
-	errLimit   = errors.New("this verification has fetched as much as it may")
-	errTime    = errors.New("this verification has taken as long as it may")
-)
-
 // job is one verification: a report that is being made.
 type job struct {
 	*Verifier
@@ -109,58 +106,39 @@ func (v *Verifier) job(kind Kind, input string) *job {
 	}
 	j := &job{Verifier: v, all: all, limits: v.Limits.withDefaults()}
 	all.until = time.Now().Add(j.limits.Time)
-	return j.begin(kind, input)
+	j.newReport(kind, input)
+	return j
 }
 
-// begin gives the job a new report.
-func (j *job) begin(kind Kind, input string) *job {
+func (j *job) newReport(kind Kind, input string) {
 	j.now = time.Now().UTC()
 	if j.Now != nil {
 		j.now = j.Now().UTC()
 	}
 	j.report = &Report{
-		Version:         ReportVersion,
-		Kind:            kind,
-		Input:           input,
-		CheckedAt:       j.now,
-		Offline:         j.Offline,
-		Verifier:        cmp.Or(j.Name, "ibid"),
-		VerifierVersion: j.Version,
-		Success:         []Finding{},
-		Info:            []Finding{},
-		Failure:         []Finding{},
-		Manifests:       []ManifestReport{},
-		Claims:          []ClaimReport{},
-		Sources:         []SourceReport{},
-		Upstream:        []*Report{},
-		Level:           Levels{Why: []string{}},
-	}
-	return j
-}
-
-// add enters a finding into the list that it counts for.
-func (r *Report) add(f Finding) {
-	switch f.Counts {
-	case CountPass:
-		r.Success = append(r.Success, f)
-	case CountInfo, CountWarning, CountUnverifiable:
-		r.Info = append(r.Info, f)
-	default:
-		f.Counts = CountFailure
-		r.Failure = append(r.Failure, f)
+		Version: ReportVersion, Kind: kind, Input: input, CheckedAt: j.now, Offline: j.Offline,
+		Verifier: cmp.Or(j.Name, "ibid"), VerifierVersion: j.Version, Level: Levels{Why: []string{}},
+		Success: []Finding{}, Info: []Finding{}, Failure: []Finding{}, Manifests: []ManifestReport{},
+		Claims: []ClaimReport{}, Sources: []SourceReport{}, Upstream: []*Report{},
 	}
 }
 
-// has reports whether findings of a manifest have one of some codes.
-func has(list []Finding, address string, codes ...Status) bool {
-	return slices.ContainsFunc(
-		list,
-		func(f Finding) bool { return f.Manifest == address && slices.Contains(codes, f.Code) },
-	)
+// finished returns the report with its state.
+func (j *job) finished() *Report {
+	j.report.State = j.report.state()
+	return j.report
 }
 
-// fetch fetches a document, once in a job and within its limits. The error is a [*snapshot.FetchError].
-func (j *job) fetch(ctx context.Context, r *snapshot.FetchRequest) (*snapshot.Snapshot, error) {
+// result returns the report, unless an error ended the job.
+func (j *job) result(err error) (*Report, error) {
+	if err != nil {
+		return nil, fmt.Errorf("verifying: %w", err)
+	}
+	return j.finished(), nil
+}
+
+// fetchDocument fetches a document, once in a job and within its limits. The error is a [*snapshot.FetchError].
+func (j *job) fetchDocument(ctx context.Context, r *snapshot.FetchRequest) (*snapshot.Snapshot, error) {
 	key := clean(r.URL)
 	if r.NoRedirect {
 		key = fmt.Sprintf("trust %d %s", r.MaxBytes, key)
@@ -173,16 +151,43 @@ func (j *job) fetch(ctx context.Context, r *snapshot.FetchRequest) (*snapshot.Sn
 	}
 	j.all.mu.Unlock()
 	d.once.Do(func() {
-		if d.err = j.afford(r.URL); d.err == nil {
-			d.snap, d.err = j.inTime(ctx, r)
+		if d.err = j.reserve(r.URL); d.err == nil {
+			d.snap, d.err = j.fetchInTime(ctx, r)
 			j.charge(d)
 		}
 	})
 	return d.snap, d.err
 }
 
-// inTime fetches within the time of the job, and from a host that has refused twice only once.
-func (j *job) inTime(ctx context.Context, r *snapshot.FetchRequest) (*snapshot.Snapshot, error) {
+// reserve counts a fetch, or says that it may not be made.
+func (j *job) reserve(address string) error {
+	if j.Offline {
+		return blocked(address, reasonOffline, "nothing is fetched, and there is no copy of it")
+	}
+	host := hostOf(address)
+	j.all.mu.Lock()
+	defer j.all.mu.Unlock()
+	if j.all.fetched >= j.limits.Fetches || !j.all.hosts[host] && len(j.all.hosts) >= j.limits.Hosts {
+		return blocked(address, reasonLimit, overLimit)
+	}
+	j.all.fetched++
+	j.all.hosts[host] = true
+	return nil
+}
+
+// Reasons of a blocked source that are this package's: the job is offline, or over its limits.
+const (
+	reasonOffline = "offline"
+	reasonLimit   = "limit"
+	overLimit     = "this verification has fetched as much as it may"
+)
+
+func blocked(address, reason, why string) error {
+	return &snapshot.FetchError{URL: address, Kind: snapshot.Blocked, Reason: reason, Err: errors.New(why)}
+}
+
+// fetchInTime fetches within the time of the job, and without retries from a host that has refused twice.
+func (j *job) fetchInTime(ctx context.Context, r *snapshot.FetchRequest) (*snapshot.Snapshot, error) {
 	host := hostOf(r.URL)
 	j.all.mu.Lock()
 	if j.all.refused[host] >= maxRefused {
@@ -193,38 +198,15 @@ func (j *job) inTime(ctx context.Context, r *snapshot.FetchRequest) (*snapshot.S
 	timed, cancel := context.WithDeadline(ctx, j.all.until)
 	defer cancel()
 	snap, err := j.Fetcher.Fetch(timed, r)
-	switch {
-	case err == nil:
-		return snap, nil
-	case timed.Err() != nil && ctx.Err() == nil:
-		return nil, &snapshot.FetchError{URL: r.URL, Kind: snapshot.Blocked, Reason: reasonLimit, Err: errTime}
+	if err != nil && timed.Err() != nil && ctx.Err() == nil {
+		return nil, blocked(r.URL, reasonLimit, "this verification has taken as long as it may")
 	}
 	if f, ok := errors.AsType[*snapshot.FetchError](err); ok && f.Kind == snapshot.Unreachable {
 		j.all.mu.Lock()
 		defer j.all.mu.Unlock()
 		j.all.refused[host]++
 	}
-	return nil, err
-}
-
-// afford counts a fetch, or says that it may not be made.
-func (j *job) afford(address string) error {
-	if j.Offline {
-		return &snapshot.FetchError{URL: address, Kind: snapshot.Blocked, Reason: reasonOffline, Err: errOffline}
-	}
-	host := hostOf(address)
-	j.all.mu.Lock()
-	defer j.all.mu.Unlock()
-	if j.all.fetched >= j.limits.Fetches || !j.all.hosts[host] && len(j.all.hosts) >= j.limits.Hosts {
-		return overLimit(address)
-	}
-	j.all.fetched++
-	j.all.hosts[host] = true
-	return nil
-}
-
-func overLimit(address string) error {
-	return &snapshot.FetchError{URL: address, Kind: snapshot.Blocked, Reason: reasonLimit, Err: errLimit}
+	return snap, err
 }
 
 // charge counts what a fetch cost beyond itself, also one that went wrong: its redirects, and the octets that are held
@@ -245,37 +227,22 @@ func (j *job) charge(d *doc) {
 	switch {
 	case d.snap == nil:
 	case j.all.octets+len(d.snap.Octets) > j.limits.Octets:
-		d.snap, d.err = nil, overLimit(d.snap.URL)
+		d.snap, d.err = nil, blocked(d.snap.URL, reasonLimit, overLimit)
 	default:
 		j.all.octets += len(d.snap.Octets)
 	}
 }
 
-// Reasons of a blocked source that are this package's: the job is offline, or over its limits.
-const (
-	reasonOffline = "offline"
-	reasonLimit   = "limit"
-)
-
-// Reasons of the fetcher that are of no document.
-const (
-	reasonCancelled = "cancelled"
-	reasonClosed    = "closed"
-)
-
-// trusted fetches a document that says whom to trust: no redirects, no codings, neither from a copy nor kept as one.
-func (j *job) trusted(ctx context.Context, address string, most int64) (*snapshot.Snapshot, error) {
-	return j.fetch(ctx, &snapshot.FetchRequest{
-		URL:        address,
-		NoRedirect: true,
-		Identity:   true,
-		NoCopy:     true,
-		MaxBytes:   most,
-		Accept:     "application/json, */*;q=0.1",
+// fetchTrusted fetches a document that says whom to trust: no redirects, no codings, neither from a copy nor kept as
+// one.
+func (j *job) fetchTrusted(ctx context.Context, address string, most int64) (*snapshot.Snapshot, error) {
+	return j.fetchDocument(ctx, &snapshot.FetchRequest{
+		URL: address, NoRedirect: true, Identity: true, NoCopy: true, MaxBytes: most,
+		Accept: "application/json, */*;q=0.1",
 	})
 }
 
-// grow says that there is more to do.
+// grow says that there is more to do at a stage.
 func (j *job) grow(stage string, n int) {
 	j.all.progress.Lock()
 	defer j.all.progress.Unlock()
@@ -303,35 +270,80 @@ func (s *shared) stage(name string) *Progress {
 	return p
 }
 
-// end computes the state of the report.
-func (j *job) end() *Report {
-	r := j.report
-	r.State = r.state()
-	return r
+// origin returns the scheme and authority of a URL, in the form in which two are compared; empty: it has none.
+func origin(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return strings.ToLower(u.Scheme) + "://" + hostOf(address)
 }
 
-func (r *Report) state() State {
-	if len(r.Failure) > 0 {
-		return Invalid
+// hostOf returns the host of a URL in lower case, with its port unless that is the usual one of the scheme.
+func hostOf(address string) string {
+	name, port := hostAndPort(address)
+	if port == "" {
+		return name
 	}
-	for _, f := range r.Info {
-		if f.Counts == CountUnverifiable {
-			return Unverifiable
-		}
-	}
-	trusted := len(r.Manifests) > 0 && len(r.Sources) == 0 && !slices.ContainsFunc(r.Info, open)
-	for i := range r.Manifests {
-		trusted = trusted && r.Manifests[i].Trusted
-	}
-	if trusted {
-		return Trusted
-	}
-	return Valid
+	return name + ":" + port
 }
 
-// open reports whether a finding leaves open what there is to trust.
-func open(f Finding) bool {
-	return f.Code == NothingClaimed || f.Code == OutputUnchecked && f.Counts == CountWarning
+// hostAndPort returns the host of a URL in lower case and its port; empty: that is the usual one of the scheme.
+func hostAndPort(address string) (host, port string) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", ""
+	}
+	host, port = strings.TrimSuffix(strings.ToLower(u.Hostname()), "."), u.Port()
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port == "443" && strings.EqualFold(u.Scheme, "https") || port == "80" && strings.EqualFold(u.Scheme, "http") {
+		port = ""
+	}
+	return host, port
+}
+
+// clean returns an address in the form in which two are compared; what is no web address stays as it is.
+func clean(address string) string {
+	if c, err := snapshot.CleanURL(address); err == nil {
+		return c
+	}
+	return address
+}
+
+// isManifestURL reports whether an address looks like one of a manifest, as [manifest.Path] makes them.
+func isManifestURL(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	parts := strings.Split(u.Path, "/")
+	if len(parts) != 4 && len(parts) != 5 || parts[1] != "runs" || parts[2] == "" || parts[len(parts)-1] == "" {
+		return false
+	}
+	last, _, _ := strings.Cut(parts[3], ".")
+	return last == "cite"
+}
+
+// unforgeable reports whether nobody on the way can have written what was fetched: by TLS, or because the address is
+// one of a special network, which the fetcher reaches only if somebody chose so.
+func unforgeable(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	return u.Scheme == "https" || u.Hostname() == "localhost" || special(u.Hostname())
+}
+
+// special reports whether a host is an address that no public network has.
+func special(host string) bool {
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	a = a.Unmap()
+	return a.IsLoopback() || a.IsPrivate() || a.IsLinkLocalUnicast()
 }
 
 func hexSum(b []byte) string {

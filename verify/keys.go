@@ -1,11 +1,13 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,17 +29,31 @@ type directory struct {
 	fresh bool  // fetched by this job
 }
 
-// of returns what an origin publishes: fetched by this job, or remembered.
-func (j *job) of(ctx context.Context, at string, again bool) *directory {
+// directory returns what an origin publishes: fetched by this job, or remembered. A failed fetch takes nothing away:
+// then the keys that are kept are good for a day.
+func (j *job) directory(ctx context.Context, at string, again bool) *directory {
 	j.all.mu.Lock()
 	d := j.all.from[at]
 	j.all.mu.Unlock()
 	if d != nil && (d.fresh || !again) {
 		return d
 	}
-	d = j.recallKeys(ctx, at)
-	if d == nil || again || j.now.Sub(d.FetchedAt) > keyFresh {
-		d = j.renew(ctx, at, d)
+	var kept *directory
+	if b, err := j.Memory.Recall(ctx, memoryKeys, at); err == nil && b != nil {
+		kept = &directory{}
+		if json.Unmarshal(b, kept) != nil || kept.Active == nil || kept.FetchedAt.After(j.now.Add(skew)) {
+			kept = nil
+		}
+	}
+	if d = kept; kept == nil || again || j.now.Sub(kept.FetchedAt) > keyFresh {
+		d = j.fetchKeys(ctx, at)
+		if d.err == nil {
+			if b, err := json.Marshal(d); err == nil {
+				_ = j.Memory.Replace(ctx, memoryKeys, at, b) // what is not remembered is fetched again
+			}
+		} else if kept != nil && j.now.Sub(kept.FetchedAt) <= keyCache {
+			d, kept.fresh = kept, true
+		}
 	}
 	j.all.mu.Lock()
 	defer j.all.mu.Unlock()
@@ -45,65 +61,43 @@ func (j *job) of(ctx context.Context, at string, again bool) *directory {
 	return d
 }
 
-// renew fetches the keys of an origin. A failed fetch takes nothing away: then those that are kept are good for a day.
-func (j *job) renew(ctx context.Context, at string, kept *directory) *directory {
-	d := j.fetchKeys(ctx, at)
-	switch {
-	case d.err == nil:
-		if b, err := json.Marshal(d); err == nil {
-			_ = j.Memory.Replace(ctx, memoryKeys, at, b) // what is not remembered is fetched again
-		}
-	case kept != nil && j.now.Sub(kept.FetchedAt) <= keyCache:
-		kept.fresh = true
-		return kept
+// origin returns what the origin of the manifest publishes.
+func (m *checked) origin(ctx context.Context) *directory {
+	if m.known != nil {
+		return m.known
 	}
-	return d
-}
-
-func (j *job) recallKeys(ctx context.Context, at string) *directory {
-	b, err := j.Memory.Recall(ctx, memoryKeys, at)
-	if err != nil || b == nil {
-		return nil
-	}
-	var d directory
-	if json.Unmarshal(b, &d) != nil || d.Active == nil || d.FetchedAt.After(j.now.Add(skew)) {
-		return nil
-	}
-	return &d
+	return m.directory(ctx, origin(m.url), false)
 }
 
 func (j *job) fetchKeys(ctx context.Context, at string) *directory {
 	d := &directory{FetchedAt: j.now, fresh: true}
-	address := at + manifest.DirectoryPath
-	snap, err := j.ok(ctx, at+manifest.DiscoveryPath)
+	snap, err := j.fetchOK(ctx, at+manifest.DiscoveryPath)
 	if err == nil {
 		d.Discovery, err = readDiscovery(snap.Octets)
 	}
-	if err != nil && !missing(err) {
+	if err != nil && !isMissing(err) {
 		d.err = fmt.Errorf("reading what %s says of itself: %w", at, err)
 		return d
 	}
-	if d.Discovery != nil && d.Discovery.JWKSURI != "" {
-		address = d.Discovery.JWKSURI
+	address, former := at+manifest.DirectoryPath, ""
+	if d.Discovery != nil {
+		address, former = cmp.Or(d.Discovery.JWKSURI, address), d.Discovery.ManifestKeysURI
 	}
-	d.Active, d.err = j.keySet(ctx, at, address)
-	if d.err != nil || d.Discovery == nil || d.Discovery.ManifestKeysURI == "" {
+	if d.Active, d.err = j.fetchKeySet(ctx, at, address); d.err != nil || former == "" {
 		return d
 	}
-	if d.Former, err = j.keySet(ctx, at, d.Discovery.ManifestKeysURI); err != nil {
+	if d.Former, err = j.fetchKeySet(ctx, at, former); err != nil {
 		d.FormerErr = err.Error()
 	}
 	return d
 }
 
-var errElsewhere = errors.New("its URL is of another origin")
-
-// keySet fetches a directory of keys.
-func (j *job) keySet(ctx context.Context, at, address string) (json.RawMessage, error) {
+// fetchKeySet fetches a directory of keys.
+func (j *job) fetchKeySet(ctx context.Context, at, address string) (json.RawMessage, error) {
 	if origin(address) != at {
-		return nil, fmt.Errorf("fetching the keys of %s: %w", at, errElsewhere)
+		return nil, fmt.Errorf("fetching the keys of %s: its URL is of another origin", at)
 	}
-	snap, err := j.ok(ctx, address)
+	snap, err := j.fetchOK(ctx, address)
 	if err != nil {
 		return nil, err
 	}
@@ -113,19 +107,19 @@ func (j *job) keySet(ctx context.Context, at, address string) (json.RawMessage, 
 	return snap.Octets, nil
 }
 
-// ok fetches a trust document that must be there, with 200.
-func (j *job) ok(ctx context.Context, address string) (*snapshot.Snapshot, error) {
-	snap, err := j.trusted(ctx, address, MaxDirectory)
+// fetchOK fetches a trust document that must be there, with 200.
+func (j *job) fetchOK(ctx context.Context, address string) (*snapshot.Snapshot, error) {
+	snap, err := j.fetchTrusted(ctx, address, MaxDirectory)
 	if err == nil && snap.Status != http.StatusOK {
 		return nil, fmt.Errorf("fetching %s: the answer is %d and not 200", address, snap.Status)
 	}
 	return snap, err
 }
 
-// missing reports whether a fetch failed because there is nothing.
-func missing(err error) bool {
-	var f *snapshot.FetchError
-	return errors.As(err, &f) && f.Kind == snapshot.Gone
+// isMissing reports whether a fetch failed because there is nothing.
+func isMissing(err error) bool {
+	f, ok := errors.AsType[*snapshot.FetchError](err)
+	return ok && f.Kind == snapshot.Gone
 }
 
 func readDiscovery(b []byte) (*manifest.Discovery, error) {
@@ -139,43 +133,46 @@ func readDiscovery(b []byte) (*manifest.Discovery, error) {
 	return &d, nil
 }
 
-// promises returns the highest level that is promised; 0: none.
-func (d *directory) promises() int {
-	most := 0
-	if d != nil && d.Discovery != nil {
-		for _, level := range d.Discovery.Levels {
-			most = max(most, min(level, 3))
-		}
+// promised returns the highest level that is promised; 0: none.
+func (d *directory) promised() int {
+	if d.Discovery == nil || len(d.Discovery.Levels) == 0 {
+		return 0
 	}
-	return most
+	return min(max(slices.Max(d.Discovery.Levels), 0), 3)
 }
 
-// key finds the key of a signature. Without one, code says why.
-func (m *checked) key(ctx context.Context, id string) (key *keyring.Key, code Status, why string) {
+// delegates reports whether the origin lets another one speak for it.
+func (d *directory) delegates(to string) bool {
+	return d.Discovery != nil &&
+		slices.ContainsFunc(d.Discovery.ManifestOrigins, func(other string) bool { return origin(other) == to })
+}
+
+// findKey finds the key of a signature. Without one, code says why.
+func (m *checked) findKey(ctx context.Context, id string) (key *keyring.Key, code Status, why string) {
 	at := origin(m.url)
-	d := m.of(ctx, at, false)
-	key, code, why = m.find(d, id)
+	d := m.directory(ctx, at, false)
+	key, code, why = m.keyIn(d, id)
 	if key == nil && !d.fresh {
-		d = m.of(ctx, at, true) // it may be new
-		key, code, why = m.find(d, id)
+		d = m.directory(ctx, at, true) // it may be new
+		key, code, why = m.keyIn(d, id)
 	}
 	m.known = d
-	if key != nil {
+	switch {
+	case key != nil:
 		m.seen = true
 		if m.served.JWKS == nil {
-			m.served.JWKS = d.set(id, m.TestKeys)
+			m.served.JWKS = d.Active
+			if pick(d.Active, id, m.TestKeys) == nil {
+				m.served.JWKS = d.Former
+			}
 		}
-		return key, "", ""
+	case m.stored && code == KeyUnavailable:
+		key = pick(m.served.JWKS, id, m.TestKeys)
 	}
-	if m.stored && code == KeyUnavailable && m.served.JWKS != nil {
-		if key := pick(m.served.JWKS, id, m.TestKeys); key != nil {
-			return key, "", ""
-		}
-	}
-	return nil, code, why
+	return key, code, why
 }
 
-func (m *checked) find(d *directory, id string) (*keyring.Key, Status, string) {
+func (m *checked) keyIn(d *directory, id string) (*keyring.Key, Status, string) {
 	if d.err != nil {
 		return nil, KeyUnavailable, sentence("The publisher's keys cannot be read", d.err)
 	}
@@ -186,20 +183,12 @@ func (m *checked) find(d *directory, id string) (*keyring.Key, Status, string) {
 	case key != nil:
 		return key, "", ""
 	case d.FormerErr != "":
-		return nil, KeyUnavailable, "The key is not one that signs now, and the publisher's former keys cannot be read: " + d.FormerErr + "."
+		return nil, KeyUnavailable,
+			"The key is not one that signs now, and the publisher's former keys cannot be read: " + d.FormerErr + "."
 	case !m.TestKeys && (pick(d.Active, id, true) != nil || pick(d.Former, id, true) != nil):
 		return nil, KeyUnknown, "The key is published in RFC 9421: everybody can sign with it."
-	default:
-		return nil, KeyUnknown, "The publisher's keys do not have the key " + id + "."
 	}
-}
-
-// set returns the directory that has a key.
-func (d *directory) set(id string, testKeys bool) []byte {
-	if pick(d.Active, id, testKeys) == nil {
-		return d.Former
-	}
-	return d.Active
+	return nil, KeyUnknown, "The publisher's keys do not have the key " + id + "."
 }
 
 // pick finds a key in a directory; nil: it is not there.
@@ -208,13 +197,8 @@ func pick(set []byte, id string, testKeys bool) *keyring.Key {
 		return nil
 	}
 	keys, err := keyring.ParseDirectory(set, &keyring.ParseOptions{TestKeys: testKeys})
-	if err != nil {
-		return nil
-	}
-	for i := range keys {
-		if keys[i].ID == id {
-			return &keys[i]
-		}
+	if i := slices.IndexFunc(keys, func(k keyring.Key) bool { return k.ID == id }); err == nil && i >= 0 {
+		return &keys[i]
 	}
 	return nil
 }

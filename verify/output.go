@@ -1,174 +1,347 @@
 package verify
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"mime"
 	"net/http"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/frame"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// bound says whether the manifest is about the response that announces it.
-func (m *checked) bound(ctx context.Context) error {
-	out := m.man.Output
+// checkOutput says whether the manifest is about the response that announces it, or about the source that names it.
+func (m *checked) checkOutput(ctx context.Context) error {
+	out, r := m.man.Output, m.response
 	switch {
 	case m.upstream != nil:
-		m.boundUpstream()
+		f := m.upstream.compare(out)
+		m.foundAs(f.Code, f.Counts, "%s", f.Detail)
 		return nil
-	case m.response == nil:
-		m.found(OutputUnchecked, CountInfo, "Which response the manifest is about was not looked at: there is none.")
+	case r == nil:
+		m.foundAs(OutputUnchecked, CountInfo, "Which response the manifest is about was not looked at: there is none.")
 		return nil
-	case m.response.Cut:
-		m.found(
-			OutputUnchecked, CountUnverifiable,
-			"The response is not whole, so it cannot be compared with what the manifest says of it.",
-		)
+	case r.Cut:
+		m.foundAs(OutputUnchecked, CountUnverifiable,
+			"The response is not whole, so it cannot be compared with what the manifest says of it.")
 		return nil
-	case out == nil:
-		return m.unbound(ctx)
 	}
-	digest, body := hexSum(m.served.Body), []byte(snapshot.Hash(m.response.Body))
-	if how := boundBy(out, m.response); how != "" {
-		m.found(OutputBound, CountPass, "The manifest is about this response: "+how+".")
-		m.spans()
-		if err := m.Memory.Replace(ctx, memoryOutput, digest, body); err != nil {
-			return fmt.Errorf("remembering a response: %w", err)
+	digest, body := hexSum(m.served.Body), snapshot.Hash(r.Body)
+	if out != nil {
+		if how := isOutput(out, r); how != "" {
+			m.found(OutputBound, "The manifest is about this response: %s.", how)
+			m.checkSpans()
+			if err := m.Memory.Replace(ctx, memoryOutput, digest, []byte(body)); err != nil {
+				return fmt.Errorf("remembering a response: %w", err)
+			}
+			return nil
 		}
-		return nil
 	}
-	first, err := m.before(ctx, digest, body)
+	// A response that somebody handed over is not remembered: it may be anybody's, and the publisher's own one is not to
+	// look like a replay after it.
+	first, err := m.Memory.Recall(ctx, memoryOutput, digest)
+	if r.fetched {
+		first, err = m.Memory.Remember(ctx, memoryOutput, digest, []byte(body))
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("remembering a response: %w", err)
 	}
-	if string(first) != string(body) {
-		m.fail(Replayed, "The manifest is about another response, and was seen with another one before.")
-		return nil
+	replayed := first != nil && string(first) != body
+	date, dateErr := http.ParseTime(r.Header.Get("Date"))
+	switch {
+	case out != nil && replayed:
+		m.found(Replayed, "The manifest is about another response, and was seen with another one before.")
+	case out != nil:
+		m.found(OutputMismatch,
+			"The manifest is about another response: neither its octets nor its text are those of this one.")
+	case replayed:
+		m.found(Replayed, "The manifest does not say which response it is about, and was seen with another one before.")
+	case dateErr == nil && date.Sub(m.man.EmittedAt.Time()) > replayWindow:
+		m.found(Replayed,
+			"The manifest does not say which response it is about, and is more than a day older than this one.")
+	default:
+		m.found(OutputUnchecked, "The manifest does not say which response it is about.")
 	}
-	m.fail(
-		OutputMismatch,
-		"The manifest is about another response: neither its octets nor its text are those of this one.",
-	)
 	return nil
 }
 
-// before returns the response that the manifest was seen with first. A response that somebody handed over is not kept:
-// it may be anybody's, and the publisher's own one is not to look like a replay after it.
-func (m *checked) before(ctx context.Context, digest string, body []byte) ([]byte, error) {
-	look := m.Memory.Recall
-	if m.response.fetched {
-		look = func(ctx context.Context, kind, key string) ([]byte, error) {
-			return m.Memory.Remember(ctx, kind, key, body)
-		}
-	}
-	first, err := look(ctx, memoryOutput, digest)
-	if err != nil {
-		return nil, fmt.Errorf("remembering a response: %w", err)
-	}
-	if first == nil {
-		return body, nil
-	}
-	return first, nil
-}
-
-// unbound looks for signs that a manifest that does not say what it is about belongs to another response.
-func (m *checked) unbound(ctx context.Context) error {
-	first, err := m.before(ctx, hexSum(m.served.Body), []byte(snapshot.Hash(m.response.Body)))
-	if err != nil {
-		return err
-	}
-	if string(first) != snapshot.Hash(m.response.Body) {
-		m.fail(Replayed, "The manifest does not say which response it is about, and was seen with another one before.")
-		return nil
-	}
-	if at, err := http.ParseTime(
-		m.response.Header.Get("Date"),
-	); err == nil &&
-		at.Sub(m.man.EmittedAt.Time()) > replayWindow {
-		m.fail(
-			Replayed,
-			"The manifest does not say which response it is about, and is more than a day older than this one.",
-		)
-		return nil
-	}
-	m.found(OutputUnchecked, CountWarning, "The manifest does not say which response it is about.")
-	return nil
-}
-
-// boundBy says how a manifest's output is the response; empty: it is not. Of a page only the octets count: two pages
-// that show other things may have one text.
-func boundBy(out *manifest.Output, r *Response) string {
+// isOutput says by what a manifest's output is the response; empty: it is not. Of a page only the octets count: two
+// pages that show other things may have one text.
+func isOutput(out *manifest.Output, r *Response) string {
 	if out.Hash == snapshot.Hash(r.Body) {
 		return "its octets have the hash"
 	}
 	if isMarkup(out.MediaType) {
 		return ""
 	}
-	text := said(r)
+	text := textOf(r)
 	switch {
 	case text == nil:
 		return ""
 	case out.Hash == snapshot.Hash([]byte(*text)):
 		return "the text of its answer has the hash"
-	case out.TextHash != "" && plainText(out.TextHash, out.TextLength, []*string{text}) != nil:
+	case out.TextHash != "" && normalWithHash(out, text) != nil:
 		return "its text has the hash"
-	default:
-		return ""
 	}
+	return ""
 }
 
-// plainText returns the normalised one of some texts that has a hash; nil: there is none.
-func plainText(hash string, length *int, all []*string) *string {
-	for _, text := range all {
+// normalWithHash returns the normalised one of some texts that has the text hash of an output; nil: none has.
+func normalWithHash(out *manifest.Output, texts ...*string) *string {
+	for _, text := range texts {
 		if text == nil {
 			continue
 		}
-		plain := snapshot.Normalize(*text)
-		if hash == snapshot.Hash([]byte(plain)) && (length == nil || *length == utf8.RuneCountInString(plain)) {
-			return &plain
+		normal := snapshot.Normalize(*text)
+		if out.TextHash == snapshot.Hash([]byte(normal)) &&
+			(out.TextLength == nil || *out.TextLength == utf8.RuneCountInString(normal)) {
+			return &normal
 		}
 	}
 	return nil
 }
 
-// spans says which claims the answer does not make where the manifest says that it does.
-func (m *checked) spans() {
+// checkSpans says which claims the answer does not make where the manifest says that it does. Any text of the response
+// will do that has the hash; where none has, only the octets are bound.
+func (m *checked) checkSpans() {
 	out, r := m.man.Output, m.response
 	answer, _ := answerText(r.Body)
-	plain := plainText(out.TextHash, out.TextLength, append(texts(r), answer)) // by its hash: any of them that has it
-	if plain == nil {
-		return // only the octets are bound: what their text is, nobody says
+	texts := []*string{answer}
+	if utf8.Valid(r.Body) {
+		texts = append(texts, new(string(r.Body)))
+	}
+	options := &snapshot.TextOptions{MediaType: r.Header.Get("Content-Type"), URL: r.URL}
+	if text, err := snapshot.Extract(r.Body, options); err == nil {
+		texts = append(texts, &text.Content)
+	}
+	normal := normalWithHash(out, texts...)
+	if normal == nil {
+		return
 	}
 	for i := range m.man.Claims {
 		c := &m.man.Claims[i]
 		if c.Span == nil || c.Rewritten {
 			continue
 		}
-		if said, ok := snapshot.Slice(*plain, c.Span[0], c.Span[1]); !ok || said != snapshot.Normalize(c.Text) {
-			m.report.add(Finding{
-				Code:     ManifestInconsistent,
-				Counts:   CountFailure,
-				Manifest: m.out.URL,
-				Path:     fmt.Sprintf("/claims/%d/span", i),
-				Detail:   "The answer does not have the claim " + c.ID + " where the manifest says.",
-			})
+		if said, ok := snapshot.Slice(*normal, c.Span[0], c.Span[1]); !ok || said != snapshot.Normalize(c.Text) {
+			m.foundAt(ManifestInconsistent, fmt.Sprintf("/claims/%d/span", i),
+				"The answer does not have the claim "+c.ID+" where the manifest says.")
 		}
 	}
 }
 
-// texts returns the text of a body as it is, and as its media type has it.
-func texts(r *Response) []*string {
-	var all []*string
-	if utf8.Valid(r.Body) {
-		whole := string(r.Body)
-		all = append(all, &whole)
+// textOf returns the one text that a response is: that of the answer document or of the provider's answer that it has,
+// else the body as it stands. Nil: it has none, or readers may read different ones. A page is not read: what of it can
+// be seen, only a browser knows.
+func textOf(r *Response) *string {
+	if isMarkup(r.Header.Get("Content-Type")) || !utf8.Valid(r.Body) {
+		return nil
 	}
-	if text, err := snapshot.Extract(
-		r.Body,
-		&snapshot.TextOptions{MediaType: r.Header.Get("Content-Type"), URL: r.URL},
-	); err == nil {
-		all = append(all, &text.Content)
+	if text, known := answerText(r.Body); known {
+		return text
 	}
-	return all
+	return new(string(r.Body))
+}
+
+// isMarkup reports whether a media type is shown in another way than it is written.
+func isMarkup(mediaType string) bool {
+	name, _, err := mime.ParseMediaType(mediaType)
+	if err != nil {
+		name, _, _ = strings.Cut(strings.ToLower(mediaType), ";")
+	}
+	name = strings.TrimSpace(name)
+	return name == "text/html" || name == "application/pdf" || strings.HasSuffix(name, "/xml") ||
+		strings.HasSuffix(name, "+xml")
+}
+
+// answerText returns the text of the answer that a body is: an answer document, or a provider's response or stream;
+// known is false where it is neither. Nil: there are several answers in it, or one that readers read in different ways.
+func answerText(body []byte) (text *string, known bool) {
+	if recognise(body) == KindDocument {
+		var a ibid.Answer
+		if !oneReading(body) || json.Unmarshal(body, &a) != nil || len(a.Alternatives) > 0 {
+			return nil, true
+		}
+		return &a.Text, true
+	}
+	one, err := ibid.Decode(body, &ibid.DecodeOptions{One: true})
+	if one.Format == ibid.Generic || one.Format == "" {
+		return nil, false
+	}
+	all, allErr := ibid.Decode(body, nil) // and what follows its end
+	whole := true                         // each document has one reading, and nothing else follows them
+	frames := frame.Splitter{Emit: func(f frame.Frame) {
+		whole = whole && f.Err == nil && (f.Done || oneReading(f.Data))
+	}}
+	_, _ = frames.Write(body)
+	frames.Close()
+	if err != nil || allErr != nil || !whole || all.Text != one.Text ||
+		len(one.Alternatives)+len(all.Alternatives) > 0 {
+		return nil, true
+	}
+	return &one.Text, true
+}
+
+// maxReading is how deep a document may be nested whose reading counts.
+const maxReading = 64
+
+// oneReading reports whether no object of a JSON document has two members of one name, in whatever case: some readers
+// take the first of them, some the last, and some do not tell them apart.
+func oneReading(document []byte) bool {
+	d := jsontext.NewDecoder(bytes.NewReader(document), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	var names []map[string]bool // of the objects around, and of arrays, which have none
+	for {
+		parent, length := d.StackIndex(d.StackDepth())
+		token, err := d.ReadToken()
+		if err != nil {
+			return true // what is no JSON is not read as such
+		}
+		switch token.Kind() {
+		case '{', '[':
+			names = append(names, map[string]bool{})
+		case '}', ']':
+			names = names[:len(names)-1]
+		case '"':
+			if parent != '{' || length%2 != 0 {
+				break
+			}
+			name := strings.ToLower(strings.ToUpper(token.String())) // as encoding/json folds
+			if names[len(names)-1][name] {
+				return false
+			}
+			names[len(names)-1][name] = true
+		}
+		if len(names) > maxReading {
+			return false
+		}
+	}
+}
+
+// upstream is the source whose manifest is verified.
+type upstream struct {
+	source *manifest.Source
+	body   *Response // nil: it could not be read
+}
+
+// compare says whether what a manifest is about is the source: as it was read for the claim, or as it is now.
+func (up *upstream) compare(out *manifest.Output) Finding {
+	src := up.source
+	switch {
+	case out == nil:
+		return newFinding(OutputUnchecked, "The manifest does not say which response it is about.")
+	case out.Hash == src.Hash,
+		out.TextHash != "" && out.TextHash == src.TextHash && !isMarkup(src.MediaType) && !isMarkup(out.MediaType),
+		up.body != nil && isOutput(out, up.body) != "":
+		return newFinding(OutputBound, "The manifest is about the source.")
+	case up.body == nil:
+		f := newFinding(OutputUnchecked, "The source could not be read, so it cannot be compared with its manifest.")
+		f.Counts = CountUnverifiable
+		return f
+	}
+	return newFinding(OutputMismatch, "The manifest is about something else than the source that names it.")
+}
+
+// checkUpstreams verifies the manifests of those sources that are agents' answers themselves: each once in a job, and
+// down to a depth.
+func (m *checked) checkUpstreams(ctx context.Context) error {
+	for i := range m.man.Sources {
+		src := &m.man.Sources[i]
+		if src.UpstreamManifest == "" {
+			continue
+		}
+		address := clean(src.UpstreamManifest)
+		switch {
+		case m.all.visited[address]:
+			m.checkKnownUpstream(ctx, src, address)
+		case m.depth >= m.limits.Upstream:
+			m.foundUpstream(src, UpstreamUnverifiable, CountUnverifiable,
+				fmt.Sprintf("Manifests of manifests are followed %d deep and no deeper.", max(0, m.limits.Upstream)))
+		default:
+			j := &job{Verifier: m.Verifier, all: m.all, limits: m.limits, depth: m.depth + 1}
+			j.newReport(KindManifest, address)
+			j.grow("manifest", 1)
+			c := j.newChecked(address)
+			c.upstream = m.readUpstream(ctx, src)
+			if err := c.fetch(ctx); err != nil {
+				return err
+			}
+			if err := c.check(ctx); err != nil {
+				return err
+			}
+			r := j.finished()
+			m.report.Upstream = append(m.report.Upstream, r)
+			m.foundUpstreamReport(src, r)
+		}
+	}
+	return nil
+}
+
+func (m *checked) readUpstream(ctx context.Context, src *manifest.Source) *upstream {
+	up := &upstream{source: src}
+	if snap, err := m.readSource(ctx, src.URL, src.Hash); err == nil && snap != nil {
+		up.body = &Response{URL: snap.FinalURL, Status: snap.Status, Header: snap.Header, Body: snap.Octets}
+	}
+	return up
+}
+
+func (m *checked) foundUpstream(src *manifest.Source, code Status, counts Counts, detail string) {
+	m.report.add(Finding{Code: code, Counts: counts, Detail: detail, Manifest: m.out.URL, Source: src.URL})
+}
+
+func (m *checked) foundUpstreamReport(src *manifest.Source, r *Report) {
+	switch r.State {
+	case Invalid:
+		m.foundUpstream(src, UpstreamInvalid, CountFailure,
+			"The source is an agent's answer, and its manifest failed: "+string(r.Failure[0].Code)+".")
+	case Unverifiable:
+		m.foundUpstream(src, UpstreamUnverifiable, CountUnverifiable,
+			"The source is an agent's answer, and not all of its manifest could be looked at.")
+	default:
+		m.foundUpstream(src, UpstreamVerified, CountPass,
+			"The source is an agent's answer, and its manifest is "+string(r.State)+".")
+	}
+}
+
+// checkKnownUpstream says what is to be said of a further source whose manifest this job has read, or is reading: it
+// must be about that source, too.
+func (m *checked) checkKnownUpstream(ctx context.Context, src *manifest.Source, address string) {
+	c := m.all.read[address]
+	if c == nil {
+		m.foundUpstream(src, UpstreamUnverifiable, CountUnverifiable, "Its manifest could not be read: "+address+".")
+		return
+	}
+	f := m.readUpstream(ctx, src).compare(c.man.Output)
+	switch {
+	case f.Counts == CountFailure:
+		m.foundUpstream(src, UpstreamInvalid, CountFailure, f.Detail)
+		return
+	case f.Counts == CountUnverifiable:
+		m.foundUpstream(src, UpstreamUnverifiable, CountUnverifiable, f.Detail)
+		return
+	case c.upstream == nil || c.report.State == "":
+		m.foundUpstream(src, UpstreamUnverifiable, CountInfo,
+			"Its manifest is one that this report has already: "+address+".")
+		return
+	}
+	// The report is the one that there is, but for what the manifest is about.
+	about := func(f Finding) bool {
+		return f.Manifest == address && slices.Contains([]Status{OutputBound, OutputUnchecked, OutputMismatch}, f.Code)
+	}
+	r := *c.report
+	r.Success = slices.DeleteFunc(slices.Clone(r.Success), about)
+	r.Info = slices.DeleteFunc(slices.Clone(r.Info), about)
+	r.Failure = slices.DeleteFunc(slices.Clone(r.Failure), about)
+	f.Manifest = address
+	r.add(f)
+	r.State = r.state()
+	m.foundUpstreamReport(src, &r)
 }

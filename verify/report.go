@@ -1,6 +1,9 @@
 package verify
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid/manifest"
@@ -21,32 +24,6 @@ const (
 	Invalid      State = "invalid"      // something failed
 )
 
-// Words of findings that the specification has no status for: what was in order, and what could not be compared.
-const (
-	HeaderRead         Status = "header-read"
-	HeaderMissing      Status = "header-missing" // nothing is announced, so there is nothing to verify
-	ResponseUnreadable Status = "response-unreadable"
-	ManifestRead       Status = "manifest-read"
-	OutputBound        Status = "output-bound"
-	// there is no response to compare with, or nothing to compare it by
-	OutputUnchecked    Status = "output-unchecked"
-	SignatureValid     Status = "signature-valid"
-	KeyFromBundle      Status = "key-from-bundle" // nobody but the bundle says whose key it is
-	AuthorityVerified  Status = "authority-verified"
-	AuthorityUnchecked Status = "authority-unchecked"
-	Logged             Status = "logged"
-	// the log could not be asked for what its checkpoints have to do with each other
-	LogUnavailable       Status = "log-unavailable"
-	ChainValid           Status = "chain-valid"
-	NothingClaimed       Status = "nothing-claimed" // no claim, or one without a source that is to support it
-	LevelMet             Status = "level-met"
-	Redirected           Status = "redirected"  // the source is at another site now
-	SourceRead           Status = "source-read" // announced without a manifest; it is there, and that is all
-	UpstreamVerified     Status = "upstream-verified"
-	UpstreamUnverifiable Status = "upstream-unverifiable"
-	UpstreamInvalid      Status = "upstream-invalid" // a source is an agent's answer, and its manifest failed
-)
-
 // Kind is what was verified.
 type Kind string
 
@@ -60,7 +37,7 @@ const (
 
 // Report is what a verification found. It is plain data; its JSON is documented in docs/verify.md.
 type Report struct {
-	Version         int       `json:"version"` // ReportVersion
+	Version         int       `json:"version"` // 1; members may be added within a version, none is renamed or removed
 	State           State     `json:"state"`
 	Kind            Kind      `json:"kind"`
 	Input           string    `json:"input"`        // the URL or the name of what was verified; empty: it has none
@@ -155,4 +132,232 @@ type Expected struct {
 	Hash        string `json:"hash"`
 	TextHash    string `json:"text_hash"`
 	ExcerptHash string `json:"excerpt_hash"`
+}
+
+func newFinding(code Status, detail string) Finding {
+	return Finding{Code: code, Counts: code.counts(), Detail: detail}
+}
+
+// found enters a finding about the response.
+func (r *Report) found(code Status, format string, args ...any) {
+	r.add(newFinding(code, fmt.Sprintf(format, args...)))
+}
+
+// add enters a finding into the list that it counts for.
+func (r *Report) add(f Finding) {
+	switch f.Counts {
+	case CountPass:
+		r.Success = append(r.Success, f)
+	case CountInfo, CountWarning, CountUnverifiable:
+		r.Info = append(r.Info, f)
+	default:
+		f.Counts = CountFailure
+		r.Failure = append(r.Failure, f)
+	}
+}
+
+// state says what the findings come to.
+func (r *Report) state() State {
+	if len(r.Failure) > 0 {
+		return Invalid
+	}
+	for _, f := range r.Info {
+		if f.Counts == CountUnverifiable {
+			return Unverifiable
+		}
+	}
+	trusted := len(r.Manifests) > 0 && len(r.Sources) == 0 && !slices.ContainsFunc(r.Info, open)
+	for i := range r.Manifests {
+		trusted = trusted && r.Manifests[i].Trusted
+	}
+	if trusted {
+		return Trusted
+	}
+	return Valid
+}
+
+// open reports whether a finding leaves open what there is to trust.
+func open(f Finding) bool {
+	return f.Code == NothingClaimed || f.Code == OutputUnchecked && f.Counts == CountWarning
+}
+
+// Why says in a sentence or two what the report's state comes from.
+func (r *Report) Why() string {
+	switch r.State {
+	case Invalid:
+		if len(r.Failure) == 0 {
+			return "Something failed."
+		}
+		return r.Failure[0].failed(len(r.Failure) - 1)
+	case Unverifiable:
+		return r.unknown()
+	case Trusted:
+		return "Nothing failed, and everything is signed by whom you trust." + r.summary()
+	case Valid:
+		return "Nothing failed, but " + r.distrust() + r.summary()
+	default:
+		return "Nothing is known of it: " + shown(strings.TrimSpace(r.Error))
+	}
+}
+
+func (f *Finding) failed(more int) string {
+	s := shown(string(f.Code))
+	if f.Claim != "" {
+		s = "claim " + shown(f.Claim) + ": " + s
+	}
+	s = "Failed: " + s
+	if f.Detail != "" {
+		s += ". " + shown(f.Detail)
+	}
+	if more > 0 {
+		s += fmt.Sprintf(" (And %d more.)", more)
+	}
+	return s
+}
+
+func (r *Report) unknown() string {
+	n := 0
+	var first *Finding
+	for i := range r.Info {
+		if r.Info[i].Counts == CountUnverifiable {
+			if n++; first == nil {
+				first = &r.Info[i]
+			}
+		}
+	}
+	if first == nil {
+		return "Something could not be looked at."
+	}
+	what := shown(string(first.Code))
+	if first.Source != "" {
+		what += ": " + shownURL(first.Source)
+	}
+	if first.Detail != "" {
+		what += ". " + shown(first.Detail)
+	}
+	return fmt.Sprintf("Nothing failed, but %d could not be looked at, the first %s", n, what)
+}
+
+// distrust says why a report is valid and not trusted.
+func (r *Report) distrust() string {
+	switch {
+	case len(r.Manifests) == 0:
+		return "nobody signed it."
+	case len(r.Sources) > 0:
+		return "sources are announced of which nobody says what was taken from them."
+	}
+	for i := range r.Manifests {
+		if !r.Manifests[i].Verified {
+			return "it has no signature that could be checked."
+		}
+	}
+	for i := range r.Info {
+		if f := &r.Info[i]; open(*f) {
+			return strings.ToLower(f.Detail[:1]) + shown(f.Detail[1:])
+		}
+	}
+	return "you have not said that you trust who signed it."
+}
+
+// summary says how much was looked at.
+func (r *Report) summary() string {
+	good, warnings := 0, 0
+	for i := range r.Claims {
+		for k := range r.Claims[i].Sources {
+			s := &r.Claims[i].Sources[k].Result
+			if s.Counts.Passes() {
+				good++
+			}
+			if s.Counts == CountWarning {
+				warnings++
+			}
+		}
+		if r.Claims[i].Counts == CountWarning {
+			warnings++
+		}
+	}
+	s := fmt.Sprintf(
+		" %d of %s in order, for %s.", good,
+		number(r.cited(), "cited source"),
+		number(len(r.Claims), "claim"),
+	)
+	if warnings > 0 {
+		s += " " + number(warnings, "warning") + "."
+	}
+	return s
+}
+
+// number returns how many there are of what has this name: 1 claim, 2 claims.
+func number(n int, name string) string {
+	if n != 1 {
+		name += "s"
+	}
+	return fmt.Sprintf("%d %s", n, name)
+}
+
+func (r *Report) cited() int {
+	n := 0
+	for i := range r.Claims {
+		n += len(r.Claims[i].Sources)
+	}
+	return n
+}
+
+// Next says what a person can do now; empty: nothing needs to be done.
+func (r *Report) Next() string {
+	switch r.State {
+	case Valid:
+		return r.nextValid()
+	case Unverifiable:
+		return r.nextUnknown()
+	case Invalid:
+		return r.nextInvalid()
+	default:
+		return ""
+	}
+}
+
+func (r *Report) nextValid() string {
+	for i := range r.Manifests {
+		m := &r.Manifests[i]
+		switch {
+		case m.Verified && !m.Trusted && unforgeable(m.URL):
+			return fmt.Sprintf("if you trust %s, say so with --trust %s, or --trust %s for this key only.",
+				ascii(hostOf(m.URL)), ascii(hostOf(m.URL)), shown(m.KeyID))
+		case m.Verified && !m.Trusted:
+			return fmt.Sprintf("if you know this key to be the publisher's, say so with --trust %s.", shown(m.KeyID))
+		case !m.Verified && r.Kind == KindManifest && m.URL != "" && r.Input != m.URL:
+			return "verify " + shownURL(m.URL) + ", where its signature is."
+		}
+	}
+	return ""
+}
+
+func (r *Report) nextUnknown() string {
+	for i := range r.Info {
+		f := &r.Info[i]
+		if f.Counts != CountUnverifiable {
+			continue
+		}
+		switch f.Code {
+		case ManifestPending:
+			return "verify it again in a minute."
+		case Blocked, ManifestBlocked:
+			return "if the address is in a network of yours, allow it with --allow-net."
+		case HeaderMissing, NothingQuoted:
+			return "ask its publisher to say where its claims come from (docs/attribution-v1.md)."
+		default:
+			return "verify it again later, or open the sources that could not be read."
+		}
+	}
+	return ""
+}
+
+func (r *Report) nextInvalid() string {
+	for i := range r.Manifests {
+		if m := &r.Manifests[i]; m.Incidents != "" {
+			return "do not rely on what failed; the publisher takes incidents at " + shownURL(m.Incidents) + "."
+		}
+	}
+	return "do not rely on what failed; open its source and read it yourself."
 }

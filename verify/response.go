@@ -3,11 +3,16 @@ package verify
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/unpack"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 )
@@ -16,129 +21,114 @@ import (
 // cannot be fetched is a report, too; an error is a context that ended, or one of Memory or of a checker.
 func (v *Verifier) URL(ctx context.Context, url string) (*Report, error) {
 	j := v.job(KindResponse, url)
-	snap, err := j.fetch(ctx, &snapshot.FetchRequest{URL: url, Fresh: true})
-	if ctx.Err() != nil {
+	snap, err := j.fetchDocument(ctx, &snapshot.FetchRequest{URL: url, Fresh: true})
+	switch {
+	case ctx.Err() != nil:
 		return nil, fmt.Errorf("verifying %s: %w", url, context.Cause(ctx))
-	}
-	if err != nil && ofManifest(url) {
-		return j.finish(j.unread(ctx, url, err))
-	}
-	if err != nil {
-		j.report.add(Finding{
-			Code:   ResponseUnreadable,
-			Counts: CountUnverifiable,
-			Detail: sentence("The answer could not be fetched", err),
-		})
-		return j.end(), nil
-	}
-	announced := len(fields(snap.Header))+len(fields(snap.Trailer)) > 0
-	if !announced && (snap.Status == http.StatusAccepted || recognise(snap.Octets) == KindManifest) {
+	case err != nil && isManifestURL(url):
 		j.report.Kind = KindManifest
-		return j.alone(ctx, url)
+		m := j.newChecked(clean(url))
+		m.over = true
+		m.foundUnfetched(err)
+		return j.result(m.check(ctx))
+	case err != nil:
+		j.report.found(ResponseUnreadable, "%s", sentence("The answer could not be fetched", err))
+		return j.finished(), nil
+	case len(fields(snap.Header))+len(fields(snap.Trailer)) == 0 &&
+		(snap.Status == http.StatusAccepted || recognise(snap.Octets) == KindManifest):
+		j.report.Kind = KindManifest
+		return j.checkAlone(ctx, url)
 	}
-	err = j.response(ctx, &Response{
-		URL:     snap.FinalURL,
-		Status:  snap.Status,
-		Header:  snap.Header,
-		Trailer: snap.Trailer,
-		Body:    snap.Octets,
+	return j.result(j.checkResponse(ctx, &Response{
+		URL: snap.FinalURL, Status: snap.Status, Header: snap.Header, Trailer: snap.Trailer, Body: snap.Octets,
 		fetched: true,
-	})
-	return j.finish(err)
+	}))
 }
 
 // Manifest fetches the manifest at a URL and verifies it by itself. Errors are as for [Verifier.URL].
 func (v *Verifier) Manifest(ctx context.Context, url string) (*Report, error) {
-	return v.job(KindManifest, url).alone(ctx, url)
+	return v.job(KindManifest, url).checkAlone(ctx, url)
+}
+
+func (j *job) checkAlone(ctx context.Context, url string) (*Report, error) {
+	j.grow("manifest", 1)
+	return j.result(j.newChecked(clean(url)).verify(ctx))
 }
 
 // Response verifies what a response announces. The response is not changed; its URL, if it is known, says who it is
 // from.
 func (v *Verifier) Response(ctx context.Context, r *Response) (*Report, error) {
 	j := v.job(KindResponse, r.URL)
-	return j.finish(j.response(ctx, r))
+	return j.result(j.checkResponse(ctx, r))
 }
 
-func (j *job) alone(ctx context.Context, url string) (*Report, error) {
-	return j.finish(j.manifests(ctx, []announced{{url: clean(url)}}, nil))
-}
-
-// unread reports a manifest that could not be fetched when nobody knew that it is one.
-func (j *job) unread(ctx context.Context, url string, err error) error {
-	j.report.Kind = KindManifest
-	m := &checked{job: j, announced: &announced{url: clean(url)}, over: true}
-	m.out.URL, m.out.Level.Why = m.url, []string{}
-	m.unfetched(err)
-	return m.done(ctx)
-}
-
-func (j *job) finish(err error) (*Report, error) {
-	if err != nil {
-		return nil, fmt.Errorf("verifying: %w", err)
-	}
-	return j.end(), nil
-}
-
-// announced is a manifest that a response announces.
-type announced struct {
-	url    string
-	digest []byte // nil: not said
-	listed []manifest.Announcement
-}
-
-func (j *job) response(ctx context.Context, r *Response) error {
+// checkResponse verifies the manifests that a response announces, one after the other, and the sources without one.
+func (j *job) checkResponse(ctx context.Context, r *Response) error {
 	j.report.ResponseURL = r.URL
-	list, ok := j.header(r)
-	if !ok {
+	list, ok := j.readHeader(r)
+	switch {
+	case !ok:
 		return nil
-	}
-	if len(list) == 0 {
-		j.promised(ctx, r.URL, 0)
+	case len(list) == 0:
+		j.checkPromise(ctx, r.URL, 0)
 		return ctx.Err()
 	}
 	manifests, alone, ok := j.group(list)
 	if !ok {
 		return nil
 	}
-	if err := j.manifests(ctx, manifests, r); err != nil {
-		return err
+	j.grow("manifest", len(manifests))
+	for i := range manifests {
+		m := j.newChecked(manifests[i].url)
+		m.announced, m.response = manifests[i], r
+		if err := m.verify(ctx); err != nil {
+			return err
+		}
 	}
-	if err := j.sources(ctx, alone); err != nil {
+	if err := j.checkSources(ctx, alone); err != nil {
 		return err
 	}
 	if len(manifests) == 0 {
-		j.promised(ctx, r.URL, 1)
+		j.checkPromise(ctx, r.URL, 1)
 	}
 	return ctx.Err()
 }
 
-// header reads what a response announces: header, trailer and the events of a stream that ibid wrote. It may be
+// checkPromise compares a response that announces no manifest, or nothing, with what is demanded and with what its
+// origin promises. Of one that announces nothing nobody knows whether the promise is about it.
+func (j *job) checkPromise(ctx context.Context, address string, observed int) {
+	what, counts := "The response announces no manifest", CountFailure
+	if observed == 0 {
+		what, counts = "The response announces nothing", CountUnverifiable
+	}
+	if address != "" {
+		j.report.Level.Promised = j.directory(ctx, origin(address), false).promised()
+	}
+	switch promised := j.report.Level.Promised; {
+	case observed < j.RequireLevel:
+		j.report.found(LevelNotMet, "%s, which is level %d, and level %d is required.", what, observed, j.RequireLevel)
+	case observed < promised:
+		detail := fmt.Sprintf("%s, and its origin promises level %d.", what, promised)
+		j.report.add(Finding{Code: LevelNotMet, Counts: counts, Detail: detail})
+	}
+}
+
+// readHeader reads what a response announces: header, trailer and the events of a stream that ibid wrote. It may be
 // nothing; false: it cannot be read.
-func (j *job) header(r *Response) ([]manifest.Announcement, bool) {
-	values := append(fields(r.Header), fields(r.Trailer)...)
-	list, err := manifest.ParseHeader(values)
+func (j *job) readHeader(r *Response) ([]manifest.Announcement, bool) {
+	list, err := manifest.ParseHeader(append(fields(r.Header), fields(r.Trailer)...))
 	if err == nil && strings.HasPrefix(strings.ToLower(r.Header.Get("Content-Type")), "text/event-stream") {
 		var more []manifest.Announcement
-		if more, err = manifest.ParseHeader(events(r.Body)); err == nil {
-			list = append(list, more...)
-		}
+		more, err = manifest.ParseHeader(events(r.Body))
+		list = append(list, more...)
 	}
 	switch {
 	case err != nil:
-		j.report.add(
-			Finding{
-				Code:   HeaderMalformed,
-				Counts: CountFailure,
-				Detail: sentence("Citation-Source cannot be read", err),
-			},
-		)
+		j.report.found(HeaderMalformed, "%s", sentence("Citation-Source cannot be read", err))
 		return nil, false
 	case len(list) == 0:
-		j.report.add(Finding{
-			Code:   HeaderMissing,
-			Counts: CountUnverifiable,
-			Detail: "The response has no Citation-Source field: it announces no sources, so there is nothing to verify.",
-		})
+		j.report.found(HeaderMissing,
+			"The response has no Citation-Source field: it announces no sources, so there is nothing to verify.")
 		return nil, true
 	}
 	j.report.Level.Observed = 1
@@ -216,55 +206,22 @@ func (j *job) group(list []manifest.Announcement) (manifests []announced, alone 
 		case m.digest == nil:
 			m.digest = a.Digest
 		case !bytes.Equal(m.digest, a.Digest):
-			j.report.add(Finding{
-				Code:     HeaderMalformed,
-				Counts:   CountFailure,
-				Manifest: url,
-				Detail:   "The field gives two digests for one manifest.",
-			})
+			f := newFinding(HeaderMalformed, "The field gives two digests for one manifest.")
+			f.Manifest = url
+			j.report.add(f)
 			return nil, nil, false
 		}
 		if !a.More {
 			m.listed = append(m.listed, a)
 		}
 	}
-	if len(manifests) > j.limits.Manifests {
-		j.report.add(Finding{
-			Code:   HeaderMalformed,
-			Counts: CountFailure,
-			Detail: fmt.Sprintf(
-				"The field names %d manifests; at most %d are read.", len(manifests), j.limits.Manifests,
-			),
-		})
+	if most := j.limits.Manifests; len(manifests) > most {
+		j.report.found(HeaderMalformed, "The field names %d manifests; at most %d are read.", len(manifests), most)
 		return nil, nil, false
 	}
-	j.report.add(Finding{
-		Code:   HeaderRead,
-		Counts: CountPass,
-		Detail: "Citation-Source announces " + number(
-			len(sources), "source",
-		) + " and " + number(
-			len(manifests), "manifest",
-		) + ".",
-	})
+	j.report.found(HeaderRead, "Citation-Source announces %s and %s.",
+		number(len(sources), "source"), number(len(manifests), "manifest"))
 	return manifests, alone, true
-}
-
-// manifests verifies all manifests of a response; r is nil if they are verified by themselves.
-func (j *job) manifests(ctx context.Context, list []announced, r *Response) error {
-	j.grow("manifest", len(list))
-	for i := range list {
-		m := &checked{job: j, announced: &list[i], response: r}
-		m.out.URL = list[i].url
-		m.out.Level.Why = []string{}
-		if err := m.fetched(ctx); err != nil {
-			return err
-		}
-		if err := m.done(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // sentence puts an error behind what it prevented.
@@ -280,4 +237,225 @@ func sentence(what string, err error) string {
 		}
 	}
 	return what + ": " + strings.TrimRight(why, ".") + "."
+}
+// ErrUnrecognised says that bytes are nothing that can be verified.
+var ErrUnrecognised = errors.New(
+	"it is no manifest, no answer document, no stored bundle, and no response as `curl -i` prints it",
+)
+
+var errReadings = errors.New("an object in it has two members of one name, or is nested deeper than is read")
+
+// ErrInput says that bytes are more than are read.
+var ErrInput = errors.New("it is longer than Limits.Input")
+
+// Bytes verifies what a file holds, recognising it: a manifest, an answer document, a stored bundle, or a response as
+// `curl -i` prints it, with the headers of redirects before it and its trailer behind it. The error wraps
+// [ErrUnrecognised] if it is none of them.
+func (v *Verifier) Bytes(ctx context.Context, b []byte, o *BytesOptions) (*Report, error) {
+	if o == nil {
+		o = &BytesOptions{}
+	}
+	if most := v.Limits.withDefaults().Input; len(b) > most {
+		return nil, fmt.Errorf("verifying %d octets: %w", len(b), ErrInput)
+	}
+	if at := bytes.TrimLeft(b, "\xef\xbb\xbf \t\r\n"); bytes.HasPrefix(at, []byte("HTTP/")) {
+		r, err := readPrinted(at)
+		if err != nil {
+			return nil, fmt.Errorf("verifying: %w", err)
+		}
+		r.unpack(v.Limits.withDefaults().Input)
+		return v.printed(ctx, r, o)
+	}
+	kind := recognise(b)
+	if (kind == KindBundle || kind == KindDocument) && !oneReading(b) {
+		return nil, fmt.Errorf("reading a %s: %w", kind, errReadings)
+	}
+	switch kind {
+	case KindManifest:
+		j := v.job(KindManifest, o.Name)
+		m := j.newStored(newSigned(selfOf(b), http.StatusOK, http.Header{"Content-Type": {"application/json"}}, b))
+		m.bare = true
+		return j.result(m.check(ctx))
+	case KindBundle:
+		var s manifest.Signed
+		if err := json.Unmarshal(b, &s); err != nil {
+			return nil, fmt.Errorf("reading a stored bundle: %w", err)
+		}
+		return v.bundle(ctx, &s, o.Name)
+	case KindDocument:
+		var a ibid.Answer
+		if err := json.Unmarshal(b, &a); err != nil {
+			return nil, fmt.Errorf("verifying: %w", err)
+		}
+		return v.answer(ctx, &a, o.Name)
+	default:
+		return nil, fmt.Errorf("verifying: %w", ErrUnrecognised)
+	}
+}
+
+// printed verifies a response that was printed: an answer, or a manifest with its signature.
+func (v *Verifier) printed(ctx context.Context, r *Response, o *BytesOptions) (*Report, error) {
+	if o.URL != "" {
+		r.URL, r.hinted = o.URL, false
+	}
+	if len(fields(r.Header)) > 0 || recognise(r.Body) != KindManifest {
+		j := v.job(KindResponse, o.Name)
+		return j.result(j.checkResponse(ctx, r))
+	}
+	address := r.URL
+	if address == "" {
+		address = selfOf(r.Body)
+	}
+	j := v.job(KindManifest, o.Name)
+	m := j.newStored(newSigned(address, r.Status, r.Header, r.Body))
+	m.header = r.Header
+	return j.result(m.check(ctx))
+}
+
+// newStored returns a manifest that was not fetched now.
+func (j *job) newStored(s *manifest.Signed) *checked {
+	address := ""
+	if s.TargetURI != "" {
+		address = clean(s.TargetURI)
+	}
+	m := j.newChecked(address)
+	m.stored, m.served = true, new(*s)
+	if j.report.Input == "" {
+		j.report.Input = address
+	}
+	m.all.visited[address] = true
+	return m
+}
+
+// selfOf returns the URL that a manifest says it has; empty: it does not say.
+func selfOf(b []byte) string {
+	if m, err := manifest.Parse(b); err == nil {
+		return m.Self
+	}
+	return ""
+}
+
+// Bundle verifies a stored bundle: the manifest as it was served then, and its sources as they are now. With
+// [Verifier.Offline] nothing is looked up: then sources are those in the bundle.
+func (v *Verifier) Bundle(ctx context.Context, s *manifest.Signed) (*Report, error) {
+	return v.bundle(ctx, s, "")
+}
+
+func (v *Verifier) bundle(ctx context.Context, s *manifest.Signed, name string) (*Report, error) {
+	j := v.job(KindBundle, name)
+	for i := range s.Sources {
+		src := &s.Sources[i]
+		address := clean(src.URL)
+		j.all.given[address] = &snapshot.Snapshot{
+			URL: address, FinalURL: address, Status: http.StatusOK, MediaType: src.MediaType, Octets: src.Octets,
+			Header: http.Header{"Content-Type": {src.MediaType}}, Hash: snapshot.Hash(src.Octets), FetchedAt: j.now,
+		}
+	}
+	return j.result(j.newStored(s).check(ctx))
+}
+
+// Answer verifies the quotes of an answer document against its sources. Nobody signed it, so its report is never
+// [Trusted].
+func (v *Verifier) Answer(ctx context.Context, a *ibid.Answer) (*Report, error) {
+	return v.answer(ctx, a, "")
+}
+
+func (v *Verifier) answer(ctx context.Context, a *ibid.Answer, name string) (*Report, error) {
+	j := v.job(KindDocument, name)
+	m := j.newChecked("")
+	m.stored, m.man = true, quotes(a)
+	if len(m.man.Claims) == 0 {
+		j.report.found(NothingQuoted,
+			"No citation of the answer quotes its source, so there is nothing to compare.")
+		return j.finished(), nil
+	}
+	j.report.found(Unsigned, "Nobody signed the answer.")
+	return j.result(m.checkClaims(ctx))
+}
+
+// quotes returns the citations of an answer that quote a source, in the form of a manifest.
+func quotes(a *ibid.Answer) *manifest.Manifest {
+	man := &manifest.Manifest{TextProfile: manifest.TextProfile}
+	for i := range a.Citations {
+		c := &a.Citations[i]
+		claim := manifest.Claim{ID: c.ID}
+		for _, span := range []ibid.Span{c.Span, c.Claim} {
+			if span.Start >= 0 && span.Start < span.End && span.End <= len(a.Text) {
+				claim.Text = a.Text[span.Start:span.End]
+			}
+		}
+		for k := range c.Refs {
+			src, quote := a.Source(c.Refs[k].Source), c.Refs[k].Quote
+			if src == nil || quote == "" {
+				continue
+			}
+			address := src.URL
+			if _, err := snapshot.CleanURL(address); err != nil {
+				address = manifest.SourceURN + src.ID
+			}
+			claim.Sources = append(claim.Sources, manifest.ClaimSource{
+				URL: address, Excerpt: &manifest.Excerpt{Exact: quote}, ExcerptOrigin: manifest.OriginProvider,
+			})
+		}
+		if len(claim.Sources) > 0 {
+			man.Claims = append(man.Claims, claim)
+		}
+	}
+	return man
+}
+
+// recognise says what JSON is by the names of its members; empty: none of ours.
+func recognise(b []byte) Kind {
+	b = bytes.TrimLeft(b, "\xef\xbb\xbf \t\r\n")
+	if len(b) == 0 || b[0] != '{' {
+		return ""
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(b, &members); err != nil {
+		if bytes.Contains(b, []byte(`"claims"`)) && bytes.Contains(b, []byte(`"run_id"`)) {
+			return KindManifest // a broken one: what is wrong, its parser says
+		}
+		return ""
+	}
+	has := func(names ...string) bool {
+		return !slices.ContainsFunc(names, func(name string) bool { return members[name] == nil })
+	}
+	switch {
+	case has("target_uri", "body"), has("target_uri", "body_base64"):
+		return KindBundle
+	case has("claims", "run_id") || has("claims", "agent_id"):
+		return KindManifest
+	case has("text", "text_sha256", "citations"):
+		return KindDocument
+	}
+	return ""
+}
+
+// unpack removes the codings of a body that was printed as it was sent. A body that is not in its coding was unpacked
+// by who printed it.
+func (r *Response) unpack(most int) {
+	var names []string
+	for _, line := range r.Header.Values("Content-Encoding") {
+		for name := range strings.SplitSeq(line, ",") {
+			names = append(names, strings.ToLower(strings.TrimSpace(name)))
+		}
+	}
+	if len(names) != 1 {
+		return
+	}
+	coding, ok := unpack.Find(names[0])
+	if !ok {
+		return
+	}
+	in, err := coding.Reader(bytes.NewReader(r.Body), unpack.MaxWindow)
+	if err != nil {
+		return
+	}
+	out, err := io.ReadAll(unpack.Limit(in, int64(most), ErrInput))
+	switch {
+	case err == nil:
+		r.Body = out
+	case errors.Is(err, ErrInput):
+		r.Cut = true
+	}
 }

@@ -2,14 +2,25 @@ package verify
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid/internal/httpsig"
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
 )
+
+// maxSignatures is how many signatures of one manifest are tried: a publisher may sign with the old key and the new
+// one.
+const maxSignatures = 4
+
+// covered is what the signature of a manifest covers at least.
+var covered = []httpsig.Component{
+	{Name: "@status"}, {Name: "content-type"}, {Name: "content-digest"}, {Name: "@target-uri", Request: true},
+}
 
 // verdict is what came of one signature: its key, or why it is not good.
 type verdict struct {
@@ -24,77 +35,74 @@ type verdict struct {
 // thief made since.
 func (v *verdict) late() bool { return v.code == "" && !v.key.RevokedAt.IsZero() }
 
-// attested keeps a signature of a key that was revoked since only if the manifest is in the publisher's log, to which a
-// thief of the key has no access.
-func (m *checked) attested(ctx context.Context, v *verdict) error {
-	if err := m.logged(ctx); err != nil || m.out.Logged {
-		return err
-	}
-	v.code, v.open = KeyRevoked, m.unasked
-	at := v.key.RevokedAt.Format(time.RFC3339)
-	v.why = "The key was revoked at " + at + ", and no log proves that the manifest was made before: whoever stole the key can write any date."
-	if v.open {
-		v.why = "The key was revoked at " + at + ", and whether the manifest is in the publisher's log could not be looked up."
-	}
-	return nil
-}
-
-// signed verifies the signature.
-func (m *checked) signed(ctx context.Context) error {
+// checkSignature verifies the signature.
+func (m *checked) checkSignature(ctx context.Context) error {
 	message := m.message()
 	all, err := ours(message)
 	switch {
 	case err != nil:
 		m.signature = CountFailure
-		m.fail(SignatureInvalid, "%s", sentence("The signature cannot be read", err))
+		m.found(SignatureInvalid, "%s", sentence("The signature cannot be read", err))
+		return nil
+	case len(all) == 0 && m.RequireLevel >= 3:
+		m.foundAs(Unsigned, CountFailure, "The manifest is not signed, and a signature is required.")
+		return nil
+	case len(all) == 0 && m.bare:
+		m.found(Unsigned, "The file has no signature: that stands in the header of the manifest's URL.")
 		return nil
 	case len(all) == 0:
-		m.unsigned()
+		m.found(Unsigned, "Nobody signed the manifest.")
 		return nil
 	}
-	first := m.verify(ctx, message, all[0])
+	first := m.verifySignature(ctx, message, all[0])
 	for _, s := range all[1:min(len(all), maxSignatures)] {
 		if first.code == "" && !first.late() {
 			break
 		}
-		if v := m.verify(ctx, message, s); v.code == "" && (first.code != "" || !v.late()) {
+		if v := m.verifySignature(ctx, message, s); v.code == "" && (first.code != "" || !v.late()) {
 			first = v
 		}
 	}
 	if first.late() {
-		if err := m.attested(ctx, &first); err != nil {
+		// A signature of a key that was revoked since counts only if the manifest is in the publisher's log, to which a
+		// thief of the key has no access.
+		if err := m.checkLog(ctx); err != nil {
 			return err
+		}
+		if !m.out.Logged {
+			first.code, first.open = KeyRevoked, m.unasked
+			first.why = "no log proves that the manifest was made before: whoever stole the key can write any date."
+			if first.open {
+				first.why = "whether the manifest is in the publisher's log could not be looked up."
+			}
+			first.why = "The key was revoked at " + first.key.RevokedAt.Format(time.RFC3339) + ", and " + first.why
 		}
 	}
 	m.out.KeyID = first.sig.KeyID
 	if first.sig.Created != nil {
-		m.out.SignedAt = time.Unix(*first.sig.Created, 0).UTC().Format(time.RFC3339)
+		m.out.SignedAt = at(*first.sig.Created).Format(time.RFC3339)
 	}
 	if first.code != "" {
 		m.signature = CountFailure
 		if first.code == KeyUnavailable || first.open {
 			m.signature = CountUnverifiable
 		}
-		m.found(first.code, m.signature, first.why)
+		m.foundAs(first.code, m.signature, "%s", first.why)
 		return nil
 	}
 	m.out.Verified = true
-	m.found(
-		SignatureValid, CountPass,
-		"The signature of key "+first.key.ID+" holds, and the key was good when it was made.",
-	)
+	m.found(SignatureValid, "The signature of key %s holds, and the key was good when it was made.", first.key.ID)
 	if !m.seen {
-		m.found(
-			KeyFromBundle, CountInfo, "The key comes from the bundle; that it is the publisher's was not looked up.",
-		)
+		m.found(KeyFromBundle, "The key comes from the bundle; that it is the publisher's was not looked up.")
 	}
-	if m.man.EmittedAt.Time().After(time.Unix(*first.sig.Created, 0).Add(skew)) {
-		m.fail(
-			ManifestInconsistent, "The manifest says that it was emitted at %s, after it was signed.", m.man.EmittedAt,
-		)
+	if m.man.EmittedAt.Time().After(at(*first.sig.Created).Add(skew)) {
+		m.found(ManifestInconsistent, "The manifest says that it was emitted at %s, after it was signed.",
+			m.man.EmittedAt)
 	}
 	return nil
 }
+
+func at(seconds int64) time.Time { return time.Unix(seconds, 0).UTC() }
 
 // ours returns the signatures with our tag. One that cannot be read may be one of them, if there is no other.
 func ours(message *httpsig.Message) ([]*httpsig.Signature, error) {
@@ -117,21 +125,6 @@ func ours(message *httpsig.Message) ([]*httpsig.Signature, error) {
 	return nil, err
 }
 
-// maxSignatures is how many signatures of one manifest are tried: a publisher may sign with the old key and the new
-// one.
-const maxSignatures = 4
-
-func (m *checked) unsigned() {
-	switch {
-	case m.RequireLevel >= 3:
-		m.fail(Unsigned, "The manifest is not signed, and a signature is required.")
-	case m.bare:
-		m.found(Unsigned, CountInfo, "The file has no signature: that stands in the header of the manifest's URL.")
-	default:
-		m.found(Unsigned, CountInfo, "Nobody signed the manifest.")
-	}
-}
-
 // message returns what a signature covers. Of a stored manifest only what is stored is known.
 func (m *checked) message() *httpsig.Message {
 	header := m.header
@@ -152,62 +145,53 @@ func (m *checked) message() *httpsig.Message {
 	}
 }
 
-func (m *checked) verify(ctx context.Context, message *httpsig.Message, s *httpsig.Signature) verdict {
+// verifySignature says whether one signature holds and was made in time by a good key.
+func (m *checked) verifySignature(ctx context.Context, message *httpsig.Message, s *httpsig.Signature) verdict {
 	v := verdict{sig: s}
-	bad := func(code Status, why string) verdict {
-		v.code, v.why = code, why
+	bad := func(code Status, format string, args ...any) verdict {
+		v.code, v.why = code, fmt.Sprintf(format, args...)
 		return v
 	}
 	if s.Err != nil {
-		return bad(SignatureInvalid, sentence("The signature cannot be read", s.Err))
+		return bad(SignatureInvalid, "%s", sentence("The signature cannot be read", s.Err))
 	}
 	if err := httpsig.CheckDigest(message.Header.Values("Content-Digest"), m.served.Body, "sha-256"); err != nil {
-		return bad(SignatureInvalid, sentence("The body is not the one that was signed", err))
+		return bad(SignatureInvalid, "%s", sentence("The body is not the one that was signed", err))
 	}
 	if s.Alg != "" && s.Alg != keyring.Ed25519 && s.Alg != keyring.ECDSAP256 {
-		return bad(SignatureInvalid, "The algorithm of the signature, "+s.Alg+", is not allowed.")
+		return bad(SignatureInvalid, "The algorithm of the signature, %s, is not allowed.", s.Alg)
 	}
 	if lacks := uncovered(s); lacks != "" {
-		return bad(CoverageInsufficient, "The signature does not cover "+lacks+", which it must.")
+		return bad(CoverageInsufficient, "The signature does not cover %s, which it must.", lacks)
 	}
-	key, code, why := m.key(ctx, s.KeyID)
+	key, code, why := m.findKey(ctx, s.KeyID)
 	if key == nil {
-		return bad(code, why)
+		return bad(code, "%s", why)
 	}
 	v.key = key
 	if err := s.Verify(message, key.Public); err != nil {
-		return bad(SignatureInvalid, sentence("The signature does not hold", err))
+		return bad(SignatureInvalid, "%s", sentence("The signature does not hold", err))
 	}
-	return m.timely(v)
-}
-
-// timely says whether a signature that holds was made in time and by a good key.
-func (m *checked) timely(v verdict) verdict {
-	created := time.Unix(*v.sig.Created, 0).UTC()
-	word, good := v.key.Good(created)
+	created := at(*s.Created)
+	said := created.Format(time.RFC3339)
+	word, good := key.Good(created)
 	switch {
 	case !good && word == keyring.Revoked:
-		v.code, v.why = KeyRevoked, "The key was revoked at "+v.key.RevokedAt.Format(
-			time.RFC3339,
-		)+", before the signature was made."
-	case v.sig.Expires != nil && m.now.After(time.Unix(*v.sig.Expires, 0).Add(skew)):
-		v.code, v.why = SignatureExpired, "The signature expired at "+time.Unix(*v.sig.Expires, 0).
-			UTC().
-			Format(time.RFC3339)+
-			"."
+		return bad(KeyRevoked, "The key was revoked at %s, before the signature was made.",
+			key.RevokedAt.Format(time.RFC3339))
+	case s.Expires != nil && m.now.After(at(*s.Expires).Add(skew)):
+		return bad(SignatureExpired, "The signature expired at %s.", at(*s.Expires).Format(time.RFC3339))
 	case created.After(m.now.Add(skew)):
-		v.code, v.why = NotYetValid, "The signature says that it was made at "+created.Format(
-			time.RFC3339,
-		)+", which is not yet."
+		return bad(NotYetValid, "The signature says that it was made at %s, which is not yet.", said)
 	case !good:
-		v.code, v.why = KeyOutsideValidity, "The key was not one to sign with at "+created.Format(time.RFC3339)+"."
+		return bad(KeyOutsideValidity, "The key was not one to sign with at %s.", said)
 	}
 	return v
 }
 
 // uncovered names what a signature must cover and does not; empty: nothing.
 func uncovered(s *httpsig.Signature) string {
-	for _, c := range required() {
+	for _, c := range covered {
 		if !slices.Contains(s.Components, c) {
 			if c.Request {
 				return `"` + c.Name + `";req`
@@ -224,9 +208,52 @@ func uncovered(s *httpsig.Signature) string {
 	return ""
 }
 
-// required returns what the signature of a manifest covers at least.
-func required() []httpsig.Component {
-	return []httpsig.Component{
-		{Name: "@status"}, {Name: "content-type"}, {Name: "content-digest"}, {Name: "@target-uri", Request: true},
+// checkAuthority says whether the one who signed may speak for the agent and the response.
+func (m *checked) checkAuthority(ctx context.Context) error {
+	host, _, _ := strings.Cut(m.man.AgentID, "/")
+	if m.url == "" {
+		m.found(AuthorityUnchecked, "Where the manifest is from is not known, and so not who speaks in it.")
+		return nil
 	}
+	if name, _ := hostAndPort(m.url); host != name && host != hostOf(m.url) {
+		m.found(AuthorityMismatch, "The manifest speaks for the agent %s, but comes from %s.",
+			m.man.AgentID, hostOf(m.url))
+		return nil
+	}
+	from := "" // the origin of what the manifest is about; empty: not known
+	switch {
+	case m.upstream != nil:
+		from = origin(m.upstream.source.URL)
+	case m.response != nil && !m.response.hinted:
+		from = origin(m.response.URL)
+	}
+	own := origin(m.url)
+	switch {
+	case m.stored && (!m.out.Verified || !m.seen):
+		m.found(AuthorityUnchecked, "That the manifest comes from %s is what it says itself.", host)
+	case from == "" && m.response == nil && m.upstream == nil:
+		m.found(AuthorityVerified, "The manifest comes from the host of its agent, %s.", host)
+	case from == "":
+		m.found(AuthorityUnchecked,
+			"Where the response comes from is not known; the manifest comes from the host of its agent, %s.", host)
+	case from == own:
+		m.found(AuthorityVerified, "Response and manifest come from the host of the agent, %s.", host)
+	case m.directory(ctx, from, false).delegates(own):
+		m.found(AuthorityVerified, "The origin of the response, %s, lets %s speak for it.", from, own)
+	default:
+		m.found(AuthorityMismatch, "The response comes from %s, which does not say that manifests of %s speak for it.",
+			from, own)
+		return nil
+	}
+	if !m.out.Verified {
+		return nil
+	}
+	for _, entry := range m.Trust {
+		byHost := strings.EqualFold(strings.TrimSuffix(entry, "."), hostOf(m.url)) && m.seen && unforgeable(m.url)
+		if byHost || entry == m.out.KeyID {
+			m.out.Trusted, m.out.TrustedBy = true, entry
+			return nil
+		}
+	}
+	return nil
 }

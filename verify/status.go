@@ -1,7 +1,10 @@
 package verify
 
-// Status is one word for what was found. The words and when each is said are those of the attribution specification,
-// §6.
+import "slices"
+
+// Status is one word for what was found. The words of the attribution specification, §6, are in its order, in which the
+// first that applies is said. A new status is a constant here, a word in [counted] unless it is a failure, and a row in
+// docs/attribution-v1.md and docs/verify.md.
 type Status string
 
 // What is found about a header and its manifests.
@@ -29,7 +32,7 @@ const (
 	KeyOutsideValidity   Status = "key-outside-validity"
 	SignatureExpired     Status = "signature-expired"
 	NotYetValid          Status = "not-yet-valid"
-	AuthorityMismatch    Status = "authority-mismatch" // signed by whom it is not to be signed by
+	AuthorityMismatch    Status = "authority-mismatch" // signed by somebody who may not speak for the agent
 	Expired              Status = "expired"
 	NotLogged            Status = "not-logged"
 	LogChanged           Status = "log-changed" // it is in another log than earlier ones of its publisher
@@ -44,7 +47,7 @@ const (
 const (
 	Blocked              Status = "blocked"
 	RobotsDisallowed     Status = "robots-disallowed"
-	NotDereferenceable   Status = "not-dereferenceable" // urn:ibid:src:…, which is nowhere to be fetched
+	NotDereferenceable   Status = "not-dereferenceable" // urn:ibid:src:…, which cannot be fetched
 	Unreachable          Status = "unreachable"         // SourceResult.Reason says why
 	Gone                 Status = "gone"
 	AccessDenied         Status = "access-denied"
@@ -67,13 +70,38 @@ const (
 	NothingRecorded      Status = "nothing-recorded" // neither hash nor excerpt: there is nothing to compare
 )
 
-// What is found about a claim: see [Support]. supported-NAME is said of a judge's word.
+// What is found about a claim: see [Support]. supported-NAME is a judge's.
 const (
 	SupportedVerbatim Status = "supported-verbatim"
 	SupportedLexical  Status = "supported-lexical"
 	SupportSuspect    Status = "support-suspect"
 	SupportUnchecked  Status = "support-unchecked"
 	UnsupportedClaim  Status = "unsupported-claim"
+)
+
+// Words that the specification has no status for: what was in order, and what could not be compared.
+const (
+	HeaderRead           Status = "header-read"
+	HeaderMissing        Status = "header-missing" // nothing is announced, so there is nothing to verify
+	ResponseUnreadable   Status = "response-unreadable"
+	ManifestRead         Status = "manifest-read"
+	OutputBound          Status = "output-bound"
+	OutputUnchecked      Status = "output-unchecked" // there is no response, or nothing to compare it by
+	SignatureValid       Status = "signature-valid"
+	KeyFromBundle        Status = "key-from-bundle" // nothing but the bundle says whose key it is
+	AuthorityVerified    Status = "authority-verified"
+	AuthorityUnchecked   Status = "authority-unchecked"
+	Logged               Status = "logged"
+	LogUnavailable       Status = "log-unavailable" // the tiles that compare two of its checkpoints could not be read
+	ChainValid           Status = "chain-valid"
+	NothingClaimed       Status = "nothing-claimed" // no claim, or one without a source that is to support it
+	LevelMet             Status = "level-met"
+	Redirected           Status = "redirected"  // the source is at another site now
+	SourceRead           Status = "source-read" // announced without a manifest; it can be read, and that is all
+	UpstreamVerified     Status = "upstream-verified"
+	UpstreamUnverifiable Status = "upstream-unverifiable"
+	UpstreamInvalid      Status = "upstream-invalid" // a source is an agent's answer, and its manifest failed
+	NothingQuoted        Status = "nothing-quoted"   // an answer document without a quote
 )
 
 // Counts is what a finding means for the report.
@@ -89,11 +117,33 @@ const (
 )
 
 // Passes reports whether what counts so was found to be in order.
-func (c Counts) Passes() bool {
-	switch c {
-	case CountPass, CountInfo, CountWarning:
-		return true
-	default:
-		return false
+func (c Counts) Passes() bool { return c == CountPass || c == CountInfo || c == CountWarning }
+
+// counted is what the statuses count as that do not always fail. A few count as something else in some cases, which the
+// code that finds them says.
+var counted = map[Counts][]Status{
+	CountPass: {
+		HeaderRead, ManifestRead, OutputBound, SignatureValid, AuthorityVerified, Logged, ChainValid, LevelMet,
+		UpstreamVerified, Verified, DriftedTextIntact, SupportedVerbatim, SupportedLexical,
+	},
+	CountInfo: {
+		Unsigned, KeyFromBundle, AuthorityUnchecked, NotLogged, NothingClaimed, Redirected, SourceRead,
+		VerifiedFromArchive, VerifiedHashOnly, ExcerptFound, DriftedExcerptIntact, ExcerptReformatted, SupportUnchecked,
+	},
+	CountWarning: {ExcerptTooShort, OutputUnchecked, LogChanged, OffsetWrong, ExcerptCut, SupportSuspect},
+	CountUnverifiable: {
+		HeaderMissing, ResponseUnreadable, ManifestBlocked, ManifestUnreachable, ManifestPending, KeyUnavailable,
+		LogUnavailable, UpstreamUnverifiable, NothingQuoted, Blocked, RobotsDisallowed, NotDereferenceable, Unreachable,
+		Gone, AccessDenied, TooLarge, UnsupportedMedia, AlgorithmUnsupported, HashMismatch, NothingRecorded,
+	},
+}
+
+// counts returns what a status counts as where nothing else is said.
+func (s Status) counts() Counts {
+	for c, list := range counted {
+		if slices.Contains(list, s) {
+			return c
+		}
 	}
+	return CountFailure
 }
