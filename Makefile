@@ -23,8 +23,12 @@ help: ## list the targets
 
 # Before a commit.
 
-.PHONY: check pinned format vet lint layers generated tidy docs
-check: pinned format vet lint layers generated tidy docs ## all but the tests: format, linters, layers, generated files, modules, docs
+.PHONY: check tracked pinned format vet lint layers generated tidy docs
+check: tracked pinned format vet lint layers generated tidy docs ## all but the tests: format, linters, layers, generated files, modules, docs
+
+tracked:
+	$(step) 'tracked files: none over 1 MB, no programs'
+	@scripts/tracked
 
 pinned:
 	$(step) 'tools of tools/go.mod (the first time they are built: minutes)'
@@ -35,8 +39,8 @@ format:
 	@$(tool) golangci-lint fmt --diff
 
 vet:
-	$(step) 'go vet, and that it builds for 32 bits'
-	@$(GO) vet ./...
+	$(step) 'go vet of every module, and that it builds for 32 bits'
+	@scripts/modules | while read -r dir; do $(GO) -C "$$dir" vet ./...; done
 	@GOARCH=386 $(GO) build ./...
 
 lint:
@@ -69,31 +73,40 @@ generate: ## write the generated files anew (go generate)
 
 # Tests.
 
+# RACE=1 runs everything under the race detector, which needs a C compiler: scripts/apt.txt has one.
+race := $(if $(RACE),-race)
+ifdef RACE
+export CGO_ENABLED := 1
+endif
+
+# go test shows nothing of packages that pass: the tests that were left out are counted from this file.
+export IBID_LEFT_OUT ?= $(CURDIR)/$(OUT)/left-out.txt
+
 # -count=1: the test cache cannot see that a program outside of the module came, went or changed.
 .PHONY: test
-test: ## go test ./... and what needs other programs; IBID_INSTALL=1 installs them
+test: | $(OUT) ## go test ./... and what needs other programs; IBID_INSTALL=1 installs them, RACE=1 finds data races
+	@rm -f "$(IBID_LEFT_OUT)"
 	$(step) 'programs that tests use'
 	@scripts/tools
-	$(step) 'go test ./...'
-	@$(GO) test -count=1 ./...
+	$(step) 'go test $(race) ./...'
+	@$(GO) test $(race) -count=1 -timeout 30m ./...
 	@$(MAKE) interop
 	@$(MAKE) examples
+	@scripts/left-out "$(IBID_LEFT_OUT)"
 
 # A module of its own. Where its SDKs for JavaScript cannot be had, their tests skip themselves.
 .PHONY: interop
 interop: ## the providers' official SDKs, for Go and JavaScript, against ibid serve
 	$(step) "interop: the providers' SDKs"
 	@if command -v npm >/dev/null; then $(MAKE) -s $(packages); fi
-	@$(GO) -C interop vet ./...
-	@$(GO) -C interop test -count=1 ./...
+	@$(GO) -C interop test $(race) -count=1 -timeout 30m ./...
 
 # They use the packages of interop/web. Where these cannot be had, two of their tests skip themselves.
 .PHONY: examples
 examples: ## the examples, run for real
 	$(step) 'examples'
 	@if command -v npm >/dev/null; then $(MAKE) -s $(packages); fi
-	@$(GO) -C examples vet ./...
-	@$(GO) -C examples test -count=1 ./...
+	@$(GO) -C examples test $(race) -count=1 -timeout 30m ./...
 
 packages := interop/npm/node_modules/.package-lock.json interop/web/node_modules/.package-lock.json
 
@@ -101,12 +114,10 @@ interop/%/node_modules/.package-lock.json: interop/%/package-lock.json
 	@cd interop/$* && npm ci --ignore-scripts --silent || printf 'ibid: npm ci in interop/%s did not work\n' $* >&2
 
 .PHONY: test-go
-test-go: ## go test ./...: no network, nothing to install
-	@$(GO) test ./...
-
-.PHONY: race
-race: ## the tests under the race detector (needs a C compiler)
-	@CGO_ENABLED=1 $(GO) test -race ./...
+test-go: | $(OUT) ## go test ./...: no network, nothing to install; says which tests it leaves out
+	@rm -f "$(IBID_LEFT_OUT)"
+	@$(GO) test $(race) -count=1 ./...
+	@scripts/left-out "$(IBID_LEFT_OUT)"
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME=30s (FUZZ=regexp chooses)
