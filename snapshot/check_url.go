@@ -14,19 +14,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// MaxURL is how long an address may be that is fetched or cleaned, in bytes, before and after.
-const MaxURL = 8192
-
-// CheckURL says what is wrong with an address before anything is resolved or connected: it is a [*FetchError] of kind
-// [Blocked], or nil. Allowed are http and https, without user, to a name or a public address, on ports 80 and 443.
-// Networks in allow may be reached, too, and on any port; so with any of them a name may have any port, and where it
-// leads is decided when it is resolved.
-func CheckURL(url string, allow []netip.Prefix) error {
-	if _, err := newGuard(allow).target(url); err != nil {
-		return err
-	}
-	return nil
-}
+// maxURL is how many bytes an address that is fetched or cleaned may have, before and after.
+const maxURL = 8192
 
 // CleanURL returns an absolute http or https address as it is sent and compared: scheme and host in lower case, the
 // host in its ASCII form (A-labels) or as an address in its usual spelling, no default port, no user, no fragment, no
@@ -111,8 +100,8 @@ func (g *guard) check(network, address string) error {
 
 // parseTarget understands an absolute http or https address.
 func parseTarget(raw string) (*target, *FetchError) {
-	if len(raw) > MaxURL {
-		return nil, blocked(raw, reasonURL, "it has %d bytes, the limit is %d", len(raw), MaxURL)
+	if len(raw) > maxURL {
+		return nil, blocked(raw, reasonURL, "it has %d bytes, the limit is %d", len(raw), maxURL)
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -136,7 +125,7 @@ func parseTarget(raw string) (*target, *FetchError) {
 		return nil, blocked(raw, reasonPort, "%v", err)
 	}
 	t.clean = clean(u, host, t.port)
-	if t.url, err = url.Parse(t.clean); err != nil || len(t.clean) > MaxURL {
+	if t.url, err = url.Parse(t.clean); err != nil || len(t.clean) > maxURL {
 		return nil, blocked(raw, reasonURL, "it cannot be written")
 	}
 	return t, nil
@@ -160,9 +149,8 @@ func (t *target) readHost(u *url.URL) (host, reason string) {
 	if !ok {
 		return "", reasonHost
 	}
-	if last := host[strings.LastIndexByte(strings.TrimSuffix(host, "."), '.')+1:]; numeric(
-		strings.TrimSuffix(last, "."),
-	) {
+	name := strings.TrimSuffix(host, ".")
+	if numeric(name[strings.LastIndexByte(name, '.')+1:]) {
 		// Browsers read 127.1, 0x7f000001 and 2130706433 as addresses, some resolvers do. One spelling is enough.
 		ip, err := netip.ParseAddr(host)
 		if err != nil || !ip.Is4() {
@@ -176,7 +164,7 @@ func (t *target) readHost(u *url.URL) (host, reason string) {
 // cleanName returns a host's name in lower-case ASCII, mapped as browsers do.
 func cleanName(host string) (string, bool) {
 	host = strings.ToLower(host)
-	if !ascii(host) || strings.HasPrefix(host, "xn--") || strings.Contains(host, ".xn--") {
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) || strings.HasPrefix(host, "xn--") || strings.Contains(host, ".xn--") {
 		// As browsers do: names with underscores and with hyphens in the third and fourth place exist.
 		p := idna.New(
 			idna.MapForLookup(), idna.BidiRule(), idna.CheckHyphens(false), idna.StrictDomainName(false),
@@ -195,22 +183,11 @@ func cleanName(host string) (string, bool) {
 		if label == "" || len(label) > 63 {
 			return "", false
 		}
-		for i := range len(label) {
-			if c := label[i]; c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-				return "", false
-			}
+		if strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return "", false
 		}
 	}
 	return host, true
-}
-
-func ascii(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
 }
 
 // numeric reports whether a last label makes browsers read the host as an IPv4 address.
@@ -292,32 +269,4 @@ func withoutDots(path string) string {
 		}
 	}
 	return "/" + strings.Join(out, "/")
-}
-
-func blocked(raw, reason, format string, args ...any) *FetchError {
-	return &FetchError{URL: shownURL(raw), Kind: Blocked, Reason: reason, Err: fmt.Errorf(format, args...)}
-}
-
-// shownURL is an address as an error may show it: what may be a user and password is left out, and it is not endless.
-func shownURL(raw string) string {
-	const most = 500
-	if scheme, rest, ok := strings.Cut(raw, ":"); ok {
-		end := strings.IndexAny(strings.TrimLeft(rest, "/\\"), "/\\?#")
-		if end < 0 {
-			end = len(rest)
-		} else {
-			end += len(rest) - len(strings.TrimLeft(rest, "/\\"))
-		}
-		if at := strings.LastIndexByte(rest[:end], '@'); at >= 0 {
-			raw = scheme + "://" + rest[at+1:]
-		}
-	}
-	raw = strings.ToValidUTF8(raw, "\uFFFD")
-	if len(raw) > most {
-		raw = strings.ToValidUTF8(raw[:most], "") + "…"
-	}
-	if strings.ContainsFunc(raw, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		raw = strconv.Quote(raw)
-	}
-	return raw
 }

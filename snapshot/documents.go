@@ -3,8 +3,6 @@ package snapshot
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,7 +43,7 @@ func ReadDocuments(name string, b []byte, o *TextOptions) ([]Document, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	d := Document{ID: path.Base(name), Title: t.Title, URL: cmp.Or(opts.URL, t.URL), Text: t}
-	d.source(ibid.File, path.Base(name))
+	d.fillSource(ibid.File, path.Base(name))
 	return []Document{d}, nil
 }
 
@@ -66,14 +64,11 @@ func readLines(name string, b []byte, o *TextOptions) ([]Document, error) {
 				failed = fmt.Errorf("%s: line %d: %w", name, n, err)
 			}
 			if len(issues) < maxLineIssues {
-				issues = append(
-					issues,
-					ibid.Issue{Code: IssueLineUnreadable, Detail: fmt.Sprintf("line %d: %v", n, err)},
-				)
+				issues = append(issues, ibid.Issue{Code: IssueLineUnreadable, Detail: fmt.Sprintf("line %d: %v", n, err)})
 			}
 			continue
 		}
-		if err := room(name, len(docs), o); err != nil {
+		if err := checkCount(name, len(docs), o); err != nil {
 			return nil, err
 		}
 		docs = append(docs, d)
@@ -88,8 +83,9 @@ func readLines(name string, b []byte, o *TextOptions) ([]Document, error) {
 // maxLineIssues is how many unreadable lines of a file are reported one by one.
 const maxLineIssues = 100
 
-func room(name string, n int, o *TextOptions) error {
-	if most := cmp.Or(o.Documents, MaxDocuments); n >= most {
+// checkCount refuses a file that holds more documents than it may.
+func checkCount(name string, n int, o *TextOptions) error {
+	if most := cmp.Or(o.Documents, maxDocuments); n >= most {
 		return fmt.Errorf("%s: %w: it has more than %d documents", name, ErrTooLarge, most)
 	}
 	return nil
@@ -112,16 +108,13 @@ func readArray(name string, b []byte, o *TextOptions) ([]Document, error) {
 			if i == 0 {
 				return nil, nil // an array of something else
 			}
-			first := docs[0].Text
-			if len(first.Issues) < maxLineIssues {
-				first.Issues = append(
-					first.Issues,
-					ibid.Issue{Code: IssueLineUnreadable, Detail: fmt.Sprintf("element %d: %v", i+1, err)},
-				)
+			if t := docs[0].Text; len(t.Issues) < maxLineIssues {
+				issue := ibid.Issue{Code: IssueLineUnreadable, Detail: fmt.Sprintf("element %d: %v", i+1, err)}
+				t.Issues = append(t.Issues, issue)
 			}
 			continue
 		}
-		if err := room(name, len(docs), o); err != nil {
+		if err := checkCount(name, len(docs), o); err != nil {
 			return nil, err
 		}
 		docs = append(docs, d)
@@ -181,7 +174,6 @@ func readMember(raw []byte, id string, o *TextOptions) (Document, error) {
 		return Document{}, err
 	}
 	t := d.Text
-	first(&t.Title, member(fields, "title", "name", "document_title"))
 	t.Authors = nil
 	for _, key := range []string{"authors", "author"} {
 		var who any
@@ -189,13 +181,14 @@ func readMember(raw []byte, id string, o *TextOptions) (Document, error) {
 			t.Authors = people(who)
 		}
 	}
+	first(&t.Title, member(fields, "title", "name", "document_title"))
 	first(&t.PublishedAt, isoDate(member(fields, "published_at", "published", "date", "created_at")))
 	first(&t.License, member(fields, "license", "licence"))
 	first(&t.Site, member(fields, "site", "publisher"))
 	first(&t.Language, member(fields, "language", "lang"))
 	first(&t.URL, member(fields, "url", "uri", "link", "source_url"))
 	d.Title, d.URL = t.Title, t.URL
-	d.source(ibid.DocumentKind, "")
+	d.fillSource(ibid.DocumentKind, "")
 	return d, nil
 }
 
@@ -207,7 +200,7 @@ func plainDocument(words, id string, o *TextOptions) (Document, error) {
 	}
 	t.MediaType, t.Title = typePlain, ""
 	d := Document{ID: id, Text: t}
-	d.source(ibid.DocumentKind, "")
+	d.fillSource(ibid.DocumentKind, "")
 	return d, nil
 }
 
@@ -227,18 +220,12 @@ func member(fields map[string]json.RawMessage, keys ...string) string {
 	return ""
 }
 
-// source makes the document a source. One without an address is known by its text, wherever it lies.
-func (d *Document) source(kind ibid.SourceKind, filename string) {
+// fillSource makes the document a source. One without an address is known by its text, wherever it lies.
+func (d *Document) fillSource(kind ibid.SourceKind, filename string) {
 	t := d.Text
 	d.Source = ibid.Source{
-		ID:          d.ID,
-		Kind:        kind,
-		Title:       d.Title,
-		Filename:    filename,
-		Site:        t.Site,
-		Authors:     t.Authors,
-		PublishedAt: t.PublishedAt,
-		License:     t.License,
+		ID: d.ID, Kind: kind, Title: d.Title, Filename: filename, Site: t.Site, Authors: t.Authors,
+		PublishedAt: t.PublishedAt, License: t.License,
 	}
 	if strings.HasPrefix(d.URL, "https://") || strings.HasPrefix(d.URL, "http://") {
 		d.Source.URL = d.URL
@@ -247,6 +234,5 @@ func (d *Document) source(kind ibid.SourceKind, filename string) {
 		}
 		return
 	}
-	sum := sha256.Sum256([]byte(t.Content))
-	d.Source.GlobalID = "sha256:" + hex.EncodeToString(sum[:16])
+	d.Source.GlobalID = Hash([]byte(t.Content))[:len("sha256:")+32]
 }

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// DefaultUserAgent is how a [Fetcher] names itself.
-const DefaultUserAgent = "ibid (+https://github.com/ibidhq/ibid)"
+// defaultUserAgent is how a [Fetcher] names itself.
+const defaultUserAgent = "ibid (+https://github.com/ibidhq/ibid)"
 
 // FetchOptions says how a [Fetcher] fetches. Nil and the zero value mean: only public networks, the default limits, no
 // copies.
 type FetchOptions struct {
 	Allow  []netip.Prefix // networks that may be reached besides the public ones, on any port
 	Limits FetchLimits    // zero fields: the defaults
-	// empty: DefaultUserAgent. robots.txt knows us by what stands before the first space, slash or parenthesis
+	// empty: "ibid (+https://github.com/ibidhq/ibid)". robots.txt knows us by what stands before the first space, slash or parenthesis
 	UserAgent string
 	// nil: nothing is remembered. Else what is fetched is kept, and asked for again conditionally
 	Copies   Copies
@@ -104,7 +104,6 @@ type Fetcher struct {
 	hosts     hosts
 	all       places
 	robots    robots
-	buffers   sync.Pool // of *[]byte
 
 	mu      sync.Mutex
 	closed  bool
@@ -147,7 +146,7 @@ func NewFetcher(o *FetchOptions) *Fetcher {
 	}
 	l := o.Limits.orDefaults()
 	f := &Fetcher{
-		limits: l, userAgent: cmp.Or(o.UserAgent, DefaultUserAgent), copies: o.Copies, log: o.Log,
+		limits: l, userAgent: cmp.Or(o.UserAgent, defaultUserAgent), copies: o.Copies, log: o.Log,
 		guard: newGuard(o.Allow), flights: map[job]*flight{},
 		hosts: hosts{perHost: l.PerHost, gap: l.Gap, patient: l.RetryAfter},
 		all:   places{size: l.Parallel},
@@ -162,26 +161,24 @@ func NewFetcher(o *FetchOptions) *Fetcher {
 // orDefaults fills in the defaults.
 func (l FetchLimits) orDefaults() FetchLimits {
 	return FetchLimits{
-		Bytes:      some(l.Bytes, 8<<20),
-		Compressed: some(l.Compressed, 8<<20),
+		Bytes:      orDefault(l.Bytes, 8<<20),
+		Compressed: orDefault(l.Compressed, 8<<20),
 		Redirects:  orNone(l.Redirects, 5),
-		Connect:    some(l.Connect, 5*time.Second),
-		Header:     some(l.Header, 10*time.Second),
-		Idle:       some(l.Idle, 5*time.Second),
-		Total:      some(l.Total, 30*time.Second),
+		Connect:    orDefault(l.Connect, 5*time.Second),
+		Header:     orDefault(l.Header, 10*time.Second),
+		Idle:       orDefault(l.Idle, 5*time.Second),
+		Total:      orDefault(l.Total, 30*time.Second),
 		PerHost:    orNone(l.PerHost, 2),
 		Gap:        orNone(l.Gap, 100*time.Millisecond),
-		Parallel:   some(l.Parallel, 64),
-		Retries: orNone(
-			l.Retries, 2,
-		),
+		Parallel:   orDefault(l.Parallel, 64),
+		Retries:    orNone(l.Retries, 2),
 		Backoff:    orNone(l.Backoff, 500*time.Millisecond),
 		RetryAfter: orNone(l.RetryAfter, 30*time.Second),
 	}
 }
 
-// some returns a limit without which there would be none at all.
-func some[N int | int64 | time.Duration](n, byDefault N) N {
+// orDefault returns a limit without which there would be none at all.
+func orDefault[N int | int64 | time.Duration](n, byDefault N) N {
 	if n <= 0 {
 		return byDefault
 	}
@@ -245,7 +242,7 @@ func (f *Fetcher) get(ctx context.Context, j *job) (*Snapshot, *FetchError) {
 	if err := ctx.Err(); err != nil {
 		return nil, ended(j.URL, err)
 	}
-	one, ferr := f.board(ctx, j, t)
+	one, ferr := f.joinFlight(ctx, j, t)
 	if ferr != nil {
 		return nil, ferr
 	}
@@ -253,27 +250,26 @@ func (f *Fetcher) get(ctx context.Context, j *job) (*Snapshot, *FetchError) {
 	case <-one.done:
 		return one.snap, one.err
 	case <-ctx.Done():
-		f.leave(j, one)
+		f.leaveFlight(j, one)
 		return nil, ended(j.URL, ctx.Err())
 	}
 }
 
 // ended is the error of a caller's context.
 func ended(url string, err error) *FetchError {
-	e := &FetchError{URL: url, Kind: Unreachable, Reason: reasonCancelled, Err: err}
 	if errors.Is(err, context.DeadlineExceeded) {
-		e.Reason = reasonTimeout
+		return unreachable(url, reasonTimeout, 0, err)
 	}
-	return e
+	return unreachable(url, reasonCancelled, 0, err)
 }
 
-// board joins the job's flight or begins it. The flight's context ends with the last who waits for it, not with the
+// joinFlight joins the job's flight or begins it. The flight's context ends with the last who waits for it, not with the
 // first.
-func (f *Fetcher) board(ctx context.Context, j *job, t *target) (*flight, *FetchError) {
+func (f *Fetcher) joinFlight(ctx context.Context, j *job, t *target) (*flight, *FetchError) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return nil, &FetchError{URL: j.URL, Kind: Unreachable, Reason: reasonClosed, Err: errClosed}
+		return nil, unreachable(j.URL, reasonClosed, 0, errClosed)
 	}
 	key := *j
 	if one := f.flights[key]; one != nil {
@@ -296,8 +292,8 @@ func (f *Fetcher) board(ctx context.Context, j *job, t *target) (*flight, *Fetch
 	return one, nil
 }
 
-// leave gives a flight up. The last one ends it, and waits for that.
-func (f *Fetcher) leave(j *job, one *flight) {
+// leaveFlight gives a flight up. The last one ends it, and waits for that.
+func (f *Fetcher) leaveFlight(j *job, one *flight) {
 	f.mu.Lock()
 	one.waiters--
 	last := one.waiters == 0

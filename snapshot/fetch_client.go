@@ -2,10 +2,47 @@ package snapshot
 
 import (
 	"io"
+	"net"
 	"net/http"
+	"syscall"
+	"time"
 
 	"github.com/ibidhq/ibid/internal/unpack"
 )
+
+// What a transport may hold.
+const (
+	maxHeader   = 64 << 10 // of a response, in bytes
+	idleConns   = 128
+	idleSeconds = 30
+)
+
+// newTransport makes what all connections go through. There is no proxy: it would connect for us to wherever we say.
+func newTransport(o *FetchOptions, l *FetchLimits, g *guard) *http.Transport {
+	d := &net.Dialer{
+		Timeout: l.Connect, Resolver: o.Resolver,
+		Control: func(network, address string, _ syscall.RawConn) error { return g.check(network, address) },
+	}
+	t := &http.Transport{
+		DialContext:            d.DialContext,
+		TLSHandshakeTimeout:    l.Connect,
+		ResponseHeaderTimeout:  l.Header,
+		MaxResponseHeaderBytes: maxHeader,
+		DisableCompression:     true, // we do it, within bounds
+		ForceAttemptHTTP2:      true,
+		MaxIdleConns:           idleConns,
+		MaxIdleConnsPerHost:    l.PerHost,
+		IdleConnTimeout:        idleSeconds * time.Second,
+		ReadBufferSize:         32 << 10, // most pages in one piece
+	}
+	if l.PerHost == 0 {
+		t.MaxIdleConnsPerHost = l.Parallel
+	}
+	if o.TLS != nil {
+		t.TLSClientConfig = o.TLS.Clone()
+	}
+	return t
+}
 
 // Client returns a client for other requests than Fetch makes, such as POST, to addresses that data names. It goes
 // where the Fetcher goes and nowhere else: public networks and those that are allowed, checked again when a name is
@@ -54,7 +91,7 @@ func (g guarded) target(r *http.Request) (*target, *FetchError) {
 	defer g.f.mu.Unlock()
 	switch {
 	case g.f.closed:
-		return nil, &FetchError{URL: t.clean, Kind: Unreachable, Reason: reasonClosed, Err: errClosed}
+		return nil, unreachable(t.clean, reasonClosed, 0, errClosed)
 	case r.Host != "" && r.Host != r.URL.Host:
 		return nil, blocked(t.clean, reasonHost, "it is asked for by another name, %.100q", r.Host)
 	}

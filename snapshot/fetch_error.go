@@ -1,8 +1,21 @@
 package snapshot
 
 import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
+
+	"code.dny.dev/ssrf"
+
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // FetchErrorKind is the word by which a report says why a document was not read.
@@ -74,25 +87,156 @@ type FetchError struct {
 
 // Error says what was fetched and what was wrong, in one line.
 func (e *FetchError) Error() string {
-	var b strings.Builder
-	b.WriteString("fetching ")
-	b.WriteString(e.URL)
-	b.WriteString(": ")
+	s := "fetching " + e.URL + ": "
 	if e.FinalURL != "" && e.FinalURL != e.URL {
-		b.WriteString("at ")
-		b.WriteString(e.FinalURL)
-		b.WriteString(": ")
+		s += "at " + e.FinalURL + ": "
 	}
-	b.WriteString(string(e.Kind))
+	s += string(e.Kind)
 	if e.Reason != "" {
-		b.WriteString(" (" + e.Reason + ")")
+		s += " (" + e.Reason + ")"
 	}
 	if e.Err != nil {
-		b.WriteString(": ")
-		b.WriteString(e.Err.Error())
+		s += ": " + e.Err.Error()
 	}
-	return b.String()
+	return s
 }
 
 // Unwrap returns what was wrong beneath.
 func (e *FetchError) Unwrap() error { return e.Err }
+
+// unreachable returns the error for a document that did not come.
+func unreachable(url, reason string, status int, err error) *FetchError {
+	return &FetchError{URL: url, Kind: Unreachable, Reason: reason, Status: status, Err: err}
+}
+
+// blocked returns the error for an address that is refused.
+func blocked(raw, reason, format string, args ...any) *FetchError {
+	return &FetchError{URL: shownURL(raw), Kind: Blocked, Reason: reason, Err: fmt.Errorf(format, args...)}
+}
+
+// shownURL is an address as an error may show it: what may be a user and password is left out, and it is not endless.
+func shownURL(raw string) string {
+	const most = 500
+	if scheme, rest, ok := strings.Cut(raw, ":"); ok {
+		end := strings.IndexAny(strings.TrimLeft(rest, "/\\"), "/\\?#")
+		if end < 0 {
+			end = len(rest)
+		} else {
+			end += len(rest) - len(strings.TrimLeft(rest, "/\\"))
+		}
+		if at := strings.LastIndexByte(rest[:end], '@'); at >= 0 {
+			raw = scheme + "://" + rest[at+1:]
+		}
+	}
+	raw = strings.ToValidUTF8(raw, "\uFFFD")
+	if len(raw) > most {
+		raw = text.Head(raw, most) + "…"
+	}
+	if strings.ContainsFunc(raw, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		raw = strconv.Quote(raw)
+	}
+	return raw
+}
+
+// statusError returns what a status says that is not a document's, nil for one that is.
+func statusError(status int) *FetchError {
+	e := &FetchError{Kind: Unreachable, Status: status, Err: fmt.Errorf("the server said %d", status)}
+	switch status {
+	case http.StatusNotFound, http.StatusGone:
+		e.Kind = Gone
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusProxyAuthRequired,
+		http.StatusUnavailableForLegalReasons:
+		e.Kind = AccessDenied
+	case http.StatusTooManyRequests:
+		e.Reason = reason429
+	case http.StatusPartialContent: // nobody asked for a part
+		e.Reason = reasonProtocol
+	default:
+		switch status / 100 {
+		case 2:
+			return nil
+		case 4:
+			e.Reason = reason4xx
+		case 5:
+			e.Reason = reason5xx
+		default:
+			e.Reason = reasonProtocol
+		}
+	}
+	return e
+}
+
+// passing reports whether what was wrong may be over in a moment.
+func (e *FetchError) passing() bool {
+	if e.Kind != Unreachable {
+		return false
+	}
+	return e.Reason == reason429 || e.Reason == reasonConnect || e.Reason == reason5xx &&
+		e.Status != http.StatusNotImplemented && e.Status != http.StatusHTTPVersionNotSupported
+}
+
+// classify says in a report's words what went wrong with a hop.
+func (f *Fetcher) classify(ctx context.Context, t *target, err error) *FetchError {
+	if ferr, ok := errors.AsType[*FetchError](err); ok { // our own: a host that asked to be left alone
+		ferr.URL = t.clean
+		return ferr
+	}
+	e := &FetchError{URL: t.clean, Kind: Unreachable, Err: err}
+	cause := context.Cause(ctx)
+	switch {
+	case cause == nil:
+		e.Kind, e.Reason = errorKind(err)
+		return e
+	case errors.Is(cause, errTotal), errors.Is(cause, errIdle):
+		e.Reason = reasonTimeout
+	case errors.Is(cause, errClosed):
+		e.Reason = reasonClosed
+	default:
+		e.Reason = reasonCancelled
+	}
+	e.Err = cause
+	return e
+}
+
+// errorKind sorts the errors of the network.
+func errorKind(err error) (kind FetchErrorKind, reason string) {
+	if _, ok := errors.AsType[codingError](err); ok {
+		return UnsupportedMedia, reasonCoding
+	}
+	_, isDNS := errors.AsType[*net.DNSError](err)
+	var timeout net.Error
+	switch {
+	case errors.Is(err, errSent):
+		return TooLarge, reasonSent
+	case errors.Is(err, errDecoded):
+		return TooLarge, reasonDecoded
+	case errors.Is(err, ssrf.ErrProhibitedPort):
+		return Blocked, reasonPort
+	case errors.Is(err, ssrf.ErrProhibitedIP), errors.Is(err, ssrf.ErrProhibitedNetwork),
+		errors.Is(err, ssrf.ErrInvalidHostPort):
+		return Blocked, reasonNetwork
+	case isDNS:
+		return Unreachable, reasonDNS
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return Unreachable, reasonTimeout
+	case isTLS(err):
+		return Unreachable, reasonTLS
+	case isLost(err):
+		return Unreachable, reasonConnect
+	}
+	return Unreachable, reasonProtocol
+}
+
+func isTLS(err error) bool {
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	return certificate || record || alert || errors.Is(err, http.ErrSchemeMismatch)
+}
+
+// isLost reports whether there was no connection, or suddenly none.
+func isLost(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial" || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed)
+}

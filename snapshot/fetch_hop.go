@@ -1,14 +1,12 @@
 package snapshot
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/textproto"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +28,6 @@ var (
 	errIdle    = errors.New("nothing came for too long")
 	errSent    = errors.New("it is longer than the limit as it is sent")
 	errDecoded = errors.New("it is longer than the limit")
-	errLonger  = errors.New("it is longer than it says")
 )
 
 // do waits for its turn, asks and reads. It returns a document or where to go on; neither: ask again, unconditionally.
@@ -98,7 +95,7 @@ func (h *hop) read(ctx context.Context, resp *http.Response, w *watch) (*target,
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
 		http.StatusPermanentRedirect:
-		next, ferr := h.follow(resp)
+		next, ferr := h.redirect(resp)
 		if ferr == nil && h.job.purpose == forLocation {
 			return nil, &Snapshot{FinalURL: next.clean}, nil
 		}
@@ -113,13 +110,7 @@ func (h *hop) read(ctx context.Context, resp *http.Response, w *watch) (*target,
 		return nil, nil, ferr
 	}
 	if h.job.purpose == forLocation {
-		return nil, nil, &FetchError{
-			URL:    h.at.clean,
-			Kind:   Unreachable,
-			Reason: reasonRedirects,
-			Status: resp.StatusCode,
-			Err:    errors.New("it does not redirect"),
-		}
+		return nil, nil, unreachable(h.at.clean, reasonRedirects, resp.StatusCode, errors.New("it does not redirect"))
 	}
 	octets, err := h.octets(resp, w)
 	if err != nil {
@@ -128,14 +119,12 @@ func (h *hop) read(ctx context.Context, resp *http.Response, w *watch) (*target,
 		return nil, nil, ferr
 	}
 	s := &Snapshot{
-		FinalURL:  h.at.clean,
-		Status:    resp.StatusCode,
-		Header:    kept(resp.Header),
-		FetchedAt: now,
-		UserAgent: h.f.userAgent,
-		MediaType: resp.Header.Get(
-			"Content-Type",
-		),
+		FinalURL:     h.at.clean,
+		Status:       resp.StatusCode,
+		Header:       kept(resp.Header),
+		FetchedAt:    now,
+		UserAgent:    h.f.userAgent,
+		MediaType:    resp.Header.Get("Content-Type"),
 		ETag:         resp.Header.Get("ETag"),
 		LastModified: resp.Header.Get("Last-Modified"),
 		Octets:       octets,
@@ -149,10 +138,8 @@ func (h *hop) read(ctx context.Context, resp *http.Response, w *watch) (*target,
 
 // unmodified makes a snapshot of our copy, which still holds. Nil: the server speaks of another.
 func (h *hop) unmodified(resp *http.Response, now time.Time) *Snapshot {
-	if tag := resp.Header.Get(
-		"ETag",
-	); tag != "" && h.prior.ETag != "" &&
-		strings.TrimPrefix(tag, "W/") != strings.TrimPrefix(h.prior.ETag, "W/") {
+	tag := resp.Header.Get("ETag")
+	if tag != "" && h.prior.ETag != "" && strings.TrimPrefix(tag, "W/") != strings.TrimPrefix(h.prior.ETag, "W/") {
 		return nil
 	}
 	s := *h.prior
@@ -178,10 +165,8 @@ func kept(header http.Header) http.Header {
 			delete(header, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
 		}
 	}
-	for _, name := range []string{
-		"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authentication-Info", "Proxy-Connection", "Set-Cookie", "Set-Cookie2",
-		"Te", "Trailer", "Transfer-Encoding", "Upgrade",
-	} {
+	for name := range strings.FieldsSeq(`Connection Keep-Alive Proxy-Authenticate Proxy-Authentication-Info
+		Proxy-Connection Set-Cookie Set-Cookie2 Te Trailer Transfer-Encoding Upgrade`) {
 		delete(header, name)
 	}
 	return header
@@ -210,12 +195,7 @@ func (h *hop) octets(resp *http.Response, w *watch) ([]byte, error) {
 	}
 	w.touch()
 	body := unpack.Limit(&watched{resp.Body, w}, sent, errSent)
-	length := resp.ContentLength
-	if length > most {
-		length = -1
-	}
-	if coding != unpack.Plain && length != 0 {
-		length = -1
+	if coding != unpack.Plain && resp.ContentLength != 0 {
 		var err error
 		if body, err = coding.Reader(body, unpack.MaxWindow); errors.Is(err, io.EOF) {
 			return []byte{}, nil // nothing at all, which is no gzip, but common
@@ -227,47 +207,7 @@ func (h *hop) octets(resp *http.Response, w *watch) ([]byte, error) {
 	if cut {
 		over = io.EOF
 	}
-	return h.f.readAll(unpack.Limit(body, most, over), length)
-}
-
-// exactly is up to which length a server's word is enough to make room for a body.
-const exactly = 256 << 10
-
-// readAll reads a body. Its length, if it is known, makes for a single buffer of just that size.
-func (f *Fetcher) readAll(r io.Reader, length int64) ([]byte, error) {
-	if length >= 0 && length <= exactly {
-		b := make([]byte, length)
-		if _, err := io.ReadFull(r, b); err != nil {
-			return nil, err
-		}
-		if n, err := r.Read(make([]byte, 1)); n > 0 || err != nil && err != io.EOF {
-			return nil, cmp.Or(err, errLonger)
-		}
-		return b, nil
-	}
-	buf, ok := f.buffers.Get().(*[]byte)
-	if !ok {
-		buf = new(make([]byte, 64<<10))
-	}
-	b := (*buf)[:0]
-	var err error
-	for err == nil {
-		if len(b) == cap(b) {
-			b = slices.Grow(b, len(b))
-		}
-		var n int
-		n, err = r.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-	}
-	var out []byte
-	if err == io.EOF { // a wrapped one is no end
-		out, err = append(make([]byte, 0, len(b)), b...), nil
-	}
-	if cap(b) <= 4*exactly { // a rare huge document does not keep its room
-		*buf = b
-		f.buffers.Put(buf)
-	}
-	return out, err
+	return io.ReadAll(unpack.Limit(body, most, over))
 }
 
 // watch ends a hop that takes too long: in all, or between two pieces of its body. One timer does both.

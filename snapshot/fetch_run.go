@@ -4,24 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"slices"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 )
 
 // run does a job: it tries, and tries again where that may help.
 func (f *Fetcher) run(ctx context.Context, j *job, t *target) (s *Snapshot, ferr *FetchError) {
 	defer func() {
 		if why := recover(); why != nil { // somebody else's decoder, over somebody else's bytes
-			s, ferr = nil, &FetchError{
-				URL:    j.URL,
-				Kind:   Unreachable,
-				Reason: reasonProtocol,
-				Err:    fmt.Errorf("%s: %v", panicked, why),
-			}
+			s, ferr = nil, unreachable(j.URL, reasonProtocol, 0, fmt.Errorf("%s: %v", panicked, why))
 		}
 	}()
 	retries := f.limits.Retries
@@ -29,50 +24,26 @@ func (f *Fetcher) run(ctx context.Context, j *job, t *target) (s *Snapshot, ferr
 		retries = max(0, min(retries, j.Retries))
 	}
 	prior := f.prior(ctx, j)
+	delays := backoff.ExponentialBackOff{ // from the limit to half as much again, so that not all come back at once
+		InitialInterval: f.limits.Backoff * 5 / 4, RandomizationFactor: 0.2, Multiplier: 2, MaxInterval: time.Hour,
+	}
 	for n := range retries + 1 {
 		s, ferr = f.try(ctx, j, t, prior)
 		if ferr == nil {
 			f.keep(ctx, j, s)
 			return s, nil
 		}
-		ferr.FinalURL = other(ferr.URL, j.URL)
-		ferr.URL = j.URL
+		if ferr.URL != j.URL {
+			ferr.URL, ferr.FinalURL = j.URL, ferr.URL
+		}
 		if n == retries || !ferr.passing() || ferr.RetryAfter > f.limits.RetryAfter {
 			break
 		}
-		wait := f.limits.Backoff << n
-		if wait > 0 {
-			wait += rand.N(wait/2 + 1) // so that not all come back at once
-		}
-		if err := pause(ctx, max(wait, ferr.RetryAfter)); err != nil {
+		if err := sleep(ctx, max(delays.NextBackOff(), ferr.RetryAfter)); err != nil {
 			return nil, f.classify(ctx, t, err)
 		}
 	}
 	return nil, ferr
-}
-
-// other returns a unless it is b.
-func other(a, b string) string {
-	if a == b {
-		return ""
-	}
-	return a
-}
-
-// passing reports whether what was wrong may be over in a moment.
-func (e *FetchError) passing() bool {
-	if e.Kind != Unreachable {
-		return false
-	}
-	switch e.Reason {
-	case reason429:
-		return true
-	case reason5xx:
-		return e.Status != http.StatusNotImplemented && e.Status != http.StatusHTTPVersionNotSupported
-	case reasonConnect:
-		return true
-	}
-	return false
 }
 
 // prior returns the copy by which a request can be conditional, nil if there is none.
@@ -82,10 +53,7 @@ func (f *Fetcher) prior(ctx context.Context, j *job) *Snapshot {
 	}
 	s, err := j.Copies.Latest(ctx, j.URL)
 	if err != nil {
-		f.log.LogAttrs(
-			ctx, slog.LevelWarn, "reading a copy", slog.String("url", j.URL),
-			slog.String("error", err.Error()),
-		)
+		f.log.WarnContext(ctx, "reading a copy", "url", j.URL, "error", err.Error())
 		return nil
 	}
 	most := j.most(&f.limits)
@@ -101,10 +69,7 @@ func (f *Fetcher) keep(ctx context.Context, j *job, s *Snapshot) {
 		return
 	}
 	if err := j.Copies.Keep(ctx, s); err != nil {
-		f.log.LogAttrs(
-			ctx, slog.LevelWarn, "keeping a copy", slog.String("url", j.URL),
-			slog.String("error", err.Error()),
-		)
+		f.log.WarnContext(ctx, "keeping a copy", "url", j.URL, "error", err.Error())
 	}
 }
 
@@ -143,98 +108,43 @@ func (f *Fetcher) try(ctx context.Context, j *job, t *target, prior *Snapshot) (
 		}
 		visited = append(visited, h.at.clean)
 		if len(visited) > f.limits.Redirects || slices.Contains(visited, next.clean) {
-			return nil, &FetchError{
-				URL:    next.clean,
-				Kind:   Unreachable,
-				Reason: reasonRedirects,
-				Hops:   visited[1:],
-				Err:    fmt.Errorf("redirect %d leads there", len(visited)),
-			}
+			err := unreachable(next.clean, reasonRedirects, 0, fmt.Errorf("redirect %d leads there", len(visited)))
+			err.Hops = visited[1:]
+			return nil, err
 		}
 		h.at = next
 	}
 }
 
-// errNoRedirect: the document must be where its address says.
-var errNoRedirect = errors.New("it redirects, and must not")
-
-// follow returns where a response redirects to, checked.
-func (h *hop) follow(resp *http.Response) (*target, *FetchError) {
+// redirect returns where a response redirects to, checked.
+func (h *hop) redirect(resp *http.Response) (*target, *FetchError) {
 	from := h.at.clean
 	location := resp.Header.Get("Location")
 	if location == "" {
-		return nil, &FetchError{
-			URL:    from,
-			Kind:   Unreachable,
-			Reason: reasonProtocol,
-			Status: resp.StatusCode,
-			Err:    errors.New("it redirects to nowhere"),
-		}
+		return nil, unreachable(from, reasonProtocol, resp.StatusCode, errors.New("it redirects to nowhere"))
 	}
-	to, err := h.resolve(location)
-	if err != nil {
-		return nil, err
+	ref, err := url.Parse(location)
+	if err != nil || len(location) > maxURL {
+		return nil, blocked(location, reasonURL, "%s redirects to what is no address", from)
+	}
+	to := location // as it was written: resolving would tidy what has to be refused
+	if !ref.IsAbs() {
+		to = h.at.url.ResolveReference(ref).String()
 	}
 	if h.job.purpose == forLocation {
 		return parseTarget(to)
 	}
 	if h.job.NoRedirect {
-		return nil, &FetchError{
-			URL:    from,
-			Kind:   Unreachable,
-			Reason: reasonRedirects,
-			Status: resp.StatusCode,
-			Err:    errNoRedirect,
-		}
+		return nil, unreachable(from, reasonRedirects, resp.StatusCode, errors.New("it redirects, and must not"))
 	}
-	next, err := h.f.guard.target(to)
-	if err != nil {
-		return nil, err
+	next, ferr := h.f.guard.target(to)
+	if ferr != nil {
+		return nil, ferr
 	}
 	if h.at.url.Scheme == "https" && next.url.Scheme != "https" {
 		return nil, blocked(to, reasonDowngrade, "%s redirects to it", from)
 	}
 	return next, nil
-}
-
-// resolve makes a Location absolute.
-func (h *hop) resolve(location string) (string, *FetchError) {
-	ref, err := url.Parse(location)
-	if err != nil || len(location) > MaxURL {
-		return "", blocked(location, reasonURL, "%s redirects to what is no address", h.at.clean)
-	}
-	if ref.IsAbs() {
-		return location, nil // as it was written: resolving would tidy what has to be refused
-	}
-	return h.at.url.ResolveReference(ref).String(), nil
-}
-
-// statusError returns what a status says that is not a document's, nil for one that is.
-func statusError(status int) *FetchError {
-	e := &FetchError{Kind: Unreachable, Status: status, Err: fmt.Errorf("the server said %d", status)}
-	switch status {
-	case http.StatusNotFound, http.StatusGone:
-		e.Kind = Gone
-	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusProxyAuthRequired,
-		http.StatusUnavailableForLegalReasons:
-		e.Kind = AccessDenied
-	case http.StatusTooManyRequests:
-		e.Reason = reason429
-	case http.StatusPartialContent: // nobody asked for a part
-		e.Reason = reasonProtocol
-	default:
-		switch status / 100 {
-		case 2:
-			return nil
-		case 4:
-			e.Reason = reason4xx
-		case 5:
-			e.Reason = reason5xx
-		default:
-			e.Reason = reasonProtocol
-		}
-	}
-	return e
 }
 
 // retryAfter reads the field of that name: seconds or a date.

@@ -62,7 +62,7 @@ func bubble(t *testing.T, h http.HandlerFunc, do func(ctx context.Context, f *Fe
 }
 
 // wait waits as a server does that is slow.
-func wait(ctx context.Context, d time.Duration) { _ = pause(ctx, d) }
+func wait(ctx context.Context, d time.Duration) { _ = sleep(ctx, d) }
 
 // flush sends what was written.
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }

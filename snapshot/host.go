@@ -181,7 +181,7 @@ func (h *hosts) wait(ctx context.Context, one *host, all *places, scheduled bool
 			busy.RetryAfter = left
 			return busy
 		}
-		if err := pause(ctx, left); err != nil {
+		if err := sleep(ctx, left); err != nil {
 			return err
 		}
 		if err := all.take(ctx, scheduled); err != nil {
@@ -215,8 +215,8 @@ func (one *host) start(now time.Time, gap time.Duration) bool {
 	return true
 }
 
-// pause waits, or returns why ctx ended.
-func pause(ctx context.Context, d time.Duration) error {
+// sleep waits, or returns why ctx ended.
+func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
 	}

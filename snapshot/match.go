@@ -1,11 +1,12 @@
 package snapshot
 
 import (
-	"math/bits"
 	"strings"
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // Quote is what somebody says that a text says. Offsets are code points, half-open.
@@ -102,22 +103,14 @@ const maxContext = 64
 
 // firstOf returns the beginning of a suffix, without the white space around it.
 func firstOf(context string) string {
-	context = strings.TrimSpace(context)
-	if n, ok := byteOffset(context, maxContext); ok {
-		context = context[:n]
-	}
-	return strings.TrimSpace(context)
+	return strings.TrimSpace(text.Runes(strings.TrimSpace(context), maxContext))
 }
 
 // lastOf returns the end of a prefix, likewise.
 func lastOf(context string) string {
 	context = strings.TrimSpace(context)
-	from := len(context)
-	for range maxContext {
-		_, n := utf8.DecodeLastRuneInString(context[:from])
-		from -= n
-	}
-	return strings.TrimSpace(context[from:])
+	over := max(0, utf8.RuneCountInString(context)-maxContext)
+	return strings.TrimSpace(context[len(text.Runes(context, over)):])
 }
 
 // finder looks for one quote in one text.
@@ -150,7 +143,7 @@ func (f *finder) find(exact string) (Match, bool) {
 		}
 		h := hit{at + i, at + i + len(exact)}
 		at = h.end
-		if f.whole(h, exact) {
+		if f.isWhole(h, exact) {
 			b.add(h)
 		}
 	}
@@ -239,9 +232,9 @@ func agreeing(text, context string, before bool) float64 {
 	return float64(n) / float64(len(context))
 }
 
-// whole reports whether a hit does not cut a word or number in a way that can change what it says, or the quote says
+// isWhole reports whether a hit does not cut a word or number in a way that can change what it says, or the quote says
 // itself that it does.
-func (f *finder) whole(h hit, exact string) bool {
+func (f *finder) isWhole(h hit, exact string) bool {
 	if cutsStart(f.text, h) && !strings.HasPrefix(exact, "…") && !strings.HasPrefix(exact, "...") &&
 		!goesOn(f.text[:h.start], f.prefix, true) {
 		return false
@@ -318,11 +311,7 @@ func cutsNumber(a, b string) bool {
 
 // joinsDigits reports whether a character between two digits makes one number, or one expression, of them.
 func joinsDigits(r rune) bool {
-	switch r {
-	case '.', ',', '/', ':', '·', '٫', '٬', '⁄':
-		return true
-	}
-	return false
+	return r > 0 && strings.ContainsRune(".,/:·٫٬⁄", r)
 }
 
 func endsInDigit(s string) bool {
@@ -356,77 +345,26 @@ const contextLength = 32
 
 // QuoteAt returns the quote of the code points [start, end) of a text, with up to 32 code points of prefix and suffix.
 // A place that the text does not have gives the zero Quote.
-func QuoteAt(text string, start, end int) Quote {
-	exact, ok := Slice(text, start, end)
+func QuoteAt(words string, start, end int) Quote {
+	exact, ok := Slice(words, start, end)
 	if !ok {
 		return Quote{}
 	}
 	q := Quote{Exact: exact, Start: start, End: end}
 	from := max(0, start-contextLength)
-	q.Prefix, _ = Slice(text, from, start)
-	at, _ := byteOffset(text, end)
-	rest := text[at:]
-	if n, ok := byteOffset(rest, contextLength); ok {
-		rest = rest[:n]
-	}
-	q.Suffix = rest
+	q.Prefix, _ = Slice(words, from, start)
+	at, _ := byteOffset(words, end)
+	q.Suffix = text.Runes(words[at:], contextLength)
 	return q
 }
 
 // byteOffset returns where the n-th code point of a text begins, in bytes; n may be their number.
 func byteOffset(text string, n int) (int, bool) {
-	const step = 256
-	at := 0
-	// whole steps, in which no code point is left out: continuation bytes count nothing
-	for n > 0 && len(text)-at > step {
-		c := starts(text[at : at+step])
-		if c > n {
-			break
-		}
-		n -= c
-		at += step
-	}
-	for ; at < len(text); at++ {
-		if text[at]&0xc0 == 0x80 {
-			continue
-		}
+	for at := range text {
 		if n == 0 {
 			return at, true
 		}
 		n--
 	}
-	return at, n == 0
-}
-
-// starts counts the bytes that begin a code point, eight at a time: of those that continue one, the highest bit is set
-// and the next is not.
-func starts(s string) int {
-	const highest = 0x8080808080808080
-	n := len(s)
-	for ; len(s) >= 8; s = s[8:] {
-		w := uint64(
-			s[0],
-		) | uint64(
-			s[1],
-		)<<8 | uint64(
-			s[2],
-		)<<16 | uint64(
-			s[3],
-		)<<24 | uint64(
-			s[4],
-		)<<32 | uint64(
-			s[5],
-		)<<40 | uint64(
-			s[6],
-		)<<48 | uint64(
-			s[7],
-		)<<56
-		n -= bits.OnesCount64(w &^ (w << 1) & highest)
-	}
-	for i := range len(s) {
-		if s[i]&0xc0 == 0x80 {
-			n--
-		}
-	}
-	return n
+	return len(text), n == 0
 }

@@ -12,7 +12,7 @@ import (
 // but for the white space between them.
 type Passage struct {
 	Span    ibid.Span // in the text it was cut from
-	Heading string    // under which it stands, at most MaxHeading bytes of it; empty: none
+	Heading string    // under which it stands, at most 200 bytes of it; empty: none
 	Page    int       // it begins on, from 1; 0: there are none
 	Index   int       // from 0
 	// Breaks are the places in the text where its blocks begin, but the first, and of a long block its sentences: what
@@ -23,15 +23,15 @@ type Passage struct {
 
 // PassageOptions says how long passages are. Nil and the zero value mean the default.
 type PassageOptions struct {
-	Size int // bytes that a passage has at most; 0: PassageSize
+	Size int // bytes that a passage has at most; 0: 1000
 }
 
-// MaxHeading is how many bytes of a heading a passage says at most, cut between words: a heading may be as long as its
+// maxHeading is how many bytes of a heading a passage says at most, cut between words: a heading may be as long as its
 // document, and each passage below it is read with it.
-const MaxHeading = 200
+const maxHeading = 200
 
-// PassageSize is how many bytes a passage has at most unless its options say another number.
-const PassageSize = 1000
+// passageSize is how many bytes a passage has at most unless its options say another number.
+const passageSize = 1000
 
 // Passages cuts the text into passages: never across a page or a heading. A heading begins the passage that follows it.
 func (t *Text) Passages(o *PassageOptions) []Passage {
@@ -44,7 +44,7 @@ func Passages(text string, o *PassageOptions) []Passage {
 }
 
 func cutPassages(text string, blocks []Block, breaks bool, o *PassageOptions) []Passage {
-	p := packer{text: text, size: PassageSize, breaks: breaks}
+	p := packer{text: text, size: passageSize, breaks: breaks}
 	if o != nil && o.Size > 0 {
 		p.size = o.Size
 	}
@@ -86,7 +86,7 @@ func (p *packer) heading(b Block) {
 	}
 	p.page = b.Page
 	p.title = strings.TrimSpace(strings.TrimLeft(p.text[b.Span.Start:b.Span.End], "# "))
-	p.title = strings.TrimSpace(p.title[:cutAt(p.title, MaxHeading)])
+	p.title = strings.TrimSpace(p.title[:cutAt(p.title, maxHeading)])
 	if b.Span.Len() > p.size { // a size for which it is too long
 		p.block(b.Span)
 		return

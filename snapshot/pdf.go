@@ -12,7 +12,7 @@ import (
 
 // readPDF reads the text layer of a PDF.
 func readPDF(t *Text, b []byte, o *TextOptions) error {
-	d, err := pdf.Read(b, cmp.Or(o.Pages, MaxPages), cmp.Or(o.Time, MaxTime))
+	d, err := pdf.Read(b, cmp.Or(o.Pages, maxPages), cmp.Or(o.Time, maxTime))
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func recognise(b []byte, said string, o *TextOptions) string {
 	default:
 		return said
 	}
-	if t := byExtension(extension(o)); t != "" {
+	if t := typesByExtension[extension(o)]; t != "" {
 		return t
 	}
 	return byContent(head, b)
@@ -57,33 +57,21 @@ func extension(o *TextOptions) string {
 	return ""
 }
 
-func byExtension(ext string) string {
-	switch ext {
-	case ".html", ".htm":
-		return typeHTML
-	case ".xhtml", ".xht":
-		return typeXHTML
-	case ".md", ".markdown", ".mdown", ".mkd":
-		return typeMarkdown
-	case ".txt", ".text", ".log":
-		return typePlain
-	case ".json":
-		return typeJSON
-	case ".jsonl", ".ndjson":
-		return typeLines
-	case ".xml":
-		return typeXML
-	case ".csv":
-		return typeCSV
-	}
-	return ""
+// typesByExtension has the media types of names that say one.
+var typesByExtension = map[string]string{
+	".html": typeHTML, ".htm": typeHTML, ".xhtml": typeXHTML, ".xht": typeXHTML,
+	".md": typeMarkdown, ".markdown": typeMarkdown, ".mdown": typeMarkdown, ".mkd": typeMarkdown,
+	".txt": typePlain, ".text": typePlain, ".log": typePlain,
+	".json": typeJSON, ".jsonl": typeLines, ".ndjson": typeLines, ".xml": typeXML, ".csv": typeCSV,
 }
 
 // byContent recognises a document by how it begins.
 func byContent(head, b []byte) string {
 	start := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	lower := bytes.ToLower(start[:min(len(start), 512)])
-	for _, tag := range []string{"<!doctype html", "<html", "<head", "<body", "<title", "<p>", "<div", "<h1", "<meta", "<article", "<main"} {
+	for _, tag := range []string{
+		"<!doctype html", "<html", "<head", "<body", "<title", "<p>", "<div", "<h1", "<meta", "<article", "<main",
+	} {
 		if bytes.HasPrefix(lower, []byte(tag)) {
 			return typeHTML
 		}
@@ -112,7 +100,7 @@ func byContent(head, b []byte) string {
 
 // binary says what bytes that are no text look like; empty: they may be text.
 func binary(b []byte) string {
-	for _, s := range signatures() {
+	for _, s := range signatures {
 		if len(b) >= s.at && bytes.HasPrefix(b[s.at:], []byte(s.bytes)) {
 			return s.name
 		}
@@ -139,45 +127,41 @@ func binary(b []byte) string {
 	return ""
 }
 
-// signature is how files of some kind begin.
-type signature struct {
+// signatures says how files of some kind begin.
+var signatures = []struct {
 	at          int
 	bytes, name string
-}
-
-func signatures() []signature {
-	return []signature{
-		{0, "\x89PNG\r\n\x1a\n", "a PNG image"},
-		{0, "\xff\xd8\xff", "a JPEG image"},
-		{0, "GIF87a", "a GIF image"},
-		{0, "GIF89a", "a GIF image"},
-		{8, "WEBP", "a WebP image"},
-		{0, "II*\x00", "a TIFF image"},
-		{0, "MM\x00*", "a TIFF image"},
-		{0, "\x1f\x8b", "gzip data: unpack it first"},
-		{0, "BZh", "bzip2 data: unpack it first"},
-		{0, "\xfd7zXZ\x00", "xz data: unpack it first"},
-		{0, "\x28\xb5\x2f\xfd", "zstd data: unpack it first"},
-		{0, "7z\xbc\xaf\x27\x1c", "a 7z archive"},
-		{0, "Rar!\x1a", "a RAR archive"},
-		{0, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document (.doc, .xls, .ppt): save it as PDF or text"},
-		{0, `{\rtf`, "an RTF document: save it as PDF or text"},
-		{0, `{\pard`, "an RTF document: save it as PDF or text"}, // without its head, as pandoc writes it
-		{0, "%!PS", "a PostScript document: save it as PDF"},
-		{0, "\x7fELF", "a program"},
-		{0, "MZ\x90", "a program"},
-		{0, "\x00asm", "a WebAssembly module"},
-		{0, "SQLite format 3\x00", "an SQLite database"},
-		{0, "OggS", "an Ogg recording"},
-		{0, "ID3", "an MP3 recording"},
-		{0, "fLaC", "a FLAC recording"},
-		{8, "WAVE", "a WAV recording"},
-		{4, "ftyp", "an MP4 video, or a HEIC image"},
-		{0, "\x1aE\xdf\xa3", "a Matroska or WebM video"},
-		{0, "wOFF", "a font"},
-		{0, "wOF2", "a font"},
-		{0, "PAR1", "a Parquet file"},
-	}
+}{
+	{0, "\x89PNG\r\n\x1a\n", "a PNG image"},
+	{0, "\xff\xd8\xff", "a JPEG image"},
+	{0, "GIF87a", "a GIF image"},
+	{0, "GIF89a", "a GIF image"},
+	{8, "WEBP", "a WebP image"},
+	{0, "II*\x00", "a TIFF image"},
+	{0, "MM\x00*", "a TIFF image"},
+	{0, "\x1f\x8b", "gzip data: unpack it first"},
+	{0, "BZh", "bzip2 data: unpack it first"},
+	{0, "\xfd7zXZ\x00", "xz data: unpack it first"},
+	{0, "\x28\xb5\x2f\xfd", "zstd data: unpack it first"},
+	{0, "7z\xbc\xaf\x27\x1c", "a 7z archive"},
+	{0, "Rar!\x1a", "a RAR archive"},
+	{0, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Office document (.doc, .xls, .ppt): save it as PDF or text"},
+	{0, `{\rtf`, "an RTF document: save it as PDF or text"},
+	{0, `{\pard`, "an RTF document: save it as PDF or text"}, // without its head, as pandoc writes it
+	{0, "%!PS", "a PostScript document: save it as PDF"},
+	{0, "\x7fELF", "a program"},
+	{0, "MZ\x90", "a program"},
+	{0, "\x00asm", "a WebAssembly module"},
+	{0, "SQLite format 3\x00", "an SQLite database"},
+	{0, "OggS", "an Ogg recording"},
+	{0, "ID3", "an MP3 recording"},
+	{0, "fLaC", "a FLAC recording"},
+	{8, "WAVE", "a WAV recording"},
+	{4, "ftyp", "an MP4 video, or a HEIC image"},
+	{0, "\x1aE\xdf\xa3", "a Matroska or WebM video"},
+	{0, "wOFF", "a font"},
+	{0, "wOF2", "a font"},
+	{0, "PAR1", "a Parquet file"},
 }
 
 // zipped says what kind of document a ZIP archive is, by the names of what is in it.

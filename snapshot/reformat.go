@@ -41,15 +41,15 @@ func (f *finder) reformatted() (Match, bool) {
 			done += r.made
 			h.end = r.pos
 		}
-		if f.whole(h, f.exact) && !f.asked(h) {
+		if f.isWhole(h, f.exact) && !f.isAsked(h) {
 			b.add(h)
 		}
 	}
 	return b.match(MatchReformatted)
 }
 
-// asked reports whether the text asks what the quote says.
-func (f *finder) asked(h hit) bool {
+// isAsked reports whether the text asks what the quote says.
+func (f *finder) isAsked(h hit) bool {
 	next, _ := utf8.DecodeRuneInString(f.text[h.end:])
 	last, _ := utf8.DecodeLastRuneInString(f.exact)
 	return isQuestion(next) && (last == '.' || last == '!' || last == '。' || last == '！')
@@ -220,11 +220,7 @@ func isAccounting(text string) bool {
 }
 
 func isPercent(r rune) bool {
-	switch r {
-	case '%', '‰', '‱', '％', '﹪', '٪', '؉', '؊':
-		return true
-	}
-	return false
+	return r > 0 && strings.ContainsRune("%‰‱％﹪٪؉؊", r)
 }
 
 func isQuestion(r rune) bool { return r == '?' || r == '？' || r == '؟' }
@@ -238,8 +234,7 @@ func kindOf(c rune) kind {
 		case '0' <= c && c <= '9':
 			return digitKind
 		}
-		switch c {
-		case '$', '+', '<', '=', '>', '^', '`', '|', '~', '%', '?':
+		if c > 0 && strings.ContainsRune("$+<=>^`|~%?", c) {
 			return otherKind
 		}
 		return noKind

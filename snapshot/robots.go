@@ -39,34 +39,22 @@ func (f *Fetcher) obey(ctx context.Context, t *target) *FetchError {
 	site := t.url.Scheme + "://" + t.url.Host
 	r, ok := f.robots.known.get(site)
 	if !ok || !time.Now().Before(r.until) {
-		s, err := f.get(
-			ctx,
-			&job{
-				FetchRequest: FetchRequest{URL: site + "/robots.txt", Scheduled: true, MaxBytes: maxRobots},
-				purpose:      forRobots,
-			},
-		)
+		ask := FetchRequest{URL: site + "/robots.txt", Scheduled: true, MaxBytes: maxRobots}
+		s, err := f.get(ctx, &job{FetchRequest: ask, purpose: forRobots})
 		if ctx.Err() != nil {
 			return f.classify(ctx, t, context.Cause(ctx))
 		}
 		r = readRules(s, err)
 		f.robots.known.put(site, r, int64(len(r.body)+len(site)), robotsMemory)
 	}
-	if r.err != nil {
-		return &FetchError{
-			URL:    t.clean,
-			Kind:   RobotsDisallowed,
-			Reason: reasonUnreachable,
-			Err:    fmt.Errorf("its robots.txt: %w", r.err),
-		}
-	}
-	if !allows(r.body, product(f.userAgent), t.clean) {
-		return &FetchError{
-			URL:    t.clean,
-			Kind:   RobotsDisallowed,
-			Reason: reasonRule,
-			Err:    errors.New("its robots.txt does not allow it"),
-		}
+	refused := &FetchError{URL: t.clean, Kind: RobotsDisallowed}
+	switch {
+	case r.err != nil:
+		refused.Reason, refused.Err = reasonUnreachable, fmt.Errorf("its robots.txt: %w", r.err)
+		return refused
+	case !allows(r.body, product(f.userAgent), t.clean):
+		refused.Reason, refused.Err = reasonRule, errors.New("its robots.txt does not allow it")
+		return refused
 	}
 	return nil
 }

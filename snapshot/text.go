@@ -79,18 +79,20 @@ type TextOptions struct {
 
 // Limits bounds what is read of a document. Zero means the default.
 type Limits struct {
-	Bytes     int           // of the document; MaxBytes
-	Pages     int           // of a PDF; MaxPages
-	Time      time.Duration // for a PDF; MaxTime
-	Documents int           // that one file may hold; MaxDocuments
+	Bytes     int           // of the document; [MaxBytes]
+	Pages     int           // of a PDF; 2000
+	Time      time.Duration // for a PDF; 20 s
+	Documents int           // that one file may hold; 100,000
 }
 
-// The defaults of [Limits], and what cannot be set.
+// MaxBytes is how many bytes a document may have, unless [Limits] says another number.
+const MaxBytes = 32 << 20
+
+// The other defaults of [Limits].
 const (
-	MaxBytes     = 32 << 20
-	MaxPages     = 2000
-	MaxTime      = 20 * time.Second
-	MaxDocuments = 100_000
+	maxPages     = 2000
+	maxTime      = 20 * time.Second
+	maxDocuments = 100_000
 )
 
 // Why a document could not be read: errors of [Extract] and [ReadDocuments] wrap one of these.

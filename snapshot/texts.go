@@ -11,7 +11,7 @@ import (
 // Texts remembers the texts of documents by the hash of their octets and their media type: reading a page is most of
 // what a verification costs. The zero value is ready, a nil *Texts remembers nothing; both can be used concurrently.
 type Texts struct {
-	Limit int64 // bytes of the texts that are remembered, about, and again of what stands beside them; 0: MaxTexts
+	Limit int64 // bytes of the texts that are remembered, about, and again of what stands beside them; 0: maxTexts
 
 	mu     sync.Mutex
 	size   int64
@@ -21,11 +21,11 @@ type Texts struct {
 	byText map[*Text]*textEntry
 }
 
-// MaxTexts is how many bytes [Texts] holds by default.
-const MaxTexts = 64 << 20
+// maxTexts is how many bytes [Texts] holds by default.
+const maxTexts = 64 << 20
 
-// ErrNoOctets says that of a snapshot only the hash is left.
-var ErrNoOctets = errors.New("its octets are not kept any more")
+// errNoOctets says that of a snapshot only the hash is left.
+var errNoOctets = errors.New("its octets are not kept any more")
 
 // Whole reports whether a snapshot has its octets. The one of an empty document has.
 func (s *Snapshot) Whole() bool {
@@ -56,10 +56,10 @@ type beside struct {
 
 // Of returns the text of a document with the hash of its Content. Who asks for a text that is being read waits for it.
 // The text is shared: nobody may change it. A Hash that is there is believed, so whoever makes a snapshot of what came
-// from elsewhere must compare it; one without its octets (see [Copies]) is an [ErrNoOctets].
+// from elsewhere must compare it; one without its octets (see [Copies]) is an error.
 func (t *Texts) Of(s *Snapshot) (*Text, string, error) {
 	if !s.Whole() {
-		return nil, "", fmt.Errorf("reading the text of %s: %w", s.URL, ErrNoOctets)
+		return nil, "", fmt.Errorf("reading the text of %s: %w", s.URL, errNoOctets)
 	}
 	hash := s.Hash
 	if hash == "" {
@@ -112,7 +112,7 @@ func (t *Texts) keep(e *textEntry) {
 		}
 		t.byText[e.text] = e
 	}
-	most := cmp.Or(t.Limit, MaxTexts)
+	most := cmp.Or(t.Limit, maxTexts)
 	for at := t.used.Back(); at != nil && t.size > most; {
 		before := at.Prev()
 		if old := at.Value.(*textEntry); old.size > 0 {
@@ -169,7 +169,7 @@ func (t *Texts) keepBeside(text *Text, b *beside, size int64) {
 	}
 	b.size = size
 	t.beside += size
-	most := cmp.Or(t.Limit, MaxTexts)
+	most := cmp.Or(t.Limit, maxTexts)
 	for at := t.used.Back(); at != nil && t.beside > most; at = at.Prev() {
 		if old := at.Value.(*textEntry); old.beside != nil && old.beside.size > 0 {
 			t.clear(old)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"compress/gzip"
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"iter"
@@ -102,29 +101,23 @@ func (a *warc) snapshot(s *Snapshot) error {
 		fields: []field{{"WARC-Warcinfo-ID", a.info}, {"WARC-Payload-Digest", hash}}, block: httpBlock(s),
 	}
 	if s.Status == 0 || s.NotModified {
-		doc.kind, doc.contentType, doc.block = "resource", cmp.Or(
-			oneLine(s.MediaType), "application/octet-stream",
-		), s.Octets
+		doc.kind, doc.block = "resource", s.Octets
+		doc.contentType = cmp.Or(fieldValue(s.MediaType), "application/octet-stream")
 	}
 	id, err := a.write(&doc)
 	if err != nil {
 		return err
 	}
 	_, err = a.write(&record{
-		kind:        "metadata",
-		target:      target,
-		at:          s.FetchedAt,
-		contentType: warcFields,
-		fields: []field{
-			{"WARC-Warcinfo-ID", a.info}, {"WARC-Concurrent-To", id},
-		},
-		block: appendFields(nil, about(s, hash)),
+		kind: "metadata", target: target, at: s.FetchedAt, contentType: warcFields,
+		fields: []field{{"WARC-Warcinfo-ID", a.info}, {"WARC-Concurrent-To", id}},
+		block:  appendFields(nil, metadata(s, hash)),
 	})
 	return err
 }
 
-// about lists what is known of a document.
-func about(s *Snapshot, hash string) []field {
+// metadata lists what is known of a document.
+func metadata(s *Snapshot, hash string) []field {
 	list := []field{{"ibid-hash", hash}, {"ibid-requested-url", s.URL}}
 	for _, hop := range s.Hops {
 		list = append(list, field{"ibid-hop", hop})
@@ -189,17 +182,17 @@ func (a *warc) write(r *record) (id string, err error) {
 // appendFields appends a line for each field whose name is one.
 func appendFields(b []byte, fields []field) []byte {
 	for _, f := range fields {
-		if f.name == "" ||
-			strings.ContainsFunc(f.name, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }) {
-			continue
+		odd := func(r rune) bool { return r <= ' ' || r >= 0x7f || r == ':' }
+		if f.name != "" && !strings.ContainsFunc(f.name, odd) {
+			b = fmt.Appendf(b, "%s: %s\r\n", f.name, fieldValue(f.value))
 		}
-		b = append(append(append(append(b, f.name...), ": "...), oneLine(f.value)...), "\r\n"...)
 	}
 	return b
 }
 
-// oneLine takes out of a value what would end its line.
-func oneLine(s string) string {
+// fieldValue takes out of a value what would end its line.
+func fieldValue(s string) string {
+	isControl := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 	if !strings.ContainsFunc(s, isControl) {
 		return s
 	}
@@ -211,13 +204,10 @@ func oneLine(s string) string {
 	}, s))
 }
 
-func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
-
 // newRecordID returns a URN with a random UUID (RFC 9562, version 4).
 func newRecordID() string {
 	var u [16]byte
 	rand.Read(u[:])
 	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
-	h := hex.EncodeToString(u[:])
-	return "<urn:uuid:" + h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:] + ">"
+	return fmt.Sprintf("<urn:uuid:%x-%x-%x-%x-%x>", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }

@@ -2,8 +2,24 @@ package snapshot
 
 import (
 	"context"
+	"net/netip"
 	"runtime"
 )
+
+// What tests outside of the package need to know.
+const (
+	DefaultUserAgent = defaultUserAgent
+	MaxHeading       = maxHeading
+	MaxURL           = maxURL
+)
+
+// CheckURL says what a [Fetcher] finds wrong with an address before anything is resolved or connected.
+func CheckURL(url string, allow []netip.Prefix) error {
+	if _, err := newGuard(allow).target(url); err != nil {
+		return err
+	}
+	return nil
+}
 
 // WaitWaiters waits until so many callers wait for flights, and reports whether they do before the context ends.
 func WaitWaiters(ctx context.Context, f *Fetcher, want int) bool {
