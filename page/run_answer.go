@@ -156,7 +156,7 @@ func (p *runPage) sentence(n int, s *trail.Sentence) *sentenceView {
 	return v
 }
 
-func (p *runPage) rest(r *trail.Rest) *restView {
+func (p *runPage) rest(r *trail.Link) *restView {
 	doc := p.docs[r.DocumentID]
 	v := &restView{
 		Doc:     doc,
@@ -194,7 +194,7 @@ func reasonWord(r trail.LinkReason) string {
 }
 
 // because says why a sentence is said to rest on a passage.
-func because(r *trail.Rest) string {
+func because(r *trail.Link) string {
 	switch r.Reason {
 	case trail.ReasonCitation:
 		return "The provider cites it."

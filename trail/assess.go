@@ -1,8 +1,11 @@
 package trail
 
 import (
-	"encoding/json"
+	"cmp"
+	"context"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,8 +21,8 @@ type AssessOptions struct {
 	Known map[string]support.QualityInput
 }
 
-// MaxConflictPassage is how many bytes of one passage [Summary.Assess] looks for conflicts in: the first ones.
-const MaxConflictPassage = 64 << 10
+// maxConflictPassage is how many bytes of one passage [Summary.Assess] looks for conflicts in: the first ones.
+const maxConflictPassage = 64 << 10
 
 // Conflict is a possible conflict between two passages of the run: see [support.Conflict].
 type Conflict struct {
@@ -66,7 +69,7 @@ func (s *Summary) Assess(o *AssessOptions) {
 
 // known adds what the run says of a document. From is the source of a captured answer that it is; nil: none.
 func (f *SummarySource) known(in *support.QualityInput, from *ibid.Source) {
-	in.URL = first(in.URL, f.URL)
+	in.URL = cmp.Or(in.URL, f.URL)
 	dated := func(dst *time.Time, text string) {
 		for _, layout := range []string{time.DateOnly, time.RFC3339} {
 			if at, err := time.Parse(layout, text); err == nil && dst.IsZero() {
@@ -76,7 +79,7 @@ func (f *SummarySource) known(in *support.QualityInput, from *ibid.Source) {
 	}
 	if from != nil {
 		dated(&in.Published, from.PublishedAt)
-		in.License = first(in.License, from.License)
+		in.License = cmp.Or(in.License, from.License)
 		if in.Authors == nil {
 			in.Authors = from.Authors
 		}
@@ -157,8 +160,8 @@ func (s *Summary) conflicts(d *documents) map[string]int {
 		if t := (text{r.document, r.text()}); t.text != "" && (r.counts() || r.Retrieved) && !seen[t] {
 			seen[t] = true
 			words := t.text
-			if len(words) > MaxConflictPassage {
-				words = strings.ToValidUTF8(words[:MaxConflictPassage], "")
+			if len(words) > maxConflictPassage {
+				words = strings.ToValidUTF8(words[:maxConflictPassage], "")
 				cut++
 			}
 			rows, texts = append(rows, r), append(texts, support.Passage{Text: words})
@@ -169,7 +172,7 @@ func (s *Summary) conflicts(d *documents) map[string]int {
 	if cut > 0 {
 		s.Issues = append(s.Issues, ibid.Issue{
 			Code:   support.IssueConflictsTruncated,
-			Detail: fmt.Sprintf("only the first %d bytes of %d passages were looked at", MaxConflictPassage, cut),
+			Detail: fmt.Sprintf("only the first %d bytes of %d passages were looked at", maxConflictPassage, cut),
 		})
 	}
 	s.Conflicts = make([]Conflict, len(found))
@@ -197,51 +200,114 @@ func (s *Summary) side(d *documents, r *docRow, e *support.Excerpt) ConflictSide
 	return side
 }
 
-// jsonConflict and jsonQuality are these as JSON.
-type jsonConflict struct {
-	Kind support.ConflictKind `json:"kind"`
-	A    jsonSide             `json:"a"`
-	B    jsonSide             `json:"b"`
-	Note string               `json:"note"`
-}
+// maxWeighed is how many steps [Trail.Weigh] measures the usage of: the first ones with an answer. The others have
+// none.
+const maxWeighed = 1000
 
-type jsonSide struct {
-	DocumentID string  `json:"document_id"`
-	ChunkIndex *int    `json:"chunk_index"`
-	Excerpt    *string `json:"excerpt"`
-}
-
-type jsonQuality struct {
-	Score *float64   `json:"score"`
-	Known float64    `json:"known"`
-	Parts []jsonPart `json:"parts"`
-}
-
-type jsonPart struct {
-	Name   support.PartKind `json:"name"`
-	Value  float64          `json:"value"`
-	Weight float64          `json:"weight"`
-	Why    string           `json:"why"`
-}
-
-// MarshalJSON returns the conflict as docs/trail.md describes it.
-func (c Conflict) MarshalJSON() ([]byte, error) {
-	side := func(s *ConflictSide) jsonSide { return jsonSide{s.DocumentID, s.ChunkIndex, orNull(s.Excerpt)} }
-	return plain(jsonConflict{c.Kind, side(&c.A), side(&c.B), c.Note})
-}
-
-// quality returns the quality of a source as JSON; nil: it was not assessed.
-func (f *SummarySource) quality() json.RawMessage {
-	if f.Quality == nil {
-		return nil
+// Weigh measures from words alone what the sources of each step have to do with it. Relevance stays as it is: that is
+// what somebody said.
+//
+//   - Source.Overlap is BM25 of the passage for what the step answered, or else asked, over what those words would
+//     score as a
+//     passage themselves: from 0 to 1, and comparable between steps.
+//   - Source.Usage is the share of the information of the step's answer that stands in sentences which the source
+//     supports, by
+//     c; nil is support.Lexical. Where it is known already, from citations, it stays.
+//
+// It must not run beside a reader of t. The error says that ctx ended, or that the checker could not work at all.
+func (t *Trail) Weigh(ctx context.Context, c support.Checker) error {
+	left := maxWeighed
+	if err := t.weigh(ctx, c, &left, 0); err != nil {
+		return fmt.Errorf("weigh sources: %w", err)
 	}
-	q := jsonQuality{Known: estimate(f.Quality.Known), Parts: make([]jsonPart, len(f.Quality.Parts))}
-	if f.Quality.Score != nil {
-		q.Score = new(estimate(*f.Quality.Score))
-	}
-	for i, p := range f.Quality.Parts {
-		q.Parts[i] = jsonPart{p.Kind, estimate(p.Value), p.Weight, p.Note}
-	}
-	raw, _ := plain(&q) // it has finite numbers and strings only
-	return raw
+	return nil
 }
+
+func (t *Trail) weigh(ctx context.Context, c support.Checker, left *int, depth int) error {
+	for i := range t.Steps {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s := &t.Steps[i]
+		s.measureOverlap()
+		if s.Answer != "" && *left > 0 && s.unmeasured() {
+			*left--
+			if err := s.measureUsage(ctx, c); err != nil {
+				return fmt.Errorf("step %d: %w", s.Number, err)
+			}
+		}
+		if s.Nested != nil && depth < MaxNested {
+			if err := s.Nested.weigh(ctx, c, left, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// measureOverlap compares the passages with the step's words.
+func (s *Step) measureOverlap() {
+	words := cmp.Or(s.Answer, s.Question)
+	if words == "" || len(s.Sources) == 0 {
+		return
+	}
+	texts := make([]support.Passage, len(s.Sources))
+	for i := range s.Sources {
+		texts[i].Text = s.Sources[i].text()
+	}
+	for i, relevance := range support.NewCorpus(texts, nil).Relevance(words) {
+		if texts[i].Text != "" {
+			s.Sources[i].Overlap = new(estimate(relevance))
+		}
+	}
+}
+
+// unmeasured reports whether there is a source with words whose usage is not known.
+func (s *Step) unmeasured() bool {
+	for i := range s.Sources {
+		if s.Sources[i].Usage == nil && s.Sources[i].text() != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// measureUsage attributes the step's answer to its sources.
+func (s *Step) measureUsage(ctx context.Context, c support.Checker) error {
+	var documents []support.Document
+	covered := map[string][]ibid.Span{} // by DocumentID
+	for i := range s.Sources {
+		if text := s.Sources[i].text(); text != "" {
+			documents = append(
+				documents,
+				support.Document{Source: ibid.Source{ID: strconv.Itoa(i), Kind: ibid.DocumentKind}, Text: text},
+			)
+			covered[s.Sources[i].DocumentID] = nil
+		}
+	}
+	done, err := support.Attribute(ctx, &ibid.Answer{Text: s.Answer}, documents, &support.AttributeOptions{Checker: c})
+	if err != nil {
+		return err
+	}
+	for i := range done.Sentences {
+		sentence := &done.Sentences[i]
+		for k := range sentence.Candidates {
+			if candidate := &sentence.Candidates[k]; candidate.Source != "" {
+				row, _ := strconv.Atoi(documents[candidate.Document].Source.ID) // we wrote it
+				id := s.Sources[row].DocumentID
+				covered[id] = append(covered[id], sentence.Claim)
+			}
+		}
+	}
+	shares := support.Usage(s.Answer, covered)
+	for i := range s.Sources {
+		source := &s.Sources[i]
+		if share, ok := shares[source.DocumentID]; ok && source.Usage == nil {
+			source.Usage = new(estimate(share))
+		}
+	}
+	return nil
+}
+
+// estimate rounds what is estimated: more digits would say more than is known.
+func estimate(x float64) float64 { return math.Round(x*100) / 100 }

@@ -34,7 +34,7 @@ func (c *checker) add(issue ibid.Issue) {
 	}
 }
 
-func (c *checker) say(code, format string, args ...any) {
+func (c *checker) report(code, format string, args ...any) {
 	c.add(ibid.Issue{Code: code, Detail: fmt.Sprintf(format, args...)})
 }
 
@@ -56,15 +56,15 @@ func (c *checker) trail(t *Trail, place string, depth int) {
 		read(s.Issues)
 		c.step(t, s, fmt.Sprintf("%sstep %d: ", place, s.Number))
 		if n := same[s.Number]; n > 1 { // said once: add leaves out what was said
-			c.say(
+			c.report(
 				issueDuplicate, "%sstep %d: %d steps have this number; their sources are added up", place, s.Number, n,
 			)
 		}
 		for _, n := range s.After {
 			if n == s.Number {
-				c.say(issueCycle, "%sstep %d: after itself", place, n)
+				c.report(issueCycle, "%sstep %d: after itself", place, n)
 			} else if same[n] == 0 {
-				c.say(issueDangling, "%sstep %d: after %d, which does not exist", place, s.Number, n)
+				c.report(issueDangling, "%sstep %d: after %d, which does not exist", place, s.Number, n)
 			}
 		}
 		if s.Nested != nil && depth < MaxNested {
@@ -72,10 +72,10 @@ func (c *checker) trail(t *Trail, place string, depth int) {
 		}
 	}
 	if cycle := t.cycle(); cycle != "" {
-		c.say(issueCycle, "%ssteps %s", place, cycle)
+		c.report(issueCycle, "%ssteps %s", place, cycle)
 	}
 	if t.Final != nil && t.Answer != "" && t.Answer != t.Final.Text {
-		c.say(issueDiffers, "%sfinal_answer is not the text of answer; sentences are those of answer", place)
+		c.report(issueDiffers, "%sfinal_answer is not the text of answer; sentences are those of answer", place)
 	}
 }
 
@@ -89,21 +89,21 @@ func (c *checker) step(t *Trail, s *Step, place string) {
 	}
 	for _, d := range []struct{ name, digest string }{{"inputs_digest", s.InputsDigest}, {"outputs_digest", s.OutputsDigest}} {
 		if d.digest != "" && !isDigest(d.digest) {
-			c.say(
+			c.report(
 				issueDigest, "%s%s: %s, want sha256: and 64 hexadecimal digits", place, d.name,
 				strconv.Quote(Excerpt(d.digest, maxSaid)),
 			)
 		}
 	}
 	if used && s.NoSources {
-		c.say(issueContradicted, "%sit says that it used no sources, and names some", place)
+		c.report(issueContradicted, "%sit says that it used no sources, and names some", place)
 	}
 	if !t.Finished.IsZero() && s.Started.After(t.Finished) {
-		c.say(issueAfterFinish, "%sit began %s after the run had ended", place, spell(s.Started.Sub(t.Finished)))
+		c.report(issueAfterFinish, "%sit began %s after the run had ended", place, spell(s.Started.Sub(t.Finished)))
 	}
 	for _, f := range s.Fed {
 		if f.Start < 0 || f.End < f.Start || f.End > len(t.text()) {
-			c.say(
+			c.report(
 				issueSpan, "%sit fed the bytes %d to %d of the answer, which has %d", place, f.Start, f.End,
 				len(t.text()),
 			)
@@ -124,9 +124,9 @@ func (c *checker) score(f *float64, place string) {
 	switch {
 	case f == nil:
 	case !isFinite(*f):
-		c.say(issueNumber, "%s: %v, want a finite number", place, *f)
+		c.report(issueNumber, "%s: %v, want a finite number", place, *f)
 	case *f < 0 || *f > 1:
-		c.say(issueScore, "%s: %v is not in 0…1", place, *f)
+		c.report(issueScore, "%s: %v is not in 0…1", place, *f)
 	}
 }
 

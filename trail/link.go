@@ -1,6 +1,7 @@
 package trail
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -24,10 +25,10 @@ const (
 
 // The limits of [Trail.Link].
 const (
-	MaxPassages = 100_000 // texts that sentences are compared with; the rest are not, and Links.Issues says so
-	MaxWay      = 64      // sentences of intermediate answers that are looked at for one of the final answer
-	MaxRests    = 100     // passages of one sentence; the first are kept
-	MaxNamed    = 100     // steps that are named for one passage; the first are
+	maxPassages = 100_000 // texts that sentences are compared with; the rest are not, and Links.Issues says so
+	maxWay      = 64      // sentences of intermediate answers that are looked at for one of the final answer
+	maxLinks    = 100     // passages of one sentence; the first are kept
+	maxNamed    = 100     // steps that are named for one passage; the first are
 )
 
 // maxQuoted is how many passages of a document are searched for the words of one citation.
@@ -58,7 +59,7 @@ type Sentence struct {
 	Text string
 	// the numbers of the steps that it rests on, ascending: that had its passages, or whose answers say it
 	Steps    []int
-	Passages []Rest
+	Passages []Link
 	// Skipped says why no passage was looked for, a heading say; empty: it was, or the sentence has some.
 	Skipped support.SkipReason
 }
@@ -66,14 +67,14 @@ type Sentence struct {
 // NoSources reports whether the sentence says something and rests on no passage.
 func (s *Sentence) NoSources() bool { return len(s.Passages) == 0 && s.Skipped == "" }
 
-// Rest is one passage that a sentence rests on.
-type Rest struct {
+// Link ties a sentence of the final answer to one passage that supports it.
+type Link struct {
 	DocumentID string
 	Title      string
 	ChunkIndex *int
 	Locator    *ibid.Locator
 	Excerpt    string
-	// Steps has the numbers of the steps that used the passage, or where none did of those that retrieved it, MaxNamed
+	// Steps has the numbers of the steps that used the passage, or where none did of those that retrieved it: 100
 	// at most. Empty: only the answer names it.
 	Steps []int
 	// the numbers of the steps whose answers lead there, the final answer's side first; empty: it leads there itself
@@ -91,11 +92,11 @@ type Rest struct {
 
 // Text returns as much of the passage as is known: all of it, or the words that were quoted, or its excerpt. Empty:
 // none.
-func (r *Rest) Text() string {
+func (r *Link) Text() string {
 	if r.source != nil && r.source.Content != "" {
 		return r.source.Content
 	}
-	return first(r.Evidence, r.Excerpt)
+	return cmp.Or(r.Evidence, r.Excerpt)
 }
 
 // Link finds for each sentence of the final answer the steps and the passages that it rests on. The provider's
@@ -175,7 +176,7 @@ func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
 	for i := range l.rows {
 		n := l.rows[i].document
 		l.byDoc[n] = append(l.byDoc[n], i)
-		l.note(i, known)
+		l.notePassage(i, known)
 	}
 	l.origin = l.findOrigin()
 	l.nameMarks()
@@ -221,7 +222,7 @@ func (l *linker) cited(a *ibid.Answer, sentences []Sentence) {
 		for k := range covered(sentences, c) {
 			for r := range c.Refs {
 				if source := sources[c.Refs[r].Source]; source != nil {
-					sentences[k].add(l.citedRest(c, &c.Refs[r], source))
+					sentences[k].add(l.citedLink(c, &c.Refs[r], source))
 				}
 			}
 		}
@@ -255,36 +256,36 @@ func covered(sentences []Sentence, c *ibid.Citation) iter.Seq[int] {
 	}
 }
 
-func (l *linker) citedRest(c *ibid.Citation, ref *ibid.Ref, source *Source) Rest {
-	var rest Rest
+func (l *linker) citedLink(c *ibid.Citation, ref *ibid.Ref, source *Source) Link {
+	var link Link
 	if n := l.find(source); n >= 0 {
-		rest = l.rest(n, ref.Quote)
+		link = l.linkTo(n, ref.Quote)
 	} else {
-		rest = Rest{
+		link = Link{
 			DocumentID: source.DocumentID,
 			Title:      source.Title,
-			Excerpt:    first(Excerpt(ref.Quote, 0), source.Excerpt),
+			Excerpt:    cmp.Or(Excerpt(ref.Quote, 0), source.Excerpt),
 		}
 	}
-	rest.Locator = first(ref.Locator, rest.Locator)
+	link.Locator = cmp.Or(ref.Locator, link.Locator)
 	switch c.Origin {
 	case ibid.OriginMarker:
-		rest.Reason = ReasonMarker
+		link.Reason = ReasonMarker
 	case ibid.OriginInferred:
-		rest.Reason = ReasonInferred
-		rest.Score = jsonNumber(ref.Confidence)
+		link.Reason = ReasonInferred
+		link.Score = jsonNumber(ref.Confidence)
 		if c.Support != nil {
-			rest.Score, rest.By = jsonNumber(c.Support.Score), c.Support.By
+			link.Score, link.By = jsonNumber(c.Support.Score), c.Support.By
 		}
 	default:
-		rest.Reason = ReasonCitation
+		link.Reason = ReasonCitation
 	}
-	rest.Evidence = ref.Quote
-	return rest
+	link.Evidence = ref.Quote
+	return link
 }
 
-// rest returns a document as what a sentence rests on: the passage that has the quote, else the first that a step used.
-func (l *linker) rest(n int, quote string) Rest {
+// linkTo returns a link to a document: the passage that has the quote, else the first that a step used.
+func (l *linker) linkTo(n int, quote string) Link {
 	best := -1
 	for _, i := range l.byDoc[n][:min(len(l.byDoc[n]), maxQuoted)] {
 		r := &l.rows[i]
@@ -296,20 +297,20 @@ func (l *linker) rest(n int, quote string) Rest {
 			best = i
 		}
 	}
-	return l.restOf(best)
+	return l.linkToRow(best)
 }
 
-// restOf returns a row as what a sentence rests on, with the steps that had this passage.
-func (l *linker) restOf(row int) Rest {
+// linkToRow returns a link to the passage of a row, with the steps that had this passage.
+func (l *linker) linkToRow(row int) Link {
 	r := &l.rows[row]
 	h := l.had[row]
-	return Rest{
+	return Link{
 		DocumentID: l.names[r.document], Title: h.title, ChunkIndex: r.ChunkIndex, Locator: r.Locator,
-		Excerpt: Excerpt(first(r.Excerpt, r.Content), 0), Steps: h.steps(), source: r.Source,
+		Excerpt: Excerpt(cmp.Or(r.Excerpt, r.Content), 0), Steps: h.steps(), source: r.Source,
 	}
 }
 
-// had says which steps had a passage: their numbers, ascending, MaxNamed at most.
+// had says which steps had a passage: their numbers, ascending, maxNamed at most.
 type had struct {
 	title           string
 	used, retrieved []int
@@ -322,8 +323,8 @@ func (h *had) steps() []int {
 	return slices.Clone(h.retrieved)
 }
 
-// note notes which step had the passage of a row. Known has those of the rows before.
-func (l *linker) note(row int, known *passageIndex) {
+// notePassage notes which step had the passage of a row. Known has those of the rows before.
+func (l *linker) notePassage(row int, known *passageIndex) {
 	r := &l.rows[row]
 	name := l.names[r.document]
 	k, ok := known.find(name, r.Source)
@@ -336,26 +337,26 @@ func (l *linker) note(row int, known *passageIndex) {
 	}
 	h := l.passages[k]
 	l.had[row] = h
-	h.title = first(h.title, r.Title)
+	h.title = cmp.Or(h.title, r.Title)
 	list := &h.retrieved
 	if r.counts() {
 		list = &h.used
 	}
 	number := l.t.Steps[r.step].Number
-	if len(*list) < MaxNamed && !slices.Contains(*list, number) {
+	if len(*list) < maxNamed && !slices.Contains(*list, number) {
 		*list = append(*list, number)
 	}
 }
 
 // add adds a passage to the sentence, unless it has it.
-func (s *Sentence) add(r Rest) {
+func (s *Sentence) add(r Link) {
 	for i := range s.Passages {
 		p := &s.Passages[i]
 		if p.DocumentID == r.DocumentID && p.source == r.source && p.Evidence == r.Evidence {
 			return
 		}
 	}
-	if len(s.Passages) < MaxRests {
+	if len(s.Passages) < maxLinks {
 		s.Passages = append(s.Passages, r)
 	}
 }
@@ -390,4 +391,81 @@ func (l *linker) finish() {
 	if say > 0 {
 		l.links.Uncited = new(float64(without) / float64(say))
 	}
+}
+
+// FinalID returns the id of the captured answer that is the final one: Final itself, else the last one of the same
+// words. Empty: none is.
+func (t *Trail) FinalID() string {
+	if t.Final == nil {
+		return ""
+	}
+	id := ""
+	for i := range slices.Backward(t.Steps) {
+		for k := range slices.Backward(t.Steps[i].Answers) {
+			one := &t.Steps[i].Answers[k]
+			switch {
+			case one.ID == "" || one.Answer == nil:
+			case one.Answer == t.Final:
+				return one.ID
+			case id == "" && one.Answer.Text == t.Final.Text:
+				id = one.ID
+			}
+		}
+	}
+	return id
+}
+
+// FinalAnswer returns the final answer with its citations. Where only its text is known its sentences cite the
+// documents that they rest on, as [Trail.Link] finds them with c and o: without quotes, and with the origin
+// [ibid.OriginInferred]. Nil: there is no final answer. The error says that ctx ended, or that the checker could not
+// work at all.
+func (t *Trail) FinalAnswer(ctx context.Context, c support.Checker, o *LinkOptions) (*ibid.Answer, error) {
+	if t.Final != nil || t.Answer == "" {
+		return t.Final, nil
+	}
+	links, err := t.Link(ctx, c, o)
+	if err != nil {
+		return nil, fmt.Errorf("citing what the final answer rests on: %w", err)
+	}
+	a := &ibid.Answer{Text: t.Answer, Complete: true}
+	for i := range links.Sentences {
+		s := &links.Sentences[i]
+		var refs []ibid.Ref
+		for k := range s.Passages {
+			ref := ibid.Ref{Source: addSource(a, &s.Passages[k])}
+			if ref.Source != "" && !slices.Contains(refs, ref) {
+				refs = append(refs, ref)
+			}
+		}
+		if len(refs) == 0 {
+			continue
+		}
+		if err := a.Cite(s.Span, refs...); err != nil {
+			return nil, fmt.Errorf("citing what the final answer rests on: %w", err)
+		}
+	}
+	return a, nil
+}
+
+// addSource returns the id of a passage's document among the answer's sources, which it is added to; empty: no step has
+// it.
+func addSource(a *ibid.Answer, r *Link) string {
+	switch {
+	case a.Source(r.DocumentID) != nil:
+		return r.DocumentID
+	case r.source == nil:
+		return ""
+	}
+	source := ibid.Source{
+		ID:      r.DocumentID,
+		Kind:    ibid.DocumentKind,
+		Title:   r.source.Title,
+		URL:     r.source.URL,
+		Content: r.source.Content,
+	}
+	if source.URL != "" {
+		source.Kind = ibid.Web
+	}
+	a.Sources = append(a.Sources, source)
+	return source.ID
 }

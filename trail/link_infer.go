@@ -1,6 +1,7 @@
 package trail
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -30,7 +31,7 @@ func (l *linker) infer(ctx context.Context) error {
 			continue
 		}
 		s.Skipped = found[i].Skipped
-		if err := l.follow(ctx, s, l.hits(&found[i], p)); err != nil {
+		if err := l.addHits(ctx, s, l.hits(&found[i], p)); err != nil {
 			return err
 		}
 	}
@@ -74,7 +75,7 @@ func (l *linker) pool(rows, steps []int) *pool {
 	seen := make(map[text]bool, len(rows))
 	left := 0
 	put := func(words string, what pooled, relevance *float64) {
-		if len(p.docs) == MaxPassages {
+		if len(p.docs) == maxPassages {
 			left++
 			return
 		}
@@ -101,7 +102,7 @@ func (l *linker) pool(rows, steps []int) *pool {
 		l.links.Issues = append(l.links.Issues, ibid.Issue{
 			Code: issueLimit,
 			Detail: fmt.Sprintf(
-				"%d passages over the limit of %d were not compared with the sentences", left, MaxPassages,
+				"%d passages over the limit of %d were not compared with the sentences", left, maxPassages,
 			),
 		})
 	}
@@ -177,7 +178,7 @@ func (l *linker) hits(s *support.SentenceSupport, p *pool) []hit {
 
 // hit returns a candidate as what a verdict says that it supports.
 func (l *linker) hit(c *support.Candidate, v *support.Verdict, p *pool) hit {
-	h := hit{pooled: p.of[c.Document], threshold: first(l.options.Threshold, v.Threshold), by: v.By, span: c.Evidence}
+	h := hit{pooled: p.of[c.Document], threshold: cmp.Or(l.options.Threshold, v.Threshold), by: v.By, span: c.Evidence}
 	if h.score = jsonNumber(v.Score); h.score == nil {
 		h.threshold = 0
 	}
@@ -189,8 +190,8 @@ func (l *linker) hit(c *support.Candidate, v *support.Verdict, p *pool) hit {
 	return h
 }
 
-// follow adds what supports a sentence. Where no passage does, it follows the answers that do back through the steps.
-func (l *linker) follow(ctx context.Context, s *Sentence, hits []hit) error {
+// addHits adds what supports a sentence. Where no passage does, it follows the answers that do back through the steps.
+func (l *linker) addHits(ctx context.Context, s *Sentence, hits []hit) error {
 	for _, h := range hits {
 		switch {
 		case h.row < 0:
@@ -208,8 +209,8 @@ func (l *linker) follow(ctx context.Context, s *Sentence, hits []hit) error {
 	return w.run(ctx)
 }
 
-func (l *linker) inferred(h hit, score *float64, via []int) Rest {
-	r := l.restOf(h.row)
+func (l *linker) inferred(h hit, score *float64, via []int) Link {
+	r := l.linkToRow(h.row)
 	r.Reason, r.Score, r.Threshold, r.By = ReasonInferred, score, h.threshold, h.by
 	r.Evidence, r.Via = h.evidence, via
 	return r
@@ -232,7 +233,7 @@ type way struct {
 }
 
 func (w *walk) run(ctx context.Context) error {
-	for len(w.todo) > 0 && len(w.seen) < MaxWay && len(w.sentence.Passages) < w.options.PerSentence {
+	for len(w.todo) > 0 && len(w.seen) < maxWay && len(w.sentence.Passages) < w.options.PerSentence {
 		at := w.todo[0]
 		w.todo = w.todo[1:]
 		own, err := w.ownWork(ctx, at.step)
@@ -253,10 +254,10 @@ func (w *walk) run(ctx context.Context) error {
 
 // step takes up what one sentence of a step's answer rests on.
 func (w *walk) step(at way, s *Sentence, hits []hit) {
-	for _, rest := range s.Passages { // the step's answer cites it; that the final answer says the same is inferred
-		rest.Reason, rest.Via, rest.Threshold, rest.By = ReasonInferred, at.via, at.threshold, at.by
-		rest.Score = at.score
-		w.sentence.add(rest)
+	for _, link := range s.Passages { // the step's answer cites it; that the final answer says the same is inferred
+		link.Reason, link.Via, link.Threshold, link.By = ReasonInferred, at.via, at.threshold, at.by
+		link.Score = at.score
+		w.sentence.add(link)
 	}
 	for _, h := range hits {
 		score := leastScore(at.score, h.score)

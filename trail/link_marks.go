@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/prose"
 )
 
 // nameMarks notes what marks may call each document: its ids and its titles.
@@ -56,9 +59,9 @@ func (l *linker) marked(s *Sentence, origin int) (lost []string) {
 			}
 		}
 		if n >= 0 {
-			rest := l.rest(n, "")
-			rest.Reason = ReasonMarker
-			s.add(rest)
+			link := l.linkTo(n, "")
+			link.Reason = ReasonMarker
+			s.add(link)
 		}
 	}
 	return lost
@@ -84,10 +87,8 @@ func (l *linker) reportLost(sentence int, lost []string) {
 			s := &l.t.Steps[l.origin]
 			why = fmt.Sprintf("it is none of the %d sources of step %d", len(s.Sources), s.Number)
 		}
-		l.links.Issues = append(
-			l.links.Issues,
-			ibid.Issue{Code: issueMarker, Detail: fmt.Sprintf("sentences[%d]: [%s]: %s", sentence, mark, why)},
-		)
+		detail := fmt.Sprintf("sentences[%d]: [%s]: %s", sentence, mark, why)
+		l.links.Issues = append(l.links.Issues, ibid.Issue{Code: issueMarker, Detail: detail})
 	}
 }
 
@@ -103,10 +104,10 @@ func (l *linker) markedStep(s *Sentence, mark string) bool {
 	sources := l.t.Steps[i].Sources
 	cites := slices.ContainsFunc(sources, func(f Source) bool { return f.Cited })
 	for k := range sources {
-		if f := &sources[k]; len(s.Passages) < MaxRests && (f.Cited || !cites && f.Used) {
-			rest := l.restOf(l.at[f])
-			rest.Reason, rest.Via = ReasonMarker, []int{number}
-			s.add(rest)
+		if f := &sources[k]; len(s.Passages) < maxLinks && (f.Cited || !cites && f.Used) {
+			link := l.linkToRow(l.at[f])
+			link.Reason, link.Via = ReasonMarker, []int{number}
+			s.add(link)
 		}
 	}
 	return true
@@ -123,7 +124,7 @@ func (l *linker) numbered(mark string, number, origin int) int {
 	sources := l.t.Steps[origin].Sources
 	for k := range sources {
 		if sources[k].Rank == number {
-			return l.of(&sources[k])
+			return l.documentOf(&sources[k])
 		}
 	}
 	for k := range sources {
@@ -134,7 +135,7 @@ func (l *linker) numbered(mark string, number, origin int) int {
 	if number < 1 || number > len(sources) {
 		return -1
 	}
-	return l.of(&sources[number-1])
+	return l.documentOf(&sources[number-1])
 }
 
 // maxMark is how long a mark may be, in bytes.
@@ -206,53 +207,84 @@ func isNumeral(s string) bool {
 	return err == nil
 }
 
-// jsonSentence is a sentence as JSON.
-type jsonSentence struct {
-	Text      string     `json:"text"`
-	Start     int        `json:"text_start"`
-	End       int        `json:"text_end"`
-	Steps     []int      `json:"steps"`
-	Passages  []jsonRest `json:"passages"`
-	NoSources bool       `json:"no_sources"`
-	Skipped   *string    `json:"skipped"`
-}
-
-type jsonRest struct {
-	DocumentID string        `json:"document_id"`
-	Title      *string       `json:"document_title"`
-	ChunkIndex *int          `json:"chunk_index"`
-	Locator    *ibid.Locator `json:"locator,omitempty"`
-	Steps      []int         `json:"steps"`
-	Via        []int         `json:"via"`
-	Reason     LinkReason    `json:"reason"`
-	Score      *float64      `json:"score"`
-	Threshold  *float64      `json:"threshold"`
-	By         *string       `json:"by"`
-	Evidence   *string       `json:"evidence"`
-	Excerpt    *string       `json:"excerpt"`
-}
-
-func (l *Links) json(o SummaryOptions) []jsonSentence {
-	all := make([]jsonSentence, 0, len(l.Sentences))
-	for i := range l.Sentences {
-		s := &l.Sentences[i]
-		j := jsonSentence{
-			Text: s.Text, Start: s.Span.Start, End: s.Span.End, Steps: orEmpty(s.Steps), NoSources: s.NoSources(),
-			Skipped: orNull(string(s.Skipped)), Passages: make([]jsonRest, 0, len(s.Passages)),
-		}
-		for k := range s.Passages {
-			r := &s.Passages[k]
-			row := jsonRest{
-				DocumentID: r.DocumentID, Title: orNull(r.Title), ChunkIndex: r.ChunkIndex, Locator: r.Locator,
-				Steps: orEmpty(r.Steps), Via: orEmpty(r.Via), Reason: r.Reason,
-				Score: jsonNumber(r.Score), Threshold: orNull(r.Threshold), By: orNull(r.By),
+// sentences cuts an answer into its sentences. A mark behind a full stop, as in "It closed. [mill] Cranes live there.",
+// belongs to the sentence before it, and ends that. Origin is as in marked.
+func (l *linker) sentences(text string, origin int) []Sentence {
+	var all []Sentence
+	for start, end := range prose.Sentences(text) {
+		for from := start; ; {
+			n := l.markEnd(text[from:end], origin)
+			all = append(all, Sentence{Span: ibid.Span{Start: from, End: from + n}, Text: text[from : from+n]})
+			if from += n + spaceBefore(text[from+n:end]); from == end {
+				break
 			}
-			if !o.NoExcerpts {
-				row.Evidence, row.Excerpt = orNull(r.Evidence), orNull(Excerpt(r.Excerpt, o.Excerpt))
-			}
-			j.Passages = append(j.Passages, row)
 		}
-		all = append(all, j)
 	}
 	return all
 }
+
+// markEnd returns where the marks behind the first full stop in a sentence end that has some, or the sentence's end.
+func (l *linker) markEnd(text string, origin int) int {
+	if strings.HasPrefix(text, "```") || strings.HasPrefix(text, "~~~") {
+		return len(text)
+	}
+	for at := 0; ; {
+		n := strings.IndexAny(text[at:], "[【")
+		if n < 0 {
+			return len(text)
+		}
+		at += n
+		stop, _ := utf8.DecodeLastRuneInString(strings.TrimRight(text[:at], " \t\r\n\"'”’)*_"))
+		if !strings.ContainsRune(".!?。！？…", stop) {
+			at++
+			continue
+		}
+		end := l.resolved(text[at:], origin)
+		if end == 0 {
+			at++
+			continue
+		}
+		at += end
+		for gap := spaceBefore(text[at:]); ; gap = spaceBefore(text[at:]) {
+			if end = l.resolved(text[at+gap:], origin); end == 0 {
+				break
+			}
+			at += gap + end
+		}
+		gap := spaceBefore(text[at:])
+		if next, _ := utf8.DecodeRuneInString(text[at+gap:]); at == len(text) || gap > 0 && !unicode.IsLower(next) {
+			return at // else it is an abbreviation's full stop, or the mark is a word of the sentence
+		}
+	}
+}
+
+// resolved returns the length of the mark that text begins with, or 0 if that names no source and no step.
+func (l *linker) resolved(text string, origin int) int {
+	if text == "" || text[0] != '[' && !strings.HasPrefix(text, "【") {
+		return 0
+	}
+	inside, size := bracketed(text)
+	for _, mark := range marks(text[:size+len(inside)] + "]") {
+		if l.resolves(mark, origin) {
+			return 2*size + len(inside)
+		}
+	}
+	return 0
+}
+
+// resolves reports whether a mark names a source or a step.
+func (l *linker) resolves(mark string, origin int) bool {
+	if step, ok := strings.CutPrefix(strings.ToLower(mark), "step "); ok {
+		number, err := strconv.Atoi(strings.TrimSpace(step))
+		_, ok = l.byNumber[number]
+		return ok && err == nil
+	}
+	if number, err := strconv.Atoi(strings.TrimPrefix(mark, "^")); err == nil {
+		return l.numbered(mark, number, origin) >= 0
+	}
+	_, ok := l.bySaid[strings.ToLower(mark)]
+	return ok
+}
+
+// spaceBefore returns how many bytes of white space text begins with.
+func spaceBefore(text string) int { return len(text) - len(strings.TrimLeft(text, " \t\r\n")) }

@@ -305,7 +305,7 @@ func TestHostileSizes(t *testing.T) {
 	for _, x := range s.Run.Steps {
 		run.Steps[0].Sources = append(run.Steps[0].Sources, x.Sources...)
 	}
-	if links, err = run.Link(t.Context(), nil, nil); err != nil || len(links.Sentences[0].Passages) != trail.MaxRests {
-		t.Errorf("%d passages, want %d", len(links.Sentences[0].Passages), trail.MaxRests)
+	if links, err = run.Link(t.Context(), nil, nil); err != nil || len(links.Sentences[0].Passages) != trail.MaxLinks {
+		t.Errorf("%d passages, want %d", len(links.Sentences[0].Passages), trail.MaxLinks)
 	}
 }

@@ -1,7 +1,9 @@
 package trail
 
 import (
+	"cmp"
 	"encoding/json"
+	"encoding/xml"
 	"regexp"
 	"slices"
 	"strconv"
@@ -54,9 +56,7 @@ func (s *Source) Counted() bool { return positional(s.DocumentID) }
 
 // namePasted takes a number for no name: another prompt counts its documents likewise.
 func (s *Source) namePasted() {
-	if n, err := strconv.Atoi(
-		s.DocumentID,
-	); s.DocumentID != "" && (err != nil || n != s.Rank && n != s.Rank-1) &&
+	if n, err := strconv.Atoi(s.DocumentID); s.DocumentID != "" && (err != nil || n != s.Rank && n != s.Rank-1) &&
 		!s.Counted() {
 		return
 	}
@@ -77,7 +77,7 @@ func pastedJSON(text string) []Source {
 			return nil
 		}
 		raw = nil
-		for _, name := range []string{"documents", "results", "sources", "passages", "chunks", "matches", "hits", "items", "data", "context"} {
+		for name := range strings.FieldsSeq("documents results sources passages chunks matches hits items data context") {
 			if m := strings.TrimSpace(string(members[name])); strings.HasPrefix(m, "[") {
 				raw = json.RawMessage(m)
 				break
@@ -96,7 +96,7 @@ func pastedJSON(text string) []Source {
 	for i := range documents {
 		d := &documents[i]
 		s := Source{DocumentID: d.ID, Title: d.Title, URL: d.URL, Content: d.Content, Rank: i + 1, Retrieved: true}
-		s.takeMembers(elements[i])
+		s.fillFromMembers(elements[i])
 		if strings.TrimSpace(s.Content) != "" {
 			list = append(list, s)
 		}
@@ -104,8 +104,8 @@ func pastedJSON(text string) []Source {
 	return list
 }
 
-// takeMembers takes what a document says of itself under the names that tools, and the runs of docs/trail.md, use.
-func (s *Source) takeMembers(raw json.RawMessage) {
+// fillFromMembers takes what a document says of itself under the names that tools, and the runs of docs/trail.md, use.
+func (s *Source) fillFromMembers(raw json.RawMessage) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
 		return
@@ -120,13 +120,11 @@ func (s *Source) takeMembers(raw json.RawMessage) {
 			}
 		}
 	}
-	s.DocumentID = first(memberOf(members, "document_id", "doc_id", "docid", "id", "_id"), s.DocumentID)
-	s.Title = first(memberOf(members, "document_title", "title", "name"), s.Title)
-	s.URL = first(addressOnly(memberOf(members, "url", "uri", "link", "source_url")), s.URL)
-	s.Content = first(
-		memberOf(members, "text", "content", "page_content", "body", "chunk", "passage", "snippet", "excerpt"),
-		s.Content,
-	)
+	s.DocumentID = cmp.Or(memberOf(members, "document_id", "doc_id", "docid", "id", "_id"), s.DocumentID)
+	s.Title = cmp.Or(memberOf(members, "document_title", "title", "name"), s.Title)
+	s.URL = cmp.Or(addressOnly(memberOf(members, "url", "uri", "link", "source_url")), s.URL)
+	words := memberOf(members, "text", "content", "page_content", "body", "chunk", "passage", "snippet", "excerpt")
+	s.Content = cmp.Or(words, s.Content)
 }
 
 // memberOf returns the first of the members that is a string that says something, or a whole number.
@@ -174,9 +172,7 @@ func pastedTags(text string) []Source {
 }
 
 // tagNames are what the tag of a document is called.
-func tagNames() []string {
-	return []string{"document", "doc", "source", "passage", "chunk", "context", "search_result", "result", "snippet"}
-}
+var tagNames = strings.Fields("document doc source passage chunk context search_result result snippet")
 
 // tagReader finds the documents that stand between tags, one after the other.
 type tagReader struct {
@@ -200,7 +196,7 @@ func (r *tagReader) next() (tag, content string, ok bool) {
 			continue
 		}
 		name, _, _ := strings.Cut(tag, " ")
-		if !slices.Contains(tagNames(), strings.ToLower(name)) || r.open[name] {
+		if !slices.Contains(tagNames, strings.ToLower(name)) || r.open[name] {
 			continue
 		}
 		content, after, found := strings.Cut(rest[len(tag)+1:], "</"+name+">")
@@ -317,7 +313,7 @@ func trimPasted(list []Source) []Source {
 		if i > 0 && s.Rank != list[i-1].Rank+1 || i == 0 && s.Rank > 1 {
 			return nil
 		}
-		s.takeHead()
+		s.fillFromHead()
 	}
 	if len(list) == 1 && len(list[0].Content) < minPasted {
 		return nil
@@ -326,8 +322,8 @@ func trimPasted(list []Source) []Source {
 	return list
 }
 
-// takeHead takes what the first lines of a document say about it.
-func (s *Source) takeHead() {
+// fillFromHead takes what the first lines of a document say about it.
+func (s *Source) fillFromHead() {
 	s.Content = strings.TrimSpace(s.Content)
 	for range 4 {
 		line, rest, _ := strings.Cut(s.Content, "\n")
@@ -353,4 +349,43 @@ func (s *Source) takeHead() {
 		}
 		s.Content = strings.TrimSpace(rest)
 	}
+}
+
+// promptSources is what ibid.PromptSources writes.
+type promptSources struct {
+	Results []struct {
+		ID       string   `xml:"file_id,attr"`
+		Name     string   `xml:"filename,attr"`
+		URL      string   `xml:"url,attr"`
+		Contents []string `xml:"content"`
+	} `xml:"result"`
+}
+
+// pastedSources reads what ibid.PromptSources wrote, wherever it stands in the text.
+func pastedSources(text string) []Source {
+	const begin, end = "<sources><result file_id=", "</sources>"
+	from := strings.Index(text, begin)
+	if from < 0 {
+		return nil
+	}
+	to := strings.Index(text[from:], end)
+	if to < 0 {
+		return nil
+	}
+	var read promptSources
+	if xml.Unmarshal([]byte(text[from:from+to+len(end)]), &read) != nil {
+		return nil
+	}
+	var list []Source
+	for i, r := range read.Results {
+		for _, content := range r.Contents {
+			if content = strings.TrimSpace(content); content != "" && len(list) < maxPromptSources {
+				list = append(
+					list,
+					Source{DocumentID: r.ID, Title: r.Name, URL: r.URL, Content: content, Rank: i + 1, Retrieved: true},
+				)
+			}
+		}
+	}
+	return list
 }

@@ -69,7 +69,7 @@ const (
 	provStep   = "run:step-"
 )
 
-func (p *provWriter) put(kind, name string, r provRecord) {
+func (p *provWriter) add(kind, name string, r provRecord) {
 	if p.doc[kind] == nil {
 		p.doc[kind] = map[string]provRecord{}
 	}
@@ -79,7 +79,7 @@ func (p *provWriter) put(kind, name string, r provRecord) {
 // relate adds a relation, whose name is a blank one.
 func (p *provWriter) relate(kind string, r provRecord) {
 	p.relations++
-	p.put(kind, "_:r"+strconv.Itoa(p.relations), r)
+	p.add(kind, "_:r"+strconv.Itoa(p.relations), r)
 }
 
 // set sets an attribute that has a value.
@@ -105,8 +105,8 @@ func (r provRecord) set(name string, value any) {
 	r[name] = value
 }
 
-// said sets a text that may be private.
-func (p *provWriter) said(r provRecord, text, known string) {
+// setText sets a text that may be private.
+func (p *provWriter) setText(r provRecord, text, known string) {
 	switch {
 	case text == "":
 		r.set("ibid:digest", known)
@@ -122,18 +122,18 @@ func provType(name string) map[string]any { return map[string]any{"$": name, "ty
 
 func (p *provWriter) run(t *Trail) {
 	agent := provRecord{"prov:type": provType("prov:SoftwareAgent"), "prov:label": cmp.Or(t.Agent, "agent")}
-	p.put("agent", provAgent, agent)
+	p.add("agent", provAgent, agent)
 	run := provRecord{"prov:type": provType("ibid:Run"), "prov:label": cmp.Or(t.ID, "run")}
 	run.set("prov:startTime", t.Started)
 	run.set("prov:endTime", t.Finished)
 	run.set("ibid:strategy", t.Strategy)
 	run.set("ibid:parentRun", t.Parent)
-	p.put("activity", provRun, run)
+	p.add("activity", provRun, run)
 	p.relate("wasAssociatedWith", provRecord{"prov:activity": provRun, "prov:agent": provAgent})
 	if t.Question != "" {
 		question := provRecord{"prov:type": provType("ibid:Question")}
-		p.said(question, t.Question, "")
-		p.put("entity", "run:question", question)
+		p.setText(question, t.Question, "")
+		p.add("entity", "run:question", question)
 		p.relate("used", provRecord{"prov:activity": provRun, "prov:entity": "run:question"})
 	}
 	feeding := p.steps(t, "", 0)
@@ -145,8 +145,8 @@ func (p *provWriter) run(t *Trail) {
 		return
 	}
 	entity := provRecord{"prov:type": provType("ibid:Answer")}
-	p.said(entity, answer, "")
-	p.put("entity", provAnswer, entity)
+	p.setText(entity, answer, "")
+	p.add("entity", provAnswer, entity)
 	p.relate("wasGeneratedBy", provRecord{"prov:entity": provAnswer, "prov:activity": provRun})
 	p.relate("wasAttributedTo", provRecord{"prov:entity": provAnswer, "prov:agent": provAgent})
 	for _, step := range feeding {
@@ -169,12 +169,12 @@ func (p *provWriter) steps(t *Trail, prefix string, depth int) []string {
 		s := &t.Steps[i]
 		p.step(s, names[i])
 		for _, b := range graph[i] {
-			p.follow(names[i], names[b])
+			p.buildsOn(names[i], names[b])
 		}
 		if s.Nested != nil && depth < MaxNested {
 			inner := strings.TrimPrefix(names[i], provStep) + "-"
 			for _, end := range p.steps(s.Nested, inner, depth+1) {
-				p.follow(names[i], end)
+				p.buildsOn(names[i], end)
 			}
 		}
 		if len(s.Fed) > 0 {
@@ -204,8 +204,8 @@ func provNames(t *Trail, prefix string) []string {
 	return names
 }
 
-// follow says that a step builds on another one.
-func (p *provWriter) follow(step, before string) {
+// buildsOn says that a step builds on another one.
+func (p *provWriter) buildsOn(step, before string) {
 	p.relate("wasInformedBy", provRecord{"prov:informed": step, "prov:informant": before})
 	p.relate("wasDerivedFrom", provRecord{
 		"prov:generatedEntity": step + "-output", "prov:usedEntity": before + "-output", "prov:activity": step,
@@ -227,17 +227,17 @@ func (p *provWriter) step(s *Step, name string) {
 			activity["ibid:error"] = strings.ToValidUTF8(s.Error, "\ufffd")
 		}
 	}
-	p.put("activity", name, activity)
+	p.add("activity", name, activity)
 	p.relate("wasAssociatedWith", provRecord{"prov:activity": name, "prov:agent": provAgent})
 	if in := cmp.Or(string(s.Inputs), s.Question); in != "" || s.InputsDigest != "" {
 		entity := provRecord{"prov:type": provType("ibid:Input")}
-		p.said(entity, in, s.InputsDigest)
-		p.put("entity", name+"-input", entity)
+		p.setText(entity, in, s.InputsDigest)
+		p.add("entity", name+"-input", entity)
 		p.relate("used", provRecord{"prov:activity": name, "prov:entity": name + "-input"})
 	}
 	output := provRecord{"prov:type": provType("ibid:Output")}
-	p.said(output, cmp.Or(string(s.Outputs), s.Answer), s.OutputsDigest)
-	p.put("entity", name+"-output", output)
+	p.setText(output, cmp.Or(string(s.Outputs), s.Answer), s.OutputsDigest)
+	p.add("entity", name+"-output", output)
 	p.relate("wasGeneratedBy", provRecord{"prov:entity": name + "-output", "prov:activity": name})
 	p.relate("wasAttributedTo", provRecord{"prov:entity": name + "-output", "prov:agent": provAgent})
 	for i := range s.Sources {
@@ -251,7 +251,7 @@ func (p *provWriter) source(s *Source, step string) {
 	if s.Retrieved {
 		results := step + "-results"
 		if p.doc["entity"][results] == nil {
-			p.put("entity", results, provRecord{"prov:type": provType("prov:Collection")})
+			p.add("entity", results, provRecord{"prov:type": provType("prov:Collection")})
 			p.relate("wasGeneratedBy", provRecord{"prov:entity": results, "prov:activity": step})
 		}
 		p.relate("hadMember", provRecord{"prov:collection": results, "prov:entity": document})
@@ -293,7 +293,7 @@ func (p *provWriter) document(s *Source) string {
 	if !known {
 		name = "run:source-" + strconv.Itoa(len(p.documents)+1)
 		p.documents[key] = name
-		p.put("entity", name, provRecord{"prov:type": provType("ibid:Source")})
+		p.add("entity", name, provRecord{"prov:type": provType("ibid:Source")})
 	}
 	entity := p.doc["entity"][name]
 	for _, attribute := range []struct{ name, value string }{

@@ -2,10 +2,14 @@ package trail
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
 )
@@ -31,8 +35,8 @@ func (e *malformedError) Unwrap() []error { return []error{ErrNoRun, e.err} }
 
 // The limits of [Read]. What is over one is an error.
 const (
-	MaxSteps   = 100_000   // of one run, and of each run nested in it
-	MaxSources = 1_000_000 // of one run, with the runs nested in it
+	maxSteps   = 100_000   // of one run, and of each run nested in it
+	maxSources = 1_000_000 // of one run, with the runs nested in it
 	MaxNested  = 16        // how deep runs may lie in steps of runs
 )
 
@@ -99,7 +103,7 @@ type reader struct {
 	unnumbered []int
 }
 
-func newReader() *reader { return &reader{sources: new(MaxSources)} }
+func newReader() *reader { return &reader{sources: new(maxSources)} }
 
 func (r *reader) document(b []byte) (*Trail, error) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
@@ -142,7 +146,7 @@ func (r *reader) list(t *Trail, raw json.RawMessage) error {
 			continue
 		}
 		if members == nil || isRun(members) {
-			return malformed("%s: %s, want a step", place, what(members, element))
+			return malformed("%s: %s, want a step", place, kindOf(members, element))
 		}
 		if err := r.step(t, members, place); err != nil {
 			return err
@@ -151,7 +155,7 @@ func (r *reader) list(t *Trail, raw json.RawMessage) error {
 	return nil
 }
 
-func what(members map[string]json.RawMessage, raw json.RawMessage) string {
+func kindOf(members map[string]json.RawMessage, raw json.RawMessage) string {
 	if members != nil {
 		return "a run"
 	}
@@ -163,25 +167,25 @@ func (r *reader) element(t *Trail, raw json.RawMessage, place string) error {
 	members := readObject(raw)
 	switch {
 	case members == nil:
-		return malformed("%s%s, want an object", before(place), describe(raw))
+		return malformed("%s%s, want an object", prefixed(place), describe(raw))
 	case isRun(members):
 		return r.run(t, members, place)
-	case present(members, stepNames()) != "":
+	case present(members, stepNames) != "":
 		return r.step(t, members, place)
-	case present(members, runNames()) != "":
+	case present(members, runNames) != "":
 		return r.run(t, members, place)
 	}
-	for _, name := range slices.Concat(isRunNames(), runNames(), stepNames()) {
+	for _, name := range slices.Concat(certainRunNames, runNames, stepNames) {
 		if _, ok := members[name]; ok {
-			return malformed("%sall members that it has of a run are null, such as %s", before(place), name)
+			return malformed("%sall members that it has of a run are null, such as %s", prefixed(place), name)
 		}
 	}
 	return malformed(
-		"%san object without a member of a run or a step, such as reasoning_steps or step_number", before(place),
+		"%san object without a member of a run or a step, such as reasoning_steps or step_number", prefixed(place),
 	)
 }
 
-func before(place string) string {
+func prefixed(place string) string {
 	if place == "" {
 		return ""
 	}
@@ -189,26 +193,16 @@ func before(place string) string {
 }
 
 // isRun reports whether an object is a run, whatever else it has.
-func isRun(members map[string]json.RawMessage) bool {
-	return present(members, isRunNames()) != ""
-}
+func isRun(members map[string]json.RawMessage) bool { return present(members, certainRunNames) != "" }
 
-func isRunNames() []string {
-	return []string{"reasoning_steps", "steps", "original_question", "final_answer"}
-}
-
-// runNames and stepNames are members by which an object is known.
-func runNames() []string {
-	return []string{"run_id", "run", "agent", "answer", "started_at", "finished_at", "strategy", "question"}
-}
-
-func stepNames() []string {
-	return []string{
-		"step_number", "step", "intermediate_answer", "source_attributions", "context_used", "retrieved_documents",
-		"search_results", "tool", "reasoning_trace", "after", "question", "confidence_score", "inputs", "outputs",
-		"answers", "no_sources", "sources", "confidence", "execution_time", "error", "nested_run",
-	}
-}
+// Members by which an object is known: as a run whatever else it has, as a step, and as a run otherwise.
+var (
+	certainRunNames = strings.Fields("reasoning_steps steps original_question final_answer")
+	stepNames       = strings.Fields(`step_number step intermediate_answer source_attributions context_used
+		retrieved_documents search_results tool reasoning_trace after question confidence_score inputs outputs answers
+		no_sources sources confidence execution_time error nested_run`)
+	runNames = strings.Fields("run_id run agent answer started_at finished_at strategy question")
+)
 
 // run reads the members of the run itself.
 func (r *reader) run(t *Trail, members map[string]json.RawMessage, place string) error {
@@ -224,7 +218,7 @@ func (r *reader) run(t *Trail, members map[string]json.RawMessage, place string)
 	}
 	if a := new(ibid.Answer); o.into(a, "an answer document", "answer") {
 		h.Final = a
-		h.Answer = first(h.Answer, a.Text)
+		h.Answer = cmp.Or(h.Answer, a.Text)
 	}
 	o.time(&h.Started, "started_at")
 	o.time(&h.Finished, "finished_at")
@@ -234,7 +228,7 @@ func (r *reader) run(t *Trail, members map[string]json.RawMessage, place string)
 	if err != nil {
 		return malformed("%w", err)
 	}
-	h.Extra = o.rest("source_summary", "display", "sentences", "uncited_share")
+	h.Extra = o.leftover("source_summary", "display", "sentences", "uncited_share")
 	if r.headers++; r.headers == 1 {
 		h.Issues = append(t.Issues, o.report.issues...)
 		h.Steps = t.Steps
@@ -276,9 +270,9 @@ func (o *object) issuesOf() {
 // oneRun returns the id of the run that a and b name. A document has one.
 func oneRun(a, b, place string) (string, error) {
 	if a != "" && b != "" && a != b {
-		return "", malformed("%sit is of the run %q, and what is before it of %q: want one run", before(place), b, a)
+		return "", malformed("%sit is of the run %q, and what is before it of %q: want one run", prefixed(place), b, a)
 	}
-	return first(a, b), nil
+	return cmp.Or(a, b), nil
 }
 
 // merge adds to t what another object says about the same run. Of two values the first stays.
@@ -288,21 +282,16 @@ func (t *Trail) merge(h *Trail, place string) (err error) {
 	}
 	differ := func(name, a, b string) string {
 		if a != "" && b != "" && a != b {
-			t.Issues = append(
-				t.Issues,
-				ibid.Issue{Code: issueRunRepeated, Detail: before(place) + "another " + name + ": " + Excerpt(b, 0)},
-			)
+			detail := prefixed(place) + "another " + name + ": " + Excerpt(b, 0)
+			t.Issues = append(t.Issues, ibid.Issue{Code: issueRunRepeated, Detail: detail})
 		}
-		return first(a, b)
+		return cmp.Or(a, b)
 	}
-	t.Question, t.Answer = differ(
-		"original_question", t.Question, h.Question,
-	), differ(
-		"final_answer", t.Answer, h.Answer,
-	)
+	t.Question = differ("original_question", t.Question, h.Question)
+	t.Answer = differ("final_answer", t.Answer, h.Answer)
 	t.Agent, t.Strategy = differ("agent", t.Agent, h.Agent), differ("strategy", t.Strategy, h.Strategy)
 	t.Parent = differ("parent_run_id", t.Parent, h.Parent)
-	t.Final = first(t.Final, h.Final)
+	t.Final = cmp.Or(t.Final, h.Final)
 	if t.Started.IsZero() {
 		t.Started = h.Started
 	}
@@ -333,7 +322,7 @@ func (r *reader) number(t *Trail) {
 			taken[t.Steps[i].Number] = true
 		}
 	}
-	some := len(r.unnumbered) < len(t.Steps)
+	numbered := len(r.unnumbered) < len(t.Steps) // some are
 	last := 0
 	for i := range t.Steps {
 		s := &t.Steps[i]
@@ -344,12 +333,192 @@ func (r *reader) number(t *Trail) {
 		for last++; taken[last]; last++ {
 		}
 		s.Number, taken[last] = last, true
-		if some {
-			s.Issues = append(
-				s.Issues,
-				ibid.Issue{Code: issueUnnumbered, Detail: fmt.Sprintf("step %d: it has no number of its own", last)},
-			)
+		if numbered {
+			detail := fmt.Sprintf("step %d: it has no number of its own", last)
+			s.Issues = append(s.Issues, ibid.Issue{Code: issueUnnumbered, Detail: detail})
 		}
 	}
 	slices.SortStableFunc(t.Steps, func(a, b Step) int { return a.Number - b.Number })
+}
+
+// value is one value of a document.
+type value struct {
+	raw  json.RawMessage
+	line int // from 1
+}
+
+// input is the values of a document.
+type input struct {
+	all    []value
+	issues []ibid.Issue
+	lines  bool // one value a line, some of which were left out
+}
+
+// split cuts a document into its values. Where they are one a line, a bad line is reported and passed over: a program
+// that died while it wrote one leaves it. NaN and Infinity, which are no JSON and which many programs write, are
+// reported and null.
+func split(b []byte) (*input, error) {
+	if values, ok := decode(b); ok {
+		return &input{all: values}, nil
+	}
+	text := withoutNaN(b)
+	if values, ok := decode(text.fixed); ok {
+		return &input{all: values, issues: text.issues()}, nil
+	}
+	return text.lines()
+}
+
+// decode returns the values of a document that is nothing but JSON.
+func decode(b []byte) (values []value, ok bool) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	line, at := 1, 0
+	for {
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return values, errors.Is(err, io.EOF)
+		}
+		end := int(d.InputOffset())
+		begin := end - len(raw)
+		line += bytes.Count(b[at:begin], []byte("\n"))
+		values = append(values, value{raw, line})
+		line += bytes.Count(raw, []byte("\n"))
+		at = end
+	}
+}
+
+// nearlyJSON is a document without the tokens of numbers that are none.
+type nearlyJSON struct {
+	original, fixed []byte
+	tokens          []token
+}
+
+// token is a number that is none.
+type token struct {
+	at, fixedAt int // where it stood, and where null stands for it
+	text        string
+}
+
+const null = "null"
+
+// withoutNaN puts null in the place of NaN, Infinity and -Infinity, but for what stands in a string. A string ends with
+// its line at the latest.
+func withoutNaN(b []byte) *nearlyJSON {
+	text := &nearlyJSON{original: b, fixed: b}
+	if !bytes.Contains(b, []byte("NaN")) && !bytes.Contains(b, []byte("Infinity")) {
+		return text
+	}
+	text.fixed = make([]byte, 0, len(b)+len(b)/16)
+	quoted := false
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '\n':
+			quoted = false
+		case c == '"':
+			quoted = !quoted
+		case c == '\\' && quoted && i+1 < len(b):
+			text.fixed = append(text.fixed, c)
+			i++
+		case !quoted:
+			if word := noNumber(b[i:]); word != "" {
+				text.tokens = append(text.tokens, token{i, len(text.fixed), word})
+				text.fixed = append(text.fixed, null...)
+				i += len(word) - 1
+				continue
+			}
+		}
+		text.fixed = append(text.fixed, b[i])
+	}
+	return text
+}
+
+// noNumber returns the number that is none with which b begins; empty: it begins with something else.
+func noNumber(b []byte) string {
+	if b[0] != 'N' && b[0] != 'I' && b[0] != '-' {
+		return ""
+	}
+	for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
+		if bytes.HasPrefix(b, []byte(word)) {
+			return word
+		}
+	}
+	return ""
+}
+
+// maxTokens is how many numbers that are none are reported one by one.
+const maxTokens = 100
+
+// issues reports the numbers that are none.
+func (n *nearlyJSON) issues() (issues []ibid.Issue) {
+	for i, t := range n.tokens {
+		detail := fmt.Sprintf("%s: %s is no number of JSON; it counts as null", place(n.original, t.at), t.text)
+		if i == maxTokens {
+			detail = fmt.Sprintf("%d more numbers are NaN or Infinity", len(n.tokens)-i)
+		}
+		issues = append(issues, ibid.Issue{Code: issueNumber, Detail: detail})
+		if i == maxTokens {
+			break
+		}
+	}
+	return issues
+}
+
+// place returns line and column of an offset, both from 1. Columns count characters.
+func place(b []byte, at int) string {
+	at = min(max(0, at), len(b))
+	line := bytes.LastIndexByte(b[:at], '\n') + 1
+	return fmt.Sprintf("line %d, column %d", 1+bytes.Count(b[:at], []byte("\n")), 1+utf8.RuneCount(b[line:at]))
+}
+
+// lines reads a document with a value in each line.
+func (n *nearlyJSON) lines() (*input, error) {
+	d := &input{issues: n.issues(), lines: true}
+	number := 0
+	for line := range bytes.SplitSeq(n.fixed, []byte("\n")) {
+		number++
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		var raw json.RawMessage
+		err := json.Unmarshal(line, &raw)
+		switch {
+		case err == nil && line[0] == '{':
+			d.all = append(d.all, value{raw, number})
+		case len(d.all) == 0:
+			return nil, n.whyBad()
+		case err == nil:
+			return nil, malformed("line %d: %s, want a step", number, describe(raw))
+		default:
+			d.issues = append(
+				d.issues,
+				ibid.Issue{Code: issueBadJSON, Detail: fmt.Sprintf("line %d: %v; it was left out", number, err)},
+			)
+		}
+	}
+	return d, nil
+}
+
+// whyBad says what is wrong with a document that is no JSON.
+func (n *nearlyJSON) whyBad() error {
+	if b := n.original; bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
+		return malformed("it is UTF-16, want UTF-8")
+	} else if bytes.IndexByte(b, 0) >= 0 || !utf8.Valid(b) {
+		return malformed("it is no text, want JSON")
+	}
+	var raw json.RawMessage
+	err := json.Unmarshal(n.fixed, &raw)
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok {
+		return malformed("%w", err)
+	}
+	at := int(syntax.Offset) - 1
+	if strings.HasPrefix(err.Error(), "unexpected end") {
+		at = len(bytes.TrimRight(n.fixed, " \t\r\n"))
+	}
+	for i := len(n.tokens) - 1; i >= 0; i-- {
+		if t := &n.tokens[i]; t.fixedAt+len(null) <= at {
+			at += t.at + len(t.text) - t.fixedAt - len(null)
+			break
+		}
+	}
+	return malformed("%s: %w", place(n.original, at), err)
 }

@@ -1,6 +1,7 @@
 package trail
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,11 +13,11 @@ import (
 
 // step reads one step.
 func (r *reader) step(t *Trail, members map[string]json.RawMessage, place string) error {
-	if len(t.Steps) == MaxSteps {
-		return fmt.Errorf("%w: more than %d steps", ErrLimit, MaxSteps)
+	if len(t.Steps) == maxSteps {
+		return fmt.Errorf("%w: more than %d steps", ErrLimit, maxSteps)
 	}
 	if _, ok := members["recorded"]; ok && present(members, []string{"step_number", "step"}) == "" {
-		return &malformedError{fmt.Errorf("%s%w", before(place), ErrListing)}
+		return &malformedError{fmt.Errorf("%s%w", prefixed(place), ErrListing)}
 	}
 	var s Step
 	o := &object{place: place, members: members, report: &report{}}
@@ -37,14 +38,14 @@ func (r *reader) step(t *Trail, members map[string]json.RawMessage, place string
 	if err := r.stepSources(&s, o); err != nil {
 		return err
 	}
-	if raw, name := o.take("nested_run"); name != "" {
+	if raw, name := o.takeMember("nested_run"); name != "" {
 		nested, err := r.nested(raw, o.at(name))
 		if err != nil {
 			return err
 		}
 		s.Nested = nested
 	}
-	s.Extra, s.Issues = o.rest(), o.report.issues
+	s.Extra, s.Issues = o.leftover(), o.report.issues
 	t.Steps = append(t.Steps, s)
 	return nil
 }
@@ -119,7 +120,7 @@ func (s *Step) lists(o *object) error {
 // after reads the numbers of the steps that this one builds on: a list, or one number. Null is the same as nothing: the
 // step before.
 func (s *Step) after(o *object) error {
-	raw, name := o.take("after")
+	raw, name := o.takeMember("after")
 	if name == "" {
 		return nil
 	}
@@ -138,7 +139,7 @@ func (s *Step) after(o *object) error {
 		digits := strings.Trim(string(element), `" `)
 		n, err := strconv.Atoi(digits)
 		if err != nil || n < 0 || n > maxWhole {
-			o.odd(issueWrongType, fmt.Sprintf("after[%d]", i), "%s, want the number of a step", describe(element))
+			o.addIssue(issueWrongType, fmt.Sprintf("after[%d]", i), "%s, want the number of a step", describe(element))
 			continue
 		}
 		s.After = append(s.After, n)
@@ -190,7 +191,7 @@ func (r *reader) retrieved(s *Step, o *object, used bool) error {
 		}
 		for i := range found {
 			f := &found[i]
-			f.Retrieved, f.Rank = true, first(f.Rank, f.place+1)
+			f.Retrieved, f.Rank = true, cmp.Or(f.Rank, f.place+1)
 			f.Used = f.Used || used && !f.flags
 			s.AddSources(f.Source)
 		}
@@ -207,7 +208,7 @@ type row struct {
 
 func (r *reader) sourceRows(o *object, name string, elements []json.RawMessage) ([]row, error) {
 	if *r.sources -= len(elements); *r.sources < 0 {
-		return nil, fmt.Errorf("%w: %s: more than %d sources", ErrLimit, o.at(name), MaxSources)
+		return nil, fmt.Errorf("%w: %s: more than %d sources", ErrLimit, o.at(name), maxSources)
 	}
 	var rows []row
 	bare := make([]string, len(elements)) // a list of strings is a context
@@ -271,9 +272,9 @@ func readSource(o *object, i int) row {
 		s.flags = o.bool(flag.dst, flag.name) || s.flags
 	}
 	if s.identify(i) {
-		o.odd(issueNoID, "document_id", "missing; it is called %s", Excerpt(s.DocumentID, 80))
+		o.addIssue(issueNoID, "document_id", "missing; it is called %s", Excerpt(s.DocumentID, 80))
 	}
-	s.Extra = o.rest()
+	s.Extra = o.leftover()
 	return s
 }
 

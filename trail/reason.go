@@ -1,6 +1,7 @@
 package trail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,8 +11,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// DefaultParallel is how many steps [Reason] runs at once, unless told otherwise.
-const DefaultParallel = 4
+// defaultParallel is how many steps [Reason] runs at once, unless told otherwise.
+const defaultParallel = 4
 
 // Reason answers a question in steps, and returns the trail of it. The functions are the program's: what a model, a
 // search and an agent are is theirs to know. They are called from several goroutines at once.
@@ -27,7 +28,7 @@ type Reason struct {
 	// step's.
 	Synthesise func(ctx context.Context, question string, steps []Step) (*Output, error)
 
-	Parallel int // how many steps run at once; 0: DefaultParallel
+	Parallel int // how many steps run at once; 0: defaultParallel
 	RunID    string
 	Options  RecorderOptions // Question is set by Run
 }
@@ -103,8 +104,8 @@ func (w *reasoning) plan(questions []Question) error {
 	if len(questions) == 0 {
 		return errors.New("there are no questions")
 	}
-	if len(questions) > MaxSteps {
-		return fmt.Errorf("%w: more than %d questions", ErrLimit, MaxSteps)
+	if len(questions) > maxSteps {
+		return fmt.Errorf("%w: more than %d questions", ErrLimit, maxSteps)
 	}
 	t := Trail{Steps: make([]Step, len(questions))}
 	for i, q := range questions {
@@ -114,13 +115,8 @@ func (w *reasoning) plan(questions []Question) error {
 		return errors.New(issues[0].Detail)
 	}
 	w.questions, w.before = questions, t.Graph()
-	w.steps, w.failed, w.done = make(
-		[]*Active, len(questions),
-	), make(
-		[]error, len(questions),
-	), make(
-		[]chan struct{}, len(questions),
-	)
+	w.steps, w.failed = make([]*Active, len(questions)), make([]error, len(questions))
+	w.done = make([]chan struct{}, len(questions))
 	for i := range w.done {
 		w.done[i] = make(chan struct{})
 	}
@@ -131,7 +127,7 @@ func (w *reasoning) plan(questions []Question) error {
 func (w *reasoning) run(ctx context.Context) {
 	n := w.Parallel
 	if n <= 0 {
-		n = DefaultParallel
+		n = defaultParallel
 	}
 	todo, _ := order(w.before)
 	next := make(chan int)
@@ -219,8 +215,8 @@ func (a *Active) output(out *Output) {
 		a.Captured("", out.Answer)
 	}
 	a.change(func(s *Step) {
-		s.Answer = first(out.Text, s.Answer)
-		s.Reasoning = first(out.Reasoning, s.Reasoning)
+		s.Answer = cmp.Or(out.Text, s.Answer)
+		s.Reasoning = cmp.Or(out.Reasoning, s.Reasoning)
 		if out.Confidence != nil {
 			s.Confidence = out.Confidence
 		}

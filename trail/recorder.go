@@ -1,6 +1,7 @@
 package trail
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -130,7 +131,7 @@ func (r *Recorder) finish(answer string, a *ibid.Answer) *Trail {
 	}
 	r.mu.Unlock()
 	if r.parent != nil {
-		r.parent.change(func(s *Step) { s.Answer = first(s.Answer, answer) })
+		r.parent.change(func(s *Step) { s.Answer = cmp.Or(s.Answer, answer) })
 	}
 	if r.own {
 		r.parent.End()
@@ -206,8 +207,8 @@ func (a *Active) Retrieve(results ...Result) {
 	a.change(func(s *Step) { s.AddSources(found...) })
 }
 
-// settle decides what a step used that did not say it.
-func (s *Step) settle() {
+// assumeUse decides what a step used that did not say it.
+func (s *Step) assumeUse() {
 	if s.NoSources || s.Error != "" || len(s.Answers) > 0 {
 		return
 	}
@@ -237,7 +238,7 @@ func (a *Active) mark(sources []Source, how func(*Source)) {
 	}
 	sources = slices.Clone(sources)
 	for i := range sources {
-		sources[i].Excerpt = first(sources[i].Excerpt, Excerpt(sources[i].Content, 0))
+		sources[i].Excerpt = cmp.Or(sources[i].Excerpt, Excerpt(sources[i].Content, 0))
 		sources[i].identify(i)
 		how(&sources[i])
 	}
@@ -290,7 +291,7 @@ func (a *Active) Outputs(v any) {
 // Fail records why the step failed. Nil changes nothing, and the first error counts.
 func (a *Active) Fail(err error) {
 	if err != nil {
-		a.change(func(s *Step) { s.Error = first(s.Error, err.Error()) })
+		a.change(func(s *Step) { s.Error = cmp.Or(s.Error, err.Error()) })
 	}
 }
 
@@ -306,7 +307,7 @@ func (a *Active) Nested(runID string, o *RecorderOptions) *Recorder {
 	if r.sink == nil {
 		r.sink = a.recorder.sink
 	}
-	r.run.Agent = first(r.run.Agent, a.recorder.run.Agent)
+	r.run.Agent = cmp.Or(r.run.Agent, a.recorder.run.Agent)
 	if a.nest(r) {
 		return r
 	}
@@ -343,7 +344,7 @@ func (a *Active) End() {
 	again := a.ended
 	if !again {
 		a.ended = true
-		a.step.settle()
+		a.step.assumeUse()
 		a.step.Duration = max(1, time.Since(a.step.Started)) // 0 would mean that it is not known
 	}
 	a.mu.Unlock()

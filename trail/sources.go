@@ -1,6 +1,9 @@
 package trail
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -132,11 +135,7 @@ func SourcesFromAnswer(a *ibid.Answer) []Source {
 		from := &a.Sources[i]
 		said, cited := quotes[from.ID]
 		row := Source{
-			DocumentID: documentID(from),
-			Title:      first(from.Title, from.Filename),
-			URL:        from.URL,
-			Retrieved:  true,
-			Cited:      cited,
+			DocumentID: documentID(from), Title: cmp.Or(from.Title, from.Filename), URL: from.URL, Retrieved: true, Cited: cited,
 		}
 		if row.Title != "" || from.URL != "" || from.GlobalID != "" || from.Content != "" {
 			row.Key = from.Key() // of a source about which nothing is known it is everybody's
@@ -178,7 +177,8 @@ func passages(row Source, from *ibid.Source, quotes []string) []Source {
 	}
 	seen := map[string]bool{}
 	for _, q := range quotes {
-		if q == "" || seen[q] || held(rows, q) {
+		has := func(r Source) bool { return strings.Contains(r.Content, q) }
+		if q == "" || seen[q] || slices.ContainsFunc(rows, has) {
 			continue
 		}
 		seen[q] = true
@@ -188,15 +188,6 @@ func passages(row Source, from *ibid.Source, quotes []string) []Source {
 		add("", from.Score, nil)
 	}
 	return rows
-}
-
-func held(rows []Source, quote string) bool {
-	for i := range rows {
-		if strings.Contains(rows[i].Content, quote) {
-			return true
-		}
-	}
-	return false
 }
 
 // documentID names a source of an answer in its run: an id that only counts places gives way to one that does not.
@@ -224,17 +215,7 @@ func positional(id string) bool {
 	if !ok || name == "" || digits == "" {
 		return false
 	}
-	for i := range len(name) {
-		if name[i] < 'a' || name[i] > 'z' {
-			return false
-		}
-	}
-	for i := range len(digits) {
-		if digits[i] < '0' || digits[i] > '9' {
-			return false
-		}
-	}
-	return true
+	return strings.Trim(name, "abcdefghijklmnopqrstuvwxyz") == "" && strings.Trim(digits, "0123456789") == ""
 }
 
 // identify gives a source without an id one, and one with a URL a key. It reports whether there was no id. At is the
@@ -287,13 +268,8 @@ func (s *Step) Enhance(results []Result) {
 // AddAnswer adds a captured call with the sources of its answer. The step's own answer is that answer's text, unless it
 // has one. An answer with an id that the step has already replaces it: a call may be fetched again.
 func (s *Step) AddAnswer(id string, a *ibid.Answer) {
-	at := -1
-	for i := range s.Answers {
-		if id != "" && s.Answers[i].ID == id {
-			at = i
-		}
-	}
-	if at >= 0 {
+	known := func(a StepAnswer) bool { return id != "" && a.ID == id }
+	if at := slices.IndexFunc(s.Answers, known); at >= 0 {
 		s.Answers[at].Answer = a
 	} else {
 		s.Answers = append(s.Answers, StepAnswer{id, a})
@@ -301,9 +277,7 @@ func (s *Step) AddAnswer(id string, a *ibid.Answer) {
 	if a == nil {
 		return
 	}
-	if s.Answer == "" {
-		s.Answer = a.Text
-	}
+	s.Answer = cmp.Or(s.Answer, a.Text)
 	if a.Error != nil && s.Error == "" {
 		s.Error = a.Error.Error()
 	}
@@ -352,10 +326,10 @@ func (s *Step) AddSources(sources ...Source) {
 
 // fill adds to s what from knows besides.
 func (s *Source) fill(from *Source) {
-	s.Title, s.URL, s.Key = first(s.Title, from.Title), first(s.URL, from.URL), first(s.Key, from.Key)
-	s.Excerpt, s.Content = first(s.Excerpt, from.Excerpt), first(s.Content, from.Content)
-	s.Version, s.Rank = first(s.Version, from.Version), first(s.Rank, from.Rank)
-	s.ChunkIndex, s.Locator = first(s.ChunkIndex, from.ChunkIndex), first(s.Locator, from.Locator)
+	s.Title, s.URL, s.Key = cmp.Or(s.Title, from.Title), cmp.Or(s.URL, from.URL), cmp.Or(s.Key, from.Key)
+	s.Excerpt, s.Content = cmp.Or(s.Excerpt, from.Excerpt), cmp.Or(s.Content, from.Content)
+	s.Version, s.Rank = cmp.Or(s.Version, from.Version), cmp.Or(s.Rank, from.Rank)
+	s.ChunkIndex, s.Locator = cmp.Or(s.ChunkIndex, from.ChunkIndex), cmp.Or(s.Locator, from.Locator)
 	s.Overlap, s.Usage = larger(s.Overlap, from.Overlap), larger(s.Usage, from.Usage)
 	if s.Relevance == nil {
 		s.Relevance, s.Origin = from.Relevance, from.Origin
@@ -374,11 +348,246 @@ func larger(a, b *float64) *float64 {
 	return a
 }
 
-// first returns a, or where it is zero b.
-func first[T comparable](a, b T) T {
-	var zero T
-	if a == zero {
-		return b
-	}
-	return a
+// documents tells which rows of a run's steps are passages of the same document.
+type documents struct {
+	rows  []docRow
+	at    map[*Source]int // index in rows
+	names []string        // what each document is called in this run: unique
+	also  [][]string      // the other ids it has
+	known map[string]int  // identity to document
 }
+
+// docRow is one row of a step, or of a run nested in it.
+type docRow struct {
+	*Source
+	step     int // index in Trail.Steps
+	document int
+}
+
+// documents returns the documents of the run, numbered by first use in the order of its steps. Rows are of the same
+// document if they have the same id, or addresses that mean the same page; ids that only count places, and hashes of
+// content, are not enough by themselves.
+func (t *Trail) documents() *documents {
+	d := &documents{at: make(map[*Source]int)}
+	for i := range t.Steps {
+		d.collect(&t.Steps[i], i, 0)
+	}
+	parent := make([]int, len(d.rows))
+	byName := make(map[string]int, len(d.rows))
+	for i := range d.rows {
+		parent[i] = i
+		for _, name := range identities(d.rows[i].Source) {
+			if other, ok := byName[name]; ok {
+				join(parent, i, other)
+			} else {
+				byName[name] = i
+			}
+		}
+	}
+	d.number(t, parent)
+	d.known = make(map[string]int, len(byName))
+	for name, row := range byName {
+		d.known[name] = d.rows[row].document
+	}
+	return d
+}
+
+// documentOf returns the document of a row.
+func (d *documents) documentOf(s *Source) int { return d.rows[d.at[s]].document }
+
+// find returns the document that a source is, or -1.
+func (d *documents) find(s *Source) int {
+	for _, name := range identities(s) {
+		if n, ok := d.known[name]; ok {
+			return n
+		}
+	}
+	return -1
+}
+
+func (d *documents) collect(s *Step, step, depth int) {
+	for k := range s.Sources {
+		d.rows = append(d.rows, docRow{Source: &s.Sources[k], step: step})
+	}
+	if s.Nested == nil || depth == MaxNested {
+		return
+	}
+	for i := range s.Nested.Steps {
+		d.collect(&s.Nested.Steps[i], step, depth+1)
+	}
+}
+
+// identities returns the names by which a row's document is known: rows that share one are of the same document.
+func identities(s *Source) []string {
+	var names []string
+	if web := s.webKey(); web != "" {
+		names = append(names, "key "+web)
+	}
+	counted := positional(s.DocumentID)
+	if s.Key != "" && (counted || s.DocumentID == s.Key || !strings.HasPrefix(s.Key, "sha256:")) {
+		names = append(names, "key "+s.Key)
+	}
+	switch {
+	case !counted:
+		names = append(names, "id "+s.DocumentID)
+	case len(names) == 0:
+		names = append(names, "counted "+s.DocumentID)
+	}
+	return names
+}
+
+// join makes the sets of a and b one; the earlier row stands for it.
+func join(parent []int, a, b int) {
+	if a, b = root(parent, a), root(parent, b); a < b {
+		parent[b] = a
+	} else {
+		parent[a] = b
+	}
+}
+
+func root(parent []int, i int) int {
+	for parent[i] != i {
+		parent[i] = parent[parent[i]]
+		i = parent[i]
+	}
+	return i
+}
+
+// number numbers the documents and names them: by their first id that does not only count places.
+func (d *documents) number(t *Trail, parent []int) {
+	numbers := make(map[int]int)
+	var firsts []int // the first row of each document
+	for i := range d.rows {
+		r := &d.rows[i]
+		n, ok := numbers[root(parent, i)]
+		if !ok {
+			n = len(firsts)
+			numbers[root(parent, i)] = n
+			firsts = append(firsts, i)
+			d.names, d.also = append(d.names, r.DocumentID), append(d.also, nil)
+		}
+		r.document, d.at[r.Source] = n, i
+		if positional(d.names[n]) && !positional(r.DocumentID) {
+			d.names[n] = r.DocumentID
+		}
+	}
+	taken := make(map[string]bool, len(d.names))
+	for n, name := range d.names {
+		for base, again := name, 0; taken[name]; again++ {
+			name = fmt.Sprintf("%s@step_%d", base, t.Steps[d.rows[firsts[n]].step].Number)
+			if again > 0 {
+				name += fmt.Sprintf("_%d", again+1)
+			}
+		}
+		taken[name], d.names[n] = true, name
+	}
+	seen := make(map[[2]string]bool)
+	for i := range d.rows {
+		r := &d.rows[i]
+		name := d.names[r.document]
+		pair := [2]string{name, r.DocumentID}
+		if r.DocumentID != name && !strings.HasPrefix(name, r.DocumentID+"@step_") && !seen[pair] {
+			seen[pair] = true
+			d.also[r.document] = append(d.also[r.document], r.DocumentID)
+		}
+	}
+}
+
+// passageIndex finds rows that are of the same passage: of one document, of one chunk, with the same words. Where a row
+// has no words, its chunk tells; where it has only an excerpt, that does. Passages are numbered from 0 as they are
+// added.
+type passageIndex struct {
+	at  map[passageID]int
+	all []Source // what is known of each: its document, words and chunk
+}
+
+// passageID is one of the ways to tell a passage.
+type passageID struct {
+	document, text string
+	chunk          int // -1: not said
+	by             passageBy
+}
+
+type passageBy int
+
+const (
+	byContent     passageBy = iota // text is the whole passage
+	byExcerpt                      // text is the excerpt of it
+	byExcerptOnly                  // the same, of a passage of which there is no more
+	byChunk                        // by its chunk alone
+	byChunkOnly                    // the same, of a passage without words
+)
+
+func newPassageIndex(size int) *passageIndex {
+	return &passageIndex{at: make(map[passageID]int, size), all: make([]Source, 0, size)}
+}
+
+func (s *Source) passageID(by passageBy, text string) passageID {
+	id := passageID{document: s.DocumentID, text: text, chunk: -1, by: by}
+	if s.ChunkIndex != nil {
+		id.chunk = *s.ChunkIndex
+	}
+	return id
+}
+
+// find returns the number of the passage that a row of a document is of.
+func (p *passageIndex) find(document string, s *Source) (n int, ok bool) {
+	f := Source{
+		DocumentID: document,
+		Content:    s.Content,
+		Excerpt:    cmp.Or(s.Excerpt, s.Content),
+		ChunkIndex: s.ChunkIndex,
+	}
+	switch {
+	case s.Content != "":
+		if n, ok = p.at[f.passageID(byContent, f.Content)]; !ok {
+			n, ok = p.at[f.passageID(byExcerptOnly, f.Excerpt)]
+		}
+	case s.Excerpt != "":
+		n, ok = p.at[f.passageID(byExcerpt, f.Excerpt)]
+	case s.ChunkIndex != nil:
+		n, ok = p.at[f.passageID(byChunk, "")]
+	}
+	if !ok && (s.ChunkIndex != nil || s.bare()) {
+		n, ok = p.at[f.passageID(byChunkOnly, "")]
+	}
+	return n, ok
+}
+
+// add adds the passage of a row.
+func (p *passageIndex) add(document string, s *Source) {
+	p.all = append(p.all, Source{DocumentID: document})
+	p.join(len(p.all)-1, s)
+}
+
+// join notes what a row knows besides of the passage that it is of.
+func (p *passageIndex) join(n int, s *Source) {
+	f := &p.all[n]
+	f.Content, f.Excerpt = cmp.Or(f.Content, s.Content), cmp.Or(f.Excerpt, cmp.Or(s.Excerpt, s.Content))
+	f.ChunkIndex = cmp.Or(f.ChunkIndex, s.ChunkIndex)
+	p.note(f.passageID(byContent, f.Content), n, f.Content != "")
+	p.note(f.passageID(byExcerpt, f.Excerpt), n, f.Excerpt != "")
+	p.note(f.passageID(byExcerptOnly, f.Excerpt), n, f.Content == "" && f.Excerpt != "")
+	p.note(f.passageID(byChunk, ""), n, f.ChunkIndex != nil)
+	p.note(f.passageID(byChunkOnly, ""), n, f.Excerpt == "")
+}
+
+// note notes whether a passage can be told by id. Of several the first is.
+func (p *passageIndex) note(id passageID, n int, is bool) {
+	switch old, ok := p.at[id]; {
+	case is && !ok:
+		p.at[id] = n
+	case !is && ok && old == n:
+		delete(p.at, id)
+	}
+}
+
+// version returns the hash of the words that are held of a passage; empty: an excerpt at most is.
+func (p *passageIndex) version(n int) string {
+	if words := p.all[n].Content; words != "" {
+		return digest([]byte(words))
+	}
+	return ""
+}
+
+func (s *Source) bare() bool { return s.ChunkIndex == nil && s.text() == "" }

@@ -2,7 +2,10 @@ package trail
 
 import (
 	"cmp"
+	"encoding/json"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/support"
@@ -171,10 +174,8 @@ func (s *Summary) effective(f *Source) *float64 {
 func (s *Summary) primary() []SummarySource {
 	var all []SummarySource
 	for i := range s.Sources {
-		if score := s.effective(
-			&s.Sources[i].Source,
-		); len(all) < s.options.Top && score != nil &&
-			*score > *s.options.Threshold {
+		score := s.effective(&s.Sources[i].Source)
+		if len(all) < s.options.Top && score != nil && *score > *s.options.Threshold {
 			all = append(all, s.Sources[i])
 		}
 	}
@@ -262,14 +263,14 @@ func (s *Summary) document(d *documents, rows []docRow) SummarySource {
 	best.Retrieved, best.Used, best.Cited = sum.Retrieved, sum.Used, sum.Cited
 	for k := range sum.Passages[1:] {
 		p := &sum.Passages[1+k]
-		best.Title, best.URL, best.Key = first(best.Title, p.Title), first(best.URL, p.URL), first(best.Key, p.Key)
-		best.Version, best.Excerpt = first(best.Version, p.Version), first(best.Excerpt, p.Excerpt)
+		best.Title, best.URL, best.Key = cmp.Or(best.Title, p.Title), cmp.Or(best.URL, p.URL), cmp.Or(best.Key, p.Key)
+		best.Version, best.Excerpt = cmp.Or(best.Version, p.Version), cmp.Or(best.Excerpt, p.Excerpt)
 		best.Overlap, best.Usage = larger(best.Overlap, p.Overlap), larger(best.Usage, p.Usage)
 	}
 	for k := range sum.Passages {
 		if p := &sum.Passages[k]; p.Version == "" {
 			p.Version = known.version(p.at)
-			best.Version = first(best.Version, p.Version)
+			best.Version = cmp.Or(best.Version, p.Version)
 		}
 	}
 	sum.Source = best
@@ -292,7 +293,7 @@ func (s *Summary) shown(r docRow, step *Step, d *documents) Source {
 	case n > DefaultExcerpt && len(f.Content) > len(f.Excerpt):
 		f.Excerpt = Excerpt(f.Content, n)
 	default:
-		f.Excerpt = Excerpt(first(f.Excerpt, f.Content), n)
+		f.Excerpt = Excerpt(cmp.Or(f.Excerpt, f.Content), n)
 	}
 	f.Content, f.Extra = "", nil // the run has them
 	return f
@@ -302,4 +303,320 @@ func (s *Summary) shown(r docRow, step *Step, d *documents) Source {
 func distinct(numbers []int) []int {
 	slices.Sort(numbers)
 	return slices.Compact(numbers)
+}
+
+// jsonSummary is a summary as JSON.
+type jsonSummary struct {
+	*jsonRun
+	Summary   jsonSources    `json:"source_summary"`
+	Display   jsonDisplay    `json:"display"`
+	Sentences []jsonSentence `json:"sentences"`
+	Uncited   *float64       `json:"uncited_share"`
+}
+
+type jsonSources struct {
+	All     []jsonDocument `json:"all_sources"`
+	Primary []jsonDocument `json:"primary_sources"`
+	Usage   usageByStep    `json:"source_usage_by_step"`
+	Unused  []jsonDocument `json:"unused_sources"`
+	Without []int          `json:"steps_without_sources"`
+	// Conflicts is there if they were looked for.
+	Conflicts []Conflict `json:"conflicts,omitzero"`
+}
+
+type jsonDocument struct {
+	*jsonSource
+	OtherIDs []string        `json:"other_ids,omitempty"`
+	Passages []jsonPassage   `json:"passages,omitempty"`
+	Steps    []int           `json:"steps"`
+	Quality  json.RawMessage `json:"quality,omitempty"`
+}
+
+// jsonPassage has what differs between the passages of a document.
+type jsonPassage struct {
+	ChunkIndex *int              `json:"chunk_index"`
+	Excerpt    *string           `json:"excerpt"`
+	Relevance  *float64          `json:"relevance_score"`
+	Origin     *ibid.ScoreOrigin `json:"score_origin"`
+	Adjusted   *float64          `json:"adjusted_relevance,omitempty"`
+	Overlap    *float64          `json:"overlap,omitempty"`
+	Usage      *float64          `json:"usage,omitempty"`
+	Rank       *int              `json:"retrieval_rank"`
+	Locator    *ibid.Locator     `json:"locator,omitempty"`
+	Version    *string           `json:"version,omitempty"`
+	Cited      bool              `json:"cited"`
+	Steps      []int             `json:"steps"`
+}
+
+// jsonDisplay is what a page shows. Its names and shape are the contract's: nothing is added.
+type jsonDisplay struct {
+	Total   int           `json:"total_sources"`
+	Primary []jsonPrimary `json:"primary_sources"`
+	Steps   breakdown     `json:"step_breakdown"`
+}
+
+type jsonPrimary struct {
+	DocumentID string   `json:"document_id"`
+	Title      string   `json:"title"`
+	Relevance  *float64 `json:"relevance"`
+	Excerpt    *string  `json:"excerpt"`
+}
+
+// MarshalJSON returns the run with what the summary says of it.
+func (s *Summary) MarshalJSON() ([]byte, error) {
+	t := s.Run.summed(s.options.NoExcerpts, 0)
+	j := &jsonSummary{
+		jsonRun: t.json(s.issues()),
+		Summary: jsonSources{
+			All:       jsonDocuments(s.Sources, true),
+			Primary:   jsonDocuments(s.Primary, false),
+			Unused:    jsonDocuments(s.Unused, true),
+			Usage:     s.Steps,
+			Without:   []int{},
+			Conflicts: s.Conflicts,
+		},
+		Display: jsonDisplay{Total: len(s.Sources), Primary: []jsonPrimary{}, Steps: s.Steps},
+	}
+	for _, u := range s.Steps {
+		if len(u.Documents) == 0 {
+			j.Summary.Without = append(j.Summary.Without, u.Number)
+		}
+	}
+	for i := range s.Primary {
+		p := &s.Primary[i]
+		row := jsonPrimary{DocumentID: p.DocumentID, Title: cmp.Or(p.Title, p.DocumentID), Excerpt: orNull(p.Excerpt)}
+		if score := s.effective(&p.Source); score != nil {
+			row.Relevance = new(math.Round(*score*100) / 100)
+		}
+		j.Display.Primary = append(j.Display.Primary, row)
+	}
+	if s.Links != nil {
+		j.Sentences, j.Uncited = s.Links.json(s.options), s.Links.Uncited
+	}
+	return marshal(j, t.Extra)
+}
+
+// issues returns those of the run and of its links, each once.
+func (s *Summary) issues() []ibid.Issue {
+	c := checker{seen: make(map[ibid.Issue]bool)}
+	for _, issue := range s.Issues {
+		c.add(issue)
+	}
+	if s.Links != nil {
+		for _, issue := range s.Links.Issues {
+			c.add(issue)
+		}
+	}
+	return c.issues
+}
+
+func jsonDocuments(all []SummarySource, passages bool) []jsonDocument {
+	list := make([]jsonDocument, 0, len(all))
+	for i := range all {
+		d := &all[i]
+		j := jsonDocument{jsonSource: d.json(), OtherIDs: d.OtherIDs, Steps: d.Steps}
+		if passages {
+			j.Quality = d.quality()
+		}
+		for k := range d.Passages {
+			if p := &d.Passages[k]; passages {
+				j.Passages = append(j.Passages, jsonPassage{
+					ChunkIndex: p.ChunkIndex,
+					Excerpt:    orNull(p.Excerpt),
+					Relevance:  p.Relevance,
+					Origin:     orNull(p.Origin),
+					Adjusted:   p.Adjusted,
+					Overlap:    jsonNumber(p.Overlap),
+					Usage:      jsonNumber(p.Usage),
+					Rank:       orNull(p.Rank),
+					Locator:    p.Locator,
+					Version:    orNull(p.Version),
+					Cited:      p.Cited,
+					Steps:      p.Steps,
+				})
+			}
+		}
+		list = append(list, j)
+	}
+	return list
+}
+
+// summed returns a copy of the run whose steps say whether they used no sources; without what their sources say, if it
+// must not be told.
+func (t *Trail) summed(noTexts bool, depth int) *Trail {
+	c := *t
+	if noTexts {
+		c.Final = nil
+	}
+	c.Steps = slices.Clone(t.Steps)
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		s.NoSources = !s.uses(depth)
+		if noTexts {
+			s.Context, s.Answers = nil, nil
+			s.Sources = slices.Clone(s.Sources)
+			for k := range s.Sources {
+				s.Sources[k].Excerpt, s.Sources[k].Content, s.Sources[k].Extra = "", "", nil
+			}
+		}
+		switch {
+		case s.Nested == nil:
+		case depth < MaxNested:
+			s.Nested = s.Nested.summed(noTexts, depth+1)
+		case noTexts:
+			s.Nested = nil
+		}
+	}
+	return &c
+}
+
+// uses reports whether the step, or a run nested in it, used or cited a source.
+func (s *Step) uses(depth int) bool {
+	for i := range s.Sources {
+		if s.Sources[i].counts() {
+			return true
+		}
+	}
+	return s.Nested != nil && depth < MaxNested &&
+		slices.ContainsFunc(s.Nested.Steps, func(in Step) bool { return in.uses(depth + 1) })
+}
+
+// usageByStep and breakdown are objects whose members stand in the order of the steps.
+type usageByStep []StepUsage
+
+// MarshalJSON returns {"1": […], "2": […]}.
+func (u usageByStep) MarshalJSON() ([]byte, error) {
+	return ordered(u, func(s *StepUsage) (string, any) { return strconv.Itoa(s.Number), s.Documents })
+}
+
+type breakdown []StepUsage
+
+type jsonBreakdown struct {
+	Number    int      `json:"step_number"`
+	Used      int      `json:"sources_used"`
+	Documents []string `json:"document_ids"`
+}
+
+// MarshalJSON returns {"step_1": {…}, "step_2": {…}}.
+func (b breakdown) MarshalJSON() ([]byte, error) {
+	return ordered(b, func(s *StepUsage) (string, any) {
+		return "step_" + strconv.Itoa(s.Number), jsonBreakdown{s.Number, len(s.Documents), s.Documents}
+	})
+}
+
+func ordered(steps []StepUsage, member func(*StepUsage) (string, any)) (json.RawMessage, error) {
+	b := []byte{'{'}
+	for i := range steps {
+		name, v := member(&steps[i])
+		value, err := plain(v)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendQuote(b, name)
+		b = append(append(b, ':'), value...)
+	}
+	return append(b, '}'), nil
+}
+
+// jsonSentence is a sentence as JSON.
+type jsonSentence struct {
+	Text      string     `json:"text"`
+	Start     int        `json:"text_start"`
+	End       int        `json:"text_end"`
+	Steps     []int      `json:"steps"`
+	Passages  []jsonLink `json:"passages"`
+	NoSources bool       `json:"no_sources"`
+	Skipped   *string    `json:"skipped"`
+}
+
+type jsonLink struct {
+	DocumentID string        `json:"document_id"`
+	Title      *string       `json:"document_title"`
+	ChunkIndex *int          `json:"chunk_index"`
+	Locator    *ibid.Locator `json:"locator,omitempty"`
+	Steps      []int         `json:"steps"`
+	Via        []int         `json:"via"`
+	Reason     LinkReason    `json:"reason"`
+	Score      *float64      `json:"score"`
+	Threshold  *float64      `json:"threshold"`
+	By         *string       `json:"by"`
+	Evidence   *string       `json:"evidence"`
+	Excerpt    *string       `json:"excerpt"`
+}
+
+func (l *Links) json(o SummaryOptions) []jsonSentence {
+	all := make([]jsonSentence, 0, len(l.Sentences))
+	for i := range l.Sentences {
+		s := &l.Sentences[i]
+		j := jsonSentence{
+			Text: s.Text, Start: s.Span.Start, End: s.Span.End, Steps: orEmpty(s.Steps), NoSources: s.NoSources(),
+			Skipped: orNull(string(s.Skipped)), Passages: make([]jsonLink, 0, len(s.Passages)),
+		}
+		for k := range s.Passages {
+			r := &s.Passages[k]
+			row := jsonLink{
+				DocumentID: r.DocumentID, Title: orNull(r.Title), ChunkIndex: r.ChunkIndex, Locator: r.Locator,
+				Steps: orEmpty(r.Steps), Via: orEmpty(r.Via), Reason: r.Reason,
+				Score: jsonNumber(r.Score), Threshold: orNull(r.Threshold), By: orNull(r.By),
+			}
+			if !o.NoExcerpts {
+				row.Evidence, row.Excerpt = orNull(r.Evidence), orNull(Excerpt(r.Excerpt, o.Excerpt))
+			}
+			j.Passages = append(j.Passages, row)
+		}
+		all = append(all, j)
+	}
+	return all
+}
+
+// jsonConflict and jsonQuality are these as JSON.
+type jsonConflict struct {
+	Kind support.ConflictKind `json:"kind"`
+	A    jsonSide             `json:"a"`
+	B    jsonSide             `json:"b"`
+	Note string               `json:"note"`
+}
+
+type jsonSide struct {
+	DocumentID string  `json:"document_id"`
+	ChunkIndex *int    `json:"chunk_index"`
+	Excerpt    *string `json:"excerpt"`
+}
+
+type jsonQuality struct {
+	Score *float64   `json:"score"`
+	Known float64    `json:"known"`
+	Parts []jsonPart `json:"parts"`
+}
+
+type jsonPart struct {
+	Name   support.PartKind `json:"name"`
+	Value  float64          `json:"value"`
+	Weight float64          `json:"weight"`
+	Why    string           `json:"why"`
+}
+
+// MarshalJSON returns the conflict as docs/trail.md describes it.
+func (c Conflict) MarshalJSON() ([]byte, error) {
+	side := func(s *ConflictSide) jsonSide { return jsonSide{s.DocumentID, s.ChunkIndex, orNull(s.Excerpt)} }
+	return plain(jsonConflict{c.Kind, side(&c.A), side(&c.B), c.Note})
+}
+
+// quality returns the quality of a source as JSON; nil: it was not assessed.
+func (f *SummarySource) quality() json.RawMessage {
+	if f.Quality == nil {
+		return nil
+	}
+	q := jsonQuality{Known: estimate(f.Quality.Known), Parts: make([]jsonPart, len(f.Quality.Parts))}
+	if f.Quality.Score != nil {
+		q.Score = new(estimate(*f.Quality.Score))
+	}
+	for i, p := range f.Quality.Parts {
+		q.Parts[i] = jsonPart{p.Kind, estimate(p.Value), p.Weight, p.Note}
+	}
+	raw, _ := plain(&q) // it has finite numbers and strings only
+	return raw
 }

@@ -251,7 +251,7 @@ func (t *trailText) sentences() {
 	}
 }
 
-func (t *trailText) rest(r *trail.Rest) {
+func (t *trailText) rest(r *trail.Link) {
 	var b strings.Builder
 	if len(r.Via) > 0 {
 		b.WriteString(stepList(r.Via, "") + " → ")

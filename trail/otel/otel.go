@@ -12,17 +12,17 @@ import (
 // The limits of what is read from one trace request. Spans that are over one are rejected and counted; what is left out
 // of a span is an issue of its step.
 const (
-	MaxSpans = 20_000 // spans of one request
+	maxSpans = 20_000 // spans of one request
 	// bytes of one span, or of the attributes of a resource, without which its request is none
-	MaxSpanBytes     = 4 << 20
-	MaxSpanValues    = 20_000 // attributes, items of arrays, members of objects and events of one span, together
-	MaxSpanDepth     = 32     // how deep the value of an attribute may be nested
-	MaxSpanDocuments = 500    // documents of one span; those that follow are left out
+	maxSpanBytes     = 4 << 20
+	maxSpanValues    = 20_000 // attributes, items of arrays, members of objects and events of one span, together
+	maxSpanDepth     = 32     // how deep the value of an attribute may be nested
+	maxSpanDocuments = 500    // documents of one span; those that follow are left out
 	// bytes of a question, an answer or the content of a document; the rest of it is left out
-	MaxSpanText = 1 << 18
-	// MaxSpanStep is how many bytes the step of a span may have as JSON. Of a larger one the output and then the input
+	maxSpanText = 1 << 18
+	// maxSpanStep is how many bytes the step of a span may have as JSON. Of a larger one the output and then the input
 	// become their digests, and then the contents of documents their excerpts.
-	MaxSpanStep = 1<<20 - 1<<13
+	maxSpanStep = 1<<20 - 1<<13
 )
 
 // The media types of OTLP over HTTP.

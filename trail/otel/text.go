@@ -60,7 +60,7 @@ func readTexts(s *span, kind spanKind, step *trail.Step) {
 // question returns what a span was asked. Holds says that it holds other spans.
 func (s *span) question(asked any, in []message, holds bool) string {
 	question := cmp.Or(
-		s.attrs.text("gen_ai.retrieval.query.text", "gen_ai.memory.query.text", "reranker.query"), said(in, roleUser),
+		s.attrs.text("gen_ai.retrieval.query.text", "gen_ai.memory.query.text", "reranker.query"), lastSaid(in, roleUser),
 	)
 	if question == "" {
 		question = textOf(asked, roleUser, 0)
@@ -75,7 +75,7 @@ func (s *span) question(asked any, in []message, holds bool) string {
 
 // answer returns what a span answered.
 func (s *span) answer(answered any, out []message, kind spanKind) string {
-	answer := said(out, roleAssistant)
+	answer := lastSaid(out, roleAssistant)
 	// What a model's library logs as its output may be the provider's own JSON. Nobody guesses at that.
 	_, plain := answered.(string)
 	if answer != "" || kind == spanLLM && !plain || kind == spanRetriever || kind == spanReranker {
@@ -392,9 +392,9 @@ func textOrJSON(v any) string {
 	return string(encodeValue(v))
 }
 
-// said returns what the last message with a role says; failing that the last that says anything, of whatever role if
+// lastSaid returns what the last message with a role says; failing that the last that says anything, of whatever role if
 // the model's words are wanted.
-func said(list []message, role string) string {
+func lastSaid(list []message, role string) string {
 	for _, m := range slices.Backward(list) {
 		if m.Role == role && m.Content != "" {
 			return m.Content
@@ -417,7 +417,7 @@ func textOf(v any, role string, depth int) string {
 		return ""
 	}
 	if list := messagesOf(v, depth); list != nil {
-		return said(list, role)
+		return lastSaid(list, role)
 	}
 	switch v := v.(type) {
 	case string:

@@ -78,15 +78,15 @@ func (o *object) at(name string) string {
 	}
 }
 
-func (o *object) odd(code, name, format string, args ...any) {
+func (o *object) addIssue(code, name, format string, args ...any) {
 	what := ": " + fmt.Sprintf(format, args...)
 	if !o.report.found(code, name+what) {
 		o.report.issues = append(o.report.issues, ibid.Issue{Code: code, Detail: o.at(name) + what})
 	}
 }
 
-// take removes the first of the named members that is there and not null, and returns it with its name.
-func (o *object) take(names ...string) (raw json.RawMessage, name string) {
+// takeMember removes the first of the named members that is there and not null, and returns it with its name.
+func (o *object) takeMember(names ...string) (raw json.RawMessage, name string) {
 	for _, n := range names {
 		value, ok := o.members[n]
 		if !ok || name != "" {
@@ -100,8 +100,8 @@ func (o *object) take(names ...string) (raw json.RawMessage, name string) {
 	return raw, name
 }
 
-// keep puts a member that was not understood where it is written again.
-func (o *object) keep(name string, raw json.RawMessage) {
+// keepExtra puts a member that was not understood where it is written again.
+func (o *object) keepExtra(name string, raw json.RawMessage) {
 	if o.extra == nil {
 		o.extra = make(map[string]json.RawMessage)
 	}
@@ -110,23 +110,23 @@ func (o *object) keep(name string, raw json.RawMessage) {
 
 // refuse reports a member of the wrong type and keeps it.
 func (o *object) refuse(code, name string, raw json.RawMessage, want string) {
-	o.odd(code, name, "%s, want %s", describe(raw), want)
-	o.keep(name, raw)
+	o.addIssue(code, name, "%s, want %s", describe(raw), want)
+	o.keepExtra(name, raw)
 }
 
-// rest returns what was not taken, but for the members that are derived from others.
-func (o *object) rest(derived ...string) map[string]json.RawMessage {
+// leftover returns the members that were not taken, but for the members that are derived from others.
+func (o *object) leftover(derived ...string) map[string]json.RawMessage {
 	for _, name := range derived {
 		delete(o.members, name)
 	}
 	for name, raw := range o.members {
-		o.keep(name, raw)
+		o.keepExtra(name, raw)
 	}
 	return o.extra
 }
 
 func (o *object) text(dst *string, names ...string) {
-	raw, name := o.take(names...)
+	raw, name := o.takeMember(names...)
 	if name == "" {
 		return
 	}
@@ -137,7 +137,7 @@ func (o *object) text(dst *string, names ...string) {
 
 // id reads a string that programs also write as a number.
 func (o *object) id(dst *string, names ...string) {
-	raw, name := o.take(names...)
+	raw, name := o.takeMember(names...)
 	switch {
 	case name == "":
 	case isNumber(raw):
@@ -148,7 +148,7 @@ func (o *object) id(dst *string, names ...string) {
 }
 
 func (o *object) bool(dst *bool, names ...string) (found bool) {
-	raw, name := o.take(names...)
+	raw, name := o.takeMember(names...)
 	if name == "" {
 		return false
 	}
@@ -161,7 +161,7 @@ func (o *object) bool(dst *bool, names ...string) (found bool) {
 
 // number reads a number, or a string that holds one.
 func (o *object) number(names ...string) *float64 {
-	raw, name := o.take(names...)
+	raw, name := o.takeMember(names...)
 	if name == "" {
 		return nil
 	}
@@ -203,7 +203,7 @@ const maxWhole = 1<<31 - 1
 func (o *object) whole(low int, names ...string) *int {
 	name := present(o.members, names)
 	if name == "" {
-		o.take(names...)
+		o.takeMember(names...)
 		return nil
 	}
 	raw := o.members[name]
@@ -238,7 +238,7 @@ func (o *object) seconds(dst *time.Duration, names ...string) {
 func (o *object) time(dst *time.Time, names ...string) {
 	name := present(o.members, names)
 	if name == "" {
-		o.take(names...)
+		o.takeMember(names...)
 		return
 	}
 	raw := o.members[name]
@@ -267,14 +267,14 @@ func (o *object) time(dst *time.Time, names ...string) {
 
 // json reads any value, as it is.
 func (o *object) json(dst *json.RawMessage, names ...string) {
-	if raw, name := o.take(names...); name != "" {
+	if raw, name := o.takeMember(names...); name != "" {
 		*dst = compact(raw)
 	}
 }
 
 // into reads a value whose type reads itself.
 func (o *object) into(dst any, want string, names ...string) (ok bool) {
-	raw, name := o.take(names...)
+	raw, name := o.takeMember(names...)
 	if name == "" {
 		return false
 	}
@@ -287,7 +287,7 @@ func (o *object) into(dst any, want string, names ...string) (ok bool) {
 
 // list reads a list. A value that is none leaves the run without what it holds, so it is an error.
 func (o *object) list(names ...string) (elements []json.RawMessage, name string, err error) {
-	raw, name := o.take(names...)
+	raw, name := o.takeMember(names...)
 	if name == "" {
 		return nil, "", nil
 	}
