@@ -356,7 +356,6 @@ func (v *Verifier) isArchive(address, of string) bool {
 	return host != "web.archive.org" || strings.Contains(address, hostOf(of))
 }
 
-
 // ClaimResult is what was found about one claim.
 type ClaimResult struct {
 	Status  Status           `json:"status"`

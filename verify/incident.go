@@ -1,13 +1,21 @@
 package verify
 
 import (
+	"bytes"
+	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/ibidhq/ibid/internal/httpsig"
+	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 )
@@ -45,23 +53,34 @@ type IncidentObserved struct {
 // Incidents returns what failed in a report and its upstream reports, unchained: one record for each manifest digest,
 // claim, source and status, in the report's order.
 func Incidents(r *Report) []Incident {
+	manifests := map[string]*ManifestReport{} // by URL, the first
+	for i := range r.Manifests {
+		if m := &r.Manifests[i]; manifests[m.URL] == nil {
+			manifests[m.URL] = m
+		}
+	}
+	type place struct{ manifest, claim string }
+	claims := map[place][]*ClaimReport{}
+	for i := range r.Claims {
+		c := &r.Claims[i]
+		claims[place{c.Manifest, c.ID}] = append(claims[place{c.Manifest, c.ID}], c)
+	}
 	var list []Incident
-	seen, x := map[string]bool{}, reported(r)
+	seen, bundles := map[string]bool{}, map[*ManifestReport]string{}
 	for i := range r.Failure {
 		f := &r.Failure[i]
 		in := Incident{
-			ObservedAt:      r.CheckedAt.UTC().Round(0),
-			Verifier:        r.Verifier,
-			VerifierVersion: r.VerifierVersion,
-			ResponseURL:     r.ResponseURL,
-			ManifestURL:     f.Manifest,
-			ClaimID:         f.Claim,
-			SourceURL:       f.Source,
-			Status:          f.Code,
-			Detail:          f.Detail,
+			ObservedAt: r.CheckedAt.UTC().Round(0), Verifier: r.Verifier, VerifierVersion: r.VerifierVersion,
+			ResponseURL: r.ResponseURL, ManifestURL: f.Manifest, ClaimID: f.Claim, SourceURL: f.Source,
+			Status: f.Code, Detail: f.Detail,
 		}
-		in.fromManifest(x)
-		in.fromSource(x)
+		if m := manifests[f.Manifest]; m != nil {
+			if _, known := bundles[m]; !known {
+				bundles[m] = bundleSum(m.Bundle)
+			}
+			in.ManifestSHA256, in.BundleSHA256 = m.SHA256, bundles[m]
+		}
+		in.setSource(claims[place{f.Manifest, f.Claim}])
 		if key := in.Key(); !seen[key] {
 			seen[key] = true
 			list = append(list, in)
@@ -73,43 +92,9 @@ func Incidents(r *Report) []Incident {
 	return list
 }
 
-// reportIndex is where the parts of a report are found.
-type reportIndex struct {
-	manifests map[string]*ManifestReport   // by URL, the first
-	claims    map[[2]string][]*ClaimReport // by URL of the manifest and id
-	bundles   map[*ManifestReport]string   // hashes that are known already
-}
-
-func reported(r *Report) *reportIndex {
-	x := &reportIndex{map[string]*ManifestReport{}, map[[2]string][]*ClaimReport{}, map[*ManifestReport]string{}}
-	for i := range r.Manifests {
-		if m := &r.Manifests[i]; x.manifests[m.URL] == nil {
-			x.manifests[m.URL] = m
-		}
-	}
-	for i := range r.Claims {
-		c := &r.Claims[i]
-		at := [2]string{c.Manifest, c.ID}
-		x.claims[at] = append(x.claims[at], c)
-	}
-	return x
-}
-
-func (i *Incident) fromManifest(x *reportIndex) {
-	m := x.manifests[i.ManifestURL]
-	if m == nil {
-		return
-	}
-	sum, known := x.bundles[m]
-	if !known {
-		sum = bundleSum(m.Bundle)
-		x.bundles[m] = sum
-	}
-	i.ManifestSHA256, i.BundleSHA256 = m.SHA256, sum
-}
-
-func (i *Incident) fromSource(x *reportIndex) {
-	for _, c := range x.claims[[2]string{i.ManifestURL, i.ClaimID}] {
+// setSource says what was expected of the source and observed, as the claims have it.
+func (i *Incident) setSource(claims []*ClaimReport) {
+	for _, c := range claims {
 		for n := range c.Sources {
 			s := &c.Sources[n]
 			if s.URL != i.SourceURL || s.Result.Status != i.Status {
@@ -117,11 +102,8 @@ func (i *Incident) fromSource(x *reportIndex) {
 			}
 			i.Expected = s.Expected
 			i.Observed = IncidentObserved{
-				HTTPStatus: s.Result.HTTPStatus,
-				FinalURL:   s.Result.FinalURL,
-				Hash:       s.Result.Hash,
-				TextHash:   s.Result.TextHash,
-				FetchedAt:  s.Result.CheckedAt.UTC().Round(0),
+				HTTPStatus: s.Result.HTTPStatus, FinalURL: s.Result.FinalURL, Hash: s.Result.Hash,
+				TextHash: s.Result.TextHash, FetchedAt: s.Result.CheckedAt.UTC().Round(0),
 			}
 			if near := s.Result.Near; near != nil {
 				i.Observed.Nearest, i.Observed.Edits = near.Text, near.Edits
@@ -158,11 +140,10 @@ func (i *Incident) Key() string {
 func (i *Incident) Chain(prev string) error {
 	i.Prev = prev
 	id, err := i.sum()
-	if err != nil {
-		return err
+	if err == nil {
+		i.ID = id
 	}
-	i.ID = id
-	return nil
+	return err
 }
 
 // sum returns the hash of the record without its id.
@@ -197,10 +178,110 @@ func CheckChain(list []Incident) error {
 			return fmt.Errorf("checking incident %d: its content has the hash %s, its id is %q", i, id, list[i].ID)
 		}
 		if i > 0 && list[i].Prev != list[i-1].ID {
-			return fmt.Errorf(
-				"checking incident %d: the one before it is %q, and it names %q", i, list[i-1].ID, list[i].Prev,
-			)
+			return fmt.Errorf("checking incident %d: the one before it is %q, and it names %q",
+				i, list[i-1].ID, list[i].Prev)
 		}
 	}
+	return nil
+}
+
+// Poster sends incidents to publishers who ask for them, signed. Nobody has to be told: it is for users who choose so.
+// Make it with [Verifier.Poster], unless you have a client of your own.
+type Poster struct {
+	// Client sends. The endpoint is named by a publisher, so the client must reach public networks only, as that of
+	// [snapshot.Fetcher] does; it is never asked to follow a redirect. Nil: nothing can be sent.
+	Client *http.Client
+	Ring   *keyring.Ring    // its key for manifests signs; nil: nothing can be sent
+	Agent  string           // the origin where Ring's keys are published, https://verifier.example; empty: nowhere
+	Now    func() time.Time // nil: time.Now
+}
+
+// Poster returns a Poster that sends through the verifier's Fetcher, to where that fetches from, and has the verifier's
+// clock. It ends with the Fetcher.
+func (v *Verifier) Poster(ring *keyring.Ring, agent string) *Poster {
+	v.once.Do(v.defaults)
+	return &Poster{Client: v.Fetcher.Client(), Ring: ring, Agent: agent, Now: v.Now}
+}
+
+// ErrEndpoint says that an incident cannot be sent to where its publisher says.
+var ErrEndpoint = errors.New("the endpoint for incidents is not one of the publisher's origin, by https")
+
+// TagIncident is the tag of the signature of an incident that is sent: it cannot be passed off as that of a manifest.
+const TagIncident = "agent-citation-incident"
+
+// signatureLife is how long the signature of a sent incident is good for.
+const signatureLife = 5 * time.Minute
+
+// Post sends an incident to the endpoint that its publisher's discovery names ([ManifestReport.Incidents]), which must
+// be of the manifest's origin. Anything but a 2xx is an error.
+func (p *Poster) Post(ctx context.Context, endpoint string, i *Incident) error {
+	if p.Client == nil || p.Ring == nil {
+		return errors.New("sending an incident: there is no client or no key ring to send it with")
+	}
+	if origin(endpoint) == "" || origin(endpoint) != origin(i.ManifestURL) || !unforgeable(endpoint) {
+		return fmt.Errorf("sending an incident to %s: %w", ascii(endpoint), ErrEndpoint)
+	}
+	if err := p.post(ctx, endpoint, i); err != nil {
+		return fmt.Errorf("sending an incident to %s: %w", ascii(endpoint), err)
+	}
+	return nil
+}
+
+func (p *Poster) post(ctx context.Context, endpoint string, i *Incident) error {
+	body, err := json.Marshal(i)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if err := p.sign(request, body); err != nil {
+		return fmt.Errorf("signing it: %w", err)
+	}
+	client := *p.Client
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()                                             //nolint:errcheck // it was only read
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, MaxDirectory)) // so that the connection can be used again
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("the answer is %d", response.StatusCode)
+	}
+	return nil
+}
+
+// sign signs a request as RFC 9421 says: method, URL, type and digest, good for a few minutes and for once.
+func (p *Poster) sign(r *http.Request, body []byte) error {
+	key, signer, err := p.Ring.Signer(keyring.Manifest)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if p.Now != nil {
+		now = p.Now()
+	}
+	created, expires := now.Unix(), now.Add(signatureLife).Unix()
+	params := &httpsig.Params{
+		Components: []httpsig.Component{
+			{Name: "@method"}, {Name: "@target-uri"}, {Name: "content-type"}, {Name: "content-digest"},
+		},
+		Created: &created, Expires: &expires, KeyID: key.ID, Nonce: rand.Text(), Tag: TagIncident,
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Content-Digest", httpsig.ContentDigest(body))
+	if p.Agent != "" {
+		r.Header.Set("Signature-Agent", `"`+p.Agent+`"`)
+		params.Components = append(params.Components, httpsig.Component{Name: "signature-agent"})
+	}
+	input, signature, err := httpsig.Sign(
+		&httpsig.Message{Method: r.Method, TargetURI: r.URL.String(), Header: r.Header}, "incident", params, signer)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Signature-Input", input)
+	r.Header.Set("Signature", signature)
 	return nil
 }

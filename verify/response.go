@@ -238,6 +238,7 @@ func sentence(what string, err error) string {
 	}
 	return what + ": " + strings.TrimRight(why, ".") + "."
 }
+
 // ErrUnrecognised says that bytes are nothing that can be verified.
 var ErrUnrecognised = errors.New(
 	"it is no manifest, no answer document, no stored bundle, and no response as `curl -i` prints it",

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/net/publicsuffix"
@@ -66,71 +67,14 @@ func Compare(
 	return newComparison(cs, src, snap, o).compare(fetchErr)
 }
 
-func newComparison(
-	cs *manifest.ClaimSource, src *manifest.Source, snap *snapshot.Snapshot, o *CompareOptions,
-) *comparison {
-	if src == nil {
-		src = &manifest.Source{}
-	}
-	c := &comparison{
-		cs:        cs,
-		src:       src,
-		snap:      snap,
-		hash:      cmp.Or(cs.Hash, src.Hash),
-		ready:     &searched{},
-		explained: &atomic.Int64{},
-	}
-	if o != nil {
-		c.options = *o
-	}
-	return c
-}
-
-// compare does what [Compare] says.
-func (c *comparison) compare(fetchErr error) SourceResult {
-	cs, src, snap := c.cs, c.src, c.snap
-	switch {
-	case strings.HasPrefix(cs.URL, manifest.SourceURN):
-		return c.say(NotDereferenceable, CountUnverifiable, "The source has no address.")
-	case !isSHA256(c.hash) || !isSHA256(cs.ExcerptHash) || !isSHA256(src.TextHash):
-		return c.say(AlgorithmUnsupported, CountUnverifiable, "A hash is of another algorithm than sha256.")
-	case fetchErr != nil:
-		return c.unread(fetchErr)
-	case snap == nil:
-		return c.say(Unreachable, CountUnverifiable, "The source was not fetched.")
-	case !snap.Whole():
-		return c.say(Unreachable, CountUnverifiable, "Of the source only the hash is kept.")
-	}
-	if c.result.Hash = snap.Hash; c.result.Hash == "" {
-		c.result.Hash = snapshot.Hash(snap.Octets)
-	}
-	c.result.HTTPStatus, c.result.FinalURL, c.result.CheckedAt = snap.Status, snap.FinalURL, snap.FetchedAt
-	c.result.Redirected = otherDomain(cmp.Or(src.FinalURL, cs.URL), snap.FinalURL)
-	c.unchanged = c.hash != "" && c.result.Hash == c.hash
-	if r, ok := c.read(); !ok {
-		return r
-	}
-	switch {
-	case cs.Excerpt != nil && snapshot.Normalize(cs.Excerpt.Exact) != "":
-		return c.excerpt()
-	case cs.ExcerptHash != "" && cs.ExcerptOffset != nil:
-		return c.excerptHash()
-	default:
-		return c.noExcerpt()
-	}
-}
-
 // FromArchive returns what is to be said of a source that could not be read, as live says, and whose archived copy was
 // compared instead: where the copy passes, that. Whether the archive is one to believe is the caller's to know.
 func FromArchive(live, archived SourceResult) SourceResult {
 	if live.Counts != CountUnverifiable || !archived.Counts.Passes() {
 		return live
 	}
-	archived.Note = fmt.Sprintf(
-		"The source could not be read; its copy at %s was compared (%s).",
-		ascii(hostOf(archived.FinalURL)),
-		archived.Status,
-	)
+	archived.Note = fmt.Sprintf("The source could not be read; its copy at %s was compared (%s).",
+		ascii(hostOf(archived.FinalURL)), archived.Status)
 	archived.Status, archived.Reason = VerifiedFromArchive, string(live.Status)
 	if archived.Counts == CountPass {
 		archived.Counts = CountInfo
@@ -180,68 +124,89 @@ func (c *comparison) near(excerpt string) *snapshot.Near {
 	return near
 }
 
-func (c *comparison) say(s Status, counts Counts, note string) SourceResult {
-	c.result.Status, c.result.Counts, c.result.Note = s, counts, note
+func newComparison(
+	cs *manifest.ClaimSource, src *manifest.Source, snap *snapshot.Snapshot, o *CompareOptions,
+) *comparison {
+	if src == nil {
+		src = &manifest.Source{}
+	}
+	c := &comparison{cs: cs, src: src, snap: snap, hash: cmp.Or(cs.Hash, src.Hash)}
+	c.ready, c.explained = &searched{}, &atomic.Int64{}
+	if o != nil {
+		c.options = *o
+	}
+	return c
+}
+
+// is ends the comparison with a status.
+func (c *comparison) is(s Status, note string) SourceResult {
+	c.result.Status, c.result.Counts, c.result.Note = s, s.counts(), note
 	return c.result
 }
 
-// unread says why a source was not read.
-func (c *comparison) unread(err error) SourceResult {
-	var fe *snapshot.FetchError
-	if !errors.As(err, &fe) {
-		return c.say(Unreachable, CountUnverifiable, "The source could not be read: "+err.Error()+".")
+// compare does what [Compare] says.
+func (c *comparison) compare(fetchErr error) SourceResult {
+	cs, src, snap, r := c.cs, c.src, c.snap, &c.result
+	switch {
+	case strings.HasPrefix(cs.URL, manifest.SourceURN):
+		return c.is(NotDereferenceable, "The source has no address.")
+	case !isSHA256(c.hash) || !isSHA256(cs.ExcerptHash) || !isSHA256(src.TextHash):
+		return c.is(AlgorithmUnsupported, "A hash is of another algorithm than sha256.")
+	case fetchErr != nil:
+		if f, ok := errors.AsType[*snapshot.FetchError](fetchErr); ok {
+			r.Reason, r.HTTPStatus, r.FinalURL = f.Reason, f.Status, f.FinalURL
+			return c.is(cmp.Or(Status(f.Kind), Unreachable), "")
+		}
+		return c.is(Unreachable, "The source could not be read: "+fetchErr.Error()+".")
+	case snap == nil:
+		return c.is(Unreachable, "The source was not fetched.")
+	case !snap.Whole():
+		return c.is(Unreachable, "Of the source only the hash is kept.")
 	}
-	c.result.Reason, c.result.HTTPStatus, c.result.FinalURL = fe.Reason, fe.Status, fe.FinalURL
-	status := Unreachable
-	switch fe.Kind {
-	case snapshot.Blocked:
-		status = Blocked
-	case snapshot.RobotsDisallowed:
-		status = RobotsDisallowed
-	case snapshot.Gone:
-		status = Gone
-	case snapshot.AccessDenied:
-		status = AccessDenied
-	case snapshot.TooLarge:
-		status = TooLarge
-	case snapshot.UnsupportedMedia:
-		status = UnsupportedMedia
-	case snapshot.Unreachable:
+	if r.Hash = snap.Hash; r.Hash == "" {
+		r.Hash = snapshot.Hash(snap.Octets)
 	}
-	return c.say(status, CountUnverifiable, "")
-}
-
-// read reads the source's text. False: it has none that could be compared.
-func (c *comparison) read() (SourceResult, bool) {
-	text, hash, err := c.options.Texts.Of(c.snap)
+	r.HTTPStatus, r.FinalURL, r.CheckedAt = snap.Status, snap.FinalURL, snap.FetchedAt
+	r.Redirected = otherDomain(cmp.Or(src.FinalURL, cs.URL), snap.FinalURL)
+	c.unchanged = c.hash != "" && r.Hash == c.hash
+	text, hash, err := c.options.Texts.Of(snap)
 	switch {
 	case err == nil:
-		c.text, c.result.TextHash = text, hash
+		c.text, r.TextHash = text, hash
 	case errors.Is(err, snapshot.ErrEmpty):
-		c.text, c.result.TextHash = &snapshot.Text{Profile: snapshot.TextProfile}, snapshot.Hash(nil)
+		c.text, r.TextHash = &snapshot.Text{Profile: snapshot.TextProfile}, snapshot.Hash(nil)
 	case errors.Is(err, snapshot.ErrUnsupported) && c.unchanged:
-		return c.say(VerifiedHashOnly, CountInfo, "The source is unchanged, and nothing that has a text."), false
+		return c.is(VerifiedHashOnly, "The source is unchanged, and nothing that has a text.")
 	case errors.Is(err, snapshot.ErrTooLarge):
-		return c.say(TooLarge, CountUnverifiable, "The source could not be read as text: "+err.Error()+"."), false
+		return c.is(TooLarge, "The source could not be read as text: "+err.Error()+".")
 	default:
-		return c.say(
-			UnsupportedMedia, CountUnverifiable, "The source could not be read as text: "+err.Error()+".",
-		), false
+		return c.is(UnsupportedMedia, "The source could not be read as text: "+err.Error()+".")
 	}
-	return SourceResult{}, true
+	switch {
+	case cs.Excerpt != nil && snapshot.Normalize(cs.Excerpt.Exact) != "":
+		return c.compareExcerpt()
+	case cs.ExcerptHash != "" && cs.ExcerptOffset != nil:
+		return c.compareExcerptHash()
+	case c.unchanged:
+		return c.is(VerifiedHashOnly, "The source is unchanged; no excerpt was recorded.")
+	case c.textUnchanged():
+		return c.is(DriftedTextIntact, textIntact)
+	case c.hash == "" && src.TextHash == "":
+		return c.is(NothingRecorded, "The source can be read; nothing was recorded of it.")
+	}
+	return c.is(HashMismatch, "The source changed, and no excerpt was recorded.")
 }
 
-// advisory reports whether programs differ in what the source's text is, so that what is not in it proves nothing.
-func (c *comparison) advisory() bool { return c.text.Profile != snapshot.TextProfile }
+const (
+	textIntact    = "The source changed; its text did not."
+	excerptIntact = "The source changed and still has the excerpt."
+)
 
-// inferred reports whether nobody claims that the source says the excerpt: a checker found it.
-func (c *comparison) inferred() bool { return c.cs.ExcerptOrigin == manifest.OriginInferred }
-
-// excerpt compares the recorded excerpt with the text.
-func (c *comparison) excerpt() SourceResult {
-	e := c.cs.Excerpt
-	inPlace := c.inPlace()
+// compareExcerpt compares the recorded excerpt with the text.
+func (c *comparison) compareExcerpt() SourceResult {
+	inPlace := c.isInPlace()
 	if !inPlace {
+		e := c.cs.Excerpt
 		q := &snapshot.Quote{Exact: e.Exact, Prefix: e.Prefix, Suffix: e.Suffix}
 		if at := c.cs.ExcerptOffset; at != nil {
 			q.Start, q.End = at[0], at[1]
@@ -250,132 +215,90 @@ func (c *comparison) excerpt() SourceResult {
 		if !ok {
 			return c.notFound()
 		}
-		c.stands(m)
+		c.setMatch(m)
 	}
-	how := c.result.Match.How
+	anywhere := c.cs.ExcerptOffset == nil
 	switch {
-	case c.result.Match.Cut:
-		return c.cut()
-	case c.hash == "" && how != snapshot.MatchReformatted:
-		return c.say(ExcerptFound, CountInfo, "No hash was recorded; the source has the excerpt.")
-	case how == snapshot.MatchReformatted:
-		return c.say(ExcerptReformatted, CountInfo, "The source has the excerpt with other white space or punctuation.")
-	case c.unchanged && (inPlace || c.cs.ExcerptOffset == nil || c.advisory()):
-		return c.say(Verified, CountPass, "")
-	case c.unchanged:
-		return c.say(
-			OffsetWrong, CountWarning, "The source is unchanged and has the excerpt in another place than recorded.",
-		)
-	case c.textUnchanged() && (inPlace || c.cs.ExcerptOffset == nil):
-		return c.say(DriftedTextIntact, CountPass, "The source changed; its text did not.")
-	default:
-		return c.say(DriftedExcerptIntact, CountInfo, "The source changed and still has the excerpt.")
+	case c.result.Match.Cut || c.result.Match.How != snapshot.MatchReformatted && c.hash == "":
+		return c.isThere()
+	case c.result.Match.How == snapshot.MatchReformatted:
+		return c.is(ExcerptReformatted, "The source has the excerpt with other white space or punctuation.")
+	case c.unchanged && !inPlace && !anywhere && !c.advisory():
+		return c.is(OffsetWrong, "The source is unchanged and has the excerpt in another place than recorded.")
+	case !c.unchanged && !inPlace && !anywhere:
+		return c.is(DriftedExcerptIntact, excerptIntact)
 	}
+	return c.isThere()
 }
 
-// cut says that what stands there is a part of a number or word, of which nobody knows what it means.
-func (c *comparison) cut() SourceResult {
-	return c.say(
-		ExcerptCut, CountWarning,
-		"The source has the excerpt, which begins or ends inside a number or word: it may mean something else there.",
-	)
+// isThere says what it means that the excerpt, or what has its hash, stands where it is to stand.
+func (c *comparison) isThere() SourceResult {
+	switch {
+	case c.result.Match.Cut:
+		return c.is(ExcerptCut, "The source has the excerpt, which begins or ends inside a number or word: "+
+			"it may mean something else there.")
+	case c.hash == "":
+		return c.is(ExcerptFound, "No hash was recorded; the source has the excerpt.")
+	case c.unchanged:
+		return c.is(Verified, "")
+	case c.textUnchanged():
+		return c.is(DriftedTextIntact, textIntact)
+	}
+	return c.is(DriftedExcerptIntact, excerptIntact)
 }
 
 // notFound says what it means that the source does not have the excerpt.
 func (c *comparison) notFound() SourceResult {
 	c.result.Near = c.near(c.cs.Excerpt.Exact)
+	const layer = "a text layer of which programs make different texts."
 	switch {
 	case c.unchanged && c.advisory():
-		return c.say(
-			VerifiedHashOnly,
-			CountInfo,
-			"The source is unchanged; its text layer, of which programs make different texts, does not show the excerpt.",
-		)
+		return c.is(VerifiedHashOnly,
+			"The source is unchanged; its text layer, of which programs make different texts, does not show the excerpt.")
 	case c.unchanged && c.inferred():
-		return c.say(
-			VerifiedHashOnly, CountInfo,
-			"The source is unchanged; what a checker took for its evidence is not found in it.",
-		)
+		return c.is(VerifiedHashOnly,
+			"The source is unchanged; what a checker took for its evidence is not found in it.")
 	case c.unchanged:
-		return c.say(
-			ExcerptMismatch, CountFailure, "The source is unchanged and does not have the excerpt: it was misquoted.",
-		)
+		return c.is(ExcerptMismatch, "The source is unchanged and does not have the excerpt: it was misquoted.")
 	case c.advisory() && c.hash == "":
-		return c.say(
-			UnsupportedMedia, CountUnverifiable,
-			"The excerpt is not found in a text layer of which programs make different texts.",
-		)
+		return c.is(UnsupportedMedia, "The excerpt is not found in "+layer)
 	case c.advisory():
-		return c.say(
-			HashMismatch, CountUnverifiable,
-			"The source changed, and the excerpt is not found in a text layer of which programs make different texts.",
-		)
+		return c.is(HashMismatch, "The source changed, and the excerpt is not found in "+layer)
 	case c.hash == "" && c.inferred():
-		return c.say(
-			ExcerptMissing, CountUnverifiable,
-			"What a checker took for evidence is not found, and no hash was recorded.",
-		)
+		c.is(ExcerptMissing, "What a checker took for evidence is not found, and no hash was recorded.")
+		c.result.Counts = CountUnverifiable
+		return c.result
 	case c.result.Near != nil:
-		return c.say(ExcerptAltered, CountFailure, "The source does not have the excerpt, only something similar.")
-	default:
-		return c.say(ExcerptMissing, CountFailure, "The source does not have the excerpt.")
+		return c.is(ExcerptAltered, "The source does not have the excerpt, only something similar.")
 	}
+	return c.is(ExcerptMissing, "The source does not have the excerpt.")
 }
 
-// excerptHash compares what stands in place with the hash of an excerpt that is private.
-func (c *comparison) excerptHash() SourceResult {
-	if c.inPlace() {
-		switch {
-		case c.result.Match.Cut:
-			return c.cut()
-		case c.hash == "":
-			return c.say(ExcerptFound, CountInfo, "No hash was recorded; the source has the excerpt.")
-		case c.unchanged:
-			return c.say(Verified, CountPass, "")
-		case c.textUnchanged():
-			return c.say(DriftedTextIntact, CountPass, "The source changed; its text did not.")
-		default:
-			return c.say(DriftedExcerptIntact, CountInfo, "The source changed and still has the excerpt.")
-		}
-	}
+// compareExcerptHash compares what stands in place with the hash of an excerpt that is private.
+func (c *comparison) compareExcerptHash() SourceResult {
 	switch {
+	case c.isInPlace():
+		return c.isThere()
 	case !c.unchanged:
-		return c.say(
-			HashMismatch, CountUnverifiable,
-			"Where the excerpt stood there is something else, and its words were not recorded.",
-		)
+		return c.is(HashMismatch, "Where the excerpt stood there is something else, and its words were not recorded.")
 	case c.advisory() || c.inferred():
-		return c.say(
-			VerifiedHashOnly, CountInfo, "The source is unchanged; the private excerpt is not found in its place.",
-		)
-	default:
-		return c.say(
-			ExcerptMismatch, CountFailure,
-			"The source is unchanged and has something else where the excerpt is said to stand.",
-		)
+		return c.is(VerifiedHashOnly, "The source is unchanged; the private excerpt is not found in its place.")
 	}
+	return c.is(ExcerptMismatch, "The source is unchanged and has something else where the excerpt is said to stand.")
 }
 
-// noExcerpt compares hashes only.
-func (c *comparison) noExcerpt() SourceResult {
-	switch {
-	case c.unchanged:
-		return c.say(VerifiedHashOnly, CountInfo, "The source is unchanged; no excerpt was recorded.")
-	case c.textUnchanged():
-		return c.say(DriftedTextIntact, CountPass, "The source changed; its text did not.")
-	case c.hash == "" && c.src.TextHash == "":
-		return c.say(NothingRecorded, CountUnverifiable, "The source can be read; nothing was recorded of it.")
-	default:
-		return c.say(HashMismatch, CountUnverifiable, "The source changed, and no excerpt was recorded.")
-	}
-}
+// advisory reports whether programs differ in what the source's text is, so that what is not in it proves nothing.
+func (c *comparison) advisory() bool { return c.text.Profile != snapshot.TextProfile }
+
+// inferred reports whether nobody claims that the source says the excerpt: a checker found it.
+func (c *comparison) inferred() bool { return c.cs.ExcerptOrigin == manifest.OriginInferred }
 
 func (c *comparison) textUnchanged() bool {
 	return c.src.TextHash != "" && c.src.TextHash == c.result.TextHash
 }
 
-// stands notes where the excerpt stands.
-func (c *comparison) stands(m snapshot.Match) {
+// setMatch notes where the excerpt stands.
+func (c *comparison) setMatch(m snapshot.Match) {
 	c.result.Match = &m
 	excerpt, _ := snapshot.Slice(c.text.Content, m.Start, m.End)
 	c.result.Excerpt = strings.Clone(excerpt) // so that it does not hold the whole text
@@ -403,4 +326,80 @@ func domain(host string) string {
 		return d
 	}
 	return host // an address, or a name that nobody can register
+}
+
+// isInPlace reports whether the excerpt, or what has its hash, stands where the manifest says, and notes it. Where the
+// manifest does not name our text profile, offsets may count octets of the document, or UTF-16 units, as well.
+func (c *comparison) isInPlace() bool {
+	at := c.cs.ExcerptOffset
+	if at == nil || at[0] < 0 || at[1] <= at[0] {
+		return false
+	}
+	known := c.options.TextProfile == manifest.TextProfile
+	if slice, ok := snapshot.Slice(c.text.Content, at[0], at[1]); ok && c.isExcerpt(slice) {
+		if !known {
+			c.result.Unit = UnitText
+		}
+		c.setMatch(snapshot.Match{
+			Start: at[0], End: at[1], How: snapshot.MatchExact, Count: max(1, strings.Count(c.text.Content, slice)),
+			Cut: snapshot.IsCut(c.text.Content, at[0], at[1]),
+		})
+		return true
+	}
+	if known {
+		return false
+	}
+	if at[1] <= len(c.snap.Octets) {
+		if slice := string(c.snap.Octets[at[0]:at[1]]); utf8.ValidString(slice) && c.isExcerpt(slice) {
+			return c.setUnit(UnitOctet, slice, -1)
+		}
+	}
+	start, ok := fromUTF16(c.text.Content, at[0])
+	end, okEnd := fromUTF16(c.text.Content, at[1])
+	if !ok || !okEnd {
+		return false
+	}
+	if slice, ok := snapshot.Slice(c.text.Content, start, end); ok && c.isExcerpt(slice) {
+		return c.setUnit(UnitUTF16, slice, start)
+	}
+	return false
+}
+
+// setUnit notes an excerpt that stands in place, if one counts in another unit. Start is where it stands in the text;
+// negative: that is to be found out.
+func (c *comparison) setUnit(u Unit, slice string, start int) bool {
+	c.result.Unit = u
+	q := snapshot.Quote{Exact: slice}
+	if start >= 0 {
+		q.Start, q.End = start, start+utf8.RuneCountInString(slice)
+	}
+	m, ok := c.find(&q)
+	if !ok {
+		c.result.Unit = ""
+		return false // in markup or in a script: nobody sees it
+	}
+	m.How = snapshot.MatchExact
+	c.setMatch(m)
+	return true
+}
+
+// isExcerpt reports whether a slice is the recorded excerpt.
+func (c *comparison) isExcerpt(slice string) bool {
+	if e := c.cs.Excerpt; e != nil && e.Exact != "" {
+		return slice == e.Exact || snapshot.Normalize(slice) == snapshot.Normalize(e.Exact)
+	}
+	return c.cs.ExcerptHash != "" && snapshot.Hash([]byte(slice)) == c.cs.ExcerptHash
+}
+
+// fromUTF16 returns the code point that begins with the n-th UTF-16 unit of a text; false: none does.
+func fromUTF16(text string, n int) (int, bool) {
+	units, runes := 0, 0
+	for _, r := range text {
+		if units >= n {
+			break
+		}
+		units += utf16.RuneLen(r)
+		runes++
+	}
+	return runes, units == n
 }

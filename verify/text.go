@@ -3,10 +3,17 @@ package verify
 import (
 	"bufio"
 	"cmp"
+	"encoding/xml"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
+	"golang.org/x/net/idna"
+
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -41,34 +48,25 @@ func (t *textReport) paint(code, word string) string {
 	return "\x1b[" + code + "m" + word + "\x1b[0m"
 }
 
-func (t *textReport) state(s State) string {
-	word := strings.ToUpper(string(s))
-	switch s {
-	case Trusted:
-		return t.paint("1;32", word)
-	case Valid:
-		return t.paint("1;36", word)
-	case Invalid:
-		return t.paint("1;31", word)
-	default:
-		return t.paint("1;33", cmp.Or(word, "UNTRUSTED"))
-	}
+// stateColours are ANSI codes; other states are yellow.
+var stateColours = map[State]string{Trusted: "1;32", Valid: "1;36", Invalid: "1;31"}
+
+// marks are what stands before a status, with its colour.
+var marks = map[Counts][2]string{
+	CountPass: {"32", "ok     "}, CountInfo: {"36", "note   "}, CountWarning: {"33", "WARN   "},
+	CountUnverifiable: {"33", "unknown"}, CountFailure: {"31", "FAIL   "},
 }
 
-// mark is what stands before a status.
+func (t *textReport) state(s State) string {
+	return t.paint(cmp.Or(stateColours[s], "1;33"), cmp.Or(strings.ToUpper(string(s)), "UNTRUSTED"))
+}
+
 func (t *textReport) mark(c Counts) string {
-	switch c {
-	case CountPass:
-		return t.paint("32", "ok     ")
-	case CountInfo:
-		return t.paint("36", "note   ")
-	case CountWarning:
-		return t.paint("33", "WARN   ")
-	case CountUnverifiable:
-		return t.paint("33", "unknown")
-	default:
-		return t.paint("31", "FAIL   ")
+	m, ok := marks[c]
+	if !ok {
+		m = marks[CountFailure]
 	}
+	return t.paint(m[0], m[1])
 }
 
 func (t *textReport) report(r *Report, indent string) {
@@ -112,15 +110,11 @@ func (t *textReport) about(r *Report, indent string) {
 		}
 		switch {
 		case m.Trusted:
-			t.line(
-				indent, "    signed at %s with key %s, trusted by your --trust %s", shown(m.SignedAt), shown(m.KeyID),
-				shown(m.TrustedBy),
-			)
+			t.line(indent, "    signed at %s with key %s, trusted by your --trust %s",
+				shown(m.SignedAt), shown(m.KeyID), shown(m.TrustedBy))
 		case m.Verified:
-			t.line(
-				indent, "    signed at %s with key %s, which you have not said to trust", shown(m.SignedAt),
-				shown(m.KeyID),
-			)
+			t.line(indent, "    signed at %s with key %s, which you have not said to trust",
+				shown(m.SignedAt), shown(m.KeyID))
 		}
 		if m.Level.Observed > 0 {
 			t.line(indent, "    level %d observed, %d promised", m.Level.Observed, m.Level.Promised)
@@ -158,20 +152,16 @@ func (f *Finding) where() string {
 }
 
 func (t *textReport) claim(c *ClaimReport, indent string) {
+	said := c.Detail
+	if c.By != "" {
+		said = strings.TrimSpace(said + " (said by " + c.By + ")")
+	}
 	t.line("", "")
 	t.line(indent, "Claim %s: %s", shown(c.ID), shown(c.Text))
-	t.line(indent, "  %s  %-22s %s", t.mark(c.Counts), shown(string(c.Status)), shown(by(c)))
+	t.line(indent, "  %s  %-22s %s", t.mark(c.Counts), shown(string(c.Status)), shown(said))
 	for i := range c.Sources {
 		t.source(&c.Sources[i], indent+"  ")
 	}
-}
-
-// by says who judged a claim.
-func by(c *ClaimReport) string {
-	if c.By == "" {
-		return c.Detail
-	}
-	return strings.TrimSpace(c.Detail + " (said by " + c.By + ")")
 }
 
 func (t *textReport) source(s *SourceReport, indent string) {
@@ -214,6 +204,205 @@ func (t *textReport) diff(n *snapshot.Near) string {
 			b.WriteString(t.paint("32", "{+"+shownInDiff(e.Text)+"+}"))
 		default:
 			b.WriteString(shownInDiff(e.Text))
+		}
+	}
+	return b.String()
+}
+
+// The elements of JUnit's XML that we write.
+type (
+	junitSuites struct {
+		XMLName  xml.Name     `xml:"testsuites"`
+		Tests    int          `xml:"tests,attr"`
+		Failures int          `xml:"failures,attr"`
+		Errors   int          `xml:"errors,attr"`
+		Skipped  int          `xml:"skipped,attr"`
+		Suites   []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name      string      `xml:"name,attr"`
+		Timestamp string      `xml:"timestamp,attr,omitempty"`
+		Tests     int         `xml:"tests,attr"`
+		Failures  int         `xml:"failures,attr"`
+		Errors    int         `xml:"errors,attr"`
+		Skipped   int         `xml:"skipped,attr"`
+		Cases     []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Class   string       `xml:"classname,attr"`
+		Name    string       `xml:"name,attr"`
+		Failure *junitResult `xml:"failure"`
+		Error   *junitResult `xml:"error"`
+		Skipped *junitResult `xml:"skipped"`
+	}
+	junitResult struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr,omitempty"`
+		Text    string `xml:",chardata"`
+	}
+)
+
+// WriteJUnit writes reports as JUnit XML: a suite each, a case for each source of each claim, each claim and each
+// finding about the manifests. Failures have their text; what could not be looked at is skipped; a report with an Error
+// is an error.
+func WriteJUnit(w io.Writer, reports ...*Report) error {
+	var all junitSuites
+	for _, r := range reports {
+		s := r.suite()
+		all.Tests, all.Failures = all.Tests+s.Tests, all.Failures+s.Failures
+		all.Errors, all.Skipped = all.Errors+s.Errors, all.Skipped+s.Skipped
+		all.Suites = append(all.Suites, s)
+	}
+	b, err := xml.MarshalIndent(&all, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing JUnit: %w", err)
+	}
+	if _, err := fmt.Fprintf(w, "%s%s\n", xml.Header, b); err != nil {
+		return fmt.Errorf("writing JUnit: %w", err)
+	}
+	return nil
+}
+
+func (r *Report) suite() junitSuite {
+	s := junitSuite{Name: shown(r.title())}
+	if !r.CheckedAt.IsZero() {
+		s.Timestamp = r.CheckedAt.UTC().Format("2006-01-02T15:04:05")
+	}
+	for _, list := range [][]Finding{r.Failure, r.Info, r.Success} {
+		for i := range list {
+			if f := &list[i]; f.Claim == "" {
+				s.add("manifest", string(f.Code), f.Counts,
+					junitResult{Message: f.Detail, Type: string(f.Code), Text: shown(f.where())})
+			}
+		}
+	}
+	for i := range r.Claims {
+		c := &r.Claims[i]
+		s.add("claim", c.ID, c.Counts,
+			junitResult{Message: string(c.Status), Type: string(c.Status), Text: shown(c.Text)})
+		for k := range c.Sources {
+			src := &c.Sources[k]
+			s.add("source", c.ID+" "+shownURL(src.URL), src.Result.Counts, src.junit())
+		}
+	}
+	if r.Error != "" {
+		s.Errors, s.Tests = s.Errors+1, s.Tests+1
+		s.Cases = append(s.Cases, junitCase{Class: "input", Name: s.Name, Error: &junitResult{Message: shown(r.Error)}})
+	}
+	for _, up := range r.Upstream {
+		counts := map[State]Counts{Invalid: CountFailure, Unverifiable: CountUnverifiable}[up.State]
+		s.add("upstream", up.title(), cmp.Or(counts, CountPass), junitResult{Message: up.Why(), Type: string(up.State)})
+	}
+	return s
+}
+
+func (s *SourceReport) junit() junitResult {
+	r := &s.Result
+	lines := []string{shown(cmp.Or(r.Note, string(r.Status)))}
+	if s.Excerpt != "" {
+		lines = append(lines, "manifest: "+shown(s.Excerpt))
+	}
+	if r.Near != nil {
+		lines = append(lines, "source:   "+shown(r.Near.Text), "changed:  "+(&textReport{}).diff(r.Near))
+	}
+	return junitResult{Message: string(r.Status), Type: string(r.Status), Text: strings.Join(lines, "\n")}
+}
+
+func (s *junitSuite) add(class, name string, counts Counts, r junitResult) {
+	c := junitCase{Class: class, Name: shown(name)}
+	r.Message, r.Type = shown(r.Message), shown(r.Type)
+	s.Tests++
+	switch {
+	case counts.Passes():
+	case counts == CountUnverifiable:
+		s.Skipped++
+		c.Skipped = &r
+	default:
+		s.Failures++
+		c.Failure = &r
+	}
+	s.Cases = append(s.Cases, c)
+}
+
+// maxShown is how many code points of one string a report for people shows.
+const maxShown = 600
+
+// shown returns a string so that it does nothing but stand there: control characters, line ends, what turns the
+// direction of text, what cannot be seen, and bytes that are no text are escaped; it is cut to a length.
+func shown(s string) string {
+	var b strings.Builder
+	n := 0
+	right := false
+	for i, r := range s {
+		if n++; n > maxShown {
+			b.WriteString("…")
+			break
+		}
+		right = right || isRightToLeft(r)
+		switch {
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"):
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == ' ' || unicode.IsPrint(r) && !text.Hidden(r) && !unicode.In(r, strikes, unicode.Variation_Selector):
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, `\u{%04X}`, r)
+		}
+	}
+	if right {
+		const isolate, end = "\u2068", "\u2069" // what stands around it stays where it is
+		return isolate + b.String() + end
+	}
+	return b.String()
+}
+
+// strikes are marks that strike out or enclose the character before.
+var strikes = &unicode.RangeTable{R16: []unicode.Range16{
+	{Lo: 0x334, Hi: 0x338, Stride: 1}, {Lo: 0x20d2, Hi: 0x20d3, Stride: 1}, {Lo: 0x20d8, Hi: 0x20da, Stride: 1},
+	{Lo: 0x20dd, Hi: 0x20e0, Stride: 1}, {Lo: 0x20e2, Hi: 0x20e8, Stride: 1}, {Lo: 0x20ea, Hi: 0x20eb, Stride: 1},
+}}
+
+func isRightToLeft(r rune) bool {
+	return r >= 0x590 && (r < 0x8ff || 0xfb1d <= r && r <= 0xfdff || 0xfe70 <= r && r <= 0xfefc ||
+		0x10800 <= r && r <= 0x10fff || 0x1e800 <= r && r <= 0x1efff)
+}
+
+// shownInDiff returns a string so that nothing in it looks like the marks of a difference.
+func shownInDiff(s string) string {
+	return strings.NewReplacer("[-", `\u{005B}-`, "-]", `-\u{005D}`, "{+", `\u{007B}+`, "+}", `+\u{007D}`).
+		Replace(shown(s))
+}
+
+// shownURL returns a URL with its host in ASCII: letters of other scripts look like ours. A name before the host, which
+// looks like one, is left out.
+func shownURL(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ascii(address)
+	}
+	if host, err := idna.ToASCII(u.Hostname()); err == nil {
+		if strings.Contains(host, ":") {
+			host = "[" + host + "]"
+		}
+		if port := u.Port(); port != "" {
+			host += ":" + port
+		}
+		u.Host = host
+	}
+	u.User = nil
+	return ascii(u.String())
+}
+
+// ascii escapes all that is not ASCII.
+func ascii(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case i > 2*maxShown:
+			return b.String() + "..."
+		case r > ' ' && r < 0x7f:
+			b.WriteRune(r)
+		default:
+			fmt.Fprintf(&b, `\u{%04X}`, r)
 		}
 	}
 	return b.String()
