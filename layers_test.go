@@ -85,7 +85,7 @@ var narrowLayers = map[string][]string{
 	"internal/replay":   {},
 	"internal/unpack":   {},
 	"internal/httpsig":  {},
-	"keyring":           {"internal/file"},
+	"keyring":           {"internal/file", "internal/httpsig"},
 	"tlog":              {"internal/file"},
 	"tee":               {".", "internal/unpack"}, // what a program links that only wants its client's answers
 }
@@ -115,7 +115,7 @@ var allowedModules = map[string][]string{
 		"golang.org/x/text",
 	},
 	"internal/httpsig": {"github.com/dunglas/httpsfv"},
-	"keyring":          {"github.com/go-jose/go-jose/v4"},
+	"keyring":          {"github.com/go-jose/go-jose/v4", "github.com/go-json-experiment/json"},
 	"tlog":             {"golang.org/x/mod/sumdb"},
 	"manifest": {
 		"github.com/dunglas/httpsfv",

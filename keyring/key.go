@@ -1,16 +1,22 @@
 package keyring
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/base64"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/ibidhq/ibid/internal/httpsig"
 )
 
 // Use is what a key signs. A key has one use, so that a signature of one kind cannot be passed off as another.
@@ -24,8 +30,8 @@ const (
 
 // The algorithms, by their names in RFC 9421 §3.3.
 const (
-	Ed25519   = "ed25519"
-	ECDSAP256 = "ecdsa-p256-sha256"
+	Ed25519   = httpsig.Ed25519
+	ECDSAP256 = httpsig.ECDSAP256
 )
 
 // What Good can say against a key.
@@ -71,7 +77,7 @@ func (k *Key) usable(now time.Time) bool {
 
 // Thumbprint returns the base64url SHA-256 JWK thumbprint of an Ed25519 or P-256 key: what its id must be.
 func Thumbprint(pub crypto.PublicKey) (string, error) {
-	if _, err := algorithm(pub); err != nil {
+	if _, err := httpsig.Algorithm(pub); err != nil {
 		return "", err
 	}
 	sum, err := (&jose.JSONWebKey{Key: pub}).Thumbprint(crypto.SHA256)
@@ -81,29 +87,84 @@ func Thumbprint(pub crypto.PublicKey) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum), nil
 }
 
-func algorithm(pub crypto.PublicKey) (string, error) {
-	switch k := pub.(type) {
-	case ed25519.PublicKey:
-		if len(k) == ed25519.PublicKeySize {
-			return Ed25519, nil
-		}
-	case *ecdsa.PublicKey:
-		if k != nil && k.Curve == elliptic.P256() {
-			return ECDSAP256, nil
-		}
-	}
-	return "", errors.New("the key is neither Ed25519 nor P-256")
+// published are the x coordinates of keys whose private half is printed in a standard: RFC 9421, 8037 (which has it from
+// 8032), 7515 and 7517, in this order. What they sign proves nothing.
+var published = []string{
+	"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs", "qIVYZVLCrPZHGHjP17CTW0_-D9Lfw0EkjqF7xB4FivA",
+	"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+	"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4",
 }
 
-// isPublished reports whether the private half is printed in a standard: RFC 9421, 8037 (which has it from 8032), 7515
-// and 7517, in this order. What they sign proves nothing.
-func isPublished(k *jwk) bool {
-	switch k.X {
-	case "JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs", "qIVYZVLCrPZHGHjP17CTW0_-D9Lfw0EkjqF7xB4FivA",
-		"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
-		"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
-		"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4":
-		return true
+// errPrivate is all that is said about a private key that cannot be read: no parser's words, which may quote it.
+var errPrivate = errors.New("it is not the private key of Ed25519 or P-256 as PKCS#8 in PEM or as a JWK")
+
+// generate makes a private key.
+func generate(alg string) (crypto.Signer, error) {
+	switch alg {
+	case Ed25519:
+		_, key, err := ed25519.GenerateKey(rand.Reader)
+		return key, err
+	case ECDSAP256:
+		return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	}
-	return false
+	return nil, fmt.Errorf("there is no algorithm %q; there are %s and %s", alg, Ed25519, ECDSAP256)
+}
+
+// parsePrivate reads a private key: PKCS#8 in PEM, or a private JWK.
+func parsePrivate(b []byte) (key crypto.Signer, err error) {
+	defer func() {
+		if recover() != nil {
+			key, err = nil, errPrivate
+		}
+	}()
+	b = bytes.TrimSpace(b)
+	if bytes.HasPrefix(b, []byte("{")) {
+		var k jose.JSONWebKey
+		if k.UnmarshalJSON(b) != nil {
+			return nil, errPrivate
+		}
+		return checkPrivate(k.Key)
+	}
+	block, rest := pem.Decode(b)
+	if block == nil || block.Type != "PRIVATE KEY" || len(block.Headers) > 0 || len(rest) > 0 ||
+		!bytes.HasPrefix(b, []byte("-----BEGIN")) {
+		return nil, errPrivate
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, errPrivate
+	}
+	return checkPrivate(parsed)
+}
+
+// checkPrivate computes the public half anew. Signing with Ed25519 and another public half than one's own would give
+// the private key away.
+func checkPrivate(key any) (crypto.Signer, error) {
+	switch k := key.(type) {
+	case ed25519.PrivateKey:
+		if len(k) == ed25519.PrivateKeySize && ed25519.NewKeyFromSeed(k.Seed()).Equal(k) {
+			return k, nil
+		}
+	case *ecdsa.PrivateKey:
+		if k.Curve != elliptic.P256() {
+			return nil, errPrivate
+		}
+		d, err := k.Bytes()
+		if err != nil {
+			return nil, errPrivate
+		}
+		again, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), d)
+		if err == nil && again.PublicKey.Equal(&k.PublicKey) {
+			return k, nil
+		}
+	}
+	return nil, errPrivate
+}
+
+func marshalPrivate(key crypto.Signer) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, errors.New("the private key cannot be written as PKCS#8")
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }

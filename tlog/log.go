@@ -6,11 +6,44 @@ import (
 	"crypto"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 
+	"golang.org/x/mod/sumdb/note"
 	merkle "golang.org/x/mod/sumdb/tlog"
+
+	"github.com/ibidhq/ibid/internal/file"
+)
+
+// ErrInconsistent says that a log is not what it signed before. It is one of the errors below, which say why.
+var ErrInconsistent = errors.New("the log is inconsistent")
+
+// The ways in which a log can be inconsistent.
+var (
+	// ErrShorter: there are fewer leaves than a checkpoint says, or the later of two checkpoints has the smaller tree.
+	// A database that was put back to an earlier state looks like that.
+	ErrShorter = fmt.Errorf("%w: the tree is shorter than a checkpoint that was signed", ErrInconsistent)
+
+	// ErrRewritten: the leaves that a checkpoint spoke of are no longer the first of the tree.
+	ErrRewritten = fmt.Errorf("%w: the tree is not the one that a checkpoint was signed for", ErrInconsistent)
+
+	// ErrForeign: the checkpoint kept last was not signed with this log's key, or for another origin.
+	ErrForeign = fmt.Errorf("%w: the checkpoint is not this log's", ErrInconsistent)
+)
+
+// What is wrong with proofs and checkpoints that come from outside.
+var (
+	ErrNotFound = errors.New("not in the log")
+	// it does not have the form, or is over a limit
+	ErrMalformed = errors.New("malformed")
+	// nor is what it says known to be anybody's word
+	ErrUnsigned = errors.New("not signed with the log's key")
+	// another leaf, another tree, or forged
+	ErrNotIncluded = errors.New("the proof does not lead to the checkpoint's root")
 )
 
 // maxOpenCheck is up to how many leaves Open hashes all of them anew, which takes half a second in memory. Of a longer
@@ -50,7 +83,7 @@ type Log struct {
 	mu   sync.Mutex
 	last *Checkpoint // the largest one known to be right
 
-	file copyFile
+	file checkpointCopy
 }
 
 // Open opens a log, or begins one in an empty store. It compares the tree with the checkpoint kept in the store and
@@ -73,7 +106,7 @@ func newLog(o *Options) (*Log, error) {
 		ask:    o.Keys,
 		logger: o.Logger,
 		last:   &Checkpoint{Origin: o.Origin, Root: emptyRoot()},
-		file:   copyFile{name: o.File},
+		file:   checkpointCopy{name: o.File},
 	}
 	if l.ask == nil && o.Key != nil {
 		l.ask = func() (crypto.Signer, []crypto.PublicKey, error) { return o.Key, o.Former, nil }
@@ -140,12 +173,8 @@ func (l *Log) parse(signed []byte) (*Checkpoint, error) {
 	}
 	c, err := openCheckpoint(signed, l.origin, k.ours)
 	if err != nil {
-		if origin, _, _ := bytes.Cut(
-			signed[:min(len(signed), MaxCheckpoint)],
-			[]byte("\n"),
-		); string(
-			origin,
-		) != l.origin {
+		origin, _, _ := bytes.Cut(signed[:min(len(signed), MaxCheckpoint)], []byte("\n"))
+		if string(origin) != l.origin {
 			err = fmt.Errorf("it is of %.80q: %w", origin, err)
 		}
 		return nil, fmt.Errorf("%w: %w", ErrForeign, err)
@@ -159,7 +188,7 @@ func (l *Log) seen() *Checkpoint {
 	return l.last
 }
 
-func (l *Log) see(c *Checkpoint) {
+func (l *Log) setSeen(c *Checkpoint) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.Size >= l.last.Size {
@@ -167,9 +196,9 @@ func (l *Log) see(c *Checkpoint) {
 	}
 }
 
-// follow says whether a head of the store goes on from the checkpoint that was seen before it was read. A head without
+// checkHead says whether a head of the store goes on from the checkpoint that was seen before it was read. A head without
 // a checkpoint is right for a tree without leaves; it is returned without a note.
-func (l *Log) follow(seen *Checkpoint, size int64, signed []byte, hashes merkle.HashReader) (*Checkpoint, error) {
+func (l *Log) checkHead(seen *Checkpoint, size int64, signed []byte, hashes merkle.HashReader) (*Checkpoint, error) {
 	if signed != nil && bytes.Equal(signed, seen.Note) && size == seen.Size {
 		return seen, nil
 	}
@@ -209,11 +238,11 @@ func (l *Log) head(ctx context.Context) (*Checkpoint, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the log's head: %w", err)
 	}
-	head, err := l.follow(seen, size, signed, l.reader(ctx))
+	head, err := l.checkHead(seen, size, signed, l.reader(ctx))
 	if err != nil {
 		return nil, err
 	}
-	l.see(head)
+	l.setSeen(head)
 	return head, nil
 }
 
@@ -255,4 +284,102 @@ func (l *Log) Proof(ctx context.Context, digest Leaf) ([]byte, error) {
 		return nil, fmt.Errorf("proving leaf %d of %d: %w", index, head.Size, ErrRewritten)
 	}
 	return (&proof{Index: index, Hashes: hashes, Checkpoint: head.Note}).format(), nil
+}
+
+// keys are those of a log at one moment.
+type keys struct {
+	signer *signer  // nil: there is none
+	vkeys  []string // of the signer, and of those that signed before
+	ours   note.Verifiers
+}
+
+// keys asks for them. Without a signer there is an error, and what the former ones signed can be read all the same; the
+// keys are nil if there is none at all, or one that is no log's.
+func (l *Log) keys() (*keys, error) {
+	private, former, missing := l.ask()
+	if missing != nil {
+		missing = fmt.Errorf("asking for the log's key: %w", missing)
+	} else if private == nil {
+		missing = errors.New("asking for the log's key: there is none")
+	} else {
+		former = append([]crypto.PublicKey{private.Public()}, former...)
+	}
+	k := &keys{}
+	var verifiers []note.Verifier
+	for _, public := range former {
+		vkey, err := vkeyOf(l.origin, public)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(k.vkeys, vkey) {
+			continue
+		}
+		v, err := newVerifier(vkey)
+		if err != nil {
+			return nil, err
+		}
+		k.vkeys, verifiers = append(k.vkeys, vkey), append(verifiers, v)
+	}
+	if len(verifiers) == 0 {
+		return nil, missing
+	}
+	if missing == nil {
+		k.signer = &signer{name: l.origin, hash: verifiers[0].KeyHash(), key: private}
+	}
+	k.ours = note.VerifierList(verifiers...)
+	return k, missing
+}
+
+// checkpointCopy is the copy of the last checkpoint that lies beside the database.
+type checkpointCopy struct {
+	name string // empty: none
+
+	mu   sync.Mutex
+	what []byte // what this process wrote last
+}
+
+// read returns what the file has; nil if there is none.
+func (c *checkpointCopy) read() ([]byte, error) {
+	if c.name == "" {
+		return nil, nil
+	}
+	f, err := os.Open(c.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the copy of the checkpoint: %w", err)
+	}
+	defer f.Close()                                          //nolint:errcheck // it was only read
+	b, err := io.ReadAll(io.LimitReader(f, MaxCheckpoint+1)) // what is longer is refused when it is parsed
+	if err != nil {
+		return nil, fmt.Errorf("reading the copy of the checkpoint: %w", err)
+	}
+	if b == nil {
+		b = []byte{} // an empty file is not a missing one
+	}
+	return b, nil
+}
+
+// save makes the file a copy of the store's checkpoint. Other processes may write to the same file: whoever has written
+// looks again, so the last one to write has written what is newest.
+func (l *Log) save(ctx context.Context) error {
+	if l.file.name == "" {
+		return nil
+	}
+	l.file.mu.Lock()
+	defer l.file.mu.Unlock()
+	for {
+		head, err := l.head(ctx)
+		if err != nil {
+			return fmt.Errorf("copying the checkpoint: %w", err)
+		}
+		if bytes.Equal(head.Note, l.file.what) {
+			return nil
+		}
+		if err := file.Replace(l.file.name, head.Note, 0o644); err != nil {
+			return fmt.Errorf("copying the checkpoint: %w", err)
+		}
+		l.file.what = head.Note
+	}
 }

@@ -1,8 +1,10 @@
 package httpsig
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/dunglas/httpsfv"
@@ -53,21 +55,19 @@ func (c *Component) check() error {
 	return nil
 }
 
-// set takes a parameter as it was parsed; false if it is unknown or its value is not of its type.
+// flags are the parameters that are there or not, in the order in which they are written.
+func (c *Component) flags() []flag {
+	return []flag{{"sf", &c.SF}, {"bs", &c.ByteSeq}, {"tr", &c.Trailer}, {"req", &c.Request}}
+}
+
+type flag struct {
+	name string
+	on   *bool
+}
+
+// set sets a parameter as it was parsed; false if it is unknown or its value is not of its type.
 func (c *Component) set(param string, v any) bool {
 	switch param {
-	case "sf":
-		c.SF = v == true
-		return c.SF
-	case "bs":
-		c.ByteSeq = v == true
-		return c.ByteSeq
-	case "tr":
-		c.Trailer = v == true
-		return c.Trailer
-	case "req":
-		c.Request = v == true
-		return c.Request
 	case "key":
 		c.Key, _ = v.(string)
 		return c.Key != ""
@@ -75,28 +75,29 @@ func (c *Component) set(param string, v any) bool {
 		c.QueryName, _ = v.(string)
 		return c.QueryName != ""
 	}
+	for _, f := range c.flags() {
+		if f.name == param {
+			*f.on = v == true
+			return *f.on
+		}
+	}
 	return false
 }
 
-// item returns the component as it is written.
+// item returns the component as it is written: req comes last.
 func (c *Component) item() httpsfv.Item {
 	item := httpsfv.NewItem(c.Name)
-	for _, flag := range []struct {
-		name string
-		on   bool
-	}{{"sf", c.SF}, {"bs", c.ByteSeq}, {"tr", c.Trailer}} {
-		if flag.on {
-			item.Params.Add(flag.name, true)
+	for _, f := range c.flags() {
+		if f.name == "req" {
+			for _, text := range [][2]string{{"key", c.Key}, {"name", c.QueryName}} {
+				if text[1] != "" {
+					item.Params.Add(text[0], text[1])
+				}
+			}
 		}
-	}
-	if c.Key != "" {
-		item.Params.Add("key", c.Key)
-	}
-	if c.QueryName != "" {
-		item.Params.Add("name", c.QueryName)
-	}
-	if c.Request {
-		item.Params.Add("req", true)
+		if *f.on {
+			item.Params.Add(f.name, true)
+		}
 	}
 	return item
 }
@@ -145,4 +146,166 @@ func readItem(item httpsfv.Item) (Component, error) {
 		}
 	}
 	return c, c.check()
+}
+
+// field returns the value of a component that is a field: RFC 9421 §2.1.
+func (m *Message) field(c Component) (string, error) {
+	fields := m.Header
+	if c.Trailer {
+		fields = m.Trailer
+	}
+	lines, err := fieldLines(fields, c.Name)
+	switch {
+	case err != nil:
+		return "", err
+	case lines == nil:
+		return "", errors.New("the message does not have it")
+	case c.ByteSeq:
+		for i, line := range lines {
+			lines[i] = ":" + base64.StdEncoding.EncodeToString([]byte(line)) + ":"
+		}
+	case c.Key != "":
+		return member(lines, c.Key)
+	case c.SF:
+		return strict(lines, c.Name)
+	}
+	value := strings.Join(lines, ", ")
+	if strings.ContainsFunc(value, func(r rune) bool { return r != '\t' && (r < ' ' || r >= 0x7f) }) {
+		return "", errors.New("its value is not of printable ASCII characters")
+	}
+	return value, nil
+}
+
+// fieldLines returns the lines of a field without folds and surrounding white space; nil if there are none. More than
+// MaxField bytes are refused before anything looks at them.
+func fieldLines(fields http.Header, name string) ([]string, error) {
+	length := 0
+	for _, line := range fields[http.CanonicalHeaderKey(name)] {
+		if length += len(line); length > MaxField {
+			return nil, fmt.Errorf("it is longer than %d bytes", MaxField)
+		}
+	}
+	var lines []string
+	for _, line := range fields[http.CanonicalHeaderKey(name)] {
+		line, err := unfold(line)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, strings.Trim(line, " \t"))
+	}
+	return lines, nil
+}
+
+// unfold replaces each obsolete line folding by one space: RFC 9112 §5.2. A line break that is none is refused: it
+// would make the signer's line look like two in the base.
+func unfold(line string) (string, error) {
+	if !strings.ContainsAny(line, "\r\n") {
+		return line, nil
+	}
+	var b strings.Builder
+	for {
+		first, rest, folded := strings.Cut(line, "\n")
+		if folded {
+			first = strings.TrimRight(strings.TrimSuffix(first, "\r"), " \t")
+		}
+		line = strings.TrimLeft(rest, " \t")
+		if strings.Contains(first, "\r") || folded && len(line) == len(rest) {
+			return "", errors.New("its value has a line break")
+		}
+		b.WriteString(first)
+		if !folded {
+			return b.String(), nil
+		}
+		b.WriteByte(' ')
+	}
+}
+
+// member returns the strict serialisation of one member of a dictionary field.
+func member(lines []string, key string) (string, error) {
+	d, err := parseDictionary(lines)
+	if err != nil {
+		return "", err
+	}
+	switch v, _ := d.Get(key); v := v.(type) {
+	case httpsfv.Item:
+		return httpsfv.Marshal(v)
+	case httpsfv.InnerList:
+		return httpsfv.Marshal(v)
+	}
+	return "", errors.New("the field has no such member")
+}
+
+// strict returns the strict serialisation of a field that is known to be structured. What type a field has cannot be
+// seen from its value, so that fields that are not known are refused.
+func strict(lines []string, name string) (string, error) {
+	var v httpsfv.StructuredFieldValue
+	var err error
+	switch structured[name] {
+	case "dictionary":
+		v, err = httpsfv.UnmarshalDictionary(lines)
+	case "list":
+		v, err = httpsfv.UnmarshalList(lines)
+	case "item":
+		v, err = httpsfv.UnmarshalItem(lines)
+	default:
+		return "", errors.New("what type of structured field it is is not known")
+	}
+	if err != nil {
+		return "", fmt.Errorf("it is not a structured field: %w", err)
+	}
+	return httpsfv.Marshal(v)
+}
+
+// structured are the types of fields by the column Structured Type of the IANA registry of field names.
+var structured = map[string]string{
+	"accept-signature": "dictionary", "cdn-cache-control": "dictionary", "content-digest": "dictionary",
+	"priority": "dictionary", "repr-digest": "dictionary", "signature": "dictionary", "signature-input": "dictionary",
+	"want-content-digest": "dictionary", "want-repr-digest": "dictionary",
+	"accept-ch": "list", "accept-query": "list", "cache-groups": "list", "cache-status": "list",
+	"client-cert-chain": "list", "proxy-status": "list",
+	"client-cert": "item", "deprecation": "item", "origin-agent-cluster": "item",
+}
+
+// parseDictionary parses a dictionary of which single members are used. It takes only what has one spelling: of a key
+// or a parameter that occurs twice RFC 9651 keeps the last, and who reads the first would see something else than was
+// signed.
+func parseDictionary(lines []string) (*httpsfv.Dictionary, error) {
+	text := strings.Join(lines, ", ")
+	if len(text) > MaxField {
+		return nil, fmt.Errorf("it is longer than %d bytes", MaxField)
+	}
+	d, err := httpsfv.UnmarshalDictionary(lines)
+	if err != nil {
+		return nil, fmt.Errorf("it is not a dictionary: %w", err)
+	}
+	again, err := httpsfv.Marshal(d)
+	if err != nil {
+		return nil, fmt.Errorf("it cannot be written again: %w", err)
+	}
+	if again != text && withoutSpace(again) != withoutSpace(text) {
+		return nil, errors.New(
+			"it is not written in the one way: a key or parameter occurs twice, or a value is spelt otherwise",
+		)
+	}
+	return d, nil
+}
+
+// withoutSpace returns a structured field without the white space outside its strings.
+func withoutSpace(s string) string {
+	var b strings.Builder
+	quoted, escaped := false, false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case escaped:
+			escaped = false
+		case c == '\\':
+			escaped = quoted
+		case c == '"':
+			quoted = !quoted
+		case !quoted && (c == ' ' || c == '\t'):
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
 }
