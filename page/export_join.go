@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -139,23 +140,14 @@ func openFence(text string) string {
 // fenceIn returns what closes the block of code that a text ends in, empty if it does not end in one, and where the
 // last block of code before that ends.
 func fenceIn(text string) (fence string, closed int) {
+	var f markdown.Fence
 	at := 0
-	for line := range strings.SplitAfterSeq(text, "\n") {
+	for line := range strings.Lines(text) {
 		at += len(line)
-		line = strings.TrimLeft(line, " ")
-		marks := line[:len(line)-len(strings.TrimLeft(line, "`"))]
-		if marks == "" {
-			marks = line[:len(line)-len(strings.TrimLeft(line, "~"))]
-		}
-		switch {
-		case len(marks) < 3:
-		case fence == "":
-			if marks[0] != '`' || !strings.Contains(line[len(marks):], "`") { // else it is code within a line
-				fence = marks
-			}
-		case marks[0] == fence[0] && len(marks) >= len(fence) && strings.TrimSpace(line[len(marks):]) == "":
-			fence, closed = "", at
+		was := f.Open()
+		if f.Line(line); was && !f.Open() {
+			closed = at
 		}
 	}
-	return fence, closed
+	return f.Run(), closed
 }

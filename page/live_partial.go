@@ -10,6 +10,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/markdown"
 )
 
 const (
@@ -147,7 +148,7 @@ func settledEnd(text string) int {
 	if start >= end {
 		return end
 	}
-	if open := openMark(text[start:end]); open >= 0 && start+open >= least {
+	if open := markdown.Open(text[start:end]); open >= 0 && start+open >= least {
 		end = start + open
 	}
 	return end
@@ -183,95 +184,6 @@ func wordsEnd(text string) int {
 		i -= size
 	}
 	return 0
-}
-
-// openMark returns where a mark of emphasis, code or a link begins that is not closed in the text; -1: nowhere. The
-// text ends behind a space, or where its last character is known to be no mark.
-func openMark(text string) int {
-	open := map[string]int{}
-	first := func() int {
-		least := -1
-		for _, at := range open {
-			if least < 0 || at < least {
-				least = at
-			}
-		}
-		return least
-	}
-	for i := 0; i < len(text); {
-		mark := markAt(text, i)
-		after := i + max(len(mark), 1)
-		_, is := open[mark]
-		switch {
-		case mark == "":
-		case mark[0] == '\\':
-			after++
-		case mark[0] == '`': // there are no other marks in code
-			n := codeEnd(text[after:], len(mark))
-			if n < 0 {
-				open[mark] = i
-				return first()
-			}
-			after += n
-		case mark == "]" || mark == ")":
-			if mark == ")" || after < len(text) && text[after] != '(' {
-				delete(open, "[")
-			}
-		case is && mark != "[" && closes(text, i, mark):
-			delete(open, mark)
-		case !is && opens(text, i, mark):
-			open[mark] = i
-		}
-		i = after
-	}
-	return first()
-}
-
-// markAt returns the mark that begins at a place of a text; empty: none does.
-func markAt(text string, i int) string {
-	switch c := text[i]; c {
-	case '`':
-		return text[i : len(text)-len(strings.TrimLeft(text[i:], "`"))]
-	case '*', '_', '~':
-		if i+1 < len(text) && text[i+1] == c {
-			return text[i : i+2]
-		}
-		if c != '~' {
-			return text[i : i+1]
-		}
-	case '[', ']', ')', '\\':
-		return text[i : i+1]
-	}
-	return ""
-}
-
-// codeEnd returns where code ends that has begun with so many backticks, behind those that end it; -1: nowhere.
-func codeEnd(text string, n int) int {
-	for i := 0; i < len(text); i++ {
-		run := len(text[i:]) - len(strings.TrimLeft(text[i:], "`"))
-		if i += run; run == n {
-			return i
-		}
-	}
-	return -1
-}
-
-// opens reports whether a mark can begin something: one with a space after it cannot, and an underscore not within a
-// word.
-func opens(text string, i int, mark string) bool {
-	next, _ := utf8.DecodeRuneInString(text[i+len(mark):])
-	return next != ' ' && (mark[0] != '_' || !wordBefore(text, i))
-}
-
-// closes reports whether a mark can end what it began: an underscore cannot within a word.
-func closes(text string, i int, mark string) bool {
-	next, _ := utf8.DecodeRuneInString(text[i+len(mark):])
-	return mark[0] != '_' || !unicode.IsLetter(next) && !unicode.IsDigit(next)
-}
-
-func wordBefore(text string, i int) bool {
-	before, _ := utf8.DecodeLastRuneInString(text[:i])
-	return unicode.IsLetter(before) || unicode.IsDigit(before)
 }
 
 // blocksOf cuts HTML that we made into its outermost elements. What stands between them is nothing but white space and

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid"
+	md "github.com/ibidhq/ibid/internal/markdown"
 )
 
 // readPlain reads a text that is taken as it stands.
@@ -68,7 +69,7 @@ type blockCutter struct {
 	blocks  []Block
 	open    Block // if inside
 	inside  bool
-	fence   string // what ends the fenced code that the line is in; empty: it is in none
+	fence   md.Fence
 	front   bool   // the line is in the front matter
 	last    string // the line before, without white space
 }
@@ -101,23 +102,21 @@ func (c *blockCutter) markdownLine(line, words string, at int) {
 			c.front = false
 			c.end(at + len(line))
 		}
-	case c.fence != "":
-		if strings.HasPrefix(words, c.fence) && strings.Trim(words, c.fence[:1]) == "" {
-			c.fence = ""
+	case c.fence.Open():
+		if c.fence.Line(words); !c.fence.Open() {
 			c.end(at + len(line))
 		}
-	case strings.HasPrefix(words, "```"), strings.HasPrefix(words, "~~~"):
-		c.fence = words[:3]
+	case words != "" && words[0] != '>' && c.fence.Line(words):
 		c.begin(Code, 0, at)
 	case words == "":
 		c.end(at)
-	case headingLevel(words) > 0:
-		c.begin(Heading, headingLevel(words), at)
+	case md.HeadingLevel(words) > 0:
+		c.begin(Heading, md.HeadingLevel(words), at)
 		c.end(at + len(line))
 	case c.inside && c.open.Kind == Paragraph && isUnderline(words) && c.open.Span.Start+len(c.last) >= at-len(c.last)-2:
 		c.open.Kind, c.open.Level = Heading, 1+strings.Count(words[:1], "-")
 		c.end(at + len(line))
-	case isItem(words):
+	case strings.HasPrefix(words[md.ItemMark(words):], " "): // words begins with none: it has a mark
 		c.begin(Item, 0, at)
 	case strings.HasPrefix(words, "|"):
 		c.begin(Cell, 0, at)
@@ -139,27 +138,9 @@ func (c *blockCutter) end(at int) {
 	c.inside = false
 }
 
-// headingLevel returns the level of a heading that begins with #; 0: it is none.
-func headingLevel(words string) int {
-	n := len(words) - len(strings.TrimLeft(words, "#"))
-	if n == 0 || n > 6 || len(words) > n && words[n] != ' ' && words[n] != '\t' {
-		return 0
-	}
-	return n
-}
-
 // isUnderline reports whether a line makes a heading of the line before.
 func isUnderline(words string) bool {
 	return len(words) >= 2 && (strings.Trim(words, "=") == "" || strings.Trim(words, "-") == "")
-}
-
-// isItem reports whether a line begins an item of a list.
-func isItem(words string) bool {
-	if len(words) >= 2 && strings.ContainsRune("-*+", rune(words[0])) && words[1] == ' ' {
-		return true
-	}
-	n := len(words) - len(strings.TrimLeft(words, "0123456789"))
-	return n > 0 && n <= 9 && len(words) > n+1 && (words[n] == '.' || words[n] == ')') && words[n+1] == ' '
 }
 
 // frontMatter reads what a Markdown document says of itself: lines of "name: value" between two lines of ---, and its first

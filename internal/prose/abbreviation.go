@@ -1,9 +1,156 @@
 package prose
 
 import (
+	_ "embed" // words.txt
 	"strings"
 	"unicode"
 )
+
+// nextKind says what follows a terminator.
+type nextKind uint8
+
+const (
+	nothingNext   nextKind = iota // the text ends
+	lowerNext                     // a lower-case word: mostly the sentence goes on
+	capitalNext                   // a capital, or a word that is written small at the start too (iPhone, an address)
+	caselessNext                  // a letter of a script without capitals
+	digitNext                     // a number
+	signNext                      // anything else: code, a currency sign, an emoji
+	continuesNext                 // a comma, a dash or another terminator: the sentence goes on
+)
+
+// opening is the first word or sign after a terminator, behind opening quotes, brackets and emphasis.
+type opening struct {
+	kind nextKind
+	at   int
+}
+
+// openingAt finds what opens the text at p.
+func openingAt(text string, p int) opening {
+	const most = 8 // signs before a word; more are decoration
+	for range most {
+		r, w := runeAt(text, p)
+		if w == 0 {
+			return opening{nothingNext, p}
+		}
+		if kind := kindOf(r); kind != signNext {
+			return opening{refine(text, p, kind), p}
+		}
+		switch {
+		case r == '|':
+			p = skipBlanks(text, p+1)
+		case isOpener(r) || r == '\u00ad' || unicode.Is(unicode.Cf, r):
+			p += w
+		default:
+			return opening{signNext, p}
+		}
+	}
+	return opening{signNext, p}
+}
+
+func kindOf(r rune) nextKind {
+	switch {
+	case 'a' <= r && r <= 'z':
+		return lowerNext
+	case 'A' <= r && r <= 'Z':
+		return capitalNext
+	case '0' <= r && r <= '9':
+		return digitNext
+	case r < 0xAA:
+		if strings.ContainsRune(",;:-.!?", r) {
+			return continuesNext
+		}
+		return signNext
+	case unicode.IsUpper(r) || unicode.IsTitle(r):
+		return capitalNext
+	case unicode.IsLower(r):
+		return lowerNext
+	case unicode.IsLetter(r):
+		return caselessNext
+	case unicode.IsDigit(r):
+		return digitNext
+	case terminatorOf(r) != noTerminator || strings.ContainsRune("–—、，：；،؛", r):
+		return continuesNext
+	}
+	return signNext
+}
+
+// refine looks at more than the first rune where that is not enough.
+func refine(text string, p int, kind nextKind) nextKind {
+	rest := text[p:]
+	if kind == continuesNext && (rest[0] == '.' || rest[0] == '-') {
+		if c, _ := runeAt(rest, 1); isWord(c) { // .NET, -5
+			return capitalNext
+		}
+	}
+	if kind == lowerNext && (opensAddress(rest) || hasInnerCapital(rest)) {
+		return capitalNext
+	}
+	return kind
+}
+
+func opensAddress(s string) bool {
+	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "www.")
+}
+
+// hasInnerCapital reports whether a capital follows the first few small letters of s: iPhone, eBay, mRNA.
+func hasInnerCapital(s string) bool {
+	for i := 1; i < min(len(s), 4); i++ {
+		switch {
+		case 'A' <= s[i] && s[i] <= 'Z':
+			return true
+		case s[i] < 'a' || 'z' < s[i]:
+			return false
+		}
+	}
+	return false
+}
+
+// isOpener reports whether r stands before the first word of a sentence.
+func isOpener(r rune) bool {
+	switch r {
+	case '(', '[', '{', '"', '\'', '*', '_', '~', '#', '¿', '¡', '«', '»', '“', '”', '„', '‘', '’', '‚', '‹', '›':
+		return true
+	}
+	return r >= 0x2000 && (unicode.Is(unicode.Ps, r) || unicode.Is(unicode.Pi, r))
+}
+
+// word returns the word that opens the sentence, up to an apostrophe in it.
+func (o opening) word(text string) string {
+	const longest = 24
+	end := o.at
+	for end < min(len(text), o.at+longest) {
+		r, w := runeAt(text, end)
+		if !isWord(r) && !unicode.Is(unicode.Mn, r) {
+			break
+		}
+		end += w
+	}
+	return text[o.at:end]
+}
+
+// isLetterStop reports whether a single letter or number with a full stop opens the text.
+func (o opening) isLetterStop(text string) bool {
+	word := o.word(text)
+	_, w := runeAt(word, 0)
+	end := o.at + len(word)
+	short := w == len(word) || o.kind == digitNext && len(word) <= 2
+	return word != "" && short && end < len(text) && text[end] == '.'
+}
+
+// opensSentence reports whether the word is one that is written with a capital only because it opens a sentence.
+func (o opening) opensSentence(text string) bool {
+	if o.kind != capitalNext {
+		return o.kind == nothingNext
+	}
+	word := o.word(text)
+	after, w := runeAt(text, o.at+len(word))
+	elided := after == '\'' || after == '’'
+	if w > 0 && !isSpace(after) && after != ',' && after != ':' && !elided {
+		return false
+	}
+	return elided && lexicon["elided"][word] || lexicon["opening"][word]
+}
 
 // abbreviation says what a full stop after a word can be.
 type abbreviation uint8
@@ -16,59 +163,49 @@ const (
 	final                       // mostly the last word of its phrase ("etc.", "p.m."): ends a sentence before a capital
 )
 
-// abbreviationOf looks a word, without its last full stop, up in the tables for English, German, French, Spanish and
-// Italian.
+// abbreviationOf looks a word, without its last full stop, up.
 func abbreviationOf(word string) abbreviation {
-	switch word {
-	case "etc", "usw", "ecc", "ff", "a.m", "p.m", "A.M", "P.M":
+	switch {
+	case lexicon["final"][word]:
 		return final
-	case "No", "Nos", "no", "Nr", "Nrn", "nr", "Núm", "núm", "num", "Fig", "Figs", "fig", "figs", "Abb", "Tab", "Eq",
-		"Eqs", "eq", "Gl", "Vol", "Vols", "vol", "Bd", "p", "pp", "pg", "pág", "págs", "Art", "art", "Arts", "Abs",
-		"Sec", "Secs", "Sect", "sec", "Ch", "Chap", "Kap", "cap", "Cap", "chap", "Ex", "Ver", "ver", "Ziff", "Rn", "Rz",
-		"Anm", "par", "Par", "App", "Pt", "Op", "op", "Tel", "tel", "Ext", "ext", "Jan", "Feb", "Mar", "Apr", "Jun",
-		"Jul", "Aug", "Sep", "Sept", "Oct", "Okt", "Nov", "Dec", "Dez":
+	case lexicon["counting"][word]:
 		return counting
-	}
-	if isJoining(word) {
+	case lexicon["joining"][word]:
 		return joining
-	}
-	if isCommon(word) {
+	case lexicon["common"][word]:
 		return common
 	}
 	return noAbbreviation
 }
 
-func isJoining(word string) bool {
-	switch word {
-	case "Dr", "dr", "Drs", "Mr", "Mrs", "Ms", "Mx", "Prof", "prof", "Hon", "Rev", "Gen", "Col", "Maj", "Capt", "Cpt",
-		"Lt", "Sgt", "Cmdr", "Adm", "Gov", "Sen", "Rep", "Pres", "Messrs",
-		"Mt", // English titles
-		// others'
-		"Hr", "Frl", "Dipl", "Mme", "Mlle", "MM", "Mgr", "Sra", "Srta", "Dña", "Dott", "Sig", "Sigg", "Avv", "Ing",
-		"e.g", "E.g", "i.e", "I.e", "cf", "Cf", "vs", "approx", "Approx", "ca", "Ca", "viz", "resp", "incl", "excl",
-		"esp", "v", "vgl", "Vgl", "bzw", "z.B", "Z.B", "d.h", "D.h", "u.U", "i.d.R", "sog", "ggf", "evtl", "inkl",
-		"exkl", "zzgl", "p.ej", "P.ej", "p.ex", "P.ex", "c.-à-d", "c.à.d", "p.es",
-		"P.es":
-		return true
-	}
-	return false
-}
+//go:embed words.txt
+var wordLists string
 
-func isCommon(word string) bool {
-	switch word {
-	case "al", "Inc", "inc", "Ltd", "Corp", "Co", "Bros", "Cie", "Assn", "Intl", "Natl", "Govt", "Dept", "dept", "Univ",
-		"Est", "est", "ed", "eds", "Ed", "Eds", "trans", "max", "min", "avg", "gem",
-		"lt", // firms, books, measures
-		"St", "Ste", "Ave", "Blvd", "Rd", "Ft", "Jr", "Sr", "Str",
-		"Hbf", // places, generations
-		"Ala", "Ariz", "Calif", "Colo", "Conn", "Fla", "Mass", "Mich", "Minn", "Okla", "Penn", "Tenn", "Va", "Wash",
-		"Wis", "Mio", "Mrd", "Tsd", "Std", "Min", "Sek", "Jh", "Jhd", "Chr", "geb", "gest", "verh", "hrsg", "Hrsg",
-		"Aufl", "janv", "févr", "avr", "juil", "sept", "oct", "nov", "déc", "av", "env", "éd", "art.cit", "ene", "abr",
-		"ago", "dic", "aprox", "Ud", "Uds", "Vd", "pag", "Pag", "sig", "dott", "ing", "avv", "genn",
-		"febbr":
-		return true
+// lexicon has the lists of words.txt, by their names:
+//
+//   - final, counting, joining, common: abbreviations, without their last full stop; see [abbreviation]
+//   - opening: words that are written with a capital because they open a sentence; elided: those before an apostrophe
+//   - particle: words that may open a sentence and are also a part of names: "J. La Rue", "C. Das"
+//   - callsForOrdinal: German words after which a number with a full stop is an ordinal number; followsOrdinal: those
+//     before which one stands as a rule
+//   - time: what goes on after "3 p.m.", a day or a time zone
+var lexicon = readWords(wordLists)
+
+func readWords(lists string) map[string]map[string]bool {
+	all := map[string]map[string]bool{}
+	for line := range strings.Lines(lists) {
+		fields := strings.Fields(line)
+		if fields[0] == "#" {
+			continue
+		}
+		if all[fields[0]] == nil {
+			all[fields[0]] = map[string]bool{}
+		}
+		for _, word := range fields[1:] {
+			all[fields[0]][word] = true
+		}
 	}
-	return false
+	return all
 }
 
 // endsAfter reports whether the full stop at stop, which comes before white space and the word or sign that next says,
@@ -91,7 +228,7 @@ func endsAfter(text string, stop int, next opening) bool {
 	case kind == counting && (word == "No" || word == "no"):
 		return true
 	case kind == final:
-		return next.kind != capitalNext || !isTimeWord(next.word(text))
+		return next.kind != capitalNext || !lexicon["time"][next.word(text)]
 	case kind != noAbbreviation:
 		return next.opensSentence(text)
 	case w == len(word) && !isCaseless(r):
@@ -159,7 +296,7 @@ func endsAfterLetter(text string, start, stop int, next opening) bool {
 	if next.kind == digitNext {
 		return false
 	}
-	return next.opensSentence(text) && !isNameParticle(next.word(text))
+	return next.opensSentence(text) && !lexicon["particle"][next.word(text)]
 }
 
 // letterBefore returns the single letter that stands, with a full stop, before the word at start; empty where none
@@ -207,44 +344,10 @@ func isOrdinal(text string, start int, word string, next opening) bool {
 		return next.isLetterStop(text) || isOrdinalNumber(before)
 	}
 	return next.kind == capitalNext &&
-		(isGermanOrdinal(next.word(text)) || callsForOrdinal(before) && !next.opensSentence(text))
+		(lexicon["followsOrdinal"][next.word(text)] || lexicon["callsForOrdinal"][before] && !next.opensSentence(text))
 }
 
 func isOrdinalNumber(s string) bool {
 	digits := strings.TrimSuffix(s, ".")
 	return digits != s && digits != "" && len(digits) <= 2 && isNumbers(digits)
-}
-
-// callsForOrdinal reports whether a number after this German word is an ordinal one when a full stop follows it.
-func callsForOrdinal(word string) bool {
-	switch word {
-	case "der", "die", "das", "dem", "den", "des", "am", "im", "vom", "zum", "zur", "beim", "ab", "bis", "seit",
-		"jeder", "jede", "jedes", "Der", "Die", "Das", "Dem", "Den", "Am", "Im", "Vom", "Zum", "Zur", "Beim", "Ab",
-		"Bis", "Seit", "ihr", "sein", "ihren", "seinen", "ihrem", "seinem", "und":
-		return true
-	}
-	return false
-}
-
-// isGermanOrdinal reports whether a German ordinal number stands before this word as a rule.
-func isGermanOrdinal(word string) bool {
-	switch word {
-	case "Januar", "Jänner", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September", "Oktober",
-		"November", "Dezember", "Jahrhundert", "Jahrhunderts", "Jahrtausend", "Auflage", "Platz", "Weltkrieg",
-		"Weltkriegs", "Bundesliga", "Stock", "Klasse", "Kapitel", "Geburtstag", "Todestag", "Etage", "Quartal", "Tag",
-		"Lebensjahr", "Liga":
-		return true
-	}
-	return false
-}
-
-// isTimeWord reports whether word goes on after "3 p.m.": a day or a time zone.
-func isTimeWord(word string) bool {
-	switch word {
-	case "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "Eastern", "Central", "Mountain",
-		"Pacific", "ET", "EST", "EDT", "CT", "CST", "CDT", "MT", "MST", "MDT", "PT", "PST", "PDT", "GMT", "UTC", "BST",
-		"CET", "CEST":
-		return true
-	}
-	return false
 }

@@ -1,6 +1,10 @@
 package prose
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ibidhq/ibid/internal/markdown"
+)
 
 // lineKind says what a line is to its block.
 type lineKind uint8
@@ -46,58 +50,47 @@ func classify(text string, p int) (lineKind, int) {
 
 // wholeLine recognises the lines that are a block of their own.
 func wholeLine(text string, p int) (lineKind, int) {
+	line := lineAt(text, p)
 	switch c := text[p]; c {
 	case '#':
-		n := runOf(text, p, '#')
-		if n <= 6 && (atLineEnd(text, p+n) || isBlank(text[p+n])) {
+		if n := markdown.HeadingLevel(line); n > 0 {
 			return headingLine, skipBlanks(text, p+n)
 		}
 	case '|':
-		if onlyOf(text, p, "|-: \t") {
+		if strings.Trim(line, "|-: \t\r") == "" && strings.Contains(line, "-") {
 			return ruleLine, p
 		}
 		return rowLine, p
 	case '`', '~':
-		n := runOf(text, p, c)
-		if n >= 3 && (c == '~' || strings.IndexByte(lineAt(text, p+n), '`') < 0) {
+		var fence markdown.Fence
+		if fence.Line(line) {
 			return fenceLine, p
 		}
 	case '-', '_', '=':
-		if n := runOf(text, p, c); n >= 2 && atLineEnd(text, skipBlanks(text, p+n)) || isThematic(text, p, c) {
+		words := strings.TrimRight(line, " \t\r")
+		if len(words) >= 2 && strings.Trim(words, line[:1]) == "" || isThematic(line) {
 			return ruleLine, p
 		}
 	case '*':
-		if isThematic(text, p, c) {
+		if isThematic(line) {
 			return ruleLine, p
 		}
-		if isBoldLine(text, p) {
+		if isBoldLine(line) {
 			return headingLine, p
 		}
 	}
 	return plainLine, p
 }
 
-// isThematic reports whether the line has nothing but three or more c, perhaps apart.
-func isThematic(text string, p int, c byte) bool {
-	n := 0
-	for ; !atLineEnd(text, p); p++ {
-		switch {
-		case text[p] == c:
-			n++
-		case !isBlank(text[p]):
-			return false
-		}
-	}
-	return n >= 3
+// isThematic reports whether a line has nothing but three or more of the sign it begins with, perhaps apart.
+func isThematic(line string) bool {
+	return strings.Trim(line, line[:1]+" \t\r") == "" && strings.Count(line, line[:1]) >= 3
 }
 
 // isBoldLine reports whether the line is bold from end to end: a heading to those who wrote it.
-func isBoldLine(text string, p int) bool {
-	if !strings.HasPrefix(text[p:], "**") {
-		return false
-	}
-	line := strings.TrimRight(lineAt(text, p+2), " \t\r:")
-	return len(line) > 2 && strings.Index(line, "**") == len(line)-2
+func isBoldLine(line string) bool {
+	words, ok := strings.CutPrefix(strings.TrimRight(line, " \t\r:"), "**")
+	return ok && len(words) > 2 && strings.Index(words, "**") == len(words)-2
 }
 
 // bulletEnd returns the place after the list, quote or footnote marker at p, or p when there is none.
@@ -105,19 +98,12 @@ func bulletEnd(text string, p int) int {
 	switch c := text[p]; {
 	case c == '>':
 		return p + 1
-	case c == '-' || c == '*' || c == '+':
-		if !spaceOrEnd(text, p+1) {
-			return p
-		}
-		return taskEnd(text, p+1)
-	case isDigit(c):
-		n := p
-		for n < len(text) && isDigit(text[n]) {
-			n++
-		}
-		// Longer numbers at the start of a line are years and amounts, not the places of a list.
-		if n-p <= 3 && n < len(text) && (text[n] == '.' || text[n] == ')') && spaceOrEnd(text, n+1) {
-			return n + 1
+	case isDigit(c) || strings.IndexByte("-*+", c) >= 0:
+		const most = 4 // longer numbers at the start of a line are years and amounts, not the places of a list
+		if n := markdown.ItemMark(text[p:min(len(text), p+most+2)]); 1 < n && n <= most {
+			return p + n
+		} else if n == 1 {
+			return taskEnd(text, p+1)
 		}
 	case c == '[':
 		if end := noteMark(text, p); end > p && end < len(text) && text[end] == ':' {
@@ -183,18 +169,16 @@ func lineAt(text string, p int) string {
 
 // fenceEnd returns the end of the code block whose fence stands at p: after the closing fence, or the end of text.
 func fenceEnd(text string, p int) int {
-	c := text[p]
-	n := runOf(text, p, c)
-	for q := nextLine(text, p); q < len(text); q = nextLine(text, q) {
-		s := q
-		for s < len(text) && (isBlank(text[s]) || text[s] == '>') {
-			s++
+	var fence markdown.Fence
+	for {
+		line := text[p:nextLine(text, p)]
+		if fence.Line(line); !fence.Open() {
+			return p + len(strings.TrimRight(line, " \t\r\n"))
 		}
-		if m := runOf(text, s, c); m >= n && atLineEnd(text, skipBlanks(text, s+m)) {
-			return s + m
+		if p += len(line); p == len(text) {
+			return p
 		}
 	}
-	return len(text)
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
@@ -205,23 +189,167 @@ func atLineEnd(text string, p int) bool {
 
 func spaceOrEnd(text string, p int) bool { return atLineEnd(text, p) || isBlank(text[p]) }
 
-// runOf returns how many c stand at p.
-func runOf(text string, p int, c byte) int {
-	n := 0
-	for p+n < len(text) && text[p+n] == c {
-		n++
+// How far a mark may reach. Text between two brackets without end must not be read again for each of them.
+const (
+	maxNote  = 64   // "[1, 2]", "[^name]", "【4:0†source】"
+	maxTitle = 300  // the words of a link before a citation
+	maxURL   = 1024 // its destination; a group of links; what stands in <sup>
+)
+
+// linkEnd returns the end of the markdown link whose bracket opens at p, or p when none does on the line.
+func linkEnd(text string, p int) int {
+	n, _ := markdown.Link(lineAt(text, p), true)
+	if n == 0 || text[p+n-1] != ')' {
+		return p
 	}
-	return n
+	return p + n
 }
 
-// onlyOf reports whether the line from p on has no other characters than those of set, and one dash at least.
-func onlyOf(text string, p int, set string) bool {
-	dash := false
-	for ; !atLineEnd(text, p); p++ {
-		if strings.IndexByte(set, text[p]) < 0 {
+// codeEnd returns the end of the code span that begins with the backticks at p, or the place after them when it does
+// not end on the line.
+func codeEnd(text string, p int) int {
+	line := lineAt(text, p)
+	n, _ := markdown.Code(line, true)
+	return p + max(n, markdown.Run(line))
+}
+
+// noteMark returns the end of "[1]", "[^1]", "[2, 3]", "[4-6]", "[^name]" or "[[1]]" at p, or p.
+func noteMark(text string, p int) int {
+	line := text[p:min(len(text), p+maxNote)]
+	n := strings.IndexByte(line, ']')
+	if n < 0 {
+		return p
+	}
+	inner := line[1:n]
+	double := strings.HasPrefix(inner, "[") && strings.HasPrefix(line[n:], "]]")
+	if double {
+		inner, n = inner[1:], n+1
+	}
+	if name, ok := strings.CutPrefix(inner, "^"); ok && name != "" && !strings.ContainsAny(name, " \n[") {
+		return p + n + 1
+	}
+	if !isNumbers(inner) {
+		return p
+	}
+	return p + n + 1
+}
+
+// isNumbers reports whether s is a list of numbers and ranges as citation marks have it.
+func isNumbers(s string) bool {
+	digit := false
+	for _, r := range s {
+		switch {
+		case '0' <= r && r <= '9':
+			digit = true
+		case r != ' ' && r != ',' && r != ';' && r != '-' && r != '–':
 			return false
 		}
-		dash = dash || text[p] == '-'
 	}
-	return dash
+	return digit
+}
+
+// citeMark returns the end of the citation mark at p, or p: a number in brackets, linked or not; links in parentheses;
+// 【…】; a superscript element.
+func citeMark(text string, p int) int {
+	rest := text[p:]
+	switch {
+	case rest == "":
+		return p
+	case rest[0] == '[':
+		end := noteMark(text, p)
+		if end == p {
+			return p
+		}
+		return max(end, linkEnd(text, p))
+	case strings.HasPrefix(rest, "(["):
+		return linkGroup(text, p)
+	case strings.HasPrefix(rest, "【"):
+		if n := strings.Index(rest[:min(len(rest), maxNote)], "】"); n > 0 {
+			return p + n + len("】")
+		}
+	case strings.HasPrefix(rest, supOpen):
+		if n := strings.Index(rest[:min(len(rest), maxURL)], supClose); n > 0 {
+			return p + n + len(supClose)
+		}
+	}
+	return p
+}
+
+const (
+	supOpen  = "<sup>"
+	supClose = "</sup>"
+)
+
+// afterSigns returns the end of the emoji and other signs without words that end the line after p, or p.
+func afterSigns(text string, p int) int {
+	const most = 48 // bytes
+	end := p
+	for q := p; q < min(len(text), p+most); {
+		r, w := runeAt(text, q)
+		switch {
+		case atLineEnd(text, q):
+			return end
+		case !isBlank(text[q]) && !isAttached(r):
+			return p
+		}
+		if q += w; !isBlank(text[q-1]) {
+			end = q
+		}
+	}
+	if p+most < len(text) {
+		return p
+	}
+	return end
+}
+
+// linkGroup returns the end of "([a](u), [b](v))" at p, or p.
+func linkGroup(text string, p int) int {
+	q := p + 1
+	for {
+		end := linkEnd(text, q)
+		if end == q {
+			if end = noteMark(text, q); end == q {
+				return p
+			}
+		}
+		q = end
+		for q < len(text) && strings.IndexByte(" ,;", text[q]) >= 0 {
+			q++
+		}
+		switch {
+		case q >= len(text) || q-p > maxURL:
+			return p
+		case text[q] == ')':
+			return q + 1
+		case text[q] != '[':
+			return p
+		}
+	}
+}
+
+// afterMarks returns the end of the citation marks that follow p on the line, apart or not. Links that are not citation
+// marks by their form are when nothing but such marks follows on the line.
+func afterMarks(text string, p int) int {
+	kept := p
+	for {
+		q := skipBlanks(text, p)
+		end := citeMark(text, q)
+		switch {
+		case end > q:
+			if p == kept {
+				kept = end
+			}
+			p = end
+		case q < len(text) && text[q] == '[':
+			end = linkEnd(text, q)
+			if end == q {
+				return kept
+			}
+			p = end
+		case atLineEnd(text, q):
+			return p
+		default:
+			return kept
+		}
+	}
 }
