@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 var (
@@ -27,7 +28,7 @@ func checkAll(t *testing.T, entries []Entry) {
 	}
 	for _, f := range []Format{APA, MLA, Chicago} {
 		plain := write(t, f, Plain, entries...)
-		if strings.Count(plain, "\n") != len(entries) || strings.ContainsFunc(strings.ReplaceAll(plain, "\n", ""), hidden) || !utf8.ValidString(plain) {
+		if strings.Count(plain, "\n") != len(entries) || strings.ContainsFunc(strings.ReplaceAll(plain, "\n", ""), text.Hidden) || !utf8.ValidString(plain) {
 			t.Errorf("%s is not one visible line an entry: %q", f, plain)
 		}
 		paragraphs := write(t, f, HTML, entries...)
@@ -115,7 +116,7 @@ func FuzzParseName(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		s = clean(s)
+		s = text.Line(s, 0)
 		n := parseName(s)
 		if n.whole == "" && s != "" && (n.family == "" || n.given == "") {
 			t.Fatalf("%q has lost its family or given name: %+v", s, n)

@@ -4,8 +4,10 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // item is an entry as all formats need it: its words are cleaned, its kind decided. An empty field is not known.
@@ -33,6 +35,13 @@ const (
 	dataset
 )
 
+// classes says what a class is called, and what biblatex's data model calls its site.
+var classes = [...]struct{ bibtex, site, ris, csl, untitled string }{
+	webpage:  {"online", "organization", "ELEC", "webpage", "webpage"},
+	document: {"misc", "organization", "GEN", "document", "document"},
+	dataset:  {"dataset", "publisher", "DATA", "dataset", "data set"},
+}
+
 func newItems(entries []Entry) []item {
 	items := make([]item, len(entries))
 	taken := make(map[string]bool, len(entries))
@@ -47,20 +56,20 @@ func newItem(e *Entry) item {
 	s := &e.Source
 	it := item{
 		number: e.Number,
-		title:  clean(s.Title),
-		site:   clean(s.Site),
+		title:  text.Line(s.Title, 0),
+		site:   text.Line(s.Site, 0),
 		url:    cleanURL(s.URL),
 		issued: parseDate(s.PublishedAt),
 	}
 	for _, author := range s.Authors {
-		if n := parseName(clean(author)); n != (name{}) {
+		if n := parseName(text.Line(author, 0)); n != (name{}) {
 			it.names = append(it.names, n)
 		}
 	}
 	it.doi = doi(it.url)
 	it.class, it.genre = classify(s, it.url)
 	if it.title == "" {
-		it.title = clean(s.Filename)
+		it.title = text.Line(s.Filename, 0)
 	}
 	if it.url != "" {
 		it.accessed = dateOf(e.Accessed)
@@ -78,9 +87,9 @@ func newItem(e *Entry) item {
 func classify(s *ibid.Source, address string) (class, string) {
 	ext := strings.ToLower(path.Ext(fileName(s, address)))
 	switch {
-	case isData(ext) && s.Kind != ibid.Tool:
+	case dataFiles[ext] && s.Kind != ibid.Tool:
 		return dataset, ""
-	case s.Kind == ibid.File, address != "" && isDocument(ext):
+	case s.Kind == ibid.File, address != "" && documentFiles[ext]:
 		return document, ""
 	case address != "", s.Kind == ibid.Web, s.Kind == "":
 		return webpage, ""
@@ -109,21 +118,20 @@ func fileName(s *ibid.Source, address string) string {
 	return ""
 }
 
-func isData(ext string) bool {
-	switch ext {
-	case ".csv", ".tsv", ".xls", ".xlsx", ".ods", ".json", ".jsonl", ".ndjson", ".geojson", ".parquet", ".feather",
-		".arrow", ".avro", ".orc", ".sqlite", ".sav", ".dta", ".rds", ".hdf5", ".h5", ".nc":
-		return true
-	}
-	return false
-}
+// The names of files that are data, and documents.
+var (
+	dataFiles = set(`.csv .tsv .xls .xlsx .ods .json .jsonl .ndjson .geojson .parquet .feather .arrow .avro .orc .sqlite
+		.sav .dta .rds .hdf5 .h5 .nc`)
+	documentFiles = set(".pdf .ps .doc .docx .odt .rtf .ppt .pptx .odp .epub .tex")
+)
 
-func isDocument(ext string) bool {
-	switch ext {
-	case ".pdf", ".ps", ".doc", ".docx", ".odt", ".rtf", ".ppt", ".pptx", ".odp", ".epub", ".tex":
-		return true
+// set returns the words of a list.
+func set(list string) map[string]bool {
+	words := map[string]bool{}
+	for word := range strings.FieldsSeq(list) {
+		words[word] = true
 	}
-	return false
+	return words
 }
 
 // pageRange returns first and last page if the chunks name exactly one range of several pages.
@@ -142,4 +150,85 @@ func pageRange(chunks []ibid.Chunk) []int {
 		}
 	}
 	return pages
+}
+
+// date is a day, a month of a year (day 0), a year (month 0) or not known (year 0).
+type date struct {
+	year  int
+	month time.Month
+	day   int
+}
+
+// parseDate reads an ISO 8601 date of any precision, or the day of an RFC 3339 time as it is written. What it cannot
+// read is not known.
+func parseDate(s string) date {
+	s = strings.TrimSpace(s)
+	day := s
+	if len(s) > 10 && (s[10] == 'T' || s[10] == 't' || s[10] == ' ') {
+		day = s[:10]
+	}
+	if t, err := time.Parse("2006-01-02", day); err == nil {
+		return dateOf(t)
+	}
+	if t, err := time.Parse("2006-01", s); err == nil {
+		return date{year: t.Year(), month: t.Month()}
+	}
+	if t, err := time.Parse("2006", s); err == nil {
+		return date{year: t.Year()}
+	}
+	return date{}
+}
+
+// dateOf returns the day of t in t's own location; the zero time is no day.
+func dateOf(t time.Time) date {
+	if t.IsZero() || t.Year() < 1 || t.Year() > 9999 {
+		return date{}
+	}
+	return date{year: t.Year(), month: t.Month(), day: t.Day()}
+}
+
+func (d date) known() bool { return d.year > 0 }
+
+// format returns the date in one of three layouts of package time, to its precision; nothing for one that is not known.
+func (d date) format(year, month, day string) string {
+	switch {
+	case !d.known():
+		return ""
+	case d.month == 0:
+		day = year
+	case d.day == 0:
+		day = month
+	}
+	return time.Date(d.year, max(d.month, 1), max(d.day, 1), 0, 0, 0, 0, time.UTC).Format(day)
+}
+
+// iso returns the date in ISO 8601.
+func (d date) iso() string { return d.format("2006", "2006-01", "2006-01-02") }
+
+// american returns the date as Chicago writes it: March 5, 2024.
+func (d date) american() string { return d.format("2006", "January 2006", "January 2, 2006") }
+
+// short returns the date as MLA writes it: 5 Mar. 2024. Names of months of up to four letters are not shortened.
+func (d date) short() string {
+	name := "Jan."
+	switch {
+	case len(d.month.String()) <= 4:
+		name = "January"
+	case d.month == time.September:
+		name = "Sept."
+	}
+	return d.format("2006", name+" 2006", "2 "+name+" 2006")
+}
+
+// parts returns year, month and day, as far as they are known.
+func (d date) parts() []int {
+	switch {
+	case !d.known():
+		return nil
+	case d.month == 0:
+		return []int{d.year}
+	case d.day == 0:
+		return []int{d.year, int(d.month)}
+	}
+	return []int{d.year, int(d.month), d.day}
 }

@@ -201,22 +201,6 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestClean(t *testing.T) {
-	for in, want := range map[string]string{
-		" a\r\n\tb\u2028c\u00a0d ":         "a b c d",
-		"a\x00\x1b[31mb\u007f":             "a[31mb",
-		"\u202egnp.exe\u2066\u200f\u200e":  "gnp.exe",
-		"so\u00adft\u200b\ufeff\U000e0041": "soft",
-		"می\u200cخواهم 👩\u200d💻":           "می\u200cخواهم 👩\u200d💻",
-		"\u200d \u200c":                    "",
-		"bad \xff byte":                    "bad \ufffd byte",
-	} {
-		if got := clean(in); got != want {
-			t.Errorf("clean(%+q) = %+q, want %+q", in, got, want)
-		}
-	}
-}
-
 func TestCleanURL(t *testing.T) {
 	for in, want := range map[string]string{
 		" https://a.example/b c\n":         "https://a.example/b%20c",

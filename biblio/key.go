@@ -71,7 +71,7 @@ func keyWord(title string) string {
 	}
 	word := words[0]
 	for _, w := range words {
-		if len(w) > 3 && !isStopWord(w) {
+		if len(w) > 3 && !stopWords[w] {
 			word = w
 			break
 		}
@@ -87,14 +87,8 @@ func keyWords(s string) []string {
 	})
 }
 
-func isStopWord(w string) bool {
-	switch w {
-	case "what", "when", "where", "which", "with", "from", "this", "that", "they", "your", "into", "about", "does",
-		"have", "will", "https", "http":
-		return true
-	}
-	return false
-}
+// stopWords say nothing about a title.
+var stopWords = set("what when where which with from this that they your into about does have will https http")
 
 // domainLabel returns the label of a domain name that somebody registered, "wikipedia" of "en.wikipedia.org", and
 // anything else as it is. It knows no public suffixes but the common two-part ones: a key need only be recognisable.
@@ -104,14 +98,13 @@ func domainLabel(s string) string {
 	if n < 2 || strings.ContainsAny(s, " /,") || net.ParseIP(s) != nil || labels[n-1] == "" {
 		return s
 	}
-	if n > 2 {
-		switch labels[n-2] {
-		case "co", "com", "org", "ac", "gov", "net", "edu", "or", "ne", "go":
-			n--
-		}
+	if n > 2 && secondLevels[labels[n-2]] {
+		n--
 	}
 	return labels[n-2]
 }
+
+var secondLevels = set("co com org ac gov net edu or ne go")
 
 // uniqueKey returns key, or key and the first of a, b, …, z, aa, … that makes it different from those taken, and takes
 // it.
@@ -151,21 +144,8 @@ func foldLatin(s string) string {
 // asciiBase spells a lower-case letter of Western, Central and Northern European languages and of Vietnamese in ASCII;
 // others stay.
 func asciiBase(r rune) string {
-	switch r {
-	case 'ß', 'ẞ':
-		return "ss"
-	case 'æ', 'ǽ':
-		return "ae"
-	case 'œ':
-		return "oe"
-	case 'þ':
-		return "th"
-	case 'ð', 'đ', 'ď':
-		return "d"
-	case 'ł', 'ĺ', 'ľ', 'ļ':
-		return "l"
-	case 'ı':
-		return "i"
+	if spelt := asciiSpelling[r]; spelt != "" {
+		return spelt
 	}
 	const bases = "aáàâãäåāăąǎảạấầẩẫậắằẳẵặ cçćĉċč eéèêëēĕėęěẻẽẹếềểễệ gĝğġģ hĥħ iíìîïĩīĭįỉị jĵ kķ nñńņňŋ " +
 		"oóòôõöøōŏőǒỏọốồổỗộơớờởỡợ rŕŗř sśŝşšș tţťŧț uúùûüũūŭůűųủụưứừửữự wŵẁẃẅ yýÿŷỳỷỹỵ zźżž"
@@ -175,4 +155,9 @@ func asciiBase(r rune) string {
 	}
 	group := bases[strings.LastIndexByte(bases[:at], ' ')+1:]
 	return group[:1]
+}
+
+var asciiSpelling = map[rune]string{
+	'ß': "ss", 'ẞ': "ss", 'æ': "ae", 'ǽ': "ae", 'œ': "oe", 'þ': "th", 'ð': "d", 'đ': "d", 'ď': "d", 'ł': "l", 'ĺ': "l",
+	'ľ': "l", 'ļ': "l", 'ı': "i",
 }

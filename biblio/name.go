@@ -33,7 +33,7 @@ func parseName(s string) name {
 		return whole
 	}
 	var suffix string
-	if n := len(words); n > 2 && isSuffix(words[n-1]) {
+	if n := len(words); n > 2 && suffixes[words[n-1]] {
 		suffix, words = words[n-1], words[:n-1]
 	}
 	given, family := splitWords(words)
@@ -52,10 +52,10 @@ func parseInverted(s string) name {
 	for i := range parts {
 		parts[i] = strings.TrimSpace(parts[i])
 	}
-	if len(parts) > 3 || slices.Contains(parts, "") || isCompany(parts[len(parts)-1]) {
+	if len(parts) > 3 || slices.Contains(parts, "") || companies[strings.ToLower(parts[len(parts)-1])] {
 		return whole
 	}
-	if len(parts) == 2 && isSuffix(parts[1]) {
+	if len(parts) == 2 && suffixes[parts[1]] {
 		n := parseName(parts[0])
 		if n.whole == "" {
 			n.suffix = parts[1]
@@ -66,9 +66,9 @@ func parseInverted(s string) name {
 	family, given, suffix := parts[0], parts[1], ""
 	if len(parts) == 3 {
 		switch {
-		case isSuffix(parts[1]):
+		case suffixes[parts[1]]:
 			suffix, given = parts[1], parts[2]
-		case isSuffix(parts[2]):
+		case suffixes[parts[2]]:
 			suffix = parts[2]
 		default:
 			return whole
@@ -87,14 +87,14 @@ func parseInverted(s string) name {
 
 // splitWords splits the words of a name in its natural order. Trailing initials say that the family name stands first.
 func splitWords(words []string) (given, family []string) {
-	if last := len(words) - 1; isInitials(words[last]) && !isInitials(words[0]) && !isParticle(words[last-1]) {
+	if last := len(words) - 1; isInitials(words[last]) && !isInitials(words[0]) && !particles[words[last-1]] {
 		first := last
 		for first > 1 && isInitials(words[first-1]) {
 			first--
 		}
 		return words[first:], words[:first]
 	}
-	at := slices.IndexFunc(words[1:], isParticle) + 1
+	at := slices.IndexFunc(words[1:], func(w string) bool { return particles[w] }) + 1
 	switch {
 	case at == 0:
 		at = len(words) - 1
@@ -107,7 +107,7 @@ func splitWords(words []string) (given, family []string) {
 // withParticle makes a name of family names that may begin with particles.
 func withParticle(words []string) name {
 	n := 0
-	for n < len(words) && isParticle(words[n]) {
+	for n < len(words) && particles[words[n]] {
 		n++
 	}
 	return name{particle: strings.Join(words[:n], " "), family: strings.Join(words[n:], " ")}
@@ -121,10 +121,10 @@ func personal(words []string) bool {
 		_, afterApostrophe, _ := strings.Cut(strings.ReplaceAll(w, "’", "'"), "'")
 		second, _ := utf8.DecodeRuneInString(afterApostrophe)
 		switch {
-		case isParticle(w), isSuffix(w):
+		case particles[w], suffixes[w]:
 			continue
 		case unicode.IsUpper(second) && unicode.IsLower(first): // d'Alembert
-		case !unicode.IsUpper(first) || isOrganisational(w):
+		case !unicode.IsUpper(first) || companies[strings.ToLower(w)] || organisational[strings.ToLower(w)]:
 			return false
 		}
 		if len(w) > size && w == strings.ToUpper(w) && !isInitials(w) {
@@ -134,23 +134,22 @@ func personal(words []string) bool {
 	return true
 }
 
-func isParticle(w string) bool {
-	switch w {
-	case "van", "von", "vom", "der", "den", "de", "del", "della", "degli", "dei", "di", "da", "das", "do", "dos", "du",
-		"des", "la", "le", "el", "al", "bin", "ibn", "ben", "ten", "ter", "te", "zu", "zum", "zur", "af", "av", "y",
-		"e", "'t":
-		return true
-	}
-	return false
-}
-
-func isSuffix(w string) bool {
-	switch w {
-	case "Jr.", "Jr", "Sr.", "Sr", "II", "III", "IV":
-		return true
-	}
-	return false
-}
+// Words of names.
+var (
+	particles = set(`van von vom der den de del della degli dei di da das do dos du des la le el al bin ibn ben ten ter te
+		zu zum zur af av y e 't`)
+	suffixes  = set("Jr. Jr Sr. Sr II III IV")
+	companies = set("inc inc. ltd ltd. llc llp corp corp. co. gmbh ag plc s.a. b.v. n.v. kg limited incorporated")
+	// organisational are words that names of organisations have and names of persons do not.
+	organisational = set(`the academy agency association authority bank board bureau center centre college commission
+		committee community company consortium contributors corporation council court daily department desk developers
+		digital documentation editorial editors federation foundation fund global government group health herald hospital
+		institute institution international journal lab laboratories laboratory labs library magazine media ministry museum
+		national network news newsroom office online organisation organization partners post press project publishing
+		research review school science sciences service services society software solutions staff state states studio
+		studios survey systems team technologies technology times tribune trust union united university web weekly wiki
+		wikipedia world`)
+)
 
 // isInitials reports whether w is initials as citations write them: "J.", "J.A.", "J.-P.", "JA".
 func isInitials(w string) bool {
@@ -169,38 +168,7 @@ func isInitials(w string) bool {
 // isAcronym reports whether w, the last word of a name, may abbreviate something other than given names: "Reuters UK",
 // "Malcolm X".
 func isAcronym(w string) bool {
-	return !isSuffix(w) && !strings.Contains(w, ".") && w == strings.ToUpper(w)
-}
-
-func isCompany(w string) bool {
-	switch strings.ToLower(w) {
-	case "inc", "inc.", "ltd", "ltd.", "llc", "llp", "corp", "corp.", "co.", "gmbh", "ag", "plc", "s.a.", "b.v.",
-		"n.v.", "kg", "limited",
-		"incorporated":
-		return true
-	}
-	return false
-}
-
-// isOrganisational reports whether w is a word that names of organisations have and names of persons do not.
-func isOrganisational(w string) bool {
-	if isCompany(w) {
-		return true
-	}
-	switch strings.ToLower(w) {
-	case "the", "academy", "agency", "association", "authority", "bank", "board", "bureau", "center", "centre",
-		"college", "commission", "committee", "community", "company", "consortium", "contributors", "corporation",
-		"council", "court", "daily", "department", "desk", "developers", "digital", "documentation", "editorial",
-		"editors", "federation", "foundation", "fund", "global", "government", "group", "health", "herald", "hospital",
-		"institute", "institution", "international", "journal", "lab", "laboratories", "laboratory", "labs", "library",
-		"magazine", "media", "ministry", "museum", "national", "network", "news", "newsroom", "office", "online",
-		"organisation", "organization", "partners", "post", "press", "project", "publishing", "research", "review",
-		"school", "science", "sciences", "service", "services", "society", "software", "solutions", "staff", "state",
-		"states", "studio", "studios", "survey", "systems", "team", "technologies", "technology", "times", "tribune",
-		"trust", "union", "united", "university", "web", "weekly", "wiki", "wikipedia", "world":
-		return true
-	}
-	return false
+	return !suffixes[w] && !strings.Contains(w, ".") && w == strings.ToUpper(w)
 }
 
 // initials abbreviates given names: "Jean-Paul Ada" is "J.-P. A."

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // nasty returns sources that a careless writer would break its format with.
@@ -199,10 +200,10 @@ func TestPandocReadsWhatWeWrite(t *testing.T) {
 			}
 			byID := map[string]read{}
 			for _, r := range got {
-				byID[r.ID] = r.mapped(func(s string) string { return clean(straight(s)) })
+				byID[r.ID] = r.mapped(func(s string) string { return text.Line(straight(s), 0) })
 			}
 			for _, w := range want {
-				w = w.mapped(func(s string) string { return clean(straight(test.lost(s))) })
+				w = w.mapped(func(s string) string { return text.Line(straight(test.lost(s)), 0) })
 				if diff := cmp.Diff(w, byID[w.ID]); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}

@@ -2,6 +2,7 @@ package biblio
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -24,7 +25,7 @@ func appendStyle(out []byte, f Format, m Markup, items []item) ([]byte, error) {
 }
 
 // text returns the entry in a style. The letter is APA's alone.
-func (it *item) text(f Format, letter string) text {
+func (it *item) text(f Format, letter string) entryText {
 	if f == MLA {
 		return it.mla()
 	}
@@ -107,15 +108,10 @@ func (it *item) styleSite() string {
 
 // untitled describes what has no title.
 func (it *item) untitled() string {
-	switch {
-	case it.genre != "":
+	if it.genre != "" {
 		return "Untitled " + strings.TrimPrefix(strings.ToLower(it.genre), "untitled ")
-	case it.class == webpage:
-		return "Untitled webpage"
-	case it.class == dataset:
-		return "Untitled data set"
 	}
-	return "Untitled document"
+	return "Untitled " + classes[it.class].untitled
 }
 
 // inverted returns a person's name with the family name in front, whole names as they are.
@@ -133,4 +129,236 @@ func (n name) natural() string {
 
 func joinNonEmpty(sep string, words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), sep)
+}
+
+// apa returns the entry of an APA reference list. The letter tells works of one author and year apart.
+func (it *item) apa(letter string) entryText {
+	var t entryText
+	when := it.apaDate(letter)
+	if len(it.names) > 0 {
+		t.add(upright, apaNames(it.names))
+		t.stop()
+		t.add(upright, " ("+when+"). ")
+		it.apaTitle(&t)
+		t.stop()
+	} else {
+		it.apaTitle(&t)
+		t.stop()
+		t.add(upright, " ("+when+").")
+	}
+	if site := it.styleSite(); site != "" {
+		t.add(upright, " "+site)
+		t.stop()
+	}
+	if it.url == "" {
+		return t
+	}
+	t.add(upright, " ")
+	if !it.issued.known() && it.accessed.known() {
+		t.add(upright, "Retrieved "+it.accessed.american()+", from ")
+	}
+	t.add(link, it.url)
+	return t
+}
+
+// apaTitle adds the title and, in parentheses and brackets, what belongs to it.
+func (it *item) apaTitle(t *entryText) {
+	if it.title == "" {
+		t.add(upright, "["+it.untitled()+"]")
+		return
+	}
+	t.add(italic, it.title)
+	if it.pages != nil {
+		t.add(upright, fmt.Sprintf(" (pp. %d–%d)", it.pages[0], it.pages[1]))
+	}
+	switch {
+	case it.genre != "":
+		t.add(upright, " ["+it.genre+"]")
+	case it.class == dataset:
+		t.add(upright, " [Data set]")
+	}
+}
+
+// apaDate returns the year, and for web pages, which change by the day, month and day.
+func (it *item) apaDate(letter string) string {
+	d := it.issued
+	if !d.known() {
+		return "n.d." + pick(letter == "", "", "-"+letter)
+	}
+	year := fmt.Sprint(d.year, letter)
+	switch {
+	case it.class != webpage || d.month == 0:
+		return year
+	case d.day == 0:
+		return fmt.Sprintf("%s, %s", year, d.month)
+	}
+	return fmt.Sprintf("%s, %s %d", year, d.month, d.day)
+}
+
+// apaNames names up to twenty authors, and of more the first nineteen and the last.
+func apaNames(names []name) string {
+	all := make([]string, len(names))
+	for i, n := range names {
+		if n.whole == "" {
+			n.given = initials(n.given)
+		}
+		all[i] = n.inverted()
+	}
+	last := len(all) - 1
+	switch {
+	case last == 0:
+		return all[0]
+	case len(all) > 20:
+		return strings.Join(all[:19], ", ") + ", . . . " + all[last]
+	}
+	return strings.Join(all[:last], ", ") + ", & " + all[last]
+}
+
+// mla returns the entry of an MLA list of works cited.
+func (it *item) mla() entryText {
+	var t entryText
+	if len(it.names) > 0 {
+		t.add(upright, mlaNames(it.names))
+		t.stop()
+		t.add(upright, " ")
+	}
+	site := it.styleSite()
+	switch {
+	case it.title == "":
+		t.add(upright, it.untitled())
+	case it.class == webpage && site != "":
+		t.add(upright, quoted(it.title, "."))
+	default: // it stands alone
+		t.add(italic, it.title)
+	}
+	t.stop()
+
+	var place []run
+	if site != "" {
+		l := upright
+		if it.class == webpage {
+			l = italic
+		}
+		place = append(place, run{l, site})
+	}
+	if it.issued.known() {
+		place = append(place, run{upright, it.issued.short()})
+	}
+	if it.pages != nil {
+		place = append(place, run{upright, fmt.Sprintf("pp. %d–%d", it.pages[0], it.pages[1])})
+	}
+	if it.url != "" {
+		place = append(place, run{link, it.url})
+	}
+	t.list(place)
+	if !it.issued.known() && it.accessed.known() {
+		t.add(upright, " Accessed "+it.accessed.short()+".")
+	}
+	if it.genre != "" && it.title != "" {
+		t.add(upright, " "+it.genre+".")
+	}
+	return t
+}
+
+// mlaNames names one or two authors, and of more the first.
+func mlaNames(names []name) string {
+	first := names[0].inverted()
+	switch len(names) {
+	case 1:
+		return first
+	case 2:
+		return first + ", and " + names[1].natural()
+	}
+	return first + ", et al."
+}
+
+// chicago returns the entry of a Chicago bibliography.
+func (it *item) chicago() entryText {
+	var t entryText
+	site := it.styleSite()
+	switch {
+	case len(it.names) > 0:
+		t.add(upright, chicagoNames(it.names))
+		t.stop()
+		t.add(upright, " ")
+	case it.siteLeads():
+		t.add(upright, site)
+		t.stop()
+		t.add(upright, " ")
+		site = "" // it has moved
+	}
+
+	var published []run
+	for _, s := range []string{pick(site == "", it.titledGenre(), site), it.chicagoDate()} {
+		if s != "" {
+			published = append(published, run{upright, s})
+		}
+	}
+	if it.pages != nil {
+		published = append(published, run{upright, fmt.Sprintf("%d–%d", it.pages[0], it.pages[1])})
+	}
+	alone := site == "" && it.titledGenre() == "" && len(published) > 0
+	it.chicagoTitle(&t, pick(alone, ",", "."))
+	if site != "" && it.titledGenre() != "" {
+		t.add(upright, " "+it.genre+".")
+	}
+	t.list(published)
+	if !it.issued.known() && it.accessed.known() {
+		t.add(upright, " Accessed "+it.accessed.american()+".")
+	}
+	if it.url != "" {
+		t.list([]run{{link, it.url}})
+	}
+	return t
+}
+
+// chicagoTitle adds the title and the mark after it.
+func (it *item) chicagoTitle(t *entryText, mark string) {
+	if it.title == "" {
+		t.add(upright, it.untitled()+mark)
+		return
+	}
+	t.add(upright, quoted(it.title, mark))
+}
+
+// siteLeads reports whether the site stands where the author would: it answers for a web page that nobody signed.
+func (it *item) siteLeads() bool {
+	return len(it.names) == 0 && it.class == webpage && it.styleSite() != ""
+}
+
+// titledGenre returns the genre, unless it stands in for the title.
+func (it *item) titledGenre() string {
+	return pick(it.title == "", "", it.genre)
+}
+
+// chicagoDate returns the date, which for what has none is "n.d.", or nothing where the day of access is given instead.
+func (it *item) chicagoDate() string {
+	switch {
+	case it.issued.known():
+		return it.issued.american()
+	case it.accessed.known():
+		return ""
+	}
+	return "n.d."
+}
+
+// chicagoNames names up to ten authors, and of more the first seven.
+func chicagoNames(names []name) string {
+	all := make([]string, len(names))
+	for i, n := range names {
+		all[i] = n.natural()
+	}
+	first := names[0]
+	if first.whole == "" {
+		first.given, first.particle = joinNonEmpty(" ", first.given, first.particle), ""
+		all[0] = first.inverted()
+	}
+	last := len(all) - 1
+	switch {
+	case last == 0:
+		return all[0]
+	case len(all) > 10:
+		return strings.Join(all[:7], ", ") + ", et al."
+	}
+	return strings.Join(all[:last], ", ") + ", and " + all[last]
 }

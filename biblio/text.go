@@ -3,12 +3,16 @@ package biblio
 import (
 	"fmt"
 	"html"
+	"net/url"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/text"
 )
 
-// text is a finished entry of a style, before markup.
-type text []run
+// entryText is a finished entry of a style, before markup.
+type entryText []run
 
 type run struct {
 	look look
@@ -23,17 +27,17 @@ const (
 	link
 )
 
-func (t *text) add(l look, s string) { *t = append(*t, run{l, s}) }
+func (t *entryText) add(l look, s string) { *t = append(*t, run{l, s}) }
 
 // stop ends a sentence, unless it has ended.
-func (t *text) stop() {
+func (t *entryText) stop() {
 	if n := len(*t); n > 0 && !ended((*t)[n-1].s) {
 		t.add(upright, ".")
 	}
 }
 
 // list adds the runs with commas between them, and ends the sentence.
-func (t *text) list(runs []run) {
+func (t *entryText) list(runs []run) {
 	for i, r := range runs {
 		t.add(upright, pick(i == 0, " ", ", "))
 		t.add(r.look, r.s)
@@ -70,9 +74,9 @@ func quoted(title, mark string) string {
 	return "“" + b.String() + pick(ended(title), "", mark) + "”"
 }
 
-func (t text) append(out []byte, m Markup, number int) ([]byte, error) {
+func (t entryText) append(out []byte, m Markup, number int) ([]byte, error) {
 	if number != 0 {
-		t = append(text{{upright, fmt.Sprintf("[%d] ", number)}}, t...)
+		t = append(entryText{{upright, fmt.Sprintf("[%d] ", number)}}, t...)
 	}
 	switch m {
 	case Plain:
@@ -85,14 +89,14 @@ func (t text) append(out []byte, m Markup, number int) ([]byte, error) {
 	return nil, fmt.Errorf("there is no markup %q", m)
 }
 
-func (t text) appendPlain(out []byte) []byte {
+func (t entryText) appendPlain(out []byte) []byte {
 	for _, r := range t {
 		out = append(out, r.s...)
 	}
 	return append(out, '\n')
 }
 
-func (t text) appendMarkdown(out []byte) []byte {
+func (t entryText) appendMarkdown(out []byte) []byte {
 	if len(out) > 0 {
 		out = append(out, '\n')
 	}
@@ -111,7 +115,7 @@ func (t text) appendMarkdown(out []byte) []byte {
 	return append(out, '\n')
 }
 
-func (t text) appendHTML(out []byte) []byte {
+func (t entryText) appendHTML(out []byte) []byte {
 	out = append(out, "<p>"...)
 	for _, r := range t {
 		s := html.EscapeString(r.s)
@@ -157,4 +161,83 @@ func escapeLineStart(s string) string {
 		return s[:digits] + `\` + rest
 	}
 	return s
+}
+
+func pick(condition bool, yes, no string) string {
+	if condition {
+		return yes
+	}
+	return no
+}
+
+// cleanURL returns s with everything percent-encoded that cannot stand in an address, and nothing for an address that
+// is not one of a place. Letters beyond ASCII stay: encoding them would break a host name.
+func cleanURL(s string) string {
+	s = strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+	if !safeScheme(s) {
+		return ""
+	}
+	const hex = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		bad := r == utf8.RuneError && n <= 1 || r <= ' ' || strings.ContainsRune("\"<>\\^`{|}", r) ||
+			r > unicode.MaxASCII && (unicode.IsSpace(r) || !unicode.IsGraphic(r) || text.Hidden(r))
+		for _, c := range []byte(s[i : i+n]) {
+			if bad {
+				b.Write([]byte{'%', hex[c>>4], hex[c&15]})
+			} else {
+				b.WriteByte(c)
+			}
+		}
+		i += n
+	}
+	return b.String()
+}
+
+// safeScheme reports whether the scheme of the address s names a place where something is kept, or s has none.
+func safeScheme(s string) bool {
+	scheme, _, found := strings.Cut(s, ":")
+	if !found || strings.ContainsAny(scheme, "/?#") {
+		return true
+	}
+	switch strings.ToLower(scheme) {
+	case "http", "https", "ftp", "gs", "s3":
+		return true
+	}
+	return false
+}
+
+// linkable reports whether readers may be offered the cleaned address as a link.
+func linkable(address string) bool {
+	scheme, rest, _ := strings.Cut(address, "://")
+	scheme = strings.ToLower(scheme)
+	return (scheme == "http" || scheme == "https") && rest != ""
+}
+
+// doi returns the DOI that an address of the DOI system resolves, or nothing. A DOI with unusual characters is left to
+// its address, where they are safe.
+func doi(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	host := strings.ToLower(u.Hostname())
+	if host != "doi.org" && host != "dx.doi.org" || u.RawQuery != "" || u.Fragment != "" {
+		return ""
+	}
+	name := strings.TrimPrefix(u.Path, "/")
+	prefix, suffix, _ := strings.Cut(name, "/")
+	registrant, isDOI := strings.CutPrefix(prefix, "10.")
+	if !isDOI || len(registrant) < 4 || strings.Trim(registrant, "0123456789.") != "" || suffix == "" {
+		return ""
+	}
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-._;()/:", r)
+	}
+	if strings.ContainsFunc(suffix, func(r rune) bool { return !plain(r) }) {
+		return ""
+	}
+	return name
 }
