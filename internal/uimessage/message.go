@@ -95,10 +95,7 @@ func MessageOf(id string, a *ibid.Answer, o *Options) Message {
 	for i := range d.Sources {
 		m.Parts = append(m.Parts, sourcePart(&d.Sources[i]))
 	}
-	m.Parts = append(
-		m.Parts,
-		Part{Type: typeData, ID: dataID(id), Data: citationsData(id, d, cmp.Or(o.Status, StatusOf(a)))},
-	)
+	m.Parts = append(m.Parts, dataPart(id, d, cmp.Or(o.Status, StatusOf(a))))
 	return m
 }
 
@@ -106,9 +103,6 @@ func MessageOf(id string, a *ibid.Answer, o *Options) Message {
 func UserMessage(id, text string) Message {
 	return Message{ID: id, Role: RoleUser, Parts: []Part{{Type: typeText, Text: text}}}
 }
-
-// dataID returns the id of the one part data-citations of a message.
-func dataID(messageID string) string { return "cit_" + messageID }
 
 // documentOf returns the answer document from which everything is taken.
 func documentOf(a *ibid.Answer, n *ibid.Numbering) *ibid.Document {
@@ -167,8 +161,10 @@ type citationsIbid struct {
 	Display   []ibid.Display          `json:"display_requirements"`
 }
 
-func citationsData(answerID string, d *ibid.Document, status Status) json.RawMessage {
-	return encode(&citationsIbid{status, answerID, d.Unit, d.Complete, d.Finish, d.Citations, d.Display})
+// dataPart returns the one part data-citations of a message.
+func dataPart(id string, d *ibid.Document, status Status) Part {
+	data := citationsIbid{status, id, d.Unit, d.Complete, d.Finish, d.Citations, d.Display}
+	return Part{Type: typeData, ID: "cit_" + id, Data: encode(&data)}
 }
 
 // sourceIbid is the providerMetadata.ibid of a source: one of an answer document, without what it says.
@@ -217,31 +213,21 @@ func opens(address string) bool {
 
 // mediaType returns the type that a file's name tells. What the caller gave, and what a tool returned, is text.
 func mediaType(name string, kind ibid.SourceKind) string {
-	dot := strings.LastIndexByte(name, '.')
-	switch strings.ToLower(name[dot+1:]) {
-	case "pdf":
-		return "application/pdf"
-	case "html", "htm":
-		return "text/html"
-	case "md", "markdown":
-		return "text/markdown"
-	case "txt":
-		return "text/plain"
-	case "csv":
-		return "text/csv"
-	case "json":
-		return "application/json"
-	case "docx":
-		return "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-	case "pptx":
-		return "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-	case "xlsx":
-		return "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+	if known := mediaTypes[strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])]; known != "" {
+		return known
 	}
 	if kind == ibid.DocumentKind || kind == ibid.Tool {
 		return "text/plain"
 	}
 	return "application/octet-stream"
+}
+
+const officeType = "application/vnd.openxmlformats-officedocument."
+
+var mediaTypes = map[string]string{
+	"pdf": "application/pdf", "html": "text/html", "htm": "text/html", "md": "text/markdown", "markdown": "text/markdown",
+	"txt": "text/plain", "csv": "text/csv", "json": "application/json", "docx": officeType + "wordprocessingml.document",
+	"pptx": officeType + "presentationml.presentation", "xlsx": officeType + "spreadsheetml.sheet",
 }
 
 func said(s *string) string {

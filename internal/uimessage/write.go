@@ -3,7 +3,6 @@ package uimessage
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"io"
 	"maps"
 	"slices"
@@ -62,20 +61,13 @@ type textPart struct {
 	id string
 }
 
-// chunk is one frame of the stream.
+// chunk is one frame of the stream. Its members are those of a part, and some that only frames have.
 type chunk struct {
-	Type             string                     `json:"type"`
-	MessageID        string                     `json:"messageId,omitempty"`
-	ID               string                     `json:"id,omitempty"`
-	Delta            string                     `json:"delta,omitempty"`
-	ErrorText        string                     `json:"errorText,omitempty"`
-	SourceID         string                     `json:"sourceId,omitempty"`
-	URL              string                     `json:"url,omitempty"`
-	MediaType        string                     `json:"mediaType,omitempty"`
-	Title            string                     `json:"title,omitempty"`
-	Filename         string                     `json:"filename,omitempty"`
-	Data             json.RawMessage            `json:"data,omitempty"`
-	ProviderMetadata map[string]json.RawMessage `json:"providerMetadata,omitempty"`
+	Part
+
+	MessageID string `json:"messageId,omitempty"`
+	Delta     string `json:"delta,omitempty"`
+	ErrorText string `json:"errorText,omitempty"`
 }
 
 // put adds a frame to what is to be written.
@@ -103,8 +95,8 @@ func (w *Writer) Start() error {
 func (w *Writer) begin() {
 	if !w.started {
 		w.started = true
-		w.put(&chunk{Type: "start", MessageID: w.MessageID})
-		w.put(&chunk{Type: "start-step"})
+		w.put(&chunk{Part: Part{Type: "start"}, MessageID: w.MessageID})
+		w.put(&chunk{Part: Part{Type: "start-step"}})
 	}
 }
 
@@ -146,7 +138,7 @@ func (w *Writer) addText(text string) {
 	if w.next != nil || len(w.parts) == 0 {
 		w.open()
 	}
-	w.put(&chunk{Type: "text-delta", ID: w.parts[len(w.parts)-1].id, Delta: text})
+	w.put(&chunk{Part: Part{Type: "text-delta", ID: w.parts[len(w.parts)-1].id}, Delta: text})
 	w.text.WriteString(text)
 	w.parts[len(w.parts)-1].End = w.text.Len()
 }
@@ -160,7 +152,7 @@ func (w *Writer) open() {
 	p.Span = ibid.Span{Start: w.text.Len(), End: w.text.Len()}
 	w.next = nil
 	w.parts = append(w.parts, p)
-	w.put(&chunk{Type: "text-start", ID: p.id})
+	w.put(&chunk{Part: Part{Type: "text-start", ID: p.id}})
 }
 
 func (w *Writer) addPart(ev *ibid.Event) {
@@ -228,7 +220,7 @@ func (w *Writer) pending() {
 func (w *Writer) numbering() *ibid.Numbering { return cmp.Or(w.Numbering, &w.own) }
 
 func (w *Writer) data(d *ibid.Document, status Status) {
-	w.put(&chunk{Type: typeData, ID: dataID(w.MessageID), Data: citationsData(w.MessageID, d, status)})
+	w.put(&chunk{Part: dataPart(w.MessageID, d, status)})
 }
 
 // Answer ends the text and writes the rest of the answer: its sources, its citations. Where there were no events, it
@@ -249,7 +241,7 @@ func (w *Writer) Answer(a *ibid.Answer, status Status) error {
 	offsets := ibid.NewOffsets(shown.Text)
 	for i := range w.parts {
 		p := &w.parts[i]
-		w.put(&chunk{Type: "text-end", ID: p.id, ProviderMetadata: textMetadata(d, &p.Part, offsets)})
+		w.put(&chunk{Part: Part{Type: "text-end", ID: p.id, ProviderMetadata: textMetadata(d, &p.Part, offsets)}})
 	}
 	w.ended = true
 	w.data(d, status)
@@ -278,15 +270,7 @@ func (w *Writer) tell(d *ibid.Document) {
 			continue
 		}
 		w.told[p.SourceID] = true
-		w.put(&chunk{
-			Type:             p.Type,
-			SourceID:         p.SourceID,
-			URL:              p.URL,
-			MediaType:        p.MediaType,
-			Title:            p.Title,
-			Filename:         p.Filename,
-			ProviderMetadata: p.ProviderMetadata,
-		})
+		w.put(&chunk{Part: p})
 	}
 }
 
@@ -294,7 +278,7 @@ func (w *Writer) tell(d *ibid.Document) {
 func (w *Writer) Fail(words string) error {
 	w.begin()
 	w.endTexts()
-	w.put(&chunk{Type: "error", ErrorText: cmp.Or(words, "the answer broke off")})
+	w.put(&chunk{Part: Part{Type: "error"}, ErrorText: cmp.Or(words, "the answer broke off")})
 	return w.flush()
 }
 
@@ -302,7 +286,7 @@ func (w *Writer) Fail(words string) error {
 func (w *Writer) Abort() error {
 	w.begin()
 	w.endTexts()
-	w.put(&chunk{Type: "abort"})
+	w.put(&chunk{Part: Part{Type: "abort"}})
 	return w.flush()
 }
 
@@ -310,7 +294,7 @@ func (w *Writer) endTexts() {
 	if !w.ended {
 		w.ended = true
 		for i := range w.parts {
-			w.put(&chunk{Type: "text-end", ID: w.parts[i].id})
+			w.put(&chunk{Part: Part{Type: "text-end", ID: w.parts[i].id}})
 		}
 	}
 }
@@ -329,8 +313,8 @@ func (w *Writer) Close() error {
 	w.closed = true
 	w.begin()
 	w.endTexts()
-	w.put(&chunk{Type: "finish-step"})
-	w.put(&chunk{Type: "finish"})
+	w.put(&chunk{Part: Part{Type: "finish-step"}})
+	w.put(&chunk{Part: Part{Type: "finish"}})
 	w.buf.WriteString("data: [DONE]\n\n")
 	return w.flush()
 }
@@ -349,4 +333,85 @@ func SortCitations(list []ibid.Citation) {
 		}
 		return cmp.Or(cmp.Compare(a.Span.End, b.Span.End), cmp.Compare(a.Span.Start, b.Span.Start))
 	})
+}
+
+// shown returns the answer as it is in the text that was sent, and its document. Its sources have the numbers that they
+// have in the answer itself, as it is stored, in whatever order their citations stand in that text.
+func (w *Writer) shown(a *ibid.Answer) (*ibid.Answer, *ibid.Document) {
+	b := InText(a, w.text.String())
+	if b != a {
+		documentOf(a, w.numbering())
+		b.Parts = nil
+		for i := range w.parts {
+			b.Parts = append(b.Parts, w.parts[i].Part)
+		}
+	}
+	return b, documentOf(b, w.numbering())
+}
+
+// InText returns the answer with another text in place of its own, which its provider corrected when a client had it
+// already, and with the citations where their words stand there; one whose words it does not have, or has twice, is
+// without a place. The answer itself stays as it is, and is what InText returns if it has that text.
+func InText(a *ibid.Answer, text string) *ibid.Answer {
+	if text == a.Text {
+		return a
+	}
+	move := newMove(a.Text, text)
+	b := *a
+	b.Text, b.Parts, b.Citations = text, nil, slices.Clone(a.Citations)
+	for i := range b.Citations {
+		c := &b.Citations[i]
+		if !c.Placed() {
+			continue
+		}
+		claim, ok := move.span(c.Claim)
+		if !ok || c.Claim == (ibid.Span{}) {
+			claim = ibid.Span{}
+		}
+		c.Claim = claim
+		if c.Span, ok = move.span(c.Span); !ok {
+			c.Span, c.Claim, c.Anchor = ibid.Span{}, ibid.Span{}, ibid.AnchorNone
+		}
+	}
+	SortCitations(b.Citations)
+	return &b
+}
+
+// move finds places of one text in another that differs from it somewhere between a common beginning and a common end.
+type move struct {
+	from, to     string
+	before, tail int // bytes at the beginning, and at the end, that both have
+}
+
+func newMove(from, to string) *move {
+	m := &move{from: from, to: to}
+	most := min(len(from), len(to))
+	for m.before < most && from[m.before] == to[m.before] {
+		m.before++
+	}
+	for m.tail < most-m.before && from[len(from)-1-m.tail] == to[len(to)-1-m.tail] {
+		m.tail++
+	}
+	return m
+}
+
+// span returns where the words of s stand in the other text: in what both have, or else at the one place that has them.
+func (m *move) span(s ibid.Span) (ibid.Span, bool) {
+	shift := len(m.to) - len(m.from)
+	switch {
+	case s.Start < 0 || s.End < s.Start || s.End > len(m.from):
+		return ibid.Span{}, false
+	case s.End <= m.before:
+		return s, true
+	case s.Start >= len(m.from)-m.tail:
+		return ibid.Span{Start: s.Start + shift, End: s.End + shift}, true
+	case s.Len() == 0:
+		return ibid.Span{}, false
+	}
+	words := m.from[s.Start:s.End]
+	at := strings.Index(m.to, words)
+	if at < 0 || strings.Contains(m.to[at+1:], words) {
+		return ibid.Span{}, false
+	}
+	return ibid.Span{Start: at, End: at + len(words)}, true
 }
