@@ -60,7 +60,9 @@ func decodeText(b []byte, params map[string]string, xml bool) ([]byte, string, e
 
 // byMark returns what a byte order mark says, and what follows it.
 func byMark(b []byte) (name string, rest []byte) {
-	for _, m := range [...]struct{ mark, name string }{{"\xef\xbb\xbf", utf8Name}, {"\xfe\xff", "utf-16be"}, {"\xff\xfe", "utf-16le"}} {
+	for _, m := range [...]struct{ mark, name string }{
+		{"\xef\xbb\xbf", utf8Name}, {"\xfe\xff", "utf-16be"}, {"\xff\xfe", "utf-16le"},
+	} {
 		if bytes.HasPrefix(b, []byte(m.mark)) {
 			return m.name, b[len(m.mark):]
 		}

@@ -164,7 +164,8 @@ func (t *target) readHost(u *url.URL) (host, reason string) {
 // cleanName returns a host's name in lower-case ASCII, mapped as browsers do.
 func cleanName(host string) (string, bool) {
 	host = strings.ToLower(host)
-	if strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) || strings.HasPrefix(host, "xn--") || strings.Contains(host, ".xn--") {
+	isForeign := func(r rune) bool { return r >= 0x80 }
+	if strings.ContainsFunc(host, isForeign) || strings.Contains("."+host, ".xn--") {
 		// As browsers do: names with underscores and with hyphens in the third and fourth place exist.
 		p := idna.New(
 			idna.MapForLookup(), idna.BidiRule(), idna.CheckHyphens(false), idna.StrictDomainName(false),
@@ -233,7 +234,8 @@ func clean(u *url.URL, host string, port uint16) string {
 	return string(b)
 }
 
-// appendEscaped percent-encodes what no address may have, and the ASCII characters in also. What is encoded stays as it is.
+// appendEscaped percent-encodes what no address may have, and the ASCII characters in also. What is encoded stays as it
+// is.
 func appendEscaped(b []byte, s, also string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(also, c) >= 0 {

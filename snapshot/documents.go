@@ -64,7 +64,8 @@ func readLines(name string, b []byte, o *TextOptions) ([]Document, error) {
 				failed = fmt.Errorf("%s: line %d: %w", name, n, err)
 			}
 			if len(issues) < maxLineIssues {
-				issues = append(issues, ibid.Issue{Code: IssueLineUnreadable, Detail: fmt.Sprintf("line %d: %v", n, err)})
+				detail := fmt.Sprintf("line %d: %v", n, err)
+				issues = append(issues, ibid.Issue{Code: IssueLineUnreadable, Detail: detail})
 			}
 			continue
 		}

@@ -21,7 +21,8 @@ const defaultUserAgent = "ibid (+https://github.com/ibidhq/ibid)"
 type FetchOptions struct {
 	Allow  []netip.Prefix // networks that may be reached besides the public ones, on any port
 	Limits FetchLimits    // zero fields: the defaults
-	// empty: "ibid (+https://github.com/ibidhq/ibid)". robots.txt knows us by what stands before the first space, slash or parenthesis
+	// UserAgent names the fetcher; empty: "ibid (+https://github.com/ibidhq/ibid)". robots.txt knows it by what stands
+	// before the first space, slash or parenthesis.
 	UserAgent string
 	// nil: nothing is remembered. Else what is fetched is kept, and asked for again conditionally
 	Copies   Copies
@@ -263,8 +264,8 @@ func ended(url string, err error) *FetchError {
 	return unreachable(url, reasonCancelled, 0, err)
 }
 
-// joinFlight joins the job's flight or begins it. The flight's context ends with the last who waits for it, not with the
-// first.
+// joinFlight joins the job's flight or begins it. The flight's context ends with the last who waits for it, not with
+// the first.
 func (f *Fetcher) joinFlight(ctx context.Context, j *job, t *target) (*flight, *FetchError) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

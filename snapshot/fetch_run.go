@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -53,7 +54,7 @@ func (f *Fetcher) prior(ctx context.Context, j *job) *Snapshot {
 	}
 	s, err := j.Copies.Latest(ctx, j.URL)
 	if err != nil {
-		f.log.WarnContext(ctx, "reading a copy", "url", j.URL, "error", err.Error())
+		f.warn(ctx, "reading a copy", j, err)
 		return nil
 	}
 	most := j.most(&f.limits)
@@ -69,8 +70,13 @@ func (f *Fetcher) keep(ctx context.Context, j *job, s *Snapshot) {
 		return
 	}
 	if err := j.Copies.Keep(ctx, s); err != nil {
-		f.log.WarnContext(ctx, "keeping a copy", "url", j.URL, "error", err.Error())
+		f.warn(ctx, "keeping a copy", j, err)
 	}
+}
+
+// warn logs an error that ends nothing.
+func (f *Fetcher) warn(ctx context.Context, doing string, j *job, err error) {
+	f.log.LogAttrs(ctx, slog.LevelWarn, doing, slog.String("url", j.URL), slog.String("error", err.Error()))
 }
 
 // most is how many bytes the document may have.

@@ -44,8 +44,8 @@ var (
 	unseenElements = elementSet("head script style template noscript iframe object svg select textarea")
 	// line breaks stand around them
 	blockElements = elementSet(`address article aside blockquote body br caption center dd details dialog div dl dt
-		fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu nav ol option p pre
-		search section summary table tbody td tfoot th thead tr ul`)
+		fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr legend li main menu nav ol option p
+		pre search section summary table tbody td tfoot th thead tr ul`)
 	// they are opened again where they were not closed
 	formattingElements = elementSet("a b big code em font i nobr s small strike strong tt u")
 )

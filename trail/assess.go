@@ -28,7 +28,9 @@ const maxConflictPassage = 64 << 10
 type Conflict struct {
 	Kind support.ConflictKind
 	A, B ConflictSide
-	Note string // one line for people: "possible conflict: number: 330 m, 324 m"; without the values where the summary has no excerpts
+	// Note is one line for people: "possible conflict: number: 330 m, 324 m"; without the values where the summary has
+	// no excerpts.
+	Note string
 }
 
 // ConflictSide is one of the passages.
@@ -208,11 +210,9 @@ const maxWeighed = 1000
 // what somebody said.
 //
 //   - Source.Overlap is BM25 of the passage for what the step answered, or else asked, over what those words would
-//     score as a
-//     passage themselves: from 0 to 1, and comparable between steps.
+//     score as a passage themselves: from 0 to 1, and comparable between steps.
 //   - Source.Usage is the share of the information of the step's answer that stands in sentences which the source
-//     supports, by
-//     c; nil is support.Lexical. Where it is known already, from citations, it stays.
+//     supports, by c; nil is support.Lexical. Where it is known already, from citations, it stays.
 //
 // It must not run beside a reader of t. The error says that ctx ended, or that the checker could not work at all.
 func (t *Trail) Weigh(ctx context.Context, c support.Checker) error {

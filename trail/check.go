@@ -87,7 +87,9 @@ func (c *checker) step(t *Trail, s *Step, place string) {
 		c.score(f.Relevance, place+"source_attributions["+strconv.Itoa(k)+"].relevance_score")
 		used = used || f.counts()
 	}
-	for _, d := range []struct{ name, digest string }{{"inputs_digest", s.InputsDigest}, {"outputs_digest", s.OutputsDigest}} {
+	for _, d := range []struct{ name, digest string }{
+		{"inputs_digest", s.InputsDigest}, {"outputs_digest", s.OutputsDigest},
+	} {
 		if d.digest != "" && !isDigest(d.digest) {
 			c.report(
 				issueDigest, "%s%s: %s, want sha256: and 64 hexadecimal digits", place, d.name,

@@ -9,15 +9,12 @@
 //
 //   - A run is one question to an agent and what it did to answer it. Its trail is what is known of that.
 //   - A step is one thing that a run did: a question it asked itself, a tool it called. Steps form a directed graph
-//     without
-//     cycles: each comes after those that it builds on.
+//     without cycles: each comes after those that it builds on.
 //   - A source is a document that a step drew on, and one passage of it. A step has retrieved a source if a search
-//     returned it,
-//     used it if the step worked with it, and cited it if the step's answer names it.
+//     returned it, used it if the step worked with it, and cited it if the step's answer names it.
 //   - A passage is a piece of a source's text, which can be checked against.
 //   - Relevance says how well a source fits its step. It is the number that somebody gave, with its origin; nil means
-//     that
-//     nobody did.
+//     that nobody did.
 //   - A sentence rests on a passage if it cites it, marks it, or, failing these, a checker of package support infers
 //     it.
 //   - A span is a half-open range of UTF-8 bytes of the final answer, on rune boundaries.

@@ -106,26 +106,6 @@ func (h *minHeap) Pop() any {
 	return n
 }
 
-// Ancestors returns the indices of all steps that the step at index i builds on, directly or through others, ascending.
-func (t *Trail) Ancestors(i int) []int {
-	before := t.Graph()
-	seen := make([]bool, len(before))
-	seen[i] = true
-	all := []int{}
-	for todo := []int{i}; len(todo) > 0; {
-		at := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, b := range before[at] {
-			if !seen[b] {
-				seen[b] = true
-				all, todo = append(all, b), append(todo, b)
-			}
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // CriticalPath returns the steps that the run waited for, as indices in their order, and the time they took together:
 // of all ways through the graph the one with the longest sum of durations. Steps in a cycle are left out.
 func (t *Trail) CriticalPath() ([]int, time.Duration) {

@@ -23,13 +23,12 @@ const (
 // order, each with its Content. Three ways of writing them are known, the first that there is counts:
 //
 //   - JSON: an array of documents, also as the member results, documents or the like of an object, which is how tools
-//     answer. A
-//     document is a string, or an object with its words as text, content, chunk, excerpt or the like, its document_id or id,
-//     its title and its url; one without words is read as the JSON that it is;
+//     answer. A document is a string, or an object with its words as text, content, chunk, excerpt or the like, its
+//     document_id or id, its title and its url; one without words is read as the JSON that it is;
 //   - what [ibid.PromptSources] writes, a source for each of its contents;
 //   - tags: <document id="…" title="…" url="…">…</document>, and source, doc, passage, chunk, context, search_result
-//     and result
-//     likewise; what they are called may also stand inside, in <source>, <title> or <url> beside <document_content>;
+//     and result likewise; what they are called may also stand inside, in <source>, <title> or <url> beside
+//     <document_content>;
 //   - numbers: paragraphs that begin with [1], 【1】, Source 1:, Document [1] and the like, up to a line that begins with
 //     "Question:" or a rule. A line Title:, URL: or Source: at the beginning is taken for what it says.
 //
@@ -77,7 +76,8 @@ func pastedJSON(text string) []Source {
 			return nil
 		}
 		raw = nil
-		for name := range strings.FieldsSeq("documents results sources passages chunks matches hits items data context") {
+		const lists = "documents results sources passages chunks matches hits items data context"
+		for name := range strings.FieldsSeq(lists) {
 			if m := strings.TrimSpace(string(members[name])); strings.HasPrefix(m, "[") {
 				raw = json.RawMessage(m)
 				break
@@ -271,13 +271,16 @@ func addressOnly(s string) string {
 
 // pastedNumbers reads numbered paragraphs.
 func pastedNumbers(text string) []Source {
-	head := regexp.MustCompile(
-		`(?i)^\s*(?:#+\s*|\*\*)?(?:\[(?:(?:source|document|doc|passage|result|chunk|context)\s*#?)?(\d{1,4})\]|【(\d{1,4})】|` +
-			`(?:source|document|doc|passage|result|chunk|context)\s*(?:#|no\. ?)?(\d{1,4})\s*[:.)]|(?:source|document|doc|passage)\s*\[(\d{1,4})\](?:\(title: ?([^)]*)\))?)(?:\*\*)?[:.\s]*`,
-	)
-	end := regexp.MustCompile(
-		`(?i)^\s*(?:#+\s*|\*\*)?(?:(?:user )?(?:question|query)|instructions?|answer|task)\s*(?:\*\*)?:|^\s*(?:-{3,}|={3,})\s*$`,
-	)
+	const noun = `(?:source|document|doc|passage|result|chunk|context)`
+	head := regexp.MustCompile(`(?i)^\s*(?:#+\s*|\*\*)?(?:` +
+		`\[(?:` + noun + `\s*#?)?(\d{1,4})\]|` +
+		`【(\d{1,4})】|` +
+		noun + `\s*(?:#|no\. ?)?(\d{1,4})\s*[:.)]|` +
+		`(?:source|document|doc|passage)\s*\[(\d{1,4})\](?:\(title: ?([^)]*)\))?` +
+		`)(?:\*\*)?[:.\s]*`)
+	end := regexp.MustCompile(`(?i)` +
+		`^\s*(?:#+\s*|\*\*)?(?:(?:user )?(?:question|query)|instructions?|answer|task)\s*(?:\*\*)?:|` +
+		`^\s*(?:-{3,}|={3,})\s*$`)
 	var list []Source
 	begin, at := -1, 0 // of the open document's content; where the line begins
 	shut := func() {

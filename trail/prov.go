@@ -297,7 +297,11 @@ func (p *provWriter) document(s *Source) string {
 	}
 	entity := p.doc["entity"][name]
 	for _, attribute := range []struct{ name, value string }{
-		{"ibid:document", s.DocumentID}, {"prov:label", s.Title}, {"prov:location", s.URL}, {"ibid:version", s.Version}, {"ibid:key", s.Key},
+		{"ibid:document", s.DocumentID},
+		{"prov:label", s.Title},
+		{"prov:location", s.URL},
+		{"ibid:version", s.Version},
+		{"ibid:key", s.Key},
 	} {
 		if entity[attribute.name] == nil {
 			entity.set(attribute.name, strings.ToValidUTF8(attribute.value, "\ufffd"))

@@ -135,7 +135,8 @@ func SourcesFromAnswer(a *ibid.Answer) []Source {
 		from := &a.Sources[i]
 		said, cited := quotes[from.ID]
 		row := Source{
-			DocumentID: documentID(from), Title: cmp.Or(from.Title, from.Filename), URL: from.URL, Retrieved: true, Cited: cited,
+			DocumentID: documentID(from), Title: cmp.Or(from.Title, from.Filename), URL: from.URL,
+			Retrieved: true, Cited: cited,
 		}
 		if row.Title != "" || from.URL != "" || from.GlobalID != "" || from.Content != "" {
 			row.Key = from.Key() // of a source about which nothing is known it is everybody's

@@ -81,7 +81,8 @@ type file struct {
 // none, is encrypted or takes too much; what goes wrong on a page is said in the Document.
 func Read(b []byte, maxPages int, maxTime time.Duration) (*Document, error) {
 	f := &file{
-		b: b, objects: map[int]any{}, trailer: dict{}, deadline: time.Now().Add(maxTime), fonts: map[uintptr]*typeface{},
+		b: b, objects: map[int]any{}, trailer: dict{}, fonts: map[uintptr]*typeface{},
+		deadline: time.Now().Add(maxTime),
 	}
 	if err := f.scan(); err != nil {
 		return nil, err
@@ -115,9 +116,9 @@ func Read(b []byte, maxPages int, maxTime time.Duration) (*Document, error) {
 		f.unread, l.glyphs = 0, 0
 		d.Read++
 	}
-	d.Stopped = f.stop
+	d.Stopped = f.stop // the pages before it are read all the same
 	d.Paragraphs = l.finish()
-	return d, nil
+	return d, nil //nolint:nilerr // Stopped says it
 }
 
 // spend counts work, and reports whether there may be more.

@@ -15,9 +15,10 @@ import (
 // same time before it, those that ended last.
 const maxAfter = 100
 
-// Arrange makes a run of the spans among t.Steps: the steps that [ReadSpans] returned, kept one by one since then. The other steps stay. It is a function of the set of spans: neither their order nor their repetition changes
-// what comes of it, and a run whose spans have not all arrived is arranged as far as they show it. Where there are no
-// spans, or they are arranged already, it does nothing.
+// Arrange makes a run of the spans among t.Steps: the steps that [ReadSpans] returned, kept one by one since then. The
+// other steps stay. It is a function of the set of spans: neither their order nor their repetition changes what comes
+// of it, and a run whose spans have not all arrived is arranged as far as they show it. Where there are no spans, or
+// they are arranged already, it does nothing.
 //
 // The span above all others is the run: its input is the question and its output the answer. Failing that the answer is
 // the last one of a model. Models, retrievers, rerankers, tools and guardrails are steps; agents below the run's own
@@ -140,8 +141,8 @@ func linkSpans(nodes []*spanNode) (tops []*spanNode) {
 	return tops
 }
 
-// withoutWritten leaves out the spans that [Write] wrote for the run, where another one is the run: that run has come back
-// to where it was written.
+// withoutWritten leaves out the spans that [Write] wrote for the run, where another one is the run: that run has come
+// back to where it was written.
 func withoutWritten(tops []*spanNode) []*spanNode {
 	isWritten := func(n *spanNode) bool { return n.Own && n.Kind == spanAgent && n.RunID == "" }
 	if !slices.ContainsFunc(tops, func(n *spanNode) bool {
@@ -197,8 +198,8 @@ func (n *spanNode) markSteps() {
 	}
 }
 
-// joinCallAbove reports whether a model's call is the one that the span above it is, too: a framework and the client that it
-// uses are often both traced. What the one above does not know it takes over.
+// joinCallAbove reports whether a model's call is the one that the span above it is, too: a framework and the client
+// that it uses are often both traced. What the one above does not know it takes over.
 func (n *spanNode) joinCallAbove() bool {
 	above := n.parent
 	if above == nil || above.Kind != spanLLM {
@@ -598,7 +599,8 @@ func markUse(nodes []*spanNode) {
 	for _, r := range found {
 		if s := &r.by.step.Sources[r.source]; !r.searched && !s.Used {
 			s.Used = true
-			addIssue(r.by.step, issueUse, "the trace does not show whether what was retrieved was used; it counts as used")
+			const why = "the trace does not show whether what was retrieved was used; it counts as used"
+			addIssue(r.by.step, issueUse, why)
 		}
 	}
 }
@@ -617,7 +619,8 @@ func (r *retrieval) markUsedBy(call *spanNode, prompt string) {
 	}
 	s.Used = true
 	for i := range call.step.Sources { // retrieved and reranked it is one passage
-		if had := &call.step.Sources[i]; had.DocumentID == s.DocumentID && cmp.Or(had.Content, had.Excerpt) == cmp.Or(s.Content, s.Excerpt) {
+		had := &call.step.Sources[i]
+		if had.DocumentID == s.DocumentID && cmp.Or(had.Content, had.Excerpt) == cmp.Or(s.Content, s.Excerpt) {
 			had.Cited = had.Cited || cites
 			return
 		}

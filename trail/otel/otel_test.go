@@ -19,15 +19,15 @@ import (
 )
 
 // rich reads a trail with one of everything that goes through a trace.
-func rich(t testing.TB) *trail.Trail {
-	t.Helper()
+func rich(tb testing.TB) *trail.Trail {
+	tb.Helper()
 	b, err := os.ReadFile("../testdata/rich.json")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	run, err := trail.Read(b)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return run
 }

@@ -495,7 +495,9 @@ func resultsOf(v any, retriever bool, depth int) ([]document, bool) {
 	case []any:
 		return documentsOf(v, !retriever), retriever && len(v) == 0
 	case map[string]any:
-		for _, name := range strings.Fields("documents results search_results retrieved_documents outputs output response items") {
+		for name := range strings.FieldsSeq(
+			"documents results search_results retrieved_documents outputs output response items",
+		) {
 			if inner, ok := v[name]; ok {
 				if list, explicit := resultsOf(structuredValue(inner), retriever, depth+1); list != nil || explicit {
 					return list, explicit

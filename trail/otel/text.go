@@ -59,9 +59,8 @@ func readTexts(s *span, kind spanKind, step *trail.Step) {
 
 // question returns what a span was asked. Holds says that it holds other spans.
 func (s *span) question(asked any, in []message, holds bool) string {
-	question := cmp.Or(
-		s.attrs.text("gen_ai.retrieval.query.text", "gen_ai.memory.query.text", "reranker.query"), lastSaid(in, roleUser),
-	)
+	question := s.attrs.text("gen_ai.retrieval.query.text", "gen_ai.memory.query.text", "reranker.query")
+	question = cmp.Or(question, lastSaid(in, roleUser))
 	if question == "" {
 		question = textOf(asked, roleUser, 0)
 	}
@@ -392,8 +391,8 @@ func textOrJSON(v any) string {
 	return string(encodeValue(v))
 }
 
-// lastSaid returns what the last message with a role says; failing that the last that says anything, of whatever role if
-// the model's words are wanted.
+// lastSaid returns what the last message with a role says; failing that the last that says anything, of whatever role
+// if the model's words are wanted.
 func lastSaid(list []message, role string) string {
 	for _, m := range slices.Backward(list) {
 		if m.Role == role && m.Content != "" {

@@ -145,11 +145,11 @@ func anyValue(v any) *commonpb.AnyValue {
 	case float64:
 		return &commonpb.AnyValue{Value: &commonpb.AnyValue_DoubleValue{DoubleValue: v}}
 	case []any:
-		values := make([]*commonpb.AnyValue, len(v))
-		for i, item := range v {
-			values[i] = anyValue(item)
+		list := &commonpb.ArrayValue{}
+		for _, item := range v {
+			list.Values = append(list.Values, anyValue(item))
 		}
-		return &commonpb.AnyValue{Value: &commonpb.AnyValue_ArrayValue{ArrayValue: &commonpb.ArrayValue{Values: values}}}
+		return &commonpb.AnyValue{Value: &commonpb.AnyValue_ArrayValue{ArrayValue: list}}
 	}
 	return &commonpb.AnyValue{}
 }
