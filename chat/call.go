@@ -17,6 +17,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
 	calls "github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/uimessage"
 	"github.com/ibidhq/ibid/internal/wire"
 	"github.com/ibidhq/ibid/tee"
@@ -95,7 +96,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 	r := request(on, p, q, built)
 	if r == nil {
 		cancel(nil)
-		return nil, nil, badRequest("the model's name cannot stand in an address", "name another one")
+		return nil, nil, httpx.BadRequest("the model's name cannot stand in an address", "name another one")
 	}
 	call.keys = r.Header
 	if calls.ReadsRequest(route.Format) {
@@ -120,7 +121,7 @@ func (c *Chat) provider(name string) (*Provider, error) {
 		}
 		names = append(names, p.Upstream)
 	}
-	return nil, badRequest("provider: there is none of that name", "there is "+strings.Join(names, ", "))
+	return nil, httpx.BadRequest("provider: there is none of that name", "there is "+strings.Join(names, ", "))
 }
 
 // build writes the question in the provider's words.
@@ -155,7 +156,7 @@ func build(p *Provider, q *Question) (*calls.Built, error) {
 		if w.Model == "" {
 			hint = "name a model; this provider has none of its own in the configuration"
 		}
-		return nil, badRequest(err.Error(), hint)
+		return nil, httpx.BadRequest(err.Error(), hint)
 	}
 	return built, nil
 }
@@ -300,12 +301,8 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 func (c *call) unanswered(err error) error {
 	switch {
 	case errors.Is(context.Cause(c.ctx), errSilent):
-		return &gateway.Problem{
-			Status: http.StatusGatewayTimeout,
-			Code:   gateway.CodeUpstreamSlow,
-			Detail: "upstream " + c.provider.Upstream + ": " + errSilent.Error(),
-			Hint:   "try again, or ask another one",
-		}
+		return gateway.NewProblem(gateway.CodeUpstreamSlow,
+			"upstream "+c.provider.Upstream+": "+errSilent.Error(), "try again, or ask another one")
 	case c.ctx.Err() != nil:
 		return gateway.Unavailable("the call was ended before there was an answer")
 	}
@@ -313,44 +310,39 @@ func (c *call) unanswered(err error) error {
 		c.ctx, slog.LevelWarn, "a question was not answered", slog.String("upstream", c.provider.Upstream),
 		slog.Any("error", err),
 	)
-	return &gateway.Problem{
-		Status: http.StatusBadGateway,
-		Code:   gateway.CodeUpstream,
-		Detail: "upstream " + c.provider.Upstream + ": the call broke off",
-		Hint:   "try again; ibid's log says more",
-	}
+	return gateway.NewProblem(gateway.CodeUpstream,
+		"upstream "+c.provider.Upstream+": the call broke off", "try again; ibid's log says more")
 }
 
 // refusal returns the problem that a response with an error is: the gateway's own, or the provider's words.
 func (c *call) refusal(res *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // what came of it
+	var header http.Header
+	if after := res.Header.Get("Retry-After"); after != "" {
+		header = http.Header{"Retry-After": {after}}
+	}
 	if p := problemOf(res, data); p != nil {
-		p.Detail, p.Hint = gateway.HideKeys(c.keys, p.Detail), gateway.HideKeys(c.keys, p.Hint)
+		p.Detail, p.Hint, p.Header = gateway.HideKeys(c.keys, p.Detail), gateway.HideKeys(c.keys, p.Hint), header
 		return p
 	}
-	p := &gateway.Problem{
-		Status: http.StatusBadGateway,
-		Code:   gateway.CodeUpstream,
-		Hint:   "the words are the provider's",
-	}
+	code, hint := gateway.CodeUpstream, "the words are the provider's"
 	switch res.StatusCode {
 	case http.StatusTooManyRequests:
-		p.Status, p.Code = http.StatusTooManyRequests, gateway.CodeTooMany
-		if after := res.Header.Get("Retry-After"); after != "" {
-			p.Header = http.Header{"Retry-After": {after}}
-		}
+		code = gateway.CodeTooMany
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		p.Status, p.Code = http.StatusBadRequest, gateway.CodeBadRequest
+		code, header = gateway.CodeBadRequest, nil
 	case http.StatusUnauthorized, http.StatusForbidden:
-		p.Hint = "the words are the provider's; it is the key in ibid's configuration that it does not accept"
+		header, hint = nil, hint+"; it is the key in ibid's configuration that it does not accept"
+	default:
+		header = nil
 	}
 	words := ""
 	if a, _ := ibid.Decode(data, &ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format}); a.Error != nil {
 		words = ": " + gateway.HideKeys(c.keys, a.Error.Error())
 	}
-	p.Detail = fmt.Sprintf(
-		"upstream %s answered %d%s", c.provider.Upstream, res.StatusCode, strings.ToValidUTF8(words, "\ufffd"),
-	)
+	p := gateway.NewProblem(code, fmt.Sprintf("upstream %s answered %d%s",
+		c.provider.Upstream, res.StatusCode, strings.ToValidUTF8(words, "\ufffd")), hint)
+	p.Header = header
 	return p
 }
 
@@ -365,11 +357,9 @@ func problemOf(res *http.Response, data []byte) *gateway.Problem {
 		return nil
 	}
 	_, code, _ := strings.Cut(said.Type, "#")
-	p := &gateway.Problem{Status: res.StatusCode, Code: code, Title: said.Title, Detail: said.Detail, Hint: said.Hint}
-	if after := res.Header.Get("Retry-After"); after != "" {
-		p.Header = http.Header{"Retry-After": {after}}
+	return &gateway.Problem{
+		Status: res.StatusCode, Code: code, Title: said.Title, Detail: said.Detail, Hint: said.Hint,
 	}
-	return p
 }
 
 // begin says that there is an answer, and what it is kept as.

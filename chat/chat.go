@@ -8,16 +8,16 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/semaphore"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
 	calls "github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -57,9 +57,10 @@ type Chat struct {
 	options Options
 	log     *slog.Logger
 	metrics *metrics
-	mux     *http.ServeMux
+	mux     *httpx.Mux
+	reader  httpx.Reader
 	talks   talks
-	reading *semaphore.Weighted // bytes of the requests that are held
+	bodies  *httpx.Bodies // questions, until their answers begin, and longer where they are needed to read those
 
 	stillEvery time.Duration
 
@@ -78,10 +79,10 @@ func New(o *Options) (*Chat, error) {
 	c := &Chat{
 		options:    *o,
 		log:        o.Logger,
-		reading:    semaphore.NewWeighted(maxReading),
-		mux:        http.NewServeMux(),
+		bodies:     httpx.NewBodies(maxReading),
 		stillEvery: stillEvery,
 	}
+	c.reader = httpx.Reader{Store: o.Store, Gateway: o.Gateway, Logger: c.log, Wait: catchUp}
 	c.options.Providers = slices.Clone(o.Providers)
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -97,11 +98,21 @@ func New(o *Options) (*Chat, error) {
 	}
 	c.closing, c.close = context.WithCancel(context.Background())
 	c.ending, c.end = context.WithCancel(context.Background())
-	c.mux.Handle("/v1/chat", c.serve(map[string]endpoint{"POST": {store.ScopeProxy, c.ask}}))
-	c.mux.Handle("/v1/chat/{id}/stream", c.serve(map[string]endpoint{
-		"GET": {store.ScopeRead, c.resume}, "DELETE": {store.ScopeProxy, c.stop},
-	}))
-	c.mux.Handle("/", c.serve(nil))
+	form := []httpx.Param{
+		{Name: "stream", Kind: httpx.Word, Words: formNames},
+		{Name: "unit", Kind: httpx.Word, Words: []string{string(ibid.UTF8), string(ibid.CodePoint), string(ibid.UTF16)}},
+	}
+	c.mux = httpx.NewMux([]httpx.Route{
+		{
+			Method: "POST", Pattern: "/v1/chat", Scope: store.ScopeProxy, Params: form, Handle: c.ask,
+			Request: body{}, Response: ibid.Document{},
+		},
+		{
+			Pattern: "/v1/chat/{id}/stream", Scope: store.ScopeRead, Params: form, Handle: c.resume,
+			Response: ibid.Document{},
+		},
+		{Method: "DELETE", Pattern: "/v1/chat/{id}/stream", Scope: store.ScopeProxy, Handle: c.stop},
+	}, &httpx.Options{Guard: o.Guard, Logger: c.log})
 	return c, nil
 }
 
@@ -133,16 +144,7 @@ func (c *Chat) Providers() []Provider {
 }
 
 // ServeHTTP answers a request for one of the paths of a Chat. Other paths get a 404.
-func (c *Chat) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// The mux would answer a path with dots, or with two slashes in a row, with a redirect in HTML. It is one that is
-	// not there.
-	path := r.URL.EscapedPath()
-	if strings.Contains(path, "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../") {
-		c.serve(nil).ServeHTTP(w, r)
-		return
-	}
-	c.mux.ServeHTTP(w, r)
-}
+func (c *Chat) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.mux.ServeHTTP(w, r) }
 
 // Close takes no more questions, waits for late citations no more, and returns when all calls have ended and told their
 // answers. When ctx ends it breaks off those that have not, and returns its error. Close it before the gateway, and

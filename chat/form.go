@@ -1,11 +1,10 @@
 package chat
 
 import (
-	"bytes"
 	"io"
-	"net/http"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/uimessage"
 	"github.com/ibidhq/ibid/internal/wire"
 )
@@ -24,7 +23,7 @@ const (
 	formNo     = "no"     // one answer document, at the end
 )
 
-func formNames() []string { return []string{formEvents, formUI, formOpenAI, formNo} }
+var formNames = []string{formEvents, formUI, formOpenAI, formNo}
 
 // teller tells a talk in one form. What its methods write is sent when they return.
 type teller interface {
@@ -52,14 +51,14 @@ func (f form) teller(t *Talk, numbers func() *ibid.Numbering, w io.Writer) telle
 	return &tellEvents{w: w, id: t.AnswerID, unit: f.unit, numbers: numbers}
 }
 
-// setHeaders says what will come. docs/http.md says what each is for.
-func (f form) setHeaders(h http.Header) {
+// begin begins the response, unless it has begun. docs/http.md says what each header is for.
+func (f form) begin(w *httpx.Reply) *httpx.Stream {
+	h := w.Header()
 	h.Set("Cache-Control", "no-cache, no-transform") // nothing on the way may compress it, and so hold it back
-	h.Set("X-Accel-Buffering", "no")                 // nginx would hold events back
-	h.Set("Content-Type", "text/event-stream")
 	if f.name == formUI {
 		h.Set("X-Vercel-Ai-Ui-Message-Stream", "v1")
 	}
+	return w.Events(writeTime)
 }
 
 // tellUI tells a talk as a UI message stream.
@@ -102,23 +101,3 @@ func (u *tellUI) fail(e *ibid.ProviderError) error {
 func (u *tellUI) ping() error { return u.w.Ping() }
 
 func (u *tellUI) close() error { return u.w.Close() }
-
-// frame appends an event of an event stream.
-func frame(b *bytes.Buffer, name string, data []byte) {
-	if name != "" {
-		b.WriteString("event: " + name + "\n")
-	}
-	b.WriteString("data: ")
-	b.Write(data)
-	b.WriteString("\n\n")
-}
-
-// send writes what is in the buffer.
-func send(w io.Writer, b *bytes.Buffer) error {
-	if b.Len() == 0 {
-		return nil
-	}
-	_, err := w.Write(b.Bytes())
-	b.Reset()
-	return err
-}

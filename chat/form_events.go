@@ -1,14 +1,13 @@
 package chat
 
 import (
-	"bytes"
 	"io"
 	"slices"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/uimessage"
-	"github.com/ibidhq/ibid/internal/wire"
 )
 
 // The names of the events.
@@ -28,7 +27,7 @@ type tellEvents struct {
 	unit    ibid.Unit
 	numbers func() *ibid.Numbering
 
-	buf      bytes.Buffer
+	buf      []byte // events that are to be sent
 	draft    draft
 	units    int // how many the text has
 	sources  []ibid.Source
@@ -62,18 +61,32 @@ type citationData struct {
 }
 
 func (e *tellEvents) start() error {
-	e.buf.WriteString(": listening\n\n")
-	return e.flush()
+	return comment(e.w, "listening")
 }
 
 func (e *tellEvents) flush() error { return send(e.w, &e.buf) }
 
+// send writes what is in the buffer.
+func send(w io.Writer, buf *[]byte) error {
+	if len(*buf) == 0 {
+		return nil
+	}
+	_, err := w.Write(*buf)
+	*buf = (*buf)[:0]
+	return err
+}
+
+func comment(w io.Writer, words string) error {
+	_, err := io.WriteString(w, ": "+words+"\n\n")
+	return err
+}
+
 func (e *tellEvents) put(name string, v any) {
-	data, err := wire.Encode(v)
+	data, err := httpx.Encode(v)
 	if err != nil { // a number that is none; Document leaves them out
 		return
 	}
-	frame(&e.buf, name, data)
+	e.buf = httpx.AppendEvent(e.buf, "", name, data)
 }
 
 func (e *tellEvents) event(ev ibid.Event) {
@@ -190,8 +203,7 @@ func (e *tellEvents) fail(failed *ibid.ProviderError) error {
 }
 
 func (e *tellEvents) ping() error {
-	e.buf.WriteString(": heartbeat\n\n")
-	return e.flush()
+	return comment(e.w, "heartbeat")
 }
 
 func (e *tellEvents) close() error { return e.flush() }

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"bytes"
 	"cmp"
 	"io"
 	"strings"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/export"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/uimessage"
 	"github.com/ibidhq/ibid/internal/wire"
 )
@@ -19,7 +19,7 @@ type tellOpenAI struct {
 	said wire.Completion
 	unit ibid.Unit
 
-	buf   bytes.Buffer
+	buf   []byte
 	sent  strings.Builder
 	whole *ibid.Answer // nil: the answer has not ended
 	err   error
@@ -27,8 +27,7 @@ type tellOpenAI struct {
 
 func (o *tellOpenAI) start() error {
 	o.said.Created = time.Now().Unix()
-	o.buf.WriteString(": listening\n\n")
-	return o.flush()
+	return comment(o.w, "listening")
 }
 
 func (o *tellOpenAI) event(ev ibid.Event) {
@@ -44,7 +43,7 @@ func (o *tellOpenAI) chunk(delta string, last bool) {
 		o.err = err
 		return
 	}
-	frame(&o.buf, "", data)
+	o.buf = httpx.AppendEvent(o.buf, "", "", data)
 }
 
 func (o *tellOpenAI) flush() error {
@@ -71,17 +70,16 @@ func (o *tellOpenAI) fail(e *ibid.ProviderError) error {
 		}
 	}
 	o.whole = nil
-	data, err := wire.Encode(map[string]any{"error": e})
+	data, err := httpx.Encode(map[string]any{"error": e})
 	if err != nil {
 		return err
 	}
-	frame(&o.buf, "", data)
+	o.buf = httpx.AppendEvent(o.buf, "", "", data)
 	return o.flush()
 }
 
 func (o *tellOpenAI) ping() error {
-	o.buf.WriteString(": ping\n\n")
-	return o.flush()
+	return comment(o.w, "ping")
 }
 
 func (o *tellOpenAI) close() error {
@@ -89,7 +87,7 @@ func (o *tellOpenAI) close() error {
 		o.finish(o.whole)
 		o.chunk("", true)
 	}
-	frame(&o.buf, "", []byte("[DONE]"))
+	o.buf = httpx.AppendEvent(o.buf, "", "", []byte("[DONE]"))
 	return o.flush()
 }
 

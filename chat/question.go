@@ -14,6 +14,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
 	calls "github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/uimessage"
 )
 
@@ -62,7 +63,7 @@ type bodyMessage struct {
 func readQuestion(data []byte, h http.Header) (*Question, bool, error) {
 	request, isUI, err := uimessage.ReadRequest(data)
 	if err != nil {
-		return nil, isUI, badRequest(err.Error(), "docs/chat.md says what a question may hold")
+		return nil, isUI, httpx.BadRequest(err.Error(), "docs/chat.md says what a question may hold")
 	}
 	var b body
 	if isUI {
@@ -98,7 +99,7 @@ func readQuestion(data []byte, h http.Header) (*Question, bool, error) {
 	}
 	if raw := bytes.TrimSpace(b.Documents); len(raw) > 0 {
 		if q.Documents, err = ibid.ReadDocuments(raw); err != nil {
-			return nil, isUI, badRequest(err.Error(), "documents are strings, flat objects, or objects of id and data")
+			return nil, isUI, httpx.BadRequest(err.Error(), "documents are strings, flat objects, or objects of id and data")
 		}
 	}
 	return q, isUI, nil
@@ -113,22 +114,20 @@ func readStrictly(data []byte, b *body) error {
 	}
 	_ = json.Unmarshal(data, &members.all) // what is wrong with it is said below
 	_ = json.Unmarshal(data, &members)
-	name, ok := unknown(members.all, bodyMembers())
+	name, ok := unknown(members.all, bodyMembers)
 	for i := 0; ok && i < len(members.Each); i++ {
 		name, ok = unknown(members.Each[i], []string{"role", "content", "text"})
 	}
 	if !ok {
-		return badRequest("a question has no member "+strconv.Quote(name), hint)
+		return httpx.BadRequest("a question has no member "+strconv.Quote(name), hint)
 	}
 	if err := json.Unmarshal(data, b); err != nil {
-		return badRequest(unreadable(err), hint)
+		return httpx.BadRequest(unreadable(err), hint)
 	}
 	return nil
 }
 
-func bodyMembers() []string {
-	return []string{"provider", "model", "messages", "documents", "tools", "citations", "conversation", "run", "agent"}
-}
+var bodyMembers = strings.Fields("provider model messages documents tools citations conversation run agent")
 
 // unknown returns the first member that is not among those allowed; ok says that there is none. Encoding/json takes
 // names in any case, we do not.
@@ -155,18 +154,18 @@ func unreadable(err error) string {
 func readBeside(data []byte) (body, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(data, &members); err != nil {
-		return body{}, badRequest("the request cannot be read", "")
+		return body{}, httpx.BadRequest("the request cannot be read", "")
 	}
 	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool {
-		return name == "messages" || !slices.Contains(bodyMembers(), name) // messages are read already, with parts
+		return name == "messages" || !slices.Contains(bodyMembers, name) // messages are read already, with parts
 	})
 	rest, err := json.Marshal(members)
 	if err != nil {
-		return body{}, badRequest("the request cannot be read", "")
+		return body{}, httpx.BadRequest("the request cannot be read", "")
 	}
 	var b body
 	if err := json.Unmarshal(rest, &b); err != nil {
-		return body{}, badRequest(unreadable(err), "docs/chat.md says what a question may hold")
+		return body{}, httpx.BadRequest(unreadable(err), "docs/chat.md says what a question may hold")
 	}
 	return b, nil
 }
@@ -187,7 +186,7 @@ func (q *Question) readMessages(list []bodyMessage) error {
 			text = m.Text
 		}
 		if text == nil {
-			return badRequest(
+			return httpx.BadRequest(
 				fmt.Sprintf("messages: message %d has no content", i), `a message is {"role": "user", "content": "…"}`,
 			)
 		}
@@ -201,7 +200,7 @@ func (q *Question) check() error {
 	switch q.Citations {
 	case "", calls.CitationsFast, calls.CitationsAccurate, calls.CitationsOff:
 	default:
-		return badRequest(
+		return httpx.BadRequest(
 			"citations: it is not one of fast, accurate, off", "leave it out for what the provider does by itself",
 		)
 	}
@@ -209,27 +208,23 @@ func (q *Question) check() error {
 		switch m.Role {
 		case calls.RoleSystem, calls.RoleUser, calls.RoleAssistant:
 		default:
-			return badRequest(
+			return httpx.BadRequest(
 				fmt.Sprintf("messages: message %d: its role is not system, user or assistant", i),
 				"what tools returned belongs to the provider's own API",
 			)
 		}
 	}
 	if !slices.ContainsFunc(q.Messages, func(m Message) bool { return m.Role == calls.RoleUser && m.Text != "" }) {
-		return badRequest(
+		return httpx.BadRequest(
 			"messages: there is no message of the user that says something",
 			`a message is {"role": "user", "content": "…"}`,
 		)
 	}
 	if why := gateway.CheckID(q.Conversation); why != "" {
-		return badRequest("conversation: "+why, "with useChat it is the id of the chat")
+		return httpx.BadRequest("conversation: "+why, "with useChat it is the id of the chat")
 	}
 	if why := gateway.CheckID(q.Run); why != "" {
-		return badRequest("run: "+why, "leave it out for a run of its own")
+		return httpx.BadRequest("run: "+why, "leave it out for a run of its own")
 	}
 	return nil
-}
-
-func badRequest(detail, hint string) error {
-	return &gateway.Problem{Status: http.StatusBadRequest, Code: gateway.CodeBadRequest, Detail: detail, Hint: hint}
 }

@@ -2,11 +2,12 @@ package chat
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 )
 
 // MaxTalks is how many talks a tenant may have open on one node.
@@ -31,13 +32,8 @@ func (l *talks) add(t *Talk) error {
 		return gateway.Unavailable("ibid is shutting down")
 	}
 	if l.open[t.tenant] >= MaxTalks {
-		return &gateway.Problem{
-			Status: http.StatusTooManyRequests,
-			Code:   gateway.CodeTooMany,
-			Detail: fmt.Sprintf("%d questions are being answered already", MaxTalks),
-			Hint:   "wait for one of them, or end it: DELETE /v1/chat/{id}/stream",
-			Header: http.Header{"Retry-After": {"2"}},
-		}
+		return httpx.TooMany(2*time.Second, fmt.Sprintf("%d questions are being answered already", MaxTalks),
+			"wait for one of them, or end it: DELETE /v1/chat/{id}/stream")
 	}
 	if l.by == nil {
 		l.by, l.open = map[talkKey][]*Talk{}, map[string]int{}
