@@ -13,13 +13,17 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
 	calls "github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/uimessage"
 	"github.com/ibidhq/ibid/internal/wire"
+	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/tee"
 )
 
@@ -33,21 +37,21 @@ const (
 )
 
 // Ask puts a question, and returns when the provider has begun to answer, or has not: then the error is a problem. The
-// talk goes on when ctx ends, and is part of the question's conversation for whoever resumes it; with ctx ends only the
-// waiting, and a talk that has not begun and is part of no conversation, since nobody could find it.
-func (c *Chat) Ask(ctx context.Context, who gateway.Identity, q *Question) (*Talk, error) {
+// turn goes on when ctx ends, and is part of the question's conversation for whoever resumes it; with ctx ends only the
+// waiting, and a turn that has not begun and is part of no conversation, since nobody could find it.
+func (c *Chat) Ask(ctx context.Context, who gateway.Identity, q *Question) (*Turn, error) {
 	return c.put(ctx, who, q, form{name: formEvents}, func() {})
 }
 
-// put puts a question. Whoever does is one of its talk's followers until they leave. Release is called when the
+// put puts a question. Whoever does is one of its turn's followers until they leave. Release is called when the
 // question's body is needed no more.
-func (c *Chat) put(ctx context.Context, who gateway.Identity, q *Question, f form, release func()) (*Talk, error) {
+func (c *Chat) put(ctx context.Context, who gateway.Identity, q *Question, f form, release func()) (*Turn, error) {
 	call, r, err := c.prepare(ctx, who, q, f)
 	if err != nil {
 		release()
 		return nil, err
 	}
-	t := call.talk
+	t := call.turn
 	call.release = release
 	c.running.Add(1)
 	go call.run(c.options.Gateway.Transport(who), r)
@@ -79,7 +83,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 	if err != nil {
 		return nil, nil, err
 	}
-	t := &Talk{
+	t := &Turn{
 		Conversation: q.Conversation,
 		Run:          q.Run,
 		tenant:       who.Tenant,
@@ -90,7 +94,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 	}
 	path, _, _ := strings.Cut(built.Path, "?")
 	route, _ := calls.FindRoute(p.Provider, built.Method, path)
-	call := &call{chat: c, talk: t, provider: p, route: built.Method + " " + path, format: route.Format}
+	call := &call{chat: c, turn: t, provider: p, route: built.Method + " " + path, format: route.Format}
 	on, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	call.ctx, t.stop = on, func() { cancel(nil) }
 	r := request(on, p, q, built)
@@ -103,7 +107,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 		call.sent = built.Body
 	}
 	t.patience = newPatience(cmp.Or(c.options.Silence, MaxSilence), func() { cancel(errSilent) })
-	if err := c.talks.add(t); err != nil {
+	if err := c.turns.add(t); err != nil {
 		t.patience.over()
 		cancel(nil)
 		return nil, nil, err
@@ -245,7 +249,7 @@ func (s *sending) Read(p []byte) (int, error) {
 type call struct {
 	ctx      context.Context
 	chat     *Chat
-	talk     *Talk
+	turn     *Turn
 	provider *Provider
 	route    string // method and path at the provider, escaped
 	format   string // of its answers
@@ -254,10 +258,10 @@ type call struct {
 	release  func() // lets go of what the body weighs; nil: that was done
 }
 
-// run makes the call and tells the talk what comes of it.
+// run makes the call and tells the turn what comes of it.
 func (c *call) run(transport http.RoundTripper, r *http.Request) {
 	defer c.chat.running.Done()
-	defer context.AfterFunc(c.chat.ending, c.talk.stop)() //nolint:contextcheck // the context is the call's own
+	defer context.AfterFunc(c.chat.ending, c.turn.stop)() //nolint:contextcheck // the context is the call's own
 	defer c.finish()
 	defer func() {
 		if v := recover(); v != nil {
@@ -265,7 +269,7 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 				c.ctx, slog.LevelError, "a question made the program panic",
 				slog.String("upstream", c.provider.Upstream),
 				slog.String(
-					"answer_id", c.talk.AnswerID,
+					"answer_id", c.turn.AnswerID,
 				),
 				slog.String("panic", fmt.Sprint(v)),
 				slog.String("stack", string(debug.Stack())),
@@ -274,24 +278,24 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 	}()
 	res, err := transport.RoundTrip(r)
 	if err != nil {
-		c.talk.refused = c.unanswered(err)
+		c.turn.refused = c.unanswered(err)
 		return
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode/100 != 2 || res.StatusCode == http.StatusNoContent || res.StatusCode == http.StatusResetContent {
-		c.talk.refused = c.refusal(res)
+		c.turn.refused = c.refusal(res)
 		return
 	}
 	c.begin(res.Header)
-	body := tee.NewBody(heard{res.Body, c.talk.patience}, &tee.Options{
+	body := tee.NewBody(heard{res.Body, c.turn.patience}, &tee.Options{
 		// as the gateway does
 		Decode:   ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format, Request: c.sent, One: true},
 		Encoding: strings.Join(res.Header["Content-Encoding"], ", "), Length: res.ContentLength, Limit: maxDecoded,
-		OnEvent: c.talk.event, Done: c.answered,
+		OnEvent: c.turn.event, Done: c.answered,
 	})
 	_, _ = io.Copy(io.Discard, body) // Done is told why it broke off
 	_ = body.Close()
-	c.talk.patience.over()
+	c.turn.patience.over()
 	c.sent = nil
 	c.let()
 	c.late() //nolint:contextcheck // the context is the call's own
@@ -364,7 +368,7 @@ func problemOf(res *http.Response, data []byte) *gateway.Problem {
 
 // begin says that there is an answer, and what it is kept as.
 func (c *call) begin(h http.Header) {
-	t := c.talk
+	t := c.turn
 	t.AnswerID, t.Run = h.Get(gateway.AnswerHeader), cmp.Or(h.Get(gateway.RunHeader), t.Run)
 	t.patience.hear()
 	if c.sent == nil {
@@ -373,7 +377,7 @@ func (c *call) begin(h http.Header) {
 	if t.Conversation != "" {
 		c.chat.running.Go(func() { c.chat.number(c.ctx, t) }) // so that nobody waits for it
 	}
-	c.chat.talks.begin(t)
+	c.chat.turns.begin(t)
 	close(t.begun)
 }
 
@@ -387,7 +391,7 @@ func (c *call) let() {
 
 // answered takes the answer. The tee calls it once.
 func (c *call) answered(r tee.Result) {
-	t, a := c.talk, r.Answer
+	t, a := c.turn, r.Answer
 	if a.Error != nil {
 		a.Error = &ibid.ProviderError{
 			Code:    gateway.HideKeys(c.keys, a.Error.Code),
@@ -423,13 +427,13 @@ func (c *call) failure(r *tee.Result) *ibid.ProviderError {
 	return &ibid.ProviderError{Code: gateway.CodeUpstream, Message: "the answer broke off"}
 }
 
-// finish ends the talk, whatever became of it. Who has read its end finds it no more.
+// finish ends the turn, whatever became of it. Who has read its end finds it no more.
 func (c *call) finish() {
-	t := c.talk
+	t := c.turn
 	t.patience.over()
 	t.stop()
 	c.let()
-	c.chat.talks.end(t)
+	c.chat.turns.end(t)
 	result := resultAnswered
 	t.update(func() {
 		t.ended = true
@@ -450,4 +454,174 @@ func (c *call) finish() {
 	})
 	c.chat.metrics.asked.WithLabelValues(c.provider.Upstream, result).Inc()
 	close(t.done)
+}
+
+// errFound ends the waiting for late citations.
+var errFound = errors.New("citations came")
+
+// mayFollow reports whether citations may come for an answer that has ended without any.
+func (c *call) mayFollow(a *ibid.Answer) bool {
+	o := &c.chat.options
+	return o.Late > 0 && o.LateFor != nil && o.Bus != nil && a.Complete && a.Error == nil && a.Text != "" &&
+		len(a.Citations) == 0 &&
+		a.Finish != ibid.FinishTool &&
+		o.LateFor(c.provider.Upstream, c.route, c.turn.Run)
+}
+
+// late waits for citations that come behind the answer.
+func (c *call) late() {
+	t := c.turn
+	t.mu.Lock()
+	waits := t.answer != nil && t.status == uimessage.Pending
+	t.mu.Unlock()
+	if !waits {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, c.chat.options.Late)
+	defer cancel()
+	defer context.AfterFunc(c.chat.closing, cancel)()
+	found := c.wait(ctx)
+	t.update(func() {
+		t.late = t.answer // nothing came: now that is final
+		if found != nil {
+			t.late = found
+		}
+	})
+}
+
+// wait returns the answer with its citations; nil: none came in time.
+func (c *call) wait(ctx context.Context) *ibid.Answer {
+	o, t := &c.chat.options, c.turn
+	listener, err := o.Bus.Listen(ctx, t.tenant, t.Run)
+	if err == nil {
+		defer listener.Close()
+		err = listener.Follow(ctx, o.Store, 0, func(m bus.Message) error {
+			if m.Event != nil && m.Event.Kind == store.EventBackfill && isAbout(m.Event, t.AnswerID) {
+				return errFound
+			}
+			return nil
+		})
+	}
+	if !errors.Is(err, errFound) {
+		if err != nil && ctx.Err() == nil {
+			c.chat.log.LogAttrs(
+				ctx, slog.LevelWarn, "late citations cannot be waited for", slog.String("answer_id", t.AnswerID),
+				slog.Any("error", err),
+			)
+		}
+		return nil
+	}
+	call, err := o.Store.Call(ctx, t.tenant, t.AnswerID)
+	if err != nil {
+		c.chat.log.LogAttrs(
+			ctx, slog.LevelWarn, "late citations cannot be read", slog.String("answer_id", t.AnswerID),
+			slog.Any("error", err),
+		)
+		return nil
+	}
+	return call.Answer
+}
+
+// isAbout reports whether an event is about the answer.
+func isAbout(e *store.Event, answerID string) bool {
+	var d struct {
+		AnswerID string `json:"answer_id"`
+	}
+	return json.Unmarshal(e.Data, &d) == nil && d.AnswerID == answerID
+}
+
+const (
+	// MaxSilence is how long a provider may say nothing, before its answer and within it, unless [Options] say
+	// otherwise: models think for minutes.
+	MaxSilence = 10 * time.Minute
+	// MaxSilenceAlone is how long it may while nobody follows: a question that nobody waits for must not take another's
+	// place for long.
+	MaxSilenceAlone = time.Minute
+)
+
+var errSilent = errors.New("the provider said nothing for too long")
+
+// patience ends a call whose provider says nothing for too long.
+type patience struct {
+	most, alone time.Duration // alone: while nobody follows
+	end         func()
+
+	mu        sync.Mutex
+	heard     time.Time // when the provider said something
+	followers int
+	timer     *time.Timer // nil: it is not waited for any more
+}
+
+// newPatience begins to wait. There is one follower, who asked.
+func newPatience(most time.Duration, end func()) *patience {
+	p := &patience{most: most, alone: min(most, MaxSilenceAlone), end: end, heard: time.Now(), followers: 1}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer = time.AfterFunc(most, p.check)
+	return p
+}
+
+// left returns how long the provider may go on saying nothing.
+func (p *patience) left() time.Duration {
+	most := p.most
+	if p.followers == 0 {
+		most = p.alone
+	}
+	return most - time.Since(p.heard)
+}
+
+// check ends the call if it is time, or looks again later.
+func (p *patience) check() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch left := p.left(); {
+	case p.timer == nil:
+	case left <= 0:
+		p.timer = nil
+		p.end()
+	default:
+		p.timer.Reset(left)
+	}
+}
+
+// follow says that somebody waits for the answer, or with -1 that somebody left.
+func (p *patience) follow(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.followers += n
+	if p.timer != nil {
+		p.timer.Reset(max(p.left(), 0))
+	}
+}
+
+// hear says that the provider said something.
+func (p *patience) hear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.heard = time.Now()
+}
+
+// over says that nothing more is to be said.
+func (p *patience) over() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+		p.timer = nil
+	}
+}
+
+// heard is a response's body whose bytes show that the provider is alive.
+type heard struct {
+	io.ReadCloser
+
+	by *patience
+}
+
+func (h heard) Read(b []byte) (int, error) {
+	n, err := h.ReadCloser.Read(b)
+	if n > 0 {
+		h.by.hear()
+	}
+	return n, err
 }

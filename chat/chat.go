@@ -59,7 +59,7 @@ type Chat struct {
 	metrics *metrics
 	mux     *httpx.Mux
 	reader  httpx.Reader
-	talks   talks
+	turns   turns
 	bodies  *httpx.Bodies // questions, until their answers begin, and longer where they are needed to read those
 
 	stillEvery time.Duration
@@ -93,7 +93,7 @@ func New(o *Options) (*Chat, error) {
 		}
 	}
 	var err error
-	if c.metrics, err = newMetrics(o.Metrics, &c.talks); err != nil {
+	if c.metrics, err = newMetrics(o.Metrics, &c.turns); err != nil {
 		return nil, fmt.Errorf("make the chat: %w", err)
 	}
 	c.closing, c.close = context.WithCancel(context.Background())
@@ -150,7 +150,7 @@ func (c *Chat) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.mux.ServeHT
 // answers. When ctx ends it breaks off those that have not, and returns its error. Close it before the gateway, and
 // while the server shuts down, which waits for the streams.
 func (c *Chat) Close(ctx context.Context) error {
-	c.talks.close()
+	c.turns.close()
 	c.close()
 	ended := make(chan struct{})
 	go func() {
@@ -166,4 +166,34 @@ func (c *Chat) Close(ctx context.Context) error {
 	c.end()
 	<-ended
 	return err
+}
+
+// The results of a question, as the metric has them.
+const (
+	resultAnswered = "answered" // whole
+	resultBroken   = "broken"   // it began, and did not end well
+	resultRefused  = "refused"  // there was no answer
+)
+
+type metrics struct {
+	asked *prometheus.CounterVec
+}
+
+func newMetrics(r prometheus.Registerer, l *turns) (*metrics, error) {
+	m := &metrics{asked: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "ibid_chat_questions_total",
+		Help: "Questions that were put by /v1/chat or the page, by upstream and what came of them.",
+	}, []string{"upstream", "result"})}
+	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "ibid_chat_open", Help: "Questions that are being answered now.",
+	}, func() float64 { return float64(l.count()) })
+	if r == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{m.asked, open} {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("register its metrics: %w", err)
+		}
+	}
+	return m, nil
 }

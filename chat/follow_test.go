@@ -141,21 +141,21 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// One tenant has so many talks and no more; another has its own.
-func TestMaxTalks(t *testing.T) {
+// One tenant has so many turns and no more; another has its own.
+func TestMaxTurns(t *testing.T) {
 	up := newSlow()
 	w := newWorld(t, &setup{upstream: up})
 	who, q := gateway.Identity{Tenant: "acme"}, &chat.Question{Provider: "openai", Messages: []chat.Message{{Role: "user", Text: herons}}}
 	ctx, cancel := context.WithCancel(t.Context())
-	talks := make([]*chat.Talk, 0, chat.MaxTalks)
-	for range chat.MaxTalks {
-		talk, err := w.chat.Ask(ctx, who, q)
+	turns := make([]*chat.Turn, 0, chat.MaxTurns)
+	for range chat.MaxTurns {
+		turn, err := w.chat.Ask(ctx, who, q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		talks = append(talks, talk)
+		turns = append(turns, turn)
 	}
-	cancel() // the talks go on
+	cancel() // the turns go on
 	_, err := w.chat.Ask(t.Context(), who, q)
 	if p := gateway.ProblemOf(err); p.Status != 429 || p.Header.Get("Retry-After") == "" {
 		t.Errorf("%v", err)
@@ -163,14 +163,14 @@ func TestMaxTalks(t *testing.T) {
 	if _, err := w.chat.Ask(t.Context(), gateway.Identity{Tenant: "rival"}, q); err != nil {
 		t.Errorf("another tenant: %v", err)
 	}
-	if a := talks[0].Answer(); a.Complete {
+	if a := turns[0].Answer(); a.Complete {
 		t.Errorf("%+v", a)
 	}
 	close(up.on)
-	for _, talk := range talks {
-		<-talk.Done()
-		if a := talk.Answer(); !a.Complete || talk.Err() != nil || talk.AnswerID == "" {
-			t.Fatalf("%+v: %v", a, talk.Err())
+	for _, turn := range turns {
+		<-turn.Done()
+		if a := turn.Answer(); !a.Complete || turn.Err() != nil || turn.AnswerID == "" {
+			t.Fatalf("%+v: %v", a, turn.Err())
 		}
 	}
 	if _, err := w.chat.Ask(t.Context(), who, q); err != nil {
@@ -179,15 +179,15 @@ func TestMaxTalks(t *testing.T) {
 }
 
 // An answer that is too long to be held is kept all the same, and its readers are told where.
-func TestMaxTalk(t *testing.T) {
-	w := newWorld(t, &setup{upstream: replay.New(&replay.Options{ChunkSize: 64 << 10, PaddingTo: chat.MaxTalk + 1000})})
+func TestMaxTurn(t *testing.T) {
+	w := newWorld(t, &setup{upstream: replay.New(&replay.Options{ChunkSize: 64 << 10, PaddingTo: chat.MaxTurn + 1000})})
 	res := w.do(t, "POST", "/v1/chat", question("gemini", herons))
 	all := events(res.body)
 	if last := all[len(all)-1]; last.name != "error" || !strings.Contains(last.data, "/v1/answers/"+res.Header.Get(gateway.AnswerHeader)) {
 		t.Errorf("%.300s", last)
 	}
 	whole := w.do(t, "POST", "/v1/chat?stream=no", question("gemini", herons))
-	if d := unmarshal[ibid.Document](t, whole.body); !d.Complete || len(d.Text) <= chat.MaxTalk {
+	if d := unmarshal[ibid.Document](t, whole.body); !d.Complete || len(d.Text) <= chat.MaxTurn {
 		t.Errorf("%d bytes", len(d.Text))
 	}
 }

@@ -220,6 +220,10 @@ func (q *Question) check() error {
 			`a message is {"role": "user", "content": "…"}`,
 		)
 	}
+	if why := gateway.CheckName(q.Agent); why != "" {
+		return httpx.BadRequest(
+			"header "+gateway.AgentHeader+": "+why, "docs/http.md says what the Ibid- headers may hold")
+	}
 	if why := gateway.CheckID(q.Conversation); why != "" {
 		return httpx.BadRequest("conversation: "+why, "with useChat it is the id of the chat")
 	}

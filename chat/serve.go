@@ -30,7 +30,7 @@ const (
 	askStore = 2 * time.Second
 	// catchUp bounds how long they wait for the answer before to be stored.
 	catchUp = 1500 * time.Millisecond
-	// headTime is how long whoever resumes a talk that has not begun waits to hear anything.
+	// headTime is how long whoever resumes a turn that has not begun waits to hear anything.
 	headTime = time.Second
 	// stillEvery is how often it is asked whether a reader's token is still valid, at most.
 	stillEvery = 5 * time.Second
@@ -97,7 +97,7 @@ func (f *form) setDefaults() error {
 // resume answers GET /v1/chat/{id}/stream: the whole answer so far, and what is still to come.
 func (c *Chat) resume(w *httpx.Reply, r *httpx.Request) error {
 	f := formOf(r)
-	t := c.talks.find(r.Who.Tenant, r.PathValue("id"))
+	t := c.turns.find(r.Who.Tenant, r.PathValue("id"))
 	if t == nil {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
@@ -135,9 +135,9 @@ func gone(err error) error {
 	return nil
 }
 
-// await waits until a talk begins, or will not. Where that lasts, and the form can, it begins the answer and keeps it
+// await waits until a turn begins, or will not. Where that lasts, and the form can, it begins the answer and keeps it
 // alive.
-func (t *Talk) await(w *httpx.Reply, r *httpx.Request, f form) error {
+func (t *Turn) await(w *httpx.Reply, r *httpx.Request, f form) error {
 	timer := time.NewTimer(headTime)
 	defer timer.Stop()
 	for {
@@ -162,7 +162,7 @@ func (t *Talk) await(w *httpx.Reply, r *httpx.Request, f form) error {
 
 // stop answers DELETE /v1/chat/{id}/stream.
 func (c *Chat) stop(w *httpx.Reply, r *httpx.Request) error {
-	all := c.talks.all(r.Who.Tenant, r.PathValue("id"))
+	all := c.turns.all(r.Who.Tenant, r.PathValue("id"))
 	for _, t := range all {
 		t.stop()
 	}
@@ -177,8 +177,8 @@ func (c *Chat) stop(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// tell tells a talk to whoever asked, from its beginning.
-func (c *Chat) tell(w *httpx.Reply, r *httpx.Request, t *Talk, f form) error {
+// tell tells a turn to whoever asked, from its beginning.
+func (c *Chat) tell(w *httpx.Reply, r *httpx.Request, t *Turn, f form) error {
 	h := w.Header()
 	h[gateway.AnswerHeader], h[gateway.RunHeader] = []string{t.AnswerID}, []string{t.Run}
 	ctx := r.Context()
@@ -241,7 +241,7 @@ func pass(to teller, n *news) (ended bool, err error) {
 }
 
 // tellWhole answers with one document, when nothing more comes.
-func (c *Chat) tellWhole(w *httpx.Reply, r *httpx.Request, t *Talk, f form) error {
+func (c *Chat) tellWhole(w *httpx.Reply, r *httpx.Request, t *Turn, f form) error {
 	select {
 	case <-t.Done():
 	case <-r.Context().Done():
@@ -259,8 +259,8 @@ func (c *Chat) tellWhole(w *httpx.Reply, r *httpx.Request, t *Talk, f form) erro
 		&ibid.DocumentOptions{Unit: f.unit, AnswerID: t.AnswerID, Numbering: c.numbers(r.Context(), t)}))
 }
 
-// number asks which numbers the sources of the talk's conversation have, once.
-func (c *Chat) number(ctx context.Context, t *Talk) {
+// number asks which numbers the sources of the turn's conversation have, once.
+func (c *Chat) number(ctx context.Context, t *Turn) {
 	t.numberOnce.Do(func() {
 		if t.Conversation == "" {
 			return
@@ -281,8 +281,8 @@ func (c *Chat) number(ctx context.Context, t *Talk) {
 	})
 }
 
-// numbers returns the numbers that sources have in the talk's conversation, for one reader.
-func (c *Chat) numbers(ctx context.Context, t *Talk) *ibid.Numbering {
+// numbers returns the numbers that sources have in the turn's conversation, for one reader.
+func (c *Chat) numbers(ctx context.Context, t *Turn) *ibid.Numbering {
 	c.number(ctx, t)
 	n := maps.Clone(t.numbers)
 	return &n

@@ -33,6 +33,7 @@ type Gateway struct {
 	active  atomic.Int64 // calls that are being served
 	closing atomic.Bool
 	idle    chan struct{} // 1: the last call has ended while closing
+	inside  *http.Transport
 	stop    context.Context
 	cut     context.CancelFunc // ends what outlives its server: tunnels
 
@@ -59,6 +60,7 @@ func New(o *Options) (*Gateway, error) {
 	if err := g.setDefaults(); err != nil {
 		return nil, fmt.Errorf("making a gateway: %w", err)
 	}
+	g.inside = g.newInside()
 	g.tail.limit = g.options.Limits.Tail
 	g.metrics = newMetrics(g)
 	for i := range o.Upstreams {
@@ -111,20 +113,18 @@ func (g *Gateway) setDefaults() error {
 // ServeHTTP passes a call through to the upstream that the first segment of its path names. It must get the path as the
 // client sent it, which an [http.ServeMux] would clean. The request is the gateway's from here on: it changes its
 // header.
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.handle(w, r, nil) }
+
+// handle serves a call. Nil: the guard says who makes it.
+func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, who *Identity) {
 	g.active.Add(1)
 	defer g.leave()
-	g.handle(w, r)
-}
-
-// handle serves a call that is counted among the active ones.
-func (g *Gateway) handle(w http.ResponseWriter, r *http.Request) {
 	if g.closing.Load() {
 		g.refuse(w, r, Unavailable("ibid is shutting down"))
 		return
 	}
 	e := &exchange{g: g, w: w, in: r}
-	if err := e.admit(); err != nil {
+	if err := e.admit(who); err != nil {
 		g.refuse(w, r, err)
 		return
 	}
@@ -146,23 +146,12 @@ func (g *Gateway) leave() {
 	}
 }
 
-// identify says who makes a call.
-func (g *Gateway) identify(r *http.Request) (Identity, error) {
-	if who, ok := handedOver(r); ok {
-		return who, nil
-	}
-	if g.options.Guard == nil {
-		return Identity{Tenant: store.DefaultTenant, Publish: true}, nil
-	}
-	return g.options.Guard.Proxy(r)
-}
-
 func (g *Gateway) noUpstream(name string) error {
 	p := &Problem{
 		Status: http.StatusNotFound, Code: CodeNotFound, Detail: "the path does not begin with the name of an upstream",
 		Hint: "the upstreams are " + strings.Join(g.names, ", "),
 	}
-	if name != "" && checkName(name) == "" {
+	if name != "" && CheckName(name) == "" {
 		p.Detail = fmt.Sprintf("there is no upstream %q", name)
 	}
 	return p
@@ -200,6 +189,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	g.closing.Store(true)
 	err := g.drain(ctx)
 	g.cut()
+	g.inside.CloseIdleConnections()
 	if err != nil {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastMoment)
 		defer cancel()

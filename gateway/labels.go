@@ -49,7 +49,7 @@ func readLabels(h http.Header) (labels, error) {
 		name  string
 		value *string
 		check func(string) string
-	}{{RunHeader, &a.run, CheckID}, {ConversationHeader, &a.conversation, CheckID}, {AgentHeader, &a.agent, checkName}, {PublishHeader, &a.publish, checkPublish}} {
+	}{{RunHeader, &a.run, CheckID}, {ConversationHeader, &a.conversation, CheckID}, {AgentHeader, &a.agent, CheckName}, {PublishHeader, &a.publish, checkPublish}} {
 		values, ok := h[f.name]
 		if !ok {
 			continue
@@ -109,8 +109,8 @@ func CheckID(s string) string {
 	return checkLength(s)
 }
 
-// checkName says what is wrong with the name of an agent or a tool; empty: nothing.
-func checkName(s string) string {
+// CheckName says what is wrong with the name of an agent or a tool; empty: nothing.
+func CheckName(s string) string {
 	if !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
 		return "a name has no control characters and is valid UTF-8"
 	}
@@ -161,7 +161,7 @@ func parseStep(s string) (store.Step, error) {
 		switch {
 		case name == "tool" && step.Tool == "" && value != "":
 			step.Tool = value
-			if why := checkName(value); why != "" {
+			if why := CheckName(value); why != "" {
 				return store.Step{}, fmt.Errorf("tool: %s", why)
 			}
 		case name == "after" && step.After == nil:

@@ -60,7 +60,7 @@ type citationChoice struct {
 
 // coming is an answer that is arriving.
 type coming struct {
-	talk                    *chat.Talk // nil: another node asked for it
+	talk                    *chat.Turn // nil: another node asked for it
 	tenant, conversation    string
 	answerID, run, question string
 	since                   time.Time

@@ -54,28 +54,28 @@ func (s *seen) take(t *testing.T, n *news) {
 func TestFollowers(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		talk := &Talk{}
+		turn := &Turn{}
 		var followers []*follower
 		var all []*seen
 		for i := range 60 {
-			talk.event(randomEvent(r, &talk.draft, i))
+			turn.event(randomEvent(r, &turn.draft, i))
 			if r.IntN(10) == 0 {
-				followers, all = append(followers, talk.follow()), append(all, &seen{marks: map[string]ibid.Event{}})
+				followers, all = append(followers, turn.follow()), append(all, &seen{marks: map[string]ibid.Event{}})
 			}
 			for k, f := range followers {
 				if n, _ := f.take(); r.IntN(3) == 0 && n != nil {
 					all[k].take(t, n)
 				} else if n != nil { // it did not listen: give it back
-					followers[k] = talk.follow()
+					followers[k] = turn.follow()
 					all[k] = &seen{marks: map[string]ibid.Event{}}
 				}
 			}
 		}
-		followers, all = append(followers, talk.follow()), append(all, &seen{marks: map[string]ibid.Event{}})
-		talk.update(func() { talk.answer, talk.ended = &ibid.Answer{}, true })
+		followers, all = append(followers, turn.follow()), append(all, &seen{marks: map[string]ibid.Event{}})
+		turn.update(func() { turn.answer, turn.ended = &ibid.Answer{}, true })
 		want := map[string]ibid.Event{}
-		for i := range talk.marks.list {
-			ev := talk.marks.list[i].event
+		for i := range turn.marks.list {
+			ev := turn.marks.list[i].event
 			name := "citation " + ev.Key
 			if ev.Kind == ibid.EventSource {
 				name = "source " + ev.Source.ID
@@ -88,10 +88,10 @@ func TestFollowers(t *testing.T) {
 				t.Fatalf("seed %d: no end", seed)
 			}
 			all[k].take(t, n)
-			if got, text := all[k].draft.text.String(), talk.draft.text.String(); got != text {
+			if got, text := all[k].draft.text.String(), turn.draft.text.String(); got != text {
 				t.Fatalf("seed %d: %q, want %q", seed, got, text)
 			}
-			if diff := cmp.Diff(want, all[k].marks); diff != "" || all[k].answers != 1 || len(all[k].draft.parts) != len(talk.draft.parts) {
+			if diff := cmp.Diff(want, all[k].marks); diff != "" || all[k].answers != 1 || len(all[k].draft.parts) != len(turn.draft.parts) {
 				t.Fatalf("seed %d: %d answers\n%s", seed, all[k].answers, diff)
 			}
 		}
@@ -121,8 +121,8 @@ func randomEvent(r *rand.Rand, d *draft, i int) ibid.Event {
 // Where nothing comes for a time, that is told, so that the stream can say that it is alive.
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		talk := &Talk{}
-		f := talk.follow()
+		turn := &Turn{}
+		f := turn.follow()
 		begun := time.Now()
 		n, err := f.next(t.Context())
 		if err != nil || !n.idle || time.Since(begun) != pingEvery {
@@ -130,7 +130,7 @@ func TestIdle(t *testing.T) {
 		}
 		go func() {
 			time.Sleep(time.Second) // in a bubble
-			talk.event(ibid.Event{Kind: ibid.EventText, Text: "x"})
+			turn.event(ibid.Event{Kind: ibid.EventText, Text: "x"})
 		}()
 		if n, err = f.next(t.Context()); err != nil || len(n.events) != 1 {
 			t.Errorf("%+v, %v", n, err)

@@ -1,0 +1,472 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/uimessage"
+)
+
+// MaxTurn is how many bytes of text, sources and citations a turn holds for those who follow it. Whoever follows a
+// longer one is told where the answer is kept; the call goes on.
+const MaxTurn = 8 << 20
+
+// Turn is a question on its way to its answer. Its methods may be called at the same time.
+type Turn struct {
+	AnswerID     string // under which the answer is kept
+	Run          string
+	Conversation string // empty: it is part of none
+
+	tenant string
+	model  string        // that was asked for
+	stop   func()        // breaks the call off
+	form   form          // that the asker chose
+	begun  chan struct{} // closed when the provider has begun to answer, or will not
+	done   chan struct{} // closed when nothing more comes
+	known  bool          // it has begun, and its answer's id is known: turns guard it
+
+	patience *patience
+
+	numberOnce sync.Once
+	numbers    ibid.Numbering // of the conversation, before this answer
+
+	mu       sync.Mutex
+	wake     chan struct{} // closed at the next change; nil: nobody waits
+	refused  error         // why there is no answer: set before begun is closed
+	draft    draft
+	rewrites []rewrite
+	marks    marks
+	size     int
+	large    bool // it holds no more: MaxTurn
+
+	answer *ibid.Answer     // nil: it has not ended
+	status uimessage.Status // of its citations
+	late   *ibid.Answer     // with citations that came later; nil: there are none
+	failed *ibid.ProviderError
+	ended  bool
+}
+
+// rewrite is a correction of a part's text by the provider, and what there was before.
+type rewrite struct {
+	text  string
+	parts []ibid.Part
+	event ibid.Event
+	shift int // by how much the text has grown
+}
+
+// marks are the sources and citations of an answer, as last told, and in which order they were.
+type marks struct {
+	at   map[markKey]int // place in list
+	list []mark
+	said []said
+}
+
+type markKey struct {
+	kind ibid.EventKind
+	key  string
+}
+
+type mark struct {
+	event   ibid.Event
+	version int
+}
+
+type said struct{ at, version int }
+
+// add remembers a source or a citation, or what more is known of it.
+func (m *marks) add(ev *ibid.Event) {
+	key := markKey{ev.Kind, ev.Key}
+	if ev.Kind == ibid.EventSource {
+		key.key = ev.Source.ID
+	}
+	at, known := m.at[key]
+	if !known {
+		if m.at == nil {
+			m.at = map[markKey]int{}
+		}
+		at = len(m.list)
+		m.at[key] = at
+		m.list = append(m.list, mark{})
+	}
+	m.list[at].event = *ev
+	m.list[at].version++
+	m.said = append(m.said, said{at, m.list[at].version})
+}
+
+// after appends what was said from place n on, each source and each citation once.
+func (m *marks) after(n int, events []ibid.Event) []ibid.Event {
+	for _, s := range m.said[n:] {
+		if m.list[s.at].version == s.version {
+			events = append(events, m.list[s.at].event)
+		}
+	}
+	return events
+}
+
+// event takes what became known.
+func (t *Turn) event(ev ibid.Event) {
+	if ev.Candidate != 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.large {
+		return
+	}
+	switch ev.Kind {
+	case ibid.EventText:
+		t.size += len(ev.Text)
+		t.draft.text.WriteString(ev.Text)
+	case ibid.EventPart:
+		t.addPart(&ev)
+	case ibid.EventSource, ibid.EventCitation:
+		t.size += weight(&ev)
+		t.marks.add(&ev)
+	default:
+		return // the answer tells
+	}
+	t.large = t.size > MaxTurn
+	t.changed()
+}
+
+// weight returns about how many bytes an event holds.
+func weight(ev *ibid.Event) int {
+	const fixed = 512
+	n := fixed
+	if s := ev.Source; s != nil {
+		n += len(s.Content) + len(s.Raw) + len(s.Title) + len(s.URL)
+		for i := range s.Chunks {
+			n += fixed/4 + len(s.Chunks[i].Content)
+		}
+	}
+	if c := ev.Citation; c != nil {
+		for i := range c.Refs {
+			n += fixed/4 + len(c.Refs[i].Quote)
+		}
+	}
+	return n
+}
+
+func (t *Turn) addPart(ev *ibid.Event) {
+	switch {
+	case ev.Part == nil:
+	case ev.Corrected:
+		t.correct(ev)
+	default:
+		t.size += 64
+		t.draft.parts = append(t.draft.parts, *ev.Part)
+	}
+}
+
+// correct puts another text in the place of a part's, and keeps what was there for those who are behind.
+func (t *Turn) correct(ev *ibid.Event) {
+	old := rewrite{text: t.draft.text.String(), parts: slices.Clone(t.draft.parts), event: *ev}
+	var ok bool
+	if old.shift, ok = t.draft.correct(ev); ok {
+		t.rewrites = append(t.rewrites, old)
+		t.size += len(old.text) + len(ev.Text)
+	}
+}
+
+// changed wakes whoever follows.
+func (t *Turn) changed() {
+	if t.wake != nil {
+		close(t.wake)
+		t.wake = nil
+	}
+}
+
+// update changes the turn and wakes whoever follows.
+func (t *Turn) update(change func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	change()
+	t.changed()
+}
+
+// Done is closed when nothing more comes: the answer has ended, and nobody waits for citations any more.
+func (t *Turn) Done() <-chan struct{} { return t.done }
+
+// Answer returns the answer as far as it is known: whole once Done is closed. It must not be changed.
+func (t *Turn) Answer() *ibid.Answer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if a := cmp.Or(t.late, t.answer); a != nil {
+		return a
+	}
+	a := &ibid.Answer{Text: t.draft.text.String(), Parts: slices.Clone(t.draft.parts)}
+	for i := range a.Parts {
+		a.Parts[i].End = t.draft.end(i)
+	}
+	for i := range t.marks.list {
+		switch ev := &t.marks.list[i].event; {
+		case ev.Kind == ibid.EventSource:
+			a.Sources = append(a.Sources, *ev.Source)
+		case ev.Citation != nil && !ev.Withdrawn && ev.Citation.Span.End <= len(a.Text):
+			a.Citations = append(a.Citations, *ev.Citation)
+		}
+	}
+	uimessage.SortCitations(a.Citations)
+	return a
+}
+
+// Err returns why the answer is not whole, as far as it is known; nil: it is, or has not ended.
+func (t *Turn) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.refused != nil {
+		return t.refused
+	}
+	if t.failed != nil {
+		return t.failed
+	}
+	return nil
+}
+
+// hasBegun reports whether begun is closed.
+func (t *Turn) hasBegun() bool {
+	select {
+	case <-t.begun:
+		return true
+	default:
+		return false
+	}
+}
+
+// tooLarge says that those who follow hear no more.
+func (t *Turn) tooLarge() *ibid.ProviderError {
+	return &ibid.ProviderError{
+		Code:    gateway.CodeTooLarge,
+		Message: "the answer is too long to be told here; when it has ended it is at /v1/answers/" + t.AnswerID,
+	}
+}
+
+// MaxTurns is how many turns a tenant may have open on one node.
+const MaxTurns = 256
+
+// turnKey names a turn: by its conversation, or by its answer.
+type turnKey struct{ tenant, id string }
+
+// turns are those that have not ended.
+type turns struct {
+	mu     sync.Mutex
+	by     map[turnKey][]*Turn // those that have begun in the order in which they did
+	open   map[string]int      // of each tenant
+	closed bool
+}
+
+// add takes up a turn.
+func (l *turns) add(t *Turn) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return gateway.Unavailable("ibid is shutting down")
+	}
+	if l.open[t.tenant] >= MaxTurns {
+		return httpx.TooMany(2*time.Second, fmt.Sprintf("%d questions are being answered already", MaxTurns),
+			"wait for one of them, or end it: DELETE /v1/chat/{id}/stream")
+	}
+	if l.by == nil {
+		l.by, l.open = map[turnKey][]*Turn{}, map[string]int{}
+	}
+	l.open[t.tenant]++
+	if t.Conversation != "" {
+		l.put(t, t.Conversation)
+	}
+	return nil
+}
+
+func (l *turns) put(t *Turn, id string) {
+	key := turnKey{t.tenant, id}
+	l.by[key] = append(l.by[key], t)
+}
+
+func (l *turns) remove(t *Turn, id string) {
+	key := turnKey{t.tenant, id}
+	l.by[key] = slices.DeleteFunc(l.by[key], func(other *Turn) bool { return other == t })
+	if len(l.by[key]) == 0 {
+		delete(l.by, key)
+	}
+}
+
+// begin makes a turn the one of its conversation, and known by its answer's id too.
+func (l *turns) begin(t *Turn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.known = true
+	l.put(t, t.AnswerID)
+	if t.Conversation != "" {
+		l.remove(t, t.Conversation)
+		l.put(t, t.Conversation)
+	}
+}
+
+// end says that a turn has ended: there is nothing to follow any more.
+func (l *turns) end(t *Turn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[t.tenant]--; l.open[t.tenant] == 0 {
+		delete(l.open, t.tenant)
+	}
+	l.remove(t, t.Conversation)
+	l.remove(t, t.AnswerID)
+}
+
+// find returns the turn of a conversation or an answer: of several the one that began last, of those that have not
+// begun the newest. Nil: there is none.
+func (l *turns) find(tenant, id string) *Turn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := l.by[turnKey{tenant, id}]
+	for _, t := range slices.Backward(list) {
+		if t.known {
+			return t
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return list[len(list)-1]
+}
+
+// all returns the turns of a conversation or an answer.
+func (l *turns) all(tenant, id string) []*Turn {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.by[turnKey{tenant, id}])
+}
+
+// count returns how many turns have not ended.
+func (l *turns) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for _, open := range l.open {
+		n += open
+	}
+	return n
+}
+
+// close makes add refuse.
+func (l *turns) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+}
+
+// follower is a place in what a turn tells. The zero value of all but its turn is its beginning, as it is known now:
+// text and marks once each, however often they changed until then.
+type follower struct {
+	t *Turn
+
+	text, parts, rewrites, said int // how much of each was told
+	answered, late              bool
+}
+
+// follow returns a follower at the beginning.
+func (t *Turn) follow() *follower {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return &follower{t: t, rewrites: len(t.rewrites)}
+}
+
+// news is what a turn tells at a time, in the order of the fields.
+type news struct {
+	events []ibid.Event
+	answer *ibid.Answer // the answer has ended
+	late   *ibid.Answer // citations came later
+	status uimessage.Status
+	failed *ibid.ProviderError
+	ended  bool // nothing more comes
+	idle   bool // there was nothing to tell for a time
+}
+
+// next waits for news. It returns idle news when there were none for pingEvery, and the error of ctx.
+func (f *follower) next(ctx context.Context) (*news, error) {
+	var timer *time.Timer
+	for {
+		n, wake := f.take()
+		if n != nil {
+			return n, nil
+		}
+		if timer == nil {
+			timer = time.NewTimer(pingEvery)
+			defer timer.Stop()
+		}
+		select {
+		case <-wake:
+		case <-timer.C:
+			return &news{idle: true}, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// take returns the news, or a channel that is closed when there are some.
+func (f *follower) take() (*news, <-chan struct{}) {
+	t := f.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := &news{}
+	if t.large {
+		n.failed, n.ended = t.tooLarge(), true
+		return n, nil
+	}
+	for f.rewrites < len(t.rewrites) {
+		r := &t.rewrites[f.rewrites]
+		f.rewrites++
+		n.events = f.tellText(n.events, r.text, r.parts)
+		n.events = append(n.events, r.event)
+		f.text += r.shift
+	}
+	n.events = f.tellText(n.events, t.draft.text.String(), t.draft.parts)
+	n.events = t.marks.after(f.said, n.events)
+	f.said = len(t.marks.said)
+	if t.answer != nil && !f.answered {
+		f.answered = true
+		n.answer, n.status = t.answer, t.status
+	}
+	if t.late != nil && !f.late {
+		f.late = true
+		n.late = t.late
+	}
+	if t.ended {
+		n.failed, n.ended = t.failed, true
+	}
+	if len(n.events) > 0 || n.answer != nil || n.late != nil || n.ended {
+		return n, nil
+	}
+	if t.wake == nil {
+		t.wake = make(chan struct{})
+	}
+	return nil, t.wake
+}
+
+// tellText appends what is new of a text and its parts.
+func (f *follower) tellText(events []ibid.Event, text string, parts []ibid.Part) []ibid.Event {
+	for {
+		end := len(text)
+		if f.parts < len(parts) {
+			end = min(end, max(parts[f.parts].Start, f.text))
+		}
+		if f.text < end {
+			events = append(events, ibid.Event{Kind: ibid.EventText, Text: text[f.text:end], At: f.text})
+			f.text = end
+		}
+		if f.parts >= len(parts) {
+			return events
+		}
+		part := parts[f.parts]
+		part.End = part.Start
+		f.parts++
+		events = append(events, ibid.Event{Kind: ibid.EventPart, Part: &part})
+	}
+}
