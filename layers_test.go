@@ -145,6 +145,7 @@ var allowedModules = map[string][]string{
 	"bus":   {"github.com/cenkalti/backoff/v5", "github.com/nats-io/nats.go", "github.com/nats-io/nats-server/v2"},
 	"gateway": {
 		"github.com/cenkalti/backoff/v5",
+		"github.com/dunglas/httpsfv",
 		"github.com/google/uuid",
 		"github.com/prometheus/client_golang/prometheus",
 		"go.opentelemetry.io/otel",

@@ -6,9 +6,16 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/call"
@@ -243,4 +250,100 @@ func (e *exchange) logAnswer(c *store.Call, r tee.Result, waited time.Duration, 
 		slog.Duration("capture_wait", waited),
 	)
 	_ = e.g.log.Handler().Handle(ctx, line) // a log that cannot be written harms no call
+}
+
+// traceCall writes the span of a captured call, with the names of OpenTelemetry's conventions for generative AI. Its
+// parent is the client's span, if the request names one.
+func (e *exchange) traceCall() {
+	tracer := e.g.options.Tracer
+	if tracer == nil || !e.captured {
+		return
+	}
+	const operation = "chat"
+	name := operation
+	if e.model != "" {
+		name += " " + e.model
+	}
+	ctx := propagation.TraceContext{}.Extract(e.in.Context(), propagation.HeaderCarrier(e.in.Header))
+	_, span := tracer.Start(
+		ctx, name, trace.WithTimestamp(e.started), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(
+			attribute.String("gen_ai.operation.name", operation),
+			attribute.String("gen_ai.provider.name", call.OTelName(e.provider())),
+			attribute.String("server.address", e.up.URL.Hostname()),
+			attribute.Int("http.response.status_code", e.status), attribute.String("ibid.upstream", e.up.Name),
+			attribute.String("ibid.run", e.labels.run),
+		),
+	)
+	defer span.End()
+	if e.model != "" {
+		span.SetAttributes(attribute.String("gen_ai.request.model", e.model))
+	}
+	if e.labels.conversation != "" {
+		span.SetAttributes(attribute.String("gen_ai.conversation.id", e.labels.conversation))
+	}
+	if e.labels.agent != "" {
+		span.SetAttributes(attribute.String("gen_ai.agent.name", e.labels.agent))
+	}
+	if e.status >= 400 {
+		span.SetStatus(codes.Error, "")
+	}
+	if e.answer != nil {
+		e.traceAnswer(span, e.answer)
+	}
+}
+
+func (e *exchange) traceAnswer(span trace.Span, a *ibid.Answer) {
+	span.SetAttributes(
+		attribute.String("gen_ai.provider.name", call.OTelName(a.Provider)),
+		attribute.String("ibid.answer", e.answerID),
+		attribute.Int("ibid.citations", len(a.Citations)),
+		attribute.Int("ibid.sources", len(a.Sources)),
+		attribute.Bool("ibid.complete", a.Complete),
+	)
+	if a.ID != "" {
+		span.SetAttributes(attribute.String("gen_ai.response.id", a.ID))
+	}
+	if a.Model != "" {
+		span.SetAttributes(attribute.String("gen_ai.response.model", a.Model))
+	}
+	if a.Finish != "" {
+		span.SetAttributes(attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(a.Finish)}))
+	}
+	if a.Error != nil {
+		span.SetStatus(codes.Error, "")
+	}
+}
+
+// minKey is how long a key is at least: what is shorter keeps nobody out, and may be a word.
+const minKey = 8
+
+// HideKeys returns words of a provider without the keys in the header of the request that they are about: some repeat
+// in an error what they were sent, and their words are kept, and shown to people who have other keys.
+func HideKeys(h http.Header, words string) string {
+	const hidden = "…"
+	for _, name := range call.KeyHeaders() {
+		for _, value := range h.Values(name) {
+			key := value
+			if scheme, rest, ok := strings.Cut(value, " "); ok && scheme != "" {
+				key = strings.TrimSpace(rest)
+			}
+			if len(key) < minKey {
+				continue
+			}
+			for _, secret := range []string{value, key, url.QueryEscape(key)} {
+				words = strings.ReplaceAll(words, secret, hidden)
+			}
+		}
+	}
+	return words
+}
+
+// hideKeys takes the keys of the call out of its answer's error before that is kept.
+func (e *exchange) hideKeys(a *ibid.Answer) {
+	if a.Error == nil {
+		return
+	}
+	keys := watch.Keys(e.in, e.provider())
+	a.Error = &ibid.ProviderError{Code: HideKeys(keys, a.Error.Code), Message: HideKeys(keys, a.Error.Message)}
 }

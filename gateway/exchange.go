@@ -84,12 +84,8 @@ func (e *exchange) admit(known *Identity) error {
 	}
 	h := e.in.Header
 	if strings.HasPrefix(h.Get("Authorization"), sigV4) {
-		return &Problem{
-			Status: http.StatusBadRequest,
-			Code:   CodeBadRequest,
-			Detail: "the request is signed for another host (AWS Signature Version 4)",
-			Hint:   "use a bearer key for the provider, or tee.Transport inside the program: it signs for the provider itself",
-		}
+		return NewProblem(CodeBadRequest, "the request is signed for another host (AWS Signature Version 4)",
+			"use a bearer key for the provider, or tee.Transport inside the program: it signs for the provider itself")
 	}
 	if e.labels, err = readLabels(h); err != nil {
 		return err

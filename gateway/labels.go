@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/dunglas/httpsfv"
 
 	"github.com/ibidhq/ibid/store"
 )
@@ -49,7 +52,12 @@ func readLabels(h http.Header) (labels, error) {
 		name  string
 		value *string
 		check func(string) string
-	}{{RunHeader, &a.run, CheckID}, {ConversationHeader, &a.conversation, CheckID}, {AgentHeader, &a.agent, CheckName}, {PublishHeader, &a.publish, checkPublish}} {
+	}{
+		{RunHeader, &a.run, CheckID},
+		{ConversationHeader, &a.conversation, CheckID},
+		{AgentHeader, &a.agent, CheckName},
+		{PublishHeader, &a.publish, checkPublish},
+	} {
 		values, ok := h[f.name]
 		if !ok {
 			continue
@@ -79,20 +87,16 @@ func readLabels(h http.Header) (labels, error) {
 }
 
 func removeLabels(h http.Header) {
-	delete(h, RunHeader)
-	delete(h, StepHeader)
-	delete(h, ConversationHeader)
-	delete(h, AgentHeader)
-	delete(h, PublishHeader)
-	delete(h, TokenHeader)
+	for _, name := range []string{
+		RunHeader, StepHeader, ConversationHeader, AgentHeader, PublishHeader, TokenHeader,
+	} {
+		delete(h, name)
+	}
 	removeSession(h)
 }
 
 func badHeader(name, why string) error {
-	return &Problem{
-		Status: http.StatusBadRequest, Code: CodeBadRequest, Detail: "header " + name + ": " + why,
-		Hint: "docs/http.md says what the Ibid- headers may hold",
-	}
+	return NewProblem(CodeBadRequest, "header "+name+": "+why, "docs/http.md says what the Ibid- headers may hold")
 }
 
 // CheckID says what is wrong with the id of a run or a conversation; empty: nothing.
@@ -138,40 +142,36 @@ func checkLength(s string) string {
 	return ""
 }
 
-// parseStep reads the value of [StepHeader]: the step's number and, as parameters of a structured field (RFC 9651), the
-// tool that it is and the steps that it builds on, all of them earlier ones. Without the latter it builds on the step
-// before it.
+// parseStep reads the value of [StepHeader], an item of a structured field (RFC 9651): the step's number and, as
+// parameters, the tool that it is and the steps that it builds on, all of them earlier ones. Without the latter it builds
+// on the step before it.
 func parseStep(s string) (store.Step, error) {
-	var step store.Step
 	if len(s) > maxStepHeader {
-		return step, fmt.Errorf("%d bytes are more than %d", len(s), maxStepHeader)
+		return store.Step{}, fmt.Errorf("%d bytes are more than %d", len(s), maxStepHeader)
 	}
-	s = strings.Trim(s, " ")
-	number, rest := cutDigits(s)
-	var ok bool
-	if step.Number, ok = stepNumber(number); !ok {
+	item, err := httpsfv.UnmarshalItem([]string{s})
+	if err != nil {
+		return store.Step{}, errors.New(`it is a number, and parameters that are strings: 3;tool="search";after="1,2"`)
+	}
+	number, _ := item.Value.(int64)
+	step := store.Step{Number: int(number)}
+	if number < 1 || number > maxStep {
 		return store.Step{}, fmt.Errorf("it begins with the step's number, from 1 to %d", maxStep)
 	}
-	for rest != "" {
-		var name, value string
-		var err error
-		if name, value, rest, err = cutParameter(rest); err != nil {
-			return store.Step{}, err
-		}
+	for _, name := range item.Params.Names() {
+		value, _ := item.Params.Get(name)
+		text, ok := value.(string)
 		switch {
-		case name == "tool" && step.Tool == "" && value != "":
-			step.Tool = value
-			if why := CheckName(value); why != "" {
-				return store.Step{}, fmt.Errorf("tool: %s", why)
+		case ok && name == "tool" && text != "":
+			if step.Tool = text; CheckName(text) != "" {
+				return store.Step{}, errors.New("tool: " + CheckName(text))
 			}
-		case name == "after" && step.After == nil:
-			if step.After, err = parseAfter(value, step.Number); err != nil {
+		case ok && name == "after":
+			if step.After, err = parseAfter(text, step.Number); err != nil {
 				return store.Step{}, err
 			}
 		default:
-			return store.Step{}, fmt.Errorf(
-				"the parameters are tool and after, each once and as a string; not %s", name,
-			)
+			return store.Step{}, fmt.Errorf("the parameters are tool and after, each as a string; not %s", name)
 		}
 	}
 	return step, nil
@@ -184,8 +184,9 @@ func parseAfter(s string, step int) ([]int, error) {
 		return after, nil
 	}
 	for part := range strings.SplitSeq(s, ",") {
-		n, ok := stepNumber(strings.Trim(part, " "))
-		if !ok || n >= step || slices.Contains(after, n) || len(after) == maxAfter {
+		part = strings.Trim(part, " ")
+		n, err := strconv.Atoi(part)
+		if err != nil || part[0] == '+' || n < 1 || n >= step || slices.Contains(after, n) || len(after) == maxAfter {
 			return nil, fmt.Errorf(
 				"after lists up to %d numbers of earlier steps, each once and separated by commas", maxAfter,
 			)
@@ -193,49 +194,4 @@ func parseAfter(s string, step int) ([]int, error) {
 		after = append(after, n)
 	}
 	return after, nil
-}
-
-func stepNumber(s string) (int, bool) {
-	n, err := strconv.Atoi(s)
-	return n, err == nil && n >= 1 && n <= maxStep && s[0] != '+'
-}
-
-func cutDigits(s string) (digits, rest string) {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return s[:i], s[i:]
-		}
-	}
-	return s, ""
-}
-
-// cutParameter cuts ;name="value" off s.
-//
-//nolint:revive // four results: the parts, and why there are none
-func cutParameter(s string) (name, value, rest string, err error) {
-	if s[0] != ';' {
-		return "", "", "", fmt.Errorf("a parameter begins with a semicolon, not with %q", s[:1])
-	}
-	s = strings.TrimLeft(s[1:], " ")
-	name, quoted, ok := strings.Cut(s, `="`)
-	if !ok || name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_-.*0123456789") != "" {
-		return "", "", "", fmt.Errorf(`a parameter is a name and a string in quotes: tool="search"`)
-	}
-	var b strings.Builder
-	for i := 0; i < len(quoted); i++ {
-		switch c := quoted[i]; {
-		case c == '"':
-			return name, b.String(), quoted[i+1:], nil
-		case c == '\\':
-			if i++; i == len(quoted) || quoted[i] != '"' && quoted[i] != '\\' {
-				return "", "", "", fmt.Errorf(`%s: a backslash stands before a quote or a backslash`, name)
-			}
-			b.WriteByte(quoted[i])
-		case c < ' ' || c > '~':
-			return "", "", "", fmt.Errorf("%s: a string has only printable ASCII characters", name)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return "", "", "", fmt.Errorf("%s: the string does not end", name)
 }

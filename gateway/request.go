@@ -8,6 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/store"
 )
 
 const (
@@ -101,18 +104,13 @@ func tooLarge(limit int64) error { return &http.MaxBytesError{Limit: limit} }
 
 func unreadable(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return &Problem{
-			Status: http.StatusRequestTimeout,
-			Code:   CodeBadRequest,
-			Detail: "the request's body did not arrive in time",
-			Hint:   "ibid reads the request whole before it sends it on",
-		}
+		p := NewProblem(CodeBadRequest, "the request's body did not arrive in time",
+			"ibid reads the request whole before it sends it on")
+		p.Status = http.StatusRequestTimeout
+		return p
 	}
-	return &Problem{
-		Status: http.StatusBadRequest,
-		Code:   CodeBadRequest,
-		Detail: "the request's body broke off, or is not encoded as its header says",
-	}
+	return NewProblem(
+		CodeBadRequest, "the request's body broke off, or is not encoded as its header says", "")
 }
 
 // attach gives the body to the request for the upstream, with its length.
@@ -213,4 +211,38 @@ func (u *upload) abort() {
 	u.mu.Lock() // until nobody reads any more
 	defer u.mu.Unlock()
 	u.whole = true // as much of it as will be read
+}
+
+// readRequest takes from the request what is kept with its answer.
+func (e *exchange) readRequest() {
+	defer e.survive()
+	o := &e.g.options
+	if len(e.body) == 0 || len(e.in.Header["Content-Encoding"]) > 0 ||
+		o.Prompts == PromptsNone && o.Backfill == nil && o.Tracer == nil {
+		return
+	}
+	if request, err := call.ReadRequest(e.route.Format, e.body); err == nil { // else it is the upstream's to complain
+		if e.model == "" {
+			e.model = request.Model
+		}
+		e.stream = e.route.Stream || request.Stream
+		e.prompt = promptOf(request, o.Prompts)
+	}
+}
+
+func promptOf(r *call.Request, keep Prompts) []store.Message {
+	switch keep {
+	case PromptsAll:
+		prompt := make([]store.Message, len(r.Messages))
+		for i, m := range r.Messages {
+			prompt[i] = store.Message{Role: m.Role, Text: m.Text}
+		}
+		return prompt
+	case PromptsNone:
+	default:
+		if m, ok := r.LastUser(); ok {
+			return []store.Message{{Role: m.Role, Text: m.Text}}
+		}
+	}
+	return nil
 }

@@ -1,9 +1,14 @@
 package gateway
 
 import (
+	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httputil"
+	"net/textproto"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -167,3 +172,156 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 func (s *source) Close() error { return s.res.Body.Close() }
+
+// hopByHop are the headers that are about one connection, besides those that Connection names.
+var hopByHop = strings.Fields("Proxy-Connection Keep-Alive Proxy-Authenticate Proxy-Authorization Te Trailer " +
+	"Transfer-Encoding Upgrade Http2-Settings")
+
+// removeHopByHop removes the headers that are about one connection. Those of a request that ask for trailers or for
+// another protocol have to be read before.
+func removeHopByHop(h http.Header) {
+	if values, ok := h["Connection"]; ok {
+		for _, value := range values {
+			for name := range strings.SplitSeq(value, ",") {
+				if name = textproto.TrimString(name); name != "" {
+					h.Del(name)
+				}
+			}
+		}
+		delete(h, "Connection")
+	}
+	for _, name := range hopByHop {
+		delete(h, name)
+	}
+}
+
+// hasToken reports whether a header that is a list has the token.
+func hasToken(values []string, token string) bool {
+	for _, value := range values {
+		for item := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(textproto.TrimString(item), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isUpgrade reports whether a request asks for a tunnel: for another protocol, which only a GET does where an answer
+// would be captured. Another HTTP or TLS is about the connection: a server may ignore that (RFC 9110, section 7.8), and
+// clients offer it with every call.
+func isUpgrade(r *http.Request, captured bool) bool {
+	protocols := r.Header["Upgrade"]
+	if len(protocols) == 0 || !hasToken(r.Header["Connection"], "upgrade") {
+		return false
+	}
+	if hasToken(protocols, "websocket") {
+		return r.Method == http.MethodGet
+	}
+	return !captured && !hasToken(protocols, "h2c") && !hasToken(protocols, "TLS/1.0")
+}
+
+// isOurs reports whether only ibid may say a header of a response.
+func isOurs(name string) bool { return strings.HasPrefix(name, "Ibid-") }
+
+// isOfHost reports whether a header is about the upstream's host and port: a browser would take its word for ibid's.
+func isOfHost(name string) bool {
+	return name == "Alt-Svc" || name == "Strict-Transport-Security" || name == "Clear-Site-Data"
+}
+
+// saidByUpstream returns what an upstream may say in a header of its response: nothing of what is ours or its host's to
+// say.
+func saidByUpstream(name string, values []string) []string {
+	switch {
+	case isOurs(name), isOfHost(name):
+		return nil
+	case name == "Set-Cookie" && slices.ContainsFunc(values, isSession):
+		return slices.DeleteFunc(slices.Clone(values), isSession)
+	}
+	return values
+}
+
+const (
+	// corsPrefix begins the headers that say to a browser which pages may call. Where ibid says so itself (see
+	// [Guard.CORS]), the upstream does not: its word would be of another host, and a browser takes one only.
+	corsPrefix  = "Access-Control-"
+	corsExposed = corsPrefix + "Expose-Headers"
+)
+
+// passHeader puts an upstream's header into the response to the client. What is there already was put there by whoever
+// serves the gateway (CORS) and stays; lists have both. cors says that what pages may do is ibid's to say.
+func passHeader(to, from http.Header, cors bool) {
+	before := len(to) > 0
+	for name, values := range from {
+		if values = saidByUpstream(name, values); len(values) == 0 {
+			continue
+		}
+		if before {
+			had, ok := to[name]
+			switch {
+			case ok && name == corsExposed:
+				values = []string{strings.Join(append(slices.Clip(had), values...), ", ")}
+			case ok && name == "Vary":
+				values = append(slices.Clip(had), values...)
+			case ok, cors && strings.HasPrefix(name, corsPrefix):
+				continue
+			}
+		}
+		to[name] = values
+	}
+	// The server would make these up.
+	if _, ok := to["Content-Type"]; !ok {
+		to["Content-Type"] = nil
+	}
+	if _, ok := to["Date"]; !ok {
+		to["Date"] = nil
+	}
+}
+
+// tunnelKey holds the exchange of a tunnelled call in its context.
+type tunnelKey struct{}
+
+// newTunnel returns what passes calls on that ask for another protocol, such as WebSocket: from then on bytes go both
+// ways and nothing of them is read.
+func (g *Gateway) newTunnel(u *upstream) http.Handler {
+	return &httputil.ReverseProxy{
+		Transport:     u.transport,
+		FlushInterval: -1,
+		ErrorLog:      slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
+		Rewrite: func(r *httputil.ProxyRequest) {
+			e := exchangeOf(r.In)
+			r.Out.URL, r.Out.Host = &e.to, ""
+			for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+				if values, ok := r.In.Header[name]; ok {
+					r.Out.Header[name] = values
+				}
+			}
+		},
+		ModifyResponse: func(res *http.Response) error {
+			exchangeOf(res.Request).status = res.StatusCode
+			for name, values := range res.Header {
+				if values = saidByUpstream(name, values); len(values) == 0 {
+					delete(res.Header, name)
+					continue
+				}
+				res.Header[name] = values
+			}
+			return nil
+		},
+		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, err error) { exchangeOf(r).upstreamFailed(err) },
+	}
+}
+
+// tunnel passes on a call that asks for another protocol. It ends with the gateway, since its server does not know of
+// it any more.
+func (e *exchange) tunnel() {
+	ctx, cancel := context.WithCancel(context.WithValue(e.in.Context(), tunnelKey{}, e))
+	defer cancel()
+	defer context.AfterFunc(e.g.stop, cancel)()
+	e.up.tunnel.ServeHTTP(e.w, e.in.WithContext(ctx))
+}
+
+func exchangeOf(r *http.Request) *exchange {
+	e, _ := r.Context().Value(tunnelKey{}).(*exchange)
+	return e
+}

@@ -3,10 +3,15 @@ package gateway
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -71,3 +76,166 @@ func Shutdown(ctx context.Context, s *http.Server, g *Gateway) error {
 	}
 	return errors.Join(err, g.Close(ctx))
 }
+
+// patience ends a call whose client does not read: what is written to it may take Limits.Idle, and up to twice as long.
+// How long the upstream is silent is of no matter, which is why a deadline for all that is written would not do. HTTP/2
+// would not see it otherwise: its server only looks at whole connections.
+//
+// It costs a write two atomic additions, and a call a timer that is used again.
+type patience struct {
+	writes atomic.Uint64 // writes begun and ended: odd while one is going on; there is one at a time
+
+	mu    sync.Mutex
+	w     http.ResponseWriter // nil: no call
+	idle  time.Duration
+	seen  uint64 // of writes
+	timer *time.Timer
+}
+
+// begin watches over a call.
+func (p *patience) begin(w http.ResponseWriter, idle time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.w, p.idle, p.seen = w, idle, 0
+	p.writes.Store(0)
+	if p.timer == nil {
+		p.timer = time.AfterFunc(idle, p.look)
+		return
+	}
+	p.timer.Reset(idle)
+}
+
+// end leaves the rest to the server, which has to flush it in the same time. The server takes the deadline away.
+func (p *patience) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer.Stop()
+	setWriteDeadline(p.w, time.Now().Add(p.idle))
+	p.w = nil
+}
+
+// writing surrounds what writes to the client.
+func (p *patience) writing() { p.writes.Add(1) }
+func (p *patience) written() { p.writes.Add(1) }
+
+// look ends the write that it saw the last time too.
+func (p *patience) look() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.w == nil {
+		return
+	}
+	if n := p.writes.Load(); n%2 == 0 || n != p.seen {
+		p.seen = n
+		p.timer.Reset(p.idle)
+		return
+	}
+	setWriteDeadline(p.w, time.Unix(1, 0)) // HTTP/2 resets the stream at once
+}
+
+// setReadDeadline and setWriteDeadline bound how long the client may take. That a writer knows no deadlines is no
+// error: it is a test's.
+func setReadDeadline(w http.ResponseWriter, t time.Time) {
+	_ = http.NewResponseController(w).SetReadDeadline(t)
+}
+
+func setWriteDeadline(w http.ResponseWriter, t time.Time) {
+	_ = http.NewResponseController(w).SetWriteDeadline(t)
+}
+
+// Transport makes calls of this process through the gateway, as who: the identity is taken as it is, and no token is
+// asked for. It takes a request whose path is /UPSTREAM/REST, of any scheme and host, which goes to the gateway's own
+// server over connections in memory: its Ibid- headers are read, its answer is kept, and the response is the one that a
+// client would get. No request changes the protocol, and a redirect of the provider's leads nowhere in here: a client
+// had better not follow any.
+//
+// [Gateway.Close] waits for such calls like for all others, and refuses new ones.
+func (g *Gateway) Transport(who Identity) http.RoundTripper { return &inside{g, who} }
+
+// inside is the way into the gateway from inside its process.
+type inside struct {
+	g   *Gateway
+	who Identity
+}
+
+// identityHeader says who makes a call from inside, as JSON. It counts only on connections in memory, where only
+// [inside.RoundTrip] can set it.
+const identityHeader = "Ibid-Identity"
+
+func (t *inside) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL == nil {
+		return t.g.inside.RoundTrip(r) // it says so
+	}
+	who, err := json.Marshal(t.who)
+	if err != nil {
+		return nil, err // strings always can be
+	}
+	out := r.Clone(r.Context())
+	out.URL.Scheme = "http"
+	if out.Header == nil {
+		out.Header = http.Header{}
+	}
+	delete(out.Header, "Connection")
+	delete(out.Header, "Upgrade")
+	out.Close = t.g.closing.Load() // nothing is to be left of it
+	out.Header[identityHeader] = []string{string(who)}
+	return t.g.inside.RoundTrip(out)
+}
+
+// newInside returns the transport of calls from inside. Each of its connections is one end of a pipe, whose other end
+// is served like a client's.
+func (g *Gateway) newInside() *http.Transport {
+	server := NewServer("", http.HandlerFunc(g.serveInside), &ServerOptions{Logger: g.log})
+	t := NewTransport(nil)
+	t.Protocols.SetHTTP2(false)
+	t.DialContext = func(context.Context, string, string) (net.Conn, error) {
+		near, far := net.Pipe()
+		c := &insideConn{Conn: far}
+		if !g.closing.Load() { // else the call is refused, and that should arrive
+			c.release = context.AfterFunc(g.stop, func() { _ = far.Close() })
+		}
+		_ = server.Serve(&oneConn{conn: c}) // returns at once; the connection is served on
+		return near, nil
+	}
+	return t
+}
+
+// serveInside serves a call from inside.
+func (g *Gateway) serveInside(w http.ResponseWriter, r *http.Request) {
+	var who Identity
+	if err := json.Unmarshal([]byte(r.Header.Get(identityHeader)), &who); err != nil {
+		g.refuse(w, r, err)
+		return
+	}
+	delete(r.Header, identityHeader)
+	g.handle(w, r, &who)
+}
+
+// insideConn is a server's end of a connection in memory. Closing the gateway breaks it off.
+type insideConn struct {
+	net.Conn
+	release func() bool // nil: nothing has to be released
+}
+
+func (c *insideConn) Close() error {
+	if c.release != nil {
+		c.release()
+	}
+	return c.Conn.Close()
+}
+
+// oneConn is a listener that has one connection.
+type oneConn struct{ conn net.Conn }
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	c := l.conn
+	if l.conn = nil; c == nil {
+		return nil, io.EOF
+	}
+	return c, nil
+}
+
+func (l *oneConn) Close() error { return nil }
+
+// Addr returns an address that nobody uses.
+func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{Net: "pipe"} }
