@@ -72,7 +72,10 @@ func New(o *Options) (*Gateway, error) {
 	}
 	g.inside = g.newInside()
 	g.tail.limit = g.options.Limits.Tail
-	g.metrics = newMetrics(g)
+	var err error
+	if g.metrics, err = newMetrics(g, o.Metrics); err != nil {
+		return nil, fmt.Errorf("making a gateway: %w", err)
+	}
 	for i := range o.Upstreams {
 		u, err := newUpstream(&o.Upstreams[i], g.options.Transport)
 		if err != nil {
@@ -87,9 +90,6 @@ func New(o *Options) (*Gateway, error) {
 		g.names = append(g.names, u.Name)
 	}
 	slices.Sort(g.names)
-	if err := g.metrics.register(o.Metrics); err != nil {
-		return nil, fmt.Errorf("making a gateway: %w", err)
-	}
 	return g, nil
 }
 

@@ -175,39 +175,6 @@ func (w *world) idle(tb testing.TB) {
 	}
 }
 
-// What is sent and what comes back may come by turns.
-func TestInsideDuplex(t *testing.T) {
-	w := newTwin(t, func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).EnableFullDuplex()
-		_ = http.NewResponseController(w).Flush()
-		line := make([]byte, 5)
-		for {
-			if _, err := io.ReadFull(r.Body, line); err != nil {
-				return
-			}
-			_, _ = w.Write(line)
-			_ = http.NewResponseController(w).Flush()
-		}
-	}, nil)
-	from, to := io.Pipe()
-	res, err := w.inside.Post(insideURL+streamed, "text/plain", from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	for range 3 {
-		line := make([]byte, 5)
-		_, _ = io.WriteString(to, "line\n")
-		if _, err := io.ReadFull(res.Body, line); err != nil || string(line) != "line\n" {
-			t.Fatalf("%q, %v", line, err)
-		}
-	}
-	_ = to.Close()
-	if rest, err := io.ReadAll(res.Body); err != nil || len(rest) > 0 {
-		t.Errorf("at the end %q, %v", rest, err)
-	}
-}
-
 // A caller that does not read is not waited for, nor is one that does not send.
 func TestInsideIdle(t *testing.T) {
 	w := newTwin(t, func(w http.ResponseWriter, r *http.Request) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -182,68 +181,6 @@ func TestInside(t *testing.T) {
 			}
 			if !c.Answer.Complete || c.Answer.Text == "" {
 				t.Errorf("the answer is not whole: %+v", c.Answer)
-			}
-		})
-	}
-}
-
-// Whatever shape a response has, it arrives in it.
-func TestInsideShapes(t *testing.T) {
-	for name, upstream := range map[string]http.HandlerFunc{
-		"empty":      func(http.ResponseWriter, *http.Request) {},
-		"no content": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) },
-		"not modified": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Etag", `"1"`)
-			w.WriteHeader(304)
-		},
-		"an odd status": func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(799)
-			fmt.Fprint(w, "odd")
-		},
-		"early hints": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Link", "</a>; rel=preload")
-			w.WriteHeader(103)
-			w.Header().Del("Link")
-			fmt.Fprint(w, "late")
-		},
-		"trailers": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Trailer", "X-Sum, X-Never")
-			fmt.Fprint(w, "body")
-			w.Header().Set("X-Sum", "1")
-		},
-		"trailers that were not announced": func(w http.ResponseWriter, _ *http.Request) {
-			fmt.Fprint(w, "body")
-			w.Header().Set(http.TrailerPrefix+"X-Sum", "1")
-		},
-		"large": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = w.Write(bytes.Repeat([]byte("0123456789abcdef"), 1<<16))
-		},
-		"broken off": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Connection", "close") // not to be in the way of the next call
-			w.Header().Set("Content-Length", "10")
-			fmt.Fprint(w, "body")
-		},
-		"a stream that is broken off": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Connection", "close")
-			fmt.Fprint(w, "body")
-			_ = http.NewResponseController(w).Flush()
-			panic(http.ErrAbortHandler)
-		},
-		"no response": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"what was asked": func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			r.Header.Del("Host")
-			fmt.Fprintln(w, r.Method, r.RequestURI, r.ContentLength, r.TransferEncoding, r.Header, string(body))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newTwin(t, upstream, nil)
-			for _, path := range []string{captured, streamed, "/up/v1/a%2Fb/c%20d;e?x=%20&y#z", "/up", "/nowhere/x"} {
-				for _, method := range []string{"GET", "HEAD", "POST", "DELETE"} {
-					for _, body := range []string{"", "{}"} {
-						same(t, see(t, w.client, method, w.url+path, body), see(t, w.inside, method, "https://ibid.invalid"+path, body))
-					}
-				}
 			}
 		})
 	}

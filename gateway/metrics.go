@@ -35,87 +35,78 @@ type metrics struct {
 	failures  *prometheus.CounterVec
 
 	late, indexed, setAside, retries, liveDropped, panics prometheus.Counter
-
-	gauges []prometheus.Collector
 }
 
-func newMetrics(g *Gateway) *metrics {
+// newMetrics makes the metrics and registers them, unless r is nil.
+func newMetrics(g *Gateway, r prometheus.Registerer) (*metrics, error) {
+	var all []prometheus.Collector
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(
+			prometheus.CounterOpts{Namespace: "ibid", Subsystem: "gateway", Name: name, Help: help}, labels)
+		all = append(all, c)
+		return c
+	}
+	counter := func(name, help string) prometheus.Counter { return counters(name, help).WithLabelValues() }
+	gauge := func(name, help string, read func() float64) {
+		all = append(all, prometheus.NewGaugeFunc(
+			prometheus.GaugeOpts{Namespace: "ibid", Subsystem: "gateway", Name: name, Help: help}, read))
+	}
 	m := &metrics{
 		calls: counters(
-			"calls_total", "Calls, by upstream, route and class of the status.", "upstream", "route", "class",
-		),
+			"calls_total", "Calls, by upstream, route and class of the status.", "upstream", "route", "class"),
 		bytes:     counters("response_bytes_total", "Bytes of response bodies that upstreams sent.", "upstream"),
 		answers:   counters("answers_total", "Answers that were captured.", "upstream", "complete"),
 		citations: counters("citations_total", "Citations of answers that were captured.", "upstream"),
 		sources:   counters("sources_total", "Sources of answers that were captured.", "upstream"),
-		nothing: counters(
-			"empty_responses_total", "Responses of captured routes in which there was no answer.", "upstream",
-		),
-		teeOff: counters(
-			"tee_off_total",
-			"Responses that were not decoded to their end: too large, compressed in an unknown way, or a mistake of ours.",
-			"upstream",
-		),
+		nothing: counters("empty_responses_total",
+			"Responses of captured routes in which there was no answer.", "upstream"),
+		teeOff: counters("tee_off_total", "Responses that were not decoded to their end: too large, compressed in an "+
+			"unknown way, or a mistake of ours.", "upstream"),
 		failures: counters("capture_failures_total", "Answers that could not be kept, by why.", "reason"),
-		late: counter(
-			"capture_late_total",
-			"Answers whose end was handed out before they were known to be durable, since that took too long.",
-		),
+		late: counter("capture_late_total", "Answers whose end was handed out before they were known to be durable, "+
+			"since that took too long."),
 		indexed:     counter("indexed_total", "Answers that were moved from the journal into the store."),
 		setAside:    counter("set_aside_total", "Records of the journal that the store does not take."),
 		retries:     counter("store_retries_total", "Failed tries to store a batch of answers."),
 		liveDropped: counter("live_dropped_total", "Live deltas that were not sent because there were too many."),
-		panics: counter(
-			"panics_total", "Mistakes of ours while an answer was decoded or kept. Its response passed all the same.",
-		),
+		panics: counter("panics_total",
+			"Mistakes of ours while an answer was decoded or kept. Its response passed all the same."),
 		waited: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "ibid", Subsystem: "gateway", Name: "end_mark_wait_seconds",
 			Help:    "How long the ends of answers were held back.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .002, .004, .008, .016, .032, .064, .128, .25, .5},
 		}),
 	}
-	m.gauges = []prometheus.Collector{
-		gauge("in_flight", "Calls that are being served.", func() float64 { return float64(g.active.Load()) }),
-		gauge(
-			"held_request_bytes", "Bytes of request bodies that are held.",
-			func() float64 { return float64(g.held.Load()) },
-		),
-		gauge(
-			"journal_bytes", "Size of the journal.",
-			func() float64 { return float64(g.options.Journal.Stats().Bytes) },
-		),
-		gauge(
-			"journal_records", "Answers in the journal that are not in the store.",
-			func() float64 { return float64(g.options.Journal.Stats().Records) },
-		),
-		gauge(
-			"journal_damaged_records", "Records of the journal that were lost to damage.",
-			func() float64 { return float64(g.options.Journal.Stats().Damaged) },
-		),
-		gauge("indexer_lag_seconds", "Age of the oldest answer that the indexer is about to store.", g.lag),
-	}
+	gauge("in_flight", "Calls that are being served.", func() float64 { return float64(g.active.Load()) })
+	gauge(
+		"held_request_bytes", "Bytes of request bodies that are held.",
+		func() float64 { return float64(g.held.Load()) },
+	)
+	gauge(
+		"journal_bytes", "Size of the journal.",
+		func() float64 { return float64(g.options.Journal.Stats().Bytes) },
+	)
+	gauge(
+		"journal_records", "Answers in the journal that are not in the store.",
+		func() float64 { return float64(g.options.Journal.Stats().Records) },
+	)
+	gauge(
+		"journal_damaged_records", "Records of the journal that were lost to damage.",
+		func() float64 { return float64(g.options.Journal.Stats().Damaged) },
+	)
+	gauge("indexer_lag_seconds", "Age of the oldest answer that the indexer is about to store.", g.lag)
 	for _, reason := range []string{failedEncode, failedAppend, failedSize, failedSync} {
 		m.failures.WithLabelValues(reason)
 	}
-	return m
-}
-
-func counters(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(
-		prometheus.CounterOpts{Namespace: "ibid", Subsystem: "gateway", Name: name, Help: help}, labels,
-	)
-}
-
-func counter(name, help string) prometheus.Counter {
-	return prometheus.NewCounter(
-		prometheus.CounterOpts{Namespace: "ibid", Subsystem: "gateway", Name: name, Help: help},
-	)
-}
-
-func gauge(name, help string, read func() float64) prometheus.Collector {
-	return prometheus.NewGaugeFunc(
-		prometheus.GaugeOpts{Namespace: "ibid", Subsystem: "gateway", Name: name, Help: help}, read,
-	)
+	for _, c := range append(all, m.waited) {
+		if r == nil {
+			break
+		}
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return m, nil
 }
 
 func (g *Gateway) lag() float64 {
@@ -124,21 +115,6 @@ func (g *Gateway) lag() float64 {
 		return 0
 	}
 	return max(0, time.Since(time.Unix(0, oldest)).Seconds())
-}
-
-func (m *metrics) register(r prometheus.Registerer) error {
-	if r == nil {
-		return nil
-	}
-	for _, c := range append([]prometheus.Collector{
-		m.calls, m.bytes, m.answers, m.citations, m.sources, m.nothing, m.teeOff, m.waited, m.failures,
-		m.late, m.indexed, m.setAside, m.retries, m.liveDropped, m.panics,
-	}, m.gauges...) {
-		if err := r.Register(c); err != nil {
-			return fmt.Errorf("registering metrics: %w", err)
-		}
-	}
-	return nil
 }
 
 func (m *metrics) failed(why string) { m.failures.WithLabelValues(why).Inc() }
