@@ -1,11 +1,21 @@
 package manifest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/snapshot"
@@ -184,4 +194,187 @@ func (w *building) output() *Output {
 		o.TextHash, o.TextLength = snapshot.Hash([]byte(normal)), &length
 	}
 	return o
+}
+
+// fit leaves out of m what is over MaxBytes: the last of the sources that nobody cites, then the last claims, then the
+// inputs of steps. It says in m what was left out.
+func (w *building) fit(m *Manifest) error {
+	for {
+		if err := w.say(m); err != nil {
+			return err
+		}
+		b, err := m.MarshalJSON() // what is canonical is no longer, but for rare numbers in inputs
+		if err != nil {
+			return err
+		}
+		if len(b) <= MaxBytes {
+			return nil
+		}
+		if !w.shrink(m, len(b)-MaxBytes) {
+			return errors.New("it is too large, even without claims")
+		}
+	}
+}
+
+// shrink leaves out as much of m as is over, by estimate, and always something; false: nothing is left to leave out.
+func (w *building) shrink(m *Manifest, over int) bool {
+	sources, claims := len(m.Sources), len(m.Claims)
+	for i := len(m.Sources) - 1; i >= 0 && over > 0; i-- {
+		if s := &m.Sources[i]; s.Cited != nil && !*s.Cited {
+			over -= size(s)
+			m.dropSource(i)
+		}
+	}
+	for over > 0 && len(m.Claims) > 0 {
+		last := len(m.Claims) - 1
+		over -= size(&m.Claims[last])
+		m.Claims = m.Claims[:last]
+	}
+	w.leftOut.Sources += sources - len(m.Sources)
+	w.leftOut.Claims += claims - len(m.Claims)
+	shrunk := sources+claims > len(m.Sources)+len(m.Claims)
+	if shrunk {
+		return true
+	}
+	for i := range m.Chain {
+		shrunk = shrunk || m.Chain[i].Inputs != nil
+		m.Chain[i].Inputs = nil
+	}
+	return shrunk
+}
+
+// dropSource takes a source out of the manifest and of its steps.
+func (m *Manifest) dropSource(i int) {
+	url := m.Sources[i].URL
+	m.Sources = slices.Delete(m.Sources, i, i+1)
+	for k := range m.Chain {
+		m.Chain[k].Sources = slices.DeleteFunc(m.Chain[k].Sources, func(s string) bool { return s == url })
+	}
+}
+
+// size returns about how many bytes of JSON v is.
+func size(v any) int {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return 0 // Canonical says so
+	}
+	return len(b)
+}
+
+// say writes what was left out.
+func (w *building) say(m *Manifest) error {
+	m.Extra = nil
+	if w.leftOut == (leftOut{}) {
+		return nil
+	}
+	b, err := json.Marshal(w.leftOut)
+	if err != nil {
+		return fmt.Errorf("writing what was left out: %w", err)
+	}
+	m.Extra = Extra{MemberLeftOut: b}
+	return nil
+}
+
+// theModel is the tool of a step that calls none.
+const theModel = "model"
+
+// chain writes the steps of the run.
+func (w *building) chain(emitted Time) []Step {
+	w.leftOut.Steps, w.leftOut.Edges = w.run.cut, w.run.edges
+	ref := func(s *step) string { return "runs/" + w.RunID + "/step/" + strconv.Itoa(s.number) }
+	chain := make([]Step, 0, len(w.run.steps))
+	for _, s := range w.run.steps {
+		out := Step{Step: s.number, Tool: cmp.Or(short(s.Tool), theModel), OutputsRef: ref(s)}
+		for _, b := range s.before {
+			out.InputsRef = append(out.InputsRef, ref(b))
+		}
+		for _, one := range s.sources {
+			if !one.dropped {
+				out.Sources = append(out.Sources, one.URL)
+			}
+		}
+		w.inputs(&out, s)
+		out.OutputsHash = w.outputs(s)
+		if !s.Started.IsZero() && s.Started.Year() > 0 && !s.Started.After(emitted.Time()) {
+			out.StartedAt = seconds(s.Started)
+			if end := s.Started.Add(s.Duration); s.Duration > 0 && !end.After(emitted.Time()) {
+				out.EndedAt = seconds(end)
+			}
+		}
+		chain = append(chain, out)
+	}
+	slices.SortStableFunc(chain, func(x, y Step) int { return cmp.Compare(x.Step, y.Step) })
+	return chain
+}
+
+// inputs says what a step was called with, or its question where nothing else is known, or the hash of that. A digest
+// that the program made is published only where inputs are public: short inputs can be guessed from it.
+func (w *building) inputs(out *Step, s *step) {
+	inputs := s.Inputs
+	if len(inputs) == 0 && s.Question != "" {
+		inputs, _ = json.Marshal(map[string]string{"question": s.Question}) // strings never fail
+	}
+	canonical := canonicalJSON(inputs)
+	switch known := canonical != nil; {
+	case w.Public && known && publishable(canonical):
+		out.Inputs = canonical
+	case w.Public && isDigest(s.InputsDigest):
+		out.InputsHash = s.InputsDigest
+	case !w.Public && known:
+		out.InputsHash = w.private(canonical)
+	}
+}
+
+// canonicalJSON returns b by RFC 8785; nil: it is no JSON that has such a form.
+func canonicalJSON(b []byte) []byte {
+	canonical := jsontext.Value(bytes.Clone(b))
+	if canonical.Canonicalize() != nil {
+		return nil
+	}
+	return canonical
+}
+
+// publishable reports whether inputs keep the limits of a manifest.
+func publishable(inputs []byte) bool {
+	m := Manifest{
+		RunID:     "1",
+		AgentID:   "a",
+		EmittedAt: "2000-01-01T00:00:00Z",
+		Chain:     []Step{{Step: 1, OutputsRef: "1", Inputs: inputs}},
+	}
+	_, err := m.Canonical()
+	return err == nil
+}
+
+// outputs returns the hash of what came of a step: of the text of its answer in UTF-8, else of its canonical outputs.
+// The answer itself is no secret.
+func (w *building) outputs(s *step) string {
+	octets := []byte(s.Answer)
+	switch {
+	case s.Answer != "" && s.Answer == w.answer.Text:
+		return snapshot.Hash(octets)
+	case s.Answer == "" && len(s.Outputs) > 0:
+		if octets = canonicalJSON(s.Outputs); octets == nil {
+			return ""
+		}
+	case s.Answer == "":
+		if w.Public && isDigest(s.OutputsDigest) {
+			return s.OutputsDigest
+		}
+		return ""
+	}
+	if w.Public {
+		return snapshot.Hash(octets)
+	}
+	return w.private(octets)
+}
+
+// private returns the hash of what only those can check who have the salt; empty: there is none.
+func (w *building) private(octets []byte) string {
+	if len(w.Salt) == 0 {
+		return ""
+	}
+	mac := hmac.New(sha256.New, w.Salt)
+	mac.Write(octets)
+	return "hmac-sha256:" + hex.EncodeToString(mac.Sum(nil))
 }

@@ -1,12 +1,16 @@
 package manifest
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/dunglas/httpsfv"
 )
 
 // HeaderName is the name of the field, header or trailer, that announces sources.
@@ -14,9 +18,11 @@ const HeaderName = "Citation-Source"
 
 // The limits of the field. What writers leave out, they announce with a last member that has More.
 const (
-	MaxHeaderMembers = 64       // written
-	MaxHeaderBytes   = 6144     // written
+	maxHeaderMembers = 64       // written
+	maxHeaderBytes   = 6144     // written
 	MaxHeaderRead    = 16 << 10 // read: of all the field's lines together
+
+	maxCount = 999_999_999_999_999 // the largest integer of RFC 9651
 )
 
 // The names of what has no address.
@@ -61,7 +67,7 @@ func (a *Announcement) check() error {
 		}
 	}
 	switch {
-	case a.Count < 0 || a.Count > maxInt:
+	case a.Count < 0 || int64(a.Count) > maxCount:
 		return errors.New("the count is out of range")
 	case a.ID != "" && !isID(a.ID):
 		return errors.New("the id is not of letters, digits and ._~-")
@@ -122,7 +128,7 @@ func checkSent(address string) error {
 	return nil
 }
 
-// FormatHeader returns the field's value for the list, MaxHeaderMembers and MaxHeaderBytes at most. Fragments of URLs
+// FormatHeader returns the field's value for the list, maxHeaderMembers and maxHeaderBytes at most. Fragments of URLs
 // are left out. What does not fit, and what cannot be written (a URL of another scheme, or with characters that URLs do
 // not have), is announced by number in a last member that has More, for each manifest. Nothing to say is "".
 func FormatHeader(list []Announcement, f Form) string {
@@ -141,13 +147,13 @@ func FormatHeader(list []Announcement, f Form) string {
 			members, said = append(members, write(&a, f)), append(said, a)
 		}
 	}
-	n := min(len(members), MaxHeaderMembers)
+	n := min(len(members), maxHeaderMembers)
 	for _, a := range said[n:] {
 		rest.add(&Announcement{Manifest: a.Manifest, Digest: a.Digest, Count: 1})
 	}
 	for ; ; n-- {
 		all := append(slices.Clone(members[:n]), rest.members()...)
-		if value := strings.Join(all, ", "); len(all) <= MaxHeaderMembers && len(value) <= MaxHeaderBytes {
+		if value := strings.Join(all, ", "); len(all) <= maxHeaderMembers && len(value) <= maxHeaderBytes {
 			return value
 		}
 		if n == 0 {
@@ -172,7 +178,7 @@ func (r *remainder) add(a *Announcement) {
 	switch {
 	case i < 0:
 		r.list = append(r.list, *a)
-	case a.Count == 0 || r.list[i].Count == 0 || a.Count > maxInt-r.list[i].Count: // it stays unknown
+	case a.Count == 0 || r.list[i].Count == 0 || int64(a.Count)+int64(r.list[i].Count) > maxCount: // it stays unknown
 		r.list[i].Count = 0
 	default:
 		r.list[i].Count += a.Count
@@ -192,7 +198,7 @@ func (r *remainder) first() []string {
 	members := r.members()
 	length := 0
 	for i := range members {
-		if length += len(members[i]) + len(", "); i == MaxHeaderMembers || length > MaxHeaderBytes {
+		if length += len(members[i]) + len(", "); i == maxHeaderMembers || length > maxHeaderBytes {
 			return members[:i]
 		}
 	}
@@ -234,12 +240,12 @@ func ParseHeader(values []string) ([]Announcement, error) {
 		return nil, fmt.Errorf("%w: %w", ErrHeader, err)
 	}
 	var union []Announcement
-	seen := make(map[same]bool)
+	seen := make(map[string]bool)
 	for i := range list {
 		if err := list[i].check(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrHeader, err)
 		}
-		if key := list[i].same(); !seen[key] {
+		if key := write(&list[i], Link); !seen[key] {
 			seen[key] = true
 			union = append(union, list[i])
 		}
@@ -247,13 +253,237 @@ func ParseHeader(values []string) ([]Announcement, error) {
 	return union, nil
 }
 
-// same is what two announcements that say the same have in common: all of it, in a form that can be compared.
-type same struct {
-	url, manifest, id, digest string
-	more                      bool
-	count                     int
+// write returns an announcement, which check has seen, as one member of the field.
+func write(a *Announcement, f Form) string {
+	item, link := httpsfv.NewItem(a.URL), "<"+a.URL+">"
+	if a.More {
+		item, link = httpsfv.NewItem(httpsfv.Token(moreToken)), "<"+moreURN+">"
+	}
+	add := func(name string, value any, text string) {
+		item.Params.Add(name, value)
+		link += "; " + name + `="` + text + `"`
+	}
+	if a.Manifest != "" {
+		add("manifest", a.Manifest, a.Manifest)
+	}
+	if a.Digest != nil {
+		add("digest", a.Digest, digestName+"=:"+base64.StdEncoding.EncodeToString(a.Digest)+":")
+	}
+	if a.ID != "" {
+		add("id", a.ID, a.ID)
+	}
+	if a.Count > 0 {
+		add("count", int64(a.Count), strconv.Itoa(a.Count))
+	}
+	if f != List {
+		return link
+	}
+	member, _ := httpsfv.Marshal(item) // what check has seen can be written
+	return member
 }
 
-func (a *Announcement) same() same {
-	return same{a.URL, a.Manifest, a.ID, string(a.Digest), a.More, a.Count}
+// readList reads the form List.
+func readList(values []string) ([]Announcement, error) {
+	members, err := httpsfv.UnmarshalList(values)
+	if err != nil {
+		return nil, fmt.Errorf("it is neither a list of <URL> nor one of RFC 9651: %w", err)
+	}
+	var list []Announcement
+	for _, m := range members {
+		item, isItem := m.(httpsfv.Item)
+		if !isItem {
+			continue // an inner list is somebody else's extension
+		}
+		var a Announcement
+		switch value := item.Value.(type) {
+		case string:
+			a.URL = value
+		case httpsfv.Token:
+			if a.More = value == moreToken; !a.More {
+				continue
+			}
+		default:
+			continue
+		}
+		if err := listParams(&a, item.Params); err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+func listParams(a *Announcement, params *httpsfv.Params) error {
+	for _, name := range params.Names() {
+		value, _ := params.Get(name)
+		known := true
+		switch name {
+		case "manifest":
+			a.Manifest, known = value.(string)
+			known = known && a.Manifest != ""
+		case "id":
+			a.ID, known = value.(string)
+		case "digest":
+			a.Digest, known = value.([]byte)
+			known = known && a.Digest != nil
+		case "count":
+			var n int64
+			n, known = value.(int64)
+			a.Count = int(n)
+		}
+		if !known {
+			return errors.New("the parameter " + name + " is of another type")
+		}
+	}
+	return nil
+}
+
+// linkReader reads the form Link. Empty members, as of a line that ends in a comma, are none (RFC 9110, section 5.6.1).
+type linkReader struct{ rest string }
+
+func readLinks(value string) ([]Announcement, error) {
+	r := &linkReader{rest: value}
+	var list []Announcement
+	for {
+		for r.take(",") {
+		}
+		if r.rest == "" {
+			return list, nil
+		}
+		a, err := r.member()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, a)
+		if r.space(); r.rest != "" && r.rest[0] != ',' {
+			return nil, errors.New("a comma is missing between two members")
+		}
+	}
+}
+
+func (r *linkReader) space() { r.rest = strings.TrimLeft(r.rest, " \t") }
+
+// take takes what stands next, after white space and before it.
+func (r *linkReader) take(what string) bool {
+	r.space()
+	rest, found := strings.CutPrefix(r.rest, what)
+	if found {
+		r.rest = rest
+		r.space()
+	}
+	return found
+}
+
+func (r *linkReader) member() (Announcement, error) {
+	var a Announcement
+	if !r.take("<") {
+		return a, errors.New("a member does not begin with <")
+	}
+	target, rest, closed := strings.Cut(r.rest, ">")
+	if !closed {
+		return a, errors.New("a member has no >")
+	}
+	r.rest = rest
+	if a.More = target == moreURN; !a.More {
+		a.URL = target
+	}
+	seen := make(map[string]bool)
+	for r.take(";") {
+		if r.rest == "" || r.rest[0] == ',' || r.rest[0] == ';' {
+			continue // RFC 8288 lets an empty parameter be
+		}
+		name, value, err := r.param()
+		if err != nil {
+			return a, err
+		}
+		if seen[name] && slices.Contains([]string{"manifest", "digest", "id", "count"}, name) {
+			return a, errors.New("the parameter " + name + " stands there twice")
+		}
+		seen[name] = true
+		if err := linkParam(&a, name, value); err != nil {
+			return a, err
+		}
+	}
+	return a, nil
+}
+
+// param reads a parameter: its name in small letters, and its value without quotes.
+func (r *linkReader) param() (name, value string, err error) {
+	if name = strings.ToLower(r.token()); name == "" {
+		return "", "", errors.New("a parameter has no name")
+	}
+	if !r.take("=") {
+		return name, "", nil
+	}
+	if !strings.HasPrefix(r.rest, `"`) {
+		if value = r.token(); value == "" {
+			err = errors.New("the parameter " + name + " has no value")
+		}
+		return name, value, err
+	}
+	var b strings.Builder
+	for i := 1; i < len(r.rest); i++ {
+		switch c := r.rest[i]; c {
+		case '"':
+			r.rest = r.rest[i+1:]
+			return name, b.String(), nil
+		case '\\':
+			if i++; i < len(r.rest) {
+				b.WriteByte(r.rest[i])
+			}
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", "", errors.New("a quoted value has no end")
+}
+
+// token takes the characters of a token of RFC 9110.
+func (r *linkReader) token() string {
+	n := 0
+	for n < len(r.rest) && isMadeOf(r.rest[n:n+1], "!#$%&'*+-.^_`|~") {
+		n++
+	}
+	token := r.rest[:n]
+	r.rest = r.rest[n:]
+	return token
+}
+
+func linkParam(a *Announcement, name, value string) error {
+	switch name {
+	case "manifest":
+		if a.Manifest = value; value == "" {
+			return errors.New("the manifest's URL is empty")
+		}
+	case "id":
+		a.ID = value
+	case "count":
+		count, err := strconv.ParseUint(value, 10, 63)
+		if err != nil {
+			return errors.New("the count is no number")
+		}
+		a.Count = int(count)
+	case "digest":
+		digest, err := readDigest(value)
+		if err != nil {
+			return fmt.Errorf("the digest is not as RFC 9530 has it: %w", err)
+		}
+		a.Digest = digest
+	}
+	return nil
+}
+
+// readDigest returns the SHA-256 of a value of Content-Digest's form; nil if it has other ones only.
+func readDigest(value string) ([]byte, error) {
+	sums, err := httpsfv.UnmarshalDictionary([]string{value})
+	if err != nil {
+		return nil, err
+	}
+	sum, found := sums.Get(digestName)
+	item, _ := sum.(httpsfv.Item)
+	digest, isBytes := item.Value.([]byte)
+	if found && (!isBytes || len(digest) == 0) {
+		return nil, errors.New(digestName + " is no sequence of bytes")
+	}
+	return digest, nil
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/ibidhq/ibid/manifest"
 )
 
+// The limits of what is written.
+const maxHeaderMembers, maxHeaderBytes = 64, 6144
+
 const (
 	pageA     = "https://geo.example/a"
 	pageB     = "https://geo.example/b"
@@ -96,7 +99,7 @@ func TestFormatHeaderLimits(t *testing.T) {
 			}
 			value := manifest.FormatHeader(list, form)
 			got, err := manifest.ParseHeader([]string{value})
-			if err != nil || len(value) > manifest.MaxHeaderBytes || len(got) > manifest.MaxHeaderMembers || len(got) < 2 {
+			if err != nil || len(value) > maxHeaderBytes || len(got) > maxHeaderMembers || len(got) < 2 {
 				t.Fatalf("%s: %d bytes, %d members: %v", form, len(value), len(got), err)
 			}
 			last := got[len(got)-1]
@@ -120,7 +123,7 @@ func TestFormatHeaderLimits(t *testing.T) {
 		for i := range 100 {
 			many = append(many, manifest.Announcement{More: true, Manifest: fmt.Sprintf("https://agent.example/%d", i)})
 		}
-		if value := manifest.FormatHeader(many, form); len(value) > manifest.MaxHeaderBytes || strings.Count(value, "more") != manifest.MaxHeaderMembers {
+		if value := manifest.FormatHeader(many, form); len(value) > maxHeaderBytes || strings.Count(value, "more") != maxHeaderMembers {
 			t.Errorf("100 manifests: %q", value)
 		}
 	}
@@ -307,7 +310,7 @@ func FuzzFormatHeader(f *testing.F) {
 		}
 		for _, form := range []manifest.Form{manifest.Link, manifest.List} {
 			value := manifest.FormatHeader([]manifest.Announcement{a, {URL: pageA}}, form)
-			if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) || len(value) > manifest.MaxHeaderBytes {
+			if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }) || len(value) > maxHeaderBytes {
 				t.Fatalf("written: %q", value)
 			}
 			if got, err := manifest.ParseHeader([]string{value}); err != nil || len(got) == 0 || len(got) > 2 {

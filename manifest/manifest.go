@@ -1,6 +1,16 @@
 package manifest
 
-import "encoding/json"
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // the schema
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"time"
+
+	"github.com/ibidhq/ibid/snapshot"
+)
 
 // Version is the version that manifests are written with. Parse reads every 1.x.
 const Version = "1.0"
@@ -156,3 +166,65 @@ type Step struct {
 
 	Extra Extra `json:"-"`
 }
+
+// The limits of a manifest. Lengths of strings count code points.
+const (
+	MaxBytes        = 1 << 20   // of the whole document
+	MaxDepth        = 32        // of objects and arrays in each other; the document itself is the first
+	MaxNumber       = 1<<53 - 1 // the largest amount of any number
+	MaxClaims       = 1024
+	MaxSources      = 1024 // of the manifest, and of a step
+	MaxSteps        = 1024 // of the chain, of a claim, and of what a step follows from
+	MaxClaimSources = 64
+	MaxText         = 8192 // of a claim
+	MaxExact        = 4096 // of an excerpt
+	MaxAround       = 64   // of what stands before and after an excerpt; writers keep to 32
+	MaxURL          = 4096 // of sources
+	MaxOwnURL       = 2048 // of manifests
+	MaxRef          = 512
+	MaxID           = 128
+	MaxName         = 256 // of runs, agents, tools, media types, titles and reasons
+	MaxHash         = 256
+)
+
+// maxInt is MaxNumber as far as an int has room for it: on 32 bits numbers end sooner.
+const maxInt = MaxNumber & math.MaxInt
+
+// Time is an instant as it is written in a manifest: RFC 3339 in UTC, ending in Z, with at most nine digits of
+// fraction. It is kept as written, so that a manifest that was read is written again unchanged. The zero value is no
+// time.
+type Time string
+
+// At returns t as it is written.
+func At(t time.Time) Time { return Time(t.UTC().Format(time.RFC3339Nano)) }
+
+// Time returns the instant; the zero time if t is not of the form.
+func (t Time) Time() time.Time {
+	at, err := time.Parse(time.RFC3339Nano, string(t))
+	if err != nil || !timePattern.MatchString(string(t)) { // package time takes 1:02:03 and fractions after a comma
+		return time.Time{}
+	}
+	return at
+}
+
+// ClaimID returns the id of a claim with the given text: "c-" and 16 hexadecimal digits of the SHA-256 of the
+// normalised text. The same words have the same id in every run.
+func ClaimID(text string) string {
+	sum := sha256.Sum256([]byte(snapshot.Normalize(text)))
+	return "c-" + hex.EncodeToString(sum[:8])
+}
+
+//go:generate go test -run ^TestSchemaFile$ . -update
+
+//go:embed schema/manifest-v1.json
+var schema []byte
+
+// schemaID is the schema's name: an identifier, not a place. Publishers serve the schema, their discovery document says
+// where.
+const schemaID = "urn:ibid:schema:manifest:1"
+
+// Schema returns the JSON Schema (2020-12) of manifests, the caller's own copy. It is made of the same members and
+// limits as Parse. Parse refuses more in what a schema cannot say: members that stand there twice, depth, bytes,
+// numbers beyond 2^53-1 where anything may stand, fractions that are zero, days that a month does not have. It refuses
+// less in one case: hashes by algorithms other than SHA-256 are for Problems to refuse.
+func Schema() []byte { return bytes.Clone(schema) }

@@ -1,11 +1,20 @@
 package manifest
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
+	"hash"
+	"maps"
+	"mime"
+	"net"
 	"net/http"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -135,4 +144,235 @@ func (p *Publisher) announce(ctx context.Context, s *session, b *Builder) []Anno
 	}
 	digest := signed.Digest()
 	return Announce(m.Sources, b.Self, digest[:])
+}
+
+// response holds an agent's response back until its header is known, or until it has to go on.
+type response struct {
+	http.ResponseWriter
+	publisher *Publisher
+	session   *session
+	run       string
+	limit     int
+	trailers  bool // the protocol has them
+
+	status   int         // 0: the agent has written nothing
+	header   http.Header // as it was when the agent wrote the status
+	held     bytes.Buffer
+	sum      hash.Hash // of a streamed body; nil: it is held
+	streamed bool
+	trailer  bool // one was announced
+	over     bool // hijacked, or done
+}
+
+// Unwrap lets http.ResponseController through to what the response cannot do itself.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *response) WriteHeader(status int) {
+	switch {
+	case w.status != 0 || w.over: // a mistake that net/http reports
+		w.ResponseWriter.WriteHeader(status)
+	case status >= 100 && status < 200 && status != http.StatusSwitchingProtocols:
+		w.ResponseWriter.WriteHeader(status) // an early word; the response comes later
+	default:
+		w.status = status
+		w.header = w.Header().Clone()
+		if !w.success() {
+			w.commit(nil)
+		}
+	}
+}
+
+// success reports whether the response can be an answer.
+func (w *response) success() bool { return w.status >= 200 && w.status < 300 }
+
+// Write implements http.ResponseWriter.
+func (w *response) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	if !w.streamed && !w.over && w.held.Len()+len(b) > w.limit {
+		if err := w.stream(); err != nil {
+			return 0, err
+		}
+	}
+	if !w.streamed && !w.over {
+		return w.held.Write(b)
+	}
+	if w.sum != nil {
+		w.sum.Write(b) // never fails
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// FlushError is what http.ResponseController calls.
+func (w *response) FlushError() error {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	if !w.streamed && !w.over {
+		if err := w.stream(); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Flush implements http.Flusher.
+func (w *response) Flush() { _ = w.FlushError() }
+
+// Hijack implements http.Hijacker. What is hijacked is no response.
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.over = w.over || err == nil
+	return conn, buffered, err
+}
+
+// stream lets go of what is held, with a header that says that there is more to come.
+func (w *response) stream() error {
+	w.streamed, w.sum = true, sha256.New()
+	var list []Announcement
+	if w.publisher.Level >= 2 {
+		path := Path(w.run, "", 1)
+		w.publisher.begin(path)
+		list = []Announcement{{More: true, Manifest: w.publisher.URL(path)}}
+	}
+	w.commit(func(h http.Header) {
+		if list != nil {
+			SetHeader(h, w.publisher.Form, list...)
+		}
+		if w.trailer = w.trailers && h.Get("Content-Length") == ""; w.trailer {
+			h.Add("Trailer", HeaderName)
+		}
+	})
+	w.sum.Write(w.held.Bytes())
+	_, err := w.ResponseWriter.Write(w.held.Bytes())
+	w.held = bytes.Buffer{}
+	return err
+}
+
+// commit sends the status with the header as it was when the agent wrote it, changed by change. What the agent has set
+// since is none of it, but may be its trailer.
+func (w *response) commit(change func(http.Header)) {
+	h := w.Header()
+	since := h.Clone()
+	clear(h)
+	maps.Copy(h, w.header)
+	if change != nil {
+		change(h)
+	}
+	w.ResponseWriter.WriteHeader(w.status)
+	maps.Copy(h, since)
+	w.over = w.over || !w.success()
+}
+
+// finish sends what is still to be sent, once the agent is done.
+func (w *response) finish(ctx context.Context) {
+	switch {
+	case w.over:
+	case w.streamed:
+		w.endStream(ctx)
+	default:
+		w.endHeld(ctx)
+	}
+	w.over = true
+}
+
+// abandon forgets a response that will not be finished.
+func (w *response) abandon() {
+	if w.streamed {
+		w.publisher.end(Path(w.run, "", 1))
+	}
+}
+
+// endHeld sends a response that was held as a whole.
+func (w *response) endHeld(ctx context.Context) {
+	if w.status == 0 {
+		w.WriteHeader(http.StatusOK)
+	}
+	body := w.held.Bytes()
+	w.setType(body)
+	var list []Announcement
+	if a, _, reads := w.session.said(); a != nil || len(reads) > 0 {
+		b := w.builder()
+		if w.identity() {
+			b.Body = body
+		}
+		list = w.publisher.announce(ctx, w.session, b)
+	}
+	trailer := w.hasTrailer()
+	w.commit(func(h http.Header) {
+		if len(list) > 0 {
+			SetHeader(h, w.publisher.Form, list...)
+		}
+		if h.Get("Content-Length") == "" && h.Get("Transfer-Encoding") == "" && mayHaveBody(w.status) && !trailer {
+			h.Set("Content-Length", strconv.Itoa(len(body)))
+		}
+	})
+	if len(body) > 0 {
+		_, _ = w.ResponseWriter.Write(body) // a client that has gone does not matter
+	}
+	if trailer {
+		// or net/http counts a short body, and sends no trailer
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
+	}
+}
+
+// endStream sends the trailer of a response that was streamed.
+func (w *response) endStream(ctx context.Context) {
+	b := w.builder()
+	if w.identity() {
+		b.BodyHash = "sha256:" + hex.EncodeToString(w.sum.Sum(nil))
+	}
+	list := w.publisher.announce(ctx, w.session, b)
+	if w.trailer {
+		SetHeader(w.Header(), w.publisher.Form, list...) // nothing to announce: removes it
+	}
+}
+
+// builder returns one that knows the response.
+func (w *response) builder() *Builder {
+	b := &Builder{RunID: w.run}
+	if w.identity() || w.mediaType() == eventStream {
+		b.MediaType = short(w.header.Get("Content-Type"))
+	}
+	return b
+}
+
+const eventStream = "text/event-stream"
+
+func (w *response) mediaType() string {
+	mediaType, _, _ := mime.ParseMediaType(w.header.Get("Content-Type"))
+	return mediaType
+}
+
+// identity reports whether the body's octets are what the manifest is bound to: they have no coding that can be taken
+// off, and are no stream of events, of which the text counts.
+func (w *response) identity() bool {
+	coding := strings.TrimSpace(w.header.Get("Content-Encoding"))
+	return (coding == "" || strings.EqualFold(coding, "identity")) && w.mediaType() != eventStream
+}
+
+// setType says what the body is, as net/http would.
+func (w *response) setType(body []byte) {
+	if _, said := w.header["Content-Type"]; !said && len(body) > 0 && w.header.Get("Content-Encoding") == "" {
+		w.header.Set("Content-Type", http.DetectContentType(body))
+	}
+}
+
+// hasTrailer reports whether the agent has a trailer of its own, which needs a body without a length.
+func (w *response) hasTrailer() bool {
+	if len(w.header["Trailer"]) > 0 {
+		return true
+	}
+	for name := range w.Header() {
+		if strings.HasPrefix(name, http.TrailerPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func mayHaveBody(status int) bool {
+	return status != http.StatusNoContent && status != http.StatusNotModified
 }

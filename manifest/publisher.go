@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -203,4 +204,120 @@ func (p *Publisher) on() bool {
 	err := p.Check()
 	p.tell(context.Background(), err)
 	return err == nil && p.Level > 0
+}
+
+// Seal makes of m what is served at path, which must be that of m.Self: it signs it at Level 3 and logs its digest if
+// there is a log. It is for who keeps manifests in a way of their own; [Publisher.Publish] keeps it, too. What is
+// inconsistent is an error.
+//
+// The digest is logged before anybody can keep the manifest, so that whatever is served is in the log.
+func (p *Publisher) Seal(ctx context.Context, path string, m *Manifest) (*Signed, error) {
+	now := p.now()
+	if err := p.checkManifest(path, m, now); err != nil {
+		return nil, fmt.Errorf("sealing the manifest %s: %w", path, err)
+	}
+	s, err := Unsigned(m)
+	if err == nil {
+		err = p.seal(ctx, s, now)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sealing the manifest %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// seal signs and logs what is not signed yet, as the level demands.
+func (p *Publisher) seal(ctx context.Context, s *Signed, at time.Time) error {
+	if p.Level == 3 {
+		key, signer, err := p.Keys.Signer(keyring.Manifest)
+		if err != nil {
+			return err
+		}
+		if err := s.sign(key, signer, at); err != nil {
+			return err
+		}
+	}
+	if p.Log == nil {
+		return nil
+	}
+	return p.log(ctx, s)
+}
+
+func (p *Publisher) log(ctx context.Context, s *Signed) error {
+	if _, err := p.Log.Append(ctx, s.Digest()); err != nil {
+		return fmt.Errorf("logging it: %w", err)
+	}
+	proof, err := p.Log.Proof(ctx, s.Digest())
+	if err != nil {
+		return fmt.Errorf("proving that it is logged: %w", err)
+	}
+	s.Proof = proof
+	return nil
+}
+
+// Why there is no manifest: errors of Manifests wrap one of these.
+var (
+	ErrPending  = errors.New("the manifest is not built yet")
+	ErrNotFound = errors.New("there is no such manifest")
+	ErrMutated  = errors.New("another manifest is there already")
+)
+
+// Manifests keeps what was published, for ever, by the path of its URL. It is safe for concurrent use.
+type Manifests interface {
+	// Manifest returns what is kept; nobody may change it. The error wraps ErrPending or ErrNotFound, or says what went
+	// wrong.
+	Manifest(ctx context.Context, path string) (*Signed, error)
+	// KeepManifest keeps s. Where the same body is kept already, nothing changes; where another is, the error wraps
+	// ErrMutated.
+	KeepManifest(ctx context.Context, path string, s *Signed) error
+}
+
+// defaultMemory is how many bytes of manifests MemoryManifests keeps unless its Limit says another number.
+const defaultMemory = 64 << 20
+
+// MemoryManifests keeps manifests in memory, for examples and agents without a disk: when the program ends, they are
+// gone. Above the limit the oldest are forgotten. The zero value is ready. Do not copy it.
+type MemoryManifests struct {
+	Limit int64 // bytes of bodies; 0: 64 MiB
+
+	mu    sync.Mutex
+	all   map[string]*Signed
+	order []string // the oldest first
+	size  int64
+}
+
+// Manifest implements [Manifests].
+func (m *MemoryManifests) Manifest(_ context.Context, path string) (*Signed, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.all[path]
+	if s == nil {
+		return nil, fmt.Errorf("%s: %w", path, ErrNotFound)
+	}
+	return s, nil
+}
+
+// KeepManifest implements [Manifests].
+func (m *MemoryManifests) KeepManifest(_ context.Context, path string, s *Signed) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if old := m.all[path]; old != nil {
+		if bytes.Equal(old.Body, s.Body) {
+			return nil
+		}
+		return fmt.Errorf("%s: %w", path, ErrMutated)
+	}
+	if m.all == nil {
+		m.all = map[string]*Signed{}
+	}
+	m.all[path] = s
+	m.order = append(m.order, path)
+	m.size += int64(len(s.Body))
+	for m.size > cmp.Or(m.Limit, defaultMemory) && len(m.order) > 1 {
+		oldest := m.order[0]
+		m.order = m.order[1:]
+		m.size -= int64(len(m.all[oldest].Body))
+		delete(m.all, oldest)
+	}
+	return nil
 }
