@@ -64,10 +64,10 @@ type Builder struct {
 // maxReads is how many sources are read at once.
 const maxReads = 8
 
-// MemberLeftOut is the member, beside those of the format, in which Build says what a manifest would have and has not,
+// memberLeftOut is the member, beside those of the format, in which Build says what a manifest would have and has not,
 // for the limits' sake or because its citation has no place in the text: an object of numbers with the members claims,
 // sources, claim_sources, steps and edges.
-const MemberLeftOut = "left_out"
+const memberLeftOut = "left_out"
 
 // Build makes the manifest of an answer and of the run that led to it. Equal input makes equal manifests. An answer
 // that is nil, or has no citations, makes one without claims; a nil trail is a run of one step, the model's.
@@ -83,7 +83,7 @@ const MemberLeftOut = "left_out"
 // excerpt.
 //
 // What is over the limits of manifests is left out (claims and sources at their end, steps at their beginning), and
-// claims and excerpts are cut at their end; MemberLeftOut says how much. A source that could not be read has
+// claims and excerpts are cut at their end; memberLeftOut says how much. A source that could not be read has
 // retrieved_at all the same: when that was found.
 //
 // The chain has the steps of the run, or if the answer is that of a step before the end, this step and those it builds
@@ -200,7 +200,7 @@ func (w *building) output() *Output {
 // inputs of steps. It says in m what was left out.
 func (w *building) fit(m *Manifest) error {
 	for {
-		if err := w.say(m); err != nil {
+		if err := w.setLeftOut(m); err != nil {
 			return err
 		}
 		b, err := m.MarshalJSON() // what is canonical is no longer, but for rare numbers in inputs
@@ -261,8 +261,8 @@ func size(v any) int {
 	return len(b)
 }
 
-// say writes what was left out.
-func (w *building) say(m *Manifest) error {
+// setLeftOut writes what was left out.
+func (w *building) setLeftOut(m *Manifest) error {
 	m.Extra = nil
 	if w.leftOut == (leftOut{}) {
 		return nil
@@ -271,7 +271,7 @@ func (w *building) say(m *Manifest) error {
 	if err != nil {
 		return fmt.Errorf("writing what was left out: %w", err)
 	}
-	m.Extra = Extra{MemberLeftOut: b}
+	m.Extra = Extra{memberLeftOut: b}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
 )
@@ -17,7 +18,7 @@ type claim struct {
 	Claim
 	raw  ibid.Span // of the answer's text
 	pins []*pin
-	over int // sources beyond MaxClaimSources
+	over int // sources beyond maxClaimSources
 }
 
 // claimSpan returns the stretch of the answer that a citation stands for; false: there is none.
@@ -64,9 +65,9 @@ func (w *building) findClaims() {
 		}
 		return len(c.pins) == 0
 	})
-	if over := len(w.claims) - MaxClaims; over > 0 {
+	if over := len(w.claims) - maxClaims; over > 0 {
 		w.leftOut.Claims += over
-		w.claims = w.claims[:MaxClaims]
+		w.claims = w.claims[:maxClaims]
 	}
 	w.placeClaims()
 	ids := make(map[string]bool, len(w.claims))
@@ -106,7 +107,7 @@ func (c *claim) refer(s *source, quote string) {
 			return
 		}
 	}
-	if len(c.pins) == MaxClaimSources {
+	if len(c.pins) == maxClaimSources {
 		c.over++
 		return
 	}
@@ -180,8 +181,8 @@ func (w *building) pinAll(ctx context.Context) error {
 	return nil
 }
 
-// maxRaw is how many bytes of a stretch are read for a claim: as many as MaxText code points may have.
-const maxRaw = 4 * MaxText
+// maxRaw is how many bytes of a stretch are read for a claim: as many as maxText code points may have.
+const maxRaw = 4 * maxText
 
 // placer finds stretches of a text in its normal form.
 type placer struct {
@@ -246,37 +247,23 @@ func (p *placer) place(s ibid.Span) (string, *Range) {
 		raw = strings.ToValidUTF8(raw[:maxRaw], "")
 	}
 	words := snapshot.Normalize(raw)
-	text := words
+	exact := words
 	if snapshot.Normalize(words) != words {
 		// normalising is no projection: what is read again must give the same words
-		text = strings.ToValidUTF8(raw, "\ufffd")
+		exact = strings.ToValidUTF8(raw, "\ufffd")
 	}
 	pos, known := p.at[s.Start]
 	if s.Start == 0 {
 		pos, known = 0, true
 	}
 	if words == "" || !known || !strings.HasPrefix(p.normal[pos:], words) {
-		return cut(text, MaxText), nil
+		return text.Runes(exact, maxText), nil
 	}
 	start, end := p.points.In(ibid.CodePoint, ibid.Span{Start: pos, End: pos + len(words)})
-	if end-start > MaxText {
-		text, end = cut(words, MaxText), start+MaxText
+	if end-start > maxText {
+		exact, end = text.Runes(words, maxText), start+maxText
 	}
-	return text, &Range{start, end}
-}
-
-// cut returns the first n code points of s.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
+	return exact, &Range{start, end}
 }
 
 // Cited says what became of one citation's source in a manifest.

@@ -12,7 +12,7 @@ type run struct {
 	steps  []*step // so that each comes after those it builds on, but for cycles
 	makers []*step // those that made every claim
 	fed    bool    // trail.Step.Fed speaks of this answer
-	cut    int     // steps beyond MaxSteps
+	cut    int     // steps beyond maxSteps
 	edges  int     // edges that are not in the chain
 }
 
@@ -56,10 +56,10 @@ func runOf(a *ibid.Answer, t *trail.Trail) *run {
 		wanted := reach(before, last)
 		order = slices.DeleteFunc(order, func(i int) bool { return !wanted[i] })
 	}
-	if r.cut = max(0, len(order)-MaxSteps); r.cut > 0 {
+	if r.cut = max(0, len(order)-maxSteps); r.cut > 0 {
 		order = order[r.cut:]
 	}
-	r.take(t, order, before)
+	r.addSteps(t, order, before)
 	r.makers = r.ends()
 	if last >= 0 {
 		r.makers = slices.DeleteFunc(slices.Clone(r.steps), func(s *step) bool { return s.Step != &t.Steps[last] })
@@ -118,8 +118,8 @@ func reach(before [][]int, from int) map[int]bool {
 	return seen
 }
 
-// take makes the run's steps of those of a trail.
-func (r *run) take(t *trail.Trail, order []int, before [][]int) {
+// addSteps makes the run's steps of those of a trail.
+func (r *run) addSteps(t *trail.Trail, order []int, before [][]int) {
 	at := make(map[int]*step, len(order))
 	for _, i := range order {
 		at[i] = &step{Step: &t.Steps[i], number: t.Steps[i].Number}

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/trail"
 )
@@ -149,17 +150,7 @@ func ownURL(s *snapshot.Snapshot) string {
 }
 
 // short returns as much of s as a name may have.
-func short(s string) string {
-	s = strings.ToValidUTF8(s, "")
-	if n := 0; len(s) > MaxName {
-		for i := range s {
-			if n++; n > MaxName {
-				return s[:i]
-			}
-		}
-	}
-	return s
-}
+func short(s string) string { return text.Runes(strings.ToValidUTF8(s, ""), maxName) }
 
 // add adds what is known of a source to the one that it is; nil: none that is there.
 func (g *sources) add(s *ibid.Source, at *source) *source {
@@ -253,10 +244,10 @@ func (g *sources) known(s *ibid.Source, key string) *source {
 	return g.byKey[key]
 }
 
-// bound keeps MaxSources, the cited ones first.
+// bound keeps maxSources, the cited ones first.
 func (w *building) bound() {
 	g := &w.sources
-	over := len(g.list) - MaxSources
+	over := len(g.list) - maxSources
 	if over <= 0 {
 		return
 	}
@@ -265,7 +256,7 @@ func (w *building) bound() {
 	for _, wanted := range []bool{true, false} {
 		for _, s := range g.list {
 			if *s.Cited == wanted {
-				s.dropped = kept >= MaxSources
+				s.dropped = kept >= maxSources
 				kept++
 			}
 		}

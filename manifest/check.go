@@ -45,53 +45,6 @@ func (m *Manifest) Problems() []Problem {
 	return c.problems
 }
 
-// Announced returns what a response's Citation-Source field and the manifest it names contradict each other in: list is
-// what the field announces with this manifest.
-func (m *Manifest) Announced(list []Announcement) []Problem {
-	c := &checker{m: m, told: make(map[string]int)}
-	known := make(map[string]bool)
-	ids := make(map[string]*Source)
-	for i := range m.Sources {
-		ids[m.Sources[i].ID] = &m.Sources[i]
-		c.know(known, m.Sources[i].URL, m.Sources[i].OriginalURL)
-	}
-	for i := range m.Claims {
-		for j := range m.Claims[i].Sources {
-			c.know(known, m.Claims[i].Sources[j].URL, m.Claims[i].Sources[j].OriginalURL)
-		}
-	}
-	for _, a := range list {
-		switch source := ids[a.ID]; {
-		case a.More:
-		case !known[withoutFragment(a.URL)]:
-			c.add(
-				StatusInconsistent, "/sources",
-				"the header announces a source that the manifest does not have: "+quoted(a.URL),
-			)
-		case a.ID != "" && source == nil && len(ids) > 0:
-			c.add(
-				StatusInconsistent, "/sources",
-				"the header gives a source an id that the manifest does not have: "+quoted(a.ID),
-			)
-		case source != nil && a.ID != "" && !slices.Contains([]string{withoutFragment(source.URL), withoutFragment(source.OriginalURL)}, withoutFragment(a.URL)):
-			c.add(
-				StatusInconsistent, "/sources",
-				"the header gives the id "+quoted(a.ID)+" to another source than the manifest does",
-			)
-		}
-	}
-	return c.problems
-}
-
-// know notes the URLs as a header has them.
-func (*checker) know(known map[string]bool, urls ...string) {
-	for _, url := range urls {
-		if url != "" {
-			known[withoutFragment(url)] = true
-		}
-	}
-}
-
 // withoutFragment returns a URL as the header announces it.
 func withoutFragment(url string) string {
 	url, _, _ = strings.Cut(url, "#")
@@ -333,7 +286,7 @@ func (c *checker) graph() {
 }
 
 // steps returns the chain, as far as a manifest that was parsed has one.
-func (c *checker) steps() []Step { return c.m.Chain[:min(len(c.m.Chain), MaxSteps)] }
+func (c *checker) steps() []Step { return c.m.Chain[:min(len(c.m.Chain), maxSteps)] }
 
 // chain checks the steps by themselves: each follows only from steps with smaller numbers, so there are no cycles.
 func (c *checker) chain() {
@@ -380,7 +333,7 @@ func (c *checker) stepFacts(path string, s *Step) {
 }
 
 // steps is a set of steps by their index in the chain.
-type steps [MaxSteps / 64]uint64
+type steps [maxSteps / 64]uint64
 
 func (s *steps) add(i int) { s[i/64] |= 1 << (i % 64) }
 

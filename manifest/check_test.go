@@ -190,33 +190,6 @@ func tangled(tb testing.TB, n int) []byte {
 	return edited(tb, "/chain", raw(chain), "/claims", raw(claims))
 }
 
-func TestAnnounced(t *testing.T) {
-	const page = "https://otters.example/facts"
-	m := parse(t, edited(t, "/sources/0/original_url", "https://bit.example/x"))
-	for _, tt := range []struct {
-		name string
-		list []manifest.Announcement
-		want int
-	}{
-		{"nothing", nil, 0},
-		{"what it has", []manifest.Announcement{{URL: page, ID: "s1"}, {URL: "urn:ibid:src:row-7", ID: "s2"}, {URL: "https://bit.example/x"}, {More: true, Count: 5}}, 0},
-		{"another source", []manifest.Announcement{{URL: page + "/"}}, 1},
-		{"another id", []manifest.Announcement{{URL: page, ID: "s3"}}, 1},
-		{"another source's id", []manifest.Announcement{{URL: page, ID: "s2"}}, 1},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := m.Announced(tt.list)
-			if len(got) != tt.want || len(got) > 0 && got[0].Status != manifest.StatusInconsistent {
-				t.Errorf("problems: %v", got)
-			}
-		})
-	}
-	seed := parse(t, []byte(seedManifest))
-	if got := seed.Announced([]manifest.Announcement{{URL: "https://pages.example/framework", ID: "s1"}}); got != nil {
-		t.Errorf("of a manifest that lists no sources: %v", got)
-	}
-}
-
 func TestLevel(t *testing.T) {
 	const source = "/claims/0/sources/0"
 	tests := []struct {

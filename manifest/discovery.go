@@ -100,8 +100,8 @@ func Speaks(manifestURL, agentID string) bool {
 	return agent != "" && (strings.EqualFold(agent, u.Host) || strings.EqualFold(agent, u.Hostname()))
 }
 
-// CheckOrigin says what keeps s from being an origin: a scheme, http or https, and a host, and nothing else.
-func CheckOrigin(s string) error {
+// checkOrigin says what keeps s from being an origin: a scheme, http or https, and a host, and nothing else.
+func checkOrigin(s string) error {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
@@ -161,7 +161,7 @@ func isManifestPath(path string) bool {
 		revision = int(n)
 	}
 	what, answer, _ := strings.Cut(rest, "/")
-	if !isRun || what != "cite" || pub == "" || len(path) > MaxOwnURL {
+	if !isRun || what != "cite" || pub == "" || len(path) > maxOwnURL {
 		return false
 	}
 	return path == Path(unescape(pub), unescape(answer), revision)

@@ -25,11 +25,11 @@ type form struct {
 // forms are named by the form tags of the fields in manifest.go. A second name in a tag is the form of the elements.
 var forms = map[string]*form{
 	"version": matching(3, 11, `^1\.[0-9]{1,9}$`, "a version, 1 and a dot and a number"),
-	"agent": matching(1, MaxName, `^[a-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~/-]*)?$`,
+	"agent": matching(1, maxName, `^[a-z0-9.-]+(:[0-9]+)?(/[A-Za-z0-9._~/-]*)?$`,
 		"a host in small letters, perhaps with a port and a path"),
-	"id": matching(1, MaxID, `^[A-Za-z0-9._~-]{1,128}$`, "an id of letters, digits and ._~-").named("id"),
+	"id": matching(1, maxID, `^[A-Za-z0-9._~-]{1,128}$`, "an id of letters, digits and ._~-").named("id"),
 	// the manifest's own addresses, which can be fetched
-	"web": matching(8, MaxOwnURL, `^https?://[^\x00-\x20\x7f]+$`, "an http or https URL"),
+	"web": matching(8, maxOwnURL, `^https?://[^\x00-\x20\x7f]+$`, "an http or https URL"),
 	// Addresses of sources. What is not fetched (another scheme, a private address) is for the verifier to say, source
 	// by source; a manifest is not malformed because one of its sources is a file.
 	"url": matching(3, MaxURL, `^[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20\x7f]+$`, "an absolute URL").named("url"),
@@ -39,17 +39,17 @@ var forms = map[string]*form{
 		check: func(s string) bool { return !Time(s).Time().IsZero() || strings.HasPrefix(s, "0001-01-01T00:00:00") },
 	},
 	// Sums by SHA-256. Parse lets other algorithms through, for Problems to say that they are not supported.
-	"hash":         {min: 3, max: MaxHash, pattern: `^sha256:[0-9a-f]{64}$`, check: isHash, says: saysHash, def: "hash"},
+	"hash":         {min: 3, max: maxHash, pattern: `^sha256:[0-9a-f]{64}$`, check: isHash, says: saysHash, def: "hash"},
 	"private_hash": privateHash,
 
-	"name":       {min: 1, max: MaxName},
-	"tool":       {max: MaxName},
+	"name":       {min: 1, max: maxName},
+	"tool":       {max: maxName},
 	"title":      {max: MaxURL},
 	"reference":  {min: 1, max: MaxURL}, // of a source: its URL or id
-	"ref":        {min: 1, max: MaxRef}, // of an output
-	"text":       {min: 1, max: MaxText},
-	"exact":      {min: 1, max: MaxExact},
-	"around":     {max: MaxAround},
+	"ref":        {min: 1, max: maxRef}, // of an output
+	"text":       {min: 1, max: maxText},
+	"exact":      {min: 1, max: maxExact},
+	"around":     {max: maxAround},
 	"reader":     {words: []string{ByPublisher, ByObserver}},
 	"origin":     {words: []string{OriginProvider, OriginPublisher, OriginInferred}},
 	"relation":   {words: []string{RelationSupports, RelationContradicts, RelationContext}},
@@ -60,11 +60,11 @@ var forms = map[string]*form{
 	"status":  {min: 100, max: 999},
 	"score":   {max: 1},
 
-	"sources":       {max: MaxSources},
-	"claims":        {max: MaxClaims},
-	"steps":         {max: MaxSteps},
-	"claim_sources": {min: 1, max: MaxClaimSources},
-	"refs":          {min: 1, max: MaxSteps, orOne: true},
+	"sources":       {max: maxSources},
+	"claims":        {max: maxClaims},
+	"steps":         {max: maxSteps},
+	"claim_sources": {min: 1, max: maxClaimSources},
+	"refs":          {min: 1, max: maxSteps, orOne: true},
 	"range":         {min: 2, max: 2, def: "range"},
 }
 
@@ -75,7 +75,7 @@ const saysHash = "a hash, sha256: and 64 hexadecimal digits in small letters"
 
 // privateHash is of sums that may have a key.
 var privateHash = &form{
-	min: 3, max: MaxHash, pattern: `^(hmac-)?sha256:[0-9a-f]{64}$`, check: isHash, says: saysHash, def: "private_hash",
+	min: 3, max: maxHash, pattern: `^(hmac-)?sha256:[0-9a-f]{64}$`, check: isHash, says: saysHash, def: "private_hash",
 }
 
 func matching(least, most int, pattern, says string) *form {

@@ -31,7 +31,7 @@ const retryAfter = "2"
 // A manifest that is not built yet is 202 with Retry-After and {"status":"pending"}. One that is built is served with
 // its signature, without a content coding, to be cached for ever.
 func (p *Publisher) Handler() http.Handler {
-	if !p.on() {
+	if !p.publishes() {
 		return http.NotFoundHandler()
 	}
 	mux := http.NewServeMux()
@@ -62,7 +62,7 @@ func (p *Publisher) Handler() http.Handler {
 // fixed serves what is the same for everybody, for an hour.
 func (p *Publisher) fixed(w http.ResponseWriter, r *http.Request, contentType string, b []byte, err error) {
 	if err != nil {
-		p.tell(r.Context(), err)
+		p.reportError(r.Context(), err)
 		refuse(w, http.StatusInternalServerError)
 		return
 	}
@@ -78,7 +78,7 @@ func (p *Publisher) serveRun(w http.ResponseWriter, r *http.Request) {
 	}
 	s, err := p.store().Manifest(r.Context(), path)
 	switch {
-	case errors.Is(err, ErrPending), errors.Is(err, ErrNotFound) && p.pending(path):
+	case errors.Is(err, ErrPending), errors.Is(err, ErrNotFound) && p.isPending(path):
 		w.Header().Set("Retry-After", retryAfter)
 		w.Header().Set("Cache-Control", cacheNever)
 		w.Header().Set("Access-Control-Allow-Origin", "*")
@@ -88,7 +88,7 @@ func (p *Publisher) serveRun(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ErrNotFound):
 		refuse(w, http.StatusNotFound)
 	case err != nil:
-		p.tell(r.Context(), err)
+		p.reportError(r.Context(), err)
 		refuse(w, http.StatusInternalServerError)
 	case proof:
 		p.serveProof(w, r, s)
@@ -102,7 +102,7 @@ func (p *Publisher) serveProof(w http.ResponseWriter, r *http.Request, s *Signed
 	if p.Log != nil {
 		newer, err := p.Log.Proof(r.Context(), s.Digest())
 		if err != nil && !errors.Is(err, tlog.ErrNotFound) {
-			p.tell(r.Context(), err)
+			p.reportError(r.Context(), err)
 		} else if err == nil {
 			proof = newer
 		}

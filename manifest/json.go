@@ -197,11 +197,11 @@ func (r *reader) next() []byte {
 	case err != nil:
 		r.failed(err)
 		return nil
-	case r.dec.StackDepth() > MaxDepth:
-		r.stop(r.dec.StackPointer(), r.offset(raw), "it is nested deeper than "+strconv.Itoa(MaxDepth)+" levels")
+	case r.dec.StackDepth() > maxDepth:
+		r.stop(r.dec.StackPointer(), r.offset(raw), "it is nested deeper than "+strconv.Itoa(maxDepth)+" levels")
 		return nil
 	case kind == '0':
-		if n, err := strconv.ParseFloat(string(raw), 64); err != nil || math.Abs(n) > MaxNumber {
+		if n, err := strconv.ParseFloat(string(raw), 64); err != nil || math.Abs(n) > maxNumber {
 			r.stop(r.dec.StackPointer(), r.offset(raw), "a number beyond 2^53-1, which not every reader can hold")
 			return nil
 		}

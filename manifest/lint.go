@@ -227,13 +227,13 @@ func (l *linter) step(s *Step, path string) {
 
 // The conformance levels.
 const (
-	LevelHeader   = 1 // the header announces sources
-	LevelManifest = 2 // and a manifest says where every claim stands in its sources
-	LevelSigned   = 3 // and how the answer came about, and it is signed
+	levelHeader   = 1 // the header announces sources
+	levelManifest = 2 // and a manifest says where every claim stands in its sources
+	levelSigned   = 3 // and how the answer came about, and it is signed
 )
 
-// Level returns the conformance level that the manifest deserves, as its reader sees it: LevelSigned, LevelManifest or,
-// if it is neither, LevelHeader; signed says whether its signature was verified. why says what is missing for the next
+// Level returns the conformance level that the manifest deserves, as its reader sees it: levelSigned, levelManifest or,
+// if it is neither, levelHeader; signed says whether its signature was verified. why says what is missing for the next
 // level, a sentence each, which begins with the place if there is one. Whether it has what a level wants is all that is
 // looked at here; whether that is true is for package verify. What the publisher promises counts nothing.
 func (m *Manifest) Level(signed bool) (level int, why []string) {
@@ -265,7 +265,7 @@ func (m *Manifest) level(signed bool) (level int, why []Problem) {
 		}
 	}
 	if len(why) > 0 {
-		return LevelHeader, why
+		return levelHeader, why
 	}
 	why = chain
 	if len(m.Chain) == 0 {
@@ -277,9 +277,9 @@ func (m *Manifest) level(signed bool) (level int, why []Problem) {
 		why = append(why, Problem{Status: "unsigned", Detail: "it is not signed, or its signature was not verified"})
 	}
 	if len(why) > 0 {
-		return LevelManifest, why
+		return levelManifest, why
 	}
-	return LevelSigned, nil
+	return levelSigned, nil
 }
 
 // missing says what a claim's source lacks for its excerpt to be found again.

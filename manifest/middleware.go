@@ -43,7 +43,7 @@ const buildTime = 30 * time.Second
 //
 // Flushing, deadlines and hijacking work as without it. At Level 0, and where Check complains, it is agent itself.
 func (p *Publisher) Middleware(agent http.Handler) http.Handler {
-	if !p.on() {
+	if !p.publishes() {
 		return agent
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +53,7 @@ func (p *Publisher) Middleware(agent http.Handler) http.Handler {
 		}
 		s := &session{now: p.now}
 		held := &response{
-			ResponseWriter: w, publisher: p, session: s, limit: cmp.Or(p.Buffer, DefaultBuffer),
+			ResponseWriter: w, publisher: p, session: s, limit: cmp.Or(p.Buffer, defaultBuffer),
 			run: newRun(), trailers: r.ProtoAtLeast(1, 1),
 		}
 		defer held.abandon() // the agent may panic
@@ -134,12 +134,12 @@ func (p *Publisher) announce(ctx context.Context, s *session, b *Builder) []Anno
 	b.Texts, b.Checker, b.Read, b.By = cmp.Or(p.Texts, &p.texts), p.Checker, p.Read, ByObserver
 	m, err := b.Build(ctx, a, t)
 	if err != nil {
-		p.tell(ctx, err)
+		p.reportError(ctx, err)
 		return Announce(sources, "", nil)
 	}
 	signed, err := p.Publish(ctx, path, m)
 	if err != nil {
-		p.tell(ctx, err)
+		p.reportError(ctx, err)
 		return Announce(sources, "", nil)
 	}
 	digest := signed.Digest()
@@ -234,7 +234,7 @@ func (w *response) stream() error {
 	var list []Announcement
 	if w.publisher.Level >= 2 {
 		path := Path(w.run, "", 1)
-		w.publisher.begin(path)
+		w.publisher.setPending(path)
 		list = []Announcement{{More: true, Manifest: w.publisher.URL(path)}}
 	}
 	w.commit(func(h http.Header) {
@@ -281,7 +281,7 @@ func (w *response) finish(ctx context.Context) {
 // abandon forgets a response that will not be finished.
 func (w *response) abandon() {
 	if w.streamed {
-		w.publisher.end(Path(w.run, "", 1))
+		w.publisher.clearPending(Path(w.run, "", 1))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
 )
@@ -97,7 +98,7 @@ func (p *pin) unavailable(why string) {
 // show publishes a quote that was not found anywhere.
 func (p *pin) show(quote string) {
 	p.ExcerptHash, p.ExcerptOrigin = snapshot.Hash([]byte(quote)), OriginProvider
-	if utf8.RuneCountInString(quote) > MaxExact {
+	if utf8.RuneCountInString(quote) > maxExact {
 		p.Unavailable = ExcerptTooLong
 		return
 	}
@@ -112,7 +113,7 @@ func (p *pin) excerpt(e *Excerpt) {
 
 // place takes the code points [start, end) of the source's text for the excerpt.
 func (p *pin) place(start, end int, origin string) {
-	end = min(end, start+MaxExact)
+	end = min(end, start+maxExact)
 	content := p.source.text.Content
 	at, ok := p.source.places.Span(ibid.CodePoint, start, end)
 	exact := content[at.Start:at.End]
@@ -125,7 +126,7 @@ func (p *pin) place(start, end int, origin string) {
 		return
 	}
 	p.ExcerptHash, p.ExcerptOrigin = snapshot.Hash([]byte(exact)), origin
-	p.excerpt(&Excerpt{Exact: exact, Prefix: lastOf(content[:at.Start], around), Suffix: cut(content[at.End:], around)})
+	p.excerpt(&Excerpt{Exact: exact, Prefix: lastOf(content[:at.Start], around), Suffix: text.Runes(content[at.End:], around)})
 	if p.source.text.Profile != TextProfile {
 		p.unavailable(AdvisoryText)
 		return

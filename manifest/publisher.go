@@ -44,7 +44,7 @@ type Publisher struct {
 	// for it. Nil: such sources are not read.
 	Read   func(ctx context.Context, url string) (*snapshot.Snapshot, error)
 	Secret []byte // makes the salt of each manifest; see Salt. Nil: private inputs have no hashes
-	Buffer int    // bytes of a response that are held back until its header is known; 0: DefaultBuffer
+	Buffer int    // bytes of a response that are held back until its header is known; 0: defaultBuffer
 
 	memory MemoryManifests
 	texts  snapshot.Texts
@@ -52,8 +52,8 @@ type Publisher struct {
 	runs   map[string]bool // paths of manifests whose responses have not ended
 }
 
-// DefaultBuffer is how many bytes of a response are held back until its header is known.
-const DefaultBuffer = 1 << 20
+// defaultBuffer is how many bytes of a response are held back until its header is known.
+const defaultBuffer = 1 << 20
 
 // maxLater is by how much emitted_at may be later than the signature: clocks differ.
 const maxLater = 300 * time.Second
@@ -66,7 +66,7 @@ func (p *Publisher) Check() error {
 	if p.Level < 0 || p.Level > 3 {
 		return fmt.Errorf("publishing manifests: there is no level %d", p.Level)
 	}
-	if err := CheckOrigin(p.Origin); err != nil {
+	if err := checkOrigin(p.Origin); err != nil {
 		return fmt.Errorf("publishing manifests: %w", err)
 	}
 	if !Speaks(p.Origin, p.Agent()) {
@@ -170,15 +170,15 @@ func (p *Publisher) store() Manifests {
 	return &p.memory
 }
 
-// tell tells the owner what went wrong.
-func (p *Publisher) tell(ctx context.Context, err error) {
+// reportError tells the owner what went wrong.
+func (p *Publisher) reportError(ctx context.Context, err error) {
 	if p.OnError != nil && err != nil {
 		p.OnError(ctx, err)
 	}
 }
 
-// begin says that the manifest at path is being made; end, that it is made or never will be.
-func (p *Publisher) begin(path string) {
+// setPending says that the manifest at path is being made; clearPending, that it is made or never will be.
+func (p *Publisher) setPending(path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.runs == nil {
@@ -187,22 +187,22 @@ func (p *Publisher) begin(path string) {
 	p.runs[path] = true
 }
 
-func (p *Publisher) end(path string) {
+func (p *Publisher) clearPending(path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.runs, path)
 }
 
-func (p *Publisher) pending(path string) bool {
+func (p *Publisher) isPending(path string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.runs[path]
 }
 
-// on reports whether p publishes anything, and tells the owner why not if it should.
-func (p *Publisher) on() bool {
+// publishes reports whether p publishes anything, and tells the owner why not if it should.
+func (p *Publisher) publishes() bool {
 	err := p.Check()
-	p.tell(context.Background(), err)
+	p.reportError(context.Background(), err)
 	return err == nil && p.Level > 0
 }
 

@@ -76,7 +76,7 @@ func (m *checked) verify(ctx context.Context) error {
 // fetch gets the manifest.
 func (m *checked) fetch(ctx context.Context) error {
 	m.all.visited[m.url] = true
-	snap, err := m.fetchTrusted(ctx, m.url, MaxManifest)
+	snap, err := m.fetchTrusted(ctx, m.url, maxManifest)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

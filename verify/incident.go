@@ -206,8 +206,8 @@ func (v *Verifier) Poster(ring *keyring.Ring, agent string) *Poster {
 // ErrEndpoint says that an incident cannot be sent to where its publisher says.
 var ErrEndpoint = errors.New("the endpoint for incidents is not one of the publisher's origin, by https")
 
-// TagIncident is the tag of the signature of an incident that is sent: it cannot be passed off as that of a manifest.
-const TagIncident = "agent-citation-incident"
+// tagIncident is the tag of the signature of an incident that is sent: it cannot be passed off as that of a manifest.
+const tagIncident = "agent-citation-incident"
 
 // signatureLife is how long the signature of a sent incident is good for.
 const signatureLife = 5 * time.Minute
@@ -246,7 +246,7 @@ func (p *Poster) post(ctx context.Context, endpoint string, i *Incident) error {
 		return err
 	}
 	defer response.Body.Close()                                             //nolint:errcheck // it was only read
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, MaxDirectory)) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxDirectory)) // so that the connection can be used again
 	if response.StatusCode/100 != 2 {
 		return fmt.Errorf("the answer is %d", response.StatusCode)
 	}
@@ -268,7 +268,7 @@ func (p *Poster) sign(r *http.Request, body []byte) error {
 		Components: []httpsig.Component{
 			{Name: "@method"}, {Name: "@target-uri"}, {Name: "content-type"}, {Name: "content-digest"},
 		},
-		Created: &created, Expires: &expires, KeyID: key.ID, Nonce: rand.Text(), Tag: TagIncident,
+		Created: &created, Expires: &expires, KeyID: key.ID, Nonce: rand.Text(), Tag: tagIncident,
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Content-Digest", httpsig.ContentDigest(body))

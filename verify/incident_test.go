@@ -118,7 +118,7 @@ func TestPoster(t *testing.T) {
 		body, _ := io.ReadAll(req.Body)
 		m := &httpsig.Message{Method: req.Method, TargetURI: w.origin + req.RequestURI, Header: req.Header}
 		all, err := httpsig.Parse(m)
-		if err != nil || len(all) != 1 || all[0].Tag != verify.TagIncident {
+		if err != nil || len(all) != 1 || all[0].Tag != "agent-citation-incident" {
 			t.Errorf("signatures: %v, %v", all, err)
 			return
 		}

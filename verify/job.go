@@ -21,11 +21,11 @@ import (
 
 // The defaults of [Limits] that others need, and what bounds trust documents.
 const (
-	DefaultFetches = 256
+	defaultFetches = 256
 	DefaultInput   = 64 << 20
 
-	MaxManifest  = 1 << 20  // octets of a manifest
-	MaxDirectory = 64 << 10 // octets of a discovery document and of a key directory
+	maxManifest  = 1 << 20  // octets of a manifest
+	maxDirectory = 64 << 10 // octets of a discovery document and of a key directory
 
 	maxProof         = tlog.MaxCheckpoint + 16<<10 // octets of a proof
 	defaultHosts     = 64
@@ -49,7 +49,7 @@ const (
 )
 
 func (l Limits) withDefaults() Limits {
-	l.Fetches = cmp.Or(l.Fetches, DefaultFetches)
+	l.Fetches = cmp.Or(l.Fetches, defaultFetches)
 	l.Hosts = cmp.Or(l.Hosts, defaultHosts)
 	l.Octets = cmp.Or(l.Octets, defaultOctets)
 	l.Manifests = cmp.Or(l.Manifests, defaultManifests)

@@ -109,7 +109,7 @@ func (j *job) fetchKeySet(ctx context.Context, at, address string) (json.RawMess
 
 // fetchOK fetches a trust document that must be there, with 200.
 func (j *job) fetchOK(ctx context.Context, address string) (*snapshot.Snapshot, error) {
-	snap, err := j.fetchTrusted(ctx, address, MaxDirectory)
+	snap, err := j.fetchTrusted(ctx, address, maxDirectory)
 	if err == nil && snap.Status != http.StatusOK {
 		return nil, fmt.Errorf("fetching %s: the answer is %d and not 200", address, snap.Status)
 	}

@@ -119,7 +119,7 @@ func TestStatuses(t *testing.T) {
 		}},
 		{"manifest-too-large", verify.ManifestTooLarge, verify.Invalid, func(w *world) {
 			w.publish(w.manifest())
-			w.page(cite, "application/json", strings.Repeat(" ", verify.MaxManifest+1))
+			w.page(cite, "application/json", strings.Repeat(" ", 1<<20+1))
 		}},
 		{"manifest-too-large: content coding", verify.ManifestTooLarge, verify.Invalid, func(w *world) {
 			w.publish(w.manifest())
@@ -257,7 +257,7 @@ func TestStatuses(t *testing.T) {
 		}},
 		{"key-unavailable: over 64 KiB", verify.KeyUnavailable, verify.Unverifiable, func(w *world) {
 			w.publish(w.manifest())
-			w.page(manifest.DirectoryPath, keyring.MediaType, `{"keys":[]}`+strings.Repeat(" ", verify.MaxDirectory))
+			w.page(manifest.DirectoryPath, keyring.MediaType, `{"keys":[]}`+strings.Repeat(" ", 64<<10))
 		}},
 		{"key-unavailable: elsewhere", verify.KeyUnavailable, verify.Unverifiable, func(w *world) {
 			w.publish(w.manifest())
