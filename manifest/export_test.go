@@ -2,20 +2,20 @@ package manifest
 
 // The limits, for tests.
 const (
-	MaxAround = maxAround
+	MaxAround       = maxAround
 	MaxClaimSources = maxClaimSources
-	MaxClaims = maxClaims
-	MaxDepth = maxDepth
-	MaxExact = maxExact
-	MaxHash = maxHash
-	MaxID = maxID
-	MaxName = maxName
-	MaxNumber = maxNumber
-	MaxOwnURL = maxOwnURL
-	MaxRef = maxRef
-	MaxSources = maxSources
-	MaxSteps = maxSteps
-	MaxText = maxText
-	DefaultBuffer = defaultBuffer
-	MemberLeftOut = memberLeftOut
+	MaxClaims       = maxClaims
+	MaxDepth        = maxDepth
+	MaxExact        = maxExact
+	MaxHash         = maxHash
+	MaxID           = maxID
+	MaxName         = maxName
+	MaxNumber       = maxNumber
+	MaxOwnURL       = maxOwnURL
+	MaxRef          = maxRef
+	MaxSources      = maxSources
+	MaxSteps        = maxSteps
+	MaxText         = maxText
+	DefaultBuffer   = defaultBuffer
+	MemberLeftOut   = memberLeftOut
 )

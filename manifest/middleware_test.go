@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"

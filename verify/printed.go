@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/textproto"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,9 @@ const (
 )
 
 var errNoStatus = errors.New("reading a response: it does not begin with a status line as `curl -i` prints it")
+
+// tunnel is the status line of a proxy that has made a connection.
+var tunnel = regexp.MustCompile(`(?i)^[^\n]*connection established`)
 
 // readPrinted reads a response as `curl -i` prints it: one header after the other of what was informational, redirected
 // or a proxy's, then the body, then the trailer. Lines end in CRLF or LF.
@@ -40,76 +44,62 @@ func readPrinted(b []byte) (*Response, error) {
 			// what follows a redirect comes from where it led, if it is not the redirect's own body
 			r.URL, r.hinted = at, true
 		}
-		goesOn = status/100 == 1 || status/100 == 3 || status == http.StatusOK && isTunnel(b[:n])
+		goesOn = status/100 == 1 || status/100 == 3 || status == http.StatusOK && tunnel.Match(b[:n])
 		r.Status, r.Header, b = status, header, b[n:]
 	}
 	if r.Status/100 == 3 || r.Status/100 == 1 {
 		r.URL = ""
 	}
 	r.Body = b
-	r.body()
+	r.splitBody()
 	return r, nil
 }
 
-// isTunnel reports whether a header is a proxy's that has made a connection.
-func isTunnel(header []byte) bool {
-	line, _, _ := bytes.Cut(header, []byte("\n"))
-	return bytes.Contains(bytes.ToLower(line), []byte("connection established"))
-}
-
-// readHeader reads a status line and the fields behind it, and returns how long all of it is; 0: there is none.
-func readHeader(b []byte) (int, http.Header, int) {
-	end, skip := endOfHeader(b)
+// readHeader reads a status line and the fields after it, and returns how long all of it is; 0: there is none.
+func readHeader(b []byte) (status int, header http.Header, n int) {
+	end, n := endOfHeader(b)
 	if end == 0 {
 		return 0, nil, 0
 	}
-	line, fields, _ := bytes.Cut(b[:end], []byte("\n"))
-	version, rest, _ := strings.Cut(strings.TrimRight(string(line), "\r"), " ")
+	line, lines, _ := strings.Cut(string(b[:end]), "\n")
+	version, rest, _ := strings.Cut(strings.TrimRight(line, "\r"), " ")
 	code, _, _ := strings.Cut(rest, " ")
 	status, err := strconv.Atoi(code)
 	if !strings.HasPrefix(version, "HTTP/") || len(version) > 8 || len(code) != 3 || err != nil || status < 100 {
 		return 0, nil, 0
 	}
-	header, err := readFields(fields)
-	if err != nil {
+	if header, err = readFields(lines); err != nil {
 		return 0, nil, 0
 	}
-	return status, header, skip
+	return status, header, n
 }
 
 // endOfHeader returns where the first header in b ends, and where what follows it begins; 0: there is no header.
-func endOfHeader(b []byte) (end, skip int) {
+func endOfHeader(b []byte) (end, next int) {
+	b = b[:min(len(b), maxPrintedHeader)]
 	if !bytes.HasPrefix(b, []byte("HTTP/")) {
 		return 0, 0
 	}
-	b = b[:min(len(b), maxPrintedHeader)]
-	for at := 0; ; {
-		i := bytes.IndexByte(b[at:], '\n')
-		if i < 0 {
-			return 0, 0
+	for line := range bytes.Lines(b) {
+		if end > 0 && len(bytes.Trim(line, "\r\n")) == 0 && line[len(line)-1] == '\n' {
+			return end, end + len(line)
 		}
-		at += i + 1
-		switch {
-		case bytes.HasPrefix(b[at:], []byte("\n")):
-			return at, at + 1
-		case bytes.HasPrefix(b[at:], []byte("\r\n")):
-			return at, at + 2
-		}
+		end += len(line)
 	}
+	return 0, 0
 }
 
-func readFields(b []byte) (http.Header, error) {
-	if !bytes.HasSuffix(b, []byte("\n")) && len(b) > 0 {
-		b = append(bytes.Clone(b), '\n')
+func readFields(lines string) (http.Header, error) {
+	if lines != "" && !strings.HasSuffix(lines, "\n") {
+		lines += "\n"
 	}
-	r := textproto.NewReader(bufio.NewReader(io.MultiReader(bytes.NewReader(b), strings.NewReader("\r\n"))))
-	header, err := r.ReadMIMEHeader()
+	header, err := textproto.NewReader(bufio.NewReader(strings.NewReader(lines + "\r\n"))).ReadMIMEHeader()
 	return http.Header(header), err
 }
 
-// body parts body and trailer, which curl prints right behind it, and undoes the chunks that `curl --raw` leaves.
-func (r *Response) body() {
-	if r.chunks() {
+// splitBody parts body and trailer, which curl prints right behind it, and undoes the chunks that `curl --raw` leaves.
+func (r *Response) splitBody() {
+	if r.dechunk() {
 		return
 	}
 	if n, err := strconv.Atoi(r.Header.Get("Content-Length")); err == nil && n >= 0 {
@@ -197,19 +187,14 @@ func (r *Response) trailerAt() int {
 
 // lastField returns where the last field in a line begins: 0 if the line is one; -1: there is none.
 func lastField(line []byte, names []string) int {
-	lower := bytes.Clone(line)
-	for i, c := range lower {
-		if 'A' <= c && c <= 'Z' {
-			lower[i] = c | 0x20
-		}
-	}
 	last := -1
 	for _, name := range names {
-		name := []byte(strings.ToLower(name) + ":")
-		if bytes.HasPrefix(lower, name) {
-			return 0
+		for _, at := range regexp.MustCompile(`(?i)`+regexp.QuoteMeta(name)+":").FindAllIndex(line, -1) {
+			if at[0] == 0 {
+				return 0
+			}
+			last = max(last, at[0])
 		}
-		last = max(last, bytes.LastIndex(lower, name))
 	}
 	return last
 }
@@ -219,7 +204,7 @@ func trailerFields(r *Response, b []byte) (http.Header, bool) {
 	if b = bytes.TrimRight(b, "\r\n"); len(b) == 0 || len(b) > maxTrailer {
 		return nil, false
 	}
-	fields, err := readFields(b)
+	fields, err := readFields(string(b))
 	if err != nil || len(fields) == 0 {
 		return nil, false
 	}
@@ -232,14 +217,12 @@ func trailerFields(r *Response, b []byte) (http.Header, bool) {
 	return fields, true
 }
 
-// chunks undoes the chunks of a body, if it is made of them to its last octet.
-func (r *Response) chunks() bool {
+// dechunk undoes the chunks of a body, if it is made of them to its last octet.
+func (r *Response) dechunk() bool {
 	if !strings.EqualFold(r.Header.Get("Transfer-Encoding"), "chunked") {
 		return false
 	}
-	head := "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: " + strings.Join(
-		r.announced(), ", ",
-	) + "\r\n\r\n"
+	head := "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: " + strings.Join(r.announced(), ", ") + "\r\n\r\n"
 	all := bufio.NewReader(io.MultiReader(strings.NewReader(head), bytes.NewReader(r.Body)))
 	res, err := http.ReadResponse(all, nil)
 	if err != nil {
