@@ -87,8 +87,8 @@ func Thumbprint(pub crypto.PublicKey) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum), nil
 }
 
-// published are the x coordinates of keys whose private half is printed in a standard: RFC 9421, 8037 (which has it from
-// 8032), 7515 and 7517, in this order. What they sign proves nothing.
+// published are the x coordinates of keys whose private half is printed in a standard: RFC 9421, 8037 (which has it
+// from 8032), 7515 and 7517, in this order. What they sign proves nothing.
 var published = []string{
 	"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs", "qIVYZVLCrPZHGHjP17CTW0_-D9Lfw0EkjqF7xB4FivA",
 	"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",

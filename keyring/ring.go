@@ -411,7 +411,10 @@ func (f *record) key(testKeys bool) (*Key, error) {
 	}
 	k.Use, k.Created, k.Reason, k.Private = f.Use, f.Created.UTC(), f.Reason, f.Private
 	for _, t := range []struct{ to, said *time.Time }{
-		{&k.NotBefore, f.NotBefore}, {&k.NotAfter, f.NotAfter}, {&k.RetiredAt, f.RetiredAt}, {&k.RevokedAt, f.RevokedAt},
+		{&k.NotBefore, f.NotBefore},
+		{&k.NotAfter, f.NotAfter},
+		{&k.RetiredAt, f.RetiredAt},
+		{&k.RevokedAt, f.RevokedAt},
 	} {
 		if t.said != nil {
 			*t.to = t.said.UTC()

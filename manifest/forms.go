@@ -39,8 +39,13 @@ var forms = map[string]*form{
 		check: func(s string) bool { return !Time(s).Time().IsZero() || strings.HasPrefix(s, "0001-01-01T00:00:00") },
 	},
 	// Sums by SHA-256. Parse lets other algorithms through, for Problems to say that they are not supported.
-	"hash":         {min: 3, max: maxHash, pattern: `^sha256:[0-9a-f]{64}$`, check: isHash, says: saysHash, def: "hash"},
-	"private_hash": privateHash,
+	"hash": {
+		min: 3, max: maxHash, pattern: `^sha256:[0-9a-f]{64}$`, check: isHash, says: saysHash, def: "hash",
+	},
+	"private_hash": { // which may have a key
+		min: 3, max: maxHash, pattern: `^(hmac-)?sha256:[0-9a-f]{64}$`, check: isHash, says: saysHash,
+		def: "private_hash",
+	},
 
 	"name":       {min: 1, max: maxName},
 	"tool":       {max: maxName},
@@ -72,11 +77,6 @@ var timePattern = regexp.MustCompile(`^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9
 	`T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$`)
 
 const saysHash = "a hash, sha256: and 64 hexadecimal digits in small letters"
-
-// privateHash is of sums that may have a key.
-var privateHash = &form{
-	min: 3, max: maxHash, pattern: `^(hmac-)?sha256:[0-9a-f]{64}$`, check: isHash, says: saysHash, def: "private_hash",
-}
 
 func matching(least, most int, pattern, says string) *form {
 	return &form{

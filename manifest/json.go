@@ -119,16 +119,9 @@ func offsets(doc []byte, pointers []string) map[string]int {
 	}
 	r := newReader(doc)
 	for r.broken == nil {
-		if kind, length := r.dec.StackIndex(r.dec.StackDepth()); kind == '{' && length%2 == 0 || r.dec.PeekKind() == ']' {
-			if _, err := r.dec.ReadToken(); err != nil { // a name, or the end of an object or array
-				break
-			}
-			continue
-		}
-		if raw := r.next(); raw != nil {
-			if pointer := string(r.dec.StackPointer()); at[pointer] == 0 {
-				at[pointer] = r.offset(raw)
-			}
+		raw := r.nextInside()
+		if pointer := string(r.dec.StackPointer()); raw != nil && at[pointer] == 0 {
+			at[pointer] = r.offset(raw)
 		}
 	}
 	return at
@@ -215,14 +208,20 @@ func (r *reader) offset(raw []byte) int { return int(r.dec.InputOffset()) - len(
 // skip reads what is left of the object or array at a depth.
 func (r *reader) skip(depth int) {
 	for r.broken == nil && r.dec.StackDepth() > depth {
-		if kind, length := r.dec.StackIndex(r.dec.StackDepth()); kind == '{' && length%2 == 0 || r.dec.PeekKind() == ']' {
-			if _, err := r.dec.ReadToken(); err != nil {
-				r.failed(err)
-			}
-			continue
-		}
-		r.next()
+		r.nextInside()
 	}
+}
+
+// nextInside is next, and nil also for a member's name and for the end of an object or array.
+func (r *reader) nextInside() []byte {
+	kind, length := r.dec.StackIndex(r.dec.StackDepth())
+	if isName := kind == '{' && length%2 == 0; !isName && r.dec.PeekKind() != ']' {
+		return r.next()
+	}
+	if _, err := r.dec.ReadToken(); err != nil {
+		r.failed(err)
+	}
+	return nil
 }
 
 // end reads what follows the document: nothing.
@@ -386,7 +385,8 @@ func (m *Manifest) Canonical() ([]byte, error) {
 	if _, err := Parse(b); err != nil {
 		return nil, fmt.Errorf("writing a manifest: %w", err)
 	}
-	if err = (*jsontext.Value)(&b).Canonicalize(); err == nil && len(b) > MaxBytes { // 1e9 is written with all its digits
+	err = (*jsontext.Value)(&b).Canonicalize()
+	if err == nil && len(b) > MaxBytes { // it has grown: 1e9 is written with all its digits
 		err = errors.New("it is larger than " + strconv.Itoa(MaxBytes) + " bytes")
 	}
 	if err != nil {
@@ -429,7 +429,10 @@ func writeValue(enc *jsontext.Encoder, v reflect.Value) error {
 		for i := 0; err == nil && i < v.Len(); i++ {
 			err = writeValue(enc, v.Index(i))
 		}
-		return cmp.Or(err, enc.WriteToken(jsontext.EndArray))
+		if err == nil {
+			err = enc.WriteToken(jsontext.EndArray)
+		}
+		return err
 	default:
 		return json2.MarshalEncode(enc, v.Interface())
 	}
@@ -438,7 +441,11 @@ func writeValue(enc *jsontext.Encoder, v reflect.Value) error {
 	}
 	for _, m := range known {
 		if field := v.Field(m.index); m.required || !field.IsZero() {
-			if err := cmp.Or(enc.WriteToken(jsontext.String(m.name)), writeValue(enc, field)); err != nil {
+			err := enc.WriteToken(jsontext.String(m.name))
+			if err == nil {
+				err = writeValue(enc, field)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -448,7 +455,11 @@ func writeValue(enc *jsontext.Encoder, v reflect.Value) error {
 		if slices.ContainsFunc(known, func(m member) bool { return m.name == name }) {
 			continue
 		}
-		if err := cmp.Or(enc.WriteToken(jsontext.String(name)), enc.WriteValue(jsontext.Value(extra[name]))); err != nil {
+		err := enc.WriteToken(jsontext.String(name))
+		if err == nil {
+			err = enc.WriteValue(jsontext.Value(extra[name]))
+		}
+		if err != nil {
 			return err
 		}
 	}

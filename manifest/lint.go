@@ -119,9 +119,18 @@ func (l *linter) top(m *Manifest) {
 	}{
 		{m.Version == "", adviceVersion, "it does not say which version of the format it is: \"version\":\"1.0\""},
 		{m.Self == "", adviceSelf, "it does not say where it is served (self), so it can be passed off as another one"},
-		{m.Output == nil, adviceOutput, "it does not say which response it is about (output), so it can be replayed with another one"},
-		{m.TextProfile == "", adviceProfile, "it does not say what offsets count in: \"text_profile\":\"" + TextProfile + "\""},
-		{len(m.Sources) == 0, adviceSources, "it does not list its sources, with their final URLs and the hashes of their texts"},
+		{
+			m.Output == nil, adviceOutput,
+			"it does not say which response it is about (output), so it can be replayed with another one",
+		},
+		{
+			m.TextProfile == "", adviceProfile,
+			"it does not say what offsets count in: \"text_profile\":\"" + TextProfile + "\"",
+		},
+		{
+			len(m.Sources) == 0, adviceSources,
+			"it does not list its sources, with their final URLs and the hashes of their texts",
+		},
 		{len(m.Chain) == 0, adviceChain, "it does not say how the answer came about (chain), which level 3 wants"},
 	} {
 		if absent.is {
@@ -220,7 +229,8 @@ func (l *linter) step(s *Step, path string) {
 		l.advise(
 			adviceGuess,
 			path+"/inputs_hash",
-			"private inputs that are short can be guessed from a plain hash; hmac-sha256 with a salt keeps them private",
+			"private inputs that are short can be guessed from a plain hash; "+
+				"hmac-sha256 with a salt keeps them private",
 		)
 	}
 }

@@ -50,8 +50,9 @@ const (
 // data; Parse reads one, Builder builds one, Problems says what contradicts itself in one. An empty string, a nil
 // pointer and a nil slice are members that are not there.
 type Manifest struct {
-	Version     string   `json:"version,omitempty" form:"version"` // empty (as the first examples were written) counts as 1.0
-	Self        string   `json:"self,omitempty" form:"web"`        // the URL it is served at
+	// empty (as the first examples were written) counts as 1.0
+	Version     string   `json:"version,omitempty" form:"version"`
+	Self        string   `json:"self,omitempty" form:"web"` // the URL it is served at
 	RunID       string   `json:"run_id" form:"name"`
 	AgentID     string   `json:"agent_id" form:"agent"` // host[:port][/path]; the host is that of the manifest's URL
 	EmittedAt   Time     `json:"emitted_at" form:"time"`
@@ -72,8 +73,9 @@ type Extra map[string]json.RawMessage
 
 // Output binds a manifest to the response that it is about.
 type Output struct {
-	MediaType  string `json:"media_type" form:"name"`
-	Hash       string `json:"hash" form:"hash"`                     // of the body's octets; of a stream: of its text in UTF-8
+	MediaType string `json:"media_type" form:"name"`
+	// of the body's octets; of a stream: of its text in UTF-8
+	Hash       string `json:"hash" form:"hash"`
 	TextHash   string `json:"text_hash,omitempty" form:"hash"`      // of the answer's normalised text in UTF-8
 	TextLength *int   `json:"text_length,omitempty" form:"natural"` // of the normalised text, in code points
 
@@ -90,7 +92,8 @@ type Source struct {
 	RetrievedBy string `json:"retrieved_by,omitempty" form:"reader"` // ByPublisher or ByObserver
 	Status      int    `json:"status,omitempty" form:"status"`       // the HTTP status
 	MediaType   string `json:"media_type,omitempty" form:"name"`
-	Hash        string `json:"hash,omitempty" form:"hash"`      // of the octets with transfer and content codings removed
+	// of the octets with transfer and content codings removed
+	Hash        string `json:"hash,omitempty" form:"hash"`
 	TextHash    string `json:"text_hash,omitempty" form:"hash"` // of the text in UTF-8
 	TextLength  *int   `json:"text_length,omitempty" form:"natural"`
 	Cited       *bool  `json:"cited,omitempty"` // nil: not said
@@ -105,9 +108,10 @@ type Source struct {
 
 // Claim is something that the answer says and gives sources for.
 type Claim struct {
-	ID              string        `json:"claim_id" form:"id"` // unique in the manifest; ClaimID makes one of the text
-	Text            string        `json:"text" form:"text"`
-	Span            *Range        `json:"span,omitempty" form:"range,natural"` // where it stands in the normalised answer
+	ID   string `json:"claim_id" form:"id"` // unique in the manifest; ClaimID makes one of the text
+	Text string `json:"text" form:"text"`
+	// where it stands in the normalised answer
+	Span            *Range        `json:"span,omitempty" form:"range,natural"`
 	Rewritten       bool          `json:"rewritten,omitempty"`
 	Confidence      string        `json:"confidence,omitempty" form:"confidence"`
 	ConfidenceScore *float64      `json:"confidence_score,omitempty" form:"score"` // 0 to 1; nil: unknown
@@ -151,11 +155,13 @@ type Range [2]int
 // Step is one step of the run: a call of a tool or of a model. A step follows from the steps whose OutputsRef its
 // InputsRef names; those have smaller numbers, so the chain has no cycles.
 type Step struct {
-	Step       int             `json:"step" form:"number"` // positive, unique
-	Tool       string          `json:"tool" form:"tool"`
-	Inputs     json.RawMessage `json:"inputs,omitempty"`                          // any JSON; left out if private
-	InputsRef  []string        `json:"inputs_ref,omitempty" form:"refs,ref"`      // read from one string, too; always written as an array
-	InputsHash string          `json:"inputs_hash,omitempty" form:"private_hash"` // hmac-sha256:… of the canonical inputs, or sha256:…
+	Step   int             `json:"step" form:"number"` // positive, unique
+	Tool   string          `json:"tool" form:"tool"`
+	Inputs json.RawMessage `json:"inputs,omitempty"` // any JSON; left out if private
+	// read from one string, too; always written as an array
+	InputsRef []string `json:"inputs_ref,omitempty" form:"refs,ref"`
+	// hmac-sha256:… of the canonical inputs, or sha256:…
+	InputsHash string `json:"inputs_hash,omitempty" form:"private_hash"`
 	// an opaque name, compared octet by octet, never resolved
 	OutputsRef  string   `json:"outputs_ref" form:"ref"`
 	OutputsURL  string   `json:"outputs_url,omitempty" form:"web"` // where the output can be fetched

@@ -126,7 +126,9 @@ func (p *pin) place(start, end int, origin string) {
 		return
 	}
 	p.ExcerptHash, p.ExcerptOrigin = snapshot.Hash([]byte(exact)), origin
-	p.excerpt(&Excerpt{Exact: exact, Prefix: lastOf(content[:at.Start], around), Suffix: text.Runes(content[at.End:], around)})
+	p.excerpt(&Excerpt{
+		Exact: exact, Prefix: lastOf(content[:at.Start], around), Suffix: text.Runes(content[at.End:], around),
+	})
 	if p.source.text.Profile != TextProfile {
 		p.unavailable(AdvisoryText)
 		return

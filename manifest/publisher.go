@@ -141,7 +141,8 @@ func (p *Publisher) checkManifest(path string, m *Manifest, now time.Time) error
 		return fmt.Errorf("there are no manifests at level %d", p.Level)
 	case !isManifestPath(path):
 		return errors.New(
-			"the path is none that Path makes: /runs/{run}/cite, /runs/{run}/cite.2 and so on, or /runs/{run}/cite/{answer}",
+			"the path is none that Path makes: /runs/{run}/cite, /runs/{run}/cite.2 and so on, or " +
+				"/runs/{run}/cite/{answer}",
 		)
 	case m.Self != p.URL(path):
 		return fmt.Errorf("it says that it is at %q", m.Self)

@@ -38,11 +38,11 @@ var (
 // What is wrong with proofs and checkpoints that come from outside.
 var (
 	ErrNotFound = errors.New("not in the log")
-	// it does not have the form, or is over a limit
+	// ErrMalformed says that something does not have the form, or is over a limit.
 	ErrMalformed = errors.New("malformed")
-	// nor is what it says known to be anybody's word
+	// ErrUnsigned says that nothing of it is known to be the log's word.
 	ErrUnsigned = errors.New("not signed with the log's key")
-	// another leaf, another tree, or forged
+	// ErrNotIncluded says that a proof is of another leaf or another tree, or forged.
 	ErrNotIncluded = errors.New("the proof does not lead to the checkpoint's root")
 )
 
@@ -196,8 +196,8 @@ func (l *Log) setSeen(c *Checkpoint) {
 	}
 }
 
-// checkHead says whether a head of the store goes on from the checkpoint that was seen before it was read. A head without
-// a checkpoint is right for a tree without leaves; it is returned without a note.
+// checkHead says whether a head of the store goes on from the checkpoint that was seen before it was read. A head
+// without a checkpoint is right for a tree without leaves; it is returned without a note.
 func (l *Log) checkHead(seen *Checkpoint, size int64, signed []byte, hashes merkle.HashReader) (*Checkpoint, error) {
 	if signed != nil && bytes.Equal(signed, seen.Note) && size == seen.Size {
 		return seen, nil

@@ -253,8 +253,8 @@ func isOurs(err error) bool {
 	return ok && (f.Kind == snapshot.Blocked || f.Reason == "cancelled" || f.Reason == "closed")
 }
 
-// readSource reads a source as it is now. Without a network it is taken from the bundle, where it proves something only if it
-// has the hash that the manifest recorded, or from a copy of our own.
+// readSource reads a source as it is now. Without a network it is taken from the bundle, where it proves something only
+// if it has the hash that the manifest recorded, or from a copy of our own.
 func (j *job) readSource(ctx context.Context, address, hash string) (*snapshot.Snapshot, error) {
 	if strings.HasPrefix(address, manifest.SourceURN) {
 		return nil, nil //nolint:nilnil // it is nowhere: Compare says so by the URL

@@ -110,8 +110,8 @@ type sighting struct {
 	Root   tlog.Hash `json:"root"`
 }
 
-// checkConsistency compares a checkpoint with the largest one seen of that log. The log's key is not part of that: a log
-// that was rewritten may have another.
+// checkConsistency compares a checkpoint with the largest one seen of that log. The log's key is not part of that: a
+// log that was rewritten may have another.
 func (m *checked) checkConsistency(ctx context.Context, log *manifest.DiscoveryLog, c *tlog.Checkpoint) (bool, error) {
 	key := origin(m.url) + " " + log.Origin
 	now, err := json.Marshal(sighting{c.Origin, c.Size, c.Root})
@@ -133,7 +133,8 @@ func (m *checked) checkConsistency(ctx context.Context, log *manifest.DiscoveryL
 	}
 	err = tlog.VerifyConsistency(ctx, older, newer, func(ctx context.Context, path string) ([]byte, error) {
 		snap, err := m.fetchDocument(ctx, &snapshot.FetchRequest{
-			URL: strings.TrimSuffix(log.URL, "/") + "/" + path, NoRedirect: true, NoCopy: true, MaxBytes: tlog.MaxResource,
+			URL:        strings.TrimSuffix(log.URL, "/") + "/" + path,
+			NoRedirect: true, NoCopy: true, MaxBytes: tlog.MaxResource,
 		})
 		switch {
 		case isMissing(err):

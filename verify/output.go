@@ -46,8 +46,8 @@ func (m *checked) checkOutput(ctx context.Context) error {
 			return nil
 		}
 	}
-	// A response that somebody handed over is not remembered: it may be anybody's, and the publisher's own one is not to
-	// look like a replay after it.
+	// A response that somebody handed over is not remembered: it may be anybody's, and the publisher's own one is not
+	// to look like a replay after it.
 	first, err := m.Memory.Recall(ctx, memoryOutput, digest)
 	if r.fetched {
 		first, err = m.Memory.Remember(ctx, memoryOutput, digest, []byte(body))
@@ -197,7 +197,8 @@ const maxReading = 64
 // oneReading reports whether no object of a JSON document has two members of one name, in whatever case: some readers
 // take the first of them, some the last, and some do not tell them apart.
 func oneReading(document []byte) bool {
-	d := jsontext.NewDecoder(bytes.NewReader(document), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	d := jsontext.NewDecoder(bytes.NewReader(document),
+		jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	var names []map[string]bool // of the objects around, and of arrays, which have none
 	for {
 		parent, length := d.StackIndex(d.StackDepth())
@@ -205,7 +206,7 @@ func oneReading(document []byte) bool {
 		if err != nil {
 			return true // what is no JSON is not read as such
 		}
-		switch token.Kind() {
+		switch token.Kind() { //nolint:exhaustive // the others have no parts
 		case '{', '[':
 			names = append(names, map[string]bool{})
 		case '}', ']':

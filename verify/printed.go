@@ -222,7 +222,8 @@ func (r *Response) dechunk() bool {
 	if !strings.EqualFold(r.Header.Get("Transfer-Encoding"), "chunked") {
 		return false
 	}
-	head := "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: " + strings.Join(r.announced(), ", ") + "\r\n\r\n"
+	names := strings.Join(r.announced(), ", ")
+	head := "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: " + names + "\r\n\r\n"
 	all := bufio.NewReader(io.MultiReader(strings.NewReader(head), bytes.NewReader(r.Body)))
 	res, err := http.ReadResponse(all, nil)
 	if err != nil {

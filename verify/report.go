@@ -17,8 +17,7 @@ type State string
 
 // The states, from best to worst. What has no state is not trusted.
 const (
-	// nothing failed, all could be looked at, and the signer is one whom the verifier's user trusts
-	Trusted      State = "trusted"
+	Trusted      State = "trusted"      // valid, all of it was read, and the verifier's user trusts the signer
 	Valid        State = "valid"        // nothing failed, but the signer is not known as trusted, or nobody signed
 	Unverifiable State = "unverifiable" // nothing failed, but something that is claimed could not be looked at
 	Invalid      State = "invalid"      // something failed
@@ -289,7 +288,7 @@ func (r *Report) Next() string {
 				return fmt.Sprintf("if you trust %s, say so with --trust %s, or --trust %s for this key only.",
 					host, host, shown(m.KeyID))
 			case m.Verified && !m.Trusted:
-				return fmt.Sprintf("if you know this key to be the publisher's, say so with --trust %s.", shown(m.KeyID))
+				return "if you know this key to be the publisher's, say so with --trust " + shown(m.KeyID) + "."
 			case !m.Verified && r.Kind == KindManifest && m.URL != "" && r.Input != m.URL:
 				return "verify " + shownURL(m.URL) + ", where its signature is."
 			}

@@ -254,7 +254,8 @@ func (c *comparison) notFound() SourceResult {
 	switch {
 	case c.unchanged && c.advisory():
 		return c.is(VerifiedHashOnly,
-			"The source is unchanged; its text layer, of which programs make different texts, does not show the excerpt.")
+			"The source is unchanged; its text layer, of which programs make different texts, "+
+				"does not show the excerpt.")
 	case c.unchanged && c.inferred():
 		return c.is(VerifiedHashOnly,
 			"The source is unchanged; what a checker took for its evidence is not found in it.")

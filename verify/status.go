@@ -9,13 +9,12 @@ type Status string
 
 // What is found about a header and its manifests.
 const (
-	HeaderMalformed     Status = "header-malformed"     // neither form of Citation-Source, or too long
-	ManifestBlocked     Status = "manifest-blocked"     // its URL may not be fetched
-	ManifestUnreachable Status = "manifest-unreachable" // no 200 after two retries
-	ManifestTooLarge    Status = "manifest-too-large"   // over 1 MiB, or with a content coding
-	ManifestPending     Status = "manifest-pending"     // 202: not built yet
-	// not the bytes that were announced, or that were there before
-	ManifestMutated      Status = "manifest-mutated"
+	HeaderMalformed      Status = "header-malformed"      // neither form of Citation-Source, or too long
+	ManifestBlocked      Status = "manifest-blocked"      // its URL may not be fetched
+	ManifestUnreachable  Status = "manifest-unreachable"  // no 200 after two retries
+	ManifestTooLarge     Status = "manifest-too-large"    // over 1 MiB, or with a content coding
+	ManifestPending      Status = "manifest-pending"      // 202: not built yet
+	ManifestMutated      Status = "manifest-mutated"      // not the bytes that were announced, or there before
 	ManifestMalformed    Status = "manifest-malformed"    // not the JSON that a manifest is
 	VersionUnsupported   Status = "version-unsupported"   // a major version other than 1
 	ManifestInconsistent Status = "manifest-inconsistent" // it contradicts itself, or the header

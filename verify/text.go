@@ -357,8 +357,12 @@ func shown(s string) string {
 
 // strikes are marks that strike out or enclose the character before.
 var strikes = &unicode.RangeTable{R16: []unicode.Range16{
-	{Lo: 0x334, Hi: 0x338, Stride: 1}, {Lo: 0x20d2, Hi: 0x20d3, Stride: 1}, {Lo: 0x20d8, Hi: 0x20da, Stride: 1},
-	{Lo: 0x20dd, Hi: 0x20e0, Stride: 1}, {Lo: 0x20e2, Hi: 0x20e8, Stride: 1}, {Lo: 0x20ea, Hi: 0x20eb, Stride: 1},
+	{Lo: 0x334, Hi: 0x338, Stride: 1},
+	{Lo: 0x20d2, Hi: 0x20d3, Stride: 1},
+	{Lo: 0x20d8, Hi: 0x20da, Stride: 1},
+	{Lo: 0x20dd, Hi: 0x20e0, Stride: 1},
+	{Lo: 0x20e2, Hi: 0x20e8, Stride: 1},
+	{Lo: 0x20ea, Hi: 0x20eb, Stride: 1},
 }}
 
 func isRightToLeft(r rune) bool {

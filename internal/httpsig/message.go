@@ -103,7 +103,9 @@ func parseTarget(uri string) (*target, error) {
 		return nil, errors.New("the target URI is neither http nor https")
 	case u.Hostname() == "" || u.User != nil || strings.Contains(uri, "#"):
 		return nil, errors.New("the target URI has no host, or user information or a fragment")
-	case strings.ContainsFunc(uri, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}", r) }):
+	case strings.ContainsFunc(uri, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}", r)
+	}):
 		return nil, errors.New("the target URI has characters that a URL cannot have")
 	}
 	rest := uri[strings.Index(uri, "//")+2:]

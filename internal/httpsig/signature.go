@@ -11,7 +11,8 @@ import (
 
 // Limits of what is read.
 const (
-	// bytes of the lines of a field, whether it is covered or Signature-Input, Signature or Content-Digest
+	// MaxField is how many bytes the lines of a field may have that is covered, Signature-Input, Signature or
+	// Content-Digest.
 	MaxField      = 16 << 10
 	MaxComponents = 64 // components of a signature
 )
