@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -147,24 +148,18 @@ func Path(pub, answer string, revision int) string {
 	return path
 }
 
+var manifestPath = regexp.MustCompile(`^/runs/([^/.]+)/cite(?:/([^/.]+))?(?:\.([1-9][0-9]*))?$`)
+
 // isManifestPath reports whether Path makes this path.
 func isManifestPath(path string) bool {
-	rest, isRun := strings.CutPrefix(path, "/runs/")
-	pub, rest, _ := strings.Cut(rest, "/")
-	rest, number, revised := strings.Cut(rest, ".")
-	revision := 1
-	if revised {
-		n, err := strconv.ParseInt(number, 10, 32)
-		if err != nil || n < 2 {
-			return false
-		}
-		revision = int(n)
-	}
-	what, answer, _ := strings.Cut(rest, "/")
-	if !isRun || what != "cite" || pub == "" || len(path) > maxOwnURL {
+	parts := manifestPath.FindStringSubmatch(path)
+	if parts == nil || len(path) > maxOwnURL {
 		return false
 	}
-	return path == Path(unescape(pub), unescape(answer), revision)
+	pub, err := url.PathUnescape(strings.ReplaceAll(parts[1], "~", "%"))
+	answer, err2 := url.PathUnescape(strings.ReplaceAll(parts[2], "~", "%"))
+	revision, err3 := strconv.ParseInt("0"+parts[3], 10, 32)
+	return errors.Join(err, err2, err3) == nil && path == Path(pub, answer, int(revision))
 }
 
 // segment writes a name as one segment of a path.
@@ -176,22 +171,6 @@ func segment(name string) string {
 		} else {
 			fmt.Fprintf(&b, "~%02X", name[i])
 		}
-	}
-	return b.String()
-}
-
-// unescape is the inverse of segment. What segment cannot have made comes out as something else than what was put in.
-func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '~' && i+3 <= len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(s[i])
 	}
 	return b.String()
 }
