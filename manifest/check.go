@@ -245,10 +245,8 @@ func (c *checker) excerpt(path string, s *ClaimSource) {
 		exact := s.Excerpt.Exact
 		length = utf8.RuneCountInString(exact)
 		if snapshot.ShortExcerpt(exact) {
-			c.add(
-				StatusShort, path+"/excerpt/exact",
-				"it is too short to say anything: fewer than 16 code points and fewer than 3 words",
-			)
+			c.add(StatusShort, path+"/excerpt/exact",
+				"it is too short to say anything: fewer than 16 code points and fewer than 3 words")
 		}
 		if strings.HasPrefix(s.ExcerptHash, "sha256:") && s.ExcerptHash != snapshot.Hash([]byte(exact)) {
 			c.wrong(path+"/excerpt_hash", "it is not the hash of the excerpt")
@@ -298,10 +296,8 @@ func (c *checker) chain() {
 			c.add(StatusChain, path+"/step", "another step has this number: "+strconv.Itoa(s.Step))
 		}
 		if c.outputs[s.OutputsRef] != i {
-			c.add(
-				StatusChain, path+"/outputs_ref",
-				"another step has this output, so it is ambiguous: "+quoted(s.OutputsRef),
-			)
+			c.add(StatusChain, path+"/outputs_ref",
+				"another step has this output, so it is ambiguous: "+quoted(s.OutputsRef))
 		}
 		c.stepFacts(path, s)
 		path += "/inputs_ref"

@@ -181,10 +181,8 @@ func (l *linter) url(address, path string) {
 func (l *linter) claim(m *Manifest, c *Claim, path string) {
 	l.extra(path, *c, c.Extra)
 	if c.ID != ClaimID(c.Text) {
-		l.advise(
-			adviceID, path+"/claim_id",
-			"ids made of the text stay the same from run to run; this would be "+ClaimID(c.Text),
-		)
+		l.advise(adviceID, path+"/claim_id",
+			"ids made of the text stay the same from run to run; this would be "+ClaimID(c.Text))
 	}
 	if c.ConfidenceScore != nil && *c.ConfidenceScore != float64(int(*c.ConfidenceScore)) {
 		l.advise(
@@ -209,10 +207,8 @@ func (l *linter) claim(m *Manifest, c *Claim, path string) {
 		}
 		l.extra(path+"/excerpt", *s.Excerpt, s.Excerpt.Extra)
 		if max(utf8.RuneCountInString(s.Excerpt.Prefix), utf8.RuneCountInString(s.Excerpt.Suffix)) > maxAroundWritten {
-			l.advise(
-				adviceAround, path+"/excerpt",
-				"prefix and suffix are to have at most "+plural(maxAroundWritten, "code point"),
-			)
+			l.advise(adviceAround, path+"/excerpt",
+				"prefix and suffix are to have at most "+plural(maxAroundWritten, "code point"))
 		}
 	}
 }

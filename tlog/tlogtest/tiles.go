@@ -124,15 +124,11 @@ func exerciseUpdate(t *testing.T, open Opener) {
 func checkReads(t *testing.T, tiles tlog.Tiles) {
 	t.Helper()
 	checkHead(t, tiles, 3, "two")
-	if got, err := tiles.Hashes(
-		t.Context(), []int64{4, 0, 3},
-	); err != nil ||
+	if got, err := tiles.Hashes(t.Context(), []int64{4, 0, 3}); err != nil ||
 		!slices.Equal(got, []tlog.Hash{{5}, {1}, {4}}) {
 		t.Errorf("Hashes(4, 0, 3) = %v, %v", got, err)
 	}
-	if got, err := tiles.Leaves(
-		t.Context(), 1, 2,
-	); err != nil ||
+	if got, err := tiles.Leaves(t.Context(), 1, 2); err != nil ||
 		!slices.Equal(got, []tlog.Leaf{Digest(1), Digest(2)}) {
 		t.Errorf("Leaves(1, 2) = %x, %v", got, err)
 	}
@@ -148,11 +144,8 @@ func exerciseNothing(t *testing.T, open Opener) {
 	tiles := open("log")
 	put(t, tiles, growth("one", 0, []tlog.Hash{{1}}, Digest(0)))
 	wrong := errors.New("wrong")
-	err := tiles.Update(
-		t.Context(),
-		[]tlog.Leaf{Digest(1)},
-		func(*tlog.Before) (*tlog.Growth, error) { return nil, wrong },
-	)
+	err := tiles.Update(t.Context(), []tlog.Leaf{Digest(1)},
+		func(*tlog.Before) (*tlog.Growth, error) { return nil, wrong })
 	if !errors.Is(err, wrong) {
 		t.Errorf("Update = %v, want the error of grow", err)
 	}
@@ -228,10 +221,8 @@ func exerciseLog(t *testing.T, open Opener) {
 			t.Fatalf("%d leaves: %v", i+1, err)
 		}
 	}
-	if _, err := tlog.Open(
-		t.Context(),
-		&tlog.Options{Origin: origin, Tiles: open("other"), Key: Key(1), File: file},
-	); !errors.Is(
+	if _, err := tlog.Open(t.Context(),
+		&tlog.Options{Origin: origin, Tiles: open("other"), Key: Key(1), File: file}); !errors.Is(
 		err, tlog.ErrShorter,
 	) {
 		t.Errorf("Open = %v with another store, want ErrShorter", err)
