@@ -3,21 +3,17 @@
 //
 // # Terms
 //
-//   - A leaf is one entry of the log: the SHA-256 of a manifest's octets and nothing else, so that the log gives away
-//     no URL.
-//     Its index is its place, from 0 on. A leaf occurs once.
+//   - A leaf is one entry of the log: the SHA-256 of a manifest's octets and nothing else, so that the log gives
+//     away no URL. Its index is its place, from 0 on. A leaf occurs once.
 //   - The tree is the Merkle tree of RFC 6962 over the leaves; its root is one hash that stands for all of them. The
-//     hash of a
-//     leaf is SHA-256 of a zero octet and the leaf.
-//   - A checkpoint is the log's origin (its name), the tree's size and its root, signed with the log's Ed25519 key: a
-//     signed
-//     note as c2sp.org/tlog-checkpoint has it. A verifier key (vkey) is what checks it.
+//     hash of a leaf is SHA-256 of a zero octet and the leaf.
+//   - A checkpoint is the log's origin (its name), the tree's size and its root, signed with the log's Ed25519 key:
+//     a signed note as c2sp.org/tlog-checkpoint has it. A verifier key (vkey) is what checks it.
 //   - A tile is up to 256 neighbouring hashes of one level, an entry bundle up to 256 leaves, as c2sp.org/tlog-tiles
-//     serves
-//     them. They are all that the proofs are made of.
-//   - An inclusion proof says that a leaf is in the tree of a checkpoint; in the form c2sp.org/tlog-proof@v1 it has the
-//     checkpoint with it and needs no network. Two checkpoints are consistent if the leaves of the smaller tree are the
-//     first of the larger one.
+//     serves them. They are all that the proofs are made of.
+//   - An inclusion proof says that a leaf is in the tree of a checkpoint; in the form c2sp.org/tlog-proof@v1 it has
+//     the checkpoint with it and needs no network. Two checkpoints are consistent if the leaves of the smaller tree
+//     are the first of the larger one.
 //   - A store ([Tiles]) keeps leaves, hashes and the checkpoint signed last.
 //
 // # What can be relied on

@@ -80,7 +80,7 @@ func (m *checked) fetch(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	m.did("manifest", m.url)
+	m.setDone("manifest", m.url)
 	m.over = err != nil || snap.Status != http.StatusOK
 	switch {
 	case err != nil:

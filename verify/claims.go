@@ -35,9 +35,9 @@ func (m *checked) checkClaims(ctx context.Context) error {
 		reports[i] = ClaimReport{
 			Manifest: m.out.URL, ID: c.ID, Text: c.Text, Sources: make([]SourceReport, len(c.Sources)),
 		}
-		m.grow("source", len(c.Sources))
+		m.addToDo("source", len(c.Sources))
 	}
-	m.grow("support", 1)
+	m.addToDo("support", 1)
 	var group errgroup.Group
 	group.SetLimit(parallel)
 	for _, all := range m.documents() {
@@ -49,7 +49,7 @@ func (m *checked) checkClaims(ctx context.Context) error {
 				if reports[at.claim].Sources[at.source], err = m.checkSource(ctx, cs, &text); err != nil {
 					return err
 				}
-				m.did("source", cs.URL)
+				m.setDone("source", cs.URL)
 			}
 			return nil
 		})
@@ -63,7 +63,7 @@ func (m *checked) checkClaims(ctx context.Context) error {
 	if err := m.checkSupport(ctx, reports); err != nil {
 		return err
 	}
-	m.did("support", m.out.URL)
+	m.setDone("support", m.out.URL)
 	m.report.Claims = append(m.report.Claims, reports...)
 	return m.checkUpstreams(ctx)
 }
@@ -282,7 +282,7 @@ func (j *job) checkSources(ctx context.Context, list []string) error {
 	reports := make([]SourceReport, len(list))
 	var group errgroup.Group
 	group.SetLimit(parallel)
-	j.grow("source", len(list))
+	j.addToDo("source", len(list))
 	for i, address := range list {
 		group.Go(func() error {
 			snap, err := j.readSource(ctx, address, "")
@@ -295,7 +295,7 @@ func (j *job) checkSources(ctx context.Context, list []string) error {
 				r.Note = "The source can be read. What was taken from it, nobody says."
 			}
 			reports[i] = SourceReport{URL: address, CheckedAt: j.now, Result: r}
-			j.did("source", address)
+			j.setDone("source", address)
 			return nil
 		})
 	}

@@ -5,19 +5,16 @@
 // # Terms
 //
 //   - A response announces manifests; a manifest lists claims, each with its sources and excerpts; an excerpt is a
-//     stretch of
-//     a source's text that the claim rests on.
-//   - A status is one word of docs/attribution-v1.md for what was found at one place. It counts as a pass, an info, a
-//     warning, as unverifiable (it could not be looked at) or as a failure.
-//   - A report has all of them, and comes to one state: [Invalid] if anything failed; else [Unverifiable] if a manifest
-//     or
-//     a cited source could not be looked at; else [Trusted] if every manifest is signed by somebody whom the verifier's
-//     user trusts; else [Valid].
+//     stretch of a source's text that the claim rests on.
+//   - A status is one word of docs/attribution-v1.md for what was found at one place. It counts as a pass, an info,
+//     a warning, as unverifiable (it could not be looked at) or as a failure.
+//   - A report has all of them, and comes to one state: [Invalid] if anything failed; else [Unverifiable] if a
+//     manifest or a cited source could not be looked at; else [Trusted] if every manifest is signed by somebody whom
+//     the verifier's user trusts; else [Valid].
 //   - A level is what the manifest shows of itself: 1 an announcement, 2 claims with excerpts, 3 a chain and a good
 //     signature. What its publisher promises is compared with it and believed for nothing.
 //   - A bundle is a manifest as it was served with the keys and the proof that were seen, so that it can be verified
-//     again
-//     without a network.
+//     again without a network.
 //   - An incident is the record of one failure. Records are chained by hashes.
 //
 // # What a result means

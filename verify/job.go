@@ -242,15 +242,15 @@ func (j *job) fetchTrusted(ctx context.Context, address string, most int64) (*sn
 	})
 }
 
-// grow says that there is more to do at a stage.
-func (j *job) grow(stage string, n int) {
+// addToDo says that a stage has n more things to do.
+func (j *job) addToDo(stage string, n int) {
 	j.all.progress.Lock()
 	defer j.all.progress.Unlock()
 	j.all.stage(stage).Total += n
 }
 
-// did says that something was done.
-func (j *job) did(stage, what string) {
+// setDone says that one thing of a stage was done, and tells whoever watches.
+func (j *job) setDone(stage, what string) {
 	j.all.progress.Lock()
 	defer j.all.progress.Unlock()
 	p := j.all.stage(stage)

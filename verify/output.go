@@ -269,13 +269,10 @@ func (m *checked) checkUpstreams(ctx context.Context) error {
 		default:
 			j := &job{Verifier: m.Verifier, all: m.all, limits: m.limits, depth: m.depth + 1}
 			j.newReport(KindManifest, address)
-			j.grow("manifest", 1)
+			j.addToDo("manifest", 1)
 			c := j.newChecked(address)
 			c.upstream = m.readUpstream(ctx, src)
-			if err := c.fetch(ctx); err != nil {
-				return err
-			}
-			if err := c.check(ctx); err != nil {
+			if err := c.verify(ctx); err != nil {
 				return err
 			}
 			r := j.finished()

@@ -51,7 +51,7 @@ func (v *Verifier) Manifest(ctx context.Context, url string) (*Report, error) {
 }
 
 func (j *job) checkAlone(ctx context.Context, url string) (*Report, error) {
-	j.grow("manifest", 1)
+	j.addToDo("manifest", 1)
 	return j.result(j.newChecked(clean(url)).verify(ctx))
 }
 
@@ -77,7 +77,7 @@ func (j *job) checkResponse(ctx context.Context, r *Response) error {
 	if !ok {
 		return nil
 	}
-	j.grow("manifest", len(manifests))
+	j.addToDo("manifest", len(manifests))
 	for i := range manifests {
 		m := j.newChecked(manifests[i].url)
 		m.announced, m.response = manifests[i], r
