@@ -175,34 +175,17 @@ func (job *attributeJob) listSources() ([]sourceFile, error) {
 func (job *attributeJob) readSource(
 	ctx context.Context, f sourceFile, fetcher *snapshot.Fetcher, bar *progress,
 ) ([]support.Document, int, error) {
+	found, called, size, err := readSource(ctx, f.name, fetcher, job.in, bar.watch)
+	if err != nil {
+		return nil, size, err
+	}
 	if isURL(f.name) {
-		p, err := readPage(ctx, fetcher, f.name)
-		if err != nil {
-			return nil, 0, err
-		}
-		return job.documents(p.url, p.documents), p.size, nil
-	}
-	in, name := job.in, "stdin"
-	if f.name != stdinName {
-		file, err := os.Open(f.name)
-		if err != nil {
-			return nil, 0, bare(err)
-		}
-		defer func() { _ = file.Close() }() // it was only read
-		in, name = file, filepath.ToSlash(filepath.Clean(f.name))
-	}
-	data, err := io.ReadAll(io.LimitReader(bar.watch(in), snapshot.MaxBytes+1))
-	if err != nil {
-		return nil, len(data), bare(err)
-	}
-	found, err := snapshot.ReadDocuments(name, data, nil)
-	if err != nil {
-		return nil, len(data), &unnamedError{name, err}
+		return job.documents(called, found), size, nil
 	}
 	if len(found) == 1 && found[0].Source.Kind == ibid.File {
-		found[0].Source.ID = name
+		found[0].Source.ID = called
 	}
-	return job.documents(f.name, found), len(data), nil
+	return job.documents(f.name, found), size, nil
 }
 
 // documents makes sources of what was read under a name, and says what was odd.

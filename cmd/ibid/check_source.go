@@ -36,11 +36,13 @@ type origin struct {
 func readMaterial(ctx context.Context, names []string, f *snapshot.Fetcher, w world) (*material, error) {
 	m := &material{}
 	for _, name := range names {
-		documents, found, err := readSource(ctx, name, f, w.in)
+		documents, found, _, err := readSource(ctx, name, f, w.in, func(r io.Reader) io.Reader { return r })
 		if err != nil {
 			return nil, &usageError{fmt.Errorf("read %s: %w", name, err), sourceHint(err)}
 		}
-		name = found
+		if isURL(name) {
+			name = found
+		}
 		for i := range documents {
 			m.add(name, &documents[i], len(documents) > 1)
 			issues, failed := sayTextIssues(w.err, name, documents[i].Text)
@@ -77,40 +79,31 @@ func (m *material) add(name string, d *snapshot.Document, several bool) {
 	}
 }
 
-// readSource reads the documents of a file or a page, and says what it is to be called.
+// readSource reads the documents of a file or a page. It returns what that is to be called, and how many bytes it has;
+// through sees the bytes of a file as they are read.
 func readSource(
-	ctx context.Context, name string, f *snapshot.Fetcher, stdin io.Reader,
-) ([]snapshot.Document, string, error) {
-	if !isURL(name) {
-		documents, err := readFile(name, stdin)
-		return documents, name, err
+	ctx context.Context, name string, f *snapshot.Fetcher, stdin io.Reader, through func(io.Reader) io.Reader,
+) (documents []snapshot.Document, called string, size int, err error) {
+	if isURL(name) {
+		return readPage(ctx, f, name)
 	}
-	p, err := readPage(ctx, f, name)
-	if err != nil {
-		return nil, name, err
-	}
-	return p.documents, p.url, nil
-}
-
-func readFile(name string, stdin io.Reader) ([]snapshot.Document, error) {
-	in := stdin
+	in, called := stdin, "stdin"
 	if name != stdinName {
-		f, err := os.Open(name)
+		file, err := os.Open(name)
 		if err != nil {
-			return nil, bare(err)
+			return nil, name, 0, bare(err)
 		}
-		defer func() { _ = f.Close() }() // it was only read
-		in = f
+		defer func() { _ = file.Close() }() // it was only read
+		in, called = file, filepath.ToSlash(filepath.Clean(name))
 	}
-	data, err := io.ReadAll(io.LimitReader(in, snapshot.MaxBytes+1))
+	data, err := io.ReadAll(io.LimitReader(through(in), snapshot.MaxBytes+1))
 	if err != nil {
-		return nil, bare(err)
+		return nil, called, len(data), bare(err)
 	}
-	documents, err := snapshot.ReadDocuments(filepath.Base(name), data, nil)
-	if err != nil {
-		return nil, &unnamedError{filepath.Base(name), err}
+	if documents, err = snapshot.ReadDocuments(called, data, nil); err != nil {
+		return nil, called, len(data), &unnamedError{called, err}
 	}
-	return documents, nil
+	return documents, called, len(data), nil
 }
 
 // unnamedError is an error about a file or a page without its name and without that it was read: messages say both
@@ -183,13 +176,6 @@ func (o *origin) place() string {
 	return fmt.Sprintf("%s, page %d", o.source, o.passage.Page)
 }
 
-// namedPage is a source that was named by its address.
-type namedPage struct {
-	documents []snapshot.Document
-	url       string // where it was found
-	size      int
-}
-
 // newPageFetcher returns what reads sources that are named by their addresses: pages of the size that files may have.
 func newPageFetcher(allow server.Networks) *snapshot.Fetcher {
 	return snapshot.NewFetcher(&snapshot.FetchOptions{
@@ -197,29 +183,31 @@ func newPageFetcher(allow server.Networks) *snapshot.Fetcher {
 	})
 }
 
-// readPage reads the documents at an address. A document of a web page is known by where it was found.
-func readPage(ctx context.Context, f *snapshot.Fetcher, name string) (*namedPage, error) {
+// readPage reads the documents at an address. A document of a web page goes by where it was found.
+func readPage(
+	ctx context.Context, f *snapshot.Fetcher, name string,
+) (documents []snapshot.Document, found string, size int, err error) {
 	snap, err := f.Fetch(ctx, &snapshot.FetchRequest{URL: name})
 	if err != nil {
-		return nil, &unnamedError{name, err}
+		return nil, name, 0, &unnamedError{name, err}
 	}
-	p := &namedPage{url: snap.FinalURL, size: len(snap.Octets)}
-	file := pageFile(snap.FinalURL)
-	p.documents, err = snapshot.ReadDocuments(
-		file, snap.Octets, &snapshot.TextOptions{MediaType: snap.MediaType, URL: snap.FinalURL, Name: file},
+	found, size = snap.FinalURL, len(snap.Octets)
+	file := pageFile(found)
+	documents, err = snapshot.ReadDocuments(
+		file, snap.Octets, &snapshot.TextOptions{MediaType: snap.MediaType, URL: found, Name: file},
 	)
 	if err != nil {
-		return nil, &unnamedError{file, err}
+		return nil, found, size, &unnamedError{file, err}
 	}
-	if len(p.documents) != 1 || p.documents[0].ID != file { // documents of a file of them have ids of their own
-		return p, nil
+	if len(documents) != 1 || documents[0].ID != file { // documents of a file of them have ids of their own
+		return documents, found, size, nil
 	}
-	d := &p.documents[0]
-	d.ID, d.Source.ID, d.Source.Kind, d.Source.Filename = p.url, p.url, ibid.Web, ""
-	if clean, err := snapshot.CleanURL(name); err == nil && clean != p.url {
+	d := &documents[0]
+	d.ID, d.Source.ID, d.Source.Kind, d.Source.Filename = found, found, ibid.Web, ""
+	if clean, err := snapshot.CleanURL(name); err == nil && clean != found {
 		d.Source.OriginalURL = clean
 	}
-	return p, nil
+	return documents, found, size, nil
 }
 
 // pageFile returns what a file from this address would be called.

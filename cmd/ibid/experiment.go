@@ -12,8 +12,6 @@ import (
 	"github.com/ibidhq/ibid/server"
 
 	"github.com/spf13/cobra"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/store"
@@ -164,13 +162,13 @@ func (e *experimenting) choose(c *server.Config, names []string) error {
 }
 
 func (e *experimenting) run(ctx context.Context) error {
-	step, end := e.showProgress()
+	bar := countProgress(e.runs, "runs", e.world)
 	err := e.eachRun(ctx, func(id string) error {
-		defer step()
+		defer bar.step()
 		e.seen++
 		return e.measure(ctx, id)
 	})
-	end()
+	bar.end()
 	if err != nil {
 		return err
 	}
@@ -283,24 +281,6 @@ func (e *experimenting) observe(ctx context.Context, t *trail.Trail) error {
 		e.outcomes[i] = append(e.outcomes[i], *out)
 	}
 	return nil
-}
-
-// showProgress shows how far it is, if there is somebody to see it.
-func (e *experimenting) showProgress() (step, end func()) {
-	terminal, ok := e.world.err.(*cleaner)
-	if !ok {
-		return func() {}, func() {}
-	}
-	pool := mpb.New(mpb.WithOutput(terminal.w), mpb.WithAutoRefresh())
-	bar := pool.AddBar(
-		int64(e.runs),
-		mpb.PrependDecorators(decor.CountersNoUnit("%d / %d runs")),
-		mpb.BarRemoveOnComplete(),
-	)
-	return bar.Increment, func() {
-		bar.Abort(true)
-		pool.Wait()
-	}
 }
 
 // show prints a report for people.

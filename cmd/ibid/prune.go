@@ -10,8 +10,6 @@ import (
 	"github.com/ibidhq/ibid/server"
 
 	"github.com/spf13/cobra"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/ibidhq/ibid/store"
 )
@@ -77,12 +75,18 @@ ibid serve observes by itself. It works while a server runs, too.`,
 // prune removes old answers and says how many.
 func prune(ctx context.Context, s *store.Store, r *store.Retention, asJSON bool, w world) error {
 	r.Now = time.Now()
-	end, err := showPruning(ctx, s, r, w)
-	if err != nil {
-		return err
+	if _, ok := w.err.(*cleaner); ok && !r.DryRun { // somebody sees how far it is
+		count := *r
+		count.DryRun = true
+		all, err := s.Prune(ctx, &count)
+		if err != nil {
+			return err
+		}
+		bar := countProgress(all.Answers, "answers", w)
+		defer bar.end()
+		r.Progress = func(report store.PruneReport) { bar.set(report.Answers) }
 	}
 	report, err := s.Prune(ctx, r)
-	end()
 	if asJSON {
 		line, jsonErr := json.Marshal(pruned{
 			report.Answers, report.Conversations, report.Runs, report.Events, report.Steps, report.Manifests,
@@ -108,29 +112,4 @@ func prune(ctx context.Context, s *store.Store, r *store.Retention, asJSON bool,
 		)
 	}
 	return err
-}
-
-// showPruning shows how far it is, if there is somebody to see it. What it returns takes that away.
-func showPruning(ctx context.Context, s *store.Store, r *store.Retention, w world) (end func(), err error) {
-	terminal, ok := w.err.(*cleaner)
-	if !ok || r.DryRun {
-		return func() {}, nil
-	}
-	count := *r
-	count.DryRun = true
-	all, err := s.Prune(ctx, &count)
-	if err != nil {
-		return nil, err
-	}
-	pool := mpb.New(mpb.WithOutput(terminal.w), mpb.WithAutoRefresh())
-	bar := pool.AddBar(int64(all.Answers),
-		mpb.PrependDecorators(decor.CountersNoUnit("%d / %d answers")),
-		mpb.AppendDecorators(decor.Percentage()),
-		mpb.BarRemoveOnComplete(),
-	)
-	r.Progress = func(report store.PruneReport) { bar.SetCurrent(int64(report.Answers)) }
-	return func() {
-		bar.Abort(true)
-		pool.Wait()
-	}, nil
 }

@@ -92,13 +92,40 @@ func newProgress(names []string, w world) *progress {
 
 // startProgress begins a progress bar of so many bytes.
 func startProgress(total int64, terminal *cleaner) *progress {
+	return newBar(terminal, total, decor.CountersKibiByte("% .1f / % .1f"), decor.Percentage())
+}
+
+// countProgress begins a progress bar that counts things: "3 / 20 runs". Nobody sees it unless standard error is a
+// terminal.
+func countProgress(total int, what string, w world) *progress {
+	terminal, ok := w.err.(*cleaner)
+	if !ok {
+		return nil
+	}
+	return newBar(terminal, int64(total), decor.CountersNoUnit("%d / %d "+what), nil)
+}
+
+func newBar(terminal *cleaner, total int64, counters, after decor.Decorator) *progress {
 	pool := mpb.New(mpb.WithOutput(terminal.w), mpb.WithAutoRefresh())
-	bar := pool.AddBar(total,
-		mpb.PrependDecorators(decor.CountersKibiByte("% .1f / % .1f")),
-		mpb.AppendDecorators(decor.Percentage()),
-		mpb.BarRemoveOnComplete(),
-	)
-	return &progress{pool, bar}
+	options := []mpb.BarOption{mpb.PrependDecorators(counters), mpb.BarRemoveOnComplete()}
+	if after != nil {
+		options = append(options, mpb.AppendDecorators(after))
+	}
+	return &progress{pool, pool.AddBar(total, options...)}
+}
+
+// step counts one more.
+func (p *progress) step() {
+	if p != nil {
+		p.bar.Increment()
+	}
+}
+
+// set says how many are done.
+func (p *progress) set(done int) {
+	if p != nil {
+		p.bar.SetCurrent(int64(done))
+	}
 }
 
 // watch counts what is read of r.

@@ -14,9 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
-
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
@@ -389,36 +386,28 @@ func (v *verifying) sum(n int) {
 // showProgress shows how far it is, if there is somebody to see it: how many inputs of several are done, or how many
 // sources of one. Where several reports go to the terminal, they are the progress.
 func (v *verifying) showProgress(n int) (step, end func()) {
-	terminal, ok := v.err.(*cleaner)
-	if !ok || n > 1 && isTerminal(v.out) && !v.flags.json {
+	if n > 1 && isTerminal(v.out) && !v.flags.json {
 		return func() {}, func() {}
 	}
-	pool := mpb.New(mpb.WithOutput(terminal.w), mpb.WithAutoRefresh())
 	what := "inputs"
 	if n == 1 {
 		what = "sources"
 	}
-	bar := pool.AddBar(
-		int64(n),
-		mpb.PrependDecorators(decor.CountersNoUnit("%d / %d "+what)),
-		mpb.BarRemoveOnComplete(),
-	)
-	words := v.err
-	v.err = pool // messages stand above the bar
-	step = bar.Increment
+	bar, words := countProgress(n, what, v.world), v.err
+	v.err = bar.words(words) // messages stand above the bar
+	step = bar.step
 	if n == 1 {
 		step = func() {}
 		v.progress = func(p verify.Progress) {
-			if p.Stage != "source" {
+			if p.Stage != "source" || bar == nil {
 				return
 			}
-			bar.SetTotal(int64(max(p.Total, p.Done)+1), false) // it is done when the report is
-			bar.SetCurrent(int64(p.Done))
+			bar.bar.SetTotal(int64(max(p.Total, p.Done)+1), false) // it is done when the report is
+			bar.set(p.Done)
 		}
 	}
 	return step, sync.OnceFunc(func() {
-		bar.Abort(true)
-		pool.Wait()
+		bar.end()
 		v.err = words
 	})
 }
