@@ -1,61 +1,46 @@
 package interop
 
 import (
-	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/server"
+	"github.com/ibidhq/ibid/server/servertest"
 )
 
 // aiVersions are the versions of npm "ai" that are driven, by their names in web/package.json.
 var aiVersions = []string{"ai-5-first", "ai-5", "ai-6", "ai-7"}
 
-// startChat starts ibid so that /v1/chat asks openai, gemini, anthropic and cohere, besides late, whose citations come by a second
-// call, and slow, which takes its time.
+// startChat starts ibid so that /v1/chat asks openai, gemini, anthropic and cohere, besides late, whose citations come
+// by a second call, and slow, which takes its time.
 func startChat(t *testing.T, origins ...string) *world {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle("/", replay.New(&replay.Options{Delay: time.Millisecond}))
 	mux.Handle("/slow/", replay.New(&replay.Options{Delay: 20 * time.Millisecond, ChunkSize: 6}))
-	upstream := httptest.NewServer(withKey(mux))
-	t.Cleanup(upstream.Close)
-	dir := t.TempDir()
-	program := filepath.Join(dir, "ibid")
-	build := exec.CommandContext(t.Context(), "go", "-C", "..", "build", "-o", program, "./cmd/ibid")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building ibid: %v\n%s", err, out)
-	}
-	config := filepath.Join(dir, "ibid.yaml")
-	rules := "upstreams:\n  late:\n    url: " + upstream.URL + "/late\n    provider: openai\n    key_env: OPENAI_API_KEY\n" +
-		"    backfill:\n      - {route: POST /v1/responses, tools: [{type: web_search}]}\n" +
-		"  slow: {url: " + upstream.URL + "/slow, provider: openai, key_env: OPENAI_API_KEY}\n"
-	if err := os.WriteFile(config, []byte(rules), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--config", config, "--prompts", "all"}
-	for _, name := range []string{"openai", "gemini", "anthropic", "cohere"} {
-		args = append(args, "--upstream", name+"="+upstream.URL+"/"+name, "--chat", name+"=heron-1")
-	}
-	args = append(args, "--chat", "late=heron-1", "--chat", "slow=heron-1")
-	for _, origin := range origins {
-		args = append(args, "--cors-origin", origin)
-	}
-	// Not t.Context: that ends before the clean-up, which stops it as a user does.
-	cmd := exec.CommandContext(context.Background(), program, args...)
-	cmd.Env = environment()
-	for _, name := range []string{"OPENAI_API_KEY", "GOOGLE_API_KEY", "ANTHROPIC_API_KEY", "CO_API_KEY"} {
-		cmd.Env = append(cmd.Env, name+"="+key)
-	}
-	return &world{upstream: upstream.URL, gateway: run(t, cmd)}
+	w := servertest.Start(t, &servertest.Setup{
+		Upstream:  withKey(mux),
+		Providers: []string{"openai", "gemini", "anthropic", "cohere", "late", "slow"},
+		Configure: func(c *server.Config) {
+			c.Origins = origins
+			for _, name := range []string{"late", "slow"} {
+				c.Upstreams[name].Provider = "openai"
+			}
+			c.Upstreams["late"].Backfill = []server.Backfill{{
+				Route: "POST /v1/responses", Tools: []json.RawMessage{json.RawMessage(`{"type":"web_search"}`)},
+			}}
+		},
+	})
+	return &world{upstream: w.Upstream.URL, gateway: w.URL}
 }
 
 // The AI SDK's own client reads what /v1/chat writes, in every version that its users have.

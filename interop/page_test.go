@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/server"
 )
 
 var (
@@ -33,7 +34,7 @@ func TestPage(t *testing.T) {
 		testenv.Tool(t, tool)
 	}
 	program := pageProgram(t)
-	w := servePages(t, program)
+	w := servePages(t, nil)
 	w.fill(t)
 	w.Demo = startDemo(t, program)
 	w.picture(t)
@@ -55,7 +56,7 @@ func TestPage(t *testing.T) {
 	})
 	t.Run("login", func(t *testing.T) {
 		t.Parallel()
-		closed := servePages(t, program, "IBID_BOOTSTRAP_TOKEN="+pageToken)
+		closed := servePages(t, func(c *server.Config) { c.BootstrapToken = pageToken })
 		closed.Token, closed.Foreign = pageToken, servePage(t, closed.Base)
 		closed.Answers["heron"] = closed.call(t, &pageCall{"heron", "/openai/v1/responses", "How many herons nest at Lake Tonbo?", "lake"})
 		closed.script(t, "login")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,8 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/server"
+	"github.com/ibidhq/ibid/server/servertest"
 )
 
 // pageWorld is a gateway that has something to show, as the scripts of web/ are told about it.
@@ -43,7 +44,7 @@ func pageProgram(t *testing.T) string {
 
 // servePages starts a gateway with upstreams for every sort of answer: the replay's, a slow one, one with as many citations as it is
 // asked for, and ones that mean harm.
-func servePages(t *testing.T, program string, env ...string) *pageWorld {
+func servePages(t *testing.T, configure func(*server.Config)) *pageWorld {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle("/", replay.New(nil))
@@ -59,33 +60,33 @@ func servePages(t *testing.T, program string, env ...string) *pageWorld {
 			_, _ = w.Write(body)
 		})
 	}
-	upstream := httptest.NewServer(withKey(mux))
-	t.Cleanup(upstream.Close)
-	dir := t.TempDir()
-	config := filepath.Join(dir, "ibid.yaml") // a key goes to an upstream of another name than its provider's only where this says so
-	rules := "upstreams:\n"
-	for name, provider := range map[string]string{"slow": "openai", "slow-gemini": "gemini", "slow-anthropic": "anthropic"} {
-		rules += "  " + name + ": {url: " + upstream.URL + "/slow, provider: " + provider + ", key_env: OPENAI_API_KEY}\n"
-	}
-	if err := os.WriteFile(config, []byte(rules), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	args := []string{
-		"serve", "--listen", "127.0.0.1:0", "--data", filepath.Join(dir, "data"), "--config", config,
-		"--chat", "slow=heron-1", "--chat", "slow-gemini=heron-1", "--chat", "slow-anthropic=heron-1", "--chat", "openai=heron-1",
-	}
-	for _, name := range []string{"openai", "gemini", "anthropic", "cohere", "perplexity", "mistral"} {
-		args = append(args, "--upstream", name+"="+upstream.URL+"/"+name)
-	}
-	for name, provider := range map[string]string{
-		"many": "perplexity", "hostile-gemini": "gemini", "hostile-anthropic": "anthropic",
-	} {
-		args = append(args, "--upstream", name+"="+upstream.URL+"/"+name+",provider="+provider)
-	}
-	// Not the test's context: that ends before the clean-up, which stops it as a user does.
-	cmd := exec.CommandContext(context.Background(), program, args...)
-	cmd.Env = append(append(environment(), "OPENAI_API_KEY="+key), env...)
-	return &pageWorld{Base: run(t, cmd), Answers: map[string]string{}}
+	w := servertest.Start(t, &servertest.Setup{
+		Upstream:  withKey(mux),
+		Providers: []string{"openai", "gemini", "anthropic", "cohere", "perplexity", "mistral"},
+		Configure: func(c *server.Config) {
+			upstream := strings.TrimSuffix(string(c.Upstreams["openai"].URL), "/openai")
+			c.Chat, c.Prompts = nil, server.Defaults().Prompts
+			for name, provider := range map[string]string{
+				"slow": "openai", "slow-gemini": "gemini", "slow-anthropic": "anthropic",
+				"many": "perplexity", "hostile-gemini": "gemini", "hostile-anthropic": "anthropic",
+			} {
+				path, isSlow := "/"+name, strings.HasPrefix(name, "slow")
+				if isSlow {
+					path = "/slow"
+				}
+				c.Upstreams[name] = &server.Upstream{
+					URL: server.URL(upstream + path), Provider: provider, KeyEnv: c.Upstreams["openai"].KeyEnv,
+				}
+			}
+			for _, name := range []string{"slow", "slow-gemini", "slow-anthropic", "openai"} {
+				c.Chat = append(c.Chat, server.ChatModel{Upstream: name, Model: "heron-1"})
+			}
+			if configure != nil {
+				configure(c)
+			}
+		},
+	})
+	return &pageWorld{Base: w.URL, Answers: map[string]string{}}
 }
 
 // answerMany answers in the way of Perplexity, with as many citations as the prompt ends with.
@@ -233,7 +234,6 @@ func (w *pageWorld) post(t *testing.T, path string, header http.Header, body any
 func startDemo(t *testing.T, program string) string {
 	t.Helper()
 	cmd := exec.CommandContext(context.Background(), program, "demo", "--listen", "127.0.0.1:0", "--data", filepath.Join(t.TempDir(), "demo"))
-	cmd.Env = environment()
 	out, in := io.Pipe()
 	cmd.Stdout = in
 	var log bytes.Buffer

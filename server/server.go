@@ -308,7 +308,11 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, usagef("--listen 127.0.0.1:0 takes a free port", "listening on %s: another program does so", address)
+		return nil, usagef(
+			"--listen 127.0.0.1:0 takes a free port",
+			"listening on %s: another program does so",
+			address,
+		)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listening: %w", err)

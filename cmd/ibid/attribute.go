@@ -88,7 +88,8 @@ func (f *attributeFlags) add(c *cobra.Command) {
 		&f.sources,
 		"sources",
 		nil,
-		"a file or directory of sources, or the URL of a page, as a `PATH`; repeatable, and more may follow as arguments",
+		"a file or directory of sources, or the URL of a page, as a `PATH`; repeatable, and more may follow as "+
+			"arguments",
 	)
 	flags.Var(
 		&f.threshold, "threshold",
@@ -137,7 +138,11 @@ func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world
 	if err := onceStdin(append(names, args[0], f.cite.request, f.cite.documents)); err != nil {
 		return nil, err
 	}
-	checker, err := buildChecker(f.checker, 0, w) // what is supported is for it to say; the threshold says what is cited
+	checker, err := buildChecker(
+		f.checker,
+		0,
+		w,
+	) // what is supported is for it to say; the threshold says what is cited
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,8 @@ func (f *checkFlags) add(c *cobra.Command) {
 	flags.Var(
 		&f.threshold,
 		"threshold",
-		"the least score of supported: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1; without it the checker's own",
+		"the least score of supported: balanced (0.5), strict (0.7) or a `NUMBER` above 0 and at most 1; without it "+
+			"the checker's own",
 	)
 	server.AddNetFlag(c.Flags(), &f.allow)
 	f.checker.AddFlags(c.Flags())

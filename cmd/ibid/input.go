@@ -112,7 +112,8 @@ func readDocuments(name string, stdin io.Reader) ([]ibid.Source, error) {
 	if err != nil {
 		return nil, &usageError{
 			fmt.Errorf("read %s: %w", name, err),
-			`--documents wants a JSON array of strings, flat objects or {"id", "data"}; a whole request goes to --request`,
+			`--documents wants a JSON array of strings, flat objects or {"id", "data"}; a whole request goes to ` +
+				`--request`,
 		}
 	}
 	return docs, nil

@@ -265,21 +265,21 @@ can verify any more what they signed, also if it was kept elsewhere.`,
 		}
 		if kept == 0 {
 			return &usageError{
-				errors.New(
-					"manifests are kept for ever, and so are the keys that signed them",
-				),
+				errors.New("manifests are kept for ever, and so are the keys that signed them"),
 				"retention.manifests in the file of --config, or --manifests, say otherwise",
 			}
 		}
 		return ring.Forget(id, time.Now().Add(-time.Duration(kept)))
 	})
-	cmd.Flags().
-		Var(&manifests, "manifests", "how long manifests are kept: `time`, such as 720d (default retention.manifests of --config)")
+	cmd.Flags().Var(&manifests, "manifests", "how long manifests are kept: `time`, such as 720d (default "+
+		"retention.manifests of --config)")
 	return cmd
 }
 
 // newKeyEnd completes a command that ends keys.
-func newKeyEnd(w world, cmd *cobra.Command, end func(ring *keyring.Ring, id string, c *server.Config) error) *cobra.Command {
+func newKeyEnd(
+	w world, cmd *cobra.Command, end func(ring *keyring.Ring, id string, c *server.Config) error,
+) *cobra.Command {
 	c := server.Defaults()
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -287,7 +287,9 @@ func newKeyEnd(w world, cmd *cobra.Command, end func(ring *keyring.Ring, id stri
 		}
 		return nil
 	}
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	cmd.ValidArgsFunction = func(
+		cmd *cobra.Command, args []string, _ string,
+	) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return keyCompletions(cmd, c, args, w), cobra.ShellCompDirectiveNoFileComp
 	}
 	done := map[string]string{"retire": "retired", "revoke": "revoked", "forget": "forgotten"}[cmd.Name()]
@@ -335,7 +337,11 @@ func keyCompletions(cmd *cobra.Command, c *server.Config, args []string, w world
 	if err != nil {
 		return nil
 	}
-	of := map[string][]string{"retire": {"active", "pending"}, "revoke": {"active", "pending", "retired"}, "forget": {"retired", "revoked"}}[cmd.Name()]
+	of := map[string][]string{
+		"retire": {"active", "pending"},
+		"revoke": {"active", "pending", "retired"},
+		"forget": {"retired", "revoked"},
+	}[cmd.Name()]
 	var ids []cobra.Completion
 	for _, k := range ring.List() {
 		if state := keyState(&k, time.Now()); slices.Contains(of, state) && !slices.Contains(args, k.ID) {

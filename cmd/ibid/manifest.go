@@ -105,8 +105,8 @@ Exit codes: 0 no errors, 1 errors, 2 a file cannot be read.`,
 		},
 		RunE: func(_ *cobra.Command, names []string) error { return runManifestLint(names, asJSON, w) },
 	}
-	c.Flags().
-		BoolVar(&asJSON, "json", false, "write an object a file, with its findings: line, column, path, severity, code, detail")
+	c.Flags().BoolVar(&asJSON, "json", false, "write an object a file, with its findings: line, column, path, "+
+		"severity, code, detail")
 	return c
 }
 

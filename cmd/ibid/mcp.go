@@ -80,7 +80,8 @@ be read.`,
 	server.AddNetFlag(cmd.Flags(), &f.allow)
 	f.checker.AddFlags(cmd.Flags())
 	addStoreFlags(cmd, c)
-	flags.Lookup("data").Usage = "offer the answers and runs in the database in this `directory`; without it, --db and --config there are none"
+	flags.Lookup("data").Usage = "offer the answers and runs in the database in this `directory`; without it, --db " +
+		"and --config there are none"
 	wrapFlags(cmd)
 	return cmd
 }

@@ -113,7 +113,8 @@ func explain(err error) verdict {
 	case errors.Is(err, syscall.EPIPE):
 		v.exit, v.quiet = exitPipe, true
 	case errors.As(err, &answered):
-		v.code, v.hint = answered.Code, "the provider answered with this error; what came before it, if anything, is shown"
+		v.code, v.hint = answered.Code, "the provider answered with this error; what came before it, if anything, is "+
+			"shown"
 		if v.code == webPage {
 			v.hint = "this is a web page, not an answer: is the address of the API right, or did a proxy reply?"
 		}
@@ -147,7 +148,8 @@ func serveHint(err error) string {
 	case errors.Is(err, store.ErrNewer):
 		return "a newer ibid has changed this database: use that one, or a copy of it from before"
 	case errors.Is(err, store.ErrUnreachable):
-		return "is PostgreSQL running there? ibid serve needs it to start; if it goes away later, answers wait in the journal"
+		return "is PostgreSQL running there? ibid serve needs it to start; if it goes away later, answers wait in " +
+			"the journal"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "is it running there?"
 	case errors.Is(err, server.ErrConfigFile):

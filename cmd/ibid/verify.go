@@ -80,7 +80,8 @@ Of several, the first of these that occurs: 2 for one that cannot be read, 1, 2,
 	}
 	f.add(cmd)
 	addStoreFlags(cmd, c)
-	cmd.Flags().Lookup("data").Usage = "remember in the database in this `directory`; without it, --db and --config nothing is kept"
+	cmd.Flags().Lookup("data").Usage = "remember in the database in this `directory`; without it, --db and --config " +
+		"nothing is kept"
 	wrapFlags(cmd)
 	return cmd
 }

@@ -375,7 +375,8 @@ func (v *verifying) sum(n int) {
 	if v.blocked {
 		hint(
 			v.err,
-			"if an address that is blocked is in a network of yours, --allow-net CIDR names that, as --allow-net 127.0.0.0/8",
+			"if an address that is blocked is in a network of yours, --allow-net CIDR names that, as --allow-net "+
+				"127.0.0.0/8",
 		)
 	}
 	if v.incidents > 0 {
