@@ -10,12 +10,12 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 )
 
-func askAnthropic(ctx context.Context, c *call) (*said, error) {
+func askAnthropic(ctx context.Context, c *sdkCall) (*said, error) {
 	return askMessages(ctx, c, anthropic.NewTextBlock(c.prompt))
 }
 
 // askAnthropicDocuments gives the sources as documents to be cited.
-func askAnthropicDocuments(ctx context.Context, c *call) (*said, error) {
+func askAnthropicDocuments(ctx context.Context, c *sdkCall) (*said, error) {
 	var content []anthropic.ContentBlockParamUnion
 	for _, s := range c.sources {
 		block := anthropic.NewDocumentBlock(anthropic.PlainTextSourceParam{Data: s.Quote})
@@ -26,7 +26,7 @@ func askAnthropicDocuments(ctx context.Context, c *call) (*said, error) {
 	return askMessages(ctx, c, append(content, anthropic.NewTextBlock(c.prompt))...)
 }
 
-func askMessages(ctx context.Context, c *call, content ...anthropic.ContentBlockParamUnion) (*said, error) {
+func askMessages(ctx context.Context, c *sdkCall, content ...anthropic.ContentBlockParamUnion) (*said, error) {
 	client := anthropic.NewClient(
 		option.WithBaseURL(c.base+"/anthropic"), option.WithAPIKey(key), option.WithHTTPClient(c.client))
 	params := anthropic.MessageNewParams{

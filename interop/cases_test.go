@@ -32,7 +32,7 @@ func (s *suite) testAnswers(t *testing.T) {
 		t.Run(answer.Query, func(t *testing.T) {
 			var whole *heard
 			for _, stream := range []bool{false, true} {
-				h := s.everyWay(t, call{prompt: answer.Prompt, sources: answer.Sources, stream: stream})
+				h := s.everyWay(t, sdkCall{prompt: answer.Prompt, sources: answer.Sources, stream: stream})
 				if h.through.Finish != s.stop || h.through.Status != 0 {
 					t.Errorf("stream %t: the SDK sees %+v", stream, h.through)
 				}
@@ -96,7 +96,7 @@ func title(answer *replay.Answer, kept *ibid.DocumentSource) string {
 
 func (s *suite) testTools(t *testing.T) {
 	for _, stream := range []bool{false, true} {
-		h := s.everyWay(t, call{prompt: "Please call a tool about herons.", stream: stream})
+		h := s.everyWay(t, sdkCall{prompt: "Please call a tool about herons.", stream: stream})
 		if h.through.Finish != s.toolUse || len(h.through.Tools) != 1 || !strings.HasPrefix(h.through.Tools[0], tool+"{") {
 			t.Errorf("stream %t: the SDK sees %+v", stream, h.through)
 		}
@@ -112,7 +112,7 @@ func (s *suite) testTools(t *testing.T) {
 func (s *suite) testErrors(t *testing.T) {
 	for _, status := range []int{http.StatusBadRequest, http.StatusTooManyRequests} {
 		for _, stream := range []bool{false, true} {
-			h := s.everyWay(t, call{prompt: fmt.Sprintf("error %d", status), stream: stream})
+			h := s.everyWay(t, sdkCall{prompt: fmt.Sprintf("error %d", status), stream: stream})
 			if h.through.Status != status || !strings.Contains(h.through.Message, fmt.Sprintf("asked for status %d", status)) {
 				t.Errorf("%d, stream %t: the SDK sees %+v", status, stream, h.through)
 			}
@@ -121,7 +121,7 @@ func (s *suite) testErrors(t *testing.T) {
 			}
 		}
 	}
-	h := s.everyWay(t, call{prompt: "herons: error in the stream", stream: true})
+	h := s.everyWay(t, sdkCall{prompt: "herons: error in the stream", stream: true})
 	if !strings.Contains(h.through.Message, "asked to fail here") || h.through.Text == "" {
 		t.Errorf("in the stream: the SDK sees %+v", h.through)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/cohere-ai/cohere-go/v2/core"
 )
 
-func askCohere(ctx context.Context, c *call) (*said, error) {
+func askCohere(ctx context.Context, c *sdkCall) (*said, error) {
 	headers, httpClient := withHeaders(c.client) // this SDK shows no header of a response
 	if c.stream {
 		httpClient.Transport = &oneByOne{next: httpClient.Transport}
@@ -60,7 +60,7 @@ func askCohere(ctx context.Context, c *call) (*said, error) {
 }
 
 // cohereDocuments are the sources, with the ids under which the upstream cites them.
-func cohereDocuments(c *call) []*cohere.Document {
+func cohereDocuments(c *sdkCall) []*cohere.Document {
 	var documents []*cohere.Document
 	for i, s := range c.sources {
 		documents = append(documents, &cohere.Document{

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/genai"
 )
 
-func askGemini(ctx context.Context, c *call) (*said, error) {
+func askGemini(ctx context.Context, c *sdkCall) (*said, error) {
 	headers, httpClient := withHeaders(c.client)
 	once := int32(1)
 	client, err := genai.NewClient(ctx, &genai.ClientConfig{

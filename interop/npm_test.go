@@ -27,7 +27,7 @@ func (w *world) testNPM(t *testing.T) {
 	n := startNode(t)
 	for _, s := range sdks() {
 		name := s.name
-		s.ask = func(_ context.Context, c *call) (*said, error) { return n.ask(name, c) }
+		s.ask = func(_ context.Context, c *sdkCall) (*said, error) { return n.ask(name, c) }
 		s.foreign = true
 		t.Run(name, (&suite{w, s}).run)
 	}
@@ -85,7 +85,7 @@ func nodeProgram(t *testing.T) string {
 }
 
 // ask has a call made by node.
-func (n *node) ask(api string, c *call) (*said, error) {
+func (n *node) ask(api string, c *sdkCall) (*said, error) {
 	err := n.calls.Encode(map[string]any{
 		"api": api, "base": c.base, "key": key, "prompt": c.prompt, "stream": c.stream, "sources": append([]replay.Source{}, c.sources...),
 	})

@@ -17,11 +17,11 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-func newOpenAI(c *call) openai.Client {
+func newOpenAI(c *sdkCall) openai.Client {
 	return openai.NewClient(option.WithBaseURL(c.base+"/openai/v1"), option.WithAPIKey(key), option.WithHTTPClient(c.client))
 }
 
-func askResponses(ctx context.Context, c *call) (*said, error) {
+func askResponses(ctx context.Context, c *sdkCall) (*said, error) {
 	client := newOpenAI(c)
 	params := responses.ResponseNewParams{
 		Model: "gpt-5",
@@ -90,7 +90,7 @@ func (s *said) readResponseStream(stream *ssestream.Stream[responses.ResponseStr
 	}
 }
 
-func askChat(ctx context.Context, c *call) (*said, error) {
+func askChat(ctx context.Context, c *sdkCall) (*said, error) {
 	client := newOpenAI(c)
 	params := openai.ChatCompletionNewParams{
 		Model:    "gpt-5-search-api",
@@ -160,7 +160,7 @@ func (s *said) failOpenAI(err error) error {
 
 // A response that is fetched again updates the answer that is kept, and makes no other.
 func (w *world) testResponsesAgain(t *testing.T) {
-	c := &call{base: w.gateway, client: http.DefaultClient, prompt: "How many herons nest at Lake Tonbo?"}
+	c := &sdkCall{base: w.gateway, client: http.DefaultClient, prompt: "How many herons nest at Lake Tonbo?"}
 	first, err := askResponses(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func (w *world) testResponsesAgain(t *testing.T) {
 
 // What a program says to ibid by headers does not need more than its SDK either.
 func (w *world) testConversation(t *testing.T) {
-	client := newOpenAI(&call{base: w.gateway, client: http.DefaultClient})
+	client := newOpenAI(&sdkCall{base: w.gateway, client: http.DefaultClient})
 	var raw *http.Response
 	_, err := client.Responses.New(t.Context(), responses.ResponseNewParams{
 		Model: "gpt-5", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("Thank you!")},

@@ -16,8 +16,8 @@ import (
 // tool is the function that every request offers.
 const tool = "count_nests"
 
-// call is what an SDK is to ask.
-type call struct {
+// sdkCall is what an SDK is to ask.
+type sdkCall struct {
 	base    string // URL up to the provider's name
 	client  *http.Client
 	prompt  string
@@ -40,7 +40,7 @@ type said struct {
 // sdk asks one API of a provider by its official SDK. An error that the provider sent is part of what was said.
 type sdk struct {
 	name string
-	ask  func(ctx context.Context, c *call) (*said, error)
+	ask  func(ctx context.Context, c *sdkCall) (*said, error)
 	// The provider's words for an answer, and for one that calls a tool.
 	stop, toolUse string
 	foreign       bool // it does not run in this process, so that tee.Transport is nothing for it
@@ -64,7 +64,7 @@ type heard struct {
 }
 
 // everyWay makes a call at the upstream, through the gateway, and with a tee.Transport; the SDK must not see a difference.
-func (s *suite) everyWay(t *testing.T, c call) *heard {
+func (s *suite) everyWay(t *testing.T, c sdkCall) *heard {
 	t.Helper()
 	h := &heard{
 		direct:  s.call(t, c, s.upstream, http.DefaultClient),
@@ -86,7 +86,7 @@ func (s *suite) everyWay(t *testing.T, c call) *heard {
 }
 
 // teeWay makes the call with a tee.Transport.
-func (s *suite) teeWay(t *testing.T, c call, h *heard) {
+func (s *suite) teeWay(t *testing.T, c sdkCall, h *heard) {
 	t.Helper()
 	var answers []*ibid.Answer
 	transport := &tee.Transport{OnAnswer: func(_ *http.Request, a *ibid.Answer, err error) {
@@ -109,7 +109,7 @@ func (s *suite) teeWay(t *testing.T, c call, h *heard) {
 	}
 }
 
-func (s *suite) call(t *testing.T, c call, base string, client *http.Client) *said {
+func (s *suite) call(t *testing.T, c sdkCall, base string, client *http.Client) *said {
 	t.Helper()
 	c.base, c.client = base, client
 	got, err := s.ask(t.Context(), &c)
