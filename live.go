@@ -73,14 +73,14 @@ func (l *Live) Event(e Event) {
 		l.addText(e.Text)
 	case EventPart:
 		if e.Part != nil {
-			l.text.part(&e)
+			l.text.addPart(&e)
 		}
 	case EventSource:
 		if e.Source != nil {
 			l.addSource(e.Source)
 		}
 	case EventCitation:
-		l.places.cite(&e, &l.text)
+		l.places.addCitation(&e, &l.text)
 	case EventAnswer:
 		l.end(e.Answer)
 	case EventQuery, EventDisplay, EventIssue:
@@ -146,7 +146,7 @@ func (l *Live) addText(s string) {
 	if l.whole() || s == "" {
 		return
 	}
-	if l.text.breaks() {
+	if l.text.startsMessage() {
 		l.endSection()
 		l.out.parts = true
 	}
@@ -164,11 +164,11 @@ func (l *Live) addText(s string) {
 // endBlock writes all of a block that has ended: nothing of it can change any more. The next one begins with marks that
 // are lead long.
 func (l *Live) endBlock(end, lead int) {
-	l.places.clip(Span{l.text.from + end, l.text.from + end + lead})
+	l.places.moveOutOfMarks(Span{l.text.from + end, l.text.from + end + lead})
 	l.place(end, end, true)
 	l.write(end)
-	l.places.leave(l.text.from + end)
-	l.text.drop(end, lead)
+	l.places.giveUpBefore(l.text.from + end)
+	l.text.forget(end, lead)
 }
 
 // endSection writes all that is left of a message.
@@ -181,7 +181,7 @@ func (l *Live) endSection() {
 		l.endBlock(end, lead)
 	}
 	l.endBlock(len(l.text.buf), 0)
-	l.text.begin()
+	l.text.beginMessage()
 }
 
 // advance writes what of the open block is certain.
@@ -210,8 +210,8 @@ func (l *Live) shorten() {
 			continue
 		}
 		if markdown.Parse(string(t.buf[:at])).OpenBefore(at) == markdown.OpenNothing {
-			l.places.leave(t.from + at)
-			t.drop(at, 0)
+			l.places.giveUpBefore(t.from + at)
+			t.forget(at, 0)
 		}
 		return
 	}
@@ -323,8 +323,8 @@ type liveText struct {
 	shift int
 }
 
-// part takes the beginning or the correction of a part.
-func (t *liveText) part(e *Event) {
+// addPart takes the beginning or the correction of a part.
+func (t *liveText) addPart(e *Event) {
 	if !e.Corrected {
 		t.message = e.Part.Message
 		t.parts = append(t.parts, Span{e.Part.Start, e.Part.Start})
@@ -365,16 +365,16 @@ func (t *liveText) arrived(s Span) (Span, bool) {
 	}
 }
 
-// breaks reports whether the text to come belongs to another message.
-func (t *liveText) breaks() bool {
+// startsMessage reports whether the text to come belongs to another message.
+func (t *liveText) startsMessage() bool {
 	if !t.filled {
 		t.section = t.message
 	}
 	return t.filled && t.section != t.message
 }
 
-// begin begins a message.
-func (t *liveText) begin() { t.section, t.filled = t.message, false }
+// beginMessage begins a message.
+func (t *liveText) beginMessage() { t.section, t.filled = t.message, false }
 
 // add appends text.
 func (t *liveText) add(s string) {
@@ -387,9 +387,9 @@ func (t *liveText) add(s string) {
 	t.parts[len(t.parts)-1].End += len(s)
 }
 
-// drop forgets the beginning of the block, which was written: what follows is a block of its own, behind marks that are
-// lead long.
-func (t *liveText) drop(n, lead int) {
+// forget forgets the beginning of the block, which was written: what follows is a block of its own, behind marks that
+// are lead long.
+func (t *liveText) forget(n, lead int) {
 	t.buf = t.buf[:copy(t.buf, t.buf[n:])]
 	t.from += n
 	t.lead = lead

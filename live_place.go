@@ -65,8 +65,8 @@ func (c *liveCite) removed() []string {
 	})
 }
 
-// cite takes a citation, its replacement, or its end.
-func (p *livePlaces) cite(e *Event, t *liveText) {
+// addCitation takes a citation, its replacement, or its end.
+func (p *livePlaces) addCitation(e *Event, t *liveText) {
 	c := p.keys[e.Key]
 	if e.Key == "" {
 		c = nil
@@ -75,7 +75,7 @@ func (p *livePlaces) cite(e *Event, t *liveText) {
 	case e.Withdrawn:
 		if c != nil {
 			c.withdrawn = true
-			p.await(c)
+			p.updatePending(c)
 		}
 		return
 	case e.Citation == nil:
@@ -94,31 +94,31 @@ func (p *livePlaces) cite(e *Event, t *liveText) {
 	span, ok := t.arrived(c.Span)
 	c.span, c.lost = span, !ok || !c.Placed() || t.isGone(span.End)
 	p.links.cited(c)
-	p.await(c)
+	p.updatePending(c)
 }
 
-// await files a citation that waits for a place, and takes one out that does not any more.
-func (p *livePlaces) await(c *liveCite) {
+// updatePending files a citation that waits for a place, and takes one out that does not any more.
+func (p *livePlaces) updatePending(c *liveCite) {
 	switch waits := c.isOpen(); {
 	case waits && !c.waits:
 		p.pending = append(p.pending, c)
 		c.waits = true
 		p.retry, p.step, p.forced = 0, 0, false
 	case !waits && c.waits:
-		p.settle()
+		p.removeSettled()
 	}
 }
 
-// settle forgets the pending citations that wait for nothing any more.
-func (p *livePlaces) settle() {
+// removeSettled forgets the pending citations that wait for nothing any more.
+func (p *livePlaces) removeSettled() {
 	p.pending = slices.DeleteFunc(p.pending, func(c *liveCite) bool {
 		c.waits = c.isOpen()
 		return !c.waits
 	})
 }
 
-// clip moves what ends in the marks before a block to the end of the block before.
-func (p *livePlaces) clip(marks Span) {
+// moveOutOfMarks moves what ends in the marks before a block to the end of the block before.
+func (p *livePlaces) moveOutOfMarks(marks Span) {
 	for _, c := range p.pending {
 		if c.span.End > marks.Start && c.span.End <= marks.End {
 			c.span = Span{min(c.span.Start, marks.Start), marks.Start}
@@ -126,14 +126,14 @@ func (p *livePlaces) clip(marks Span) {
 	}
 }
 
-// leave gives up the places before at, which are written.
-func (p *livePlaces) leave(at int) {
+// giveUpBefore gives up the places before at, which are written.
+func (p *livePlaces) giveUpBefore(at int) {
 	for _, c := range p.pending {
 		if c.span.End <= at {
 			c.lost = true
 		}
 	}
-	p.settle()
+	p.removeSettled()
 }
 
 // due reports whether it is worth looking for places again: only text that came since can have made one certain. The
@@ -177,7 +177,7 @@ func (l *Live) place(end, limit int, final bool) int {
 		}
 		l.stopAt(places, &lay, i, citings, cites)
 	}
-	p.settle()
+	p.removeSettled()
 	rest := l.waiting(end)
 	if p.step *= 2; len(rest) < len(cites) || p.step == 0 {
 		p.step, p.forced = 1, false
@@ -399,8 +399,8 @@ func (l *Live) cites(start, end int) bool {
 	return false
 }
 
-// expired reports whether no citation is to be expected for a link any more. Providers send it directly after the text that
-// completes the link.
+// expired reports whether no citation is to be expected for a link any more. Providers send it directly after the text
+// that completes the link.
 func (l *Live) expired(start, end int, ended bool) bool {
 	t := &l.text
 	if len(t.buf)-start > l.hold() {
@@ -432,8 +432,8 @@ func isLinkStart(s []byte) bool {
 	return len(s) == 0 || s[0] == '[' || bytes.HasPrefix(s, []byte(markBegin))
 }
 
-// linkLen returns the length of what may be a link or mark at the start of s, and how far it is one: [a](u), [1], 【1†a】.
-// Ended says that s does not go on.
+// linkLen returns the length of what may be a link or mark at the start of s, and how far it is one: [a](u), [1],
+// 【1†a】. Ended says that s does not go on.
 func linkLen(s []byte, ended bool) (int, linkState) {
 	if n := bytes.IndexByte(s, '\n'); n >= 0 {
 		s, ended = s[:n], true

@@ -164,8 +164,8 @@ func (p places) step(at int, line markdown.Span) int {
 	return at
 }
 
-// endsSentenceIn reports whether a sentence ends in phrase at or behind at while another follows it there: a marker up to
-// that end stays inside, a later one goes after the closing delimiter.
+// endsSentenceIn reports whether a sentence ends in phrase at or behind at while another follows it there: a marker up
+// to that end stays inside, a later one goes after the closing delimiter.
 func (p places) endsSentenceIn(phrase markdown.Span, at int) bool {
 	const far = prose.Window
 	inner := strings.TrimRight(p.Text[at-1:phrase.End], "*_~ \t\r\n")
@@ -231,7 +231,8 @@ func (p places) wordEnd(at int, line markdown.Span) int {
 		}
 		to = min(line.End, at+near)
 	}
-	if at == line.End || at == from+2*near || p.Text[at] == ' ' || at > line.Start && isPlainBreak(p.Text[at-1], p.Text[at]) {
+	if at == line.End || at == from+2*near || p.Text[at] == ' ' ||
+		at > line.Start && isPlainBreak(p.Text[at-1], p.Text[at]) {
 		return at
 	}
 	for from < at && !utf8.RuneStart(p.Text[from]) {
@@ -243,8 +244,8 @@ func (p places) wordEnd(at int, line markdown.Span) int {
 	return from + prose.WordEnd(p.Text[from:to], at-from)
 }
 
-// isPlainBreak reports whether a word ends between two bytes, whatever is around them: between ASCII characters of which
-// one is neither a letter nor a digit, and that join nothing (UAX #29, WB3 and WB6 to WB13).
+// isPlainBreak reports whether a word ends between two bytes, whatever is around them: between ASCII characters of
+// which one is neither a letter nor a digit, and that join nothing (UAX #29, WB3 and WB6 to WB13).
 func isPlainBreak(before, after byte) bool {
 	const joining = " '\".,:;_\r"
 	return before < utf8.RuneSelf && after < utf8.RuneSelf && strings.IndexByte(joining, before) < 0 &&
@@ -347,8 +348,8 @@ func (p places) beforeSpace(end, start int) int {
 	return start + len(strings.TrimRight(p.Text[start:end], " \t\r\n\v\f"))
 }
 
-// lineEnd returns the place at the end of a line of content of block b. Where something solid reaches over the end of the
-// line, nothing is known to be safe before the end of the block.
+// lineEnd returns the place at the end of a line of content of block b. Where something solid reaches over the end of
+// the line, nothing is known to be safe before the end of the block.
 func (p places) lineEnd(line markdown.Span, b int) spot {
 	if _, ok := p.SolidAround(line.End); ok {
 		return p.own(b)
@@ -625,7 +626,8 @@ func isProseLink(s string, c *citing, sources []Source) bool {
 	return true
 }
 
-// isMarks reports whether s is nothing but links and marks: ([a](u)), [a](u), [[1]](u), [1], [doc1], 【1†a】, <u>, http://u.
+// isMarks reports whether s is nothing but links and marks: ([a](u)), [a](u), [[1]](u), [1], [doc1], 【1†a】, <u>,
+// http://u.
 func isMarks(s string) bool {
 	found := false
 	for s != "" {

@@ -42,8 +42,8 @@ func (r *rendering) entries() (cited, uncited []entry) {
 			continue
 		}
 		src := &r.answer.Sources[i]
-		e := entry{MarkerItem: MarkerItem{Number: r.numbers[i], Source: src}, url: markdown.SafeURL(src.URL), quotes: quotes[i]}
-		e.name = sourceName(src)
+		item := MarkerItem{Number: r.numbers[i], Source: src}
+		e := entry{MarkerItem: item, name: sourceName(src), url: markdown.SafeURL(src.URL), quotes: quotes[i]}
 		e.detail = sourceDetail(src, e.name, e.url, pages[i])
 		if r.cited[i] {
 			cited = append(cited, e)

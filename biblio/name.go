@@ -136,18 +136,19 @@ func personal(words []string) bool {
 
 // Words of names.
 var (
-	particles = set(`van von vom der den de del della degli dei di da das do dos du des la le el al bin ibn ben ten ter te
-		zu zum zur af av y e 't`)
+	particles = set(`van von vom der den de del della degli dei di da das do dos du des la le el al bin ibn ben ten ter
+		te zu zum zur af av y e 't`)
 	suffixes  = set("Jr. Jr Sr. Sr II III IV")
 	companies = set("inc inc. ltd ltd. llc llp corp corp. co. gmbh ag plc s.a. b.v. n.v. kg limited incorporated")
 	// organisational are words that names of organisations have and names of persons do not.
 	organisational = set(`the academy agency association authority bank board bureau center centre college commission
-		committee community company consortium contributors corporation council court daily department desk developers
-		digital documentation editorial editors federation foundation fund global government group health herald hospital
-		institute institution international journal lab laboratories laboratory labs library magazine media ministry museum
-		national network news newsroom office online organisation organization partners post press project publishing
-		research review school science sciences service services society software solutions staff state states studio
-		studios survey systems team technologies technology times tribune trust union united university web weekly wiki
+		committee community company consortium contributors corporation council court daily department desk
+		developers digital documentation editorial editors federation foundation fund global government
+		group health herald hospital institute institution international journal lab laboratories laboratory
+		labs library magazine media ministry museum national network news newsroom office online
+		organisation organization partners post press project publishing research review school science
+		sciences service services society software solutions staff state states studio studios survey
+		systems team technologies technology times tribune trust union united university web weekly wiki
 		wikipedia world`)
 )
 

@@ -157,8 +157,8 @@ func straight(s string) string {
 	return strings.NewReplacer("’", "'", "‘", "'", "“", "'", "”", "'", `"`, "'", "…", "...").Replace(s)
 }
 
-// withoutLoneBraces drops the braces that BibTeX cannot hold as such: TeX prints the commands that stand for them, pandoc
-// does not know these commands.
+// withoutLoneBraces drops the braces that BibTeX cannot hold as such: TeX prints the commands that stand for them,
+// pandoc does not know these commands.
 func withoutLoneBraces(s string) string {
 	paired := pairedBraces(s)
 	var b strings.Builder
@@ -212,8 +212,8 @@ func TestPandocReadsWhatWeWrite(t *testing.T) {
 	}
 }
 
-// TestRISReadsBack reads our RIS as reference managers do: a tag, two spaces, a hyphen and a space begin a field, what has
-// another form is none, and a comma tells a person's name. (Debian's pandoc has no reader of RIS.)
+// TestRISReadsBack reads our RIS as reference managers do: a tag, two spaces, a hyphen and a space begin a field, what
+// has another form is none, and a comma tells a person's name. (Debian's pandoc has no reader of RIS.)
 func TestRISReadsBack(t *testing.T) {
 	entries := nasty()
 	var got []read
@@ -264,8 +264,8 @@ func TestRISReadsBack(t *testing.T) {
 	}
 }
 
-// TestMarkdownReadsBack renders our Markdown with all of GitHub's extensions: the words must be those of our HTML, and the
-// only elements ours.
+// TestMarkdownReadsBack renders our Markdown with all of GitHub's extensions: the words must be those of our HTML, and
+// the only elements ours.
 func TestMarkdownReadsBack(t *testing.T) {
 	pandoc := testenv.Tool(t, "pandoc")
 	entries := nasty()
@@ -301,9 +301,9 @@ var (
 	cslMarks = regexp.MustCompile(`</?(?:a|span|p|div)\b[^>]*>`)
 )
 
-// TestStylesAgreeWithCSL compares our entries with those of citeproc and the published definitions of the styles, italics
-// included. Titles are in title case and sources differ from one another, because CSL recases titles and puts dashes for
-// repeated names, which we do not.
+// TestStylesAgreeWithCSL compares our entries with those of citeproc and the published definitions of the styles,
+// italics included. Titles are in title case and sources differ from one another, because CSL recases titles and puts
+// dashes for repeated names, which we do not.
 func TestStylesAgreeWithCSL(t *testing.T) {
 	pandoc := testenv.Tool(t, "pandoc")
 	sources := []ibid.Source{

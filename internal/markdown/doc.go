@@ -7,14 +7,15 @@
 //		a whole text    ─► Parse ─► Document            one goldmark parse: lines, blocks, solids, phrases
 //		                              └─► Edit ─► HTML │ LaTeX
 //
-//	  - [Code], [Link], [Math], [Address] and the like return the length of the construct that a string begins with. Each
-//	    looks ahead no further than a bound, so that hostile text stays cheap.
-//	  - [Lexer] goes through a text once, as it arrives, and returns such constructs. [Fence] follows fenced code line by
-//	    line. [Blocks] cuts off blocks that can be read without what follows. [Open] says where the first construct
-//	    begins that is not closed yet.
-//	  - [Document] is a parsed text. Its Lines say where inline content stands; its Solids are ranges into which nothing
-//	    may be put; its Phrases are emphasis. [Document.Edit] takes ranges out and puts marks in, as nodes of the tree, and
-//	    [Document.HTML] and [Document.LaTeX] write the result. Markdown output needs no writer: it is the source text.
+//	  - [Code], [Link], [Math], [Address] and the like return the length of the construct that a string begins with.
+//	    Each looks ahead no further than a bound, so that hostile text stays cheap.
+//	  - [Lexer] goes through a text once, as it arrives, and returns such constructs. [Fence] follows fenced code line
+//	    by line. [Blocks] cuts off blocks that can be read without what follows. [Open] says where the first
+//	    construct begins that is not closed yet.
+//	  - [Document] is a parsed text. Its Lines say where inline content stands; its Solids are ranges into which
+//	    nothing may be put; its Phrases are emphasis. [Document.Edit] takes ranges out and puts marks in, as nodes of
+//	    the tree, and [Document.HTML] and [Document.LaTeX] write the result. Markdown output needs no writer: it is
+//	    the source text.
 //
 // All offsets are bytes of the given text. No function panics, whatever the bytes.
 package markdown

@@ -52,9 +52,9 @@ func (n *inserted) Dump(source []byte, level int) { ast.DumpHelper(n, source, le
 // It is false where a mark has no place. The tree can be edited once.
 func (d *Document) edit(e Edits, notes bool) (*tree, bool) {
 	t := d.tree
-	source := d.tree.source
+	source := slices.Clone(t.source)
 	if !notes {
-		source = textNotes(source)
+		maskNotes(source)
 	}
 	for _, m := range d.math {
 		for i := m.Start; i < m.End; i++ {
@@ -97,10 +97,9 @@ func (d *Document) edit(e Edits, notes bool) (*tree, bool) {
 	return t, len(ed.insert) == 0
 }
 
-// textNotes returns source with what looks like definitions of footnotes made text: as definitions of addresses they would
-// not be shown.
-func textNotes(source []byte) []byte {
-	source = slices.Clone(source)
+// maskNotes makes text of what looks like definitions of footnotes: as definitions of addresses they would not be
+// shown.
+func maskNotes(source []byte) {
 	at := 0
 	for line := range bytes.Lines(source) {
 		mark := bytes.TrimLeft(line, " >\t")
@@ -109,7 +108,6 @@ func textNotes(source []byte) []byte {
 		}
 		at += len(line)
 	}
-	return source
 }
 
 // HasFootnotes reports whether txt defines footnotes, each of which it uses: goldmark leaves out the others, words and
@@ -248,8 +246,8 @@ type HTML struct {
 	Prefix string
 	// Mark returns what stands for the mark with that index.
 	Mark func(index int) string
-	// Edges, which ascend, cut the visible text into stretches. What Around returns stands before and after each that lies
-	// in something: inside one element, and around inline math as a whole.
+	// Edges, which ascend, cut the visible text into stretches. What Around returns stands before and after each that
+	// lies in something: inside one element, and around inline math as a whole.
 	Edges  []Edge
 	Around func(in []int) (before, after string)
 }
@@ -260,9 +258,9 @@ type Edge struct {
 	In []int
 }
 
-// HTML returns the document as HTML in which nothing reaches outside its text: raw HTML is shown as text, links are links
-// only to addresses that [SafeURL] takes, and images are links, so that showing it loads nothing. It is false where
-// a mark has no place.
+// HTML returns the document as HTML in which nothing reaches outside its text: raw HTML is shown as text, links are
+// links only to addresses that [SafeURL] takes, and images are links, so that showing it loads nothing. It is false
+// where a mark has no place.
 func (d *Document) HTML(o *HTML) (string, bool) {
 	t, ok := d.edit(o.Edits, o.Prefix != "")
 	if !ok {
@@ -285,8 +283,8 @@ func (d *Document) HTML(o *HTML) (string, bool) {
 	return w.String(), true
 }
 
-// htmlWriter renders the nodes whose text lies in something, and those that could reach outside it. Goldmark writes what
-// is left into it.
+// htmlWriter renders the nodes whose text lies in something, and those that could reach outside it. Goldmark writes
+// what is left into it.
 type htmlWriter struct {
 	*HTML
 	bytes.Buffer
@@ -375,7 +373,8 @@ func (w *htmlWriter) inserted(n ast.Node) {
 	if ins.mark < 0 {
 		w.in = w.lies(ins.math.Start)
 		class, begin, end, body := formula(w.text[ins.math.Start:ins.math.End])
-		_, _ = w.WriteString(`<span class="math ` + class + `">` + begin + html.EscapeString(body) + end + `</span>`)
+		body = html.EscapeString(body)
+		_, _ = w.WriteString(`<span class="math ` + class + `">` + begin + body + end + `</span>`)
 		w.in = nil
 		return
 	}
@@ -411,8 +410,9 @@ func (w *htmlWriter) edgeBefore(at int) int {
 	return lastBefore(w.Edges, at, func(e *Edge) int { return e.At })
 }
 
-// write writes text[s.Start:s.Stop] by a function that gets it in pieces, none of which lies in something else at its end
-// than at its start. It cuts only where cut says: that returns the first place from an edge on where pieces can end.
+// write writes text[s.Start:s.Stop] by a function that gets it in pieces, none of which lies in something else at its
+// end than at its start. It cuts only where cut says: that returns the first place from an edge on where pieces can
+// end.
 func (w *htmlWriter) write(s text.Segment, cut func(from, at int) int, piece func([]byte)) {
 	_, _ = w.WriteString(strings.Repeat(" ", s.Padding)) // what is left of a tab
 	i := w.edgeBefore(s.Start + 1)
@@ -439,7 +439,9 @@ func (w *htmlWriter) raw(s text.Segment) {
 
 // escaped writes s with the escapes of package html, which are others than goldmark's.
 func (w *htmlWriter) escaped(s text.Segment) {
-	w.write(s, func(_, at int) int { return at }, func(p []byte) { _, _ = w.WriteString(html.EscapeString(string(p))) })
+	w.write(s, func(_, at int) int { return at }, func(p []byte) {
+		_, _ = w.WriteString(html.EscapeString(string(p)))
+	})
 }
 
 // lineBreak writes what stands for the line break at at.
@@ -524,8 +526,8 @@ func (w *htmlWriter) rawHTML(n ast.Node) {
 	}
 }
 
-// link writes the start or end tag of a link. An image is a link around its description, or the description alone inside
-// another link.
+// link writes the start or end tag of a link. An image is a link around its description, or the description alone
+// inside another link.
 func (w *htmlWriter) link(n ast.Node, start bool) {
 	switch n := n.(type) {
 	case *ast.Link:
@@ -620,7 +622,8 @@ func EntityEnd(s string, at int) int {
 		return 0
 	}
 	name := before[amp+1:] + s[at:at+end]
-	if name == "" || strings.IndexFunc(name, func(r rune) bool { return r >= 0x80 || !isAlnum(byte(r)) && r != '#' }) >= 0 {
+	other := func(r rune) bool { return r >= 0x80 || !isAlnum(byte(r)) && r != '#' }
+	if name == "" || strings.ContainsFunc(name, other) {
 		return 0
 	}
 	return end + 1

@@ -125,7 +125,15 @@ func (w *latexWriter) code(n ast.Node) {
 func (w *latexWriter) table(n *east.Table) {
 	w.WriteString("\n\\begin{tabular}{")
 	for _, a := range n.Alignments {
-		w.WriteString(map[east.Alignment]string{east.AlignRight: "r", east.AlignCenter: "c", east.AlignLeft: "l", east.AlignNone: "l"}[a])
+		column := byte('l')
+		switch a {
+		case east.AlignRight:
+			column = 'r'
+		case east.AlignCenter:
+			column = 'c'
+		case east.AlignLeft, east.AlignNone:
+		}
+		w.WriteByte(column)
 	}
 	w.WriteString("}\n\\hline\n")
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
@@ -353,13 +361,16 @@ func (m *mathChecker) command(depth int) bool {
 }
 
 // mathCommands are the commands that only set a formula, with the number of their arguments.
-var mathCommands = commands(`frac binom dfrac tfrac`, `sqrt hat bar vec dot ddot tilde overline underline text mathbf
-	mathrm mathit mathcal mathbb mathsf`, `alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa
-	lambda mu nu xi pi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega
-	sum prod int oint lim infty partial nabla cdot times div pm mp ast star circ bullet oplus otimes leq geq le ge neq ne
-	approx equiv sim simeq propto ll gg in notin subset subseteq supset cup cap emptyset forall exists neg land lor to
-	rightarrow leftarrow leftrightarrow Rightarrow Leftarrow Leftrightarrow mapsto implies iff sin cos tan log ln exp min
-	max sup inf det dim gcd arg quad qquad ldots cdots dots vdots prime angle mid parallel perp`)
+var mathCommands = commands(
+	`frac binom dfrac tfrac`,
+	`sqrt hat bar vec dot ddot tilde overline underline text mathbf mathrm mathit mathcal mathbb mathsf`,
+	`alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi pi rho sigma
+		tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega sum prod int oint
+		lim infty partial nabla cdot times div pm mp ast star circ bullet oplus otimes leq geq le ge neq ne approx
+		equiv sim simeq propto ll gg in notin subset subseteq supset cup cap emptyset forall exists neg land lor
+		to rightarrow leftarrow leftrightarrow Rightarrow Leftarrow Leftrightarrow mapsto implies iff sin cos tan
+		log ln exp min max sup inf det dim gcd arg quad qquad ldots cdots dots vdots prime angle mid parallel perp`,
+)
 
 func commands(two, one, none string) map[string]int {
 	all := map[string]int{}
@@ -402,8 +413,8 @@ func SafeURL(raw string) string {
 	return b.String()
 }
 
-// isUnsafeInURL reports whether r could end the place an address stands in, or change how it is shown. Readers of addresses
-// stop after fullwidth punctuation.
+// isUnsafeInURL reports whether r could end the place an address stands in, or change how it is shown. Readers of
+// addresses stop after fullwidth punctuation.
 func isUnsafeInURL(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r <= ' ' || r == 0x7F || strings.ContainsRune("()<>\"'`\\{}|^*~$", r)

@@ -174,13 +174,13 @@ func Address(s string, last bool) (n int, certain bool) {
 	return min(len(s), maxLink), true
 }
 
-// Math reads a formula: \(…\), \[…\], $$…$$ or $…$. Between single dollar signs it is one only by pandoc's rule, so that
-// prices are none: no space inside next to them, no digit after, one line.
+// Math reads a formula: \(…\), \[…\], $$…$$ or $…$. Between single dollar signs it is one only by pandoc's rule, so
+// that prices are none: no space inside next to them, no digit after, one line.
 func Math(s string, last bool) (n int, certain bool) {
 	if len(s) < 2 {
 		return 0, last
 	}
-	closer := ""
+	var closer string
 	switch s[:2] {
 	case `\(`:
 		closer = `\)`
@@ -307,8 +307,8 @@ func bracket(s string, last bool) (n int, certain bool) {
 	return end + 2, true
 }
 
-// skipCode moves past code blocks and reports whether there is text to read after them. A long line is not waited for: its
-// beginning tells.
+// skipCode moves past code blocks and reports whether there is text to read after them. A long line is not waited for:
+// its beginning tells.
 func (l *Lexer) skipCode(text string, last bool) bool {
 	for l.At < len(text) {
 		rest := text[l.At:]

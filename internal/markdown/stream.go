@@ -63,8 +63,8 @@ func (s *Blocks) InCode() bool { return s.fence.Open() }
 // maxStart is how much of a block's content the parser gets to see to tell whether it begins there, in bytes.
 const maxStart = 16
 
-// begins reports whether the parser, too, begins a block of text with the line at s.at, or an item of a list at the left
-// edge.
+// begins reports whether the parser, too, begins a block of text with the line at s.at, or an item of a list at the
+// left edge.
 func (s *Blocks) begins(txt []byte) bool {
 	if s.sure == s.at {
 		return true
@@ -103,8 +103,8 @@ func (s *Blocks) mayBegin(buf []byte) bool {
 	return !s.whole && n > 0 && n+1 < len(line) && line[n] == ' ' && !IsSpace(line[n+1])
 }
 
-// leadLen returns the length of what txt begins with that is no content: the marks of headings, quotes, list items, tasks
-// and cells, rules, line breaks. It is false while that is open.
+// leadLen returns the length of what txt begins with that is no content: the marks of headings, quotes, list items,
+// tasks and cells, rules, line breaks. It is false while that is open.
 func leadLen(txt []byte) (int, bool) {
 	const most = 512 // bytes of such
 	at := 0
@@ -167,8 +167,14 @@ func (s *Blocks) line(line string) {
 
 // htmlBlocks are the beginnings of those HTML blocks that go on over blank lines, and what ends them.
 var htmlBlocks = [...]struct{ begin, end string }{
-	{"<!--", "-->"}, {"<?", "?>"}, {"<![cdata[", "]]>"}, {"<!", ">"}, {"<pre", "</pre>"},
-	{"<script", "</script>"}, {"<style", "</style>"}, {"<textarea", "</textarea>"},
+	{"<!--", "-->"},
+	{"<?", "?>"},
+	{"<![cdata[", "]]>"},
+	{"<!", ">"},
+	{"<pre", "</pre>"},
+	{"<script", "</script>"},
+	{"<style", "</style>"},
+	{"<textarea", "</textarea>"},
 }
 
 // Openness says what stands open before a place of a text that may go on.
@@ -296,8 +302,8 @@ func (d *Document) contextStart(at int) int {
 	return 0
 }
 
-// MayBeRow reports whether the line of at may turn out to be the head of a table, whose cells end before their bars. The
-// next line tells.
+// MayBeRow reports whether the line of at may turn out to be the head of a table, whose cells end before their bars.
+// The next line tells.
 func (d *Document) MayBeRow(at int) bool {
 	row, next, _ := strings.Cut(d.Text[strings.LastIndexByte(d.Text[:at], '\n')+1:], "\n")
 	if !strings.Contains(row, "|") {

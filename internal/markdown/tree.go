@@ -14,8 +14,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Document is one parsed text: GitHub's markdown, with footnote marks and math. It is only read once it is made, but for
-// HTML and LaTeX, which write it once.
+// Document is one parsed text: GitHub's markdown, with footnote marks and math. It is only read once it is made, but
+// for HTML and LaTeX, which write it once.
 type Document struct {
 	Text    string
 	Lines   []Span  // inline content line by line, without indentation, prefixes, trailing space; in order
@@ -185,7 +185,7 @@ func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
 	add(parser.NewRawHTMLParser(), 400)
 	inline = append(inline, util.Prioritized(parser.NewEmphasisParser(), 500),
 		util.Prioritized(extension.NewStrikethroughParser(), 500))
-	if bytes.Contains(source, []byte("://")) || bytes.Contains(source, []byte("www.")) || bytes.IndexByte(source, '@') >= 0 {
+	if strings.Contains(txt, "://") || strings.Contains(txt, "www.") || strings.Contains(txt, "@") {
 		add(extension.NewLinkifyParser(), bareLinks) // goldmark stops at every space for it: a quarter of its work
 	}
 	blocks := parser.DefaultBlockParsers()
@@ -401,7 +401,8 @@ func closerOf(n ast.Node, txt string) string {
 	case *ast.FencedCodeBlock:
 		var f Fence
 		for line := range strings.Lines(strings.TrimRight(txt, " \t\r\n")) {
-			if indent := len(line) - len(strings.TrimLeft(line, " ")); indent < 4 && (!f.Open() || strings.IndexByte(">\t", line[indent]) < 0) {
+			indent := len(line) - len(strings.TrimLeft(line, " "))
+			if indent < 4 && (!f.Open() || strings.IndexByte(">\t", line[indent]) < 0) {
 				f.Line(line)
 			}
 		}
@@ -554,7 +555,8 @@ func (b *treeReader) scan() {
 		case rest[0] == '\\' || rest[0] == '$':
 			n, _ = Math(rest, true)
 			one := rest[0] == '$' && !strings.HasPrefix(rest, "$$")
-			if raw < len(b.raws) && b.raws[raw].Start < at+n || one && held < len(b.Solids) && b.Solids[held].Start < at+n {
+			if raw < len(b.raws) && b.raws[raw].Start < at+n ||
+				one && held < len(b.Solids) && b.Solids[held].Start < at+n {
 				n = 0
 			}
 			if s.End += n; n == 0 && !one {
@@ -648,7 +650,8 @@ func shallow(txt string) []byte {
 	at := 0
 	for line := range strings.Lines(txt) {
 		marks := 0
-		for i := 0; len(line) > deepest && i < len(line) && strings.IndexByte(">-+*. \t)0123456789", line[i]) >= 0; i++ {
+		lead := len(line) - len(strings.TrimLeft(line, ">-+*. \t)0123456789"))
+		for i := 0; lead > deepest && i < lead; i++ {
 			item := i+1 < len(line) && strings.IndexByte("-+*.)", line[i]) >= 0 && IsSpace(line[i+1])
 			if item || line[i] == '>' {
 				marks++

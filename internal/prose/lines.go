@@ -187,8 +187,6 @@ func atLineEnd(text string, p int) bool {
 	return p >= len(text) || text[p] == '\n' || text[p] == '\r' && (p+1 == len(text) || text[p+1] == '\n')
 }
 
-func spaceOrEnd(text string, p int) bool { return atLineEnd(text, p) || isBlank(text[p]) }
-
 // How far a mark may reach. Text between two brackets without end must not be read again for each of them.
 const (
 	maxNote  = 64   // "[1, 2]", "[^name]", "【4:0†source】"

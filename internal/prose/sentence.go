@@ -156,8 +156,8 @@ func (s *splitter) marksBelow(p int) int {
 	return p
 }
 
-// trim takes white space, and in table rows the bars, from both ends. A range without a word or another sign beyond ASCII
-// becomes empty.
+// trim takes white space, and in table rows the bars, from both ends. A range without a word or another sign beyond
+// ASCII becomes empty.
 func (s *splitter) trim(start, end int) (from, to int) {
 	for start < end {
 		r, w := runeAt(s.text, start)

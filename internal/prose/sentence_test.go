@@ -157,8 +157,8 @@ func TestSentencesFollowUAX29(t *testing.T) {
 	}
 }
 
-// sample takes the bars that stand before a word out of c: they say where a sentence starts. A bar with a space or a dash
-// after it is one of a table.
+// sample takes the bars that stand before a word out of c: they say where a sentence starts. A bar with a space or a
+// dash after it is one of a table.
 func sample(c string) (text string, want []string) {
 	var b strings.Builder
 	cut := []int{0}

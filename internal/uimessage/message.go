@@ -225,8 +225,10 @@ func mediaType(name string, kind ibid.SourceKind) string {
 const officeType = "application/vnd.openxmlformats-officedocument."
 
 var mediaTypes = map[string]string{
-	"pdf": "application/pdf", "html": "text/html", "htm": "text/html", "md": "text/markdown", "markdown": "text/markdown",
-	"txt": "text/plain", "csv": "text/csv", "json": "application/json", "docx": officeType + "wordprocessingml.document",
+	"pdf": "application/pdf", "html": "text/html", "htm": "text/html", "md": "text/markdown",
+	"markdown": "text/markdown",
+	"txt":      "text/plain", "csv": "text/csv", "json": "application/json",
+	"docx": officeType + "wordprocessingml.document",
 	"pptx": officeType + "presentationml.presentation", "xlsx": officeType + "spreadsheetml.sheet",
 }
 

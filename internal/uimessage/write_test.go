@@ -80,8 +80,8 @@ func checkPlaces(t *testing.T, c *client) {
 	}
 }
 
-// Whatever a provider sends, and however it is cut, a client that is as strict as the strictest has in the end what the answer's
-// stored message has.
+// Whatever a provider sends, and however it is cut, a client that is as strict as the strictest has in the end what the
+// answer's stored message has.
 func TestCorpus(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/*/*.txtar")
 	if err != nil || len(files) < 50 {
@@ -120,7 +120,8 @@ func TestCorpus(t *testing.T) {
 	t.Logf("%d streams with corrections", corrected)
 }
 
-// TestVectors reads testdata/*.txtar: prose, then in input the file of ../../testdata and its section, and in ui the stream.
+// TestVectors reads testdata/*.txtar: prose, then in input the file of ../../testdata and its section, and in ui the
+// stream.
 func TestVectors(t *testing.T) {
 	files, _ := filepath.Glob("testdata/*.txtar")
 	if len(files) == 0 {
