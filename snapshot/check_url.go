@@ -38,9 +38,6 @@ type target struct {
 	user  bool // there was one
 }
 
-// host is the name under which requests queue: a name's last dot is no other host.
-func (t *target) host() string { return strings.TrimSuffix(t.url.Hostname(), ".") }
-
 // guard decides where may be connected to.
 type guard struct {
 	allow   []netip.Prefix
@@ -121,10 +118,19 @@ func parseTarget(raw string) (*target, *FetchError) {
 	if reason != "" {
 		return nil, blocked(raw, reason, "it has no proper host")
 	}
-	if t.port, err = readPort(u); err != nil {
-		return nil, blocked(raw, reasonPort, "%v", err)
+	usual := map[string]uint16{"http": 80, "https": 443}[u.Scheme]
+	t.port = usual
+	if s := u.Port(); s != "" {
+		n, err := strconv.ParseUint(s, 10, 16)
+		if err != nil || n == 0 {
+			return nil, blocked(raw, reasonPort, "%.10q is no port", s)
+		}
+		t.port = uint16(n)
 	}
-	t.clean = clean(u, host, t.port)
+	if t.port != usual {
+		host += ":" + strconv.Itoa(int(t.port))
+	}
+	t.clean = clean(u, host)
 	if t.url, err = url.Parse(t.clean); err != nil || len(t.clean) > maxURL {
 		return nil, blocked(raw, reasonURL, "it cannot be written")
 	}
@@ -199,32 +205,9 @@ func numeric(label string) bool {
 	return strings.Trim(label, "0123456789") == ""
 }
 
-func readPort(u *url.URL) (uint16, error) {
-	s := u.Port()
-	if s == "" {
-		return usualPort(u.Scheme), nil
-	}
-	n, err := strconv.ParseUint(s, 10, 16)
-	if err != nil || n == 0 {
-		return 0, fmt.Errorf("%.10q is no port", s)
-	}
-	return uint16(n), nil
-}
-
-func usualPort(scheme string) uint16 {
-	if scheme == "https" {
-		return 443
-	}
-	return 80
-}
-
-// clean writes the address.
-func clean(u *url.URL, host string, port uint16) string {
-	b := append(make([]byte, 0, 128), u.Scheme...)
-	b = append(append(b, "://"...), host...)
-	if port != usualPort(u.Scheme) {
-		b = strconv.AppendUint(append(b, ':'), uint64(port), 10)
-	}
+// clean writes the address. Host has the port, unless it is the scheme's.
+func clean(u *url.URL, host string) string {
+	b := append(make([]byte, 0, 128), u.Scheme+"://"+host...)
 	// RawPath, if it is there, is the path as it was given. EscapedPath would decode all of a path that has one odd
 	// character.
 	b = appendEscaped(b, withoutDots(cmp.Or(u.RawPath, u.EscapedPath())), "\"<>\\^`{|}")

@@ -38,7 +38,7 @@ func (h *hop) do(ctx context.Context) (*target, *Snapshot, *FetchError) {
 			return nil, nil, err
 		}
 	}
-	queue := f.hosts.open(h.at.host())
+	queue := f.hosts.open(strings.TrimSuffix(h.at.url.Hostname(), ".")) // a name's last dot makes no other host
 	defer f.hosts.close(queue)
 	if err := queue.places.take(ctx, h.job.Scheduled); err != nil {
 		return nil, nil, f.classify(ctx, h.at, err)

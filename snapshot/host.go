@@ -67,11 +67,8 @@ func (p *places) give(scheduled bool) {
 
 // free reports whether there is a place that nobody waits for. The caller holds the lock.
 func (p *places) free(scheduled bool) bool {
-	return p.taken < p.size && p.asked.Len() == 0 && (!scheduled || p.later.Len() == 0 && p.scheduled < p.half())
+	return p.taken < p.size && p.asked.Len() == 0 && (!scheduled || p.later.Len() == 0 && p.scheduled < (p.size+1)/2)
 }
-
-// half is how many places scheduled work gets.
-func (p *places) half() int { return (p.size + 1) / 2 }
 
 // leave gives a place to the next. The caller holds the lock.
 func (p *places) leave(scheduled bool) {
@@ -87,7 +84,7 @@ func (p *places) grant() {
 	for p.taken < p.size {
 		queue := &p.asked
 		if queue.Len() == 0 {
-			if p.scheduled >= p.half() || p.later.Len() == 0 {
+			if p.scheduled >= (p.size+1)/2 || p.later.Len() == 0 {
 				return
 			}
 			queue = &p.later

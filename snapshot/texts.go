@@ -65,15 +65,16 @@ func (t *Texts) Of(s *Snapshot) (*Text, string, error) {
 	if hash == "" {
 		hash = Hash(s.Octets)
 	}
-	key := textKey{hash, s.MediaType, extension(&TextOptions{URL: s.FinalURL})}
-	return t.of(key, s.Text)
-}
-
-func (t *Texts) of(key textKey, read func() (*Text, error)) (*Text, string, error) {
-	if t == nil {
-		text, err := read()
-		return text, hashOf(text), err
+	read := func() (text *Text, hash string, err error) {
+		if text, err = s.Text(); err == nil {
+			hash = Hash([]byte(text.Content))
+		}
+		return text, hash, err
 	}
+	if t == nil {
+		return read()
+	}
+	key := textKey{hash, s.MediaType, extension(&TextOptions{URL: s.FinalURL})}
 	t.mu.Lock()
 	if at, ok := t.all[key]; ok {
 		t.used.MoveToFront(at)
@@ -90,8 +91,7 @@ func (t *Texts) of(key textKey, read func() (*Text, error)) (*Text, string, erro
 	t.mu.Unlock()
 
 	defer close(e.done)
-	e.text, e.err = read()
-	e.hash = hashOf(e.text)
+	e.text, e.hash, e.err = read()
 	t.keep(e)
 	return e.text, e.hash, e.err
 }
@@ -183,12 +183,4 @@ func (t *Texts) clear(e *textEntry) {
 		t.beside -= e.beside.size
 		e.beside = nil
 	}
-}
-
-// hashOf returns the hash of a text's Content; empty: there is no text.
-func hashOf(t *Text) string {
-	if t == nil {
-		return ""
-	}
-	return Hash([]byte(t.Content))
 }

@@ -1,0 +1,49 @@
+package pdf_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/internal/pdf"
+)
+
+// The tests of package snapshot have the other files: what is malformed, what is hostile, and each of the filters.
+
+// A page that a browser printed: fonts of which it has parts, ligatures, tags, a list, a table, text from the right.
+func TestRead(t *testing.T) {
+	file, err := os.ReadFile("../../snapshot/testdata/chromium.pdf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := pdf.Read(file, 10, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(got.Created, "D:20") {
+		t.Errorf("created %q", got.Created)
+	}
+	got.Created = ""
+	want := &pdf.Document{
+		Title: "Grey herons", Language: "en", Pages: 1, Read: 1,
+		Paragraphs: []pdf.Paragraph{
+			{Text: "Grey herons", Kind: pdf.Heading, Level: 1, Page: 1},
+			{Text: "Herons are long-legged birds of rivers and ponds. In 1999 there were 1,204 nests, five years later " +
+				"1,350: an efficient office counts “café” herons, too.", Page: 1},
+			{Text: "Fish and frogs. Small insects.", Page: 1},
+			{Text: "Year Nests 1999 1,204", Page: 1},
+			{Text: "سُجل 1204 عش في عام 1999 (Ardea cinerea).", Page: 1},
+			{Text: "אורכה 93 ס\"מ.", Page: 1},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := pdf.Read(file[:200], 10, time.Minute); !errors.Is(err, pdf.ErrDamaged) {
+		t.Errorf("of its beginning: %v, want ErrDamaged", err)
+	}
+}
