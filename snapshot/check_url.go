@@ -79,8 +79,8 @@ func (g *guard) target(raw string) (*target, *FetchError) {
 // errZone: an address with a zone is one of this machine's networks.
 var errZone = errors.New("it has a zone")
 
-// check decides about a connection that is about to be made, to an address that was just resolved. So a name that
-// resolves to something else than a moment ago gains nothing.
+// check decides about a connection that is about to be made, to an address that was just resolved: the address that is
+// checked is the one that is connected to, so a name that resolves differently each time does not get around it.
 func (g *guard) check(network, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {

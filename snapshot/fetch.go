@@ -191,9 +191,8 @@ func orNone[N int | time.Duration](n, byDefault N) N {
 	return max(0, cmp.Or(n, byDefault))
 }
 
-// Fetch reads a document. Who asks for the same at the same time, by an equal request, gets the same answer to one
-// request of the network, which goes on while anybody waits for it. Every error is a [*FetchError], also that of a
-// context that ended.
+// Fetch reads a document. Equal requests at the same time share one request to the network, which goes on while at
+// least one caller waits for it. Every error is a [*FetchError], also that of a context that ended.
 func (f *Fetcher) Fetch(ctx context.Context, r *FetchRequest) (*Snapshot, error) {
 	s, err := f.get(ctx, &job{FetchRequest: *r})
 	if err != nil {

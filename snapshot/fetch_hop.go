@@ -34,20 +34,20 @@ var (
 func (h *hop) do(ctx context.Context) (*target, *Snapshot, *FetchError) {
 	f := h.f
 	if h.job.Scheduled && h.job.purpose == forDocument {
-		if err := f.obey(ctx, h.at); err != nil {
+		if err := f.checkRobots(ctx, h.at); err != nil {
 			return nil, nil, err
 		}
 	}
 	queue := f.hosts.open(strings.TrimSuffix(h.at.url.Hostname(), ".")) // a name's last dot makes no other host
 	defer f.hosts.close(queue)
-	if err := queue.places.take(ctx, h.job.Scheduled); err != nil {
+	if err := queue.places.acquire(ctx, h.job.Scheduled); err != nil {
 		return nil, nil, f.classify(ctx, h.at, err)
 	}
-	defer queue.places.give(h.job.Scheduled)
+	defer queue.places.release(h.job.Scheduled)
 	if err := f.hosts.wait(ctx, queue, &f.all, h.job.Scheduled); err != nil {
 		return nil, nil, f.classify(ctx, h.at, err)
 	}
-	defer f.all.give(h.job.Scheduled)
+	defer f.all.release(h.job.Scheduled)
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -61,7 +61,7 @@ func (h *hop) do(ctx context.Context) (*target, *Snapshot, *FetchError) {
 	next, s, ferr := h.read(ctx, resp, w)
 	if ferr != nil && ferr.RetryAfter > 0 &&
 		(ferr.Status == http.StatusTooManyRequests || ferr.Status == http.StatusServiceUnavailable) {
-		queue.busy(ferr.Status, ferr.RetryAfter)
+		queue.setBusy(ferr.Status, ferr.RetryAfter)
 	}
 	return next, s, ferr
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// places hands out a number of places, first to those who are waited for. Work that nobody waits for gets at most half
-// of them, so that there is soon one for somebody. The zero value has no limit.
+// places is a semaphore with two queues: requests that somebody waits for go before scheduled ones, which get at most
+// half of the places. The zero value has no limit.
 type places struct {
 	size int // 0: no limit
 
@@ -17,8 +17,8 @@ type places struct {
 	asked, later     list.List // of chan struct{}: closed when a place is given
 }
 
-// take waits for a place. It is given back by give.
-func (p *places) take(ctx context.Context, scheduled bool) error {
+// acquire waits for a place. It is given back by release.
+func (p *places) acquire(ctx context.Context, scheduled bool) error {
 	if p.size <= 0 {
 		return nil
 	}
@@ -48,21 +48,21 @@ func (p *places) take(ctx context.Context, scheduled bool) error {
 	defer p.mu.Unlock()
 	select {
 	case <-granted: // just then
-		p.leave(scheduled)
+		p.releaseLocked(scheduled)
 	default:
 		queue.Remove(at)
 	}
 	return context.Cause(ctx)
 }
 
-// give gives a place back.
-func (p *places) give(scheduled bool) {
+// release gives a place back.
+func (p *places) release(scheduled bool) {
 	if p.size <= 0 {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.leave(scheduled)
+	p.releaseLocked(scheduled)
 }
 
 // free reports whether there is a place that nobody waits for. The caller holds the lock.
@@ -70,8 +70,8 @@ func (p *places) free(scheduled bool) bool {
 	return p.taken < p.size && p.asked.Len() == 0 && (!scheduled || p.later.Len() == 0 && p.scheduled < (p.size+1)/2)
 }
 
-// leave gives a place to the next. The caller holds the lock.
-func (p *places) leave(scheduled bool) {
+// releaseLocked gives a place to the next. The caller holds the lock.
+func (p *places) releaseLocked(scheduled bool) {
 	p.taken--
 	if scheduled {
 		p.scheduled--
@@ -108,7 +108,7 @@ type host struct {
 	status int       // by a response with this status
 }
 
-// hosts holds the queues of the hosts that are asked, or were a moment ago.
+// hosts holds a queue for each host that requests go to, or went to a short time ago.
 type hosts struct {
 	perHost int
 	gap     time.Duration
@@ -119,10 +119,10 @@ type hosts struct {
 	sweep int // how many there may be before those that nobody needs are forgotten
 }
 
-// maxBusy is how long a host can keep all of us away. Some ask for years, by mistake.
+// maxBusy bounds how long a host that asks for patience is left alone: some ask for years, by mistake.
 const maxBusy = 10 * time.Minute
 
-// minSweep is how many hosts are remembered without a thought.
+// minSweep is the number of hosts below which none is forgotten.
 const minSweep = 1024
 
 func (h *hosts) open(name string) *host {
@@ -159,8 +159,8 @@ func (h *hosts) forget(now time.Time) {
 	h.sweep = 2 * len(h.all)
 }
 
-// busy notes that a host asked to be left alone.
-func (one *host) busy(status int, d time.Duration) {
+// setBusy notes that a host asked to be left alone.
+func (one *host) setBusy(status int, d time.Duration) {
 	until := time.Now().Add(min(d, maxBusy))
 	one.mu.Lock()
 	defer one.mu.Unlock()
@@ -169,8 +169,8 @@ func (one *host) busy(status int, d time.Duration) {
 	}
 }
 
-// wait waits until a request may start, and says so to those after it. It takes a place in all only then, so that a
-// slow queue keeps nobody else away.
+// wait waits until a request may start, and reserves that start. It takes a place in all only then, so that requests
+// waiting for a slow host do not block others.
 func (h *hosts) wait(ctx context.Context, one *host, all *places, scheduled bool) error {
 	for {
 		left, busy := one.left(time.Now())
@@ -181,13 +181,13 @@ func (h *hosts) wait(ctx context.Context, one *host, all *places, scheduled bool
 		if err := sleep(ctx, left); err != nil {
 			return err
 		}
-		if err := all.take(ctx, scheduled); err != nil {
+		if err := all.acquire(ctx, scheduled); err != nil {
 			return err
 		}
 		if one.start(time.Now(), h.gap) {
 			return nil
 		}
-		all.give(scheduled) // somebody else started meanwhile
+		all.release(scheduled) // somebody else started meanwhile
 	}
 }
 
@@ -201,7 +201,7 @@ func (one *host) left(now time.Time) (time.Duration, *FetchError) {
 	return one.next.Sub(now), nil
 }
 
-// start takes the moment, if it is free.
+// start reserves the next start of a request for the caller, if none is due before now.
 func (one *host) start(now time.Time, gap time.Duration) bool {
 	one.mu.Lock()
 	defer one.mu.Unlock()

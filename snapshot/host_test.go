@@ -20,14 +20,14 @@ func TestPlaces(t *testing.T) {
 		var mu sync.Mutex
 		var order []string
 		work := func(name string, scheduled bool) {
-			if err := p.take(t.Context(), scheduled); err != nil {
+			if err := p.acquire(t.Context(), scheduled); err != nil {
 				t.Error(err)
 			}
 			mu.Lock()
 			order = append(order, name)
 			mu.Unlock()
 			<-time.After(time.Second)
-			p.give(scheduled)
+			p.release(scheduled)
 		}
 		var group sync.WaitGroup
 		for i := range 6 {
@@ -58,22 +58,22 @@ func TestPlaces(t *testing.T) {
 func TestPlacesLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := places{size: 1}
-		_ = p.take(t.Context(), false)
+		_ = p.acquire(t.Context(), false)
 		left := errors.New("left")
 		var group sync.WaitGroup
 		for i := range 20 {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(1+i%4)*time.Second, left)
 			defer cancel()
 			group.Go(func() {
-				if err := p.take(ctx, i%2 == 0); err == nil {
-					p.give(i%2 == 0)
+				if err := p.acquire(ctx, i%2 == 0); err == nil {
+					p.release(i%2 == 0)
 				} else if !errors.Is(err, left) {
 					t.Error(err)
 				}
 			})
 		}
 		<-time.After(2 * time.Second) // at the very moment when some leave
-		p.give(false)
+		p.release(false)
 		group.Wait()
 		if p.taken != 0 || p.scheduled != 0 || p.asked.Len() != 0 || p.later.Len() != 0 {
 			t.Errorf("left: %d, %d, %d, %d", p.taken, p.scheduled, p.asked.Len(), p.later.Len())
@@ -95,12 +95,12 @@ func TestHostGap(t *testing.T) {
 				name := []string{"a", "b"}[i%2]
 				one := h.open(name)
 				defer h.close(one)
-				_ = one.places.take(t.Context(), false)
-				defer one.places.give(false)
+				_ = one.places.acquire(t.Context(), false)
+				defer one.places.release(false)
 				if err := h.wait(t.Context(), one, &all, false); err != nil {
 					t.Error(err)
 				}
-				defer all.give(false)
+				defer all.release(false)
 				mu.Lock()
 				starts[name] = append(starts[name], int(time.Since(begin).Milliseconds()))
 				mu.Unlock()
@@ -121,13 +121,13 @@ func TestHostBusy(t *testing.T) {
 		h := hosts{perHost: 2, patient: 30 * time.Second}
 		var all places
 		one := h.open("a")
-		one.busy(429, 20*time.Second)
-		one.busy(503, 5*time.Second) // a later word does not shorten it
+		one.setBusy(429, 20*time.Second)
+		one.setBusy(503, 5*time.Second) // a later word does not shorten it
 		begin := time.Now()
 		if err := h.wait(t.Context(), one, &all, false); err != nil || time.Since(begin) != 20*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
-		one.busy(503, 1000*time.Hour)
+		one.setBusy(503, 1000*time.Hour)
 		err := h.wait(t.Context(), one, &all, false)
 		if ferr, ok := errors.AsType[*FetchError](err); !ok || ferr.Reason != reason5xx || ferr.Status != 503 || ferr.RetryAfter != maxBusy {
 			t.Errorf("%v", err)
@@ -144,7 +144,7 @@ func TestHostsForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := hosts{gap: time.Second}
 		busy, used := h.open("busy"), h.open("used")
-		busy.busy(429, time.Minute)
+		busy.setBusy(429, time.Minute)
 		h.close(busy)
 		for i := range 5 * minSweep {
 			one := h.open(fmt.Sprint(i))

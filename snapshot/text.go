@@ -126,7 +126,7 @@ const panicked = "its reader panicked"
 // The error wraps one of this package's errors and says what was wrong: bytes that are no text say what they look like.
 func Extract(b []byte, o *TextOptions) (t *Text, err error) {
 	defer func() {
-		if why := recover(); why != nil { // a page or a file may be made for it, and nobody's program should end by it
+		if why := recover(); why != nil { // hostile files must not end the program
 			t, err = nil, fmt.Errorf("reading the document: %w: %s: %v", ErrDamaged, panicked, why)
 		}
 	}()

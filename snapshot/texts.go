@@ -54,7 +54,7 @@ type beside struct {
 	size  int64 // under the lock of Texts
 }
 
-// Of returns the text of a document with the hash of its Content. Who asks for a text that is being read waits for it.
+// Of returns the text of a document with the hash of its Content. A text that is being read is waited for.
 // The text is shared: nobody may change it. A Hash that is there is believed, so whoever makes a snapshot of what came
 // from elsewhere must compare it; one without its octets (see [Copies]) is an error.
 func (t *Texts) Of(s *Snapshot) (*Text, string, error) {
