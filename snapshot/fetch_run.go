@@ -54,7 +54,7 @@ func (f *Fetcher) prior(ctx context.Context, j *job) *Snapshot {
 	}
 	s, err := j.Copies.Latest(ctx, j.URL)
 	if err != nil {
-		f.warn(ctx, "reading a copy", j, err)
+		f.log.WarnContext(ctx, "reading a copy", slog.String("url", j.URL), slog.Any("error", err))
 		return nil
 	}
 	most := j.most(&f.limits)
@@ -70,13 +70,8 @@ func (f *Fetcher) keep(ctx context.Context, j *job, s *Snapshot) {
 		return
 	}
 	if err := j.Copies.Keep(ctx, s); err != nil {
-		f.warn(ctx, "keeping a copy", j, err)
+		f.log.WarnContext(ctx, "keeping a copy", slog.String("url", j.URL), slog.Any("error", err))
 	}
-}
-
-// warn logs an error that ends nothing.
-func (f *Fetcher) warn(ctx context.Context, doing string, j *job, err error) {
-	f.log.LogAttrs(ctx, slog.LevelWarn, doing, slog.String("url", j.URL), slog.String("error", err.Error()))
 }
 
 // most is how many bytes the document may have.

@@ -30,8 +30,8 @@ type rules struct {
 // robots remembers rules by site: scheme, host and port.
 type robots struct{ known lru[*rules] }
 
-// checkRobots asks a site's robots.txt whether a page may be fetched by schedule: 2xx says so, any other answer of the 400s
-// means that there is none, and whatever else happens means no.
+// checkRobots asks a site's robots.txt whether a page may be fetched by schedule: 2xx says so, any other answer of the
+// 400s means that there is none, and whatever else happens means no.
 func (f *Fetcher) checkRobots(ctx context.Context, t *target) *FetchError {
 	if t.url.Path == "/robots.txt" {
 		return nil

@@ -19,7 +19,7 @@ type LinkReason string
 const (
 	ReasonCitation LinkReason = "citation" // the provider's citation says so
 	ReasonMarker   LinkReason = "marker"   // a mark in the text does: the number, the id or the address of the source
-	// a checker finds that it supports the words, or that a step's answer does which rests on it
+	// ReasonInferred: a checker finds that it supports the words, or that a step's answer does which rests on it.
 	ReasonInferred LinkReason = "inferred"
 )
 

@@ -146,7 +146,7 @@ func (r *interpreter) matrix() transform {
 // operator runs one operator. Of all that is drawn only text counts.
 func (r *interpreter) operator(op operator) {
 	s := &r.state
-	switch op {
+	switch string(op) {
 	case "q":
 		if len(r.saved) < maxSaved {
 			r.saved = append(r.saved, *s)
