@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/textproto"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/ibidhq/ibid/internal/unpack"
 )
 
 // run does a job: it tries, and tries again where that may help.
@@ -165,4 +170,243 @@ func retryAfter(v string, now time.Time) time.Duration {
 		seconds = min(seconds*10+int64(v[i]-'0'), int64(most/time.Second))
 	}
 	return time.Duration(seconds) * time.Second
+}
+
+// hop is one request and its response.
+type hop struct {
+	f     *Fetcher
+	job   *job
+	at    *target
+	prior *Snapshot     // what a 304 would stand for; nil: the request is unconditional
+	left  time.Duration // of the time for all hops; less after do
+}
+
+// Why a hop ends before its response does.
+var (
+	errTotal   = errors.New("it took too long in all")
+	errIdle    = errors.New("nothing came for too long")
+	errSent    = errors.New("it is longer than the limit as it is sent")
+	errDecoded = errors.New("it is longer than the limit")
+)
+
+// do waits for its turn, asks and reads. It returns a document or where to go on; neither: ask again, unconditionally.
+func (h *hop) do(ctx context.Context) (*target, *Snapshot, *FetchError) {
+	f := h.f
+	if h.job.Scheduled && h.job.purpose == forDocument {
+		if err := f.checkRobots(ctx, h.at); err != nil {
+			return nil, nil, err
+		}
+	}
+	queue := f.hosts.open(strings.TrimSuffix(h.at.url.Hostname(), ".")) // a name's last dot makes no other host
+	defer f.hosts.close(queue)
+	if err := queue.places.acquire(ctx, h.job.Scheduled); err != nil {
+		return nil, nil, f.classify(ctx, h.at, err)
+	}
+	defer queue.places.release(h.job.Scheduled)
+	if err := f.hosts.wait(ctx, queue, &f.all, h.job.Scheduled); err != nil {
+		return nil, nil, f.classify(ctx, h.at, err)
+	}
+	defer f.all.release(h.job.Scheduled)
+
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w := newWatch(cancel, h.left, f.limits.Idle)
+	defer func() { h.left = w.stop() }()
+	resp, err := f.transport.RoundTrip(h.request().WithContext(ctx))
+	if err != nil {
+		return nil, nil, f.classify(ctx, h.at, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // what was wanted of it was read
+	next, s, ferr := h.read(ctx, resp, w)
+	if ferr != nil && ferr.RetryAfter > 0 &&
+		(ferr.Status == http.StatusTooManyRequests || ferr.Status == http.StatusServiceUnavailable) {
+		queue.setBusy(ferr.Status, ferr.RetryAfter)
+	}
+	return next, s, ferr
+}
+
+// request makes the request. It has no Referer and no cookies.
+func (h *hop) request() *http.Request {
+	header := http.Header{"User-Agent": {h.f.userAgent}, "Accept": {"*/*"}, "Accept-Encoding": {"gzip"}}
+	if h.job.Accept != "" {
+		header["Accept"] = []string{h.job.Accept}
+	}
+	if h.job.Identity {
+		header["Accept-Encoding"] = []string{"identity"}
+	}
+	if h.prior != nil {
+		if h.prior.ETag != "" {
+			header["If-None-Match"] = []string{h.prior.ETag}
+		}
+		if h.prior.LastModified != "" {
+			header["If-Modified-Since"] = []string{h.prior.LastModified}
+		}
+	}
+	return &http.Request{
+		Method: http.MethodGet, URL: h.at.url, Host: h.at.url.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+}
+
+// read reads a response as far as it is of use.
+func (h *hop) read(ctx context.Context, resp *http.Response, w *watch) (*target, *Snapshot, *FetchError) {
+	now := time.Now().UTC()
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect:
+		next, ferr := h.redirect(resp)
+		if ferr == nil && h.job.purpose == forLocation {
+			return nil, &Snapshot{FinalURL: next.clean}, nil
+		}
+		return next, nil, ferr
+	case http.StatusNotModified:
+		if h.prior != nil {
+			return nil, h.unmodified(resp, now), nil
+		}
+	}
+	if ferr := statusError(resp.StatusCode); ferr != nil {
+		ferr.URL, ferr.RetryAfter = h.at.clean, retryAfter(resp.Header.Get("Retry-After"), now)
+		return nil, nil, ferr
+	}
+	if h.job.purpose == forLocation {
+		return nil, nil, unreachable(h.at.clean, reasonRedirects, resp.StatusCode, errors.New("it does not redirect"))
+	}
+	octets, err := h.octets(resp, w)
+	if err != nil {
+		ferr := h.f.classify(ctx, h.at, err)
+		ferr.Status = resp.StatusCode
+		return nil, nil, ferr
+	}
+	s := &Snapshot{
+		FinalURL:     h.at.clean,
+		Status:       resp.StatusCode,
+		Header:       kept(resp.Header),
+		FetchedAt:    now,
+		UserAgent:    h.f.userAgent,
+		MediaType:    resp.Header.Get("Content-Type"),
+		ETag:         resp.Header.Get("ETag"),
+		LastModified: resp.Header.Get("Last-Modified"),
+		Octets:       octets,
+		Hash:         Hash(octets),
+	}
+	if len(resp.Trailer) > 0 { // it is there now that the body was read
+		s.Trailer = kept(resp.Trailer)
+	}
+	return nil, s, nil
+}
+
+// unmodified makes a snapshot of our copy, which still holds. Nil: the server speaks of another.
+func (h *hop) unmodified(resp *http.Response, now time.Time) *Snapshot {
+	tag := resp.Header.Get("ETag")
+	if tag != "" && h.prior.ETag != "" && strings.TrimPrefix(tag, "W/") != strings.TrimPrefix(h.prior.ETag, "W/") {
+		return nil
+	}
+	s := *h.prior
+	s.NotModified, s.FetchedAt, s.UserAgent, s.Hops, s.Trailer = true, now, h.f.userAgent, nil, nil
+	s.Header = s.Header.Clone()
+	if s.Header == nil {
+		s.Header = http.Header{}
+	}
+	for name, values := range kept(resp.Header) {
+		if !strings.HasPrefix(name, "Content-") { // those describe a body, which this response has none of
+			s.Header[name] = values
+		}
+	}
+	s.LastModified = s.Header.Get("Last-Modified")
+	return &s
+}
+
+// kept takes what is not to be kept out of a response's header: cookies, and what was meant for the connection (RFC
+// 9110, 7.6.1).
+func kept(header http.Header) http.Header {
+	for _, list := range header["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			delete(header, textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	for name := range strings.FieldsSeq(`Connection Keep-Alive Proxy-Authenticate Proxy-Authentication-Info
+		Proxy-Connection Set-Cookie Set-Cookie2 Te Trailer Transfer-Encoding Upgrade`) {
+		delete(header, name)
+	}
+	return header
+}
+
+// codingError: the body is in a coding that is not known or was not accepted.
+type codingError string
+
+func (e codingError) Error() string { return fmt.Sprintf("its content coding is %.40q", string(e)) }
+
+// octets reads a body and takes its coding off.
+func (h *hop) octets(resp *http.Response, w *watch) ([]byte, error) {
+	most, sent := h.job.most(&h.f.limits), h.f.limits.Compressed
+	said := strings.Join(resp.Header.Values("Content-Encoding"), ",")
+	coding, ok := unpack.Find(said)
+	if !ok || h.job.Identity && coding != unpack.Plain {
+		return nil, codingError(said)
+	}
+	cut := h.job.purpose == forRobots // what is too long is read as far as it may be
+	switch {
+	case cut:
+	case resp.ContentLength > sent:
+		return nil, errSent
+	case coding == unpack.Plain && resp.ContentLength > most:
+		return nil, errDecoded
+	}
+	w.touch()
+	body := unpack.Limit(&watched{resp.Body, w}, sent, errSent)
+	if coding != unpack.Plain && resp.ContentLength != 0 {
+		var err error
+		if body, err = coding.Reader(body, unpack.MaxWindow); errors.Is(err, io.EOF) {
+			return []byte{}, nil // nothing at all, which is no gzip, but common
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	over := errDecoded
+	if cut {
+		over = io.EOF
+	}
+	return io.ReadAll(unpack.Limit(body, most, over))
+}
+
+// watch ends a hop that takes too long: in all, or between two pieces of its body. One timer does both.
+type watch struct {
+	timer *time.Timer
+	idle  time.Duration
+	end   time.Time
+}
+
+func newWatch(cancel context.CancelCauseFunc, total, idle time.Duration) *watch {
+	w := &watch{idle: idle, end: time.Now().Add(total)}
+	w.timer = time.AfterFunc(total, func() {
+		if time.Now().Before(w.end) {
+			cancel(errIdle)
+		} else {
+			cancel(errTotal)
+		}
+	})
+	return w
+}
+
+// touch says that something came, or is about to.
+func (w *watch) touch() { w.timer.Reset(min(w.idle, time.Until(w.end))) }
+
+// stop returns how much of the time is left.
+func (w *watch) stop() time.Duration {
+	w.timer.Stop()
+	return time.Until(w.end)
+}
+
+// watched is a body that is watched.
+type watched struct {
+	io.ReadCloser
+	w *watch
+}
+
+func (b *watched) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.w.touch()
+	}
+	return n, err
 }
