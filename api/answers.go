@@ -18,7 +18,8 @@ import (
 	"github.com/ibidhq/ibid/store"
 )
 
-// How many items a page of a list has: unless told otherwise, and of the messages of a conversation or the steps of a run.
+// How many items a page of a list has: unless told otherwise, and of the messages of a conversation or the steps of a
+// run.
 const (
 	defaultLimit = 20
 	maxLimit     = 100

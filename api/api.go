@@ -117,8 +117,9 @@ func (a *API) routes() []httpx.Route {
 	none := httpx.NoTenant
 	all := []httpx.Route{
 		{
-			Method: "POST", Pattern: "/v1/decode", Scope: read, Tenant: none, Handle: a.decode, Response: ibid.Document{},
-			Params: slices.Concat([]httpx.Param{{Name: "format", Kind: httpx.Word, Words: ibid.Formats()}, form}, show),
+			Method: "POST", Pattern: "/v1/decode", Scope: read, Tenant: none, Handle: a.decode,
+			Response: ibid.Document{},
+			Params:   append([]httpx.Param{{Name: "format", Kind: httpx.Word, Words: ibid.Formats()}, form}, show...),
 		},
 		httpx.List(httpx.Route{Pattern: "/v1/answers", Scope: read, Params: slices.Concat(
 			texts("q", "source", "conversation", "run", "verification"), page, show)},
@@ -139,9 +140,13 @@ func (a *API) routes() []httpx.Route {
 			"sources", &a.reader, a.sources, showUse),
 		httpx.List(httpx.Route{Pattern: "/v1/sources/versions", Scope: read, Params: append(texts("url"), page...)},
 			"versions", &a.reader, a.versions, showVersion),
-		{Pattern: "/v1/copies/{hash}", Scope: read, Params: []httpx.Param{as("as", asOctets, asWARC)}, Handle: a.copyOf},
+		{
+			Pattern: "/v1/copies/{hash}", Scope: read, Params: []httpx.Param{as("as", asOctets, asWARC)},
+			Handle: a.copyOf,
+		},
 
-		httpx.List(httpx.Route{Pattern: "/v1/runs", Scope: read, Params: page}, "runs", &a.reader, a.runs, showListedRun),
+		httpx.List(httpx.Route{Pattern: "/v1/runs", Scope: read, Params: page},
+			"runs", &a.reader, a.runs, showListedRun),
 		{
 			Method: "POST", Pattern: "/v1/runs", Scope: write, Handle: a.newRun,
 			Request: trail.Trail{}, Response: recordedBody{},
@@ -181,7 +186,8 @@ func (a *API) routes() []httpx.Route {
 			Request: verifyOrder{}, Response: verify.Report{},
 		},
 		httpx.List(httpx.Route{Pattern: "/v1/incidents", Scope: read, Params: append(
-			texts("manifest", "source", "status", "answer"), page...)}, "incidents", &a.reader, a.incidents, showIncident),
+			texts("manifest", "source", "status", "answer"), page...)},
+			"incidents", &a.reader, a.incidents, showIncident),
 
 		{Method: "POST", Pattern: "/v1/stream-token", Scope: read, Handle: a.streamToken, Request: streamOrder{}},
 		httpx.JSON(httpx.Route{Pattern: "/v1/tokens", Scope: admin, Tenant: httpx.AnyTenant}, a.tokens),
@@ -197,7 +203,8 @@ func (a *API) routes() []httpx.Route {
 		{Pattern: "/readyz", Access: httpx.Open, Tenant: none, Handle: a.ready, Response: readiness{}},
 		{Pattern: "/metrics", Access: httpx.Open, Tenant: none, Handle: a.showMetrics},
 		{Pattern: "/v1", Access: httpx.Open, Tenant: none, Handle: a.index},
-		{Pattern: "/{$}", Access: httpx.Open, Tenant: none, Handle: a.index}, // where no page is served, and for programs
+		// where no page is served, and for programs
+		{Pattern: "/{$}", Access: httpx.Open, Tenant: none, Handle: a.index},
 	}
 	// What is published everybody may read, under any name and from any page. A later revision of a run's manifest, and
 	// proofs, have more behind the name.

@@ -55,7 +55,7 @@ func (a *API) events(w *httpx.Reply, r *httpx.Request) error {
 	if _, err := a.store.Events(ctx, r.Who.Tenant, id, after, 1); err != nil {
 		return httpx.StoreError("read the events of a run", err)
 	}
-	s := &stream{Stream: w.Events(writeTime), last: after, valid: func() bool { return a.o.Guard.Still(r.Context(), r.Who) }}
+	s := &stream{w.Events(writeTime), after, func() bool { return a.o.Guard.Still(r.Context(), r.Who) }}
 	if r.Method == http.MethodHead {
 		return nil
 	}

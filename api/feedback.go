@@ -37,7 +37,8 @@ type feedbackBody struct {
 
 func showFeedback(_ *httpx.Request, f *store.Feedback) feedbackBody {
 	return feedbackBody{
-		f.ID, f.At, httpx.OrNull(f.By), httpx.OrNull(f.AnswerID), httpx.OrNull(f.Citation), httpx.OrNull(f.Run), httpx.OrNull(f.Step),
+		f.ID, f.At, httpx.OrNull(f.By), httpx.OrNull(f.AnswerID), httpx.OrNull(f.Citation), httpx.OrNull(f.Run),
+		httpx.OrNull(f.Step),
 		httpx.OrNull(f.Source), httpx.OrNull(f.Verdict), f.Relevance, httpx.OrNull(f.Note),
 	}
 }
@@ -87,7 +88,8 @@ func (a *API) newFeedback(w *httpx.Reply, r *httpx.Request) error {
 func badFeedback(err error) error {
 	return httpx.BadRequest(
 		err.Error(),
-		`{"answer_id": "ans_…", "citation": "…", "verdict": "wrong-source"} or {"run": "…", "step": 1, "source": "…", "relevance": 0.5}`,
+		`{"answer_id": "ans_…", "citation": "…", "verdict": "wrong-source"} or `+
+			`{"run": "…", "step": 1, "source": "…", "relevance": 0.5}`,
 	)
 }
 
@@ -348,7 +350,8 @@ func (e *feedbackExport) rows(ctx context.Context, f *store.Feedback) ([]feedbac
 		one := row
 		key := s.Key()
 		one.Source, one.Step = &key, httpx.OrNull(cmp.Or(f.Step, e.call.Step.Number))
-		one.SourceTitle, one.RetrieverScore, one.ScoreOrigin = httpx.OrNull(s.Title), s.Score, httpx.OrNull(s.ScoreOrigin)
+		one.SourceTitle, one.ScoreOrigin = httpx.OrNull(s.Title), httpx.OrNull(s.ScoreOrigin)
+		one.RetrieverScore = s.Score
 		e.fill(&one, f.Run, e.call.Step.Number, key)
 		rows = append(rows, one)
 	}

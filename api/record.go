@@ -19,8 +19,8 @@ import (
 	"github.com/ibidhq/ibid/trail"
 )
 
-// maxRun is how many bytes the body may have that records a run, steps of it, or spans, before and after it is unpacked.
-// How large one step may be is the store's to say.
+// maxRun is how many bytes the body may have that records a run, steps of it, or spans, before and after it is
+// unpacked. How large one step may be is the store's to say.
 const maxRun = 32 << 20
 
 // recordedBody says what was recorded.
@@ -169,7 +169,8 @@ func (a *API) recordBody(
 		if s.Created {
 			status = http.StatusCreated
 		}
-		shown.Steps = append(shown.Steps, recordedStepBody{httpx.OrNull(s.Number), httpx.OrNull(s.ID), s.Created, s.Replaced})
+		shown.Steps = append(
+			shown.Steps, recordedStepBody{httpx.OrNull(s.Number), httpx.OrNull(s.ID), s.Created, s.Replaced})
 	}
 	return w.JSON(status, shown)
 }
@@ -287,7 +288,8 @@ func readRun(body []byte) (*store.Recording, error) {
 		return nil, badRun(err)
 	}
 	if said.AnswerID != "" && (t.Answer != "" || t.Final != nil) {
-		return nil, httpx.BadRequest("both final_answer and answer_id say which the final answer is", "send one of them")
+		return nil, httpx.BadRequest(
+			"both final_answer and answer_id say which the final answer is", "send one of them")
 	}
 	said.Trail = t
 	return said, nil
@@ -299,7 +301,8 @@ func badRun(err error) error {
 		return gateway.NewProblem(gateway.CodeTooLarge, err.Error(), "send it in several parts")
 	}
 	return httpx.BadRequest(err.Error(), "the names are those of docs/trail.md: "+
-		`{"step_number": 1, "question": "…", "intermediate_answer": "…", "source_attributions": [{"document_id": "…", "relevance_score": 0.9}]}`)
+		`{"step_number": 1, "question": "…", "intermediate_answer": "…", `+
+		`"source_attributions": [{"document_id": "…", "relevance_score": 0.9}]}`)
 }
 
 // checkAnswer says that there is no such answer: a final answer that nobody finds is a mistake that shows too late

@@ -67,14 +67,16 @@ func (a *API) run(ctx context.Context, r *httpx.Request) (*runBody, error) {
 		return nil, err
 	}
 	return &runBody{
-		showRun(run), httpx.OrNull(run.Parent), httpx.OrNull(run.Answer), httpx.OrNull(run.AnswerID), showSteps(run, documentOptions(r)),
+		showRun(run), httpx.OrNull(run.Parent), httpx.OrNull(run.Answer), httpx.OrNull(run.AnswerID),
+		showSteps(run, documentOptions(r)),
 		httpx.OrNull(run.Next),
 	}, nil
 }
 
 func showRun(run *store.Run) runItem {
 	return runItem{
-		run.ID, httpx.OrNull(run.Agent), httpx.OrNull(run.Question), httpx.OrNull(run.Strategy), httpx.TimeOrNull(run.Started),
+		run.ID, httpx.OrNull(run.Agent), httpx.OrNull(run.Question), httpx.OrNull(run.Strategy),
+		httpx.TimeOrNull(run.Started),
 		httpx.TimeOrNull(run.Ended), httpx.TimeOrNull(run.Finished), run.Answers, run.Recorded,
 	}
 }
@@ -90,10 +92,9 @@ func showSteps(run *store.Run, opts ibid.DocumentOptions) []stepBody {
 	for _, step := range run.Steps {
 		for ; len(calls) > 0 && calls[0].Step.Number == step.Number; calls = calls[1:] {
 			answer := showCall(calls[0], opts)
-			all = append(
-				all,
-				stepBody{httpx.OrNull(step.Number), httpx.OrNull(step.Tool), step.After, &calls[0].AnswerID, &answer, nil},
-			)
+			all = append(all, stepBody{
+				httpx.OrNull(step.Number), httpx.OrNull(step.Tool), step.After, &calls[0].AnswerID, &answer, nil,
+			})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b stepBody) int {

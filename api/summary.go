@@ -33,7 +33,8 @@ const (
 	maxSummarised = 32 << 20
 	// minSummarised is what a small run counts as: each takes a processor.
 	minSummarised = maxSummarised / 4
-	// summarise bounds how long making one may take. That it waits for others and for the store is bounded by httpx.StoreTime.
+	// summarise bounds how long making one may take. That it waits for others and for the store is bounded by
+	// httpx.StoreTime.
 	summarise = 2 * time.Minute
 )
 
@@ -54,7 +55,8 @@ func (a *API) summary(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	body, err := shared(r.Context(), a, []any{r.Who.Tenant, id, r.Params.Given()}, func(ctx context.Context) ([]byte, error) {
+	same := []any{r.Who.Tenant, id, r.Params.Given()}
+	body, err := shared(r.Context(), a, same, func(ctx context.Context) ([]byte, error) {
 		return a.makeSummary(ctx, r.Who.Tenant, id, opts)
 	})
 	if err != nil {

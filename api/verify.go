@@ -256,7 +256,8 @@ func (o *verifyOrder) check() error {
 			fmt.Sprintf("seconds, from 0, which looks at every source now, to %d", maxAge),
 		)
 	case len(o.Trust) > maxTrust:
-		return httpx.BadRequest(fmt.Sprintf("trust: it has more than %d entries", maxTrust), "host names, or ids of keys")
+		return httpx.BadRequest(
+			fmt.Sprintf("trust: it has more than %d entries", maxTrust), "host names, or ids of keys")
 	}
 	for _, one := range o.Trust {
 		if one == "" || len(one) > maxTrusted || !httpx.IsClean(one) {

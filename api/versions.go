@@ -40,7 +40,8 @@ func (a *API) versions(ctx context.Context, r *httpx.Request) (*store.Page[store
 
 func showVersion(_ *httpx.Request, v *store.Version) versionBody {
 	return versionBody{
-		v.URL, httpx.OrNull(v.FinalURL), v.Hash, httpx.OrNull(v.Status), httpx.OrNull(v.MediaType), httpx.OrNull(v.ETag),
+		v.URL, httpx.OrNull(v.FinalURL), v.Hash, httpx.OrNull(v.Status), httpx.OrNull(v.MediaType),
+		httpx.OrNull(v.ETag),
 		httpx.OrNull(v.LastModified), v.FetchedAt.UTC(), v.LastSeen.UTC(), v.Kept,
 	}
 }

@@ -98,9 +98,10 @@ func New(o *Options) (*Chat, error) {
 	}
 	c.closing, c.close = context.WithCancel(context.Background())
 	c.ending, c.end = context.WithCancel(context.Background())
+	units := []string{string(ibid.UTF8), string(ibid.CodePoint), string(ibid.UTF16)}
 	form := []httpx.Param{
 		{Name: "stream", Kind: httpx.Word, Words: formNames},
-		{Name: "unit", Kind: httpx.Word, Words: []string{string(ibid.UTF8), string(ibid.CodePoint), string(ibid.UTF16)}},
+		{Name: "unit", Kind: httpx.Word, Words: units},
 	}
 	c.mux = httpx.NewMux([]httpx.Route{
 		{

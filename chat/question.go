@@ -99,7 +99,8 @@ func readQuestion(data []byte, h http.Header) (*Question, bool, error) {
 	}
 	if raw := bytes.TrimSpace(b.Documents); len(raw) > 0 {
 		if q.Documents, err = ibid.ReadDocuments(raw); err != nil {
-			return nil, isUI, httpx.BadRequest(err.Error(), "documents are strings, flat objects, or objects of id and data")
+			return nil, isUI, httpx.BadRequest(
+				err.Error(), "documents are strings, flat objects, or objects of id and data")
 		}
 	}
 	return q, isUI, nil
@@ -107,7 +108,8 @@ func readQuestion(data []byte, h http.Header) (*Question, bool, error) {
 
 // readStrictly reads a body of our own form: a member that is misspelt must not be left out of the question.
 func readStrictly(data []byte, b *body) error {
-	const hint = "it has provider, model, messages (role, content), documents, tools, citations, conversation, run and agent"
+	const hint = "it has provider, model, messages (role, content), documents, " +
+		"tools, citations, conversation, run and agent"
 	var members struct {
 		all  map[string]json.RawMessage
 		Each []map[string]json.RawMessage `json:"messages"`
@@ -187,7 +189,8 @@ func (q *Question) readMessages(list []bodyMessage) error {
 		}
 		if text == nil {
 			return httpx.BadRequest(
-				fmt.Sprintf("messages: message %d has no content", i), `a message is {"role": "user", "content": "…"}`,
+				fmt.Sprintf("messages: message %d has no content", i),
+				`a message is {"role": "user", "content": "…"}`,
 			)
 		}
 		q.Messages = append(q.Messages, Message{m.Role, *text})

@@ -5,19 +5,16 @@
 // itself: status, headers, body, trailers, timing, errors. Only these differ:
 //
 //   - the headers Ibid-Run, Ibid-Step, Ibid-Conversation, Ibid-Agent, Ibid-Publish and Ibid-Token of a request are for
-//     ibid and go no
-//     further;
+//     ibid and go no further;
 //   - on captured routes the upstream is asked for an uncompressed body, and the request is read whole before it is
 //     sent;
 //   - Ibid-Answer and Ibid-Run are added to a response whose answer is captured, Ibid-Run also where the request has
 //     it;
 //   - where answers are published ([Citing]) Citation-Source is added, in the header or as a trailer, and the bytes of
-//     a JSON response
-//     are passed on when the last one came;
+//     a JSON response are passed on when the last one came;
 //   - headers that are about one connection (RFC 9110, section 7.6.1) are not passed on, nor is an offer to change its
-//     protocol
-//     (Upgrade to another HTTP or to TLS), nor are Alt-Svc and Strict-Transport-Security of a response, which are about the
-//     upstream's host.
+//     protocol (Upgrade to another HTTP or to TLS), nor are Alt-Svc and Strict-Transport-Security of a response, which
+//     are about the upstream's host.
 //
 // A captured route is one whose response is an answer: internal/wire knows them. There the response passes a tee.Body,
 // which decodes it on the way. At the answer's end mark it becomes a store.Call, is appended to the journal, and only

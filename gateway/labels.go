@@ -143,8 +143,8 @@ func checkLength(s string) string {
 }
 
 // parseStep reads the value of [StepHeader], an item of a structured field (RFC 9651): the step's number and, as
-// parameters, the tool that it is and the steps that it builds on, all of them earlier ones. Without the latter it builds
-// on the step before it.
+// parameters, the tool that it is and the steps that it builds on, all of them earlier ones. Without the latter it
+// builds on the step before it.
 func parseStep(s string) (store.Step, error) {
 	if len(s) > maxStepHeader {
 		return store.Step{}, fmt.Errorf("%d bytes are more than %d", len(s), maxStepHeader)

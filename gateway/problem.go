@@ -93,8 +93,8 @@ func ProblemOf(err error) *Problem {
 		return NewProblem(CodeConflict, refused.Detail,
 			"nothing was recorded; a step is known by its id, else by its number: each needs one of its own")
 	case errors.As(err, &refused):
-		return NewProblem(CodeTooLarge, refused.Detail, "nothing was recorded; keep large inputs and outputs elsewhere "+
-			"and record their digests, or begin a run whose parent_run_id is this one")
+		return NewProblem(CodeTooLarge, refused.Detail, "nothing was recorded; keep large inputs and outputs "+
+			"elsewhere and record their digests, or begin a run whose parent_run_id is this one")
 	case errors.As(err, &large):
 		return NewProblem(CodeTooLarge,
 			"the request's body has more than "+strconv.FormatInt(large.Limit, 10)+" bytes", "")

@@ -51,7 +51,8 @@ func (rd *Reader) CatchUp(ctx context.Context) bool {
 	defer cancel()
 	err := rd.Gateway.CatchUp(ctx)
 	if err != nil && rd.Logger != nil {
-		rd.Logger.LogAttrs(ctx, slog.LevelDebug, "the latest answers may not be in the store yet", slog.Any("error", err))
+		rd.Logger.LogAttrs(ctx, slog.LevelDebug, "the latest answers may not be in the store yet",
+			slog.Any("error", err))
 	}
 	return err == nil
 }
@@ -107,8 +108,8 @@ func (b *Bodies) Hold(n int64) (release func(), err error) {
 }
 
 // Read reads the body of a request, as it was before its Content-Encoding. It may have limit bytes, before and after it
-// is unpacked, and takes up room as it comes. Release gives the room back; call it once, when the body is not needed any
-// more. The error is a problem, and leaves nothing to release.
+// is unpacked, and takes up room as it comes. Release gives the room back; call it once, when the body is not needed
+// any more. The error is a problem, and leaves nothing to release.
 func (b *Bodies) Read(w http.ResponseWriter, r *http.Request, limit int64) (body []byte, release func(), err error) {
 	tooLarge := &http.MaxBytesError{Limit: limit}
 	if r.ContentLength > limit {
@@ -171,7 +172,8 @@ func bodyError(err error) error {
 		"if it is compressed, Content-Encoding says how: gzip, deflate, br or zstd; else leave that out")
 }
 
-// ReadJSON reads a small JSON object from a request's body. It may have no other members than v. The error is a problem.
+// ReadJSON reads a small JSON object from a request's body. It may have no other members than v. The error is a
+// problem.
 func ReadJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxJSON))
 	decoder.DisallowUnknownFields()

@@ -42,7 +42,7 @@ const (
 	ByCookie               // the same, or the session of a browser: [gateway.Guard.Page]
 	ByStream               // the same, or a stream token for the run {id}: [gateway.Guard.Stream]
 	Open                   // nothing, but no foreign web page may call: [gateway.Guard.Local]. Parameters are not read
-	Public                 // nothing: it is the same for everybody. The handler sets all headers. Parameters are not read
+	Public                 // nothing: it is the same for everybody. The handler sets all headers, and reads parameters
 )
 
 // Tenant says whose rows a route reads and writes.
@@ -138,8 +138,8 @@ func NewMux(routes []Route, o *Options) *Mux {
 	return m
 }
 
-// ServeHTTP answers a request. A path that no route has is a 404, also one with dots or with two slashes in a row, which
-// an [http.ServeMux] would redirect.
+// ServeHTTP answers a request. A path that no route has is a 404, also one with dots or with two slashes in a row,
+// which an [http.ServeMux] would redirect.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath() + "/"
 	if path[0] != '/' || strings.Contains(strings.TrimSuffix(path, "/"), "//") || strings.Contains(path, "/./") ||
@@ -254,7 +254,8 @@ func (m *Mux) finish(ctx context.Context, w *Reply, r *Request, fail func(*Reply
 	v := recover()
 	if err, _ := v.(error); v != nil && !errors.Is(err, http.ErrAbortHandler) {
 		m.o.Logger.LogAttrs(ctx, slog.LevelError, "a request made the program panic",
-			slog.String("request", r.ID), slog.String("panic", fmt.Sprint(v)), slog.String("stack", string(debug.Stack())))
+			slog.String("request", r.ID), slog.String("panic", fmt.Sprint(v)),
+			slog.String("stack", string(debug.Stack())))
 		if w.status == 0 {
 			fail(w, r, errPanic)
 			v = nil
