@@ -406,13 +406,13 @@ func (e *feedbackExport) fill(row *feedbackRow, run string, step int, source str
 			if f.DocumentID != source && f.Key != source {
 				continue
 			}
-			row.take(f)
+			row.fillFrom(f)
 		}
 	}
 }
 
-// take fills in what a passage says that is not known yet. A search's own score goes before others.
-func (r *feedbackRow) take(f *trail.Source) {
+// fillFrom fills in what a passage says that is not known yet. A search's own score goes before others.
+func (r *feedbackRow) fillFrom(f *trail.Source) {
 	r.SourceTitle = cmp.Or(r.SourceTitle, httpx.OrNull(f.Title))
 	if f.Relevance != nil && (r.RetrieverScore == nil || f.Retrieved && r.Rank == nil) {
 		r.RetrieverScore, r.ScoreOrigin = f.Relevance, httpx.OrNull(f.Origin)

@@ -40,12 +40,12 @@ const (
 // turn goes on when ctx ends, and is part of the question's conversation for whoever resumes it; with ctx ends only the
 // waiting, and a turn that has not begun and is part of no conversation, since nobody could find it.
 func (c *Chat) Ask(ctx context.Context, who gateway.Identity, q *Question) (*Turn, error) {
-	return c.put(ctx, who, q, form{name: formEvents}, func() {})
+	return c.putQuestion(ctx, who, q, form{name: formEvents}, func() {})
 }
 
-// put puts a question. Whoever does is one of its turn's followers until they leave. Release is called when the
+// putQuestion puts a question. Whoever does is one of its turn's followers until they leave. Release is called when the
 // question's body is needed no more.
-func (c *Chat) put(ctx context.Context, who gateway.Identity, q *Question, f form, release func()) (*Turn, error) {
+func (c *Chat) putQuestion(ctx context.Context, who gateway.Identity, q *Question, f form, release func()) (*Turn, error) {
 	call, r, err := c.prepare(ctx, who, q, f)
 	if err != nil {
 		release()
@@ -108,7 +108,7 @@ func (c *Chat) prepare(ctx context.Context, who gateway.Identity, q *Question, f
 	}
 	t.patience = newPatience(cmp.Or(c.options.Silence, MaxSilence), func() { cancel(errSilent) })
 	if err := c.turns.add(t); err != nil {
-		t.patience.over()
+		t.patience.stop()
 		cancel(nil)
 		return nil, nil, err
 	}
@@ -286,7 +286,7 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 		c.turn.refused = c.refusal(res)
 		return
 	}
-	c.begin(res.Header)
+	c.answerBegins(res.Header)
 	body := tee.NewBody(heard{res.Body, c.turn.patience}, &tee.Options{
 		// as the gateway does
 		Decode:   ibid.DecodeOptions{Provider: c.provider.Provider, Format: c.format, Request: c.sent, One: true},
@@ -295,9 +295,9 @@ func (c *call) run(transport http.RoundTripper, r *http.Request) {
 	})
 	_, _ = io.Copy(io.Discard, body) // Done is told why it broke off
 	_ = body.Close()
-	c.turn.patience.over()
+	c.turn.patience.stop()
 	c.sent = nil
-	c.let()
+	c.releaseBody()
 	c.late() //nolint:contextcheck // the context is the call's own
 }
 
@@ -366,23 +366,23 @@ func problemOf(res *http.Response, data []byte) *gateway.Problem {
 	}
 }
 
-// begin says that there is an answer, and what it is kept as.
-func (c *call) begin(h http.Header) {
+// answerBegins says that there is an answer, and what it is kept as.
+func (c *call) answerBegins(h http.Header) {
 	t := c.turn
 	t.AnswerID, t.Run = h.Get(gateway.AnswerHeader), cmp.Or(h.Get(gateway.RunHeader), t.Run)
 	t.patience.hear()
 	if c.sent == nil {
-		c.let()
+		c.releaseBody()
 	}
 	if t.Conversation != "" {
 		c.chat.running.Go(func() { c.chat.number(c.ctx, t) }) // so that nobody waits for it
 	}
-	c.chat.turns.begin(t)
+	c.chat.turns.markBegun(t)
 	close(t.begun)
 }
 
-// let lets go of what the question's body weighs.
-func (c *call) let() {
+// releaseBody lets go of what the question's body weighs.
+func (c *call) releaseBody() {
 	if c.release != nil {
 		c.release()
 		c.release = nil
@@ -430,9 +430,9 @@ func (c *call) failure(r *tee.Result) *ibid.ProviderError {
 // finish ends the turn, whatever became of it. Who has read its end finds it no more.
 func (c *call) finish() {
 	t := c.turn
-	t.patience.over()
+	t.patience.stop()
 	t.stop()
-	c.let()
+	c.releaseBody()
 	c.chat.turns.end(t)
 	result := resultAnswered
 	t.update(func() {
@@ -601,8 +601,8 @@ func (p *patience) hear() {
 	p.heard = time.Now()
 }
 
-// over says that nothing more is to be said.
-func (p *patience) over() {
+// stop says that nothing more is to be said.
+func (p *patience) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.timer != nil {

@@ -57,8 +57,8 @@ func (f form) teller(t *Turn, numbers func() *ibid.Numbering, w io.Writer) telle
 	return &tellEvents{w: w, id: t.AnswerID, unit: f.unit, numbers: numbers}
 }
 
-// begin begins the response, unless it has begun. docs/http.md says what each header is for.
-func (f form) begin(w *httpx.Reply) *httpx.Stream {
+// beginResponse begins the response, unless it has begun. docs/http.md says what each header is for.
+func (f form) beginResponse(w *httpx.Reply) *httpx.Stream {
 	h := w.Header()
 	h.Set("Cache-Control", "no-cache, no-transform") // nothing on the way may compress it, and so hold it back
 	if f.name == formUI {
@@ -179,7 +179,7 @@ func comment(w io.Writer, words string) error {
 	return err
 }
 
-func (e *tellEvents) put(name string, v any) {
+func (e *tellEvents) addEvent(name string, v any) {
 	data, err := httpx.Encode(v)
 	if err != nil { // a number that is none; Document leaves them out
 		return
@@ -190,7 +190,7 @@ func (e *tellEvents) put(name string, v any) {
 func (e *tellEvents) event(ev ibid.Event) {
 	switch ev.Kind {
 	case ibid.EventText:
-		e.put(eventText, textData{e.units, ev.Text})
+		e.addEvent(eventText, textData{e.units, ev.Text})
 		e.grow(ev.Text)
 	case ibid.EventPart:
 		e.part(&ev)
@@ -220,7 +220,7 @@ func (e *tellEvents) part(ev *ibid.Event) {
 	} else {
 		e.draft.parts = append(e.draft.parts, *ev.Part)
 	}
-	e.put(eventPart, d)
+	e.addEvent(eventPart, d)
 }
 
 func (e *tellEvents) places() *ibid.Offsets {
@@ -243,7 +243,7 @@ func (e *tellEvents) source(s *ibid.Source) {
 	}
 	d := (&ibid.Answer{Sources: []ibid.Source{*s}}).Document(&ibid.DocumentOptions{Bare: true})
 	d.Sources[0].Index = 0 // it has none yet
-	e.put(eventSource, sourceData{d.Sources[0]})
+	e.addEvent(eventSource, sourceData{d.Sources[0]})
 }
 
 func (e *tellEvents) citation(ev *ibid.Event) {
@@ -265,7 +265,7 @@ func (e *tellEvents) citation(ev *ibid.Event) {
 			_, at = e.places().In(e.unit, c.Span)
 		}
 	}
-	e.put(eventCitation, citationData{at, said})
+	e.addEvent(eventCitation, citationData{at, said})
 }
 
 // count gives a row's offsets in the unit.
@@ -284,7 +284,7 @@ func (e *tellEvents) answer(a *ibid.Answer, _ uimessage.Status) error {
 		e.numbered = e.numbers()
 	}
 	e.told = a
-	e.put(eventAnswer, a.Document(&ibid.DocumentOptions{Unit: e.unit, AnswerID: e.id, Numbering: e.numbered}))
+	e.addEvent(eventAnswer, a.Document(&ibid.DocumentOptions{Unit: e.unit, AnswerID: e.id, Numbering: e.numbered}))
 	return e.flush()
 }
 
@@ -296,7 +296,7 @@ func (e *tellEvents) late(a *ibid.Answer) error {
 }
 
 func (e *tellEvents) fail(failed *ibid.ProviderError) error {
-	e.put(eventError, failed)
+	e.addEvent(eventError, failed)
 	return e.flush()
 }
 

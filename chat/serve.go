@@ -54,7 +54,7 @@ func (c *Chat) ask(w *httpx.Reply, r *httpx.Request) error {
 		release()
 		return err
 	}
-	t, err := c.put(r.Context(), r.Who, q, f, release)
+	t, err := c.putQuestion(r.Context(), r.Who, q, f, release)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (t *Turn) await(w *httpx.Reply, r *httpx.Request, f form) error {
 		if f.name == formNo || r.Method == http.MethodHead {
 			continue
 		}
-		out := f.begin(w)
+		out := f.beginResponse(w)
 		err := out.Comment("waiting")
 		if out.End(); err != nil {
 			return gone(err)
@@ -187,7 +187,7 @@ func (c *Chat) tell(w *httpx.Reply, r *httpx.Request, t *Turn, f form) error {
 	if f.name == formNo {
 		return c.tellWhole(w, r, t, f)
 	}
-	out := f.begin(w)
+	out := f.beginResponse(w)
 	if r.Method == http.MethodHead {
 		return nil
 	}

@@ -278,17 +278,17 @@ func (l *turns) add(t *Turn) error {
 	}
 	l.open[t.tenant]++
 	if t.Conversation != "" {
-		l.put(t, t.Conversation)
+		l.addName(t, t.Conversation)
 	}
 	return nil
 }
 
-func (l *turns) put(t *Turn, id string) {
+func (l *turns) addName(t *Turn, id string) {
 	key := turnKey{t.tenant, id}
 	l.by[key] = append(l.by[key], t)
 }
 
-func (l *turns) remove(t *Turn, id string) {
+func (l *turns) removeName(t *Turn, id string) {
 	key := turnKey{t.tenant, id}
 	l.by[key] = slices.DeleteFunc(l.by[key], func(other *Turn) bool { return other == t })
 	if len(l.by[key]) == 0 {
@@ -296,15 +296,15 @@ func (l *turns) remove(t *Turn, id string) {
 	}
 }
 
-// begin makes a turn the one of its conversation, and known by its answer's id too.
-func (l *turns) begin(t *Turn) {
+// markBegun makes a turn the one of its conversation, and known by its answer's id too.
+func (l *turns) markBegun(t *Turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t.known = true
-	l.put(t, t.AnswerID)
+	l.addName(t, t.AnswerID)
 	if t.Conversation != "" {
-		l.remove(t, t.Conversation)
-		l.put(t, t.Conversation)
+		l.removeName(t, t.Conversation)
+		l.addName(t, t.Conversation)
 	}
 }
 
@@ -315,8 +315,8 @@ func (l *turns) end(t *Turn) {
 	if l.open[t.tenant]--; l.open[t.tenant] == 0 {
 		delete(l.open, t.tenant)
 	}
-	l.remove(t, t.Conversation)
-	l.remove(t, t.AnswerID)
+	l.removeName(t, t.Conversation)
+	l.removeName(t, t.AnswerID)
 }
 
 // find returns the turn of a conversation or an answer: of several the one that began last, of those that have not
@@ -392,7 +392,7 @@ type news struct {
 func (f *follower) next(ctx context.Context) (*news, error) {
 	var timer *time.Timer
 	for {
-		n, wake := f.take()
+		n, wake := f.collect()
 		if n != nil {
 			return n, nil
 		}
@@ -410,8 +410,8 @@ func (f *follower) next(ctx context.Context) (*news, error) {
 	}
 }
 
-// take returns the news, or a channel that is closed when there are some.
-func (f *follower) take() (*news, <-chan struct{}) {
+// collect returns the news, or a channel that is closed when there are some.
+func (f *follower) collect() (*news, <-chan struct{}) {
 	t := f.t
 	t.mu.Lock()
 	defer t.mu.Unlock()

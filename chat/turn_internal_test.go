@@ -63,7 +63,7 @@ func TestFollowers(t *testing.T) {
 				followers, all = append(followers, turn.follow()), append(all, &seen{marks: map[string]ibid.Event{}})
 			}
 			for k, f := range followers {
-				if n, _ := f.take(); r.IntN(3) == 0 && n != nil {
+				if n, _ := f.collect(); r.IntN(3) == 0 && n != nil {
 					all[k].take(t, n)
 				} else if n != nil { // it did not listen: give it back
 					followers[k] = turn.follow()
@@ -83,7 +83,7 @@ func TestFollowers(t *testing.T) {
 			want[name] = ev
 		}
 		for k, f := range followers {
-			n, _ := f.take()
+			n, _ := f.collect()
 			if n == nil || !n.ended {
 				t.Fatalf("seed %d: no end", seed)
 			}
@@ -160,9 +160,9 @@ func TestPatience(t *testing.T) {
 			t.Errorf("ended after %v, want %v", got, want)
 		}
 		p.follow(-1)
-		p.over()
+		p.stop()
 		left := newPatience(MaxSilence, func() { t.Error("what is over was ended") })
-		left.over()
+		left.stop()
 		time.Sleep(2 * MaxSilence)
 	})
 }

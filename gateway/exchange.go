@@ -120,7 +120,7 @@ func (e *exchange) serve() {
 		}
 	}
 	e.patience = e.g.patience.Get().(*patience)
-	e.patience.begin(e.w, e.g.options.Limits.Idle)
+	e.patience.watch(e.w, e.g.options.Limits.Idle)
 	defer e.endUpload()
 	if e.roundTrip() {
 		e.respond()

@@ -163,12 +163,12 @@ func (c *tokenCache) find(ctx context.Context, secret string, sum [sha256.Size]b
 		}
 		return nil, errNoTokens()
 	}
-	c.keep(sum, token, asked, version)
+	c.remember(sum, token, asked, version)
 	return token, nil
 }
 
-// keep remembers what the store said to a question of the time asked.
-func (c *tokenCache) keep(sum [sha256.Size]byte, token *store.Token, asked time.Time, version int) {
+// remember remembers what the store said to a question of the time asked.
+func (c *tokenCache) remember(sum [sha256.Size]byte, token *store.Token, asked time.Time, version int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if version != c.version {

@@ -75,7 +75,7 @@ func (l *live) event(ev ibid.Event) {
 		return
 	}
 	idle := len(l.pending) == 0 && len(l.text) == 0 && !l.replay.on
-	at := l.soFar.keep(&ev)
+	at := l.soFar.record(&ev)
 	switch {
 	case ev.Kind == ibid.EventText:
 		l.addText(ev.Text, ev.At)
@@ -249,28 +249,28 @@ func (s *soFar) empty() bool {
 	return s.text.Len() == 0 && len(s.sources) == 0 && len(s.citations) == 0
 }
 
-// keep notes what is told, and returns which source or citation it is; -1: there was no room, or it is text.
-func (s *soFar) keep(ev *ibid.Event) int {
+// record notes what is told, and returns which source or citation it is; -1: there was no room, or it is text.
+func (s *soFar) record(ev *ibid.Event) int {
 	switch ev.Kind {
 	case ibid.EventText:
 		if ev.At == s.text.Len() && ev.At+len(ev.Text) <= maxLiveKept {
 			s.text.WriteString(ev.Text)
 		}
 	case ibid.EventSource:
-		return put(&s.sources, &s.sourceAt, ev.Source.ID, *ev.Source)
+		return addOrReplace(&s.sources, &s.sourceAt, ev.Source.ID, *ev.Source)
 	case ibid.EventCitation:
 		c := liveCitation{ev.Key, ev.Citation}
 		if ev.Withdrawn {
 			c.citation = nil
 		}
-		return put(&s.citations, &s.citedAt, ev.Key, c)
+		return addOrReplace(&s.citations, &s.citedAt, ev.Key, c)
 	default:
 	}
 	return -1
 }
 
-// put replaces the item of that name, or adds it if there is room, and returns which it is.
-func put[T any](items *[]T, at *map[string]int, name string, item T) int {
+// addOrReplace replaces the item of that name, or adds it if there is room, and returns which it is.
+func addOrReplace[T any](items *[]T, at *map[string]int, name string, item T) int {
 	i, known := (*at)[name]
 	switch {
 	case known:

@@ -92,14 +92,14 @@ type patience struct {
 	timer *time.Timer
 }
 
-// begin watches over a call.
-func (p *patience) begin(w http.ResponseWriter, idle time.Duration) {
+// watch watches over a call.
+func (p *patience) watch(w http.ResponseWriter, idle time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.w, p.idle, p.seen = w, idle, 0
 	p.writes.Store(0)
 	if p.timer == nil {
-		p.timer = time.AfterFunc(idle, p.look)
+		p.timer = time.AfterFunc(idle, p.endStuckWrite)
 		return
 	}
 	p.timer.Reset(idle)
@@ -118,8 +118,8 @@ func (p *patience) end() {
 func (p *patience) writing() { p.writes.Add(1) }
 func (p *patience) written() { p.writes.Add(1) }
 
-// look ends the write that it saw the last time too.
-func (p *patience) look() {
+// endStuckWrite ends the write that it saw the last time too.
+func (p *patience) endStuckWrite() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.w == nil {
