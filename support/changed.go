@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"strconv"
 
 	"github.com/ibidhq/ibid"
 )
@@ -409,4 +410,184 @@ func (c *changer) addSpan(kind ConflictKind, span ibid.Span, place, sentence int
 			c.evidence.text[other.Start:other.End],
 		),
 	})
+}
+
+// near looks for a figure of the evidence that differs in one digit from a figure of the claim that the evidence lacks,
+// and reports whether it found one. Figures of less than three digits must have a neighbour in common.
+func (c *changer) near(value int) bool {
+	v := &c.claim.values[value]
+	if v.Unit.Name == clockUnit || v.Unit.Name == versionUnit {
+		return false
+	}
+	for i := c.claim.places[value]; i < len(c.claim.tokens) && c.claim.tokens[i].start < v.Span.End; i++ {
+		if c.claim.tokens[i].kind != numberToken {
+			continue
+		}
+		figure := c.plainFigure(c.claim.tokens[i].low)
+		if len(c.figures[figure]) > 0 {
+			continue
+		}
+		if j, span := c.nearest(i, figure, v.Kind); j >= 0 {
+			kind := ConflictNumber
+			if v.Kind == ValueDate {
+				kind = ConflictDate
+			}
+			c.addSpan(kind, v.Span, c.claim.places[value], c.evidence.sentenceOf(j), span)
+			return true
+		}
+	}
+	return false
+}
+
+// nearest returns the best of the tokens of the evidence that differ in one digit from the figure of the claim's token
+// i, and the value that it belongs to; -1: there is none. One of a value of the same kind is better, then one whose
+// sentence has more of the claim.
+func (c *changer) nearest(i int, figure string, kind ValueKind) (int, ibid.Span) {
+	best, most, span := -1, 0., ibid.Span{}
+	for _, j := range c.nearFigures(figure) {
+		if len(figure) < minNearDigits && !c.sameNeighbour(i, j) {
+			continue
+		}
+		sentence := c.evidence.sentenceOf(j)
+		token := c.evidence.tokens[j]
+		score, at := c.overlap[sentence], ibid.Span{Start: token.start, End: token.end}
+		if value := c.figureAt(sentence, at); value >= 0 {
+			at = c.evidence.values[value].Span
+			if c.evidence.values[value].Kind == kind {
+				score++
+			}
+			if c.taken(value) {
+				score -= takenPenalty
+			}
+		}
+		if best < 0 || score > most {
+			best, most, span = j, score, at
+		}
+	}
+	return best, span
+}
+
+// figureAt returns the number or date of the evidence's sentence that has a place in it; -1: there is none.
+func (c *changer) figureAt(sentence int, at ibid.Span) int {
+	s := &c.evidence.sentences[sentence]
+	for i := s.values[0]; i < s.values[1]; i++ {
+		v := &c.evidence.values[i]
+		if (v.Kind == ValueNumber || v.Kind == ValueDate) && v.Span.Start <= at.Start && at.End <= v.Span.End {
+			return i
+		}
+	}
+	return -1
+}
+
+// minNearDigits is how many digits a figure has whose neighbours need not be looked at.
+const minNearDigits = 3
+
+// maxNearFigure is how many digits a figure has at most that is compared digit by digit.
+const maxNearFigure = 16
+
+// nearFigures returns the tokens of the evidence whose figures differ in exactly one digit.
+func (c *changer) nearFigures(figure string) []int {
+	var found []int
+	if len(figure) > maxNearFigure {
+		return nil
+	}
+	for i := range len(figure) {
+		if figure[i] < '0' || figure[i] > '9' {
+			continue
+		}
+		for digit := byte('0'); digit <= '9'; digit++ {
+			if digit != figure[i] {
+				found = append(found, c.figures[figure[:i]+string(digit)+figure[i+1:]]...)
+			}
+		}
+	}
+	return found
+}
+
+// plainFigure is a figure without what groups its digits.
+func (c *changer) plainFigure(low string) string {
+	if f, ok := readDigits(low, c.comma); ok {
+		return strconv.FormatFloat(f.value, 'f', -1, 64)
+	}
+	return low
+}
+
+// sameNeighbour reports whether a word beside one figure stands beside the other too.
+func (c *changer) sameNeighbour(i, j int) bool {
+	a, b := &valueReader{tokens: c.claim.tokens}, &valueReader{tokens: c.evidence.tokens}
+	for _, left := range [...]int{i - 1, i + 1, i + 2} {
+		for _, right := range [...]int{j - 1, j + 1, j + 2} {
+			if a.kind(left) == wordToken && b.kind(right) == wordToken && len(a.low(left)) > 2 &&
+				topicKey(a.low(left)) == topicKey(b.low(right)) {
+				return true
+			}
+			if low := a.low(left); low == b.low(right) && (low == "%" || currencyNames[low].name != "") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// The least shares of the words around a degree word, and of the claim, that the sentence with its opposite has.
+const (
+	oppositeContext = .6
+	oppositeOverlap = .45
+)
+
+var coexistingWords = lists["coexists"]
+
+// opposites compares the words of the claim that have an opposite. The evidence must have the claim's word nowhere and
+// none of its side of the pair in a sentence that speaks of the same, the claim none of the other side, and neither
+// sentence a negation.
+func (c *changer) opposites() {
+	for i := range c.values {
+		v := &c.claim.values[i]
+		if v.Kind != ValueDegree || coexistingWords.has(v.Words[0]) || c.words[c.claim.tokens[c.claim.places[i]].low] ||
+			c.claim.hasSide(v.Words[1], 0, len(c.claim.sentences)) ||
+			negative(c.claim, &c.claim.sentences[c.claim.sentenceOf(c.claim.places[i])], denyingWord) {
+			continue
+		}
+		best, ok := c.best(i, func(e *Value) bool { return e.Words[0] == v.Words[1] })
+		if !ok || best.context < oppositeContext || best.overlap < oppositeOverlap ||
+			c.saysSide(v.Words[0], best.overlap) ||
+			negative(c.evidence, &c.evidence.sentences[best.sentence], denyingWord) {
+			continue
+		}
+		if !relationWords.has(v.Words[0]) || c.sameNoun(i, best.value) {
+			c.addSpan(ConflictAntonym, v.Span, c.claim.places[i], best.sentence, c.evidence.values[best.value].Span)
+		}
+	}
+}
+
+// sameNoun reports whether the same word follows both: northern Siberia, southern Siberia.
+func (c *changer) sameNoun(value, other int) bool {
+	a, b := &valueReader{tokens: c.claim.tokens}, &valueReader{tokens: c.evidence.tokens}
+	i, j := c.claim.places[value]+1, c.evidence.places[other]+1
+	return a.kind(i) == wordToken && b.kind(j) == wordToken && !smallWords.has(a.low(i)) &&
+		topicKey(a.low(i)) == topicKey(b.low(j))
+}
+
+// saysSide reports whether the evidence has a word of one side of a pair where it has as much of the claim as that, or
+// nearly.
+func (c *changer) saysSide(side string, overlap float64) bool {
+	for i := range c.evidence.sentences {
+		if c.overlap[i] >= alike*overlap && c.evidence.hasSide(side, i, i+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasSide reports whether some sentences of a text have a word of one side of a pair.
+func (t *valuedText) hasSide(side string, from, to int) bool {
+	for i := range t.sentences[from:to] {
+		s := &t.sentences[from+i]
+		for _, v := range t.values[s.values[0]:s.values[1]] {
+			if v.Kind == ValueDegree && v.Words[0] == side {
+				return true
+			}
+		}
+	}
+	return false
 }

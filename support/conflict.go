@@ -327,10 +327,7 @@ func (p *statementPair) within(names map[uint32]bool) bool {
 func (p *statementPair) speculative(s *statement) bool {
 	sentence := s.text.sentences[s.sentence]
 	for _, token := range s.text.tokens[sentence.tokens[0]:sentence.tokens[1]] {
-		switch token.low {
-		case "planned", "plans", "plan", "expected", "expects", "forecast", "forecasts", "projected", "proposed",
-			"target", "targets", "aims", "would", "might", "could", "if", "hopes", "intended", "scheduled", "predicted",
-			"predicts":
+		if speculativeWords.has(token.low) {
 			return true
 		}
 	}
@@ -346,4 +343,372 @@ func (p *statementPair) add(kind ConflictKind, a, b ibid.Span) {
 		About: p.about,
 		Note:  fmt.Sprintf("possible conflict: %s: %s, %s", kind, strings.TrimSpace(textA), strings.TrimSpace(textB)),
 	})
+}
+
+// placedValue is a value with its index in its text.
+type placedValue struct {
+	*Value
+	index int
+}
+
+// values returns the values of one kind of a statement.
+func (s *statement) values(kind ValueKind) []placedValue {
+	var values []placedValue
+	sentence := s.text.sentences[s.sentence]
+	for i := sentence.values[0]; i < sentence.values[1]; i++ {
+		if s.text.values[i].Kind == kind {
+			values = append(values, placedValue{&s.text.values[i], i})
+		}
+	}
+	return values
+}
+
+// numbers reports the numbers that differ, if the sentences speak of the same time.
+func (p *statementPair) numbers() {
+	as, bs := p.a.values(ValueNumber), p.b.values(ValueNumber)
+	if len(as) == 0 || len(bs) == 0 || !p.sameTime() {
+		return
+	}
+	as, bs = p.unmatched(as, bs, p.sameQuantity), p.unmatched(bs, as, p.sameQuantity)
+	best, bestA, bestB := 0, placedValue{}, placedValue{}
+	for _, a := range as {
+		for _, b := range bs {
+			if fit := p.fit(a, b); fit > best {
+				best, bestA, bestB = fit, a, b
+			}
+		}
+	}
+	if best == 0 {
+		return
+	}
+	kind := ConflictNumber
+	if sameFigure(bestA.Value, bestB.Value) {
+		kind = ConflictUnit
+	}
+	p.add(kind, bestA.Span, bestB.Span)
+}
+
+// unmatched returns the values that have no equal on the other side.
+func (p *statementPair) unmatched(values, others []placedValue, same func(a, b placedValue) bool) []placedValue {
+	var left []placedValue
+	for _, v := range values {
+		matched := false
+		for _, other := range others {
+			matched = matched || same(v, other)
+		}
+		if !matched {
+			left = append(left, v)
+		}
+	}
+	return left
+}
+
+func (p *statementPair) sameQuantity(a, b placedValue) bool {
+	return comparableNumbers(a.Value, b.Value) && sameNumber(a.Value, b.Value, max(a.slack(), b.slack())) ||
+		sameFigure(a.Value, b.Value) && !otherUnit(a.Value, b.Value)
+}
+
+// fit says how well two numbers stand for the same thing: 0 not at all.
+func (p *statementPair) fit(a, b placedValue) int {
+	if sameNumber(a.Value, b.Value, max(a.slack(), b.slack())) {
+		return 0
+	}
+	attributeA, attributeB := p.a.attribute(a, quantityConcept), p.b.attribute(b, quantityConcept)
+	if attributeA != "" && attributeB != "" && attributeA != attributeB {
+		return 0
+	}
+	same := attributeA != "" && attributeA == attributeB
+	switch {
+	case !p.fitUnits(a, b, same):
+		return 0
+	case same:
+		return 2
+	}
+	return 1
+}
+
+// fitUnits reports whether the units of two numbers can stand for the same thing; same: both say what they are of.
+func (p *statementPair) fitUnits(a, b placedValue, same bool) bool {
+	ka, kb := a.Unit.Kind, b.Unit.Kind
+	switch {
+	case otherUnit(a.Value, b.Value) && sameFigure(a.Value, b.Value):
+		return true
+	case ka == UnitOrdinal || kb == UnitOrdinal:
+		return false
+	case ka == UnitMoney && kb == UnitMoney:
+		return a.Unit.Name == b.Unit.Name
+	case ka == UnitCount && kb == UnitCount:
+		// People may be employees, if both sentences speak of work.
+		return a.Unit.Name == b.Unit.Name || same && (a.Unit.Name == "people" || b.Unit.Name == "people")
+	case ka == UnitPercent && kb == UnitPercent, ka == UnitTime && kb == UnitTime, counts(ka) && counts(kb):
+		// Shares, times and bare numbers are of anything: a word beside both must say of what.
+		return same || p.sharedNear(a, b)
+	}
+	return ka == kb
+}
+
+func counts(kind UnitKind) bool { return kind == UnitNone || kind == UnitCount }
+
+// nearWords is how many words from a value say what it is of.
+const nearWords = 8
+
+// attribute is the concept nearest to a value, before or behind it: height, birth; empty: none is near. A counted noun
+// stands back: it says what there are, not what happens to them.
+func (s *statement) attribute(v placedValue, concepts func(string, *Value) string) string {
+	place := s.text.places[v.index]
+	sentence := s.text.sentences[s.sentence]
+	best, nearest := "", nearWords+1
+	own := ""
+	for i := max(sentence.tokens[0], place-nearWords); i < min(sentence.tokens[1], place+2*nearWords); i++ {
+		token := &s.text.tokens[i]
+		if token.kind != wordToken || token.upper && !token.opens {
+			continue
+		}
+		concept := concepts(string(stem([]byte(token.low))), v.Value)
+		switch distance := max(i-place, place-i); {
+		case concept == "":
+		case token.start >= v.Span.Start && token.end <= v.Span.End:
+			own = concept
+		case distance < nearest:
+			best, nearest = concept, distance
+		}
+	}
+	if best == "" {
+		return own
+	}
+	return best
+}
+
+// The stems of words that say the same of a value: what is tall has a height.
+var (
+	measureStems     = lists["measure"]
+	eventStems       = lists["event"]
+	peopleStems      = lists["people"]
+	moneyStems       = lists["money"]
+	measuredIn       = lists["measured-in"]
+	changingConcepts = lists["changing"]
+	speculativeWords = lists["speculative"]
+)
+
+// conceptOf returns what a stem says of a value; empty: it stands for itself.
+func conceptOf(stem string) string {
+	return cmp.Or(measureStems[stem].name, eventStems[stem].name, peopleStems[stem].name, moneyStems[stem].name)
+}
+
+// conceptKey is the key of a concept, which no stem has.
+func conceptKey(concept string) uint32 { return hashString("="+concept) &^ 1 }
+
+// quantityConcept is the concept of a stem that may say what a number is of.
+func quantityConcept(stem string, v *Value) string {
+	measure := measureStems[stem].name
+	switch kind := v.Unit.Kind; kind {
+	case UnitLength, UnitArea, UnitVolume, UnitMass, UnitSpeed, UnitTemperature, UnitData, UnitPower, UnitEnergy,
+		UnitTime:
+		if measure == "output" || measure == "use" || measuredIn[measure].name == string(kind) ||
+			measure == "capacity" && kind == UnitMass {
+			return measure
+		}
+		return ""
+	case UnitMoney:
+		return moneyStems[stem].name
+	default:
+	}
+	concept := cmp.Or(peopleStems[stem].name, moneyStems[stem].name)
+	if concept == "" && eventStems[stem].name == "death" {
+		return "death"
+	}
+	if concept == "" && (measure == "capacity" || measure == "output") {
+		return measure
+	}
+	return concept
+}
+
+// dateConcept is the event of a stem, for dates.
+func dateConcept(stem string, _ *Value) string { return eventStems[stem].name }
+
+// sharedNear reports whether a word that is no name stands near both values.
+func (p *statementPair) sharedNear(a, b placedValue) bool {
+	near := p.a.near(a.index)
+	for key := range p.b.near(b.index) {
+		if near[key] {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *statement) near(value int) map[uint32]bool {
+	keys := map[uint32]bool{}
+	place := s.text.places[value]
+	sentence := s.text.sentences[s.sentence]
+	for _, term := range s.text.terms[sentence.terms[0]:sentence.terms[1]] {
+		if distance := max(term.token-place, place-term.token); distance <= nearWords && !term.name {
+			keys[term.key] = true
+		}
+	}
+	return keys
+}
+
+// sameTime reports whether the sentences may speak of the same time: a date of one agrees with one of the other, or
+// neither has any. Where only one has a date, what changes with the years is not compared.
+func (p *statementPair) sameTime() bool {
+	as, bs := p.a.values(ValueDate), p.b.values(ValueDate)
+	switch {
+	case len(as) == 0 && len(bs) == 0:
+		return true
+	case len(as) == 0 || len(bs) == 0:
+		return !p.changing()
+	}
+	for _, a := range as {
+		for _, b := range bs {
+			if r := relateDates(&a.Date, &b.Date); r >= dateWider || relateDates(&b.Date, &a.Date) >= dateWider {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// changing reports whether the sentences speak of what changes with the years.
+func (p *statementPair) changing() bool {
+	for concept := range changingConcepts {
+		if p.shared[conceptKey(concept)] {
+			return true
+		}
+	}
+	return p.shared[topicKey("rate")] || p.shared[topicKey("average")] || p.shared[topicKey("record")]
+}
+
+// dates reports the dates that differ, if they are of the same event.
+func (p *statementPair) dates() {
+	as, bs := p.a.values(ValueDate), p.b.values(ValueDate)
+	same := func(a, b placedValue) bool {
+		return relateDates(&a.Date, &b.Date) >= dateWider || relateDates(&b.Date, &a.Date) >= dateWider
+	}
+	restA, restB := p.unmatched(as, bs, same), p.unmatched(bs, as, same)
+	// Where numbers differ as well, the dates say when they were so.
+	if len(p.a.values(ValueNumber)) > 0 && len(p.b.values(ValueNumber)) > 0 {
+		return
+	}
+	alone := len(as) == 1 && len(bs) == 1
+	for _, a := range restA {
+		for _, b := range restB {
+			if !sameGrain(&a.Date, &b.Date) {
+				continue
+			}
+			eventA, eventB := p.a.attribute(a, dateConcept), p.b.attribute(b, dateConcept)
+			if eventA != "" && eventB != "" && eventA != eventB {
+				continue
+			}
+			if eventA != "" && eventA == eventB || alone && p.sharedNear(a, b) {
+				p.add(ConflictDate, a.Span, b.Span)
+				return
+			}
+		}
+	}
+}
+
+// Negations and opposites need more in common than values do: a sentence has them for many reasons.
+const (
+	polarContent = 2  // shared words that are in no name
+	polarFocus   = .6 // least share, by weight, of the words denied that the other sentence has
+	polarOverlap = .4 // least share of the weight of the sentence with more that both have in common
+)
+
+// denials reports what one sentence denies and the other says.
+func (p *statementPair) denials() {
+	if p.content < polarContent || p.weight < polarOverlap*max(p.a.weight, p.b.weight) || !p.sameTime() {
+		return
+	}
+	as, bs := p.a.values(ValueNegation), p.b.values(ValueNegation)
+	switch {
+	case len(as) > 0 && len(bs) == 0:
+		p.denial(p.a, p.b, as)
+	case len(bs) > 0 && len(as) == 0:
+		p.denial(p.b, p.a, bs)
+	}
+}
+
+func (p *statementPair) denial(denying, saying *statement, negations []placedValue) {
+	if negative(saying.text, &saying.text.sentences[saying.sentence], denyingWord) || p.opposed() {
+		return
+	}
+	for _, n := range negations {
+		weights, total := focus(denying.text, n.index)
+		shared := 0.
+		for key, weight := range weights {
+			if p.shared[key] {
+				shared += weight
+			}
+		}
+		if total == 0 || shared < polarFocus*total {
+			continue
+		}
+		span := saying.text.extent(saying.sentence, deniedKeys(denying.text, n.index))
+		if denying == p.a {
+			p.add(ConflictNegation, n.denied(), span)
+		} else {
+			p.add(ConflictNegation, span, n.denied())
+		}
+		p.found[len(p.found)-1].Note = fmt.Sprintf(
+			"possible conflict: negation: only one side denies %s", denying.text.quoted(n.Value),
+		)
+		return
+	}
+}
+
+// opposed reports whether one sentence has the opposite of a word of the other: "did not rise" and "fell" agree.
+func (p *statementPair) opposed() bool {
+	for _, a := range p.a.values(ValueDegree) {
+		for _, b := range p.b.values(ValueDegree) {
+			if a.Words[0] == b.Words[1] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// antonyms reports opposite words.
+func (p *statementPair) antonyms() {
+	if p.content < 1 || p.weight < polarOverlap*max(p.a.weight, p.b.weight) || !p.sameTime() {
+		return
+	}
+	if len(p.a.values(ValueNegation)) != 0 || len(p.b.values(ValueNegation)) != 0 {
+		return
+	}
+	as, bs := p.a.values(ValueDegree), p.b.values(ValueDegree)
+	for _, a := range as {
+		for _, b := range bs {
+			if a.Words[0] == b.Words[1] && !has(as, b.Words[0]) && !has(bs, a.Words[0]) && !p.turned(a.Words[0]) {
+				p.add(ConflictAntonym, a.Span, b.Span)
+				return
+			}
+		}
+	}
+}
+
+// has reports whether one of some degree words is on a side of its pair. A sentence with both sides opposes nothing.
+func has(values []placedValue, side string) bool {
+	return slices.ContainsFunc(values, func(v placedValue) bool { return v.Words[0] == side })
+}
+
+// turned reports whether the sentences name the two sides of a relation in opposite order: A beat B, B lost to A.
+func (p *statementPair) turned(word string) bool {
+	if !relationWords.has(word) {
+		return false
+	}
+	a, b := p.order(p.a), p.order(p.b)
+	return len(a) > 1 && len(b) > 1 && a[0] != b[0]
+}
+
+// order returns the keys of the shared names of a sentence, in their order.
+func (p *statementPair) order(s *statement) []uint32 {
+	var keys []uint32
+	for _, term := range s.terms {
+		if p.shared[term.key] && s.names[term.key] {
+			keys = append(keys, term.key)
+		}
+	}
+	return keys
 }

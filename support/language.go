@@ -167,16 +167,8 @@ type functionWord struct{ languages, number uint8 }
 //nolint:gochecknoglobals // made once, never written afterwards
 var functionWords = sync.OnceValue(func() map[string]functionWord {
 	words := map[string]functionWord{}
-	for i, list := range [...]string{
-		"the of and to that with from by his which were this are have has be on it as at for an is was in",
-		"der die das und ist nicht ein eine mit auf fur von dem den des sich wurde im zu als was in",
-		"le la les un une et est dans du de des au aux sur pour qui que pas avec ete ce ou il en",
-		"el la los las un una y de del que en fue con por se su es",
-		"il la di che e gli un una della del nel sono per non dei alla ha con in da",
-		"o os um uma de do da em nao com foi ao dos pela no na que e por se",
-		"de het een van niet met voor zijn werd dat die aan op ook te en is was in",
-	} {
-		for word := range strings.FieldsSeq(list) {
+	for i, language := range latinLanguages {
+		for word := range lists["in-"+language] {
 			w, ok := words[word]
 			if !ok {
 				w.number = uint8(len(words) + 1)

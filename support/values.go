@@ -3,8 +3,14 @@ package support
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/prose"
 )
 
 // ValueKind is what a [Value] is.
@@ -200,4 +206,470 @@ func (r *valueReader) gluedAll(first, last int) bool {
 
 func (r *valueReader) sameSentence(i, j int) bool {
 	return j < len(r.tokens) && i >= 0 && r.tokens[i].sentence == r.tokens[j].sentence
+}
+
+type valueTokenKind uint8
+
+const (
+	wordToken valueTokenKind = iota
+	numberToken
+	signToken // one rune that is neither: punctuation, currency, percent
+)
+
+// valueToken is one word, figure or sign.
+type valueToken struct {
+	kind       valueTokenKind
+	start, end int
+	low        string // lower case, apostrophes straight, stops of initials left out; of signs and figures as written
+	upper      bool   // begins with a capital
+	caps       bool   // at least two letters, and no small one
+	initial    bool   // a capital with its stop: J. or U.S.
+	glued      bool   // no white space before it
+	opens      bool   // the first word of its sentence
+	sentence   int
+}
+
+// valueTokens cuts a text into words, figures and signs, in time linear in it.
+func valueTokens(text string) []valueToken {
+	tokens := make([]valueToken, 0, len(text)/5+1)
+	sentence := 0
+	for start, end := range prose.Sentences(text) {
+		before := len(tokens)
+		tokens = sentenceTokens(tokens, text, start, end)
+		first := true
+		for i := before; i < len(tokens); i++ {
+			tokens[i].sentence = sentence
+			if tokens[i].kind != signToken && first {
+				tokens[i].opens, first = tokens[i].kind == wordToken, false
+			}
+		}
+		sentence++
+	}
+	return tokens
+}
+
+func sentenceTokens(tokens []valueToken, text string, at, end int) []valueToken {
+	glued := false
+	for at < end {
+		r, size := utf8.DecodeRuneInString(text[at:end])
+		switch {
+		case unicode.IsSpace(r):
+			at += size
+			glued = false
+			continue
+		case r == '[' && markEnd(text, at) > at && markEnd(text, at) <= end:
+			at = markEnd(text, at) // a citation mark: [3]
+			glued = false
+			continue
+		case r >= '0' && (r <= '9' || r >= utf8.RuneSelf && unicode.IsDigit(r)):
+			tokens = append(tokens, numberAt(text[:end], at))
+		case ideograph(r):
+			tokens = append(tokens, valueToken{kind: wordToken, start: at, end: at + size, low: text[at : at+size]})
+		case unicode.IsLetter(r):
+			tokens = append(tokens, wordAt(text, at, end).withoutStop(tokens, end))
+		default:
+			tokens = append(tokens, valueToken{kind: signToken, start: at, end: at + size})
+		}
+		last := &tokens[len(tokens)-1]
+		last.glued = glued
+		at = last.end
+		glued = true
+		if last.kind == signToken {
+			last.low = text[last.start:last.end]
+		}
+	}
+	return tokens
+}
+
+// digitAt reads a digit of the scripts that modern texts write numbers in; size 0: there is none.
+func digitAt(text string, at int) (digit byte, size int) {
+	if at >= len(text) {
+		return 0, 0
+	}
+	if c := text[at]; c < utf8.RuneSelf {
+		if c >= '0' && c <= '9' {
+			return c, 1
+		}
+		return 0, 0
+	}
+	r, size := utf8.DecodeRuneInString(text[at:])
+	for _, zero := range [...]rune{'０', '٠', '۰', '०'} {
+		if r >= zero && r <= zero+9 {
+			return '0' + byte(r-zero), size
+		}
+	}
+	return 0, 0
+}
+
+// separatorAt reads what stands between digits: a decimal sign, or what groups thousands. Spaces of any width are one.
+func separatorAt(text string, at int) (plain byte, size int) {
+	r, size := utf8.DecodeRuneInString(text[at:])
+	switch r {
+	case '.', '．', '٫':
+		return '.', size
+	case ',', '，', '٬':
+		return ',', size
+	case ' ', '\u00a0', '\u2009', '\u202f':
+		return ' ', size
+	}
+	return 0, 0
+}
+
+// numberAt reads the figure at a place, or the digit of another script as a sign.
+func numberAt(text string, at int) valueToken {
+	end, plain := lexFigure(text, at)
+	if end == at {
+		_, size := utf8.DecodeRuneInString(text[at:])
+		return valueToken{kind: signToken, start: at, end: at + size}
+	}
+	return valueToken{kind: numberToken, start: at, end: end, low: plain}
+}
+
+// lexFigure reads digits with what stands between them, and returns their end and their plain form: 1,234.5 and 1 234
+// but neither the comma of "1, 2" nor the space of "12 34" or "1999 300".
+func lexFigure(text string, at int) (end int, plain string) {
+	start, digits, groups := at, 0, 0
+	spaces := true // spaces may group what follows
+	folded := make([]byte, 0, maxFoldedFigure)
+	for {
+		for digit, size := digitAt(text, at); size > 0; digit, size = digitAt(text, at) {
+			folded = append(folded, digit)
+			at += size
+			digits++
+		}
+		sign, size := separatorAt(text, at)
+		if _, next := digitAt(text, at+size); sign == 0 || next == 0 {
+			break
+		}
+		if sign == ' ' {
+			if !spaces || digits > 3 || groups > 0 && digits != 3 || !threeDigits(text, at+size) || text[start] == '0' {
+				break
+			}
+			groups++
+		} else {
+			spaces = false
+		}
+		folded = append(folded, sign)
+		at += size
+		digits = 0
+	}
+	if at-start == len(folded) {
+		return at, text[start:at]
+	}
+	return at, string(folded)
+}
+
+// maxFoldedFigure is how many bytes of a figure are kept without asking for memory.
+const maxFoldedFigure = 32
+
+// threeDigits reports whether exactly three digits stand at a place.
+func threeDigits(text string, at int) bool {
+	for range 3 {
+		_, size := digitAt(text, at)
+		if size == 0 {
+			return false
+		}
+		at += size
+	}
+	_, size := digitAt(text, at)
+	return size == 0
+}
+
+// wordAt reads the word that begins at a place.
+//
+//nolint:gocognit // one loop over the runes of a word
+func wordAt(text string, at, end int) valueToken {
+	token := valueToken{kind: wordToken, start: at}
+	if stop := initialsEnd(text, at, end); stop > at {
+		token.end, token.upper, token.initial = stop, true, true
+		token.caps = stop-at > 2
+		token.low = strings.ToLower(strings.ReplaceAll(text[at:stop], ".", ""))
+		return token
+	}
+	letters, capitals := 0, 0
+	i, before := at, rune(0)
+	for i < end {
+		r, size := utf8.DecodeRuneInString(text[i:end])
+		if ideograph(r) || unicode.IsDigit(r) && (unspaced(before) || i == at+1 && before == 'v') {
+			break // v3.2 is a version
+		}
+		before = r
+		if i > at && isApostrophe(r) {
+			next, _ := utf8.DecodeRuneInString(text[min(i+size, end):end])
+			if !unicode.IsLetter(next) {
+				break
+			}
+		} else if !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) {
+			break
+		}
+		if unicode.IsLetter(r) {
+			letters++
+		}
+		if unicode.IsUpper(r) {
+			capitals++
+			token.upper = token.upper || i == at
+		}
+		i += size
+	}
+	// COVID-19, B-52: the figure belongs to the name.
+	if capitals > 0 && i+1 < end && text[i] == '-' && text[i+1] >= '0' && text[i+1] <= '9' &&
+		int(monthNames[strings.ToLower(text[at:i])].number) == 0 {
+		i++
+		for i < end && (text[i] >= '0' && text[i] <= '9' || text[i]|0x20 >= 'a' && text[i]|0x20 <= 'z') {
+			i++
+		}
+	}
+	token.end = i
+	token.caps = letters >= 2 && capitals == letters
+	token.low = foldApostrophe(strings.ToLower(text[at:i]))
+	return token
+}
+
+// withoutStop takes the stop from a unit that ends a sentence behind its figure and looks like an initial: 5 W., 482
+// °F.
+func (t valueToken) withoutStop(before []valueToken, end int) valueToken {
+	if !t.initial || t.end-t.start != len("F.") || len(before) == 0 {
+		return t
+	}
+	if last := before[len(before)-1]; last.low == "°" || last.kind == numberToken && t.end == end {
+		t.end--
+		t.initial = false
+	}
+	return t
+}
+
+// initialsEnd finds the end of capitals with stops, as J. or U.S.A., at the beginning of text[at:end]; at if there are
+// none.
+func initialsEnd(text string, at, end int) int {
+	i := at
+	for i+1 < end && text[i] >= 'A' && text[i] <= 'Z' && text[i+1] == '.' {
+		i += 2
+	}
+	if i == at+2 && i < end && text[i] >= 'a' && text[i] <= 'z' {
+		return at // "A.b" is no initial
+	}
+	return i
+}
+
+func isApostrophe(r rune) bool { return r == '\'' || r == '’' || r == 'ʼ' }
+
+func foldApostrophe(s string) string {
+	if !strings.ContainsAny(s, "’ʼ") {
+		return s
+	}
+	return strings.NewReplacer("’", "'", "ʼ", "'").Replace(s)
+}
+
+// withoutPossessive takes 's and a closing apostrophe from a folded word.
+func withoutPossessive(low string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(low, "'s"), "'")
+}
+
+// foldWord takes the diacritics from Latin letters.
+func foldWord(low string) string {
+	if isASCII([]byte(low)) {
+		return low
+	}
+	var b strings.Builder
+	for _, c := range low {
+		switch plain := plainLetters[string(c)].name; {
+		case plain != "":
+			b.WriteString(plain)
+		case unicode.Is(unicode.Mn, c):
+		case unicode.Is(unicode.Latin, c):
+			c, _ = utf8.DecodeRuneInString(norm.NFD.String(string(c)))
+			fallthrough
+		default:
+			b.WriteRune(c)
+		}
+	}
+	return b.String()
+}
+
+var plainLetters = lists["plain"]
+
+// piece is a claim or a passage, or what stands in it from a place on.
+type piece struct {
+	passage, from int // passage: an index, or InClaim
+	text          string
+}
+
+// betweenPieces parts pieces that are read together.
+const betweenPieces = "\n\n"
+
+func joined(pieces []piece) string {
+	texts := make([]string, len(pieces))
+	for i := range pieces {
+		texts[i] = pieces[i].text
+	}
+	return strings.Join(texts, betweenPieces)
+}
+
+// valuedText is one or more pieces with their values, their words and their sentences. Places count in the joined text.
+// No value and no sentence stands in two pieces.
+type valuedText struct {
+	text      string // of all pieces
+	pieces    []piece
+	starts    []int // of each piece in text
+	tokens    []valueToken
+	values    []Value
+	places    []int // for each value its first token
+	terms     []topicTerm
+	sentences []valuedSentence
+}
+
+// topicTerm is a word that says what a sentence is about: no grammar, no value but a name.
+type topicTerm struct {
+	key    uint32
+	weight float64
+	token  int
+	name   bool
+}
+
+// valuedSentence is one sentence: half-open ranges of tokens, terms and values.
+type valuedSentence struct {
+	span           ibid.Span
+	tokens         [2]int
+	terms          [2]int
+	values         [2]int
+	weight         float64 // of its terms, each counted once
+	names, content int     // how many terms are words of names, and how many are not
+}
+
+// conceptWeight is what a word that stands for a concept weighs at most: the concept has commoner words.
+const conceptWeight = .5
+
+// topicOf returns the key of a word, the same for words that say the same of a value (tall, height), and its weight.
+func topicOf(low string) (key uint32, weight float64) {
+	word := stem([]byte(foldWord(withoutPossessive(low))))
+	weight = english().weight(hash(word) &^ 1)
+	if concept := conceptOf(string(word)); concept != "" {
+		return conceptKey(concept), min(weight, conceptWeight)
+	}
+	return hash(word) &^ 1, weight
+}
+
+func topicKey(low string) uint32 {
+	key, _ := topicOf(low)
+	return key
+}
+
+// readPieces reads the tokens and values of each piece by itself.
+func (t *valuedText) readPieces(language string) {
+	at, sentences := 0, 0
+	for i := range t.pieces {
+		text := t.pieces[i].text
+		tokens := valueTokens(text)
+		values := readValues(text, tokens, language)
+		for k := range tokens {
+			tokens[k].start, tokens[k].end = tokens[k].start+at, tokens[k].end+at
+			tokens[k].sentence += sentences
+		}
+		for k := range values {
+			v := &values[k]
+			v.Span, v.Scope, v.figure = shifted(v.Span, at), shifted(v.Scope, at), shifted(v.figure, at)
+		}
+		if len(tokens) > 0 {
+			sentences = tokens[len(tokens)-1].sentence + 1
+		}
+		t.tokens, t.values, t.starts = append(t.tokens, tokens...), append(t.values, values...), append(t.starts, at)
+		at += len(text) + len(betweenPieces)
+	}
+}
+
+// readValuedText reads pieces in a language, empty if that is unknown: their values, and then tokens, terms and values
+// of each sentence side by side.
+//
+//nolint:gocognit // one loop over the tokens, with the values that go with them
+func readValuedText(language string, pieces ...piece) *valuedText {
+	t := &valuedText{text: joined(pieces), pieces: pieces}
+	t.readPieces(language)
+	t.places = make([]int, len(t.values))
+	value, name := 0, ibid.Span{}
+	covered := 0 // bytes before it belong to a number or a date
+	for i := range t.tokens {
+		token := &t.tokens[i]
+		if len(t.sentences) == 0 || t.tokens[t.sentences[len(t.sentences)-1].tokens[0]].sentence != token.sentence {
+			t.sentences = append(t.sentences, valuedSentence{
+				span: ibid.Span{
+					Start: token.start,
+				},
+				tokens: [2]int{i, i},
+				terms:  [2]int{len(t.terms), len(t.terms)},
+				values: [2]int{value, value},
+			})
+		}
+		for value < len(t.values) && t.values[value].Span.Start <= token.start {
+			v := &t.values[value]
+			t.places[value] = i
+			switch v.Kind {
+			case ValueNumber:
+				covered = v.Span.End
+				if v.Unit.Kind == UnitCount {
+					covered = token.end // the noun says what is counted
+				}
+			case ValueDate, ValueNegation, ValueDegree:
+				covered = v.Span.End
+			case ValueName:
+				if !v.Unsure {
+					name = v.Span
+				}
+			}
+			value++
+		}
+		s := &t.sentences[len(t.sentences)-1]
+		if token.kind == wordToken && token.start >= covered && !smallWords.has(token.low) {
+			key, weight := topicOf(token.low)
+			t.terms = append(t.terms, topicTerm{key: key, weight: weight, token: i, name: token.start < name.End})
+		}
+		s.span.End = token.end
+		s.tokens[1], s.terms[1], s.values[1] = i+1, len(t.terms), value
+	}
+	for i := range t.sentences {
+		t.weigh(&t.sentences[i])
+	}
+	return t
+}
+
+func (t *valuedText) weigh(s *valuedSentence) {
+	seen := make(map[uint32]bool, s.terms[1]-s.terms[0])
+	for _, term := range t.terms[s.terms[0]:s.terms[1]] {
+		if seen[term.key] {
+			continue
+		}
+		seen[term.key] = true
+		s.weight += term.weight
+		if term.name {
+			s.names++
+		} else {
+			s.content++
+		}
+	}
+}
+
+// sentenceOf returns the index of the sentence that has token i.
+func (t *valuedText) sentenceOf(i int) int {
+	low, high := 0, len(t.sentences)
+	for low+1 < high {
+		if middle := (low + high) / 2; t.sentences[middle].tokens[0] <= i {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// excerpt is a sentence with a value in it, in the passage that it stands in.
+func (t *valuedText) excerpt(sentence int, value ibid.Span) Excerpt {
+	span := t.sentences[sentence].span
+	span.Start, span.End = min(span.Start, value.Start), max(span.End, value.End)
+	n, found := slices.BinarySearch(t.starts, span.Start)
+	if !found {
+		n--
+	}
+	by := t.pieces[n].from - t.starts[n]
+	return Excerpt{
+		Passage: t.pieces[n].passage, Span: shifted(span, by), Value: shifted(value, by), Text: textAt(t.text, span),
+	}
 }

@@ -1,46 +1,115 @@
 package support
 
 import (
+	_ "embed"
+	"strconv"
 	"strings"
 	"sync"
 )
 
-// The words that the reader treats apart. All are in lower case and without accents; contractions are read before.
-const (
-	// stopWords carry no information of their own, or speak of the answer and not of the world (according, mentioned).
-	stopWords = `a about above after again against all am an and any are as at be because been before being below between both
-but by can could did do does doing down during each few for from further had has have having he her here hers herself him
-himself his how i if in into is it its itself just let me more most my myself no nor not now of off on once only or other
-ought our ours ourselves out over own same she should so some such than that the their theirs them themselves then there these
-they this those through to too under until up very was we were what when where which while who whom why will with would you
-your yours yourself yourselves also may might must shall however therefore thus hence s t d ll m re ve upon within without
-via per etc eg ie many much cannot
-according context given provided mentioned stated source sources passage passages explanation additionally moreover
-furthermore overall important note noted example including include includes included answer reference references although
-though since like addition various certain specific specifically particular particularly generally typically usually often
-sometimes known considered one ones based several different well even still yet among along around use used using make makes
-made way`
-	// sameWords are read as the word that stands behind each: irregular forms, people of a nation, a few synonyms.
-	sameWords = `men man women woman children child people person won win wrote write written write began begin begun begin
-became become took take taken take gave give given give went go gone go came come said say found find founded found2 founder
-found2 founders found2 led lead held hold built build sold sell bought buy brought bring left leave lost lose met meet paid
-pay ran run sang sing sung sing song sing sent send spent spend spoke speak spoken speak taught teach thought think told tell
-known know knew know grew grow grown grow fell fall fallen fall felt feel kept keep died die death die dead die born birth
-chose choose chosen choose drew draw drawn draw flew fly fought fight got get rose rise risen rise saw see seen see shot shoot
-shown show stood stand threw throw wore wear worn wear feet foot teeth tooth mice mouse lives life wives wife leaves leaf
-countries country american america americans america british britain french france german germany chinese china japanese
-japan spanish spain italian italy russian russia canadian canada australian australia indian india mexican mexico better good
-best good worse bad worst bad movie film movies film films film tv television jan january feb february mar march apr april
-jun june jul july aug august sep september sept september oct october nov november dec december`
-	numberWords = `two 2 three 3 four 4 five 5 six 6 seven 7 eight 8 nine 9 ten 10 eleven 11 twelve 12 thirteen 13 fourteen 14
-fifteen 15 sixteen 16 seventeen 17 eighteen 18 nineteen 19 twenty 20 thirty 30 forty 40 fifty 50 sixty 60 seventy 70 eighty 80
-ninety 90 second 2 third 3 fourth 4 fifth 5 sixth 6 seventh 7 eighth 8 ninth 9 tenth 10 twice 2 thrice 3`
-	// personWords speak of the speaker or to the listener: small talk, no claim about the world.
-	personWords   = `i you my your me we yeah yes oh hi do`
-	negationWords = `not no never none nobody nothing neither nor without cannot nowhere`
-	// clauseWords begin a new part of a claim.
-	clauseWords = `and which who but while where because`
+// wordsText is what is known of words, signs and units; it says its own form.
+//
+//go:embed words.txt
+var wordsText string
+
+// wordList is a list of words.txt.
+type wordList map[string]meaning
+
+// meaning is what a list says of a word.
+type meaning struct {
+	name   string
+	number float64
+}
+
+func (l wordList) has(word string) bool { _, ok := l[word]; return ok }
+
+// The lists of words.txt, which says what is in them. Other files have those that only they use.
+var (
+	lists = readLists(wordsText)
+
+	smallWords     = lists["small"]
+	monthNames     = lists["month"]
+	ordinalWords   = lists["ordinal"]
+	numberWords    = lists["number"]
+	pluralWords    = lists["plural"]
+	oppositeWords  = lists["opposite"]
+	relationWords  = lists["relation"]
+	denyingWords   = lists["denying"]
+	currencyNames  = lists["currency"]
+	languagesLists = lists["language"]
 )
+
+// readLists reads words.txt. A test holds that it is well formed.
+func readLists(text string) map[string]wordList {
+	lists := map[string]wordList{}
+	for line := range strings.Lines(strings.ReplaceAll(text, "\n ", " ")) {
+		head, words, ok := strings.Cut(line, ":")
+		if !ok || line[0] == '#' {
+			continue
+		}
+		fields := strings.Fields(head)
+		list := lists[fields[0]]
+		if list == nil {
+			list = wordList{}
+			lists[fields[0]] = list
+		}
+		if sides := strings.Split(words, "|"); len(sides) == 2 {
+			list.addSide(sides[0], sides[1])
+			list.addSide(sides[1], sides[0])
+			continue
+		}
+		var m meaning
+		counts := false
+		for _, field := range fields[1:] {
+			if number, ok := parseNumber(strings.TrimSuffix(field, "+")); ok {
+				m.number, counts = number, strings.HasSuffix(field, "+")
+			} else {
+				m.name = field
+			}
+		}
+		for word := range strings.FieldsSeq(words) {
+			if !counts {
+				list.add(word, m)
+				continue
+			}
+			for same := range strings.SplitSeq(word, "/") {
+				list.add(same, m)
+			}
+			m.number++
+		}
+	}
+	return lists
+}
+
+func (l wordList) add(word string, m meaning) {
+	if word = strings.ReplaceAll(word, "_", " "); !l.has(word) {
+		l[word] = m
+	}
+}
+
+// addSide adds the words of one side of a pair of opposites. What they mean is the names of both sides, their own first.
+func (l wordList) addSide(words, others string) {
+	own, other := strings.Fields(words), strings.Fields(others)
+	name, opposite := strings.Trim(own[0], "()"), strings.Trim(other[0], "()")
+	if name != own[0] {
+		own = own[1:]
+	}
+	for _, word := range own {
+		l.add(word, meaning{name: name + "|" + opposite})
+	}
+}
+
+// parseNumber reads .0254, 1e3 and 1/3.
+func parseNumber(s string) (float64, bool) {
+	above, below, isFraction := strings.Cut(s, "/")
+	number, err := strconv.ParseFloat(above, 64)
+	if err == nil && isFraction {
+		var divisor float64
+		divisor, err = strconv.ParseFloat(below, 64)
+		number /= divisor
+	}
+	return number, err == nil
+}
 
 // word is what the reader knows about a word.
 type word struct {
@@ -54,19 +123,32 @@ const wordBits = 11
 // wordTable has the words that the reader treats apart, with open addressing.
 type wordTable [1 << wordBits]word
 
-//nolint:gochecknoglobals // made once from the constants above, never written afterwards
 var knownWords = sync.OnceValue(func() *wordTable {
 	t := new(wordTable)
-	t.flag(stopWords, flagStop)
-	t.flag(personWords, flagPerson)
-	t.flag(negationWords, flagNegation)
-	t.flag(clauseWords, flagClause)
-	for list, number := range map[string]bool{sameWords: false, numberWords: true} {
-		fields := strings.Fields(list)
-		for i := 0; i < len(fields); i += 2 {
-			w := t.at(hashString(fields[i]) &^ 1)
-			if w.key = stemKey([]byte(fields[i+1])); number {
-				w.key = hashString(fields[i+1]) | 1
+	for list, flag := range map[string]tokenFlags{
+		"stop": flagStop, "person": flagPerson, "never": flagNegation, "clause": flagClause,
+	} {
+		for word := range lists[list] {
+			t.at(word).flags |= flag
+		}
+	}
+	for word, m := range lists["same"] {
+		t.at(word).key = stemKey([]byte(m.name))
+	}
+	months := map[float64]string{} // by their numbers: the whole name is the longest
+	for word, m := range monthNames {
+		if len(word) > len(months[m.number]) {
+			months[m.number] = word
+		}
+	}
+	for word, m := range monthNames {
+		t.at(word).key = stemKey([]byte(months[m.number]))
+	}
+	for list, last := range map[string]float64{"number": 90, "ordinal": 10, "number-word": 3} {
+		for word, m := range lists[list] {
+			if m.number >= 2 && m.number <= last { // one is a pronoun, and first seldom counts
+				w := t.at(word)
+				w.key = hashString(strconv.Itoa(int(m.number))) | 1
 				w.flags |= flagNumber
 			}
 		}
@@ -74,14 +156,9 @@ var knownWords = sync.OnceValue(func() *wordTable {
 	return t
 })
 
-func (t *wordTable) flag(list string, flag tokenFlags) {
-	for field := range strings.FieldsSeq(list) {
-		t.at(hashString(field) &^ 1).flags |= flag
-	}
-}
-
 // at returns the place of a word, which is taken if it was free.
-func (t *wordTable) at(raw uint32) *word {
+func (t *wordTable) at(text string) *word {
+	raw := hashString(text) &^ 1
 	w := t.find(raw)
 	w.raw = raw
 	return w

@@ -1,11 +1,87 @@
 package support
 
 import (
+	"cmp"
 	"math"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/text"
 )
+
+// unitScale is what a unit's name means: so many of the base unit of its kind, and for temperatures where its zero
+// lies.
+type unitScale struct {
+	kind   UnitKind
+	factor float64
+	zero   float64
+}
+
+var (
+	unitNames    = lists["unit"]
+	unitLetters  = lists["letter"]
+	signUnits    = lists["sign-unit"]
+	signMoney    = lists["sign-money"]
+	signPeople   = lists["sign-people"]
+	dollarNames  = lists["dollar"]
+	aboutWords   = lists["about"]
+	boundWords   = lists["bound"]
+	thanWords    = lists["than"]
+	determiners  = lists["determiner"]
+	countedNouns = lists["count"]
+)
+
+// unit reads a unit in one of the lists of units.
+func (l wordList) unit(word string) (unitScale, bool) {
+	m, ok := l[word]
+	return unitScale{kind: UnitKind(m.name), factor: m.number}, ok
+}
+
+// raised is the square or the cube of a unit of length.
+func (s unitScale) raised(power int) unitScale {
+	kinds := [...]UnitKind{1: s.kind, 2: UnitArea, 3: UnitVolume}
+	return unitScale{kind: kinds[power], factor: math.Pow(s.factor, float64(power))}
+}
+
+// longestSignUnit is how many signs a unit of signUnits has at most.
+const longestSignUnit = 7
+
+// signUnit reads a unit or counter of Chinese or Japanese right behind a figure, and returns the token behind it.
+func (r *valueReader) signUnit(v *Value, at int) (int, bool) {
+	if r.kind(at) != wordToken || !r.glued(at) {
+		return at, false
+	}
+	behind := r.text[r.tokens[at].start:]
+	if first, _ := utf8.DecodeRuneInString(behind); !ideograph(first) {
+		return at, false
+	}
+	power, square := 1, ""
+	for i, prefix := range [...]string{2: "平方", 3: "立方"} {
+		if prefix != "" && strings.HasPrefix(behind, prefix) {
+			power, square, behind = i, prefix, behind[len(prefix):]
+		}
+	}
+	for n := longestSignUnit; n > 0; n-- {
+		name := text.Runes(behind, n)
+		next := at + utf8.RuneCountInString(square+name)
+		scale, ok := signUnits.unit(name)
+		switch {
+		case power == 1 && signMoney.has(name):
+			v.Unit = Unit{Kind: UnitMoney, Name: signMoney[name].name}
+		case power == 1 && signPeople.has(name):
+			v.Unit = Unit{Kind: UnitCount, Name: "people"}
+		case ok && (power == 1 || scale.kind == UnitLength):
+			v.convert(scale.raised(power), square+name)
+		default:
+			continue
+		}
+		return next, true
+	}
+	v.Unit = Unit{Kind: UnitCount, Name: r.low(at)} // what is counted is said by its first sign
+	return at + 1, true
+}
 
 // quantity reads a number with its sign, currency, range and unit at token i, and returns the token behind it; i if
 // there is none.
@@ -63,17 +139,16 @@ func (r *valueReader) quantity(i int) int {
 
 func (r *valueReader) currencyBefore(i int) (int, string) {
 	if r.kind(i) == signToken {
-		if code := currencyOf(r.low(i)); code != "" {
+		if code := currencyNames[r.low(i)].name; code != "" {
 			return i + 1, code
 		}
 	}
 	if r.kind(i) == wordToken && r.tokens[i].caps {
 		low := r.low(i)
-		if (low == "us" || low == "a" || low == "au" || low == "ca" || low == "hk") && r.low(i+1) == "$" &&
-			r.glued(i+1) {
-			return i + 2, dollarOf(low)
+		if code := dollarNames[low].name; code != "" && r.low(i+1) == "$" && r.glued(i+1) {
+			return i + 2, code
 		}
-		if code := currencyOf(low); code != "" && low != "try" && len(low) == 3 && r.kind(i+1) == numberToken {
+		if code := currencyNames[low].name; code != "" && low != "try" && len(low) == 3 && r.kind(i+1) == numberToken {
 			return i + 1, code
 		}
 	}
@@ -96,20 +171,22 @@ func (r *valueReader) notANumber(i int, f figure) bool {
 	case "/":
 		return r.glued(i-1) && i > 1 && r.kind(i-2) == wordToken
 	}
-	return r.kind(i-1) == wordToken && !r.tokens[i-1].initial && currencyOf(r.low(i-1)) == "" && r.low(i-1) != "c"
+	return r.kind(i-1) == wordToken && !r.tokens[i-1].initial && currencyNames[r.low(i-1)].name == "" && r.low(i-1) != "c"
 }
 
 // rangeEnd reads the second number of 5-10, 5 to 10, between 5 and 10.
 func (r *valueReader) rangeEnd(f figure) (figure, bool) {
 	at := f.next
 	switch low := r.low(at); {
-	case low == "%" || currencyOf(low) != "" && r.kind(at) == signToken:
+	case low == "%" || currencyNames[low].name != "" && r.kind(at) == signToken:
 		at++
 	}
 	switch r.low(at) {
 	case "-", "–", "—", "‐", "−", "to":
-		if r.low(at) == "to" && r.low(at-1) != "%" && f.words && !f.part && smallFollows(r, at+1) == 0 {
-			return figure{}, false
+		if r.low(at) == "to" && r.low(at-1) != "%" && f.words && !f.part {
+			if next, ok := r.figureAt(at + 1); !ok || next.value == 0 {
+				return figure{}, false
+			}
 		}
 	case "and":
 		if !r.between(f) {
@@ -119,7 +196,7 @@ func (r *valueReader) rangeEnd(f figure) (figure, bool) {
 		return figure{}, false
 	}
 	at++
-	if currencyOf(r.low(at)) != "" && r.kind(at) == signToken {
+	if currencyNames[r.low(at)].name != "" && r.kind(at) == signToken {
 		at++
 	}
 	second, ok := r.figureAt(at)
@@ -127,14 +204,6 @@ func (r *valueReader) rangeEnd(f figure) (figure, bool) {
 		return figure{}, false
 	}
 	return second, true
-}
-
-func smallFollows(r *valueReader, i int) float64 {
-	f, ok := r.figureAt(i)
-	if !ok {
-		return 0
-	}
-	return f.value
 }
 
 // between reports whether "between" stands right before the number that ends before f.next.
@@ -180,7 +249,7 @@ func (r *valueReader) measure(v *Value, at int, currency string) int {
 		v.convert(scale, name)
 		return next
 	}
-	if next, ok := r.ideographicUnit(v, at); ok {
+	if next, ok := r.signUnit(v, at); ok {
 		return next
 	}
 	return r.counted(v, at)
@@ -189,9 +258,7 @@ func (r *valueReader) measure(v *Value, at int, currency string) int {
 // currencyAfter reads a currency behind a number.
 func (r *valueReader) currencyAfter(v *Value, at int) (int, bool) {
 	low := r.low(at)
-	if code := currencyOf(
-		low,
-	); code != "" &&
+	if code := currencyNames[low].name; code != "" &&
 		(r.kind(at) == signToken || len(low) > 2 && low != "try" && low != "won" && low != "real") {
 		v.Unit = Unit{Kind: UnitMoney, Name: code}
 		return at + 1, true
@@ -266,9 +333,9 @@ func (r *valueReader) unitAt(i int) (unitScale, string, int) {
 		power, at = 3, i+1
 	}
 	low = r.low(at)
-	scale, ok := unitOf(foldWord(low)) // mètres
+	scale, ok := unitNames.unit(foldWord(low)) // mètres
 	if token := r.at(at); !ok && token.kind == wordToken && (r.glued(at) || len(low) == 1 && !r.opens(at)) {
-		scale, ok = shortUnit(r.text[token.start:token.end])
+		scale, ok = unitLetters.unit(r.text[token.start:token.end])
 	}
 	if token := r.at(at); ok && token.kind == wordToken && low == "mw" && strings.HasPrefix(r.text[token.start:], "m") {
 		scale.factor = 1e-3 // milliwatts
@@ -284,13 +351,7 @@ func (r *valueReader) unitAt(i int) (unitScale, string, int) {
 		}
 	}
 	if scale.kind == UnitLength && power > 1 {
-		scale.factor = math.Pow(scale.factor, float64(power))
-		scale.kind = UnitArea
-		name = "square " + name
-		if power == 3 {
-			scale.kind, name = UnitVolume, "cubic "+low
-		}
-		return scale, name, at + 1
+		return scale.raised(power), [...]string{2: "square ", 3: "cubic "}[power] + name, at + 1
 	}
 	return r.perTime(scale, name, at+1)
 }
@@ -298,9 +359,9 @@ func (r *valueReader) unitAt(i int) (unitScale, string, int) {
 // perTime reads the rest of km/h, metres per second, miles an hour.
 func (r *valueReader) perTime(scale unitScale, name string, at int) (unitScale, string, int) {
 	if sign := r.low(at); scale.kind == UnitLength && (sign == "/" || sign == "per" || sign == "an" || sign == "a") {
-		by, ok := unitOf(r.low(at + 1))
+		by, ok := unitNames.unit(r.low(at + 1))
 		if token := r.at(at + 1); !ok && token.kind == wordToken {
-			by, ok = shortUnit(r.text[token.start:token.end])
+			by, ok = unitLetters.unit(r.text[token.start:token.end])
 		}
 		if ok && by.kind == UnitTime && (sign == "/" || sign == "per" || by.factor == 3600) {
 			return unitScale{kind: UnitSpeed, factor: scale.factor / by.factor}, name + "/" + r.low(at+1), at + 2
@@ -315,54 +376,43 @@ func (r *valueReader) perTime(scale unitScale, name string, at int) (unitScale, 
 // maxCountGap is how many words may stand between a number and the noun it counts: 13 professional football seasons.
 const maxCountGap = 3
 
+func isPlural(low string) bool {
+	if pluralWords.has(low) {
+		return true
+	}
+	bare, ok := strings.CutSuffix(low, "s")
+	return ok && len(low) > 3 && !strings.HasSuffix(bare, "s") && !strings.HasSuffix(bare, "u") &&
+		!strings.HasSuffix(bare, "i")
+}
+
+// nounKey folds nouns that count the same: residents and inhabitants are people.
+func nounKey(low string) string {
+	root := string(stem([]byte(low)))
+	return cmp.Or(countedNouns[root].name, root)
+}
+
+func isDeterminer(low string) bool { return determiners.has(low) || strings.HasSuffix(low, "'s") }
+
 // counted finds the noun that a bare number counts: the first plural behind it, or else the next word.
 func (r *valueReader) counted(v *Value, at int) int {
 	first := r.behindHyphen(at)
 	if v.Number < 1 && v.Number > 0 {
 		return at
 	}
-	for i := first; i < first+maxCountGap && r.kind(i) == wordToken && !smallWord(r.low(i)) && r.sameSentence(at-1, i); i++ {
+	for i := first; i < first+maxCountGap && r.kind(i) == wordToken && !smallWords.has(r.low(i)) && r.sameSentence(at-1, i); i++ {
 		low := r.low(i)
-		if plural(low) && !r.tokens[i].upper {
-			v.Unit = Unit{Kind: UnitCount, Name: countNoun(low)}
+		if isPlural(low) && !r.tokens[i].upper {
+			v.Unit = Unit{Kind: UnitCount, Name: nounKey(low)}
 			return i + 1
 		}
 	}
-	if r.kind(first) == wordToken && !smallWord(r.low(first)) && !r.tokens[first].upper &&
+	if r.kind(first) == wordToken && !smallWords.has(r.low(first)) && !r.tokens[first].upper &&
 		r.sameSentence(at-1, first) &&
 		!r.opens(first) {
-		v.Unit = Unit{Kind: UnitCount, Name: countNoun(r.low(first))}
+		v.Unit = Unit{Kind: UnitCount, Name: nounKey(r.low(first))}
 		return first + 1
 	}
 	return at
-}
-
-func plural(low string) bool {
-	switch low {
-	case "people", "men", "women", "children", "mice", "feet", "teeth", "persons", "lives", "species", "series":
-		return true
-	}
-	return len(low) > 3 && strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") &&
-		!strings.HasSuffix(low, "us") &&
-		!strings.HasSuffix(low, "is")
-}
-
-// countNoun folds nouns that count the same: residents and inhabitants are people.
-func countNoun(low string) string {
-	switch root := string(stem([]byte(low))); root {
-	case "peopl", "person", "resident", "inhabitant", "citizen", "individual", "men", "human", "soul", "villager":
-		return "people"
-	case "fataliti", "casualti", "victim", "death":
-		return "death"
-	case "worker", "employe", "staff":
-		return "employee"
-	case "pupil", "student":
-		return "student"
-	case "film", "movi":
-		return "film"
-	default:
-		return root
-	}
 }
 
 // qualify reads what stands before a number: about, more than, at least.
@@ -372,19 +422,19 @@ func (r *valueReader) qualify(v *Value, i int) {
 		switch {
 		case r.tokens[at].sentence != r.tokens[i].sentence:
 			return
-		case aboutWord(low):
+		case aboutWords.has(low):
 			v.Approximate = true
 			return
 		case low == "than" && at > 0:
-			v.Bound = comparedBound(r.low(at - 1))
+			v.Bound = int(thanWords[r.low(at-1)].number)
 			return
 		case low == "to" && at > 0 && (r.low(at-1) == "close" || r.low(at-1) == "up"):
 			if r.low(at-1) == "up" {
 				v.Bound = -1
 				return
 			}
-		case boundWord(low) != 0:
-			v.Bound = boundWord(low)
+		case int(boundWords[low].number) != 0:
+			v.Bound = int(boundWords[low].number)
 			return
 		case low != "." && low != "at" && low != "an" && low != "a" && low != "the":
 			return
@@ -408,11 +458,11 @@ func (r *valueReader) ordinal(i int) int {
 	if r.kind(i) != wordToken {
 		return i
 	}
-	n := ordinalWord(r.low(i))
-	if n == 0 || r.opens(i) || r.low(i) == "second" && !determiner(r.low(i-1)) {
+	n := ordinalWords[r.low(i)].number
+	if n == 0 || r.opens(i) || r.low(i) == "second" && !isDeterminer(r.low(i-1)) {
 		return i
 	}
-	if r.low(i+1) == "," || n == 1 && (r.low(i-1) == "at" || !determiner(r.low(i-1))) {
+	if r.low(i+1) == "," || n == 1 && (r.low(i-1) == "at" || !isDeterminer(r.low(i-1))) {
 		return i
 	}
 	span := ibid.Span{Start: r.tokens[i].start, End: r.tokens[i].end}
@@ -430,34 +480,108 @@ func (r *valueReader) ordinal(i int) int {
 	return i + 1
 }
 
-func determiner(low string) bool {
-	switch low {
-	case "the", "his", "her", "its", "their", "a", "my", "our":
-		return true
+// The names of units that are none: what is written so is compared in its own way.
+const (
+	clockUnit   = "clock"   // a time of day, in hours
+	versionUnit = "version" // a label, compared as it is written
+)
+
+// version reads 1.10 behind "version", "release" or "v", and returns the token behind it; i if there is none.
+func (r *valueReader) version(i int) int {
+	if r.kind(i) != numberToken || strings.ContainsAny(r.low(i), ", ") {
+		return i
 	}
-	return strings.HasSuffix(low, "'s")
+	switch r.low(i - 1) {
+	case "version", "versions":
+	case "release", "ver":
+		if !strings.Contains(r.low(i), ".") {
+			return i
+		}
+	case "v":
+		if !r.glued(i) {
+			return i
+		}
+	default:
+		return i
+	}
+	parts := strings.Split(r.low(i), ".")
+	number, err := strconv.ParseFloat(strings.Join(parts[:min(len(parts), 2)], "."), 64)
+	if err != nil {
+		return i
+	}
+	span := ibid.Span{Start: r.tokens[i].start, End: r.tokens[i].end}
+	r.out = append(r.out, Value{
+		Kind:    ValueNumber,
+		Span:    span,
+		figure:  span,
+		Written: number,
+		Number:  number,
+		High:    number,
+		Unit:    Unit{Name: versionUnit},
+		raw:     r.low(i),
+	})
+	return i + 1
 }
 
-// comparedBound reads the word before "than".
-func comparedBound(low string) int {
-	switch low {
-	case "more", "greater", "higher", "larger", "longer", "better", "bigger":
-		return 1
-	case "less", "fewer", "lower", "shorter", "smaller":
-		return -1
+// clock reads a time of day: 21:30, 9:30 p.m., 9 a.m. It returns the token behind it; i if there is none.
+func (r *valueReader) clock(i int) int {
+	hours, minutes, next := r.wholeNumber(i, 1, 2), 0, i+1
+	if r.low(next) == ":" && r.gluedAll(next, next+1) && len(r.low(next+1)) == 2 {
+		minutes = r.wholeNumber(next+1, 2, 2)
+		next += 2
 	}
-	return 0
+	half, end := r.halfOfDay(next)
+	if hours < 0 || minutes < 0 || end == i+1 || hours > 12 && next == i+1 {
+		return i
+	}
+	if half >= 0 && hours <= 12 {
+		hours = hours%12 + half
+	}
+	number := float64(hours) + float64(minutes)/60
+	span := ibid.Span{Start: r.tokens[i].start, End: r.tokens[end-1].end}
+	r.out = append(r.out, Value{
+		Kind:       ValueNumber,
+		Span:       span,
+		figure:     span,
+		Written:    number,
+		Number:     number,
+		High:       number,
+		Digits:     .001,
+		Round:      .001,
+		Unit:       Unit{Name: clockUnit},
+		halfOfADay: half < 0 && hours > 0 && hours <= 12 && !strings.HasPrefix(r.low(i), "0"),
+	})
+	return end
 }
 
-// dollarOf reads whose dollar it is.
-func dollarOf(low string) string {
-	switch low {
-	case "us":
-		return "USD"
-	case "ca":
-		return "CAD"
-	case "hk":
-		return "HKD"
+// halfOfDay reads a.m. and p.m. as the hours to add, and returns the token behind it; -1, at: it is neither.
+func (r *valueReader) halfOfDay(at int) (hours, next int) {
+	low, next := r.low(at), at+1
+	if (low == "a" || low == "p") && r.low(at+1) == "." && r.low(at+2) == "m" && r.gluedAll(at+1, at+2) {
+		low, next = low+"m", at+3
+		if r.low(next) == "." && r.glued(next) {
+			next++
+		}
 	}
-	return "AUD"
+	switch low {
+	case "am":
+		return 0, next
+	case "pm":
+		return 12, next
+	}
+	return -1, at
+}
+
+// sameLabel reports whether two versions may be the same, one said more exactly: 3 and 3.2.
+func sameLabel(a, b string) bool {
+	return a == b || strings.HasPrefix(a, b+".") || strings.HasPrefix(b, a+".")
+}
+
+// sameClock reports whether two times of day may be the same.
+func sameClock(a, b *Value) bool {
+	off := math.Abs(a.Number - b.Number)
+	if a.halfOfADay || b.halfOfADay {
+		off = math.Min(off, math.Abs(off-12))
+	}
+	return off <= a.Digits
 }

@@ -3,10 +3,20 @@ package support
 import (
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
+)
+
+var (
+	weekdays  = lists["weekday"]
+	titles    = lists["title"]
+	particles = lists["particle"]
+	breaks    = lists["break"]
+	cues      = lists["never"] // and what stands with another word:
+	cuesTo    = lists["cue-to"]
+	lackWords = lists["cue-lack"]
+	notOnly   = lists["not-only"]
+	noDoubt   = lists["no-doubt"]
 )
 
 // names appends the names of the text: runs of capitalised words, with the small words that stand inside names. What is
@@ -47,7 +57,7 @@ func (r *valueReader) name(i int) int {
 	}
 	first := i
 	// A sentence's first word is written large whatever it is.
-	for first < next && (r.opens(first) || r.afterQuote(first)) && smallWord(r.low(first)) {
+	for first < next && (r.opens(first) || r.afterQuote(first)) && smallWords.has(r.low(first)) {
 		first++
 	}
 	if first == next {
@@ -83,13 +93,13 @@ func (r *valueReader) nameWord(i int) bool {
 		return false
 	}
 	low := token.low
-	if low == "i" || low == "i'm" || weekday(low) {
+	if low == "i" || low == "i'm" || weekdays.has(low) {
 		return false
 	}
 	if m, _ := r.month(i); m > 0 {
 		return false
 	}
-	return token.opens || !smallWord(low) || token.caps
+	return token.opens || !smallWords.has(low) || token.caps
 }
 
 // nameGap skips what may stand between two words of a name: "of the", "de", a hyphen.
@@ -101,24 +111,13 @@ func (r *valueReader) nameGap(i int) int {
 	if r.kind(i) != wordToken || r.at(i).upper {
 		return i
 	}
-	switch low {
-	case "of":
-		if r.low(i+1) == "the" {
-			return i + 2
-		}
-		return i + 1
-	case "de", "van", "von", "der", "den", "la", "le", "du", "da", "di", "del", "bin", "al", "el", "y", "dos", "ter":
+	switch {
+	case low == "of" && r.low(i+1) == "the":
+		return i + 2
+	case low == "of" || particles.has(low):
 		return i + 1
 	}
 	return i
-}
-
-func weekday(low string) bool {
-	switch low {
-	case "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday":
-		return true
-	}
-	return false
 }
 
 // nameWords folds the words of a name: no titles, no small words, no possessive, no diacritics.
@@ -129,7 +128,7 @@ func (r *valueReader) nameWords(first, next int) []string {
 		if token.kind != wordToken || !token.upper {
 			continue
 		}
-		if title(token.low) && i+1 < next {
+		if titles.has(token.low) && i+1 < next {
 			continue
 		}
 		words = append(words, foldWord(withoutPossessive(token.low)))
@@ -141,64 +140,81 @@ func (r *valueReader) nameWords(first, next int) []string {
 	return words
 }
 
-func title(low string) bool {
-	switch low {
-	case "mr", "mrs", "ms", "dr", "prof", "professor", "president", "sir", "lord", "lady", "king", "queen", "prince",
-		"princess", "captain", "colonel", "general", "senator", "governor", "judge", "rev", "reverend", "pope", "the",
-		"a", "an", "minister", "director", "actor", "saint", "st", "emperor", "chancellor", "secretary", "mayor",
-		"chief", "major", "american", "british":
-		return true
+// maxScope is how many words a negation reaches at most.
+const maxScope = 12
+
+// negation reads a negation at token i, with its scope, and returns the token behind it; i if there is none.
+func (r *valueReader) negation(i int) int {
+	next := r.negationCue(i)
+	if next == i {
+		return i
 	}
-	return false
+	end := next
+	for end < len(r.tokens) && end-next < maxScope && r.sameSentence(i, end) && !breaks.has(r.low(end)) {
+		end++
+	}
+	scope := ibid.Span{Start: r.tokens[next-1].end, End: r.tokens[next-1].end}
+	if end > next {
+		scope = ibid.Span{Start: r.tokens[next].start, End: r.tokens[end-1].end}
+	}
+	r.out = append(
+		r.out,
+		Value{Kind: ValueNegation, Span: ibid.Span{Start: r.tokens[i].start, End: r.tokens[next-1].end}, Scope: scope},
+	)
+	return next
 }
 
-// foldWord takes the diacritics from Latin letters.
-func foldWord(low string) string {
-	ascii := true
-	for i := range len(low) {
-		ascii = ascii && low[i] < utf8.RuneSelf
+// negationCue returns the token behind the words that negate, beginning at token i; i if they do not.
+func (r *valueReader) negationCue(i int) int {
+	if r.kind(i) != wordToken {
+		return i
 	}
-	if ascii {
-		return low
-	}
-	var b strings.Builder
-	for _, c := range low {
-		if plain := plainLetter(c); plain != "" {
-			b.WriteString(plain)
-		} else if !unicode.Is(unicode.Mn, c) {
-			b.WriteRune(c)
+	low, before, after := r.low(i), r.low(i-1), r.low(i+1)
+	switch {
+	case low == "not":
+		if notOnly.has(after) || before == "or" || before == "if" || before == "why" {
+			return i
 		}
+		return i + 1
+	case low == "no" && (noDoubt.has(after) || r.kind(i+1) != wordToken):
+		return i
+	case low == "no" && (after == "one" || after == "longer"), cuesTo.has(low) && after == "to":
+		return i + 2
+	case cues.has(low), strings.HasSuffix(low, "n't"),
+		lackWords.has(low) && after != "of" && before != "a" && before != "the":
+		return i + 1
 	}
-	return b.String()
+	return i
 }
 
-func plainLetter(c rune) string {
-	for _, row := range [...]struct{ from, to string }{
-		{"àáâãäåāăą", "a"},
-		{"çćĉċč", "c"},
-		{"ďđ", "d"},
-		{"èéêëēĕėęě", "e"},
-		{"ĝğġģ", "g"},
-		{"ìíîïĩīĭįı", "i"},
-		{"ķ", "k"},
-		{"ĺļľł", "l"},
-		{"ñńņňŋ", "n"},
-		{"òóôõöøōŏő", "o"},
-		{"ŕŗř", "r"},
-		{"śŝşšș", "s"},
-		{"ţťŧț", "t"},
-		{"ùúûüũūŭůűų", "u"},
-		{"ýÿŷ", "y"},
-		{"źżž", "z"},
-		{"ß", "ss"},
-		{"æ", "ae"},
-		{"œ", "oe"},
-		{"þ", "th"},
-		{"ð", "d"},
-	} {
-		if strings.ContainsRune(row.from, c) {
-			return row.to
-		}
+// degree reads a word that has an opposite.
+func (r *valueReader) degree(i int) int {
+	token := r.at(i)
+	if token.kind != wordToken || token.upper && !token.opens {
+		return i
 	}
-	return ""
+	own, opposite, ok := strings.Cut(oppositeWords[token.low].name, "|")
+	if !ok || r.boundsNumber(i) {
+		return i
+	}
+	r.out = append(
+		r.out,
+		Value{Kind: ValueDegree, Span: ibid.Span{Start: token.start, End: token.end}, Words: []string{own, opposite}},
+	)
+	return i + 1
+}
+
+// boundsNumber reports whether token i belongs to a number's bound: "more than 5", "at least 5".
+func (r *valueReader) boundsNumber(i int) bool {
+	switch r.low(i) {
+	case "least", "most":
+		return r.low(i-1) == "at"
+	case "above", "below":
+		return r.kind(i+1) == numberToken
+	}
+	if r.low(i+1) != "than" || int(thanWords[r.low(i)].number) == 0 {
+		return false
+	}
+	_, ok := r.figureAt(i + 2)
+	return ok || currencyNames[r.low(i+2)].name != ""
 }

@@ -4,6 +4,16 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
+)
+
+var (
+	scaleWords    = lists["scale"]
+	partWords     = lists["part"]
+	fractionSigns = lists["fraction"]
+	signScales    = lists["sign-scale"]
+	gluedScales   = lists["glued-scale"]
+	moneyScales   = lists["money-scale"]
 )
 
 // figure is a number as it is written, before any unit.
@@ -31,7 +41,7 @@ func (r *valueReader) figureAt(i int) (figure, bool) {
 	case r.kind(i) == wordToken:
 		f, ok = r.numberWords(i)
 	default:
-		if v := vulgarFraction(r.low(i)); v > 0 {
+		if v := fractionSigns[r.low(i)].number; v > 0 {
 			f, ok = figure{value: v, exact: .02, round: .02, next: i + 1, part: true}, true
 		}
 	}
@@ -92,7 +102,7 @@ func grouped(s string, sep, decimal byte) bool {
 
 // fraction reads the rest of 3/4, 2½ and 1 1/2.
 func (r *valueReader) fraction(f figure, i int) figure {
-	if v := vulgarFraction(r.low(i + 1)); v > 0 {
+	if v := fractionSigns[r.low(i+1)].number; v > 0 {
 		return figure{value: f.value + v, exact: .02, round: .02, next: i + 2, part: true}
 	}
 	if r.low(i+1) != "/" || !r.glued(i+1) || r.kind(i+2) != numberToken || !r.glued(i+2) || r.low(i+3) == "/" {
@@ -110,10 +120,10 @@ func (r *valueReader) numberWords(i int) (figure, bool) {
 	low := r.low(i)
 	if low == "a" || low == "an" {
 		// "A third of" is a part, a third cousin is none.
-		if next := r.low(i + 1); next == "half" || next == "quarter" || partWord(next) > 0 && r.low(i+2) == "of" {
+		if next := r.low(i + 1); next == "half" || next == "quarter" || partWords[next].number > 0 && r.low(i+2) == "of" {
 			return r.part(1, i+1)
 		}
-		if scaleOf(r.low(i+1)) == 0 || r.kind(i+1) != wordToken {
+		if scaleWords[r.low(i+1)].number == 0 || r.kind(i+1) != wordToken {
 			return figure{}, false
 		}
 		return figure{value: 1, exact: .5, round: .5, next: i + 1, words: true}, true
@@ -128,7 +138,7 @@ func (r *valueReader) numberWords(i int) (figure, bool) {
 	if r.low(next) == "and" && r.low(next+1) == "a" && r.low(next+2) == "half" {
 		return figure{value: value + .5, exact: .02, round: .02, next: next + 3, words: true, part: true}, true
 	}
-	if at := r.behindHyphen(next); partWord(r.low(at)) > 0 && value < 10 && r.kind(at) == wordToken {
+	if at := r.behindHyphen(next); partWords[r.low(at)].number > 0 && value < 10 && r.kind(at) == wordToken {
 		if low := r.low(
 			at,
 		); value > 1 && strings.HasSuffix(low, "s") ||
@@ -140,7 +150,7 @@ func (r *valueReader) numberWords(i int) (figure, bool) {
 }
 
 func (r *valueReader) part(times float64, at int) (figure, bool) {
-	value := times * partWord(r.low(at))
+	value := times * partWords[r.low(at)].number
 	if value == 0 {
 		return figure{}, false
 	}
@@ -151,7 +161,7 @@ func (r *valueReader) part(times float64, at int) (figure, bool) {
 		whole++
 	}
 	if low := r.low(whole); low == "a" || low == "an" {
-		if _, _, behind := r.unitAt(whole + 1); behind > whole+1 || scaleOf(r.low(whole+1)) > 0 {
+		if _, _, behind := r.unitAt(whole + 1); behind > whole+1 || scaleWords[r.low(whole+1)].number > 0 {
 			f.next = whole + 1
 		}
 	}
@@ -188,7 +198,8 @@ func (r *valueReader) belowHundred(i int) (float64, int) {
 	if r.kind(i) != wordToken {
 		return 0, i
 	}
-	value, ok := smallNumber(r.low(i))
+	m, ok := numberWords[r.low(i)]
+	value := m.number
 	if !ok {
 		return 0, i
 	}
@@ -196,7 +207,7 @@ func (r *valueReader) belowHundred(i int) (float64, int) {
 		return value, i + 1
 	}
 	at := r.behindHyphen(i + 1)
-	if ones, ok := smallNumber(r.low(at)); ok && ones > 0 && ones < 10 && r.kind(at) == wordToken {
+	if ones := numberWords[r.low(at)].number; ones > 0 && ones < 10 && r.kind(at) == wordToken {
 		return value + ones, at + 1
 	}
 	return value, i + 1
@@ -213,10 +224,13 @@ func (r *valueReader) scaled(f figure) figure {
 		at := r.behindHyphen(f.next)
 		scale := 0.
 		if r.kind(at) == wordToken {
-			scale = scaleOf(r.low(at))
+			scale = scaleWords[r.low(at)].number
 			if scale == 0 && r.glued(at) && at == f.next && !f.words {
 				token := r.tokens[at]
-				scale = gluedScale(r.text[token.start:token.end], r.money)
+				letter := r.text[token.start:token.end]
+				if scale = gluedScales[letter].number; scale == 0 && r.money {
+					scale = moneyScales[letter].number
+				}
 			}
 		}
 		if scale == 0 {
@@ -238,7 +252,7 @@ func (r *valueReader) scaled(f figure) figure {
 			at++
 		}
 		rest, next := r.smallWords(at)
-		lower := scaleOf(r.low(next))
+		lower := scaleWords[r.low(next)].number
 		if !f.words || next == at || r.kind(next) == wordToken && lower >= scale {
 			return f
 		}
@@ -250,6 +264,56 @@ func (r *valueReader) scaled(f figure) figure {
 		f.value += rest * lower
 		f.exact, f.round = .5*lower, .5*lower
 		f.next = next
+	}
+	return f
+}
+
+// ideograph reports whether a rune is of Han or Kana, which write no spaces: it is a word of its own.
+func ideograph(r rune) bool {
+	return r >= 0x3005 &&
+		(r <= 0x3007 || r >= 0x3041 && r <= 0x30ff || r >= 0x3400 && r <= 0x4dbf || r >= 0x4e00 && r <= 0x9fff ||
+			r >= 0xf900 && r <= 0xfaff || r >= 0xff66 && r <= 0xff9f || r >= 0x20000 && r <= 0x3ffff)
+}
+
+// unspaced reports whether digits behind a rune are a figure and no part of a word, as they are where spaces are few.
+func unspaced(r rune) bool {
+	return ideograph(r) || r >= 0x0e00 && r <= 0x0eff || r >= 0xac00 && r <= 0xd7af
+}
+
+// unspacedBefore reports whether such a rune stands right before token i.
+func (r *valueReader) unspacedBefore(i int) bool {
+	if !r.glued(i) {
+		return false
+	}
+	before, _ := utf8.DecodeLastRuneInString(r.text[:r.tokens[i].start])
+	return unspaced(before)
+}
+
+// ideographicScales multiplies a figure by the signs behind it, and adds the lower part: 1億2000万.
+func (r *valueReader) ideographicScales(f figure) figure {
+	for range maxScales {
+		scale := signScales[r.low(f.next)].number
+		if scale == 0 {
+			return f
+		}
+		for next := signScales[r.low(f.next+1)].number; next > 0; next = signScales[r.low(f.next+1)].number {
+			scale *= next // 5千万
+			f.next++
+		}
+		f.value, f.exact = f.value*scale, f.exact*scale
+		f.round = f.exact
+		f.next++
+		low, ok := readDigits(r.low(f.next), r.comma)
+		if below := signScales[r.low(f.next+1)].number; ok && r.kind(f.next) == numberToken && r.glued(f.next) &&
+			max(below, 1)*low.value < scale {
+			below = max(below, 1)
+			f.value += low.value * below
+			f.exact, f.round = low.exact*below, low.round*below
+			f.next++
+			if below > 1 {
+				f.next++
+			}
+		}
 	}
 	return f
 }

@@ -7,6 +7,11 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
+var (
+	foreignMonths = lists["foreign-month"]
+	yearWords     = lists["year"]
+)
+
 // The years that a bare number of four digits is taken for.
 const (
 	firstBareYear = 1400
@@ -41,7 +46,7 @@ func (r *valueReader) mayBeDate(i int) bool {
 		return low == "'" || low == "’"
 	default:
 	}
-	return monthOf(low) > 0 || ordinalWord(low) > 0 || low == "twenty" || r.foreign && foreignMonth(foldWord(low)) > 0
+	return int(monthNames[low].number) > 0 || ordinalWords[low].number > 0 || low == "twenty" || r.foreign && int(foreignMonths[foldWord(low)].number) > 0
 }
 
 // wholeNumber reads token i as plain digits, at least low of them and at most high; -1: it is something else.
@@ -117,10 +122,10 @@ func (r *valueReader) numericDate(i int) (Date, int) {
 func (r *valueReader) month(i int) (int, int) {
 	month := 0
 	if r.kind(i) == wordToken && r.tokens[i].upper {
-		month = monthOf(r.low(i))
+		month = int(monthNames[r.low(i)].number)
 	}
 	if r.foreign && r.kind(i) == wordToken {
-		month = foreignMonth(foldWord(r.low(i)))
+		month = int(foreignMonths[foldWord(r.low(i))].number)
 	}
 	if month == 0 {
 		return 0, i
@@ -131,7 +136,7 @@ func (r *valueReader) month(i int) (int, int) {
 			before != "until" &&
 			before != "by" &&
 			r.kind(i-1) != numberToken &&
-			monthOf(before) == 0 {
+			int(monthNames[before].number) == 0 {
 			return 0, i
 		}
 	}
@@ -215,7 +220,7 @@ func (r *valueReader) dayMonthYear(i int) (Date, int) {
 
 // century reads 19th century and nineteenth century.
 func (r *valueReader) century(i int) (Date, int) {
-	n, at := ordinalWord(r.low(i)), i+1
+	n, at := ordinalWords[r.low(i)].number, i+1
 	if number := r.wholeNumber(
 		i, 1, 2,
 	); number > 0 && r.glued(i+1) &&
@@ -223,7 +228,7 @@ func (r *valueReader) century(i int) (Date, int) {
 		n, at = float64(number), i+2
 	}
 	if low := r.low(i); low == "twenty" && r.low(i+1) == "-" {
-		n, at = 20+ordinalWord(r.low(i+2)), i+3
+		n, at = 20+ordinalWords[r.low(i+2)].number, i+3
 	}
 	at = r.behindHyphen(at)
 	if n < 1 || n > 30 || r.low(at) != "century" && r.low(at) != "centuries" {
@@ -274,12 +279,12 @@ func (r *valueReader) year(i int) (Date, int) {
 		r.glued(i+1) && r.unitSign(i+1) {
 		return Date{}, i
 	}
-	said := yearWord(r.low(i - 1))
+	said := yearWords.has(r.low(i - 1))
 	if !said {
 		if year < firstBareYear || year > lastBareYear || r.countFollows(i+1) {
 			return Date{}, i
 		}
-	} else if _, _, next := r.unitAt(i + 1); next > i+1 || scaleOf(r.low(i+1)) > 0 {
+	} else if _, _, next := r.unitAt(i + 1); next > i+1 || scaleWords[r.low(i+1)].number > 0 {
 		return Date{}, i
 	}
 	return r.yearRange(i, year)
@@ -320,25 +325,14 @@ func (r *valueReader) countFollows(i int) bool {
 	low := r.low(i)
 	if _, _, next := r.unitAt(
 		i,
-	); next > i || scaleOf(low) > 0 || low == "percent" || low == "degrees" ||
-		currencyOf(low) != "" && len(low) > 3 {
+	); next > i || scaleWords[low].number > 0 || low == "percent" || low == "degrees" ||
+		currencyNames[low].name != "" && len(low) > 3 {
 		return true
 	}
-	return !r.foreign && plural(low) && !smallWord(low) && !r.tokens[i].upper && low != "series" &&
+	return !r.foreign && isPlural(low) && !smallWords.has(low) && !r.tokens[i].upper && low != "series" &&
 		low != "elections" &&
 		low != "olympics" &&
 		low != "games"
-}
-
-// yearWord reports whether a year may be expected behind a word.
-func yearWord(low string) bool {
-	switch low {
-	case "in", "since", "until", "till", "by", "of", "during", "after", "before", "circa", "c", "year", "spring",
-		"summer", "autumn", "fall", "winter", "early", "late", "mid", "from", "between", "ca", "©", "copyright",
-		"years", "fy", "christmas":
-		return true
-	}
-	return false
 }
 
 // eraAt reads BC, BCE, AD or CE at token i: -1, 1; 0: neither.
@@ -363,4 +357,28 @@ func (r *valueReader) era(d *Date, next int) int {
 		return next
 	}
 	return next + 1
+}
+
+// ideographicDate reads 1932年3月19日, 1932年, 3月19日 and 1932年3月.
+func (r *valueReader) ideographicDate(i int) (Date, int) {
+	var d Date
+	next := i
+	if year := r.wholeNumber(i, 4, 4); year > 0 && r.low(i+1) == "年" {
+		if low := r.low(i + 2); low == "間" || low == "间" || low == "前" {
+			return d, i // 2000年前: so long ago
+		}
+		d, next = yearDate(year, 0, 0), i+2
+	}
+	if month := r.wholeNumber(next, 1, 2); month >= 1 && month <= 12 && r.low(next+1) == "月" {
+		d.Month = month
+		next += 2
+		if day := r.wholeNumber(
+			next, 1, 2,
+		); validDay(month, day) &&
+			(r.low(next+1) == "日" || r.low(next+1) == "号" || r.low(next+1) == "號") {
+			d.Day = day
+			next += 2
+		}
+	}
+	return d, next
 }
