@@ -22,10 +22,10 @@ const (
 const (
 	DefaultPerSentence = 2
 	DefaultCandidates  = 8
-	// MaxSentences is how many sentences of an answer are attributed. Those after them are skipped, and say so.
-	MaxSentences = 20_000
-	// MaxAttributed is how many passages the documents may have together.
-	MaxAttributed = 1_000_000
+	// maxAttributedSentences is how many sentences of an answer are attributed. Those after them are skipped, and say so.
+	maxAttributedSentences = 20_000
+	// maxAttributed is how many passages the documents may have together.
+	maxAttributed = 1_000_000
 	// pairsAtOnce is how many pairs a checker is given in one call.
 	pairsAtOnce = 512
 )
@@ -113,7 +113,7 @@ const (
 	SkipCode        SkipReason = "code"        // a fenced block of code
 	SkipShort       SkipReason = "short"       // too few words to say something
 	SkipBoilerplate SkipReason = "boilerplate" // about the answer itself: "I hope this helps"
-	SkipLimit       SkipReason = "limit"       // after MaxSentences
+	SkipLimit       SkipReason = "limit"       // after maxAttributedSentences
 	SkipPart        SkipReason = "part"        // commentary or a refusal, no answer
 )
 
@@ -142,7 +142,7 @@ type Candidate struct {
 // A sentence is ranked against every passage that has one of its words: at worst the time grows with sentences times
 // passages. What the checker is asked grows with sentences times candidates, and for those that none supports with
 // their parts. The error says that ctx ended, that the checker could not say anything, that a sentence or a passage is
-// not in its text, or that there are more than [MaxAttributed] passages.
+// not in its text, or that there are more than [maxAttributed] passages.
 func Attribute(ctx context.Context, answer *ibid.Answer, docs []Document, o *AttributeOptions) (*Attribution, error) {
 	a, err := newAttributor(answer, docs, o)
 	if err != nil {
@@ -194,8 +194,8 @@ func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*
 		if d.Passages == nil {
 			d.Passages = snapshot.Passages(d.Text, a.options.Passages)
 		}
-		if len(a.passages)+len(d.Passages) > MaxAttributed {
-			return nil, fmt.Errorf("the documents have more than %d passages", MaxAttributed)
+		if len(a.passages)+len(d.Passages) > maxAttributed {
+			return nil, fmt.Errorf("the documents have more than %d passages", maxAttributed)
 		}
 		for k, p := range d.Passages {
 			if p.Span.Start < 0 || p.Span.End < p.Span.Start || p.Span.End > len(d.Text) {
@@ -205,7 +205,7 @@ func newAttributor(answer *ibid.Answer, docs []Document, o *AttributeOptions) (*
 			a.passages = append(a.passages, Passage{ID: strconv.Itoa(k), Text: readable(d, &p)})
 		}
 	}
-	a.search.corpus = NewCorpus(a.passages, nil)
+	a.search.corpus = NewCorpus(a.passages)
 	a.out = &Attribution{Answer: copyAnswer(answer), By: a.options.Checker.Info().By(), Threshold: a.options.Threshold}
 	a.out.Sentences = sentencesOf(answer, a.options.Sentences, a.options.Cited)
 	a.citer = newCiter(a.out.Answer)
@@ -368,3 +368,194 @@ func (c *Candidate) rank() float64 {
 
 // relevanceShare is how much relevance counts beside the score: see TestEvalAttribute.
 const relevanceShare = 4
+
+const (
+	// maxTogetherPassages is how many passages are checked as one text at most, where none supports a sentence alone.
+	maxTogetherPassages = 3
+	// maxTogetherParts is how many parts of such a sentence are checked alone.
+	maxTogetherParts = 6
+	// togetherShare is what a passage adds at least, of the weight of a sentence's words, to be checked with others.
+	// TestEvalTogether measured it.
+	togetherShare = 0.08
+)
+
+// Together is what a checker says of a sentence and several of its candidates, read as one text.
+type Together struct {
+	Candidates []int   // those that support it, by their index in SentenceSupport.Candidates: two or more
+	Verdict    Verdict // without evidence: the candidates' own says where they do
+}
+
+// attempt is a sentence that no passage supports alone, and those that may together.
+type attempt struct {
+	sentence *SentenceSupport
+	claim    string
+	chosen   []int // in its candidates
+	passages []Passage
+	verdict  Verdict
+	parts    []string
+}
+
+// together looks for passages that support a sentence only together. Words that stand somewhere in several passages say
+// little: the sentence must have parts, of which a passage supports one, each passage must be the best for a part, and
+// no part may differ from its best.
+func (a *attributor) together(ctx context.Context, todo []*SentenceSupport) error {
+	tries := a.attempts(todo)
+	pairs := make([]Pair, len(tries))
+	for i := range tries {
+		pairs[i] = a.pair(&tries[i], tries[i].claim, tries[i].passages)
+	}
+	verdicts, err := a.ask(ctx, pairs)
+	if err != nil {
+		return err
+	}
+	pairs = pairs[:0]
+	for i := range tries {
+		t := &tries[i]
+		if t.verdict = verdicts[i]; t.verdict.Label != Supported {
+			t.parts = nil
+		}
+		for _, part := range t.parts {
+			for k := range t.passages {
+				pairs = append(pairs, a.pair(t, part, t.passages[k:k+1]))
+			}
+		}
+	}
+	if verdicts, err = a.ask(ctx, pairs); err != nil {
+		return err
+	}
+	for i := range tries {
+		t := &tries[i]
+		n := len(t.parts) * len(t.passages)
+		t.settle(verdicts[:n])
+		verdicts = verdicts[n:]
+	}
+	return nil
+}
+
+func (a *attributor) pair(t *attempt, claim string, passages []Passage) Pair {
+	return Pair{Claim: claim, Context: before(a.out.Answer.Text, t.sentence.Span.Start), Passages: passages}
+}
+
+// attempts returns the sentences of several parts that no passage supports alone, each with the passages that together
+// have most of its words.
+func (a *attributor) attempts(todo []*SentenceSupport) []attempt {
+	var tries []attempt
+	for _, s := range todo {
+		if slices.ContainsFunc(
+			s.Candidates,
+			func(c Candidate) bool { return c.Verdict.Label == Supported && a.holds(&c.Verdict) },
+		) {
+			continue
+		}
+		t := attempt{sentence: s, claim: a.out.Answer.Text[s.Claim.Start:s.Claim.End]}
+		for _, part := range splitClaim(t.claim) {
+			t.parts = append(t.parts, t.claim[part.Start:part.End])
+		}
+		if len(t.parts) < 2 || len(t.parts) > maxTogetherParts {
+			continue
+		}
+		t.chosen = a.complement(t.claim, s.Candidates)
+		for _, i := range t.chosen {
+			t.passages = append(t.passages, a.passages[a.at(&s.Candidates[i])])
+		}
+		if len(t.chosen) > 1 {
+			tries = append(tries, t)
+		}
+	}
+	return tries
+}
+
+// at returns the place of a candidate's passage in the corpus.
+func (a *attributor) at(c *Candidate) int {
+	at, _ := slices.BinarySearchFunc(a.places, place{c.Document, c.Passage}, func(x, y place) int {
+		return cmp.Or(cmp.Compare(x.document, y.document), cmp.Compare(x.passage, y.passage))
+	})
+	return at
+}
+
+// complement returns the candidates that together have most of a claim's words: again and again the one that adds most,
+// as long as that is togetherShare.
+func (a *attributor) complement(claim string, candidates []Candidate) []int {
+	left := map[uint32]float64{}
+	total := 0.0
+	for _, key := range appendKeys(nil, claim) {
+		if _, again := left[key]; !again {
+			left[key] = a.search.weight(key)
+			total += left[key]
+		}
+	}
+	var chosen []int
+	for len(chosen) < min(a.options.PerSentence, maxTogetherPassages) {
+		best, gain := -1, togetherShare*total
+		for i := range candidates {
+			if sum := a.weighs(left, &candidates[i]); sum > gain {
+				best, gain = i, sum
+			}
+		}
+		if best < 0 {
+			break
+		}
+		chosen = append(chosen, best)
+		for _, key := range a.search.corpus.passage(a.at(&candidates[best])) {
+			delete(left, key)
+		}
+	}
+	return chosen
+}
+
+// weighs returns the weight of the words that a candidate has.
+func (a *attributor) weighs(left map[uint32]float64, c *Candidate) float64 {
+	sum := 0.0
+	seen := make(map[uint32]bool, len(left))
+	for _, key := range a.search.corpus.passage(a.at(c)) {
+		if w, ok := left[key]; ok && !seen[key] {
+			seen[key] = true
+			sum += w
+		}
+	}
+	return sum
+}
+
+// settle decides which passages the sentence rests on. Verdicts are those about each part and each passage.
+func (t *attempt) settle(verdicts []Verdict) {
+	rests := make([]bool, len(t.chosen))
+	alone := false
+	for range t.parts {
+		best := 0
+		for k := range t.chosen {
+			if verdicts[k].strength() > verdicts[best].strength() {
+				best = k
+			}
+		}
+		if v := &verdicts[best]; v.Changed || v.Label == Contradicted {
+			return
+		}
+		alone = alone || verdicts[best].Label == Supported
+		rests[best] = rests[best] || verdicts[best].strength() > 0
+		verdicts = verdicts[len(t.chosen):]
+	}
+	together := &Together{Verdict: t.verdict}
+	together.Verdict.Evidence, together.Verdict.Conflicts = nil, nil
+	for k, rests := range rests {
+		if rests {
+			together.Candidates = append(together.Candidates, t.chosen[k])
+		}
+	}
+	if alone && len(together.Candidates) > 1 {
+		t.sentence.Together = together
+	}
+}
+
+// strength orders verdicts about one claim: by score, or where there is none by label.
+func (v *Verdict) strength() float64 {
+	switch score := v.known(); {
+	case score != nil:
+		return *score
+	case v.Label == Supported:
+		return 1
+	case v.Label == Partial:
+		return 0.5
+	default:
+		return 0
+	}
+}

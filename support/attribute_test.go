@@ -1,4 +1,4 @@
-package support_test
+package support
 
 import (
 	"context"
@@ -13,34 +13,33 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/snapshot"
-	"github.com/ibidhq/ibid/support"
 )
 
 // page makes a document of a page.
-func page(tb testing.TB, id, html string) support.Document {
+func page(tb testing.TB, id, html string) Document {
 	tb.Helper()
 	text, err := snapshot.Extract([]byte(html), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return support.Document{
+	return Document{
 		Source: ibid.Source{ID: id, Kind: ibid.Web, Title: text.Title, URL: "https://x.example/" + id},
 		Text:   text.Content, Passages: text.Passages(nil),
 	}
 }
 
-func library(tb testing.TB) []support.Document {
+func library(tb testing.TB) []Document {
 	tb.Helper()
-	return []support.Document{
+	return []Document{
 		page(tb, "tower", `<title>Iron Tower</title><h1>Iron Tower</h1><p>The iron tower was built in 1889 for the world's fair. It stands 330 metres tall.</p>
 			<h2>Paint</h2><p>Workers paint it every seven years with sixty tonnes of brown paint.</p>`),
 		page(tb, "otters", `<title>Sea otters</title><p>Sea otters hold hands while they sleep 🦦, so that they do not drift apart.</p><p>They eat urchins and clams.</p>`),
 	}
 }
 
-func attribute(tb testing.TB, text string, o *support.AttributeOptions) *support.Attribution {
+func attribute(tb testing.TB, text string, o *AttributeOptions) *Attribution {
 	tb.Helper()
-	got, err := support.Attribute(tb.Context(), &ibid.Answer{Text: text, Complete: true}, library(tb), o)
+	got, err := Attribute(tb.Context(), &ibid.Answer{Text: text, Complete: true}, library(tb), o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -52,11 +51,11 @@ func attribute(tb testing.TB, text string, o *support.AttributeOptions) *support
 
 func ExampleAttribute() {
 	answer := &ibid.Answer{Text: "The tower was built in 1889. It was sold to a robot."}
-	docs := []support.Document{{
+	docs := []Document{{
 		Source: ibid.Source{ID: "guide", Kind: ibid.File, Title: "Guide to the tower"},
 		Text:   "Opening hours follow below.\n\nThe tower was built in 1889 by an engineer.",
 	}}
-	found, err := support.Attribute(context.Background(), answer, docs, nil)
+	found, err := Attribute(context.Background(), answer, docs, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -83,7 +82,7 @@ func TestAttribute(t *testing.T) {
 		t.Fatalf("support: %+v", c.Support)
 	}
 	ref := c.Refs[0]
-	if ref.Confidence == nil || *ref.Confidence != *c.Support.Score || *ref.Confidence < support.Balanced {
+	if ref.Confidence == nil || *ref.Confidence != *c.Support.Score || *ref.Confidence < Balanced {
 		t.Errorf("confidence %v, score %v", ref.Confidence, c.Support.Score)
 	}
 	// The quote stands where the locator says, counted in code points.
@@ -177,7 +176,7 @@ func TestAttributeKeeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := support.Attribute(t.Context(), a, library(t), nil)
+	got, err := Attribute(t.Context(), a, library(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +189,7 @@ func TestAttributeKeeps(t *testing.T) {
 	if diff := cmp.Diff(a.Citations[0], got.Answer.Citations[0]); diff != "" {
 		t.Errorf("the provider's citation (-want +got):\n%s", diff)
 	}
-	if s := got.Sentences; s[0].Skipped != support.SkipCited || s[1].Cited != 1 || s[2].Skipped != support.SkipPart {
+	if s := got.Sentences; s[0].Skipped != SkipCited || s[1].Cited != 1 || s[2].Skipped != SkipPart {
 		t.Errorf("sentences: %+v", s)
 	}
 	if *got.Uncited != 0 {
@@ -201,7 +200,7 @@ func TestAttributeKeeps(t *testing.T) {
 		t.Errorf("source %s", ref.Source)
 	}
 	// With Cited the page that the answer has already is cited under the answer's id.
-	if got, err = support.Attribute(t.Context(), a, library(t), &support.AttributeOptions{Cited: true}); err != nil {
+	if got, err = Attribute(t.Context(), a, library(t), &AttributeOptions{Cited: true}); err != nil {
 		t.Fatal(err)
 	}
 	if len(got.Answer.Citations) != 3 || got.Answer.Citations[1].Refs[0].Source != "o" || got.Answer.Citations[1].Origin != ibid.OriginInferred {
@@ -212,12 +211,12 @@ func TestAttributeKeeps(t *testing.T) {
 // Two passages of one sentence, at most; windows side by side are one.
 func TestAttributePerSentence(t *testing.T) {
 	same := "Sea otters hold hands while they sleep."
-	var docs []support.Document
+	var docs []Document
 	for i := range 5 {
-		docs = append(docs, support.Document{Source: ibid.Source{Kind: ibid.File}, Text: fmt.Sprintf("Number %d of the notes.\n\n%s", i, same)})
+		docs = append(docs, Document{Source: ibid.Source{Kind: ibid.File}, Text: fmt.Sprintf("Number %d of the notes.\n\n%s", i, same)})
 	}
 	for _, test := range []struct{ most, want int }{{0, 2}, {1, 1}, {4, 4}} {
-		got, err := support.Attribute(t.Context(), &ibid.Answer{Text: same}, docs, &support.AttributeOptions{PerSentence: test.most})
+		got, err := Attribute(t.Context(), &ibid.Answer{Text: same}, docs, &AttributeOptions{PerSentence: test.most})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,8 +227,8 @@ func TestAttributePerSentence(t *testing.T) {
 			t.Errorf("PerSentence %d: %d refs, %d sources, want %d", test.most, n, len(got.Answer.Sources), test.want)
 		}
 	}
-	beside := support.Document{Text: same + "\n\n" + same, Passages: []snapshot.Passage{{Span: ibid.Span{End: 39}}, {Span: ibid.Span{Start: 41, End: 80}, Index: 1}}}
-	got, err := support.Attribute(t.Context(), &ibid.Answer{Text: same}, []support.Document{beside}, nil)
+	beside := Document{Text: same + "\n\n" + same, Passages: []snapshot.Passage{{Span: ibid.Span{End: 39}}, {Span: ibid.Span{Start: 41, End: 80}, Index: 1}}}
+	got, err := Attribute(t.Context(), &ibid.Answer{Text: same}, []Document{beside}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,8 +236,8 @@ func TestAttributePerSentence(t *testing.T) {
 		t.Errorf("two windows side by side: %+v", refs)
 	}
 	// Under another heading they are another place.
-	beside = support.Document{Text: "# Otters\n\n" + same + "\n\n# Prices of postcards\n\nPostcards cost two euros. " + same}
-	if got, err = support.Attribute(t.Context(), &ibid.Answer{Text: same}, []support.Document{beside}, nil); err != nil {
+	beside = Document{Text: "# Otters\n\n" + same + "\n\n# Prices of postcards\n\nPostcards cost two euros. " + same}
+	if got, err = Attribute(t.Context(), &ibid.Answer{Text: same}, []Document{beside}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if refs := got.Answer.Citations[0].Refs; len(refs) != 2 || strings.Contains(refs[0].Quote, "Prices") || strings.Contains(refs[1].Quote, "Prices") {
@@ -248,14 +247,14 @@ func TestAttributePerSentence(t *testing.T) {
 
 // scripted is a checker that says what it is told.
 type scripted struct {
-	verdict func(p *support.Pair) support.Verdict
+	verdict func(p *Pair) Verdict
 	err     error
 }
 
-func (s *scripted) Info() support.Info { return support.Info{ID: "scripted", Version: "7"} }
+func (s *scripted) Info() Info { return Info{ID: "scripted", Version: "7"} }
 
-func (s *scripted) Check(_ context.Context, in []support.Pair) ([]support.Verdict, error) {
-	out := make([]support.Verdict, 0, len(in))
+func (s *scripted) Check(_ context.Context, in []Pair) ([]Verdict, error) {
+	out := make([]Verdict, 0, len(in))
 	for i := range in {
 		out = append(out, s.verdict(&in[i]))
 	}
@@ -267,33 +266,33 @@ func TestAttributeChecker(t *testing.T) {
 	score := .9
 	for _, test := range []struct {
 		name    string
-		verdict support.Verdict
+		verdict Verdict
 		quote   string
 	}{
-		{"no evidence", support.Verdict{Label: support.Supported, Score: &score}, "Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams."},
-		{"evidence out of the text", support.Verdict{Label: support.Supported, Score: &score, Evidence: []support.Span{
+		{"no evidence", Verdict{Label: Supported, Score: &score}, "Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams."},
+		{"evidence out of the text", Verdict{Label: Supported, Score: &score, Evidence: []Span{
 			{Span: ibid.Span{Start: -4, End: 3}}, {Span: ibid.Span{Start: 4, End: 2}}, {Passage: 3, Span: ibid.Span{End: 4}}, {Span: ibid.Span{Start: 0, End: 10}},
 		}}, "Sea otters"},
 		{
 			"evidence that cuts a character",
-			support.Verdict{Label: support.Supported, Score: &score, Evidence: []support.Span{{Span: ibid.Span{Start: 0, End: 41}}}},
+			Verdict{Label: Supported, Score: &score, Evidence: []Span{{Span: ibid.Span{Start: 0, End: 41}}}},
 			"Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams.",
 		},
-		{"no score", support.Verdict{Label: support.Supported}, "Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams."},
-		{"a score that is none", support.Verdict{Label: support.Unverified, Score: new(math.NaN())}, ""},
-		{"contradicted", support.Verdict{Label: support.Contradicted, Score: &score}, ""},
-		{"changed", support.Verdict{Label: support.Partial, Score: &score, Changed: true}, ""},
-		{"failed", support.Verdict{Label: support.Unverified, Err: errors.New("down")}, ""},
+		{"no score", Verdict{Label: Supported}, "Sea otters hold hands while they sleep 🦦, so that they do not drift apart. They eat urchins and clams."},
+		{"a score that is none", Verdict{Label: Unverified, Score: new(math.NaN())}, ""},
+		{"contradicted", Verdict{Label: Contradicted, Score: &score}, ""},
+		{"changed", Verdict{Label: Partial, Score: &score, Changed: true}, ""},
+		{"failed", Verdict{Label: Unverified, Err: errors.New("down")}, ""},
 	} {
-		check := &scripted{verdict: func(p *support.Pair) support.Verdict {
+		check := &scripted{verdict: func(p *Pair) Verdict {
 			if !strings.Contains(p.Passages[0].Text, "otters") {
-				return support.Verdict{Label: support.Unsupported}
+				return Verdict{Label: Unsupported}
 			}
 			v := test.verdict
 			v.By = "scripted@7"
 			return v
 		}}
-		got := attribute(t, "Sea otters hold hands together.", &support.AttributeOptions{Checker: check})
+		got := attribute(t, "Sea otters hold hands together.", &AttributeOptions{Checker: check})
 		quote := ""
 		if len(got.Answer.Citations) > 0 {
 			quote = got.Answer.Citations[0].Refs[0].Quote
@@ -306,8 +305,8 @@ func TestAttributeChecker(t *testing.T) {
 		}
 	}
 	down := errors.New("down")
-	bad := &scripted{verdict: func(*support.Pair) support.Verdict { return support.Verdict{} }, err: down}
-	if _, err := support.Attribute(t.Context(), &ibid.Answer{Text: "Sea otters hold hands."}, library(t), &support.AttributeOptions{Checker: bad}); !errors.Is(err, down) {
+	bad := &scripted{verdict: func(*Pair) Verdict { return Verdict{} }, err: down}
+	if _, err := Attribute(t.Context(), &ibid.Answer{Text: "Sea otters hold hands."}, library(t), &AttributeOptions{Checker: bad}); !errors.Is(err, down) {
 		t.Errorf("error: %v", err)
 	}
 }
@@ -316,25 +315,25 @@ func TestAttributeBadInput(t *testing.T) {
 	a := &ibid.Answer{Text: "Sea otters hold hands."}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := support.Attribute(ended, a, library(t), nil); !errors.Is(err, context.Canceled) {
+	if _, err := Attribute(ended, a, library(t), nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("an ended context: %v", err)
 	}
 	for _, threshold := range []float64{-1, 2, math.NaN()} {
-		if _, err := support.Attribute(t.Context(), a, nil, &support.AttributeOptions{Threshold: threshold}); err == nil {
+		if _, err := Attribute(t.Context(), a, nil, &AttributeOptions{Threshold: threshold}); err == nil {
 			t.Errorf("threshold %v is taken", threshold)
 		}
 	}
-	outside := []support.Document{{Text: "x", Passages: []snapshot.Passage{{Span: ibid.Span{End: 2}}}}}
-	if _, err := support.Attribute(t.Context(), a, outside, nil); err == nil || !strings.Contains(err.Error(), "passage 0 of document 0") {
+	outside := []Document{{Text: "x", Passages: []snapshot.Passage{{Span: ibid.Span{End: 2}}}}}
+	if _, err := Attribute(t.Context(), a, outside, nil); err == nil || !strings.Contains(err.Error(), "passage 0 of document 0") {
 		t.Errorf("a passage outside: %v", err)
 	}
 	for _, answer := range []string{"", " ", "\xff\xfe", "a", strings.Repeat("x", 1<<20)} {
-		got, err := support.Attribute(t.Context(), &ibid.Answer{Text: answer}, library(t), nil)
+		got, err := Attribute(t.Context(), &ibid.Answer{Text: answer}, library(t), nil)
 		if err != nil || len(got.Answer.Citations) != 0 {
 			t.Errorf("%.10q: %v, %v", answer, got, err)
 		}
 	}
-	got, err := support.Attribute(t.Context(), a, nil, nil)
+	got, err := Attribute(t.Context(), a, nil, nil)
 	if err != nil || *got.Uncited != 1 {
 		t.Errorf("no documents: %v, %v", got, err)
 	}
@@ -344,7 +343,7 @@ func TestAttributeBadInput(t *testing.T) {
 func BenchmarkAttributeLarge(b *testing.B) {
 	answer, docs := largeCase(1<<20, 10_000)
 	for b.Loop() {
-		got, err := support.Attribute(b.Context(), answer, docs, nil)
+		got, err := Attribute(b.Context(), answer, docs, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -355,7 +354,7 @@ func BenchmarkAttributeLarge(b *testing.B) {
 // Time grows with the answer, not with its square.
 func TestAttributeLarge(t *testing.T) {
 	answer, docs := largeCase(100<<10, 1000)
-	got, err := support.Attribute(t.Context(), answer, docs, nil)
+	got, err := Attribute(t.Context(), answer, docs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,14 +367,14 @@ func TestAttributeLarge(t *testing.T) {
 }
 
 // largeCase makes an answer and documents of sentences that are alike.
-func largeCase(bytes, passages int) (*ibid.Answer, []support.Document) {
+func largeCase(bytes, passages int) (*ibid.Answer, []Document) {
 	words := strings.Fields("river castle engine copper winter harbour market silver bridge garden letter window forest signal bottle doctor island museum planet rocket")
 	sentence := func(n int) string {
 		return fmt.Sprintf("The %s of %s number %d met the %s in %d.", words[n%20], words[n/20%20], n, words[n/7%20], 1000+n%1000)
 	}
-	var docs []support.Document
+	var docs []Document
 	for i := range passages {
-		docs = append(docs, support.Document{Source: ibid.Source{Kind: ibid.File}, Text: sentence(i) + " " + sentence(i+passages/2)})
+		docs = append(docs, Document{Source: ibid.Source{Kind: ibid.File}, Text: sentence(i) + " " + sentence(i+passages/2)})
 	}
 	var answer strings.Builder
 	for n := 0; answer.Len() < bytes; n++ {
@@ -385,9 +384,9 @@ func largeCase(bytes, passages int) (*ibid.Answer, []support.Document) {
 }
 
 func TestCorpus(t *testing.T) {
-	corpus := support.NewCorpus([]support.Passage{
+	corpus := NewCorpus([]Passage{
 		{Text: "the the the the"}, {Text: "An otter holds the hands of otters."}, {Text: "Copper roofs turn green."}, {Text: ""}, {Text: "Green copper, the roofs."},
-	}, nil)
+	})
 	hits := corpus.Search("copper roofs are green", 10)
 	if len(hits) != 2 || hits[0].Passage != 2 || hits[1].Passage != 4 || hits[0].Score <= hits[1].Score {
 		t.Errorf("hits: %+v", hits)
@@ -407,7 +406,7 @@ func TestCorpus(t *testing.T) {
 	if got := corpus.Search("copper", 0); len(got) != 0 {
 		t.Errorf("none asked for: %v", got)
 	}
-	if got := support.NewCorpus(nil, nil).Search("copper", 3); len(got) != 0 {
+	if got := NewCorpus(nil).Search("copper", 3); len(got) != 0 {
 		t.Errorf("an empty corpus: %v", got)
 	}
 	if got := corpus.Search("copper roofs", 1); len(got) != 1 {
@@ -417,17 +416,17 @@ func TestCorpus(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	text := "Otters swim. Copper rusts."
-	got := support.Usage(text, map[string][]ibid.Span{
+	got := Usage(text, map[string][]ibid.Span{
 		"a": {{Start: 0, End: 11}}, "b": {{Start: 13, End: 25}, {Start: 0, End: 11}, {Start: 0, End: 6}}, "c": nil, "d": {{Start: -5, End: 900}}, "e": {{Start: 3, End: 5}},
 	})
 	if a := got["a"]; a <= .2 || a >= .8 || math.Abs(got["b"]-1) > 1e-9 || got["c"] != 0 || math.Abs(got["d"]-1) > 1e-9 || got["e"] != 0 {
 		t.Errorf("usage: %v", got)
 	}
-	if got := support.Usage("", map[string][]ibid.Span{"a": {{End: 3}}}); got["a"] != 0 {
+	if got := Usage("", map[string][]ibid.Span{"a": {{End: 3}}}); got["a"] != 0 {
 		t.Errorf("usage of nothing: %v", got)
 	}
 	found := attribute(t, "Sea otters hold hands while they sleep. The moon is made of cheese.", nil)
-	shares := support.Usage(found.Answer.Text, support.Covered(found.Answer))
+	shares := Usage(found.Answer.Text, Covered(found.Answer))
 	if s := shares["otters"]; s <= .4 || s >= .9 {
 		t.Errorf("usage: %v", shares)
 	}
@@ -436,17 +435,17 @@ func TestUsage(t *testing.T) {
 // Fifteen sentences against twenty passages of 1.4 KB, reading them included.
 func BenchmarkAttribute(b *testing.B) {
 	_, sentences := largeCase(0, 400)
-	var docs []support.Document
+	var docs []Document
 	for i := range 20 {
 		var text strings.Builder
 		for k := range 11 {
 			text.WriteString(sentences[i*17+k].Text + " ")
 		}
-		docs = append(docs, support.Document{Source: ibid.Source{Kind: ibid.File}, Text: text.String(), Passages: []snapshot.Passage{{Span: ibid.Span{End: text.Len()}}}})
+		docs = append(docs, Document{Source: ibid.Source{Kind: ibid.File}, Text: text.String(), Passages: []snapshot.Passage{{Span: ibid.Span{End: text.Len()}}}})
 	}
 	answer := &ibid.Answer{Text: strings.Repeat(sentences[3].Text[:60]+". "+sentences[90].Text[:60]+". "+sentences[222].Text[:60]+". ", 5)}
 	for b.Loop() {
-		if _, err := support.Attribute(b.Context(), answer, docs, nil); err != nil {
+		if _, err := Attribute(b.Context(), answer, docs, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -456,13 +455,13 @@ func BenchmarkAttribute(b *testing.B) {
 func TestAttributeByScore(t *testing.T) {
 	answer := &ibid.Answer{Text: "The ferry to Ostend leaves at noon on Fridays."}
 	low, high := 0.1, 0.9
-	documents := []support.Document{
+	documents := []Document{
 		{Source: ibid.Source{ID: "exact", Kind: ibid.DocumentKind, Score: &low}, Text: "The ferry to Ostend leaves at noon on Fridays."},
 		{Source: ibid.Source{ID: "loose", Kind: ibid.DocumentKind, Score: &high}, Text: "On Fridays, at noon, there is a ferry; it leaves for Ostend from the old quay."},
 		{Source: ibid.Source{ID: "silent", Kind: ibid.DocumentKind}, Text: "The ferry to Ostend leaves at noon on Fridays, they say."},
 	}
 	for byScore, want := range map[bool]int{false: 0, true: 1} {
-		got, err := support.Attribute(t.Context(), answer, documents, &support.AttributeOptions{PerSentence: 1, Candidates: 1, ByScore: byScore})
+		got, err := Attribute(t.Context(), answer, documents, &AttributeOptions{PerSentence: 1, Candidates: 1, ByScore: byScore})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -477,14 +476,14 @@ func TestAttributeByScore(t *testing.T) {
 func TestAttributeLabel(t *testing.T) {
 	claim := "The old mill at Lake Tonbo was closed and sold in the sixties."
 	text := "The old mill at Lake Tonbo closed in 1966."
-	own, err := (&support.Lexical{}).Check(t.Context(), []support.Pair{{Claim: strings.TrimSuffix(claim, "."), Passages: []support.Passage{{Text: text}}}})
+	own, err := (&Lexical{}).Check(t.Context(), []Pair{{Claim: strings.TrimSuffix(claim, "."), Passages: []Passage{{Text: text}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if own[0].Label == support.Supported {
+	if own[0].Label == Supported {
 		t.Fatalf("the example is no example: %+v", own[0])
 	}
-	found, err := support.Attribute(t.Context(), &ibid.Answer{Text: claim}, []support.Document{{Text: text}}, &support.AttributeOptions{Threshold: *own[0].Score})
+	found, err := Attribute(t.Context(), &ibid.Answer{Text: claim}, []Document{{Text: text}}, &AttributeOptions{Threshold: *own[0].Score})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -495,7 +494,7 @@ func TestAttributeLabel(t *testing.T) {
 
 // Facts of one sentence that stand in two passages; and those that stand there otherwise, or that nobody connects.
 func TestAttributeTogether(t *testing.T) {
-	docs := []support.Document{
+	docs := []Document{
 		{Source: ibid.Source{ID: "sydney"}, Text: "The Sydney Harbour Bridge is 1,149 metres long and its arch span is 503 metres. It carries eight lanes of road traffic. It opened in 1932."},
 		{Source: ibid.Source{ID: "gate"}, Text: "The Golden Gate Bridge opened on 27 May 1937. It is 2,737 metres long with a main span of 1,280 metres."},
 		{Source: ibid.Source{ID: "opera"}, Text: "The Sydney Opera House was opened by Queen Elizabeth II in 1973. It was designed by the Danish architect Jørn Utzon."},
@@ -513,7 +512,7 @@ func TestAttributeTogether(t *testing.T) {
 		{"It carries eight lanes of road traffic.", "sydney"},
 	} {
 		for most := range 2 {
-			got, err := support.Attribute(t.Context(), &ibid.Answer{Text: test.text}, docs, &support.AttributeOptions{PerSentence: 2 - most})
+			got, err := Attribute(t.Context(), &ibid.Answer{Text: test.text}, docs, &AttributeOptions{PerSentence: 2 - most})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -545,13 +544,13 @@ func TestAttributeTogether(t *testing.T) {
 // Documents are told apart by all of their text, and pieces of one by its id.
 func TestAttributeSources(t *testing.T) {
 	head := strings.Repeat("Licence words that all files begin with. ", 40)
-	docs := []support.Document{
+	docs := []Document{
 		{Text: head + "\n\nHerons eat fish in the river."},
 		{Text: head + "\n\nThe bridge opened in 1932 with a feast."},
 		{Source: ibid.Source{ID: "book"}, Text: "Beavers fell birches in October."},
 		{Source: ibid.Source{ID: "book"}, Text: "Owls hunt voles at dusk."},
 	}
-	got, err := support.Attribute(t.Context(), &ibid.Answer{Text: "Herons eat fish in the river. The bridge opened in 1932 with a feast. Beavers fell birches in October. Owls hunt voles at dusk."}, docs, nil)
+	got, err := Attribute(t.Context(), &ibid.Answer{Text: "Herons eat fish in the river. The bridge opened in 1932 with a feast. Beavers fell birches in October. Owls hunt voles at dusk."}, docs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -584,7 +583,7 @@ func TestAttributeCounts(t *testing.T) {
 	for _, span := range []ibid.Span{{Start: 0, End: 42}, {Start: 8, End: 10}, {Start: 22, End: 22}, {Start: 0, End: 5}, {Start: 42, End: 42}, {Start: 20, End: 26}} {
 		a.Citations = append(a.Citations, ibid.Citation{Span: span, Claim: span, Anchor: ibid.AnchorExact, Covers: ibid.CoversClaim, Refs: []ibid.Ref{{Source: "s"}}})
 	}
-	got, err := support.Attribute(t.Context(), a, nil, nil)
+	got, err := Attribute(t.Context(), a, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -600,7 +599,7 @@ func TestAttributeCounts(t *testing.T) {
 // Progress counts the sentences that something is looked for.
 func TestAttributeProgress(t *testing.T) {
 	var done, of int
-	attribute(t, "# Towers\n\nWho built it? The iron tower was built in 1889. Sea otters hold hands while they sleep.", &support.AttributeOptions{
+	attribute(t, "# Towers\n\nWho built it? The iron tower was built in 1889. Sea otters hold hands while they sleep.", &AttributeOptions{
 		Progress: func(d, n int) { done, of = d, n },
 	})
 	if done != 2 || of != 2 {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 // Budget bounds what a [Cascade] asks its slow checker. The zero value is ready.
 type Budget struct {
 	Pairs       int           // that one Check may ask about; 0: CascadePairs. Negative: none
-	Batch       int           // pairs in one call of the slow checker; 0: CascadeBatch
+	Batch       int           // pairs in one call of the slow checker; 0: cascadeBatch
 	Concurrency int           // calls of the slow checker at a time, over all Checks; 0: 1
 	Timeout     time.Duration // for all calls of one Check together; 0: only its context's
 }
@@ -25,18 +26,18 @@ type Budget struct {
 // The defaults of [Budget].
 const (
 	CascadePairs = 1000
-	CascadeBatch = 32
+	cascadeBatch = 32
 )
 
 // The codes of issues that only a [Cascade] has.
 const (
-	// IssueOverBudget: the fast checker was not sure, and the budget was used up before the slow one could be asked.
-	IssueOverBudget = "over-budget"
-	// IssueNotDecided: the slow checker was asked and abstained, so that the fast one's verdict stands.
-	IssueNotDecided = "not-decided"
-	// IssueSlowFailed: the slow checker was asked and went wrong, as the detail says, so that the fast one's verdict
+	// issueOverBudget: the fast checker was not sure, and the budget was used up before the slow one could be asked.
+	issueOverBudget = "over-budget"
+	// issueNotDecided: the slow checker was asked and abstained, so that the fast one's verdict stands.
+	issueNotDecided = "not-decided"
+	// issueSlowFailed: the slow checker was asked and went wrong, as the detail says, so that the fast one's verdict
 	// stands.
-	IssueSlowFailed = "slow-failed"
+	issueSlowFailed = "slow-failed"
 )
 
 // Cascade returns a checker that asks fast about everything, and slow about what fast is not sure of: pairs whose score
@@ -44,15 +45,15 @@ const (
 // differs ([Verdict.Changed]). Where low is not below high, only the latter two are asked about.
 //
 // The pairs nearest to the middle between low and high go first. What the [Budget] leaves out keeps fast's verdict,
-// with the issue [IssueOverBudget]. Where slow decides, its verdict stands as it is, with the terms that fast found
+// with the issue [issueOverBudget]. Where slow decides, its verdict stands as it is, with the terms that fast found
 // missing, unless it has its own, and with fast's score among the signals. Where slow abstains fast's verdict stands,
-// with [IssueNotDecided] and slow's issues; where it goes wrong, too, with [IssueSlowFailed]. All pairs that slow was
+// with [issueNotDecided] and slow's issues; where it goes wrong, too, with [issueSlowFailed]. All pairs that slow was
 // asked about are [Verdict.Escalated].
 //
 // The error of Check is fast's. The cascade is safe for concurrent use if both checkers are.
 func Cascade(fast Checker, low, high float64, slow Checker, b Budget) Checker {
 	b.Pairs = cmp.Or(b.Pairs, CascadePairs)
-	b.Batch = max(1, cmp.Or(b.Batch, CascadeBatch))
+	b.Batch = max(1, cmp.Or(b.Batch, cascadeBatch))
 	b.Concurrency = max(1, b.Concurrency)
 	return &cascadeChecker{
 		fast:   fast,
@@ -188,12 +189,12 @@ func merge(fast, slow *Verdict, by string) {
 	if slow.Err != nil {
 		fast.Issues = append(
 			slices.Clone(fast.Issues),
-			ibid.Issue{Code: IssueSlowFailed, Detail: fmt.Sprintf("asking %s: %v", by, slow.Err)},
+			ibid.Issue{Code: issueSlowFailed, Detail: fmt.Sprintf("asking %s: %v", by, slow.Err)},
 		)
 		return
 	}
 	if slow.Label == Unverified || slow.Label == "" {
-		fast.Issues = append(slices.Clone(fast.Issues), ibid.Issue{Code: IssueNotDecided, Detail: by})
+		fast.Issues = append(slices.Clone(fast.Issues), ibid.Issue{Code: issueNotDecided, Detail: by})
 		fast.Issues = append(fast.Issues, slow.Issues...)
 		return
 	}
@@ -211,11 +212,84 @@ func merge(fast, slow *Verdict, by string) {
 }
 
 func leaveOut(v *Verdict, why string) {
-	v.Issues = append(slices.Clone(v.Issues), ibid.Issue{Code: IssueOverBudget, Detail: why})
+	v.Issues = append(slices.Clone(v.Issues), ibid.Issue{Code: issueOverBudget, Detail: why})
 }
 
 // paramsHash is the value of [Info.Params] for such parameters.
 func paramsHash(parts ...string) string {
 	key := cacheKey(parts...)
 	return hex.EncodeToString(key[:8])
+}
+
+// Nearest returns a checker that shows c at most n passages of each pair: those whose words are nearest to the claim's,
+// see [Corpus], in their order. It is for checkers that cost more per passage than looking for the right ones. What a
+// claim says in other words than its source may be among the rest, so n should be generous: an n below 1 shows all.
+//
+// Evidence and conflicts name the passages by their place in the pair, as c itself would. It is as safe for concurrent
+// use as c.
+func Nearest(c Checker, n int) Checker { return &nearest{c, n} }
+
+type nearest struct {
+	Checker
+
+	n int
+}
+
+// Info implements [Checker].
+func (x *nearest) Info() Info {
+	i := x.Checker.Info()
+	if x.n > 0 {
+		i.Params = paramsHash(i.Params, "nearest", strconv.Itoa(x.n))
+	}
+	return i
+}
+
+// Check implements [Checker].
+func (x *nearest) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
+	shown := slices.Clone(in)
+	from := make([][]int, len(in)) // of each shown passage, its index in the pair
+	for i := range shown {
+		p := &shown[i]
+		if x.n < 1 || len(p.Passages) <= x.n {
+			continue
+		}
+		for _, hit := range NewCorpus(p.Passages).Search(p.Claim, x.n) {
+			from[i] = append(from[i], hit.Passage)
+		}
+		for k := 0; len(from[i]) < x.n; k++ { // nothing in common with the rest: the first of them
+			if !slices.Contains(from[i], k) {
+				from[i] = append(from[i], k)
+			}
+		}
+		slices.Sort(from[i])
+		p.Passages = make([]Passage, x.n)
+		for k, at := range from[i] {
+			p.Passages[k] = in[i].Passages[at]
+		}
+	}
+	verdicts, err := x.Checker.Check(ctx, shown)
+	for i := range verdicts {
+		if i < len(from) && from[i] != nil {
+			verdicts[i].renumber(from[i])
+		}
+	}
+	return verdicts, err
+}
+
+// renumber replaces the indexes of passages.
+func (v *Verdict) renumber(to []int) {
+	v.Evidence = slices.Clone(v.Evidence) // the checker may keep its own
+	for i := range v.Evidence {
+		if at := &v.Evidence[i].Passage; *at >= 0 && *at < len(to) {
+			*at = to[*at]
+		}
+	}
+	v.Conflicts = slices.Clone(v.Conflicts)
+	for i := range v.Conflicts {
+		for _, side := range []*Excerpt{&v.Conflicts[i].A, &v.Conflicts[i].B} {
+			if side.Passage >= 0 && side.Passage < len(to) {
+				side.Passage = to[side.Passage]
+			}
+		}
+	}
 }

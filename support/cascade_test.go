@@ -1,4 +1,4 @@
-package support_test
+package support
 
 import (
 	"fmt"
@@ -12,11 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/support"
 )
 
 // The pairs of the cascade's tests, from sure to unsure to sure.
-func cascadePairs() []support.Pair {
+func cascadePairs() []Pair {
 	return slices.Concat(
 		one("The bridge was opened in 1932.", bridge),
 		one("Penguins breed on the Antarctic continent in winter.", bridge),
@@ -27,7 +26,7 @@ func cascadePairs() []support.Pair {
 
 func cascadeScores(t *testing.T) []float64 {
 	t.Helper()
-	verdicts, err := (&support.Lexical{}).Check(t.Context(), cascadePairs())
+	verdicts, err := (&Lexical{}).Check(t.Context(), cascadePairs())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +48,7 @@ func TestCascade(t *testing.T) {
 	scores := cascadeScores(t)
 	low, high := (scores[1]+scores[2])/2, (scores[2]+scores[0])/2
 	m := newModel(t, func(j judged) string { return element(j.ID, "contradicted", "It is 503 metres long") })
-	c := support.Cascade(&support.Lexical{}, low, high, m.judge(), support.Budget{})
+	c := Cascade(&Lexical{}, low, high, m.judge(), Budget{})
 	got, err := c.Check(t.Context(), cascadePairs())
 	if err != nil {
 		t.Fatal(err)
@@ -58,14 +57,14 @@ func TestCascade(t *testing.T) {
 		t.Fatalf("asked about %+v", m.requests)
 	}
 	for i, want := range []struct {
-		label support.Label
+		label Label
 		by    string
 		asked bool
 	}{
-		{support.Supported, "lexical@1", false},
-		{support.Unsupported, "lexical@1", false},
-		{support.Contradicted, "judge@1/test-model", true},
-		{support.Unverified, "lexical@1", false}, // there is no passage to ask about
+		{Supported, "lexical@1", false},
+		{Unsupported, "lexical@1", false},
+		{Contradicted, "judge@1/test-model", true},
+		{Unverified, "lexical@1", false}, // there is no passage to ask about
 	} {
 		if got[i].Label != want.label || got[i].By != want.by || got[i].Escalated != want.asked {
 			t.Errorf("verdict %d: %s by %s, escalated %t", i, got[i].Label, got[i].By, got[i].Escalated)
@@ -76,7 +75,7 @@ func TestCascade(t *testing.T) {
 		t.Errorf("score %v, signals %v, missing %v", v.Score, v.Signals, v.Missing)
 	}
 	if info := c.Info(); info.By() != "cascade@1" || info.Calibrated || info.Params == "" ||
-		info.Params == support.Cascade(&support.Lexical{}, low, 1, m.judge(), support.Budget{}).Info().Params {
+		info.Params == Cascade(&Lexical{}, low, 1, m.judge(), Budget{}).Info().Params {
 		t.Errorf("info %+v", info)
 	}
 }
@@ -84,20 +83,20 @@ func TestCascade(t *testing.T) {
 // A score above high is not believed where a value differs.
 func TestCascadeChanged(t *testing.T) {
 	in := one("The bridge was opened in 1933.", bridge)
-	fast, err := (&support.Lexical{}).Check(t.Context(), in)
+	fast, err := (&Lexical{}).Check(t.Context(), in)
 	if err != nil || !fast[0].Changed {
 		t.Fatalf("%+v, %v", fast, err)
 	}
 	m := newModel(t, func(j judged) string { return element(j.ID, "contradicted", "opened in 1932.") })
-	got, err := support.Cascade(&support.Lexical{}, 0, 0, m.judge(), support.Budget{}).Check(t.Context(), in)
-	if err != nil || got[0].Label != support.Contradicted || !got[0].Escalated {
+	got, err := Cascade(&Lexical{}, 0, 0, m.judge(), Budget{}).Check(t.Context(), in)
+	if err != nil || got[0].Label != Contradicted || !got[0].Escalated {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
 // What the slow checker cannot say leaves the fast verdict as it was, marked.
 func TestCascadeKeepsFast(t *testing.T) {
-	fast, err := (&support.Lexical{}).Check(t.Context(), cascadePairs())
+	fast, err := (&Lexical{}).Check(t.Context(), cascadePairs())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,25 +107,25 @@ func TestCascadeKeepsFast(t *testing.T) {
 	release := make(chan struct{})
 	stuck.say = func(judged) string { <-release; return "" }
 	t.Cleanup(func() { close(release) })
-	gone := &support.Judge{URL: refuses.URL + "/elsewhere", Model: "m", Retries: -1}
+	gone := &Judge{URL: refuses.URL + "/elsewhere", Model: "m", Retries: -1}
 
 	for _, test := range []struct {
 		about  string
-		slow   support.Checker
-		budget support.Budget
+		slow   Checker
+		budget Budget
 		issue  string
 		detail string // a part of the issue's
 		asked  bool
 	}{
-		{"abstains", abstains.judge(), support.Budget{}, support.IssueNotDecided, "", true},
-		{"refuses", refuses.judge(), support.Budget{}, support.IssueSlowFailed, "asking judge@1/test-model: asking a judge: the server answers 400 Bad Request (invalid_request_error)", true},
-		{"is gone", gone, support.Budget{}, support.IssueSlowFailed, "asking judge@1/m: asking a judge: the server answers 404 Not Found", true},
-		{"takes too long", stuck.judge(), support.Budget{Timeout: 20 * time.Millisecond}, support.IssueSlowFailed, "deadline exceeded", true},
-		{"may not be asked", abstains.judge(), support.Budget{Pairs: -1}, support.IssueOverBudget, "", false},
-		{"has no time", abstains.judge(), support.Budget{Timeout: time.Nanosecond}, support.IssueOverBudget, "", false},
+		{"abstains", abstains.judge(), Budget{}, issueNotDecided, "", true},
+		{"refuses", refuses.judge(), Budget{}, issueSlowFailed, "asking judge@1/test-model: asking a judge: the server answers 400 Bad Request (invalid_request_error)", true},
+		{"is gone", gone, Budget{}, issueSlowFailed, "asking judge@1/m: asking a judge: the server answers 404 Not Found", true},
+		{"takes too long", stuck.judge(), Budget{Timeout: 20 * time.Millisecond}, issueSlowFailed, "deadline exceeded", true},
+		{"may not be asked", abstains.judge(), Budget{Pairs: -1}, issueOverBudget, "", false},
+		{"has no time", abstains.judge(), Budget{Timeout: time.Nanosecond}, issueOverBudget, "", false},
 	} {
 		t.Run(test.about, func(t *testing.T) {
-			got, err := support.Cascade(&support.Lexical{}, 0, 2, test.slow, test.budget).Check(t.Context(), cascadePairs())
+			got, err := Cascade(&Lexical{}, 0, 2, test.slow, test.budget).Check(t.Context(), cascadePairs())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,13 +149,13 @@ func TestCascadeKeepsFast(t *testing.T) {
 func TestCascadeUnscored(t *testing.T) {
 	scores := cascadeScores(t)
 	m := newModel(t, func(j judged) string { return element(j.ID, "supported", "It is 503 metres long") })
-	c := support.Cascade(&support.Lexical{}, 0, 2, m.judge(), support.Budget{})
+	c := Cascade(&Lexical{}, 0, 2, m.judge(), Budget{})
 	got, err := c.Check(t.Context(), cascadePairs()[1:2])
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := got[0]
-	if v.Label != support.Supported || v.Score != nil || v.Threshold != 0 || v.By != "judge@1/test-model" || v.Signals["fast"] != scores[1] || len(v.Evidence) != 1 {
+	if v.Label != Supported || v.Score != nil || v.Threshold != 0 || v.By != "judge@1/test-model" || v.Signals["fast"] != scores[1] || len(v.Evidence) != 1 {
 		t.Errorf("%+v", v)
 	}
 }
@@ -165,9 +164,9 @@ func TestCascadeUnscored(t *testing.T) {
 func TestCascadeStances(t *testing.T) {
 	m := newModel(t, nil)
 	m.refuse = func(*chatRequest) bool { return true }
-	c := support.Cascade(&support.Lexical{}, 0, 2, m.judge(), support.Budget{})
-	got, err := support.Stances(t.Context(), []string{"The bridge was opened in 1932."}, passages(bridge), c)
-	if err != nil || got.Cells[0][0].Stand != support.Supports || !got.Cells[0][0].Verdict.Escalated {
+	c := Cascade(&Lexical{}, 0, 2, m.judge(), Budget{})
+	got, err := Stances(t.Context(), []string{"The bridge was opened in 1932."}, passages(bridge), c)
+	if err != nil || got.Cells[0][0].Stand != Supports || !got.Cells[0][0].Verdict.Escalated {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -177,7 +176,7 @@ func TestCascadeBudget(t *testing.T) {
 	scores := cascadeScores(t)
 	m := newModel(t, func(j judged) string { return element(j.ID, "unsupported", "") })
 	low, high := scores[2]-1, scores[2]+1 // the third is just in the middle
-	got, err := support.Cascade(&support.Lexical{}, low, high, m.judge(), support.Budget{Pairs: 1}).Check(t.Context(), cascadePairs())
+	got, err := Cascade(&Lexical{}, low, high, m.judge(), Budget{Pairs: 1}).Check(t.Context(), cascadePairs())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +187,7 @@ func TestCascadeBudget(t *testing.T) {
 	if diff := cmp.Diff([]bool{false, false, true, false}, asked); diff != "" {
 		t.Errorf("escalated (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{support.IssueOverBudget}, codes(got[0].Issues)); diff != "" {
+	if diff := cmp.Diff([]string{issueOverBudget}, codes(got[0].Issues)); diff != "" {
 		t.Errorf("issues (-want +got):\n%s", diff)
 	}
 }
@@ -205,17 +204,17 @@ func TestCascadeConcurrency(t *testing.T) {
 		defer now.Add(-1)
 		inner.ServeHTTP(w, r)
 	})
-	var in []support.Pair
+	var in []Pair
 	for i := range 20 {
 		in = append(in, one(fmt.Sprintf("Claim %d of the bridge.", i), bridge)...)
 	}
-	c := support.Cascade(&support.Lexical{}, 0, 2, m.judge(), support.Budget{Batch: 4, Concurrency: 2})
+	c := Cascade(&Lexical{}, 0, 2, m.judge(), Budget{Batch: 4, Concurrency: 2})
 	got, err := c.Check(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range got {
-		if !got[i].Escalated || got[i].Label != support.Unsupported {
+		if !got[i].Escalated || got[i].Label != Unsupported {
 			t.Errorf("verdict %d: %+v", i, got[i])
 		}
 	}
@@ -227,18 +226,18 @@ func TestCascadeConcurrency(t *testing.T) {
 func TestNearest(t *testing.T) {
 	m := newModel(t, func(j judged) string { return element(j.ID, "supported", "It is 503 metres long") })
 	passages := []string{"Trains run on rails.", "Herons eat fish.", bridge, "The moon is far.", "Long ago."}
-	got, err := support.Nearest(m.judge(), 2).Check(t.Context(), one("The bridge is 503 metres long.", passages...))
+	got, err := Nearest(m.judge(), 2).Check(t.Context(), one("The bridge is 503 metres long.", passages...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.requests) != 2 || got[0].Label != support.Supported || got[0].Evidence[0].Passage != 2 {
+	if len(m.requests) != 2 || got[0].Label != Supported || got[0].Evidence[0].Passage != 2 {
 		t.Errorf("%d requests, %+v", len(m.requests), got[0])
 	}
 	// With nothing in common there are still two to show.
-	if _, err := support.Nearest(m.judge(), 2).Check(t.Context(), one("Xyzzy.", passages...)); err != nil || len(m.requests) != 4 {
+	if _, err := Nearest(m.judge(), 2).Check(t.Context(), one("Xyzzy.", passages...)); err != nil || len(m.requests) != 4 {
 		t.Errorf("%d requests, %v", len(m.requests), err)
 	}
-	if got, err := support.Nearest(m.judge(), 0).Check(t.Context(), one("All.", passages...)); err != nil || len(m.requests) != 9 {
+	if got, err := Nearest(m.judge(), 0).Check(t.Context(), one("All.", passages...)); err != nil || len(m.requests) != 9 {
 		t.Errorf("%d requests, %+v, %v", len(m.requests), got, err)
 	}
 }

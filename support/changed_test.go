@@ -1,4 +1,4 @@
-package support_test
+package support
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/ibidhq/ibid/support"
 )
 
 func TestChanged(t *testing.T) {
@@ -86,7 +84,7 @@ func TestChanged(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, f := range support.Changed(c.claim, c.evidence) {
+			for _, f := range Changed(c.claim, c.evidence) {
 				got = append(got, fmt.Sprintf("%s: %s, %s", f.Kind, c.claim[f.A.Value.Start:f.A.Value.End], c.evidence[f.B.Value.Start:f.B.Value.End]))
 				if f.A.Passage != -1 || f.A.Text != c.claim[f.A.Span.Start:f.A.Span.End] || f.B.Text != c.evidence[f.B.Span.Start:f.B.Span.End] {
 					t.Errorf("excerpts do not stand in the texts: %+v", f)
@@ -100,16 +98,16 @@ func TestChanged(t *testing.T) {
 }
 
 func TestChangedReadsUpToItsLimits(t *testing.T) {
-	padding := strings.Repeat("é ", support.MaxChangedEvidence)
-	if got := support.Changed("The bridge is 1,460 m long.", padding+"The bridge is 1,420 m long."); got != nil {
+	padding := strings.Repeat("é ", maxChangedEvidence)
+	if got := Changed("The bridge is 1,460 m long.", padding+"The bridge is 1,420 m long."); got != nil {
 		t.Errorf("evidence behind the limit: %v", got)
 	}
-	if got := support.Changed(strings.Repeat("é ", support.MaxChangedClaim)+"The bridge is 1,460 m long.", "The bridge is 1,420 m long."); got != nil {
+	if got := Changed(strings.Repeat("é ", maxChangedClaim)+"The bridge is 1,460 m long.", "The bridge is 1,420 m long."); got != nil {
 		t.Errorf("claim behind the limit: %v", got)
 	}
-	claim := strings.Repeat("It is 7 cats. ", support.MaxChangedValues) + "The bridge is 1,460 m long."
-	for _, f := range support.Changed(claim, "The bridge is 1,420 m long.") {
-		if f.Kind == support.ConflictNumber && strings.Contains(f.Note, "1,460") {
+	claim := strings.Repeat("It is 7 cats. ", maxChangedValues) + "The bridge is 1,460 m long."
+	for _, f := range Changed(claim, "The bridge is 1,420 m long.") {
+		if f.Kind == ConflictNumber && strings.Contains(f.Note, "1,460") {
 			t.Errorf("value behind the limit: %s", f.Note)
 		}
 	}
@@ -124,9 +122,9 @@ func TestChangedIsBounded(t *testing.T) {
 		{"heron bridge. ", "not heron bridge. "},
 		{"[1", "[2 zz 5 km."},
 	} {
-		claim, evidence := strings.Repeat(c[0], 3000), strings.Repeat(c[1], support.MaxChangedEvidence/len(c[1]))
+		claim, evidence := strings.Repeat(c[0], 3000), strings.Repeat(c[1], maxChangedEvidence/len(c[1]))
 		start := time.Now()
-		support.Changed(claim, evidence)
+		Changed(claim, evidence)
 		if took := time.Since(start); took > 8*time.Second { // a tenth on a quiet machine
 			t.Errorf("%q, %q: %v", c[0], c[1], took)
 		}

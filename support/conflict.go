@@ -48,19 +48,19 @@ type Conflict struct {
 // ConflictOptions are the options of [Conflicts]. The zero value means the defaults.
 type ConflictOptions struct {
 	// Overlap is the least share of the weight of the words of the sentence with less that both sentences must have in
-	// common; 0: DefaultConflictOverlap.
+	// common; 0: defaultConflictOverlap.
 	Overlap float64
-	// MaxPairs bounds the pairs of sentences with a word in common that are looked at; 0: DefaultConflictPairs.
+	// MaxPairs bounds the pairs of sentences with a word in common that are looked at; 0: defaultConflictPairs.
 	MaxPairs int
 }
 
 // The defaults of [ConflictOptions], and the other limits of [Conflicts].
 const (
-	DefaultConflictOverlap = .65
-	DefaultConflictPairs   = 200_000
+	defaultConflictOverlap = .65
+	defaultConflictPairs   = 200_000
 
-	MaxConflictText = 4 << 20 // bytes of all passages together
-	MaxConflicts    = 1000    // conflicts that are returned
+	maxConflictText = 4 << 20 // bytes of all passages together
+	maxConflicts    = 1000    // conflicts that are returned
 )
 
 // IssueConflictsTruncated is the code of the issue that says which limit of [Conflicts] left something out.
@@ -76,15 +76,15 @@ func Conflicts(passages []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue
 	if len(passages) < 2 {
 		return nil, nil
 	}
-	f := &conflictFinder{overlap: DefaultConflictOverlap, pairs: DefaultConflictPairs}
+	f := &conflictFinder{overlap: defaultConflictOverlap, pairs: defaultConflictPairs}
 	if o != nil {
 		f.overlap, f.pairs = cmp.Or(o.Overlap, f.overlap), cmp.Or(o.MaxPairs, f.pairs)
 	}
-	left := MaxConflictText
+	left := maxConflictText
 	for i := range passages {
 		text := firstBytes(passages[i].Text, left)
 		if len(text) < len(passages[i].Text) {
-			f.truncated(fmt.Sprintf("only the first %d bytes of the passages were read", MaxConflictText))
+			f.truncated(fmt.Sprintf("only the first %d bytes of the passages were read", maxConflictText))
 		}
 		left -= len(text)
 		f.add(readValuedText(Language(text), piece{i, 0, text}))
@@ -212,9 +212,9 @@ func (f *conflictFinder) look(b int, postings map[uint32][]int, shared map[int]f
 		f.truncated(fmt.Sprintf("only %d pairs of sentences were compared", f.looked))
 		return false
 	}
-	if len(f.found) > MaxConflicts {
-		f.truncated(fmt.Sprintf("only %d conflicts are listed", MaxConflicts))
-		f.found = f.found[:MaxConflicts]
+	if len(f.found) > maxConflicts {
+		f.truncated(fmt.Sprintf("only %d conflicts are listed", maxConflicts))
+		f.found = f.found[:maxConflicts]
 		return false
 	}
 	return true

@@ -1,4 +1,4 @@
-package support_test
+package support
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/ibidhq/ibid/support"
 )
 
 // conflictCase is two passages, and the kinds of conflict between them; empty: none.
@@ -26,7 +24,7 @@ type measured struct {
 	other     func(v float64) string // in another unit; nil: there is none
 }
 
-func grouped(v float64) string {
+func inThousands(v float64) string {
 	s := strconv.Itoa(int(math.Round(v)))
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
@@ -40,7 +38,7 @@ func unitOf(format string, factor float64) func(float64) string {
 		if v < 20 {
 			return fmt.Sprintf(format, strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64))
 		}
-		return fmt.Sprintf(format, grouped(v))
+		return fmt.Sprintf(format, inThousands(v))
 	}
 }
 
@@ -253,7 +251,7 @@ func measureConflicts(t *testing.T, cases []conflictCase) conflictCount {
 	var all conflictCount
 	byWhy := map[string]*conflictCount{}
 	for _, c := range cases {
-		found, issues := support.Conflicts([]support.Passage{{Text: c.a}, {Text: c.b}}, nil)
+		found, issues := Conflicts([]Passage{{Text: c.a}, {Text: c.b}}, nil)
 		if len(issues) > 0 {
 			t.Fatalf("issues: %v", issues)
 		}

@@ -1,4 +1,4 @@
-package support_test
+package support
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/ibidhq/ibid/support"
 )
 
 func TestConflictNamesBothSides(t *testing.T) {
@@ -17,14 +15,14 @@ func TestConflictNamesBothSides(t *testing.T) {
 		"Tea is a drink.",
 		"The length of the Verrin Bridge is 1,510 m, the guide says. The Verrin Bridge was opened in 1983.",
 	)
-	found, issues := support.Conflicts(texts, nil)
+	found, issues := Conflicts(texts, nil)
 	if len(issues) != 0 {
 		t.Errorf("issues %v", issues)
 	}
 	var notes []string
 	for _, f := range found {
 		notes = append(notes, f.Note)
-		for _, side := range []support.Excerpt{f.A, f.B} {
+		for _, side := range []Excerpt{f.A, f.B} {
 			text := texts[side.Passage].Text
 			if text[side.Span.Start:side.Span.End] != side.Text || side.Value.Start < side.Span.Start || side.Value.End > side.Span.End {
 				t.Errorf("%s: %+v does not stand in its passage", f.Note, side)
@@ -41,14 +39,14 @@ func TestConflictNamesBothSides(t *testing.T) {
 }
 
 func TestConflictsWithinAPassageAreNone(t *testing.T) {
-	found, _ := support.Conflicts(passages("The Verrin Bridge is 1,420 m long. The Verrin Bridge is 1,510 m long."), nil)
+	found, _ := Conflicts(passages("The Verrin Bridge is 1,420 m long. The Verrin Bridge is 1,510 m long."), nil)
 	if len(found) != 0 {
 		t.Errorf("found %v", found)
 	}
 }
 
 func TestConflictsOfPlansAreNone(t *testing.T) {
-	found, _ := support.Conflicts(passages("The Verrin Bridge is 1,420 m long.", "The planned length of the Verrin Bridge is 1,510 m."), nil)
+	found, _ := Conflicts(passages("The Verrin Bridge is 1,420 m long.", "The planned length of the Verrin Bridge is 1,510 m."), nil)
 	if len(found) != 0 {
 		t.Errorf("found %v", found)
 	}
@@ -58,41 +56,41 @@ func TestConflictsOfPlansAreNone(t *testing.T) {
 func TestConflictsOfLongPassages(t *testing.T) {
 	long := strings.Repeat("Herons eat fish. ", 8<<10)
 	start := time.Now()
-	found, issues := support.Conflicts(passages(long, "The Verrin Bridge is 1,420 m long."), nil)
+	found, issues := Conflicts(passages(long, "The Verrin Bridge is 1,420 m long."), nil)
 	if took := time.Since(start); len(found) != 0 || len(issues) != 0 || took > 5*time.Second {
 		t.Errorf("%v: %d conflicts, issues %v", took, len(found), issues)
 	}
 }
 
 func TestConflictLimits(t *testing.T) {
-	var texts []support.Passage
+	var texts []Passage
 	for i := range 60 {
-		texts = append(texts, support.Passage{Text: fmt.Sprintf("The Verrin Bridge is %d m long.", 1000+200*i)})
+		texts = append(texts, Passage{Text: fmt.Sprintf("The Verrin Bridge is %d m long.", 1000+200*i)})
 	}
-	found, issues := support.Conflicts(texts, nil)
-	if len(found) != support.MaxConflicts || len(issues) != 1 || issues[0].Code != support.IssueConflictsTruncated {
+	found, issues := Conflicts(texts, nil)
+	if len(found) != maxConflicts || len(issues) != 1 || issues[0].Code != IssueConflictsTruncated {
 		t.Errorf("%d conflicts, issues %v", len(found), issues)
 	}
-	found, issues = support.Conflicts(texts, &support.ConflictOptions{MaxPairs: 100})
+	found, issues = Conflicts(texts, &ConflictOptions{MaxPairs: 100})
 	if len(found) == 0 || len(issues) != 1 || !strings.Contains(issues[0].Detail, "100 pairs") {
 		t.Errorf("%d conflicts, issues %v", len(found), issues)
 	}
-	long := passages(strings.Repeat("x ", support.MaxConflictText/2), "The Verrin Bridge is 1,420 m long.", "The Verrin Bridge is 1,510 m long.")
-	found, issues = support.Conflicts(long, nil)
+	long := passages(strings.Repeat("x ", maxConflictText/2), "The Verrin Bridge is 1,420 m long.", "The Verrin Bridge is 1,510 m long.")
+	found, issues = Conflicts(long, nil)
 	if len(found) != 0 || len(issues) != 1 {
 		t.Errorf("%d conflicts, issues %v", len(found), issues)
 	}
-	if found, issues := support.Conflicts(nil, nil); found != nil || issues != nil {
+	if found, issues := Conflicts(nil, nil); found != nil || issues != nil {
 		t.Errorf("of nothing: %v, %v", found, issues)
 	}
 }
 
 func BenchmarkConflicts(b *testing.B) {
-	var texts []support.Passage
+	var texts []Passage
 	for i, d := range distractors() {
-		texts = append(texts, support.Passage{Text: strings.Repeat(d+" ", 10) + fmt.Sprintf("The Verrin Bridge is %d m long.", 1000+10*i)})
+		texts = append(texts, Passage{Text: strings.Repeat(d+" ", 10) + fmt.Sprintf("The Verrin Bridge is %d m long.", 1000+10*i)})
 	}
 	for b.Loop() {
-		support.Conflicts(texts, nil)
+		Conflicts(texts, nil)
 	}
 }

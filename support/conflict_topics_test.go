@@ -1,4 +1,4 @@
-package support_test
+package support
 
 // valueTopic is a thing that texts give a number or a date for, and ways to say so that differ in syntax. {N} is the name, {V}
 // the value with its unit.

@@ -2,15 +2,20 @@ package support
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/snapshot"
 )
 
 // The parameters of the ranking; TestEvalAttribute and TestEvalEvidence measured them.
 const (
-	DefaultK1 = 1.2 // how soon a word's repetitions stop to count
-	DefaultB  = 0.9 // how much a passage's length does
+	k1          = 1.2 // how soon a word's repetitions stop to count
+	lengthShare = 0.9 // how much a passage's length does
 	// usualLength is the length in words of a passage that is neither long nor short. It is no mean of the corpus, so
 	// that the score of a passage does not depend on how long others are.
 	usualLength = 100
@@ -20,12 +25,6 @@ const (
 	pairsOf = 64
 )
 
-// CorpusOptions says how passages are ranked. Nil and the zero value mean the defaults.
-type CorpusOptions struct {
-	K1 float64 // 0: DefaultK1
-	B  float64 // 0: DefaultB; negative: lengths do not count
-}
-
 // Corpus ranks passages by what they have in common with a text. That is BM25 (Robertson and Zaragoza, 2009) with three
 // differences: a word weighs the square of the mean of how rare it is in English and how rare in the corpus; a passage
 // is long or short by itself, not beside the others; and pairs of words that stand together in the query count where
@@ -34,12 +33,10 @@ type CorpusOptions struct {
 // It is immutable, and safe for concurrent use. Making one reads each passage once; it keeps four bytes and about as
 // much again of each word, and none of the texts.
 type Corpus struct {
-	k1, b  float64
 	starts []int32  // of each passage in keys, and the end
 	keys   []uint32 // of the words of all passages
 	terms  map[uint32]posting
 	list   []occurrence
-	words  *idfTable
 }
 
 // posting is where the occurrences of a term stand in Corpus.list.
@@ -60,14 +57,8 @@ type Hit struct {
 }
 
 // NewCorpus reads passages.
-func NewCorpus(passages []Passage, o *CorpusOptions) *Corpus {
-	c := &Corpus{k1: DefaultK1, b: DefaultB, starts: make([]int32, 1, len(passages)+1), words: english()}
-	if o != nil && o.K1 > 0 {
-		c.k1 = o.K1
-	}
-	if o != nil && o.B != 0 {
-		c.b = min(1, max(0, o.B))
-	}
+func NewCorpus(passages []Passage) *Corpus {
+	c := &Corpus{starts: make([]int32, 1, len(passages)+1)}
 	for i := range passages {
 		c.keys = appendKeys(c.keys, passages[i].Text)
 		c.starts = append(c.starts, int32(len(c.keys)))
@@ -126,13 +117,14 @@ func (c *Corpus) passage(i int) []uint32 { return c.keys[c.starts[i]:c.starts[i+
 func (c *Corpus) weigh(key uint32, n int) float64 {
 	total := float64(c.Len())
 	own := math.Log(1+(total-float64(n)+.5)/(float64(n)+.5)) / math.Log(1+(total+.5)/.5)
-	mean := (c.words.weight(key) + own) / 2
+	mean := (english().weight(key) + own) / 2
 	return mean * mean
 }
 
 // saturation returns what a term counts that a passage has n times.
-func (c *Corpus) saturation(n float64, words int) float64 {
-	return n * (c.k1 + 1) / (n + c.k1*(1-c.b+c.b*float64(words)/usualLength))
+func saturation(n float64, words int) float64 {
+	k, b := float64(k1), float64(lengthShare) // no constants: their sums would be more exact
+	return n * (k + 1) / (n + k*(1-b+b*float64(words)/usualLength))
 }
 
 // Len returns how many passages c has.
@@ -195,12 +187,12 @@ func (s *searcher) search(query string, k int) []Hit {
 		s.counts[key] = 0
 		p := c.terms[key]
 		weight := s.weight(key)
-		self += weight * c.saturation(float64(n), len(s.query))
+		self += weight * saturation(float64(n), len(s.query))
 		for _, o := range c.list[p.from:p.to] {
 			if s.scores[o.passage] == 0 {
 				s.found = append(s.found, o.passage)
 			}
-			s.scores[o.passage] += weight * c.saturation(
+			s.scores[o.passage] += weight * saturation(
 				float64(o.count), int(c.starts[o.passage+1]-c.starts[o.passage]),
 			)
 		}
@@ -264,7 +256,7 @@ func (s *searcher) addPairs(hits []Hit) float64 {
 		return pairShare * min(
 			s.weight(uint32(pair>>32)),
 			s.weight(uint32(pair)),
-		) * c.saturation(
+		) * saturation(
 			float64(s.pairs[pair]), words,
 		)
 	}
@@ -295,3 +287,204 @@ func (s *searcher) addPairs(hits []Hit) float64 {
 }
 
 func pairOf(a, b uint32) uint64 { return uint64(a)<<32 | uint64(b) }
+
+// finderPassages is how many passages of a text a [Finder] shows its checker for one claim: TestEvalFinder measured it.
+const finderPassages = 2
+
+// Finder finds the evidence of claims in whole texts: it shows a checker the passages of a text whose words are nearest
+// to the claim's, see [Corpus], together. That is what checkers are made for, and costs a fraction of the whole. The
+// zero value is ready. It is safe for concurrent use if the checker is.
+type Finder struct {
+	Checker Checker // nil: [Lexical]
+	// Texts remembers what was read of the texts that it remembers. Nil: each text is read anew in each call.
+	Texts *snapshot.Texts
+}
+
+// Sought is a claim whose evidence is looked for in a text.
+type Sought struct {
+	Claim string
+	Text  *snapshot.Text
+}
+
+// Found is what was found for a claim. The zero value says that the text has no word of it.
+type Found struct {
+	// Verdict is the checker's, on the passages it was shown. Its spans count in those; Evidence and Conflicts are
+	// empty therefore.
+	Verdict  Verdict
+	Evidence ibid.Span // the best evidence, in bytes of Text.Content; empty: none was named
+}
+
+// Find looks for the evidence of claims: one Found for each, in their order. The error says that ctx ended, or that the
+// checker could not say anything.
+func (f *Finder) Find(ctx context.Context, list []Sought) ([]Found, error) {
+	s := seeking{texts: map[*snapshot.Text]*opened{}, indexes: map[string]*indexedPassage{}}
+	for i := range list {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("reading the text for claim %d of %d: %w", i+1, len(list), err)
+		}
+		if list[i].Text != nil {
+			s.add(f.Texts, i, &list[i])
+		}
+	}
+	verdicts, err := s.check(ctx, f.Checker)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Found, len(list))
+	for n := range verdicts {
+		at := s.pairs[n].claim
+		found[at] = s.pairs[n].found(list[at].Text.Content, &verdicts[n])
+	}
+	return found, nil
+}
+
+// seeking is one call of Find.
+type seeking struct {
+	texts   map[*snapshot.Text]*opened
+	indexes map[string]*indexedPassage // of all passages of all texts, by their words as they are judged
+	pairs   []soughtPair
+}
+
+// opened is a text that is being searched.
+type opened struct {
+	*reading
+
+	search searcher
+}
+
+// soughtPair is a claim and what is shown of a text for it.
+type soughtPair struct {
+	Pair
+
+	claim int // its index
+	cut   []*snapshot.Passage
+}
+
+// add chooses the passages for a claim.
+func (s *seeking) add(texts *snapshot.Texts, claim int, one *Sought) {
+	r := s.texts[one.Text]
+	if r == nil {
+		r = &opened{reading: readingOf(texts, one.Text)}
+		r.search.corpus = r.corpus
+		s.texts[one.Text] = r
+		for i := range r.shown {
+			s.indexes[r.shown[i].Text] = r.indexes[i]
+		}
+	}
+	hits := r.search.search(one.Claim, finderPassages)
+	if len(hits) == 0 {
+		return
+	}
+	slices.SortFunc(hits, func(x, y Hit) int { return cmp.Compare(x.Passage, y.Passage) })
+	p := soughtPair{Pair: Pair{Claim: one.Claim}, claim: claim}
+	for _, hit := range hits {
+		p.Passages, p.cut = append(p.Passages, r.shown[hit.Passage]), append(p.cut, &r.passages[hit.Passage])
+	}
+	s.pairs = append(s.pairs, p)
+}
+
+// check asks the checker. Only the default one can use what was read before.
+func (s *seeking) check(ctx context.Context, c Checker) ([]Verdict, error) {
+	if len(s.pairs) == 0 {
+		return nil, ctx.Err()
+	}
+	pairs := make([]Pair, len(s.pairs))
+	for i := range pairs {
+		pairs[i] = s.pairs[i].Pair
+	}
+	if c == nil {
+		c = &Lexical{}
+	}
+	if l, ok := c.(*Lexical); ok {
+		return l.check(ctx, pairs, s.indexes)
+	}
+	verdicts, err := c.Check(ctx, pairs)
+	if err == nil && len(verdicts) != len(pairs) {
+		err = fmt.Errorf("%s gave %d verdicts on %d claims", c.Info().By(), len(verdicts), len(pairs))
+	}
+	return verdicts, err
+}
+
+// found says where in the text the best evidence of a verdict is. Pieces of it in passages that follow each other are
+// one.
+func (p *soughtPair) found(text string, v *Verdict) Found {
+	f := Found{Verdict: *v}
+	f.Verdict.Evidence, f.Verdict.Conflicts = nil, nil
+	for i, e := range v.Evidence {
+		at := p.place(text, e)
+		if i > 0 && (at.Len() == 0 || !p.follows(v.Evidence[i-1], e)) {
+			break
+		}
+		if i == 0 {
+			f.Evidence = at
+		}
+		f.Evidence.End = at.End
+	}
+	return f
+}
+
+// place returns where a piece of evidence is in the text; empty: nowhere.
+func (p *soughtPair) place(text string, e Span) ibid.Span {
+	if e.Passage < 0 || e.Passage >= len(p.cut) || e.Start < 0 || e.End > len(p.Passages[e.Passage].Text) {
+		return ibid.Span{} // a checker that says otherwise than it may
+	}
+	return p.cut[e.Passage].Place(text, e.Span)
+}
+
+// follows reports whether a piece of evidence begins where another ends: a window of sentences that two passages share.
+func (p *soughtPair) follows(a, b Span) bool {
+	return b.Passage == a.Passage+1 && b.Start == 0 && a.End == len(p.Passages[a.Passage].Text) &&
+		p.cut[b.Passage].Index == p.cut[a.Passage].Index+1
+}
+
+// reading is what is made of a text to find evidence in it. It is immutable.
+type reading struct {
+	passages []snapshot.Passage
+	shown    []Passage // as they are judged
+	indexes  []*indexedPassage
+	corpus   *Corpus
+}
+
+// readingOf reads a text, unless it was read before.
+func readingOf(texts *snapshot.Texts, text *snapshot.Text) *reading {
+	r, ok := texts.Beside(text, func() (any, int64) {
+		r := newReading(text)
+		return r, r.size()
+	}).(*reading)
+	if !ok { // somebody else keeps something there
+		r = newReading(text)
+	}
+	return r
+}
+
+func newReading(text *snapshot.Text) *reading {
+	r := &reading{passages: text.Passages(nil)}
+	language := Language(text.Content)
+	for i := range r.passages {
+		shown := Passage{Text: r.passages[i].Apart(text.Content)}
+		x := indexPassage(shown.Text)
+		t := tongueOf(x.text)
+		x.tongue = &t
+		if t.seen == "" {
+			shown.Language = language // a heading, a list: too short to tell
+		}
+		r.shown, r.indexes = append(r.shown, shown), append(r.indexes, x)
+	}
+	r.corpus = NewCorpus(r.shown)
+	return r
+}
+
+// size is about how many bytes a reading has.
+func (r *reading) size() int64 {
+	const (
+		perPassage = 512
+		perToken   = 16 // in the lists of an index
+		perSlot    = 24 // and in its table
+		perKey     = 48 // in the corpus, where most are a term's first
+	)
+	n := len(r.corpus.keys) * perKey
+	for i, x := range r.indexes {
+		n += perPassage + len(r.shown[i].Text) + x.tokens*perToken + len(x.table)*perSlot
+	}
+	return int64(n)
+}

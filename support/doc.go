@@ -34,9 +34,9 @@
 //
 // [Finder] finds the evidence of claims in whole texts: it chooses the passages of a text that a checker is shown.
 //
-// [Index] is a passage read once, [Claim] a claim read once, and [Scorer] compares the two without allocating.
-// [Lexical.Check] does all of it for many pairs. Work and memory are linear in the text; what is longer than [MaxClaim]
-// or [MaxPassage] is cut, and the verdict says so.
+// [indexedPassage] is a passage read once, [parsedClaim] a claim read once, and [scorer] compares the two without allocating.
+// [Lexical.Check] does all of it for many pairs. Work and memory are linear in the text; what is longer than [maxClaim]
+// or [maxPassage] is cut, and the verdict says so.
 //
 // It knows words, not meaning: it takes "A beat B" and "B beat A" for nearly the same, knows few synonyms, and finds an
 // abstract of a passage harder to recognise than a sentence of it. So it never says that a passage contradicts a claim,

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// distractors is how many passages besides the right one a claim is tried on.
-const distractors = 19
+// distracting is how many passages besides the right one a claim is tried on.
+const distracting = 19
 
 // attributionCase is a claim with its own passage, the first, and those of others that look most like it.
 type attributionCase struct {
@@ -34,17 +34,17 @@ func attributionCases(tb testing.TB) []attributionCase {
 			}
 		}
 	}
-	corpus, plain := NewCorpus(pool, nil), NewCorpus(pool, nil)
+	corpus, plain := NewCorpus(pool), NewCorpus(pool)
 	for key, p := range plain.terms {
 		n := float64(p.to - p.from)
 		p.weight = float32(math.Log(1 + (float64(len(pool))-n+.5)/(n+.5)))
 		plain.terms[key] = p
 	}
-	indexes := make([]*Index, len(pool))
+	indexes := make([]*indexedPassage, len(pool))
 	for i := range pool {
-		indexes[i] = NewIndex(pool[i].Text)
+		indexes[i] = indexPassage(pool[i].Text)
 	}
-	var scorer Scorer
+	var scorer scorer
 	var cases []attributionCase
 	for i := range rows {
 		row := &rows[i]
@@ -54,8 +54,8 @@ func attributionCases(tb testing.TB) []attributionCase {
 		own := index[row.Passages[0]]
 		c := attributionCase{claim: row.Claim, supported: row.supported()}
 		chosen := []int{own}
-		for _, hit := range plain.Search(row.Claim, distractors+1) {
-			if hit.Passage != own && len(chosen) <= distractors {
+		for _, hit := range plain.Search(row.Claim, distracting+1) {
+			if hit.Passage != own && len(chosen) <= distracting {
 				chosen = append(chosen, hit.Passage)
 			}
 		}
@@ -89,7 +89,7 @@ func (c *attributionCase) best(share float64) int {
 func TestEvalAttribute(t *testing.T) {
 	cases := attributionCases(t)
 	accuracy, f1 := pickAccuracy(cases, relevanceShare), citeF1(cases, relevanceShare, Balanced)
-	t.Logf("%-58s %8.4f   of %d", "attribution: the claim's own passage is ranked first", accuracy, distractors+1)
+	t.Logf("%-58s %8.4f   of %d", "attribution: the claim's own passage is ranked first", accuracy, distracting+1)
 	t.Logf("%-58s %8.4f", "attribution: … or one with nearly all of its words", nearAccuracy(cases, relevanceShare))
 	t.Logf("%-58s %8.4f", "attribution: F1 of what is cited, balanced", f1)
 	t.Logf("%-58s %8.4f", "attribution: F1 of what is cited, strict", citeF1(cases, relevanceShare, Strict))
@@ -171,7 +171,7 @@ func citeF1(cases []attributionCase, share, threshold float64) float64 {
 func TestEvalEvidence(t *testing.T) {
 	rows := evalRows(t, "wice")
 	hits, all := 0.0, 0.0
-	var scorer Scorer
+	var scorer scorer
 	for i := range rows {
 		row := &rows[i]
 		gold := slices.Concat(row.Gold...)
@@ -183,9 +183,9 @@ func TestEvalEvidence(t *testing.T) {
 		claim := NewClaim(row.Claim)
 		for _, text := range row.Passages {
 			c.passages = append(c.passages, Passage{Text: text})
-			c.scores = append(c.scores, scorer.Score(claim, NewIndex(strings.ToValidUTF8(text, ""))).Score)
+			c.scores = append(c.scores, scorer.Score(claim, indexPassage(strings.ToValidUTF8(text, ""))).Score)
 		}
-		c.relevance = NewCorpus(c.passages, nil).Relevance(row.Claim)
+		c.relevance = NewCorpus(c.passages).Relevance(row.Claim)
 		if slices.Contains(gold, c.best(relevanceShare)) {
 			hits++
 		}

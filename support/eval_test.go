@@ -123,7 +123,7 @@ func (e *evaluation) verdicts(rows []evalRow) []Verdict {
 
 // evidence asks for one sentence of the whole page.
 func (e *evaluation) evidence() {
-	var s Scorer
+	var s scorer
 	hits, all := 0, 0
 	rows := evalRows(e.t, "wice")
 	for i := range rows {

@@ -20,7 +20,7 @@ func TestEvalTogether(t *testing.T) {
 			}
 		}
 	}
-	corpus := NewCorpus(pool, nil)
+	corpus := NewCorpus(pool)
 	for _, several := range []bool{false, true} {
 		var alone, together tally
 		for i := range rows {
@@ -34,7 +34,7 @@ func TestEvalTogether(t *testing.T) {
 				own[text] = true
 				docs = append(docs, Document{Text: text})
 			}
-			for _, hit := range corpus.Search(row.Claim, distractors+len(docs)) {
+			for _, hit := range corpus.Search(row.Claim, distracting+len(docs)) {
 				if text := pool[hit.Passage].Text; !own[text] {
 					docs = append(docs, Document{Text: text})
 				}

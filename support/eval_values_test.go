@@ -249,7 +249,7 @@ func TestEvalChanged(t *testing.T) {
 				continue
 			}
 			table.count("falsely: all labelled supported", len(Changed(p.Claim, p.text())) > 0)
-			if v := lexically(t, p.Claim, p); *v.Score >= DefaultThreshold {
+			if v := lexically(t, p.Claim, p); *v.Score >= defaultThreshold {
 				supported[p] = v
 				found := Changed(p.Claim, p.text())
 				table.count("falsely: "+name, len(found) > 0)

@@ -28,10 +28,10 @@ type evalRow struct {
 
 func (r *evalRow) supported() bool { return r.Label == "supported" }
 
-func (r *evalRow) indexes() []*Index {
-	list := make([]*Index, len(r.Passages))
+func (r *evalRow) indexes() []*indexedPassage {
+	list := make([]*indexedPassage, len(r.Passages))
 	for i := range list {
-		list[i] = NewIndex(r.Passages[i])
+		list[i] = indexPassage(r.Passages[i])
 	}
 	return list
 }

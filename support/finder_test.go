@@ -1,4 +1,4 @@
-package support_test
+package support
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/snapshot"
-	"github.com/ibidhq/ibid/support"
 )
 
 // heronPage is a page of several passages: years, a heading, two paragraphs.
@@ -34,7 +33,7 @@ func heronPage(tb testing.TB, texts *snapshot.Texts) *snapshot.Text {
 func TestFinder(t *testing.T) {
 	texts := &snapshot.Texts{}
 	text := heronPage(t, texts)
-	list := []support.Sought{
+	list := []Sought{
 		{Claim: "A grey heron is up to 98 cm tall.", Text: text},
 		{Claim: "The heronry had 343 nests in 1820.", Text: text},
 		{Claim: "Zebras quarrel xylophonically.", Text: text},
@@ -43,7 +42,7 @@ func TestFinder(t *testing.T) {
 	want := []string{
 		"A grey heron stands up to 98 cm tall.", "In the year 1820 the heronry had 343 nests, which keepers counted twice.", "", "",
 	}
-	for _, f := range []support.Finder{{}, {Texts: texts}, {Texts: texts}, {Checker: &support.Lexical{Threshold: .5}, Texts: texts}} {
+	for _, f := range []Finder{{}, {Texts: texts}, {Texts: texts}, {Checker: &Lexical{Threshold: .5}, Texts: texts}} {
 		found, err := f.Find(t.Context(), list)
 		if err != nil {
 			t.Fatal(err)
@@ -52,7 +51,7 @@ func TestFinder(t *testing.T) {
 			if got := text.Content[found[i].Evidence.Start:found[i].Evidence.End]; got != want[i] {
 				t.Errorf("%q: evidence %q", list[i].Claim, got)
 			}
-			if label := found[i].Verdict.Label; (label == support.Supported) != (want[i] != "") {
+			if label := found[i].Verdict.Label; (label == Supported) != (want[i] != "") {
 				t.Errorf("%q is %s", list[i].Claim, label)
 			}
 		}
@@ -60,15 +59,15 @@ func TestFinder(t *testing.T) {
 }
 
 // spans is a checker that names places.
-type spans []support.Span
+type spans []Span
 
-func (s spans) Check(_ context.Context, in []support.Pair) ([]support.Verdict, error) {
+func (s spans) Check(_ context.Context, in []Pair) ([]Verdict, error) {
 	if s == nil {
 		return nil, nil
 	}
-	verdicts := make([]support.Verdict, len(in))
+	verdicts := make([]Verdict, len(in))
 	for i := range verdicts {
-		verdicts[i] = support.Verdict{Label: support.Supported, Evidence: s}
+		verdicts[i] = Verdict{Label: Supported, Evidence: s}
 		for k := range s {
 			if s[k].End < 0 { // the end of the passage
 				verdicts[i].Evidence[k].End = len(in[i].Passages[s[k].Passage].Text)
@@ -78,13 +77,13 @@ func (s spans) Check(_ context.Context, in []support.Pair) ([]support.Verdict, e
 	return verdicts, nil
 }
 
-func (spans) Info() support.Info { return support.Info{ID: "spans", Version: "1"} }
+func (spans) Info() Info { return Info{ID: "spans", Version: "1"} }
 
 func TestFinderOfAnyChecker(t *testing.T) {
 	text := heronPage(t, nil)
-	list := []support.Sought{{Claim: "the heronry had nests in the year", Text: text}}
-	at := func(passage, start, end int) support.Span {
-		return support.Span{Passage: passage, Span: ibid.Span{Start: start, End: end}}
+	list := []Sought{{Claim: "the heronry had nests in the year", Text: text}}
+	at := func(passage, start, end int) Span {
+		return Span{Passage: passage, Span: ibid.Span{Start: start, End: end}}
 	}
 	for _, tc := range []struct {
 		name string
@@ -101,7 +100,7 @@ func TestFinderOfAnyChecker(t *testing.T) {
 		{"behind it", spans{at(0, 0, 99_999)}, "", ""},
 		{"the wrong way round", spans{at(0, 5, 3)}, "", ""},
 	} {
-		found, err := (&support.Finder{Checker: tc.says}).Find(t.Context(), list)
+		found, err := (&Finder{Checker: tc.says}).Find(t.Context(), list)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,16 +108,16 @@ func TestFinderOfAnyChecker(t *testing.T) {
 		if !strings.HasPrefix(got, tc.want) || !strings.HasSuffix(got, tc.more) || (got == "") != (tc.want == "") {
 			t.Errorf("%s: %q", tc.name, got)
 		}
-		if d := cmp.Diff([]support.Span(nil), found[0].Verdict.Evidence); d != "" {
+		if d := cmp.Diff([]Span(nil), found[0].Verdict.Evidence); d != "" {
 			t.Errorf("%s: evidence of passages that nobody sees: %s", tc.name, d)
 		}
 	}
-	if _, err := (&support.Finder{Checker: spans(nil)}).Find(t.Context(), list); err == nil {
+	if _, err := (&Finder{Checker: spans(nil)}).Find(t.Context(), list); err == nil {
 		t.Error("a checker without verdicts is believed")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := new(support.Finder).Find(ctx, list); !errors.Is(err, context.Canceled) {
+	if _, err := new(Finder).Find(ctx, list); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -127,8 +126,8 @@ func TestFinderOfAnyChecker(t *testing.T) {
 func BenchmarkFinder(b *testing.B) {
 	texts := &snapshot.Texts{}
 	text := heronPage(b, texts)
-	list := []support.Sought{{Claim: "A grey heron is up to 98 cm tall.", Text: text}}
-	for name, f := range map[string]*support.Finder{"cold": {}, "warm": {Texts: texts}} {
+	list := []Sought{{Claim: "A grey heron is up to 98 cm tall.", Text: text}}
+	for name, f := range map[string]*Finder{"cold": {}, "warm": {Texts: texts}} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := f.Find(b.Context(), list); err != nil {

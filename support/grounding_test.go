@@ -1,4 +1,4 @@
-package support_test
+package support
 
 import (
 	"context"
@@ -12,12 +12,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/ibidhq/ibid/support"
 )
 
 // grounded asks a server that answers with body, and returns the verdict and the facts that the server was sent.
-func grounded(t *testing.T, body string, in []support.Pair) (support.Verdict, []string) {
+func grounded(t *testing.T, body string, in []Pair) (Verdict, []string) {
 	t.Helper()
 	var sent struct {
 		Candidate string                      `json:"answerCandidate"`
@@ -37,7 +35,7 @@ func grounded(t *testing.T, body string, in []support.Pair) (support.Verdict, []
 		_, _ = io.WriteString(w, body)
 	}))
 	defer server.Close()
-	g := &support.Grounding{URL: server.URL, Threshold: .7, Token: func(context.Context) (string, error) { return "ya29.token", nil }}
+	g := &Grounding{URL: server.URL, Threshold: .7, Token: func(context.Context) (string, error) { return "ya29.token", nil }}
 	got, err := g.Check(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -56,57 +54,57 @@ func TestGrounding(t *testing.T) {
 	const chunks = `"citedChunks":[{"chunkText":"It is 503 metres long","source":"1"},{"chunkText":"another text","source":"0"},{"chunkText":"x","source":"9"}],`
 	for _, test := range []struct {
 		about, body string
-		label       support.Label
+		label       Label
 		score       float64 // negative: none
 		evidence    []string
 		issues      []string
 	}{
 		{
 			"supported", `{"supportScore":0.95,` + chunks + `"claims":[{"startPos":0,"endPos":20,"claimText":"It is long.","citationIndices":[0],"groundingCheckRequired":true,"score":0.9}]}`,
-			support.Supported, .9,
+			Supported, .9,
 			[]string{"It is 503 metres long"},
 			nil,
 		},
 		{
 			"no score of the claim", `{"supportScore":0.95,` + chunks + `"claims":[{"citationIndices":[0]}]}`,
-			support.Supported, .95,
+			Supported, .95,
 			[]string{"It is 503 metres long"},
 			nil,
 		},
 		{
 			"the chunk's words are not those of the fact", `{"supportScore":0.8,` + chunks + `"claims":[{"citationIndices":[1]}]}`,
-			support.Supported, .8,
+			Supported, .8,
 			[]string{"Herons eat fish."},
 			nil,
 		},
 		{
 			"one of two sentences", `{"supportScore":0.5,` + chunks + `"claims":[{"citationIndices":[0],"score":0.9},{"score":0.1}]}`,
-			support.Partial, .1,
+			Partial, .1,
 			[]string{"It is 503 metres long"},
 			nil,
 		},
-		{"no fact", `{"supportScore":0.03,"claims":[{"claimText":"x","score":0.03}]}`, support.Unsupported, .03, nil, nil},
+		{"no fact", `{"supportScore":0.03,"claims":[{"claimText":"x","score":0.03}]}`, Unsupported, .03, nil, nil},
 		{
 			"facts against it", `{"supportScore":0.1,` + chunks + `"claims":[{"antiCitationIndices":[0],"score":0.1}]}`,
-			support.Contradicted, .1,
+			Contradicted, .1,
 			[]string{"It is 503 metres long"},
 			nil,
 		},
 		{
 			"facts for and against it", `{"supportScore":0.6,` + chunks + `"claims":[{"citationIndices":[1],"antiCitationIndices":[0]}]}`,
-			support.Partial, .6,
+			Partial, .6,
 			[]string{"Herons eat fish.", "It is 503 metres long"},
-			[]string{support.IssueDisputed},
+			[]string{issueDisputed},
 		},
 		{
 			"nothing to check", `{"supportScore":0,"claims":[{"claimText":"Hello!","groundingCheckRequired":false}]}`,
-			support.Unverified, -1, nil,
-			[]string{support.IssueNoCheckNeeded},
+			Unverified, -1, nil,
+			[]string{issueNoCheckNeeded},
 		},
-		{"no claim at all", `{"supportScore":0}`, support.Unverified, -1, nil, []string{support.IssueNoCheckNeeded}},
+		{"no claim at all", `{"supportScore":0}`, Unverified, -1, nil, []string{issueNoCheckNeeded}},
 		{
 			"indexes that point nowhere", `{"supportScore":"2",` + chunks + `"claims":[{"citationIndices":[-1,3,"x",2]}]}`,
-			support.Supported, -1, nil, nil,
+			Supported, -1, nil, nil,
 		},
 	} {
 		t.Run(test.about, func(t *testing.T) {
@@ -139,7 +137,7 @@ func TestGroundingLongPassage(t *testing.T) {
 		t.Errorf("evidence %q", got)
 	}
 	for i, f := range facts {
-		if len(f) > support.GroundingFactBytes || strings.Contains(f, "\ufffd") {
+		if len(f) > groundingFactBytes || strings.Contains(f, "\ufffd") {
 			t.Errorf("fact %d: %d bytes, or a cut character", i, len(f))
 		}
 	}
@@ -148,23 +146,23 @@ func TestGroundingLongPassage(t *testing.T) {
 	}
 
 	// What is no text is cut all the same.
-	for _, bad := range []string{strings.Repeat("\x80", 2*support.GroundingFactBytes+1), strings.Repeat("x", support.GroundingFactBytes-1) + "ü\xff"} {
-		if _, facts := grounded(t, `{"supportScore":0,"claims":[{}]}`, one("A.", bad)); len(facts) != len(bad)/support.GroundingFactBytes+1 {
+	for _, bad := range []string{strings.Repeat("\x80", 2*groundingFactBytes+1), strings.Repeat("x", groundingFactBytes-1) + "ü\xff"} {
+		if _, facts := grounded(t, `{"supportScore":0,"claims":[{}]}`, one("A.", bad)); len(facts) != len(bad)/groundingFactBytes+1 {
 			t.Errorf("%d bytes: %d facts", len(bad), len(facts))
 		}
 	}
 
 	var many []string
-	for range support.GroundingFacts + 1 {
+	for range groundingFacts + 1 {
 		many = append(many, "Fact.")
 	}
-	every := strings.Repeat("0,", 2*support.GroundingFacts) + "0"
+	every := strings.Repeat("0,", 2*groundingFacts) + "0"
 	v, _ = grounded(t, `{"citedChunks":[{"chunkText":"Fact.","source":"0"}],"claims":[{"citationIndices":[`+every+`]}]}`, one("A.", many...))
-	if len(v.Evidence) != support.GroundingFacts {
+	if len(v.Evidence) != groundingFacts {
 		t.Errorf("%d pieces of evidence", len(v.Evidence))
 	}
 	v, facts = grounded(t, `{"supportScore":0,"claims":[{}]}`, one("A.", many...))
-	if len(facts) != support.GroundingFacts || !slices.Contains(codes(v.Issues), support.IssueFactsLeftOut) {
+	if len(facts) != groundingFacts || !slices.Contains(codes(v.Issues), issueFactsLeftOut) {
 		t.Errorf("%d facts, %v", len(facts), v.Issues)
 	}
 }
@@ -173,18 +171,18 @@ func TestGroundingErrors(t *testing.T) {
 	answer := "{}"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) }))
 	defer server.Close()
-	g := &support.Grounding{URL: server.URL}
+	g := &Grounding{URL: server.URL}
 	for _, body := range []string{"{}", "[]", "", "<html>", `{"claims":{}}`} {
 		answer = body
 		if _, err := g.Check(t.Context(), one("A.", bridge)); err == nil || err.Error() != "asking for grounding: reading a grounding: neither a score nor claims" {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
-	got, err := g.Check(t.Context(), slices.Concat(one("A."), one(" ", bridge), one(strings.Repeat("x", support.GroundingClaimBytes+1), bridge)))
-	if err != nil || got[0].Label != support.Unverified || got[0].Err != nil || got[1].Err == nil || got[2].Err == nil {
+	got, err := g.Check(t.Context(), slices.Concat(one("A."), one(" ", bridge), one(strings.Repeat("x", groundingClaimBytes+1), bridge)))
+	if err != nil || got[0].Label != Unverified || got[0].Err != nil || got[1].Err == nil || got[2].Err == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, bad := range []*support.Grounding{
+	for _, bad := range []*Grounding{
 		{},
 		{Project: "p/../../evil"},
 		{URL: server.URL, Token: func(context.Context) (string, error) { return "", errors.New("no token") }},

@@ -80,11 +80,11 @@ func FuzzGroundingAnswer(f *testing.F) {
 		f.Add([]byte(body), " ü\xff", uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, body []byte, passage string, times uint8) {
-		pair := Pair{Claim: "The bridge is 530 metres long.", Passages: []Passage{{Text: passage}, {Text: strings.Repeat(passage, int(times%4)*GroundingFactBytes/max(1, len(passage)))}}}
+		pair := Pair{Claim: "The bridge is 530 metres long.", Passages: []Passage{{Text: passage}, {Text: strings.Repeat(passage, int(times%4)*groundingFactBytes/max(1, len(passage)))}}}
 		facts := factsOf(pair.Passages)
 		for i, at := range facts {
 			checkSpan(t, pair.Passages[at.Passage].Text, at.Span)
-			if at.Len() > GroundingFactBytes {
+			if at.Len() > groundingFactBytes {
 				t.Errorf("fact %d has %d bytes", i, at.Len())
 			}
 			if i > 0 && at.Passage == facts[i-1].Passage && at.Start != facts[i-1].End {

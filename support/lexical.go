@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/ibidhq/ibid"
 )
@@ -17,21 +18,21 @@ const (
 )
 
 const (
-	// DefaultThreshold is the least score of [Supported] that [Lexical] says when it is not told another.
-	DefaultThreshold = 0.6
-	// DefaultFloor is the score below which [Lexical] says [Unsupported]. Between the two it abstains.
-	DefaultFloor = 0.4
+	// defaultThreshold is the least score of [Supported] that [Lexical] says when it is not told another.
+	defaultThreshold = 0.6
+	// defaultFloor is the score below which [Lexical] says [Unsupported]. Between the two it abstains.
+	defaultFloor = 0.4
 )
 
-// The codes of a verdict's issues. IssueClaimTruncated and IssuePassageTruncated say that only the first [MaxClaim] or
-// [MaxPassage] bytes were read.
+// The codes of a verdict's issues. issueClaimTruncated and issuePassageTruncated say that only the first [maxClaim] or
+// [maxPassage] bytes were read.
 const (
-	IssueClaimEmpty         = "claim-empty"     // it has no words, or only words that say nothing
-	IssueNoPassages         = "no-passages"     // none was given, or none has words
-	IssueClaimTruncated     = "claim-truncated" // what was not read cannot be supported
-	IssuePassageTruncated   = "passage-truncated"
-	IssueLanguageUnmeasured = "language-unmeasured" // the method is the same; how good it is there nobody measured
-	IssueLanguagesDiffer    = "languages-differ"    // the claim's and the passages': words cannot be compared
+	issueClaimEmpty         = "claim-empty"     // it has no words, or only words that say nothing
+	issueNoPassages         = "no-passages"     // none was given, or none has words
+	issueClaimTruncated     = "claim-truncated" // what was not read cannot be supported
+	issuePassageTruncated   = "passage-truncated"
+	issueLanguageUnmeasured = "language-unmeasured" // the method is the same; how good it is there nobody measured
+	issueLanguagesDiffer    = "languages-differ"    // the claim's and the passages': words cannot be compared
 )
 
 // Lexical is the default checker: which of the claim's words stand in the passages, how rare they are, and in what
@@ -45,8 +46,8 @@ const (
 //
 // The zero value is ready. It is safe for concurrent use.
 type Lexical struct {
-	Threshold float64 // the least score of [Supported]; 0: DefaultThreshold
-	Floor     float64 // what scores less is [Unsupported]; 0: DefaultFloor, or Threshold if that is less
+	Threshold float64 // the least score of [Supported]; 0: defaultThreshold
+	Floor     float64 // what scores less is [Unsupported]; 0: defaultFloor, or Threshold if that is less
 }
 
 // Info implements [Checker].
@@ -61,10 +62,10 @@ func (l *Lexical) Info() Info {
 func (l *Lexical) thresholds() (threshold, floor float64) {
 	threshold, floor = l.Threshold, l.Floor
 	if threshold == 0 {
-		threshold = DefaultThreshold
+		threshold = defaultThreshold
 	}
 	if floor == 0 {
-		floor = DefaultFloor
+		floor = defaultFloor
 	}
 	return threshold, min(floor, threshold)
 }
@@ -72,11 +73,11 @@ func (l *Lexical) thresholds() (threshold, floor float64) {
 // Check implements [Checker]. It reads every passage and claim once, however many pairs share it, and keeps the
 // passages of one call in memory together. It ends early, with the context's error, if ctx does.
 func (l *Lexical) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
-	return l.check(ctx, in, map[string]*Index{})
+	return l.check(ctx, in, map[string]*indexedPassage{})
 }
 
 // check is Check with passages that were read before, by their text. Others are added to them.
-func (l *Lexical) check(ctx context.Context, in []Pair, read map[string]*Index) ([]Verdict, error) {
+func (l *Lexical) check(ctx context.Context, in []Pair, read map[string]*indexedPassage) ([]Verdict, error) {
 	q, err := newRequest(ctx, in, read)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (q *request) judge(ctx context.Context, pair *Pair, v *Verdict) error {
 	q.note(pair, c, language, v)
 	s := &q.scorer
 	s.agreed = s.agreed[:0]
-	if err := ctx.Err(); err != nil || c.total < minWeight || !s.compare(c, q.passages) || v.has(IssueLanguagesDiffer) {
+	if err := ctx.Err(); err != nil || c.total < minWeight || !s.compare(c, q.passages) || v.has(issueLanguagesDiffer) {
 		return err
 	}
 	v.Evidence, v.Missing = s.evidence(), s.missing()
@@ -166,37 +167,37 @@ func (q *request) label(score float64, changed bool) Label {
 }
 
 // note adds what is odd about a pair to its verdict.
-func (q *request) note(pair *Pair, c *Claim, language string, v *Verdict) {
+func (q *request) note(pair *Pair, c *parsedClaim, language string, v *Verdict) {
 	issue := func(code, format string, args ...any) {
 		v.Issues = append(v.Issues, ibid.Issue{Code: code, Detail: fmt.Sprintf(format, args...)})
 	}
 	if c.total < minWeight {
-		issue(IssueClaimEmpty, "")
+		issue(issueClaimEmpty, "")
 	}
 	if c.truncated {
-		issue(IssueClaimTruncated, "%d of %d bytes were read", len(c.said()), len(pair.Claim))
+		issue(issueClaimTruncated, "%d of %d bytes were read", len(c.said()), len(pair.Claim))
 	}
 	tokens := 0
 	for i, p := range q.passages {
 		tokens += p.tokens
 		if p.truncated {
 			issue(
-				IssuePassageTruncated, "passage %d: %d of %d bytes were read", i, len(p.text),
+				issuePassageTruncated, "passage %d: %d of %d bytes were read", i, len(p.text),
 				len(pair.Passages[i].Text),
 			)
 		}
 	}
 	if tokens == 0 {
-		issue(IssueNoPassages, "")
+		issue(issueNoPassages, "")
 	}
 	if tokens == 0 {
 		return
 	}
 	if language != measuredLanguage {
-		issue(IssueLanguageUnmeasured, "%s", language)
+		issue(issueLanguageUnmeasured, "%s", language)
 	}
 	if said := q.claimed(pair.Claim); q.differ(pair, &said) {
-		issue(IssueLanguagesDiffer, "claim %s, passages %s", cmp.Or(said.seen, said.script), language)
+		issue(issueLanguagesDiffer, "claim %s, passages %s", cmp.Or(said.seen, said.script), language)
 	}
 }
 
@@ -231,16 +232,16 @@ const measuredLanguage = "en"
 // request is one call of Check: what its pairs share.
 type request struct {
 	threshold, floor float64
-	scorer           Scorer
-	indexes          map[string]*Index // by text
-	tongues          map[*Index]tongue // as recognised
-	said             map[string]tongue // of claims
-	claims           map[claimKey]*Claim
+	scorer           scorer
+	indexes          map[string]*indexedPassage // by text
+	tongues          map[*indexedPassage]tongue // as recognised
+	said             map[string]tongue          // of claims
+	claims           map[claimKey]*parsedClaim
 	figures          map[figureKey][]Value
-	lacking          []*Value         // of the claim at hand, the figures that no passage has
-	passages         []*Index         // of the pair at hand
-	counts           map[uint32]int32 // for each term, the sentences that have it; nil: not counted yet
-	sentences        int              // in all passages of the call
+	lacking          []*Value          // of the claim at hand, the figures that no passage has
+	passages         []*indexedPassage // of the pair at hand
+	counts           map[uint32]int32  // for each term, the sentences that have it; nil: not counted yet
+	sentences        int               // in all passages of the call
 }
 
 type claimKey struct {
@@ -248,12 +249,12 @@ type claimKey struct {
 	local          bool // weighed by the passages at hand
 }
 
-func newRequest(ctx context.Context, in []Pair, read map[string]*Index) (*request, error) {
+func newRequest(ctx context.Context, in []Pair, read map[string]*indexedPassage) (*request, error) {
 	q := &request{
 		indexes: read,
-		tongues: map[*Index]tongue{},
+		tongues: map[*indexedPassage]tongue{},
 		said:    map[string]tongue{},
-		claims:  map[claimKey]*Claim{},
+		claims:  map[claimKey]*parsedClaim{},
 		figures: map[figureKey][]Value{},
 	}
 	for i := range in {
@@ -265,14 +266,14 @@ func newRequest(ctx context.Context, in []Pair, read map[string]*Index) (*reques
 			if err := ctx.Err(); err != nil {
 				return nil, fmt.Errorf("reading the passages of claim %d of %d: %w", i+1, len(in), err)
 			}
-			q.indexes[text] = NewIndex(text)
+			q.indexes[text] = indexPassage(text)
 		}
 	}
 	return q, nil
 }
 
 // read finds a pair's passages and its claim, and the language of the passages.
-func (q *request) read(pair *Pair) (c *Claim, language string) {
+func (q *request) read(pair *Pair) (c *parsedClaim, language string) {
 	q.passages = q.passages[:0]
 	for i := range pair.Passages {
 		p := &pair.Passages[i]
@@ -295,14 +296,14 @@ func (q *request) read(pair *Pair) (c *Claim, language string) {
 		if key.local {
 			weight = q.weight
 		}
-		c = newClaim(key.question, pair.Claim, weight)
+		c = parseClaim(key.question, pair.Claim, weight)
 		q.claims[key] = c
 	}
 	return c, language
 }
 
 // tongueOf returns the language of a passage, as recognised once and as the caller says.
-func (q *request) tongueOf(p *Passage, x *Index) tongue {
+func (q *request) tongueOf(p *Passage, x *indexedPassage) tongue {
 	t, ok := q.tongues[x]
 	if !ok {
 		if x.tongue != nil {
@@ -355,4 +356,302 @@ func (q *request) count() {
 			}
 		}
 	}
+}
+
+const (
+	// maxEvidence is how many pieces of evidence a verdict has at most: the best window, then single sentences.
+	maxEvidence = 4
+	// maxMissing is how many missing terms a verdict has at most.
+	maxMissing = 32
+	// maxTerm is how many bytes of a missing term are shown at most.
+	maxTerm = 256
+	// moreEvidence is the least share of the claim, by weight, that a sentence outside the window must add.
+	moreEvidence = 0.08
+)
+
+// evidence returns the best window, and then the sentences that have most of what it lacks.
+func (s *scorer) evidence() []Span {
+	spans := s.spans(nil, s.window)
+	left := make([]bool, len(s.claim.terms)) // terms without evidence so far
+	for i := range left {
+		left[i] = !s.inWindow[i] && s.counts[i] > 0 && s.claim.terms[i].weight > weightContent
+	}
+	for len(spans) < maxEvidence {
+		n, gain := s.bestFor(left)
+		if gain < moreEvidence*s.claim.total {
+			break
+		}
+		spans = s.spans(spans, window{n, n + 1})
+	}
+	return spans
+}
+
+// spans appends a window as spans: one for each passage it touches.
+func (s *scorer) spans(list []Span, w window) []Span {
+	base := 0
+	for i, p := range s.passages {
+		from, to := max(w.from-base, 0), min(w.to-base, len(p.sentences))
+		base += len(p.sentences)
+		if from < to {
+			list = append(
+				list,
+				Span{i, ibid.Span{Start: p.sentences[from].span().Start, End: p.sentences[to-1].span().End}},
+			)
+		}
+	}
+	return list
+}
+
+// bestFor returns the sentence with the greatest weight of the terms that are left, takes those from left, and says
+// what they weigh.
+func (s *scorer) bestFor(left []bool) (n int, gain float64) {
+	if !slices.Contains(left, true) {
+		return 0, 0
+	}
+	s.parts.reset(1, len(s.holds))
+	sums := s.parts.sums
+	s.eachSentence(left, func(t, n int) { sums[n] += s.claim.terms[t].weight })
+	for i, sum := range sums {
+		if sum > sums[n]+1e-9 {
+			n = i
+		}
+	}
+	gain = sums[n]
+	s.eachSentence(left, func(t, at int) {
+		if at == n {
+			left[t] = false
+		}
+	})
+	return n, gain
+}
+
+// eachSentence calls f once for each term that is left and each sentence that has it.
+func (s *scorer) eachSentence(left []bool, f func(term, sentence int)) {
+	for t := range left {
+		if !left[t] {
+			continue
+		}
+		base := 0
+		for i, p := range s.passages {
+			last := noSlot
+			for _, at := range p.at(s.slots[i*len(left)+t]) {
+				if n := p.sentence[at]; n != last {
+					f(t, base+int(n))
+					last = n
+				}
+			}
+			base += len(p.sentences)
+		}
+	}
+}
+
+// missing returns what the claim says and no passage does, rarest first.
+func (s *scorer) missing() []Term {
+	type lack struct {
+		Term
+		weight float64
+		token  int
+	}
+	lacks := make([]lack, 0, 16)
+	said := s.claim.said()
+	for i := range s.claim.tokens {
+		t := &s.claim.tokens[i]
+		e := &s.claim.terms[t.term]
+		negation := t.flags&flagNegation != 0
+		if s.counts[t.term] > 0 || int(e.token) != i || int(t.start) < s.claim.question ||
+			e.weight <= weightContent && !negation {
+			continue
+		}
+		span := ibid.Span{Start: int(t.start) - s.claim.question, End: int(t.end) - s.claim.question}
+		if n := len(lacks); n > 0 && span.Start < lacks[n-1].Span.End {
+			continue // US is two words in one place
+		} else if n > 0 && e.kind == TermName && lacks[n-1].Kind == TermName && lacks[n-1].token == i-1 &&
+			said[lacks[n-1].Span.End:span.Start] == " " {
+			last := &lacks[n-1]
+			last.Span.End, last.token, last.weight = span.End, i, max(last.weight, e.weight)
+			last.Text = said[last.Span.Start:span.End]
+			continue
+		}
+		text := said[span.Start:span.End]
+		lacks = append(lacks, lack{Term{text, termKind(text, e.kind), span}, e.weight, i})
+	}
+	slices.SortStableFunc(lacks, func(a, b lack) int { return cmp.Compare(b.weight, a.weight) })
+	terms := make([]Term, 0, min(len(lacks), maxMissing))
+	for i := range lacks[:min(len(lacks), maxMissing)] {
+		term := lacks[i].Term
+		if len(term.Text) > maxTerm {
+			term.Text = wholeRunes(term.Text[:maxTerm])
+			term.Span.End = term.Span.Start + len(term.Text)
+		}
+		terms = append(terms, term)
+	}
+	return terms
+}
+
+// termKind tells dates from other numbers and words: years, and the names of months.
+func termKind(text string, kind TermKind) TermKind {
+	if kind == TermNumber && len(text) == 4 && (text[0] == '1' || text[0] == '2') &&
+		strings.Trim(text, "0123456789") == "" {
+		return TermDate
+	}
+	if kind == TermName {
+		switch text {
+		case "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+			"November", "December":
+			return TermDate
+		}
+	}
+	return kind
+}
+
+// signals returns the features by name.
+func (s *scorer) signals() map[string]float64 {
+	m := make(map[string]float64, featureCount)
+	for i, name := range featureNames() {
+		m[name] = s.features[i]
+	}
+	return m
+}
+
+// verbatim reports whether one of the passages has the claim as it is.
+func (q *request) verbatim() bool {
+	c := newRawClaim(q.scorer.claim.said())
+	return slices.ContainsFunc(q.passages, func(x *indexedPassage) bool { return x.verbatim(c) })
+}
+
+// changed returns what the claim says otherwise than its passages. They are read as a whole, since what the evidence
+// says otherwise may stand elsewhere as it was said; but only if there is reason to: something differs from the
+// evidence, or a value is in no passage.
+func (q *request) changed(evidence []Span, missing []Term) []Conflict {
+	isValue := func(t Term) bool { return t.Kind != TermWord }
+	if len(q.changedIn(evidence)) == 0 && !slices.ContainsFunc(missing, isValue) {
+		return nil
+	}
+	whole := make([]Span, len(q.passages))
+	for i, p := range q.passages {
+		whole[i] = Span{i, ibid.Span{End: len(p.text)}}
+	}
+	return q.changedIn(whole)
+}
+
+// changedIn returns what the claim says otherwise than some pieces of its passages.
+func (q *request) changedIn(evidence []Span) []Conflict {
+	if len(evidence) == 0 {
+		return nil
+	}
+	pieces := make([]piece, len(evidence))
+	for i, e := range evidence {
+		pieces[i] = piece{e.Passage, e.Start, textAt(q.passages[e.Passage].text, e.Span)}
+	}
+	return changedIn(q.scorer.claim.said(), pieces...)
+}
+
+// figureKey is what the figures of a text depend on: a sentence of a passage, or a claim, and the language it is read
+// in.
+type figureKey struct {
+	passage  *indexedPassage
+	sentence int
+	claim    *parsedClaim
+	language string
+}
+
+// worthReading is the least share of the claim that the evidence must have, if it had the figures too, for them to be
+// read: reading them costs as much as all the rest, and below it they change no verdict.
+const worthReading = 0.6
+
+// agree finds the terms of the claim's figures that its evidence says in another form, a dozen for 12, and tells the
+// scorer in which sentence. It reports whether there are any. It looks only if a figure is missing, and would be all
+// that keeps claim and evidence apart.
+func (q *request) agree(evidence []Span, missing []Term, language string) bool {
+	if len(missing) == 0 {
+		return false
+	}
+	s := &q.scorer
+	said := q.figuresOf(figureKey{claim: s.claim, language: language}, s.claim.said())
+	share := s.features[featWindow] * s.claim.total // that the evidence would have with them
+	q.lacking = q.lacking[:0]
+	for i := range said {
+		n := 0
+		for k := range missing {
+			if contains(said[i].figure, missing[k].Span) {
+				n++
+			}
+		}
+		if n > 0 {
+			q.lacking = append(q.lacking, &said[i])
+			share += float64(n) * weightNumber
+		}
+	}
+	if len(q.lacking) == 0 || share < worthReading*s.claim.total {
+		return false
+	}
+	base := 0
+	for i, p := range q.passages {
+		for n := range p.sentences {
+			at := p.sentences[n].span()
+			if isEvidence(Span{i, at}, evidence) {
+				key := figureKey{passage: p, sentence: n, language: language}
+				q.hold(q.figuresOf(key, p.text[at.Start:at.End]), base+n)
+			}
+		}
+		base += len(p.sentences)
+	}
+	return len(s.agreed) > 0
+}
+
+// hold notes which figures that are lacking a sentence with others says in another form.
+func (q *request) hold(others []Value, sentence int) {
+	s := &q.scorer
+	for _, v := range q.lacking {
+		if !slices.ContainsFunc(others, func(e Value) bool { return v.agrees(&e) }) {
+			continue
+		}
+		for k := range s.claim.tokens {
+			t := &s.claim.tokens[k]
+			at := ibid.Span{Start: int(t.start) - s.claim.question, End: int(t.end) - s.claim.question}
+			if s.claim.terms[t.term].weight > 0 && s.counts[t.term] == 0 && contains(v.figure, at) {
+				s.agreed = append(s.agreed, agreed{t.term, sentence})
+			}
+		}
+	}
+}
+
+// figuresOf returns the numbers and dates of a text, which it reads once.
+func (q *request) figuresOf(key figureKey, text string) []Value {
+	values, ok := q.figures[key]
+	if !ok {
+		values = figuresOf(firstBytes(text, maxChangedClaim), key.language)
+		q.figures[key] = values
+	}
+	return values
+}
+
+// contains reports whether a span begins in another.
+func contains(in, s ibid.Span) bool { return s.Start >= in.Start && s.Start < in.End }
+
+func isEvidence(s Span, evidence []Span) bool {
+	for i := range evidence {
+		if e := &evidence[i]; e.Passage == s.Passage && s.Start < e.End && e.Start < s.End {
+			return true
+		}
+	}
+	return false
+}
+
+// agreed is a term of a claim that a sentence says in another form: the 12 of a dozen.
+type agreed struct {
+	term     int32
+	sentence int
+}
+
+// addAgreed gives a term the first token of a sentence that is none of the claim's.
+func (s *scorer) addAgreed(t int32, sentence []int32) {
+	if i := slices.Index(sentence, -1); i >= 0 {
+		sentence[i] = t
+	}
+}
+
+// stands reports whether a term stands in a sentence.
+func (s *scorer) stands(t int32, sentence int) bool {
+	return t < maxTogether && s.holds[sentence]>>t&1 != 0
 }

@@ -43,7 +43,7 @@ func checkVerdict(t *testing.T, p *Pair, v *Verdict) {
 	if v.Label == Supported && (v.Score == nil || *v.Score < v.Threshold || v.Changed || len(v.Evidence) == 0) {
 		t.Errorf("supported with score %v, changed %t, %d pieces of evidence", v.Score, v.Changed, len(v.Evidence))
 	}
-	if len(v.Evidence) > MaxEvidence+windowLength || len(v.Missing) > MaxMissing {
+	if len(v.Evidence) > maxEvidence+windowLength || len(v.Missing) > maxMissing {
 		t.Errorf("%d pieces of evidence, %d missing terms", len(v.Evidence), len(v.Missing))
 	}
 	for _, e := range v.Evidence {
@@ -146,7 +146,7 @@ func TestLexical(t *testing.T) {
 
 // A quotation is supported, wherever in the passage it stands and however it is written.
 func TestQuotation(t *testing.T) {
-	x := NewIndex(benchPassage)
+	x := indexPassage(benchPassage)
 	for i := range x.sentences {
 		s := x.sentences[i].span()
 		quote := benchPassage[s.Start:s.End]
@@ -165,7 +165,7 @@ func TestQuotation(t *testing.T) {
 // A changed number is not supported, however much of the rest is.
 func TestChangedNumber(t *testing.T) {
 	for _, test := range [][2]string{{"1874", "1878"}, {"41 metres", "47 metres"}, {"November 1983", "November 1988"}, {"2.4 million", "3.4 million"}} {
-		x := NewIndex(benchPassage)
+		x := indexPassage(benchPassage)
 		for i := range x.sentences {
 			s := x.sentences[i].span()
 			quote := benchPassage[s.Start:s.End]
@@ -187,28 +187,28 @@ func TestUncheckable(t *testing.T) {
 		pair  Pair
 		issue string
 	}{
-		{"nothing", Pair{}, IssueClaimEmpty},
-		{"no claim", Pair{Passages: passages(benchPassage)}, IssueClaimEmpty},
-		{"one letter", Pair{Claim: "a", Passages: passages(benchPassage)}, IssueClaimEmpty},
-		{"one sign", Pair{Claim: "!", Passages: passages(benchPassage)}, IssueClaimEmpty},
-		{"only function words", Pair{Claim: "It is.", Passages: passages(benchPassage)}, IssueClaimEmpty},
-		{"no passages", Pair{Claim: benchClaim}, IssueNoPassages},
-		{"empty passages", Pair{Claim: benchClaim, Passages: passages("", " \n", "—")}, IssueNoPassages},
+		{"nothing", Pair{}, issueClaimEmpty},
+		{"no claim", Pair{Passages: passages(benchPassage)}, issueClaimEmpty},
+		{"one letter", Pair{Claim: "a", Passages: passages(benchPassage)}, issueClaimEmpty},
+		{"one sign", Pair{Claim: "!", Passages: passages(benchPassage)}, issueClaimEmpty},
+		{"only function words", Pair{Claim: "It is.", Passages: passages(benchPassage)}, issueClaimEmpty},
+		{"no passages", Pair{Claim: benchClaim}, issueNoPassages},
+		{"empty passages", Pair{Claim: benchClaim, Passages: passages("", " \n", "—")}, issueNoPassages},
 		{"two languages", Pair{
 			Claim:    "The tower was finished in the year of the flood, and it is the highest of them.",
 			Passages: passages("Der Turm wurde nach der Flut von den Bürgern der Stadt gebaut und ist nicht hoch."),
-		}, IssueLanguagesDiffer},
+		}, issueLanguagesDiffer},
 		{"a claim in German", Pair{
 			Claim: "Der Leuchtturm wurde 1874 von Anna Petersen gebaut und ist 41 Meter hoch.", Passages: passages(benchPassage),
-		}, IssueLanguagesDiffer},
+		}, issueLanguagesDiffer},
 		{"a claim in French, passages said to be in English", Pair{
 			Claim: "Le phare a été construit en 1874 par Anna Petersen.", Passages: []Passage{{Text: benchPassage, Language: "en-GB"}},
-		}, IssueLanguagesDiffer},
-		{"a claim in Japanese", Pair{Claim: "灯台は1874年に完成した。", Passages: passages(benchPassage)}, IssueLanguagesDiffer},
-		{"a claim in Russian", Pair{Claim: "Маяк построен в 1874 году.", Passages: passages(benchPassage)}, IssueLanguagesDiffer},
+		}, issueLanguagesDiffer},
+		{"a claim in Japanese", Pair{Claim: "灯台は1874年に完成した。", Passages: passages(benchPassage)}, issueLanguagesDiffer},
+		{"a claim in Russian", Pair{Claim: "Маяк построен в 1874 году.", Passages: passages(benchPassage)}, issueLanguagesDiffer},
 		{"too short to tell, but for the script", Pair{
 			Claim: "Moscow has 12 million people.", Passages: passages("В Москве живёт 12 миллионов человек."),
-		}, IssueLanguagesDiffer},
+		}, issueLanguagesDiffer},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := check(t, test.pair)[0]
@@ -223,7 +223,7 @@ func TestUncheckable(t *testing.T) {
 func TestLimits(t *testing.T) {
 	long := strings.Repeat(benchPassage+" ", 1<<20/len(benchPassage)+1)
 	v := check(t, Pair{Claim: long, Passages: passages(benchPassage)})[0]
-	if v.Label != Partial || !v.has(IssueClaimTruncated) {
+	if v.Label != Partial || !v.has(issueClaimTruncated) {
 		t.Errorf("a claim of 1 MB: %s, issues %v", v.Label, v.Issues)
 	}
 	for _, m := range v.Missing {
@@ -233,18 +233,18 @@ func TestLimits(t *testing.T) {
 	}
 	word := strings.Repeat("x", 1<<20)
 	v = check(t, Pair{Claim: "The tower was finished in 1874. " + word, Passages: passages(benchPassage)})[0]
-	if len(v.Missing) != 1 || len(v.Missing[0].Text) != MaxTerm {
+	if len(v.Missing) != 1 || len(v.Missing[0].Text) != maxTerm {
 		t.Errorf("a word of 1 MB: %d missing terms: %.300s", len(v.Missing), fmt.Sprint(v.Missing))
 	}
-	half := strings.Repeat("The tower was finished in 1874. ", MaxClaim/32-1)
-	half += strings.Repeat("x", MaxClaim-len(half)-4) + " lighthouse stands"
+	half := strings.Repeat("The tower was finished in 1874. ", maxClaim/32-1)
+	half += strings.Repeat("x", maxClaim-len(half)-4) + " lighthouse stands"
 	v = check(t, Pair{Claim: half, Passages: passages(benchPassage)})[0]
 	if len(v.Missing) != 1 || strings.Trim(v.Missing[0].Text, "x") != "" {
 		t.Errorf("a claim cut in a word: missing %.300s", fmt.Sprint(v.Missing))
 	}
-	huge := strings.Repeat("Lorem ipsum dolor sit amet. ", MaxPassage/28) + benchPassage + strings.Repeat(" x", MaxPassage/2)
+	huge := strings.Repeat("Lorem ipsum dolor sit amet. ", maxPassage/28) + benchPassage + strings.Repeat(" x", maxPassage/2)
 	v = check(t, Pair{Claim: "The tower was finished in 1874 and is 41 metres high.", Passages: passages(huge)})[0]
-	if !v.has(IssuePassageTruncated) || v.Score == nil {
+	if !v.has(issuePassageTruncated) || v.Score == nil {
 		t.Errorf("a passage of %d bytes: %s, issues %v", len(huge), v.Label, v.Issues)
 	}
 	flat := strings.Repeat("tower lighthouse granite lamp ", 1<<16)
@@ -272,7 +272,7 @@ func TestLanguages(t *testing.T) {
 		if v.Label != test.want {
 			t.Errorf("%s: %s, want %s (%v, %v)", test.claim, v.Label, test.want, *v.Score, v.Signals)
 		}
-		if want := []ibid.Issue{{Code: IssueLanguageUnmeasured, Detail: test.language}}; cmp.Diff(want, v.Issues) != "" {
+		if want := []ibid.Issue{{Code: issueLanguageUnmeasured, Detail: test.language}}; cmp.Diff(want, v.Issues) != "" {
 			t.Errorf("%s: issues %v, want %v", test.claim, v.Issues, want)
 		}
 	}
@@ -290,7 +290,7 @@ func TestSameLanguage(t *testing.T) {
 		{Claim: "東京大学設立", Passages: passages("東京大学は1877年に設立された。")},
 	} {
 		v := check(t, p)[0]
-		if v.has(IssueLanguagesDiffer) || v.Score == nil {
+		if v.has(issueLanguagesDiffer) || v.Score == nil {
 			t.Errorf("%s: %s, issues %v", p.Claim, v.Label, v.Issues)
 		}
 	}
@@ -352,9 +352,9 @@ func TestUnrelatedText(t *testing.T) {
 
 // The scores of Check and of Score are one.
 func TestParity(t *testing.T) {
-	var s Scorer
+	var s scorer
 	for _, claim := range []string{benchClaim, "The lamp burned oil.", "Paraffin was cheap."} {
-		m := s.Score(NewClaim(claim), NewIndex(benchPassage))
+		m := s.Score(NewClaim(claim), indexPassage(benchPassage))
 		v := check(t, Pair{Claim: claim, Passages: passages(benchPassage)})[0]
 		if m.Score != *v.Score {
 			t.Errorf("%g, but Check says %g: %s", m.Score, *v.Score, claim)
@@ -363,7 +363,7 @@ func TestParity(t *testing.T) {
 			t.Errorf("window %v, but Check says %v: %s", m.Window, v.Evidence[0].Span, claim)
 		}
 		long := strings.Repeat("Penguins breed in colonies. ", 200) + benchPassage
-		m, v = s.Score(NewClaim(claim), NewIndex(long)), check(t, Pair{Claim: claim, Passages: passages(long)})[0]
+		m, v = s.Score(NewClaim(claim), indexPassage(long)), check(t, Pair{Claim: claim, Passages: passages(long)})[0]
 		if m.Score != *v.Score || m.Window != v.Evidence[0].Span {
 			t.Errorf("in a long text %g at %v, but Check says %g at %v: %s", m.Score, m.Window, *v.Score, v.Evidence[0].Span, claim)
 		}
@@ -389,7 +389,7 @@ func TestBatch(t *testing.T) {
 // However many pairs share a passage or a claim, it is read once.
 func TestReadOnce(t *testing.T) {
 	pairs := answerPairs()
-	q, err := newRequest(t.Context(), pairs, map[string]*Index{})
+	q, err := newRequest(t.Context(), pairs, map[string]*indexedPassage{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -526,7 +526,7 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, claim, one, two string) {
 		check(t, Pair{Claim: claim, Passages: passages(one, two)}, Pair{Claim: one, Passages: passages(one)})
 		last := 0
-		for _, s := range Split(claim) {
+		for _, s := range splitClaim(claim) {
 			checkSpan(t, claim, s)
 			if s.Start < last {
 				t.Errorf("part %v begins before %d", s, last)
@@ -543,7 +543,7 @@ func TestParams(t *testing.T) {
 		"weight":    func(m *model) { m.weights[featureCount-1] += .001 },
 		"last leaf": func(m *model) { m.trees[len(m.trees)-1].leaf[3] += .001 },
 	} {
-		m := lexicalWeights()
+		m := readModel(weightsText)
 		if change(m); m.hash() == lexicalModel().params {
 			t.Errorf("another %s has the same hash", name)
 		}
@@ -584,7 +584,7 @@ func TestVerbatimAnswer(t *testing.T) {
 // A claim and a passage of one word each, over and over, take time linear in both.
 func TestNeighboursAreBounded(t *testing.T) {
 	start := time.Now()
-	check(t, Pair{Claim: strings.Repeat("heron fish ", MaxClaim/11), Passages: passages("fish and bridge. " + strings.Repeat("heron ", 4<<20/6))})
+	check(t, Pair{Claim: strings.Repeat("heron fish ", maxClaim/11), Passages: passages("fish and bridge. " + strings.Repeat("heron ", 4<<20/6))})
 	if took := time.Since(start); took > 5*time.Second { // a fiftieth on a quiet machine
 		t.Errorf("took %v", took)
 	}

@@ -1,10 +1,9 @@
 package support
 
 import (
+	"cmp"
 	"math"
 	"slices"
-
-	"github.com/ibidhq/ibid"
 )
 
 const (
@@ -25,12 +24,11 @@ const (
 	maxTokens    = 25 * maxSentences
 )
 
-// Scorer compares claims with passages. The zero value is ready. It is not safe for concurrent use: it keeps the memory
+// scorer compares claims with passages. The zero value is ready. It is not safe for concurrent use: it keeps the memory
 // that makes comparing free of allocations.
-type Scorer struct {
-	claim    *Claim
-	passages []*Index
-	one      [1]*Index
+type scorer struct {
+	claim    *parsedClaim
+	passages []*indexedPassage
 
 	slots    []uint32   // for each passage and term, where it stands in the passage's table
 	counts   []int32    // for each term, its tokens in all passages
@@ -50,10 +48,10 @@ type Scorer struct {
 	sentence int // the best one
 	features [featureCount]float64
 	parted   parted
-	alone    *Scorer // for what stands around the window
+	alone    *scorer // for what stands around the window
 }
 
-// The indexes of Scorer.lengths.
+// The indexes of scorer.lengths.
 const (
 	ones = iota
 	twos
@@ -74,36 +72,9 @@ type window struct{ from, to int }
 // parted says how much of the claim's best and worst part one sentence has.
 type parted struct{ strongest, weakest float64 }
 
-// Match is what a claim and a passage have in common.
-type Match struct {
-	// Score is P(supported), in [0, 1]. A claim or passage without words has 0.
-	Score float64
-	// Window is where in the passage most of the claim stands: one to three sentences.
-	Window ibid.Span
-	// Sentence is the one sentence of the passage that has most of the claim.
-	Sentence ibid.Span
-}
-
-// Score compares a claim with a passage. Once s has seen a pair of their size it does not allocate, unless the passage
-// is long (150 sentences).
-//
-// It goes by the words alone, where [Lexical] looks a second time for figures in another form (a dozen for 12).
-func (s *Scorer) Score(c *Claim, p *Index) Match {
-	s.one[0], s.agreed = p, s.agreed[:0]
-	var m Match
-	if s.compare(c, s.one[:]) {
-		m.Score = s.score()
-		m.Window.Start = p.sentences[s.window.from].span().Start
-		m.Window.End = p.sentences[s.window.to-1].span().End
-		m.Sentence = p.sentences[s.sentence].span()
-	}
-	s.claim, s.passages, s.one[0] = nil, nil, nil
-	return m
-}
-
 // compare finds the features of a claim and passages, which are read as if they were one text. It reports false where
 // the one or the other has no words with content.
-func (s *Scorer) compare(c *Claim, passages []*Index) bool {
+func (s *scorer) compare(c *parsedClaim, passages []*indexedPassage) bool {
 	s.claim, s.passages = c, passages
 	sentences, tokens := 0, 0
 	for _, p := range passages {
@@ -158,7 +129,7 @@ func (w *windows) best() (at int, sum float64) {
 }
 
 // lookUp finds all terms in all passages.
-func (s *Scorer) lookUp() {
+func (s *scorer) lookUp() {
 	n := len(s.claim.terms)
 	s.slots = slices.Grow(s.slots[:0], n*len(s.passages))[:n*len(s.passages)]
 	s.counts, s.near = zeroed(s.counts, n), zeroed(s.near, n)
@@ -176,7 +147,7 @@ func (s *Scorer) lookUp() {
 
 // addTerms sums up, for all windows, the weight of the terms in them. Words that only begin alike come last: they count
 // less, and only where the stem does not stand.
-func (s *Scorer) addTerms(sentences int) {
+func (s *scorer) addTerms(sentences int) {
 	for i, length := range [...]int{1, 2, windowLength, 5} {
 		s.lengths[i].reset(length, sentences)
 	}
@@ -202,7 +173,7 @@ func (s *Scorer) addTerms(sentences int) {
 	}
 }
 
-func (s *Scorer) addPlaces(p *Index, places []uint32, t int32, base int, weight float64) {
+func (s *scorer) addPlaces(p *indexedPassage, places []uint32, t int32, base int, weight float64) {
 	last := noSlot
 	for _, at := range places {
 		n := p.sentence[at]
@@ -214,7 +185,7 @@ func (s *Scorer) addPlaces(p *Index, places []uint32, t int32, base int, weight 
 	}
 }
 
-func (s *Scorer) addTo(sentence int, t int32, weight float64) {
+func (s *scorer) addTo(sentence int, t int32, weight float64) {
 	for i := range s.lengths {
 		s.lengths[i].add(sentence, t, weight)
 	}
@@ -223,7 +194,7 @@ func (s *Scorer) addTo(sentence int, t int32, weight float64) {
 	}
 }
 
-func (s *Scorer) addNear(t int32, e *term) {
+func (s *scorer) addNear(t int32, e *term) {
 	base := 0
 	for _, p := range s.passages {
 		p.eachLike(e, func(o *slot) {
@@ -239,7 +210,7 @@ func (s *Scorer) addNear(t int32, e *term) {
 const shorterLoss = 0.04
 
 // chooseWindow finds the best sentence and the best window.
-func (s *Scorer) chooseWindow() {
+func (s *scorer) chooseWindow() {
 	total := s.claim.total
 	at, sum := s.lengths[threes].best()
 	_, five := s.lengths[fives].best()
@@ -260,7 +231,7 @@ func (s *Scorer) chooseWindow() {
 }
 
 // compareParts finds how much of each part of the claim stands in one sentence.
-func (s *Scorer) compareParts(sentences int) {
+func (s *scorer) compareParts(sentences int) {
 	n := len(s.claim.terms)
 	s.parted = parted{0, 1}
 	for i := range s.claim.parts {
@@ -292,7 +263,7 @@ func (s *Scorer) compareParts(sentences int) {
 	s.features[featWeakest] = s.parted.weakest
 }
 
-func (s *Scorer) addPart(p *Index, place uint32, t int32, base int) {
+func (s *scorer) addPart(p *indexedPassage, place uint32, t int32, base int) {
 	e := &s.claim.terms[t]
 	for _, at := range p.at(place) {
 		s.parts.add(base+int(p.sentence[at]), t, e.weight)
@@ -307,7 +278,7 @@ func (s *Scorer) addPart(p *Index, place uint32, t int32, base int) {
 }
 
 // compareTogether finds how many of the claim's terms, two by two, share a sentence.
-func (s *Scorer) compareTogether() {
+func (s *scorer) compareTogether() {
 	terms := s.claim.terms[:min(len(s.claim.terms), maxTogether)]
 	var got, all float64
 	for i := range terms {
@@ -335,7 +306,7 @@ func (s *Scorer) compareTogether() {
 }
 
 // held returns the weight of the terms that the passages have.
-func (s *Scorer) held() float64 {
+func (s *scorer) held() float64 {
 	sum := 0.0
 	for t, n := range s.counts {
 		if n > 0 {
@@ -346,7 +317,7 @@ func (s *Scorer) held() float64 {
 }
 
 // compareRow finds the best run of tokens, and which of the claim's tokens stand in the best window.
-func (s *Scorer) compareRow(tokens int) {
+func (s *scorer) compareRow(tokens int) {
 	c := s.claim
 	s.fillRow(tokens)
 	s.seen = zeroed(s.seen, len(c.terms))
@@ -379,7 +350,7 @@ func (s *Scorer) compareRow(tokens int) {
 }
 
 // fillRow finds which tokens of the passages are terms of the claim, and which terms stand in the best three sentences.
-func (s *Scorer) fillRow(tokens int) {
+func (s *scorer) fillRow(tokens int) {
 	n := len(s.claim.terms)
 	s.row = slices.Grow(s.row[:0], tokens)[:tokens]
 	for i := range s.row {
@@ -410,7 +381,7 @@ func (s *Scorer) fillRow(tokens int) {
 }
 
 // firstToken returns the first token of a sentence; before and behind x's sentences, that of its first or none.
-func (x *Index) firstToken(sentence int) uint32 {
+func (x *indexedPassage) firstToken(sentence int) uint32 {
 	switch {
 	case sentence <= 0:
 		return 0
@@ -421,7 +392,7 @@ func (x *Index) firstToken(sentence int) uint32 {
 }
 
 // comparePassages finds the features that do not ask where in the passages something stands.
-func (s *Scorer) comparePassages(tokens int) {
+func (s *scorer) comparePassages(tokens int) {
 	const k1, b, average = 1.2, 0.75, 150
 	c, f := s.claim, &s.features
 	norm := k1 * (1 - b + b*float64(min(tokens, maxTokens))/average)
@@ -454,4 +425,171 @@ func (s *Scorer) comparePassages(tokens int) {
 	f[featNumberMissing] = numbersMissing / max(numbers, 1)
 	f[featNumbers] = math.Log1p(numbers)
 	f[featPairs] = s.comparePairs()
+}
+
+// follower is the second of two neighbours, by its slot in a passage.
+type follower struct {
+	slot uint32
+	pair int32 // index of the two
+}
+
+// comparePairs returns the share of the claim's neighbours that are neighbours in a passage too, by weight. It looks at
+// each place of a term once, however many neighbours the term has.
+func (s *scorer) comparePairs() float64 {
+	c := s.claim
+	var got, all float64
+	var to int
+	for from := 0; from < len(c.pairs); from = to {
+		for to = from; to < len(c.pairs) && c.pairs[to].first == c.pairs[from].first; to++ {
+			all += s.pairWeight(to)
+		}
+		if s.counts[c.pairs[from].first] > 0 {
+			got += s.heldPairs(from, to)
+		}
+	}
+	if all == 0 {
+		return s.held() / c.total
+	}
+	return got / all
+}
+
+func (s *scorer) pairWeight(n int) float64 {
+	p := &s.claim.pairs[n]
+	return float64(p.times) * (s.claim.terms[p.first].weight + s.claim.terms[p.second].weight)
+}
+
+// heldPairs returns the weight of those of some pairs with one first term that are neighbours in a passage.
+func (s *scorer) heldPairs(from, to int) float64 {
+	pairs, n := s.claim.pairs[from:to], len(s.claim.terms)
+	s.pairHeld = zeroed(s.pairHeld, len(pairs))
+	left := len(pairs)
+	for i, p := range s.passages {
+		s.followers = s.followers[:0]
+		for k := range pairs {
+			if slot := s.slots[i*n+int(pairs[k].second)]; !s.pairHeld[k] && len(p.at(slot)) > 0 {
+				s.followers = append(s.followers, follower{slot, int32(k)})
+			}
+		}
+		if len(s.followers) > 0 {
+			left -= s.follow(p, p.at(s.slots[i*n+int(pairs[0].first)]))
+		}
+		if left == 0 {
+			break
+		}
+	}
+	sum := 0.0
+	for k := range pairs {
+		if s.pairHeld[k] || s.pairAgrees(&pairs[k]) {
+			sum += s.pairWeight(from + k)
+		}
+	}
+	return sum
+}
+
+// follow looks for the followers behind the places of a term, and returns how many it found.
+func (s *scorer) follow(p *indexedPassage, places []uint32) int {
+	if len(s.followers) > 1 {
+		slices.SortFunc(s.followers, func(a, b follower) int { return cmp.Compare(a.slot, b.slot) })
+	}
+	found := 0
+	for _, at := range places {
+		slot := p.follow[at]
+		if len(s.followers) == 1 {
+			if slot != s.followers[0].slot {
+				continue
+			}
+			s.pairHeld[s.followers[0].pair] = true
+			return 1
+		}
+		k, ok := slices.BinarySearchFunc(
+			s.followers, slot,
+			func(f follower, slot uint32) int { return cmp.Compare(f.slot, slot) },
+		)
+		if !ok || s.pairHeld[s.followers[k].pair] {
+			continue
+		}
+		s.pairHeld[s.followers[k].pair] = true
+		if found++; found == len(s.followers) {
+			break
+		}
+	}
+	return found
+}
+
+// pairAgrees reports whether one of two neighbours stands in another form in a sentence that has the other one.
+func (s *scorer) pairAgrees(pair *neighbours) bool {
+	for _, a := range s.agreed {
+		if a.term == pair.first && s.stands(pair.second, a.sentence) ||
+			a.term == pair.second && s.stands(pair.first, a.sentence) {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	// maxWhole is how many sentences a text has at most to be looked at as a whole only: one in a hundred of the fit
+	// has more.
+	maxWhole = 150
+	// around is how many sentences of a longer passage are looked at on either side of the window.
+	around = 8
+)
+
+// score returns P(supported): that of all passages together, or that of what stands around the window alone, whichever
+// is greater. What a passage supports no text beside it takes away. The features are those of the score.
+func (s *scorer) score() float64 {
+	score := lexicalModel().score(&s.features)
+	if s.compareAlone() {
+		if alone := lexicalModel().score(&s.alone.features); alone > score {
+			s.features, score = s.alone.features, alone
+		}
+	}
+	return score
+}
+
+// compareAlone compares the claim with the passages that the window stands in, long ones cut. It reports false where
+// the text is short.
+func (s *scorer) compareAlone() bool {
+	if len(s.holds) <= maxWhole {
+		return false
+	}
+	if s.alone == nil {
+		s.alone = new(scorer)
+	}
+	ok := s.alone.compare(s.claim, s.aroundWindow())
+	s.alone.claim, s.alone.passages = nil, nil
+	return ok
+}
+
+// aroundWindow returns the passages that the window stands in, long ones cut, and tells s.alone what agrees there.
+func (s *scorer) aroundWindow() []*indexedPassage {
+	list := make([]*indexedPassage, 0, windowLength)
+	s.alone.agreed = s.alone.agreed[:0]
+	base, shown := 0, 0
+	for _, p := range s.passages {
+		n := len(p.sentences)
+		from, to := s.window.from-base, s.window.to-base
+		if from < n && to > 0 {
+			from, to = max(0, from-around), min(n, to+around)
+			if n <= maxWhole {
+				from, to = 0, n
+			} else {
+				p = p.cut(from, to)
+			}
+			for _, a := range s.agreed {
+				if at := a.sentence - base; at >= from && at-from < min(to-from, len(p.sentences)) {
+					s.alone.agreed = append(s.alone.agreed, agreed{a.term, shown + at - from})
+				}
+			}
+			list = append(list, p)
+			shown += len(p.sentences)
+		}
+		base += n
+	}
+	return list
+}
+
+// cut returns some sentences of x as a passage.
+func (x *indexedPassage) cut(from, to int) *indexedPassage {
+	return indexPassage(x.text[x.sentences[from].start:x.sentences[to-1].end])
 }

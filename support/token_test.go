@@ -100,7 +100,7 @@ func TestSplit(t *testing.T) {
 		},
 	} {
 		var got []string
-		for _, s := range Split(test.claim) {
+		for _, s := range splitClaim(test.claim) {
 			got = append(got, test.claim[s.Start:s.End])
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
@@ -111,8 +111,8 @@ func TestSplit(t *testing.T) {
 	for i := range 1000 {
 		fmt.Fprintf(&long, "Tower %d has %d floors. ", 1000+i, 3000+i)
 	}
-	if n := len(Split(long.String())); n != MaxParts {
-		t.Errorf("%d parts, want %d", n, MaxParts)
+	if n := len(splitClaim(long.String())); n != maxParts {
+		t.Errorf("%d parts, want %d", n, maxParts)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestQuestion(t *testing.T) {
 // Sentences of the index cover all its tokens, and long ones are cut.
 func TestIndex(t *testing.T) {
 	for _, text := range []string{benchPassage, strings.Repeat("word ", 1000), "1. One\n2. Two\n\n| a | b |\n|---|---|\n| c | d |\n", "…\n\n```\ncode here\n```\nx"} {
-		x := NewIndex(text)
+		x := indexPassage(text)
 		if len(x.sentence) != x.tokens || x.tokens != len(readWords(text)) {
 			t.Errorf("%d tokens, %d of them in sentences, of %d", x.tokens, len(x.sentence), len(readWords(text)))
 		}
@@ -239,7 +239,7 @@ func TestIndex(t *testing.T) {
 			}
 		}
 	}
-	if n := len(NewIndex(strings.Repeat("word ", 1000)).sentences); n != (1000+maxSentence-1)/maxSentence {
+	if n := len(indexPassage(strings.Repeat("word ", 1000)).sentences); n != (1000+maxSentence-1)/maxSentence {
 		t.Errorf("%d sentences", n)
 	}
 }
@@ -247,7 +247,7 @@ func TestIndex(t *testing.T) {
 // The work is bounded where a text was made to defeat the tables: words that collide, or all begin alike.
 func TestHostile(t *testing.T) {
 	var collide, alike strings.Builder
-	home := (&Index{table: make([]slot, 1<<20)}).hash
+	home := (&indexedPassage{table: make([]slot, 1<<20)}).hash
 	want := home(stemKey([]byte("granit"))) & (1<<10 - 1)
 	for i := 0; collide.Len() < 1<<16; i++ {
 		word := fmt.Sprintf("q%05x", i)
@@ -266,7 +266,7 @@ func TestHostile(t *testing.T) {
 func TestSpansOfParts(t *testing.T) {
 	c := NewClaim("US forces left, UK forces stayed.")
 	want := []ibid.Span{{Start: 0, End: 14}, {Start: 16, End: 32}}
-	if diff := cmp.Diff(want, Split(c.text)); diff != "" {
+	if diff := cmp.Diff(want, splitClaim(c.text)); diff != "" {
 		t.Error(diff)
 	}
 }

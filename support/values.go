@@ -476,7 +476,7 @@ func foldWord(low string) string {
 		case plain != "":
 			b.WriteString(plain)
 		case unicode.Is(unicode.Mn, c):
-		case unicode.Is(unicode.Latin, c):
+		case c < 0x180, c == 'ș', c == 'ț':
 			c, _ = utf8.DecodeRuneInString(norm.NFD.String(string(c)))
 			fallthrough
 		default:

@@ -1,4 +1,4 @@
-package support_test
+package support
 
 import (
 	"fmt"
@@ -7,32 +7,30 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/ibidhq/ibid/support"
 )
 
-// shown renders the values of a kind as "text=value".
-func shown(text string, kind support.ValueKind) []string {
+// shownValues renders the values of a kind as "text=value".
+func shownValues(text string, kind ValueKind) []string {
 	var out []string
-	for _, v := range support.Values(text) {
+	for _, v := range Values(text) {
 		if v.Kind != kind {
 			continue
 		}
 		s := text[v.Span.Start:v.Span.End] + "="
 		switch kind {
-		case support.ValueNumber:
+		case ValueNumber:
 			s += fmt.Sprintf("%.6g", v.Number)
 			if v.High != v.Number {
 				s += fmt.Sprintf("..%.6g", v.High)
 			}
-			if v.Unit != (support.Unit{}) {
+			if v.Unit != (Unit{}) {
 				s += " " + strings.TrimSpace(string(v.Unit.Kind)+" "+v.Unit.Name)
 			}
 			if v.Approximate {
 				s += " about"
 			}
 			s += map[int]string{1: " or more", -1: " or less"}[v.Bound]
-		case support.ValueDate:
+		case ValueDate:
 			s += fmt.Sprintf("%d-%d-%d", v.Date.Year, v.Date.Month, v.Date.Day)
 			if v.Date.LastYear != v.Date.Year {
 				s += fmt.Sprintf("..%d", v.Date.LastYear)
@@ -40,7 +38,7 @@ func shown(text string, kind support.ValueKind) []string {
 			if v.Date.Swappable {
 				s += " swappable"
 			}
-		case support.ValueNegation:
+		case ValueNegation:
 			s += text[v.Scope.Start:v.Scope.End]
 		default:
 			s += strings.Join(v.Words, " ")
@@ -78,7 +76,7 @@ func TestValueNumbers(t *testing.T) {
 		"3 776 m, 3\u00a0776 m and 12 34, 1999 300, 0 500": {"3 776 m=3776 length m", "3\u00a0776 m=3776 length m", "12=12", "34=34", "300=300", "0=0", "500=500"},
 		"1\u202f234\u202f567 Einwohner":                    {"1\u202f234\u202f567=1.23457e+06"},
 	} {
-		got := shown(text, support.ValueNumber)
+		got := shownValues(text, ValueNumber)
 		if strings.Contains(text, "two thirds, a quarter") {
 			want = []string{"2½ hours=9000 time hours", "3/4=0.75", "two thirds=0.666667", "a quarter=0.25"}
 		}
@@ -104,7 +102,7 @@ func TestValueDates(t *testing.T) {
 
 		"于1932年3月19日，1707年に、３月19日、2000年前": {"1932年3月19日=1932-3-19", "1707年=1707-0-0", "３月19日=0-3-19"},
 	} {
-		if diff := cmp.Diff(want, shown(text, support.ValueDate)); diff != "" {
+		if diff := cmp.Diff(want, shownValues(text, ValueDate)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
@@ -118,7 +116,7 @@ func TestValueNames(t *testing.T) {
 		"In the U.S. and the EU, COVID-19 spread.":            {"U.S.=us", "EU=eu", "COVID-19=covid-19"},
 		"At 5 °C on Monday, May 3, nothing was there.":        nil,
 	} {
-		if diff := cmp.Diff(want, shown(text, support.ValueName)); diff != "" {
+		if diff := cmp.Diff(want, shownValues(text, ValueName)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
@@ -132,7 +130,7 @@ func TestValueNegationsAndDegrees(t *testing.T) {
 		"It cannot fly without wings.":             {"cannot=fly", "without=wings"},
 		"No one ever lacked water.":                {"No one=ever lacked water", "lacked=water"},
 	} {
-		got := shown(text, support.ValueNegation)
+		got := shownValues(text, ValueNegation)
 		if text == "The bank didn’t fail to pay." {
 			want = []string{"didn’t=fail to pay", "fail to=pay"}
 		}
@@ -144,7 +142,7 @@ func TestValueNegationsAndDegrees(t *testing.T) {
 		}
 	}
 	want := []string{"rose=rise fall", "fewer=less more"}
-	if diff := cmp.Diff(want, shown("Prices rose by more than 5 percent with fewer buyers.", support.ValueDegree)); diff != "" {
+	if diff := cmp.Diff(want, shownValues("Prices rose by more than 5 percent with fewer buyers.", ValueDegree)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -152,7 +150,7 @@ func TestValueNegationsAndDegrees(t *testing.T) {
 // checkValues holds what is promised of any text.
 func checkValues(tb testing.TB, text string) {
 	tb.Helper()
-	values := support.Values(text)
+	values := Values(text)
 	for i, v := range values {
 		for _, s := range []int{v.Span.Start, v.Span.End, v.Scope.Start, v.Scope.End} {
 			if s < 0 || s > len(text) || s < len(text) && !utf8.RuneStart(text[s]) && utf8.ValidString(text) {
@@ -162,7 +160,7 @@ func checkValues(tb testing.TB, text string) {
 		if v.Span.Start >= v.Span.End || v.Scope.Start > v.Scope.End {
 			tb.Fatalf("%q: %+v is empty or turned round", text, v)
 		}
-		if v.Kind == support.ValueNumber && (v.Number != v.Number || v.High < v.Number) {
+		if v.Kind == ValueNumber && (v.Number != v.Number || v.High < v.Number) {
 			tb.Fatalf("%q: %+v is no number", text, v)
 		}
 		if i > 0 && values[i-1].Span.Start > v.Span.Start {
@@ -180,10 +178,10 @@ func FuzzValues(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		checkValues(t, text)
-		support.Changed(text, text)
+		Changed(text, text)
 		half := len(text) / 2
-		support.Changed(text[:half], text[half:])
-		support.Conflicts([]support.Passage{{Text: text[:half]}, {Text: text[half:]}}, nil)
+		Changed(text[:half], text[half:])
+		Conflicts([]Passage{{Text: text[:half]}, {Text: text[half:]}}, nil)
 	})
 }
 
@@ -206,6 +204,6 @@ func BenchmarkValues(b *testing.B) {
 	text := strings.Repeat("The Verrin Bridge, which opened on 26 June 1980, is 1,420 m long and cost $35 million. It was not closed. ", 14)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		support.Values(text)
+		Values(text)
 	}
 }

@@ -91,7 +91,7 @@ const (
 )
 
 // verbatim is Verbatim, of a text that was read before: most have no place where the claim could stand.
-func (x *Index) verbatim(c *rawClaim) bool {
+func (x *indexedPassage) verbatim(c *rawClaim) bool {
 	at, places, known := 0, []uint32(nil), false
 	for i, k := range c.keys {
 		slot := noSlot
@@ -114,7 +114,7 @@ func (x *Index) verbatim(c *rawClaim) bool {
 }
 
 // mayStand reports whether the claim may begin with a token: it looks from the beginning of its sentence on.
-func (x *Index) mayStand(c *rawClaim, first int) bool {
+func (x *indexedPassage) mayStand(c *rawClaim, first int) bool {
 	if first < 0 || first+len(c.words) > x.tokens {
 		return false
 	}

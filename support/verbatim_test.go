@@ -17,7 +17,7 @@ func FuzzVerbatim(f *testing.F) {
 		f.Add("the US army", text, uint(0), uint(400))
 	}
 	f.Fuzz(func(t *testing.T, claim, text string, from, length uint) {
-		x := NewIndex(text)
+		x := indexPassage(text)
 		from %= uint(len(text)) + 1
 		length %= uint(len(text)) - from + 1
 		for _, claim := range []string{claim, text[from : from+length], text[from:]} {
@@ -43,7 +43,7 @@ func TestVerbatimByIndex(t *testing.T) {
 			b.WriteString(pieces[r.IntN(len(pieces))] + ends[r.IntN(len(ends))])
 		}
 		text := b.String()
-		x := NewIndex(text)
+		x := indexPassage(text)
 		for range 8 {
 			from := r.IntN(len(text))
 			claim := text[from : from+r.IntN(min(60, len(text)-from)+1)]

@@ -255,7 +255,7 @@ func (s *Step) measureOverlap() {
 	for i := range s.Sources {
 		texts[i].Text = s.Sources[i].text()
 	}
-	for i, relevance := range support.NewCorpus(texts, nil).Relevance(words) {
+	for i, relevance := range support.NewCorpus(texts).Relevance(words) {
 		if texts[i].Text != "" {
 			s.Sources[i].Overlap = new(estimate(relevance))
 		}

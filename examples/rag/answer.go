@@ -35,7 +35,7 @@ func (c *chat) extract(ctx context.Context, question string, hits []place) (*ibi
 		}
 	}
 	var best []int
-	found := support.NewCorpus(said, nil).Search(question, maxSentences)
+	found := support.NewCorpus(said).Search(question, maxSentences)
 	for _, h := range found {
 		if h.Relevance >= minRelevance && h.Score >= found[0].Score*minShare {
 			best = append(best, h.Passage)

@@ -55,7 +55,7 @@ func read(dir string) (*library, error) {
 			texts = append(texts, support.Passage{Text: l.above(place{i, j}) + l.text(place{i, j})})
 		}
 	}
-	l.corpus = support.NewCorpus(texts, nil)
+	l.corpus = support.NewCorpus(texts)
 	return l, nil
 }
 

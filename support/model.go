@@ -1,8 +1,11 @@
 package support
 
 import (
+	_ "embed"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -80,12 +83,50 @@ func (m *model) score(f *[featureCount]float64) float64 {
 	return 1 / (1 + math.Exp(-(m.slope*m.margin(f) + m.offset)))
 }
 
-//nolint:gochecknoglobals // made once, never written afterwards
-var lexicalModel = sync.OnceValue(func() *model {
-	m := lexicalWeights()
+// weightsText has the numbers of the model; it says its own form. TestFit makes it.
+//
+//go:embed weights.txt
+var weightsText string
+
+var lexicalModel = sync.OnceValue(func() *model { return readModel(weightsText) })
+
+// readModel reads weights.txt. It is part of the program, and TestFit holds that it is whole.
+func readModel(text string) *model {
+	var numbers []float64
+	for line := range strings.Lines(text) {
+		if line[0] == '#' {
+			continue
+		}
+		for field := range strings.FieldsSeq(line) {
+			number, _ := strconv.ParseFloat(field, 64)
+			numbers = append(numbers, number)
+		}
+	}
+	next := func() float64 {
+		first := numbers[0]
+		numbers = numbers[1:]
+		return first
+	}
+	m := &model{bias: next(), slope: next(), offset: next()}
+	for i := range m.weights {
+		m.weights[i] = next()
+	}
+	for len(numbers) > 0 {
+		var t tree
+		for i := range t.feature {
+			t.feature[i] = uint8(next())
+		}
+		for i := range t.at {
+			t.at[i] = next()
+		}
+		for i := range t.leaf {
+			t.leaf[i] = next()
+		}
+		m.trees = append(m.trees, t)
+	}
 	m.params = m.hash()
 	return m
-})
+}
 
 // hash tells models apart: it covers each of their numbers.
 func (m *model) hash() uint32 {
