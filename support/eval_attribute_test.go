@@ -63,7 +63,7 @@ func attributionCases(tb testing.TB) []attributionCase {
 		for _, hit := range corpus.Search(row.Claim, 200) { // what is not among them is not the best of twenty
 			relevance[hit.Passage] = hit.Relevance
 		}
-		claim := NewClaim(row.Claim)
+		claim := englishClaim(row.Claim)
 		for _, k := range chosen {
 			c.passages = append(c.passages, pool[k])
 			c.relevance = append(c.relevance, relevance[k])
@@ -180,7 +180,7 @@ func TestEvalEvidence(t *testing.T) {
 		}
 		all++
 		c := attributionCase{claim: row.Claim}
-		claim := NewClaim(row.Claim)
+		claim := englishClaim(row.Claim)
 		for _, text := range row.Passages {
 			c.passages = append(c.passages, Passage{Text: text})
 			c.scores = append(c.scores, scorer.Score(claim, indexPassage(strings.ToValidUTF8(text, ""))).Score)

@@ -129,7 +129,7 @@ func (e *evaluation) evidence() {
 	for i := range rows {
 		row := &rows[i]
 		gold := slices.Concat(row.Gold...)
-		if len(gold) == 0 || !s.compare(NewClaim(row.Claim), row.indexes()) {
+		if len(gold) == 0 || !s.compare(englishClaim(row.Claim), row.indexes()) {
 			continue
 		}
 		all++

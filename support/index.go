@@ -267,10 +267,6 @@ type part struct {
 	weight float64
 }
 
-// NewClaim reads a claim in English. For claims in other languages see [Lexical], which weighs their words by how
-// rare they are in the passages at hand.
-func NewClaim(text string) *parsedClaim { return parseClaim("", text, english().weight) }
-
 // parseClaim reads a claim, with the question it answers before it, whose terms weigh what the function says.
 func parseClaim(question, text string, weight func(key uint32) float64) *parsedClaim {
 	c := &parsedClaim{text: text}
@@ -453,7 +449,7 @@ const (
 // a part need not be a whole clause; each has about two words with content or more. The parts are in order and do not
 // overlap. A claim without words has none.
 func splitClaim(claim string) []ibid.Span {
-	c := NewClaim(claim)
+	c := parseClaim("", claim, english().weight)
 	spans := make([]ibid.Span, len(c.parts))
 	for i := range c.parts {
 		spans[i] = c.parts[i].span

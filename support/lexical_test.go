@@ -354,7 +354,7 @@ func TestUnrelatedText(t *testing.T) {
 func TestParity(t *testing.T) {
 	var s scorer
 	for _, claim := range []string{benchClaim, "The lamp burned oil.", "Paraffin was cheap."} {
-		m := s.Score(NewClaim(claim), indexPassage(benchPassage))
+		m := s.Score(englishClaim(claim), indexPassage(benchPassage))
 		v := check(t, Pair{Claim: claim, Passages: passages(benchPassage)})[0]
 		if m.Score != *v.Score {
 			t.Errorf("%g, but Check says %g: %s", m.Score, *v.Score, claim)
@@ -363,7 +363,7 @@ func TestParity(t *testing.T) {
 			t.Errorf("window %v, but Check says %v: %s", m.Window, v.Evidence[0].Span, claim)
 		}
 		long := strings.Repeat("Penguins breed in colonies. ", 200) + benchPassage
-		m, v = s.Score(NewClaim(claim), indexPassage(long)), check(t, Pair{Claim: claim, Passages: passages(long)})[0]
+		m, v = s.Score(englishClaim(claim), indexPassage(long)), check(t, Pair{Claim: claim, Passages: passages(long)})[0]
 		if m.Score != *v.Score || m.Window != v.Evidence[0].Span {
 			t.Errorf("in a long text %g at %v, but Check says %g at %v: %s", m.Score, m.Window, *v.Score, v.Evidence[0].Span, claim)
 		}

@@ -264,7 +264,7 @@ func TestHostile(t *testing.T) {
 }
 
 func TestSpansOfParts(t *testing.T) {
-	c := NewClaim("US forces left, UK forces stayed.")
+	c := englishClaim("US forces left, UK forces stayed.")
 	want := []ibid.Span{{Start: 0, End: 14}, {Start: 16, End: 32}}
 	if diff := cmp.Diff(want, splitClaim(c.text)); diff != "" {
 		t.Error(diff)
