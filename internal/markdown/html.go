@@ -266,7 +266,7 @@ func (d *Document) HTML(o *HTML) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	w := &htmlWriter{HTML: o, text: d.Text}
+	w := &htmlWriter{HTML: o, text: d.Text, source: []byte(d.Text)}
 	r := renderer.NewRenderer(renderer.WithNodeRenderers(
 		util.Prioritized(w, 100),
 		util.Prioritized(extension.NewTableHTMLRenderer(
@@ -276,7 +276,7 @@ func (d *Document) HTML(o *HTML) (string, bool) {
 		util.Prioritized(extension.NewFootnoteHTMLRenderer(extension.WithFootnoteIDPrefix(o.Prefix)), 500),
 		util.Prioritized(ghtml.NewRenderer(), 1000),
 	))
-	if r.Render(w, []byte(d.Text), t.root) != nil { // only a failing writer could make it fail, and this one cannot
+	if r.Render(w, w.source, t.root) != nil { // only a failing writer could make it fail, and this one cannot
 		return "<pre>" + html.EscapeString(d.Text) + "</pre>\n", true
 	}
 	w.turn(nil)
@@ -288,10 +288,11 @@ func (d *Document) HTML(o *HTML) (string, bool) {
 type htmlWriter struct {
 	*HTML
 	bytes.Buffer
-	text  string
-	in    []int  // what that lies in which is written next
-	open  []int  // what stands open
-	after string // what closes that
+	text   string
+	source []byte // the same
+	in     []int  // what that lies in which is written next
+	open   []int  // what stands open
+	after  string // what closes that
 }
 
 // Available implements util.BufWriter.
@@ -490,7 +491,7 @@ func (w *htmlWriter) codeSpan(n ast.Node) {
 func (w *htmlWriter) codeBlock(n ast.Node) {
 	_, _ = w.WriteString("<pre><code")
 	if f, ok := n.(*ast.FencedCodeBlock); ok {
-		if language := f.Language([]byte(w.text)); language != nil {
+		if language := f.Language(w.source); language != nil {
 			_, _ = w.WriteString(` class="language-`)
 			ghtml.DefaultWriter.Write(w, language)
 			_ = w.WriteByte('"')
@@ -554,9 +555,9 @@ func (w *htmlWriter) autoLink(n ast.Node) {
 	if !ok {
 		return
 	}
-	url := autoLinkURL(link, w.text)
+	url := autoLinkURL(link, w.source)
 	w.linkTag(url, "", true)
-	label := link.Label([]byte(w.text))
+	label := link.Label(w.source)
 	start := link.Pos() // of the label, or of the character before it
 	if start < 0 || !strings.HasPrefix(w.text[start:], string(label)) {
 		start++
@@ -566,8 +567,8 @@ func (w *htmlWriter) autoLink(n ast.Node) {
 }
 
 // autoLinkURL returns where an address in the text leads.
-func autoLinkURL(n *ast.AutoLink, txt string) string {
-	url := string(n.URL([]byte(txt)))
+func autoLinkURL(n *ast.AutoLink, source []byte) string {
+	url := string(n.URL(source))
 	if n.AutoLinkType == ast.AutoLinkEmail && !strings.HasPrefix(strings.ToLower(url), "mailto:") {
 		url = "mailto:" + url
 	}

@@ -16,7 +16,7 @@ import (
 // hyperref and, for struck-out text, ulem.
 func (d *Document) LaTeX(e Edits, mark func(index int) string) string {
 	t, _ := d.edit(e, false)
-	w := latexWriter{text: d.Text, mark: mark}
+	w := latexWriter{text: d.Text, source: []byte(d.Text), mark: mark}
 	w.blocks(t.root)
 	return w.String()
 }
@@ -24,9 +24,10 @@ func (d *Document) LaTeX(e Edits, mark func(index int) string) string {
 // latexWriter writes a tree as LaTeX.
 type latexWriter struct {
 	strings.Builder
-	text  string
-	mark  func(index int) string
-	lists int // open list environments: LaTeX allows four of a kind
+	text   string
+	source []byte // the same
+	mark   func(index int) string
+	lists  int // open list environments: LaTeX allows four of a kind
 }
 
 // blocks writes the children of n.
@@ -105,10 +106,10 @@ func (w *latexWriter) code(n ast.Node) {
 	var code strings.Builder
 	for i := range n.Lines().Len() {
 		s := n.Lines().At(i)
-		code.Write(s.Value([]byte(w.text)))
+		code.Write(s.Value(w.source))
 	}
 	if h, ok := n.(*ast.HTMLBlock); ok && h.HasClosure() {
-		code.Write(h.ClosureLine.Value([]byte(w.text)))
+		code.Write(h.ClosureLine.Value(w.source))
 	}
 	body := strings.TrimRight(strings.Map(latexRune, code.String()), "\n")
 	if !strings.Contains(body, `\end`) {
@@ -187,8 +188,8 @@ func (w *latexWriter) inline(n ast.Node) {
 		w.WriteString("\\texttt{" + EscapeLaTeX(strings.ReplaceAll(code.String(), "\n", " ")) + "}")
 		return
 	case *ast.AutoLink:
-		label := EscapeLaTeX(string(n.Label([]byte(w.text))))
-		if url := SafeURL(autoLinkURL(n, w.text)); url != "" && !inLink(n) {
+		label := EscapeLaTeX(string(n.Label(w.source)))
+		if url := SafeURL(autoLinkURL(n, w.source)); url != "" && !inLink(n) {
 			label = "\\href{" + LaTeXURL(url) + "}{" + label + "}"
 		}
 		w.WriteString(label)
