@@ -62,9 +62,9 @@ func (a *API) events(w *httpx.Reply, r *httpx.Request) error {
 	defer s.End()
 	ctx, cancel = context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(a.closing, cancel)() //nolint:contextcheck // it ends with the server, not with the request
+	defer context.AfterFunc(a.closing, cancel)() // it ends with the server, not with the request
 	if err := s.Comment("listening\nretry: " + strconv.FormatInt(reconnect.Milliseconds(), 10)); err != nil {
-		return nil //nolint:nilerr // the reader has left
+		return nil // the reader has left
 	}
 	err = listener.Follow(ctx, a.store, s.last, s.tell)
 	switch {

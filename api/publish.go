@@ -108,7 +108,7 @@ const (
 
 // answerManifest says where the manifest of an answer is.
 func (a *API) answerManifest(ctx context.Context, r *httpx.Request) (*manifestBody, error) {
-	call, err := a.findCall(r)
+	call, err := a.findCall(r) //nolint:contextcheck // the request has it
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,9 @@ func (c *Chat) Ask(ctx context.Context, who gateway.Identity, q *Question) (*Tur
 
 // putQuestion puts a question. Whoever does is one of its turn's followers until they leave. Release is called when the
 // question's body is needed no more.
-func (c *Chat) putQuestion(ctx context.Context, who gateway.Identity, q *Question, f form, release func()) (*Turn, error) {
+func (c *Chat) putQuestion(
+	ctx context.Context, who gateway.Identity, q *Question, f form, release func(),
+) (*Turn, error) {
 	call, r, err := c.prepare(ctx, who, q, f)
 	if err != nil {
 		release()

@@ -123,7 +123,9 @@ func (g *Gateway) setDefaults() error {
 // ServeHTTP passes a call through to the upstream that the first segment of its path names. It must get the path as the
 // client sent it, which an [http.ServeMux] would clean. The request is the gateway's from here on: it changes its
 // header.
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.handle(w, r, nil) }
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.handle(w, r, nil) //nolint:contextcheck // the request has the context
+}
 
 // handle serves a call. Nil: the guard says who makes it.
 func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, who *Identity) {
@@ -138,7 +140,7 @@ func (g *Gateway) handle(w http.ResponseWriter, r *http.Request, who *Identity) 
 		g.refuse(w, r, err)
 		return
 	}
-	e.serve() //nolint:contextcheck // the request has the context
+	e.serve()
 }
 
 // refuse answers with a problem. Who does not read it is left.

@@ -192,7 +192,7 @@ func (g *Gateway) newInside() *http.Transport {
 		near, far := net.Pipe()
 		c := &insideConn{Conn: far}
 		if !g.closing.Load() { // else the call is refused, and that should arrive
-			c.release = context.AfterFunc(g.stop, func() { _ = far.Close() })
+			c.release = context.AfterFunc(g.stop, func() { _ = far.Close() }) //nolint:contextcheck // ends with g
 		}
 		_ = server.Serve(&oneConn{conn: c}) // returns at once; the connection is served on
 		return near, nil
@@ -208,7 +208,7 @@ func (g *Gateway) serveInside(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	delete(r.Header, identityHeader)
-	g.handle(w, r, &who)
+	g.handle(w, r, &who) //nolint:contextcheck // the request has it
 }
 
 // insideConn is a server's end of a connection in memory. Closing the gateway breaks it off.
