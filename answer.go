@@ -125,7 +125,7 @@ type Chunk struct {
 
 // Locator says where in a source something stands. Zero fields are unknown.
 type Locator struct {
-	Page      int    `json:"page,omitempty"`       // 1-based
+	Page      int    `json:"page,omitzero"`        // 1-based
 	Pages     []int  `json:"pages,omitempty"`      // first and last page, where there are several
 	Chunk     string `json:"chunk,omitempty"`      // the provider's id or index of the chunk
 	Block     *int   `json:"block,omitempty"`      // 0-based content block

@@ -1,13 +1,16 @@
 package ibid
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"slices"
 	"time"
+
+	json2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // documentVersion is the version of the answer document that this package writes and reads.
@@ -145,13 +148,11 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 	w.number(o.Numbering)
 	answerID := o.AnswerID
 	d := &Document{
-		Version:  documentVersion,
-		Input:    o.Input,
-		AnswerID: nullable(&answerID),
-		ID:       nullable(&a.ID),
-		Provider: nullable(
-			&a.Provider,
-		),
+		Version:      documentVersion,
+		Input:        o.Input,
+		AnswerID:     nullable(&answerID),
+		ID:           nullable(&a.ID),
+		Provider:     nullable(&a.Provider),
 		Format:       nullable(&a.Format),
 		Model:        nullable(&a.Model),
 		CreatedAt:    instant(a.Created),
@@ -165,9 +166,7 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 		HasCitations: len(a.Citations) > 0,
 		Sources:      w.sources(),
 		Citations:    w.citations(),
-		Queries: notNil(
-			a.Queries,
-		),
+		Queries:      notNil(a.Queries),
 		ToolCalls:    notNil(a.ToolCalls),
 		Display:      notNil(a.Display),
 		Issues:       notNil(a.Issues),
@@ -188,8 +187,24 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 	return d
 }
 
+// documentJSON says how a document is written: a nil list as null, and whatever an answer that was made by hand may hold.
+var documentJSON = json2.JoinOptions(
+	json2.FormatNilSliceAsNull(true), json2.Deterministic(true),
+	jsontext.EscapeForJS(true), jsontext.PreserveRawStrings(true), // provider_metadata is as the provider sent it
+	jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true),
+)
+
 // JSON returns d on one line, without a newline at its end. Unlike [json.Marshal] it leaves <, > and & as they are.
 func (d *Document) JSON() ([]byte, error) { return d.AppendJSON(nil) }
+
+// AppendJSON appends d to b as [Document.JSON] returns it. On an error b is returned as it was.
+func (d *Document) AppendJSON(b []byte) ([]byte, error) {
+	data, err := json2.Marshal(d, documentJSON)
+	if err != nil {
+		return b, err
+	}
+	return append(b, data...), nil
+}
 
 // MarshalJSON returns a as an answer document with offsets in UTF-8 bytes: Document(nil), where there is more to
 // choose. It leaves out [Answer.Metadata] and [Source.Raw].
@@ -197,21 +212,10 @@ func (a Answer) MarshalJSON() ([]byte, error) { return a.Document(nil).JSON() }
 
 // MarshalJSON writes null for the time when it is not known.
 func (v Verification) MarshalJSON() ([]byte, error) {
-	return marshalPlain(struct {
+	return json.Marshal(struct {
 		Status    string     `json:"status"`
 		CheckedAt *time.Time `json:"checked_at"`
 	}{v.Status, instant(v.CheckedAt)})
-}
-
-// marshalPlain is json.Marshal without escapes for HTML: a document is full of addresses.
-func marshalPlain(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // documentWriter holds what the parts of one document are made with.
@@ -268,12 +272,10 @@ func (w *documentWriter) sources() []DocumentSource {
 			PublishedAt: nullable(&s.PublishedAt),
 			RetrievedAt: instant(s.RetrievedAt),
 			License:     nullable(&s.License),
-			Content: nullable(
-				&s.Content,
-			),
-			Chunks: make([]DocumentChunk, 0, len(s.Chunks)),
-			Score:  finite(s.Score),
-			Cited:  w.cited[i],
+			Content:     nullable(&s.Content),
+			Chunks:      make([]DocumentChunk, 0, len(s.Chunks)),
+			Score:       finite(s.Score),
+			Cited:       w.cited[i],
 		}
 		if s.GlobalID != "" && d.Key != globalKey+s.GlobalID {
 			d.GlobalID = s.GlobalID
@@ -286,10 +288,7 @@ func (w *documentWriter) sources() []DocumentSource {
 		}
 		for k := range s.Chunks {
 			c := &s.Chunks[k]
-			d.Chunks = append(
-				d.Chunks,
-				DocumentChunk{nullable(&c.ID), nullable(&c.Content), finite(c.Score), c.Locator},
-			)
+			d.Chunks = append(d.Chunks, DocumentChunk{nullable(&c.ID), nullable(&c.Content), finite(c.Score), c.Locator})
 		}
 		sources = append(sources, d)
 	}
@@ -320,11 +319,8 @@ func (w *documentWriter) citations() []DocumentCitation {
 
 // refer says what a row has of its ref and of the source that it names; nil: there is none.
 func (row *DocumentCitation) refer(ref *Ref, s *Source) {
-	row.SourceID, row.Quote, row.Locator, row.Confidence = ref.Source, nullable(
-		&ref.Quote,
-	), ref.Locator, finite(
-		ref.Confidence,
-	)
+	row.SourceID, row.Quote, row.Locator = ref.Source, nullable(&ref.Quote), ref.Locator
+	row.Confidence = finite(ref.Confidence)
 	row.SourceTitle, row.SourceURL = nil, nil
 	if s != nil {
 		row.SourceTitle, row.SourceURL = nullable(&s.Title), nullable(&s.URL)
@@ -406,14 +402,10 @@ func compareRows(x, y DocumentCitation) int {
 	}
 }
 
-// sumText returns the SHA-256 of text in hexadecimal, and makes no copy of it on the heap.
+// sumText returns the SHA-256 of text in hexadecimal.
 func sumText(text string) string {
 	h := sha256.New()
-	for b := [1 << 10]byte{}; text != ""; {
-		n := copy(b[:], text)
-		h.Write(b[:n]) // never fails
-		text = text[n:]
-	}
+	_, _ = io.WriteString(h, text) // a hash never fails
 	return hex.EncodeToString(h.Sum(nil))
 }
 

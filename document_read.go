@@ -7,22 +7,33 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	json2 "github.com/go-json-experiment/json"
+
+	"github.com/ibidhq/ibid/internal/text"
 )
 
-// UnmarshalJSON reads an answer document, version 1, in any unit: see [Document.Answer].
+// UnmarshalJSON reads an answer document, version 1, in any unit: see [Document.Answer]. A document that only a lenient
+// reader understands, since a name comes twice or a string is not Unicode, is read with the issue loose-json.
 func (a *Answer) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil
 	}
 	var d Document
-	if err := json.Unmarshal(data, &d); err != nil {
-		return fmt.Errorf("reading answer document: %w", err)
+	strict := json2.Unmarshal(data, &d, json2.MatchCaseInsensitiveNames(true))
+	if strict != nil {
+		d = Document{}
+		if err := json.Unmarshal(data, &d); err != nil {
+			return fmt.Errorf("reading answer document: %w", err)
+		}
 	}
 	read, err := d.Answer()
 	if err != nil {
 		return err
 	}
-	*a = *read
+	if *a = *read; strict != nil {
+		a.Issues = append(slices.Clip(a.Issues), Issue{Code: "loose-json", Detail: text.Line(strict.Error(), 200)})
+	}
 	return nil
 }
 
@@ -48,21 +59,17 @@ func (d *Document) answer() (*Answer, error) {
 		return nil, err
 	}
 	a := &Answer{
-		ID: orZero(
-			d.ID,
-		),
-		Provider: orZero(d.Provider),
-		Format:   orZero(d.Format),
-		Model:    orZero(d.Model),
-		Created:  orZero(d.CreatedAt),
-		Text:     d.Text,
-		Complete: d.Complete,
-		Finish:   orZero(d.Finish),
-		Error:    d.Error,
-		Metadata: d.Metadata,
-		Queries: nonEmpty(
-			d.Queries,
-		),
+		ID:        orZero(d.ID),
+		Provider:  orZero(d.Provider),
+		Format:    orZero(d.Format),
+		Model:     orZero(d.Model),
+		Created:   orZero(d.CreatedAt),
+		Text:      d.Text,
+		Complete:  d.Complete,
+		Finish:    orZero(d.Finish),
+		Error:     d.Error,
+		Metadata:  d.Metadata,
+		Queries:   nonEmpty(d.Queries),
 		ToolCalls: nonEmpty(d.ToolCalls),
 		Display:   nonEmpty(d.Display),
 		Issues:    nonEmpty(d.Issues),
@@ -166,9 +173,7 @@ func (r *documentReader) sources() error {
 			Title:       orZero(d.Title),
 			URL:         orZero(d.URL),
 			OriginalURL: orZero(d.OriginalURL),
-			Filename: orZero(
-				d.Filename,
-			),
+			Filename:    orZero(d.Filename),
 			Site:        orZero(d.Site),
 			Authors:     nonEmpty(d.Authors),
 			PublishedAt: orZero(d.PublishedAt),
