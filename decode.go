@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/frame"
 	"github.com/ibidhq/ibid/internal/scan"
 	"github.com/ibidhq/ibid/internal/wire"
@@ -446,4 +448,99 @@ func clip(b []byte) string {
 		return strings.ToValidUTF8(string(b[:most]), "") + "…"
 	}
 	return validText(string(b))
+}
+
+// endMark is where a response says that it ends.
+type endMark struct {
+	at   int64
+	seen bool
+	open bool // only the end of the input confirms it
+}
+
+// sure reports whether the response has ended, whatever follows.
+func (m endMark) sure() bool { return m.seen && !m.open }
+
+// End returns where in the input, in bytes, the end mark begins: what tells a reader that the answer is whole, or that
+// it ended with an error. That is the first byte of its event, NDJSON line, array element or binary message; of a JSON
+// body, which is nothing without it, the last byte that is no white space. At is -1 until the end mark has been written
+// as a whole, and stays so where only the end of the input is one. How the input was cut never changes it.
+//
+// Sure is false for an end that only the end of the input confirms, such as that of a chunk of Gemini's: when another
+// document follows, End is -1 again. A sure end mark is final. Where several responses follow one another in one input,
+// as they do in files, it is the last one's. What breaks off behind it is no part of the response, and no damage.
+func (d *Decoder) End() (at int64, sure bool) {
+	if !d.mark.seen {
+		return -1, false
+	}
+	return d.mark.at, !d.mark.open
+}
+
+// end takes an operation that ends the response.
+func (d *Decoder) end(op *wire.Op) {
+	cut := d.partial || d.damage != nil && errors.Is(d.damage.Err, ErrTruncated)
+	if !cut {
+		d.marked(op.Open && d.frames.Kind() != frame.JSON)
+	}
+	if op.Kind == wire.End {
+		d.ended = true
+		if cut {
+			return // what is cut off is not complete, even where the end of the input is the only end mark
+		}
+	}
+	d.fold.op(op)
+}
+
+// isBehind reports whether a document breaks off behind the end mark, of which it therefore is not known whether it was
+// sent whole, and has nothing to do with the answer.
+func (d *Decoder) isBehind(f frame.Frame) bool {
+	return errors.Is(f.Err, frame.ErrTruncated) && d.mark.sure() &&
+		!wire.Another(d.fold.format, d.fold.id, f.Event, f.Data)
+}
+
+// marked keeps the document that is being read as the end mark, unless there is a sure one, or the input itself has
+// ended.
+func (d *Decoder) marked(open bool) {
+	if d.closed || d.mark.sure() {
+		return
+	}
+	d.mark = endMark{at: d.frames.Mark(), seen: true, open: open}
+}
+
+// CallOptions returns what the method and the address of a call tell of its response, and whether it is one that is
+// answered with an answer: false for a list of models, an embedding, an upload. Answers that are fetched again count.
+//
+// The host tells the provider; where it is unknown, a gateway's say, the end of the path decides, and all else is
+// recognised from the bytes. Request, Documents and Limits are left for the caller to fill in.
+func CallOptions(method string, u *url.URL) (DecodeOptions, bool) {
+	provider := call.FindHost(strings.ToLower(u.Host))
+	route, ok := call.FindRoute(provider, method, u.EscapedPath())
+	if !ok || provider == "" {
+		return DecodeOptions{}, ok
+	}
+	return DecodeOptions{Provider: route.Provider}, true
+}
+
+// ReadDocuments reads the documents that were given to a model, for [DecodeOptions].Documents. raw is a JSON array
+// whose elements are strings, flat objects with members such as title, url and text, or objects of an id and data,
+// which is a string or such an object. null is the same as an empty array.
+//
+// The content of a document is its text, else its snippet, else its content, else all of it as JSON. One that names no
+// id has an empty [Source.ID]: it takes the one its format gives by position. Raw is the element.
+//
+// The error says what is wrong with which element, counted from 0.
+func ReadDocuments(raw []byte) ([]Source, error) {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 {
+		return nil, errors.New("documents: no bytes")
+	}
+	found, err := wire.ReadDocuments(scan.Value(raw))
+	if err != nil {
+		return nil, fmt.Errorf("documents: %w", err)
+	}
+	docs := make([]Source, 0, len(found))
+	for i := range found {
+		s := newSource(&found[i])
+		s.ID = validText(found[i].ID)
+		docs = append(docs, s)
+	}
+	return docs, nil
 }

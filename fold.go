@@ -403,3 +403,130 @@ func (f *fold) limit(what string) { f.issue(wire.IssueLimit, what) }
 
 // issuef is issue with a format.
 func (f *fold) issuef(code, format string, args ...any) { f.issue(code, fmt.Sprintf(format, args...)) }
+
+// next says that another response follows in the same input. Its parser begins anew: its messages follow those before,
+// and what it names by its own keys is something else than what they stood for before.
+func (f *fold) next() {
+	f.row++
+	f.complete = false
+	for _, c := range f.candidates {
+		c.flush()
+		c.endMarks()
+		for i := range c.parts {
+			c.parts[i].ended = true
+			f.first = max(f.first, c.parts[i].key.Message+1)
+		}
+		c.settle() // no citation of it counts into the text of the next
+	}
+}
+
+// rowKey returns a key of the response that is read as the fold knows it.
+func (f *fold) rowKey(key string) string {
+	if key == "" {
+		return ""
+	}
+	return f.rowPrefix() + key
+}
+
+func (f *fold) rowPrefix() string {
+	if f.row == 0 {
+		return ""
+	}
+	return "r" + strconv.Itoa(f.row) + ":"
+}
+
+// inRow returns an operation of a later response as one of the whole input.
+func (f *fold) inRow(op *wire.Op) *wire.Op {
+	out := *op
+	out.Part.Message += f.first
+	switch op.Kind {
+	case wire.SourceOp:
+		s := *op.Source
+		s.Key = f.rowKey(s.Key)
+		out.Source = &s
+	case wire.CiteOp:
+		out.Cite = f.citeInRow(op.Cite)
+	case wire.Withdraw:
+		out.Name = f.rowKey(op.Name)
+	case wire.MarkersOp:
+		m := wire.Markers{Style: op.Markers.Style}
+		m.Refs = f.refsInRow(op.Markers.Refs)
+		out.Markers = &m
+	default: // names nothing
+	}
+	return &out
+}
+
+func (f *fold) citeInRow(c *wire.Cite) *wire.Cite {
+	out := *c
+	out.Key = f.rowKey(c.Key)
+	out.Part.Message += f.first
+	if c.Base == wire.AnswerBase {
+		out.Base, out.Part.Message = wire.MessageBase, f.first
+	}
+	out.Refs = f.refsInRow(c.Refs)
+	return &out
+}
+
+func (f *fold) refsInRow(refs []wire.Ref) []wire.Ref {
+	refs = slices.Clone(refs)
+	for i := range refs {
+		refs[i].Source = f.rowKey(refs[i].Source)
+	}
+	return refs
+}
+
+// index finds numbers by name. Most answers have few names, which a list finds sooner than a map would be made. The
+// zero value is empty.
+type index struct {
+	few  []indexed
+	many map[string]int // nil while there are few
+}
+
+type indexed struct {
+	name string
+	n    int
+}
+
+// fewNames is how many names are searched one by one.
+const fewNames = 8
+
+// get returns the number that name has, and whether it has one.
+func (x *index) get(name string) (int, bool) {
+	if x.many != nil {
+		n, ok := x.many[name]
+		return n, ok
+	}
+	for i := range x.few {
+		if x.few[i].name == name {
+			return x.few[i].n, true
+		}
+	}
+	return 0, false
+}
+
+// set gives name a number, in place of one that it has.
+func (x *index) set(name string, n int) {
+	if x.many != nil {
+		x.many[name] = n
+		return
+	}
+	for i := range x.few {
+		if x.few[i].name == name {
+			x.few[i].n = n
+			return
+		}
+	}
+	switch {
+	case x.few == nil:
+		x.few = make([]indexed, 0, fewNames/2) // cheaper than 1, 2, 4
+	case len(x.few) == fewNames:
+		x.many = make(map[string]int, 2*fewNames)
+		for _, e := range x.few {
+			x.many[e.name] = e.n
+		}
+		x.many[name] = n
+		return
+	}
+	x.few = append(x.few, indexed{name, n})
+}

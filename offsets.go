@@ -131,7 +131,7 @@ func (o *Offsets) before(u Unit, i int) int {
 
 // isASCII reports whether text[:i] is ASCII.
 func (o *Offsets) isASCII(i int) bool {
-	for o.ascii < i && o.text[o.ascii] < utf8.RuneSelf {
+	for o.ascii < min(i, len(o.text)) && o.text[o.ascii] < utf8.RuneSelf {
 		o.ascii++
 	}
 	return o.ascii >= i
