@@ -5,32 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/ibidhq/ibid/internal/scan"
 )
-
-// parserTest is a response, its documents written as record takes them, and what the parser of its format must say.
-type parserTest struct {
-	name    string
-	request string
-	docs    []string
-	want    []string
-}
-
-func testParser(t *testing.T, format string, tests []parserTest) {
-	t.Helper()
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Helper()
-			got := record(t, format, tt.request, tt.docs...)
-			if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("operations (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
 
 // detectTest is a document, written as record takes them, and the format it must be recognised as.
 type detectTest struct{ doc, want string }
