@@ -12,7 +12,7 @@ import (
 	"github.com/ibidhq/ibid/internal/scan"
 )
 
-// out is the mouth of a parser: it says operations without an allocation for those that come often.
+// out emits the operations of a parser, without an allocation for those that come often. Every parser embeds one.
 type out struct {
 	emit func(*Op)
 	op   Op     // reused for every operation
@@ -21,7 +21,7 @@ type out struct {
 	room *room  // nil until it is needed: most answers cite nothing
 }
 
-// room is for what operations point to.
+// room holds what operations point to, so that it is allocated once.
 type room struct {
 	src Source
 	at  Cite
