@@ -17,7 +17,7 @@ const crashDir = "IBID_TEST_JOURNAL_DIR"
 
 // crashChild appends as fast as it can and prints each record once Sync returned for it. It ends only by being killed.
 func crashChild(dir string) {
-	j, err := Open(dir, &Options{SegmentBytes: 1 << 18})
+	j, err := Open(dir, nil)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

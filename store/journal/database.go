@@ -1,0 +1,421 @@
+package journal
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/ibidhq/ibid/internal/file"
+)
+
+const (
+	fileName = "journal.db"
+	version  = 1 // of the tables, in user_version
+
+	// A checkpoint begins after so many bytes of records, and the log of SQLite is kept no longer than walBytes.
+	checkpointBytes = 4 << 20
+	walBytes        = 64 << 20
+
+	deleteRows  = 64      // that are deleted together
+	shrinkPages = 1024    // free pages that may stay: 4 MiB
+	pageBytes   = 4 << 20 // how many bytes of records a reader reads ahead
+	maxGap      = 100_000 // positions that are looked for in vain in a damaged file
+)
+
+// SQLite's primary result codes.
+const (
+	sqliteBusy    = 5
+	sqliteCorrupt = 11
+	sqliteNotADB  = 26
+)
+
+func hasCode(err error, codes ...int) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if ok {
+		for _, code := range codes {
+			if e.Code()&0xff == code {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isDamage reports whether err says that the file is not what SQLite wrote.
+func isDamage(err error) bool { return hasCode(err, sqliteCorrupt, sqliteNotADB) }
+
+// openFile opens a file of SQLite's whose name may have any character.
+func openFile(name string, pragmas ...string) (*sql.DB, error) {
+	query := url.Values{"_txlock": {"exclusive"}}
+	for _, p := range pragmas {
+		query.Add("_pragma", p)
+	}
+	path := (&url.URL{Path: filepath.ToSlash(name)}).EscapedPath()
+	return sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: path, RawQuery: query.Encode()}).String())
+}
+
+// makePrivate makes the file, for nobody else to read, if it is not there. SQLite gives the files beside it the same
+// mode.
+func makePrivate(name string) error {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// lockDir locks the directory against other processes, by a transaction in an empty database that never ends.
+func lockDir(dir string) (unlock func() error, err error) {
+	name := filepath.Join(dir, "lock")
+	if err := makePrivate(name); err != nil {
+		return nil, err
+	}
+	db, err := openFile(name)
+	if err != nil {
+		return nil, err
+	}
+	tx, err := db.BeginTx(context.Background(), nil)
+	if err != nil {
+		if hasCode(err, sqliteBusy) {
+			err = ErrLocked
+		}
+		return nil, errors.Join(err, db.Close())
+	}
+	return func() error { return errors.Join(tx.Rollback(), db.Close()) }, nil
+}
+
+// database is the file. Only the journal's writer calls what changes it.
+type database struct {
+	writes, reads *sql.DB
+	conn, lazy    *sql.Conn // of writes: lazy does not wait for the disk
+	insert        *sql.Stmt
+	closed        bool
+	unchecked     int // bytes that were written since the last checkpoint
+
+	checkpoints chan struct{} // asks for one
+	ready       chan struct{} // 1: only the end of the log is not copied
+	stop        sync.WaitGroup
+}
+
+func openDatabase(dir string) (_ *database, err error) {
+	name := filepath.Join(dir, fileName)
+	if err := makePrivate(name); err != nil {
+		return nil, err
+	}
+	d := &database{checkpoints: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.closeAll())
+		}
+	}()
+	if d.writes, err = openFile(
+		name, "auto_vacuum(INCREMENTAL)", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(0)",
+		fmt.Sprintf("journal_size_limit(%d)", walBytes), "cache_size(-4096)",
+	); err != nil {
+		return nil, err
+	}
+	if d.reads, err = openFile(name, "query_only(1)", "busy_timeout(1000)"); err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	if d.conn, err = d.writes.Conn(ctx); err != nil {
+		return nil, err
+	}
+	if err = d.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if d.lazy, err = d.writes.Conn(ctx); err != nil {
+		return nil, err
+	}
+	if _, err = d.lazy.ExecContext(ctx, "PRAGMA synchronous=NORMAL"); err != nil {
+		return nil, err
+	}
+	if err = file.SyncDir(dir); err != nil {
+		return nil, err
+	}
+	d.stop.Go(d.checkpoint)
+	return d, nil
+}
+
+// prepare makes the tables where there are none.
+func (d *database) prepare(ctx context.Context) (err error) {
+	var found int
+	if err := d.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&found); err != nil {
+		return err
+	}
+	switch found {
+	case 0:
+		_, err = d.conn.ExecContext(ctx, fmt.Sprintf(`BEGIN;
+			CREATE TABLE records (
+				position INTEGER PRIMARY KEY AUTOINCREMENT, -- none is given twice
+				sum      INTEGER NOT NULL, -- CRC-32C, begun with the position
+				record   BLOB NOT NULL
+			);
+			PRAGMA user_version = %d;
+			COMMIT`, version))
+	case version:
+	default:
+		err = fmt.Errorf("%w: its tables are of version %d, and this ibid knows %d", ErrVersion, found, version)
+	}
+	if err == nil {
+		d.insert, err = d.conn.PrepareContext(ctx, "INSERT INTO records (position, sum, record) VALUES (?, ?, ?)")
+	}
+	return err
+}
+
+// close ends all use of the file. It may be called twice.
+func (d *database) close() error {
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	close(d.checkpoints)
+	d.stop.Wait()
+	return d.closeAll()
+}
+
+func (d *database) closeAll() error {
+	var errs []error
+	if d.insert != nil {
+		errs = append(errs, d.insert.Close())
+	}
+	for _, conn := range []*sql.Conn{d.conn, d.lazy} {
+		if conn != nil {
+			errs = append(errs, conn.Close())
+		}
+	}
+	for _, db := range []*sql.DB{d.reads, d.writes} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// extent returns the position before the first record, that of the last, and how many bytes all have.
+func (d *database) extent() (before, last Position, bytes int64, err error) {
+	var first, given int64
+	err = d.conn.QueryRowContext(context.Background(), `SELECT coalesce(min(position), 0), coalesce(sum(length(record)), 0),
+		coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'records'), 0) FROM records`).Scan(&first, &bytes, &given)
+	if first == 0 {
+		first = given + 1
+	}
+	return Position(first - 1), Position(given), bytes, err //nolint:gosec // they count from 0
+}
+
+// write commits the entries: all or none.
+func (d *database) write(entries []entry, beforeCommit func() error) error {
+	d.restartLog()
+	ctx := context.Background()
+	if _, err := d.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	err := d.insertAll(ctx, entries)
+	if err == nil && beforeCommit != nil {
+		err = beforeCommit()
+	}
+	if err == nil {
+		_, err = d.conn.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		_, _ = d.conn.ExecContext(ctx, "ROLLBACK") // an error may have ended the transaction by itself
+		return err
+	}
+	for i := range entries {
+		d.unchecked += len(entries[i].record)
+	}
+	if d.unchecked >= checkpointBytes {
+		d.unchecked = 0
+		select {
+		case d.checkpoints <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+func (d *database) insertAll(ctx context.Context, entries []entry) error {
+	for i := range entries {
+		e := &entries[i]
+		record := e.record
+		if record == nil {
+			record = []byte{}
+		}
+		if _, err := d.insert.ExecContext(ctx, int64(e.at), e.sum(), record); err != nil { //nolint:gosec // few
+			return err
+		}
+	}
+	return nil
+}
+
+// checkpoint copies SQLite's log into the file, beside the commits. The second time little is left to copy.
+func (d *database) checkpoint() {
+	for range d.checkpoints {
+		for range 2 {
+			_, _ = d.reads.ExecContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)") // else the next one does
+		}
+		select {
+		case d.ready <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// restartLog has SQLite write its log from the front again, where a checkpoint has copied all but its end.
+func (d *database) restartLog() {
+	select {
+	case <-d.ready:
+		_, _ = d.conn.ExecContext(context.Background(), "PRAGMA wal_checkpoint(RESTART)") // or after the next one
+	default:
+	}
+}
+
+// deleteTo deletes the records up to p, and returns how many bytes they had. After a power cut they may be there again.
+func (d *database) deleteTo(p Position) (freed int64) {
+	rows, err := d.lazy.QueryContext(context.Background(),
+		"DELETE FROM records WHERE position <= ? RETURNING length(record)", int64(p)) //nolint:gosec // few
+	if err != nil {
+		return 0 // another time
+	}
+	for rows.Next() {
+		var size int64
+		if rows.Scan(&size) == nil {
+			freed += size
+		}
+	}
+	if errors.Join(rows.Err(), rows.Close()) != nil {
+		return 0
+	}
+	return freed
+}
+
+// shrink gives some of the free pages back, if there are many.
+func (d *database) shrink() {
+	ctx := context.Background()
+	var free int
+	if err := d.lazy.QueryRowContext(ctx, "PRAGMA freelist_count").Scan(&free); err != nil || free <= shrinkPages {
+		return
+	}
+	rows, err := d.lazy.QueryContext(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", shrinkPages))
+	if err != nil {
+		return
+	}
+	for rows.Next() { // each gives one page back
+	}
+	if errors.Join(rows.Err(), rows.Close()) == nil {
+		select {
+		case d.checkpoints <- struct{}{}: // only then the file is shorter
+		default:
+		}
+	}
+}
+
+// page returns some of the records after one position and up to another: those whose checksum is right. All up to to
+// were looked at.
+func (d *database) page(after, durable Position) (to Position, page []entry, err error) {
+	rows, err := d.reads.QueryContext(context.Background(),
+		"SELECT position, sum, record FROM records WHERE position > ? AND position <= ? ORDER BY position",
+		int64(after), int64(durable)) //nolint:gosec // few
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	to = durable
+	for size := 0; rows.Next(); {
+		var e entry
+		var at, sum int64
+		if err := rows.Scan(&at, &sum, &e.record); err != nil {
+			return 0, nil, err
+		}
+		if e.at = Position(at); e.sum() == sum { //nolint:gosec // it counts from 1
+			page = append(page, e)
+		}
+		if size += len(e.record) + 64; size >= pageBytes {
+			return e.at, page, nil
+		}
+	}
+	return to, page, rows.Err()
+}
+
+// setAside renames the file and what belongs to it, and returns the new name.
+func setAside(dir string) (string, error) {
+	name := filepath.Join(dir, fileName)
+	aside := filepath.Join(dir, "damaged-"+time.Now().UTC().Format("20060102T150405.000000000Z")+".db")
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Rename(name+suffix, aside+suffix); err != nil && (suffix == "" || !errors.Is(err, os.ErrNotExist)) {
+			return "", err
+		}
+	}
+	return aside, nil
+}
+
+// salvage copies into d, which is empty, the records of a damaged file that can be read, one by one, those after from
+// and up to to; to 0: as far as the file says. It returns what extent would.
+func (d *database) salvage(name string, from, to Position) (released, last Position, bytes int64, err error) {
+	damaged, err := openFile(name, "query_only(1)")
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	defer func() { err = errors.Join(err, damaged.Close()) }()
+	known := to > 0
+	if !known {
+		to = lastOf(damaged)
+	}
+	released, gap := to, 0
+	var group []entry
+	size := 0
+	flush := func() error {
+		err := d.write(group, nil)
+		group, size = nil, 0
+		return err
+	}
+	// From the end, because how far back the records go may not be known.
+	for at := to; at > from && gap < maxGap; at-- {
+		e := entry{at: at}
+		var sum int64
+		row := damaged.QueryRowContext(context.Background(), "SELECT sum, record FROM records WHERE position = ?",
+			int64(at)) //nolint:gosec // few
+		if row.Scan(&sum, &e.record) != nil || e.sum() != sum {
+			gap++
+			continue
+		}
+		gap = 0
+		released = at - 1
+		bytes += int64(len(e.record))
+		if group, size = append(group, e), size+len(e.record); size >= pageBytes {
+			if err := flush(); err != nil {
+				return 0, 0, 0, err
+			}
+		}
+	}
+	if known {
+		released = from
+	}
+	if err := flush(); err != nil {
+		return 0, 0, 0, err
+	}
+	_, err = d.conn.ExecContext(context.Background(), `DELETE FROM sqlite_sequence WHERE name = 'records';
+		INSERT INTO sqlite_sequence (name, seq) VALUES ('records', ?)`, int64(to)) //nolint:gosec // few
+	return released, to, bytes, err
+}
+
+// lastOf returns the highest position that a damaged file tells of.
+func lastOf(damaged *sql.DB) (last Position) {
+	for _, query := range []string{
+		"SELECT max(position) FROM records", "SELECT seq FROM sqlite_sequence WHERE name = 'records'",
+	} {
+		var at sql.NullInt64
+		if damaged.QueryRowContext(context.Background(), query).Scan(&at) == nil {
+			last = max(last, Position(at.Int64)) //nolint:gosec // it counts from 1
+		}
+	}
+	return last
+}

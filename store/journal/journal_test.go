@@ -1,0 +1,795 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(crashDir); dir != "" {
+		crashChild(dir)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// openFor opens the journal in dir and closes it with the test.
+func openFor(tb testing.TB, dir string, o *Options) *Journal {
+	tb.Helper()
+	j, err := Open(dir, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { j.Close() })
+	return j
+}
+
+func reader(tb testing.TB, j *Journal) *Reader {
+	tb.Helper()
+	r := j.Reader()
+	tb.Cleanup(func() { r.Close() })
+	return r
+}
+
+func appendAll(tb testing.TB, j *Journal, records ...string) (last Position) {
+	tb.Helper()
+	for _, record := range records {
+		p, err := j.Append([]byte(record))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		last = p
+	}
+	return last
+}
+
+func appendSync(tb testing.TB, j *Journal, records ...string) Position {
+	tb.Helper()
+	p := appendAll(tb, j, records...)
+	if err := j.Sync(tb.Context(), p); err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+func next(tb testing.TB, r *Reader) (Position, string) {
+	tb.Helper()
+	p, record, err := r.Next(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p, string(record)
+}
+
+// drain closes j and returns what is left in r, as "position record".
+func drain(tb testing.TB, j *Journal, r *Reader) []string {
+	tb.Helper()
+	if err := j.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	var got []string
+	for {
+		p, record, err := r.Next(tb.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(p, " ", string(record)))
+	}
+	if err := r.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return got
+}
+
+// readAll opens the journal in dir, returns what it has and closes it.
+func readAll(tb testing.TB, dir string, o *Options) ([]string, Stats) {
+	tb.Helper()
+	j, err := Open(dir, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	got := drain(tb, j, j.Reader())
+	return got, j.Stats()
+}
+
+// waitFor waits for another goroutine.
+func waitFor(t *testing.T, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !is(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("it never came true")
+		}
+	}
+}
+
+func TestJournal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "deep", "journal")
+	j := openFor(t, dir, nil)
+	r := reader(t, j)
+	appendSync(t, j, "one", "", "three")
+	for i, want := range []string{"one", "", "three"} {
+		if p, got := next(t, r); p != Position(i+1) || got != want {
+			t.Errorf("record %d = %d %q, want %q", i+1, p, got, want)
+		}
+	}
+	if err := j.Release(2); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return j.Stats() == Stats{Bytes: 5, Records: 1} })
+	for name, want := range map[string]os.FileMode{".": 0o700 | os.ModeDir, "lock": 0o600, fileName: 0o600, fileName + "-wal": 0o600} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runtime.GOOS != "windows" && info.Mode() != want {
+			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
+		}
+	}
+	appendAll(t, j, "four") // nobody syncs it, but Close does
+	if diff := cmp.Diff([]string{"4 four"}, drain(t, j, r)); diff != "" {
+		t.Error(diff)
+	}
+	got, stats := readAll(t, dir, nil)
+	if diff := cmp.Diff([]string{"3 three", "4 four"}, got); diff != "" {
+		t.Errorf("after a restart: %s", diff)
+	}
+	if stats.Damaged != 0 || stats.Err != nil {
+		t.Errorf("stats = %+v", stats)
+	}
+}
+
+func TestClosed(t *testing.T) {
+	dir := t.TempDir()
+	j := openFor(t, dir, nil)
+	p := appendSync(t, j, "x")
+	r := j.Reader()
+	for range 2 {
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := j.Append(nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("Append: %v", err)
+	}
+	if err := j.Sync(t.Context(), p); err != nil {
+		t.Errorf("Sync of what is durable: %v", err)
+	}
+	if _, err := Open(dir, nil); !errors.Is(err, ErrLocked) {
+		t.Errorf("Open while a reader is open: %v", err)
+	}
+	if p, got := next(t, r); got != "x" {
+		t.Errorf("Next = %d %q", p, got)
+	}
+	if err := j.Release(p); err != nil {
+		t.Errorf("Release while a reader is open: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := r.Next(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("Next of a closed reader: %v", err)
+	}
+	appendTo := openFor(t, dir, nil)
+	if err := j.Release(p); !errors.Is(err, ErrClosed) {
+		t.Errorf("Release when nothing is open: %v", err)
+	}
+	if p := appendSync(t, appendTo, "y"); p != 2 {
+		t.Errorf("position %d, want 2", p)
+	}
+	if _, _, err := j.Reader().Next(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("a late reader: %v", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	j := openFor(t, t.TempDir(), nil)
+	if err := j.Release(1); err == nil || !strings.Contains(err.Error(), "position 1 is not yet durable") {
+		t.Errorf("Release of nothing: %v", err)
+	}
+	if err := j.Sync(t.Context(), 1); err == nil || !strings.Contains(err.Error(), "no record at position 1") {
+		t.Errorf("Sync of nothing: %v", err)
+	}
+	appendSync(t, j, "x")
+	j.Close()
+	if err := j.Release(1); !errors.Is(err, ErrClosed) {
+		t.Errorf("Release after Close: %v", err)
+	}
+	if _, err := Open(t.TempDir(), &Options{MaxBytes: -1}); err == nil || !strings.Contains(err.Error(), "negative") {
+		t.Errorf("a negative limit: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(file, nil); err == nil || !strings.Contains(err.Error(), "opening journal "+file) {
+		t.Errorf("Open of a file: %v", err)
+	}
+}
+
+// What an earlier ibid left is refused, and stays as it is; so is what a later one wrote.
+func TestVersions(t *testing.T) {
+	old := t.TempDir()
+	if err := os.WriteFile(filepath.Join(old, "00000001-1-5eed.segment"), []byte("records"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(old, nil); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "an earlier one") {
+		t.Errorf("an earlier version's: %v", err)
+	}
+	if entries, err := os.ReadDir(old); err != nil || len(entries) != 1 {
+		t.Errorf("it has %v, %v", entries, err)
+	}
+	later := t.TempDir()
+	j := openFor(t, later, nil)
+	appendSync(t, j, "x")
+	if _, err := j.db.conn.ExecContext(t.Context(), "PRAGMA user_version = 2"); err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	if _, err := Open(later, nil); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "version 2") {
+		t.Errorf("a later version's: %v", err)
+	}
+}
+
+// testdata/v1.db is a journal as version 1 of the tables has it. Every later version reads it.
+func TestVersion1(t *testing.T) {
+	dir := t.TempDir()
+	fixture, err := os.ReadFile(filepath.Join("testdata", "v1.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, fileName), fixture, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, stats := readAll(t, dir, nil)
+	if diff := cmp.Diff([]string{"3 three", "4 Grüße"}, got); diff != "" || stats.Damaged != 0 {
+		t.Errorf("%s%+v", diff, stats)
+	}
+}
+
+// A record for which nobody calls Sync is written all the same, and a reader that waits gets it.
+func TestUnsynced(t *testing.T) {
+	j := openFor(t, t.TempDir(), nil)
+	r := reader(t, j)
+	for i := range 5 {
+		appendAll(t, j, fmt.Sprint(i))
+		if _, got := next(t, r); got != fmt.Sprint(i) {
+			t.Errorf("Next = %q, want %d", got, i)
+		}
+	}
+}
+
+func TestNextIsCancelled(t *testing.T) {
+	j := openFor(t, t.TempDir(), nil)
+	r := reader(t, j)
+	ctx, cancel := context.WithCancel(t.Context())
+	got := make(chan error)
+	go func() {
+		_, _, err := r.Next(ctx)
+		got <- err
+	}()
+	cancel()
+	if err := <-got; !errors.Is(err, context.Canceled) {
+		t.Errorf("Next: %v", err)
+	}
+	appendSync(t, j, "x")
+	if _, got := next(t, r); got != "x" {
+		t.Errorf("Next = %q", got)
+	}
+}
+
+func TestRestarts(t *testing.T) {
+	dir := t.TempDir()
+	var want []string
+	var released Position
+	for round := range 30 {
+		j := openFor(t, dir, nil)
+		for i := range 7 {
+			record := fmt.Sprintf("round %d record %d", round, i)
+			want = append(want, fmt.Sprint(appendSync(t, j, record), " ", record))
+		}
+		r := j.Reader()
+		for range round % 9 { // sometimes more than there come, sometimes fewer
+			released, _ = next(t, r)
+			if err := j.Release(released); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(want[released:], drain(t, j, r)); diff != "" {
+			t.Fatalf("round %d (-want +got):\n%s", round, diff)
+		}
+		if stats := j.Stats(); stats.Records != int64(len(want))-int64(released) || stats.Damaged != 0 {
+			t.Errorf("round %d: %+v", round, stats)
+		}
+	}
+}
+
+// copyFiles copies the files of the journal in dir as they are, which is what a power cut leaves.
+func copyFiles(tb testing.TB, dir string, change func(name string, b []byte) []byte) string {
+	tb.Helper()
+	to := tb.TempDir()
+	for _, name := range []string{fileName, fileName + "-wal"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			tb.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(to, name), change(name, b), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return to
+}
+
+// The power is cut: what was durable is there, and what was half written is not, wherever the log ends.
+func TestPowerCut(t *testing.T) {
+	dir := t.TempDir()
+	j := openFor(t, dir, nil)
+	appendSync(t, j, "first", "second")
+	size := func() int64 {
+		info, err := os.Stat(filepath.Join(dir, fileName+"-wal"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	durable := size()
+	appendSync(t, j, "the last record")
+	for cut := durable; cut < size(); cut += 997 {
+		for _, tail := range [][]byte{nil, make([]byte, 5000), bytes.Repeat([]byte{0xff}, 99)} {
+			left := copyFiles(t, dir, func(name string, b []byte) []byte {
+				if name == fileName {
+					return b
+				}
+				return append(b[:cut:cut], tail...)
+			})
+			again := openFor(t, left, nil)
+			if p := appendSync(t, again, "instead"); p != 3 {
+				t.Errorf("cut at %d: position %d, want 3", cut, p)
+			}
+			if diff := cmp.Diff([]string{"1 first", "2 second", "3 instead"}, drain(t, again, again.Reader())); diff != "" {
+				t.Fatalf("cut at %d (-want +got):\n%s", cut, diff)
+			}
+		}
+	}
+}
+
+// A record whose bytes have changed is skipped, once, and that is known.
+func TestFlippedByte(t *testing.T) {
+	dir := t.TempDir()
+	j := openFor(t, dir, nil)
+	appendSync(t, j, "first", "the second", "third")
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for at := range len("the second") {
+		left := copyFiles(t, dir, func(_ string, b []byte) []byte {
+			if i := bytes.Index(b, []byte("the second")); i >= 0 {
+				b[i+at] ^= 0x40
+			}
+			return b
+		})
+		var log bytes.Buffer
+		j := openFor(t, left, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		for range 2 { // readers; the damage is the same
+			r := reader(t, j)
+			for _, want := range []string{"first", "third"} {
+				if _, got := next(t, r); got != want {
+					t.Fatalf("byte %d: %q, want %q", at, got, want)
+				}
+			}
+		}
+		if stats := j.Stats(); stats.Damaged != 1 || strings.Count(log.String(), "damaged") != 1 {
+			t.Errorf("byte %d: %+v, log %q", at, stats, &log)
+		}
+	}
+}
+
+// A damaged file is set aside, when it is opened and while it is used; what can be read of it is kept, and the journal
+// goes on.
+func TestDamagedFile(t *testing.T) {
+	page := func(n int) func([]byte) {
+		return func(b []byte) { copy(b[n*4096:], bytes.Repeat([]byte("garbage "), 512)) }
+	}
+	for name, spoil := range map[string]func([]byte){
+		"header": func(b []byte) { copy(b, "this is no database, and never was") },
+		"root":   page(2),
+		"leaf":   page(9),
+		"middle": page(30),
+		"half":   func(b []byte) { clear(b[len(b)/2:]) },
+	} {
+		for _, running := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " ", running), func(t *testing.T) {
+				dir := t.TempDir()
+				j := openFor(t, dir, nil)
+				whole := map[string]bool{}
+				for i := range 100 {
+					record := strings.Repeat(fmt.Sprint(i, " "), 400)
+					whole[fmt.Sprint(appendSync(t, j, record), " ", record)] = true
+				}
+				if _, err := j.db.conn.ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+					t.Fatal(err)
+				}
+				if running {
+					b, err := os.ReadFile(filepath.Join(dir, fileName))
+					if err != nil {
+						t.Fatal(err)
+					}
+					spoil(b)
+					if err := os.WriteFile(filepath.Join(dir, fileName), b, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					j.Close()
+					dir = copyFiles(t, dir, func(_ string, b []byte) []byte {
+						if len(b) > 0 {
+							spoil(b)
+						}
+						return b
+					})
+					j = openFor(t, dir, nil)
+				}
+				r := reader(t, j)
+				got, p := 0, appendSync(t, j, "the last")
+				for at := Position(0); at < p; {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					var record []byte
+					var err error
+					at, record, err = r.Next(ctx)
+					cancel()
+					if errors.Is(err, context.DeadlineExceeded) { // it was lost with what it was beside
+						p = appendSync(t, j, "the last")
+						continue
+					}
+					if err != nil || string(record) != "the last" && !whole[fmt.Sprint(at, " ", string(record))] {
+						t.Fatalf("record %d is made up: %.20q, %v", at, record, err)
+					}
+					got++
+				}
+				damaged := j.Stats().Damaged
+				if p > 100 && got > 1 && got+int(damaged) < 101 {
+					t.Errorf("%d records are there and %d damaged, of %d", got, damaged, p)
+				}
+				if name == "middle" && got < 90 {
+					t.Errorf("only %d records are there", got)
+				}
+				j.Close()
+				r.Close()
+				if again, stats := readAll(t, dir, nil); !slices.Contains(again, fmt.Sprint(p, " the last")) {
+					t.Errorf("after a restart: %d records, %+v", len(again), stats)
+				}
+			})
+		}
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	j := openFor(t, t.TempDir(), nil)
+	if _, err := j.Append(make([]byte, MaxRecord+1)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("MaxRecord+1: %v", err)
+	}
+	large := bytes.Repeat([]byte("0123456789abcdef"), MaxRecord/16)
+	r := reader(t, j)
+	appendSync(t, j, string(large))
+	_, got, err := r.Next(t.Context())
+	if err != nil || !bytes.Equal(got, large) {
+		t.Errorf("MaxRecord: %d bytes, %v", len(got), err)
+	}
+	small := openFor(t, t.TempDir(), &Options{MaxBytes: 1000})
+	if _, err := small.Append(make([]byte, 1001)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("more than MaxBytes: %v", err)
+	}
+}
+
+func TestFull(t *testing.T) {
+	var log bytes.Buffer
+	j := openFor(t, t.TempDir(), &Options{MaxBytes: 1000, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	record := strings.Repeat("x", 100)
+	var last Position
+	for range 3 {
+		for {
+			p, err := j.Append([]byte(record))
+			if errors.Is(err, ErrFull) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			last = p
+		}
+		if err := j.Stats().Err; !errors.Is(err, ErrFull) {
+			t.Errorf("Stats().Err = %v", err)
+		}
+		if err := errors.Join(j.Sync(t.Context(), last), j.Release(last)); err != nil {
+			t.Fatal(err)
+		}
+		waitFor(t, func() bool { return j.Stats().Err == nil && j.Stats().Bytes == 0 })
+	}
+	if last != 30 || strings.Count(log.String(), "full") != 3 {
+		t.Errorf("%d records were taken; log:\n%s", last, &log)
+	}
+}
+
+// After an outage of the store the file becomes shorter.
+func TestShrinks(t *testing.T) {
+	dir := t.TempDir()
+	j := openFor(t, dir, nil)
+	size := func() (sum int64) {
+		for _, name := range []string{fileName, fileName + "-wal"} {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				sum += info.Size()
+			}
+		}
+		return sum
+	}
+	record := strings.Repeat("0123456789abcdef", 4<<10)
+	var last Position
+	for range 500 {
+		last = appendAll(t, j, record)
+	}
+	if err := errors.Join(j.Sync(t.Context(), last), j.Release(last)); err != nil {
+		t.Fatal(err)
+	}
+	if size() < 500*64<<10 {
+		t.Errorf("the journal has %d bytes", size())
+	}
+	waitFor(t, func() bool {
+		info, err := os.Stat(filepath.Join(dir, fileName))
+		return err == nil && info.Size() < 8<<20
+	})
+}
+
+// While a disk fails nothing is said to be durable, nothing taken is lost, and when it works again all is well.
+func TestDiskErrors(t *testing.T) {
+	for _, fault := range []error{syscall.EIO, syscall.ENOSPC, errors.New("the disk is full")} {
+		dir := t.TempDir()
+		var mu sync.Mutex
+		var broken error
+		set := func(err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			broken = err
+		}
+		full := fault.Error() == "the disk is full" // SQLite finds out by itself
+		j := openFor(t, dir, &Options{commit: func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			if full {
+				return nil
+			}
+			return broken
+		}})
+		pages := func(n int) {
+			if _, err := j.db.conn.ExecContext(t.Context(), fmt.Sprintf("PRAGMA max_page_count = %d", n)); full && err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := reader(t, j)
+		var want []string
+		put := func(record string) Position {
+			p := appendAll(t, j, record)
+			want = append(want, fmt.Sprint(p, " ", record))
+			return p
+		}
+		if err := j.Sync(t.Context(), put("before")); err != nil {
+			t.Fatal(err)
+		}
+		set(fault)
+		if full {
+			pages(1)
+		}
+		for range 2 {
+			err := j.Sync(t.Context(), put(strings.Repeat("during ", 9000)))
+			if err == nil || !full && !errors.Is(err, fault) || full && !strings.Contains(err.Error(), "full") {
+				t.Fatalf("Sync while it fails: %v", err)
+			}
+		}
+		if j.Stats().Err == nil {
+			t.Error("Stats().Err is nil")
+		}
+		set(nil)
+		if full {
+			pages(1 << 20)
+		}
+		waitFor(t, func() bool { return j.Stats().Err == nil })
+		if err := j.Sync(t.Context(), put("after")); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, drain(t, j, r)); diff != "" {
+			t.Errorf("read (-want +got):\n%s", diff)
+		}
+		got, stats := readAll(t, dir, nil)
+		if diff := cmp.Diff(want, got); diff != "" || stats.Damaged != 0 {
+			t.Errorf("read after a restart (-want +got):\n%s%+v", diff, stats)
+		}
+	}
+}
+
+// A disk that fails to the end: Close says so.
+func TestCloseFails(t *testing.T) {
+	dir := t.TempDir()
+	var fails sync.Map
+	j, err := Open(dir, &Options{commit: func() error {
+		if _, yes := fails.Load(true); yes {
+			return syscall.EIO
+		}
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	appendSync(t, j, "before")
+	fails.Store(true, true)
+	p := appendAll(t, j, "during")
+	if err := j.Close(); !errors.Is(err, syscall.EIO) {
+		t.Errorf("Close: %v", err)
+	}
+	if err := j.Sync(t.Context(), p); !errors.Is(err, syscall.EIO) {
+		t.Errorf("Sync after it: %v", err)
+	}
+	if got, _ := readAll(t, dir, nil); !slices.Equal(got, []string{"1 before"}) {
+		t.Errorf("left: %q", got)
+	}
+}
+
+// The queue is bounded, and while a disk stands still Sync waits no longer than its caller wants.
+func TestBusy(t *testing.T) {
+	gate := make(chan struct{})
+	j := openFor(t, t.TempDir(), &Options{commit: func() error {
+		<-gate
+		return nil
+	}})
+	record := make([]byte, MaxQueued/4)
+	var last Position
+	for {
+		p, err := j.Append(record)
+		if errors.Is(err, ErrBusy) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = p
+	}
+	if last != 4 {
+		t.Errorf("%d records of %d bytes were taken, want 4", last, len(record))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := j.Sync(ctx, last); !errors.Is(err, context.Canceled) {
+		t.Errorf("Sync: %v", err)
+	}
+	close(gate)
+	if err := j.Sync(t.Context(), last); err != nil {
+		t.Error(err)
+	}
+	appendSync(t, j, string(record))
+}
+
+func TestConcurrent(t *testing.T) {
+	j := openFor(t, t.TempDir(), nil)
+	const writers, each = 8, 150
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(w), 0))
+			for i := range each {
+				p, err := j.Append(append(fmt.Appendf(nil, "%d/%d ", w, i), make([]byte, random.IntN(400))...))
+				if err == nil && random.IntN(3) > 0 {
+					err = j.Sync(t.Context(), p)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	var released sync.WaitGroup
+	released.Add(1)
+	for _, releases := range []bool{false, true} {
+		r := j.Reader()
+		wg.Go(func() {
+			defer r.Close()
+			if !releases {
+				defer released.Done()
+			}
+			seen := make([]int, writers)
+			for want := Position(1); want <= writers*each; want++ {
+				p, record, err := r.Next(t.Context())
+				if err != nil || p != want {
+					t.Errorf("Next = %d, %v; want %d", p, err, want)
+					return
+				}
+				var w, i int
+				if _, err := fmt.Sscanf(string(record), "%d/%d ", &w, &i); err != nil || seen[w] != i {
+					t.Errorf("writer %d's record %d: %v; want its %d", w, i, err, seen[w])
+					return
+				}
+				seen[w]++
+				if releases && p%50 == 0 {
+					released.Wait() // else the other would miss some
+					if err := j.Release(p); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if s := j.Stats(); s.Damaged != 0 || s.Records != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// FuzzOpen opens what may be a journal: it is read to its end, makes nothing up, and can be written to.
+func FuzzOpen(f *testing.F) {
+	dir := f.TempDir()
+	j := openFor(f, dir, nil)
+	records := map[string]bool{"the last": true}
+	for i := range 20 {
+		record := strings.Repeat(fmt.Sprint("record ", i), 100)
+		records[record] = true
+		appendSync(f, j, record)
+	}
+	var whole [][]byte
+	copyFiles(f, dir, func(_ string, b []byte) []byte {
+		whole = append(whole, b)
+		return b
+	})
+	j.Close()
+	for _, seed := range []struct {
+		at   int
+		with string
+	}{{0, ""}, {0, "garbage"}, {3 * 4096, "garbage"}, {len(whole[0]) + 5*4096, "\xff\xff"}, {len(whole[0]), "garbage"}} {
+		f.Add(seed.at, []byte(seed.with))
+	}
+	f.Fuzz(func(t *testing.T, at int, with []byte) {
+		dir := t.TempDir()
+		for i, name := range []string{fileName, fileName + "-wal"} {
+			b := slices.Clone(whole[i])
+			if 0 <= at && at < len(b) {
+				copy(b[at:], with)
+			}
+			at -= len(b)
+			if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		j, err := Open(dir, nil)
+		if errors.Is(err, ErrVersion) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := j.Reader()
+		appendAll(t, j, "the last")
+		got := drain(t, j, r)
+		for _, line := range got {
+			if _, record, _ := strings.Cut(line, " "); !records[record] {
+				t.Errorf("%.40q is made up", record)
+			}
+		}
+		if len(got) == 0 || !strings.HasSuffix(got[len(got)-1], "the last") {
+			t.Errorf("read %q", got)
+		}
+	})
+}
