@@ -20,8 +20,8 @@ import (
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/store/journal"
 	"github.com/ibidhq/ibid/watch"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/store/journal"
 )
 
 // Whoever saw an answer's end finds it at once: by its id even before it is stored, in the lists as soon as it is.

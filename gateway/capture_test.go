@@ -24,8 +24,8 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/store/journal"
 )
 
 // chatBody is a whole answer, chatParts its stream.

@@ -16,9 +16,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/store/journal"
 )
 
 // citing is attribution as these tests have it.

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/store/journal"
 )
 
 // Keep keeps what [watch.Backfill] found for an answer that was captured: it takes the place of the stored one with c's

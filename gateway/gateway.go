@@ -22,8 +22,8 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
-	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/store/journal"
 	"github.com/ibidhq/ibid/watch"
 )
 

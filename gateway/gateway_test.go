@@ -22,8 +22,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/store/journal"
 )
 
 func TestNew(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/store/journal"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/store/journal"
 )
 
 // progress is how far the indexer is.

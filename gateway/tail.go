@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/store/journal"
 )
 
 // tail holds the answers that were captured and are not yet in the store, as far as its limit allows: what is over it

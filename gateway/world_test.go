@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/store/journal"
 )
 
 // world is a gateway with everything that belongs to it, in front of an upstream.

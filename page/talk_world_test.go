@@ -15,10 +15,10 @@ import (
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/internal/replay"
 	"github.com/ibidhq/ibid/page"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/store/journal"
 )
 
 // talkWorld is a page over everything that it shows, with a chat over a gateway in front of providers that need no network.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/journal"
+	"github.com/ibidhq/ibid/store/journal"
 	"github.com/ibidhq/ibid/store"
 )
 

@@ -12,9 +12,9 @@ import (
 	"unicode"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/journal"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/store/journal"
 )
 
 // maxWords is how many characters of a message are said: some hold what a provider sent.
