@@ -145,7 +145,7 @@ func TestIndexDamagedRefetch(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec("UPDATE pages SET data = x'ff00ff'"); err != nil {
+	if _, err := db.Exec("UPDATE words_data SET block = x'ff00ff' WHERE id > 10"); err != nil {
 		t.Fatal(err)
 	}
 	again := call(2, "Later.")

@@ -54,7 +54,7 @@ func (tx *transaction) remove(ctx context.Context, where string, args ...any) (P
 		return report, err
 	}
 	report.Answers = len(ns)
-	if err := tx.markDeleted(ctx, ns); err != nil {
+	if err := tx.unindex(ctx, ns); err != nil {
 		return report, err
 	}
 	// Runs before what is published of them, and that before its pins: as everybody locks them.

@@ -16,6 +16,7 @@ var (
 	ErrNotFound = errors.New("not found")      // or another tenant's
 	ErrCursor   = errors.New("no such cursor") // a Cursor that is not from a page of this list
 	ErrNewer    = errors.New("the store was changed by a newer ibid")
+	ErrOlder    = errors.New("the store was made by an ibid from before its first release")
 	ErrConflict = errors.New("in conflict") // with what is stored, or with itself: see [RefusedError]
 	ErrLimit    = errors.New("over a limit")
 	// ErrUnreachable is that no server of PostgreSQL takes connections where the DSN says.
@@ -54,7 +55,7 @@ func refuse(cause error, format string, args ...any) error {
 // the engine is away, busy, broken or out of space. After any other error of [Store.Put], trying the same calls again
 // is in vain: one of them is at fault, or what is stored of its conversation is damaged.
 func IsTemporary(err error) bool {
-	for _, not := range []error{nil, ErrNotFound, ErrCursor, ErrNewer, ErrConflict, ErrLimit, errCall, errDamaged, manifest.ErrMutated} {
+	for _, not := range []error{nil, ErrNotFound, ErrCursor, ErrNewer, ErrOlder, ErrConflict, ErrLimit, errCall, errDamaged, manifest.ErrMutated} {
 		if errors.Is(err, not) {
 			return false
 		}

@@ -88,99 +88,7 @@ func TestIndexAgainstReading(t *testing.T) {
 	check()
 }
 
-// However many answers a batch has: few segments are left, and no answer is in a merge more often than there are sizes.
-func TestIndexMerges(t *testing.T) {
-	for _, batch := range []int{1, 3, 32, 40} {
-		name := filepath.Join(t.TempDir(), "ibid.db")
-		s := open(t, name)
-		db, err := sql.Open("sqlite", name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		sizes := map[int]int{} // how many answers the segments had that were written for one of the answers
-		before := map[int]int{}
-		n := 0
-		for n < 1100 {
-			var calls []*store.Call
-			for range batch {
-				calls = append(calls, call(n, "some words"))
-				n++
-			}
-			put(t, s, calls...)
-			now := segmentAnswers(t, db)
-			for last, answers := range now {
-				if before[last] != answers {
-					sizes[answers] += answers
-				}
-			}
-			before = now
-		}
-		written := 0
-		for _, answers := range sizes {
-			written += answers
-		}
-		if len(before) > 70 || written > 3*n {
-			t.Errorf("batches of %d: %d answers in %d segments, %d written: %v", batch, n, len(before), written, sizes)
-		}
-		if n := len(ids(t, s, store.Query{Text: "some words"})); n < 1100 {
-			t.Errorf("batches of %d: %d answers are found", batch, n)
-		}
-	}
-}
-
-// segmentAnswers returns how many answers each segment has, by its last.
-func segmentAnswers(t *testing.T, db *sql.DB) map[int]int {
-	t.Helper()
-	rows, err := db.Query("SELECT last, answers FROM segments")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	all := map[int]int{}
-	for rows.Next() {
-		var last, answers int
-		if err := rows.Scan(&last, &answers); err != nil {
-			t.Fatal(err)
-		}
-		all[last] = answers
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
-// A merge is bounded by what it reads: no write waits long for one.
-func TestIndexMergeOfLarge(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "ibid.db")
-	s := open(t, name)
-	var text strings.Builder
-	for n := range 40 {
-		text.Reset()
-		for word := range 60_000 {
-			fmt.Fprintf(&text, "%x ", (word*7919+n)%(1<<28))
-		}
-		put(t, s, call(n, text.String()))
-	}
-	db, err := sql.Open("sqlite", name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	var segments, largest, pages int
-	if err := db.QueryRow("SELECT count(*), max(size), (SELECT count(*) FROM pages) FROM segments").Scan(&segments, &largest, &pages); err != nil {
-		t.Fatal(err)
-	}
-	if segments == 40 || largest > 4096 || pages < 2000 {
-		t.Errorf("%d segments, the largest of %d pages, %d pages", segments, largest, pages)
-	}
-	if got := ids(t, s, store.Query{Text: fmt.Sprintf("%x ", 7919*3+5)}); len(got) == 0 {
-		t.Error("nothing is found")
-	}
-}
-
-// What is deleted is not in the file any more: neither its text nor its words.
+// What is deleted is not in the file any more, but for its words; and these go when the index is made anew.
 func TestDeletedIsGone(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ibid.db")
 	s := open(t, name)
@@ -190,31 +98,32 @@ func TestDeletedIsGone(t *testing.T) {
 	if err := s.Delete(t.Context(), store.DefaultTenant, secret.AnswerID); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Close(); err != nil { // which moves the log into the file
-		t.Fatal(err)
-	}
 	db, err := sql.Open("sqlite", name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for table, column := range map[string]string{"calls": "call", "pages": "data"} {
-		var n int
-		if err := db.QueryRow("SELECT count(*) FROM " + table + " WHERE instr(CAST(" + column + " AS TEXT), 'xylophon') > 0").Scan(&n); err != nil || n > 0 {
-			t.Errorf("%s: %d, %v", table, n, err)
-		}
+	var n int
+	if err := db.QueryRow("SELECT count(*) FROM calls WHERE instr(call, 'xylophon') > 0").Scan(&n); err != nil || n > 0 {
+		t.Errorf("calls: %d, %v", n, err)
+	}
+	if err := s.Reindex(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "found", ids(t, s, store.Query{Text: "something"}), []string{"2"})
+	db.Close()
+	if err := s.Close(); err != nil { // which moves the log into the file
+		t.Fatal(err)
 	}
 	if b := readFile(t, name); strings.Contains(b, "xylophon") {
 		t.Error("it is still in the file")
 	}
 }
 
-// A damaged index is an error of searches; answers are stored and read all the same.
+// A damaged index is an error of searches; answers are stored and read all the same, and Reindex mends it.
 func TestIndexDamaged(t *testing.T) {
 	for _, damage := range []string{
-		"UPDATE pages SET data = x'ff00ff' WHERE id = 3", "UPDATE pages SET data = x'00ffffffffffffffffff01' WHERE id = 3", "DELETE FROM pages WHERE id = 3",
-		"UPDATE pages SET data = x'000161ffffffffffffffff7f' WHERE id = 3", "UPDATE segments SET starts = x'ff' WHERE last = 3",
-		"UPDATE segments SET first = -9000000000000000000 WHERE last = 3",
+		"UPDATE words_data SET block = x'ff00ff' WHERE id > 10", "DELETE FROM words_data WHERE id > 10",
 	} {
 		name := filepath.Join(t.TempDir(), "ibid.db")
 		s := open(t, name)
@@ -229,17 +138,22 @@ func TestIndexDamaged(t *testing.T) {
 		if _, err := db.Exec(damage); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.Calls(t.Context(), store.DefaultTenant, &store.Query{Text: "words"}); err == nil {
-			t.Errorf("%s: no error", damage)
+		s.Close()
+		s = open(t, name)
+		if _, err := s.Calls(t.Context(), store.DefaultTenant, &store.Query{Text: "words"}); err == nil || store.IsTemporary(err) {
+			t.Errorf("%s: %v", damage, err)
 		}
-		for n := range 40 { // enough for a merge
+		for n := range 10 {
 			put(t, s, call(100+n, "more words"))
 		}
-		if n := len(ids(t, s, store.Query{})); n != 44 {
+		if n := len(ids(t, s, store.Query{})); n != 14 {
 			t.Errorf("%d answers", n)
 		}
-		if _, err := s.Calls(t.Context(), store.DefaultTenant, &store.Query{Text: "more words", Limit: 30}); err != nil {
-			t.Errorf("%s: what is newer is not found: %v", damage, err)
+		if err := s.Reindex(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(ids(t, s, store.Query{Text: "words"})); n != 14 {
+			t.Errorf("%s: %d answers are found when it is made anew", damage, n)
 		}
 	}
 }

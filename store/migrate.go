@@ -16,7 +16,8 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// migrations are numbered and run in that order, once. What has been released does not change any more.
+// migrations are numbered and run in that order, once. They only go forward: one that is here does not change any more,
+// and testdata has a database of each version, which the tests open.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
@@ -62,6 +63,11 @@ func (d dialect) migrate(
 			target,
 		)
 	}
+	if current == 0 { // an earlier ibid kept its version elsewhere
+		if rows, err := db.QueryContext(ctx, "SELECT 1 FROM calls WHERE n < 0"); err == nil {
+			return errors.Join(fmt.Errorf("%w: start with an empty data directory or database", ErrOlder), rows.Close())
+		}
+	}
 	_, err = provider.Up(ctx)
 	return err
 }
@@ -94,7 +100,8 @@ func (d dialect) provider(db *sql.DB) (*goose.Provider, error) {
 			}}, nil),
 		)
 	}
-	return goose.NewProvider(kind, db, nil, goose.WithGoMigrations(steps...), goose.WithDisableGlobalRegistry(true))
+	return goose.NewProvider(kind, db, nil, goose.WithGoMigrations(steps...), goose.WithDisableGlobalRegistry(true),
+		goose.WithTableName("ibid_version"))
 }
 
 func (d dialect) render(name string) (string, error) {

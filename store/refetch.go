@@ -87,7 +87,7 @@ func (tx *transaction) replaceCall(ctx context.Context, old int64, r *row) error
 	if n, err := result.RowsAffected(); err != nil || n == 0 {
 		return errors.Join(err, errChanged)
 	}
-	return tx.markDeleted(ctx, []int64{old})
+	return tx.unindex(ctx, []int64{old})
 }
 
 // isLater reports whether the call has a later state of the answer of another.

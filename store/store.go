@@ -39,7 +39,8 @@ type Store struct {
 
 // Open opens the store that dsn names, the name of a SQLite file or postgres://…, makes what is not there and brings
 // its tables up to date. Any number of processes may do so at the same time. A store that a newer ibid has changed is
-// refused with [ErrNewer]; [ErrUnreachable] says that there is no server.
+// refused with [ErrNewer], one from before the first release with [ErrOlder]; [ErrUnreachable] says that there is no
+// server.
 //
 // ctx bounds opening only.
 func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {

@@ -126,25 +126,6 @@ func (q *termQuery) addWords(text string) {
 	}
 }
 
-// tsquery returns what is looked for as PostgreSQL takes it. No character of a term means anything to it.
-func (q termQuery) tsquery() string {
-	var b strings.Builder
-	for i, list := range q {
-		if i > 0 {
-			b.WriteString(" & ")
-		}
-		for k, term := range list {
-			b.WriteString([]string{"(", " | "}[min(k, 1)])
-			b.WriteString("'" + term.text + "'")
-			if term.prefix {
-				b.WriteString(":*")
-			}
-		}
-		b.WriteByte(')')
-	}
-	return b.String()
-}
-
 // impossible reports whether nothing can be found.
 func (q termQuery) impossible() bool {
 	for _, list := range q {

@@ -22,9 +22,8 @@ type querier interface {
 // transaction is a transaction under way. What is done through it is done wholly or not at all.
 type transaction struct {
 	querier
-	postgres   bool
-	vocabulary *vocabulary // of SQLite
-	logger     *slog.Logger
+	postgres bool
+	logger   *slog.Logger
 }
 
 // insertInto begins a statement that adds rows. Any error ends the transaction, so that SQLite need not keep what it
@@ -58,7 +57,7 @@ func (s *Store) updatePostgres(ctx context.Context, do func(context.Context, *tr
 	if err != nil {
 		return err
 	}
-	if err := do(ctx, &transaction{tx, true, nil, s.logger}); err != nil {
+	if err := do(ctx, &transaction{tx, true, s.logger}); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
@@ -77,7 +76,7 @@ func (s *Store) updateSQLite(ctx context.Context, do func(context.Context, *tran
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	err := do(ctx, &transaction{s.writer, false, &s.writer.vocabulary, s.logger})
+	err := do(ctx, &transaction{s.writer, false, s.logger})
 	if err == nil {
 		if _, err = s.writer.ExecContext(ctx, "COMMIT"); err == nil {
 			return nil
@@ -103,7 +102,6 @@ func (s *Store) begin(ctx context.Context) error {
 type preparer struct {
 	conn       *sql.Conn
 	statements map[string]*sql.Stmt
-	vocabulary vocabulary // what is used again for each batch
 }
 
 func (p *preparer) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
