@@ -19,7 +19,7 @@ import (
 
 const (
 	// maxBatch and maxBatchBytes bound what is stored in one transaction.
-	maxBatch      = 256
+	maxBatch      = 1000
 	maxBatchBytes = 16 << 20
 	// linger is how long a batch that somebody waits for, and one that nobody waits for, may gather.
 	lingerAwaited = time.Millisecond

@@ -170,7 +170,7 @@ func exerciseReopen(t *testing.T, dsn string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, 1 = 1)"); err != nil {
+	if _, err := db.Exec("INSERT INTO ibid_version (version_id, is_applied) VALUES (99, 1 = 1)"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.Open(t.Context(), dsn, nil); !errors.Is(err, store.ErrNewer) || store.IsTemporary(err) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
 )
 
 // Schema says how far the tables of a database are.
@@ -54,15 +53,10 @@ func inspect(ctx context.Context, db *sql.DB, d dialect) (*Schema, error) {
 	for _, source := range provider.ListSources() {
 		s.Newest = max(s.Newest, source.Version)
 	}
-	tables := "SELECT COUNT(*) FROM sqlite_master WHERE name = $1"
-	if d.Postgres {
-		tables = "SELECT COUNT(*) FROM pg_class WHERE oid = to_regclass($1)"
+	if there, err := d.hasTable(ctx, db, versionTable); err != nil || !there {
+		return s, errors.Join(err, d.refuseOlder(ctx, db))
 	}
-	var there int
-	if err := db.QueryRowContext(ctx, tables, goose.DefaultTablename).Scan(&there); err != nil || there == 0 {
-		return s, err
-	}
-	if err := db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+goose.DefaultTablename).
+	if err := db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+versionTable).
 		Scan(&s.Version); err != nil ||
 		s.Version == 0 {
 		return s, err

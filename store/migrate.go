@@ -22,6 +22,9 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
+// versionTable is where the number of the last migration stands.
+const versionTable = "ibid_version"
+
 // dialect is what the migrations say differently for the two engines.
 type dialect struct {
 	Postgres  bool
@@ -63,13 +66,32 @@ func (d dialect) migrate(
 			target,
 		)
 	}
-	if current == 0 { // an earlier ibid kept its version elsewhere
-		if rows, err := db.QueryContext(ctx, "SELECT 1 FROM calls WHERE n < 0"); err == nil {
-			return errors.Join(fmt.Errorf("%w: start with an empty data directory or database", ErrOlder), rows.Close())
+	if current == 0 {
+		if err := d.refuseOlder(ctx, db); err != nil {
+			return err
 		}
 	}
 	_, err = provider.Up(ctx)
 	return err
+}
+
+// refuseOlder fails if db, which has no version, has tables all the same: before the first release it was kept elsewhere.
+func (d dialect) refuseOlder(ctx context.Context, db *sql.DB) error {
+	older, err := d.hasTable(ctx, db, "calls")
+	if err == nil && older {
+		err = fmt.Errorf("%w: start with an empty data directory or database", ErrOlder)
+	}
+	return err
+}
+
+func (d dialect) hasTable(ctx context.Context, db *sql.DB, name string) (bool, error) {
+	query := "SELECT count(*) FROM sqlite_schema WHERE name = $1"
+	if d.Postgres {
+		query = "SELECT count(*) FROM pg_class WHERE oid = to_regclass($1)"
+	}
+	var count int
+	err := db.QueryRowContext(ctx, query, name).Scan(&count)
+	return count > 0, err
 }
 
 func (d dialect) provider(db *sql.DB) (*goose.Provider, error) {
@@ -101,7 +123,7 @@ func (d dialect) provider(db *sql.DB) (*goose.Provider, error) {
 		)
 	}
 	return goose.NewProvider(kind, db, nil, goose.WithGoMigrations(steps...), goose.WithDisableGlobalRegistry(true),
-		goose.WithTableName("ibid_version"))
+		goose.WithTableName(versionTable))
 }
 
 func (d dialect) render(name string) (string, error) {
