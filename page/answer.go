@@ -1,23 +1,30 @@
 package page
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
+	"unicode"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 )
 
-// answerRoutes are those of single answers.
-func (p *Page) answerRoutes() map[string]endpoint {
-	return map[string]endpoint{"GET /ui/answers/{id}": {handle: p.answer}}
-}
+const (
+	// maxHeading is how many characters of a question make a page's heading.
+	maxHeading = 120
+	// maxQuestion is how many bytes of a question are shown.
+	maxQuestion = 16 << 10
+	// maxMarked is how many citations a stretch of text tells that it rests on. More than that many claims over the
+	// same words mark nothing.
+	maxMarked = 16
+)
 
 // answer shows one answer.
 func (p *Page) answer(w http.ResponseWriter, r *request) error {
@@ -52,13 +59,6 @@ func (p *Page) call(ctx context.Context, tenant, id string) (*store.Call, error)
 	return call, nil
 }
 
-const (
-	// maxHeading is how many characters of a question make a page's heading.
-	maxHeading = 120
-	// maxQuestion is how many bytes of a question are shown.
-	maxQuestion = 16 << 10
-)
-
 // answerOptions say how an answer stands on a page. Nil: alone, and as it was stored.
 type answerOptions struct {
 	numbering *ibid.Numbering // of the sources of the conversation; nil: they begin at 1
@@ -70,106 +70,58 @@ type answerOptions struct {
 
 // answerView is an answer as templates/parts/answer.html shows it.
 type answerView struct {
-	ID           string // of the answer, minted by the gateway
-	Prefix       string // of the ids on the page
-	Heading      string // what was asked, short; never empty
-	Question     string // what was asked last, where it is more than the heading
-	Provider     string
-	Model        string
-	Started      time.Time
-	Run          string // empty: in none
-	Step         int
-	Conversation string // empty: in none
-	Text         template.HTML
-	Dir          string        // in which direction it runs
-	Notices      []notice      // what a reader must know before reading
-	Cited        []sourceView  // by number
-	Uncited      []sourceView  // likewise
-	Lost         template.HTML // citations whose sources are not among the answer's
-	Queries      []string      // searches that the model ran
-	Displays     []int         // what the provider demands to be shown: its places in Answer.Display, from 1
-	Issues       []ibid.Issue
-	Live         bool
-	Said         int // how much people said of it
+	*store.Call
 
-	layout *layout
+	Prefix   string // of the ids on the page
+	Heading  string // what was asked, short; never empty
+	Question string // what was asked last, where it is more than the heading
+	Text     template.HTML
+	Notices  []notice // what a reader must know before reading
+	Cited    []*sourceView
+	Uncited  []*sourceView
+	Lost     []*useView // citations whose sources are not among the answer's
+	Live     bool
+	Said     int // how much people said of it
 }
 
-// Feedback returns where all is shown that was said of the answer.
-func (v *answerView) Feedback() string { return feedbackURL(v.ID, "") }
+// Dir returns in which direction the text runs.
+func (v *answerView) Dir() string { return direction(v.Answer.Text) }
 
-// CitedRows and UncitedRows are the sources as HTML.
-func (v *answerView) CitedRows() template.HTML { return v.layout.rows(v.Cited) }
-
-// UncitedRows is documented with CitedRows.
-func (v *answerView) UncitedRows() template.HTML { return v.layout.rows(v.Uncited) }
+// Exports returns the menu of exports of the answer.
+func (v *answerView) Exports() []exportLink {
+	return exportLinks(answerURL(v.AnswerID)+"/export", true)
+}
 
 // notice is a sentence above an answer, with the kind of its icon and colour: see [badge].
-type notice struct {
-	Kind string
-	Text string
-}
+type notice struct{ Kind, Text string }
 
 // answerView lays an answer out for its template.
 func (p *Page) answerView(call *store.Call, o *answerOptions) *answerView {
 	if o == nil {
 		o = &answerOptions{}
 	}
-	a := call.Answer
-	v := &answerView{
-		ID:           call.AnswerID,
-		Prefix:       o.prefix,
-		Provider:     oneLine(a.Provider),
-		Model:        oneLine(a.Model),
-		Started:      call.Started,
-		Run:          call.Run,
-		Step:         call.Step.Number,
-		Conversation: call.Conversation,
-		Queries:      a.Queries,
-		Issues:       a.Issues,
-		Live:         o.live,
-	}
+	v := &answerView{Call: call, Prefix: o.prefix, Live: o.live, Notices: notices(call.Answer, o.live)}
 	v.Heading, v.Question = heading(call.Prompt)
-	v.Notices = notices(a, o.live)
-	for i := range a.Display {
-		v.Displays = append(v.Displays, i+1)
-	}
 	if o.said != nil {
 		v.Said = o.said.words
 	}
-	l, text := p.layOut(call, o)
-	v.Text, v.Dir, v.layout = text, direction(a.Text), l
+	l := p.layOut(call, o)
+	v.Text = l.text
 	v.Cited, v.Uncited, v.Lost = l.list()
 	return v
-}
-
-// answerText is the text of an answerView, without its sources.
-func (p *Page) answerText(call *store.Call, o *answerOptions) template.HTML {
-	_, text := p.layOut(call, o)
-	return text
-}
-
-func (p *Page) layOut(call *store.Call, o *answerOptions) (*layout, template.HTML) {
-	numbering := o.numbering
-	if numbering == nil {
-		numbering = &ibid.Numbering{}
-	}
-	l := newLayout(p.views["answer"], call, o)
-	l.number(numbering)
-	return l, l.text(numbering)
 }
 
 // heading returns what was asked last as a heading, and in full where that is more.
 func heading(prompt []store.Message) (short, full string) {
 	for _, m := range slices.Backward(prompt) {
-		if m.Role != "user" || strings.TrimSpace(m.Text) == "" {
+		if m.Role != store.RoleUser || strings.TrimSpace(m.Text) == "" {
 			continue
 		}
 		full = strings.TrimSpace(strings.ToValidUTF8(m.Text, "\uFFFD"))
 		if len(full) > maxQuestion {
-			full = full[:runeStart(full, maxQuestion)] + " …"
+			full = text.Head(full, maxQuestion) + " …"
 		}
-		short = cut(oneLine(full), maxHeading)
+		short = text.Shorten(line(full), maxHeading)
 		if short == full {
 			full = ""
 		}
@@ -178,42 +130,165 @@ func heading(prompt []store.Message) (short, full string) {
 	return "An answer", ""
 }
 
+// endings are the notices of how an answer ended.
+var endings = map[ibid.Finish]notice{
+	ibid.FinishLength:  {badgeClose, "The answer ends at the length that it was allowed."},
+	ibid.FinishRefusal: {badgeLost, "The model refused to answer."},
+	ibid.FinishFilter:  {badgeLost, "A filter of the provider stopped the answer."},
+	ibid.FinishTool:    {badgeNone, "This is not the end: the model waits for the result of a tool."},
+	ibid.FinishError:   {badgeBad, "The answer ended with an error."},
+}
+
 // notices says what is not as it should be with an answer.
 func notices(a *ibid.Answer, live bool) []notice {
 	var all []notice
-	add := func(kind, text string) { all = append(all, notice{kind, text}) }
+	ending, ended := endings[a.Finish]
 	if a.Error != nil {
-		add(badgeBad, "The provider answered with an error: "+cut(oneLine(a.Error.Error()), maxHeading))
+		all = append(all, notice{
+			badgeBad, "The provider answered with an error: " + text.Shorten(line(a.Error.Error()), maxHeading),
+		})
+		ended = ended && a.Finish != ibid.FinishError
 	}
-	switch a.Finish {
-	case ibid.FinishLength:
-		add(badgeClose, "The answer ends at the length that it was allowed.")
-	case ibid.FinishRefusal:
-		add(badgeLost, "The model refused to answer.")
-	case ibid.FinishFilter:
-		add(badgeLost, "A filter of the provider stopped the answer.")
-	case ibid.FinishTool:
-		add(badgeNone, "This is not the end: the model waits for the result of a tool.")
-	case ibid.FinishError:
-		if a.Error == nil {
-			add(badgeBad, "The answer ended with an error.")
-		}
-	case ibid.FinishStop:
+	if ended {
+		all = append(all, ending)
 	}
 	switch {
 	case live:
 	case !a.Complete && a.Error == nil:
-		add(badgeBad, "The answer broke off. This is what had arrived.")
+		all = append(all, notice{badgeBad, "The answer broke off. This is what had arrived."})
 	case a.Text == "" && len(all) == 0:
-		add(badgeNone, "The answer has no text.")
+		all = append(all, notice{badgeNone, "The answer has no text."})
 	}
 	if n := len(a.Alternatives); n > 0 {
-		add(
-			badgeNone,
-			"The provider sent "+counted(
-				n, "other answer", "other answers",
-			)+" to the same question. The JSON has them.",
-		)
+		others := counted(n, "other answer", "other answers")
+		all = append(all, notice{
+			badgeNone, "The provider sent " + others + " to the same question. The JSON has them.",
+		})
 	}
 	return all
+}
+
+// layout is one answer on its way to its template.
+type layout struct {
+	*answerOptions
+
+	call    *store.Call
+	answer  *ibid.Answer
+	text    template.HTML
+	sources []*sourceView  // as in Answer.Sources
+	index   map[string]int // of these, by their id
+	ids     []string       // of citations, as they stand in attributes
+	places  []int          // by citation: which chip it is the first time in, from 1; 0: in none
+	chips   int            // so far
+	quoted  int            // bytes of quotes laid out so far
+	chip    *template.Template
+	claim   *template.Template
+}
+
+// layOut renders the text of an answer, with its sources numbered as the answer's document numbers them.
+func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
+	a := call.Answer
+	l := &layout{
+		answerOptions: o, call: call, answer: a, index: map[string]int{}, places: make([]int, len(a.Citations)),
+		chip: p.views["answer"].Lookup("chip"), claim: p.views["answer"].Lookup("claim"),
+	}
+	numbering := o.numbering
+	if numbering == nil {
+		numbering = &ibid.Numbering{}
+	}
+	doc := a.Document(&ibid.DocumentOptions{Bare: true, Numbering: numbering})
+	for i := range a.Sources {
+		l.sources = append(l.sources, l.sourceView(i, &doc.Sources[i]))
+	}
+	for i := len(a.Sources) - 1; i >= 0; i-- { // of two with one id the first counts
+		l.index[a.Sources[i].ID] = i
+	}
+	for i := range a.Citations {
+		l.ids = append(l.ids, token(a.Citations[i].ID))
+	}
+	l.text = renderedHTML(a, &ibid.RenderOptions{
+		IDPrefix: o.prefix, Numbering: numbering, Marker: l.writeChip, Cited: l.markClaim,
+	})
+	return l
+}
+
+// renderedHTML returns an answer's text as it stands on a page. What the callbacks of the options put in must come from
+// templates. Code that is too wide can be scrolled by keyboard.
+func renderedHTML(a *ibid.Answer, o *ibid.RenderOptions) template.HTML {
+	o.Style = ibid.StyleHTML
+	return trustedHTML(strings.ReplaceAll(a.Render(o), "<pre>", `<pre tabindex="0">`))
+}
+
+// trustedHTML is HTML that ibid rendered, which is safe whatever the answer says. Nothing else is put into a page
+// without being escaped.
+func trustedHTML(rendered string) template.HTML {
+	return template.HTML(rendered) //nolint:gosec // see above
+}
+
+// token returns an id as one of the words of an attribute that lists such.
+func token(id string) string {
+	if !strings.ContainsFunc(id, unicode.IsSpace) {
+		return id
+	}
+	return strings.Join(strings.Fields(id), "_")
+}
+
+// execute returns what a template makes of data. One that fails shows nothing: those for chips and claims cannot.
+func execute(t *template.Template, data any) string {
+	var b bytes.Buffer
+	if t == nil || t.Execute(&b, data) != nil {
+		return ""
+	}
+	return b.String()
+}
+
+// markClaim returns the tags around words that are cited.
+func (l *layout) markClaim(citations []int) (before, after string) {
+	var ids []string
+	for _, c := range citations[:min(len(citations), maxMarked)] {
+		ids = append(ids, l.ids[c])
+	}
+	return execute(l.claim, strings.Join(ids, " ")), "</mark>"
+}
+
+// chipView is a marker: a link to the first source's row, in the element that makes a card of it. The element's
+// attributes say which citations and rows it is about.
+type chipView struct {
+	Prefix      string
+	N           int    // of the chip in its answer, from 1
+	Cites, Rows string // ids of citations, and numbers of sources
+	First       int    // the number of the first source
+	Name, Place string
+	More        int // how many other sources
+}
+
+// writeChip writes a marker.
+func (l *layout) writeChip(m ibid.Marker) string {
+	l.chips++
+	first := &m.Items[0]
+	v := &chipView{Prefix: l.prefix, N: l.chips, First: first.Number, More: len(m.Items) - 1}
+	var cites []string
+	var rows []int
+	for i := range m.Items {
+		rows = append(rows, m.Items[i].Number)
+		for _, c := range m.Items[i].Citations {
+			if l.places[c] == 0 {
+				l.places[c] = l.chips
+			} else if l.places[c] == l.chips {
+				continue // of two sources
+			}
+			cites = append(cites, l.ids[c])
+		}
+	}
+	v.Cites, v.Rows = strings.Join(cites, " "), joinNumbers(rows)
+	source := l.sources[l.index[first.Source.ID]]
+	v.Name = text.Shorten(shortName(source.Site, source.Title), maxLabel)
+	for _, c := range first.Citations {
+		for _, ref := range l.answer.Citations[c].Refs {
+			if ref.Source == first.Source.ID && v.Place == "" {
+				v.Place = pageWords(ref.Locator)
+			}
+		}
+	}
+	return execute(l.chip, v)
 }

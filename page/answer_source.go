@@ -2,46 +2,17 @@ package page
 
 import (
 	"cmp"
-	"html/template"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/text"
 )
 
-// sourceView is a source as a row shows it. Names are on one line; what is empty is not known.
-type sourceView struct {
-	Number    int
-	Anchor    string // the id of its row
-	Letter    string
-	Title     string
-	URL       string // where it can be opened
-	Site      string // where it is from; empty too where the title says so
-	Authors   string
-	Published string
-	Read      time.Time
-	License   string
-	Score     fact
-	Excerpt   template.HTML // what was sent of it, where no citation quotes it
-	Panel     string        // where more of it is shown
-	Answer    string        // the id of the answer
-	Rated     string        // the citation that a reader can judge; empty: none, or
-	Options   template.HTML // several
-
-	uses  []*useView // what citations take from it
-	rated []ratedView
-}
-
-// fact is a number and who says it.
-type fact struct{ Value, By string }
-
-// ratedView is a citation that a reader can judge.
-type ratedView struct{ id, words string }
-
 const (
+	// maxShownQuotes is how many bytes of quotes a list of sources shows. Of more only the beginnings.
+	maxShownQuotes = 512 << 10
 	// maxRated is how many citations of one source a reader can choose from to judge one. Cards judge them all.
 	maxRated = 50
 	// maxRatedRows is how many sources an answer can have for each to have a form of its own. Of more only the first
@@ -52,140 +23,183 @@ const (
 	maxRatedWords = 60
 )
 
-// list lays out the sources, those that are cited apart, and the citations that name none of them.
-func (l *layout) list() (cited, uncited []sourceView, lost template.HTML) {
-	views := make([]sourceView, len(l.answer.Sources))
-	for i := range views {
-		views[i] = l.source(i)
+// sourceView is a source as a row shows it: see templates/parts/source.html.
+type sourceView struct {
+	*ibid.Source
+
+	Answer  string // the answer's id
+	Prefix  string // of the ids on the page
+	Number  int
+	Cited   bool
+	N       int // its place among the answer's sources, from 1
+	Title   string
+	Site    string
+	Letter  string
+	Excerpt *quoteView  // what was sent of it, where no citation quotes it; nil: it is quoted, or nothing was sent
+	Uses    []*useView  // what citations take from it
+	Rated   []ratedView // the citations that a reader can judge here; nil: none
+
+	judged []ratedView
+}
+
+// ratedView is a citation that a reader can judge.
+type ratedView struct{ ID, Words string }
+
+// useView is what citations take from one place of a source: citations that say the same of it are one use.
+type useView struct {
+	Source     string // the id of a source that is not there; empty: it is
+	Cites      string // the ids of the citations, as they stand in an attribute
+	Quote      *quoteView
+	Place      string
+	Confidence string
+	Check      badge
+	Support    badge
+	Inferred   bool   // a program found the citation, after the fact
+	Back       string // the id of the first chip in the text; empty: there is none
+	Open       string // where the source can be opened at these words; empty: nowhere
+	Said       *saidView
+
+	quote *quote // nil: nothing is quoted
+}
+
+// saidView is what was said last of a citation.
+type saidView struct {
+	verdict
+
+	URL string // where all is that was said
+}
+
+// sourceView lays out what is known of the i-th source.
+func (l *layout) sourceView(i int, row *ibid.DocumentSource) *sourceView {
+	s := &l.answer.Sources[i]
+	v := &sourceView{
+		Source: s, Answer: l.call.AnswerID, Prefix: l.prefix, Number: row.Index, Cited: row.Cited, N: i + 1,
+		Title: sourceTitle(s), Site: siteOf(s), Letter: letterOf(s),
 	}
-	var b strings.Builder
-	uses := l.uses(views, &b)
-	lost = template.HTML(b.String()) //nolint:gosec // use escapes
+	return v
+}
+
+// list lays out the sources by number, those that are cited apart, and the citations that name none of them.
+func (l *layout) list() (cited, uncited []*sourceView, lost []*useView) {
+	lost = l.addUses()
 	forms := 0
-	cited = make([]sourceView, 0, len(views))
-	for i := range views {
-		v := &views[i]
-		v.uses = uses[i]
-		quoted := slices.ContainsFunc(v.uses, func(u *useView) bool { return u.quote.text != "" })
-		if !quoted {
-			v.Excerpt = l.excerpt(&l.answer.Sources[i])
+	for _, v := range l.sources {
+		for _, u := range v.Uses {
+			u.finish()
 		}
-		if len(v.rated) > 0 && !l.mute && (forms == 0 || len(views) <= maxRatedRows) {
-			v.judge()
+		quoted := slices.ContainsFunc(v.Uses, func(u *useView) bool { return u.quote != nil })
+		if !quoted && strings.TrimSpace(v.Content) != "" {
+			v.Excerpt = new(l.newQuote(v.Content).view())
+		}
+		if len(v.judged) > 0 && !l.mute && (forms == 0 || len(l.sources) <= maxRatedRows) {
+			v.Rated = v.judged
 			forms++
 		}
-		if l.cited[i] {
-			cited = append(cited, *v)
+		if v.Cited {
+			cited = append(cited, v)
 		} else {
-			uncited = append(uncited, *v)
+			uncited = append(uncited, v)
 		}
 	}
-	byNumber := func(a, b sourceView) int { return cmp.Compare(a.Number, b.Number) }
+	byNumber := func(a, b *sourceView) int { return cmp.Compare(a.Number, b.Number) }
 	slices.SortStableFunc(cited, byNumber)
 	slices.SortStableFunc(uncited, byNumber)
 	return cited, uncited, lost
 }
 
-// uses returns what citations take from the sources, in their order, and writes those that name none of them.
-func (l *layout) uses(views []sourceView, lost *strings.Builder) [][]*useView {
-	known := make(map[useKey]*useView, len(l.answer.Citations))
-	order := make([][]*useView, len(views))
-	words := newClaimWords("")
-	for i := range l.answer.Citations {
-		set := false
-		for k := range l.answer.Citations[i].Refs {
-			ref := &l.answer.Citations[i].Refs[k]
-			at, ok := l.index[ref.Source]
-			key := l.useKey(i, at, ref)
-			if u := known[key]; ok && u != nil {
-				l.alsoMark(i, u, words)
-				set = false // the words may be set anew
-				u.add(l.ids[i])
-				u.back = cmp.Or(u.back, l.back(i))
-				u.said = cmp.Or(u.said, l.saidOf(i))
-			} else {
-				if !set {
-					words.set(l.claim(i))
-					set = true
-				}
-				u = l.useOf(i, ref, words)
-				if !ok {
-					u.source = oneLine(ref.Source)
-					l.use(lost, u)
-					continue
-				}
-				u.url = l.names[at].address.at(ref)
-				known[key] = u
-				order[at] = append(order[at], u)
-			}
-			views[at].rate(l.answer.Citations[i].ID, l.claim(i))
-		}
-	}
-	return order
-}
-
 // useKey is what is the same in all citations of one use.
 type useKey struct {
-	source                                   int
-	quote, locator, confidence, check, label string
-	inferred                                 bool
+	source                                  int
+	quote, place, confidence, check, labels string
+	inferred                                bool
 }
 
-func (l *layout) useKey(citation, source int, ref *ibid.Ref) useKey {
-	c := &l.answer.Citations[citation]
-	k := useKey{
-		source: source, quote: ref.Quote, locator: locatorWords(ref.Locator), confidence: score(ref.Confidence),
-		inferred: c.Origin == ibid.OriginInferred,
+// addUses adds to the sources what citations take from them, in their order, and returns what is taken from sources
+// that are not there.
+func (l *layout) addUses() (lost []*useView) {
+	known := make(map[useKey]*useView, len(l.answer.Citations))
+	for i := range l.answer.Citations {
+		c := &l.answer.Citations[i]
+		claim := claimOf(l.answer, c)
+		for k := range c.Refs {
+			ref := &c.Refs[k]
+			at, ok := l.index[ref.Source]
+			key := useKey{
+				source: at, quote: ref.Quote, place: placeWords(nil, ref.Locator), confidence: score(ref.Confidence),
+				inferred: c.Origin == ibid.OriginInferred,
+			}
+			if c.Verification != nil {
+				key.check = c.Verification.Status
+			}
+			if c.Support != nil {
+				key.labels = c.Support.Label
+			}
+			if !ok {
+				u := l.useView(i, ref, &key, claim)
+				u.Source = line(ref.Source)
+				u.finish()
+				lost = append(lost, u)
+				continue
+			}
+			source := l.sources[at]
+			if u := known[key]; u != nil {
+				l.addCitation(u, i, claim)
+			} else {
+				u = l.useView(i, ref, &key, claim)
+				u.Open = passageURL(source.Source, ref)
+				known[key] = u
+				source.Uses = append(source.Uses, u)
+			}
+			if n := len(source.judged); n < maxRated && (n == 0 || source.judged[n-1].ID != c.ID) {
+				source.judged = append(source.judged, ratedView{c.ID, text.Shorten(line(claim), maxRatedWords)})
+			}
+		}
 	}
-	if c.Verification != nil {
-		k.check = c.Verification.Status
-	}
-	if c.Support != nil {
-		k.label = c.Support.Label
-	}
-	return k
+	return lost
 }
 
-// useOf lays out what one citation takes from a source.
-func (l *layout) useOf(citation int, ref *ibid.Ref, words *claimWords) *useView {
+// useView lays out what one citation takes from a source.
+func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string) *useView {
 	c := &l.answer.Citations[citation]
 	u := &useView{
-		cites:      l.ids[citation],
-		locator:    locatorWords(ref.Locator),
-		confidence: score(ref.Confidence),
-		check:      quoteBadge(c.Verification),
-		support: supportBadge(
-			c.Support,
-		),
-		back:     l.back(citation),
-		inferred: c.Origin == ibid.OriginInferred,
-		said:     l.saidOf(citation),
+		Cites: l.ids[citation], Place: key.place, Confidence: key.confidence, Check: quoteBadge(c.Verification),
+		Support: supportBadge(c.Support), Back: l.back(citation), Inferred: key.inferred, Said: l.saidOf(citation),
 	}
 	if strings.TrimSpace(ref.Quote) != "" {
-		u.quote = l.quote(words, ref.Quote)
-	}
-	if u.confidence != "" && u.inferred {
-		u.confidence += ", by the program that found it"
-	} else if u.confidence != "" {
-		u.confidence += ", said by the provider"
+		u.quote = l.newQuote(ref.Quote)
+		u.quote.compare(l.ids[citation], claim)
 	}
 	return u
 }
 
-// alsoMark marks what the claim of another citation of a use shares with its quote. It sets the words.
-func (l *layout) alsoMark(citation int, u *useView, words *claimWords) {
-	if u.quote.text == "" || u.claims >= maxClaims || strings.HasSuffix(" "+u.cites, " "+l.ids[citation]) {
-		return
+// addCitation adds another citation to those of a use.
+func (l *layout) addCitation(u *useView, citation int, claim string) {
+	if id := l.ids[citation]; !strings.HasSuffix(" "+u.Cites, " "+id) {
+		if u.quote != nil {
+			u.quote.compare(id, claim)
+		}
+		u.Cites += " " + id
 	}
-	words.set(l.claim(citation))
-	u.quote.also(words, l.ids[citation], u.cites)
-	u.claims++
+	u.Back = cmp.Or(u.Back, l.back(citation))
+	u.Said = cmp.Or(u.Said, l.saidOf(citation))
 }
 
-func (u *useView) add(id string) {
-	if !strings.HasSuffix(" "+u.cites, " "+id) {
-		u.cites += " " + id
+// finish lays out the quote, when all claims were compared with it.
+func (u *useView) finish() {
+	if u.quote != nil {
+		u.Quote = new(u.quote.view())
 	}
+}
+
+// newQuote returns a quote, or its beginning where the list of sources has shown enough.
+func (l *layout) newQuote(s string) *quote {
+	most := maxShownQuote
+	if l.quoted >= maxShownQuotes {
+		most = shortQuote
+	}
+	q := newQuote(s, most)
+	l.quoted += len(q.text)
+	return q
 }
 
 // back returns the id of the first chip of a citation; empty: it has none.
@@ -196,98 +210,15 @@ func (l *layout) back(citation int) string {
 	return l.prefix + "m-" + strconv.Itoa(l.places[citation])
 }
 
-// claim returns the words that a citation stands for.
-func (l *layout) claim(citation int) string {
-	return claimOf(l.answer, &l.answer.Citations[citation])
-}
-
-// source lays out what is known of a source.
-func (l *layout) source(i int) sourceView {
-	s, names := &l.answer.Sources[i], &l.names[i]
-	v := sourceView{
-		Number:    l.numbers[i],
-		Anchor:    l.prefix + "s-" + strconv.Itoa(l.numbers[i]),
-		Letter:    letterIn(shortName(names.site, names.title), names.title),
-		Title:     names.title,
-		URL:       names.address.whole,
-		Site:      names.site,
-		Authors:   oneLine(strings.Join(s.Authors, ", ")),
-		Published: published(s.PublishedAt),
-		Read:      s.RetrievedAt,
-		License: oneLine(
-			s.License,
-		),
-		Score:  fact{score(s.Score), cmp.Or(originWords(s.ScoreOrigin), "nobody says by whom")},
-		Answer: l.call.AnswerID,
-		Panel:  "/ui/answers/" + url.PathEscape(l.call.AnswerID) + "/sources/" + strconv.Itoa(i+1),
+// saidOf returns what was said last of a citation; nil: nothing was.
+func (l *layout) saidOf(citation int) *saidView {
+	if l.said == nil {
+		return nil
 	}
-	if v.Site == v.Title {
-		v.Site = ""
+	id := l.answer.Citations[citation].ID
+	v, ok := l.said.last[id]
+	if !ok {
+		return nil
 	}
-	return v
-}
-
-// excerpt shows what was sent of a source.
-func (l *layout) excerpt(s *ibid.Source) template.HTML {
-	if strings.TrimSpace(s.Content) == "" {
-		return ""
-	}
-	var b strings.Builder
-	q := l.quote(newClaimWords(""), s.Content)
-	writeQuote(&b, &q)
-	return template.HTML(b.String()) //nolint:gosec // writeQuote escapes
-}
-
-// judge lays out the choice of what can be judged.
-func (v *sourceView) judge() {
-	if v.Options = options(v.rated); len(v.rated) == 1 {
-		v.Rated = v.rated[0].id
-	}
-}
-
-// rate offers a citation to be judged.
-func (v *sourceView) rate(id, claim string) {
-	if n := len(v.rated); n >= maxRated || n > 0 && v.rated[n-1].id == id {
-		return
-	}
-	v.rated = append(v.rated, ratedView{id, cut(oneLine(claim), maxRatedWords)})
-}
-
-// locatorWords returns a place in a source as people say it; empty: none is known.
-func locatorWords(l *ibid.Locator) string {
-	if l == nil {
-		return ""
-	}
-	var out []string
-	if p := pages(l); p != "" {
-		out = append(out, p)
-	}
-	if l.Chunk != "" {
-		out = append(out, "chunk "+cut(oneLine(l.Chunk), maxLabel))
-	}
-	if l.Block != nil {
-		out = append(out, "block "+span(*l.Block+1, l.BlockEnd))
-	}
-	if l.CharStart != nil {
-		out = append(out, "characters "+span(*l.CharStart, l.CharEnd))
-	}
-	return strings.Join(out, ", ")
-}
-
-// span returns a range of which the end may be unknown, or no more than the start.
-func span(from int, to *int) string {
-	if to == nil || *to <= from {
-		return strconv.Itoa(from)
-	}
-	return strconv.Itoa(from) + "–" + strconv.Itoa(*to)
-}
-
-// published returns a date as it is written on pages; what is no date as it is.
-func published(s string) string {
-	for _, form := range [...]string{time.RFC3339, time.DateOnly} {
-		if t, err := time.Parse(form, s); err == nil {
-			return day(t)
-		}
-	}
-	return cut(oneLine(s), maxLabel)
+	return &saidView{v, feedbackURL(l.call.AnswerID, id)}
 }

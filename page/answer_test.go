@@ -234,8 +234,8 @@ func TestAnswerUses(t *testing.T) {
 		t.Errorf("%d citations can be judged, want 4", len(options))
 	}
 	v := p.answerView(call, &answerOptions{prefix: "t3-", numbering: &ibid.Numbering{"web:https://other.example/": 7}})
-	if v.Cited[0].Number != 8 || v.Cited[0].Anchor != "t3-s-8" || !strings.Contains(string(v.Text), `<ibid-cite id="t3-m-1"`) || !strings.Contains(string(v.Text), `href="#t3-s-8"`) {
-		t.Errorf("in a conversation: number %d, row %s", v.Cited[0].Number, v.Cited[0].Anchor)
+	if v.Cited[0].Number != 8 || v.Cited[0].Prefix != "t3-" || !strings.Contains(string(v.Text), `<ibid-cite id="t3-m-1"`) || !strings.Contains(string(v.Text), `href="#t3-s-8"`) {
+		t.Errorf("in a conversation: number %d, prefix %s", v.Cited[0].Number, v.Cited[0].Prefix)
 	}
 	if live := p.answerView(&store.Call{AnswerID: "x", Answer: &ibid.Answer{Text: "Par"}}, &answerOptions{live: true}); len(live.Notices) != 0 || !live.Live {
 		t.Errorf("an answer that is still arriving has the notices %v", live.Notices)
@@ -263,7 +263,7 @@ func TestAnswerJudged(t *testing.T) {
 	if html := s.body[strings.Index(s.body, `<form class="rate"`):]; strings.Index(html, "<select") > strings.Index(html, `value="right"`) {
 		t.Error("what is right is chosen after it was said to be")
 	}
-	if v := p.answerView(call, &answerOptions{mute: true}); v.Cited[0].Rated != "" || v.Cited[0].Options != "" {
+	if v := p.answerView(call, &answerOptions{mute: true}); v.Cited[0].Rated != nil {
 		t.Error("who may not judge is asked to")
 	}
 }

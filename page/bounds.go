@@ -3,6 +3,7 @@ package page
 import (
 	"net/http"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -17,8 +18,12 @@ const (
 	// maxUploads is how many forms of a tenant that bring something to be verified are read at the same time: each may
 	// be as large as maxVerified.
 	maxUploads = 8
-	// maxComparing is how many comparisons of strategies are made for a tenant at the same time.
+	// maxComparing is how many comparisons of strategies are made for a tenant at the same time, maxCompare on how many
+	// stored runs, the last ones, and compareFor how long that may take: what was not looked at by then is left out,
+	// and the page says so. `ibid experiment` takes more.
 	maxComparing = 1
+	maxCompare   = 50
+	compareFor   = 20 * time.Second
 	// maxReading is how many kept copies are read at the same time: each may be as large as store.MaxCopy.
 	maxReading = 2
 	// maxMaking is how many conversations are made files of at the same time, whoever's: each may be as large as
@@ -32,6 +37,7 @@ type bounds struct {
 	uploads   slots
 	comparing slots
 	saving    slots               // of kept copies
+	exports   slots               // of conversations
 	watching  slots               // streams of answers and runs
 	reading   *semaphore.Weighted // of kept copies
 	exporting *semaphore.Weighted // of conversations

@@ -91,7 +91,7 @@ func round(x float64) float64 { return math.Round(x*10) / 10 }
 
 // citationChart shows how many answers have how many citations.
 func citationChart(d *digest) *chart {
-	if d.answers == 0 {
+	if d.Answers == 0 {
 		return nil
 	}
 	from := []int{0, 1, 2, 3, 5, 10, 20, 50}
@@ -118,7 +118,7 @@ func citationChart(d *digest) *chart {
 		columns[i].parts[0] += answers
 	}
 	c := &chart{ID: "per-answer", Title: "Citations per answer", Head: []string{"Citations", "Answers"}}
-	c.Desc = "How many answers have how many citations: " + counted(d.answers, "answer", "answers") + ", " +
+	c.Desc = "How many answers have how many citations: " + counted(d.Answers, "answer", "answers") + ", " +
 		strconv.Itoa(d.perCited[0]) + " of them without any."
 	most := 0
 	for i := range columns {
@@ -176,13 +176,27 @@ func spansOf(days []store.CheckedDay) (spans []period, weeks, cut bool) {
 func mondayOf(day time.Time) time.Time { return day.AddDate(0, 0, -(int(day.Weekday())+6)%7) }
 
 // verifiedChart shows which share of the citations that were checked still hold, over time. Nil: nothing was checked.
-func verifiedChart(d *digest) *chart {
-	spans, weeks, cut := spansOf(d.days)
+func verifiedChart(days []store.CheckedDay) *chart {
+	spans, weeks, cut := spansOf(days)
 	if len(spans) == 0 {
 		return nil
 	}
+	unit, last := "day", spans[len(spans)-1].from
+	if weeks {
+		unit, last = "week", last.AddDate(0, 0, 6)
+	}
+	desc := "Of the citations that were checked, by the " + unit + " of their answer: the share whose source still has " +
+		"the quoted words or, where none were recorded, is unchanged. "
+	if len(spans) == 1 && !weeks {
+		desc += "On " + day(last) + "."
+	} else {
+		desc += "From " + day(spans[0].from) + " to " + day(last) + "."
+	}
+	if cut {
+		desc += " Earlier ones are not shown."
+	}
 	c := &chart{
-		ID: "verified", Title: "Citations that hold", Desc: verifiedDesc(spans, weeks, cut),
+		ID: "verified", Title: "Citations that hold", Desc: desc,
 		Head: []string{"Day of the answers", "Hold", "Could not be looked at", "Do not hold", "Share"},
 		Key:  []chartKey{{badgeGood, "holds"}, {badgeLost, "could not be looked at"}, {badgeBad, "does not hold"}},
 	}
@@ -211,23 +225,4 @@ func verifiedChart(d *digest) *chart {
 	}
 	c.Bars = draw(columns, 0)
 	return c
-}
-
-// verifiedDesc says what the chart of checked citations shows.
-func verifiedDesc(spans []period, weeks, cut bool) string {
-	unit, last := "day", spans[len(spans)-1].from
-	if weeks {
-		unit, last = "week", last.AddDate(0, 0, 6)
-	}
-	said := "Of the citations that were checked, by the " + unit + " of their answer: the share whose source still has the quoted words or, " +
-		"where none were recorded, is unchanged. "
-	if len(spans) == 1 && !weeks {
-		said += "On " + day(last) + "."
-	} else {
-		said += "From " + day(spans[0].from) + " to " + day(last) + "."
-	}
-	if cut {
-		said += " Earlier ones are not shown."
-	}
-	return said
 }

@@ -14,7 +14,7 @@ const displayPolicy = "sandbox allow-popups allow-popups-to-escape-sandbox; defa
 // display shows the n-th, from 1, of what a provider demands to be shown with an answer, such as Google's search
 // suggestions, as it was sent. It is for a frame: <iframe sandbox="allow-popups allow-popups-to-escape-sandbox">.
 func (p *Page) display(w http.ResponseWriter, r *request) error {
-	id, err := idOf(r)
+	id, err := r.pathID()
 	if err != nil {
 		return err
 	}
@@ -22,7 +22,7 @@ func (p *Page) display(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	n := placeOf(r, len(call.Answer.Display))
+	n := r.pathNumber(len(call.Answer.Display))
 	if n == 0 {
 		return p.nowhere(w, r)
 	}
@@ -32,7 +32,7 @@ func (p *Page) display(w http.ResponseWriter, r *request) error {
 	// what is shown.
 	const before = "<!doctype html><meta charset=\"utf-8\"><base target=\"_blank\">"
 	body := append([]byte(before), withoutLinks(call.Answer.Display[n-1].HTML)...)
-	writeBody(w, r, &response{status: http.StatusOK, mediaType: "text/html; charset=utf-8", body: body})
+	writeBody(w, r, &response{status: http.StatusOK, mediaType: mediaHTML, body: body})
 	return nil
 }
 

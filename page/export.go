@@ -5,9 +5,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"html"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -17,6 +17,7 @@ import (
 	"github.com/ibidhq/ibid/biblio"
 	"github.com/ibidhq/ibid/export"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -35,34 +36,50 @@ const (
 	maxFileName = 60
 )
 
-// The form of an export that is the JSON of the API.
+// asJSON is the form of an export that is the JSON of the API.
 const asJSON = "json"
 
 // exportForm is something an answer or a conversation can be taken elsewhere as.
 type exportForm struct {
-	as, word, suffix string
-	one              bool // single answers only
+	as, word, suffix, mediaType string
+
+	one bool // single answers only
 }
 
-// exportForms returns all of them, in the order of the menu.
-func exportForms() []exportForm {
-	return []exportForm{
-		{as: string(ibid.StyleMarkdown), word: "Markdown", suffix: ".md"},
-		{as: string(ibid.StyleFootnotes), word: "Markdown with footnotes", suffix: ".footnotes.md"},
-		{as: string(ibid.StyleHTML), word: "HTML", suffix: ".html"},
-		{as: string(ibid.StylePlain), word: "plain text", suffix: ".txt"},
-		{as: string(ibid.StyleLaTeX), word: "LaTeX", suffix: ".tex"},
-		{as: asJSON, word: "JSON", suffix: ".json"},
-		{as: string(biblio.BibTeX), word: "BibTeX", suffix: ".bib"},
-		{as: string(biblio.RIS), word: "RIS", suffix: ".ris"},
-		{as: string(biblio.CSLJSON), word: "CSL-JSON", suffix: ".csl.json"},
-		{as: string(biblio.APA), word: "APA", suffix: ".apa.txt"},
-		{as: string(biblio.MLA), word: "MLA", suffix: ".mla.txt"},
-		{as: string(biblio.Chicago), word: "Chicago", suffix: ".chicago.txt"},
-		{as: string(export.OpenAI), word: "OpenAI chat completion", suffix: ".openai.json", one: true},
-		{as: string(export.LangChain), word: "LangChain content blocks", suffix: ".langchain.json", one: true},
-		{as: string(export.LlamaIndex), word: "LlamaIndex response", suffix: ".llamaindex.json", one: true},
-	}
+const (
+	mediaMarkdown = "text/markdown; charset=utf-8"
+	mediaJSON     = "application/json"
+)
+
+// exportForms are all of them, in the order of the menu. A bibliography's media type is its own.
+var exportForms = []exportForm{
+	{as: string(ibid.StyleMarkdown), word: "Markdown", suffix: ".md", mediaType: mediaMarkdown},
+	{
+		as: string(ibid.StyleFootnotes), word: "Markdown with footnotes", suffix: ".footnotes.md",
+		mediaType: mediaMarkdown,
+	},
+	{as: string(ibid.StyleHTML), word: "HTML", suffix: ".html", mediaType: mediaHTML},
+	{as: string(ibid.StylePlain), word: "plain text", suffix: ".txt", mediaType: "text/plain; charset=utf-8"},
+	{as: string(ibid.StyleLaTeX), word: "LaTeX", suffix: ".tex", mediaType: "text/x-tex; charset=utf-8"},
+	{as: asJSON, word: "JSON", suffix: ".json", mediaType: mediaJSON},
+	{as: string(biblio.BibTeX), word: "BibTeX", suffix: ".bib"},
+	{as: string(biblio.RIS), word: "RIS", suffix: ".ris"},
+	{as: string(biblio.CSLJSON), word: "CSL-JSON", suffix: ".csl.json"},
+	{as: string(biblio.APA), word: "APA", suffix: ".apa.txt"},
+	{as: string(biblio.MLA), word: "MLA", suffix: ".mla.txt"},
+	{as: string(biblio.Chicago), word: "Chicago", suffix: ".chicago.txt"},
+	{
+		as: string(export.OpenAI), word: "OpenAI chat completion", suffix: ".openai.json", mediaType: mediaJSON,
+		one: true,
+	},
+	{
+		as: string(export.LangChain), word: "LangChain content blocks", suffix: ".langchain.json",
+		mediaType: mediaJSON, one: true,
+	},
+	{
+		as: string(export.LlamaIndex), word: "LlamaIndex response", suffix: ".llamaindex.json",
+		mediaType: mediaJSON, one: true,
+	},
 }
 
 // exportLink is an entry of a menu of exports.
@@ -71,7 +88,7 @@ type exportLink struct{ URL, Word string }
 // exportLinks returns the menu of exports of a single answer, or of a conversation; base is where they are.
 func exportLinks(base string, one bool) []exportLink {
 	var links []exportLink
-	for _, f := range exportForms() {
+	for _, f := range exportForms {
 		if one || !f.one {
 			links = append(links, exportLink{base + "?as=" + f.as, f.word})
 		}
@@ -79,14 +96,11 @@ func exportLinks(base string, one bool) []exportLink {
 	return links
 }
 
-// Exports returns the menu of exports of an answer.
-func (v *answerView) Exports() []exportLink { return exportLinks(answerURL(v.ID)+"/export", true) }
-
 // exportForm returns what a request wants an answer or a conversation as.
 func (r *request) exportForm(one bool) (exportForm, error) {
 	as := cmp.Or(r.URL.Query().Get("as"), string(ibid.StyleMarkdown))
 	var all []string
-	for _, f := range exportForms() {
+	for _, f := range exportForms {
 		if !one && f.one {
 			continue
 		}
@@ -104,7 +118,7 @@ func (p *Page) exportAnswer(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	id, err := idOf(r)
+	id, err := r.pathID()
 	if err != nil {
 		return err
 	}
@@ -112,7 +126,11 @@ func (p *Page) exportAnswer(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	title := titleOf(&store.Conversation{ID: call.AnswerID, Calls: []*store.Call{{Prompt: lastQuestion(call)}}})
+	about := &store.Conversation{ID: call.AnswerID}
+	if asked := lastQuestion(call.Prompt); asked != nil {
+		about.Calls = []*store.Call{{Prompt: []store.Message{*asked}}}
+	}
+	title := titleOf(about)
 	var body []byte
 	switch {
 	case form.as == asJSON:
@@ -122,22 +140,12 @@ func (p *Page) exportAnswer(w http.ResponseWriter, r *request) error {
 		err = export.Write(&b, export.Format(form.as), call.Answer, &export.Options{ID: call.AnswerID})
 		body = b.Bytes()
 	default:
-		body, err = exported(call.Answer, form, title, nil)
+		body, err = p.exported(call.Answer, form, title, nil)
 	}
 	if err != nil {
 		return fmt.Errorf("exporting an answer: %w", err)
 	}
-	writeFile(w, r, fileName(title)+form.suffix, exportType(form), body)
-	return nil
-}
-
-// lastQuestion returns what an answer answers.
-func lastQuestion(call *store.Call) []store.Message {
-	for _, m := range slices.Backward(call.Prompt) {
-		if m.Role == store.RoleUser {
-			return []store.Message{m}
-		}
-	}
+	writeExport(w, r, form, title, body)
 	return nil
 }
 
@@ -147,11 +155,11 @@ func (p *Page) exportConversation(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	id, err := idOf(r)
+	id, err := r.pathID()
 	if err != nil {
 		return err
 	}
-	release, ok := p.talks.exports.take(r.who.Tenant, maxExporting)
+	release, ok := p.bounds.exports.take(r.who.Tenant, maxExporting)
 	if !ok {
 		return busy("Other conversations are being exported.")
 	}
@@ -165,7 +173,7 @@ func (p *Page) exportConversation(w http.ResponseWriter, r *request) error {
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
-	p.caughtUp(ctx)
+	p.catchUp(ctx)
 	c, err := p.wholeConversation(ctx, r.who.Tenant, id)
 	if err != nil {
 		return err
@@ -175,12 +183,12 @@ func (p *Page) exportConversation(w http.ResponseWriter, r *request) error {
 	if form.as == asJSON {
 		body, err = api.ConversationJSON(c)
 	} else {
-		body, err = exported(joined(c), form, title, c.Numbering)
+		body, err = p.exported(joined(c), form, title, c.Numbering)
 	}
 	if err != nil {
 		return fmt.Errorf("exporting a conversation: %w", err)
 	}
-	writeFile(w, r, fileName(title)+form.suffix, exportType(form), body)
+	writeExport(w, r, form, title, body)
 	return nil
 }
 
@@ -193,7 +201,7 @@ func (p *Page) wholeConversation(ctx context.Context, tenant, id string) (*store
 		if err != nil {
 			return nil, err
 		}
-		size += weightOfAll(c.Calls)
+		size += sizeOf(c.Calls)
 		if whole != nil {
 			c.Calls, c.Numbering = append(c.Calls, whole.Calls...), whole.Numbering
 		}
@@ -213,7 +221,7 @@ func (p *Page) wholeConversation(ctx context.Context, tenant, id string) (*store
 }
 
 // exported writes an answer in a form that has a list of sources, or is one.
-func exported(a *ibid.Answer, form exportForm, title string, numbering ibid.Numbering) ([]byte, error) {
+func (p *Page) exported(a *ibid.Answer, form exportForm, title string, numbering ibid.Numbering) ([]byte, error) {
 	var b bytes.Buffer
 	if f := biblio.Format(form.as); slices.Contains(biblio.Formats(), f) {
 		err := biblio.Write(&b, f, biblio.Cited(a), nil)
@@ -225,33 +233,15 @@ func exported(a *ibid.Answer, form exportForm, title string, numbering ibid.Numb
 	}
 	text := a.Render(o)
 	if o.Style == ibid.StyleHTML {
-		text = "<!doctype html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n<title>" +
-			html.EscapeString(
-				title,
-			) + "</title>\n<style>body{max-width:42rem;margin:2rem auto;padding:0 1rem;font:1.05rem/1.6 serif}" +
-			"sup{line-height:0}blockquote{margin-inline:0;padding-inline-start:1rem;border-inline-start:3px solid #999}</style>\n</head>\n<body dir=\"auto\">\n" +
-			text + "\n</body>\n</html>"
+		return p.fragment("export", "export", map[string]any{"Title": title, "Text": trustedHTML(text)})
 	}
-	b.WriteString(text)
-	if !strings.HasSuffix(text, "\n") {
-		b.WriteByte('\n')
-	}
-	return b.Bytes(), nil
+	return []byte(strings.TrimSuffix(text, "\n") + "\n"), nil
 }
 
-// exportType returns the media type of an export.
-func exportType(form exportForm) string {
-	switch ibid.Style(form.as) {
-	case ibid.StyleMarkdown, ibid.StyleFootnotes:
-		return "text/markdown; charset=utf-8"
-	case ibid.StylePlain:
-		return "text/plain; charset=utf-8"
-	case ibid.StyleHTML:
-		return "text/html; charset=utf-8"
-	case ibid.StyleLaTeX:
-		return "text/x-tex; charset=utf-8"
-	}
-	return cmp.Or(biblio.Format(form.as).MediaType(), "application/json")
+// writeExport answers with an export as a file.
+func writeExport(w http.ResponseWriter, r *request, form exportForm, title string, body []byte) {
+	mediaType := cmp.Or(form.mediaType, biblio.Format(form.as).MediaType())
+	writeFile(w, r, fileName(title)+form.suffix, mediaType, body)
 }
 
 // fileName returns what a file is called that has something with a title in it: letters and digits of any script, and
@@ -277,4 +267,146 @@ func fileName(title string) string {
 		}
 	}
 	return cmp.Or(b.String(), "answer")
+}
+
+// joining makes one answer of those of a conversation, so that whatever writes an answer writes them with one numbering
+// and one list of sources.
+type joining struct {
+	text     strings.Builder
+	answer   ibid.Answer
+	messages int
+	unplaced []ibid.Citation
+	ids      map[string]string // of sources in the joined answer, by their key
+}
+
+// joined returns a conversation as one answer: the questions as quotations, and each source once.
+func joined(c *store.Conversation) *ibid.Answer {
+	j := &joining{ids: map[string]string{}}
+	for _, turn := range c.Turns() {
+		for _, m := range turn.Asked {
+			if m.Role == store.RoleUser && strings.TrimSpace(m.Text) != "" {
+				j.add(quoted(m.Text))
+			}
+		}
+		j.addAnswer(turn.Call.Answer)
+	}
+	j.answer.Text = j.text.String()
+	j.answer.Citations = append(j.answer.Citations, j.unplaced...)
+	j.answer.Complete = true
+	return &j.answer
+}
+
+// add adds a message without citations.
+func (j *joining) add(text string) {
+	start := j.text.Len()
+	j.text.WriteString(text)
+	j.addPart(start)
+}
+
+// addPart makes what was added since start a message.
+func (j *joining) addPart(start int) {
+	span := ibid.Span{Start: start, End: j.text.Len()}
+	j.answer.Parts = append(j.answer.Parts, ibid.Part{Span: span, Kind: ibid.AnswerPart, Message: j.messages})
+	j.messages++
+}
+
+func (j *joining) addAnswer(a *ibid.Answer) {
+	start := j.text.Len()
+	if a.Text != "" {
+		j.text.WriteString(a.Text)
+		j.addParts(a, start)
+	}
+	ids := map[string]string{}
+	for i := range a.Sources {
+		ids[a.Sources[i].ID] = j.source(&a.Sources[i])
+	}
+	for i := range a.Citations {
+		c := a.Citations[i]
+		c.ID = strconv.Itoa(j.messages) + "-" + strconv.Itoa(i) + "-" + c.ID
+		c.Refs = nil
+		for _, ref := range a.Citations[i].Refs {
+			ref.Source = ids[ref.Source]
+			c.Refs = append(c.Refs, ref)
+		}
+		if !c.Placed() {
+			j.unplaced = append(j.unplaced, c)
+			continue
+		}
+		c.Span = shifted(c.Span, start)
+		if c.Claim != (ibid.Span{}) {
+			c.Claim = shifted(c.Claim, start)
+		}
+		j.answer.Citations = append(j.answer.Citations, c)
+	}
+	if fence := openFence(a.Text); fence != "" { // it would take in all that follows
+		j.text.WriteString("\n" + fence)
+		j.answer.Parts[len(j.answer.Parts)-1].End = j.text.Len()
+	}
+	switch {
+	case a.Error != nil:
+		j.add("*The provider answered with an error.*")
+	case !a.Complete:
+		j.add("*The answer was broken off here.*")
+	}
+}
+
+// addParts adds the parts of an answer whose text begins at start.
+func (j *joining) addParts(a *ibid.Answer, start int) {
+	if len(a.Parts) == 0 {
+		j.addPart(start)
+		return
+	}
+	first, last := j.messages, j.messages
+	for _, part := range a.Parts {
+		part.Span = shifted(part.Span, start)
+		part.Message += first
+		last = max(last, part.Message)
+		j.answer.Parts = append(j.answer.Parts, part)
+	}
+	j.messages = last + 1
+}
+
+// source returns the id that a source has in the joined answer.
+func (j *joining) source(s *ibid.Source) string {
+	key := s.Key()
+	if id, known := j.ids[key]; known {
+		return id
+	}
+	one := *s
+	one.ID = "s" + strconv.Itoa(len(j.ids)+1)
+	j.ids[key] = one.ID
+	j.answer.Sources = append(j.answer.Sources, one)
+	return one.ID
+}
+
+func shifted(s ibid.Span, by int) ibid.Span { return ibid.Span{Start: s.Start + by, End: s.End + by} }
+
+// quoted returns a text as a quotation in markdown.
+func quoted(text string) string {
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRight("> "+line, " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// openFence returns what closes the block of code that a text ends in; empty: it does not end in one.
+func openFence(text string) string {
+	fence, _ := fenceIn(text)
+	return fence
+}
+
+// fenceIn returns what closes the block of code that a text ends in, empty if it does not end in one, and where the
+// last block of code before that ends.
+func fenceIn(text string) (fence string, closed int) {
+	var f markdown.Fence
+	at := 0
+	for line := range strings.Lines(text) {
+		at += len(line)
+		was := f.Open()
+		if f.Line(line); was && !f.Open() {
+			closed = at
+		}
+	}
+	return f.Run(), closed
 }

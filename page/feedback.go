@@ -3,12 +3,40 @@ package page
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
 )
+
+// wrongVerdicts are what somebody can say of a citation that is not right, in the order of the form.
+var wrongVerdicts = []string{store.VerdictNotSaid, store.VerdictWrongSource, store.VerdictOther}
+
+// verdictWords returns a verdict in words.
+func verdictWords(v string) string {
+	switch v {
+	case store.VerdictRight:
+		return "right"
+	case store.VerdictWrongSource:
+		return "wrong source: another one says it"
+	case store.VerdictNotSaid:
+		return "the source does not say this"
+	}
+	return "something else is wrong"
+}
+
+// feedbackURL returns where all is shown that was said of a citation, and of the answer if that is empty.
+func feedbackURL(answerID, citation string) string {
+	q := url.Values{"answer": {answerID}}
+	if citation != "" {
+		q.Set("citation", citation)
+	}
+	return "/ui/feedback?" + q.Encode()
+}
 
 // verdict is what was said last of a citation.
 type verdict struct {
@@ -41,8 +69,11 @@ func (p *Page) said(ctx context.Context, tenant, answerID string) (*sayings, err
 	return s, nil
 }
 
-// mayWrite reports whether who makes a request may say what is wrong.
-func (r *request) mayWrite() bool { return r.who.May(store.ScopeWrite) || r.who.Token == "" }
+// rated is what a relevance is said of.
+type rated struct {
+	Step   int // 0: the run as a whole
+	Source string
+}
 
 // ratings returns the last relevance that was said of each source of a run, by its step and the name it was said of.
 func (p *Page) ratings(ctx context.Context, tenant, run string) (map[rated]float64, error) {
@@ -60,12 +91,6 @@ func (p *Page) ratings(ctx context.Context, tenant, run string) (map[rated]float
 	return last, nil
 }
 
-// rated is what a relevance is said of.
-type rated struct {
-	Step   int // 0: the run as a whole
-	Source string
-}
-
 // giveFeedback keeps what a reader says: a verdict on a citation (answer, citation, verdict, note), or how relevant a
 // source was (run, step, source, relevance, note). It leads back to next, a path of ours; a script that asks for JSON
 // gets 204.
@@ -73,32 +98,27 @@ func (p *Page) giveFeedback(w http.ResponseWriter, r *request) error {
 	if err := readForm(w, r); err != nil {
 		return err
 	}
-	form := r.PostForm
-	text := func(name string) string { return strings.TrimSpace(strings.ToValidUTF8(form.Get(name), "\ufffd")) }
+	field := func(name string) string {
+		return strings.TrimSpace(strings.ToValidUTF8(r.PostForm.Get(name), "\ufffd"))
+	}
 	f := &store.Feedback{
-		AnswerID: text(
-			"answer",
-		),
-		Citation: text("citation"),
-		Run:      text("run"),
-		Source:   text("source"),
-		Verdict:  text("verdict"),
-		Note:     text("note"),
+		AnswerID: field("answer"), Citation: field("citation"), Run: field("run"), Source: field("source"),
+		Verdict: field("verdict"), Note: field("note"),
 	}
 	var err error
-	if s := text("step"); s != "" {
+	if s := field("step"); s != "" {
 		if f.Step, err = strconv.Atoi(s); err != nil || f.Step < 1 {
 			return badRequest("The step is not a number.", "Steps are numbered from 1.")
 		}
 	}
-	if s := text("relevance"); s != "" {
+	if s := field("relevance"); s != "" {
 		relevance, err := strconv.ParseFloat(s, 64)
 		if err != nil {
 			return badRequest("The relevance is not a number.", "It is one from 0 to 1.")
 		}
 		f.Relevance = &relevance
 	}
-	if f.By, err = p.nameOf(r); err != nil {
+	if f.By, err = p.tokenName(r); err != nil {
 		return err
 	}
 	if err := p.o.API.AddFeedback(r.Context(), r.who.Tenant, f); err != nil {
@@ -108,7 +128,7 @@ func (p *Page) giveFeedback(w http.ResponseWriter, r *request) error {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	next := localPath(form.Get("next"))
+	next := localPath(r.PostForm.Get("next"))
 	if next == "/" && f.AnswerID != "" {
 		next = answerURL(f.AnswerID)
 	}
@@ -116,8 +136,8 @@ func (p *Page) giveFeedback(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// nameOf returns the name of a reader's token; empty: none was needed.
-func (p *Page) nameOf(r *request) (string, error) {
+// tokenName returns the name of a reader's token; empty: none was needed.
+func (p *Page) tokenName(r *request) (string, error) {
 	if r.who.Token == "" {
 		return "", nil
 	}
@@ -131,4 +151,99 @@ func (p *Page) nameOf(r *request) (string, error) {
 		}
 	}
 	return "", nil
+}
+
+// feedbackBody is what the page of feedback shows.
+type feedbackBody struct {
+	About             *feedbackForm // nil: no single citation
+	Items             []store.Feedback
+	Verdicts, Ratings int
+	Relevance         string // the mean; empty: nobody rated
+	Next              string
+	One               string // where the answer is that all of it is about; empty: it is about several
+}
+
+// feedbackForm is the form for one citation.
+type feedbackForm struct {
+	Answer, Citation   string
+	Claim, Quote, Note string
+	Sources            []string
+	Verdicts           []choice
+	May                bool // the reader may judge it
+}
+
+// showFeedback shows what people said, of everything or of one citation, with the form to say it.
+func (p *Page) showFeedback(w http.ResponseWriter, r *request) error {
+	q := r.URL.Query()
+	if as := q.Get("as"); as != "" {
+		return p.o.API.ExportFeedback(w, r.Request, r.who.Tenant, as)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), askStore)
+	defer cancel()
+	body, title := &feedbackBody{}, "Feedback"
+	what := &store.FeedbackQuery{AnswerID: r.asked("answer"), Cursor: q.Get("cursor"), Limit: listed}
+	citation := r.asked("citation")
+	if what.AnswerID != "" {
+		body.One = answerURL(what.AnswerID)
+	}
+	if what.AnswerID != "" && citation != "" {
+		form, err := p.feedbackForm(ctx, r, what.AnswerID, citation)
+		if err != nil {
+			return err
+		}
+		body.About, title, what.Limit = form, "A citation", store.MaxLimit
+	}
+	page, err := p.o.Store.Feedback(ctx, r.who.Tenant, what)
+	if err != nil {
+		return err
+	}
+	body.Items = slices.DeleteFunc(page.Items, func(f store.Feedback) bool {
+		return citation != "" && f.Citation != citation
+	})
+	if body.About == nil {
+		counts, err := p.o.Store.FeedbackCounts(ctx, r.who.Tenant, what)
+		if err != nil {
+			return err
+		}
+		for _, n := range counts.Verdicts {
+			body.Verdicts += n
+		}
+		body.Ratings, body.Relevance = counts.Ratings, score(counts.Relevance)
+		body.Next = nextURL(r.URL, page.Next)
+	}
+	return p.page(w, r, "feedback", &view{Title: title, Section: "feedback", Body: body})
+}
+
+// feedbackForm returns the form for a citation, with the last word on it.
+func (p *Page) feedbackForm(ctx context.Context, r *request, answerID, citation string) (*feedbackForm, error) {
+	call, err := p.call(ctx, r.who.Tenant, answerID)
+	if err != nil {
+		return nil, err
+	}
+	a := call.Answer
+	at := slices.IndexFunc(a.Citations, func(c ibid.Citation) bool { return c.ID == citation })
+	if at < 0 {
+		return nil, store.ErrNotFound
+	}
+	c := &a.Citations[at]
+	form := &feedbackForm{Answer: answerID, Citation: citation, Claim: plainWords(claimOf(a, c)), May: r.mayWrite()}
+	if form.Claim == "" {
+		form.Claim = "The answer as a whole"
+	}
+	for _, ref := range c.Refs {
+		form.Quote = short(ref.Quote, 400)
+		if s := a.Source(ref.Source); s != nil {
+			form.Sources = append(form.Sources, sourceTitle(s))
+		}
+	}
+	said, err := p.said(ctx, r.who.Tenant, answerID)
+	if err != nil {
+		return nil, err
+	}
+	last := said.last[citation]
+	for _, v := range store.Verdicts() {
+		form.Verdicts = append(form.Verdicts, choice{v, capital(verdictWords(v)), last.Word == v})
+	}
+	form.Note = last.Note
+	return form, nil
 }

@@ -270,7 +270,7 @@ func drawNode(step *trail.Step, s *spot, address func(int) string, waited bool) 
 	}
 	n.Title = "Step " + strconv.Itoa(n.N) + ", " + n.Upper
 	if n.Lower != "" {
-		n.Title += ": " + shorten(n.Lower, 200)
+		n.Title += ": " + trail.Excerpt(n.Lower, 200)
 	}
 	if n.Failed {
 		n.Title += " (failed)"

@@ -7,10 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -87,71 +84,6 @@ func TestGraphLabels(t *testing.T) {
 			t.Errorf("%q, %q: labels are %q and %q, want %q and %q", c.tool, c.question, n.Upper, n.Lower, c.upper, c.lower)
 		}
 	}
-}
-
-func TestByWords(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		edits []snapshot.Edit
-		want  []diffPart
-	}{
-		{"nothing", nil, nil},
-		{"same", []snapshot.Edit{{Kind: "same", Text: "as it was"}}, []diffPart{{"same", "as it was"}}},
-		{
-			"inside a number",
-			[]snapshot.Edit{{Kind: "same", Text: "for 12"}, {Kind: "quote", Text: "6"}, {Kind: "text", Text: "5"}, {Kind: "same", Text: "0 days"}},
-			[]diffPart{{"same", "for "}, {"quote", "1260"}, {"text", "1250"}, {"same", " days"}},
-		},
-		{
-			"a word more",
-			[]snapshot.Edit{{Kind: "same", Text: "they "}, {Kind: "text", Text: "never "}, {Kind: "same", Text: "sing"}},
-			[]diffPart{{"same", "they "}, {"text", "never "}, {"same", "sing"}},
-		},
-		{
-			"twice in a word",
-			[]snapshot.Edit{{Kind: "quote", Text: "a"}, {Kind: "same", Text: "b"}, {Kind: "text", Text: "c"}, {Kind: "same", Text: " d"}},
-			[]diffPart{{"quote", "ab"}, {"text", "bc"}, {"same", " d"}},
-		},
-	} {
-		if diff := cmp.Diff(c.want, byWords(c.edits)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
-	}
-}
-
-// Whatever a comparison is, both sides stay what they were.
-func FuzzByWords(f *testing.F) {
-	f.Add("for 126 days", "qqsstt sq t")
-	f.Fuzz(func(t *testing.T, text, kinds string) {
-		var edits []snapshot.Edit
-		for i := 0; i < len(text); i++ {
-			kind := []snapshot.EditKind{snapshot.EditSame, snapshot.EditQuote, snapshot.EditText}[0]
-			if i < len(kinds) {
-				kind = []snapshot.EditKind{snapshot.EditSame, snapshot.EditQuote, snapshot.EditText}[int(kinds[i])%3]
-			}
-			edits = append(edits, snapshot.Edit{Kind: kind, Text: text[i : i+1]})
-		}
-		var was, is [2]string
-		for _, e := range edits {
-			if e.Kind != snapshot.EditText {
-				was[0] += e.Text
-			}
-			if e.Kind != snapshot.EditQuote {
-				was[1] += e.Text
-			}
-		}
-		for _, p := range byWords(edits) {
-			if p.Kind != string(snapshot.EditText) {
-				is[0] += p.Text
-			}
-			if p.Kind != string(snapshot.EditQuote) {
-				is[1] += p.Text
-			}
-		}
-		if was != is {
-			t.Errorf("%q became %q", was, is)
-		}
-	})
 }
 
 // What the steps took together is not said where the run itself was shorter: one of both is wrong.

@@ -3,15 +3,13 @@ package page
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
-	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/internal/prose"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )
@@ -22,66 +20,24 @@ const incidentsListed = 25
 // incidentsBody is the list of incidents.
 type incidentsBody struct {
 	Status, Source string
-	Statuses       []talkFilter
-	Rows           []incidentRow
+	Statuses       []choice
+	Rows           []verify.Incident
 	Next           string
-	More, Filtered bool
+	More           bool // it is not the first page
 	CheckURL       string
 	Checked        string // what came of checking the chain; empty: it was not
 	Broken         bool   // the chain is
 }
 
-// incidentRow is an incident in a list.
-type incidentRow struct {
-	Link       string
-	Badge      badge
-	Detail     string
-	Site       string // of the source; empty: it is about none
-	SourceLink string
-	Claim      string // of the manifest; empty: it is about none
-	Manifest   string // which one, in words; empty: it is about none, or one that is no manifest of ibid
-	At         time.Time
-}
+// Filtered reports whether the list is narrowed.
+func (b *incidentsBody) Filtered() bool { return b.Status+b.Source != "" }
 
 // incidentBody is one incident.
 type incidentBody struct {
 	verify.Incident
 
-	Badge      badge
-	Site       string
-	SourceLink string
-	SourceOpen string
-	AnswerLink string // empty: the answer is not ours, or not known
-	Expected   []piece
-	Observed   []piece
-	Same       bool // expected and observed hashes are the same
-}
-
-// piece is a stretch of one of two texts that are compared.
-type piece struct {
-	Text string
-	Own  bool // only this text has it
-}
-
-func incidentRows(list []verify.Incident) []incidentRow {
-	rows := make([]incidentRow, 0, len(list))
-	for i := range list {
-		in := &list[i]
-		row := incidentRow{
-			Link:     incidentURL(in),
-			Badge:    incidentBadge(in.Status),
-			Detail:   in.Detail,
-			Claim:    in.ClaimID,
-			Manifest: manifestWords(in.ManifestURL),
-			At:       in.ObservedAt,
-		}
-		if in.SourceURL != "" {
-			row.Site = siteOf(&ibid.Source{URL: in.SourceURL})
-			row.SourceLink = sourceURLLink(in.SourceURL)
-		}
-		rows = append(rows, row)
-	}
-	return rows
+	Answer             string // its id; empty: the answer is not ours, or not known
+	Expected, Observed []piece
 }
 
 // manifestWords says which manifest one at an address is, as far as its path tells: the same claim can stand in that of
@@ -97,48 +53,31 @@ func manifestWords(address string) string {
 	return ""
 }
 
-func incidentURL(in *verify.Incident) string { return "/ui/incidents/" + store.IncidentKey(in) }
-
-// incidentBadge is the badge of what failed. All incidents are failures, also those whose status has no badge of its
-// own.
-func incidentBadge(s verify.Status) badge {
-	b := statusBadge(s, time.Time{})
-	if b.Kind == badgeNone || b.Kind == badgeGood {
-		b = badge{Kind: badgeBad, Word: words(string(s)), Title: "The status is " + string(s) + "."}
-	}
-	b.Code = string(s)
-	return b
-}
-
 // incidentStatuses returns what incidents can be chosen by: what fails most often. Others can stand in the address.
-func incidentStatuses(chosen string) []talkFilter {
-	all := []talkFilter{{Value: "", Word: "anything"}}
+func incidentStatuses(chosen string) []choice {
+	all := []choice{{Value: "", Word: "anything"}}
 	for _, s := range []verify.Status{
-		verify.ExcerptMissing, verify.ExcerptAltered, verify.ExcerptMismatch, verify.UnsupportedClaim, verify.ManifestMutated, verify.ManifestInconsistent,
-		verify.SignatureInvalid, verify.KeyRevoked, verify.OutputMismatch, verify.Replayed, verify.ChainInvalid, verify.LevelNotMet,
+		verify.ExcerptMissing, verify.ExcerptAltered, verify.ExcerptMismatch, verify.UnsupportedClaim,
+		verify.ManifestMutated, verify.ManifestInconsistent, verify.SignatureInvalid, verify.KeyRevoked,
+		verify.OutputMismatch, verify.Replayed, verify.ChainInvalid, verify.LevelNotMet,
 	} {
-		all = append(all, talkFilter{Value: string(s), Word: words(string(s))})
+		all = append(all, choice{Value: string(s), Word: words(string(s))})
 	}
-	known := false
-	for i := range all {
-		all[i].Chosen = all[i].Value == chosen
-		known = known || all[i].Chosen
+	if !slices.ContainsFunc(all, func(c choice) bool { return c.Value == chosen }) {
+		all = append(all, choice{Value: chosen, Word: words(chosen)})
 	}
-	if !known {
-		all = append(all, talkFilter{Value: chosen, Word: words(chosen), Chosen: true})
-	}
-	return all
+	return choices(chosen, all...)
 }
 
 // incidents lists what failed.
 func (p *Page) incidents(w http.ResponseWriter, r *request) error {
 	q := r.URL.Query()
-	source, err := named(q.Get("source"))
+	source, err := askedLong(q.Get("source"))
 	if err != nil {
 		return err
 	}
-	body := &incidentsBody{Status: clean(q.Get("status")), Source: source, More: q.Get("cursor") != ""}
-	body.Statuses, body.Filtered = incidentStatuses(body.Status), body.Status+body.Source != ""
+	body := &incidentsBody{Status: r.asked("status"), Source: source, More: q.Get("cursor") != ""}
+	body.Statuses = incidentStatuses(body.Status)
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
 	page, err := p.o.Store.Incidents(ctx, r.who.Tenant, &store.IncidentQuery{
@@ -150,20 +89,17 @@ func (p *Page) incidents(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	body.Rows = incidentRows(page.Items)
+	body.Rows = page.Items
 	if q.Get("check") != "" {
 		if err := p.checkIncidents(ctx, r.who.Tenant, body); err != nil {
 			return err
 		}
 	}
+	q.Del("check")
+	body.Next = nextURL(&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}, page.Next)
 	q.Del("cursor")
 	q.Set("check", "chain")
-	body.CheckURL = "/ui/incidents?" + q.Encode()
-	u := *r.URL
-	next := u.Query()
-	next.Del("check")
-	u.RawQuery = next.Encode()
-	body.Next = nextURL("/ui/incidents", &u, page.Next)
+	body.CheckURL = r.URL.Path + "?" + q.Encode()
 	return p.page(w, r, "incidents", &view{Title: "Incidents", Section: "incidents", Body: body})
 }
 
@@ -198,20 +134,18 @@ func chainWords(n int, broken bool) string {
 	case broken && n == 1:
 		return "The chain is broken: the first incident is in order, and one of those behind it " + wrong
 	case broken:
-		return "The chain is broken: the first " + strconv.Itoa(
-			n,
-		) + " incidents are in order, and one of those behind them " + wrong
+		return fmt.Sprintf("The chain is broken: the first %d incidents are in order, and one of those behind them "+wrong, n)
 	case n == 0:
 		return "There are no incidents that could be checked."
 	case n == 1:
 		return "The only incident is in order: it was not changed."
 	}
-	return "All " + strconv.Itoa(n) + " incidents are in order: none was changed, left out or put in between."
+	return fmt.Sprintf("All %d incidents are in order: none was changed, left out or put in between.", n)
 }
 
 // incident shows one incident.
 func (p *Page) incident(w http.ResponseWriter, r *request) error {
-	key, err := idOf(r)
+	key, err := r.pathID()
 	if err != nil {
 		return err
 	}
@@ -221,21 +155,16 @@ func (p *Page) incident(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	body := &incidentBody{Incident: *in, Badge: incidentBadge(in.Status)}
-	if in.SourceURL != "" {
-		s := &ibid.Source{URL: in.SourceURL}
-		body.Site, body.SourceLink, body.SourceOpen = siteOf(s), sourceURLLink(in.SourceURL), passageURL(s, nil)
-	}
 	quoted := ""
 	if answer != "" {
-		body.AnswerLink = answerURL(answer)
 		if quoted, err = p.quoted(ctx, r.who.Tenant, answer, in); err != nil {
 			return err
 		}
 	}
+	body := &incidentBody{Incident: *in, Answer: answer}
 	body.Expected, body.Observed = compareWords(quoted, in.Observed.Nearest)
-	body.Same = in.Expected.Hash != "" && in.Expected.Hash == in.Observed.Hash
-	return p.page(w, r, "incident", &view{Title: "Incident: " + body.Badge.Word, Section: "incidents", Body: body})
+	title := "Incident: " + incidentBadge(in.Status).Word
+	return p.page(w, r, "incident", &view{Title: title, Section: "incidents", Body: body})
 }
 
 // quoted returns what an answer of ours quoted where an incident was; empty: it is not known. The record itself has
@@ -253,76 +182,4 @@ func (p *Page) quoted(ctx context.Context, tenant, answer string, in *verify.Inc
 		}
 	}
 	return "", nil
-}
-
-// maxPieces is how many words of each text are compared. Of longer ones nothing is marked.
-const maxPieces = 600
-
-// compareWords sets two texts beside each other, and says which words only one of them has.
-func compareWords(x, y string) (xs, ys []piece) {
-	a, b := tokensOf(x), tokensOf(y)
-	if x == "" || y == "" || len(a) > maxPieces || len(b) > maxPieces {
-		return wholePiece(x), wholePiece(y)
-	}
-	// The longest common subsequence, from the ends.
-	same := make([][]int16, len(a)+1)
-	for i := range same {
-		same[i] = make([]int16, len(b)+1)
-	}
-	for i, one := range slices.Backward(a) {
-		for k, other := range slices.Backward(b) {
-			if one == other {
-				same[i][k] = same[i+1][k+1] + 1
-			} else {
-				same[i][k] = max(same[i+1][k], same[i][k+1])
-			}
-		}
-	}
-	for i, k := 0, 0; i < len(a) || k < len(b); {
-		switch {
-		case i < len(a) && k < len(b) && a[i] == b[k]:
-			xs, ys = addPiece(xs, a[i], false), addPiece(ys, b[k], false)
-			i, k = i+1, k+1
-		case k == len(b) || i < len(a) && same[i+1][k] >= same[i][k+1]:
-			xs = addPiece(xs, a[i], true)
-			i++
-		default:
-			ys = addPiece(ys, b[k], true)
-			k++
-		}
-	}
-	return xs, ys
-}
-
-func wholePiece(text string) []piece {
-	if text == "" {
-		return nil
-	}
-	return []piece{{Text: text}}
-}
-
-// addPiece puts a token behind pieces.
-func addPiece(list []piece, token string, own bool) []piece {
-	if n := len(list); n > 0 && list[n-1].Own == own {
-		list[n-1].Text += token
-		return list
-	}
-	return append(list, piece{token, own})
-}
-
-// tokensOf cuts a text into words and what stands between them.
-func tokensOf(text string) []string {
-	var list []string
-	at := 0
-	for start, end := range prose.Words(text) {
-		if at < start {
-			list = append(list, text[at:start])
-		}
-		list = append(list, text[start:end])
-		at = end
-	}
-	if at < len(text) {
-		list = append(list, text[at:])
-	}
-	return list
 }

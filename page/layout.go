@@ -2,7 +2,6 @@ package page
 
 import (
 	"bytes"
-	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
@@ -13,9 +12,14 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/verify"
 )
 
 //go:embed templates
@@ -25,8 +29,8 @@ var templateFiles embed.FS
 var assetFiles embed.FS
 
 // policy is the content security policy of all pages: nothing from elsewhere, nothing inline.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; " +
-	"frame-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; frame-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // setHeaders sets what all responses have. A handler may set others.
 func setHeaders(h http.Header) {
@@ -41,7 +45,7 @@ func setHeaders(h http.Header) {
 // view is what the layout shows around the content of a page.
 type view struct {
 	Title   string // of the window and, unless the content has its own, the page
-	Section string // the entry of the navigation that the page is under: "overview", "conversations", "runs", "incidents", …
+	Section string // the entry of the navigation that the page is under: "overview", "conversations", "runs", …
 	Query   string // what was searched for
 	Body    any    // what the page's own template shows
 
@@ -51,45 +55,41 @@ type view struct {
 	CanAsk  bool   // there is somebody to ask
 }
 
-// shown is a page that is to be written.
-type shown struct {
-	name   string // of its file in templates/, without .html
-	status int    // 0: 200
-	view   *view
-	// the name of the template to execute instead of the whole page; it gets view.Body. Empty: the whole page
-	fragment string
+// page shows a page, whose content is templates/name.html, under the status 200.
+func (p *Page) page(w http.ResponseWriter, r *request, name string, v *view) error {
+	return p.show(w, r, name, http.StatusOK, v)
 }
 
-// page shows a page under the status 200.
-func (p *Page) page(w http.ResponseWriter, r *request, name string, v *view) error {
-	return p.show(w, r, &shown{name: name, view: v})
+// refuse shows a page whose form cannot be accepted as it is.
+func (p *Page) refuse(w http.ResponseWriter, r *request, name string, v *view) error {
+	return p.show(w, r, name, http.StatusUnprocessableEntity, v)
 }
 
 // show writes a page as HTML, compressed if the reader takes that. Nothing is written where it fails.
-func (p *Page) show(w http.ResponseWriter, r *request, s *shown) error {
-	t := p.views[s.name]
-	if t == nil {
-		return fmt.Errorf("showing the page %q: there is no template", s.name)
-	}
-	v := s.view
+func (p *Page) show(w http.ResponseWriter, r *request, name string, status int, v *view) error {
 	v.Version, v.CanAsk, v.Reader = p.o.Version, p.o.Chat != nil, r.who.Tenant != ""
 	v.Public = v.Reader && r.who.Token == ""
-	var b bytes.Buffer
-	var err error
-	if s.fragment != "" {
-		err = t.ExecuteTemplate(&b, s.fragment, v.Body)
-	} else {
-		err = t.ExecuteTemplate(&b, "layout", v)
+	html, err := p.fragment(name, "layout", v)
+	if err == nil {
+		writeBody(w, r, &response{status: status, mediaType: mediaHTML, body: html})
 	}
-	if err != nil {
-		return fmt.Errorf("showing the page %q: %w", s.name, err)
-	}
-	writeBody(
-		w, r,
-		&response{status: cmp.Or(s.status, http.StatusOK), mediaType: "text/html; charset=utf-8", body: b.Bytes()},
-	)
-	return nil
+	return err
 }
+
+// fragment returns a part of a page as HTML.
+func (p *Page) fragment(page, name string, body any) ([]byte, error) {
+	t := p.views[page]
+	if t == nil {
+		return nil, fmt.Errorf("showing the page %q: there is no template", page)
+	}
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, name, body); err != nil {
+		return nil, fmt.Errorf("showing the page %q: %w", page, err)
+	}
+	return b.Bytes(), nil
+}
+
+const mediaHTML = "text/html; charset=utf-8"
 
 // response is a response whose body is known.
 type response struct {
@@ -181,15 +181,9 @@ func readAssets() (map[string]asset, error) {
 
 // assetType returns the media type of an asset; what the system has in its tables must not change it.
 func assetType(name string) string {
-	switch path.Ext(name) {
-	case ".css":
-		return "text/css; charset=utf-8"
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".svg":
-		return "image/svg+xml"
-	}
-	return "application/octet-stream"
+	return map[string]string{
+		".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+	}[path.Ext(name)]
 }
 
 // readViews parses the templates: each file of templates/ with the layout and what is in templates/parts.
@@ -221,7 +215,7 @@ func readViews(assets map[string]asset) (map[string]*template.Template, error) {
 	return all, nil
 }
 
-// funcs returns what templates may call. What needs more than a word is worked out before, in the view.
+// funcs returns what templates may call.
 func funcs(assets map[string]asset) template.FuncMap {
 	return template.FuncMap{
 		"asset": func(name string) (string, error) {
@@ -231,24 +225,73 @@ func funcs(assets map[string]asset) template.FuncMap {
 			}
 			return "/ui/assets/" + name + "?v=" + a.tag, nil
 		},
-		"day":    day,
-		"moment": moment,
-		"iso":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"count":  counted,
+		"clock":   func(t time.Time) string { return t.UTC().Format("15:04 UTC") },
+		"day":     day,
+		"first":   first,
+		"moment":  moment,
+		"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"count":   counted,
+		"numbers": joinNumbers,
+		"percent": percent,
+		"float":   func(v *float64) float64 { return *v },
+		"long":    long,
+		"more":    func(all, shown any) int { return reflect.ValueOf(all).Len() - reflect.ValueOf(shown).Len() },
+		"text":    shownText,
+		"where":   placeWords,
+		"place":   func(index int) int { return index + 1 },
+		"score":   score,
+		"took":    took,
 
-		"answerURL": answerURL,
-		"runURL":    runURL,
-		"talkURL":   talkURL,
+		"capital":       capital,
+		"label":         label,
+		"line":          line,
+		"manifestWords": manifestWords,
+		"names":         func(list []string) string { return line(strings.Join(list, ", ")) },
+		"origin":        originWords,
+		"published":     published,
+		"relevance":     func(v *float64) string { return strconv.FormatFloat(*v, 'g', 3, 64) },
+		"shown":         shownAddress,
+		"shortHash":     shortHash,
+		"site":          func(address string) string { return siteOf(&ibid.Source{URL: address}) },
+		"verdict":       verdictWords,
+		"words":         func(s any) string { return words(fmt.Sprint(s)) },
+		"wrongs":        func() []string { return wrongVerdicts },
+
+		"difference": differenceWords,
+		"interval":   intervalOf,
+		"int":        func(n int64) int { return int(n) },
+		"level":      levelWords,
+		"reported":   reportedSourceOf,
+
+		"claimBadge":     claimBadge,
+		"incidentBadge":  incidentBadge,
+		"signatureBadge": signatureBadge,
+		"sourceBadge":    sourceBadge,
+		"statusBadge":    statusBadge,
+
+		"answerURL":       answerURL,
+		"conversationURL": conversationURL,
+		"feedbackURL":     feedbackURL,
+		"incidentURL":     func(in verify.Incident) string { return "/ui/incidents/" + store.IncidentKey(&in) },
+		"open":            func(address string) string { return openURL(&ibid.Source{URL: address}) },
+		"openURL":         openURL,
+		"runURL":          runURL,
+		"sourceKeyURL":    sourceKeyURL,
+		"sourceURL":       sourceURL,
 	}
 }
 
-// counted returns a number with its noun.
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
+// first returns the first n elements of a slice.
+func first(n int, list any) any {
+	v := reflect.ValueOf(list)
+	return v.Slice(0, min(n, v.Len())).Interface()
 }
+
+// joinNumbers returns numbers with spaces between them.
+func joinNumbers(numbers []int) string { return strings.Trim(fmt.Sprint(numbers), "[]") }
+
+// capital returns words that begin with an ASCII letter as a sentence begins.
+func capital(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
 
 // asset serves a file that pages load. Its address has its hash, so that it never changes.
 func (p *Page) asset(w http.ResponseWriter, r *request) error {
@@ -265,25 +308,17 @@ func (p *Page) asset(w http.ResponseWriter, r *request) error {
 
 // element serves the custom element, which other people's pages load, too.
 func (p *Page) element(w http.ResponseWriter, r *request) error {
-	a, ok := p.assets["ibid.js"]
-	if !ok {
-		return p.nowhere(w, r)
-	}
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	h.Set("Cache-Control", "public, max-age=3600")
-	a.serve(w, r)
+	p.assets["ibid.js"].serve(w, r)
 	return nil
 }
 
 func (p *Page) icon(w http.ResponseWriter, r *request) error {
-	a, ok := p.assets["icon.svg"]
-	if !ok {
-		return p.nowhere(w, r)
-	}
 	w.Header().Set("Cache-Control", "public, max-age=86400")
-	a.serve(w, r)
+	p.assets["icon.svg"].serve(w, r)
 	return nil
 }
 

@@ -51,27 +51,27 @@ const (
 type liveStream struct {
 	*eventStream
 
-	p         *Page
-	r         *request
-	answerID  string
-	run       string // empty: it is not known
-	talk      string // the conversation; empty: in none
-	options   answerOptions
-	numbering ibid.Numbering
+	p            *Page
+	r            *request
+	answerID     string
+	run          string // empty: it is not known
+	conversation string // empty: in none
+	options      answerOptions
+	numbering    ibid.Numbering
 
-	coming  *coming   // nil: this node did not ask
-	partial partial   // what was heard of it
-	seen    liveState // how much of it was sent
-	shown   int       // bytes of its text that were
-	blocks  []string  // what they were sent as
-	article string    // the whole answer, as it was sent
-	head    *talkBody // what the head of its conversation says; nil: it has none yet
-	heard   time.Time
-	known   bool          // something was heard
-	ended   time.Time     // when the answer had ended; zero: it has not
-	again   time.Time     // when it is looked for again after that
-	pause   time.Duration // between the last two looks
-	whole   bool          // the answer was sent whole
+	arriving *arrivingAnswer   // nil: this node did not ask
+	partial  partial           // what was heard of it
+	seen     liveState         // how much of it was sent
+	shown    int               // bytes of its text that were
+	blocks   []string          // what they were sent as
+	article  []byte            // the whole answer, as it was sent
+	head     *conversationBody // what the head of its conversation says; nil: it has none yet
+	heard    time.Time
+	known    bool          // something was heard
+	ended    time.Time     // when the answer had ended; zero: it has not
+	again    time.Time     // when it is looked for again after that
+	pause    time.Duration // between the last two looks
+	whole    bool          // the answer was sent whole
 }
 
 // liveState is how much there is of an answer.
@@ -79,7 +79,7 @@ type liveState struct{ text, sources, citations int }
 
 // liveAnswer tells a reader of an answer while it arrives.
 func (p *Page) liveAnswer(w http.ResponseWriter, r *request) error {
-	id, err := idOf(r)
+	id, err := r.pathID()
 	if err != nil {
 		return err
 	}
@@ -89,13 +89,7 @@ func (p *Page) liveAnswer(w http.ResponseWriter, r *request) error {
 	}
 	release, ok := p.bounds.watching.take(r.who.Tenant, maxLive)
 	if !ok {
-		return &gateway.Problem{
-			Status: http.StatusTooManyRequests,
-			Code:   gateway.CodeTooMany,
-			Detail: fmt.Sprintf("%d answers are being watched already.", maxLive),
-			Hint:   "Reload the page when the answer is there.",
-			Header: http.Header{"Retry-After": {"2"}},
-		}
+		return tooManyWatch("Reload the page when the answer is there.")
 	}
 	defer release()
 	var listener *bus.Listener
@@ -118,19 +112,18 @@ var errLiveEnd = errors.New("the stream ends")
 // prepare finds out what is known of the answer, and how its page numbers sources.
 func (s *liveStream) prepare() error {
 	q := s.r.URL.Query()
-	s.run = clean(q.Get("run"))
-	s.talk = clean(q.Get("conversation"))
-	if s.coming = s.p.talks.find(s.r.who.Tenant, s.answerID); s.coming != nil {
-		s.run, s.talk = s.coming.run, s.coming.conversation
+	s.run, s.conversation = s.r.asked("run"), s.r.asked("conversation")
+	if s.arriving = s.p.arriving.find(s.r.who.Tenant, s.answerID); s.arriving != nil {
+		s.run, s.conversation = s.arriving.run, s.arriving.conversation
 	}
 	ctx, cancel := context.WithTimeout(s.r.Context(), askStore)
 	defer cancel()
 	switch call, err := s.p.call(ctx, s.r.who.Tenant, s.answerID); {
 	case err == nil:
-		s.run, s.talk = call.Run, call.Conversation
+		s.run, s.conversation = call.Run, call.Conversation
 	case !errors.Is(err, store.ErrNotFound):
 		return err
-	case s.coming == nil && s.run == "":
+	case s.arriving == nil && s.run == "":
 		return err
 	}
 	s.options = answerOptions{prefix: idPrefix(q.Get("prefix")), live: true, mute: !s.r.mayWrite()}
@@ -141,25 +134,18 @@ func (s *liveStream) prepare() error {
 
 // number reads how the sources of the conversation are numbered, and what its head says; none where there is no
 // conversation yet.
-func (s *liveStream) number(ctx context.Context) (ibid.Numbering, *talkBody, error) {
-	if s.talk == "" {
+func (s *liveStream) number(ctx context.Context) (ibid.Numbering, *conversationBody, error) {
+	if s.conversation == "" {
 		return ibid.Numbering{}, nil, nil
 	}
-	c, err := s.p.o.Store.Conversation(ctx, s.r.who.Tenant, s.talk, &store.Query{Limit: 1})
+	c, err := s.p.o.Store.Conversation(ctx, s.r.who.Tenant, s.conversation, &store.Query{Limit: 1})
 	if errors.Is(err, store.ErrNotFound) {
 		return ibid.Numbering{}, nil, nil
 	}
 	if err != nil {
 		return ibid.Numbering{}, nil, err
 	}
-	head := &talkBody{
-		ID:      c.ID,
-		Answers: c.Answers,
-		Sources: len(c.Numbering),
-		Started: c.Started,
-		Exports: exportLinks(talkURL(c.ID)+"/export", false),
-	}
-	return c.Numbering, head, nil
+	return c.Numbering, &conversationBody{Conversation: c}, nil
 }
 
 // follow sends what becomes known, until all of it is, the reader leaves or the server ends.
@@ -172,8 +158,8 @@ func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
 		heard = listener.C
 	}
 	var done <-chan struct{}
-	if s.coming != nil {
-		done = s.coming.talk.Done()
+	if s.arriving != nil {
+		done = s.arriving.turn.Done()
 	}
 	tick := time.NewTicker(liveEvery)
 	defer tick.Stop()
@@ -234,18 +220,18 @@ func (s *liveStream) hear(ctx context.Context, m *bus.Message) error {
 type wholeAnswer struct {
 	call      *store.Call
 	numbering ibid.Numbering
-	head      *talkBody
-	html      string
+	head      *conversationBody
+	html      []byte
 }
 
 // look sends the whole answer if it is there. Hundreds may watch it end: one of those who look at the same time does
 // for all.
 func (s *liveStream) look(ctx context.Context) error {
 	key := strings.Join(
-		[]string{s.r.who.Tenant, s.answerID, s.talk, s.options.prefix, strconv.FormatBool(s.options.mute)},
+		[]string{s.r.who.Tenant, s.answerID, s.conversation, s.options.prefix, strconv.FormatBool(s.options.mute)},
 		"\x00",
 	)
-	got, err, _ := s.p.talks.whole.Do(key, func() (any, error) {
+	got, err, _ := s.p.arriving.whole.Do(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore) // whoever began may leave
 		defer cancel()
 		return s.readWhole(ctx)
@@ -261,7 +247,7 @@ func (s *liveStream) look(ctx context.Context) error {
 	}
 	whole, _ := got.(*wholeAnswer)
 	s.whole, s.numbering, s.head = true, whole.numbering, whole.head
-	if whole.html != s.article {
+	if !bytes.Equal(whole.html, s.article) {
 		s.article = whole.html
 		if err := s.sendArticle(); err != nil {
 			return err
@@ -279,7 +265,7 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.p.caughtUp(ctx)
+	s.p.catchUp(ctx)
 	whole := &wholeAnswer{call: call}
 	if whole.numbering, whole.head, err = s.number(ctx); err != nil {
 		return nil, err
@@ -294,15 +280,17 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 
 // sendArticle sends the whole answer, and what the head of its conversation says now.
 func (s *liveStream) sendArticle() error {
-	data := map[string]any{"html": s.article}
+	data := map[string]string{"html": string(s.article)}
 	if s.head != nil {
-		var err error
-		if data["facts"], err = s.p.fragment("conversation", "talk-facts", s.head); err != nil {
+		facts, err := s.p.fragment("conversation", "conversation-facts", s.head)
+		if err != nil {
 			return err
 		}
-		if data["takes"], err = s.p.fragment("conversation", "talk-export", s.head.Exports); err != nil {
+		takes, err := s.p.fragment("conversation", "export-menu", s.head.Exports())
+		if err != nil {
 			return err
 		}
+		data["facts"], data["takes"] = string(facts), string(takes)
 	}
 	return s.send("answer", data)
 }
@@ -336,9 +324,9 @@ func (s *liveStream) tick(ctx context.Context) error {
 		s.pause = min(max(2*s.pause, liveEvery), liveAgain)
 		s.again = now.Add(s.pause)
 		return s.look(ctx)
-	case s.coming == nil && !s.known && now.Sub(s.heard) > liveUnknown:
+	case s.arriving == nil && !s.known && now.Sub(s.heard) > liveUnknown:
 		return s.give("It was interrupted before it ended; nothing of it was kept. Ask again.")
-	case s.coming == nil && now.Sub(s.heard) > liveQuiet:
+	case s.arriving == nil && now.Sub(s.heard) > liveQuiet:
 		return s.give("The answer was broken off: nobody here hears of it any more.")
 	}
 	return s.sendBlocks()
@@ -355,8 +343,8 @@ func (s *liveStream) give(why string) error {
 func (s *liveStream) sendBlocks() error {
 	var a *ibid.Answer
 	state := s.partial.state()
-	if s.coming != nil {
-		a = s.coming.call("").Answer
+	if s.arriving != nil {
+		a = s.arriving.call("").Answer
 		state = liveState{len(a.Text), len(a.Sources), len(a.Citations)}
 	}
 	if state == s.seen {
@@ -371,16 +359,15 @@ func (s *liveStream) sendBlocks() error {
 	numbering := maps.Clone(s.numbering)
 	o := s.options
 	o.numbering = &numbering
-	blocks := blocksOf(string(s.p.answerText(&store.Call{AnswerID: s.answerID, Run: s.run, Answer: a}, &o)))
+	l := s.p.layOut(&store.Call{AnswerID: s.answerID, Run: s.run, Answer: a}, &o)
+	blocks := blocksOf(string(l.text))
 	for i, html := range blocks {
 		// The last block says how many there are, so that it is sent too where these are fewer or more.
 		if i < len(s.blocks) && s.blocks[i] == html && (i < len(blocks)-1 || len(s.blocks) == len(blocks)) {
 			continue
 		}
-		if err := s.send(
-			"block",
-			map[string]any{"n": i, "of": len(blocks), "html": html, "dir": direction(a.Text)},
-		); err != nil {
+		block := map[string]any{"n": i, "of": len(blocks), "html": html, "dir": direction(a.Text)}
+		if err := s.send("block", block); err != nil {
 			return err
 		}
 	}
@@ -399,19 +386,6 @@ func (s *liveStream) send(name string, data any) error {
 	return s.write(b.String())
 }
 
-// fragment returns a part of a page as HTML.
-func (p *Page) fragment(page, name string, body any) (string, error) {
-	t := p.views[page]
-	if t == nil {
-		return "", fmt.Errorf("showing a part of the page %q: there is no template", page)
-	}
-	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, name, body); err != nil {
-		return "", fmt.Errorf("showing a part of the page %q: %w", page, err)
-	}
-	return b.String(), nil
-}
-
 // idPrefix returns what a page said begins the ids of an answer, if it can.
 func idPrefix(s string) string {
 	if len(s) > 32 {
@@ -423,4 +397,112 @@ func idPrefix(s string) string {
 		}
 	}
 	return s
+}
+
+// liveURL returns where a script hears that something was added to a run behind what is stored of it now; empty:
+// nowhere. It is asked for before the run is read, so that nothing falls between the two.
+func (p *Page) liveURL(ctx context.Context, tenant, run string) (string, error) {
+	if p.o.Bus == nil {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askStore)
+	defer cancel()
+	last := int64(0)
+	for {
+		events, err := p.o.Store.Events(ctx, tenant, run, last, store.MaxLimit)
+		if err != nil {
+			return "", err
+		}
+		if len(events) == 0 {
+			return runURL(run) + "/live?after=" + strconv.FormatInt(last, 10), nil
+		}
+		last = events[len(events)-1].Seq
+	}
+}
+
+// liveRun tells a reader of a run that something was added to it behind the event after: one event, changed, which ends
+// the stream. The page then offers to be loaded again.
+func (p *Page) liveRun(w http.ResponseWriter, r *request) error {
+	id, err := r.pathID()
+	if err != nil {
+		return err
+	}
+	if p.o.Bus == nil {
+		return p.nowhere(w, r)
+	}
+	release, ok := p.bounds.watching.take(r.who.Tenant, maxLive)
+	if !ok {
+		return tooManyWatch("Reload the page to see what was added.")
+	}
+	defer release()
+	listener, err := p.o.Bus.Listen(r.Context(), r.who.Tenant, id)
+	if err != nil {
+		return gateway.Unavailable("The run cannot be watched now.")
+	}
+	defer listener.Close()
+	after := int64(r.number("after"))
+	p.stream(w, r, func(ctx context.Context, s *eventStream) error {
+		if err := s.write(": watching\nretry: 5000\n\n"); err != nil {
+			return err
+		}
+		return listener.Follow(ctx, p.o.Store, after, func(m bus.Message) error {
+			switch {
+			case m.Event != nil:
+				_ = s.write("event: changed\ndata: {}\n\n")
+				return errLiveEnd
+			case m.Live != nil:
+				return nil
+			case !p.o.Guard.Still(ctx, r.who):
+				return errLiveEnd
+			}
+			return s.write(": heartbeat\n\n")
+		})
+	})
+	return nil
+}
+
+// tooManyWatch is the error for who would watch more than a tenant can.
+func tooManyWatch(hint string) error {
+	return &gateway.Problem{
+		Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Hint: hint,
+		Detail: fmt.Sprintf("%d answers and runs are being watched already.", maxLive),
+		Header: http.Header{"Retry-After": {"5"}},
+	}
+}
+
+// eventStream sends server-sent events to one reader.
+type eventStream struct {
+	w  http.ResponseWriter
+	rc *http.ResponseController
+}
+
+// stream begins a stream of events and calls tell, whose context ends when the reader leaves or the server ends. That a
+// reader has left is nobody's error.
+func (p *Page) stream(w http.ResponseWriter, r *request, tell func(context.Context, *eventStream) error) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(p.closing, cancel)()
+	s := &eventStream{w, http.NewResponseController(w)}
+	defer func() { _ = s.rc.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
+	_ = tell(ctx, s)
+}
+
+// write sends text at once.
+func (s *eventStream) write(text string) error {
+	// A server that cannot set deadlines has its own ways with slow readers.
+	if err := s.rc.SetWriteDeadline(time.Now().Add(liveWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return s.rc.Flush()
 }

@@ -1,145 +1,89 @@
 package page
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/verify"
 )
 
-// latestListed is how many of the latest things of a kind an overview lists.
-const latestListed = 5
-
-// proofRoutes returns the endpoints of what citations rest on and whether it holds: the overview, search, sources,
-// incidents, verification and experiments.
-func (p *Page) proofRoutes() map[string]endpoint {
-	return map[string]endpoint{
-		"GET /{$}":               {handle: p.overview},
-		"GET /ui/search":         {handle: p.search},
-		"GET /ui/sources":        {handle: p.sources},
-		"GET /ui/incidents":      {handle: p.incidents},
-		"GET /ui/incidents/{id}": {handle: p.incident},
-		"GET /ui/verify":         {handle: p.showVerify},
-		"POST /ui/verify":        {scope: store.ScopeVerify, handle: p.verify},
-		"GET /ui/experiments":    {handle: p.experiments},
-	}
-}
+const (
+	// latestListed is how many of the latest things of a kind an overview lists.
+	latestListed = 5
+	// digestFor is how long an overview's numbers are good for.
+	digestFor = time.Minute
+	// maxDigests is of how many tenants they are kept.
+	maxDigests = 256
+	// maxDigested is how many answers, the last stored ones, are read for them, and digestBatch how many of these at a
+	// time.
+	maxDigested = 500
+	digestBatch = 10
+	// digestTime is for how long they are read, and digestText how many bytes of text these may have: of long answers
+	// fewer are read.
+	digestTime = time.Second
+	digestText = 16 << 20
+	// topSources is how many sources an overview names, and manySources how many the list of sources does.
+	topSources  = 8
+	manySources = 50
+)
 
 // overviewBody is what the overview shows.
 type overviewBody struct {
-	Empty    bool
-	Base     string // the address of this server, for whom nothing is here yet
-	Facts    []total
-	Read     string // of which answers the numbers are
-	Cited    *chart
-	Verified *chart // nil: nothing was checked
-	Uncited  *shareView
-	Bare     *shareView
-	Top      []topView
-	Broken   []brokenView
-	Talks    []talkItem
-	Runs     []runRow
-	Alarms   []incidentRow
+	*digest
+
+	Base          string // the address of this server, for whom nothing is here yet
+	Facts         []total
+	CitedChart    *chart
+	Verified      *chart // nil: nothing was checked
+	Conversations []conversationItem
+	Runs          []runRow
+	Alarms        []verify.Incident
+}
+
+// Empty reports whether nothing is here yet.
+func (b *overviewBody) Empty() bool {
+	return b.Counts == (store.Counts{}) && len(b.Conversations)+len(b.Runs)+len(b.Alarms) == 0
 }
 
 // total is a number with its noun, and where there is more of it.
 type total struct{ Count, Noun, URL string }
 
-// shareView is a part of something, as a bar and in words.
-type shareView struct {
-	Width   float64 // of 100
-	Percent string
-	Words   string
-}
-
-func newShare(part, of int, words string) *shareView {
-	if of == 0 {
-		return nil
-	}
-	share := float64(part) / float64(of)
-	return &shareView{Width: round(100 * share), Percent: percent(share), Words: strconv.Itoa(part) + " of " + words}
-}
-
-// topView is a source with a bar for how often it was cited.
-type topView struct {
-	usedSource
-
-	Link  string  // to its page here
-	Width float64 // of 100
-}
-
-// brokenView is a source that does not hold.
-type brokenView struct {
-	Title, Site, Link string
-	Badge             badge
-	Answers           int
-	Checked           time.Time
-	Answer            string // the address of the last answer that rests on it
-}
-
 // overview shows what is here.
 func (p *Page) overview(w http.ResponseWriter, r *request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
-	p.caughtUp(ctx)
+	p.catchUp(ctx)
 	d, err := p.digest(ctx, r.who.Tenant)
 	if err != nil {
 		return err
 	}
-	body := &overviewBody{Base: p.baseURL(r), Facts: factsOf(d), Broken: brokenViews(d.broken, topSources)}
-	if err := p.addLatest(ctx, r.who.Tenant, body); err != nil {
+	body := &overviewBody{
+		digest: d, Base: p.baseURL(r), Facts: totals(&d.Counts), CitedChart: citationChart(d),
+		Verified: verifiedChart(d.days),
+	}
+	if body.Conversations, _, err = p.latestConversations(ctx, r.who.Tenant, "", latestListed); err != nil {
 		return err
 	}
-	body.Empty = d.counts == (store.Counts{}) && len(body.Talks)+len(body.Runs)+len(body.Alarms) == 0
-	body.addNumbers(d)
+	if body.Runs, err = p.latestRuns(ctx, r.who.Tenant); err != nil {
+		return err
+	}
+	alarms, err := p.o.Store.Incidents(ctx, r.who.Tenant, &store.IncidentQuery{Limit: latestListed})
+	if err != nil {
+		return err
+	}
+	body.Alarms = alarms.Items
 	return p.page(w, r, "overview", &view{Title: "Overview", Section: "overview", Body: body})
-}
-
-// addNumbers adds what a digest says.
-func (b *overviewBody) addNumbers(d *digest) {
-	b.Cited, b.Verified, b.Top = citationChart(d), verifiedChart(d), topViews(d.top, topSources)
-	b.Uncited = newShare(
-		d.uncited, d.says,
-		counted(d.says, "sentence that says something has", "sentences that say something have")+" no source",
-	)
-	b.Bare = newShare(d.bare, d.answers, counted(d.answers, "answer has", "answers have")+" no source at all")
-	b.Read = "Of all " + counted(d.answers, "answer", "answers") + " with text"
-	if d.older {
-		b.Read = "Of the last " + counted(d.answers, "answer", "answers") + " with text"
-	}
-	b.Read += ", as of " + d.at.UTC().Format("15:04 UTC") + "."
-}
-
-// addLatest adds the latest things.
-func (p *Page) addLatest(ctx context.Context, tenant string, body *overviewBody) error {
-	talks, err := p.o.Store.Conversations(ctx, tenant, &store.Query{Limit: latestListed})
-	if err != nil {
-		return err
-	}
-	for i := range talks.Items {
-		c, err := p.o.Store.Conversation(ctx, tenant, talks.Items[i].ID, &store.Query{Limit: glanced})
-		if errors.Is(err, store.ErrNotFound) {
-			continue // it was deleted meanwhile
-		}
-		if err != nil {
-			return err
-		}
-		body.Talks = append(body.Talks, itemOf(c))
-	}
-	if body.Runs, err = p.latestRuns(ctx, tenant); err != nil {
-		return err
-	}
-	alarms, err := p.o.Store.Incidents(ctx, tenant, &store.IncidentQuery{Limit: latestListed})
-	if err != nil {
-		return err
-	}
-	body.Alarms = incidentRows(alarms.Items)
-	return nil
 }
 
 // latestRuns returns the runs with the latest calls or records, of the latest [maxRuns] first those that somebody
@@ -152,40 +96,25 @@ func (p *Page) latestRuns(ctx context.Context, tenant string) ([]runRow, error) 
 	slices.SortStableFunc(page.Items, func(a, b store.Run) int { return min(b.Recorded, 1) - min(a.Recorded, 1) })
 	ctx, cancel := context.WithTimeout(ctx, listFor)
 	defer cancel()
-	rows := []runRow{}
+	var rows []runRow
 	for i := range page.Items[:min(len(page.Items), latestListed)] {
 		rows = append(rows, p.runRow(ctx, tenant, &page.Items[i]))
 	}
 	return rows, nil
 }
 
-// baseURL returns the address of this server: the one that others have, else the one under which its reader reached it.
-func (p *Page) baseURL(r *request) string {
-	switch {
-	case p.o.PublicURL != "":
-		return strings.TrimRight(p.o.PublicURL, "/")
-	case r.TLS != nil:
-		return "https://" + r.Host
-	}
-	return "http://" + r.Host
-}
-
-// secure reports whether a reader's browser reaches the page by https, also where a proxy ends TLS.
-func (p *Page) secure(r *request) bool {
-	return r.TLS != nil || strings.HasPrefix(p.o.PublicURL, "https:")
-}
-
-func factsOf(d *digest) []total {
+// totals says how much there is of everything.
+func totals(c *store.Counts) []total {
 	list := []total{}
 	for _, f := range []struct {
 		n         int
 		one, many string
 		url       string
 	}{
-		{d.counts.Answers, "answer", "answers", "/ui/search"},
-		{d.counts.Conversations, "conversation", "conversations", "/ui/conversations"},
-		{d.counts.Runs, "run", "runs", "/ui/runs"},
-		{d.counts.Incidents, "incident", "incidents", "/ui/incidents"},
+		{c.Answers, "answer", "answers", "/ui/search"},
+		{c.Conversations, "conversation", "conversations", "/ui/conversations"},
+		{c.Runs, "run", "runs", "/ui/runs"},
+		{c.Incidents, "incident", "incidents", "/ui/incidents"},
 	} {
 		count, noun := strconv.Itoa(f.n), f.many
 		switch {
@@ -199,33 +128,224 @@ func factsOf(d *digest) []total {
 	return list
 }
 
-func topViews(list []usedSource, most int) []topView {
-	views := []topView{}
-	for _, u := range list[:min(len(list), most)] {
-		views = append(
-			views,
-			topView{u, sourceLink(u.Key), round(100 * float64(u.Citations) / float64(list[0].Citations))},
-		)
-	}
-	return views
+// digest is what is known of a tenant's answers in numbers. It does not change once it is made.
+type digest struct {
+	Counts  store.Counts
+	Top     []usedSource // what was cited most
+	Broken  []brokenSource
+	Answers int   // that were read: those with text
+	Older   bool  // there are more than were read
+	Uncited share // of the sentences that say something: those without a citation
+	Bare    share // of the answers: those that say something and have no citation at all
+	At      time.Time
+
+	days     []store.CheckedDay
+	perCited map[int]int // answers by their number of citations
 }
 
-func brokenViews(list []store.BrokenSource, most int) []brokenView {
-	views := []brokenView{}
-	for i := range list[:min(len(list), most)] {
-		b := &list[i]
-		s := sourceOfPin(&b.Pin)
-		views = append(views, brokenView{
-			Title: sourceTitle(
-				s,
-			),
-			Site:    siteOf(s),
-			Link:    sourceURLLink(b.URL),
-			Badge:   statusBadge(b.Status, b.CheckedAt),
-			Answers: b.Answers,
-			Checked: b.CheckedAt,
-			Answer:  answerURL(b.AnswerID),
-		})
+// share is a part of something.
+type share struct{ Part, Of int }
+
+// Width returns the part in percent.
+func (s share) Width() float64 { return round(100 * s.Share()) }
+
+// Share returns the part, from 0 to 1.
+func (s share) Share() float64 { return float64(s.Part) / float64(max(s.Of, 1)) }
+
+// usedSource is a source with how often it was cited.
+type usedSource struct {
+	Key, Title, Site, Letter string
+	Answers, Citations       int
+	Width                    float64 // of 100, which the source has that was cited most
+}
+
+// brokenSource is a source that does not hold.
+type brokenSource struct {
+	store.BrokenSource
+
+	Title, Site string
+}
+
+// digests keeps the digests of tenants. The zero value is ready.
+type digests struct {
+	flight singleflight.Group
+	mu     sync.Mutex
+	kept   map[string]*digest // by tenant
+	making map[string]bool    // of which tenants one is being made
+}
+
+// digest returns what is known of a tenant, at most [digestFor] old. It is made once for all who ask at the same time,
+// and who comes while it is being made gets the one before, if there is one.
+func (p *Page) digest(ctx context.Context, tenant string) (*digest, error) {
+	all := &p.bounds.digests
+	if d, good := all.get(tenant); good {
+		return d, nil
 	}
-	return views
+	made, err, _ := all.flight.Do(tenant, func() (any, error) {
+		if d, good := all.get(tenant); good {
+			return d, nil
+		}
+		all.setMaking(tenant, true)
+		defer all.setMaking(tenant, false)
+		// It is for others, too, if who asked has left.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askStore)
+		defer cancel()
+		d, err := p.makeDigest(ctx, tenant)
+		if err == nil {
+			all.keep(tenant, d)
+		}
+		return d, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return made.(*digest), nil //nolint:forcetypeassert // it is what the function returns
+}
+
+// get returns a digest that is good still, also because the next is being made; not good: there is none.
+func (all *digests) get(tenant string) (d *digest, good bool) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	d = all.kept[tenant]
+	return d, d != nil && (all.making[tenant] || time.Since(d.At) < digestFor)
+}
+
+// setMaking notes whether the next digest of a tenant is being made.
+func (all *digests) setMaking(tenant string, making bool) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.making == nil {
+		all.making = map[string]bool{}
+	}
+	if all.making[tenant] = making; !making {
+		delete(all.making, tenant)
+	}
+}
+
+// keep keeps a digest, in the place of the oldest if there are many.
+func (all *digests) keep(tenant string, d *digest) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.kept == nil {
+		all.kept = map[string]*digest{}
+	}
+	if all.kept[tenant] == nil && len(all.kept) >= maxDigests {
+		oldest := slices.MinFunc(
+			slices.Collect(maps.Keys(all.kept)),
+			func(a, b string) int { return all.kept[a].At.Compare(all.kept[b].At) },
+		)
+		delete(all.kept, oldest)
+	}
+	all.kept[tenant] = d
+}
+
+func (p *Page) makeDigest(ctx context.Context, tenant string) (*digest, error) {
+	d := &digest{At: time.Now(), perCited: map[int]int{}}
+	counts, err := p.o.Store.Counts(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
+	d.Counts = *counts
+	if d.days, err = p.o.Store.CheckedDays(ctx, tenant); err != nil {
+		return nil, err
+	}
+	broken, err := p.o.Store.BrokenSources(ctx, tenant, manySources)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range broken {
+		s := &ibid.Source{ID: b.SourceID, URL: b.URL, Title: b.Source.Title}
+		d.Broken = append(d.Broken, brokenSource{b, sourceTitle(s), siteOf(s)})
+	}
+	used := map[string]*usedSource{}
+	if err := p.readAnswers(ctx, tenant, d, used); err != nil {
+		return nil, err
+	}
+	for _, u := range used {
+		d.Top = append(d.Top, *u)
+	}
+	slices.SortFunc(d.Top, func(a, b usedSource) int {
+		return cmp.Or(
+			b.Citations-a.Citations, b.Answers-a.Answers, cmp.Compare(a.Title, b.Title), cmp.Compare(a.Key, b.Key),
+		)
+	})
+	d.Top = slices.Clone(d.Top[:min(len(d.Top), manySources)])
+	for i := range d.Top {
+		d.Top[i].Width = round(100 * float64(d.Top[i].Citations) / float64(d.Top[0].Citations))
+	}
+	return d, nil
+}
+
+// readAnswers counts the last answers, as many as there is time for, and what they cite by its key.
+func (p *Page) readAnswers(ctx context.Context, tenant string, d *digest, used map[string]*usedSource) error {
+	q := &store.Query{Limit: digestBatch}
+	size, read := 0, 0
+	for until := time.Now().Add(digestTime); ; {
+		page, err := p.o.Store.Calls(ctx, tenant, q)
+		if err != nil {
+			return err
+		}
+		for _, call := range page.Items {
+			size += len(call.Answer.Text)
+			if read > 0 && (read == maxDigested || size > digestText || time.Now().After(until)) {
+				d.Older = true
+				return nil
+			}
+			read++
+			if err := d.add(ctx, call.Answer, used); err != nil {
+				return err
+			}
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+	}
+}
+
+// add counts an answer.
+func (d *digest) add(ctx context.Context, a *ibid.Answer, used map[string]*usedSource) error {
+	if a.Text == "" {
+		return nil
+	}
+	d.Answers++
+	d.Bare.Of++
+	d.perCited[len(a.Citations)]++
+	found, err := support.Attribute(ctx, a, nil, nil) // of its sentences; there is nothing to find
+	if err != nil {
+		return err
+	}
+	says := false
+	for i := range found.Sentences {
+		if s := &found.Sentences[i]; s.Says() {
+			says = true
+			d.Uncited.Of++
+			if s.Uncited() {
+				d.Uncited.Part++
+			}
+		}
+	}
+	if says && len(a.Citations) == 0 {
+		d.Bare.Part++
+	}
+	seen := map[string]bool{}
+	for i := range a.Citations {
+		for k := range a.Citations[i].Refs {
+			s := a.Source(a.Citations[i].Refs[k].Source)
+			if s == nil {
+				continue
+			}
+			key := s.Key()
+			u := used[key]
+			if u == nil {
+				u = &usedSource{Key: key, Title: sourceTitle(s), Site: siteOf(s), Letter: letterOf(s)}
+				used[key] = u
+			}
+			u.Citations++
+			if !seen[key] {
+				seen[key] = true
+				u.Answers++
+			}
+		}
+	}
+	return nil
 }

@@ -6,18 +6,33 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
+)
+
+const (
+	// askStore bounds how long one page may take the store, and catchUpTime how long it waits for what was just
+	// captured.
+	askStore    = 20 * time.Second
+	catchUpTime = 500 * time.Millisecond
+	// maxPathID is how long an id in a path can be, in bytes. There are none longer.
+	maxPathID = 512
+	// maxAsked is how many bytes an address or a key has that is asked for.
+	maxAsked = 4 << 10
 )
 
 // Options are what a Page shows.
@@ -41,15 +56,15 @@ type Options struct {
 
 // Page answers the paths /, /ibid.js, /favicon.ico and those below /ui/. Its methods may be called at the same time.
 type Page struct {
-	o       Options
-	log     *slog.Logger
-	views   map[string]*template.Template // by the name of the file in templates/
-	assets  map[string]asset              // by their path below /ui/assets/, and ibid.js
-	mux     *http.ServeMux
-	closing context.Context // what Close ends
-	close   context.CancelFunc
-	bounds  *bounds
-	talks   talks // that were begun on a page and have not ended
+	o        Options
+	log      *slog.Logger
+	views    map[string]*template.Template // by the name of the file in templates/
+	assets   map[string]asset              // by their path below /ui/assets/, and ibid.js
+	mux      *http.ServeMux
+	closing  context.Context // what Close ends
+	close    context.CancelFunc
+	bounds   *bounds
+	arriving arriving // answers that were asked for on a page and have not ended
 }
 
 // New returns a page.
@@ -102,20 +117,46 @@ type endpoint struct {
 	handle handler
 }
 
-// routes returns the endpoints by pattern. What shows the same sort of thing stands in one file, with its routes.
+// routes returns the endpoints by pattern.
 func (p *Page) routes() map[string]endpoint {
-	all := map[string]endpoint{
+	return map[string]endpoint{
 		"GET /ui/login":            {open: true, handle: p.showLogin},
 		"POST /ui/login":           {open: true, handle: p.login},
 		"POST /ui/logout":          {open: true, handle: p.logout},
 		"GET /ui/assets/{name...}": {open: true, handle: p.asset},
 		"GET /ibid.js":             {open: true, public: true, handle: p.element},
 		"GET /favicon.ico":         {open: true, handle: p.icon},
+
+		"GET /{$}":       {handle: p.overview},
+		"GET /ui/search": {handle: p.search},
+
+		"GET /ui/conversations":             {handle: p.conversations},
+		"GET /ui/conversations/{id}":        {handle: p.conversation},
+		"GET /ui/conversations/{id}/export": {handle: p.exportConversation},
+		"GET /ui/ask":                       {handle: p.showAsk},
+		"POST /ui/ask":                      {scope: store.ScopeProxy, handle: p.ask},
+
+		"GET /ui/answers/{id}":             {handle: p.answer},
+		"GET /ui/answers/{id}/live":        {handle: p.liveAnswer},
+		"GET /ui/answers/{id}/export":      {handle: p.exportAnswer},
+		"GET /ui/answers/{id}/display/{n}": {handle: p.display},
+		"GET /ui/answers/{id}/sources/{n}": {handle: p.showPanel},
+		"GET /ui/copies/{hash}":            {handle: p.saveCopy},
+		"GET /ui/feedback":                 {handle: p.showFeedback},
+		"POST /ui/feedback":                {scope: store.ScopeWrite, handle: p.giveFeedback},
+
+		"GET /ui/runs":             {handle: p.runs},
+		"GET /ui/runs/{id}":        {handle: p.run},
+		"GET /ui/runs/{id}/export": {handle: p.exportRun},
+		"GET /ui/runs/{id}/live":   {handle: p.liveRun},
+
+		"GET /ui/sources":        {handle: p.sources},
+		"GET /ui/incidents":      {handle: p.incidents},
+		"GET /ui/incidents/{id}": {handle: p.incident},
+		"GET /ui/verify":         {handle: p.showVerify},
+		"POST /ui/verify":        {scope: store.ScopeVerify, handle: p.verify},
+		"GET /ui/experiments":    {handle: p.experiments},
 	}
-	for _, more := range []map[string]endpoint{p.answerRoutes(), p.talkRoutes(), p.stepRoutes(), p.proofRoutes()} {
-		maps.Copy(all, more)
-	}
-	return all
 }
 
 // serve answers the requests for one endpoint.
@@ -159,9 +200,9 @@ func (p *Page) fail(w http.ResponseWriter, r *request, err error) {
 			slog.Any("error", err),
 		)
 	}
-	if isRead := r.Method == http.MethodGet ||
-		r.Method == http.MethodHead; problem.Status == http.StatusUnauthorized && isRead &&
-		!strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
+	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
+	wantsEvents := strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream")
+	if problem.Status == http.StatusUnauthorized && isRead && !wantsEvents {
 		http.Redirect(w, r.Request, loginURL(r.URL), http.StatusSeeOther)
 		return
 	}
@@ -169,14 +210,15 @@ func (p *Page) fail(w http.ResponseWriter, r *request, err error) {
 	if problem.Status == http.StatusUnauthorized {
 		v.Title, v.Body = "Not signed in", problemBody{
 			Detail: "This needs an access token: you did not sign in, or what you signed in with is not valid any more.",
-			Hint:   "Nothing was done. Sign in and send it again: your browser may still have what you entered, a page back.",
-			Login:  loginURL(cameFrom(r)),
+			Hint: "Nothing was done. Sign in and send it again: your browser may still have what you entered, " +
+				"a page back.",
+			Login: loginURL(cameFrom(r)),
 		}
 	}
 	for name, values := range problem.Header {
 		w.Header()[name] = slices.Clone(values)
 	}
-	if err := p.show(w, r, &shown{name: "error", status: problem.Status, view: v}); err != nil {
+	if err := p.show(w, r, "error", problem.Status, v); err != nil {
 		http.Error(w, problem.Detail, problem.Status)
 	}
 }
@@ -214,7 +256,7 @@ func (p *Page) elsewhere(w http.ResponseWriter, r *request) error {
 	return &gateway.Problem{
 		Status: http.StatusMethodNotAllowed,
 		Code:   gateway.CodeMethod,
-		Detail: "This address is not for " + cut(oneLine(r.Method), maxLabel) + ".",
+		Detail: "This address is not for " + label(r.Method) + ".",
 		Header: http.Header{"Allow": {strings.Join(allowed, ", ")}},
 	}
 }
@@ -232,4 +274,146 @@ func (p *Page) nowhere(http.ResponseWriter, *request) error {
 // badRequest is the error for a request that cannot be understood.
 func badRequest(detail, hint string) error {
 	return &gateway.Problem{Status: http.StatusBadRequest, Code: gateway.CodeBadRequest, Detail: detail, Hint: hint}
+}
+
+// loginBody is what the page shows that asks for a token.
+type loginBody struct {
+	Next  string // where to go then
+	Wrong string // what was wrong with the last one; empty: nothing was sent
+}
+
+// showLogin asks for a token.
+func (p *Page) showLogin(w http.ResponseWriter, r *request) error {
+	return p.page(w, r, "login", &view{Title: "Sign in", Body: loginBody{Next: localPath(r.URL.Query().Get("next"))}})
+}
+
+// login takes a token, and keeps it in a cookie of this site alone.
+func (p *Page) login(w http.ResponseWriter, r *request) error {
+	if err := gateway.OwnPage(r.Request); err != nil {
+		return err
+	}
+	if err := readForm(w, r); err != nil {
+		return err
+	}
+	secret, next := strings.TrimSpace(r.PostForm.Get("token")), localPath(r.PostForm.Get("next"))
+	asked := r.Clone(r.Context())
+	asked.Header = http.Header{"Authorization": {"Bearer " + secret}}
+	if _, err := p.o.Guard.API(asked, store.ScopeRead); err != nil {
+		problem := gateway.ProblemOf(err)
+		if problem.Status != http.StatusUnauthorized && problem.Status != http.StatusForbidden {
+			return err
+		}
+		body := loginBody{Next: next, Wrong: problem.Detail}
+		return p.refuse(w, r, "login", &view{Title: "Sign in", Body: body})
+	}
+	http.SetCookie(w, gateway.SessionOf(secret, p.secure(r)))
+	http.Redirect(w, r.Request, next, http.StatusSeeOther)
+	return nil
+}
+
+// logout forgets the token.
+func (p *Page) logout(w http.ResponseWriter, r *request) error {
+	if err := gateway.OwnPage(r.Request); err != nil {
+		return err
+	}
+	http.SetCookie(w, gateway.SessionOf("", p.secure(r)))
+	http.Redirect(w, r.Request, "/ui/login", http.StatusSeeOther)
+	return nil
+}
+
+// loginURL returns where a token is asked for before the page at u is shown.
+func loginURL(u *url.URL) string {
+	next := u.RequestURI()
+	if next == "/" {
+		return "/ui/login"
+	}
+	return "/ui/login?next=" + url.QueryEscape(next)
+}
+
+// localPath returns a path of this page, whatever it is given: an address elsewhere would make the page a way there.
+func localPath(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(s, "/") || strings.HasPrefix(s, "//") ||
+		strings.ContainsAny(s, "\\\r\n\t") {
+		return "/"
+	}
+	return s
+}
+
+// baseURL returns the address of this server: the one that others have, else the one under which its reader reached it.
+func (p *Page) baseURL(r *request) string {
+	switch {
+	case p.o.PublicURL != "":
+		return strings.TrimRight(p.o.PublicURL, "/")
+	case r.TLS != nil:
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
+// secure reports whether a reader's browser reaches the page by https, also where a proxy ends TLS.
+func (p *Page) secure(r *request) bool {
+	return r.TLS != nil || strings.HasPrefix(p.o.PublicURL, "https:")
+}
+
+// mayWrite reports whether who makes a request may say what is wrong.
+func (r *request) mayWrite() bool { return r.who.May(store.ScopeWrite) || r.who.Token == "" }
+
+// asked returns a parameter of a request as it can be looked for: databases keep neither NUL nor what is no text.
+func (r *request) asked(name string) string { return clean(r.URL.Query().Get(name)) }
+
+func clean(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text.Head(s, maxPathID), "")))
+}
+
+// askedLong returns an address, a key or a list of these that is asked for. One that is too long is refused: without it
+// the answer would be another.
+func askedLong(s string) (string, error) {
+	if len(s) > maxAsked {
+		return "", badRequest("What is asked for is too long.", "An address may have "+strconv.Itoa(maxAsked)+" bytes.")
+	}
+	return s, nil
+}
+
+// number returns a parameter that counts something from 1; 0: it is not there. Anything else is not there either: links
+// that somebody mended by hand still show the page.
+func (r *request) number(name string) int {
+	n, err := strconv.Atoi(r.URL.Query().Get(name))
+	if err != nil || n < 1 {
+		return 0
+	}
+	return n
+}
+
+// pathID returns the id in a path. What cannot be one is not found, like any id that is not there.
+func (r *request) pathID() (string, error) {
+	id := r.PathValue("id")
+	if id == "" || len(id) > maxPathID || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
+		return "", store.ErrNotFound
+	}
+	return id, nil
+}
+
+// pathNumber returns which of so many, from 1, a path names; 0: none. There is one way to write each.
+func (r *request) pathNumber(of int) int {
+	named := r.PathValue("n")
+	if n, err := strconv.Atoi(named); err == nil && n >= 1 && n <= of && strconv.Itoa(n) == named {
+		return n
+	}
+	return 0
+}
+
+// catchUp waits, for a moment, until what was captured before is in the store.
+func (p *Page) catchUp(ctx context.Context) {
+	if p.o.Gateway == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
+	defer cancel()
+	_ = p.o.Gateway.CatchUp(ctx) // the page shows what is there
 }

@@ -3,15 +3,22 @@ package page
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/text"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
+	"github.com/ibidhq/ibid/verify"
 )
 
 const (
@@ -40,38 +47,39 @@ const (
 
 // panelBody is what a panel shows of a source.
 type panelBody struct {
-	Fragment  bool // it is shown beside the answer, and not alone
-	N         int
-	URL       string // of the panel
-	Answer    link
-	Title     string
-	Letter    string
-	Site      string
-	Kind      string
-	Open      string // where it can be opened, at its passage if possible; empty: nowhere
-	Address   string // as the answer has it, whatever it is
-	Original  string // as the provider sent it, if it differs
-	Authors   string
-	Published string
-	License   string
-	Retrieved time.Time
-	Score     string
-	Origin    string
-	Uses      string
+	*ibid.Source
 
+	Fragment   bool // it is shown beside the answer, and not alone
+	N          int
+	AnswerID   string
+	Title      string
+	Letter     string
+	Site       string
+	Open       string // where it can be opened, at its passage if possible; empty: nowhere
 	Quotes     []*panelQuote
 	MoreQuotes int
 	Sent       *excerptView // the beginning of what the provider sent, where nothing is quoted
 	Rested     []panelClaim
 	MoreRested int
-	Run        *link
+	Run        string // the answer's; empty: it is in none that is stored
+	Question   string // of the run; empty: it is not known
 	Steps      []stepRef
 	StepsKnown bool
 	Versions   []panelVersion
 	More       bool // there are older versions
-	Latest     *panelVersion
 	Manifest   *panelManifest
 	Busy       bool // too many copies are being read, so that none was
+}
+
+// Uses returns the address of the page with all answers that use the source; empty: there is none.
+func (b *panelBody) Uses() string { return usesURL(b.Key()) }
+
+// Latest returns the state in which the source was seen last; nil: it never was.
+func (b *panelBody) Latest() *panelVersion {
+	if len(b.Versions) == 0 {
+		return nil
+	}
+	return &b.Versions[0]
 }
 
 // panelClaim is a sentence of the answer that rests on the source.
@@ -88,14 +96,13 @@ type panel struct {
 	p      *Page
 	tenant string
 	call   *store.Call
-	source *ibid.Source
 	url    string // the source's address as it is looked up; empty: it has none
 	body   *panelBody
 }
 
 // showPanel shows one source of an answer: a page of its own, or a fragment of the answer's.
 func (p *Page) showPanel(w http.ResponseWriter, r *request) error {
-	id, err := idOf(r)
+	id, err := r.pathID()
 	if err != nil {
 		return err
 	}
@@ -105,56 +112,29 @@ func (p *Page) showPanel(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	n := placeOf(r, len(call.Answer.Sources))
+	n := r.pathNumber(len(call.Answer.Sources))
 	if n == 0 {
 		return store.ErrNotFound
 	}
-	one := &panel{p: p, tenant: r.who.Tenant, call: call, source: &call.Answer.Sources[n-1]}
-	if err := one.make(ctx, n); err != nil {
-		return err
+	s := &call.Answer.Sources[n-1]
+	body := &panelBody{
+		Source: s, Fragment: r.URL.Query().Has("fragment"), N: n, AnswerID: call.AnswerID, Title: sourceTitle(s),
+		Letter: letterOf(s), Site: siteOf(s), Open: passageURL(s, firstRef(call.Answer, s.ID)),
 	}
-	one.body.Fragment = r.URL.Query().Has("fragment")
-	s := &shown{name: "panel", view: &view{Title: one.body.Title, Section: "conversations", Body: one.body}}
-	if one.body.Fragment {
-		s.fragment = "panel"
-	}
-	return p.show(w, r, s)
-}
-
-func (o *panel) make(ctx context.Context, n int) error {
-	s := o.source
-	o.body = &panelBody{
-		N:      n,
-		URL:    answerURL(o.call.AnswerID) + "/sources/" + strconv.Itoa(n),
-		Answer: link{o.call.AnswerID, answerURL(o.call.AnswerID)},
-		Title: sourceTitle(
-			s,
-		),
-		Letter:  letterOf(s),
-		Site:    siteOf(s),
-		Kind:    words(string(s.Kind)),
-		Open:    passageURL(s, firstRef(o.call.Answer, s.ID)),
-		Address: shownAddress(s.URL),
-		Authors: strings.Join(
-			s.Authors, ", ",
-		),
-		Published: published(s.PublishedAt),
-		License:   s.License,
-		Retrieved: s.RetrievedAt,
-		Score:     score(s.Score),
-		Origin:    originWords(s.ScoreOrigin),
-		Uses:      usesURL(s.Key()),
-	}
-	if s.OriginalURL != s.URL {
-		o.body.Original = shownAddress(s.OriginalURL)
-	}
-	o.url = cleanAddress(s.URL)
-	for _, add := range []func(context.Context) error{o.addQuotes, o.addSteps, o.addManifest} {
+	one := &panel{p: p, tenant: r.who.Tenant, call: call, url: cleanAddress(s.URL), body: body}
+	for _, add := range []func(context.Context) error{one.addQuotes, one.addSteps, one.addManifest} {
 		if err := add(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
+	if !body.Fragment {
+		return p.page(w, r, "panel", &view{Title: body.Title, Section: "conversations", Body: body})
+	}
+	html, err := p.fragment("panel", "panel", body)
+	if err == nil {
+		writeBody(w, r, &response{status: http.StatusOK, mediaType: mediaHTML, body: html})
+	}
+	return err
 }
 
 // firstRef returns the first ref to a source that quotes it, else the first of all; nil: there is none.
@@ -189,7 +169,7 @@ func (o *panel) addSteps(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.body.Run = &link{id, runURL(id)}
+	o.body.Run = id
 	if weight > maxSummed {
 		return nil
 	}
@@ -202,17 +182,12 @@ func (o *panel) addSteps(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.body.StepsKnown = true
-	if s.Run.Question != "" {
-		o.body.Run.Name = s.Run.Question
-	}
+	o.body.StepsKnown, o.body.Question = true, s.Run.Question
 	for i := range s.Sources {
-		if f := &s.Sources[i]; isSame(f, o.source) {
+		if f := &s.Sources[i]; isSame(f, o.body.Source) {
 			for _, n := range f.Steps {
-				o.body.Steps = append(
-					o.body.Steps,
-					stepRef{n, runURL(id) + "?step=" + strconv.Itoa(n) + "#" + stepID(n)},
-				)
+				to := runURL(id) + "?step=" + strconv.Itoa(n) + "#" + stepID(n)
+				o.body.Steps = append(o.body.Steps, stepRef{n, to})
 			}
 		}
 	}
@@ -266,4 +241,365 @@ func (p *Page) readCopy(ctx context.Context, tenant, hash string) (*store.Versio
 	}
 	defer p.bounds.reading.Release(1)
 	return p.o.Store.Copy(ctx, tenant, hash)
+}
+
+// panelQuote is words that the answer cites of a source, and where the source has them.
+type panelQuote struct {
+	Quote   string
+	Where   string
+	Badge   badge
+	Excerpt *excerptView    // nil: nothing of the source is there to look in
+	Note    string          // what a reader must know of it; empty: nothing
+	Diff    []snapshot.Edit // from the quote to what the source says now, where that was altered; nil: it was not
+
+	quote snapshot.Quote
+}
+
+// excerptView is a piece of a text around its marked words.
+type excerptView struct {
+	Quote []piece
+	From  string
+}
+
+// panelVersion is a state of a source.
+type panelVersion struct {
+	store.Version
+
+	Looked  bool // quotes were looked for in it
+	Has, Of int  // how many of how many quotes it has
+	Why     string
+}
+
+// sourceText is a text of the source to look in.
+type sourceText struct {
+	content string           // normalised
+	blocks  []snapshot.Block // what it is made of; nil: one
+	from    string           // what it is, in words
+	copied  bool             // it is of a kept copy; the first of these is the latest
+}
+
+// piece returns a part of the content, each block on a line of its own.
+func (t *sourceText) piece(from, to int) string {
+	b := []byte(t.content[from:to])
+	for i := range t.blocks {
+		if at := t.blocks[i].Span.Start - 1; from <= at && at < to {
+			b[at-from] = '\n' // it was a space
+		}
+	}
+	return string(b)
+}
+
+// addQuotes shows what the answer cites of the source, looks for it in what is there of the source, and lists its
+// versions.
+func (o *panel) addQuotes(ctx context.Context) error {
+	pins, err := o.pins(ctx)
+	if err != nil {
+		return err
+	}
+	o.collect(pins)
+	versions, err := o.versions(ctx)
+	if err != nil {
+		return err
+	}
+	texts := append(versions, o.sent()...)
+	if len(o.body.Quotes) == 0 && len(texts) > 0 {
+		o.body.Sent = beginning(&texts[len(texts)-1])
+	}
+	for _, q := range o.body.Quotes {
+		q.locate(texts)
+	}
+	return nil
+}
+
+// pins returns what was noted of this answer's citations of the source, by citation.
+func (o *panel) pins(ctx context.Context) (map[string]*store.Pin, error) {
+	byCitation := map[string]*store.Pin{}
+	if o.url == "" {
+		return byCitation, nil
+	}
+	all, err := o.p.o.Store.Pins(ctx, o.tenant, o.url)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if pin := &all[i]; pin.AnswerID == o.call.AnswerID {
+			byCitation[pin.Citation] = pin
+		}
+	}
+	return byCitation, nil
+}
+
+// collect lists the quotes, each once, and the sentences that rest on the source.
+func (o *panel) collect(pins map[string]*store.Pin) {
+	a, b := o.call.Answer, o.body
+	seen := map[string]*panelQuote{}
+	for i := range a.Citations {
+		c := &a.Citations[i]
+		for k := range c.Refs {
+			ref := &c.Refs[k]
+			if ref.Source != o.body.Source.ID {
+				continue
+			}
+			o.rests(c)
+			if ref.Quote == "" || seen[ref.Quote] != nil {
+				continue
+			}
+			q := quoteOf(c, ref, pins[c.ID])
+			seen[ref.Quote] = q
+			if len(b.Quotes) == maxQuotes {
+				b.MoreQuotes++
+				continue
+			}
+			b.Quotes = append(b.Quotes, q)
+		}
+	}
+}
+
+// rests names the sentence of a citation.
+func (o *panel) rests(c *ibid.Citation) {
+	b, claim := o.body, claimOf(o.call.Answer, c)
+	if len(b.Rested) > 0 && b.Rested[len(b.Rested)-1].claim == claim {
+		return
+	}
+	if len(b.Rested) == maxRested {
+		b.MoreRested++
+		return
+	}
+	one := panelClaim{
+		claim: claim,
+		Text:  plainWords(claim),
+		URL:   answerURL(o.call.AnswerID),
+		Badge: quoteBadge(c.Verification),
+	}
+	if fragment := textFragment(one.Text); fragment != "" {
+		one.URL += "#:~:text=" + fragment
+	}
+	b.Rested = append(b.Rested, one)
+}
+
+func quoteOf(c *ibid.Citation, ref *ibid.Ref, pin *store.Pin) *panelQuote {
+	q := &panelQuote{
+		Quote: shownText(ref.Quote),
+		Where: placeWords(nil, ref.Locator),
+		Badge: quoteBadge(c.Verification),
+		quote: snapshot.Quote{Exact: ref.Quote},
+	}
+	if pin == nil {
+		return q
+	}
+	if e := pin.Claim.Excerpt; e != nil && e.Exact == ref.Quote {
+		q.quote = snapshot.Quote{Exact: e.Exact, Prefix: e.Prefix, Suffix: e.Suffix}
+	}
+	if pin.Status == "" {
+		return q
+	}
+	q.Badge = quoteBadge(&ibid.Verification{Status: string(pin.Status), CheckedAt: pin.CheckedAt})
+	var found verify.SourceResult
+	if err := json.Unmarshal(pin.Detail, &found); err != nil || found.Near == nil {
+		return q
+	}
+	was, is := "", ""
+	for _, e := range found.Near.Diff {
+		if e.Kind != snapshot.EditText {
+			was += e.Text
+		}
+		if e.Kind != snapshot.EditQuote {
+			is += e.Text
+		}
+	}
+	q.Diff = diffWords(was, is)
+	return q
+}
+
+// versions lists the states of the source, and returns the texts of the latest that are kept.
+func (o *panel) versions(ctx context.Context) ([]sourceText, error) {
+	if o.url == "" {
+		return nil, nil
+	}
+	page, err := o.p.o.Store.Versions(ctx, o.tenant, o.url, &store.Query{Limit: maxVersions})
+	if err != nil {
+		return nil, err
+	}
+	b := o.body
+	b.More = page.Next != ""
+	var texts []sourceText
+	read := 0
+	for i := range page.Items {
+		v := panelVersion{Version: page.Items[i]}
+		if v.Kept && read < maxRead {
+			read++
+			read, err := o.lookIn(ctx, &v)
+			if err != nil {
+				return nil, err
+			}
+			if v.Looked {
+				from := "the copy that was read on " + day(v.FetchedAt)
+				texts = append(texts, sourceText{read.Content, read.Blocks, from, true})
+			}
+		}
+		b.Versions = append(b.Versions, v)
+	}
+	return texts, nil
+}
+
+// lookIn counts the quotes that a kept version has, and returns its text, if it can be read.
+func (o *panel) lookIn(ctx context.Context, v *panelVersion) (*snapshot.Text, error) {
+	read, why, err := o.read(ctx, v.Hash)
+	if v.Why = why; err != nil || why != "" {
+		return nil, err
+	}
+	v.Looked, v.Of = true, len(o.body.Quotes)
+	for _, q := range o.body.Quotes {
+		if _, ok := snapshot.Find(read.Content, &q.quote); ok {
+			v.Has++
+		}
+	}
+	return read, nil
+}
+
+// read returns the text of a kept copy, or why there is none.
+func (o *panel) read(ctx context.Context, hash string) (read *snapshot.Text, why string, err error) {
+	if !o.p.bounds.reading.TryAcquire(1) {
+		o.body.Busy = true
+		return nil, "too many copies are being read now", nil
+	}
+	defer o.p.bounds.reading.Release(1)
+	version, err := o.p.o.Store.Copy(ctx, o.tenant, hash)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, "it is not kept any more", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	read, _, err = o.p.bounds.texts.Of(&version.Snapshot)
+	if err != nil {
+		return nil, "its text cannot be read", nil
+	}
+	return read, "", nil
+}
+
+// sent returns what the provider sent of the source.
+func (o *panel) sent() []sourceText {
+	var all []sourceText
+	for i := range o.body.Source.Chunks {
+		c := &o.body.Source.Chunks[i]
+		if c.Content == "" {
+			continue
+		}
+		from := "what the provider sent of it"
+		if where := placeWords(nil, c.Locator); where != "" {
+			from += ", " + where
+		} else if len(o.body.Source.Chunks) > 1 {
+			from += ", piece " + strconv.Itoa(i+1)
+		}
+		all = append(all, sourceText{content: snapshot.Normalize(c.Content), from: from})
+	}
+	if len(all) == 0 && o.body.Source.Content != "" {
+		all = append(all, sourceText{content: snapshot.Normalize(o.body.Source.Content), from: "what the provider sent of it"})
+	}
+	return all
+}
+
+// locate looks for a quote in the texts, the first that has it counting, and shows what stands around it. Where it is
+// not found exactly, nothing is marked.
+func (q *panelQuote) locate(texts []sourceText) {
+	for i := range texts {
+		t := &texts[i]
+		m, ok := snapshot.Find(t.content, &q.quote)
+		if !ok || m.Cut {
+			continue
+		}
+		q.Excerpt = excerptAt(t, m)
+		switch {
+		case i > 0 && texts[0].copied:
+			q.Note = "The latest copy of the source does not have it."
+		case m.How == snapshot.MatchReformatted:
+			q.Note = "There it has other spaces, quotes or hyphens."
+		case m.Count > 1:
+			q.Note = "It stands there " + strconv.Itoa(m.Count) + " times; this is the place that fits best."
+		}
+		return
+	}
+	q.Note = "These words were not found exactly in what is kept of the source, so nothing is marked."
+	if len(texts) == 0 {
+		q.Note = "No text of the source is kept here, so its words cannot be shown in their place."
+	}
+}
+
+// excerptAt returns what stands around a match.
+func excerptAt(t *sourceText, m snapshot.Match) *excerptView {
+	start := len(text.Runes(t.content, m.Start))
+	end := start + len(text.Runes(t.content[start:], m.End-m.Start))
+	from, to := start, end+len(text.Runes(t.content[end:], around))
+	for n := around; n > 0 && from > 0; n-- {
+		_, size := utf8.DecodeLastRuneInString(t.content[:from])
+		from -= size
+	}
+	if at := strings.IndexByte(t.content[from:start], ' '); from > 0 && at >= 0 && at < maxWord { // with a whole word
+		from += at + 1
+	}
+	if at := strings.LastIndexByte(t.content[end:to], ' '); to < len(t.content) && at >= 0 && to-end-at < maxWord {
+		to = end + at
+	}
+	v := &excerptView{From: t.from}
+	if from > 0 {
+		v.Quote = appendPiece(v.Quote, "…", false)
+	}
+	v.Quote = appendPiece(v.Quote, t.piece(from, start), false)
+	v.Quote = appendPiece(v.Quote, t.piece(start, end), true)
+	v.Quote = appendPiece(v.Quote, t.piece(end, to), false)
+	if to < len(t.content) {
+		v.Quote = appendPiece(v.Quote, "…", false)
+	}
+	return v
+}
+
+// beginning returns the first words of a text.
+func beginning(t *sourceText) *excerptView {
+	end := len(text.Runes(t.content, 2*around))
+	v := &excerptView{Quote: appendPiece(nil, t.piece(0, end), false), From: t.from}
+	if end < len(t.content) {
+		v.Quote = appendPiece(v.Quote, "…", false)
+	}
+	return v
+}
+
+// panelManifest says where the manifest of an answer is.
+type panelManifest struct {
+	URL    string
+	Digest string // of its body; empty: it is still to be built
+	Badge  badge
+}
+
+// addManifest says where the answer's manifest is, if one is published. Nothing of it is checked here.
+func (o *panel) addManifest(ctx context.Context) error {
+	run := o.call.Run
+	if run == "" {
+		run = o.call.AnswerID
+	}
+	pub, err := o.p.o.Store.Pub(ctx, o.tenant, run)
+	if err != nil {
+		return err
+	}
+	path, digest, err := o.p.o.Store.LastManifest(ctx, pub, o.call.AnswerID)
+	if errors.Is(err, manifest.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	m := &panelManifest{URL: path, Digest: digest, Badge: badgeOf(aboutSignature, "pending")}
+	o.body.Manifest = m
+	if digest == "" {
+		return nil
+	}
+	switch signed, err := o.p.o.Store.Manifest(ctx, path); {
+	case err != nil:
+		m.Badge = badgeOf(aboutSignature, "lost")
+	case signed.SignatureInput == "":
+		m.Badge = badgeOf(aboutSignature, "none")
+	default:
+		m.Badge = badgeOf(aboutSignature, "unchecked")
+	}
+	return nil
 }

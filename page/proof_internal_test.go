@@ -8,91 +8,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/net/html"
-
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )
 
 // The words of a query are marked as the store finds them: in any case, without accents, of the last one the beginning.
-func TestExcerptMarks(t *testing.T) {
-	long := strings.Repeat("Herons nest in trees. ", 40)
-	tests := []struct{ name, query, text, want string }{
-		{"nothing is asked", "", "Bees dance.", "Bees dance."},
-		{"the last word may begin one", "bees da", "Bees dance, and bee.", "<mark>Bees</mark> <mark>dance</mark>, and bee."},
-		{"a finished word must be all of it", "dan ", "Bees dance, says Dan.", "Bees dance, says <mark>Dan</mark>."},
-		{"accents", "cafe zurich", "Das Café in Zürich", "Das <mark>Café</mark> in <mark>Zürich</mark>"},
-		{"CJK", "東京", "東京の人口", "<mark>東</mark><mark>京</mark>の人口"},
-		{"hostile", "script", "<script>x</script>", "&lt;<mark>script</mark>&gt;x&lt;/<mark>script</mark>&gt;"},
-		{"lines", "b", "a\n\n b", "a <mark>b</mark>"},
-		{"not there", "wasps", "Bees.", "Bees."},
-		{"far in", "owl", long + "An owl calls. " + long, "… " + strings.Repeat("Herons nest in trees. ", 4)[8:] + "An <mark>owl</mark> calls. "},
-	}
-	for _, test := range tests {
-		got := string(newFinder(test.query).excerpt(test.text))
-		if test.name == "far in" {
-			if !strings.HasPrefix(got, "… ") || !strings.HasSuffix(got, " …") || !strings.Contains(got, "An <mark>owl</mark> calls.") || len(got) > 500 {
-				t.Errorf("%s: %q", test.name, got)
-			}
-			continue
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s: %s", test.name, diff)
-		}
-	}
-}
-
-// Whatever the text and the query are, what comes is text and marks.
-func FuzzExcerpt(f *testing.F) {
-	f.Add("bees da", "Bees <b>dance</b>\xff 東京 \u202e x")
-	f.Add("a", strings.Repeat("\u0301a ", 300))
-	f.Fuzz(func(t *testing.T, query, text string) {
-		body := string(newFinder(query).excerpt(text))
-		nodes, err := html.ParseFragment(strings.NewReader(body), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, root := range nodes {
-			for n := range root.Descendants() {
-				if n.Type == html.ElementNode && n.Data != "mark" && n.Data != "head" && n.Data != "body" {
-					t.Fatalf("%q has <%s>", body, n.Data)
-				}
-			}
-		}
-	})
-}
-
-// Of two texts that are compared each word that only one has is marked, and both stay what they were.
-func TestCompareWords(t *testing.T) {
-	shown := func(list []piece) string {
-		var b strings.Builder
-		for _, p := range list {
-			if p.Own {
-				b.WriteString("[" + p.Text + "]")
-			} else {
-				b.WriteString(p.Text)
-			}
-		}
-		return b.String()
-	}
-	tests := []struct{ x, y, wantX, wantY string }{
-		{"", "", "", ""},
-		{"a b", "", "a b", ""},
-		{"closed in 1987.", "closed in 1989.", "closed in [1987].", "closed in [1989]."},
-		{"a b c", "a c", "a [b ]c", "a c"},
-		{"a c", "a b c", "a c", "a [b ]c"},
-		{strings.Repeat("x ", 600), "x", strings.Repeat("x ", 600), "x"},
-	}
-	for _, test := range tests {
-		x, y := compareWords(test.x, test.y)
-		if diff := cmp.Diff([]string{test.wantX, test.wantY}, []string{shown(x), shown(y)}); diff != "" {
-			t.Errorf("%.20q and %.20q: %s", test.x, test.y, diff)
-		}
-	}
-}
-
-// Days that lie close together stay days; else they become weeks from Monday, the last ones. Those without a check have their place, too.
 func TestSpans(t *testing.T) {
 	monday := time.Date(2026, 8, 31, 0, 0, 0, 0, time.UTC)
 	each := func(step, n int) (days []store.CheckedDay) {
@@ -137,7 +58,9 @@ func TestSpans(t *testing.T) {
 // The chart says of which years its weeks are, and a week without a check has no share.
 func TestVerifiedChart(t *testing.T) {
 	day := func(month time.Month, day int) time.Time { return time.Date(2025, month, day, 0, 0, 0, 0, time.UTC) }
-	c := verifiedChart(&digest{days: []store.CheckedDay{{Day: day(1, 1), Passed: 1}, {Day: day(12, 17), Passed: 299, Failed: 1}, {Day: day(12, 31), Failed: 1}}})
+	c := verifiedChart([]store.CheckedDay{
+		{Day: day(1, 1), Passed: 1}, {Day: day(12, 17), Passed: 299, Failed: 1}, {Day: day(12, 31), Failed: 1},
+	})
 	if !strings.Contains(c.Desc, "From 13 October 2025 to 4 January 2026. Earlier ones are not shown.") {
 		t.Error(c.Desc)
 	}
@@ -149,17 +72,6 @@ func TestVerifiedChart(t *testing.T) {
 }
 
 // Only all is 100 %, and only nothing is 0 %.
-func TestPercent(t *testing.T) {
-	for share, want := range map[float64]string{
-		0: "0 %", 1. / 300: "under 1 %", 0.005: "under 1 %", 0.01: "1 %", 0.5: "50 %", 0.99: "99 %", 299. / 300: "over 99 %", 0.9999999: "over 99 %", 1: "100 %",
-	} {
-		if got := percent(share); got != want {
-			t.Errorf("%v: %s, want %s", share, got, want)
-		}
-	}
-}
-
-// A badge is of the kind that its status counts as where it is stored: what passed is not bad, and what was not looked at is neither.
 func TestBadgesAgreeWithCounts(t *testing.T) {
 	for status, want := range map[verify.Status]badge{
 		verify.Verified:            {Kind: badgeGood, Word: "quote found"},
@@ -174,7 +86,7 @@ func TestBadgesAgreeWithCounts(t *testing.T) {
 		verify.NothingRecorded:     {Kind: badgeNone, Word: "not checked"},
 	} {
 		of := quoteBadge(&ibid.Verification{Status: string(status)})
-		reported := resultBadge(&verify.SourceResult{Status: status})
+		reported := sourceBadge(status)
 		if of.Kind != want.Kind || of.Word != want.Word || of.Code != string(status) || of != reported {
 			t.Errorf("%s: %+v, and in reports %+v", status, of, reported)
 		}
@@ -244,14 +156,14 @@ func TestDraw(t *testing.T) {
 func TestDigestsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all digests
-		all.put("first", &digest{at: time.Now()})
+		all.keep("first", &digest{At: time.Now()})
 		time.Sleep(digestFor - 1)
 		good := func(tenant string) bool { _, good := all.get(tenant); return good }
 		if !good("first") {
 			t.Error("it is not good for a minute")
 		}
 		for i := range maxDigests {
-			all.put(fmt.Sprint(i), &digest{at: time.Now()})
+			all.keep(fmt.Sprint(i), &digest{At: time.Now()})
 		}
 		if good("first") || len(all.kept) != maxDigests || !good("0") {
 			t.Errorf("%d are kept", len(all.kept))
@@ -260,11 +172,11 @@ func TestDigestsAreBounded(t *testing.T) {
 		if good("0") {
 			t.Error("it is good for longer than a minute")
 		}
-		all.begin("0")
+		all.setMaking("0", true)
 		if !good("0") || good("unknown") {
 			t.Error("it is not shown while the next is made")
 		}
-		all.end("0")
+		all.setMaking("0", false)
 		if good("0") {
 			t.Error("it is good for longer than the next takes")
 		}

@@ -1,15 +1,29 @@
 package page
 
 import (
-	"math"
+	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
+)
+
+const (
+	// maxRuns is how many runs a page of the list has.
+	maxRuns = 25
+	// maxListed is how many bytes may be stored of a run for the list to say what it rested on. Of larger ones their
+	// own pages do.
+	maxListed = 256 << 10
+	// listFor bounds how long is spent on what the runs of a page rested on. What is not known by then the list does
+	// not say.
+	listFor = time.Second
 )
 
 // What the page of a run shows at most. It says what is left out, and the exports have all of it.
@@ -27,43 +41,127 @@ const (
 	maxShownText      = 20_000
 )
 
-// runBody is what the page of a run shows.
-type runBody struct {
-	ID       string
-	URL      string
-	Title    string // the question, or the id
-	Asked    bool   // the question is known
-	Agent    string
-	Strategy string
-	Parent   *link
-	Started  time.Time
-	Took     string // empty: it is not known
-	Open     bool   // nobody said that it has ended
-	Live     string // where a script hears that something was added; empty: nowhere
-	Uncited  string // empty: no sentence says anything
-	By       string // the checker that inferred; empty: none was asked
-
-	Counts  runCounts
-	Answer  *answerText
-	Final   *link // the captured answer that is the final one
-	Steps   []*stepView
-	Pages   stepPages
-	Graph   *graph // nil: the steps simply follow each other
-	Sources []*documentView
-	Unused  []*documentView
-	Others  int // documents that are not shown
-
-	Conflicts     []conflictView
-	MoreConflicts int
-	Issues        []ibid.Issue
-	MoreIssues    int
+// runsBody is the list of runs.
+type runsBody struct {
+	Runs []runRow
+	Next string // the address of the page that follows; empty: there is none
 }
 
-// runCounts says how much there is of everything.
-type runCounts struct{ Steps, Sources, Primary, Without, Retrieved int }
+// runRow is a run in the list.
+type runRow struct {
+	*store.Run
 
-// link is a name with an address.
-type link struct{ Name, URL string }
+	Question string // empty: it is not known
+	Steps    int
+	Known    bool   // the rest is known
+	Sources  int    // that its steps used
+	Uncited  string // the share of sentences without a source, in words; empty: there are none that say something
+}
+
+// Open reports whether nobody said that the run has ended.
+func (r runRow) Open() bool { return r.Recorded > 0 && r.Finished.IsZero() }
+
+// runs lists runs, the one with the latest call or record first.
+func (p *Page) runs(w http.ResponseWriter, r *request) error {
+	asking, end := context.WithTimeout(r.Context(), askStore)
+	defer end()
+	p.catchUp(asking)
+	page, err := p.o.Store.Runs(asking, r.who.Tenant, &store.Query{Cursor: r.URL.Query().Get("cursor"), Limit: maxRuns})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), listFor)
+	defer cancel()
+	body := &runsBody{Next: nextURL(r.URL, page.Next)}
+	for i := range page.Items {
+		body.Runs = append(body.Runs, p.runRow(ctx, r.who.Tenant, &page.Items[i]))
+	}
+	return p.page(w, r, "runs", &view{Title: "Runs", Section: "runs", Body: body})
+}
+
+// runRow returns a run as the list has it: with what it rested on, if that is quickly known.
+func (p *Page) runRow(ctx context.Context, tenant string, run *store.Run) runRow {
+	row := runRow{Run: run, Question: run.Question, Steps: max(run.Recorded, run.Answers)}
+	if weight, err := p.o.Store.Weight(ctx, tenant, run.ID); err != nil || weight > maxListed {
+		return row
+	}
+	s, err := p.o.API.Summary(ctx, tenant, run.ID)
+	if err != nil {
+		return row
+	}
+	row.Known, row.Steps, row.Sources = true, len(s.Run.Steps), len(s.Sources)
+	if s.Links.Uncited != nil {
+		row.Uncited = percent(*s.Links.Uncited)
+	}
+	if row.Question == "" {
+		row.Question = s.Run.Question
+	}
+	return row
+}
+
+// exportRun hands a run out as a file, in the forms of GET /v1/runs/{id}/summary.
+func (p *Page) exportRun(w http.ResponseWriter, r *request) error {
+	as := r.URL.Query().Get("as")
+	name, ok := map[string]string{
+		"": "run.json", "json": "run.json", "prov": "run.prov.json", "otlp": "run.otlp.json",
+	}[as]
+	if !ok {
+		return badRequest("A run cannot be written like that.", "as is json, prov or otlp.")
+	}
+	id, err := r.pathID()
+	if err != nil {
+		return err
+	}
+	body, err := p.o.API.ExportRun(r.Context(), r.who.Tenant, id, as)
+	if err != nil {
+		return err
+	}
+	writeFile(w, r, name, mediaJSON, body)
+	return nil
+}
+
+// runBody is what the page of a run shows.
+type runBody struct {
+	*trail.Summary
+
+	ID      string
+	URL     string
+	Open    bool   // nobody said that it has ended
+	Live    string // where a script hears that something was added; empty: nowhere
+	Without int    // steps that used no sources
+
+	Answer    *answerText // nil: there is none
+	Steps     []*stepView
+	Pages     stepPages
+	Graph     *graph // nil: the steps simply follow each other
+	Sources   []*documentView
+	Unused    []*documentView
+	Conflicts []conflictView
+
+	chosen  chosen
+	from    int         // index of the first step that is shown
+	at      map[int]int // the index of the first step of each number
+	docs    map[string]*documentView
+	ratings map[rated]float64
+	passed  int // passages that have a number
+	counted int // documents that have one
+}
+
+// Title returns the question, or what the run is called.
+func (b *runBody) Title() string {
+	if b.Run.Question == "" {
+		return "Run " + b.ID
+	}
+	return b.Run.Question
+}
+
+// Took says how long the run took; empty: it is not known.
+func (b *runBody) Took() string { return took(runTime(b.Run)) }
+
+// Others returns how many documents are not shown.
+func (b *runBody) Others() int {
+	return len(b.Summary.Sources) + len(b.Summary.Unused) - len(b.Sources) - len(b.Unused)
+}
 
 // stepRef names a step and leads to it.
 type stepRef struct {
@@ -80,22 +178,9 @@ type stepPages struct {
 // chosen is what a reader chose, so that what belongs to it is marked. At most one of its fields is not 0.
 type chosen struct{ Sentence, Step, Passage int }
 
-// runPage makes the page of a run.
-type runPage struct {
-	s       *trail.Summary
-	body    *runBody
-	chosen  chosen
-	from    int         // index of the first step that is shown
-	at      map[int]int // the index of the first step of each number
-	docs    map[string]*documentView
-	ratings map[rated]float64
-	passed  int // passages that have a number
-	counted int // documents that have one
-}
-
-// showRun shows a run: its answer sentence by sentence, its steps and its sources, and which of these rest on which.
-func (p *Page) showRun(w http.ResponseWriter, r *request) error {
-	id, err := idOf(r)
+// run shows a run: its answer sentence by sentence, its steps and its sources, and which of these rest on which.
+func (p *Page) run(w http.ResponseWriter, r *request) error {
+	id, err := r.pathID()
 	if err != nil {
 		return err
 	}
@@ -107,75 +192,53 @@ func (p *Page) showRun(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	said, err := p.ratings(r.Context(), r.who.Tenant, id)
-	if err != nil {
+	b := &runBody{
+		Summary: s, ID: id, URL: runURL(id), Open: s.Run.Finished.IsZero() && isRecorded(s.Run),
+		at: map[int]int{}, docs: map[string]*documentView{},
+	}
+	if b.ratings, err = p.ratings(r.Context(), r.who.Tenant, id); err != nil {
 		return err
 	}
-	run := &runPage{s: s, at: map[int]int{}, docs: map[string]*documentView{}, ratings: said}
-	run.chosen = chosen{Sentence: readNumber(r, "sentence")}
-	if run.chosen.Sentence == 0 {
-		if run.chosen.Step = readNumber(r, "step"); run.chosen.Step == 0 {
-			run.chosen.Passage = readNumber(r, "passage")
+	if b.Open {
+		b.Live = live
+	}
+	if b.chosen.Sentence = r.number("sentence"); b.chosen.Sentence == 0 {
+		if b.chosen.Step = r.number("step"); b.chosen.Step == 0 {
+			b.chosen.Passage = r.number("passage")
 		}
 	}
-	run.from = readNumber(r, "from") - 1
-	body := run.make(id)
-	if body.Open {
-		body.Live = live
-	}
-	return p.page(w, r, "run", &view{Title: body.Title, Section: "runs", Body: body})
+	b.layOut(r.number("from") - 1)
+	return p.page(w, r, "run", &view{Title: b.Title(), Section: "runs", Body: b})
 }
 
-// make makes all of it. Documents come first, for the rest names them; they learn last what rests on them.
-func (p *runPage) make(id string) *runBody {
-	t := p.s.Run
-	p.body = &runBody{
-		ID: id, URL: runURL(id), Title: t.Question, Asked: t.Question != "", Agent: t.Agent, Strategy: t.Strategy,
-		Started: t.Started, Open: t.Finished.IsZero() && isRecorded(t),
-	}
-	b := p.body
-	if !b.Asked {
-		b.Title = "Run " + id
-	}
-	if t.Parent != "" {
-		b.Parent = &link{t.Parent, runURL(t.Parent)}
-	}
-	b.Took = took(runTime(t))
-	if final := t.FinalID(); final != "" {
-		b.Final = &link{final, answerURL(final)}
-	}
+// layOut lays the run out, with the steps of the page that has the one at the index from. If it is negative, that is
+// the page of the chosen step. Documents come first, for the rest names them; they learn last what rests on them.
+func (b *runBody) layOut(from int) {
+	t := b.Run
 	for i := range t.Steps {
-		if _, there := p.at[t.Steps[i].Number]; !there {
-			p.at[t.Steps[i].Number] = i
+		if _, there := b.at[t.Steps[i].Number]; !there {
+			b.at[t.Steps[i].Number] = i
 		}
 	}
-	p.from = p.firstShown()
-	p.addDocuments()
-	p.addAnswer()
-	p.addSteps()
-	p.addConflicts()
-	b.Graph = drawGraph(t, p.stepURL)
-	p.markNodes()
-	b.Issues = p.s.Issues
-	if len(b.Issues) > maxShownIssues {
-		b.Issues, b.MoreIssues = b.Issues[:maxShownIssues], len(b.Issues)-maxShownIssues
+	if i, ok := b.at[b.chosen.Step]; ok && from < 0 {
+		from = i
 	}
-	return b
-}
-
-// markNodes marks the steps in the drawing that are marked in the list.
-func (p *runPage) markNodes() {
-	if p.body.Graph == nil {
+	b.from = max(0, min(from, len(t.Steps)-1)) / maxShownSteps * maxShownSteps
+	b.addDocuments()
+	b.addAnswer()
+	b.addSteps()
+	for i := range b.Summary.Conflicts[:min(len(b.Summary.Conflicts), maxShownConflicts)] {
+		b.addConflict(&b.Summary.Conflicts[i])
+	}
+	if b.Graph = drawGraph(t, b.stepURL); b.Graph == nil {
 		return
 	}
-	at := map[int]*stepView{}
-	for _, s := range p.body.Steps {
-		at[s.N] = s
-	}
-	for i := range p.body.Graph.Nodes {
-		n := &p.body.Graph.Nodes[i]
-		if s := at[n.N]; s != nil {
-			n.Chosen, n.Related = s.Chosen, s.Related
+	for i := range b.Graph.Nodes { // the drawing marks what the list marks
+		n := &b.Graph.Nodes[i]
+		for _, s := range b.Steps {
+			if s.Number == n.N {
+				n.Chosen, n.Related = s.Chosen, s.Related
+			}
 		}
 	}
 }
@@ -191,105 +254,271 @@ func runTime(t *trail.Trail) time.Duration {
 // isRecorded reports whether an agent said something of a run, and not only its calls were captured: only then somebody
 // will say that it ends.
 func isRecorded(t *trail.Trail) bool {
-	for i := range t.Steps {
-		if s := &t.Steps[i]; len(s.Answers) == 0 || s.ID != "" {
-			return true
-		}
-	}
-	return false
-}
-
-// firstShown returns the index of the first step on this page: that of the page that was asked for, or that has the
-// chosen step.
-func (p *runPage) firstShown() int {
-	n := len(p.s.Run.Steps)
-	if i, ok := p.at[p.chosen.Step]; ok && p.from < 0 {
-		p.from = i
-	}
-	return max(0, min(p.from, n-1)) / maxShownSteps * maxShownSteps
+	return slices.ContainsFunc(t.Steps, func(s trail.Step) bool { return len(s.Answers) == 0 || s.ID != "" })
 }
 
 // stepURL returns where a step is shown: on this page if it is on it.
-func (p *runPage) stepURL(number int) string {
-	i, ok := p.at[number]
+func (b *runBody) stepURL(number int) string {
+	i, ok := b.at[number]
 	switch {
 	case !ok:
 		return ""
-	case i >= p.from && i < p.from+maxShownSteps:
+	case i >= b.from && i < b.from+maxShownSteps:
 		return "#" + stepID(number)
 	}
-	return p.body.URL + "?from=" + strconv.Itoa(i/maxShownSteps*maxShownSteps+1) + "#" + stepID(number)
+	return b.URL + "?from=" + strconv.Itoa(i/maxShownSteps*maxShownSteps+1) + "#" + stepID(number)
 }
 
 // choose returns the address that chooses something of the run, on the page of steps that is shown.
-func (p *runPage) choose(what string, n int, fragment string) string {
+func (b *runBody) choose(what string, n int, fragment string) string {
 	q := url.Values{what: {strconv.Itoa(n)}}
-	if p.from > 0 {
-		q.Set("from", strconv.Itoa(p.from+1))
+	if b.from > 0 {
+		q.Set("from", strconv.Itoa(b.from+1))
 	}
-	return p.body.URL + "?" + q.Encode() + "#" + fragment
+	return b.URL + "?" + q.Encode() + "#" + fragment
 }
 
-func (p *runPage) refs(numbers []int) []stepRef {
+func (b *runBody) refs(numbers []int) []stepRef {
 	refs := make([]stepRef, 0, len(numbers))
 	for _, n := range numbers {
-		refs = append(refs, stepRef{n, p.stepURL(n)})
+		refs = append(refs, stepRef{n, b.stepURL(n)})
 	}
 	return refs
 }
 
 func stepID(number int) string { return "step-" + strconv.Itoa(number) }
 
-// addConflicts shows the passages that may contradict each other.
-func (p *runPage) addConflicts() {
-	for i := range p.s.Conflicts {
-		if i == maxShownConflicts {
-			p.body.MoreConflicts = len(p.s.Conflicts) - maxShownConflicts
-			return
+// answerText is the final answer of a run, sentence by sentence.
+type answerText struct {
+	Paragraphs [][]*sentenceView
+	Sentences  []*sentenceView
+	Chosen     bool   // something was chosen
+	Says       string // which sentences rest on the step or passage that was chosen; empty: none of these was
+	More       string // what of the text is not cut into sentences; empty: all of it is
+	Left       int    // sentences in More
+}
+
+// sentenceView is a sentence of the final answer, and what it rests on.
+type sentenceView struct {
+	*trail.Sentence
+
+	N        int    // from 1
+	Before   string // what stands between it and the one before
+	Words    string
+	Refs     []stepRef   // of Steps
+	Rests    []*restView // of Passages
+	Named    []int       // the numbers of those that are shown
+	Choose   string
+	Chosen   bool
+	Related  bool
+	Heading  bool
+	Unlooked string // why no source was looked for; empty: it was
+}
+
+// MoreRests returns how many passages are not shown.
+func (v *sentenceView) MoreRests() int { return len(v.Passages) - len(v.Rests) }
+
+// restView is a passage that a sentence rests on, and why that is said.
+type restView struct {
+	*trail.Link
+
+	Doc      *documentView // nil: only the answer names it
+	Name     string
+	Passage  *passageView // nil: it is not shown
+	Quote    []piece      // the words of the passage, with those marked that support the sentence
+	Refs     []stepRef    // of Steps
+	ViaRefs  []stepRef    // of Via
+	Because  string
+	Relation string // cited, marked, inferred
+}
+
+// addAnswer shows the final answer, and tells passages and steps which sentences rest on them.
+func (b *runBody) addAnswer() {
+	whole := b.Run.Answer
+	if b.Run.Final != nil && b.Run.Final.Text != "" {
+		whole = b.Run.Final.Text
+	}
+	if whole == "" {
+		return
+	}
+	a := &answerText{Chosen: b.chosen != chosen{}}
+	b.Answer = a
+	at := 0
+	for i := range b.Links.Sentences {
+		s := &b.Links.Sentences[i]
+		if i == maxShownSentences {
+			a.Left = len(b.Links.Sentences) - i
+			break
 		}
-		c := &p.s.Conflicts[i]
-		a, b := differing(c)
-		p.body.Conflicts = append(p.body.Conflicts, conflictView{
-			Kind: string(
-				c.Kind,
-			),
-			Note: strings.TrimPrefix(c.Note, "possible conflict: "),
-			A:    p.side(&c.A, a),
-			B:    p.side(&c.B, b),
-		})
+		if s.Span.Start < at || s.Span.End > len(whole) {
+			continue
+		}
+		v := b.sentence(i+1, s)
+		v.Before, v.Words = whole[at:s.Span.Start], whole[s.Span.Start:s.Span.End]
+		if at = s.Span.End; v.Heading {
+			v.Before, v.Words = strings.TrimRight(v.Before, "# "), strings.TrimLeft(v.Words, "# ")
+		}
+		if len(a.Sentences) == 0 || strings.Count(v.Before, "\n") > 1 { // a paragraph begins
+			v.Before = strings.TrimLeft(v.Before, "\n")
+			a.Paragraphs = append(a.Paragraphs, nil)
+		}
+		last := len(a.Paragraphs) - 1
+		a.Paragraphs[last] = append(a.Paragraphs[last], v)
+		a.Sentences = append(a.Sentences, v)
 	}
+	a.Says = a.bears(b.chosen)
+	a.More = shownText(whole[at:])
 }
 
-// took returns a duration as people read it.
-func took(d time.Duration) string {
-	switch {
-	case d <= 0:
-		return ""
-	case d < time.Millisecond:
-		return "under 1 ms"
-	case d < time.Second:
-		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
-	case d < time.Minute:
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
-	}
-	return d.Round(time.Second).String()
-}
+// shownText returns as much of a text as a page shows.
+func shownText(s string) string { return trail.Excerpt(s, maxShownText) }
 
-// percent returns a share as people read it. Only all of it is 100 %, and only nothing 0 %.
-func percent(share float64) string {
-	switch {
-	case 0.99 < share && share < 1:
-		return "over 99 %"
-	case 0 < share && share < 0.01:
-		return "under 1 %"
+// bears says which sentences rest on the step or passage that was chosen.
+func (a *answerText) bears(c chosen) string {
+	what := "Step " + strconv.Itoa(c.Step)
+	if c.Step == 0 {
+		what = "Passage " + strconv.Itoa(c.Passage)
 	}
-	return strconv.FormatFloat(share*100, 'f', 0, 64) + " %"
-}
-
-// score returns a score with two decimals; empty: there is none.
-func score(v *float64) string {
-	if v == nil || math.IsNaN(*v) || math.IsInf(*v, 0) {
+	if c.Step == 0 && c.Passage == 0 {
 		return ""
 	}
-	return strconv.FormatFloat(*v, 'f', 2, 64)
+	var on []int
+	for _, s := range a.Sentences {
+		if s.Related {
+			on = append(on, s.N)
+		}
+	}
+	switch len(on) {
+	case 0:
+		return what + " bears no sentence."
+	case 1:
+		return what + " bears sentence " + strconv.Itoa(on[0]) + "."
+	}
+	return what + " bears sentences " + strings.ReplaceAll(joinNumbers(on), " ", ", ") + "."
 }
+
+// unlooked says why no source was looked for.
+var unlooked = map[support.SkipReason]string{
+	"":                      "",
+	support.SkipHeading:     "a heading",
+	support.SkipQuestion:    "a question",
+	support.SkipCode:        "code",
+	support.SkipShort:       "too short to say something",
+	support.SkipBoilerplate: "says nothing that a source could",
+}
+
+func (b *runBody) sentence(n int, s *trail.Sentence) *sentenceView {
+	v := &sentenceView{
+		Sentence: s, N: n, Heading: s.Skipped == support.SkipHeading, Refs: b.refs(s.Steps),
+		Chosen: b.chosen.Sentence == n, Choose: b.choose("sentence", n, "why"),
+		Related: b.chosen.Step != 0 && slices.Contains(s.Steps, b.chosen.Step),
+	}
+	var known bool
+	if v.Unlooked, known = unlooked[s.Skipped]; !known {
+		v.Unlooked = "not looked at: " + string(s.Skipped)
+	}
+	for i := range s.Passages[:min(len(s.Passages), maxShownRests)] {
+		rest := b.rest(&s.Passages[i])
+		v.Rests = append(v.Rests, rest)
+		if rest.Passage == nil || slices.Contains(v.Named, rest.Passage.N) {
+			continue
+		}
+		v.Named = append(v.Named, rest.Passage.N)
+		rest.Passage.Sentences = append(rest.Passage.Sentences, n)
+		rest.Passage.Related = rest.Passage.Related || v.Chosen
+		v.Related = v.Related || rest.Passage.Chosen
+	}
+	return v
+}
+
+// relations are the words for why a sentence is said to rest on a passage.
+var relations = map[trail.LinkReason]string{
+	trail.ReasonCitation: "cited", trail.ReasonMarker: "marked", trail.ReasonInferred: "inferred",
+}
+
+func (b *runBody) rest(r *trail.Link) *restView {
+	doc := b.docs[r.DocumentID]
+	v := &restView{
+		Rest: r, Doc: doc, Name: doc.nameOr(r.Title, r.DocumentID), Passage: doc.passage(r.ChunkIndex, r.Excerpt, 0),
+		Refs: b.refs(r.Steps), ViaRefs: b.refs(r.Via), Relation: relations[r.Reason],
+	}
+	words := shownText(r.Excerpt)
+	if !strings.Contains(words, r.Evidence) {
+		words = shownText(r.Evidence)
+	}
+	v.Quote = marked(words, shownText(r.Evidence))
+	switch r.Reason {
+	case trail.ReasonCitation:
+		v.Because = "The provider cites it."
+	case trail.ReasonMarker:
+		v.Because = "A mark in the text names it."
+	case trail.ReasonInferred:
+		v.Because = "The checker " + r.By + " finds that it supports the sentence"
+		if len(r.Via) > 0 {
+			v.Because = "The checker " + r.By +
+				" finds that a step’s answer supports the sentence, and that one rests on it"
+		}
+		switch {
+		case r.Score == nil:
+			v.Because += "; it gives no scores."
+		case r.Threshold > 0:
+			v.Because += ": " + score(r.Score) + ", where " + score(&r.Threshold) + " is enough."
+		default:
+			v.Because += ": " + score(r.Score) + "."
+		}
+	}
+	return v
+}
+
+// conflictView is two passages that seem to contradict each other.
+type conflictView struct {
+	*trail.Conflict
+
+	Said  string // the note
+	Sides [2]conflictSide
+}
+
+// conflictSide is one of them, with the value in which it differs marked.
+type conflictSide struct {
+	Doc     *documentView
+	Name    string
+	Where   string
+	Quote   []piece
+	Passage *passageView
+}
+
+func (b *runBody) addConflict(c *trail.Conflict) {
+	v := conflictView{Conflict: c, Said: strings.TrimPrefix(c.Note, "possible conflict: ")}
+	one, other := differing(c)
+	values := [2]string{one, other}
+	for i, side := range []*trail.ConflictSide{&c.A, &c.B} {
+		doc := b.docs[side.DocumentID]
+		v.Sides[i] = conflictSide{
+			Doc: doc, Name: doc.nameOr("", side.DocumentID), Where: placeWords(side.ChunkIndex, nil),
+			Quote: marked(side.Excerpt, values[i]), Passage: doc.passage(side.ChunkIndex, side.Excerpt, 0),
+		}
+	}
+	b.Conflicts = append(b.Conflicts, v)
+}
+
+// differing returns the words in which the sides of a conflict differ, as its note has them; empty: it does not tell.
+func differing(c *trail.Conflict) (a, b string) {
+	_, values, _ := strings.Cut(c.Note, "possible conflict: "+string(c.Kind)+": ")
+	const comma = ", "
+	for at := 0; ; {
+		i := strings.Index(values[at:], comma)
+		if i < 0 {
+			return "", ""
+		}
+		a, b = values[:at+i], values[at+i+len(comma):]
+		if strings.Contains(c.A.Excerpt, a) && strings.Contains(c.B.Excerpt, b) {
+			return a, b
+		}
+		at += i + len(comma)
+	}
+}
+
+// Issues returns those that are shown of what is odd about the run.
+func (b *runBody) Issues() []ibid.Issue {
+	return first(maxShownIssues, b.Summary.Issues).([]ibid.Issue)
+} //nolint:forcetypeassert // what it is given

@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"html/template"
 	"net/http"
-	"net/url"
-	"strings"
-	"time"
+	"slices"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
@@ -26,53 +23,44 @@ const (
 // searchBody is what a search shows.
 type searchBody struct {
 	Query, Source, Badge string
-	Badges               []talkFilter
-	Said                 string // what was searched, in words
+	Badges               []choice
 	Hits                 []hitView
 	Next                 string // the address of the page that follows; empty: there is none
 	More                 bool   // it is not the first page
-	Asked                bool   // something was searched for
 }
+
+// Asked reports whether something was searched for.
+func (b *searchBody) Asked() bool { return b.Query+b.Source+b.Badge != "" }
 
 // hitView is an answer that was found.
 type hitView struct {
-	Link     string
-	Question string        // what was asked; else what is known of the answer
-	Text     template.HTML // the stretch of the answer that was found, with its words marked
-	Provider string
-	Model    string
-	Started  time.Time
-	Talk     string // the address of its conversation; empty: it is in none
-	Run      string // likewise
-	Cited    int
-	Sources  int
-	Sites    []string
-	MoreOf   int // of the sites
-	Badges   []talkBadge
+	*store.Call
+
+	Question  string  // what was asked; else what is known of the answer
+	Text      []piece // the stretch of the answer that was found, with its words marked
+	Sites     []string
+	MoreSites int
 }
+
+// Badges counts the citations by their badges.
+func (h *hitView) Badges() []countedBadge { return countBadges(nil, h.Answer.Citations) }
 
 // search looks for answers by words, source and what came of checking them.
 func (p *Page) search(w http.ResponseWriter, r *request) error {
 	q := r.URL.Query()
-	source, err := named(q.Get("source"))
+	source, err := askedLong(q.Get("source"))
 	if err != nil {
 		return err
 	}
-	body := &searchBody{
-		Query:  clean(q.Get("q")),
-		Source: source,
-		Badge:  clean(q.Get("badge")),
-		More:   q.Get("cursor") != "",
-	}
-	body.Badges = talkFilters(body.Badge)
-	body.Asked = body.Query+body.Source+body.Badge != ""
-	body.Said = saidOf(body)
-	if body.Badge != "" && !isChoice(body.Badges) { // a status, which the statuses of reports lead to
-		body.Badges = append(body.Badges, talkFilter{Value: body.Badge, Word: words(body.Badge), Chosen: true})
+	body := &searchBody{Query: r.asked("q"), Source: source, Badge: r.asked("badge"), More: q.Get("cursor") != ""}
+	body.Badges = verificationChoices(body.Badge)
+	isChosen := func(c choice) bool { return c.Chosen }
+	if !slices.ContainsFunc(body.Badges, isChosen) { // a status, which the statuses of reports lead to
+		body.Badges = append(body.Badges, choice{body.Badge, words(body.Badge), true})
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
-	p.caughtUp(ctx)
+	p.catchUp(ctx)
 	page, err := p.o.Store.Calls(ctx, r.who.Tenant, &store.Query{
 		Text: body.Query, Source: body.Source, Verification: body.Badge, Cursor: q.Get("cursor"), Limit: hitsListed,
 	})
@@ -84,92 +72,20 @@ func (p *Page) search(w http.ResponseWriter, r *request) error {
 	}
 	find := newFinder(body.Query)
 	for _, call := range page.Items {
-		body.Hits = append(body.Hits, hitOf(call, find))
-	}
-	body.Next = nextURL("/ui/search", r.URL, page.Next)
-	return p.page(w, r, "search", &view{Title: "Search", Section: "search", Query: body.Query, Body: body})
-}
-
-func isChoice(list []talkFilter) bool {
-	for _, f := range list {
-		if f.Chosen {
-			return true
+		h := hitView{Call: call, Question: questionOf(call)}
+		if call.Answer.Text != "" {
+			h.Text = find.excerpt(call.Answer.Text)
 		}
+		h.Sites, h.MoreSites = sitesOf(call.Answer)
+		body.Hits = append(body.Hits, h)
 	}
-	return false
-}
-
-// nextURL returns the address of the page behind a cursor; empty: there is none.
-func nextURL(path string, u *url.URL, cursor string) string {
-	if cursor == "" {
-		return ""
-	}
-	q := u.Query()
-	q.Set("cursor", cursor)
-	return path + "?" + q.Encode()
-}
-
-// saidOf says what is searched for.
-func saidOf(b *searchBody) string {
-	var parts []string
-	if b.Query != "" {
-		parts = append(parts, "that have the words “"+b.Query+"”")
-	}
-	if b.Source != "" {
-		parts = append(parts, "with the source "+b.Source)
-	}
-	switch b.Badge {
-	case "":
-	case store.VerifiedFailed:
-		parts = append(parts, "of which a check failed")
-	case store.VerifiedUnverifiable:
-		parts = append(parts, "of which a source could not be read")
-	case store.VerifiedPassed:
-		parts = append(parts, "that were checked and are in order")
-	case store.VerifiedUnchecked:
-		parts = append(parts, "that were not checked")
-	default:
-		parts = append(parts, "with a citation that came to “"+words(b.Badge)+"”")
-	}
-	if len(parts) == 0 {
-		return "All answers"
-	}
-	return "Answers " + strings.Join(parts, ", ")
-}
-
-// hitOf lays out an answer that was found.
-func hitOf(call *store.Call, find *finder) hitView {
-	a := call.Answer
-	h := hitView{
-		Link: answerURL(
-			call.AnswerID,
-		),
-		Question: questionOf(call),
-		Text:     find.excerpt(a.Text),
-		Provider: cut(oneLine(a.Provider), maxLabel),
-		Model:    cut(oneLine(a.Model), maxLabel),
-		Started:  call.Started,
-		Cited:    len(a.Citations),
-		Sources:  len(a.Sources),
-	}
-	if call.Conversation != "" {
-		h.Talk = talkURL(call.Conversation)
-	}
-	if call.Run != "" {
-		h.Run = runURL(call.Run)
-	}
-	h.Sites, h.MoreOf = sitesOf(a)
-	item := &talkItem{}
-	for i := range a.Citations {
-		item.count(quoteBadge(a.Citations[i].Verification))
-	}
-	h.Badges = item.Badges
-	return h
+	body.Next = nextURL(r.URL, page.Next)
+	return p.page(w, r, "search", &view{Title: "Search", Section: "search", Query: body.Query, Body: body})
 }
 
 // questionOf returns what was asked last, short; else what is known of the answer.
 func questionOf(call *store.Call) string {
-	for i := len(call.Prompt) - 1; i >= 0; i-- {
+	for i := range slices.Backward(call.Prompt) {
 		if m := &call.Prompt[i]; m.Role == store.RoleUser {
 			if q := short(m.Text, maxHitQuestion); q != "" {
 				return q

@@ -4,12 +4,16 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/verify"
 )
 
 const (
@@ -33,7 +37,7 @@ type verifyPage struct {
 
 // showVerify asks what is to be verified.
 func (p *Page) showVerify(w http.ResponseWriter, r *request) error {
-	address, err := named(r.URL.Query().Get("url"))
+	address, err := askedLong(r.URL.Query().Get("url"))
 	if err != nil {
 		return err
 	}
@@ -64,17 +68,11 @@ func (p *Page) verify(w http.ResponseWriter, r *request) error {
 			return err
 		}
 		body.Wrong = sentence(strings.TrimPrefix(problem.Detail, "verifying: "))
-		return p.show(
-			w, r,
-			&shown{
-				name:   "verify",
-				status: http.StatusUnprocessableEntity,
-				view:   &view{Title: "Verify", Section: "verify", Body: body},
-			},
-		)
+		return p.refuse(w, r, "verify", &view{Title: "Verify", Section: "verify", Body: body})
 	}
-	body.Report, body.Text = newReport(report, 0), ""
-	return p.page(w, r, "verify", &view{Title: "Verified: " + body.Report.Word, Section: "verify", Body: body})
+	body.Report, body.Text = &reportView{Report: report}, ""
+	title := "Verified: " + body.Report.Badge().Word
+	return p.page(w, r, "verify", &view{Title: title, Section: "verify", Body: body})
 }
 
 // readVerify reads the form.
@@ -92,21 +90,19 @@ func (p *Page) readVerify(w http.ResponseWriter, r *request) (*verifyPage, *api.
 	if err != nil && !errors.Is(err, http.ErrNotMultipart) {
 		return nil, nil, tooLong
 	}
-	address, err := named(strings.TrimSpace(r.PostForm.Get("url")))
+	address, err := askedLong(strings.TrimSpace(r.PostForm.Get("url")))
 	if err != nil {
 		return nil, nil, err
 	}
-	trust, err := named(r.PostForm.Get("trust"))
+	trust, err := askedLong(r.PostForm.Get("trust"))
 	if err != nil {
 		return nil, nil, err
 	}
 	body := &verifyPage{
-		URL:     address,
-		Trust:   trust,
-		Offline: r.PostForm.Get("offline") != "",
-		Text:    r.PostForm.Get("text"),
+		URL: address, Trust: trust, Offline: r.PostForm.Get("offline") != "", Text: r.PostForm.Get("text"),
 	}
-	order := &api.Verification{URL: body.URL, Trust: trusted(body.Trust), Offline: body.Offline}
+	isBetween := func(r rune) bool { return r == ',' || unicode.IsSpace(r) }
+	order := &api.Verification{URL: address, Trust: strings.FieldsFunc(trust, isBetween), Offline: body.Offline}
 	if order.Text, err = readUpload(r); err != nil {
 		return nil, nil, tooLong
 	}
@@ -133,11 +129,6 @@ func readUpload(r *request) ([]byte, error) {
 	return b, nil
 }
 
-// trusted reads a list of hosts and ids of keys.
-func trusted(list string) []string {
-	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
-}
-
 // sentence makes a sentence of what a problem says.
 func sentence(s string) string {
 	if s == "" {
@@ -149,4 +140,120 @@ func sentence(s string) string {
 		s += "."
 	}
 	return s
+}
+
+const (
+	// maxReported is how many claims, sources and findings of a kind a page shows of a report. The JSON of POST
+	// /v1/verify has all.
+	maxReported = 200
+	// maxNestedReports is how deep reports within reports are shown.
+	maxNestedReports = 3
+)
+
+// reportView is a report as templates/parts/report.html shows it.
+type reportView struct {
+	*verify.Report
+
+	Depth int // how many reports it is in
+}
+
+// Badge says what state the report came to.
+func (v *reportView) Badge() badge { return stateBadge(v.State) }
+
+// MoreClaims returns how many claims are not shown.
+func (v *reportView) MoreClaims() int { return max(len(v.Claims)-maxReported, 0) }
+
+// Inner returns the reports in the report, as deep as they are shown.
+func (v *reportView) Inner() []*reportView {
+	var list []*reportView
+	for _, up := range v.Upstream {
+		if v.Depth < maxNestedReports {
+			list = append(list, &reportView{up, v.Depth + 1})
+		}
+	}
+	return list
+}
+
+// Found returns what was found about the response and its manifests that counts so. What was found about single sources
+// stands with the claims.
+func (v *reportView) Found(counts ...verify.Counts) []verify.Finding {
+	var list []verify.Finding
+	for _, all := range [][]verify.Finding{v.Failure, v.Info} {
+		for i := range all {
+			if slices.Contains(counts, all[i].Counts) && all[i].Claim == "" && len(list) < maxReported {
+				list = append(list, all[i])
+			}
+		}
+	}
+	return list
+}
+
+// levelWords says what level was seen and promised; empty: neither.
+func levelWords(l verify.Levels) string {
+	observed := "Level " + strconv.Itoa(l.Observed) + " was seen"
+	switch l.Promised {
+	case 0:
+		return observed + "; none was promised."
+	case l.Observed:
+		return observed + ", as promised."
+	}
+	return observed + "; level " + strconv.Itoa(l.Promised) + " was promised."
+}
+
+// reportedSource is a source of a claim.
+type reportedSource struct {
+	*verify.SourceReport
+
+	Title, Site, Open string
+	Why               string  // why it was not read, in a sentence; empty: it was
+	Quoted, Found     []piece // the excerpt, and what stands in the source; Found is nil where they are the same
+}
+
+func reportedSourceOf(s *verify.SourceReport) reportedSource {
+	source := &ibid.Source{URL: s.URL, Title: s.Title}
+	v := reportedSource{
+		SourceReport: s, Title: sourceTitle(source), Site: siteOf(source), Why: unreadWords(&s.Result),
+		Open: passageURL(source, &ibid.Ref{Quote: s.Excerpt}), Quoted: appendPiece(nil, s.Excerpt, false),
+	}
+	switch near := s.Result.Near; {
+	case near != nil:
+		v.Quoted, v.Found = compareWords(s.Excerpt, near.Text)
+	case s.Result.Excerpt != s.Excerpt:
+		v.Found = appendPiece(nil, s.Result.Excerpt, false)
+	}
+	return v
+}
+
+var (
+	// unread says by its reason why a source could not be read.
+	unread = map[string]string{
+		"dns": "Its name is not known.", "connect": "Its server takes no connections.",
+		"tls": "Its certificate is not in order.", "timeout": "It did not answer in time.",
+		"protocol": "What its server sends is no HTTP.", "redirects": "It redirects too often.",
+		"429": "Its server asks for less traffic.", "5xx": "Its server has an error.",
+		"4xx": "Its server refuses the request.",
+	}
+	// unfetched says by its reason why an address is not fetched from here.
+	unfetched = map[string]string{
+		"network": "its address lies in a private network, and what others write must not make this server read there. " +
+			"Whoever runs this server can allow a network of theirs.",
+		"port": "only the ports 80 and 443 are.", "scheme": "only http and https are.",
+		"userinfo": "its address has a user name or a password.", "zone": "its address has a zone.",
+		"downgrade": "it redirects from https to http.", "offline": "you asked to stay offline.",
+		"limit": "one verification reads only so much.",
+	}
+)
+
+// unreadWords says why a source was not read; empty: it was.
+func unreadWords(r *verify.SourceResult) string {
+	switch why := unread[r.Reason]; {
+	case r.Status == verify.Blocked && unfetched[r.Reason] != "":
+		return "It was not fetched: " + unfetched[r.Reason]
+	case r.Status == verify.Blocked:
+		return "It was not fetched, by the rules of this server."
+	case why == "" && r.Reason != "" && r.Status != verify.VerifiedFromArchive:
+		return "The reason is " + r.Reason + "."
+	default:
+		return why
+	}
 }

@@ -15,17 +15,6 @@ import (
 )
 
 // A text runs as its first letter does, whatever marks and numbers stand before it.
-func TestDirection(t *testing.T) {
-	for text, want := range map[string]string{
-		"": "auto", "1. – «": "auto", "Herons": "ltr", "**2** אנפה": "rtl", "- البلشون nests": "rtl", "蒼鷺 البلشون": "ltr", "٣ herons": "ltr",
-	} {
-		if got := direction(text); got != want {
-			t.Errorf("%q: %s, want %s", text, got, want)
-		}
-	}
-}
-
-// What is told again from the beginning, for somebody who came later, adds what was missing and nothing twice.
 func TestPartialAgain(t *testing.T) {
 	say := func(h *partial, at int, text string) {
 		b, err := json.Marshal(text)
@@ -104,13 +93,3 @@ func TestUnknownAnswerIsGivenUp(t *testing.T) {
 }
 
 // Only ports that there are are linked.
-func TestOpenablePort(t *testing.T) {
-	for address, want := range map[string]bool{
-		"https://a.example:1/": true, "https://a.example:65535/": true, "https://a.example:/": true, "https://a.example:0/": false,
-		"https://a.example:65536/": false, "https://a.example:99999/": false,
-	} {
-		if got := openable(address) != nil; got != want {
-			t.Errorf("%s: %t", address, got)
-		}
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/ibidhq/ibid/server"
@@ -16,7 +15,6 @@ import (
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
-	"github.com/ibidhq/ibid/trail"
 )
 
 // experimentFlags are the flags of ibid experiment.
@@ -75,7 +73,7 @@ strategies in the file of --config.`,
 			if err := c.ResolveStore(cmd.Flags(), w.env); err != nil { // it reads the strategies of the file, too
 				return err
 			}
-			e := &experimenting{experimentFlags: f, world: w}
+			e := &experimenting{experimentFlags: f, Trial: experiment.Trial{Live: f.live}, world: w}
 			if err := e.choose(c, args); err != nil { // before a database is missed
 				return err
 			}
@@ -130,38 +128,42 @@ func listStrategies(cmd *cobra.Command, c *server.Config, f *experimentFlags, w 
 // experimenting is one call of ibid experiment.
 type experimenting struct {
 	*experimentFlags
+	experiment.Trial
 
-	store    *store.Store
-	world    world
-	sides    [2]experiment.Strategy
-	checkers [2]support.Checker // nil: the built-in one
-	outcomes [2][]experiment.Outcome
-	seen     int // runs that were looked at
-	bad      int // runs that could not be read
-	other    int // runs whose final answer nobody captured
+	store *store.Store
+	world world
+	seen  int // runs that were looked at
+	bad   int // runs that could not be read
 }
 
 // choose finds the two strategies.
 func (e *experimenting) choose(c *server.Config, names []string) error {
 	for i, name := range names {
 		var err error
-		if e.sides[i], err = experiment.Find(c.AllStrategies(), name); err != nil {
+		if e.Sides[i], err = experiment.Find(c.AllStrategies(), name); err != nil {
 			return &usageError{err, server.StrategyHint}
 		}
 		if e.live {
 			continue // nothing is attributed again
 		}
-		if e.checkers[i], err = c.StrategyChecker(&e.sides[i], e.world.env); err != nil {
+		if e.Checkers[i], err = c.StrategyChecker(&e.Sides[i], e.world.env); err != nil {
 			return err
 		}
 	}
-	if e.sides[0].ID() == e.sides[1].ID() {
-		return &usageError{fmt.Errorf("both strategies are %s", e.sides[0].ID()), "ibid experiment lists others"}
+	if e.Sides[0].ID() == e.Sides[1].ID() {
+		return &usageError{fmt.Errorf("both strategies are %s", e.Sides[0].ID()), "ibid experiment lists others"}
 	}
 	return nil
 }
 
 func (e *experimenting) run(ctx context.Context) error {
+	e.Feedback = func(ctx context.Context, answerID string) (experiment.Feedback, error) {
+		counts, err := e.store.FeedbackCounts(ctx, e.tenant, &store.FeedbackQuery{AnswerID: answerID})
+		if err != nil {
+			return experiment.Feedback{}, err
+		}
+		return experiment.Feedback{Judged: counts.Citations, Right: counts.Right}, nil
+	}
 	bar := countProgress(e.runs, "runs", e.world)
 	err := e.eachRun(ctx, func(id string) error {
 		defer bar.step()
@@ -175,14 +177,13 @@ func (e *experimenting) run(ctx context.Context) error {
 	if e.bad > 0 {
 		say(e.world.err, "%s could not be read", plural(e.bad, "run"))
 	}
-	if e.other > 0 {
-		say(e.world.err, "%s left out: their final answers were not captured", plural(e.other, "run"))
+	if e.Elsewhere > 0 {
+		say(e.world.err, "%s left out: their final answers were not captured", plural(e.Elsewhere, "run"))
 	}
-	if len(e.outcomes[0])+len(e.outcomes[1]) == 0 {
+	report := e.Report()
+	if report == nil {
 		return e.nothing()
 	}
-	report := experiment.Compare(e.outcomes[0], e.outcomes[1])
-	report.A.Strategy, report.B.Strategy = e.sides[0].ID(), e.sides[1].ID()
 	if e.json {
 		return json.NewEncoder(e.world.out).Encode(report)
 	}
@@ -194,8 +195,8 @@ func (e *experimenting) nothing() error {
 	if e.live {
 		return &usageError{
 			fmt.Errorf(
-				"none of the latest %s was attributed by %s or %s", plural(e.seen, "run"), e.sides[0].ID(),
-				e.sides[1].ID(),
+				"none of the latest %s was attributed by %s or %s", plural(e.seen, "run"), e.Sides[0].ID(),
+				e.Sides[1].ID(),
 			),
 			"ibid serve --experiment NAME=A,B divides the runs between two strategies; --runs N looks further back",
 		}
@@ -240,47 +241,7 @@ func (e *experimenting) measure(ctx context.Context, id string) error {
 		}
 		return nil
 	}
-	if strings.TrimSpace(t.Answer) == "" && (t.Final == nil || strings.TrimSpace(t.Final.Text) == "") {
-		return nil
-	}
-	if e.live {
-		return e.observe(ctx, t)
-	}
-	for i := range e.sides {
-		out, err := experiment.Measure(ctx, t, &e.sides[i], &experiment.MeasureOptions{Checker: e.checkers[i]})
-		if err != nil {
-			return err
-		}
-		e.outcomes[i] = append(e.outcomes[i], *out)
-	}
-	return nil
-}
-
-// observe adds a run to the side that it was on.
-func (e *experimenting) observe(ctx context.Context, t *trail.Trail) error {
-	for i := range e.sides {
-		if t.Strategy != e.sides[i].ID() {
-			continue
-		}
-		var words experiment.Feedback
-		if id := t.FinalID(); id != "" {
-			counts, err := e.store.FeedbackCounts(ctx, e.tenant, &store.FeedbackQuery{AnswerID: id})
-			if err != nil {
-				return err
-			}
-			words.Judged, words.Right = counts.Citations, counts.Right
-		}
-		out, err := experiment.Observe(ctx, t, words, nil)
-		if errors.Is(err, experiment.ErrElsewhere) {
-			e.other++
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		e.outcomes[i] = append(e.outcomes[i], *out)
-	}
-	return nil
+	return e.Add(ctx, t)
 }
 
 // show prints a report for people.
@@ -292,16 +253,11 @@ func (e *experimenting) show(r *experiment.Report) error {
 	fmt.Fprintf(e.world.out, "%s; in brackets the 95 %% interval\n\n", runs)
 	t := tabwriter.NewWriter(e.world.out, 0, 0, 3, ' ', 0)
 	fmt.Fprintf(t, "\t%s\t%s\tdifference\t\n", r.A.Strategy, r.B.Strategy)
-	for _, row := range []struct {
-		name    string
-		a, b, d *experiment.Estimate
-	}{
-		{"coverage", &r.A.Coverage, &r.B.Coverage, &r.Difference.Coverage},
-		{"supported", &r.A.Supported, &r.B.Supported, &r.Difference.Supported},
-		{"verified", &r.A.Verified, &r.B.Verified, &r.Difference.Verified},
-		{"feedback", &r.A.Feedback, &r.B.Feedback, &r.Difference.Feedback},
-	} {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", row.name, share(row.a), share(row.b), change(row.d), word(row.d))
+	for _, row := range r.Rows() {
+		fmt.Fprintf(
+			t, "%s\t%s\t%s\t%s\t%s\n", row.Name, share(row.A), share(row.B), change(row.Difference),
+			row.Difference.Verdict(),
+		)
 	}
 	return t.Flush()
 }
@@ -323,30 +279,9 @@ func change(e *experiment.Estimate) string {
 	if e.Value == nil {
 		return "–"
 	}
-	text := points(*e.Value)
+	text := experiment.Points(*e.Value)
 	if e.Low != nil {
-		text += " [" + points(*e.Low) + ", " + points(*e.High) + "]"
+		text += " [" + experiment.Points(*e.Low) + ", " + experiment.Points(*e.High) + "]"
 	}
 	return text
-}
-
-func points(x float64) string {
-	text := fmt.Sprintf("%+.0f", 100*x)
-	if text == "-0" {
-		text = "+0"
-	}
-	return strings.Replace(text, "-", "−", 1)
-}
-
-// word says whether a difference can be told from none.
-func word(e *experiment.Estimate) string {
-	switch {
-	case e.Low == nil:
-		return ""
-	case *e.Low > 0:
-		return "more"
-	case *e.High < 0:
-		return "less"
-	}
-	return "cannot be told apart"
 }

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,40 +26,26 @@ const (
 	maxQuestionSize = 256 << 10
 	// recalled is how many of the latest turns of a conversation go along with a question.
 	recalled = 50
-	// maxComing is how many answers that are arriving a page knows of at the same time. Of more it learns when they
+	// maxArriving is how many answers that are arriving a page knows of at the same time. Of more it learns when they
 	// have ended.
-	maxComing = 1024
+	maxArriving = 1024
 )
 
 // composer is the form for a question.
 type composer struct {
 	Conversation string // empty: a new one
-	Providers    []providerChoice
+	Providers    []chat.Provider
+	Provider     string // the chosen one
 	Model        string
-	Citations    []citationChoice
+	Citations    []choice
 	Question     string // what was written before, if it was not right
 	Wrong        string // what was not right
 	May          bool   // the reader may ask
-	status       int    // of the response where something was not right; 0: 422
 }
 
-// Back returns where the conversation is.
-func (form *composer) Back() string { return talkURL(form.Conversation) }
-
-type providerChoice struct {
-	Name, Model string
-	Chosen      bool
-	HasKey      bool // else it can only be asked if it wants none
-}
-
-type citationChoice struct {
-	Value, Word string
-	Chosen      bool
-}
-
-// coming is an answer that is arriving.
-type coming struct {
-	talk                    *chat.Turn // nil: another node asked for it
+// arrivingAnswer is an answer that is arriving.
+type arrivingAnswer struct {
+	turn                    *chat.Turn // nil: another node asked for it
 	tenant, conversation    string
 	answerID, run, question string
 	since                   time.Time
@@ -68,72 +53,64 @@ type coming struct {
 }
 
 // call returns the answer as far as it has arrived, as a call.
-func (t *coming) call(conversation string) *store.Call {
+func (t *arrivingAnswer) call(conversation string) *store.Call {
 	call := &store.Call{
-		AnswerID:     t.answerID,
-		Run:          t.run,
-		Conversation: conversation,
-		Started:      t.since,
-		Answer:       &ibid.Answer{},
+		AnswerID: t.answerID, Run: t.run, Conversation: conversation, Started: t.since, Answer: &ibid.Answer{},
 	}
-	if t.talk != nil {
-		if a := t.talk.Answer(); a != nil {
+	if t.turn != nil {
+		if a := t.turn.Answer(); a != nil {
 			call.Answer = a
 		}
 	}
 	return call
 }
 
-// talks are the answers that were asked for on a page of this node, and have not ended.
-type talks struct {
-	mu      sync.Mutex
-	all     []*coming          // oldest first
-	exports slots              // exports of conversations that are made
-	whole   singleflight.Group // of answers that have arrived, for who watches
-}
-
-func (t *talks) add(c *coming) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.prune()
-	if len(t.all) < maxComing {
-		t.all = append(t.all, c)
+// hasEnded reports whether the answer is found by its id now.
+func (t *arrivingAnswer) hasEnded() bool {
+	select {
+	case <-t.turn.Done():
+		return true
+	default:
+		return false
 	}
 }
 
-// prune forgets those that have ended: they are found by their ids.
-func (t *talks) prune() {
-	t.all = slices.DeleteFunc(t.all, func(c *coming) bool {
-		select {
-		case <-c.talk.Done():
-			return true
-		default:
-			return false
-		}
-	})
+// arriving are the answers that were asked for on a page of this node, and have not ended.
+type arriving struct {
+	mu    sync.Mutex
+	all   []*arrivingAnswer  // oldest first
+	whole singleflight.Group // of answers that have arrived, for who watches
+}
+
+func (t *arriving) add(a *arrivingAnswer) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = slices.DeleteFunc(t.all, (*arrivingAnswer).hasEnded)
+	if len(t.all) < maxArriving {
+		t.all = append(t.all, a)
+	}
 }
 
 // of returns those of a conversation.
-func (t *talks) of(tenant, conversation string) []*coming {
+func (t *arriving) of(tenant, conversation string) []*arrivingAnswer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.prune()
-	var list []*coming
-	for _, c := range t.all {
-		if c.tenant == tenant && c.conversation == conversation {
-			list = append(list, c)
+	var list []*arrivingAnswer
+	for _, a := range t.all {
+		if a.tenant == tenant && a.conversation == conversation && !a.hasEnded() {
+			list = append(list, a)
 		}
 	}
 	return list
 }
 
 // find returns one by the id of its answer; nil: it is not among them.
-func (t *talks) find(tenant, answerID string) *coming {
+func (t *arriving) find(tenant, answerID string) *arrivingAnswer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, c := range t.all {
-		if c.tenant == tenant && c.answerID == answerID {
-			return c
+	for _, a := range t.all {
+		if a.tenant == tenant && a.answerID == answerID {
+			return a
 		}
 	}
 	return nil
@@ -145,28 +122,23 @@ func (p *Page) composer(r *request, c *store.Conversation) *composer {
 		return nil
 	}
 	form := &composer{May: r.who.May(store.ScopeProxy) || r.who.Token == ""}
-	last := ""
 	if c != nil {
 		form.Conversation = c.ID
 		if n := len(c.Calls); n > 0 {
-			last = c.Calls[n-1].Upstream
+			form.Provider = c.Calls[n-1].Upstream
 		}
 	}
-	form.choose(p.o.Chat.Providers(), last, "")
+	form.addChoices(p.o.Chat, "")
 	return form
 }
 
-// choose fills in what there is to choose from.
-func (form *composer) choose(providers []chat.Provider, provider, citations string) {
-	for _, known := range providers {
-		form.Providers = append(
-			form.Providers, providerChoice{known.Upstream, known.Model, known.Upstream == provider, known.HasKey},
-		)
-	}
-	for _, c := range []citationChoice{{Value: "", Word: "by default"}, {Value: "accurate", Word: "accurate"}, {Value: "fast", Word: "fast"}, {Value: "off", Word: "off"}} {
-		c.Chosen = c.Value == citations
-		form.Citations = append(form.Citations, c)
-	}
+// addChoices fills in what there is to choose from.
+func (form *composer) addChoices(c *chat.Chat, citations string) {
+	form.Providers = c.Providers()
+	form.Citations = choices(
+		citations, choice{Value: "", Word: "by default"}, choice{Value: "accurate", Word: "accurate"},
+		choice{Value: "fast", Word: "fast"}, choice{Value: "off", Word: "off"},
+	)
 }
 
 // showAsk shows an empty form, for a new conversation.
@@ -188,52 +160,48 @@ func (p *Page) ask(w http.ResponseWriter, r *request) error {
 	f := r.PostForm
 	question := strings.ToValidUTF8(strings.TrimSpace(strings.ReplaceAll(f.Get("question"), "\r\n", "\n")), "\ufffd")
 	q := &chat.Question{
-		Provider: clean(
-			f.Get("provider"),
-		),
-		Model:        clean(f.Get("model")),
-		Citations:    clean(f.Get("citations")),
+		Provider: clean(f.Get("provider")), Model: clean(f.Get("model")), Citations: clean(f.Get("citations")),
 		Conversation: clean(f.Get("conversation")),
 	}
-	form := &composer{Conversation: q.Conversation, Question: question, May: true}
+	again := func(wrong string, status int) error { // what was written is not lost
+		form := &composer{
+			Conversation: q.Conversation, Question: question, May: true, Provider: q.Provider, Model: q.Model,
+			Wrong: wrong,
+		}
+		if len(question) > maxQuestionSize {
+			form.Question = ""
+		}
+		form.addChoices(p.o.Chat, q.Citations)
+		return p.show(w, r, "ask", status, &view{Title: "Ask", Section: "conversations", Body: form})
+	}
 	switch {
 	case question == "":
-		form.Wrong = "Write a question first."
+		return again("Write a question first.", http.StatusUnprocessableEntity)
 	case len(question) > maxQuestionSize:
-		form.Question, form.Wrong = "", fmt.Sprintf("The question has more than %d KiB.", maxQuestionSize>>10)
+		wrong := fmt.Sprintf("The question has more than %d KiB.", maxQuestionSize>>10)
+		return again(wrong, http.StatusUnprocessableEntity)
 	}
-	if form.Wrong != "" {
-		return p.askAgain(w, r, q, form)
-	}
-	if err := p.recall(r, q); err != nil { // what was written is not lost
+	if err := p.recall(r, q); err != nil {
 		if gateway.IsInternal(err) {
 			p.log.LogAttrs(r.Context(), slog.LevelError, "a conversation could not be read", slog.Any("error", err))
 		}
-		form.Wrong, form.status = problemWords(err), gateway.ProblemOf(err).Status
-		return p.askAgain(w, r, q, form)
+		return again(problemWords(err), gateway.ProblemOf(err).Status)
 	}
 	q.Messages = append(q.Messages, chat.Message{Role: store.RoleUser, Text: question})
-	talk, err := p.o.Chat.Ask(r.Context(), r.who, q)
+	turn, err := p.o.Chat.Ask(r.Context(), r.who, q)
 	if err != nil && !gateway.IsInternal(err) {
-		form.Wrong = problemWords(err)
-		return p.askAgain(w, r, q, form)
+		return again(problemWords(err), http.StatusUnprocessableEntity)
 	}
 	if err != nil {
 		return err
 	}
-	p.talks.add(&coming{
-		talk:         talk,
-		tenant:       r.who.Tenant,
-		conversation: q.Conversation,
-		answerID:     talk.AnswerID,
-		run:          talk.Run,
-		question:     question,
-		since:        time.Now(),
+	p.arriving.add(&arrivingAnswer{
+		turn: turn, tenant: r.who.Tenant, conversation: q.Conversation, answerID: turn.AnswerID, run: turn.Run,
+		question: question, since: time.Now(),
 	})
-	to := url.Values{"answer": {talk.AnswerID}, "run": {talk.Run}} // for a node that did not ask
-	http.Redirect(
-		w, r.Request, talkURL(q.Conversation)+"?"+to.Encode()+"#a-"+url.PathEscape(talk.AnswerID), http.StatusSeeOther,
-	)
+	to := url.Values{"answer": {turn.AnswerID}, "run": {turn.Run}} // for a node that did not ask
+	next := conversationURL(q.Conversation) + "?" + to.Encode() + "#a-" + url.PathEscape(turn.AnswerID)
+	http.Redirect(w, r.Request, next, http.StatusSeeOther)
 	return nil
 }
 
@@ -249,9 +217,9 @@ func (p *Page) recall(r *request, q *chat.Question) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
-	p.caughtUp(ctx)
+	p.catchUp(ctx)
 	// before the store: an answer that ends now is in one of both
-	begun := len(p.talks.of(r.who.Tenant, q.Conversation)) > 0
+	begun := len(p.arriving.of(r.who.Tenant, q.Conversation)) > 0
 	c, err := p.o.Store.Conversation(ctx, r.who.Tenant, q.Conversation, &store.Query{Limit: recalled})
 	if begun && errors.Is(err, store.ErrNotFound) {
 		return nil // its first answer is still arriving: there is nothing to recall
@@ -280,15 +248,4 @@ func (p *Page) recall(r *request, q *chat.Question) error {
 func problemWords(err error) string {
 	problem := gateway.ProblemOf(err)
 	return strings.TrimSpace(strings.TrimRight(problem.Detail, ". ") + ". " + problem.Hint)
-}
-
-// askAgain shows the form with what was written, and what is wrong with it.
-func (p *Page) askAgain(w http.ResponseWriter, r *request, q *chat.Question, form *composer) error {
-	form.choose(p.o.Chat.Providers(), q.Provider, q.Citations)
-	form.Model = q.Model
-	return p.show(w, r, &shown{
-		name:   "ask",
-		status: cmp.Or(form.status, http.StatusUnprocessableEntity),
-		view:   &view{Title: "Ask", Section: "conversations", Body: form},
-	})
 }

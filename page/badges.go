@@ -1,0 +1,272 @@
+package page
+
+import (
+	"strings"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/verify"
+)
+
+// badge says what was checked: one word, with an icon and never by its colour alone. It never says more than that: that
+// a quote was found does not say that the claim is right. The zero badge shows nothing.
+type badge struct {
+	Kind  string // its colour and icon: one of the constants below
+	Word  string
+	Title string // the same in a sentence
+	Code  string // the status word of docs/attribution-v1.md, or the label of support; empty: none
+}
+
+// The kinds of badges are classes of page.css. Each has an icon of its own in templates/parts/badge.html.
+const (
+	badgeGood  = "good"  // what was checked holds
+	badgeClose = "close" // it holds with a difference
+	badgeBad   = "bad"   // it does not hold
+	badgeLost  = "lost"  // it could not be looked at
+	badgeNone  = "none"  // it was not looked at
+)
+
+// subject is what a badge is about. The same status can have another badge where it is about something else.
+type subject string
+
+const (
+	aboutQuote     subject = "quote"     // a citation's words in its source; the codes are statuses of verify
+	aboutSource    subject = "source"    // the same in a report, for what it says otherwise
+	aboutSupport   subject = "support"   // whether a source supports a claim; the codes are labels of support
+	aboutClaim     subject = "claim"     // the same in a report; the codes are statuses of verify
+	aboutState     subject = "state"     // a whole report; the codes are states of verify
+	aboutSignature subject = "signature" // a manifest's signature
+)
+
+// badges is the one table of them, each with the statuses that it stands for. A quote's kind is as its status counts in
+// verify: what passes is good or close, what fails is bad.
+var badges = []struct {
+	about             subject
+	codes             string
+	kind, word, title string
+}{
+	{
+		aboutQuote, "verified excerpt-found offset-wrong", badgeGood, "quote found",
+		"The source still has these words.",
+	},
+	{
+		aboutQuote, "source-drifted-text-intact source-drifted-excerpt-intact", badgeGood, "quote found",
+		"The source has changed, and still has these words.",
+	},
+	{
+		aboutQuote, "verified-from-archive", badgeClose, "found in the archive",
+		"The source cannot be read; its archived copy has these words.",
+	},
+	{
+		aboutQuote, "verified-hash-only", badgeClose, "unchanged",
+		"The source is the same as when it was read; no words of it were recorded.",
+	},
+	{
+		aboutQuote, "excerpt-reformatted", badgeClose, "reformatted",
+		"The source has these words in another form: spaces, quotes or hyphens differ.",
+	},
+	{
+		aboutQuote, "excerpt-cut", badgeClose, "cut",
+		"The source has these words, cut inside a number or a word: they may mean something else there.",
+	},
+	{aboutQuote, "excerpt-altered", badgeBad, "altered", "The source has something similar, and not these words."},
+	{aboutQuote, "excerpt-mismatch", badgeBad, "misquoted", "The source is unchanged, and never had these words."},
+	{aboutQuote, "excerpt-missing", badgeBad, "missing", "The source does not have these words."},
+	{
+		aboutQuote, "hash-mismatch", badgeLost, "changed",
+		"The source has changed, and there were no words that could be compared.",
+	},
+	{aboutQuote, "gone", badgeLost, "gone", "The source is not there any more."},
+	{
+		aboutQuote, "unreachable access-denied too-large unsupported-media algorithm-unsupported", badgeLost,
+		"unreachable", "The source could not be read.",
+	},
+	{
+		aboutQuote, "blocked robots-disallowed not-dereferenceable nothing-recorded nothing-quoted", badgeNone,
+		"not checked", "There was nothing that may be read, or nothing to compare: {status}.",
+	},
+	{aboutQuote, "", badgeNone, "not checked", "Nobody has read this source again."},
+
+	{aboutSource, "blocked", badgeLost, "not fetched", ""}, // its reason says why
+
+	{aboutSupport, "supported", badgeGood, "supported", ""},
+	{aboutSupport, "partial", badgeClose, "partly supported", ""},
+	{aboutSupport, "unsupported", badgeBad, "not supported", ""},
+	{aboutSupport, "contradicted", badgeBad, "contradicted", ""},
+
+	{
+		aboutClaim, "supported-verbatim", badgeGood, "word for word",
+		"The claim stands in an excerpt, word for word.",
+	},
+	{aboutClaim, "support-suspect", badgeClose, "read it", ""},
+	{aboutClaim, "support-unchecked", badgeNone, "support not checked", ""},
+	{aboutClaim, "unsupported-claim", badgeBad, "not supported", ""},
+
+	{
+		aboutState, "trusted", badgeGood, "trusted",
+		"Everything is in order, and every manifest is signed by somebody whom you named as trusted.",
+	},
+	{
+		aboutState, "valid", badgeGood, "valid",
+		"Everything that was looked at is in order. Nobody here said that its signer is trusted, or nobody signed it.",
+	},
+	{
+		aboutState, "unverifiable", badgeLost, "unverifiable",
+		"Nothing failed, but something that is claimed could not be looked at.",
+	},
+	{aboutState, "invalid", badgeBad, "invalid", "Something failed. Below it says what."},
+
+	{aboutSignature, "trusted", badgeGood, "signed", "The signature holds, by a key that is trusted here: "},
+	{
+		aboutSignature, "verified", badgeClose, "signed, not trusted",
+		"The signature holds. Nobody here said that its key is trusted.",
+	},
+	{
+		aboutSignature, "invalid", badgeBad, "signature not valid",
+		"The signature does not hold, or its key could not be had.",
+	},
+	{aboutSignature, "none", badgeNone, "not signed", "Nobody signed the manifest."},
+	{
+		aboutSignature, "unchecked", badgeNone, "signed, not checked",
+		"The manifest has a signature. Verify checks it.",
+	},
+	{aboutSignature, "pending", badgeNone, "being built", "The manifest is not built yet."},
+	{aboutSignature, "lost", badgeLost, "not there", "The manifest cannot be read now."},
+}
+
+// badgeByCode finds badges by what they are about and their code.
+var badgeByCode = func() map[subject]map[string]badge {
+	all := map[subject]map[string]badge{}
+	for _, row := range badges {
+		if all[row.about] == nil {
+			all[row.about] = map[string]badge{}
+		}
+		for code := range strings.SplitSeq(row.codes, " ") {
+			title := strings.Replace(row.title, "{status}", words(code), 1)
+			all[row.about][code] = badge{row.kind, row.word, title, code}
+		}
+	}
+	return all
+}()
+
+// badgeOf returns the badge of a code, and one of the code's own words where the table has none.
+func badgeOf(about subject, code string) badge {
+	if b, ok := badgeByCode[about][code]; ok {
+		return b
+	}
+	return badge{badgeNone, words(code), "The status is " + code + ".", code}
+}
+
+// quoteBadge says what came of looking for a citation's words in its source.
+func quoteBadge(v *ibid.Verification) badge {
+	if v == nil {
+		return badgeOf(aboutQuote, "")
+	}
+	return statusBadge(verify.Status(v.Status), v.CheckedAt)
+}
+
+// statusBadge returns the badge of a status, which says when it was found, unless that is zero.
+func statusBadge(s verify.Status, at time.Time) badge {
+	b := badgeOf(aboutQuote, string(s))
+	if s != "" && !at.IsZero() {
+		b.Title += " Checked on " + moment(at) + "."
+	}
+	return b
+}
+
+// incidentBadge is the badge of what failed. All incidents are failures, also those whose status has no badge of its
+// own.
+func incidentBadge(s verify.Status) badge {
+	b := badgeOf(aboutQuote, string(s))
+	if b.Kind == badgeNone || b.Kind == badgeGood {
+		return badge{badgeBad, words(string(s)), "The status is " + string(s) + ".", string(s)}
+	}
+	return b
+}
+
+// sourceBadge is the badge of what a report found about a source.
+func sourceBadge(s verify.Status) badge {
+	if b, ok := badgeByCode[aboutSource][string(s)]; ok {
+		return b
+	}
+	return badgeOf(aboutQuote, string(s))
+}
+
+// supportBadge says whether a checker found that the source supports the claim. The zero badge: it was not asked.
+func supportBadge(s *ibid.Support) badge {
+	if s == nil {
+		return badge{}
+	}
+	b, ok := badgeByCode[aboutSupport][s.Label]
+	if !ok {
+		b = badge{Kind: badgeNone, Word: "support unclear", Code: s.Label}
+	}
+	b.Title = "By the checker " + s.By + "."
+	return b
+}
+
+// claimBadge says whether the excerpts of a report support a claim.
+func claimBadge(c *verify.ClaimReport) badge {
+	b, ok := badgeByCode[aboutClaim][string(c.Status)]
+	switch {
+	case ok:
+	case strings.HasPrefix(string(c.Status), "supported-"):
+		b = badge{Kind: badgeGood, Word: "supported"}
+	default:
+		b = badge{Kind: badgeClose, Word: words(string(c.Status))}
+	}
+	if b.Code = string(c.Status); b.Title == "" {
+		b.Title = c.Detail
+	}
+	return b
+}
+
+// stateBadge says what a whole report came to.
+func stateBadge(s verify.State) badge {
+	if b, ok := badgeByCode[aboutState][string(s)]; ok {
+		return b
+	}
+	return badge{Kind: badgeNone, Word: "unknown", Title: "It came to no state."}
+}
+
+// signatureBadge says what came of checking the signature of a manifest.
+func signatureBadge(m *verify.ManifestReport) badge {
+	switch {
+	case m.Trusted:
+		b := badgeOf(aboutSignature, "trusted")
+		b.Title += m.TrustedBy + "."
+		return b
+	case m.Verified:
+		return badgeOf(aboutSignature, "verified")
+	case m.KeyID != "":
+		return badgeOf(aboutSignature, "invalid")
+	}
+	return badgeOf(aboutSignature, "none")
+}
+
+// countedBadge is how many citations have a badge.
+type countedBadge struct {
+	badge
+
+	Count int
+}
+
+// countBadges counts citations by the badge of their quote, in the order in which these first occur.
+func countBadges(counts []countedBadge, citations []ibid.Citation) []countedBadge {
+	for i := range citations {
+		b := quoteBadge(citations[i].Verification)
+		at := 0
+		for at < len(counts) && counts[at].Word != b.Word {
+			at++
+		}
+		if at == len(counts) {
+			b.Title = "" // it is about one citation
+			counts = append(counts, countedBadge{badge: b})
+		}
+		counts[at].Count++
+	}
+	return counts
+}
+
+// words returns a status word as words.
+func words(status string) string { return strings.ReplaceAll(status, "-", " ") }

@@ -1,0 +1,414 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ibidhq/ibid/internal/text"
+	"github.com/ibidhq/ibid/store"
+)
+
+const (
+	// listed is how many conversations a page of their list has.
+	listed = 20
+	// glanced is how many of the latest answers of a conversation its entry in the list is made of.
+	glanced = 12
+	// searches is how often up to listed answers are looked through for one page of a filtered list, which ends as soon
+	// as it has so many conversations.
+	searches = 6
+	// maxTurns is how many answers a page of a conversation has at most, and maxTurnsBytes about how many bytes they
+	// have, with all that they quote: of heavy ones there are fewer.
+	maxTurns      = 20
+	maxTurnsBytes = 4 << 20
+	// fewTurns is how many answers are read to see whether they are heavy, and as many at a time if they are.
+	fewTurns = 2
+	// maxTitle is how many characters the title of a conversation has.
+	maxTitle = 90
+	// maxMessage is how many bytes of a message are shown at once; the rest opens.
+	maxMessage = 1200
+)
+
+// choice is one of those of a form.
+type choice struct {
+	Value, Word string
+	Chosen      bool
+}
+
+// choices marks the chosen one.
+func choices(chosen string, all ...choice) []choice {
+	for i := range all {
+		all[i].Chosen = all[i].Value == chosen
+	}
+	return all
+}
+
+// verificationChoices returns what lists of answers can be narrowed to.
+func verificationChoices(chosen string) []choice {
+	return choices(
+		chosen, choice{Value: "", Word: "any badge"},
+		choice{Value: store.VerifiedPassed, Word: "checked and in order"},
+		choice{Value: store.VerifiedFailed, Word: "a check failed"},
+		choice{Value: store.VerifiedUnverifiable, Word: "a source could not be read"},
+		choice{Value: store.VerifiedUnchecked, Word: "not checked"},
+	)
+}
+
+// conversationList is what the list of conversations shows.
+type conversationList struct {
+	Query, Badge string
+	Badges       []choice
+	Items        []conversationItem
+	Next         string // where the next page is; empty: this is the last
+}
+
+// Filtered reports whether the list is narrowed.
+func (l *conversationList) Filtered() bool { return l.Query+l.Badge != "" }
+
+// conversationItem is a conversation in the list.
+type conversationItem struct {
+	*store.Conversation
+
+	Title  string
+	Models string
+	Badges []countedBadge
+	Part   int // the badges are those of so many of its latest answers only; 0: of all
+}
+
+// conversations lists conversations, the one with the latest call first.
+func (p *Page) conversations(w http.ResponseWriter, r *request) error {
+	list := &conversationList{Query: r.asked("q"), Badge: r.asked("badge")}
+	list.Badges = verificationChoices(list.Badge)
+	ctx, cancel := context.WithTimeout(r.Context(), askStore)
+	defer cancel()
+	p.catchUp(ctx)
+	var next string
+	var err error
+	cursor := r.URL.Query().Get("cursor")
+	if list.Filtered() {
+		list.Items, next, err = p.findConversations(ctx, r.who.Tenant, list, cursor)
+	} else {
+		list.Items, next, err = p.latestConversations(ctx, r.who.Tenant, cursor, listed)
+	}
+	if err != nil {
+		return err
+	}
+	list.Next = nextURL(r.URL, next)
+	return p.page(w, r, "conversations", &view{Title: "Conversations", Section: "conversations", Body: list})
+}
+
+// latestConversations returns the conversations with the latest calls.
+func (p *Page) latestConversations(
+	ctx context.Context, tenant, cursor string, limit int,
+) (items []conversationItem, next string, err error) {
+	page, err := p.o.Store.Conversations(ctx, tenant, &store.Query{Cursor: cursor, Limit: limit})
+	if err != nil {
+		return nil, "", err
+	}
+	var ids []string
+	for i := range page.Items {
+		ids = append(ids, page.Items[i].ID)
+	}
+	items, err = p.conversationItems(ctx, tenant, ids)
+	return items, page.Next, err
+}
+
+// findConversations returns the conversations of the latest answers that a filter finds. One whose answers are on both
+// sides of a cursor is on both pages.
+func (p *Page) findConversations(
+	ctx context.Context, tenant string, list *conversationList, cursor string,
+) (items []conversationItem, next string, err error) {
+	var ids []string
+	for range searches {
+		page, err := p.o.Store.Calls(
+			ctx, tenant, &store.Query{Text: list.Query, Verification: list.Badge, Cursor: cursor, Limit: listed},
+		)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, c := range page.Items {
+			if c.Conversation != "" && !slices.Contains(ids, c.Conversation) {
+				ids = append(ids, c.Conversation)
+			}
+		}
+		if cursor = page.Next; cursor == "" || len(ids) >= listed {
+			break
+		}
+	}
+	items, err = p.conversationItems(ctx, tenant, ids)
+	return items, cursor, err
+}
+
+// conversationItems reads the entries of conversations, made of their latest answers.
+func (p *Page) conversationItems(ctx context.Context, tenant string, ids []string) ([]conversationItem, error) {
+	var items []conversationItem
+	for _, id := range ids {
+		c, err := p.o.Store.Conversation(ctx, tenant, id, &store.Query{Limit: glanced})
+		if errors.Is(err, store.ErrNotFound) {
+			continue // it was deleted meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		item := conversationItem{Conversation: c, Title: titleOf(c)}
+		if c.Answers > len(c.Calls) {
+			item.Part = len(c.Calls)
+		}
+		var models []string
+		for _, call := range c.Calls {
+			if m := label(call.Answer.Model); m != "" && !slices.Contains(models, m) {
+				models = append(models, m)
+			}
+			item.Badges = countBadges(item.Badges, call.Answer.Citations)
+		}
+		item.Models = strings.Join(models, ", ")
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+// titleOf returns what a conversation began with, as far as its calls tell: most clients send all of it with each
+// question.
+func titleOf(c *store.Conversation) string {
+	for _, call := range c.Calls {
+		for _, m := range call.Prompt {
+			if title := short(m.Text, maxTitle); m.Role == store.RoleUser && title != "" {
+				return title
+			}
+		}
+	}
+	return "Conversation " + short(c.ID, maxTitle)
+}
+
+// conversationBody is what the page of a conversation shows.
+type conversationBody struct {
+	*store.Conversation
+
+	Title           string
+	Turns           []turnView
+	Earlier, Latest string // pages of it; empty: there are none
+	Arriving        []arrivingView
+	Composer        *composer // nil: nobody can be asked here
+}
+
+// Exports returns the menu of exports of the conversation.
+func (b *conversationBody) Exports() []exportLink {
+	return exportLinks(conversationURL(b.ID)+"/export", false)
+}
+
+// turnView is what was said since the last answer, and the answer.
+type turnView struct {
+	Asked  []messageView
+	Answer *answerView
+}
+
+// messageView is a message that is no answer. Rest is what opens of it.
+type messageView struct{ Role, Text, Rest string }
+
+// arrivingView is an answer that is still arriving.
+type arrivingView struct {
+	Question string
+	LiveURL  string // empty: it has arrived meanwhile
+	Answer   *answerView
+}
+
+// conversation shows the latest messages of a conversation with their answers, numbered as they always were, and what
+// is still arriving.
+func (p *Page) conversation(w http.ResponseWriter, r *request) error {
+	id, err := r.pathID()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), askStore)
+	defer cancel()
+	p.catchUp(ctx)
+	cursor := r.URL.Query().Get("cursor")
+	arriving := p.arriving.of(r.who.Tenant, id) // before the store: an answer that ends now is in one of both
+	if cursor == "" && len(arriving) == 0 {
+		arriving = p.announced(ctx, r, id)
+	}
+	c, err := p.conversationPart(ctx, r.who.Tenant, id, cursor)
+	if errors.Is(err, store.ErrNotFound) && cursor == "" && len(arriving) > 0 {
+		c, err = &store.Conversation{ID: id, Started: time.Now(), Updated: time.Now()}, nil
+	}
+	if err != nil {
+		return err
+	}
+	body := &conversationBody{Conversation: c, Title: titleOf(c)}
+	if err := p.addTurns(ctx, r, body); err != nil {
+		return err
+	}
+	if c.Next != "" {
+		body.Earlier = conversationURL(c.ID) + "?cursor=" + url.QueryEscape(c.Next)
+	}
+	if cursor != "" {
+		body.Latest = conversationURL(id)
+	} else {
+		body.Arriving = p.arrivingViews(ctx, r, c, arriving)
+		if len(body.Arriving) > 0 && len(body.Turns) == 0 {
+			body.Title = short(body.Arriving[0].Question, maxTitle)
+		}
+		body.Composer = p.composer(r, c)
+	}
+	return p.page(w, r, "conversation", &view{Title: body.Title, Section: "conversations", Body: body})
+}
+
+// conversationPart reads the part of a conversation that a page shows: up to [maxTurns] answers before a cursor, fewer
+// if they are heavy.
+func (p *Page) conversationPart(ctx context.Context, tenant, id, cursor string) (*store.Conversation, error) {
+	limit, size := fewTurns, 0
+	var whole *store.Conversation
+	for {
+		c, err := p.o.Store.Conversation(ctx, tenant, id, &store.Query{Cursor: cursor, Limit: limit})
+		if err != nil {
+			return nil, err
+		}
+		size += sizeOf(c.Calls)
+		if whole != nil {
+			c.Calls = append(c.Calls, whole.Calls...)
+		}
+		whole, cursor = c, c.Next
+		if cursor == "" || len(c.Calls) >= maxTurns || size >= maxTurnsBytes {
+			return whole, nil
+		}
+		if limit = fewTurns; size < maxTurnsBytes/maxTurns {
+			limit = maxTurns - len(c.Calls)
+		}
+	}
+}
+
+// sizeOf returns about how many bytes answers have, with what they quote and what they were given.
+func sizeOf(calls []*store.Call) int {
+	n := 0
+	for _, call := range calls {
+		n += len(call.Answer.Text)
+		for i := range call.Prompt {
+			n += len(call.Prompt[i].Text)
+		}
+		for i := range call.Answer.Sources {
+			s := &call.Answer.Sources[i]
+			n += len(s.Title) + len(s.URL) + len(s.Content)
+		}
+		for i := range call.Answer.Citations {
+			for k := range call.Answer.Citations[i].Refs {
+				n += len(call.Answer.Citations[i].Refs[k].Quote)
+			}
+		}
+	}
+	return n
+}
+
+// addTurns adds what was said.
+func (p *Page) addTurns(ctx context.Context, r *request, body *conversationBody) error {
+	numbering := maps.Clone(body.Numbering)
+	for i, turn := range body.Conversation.Turns() {
+		said, err := p.said(ctx, r.who.Tenant, turn.Call.AnswerID)
+		if err != nil {
+			return err
+		}
+		prefix := "m" + strconv.Itoa(i+1) + "-"
+		o := &answerOptions{numbering: &numbering, prefix: prefix, said: said, mute: !r.mayWrite()}
+		t := turnView{Answer: p.answerView(turn.Call, o)}
+		for _, m := range turn.Asked {
+			message := messageView{Role: m.Role, Text: m.Text}
+			if len(m.Text) > maxMessage+maxMessage/4 {
+				message.Text = text.Head(m.Text, maxMessage)
+				message.Rest = m.Text[len(message.Text):]
+			}
+			t.Asked = append(t.Asked, message)
+		}
+		body.Turns = append(body.Turns, t)
+	}
+	return nil
+}
+
+// arrivingViews returns what is arriving of the answers that the store does not have yet.
+func (p *Page) arrivingViews(
+	ctx context.Context, r *request, c *store.Conversation, all []*arrivingAnswer,
+) []arrivingView {
+	stored := map[string]bool{}
+	for _, call := range c.Calls {
+		stored[call.AnswerID] = true
+	}
+	numbering := maps.Clone(c.Numbering)
+	var views []arrivingView
+	for _, t := range all {
+		if stored[t.answerID] || t.whole != nil && len(c.Calls) > 0 && t.whole.Started.Before(c.Calls[0].Started) {
+			continue // it is on this page, or on one before
+		}
+		call := t.whole
+		if call == nil {
+			if whole, err := p.call(ctx, r.who.Tenant, t.answerID); err == nil {
+				call = whole
+			}
+		}
+		o := &answerOptions{
+			numbering: &numbering, prefix: "live" + strconv.Itoa(len(views)+1) + "-", live: call == nil,
+			mute: !r.mayWrite(),
+		}
+		v := arrivingView{Question: t.question}
+		if o.live {
+			call = t.call(c.ID)
+			call.Answer = settled(call.Answer, 0)
+			q := url.Values{"prefix": {o.prefix}, "run": {t.run}, "conversation": {c.ID}}
+			v.LiveURL = answerURL(t.answerID) + "/live?" + q.Encode()
+		}
+		v.Answer = p.answerView(call, o)
+		if asked := lastQuestion(call.Prompt); v.Question == "" && asked != nil {
+			v.Question = asked.Text
+		}
+		views = append(views, v)
+	}
+	return views
+}
+
+// lastQuestion returns what was asked last; nil: it is not known.
+func lastQuestion(prompt []store.Message) *store.Message {
+	for i := range slices.Backward(prompt) {
+		if prompt[i].Role == store.RoleUser {
+			return &prompt[i]
+		}
+	}
+	return nil
+}
+
+// announced returns the answer that the address of a conversation says is arriving, which another node may have asked
+// for. Of one that has arrived it is known if it is of this conversation.
+func (p *Page) announced(ctx context.Context, r *request, conversation string) []*arrivingAnswer {
+	answerID, run := r.asked("answer"), r.asked("run")
+	if answerID == "" || run == "" || p.o.Bus == nil {
+		return nil
+	}
+	since, ok := beginningOf(answerID)
+	if !ok {
+		return nil
+	}
+	t := &arrivingAnswer{answerID: answerID, run: run, since: since}
+	switch call, err := p.call(ctx, r.who.Tenant, answerID); {
+	case errors.Is(err, store.ErrNotFound):
+	case err != nil || call.Conversation != conversation:
+		return nil
+	default:
+		t.whole = call
+	}
+	return []*arrivingAnswer{t}
+}
+
+// beginningOf returns when an answer began, which its id says; not ok: that is not the id of an answer.
+func beginningOf(answerID string) (at time.Time, ok bool) {
+	id, is := strings.CutPrefix(answerID, "ans_")
+	u, err := uuid.Parse(id)
+	if !is || err != nil || u.Version() != 7 || u.String() != id {
+		return time.Time{}, false
+	}
+	sec, nsec := u.Time().UnixTime()
+	return time.Unix(sec, nsec), true
+}

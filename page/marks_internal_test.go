@@ -1,0 +1,144 @@
+package page
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/snapshot"
+)
+
+// markup returns pieces as a page shows them.
+func markup(tb testing.TB, p *Page, list []piece) string {
+	tb.Helper()
+	html, err := p.fragment("answer", "pieces", list)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(html)
+}
+
+// plain returns the text of pieces.
+func plain(list []piece) string {
+	var b strings.Builder
+	for _, p := range list {
+		b.WriteString(p.Text)
+	}
+	return b.String()
+}
+
+func TestQuoteMarks(t *testing.T) {
+	q := newQuote("118 species of birds, 14 of dragonflies.", maxShownQuote)
+	q.compare("a", "Birds: 118 species.")
+	q.compare("b", "Dragonflies have 14 species.")
+	q.compare("c", "118 species of birds and dragonflies")
+	want := `<mark data-of="a c">118 </mark><mark>species</mark> of <mark data-of="a c">birds</mark>, ` +
+		`<mark data-of="b">14</mark> of <mark data-of="b c">dragonflies</mark>.`
+	if diff := cmp.Diff(want, markup(t, newViews(t), q.pieces(len(q.text)))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Whatever is marked, the words stay what they were.
+func FuzzQuoteMarks(f *testing.F) {
+	f.Add("118 species of birds, 14 of dragonflies", "118 birds", "species of birds", "14 dragonflies birds")
+	f.Fuzz(func(t *testing.T, words, one, two, three string) {
+		q := newQuote(words, maxShownQuote)
+		for i, claim := range []string{one, two, three} {
+			q.compare(string(rune('a'+i)), claim)
+		}
+		for _, end := range []int{len(q.text), len(q.text) / 2} {
+			if got := plain(q.pieces(end)); got != q.text[:end] {
+				t.Fatalf("%q became %q", q.text[:end], got)
+			}
+		}
+	})
+}
+
+func TestExcerptMarks(t *testing.T) {
+	p := newViews(t)
+	long := strings.Repeat("Herons nest in trees. ", 40)
+	for _, test := range []struct{ name, query, text, want string }{
+		{"nothing is asked", "", "Bees dance.", "Bees dance."},
+		{"the last word may begin one", "bees da", "Bees dance, and bee.", "<mark>Bees</mark> <mark>dance</mark>, and bee."},
+		{"a finished word must be all of it", "dan ", "Bees dance, says Dan.", "Bees dance, says <mark>Dan</mark>."},
+		{"accents", "cafe zurich", "Das Café in Zürich", "Das <mark>Café</mark> in <mark>Zürich</mark>"},
+		{"CJK", "東京", "東京の人口", "<mark>東</mark><mark>京</mark>の人口"},
+		{"hostile", "script", "<script>x</script>", "&lt;<mark>script</mark>&gt;x&lt;/<mark>script</mark>&gt;"},
+		{"lines", "b", "a\n\n b", "a <mark>b</mark>"},
+		{"not there", "wasps", "Bees.", "Bees."},
+		{"markdown", "nest ", "## Herons\n\n**Grey herons** nest in [tall trees](https://a.example).", "Herons Grey herons <mark>nest</mark> in tall trees."},
+	} {
+		if diff := cmp.Diff(test.want, markup(t, p, newFinder(test.query).excerpt(test.text))); diff != "" {
+			t.Errorf("%s: %s", test.name, diff)
+		}
+	}
+	got := markup(t, p, newFinder("owl").excerpt(long+"An owl calls. "+long))
+	if !strings.HasPrefix(got, "… ") || !strings.HasSuffix(got, " …") ||
+		!strings.Contains(got, "An <mark>owl</mark> calls.") || len(got) > 500 {
+		t.Errorf("far in: %q", got)
+	}
+}
+
+func FuzzExcerpt(f *testing.F) {
+	f.Add("bees da", "Bees <b>dance</b>\xff 東京 \u202e x")
+	f.Add("a", strings.Repeat("\u0301a ", 300))
+	p := newViews(f)
+	f.Fuzz(func(t *testing.T, query, text string) {
+		body := markup(t, p, newFinder(query).excerpt(text))
+		for _, mark := range []string{"<mark>", "</mark>"} {
+			body = strings.ReplaceAll(body, mark, "")
+		}
+		if strings.ContainsAny(body, "<>") {
+			t.Fatalf("%q has a tag of its own", body)
+		}
+	})
+}
+
+func TestCompareWords(t *testing.T) {
+	shown := func(list []piece) string {
+		var b strings.Builder
+		for _, p := range list {
+			if p.Marked {
+				p.Text = "[" + p.Text + "]"
+			}
+			b.WriteString(p.Text)
+		}
+		return b.String()
+	}
+	long, other := strings.Repeat("x ", maxTokens), strings.Repeat("y ", maxTokens)
+	for _, test := range []struct{ x, y, wantX, wantY string }{
+		{"", "", "", ""},
+		{"a b", "", "a b", ""},
+		{"closed in 1987.", "closed in 1989.", "closed in [1987].", "closed in [1989]."},
+		{"for 1260 days", "for 1250 days", "for [1260] days", "for [1250] days"},
+		{"a b c", "a c", "a [b ]c", "a c"},
+		{"a c", "a b c", "a c", "a [b ]c"},
+		{"a " + long + "c", "a " + other + "c", "a [" + long[:len(long)-1] + "] c", "a [" + other[:len(other)-1] + "] c"},
+	} {
+		x, y := compareWords(test.x, test.y)
+		if diff := cmp.Diff([]string{test.wantX, test.wantY}, []string{shown(x), shown(y)}); diff != "" {
+			t.Errorf("%.20q and %.20q: %s", test.x, test.y, diff)
+		}
+	}
+}
+
+// Whatever a comparison is, both sides stay what they were.
+func FuzzDiffWords(f *testing.F) {
+	f.Add("for 126 days", "for 125 long days")
+	f.Fuzz(func(t *testing.T, x, y string) {
+		was, is := "", ""
+		for _, e := range diffWords(x, y) {
+			if e.Kind != snapshot.EditText {
+				was += e.Text
+			}
+			if e.Kind != snapshot.EditQuote {
+				is += e.Text
+			}
+		}
+		if was != x || is != y {
+			t.Errorf("%q and %q became %q and %q", x, y, was, is)
+		}
+	})
+}

@@ -1,0 +1,162 @@
+package page
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/trail"
+)
+
+// documentView is a document of a run.
+type documentView struct {
+	*trail.SummarySource
+
+	N        int // from 1
+	Name     string
+	Refs     []stepRef // of Steps
+	Primary  bool
+	Retired  bool // it was retrieved, and not used
+	Shown    bool // the page has it; if not, only its number and its name
+	Passages []*passageView
+}
+
+// Uses returns the address of the page with all that uses the document; empty: there is none.
+func (d *documentView) Uses() string { return usesURL(d.Key) }
+
+// MorePassages returns how many are not shown.
+func (d *documentView) MorePassages() int { return len(d.SummarySource.Passages) - len(d.Passages) }
+
+// passageView is a passage of a document.
+type passageView struct {
+	*trail.SummaryPassage
+
+	N         int // in the run, from 1
+	Words     string
+	Sentences []int // that rest on it
+	Choose    string
+	Chosen    bool
+	Related   bool
+}
+
+// addDocuments numbers the documents, and their passages, in the order of the summary.
+func (b *runBody) addDocuments() {
+	s := b.Summary
+	primary := map[string]bool{}
+	for i := range s.Primary {
+		primary[s.Primary[i].DocumentID] = true
+	}
+	for i := range s.Steps {
+		if len(s.Steps[i].Documents) == 0 {
+			b.Without++
+		}
+	}
+	shown := b.shownDocuments(primary)
+	for i := range s.Sources {
+		d := b.document(&s.Sources[i], shown)
+		if d.Primary = primary[d.DocumentID]; d.Shown {
+			b.Sources = append(b.Sources, d)
+		}
+	}
+	for i := range s.Unused {
+		d := b.document(&s.Unused[i], shown)
+		if d.Retired = true; d.Shown {
+			b.Unused = append(b.Unused, d)
+		}
+	}
+}
+
+// shownDocuments chooses the documents that the page has: the primary ones, those of the steps on this page, then the
+// most relevant.
+func (b *runBody) shownDocuments(primary map[string]bool) map[string]bool {
+	s := b.Summary
+	here := map[int]bool{}
+	for i := b.from; i < min(b.from+maxShownSteps, len(s.Run.Steps)); i++ {
+		here[s.Run.Steps[i].Number] = true
+	}
+	isHere := func(n int) bool { return here[n] }
+	shown := map[string]bool{}
+	for _, pick := range []func(*trail.SummarySource) bool{
+		func(f *trail.SummarySource) bool { return primary[f.DocumentID] },
+		func(f *trail.SummarySource) bool { return slices.ContainsFunc(f.Steps, isHere) },
+		func(*trail.SummarySource) bool { return true },
+	} {
+		for _, list := range [][]trail.SummarySource{s.Sources, s.Unused} {
+			for i := range list {
+				if len(shown) < maxShownDocuments && pick(&list[i]) {
+					shown[list[i].DocumentID] = true
+				}
+			}
+		}
+	}
+	return shown
+}
+
+func (b *runBody) document(f *trail.SummarySource, shown map[string]bool) *documentView {
+	b.counted++
+	d := &documentView{
+		SummarySource: f, N: b.counted, Name: documentName(f.Title, f.DocumentID), Shown: shown[f.DocumentID],
+		Refs: b.refs(f.Steps),
+	}
+	for i := range f.Passages {
+		if !d.Shown || i == maxShownPassages {
+			break
+		}
+		b.passed++
+		from := &f.Passages[i]
+		d.Passages = append(d.Passages, &passageView{
+			SummaryPassage: from, N: b.passed, Words: shownText(from.Excerpt),
+			Choose:  b.choose("passage", b.passed, "passage-"+strconv.Itoa(b.passed)),
+			Chosen:  b.chosen.Passage == b.passed,
+			Related: b.chosen.Step != 0 && slices.Contains(from.Steps, b.chosen.Step),
+		})
+	}
+	b.docs[f.DocumentID] = d
+	for _, id := range f.OtherIDs {
+		if b.docs[id] == nil {
+			b.docs[id] = d
+		}
+	}
+	return d
+}
+
+// passage finds the passage of a document that a step or a sentence names; nil: it is not shown, or cannot be told from
+// others.
+func (d *documentView) passage(chunk *int, words string, step int) *passageView {
+	if d == nil {
+		return nil
+	}
+	excerpt := trail.Excerpt(words, 0)
+	var byChunk, byStep *passageView
+	for _, v := range d.Passages {
+		if excerpt != "" && trail.Excerpt(v.Words, 0) == excerpt {
+			return v
+		}
+		if chunk != nil && v.ChunkIndex != nil && *chunk == *v.ChunkIndex && byChunk == nil {
+			byChunk = v
+		}
+		if step != 0 && slices.Contains(v.Steps, step) && byStep == nil && chunk == nil {
+			byStep = v
+		}
+	}
+	switch {
+	case byChunk != nil:
+		return byChunk
+	case len(d.Passages) == 1 && d.MorePassages() == 0:
+		return d.Passages[0]
+	case words == "":
+		return byStep
+	}
+	return nil
+}
+
+// documentName returns what a reader knows a document by.
+func documentName(title, id string) string { return sourceTitle(&ibid.Source{ID: id, Title: title}) }
+
+// nameOr returns what a reader knows the document by; of one that is nil what its title and id say.
+func (d *documentView) nameOr(title, id string) string {
+	if d != nil {
+		return d.Name
+	}
+	return documentName(title, id)
+}
