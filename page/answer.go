@@ -1,12 +1,12 @@
 package page
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"html/template"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -181,8 +181,8 @@ type layout struct {
 	places  []int          // by citation: which chip it is the first time in, from 1; 0: in none
 	chips   int            // so far
 	quoted  int            // bytes of quotes laid out so far
-	chip    *template.Template
-	claim   *template.Template
+	views   *template.Template
+	badges  map[badge]template.HTML
 }
 
 // layOut renders the text of an answer, with its sources numbered as the answer's document numbers them.
@@ -190,7 +190,7 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	a := call.Answer
 	l := &layout{
 		answerOptions: o, call: call, answer: a, index: map[string]int{}, places: make([]int, len(a.Citations)),
-		chip: p.views["answer"].Lookup("chip"), claim: p.views["answer"].Lookup("claim"),
+		views: p.views["answer"], badges: map[badge]template.HTML{},
 	}
 	numbering := o.numbering
 	if numbering == nil {
@@ -219,8 +219,8 @@ func renderedHTML(a *ibid.Answer, o *ibid.RenderOptions) template.HTML {
 	return trustedHTML(strings.ReplaceAll(a.Render(o), "<pre>", `<pre tabindex="0">`))
 }
 
-// trustedHTML is HTML that ibid rendered, which is safe whatever the answer says. Nothing else is put into a page
-// without being escaped.
+// trustedHTML is HTML that ibid rendered, which is safe whatever the answer says, or that a template made. Nothing else
+// is put into a page without being escaped.
 func trustedHTML(rendered string) template.HTML {
 	return template.HTML(rendered) //nolint:gosec // see above
 }
@@ -233,13 +233,23 @@ func token(id string) string {
 	return strings.Join(strings.Fields(id), "_")
 }
 
-// execute returns what a template makes of data. One that fails shows nothing: those for chips and claims cannot.
-func execute(t *template.Template, data any) string {
-	var b bytes.Buffer
-	if t == nil || t.Execute(&b, data) != nil {
+// execute returns what a template makes of data. One that fails shows nothing: those that are executed here cannot.
+func (l *layout) execute(name string, data any) string {
+	var b strings.Builder
+	if l.views.ExecuteTemplate(&b, name, data) != nil {
 		return ""
 	}
 	return b.String()
+}
+
+// badge returns a badge as its template shows it. Thousands of citations have the same few.
+func (l *layout) badge(b badge) template.HTML {
+	html, ok := l.badges[b]
+	if !ok {
+		html = trustedHTML(l.execute("badge", b))
+		l.badges[b] = html
+	}
+	return html
 }
 
 // markClaim returns the tags around words that are cited.
@@ -248,16 +258,15 @@ func (l *layout) markClaim(citations []int) (before, after string) {
 	for _, c := range citations[:min(len(citations), maxMarked)] {
 		ids = append(ids, l.ids[c])
 	}
-	return execute(l.claim, strings.Join(ids, " ")), "</mark>"
+	return l.execute("claim", strings.Join(ids, " ")), "</mark>"
 }
 
 // chipView is a marker: a link to the first source's row, in the element that makes a card of it. The element's
 // attributes say which citations and rows it is about.
 type chipView struct {
-	Prefix      string
-	N           int    // of the chip in its answer, from 1
+	ID          string // of the element
+	Row         string // the id of the first source's row
 	Cites, Rows string // ids of citations, and numbers of sources
-	First       int    // the number of the first source
 	Name, Place string
 	More        int // how many other sources
 }
@@ -266,7 +275,10 @@ type chipView struct {
 func (l *layout) writeChip(m ibid.Marker) string {
 	l.chips++
 	first := &m.Items[0]
-	v := &chipView{Prefix: l.prefix, N: l.chips, First: first.Number, More: len(m.Items) - 1}
+	v := &chipView{
+		ID: l.prefix + "m-" + strconv.Itoa(l.chips), Row: l.prefix + "s-" + strconv.Itoa(first.Number),
+		More: len(m.Items) - 1,
+	}
 	var cites []string
 	var rows []int
 	for i := range m.Items {
@@ -290,5 +302,5 @@ func (l *layout) writeChip(m ibid.Marker) string {
 			}
 		}
 	}
-	return execute(l.chip, v)
+	return l.execute("chip", v)
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"html/template"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +36,8 @@ type sourceView struct {
 	Title   string
 	Site    string
 	Letter  string
+	Open    string        // where it can be opened; empty: nowhere
+	Wrongs  template.HTML // the buttons for what can be wrong with a citation
 	Excerpt *quoteView  // what was sent of it, where no citation quotes it; nil: it is quoted, or nothing was sent
 	Uses    []*useView  // what citations take from it
 	Rated   []ratedView // the citations that a reader can judge here; nil: none
@@ -52,8 +55,8 @@ type useView struct {
 	Quote      *quoteView
 	Place      string
 	Confidence string
-	Check      badge
-	Support    badge
+	Check      template.HTML // badges
+	Support    template.HTML // empty: no checker was asked
 	Inferred   bool   // a program found the citation, after the fact
 	Back       string // the id of the first chip in the text; empty: there is none
 	Open       string // where the source can be opened at these words; empty: nowhere
@@ -72,17 +75,17 @@ type saidView struct {
 // sourceView lays out what is known of the i-th source.
 func (l *layout) sourceView(i int, row *ibid.DocumentSource) *sourceView {
 	s := &l.answer.Sources[i]
-	v := &sourceView{
+	return &sourceView{
 		Source: s, Answer: l.call.AnswerID, Prefix: l.prefix, Number: row.Index, Cited: row.Cited, N: i + 1,
 		Title: sourceTitle(s), Site: siteOf(s), Letter: letterOf(s),
+		Open: openURL(s),
 	}
-	return v
 }
 
 // list lays out the sources by number, those that are cited apart, and the citations that name none of them.
 func (l *layout) list() (cited, uncited []*sourceView, lost []*useView) {
 	lost = l.addUses()
-	forms := 0
+	forms, wrongs := 0, trustedHTML(l.execute("wrongs", wrongVerdicts))
 	for _, v := range l.sources {
 		for _, u := range v.Uses {
 			u.finish()
@@ -92,7 +95,7 @@ func (l *layout) list() (cited, uncited []*sourceView, lost []*useView) {
 			v.Excerpt = new(l.newQuote(v.Content).view())
 		}
 		if len(v.judged) > 0 && !l.mute && (forms == 0 || len(l.sources) <= maxRatedRows) {
-			v.Rated = v.judged
+			v.Rated, v.Wrongs = v.judged, wrongs
 			forms++
 		}
 		if v.Cited {
@@ -162,8 +165,8 @@ func (l *layout) addUses() (lost []*useView) {
 func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string) *useView {
 	c := &l.answer.Citations[citation]
 	u := &useView{
-		Cites: l.ids[citation], Place: key.place, Confidence: key.confidence, Check: quoteBadge(c.Verification),
-		Support: supportBadge(c.Support), Back: l.back(citation), Inferred: key.inferred, Said: l.saidOf(citation),
+		Cites: l.ids[citation], Place: key.place, Confidence: key.confidence, Check: l.badge(quoteBadge(c.Verification)),
+		Support: l.badge(supportBadge(c.Support)), Back: l.back(citation), Inferred: key.inferred, Said: l.saidOf(citation),
 	}
 	if strings.TrimSpace(ref.Quote) != "" {
 		u.quote = l.newQuote(ref.Quote)

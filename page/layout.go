@@ -255,7 +255,6 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"site":          func(address string) string { return siteOf(&ibid.Source{URL: address}) },
 		"verdict":       verdictWords,
 		"words":         func(s any) string { return words(fmt.Sprint(s)) },
-		"wrongs":        func() []string { return wrongVerdicts },
 
 		"difference": differenceWords,
 		"interval":   intervalOf,

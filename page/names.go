@@ -252,10 +252,10 @@ func textFragment(quote string) string {
 	return directive(strings.Join(words[:n], " ")) + "," + directive(strings.Join(words[len(words)-n:], " "))
 }
 
-// directive escapes words for a text directive, in which also hyphens and commas mean something.
-func directive(words string) string {
-	return strings.NewReplacer("+", "%20", "-", "%2D").Replace(url.QueryEscape(words))
-}
+// inDirective makes an escaped query part of a text directive, in which hyphens mean something.
+var inDirective = strings.NewReplacer("+", "%20", "-", "%2D")
+
+func directive(words string) string { return inDirective.Replace(url.QueryEscape(words)) }
 
 // pageOf returns the first page that a locator names; 0: none.
 func pageOf(l *ibid.Locator) int {
