@@ -439,7 +439,7 @@ var relations = map[trail.LinkReason]string{
 func (b *runBody) rest(r *trail.Link) *restView {
 	doc := b.docs[r.DocumentID]
 	v := &restView{
-		Rest: r, Doc: doc, Name: doc.nameOr(r.Title, r.DocumentID), Passage: doc.passage(r.ChunkIndex, r.Excerpt, 0),
+		Link: r, Doc: doc, Name: doc.nameOr(r.Title, r.DocumentID), Passage: doc.passage(r.ChunkIndex, r.Excerpt, 0),
 		Refs: b.refs(r.Steps), ViaRefs: b.refs(r.Via), Relation: relations[r.Reason],
 	}
 	words := shownText(r.Excerpt)
