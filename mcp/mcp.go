@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
@@ -52,13 +53,13 @@ type Options struct {
 // MCP serves the tools. Its methods may be called at the same time.
 type MCP struct {
 	store    *store.Store
-	gateway  *gateway.Gateway
+	captured httpx.Reader
 	verifies func(ctx context.Context, tenant string, v *api.Verification) (*verify.Report, error)
 	checker  support.Checker
 	logger   *slog.Logger
 	server   *sdk.Server
 	requests *semaphore.Weighted // over HTTP
-	bodies   *semaphore.Weighted // their bytes
+	bodies   *httpx.Bodies
 	calls    *semaphore.Weighted
 	linking  *semaphore.Weighted // stored bytes of runs
 }
@@ -70,8 +71,8 @@ func New(o *Options) *MCP {
 		o = &Options{}
 	}
 	m := &MCP{
-		store: o.Store, gateway: o.Gateway, verifies: o.Verify, checker: o.Checker, logger: o.Logger,
-		requests: semaphore.NewWeighted(MaxRequests), bodies: semaphore.NewWeighted(maxBodies),
+		store: o.Store, captured: httpx.Reader{Store: o.Store, Gateway: o.Gateway}, verifies: o.Verify, checker: o.Checker, logger: o.Logger,
+		requests: semaphore.NewWeighted(MaxRequests), bodies: httpx.NewBodies(maxBodies),
 		calls: semaphore.NewWeighted(MaxCalls), linking: semaphore.NewWeighted(maxLinked),
 	}
 	if m.checker == nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
-	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
 )
@@ -26,8 +26,6 @@ const (
 	maxLinked = 32 << 20
 	// minLinked is what a small run counts as: each takes a processor.
 	minLinked = maxLinked / 4
-	// catchUp bounds how long what was just captured is waited for.
-	catchUp = 500 * time.Millisecond
 	// maxID is how long an id can be, in bytes. There are none longer.
 	maxID = 512
 )
@@ -134,10 +132,10 @@ func (m *MCP) runSources(ctx context.Context, c *call) (*result, error) {
 
 // link reads a run and finds what the sentences of its answer rest on.
 func (m *MCP) link(ctx context.Context, tenant, run string) (*trail.Trail, *trail.Links, error) {
-	m.settle(ctx)
+	m.captured.CatchUp(ctx)
 	weight, err := m.store.Weight(ctx, tenant, run)
 	if err != nil {
-		return nil, nil, storeError("read a run", err)
+		return nil, nil, httpx.StoreError("read a run", err)
 	}
 	weight = min(max(weight, minLinked), maxLinked)
 	if err := m.linking.Acquire(ctx, weight); err != nil {
@@ -146,31 +144,13 @@ func (m *MCP) link(ctx context.Context, tenant, run string) (*trail.Trail, *trai
 	defer m.linking.Release(weight)
 	t, err := m.store.Trail(ctx, tenant, run)
 	if err != nil {
-		return nil, nil, storeError("read a run", err)
+		return nil, nil, httpx.StoreError("read a run", err)
 	}
 	links, err := t.Link(ctx, nil, nil) // the built-in checker: looking costs nothing but time
 	if err != nil {
 		return nil, nil, fmt.Errorf("link a run: %w", err)
 	}
 	return t, links, nil
-}
-
-// settle waits, for a moment, until what was captured before is in the store.
-func (m *MCP) settle(ctx context.Context) {
-	if m.gateway == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, catchUp)
-	defer cancel()
-	_ = m.gateway.CatchUp(ctx) // what is late is missing
-}
-
-// storeError says what could not be done with the store. That it is away is the client's to know.
-func storeError(doing string, err error) error {
-	if store.IsTemporary(err) {
-		return fmt.Errorf("%s: %w: %w", doing, gateway.Unavailable("the store does not answer"), err)
-	}
-	return fmt.Errorf("%s: %w", doing, err)
 }
 
 func showRun(t *trail.Trail, s *trail.Summary, links *trail.Links, excerpt int) *runSources {
@@ -180,10 +160,10 @@ func showRun(t *trail.Trail, s *trail.Summary, links *trail.Links, excerpt int) 
 	}
 	out := &runSources{
 		Run:           t.ID,
-		Agent:         orNull(t.Agent),
-		Question:      orNull(t.Question),
-		Answer:        orNull(answer),
-		AnswerID:      orNull(t.FinalID()),
+		Agent:         httpx.OrNull(t.Agent),
+		Question:      httpx.OrNull(t.Question),
+		Answer:        httpx.OrNull(answer),
+		AnswerID:      httpx.OrNull(t.FinalID()),
 		Steps:         []runStep{},
 		Primary:       []runSource{},
 		Sentences:     []runSentence{},
@@ -210,17 +190,17 @@ func showStep(t *trail.Trail, i, excerpt int) runStep {
 	out := runStep{
 		Number:      step.Number,
 		After:       []int{},
-		Tool:        orNull(step.Tool),
-		Question:    orNull(step.Question),
-		Error:       orNull(step.Error),
+		Tool:        httpx.OrNull(step.Tool),
+		Question:    httpx.OrNull(step.Question),
+		Error:       httpx.OrNull(step.Error),
 		Sources:     []runSource{},
 		SourcesMore: max(0, len(step.Sources)-maxShown),
 	}
 	if excerpt > 0 {
-		out.Answer = orNull(trail.Excerpt(step.Answer, excerpt))
+		out.Answer = httpx.OrNull(trail.Excerpt(step.Answer, excerpt))
 	}
 	if step.Nested != nil {
-		out.Nested = orNull(step.Nested.ID)
+		out.Nested = httpx.OrNull(step.Nested.ID)
 	}
 	for _, before := range t.Before(i) {
 		out.After = append(out.After, t.Steps[before].Number)
@@ -233,7 +213,7 @@ func showStep(t *trail.Trail, i, excerpt int) runStep {
 
 func showSource(s *trail.Source, steps []int, excerpt int) runSource {
 	return runSource{
-		s.DocumentID, orNull(s.Title), orNull(s.URL), finite(s.Relevance), orNull(s.Origin),
+		s.DocumentID, httpx.OrNull(s.Title), httpx.OrNull(s.URL), finite(s.Relevance), httpx.OrNull(s.Origin),
 		excerptOf(cmp.Or(s.Excerpt, s.Content), excerpt),
 		s.Retrieved, s.Used, s.Cited, append([]int{}, steps...),
 	}
@@ -245,7 +225,7 @@ func showSentence(s *trail.Sentence, excerpt int) runSentence {
 		End:          s.Span.End,
 		Text:         s.Text,
 		Steps:        append([]int{}, s.Steps...),
-		Skipped:      orNull(string(s.Skipped)),
+		Skipped:      httpx.OrNull(string(s.Skipped)),
 		Passages:     []runPassage{},
 		PassagesMore: max(0, len(s.Passages)-maxShown),
 	}
@@ -253,7 +233,7 @@ func showSentence(s *trail.Sentence, excerpt int) runSentence {
 		p := &s.Passages[i]
 		row := runPassage{
 			DocumentID: p.DocumentID,
-			Title:      orNull(p.Title),
+			Title:      httpx.OrNull(p.Title),
 			Excerpt:    excerptOf(cmp.Or(p.Excerpt, p.Text()), excerpt),
 			Steps:      append([]int{}, p.Steps...),
 			Via:        append([]int{}, p.Via...),
@@ -261,7 +241,7 @@ func showSentence(s *trail.Sentence, excerpt int) runSentence {
 			Score:      finite(p.Score),
 		}
 		if excerpt > 0 {
-			row.Evidence = orNull(p.Evidence)
+			row.Evidence = httpx.OrNull(p.Evidence)
 		}
 		out.Passages = append(out.Passages, row)
 	}
@@ -351,4 +331,154 @@ func orZero[T any](p *T) (v T) {
 		v = *p
 	}
 	return v
+}
+
+// How many answers a page has: unless told otherwise, and at most.
+const (
+	defaultAnswers = 10
+	MaxAnswers     = 100
+)
+
+const (
+	maxWords     = 4 << 10  // bytes of the words that are looked for
+	maxCursor    = 16 << 10 // bytes of a cursor
+	answerBegins = 300      // characters of an answer in a list
+)
+
+// findArgs are the arguments of find_answers.
+type findArgs struct {
+	Words        string `json:"words"`
+	Source       string `json:"source"`
+	Run          string `json:"run"`
+	Conversation string `json:"conversation"`
+	AnswerID     string `json:"answer_id"`
+	Limit        *int   `json:"limit"`
+	Cursor       string `json:"cursor"`
+}
+
+// foundAnswers is what find_answers gives back.
+type foundAnswers struct {
+	Answers []foundAnswer `json:"answers"`
+	Next    *string       `json:"next_cursor"`
+}
+
+type foundAnswer struct {
+	ID           string         `json:"answer_id"`
+	StartedAt    time.Time      `json:"started_at"`
+	Provider     *string        `json:"provider"`
+	Model        *string        `json:"model"`
+	Conversation *string        `json:"conversation"`
+	Run          *string        `json:"run"`
+	Text         string         `json:"text"`
+	Citations    int            `json:"citations"`
+	Sources      []foundSource  `json:"sources"`
+	SourcesMore  int            `json:"sources_left_out"`
+	Document     *ibid.Document `json:"document"`
+}
+
+type foundSource struct {
+	ID    string  `json:"id"`
+	Key   string  `json:"key"`
+	Title *string `json:"title"`
+	URL   *string `json:"url"`
+}
+
+// findAnswers finds stored answers, or shows one.
+func (m *MCP) findAnswers(ctx context.Context, c *call) (*result, error) {
+	var args findArgs
+	if err := readArgs(c.args, &args); err != nil {
+		return nil, err
+	}
+	limit, err := number("limit", args.Limit, defaultAnswers, 1, MaxAnswers)
+	if err != nil {
+		return nil, err
+	}
+	for name, said := range map[string]string{"words": args.Words, "source": args.Source, "run": args.Run, "conversation": args.Conversation, "answer_id": args.AnswerID} {
+		if len(said) > maxWords || strings.Contains(said, "\x00") {
+			return nil, refuse(
+				fmt.Sprintf("%s: it has more than %d bytes, or control characters", name, maxWords),
+				"leave out what is not needed",
+			)
+		}
+	}
+	if args.AnswerID != "" {
+		return m.oneAnswer(ctx, c.tenant, &args)
+	}
+	if len(args.Cursor) > maxCursor {
+		return nil, store.ErrCursor
+	}
+	m.captured.CatchUp(ctx)
+	page, err := m.store.Calls(ctx, c.tenant, &store.Query{
+		Text:         args.Words,
+		Source:       args.Source,
+		Run:          args.Run,
+		Conversation: args.Conversation,
+		Cursor:       args.Cursor,
+		Limit:        limit,
+	})
+	if err != nil {
+		return nil, httpx.StoreError("find answers", err)
+	}
+	out := &foundAnswers{Answers: []foundAnswer{}, Next: httpx.OrNull(page.Next)}
+	var text strings.Builder
+	text.WriteString(count(len(page.Items), "answer"))
+	for _, one := range page.Items {
+		found := showAnswer(one)
+		found.Text = trail.Excerpt(found.Text, answerBegins)
+		out.Answers = append(out.Answers, found)
+		fmt.Fprintf(
+			&text, "\n%s, %s, %s: %s", found.ID, found.StartedAt.Format(time.RFC3339),
+			count(found.Citations, "citation"), cut(found.Text),
+		)
+	}
+	if page.Next != "" {
+		text.WriteString("\nThere are more: pass next_cursor as cursor.")
+	}
+	return &result{text.String(), out}, nil
+}
+
+// oneAnswer shows an answer.
+func (m *MCP) oneAnswer(ctx context.Context, tenant string, args *findArgs) (*result, error) {
+	if args.Words+args.Source+args.Run+args.Conversation+args.Cursor != "" {
+		return nil, refuse("answer_id goes alone", "without it, answers are looked for; with it, that one is shown")
+	}
+	noAnswer := refuse(
+		"answer_id: there is no answer with this id",
+		"what was deleted or is another tenant's looks the same as what never was",
+	)
+	if len(args.AnswerID) > maxID {
+		return nil, noAnswer
+	}
+	one, err := m.captured.Call(ctx, tenant, args.AnswerID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, noAnswer
+	case err != nil:
+		return nil, err
+	}
+	found := showAnswer(one)
+	show := &showing{ibid.StyleMarkdown, ibid.UTF8, true}
+	found.Document = show.documentOf(one.Answer, one.AnswerID)
+	return &result{citedText(one.Answer, show), &foundAnswers{Answers: []foundAnswer{found}}}, nil
+}
+
+func showAnswer(c *store.Call) foundAnswer {
+	a := c.Answer
+	out := foundAnswer{
+		ID:           c.AnswerID,
+		StartedAt:    c.Started,
+		Provider:     httpx.OrNull(a.Provider),
+		Model:        httpx.OrNull(a.Model),
+		Conversation: httpx.OrNull(c.Conversation),
+		Run:          httpx.OrNull(c.Run),
+		Text:         a.Text,
+		Citations:    len(a.Citations),
+		Sources:      []foundSource{},
+		SourcesMore:  max(0, len(a.Sources)-maxShown),
+	}
+	for i := range min(len(a.Sources), maxShown) {
+		s := &a.Sources[i]
+		out.Sources = append(out.Sources, foundSource{s.ID, s.Key(), httpx.OrNull(s.Title), httpx.OrNull(s.URL)})
+	}
+	return out
 }

@@ -1,0 +1,572 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/api"
+	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/support"
+	"github.com/ibidhq/ibid/verify"
+)
+
+// citeArgs are the arguments of cite.
+type citeArgs struct {
+	shown
+
+	Response  textArg         `json:"response"`
+	Request   textArg         `json:"request"`
+	Documents json.RawMessage `json:"documents"`
+	Format    string          `json:"format"`
+}
+
+// cited is what cite gives back.
+type cited struct {
+	CitedText string         `json:"cited_text"`
+	Complete  bool           `json:"complete"`
+	Citations int            `json:"citations"`
+	Sources   int            `json:"sources"`
+	Issues    []ibid.Issue   `json:"issues"`
+	Error     *citedError    `json:"error"`
+	Document  *ibid.Document `json:"document"`
+}
+
+type citedError struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// cite reads a provider's response.
+func (m *MCP) cite(_ context.Context, c *call) (*result, error) {
+	var args citeArgs
+	if err := readArgs(c.args, &args); err != nil {
+		return nil, err
+	}
+	show, err := args.check()
+	if err != nil {
+		return nil, err
+	}
+	opts := ibid.DecodeOptions{Request: []byte(args.Request)}
+	if args.Format != "" {
+		if opts.Format, err = choice("format", args.Format, ibid.Formats()); err != nil {
+			return nil, err
+		}
+	}
+	if raw := bytes.TrimSpace(args.Documents); len(raw) > 0 && !bytes.Equal(raw, []byte("null")) {
+		if opts.Documents, err = ibid.ReadDocuments(raw); err != nil {
+			return nil, refuse(
+				"documents: "+err.Error(),
+				`they are an array of strings, flat objects or {"id", "data"}, in the order in which the model was given them`,
+			)
+		}
+	}
+	answer, err := ibid.Decode([]byte(args.Response), &opts)
+	if err := judge(answer, err, opts.Format); err != nil {
+		return nil, err
+	}
+	out := &cited{
+		CitedText: answer.Render(
+			&ibid.RenderOptions{Style: show.style},
+		),
+		Complete:  answer.Complete,
+		Citations: len(answer.Citations),
+		Sources:   len(answer.Sources),
+		Issues:    append([]ibid.Issue{}, answer.Issues...),
+		Document:  show.documentOf(answer, ""),
+	}
+	if answer.Error != nil {
+		out.Error = &citedError{answer.Error.Code, answer.Error.Message}
+	}
+	return &result{citedText(answer, show), out}, nil
+}
+
+// judge says why nothing can be shown. What merely breaks off can.
+func judge(a *ibid.Answer, err error, format string) error {
+	blank := a.ID == "" && a.Text == "" && len(a.Sources) == 0 && len(a.ToolCalls) == 0 && a.Finish == "" &&
+		a.Error == nil
+	switch {
+	case errors.Is(err, ibid.ErrEmpty):
+		return refuse(
+			"response: it is missing or empty",
+			"it is a provider's response as it came: the JSON body, or the recorded stream",
+		)
+	case errors.Is(err, ibid.ErrBinary):
+		return refuse("response: it is not JSON, an event stream or text", "if it was compressed, unpack it")
+	case err != nil && blank:
+		return refuse("response: "+cut(err.Error()), "nothing of it could be read")
+	case blank && format != "" && format != ibid.Generic:
+		return refuse("response: nothing in it is of the format "+format, "without format it is recognised")
+	}
+	return nil
+}
+
+// citedText shows an answer to a model: its text with the list of its sources, and what is odd about it.
+func citedText(a *ibid.Answer, show *showing) string {
+	var b strings.Builder
+	if a.Error != nil {
+		b.WriteString("The provider answered with an error: " + cut(a.Error.Error()) + "\n\n")
+	}
+	b.WriteString(strings.TrimRight(a.Render(&ibid.RenderOptions{Style: show.style, List: true}), "\n"))
+	if !a.Complete && a.Format != ibid.Generic {
+		b.WriteString("\n\nThe response breaks off: this is what could be read.")
+	}
+	if n := len(a.Issues); n > 0 {
+		b.WriteString("\n\n" + count(n, "issue") + "; the structured content lists them.")
+	}
+	return b.String()
+}
+
+const (
+	// MaxSources is how many sources one call of attribute may have.
+	MaxSources = 1000
+	// MaxPerSentence is how many passages a sentence may cite at most.
+	MaxPerSentence = 10
+)
+
+// attributeArgs are the arguments of attribute.
+type attributeArgs struct {
+	shown
+
+	Answer      string            `json:"answer"`
+	Sources     []attributeSource `json:"sources"`
+	Threshold   *float64          `json:"threshold"`
+	PerSentence *int              `json:"per_sentence"`
+}
+
+type attributeSource struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	URL   string `json:"url"`
+	Text  string `json:"text"`
+}
+
+// attributed is what attribute gives back.
+type attributed struct {
+	CitedText    string               `json:"cited_text"`
+	Citations    []attributedCitation `json:"citations"`
+	Uncited      []attributedSentence `json:"uncited"`
+	UncitedShare *float64             `json:"uncited_share"`
+	By           string               `json:"by"`
+	Threshold    float64              `json:"threshold"`
+	Document     *ibid.Document       `json:"document"`
+}
+
+type attributedCitation struct {
+	attributedSentence
+
+	SourceID    string   `json:"source_id"`
+	SourceTitle *string  `json:"source_title"`
+	SourceURL   *string  `json:"source_url"`
+	Quote       *string  `json:"quote"`
+	Score       *float64 `json:"score"`
+}
+
+type attributedSentence struct {
+	Start int    `json:"text_start"`
+	End   int    `json:"text_end"`
+	Text  string `json:"text"`
+}
+
+// attribute finds citations for a text that has none.
+func (m *MCP) attribute(ctx context.Context, c *call) (*result, error) {
+	var args attributeArgs
+	if err := readArgs(c.args, &args); err != nil {
+		return nil, err
+	}
+	show, err := args.check()
+	if err != nil {
+		return nil, err
+	}
+	opts := &support.AttributeOptions{
+		Checker:  m.checker,
+		Progress: func(done, of int) { c.progress(fmt.Sprintf("%d of %s", done, count(of, "sentence"))) },
+	}
+	if opts.Threshold, err = share("threshold", args.Threshold, support.Balanced); err != nil {
+		return nil, err
+	}
+	if opts.PerSentence, err = number(
+		"per_sentence", args.PerSentence, support.DefaultPerSentence, 1, MaxPerSentence,
+	); err != nil {
+		return nil, err
+	}
+	docs, err := args.documents()
+	if err != nil {
+		return nil, err
+	}
+	found, err := support.Attribute(ctx, args.plain(), docs, opts)
+	if err != nil {
+		return nil, m.checkerFailed(ctx, err)
+	}
+	return showAttribution(found, show), nil
+}
+
+// documents returns the sources.
+func (a *attributeArgs) documents() ([]support.Document, error) {
+	switch {
+	case strings.TrimSpace(a.Answer) == "":
+		return nil, refuse("answer: it is missing or empty", "it is the text whose sentences are to be attributed")
+	case len(a.Sources) == 0:
+		return nil, refuse(
+			"sources: there are none", `they are objects {"id", "title", "url", "text"}, of which text is needed`,
+		)
+	case len(a.Sources) > MaxSources:
+		return nil, refuse(
+			fmt.Sprintf("sources: there are more than %d", MaxSources),
+			"leave out those that cannot matter, or put pieces of one source together",
+		)
+	}
+	docs := make([]support.Document, len(a.Sources))
+	for i, s := range a.Sources {
+		if strings.TrimSpace(s.Text) == "" {
+			return nil, refuse(
+				fmt.Sprintf("sources[%d].text: it is missing or empty", i),
+				"it is what the source says; nothing is fetched",
+			)
+		}
+		docs[i] = support.Document{
+			Source: ibid.Source{ID: s.ID, Kind: ibid.DocumentKind, Title: s.Title, URL: s.URL},
+			Text:   s.Text,
+		}
+		if s.URL != "" {
+			docs[i].Source.Kind = ibid.Web
+		}
+	}
+	return docs, nil
+}
+
+// plain returns the text as an answer.
+func (a *attributeArgs) plain() *ibid.Answer {
+	return &ibid.Answer{
+		Provider: ibid.Generic, Format: ibid.Generic, Complete: true, Text: a.Answer,
+		Parts: []ibid.Part{{Span: ibid.Span{Start: 0, End: len(a.Answer)}, Kind: ibid.AnswerPart}},
+	}
+}
+
+func showAttribution(found *support.Attribution, show *showing) *result {
+	a := found.Answer
+	out := &attributed{
+		CitedText: a.Render(
+			&ibid.RenderOptions{Style: show.style},
+		),
+		Citations:    []attributedCitation{},
+		Uncited:      []attributedSentence{},
+		UncitedShare: found.Uncited,
+		By:           found.By,
+		Threshold:    found.Threshold,
+		Document:     show.documentOf(a, ""),
+	}
+	offsets := ibid.NewOffsets(a.Text)
+	place := func(s ibid.Span) attributedSentence {
+		start, end := offsets.In(show.unit, s)
+		return attributedSentence{start, end, a.Text[s.Start:s.End]}
+	}
+	for i := range a.Citations {
+		c := &a.Citations[i]
+		for _, row := range a.CitationRows(c) {
+			out.Citations = append(out.Citations, attributedCitation{
+				place(c.Span), row.SourceID, row.SourceTitle, row.SourceURL, row.Quote, row.Confidence,
+			})
+		}
+	}
+	var said int
+	var without strings.Builder
+	for i := range found.Sentences {
+		s := &found.Sentences[i]
+		if s.Says() {
+			said++
+		}
+		if s.Uncited() {
+			out.Uncited = append(out.Uncited, place(s.Span))
+			without.WriteString("\n- " + cut(a.Text[s.Span.Start:s.Span.End]))
+		}
+	}
+	text := strings.TrimRight(a.Render(&ibid.RenderOptions{Style: show.style, List: true}), "\n")
+	switch n := len(out.Uncited); {
+	case said == 0:
+		text += "\n\nThe text has no sentence that says something."
+	case n > 0:
+		text += fmt.Sprintf("\n\nWithout a source: %d of %s.%s", n, count(said, "sentence"), without.String())
+	}
+	return &result{text, out}
+}
+
+// MaxPassages is how many passages one call of check may have.
+const MaxPassages = 256
+
+// checkArgs are the arguments of check.
+type checkArgs struct {
+	Claim    string   `json:"claim"`
+	Passages []string `json:"passages"`
+	Context  string   `json:"context"`
+}
+
+// checked is what check gives back. Its names are those of `ibid check --json`.
+type checked struct {
+	Label      support.Label     `json:"label"`
+	Score      *float64          `json:"score"`
+	Calibrated bool              `json:"calibrated"`
+	Missing    []string          `json:"missing"`
+	Evidence   []checkedEvidence `json:"evidence"`
+	Verbatim   bool              `json:"verbatim"`
+	Changed    bool              `json:"changed"`
+	Conflicts  []checkedConflict `json:"conflicts"`
+	Word       string            `json:"word"`
+	By         string            `json:"by"`
+	Threshold  *float64          `json:"threshold"`
+	Issues     []ibid.Issue      `json:"issues"`
+}
+
+type checkedEvidence struct {
+	Passage int    `json:"passage"`
+	Start   int    `json:"start"`
+	End     int    `json:"end"`
+	Text    string `json:"text"`
+}
+
+type checkedConflict struct {
+	Kind     support.ConflictKind `json:"kind"`
+	Claim    string               `json:"claim"`
+	Evidence string               `json:"evidence"`
+	Note     string               `json:"note"`
+}
+
+// check says whether passages support a claim.
+func (m *MCP) check(ctx context.Context, c *call) (*result, error) {
+	var args checkArgs
+	if err := readArgs(c.args, &args); err != nil {
+		return nil, err
+	}
+	switch {
+	case strings.TrimSpace(args.Claim) == "":
+		return nil, refuse("claim: it is missing or empty", "it is one sentence, or a few")
+	case len(args.Passages) == 0:
+		return nil, refuse(
+			"passages: there are none", "they are texts that may support the claim, taken together; nothing is fetched",
+		)
+	case len(args.Passages) > MaxPassages:
+		return nil, refuse(
+			fmt.Sprintf("passages: there are more than %d", MaxPassages),
+			"the tool attribute finds the right ones in whole texts",
+		)
+	}
+	pair := support.Pair{Claim: args.Claim, Context: args.Context}
+	for _, p := range args.Passages {
+		pair.Passages = append(pair.Passages, support.Passage{Text: p})
+	}
+	verdicts, err := m.checker.Check(ctx, []support.Pair{pair})
+	if err == nil && verdicts[0].Err != nil {
+		err = verdicts[0].Err
+	}
+	if err != nil {
+		return nil, m.checkerFailed(ctx, err)
+	}
+	out := showVerdict(&pair, &verdicts[0])
+	out.Calibrated = m.checker.Info().Calibrated
+	return &result{verdictText(out), out}, nil
+}
+
+// checkerFailed says that a checker could say nothing. Why may hold addresses that are the operator's, so it goes into
+// the log.
+func (m *MCP) checkerFailed(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	m.logger.LogAttrs(ctx, slog.LevelError, "a checker failed", slog.Any("error", err))
+	return refuse("the checker could not say anything", "try again; ibid's log says why")
+}
+
+func showVerdict(p *support.Pair, v *support.Verdict) *checked {
+	out := &checked{
+		Label: cmp.Or(
+			v.Label, support.Unverified,
+		),
+		Score:     v.Score,
+		Verbatim:  v.Verbatim,
+		Changed:   v.Changed,
+		Word:      v.Word(),
+		By:        v.By,
+		Missing:   []string{},
+		Evidence:  []checkedEvidence{},
+		Conflicts: []checkedConflict{},
+		Issues:    append([]ibid.Issue{}, v.Issues...),
+	}
+	if v.Threshold > 0 {
+		out.Threshold = &v.Threshold
+	}
+	for i := range v.Missing {
+		out.Missing = append(out.Missing, v.Missing[i].Text)
+	}
+	for _, e := range v.Evidence {
+		out.Evidence = append(
+			out.Evidence, checkedEvidence{e.Passage, e.Start, e.End, p.Text(e)},
+		)
+	}
+	for i := range v.Conflicts {
+		x := &v.Conflicts[i]
+		out.Conflicts = append(out.Conflicts, checkedConflict{x.Kind, x.A.ValueText(), x.B.ValueText(), x.Note})
+	}
+	return out
+}
+
+// verdictText writes a verdict for a model.
+func verdictText(v *checked) string {
+	var b strings.Builder
+	b.WriteString(string(v.Label))
+	if v.Score != nil {
+		fmt.Fprintf(&b, ", score %.2f", *v.Score)
+	}
+	if len(v.Missing) > 0 {
+		b.WriteString("\nmissing from the passages: " + cut(strings.Join(v.Missing, ", ")))
+	}
+	for _, c := range v.Conflicts {
+		fmt.Fprintf(&b, "\nchanged %s: the claim says %q, the evidence %q", c.Kind, cut(c.Claim), cut(c.Evidence))
+	}
+	for _, e := range v.Evidence {
+		fmt.Fprintf(&b, "\nevidence in passage %d: %q", e.Passage, cut(e.Text))
+	}
+	for _, i := range v.Issues {
+		fmt.Fprintf(&b, "\nissue %s: %s", i.Code, cut(i.Detail))
+	}
+	return b.String()
+}
+
+// verifyArgs are the arguments of verify.
+type verifyArgs struct {
+	URL          string          `json:"url"`
+	Manifest     json.RawMessage `json:"manifest"` // or a string: its URL
+	Document     json.RawMessage `json:"document"`
+	Response     string          `json:"response"`
+	Trust        []string        `json:"trust"`
+	RequireLevel *int            `json:"require_level"`
+	Offline      bool            `json:"offline"`
+	Report       bool            `json:"report"`
+
+	what api.Verification
+}
+
+// verified is what verify gives back.
+type verified struct {
+	State        verify.State     `json:"state"`
+	Why          string           `json:"why"`
+	Next         *string          `json:"next"`
+	CheckedAt    time.Time        `json:"checked_at"`
+	Failures     []verify.Finding `json:"failures"`
+	Unverifiable []verify.Finding `json:"unverifiable"`
+	Claims       []verifiedClaim  `json:"claims"`
+	Report       *verify.Report   `json:"report"`
+}
+
+type verifiedClaim struct {
+	ID      string           `json:"claim_id"`
+	Text    string           `json:"text"`
+	Status  verify.Status    `json:"status"`
+	Counts  verify.Counts    `json:"counts"`
+	Sources []verifiedSource `json:"sources"`
+}
+
+type verifiedSource struct {
+	URL    string        `json:"url"`
+	Title  *string       `json:"title"`
+	Status verify.Status `json:"status"`
+	Counts verify.Counts `json:"counts"`
+	Note   *string       `json:"note"`
+}
+
+// verify says whether what an agent published about its sources holds.
+func (m *MCP) verify(ctx context.Context, c *call) (*result, error) {
+	var args verifyArgs
+	if err := readArgs(c.args, &args); err != nil {
+		return nil, err
+	}
+	if err := args.check(); err != nil {
+		return nil, err
+	}
+	args.what.Progress = func(p verify.Progress) {
+		c.progress(cut(fmt.Sprintf("%s %d of %d: %s", p.Stage, p.Done, p.Total, p.URL)))
+	}
+	report, err := m.verifies(ctx, c.tenant, &args.what)
+	if err != nil {
+		return nil, fmt.Errorf("verify: %w", err)
+	}
+	var summary strings.Builder
+	if err := report.WriteText(&summary, false); err != nil {
+		return nil, fmt.Errorf("write a report: %w", err)
+	}
+	return &result{summary.String(), showReport(report, args.Report)}, nil
+}
+
+// check finds what is to be verified, of which there must be one thing.
+func (a *verifyArgs) check() error {
+	level, err := number("require_level", a.RequireLevel, 0, 0, 3)
+	if err != nil {
+		return err
+	}
+	a.what = api.Verification{URL: a.URL, Trust: a.Trust, Offline: a.Offline, RequireLevel: level}
+	given := 0
+	for _, thing := range [][]byte{[]byte(a.URL), a.Manifest, a.Document, []byte(a.Response)} {
+		if len(thing) > 0 && !bytes.Equal(thing, []byte("null")) {
+			given++
+		}
+	}
+	if given != 1 && (given != 2 || a.URL == "" || a.Response == "") {
+		return refuse(
+			"one thing is to be verified at a time",
+			"give one of url, manifest, document and response; a response may have its url besides",
+		)
+	}
+	switch {
+	case a.Response != "":
+		a.what.Text = []byte(a.Response)
+	case isObject(a.Document):
+		a.what.Text = a.Document
+	case isObject(a.Manifest):
+		a.what.Text = a.Manifest
+	case json.Unmarshal(a.Manifest, &a.what.URL) == nil && a.what.URL != "", a.URL != "":
+	default:
+		return refuse("manifest and document must be JSON objects", "a manifest may be its URL, too")
+	}
+	return nil
+}
+
+func isObject(raw json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{")) }
+
+func showReport(r *verify.Report, whole bool) *verified {
+	out := &verified{
+		State:        r.State,
+		Why:          r.Why(),
+		Next:         httpx.OrNull(r.Next()),
+		CheckedAt:    r.CheckedAt,
+		Failures:     append([]verify.Finding{}, r.Failure...),
+		Unverifiable: []verify.Finding{},
+		Claims:       []verifiedClaim{},
+	}
+	for _, f := range r.Info {
+		if f.Counts == verify.CountUnverifiable {
+			out.Unverifiable = append(out.Unverifiable, f)
+		}
+	}
+	for i := range r.Claims {
+		c := &r.Claims[i]
+		claim := verifiedClaim{c.ID, c.Text, c.Status, c.Counts, []verifiedSource{}}
+		for k := range c.Sources {
+			s := &c.Sources[k]
+			claim.Sources = append(
+				claim.Sources,
+				verifiedSource{s.URL, httpx.OrNull(s.Title), s.Result.Status, s.Result.Counts, httpx.OrNull(s.Result.Note)},
+			)
+		}
+		out.Claims = append(out.Claims, claim)
+	}
+	if whole {
+		out.Report = r
+	}
+	return out
+}
