@@ -4,7 +4,7 @@ import "testing"
 
 // The element is for every page, also while the rest is for those of this machine only; and who signs in or out must be on a page of ours.
 func TestElementForEveryPage(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	elsewhere := []string{"Origin", "https://app.example", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"}
 	for path, want := range map[string]int{"/ibid.js": 200, "/ui/assets/page.js": 403, "/ui/login": 403, "/": 403} {
 		if got := w.get(t, path, elsewhere...); got.StatusCode != want {

@@ -37,7 +37,7 @@ func talked(id, question, text string, urls ...string) *store.Call {
 
 // A conversation is one file with one numbering and each source once.
 func TestExportConversation(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	broken := talked("ans_3", "And code?", "It is. This:\n\n```go\nx :=", "https://c.example/")
 	broken.Answer.Complete = false
 	if err := w.store.Put(t.Context(), []*store.Call{
@@ -117,7 +117,7 @@ Sources:
 
 // A single answer is exported in every form of the menu.
 func TestExportAnswer(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	if err := w.store.Put(t.Context(), []*store.Call{talked("ans_1", "Wo nisten Reiher? 蒼鷺", "In trees. Often.", "https://a.example/")}); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestExportAnswer(t *testing.T) {
 
 // A long conversation is paged, and exported whole.
 func TestLongConversation(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	const many = 45
 	var calls []*store.Call
 	for i := range many {
@@ -184,7 +184,7 @@ func TestLongConversation(t *testing.T) {
 
 // What Google wants shown is shown as it was sent, where it can do nothing.
 func TestDisplay(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	const hostile = `<style>a{color:red}</style><a href="https://google.example/">herons</a><script>top.location="https://evil.example"</script>`
 	c.Answer.Display = []ibid.Display{{Kind: "google-search-suggestions", HTML: hostile}}
@@ -215,7 +215,7 @@ func TestDisplay(t *testing.T) {
 
 // What readers say of a citation is kept with the name of their token, and shown with it.
 func TestGiveFeedback(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	citation := c.Answer.Citations[0].ID
 	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
@@ -262,7 +262,7 @@ func TestGiveFeedback(t *testing.T) {
 
 // Who says something is known by the name of their token, which must allow it.
 func TestFeedbackBy(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)
@@ -289,7 +289,7 @@ func TestFeedbackBy(t *testing.T) {
 
 // The list can be searched and narrowed to badges.
 func TestConversationList(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	to := w.ask(t, "", replay.Answers()[0].Prompt)
 	w.waitFor(t, to.Query().Get("answer"))
 	if err := w.store.Put(t.Context(), []*store.Call{talked("ans_1", "Where <b>do</b> egrets nest?", "In trees. Often.", "https://a.example/")}); err != nil {

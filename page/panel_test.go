@@ -20,7 +20,7 @@ import (
 // The sentences of an answer that rest on a source stand in its panel as they read, and lead to themselves: a browser does not find the
 // signs of Markdown in a page.
 func TestPanelClaims(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	const text = "## Herons\n\n**Grey herons** nest in [tall trees](https://a.example).\n\n- They croak, `loudly`."
 	a := &ibid.Answer{Provider: "openai", Complete: true, Text: text, Sources: []ibid.Source{{ID: "s1", Kind: ibid.Web, Title: "The Heron Book", URL: heronBook}}}
 	for i, claim := range []string{"**Grey herons** nest in [tall trees](https://a.example).", "They croak, `loudly`."} {
@@ -55,7 +55,7 @@ func TestPanelClaims(t *testing.T) {
 
 // Where the words on a page choose their direction they do, and not ours in front of them.
 func TestDirections(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	w.herons(t)
 	w.book(t)
 	words := func(n int) string { return strings.Repeat("שלום ", n) }
@@ -97,7 +97,7 @@ func firstLetter(n *html.Node) rune {
 
 // Who takes long to save a copy keeps nobody from seeing words in their place, and takes only the places of the same tenant.
 func TestSaveSlowly(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	w.herons(t)
 	w.book(t)
 	octets := make([]byte, 16<<20) // more than lies between a server and who does not read

@@ -14,7 +14,7 @@ import (
 // The overview names runs by what was asked, and those first that somebody recorded: single answers, of which each is a run, do not push
 // them out.
 func TestLatestRuns(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	w.herons(t)
 	var calls []*store.Call
 	for i := range 8 {

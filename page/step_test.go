@@ -21,7 +21,7 @@ import (
 type tied struct{ Steps, Passages, Text string }
 
 func TestRun(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	w.herons(t)
 	res := w.get(t, "/ui/runs/herons")
 	if res.StatusCode != 200 {
@@ -98,7 +98,7 @@ func TestRun(t *testing.T) {
 
 // Without a script the links do what it does: what belongs to what was chosen is marked.
 func TestRunChosen(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	w.herons(t)
 	for _, c := range []struct {
 		query, says     string
@@ -177,7 +177,7 @@ func seen(root *html.Node, class string) string {
 }
 
 func TestRuns(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	if res := w.get(t, "/ui/runs"); res.StatusCode != 200 || !strings.Contains(res.body, "No run is stored here.") {
 		t.Errorf("%d %s", res.StatusCode, res.body)
 	}
@@ -215,7 +215,7 @@ func TestRuns(t *testing.T) {
 }
 
 func TestRunLinear(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	w.record(t, "line", mill(3, 1), true)
 	root := sound(t, w.get(t, "/ui/runs/line").body)
 	if got := every(root, "graph"); len(got) != 0 {
@@ -229,7 +229,7 @@ func TestRunLinear(t *testing.T) {
 // What people and programs say is text, wherever it stands.
 func TestRunHostile(t *testing.T) {
 	const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)></title></svg>{{.}}` + "\u202e\x00"
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	url := "javascript:alert(3)"
 	steps := []trail.Step{
 		{Number: 1, Tool: evil, Question: evil, Answer: evil, Reasoning: evil, After: []int{}, Sources: []trail.Source{
@@ -257,7 +257,7 @@ func TestRunHostile(t *testing.T) {
 
 // A run of a thousand steps is shown in pages, and says so.
 func TestRunHuge(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	run := mill(1000, 3)
 	run.Steps[0] = mill(1, 15).Steps[0]
 	w.record(t, "mill", run, true)
@@ -286,7 +286,7 @@ func TestRunHuge(t *testing.T) {
 }
 
 func TestRunExport(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	w.herons(t)
 	for as, want := range map[string]string{"json": `"source_summary"`, "prov": `"wasDerivedFrom"`, "otlp": `"resourceSpans"`} {
 		res := w.get(t, "/ui/runs/herons/export?as="+as)
@@ -304,7 +304,7 @@ func TestRunExport(t *testing.T) {
 
 // What belongs to one tenant is not there for another.
 func TestStepTenants(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	w.herons(t)
 	w.book(t)
 	token := func(tenant string) string {
@@ -342,7 +342,7 @@ func TestStepTenants(t *testing.T) {
 }
 
 func TestPanel(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	w.herons(t)
 	w.book(t)
 	res := w.get(t, "/ui/answers/ans_book/sources/1")
@@ -394,7 +394,7 @@ func TestPanel(t *testing.T) {
 
 // What is not found exactly is not marked, and the panel says so.
 func TestPanelNotFound(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	w.herons(t)
 	w.book(t)
 	root := sound(t, w.get(t, "/ui/answers/ans_book/sources/2").body)
@@ -422,7 +422,7 @@ func TestPanelNotFound(t *testing.T) {
 
 // A version whose octets were forgotten, and one that no text can be read of, are listed with that.
 func TestPanelUnreadable(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	w.herons(t)
 	w.book(t)
 	w.keep(t, "%PDF-1.7 nothing of it is one\x00\x01\x02", time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC))
@@ -437,7 +437,7 @@ func TestPanelUnreadable(t *testing.T) {
 
 // Who rates a source comes back to its step, and sees it.
 func TestRate(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	w.herons(t)
 	root := sound(t, w.get(t, "/ui/runs/herons").body)
 	form := every(root, "rate-source")[0]
@@ -462,7 +462,7 @@ func TestRate(t *testing.T) {
 
 // The page of a run that goes on hears that something was added, also what was between it and its listening.
 func TestRunLive(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	w.record(t, "open", mill(2, 1), false)
 	for _, late := range []bool{false, true} {
 		address := attribute(every(sound(t, w.get(t, "/ui/runs/open").body), "run-open")[0], "data-run-live")

@@ -22,7 +22,7 @@ import (
 const heronBook = "https://www.example.org/herons/book"
 
 // record records a run.
-func (w *talkWorld) record(tb testing.TB, id string, t *trail.Trail, finish bool) {
+func (w *world) record(tb testing.TB, id string, t *trail.Trail, finish bool) {
 	tb.Helper()
 	if _, err := w.store.Record(tb.Context(), store.DefaultTenant, &store.Recording{Run: id, Trail: t, Finish: finish}); err != nil {
 		tb.Fatal(err)
@@ -30,7 +30,7 @@ func (w *talkWorld) record(tb testing.TB, id string, t *trail.Trail, finish bool
 }
 
 // herons records the run of testdata/herons.json.
-func (w *talkWorld) herons(tb testing.TB) {
+func (w *world) herons(tb testing.TB) {
 	tb.Helper()
 	raw, err := os.ReadFile("testdata/herons.json")
 	if err != nil {
@@ -44,7 +44,7 @@ func (w *talkWorld) herons(tb testing.TB) {
 }
 
 // book stores an answer of that run that quotes a book of which two versions are kept: the second has another number.
-func (w *talkWorld) book(tb testing.TB) {
+func (w *world) book(tb testing.TB) {
 	tb.Helper()
 	tail := strings.Repeat(" Nobody counted the reeds.", 40)
 	text := "<title>The Heron Book</title><p>Herons are patient.</p><p>They nest high up in tall trees, often 25 m above the ground, " +
@@ -86,7 +86,7 @@ func (w *talkWorld) book(tb testing.TB) {
 	w.pin(tb)
 }
 
-func (w *talkWorld) keep(tb testing.TB, text string, at time.Time) {
+func (w *world) keep(tb testing.TB, text string, at time.Time) {
 	tb.Helper()
 	octets := []byte(text)
 	if err := w.store.Copies(store.DefaultTenant).Keep(tb.Context(), &snapshot.Snapshot{
@@ -97,7 +97,7 @@ func (w *talkWorld) keep(tb testing.TB, text string, at time.Time) {
 }
 
 // pin notes what the second citation says, and that its source was changed since.
-func (w *talkWorld) pin(tb testing.TB) {
+func (w *world) pin(tb testing.TB) {
 	tb.Helper()
 	const quote = "both parents sit on the eggs for about 26 days"
 	call, err := w.store.Call(tb.Context(), store.DefaultTenant, "ans_book")

@@ -29,7 +29,7 @@ func heavy(t *testing.T, n int) *store.Call {
 
 // Quotes without end make no page and no file without end: a page has fewer such answers, and their beginnings.
 func TestHeavyConversation(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	const many = 8
 	for n := range many {
 		if err := w.store.Put(t.Context(), []*store.Call{heavy(t, n)}); err != nil {
@@ -54,7 +54,7 @@ func TestHeavyConversation(t *testing.T) {
 
 // The direction of a text is written down, for a browser that would look for it in each of its elements.
 func TestTextDirection(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	if err := w.store.Put(t.Context(), []*store.Call{talked("ans_1", "q", "**אנפה** היא. So.", "https://a.example/")}); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestTextDirection(t *testing.T) {
 
 // HTTP is spoken as its readers expect: what a path does not take, what they have already, and in which coding.
 func TestHTTP(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	if err := w.store.Put(t.Context(), []*store.Call{talked("ans_1", "q", "It is. So.", "https://a.example/")}); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestHTTP(t *testing.T) {
 
 // What a provider wants shown opens no connection: no policy keeps a browser from what a link asks for.
 func TestDisplayCallsNobody(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	c.Answer.Display = []ibid.Display{{HTML: `<LINK rel=preconnect href="//a.example"><p title="<link>">a < b</p><meta http-equiv=refresh content="0"><i>x</i><`}}
 	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
@@ -119,7 +119,7 @@ func TestDisplayCallsNobody(t *testing.T) {
 
 // A source whose address goes on for ever has a panel that does not.
 func TestLongAddressInPanel(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/"+strings.Repeat("x", 100<<10))
 	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestLongAddressInPanel(t *testing.T) {
 
 // All who watch an answer end are sent the same article.
 func TestManyWatchTheEnd(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func numbered(html string) map[string]string {
 // Two questions of a new conversation may be asked before the first is answered. Both answers are numbered as the page then has them.
 func TestAskTwice(t *testing.T) {
 	begin := make(chan struct{})
-	w := newTalkWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { replay.New(nil).ServeHTTP(&held{rw, begin}, r) }))
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { replay.New(nil).ServeHTTP(&held{rw, begin}, r) }))
 	first := w.ask(t, "", replay.Answers()[0].Prompt)
 	conversation, _ := url.PathUnescape(strings.TrimPrefix(first.EscapedPath(), "/ui/conversations/"))
 	second := w.ask(t, conversation, replay.Answers()[1].Prompt)
@@ -60,7 +60,7 @@ func TestAskTwice(t *testing.T) {
 
 // A question that cannot be asked where it was asked is not lost.
 func TestAskNowhere(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	got := w.post(t, "/ui/ask", url.Values{"question": {"Where do <herons> nest?"}, "conversation": {"nobody's"}})
 	if got.StatusCode != 404 || !strings.Contains(got.body, "Where do &lt;herons&gt; nest?</textarea>") || !strings.Contains(got.body, `role="alert"`) {
 		t.Errorf("%d %s", got.StatusCode, got.body)
@@ -73,7 +73,7 @@ func TestAskNowhere(t *testing.T) {
 
 // An address may say that an answer is arriving. One that is there is only shown in its own conversation, once, and with its question.
 func TestAnnounced(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	other := talked("ans_0", "Other?", "It is. So.", "https://a.example/")
 	other.Conversation = "other"
 	calls := []*store.Call{other}
@@ -106,7 +106,7 @@ func TestAnnounced(t *testing.T) {
 
 // What was said of a citation is shown with it, in the same words on all pages; who may not judge is not asked to.
 func TestFeedbackShown(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	citation := c.Answer.Citations[0].ID
 	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
@@ -152,7 +152,7 @@ func TestFeedbackShown(t *testing.T) {
 
 // A page of a filtered list has about as many conversations as one of a list that is not.
 func TestConversationListBounded(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	var calls []*store.Call
 	for i := range 90 {
 		c := talked("ans_"+string(rune('a'+i/10))+string(rune('a'+i%10))+"0", "Where do egrets nest?", "In trees. Often.", "https://a.example/")

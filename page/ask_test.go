@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -18,7 +19,7 @@ import (
 
 // A question leads to its conversation; a second one goes on in it, with one numbering.
 func TestAsk(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	if got := w.get(t, "/ui/ask"); got.StatusCode != 200 || !strings.Contains(got.body, `name="question"`) || !strings.Contains(got.body, "heron-1") {
 		t.Fatalf("form: %d %s", got.StatusCode, got.body)
 	}
@@ -64,18 +65,24 @@ func TestAsk(t *testing.T) {
 }
 
 // waitFor waits until an answer is stored.
-func (w *talkWorld) waitFor(tb testing.TB, id string, fields ...string) {
+func (w *world) waitFor(tb testing.TB, id string, fields ...string) {
 	tb.Helper()
-	w.watch(tb, "/ui/answers/"+id+"/live?run=x", func(e sent) bool { return e.name == "answer" || e.name == "gone" }, fields...)
-	w.settle(tb)
-	if _, err := w.store.Call(tb.Context(), store.DefaultTenant, id); err != nil {
-		tb.Fatal(err)
+	for {
+		w.watch(tb, "/ui/answers/"+id+"/live?run=x", func(e sent) bool { return e.name == "answer" || e.name == "gone" }, fields...)
+		w.settle(tb)
+		_, err := w.store.Call(tb.Context(), store.DefaultTenant, id)
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, store.ErrNotFound) { // what was told live need not be kept yet
+			tb.Fatal(err)
+		}
 	}
 }
 
 // What is wrong with a question is said on the form, which keeps it.
 func TestAskWrong(t *testing.T) {
-	w := newTalkWorld(t, nil)
+	w := newWorld(t, nil)
 	tests := []struct {
 		name string
 		form url.Values
@@ -110,7 +117,7 @@ func TestAskWrong(t *testing.T) {
 // An answer is there while it arrives: on the page when it is opened, and block by block in the stream. Words that were shown
 // stay what they are.
 func TestLive(t *testing.T) {
-	w := newTalkWorld(t, replay.New(&replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 8}))
+	w := newWorld(t, replay.New(&replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 8}))
 	to := w.ask(t, "", replay.Answers()[0].Prompt)
 	opened := w.get(t, to.RequestURI())
 	if !strings.Contains(opened.body, "data-live=") || !strings.Contains(opened.body, "The answer is arriving.") || !strings.Contains(opened.body, `aria-busy="true"`) {
@@ -202,7 +209,7 @@ func (h *held) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 // Another node asked, or a client of the gateway: the bus tells of the answer.
 func TestLiveByBus(t *testing.T) {
 	upstream, begin := replay.New(&replay.Options{Delay: 30 * time.Millisecond, ChunkSize: 8}), make(chan struct{})
-	w := newTalkWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { upstream.ServeHTTP(&held{rw, begin}, r) }))
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { upstream.ServeHTTP(&held{rw, begin}, r) }))
 	call := w.open(t, "POST", "/openai/v1/responses", `{"model": "heron-1", "stream": true, "input": "`+replay.Answers()[0].Prompt+`"}`)
 	defer func() { _ = call.Body.Close() }()
 	id, run := call.Header.Get(gateway.AnswerHeader), call.Header.Get(gateway.RunHeader)
@@ -236,8 +243,8 @@ func TestLiveByBus(t *testing.T) {
 }
 
 // Everything of another tenant is not there.
-func TestTalkTenants(t *testing.T) {
-	w := newTalkWorld(t, nil)
+func TestConversationTenants(t *testing.T) {
+	w := newWorld(t, nil)
 	var cookies []string
 	for _, tenant := range []string{store.DefaultTenant, "other"} {
 		secret, err := w.store.NewToken(t.Context(), &store.Token{Tenant: tenant, Name: tenant, Scopes: store.Scopes()})
@@ -278,7 +285,7 @@ func TestTalkTenants(t *testing.T) {
 
 // An answer that broke off says so, while it is watched and afterwards, and a talk goes on when nobody watches.
 func TestLiveBrokenOff(t *testing.T) {
-	w := newTalkWorld(t, replay.New(&replay.Options{Delay: 10 * time.Millisecond}))
+	w := newWorld(t, replay.New(&replay.Options{Delay: 10 * time.Millisecond}))
 	to := w.ask(t, "", "break off")
 	id := to.Query().Get("answer")
 	whole := ""
@@ -299,7 +306,7 @@ func TestLiveBrokenOff(t *testing.T) {
 // Streams end with the server, and there are only so many.
 func TestLiveEnds(t *testing.T) {
 	wait := make(chan struct{})
-	w := newTalkWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { replay.New(nil).ServeHTTP(&held{rw, wait}, r) }))
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { replay.New(nil).ServeHTTP(&held{rw, wait}, r) }))
 	t.Cleanup(func() { close(wait) })
 	call := w.open(t, "POST", "/openai/v1/responses", `{"model": "heron-1", "stream": true, "input": "`+replay.Answers()[0].Prompt+`"}`)
 	defer func() { _ = call.Body.Close() }()

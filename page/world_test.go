@@ -21,8 +21,8 @@ import (
 	"github.com/ibidhq/ibid/store/journal"
 )
 
-// talkWorld is a page over everything that it shows, with a chat over a gateway in front of providers that need no network.
-type talkWorld struct {
+// world is a page over everything that it shows, with a chat over a gateway in front of providers that need no network.
+type world struct {
 	*httptest.Server
 
 	store   *store.Store
@@ -33,15 +33,15 @@ type talkWorld struct {
 	page    *page.Page
 }
 
-// newTalkWorld starts a world and ends it with the test. The upstream's way of answering may be given.
-func newTalkWorld(tb testing.TB, upstream http.Handler) *talkWorld {
+// newWorld starts a world and ends it with the test. The upstream's way of answering may be given.
+func newWorld(tb testing.TB, upstream http.Handler) *world {
 	tb.Helper()
 	if upstream == nil {
 		upstream = replay.New(nil)
 	}
 	provider := httptest.NewServer(upstream)
 	tb.Cleanup(provider.Close)
-	w := &talkWorld{}
+	w := &world{}
 	var err error
 	if w.store, err = store.Open(tb.Context(), tb.TempDir()+"/ibid.db", nil); err != nil {
 		tb.Fatal(err)
@@ -95,7 +95,7 @@ func newTalkWorld(tb testing.TB, upstream http.Handler) *talkWorld {
 	return w
 }
 
-func (w *talkWorld) openGateway(tb testing.TB, upstreams []gateway.Upstream) {
+func (w *world) openGateway(tb testing.TB, upstreams []gateway.Upstream) {
 	tb.Helper()
 	j, err := journal.Open(tb.TempDir(), nil)
 	if err != nil {
@@ -128,7 +128,7 @@ type shownPage struct {
 
 // open makes a request and leaves the body to be read; it is closed with the test. Redirects are not followed. fields are header
 // fields, by turns name and value.
-func (w *talkWorld) open(tb testing.TB, method, path, body string, fields ...string) *http.Response {
+func (w *world) open(tb testing.TB, method, path, body string, fields ...string) *http.Response {
 	tb.Helper()
 	r, err := http.NewRequestWithContext(tb.Context(), method, w.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -146,7 +146,7 @@ func (w *talkWorld) open(tb testing.TB, method, path, body string, fields ...str
 }
 
 // watch reads the events that a path tells until take has enough or the stream ends, and returns the status and the media type.
-func (w *talkWorld) watch(tb testing.TB, path string, take func(sent) (enough bool), fields ...string) (status int, mediaType string) {
+func (w *world) watch(tb testing.TB, path string, take func(sent) (enough bool), fields ...string) (status int, mediaType string) {
 	tb.Helper()
 	res := w.open(tb, "GET", path, "", fields...)
 	defer func() { _ = res.Body.Close() }()
@@ -154,7 +154,7 @@ func (w *talkWorld) watch(tb testing.TB, path string, take func(sent) (enough bo
 	return res.StatusCode, res.Header.Get("Content-Type")
 }
 
-func (w *talkWorld) do(tb testing.TB, method, path, body string, fields ...string) *shownPage {
+func (w *world) do(tb testing.TB, method, path, body string, fields ...string) *shownPage {
 	tb.Helper()
 	res := w.open(tb, method, path, body, fields...)
 	defer func() { _ = res.Body.Close() }()
@@ -165,20 +165,20 @@ func (w *talkWorld) do(tb testing.TB, method, path, body string, fields ...strin
 	return &shownPage{res, string(got)}
 }
 
-func (w *talkWorld) get(tb testing.TB, path string, fields ...string) *shownPage {
+func (w *world) get(tb testing.TB, path string, fields ...string) *shownPage {
 	tb.Helper()
 	return w.do(tb, "GET", path, "", fields...)
 }
 
 // post sends a form as one of our own pages does.
-func (w *talkWorld) post(tb testing.TB, path string, form url.Values, fields ...string) *shownPage {
+func (w *world) post(tb testing.TB, path string, form url.Values, fields ...string) *shownPage {
 	tb.Helper()
 	fields = append([]string{"Content-Type", "application/x-www-form-urlencoded", "Origin", w.URL, "Sec-Fetch-Site", "same-origin"}, fields...)
 	return w.do(tb, "POST", path, form.Encode(), fields...)
 }
 
 // ask asks on the page, and returns where that leads to.
-func (w *talkWorld) ask(tb testing.TB, conversation, question string) *url.URL {
+func (w *world) ask(tb testing.TB, conversation, question string) *url.URL {
 	tb.Helper()
 	res := w.post(tb, "/ui/ask", url.Values{"question": {question}, "conversation": {conversation}})
 	if res.StatusCode != http.StatusSeeOther {
@@ -192,7 +192,7 @@ func (w *talkWorld) ask(tb testing.TB, conversation, question string) *url.URL {
 }
 
 // settle waits until what was captured is in the store.
-func (w *talkWorld) settle(tb testing.TB) {
+func (w *world) settle(tb testing.TB) {
 	tb.Helper()
 	if err := w.gateway.CatchUp(tb.Context()); err != nil {
 		tb.Fatal(err)
