@@ -142,7 +142,7 @@ type Candidate struct {
 // A sentence is ranked against every passage that has one of its words: at worst the time grows with sentences times
 // passages. What the checker is asked grows with sentences times candidates, and for those that none supports with
 // their parts. The error says that ctx ended, that the checker could not say anything, that a sentence or a passage is
-// not in its text, or that there are more than [maxAttributed] passages.
+// not in its text, or that there are more than a million passages.
 func Attribute(ctx context.Context, answer *ibid.Answer, docs []Document, o *AttributeOptions) (*Attribution, error) {
 	a, err := newAttributor(answer, docs, o)
 	if err != nil {
@@ -268,7 +268,7 @@ func (a *attributor) check(ctx context.Context, todo []*SentenceSupport) error {
 				pairs,
 				Pair{
 					Claim:    claim,
-					Context:  before(text, s.Span.Start),
+					Context:  precedingWords(text, s.Span.Start),
 					Passages: a.passages[hit.Passage : hit.Passage+1],
 				},
 			)
@@ -433,7 +433,7 @@ func (a *attributor) together(ctx context.Context, todo []*SentenceSupport) erro
 }
 
 func (a *attributor) pair(t *attempt, claim string, passages []Passage) Pair {
-	return Pair{Claim: claim, Context: before(a.out.Answer.Text, t.sentence.Span.Start), Passages: passages}
+	return Pair{Claim: claim, Context: precedingWords(a.out.Answer.Text, t.sentence.Span.Start), Passages: passages}
 }
 
 // attempts returns the sentences of several parts that no passage supports alone, each with the passages that together

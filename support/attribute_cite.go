@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/text"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/prose"
@@ -56,13 +57,9 @@ func inDocument(d *Document, p *snapshot.Passage, s ibid.Span) ibid.Span {
 	return p.Place(d.Text, ibid.Span{Start: s.Start - n, End: s.End - n})
 }
 
-// before returns the words of an answer before a place in it.
-func before(text string, at int) string {
-	from := max(0, at-maxContext)
-	for from < at && !utf8.RuneStart(text[from]) {
-		from++
-	}
-	return strings.TrimSpace(text[from:at])
+// precedingWords returns the words of an answer before a place in it, at most maxContext bytes.
+func precedingWords(answer string, at int) string {
+	return strings.TrimSpace(text.Tail(answer[:at], maxContext))
 }
 
 // citer adds citations to an answer.
@@ -250,7 +247,7 @@ func (c *Candidate) window() ibid.Span {
 func (a *attributor) ref(c *Candidate, score *float64) ibid.Ref {
 	d := &a.docs[c.Document]
 	w := c.window()
-	quote := cut(d.Text[w.Start:w.End], maxQuote)
+	quote := text.Head(d.Text[w.Start:w.End], maxQuote)
 	w.End = w.Start + len(quote)
 	quote = strings.Join(strings.Fields(quote), " ")
 	l := &ibid.Locator{Page: d.Passages[c.Passage].Page, Chunk: a.chunk(c)}
@@ -287,14 +284,6 @@ func (a *attributor) chunk(c *Candidate) string {
 		s.Chunks = append(s.Chunks, chunk)
 	}
 	return id
-}
-
-// cut returns at most n bytes of text, whole runes.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return wholeRunes(text[:n])
 }
 
 // uncited returns the share of sentences without a citation among those that say something.
@@ -464,6 +453,12 @@ func contentWords(words string) int {
 	return n
 }
 
+// How sentences about the answer itself begin, in lower case.
+var (
+	openings         = lists["opening"]
+	openingsOfLittle = lists["opening-of-little"]
+)
+
 // isBoilerplate reports whether a sentence is about the answer itself, or talks to the reader.
 func isBoilerplate(words string) bool {
 	head := strings.Map(func(r rune) rune {
@@ -471,31 +466,18 @@ func isBoilerplate(words string) bool {
 			return '\''
 		}
 		return unicode.ToLower(r)
-	}, firstBytes(strings.TrimLeft(words, "*_>-• "), 80))
-	for _, opening := range [...]string{
-		"i hope this", "hope this helps", "hope that helps", "let me know if", "feel free to", "please let me know", "if you have any",
-		"if you need", "if you'd like", "if you would like", "would you like", "here is a ", "here is the ", "here is an ", "here's a ",
-		"here's the ", "here's what", "here are ", "below is ", "below are ", "sure,", "sure!", "certainly", "of course,", "of course!",
-		"great question", "i'm sorry", "i am sorry", "sorry,", "i apologize", "as an ai", "i'm an ai", "as a language model", "i cannot ",
-		"i can't ", "i couldn't find", "i could not find", "i don't have", "i do not have", "based on the provided", "based on the documents",
-		"according to the provided", "the provided documents do not", "the sources do not", "note that this answer", "thank you for",
-	} {
+	}, text.Head(strings.TrimLeft(words, "*_>-• "), 80))
+	for opening := range openings {
 		if strings.HasPrefix(head, opening) {
-			return !strings.HasPrefix(opening, "based on") && !strings.HasPrefix(opening, "according") ||
-				contentWords(words) <= 4
+			return true
+		}
+	}
+	for opening := range openingsOfLittle {
+		if strings.HasPrefix(head, opening) {
+			return contentWords(words) <= 4
 		}
 	}
 	return false
-}
-
-func firstBytes(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // cover counts the citations of a sentence.

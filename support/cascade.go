@@ -45,9 +45,9 @@ const (
 // differs ([Verdict.Changed]). Where low is not below high, only the latter two are asked about.
 //
 // The pairs nearest to the middle between low and high go first. What the [Budget] leaves out keeps fast's verdict,
-// with the issue [issueOverBudget]. Where slow decides, its verdict stands as it is, with the terms that fast found
+// with the issue over-budget. Where slow decides, its verdict stands as it is, with the terms that fast found
 // missing, unless it has its own, and with fast's score among the signals. Where slow abstains fast's verdict stands,
-// with [issueNotDecided] and slow's issues; where it goes wrong, too, with [issueSlowFailed]. All pairs that slow was
+// with not-decided and slow's issues; where it goes wrong, too, with slow-failed. All pairs that slow was
 // asked about are [Verdict.Escalated].
 //
 // The error of Check is fast's. The cascade is safe for concurrent use if both checkers are.

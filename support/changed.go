@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ibidhq/ibid/internal/text"
+
 	"github.com/ibidhq/ibid"
 )
 
@@ -32,11 +34,11 @@ func Changed(claim, evidence string) []Conflict { return changedIn(claim, piece{
 
 // changedIn is Changed of evidence in several pieces, whose passages and places B has.
 func changedIn(claim string, evidence ...piece) []Conflict {
-	claim = firstBytes(claim, maxChangedClaim)
+	claim = text.Head(claim, maxChangedClaim)
 	evidence = slices.Clone(evidence)
 	left := maxChangedEvidence
 	for i := range evidence {
-		evidence[i].text = firstBytes(evidence[i].text, left)
+		evidence[i].text = text.Head(evidence[i].text, left)
 		left -= len(evidence[i].text)
 	}
 	language := sharedLanguage(claim, joined(evidence))

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibidhq/ibid/internal/text"
+
 	"github.com/ibidhq/ibid"
 )
 
@@ -82,12 +84,12 @@ func Conflicts(passages []Passage, o *ConflictOptions) ([]Conflict, []ibid.Issue
 	}
 	left := maxConflictText
 	for i := range passages {
-		text := firstBytes(passages[i].Text, left)
-		if len(text) < len(passages[i].Text) {
+		read := text.Head(passages[i].Text, left)
+		if len(read) < len(passages[i].Text) {
 			f.truncated(fmt.Sprintf("only the first %d bytes of the passages were read", maxConflictText))
 		}
-		left -= len(text)
-		f.add(readValuedText(Language(text), piece{i, 0, text}))
+		left -= len(read)
+		f.add(readValuedText(Language(read), piece{i, 0, read}))
 	}
 	f.search()
 	f.sort()

@@ -34,9 +34,10 @@
 //
 // [Finder] finds the evidence of claims in whole texts: it chooses the passages of a text that a checker is shown.
 //
-// [indexedPassage] is a passage read once, [parsedClaim] a claim read once, and [scorer] compares the two without allocating.
-// [Lexical.Check] does all of it for many pairs. Work and memory are linear in the text; what is longer than [maxClaim]
-// or [maxPassage] is cut, and the verdict says so.
+// [Lexical.Check] reads each passage and each claim of its pairs once and compares them without allocating. Work and
+// memory are linear in the text. Of a claim 64 KiB are read, of a passage 8 MiB, and the verdict says what was left out.
+//
+// What the package knows of words, signs and units stands in words.txt.
 //
 // It knows words, not meaning: it takes "A beat B" and "B beat A" for nearly the same, knows few synonyms, and finds an
 // abstract of a passage harder to recognise than a sentence of it. So it never says that a passage contradicts a claim,

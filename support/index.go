@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/text"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/prose"
 )
@@ -50,28 +52,12 @@ type slot struct {
 }
 
 // indexPassage reads a passage, of which it keeps the text.
-func indexPassage(text string) *indexedPassage {
-	x := &indexedPassage{text: text}
-	if len(text) > maxPassage {
-		x.text, x.truncated = wholeRunes(text[:maxPassage]), true
-	}
+func indexPassage(passage string) *indexedPassage {
+	x := &indexedPassage{text: text.Head(passage, maxPassage), truncated: len(passage) > maxPassage}
 	b := builder{indexedPassage: x}
 	b.read()
 	b.collect()
 	return x
-}
-
-// wholeRunes returns text without a rune that its end cuts.
-func wholeRunes(text string) string {
-	for n := 0; n < utf8.UTFMax && n < len(text); n++ {
-		if p := len(text) - 1 - n; utf8.RuneStart(text[p]) {
-			if utf8.FullRuneInString(text[p:]) {
-				return text
-			}
-			return text[:p]
-		}
-	}
-	return text
 }
 
 // builder is what an index needs only while it is made.
@@ -268,10 +254,10 @@ type part struct {
 }
 
 // parseClaim reads a claim, with the question it answers before it, whose terms weigh what the function says.
-func parseClaim(question, text string, weight func(key uint32) float64) *parsedClaim {
-	c := &parsedClaim{text: text}
-	if len(text) > maxClaim {
-		c.text, c.truncated = wholeWords(text[:maxClaim]), true
+func parseClaim(question, said string, weight func(key uint32) float64) *parsedClaim {
+	c := &parsedClaim{text: said}
+	if len(said) > maxClaim {
+		c.text, c.truncated = wholeWords(said, maxClaim), true
 	}
 	if question != "" {
 		c.text = question + "\n" + c.text
@@ -283,13 +269,13 @@ func parseClaim(question, text string, weight func(key uint32) float64) *parsedC
 	return c
 }
 
-// wholeWords returns text up to its last white space, without a word that its end may cut: a word of more than maxWord
-// bytes is cut.
-func wholeWords(text string) string {
-	if i := strings.LastIndexAny(text, " \t\r\n"); i >= len(text)-maxWord {
-		return text[:i]
+// wholeWords returns at most n bytes of a claim, up to white space: only a word of more than maxWord bytes is cut.
+func wholeWords(claim string, n int) string {
+	head := text.Head(claim, n)
+	if i := strings.LastIndexAny(head, " \t\r\n"); i >= len(head)-maxWord {
+		return head[:i]
 	}
-	return wholeRunes(text)
+	return head
 }
 
 func (c *parsedClaim) read(weight func(key uint32) float64) {

@@ -64,7 +64,7 @@ const (
 //
 // What is believed of a model's answer: one of four labels per claim, under an identifier that the passage cannot know,
 // and a quote. A label other than [Unsupported] counts only if the quote stands in the passage, word for word but for
-// white space; otherwise the verdict is [Unverified] with the issue [issueQuoteNotFound]. Whatever else a model says,
+// white space; otherwise the verdict is [Unverified] with the issue quote-not-found. Whatever else a model says,
 // or a passage made it say, is [Unverified], too. A passage can still persuade a model of a wrong label; the quote
 // shows with what. So can a claim, of the labels of those that share its request: with a cache each claim goes alone,
 // so that what is kept depends on nothing but its key.

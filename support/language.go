@@ -5,6 +5,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // languageSample is how many bytes of a text [Language] reads.
@@ -24,15 +26,13 @@ func Language(text string) string {
 const latin = "Latn"
 
 // recognise returns the language of a text, see [Language], and its script; each is "" where too little tells.
-func recognise(text string) (language, script string) {
-	if len(text) > languageSample {
-		text = wholeRunes(text[:languageSample])
-	}
+func recognise(passage string) (language, script string) {
+	sample := text.Head(passage, languageSample)
 	var v votes
-	r := reader{text: text}
+	r := reader{text: sample}
 	for t := (token{}); r.next(&t); {
 		if t.flags&flagNumber == 0 {
-			ch, _ := utf8.DecodeRuneInString(text[t.start:])
+			ch, _ := utf8.DecodeRuneInString(sample[t.start:])
 			v.add(ch, t.word[1:len(t.word)-1])
 		}
 	}

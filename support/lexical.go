@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibidhq/ibid/internal/text"
+
 	"github.com/ibidhq/ibid"
 )
 
@@ -24,8 +26,8 @@ const (
 	defaultFloor = 0.4
 )
 
-// The codes of a verdict's issues. issueClaimTruncated and issuePassageTruncated say that only the first [maxClaim] or
-// [maxPassage] bytes were read.
+// The codes of a verdict's issues. issueClaimTruncated and issuePassageTruncated say that only the first maxClaim or
+// maxPassage bytes were read.
 const (
 	issueClaimEmpty         = "claim-empty"     // it has no words, or only words that say nothing
 	issueNoPassages         = "no-passages"     // none was given, or none has words
@@ -479,14 +481,16 @@ func (s *scorer) missing() []Term {
 	terms := make([]Term, 0, min(len(lacks), maxMissing))
 	for i := range lacks[:min(len(lacks), maxMissing)] {
 		term := lacks[i].Term
-		if len(term.Text) > maxTerm {
-			term.Text = wholeRunes(term.Text[:maxTerm])
-			term.Span.End = term.Span.Start + len(term.Text)
-		}
+		term.Text = text.Head(term.Text, maxTerm)
+		term.Span.End = term.Span.Start + len(term.Text)
 		terms = append(terms, term)
 	}
 	return terms
 }
+
+var englishMonths = strings.Fields(
+	"January February March April May June July August September October November December",
+)
 
 // termKind tells dates from other numbers and words: years, and the names of months.
 func termKind(text string, kind TermKind) TermKind {
@@ -494,12 +498,8 @@ func termKind(text string, kind TermKind) TermKind {
 		strings.Trim(text, "0123456789") == "" {
 		return TermDate
 	}
-	if kind == TermName {
-		switch text {
-		case "January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-			"November", "December":
-			return TermDate
-		}
+	if kind == TermName && slices.Contains(englishMonths, text) {
+		return TermDate
 	}
 	return kind
 }
@@ -617,10 +617,10 @@ func (q *request) hold(others []Value, sentence int) {
 }
 
 // figuresOf returns the numbers and dates of a text, which it reads once.
-func (q *request) figuresOf(key figureKey, text string) []Value {
+func (q *request) figuresOf(key figureKey, said string) []Value {
 	values, ok := q.figures[key]
 	if !ok {
-		values = figuresOf(firstBytes(text, maxChangedClaim), key.language)
+		values = figuresOf(text.Head(said, maxChangedClaim), key.language)
 		q.figures[key] = values
 	}
 	return values

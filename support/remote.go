@@ -14,6 +14,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/ibidhq/ibid/internal/text"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/scan"
@@ -68,28 +72,46 @@ func refused(err error) bool {
 
 // post sends a body and returns the response's. Errors name neither the key nor the path nor anything that was sent.
 func (e *endpoint) post(ctx context.Context, body []byte) ([]byte, error) {
-	wait := e.firstWait
-	for try := 0; ; try++ {
-		answer, err := e.once(ctx, body)
-		if err == nil {
+	waits := &retryWaits{own: backoff.ExponentialBackOff{
+		InitialInterval: e.firstWait, Multiplier: 2, MaxInterval: maxRetryWait,
+	}}
+	var last error // what the server said, which is told instead of how waiting for it ended
+	answer, err := backoff.Retry(ctx, func() ([]byte, error) {
+		var answer []byte
+		answer, last = e.once(ctx, body)
+		if last == nil {
 			return answer, nil
 		}
-		pause, again := retryAfter(err, wait)
-		if !again || try >= e.retries || ctx.Err() != nil || pause > maxRetryWait {
-			return nil, err
+		wait, again := waits.after(last)
+		end, ends := ctx.Deadline()
+		if !again || ctx.Err() != nil || wait > maxRetryWait || ends && time.Until(end) < wait {
+			return nil, backoff.Permanent(last)
 		}
-		if end, ok := ctx.Deadline(); ok && time.Until(end) < pause {
-			return nil, err
-		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, err
-		}
-		wait *= 2
+		return nil, last
+	}, backoff.WithBackOff(waits), backoff.WithMaxTries(uint(e.retries)+1), backoff.WithMaxElapsedTime(0))
+	if err != nil {
+		return nil, last
 	}
+	return answer, nil
+}
+
+// retryWaits is how long to wait for a server: as long as it asks, or longer each time.
+type retryWaits struct {
+	own  backoff.ExponentialBackOff
+	next time.Duration
+}
+
+// NextBackOff implements [backoff.BackOff].
+func (w *retryWaits) NextBackOff() time.Duration { return w.next }
+
+// Reset implements [backoff.BackOff].
+func (w *retryWaits) Reset() { w.own.Reset() }
+
+// after says how long to wait after an error, and whether another try makes sense.
+func (w *retryWaits) after(err error) (time.Duration, bool) {
+	wait, again := retryAfter(err, w.own.NextBackOff())
+	w.next = wait
+	return wait, again
 }
 
 // retryAfter says how long to wait after err, and whether another try makes sense.
@@ -340,17 +362,17 @@ func (g *Grounding) check(ctx context.Context, server *endpoint, p *Pair) Verdic
 func factsOf(passages []Passage) []Span {
 	var facts []Span
 	for i := range passages {
-		text, from := passages[i].Text, 0
-		for len(text)-from > groundingFactBytes {
-			end := from + len(wholeRunes(text[from:from+groundingFactBytes]))
-			if space := strings.LastIndexAny(text[from:end], " \n\t"); space > groundingFactBytes/2 {
+		fact, from := passages[i].Text, 0
+		for len(fact)-from > groundingFactBytes {
+			end := from + cmp.Or(len(text.Head(fact[from:], groundingFactBytes)), groundingFactBytes)
+			if space := strings.LastIndexAny(fact[from:end], " \n\t"); space > groundingFactBytes/2 {
 				end = from + space + 1
 			}
 			facts = append(facts, Span{i, ibid.Span{Start: from, End: end}})
 			from = end
 		}
-		if strings.TrimSpace(text[from:]) != "" {
-			facts = append(facts, Span{i, ibid.Span{Start: from, End: len(text)}})
+		if strings.TrimSpace(fact[from:]) != "" {
+			facts = append(facts, Span{i, ibid.Span{Start: from, End: len(fact)}})
 		}
 	}
 	return facts
@@ -408,7 +430,7 @@ func (v *Verdict) ground(p *Pair, found *call.Grounding, facts []Span) {
 	}
 }
 
-// appendChunks appends where chunks stand in the passages: those of facts that were sent, up to [groundingFacts].
+// appendChunks appends where chunks stand in the passages: those of facts that were sent, up to groundingFacts.
 func appendChunks(all []Span, p *Pair, found *call.Grounding, facts []Span, chunks []int) []Span {
 	for _, i := range chunks {
 		chunk := &found.Chunks[i]

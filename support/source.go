@@ -19,8 +19,7 @@ import (
 // HostClass is what kind of place a source comes from, as far as its host name tells.
 type HostClass string
 
-// The classes of a host. They are read from public suffixes and from the short lists in hostClass, which
-// docs/support.md prints; every other host is unknown, which is no bad mark.
+// The classes of a host. They are read from public suffixes and from the short lists in words.txt; every other host is unknown, which is no bad mark.
 const (
 	hostUnknown      HostClass = "unknown"
 	hostOfficial     HostClass = "official"     // governments, their agencies, bodies between states
@@ -209,6 +208,12 @@ func wilsonLower(good, bad int) float64 {
 	return max(lower, 0)
 }
 
+var (
+	listedHosts     = lists["host"]
+	hostSuffixes    = lists["suffix"]
+	countrySuffixes = lists["suffix-of-country"]
+)
+
 // hostClass reads the class of a host from its suffix and the lists below, and says why. An address in digits is
 // unknown.
 func hostClass(host string) (HostClass, string) {
@@ -217,8 +222,8 @@ func hostClass(host string) (HostClass, string) {
 	}
 	// Names in the lists go before suffixes, the longer before the shorter.
 	for name := host; name != ""; {
-		if class := listedHost(name); class != hostUnknown {
-			return class, name
+		if listed, ok := listedHosts[name]; ok {
+			return HostClass(listed.name), name
 		}
 		_, name, _ = strings.Cut(name, ".")
 	}
@@ -228,46 +233,13 @@ func hostClass(host string) (HostClass, string) {
 	if len(labels) > 2 && len(last) == 2 {
 		second = labels[len(labels)-2]
 	}
-	switch {
-	case len(labels) < 2:
-		return hostUnknown, ""
-	case last == "gov", last == "mil", last == "int":
-		return hostOfficial, "suffix " + last
-	case last == "edu":
-		return hostAcademic, "suffix edu"
+	if class := hostSuffixes[last].name; class != "" && len(labels) > 1 {
+		return HostClass(class), "suffix " + last
 	}
-	switch second {
-	case "gov", "gouv", "gob", "gv", "govt", "go", "mil":
-		return hostOfficial, "suffix " + second + "." + last
-	case "ac", "edu":
-		return hostAcademic, "suffix " + second + "." + last
+	if class := countrySuffixes[second].name; class != "" {
+		return HostClass(class), "suffix " + second + "." + last
 	}
 	return hostUnknown, ""
-}
-
-// listedHost is the class of a host that is in the lists. They are short on purpose: what most readers know.
-func listedHost(name string) HostClass {
-	switch name {
-	case "europa.eu", "admin.ch", "bund.de", "bundesregierung.de", "bundestag.de", "canada.ca", "who.int", "un.org",
-		"worldbank.org", "imf.org", "oecd.org", "gov.uk":
-		return hostOfficial
-	case "arxiv.org", "nature.com", "science.org", "sciencedirect.com", "springer.com", "wiley.com", "plos.org",
-		"jstor.org", "doi.org", "pubmed.ncbi.nlm.nih.gov", "ncbi.nlm.nih.gov", "biorxiv.org", "medrxiv.org", "acm.org",
-		"ieee.org", "semanticscholar.org", "ssrn.com":
-		return hostAcademic
-	case "wikipedia.org", "wiktionary.org", "wikidata.org", "britannica.com", "encyclopedia.com", "merriam-webster.com",
-		"scholarpedia.org", "plato.stanford.edu":
-		return hostEncyclopedia
-	case "reuters.com", "apnews.com", "bbc.com", "bbc.co.uk", "nytimes.com", "theguardian.com", "washingtonpost.com",
-		"wsj.com", "ft.com", "economist.com", "npr.org", "aljazeera.com", "dw.com", "lemonde.fr", "spiegel.de",
-		"zeit.de", "faz.net", "elpais.com", "nhk.or.jp", "bloomberg.com", "afp.com", "cnn.com":
-		return hostNews
-	case "reddit.com", "quora.com", "stackoverflow.com", "stackexchange.com", "medium.com", "substack.com", "x.com",
-		"twitter.com", "facebook.com", "instagram.com", "tiktok.com", "youtube.com", "tumblr.com", "blogspot.com",
-		"wordpress.com", "ycombinator.com", "discord.com", "pinterest.com", "linkedin.com", "fandom.com", "github.io":
-		return hostForum
-	}
-	return hostUnknown
 }
 
 // Stand is what one source does to one claim.
