@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ibidhq/ibid/trail"
 )
 
 // The scorers: whose relevance chooses the passages that a checker is asked about.
@@ -146,4 +148,14 @@ func (s *Split) Choose(run string) *Strategy {
 		return &s.B
 	}
 	return &s.A
+}
+
+// Link returns how a trail is linked by the strategy, whose checker is to be handed to [trail.Trail.Link] beside it.
+func (s *Strategy) Link() *trail.LinkOptions {
+	return &trail.LinkOptions{
+		Threshold:   s.Threshold,
+		PerSentence: s.PerSentence,
+		NoInference: !s.PostHoc,
+		ByScore:     s.Scorer == ScorerRetriever,
+	}
 }
