@@ -22,7 +22,7 @@ const (
 const (
 	DefaultPerSentence = 2
 	DefaultCandidates  = 8
-	// maxAttributedSentences is how many sentences of an answer are attributed. Those after them are skipped, and say so.
+	// maxAttributedSentences is how many sentences of an answer are attributed. Those after them are skipped.
 	maxAttributedSentences = 20_000
 	// maxAttributed is how many passages the documents may have together.
 	maxAttributed = 1_000_000

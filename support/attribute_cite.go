@@ -377,8 +377,8 @@ func inAnswer(a *ibid.Answer, at int) bool {
 	return i >= len(a.Parts) || a.Parts[i].Kind == ibid.AnswerPart
 }
 
-// isHeading reports whether a sentence is a heading: after # signs, a line by itself in bold, one that ends with a colon and
-// introduces what follows, or in the first row of a table.
+// isHeading reports whether a sentence is a heading: after # signs, a line by itself in bold, one that ends with a
+// colon and introduces what follows, or in the first row of a table.
 func isHeading(text string, s ibid.Span) bool {
 	const indent = 16 // bytes before a heading's words on its line
 	before := text[max(0, s.Start-indent):s.Start]
@@ -399,7 +399,8 @@ func isHeading(text string, s ibid.Span) bool {
 		headsTable(text[s.End:])
 }
 
-// headsTable reports whether what follows the words of a row is its end, and the line of dashes below the head of a table.
+// headsTable reports whether what follows the words of a row is its end, and the line of dashes below the head of a
+// table.
 func headsTable(after string) bool {
 	const longest = 2000 // bytes of both
 	_, rest, _ := strings.Cut(after[:min(len(after), longest)], "\n")
@@ -501,8 +502,8 @@ func newCover(a *ibid.Answer) *cover {
 	return c
 }
 
-// count returns how many citations stand for words of a sentence, or right behind it: of those that begin before its end, all but those
-// that end before it.
+// count returns how many citations stand for words of a sentence, or right behind it: of those that begin before its
+// end, all but those that end before it.
 func (c *cover) count(s ibid.Span) int {
 	begun, _ := slices.BinarySearch(c.starts, s.End+1)
 	ended, _ := slices.BinarySearch(c.ends, s.Start+1)

@@ -23,7 +23,9 @@ func (r *valueReader) date(i int) int {
 	if !r.mayBeDate(i) {
 		return i
 	}
-	for _, read := range [...]func(int) (Date, int){r.isoDate, r.numericDate, r.ideographicDate, r.monthDayYear, r.dayMonthYear, r.century, r.decade, r.year} {
+	for _, read := range [...]func(int) (Date, int){
+		r.isoDate, r.numericDate, r.ideographicDate, r.monthDayYear, r.dayMonthYear, r.century, r.decade, r.year,
+	} {
 		d, next := read(i)
 		if next == i {
 			continue
@@ -46,7 +48,8 @@ func (r *valueReader) mayBeDate(i int) bool {
 		return low == "'" || low == "’"
 	default:
 	}
-	return int(monthNames[low].number) > 0 || ordinalWords[low].number > 0 || low == "twenty" || r.foreign && int(foreignMonths[foldWord(low)].number) > 0
+	return monthNames.has(low) || ordinalWords.has(low) || low == "twenty" ||
+		r.foreign && foreignMonths.has(foldWord(low))
 }
 
 // wholeNumber reads token i as plain digits, at least low of them and at most high; -1: it is something else.

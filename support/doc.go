@@ -35,7 +35,8 @@
 // [Finder] finds the evidence of claims in whole texts: it chooses the passages of a text that a checker is shown.
 //
 // [Lexical.Check] reads each passage and each claim of its pairs once and compares them without allocating. Work and
-// memory are linear in the text. Of a claim 64 KiB are read, of a passage 8 MiB, and the verdict says what was left out.
+// memory are linear in the text. Of a claim 64 KiB are read, of a passage 8 MiB, and the verdict says what was left
+// out.
 //
 // What the package knows of words, signs and units stands in words.txt.
 //

@@ -430,10 +430,10 @@ const (
 	maxParts = 64
 )
 
-// splitClaim cuts an English claim into the parts that can be true or false on their own: sentences, clauses and enumerated
-// phrases ("was born in Leeds, | moved to York | and died there in 1990"). It goes by punctuation and conjunctions, so
-// a part need not be a whole clause; each has about two words with content or more. The parts are in order and do not
-// overlap. A claim without words has none.
+// splitClaim cuts an English claim into the parts that can be true or false on their own: sentences, clauses and
+// enumerated phrases ("was born in Leeds, | moved to York | and died there in 1990"). It goes by punctuation and
+// conjunctions, so a part need not be a whole clause; each has about two words with content or more. The parts are in
+// order and do not overlap. A claim without words has none.
 func splitClaim(claim string) []ibid.Span {
 	c := parseClaim("", claim, english().weight)
 	spans := make([]ibid.Span, len(c.parts))

@@ -171,7 +171,7 @@ func (r *valueReader) notANumber(i int, f figure) bool {
 	case "/":
 		return r.glued(i-1) && i > 1 && r.kind(i-2) == wordToken
 	}
-	return r.kind(i-1) == wordToken && !r.tokens[i-1].initial && currencyNames[r.low(i-1)].name == "" && r.low(i-1) != "c"
+	return r.kind(i-1) == wordToken && !r.tokens[i-1].initial && !currencyNames.has(r.low(i-1)) && r.low(i-1) != "c"
 }
 
 // rangeEnd reads the second number of 5-10, 5 to 10, between 5 and 10.
@@ -399,8 +399,11 @@ func (r *valueReader) counted(v *Value, at int) int {
 	if v.Number < 1 && v.Number > 0 {
 		return at
 	}
-	for i := first; i < first+maxCountGap && r.kind(i) == wordToken && !smallWords.has(r.low(i)) && r.sameSentence(at-1, i); i++ {
+	for i := first; i < first+maxCountGap && r.kind(i) == wordToken && r.sameSentence(at-1, i); i++ {
 		low := r.low(i)
+		if smallWords.has(low) {
+			break
+		}
 		if isPlural(low) && !r.tokens[i].upper {
 			v.Unit = Unit{Kind: UnitCount, Name: nounKey(low)}
 			return i + 1
@@ -699,7 +702,8 @@ func (r *valueReader) numberWords(i int) (figure, bool) {
 	low := r.low(i)
 	if low == "a" || low == "an" {
 		// "A third of" is a part, a third cousin is none.
-		if next := r.low(i + 1); next == "half" || next == "quarter" || partWords[next].number > 0 && r.low(i+2) == "of" {
+		next := r.low(i + 1)
+		if next == "half" || next == "quarter" || partWords.has(next) && r.low(i+2) == "of" {
 			return r.part(1, i+1)
 		}
 		if scaleWords[r.low(i+1)].number == 0 || r.kind(i+1) != wordToken {
@@ -796,8 +800,6 @@ func (r *valueReader) belowHundred(i int) (float64, int) {
 const maxScales = 4
 
 // scaled reads the scale behind a number, and after number words the lower scales behind that.
-//
-//nolint:gocognit // one number has one grammar; its parts mean nothing alone
 func (r *valueReader) scaled(f figure) figure {
 	for range maxScales {
 		at := r.behindHyphen(f.next)

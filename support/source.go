@@ -19,7 +19,8 @@ import (
 // HostClass is what kind of place a source comes from, as far as its host name tells.
 type HostClass string
 
-// The classes of a host. They are read from public suffixes and from the short lists in words.txt; every other host is unknown, which is no bad mark.
+// The classes of a host. They are read from public suffixes and from the short lists in words.txt; every other host
+// is unknown, which is no bad mark.
 const (
 	hostUnknown      HostClass = "unknown"
 	hostOfficial     HostClass = "official"     // governments, their agencies, bodies between states

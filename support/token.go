@@ -255,7 +255,8 @@ func (r *reader) rune(t *token, ch rune, letters int) bool {
 
 // folded has the letters U+00C0 to U+017F in lower case and without their signs.
 const folded = "aaaaaaaceeeeiiiidnooooo ouuuuytsaaaaaaaceeeeiiiidnooooo ouuuuyty" +
-	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkkllllllllllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs"
+	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkkllllllllll" +
+	"nnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs"
 
 // isUnspaced reports whether r belongs to a script that is written without spaces: each of its runes is a token.
 func isUnspaced(r rune) bool {

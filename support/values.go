@@ -45,7 +45,7 @@ const (
 	UnitEnergy      UnitKind = "energy"      // joules
 	UnitPower       UnitKind = "power"       // watts
 	UnitData        UnitKind = "data"        // bytes
-	// of the currency that Unit.Name names by its ISO 4217 code; nothing is exchanged
+	// UnitMoney is of the currency that Unit.Name names by its ISO 4217 code; nothing is exchanged.
 	UnitMoney UnitKind = "money"
 )
 
@@ -376,8 +376,6 @@ func threeDigits(text string, at int) bool {
 }
 
 // wordAt reads the word that begins at a place.
-//
-//nolint:gocognit // one loop over the runes of a word
 func wordAt(text string, at, end int) valueToken {
 	token := valueToken{kind: wordToken, start: at}
 	if stop := initialsEnd(text, at, end); stop > at {
@@ -579,8 +577,6 @@ func (t *valuedText) readPieces(language string) {
 
 // readValuedText reads pieces in a language, empty if that is unknown: their values, and then tokens, terms and values
 // of each sentence side by side.
-//
-//nolint:gocognit // one loop over the tokens, with the values that go with them
 func readValuedText(language string, pieces ...piece) *valuedText {
 	t := &valuedText{text: joined(pieces), pieces: pieces}
 	t.readPieces(language)

@@ -28,16 +28,15 @@ func (l wordList) has(word string) bool { _, ok := l[word]; return ok }
 var (
 	lists = readLists(wordsText)
 
-	smallWords     = lists["small"]
-	monthNames     = lists["month"]
-	ordinalWords   = lists["ordinal"]
-	numberWords    = lists["number"]
-	pluralWords    = lists["plural"]
-	oppositeWords  = lists["opposite"]
-	relationWords  = lists["relation"]
-	denyingWords   = lists["denying"]
-	currencyNames  = lists["currency"]
-	languagesLists = lists["language"]
+	smallWords    = lists["small"]
+	monthNames    = lists["month"]
+	ordinalWords  = lists["ordinal"]
+	numberWords   = lists["number"]
+	pluralWords   = lists["plural"]
+	oppositeWords = lists["opposite"]
+	relationWords = lists["relation"]
+	denyingWords  = lists["denying"]
+	currencyNames = lists["currency"]
 )
 
 // readLists reads words.txt. A test holds that it is well formed.
@@ -88,7 +87,8 @@ func (l wordList) add(word string, m meaning) {
 	}
 }
 
-// addSide adds the words of one side of a pair of opposites. What they mean is the names of both sides, their own first.
+// addSide adds the words of one side of a pair of opposites. What they mean is the names of both sides, their own
+// first.
 func (l wordList) addSide(words, others string) {
 	own, other := strings.Fields(words), strings.Fields(others)
 	name, opposite := strings.Trim(own[0], "()"), strings.Trim(other[0], "()")
