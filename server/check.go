@@ -175,7 +175,7 @@ func reachNATS(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(b.Healthy(), b.Close()) //nolint:contextcheck // it bounds itself
+	return errors.Join(b.Healthy(), b.Close())
 }
 
 // writable says why no files can be made in a directory that is there, or in the one above it that is.

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -20,6 +21,7 @@ func TestCallIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusOK || !json.Valid(body) {
 		t.Fatalf("the call: %s, %v: %s", response.Status, err, body)
@@ -37,7 +39,10 @@ func TestCallIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shown, _ := io.ReadAll(got.Body)
+		shown, err := io.ReadAll(got.Body)
+		if err := errors.Join(err, got.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
 		if !strings.Contains(string(shown), want) {
 			t.Errorf("GET %s: %s does not have %q:\n%.300s", path, got.Status, want, shown)
 		}

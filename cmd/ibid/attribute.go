@@ -397,15 +397,13 @@ func (job *attributeJob) explainAll(found *support.Attribution, docs []support.D
 			say(job.err, "  no passage has a word of it")
 		}
 		for k := range s.Candidates {
-			say(job.err, "%s", explainOne(found, s, &s.Candidates[k], docs))
+			say(job.err, "%s", explainOne(&s.Candidates[k], docs))
 		}
 	}
 }
 
 // explainOne returns a line about a passage.
-func explainOne(
-	found *support.Attribution, s *support.SentenceSupport, c *support.Candidate, docs []support.Document,
-) string {
+func explainOne(c *support.Candidate, docs []support.Document) string {
 	d := &docs[c.Document]
 	var b strings.Builder
 	b.WriteString("  ")

@@ -94,7 +94,7 @@ func (w *World) run(tb testing.TB) {
 	ctx, cancel := context.WithCancel(context.Background()) // the context of a test ends before its clean-up
 	listening, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- w.Server.Run(ctx, func(_ context.Context, url string) error {
+		ended <- w.Run(ctx, func(_ context.Context, url string) error {
 			listening <- url
 			return nil
 		})
