@@ -192,9 +192,7 @@ func TestOffline(t *testing.T) {
 		t.Errorf("requests were made: %s", diff)
 	}
 	bundle.Sources = nil
-	if off, err = v.Bundle(t.Context(), &bundle); err != nil {
-		t.Fatal(err)
-	}
+	off = must(t)(v.Bundle(t.Context(), &bundle))
 	wants(t, off, verify.Unverifiable, verify.Blocked)
 	if got := off.Claims[0].Sources[0].Result.Reason; got != "offline" {
 		t.Errorf("the reason is %q, want offline", got)

@@ -2,6 +2,7 @@ package verify_test
 
 import (
 	"bytes"
+	"crypto"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -83,29 +84,29 @@ func (s *story) quote(words string) {
 	cs.ExcerptOffset[1] = cs.ExcerptOffset[0] + utf8.RuneCountInString(words)
 }
 
-// negate turns what a sentence says into the contrary.
-func negate(s string) string {
-	for _, pair := range [][2]string{{"did not have", "had"}, {"is said", "is not said"}, {"once had", "never had"}, {"has", "has not"}} {
-		if strings.Contains(s, pair[0]) {
-			return strings.Replace(s, pair[0], pair[1], 1)
+// replaced replaces what stands first in a sentence of some words, each with the one after it.
+func replaced(s, otherwise string, pairs ...string) string {
+	for i := 0; i < len(pairs); i += 2 {
+		if strings.Contains(s, pairs[i]) {
+			return strings.Replace(s, pairs[i], pairs[i+1], 1)
 		}
 	}
-	return "Not so: " + s
+	return otherwise
+}
+
+// negate turns what a sentence says into the contrary.
+func negate(s string) string {
+	return replaced(s, "Not so: "+s, "did not have", "had", "is said", "is not said", "once had", "never had", "has", "has not")
+}
+
+func word(s string) string {
+	return replaced(s, s+" Or so.", "visitors", "prisoners", "workers", "widows", "books", "bombs", "boats", "goats", "windows", "doors")
 }
 
 // digit changes one digit of a sentence.
 func digit(s string) string {
 	i := strings.IndexAny(s, "0123456789")
 	return s[:i] + string('0'+(s[i]-'0'+1)%10) + s[i+1:]
-}
-
-func word(s string) string {
-	for _, pair := range [][2]string{{"visitors", "prisoners"}, {"workers", "widows"}, {"books", "bombs"}, {"boats", "goats"}, {"windows", "doors"}} {
-		if strings.Contains(s, pair[0]) {
-			return strings.Replace(s, pair[0], pair[1], 1)
-		}
-	}
-	return s + " Or so."
 }
 
 // flipped changes one hexadecimal digit of a hash.
@@ -192,29 +193,16 @@ func falsehoods(stranger *keyring.Ring) []falsehood {
 			return list
 		}},
 		{name: "key", want: verify.KeyUnknown, state: verify.Invalid, sign: func(w *world, s *story) *manifest.Signed {
-			k, private, err := stranger.Signer(keyring.Manifest)
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			signed, err := manifest.Sign(s.m, k, private, w.now)
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			return signed
+			k, private := signer(w.t, stranger)
+			return signedWith(w, s.m, k, private)
 		}},
 		{name: "key under our name", want: verify.SignatureInvalid, state: verify.Invalid, sign: func(w *world, s *story) *manifest.Signed {
 			good := w.sign(s.m, w.now)
-			_, private, err := stranger.Signer(keyring.Manifest)
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			ours, _, err := w.ring.Signer(keyring.Manifest)
-			if err != nil {
-				w.t.Fatal(err)
-			}
-			bad, err := manifest.Sign(s.m, ours, private, w.now)
-			if err != nil || bad.Signature == good.Signature {
-				w.t.Fatal("a stranger signed as we do", err)
+			ours, _ := signer(w.t, w.ring)
+			_, private := signer(w.t, stranger)
+			bad := signedWith(w, s.m, ours, private)
+			if bad.Signature == good.Signature {
+				w.t.Fatal("a stranger signed as we do")
 			}
 			return bad
 		}},
@@ -236,6 +224,15 @@ func falsehoods(stranger *keyring.Ring) []falsehood {
 			s.m.Output.Hash, s.m.Output.TextHash = flipped(s.m.Output.Hash), flipped(s.m.Output.TextHash)
 		}},
 	}
+}
+
+func signedWith(w *world, m *manifest.Manifest, k *keyring.Key, private crypto.Signer) *manifest.Signed {
+	w.t.Helper()
+	signed, err := manifest.Sign(m, k, private, w.now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return signed
 }
 
 func undigested(list []manifest.Announcement) []manifest.Announcement {

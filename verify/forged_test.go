@@ -21,9 +21,8 @@ const forged = "The old bridge collapsed in 2020."
 // sent verifies a body that announces a manifest of the answer.
 func (w *world) sent(s *manifest.Signed, mediaType, body string) *verify.Report {
 	w.t.Helper()
-	sum := s.Digest()
 	h := http.Header{"Content-Type": {mediaType}}
-	manifest.SetHeader(h, manifest.List, manifest.Announcement{URL: w.origin + "/source", Manifest: s.TargetURI, Digest: sum[:]})
+	manifest.SetHeader(h, manifest.List, w.announcement(s))
 	r, err := w.verifier().Response(w.t.Context(), &verify.Response{URL: w.origin + "/x", Status: http.StatusOK, Header: h, Body: []byte(body)})
 	if err != nil {
 		w.t.Fatal(err)
@@ -31,8 +30,9 @@ func (w *world) sent(s *manifest.Signed, mediaType, body string) *verify.Report 
 	return r
 }
 
-// What shows a person another answer than the one that was signed is not bound to it.
-func TestOutputForged(t *testing.T) {
+// The same manifest is bound to its answer in every form that the answer is sent in. What shows a person another answer than the
+// one that was signed is not bound to it.
+func TestOutputBound(t *testing.T) {
 	w := newWorld(t)
 	s := w.publish(w.manifest())
 	document, err := json.Marshal(ibid.Answer{Text: answer})
@@ -70,16 +70,16 @@ func TestOutputForged(t *testing.T) {
 		})
 	}
 	ours := "event: citation-source\ndata: " + manifest.FormatHeader([]manifest.Announcement{{URL: w.origin + "/source", Manifest: s.TargetURI}}, manifest.List) + "\n\n"
-	for name, body := range map[string]string{
-		"one choice":       fmt.Sprintf(chat, choice(0, said)),
-		"stream":           fmt.Sprintf(chunk, said, "") + end,
-		"ibid's own event": fmt.Sprintf(chunk, said, "") + end + ours,
+	half := fmt.Sprintf(chunk, `"role":"assistant","content":"`+answer[:10]+`"`, "") + fmt.Sprintf(chunk, `"content":"`+answer[10:]+`"`, "")
+	for name, test := range map[string]struct{ mediaType, body string }{
+		"octets":              {"text/plain", answer},
+		"normalised text":     {"text/plain; charset=utf-8", "  The old bridge\nwas finished in 1874 [1].\n"},
+		"answer document":     {"application/json", string(document)},
+		"provider's response": {"application/json", fmt.Sprintf(chat, choice(0, said))},
+		"provider's stream":   {"text/event-stream", half + end},
+		"ibid's own event":    {"text/event-stream", fmt.Sprintf(chunk, said, "") + end + ours},
 	} {
-		mediaType := "application/json"
-		if strings.HasPrefix(body, "data:") {
-			mediaType = "text/event-stream"
-		}
-		t.Run(name, func(t *testing.T) { wants(t, w.sent(s, mediaType, body), verify.Trusted, verify.OutputBound) })
+		t.Run(name, func(t *testing.T) { wants(t, w.sent(s, test.mediaType, test.body), verify.Trusted, verify.OutputBound) })
 	}
 	for name, b := range map[string]string{"document": twice(`"text":"`+forged+`"`, `"Text":"`+answer+`"`), "bundle": `{"target_uri":"a","body":"","Body":"x"}`} {
 		if r, err := w.verifier().Bytes(t.Context(), []byte(b), nil); err == nil {
@@ -163,11 +163,7 @@ func TestForgedFirst(t *testing.T) {
 		code   verify.Status
 	}{{&bad, verify.Invalid, verify.SignatureInvalid}, {good, verify.Trusted, verify.SignatureValid}, {&bad, verify.Invalid, verify.ManifestMutated}} {
 		w.serveSigned(test.served, cite)
-		r, err := v.Manifest(t.Context(), w.origin+cite)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wants(t, r, test.state, test.code)
+		wants(t, must(t)(v.Manifest(t.Context(), w.origin+cite)), test.state, test.code)
 	}
 
 	// Nor does a body that somebody hands over, where the manifest does not say which one it is about.
@@ -177,9 +173,8 @@ func TestForgedFirst(t *testing.T) {
 	s := w.sign(m, w.clock())
 	w.serveSigned(s, cite)
 	v = w.verifier()
-	sum := s.Digest()
 	head := http.Header{"Date": {w.now.Format(http.TimeFormat)}}
-	manifest.SetHeader(head, manifest.Link, manifest.Announcement{URL: w.origin + "/source", Manifest: s.TargetURI, Digest: sum[:]})
+	manifest.SetHeader(head, manifest.Link, w.announcement(s))
 	w.handle(anAnswer, func(rw http.ResponseWriter, _ *http.Request) {
 		for name := range head {
 			rw.Header()[name] = head[name]
@@ -187,11 +182,7 @@ func TestForgedFirst(t *testing.T) {
 		rw.Write([]byte(answer))
 	})
 	handed := func() *verify.Report {
-		r, err := v.Response(t.Context(), &verify.Response{URL: w.origin + anAnswer, Header: head, Body: []byte(forged)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+		return must(t)(v.Response(t.Context(), &verify.Response{URL: w.origin + anAnswer, Header: head, Body: []byte(forged)}))
 	}
 	wants(t, handed(), verify.Valid, verify.OutputUnchecked)
 	wants(t, w.report(v), verify.Valid, verify.OutputUnchecked)
@@ -291,11 +282,7 @@ func TestHollowCopy(t *testing.T) {
 			URL: w.origin + "/source", FinalURL: w.origin + "/source", Status: http.StatusOK, MediaType: "text/html; charset=utf-8",
 			Hash: snapshot.Hash([]byte(page)), Octets: []byte(octets),
 		}}
-		r, err := v.Bundle(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		wants(t, r, verify.Unverifiable, "")
+		wants(t, must(t)(v.Bundle(t.Context(), s)), verify.Unverifiable, "")
 	}
 	v := w.verifier()
 	v.Texts = texts

@@ -72,29 +72,23 @@ func TestGoldenBundle(t *testing.T) {
 	now := func() time.Time { return time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC) }
 	v := &verify.Verifier{Offline: true, TestKeys: true, Now: now, Trust: []string{"agent.example"}}
 	defer v.Close()
-	r, err := v.Bundle(t.Context(), bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(t)(v.Bundle(t.Context(), bundle))
 	wants(t, r, verify.Valid, verify.KeyFromBundle)
-	if got := r.Claims[0].Sources[0].Result.Status; got != verify.Verified || r.Level.Observed != 3 {
-		t.Errorf("the source is %s at level %d, want verified at 3:\n%s", got, r.Level.Observed, text(r))
+	if got := r.Claims[0].Sources[0].Result; got.Status != verify.Verified || got.Match.Start != 32 || got.Match.End != 93 || r.Level.Observed != 3 {
+		t.Errorf("the source is %s at level %d, want verified at 3:\n%s", got.Status, r.Level.Observed, text(r))
+	}
+	if got := r.Claims[0].Status; got != verify.SupportUnchecked && got != verify.SupportedLexical {
+		t.Errorf("the claim, a paraphrase, is %s", got)
 	}
 	v.Trust = []string{r.Manifests[0].KeyID}
-	if r, err = v.Bundle(t.Context(), bundle); err != nil {
-		t.Fatal(err)
-	}
+	r = must(t)(v.Bundle(t.Context(), bundle))
 	wants(t, r, verify.Trusted, verify.SignatureValid)
 	v.TestKeys = false
-	if r, err = v.Bundle(t.Context(), bundle); err != nil {
-		t.Fatal(err)
-	}
+	r = must(t)(v.Bundle(t.Context(), bundle))
 	wants(t, r, verify.Unverifiable, verify.KeyUnavailable)
 	bundle.Sources[0].Octets = []byte(strings.Replace(files["source.html"], "one", "two", 1))
 	v.TestKeys = true
-	if r, err = v.Bundle(t.Context(), bundle); err != nil {
-		t.Fatal(err)
-	}
+	r = must(t)(v.Bundle(t.Context(), bundle))
 	wants(t, r, verify.Unverifiable, verify.Blocked) // other octets than were recorded prove nothing
 }
 
@@ -120,18 +114,13 @@ func TestGoldenServed(t *testing.T) {
 		}
 	})
 	v := &verify.Verifier{Fetcher: f, TestKeys: true, Trust: []string{"agent.example"}}
-	r, err := v.URL(t.Context(), "https://agent.example/answer")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(t)(v.URL(t.Context(), "https://agent.example/answer"))
 	wants(t, r, verify.Trusted, verify.SignatureValid)
 	if got := r.Claims[0].Sources[0].Result.Status; got != verify.Verified || r.Level.Observed != 3 {
 		t.Errorf("the source is %s at level %d, want verified at 3:\n%s", got, r.Level.Observed, text(r))
 	}
 	v.TestKeys = false
-	if r, err = v.URL(t.Context(), "https://agent.example/answer"); err != nil {
-		t.Fatal(err)
-	}
+	r = must(t)(v.URL(t.Context(), "https://agent.example/answer"))
 	wants(t, r, verify.Invalid, verify.KeyUnknown) // everybody has that key
 }
 
@@ -144,10 +133,7 @@ func TestSeed(t *testing.T) {
 		`"text":"Programmatic GEO templates emit at most one canonical question per page.","sources":[{"url":"` + w.origin +
 		`/strategy/programmatic-geo-framework","retrieved_at":"2026-04-28T09:55:00Z","hash":"` + snapshot.Hash([]byte(page)) +
 		`","excerpt_offset":[10,40]}],"confidence":"high"}]}`
-	r, err := w.verifier().Bytes(t.Context(), []byte(b), &verify.BytesOptions{Name: "seed.json"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(t)(w.verifier().Bytes(t.Context(), []byte(b), &verify.BytesOptions{Name: "seed.json"}))
 	wants(t, r, verify.Valid, verify.Unsigned)
 	if got := r.Claims[0].Sources[0].Result.Status; got != verify.VerifiedHashOnly || r.Level.Observed != 1 || r.Input != "seed.json" {
 		t.Errorf("the source is %s at level %d, want verified-hash-only at 1:\n%s", got, r.Level.Observed, text(r))

@@ -54,6 +54,8 @@ type madeExample struct {
 	blocks []string
 	base   string // what is signed: the last block of section 8
 	facts  []exampleFact
+	signed *manifest.Signed // with all that a bundle has
+	vkey   string           // of the log
 }
 
 // exampleFact is where a sentence has a value: the only group of pattern, in which a space stands for any white space.
@@ -153,10 +155,14 @@ func makeExample(t *testing.T) *madeExample {
 	}, "\n")
 	header := manifest.HeaderName + ": " + manifest.FormatHeader(
 		[]manifest.Announcement{{URL: exampleURL, Manifest: man.Self, Digest: digest[:], ID: "s1"}}, manifest.Link)
+	source := &man.Sources[0]
+	signed.JWKS, signed.Proof = []byte(jwks), []byte(proof)
+	signed.Sources = []manifest.SignedSource{{URL: source.URL, MediaType: source.MediaType, Hash: source.Hash, Octets: []byte(examplePage)}}
 	before := text[:strings.Index(text, exampleExact)]
 	count := func(s string) string { return strconv.Itoa(utf8.RuneCountInString(s)) }
 	leaf := sum(append([]byte{0}, digest[:]...))
 	return &madeExample{
+		signed: signed, vkey: log.VerifierKey(),
 		blocks: []string{strings.TrimSuffix(examplePage, "\n"), text, exampleAnswer, laidOut(t, man), jwks, response, strings.TrimSuffix(proof, "\n"), header},
 		base:   exampleBase(t, signed),
 		facts: []exampleFact{

@@ -50,19 +50,13 @@ func TestLevel0(t *testing.T) {
 	for level, state := range map[int]verify.State{0: verify.Unverifiable, 1: verify.Invalid, 3: verify.Invalid} {
 		v := w.verifier()
 		v.RequireLevel = level
-		r, err := v.Response(t.Context(), &verify.Response{URL: w.origin + "/x", Status: 200, Body: []byte("x")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(t)(v.Response(t.Context(), &verify.Response{URL: w.origin + "/x", Status: 200, Body: []byte("x")}))
 		wants(t, r, state, verify.LevelNotMet)
 		if has(r, verify.HeaderMissing) == nil || r.Level.Promised != 3 || r.Level.Observed != 0 {
 			t.Errorf("level %+v:\n%s", r.Level, text(r))
 		}
 	}
-	r, err := w.verifier().Response(t.Context(), &verify.Response{Body: []byte("x")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(t)(w.verifier().Response(t.Context(), &verify.Response{Body: []byte("x")}))
 	if wants(t, r, verify.Unverifiable, verify.HeaderMissing); has(r, verify.LevelNotMet) != nil {
 		t.Errorf("a promise of nobody is not kept:\n%s", text(r))
 	}

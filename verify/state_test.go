@@ -1,13 +1,11 @@
 package verify_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
@@ -37,8 +35,7 @@ func TestReplayed(t *testing.T) {
 	m := w.manifest()
 	s := w.publish(m)
 	wants(t, w.report(v), verify.Trusted, "")
-	sum := s.Digest()
-	w.announce("Something else.", manifest.Announcement{URL: w.origin + "/source", Manifest: m.Self, Digest: sum[:]})
+	w.announce("Something else.", w.announcement(s))
 	wants(t, w.report(v), verify.Invalid, verify.Replayed)
 
 	// Without an output, what it was seen with first is what it is about.
@@ -47,7 +44,6 @@ func TestReplayed(t *testing.T) {
 	m = w.manifest()
 	m.Output = nil
 	s = w.sign(m, w.now)
-	sum = s.Digest()
 	w.serveSigned(s, cite)
 	for _, test := range []struct {
 		body  string
@@ -58,58 +54,11 @@ func TestReplayed(t *testing.T) {
 	} {
 		w.handle(anAnswer, func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Date", w.now.Format(http.TimeFormat))
-			manifest.SetHeader(rw.Header(), manifest.Link, manifest.Announcement{URL: w.origin + "/source", Manifest: m.Self, Digest: sum[:]})
+			manifest.SetHeader(rw.Header(), manifest.Link, w.announcement(s))
 			rw.Write([]byte(test.body))
 		})
 		wants(t, w.report(v), test.state, test.code)
 	}
-}
-
-// The same manifest is bound to its answer in every form that the answer is sent in.
-func TestOutputBound(t *testing.T) {
-	a := ibid.Answer{Text: answer}
-	document, err := json.Marshal(a)
-	if err != nil {
-		t.Fatal(err)
-	}
-	quoted, _ := json.Marshal(answer)
-	half, _ := json.Marshal(answer[:10])
-	rest, _ := json.Marshal(answer[10:])
-	for name, test := range map[string]struct{ mediaType, body string }{
-		"octets":          {"text/plain", answer},
-		"normalised text": {"text/plain; charset=utf-8", "  The old bridge\nwas finished in 1874 [1].\n"},
-		"answer document": {"application/json", string(document)},
-		"provider's response": {"application/json", `{"id":"c1","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":` +
-			string(quoted) + `},"finish_reason":"stop"}]}`},
-		"provider's stream": {"text/event-stream", `data: {"id":"c1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":` +
-			string(half) + "}}]}\n\n" + `data: {"id":"c1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"content":` +
-			string(rest) + `},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			s := w.publish(w.manifest())
-			sum := s.Digest()
-			h := http.Header{"Content-Type": {test.mediaType}}
-			manifest.SetHeader(h, manifest.List, manifest.Announcement{URL: w.origin + "/source", Manifest: s.TargetURI, Digest: sum[:]})
-			r, err := w.verifier().Response(t.Context(), &verify.Response{URL: w.origin + "/x", Status: 200, Header: h, Body: []byte(test.body)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			wants(t, r, verify.Trusted, verify.OutputBound)
-		})
-	}
-}
-
-func TestResponseCut(t *testing.T) {
-	w := newWorld(t)
-	s := w.publish(w.manifest())
-	h := http.Header{}
-	manifest.SetHeader(h, manifest.Link, manifest.Announcement{URL: w.origin + "/source", Manifest: s.TargetURI})
-	r, err := w.verifier().Response(t.Context(), &verify.Response{URL: w.origin, Header: h, Body: []byte(answer[:5]), Cut: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	wants(t, r, verify.Unverifiable, verify.OutputUnchecked)
 }
 
 // The union of header, trailer and the event of a stream is what is announced; more only says that there is a manifest.
@@ -136,11 +85,7 @@ func TestUnion(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.r.URL = w.origin
-			r, err := w.verifier().Response(t.Context(), &test.r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			wants(t, r, test.state, test.code)
+			wants(t, must(t)(w.verifier().Response(t.Context(), &test.r)), test.state, test.code)
 		})
 	}
 }
@@ -191,14 +136,9 @@ func TestRetiredKey(t *testing.T) {
 func TestDelegated(t *testing.T) {
 	w, other := newWorld(t), newWorld(t)
 	s := w.publish(w.manifest())
-	sum := s.Digest()
-	other.announce(answer, manifest.Announcement{URL: w.origin + "/source", Manifest: s.TargetURI, Digest: sum[:]})
+	other.announce(answer, w.announcement(s))
 	verified := func() *verify.Report {
-		r, err := w.verifier().URL(t.Context(), other.origin+anAnswer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+		return must(t)(w.verifier().URL(t.Context(), other.origin+anAnswer))
 	}
 	wants(t, verified(), verify.Invalid, verify.AuthorityMismatch)
 	other.pub.ManifestOrigins = []string{w.origin}

@@ -2,8 +2,6 @@ package verify_test
 
 import (
 	"bytes"
-	"crypto/sha512"
-	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -18,53 +16,6 @@ import (
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
 )
-
-// A manifest is changed on its way: by whom the response's digest, the field Content-Digest and the signature find in turn.
-func TestThreatTamperedManifest(t *testing.T) {
-	for name, test := range map[string]struct {
-		announced, digested bool // the thief can make these anew
-		want                verify.Status
-	}{
-		"body":                      {false, false, verify.ManifestMutated},
-		"body and header":           {true, false, verify.SignatureInvalid},
-		"body, header and digest":   {true, true, verify.SignatureInvalid},
-		"body and digest of it too": {false, true, verify.ManifestMutated},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			m := w.manifest()
-			s := w.sign(m, w.now)
-			w.put(m, s, cite)
-			changed := *s
-			changed.Body = bytes.Replace(s.Body, []byte(`"search"`), []byte(`"browse"`), 1)
-			if test.digested {
-				changed.ContentDigest = httpsig.ContentDigest(changed.Body)
-			}
-			w.serveSigned(&changed, cite)
-			if test.announced {
-				w.answers(m, &changed)
-			}
-			wants(t, w.report(w.verifier()), verify.Invalid, test.want)
-		})
-	}
-}
-
-// A Content-Digest without sha-256 is not what was agreed, though it be right.
-func TestDigestOfAnotherAlgorithm(t *testing.T) {
-	w := newWorld(t)
-	m := w.manifest()
-	s, err := manifest.Unsigned(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha512.Sum512(s.Body)
-	s.ContentDigest = "sha-512=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
-	w.put(m, w.signedAs(s), cite)
-	wants(t, w.report(w.verifier()), verify.Invalid, verify.SignatureInvalid)
-	s.ContentDigest += ", " + httpsig.ContentDigest(s.Body)
-	w.put(m, w.signedAs(s), cite)
-	wants(t, w.report(w.verifier()), verify.Trusted, verify.SignatureValid)
-}
 
 // Who stole a key can write any date before its revocation into a signature. What the publisher's log has was not made so; of
 // everything else nobody knows.
@@ -150,11 +101,7 @@ func TestThreatBackdatedBundle(t *testing.T) {
 	r := w.report(v)
 	wants(t, r, verify.Trusted, verify.Logged)
 	off := &verify.Verifier{Offline: true, Fetcher: w.fetch, Now: w.clock, Trust: []string{r.Manifests[0].KeyID}}
-	r, err := off.Bundle(t.Context(), r.Manifests[0].Bundle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wants(t, r, verify.Unverifiable, verify.KeyRevoked)
+	wants(t, must(t)(off.Bundle(t.Context(), r.Manifests[0].Bundle)), verify.Unverifiable, verify.KeyRevoked)
 }
 
 // A judge reads nothing but the excerpt, and what a source makes it say counts only as one of a few words with a true quote.
@@ -242,27 +189,6 @@ func TestThreatCloaking(t *testing.T) {
 	}
 }
 
-// The agent quotes what its source never said, or concludes from a true quote what it does not say.
-func TestThreatMisquotation(t *testing.T) {
-	w := newWorld(t)
-	m := w.manifest()
-	cs := &m.Claims[0].Sources[0]
-	cs.Excerpt.Exact = strings.Replace(excerpt, "1874", "1974", 1)
-	cs.ExcerptHash = snapshot.Hash([]byte(cs.Excerpt.Exact))
-	w.publish(m)
-	wants(t, w.report(w.verifier()), verify.Invalid, verify.ExcerptMismatch)
-
-	w = newWorld(t)
-	m = w.manifest()
-	m.Claims[0].Text, m.Claims[0].Rewritten = strings.Replace(claim, "1874", "1974", 1), true
-	w.publish(m)
-	r := w.report(w.verifier())
-	wants(t, r, verify.Trusted, verify.SupportSuspect)
-	if got := r.Claims[0]; got.Counts != verify.CountWarning {
-		t.Errorf("a false conclusion counts as %s", got.Counts)
-	}
-}
-
 // A streamed answer announces its sources in the trailer, which URL reads; at Level 1 there is nothing before it.
 func TestURLTrailer(t *testing.T) {
 	w := newWorld(t)
@@ -298,10 +224,7 @@ func TestManifestAddress(t *testing.T) {
 			address = w.origin + "/runs/r1/cite/gone"
 			w.status("/runs/r1/cite/gone", http.StatusNotFound)
 		}
-		r, err := w.verifier().URL(t.Context(), address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(t)(w.verifier().URL(t.Context(), address))
 		wants(t, r, verify.Unverifiable, want)
 		if !strings.Contains(text(r), map[bool]string{true: "blocked (network)"}[strings.Contains(address, "10.0")]) {
 			t.Errorf("it is not said why:\n%s", text(r))
@@ -329,10 +252,7 @@ func TestSourceSchemes(t *testing.T) {
 		m.Chain[1].Sources = nil
 		s := w.sign(m, w.now)
 		w.serveSigned(s, cite)
-		r, err := w.verifier().Manifest(t.Context(), s.TargetURI)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(t)(w.verifier().Manifest(t.Context(), s.TargetURI))
 		if len(r.Claims) != 1 {
 			t.Errorf("%s is not read as a source:\n%s", address, text(r))
 			continue
@@ -352,32 +272,12 @@ func TestLogKeyChanged(t *testing.T) {
 	l := newLog(t, w.host()+"/log", logSigner(t, other.ring))
 	w.pub.Log = l
 	w.proof(l, s.Digest())
-	r, err := w.verifier().Bundle(t.Context(), kept)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wants(t, r, verify.Trusted, verify.Logged)
-}
-
-// An excerpt that is left out without a word, as hash and as text, breaks the promise of a level.
-func TestShortfallOfExcerpt(t *testing.T) {
-	w := newWorld(t)
-	m := w.manifest()
-	cs := &m.Claims[0].Sources[0]
-	cs.Excerpt, cs.ExcerptHash = nil, ""
-	w.put(m, w.sign(m, w.now), cite)
-	r := w.report(w.verifier())
-	if f := has(r, verify.LevelNotMet); f == nil || f.Counts != verify.CountFailure {
-		t.Errorf("level-not-met is %+v, want a failure:\n%s", f, text(r))
-	}
+	wants(t, must(t)(w.verifier().Bundle(t.Context(), kept)), verify.Trusted, verify.Logged)
 }
 
 // A bundle is recognised whether its body is UTF-8 or not.
 func TestBundleOfOctets(t *testing.T) {
-	r, err := (&verify.Verifier{Offline: true}).Bytes(t.Context(), []byte(`{"target_uri":"https://a.example/runs/r/cite","status":200,"content_type":"application/json","content_digest":"","body_base64":"/w=="}`), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(t)((&verify.Verifier{Offline: true}).Bytes(t.Context(), []byte(`{"target_uri":"https://a.example/runs/r/cite","status":200,"content_type":"application/json","content_digest":"","body_base64":"/w=="}`), nil))
 	if r.Kind != verify.KindBundle || has(r, verify.ManifestMalformed) == nil {
 		t.Errorf("%s:\n%s", r.Kind, text(r))
 	}

@@ -6,12 +6,10 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/verify"
 	"github.com/ibidhq/ibid/verify/verifytest"
 )
@@ -45,14 +43,6 @@ func TestTrusted(t *testing.T) {
 	t.Log("\n" + text(r))
 }
 
-func TestValid(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
-	v := w.verifier()
-	v.Trust = []string{"other.example"}
-	wants(t, w.report(v), verify.Valid, "")
-}
-
 // A URL is of an answer or of a manifest; which it is, what is there says.
 func TestURL(t *testing.T) {
 	w := newWorld(t)
@@ -77,10 +67,7 @@ func TestURL(t *testing.T) {
 			if test.make != nil {
 				test.make()
 			}
-			r, err := v.URL(t.Context(), w.origin+test.path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(t)(v.URL(t.Context(), w.origin+test.path))
 			wants(t, r, test.state, test.code)
 			if r.Kind != test.kind {
 				t.Errorf("it is a %s, want a %s", r.Kind, test.kind)
@@ -109,10 +96,7 @@ func TestZeroVerifier(t *testing.T) {
 	w := newWorld(t)
 	w.publish(w.manifest())
 	var v verify.Verifier
-	r, err := v.URL(t.Context(), w.origin+anAnswer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(t)(v.URL(t.Context(), w.origin+anAnswer))
 	wants(t, r, verify.Unverifiable, verify.ResponseUnreadable)
 	if w.asked(anAnswer) != 0 {
 		t.Error("a loopback address was asked")
@@ -120,14 +104,6 @@ func TestZeroVerifier(t *testing.T) {
 	if err := v.Close(); err != nil {
 		t.Error(err)
 	}
-}
-
-// The other algorithm that is allowed.
-func TestP256(t *testing.T) {
-	w := newWorld(t)
-	key(t, w.ring, &keyring.NewOptions{Algorithm: keyring.ECDSAP256, At: w.now.Add(-time.Hour)})
-	w.publish(w.manifest())
-	wants(t, w.report(w.verifier()), verify.Trusted, verify.SignatureValid)
 }
 
 // A memory that fails is an error, and no verdict.

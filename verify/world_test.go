@@ -91,6 +91,15 @@ func key(tb testing.TB, ring *keyring.Ring, o *keyring.NewOptions) *keyring.Key 
 	return k
 }
 
+func signer(tb testing.TB, ring *keyring.Ring) (*keyring.Key, crypto.Signer) {
+	tb.Helper()
+	k, private, err := ring.Signer(keyring.Manifest)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return k, private
+}
+
 func logSigner(tb testing.TB, ring *keyring.Ring) crypto.Signer {
 	tb.Helper()
 	_, s, err := ring.Signer(keyring.Log)
@@ -237,11 +246,8 @@ func (w *world) announce(body string, list ...manifest.Announcement) {
 // sign signs a manifest by hand, at a time, and returns it as it is served.
 func (w *world) sign(m *manifest.Manifest, at time.Time) *manifest.Signed {
 	w.t.Helper()
-	k, s, err := w.ring.Signer(keyring.Manifest)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	signed, err := manifest.Sign(m, k, s, at)
+	k, private := signer(w.t, w.ring)
+	signed, err := manifest.Sign(m, k, private, at)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -275,11 +281,25 @@ func (w *world) verifier() *verify.Verifier {
 
 func (w *world) report(v *verify.Verifier) *verify.Report {
 	w.t.Helper()
-	r, err := v.URL(w.t.Context(), w.origin+anAnswer)
-	if err != nil {
-		w.t.Fatal(err)
+	return must(w.t)(v.URL(w.t.Context(), w.origin+anAnswer))
+}
+
+// must returns what returns a report of which an error is the end of the test.
+func must(tb testing.TB) func(*verify.Report, error) *verify.Report {
+	tb.Helper()
+	return func(r *verify.Report, err error) *verify.Report {
+		tb.Helper()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return r
 	}
-	return r
+}
+
+// announcement is the one of a manifest for the source of the world, with its digest.
+func (w *world) announcement(s *manifest.Signed) manifest.Announcement {
+	sum := s.Digest()
+	return manifest.Announcement{URL: w.origin + "/source", Manifest: s.TargetURI, Digest: sum[:]}
 }
 
 // has returns the finding with a code; nil: there is none.
