@@ -164,8 +164,7 @@ func document(t *testing.T, url, quote string) string {
 
 // A bundle is verified without one request, and says what cannot be known so.
 func TestOffline(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	online := w.verifier()
 	online.KeepSources = true
 	r := w.report(online)

@@ -88,6 +88,7 @@ func TestSupport(t *testing.T) {
 	gone := verify.SourceResult{Status: verify.Gone, Counts: verify.CountUnverifiable}
 	hashOnly := verify.SourceResult{Status: verify.VerifiedHashOnly, Counts: verify.CountInfo}
 	const excerpt = "The Eiffel Tower was built in 1889 by Gustave Eiffel and is 330 metres tall."
+	one := []verify.SourceResult{passing(excerpt)}
 	says := func(l support.Label) support.Checker { return always{verdict: support.Verdict{Label: l}} }
 	for _, test := range []struct {
 		name           string
@@ -98,27 +99,27 @@ func TestSupport(t *testing.T) {
 		counts         verify.Counts
 		by             string
 	}{
-		{"supported-verbatim", "The Eiffel Tower was built in 1889", []verify.SourceResult{passing(excerpt)}, nil, nil, verify.SupportedVerbatim, verify.CountPass, "lexical"},
-		{"supported-lexical", "Built by Gustave Eiffel in 1889, the Eiffel Tower is 330 metres tall.", []verify.SourceResult{passing(excerpt)}, nil, nil, verify.SupportedLexical, verify.CountPass, "lexical"},
+		{"supported-verbatim", "The Eiffel Tower was built in 1889", one, nil, nil, verify.SupportedVerbatim, verify.CountPass, "lexical"},
+		{"supported-lexical", "Built by Gustave Eiffel in 1889, the Eiffel Tower is 330 metres tall.", one, nil, nil, verify.SupportedLexical, verify.CountPass, "lexical"},
 		{"over two excerpts together", "The Eiffel Tower was built in 1889 and is 330 metres tall.", []verify.SourceResult{passing("The Eiffel Tower was built in 1889."), passing("The Eiffel Tower is 330 metres tall.")}, nil, nil, verify.SupportedLexical, verify.CountPass, "lexical"},
-		{"support-suspect, another number", "The Eiffel Tower was built in 1887", []verify.SourceResult{passing(excerpt)}, nil, nil, verify.SupportSuspect, verify.CountWarning, "lexical"},
-		{"support-suspect, a negation", "The Eiffel Tower was not built in 1889 by Gustave Eiffel", []verify.SourceResult{passing(excerpt)}, nil, nil, verify.SupportSuspect, verify.CountWarning, "lexical"},
-		{"support-unchecked", "Bananas ripen faster beside apples", []verify.SourceResult{passing(excerpt)}, nil, nil, verify.SupportUnchecked, verify.CountInfo, "lexical"},
+		{"support-suspect, another number", "The Eiffel Tower was built in 1887", one, nil, nil, verify.SupportSuspect, verify.CountWarning, "lexical"},
+		{"support-suspect, a negation", "The Eiffel Tower was not built in 1889 by Gustave Eiffel", one, nil, nil, verify.SupportSuspect, verify.CountWarning, "lexical"},
+		{"support-unchecked", "Bananas ripen faster beside apples", one, nil, nil, verify.SupportUnchecked, verify.CountInfo, "lexical"},
 		{"support-unchecked, no excerpt", "x", []verify.SourceResult{hashOnly}, nil, nil, verify.SupportUnchecked, verify.CountInfo, ""},
 		{"support-unchecked, no source was read", "x", []verify.SourceResult{gone, missing}, nil, nil, verify.SupportUnchecked, verify.CountUnverifiable, ""},
 		{"support-unchecked, no source", "x", nil, nil, nil, verify.SupportUnchecked, verify.CountUnverifiable, ""},
 		{"unsupported-claim, no source passes", "x", []verify.SourceResult{missing}, nil, nil, verify.UnsupportedClaim, verify.CountFailure, ""},
 		{"a failing source is no evidence", "The Eiffel Tower was built in 1889", []verify.SourceResult{{Status: verify.ExcerptAltered, Counts: verify.CountFailure, Excerpt: excerpt}, hashOnly}, nil, nil, verify.SupportUnchecked, verify.CountInfo, ""},
-		{"a checker may not say unsupported-claim", "x y", []verify.SourceResult{passing(excerpt)}, says(support.Contradicted), nil, verify.SupportUnchecked, verify.CountInfo, "nli"},
-		{"unsupported-claim, says a judge", "x y", []verify.SourceResult{passing(excerpt)}, nil, says(support.Unsupported), verify.UnsupportedClaim, verify.CountFailure, "nli"},
-		{"a judge contradicts", "The Eiffel Tower was built in 1887", []verify.SourceResult{passing(excerpt)}, nil, says(support.Contradicted), verify.UnsupportedClaim, verify.CountFailure, "nli"},
-		{"a judge supports, by its name", "x y", []verify.SourceResult{passing(excerpt)}, nil, says(support.Supported), "supported-nli", verify.CountPass, "nli"},
-		{"a judge suspects", "x y", []verify.SourceResult{passing(excerpt)}, nil, says(support.Partial), verify.SupportSuspect, verify.CountWarning, "nli"},
-		{"a judge abstains", "The Eiffel Tower was built in 1887", []verify.SourceResult{passing(excerpt)}, nil, says(support.Unverified), verify.SupportSuspect, verify.CountWarning, "lexical"},
-		{"a judge overrules words", "Built by Gustave Eiffel in 1889, the Eiffel Tower is 330 metres tall.", []verify.SourceResult{passing(excerpt)}, nil, says(support.Contradicted), verify.UnsupportedClaim, verify.CountFailure, "nli"},
-		{"a judge that cannot", "x y", []verify.SourceResult{passing(excerpt)}, nil, always{verdict: support.Verdict{Label: support.Unverified, Err: errors.New("no")}}, verify.SupportUnchecked, verify.CountInfo, "lexical"},
-		{"a judge supports what stands there", "the Eiffel Tower was built", []verify.SourceResult{passing(excerpt)}, says(support.Unverified), says(support.Supported), verify.SupportedVerbatim, verify.CountPass, "nli"},
-		{"a judge does not overrule a word in place", "The Eiffel Tower was built in 1889", []verify.SourceResult{passing(excerpt)}, nil, says(support.Contradicted), verify.SupportedVerbatim, verify.CountPass, "lexical"},
+		{"a checker may not say unsupported-claim", "x y", one, says(support.Contradicted), nil, verify.SupportUnchecked, verify.CountInfo, "nli"},
+		{"unsupported-claim, says a judge", "x y", one, nil, says(support.Unsupported), verify.UnsupportedClaim, verify.CountFailure, "nli"},
+		{"a judge contradicts", "The Eiffel Tower was built in 1887", one, nil, says(support.Contradicted), verify.UnsupportedClaim, verify.CountFailure, "nli"},
+		{"a judge supports, by its name", "x y", one, nil, says(support.Supported), "supported-nli", verify.CountPass, "nli"},
+		{"a judge suspects", "x y", one, nil, says(support.Partial), verify.SupportSuspect, verify.CountWarning, "nli"},
+		{"a judge abstains", "The Eiffel Tower was built in 1887", one, nil, says(support.Unverified), verify.SupportSuspect, verify.CountWarning, "lexical"},
+		{"a judge overrules words", "Built by Gustave Eiffel in 1889, the Eiffel Tower is 330 metres tall.", one, nil, says(support.Contradicted), verify.UnsupportedClaim, verify.CountFailure, "nli"},
+		{"a judge that cannot", "x y", one, nil, always{verdict: support.Verdict{Label: support.Unverified, Err: errors.New("no")}}, verify.SupportUnchecked, verify.CountInfo, "lexical"},
+		{"a judge supports what stands there", "the Eiffel Tower was built", one, says(support.Unverified), says(support.Supported), verify.SupportedVerbatim, verify.CountPass, "nli"},
+		{"a judge does not overrule a word in place", "The Eiffel Tower was built in 1889", one, nil, says(support.Contradicted), verify.SupportedVerbatim, verify.CountPass, "lexical"},
 	} {
 		got, err := verify.Support(t.Context(), []verify.Evidence{{Claim: test.claim, Results: test.results}}, test.checker, test.judge)
 		if err != nil {

@@ -328,8 +328,7 @@ func TestSameURLTwice(t *testing.T) {
 
 // A job ends, however slowly others answer: what it has no time for cannot be verified, and is looked at again next time.
 func TestTime(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	slow := make(chan struct{})
 	w.handle("/source", func(_ http.ResponseWriter, r *http.Request) {
 		select {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"io"
 	"net/http"
@@ -23,8 +22,7 @@ import (
 // altered is the report of an answer whose source has another digit now.
 func altered(t *testing.T) (*world, *verify.Report) {
 	t.Helper()
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	w.page("/source", "text/html; charset=utf-8", strings.Replace(page, "1874", "1875", 1))
 	r := w.report(w.verifier())
 	wants(t, r, verify.Invalid, verify.ExcerptAltered)
@@ -173,66 +171,17 @@ func TestVerifierPoster(t *testing.T) {
 	}
 }
 
-// A person sees what is wrong and what to do; a colour is there only if it is asked for.
-func TestWriteText(t *testing.T) {
-	_, r := altered(t)
-	plain := text(r)
-	for _, want := range []string{
-		"INVALID", "excerpt-altered", "manifest: The old bridge was finished in 1874 and", "source:   The old bridge was finished in 1875 and",
-		"[-4-]{+5+}", "unsupported-claim", "Next: do not rely",
-	} {
-		if !strings.Contains(plain, want) {
-			t.Errorf("the report does not say %q:\n%s", want, plain)
-		}
-	}
-	if strings.Contains(plain, "\x1b") {
-		t.Error("a report without colours has colours")
-	}
-	var coloured bytes.Buffer
-	if err := r.WriteText(&coloured, true); err != nil || !strings.Contains(coloured.String(), "\x1b[1;31mINVALID\x1b[0m") {
-		t.Errorf("a report with colours has none (%v)", err)
-	}
-	if err := r.WriteText(broken{}, false); err == nil {
-		t.Error("a report that could not be written is no error")
+// What is shown, stories say (verify.txtar).
+func TestReportUnwritten(t *testing.T) {
+	r := &verify.Report{Input: "x.json", Error: "it cannot be read"}
+	if err := errors.Join(r.WriteText(broken{}, false), verify.WriteJUnit(broken{}, r)); err == nil || strings.Count(err.Error(), "\n") != 1 {
+		t.Errorf("reports that could not be written: %v, want two errors", err)
 	}
 }
 
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-
-func TestWriteJUnit(t *testing.T) {
-	w, bad := altered(t)
-	w.status("/source", http.StatusGone)
-	gone := w.report(w.verifier())
-	w.page("/source", "text/html; charset=utf-8", page)
-	good := w.report(w.verifier())
-	var b bytes.Buffer
-	if err := verify.WriteJUnit(&b, bad, gone, good, &verify.Report{Input: "x.json", Error: "it cannot be read"}); err != nil {
-		t.Fatal(err)
-	}
-	var got struct {
-		Failures int `xml:"failures,attr"`
-		Errors   int `xml:"errors,attr"`
-		Skipped  int `xml:"skipped,attr"`
-		Suites   []struct {
-			Failures int `xml:"failures,attr"`
-			Cases    []struct {
-				Class   string  `xml:"classname,attr"`
-				Failure *string `xml:"failure"`
-			} `xml:"testcase"`
-		} `xml:"testsuite"`
-	}
-	if err := xml.Unmarshal(b.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
-	if len(got.Suites) != 4 || got.Failures != 2 || got.Errors != 1 || got.Skipped == 0 || got.Suites[2].Failures != 0 {
-		t.Errorf("suites %d, failures %d, errors %d, skipped %d:\n%s", len(got.Suites), got.Failures, got.Errors, got.Skipped, b.String())
-	}
-	if !strings.Contains(b.String(), "[-4-]{+5+}") {
-		t.Errorf("the failure does not say what changed:\n%s", b.String())
-	}
-}
 
 // The JSON of a report has no null where a list is meant, and is read again as it was.
 func TestReportJSON(t *testing.T) {

@@ -16,8 +16,7 @@ import (
 
 // That a job was out of time says nothing of a source: the next job looks at it.
 func TestDeadlineIsNoVerdict(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	v := w.verifier()
 	v.SourceTTL, v.FailureTTL = 0, 0
 	w.handle("/source", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
@@ -32,8 +31,7 @@ func TestDeadlineIsNoVerdict(t *testing.T) {
 
 // Who wants the sources in the bundle gets them, whatever is remembered.
 func TestKeepSourcesRecallsNothing(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	v := w.verifier()
 	v.KeepSources, v.SourceTTL = true, 0
 	for range 2 {
@@ -94,8 +92,7 @@ func (s *slow) Replace(ctx context.Context, kind, key string, value []byte) erro
 
 // Two that see two manifests at one URL at one time do not both believe theirs.
 func TestManifestRace(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	v := w.verifier()
 	v.Memory = &slow{kind: "manifest", remember: bytes.Repeat([]byte{1}, 32)}
 	wants(t, w.report(v), verify.Invalid, verify.ManifestMutated)
@@ -103,8 +100,7 @@ func TestManifestRace(t *testing.T) {
 
 // The largest checkpoint that was seen stays the largest, also if somebody wrote it meanwhile.
 func TestCheckpointRace(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	first := &verify.MemoryMap{}
 	v := w.verifier()
 	v.Memory = first

@@ -115,8 +115,7 @@ func TestKeyCache(t *testing.T) {
 
 // A key that signed once is in the other list, and its manifests hold.
 func TestRetiredKey(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	w.advance(24 * time.Hour)
 	for _, k := range w.ring.List() {
 		if k.Use == keyring.Manifest {
@@ -146,8 +145,7 @@ func TestDelegated(t *testing.T) {
 }
 
 func TestTrust(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	id := w.report(w.verifier()).Manifests[0].KeyID
 	for entry, state := range map[string]verify.State{
 		strings.ToUpper(w.host()): verify.Trusted, id: verify.Trusted, id[1:]: verify.Valid, "127.0.0.1": verify.Valid, "": verify.Valid,
@@ -194,8 +192,7 @@ func TestThreatLogRewritten(t *testing.T) {
 
 // A job fetches so much and no more; what is left out cannot be verified.
 func TestLimits(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	v := w.verifier()
 	v.Limits.Fetches = 6 // answer, manifest, discovery, two lists of keys, proof: the source is the seventh
 	r := w.report(v)
@@ -215,8 +212,7 @@ func TestLimits(t *testing.T) {
 
 // A verdict on a source is good for a while, and the report says that it is an earlier one.
 func TestVerdictCache(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	v := w.verifier()
 	v.SourceTTL, v.FailureTTL = 0, 0
 	look := func(state verify.State, hits int, cached bool) {

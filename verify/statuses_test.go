@@ -76,7 +76,7 @@ func TestStatuses(t *testing.T) {
 			w.put(m, s, cite)
 		}
 	}
-	published := func(change func(*world)) func(*world) {
+	then := func(change func(*world)) func(*world) {
 		return func(w *world) {
 			w.publish(w.manifest())
 			change(w)
@@ -114,7 +114,7 @@ func TestStatuses(t *testing.T) {
 		{"manifest-blocked", verify.Unverifiable, func(w *world) {
 			w.announce(answer, manifest.Announcement{URL: w.origin + "/source", Manifest: "http://10.0.0.1/runs/r1/cite"})
 		}},
-		{"manifest-unreachable: 404", verify.Unverifiable, published(func(w *world) { w.status(cite, http.StatusNotFound) })},
+		{"manifest-unreachable: 404", verify.Unverifiable, then(func(w *world) { w.status(cite, http.StatusNotFound) })},
 		{"manifest-unreachable: 500, three times", verify.Unverifiable, func(w *world) {
 			w.publish(w.manifest())
 			w.status(cite, http.StatusInternalServerError)
@@ -124,11 +124,11 @@ func TestStatuses(t *testing.T) {
 				}
 			})
 		}},
-		{"manifest-unreachable: redirect", verify.Unverifiable, published(func(w *world) {
+		{"manifest-unreachable: redirect", verify.Unverifiable, then(func(w *world) {
 			w.handle(cite, func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/elsewhere", http.StatusFound) })
 		})},
-		{"manifest-unreachable: 203", verify.Unverifiable, published(func(w *world) { w.status(cite, http.StatusNonAuthoritativeInfo) })},
-		{"manifest-too-large", verify.Invalid, published(func(w *world) { w.page(cite, "application/json", strings.Repeat(" ", 1<<20+1)) })},
+		{"manifest-unreachable: 203", verify.Unverifiable, then(func(w *world) { w.status(cite, http.StatusNonAuthoritativeInfo) })},
+		{"manifest-too-large", verify.Invalid, then(func(w *world) { w.page(cite, "application/json", strings.Repeat(" ", 1<<20+1)) })},
 		{"manifest-too-large: content coding", verify.Invalid, func(w *world) {
 			w.publish(w.manifest())
 			w.handle(cite, func(rw http.ResponseWriter, _ *http.Request) {
@@ -136,7 +136,7 @@ func TestStatuses(t *testing.T) {
 				rw.Write([]byte("\x1f\x8b\x08\x00"))
 			})
 		}},
-		{"manifest-pending", verify.Unverifiable, published(func(w *world) { w.status(cite, http.StatusAccepted) })},
+		{"manifest-pending", verify.Unverifiable, then(func(w *world) { w.status(cite, http.StatusAccepted) })},
 		{"manifest-mutated: not what is announced", verify.Invalid, func(w *world) {
 			w.publish(w.manifest())
 			m := w.manifest()
@@ -237,7 +237,7 @@ func TestStatuses(t *testing.T) {
 			key(t, w.ring, &keyring.NewOptions{Algorithm: keyring.ECDSAP256, At: w.now.Add(-time.Hour)})
 			w.publish(w.manifest())
 		}},
-		{"unsupported-media: a page nested without end", verify.Unverifiable, published(func(w *world) {
+		{"unsupported-media: a page nested without end", verify.Unverifiable, then(func(w *world) {
 			w.page("/source", "text/html", strings.Repeat("<div>", 100_000))
 		})},
 		{"manifest-malformed: nested without end", verify.Invalid, func(w *world) {
@@ -260,18 +260,18 @@ func TestStatuses(t *testing.T) {
 			w.put(m, w.sign(m, w.now), cite)
 			w.ring = ours
 		}},
-		{"key-unavailable", verify.Unverifiable, published(func(w *world) { w.status(manifest.DirectoryPath, http.StatusInternalServerError) })},
+		{"key-unavailable", verify.Unverifiable, then(func(w *world) { w.status(manifest.DirectoryPath, http.StatusInternalServerError) })},
 		{"key-unavailable: redirect", verify.Unverifiable, func(w *world) {
 			w.publish(w.manifest())
 			w.handle(manifest.DirectoryPath, func(rw http.ResponseWriter, r *http.Request) {
 				http.Redirect(rw, r, manifest.KeysPath, http.StatusFound)
 			})
 		}},
-		{"key-unavailable: over 64 KiB", verify.Unverifiable, published(func(w *world) {
+		{"key-unavailable: over 64 KiB", verify.Unverifiable, then(func(w *world) {
 			w.page(manifest.DirectoryPath, keyring.MediaType, `{"keys":[]}`+strings.Repeat(" ", 64<<10))
 		})},
-		{"key-unavailable: elsewhere", verify.Unverifiable, published(func(w *world) { w.discovery(`"jwks_uri":"https://keys.example/"`) })},
-		{"key-revoked", verify.Invalid, published(func(w *world) { w.revoke(w.now.Add(-time.Hour)) })},
+		{"key-unavailable: elsewhere", verify.Unverifiable, then(func(w *world) { w.discovery(`"jwks_uri":"https://keys.example/"`) })},
+		{"key-revoked", verify.Invalid, then(func(w *world) { w.revoke(w.now.Add(-time.Hour)) })},
 		{"signature-expired", verify.Invalid, params(func(w *world, p *httpsig.Params) {
 			at := w.now.Add(-6 * time.Minute).Unix()
 			p.Expires = &at

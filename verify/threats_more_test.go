@@ -92,8 +92,7 @@ func TestThreatStolenKeyOfTwo(t *testing.T) {
 
 // A bundle knows no log: what it has of a key that was revoked since cannot be told without a network.
 func TestThreatBackdatedBundle(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	w.advance(2 * time.Hour)
 	w.revoke(w.now.Add(-time.Hour))
 	v := w.verifier()
@@ -158,8 +157,7 @@ func TestThreatPrivacy(t *testing.T) {
 
 // What a person asks for is read whatever robots.txt says; what is fetched by the clock is not.
 func TestThreatRobots(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	w.page("/robots.txt", "text/plain", "User-agent: *\nDisallow: /source\n")
 	wants(t, w.report(w.verifier()), verify.Trusted, "")
 	_, err := w.fetch.Fetch(t.Context(), &snapshot.FetchRequest{URL: w.origin + "/source", Scheduled: true})
@@ -172,8 +170,7 @@ func TestThreatRobots(t *testing.T) {
 // A source shows a verifier another page than it showed the agent. The report says as whom it was read, and what was kept
 // before still verifies.
 func TestThreatCloaking(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	v := w.verifier()
 	v.KeepSources = true
 	kept := w.report(v).Manifests[0].Bundle

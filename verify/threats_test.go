@@ -164,8 +164,7 @@ func TestThreatDecompressionBomb(t *testing.T) {
 
 // A server that sends an octet now and then is given up.
 func TestThreatSlowLoris(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	w.handle("/source", func(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Type", "text/plain")
 		rw.Write([]byte("a"))
@@ -187,8 +186,7 @@ func TestThreatSlowLoris(t *testing.T) {
 }
 
 func TestThreatRedirectLoop(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	w.handle("/source", func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, "/source", http.StatusFound) })
 	wants(t, w.report(w.verifier()), verify.Unverifiable, verify.Unreachable)
 	if n := w.asked("/source"); n > 6 {

@@ -22,8 +22,7 @@ func TestMemoryMap(t *testing.T) {
 
 // An answer whose manifest is signed, logged and true is trusted, if its publisher is; and every rule has its word.
 func TestTrusted(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	r := w.report(w.verifier())
 	wants(t, r, verify.Trusted, "")
 	for _, code := range []verify.Status{
@@ -45,8 +44,7 @@ func TestTrusted(t *testing.T) {
 
 // A URL is of an answer or of a manifest; which it is, what is there says.
 func TestURL(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	var steps []verify.Progress
 	v := w.verifier()
 	v.Progress = func(p verify.Progress) { steps = append(steps, p) }
@@ -93,8 +91,7 @@ func TestURL(t *testing.T) {
 
 // The zero Verifier works, trusts nobody and reaches nothing private.
 func TestZeroVerifier(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	var v verify.Verifier
 	r := must(t)(v.URL(t.Context(), w.origin+anAnswer))
 	wants(t, r, verify.Unverifiable, verify.ResponseUnreadable)
@@ -108,8 +105,7 @@ func TestZeroVerifier(t *testing.T) {
 
 // A memory that fails is an error, and no verdict.
 func TestMemoryFails(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	v := w.verifier()
 	v.Memory = forgetful{}
 	if r, err := v.URL(t.Context(), w.origin+anAnswer); !errors.Is(err, errForgot) {
@@ -119,8 +115,7 @@ func TestMemoryFails(t *testing.T) {
 
 // What a memory holds that cannot be read is as if it were not there.
 func TestMemoryGarbage(t *testing.T) {
-	w := newWorld(t)
-	w.publish(w.manifest())
+	w := published(t)
 	v := w.verifier()
 	v.Memory, v.SourceTTL = &garbled{}, 0
 	wants(t, w.report(v), verify.Trusted, "")

@@ -64,6 +64,14 @@ func newWorld(tb testing.TB) *world {
 	return w
 }
 
+// published returns a world whose answer announces its manifest, which is published.
+func published(tb testing.TB) *world {
+	tb.Helper()
+	w := newWorld(tb)
+	w.publish(w.manifest())
+	return w
+}
+
 func loopback() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
