@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -32,6 +33,9 @@ const (
 <p>The grey heron (<i>Ardea cinerea</i>) stands up to 98 cm tall 🪶 and weighs up to 2.1 kg.</p>
 <p>It breeds in colonies, which are called heronries. Most clutches have three to five eggs.</p></body></html>`
 )
+
+// herony is the page where the answer has it from.
+var herony = map[string]string{page: pageHTML}
 
 func noon() time.Time { return time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC) }
 
@@ -94,10 +98,26 @@ func herons() *ibid.Answer {
 	}
 }
 
+// same compares what was built with what is wanted.
+func same[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("%s (-want +got):\n%s", what, d)
+	}
+}
+
+// quoted returns the answer with its first sentence cited.
+func quoted(tb testing.TB) *ibid.Answer {
+	tb.Helper()
+	a := herons()
+	cite(tb, a, "A heron is up to 98 cm tall.", ibid.Ref{Source: "w1", Quote: "stands up to 98 cm tall"})
+	return a
+}
+
 func TestBuildPutsAQuoteInItsPlace(t *testing.T) {
 	a := herons()
 	cite(t, a, "A heron is up to 98 cm tall.", ibid.Ref{Source: "w1", Quote: "stands  up to 98 cm tall 🪶", Confidence: new(0.9)})
-	m := build(t, builder(map[string]string{page: pageHTML}), a, nil)
+	m := build(t, builder(herony), a, nil)
 
 	s := m.Sources[0]
 	text, hash, err := new(snapshot.Texts).Of(snap(page, pageHTML))
@@ -110,9 +130,7 @@ func TestBuildPutsAQuoteInItsPlace(t *testing.T) {
 		MediaType: "text/html; charset=utf-8", Hash: snapshot.Hash([]byte(pageHTML)), TextHash: hash, TextLength: &length,
 		Cited: new(true), Title: pageTitle,
 	}
-	if d := cmp.Diff(want, s); d != "" {
-		t.Errorf("source (-want +got):\n%s", d)
-	}
+	same(t, "source", want, s)
 	const exact = "stands up to 98 cm tall 🪶"
 	start := utf8.RuneCountInString(text.Content[:strings.Index(text.Content, exact)])
 	wantClaim := manifest.Claim{
@@ -129,23 +147,17 @@ func TestBuildPutsAQuoteInItsPlace(t *testing.T) {
 	if n := utf8.RuneCountInString(wantClaim.Sources[0].Excerpt.Prefix); n > 32 {
 		wantClaim.Sources[0].Excerpt.Prefix = string([]rune(wantClaim.Sources[0].Excerpt.Prefix)[n-32:])
 	}
-	if d := cmp.Diff([]manifest.Claim{wantClaim}, m.Claims); d != "" {
-		t.Errorf("claims (-want +got):\n%s", d)
-	}
+	same(t, "claims", []manifest.Claim{wantClaim}, m.Claims)
 	normal := snapshot.Normalize(a.Text)
 	wantOutput := &manifest.Output{
 		MediaType: "text/plain; charset=utf-8", Hash: snapshot.Hash([]byte(a.Text)), TextHash: snapshot.Hash([]byte(normal)),
 		TextLength: new(len(normal)),
 	}
-	if d := cmp.Diff(wantOutput, m.Output); d != "" {
-		t.Errorf("output (-want +got):\n%s", d)
-	}
+	same(t, "output", wantOutput, m.Output)
 	wantChain := []manifest.Step{{
 		Step: 1, Tool: "model", OutputsRef: "runs/r1/step/1", OutputsHash: snapshot.Hash([]byte(a.Text)), Sources: []string{page},
 	}}
-	if d := cmp.Diff(wantChain, m.Chain); d != "" {
-		t.Errorf("chain (-want +got):\n%s", d)
-	}
+	same(t, "chain", wantChain, m.Chain)
 	if level, why := m.Level(true); level != 3 {
 		t.Errorf("level %d: %s", level, why)
 	}
@@ -155,7 +167,7 @@ func TestBuildPutsAQuoteInItsPlace(t *testing.T) {
 func TestBuildShowsAMisquote(t *testing.T) {
 	a := herons()
 	cite(t, a, "A heron is up to 98 cm tall.", ibid.Ref{Source: "w1", Quote: "stands up to 89 cm tall"})
-	m := build(t, builder(map[string]string{page: pageHTML}), a, nil)
+	m := build(t, builder(herony), a, nil)
 	got := m.Claims[0].Sources[0]
 	if got.Excerpt == nil || got.Excerpt.Exact != "stands up to 89 cm tall" || got.ExcerptOffset != nil ||
 		got.ExcerptHash != snapshot.Hash([]byte("stands up to 89 cm tall")) || got.Unavailable != manifest.ExcerptNotFound ||
@@ -172,7 +184,7 @@ func TestBuildInfersWhatNobodyQuoted(t *testing.T) {
 	cite(t, a, "It lays three to five eggs.", ibid.Ref{Source: "w1"})
 	a.Text += " The Eiffel Tower was finished in 1889."
 	cite(t, a, "The Eiffel Tower was finished in 1889.", ibid.Ref{Source: "w1", Quote: "98 cm"}) // short, and no evidence
-	m := build(t, builder(map[string]string{page: pageHTML}), a, nil)
+	m := build(t, builder(herony), a, nil)
 	got := m.Claims[0].Sources[0]
 	if got.ExcerptOrigin != manifest.OriginInferred || got.Excerpt == nil || !strings.Contains(got.Excerpt.Exact, "three to five eggs") || got.ExcerptOffset == nil {
 		t.Errorf("with evidence: %+v", got)
@@ -213,9 +225,7 @@ func TestBuildSaysWhyASourceWasNotRead(t *testing.T) {
 		{"urn:ibid:src:odd", manifest.NoContent, "", ""},
 		{"https://src.example/broken", "unreachable", "", ""},
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	same(t, "it", want, got)
 	s := m.Claims[0].Sources[0]
 	if s.Unavailable != "gone" || s.Excerpt == nil || s.Excerpt.Exact != "one and two and three" || s.ExcerptOffset != nil {
 		t.Errorf("the quote of a source that is gone: %+v", s)
@@ -241,10 +251,9 @@ func TestBuildHashesWhatTheProviderSent(t *testing.T) {
 }
 
 func TestBuildKeepsPrivateWordsBack(t *testing.T) {
-	a := herons()
-	cite(t, a, "A heron is up to 98 cm tall.", ibid.Ref{Source: "w1", Quote: "stands up to 98 cm tall"})
+	a := quoted(t)
 	cite(t, a, "It lays three to five eggs.", ibid.Ref{Source: "w1", Quote: "the secret number of eggs"})
-	b := builder(map[string]string{page: pageHTML})
+	b := builder(herony)
 	b.Private = func(s *ibid.Source) bool { return s.ID == "w1" }
 	m := build(t, b, a, nil)
 	for _, c := range m.Claims {
@@ -280,7 +289,7 @@ func TestBuildMakesOneClaimOfAStretch(t *testing.T) {
 	cite(t, a, "Herons are tall.", ibid.Ref{Source: "w2"}, ibid.Ref{Source: "w1", Quote: "stands up to 98 cm tall"})
 	cite(t, a, "\u0301s are not.", ibid.Ref{Source: "w2"})
 	a.Citations = append(a.Citations, ibid.Citation{Anchor: ibid.AnchorNone, Refs: []ibid.Ref{{Source: "w1"}}})
-	m := build(t, builder(map[string]string{page: pageHTML}), a, nil)
+	m := build(t, builder(herony), a, nil)
 	type row struct {
 		ID, Text, Span string
 		Rewritten      bool
@@ -301,12 +310,8 @@ func TestBuildMakesOneClaimOfAStretch(t *testing.T) {
 		{yes + "-2", "Yes.", "[22 26]", false, 1},
 		{manifest.ClaimID("\u0301s are not."), "\u0301s are not.", "", true, 1}, // its first letter is one with the letter before
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	if d := cmp.Diff(map[string]int{"claims": 1}, leftOut(t, m)); d != "" {
-		t.Errorf("left out (-want +got):\n%s", d)
-	}
+	same(t, "it", want, got)
+	same(t, "left out", map[string]int{"claims": 1}, leftOut(t, m))
 }
 
 func leftOut(tb testing.TB, m *manifest.Manifest) map[string]int {
@@ -350,8 +355,7 @@ func FuzzBuildSpans(f *testing.F) {
 }
 
 func TestBuildChain(t *testing.T) {
-	a := herons()
-	cite(t, a, "A heron is up to 98 cm tall.", ibid.Ref{Source: "w1", Quote: "stands up to 98 cm tall"})
+	a := quoted(t)
 	salt := bytes.Repeat([]byte{7}, manifest.SaltSize)
 	run := &trail.Trail{ID: "the client's own name", Answer: a.Text, Steps: []trail.Step{
 		{
@@ -363,7 +367,7 @@ func TestBuildChain(t *testing.T) {
 		}}},
 		{Number: 4, After: []int{1, 2}, Answers: []trail.StepAnswer{{Answer: a}}, Answer: a.Text},
 	}}
-	b := builder(map[string]string{page: pageHTML})
+	b := builder(herony)
 	b.Salt = salt
 	m := build(t, b, a, run)
 	mac := func(s string) string {
@@ -385,12 +389,8 @@ func TestBuildChain(t *testing.T) {
 			OutputsHash: snapshot.Hash([]byte(a.Text)), Sources: []string{page},
 		},
 	}
-	if d := cmp.Diff(want, m.Chain); d != "" {
-		t.Errorf("private (-want +got):\n%s", d)
-	}
-	if d := cmp.Diff([]int{4}, m.Claims[0].Steps); d != "" {
-		t.Errorf("steps of the claim (-want +got):\n%s", d)
-	}
+	same(t, "private", want, m.Chain)
+	same(t, "steps of the claim", []int{4}, m.Claims[0].Steps)
 	if body, _ := m.Canonical(); bytes.Contains(body, []byte("client's own name")) || bytes.Contains(body, []byte("What is a heron")) {
 		t.Error("something private is published")
 	}
@@ -444,15 +444,11 @@ func TestBuildChainOfAnOddRun(t *testing.T) {
 				}
 				got = append(got, fmt.Sprint(s.Step)+":"+strings.Join(before, ","))
 			}
-			if d := cmp.Diff(c.want, strings.Join(got, " ")+" claim "+fmt.Sprint(m.Claims[0].Steps)); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			same(t, "it", c.want, strings.Join(got, " ")+" claim "+fmt.Sprint(m.Claims[0].Steps))
 			if c.leftOut == nil {
 				c.leftOut = map[string]int{}
 			}
-			if d := cmp.Diff(c.leftOut, leftOut(t, m)); d != "" {
-				t.Errorf("left out (-want +got):\n%s", d)
-			}
+			same(t, "left out", c.leftOut, leftOut(t, m))
 		})
 	}
 }
@@ -500,9 +496,7 @@ func TestBuildLimits(t *testing.T) {
 	if len(m.Claims) != manifest.MaxClaims || len(m.Claims[0].Sources) != manifest.MaxClaimSources {
 		t.Errorf("%d claims, %d sources", len(m.Claims), len(m.Claims[0].Sources))
 	}
-	if d := cmp.Diff(map[string]int{"claims": 10, "claim_sources": 6}, leftOut(t, m)); d != "" {
-		t.Errorf("left out (-want +got):\n%s", d)
-	}
+	same(t, "left out", map[string]int{"claims": 10, "claim_sources": 6}, leftOut(t, m))
 }
 
 func TestBuildFitsIntoItsSize(t *testing.T) {
@@ -547,8 +541,7 @@ func TestBuildCutsLongExcerptsAndClaims(t *testing.T) {
 }
 
 func TestBuildTakesWhatTheAgentReadItself(t *testing.T) {
-	a := herons()
-	cite(t, a, "A heron is up to 98 cm tall.", ibid.Ref{Source: "w1", Quote: "stands up to 98 cm tall"})
+	a := quoted(t)
 	b := builder(nil)
 	b.Own = []*snapshot.Snapshot{{URL: page, Octets: []byte(pageHTML), MediaType: "text/html"}, snap("https://src.example/b", "<p>b")}
 	b.Own = append(b.Own, nil, &snapshot.Snapshot{Octets: []byte("of no address")})
@@ -578,7 +571,7 @@ func TestBuildRefuses(t *testing.T) {
 	}
 	a := herons()
 	cite(t, a, "A heron is up to 98 cm tall.", ibid.Ref{Source: "w1"})
-	b = builder(map[string]string{page: pageHTML})
+	b = builder(herony)
 	b.Checker = silent{}
 	if _, err := b.Build(t.Context(), a, nil); err == nil {
 		t.Error("a checker that gives no verdicts is believed")
@@ -675,10 +668,9 @@ func TestBuildOfNothing(t *testing.T) {
 }
 
 func TestPinAgreesWithBuild(t *testing.T) {
-	a := herons()
-	cite(t, a, "A heron is up to 98 cm tall.", ibid.Ref{Source: "w1", Quote: "stands up to 98 cm tall"})
+	a := quoted(t)
 	cite(t, a, "It lays three to five eggs.", ibid.Ref{Source: "w1"})
-	m := build(t, builder(map[string]string{page: pageHTML}), a, nil)
+	m := build(t, builder(herony), a, nil)
 	var p manifest.Pinner
 	for i := range a.Citations {
 		got, err := p.Pin(t.Context(), a, &a.Citations[i], &a.Citations[i].Refs[0], snap(page, pageHTML))
@@ -687,9 +679,7 @@ func TestPinAgreesWithBuild(t *testing.T) {
 		}
 		want := m.Claims[i].Sources[0]
 		want.Source = ""
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("(-want +got):\n%s", d)
-		}
+		same(t, "it", want, got)
 	}
 	got, err := p.Pin(t.Context(), a, &a.Citations[0], &a.Citations[0].Refs[0], nil)
 	if err != nil || got.Unavailable != manifest.NotRead || got.Excerpt == nil {
@@ -698,5 +688,34 @@ func TestPinAgreesWithBuild(t *testing.T) {
 	got, err = p.Pin(t.Context(), a, &ibid.Citation{Anchor: ibid.AnchorNone}, &ibid.Ref{Source: "other"}, snap(page, pageHTML))
 	if err != nil || got.Unavailable != manifest.NoEvidence {
 		t.Errorf("no place, no source: %+v, %v", got, err)
+	}
+}
+
+// A source that announces a manifest of itself is an agent's answer: whoever verifies is to follow it.
+func TestBuildUpstream(t *testing.T) {
+	const up = "https://other.example/runs/1/cite/a"
+	for _, test := range []struct {
+		name   string
+		header []string
+		want   string
+	}{
+		{"an answer", []string{`<https://birds.example/heron>; manifest="` + up + `", <https://birds.example/mill>; manifest="` + up + `"`}, up},
+		{"a stream", []string{`<urn:ibid:more>; manifest="` + up + `"`}, up},
+		{"of several", []string{`<https://birds.example/heron>; manifest="` + up + `", <https://birds.example/mill>; manifest="` + up + `b"`}, ""},
+		{"only sources", []string{`<https://birds.example/heron>`}, ""},
+		{"malformed", []string{`<<<`}, ""},
+		{"a page", nil, ""},
+	} {
+		b := builder(nil)
+		b.Read = func(_ context.Context, url string) (*snapshot.Snapshot, error) {
+			read := snap(url, pageHTML)
+			read.Header = http.Header{manifest.HeaderName: test.header}
+			return read, nil
+		}
+		a := quoted(t)
+		m := build(t, b, a, nil)
+		if got := m.Sources[0].UpstreamManifest; got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package manifest_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,11 +24,14 @@ const (
 	pageB     = "https://geo.example/b"
 	manifestA = "https://agent.example/runs/123/cite/a"
 	manifestB = "https://agent.example/runs/123/cite/b"
+	linkA     = "<" + pageA + `>; manifest="` + manifestA + `"`
+	linkB     = "<" + pageB + `>; manifest="` + manifestB + `"`
 	sumText   = "dj1KtUApM2O4IK8VxxN3tVx5L0tBZNUFQRGDn2y8Psc="
 )
 
 func sumBytes() []byte {
-	return []byte("\x76\x3d\x4a\xb5\x40\x29\x33\x63\xb8\x20\xaf\x15\xc7\x13\x77\xb5\x5c\x79\x2f\x4b\x41\x64\xd5\x05\x41\x11\x83\x9f\x6c\xbc\x3e\xc7")
+	b, _ := base64.StdEncoding.DecodeString(sumText)
+	return b
 }
 
 func TestFormatHeader(t *testing.T) {
@@ -138,11 +142,11 @@ func TestParseHeader(t *testing.T) {
 	}{
 		{"nothing", nil, nil},
 		{"empty lines", []string{"", " ", ","}, nil},
-		{"two of the first proposal", []string{"<" + pageA + `>; manifest="` + manifestA + `",  <` + pageB + `>; manifest="` + manifestB + `"`}, both},
-		{"as two lines", []string{"<" + pageA + `>; manifest="` + manifestA + `"`, "<" + pageB + `>; manifest="` + manifestB + `"`}, both},
-		{"a line that ends in a comma", []string{"<" + pageA + `>; manifest="` + manifestA + `",`, "<" + pageB + `>; manifest="` + manifestB + `"`}, both},
+		{"two of the first proposal", []string{linkA + ",  " + linkB}, both},
+		{"as two lines", []string{linkA, linkB}, both},
+		{"a line that ends in a comma", []string{linkA + ",", linkB}, both},
 		{"as two lines of the list", []string{`"` + pageA + `";manifest="` + manifestA + `"`, ` "` + pageB + `"; manifest="` + manifestB + `"`}, both},
-		{"twice", []string{"<" + pageA + `>; manifest="` + manifestA + `", <` + pageB + `>; manifest="` + manifestB + `", <` + pageA + `>;manifest="` + manifestA + `"`}, both},
+		{"twice", []string{linkA + ", " + linkB + ", " + linkA}, both},
 		{"no spaces, tokens, capitals", []string{"<" + pageA + `>;Manifest="` + manifestA + `";id=s1;;x;y=1;z="a\"b,;<>",<` + pageB + `>`}, []manifest.Announcement{{URL: pageA, Manifest: manifestA, ID: "s1"}, {URL: pageB}}},
 		{"tabs", []string{"\t<" + pageA + ">\t;\tid\t=\t\"s1\"\t"}, []manifest.Announcement{{URL: pageA, ID: "s1"}}},
 		{"a digest by another algorithm", []string{"<" + pageA + `>; digest="sha-512=:AAAA:"`}, []manifest.Announcement{{URL: pageA}}},

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/trail"
@@ -46,6 +45,18 @@ func serve(tb testing.TB, p *manifest.Publisher, http2 bool, answer http.Handler
 	return &agent{p, server}
 }
 
+// served starts an agent of level 3.
+func served(tb testing.TB, answer http.HandlerFunc) *agent {
+	tb.Helper()
+	return serve(tb, publisher(tb, 3), false, answer)
+}
+
+// ask asks the agent.
+func (a *agent) ask(tb testing.TB) *reply {
+	tb.Helper()
+	return a.do(tb, "GET", a.server.URL+"/ask")
+}
+
 func (a *agent) do(tb testing.TB, method, url string) *reply {
 	tb.Helper()
 	r, err := http.NewRequestWithContext(tb.Context(), method, url, nil)
@@ -72,8 +83,7 @@ func announced(tb testing.TB, h http.Header) []manifest.Announcement {
 // heron answers, with a source that it read.
 func heron(ctx context.Context, tb testing.TB) string {
 	tb.Helper()
-	a := herons()
-	cite(tb, a, "A heron is up to 98 cm tall.", ibid.Ref{Source: "w1", Quote: "stands up to 98 cm tall"})
+	a := quoted(tb)
 	manifest.Read(ctx, &snapshot.Snapshot{URL: page, MediaType: "text/html", Octets: []byte(pageHTML)})
 	manifest.Cite(ctx, a, &trail.Trail{ID: "own name", Steps: []trail.Step{{Number: 1, Tool: "search"}, {Number: 2, Answer: a.Text}}})
 	return a.Text
@@ -86,7 +96,7 @@ func TestMiddlewareLevels(t *testing.T) {
 				a := serve(t, publisher(t, level), http2, func(w http.ResponseWriter, r *http.Request) {
 					_, _ = io.WriteString(w, heron(r.Context(), t))
 				})
-				r := a.do(t, "GET", a.server.URL+"/ask")
+				r := a.ask(t)
 				got := body(t, r)
 				if string(got) != herons().Text || r.ContentLength != int64(len(got)) || r.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
 					t.Errorf("%q, %v", got, r.Header)
@@ -169,7 +179,7 @@ func TestMiddlewareStream(t *testing.T) {
 					}
 					_, _ = io.WriteString(w, text[half:])
 				})
-				r := a.do(t, "GET", a.server.URL+"/ask")
+				r := a.ask(t)
 				list := announced(t, r.Header)
 				if len(list) != 1 || !list[0].More || list[0].Manifest == "" || list[0].URL != "" {
 					t.Fatalf("at the start: %+v", list)
@@ -196,13 +206,13 @@ func TestMiddlewareStream(t *testing.T) {
 
 // A stream with a length has no trailer; its manifest is where the header said.
 func TestMiddlewareStreamWithALength(t *testing.T) {
-	a := serve(t, publisher(t, 3), false, func(w http.ResponseWriter, r *http.Request) {
+	a := served(t, func(w http.ResponseWriter, r *http.Request) {
 		text := heron(r.Context(), t)
 		w.Header().Set("Content-Length", fmt.Sprint(len(text)))
 		w.(http.Flusher).Flush()
 		_, _ = io.WriteString(w, text)
 	})
-	r := a.do(t, "GET", a.server.URL+"/ask")
+	r := a.ask(t)
 	got := body(t, r)
 	if len(r.Trailer) != 0 || r.Header.Get("Trailer") != "" || r.ContentLength != int64(len(got)) {
 		t.Errorf("trailer %v, header %v", r.Trailer, r.Header)
@@ -232,12 +242,12 @@ func (a *agent) wait(tb testing.TB, url string) (*manifest.Manifest, error) {
 // Events are bound by their text, and so is what is compressed.
 func TestMiddlewareBindsTheTextWhereTheBodyIsNot(t *testing.T) {
 	for _, header := range [][2]string{{"Content-Type", "text/event-stream"}, {"Content-Encoding", "br"}} {
-		a := serve(t, publisher(t, 3), false, func(w http.ResponseWriter, r *http.Request) {
+		a := served(t, func(w http.ResponseWriter, r *http.Request) {
 			text := heron(r.Context(), t)
 			w.Header().Set(header[0], header[1])
 			_, _ = fmt.Fprintf(w, "data: %s\n\n", text)
 		})
-		r := a.do(t, "GET", a.server.URL+"/ask")
+		r := a.ask(t)
 		a.check(t, announced(t, r.Header)[0], []byte(herons().Text), 3)
 	}
 }
@@ -258,7 +268,7 @@ func TestMiddlewareLeavesOtherResponsesAlone(t *testing.T) {
 		"its own error": {"GET", func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }, 404, "404 page not found\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := serve(t, publisher(t, 3), false, c.handler)
+			a := served(t, c.handler)
 			r := a.do(t, c.method, a.server.URL+"/ask")
 			if got := body(t, r); r.StatusCode != c.status || string(got) != c.body {
 				t.Errorf("%d %q", r.StatusCode, got)
@@ -272,7 +282,7 @@ func TestMiddlewareLeavesOtherResponsesAlone(t *testing.T) {
 
 // Headers that are set after the status are none, and trailers of the agent's own arrive.
 func TestMiddlewareKeepsHeadersApart(t *testing.T) {
-	a := serve(t, publisher(t, 3), false, func(w http.ResponseWriter, r *http.Request) {
+	a := served(t, func(w http.ResponseWriter, r *http.Request) {
 		text := heron(r.Context(), t)
 		w.Header().Set("X-Early", "1")
 		w.WriteHeader(201)
@@ -280,7 +290,7 @@ func TestMiddlewareKeepsHeadersApart(t *testing.T) {
 		w.Header().Set(http.TrailerPrefix+"X-Sum", "42")
 		_, _ = io.WriteString(w, text)
 	})
-	r := a.do(t, "GET", a.server.URL+"/ask")
+	r := a.ask(t)
 	got := body(t, r)
 	if r.StatusCode != 201 || r.Header.Get("X-Early") != "1" || r.Header.Get("X-Late") != "" || r.Trailer.Get("X-Sum") != "42" {
 		t.Errorf("%d, %v, %v", r.StatusCode, r.Header, r.Trailer)
@@ -329,11 +339,11 @@ func TestMiddlewareErrorsBreakNothing(t *testing.T) {
 
 // A stream of an agent that says nothing was announced, so there is a manifest: without claims.
 func TestMiddlewareStreamOfNothing(t *testing.T) {
-	a := serve(t, publisher(t, 3), false, func(w http.ResponseWriter, _ *http.Request) {
+	a := served(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.(http.Flusher).Flush()
 		_, _ = io.WriteString(w, "hello")
 	})
-	r := a.do(t, "GET", a.server.URL+"/ask")
+	r := a.ask(t)
 	got := body(t, r)
 	m, err := a.wait(t, announced(t, r.Header)[0].Manifest)
 	if err != nil || len(m.Claims) != 0 || m.Output.Hash != sum(got) {
@@ -352,7 +362,7 @@ func TestMiddlewareForgetsAnAgentThatPanics(t *testing.T) {
 		<-url
 		panic(http.ErrAbortHandler)
 	})
-	r := a.do(t, "GET", a.server.URL+"/ask")
+	r := a.ask(t)
 	at := announced(t, r.Header)[0].Manifest
 	url <- at
 	if _, err := io.ReadAll(r.Body); err == nil {
@@ -389,7 +399,7 @@ func TestMiddlewareOutlivesItsClient(t *testing.T) {
 }
 
 func TestMiddlewareController(t *testing.T) {
-	a := serve(t, publisher(t, 3), false, func(w http.ResponseWriter, r *http.Request) {
+	a := served(t, func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
 		if err := errors.Join(rc.SetWriteDeadline(time.Now().Add(time.Minute)), rc.SetReadDeadline(time.Now().Add(time.Minute)), rc.EnableFullDuplex()); err != nil {
 			t.Error(err)
@@ -405,7 +415,7 @@ func TestMiddlewareController(t *testing.T) {
 		defer conn.Close()
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nX-Own: 1\r\n\r\nmine")
 	})
-	a.do(t, "GET", a.server.URL+"/ask")
+	a.ask(t)
 	r := a.do(t, "GET", a.server.URL+"/ask?hijack")
 	if got := body(t, r); string(got) != "mine" || r.Header.Get("X-Own") != "1" {
 		t.Errorf("%q, %v", got, r.Header)
@@ -414,7 +424,7 @@ func TestMiddlewareController(t *testing.T) {
 
 // HTTP/1.0 has no trailers.
 func TestMiddlewareHTTP10(t *testing.T) {
-	a := serve(t, publisher(t, 3), false, func(w http.ResponseWriter, r *http.Request) {
+	a := served(t, func(w http.ResponseWriter, r *http.Request) {
 		text := heron(r.Context(), t)
 		w.(http.Flusher).Flush()
 		_, _ = io.WriteString(w, text)

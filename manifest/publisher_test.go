@@ -15,9 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/httpsig"
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
@@ -57,9 +54,8 @@ func publisher(tb testing.TB, level int) *manifest.Publisher {
 
 func sound(tb testing.TB) *manifest.Manifest {
 	tb.Helper()
-	a := herons()
-	cite(tb, a, "A heron is up to 98 cm tall.", ibid.Ref{Source: "w1", Quote: "stands up to 98 cm tall"})
-	return build(tb, builder(map[string]string{page: pageHTML}), a, nil)
+	a := quoted(tb)
+	return build(tb, builder(herony), a, nil)
 }
 
 // reply is a response, whose body a test reads once.
@@ -368,9 +364,7 @@ func TestNothingIsServedUnlessChosen(t *testing.T) {
 				served = append(served, path)
 			}
 		}
-		if d := cmp.Diff(c.served, served); d != "" {
-			t.Errorf("%s (-want +got):\n%s", name, d)
-		}
+		same(t, name, c.served, served)
 	}
 	if _, err := publisher(t, 1).Publish(t.Context(), path, sound(t)); err == nil {
 		t.Error("level 1 has manifests")
@@ -412,9 +406,7 @@ func TestDiscovery(t *testing.T) {
 		"manifest_origins": []any{"https://cdn.agent.example"}, "incident_endpoint": origin + "/v1/incidents",
 		"log": map[string]any{"origin": "agent.example/ibid", "url": origin + "/log/", "vkey": p.Log.VerifierKey()},
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	same(t, "it", want, got)
 	for path, mediaType := range map[string]string{
 		manifest.DirectoryPath: "application/http-message-signatures-directory+json", manifest.KeysPath: "application/http-message-signatures-directory+json",
 		manifest.SchemaPath: "application/schema+json",
@@ -490,9 +482,7 @@ func TestBundle(t *testing.T) {
 			if err := json.Unmarshal(b, &got); err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(c, &got); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			same(t, "it", c, &got)
 		})
 	}
 	for _, bad := range []string{`{}`, `[]`, `{"body":"a","body_base64":"YQ=="}`, `{"body_base64":"%"}`, `{"body":1}`} {
