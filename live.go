@@ -209,7 +209,7 @@ func (l *Live) shorten() {
 		if t.buf[at] != ' ' || !isLetter(t.buf[at+1:]) || strings.IndexByte(".!?", t.buf[at-1]) < 0 {
 			continue
 		}
-		if markdown.Parse(string(t.buf[:at])).OpenBefore(at) == markdown.OpenNothing {
+		if solid, phrase := markdown.Parse(string(t.buf[:at])).OpenBefore(at); !solid && !phrase {
 			l.places.giveUpBefore(t.from + at)
 			t.forget(at, 0)
 		}

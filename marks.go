@@ -91,26 +91,22 @@ func (c *candidate) scanMarks(last bool) {
 // next returns the next mark. It is false at the end of what can be read for now.
 func (m *marks) next(text string, last bool) (textMark, bool) {
 	for {
-		read := m.lexer // what is not certain yet is read again
 		t, ok := m.lexer.Next(text, last)
 		if !ok {
 			return textMark{}, false
-		}
-		if t.Kind != markdown.Bracket {
-			continue
 		}
 		numbers := m.numbers(text[t.Start+1 : t.End-1])
 		if numbers == nil {
 			continue
 		}
 		if t.End == len(text) && !last {
-			m.lexer = read
+			m.lexer.At = t.Start // it is read again
 			return textMark{}, false
 		}
 		m.lexer.At = t.End
 		definition := t.End < len(text) && text[t.End] == ':' && beginsLine(text, t.Start) // of a link or footnote
 		if !definition && (t.Start == 0 || text[t.Start-1] != '[' && text[t.Start-1] != '!') {
-			return textMark{Span(t.Span), numbers}, true
+			return textMark{Span(t), numbers}, true
 		}
 	}
 }

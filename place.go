@@ -390,14 +390,9 @@ func (p places) settled(st *stop, overdue bool) bool {
 	if st.at > 0 && p.Text[st.at-1] == '!' && p.Text[st.at] == '[' { // an image, should the bracket close
 		return false
 	}
-	switch p.OpenBefore(st.at) {
-	case markdown.OpenSolid:
-		return false
-	case markdown.OpenPhrase:
-		return overdue || st.at > 0 && endsSentence(strings.TrimRight(p.Text[:st.at], `"'”’»)`))
-	default:
-		return true
-	}
+	solid, phrase := p.OpenBefore(st.at)
+	return !solid && (!phrase || overdue ||
+		st.at > 0 && endsSentence(strings.TrimRight(p.Text[:st.at], `"'”’»)`)))
 }
 
 // looksPast reports whether rest, which follows a place, is enough to know that no word, punctuation or markup goes on

@@ -543,14 +543,20 @@ func (r *rendering) claimEdges(s *section) []markdown.Edge {
 	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	var edges []markdown.Edge
 	in := make([]uint64, (len(r.answer.Citations)+63)/64) // a bit for each citation whose claim is open
+	open := 0                                             // how many that are
 	for i, e := range events {
-		in[e.cite/64] ^= 1 << (e.cite % 64)
+		bit := uint64(1) << (e.cite % 64)
+		if in[e.cite/64] ^= bit; in[e.cite/64]&bit != 0 {
+			open++
+		} else {
+			open--
+		}
 		if i+1 < len(events) && events[i+1].at == e.at {
 			continue
 		}
-		var cites []int
-		for k, word := range in {
-			for ; word != 0 && len(cites) < mostCited; word &= word - 1 {
+		cites := make([]int, 0, min(open, mostCited))
+		for k := 0; len(cites) < cap(cites); k++ {
+			for word := in[k]; word != 0 && len(cites) < cap(cites); word &= word - 1 {
 				cites = append(cites, 64*k+bits.TrailingZeros64(word))
 			}
 		}

@@ -1,10 +1,31 @@
 package ibid
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/prose"
 )
+
+// What looks like the end of a word without the text around it is one in all of the text.
+func TestPlainBreak(t *testing.T) {
+	next := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same texts in each run
+	alphabet := []rune("ab1.,:;_'\"-&*\\ \t\r\n(é日\u0301\u200d🎉")
+	for range 20_000 {
+		runes := make([]rune, 2+next.IntN(8))
+		for i := range runes {
+			runes[i] = alphabet[next.IntN(len(alphabet))]
+		}
+		text := string(runes)
+		for at := 1; at < len(text); at++ {
+			if isPlainBreak(text[at-1], text[at]) && prose.WordEnd(text, at) != at {
+				t.Fatalf("%q: a word goes on at %d", text, at)
+			}
+		}
+	}
+}
 
 // Markers in a run of hundreds of kilobytes cost about what they do in prose: nothing walks over the run for each of them.
 func TestPlacesInLongRuns(t *testing.T) {

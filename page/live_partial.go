@@ -148,7 +148,7 @@ func settledEnd(text string) int {
 	if start >= end {
 		return end
 	}
-	if open := markdown.Open(text[start:end]); open >= 0 && start+open >= least {
+	if open := markdown.FirstOpen(text[start:end]); open >= 0 && start+open >= least {
 		end = start + open
 	}
 	return end

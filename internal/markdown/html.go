@@ -600,7 +600,7 @@ const MaxTitle = 200
 // afterAtom returns the first place from at on where s can be cut and no escape and no entity comes apart.
 func afterAtom(s string, at int) int {
 	for at > 0 && at < len(s) {
-		if EndsInEscape(s[:at]) && IsPunct(s[at]) {
+		if EndsInEscape(s[:at]) && isPunct(s[at]) {
 			at++
 			continue
 		}
@@ -639,7 +639,7 @@ func unescape(s string) string {
 	for i := 0; i < len(s); {
 		n := 1
 		switch {
-		case s[i] == '\\' && i+1 < len(s) && IsPunct(s[i+1]):
+		case s[i] == '\\' && i+1 < len(s) && isPunct(s[i+1]):
 			i++
 			b.WriteByte(s[i])
 		case s[i] == '&':

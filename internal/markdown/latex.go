@@ -401,6 +401,7 @@ func SafeURL(raw string) string {
 		return ""
 	}
 	var b strings.Builder
+	b.Grow(len(raw))
 	for i, r := range raw {
 		_, n := utf8.DecodeRuneInString(raw[i:])
 		if !isUnsafeInURL(r) {

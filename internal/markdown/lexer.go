@@ -1,6 +1,9 @@
 package markdown
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Span is a half-open range of bytes of a text.
 type Span struct{ Start, End int }
@@ -145,9 +148,9 @@ func autolink(s string, last bool) (n int, certain bool) {
 	return 0, n > 0 || ended
 }
 
-// Address reads what follows the scheme of an address in the text: "://" and on. Brackets belong to it behind the host,
+// address reads what follows the scheme of an address in the text: "://" and on. Brackets belong to it behind the host,
 // but not where they follow the end of a sentence.
-func Address(s string, last bool) (n int, certain bool) {
+func address(s string, last bool) (n int, certain bool) {
 	const begin = "://"
 	if !strings.HasPrefix(s, begin) {
 		return 0, last || !strings.HasPrefix(begin, s)
@@ -174,9 +177,9 @@ func Address(s string, last bool) (n int, certain bool) {
 	return min(len(s), maxLink), true
 }
 
-// Math reads a formula: \(…\), \[…\], $$…$$ or $…$. Between single dollar signs it is one only by pandoc's rule, so
+// math reads a formula: \(…\), \[…\], $$…$$ or $…$. Between single dollar signs it is one only by pandoc's rule, so
 // that prices are none: no space inside next to them, no digit after, one line.
-func Math(s string, last bool) (n int, certain bool) {
+func math(s string, last bool) (n int, certain bool) {
 	if len(s) < 2 {
 		return 0, last
 	}
@@ -223,31 +226,16 @@ func dollars(s string, last bool) (n int, certain bool) {
 	return 0, last || len(s) > maxInline
 }
 
-// Kind says what a [Token] is.
-type Kind uint8
-
-// The kinds of tokens.
-const (
-	Skipped Kind = iota // code, a link, an address, math, an escape: nothing in it has a meaning of its own
-	Bracket             // words in brackets that make no link. The next token may begin inside
-)
-
-// Token is a construct of a text.
-type Token struct {
-	Span
-	Kind Kind
-}
-
-// Lexer reads a text once, as it grows, and stops before whatever the next bytes may still change. The zero value reads
-// from the beginning.
+// Lexer finds words in brackets that make no link, and stand in no code, link, address or formula. It reads a text once,
+// as it grows, and stops before whatever the next bytes may still change. The zero value reads from the beginning.
 type Lexer struct {
 	At    int // how far the text was read
 	fence Fence
 }
 
-// Next returns the next token. It is false at the end of what can be read for now. Text is the whole text so far, and
-// last says that it is complete.
-func (l *Lexer) Next(text string, last bool) (Token, bool) {
+// Next returns the next such words, brackets included; the ones after it may begin inside. It is false at the end of
+// what can be read for now. Text is the whole text so far, and last says that it is complete.
+func (l *Lexer) Next(text string, last bool) (Span, bool) {
 	for l.skipCode(text, last) {
 		n := strings.IndexAny(text[l.At:], "`\\[\n<:$")
 		if n < 0 {
@@ -256,7 +244,7 @@ func (l *Lexer) Next(text string, last bool) (Token, bool) {
 		}
 		l.At += n
 		var certain bool
-		rest, kind, step := text[l.At:], Skipped, 1
+		rest, step := text[l.At:], 1
 		switch rest[0] {
 		case '\n':
 			l.At++
@@ -267,32 +255,26 @@ func (l *Lexer) Next(text string, last bool) (Token, bool) {
 		case '<':
 			n, certain = autolink(rest, last)
 		case ':':
-			n, certain = Address(rest, last)
+			n, certain = address(rest, last)
 		case '[':
 			if n, certain = Link(rest, last); certain && n == 0 {
-				n, certain = bracket(rest, last)
-				kind = Bracket
+				if n, certain = bracket(rest, last); certain && n > 0 {
+					l.At++
+					return Span{l.At - 1, l.At - 1 + n}, true
+				}
 			}
 		default: // \ and $
-			n, certain = Math(rest, last)
+			n, certain = math(rest, last)
 			if rest[0] == '\\' || strings.HasPrefix(rest, "$$") {
 				step = min(2, len(rest)) // an escape, or signs that open nothing
 			}
 		}
 		if !certain {
-			return Token{}, false
+			return Span{}, false
 		}
-		start := l.At
-		if n == 0 || kind == Bracket {
-			l.At += step
-		} else {
-			l.At += n
-		}
-		if n > 0 {
-			return Token{Span{start, start + n}, kind}, true
-		}
+		l.At += cmp.Or(n, step)
 	}
-	return Token{}, false
+	return Span{}, false
 }
 
 // bracket reads brackets without others inside.
@@ -380,7 +362,7 @@ func fenceRun(line string) string {
 // ItemMark returns the length of the mark of a list item that s begins with: -, *, + or a number of at most nine digits
 // with a full stop or a parenthesis, which white space or the end of s follows. It is 0 where there is none.
 func ItemMark(s string) int {
-	n := Digits(s)
+	n := digits(s)
 	switch {
 	case n == len(s), n > 9, n == 0 && strings.IndexByte("-*+", s[0]) < 0, n > 0 && s[n] != '.' && s[n] != ')':
 		return 0
@@ -390,8 +372,8 @@ func ItemMark(s string) int {
 	return 0
 }
 
-// Digits returns how many digits s begins with.
-func Digits(s string) int {
+// digits returns how many digits s begins with.
+func digits(s string) int {
 	n := 0
 	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
 		n++
@@ -411,8 +393,8 @@ func HeadingLevel(line string) int {
 // IsSpace reports whether c is ASCII white space.
 func IsSpace(c byte) bool { return c == ' ' || '\t' <= c && c <= '\r' }
 
-// IsPunct reports whether a backslash before c escapes it.
-func IsPunct(c byte) bool { return '!' <= c && c <= '~' && !isAlnum(c) }
+// isPunct reports whether a backslash before c escapes it.
+func isPunct(c byte) bool { return '!' <= c && c <= '~' && !isAlnum(c) }
 
 // IsDelimiter reports whether c delimits emphasis or strikethrough.
 func IsDelimiter(c byte) bool { return c == '*' || c == '_' || c == '~' }

@@ -124,7 +124,7 @@ func leadLen(txt []byte) (int, bool) {
 			n = 3 // a task
 		}
 		switch {
-		case n > 0 && n == len(s), Digits(s) == len(s), s[0] == '[' && len(s) < 3:
+		case n > 0 && n == len(s), digits(s) == len(s), s[0] == '[' && len(s) < 3:
 			return at, false
 		case n == 0 || s[n] != ' ':
 			return at, true
@@ -177,19 +177,10 @@ var htmlBlocks = [...]struct{ begin, end string }{
 	{"<textarea", "</textarea>"},
 }
 
-// Openness says what stands open before a place of a text that may go on.
-type Openness uint8
-
-// The kinds of openness.
-const (
-	OpenNothing Openness = iota
-	OpenPhrase           // emphasis: a mark in it does no harm
-	OpenSolid            // code, a link, a tag, math: a mark must not go into it
-)
-
-// OpenBefore returns what stands open before at and would take it in, were it closed behind.
-func (d *Document) OpenBefore(at int) Openness {
-	open, brackets := OpenNothing, 0
+// OpenBefore reports what stands open before at and would take it in, were it closed behind: something solid, such as
+// code, a link, a tag or math, or else a phrase.
+func (d *Document) OpenBefore(at int) (solid, phrase bool) {
+	brackets := 0
 	from := d.contextStart(at)
 	k := lastBefore(d.Solids, from, solidStart) + 1
 	for i := from; i < at; {
@@ -202,7 +193,7 @@ func (d *Document) OpenBefore(at int) Openness {
 			if stop < at {
 				tag := d.Text[stop:d.Solids[k].End]
 				if name, _ := tagName(tag); tag[0] == '<' && noProse[name] && !strings.Contains(tag, "</") {
-					return OpenSolid
+					return true, false
 				}
 				stop = d.Solids[k].End
 				k++
@@ -211,12 +202,12 @@ func (d *Document) OpenBefore(at int) Openness {
 			continue
 		}
 		i += n
-		what, size := d.opener(i, at)
+		opensSolid, opensPhrase, size := d.opener(i, at)
 		switch {
-		case what == OpenSolid:
-			return OpenSolid
-		case what == OpenPhrase:
-			open = OpenPhrase
+		case opensSolid:
+			return true, false
+		case opensPhrase:
+			phrase = true
 		case d.Text[i] == '[':
 			brackets++
 		case d.Text[i] == ']':
@@ -224,21 +215,17 @@ func (d *Document) OpenBefore(at int) Openness {
 		}
 		i += size
 	}
-	if brackets > 0 || d.mathBefore(at) {
-		return OpenSolid
-	}
-	return open
+	return brackets > 0 || d.mathBefore(at), phrase
 }
 
-// opener returns what the sign at i may open, before at, and how long it is.
-func (d *Document) opener(i, at int) (what Openness, size int) {
+// opener reports what the sign at i may open, before at, and how long it is.
+func (d *Document) opener(i, at int) (solid, phrase bool, size int) {
 	rest := d.Text[i:]
 	next := byte('$')
 	if len(rest) > 1 {
 		next = rest[1]
 	}
 	size = 1
-	solid := false
 	switch rest[0] {
 	case '`':
 		solid = true
@@ -255,15 +242,10 @@ func (d *Document) opener(i, at int) (what Openness, size int) {
 		size = Run(rest)
 		end := i + size
 		_, closed := d.PhraseAround(i + 1) // or it stands in what is
-		if (end == len(d.Text) || !IsSpace(d.Text[end])) && !closed &&
-			(rest[0] != '_' || i == 0 || !isAlnum(d.Text[i-1])) {
-			return OpenPhrase, size
-		}
+		phrase = (end == len(d.Text) || !IsSpace(d.Text[end])) && !closed &&
+			(rest[0] != '_' || i == 0 || !isAlnum(d.Text[i-1]))
 	}
-	if solid {
-		return OpenSolid, size
-	}
-	return OpenNothing, size
+	return solid, phrase, size
 }
 
 // mathBefore reports whether math may stand open before at: it reaches up to a blank line.
@@ -317,9 +299,9 @@ func (d *Document) MayBeRow(at int) bool {
 	return next == "" || !done && strings.Trim(under, "|:-> \t\r") == ""
 }
 
-// Open returns where the first mark of emphasis, code or a link begins that is not closed in txt, which is of one
+// FirstOpen returns where the first mark of emphasis, code or a link begins that is not closed in txt, which is of one
 // paragraph and ends behind a space, or where its last character is known to be no mark; -1: nowhere.
-func Open(txt string) int {
+func FirstOpen(txt string) int {
 	open := map[string]int{}
 	for i := 0; i < len(txt); {
 		mark := markAt(txt, i)

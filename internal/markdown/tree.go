@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/yuin/goldmark/ast"
@@ -37,10 +38,9 @@ type Solid struct {
 // SolidKind says what a [Solid] is, where that matters.
 type SolidKind uint8
 
-// The kinds of solids.
+// The kinds of solids that matter.
 const (
-	OtherSolid SolidKind = iota
-	LinkSolid
+	otherSolid SolidKind = iota
 	CodeSolid
 	BareSolid // an address that is a link only because it looks like one: whatever follows it without a space joins it
 	MathSolid
@@ -102,8 +102,7 @@ func byStart(a, b Span) int { return cmp.Compare(a.Start, b.Start) }
 
 // lastBefore returns the index of the last of all, which are in order, that starts before at; -1: none.
 func lastBefore[T any](all []T, at int, start func(*T) int) int {
-	i, _ := slices.BinarySearchFunc(all, at, func(t T, at int) int { return cmp.Compare(start(&t), at) })
-	return i - 1
+	return sort.Search(len(all), func(i int) bool { return start(&all[i]) >= at }) - 1
 }
 
 func spanStart(s *Span) int   { return s.Start }
@@ -273,14 +272,14 @@ func (t *tree) record(n ast.Node, s Span, bare bool) {
 	for s.End > s.Start && IsSpace(t.source[min(s.End, len(t.source))-1]) {
 		s.End--
 	}
-	kind := OtherSolid
+	kind := otherSolid
 	switch n := n.(type) {
 	case *ast.Link, *ast.Image:
-		s.Start, kind = n.Pos(), LinkSolid
+		s.Start = n.Pos()
 	case *ast.CodeSpan:
 		kind = CodeSolid
 	case *ast.AutoLink:
-		if kind = LinkSolid; bare {
+		if bare {
 			kind = BareSolid
 			s.Start = s.End - len(n.Label(t.source))
 		}
@@ -518,7 +517,7 @@ func outermost(all []Solid) []Solid {
 	for _, s := range all {
 		if n := len(out); n > 0 && s.Start < out[n-1].End {
 			if s.End > out[n-1].End {
-				out[n-1].End, out[n-1].Kind = s.End, OtherSolid
+				out[n-1].End, out[n-1].Kind = s.End, otherSolid
 			}
 			continue
 		}
@@ -541,7 +540,7 @@ func (b *treeReader) scan() {
 		}
 		for ; held < len(b.Solids) && b.Solids[held].End <= at; held++ {
 		}
-		s, kind := Span{at, at}, OtherSolid
+		s, kind := Span{at, at}, otherSolid
 		rest := b.Text[at:]
 		inRaw := raw < len(b.raws) && b.raws[raw].Start <= at
 		inSolid := held < len(b.Solids) && b.Solids[held].Start <= at
@@ -553,7 +552,7 @@ func (b *treeReader) scan() {
 			at = b.Solids[held].End
 			continue
 		case rest[0] == '\\' || rest[0] == '$':
-			n, _ = Math(rest, true)
+			n, _ = math(rest, true)
 			one := rest[0] == '$' && !strings.HasPrefix(rest, "$$")
 			if raw < len(b.raws) && b.raws[raw].Start < at+n ||
 				one && held < len(b.Solids) && b.Solids[held].Start < at+n {
