@@ -80,7 +80,7 @@ func TestDamagedIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec("UPDATE pages SET data = x'ff00ff'"); err != nil {
+	if _, err := db.Exec("UPDATE words_data SET block = x'ff00ff'"); err != nil {
 		t.Fatal(err)
 	}
 	wantProblem(t, n.get(t, "/v1/answers?q=herons"), 500, gateway.CodeInternal)
