@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -25,33 +27,18 @@ func rows(docs []snapshot.Document) []row {
 }
 
 func TestReadDocuments(t *testing.T) {
-	for _, test := range []struct {
-		name, bytes string
-		want        []row
-	}{
-		{"dir/page.html", "<title>T</title><p>x", []row{{"page.html", "T", "", "x"}}},
-		{"a.jsonl", "{\"id\":\"1\",\"title\":\"A\",\"text\":\"x\\ny\"}\n\n{\"id\":2,\"content\":\"z\",\"url\":\"https://x.example/\"}\n", []row{
-			{"1", "A", "", "x y"}, {"2", "", "https://x.example/", "z"},
-		}},
-		{"a.ndjson", "\"x\"\n{\"data\":{\"text\":\"y\",\"title\":\"B\"}}\n{\"data\":\"z\"}", []row{
-			{"a.ndjson#1", "", "", "x"}, {"a.ndjson#2", "B", "", "y"}, {"a.ndjson#3", "", "", "z"},
-		}},
-		{"a.json", `["x",{"page_content":"y","metadata":{"source_url":"https://y.example/","title":"Y"}}]`, []row{
-			{"a.json#1", "", "", "x"}, {"a.json#2", "Y", "https://y.example/", "y"},
-		}},
-		{"a.json", `{"documents":[{"id":"d","body":"x"}]}`, []row{{"d", "", "", "x"}}},
-		{"a.json", `{"id":"d","text":"x"}`, []row{{"d", "", "", "x"}}},
-		{"a.json", `{"a":[1,2]}`, []row{{"a.json", "", "", `{"a":[1,2]}`}}},
-		{"a.json", `[1,2]`, []row{{"a.json", "", "", `[1,2]`}}},
-		{"", "{\"text\":\"x\"}\n{\"text\":\"y\"}\n", []row{{"#1", "", "", "x"}, {"#2", "", "", "y"}}},
-	} {
-		docs, err := snapshot.ReadDocuments(test.name, []byte(test.bytes), nil)
+	for _, test := range testenv.Cases(t, "testdata/documents.txt", 6) {
+		docs, err := snapshot.ReadDocuments(test[0], []byte(test[1]), nil)
 		if err != nil {
-			t.Errorf("ReadDocuments(%s): %v", test.name, err)
+			t.Errorf("ReadDocuments(%s): %v", test[0], err)
 			continue
 		}
-		if diff := cmp.Diff(test.want, rows(docs)); diff != "" {
-			t.Errorf("%s %s (-want +got):\n%s", test.name, test.bytes, diff)
+		var want []row // four columns each
+		for d := range slices.Chunk(test[2:], 4) {
+			want = append(want, row{d[0], d[1], d[2], d[3]})
+		}
+		if diff := cmp.Diff(want, rows(docs)); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", test[0], test[1], diff)
 		}
 	}
 }

@@ -124,7 +124,7 @@ func TestFetchHostile(t *testing.T) {
 		return []netip.Addr{ip}
 	})
 	urls := []string{"http://localhost/", "http://localhost./", "https://example.com/", "https://a.localhost/"}
-	for in := range hostileURLs() {
+	for in := range hostileURLs(t) {
 		urls = append(urls, in)
 	}
 	for _, s := range special() {
@@ -377,76 +377,58 @@ func TestFetchSlowAndLying(t *testing.T) {
 			<-tick.C
 		}
 	}
-	wait := func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
-	const ok = "HTTP/1.1 200 OK\r\n"
+	const ok, chunked = "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+	answers := map[string]struct {
+		begins  string        // what the server says
+		piece   string        // what it then says again and again; empty: it waits, "close": it closes
+		every   time.Duration // how often
+		outcome string
+	}{
+		"stalled-header":    {"", "", 0, "timeout"},
+		"stalled-in-header": {ok + "X-A: b\r\nX-B", "", 0, "timeout"},
+		"dripping-header":   {ok + "X-A: ", "a", time.Millisecond, "timeout"},
+		"huge-header":       {ok, "X-A: " + strings.Repeat("a", 4000) + "\r\n", time.Microsecond, "protocol"},
+		"endless-1xx":       {"", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", time.Microsecond, "protocol"},
+		"stalled-body":      {ok + "Content-Length: 10\r\n\r\nabc", "", 0, "timeout"},
+		// As much as a server can promise within the limit, and more.
+		"lying-long":           {ok + "Content-Length: 8388608\r\n\r\nabc", "", 0, "timeout"},
+		"lying-too-long":       {ok + "Content-Length: 1099511627776\r\n\r\nabc", "", 0, "too-large"},
+		"lying-short":          {ok + "Content-Length: 3\r\n\r\nabcdef", "close", 0, ""},
+		"lying-twice":          {ok + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", "close", 0, "protocol"},
+		"lying-negative":       {ok + "Content-Length: -1\r\n\r\nabcd", "close", 0, "protocol"},
+		"dripping":             {ok + "\r\n", "a", time.Millisecond, "timeout"},
+		"dripping-chunks":      {chunked, "1\r\na\r\n", time.Millisecond, "timeout"},
+		"endless-chunk-header": {chunked + "1;", strings.Repeat("a", 1000), time.Microsecond, "protocol"},
+		"flood":                {ok + "\r\n", strings.Repeat("a", 1<<16), time.Nanosecond, "too-large"},
+		"gzip-drip": {
+			ok + "Content-Encoding: gzip\r\n\r\n" + string(packed(strings.Repeat("a", 100))[:12]), "", 0, "timeout",
+		},
+		"stalled-redirect": {
+			"HTTP/1.1 302 Found\r\nLocation: /lying-short\r\nContent-Length: 100\r\n\r\nabc", "", 0, "",
+		},
+		"no-http": {"SSH-2.0-OpenSSH_9.2\r\n", "close", 0, "protocol"},
+		"old":     {"HTTP/0.9 200 OK\r\n\r\n", "close", 0, "protocol|ok"},
+		"switch": {
+			"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", "close", 0, "protocol",
+		},
+	}
 	base := rawSite(t, func(c net.Conn, path string) {
-		switch path {
-		case "/stalled-header":
-			wait(c)
-		case "/stalled-in-header":
-			io.WriteString(c, ok+"X-A: b\r\nX-B")
-			wait(c)
-		case "/dripping-header":
-			io.WriteString(c, ok+"X-A: ")
-			endless(c, "a", time.Millisecond)
-		case "/huge-header":
-			io.WriteString(c, ok)
-			endless(c, "X-A: "+strings.Repeat("a", 4000)+"\r\n", time.Microsecond)
-		case "/endless-1xx":
-			endless(c, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", time.Microsecond)
-		case "/stalled-body":
-			io.WriteString(c, ok+"Content-Length: 10\r\n\r\nabc")
-			wait(c)
-		case "/lying-long": // as much as a server can promise within the limit
-			io.WriteString(c, ok+"Content-Length: 8388608\r\n\r\nabc")
-			wait(c)
-		case "/lying-too-long":
-			io.WriteString(c, ok+"Content-Length: 1099511627776\r\n\r\nabc")
-			wait(c)
-		case "/lying-short":
-			io.WriteString(c, ok+"Content-Length: 3\r\n\r\nabcdef")
-		case "/lying-twice":
-			io.WriteString(c, ok+"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd")
-		case "/lying-negative":
-			io.WriteString(c, ok+"Content-Length: -1\r\n\r\nabcd")
-		case "/dripping":
-			io.WriteString(c, ok+"\r\n")
-			endless(c, "a", time.Millisecond)
-		case "/dripping-chunks":
-			io.WriteString(c, ok+"Transfer-Encoding: chunked\r\n\r\n")
-			endless(c, "1\r\na\r\n", time.Millisecond)
-		case "/endless-chunk-header":
-			io.WriteString(c, ok+"Transfer-Encoding: chunked\r\n\r\n1;")
-			endless(c, strings.Repeat("a", 1000), time.Microsecond)
-		case "/flood":
-			io.WriteString(c, ok+"\r\n")
-			endless(c, strings.Repeat("a", 1<<16), time.Nanosecond)
-		case "/gzip-drip":
-			b := packed(strings.Repeat("a", 100))
-			io.WriteString(c, ok+"Content-Encoding: gzip\r\n\r\n"+string(b[:12]))
-			wait(c)
-		case "/stalled-redirect":
-			io.WriteString(c, "HTTP/1.1 302 Found\r\nLocation: /lying-short\r\nContent-Length: 100\r\n\r\nabc")
-			wait(c)
-		case "/no-http":
-			io.WriteString(c, "SSH-2.0-OpenSSH_9.2\r\n")
-		case "/old":
-			io.WriteString(c, "HTTP/0.9 200 OK\r\n\r\n")
-		case "/switch":
-			io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n")
+		answer := answers[path[1:]]
+		io.WriteString(c, answer.begins)
+		switch answer.piece {
+		case "":
+			_, _ = io.Copy(io.Discard, c)
+		case "close":
+		default:
+			endless(c, answer.piece, answer.every)
 		}
 	})
 	f := fetcher(t, snapshot.FetchOptions{Limits: tight()})
-	for path, want := range map[string]string{
-		"/stalled-header": "timeout", "/stalled-in-header": "timeout", "/dripping-header": "timeout", "/huge-header": "protocol",
-		"/endless-1xx": "protocol", "/stalled-body": "timeout", "/lying-long": "timeout", "/lying-too-long": "too-large",
-		"/lying-short": "", "/lying-twice": "protocol", "/lying-negative": "protocol",
-		"/dripping": "timeout", "/dripping-chunks": "timeout", "/endless-chunk-header": "protocol", "/flood": "too-large", "/gzip-drip": "timeout",
-		"/stalled-redirect": "", "/no-http": "protocol", "/old": "protocol|ok", "/switch": "protocol",
-	} {
-		t.Run(path[1:], func(t *testing.T) {
+	for path, answer := range answers {
+		want := answer.outcome
+		t.Run(path, func(t *testing.T) {
 			bounded(t, 48<<20, func() {
-				got, err := f.Fetch(t.Context(), &snapshot.FetchRequest{URL: base + path})
+				got, err := f.Fetch(t.Context(), &snapshot.FetchRequest{URL: base + "/" + path})
 				switch {
 				case want == "":
 					if err != nil || string(got.Octets) != "abc" {

@@ -144,36 +144,3 @@ func FuzzHTML(f *testing.F) {
 	f.Add("<!doctype html><title>a</title><p>b<table><tr><td>c<b>d</table>e")
 	f.Fuzz(checkPage)
 }
-
-// What sloppy pages have all the time.
-func TestHTMLSloppy(t *testing.T) {
-	for _, test := range []struct{ name, page, want string }{
-		{"items not closed", "<!doctype html><ul><li>a<li>b<ul><li>c</ul><li>d</ul>e", "a b c d e"},
-		{"paragraphs not closed", "<!doctype html><p>a<p>b<div>c</div>d", "a b c d"},
-		{"cells not closed", "<!doctype html><table><tr><td>a<td><b>b<tr><td>c</table>d", "a b c d"},
-		{"end tags without any", "<!doctype html><div>a</span></section>b</p>c</div></div>d", "ab c d"},
-		{"hidden", "<div hidden>a<p>b</p></div>c<br hidden>d", "cd"},
-		{"script", "a<script>if (a < b) { '</p>' }</script>b", "ab"},
-		{"icon", "a<svg><title>t</title><path d='M0 0'/></svg>b", "ab"},
-		{"form", "<form><label>a<input></label><select><option>b<option>c</select><textarea>d</textarea><button>e</button></form>", "ae"},
-		{"custom elements", "<x-a><x-b>a</x-b></x-a>b", "ab"},
-		{"ruby", "<ruby>東<rp>(<rt>とう<rp>)</ruby>", "東(とう)"},
-		{"facts", "<html lang=de><head><title>T</title><meta property=og:title content=O><script type=application/ld+json>{\"headline\":\"x\",\"author\":\"A\"}</script></head><body><a rel=license href=l>x</a>", "x"},
-		{"text in a table", "<table>a<tr><td>b</table>", "a b"},
-		{"hidden table, visible", "<table hidden>a<tr><td>b</table>", "a"},
-		{"misnested", "<b>a<p>b</b>c", "a bc"},
-		{"opened again", "<p><b>a<p>b", "a b"},
-		{"mathematics", "<math><mi>x</math>", "x"},
-		{"template", "<template>x</template>", ""},
-		{"frames", "<frameset><frame></frameset>", ""},
-		{"old page", "<p>a<table><tr><td>b</table>", "a b"},
-		{"cut in a tag", "<p>a<div class=", "a"},
-		{"comment without end", "a<!-- b", "a"},
-		{"script in comment", "<script><!-- <script> </script> --></script>a", "a"},
-	} {
-		text, err := snapshot.Extract([]byte(test.page), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"})
-		if err != nil || text.Content != test.want {
-			t.Errorf("%s: %q, want %q (%v)", test.name, text.Content, test.want, err)
-		}
-	}
-}

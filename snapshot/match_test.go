@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -16,50 +17,25 @@ const towerText = `Home Iron tower The tower was built in 1889 — it is 330 met
 	`It isn't unable to sway: by 12.5 cm, not 125. Der Turm ist 🧭 schön; 東京タワーは333メートルです。 The tower was built in 1889 — they say.`
 
 func TestFind(t *testing.T) {
-	for _, test := range []struct {
+	type find struct {
 		name  string
 		quote snapshot.Quote
 		want  snapshot.MatchKind // empty: not found
 		text  string             // what was found, if not the quote
-	}{
+	}
+	tests := []find{
 		{"in place", snapshot.Quote{Exact: "The tower was built in 1889", Start: 16, End: 43}, snapshot.MatchExact, ""},
 		{"elsewhere", snapshot.Quote{Exact: "it is 330 metres tall", Start: 1, End: 22}, snapshot.MatchElsewhere, ""},
-		{"no place", snapshot.Quote{Exact: "it is 330 metres tall"}, snapshot.MatchElsewhere, ""},
 		{"a place behind the end", snapshot.Quote{Exact: "it is 330 metres tall", Start: 9000, End: 9021}, snapshot.MatchElsewhere, ""},
 		{"a place without sense", snapshot.Quote{Exact: "it is 330 metres tall", Start: -5, End: 9}, snapshot.MatchElsewhere, ""},
 		{"a place of another length", snapshot.Quote{Exact: "The tower was built in 1889", Start: 16, End: 40}, snapshot.MatchElsewhere, ""},
-		{"normalised first", snapshot.Quote{Exact: " it\u00a0is  330 me\u00adtres\ntall"}, snapshot.MatchElsewhere, "it is 330 metres tall"},
-		{"other white space and punctuation", snapshot.Quote{Exact: "The tower was built in 1889 - it is 330 metres tall"}, snapshot.MatchReformatted, "The tower was built in 1889 — it is 330 metres tall"},
-		{"lacking white space", snapshot.Quote{Exact: "HomeIron towerThe tower"}, snapshot.MatchReformatted, "Home Iron tower The tower"},
-		{"straight apostrophe", snapshot.Quote{Exact: "It isn’t unable to sway"}, snapshot.MatchReformatted, "It isn't unable to sway"},
-		{"hyphen for minus", snapshot.Quote{Exact: "grew by -5% in 2019"}, snapshot.MatchReformatted, "grew by −5% in 2019"},
-		{"ellipsis at the end", snapshot.Quote{Exact: "it is 330 metres ta..."}, snapshot.MatchReformatted, "it is 330 metres ta"},
-		{"ellipsis in a number", snapshot.Quote{Exact: "it is 33…"}, snapshot.MatchReformatted, "it is 33"},
-		{"cut in the last word", snapshot.Quote{Exact: "it is 330 metr"}, snapshot.MatchElsewhere, ""},
-		{"no white space between words", snapshot.Quote{Exact: "タワーは333メートル"}, snapshot.MatchElsewhere, ""},
-		{"symbols", snapshot.Quote{Exact: "Turm ist 🧭 schön"}, snapshot.MatchElsewhere, ""},
-		{"nothing", snapshot.Quote{Exact: " \u200b"}, "", ""},
-		{"punctuation only", snapshot.Quote{Exact: "?!"}, "", ""},
-		{"another case", snapshot.Quote{Exact: "iron Tower The tower"}, "", ""},
-		{"another digit", snapshot.Quote{Exact: "it is 331 metres tall"}, "", ""},
-		{"a digit less at the end", snapshot.Quote{Exact: "The tower was built in 188"}, "", ""},
-		{"a digit less at the beginning", snapshot.Quote{Exact: "30 metres tall"}, "", ""},
-		{"half of a decimal at the end", snapshot.Quote{Exact: "weighs 10"}, "", ""},
-		{"half of a decimal at the beginning", snapshot.Quote{Exact: "1 thousand tons"}, "", ""},
-		{"without its decimal point", snapshot.Quote{Exact: "weighs 101 thousand tons"}, "", ""},
-		{"with another decimal point", snapshot.Quote{Exact: "It isn't unable to sway: by 125 cm"}, "", ""},
-		{"without its sign", snapshot.Quote{Exact: "grew by 5% in 2019"}, "", ""},
-		{"without its sign at the beginning", snapshot.Quote{Exact: "5% in 2019"}, "", ""},
-		{"without its percent", snapshot.Quote{Exact: "grew by −5 in 2019"}, "", ""},
-		{"without its percent at the end", snapshot.Quote{Exact: "grew by −5"}, "", ""},
-		{"without its negation", snapshot.Quote{Exact: "able to sway: by 12.5 cm"}, "", ""},
-		{"without its contracted negation", snapshot.Quote{Exact: "It is unable to sway"}, "", ""},
-		{"with an apostrophe less", snapshot.Quote{Exact: "It isnt unable to sway"}, "", ""},
-		{"another symbol", snapshot.Quote{Exact: "Turm ist ⚡ schön"}, "", ""},
-		{"another accent", snapshot.Quote{Exact: "ist 🧭 schon"}, "", ""},
 		{"its prefix goes on", snapshot.Quote{Exact: "able to sway", Prefix: "It isn't un"}, snapshot.MatchElsewhere, ""},
 		{"its suffix goes on", snapshot.Quote{Exact: "weighs 10", Suffix: ".1 thousand"}, snapshot.MatchElsewhere, ""},
-	} {
+	}
+	for _, row := range testenv.Cases(t, "testdata/find.txt", 4) {
+		tests = append(tests, find{row[0], snapshot.Quote{Exact: row[1]}, snapshot.MatchKind(row[2]), row[3]})
+	}
+	for _, test := range tests {
 		got, ok := snapshot.Find(towerText, &test.quote)
 		if got.How != test.want || ok != (test.want != "") {
 			t.Errorf("%s: %+v, %v, want %q", test.name, got, ok, test.want)

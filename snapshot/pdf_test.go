@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -58,14 +59,7 @@ func TestPDF(t *testing.T) {
 	w := ascii85.NewEncoder(&packed85)
 	_, _ = w.Write([]byte("BT /F1 12 Tf (in base 85) Tj ET"))
 	_ = w.Close()
-	for _, test := range []struct{ name, pdf, want string }{
-		{"one string", onePage(helvetica, stream("", "BT /F1 12 Tf 72 700 Td (Hello, \\(w\\157rld\\)\\056) Tj ET")), "Hello, (world)."},
-		{"lines of a paragraph", onePage(helvetica, stream("", "BT /F1 12 Tf 14 TL 72 700 Td (One) Tj T* (two) Tj T* (three.) Tj ET")), "One two three."},
-		{"words by their places", onePage(helvetica, stream("", "BT /F1 10 Tf 72 700 Td [(Wo) 20 (rds) -300 (apart)] TJ 60 0 Td (again) Tj ET")), "Words apart again"},
-		{"a hyphen at a line's end", onePage(helvetica, stream("", "BT /F1 10 Tf 12 TL 72 700 Td (a para-) Tj T* (graph, of well-) Tj T* (Known) Tj ET")), "a paragraph, of well- Known"},
-		{"quotes as operators", onePage(helvetica, stream("", "BT /F1 10 Tf 12 TL 72 700 Td (a) Tj (b) ' 1 1 (c) \" ET")), "a b c"},
-		{"turned", onePage(helvetica, stream("", "BT /F1 10 Tf 0 1 -1 0 100 100 Tm (up) Tj 30 0 Td (wards) Tj ET")), "up wards"},
-		{"WinAnsi", onePage(helvetica, stream("", "BT /F1 10 Tf (\x93caf\xe9\x94 \x80) Tj ET")), "“café” €"},
+	tests := []struct{ name, pdf, want string }{
 		{"names of glyphs", onePage("<</Type/Font/Subtype/Type1/Encoding<</Differences[1/ff/fi 65/eacute/uni20AC/u1F9ED/f_l/B.alt]>>>>",
 			stream("", "BT /F1 10 Tf (o\\001er, \\002n: ABCDE) Tj ET")), "offer, fin: é€🧭flB"},
 		{"deflated", onePage(helvetica, stream("/Filter/FlateDecode", deflated("BT /F1 12 Tf (packed) Tj ET"))), "packed"},
@@ -74,9 +68,11 @@ func TestPDF(t *testing.T) {
 		{"runs", onePage(helvetica, stream("/Filter/RL", "\x10BT /F1 12 Tf (run\xfes\x05) Tj E\x00T\x80")), "runsss"},
 		{"LZW", onePage(helvetica, stream("/Filter/LZW", lzw("BT /F1 12 Tf ("+strings.Repeat("abcabcab ", 300)+") Tj ET"))), strings.TrimSpace(strings.Repeat("abcabcab ", 300))},
 		{"a length that is wrong", onePage(helvetica, "<</Length 3>>stream\r\nBT /F1 12 Tf (whole) Tj ET\nendstream"), "whole"},
-		{"operators out of place", onePage(helvetica, stream("", "Q Q ET ] >> (lost) Tj BT /F1 12 Tf /F9 Do 1 Tj [ (a) /x ] TJ (b Tj ET")), "a"},
-		{"an image among the operators", onePage(helvetica, stream("", "BT /F1 12 Tf (a) Tj ET BI /W 1 ID (EI) \x00 EI BT 7 0 Td (b) Tj ET")), "ab"},
-	} {
+	}
+	for _, row := range testenv.Cases(t, "testdata/pdf_operators.txt", 3) {
+		tests = append(tests, struct{ name, pdf, want string }{row[0], onePage(helvetica, stream("", row[1])), row[2]})
+	}
+	for _, test := range tests {
 		text, err := snapshot.Extract([]byte(test.pdf), nil)
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)

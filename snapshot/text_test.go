@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -39,34 +40,13 @@ func extract(t *testing.T, b, mediaType string) *snapshot.Text {
 	return text
 }
 
-// The profile ibid-text/1, rule by rule.
+// The profile ibid-text/1, rule by rule, and what sloppy pages have all the time.
 func TestHTML(t *testing.T) {
-	for _, test := range []struct{ name, html, want string }{
-		{"inline elements join", `a<b>b</b>c <i>d</i>`, "abc d"},
-		{"block elements part", `<p>a</p><p>b</p><div>c<br>d</div>`, "a b c d"},
-		{"cells part", `<table><tr><td>1</td><td>2</td></tr></table>`, "1 2"},
-		{"entities", `&lt;p&gt; &amp; &eacute; &#x1F9ED;`, "<p> & é 🧭"},
-		{"white space", "a\u00a0\u2003\t\r\n b\u2028c\u3000d", "a b c d"},
-		{"no-break inside words stays out", "zero\u200bwidth so\u00adft \u202ebidi\u202c \ufeffmark", "zerowidth soft bidi mark"},
-		{"what is no character", "a\ufffdb", "ab"},
-		{"composed", "cafe\u0301", "café"},
-		{"composed within a block only", "<p>e</p><p>\u0301x</p>", "e \u0301x"},
-		{"left out", `<script>1</script><style>2</style><template>3</template><noscript>4</noscript><iframe>5</iframe>` +
-			`<object>6</object><svg><text>7</text></svg><select><option>8</select><textarea>9</textarea>x`, "x"},
-		{"option without select", `a<option>b</option>`, "a b"},
-		{"hidden", `a<div hidden>b<p>c</p></div><span hidden="until-found">d</span>e`, "ae"},
-		{"not by style", `<p style="display:none">a</p>`, "a"},
-		{"no attributes", `<img alt="a"><input value="b"><a title="c">d</a>`, "d"},
-		{"the head is not visible", `<head><title>t</title></head><body>b`, "b"},
-		{"details and dialogs", `<details><summary>s</summary>d</details><dialog>x</dialog>`, "s d x"},
-		{"math is text", `<math><mi>x</mi><mo>=</mo><mn>1</mn></math>`, "x=1"},
-		{"comments", `a<!-- b -->c<![CDATA[d]]>`, "ac"},
-		{"broken", `<p>a<b>b<p>c</b>d</table></div>e`, "ab cde"},
-		{"pre", "<pre>a\n  b</pre>", "a b"},
-		{"nothing", `<html><body></body></html>`, ""},
-	} {
-		if diff := cmp.Diff(test.want, extract(t, test.html, "text/html; charset=utf-8").Content); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+	for _, name := range []string{"html", "html_sloppy"} {
+		for _, row := range testenv.Cases(t, "testdata/"+name+".txt", 3) {
+			if diff := cmp.Diff(row[2], extract(t, row[1], "text/html; charset=utf-8").Content); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", name, row[0], diff)
+			}
 		}
 	}
 }
@@ -79,26 +59,13 @@ func TestCharset(t *testing.T) {
 		}
 		return string(b)
 	}
-	for _, test := range []struct{ name, bytes, mediaType, want, charset string }{
-		{"said", "caf\xe9", "text/html; charset=iso-8859-1", "café", "windows-1252"},
-		{"mark wins", "\xef\xbb\xbfcafé", "text/html; charset=iso-8859-1", "café", "utf-8"},
+	for _, test := range append([][]string{
 		{"UTF-16", utf16le("<p>café"), "text/html", "café", "utf-16le"},
-		{"meta", "<meta charset=koi8-r><p>\xc4\xc1", "text/html", "да", "koi8-r"},
-		{"pragma", `<meta http-equiv="Content-Type" content="text/html; charset=utf-8"><p>é`, "text/html", "é", "utf-8"},
-		{"pragma without its name", `<meta content="text/html; charset=utf-8"><p>é`, "text/html", "Ã©", "windows-1252"},
-		{"meta cannot say UTF-16", "<meta charset=utf-16><p>é", "text/html", "é", "utf-8"},
 		{"meta too late", strings.Repeat(" ", 1100) + "<meta charset=utf-8><p>é", "text/html", "Ã©", "windows-1252"},
-		{"a server that does not say", "<p>é", "text/html", "Ã©", "windows-1252"},
-		{"a file of which nobody says", "<p>é", "", "é", "utf-8"},
-		{"unknown", "<p>\xe9", "text/html; charset=klingon", "é", "windows-1252"},
-		{"text is UTF-8", "é", "text/plain", "é", "utf-8"},
-		{"text that is not", "\xe9", "text/plain", "é", "windows-1252"},
-		{"XML", "<?xml version='1.0' encoding='iso-8859-15'?><a>\xa4</a>", "text/xml", "<?xml version='1.0' encoding='iso-8859-15'?><a>€</a>", "iso-8859-15"},
-		{"XHTML", "<?xml version='1.0' encoding='utf-8'?><html><body>é</body></html>", "application/xhtml+xml", "é", "utf-8"},
-	} {
-		text := extract(t, test.bytes, test.mediaType)
-		if text.Content != test.want || text.Charset != test.charset {
-			t.Errorf("%s: %q as %s, want %q as %s", test.name, text.Content, text.Charset, test.want, test.charset)
+	}, testenv.Cases(t, "testdata/charset.txt", 5)...) {
+		text := extract(t, test[1], test[2])
+		if text.Content != test[3] || text.Charset != test[4] {
+			t.Errorf("%s: %q as %s, want %q as %s", test[0], text.Content, text.Charset, test[3], test[4])
 		}
 	}
 }
@@ -117,23 +84,9 @@ func blocksOf(text *snapshot.Text) []string {
 }
 
 func TestBlocks(t *testing.T) {
-	for _, test := range []struct {
-		mediaType, text string
-		want            []string
-	}{
-		{"text/html; charset=utf-8", `<h1>A</h1>free<ul><li><p>one</p><li>two</ul><table><tr><th>x<td>y</table><pre>z</pre><h3>B<br>C</h3>`, []string{
-			"heading1: A", "paragraph: free", "item: one", "item: two", "cell: x", "cell: y", "code: z", "heading3: B", "heading3: C",
-		}},
-		{"text/markdown", "# A\ntext\nmore\n\n- one\n  two\n- three\n\n1. four\n\n| a | b |\n|---|---|\n\n```go\n# no heading\n\nx\n```\nafter\n\nB\n===\n\nC\n-----\n#no\n", []string{
-			"heading1: # A", "paragraph: text more", "item: - one two", "item: - three", "item: 1. four", "cell: | a | b |", "cell: |---|---|",
-			"code: ```go # no heading x ```", "paragraph: after", "heading1: B ===", "heading2: C -----", "paragraph: #no",
-		}},
-		{"text/plain", "# not\na heading\n\n\n- b\n", []string{"paragraph: # not a heading", "paragraph: - b"}},
-		{"text/csv", "a,b\nc,d\n", []string{"cell: a,b", "cell: c,d"}},
-		{"application/json", `{"a": 1}`, []string{`code: {"a": 1}`}},
-	} {
-		if diff := cmp.Diff(test.want, blocksOf(extract(t, test.text, test.mediaType))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.mediaType, diff)
+	for _, row := range testenv.Cases(t, "testdata/blocks.txt", 3) {
+		if diff := cmp.Diff(row[2:], blocksOf(extract(t, row[1], row[0]))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row[0], diff)
 		}
 	}
 }
@@ -176,22 +129,10 @@ func TestFacts(t *testing.T) {
 }
 
 func TestRecognise(t *testing.T) {
-	for _, test := range []struct{ bytes, said, name, want string }{
-		{"<!DOCTYPE html><p>x", "", "", "text/html"},
-		{"<p>x", "", "a.md", "text/markdown"},
-		{"x", "application/octet-stream", "a.HTML", "text/html"},
-		{`{"a":1}`, "", "", "application/json"},
-		{"# A\n\nb", "", "", "text/markdown"},
-		{"a, b", "", "", "text/plain"},
-		{"<?xml version='1.0'?><html xmlns='x'/>", "", "", "application/xhtml+xml"},
-		{"<?xml version='1.0'?><rss/>", "", "", "application/xml"},
-		{"<p>x", "text/plain; charset=utf-8", "a.html", "text/plain"},
-		{"x", "TEXT/HTML;bad;;", "", "text/html"},
-		{"package main", "", "main.go", "text/plain"},
-	} {
-		got, err := snapshot.Extract([]byte(test.bytes), &snapshot.TextOptions{MediaType: test.said, Name: test.name})
-		if err != nil || got.MediaType != test.want {
-			t.Errorf("Extract(%q, %q, %q) = %v, %v, want %s", test.bytes, test.said, test.name, got, err, test.want)
+	for _, row := range testenv.Cases(t, "testdata/recognise.txt", 4) {
+		got, err := snapshot.Extract([]byte(row[0]), &snapshot.TextOptions{MediaType: row[1], Name: row[2]})
+		if err != nil || got.MediaType != row[3] {
+			t.Errorf("Extract(%q) = %v, %v", row, got, err)
 		}
 	}
 }

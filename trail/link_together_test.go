@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
 )
@@ -16,19 +17,8 @@ func TestLinkMarksEndSentences(t *testing.T) {
 		{Number: 1, Sources: []trail.Source{{DocumentID: "mill", Used: true}, {DocumentID: "census-2024", Used: true}}},
 		{Number: 2, Sources: []trail.Source{{DocumentID: "book", Used: true}}},
 	}}
-	for answer, want := range map[string][]string{
-		"The mill closed in 1966. [mill] Two pairs of cranes live there. [census-2024] Owls sleep.": {
-			"The mill closed in 1966. [mill]", "Two pairs of cranes live there. [census-2024]", "Owls sleep.",
-		},
-		"The mill closed. [step 2] Cranes live there.[mill] [census-2024] Owls sleep.": {
-			"The mill closed. [step 2]", "Cranes live there.[mill] [census-2024]", "Owls sleep.",
-		},
-		"It closed.【mill】 Cranes live there.":                     {"It closed.【mill】", "Cranes live there."},
-		"It closed. [sic] Cranes live there [mill] all year.":     {"It closed. [sic] Cranes live there [mill] all year."},
-		"In works, e.g. [mill] says so, it closed.":               {"In works, e.g. [mill] says so, it closed."},
-		"It closed. [mill]":                                       {"It closed. [mill]"},
-		"It closed. [step 9] Cranes live there. [mill, no] Rain.": {"It closed. [step 9] Cranes live there. [mill, no]", "Rain."},
-	} {
+	for _, row := range testenv.Cases(t, "testdata/mark_ends.txt", 2) {
+		answer, want := row[0], row[1:]
 		run.Answer = answer
 		links, err := run.Link(t.Context(), nil, &trail.LinkOptions{NoInference: true})
 		if err != nil {

@@ -69,17 +69,42 @@ const (
 	provStep   = "run:step-"
 )
 
-func (p *provWriter) add(kind, name string, r provRecord) {
+// add adds an empty record.
+func (p *provWriter) add(kind, name string) provRecord {
 	if p.doc[kind] == nil {
 		p.doc[kind] = map[string]provRecord{}
 	}
+	r := provRecord{}
 	p.doc[kind][name] = r
+	return r
 }
 
-// relate adds a relation, whose name is a blank one.
-func (p *provWriter) relate(kind string, r provRecord) {
+// element adds an element with a type, which is a name of a namespace.
+func (p *provWriter) element(kind, name, typeName string) provRecord {
+	r := p.add(kind, name)
+	r["prov:type"] = map[string]any{"$": typeName, "type": "xsd:QName"}
+	return r
+}
+
+// provRelations has for each relation the attributes that name what it relates.
+var provRelations = map[string][]string{
+	"hadMember":         {"prov:collection", "prov:entity"},
+	"used":              {"prov:activity", "prov:entity"},
+	"wasAssociatedWith": {"prov:activity", "prov:agent"},
+	"wasAttributedTo":   {"prov:entity", "prov:agent"},
+	"wasDerivedFrom":    {"prov:generatedEntity", "prov:usedEntity", "prov:activity"},
+	"wasGeneratedBy":    {"prov:entity", "prov:activity"},
+	"wasInformedBy":     {"prov:informed", "prov:informant"},
+}
+
+// relate adds a relation, whose own name is a blank one.
+func (p *provWriter) relate(kind string, names ...string) provRecord {
 	p.relations++
-	p.add(kind, "_:r"+strconv.Itoa(p.relations), r)
+	r := p.add(kind, "_:r"+strconv.Itoa(p.relations))
+	for i, name := range names {
+		r[provRelations[kind][i]] = name
+	}
+	return r
 }
 
 // set sets an attribute that has a value.
@@ -117,24 +142,18 @@ func (p *provWriter) setText(r provRecord, text, known string) {
 	}
 }
 
-// provType is an attribute prov:type with a name of a namespace.
-func provType(name string) map[string]any { return map[string]any{"$": name, "type": "xsd:QName"} }
-
 func (p *provWriter) run(t *Trail) {
-	agent := provRecord{"prov:type": provType("prov:SoftwareAgent"), "prov:label": cmp.Or(t.Agent, "agent")}
-	p.add("agent", provAgent, agent)
-	run := provRecord{"prov:type": provType("ibid:Run"), "prov:label": cmp.Or(t.ID, "run")}
+	p.element("agent", provAgent, "prov:SoftwareAgent")["prov:label"] = cmp.Or(t.Agent, "agent")
+	run := p.element("activity", provRun, "ibid:Run")
+	run.set("prov:label", cmp.Or(t.ID, "run"))
 	run.set("prov:startTime", t.Started)
 	run.set("prov:endTime", t.Finished)
 	run.set("ibid:strategy", t.Strategy)
 	run.set("ibid:parentRun", t.Parent)
-	p.add("activity", provRun, run)
-	p.relate("wasAssociatedWith", provRecord{"prov:activity": provRun, "prov:agent": provAgent})
+	p.relate("wasAssociatedWith", provRun, provAgent)
 	if t.Question != "" {
-		question := provRecord{"prov:type": provType("ibid:Question")}
-		p.setText(question, t.Question, "")
-		p.add("entity", "run:question", question)
-		p.relate("used", provRecord{"prov:activity": provRun, "prov:entity": "run:question"})
+		p.setText(p.element("entity", "run:question", "ibid:Question"), t.Question, "")
+		p.relate("used", provRun, "run:question")
 	}
 	feeding := p.steps(t, "", 0)
 	answer := t.Answer
@@ -144,13 +163,11 @@ func (p *provWriter) run(t *Trail) {
 	if answer == "" {
 		return
 	}
-	entity := provRecord{"prov:type": provType("ibid:Answer")}
-	p.setText(entity, answer, "")
-	p.add("entity", provAnswer, entity)
-	p.relate("wasGeneratedBy", provRecord{"prov:entity": provAnswer, "prov:activity": provRun})
-	p.relate("wasAttributedTo", provRecord{"prov:entity": provAnswer, "prov:agent": provAgent})
+	p.setText(p.element("entity", provAnswer, "ibid:Answer"), answer, "")
+	p.relate("wasGeneratedBy", provAnswer, provRun)
+	p.relate("wasAttributedTo", provAnswer, provAgent)
 	for _, step := range feeding {
-		p.relate("wasDerivedFrom", provRecord{"prov:generatedEntity": provAnswer, "prov:usedEntity": step + "-output"})
+		p.relate("wasDerivedFrom", provAnswer, step+"-output")
 	}
 }
 
@@ -206,15 +223,14 @@ func provNames(t *Trail, prefix string) []string {
 
 // buildsOn says that a step builds on another one.
 func (p *provWriter) buildsOn(step, before string) {
-	p.relate("wasInformedBy", provRecord{"prov:informed": step, "prov:informant": before})
-	p.relate("wasDerivedFrom", provRecord{
-		"prov:generatedEntity": step + "-output", "prov:usedEntity": before + "-output", "prov:activity": step,
-	})
+	p.relate("wasInformedBy", step, before)
+	p.relate("wasDerivedFrom", step+"-output", before+"-output", step)
 }
 
 // step writes one step, with what went in and what came out.
 func (p *provWriter) step(s *Step, name string) {
-	activity := provRecord{"prov:type": provType("ibid:Step"), "ibid:number": s.Number}
+	activity := p.element("activity", name, "ibid:Step")
+	activity["ibid:number"] = s.Number
 	activity.set("prov:label", s.Tool)
 	activity.set("ibid:id", s.ID)
 	activity.set("ibid:confidence", s.Confidence)
@@ -227,19 +243,15 @@ func (p *provWriter) step(s *Step, name string) {
 			activity["ibid:error"] = strings.ToValidUTF8(s.Error, "\ufffd")
 		}
 	}
-	p.add("activity", name, activity)
-	p.relate("wasAssociatedWith", provRecord{"prov:activity": name, "prov:agent": provAgent})
+	p.relate("wasAssociatedWith", name, provAgent)
 	if in := cmp.Or(string(s.Inputs), s.Question); in != "" || s.InputsDigest != "" {
-		entity := provRecord{"prov:type": provType("ibid:Input")}
-		p.setText(entity, in, s.InputsDigest)
-		p.add("entity", name+"-input", entity)
-		p.relate("used", provRecord{"prov:activity": name, "prov:entity": name + "-input"})
+		p.setText(p.element("entity", name+"-input", "ibid:Input"), in, s.InputsDigest)
+		p.relate("used", name, name+"-input")
 	}
-	output := provRecord{"prov:type": provType("ibid:Output")}
+	output := p.element("entity", name+"-output", "ibid:Output")
 	p.setText(output, cmp.Or(string(s.Outputs), s.Answer), s.OutputsDigest)
-	p.add("entity", name+"-output", output)
-	p.relate("wasGeneratedBy", provRecord{"prov:entity": name + "-output", "prov:activity": name})
-	p.relate("wasAttributedTo", provRecord{"prov:entity": name + "-output", "prov:agent": provAgent})
+	p.relate("wasGeneratedBy", name+"-output", name)
+	p.relate("wasAttributedTo", name+"-output", provAgent)
 	for i := range s.Sources {
 		p.source(&s.Sources[i], name)
 	}
@@ -251,15 +263,16 @@ func (p *provWriter) source(s *Source, step string) {
 	if s.Retrieved {
 		results := step + "-results"
 		if p.doc["entity"][results] == nil {
-			p.add("entity", results, provRecord{"prov:type": provType("prov:Collection")})
-			p.relate("wasGeneratedBy", provRecord{"prov:entity": results, "prov:activity": step})
+			p.element("entity", results, "prov:Collection")
+			p.relate("wasGeneratedBy", results, step)
 		}
-		p.relate("hadMember", provRecord{"prov:collection": results, "prov:entity": document})
+		p.relate("hadMember", results, document)
 	}
 	if !s.counts() {
 		return
 	}
-	use := provRecord{"prov:activity": step, "prov:entity": document, "ibid:cited": s.Cited}
+	use := p.relate("used", step, document)
+	use["ibid:cited"] = s.Cited
 	if use.set("ibid:relevance", s.Relevance); use["ibid:relevance"] != nil {
 		use.set("ibid:scoreOrigin", string(s.Origin))
 	}
@@ -276,11 +289,7 @@ func (p *provWriter) source(s *Source, step string) {
 	} else if text != "" {
 		use["ibid:digest"] = digest([]byte(text))
 	}
-	p.relate("used", use)
-	p.relate(
-		"wasDerivedFrom",
-		provRecord{"prov:generatedEntity": step + "-output", "prov:usedEntity": document, "prov:activity": step},
-	)
+	p.relate("wasDerivedFrom", step+"-output", document, step)
 }
 
 // document writes a document, once, and returns its name.
@@ -293,7 +302,7 @@ func (p *provWriter) document(s *Source) string {
 	if !known {
 		name = "run:source-" + strconv.Itoa(len(p.documents)+1)
 		p.documents[key] = name
-		p.add("entity", name, provRecord{"prov:type": provType("ibid:Source")})
+		p.element("entity", name, "ibid:Source")
 	}
 	entity := p.doc["entity"][name]
 	for _, attribute := range []struct{ name, value string }{

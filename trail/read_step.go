@@ -105,14 +105,14 @@ func (s *Step) lists(o *object) error {
 		return err
 	}
 	for i, raw := range elements {
-		var a jsonAnswer
+		var a StepAnswer
 		if isNull(raw) {
 			continue
 		}
 		if err := json.Unmarshal(raw, &a); err != nil {
 			return fmt.Errorf("%s: %w", o.at(fmt.Sprintf("%s[%d]", name, i)), err)
 		}
-		s.Answers = append(s.Answers, StepAnswer(a))
+		s.Answers = append(s.Answers, a)
 	}
 	return nil
 }

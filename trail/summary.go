@@ -2,8 +2,6 @@ package trail
 
 import (
 	"cmp"
-	"encoding/json"
-	"math"
 	"slices"
 	"strconv"
 
@@ -305,140 +303,98 @@ func distinct(numbers []int) []int {
 	return slices.Compact(numbers)
 }
 
-// jsonSummary is a summary as JSON.
-type jsonSummary struct {
-	*jsonRun
-	Summary   jsonSources    `json:"source_summary"`
-	Display   jsonDisplay    `json:"display"`
-	Sentences []jsonSentence `json:"sentences"`
-	Uncited   *float64       `json:"uncited_share"`
-}
-
-type jsonSources struct {
-	All     []jsonDocument `json:"all_sources"`
-	Primary []jsonDocument `json:"primary_sources"`
-	Usage   usageByStep    `json:"source_usage_by_step"`
-	Unused  []jsonDocument `json:"unused_sources"`
-	Without []int          `json:"steps_without_sources"`
-	// Conflicts is there if they were looked for.
-	Conflicts []Conflict `json:"conflicts,omitzero"`
-}
-
-type jsonDocument struct {
-	*jsonSource
-	OtherIDs []string        `json:"other_ids,omitempty"`
-	Passages []jsonPassage   `json:"passages,omitempty"`
-	Steps    []int           `json:"steps"`
-	Quality  json.RawMessage `json:"quality,omitempty"`
-}
-
-// jsonPassage has what differs between the passages of a document.
-type jsonPassage struct {
-	ChunkIndex *int              `json:"chunk_index"`
-	Excerpt    *string           `json:"excerpt"`
-	Relevance  *float64          `json:"relevance_score"`
-	Origin     *ibid.ScoreOrigin `json:"score_origin"`
-	Adjusted   *float64          `json:"adjusted_relevance,omitempty"`
-	Overlap    *float64          `json:"overlap,omitempty"`
-	Usage      *float64          `json:"usage,omitempty"`
-	Rank       *int              `json:"retrieval_rank"`
-	Locator    *ibid.Locator     `json:"locator,omitempty"`
-	Version    *string           `json:"version,omitempty"`
-	Cited      bool              `json:"cited"`
-	Steps      []int             `json:"steps"`
-}
-
-// jsonDisplay is what a page shows. Its names and shape are the contract's: nothing is added.
-type jsonDisplay struct {
-	Total   int           `json:"total_sources"`
-	Primary []jsonPrimary `json:"primary_sources"`
-	Steps   breakdown     `json:"step_breakdown"`
-}
-
-type jsonPrimary struct {
-	DocumentID string   `json:"document_id"`
-	Title      string   `json:"title"`
-	Relevance  *float64 `json:"relevance"`
-	Excerpt    *string  `json:"excerpt"`
-}
-
 // MarshalJSON returns the run with what the summary says of it.
 func (s *Summary) MarshalJSON() ([]byte, error) {
 	t := s.Run.summed(s.options.NoExcerpts, 0)
-	j := &jsonSummary{
-		jsonRun: t.json(s.issues()),
-		Summary: jsonSources{
-			All:       jsonDocuments(s.Sources, true),
-			Primary:   jsonDocuments(s.Primary, false),
-			Unused:    jsonDocuments(s.Unused, true),
-			Usage:     s.Steps,
-			Without:   []int{},
-			Conflicts: s.Conflicts,
-		},
-		Display: jsonDisplay{Total: len(s.Sources), Primary: []jsonPrimary{}, Steps: s.Steps},
-	}
-	for _, u := range s.Steps {
-		if len(u.Documents) == 0 {
-			j.Summary.Without = append(j.Summary.Without, u.Number)
-		}
-	}
-	for i := range s.Primary {
-		p := &s.Primary[i]
-		row := jsonPrimary{DocumentID: p.DocumentID, Title: cmp.Or(p.Title, p.DocumentID), Excerpt: orNull(p.Excerpt)}
-		if score := s.effective(&p.Source); score != nil {
-			row.Relevance = new(math.Round(*score*100) / 100)
-		}
-		j.Display.Primary = append(j.Display.Primary, row)
-	}
-	if s.Links != nil {
-		j.Sentences, j.Uncited = s.Links.json(s.options), s.Links.Uncited
-	}
-	return marshal(j, t.Extra)
-}
-
-// issues returns those of the run and of its links, each once.
-func (s *Summary) issues() []ibid.Issue {
-	c := checker{seen: make(map[ibid.Issue]bool)}
+	issues := checker{seen: make(map[ibid.Issue]bool)} // of the run and of its links, each once
 	for _, issue := range s.Issues {
-		c.add(issue)
+		issues.add(issue)
 	}
 	if s.Links != nil {
 		for _, issue := range s.Links.Issues {
-			c.add(issue)
+			issues.add(issue)
 		}
 	}
-	return c.issues
+	var w objectWriter
+	t.write(&w, issues.issues)
+	w.nested("source_summary", s.writeSources)
+	w.nested("display", s.writeDisplay)
+	if s.Links == nil {
+		w.member("sentences", nil)
+		w.member("uncited_share", nil)
+	} else {
+		writeList(&w, "sentences", s.Links.Sentences, func(w *objectWriter, x *Sentence) { x.write(w, &s.options) })
+		w.member("uncited_share", s.Links.Uncited)
+	}
+	return w.object(t.Extra)
 }
 
-func jsonDocuments(all []SummarySource, passages bool) []jsonDocument {
-	list := make([]jsonDocument, 0, len(all))
-	for i := range all {
-		d := &all[i]
-		j := jsonDocument{jsonSource: d.json(), OtherIDs: d.OtherIDs, Steps: d.Steps}
-		if passages {
-			j.Quality = d.quality()
+func (s *Summary) writeSources(w *objectWriter) {
+	full := func(w *objectWriter, d *SummarySource) {
+		d.Source.write(w)
+		w.orOmit("other_ids", d.OtherIDs)
+		if len(d.Passages) > 0 {
+			writeList(w, "passages", d.Passages, writePassage)
 		}
-		for k := range d.Passages {
-			if p := &d.Passages[k]; passages {
-				j.Passages = append(j.Passages, jsonPassage{
-					ChunkIndex: p.ChunkIndex,
-					Excerpt:    orNull(p.Excerpt),
-					Relevance:  p.Relevance,
-					Origin:     orNull(p.Origin),
-					Adjusted:   p.Adjusted,
-					Overlap:    jsonNumber(p.Overlap),
-					Usage:      jsonNumber(p.Usage),
-					Rank:       orNull(p.Rank),
-					Locator:    p.Locator,
-					Version:    orNull(p.Version),
-					Cited:      p.Cited,
-					Steps:      p.Steps,
-				})
+		w.member("steps", d.Steps)
+		d.writeQuality(w)
+	}
+	writeList(w, "all_sources", s.Sources, full)
+	writeList(w, "primary_sources", s.Primary, func(w *objectWriter, d *SummarySource) {
+		d.Source.write(w)
+		w.orOmit("other_ids", d.OtherIDs)
+		w.member("steps", d.Steps)
+	})
+	without := []int{}
+	w.nested("source_usage_by_step", func(w *objectWriter) {
+		for _, u := range s.Steps {
+			w.member(strconv.Itoa(u.Number), u.Documents)
+			if len(u.Documents) == 0 {
+				without = append(without, u.Number)
 			}
 		}
-		list = append(list, j)
+	})
+	writeList(w, "unused_sources", s.Unused, full)
+	w.member("steps_without_sources", without)
+	if s.Conflicts != nil { // they were looked for
+		w.member("conflicts", s.Conflicts)
 	}
-	return list
+}
+
+// writePassage writes what differs between the passages of a document.
+func writePassage(w *objectWriter, p *SummaryPassage) {
+	w.member("chunk_index", p.ChunkIndex)
+	w.orNull("excerpt", p.Excerpt)
+	p.writeScores(w)
+	w.orNull("retrieval_rank", p.Rank)
+	w.orOmit("locator", p.Locator)
+	w.orOmit("version", p.Version)
+	w.member("cited", p.Cited)
+	w.member("steps", p.Steps)
+}
+
+// writeDisplay writes what a page shows. Its names and shape are the contract's: nothing is added.
+func (s *Summary) writeDisplay(w *objectWriter) {
+	w.member("total_sources", len(s.Sources))
+	writeList(w, "primary_sources", s.Primary, func(w *objectWriter, p *SummarySource) {
+		w.member("document_id", p.DocumentID)
+		w.member("title", cmp.Or(p.Title, p.DocumentID))
+		score := s.effective(&p.Source)
+		if score != nil {
+			score = new(estimate(*score))
+		}
+		w.member("relevance", score)
+		w.orNull("excerpt", p.Excerpt)
+	})
+	w.nested("step_breakdown", func(w *objectWriter) {
+		for _, u := range s.Steps {
+			w.nested("step_"+strconv.Itoa(u.Number), func(w *objectWriter) {
+				w.member("step_number", u.Number)
+				w.member("sources_used", len(u.Documents))
+				w.member("document_ids", u.Documents)
+			})
+		}
+	})
 }
 
 // summed returns a copy of the run whose steps say whether they used no sources; without what their sources say, if it
@@ -481,142 +437,66 @@ func (s *Step) uses(depth int) bool {
 		slices.ContainsFunc(s.Nested.Steps, func(in Step) bool { return in.uses(depth + 1) })
 }
 
-// usageByStep and breakdown are objects whose members stand in the order of the steps.
-type usageByStep []StepUsage
-
-// MarshalJSON returns {"1": […], "2": […]}.
-func (u usageByStep) MarshalJSON() ([]byte, error) {
-	return ordered(u, func(s *StepUsage) (string, any) { return strconv.Itoa(s.Number), s.Documents })
-}
-
-type breakdown []StepUsage
-
-type jsonBreakdown struct {
-	Number    int      `json:"step_number"`
-	Used      int      `json:"sources_used"`
-	Documents []string `json:"document_ids"`
-}
-
-// MarshalJSON returns {"step_1": {…}, "step_2": {…}}.
-func (b breakdown) MarshalJSON() ([]byte, error) {
-	return ordered(b, func(s *StepUsage) (string, any) {
-		return "step_" + strconv.Itoa(s.Number), jsonBreakdown{s.Number, len(s.Documents), s.Documents}
+func (s *Sentence) write(w *objectWriter, o *SummaryOptions) {
+	w.member("text", s.Text)
+	w.member("text_start", s.Span.Start)
+	w.member("text_end", s.Span.End)
+	w.member("steps", orEmpty(s.Steps))
+	writeList(w, "passages", s.Passages, func(w *objectWriter, r *Link) {
+		w.member("document_id", r.DocumentID)
+		w.orNull("document_title", r.Title)
+		w.member("chunk_index", r.ChunkIndex)
+		w.orOmit("locator", r.Locator)
+		w.member("steps", orEmpty(r.Steps))
+		w.member("via", orEmpty(r.Via))
+		w.member("reason", r.Reason)
+		w.orNull("score", r.Score)
+		w.orNull("threshold", r.Threshold)
+		w.orNull("by", r.By)
+		evidence, excerpt := r.Evidence, Excerpt(r.Excerpt, o.Excerpt)
+		if o.NoExcerpts {
+			evidence, excerpt = "", ""
+		}
+		w.orNull("evidence", evidence)
+		w.orNull("excerpt", excerpt)
 	})
-}
-
-func ordered(steps []StepUsage, member func(*StepUsage) (string, any)) (json.RawMessage, error) {
-	b := []byte{'{'}
-	for i := range steps {
-		name, v := member(&steps[i])
-		value, err := plain(v)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendQuote(b, name)
-		b = append(append(b, ':'), value...)
-	}
-	return append(b, '}'), nil
-}
-
-// jsonSentence is a sentence as JSON.
-type jsonSentence struct {
-	Text      string     `json:"text"`
-	Start     int        `json:"text_start"`
-	End       int        `json:"text_end"`
-	Steps     []int      `json:"steps"`
-	Passages  []jsonLink `json:"passages"`
-	NoSources bool       `json:"no_sources"`
-	Skipped   *string    `json:"skipped"`
-}
-
-type jsonLink struct {
-	DocumentID string        `json:"document_id"`
-	Title      *string       `json:"document_title"`
-	ChunkIndex *int          `json:"chunk_index"`
-	Locator    *ibid.Locator `json:"locator,omitempty"`
-	Steps      []int         `json:"steps"`
-	Via        []int         `json:"via"`
-	Reason     LinkReason    `json:"reason"`
-	Score      *float64      `json:"score"`
-	Threshold  *float64      `json:"threshold"`
-	By         *string       `json:"by"`
-	Evidence   *string       `json:"evidence"`
-	Excerpt    *string       `json:"excerpt"`
-}
-
-func (l *Links) json(o SummaryOptions) []jsonSentence {
-	all := make([]jsonSentence, 0, len(l.Sentences))
-	for i := range l.Sentences {
-		s := &l.Sentences[i]
-		j := jsonSentence{
-			Text: s.Text, Start: s.Span.Start, End: s.Span.End, Steps: orEmpty(s.Steps), NoSources: s.NoSources(),
-			Skipped: orNull(string(s.Skipped)), Passages: make([]jsonLink, 0, len(s.Passages)),
-		}
-		for k := range s.Passages {
-			r := &s.Passages[k]
-			row := jsonLink{
-				DocumentID: r.DocumentID, Title: orNull(r.Title), ChunkIndex: r.ChunkIndex, Locator: r.Locator,
-				Steps: orEmpty(r.Steps), Via: orEmpty(r.Via), Reason: r.Reason,
-				Score: jsonNumber(r.Score), Threshold: orNull(r.Threshold), By: orNull(r.By),
-			}
-			if !o.NoExcerpts {
-				row.Evidence, row.Excerpt = orNull(r.Evidence), orNull(Excerpt(r.Excerpt, o.Excerpt))
-			}
-			j.Passages = append(j.Passages, row)
-		}
-		all = append(all, j)
-	}
-	return all
-}
-
-// jsonConflict and jsonQuality are these as JSON.
-type jsonConflict struct {
-	Kind support.ConflictKind `json:"kind"`
-	A    jsonSide             `json:"a"`
-	B    jsonSide             `json:"b"`
-	Note string               `json:"note"`
-}
-
-type jsonSide struct {
-	DocumentID string  `json:"document_id"`
-	ChunkIndex *int    `json:"chunk_index"`
-	Excerpt    *string `json:"excerpt"`
-}
-
-type jsonQuality struct {
-	Score *float64   `json:"score"`
-	Known float64    `json:"known"`
-	Parts []jsonPart `json:"parts"`
-}
-
-type jsonPart struct {
-	Name   support.PartKind `json:"name"`
-	Value  float64          `json:"value"`
-	Weight float64          `json:"weight"`
-	Why    string           `json:"why"`
+	w.member("no_sources", s.NoSources())
+	w.orNull("skipped", s.Skipped)
 }
 
 // MarshalJSON returns the conflict as docs/trail.md describes it.
 func (c Conflict) MarshalJSON() ([]byte, error) {
-	side := func(s *ConflictSide) jsonSide { return jsonSide{s.DocumentID, s.ChunkIndex, orNull(s.Excerpt)} }
-	return plain(jsonConflict{c.Kind, side(&c.A), side(&c.B), c.Note})
+	var w objectWriter
+	w.member("kind", c.Kind)
+	w.nested("a", c.A.write)
+	w.nested("b", c.B.write)
+	w.member("note", c.Note)
+	return w.object(nil)
 }
 
-// quality returns the quality of a source as JSON; nil: it was not assessed.
-func (f *SummarySource) quality() json.RawMessage {
+func (s *ConflictSide) write(w *objectWriter) {
+	w.member("document_id", s.DocumentID)
+	w.member("chunk_index", s.ChunkIndex)
+	w.orNull("excerpt", s.Excerpt)
+}
+
+// writeQuality writes the quality of a source that was assessed.
+func (f *SummarySource) writeQuality(w *objectWriter) {
 	if f.Quality == nil {
-		return nil
+		return
 	}
-	q := jsonQuality{Known: estimate(f.Quality.Known), Parts: make([]jsonPart, len(f.Quality.Parts))}
-	if f.Quality.Score != nil {
-		q.Score = new(estimate(*f.Quality.Score))
-	}
-	for i, p := range f.Quality.Parts {
-		q.Parts[i] = jsonPart{p.Kind, estimate(p.Value), p.Weight, p.Note}
-	}
-	raw, _ := plain(&q) // it has finite numbers and strings only
-	return raw
+	w.nested("quality", func(w *objectWriter) {
+		score := f.Quality.Score
+		if score != nil {
+			score = new(estimate(*score))
+		}
+		w.member("score", score)
+		w.member("known", estimate(f.Quality.Known))
+		writeList(w, "parts", f.Quality.Parts, func(w *objectWriter, p *support.Part) {
+			w.member("name", p.Kind)
+			w.member("value", estimate(p.Value))
+			w.member("weight", p.Weight)
+			w.member("why", p.Note)
+		})
+	})
 }

@@ -247,37 +247,52 @@ func otlpJSON(t *testing.T, m proto.Message) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var v any
-	if err := json.Unmarshal(b, &v); err != nil {
+	return convertIDs(t, b, base64ToHex)
+}
+
+func base64ToHex(id string) (string, error) {
+	b, err := base64.StdEncoding.DecodeString(id)
+	return hex.EncodeToString(b), err
+}
+
+func hexToBase64(id string) (string, error) {
+	b, err := hex.DecodeString(id)
+	return base64.StdEncoding.EncodeToString(b), err
+}
+
+// convertIDs writes the ids of spans in another way: OTLP's JSON has hex where protojson has base64.
+func convertIDs(t *testing.T, b []byte, convert func(string) (string, error)) []byte {
+	t.Helper()
+	var document any
+	if err := json.Unmarshal(b, &document); err != nil {
 		t.Fatal(err)
 	}
-	hexIDs(t, v)
-	if b, err = json.Marshal(v); err != nil {
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, item := range v {
+				walk(item)
+			}
+		case map[string]any:
+			for name, item := range v {
+				id, ok := item.(string)
+				if ok && (name == "traceId" || name == "spanId" || name == "parentSpanId") {
+					var err error
+					if v[name], err = convert(id); err != nil {
+						t.Fatal(err)
+					}
+				}
+				walk(item)
+			}
+		}
+	}
+	walk(document)
+	b, err := json.Marshal(document)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return b
-}
-
-func hexIDs(t *testing.T, v any) {
-	t.Helper()
-	switch v := v.(type) {
-	case []any:
-		for _, item := range v {
-			hexIDs(t, item)
-		}
-	case map[string]any:
-		for name, item := range v {
-			if s, ok := item.(string); ok && (name == "traceId" || name == "spanId" || name == "parentSpanId") {
-				b, err := base64.StdEncoding.DecodeString(s)
-				if err != nil {
-					t.Fatal(err)
-				}
-				v[name] = hex.EncodeToString(b)
-				continue
-			}
-			hexIDs(t, item)
-		}
-	}
 }
 
 // outline shows what matters of runs.
@@ -391,41 +406,6 @@ func at(when time.Time) string {
 		return "-"
 	}
 	return fmt.Sprint(when.Sub(vectorEpoch))
-}
-
-// base64IDs makes of OTLP's JSON what protojson reads.
-func base64IDs(t *testing.T, b []byte) []byte {
-	t.Helper()
-	var v any
-	if err := json.Unmarshal(b, &v); err != nil {
-		t.Fatal(err)
-	}
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case []any:
-			for _, item := range v {
-				walk(item)
-			}
-		case map[string]any:
-			for name, item := range v {
-				if s, ok := item.(string); ok && (name == "traceId" || name == "spanId" || name == "parentSpanId") {
-					id, err := hex.DecodeString(s)
-					if err != nil {
-						t.Fatal(err)
-					}
-					v[name] = base64.StdEncoding.EncodeToString(id)
-				}
-				walk(item)
-			}
-		}
-	}
-	walk(v)
-	out, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 func file(ar *txtar.Archive, name string) []byte {

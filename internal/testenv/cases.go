@@ -1,0 +1,44 @@
+package testenv
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Cases reads a table of test cases from a file: a case a line, its columns quoted as in Go, and # before a comment.
+// Each case has at least as many columns as asked for.
+func Cases(tb testing.TB, path string, columns int) [][]string {
+	tb.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var all [][]string
+	for line := range strings.Lines(string(b)) {
+		var row []string
+		rest := strings.TrimSpace(line)
+		for rest != "" && rest[0] != '#' {
+			quoted, err := strconv.QuotedPrefix(rest)
+			if err != nil {
+				tb.Fatalf("%s: %s: %v", path, rest, err)
+			}
+			column, err := strconv.Unquote(quoted)
+			if err != nil {
+				tb.Fatalf("%s: %s: %v", path, quoted, err)
+			}
+			row, rest = append(row, column), strings.TrimSpace(rest[len(quoted):])
+		}
+		if row != nil && len(row) < columns {
+			tb.Fatalf("%s: %q has fewer than %d columns", path, row, columns)
+		}
+		if row != nil {
+			all = append(all, row)
+		}
+	}
+	if len(all) == 0 {
+		tb.Fatalf("%s: there are no cases", path)
+	}
+	return all
+}

@@ -1,0 +1,142 @@
+package trail
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"reflect"
+	"time"
+)
+
+// objectWriter writes a JSON object whose members stand in the order in which they are added. Its zero value is an
+// empty one.
+type objectWriter struct {
+	b   bytes.Buffer
+	err error
+}
+
+// member adds a member, whatever its value.
+func (w *objectWriter) member(name string, v any) {
+	if w.err != nil {
+		return
+	}
+	var raw []byte
+	if raw, w.err = plain(v); w.err != nil {
+		return
+	}
+	w.b.WriteByte(',')
+	key, _ := plain(name) // a string is always JSON
+	w.b.Write(key)
+	w.b.WriteByte(':')
+	w.b.Write(raw)
+}
+
+// orNull adds a member, null where nothing is known.
+func (w *objectWriter) orNull(name string, v any) { w.member(name, known(v)) }
+
+// orOmit adds a member unless nothing is known.
+func (w *objectWriter) orOmit(name string, v any) {
+	if v = known(v); v != nil {
+		w.member(name, v)
+	}
+}
+
+// nested adds a member that is an object.
+func (w *objectWriter) nested(name string, write func(*objectWriter)) {
+	var inner objectWriter
+	write(&inner)
+	raw, err := inner.object(nil)
+	w.err = cmp.Or(w.err, err)
+	w.member(name, json.RawMessage(raw))
+}
+
+// writeList adds a member that is a list of objects, one for each item.
+func writeList[T any](w *objectWriter, name string, items []T, write func(*objectWriter, *T)) {
+	list := make([]json.RawMessage, len(items))
+	for i := range items {
+		var inner objectWriter
+		write(&inner, &items[i])
+		raw, err := inner.object(nil)
+		list[i], w.err = raw, cmp.Or(w.err, err)
+	}
+	w.member(name, list)
+}
+
+// object returns the object, with extra members where it has none, or null.
+func (w *objectWriter) object(extra map[string]json.RawMessage) ([]byte, error) {
+	if w.err != nil {
+		return nil, w.err
+	}
+	data := []byte("{}")
+	if w.b.Len() > 0 {
+		data = append(w.b.Bytes(), '}')
+		data[0] = '{'
+	}
+	if len(extra) == 0 {
+		return data, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return nil, err
+	}
+	added := false
+	for name, raw := range extra {
+		if has, ok := members[name]; (!ok || isNull(has)) && json.Valid(raw) {
+			members[name], added = raw, true
+		}
+	}
+	if !added {
+		return data, nil
+	}
+	return plain(members)
+}
+
+// known returns v as JSON can have it; nil: it is the zero value, or JSON has nothing for it. A program may have filled
+// in a number that is none, or what is no JSON.
+func known(v any) any {
+	switch v := v.(type) {
+	case *float64:
+		if jsonNumber(v) == nil {
+			return nil
+		}
+	case time.Time:
+		if v = v.UTC(); v.IsZero() || v.Year() < 0 || v.Year() > 9999 {
+			return nil
+		}
+		return v
+	case json.RawMessage:
+		if !json.Valid(v) {
+			return nil
+		}
+	}
+	if r := reflect.ValueOf(v); !r.IsValid() || r.IsZero() || r.Kind() == reflect.Slice && r.Len() == 0 {
+		return nil
+	}
+	return v
+}
+
+// plain returns v as JSON without HTML escapes.
+func plain(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// jsonNumber returns a number that JSON can have.
+func jsonNumber(f *float64) *float64 {
+	if f == nil || !isFinite(*f) {
+		return nil
+	}
+	return f
+}
