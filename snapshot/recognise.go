@@ -196,35 +196,33 @@ const utf8Name = "utf-8"
 
 // decodeHTML returns a page as UTF-8, and the name of what it was.
 func decodeHTML(b []byte, params map[string]string) ([]byte, string, error) {
-	name, rest := byMark(b)
-	if name == "" {
-		name = known(params["charset"])
-	}
-	if name == "" {
-		name = prescan(b[:min(len(b), prescanned)])
-	}
-	if name == "" && params == nil && utf8.Valid(b) {
-		name = utf8Name // a file, for which nobody could say a charset
-	}
-	if name == "" {
-		name = "windows-1252"
-	}
-	out, err := decodeAs(rest, name)
-	return out, name, err
+	return decode(b, params, prescan, params == nil) // without a media type it is a file, and nobody could say a charset
 }
 
 // decodeText returns a text that is no HTML as UTF-8, and the name of what it was.
 func decodeText(b []byte, params map[string]string, xml bool) ([]byte, string, error) {
+	declares := func([]byte) string { return "" }
+	if xml {
+		declares = func(b []byte) string { return known(declared(b)) }
+	}
+	return decode(b, params, declares, true)
+}
+
+// decode returns a document as UTF-8, and the name of what it was: what its mark, its media type or its beginning says,
+// else UTF-8 where that is likely and fits, else windows-1252.
+func decode(
+	b []byte, params map[string]string, declares func(head []byte) string, likely bool,
+) ([]byte, string, error) {
 	name, rest := byMark(b)
 	if name == "" {
 		name = known(params["charset"])
 	}
-	if name == "" && xml {
-		name = known(declared(b[:min(len(b), prescanned)]))
+	if name == "" {
+		name = declares(b[:min(len(b), prescanned)])
 	}
 	switch {
 	case name != "":
-	case utf8.Valid(rest):
+	case likely && utf8.Valid(rest):
 		name = utf8Name
 	default:
 		name = "windows-1252"
@@ -306,11 +304,16 @@ func afterCharset(s string) string {
 	if !ok {
 		return ""
 	}
-	rest = strings.TrimLeft(rest, " \t\r\n\"'")
-	if end := strings.IndexAny(rest, " \t\r\n;\"'"); end >= 0 {
-		rest = rest[:end]
+	return firstValue(rest, " \t\r\n;\"'")
+}
+
+// firstValue returns what stands in s, after white space and quotes, up to one of the characters of ends.
+func firstValue(s, ends string) string {
+	s = strings.TrimLeft(s, " \t\r\n\"'")
+	if end := strings.IndexAny(s, ends); end >= 0 {
+		s = s[:end]
 	}
-	return rest
+	return s
 }
 
 // declared returns the encoding that an XML declaration names.
@@ -323,11 +326,7 @@ func declared(b []byte) string {
 	if !ok {
 		return ""
 	}
-	after = strings.TrimLeft(after, " \t\r\n=\"'")
-	if end := strings.IndexAny(after, " \t\r\n\"'"); end >= 0 {
-		after = after[:end]
-	}
-	return after
+	return firstValue(strings.TrimLeft(after, " \t\r\n=\"'"), " \t\r\n\"'")
 }
 
 // decodeAs returns b as UTF-8. Bytes that mean nothing become U+FFFD.

@@ -68,12 +68,7 @@ type pooled struct {
 // pool returns the passages of rows, each text of a document once, and the answers of steps.
 func (l *linker) pool(rows, steps []int) *pool {
 	p := &pool{}
-	type text struct {
-		document int
-		text     string
-	}
-	seen := make(map[text]bool, len(rows))
-	left := 0
+	seen, left := textSet{}, 0
 	put := func(words string, what pooled, relevance *float64) {
 		if len(p.docs) == maxPassages {
 			left++
@@ -92,10 +87,8 @@ func (l *linker) pool(rows, steps []int) *pool {
 		put(l.t.Steps[i].Answer, pooled{row: -1, step: i}, nil)
 	}
 	for _, i := range rows {
-		r := &l.rows[i]
-		if key := (text{r.document, r.text()}); key.text != "" && !seen[key] {
-			seen[key] = true
-			put(key.text, pooled{row: i, step: r.step}, r.Relevance)
+		if r := &l.rows[i]; seen.add(r) {
+			put(r.text(), pooled{row: i, step: r.step}, r.Relevance)
 		}
 	}
 	if left > 0 {

@@ -162,7 +162,7 @@ func withoutWritten(tops []*spanNode) []*spanNode {
 		}
 		n.kids, n.isStep, n.holdsStep = nil, false, false
 	}
-	slices.SortFunc(left, func(a, b *spanNode) int { return cmp.Compare(a.at, b.at) })
+	sortByTime(left)
 	return left
 }
 
@@ -264,7 +264,7 @@ func (n *spanNode) adopt(all []*spanNode) {
 			n.kids = append(n.kids, other)
 		}
 	}
-	slices.SortFunc(n.kids, func(a, b *spanNode) int { return cmp.Compare(a.at, b.at) })
+	sortByTime(n.kids)
 }
 
 // inside returns the agent or the chain that is all that a chain holds; nil: there is none.
@@ -329,12 +329,9 @@ type arrangement struct {
 // what follows comes after.
 func (a *arrangement) place(list, before []*spanNode) []*spanNode {
 	held := slices.DeleteFunc(slices.Clone(list), func(n *spanNode) bool { return !n.holdsStep })
-	slices.SortFunc(held, func(x, y *spanNode) int { return cmp.Compare(x.at, y.at) })
+	sortByTime(held)
 	byEnd := slices.Clone(held)
-	slices.SortFunc(
-		byEnd,
-		func(x, y *spanNode) int { return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(x.at, y.at)) },
-	)
+	slices.SortStableFunc(byEnd, func(x, y *spanNode) int { return cmp.Compare(x.end, y.end) })
 	var last []*spanNode // those that have ended and that nothing which has ended came after
 	var latest *spanNode // of these the one that began last
 	end := func(n *spanNode) {
@@ -412,16 +409,7 @@ func (a *arrangement) nest(n *spanNode) {
 	if len(inner.steps) == 0 {
 		return
 	}
-	t := &trail.Trail{
-		ID:       n.step.ID,
-		Agent:    n.Agent,
-		Question: n.step.Question,
-		Answer:   n.step.Answer,
-		Started:  n.step.Started,
-		Finished: n.ended(),
-		Parent:   a.run,
-		Steps:    inner.number(nil),
-	}
+	t := n.nestedRun(n.step.ID, a.run, inner.number(nil))
 	conclude(t, inner)
 	n.step.Answer = cmp.Or(n.step.Answer, t.Answer)
 	n.step.Nested = t
@@ -435,22 +423,25 @@ func (a *arrangement) nestOwn(n *spanNode) {
 	run := n.kids[0]
 	inner := &arrangement{run: run.RunID, depth: a.depth + 1}
 	inner.place(run.kids, nil)
-	n.step.Nested = &trail.Trail{
-		ID:       run.RunID,
-		Agent:    run.Agent,
-		Question: run.step.Question,
-		Answer:   run.step.Answer,
-		Started:  run.step.Started,
-		Finished: run.ended(),
-		Parent:   run.ParentRun,
-		Strategy: run.Strategy,
-		Steps:    inner.number(nil),
+	n.step.Nested = run.nestedRun(run.RunID, run.ParentRun, inner.number(nil))
+}
+
+// nestedRun returns the run that a span is, with the steps below it.
+func (n *spanNode) nestedRun(id, parent string, steps []trail.Step) *trail.Trail {
+	return &trail.Trail{
+		ID: id, Agent: n.Agent, Question: n.step.Question, Answer: n.step.Answer, Started: n.step.Started,
+		Finished: n.ended(), Parent: parent, Strategy: n.Strategy, Steps: steps,
 	}
+}
+
+// sortByTime sorts spans of one run.
+func sortByTime(nodes []*spanNode) {
+	slices.SortFunc(nodes, func(a, b *spanNode) int { return cmp.Compare(a.at, b.at) })
 }
 
 // number gives the steps their numbers, beside those that the run has already.
 func (a *arrangement) number(others []trail.Step) []trail.Step {
-	slices.SortFunc(a.steps, func(x, y *spanNode) int { return cmp.Compare(x.at, y.at) })
+	sortByTime(a.steps)
 	index := make(map[*spanNode]int, len(a.steps))
 	for i, n := range a.steps {
 		index[n] = i

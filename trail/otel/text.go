@@ -131,39 +131,24 @@ func readOwn(s *span, step *trail.Step) {
 }
 
 // input returns what a span was called with, whatever form it has.
-func (s *span) input() any {
-	if s.attrs["input.mime_type"] == textPlain && s.attrs["input.value"] != nil {
-		return s.attrs["input.value"]
-	}
-	return s.attrs.structured(
-		"langfuse.observation.input", "input.value", "gen_ai.tool.call.arguments", "traceloop.entity.input",
-		"langfuse.trace.input",
-	)
-}
+func (s *span) input() any { return s.payload("input", "gen_ai.tool.call.arguments") }
 
 // output returns what came of a span.
-func (s *span) output() any {
-	if s.attrs["output.mime_type"] == textPlain && s.attrs["output.value"] != nil {
-		return s.attrs["output.value"]
+func (s *span) output() any { return s.payload("output", "gen_ai.tool.call.result") }
+
+// payload returns the input or the output of a span.
+func (s *span) payload(name, genAI string) any {
+	if v := s.attrs[name+".value"]; v != nil && s.attrs[name+".mime_type"] == textPlain {
+		return v
 	}
 	return s.attrs.structured(
-		"langfuse.observation.output", "output.value", "gen_ai.tool.call.result", "traceloop.entity.output",
-		"langfuse.trace.output",
+		"langfuse.observation."+name, name+".value", genAI, "traceloop.entity."+name, "langfuse.trace."+name,
 	)
 }
 
 // messagesIn returns the messages to a model, where a convention for messages has them.
 func (s *span) messagesIn() []message {
-	list := flatMessages(s.attrs.list("llm.input_messages"))
-	if list == nil {
-		list = messagesOf(s.detail("gen_ai.input.messages"), 0)
-	}
-	if list == nil {
-		list = flatMessages(s.attrs.list("gen_ai.prompt"))
-	}
-	if list == nil {
-		list = s.eventMessages(false)
-	}
+	list := s.messages("llm.input_messages", "gen_ai.input.messages", "gen_ai.prompt", false)
 	for _, p := range s.attrs.list("llm.prompts") {
 		list = append(list, message{Role: roleUser, Content: p.text("prompt.text")})
 	}
@@ -175,22 +160,32 @@ func (s *span) messagesIn() []message {
 
 // messagesOut returns the messages of a model. Candidates beside the first are left out.
 func (s *span) messagesOut() []message {
-	if list := flatMessages(s.attrs.list("llm.output_messages")); list != nil {
+	if list := s.messages("llm.output_messages", "gen_ai.output.messages", "gen_ai.completion", true); list != nil {
 		return list
-	}
-	if list := messagesOf(s.detail("gen_ai.output.messages"), 0); list != nil {
-		return list[:1]
-	}
-	if list := flatMessages(s.attrs.list("gen_ai.completion")); list != nil {
-		return list[:1]
-	}
-	if list := s.eventMessages(true); list != nil {
-		return list[:1]
 	}
 	if list := s.attrs.list("llm.choices"); list != nil {
 		return []message{{Role: roleAssistant, Content: list[0].text("completion.text")}}
 	}
 	return nil
+}
+
+// messages returns the messages that the first of the conventions has that has some: OpenInference's attributes,
+// GenAI's, OpenLLMetry's, or GenAI's events as they once were.
+func (s *span) messages(openInference, genAI, openLLMetry string, out bool) []message {
+	if list := flatMessages(s.attrs.list(openInference)); list != nil {
+		return list
+	}
+	list := messagesOf(s.detail(genAI), 0)
+	if list == nil {
+		list = flatMessages(s.attrs.list(openLLMetry))
+	}
+	if list == nil {
+		list = s.eventMessages(out)
+	}
+	if out && list != nil {
+		return list[:1]
+	}
+	return list
 }
 
 // detail returns a structured attribute of the span, or of the event that older and leaner instrumentations put it
