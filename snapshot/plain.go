@@ -113,7 +113,8 @@ func (c *blockCutter) markdownLine(line, words string, at int) {
 	case md.HeadingLevel(words) > 0:
 		c.begin(Heading, md.HeadingLevel(words), at)
 		c.end(at + len(line))
-	case c.inside && c.open.Kind == Paragraph && isUnderline(words) && c.open.Span.Start+len(c.last) >= at-len(c.last)-2:
+	case c.inside && c.open.Kind == Paragraph && isUnderline(words) &&
+		c.open.Span.Start+len(c.last) >= at-len(c.last)-2:
 		c.open.Kind, c.open.Level = Heading, 1+strings.Count(words[:1], "-")
 		c.end(at + len(line))
 	case strings.HasPrefix(words[md.ItemMark(words):], " "): // words begins with none: it has a mark
@@ -143,8 +144,8 @@ func isUnderline(words string) bool {
 	return len(words) >= 2 && (strings.Trim(words, "=") == "" || strings.Trim(words, "-") == "")
 }
 
-// frontMatter reads what a Markdown document says of itself: lines of "name: value" between two lines of ---, and its first
-// heading.
+// frontMatter reads what a Markdown document says of itself: lines of "name: value" between two lines of ---, and its
+// first heading.
 func frontMatter(t *Text, text string) {
 	head, ok := strings.CutPrefix(strings.ReplaceAll(text[:min(len(text), 16<<10)], "\r\n", "\n"), "---\n")
 	if head, _, closed := strings.Cut(head, "\n---"); ok && closed {

@@ -196,7 +196,8 @@ const utf8Name = "utf-8"
 
 // decodeHTML returns a page as UTF-8, and the name of what it was.
 func decodeHTML(b []byte, params map[string]string) ([]byte, string, error) {
-	return decode(b, params, prescan, params == nil) // without a media type it is a file, and nobody could say a charset
+	noType := params == nil // it is a file, for which nobody could say a charset
+	return decode(b, params, prescan, noType)
 }
 
 // decodeText returns a text that is no HTML as UTF-8, and the name of what it was.

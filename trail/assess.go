@@ -151,18 +151,23 @@ func (s *Summary) shared() map[string]int {
 func (s *Summary) conflicts(d *documents) map[string]int {
 	var rows []*docRow
 	var texts []support.Passage
-	seen, cut := textSet{}, 0
+	type text struct {
+		document int
+		text     string
+	}
+	seen := make(map[text]bool, len(d.rows))
+	cut := 0
 	for i := range d.rows {
 		r := &d.rows[i]
-		if !r.counts() && !r.Retrieved || !seen.add(r) {
-			continue
+		if t := (text{r.document, r.text()}); t.text != "" && (r.counts() || r.Retrieved) && !seen[t] {
+			seen[t] = true
+			words := t.text
+			if len(words) > maxConflictPassage {
+				words = strings.ToValidUTF8(words[:maxConflictPassage], "")
+				cut++
+			}
+			rows, texts = append(rows, r), append(texts, support.Passage{Text: words})
 		}
-		words := r.text()
-		if len(words) > maxConflictPassage {
-			words = strings.ToValidUTF8(words[:maxConflictPassage], "")
-			cut++
-		}
-		rows, texts = append(rows, r), append(texts, support.Passage{Text: words})
 	}
 	found, issues := support.Conflicts(texts, nil)
 	s.Issues = append(s.Issues, issues...)

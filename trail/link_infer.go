@@ -68,7 +68,12 @@ type pooled struct {
 // pool returns the passages of rows, each text of a document once, and the answers of steps.
 func (l *linker) pool(rows, steps []int) *pool {
 	p := &pool{}
-	seen, left := textSet{}, 0
+	type text struct {
+		document int
+		text     string
+	}
+	seen := make(map[text]bool, len(rows))
+	left := 0
 	put := func(words string, what pooled, relevance *float64) {
 		if len(p.docs) == maxPassages {
 			left++
@@ -87,8 +92,10 @@ func (l *linker) pool(rows, steps []int) *pool {
 		put(l.t.Steps[i].Answer, pooled{row: -1, step: i}, nil)
 	}
 	for _, i := range rows {
-		if r := &l.rows[i]; seen.add(r) {
-			put(r.text(), pooled{row: i, step: r.step}, r.Relevance)
+		r := &l.rows[i]
+		if key := (text{r.document, r.text()}); key.text != "" && !seen[key] {
+			seen[key] = true
+			put(key.text, pooled{row: i, step: r.step}, r.Relevance)
 		}
 	}
 	if left > 0 {

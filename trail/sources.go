@@ -365,24 +365,6 @@ type docRow struct {
 	document int
 }
 
-// textSet has the texts of documents, each once.
-type textSet map[documentText]bool
-
-type documentText struct {
-	document int
-	text     string
-}
-
-// add adds the text of a row. It returns false where there is none, or the document has it already.
-func (s textSet) add(r *docRow) bool {
-	key := documentText{r.document, r.text()}
-	if key.text == "" || s[key] {
-		return false
-	}
-	s[key] = true
-	return true
-}
-
 // documents returns the documents of the run, numbered by first use in the order of its steps. Rows are of the same
 // document if they have the same id, or addresses that mean the same page; ids that only count places, and hashes of
 // content, are not enough by themselves.

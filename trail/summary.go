@@ -331,7 +331,7 @@ func (s *Summary) MarshalJSON() ([]byte, error) {
 
 func (s *Summary) writeSources(w *objectWriter) {
 	full := func(w *objectWriter, d *SummarySource) {
-		d.Source.write(w)
+		d.write(w)
 		w.orOmit("other_ids", d.OtherIDs)
 		if len(d.Passages) > 0 {
 			writeList(w, "passages", d.Passages, writePassage)
@@ -341,7 +341,7 @@ func (s *Summary) writeSources(w *objectWriter) {
 	}
 	writeList(w, "all_sources", s.Sources, full)
 	writeList(w, "primary_sources", s.Primary, func(w *objectWriter, d *SummarySource) {
-		d.Source.write(w)
+		d.write(w)
 		w.orOmit("other_ids", d.OtherIDs)
 		w.member("steps", d.Steps)
 	})
