@@ -23,34 +23,21 @@ func TestFindReformatted(t *testing.T) {
 // A quote that begins or ends inside a number says something else, also where it stands in its place.
 func TestFindCut(t *testing.T) {
 	const text = "The trial cured 15 percent of all, –5 more (7) than 1/2 of the unable; it was 10.5 of them."
-	for _, test := range []struct {
-		quote string
-		cut   bool
-	}{
-		{"15 percent of all", false},
-		{"5 percent of all", true},
-		{"5 more (7) than", true},
-		{"7) than 1/2", true},
-		{"2 of the unable", true},
-		{"able; it was", true},
-		{"it was 10", true},
-		{"trial cured 1", true},
-		{"it was 10.5", false},
-		{"the un", false}, // quotes are cut to a length
-	} {
-		start := len([]rune(text[:strings.Index(text, test.quote)]))
-		q := snapshot.Quote{Exact: test.quote, Start: start, End: start + len([]rune(test.quote))}
+	for _, test := range testenv.Cases(t, "testdata/find_cut.txt", 2) {
+		quote, cut := test[0], test[1] == "true"
+		start := len([]rune(text[:strings.Index(text, quote)]))
+		q := snapshot.Quote{Exact: quote, Start: start, End: start + len([]rune(quote))}
 		m, ok := snapshot.Find(text, &q)
-		if !ok || m.How != snapshot.MatchExact || m.Cut != test.cut || snapshot.IsCut(text, q.Start, q.End) != test.cut {
-			t.Errorf("%q in place: %+v, %v", test.quote, m, ok)
+		if !ok || m.How != snapshot.MatchExact || m.Cut != cut || snapshot.IsCut(text, q.Start, q.End) != cut {
+			t.Errorf("%q in place: %+v, %v", quote, m, ok)
 		}
 		q = snapshot.QuoteAt(text, q.Start, q.End)
 		q.Start, q.End = 0, 0
-		if m, ok := snapshot.Find(text, &q); !ok || m.Cut != test.cut {
-			t.Errorf("%q by what stands around it: %+v, %v", test.quote, m, ok)
+		if m, ok := snapshot.Find(text, &q); !ok || m.Cut != cut {
+			t.Errorf("%q by what stands around it: %+v, %v", quote, m, ok)
 		}
-		if m, ok := snapshot.Find(text, &snapshot.Quote{Exact: test.quote}); ok == test.cut {
-			t.Errorf("%q anywhere: %+v, %v", test.quote, m, ok)
+		if m, ok := snapshot.Find(text, &snapshot.Quote{Exact: quote}); ok == cut {
+			t.Errorf("%q anywhere: %+v, %v", quote, m, ok)
 		}
 	}
 	if snapshot.IsCut(text, 5, 4) || snapshot.IsCut(text, 9000, 9001) {

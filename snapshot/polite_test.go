@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // Who is waited for goes first, and scheduled work leaves half of the places.
@@ -177,11 +179,8 @@ func TestRetryAfter(t *testing.T) {
 // What is allowed is so for TCP only, and an address with a zone never.
 func TestGuard(t *testing.T) {
 	g := newGuard([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fe80::/10"), {}})
-	for at, ok := range map[string]bool{
-		"tcp4 10.1.2.3:22": true, "tcp6 [::ffff:10.1.2.3]:22": true, "tcp6 [fe80::1]:80": true, "tcp4 8.8.8.8:443": true, "tcp6 [2606:4700::1]:80": true,
-		"udp4 10.1.2.3:22": false, "unix 10.1.2.3:80": false, "udp4 8.8.8.8:80": false, "tcp6 [fe80::1%lo]:80": false, "tcp4 8.8.8.8:53": false,
-		"tcp4 127.0.0.1:80": false, "tcp6 [::ffff:127.0.0.1]:80": false, "tcp6 [::ffff:8.8.8.8]:80": false, "tcp4 localhost:80": false, "tcp4 ": false,
-	} {
+	for _, row := range testenv.Cases(t, "testdata/guard.txt", 2) {
+		at, ok := row[0], row[1] == "true"
 		network, address, _ := strings.Cut(at, " ")
 		if err := g.check(network, address); (err == nil) != ok {
 			t.Errorf("%s: %v", at, err)

@@ -1,8 +1,10 @@
 package snapshot_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -10,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/ibidhq/ibid/internal/testenv"
@@ -92,38 +95,25 @@ func TestBlocks(t *testing.T) {
 }
 
 func TestFacts(t *testing.T) {
-	for _, test := range []struct {
-		name, mediaType, text string
-		want                  snapshot.Text
-	}{
-		{
-			"page", "text/html; charset=utf-8", `<!doctype html><html lang="en-GB"><head><title>The <b>title</title>
-			<meta name="author" content="Ada L."><meta name=author content="Ada L."><meta property="article:author" content="https://x.example/ada">
-			<meta property="article:published_time" content="2026-04-28T10:00:00Z"><meta property="og:site_name" content="Towers">
-			<link rel="license" href="https://license.example/by"><link rel="canonical" href="https://x.example/a"></head><body>x`,
-			snapshot.Text{
-				Title: "The <b>title", Authors: []string{"Ada L."}, PublishedAt: "2026-04-28T10:00:00Z", Language: "en-GB", Site: "Towers",
-				License: "https://license.example/by", URL: "https://x.example/a",
-			},
-		},
-		{
-			"JSON-LD", "text/html; charset=utf-8", `<body><script type="application/ld+json">{"@graph":[{"@type":"WebPage"},{"headline":"H","author":[{"name":"A"},{"name":"B"}],
-			"datePublished":"2026-04-28","publisher":{"name":"P"}}]}</script>x`,
-			snapshot.Text{Title: "H", Authors: []string{"A", "B"}, PublishedAt: "2026-04-28", Site: "P"},
-		},
-		{"a date that is none", "text/html; charset=utf-8", `<meta name=date content="3 days ago"><body>x`, snapshot.Text{}},
-		{
-			"front matter", "text/markdown", "---\ntitle: \"T\"\nauthors:\n  - A\n  - B\ndate: 2026-04-28\nlicense: CC0\n---\n# H\n",
-			snapshot.Text{Title: "T", Authors: []string{"A", "B"}, PublishedAt: "2026-04-28", License: "CC0"},
-		},
-		{"first heading", "text/markdown", "\n# The *H*\ntext", snapshot.Text{Title: "The *H*"}},
-	} {
-		got := extract(t, test.text, test.mediaType)
+	ar, err := txtar.ParseFile("testdata/facts.txtar")
+	if err != nil || len(ar.Files) != 10 {
+		t.Fatalf("facts.txtar has not five documents: %v", err)
+	}
+	for f := range slices.Chunk(ar.Files, 2) {
+		var want snapshot.Text
+		if err := json.Unmarshal(f[1].Data, &want); err != nil {
+			t.Fatal(err)
+		}
+		mediaType := "text/html; charset=utf-8"
+		if strings.HasSuffix(f[0].Name, ".md") {
+			mediaType = "text/markdown"
+		}
+		got := extract(t, string(f[0].Data), mediaType)
 		facts := snapshot.Text{
 			Title: got.Title, Authors: got.Authors, PublishedAt: got.PublishedAt, Language: got.Language, Site: got.Site, License: got.License, URL: got.URL,
 		}
-		if diff := cmp.Diff(test.want, facts); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
+		if diff := cmp.Diff(want, facts); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", f[0].Name, diff)
 		}
 	}
 }
@@ -138,30 +128,22 @@ func TestRecognise(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for _, test := range []struct {
-		name, bytes, mediaType string
-		want                   error
-		words                  string
-	}{
-		{"empty", " \n", "", snapshot.ErrEmpty, "it is empty"},
-		{"PNG", "\x89PNG\r\n\x1a\n\x00", "text/html", snapshot.ErrUnsupported, "it looks like a PNG image"},
-		{"Word", "PK\x03\x04....word/document.xml", "", snapshot.ErrUnsupported, "it looks like a Word document (.docx)"},
-		{"ZIP", "PK\x03\x04....", "", snapshot.ErrUnsupported, "it looks like a ZIP archive"},
-		{"RTF", "{\\rtf1\\ansi x}", "", snapshot.ErrUnsupported, "it looks like an RTF document"},
-		{"RTF without its head", "{\\pard \\ql x\\par}", "", snapshot.ErrUnsupported, "it looks like an RTF document"},
-		{"zeros", "abc\x00\x01\x02def", "", snapshot.ErrUnsupported, "it looks like binary data"},
-		{"control characters", strings.Repeat("\x01\x02\x03a", 10), "", snapshot.ErrUnsupported, "it looks like binary data"},
-		{"an image, said", "abc", "image/png", snapshot.ErrUnsupported, `its type is "image/png"`},
-		{"deep", strings.Repeat("<div>", 600), "text/html", snapshot.ErrTooDeep, "512"},
-		{"too large", strings.Repeat("a", 101), "", snapshot.ErrTooLarge, "it has 101 bytes, the limit is 100"},
-	} {
-		o := &snapshot.TextOptions{MediaType: test.mediaType}
-		if errors.Is(test.want, snapshot.ErrTooLarge) {
+	wants := map[string]error{
+		"ErrEmpty": snapshot.ErrEmpty, "ErrUnsupported": snapshot.ErrUnsupported, "ErrTooDeep": snapshot.ErrTooDeep,
+		"ErrTooLarge": snapshot.ErrTooLarge,
+	}
+	for _, test := range append([][]string{
+		{"control characters", strings.Repeat("\x01\x02\x03a", 10), "", "ErrUnsupported", "it looks like binary data"},
+		{"deep", strings.Repeat("<div>", 600), "text/html", "ErrTooDeep", "512"},
+		{"too large", strings.Repeat("a", 101), "", "ErrTooLarge", "it has 101 bytes, the limit is 100"},
+	}, testenv.Cases(t, "testdata/refused.txt", 5)...) {
+		o := &snapshot.TextOptions{MediaType: test[2]}
+		if test[3] == "ErrTooLarge" {
 			o.Bytes = 100
 		}
-		_, err := snapshot.Extract([]byte(test.bytes), o)
-		if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.words) {
-			t.Errorf("%s: %v, want %q", test.name, err, test.words)
+		_, err := snapshot.Extract([]byte(test[1]), o)
+		if !errors.Is(err, wants[test[3]]) || err == nil || !strings.Contains(err.Error(), test[4]) {
+			t.Errorf("%s: %v, want %s, %q", test[0], err, test[3], test[4])
 		}
 	}
 	if got := extract(t, "<svg xmlns='x'><text>a</text></svg>", "image/svg+xml").MediaType; got != "image/svg+xml" {

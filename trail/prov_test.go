@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -145,26 +146,9 @@ func TestPROV(t *testing.T) {
 		}
 	}
 	got := relations(t, b)
-	for _, want := range []string{
-		"wasAssociatedWith run:run run:agent",
-		"used run:run run:question",
-		"used run:step-1 run:source-1", "used run:step-1 run:source-3", // used, cited
-		"hadMember run:step-1-results run:source-1", "hadMember run:step-1-results run:source-2", // retrieved
-		"wasDerivedFrom run:step-1-output run:source-1 run:step-1",
-		"wasGeneratedBy run:step-2-output run:step-2", "wasAttributedTo run:step-2-output run:agent",
-		"wasInformedBy run:step-2 run:step-1", // nil: the one before
-		"wasInformedBy run:step-4 run:step-1", "wasInformedBy run:step-4 run:step-2",
-		"wasInformedBy run:step-8 run:step-8-2", "wasInformedBy run:step-8-1 run:step-8-1-5", // nested
-		"wasGeneratedBy run:answer run:run", "wasAttributedTo run:answer run:agent",
-		"wasDerivedFrom run:answer run:step-8-output", // nothing builds on it
-	} {
-		if !slices.Contains(got, want) {
-			t.Errorf("it does not say: %s", want)
-		}
-	}
-	for _, not := range []string{"used run:step-1 run:source-2", "wasInformedBy run:step-1 run:step-2", "wasDerivedFrom run:answer run:step-1-output"} {
-		if slices.Contains(got, not) {
-			t.Errorf("it says: %s", not)
+	for _, row := range testenv.Cases(t, "testdata/prov.txt", 2) {
+		if slices.Contains(got, row[1]) != (row[0] == "says") {
+			t.Errorf("want that it %s: %s", row[0], row[1])
 		}
 	}
 }
@@ -249,19 +233,8 @@ func nan() float64 {
 
 // The checker finds what is wrong.
 func TestCheckPROV(t *testing.T) {
-	const head = `{"prefix":{"prov":"http://www.w3.org/ns/prov#","xsd":"http://www.w3.org/2001/XMLSchema#","r":"urn:r:"},"activity":{"r:a":{}},`
-	for name, body := range map[string]string{
-		"unknown kind":      head + `"wasMadeBy":{"_:1":{}}}`,
-		"no namespace":      head + `"entity":{"x:e":{}}}`,
-		"dangling":          head + `"used":{"_:1":{"prov:activity":"r:a","prov:entity":"r:none"}}}`,
-		"missing":           head + `"used":{"_:1":{"prov:activity":"r:a"}}}`,
-		"wrong type":        head + `"wasGeneratedBy":{"_:1":{"prov:activity":"r:a","prov:entity":"r:a"}}}`,
-		"null":              head + `"entity":{"r:e":{"r:x":null}}}`,
-		"bad literal":       head + `"entity":{"r:e":{"prov:type":{"$":"prov:Plan"}}}}`,
-		"bad time":          `{"prefix":{"prov":"http://www.w3.org/ns/prov#","r":"urn:r:"},"activity":{"r:a":{"prov:startTime":"now"}}}`,
-		"time of an entity": head + `"entity":{"r:e":{"prov:startTime":"2026-01-01T00:00:00Z"}}}`,
-		"bad prefix":        `{"prefix":{"r":"x"}}`,
-	} {
+	for _, row := range testenv.Cases(t, "testdata/prov_bad.txt", 2) {
+		name, body := row[0], row[1]
 		if len(checkPROV([]byte(body))) == 0 {
 			t.Errorf("%s: nothing is wrong with %s", name, body)
 		}
