@@ -274,7 +274,9 @@ func citationID(text string, c *Citation, keyOf func(id string) string) string {
 			if len(l.Pages) > 0 {
 				first, last = l.Pages[0], l.Pages[len(l.Pages)-1]
 			}
-			for _, n := range []int{l.Page, first, last, orNone(l.Block), orNone(l.BlockEnd), orNone(l.CharStart), orNone(l.CharEnd)} {
+			for _, n := range []int{
+				l.Page, first, last, orNone(l.Block), orNone(l.BlockEnd), orNone(l.CharStart), orNone(l.CharEnd),
+			} {
 				b = binary.AppendVarint(b, int64(n))
 			}
 		}

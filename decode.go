@@ -153,19 +153,19 @@ type Decoder struct {
 	Options DecodeOptions
 	OnEvent func(Event) // called inside Write and Close; nil: nobody listens
 
-	frames  frame.Splitter
-	parser  wire.Parser
-	fold    *fold
-	raw     []byte         // everything so far, until the format is known
-	queue   [][2][]byte    // documents that did not tell the format: event, data
-	said    *ProviderError // an error that was said before the format was known
-	count   int            // documents so far
-	plain   bool           // the format is generic: bytes are text
-	partial bool           // the document being parsed is incomplete
-	ended   bool           // the response has ended; what follows may be another
-	closed  bool
-	damage  *DecodeError
-	mark    endMark
+	frames     frame.Splitter
+	parser     wire.Parser
+	fold       *fold
+	raw        []byte         // everything so far, until the format is known
+	queue      [][2][]byte    // documents that did not tell the format: event, data
+	earlyError *ProviderError // an error that was said before the format was known
+	count      int            // documents so far
+	plain      bool           // the format is generic: bytes are text
+	partial    bool           // the document being parsed is incomplete
+	ended      bool           // the response has ended; what follows may be another
+	closed     bool
+	damage     *DecodeError
+	mark       endMark
 }
 
 // maxUnknown is how many documents may leave the format open before it is taken for generic.
@@ -351,9 +351,9 @@ func (d *Decoder) recognise(f frame.Frame) bool {
 	if len(d.queue) < maxUnknown && len(f.Data) <= maxTelling {
 		d.queue = append(d.queue, [2][]byte{slices.Clone(f.Event), slices.Clone(f.Data)})
 	}
-	if d.said == nil {
+	if d.earlyError == nil {
 		if code, message, ok := wire.ReadError(f.Data); ok {
-			d.said = &ProviderError{Code: code, Message: message}
+			d.earlyError = &ProviderError{Code: code, Message: message}
 			d.marked(d.frames.Kind() != frame.JSON) // a later document may tell the format, and go on
 		}
 	}
@@ -372,18 +372,20 @@ func (d *Decoder) parse(event, data []byte) {
 		d.op(&wire.Op{Kind: wire.Error, Name: code, More: message})
 		return
 	}
+	const most = 512 // bytes, which are more than the snippet shows
+	beginning := fmt.Sprintf("document %d: %s", d.count, snippet(string(data[:min(len(data), most)])))
 	if !d.partial && !json.Valid(data) {
-		d.fold.issue("bad-json", fmt.Sprintf("document %d: %s", d.count, clip(data)))
+		d.fold.issue("bad-json", beginning)
 		return
 	}
-	d.fold.issue(wire.IssueUnknownType, fmt.Sprintf("document %d: %s", d.count, clip(data)))
+	d.fold.issue(wire.IssueUnknownType, beginning)
 }
 
 // closeGeneric ends a response whose format nobody knew.
 func (d *Decoder) closeGeneric() {
 	d.generic()
-	if d.said != nil {
-		d.fold.op(&wire.Op{Kind: wire.Error, Name: d.said.Code, More: d.said.Message})
+	if d.earlyError != nil {
+		d.fold.op(&wire.Op{Kind: wire.Error, Name: d.earlyError.Code, More: d.earlyError.Message})
 		return
 	}
 	if d.frames.Kind() == frame.AWS { // whose own bytes are no text
@@ -442,15 +444,6 @@ func (d *Decoder) fail(cause error, detail string) {
 	d.damage = &DecodeError{Document: d.count, Err: cause}
 }
 
-// clip shortens a document for a message.
-func clip(b []byte) string {
-	const most = 120
-	if len(b) > most {
-		return strings.ToValidUTF8(string(b[:most]), "") + "…"
-	}
-	return validText(string(b))
-}
-
 // endMark is where a response says that it ends.
 type endMark struct {
 	at   int64
@@ -494,7 +487,7 @@ func (d *Decoder) end(op *wire.Op) {
 // isBehind reports whether a document breaks off behind the end mark, of which it therefore is not known whether it was
 // sent whole, and has nothing to do with the answer.
 func (d *Decoder) isBehind(f frame.Frame) bool {
-	return errors.Is(f.Err, frame.ErrTruncated) && d.mark.sure() &&
+	return f.Err != nil && d.mark.sure() && errors.Is(f.Err, frame.ErrTruncated) &&
 		!wire.Another(d.fold.format, d.fold.id, f.Event, f.Data)
 }
 

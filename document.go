@@ -187,7 +187,8 @@ func (a *Answer) Document(opts *DocumentOptions) *Document {
 	return d
 }
 
-// documentJSON says how a document is written: a nil list as null, and whatever an answer that was made by hand may hold.
+// documentJSON says how a document is written: a nil list as null, and whatever an answer that was made by hand may
+// hold.
 var documentJSON = json2.JoinOptions(
 	json2.FormatNilSliceAsNull(true), json2.Deterministic(true),
 	jsontext.EscapeForJS(true), jsontext.PreserveRawStrings(true), // provider_metadata is as the provider sent it
@@ -288,7 +289,8 @@ func (w *documentWriter) sources() []DocumentSource {
 		}
 		for k := range s.Chunks {
 			c := &s.Chunks[k]
-			d.Chunks = append(d.Chunks, DocumentChunk{nullable(&c.ID), nullable(&c.Content), finite(c.Score), c.Locator})
+			id, content := nullable(&c.ID), nullable(&c.Content)
+			d.Chunks = append(d.Chunks, DocumentChunk{id, content, finite(c.Score), c.Locator})
 		}
 		sources = append(sources, d)
 	}

@@ -416,7 +416,7 @@ func (f *fold) next() {
 			c.parts[i].ended = true
 			f.first = max(f.first, c.parts[i].key.Message+1)
 		}
-		c.settle() // no citation of it counts into the text of the next
+		c.placeRest() // no citation of it counts into the text of the next
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/prose"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
@@ -62,7 +63,7 @@ func (c *candidate) addCite(w *wire.Cite) {
 		}
 		cite.told = old.told
 		*old = cite
-		c.await(i)
+		c.placeOrWait(i)
 		return
 	}
 	if len(c.cites) >= c.fold.limits.Citations {
@@ -77,7 +78,7 @@ func (c *candidate) addCite(w *wire.Cite) {
 		c.cites = make([]foldCite, 0, 4) // cheaper than 1, 2, 4
 	}
 	c.cites = append(c.cites, cite)
-	c.await(i)
+	c.placeOrWait(i)
 }
 
 func sameCite(a, b *wire.Cite) bool {
@@ -105,8 +106,8 @@ func (c *candidate) withdraw(key string) {
 	}
 }
 
-// await tries to place a citation now, and else files it under what it waits for.
-func (c *candidate) await(i int) {
+// placeOrWait tries to place a citation now, and else files it under what it waits for.
+func (c *candidate) placeOrWait(i int) {
 	if c.try(i, false) {
 		return
 	}
@@ -144,7 +145,7 @@ func (c *candidate) need(cite *foldCite) (int, bool) {
 // grown tries again to place the citations that waited for a text as long as this.
 func (c *candidate) grown() {
 	for len(c.waiting) > 0 && c.waiting[0].need <= c.text.Len() {
-		c.await(heap.Pop(&c.waiting).(wait).cite)
+		c.placeOrWait(heap.Pop(&c.waiting).(wait).cite)
 	}
 }
 
@@ -156,8 +157,8 @@ func (c *candidate) ended(p wire.Part) {
 	delete(c.blocks, p)
 }
 
-// settle places every citation for good.
-func (c *candidate) settle() {
+// placeRest places every citation for good.
+func (c *candidate) placeRest() {
 	for i := range c.cites {
 		if !c.cites[i].settled {
 			c.try(i, true)
@@ -171,7 +172,7 @@ func (c *candidate) settle() {
 	for i := range c.cites { // now that all links are known, some stand for other statements than they seemed to
 		if cite := &c.cites[i]; !cite.withdrawn {
 			if out := c.citation(cite); out.Claim != cite.claimed {
-				c.tell(i, out)
+				c.emitCite(i, out)
 			}
 		}
 	}
@@ -210,13 +211,13 @@ func (c *candidate) try(i int, last bool) bool {
 		c.report(cite)
 	}
 	if changed && c.fold.onEvent != nil {
-		c.tell(i, c.citation(cite))
+		c.emitCite(i, c.citation(cite))
 	}
 	return cite.settled
 }
 
-// tell tells of a citation.
-func (c *candidate) tell(i int, out Citation) {
+// emitCite tells of a citation.
+func (c *candidate) emitCite(i int, out Citation) {
 	c.cites[i].claimed = out.Claim
 	if len(out.Refs) > 0 {
 		c.fold.emit(Event{Kind: EventCitation, Candidate: c.index, Key: c.key(i), Citation: &out})
@@ -249,7 +250,7 @@ func (c *candidate) report(cite *foldCite) {
 }
 
 // snippet shortens a text for a message.
-func snippet(s string) string { return clip([]byte(s)) }
+func snippet(s string) string { return text.Shorten(validText(s), 120) }
 
 // key returns the name under which events tell of a citation.
 func (c *candidate) key(i int) string {

@@ -170,7 +170,8 @@ func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
 		before, _ := offsets.In(u, Span{base, base})
 		n += before
 	}
-	cuts := c.cuts[sort.Search(len(c.cuts), func(i int) bool { return c.cuts[i].at >= base && c.cuts[i].from >= base }):]
+	first := sort.Search(len(c.cuts), func(i int) bool { return c.cuts[i].at >= base && c.cuts[i].from >= base })
+	cuts := c.cuts[first:]
 	removed := func(k *cut) int { return k.before[unit] - cuts[0].before[unit] }
 	begins := func(k *cut) int {
 		at, _ := offsets.In(u, Span{k.at, k.at})

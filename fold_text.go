@@ -442,7 +442,7 @@ func (c *candidate) unsettle() {
 	for i := range c.cites {
 		if !c.cites[i].withdrawn {
 			c.cites[i].settled, c.cites[i].stated = false, Span{}
-			c.await(i)
+			c.placeOrWait(i)
 		}
 	}
 	if c.marks != nil {
@@ -460,7 +460,7 @@ func (c *candidate) close() {
 	if c.marks != nil {
 		c.scanMarks(true)
 	}
-	c.settle()
+	c.placeRest()
 }
 
 // outParts returns the parts as the answer has them: without empty ones, and neighbours of one kind, message and place

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Offsets converts offsets into one text between units. Each conversion is a short walk from one of the marks that stand
-// every few hundred bytes; they are made the first time they are needed, only as far as they are needed, and not at all
-// for [UTF8] or while the text is ASCII.
+// Offsets converts offsets into one text between units. Each conversion is a short walk from one of the marks that
+// stand every few hundred bytes; they are made the first time they are needed, only as far as they are needed, and not
+// at all for [UTF8] or while the text is ASCII.
 //
 // Invalid UTF-8 counts as Go counts it: every byte that belongs to no valid character is one code point, one UTF-16
 // unit.

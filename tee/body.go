@@ -14,6 +14,81 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
+// DefaultLimit is how many bytes of a response are decoded when [Options.Limit] is 0: 256 MiB.
+const DefaultLimit = 256 << 20
+
+// Why a response was not decoded to its end. [Result.Err] wraps them.
+var (
+	ErrLimit    = errors.New("the response is over the limit of what is decoded")
+	ErrClosed   = errors.New("the response was closed before its end")
+	ErrEncoding = errors.New("no such content encoding is known")
+)
+
+// PanicError says that the decoder, or OnEvent, panicked.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error returns the value of the panic.
+func (e *PanicError) Error() string { return fmt.Sprintf("decode response: panic: %v", e.Value) }
+
+// Options says how a [Body] decodes what passes. The zero value and nil decode a plain body and tell nobody.
+type Options struct {
+	Decode ibid.DecodeOptions
+	// Encoding is the response's Content-Encoding: empty or identity, or a list of gzip, deflate, br and zstd. With any
+	// other one nothing is decoded.
+	Encoding string
+	// Length is the response's Content-Length: with as many bytes the body has ended, even before it says so. 0 or
+	// less: not known.
+	Length int64
+	// Limit is how many bytes are decoded, of a compressed body how many after decompression. A longer body passes all
+	// the same, but its answer is what came until then, with [ErrLimit]. 0: [DefaultLimit].
+	Limit int64
+	// OnEvent is told what becomes known, while it does, inside Read, and inside Close what the end settles. It must
+	// not call Read. Nil: nobody listens.
+	OnEvent func(ibid.Event)
+	// Done is called exactly once, inside the Read or the Close that ended the response. It must not call Read. Nil:
+	// nobody waits.
+	Done func(Result)
+}
+
+// Result is what a [Body] made of a response.
+type Result struct {
+	// Answer is never nil: what was known at the end.
+	Answer *ibid.Answer
+	// Err is nil, or why the answer may not be all of it: a *[ibid.DecodeError], a *[PanicError], the error of reading,
+	// or what wraps [ErrLimit], [ErrClosed] or [ErrEncoding].
+	Err error
+	End End
+}
+
+// End says what ended the decoding of a response.
+type End uint8
+
+// The ends.
+const (
+	EndMark   End = iota + 1 // the end mark was seen
+	EndOfBody                // the body ended without one
+	EndClosed                // the body was closed, or its request cancelled, before: the client is gone
+	EndBroken                // reading the body returned an error
+)
+
+// String returns the end's name.
+func (e End) String() string {
+	switch e {
+	case EndMark:
+		return "mark"
+	case EndOfBody:
+		return "body"
+	case EndClosed:
+		return "closed"
+	case EndBroken:
+		return "broken"
+	}
+	return fmt.Sprintf("End(%d)", uint8(e))
+}
+
 // maxHeld is how many bytes are held behind an end mark that is not confirmed before they are let go: a server that
 // sends white space for ever does not make us keep it.
 const maxHeld = 1 << 20
@@ -119,7 +194,7 @@ func (b *Body) read(p []byte) (n int, hold int64, err error) {
 	b.total += int64(n)
 	at, sure, on := b.decode(p[:n])
 	if b.closed.Load() { // by OnEvent, or while we decoded
-		b.settle(EndClosed, nil)
+		b.callDone(EndClosed, nil)
 		on = false
 	}
 	whole := errors.Is(err, io.EOF) || b.total == b.length
@@ -163,11 +238,11 @@ func (b *Body) decode(p []byte) (at int64, sure, on bool) {
 func (b *Body) finish() {
 	end := b.due
 	b.due, b.free = 0, len(b.held)
-	b.settle(end, b.err)
+	b.callDone(end, b.err)
 }
 
-// settle calls Done, the first time.
-func (b *Body) settle(end End, err error) {
+// callDone calls Done, the first time.
+func (b *Body) callDone(end End, err error) {
 	b.mu.Lock()
 	dec := b.dec
 	var r Result
@@ -188,7 +263,7 @@ func (b *Body) Close() error {
 	err := b.body.Close()
 	if b.mu.TryLock() {
 		b.mu.Unlock()
-		b.settle(EndClosed, nil)
+		b.callDone(EndClosed, nil)
 	}
 	return err
 }

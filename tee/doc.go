@@ -11,11 +11,11 @@
 //
 //   - Of an event stream the bytes before the end mark are handed out at once, and the rest after Done.
 //   - A JSON body is nothing without its last byte: the read that has it is handed out in one piece, after Done. So is
-//     the last read of a body whose end mark is its length ([Options.Length]), or a read that comes with the end of the body.
+//     the last read of a body whose end mark is its length ([Options.Length]), or a read that comes with the end of the
+//     body.
 //   - An error that ends a response is an end mark.
 //   - An end mark that only the end of the input confirms is held until the next bytes come from upstream, and goes on
-//     being
-//     held while these are no document.
+//     being held while these are no document.
 //   - What comes behind an end mark passes without being decoded.
 //   - An end mark that comes in several reads is held from the read on that completes it.
 //   - Of a compressed body nothing is held but the last read, where that is known for it. A copy is decompressed and

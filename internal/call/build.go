@@ -66,7 +66,7 @@ func BuildRequest(provider string, c *Chat) (*Built, error) {
 	if !ok {
 		return nil, fmt.Errorf("building a request: provider %q: not known", provider)
 	}
-	said, err := c.said()
+	said, err := c.messagesToSend()
 	if err == nil {
 		err = c.check(provider)
 	}
@@ -140,8 +140,8 @@ func (c *Chat) requestFor(provider string, said []Message) (path string, body an
 	return "", nil, errors.New("ibid cannot write its requests")
 }
 
-// said returns the messages to send: up to the user's newest, without those of tools and those that say nothing.
-func (c *Chat) said() ([]Message, error) {
+// messagesToSend returns the messages to send: up to the user's newest, without those of tools and those that say nothing.
+func (c *Chat) messagesToSend() ([]Message, error) {
 	if c.Model == "" {
 		return nil, errors.New("no model")
 	}

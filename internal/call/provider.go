@@ -29,8 +29,8 @@ type Provider struct {
 const anthropicVersion = "2023-06-01"
 
 // providers are in the order of the documentation. Addresses, variables and headers are those of the providers' own
-// SDKs. Bedrock's key is one of its API keys, which are bearer tokens; its address has a region, so that users of another
-// region need their own.
+// SDKs. Bedrock's key is one of its API keys, which are bearer tokens; its address has a region, so that users of
+// another region need their own.
 var providers = []Provider{
 	withBearer("openai", "https://api.openai.com", "OPENAI_API_KEY"),
 	{
@@ -87,8 +87,8 @@ func KeyHeaders() []string {
 
 // otelNames are the names of providers in OpenTelemetry's conventions for generative AI, where they differ from ours.
 var otelNames = map[string]string{
-	"gemini": "gcp.gemini", "vertex": "gcp.vertex_ai", "azure": "azure.ai.openai", "bedrock": "aws.bedrock", "xai": "x_ai",
-	"mistral": "mistral_ai",
+	"gemini": "gcp.gemini", "vertex": "gcp.vertex_ai", "azure": "azure.ai.openai", "bedrock": "aws.bedrock",
+	"xai": "x_ai", "mistral": "mistral_ai",
 }
 
 // OTelName returns the name of a provider in OpenTelemetry's conventions for generative AI, the provider's own where
@@ -100,7 +100,8 @@ func OTelName(provider string) string {
 	return provider
 }
 
-// hosts are further hosts of providers. Whatever ends with one, after a dot or, in regional names, a hyphen, is one too.
+// hosts are further hosts of providers. Whatever ends with one, after a dot or, in regional names, a hyphen, is one
+// too.
 var hosts = map[string]string{
 	"api.cohere.ai": "cohere", "discoveryengine.googleapis.com": "gemini", "aiplatform.googleapis.com": "gemini",
 	"openai.azure.com": "azure", "services.ai.azure.com": "azure", "cognitiveservices.azure.com": "azure",

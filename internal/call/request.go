@@ -222,8 +222,8 @@ func anyText(v scan.Value) string {
 	return strings.ToValidUTF8(wire.Compact(v), "\uFFFD")
 }
 
-// joinText joins the visible text of a message's content: a string, one part or a list of parts, or an object that holds
-// one of these.
+// joinText joins the visible text of a message's content: a string, one part or a list of parts, or an object that
+// holds one of these.
 func joinText(content scan.Value, between string) string {
 	if inner := content.Pick("parts", "content"); inner != nil {
 		content = inner

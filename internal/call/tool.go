@@ -26,8 +26,8 @@ type neutralTool struct {
 
 // words returns the chat with its tools in the provider's words.
 func (c *Chat) words(provider string) (*Chat, error) {
-	said := *c
-	said.Tools = nil
+	worded := *c
+	worded.Tools = nil
 	for i, raw := range c.Tools {
 		if !json.Valid(raw) {
 			return nil, errors.New("a tool is not JSON")
@@ -43,9 +43,9 @@ func (c *Chat) words(provider string) (*Chat, error) {
 				return nil, fmt.Errorf("tool %d: %w", i, err)
 			}
 		}
-		said.Tools = append(said.Tools, raw)
+		worded.Tools = append(worded.Tools, raw)
 	}
-	return &said, nil
+	return &worded, nil
 }
 
 // readNeutral reads a tool, and reports whether it is a neutral one: a web search without any detail, or a search in

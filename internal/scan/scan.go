@@ -102,21 +102,21 @@ type Fields []struct {
 	To   any // *Value; *string, for Value.Str; *int, for a whole number; **float64, nil for what is no number
 }
 
-// Read puts each member of v that is in fields where they say. Of two members with one name the last counts; what has no
-// member, or is an *int and its member no whole number, stays as it is.
+// Read puts each member of v that is in fields where they say. Of two members with one name the last counts; what has
+// no member, or is an *int and its member no whole number, stays as it is.
 func (v Value) Read(fields Fields) {
 	for o := Members(v); o.Next(); {
 		for i := range fields {
 			if IsName(o.Key, fields[i].Name) {
-				o.Val.put(fields[i].To)
+				o.Val.storeIn(fields[i].To)
 				break
 			}
 		}
 	}
 }
 
-// put stores v in a field of [Fields].
-func (v Value) put(to any) {
+// storeIn stores v in a field of [Fields].
+func (v Value) storeIn(to any) {
 	switch to := to.(type) {
 	case *Value:
 		*to = v

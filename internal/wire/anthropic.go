@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
+	"iter"
 	"slices"
 	"strings"
 
@@ -17,16 +18,12 @@ import (
 // anthropic reads anthropic-messages, also as Bedrock's InvokeModel wraps it.
 type anthropic struct {
 	out
-	cfg       *Config
-	begun     bool
-	documents []Source // by document_index
-	results   []Source // by search_result_index
-	given     bool     // the request, or the documents, are known: an index past them is wrong
-	described describedSources
-	id        string // of the message that is read
-	message   int    // its number: a recording may hold several turns
-	blocks    map[int]*anthropicBlock
-	delta     template
+	givenSources
+	given   bool   // the request, or the documents, are known: an index past them is wrong
+	id      string // of the message that is read
+	message int    // its number: a recording may hold several turns
+	blocks  map[int]*anthropicBlock
+	delta   template
 }
 
 // anthropicBlock is a content block that has begun.
@@ -42,7 +39,10 @@ type anthropicBlock struct {
 const maxToolInput = 64 << 10
 
 func newAnthropic(c *Config) Parser {
-	return &anthropic{out: out{emit: c.Emit}, cfg: c, blocks: map[int]*anthropicBlock{}}
+	return &anthropic{
+		out: out{emit: c.Emit}, givenSources: givenSources{cfg: c}, blocks: map[int]*anthropicBlock{},
+		given: len(c.Request) > 0 || len(c.Documents) > 0,
+	}
 }
 
 func looksAnthropic(s *shape) bool {
@@ -97,9 +97,7 @@ func (p *anthropic) Parse(_ []byte, doc scan.Value) bool {
 			return true
 		}
 	}
-	if !p.begun {
-		p.sayDocuments()
-	}
+	p.sayOnce(&p.out, requestDocuments)
 	var kind string
 	var index, block, delta, message scan.Value
 	doc.Read(scan.Fields{
@@ -145,29 +143,32 @@ func (p *anthropic) untyped(doc scan.Value) bool {
 	return true
 }
 
-// Close implements [Parser].
-func (p *anthropic) Close() {}
+// givenSources are the documents and search results that a model was given, which citations name by their places.
+type givenSources struct {
+	cfg       *Config
+	begun     bool     // they were said
+	documents []Source // by document_index
+	results   []Source // by search_result_index
+	described describedSources
+}
 
-// sayDocuments says the documents that the model was given.
-func (p *anthropic) sayDocuments() {
-	p.begun = true
-	requested, results := requestDocuments(p.cfg.Request)
-	p.documents = p.cfg.documents(requested, func(i int) string { return numbered("doc:", i) })
-	p.results = results
-	p.given = len(p.cfg.Request) > 0 || len(p.cfg.Documents) > 0
-	p.described = describedSources{}
-	p.described.sayAll(&p.out, p.documents)
-	p.described.sayAll(&p.out, p.results)
+// sayOnce says what the model was given, as read collects it from the request.
+func (g *givenSources) sayOnce(o *out, read func(request scan.Value) (documents, results []Source)) {
+	if g.begun {
+		return
+	}
+	requested, results := read(g.cfg.Request)
+	g.begun, g.results, g.described = true, results, describedSources{}
+	g.documents = g.cfg.documents(requested, func(i int) string { return numbered("doc:", i) })
+	for _, list := range [][]Source{g.documents, g.results} {
+		for i := range list {
+			g.described.say(o, &list[i])
+		}
+	}
 }
 
 // describedSources are the keys of the sources that were said.
 type describedSources map[string]bool
-
-func (d describedSources) sayAll(o *out, list []Source) {
-	for i := range list {
-		d.say(o, &list[i])
-	}
-}
 
 func (d describedSources) say(o *out, s *Source) {
 	s.ID = cmp.Or(s.ID, s.Key)
@@ -231,7 +232,7 @@ func (p *anthropic) blockStart(i int, v scan.Value) {
 	case "thinking", "redacted_thinking", "compaction", "container_upload", "fallback":
 	default:
 		if !strings.HasSuffix(b.kind, "_tool_result") {
-			p.unknown("content block "+clip(b.kind), v)
+			p.unknown("content block "+b.kind, v)
 		}
 	}
 }
@@ -298,7 +299,7 @@ func (p *anthropic) blockDelta(doc, index, delta scan.Value) bool {
 		}
 	case "thinking_delta", "signature_delta", "compaction_delta":
 	default:
-		p.unknown("delta "+clip(kind), delta)
+		p.unknown("delta "+kind, delta)
 	}
 	return true
 }
@@ -312,16 +313,16 @@ func (p *anthropic) searched(tool string, input scan.Value) {
 
 func (p *anthropic) searchResults(list scan.Value) {
 	if list.IsObject() {
-		p.issue(IssueSourceFailed, "web search: "+clip(list.Get("error_code").Text()), nil)
+		p.issue(IssueSourceFailed, "web search: "+shorten(list.Get("error_code").Text()), nil)
 		return
 	}
 	for results := scan.Elements(list); results.Next(); {
 		r := results.Val
 		if string(r.Type()) != "web_search_result" {
-			p.unknown("search result "+clip(string(r.Type())), r)
+			p.unknown("search result "+string(r.Type()), r)
 			continue
 		}
-		s := &Source{Kind: KindWeb}
+		s := &Source{Kind: kindWeb}
 		r.Read(scan.Fields{{"url", &s.URL}, {"title", &s.Title}, {"page_age", &s.PublishedAt}})
 		if s.Key = s.URL; s.Key != "" {
 			p.source(s)
@@ -333,7 +334,7 @@ func (p *anthropic) searchResults(list scan.Value) {
 func (p *anthropic) fetched(result scan.Value) {
 	s := fetchedPage(result)
 	if s.URL == "" {
-		p.issue(IssueSourceFailed, "web fetch: "+clip(result.Get("error_code").Text()), nil)
+		p.issue(IssueSourceFailed, "web fetch: "+shorten(result.Get("error_code").Text()), nil)
 		return
 	}
 	p.documents = append(p.documents, s)
@@ -343,7 +344,7 @@ func (p *anthropic) fetched(result scan.Value) {
 
 func fetchedPage(result scan.Value) Source {
 	url, document := result.Get("url").Str(), result.Get("content")
-	s := Source{Key: url, Kind: KindWeb, URL: url, Title: document.Get("title").Str()}
+	s := Source{Key: url, Kind: kindWeb, URL: url, Title: document.Get("title").Str()}
 	if src := document.Get("source"); string(src.Type()) == "text" {
 		s.Content = src.Get("data").Str()
 	}
@@ -353,9 +354,9 @@ func fetchedPage(result scan.Value) Source {
 func (p *anthropic) stop(reason scan.Value) { p.finishAs(anthropicFinish, reason) }
 
 var anthropicFinish = map[string]string{
-	"end_turn": FinishStop, "stop_sequence": FinishStop, "max_tokens": FinishLength,
-	"model_context_window_exceeded": FinishLength, "tool_use": FinishTool, "pause_turn": FinishTool,
-	"refusal": FinishRefusal,
+	"end_turn": finishStop, "stop_sequence": finishStop, "max_tokens": finishLength,
+	"model_context_window_exceeded": finishLength, "tool_use": finishTool, "pause_turn": finishTool,
+	"refusal": finishRefusal,
 }
 
 // finishAs says why the answer ended, in the words of a table. A reason that is not there is reported as a stop.
@@ -365,8 +366,8 @@ func (o *out) finishAs(reasons map[string]string, v scan.Value) {
 		return
 	}
 	finish, known := reasons[reason]
-	if o.finish(0, cmp.Or(finish, FinishStop)); !known {
-		o.unknown("stop reason "+clip(reason), v)
+	if o.finish(0, cmp.Or(finish, finishStop)); !known {
+		o.unknown("stop reason "+reason, v)
 	}
 }
 
@@ -386,11 +387,11 @@ func (p *anthropic) citation(b *anthropicBlock, v scan.Value) {
 		ref.Source = p.documentSource(v)
 		p.place(&ref, kind, v)
 	default:
-		p.unknown("citation "+clip(kind), v)
+		p.unknown("citation "+kind, v)
 		return
 	}
 	if ref.Source == "" {
-		p.issue(IssueSourceless, clip(ref.Quote), v)
+		p.issue(IssueSourceless, shorten(ref.Quote), v)
 		return
 	}
 	b.cited++
@@ -408,7 +409,7 @@ func (p *anthropic) place(ref *Ref, kind string, v scan.Value) {
 	case "content_block_location":
 		p.blockRange(ref, v)
 	default:
-		p.characters(&ref.Locator, v, "start_char_index", "end_char_index")
+		ref.Locator.CharStart, ref.Locator.CharEnd = p.bounds(v, "start_char_index", "end_char_index")
 	}
 }
 
@@ -416,53 +417,46 @@ func (p *anthropic) blockRange(ref *Ref, v scan.Value) {
 	p.blocksOf(&ref.Locator, v, "start_block_index", "end_block_index")
 }
 
-// pages, characters and blocksOf read a place in a source whose end is exclusive. Without its start it is not known.
-
-func (o *out) pages(l *Locator, v scan.Value, from, to string) {
-	start, ok1 := o.index(from, v.Get(from))
-	end, ok2 := o.index(to, v.Get(to))
-	if ok1 {
-		l.Page = start
+// bounds reads a place in a source; nil is what is missing or no number. Its end is exclusive.
+func (o *out) bounds(v scan.Value, from, to string) (start, end *int) {
+	if n, ok := o.index(from, v.Get(from)); ok {
+		start = &n
 	}
-	if ok1 && ok2 && end-1 > start {
-		l.LastPage = end - 1
+	if n, ok := o.index(to, v.Get(to)); ok {
+		end = &n
 	}
+	return start, end
 }
 
-func (o *out) characters(l *Locator, v scan.Value, from, to string) {
-	start, ok1 := o.index(from, v.Get(from))
-	end, ok2 := o.index(to, v.Get(to))
-	if ok1 {
-		l.CharStart = &start
+func (o *out) pages(l *Locator, v scan.Value, from, to string) {
+	start, end := o.bounds(v, from, to)
+	if start == nil {
+		return
 	}
-	if ok2 {
-		l.CharEnd = &end
+	if l.Page = *start; end != nil && *end-1 > *start {
+		l.LastPage = *end - 1
 	}
 }
 
 func (o *out) blocksOf(l *Locator, v scan.Value, from, to string) {
-	start, ok1 := o.index(from, v.Get(from))
-	end, ok2 := o.index(to, v.Get(to))
-	if ok1 {
-		l.Block = &start
-	}
-	if ok1 && ok2 && end > start {
-		end--
-		l.LastBlock = &end
+	start, end := o.bounds(v, from, to)
+	if l.Block = start; start != nil && end != nil && *end > *start {
+		*end--
+		l.LastBlock = end
 	}
 }
 
 func (p *anthropic) webSource(v scan.Value) string {
 	url := v.Get("url").Str()
 	if url != "" {
-		p.source(&Source{Key: url, Kind: KindWeb, URL: url, Title: v.Get("title").Str()})
+		p.source(&Source{Key: url, Kind: kindWeb, URL: url, Title: v.Get("title").Str()})
 	}
 	return url
 }
 
 func (p *anthropic) resultSource(v scan.Value) string {
 	i, ok := p.index("search_result_index", v.Get("search_result_index"))
-	s := Source{Key: v.Get("source").Str(), Kind: KindDocument, Title: v.Get("title").Str()}
+	s := Source{Key: v.Get("source").Str(), Kind: kindDocument, Title: v.Get("title").Str()}
 	if ok {
 		s.Key = numbered("sr:", i)
 	}
@@ -483,7 +477,7 @@ func (p *anthropic) documentSource(v scan.Value) string {
 	}
 	s := Source{
 		Key:      numbered("doc:", i),
-		Kind:     KindDocument,
+		Kind:     kindDocument,
 		Title:    v.Get("document_title").Str(),
 		GlobalID: v.Get("file_id").Str(),
 	}
@@ -514,37 +508,50 @@ func (p *anthropic) document(i int, title string) *Source {
 	return &p.documents[k]
 }
 
-// requestDocuments collects the document blocks and the search results of a request, in the order that citations count
-// them: over all messages, those inside tool results too.
-func requestDocuments(request scan.Value) (documents, results []Source) {
-	var walk func(content scan.Value, depth int)
-	walk = func(content scan.Value, depth int) {
-		for blocks := scan.Elements(content); blocks.Next(); {
-			b := blocks.Val
-			switch string(b.Type()) {
-			case "document":
-				documents = append(documents, requestDocument(b, len(documents)))
-			case "web_fetch_tool_result":
-				if page := fetchedPage(b.Get("content")); page.URL != "" {
-					documents = append(documents, page)
+// requestBlocks yields the content blocks of all messages of a request, each followed by those of the tool result that
+// it is, in the order that citations count them.
+func requestBlocks(request scan.Value, toolResult func(scan.Value) scan.Value) iter.Seq[scan.Value] {
+	return func(yield func(scan.Value) bool) {
+		for messages := scan.Elements(request.Get("messages")); messages.Next(); {
+			for blocks := scan.Elements(messages.Val.Get("content")); blocks.Next(); {
+				if !yield(blocks.Val) {
+					return
 				}
-			case "search_result":
-				results = append(results, requestResult(b, len(results)))
-			case "tool_result":
-				if depth == 0 {
-					walk(b.Get("content"), 1)
+				for inner := scan.Elements(toolResult(blocks.Val)); inner.Next(); {
+					if !yield(inner.Val) {
+						return
+					}
 				}
 			}
 		}
 	}
-	for messages := scan.Elements(request.Get("messages")); messages.Next(); {
-		walk(messages.Val.Get("content"), 0)
+}
+
+// requestDocuments collects the document blocks and the search results of a request.
+func requestDocuments(request scan.Value) (documents, results []Source) {
+	toolResult := func(b scan.Value) scan.Value {
+		if string(b.Type()) == "tool_result" {
+			return b.Get("content")
+		}
+		return nil
+	}
+	for b := range requestBlocks(request, toolResult) {
+		switch string(b.Type()) {
+		case "document":
+			documents = append(documents, requestDocument(b, len(documents)))
+		case "web_fetch_tool_result":
+			if page := fetchedPage(b.Get("content")); page.URL != "" {
+				documents = append(documents, page)
+			}
+		case "search_result":
+			results = append(results, requestResult(b, len(results)))
+		}
 	}
 	return documents, results
 }
 
 func requestDocument(b scan.Value, i int) Source {
-	s := Source{Key: numbered("doc:", i), Kind: KindDocument, Title: b.Get("title").Str()}
+	s := Source{Key: numbered("doc:", i), Kind: kindDocument, Title: b.Get("title").Str()}
 	src := b.Get("source")
 	switch string(src.Type()) {
 	case "text":
@@ -554,7 +561,7 @@ func requestDocument(b scan.Value, i int) Source {
 	case "url":
 		s.URL = src.Get("url").Str()
 	case "file":
-		s.Kind, s.GlobalID = KindFile, src.Get("file_id").Str()
+		s.Kind, s.GlobalID = kindFile, src.Get("file_id").Str()
 	}
 	return s
 }
@@ -562,7 +569,7 @@ func requestDocument(b scan.Value, i int) Source {
 func requestResult(b scan.Value, i int) Source {
 	s := Source{
 		Key:     numbered("sr:", i),
-		Kind:    KindDocument,
+		Kind:    kindDocument,
 		Title:   b.Get("title").Str(),
 		Content: contentText(b.Get("content")),
 	}
@@ -574,7 +581,7 @@ func requestResult(b scan.Value, i int) Source {
 func setAddress(s *Source, address string) {
 	switch {
 	case strings.HasPrefix(address, "https://"), strings.HasPrefix(address, "http://"):
-		s.Kind, s.URL = KindWeb, address
+		s.Kind, s.URL = kindWeb, address
 	case s.Title == "":
 		s.Title = address
 	default:

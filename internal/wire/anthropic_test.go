@@ -7,7 +7,7 @@ import (
 )
 
 func TestAnthropicGiven(t *testing.T) {
-	given := []Source{{Title: "A"}, {Key: "own", ID: "own", Kind: KindFile}}
+	given := []Source{{Title: "A"}, {Key: "own", ID: "own", Kind: kindFile}}
 	got := recordGiven(t, "anthropic-messages", given, `{"type":"message","content":[{"type":"text","text":"a","citations":[{"type":"char_location","document_index":1}]}]}`)
 	want := []string{
 		`source doc:0 document id="doc:0" title="A"`,

@@ -44,7 +44,7 @@ func (p *chat) azureCitations(index int, list scan.Value) {
 }
 
 func azureChunk(v scan.Value) *Source {
-	s := &Source{Kind: KindDocument, Raw: v}
+	s := &Source{Kind: kindDocument, Raw: v}
 	var chunk, url scan.Value
 	v.Read(scan.Fields{
 		{"id", &s.ID},
@@ -60,7 +60,7 @@ func azureChunk(v scan.Value) *Source {
 		s.URL = firstText(url, "url", "uri", "href")
 	}
 	if s.Filename != "" || s.URL != "" {
-		s.Kind = KindFile
+		s.Kind = kindFile
 	}
 	return s
 }

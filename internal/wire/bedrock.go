@@ -14,18 +14,14 @@ import (
 // converse reads bedrock-converse, as a body and as a stream.
 type converse struct {
 	out
-	cfg       *Config
-	begun     bool
-	documents []Source
-	results   []Source
-	described describedSources
-	inputs    map[int][]byte // the streamed inputs of tools so far, by content block
-	cites     int            // citations so far
-	delta     template
+	givenSources
+	inputs map[int][]byte // the streamed inputs of tools so far, by content block
+	cites  int            // citations so far
+	delta  template
 }
 
 func newConverse(c *Config) Parser {
-	return &converse{out: out{emit: c.Emit}, cfg: c, inputs: map[int][]byte{}}
+	return &converse{out: out{emit: c.Emit}, givenSources: givenSources{cfg: c}, inputs: map[int][]byte{}}
 }
 
 func looksConverse(s *shape) bool {
@@ -50,9 +46,7 @@ func (p *converse) Parse(event []byte, doc scan.Value) bool {
 		p.raw(part, text)
 		return true
 	}
-	if !p.begun {
-		p.sayDocuments()
-	}
+	p.sayOnce(&p.out, converseDocuments)
 	if message := doc.Path("output", "message"); message.IsObject() {
 		p.body(doc, message)
 		return true
@@ -68,50 +62,22 @@ func (p *converse) Parse(event []byte, doc scan.Value) bool {
 	return false
 }
 
-// Close implements [Parser].
-func (p *converse) Close() {}
-
-func (p *converse) sayDocuments() {
-	p.begun = true
-	requested, results := converseDocuments(p.cfg.Request)
-	p.documents = p.cfg.documents(requested, func(i int) string { return numbered("doc:", i) })
-	p.results = results
-	p.described = describedSources{}
-	p.described.sayAll(&p.out, p.documents)
-	p.described.sayAll(&p.out, p.results)
-}
-
-// converseDocuments collects the documents and search results of a request in the order that citations count them.
+// converseDocuments collects the documents and search results of a request.
 func converseDocuments(request scan.Value) (documents, results []Source) {
-	var walk func(content scan.Value, depth int)
-	walk = func(content scan.Value, depth int) {
-		for blocks := scan.Elements(content); blocks.Next(); {
-			if d := blocks.Val.Get("document"); d.IsObject() {
-				documents = append(documents, converseDocument(d, len(documents)))
-			}
-			if r := blocks.Val.Get("searchResult"); r.IsObject() {
-				s := Source{
-					Key:     numbered("sr:", len(results)),
-					Kind:    KindDocument,
-					Title:   r.Get("title").Str(),
-					Content: contentText(r.Get("content")),
-				}
-				setAddress(&s, r.Get("source").Str())
-				results = append(results, s)
-			}
-			if depth == 0 {
-				walk(blocks.Val.Path("toolResult", "content"), 1)
-			}
+	toolResult := func(b scan.Value) scan.Value { return b.Path("toolResult", "content") }
+	for b := range requestBlocks(request, toolResult) {
+		if d := b.Get("document"); d.IsObject() {
+			documents = append(documents, converseDocument(d, len(documents)))
 		}
-	}
-	for messages := scan.Elements(request.Get("messages")); messages.Next(); {
-		walk(messages.Val.Get("content"), 0)
+		if r := b.Get("searchResult"); r.IsObject() {
+			results = append(results, requestResult(r, len(results)))
+		}
 	}
 	return documents, results
 }
 
 func converseDocument(d scan.Value, i int) Source {
-	s := Source{Key: numbered("doc:", i), Kind: KindDocument, Title: d.Get("name").Str()}
+	s := Source{Key: numbered("doc:", i), Kind: kindDocument, Title: d.Get("name").Str()}
 	src := d.Get("source")
 	s.Content = src.Get("text").Str()
 	if s.Content == "" {
@@ -157,7 +123,7 @@ func (p *converse) block(i int, name string, v, raw scan.Value) {
 		p.query(v.Path("input", "query"))
 	case "toolResult", "reasoningContent", "guardContent", "image", "document", "video", "cachePoint", "p":
 	default:
-		p.unknown("content block "+clip(name), raw)
+		p.unknown("content block "+name, raw)
 	}
 }
 
@@ -208,7 +174,7 @@ func (p *converse) blockDelta(i int, delta scan.Value) {
 			}
 		case "reasoningContent", "toolResult", "image":
 		default:
-			p.unknown("delta "+clip(string(o.Key)), delta)
+			p.unknown("delta "+string(o.Key), delta)
 		}
 	}
 }
@@ -228,10 +194,10 @@ func (p *converse) citation(i int, v scan.Value) {
 	}
 	if ref.Source == "" && title != "" {
 		ref.Source = "title:" + title
-		p.source(&Source{Key: ref.Source, Kind: KindDocument, Title: title})
+		p.source(&Source{Key: ref.Source, Kind: kindDocument, Title: title})
 	}
 	if ref.Source == "" {
-		p.issue(IssueSourceless, clip(ref.Quote), v)
+		p.issue(IssueSourceless, shorten(ref.Quote), v)
 		return
 	}
 	p.cite(&Cite{
@@ -248,7 +214,7 @@ func (p *converse) locate(ref *Ref, arm string, v, citation scan.Value) {
 		ref.Source = url
 		if url != "" {
 			title, site := citation.Get("title").Str(), v.Get("domain").Str()
-			p.source(&Source{Key: url, Kind: KindWeb, URL: url, Site: site, Title: title})
+			p.source(&Source{Key: url, Kind: kindWeb, URL: url, Site: site, Title: title})
 		}
 		return
 	case "searchResultLocation":
@@ -256,13 +222,13 @@ func (p *converse) locate(ref *Ref, arm string, v, citation scan.Value) {
 	case "documentChar", "documentPage", "documentChunk":
 		ref.Source = p.listed("doc:", v.Get("documentIndex"), p.documents, citation)
 	default:
-		p.unknown("location "+clip(arm), v)
+		p.unknown("location "+arm, v)
 		return
 	}
 	switch arm {
 	case "documentChar":
 		if !v.Get("start").IsNull() {
-			p.characters(&ref.Locator, v, "start", "end")
+			ref.Locator.CharStart, ref.Locator.CharEnd = p.bounds(v, "start", "end")
 		}
 	case "documentPage":
 		p.pages(&ref.Locator, v, "start", "end")
@@ -277,7 +243,7 @@ func (p *converse) listed(prefix string, index scan.Value, list []Source, citati
 	if !ok && (!index.IsNull() || len(list) > 1) { // a missing index is 0 where there is but one document
 		return ""
 	}
-	s := Source{Key: numbered(prefix, i), Kind: KindDocument, Title: citation.Get("title").Str()}
+	s := Source{Key: numbered(prefix, i), Kind: kindDocument, Title: citation.Get("title").Str()}
 	if i < len(list) {
 		return list[i].Key
 	}
@@ -293,7 +259,7 @@ func (p *converse) listed(prefix string, index scan.Value, list []Source, citati
 
 // named is a source that a citation names by its address or another name.
 func (p *converse) named(source, title string) string {
-	s := Source{Key: source, Kind: KindDocument, Title: title}
+	s := Source{Key: source, Kind: kindDocument, Title: title}
 	setAddress(&s, source)
 	p.source(&s)
 	return source
@@ -302,9 +268,9 @@ func (p *converse) named(source, title string) string {
 func (p *converse) stop(reason scan.Value) { p.finishAs(converseFinish, reason) }
 
 var converseFinish = map[string]string{
-	"end_turn": FinishStop, "stop_sequence": FinishStop, "max_tokens": FinishLength,
-	"model_context_window_exceeded": FinishLength, "tool_use": FinishTool, "guardrail_intervened": FinishFilter,
-	"content_filtered": FinishFilter, "malformed_model_output": FinishError, "malformed_tool_use": FinishError,
+	"end_turn": finishStop, "stop_sequence": finishStop, "max_tokens": finishLength,
+	"model_context_window_exceeded": finishLength, "tool_use": finishTool, "guardrail_intervened": finishFilter,
+	"content_filtered": finishFilter, "malformed_model_output": finishError, "malformed_tool_use": finishError,
 }
 
 // Bedrock's RetrieveAndGenerate and InvokeAgent cite spans of the answer, repeat the span's words, and are alone in
@@ -404,7 +370,7 @@ func (p *bedrockRAG) guardrail(doc scan.Value) {
 		action = doc.Path("guardrail", "action").Str()
 	}
 	if action == "INTERVENED" {
-		p.finish(0, FinishFilter)
+		p.finish(0, finishFilter)
 	}
 }
 
@@ -456,7 +422,7 @@ func (p *bedrockRAG) citation(v scan.Value) {
 
 // reference says the source of a citation and returns the pointer to it.
 func (p *bedrockRAG) reference(v scan.Value) Ref {
-	s := Source{Kind: KindDocument, Raw: v}
+	s := Source{Kind: kindDocument, Raw: v}
 	var metadata scan.Value
 	for o := scan.Members(v); o.Next(); {
 		switch string(o.Key) {
@@ -490,9 +456,9 @@ func (p *bedrockRAG) location(s *Source, v scan.Value) {
 		case string(o.Key) == "type":
 			switch string(o.Val.Bytes()) {
 			case "WEB", "CONFLUENCE", "SALESFORCE", "SHAREPOINT":
-				s.Kind = KindWeb
+				s.Kind = kindWeb
 			case "S3":
-				s.Kind = KindFile
+				s.Kind = kindFile
 			}
 		}
 	}
@@ -518,7 +484,7 @@ func (p *bedrockRAG) metadata(s *Source, v scan.Value) {
 			s.Title = o.Val.Str()
 		}
 	}
-	if s.Kind == KindFile && s.Filename == "" {
+	if s.Kind == kindFile && s.Filename == "" {
 		s.Filename = s.URL[strings.LastIndexByte(s.URL, '/')+1:]
 	}
 }

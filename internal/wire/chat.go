@@ -48,9 +48,6 @@ func newChat(c *Config) Parser {
 	return &chat{out: out{emit: c.Emit}, config: c}
 }
 
-// Close has nothing left to say.
-func (p *chat) Close() {}
-
 // chatDoc holds the members of a chunk or a body that matter.
 type chatDoc struct {
 	id, model, created, object, choices, failure scan.Value
@@ -235,20 +232,20 @@ func (p *chat) finished(index int, v scan.Value, refused bool) {
 	reason, known := chatFinish[s]
 	switch {
 	case !known:
-		p.unknown("finish reason "+clip(s), v)
+		p.unknown("finish reason "+s, v)
 		return
-	case reason == FinishStop && refused:
-		reason = FinishRefusal
+	case reason == finishStop && refused:
+		reason = finishRefusal
 	}
 	p.finish(index, reason)
 }
 
 var chatFinish = map[string]string{
-	"stop": FinishStop, "end_turn": FinishStop, "stop_sequence": FinishStop, "eos": FinishStop,
-	"length": FinishLength, "model_length": FinishLength, "max_tokens": FinishLength,
-	"tool_calls": FinishTool, "function_call": FinishTool,
-	"content_filter": FinishFilter, "sensitive": FinishFilter,
-	"error": FinishError, "insufficient_system_resource": FinishError, "network_error": FinishError,
+	"stop": finishStop, "end_turn": finishStop, "stop_sequence": finishStop, "eos": finishStop,
+	"length": finishLength, "model_length": finishLength, "max_tokens": finishLength,
+	"tool_calls": finishTool, "function_call": finishTool,
+	"content_filter": finishFilter, "sensitive": finishFilter,
+	"error": finishError, "insufficient_system_resource": finishError, "network_error": finishError,
 }
 
 // message reads a message, or what a chunk adds to it. Again says that it is a whole message after its pieces.
@@ -336,7 +333,7 @@ func (p *chat) chunk(part Part, v scan.Value) {
 		p.reference(part, v)
 	case "tool_reference":
 		p.become(mistralChat)
-		p.toolReference(part, v)
+		p.citeBefore(part, v, "tool_reference", false)
 	case "thinking":
 		p.become(mistralChat)
 	case "reasoning", "reasoning_content":
@@ -344,7 +341,7 @@ func (p *chat) chunk(part Part, v scan.Value) {
 		p.choiceOf(part.Candidate).refuse = true
 		p.piece(Part{Candidate: part.Candidate, Content: 1, Kind: RefusalPart}, v.Get("refusal"), false)
 	default:
-		p.unknown("content chunk "+clip(string(kind)), v)
+		p.unknown("content chunk "+string(kind), v)
 	}
 }
 
@@ -370,7 +367,7 @@ func (p *chat) annotations(index int, list scan.Value) {
 			p.meta(numbered("file_annotation_", files), a.Val)
 			files++
 		default:
-			p.unknown("annotation "+clip(n.kind), a.Val)
+			p.unknown("annotation "+n.kind, a.Val)
 		}
 	}
 	if len(urls) > 0 {
@@ -550,7 +547,7 @@ func (p *chat) isNew(name string, v scan.Value) bool {
 // webSources says search results that no citation names.
 func (p *chat) webSources(list scan.Value) {
 	for a := scan.Elements(list); a.Next(); {
-		s := &Source{Kind: KindWeb, Raw: a.Val}
+		s := &Source{Kind: kindWeb, Raw: a.Val}
 		a.Val.Read(scan.Fields{
 			{"url", &s.URL},
 			{"link", &s.URL},

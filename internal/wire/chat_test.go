@@ -54,7 +54,7 @@ func TestDetectChat(t *testing.T) {
 func TestChatDocuments(t *testing.T) {
 	var got []string
 	p := newChat(&Config{
-		Documents: []Source{{Key: "a", Kind: KindDocument, Title: "A"}, {Kind: KindDocument, Title: "B"}},
+		Documents: []Source{{Key: "a", Kind: kindDocument, Title: "A"}, {Kind: kindDocument, Title: "B"}},
 		Emit:      func(op *Op) { got = append(got, line(op)) },
 	})
 	p.Parse(nil, scan.Value(chatBody(`{"content":[{"type":"reference","reference_ids":["a",1]}]}`)))

@@ -47,7 +47,7 @@ func TestCitedRecordings(t *testing.T) {
 			if t.Failed() {
 				for _, l := range lines {
 					if !strings.HasPrefix(l, "text ") {
-						t.Log(clip(l))
+						t.Log(shorten(l))
 					}
 				}
 			}

@@ -94,9 +94,6 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 	return true
 }
 
-// Close implements [Parser].
-func (p *cohere2) Close() {}
-
 func (p *cohere2) body(doc scan.Value) bool {
 	m := doc.Get("message")
 	if m.IsString() { // so Cohere says what was wrong with a request
@@ -141,7 +138,7 @@ func (p *cohere2) contentStart(i int, v scan.Value) {
 		p.text(Part{Content: i}, v.Get("text"))
 	case "thinking":
 	default:
-		p.unknown("content "+clip(kind), v)
+		p.unknown("content "+kind, v)
 	}
 }
 
@@ -208,7 +205,7 @@ func (p *cohere2) citation(key string, v scan.Value) {
 		c.Refs = documentRefs(ids)
 	}
 	if len(c.Refs) == 0 {
-		p.issue(IssueSourceless, clip(c.Quote), v)
+		p.issue(IssueSourceless, shorten(c.Quote), v)
 		return
 	}
 	p.cite(&c)
@@ -253,12 +250,12 @@ func (p *cohere2) cited(v scan.Value) string {
 	if key, ok := p.repeated[string(v)]; ok {
 		return key
 	}
-	s := Source{Kind: KindDocument, Raw: v}
+	s := Source{Kind: kindDocument, Raw: v}
 	var id, data, output scan.Value
 	var kind string
 	v.Read(scan.Fields{{"id", &id}, {"type", &kind}, {"document", &data}, {"tool_output", &output}})
 	if s.ID = id.Text(); kind == "tool" {
-		s.Kind, data = KindTool, output
+		s.Kind, data = kindTool, output
 	}
 	fillDocument(&s, data)
 	if s.ID == "" {
@@ -294,14 +291,14 @@ func cohereFinish(o *out, reason string) {
 	}
 	finish, known := cohereFinishes[strings.ToUpper(reason)]
 	if !known { // ERROR, TIMEOUT, USER_CANCEL
-		finish = FinishError
+		finish = finishError
 	}
 	o.finish(0, finish)
 }
 
 var cohereFinishes = map[string]string{
-	"COMPLETE": FinishStop, "STOP_SEQUENCE": FinishStop, "MAX_TOKENS": FinishLength, "ERROR_LIMIT": FinishLength,
-	"TOOL_CALL": FinishTool, "ERROR_TOXIC": FinishFilter,
+	"COMPLETE": finishStop, "STOP_SEQUENCE": finishStop, "MAX_TOKENS": finishLength, "ERROR_LIMIT": finishLength,
+	"TOOL_CALL": finishTool, "ERROR_TOXIC": finishFilter,
 }
 
 // sayDocuments says the documents that the model was given, cited or not.
@@ -378,9 +375,6 @@ func (p *cohere1) Parse(_ []byte, doc scan.Value) bool {
 	return true
 }
 
-// Close implements [Parser].
-func (p *cohere1) Close() {}
-
 // response reads a whole response: a body, or what a stream repeats at its end.
 func (p *cohere1) response(v scan.Value) {
 	var id, queries, documents, text, citations, calls, found scan.Value
@@ -401,20 +395,20 @@ func (p *cohere1) response(v scan.Value) {
 	p.toolCalls(calls)
 	for results := scan.Elements(found); results.Next(); {
 		if message := results.Val.Get("error_message").Str(); message != "" {
-			p.issue(IssueSourceFailed, clip(message), nil)
+			p.issue(IssueSourceFailed, shorten(message), nil)
 		}
 	}
 }
 
 func (p *cohere1) documents(v scan.Value) {
 	for docs := scan.Elements(v); docs.Next(); {
-		s := Source{Kind: KindDocument, ID: docs.Val.Get("id").Text(), Raw: docs.Val}
+		s := Source{Kind: kindDocument, ID: docs.Val.Get("id").Text(), Raw: docs.Val}
 		fillDocument(&s, docs.Val)
 		switch {
 		case docs.Val.Get("tool_name").IsString():
-			s.Kind = KindTool
+			s.Kind = kindTool
 		case s.URL != "":
-			s.Kind = KindWeb
+			s.Kind = kindWeb
 		}
 		if s.Key = s.ID; s.Key == "" {
 			s.Key = "content:" + s.Content
@@ -454,7 +448,7 @@ func (p *cohere1) citation(v scan.Value) {
 		key = append(key, ref.Source)
 	}
 	if len(c.Refs) == 0 {
-		p.issue(IssueSourceless, clip(c.Quote), nil) // without its JSON: a stream says it twice
+		p.issue(IssueSourceless, shorten(c.Quote), nil) // without its JSON: a stream says it twice
 		return
 	}
 	c.Key = strings.Join(key, "/")

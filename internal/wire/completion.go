@@ -10,7 +10,7 @@ import (
 // writes it, with annotations of files besides those of pages. Its parser is newChat.
 type Completion struct {
 	ID, Model, Text string
-	Finish          string // FinishStop, …; empty: not known
+	Finish          string // finishStop, …; empty: not known
 	Created         int64  // Unix seconds; 0: not known
 	Annotations     []Annotation
 
@@ -77,7 +77,7 @@ type (
 // Body returns the completion as one JSON object, without a line break.
 func (c *Completion) Body() ([]byte, error) {
 	m := &completionMessage{Role: "assistant", Annotations: c.notes()}
-	if c.Finish == FinishRefusal {
+	if c.Finish == finishRefusal {
 		m.Refusal = &c.Text
 	} else {
 		m.Content = &c.Text
@@ -97,7 +97,7 @@ func (c *Completion) Chunk(delta string, last bool) ([]byte, error) {
 	}
 	switch {
 	case delta == "" && last:
-	case c.Finish == FinishRefusal:
+	case c.Finish == finishRefusal:
 		d.Refusal = &delta
 	default:
 		d.Content = &delta
@@ -143,15 +143,15 @@ func (c *Completion) notes() []completionNote {
 func (c *Completion) finishReason() *string {
 	reason := ""
 	switch c.Finish {
-	case FinishStop, FinishRefusal: // a refusal shows in its text
+	case finishStop, finishRefusal: // a refusal shows in its text
 		reason = "stop"
-	case FinishLength:
+	case finishLength:
 		reason = "length"
-	case FinishTool:
+	case finishTool:
 		reason = "tool_calls"
-	case FinishFilter:
+	case finishFilter:
 		reason = "content_filter"
-	case FinishError:
+	case finishError:
 		reason = "error"
 	default:
 		return nil

@@ -8,7 +8,7 @@ import (
 
 func noted() *Completion {
 	return &Completion{
-		ID: "c1", Model: "gpt-x", Text: "Ebbe 🌊 <und> Flut.", Finish: FinishStop, Created: 1700000000,
+		ID: "c1", Model: "gpt-x", Text: "Ebbe 🌊 <und> Flut.", Finish: finishStop, Created: 1700000000,
 		Annotations: []Annotation{
 			{Start: 0, End: 6, URL: "https://a.example/?x=1&y=2", Title: "A"},
 			{Start: 13, End: 17, FileID: "file-1", Filename: "b.pdf"},
@@ -83,7 +83,7 @@ func TestCompletionChunks(t *testing.T) {
 	}
 	for i, delta := range []string{"Ja", ".", ""} {
 		if i == 2 {
-			c.Finish = FinishLength
+			c.Finish = finishLength
 		}
 		got, err := c.Chunk(delta, i == 2)
 		if err != nil {
@@ -96,7 +96,7 @@ func TestCompletionChunks(t *testing.T) {
 }
 
 func TestCompletionFinish(t *testing.T) {
-	for _, finish := range []string{FinishStop, FinishLength, FinishTool, FinishRefusal, FinishFilter, FinishError, ""} {
+	for _, finish := range []string{finishStop, finishLength, finishTool, finishRefusal, finishFilter, finishError, ""} {
 		c := &Completion{Text: "No.", Finish: finish}
 		body, err := c.Body()
 		if err != nil {
@@ -104,7 +104,7 @@ func TestCompletionFinish(t *testing.T) {
 		}
 		want := []string{`text 0/0/0 "No."`, "finish 0 " + finish, "end"}
 		switch finish {
-		case FinishRefusal:
+		case finishRefusal:
 			want[0] = `text 0/0/1+refusal "No."`
 		case "":
 			want = []string{want[0], "end"}

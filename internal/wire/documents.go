@@ -25,7 +25,7 @@ func ReadDocuments(list scan.Value) ([]Source, error) {
 	}
 	var docs []Source
 	for a := scan.Elements(list); a.Next(); {
-		s := Source{Kind: KindDocument, Raw: a.Val}
+		s := Source{Kind: kindDocument, Raw: a.Val}
 		switch {
 		case a.Val.IsString():
 			s.Content = a.Val.Str()
@@ -54,40 +54,28 @@ func fillDocument(s *Source, data scan.Value) {
 		}
 		return
 	}
-	var filename, date, text, snippet, content, authors scan.Value
-	for o := scan.Members(data); o.Next(); {
-		switch string(o.Key) {
-		case "title":
-			s.Title = o.Val.Str()
-		case "url":
-			s.URL = o.Val.Str()
-		case "filename":
-			s.Filename = o.Val.Text()
-		case "file_name":
-			filename = o.Val
-		case "published_at":
-			s.PublishedAt = o.Val.Text()
-		case "date":
-			date = o.Val
-		case "author":
-			if o.Val.IsString() {
-				s.Authors = []string{o.Val.Str()}
-			}
-		case "authors":
-			authors = o.Val
-		case "text":
-			text = o.Val
-		case "snippet":
-			snippet = o.Val
-		case "content":
-			content = o.Val
-		}
+	var filename, file, published, date, author, authors, text, snippet, content scan.Value
+	data.Read(scan.Fields{
+		{"title", &s.Title},
+		{"url", &s.URL},
+		{"filename", &filename},
+		{"file_name", &file},
+		{"published_at", &published},
+		{"date", &date},
+		{"author", &author},
+		{"authors", &authors},
+		{"text", &text},
+		{"snippet", &snippet},
+		{"content", &content},
+	})
+	if author.IsString() {
+		s.Authors = []string{author.Str()}
 	}
 	for a := scan.Elements(authors); a.Next(); {
 		s.Authors = append(s.Authors, a.Val.Text())
 	}
-	s.Filename = cmp.Or(s.Filename, filename.Text())
-	s.PublishedAt = cmp.Or(s.PublishedAt, date.Text())
+	s.Filename = cmp.Or(filename.Text(), file.Text())
+	s.PublishedAt = cmp.Or(published.Text(), date.Text())
 	if s.Content = cmp.Or(text.Text(), snippet.Text(), content.Text()); s.Content == "" {
 		s.Content = jsonText(data)
 	}

@@ -24,30 +24,30 @@ func TestReadDocuments(t *testing.T) {
 		{name: "cut off", list: `["a`, err: "not JSON"},
 		{
 			name: "strings", list: `["Brot","ist \u00e4lter"]`,
-			want: []Source{{Kind: KindDocument, Content: "Brot"}, {Kind: KindDocument, Content: "ist älter"}},
+			want: []Source{{Kind: kindDocument, Content: "Brot"}, {Kind: kindDocument, Content: "ist älter"}},
 		},
 		{
 			name: "flat objects", list: `[{"id":"a","title":"T","url":"https://t.example/","text":"x","snippet":"y","author":"A","date":"2024"},{"id":7,"snippet":"y","content":"z","authors":["A","B",3],"filename":"f.txt"},{"content":"z"},{ "rows" : [ 1, {"id": 2} ], "id": "r", "a\u0022b":null},{"id":"only"}]`,
 			want: []Source{
-				{Key: "a", ID: "a", Kind: KindDocument, Title: "T", URL: "https://t.example/", Content: "x", Authors: []string{"A"}, PublishedAt: "2024"},
-				{Key: "7", ID: "7", Kind: KindDocument, Content: "y", Authors: []string{"A", "B", "3"}, Filename: "f.txt"},
-				{Kind: KindDocument, Content: "z"},
-				{Key: "r", ID: "r", Kind: KindDocument, Content: `{"rows":[1,{"id":2}],"a\"b":null}`},
-				{Key: "only", ID: "only", Kind: KindDocument},
+				{Key: "a", ID: "a", Kind: kindDocument, Title: "T", URL: "https://t.example/", Content: "x", Authors: []string{"A"}, PublishedAt: "2024"},
+				{Key: "7", ID: "7", Kind: kindDocument, Content: "y", Authors: []string{"A", "B", "3"}, Filename: "f.txt"},
+				{Kind: kindDocument, Content: "z"},
+				{Key: "r", ID: "r", Kind: kindDocument, Content: `{"rows":[1,{"id":2}],"a\"b":null}`},
+				{Key: "only", ID: "only", Kind: kindDocument},
 			},
 		},
 		{
 			name: "id and data", list: `[{"id":"a","data":{"title":"T","text":"x"}},{"id":"b","data":"x"},{"id":"c","data":null},{"data":[ 1 ]}]`,
 			want: []Source{
-				{Key: "a", ID: "a", Kind: KindDocument, Title: "T", Content: "x"},
-				{Key: "b", ID: "b", Kind: KindDocument, Content: "x"},
-				{Key: "c", ID: "c", Kind: KindDocument, Content: `{"data":null}`},
-				{Kind: KindDocument, Content: "[1]"},
+				{Key: "a", ID: "a", Kind: kindDocument, Title: "T", Content: "x"},
+				{Key: "b", ID: "b", Kind: kindDocument, Content: "x"},
+				{Key: "c", ID: "c", Kind: kindDocument, Content: `{"data":null}`},
+				{Kind: kindDocument, Content: "[1]"},
 			},
 		},
 		{
 			name: "neither", list: `["a",7]`, err: "element 1 is neither a string nor an object",
-			want: []Source{{Kind: KindDocument, Content: "a"}},
+			want: []Source{{Kind: kindDocument, Content: "a"}},
 		},
 	}
 	for _, tt := range tests {
@@ -75,7 +75,7 @@ func FuzzReadDocuments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, list string) {
 		docs, err := ReadDocuments(scan.Value(list))
 		for _, d := range docs {
-			if d.Key != d.ID || d.Kind != KindDocument {
+			if d.Key != d.ID || d.Kind != kindDocument {
 				t.Errorf("document %+v", d)
 			}
 		}

@@ -10,15 +10,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/internal/scan"
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // out emits the operations of a parser, without an allocation for those that come often. Every parser embeds one.
 type out struct {
-	emit func(*Op)
-	op   Op     // reused for every operation
-	said Op     // reused for text alone, so that nothing else needs to be cleared
-	buf  []byte // for unescaping
-	room *room  // nil until it is needed: most answers cite nothing
+	emit   func(*Op)
+	op     Op     // reused for every operation
+	textOp Op     // reused for text alone, so that nothing else needs to be cleared
+	buf    []byte // for unescaping
+	room   *room  // nil until it is needed: most answers cite nothing
 }
 
 // room holds what operations point to, so that it is allocated once.
@@ -27,6 +28,9 @@ type room struct {
 	at  Cite
 	ref [1]Ref
 }
+
+// Close implements [Parser] for those that hold nothing back.
+func (o *out) Close() {}
 
 func (o *out) rooms() *room {
 	if o.room == nil {
@@ -46,11 +50,11 @@ func (o *out) text(p Part, v scan.Value) bool {
 
 // raw is text for a string's content as it stands between its quotes.
 func (o *out) raw(p Part, content []byte) {
-	o.said.Kind, o.said.Part, o.said.Text, o.said.ASCII = Text, p, content, true
+	o.textOp.Kind, o.textOp.Part, o.textOp.Text, o.textOp.ASCII = Text, p, content, true
 	if !isPlain(content) {
-		o.said.Text, o.said.ASCII = o.unescape(content), false
+		o.textOp.Text, o.textOp.ASCII = o.unescape(content), false
 	}
-	o.emit(&o.said)
+	o.emit(&o.textOp)
 }
 
 // isPlain reports whether b is ASCII without escapes, as most text is.
@@ -163,7 +167,7 @@ func (o *out) wantList(what string, v scan.Value) {
 }
 
 // unknown says that an item, annotation or event type has no meaning here.
-func (o *out) unknown(what string, v scan.Value) { o.issue(IssueUnknownType, what, v) }
+func (o *out) unknown(what string, v scan.Value) { o.issue(IssueUnknownType, shorten(what), v) }
 
 // index reads an offset or an index that a provider must send as a non-negative integer. Missing is ok = false without
 // an issue; a wrong one is reported.
@@ -173,7 +177,7 @@ func (o *out) index(what string, v scan.Value) (int, bool) {
 	}
 	n, ok := v.Int()
 	if !ok || n < 0 {
-		o.issue(IssueBadNumber, what+" "+clip(string(v)), nil)
+		o.issue(IssueBadNumber, what+" "+shorten(string(v)), nil)
 		return 0, false
 	}
 	return n, true
@@ -196,14 +200,8 @@ func blank(v scan.Value) bool {
 	return false
 }
 
-// clip shortens a value for a message.
-func clip(s string) string {
-	const most = 80
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+// shorten makes a value of any length fit for a message.
+func shorten(s string) string { return text.Shorten(strings.ToValidUTF8(s, ""), 100) }
 
 // documents returns the documents given to the model, with keys: those the caller gave, else those of the request.
 func (c *Config) documents(requested []Source, defaultID func(int) string) []Source {
@@ -216,7 +214,7 @@ func (c *Config) documents(requested []Source, defaultID func(int) string) []Sou
 			docs[i].Key = defaultID(i)
 		}
 		if docs[i].Kind == "" {
-			docs[i].Kind = KindDocument
+			docs[i].Kind = kindDocument
 		}
 	}
 	return docs

@@ -126,7 +126,7 @@ func eachDocument(doc scan.Value, read func(scan.Value) bool) bool {
 func (g *generate) addPiece(c *candidate, i int, content []byte) {
 	c.next(i, visiblePart)
 	g.raw(c.part, content)
-	c.length += len(g.said.Text)
+	c.length += len(g.textOp.Text)
 }
 
 // document reads one document of a response. Wrapped says that another may stand in it.
@@ -151,12 +151,12 @@ func (g *generate) document(doc scan.Value, wrapped bool) bool {
 	}
 	if !blank(failure) {
 		g.failure(doc)
-		g.finish(0, FinishError)
+		g.finish(0, finishError)
 	}
 	// A refused prompt has no candidates.
 	if why := feedback.Get("blockReason").Text(); why != "" && why != "BLOCK_REASON_UNSPECIFIED" && why != "0" {
 		g.meta("promptFeedback", feedback)
-		g.finish(0, FinishFilter)
+		g.finish(0, finishFilter)
 		g.endHere()
 	}
 	g.wantList("candidates", candidates)
@@ -312,12 +312,12 @@ func (g *generate) finishAs(c *candidate, reason string) {
 	word := strings.ToUpper(reason[strings.LastIndexByte(reason, '.')+1:])
 	neutral, known := geminiFinish[word]
 	switch {
-	case neutral == FinishStop && c.calls:
-		neutral = FinishTool
+	case neutral == finishStop && c.calls:
+		neutral = finishTool
 	case !known && strings.HasPrefix(word, "IMAGE_"):
-		neutral = FinishFilter
+		neutral = finishFilter
 	case !known:
-		g.issue(IssueUnknownType, "finishReason "+clip(reason), nil)
+		g.issue(IssueUnknownType, "finishReason "+shorten(reason), nil)
 	}
 	if neutral != "" {
 		g.finish(c.part.Candidate, neutral)
@@ -325,11 +325,11 @@ func (g *generate) finishAs(c *candidate, reason string) {
 }
 
 var geminiFinish = map[string]string{
-	"STOP": FinishStop, "1": FinishStop, "MAX_TOKENS": FinishLength, "2": FinishLength,
-	"SAFETY": FinishFilter, "3": FinishFilter, "RECITATION": FinishFilter, "4": FinishFilter, "BLOCKLIST": FinishFilter,
-	"PROHIBITED_CONTENT": FinishFilter, "SPII": FinishFilter, "LANGUAGE": FinishFilter, "MODEL_ARMOR": FinishFilter,
-	"MALFORMED_FUNCTION_CALL": FinishError, "UNEXPECTED_TOOL_CALL": FinishError, "TOO_MANY_TOOL_CALLS": FinishError,
-	"MALFORMED_RESPONSE": FinishError, "MISSING_THOUGHT_SIGNATURE": FinishError, "NO_IMAGE": FinishError,
+	"STOP": finishStop, "1": finishStop, "MAX_TOKENS": finishLength, "2": finishLength,
+	"SAFETY": finishFilter, "3": finishFilter, "RECITATION": finishFilter, "4": finishFilter, "BLOCKLIST": finishFilter,
+	"PROHIBITED_CONTENT": finishFilter, "SPII": finishFilter, "LANGUAGE": finishFilter, "MODEL_ARMOR": finishFilter,
+	"MALFORMED_FUNCTION_CALL": finishError, "UNEXPECTED_TOOL_CALL": finishError, "TOO_MANY_TOOL_CALLS": finishError,
+	"MALFORMED_RESPONSE": finishError, "MISSING_THOUGHT_SIGNATURE": finishError, "NO_IMAGE": finishError,
 	"OTHER": "", "5": "", // it says nothing
 }
 
@@ -403,7 +403,8 @@ func (gr *grounding) keep(f groundingField, v scan.Value) {
 // groundingNames are the names of the fields in groundingMetadata.
 var groundingNames = [...]string{
 	fieldChunks: "groundingChunks", fieldSupports: "groundingSupports", fieldWebQueries: "webSearchQueries",
-	fieldImageQueries: "imageSearchQueries", fieldRetrievalQueries: "retrievalQueries", fieldEntryPoint: "searchEntryPoint",
+	fieldImageQueries: "imageSearchQueries", fieldRetrievalQueries: "retrievalQueries",
+	fieldEntryPoint: "searchEntryPoint",
 }
 
 // keepGrounding keeps a candidate's groundingMetadata.
@@ -419,8 +420,8 @@ func (g *generate) keepGrounding(c *candidate, v scan.Value) {
 	}
 }
 
-// keepRecitations keeps the recitations of one document. A chunk that repeats those of former chunks adds nothing; within one
-// list the same entry twice is two citations.
+// keepRecitations keeps the recitations of one document. A chunk that repeats those of former chunks adds nothing; within
+// one list the same entry twice is two citations.
 func (c *candidate) keepRecitations(v scan.Value) {
 	list := v.Pick("citationSources", "citations")
 	before := len(c.recited)
@@ -628,7 +629,7 @@ func (o *out) fetched(once onceSet, url, status string, raw scan.Value) {
 		return
 	}
 	if url != "" {
-		o.source(&Source{Key: "url:" + url, Kind: KindWeb, URL: url, Raw: raw})
+		o.source(&Source{Key: "url:" + url, Kind: kindWeb, URL: url, Raw: raw})
 	}
 	word := strings.ToUpper(strings.TrimPrefix(status, "URL_RETRIEVAL_STATUS_"))
 	if word != "" && word != "SUCCESS" && word != "UNSPECIFIED" {
@@ -639,7 +640,7 @@ func (o *out) fetched(once onceSet, url, status string, raw scan.Value) {
 // recitation says one passage that Google found to repeat a known text.
 func (g *generate) recitation(c *candidate, i int, v scan.Value) {
 	var start, end, date scan.Value
-	s := &Source{Key: c.prefix + numbered("citation:", i), Kind: KindDocument, Raw: v}
+	s := &Source{Key: c.prefix + numbered("citation:", i), Kind: kindDocument, Raw: v}
 	v.Read(scan.Fields{
 		{"startIndex", &start},
 		{"endIndex", &end},
@@ -655,7 +656,7 @@ func (g *generate) recitation(c *candidate, i int, v scan.Value) {
 		return
 	}
 	if s.URL != "" {
-		s.Kind = KindWeb
+		s.Kind = kindWeb
 		s.Key = "recited:" + s.URL
 	}
 	g.byteSpan(cite, start, end)
@@ -689,7 +690,7 @@ func calendarDate(v scan.Value) string {
 // readChunk reads a grounding chunk, of which exactly one arm is set. It reports false for one without an arm or with
 // an unknown one; that is still a source, since supports may name it.
 func readChunk(v scan.Value) (*Source, bool) {
-	s := &Source{Kind: KindDocument, Raw: v}
+	s := &Source{Kind: kindDocument, Raw: v}
 	known := false
 	for o := scan.Members(v); o.Next(); {
 		if !o.Val.IsObject() {
@@ -699,17 +700,17 @@ func readChunk(v scan.Value) (*Source, bool) {
 		fields := scan.Fields{{"uri", &s.URL}, {"title", &s.Title}, {"domain", &s.Site}}
 		switch string(o.Key) {
 		case "web":
-			s.Kind = KindWeb
+			s.Kind = kindWeb
 			if o.Val.Read(fields); s.Site == "" {
 				s.Site = siteOf(s.Title)
 			}
 		case "retrievedContext", "retrieved_context":
 			retrievedChunk(s, o.Val)
 		case "maps":
-			s.Kind = KindMap
+			s.Kind = kindMap
 			o.Val.Read(append(fields[:2], scan.Fields{{"text", &s.Content}, {"placeId", &s.GlobalID}}...))
 		case "image": // the page it stands on is the source, not the picture's file
-			s.Kind = KindImage
+			s.Kind = kindImage
 			fields[0].Name = "sourceUri"
 			o.Val.Read(fields)
 		default:
@@ -753,7 +754,7 @@ func retrievedChunk(s *Source, v scan.Value) {
 	}
 	s.GlobalID = cmp.Or(document, media, file)
 	if !blank(store) || !blank(rag) || s.GlobalID != "" || strings.HasPrefix(s.URL, "gs://") {
-		s.Kind = KindFile
+		s.Kind = kindFile
 		s.Filename = fileTitle(s.Title)
 	}
 	s.URL = cmp.Or(s.URL, sourceURL(custom))

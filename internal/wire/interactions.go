@@ -98,8 +98,6 @@ func (p *interactions) Parse(event []byte, doc scan.Value) bool {
 	return p.event(kind, &e, doc)
 }
 
-func (p *interactions) Close() {}
-
 func (p *interactions) event(kind []byte, e *interaction, doc scan.Value) bool {
 	switch string(kind) {
 	case "step.delta":
@@ -141,14 +139,14 @@ func (p *interactions) event(kind []byte, e *interaction, doc scan.Value) bool {
 		if e.kind.IsNull() {
 			return false
 		}
-		p.unknown("event "+clip(string(kind)), doc)
+		p.unknown("event "+string(kind), doc)
 	}
 	return true
 }
 
 func (p *interactions) failed(doc scan.Value) {
 	p.failure(doc)
-	p.finish(0, FinishError)
+	p.finish(0, finishError)
 }
 
 // stop closes a part. What is not text has none.
@@ -189,8 +187,8 @@ func (p *interactions) resource(e *interaction, doc scan.Value) {
 // status says how an interaction ended.
 func (p *interactions) status(word string) {
 	reason := map[string]string{
-		"completed": FinishStop, "requires_action": FinishTool, "incomplete": FinishLength, "failed": FinishError,
-		"cancelled": FinishError, "budget_exceeded": FinishError,
+		"completed": finishStop, "requires_action": finishTool, "incomplete": finishLength, "failed": finishError,
+		"cancelled": finishError, "budget_exceeded": finishError,
 	}[word]
 	if reason == "" {
 		return // still going on
@@ -324,7 +322,7 @@ func (p *interactions) action(b *block) {
 			}
 		case strings.HasSuffix(kind, "_result"):
 		default:
-			p.unknown("step "+clip(kind), b.raw)
+			p.unknown("step "+kind, b.raw)
 		}
 	}
 }
@@ -370,7 +368,7 @@ func (p *interactions) annotation(part Part, v scan.Value) {
 	switch kind {
 	case "url_citation":
 		s.URL, s.Title, s.Site = url, title, siteOf(title)
-		if setKey(s, KindWeb, title); url != "" {
+		if setKey(s, kindWeb, title); url != "" {
 			s.Key = "url:" + url // as a page that the URL tool fetched
 		}
 	case "file_citation":
@@ -380,17 +378,17 @@ func (p *interactions) annotation(part Part, v scan.Value) {
 		} else if s.URL = sourceURL(custom); media == "" {
 			s.GlobalID = document // a resource name such as fileSearchStores/…
 		}
-		if setKey(s, KindFile, document, s.GlobalID, file); s.Key == "" {
+		if setKey(s, kindFile, document, s.GlobalID, file); s.Key == "" {
 			looseSource(s, origin)
-			s.Kind = KindFile
+			s.Kind = kindFile
 		}
 	case "place_citation":
 		s.Title, s.URL, s.GlobalID = name, url, place
-		setKey(s, KindMap, place, url, name)
+		setKey(s, kindMap, place, url, name)
 	case "": // the first version of the API had one kind, without a name
 		looseSource(s, origin)
 	default:
-		p.unknown("annotation "+clip(kind), v)
+		p.unknown("annotation "+kind, v)
 		return
 	}
 	if s.Key == "" {
@@ -418,9 +416,9 @@ func setKey(s *Source, kind string, names ...string) {
 func looseSource(s *Source, name string) {
 	if strings.Contains(name, "://") {
 		s.URL = name
-		setKey(s, KindWeb, name)
+		setKey(s, kindWeb, name)
 		return
 	}
 	s.Title = name
-	setKey(s, KindDocument, name)
+	setKey(s, kindDocument, name)
 }

@@ -54,9 +54,6 @@ func (p *conversations) Parse(_ []byte, doc scan.Value) bool {
 	return true
 }
 
-// Close implements [Parser].
-func (p *conversations) Close() {}
-
 func (p *conversations) body(doc scan.Value) {
 	p.head(HeadID, doc.Get("conversation_id"))
 	i := 0
@@ -72,7 +69,7 @@ func (p *conversations) body(doc scan.Value) {
 			p.call(v)
 		case "agent.handoff":
 		default:
-			p.unknown("output "+clip(kind), v)
+			p.unknown("output "+kind, v)
 		}
 	}
 	if !doc.Cut() {
@@ -87,9 +84,9 @@ func (p *conversations) call(v scan.Value) {
 
 func (p *conversations) done() {
 	if p.called {
-		p.finish(0, FinishTool)
+		p.finish(0, finishTool)
 	} else {
-		p.finish(0, FinishStop)
+		p.finish(0, finishStop)
 	}
 	p.end()
 }
@@ -123,29 +120,33 @@ func (p *conversations) chunk(part Part, v scan.Value) {
 	case "text":
 		p.text(part, v.Get("text"))
 	case "tool_reference":
-		p.reference(part, v)
+		p.citeBefore(part, v, "tool reference", true)
 	case "tool_file":
 		if id := v.Get("file_id").Str(); id != "" {
-			p.source(&Source{Key: id, ID: id, GlobalID: id, Kind: KindFile, Filename: v.Get("file_name").Str(), Raw: v})
+			p.source(&Source{Key: id, ID: id, GlobalID: id, Kind: kindFile, Filename: v.Get("file_name").Str(), Raw: v})
 		}
 	case "thinking", "document_url", "image_url":
 	default:
-		p.unknown("chunk "+clip(kind), v)
+		p.unknown("chunk "+kind, v)
 	}
 }
 
-// reference says a citation of the text before it, if it is all there.
-func (p *conversations) reference(part Part, v scan.Value) {
+// citeBefore says a citation of the text before a reference that names its source itself, if it is all there.
+func (o *out) citeBefore(part Part, v scan.Value, name string, quoted bool) {
 	if v.Cut() {
 		return
 	}
 	s := toolReferenceSource(v)
 	if s.Key == "" {
-		p.issue(IssueSourceless, "tool reference", v)
+		o.issue(IssueSourceless, name, v)
 		return
 	}
-	p.source(s)
-	p.cite(&Cite{Part: part, Unit: Here, Covers: Point, Refs: []Ref{{Source: s.Key, Quote: s.Content}}})
+	ref := Ref{Source: s.Key}
+	if quoted {
+		ref.Quote = s.Content
+	}
+	o.source(s)
+	o.cite(&Cite{Part: part, Unit: Here, Covers: Point, Refs: []Ref{ref}})
 }
 
 // reference reads Mistral's mark for what the text before it rests on: ids of the results of the request's tools.
@@ -172,27 +173,13 @@ func (p *chat) reference(part Part, v scan.Value) {
 	p.cite(c)
 }
 
-// toolReference reads a mark that names its source itself.
-func (p *chat) toolReference(part Part, v scan.Value) {
-	if v.Cut() {
-		return
-	}
-	s := toolReferenceSource(v)
-	if s.Key == "" {
-		p.issue(IssueSourceless, "tool_reference", v)
-		return
-	}
-	p.source(s)
-	p.cite(&Cite{Part: part, Unit: Here, Covers: Point, Refs: []Ref{{Source: s.Key}}})
-}
-
 // toolReferenceSource reads what a tool_reference chunk names.
 func toolReferenceSource(v scan.Value) *Source {
-	s := &Source{Kind: KindWeb, Raw: v}
+	s := &Source{Kind: kindWeb, Raw: v}
 	var tool string
 	v.Read(scan.Fields{{"title", &s.Title}, {"url", &s.URL}, {"description", &s.Content}, {"tool", &tool}})
 	if s.Key = s.URL; s.Key == "" {
-		s.Kind = KindTool
+		s.Kind = kindTool
 		if s.Title != "" {
 			s.Key = tool + ":" + s.Title
 		}
@@ -208,7 +195,7 @@ func (p *chat) toolResult(id string) *Source {
 	if s := p.tools[id]; s != nil {
 		return s
 	}
-	return &Source{Key: id, ID: id, Kind: KindTool}
+	return &Source{Key: id, ID: id, Kind: kindTool}
 }
 
 // toolResults collects the results of the request's tools: a message's content is JSON in a string, an object whose
@@ -257,7 +244,7 @@ func (p *chat) toolMessage(all map[string]*Source, content scan.Value) {
 
 // toolSource reads one result of a tool: an object with an address and a text under any of their usual names, or text.
 func toolSource(id string, v scan.Value) *Source {
-	s := &Source{Key: id, ID: id, Kind: KindTool, Raw: v}
+	s := &Source{Key: id, ID: id, Kind: kindTool, Raw: v}
 	if v.IsString() {
 		s.Content = v.Str()
 		return s
@@ -265,7 +252,7 @@ func toolSource(id string, v scan.Value) *Source {
 	s.URL, s.Title = firstText(v, "url", "link"), firstText(v, "title", "name")
 	s.PublishedAt, s.Site = firstText(v, "date", "published_at"), v.Get("source").Str()
 	if s.URL != "" {
-		s.Kind = KindWeb
+		s.Kind = kindWeb
 	}
 	if s.Content = firstText(v, "content", "text", "snippet", "description"); s.Content == "" {
 		a := scan.Elements(v.Get("snippets"))

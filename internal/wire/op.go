@@ -3,7 +3,7 @@ package wire
 // Op is one neutral thing that a provider said. An Op and everything it points to is valid only during the call that
 // receives it.
 type Op struct {
-	Kind    Kind
+	Kind    opKind
 	Part    Part     // Text, Final, PartEnd, Markers and Finish (its Candidate)
 	Text    []byte   // Text, Final: JSON-unescaped UTF-8; lone surrogates arrive as three-byte WTF-8
 	ASCII   bool     // Text: it is known to be ASCII
@@ -17,31 +17,32 @@ type Op struct {
 	Markers *Markers // MarkersOp
 }
 
-// Kind says which fields of an [Op] count.
-type Kind uint8
+// opKind says which fields of an [Op] count.
+type opKind uint8
 
 // The operations. A parser may send them in any order; the fold of package ibid sorts out what belongs together.
 const (
-	Text      Kind = iota + 1 // Text was added to the visible text of Part
-	Final                     // Text is the whole visible text of Part, as the provider repeats it at the end
-	PartBegin                 // Part begins, still without text
-	PartEnd                   // Part is closed: its block citations now have their span
-	SourceOp                  // Source was named; same Key again: fill what was missing, add its chunk
-	CiteOp                    // Cite was said; same non-empty Key again: it replaces the former
-	Withdraw                  // the citation with key Name is taken back
-	MarkersOp                 // [n]-like marks in the text of Part.Candidate stand for Markers.Sources
-	Query                     // Name is a search query the model ran
-	Tool                      // a tool call: Name is its id, More the tool's name
-	Display                   // the provider demands to show something: Name is the kind, More the HTML
-	// Name is the field (HeadID, HeadModel, HeadCreated, HeadProvider, HeadFormat), More its value; empty values are
+	Text      opKind = iota + 1 // Text was added to the visible text of Part
+	Final                       // Text is the whole visible text of Part, as the provider repeats it at the end
+	PartBegin                   // Part begins, still without text
+	PartEnd                     // Part is closed: its block citations now have their span
+	SourceOp                    // Source was named; same Key again: fill what was missing, add its chunk
+	CiteOp                      // Cite was said; same non-empty Key again: it replaces the former
+	Withdraw                    // the citation with key Name is taken back
+	MarkersOp                   // [n]-like marks in the text of Part.Candidate stand for Markers.Sources
+	Query                       // Name is a search query the model ran
+	Tool                        // a tool call: Name is its id, More the tool's name
+	Display                     // the provider demands to show something: Name is the kind, More the HTML
+	// Head sets a field: Name is the field (HeadID, HeadModel, HeadCreated, HeadProvider, HeadFormat), More its value; empty values are
 	// ignored
 	Head
-	// candidate Part.Candidate ended for reason Name (FinishStop …); does not end the response
+	// Finish says that candidate Part.Candidate ended for reason Name (finishStop …); does not end the response
 	Finish
 	End   // the format's end mark was seen: the response is complete
 	Error // the provider answered with an error: Name is its code, More its message
 	Issue // something odd: Name is the code, More the detail, Raw the JSON it is about
-	// Name names provider metadata without a home of its own, Raw is its JSON; the last one of a name counts
+	// Meta is provider metadata without a home of its own: Name names it, Raw is its JSON; the last one of a name
+	// counts
 	Meta
 )
 
@@ -56,12 +57,12 @@ const (
 
 // The reasons of a Finish operation.
 const (
-	FinishStop    = "stop"
-	FinishLength  = "length"
-	FinishTool    = "tool"
-	FinishRefusal = "refusal"
-	FinishFilter  = "filter"
-	FinishError   = "error"
+	finishStop    = "stop"
+	finishLength  = "length"
+	finishTool    = "tool"
+	finishRefusal = "refusal"
+	finishFilter  = "filter"
+	finishError   = "error"
 )
 
 // Part names one run of visible text: a candidate's message's content part. The zero value is the first.
@@ -69,15 +70,15 @@ type Part struct {
 	Candidate int // which alternative answer
 	Message   int // which message (OpenAI: output item) of it
 	Content   int // which content part of the message
-	Kind      PartKind
+	Kind      partKind
 }
 
-// PartKind says what a part's text is to the reader.
-type PartKind uint8
+// partKind says what a part's text is to the reader.
+type partKind uint8
 
 // The kinds of part.
 const (
-	AnswerPart PartKind = iota
+	AnswerPart partKind = iota
 	CommentaryPart
 	RefusalPart
 )
@@ -89,7 +90,7 @@ type Source struct {
 	// GlobalID is the provider's id where the same id means the same source in every answer (an OpenAI file id);
 	// empty for positional ids such as doc:0.
 	GlobalID    string
-	Kind        string // KindWeb …
+	Kind        string // kindWeb …
 	Title       string
 	URL         string // as it should be opened
 	OriginalURL string // as the provider sent it, where URL differs
@@ -107,12 +108,12 @@ type Source struct {
 
 // The kinds of source.
 const (
-	KindWeb      = "web"
-	KindFile     = "file"
-	KindDocument = "document"
-	KindTool     = "tool"
-	KindMap      = "map"
-	KindImage    = "image"
+	kindWeb      = "web"
+	kindFile     = "file"
+	kindDocument = "document"
+	kindTool     = "tool"
+	kindMap      = "map"
+	kindImage    = "image"
 )
 
 // Locator says where in a source something stands. Zero fields are unknown.
@@ -201,13 +202,13 @@ type MarkerStyle uint8
 
 // The marker shapes.
 const (
-	BracketNumber MarkerStyle = iota // [1]
+	bracketNumber MarkerStyle = iota // [1]
 	DocNumber                        // [doc1]
 )
 
 // The codes of what a parser finds odd. docs/answer.md says what each means to a reader.
 const (
-	// an item, annotation or event of a type without meaning here; its JSON is kept
+	// IssueUnknownType is an item, annotation or event of a type without meaning here; its JSON is kept.
 	IssueUnknownType    = "unknown-type"
 	IssueBadNumber      = "bad-number"                  // an offset or index that is no non-negative integer
 	IssueWrongType      = "wrong-type"                  // a member of another JSON type than it must have

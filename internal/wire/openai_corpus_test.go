@@ -82,7 +82,7 @@ func TestOpenAIRecordings(t *testing.T) {
 			if t.Failed() || testing.Verbose() {
 				for _, l := range lines {
 					if !strings.HasPrefix(l, "text ") {
-						t.Log(clip(l))
+						t.Log(shorten(l))
 					}
 				}
 			}

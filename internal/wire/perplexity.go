@@ -26,7 +26,7 @@ func (p *chat) evidence(d *chatDoc) {
 		p.unplaced(d.citations, found)
 		return
 	}
-	p.numbers, p.style = nil, BracketNumber
+	p.numbers, p.style = nil, bracketNumber
 	n := 0
 	for a := scan.Elements(d.citations); a.Next() && !a.Cut(); n++ {
 		s := citedURL(a.Val)
@@ -57,7 +57,7 @@ func citedURL(v scan.Value) *Source {
 		s, _ := searchResult(v)
 		return s
 	}
-	return &Source{Kind: KindWeb, URL: v.Str(), Raw: v}
+	return &Source{Kind: kindWeb, URL: v.Str(), Raw: v}
 }
 
 // found is a search result until a citation takes it.
@@ -148,7 +148,7 @@ func (p *chat) annotated(index int, urls []string) {
 	for _, url := range urls {
 		p.numbers = append(p.numbers, Ref{Source: url})
 	}
-	p.style = BracketNumber
+	p.style = bracketNumber
 	p.choiceOf(index).marked = false
 	p.candidate(index)
 }

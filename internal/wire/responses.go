@@ -63,7 +63,7 @@ type responses struct {
 type outMessage struct {
 	ordinal int // counts messages, so that it is the same in a body and in a stream
 	bound   bool
-	kind    PartKind
+	kind    partKind
 	parts   map[int]*outPart
 }
 
@@ -82,9 +82,6 @@ func newResponses(c *Config) Parser {
 		byIndex: map[int]*outMessage{}, items: map[string]uint64{}, unknowns: map[string]bool{},
 	}
 }
-
-// Close has nothing left to say.
-func (p *responses) Close() {}
 
 // Parse reads an event, or a whole response.
 func (p *responses) Parse(event []byte, doc scan.Value) bool {
@@ -159,7 +156,7 @@ func (p *responses) otherEvent(kind []byte, doc scan.Value) bool {
 	}
 	if !p.unknowns[string(kind)] && len(p.unknowns) < 64 {
 		p.unknowns[string(kind)] = true
-		p.unknown("event "+clip(string(kind)), doc)
+		p.unknown("event "+string(kind), doc)
 	}
 	return true
 }
@@ -323,7 +320,7 @@ func (p *responses) contentPart(m *outMessage, content int, v scan.Value, done b
 		p.endPart(part, hash)
 	case "reasoning_text", "summary_text":
 	default:
-		p.unknown("content part "+clip(kind), v)
+		p.unknown("content part "+kind, v)
 	}
 }
 
@@ -470,9 +467,9 @@ func noteKind(b []byte) string {
 func (n *note) source() Source {
 	s := Source{Title: n.title, Content: n.content, Raw: n.raw}
 	if n.kind == "url_citation" {
-		s.Kind, s.Key, s.URL = KindWeb, n.url, n.url
+		s.Kind, s.Key, s.URL = kindWeb, n.url, n.url
 	} else {
-		s.Kind, s.ID, s.GlobalID, s.Filename = KindFile, n.file, n.file, n.filename
+		s.Kind, s.ID, s.GlobalID, s.Filename = kindFile, n.file, n.file, n.filename
 		s.Key, s.Title = cmp.Or(n.file, n.filename), cmp.Or(n.title, n.filename)
 	}
 	return s
@@ -554,7 +551,7 @@ func (p *responses) annotation(part *outPart, index int, v scan.Value) {
 		n.title = ""
 	}
 	if !p.cites(&n, noteKey(part.Part, index), part.Part) {
-		p.unknown("annotation "+clip(n.kind), v)
+		p.unknown("annotation "+n.kind, v)
 	}
 }
 
@@ -626,23 +623,23 @@ func (p *responses) ended(state string, reason, failure scan.Value) {
 	case "completed":
 		switch {
 		case p.waiting:
-			p.finish(0, FinishTool)
+			p.finish(0, finishTool)
 		case p.refused && !p.answered:
-			p.finish(0, FinishRefusal)
+			p.finish(0, finishRefusal)
 		default:
-			p.finish(0, FinishStop)
+			p.finish(0, finishStop)
 		}
 	case "incomplete":
 		switch why := reason.Str(); why {
 		case "max_output_tokens", "max_tokens", "":
-			p.finish(0, FinishLength)
+			p.finish(0, finishLength)
 		case "content_filter":
-			p.finish(0, FinishFilter)
+			p.finish(0, finishFilter)
 		default:
-			p.unknown("incomplete reason "+clip(why), reason)
+			p.unknown("incomplete reason "+why, reason)
 		}
 	case "failed":
-		p.finish(0, FinishError)
+		p.finish(0, finishError)
 	case "cancelled", "canceled":
 	default: // queued, in_progress
 		return
@@ -763,7 +760,7 @@ func (p *responses) toolItem(kind, id string, item scan.Value) {
 	}
 	name, ok := strings.CutSuffix(kind, "_call")
 	if !ok && kind != "mcp_approval_request" {
-		p.unknown("output item "+clip(kind), item)
+		p.unknown("output item "+kind, item)
 		return
 	}
 	if s := item.Get("name").Str(); s != "" {
@@ -801,7 +798,7 @@ func (p *responses) fileSearch(item scan.Value) {
 
 // fileChunk reads one result of a file search, in the shape of a response or in that of a vector store's own search.
 func fileChunk(v scan.Value) *Source {
-	s := &Source{Kind: KindFile, Raw: v}
+	s := &Source{Kind: kindFile, Raw: v}
 	var parts scan.Value
 	v.Read(scan.Fields{
 		{"file_id", &s.ID}, {"filename", &s.Filename}, {"score", &s.Score}, {"text", &s.Content}, {"content", &parts},
@@ -839,10 +836,10 @@ func (p *responses) webSearch(item scan.Value) {
 		p.query(scan.Value(arguments.Bytes()).Get("query"))
 	}
 	for a := scan.Elements(action.Get("sources")); a.Next(); {
-		s := &Source{Kind: KindWeb, URL: a.Val.Get("url").Str(), Raw: a.Val}
+		s := &Source{Kind: kindWeb, URL: a.Val.Get("url").Str(), Raw: a.Val}
 		if s.Key = s.URL; s.Key == "" { // a data service without an address
 			name := a.Val.Get("name").Str()
-			s.Kind, s.Key, s.ID, s.Title = KindTool, "api:"+name, name, name
+			s.Kind, s.Key, s.ID, s.Title = kindTool, "api:"+name, name, name
 			if name == "" {
 				p.unknown("search source", a.Val)
 				continue
@@ -877,7 +874,7 @@ func (p *responses) searched(v scan.Value) {
 		}
 	}
 	if changed || len(p.results) > known {
-		p.say(Op{Kind: MarkersOp, Markers: &Markers{Style: BracketNumber, Refs: p.results}})
+		p.say(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: p.results}})
 	}
 }
 
@@ -886,7 +883,7 @@ const maxNumber = 10_000
 
 // searchResult reads one of Perplexity's search results, and its number, 0 where it has none.
 func searchResult(v scan.Value) (s *Source, id int) {
-	s = &Source{Kind: KindWeb, Raw: v}
+	s = &Source{Kind: kindWeb, Raw: v}
 	v.Read(scan.Fields{
 		{"id", &id}, {"url", &s.URL}, {"title", &s.Title}, {"date", &s.PublishedAt}, {"snippet", &s.Content},
 	})

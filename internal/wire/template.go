@@ -106,34 +106,36 @@ func (t *template) match(doc []byte) (text []byte, counter scan.Value, ok bool) 
 	if len(t.holes) == 0 {
 		return nil, nil, false
 	}
+	first := t.doc[:t.holes[0].to]
 	i := min(t.at, len(doc))
-	if first := t.doc[:t.holes[0].to]; !bytes.HasPrefix(doc[i:], first) {
+	if !bytes.HasPrefix(doc[i:], first) {
 		i = bytes.Index(doc[:min(len(doc), maxAnchor)], t.anchor)
-		if len(t.anchor) == 0 || i < 0 {
+		if len(t.anchor) == 0 || i < 0 || !bytes.HasPrefix(doc[i:], first) {
 			return nil, nil, false
 		}
 	}
 	for k := range t.holes {
 		h := &t.holes[k]
-		if !bytes.HasPrefix(doc[i:], t.doc[h.from:h.to]) {
+		if k > 0 && !bytes.HasPrefix(doc[i:], t.doc[h.from:h.to]) {
 			return nil, nil, false
 		}
 		i += h.to - h.from
-		end := i
+		from := i
 		if h.kind == numberHole {
-			if end = digits(doc, i); end == i {
+			if i = digits(doc, from); i == from {
 				return nil, nil, false
 			}
 			if counter == nil {
-				counter = doc[i:end]
+				counter = doc[from:i]
 			}
-		} else if end = scan.StringEnd(doc, i) - 1; end < i || doc[end] != '"' {
+			continue
+		}
+		if i = scan.StringEnd(doc, from) - 1; i < from || doc[i] != '"' {
 			return nil, nil, false
 		}
 		if h.kind == textHole {
-			text = doc[i:end]
+			text = doc[from:i]
 		}
-		i = end
 	}
 	if t.anyTail && i+1 < len(doc) || !t.anyTail && bytes.Equal(doc[i:], t.doc[t.tail:]) {
 		return text, counter, true

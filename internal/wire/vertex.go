@@ -62,8 +62,6 @@ func (p *vertexSearch) Parse(_ []byte, doc scan.Value) bool {
 	return eachDocument(doc, p.document)
 }
 
-func (p *vertexSearch) Close() {}
-
 func (p *vertexSearch) document(doc scan.Value) bool {
 	var answer, reply, summary, results, text, failure scan.Value
 	doc.Read(scan.Fields{
@@ -80,7 +78,7 @@ func (p *vertexSearch) document(doc scan.Value) bool {
 	}
 	if !blank(failure) {
 		p.failure(doc)
-		p.finish(0, FinishError)
+		p.finish(0, finishError)
 	}
 	if summary == nil {
 		summary = reply.Get("summary")
@@ -148,7 +146,7 @@ func (p *vertexSearch) answerState(state string, skipped scan.Value) {
 	case "SUCCEEDED":
 		p.finish(0, skipReason(skipped))
 	case "FAILED":
-		p.finish(0, FinishError)
+		p.finish(0, finishError)
 	default:
 		return
 	}
@@ -164,11 +162,11 @@ func skipReason(reasons scan.Value) string {
 		r := a.Val.Str()
 		for _, word := range []string{"POLICY", "ADVERSARIAL", "JAIL_BREAKING"} {
 			if strings.Contains(r, word) {
-				return FinishFilter
+				return finishFilter
 			}
 		}
 	}
-	return FinishStop
+	return finishStop
 }
 
 // answerText says what a document adds to the text. A text that begins with all of the former ones repeats them; one
@@ -226,7 +224,7 @@ func (p *vertexSearch) references(list scan.Value) {
 
 // reference says one source, once for each of its chunks.
 func (p *vertexSearch) reference(key string, v scan.Value) vertexRef {
-	s := &Source{Key: key, Kind: KindDocument, Raw: v}
+	s := &Source{Key: key, Kind: kindDocument, Raw: v}
 	ref := vertexRef{key: key}
 	fresh := p.once.first(key)
 	document := v.Get("unstructuredDocumentInfo")
@@ -304,9 +302,9 @@ func documentReference(s *Source, v scan.Value) (chunks scan.Value) {
 func placeDocument(s *Source) {
 	switch {
 	case strings.HasPrefix(s.URL, "https://"), strings.HasPrefix(s.URL, "http://"):
-		s.Kind = KindWeb
+		s.Kind = kindWeb
 	case strings.HasPrefix(s.URL, "gs://"):
-		s.Kind = KindFile
+		s.Kind = kindFile
 		s.Filename = fileTitle(s.URL[strings.LastIndexByte(s.URL, '/')+1:])
 	}
 }
@@ -409,7 +407,7 @@ func (p *vertexSearch) summary(v, results scan.Value) {
 		p.citations(metadata.Get("citationMetadata").Get("citations"), nil, true)
 	} else {
 		if len(found) > 0 {
-			p.say(Op{Kind: MarkersOp, Markers: &Markers{Style: BracketNumber, Refs: found}})
+			p.say(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: found}})
 		}
 		p.answerText(text, true)
 	}
@@ -422,7 +420,7 @@ func (p *vertexSearch) results(list scan.Value) (found []Ref) {
 		key := numbered("result:", len(found))
 		found = append(found, Ref{Source: key})
 		doc := a.Val.Get("document")
-		s := &Source{Key: key, Kind: KindDocument, Raw: a.Val}
+		s := &Source{Key: key, Kind: kindDocument, Raw: a.Val}
 		derived := doc.Get("derivedStructData")
 		documentReference(s, doc.Get("structData"))
 		documentReference(s, derived)

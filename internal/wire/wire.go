@@ -41,7 +41,7 @@ type format struct {
 // formats is the table of all formats. The order matters only where one document could be of several: the narrower
 // format stands first.
 //
-//nolint:gochecknoglobals // nobody writes to it, and a copy for every response would cost more stack than all of its decoding
+//nolint:gochecknoglobals // nobody writes to it, and a copy for every response would cost more than decoding it
 var formats = [...]format{
 	{"gemini-generate", "gemini", looksGenerate, newGenerate},
 	{"gemini-interactions", "gemini", looksInteractions, newInteractions},
@@ -254,7 +254,7 @@ func ReadError(doc scan.Value) (code, message string, ok bool) {
 		return bareError(doc)
 	}
 	if message == "" {
-		message = clip(string(e))
+		message = shorten(string(e))
 	}
 	if code == "" {
 		code = "error"
@@ -310,5 +310,5 @@ func ReadException(data scan.Value) string {
 	if message := firstText(data, "message", "Message", "originalMessage"); message != "" {
 		return message
 	}
-	return clip(string(data))
+	return shorten(string(data))
 }
