@@ -54,24 +54,10 @@ type liveCase struct {
 
 // answer returns the answer. The ids of its sources are in no text.
 func (c liveCase) answer(links bool) *Answer {
-	a := &Answer{Text: c.text, Complete: true}
-	for i := range 4 {
-		a.Sources = append(a.Sources, Source{ID: fmt.Sprintf("§%d§", i), Kind: Web, Title: "T", URL: fmt.Sprintf("https://s%d.example/p", i)})
-	}
-	at := func(share byte) int {
-		i := int(share) * len(c.text) / 255
-		for i < len(c.text) && !utf8.RuneStart(c.text[i]) {
-			i++
-		}
-		return i
-	}
-	for s := c.spans; len(s) >= 4; s = s[4:] {
-		span := Span{at(min(s[0], s[1])), at(max(s[0], s[1]))}
-		cite := Citation{Span: span, Claim: span, Covers: CoversClaim, Anchor: AnchorExact, Refs: []Ref{{Source: a.Sources[s[2]&3].ID}}}
-		if links && s[2]&4 != 0 {
-			cite.Covers = CoversLink
-		}
-		a.Citations = append(a.Citations, cite)
+	a := spanAnswer(c.text, c.spans, 4, "§%d§", links)
+	a.Complete = true
+	for i := range a.Citations {
+		a.Citations[i].Claim = a.Citations[i].Span
 	}
 	return a
 }

@@ -43,46 +43,14 @@ func renderClaims(a *Answer) string {
 }
 
 func TestRenderClaims(t *testing.T) {
-	tests := []struct{ name, text, want string }{
-		{"sentence", "It rained. ①«It snowed.» Yes", "<p>It rained. ⟨0:It snowed.⟩{1} Yes</p>"},
-		{"nested", "③«It ①«rained» hard».", "<p>⟨1:It ⟩⟨0,1:rained⟩{1}⟨1: hard⟩.{2}</p>"},
-		{"same words twice", "③«①«It rained»»", "<p>⟨0,1:It rained⟩{1,2}</p>"},
-		{"side by side", "①«It»③« rained»", "<p>⟨0:It⟩{1}⟨1: rained⟩{2}</p>"},
-		{"emphasis", "①«It *rained **all** day* long»", "<p>⟨0:It ⟩<em>⟨0:rained ⟩<strong>⟨0:all⟩</strong>⟨0: day⟩</em>⟨0: long⟩{1}</p>"},
-		{"ends in emphasis", "It *①«rained» all* day", "<p>It <em>⟨0:rained⟩ all</em>{1} day</p>"},
-		{"link", "①«It [rained](https://l.example) hard»", `<p>⟨0:It ⟩<a href="https://l.example" rel="noopener noreferrer nofollow">⟨0:rained⟩</a>⟨0: hard⟩{1}</p>`},
-		{"half a link", "①«It [rai»ned](https://l.example) hard", `<p>⟨0:It ⟩<a href="https://l.example" rel="noopener noreferrer nofollow">⟨0:rai⟩ned</a>{1} hard</p>`},
-		{"address", "①«See https://l.example/a» and <https://l.example>", `<p>⟨0:See ⟩<a href="https://l.example/a" rel="noopener noreferrer nofollow">⟨0:https://l.example/a⟩</a> {1} and <a href="https://l.example" rel="noopener noreferrer nofollow">https://l.example</a></p>`},
-		{"mailbox", "①«Ask (me@z.example)» now", `<p>⟨0:Ask (⟩<a href="mailto:me@z.example" rel="noopener noreferrer nofollow">⟨0:me@z.example⟩</a>⟨0:)⟩ {1} now</p>`},
-		{"image", "①«![a map](https://l.example/p.png)»", `<p><a href="https://l.example/p.png" rel="noopener noreferrer nofollow">⟨0:a map⟩</a>{1}</p>`},
-		{"code", "①«Call `x <y>` now»", "<p>⟨0:Call ⟩<code>⟨0:x &lt;y&gt;⟩</code>⟨0: now⟩{1}</p>"},
-		{"code over lines", "①«Call `x\ny` now»", "<p>⟨0:Call ⟩<code>⟨0:x y⟩</code>⟨0: now⟩{1}</p>"},
-		{"code block", "```go\nx ①«:= 1\ny» := 2\n```", "<pre><code class=\"language-go\">x ⟨0::= 1\ny⟩ := 2\n</code></pre>\n<p>{1}</p>"},
-		{"indented code", "①«\tx\n\ty»", "<pre><code>⟨0:x\ny⟩\n</code></pre>\n<p>{1}</p>"},
-		{"lines", "①«It rained\nand it\\\nsnowed»", "<p>⟨0:It rained\nand it⟩<br>\n⟨0:snowed⟩{1}</p>"},
-		{"list", "- one\n- ①«two\n- three»\n", "<ul>\n<li>one</li>\n<li>⟨0:two⟩</li>\n<li>⟨0:three⟩{1}</li>\n</ul>"},
-		{"table", "| a | b |\n|---|---|\n| ①«c | d» |\n", "<table>\n<thead>\n<tr>\n<th>a</th>\n<th>b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td>⟨0:c⟩</td>\n<td>⟨0:d⟩{1}</td>\n</tr>\n</tbody>\n</table>"},
-		{"pipe in a cell", "| ①«a\\|b `c\\|d`» |\n|---|\n", "<table>\n<thead>\n<tr>\n<th>⟨0:a|b ⟩<code>⟨0:c|d⟩</code>{1}</th>\n</tr>\n</thead>\n</table>"},
-		{"heading", "# ①«Head» #\n\nText", "<h1>⟨0:Head⟩{1}</h1>\n<p>Text</p>"},
-		{"paragraphs", "①«One.\n\nTwo.»", "<p>⟨0:One.⟩</p>\n<p>⟨0:Two.⟩{1}</p>"},
-		{"math", "①«So $a<b$ holds», $c$", `<p>⟨0:So <span class="math inline">\(a&lt;b\)</span> holds⟩,{1} <span class="math inline">\(c\)</span></p>`},
-		{"half of math", "①«So $a» + b$", `<p>⟨0:So <span class="math inline">\(a + b\)</span>⟩{1}</p>`},
-		{"entity", "①«AT&am»p;T ①«\\»* x", "<p>⟨0:AT&amp;⟩{1}T ⟨1:*⟩{1} x</p>"},
-		{"HTML", "a ①«<b>» b\n\n<div>\n①«raw»\n</div>", "<p>a ⟨0:&lt;b&gt;⟩{1} b</p>\n<p>&lt;div&gt;\n⟨1:raw⟩\n&lt;/div&gt;</p>\n<p>{1}</p>"},
-		{"footnote", "①«Rain[^1]»\n\n[^1]: ①«note»", ""},
-		{"right to left", "①«ירד גשם» חזק", "<p>⟨0:ירד גשם⟩{1} חזק</p>"},
-		{"point", "It rained.①«» Yes", "<p>It rained.{1} Yes</p>"},
-		{"task", "- [ ] ①«do»", "<ul>\n<li><input disabled=\"\" type=\"checkbox\"> ⟨0:do⟩{1}</li>\n</ul>"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			a := claimed(tt.text)
-			if diff := cmp.Diff(tt.want+"\n", renderClaims(a)); diff != "" && tt.want != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-			checkClaims(t, a)
-		})
-	}
+	eachCase(t, "claims", func(t *testing.T, text, want string) {
+		t.Helper()
+		a := claimed(text)
+		if diff := cmp.Diff(want+"\n", renderClaims(a)); diff != "" && want != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		checkClaims(t, a)
+	})
 }
 
 // TestRenderClaimsOfLinks renders claims of links, which are not their spans.

@@ -52,9 +52,16 @@ var renderSeeds = []string{
 
 // fuzzAnswer makes citations of spans: three bytes each, the share of the text where it starts and ends, and its kind.
 func fuzzAnswer(text string, spans []byte, links bool) *Answer {
+	return spanAnswer(text, spans, 3, "src%d", links)
+}
+
+// spanAnswer is fuzzAnswer for spans of size bytes each, of which the first three count, and sources with such ids.
+func spanAnswer(text string, spans []byte, size int, id string, links bool) *Answer {
 	a := &Answer{Text: text}
 	for i := range 4 {
-		a.Sources = append(a.Sources, Source{ID: fmt.Sprintf("src%d", i), Kind: Web, Title: "T", URL: fmt.Sprintf("https://s%d.example/p", i)})
+		a.Sources = append(a.Sources, Source{
+			ID: fmt.Sprintf(id, i), Kind: Web, Title: "T", URL: fmt.Sprintf("https://s%d.example/p", i),
+		})
 	}
 	at := func(share byte) int {
 		i := int(share) * len(text) / 255
@@ -63,7 +70,7 @@ func fuzzAnswer(text string, spans []byte, links bool) *Answer {
 		}
 		return i
 	}
-	for ; len(spans) >= 3; spans = spans[3:] {
+	for ; len(spans) >= size; spans = spans[size:] {
 		s := Span{at(min(spans[0], spans[1])), at(max(spans[0], spans[1]))}
 		c := Citation{Span: s, Covers: CoversClaim, Anchor: AnchorExact, Refs: []Ref{{Source: a.Sources[spans[2]&3].ID}}}
 		if links && spans[2]&4 != 0 {

@@ -1,6 +1,7 @@
 package ibid
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -153,5 +154,28 @@ func TestRenderListHostile(t *testing.T) {
 	long.Sources[0].Title = strings.Repeat("long ", 1000)
 	if n := len(long.SourceList(nil)); n > 400 {
 		t.Errorf("a long title takes %d bytes", n)
+	}
+}
+
+func TestNumbering(t *testing.T) {
+	var n Numbering
+	for _, tt := range []struct {
+		key  string
+		want int
+	}{{"a", 1}, {"b", 2}, {"a", 1}, {"c", 3}} {
+		if got := n.Number(tt.key); got != tt.want {
+			t.Errorf("Number(%q) = %d, want %d", tt.key, got, tt.want)
+		}
+	}
+	data, err := json.Marshal(n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(`{"a":1,"b":2,"c":3}`, string(data)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	edited := Numbering{"x": 7}
+	if got := edited.Number("y"); got != 8 {
+		t.Errorf("after an edit: %d, want 8", got)
 	}
 }

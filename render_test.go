@@ -3,6 +3,8 @@ package ibid
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -53,175 +55,60 @@ func annotated(text string) *Answer {
 	return a
 }
 
-func TestRenderPlaces(t *testing.T) {
-	tests := []struct{ name, text, want string }{
-		{"end of a sentence", "«It rained.» It stopped.", "It rained.[1] It stopped."},
-		{"before the full stop", "«It rained». It stopped.", "It rained.[1] It stopped."},
-		{"before a comma", "«It rained», then «it stopped».", "It rained,[1] then it stopped.[2]"},
-		{"before a closing quote", "He said “«it rained».” Yes.", "He said “it rained.”[1] Yes."},
-		{"mid-sentence", "«Rain» fell.", "Rain[1] fell."},
-		{"inside a word", "The «gro»und.", "The ground.[1]"},
-		{"inside a compound", "A «state-of»-the-art dam.", "A state-of-the-art[1] dam."},
-		{"inside an apostrophe", "It do«n'»t.", "It don't.[1]"},
-		{"before a unit", "Up «50»% now.", "Up 50%[1] now."},
-		{"before a plural", "The «river»(s) rose.", "The river(s)[1] rose."},
-		{"inside a grapheme", "e«e»\u0301e now", "ee\u0301e[1] now"},
-		{"trailing space in the claim", "«It rained. »It stopped.", "It rained.[1] It stopped."},
-		{"point after a cut-out mark", "It rained ˄. Yes.", "It rained .[1] Yes."},
-		{"point at the start", "˄It rained.\nYes.\n", "It rained.[1]\nYes.\n"},
-		{"Chinese", "«下雨了»。«真的。»好", "下雨了。[1]真的。[2]好"},
-		{"Thai", "«ฝนตก» ที่นี่", "ฝนตก[1] ที่นี่"},
-		{"Arabic", "«هطل المطر». نعم", "هطل المطر.[1] نعم"},
-
-		{"end of bold", "It **«rained»** a lot.", "It **rained**[1] a lot."},
-		{"inside bold", "It **«rained» hard** today.", "It **rained hard**[1] today."},
-		{"sentence inside bold", "**«It rained.» It stopped.**", "**It rained.[1] It stopped.**"},
-		{"full stop after bold", "It **«rained»**. Yes.", "It **rained**.[1] Yes."},
-		{"full stop inside bold", "It **«rained».** Yes.", "It **rained.**[1] Yes."},
-		{"nested emphasis", "***«a»** b* c", "***a** b*[1] c"},
-		{"word half bold", "A **«b»**c d", "A **b**c[1] d"},
-		{"strikethrough", "~~«old»~~ new", "~~old~~[1] new"},
-		{"literal star", "2 «*» 3 = 6", "2 * 3[1] = 6"},
-		{"list mark from a star", "It\n*«»", "It[1]\n*"},
-
-		{"code span", "Use `a[«0»]` now.", "Use `a[0]`[1] now."},
-		{"link text", "See [the «gauge»](https://g.example) now.", "See [the gauge](https://g.example)[1] now."},
-		{"link destination", "See [g](https://«g».example) now.", "See [g](https://g.example)[1] now."},
-		{"reference link", "See [g«a»uge][g] now.\n\n[g]: https://g.example\n", "See [gauge][g][1] now.\n\n[g]: https://g.example\n"},
-		{"image", "![al«t»](https://i.example/a.png) now", "![alt](https://i.example/a.png)[1] now"},
-		{"autolink", "See <https://«g».example> now.", "See <https://g.example>[1] now."},
-		{"bare address", "See https://«g».example/a now.", "See https://g.example/a [1] now."},
-		{"bare address and full stop", "«See https://g.example/a». Now", "See https://g.example/a. [1] Now"},
-		{"address without a domain", "See http://loc«al»host:80/a now.", "See http://localhost:80/a [1] now."},
-		{"mail address", "Ask me@«g».example now.", "Ask me@g.example [1] now."},
-		{"HTML tag", "It <span title=\"«x»\">rained</span>.", "It <span title=\"x\">rained</span>.[1]"},
-		{"HTML code", "Use <code>a «b» c</code> now.", "Use <code>a b c</code>[1] now."},
-		{"entity", "Rain &a«m»p; wind", "Rain &amp;[1] wind"},
-		{"escape", "Rain \\«*» wind", "Rain \\*[1] wind"},
-		{"dollar math", "As $E = «m»c^2$ shows.", "As $E = mc^2$[1] shows."},
-		{"prices are no math", "It costs $5 or «$6» now.", "It costs $5 or $6[1] now."},
-		{"paren math", `As \(E = «m»c^2\) shows.`, `As \(E = mc^2\)[1] shows.`},
-		{"display math", "So\n\n$$\na\n- «b»\n$$\n\nok", "So\n\n$$\na\n- b\n$$[1]\n\nok"},
-		{"bracket math", "So\n\n\\[\na «b»\n\\]\n", "So\n\n\\[\na b\n\\][1]\n"},
-		{"footnote mark", "It rained[^«1»] here.\n\n[^1]: a gauge", "It rained[^1][1] here.\n\n[^1]: a gauge"},
-		{"footnote definition", "Yes[^1].\n\n[^«1»]: a gauge here", "Yes[^1].[1]\n\n[^1]: a gauge here"},
-
-		{"heading", "# «Rain» #\n", "# Rain[1] #\n"},
-		{"setext heading", "Rain\n«==»==\n", "Rain[1]\n====\n"},
-		{"thematic break", "Rain\n\n-«--»\n\nwind", "Rain[1]\n\n---\n\nwind"},
-		{"hard break by spaces", "«Rain»  \nwind", "Rain[1]  \nwind"},
-		{"hard break by backslash", "«Rain»\\\nwind", "Rain[1]\\\nwind"},
-		{"trailing backslash", "Rain «a\\»", "Rain a[1]\\"},
-		{"start of a line", "Rain\n- «»wind", "Rain[1]\n- wind"},
-		{"list mark", "- rain\n«- »wind\n", "- rain[1]\n- wind\n"},
-		{"task", "- [«x] r»ain\n", "- [x] rain[1]\n"},
-		{"quote", "> «rain»\n> wind\n", "> rain[1]\n> wind\n"},
-		{"table cell", "| a | b |\n|---|---|\n| «c» | d«e» |\n", "| a | b |\n|---|---|\n| c[1] | de[2] |\n"},
-		{"table rule", "| a | b |\n|-«--»|---|\n| c | d |\n", "| a | b[1] |\n|---|---|\n| c | d |\n"},
-		{"definition", "Rain [r].\n\n[r]: https://«r».example\n", "Rain [r].[1]\n\n[r]: https://r.example\n"},
-
-		{"fence", "Run\n\n```go\n«x()»\n```\n\nthen", "Run\n\n```go\nx()\n```\n\n[1]\n\nthen"},
-		{"fence before text", "```go\n«x()»\n```\nthen", "```go\nx()\n```\n\n[1]\n\nthen"},
-		{"fence at the end", "```go\n«x()»\n```\n", "```go\nx()\n```\n\n[1]\n"},
-		{"indented code", "Run\n\n    «x()»\n\nthen", "Run\n\n    x()\n\n[1]\n\nthen"},
-		{"HTML block", "<div>\n«rain»\n</div>\n\nthen", "<div>\nrain\n</div>\n\n[1]\n\nthen"},
-		{"unfinished fence", "Run this:\n\n```\n«x()»", "Run this:[1]\n\n```\nx()"},
-		{"unfinished fence alone", "```\n«x()»", "[1]\n\n```\nx()"},
-		{"unfinished comment", "Rain <b>x</b>\n\n<!-- «open»", "Rain <b>x</b>[1]\n\n<!-- open"},
-		{"code in a list", "- run\n  ```\n  «x()»\n  ```\n- then\n", "- run[1]\n  ```\n  x()\n  ```\n- then\n"},
-		{"code first in a list", "- ```\n  «x()»\n  ```\n- then\n", "- ```\n  x()\n  ```\n- then\n\n[1]\n"},
-		{"whole answer", "«# Rain\n\nIt **rained**.\n\n- a\n- b\n»", "# Rain\n\nIt **rained**.\n\n- a\n- b[1]\n"},
-		{"CRLF", "«Rain»\r\n\r\n- «wind»\r\n", "Rain[1]\r\n\r\n- wind[2]\r\n"},
-		{"empty", "«»", "[1]"},
+// eachCase runs check for the cases of one part of testdata/render.txt, which says what they are.
+func eachCase(t *testing.T, part string, check func(t *testing.T, text, want string)) {
+	t.Helper()
+	data, err := os.ReadFile("testdata/render.txt")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := annotated(tt.text).Render(&RenderOptions{Style: StylePlain})
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+	_, cases, ok := strings.Cut(string(data), "\n# "+part+": ")
+	if !ok {
+		t.Fatalf("no cases of %s", part)
+	}
+	cases, _, _ = strings.Cut(cases, "\n# ")
+	unquote := func(s string) string {
+		s, err := strconv.Unquote(`"` + strings.ReplaceAll(s, `"`, `\"`) + `"`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for _, c := range strings.Split(strings.TrimSuffix(cases, "\n"), "\n\n")[1:] {
+		fields := strings.Split(strings.TrimSuffix(c, "\n"), "\n\t")
+		if len(fields) != 3 {
+			t.Fatalf("not a name, a text and a result: %q", c)
+		}
+		t.Run(fields[0], func(t *testing.T) { check(t, unquote(fields[1]), unquote(fields[2])) })
 	}
 }
 
-func TestRenderLinks(t *testing.T) {
-	tests := []struct{ name, text, want string }{
-		{"parenthesised before the full stop", "It rained ‹([a.example](https://a.example/x))›. Yes.", "It rained.[1] Yes."},
-		{"parenthesised after the full stop", "It rained. ‹([a.example](https://a.example/x))› Yes.", "It rained.[1] Yes."},
-		{"between two full stops", "It rained. ‹([a.example](https://a.example/x))›.", "It rained.[1]"},
-		{"mid-sentence", "It rained ‹([a.example](https://a.example/x))› and stopped.", "It rained[1] and stopped."},
-		{"title link at the end", "It rained ‹[Alpha](https://a.example/x)›.", "It rained.[1]"},
-		{"title link after the sentence", "It rained. ‹[A report](https://a.example/x)› Yes.", "It rained.[1] Yes."},
-		{"double brackets", "It rained.‹[[1]](https://a.example/x)› Yes.", "It rained.[1] Yes."},
-		{"several double brackets", "It rained.‹[[1]](https://a.example/x)›‹[[2]](https://b.example/y)›", "It rained.[1][2]"},
-		{"number", "It rained‹[4]›.", "It rained.[1]"},
-		{"numbers", "It rained ‹[4]›‹[7]›. Yes", "It rained.[1][2] Yes"},
-		{"document mark", "It rained ‹[doc3]›‹[doc1]›.", "It rained.[1][2]"},
-		{"lenticular mark", "下雨了‹【4:0†a】›。", "下雨了。[1]"},
-		{"two in one pair of parentheses", "It rained (‹[a](https://a.example/x)›, ‹[b](https://b.example/y)›). Yes", "It rained.[1][2] Yes"},
-		{"claim and link together", "«It rained» ‹([a](https://a.example/x))›. Yes.", "It rained.[1][2] Yes."},
-		{"same source by claim and link", "①«It rained» ①‹([a](https://a.example/x))›.", "It rained.[1]"},
-		{"in bold", "**It rained ‹([a](https://a.example/x))›.** Yes.", "**It rained.**[1] Yes."},
-		{"alone in bold", "It **‹[1]›** ok", "It **[1]** ok"},
-		{"in a cell", "| a |\n|---|\n| rain ‹([a](https://a.example/x))› |\n", "| a |\n|---|\n| rain[1] |\n"},
-		{"alone on its line", "It rained.\n\n‹([a](https://a.example/x))›\n", "It rained.\n\n[1]\n"},
-		{"alone in a list item", "- ‹[2]›\n- wind\n", "- [1]\n- wind\n"},
-		{"inside a link", "Get [the table](‹sandbox:/mnt/data/a.csv›) now.", "Get [the table](sandbox:/mnt/data/a.csv)[1] now."},
-		{"words of the sentence", "According to ‹[Reuters](https://a.example/x)›, it rained.", "According to [Reuters](https://a.example/x),[1] it rained."},
-		{"list of titles", "- ‹[Rain](https://a.example/x)›\n- ‹[Wind](https://b.example/y)›\n", "- [Rain](https://a.example/x)[1]\n- [Wind](https://b.example/y)[2]\n"},
-		{"no mark at all", "‹It rained›. Yes", "It rained.[1] Yes"},
-		{"in code", "Use `a‹[1]›` now", "Use `a[1]`[1] now"},
-		{"in a fence", "```\na‹[1]›\n```\n", "```\na[1]\n```\n\n[1]\n"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := annotated(tt.text).Render(&RenderOptions{Style: StylePlain})
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestRenderGroups(t *testing.T) {
-	tests := []struct{ name, text, want string }{
-		{"one place, two sources", "①«②«It rained».»", "It rained.[1][2]"},
-		{"one place, one source twice", "①«①«It» rained»", "It[1] rained[1]"},
-		{"nested, equal ends", "③«It ①«rained»».", "It rained.[1][2]"},
-		{"overlapping", "«It «rained» hard».", "It rained[1] hard.[2]"},
-		{"numbers by first use", "③«It» ①«rained» ③«hard».", "It[1] rained[2] hard.[1]"},
-		{"numbers ascend in a group", "③«It» ①«rained» ①«③«hard»».", "It[1] rained[2] hard.[1][2]"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := annotated(tt.text).Render(&RenderOptions{Style: StylePlain})
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestRenderMarkdown(t *testing.T) {
-	const a, b = "(https://a.example/x)", "(https://b.example/y)"
-	tests := []struct{ name, text, want string }{
-		{"link", "«It rained».", "It rained.[1]" + a},
-		{"two links", "②«①«It rained».»", "It rained.[1]" + a + " [2]" + b},
-		{"no URL", "③«It rained». Yes", "It rained.[1] Yes"},
-		{"no URL before a parenthesis", "③«It», ③«rained»(s) ③«下»(x)", "It,[1] rained(s)[1] 下\\[1\\](x)"},
-		{"no URL before a bracket", "It `③«x»`[y]", "It `x`\\[1\\][y]"},
-		{"no URL where the text defines the label", "③«It rained».\n\n[1]: https://evil.example\n", "It rained.\\[1\\]\n\n[1]: https://evil.example\n"},
-		{"no URL on its own line", "```\n③«x»\n```\n", "```\nx\n```\n\n\\[1\\]\n"},
-		{"after an exclamation mark", "«It rained»! Yes", "It rained! [1]" + a + " Yes"},
-		{"after a bracket", "«It [rained]» Yes", "It [rained] [1]" + a + " Yes"},
-		{"after a reference", "«It [r]» Yes\n\n[r]: /r", "It [r] [1]" + a + " Yes\n\n[r]: /r"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := annotated(tt.text).Render(nil)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+func TestRender(t *testing.T) {
+	for _, part := range []struct {
+		name  string
+		style Style
+		end   string // of each output
+		check func(t *testing.T, out string)
+	}{
+		{"places", StylePlain, "", nil},
+		{"links", StylePlain, "", nil},
+		{"groups", StylePlain, "", nil},
+		{"markdown", StyleMarkdown, "", nil},
+		{"footnotes", StyleFootnotes, "", nil},
+		{"html", StyleHTML, "\n", checkHTML},
+		{"latex", StyleLaTeX, "\n", checkLaTeX},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			eachCase(t, part.name, func(t *testing.T, text, want string) {
+				t.Helper()
+				got := annotated(text).Render(&RenderOptions{Style: part.style})
+				if diff := cmp.Diff(want+part.end, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				if part.check != nil {
+					part.check(t, got)
+				}
+			})
 		})
 	}
 }
@@ -251,23 +138,6 @@ func TestRenderMarkdownURL(t *testing.T) {
 		if diff := cmp.Diff("It rained"+tt.want+" today", a.Render(nil)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", tt.url, diff)
 		}
-	}
-}
-
-func TestRenderFootnotes(t *testing.T) {
-	tests := []struct{ name, text, want string }{
-		{"definitions", "«It» ③«rained».", "It[^1] rained.[^2]\n\n[^1]: Alpha — a.example <https://a.example/x>\n[^2]: c.pdf\n"},
-		{"label taken", "«It» rained[^1].\n\n[^1]: a gauge", "It[^s1] rained[^1].\n\n[^1]: a gauge\n\n[^s1]: Alpha — a.example <https://a.example/x>\n"},
-		{"not cited", "It rained.", "It rained."},
-		{"unfinished fence", "③«It»\n\n```\nx", "It[^1]\n\n```\nx\n```\n\n[^1]: c.pdf\n"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := annotated(tt.text).Render(&RenderOptions{Style: StyleFootnotes})
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 
@@ -434,4 +304,36 @@ func chatText(next *rand.Rand) string {
 		b.WriteString("\n\n")
 	}
 	return b.String() + "[r]: https://r.example 'R'\n"
+}
+
+func TestRenderHTMLHostileSource(t *testing.T) {
+	a := annotated("«It» rained.")
+	a.Sources[0].Title = `"><script>alert(1)</script>`
+	a.Sources[0].URL = `https://a.example/"onmouseover="x`
+	a.Sources[0].Site = "\u202Eevil"
+	want := `<p>It<sup class="ibid"><a href="https://a.example/%22onmouseover=%22x" title="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt; — evil" rel="noopener noreferrer nofollow">1</a></sup> rained.</p>` + "\n"
+	if diff := cmp.Diff(want, a.Render(&RenderOptions{Style: StyleHTML})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRenderHTMLDeepNesting(t *testing.T) {
+	const deepest = 64
+	a := &Answer{Text: strings.Repeat(">", 100_000)}
+	got := a.Render(&RenderOptions{Style: StyleHTML})
+	if n := strings.Count(got, "<blockquote>"); n != deepest {
+		t.Errorf("%d quotes, want %d", n, deepest)
+	}
+	if n := strings.Count(got, "&gt;"); n != 100_000-deepest {
+		t.Errorf("%d marks as text, want %d", n, 100_000-deepest)
+	}
+}
+
+func TestRenderLaTeXKeys(t *testing.T) {
+	a := annotated("③«It» rained.")
+	a.Sources[2].ID, a.Citations[0].Refs[0].Source = "doc:0}{x", "doc:0}{x"
+	want := "It\\cite{m-doc:0--x} rained.\n\n\\begin{thebibliography}{1}\n\\bibitem[{doc:0\\}\\{x}]{m-doc:0--x} c.pdf\n\\end{thebibliography}\n"
+	if diff := cmp.Diff(want, a.Render(&RenderOptions{Style: StyleLaTeX, ByID: true, List: true, IDPrefix: "m-"})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 }

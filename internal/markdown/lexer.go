@@ -226,8 +226,9 @@ func dollars(s string, last bool) (n int, certain bool) {
 	return 0, last || len(s) > maxInline
 }
 
-// Lexer finds words in brackets that make no link, and stand in no code, link, address or formula. It reads a text once,
-// as it grows, and stops before whatever the next bytes may still change. The zero value reads from the beginning.
+// Lexer finds words in brackets that make no link, and stand in no code, link, address or formula. It reads a text
+// once, as it grows, and stops before whatever the next bytes may still change. The zero value reads from the
+// beginning.
 type Lexer struct {
 	At    int // how far the text was read
 	fence Fence
