@@ -264,14 +264,7 @@ func (a *attributor) check(ctx context.Context, todo []*SentenceSupport) error {
 			s.Candidates = append(s.Candidates, Candidate{
 				Document: at.document, Passage: at.passage, Span: d.Passages[at.passage].Span, Relevance: hit.Relevance,
 			})
-			pairs = append(
-				pairs,
-				Pair{
-					Claim:    claim,
-					Context:  precedingWords(text, s.Span.Start),
-					Passages: a.passages[hit.Passage : hit.Passage+1],
-				},
-			)
+			pairs = append(pairs, a.pair(s, claim, a.passages[hit.Passage:hit.Passage+1]))
 		}
 	}
 	verdicts, err := a.ask(ctx, pairs)
@@ -280,7 +273,7 @@ func (a *attributor) check(ctx context.Context, todo []*SentenceSupport) error {
 	}
 	for _, s := range todo {
 		for i := range s.Candidates {
-			a.judge(&s.Candidates[i], &verdicts[0])
+			a.setVerdict(&s.Candidates[i], &verdicts[0])
 			verdicts = verdicts[1:]
 		}
 		slices.SortStableFunc(s.Candidates, func(x, y Candidate) int { return cmp.Compare(y.rank(), x.rank()) })
@@ -321,8 +314,8 @@ func (a *attributor) score(h Hit) float64 {
 	return math.Inf(-1)
 }
 
-// judge takes a verdict, and finds where its evidence stands in the document.
-func (a *attributor) judge(c *Candidate, v *Verdict) {
+// setVerdict copies a verdict to its candidate, with its places counted in the document.
+func (a *attributor) setVerdict(c *Candidate, v *Verdict) {
 	d := &a.docs[c.Document]
 	p := &d.Passages[c.Passage]
 	c.Verdict = *v
@@ -402,7 +395,7 @@ func (a *attributor) together(ctx context.Context, todo []*SentenceSupport) erro
 	tries := a.attempts(todo)
 	pairs := make([]Pair, len(tries))
 	for i := range tries {
-		pairs[i] = a.pair(&tries[i], tries[i].claim, tries[i].passages)
+		pairs[i] = a.pair(tries[i].sentence, tries[i].claim, tries[i].passages)
 	}
 	verdicts, err := a.ask(ctx, pairs)
 	if err != nil {
@@ -416,7 +409,7 @@ func (a *attributor) together(ctx context.Context, todo []*SentenceSupport) erro
 		}
 		for _, part := range t.parts {
 			for k := range t.passages {
-				pairs = append(pairs, a.pair(t, part, t.passages[k:k+1]))
+				pairs = append(pairs, a.pair(t.sentence, part, t.passages[k:k+1]))
 			}
 		}
 	}
@@ -426,14 +419,15 @@ func (a *attributor) together(ctx context.Context, todo []*SentenceSupport) erro
 	for i := range tries {
 		t := &tries[i]
 		n := len(t.parts) * len(t.passages)
-		t.settle(verdicts[:n])
+		t.chooseSupporting(verdicts[:n])
 		verdicts = verdicts[n:]
 	}
 	return nil
 }
 
-func (a *attributor) pair(t *attempt, claim string, passages []Passage) Pair {
-	return Pair{Claim: claim, Context: precedingWords(a.out.Answer.Text, t.sentence.Span.Start), Passages: passages}
+// pair is a claim of a sentence, or of a part of it, with what precedes the sentence as context.
+func (a *attributor) pair(s *SentenceSupport, claim string, passages []Passage) Pair {
+	return Pair{Claim: claim, Context: precedingWords(a.out.Answer.Text, s.Span.Start), Passages: passages}
 }
 
 // attempts returns the sentences of several parts that no passage supports alone, each with the passages that together
@@ -441,10 +435,8 @@ func (a *attributor) pair(t *attempt, claim string, passages []Passage) Pair {
 func (a *attributor) attempts(todo []*SentenceSupport) []attempt {
 	var tries []attempt
 	for _, s := range todo {
-		if slices.ContainsFunc(
-			s.Candidates,
-			func(c Candidate) bool { return c.Verdict.Label == Supported && a.holds(&c.Verdict) },
-		) {
+		alone := func(c Candidate) bool { return c.Verdict.Label == Supported && a.isCitable(&c.Verdict) }
+		if slices.ContainsFunc(s.Candidates, alone) {
 			continue
 		}
 		t := attempt{sentence: s, claim: a.out.Answer.Text[s.Claim.Start:s.Claim.End]}
@@ -516,9 +508,10 @@ func (a *attributor) weighs(left map[uint32]float64, c *Candidate) float64 {
 	return sum
 }
 
-// settle decides which passages the sentence rests on. Verdicts are those about each part and each passage.
-func (t *attempt) settle(verdicts []Verdict) {
-	rests := make([]bool, len(t.chosen))
+// chooseSupporting sets Together of the sentence to the passages that support a part of it. Verdicts are those about
+// each part and each passage.
+func (t *attempt) chooseSupporting(verdicts []Verdict) {
+	supports := make([]bool, len(t.chosen))
 	alone := false
 	for range t.parts {
 		best := 0
@@ -531,13 +524,13 @@ func (t *attempt) settle(verdicts []Verdict) {
 			return
 		}
 		alone = alone || verdicts[best].Label == Supported
-		rests[best] = rests[best] || verdicts[best].strength() > 0
+		supports[best] = supports[best] || verdicts[best].strength() > 0
 		verdicts = verdicts[len(t.chosen):]
 	}
 	together := &Together{Verdict: t.verdict}
 	together.Verdict.Evidence, together.Verdict.Conflicts = nil, nil
-	for k, rests := range rests {
-		if rests {
+	for k, supports := range supports {
+		if supports {
 			together.Candidates = append(together.Candidates, t.chosen[k])
 		}
 	}

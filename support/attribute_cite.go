@@ -154,7 +154,7 @@ func (c *citer) freeID(wanted string) string {
 // cite cites the best candidates of a sentence, if any is good enough.
 func (a *attributor) cite(s *SentenceSupport) error {
 	picked := a.pick(s)
-	together := len(picked) == 0 && s.Together != nil && a.holds(&s.Together.Verdict)
+	together := len(picked) == 0 && s.Together != nil && a.isCitable(&s.Together.Verdict)
 	if together {
 		for _, i := range s.Together.Candidates {
 			picked = append(picked, &s.Candidates[i])
@@ -195,7 +195,7 @@ func (a *attributor) pick(s *SentenceSupport) []*Candidate {
 	var picked []*Candidate
 	for i := range s.Candidates {
 		c := &s.Candidates[i]
-		if len(picked) < a.options.PerSentence && a.holds(&c.Verdict) &&
+		if len(picked) < a.options.PerSentence && a.isCitable(&c.Verdict) &&
 			!slices.ContainsFunc(picked, func(p *Candidate) bool { return a.isBeside(p, c) }) {
 			picked = append(picked, c)
 		}
@@ -203,9 +203,9 @@ func (a *attributor) pick(s *SentenceSupport) []*Candidate {
 	return picked
 }
 
-// holds reports whether a verdict is good enough to cite for: its score is, or where the checker has none, its label. A
+// isCitable reports whether a verdict is good enough to cite for: its score is, or where the checker has none, its label. A
 // passage in which a value differs is not, however much else it has in common.
-func (a *attributor) holds(v *Verdict) bool {
+func (a *attributor) isCitable(v *Verdict) bool {
 	switch score := v.known(); {
 	case v.Changed || v.Label == Contradicted:
 		return false

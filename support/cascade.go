@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"github.com/ibidhq/ibid"
 )
 
 // Budget bounds what a [Cascade] asks its slow checker. The zero value is ready.
@@ -187,14 +185,13 @@ func (c *cascadeChecker) ask(ctx context.Context, in []Pair, verdicts []Verdict,
 func merge(fast, slow *Verdict, by string) {
 	fast.Escalated = true
 	if slow.Err != nil {
-		fast.Issues = append(
-			slices.Clone(fast.Issues),
-			ibid.Issue{Code: issueSlowFailed, Detail: fmt.Sprintf("asking %s: %v", by, slow.Err)},
-		)
+		fast.Issues = slices.Clone(fast.Issues)
+		fast.note(issueSlowFailed, "asking %s: %v", by, slow.Err)
 		return
 	}
 	if slow.Label == Unverified || slow.Label == "" {
-		fast.Issues = append(slices.Clone(fast.Issues), ibid.Issue{Code: issueNotDecided, Detail: by})
+		fast.Issues = slices.Clone(fast.Issues)
+		fast.note(issueNotDecided, "%s", by)
 		fast.Issues = append(fast.Issues, slow.Issues...)
 		return
 	}
@@ -212,7 +209,8 @@ func merge(fast, slow *Verdict, by string) {
 }
 
 func leaveOut(v *Verdict, why string) {
-	v.Issues = append(slices.Clone(v.Issues), ibid.Issue{Code: issueOverBudget, Detail: why})
+	v.Issues = slices.Clone(v.Issues)
+	v.note(issueOverBudget, "%s", why)
 }
 
 // paramsHash is the value of [Info.Params] for such parameters.

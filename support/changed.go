@@ -219,21 +219,15 @@ func (c *changer) number(i int) {
 			return
 		}
 	}
-	if best, ok := c.best(
-		i,
-		func(e *Value) bool { return otherUnit(v, e) && sameFigure(v, e) },
-	); ok &&
-		c.add(ConflictUnit, i, best, sameKind) {
+	best, ok := c.best(i, func(e *Value) bool { return otherUnit(v, e) && sameFigure(v, e) })
+	if ok && c.add(ConflictUnit, i, best, sameKind) {
 		return
 	}
-	if c.near(i) || c.figureStands(v) {
+	if c.changedDigit(i) || c.figureStands(v) {
 		return
 	}
-	if best, ok := c.best(
-		i,
-		func(e *Value) bool { return comparableNumbers(v, e) },
-	); ok &&
-		!c.difference(i, best.value) {
+	best, ok = c.best(i, func(e *Value) bool { return comparableNumbers(v, e) })
+	if ok && !c.difference(i, best.value) {
 		c.add(ConflictNumber, i, best, sameKind)
 	}
 }
@@ -281,7 +275,7 @@ func (c *changer) taken(value int) bool {
 func roundingSlack(claim, evidence *Value) float64 {
 	slack := max(claim.Digits, evidence.Digits)
 	switch {
-	case claim.Unit.Name != evidence.Unit.Name && claim.Unit.Kind == evidence.Unit.Kind && claim.Unit.Kind != UnitCount:
+	case claim.Unit.Name != evidence.Unit.Name && claim.Unit.Kind == evidence.Unit.Kind && claim.Unit.Kind != unitCount:
 		return max(slack, claim.slack(), evidence.slack())
 	case claim.Round > 1.5*evidence.Round && (claim.Approximate || claim.Written >= 1000):
 		return max(slack, claim.slack())
@@ -292,12 +286,12 @@ func roundingSlack(claim, evidence *Value) float64 {
 // otherUnit reports whether two numbers have units of one kind, or money, that differ.
 func otherUnit(a, b *Value) bool {
 	switch a.Unit.Kind {
-	case UnitNone, UnitCount, UnitOrdinal:
+	case unitNone, unitCount, unitOrdinal:
 		return false
-	case UnitPercent:
-		return b.Unit.Kind == UnitPoints
-	case UnitPoints:
-		return b.Unit.Kind == UnitPercent
+	case unitPercent:
+		return b.Unit.Kind == unitPoints
+	case unitPoints:
+		return b.Unit.Kind == unitPercent
 	default:
 		return a.Unit.Kind == b.Unit.Kind && a.Unit.Name != b.Unit.Name
 	}
@@ -306,7 +300,7 @@ func otherUnit(a, b *Value) bool {
 // figureStands reports whether the figures of a number stand in the evidence where they are read as something else.
 func (c *changer) figureStands(v *Value) bool {
 	for i := range c.evidence.values {
-		if d := &c.evidence.values[i]; d.Kind == ValueDate && (v.Unit.Kind == UnitNone || v.Unit.Kind == UnitCount) &&
+		if d := &c.evidence.values[i]; d.Kind == ValueDate && (v.Unit.Kind == unitNone || v.Unit.Kind == unitCount) &&
 			(float64(d.Date.Year) == v.Written || float64(d.Date.Day) == v.Written) {
 			return true
 		}
@@ -320,7 +314,7 @@ func (c *changer) date(i int) {
 	part, wider := false, false
 	for j := range c.evidence.values {
 		e := &c.evidence.values[j]
-		if e.Kind == ValueNumber && d.Month == 0 && d.Year == d.LastYear && e.Unit.Kind == UnitNone &&
+		if e.Kind == ValueNumber && d.Month == 0 && d.Year == d.LastYear && e.Unit.Kind == unitNone &&
 			e.Written == float64(d.Year) {
 			return
 		}
@@ -337,20 +331,15 @@ func (c *changer) date(i int) {
 		default:
 		}
 	}
-	if c.near(i) {
-		return
-	}
-	if wider && !part {
+	if c.changedDigit(i) || wider && !part {
 		return
 	}
 	if best, ok := c.best(i, func(e *Value) bool { return relateDates(d, &e.Date) == datePart }); ok {
 		c.add(ConflictDate, i, best, datePartSame)
 		return
 	}
-	if best, ok := c.best(
-		i,
-		func(e *Value) bool { return relateDates(d, &e.Date) == dateOther && sameGrain(d, &e.Date) },
-	); ok {
+	differs := func(e *Value) bool { return relateDates(d, &e.Date) == dateOther && sameGrain(d, &e.Date) }
+	if best, ok := c.best(i, differs); ok {
 		c.add(ConflictDate, i, best, sameKind)
 	}
 }
@@ -415,9 +404,9 @@ func (c *changer) addSpan(kind ConflictKind, span ibid.Span, place, sentence int
 	})
 }
 
-// near looks for a figure of the evidence that differs in one digit from a figure of the claim that the evidence lacks,
+// changedDigit looks for a figure of the evidence that differs in one digit from a figure of the claim that the evidence lacks,
 // and reports whether it found one. Figures of less than three digits must have a neighbour in common.
-func (c *changer) near(value int) bool {
+func (c *changer) changedDigit(value int) bool {
 	v := &c.claim.values[value]
 	if v.Unit.Name == clockUnit || v.Unit.Name == versionUnit {
 		return false
@@ -430,7 +419,7 @@ func (c *changer) near(value int) bool {
 		if len(c.figures[figure]) > 0 {
 			continue
 		}
-		if j, span := c.nearest(i, figure, v.Kind); j >= 0 {
+		if j, span := c.nearestFigure(i, figure, v.Kind); j >= 0 {
 			kind := ConflictNumber
 			if v.Kind == ValueDate {
 				kind = ConflictDate
@@ -442,10 +431,10 @@ func (c *changer) near(value int) bool {
 	return false
 }
 
-// nearest returns the best of the tokens of the evidence that differ in one digit from the figure of the claim's token
+// nearestFigure returns the best of the tokens of the evidence that differ in one digit from the figure of the claim's token
 // i, and the value that it belongs to; -1: there is none. One of a value of the same kind is better, then one whose
 // sentence has more of the claim.
-func (c *changer) nearest(i int, figure string, kind ValueKind) (int, ibid.Span) {
+func (c *changer) nearestFigure(i int, figure string, kind ValueKind) (int, ibid.Span) {
 	best, most, span := -1, 0., ibid.Span{}
 	for _, j := range c.nearFigures(figure) {
 		if len(figure) < minNearDigits && !c.sameNeighbour(i, j) {
@@ -615,10 +604,8 @@ func (c *changer) name(i int) {
 		return
 	}
 	if missing < len(v.Words) {
-		if best, ok := c.best(
-			i,
-			func(e *Value) bool { return len(e.Words) > 1 && sharesWord(v.Words, e.Words) && !c.claimHas(e.Words) },
-		); ok {
+		partSame := func(e *Value) bool { return len(e.Words) > 1 && sharesWord(v.Words, e.Words) && !c.claimHas(e.Words) }
+		if best, ok := c.best(i, partSame); ok {
 			c.add(ConflictName, i, best, namePartSame)
 			return
 		}
@@ -668,11 +655,7 @@ func (c *changer) shorter(words []string) bool {
 		if e.Kind != ValueName || len(e.Words) >= len(words) {
 			continue
 		}
-		within := true
-		for _, word := range e.Words {
-			within = within && slices.Contains(words, word)
-		}
-		if within {
+		if !slices.ContainsFunc(e.Words, func(word string) bool { return !slices.Contains(words, word) }) {
 			return true
 		}
 	}
@@ -765,12 +748,7 @@ func commonPrefix(a, b string) int {
 
 // claimHas reports whether the claim has all the words of a name, written large.
 func (c *changer) claimHas(words []string) bool {
-	for _, word := range words {
-		if !c.large[word] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(words, func(word string) bool { return !c.large[word] })
 }
 
 const (
@@ -813,6 +791,17 @@ func focus(t *valuedText, value int) (weights map[uint32]float64, total float64)
 		}
 	}
 	return weights, total
+}
+
+// sharedWeight returns the weight of those words that another text has.
+func sharedWeight(weights map[uint32]float64, has func(key uint32) bool) float64 {
+	shared := 0.
+	for key, weight := range weights {
+		if has(key) {
+			shared += weight
+		}
+	}
+	return shared
 }
 
 // denials compares what the claim denies with what the evidence says.
@@ -948,13 +937,7 @@ func (c *changer) denied() {
 		if total == 0 || c.overlap[sentence] < deniedOverlap {
 			continue
 		}
-		shared := 0.
-		for key, weight := range weights {
-			if c.weights[key] > 0 {
-				shared += weight
-			}
-		}
-		if shared >= deniedFocus*total {
+		if sharedWeight(weights, func(key uint32) bool { return c.weights[key] > 0 }) >= deniedFocus*total {
 			v := &c.evidence.values[i]
 			of := c.claimSentence(weights)
 			c.addSpan(

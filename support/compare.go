@@ -8,16 +8,16 @@ import (
 func comparableNumbers(a, b *Value) bool {
 	ka, kb := a.Unit.Kind, b.Unit.Kind
 	switch {
-	case ka == kb && (ka == UnitMoney || ka == UnitCount || ka == UnitNone):
+	case ka == kb && (ka == unitMoney || ka == unitCount || ka == unitNone):
 		return a.Unit.Name == b.Unit.Name
 	case ka == kb:
 		return true
-	case ka == UnitPercent && kb == UnitNone:
+	case ka == unitPercent && kb == unitNone:
 		return b.Number <= 1
-	case ka == UnitNone && kb == UnitPercent:
+	case ka == unitNone && kb == unitPercent:
 		return a.Number <= 1
 	}
-	return ka == UnitCount && kb == UnitNone || ka == UnitNone && kb == UnitCount
+	return ka == unitCount && kb == unitNone || ka == unitNone && kb == unitCount
 }
 
 // roundShare bounds what trailing zeros may stand for: 5,000 may be 5,200 but 2,000 is not 2,400.
@@ -76,7 +76,7 @@ func sameNumber(a, b *Value, slack float64) bool {
 		return true
 	}
 	// A difference of temperatures has no zero: warmer by 2 °C is warmer by 3.6 °F.
-	if a.Unit.Kind == UnitTemperature && a.Unit.Name != b.Unit.Name &&
+	if a.Unit.Kind == unitTemperature && a.Unit.Name != b.Unit.Name &&
 		max(math.Abs(a.Written), math.Abs(b.Written)) <= maxWarming {
 		return math.Abs((a.Number-zeroOf(a))-(b.Number-zeroOf(b))) <= slack
 	}

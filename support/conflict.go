@@ -116,12 +116,10 @@ type conflictFinder struct {
 }
 
 func (f *conflictFinder) truncated(detail string) {
-	for _, issue := range f.issues {
-		if issue.Detail == detail {
-			return
-		}
+	issue := ibid.Issue{Code: IssueConflictsTruncated, Detail: detail}
+	if !slices.Contains(f.issues, issue) {
+		f.issues = append(f.issues, issue)
 	}
-	f.issues = append(f.issues, ibid.Issue{Code: IssueConflictsTruncated, Detail: detail})
 }
 
 // add appends the sentences of a passage. A sentence without a name speaks of the names of the sentence before it.
@@ -176,7 +174,7 @@ func (f *conflictFinder) search() {
 	var to int
 	for from := 0; from < len(f.statements); from = to {
 		for to = from; to < len(f.statements) && f.statements[to].passage == f.statements[from].passage; to++ {
-			if len(postings) > 0 && !f.look(to, postings, shared) {
+			if len(postings) > 0 && !f.compareWithEarlier(to, postings, shared) {
 				return
 			}
 		}
@@ -192,8 +190,8 @@ func (f *conflictFinder) search() {
 // sentences.
 const sharedWords = 16
 
-// look compares sentence b with those that share words with it. It reports false where a limit is reached.
-func (f *conflictFinder) look(b int, postings map[uint32][]int, shared map[int]float64) bool {
+// compareWithEarlier compares sentence b with those that share words with it. It reports false where a limit is reached.
+func (f *conflictFinder) compareWithEarlier(b int, postings map[uint32][]int, shared map[int]float64) bool {
 	clear(shared)
 	full := false
 	for _, term := range f.statements[b].terms {
@@ -328,12 +326,8 @@ func (p *statementPair) within(names map[uint32]bool) bool {
 // speculative reports whether a sentence speaks of what is planned, expected or assumed.
 func (p *statementPair) speculative(s *statement) bool {
 	sentence := s.text.sentences[s.sentence]
-	for _, token := range s.text.tokens[sentence.tokens[0]:sentence.tokens[1]] {
-		if speculativeWords.has(token.low) {
-			return true
-		}
-	}
-	return false
+	tokens := s.text.tokens[sentence.tokens[0]:sentence.tokens[1]]
+	return slices.ContainsFunc(tokens, func(t valueToken) bool { return speculativeWords.has(t.low) })
 }
 
 func (p *statementPair) add(kind ConflictKind, a, b ibid.Span) {
@@ -394,11 +388,7 @@ func (p *statementPair) numbers() {
 func (p *statementPair) unmatched(values, others []placedValue, same func(a, b placedValue) bool) []placedValue {
 	var left []placedValue
 	for _, v := range values {
-		matched := false
-		for _, other := range others {
-			matched = matched || same(v, other)
-		}
-		if !matched {
+		if !slices.ContainsFunc(others, func(other placedValue) bool { return same(v, other) }) {
 			left = append(left, v)
 		}
 	}
@@ -435,21 +425,21 @@ func (p *statementPair) fitUnits(a, b placedValue, same bool) bool {
 	switch {
 	case otherUnit(a.Value, b.Value) && sameFigure(a.Value, b.Value):
 		return true
-	case ka == UnitOrdinal || kb == UnitOrdinal:
+	case ka == unitOrdinal || kb == unitOrdinal:
 		return false
-	case ka == UnitMoney && kb == UnitMoney:
+	case ka == unitMoney && kb == unitMoney:
 		return a.Unit.Name == b.Unit.Name
-	case ka == UnitCount && kb == UnitCount:
+	case ka == unitCount && kb == unitCount:
 		// People may be employees, if both sentences speak of work.
 		return a.Unit.Name == b.Unit.Name || same && (a.Unit.Name == "people" || b.Unit.Name == "people")
-	case ka == UnitPercent && kb == UnitPercent, ka == UnitTime && kb == UnitTime, counts(ka) && counts(kb):
+	case ka == unitPercent && kb == unitPercent, ka == unitTime && kb == unitTime, counts(ka) && counts(kb):
 		// Shares, times and bare numbers are of anything: a word beside both must say of what.
 		return same || p.sharedNear(a, b)
 	}
 	return ka == kb
 }
 
-func counts(kind UnitKind) bool { return kind == UnitNone || kind == UnitCount }
+func counts(kind UnitKind) bool { return kind == unitNone || kind == unitCount }
 
 // nearWords is how many words from a value say what it is of.
 const nearWords = 8
@@ -504,14 +494,14 @@ func conceptKey(concept string) uint32 { return hashString("="+concept) &^ 1 }
 func quantityConcept(stem string, v *Value) string {
 	measure := measureStems[stem].name
 	switch kind := v.Unit.Kind; kind {
-	case UnitLength, UnitArea, UnitVolume, UnitMass, UnitSpeed, UnitTemperature, UnitData, UnitPower, UnitEnergy,
-		UnitTime:
+	case unitLength, unitArea, unitVolume, unitMass, unitSpeed, unitTemperature, unitData, unitPower, unitEnergy,
+		unitTime:
 		if measure == "output" || measure == "use" || measuredIn[measure].name == string(kind) ||
-			measure == "capacity" && kind == UnitMass {
+			measure == "capacity" && kind == unitMass {
 			return measure
 		}
 		return ""
-	case UnitMoney:
+	case unitMoney:
 		return moneyStems[stem].name
 	default:
 	}
@@ -561,14 +551,12 @@ func (p *statementPair) sameTime() bool {
 	case len(as) == 0 || len(bs) == 0:
 		return !p.changing()
 	}
-	for _, a := range as {
-		for _, b := range bs {
-			if r := relateDates(&a.Date, &b.Date); r >= dateWider || relateDates(&b.Date, &a.Date) >= dateWider {
-				return true
-			}
-		}
-	}
-	return false
+	return len(p.unmatched(as, bs, datesAgree)) < len(as)
+}
+
+// datesAgree reports whether one date says what the other does, more or less exactly.
+func datesAgree(a, b placedValue) bool {
+	return relateDates(&a.Date, &b.Date) >= dateWider || relateDates(&b.Date, &a.Date) >= dateWider
 }
 
 // changing reports whether the sentences speak of what changes with the years.
@@ -584,10 +572,7 @@ func (p *statementPair) changing() bool {
 // dates reports the dates that differ, if they are of the same event.
 func (p *statementPair) dates() {
 	as, bs := p.a.values(ValueDate), p.b.values(ValueDate)
-	same := func(a, b placedValue) bool {
-		return relateDates(&a.Date, &b.Date) >= dateWider || relateDates(&b.Date, &a.Date) >= dateWider
-	}
-	restA, restB := p.unmatched(as, bs, same), p.unmatched(bs, as, same)
+	restA, restB := p.unmatched(as, bs, datesAgree), p.unmatched(bs, as, datesAgree)
 	// Where numbers differ as well, the dates say when they were so.
 	if len(p.a.values(ValueNumber)) > 0 && len(p.b.values(ValueNumber)) > 0 {
 		return
@@ -637,12 +622,7 @@ func (p *statementPair) denial(denying, saying *statement, negations []placedVal
 	}
 	for _, n := range negations {
 		weights, total := focus(denying.text, n.index)
-		shared := 0.
-		for key, weight := range weights {
-			if p.shared[key] {
-				shared += weight
-			}
-		}
+		shared := sharedWeight(weights, func(key uint32) bool { return p.shared[key] })
 		if total == 0 || shared < polarFocus*total {
 			continue
 		}
@@ -682,7 +662,7 @@ func (p *statementPair) antonyms() {
 	as, bs := p.a.values(ValueDegree), p.b.values(ValueDegree)
 	for _, a := range as {
 		for _, b := range bs {
-			if a.Words[0] == b.Words[1] && !has(as, b.Words[0]) && !has(bs, a.Words[0]) && !p.turned(a.Words[0]) {
+			if a.Words[0] == b.Words[1] && !has(as, b.Words[0]) && !has(bs, a.Words[0]) && !p.namesSwapped(a.Words[0]) {
 				p.add(ConflictAntonym, a.Span, b.Span)
 				return
 			}
@@ -695,17 +675,17 @@ func has(values []placedValue, side string) bool {
 	return slices.ContainsFunc(values, func(v placedValue) bool { return v.Words[0] == side })
 }
 
-// turned reports whether the sentences name the two sides of a relation in opposite order: A beat B, B lost to A.
-func (p *statementPair) turned(word string) bool {
+// namesSwapped reports whether the sentences name the two sides of a relation in opposite order: A beat B, B lost to A.
+func (p *statementPair) namesSwapped(word string) bool {
 	if !relationWords.has(word) {
 		return false
 	}
-	a, b := p.order(p.a), p.order(p.b)
+	a, b := p.nameOrder(p.a), p.nameOrder(p.b)
 	return len(a) > 1 && len(b) > 1 && a[0] != b[0]
 }
 
-// order returns the keys of the shared names of a sentence, in their order.
-func (p *statementPair) order(s *statement) []uint32 {
+// nameOrder returns the keys of the shared names of a sentence, in their order.
+func (p *statementPair) nameOrder(s *statement) []uint32 {
 	var keys []uint32
 	for _, term := range s.terms {
 		if p.shared[term.key] && s.names[term.key] {

@@ -9,6 +9,38 @@ import (
 	"testing"
 )
 
+// valueTopic is a thing that texts give a number or a date for, and ways to say so that differ in syntax. {N} is the
+// name, {V} the value with its unit.
+type valueTopic struct {
+	value string // a key of quantities, "year" or "date"
+	forms []string
+}
+
+// polarTopic is a thing that can be said or its contrary. The forms of each side mean the same.
+type polarTopic struct {
+	kind      string // "negation" or "antonym"
+	says, not []string
+}
+
+// conflictTopics reads the topics, which were written by hand.
+func conflictTopics(tb testing.TB) (values []valueTopic, polar []polarTopic) {
+	tb.Helper()
+	for _, lines := range readCases(tb, "conflict-topics.txt") {
+		if len(lines) == 4 {
+			values = append(values, valueTopic{lines[0], lines[1:]})
+		} else {
+			polar = append(polar, polarTopic{lines[0], lines[1:3], lines[3:]})
+		}
+	}
+	return values, polar
+}
+
+// topicNames are made up.
+func topicNames() []string {
+	return strings.Fields("Verrin Aldous Karsey Thornvale Miravel Osgood Pellham Quintara " +
+		"Rosheim Selwick Tarnow Ulvestad Varga Wendle Yarrow Zellin")
+}
+
 // conflictCase is two passages, and the kinds of conflict between them; empty: none.
 type conflictCase struct {
 	topic string
@@ -86,12 +118,13 @@ func dateText(day, month, year, form int) string {
 
 // suite makes the cases of all topics whose index has a parity.
 type suite struct {
-	random *rand.Rand
-	cases  []conflictCase
+	random      *rand.Rand
+	distractors []string // sentences that stand around those that matter
+	cases       []conflictCase
 }
 
 func (s *suite) passage(sentence string) string {
-	all := distractors()
+	all := s.distractors
 	before, after := all[s.random.IntN(len(all))], all[s.random.IntN(len(all))]
 	switch s.random.IntN(3) {
 	case 0:
@@ -210,13 +243,14 @@ func (s *suite) polar(t polarTopic) {
 }
 
 // conflictCases makes the suite of the topics with even indices, or with odd ones: those are held out.
-func conflictCases(heldOut bool) []conflictCase {
-	s := &suite{random: rand.New(rand.NewPCG(11, 12))}
+func conflictCases(tb testing.TB, heldOut bool) []conflictCase {
+	tb.Helper()
+	s := &suite{random: rand.New(rand.NewPCG(11, 12)), distractors: readCases(tb, "distractors.txt")[0]}
 	parity := 0
 	if heldOut {
 		parity = 1
 	}
-	topics := valueTopics()
+	topics, polar := conflictTopics(tb)
 	for i, t := range topics {
 		if i%2 != parity {
 			continue
@@ -230,7 +264,7 @@ func conflictCases(heldOut bool) []conflictCase {
 		}
 		s.topic(t, siblings)
 	}
-	for i, t := range polarTopics() {
+	for i, t := range polar {
 		if i%2 == parity {
 			s.polar(t)
 		}
@@ -298,7 +332,7 @@ const (
 func TestConflictSuite(t *testing.T) {
 	for name, heldOut := range map[string]bool{"tuned": false, "held out": true} {
 		t.Run(name, func(t *testing.T) {
-			n := measureConflicts(t, conflictCases(heldOut))
+			n := measureConflicts(t, conflictCases(t, heldOut))
 			if n.precision() < leastConflictPrecision || n.recall() < leastConflictRecall {
 				t.Errorf("precision %.3f, recall %.3f; want %v, %v", n.precision(), n.recall(), leastConflictPrecision, leastConflictRecall)
 			}

@@ -38,17 +38,14 @@ func TestConflictNamesBothSides(t *testing.T) {
 	}
 }
 
-func TestConflictsWithinAPassageAreNone(t *testing.T) {
-	found, _ := Conflicts(passages("The Verrin Bridge is 1,420 m long. The Verrin Bridge is 1,510 m long."), nil)
-	if len(found) != 0 {
-		t.Errorf("found %v", found)
-	}
-}
-
-func TestConflictsOfPlansAreNone(t *testing.T) {
-	found, _ := Conflicts(passages("The Verrin Bridge is 1,420 m long.", "The planned length of the Verrin Bridge is 1,510 m."), nil)
-	if len(found) != 0 {
-		t.Errorf("found %v", found)
+func TestNoConflicts(t *testing.T) {
+	for about, in := range map[string][]Passage{
+		"within a passage": passages("The Verrin Bridge is 1,420 m long. The Verrin Bridge is 1,510 m long."),
+		"of plans":         passages("The Verrin Bridge is 1,420 m long.", "The planned length of the Verrin Bridge is 1,510 m."),
+	} {
+		if found, _ := Conflicts(in, nil); len(found) != 0 {
+			t.Errorf("%s: found %v", about, found)
+		}
 	}
 }
 
@@ -87,7 +84,7 @@ func TestConflictLimits(t *testing.T) {
 
 func BenchmarkConflicts(b *testing.B) {
 	var texts []Passage
-	for i, d := range distractors() {
+	for i, d := range readCases(b, "distractors.txt")[0] {
 		texts = append(texts, Passage{Text: strings.Repeat(d+" ", 10) + fmt.Sprintf("The Verrin Bridge is %d m long.", 1000+10*i)})
 	}
 	for b.Loop() {

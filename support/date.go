@@ -157,15 +157,17 @@ func (r *valueReader) dayNumber(i int) (int, int) {
 		return 0, i
 	}
 	if r.glued(i + 1) {
-		switch r.low(i + 1) {
-		case "st", "nd", "rd", "th":
-			return day, i + 2
+		switch low := r.low(i + 1); low {
 		case ".", "er", "º":
 			if r.foreign && r.kind(i+2) == wordToken {
 				return day, i + 2 // 19. März, 1er mars
 			}
 		case ":", "%", "°", "/":
 			return 0, i
+		default:
+			if isOrdinalSuffix(low) {
+				return day, i + 2
+			}
 		}
 	}
 	return day, i + 1
@@ -224,10 +226,7 @@ func (r *valueReader) dayMonthYear(i int) (Date, int) {
 // century reads 19th century and nineteenth century.
 func (r *valueReader) century(i int) (Date, int) {
 	n, at := ordinalWords[r.low(i)].number, i+1
-	if number := r.wholeNumber(
-		i, 1, 2,
-	); number > 0 && r.glued(i+1) &&
-		(r.low(i+1) == "th" || r.low(i+1) == "st" || r.low(i+1) == "nd" || r.low(i+1) == "rd") {
+	if number := r.wholeNumber(i, 1, 2); number > 0 && r.glued(i+1) && isOrdinalSuffix(r.low(i+1)) {
 		n, at = float64(number), i+2
 	}
 	if low := r.low(i); low == "twenty" && r.low(i+1) == "-" {
@@ -326,9 +325,7 @@ func (r *valueReader) countFollows(i int) bool {
 		return false
 	}
 	low := r.low(i)
-	if _, _, next := r.unitAt(
-		i,
-	); next > i || scaleWords[low].number > 0 || low == "percent" || low == "degrees" ||
+	if _, _, next := r.unitAt(i); next > i || scaleWords[low].number > 0 || low == "percent" || low == "degrees" ||
 		currencyNames[low].name != "" && len(low) > 3 {
 		return true
 	}
@@ -375,10 +372,8 @@ func (r *valueReader) ideographicDate(i int) (Date, int) {
 	if month := r.wholeNumber(next, 1, 2); month >= 1 && month <= 12 && r.low(next+1) == "月" {
 		d.Month = month
 		next += 2
-		if day := r.wholeNumber(
-			next, 1, 2,
-		); validDay(month, day) &&
-			(r.low(next+1) == "日" || r.low(next+1) == "号" || r.low(next+1) == "號") {
+		sign := r.low(next + 1)
+		if day := r.wholeNumber(next, 1, 2); validDay(month, day) && (sign == "日" || sign == "号" || sign == "號") {
 			d.Day = day
 			next += 2
 		}

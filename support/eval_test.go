@@ -2,6 +2,7 @@ package support
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -151,7 +152,7 @@ func (e *evaluation) words() {
 				people[word]++
 			}
 		}
-		for _, word := range sortedKeys(count) {
+		for _, word := range slices.Sorted(maps.Keys(count)) {
 			e.t.Logf("%-58s %8.4f   of %d", name+", supported for people: "+word, float64(people[word])/float64(count[word]), count[word])
 		}
 	}
@@ -253,13 +254,4 @@ func picked[T any](from []T, at []int) []T {
 		list[i] = from[n]
 	}
 	return list
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

@@ -1,53 +1,31 @@
 package support
 
 import (
-	"encoding/json"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// labelledPair is a pair of the evaluation data, with its passages as one text.
-type labelledPair struct {
-	Claim    string
-	Passages []string
-	Label    string
-}
-
-func (p *labelledPair) supported() bool { return p.Label == "supported" }
-func (p *labelledPair) text() string    { return strings.Join(p.Passages, "\n\n") }
-
-// labelledPairs reads one development file of the evaluation data, which are no part of the module.
-func labelledPairs(tb testing.TB, name string) []labelledPair {
+// labelledPairs reads one file of the evaluation data, without the marks of citations in its claims.
+func labelledPairs(tb testing.TB, name string) []evalRow {
 	tb.Helper()
-	f, err := os.Open(filepath.Join(testenv.Shared(tb), "eval", name+".dev.jsonl"))
-	if err != nil {
-		tb.Skipf("the evaluation data are not here: %v", err)
+	if *evalPart != "dev" {
+		tb.Skip("the floors are those of the dev half")
 	}
-	defer f.Close()
-	var pairs []labelledPair
-	for d := json.NewDecoder(f); d.More(); {
-		var p labelledPair
-		if err := d.Decode(&p); err != nil {
-			tb.Fatalf("reading %s: %v", name, err)
-		}
-		p.Claim = marks.ReplaceAllString(p.Claim, "")
-		pairs = append(pairs, p)
+	rows := evalRows(tb, name)
+	for i := range rows {
+		rows[i].Claim = marks.ReplaceAllString(rows[i].Claim, "")
 	}
-	return pairs
+	return rows
 }
 
 // alteration is a supported claim with exactly one thing changed.
 type alteration struct {
 	kind  string
-	pair  *labelledPair
+	pair  *evalRow
 	claim string
 }
 
@@ -68,7 +46,7 @@ func wordIn(text, word string) bool {
 
 // alterations changes each of the supported pairs in each way that can be: one digit, date, name or negation. The claim's value
 // stands in the evidence, and the new one does not. The changes are made on the bare text, with none of the package's readers.
-func alterations(rows []labelledPair, seed uint64) []alteration {
+func alterations(rows []evalRow, seed uint64) []alteration {
 	random := rand.New(rand.NewPCG(seed, 1))
 	// A name is a word that is written large inside a sentence, and nowhere in the file small.
 	small := map[string]bool{}
@@ -111,7 +89,7 @@ func pick(random *rand.Rand, all [][]int) []int {
 	return all[random.IntN(len(all))]
 }
 
-func alterDigit(random *rand.Rand, pair *labelledPair) string {
+func alterDigit(random *rand.Rand, pair *evalRow) string {
 	at := pick(random, figures.FindAllStringIndex(pair.Claim, -1))
 	if at == nil {
 		return ""
@@ -136,7 +114,7 @@ func alterDigit(random *rand.Rand, pair *labelledPair) string {
 	return pair.Claim[:at[0]] + string(b) + pair.Claim[at[1]:]
 }
 
-func alterDate(random *rand.Rand, pair *labelledPair) string {
+func alterDate(random *rand.Rand, pair *evalRow) string {
 	text := pair.text()
 	if at := pick(random, months.FindAllStringIndex(pair.Claim, -1)); at != nil && random.IntN(2) == 0 {
 		all := strings.Split("January February March April June July August September October November December", " ")
@@ -157,7 +135,7 @@ func alterDate(random *rand.Rand, pair *labelledPair) string {
 	return pair.Claim[:at[0]] + string(year) + pair.Claim[at[1]:]
 }
 
-func alterName(random *rand.Rand, pair *labelledPair, pool []string, small map[string]bool) string {
+func alterName(random *rand.Rand, pair *evalRow, pool []string, small map[string]bool) string {
 	matches := capitals.FindAllStringSubmatchIndex(pair.Claim, -1)
 	if len(matches) == 0 {
 		return ""
@@ -173,7 +151,7 @@ func alterName(random *rand.Rand, pair *labelledPair, pool []string, small map[s
 	return pair.Claim[:m[2]] + other + pair.Claim[m[3]:]
 }
 
-func alterNegation(pair *labelledPair) string {
+func alterNegation(pair *evalRow) string {
 	if at := denials.FindStringIndex(pair.Claim); at != nil {
 		return pair.Claim[:at[0]] + pair.Claim[at[1]:]
 	}
@@ -242,7 +220,7 @@ func TestEvalChanged(t *testing.T) {
 	table := shares{}
 	for _, name := range changedFiles() {
 		pairs := labelledPairs(t, name)
-		supported := map[*labelledPair]Verdict{}
+		supported := map[*evalRow]Verdict{}
 		for i := range pairs {
 			p := &pairs[i]
 			if !p.supported() {
@@ -258,7 +236,7 @@ func TestEvalChanged(t *testing.T) {
 				}
 			}
 		}
-		altered := map[*labelledPair]bool{}
+		altered := map[*evalRow]bool{}
 		for _, a := range alterations(pairs, 7) {
 			hit := len(Changed(a.claim, a.pair.text())) > 0
 			table.count("changed: all labelled supported", hit)
@@ -290,13 +268,9 @@ func TestEvalChanged(t *testing.T) {
 }
 
 // lexically asks the default checker.
-func lexically(tb testing.TB, claim string, p *labelledPair) Verdict {
+func lexically(tb testing.TB, claim string, p *evalRow) Verdict {
 	tb.Helper()
-	in := Pair{Claim: claim}
-	for _, text := range p.Passages {
-		in.Passages = append(in.Passages, Passage{Text: text})
-	}
-	verdicts, err := new(Lexical).Check(tb.Context(), []Pair{in})
+	verdicts, err := new(Lexical).Check(tb.Context(), one(claim, p.Passages...))
 	if err != nil {
 		tb.Fatal(err)
 	}

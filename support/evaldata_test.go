@@ -1,7 +1,6 @@
 package support
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -10,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ibidhq/ibid/internal/testenv"
@@ -27,6 +27,7 @@ type evalRow struct {
 }
 
 func (r *evalRow) supported() bool { return r.Label == "supported" }
+func (r *evalRow) text() string    { return strings.Join(r.Passages, "\n\n") }
 
 func (r *evalRow) indexes() []*indexedPassage {
 	list := make([]*indexedPassage, len(r.Passages))
@@ -46,21 +47,15 @@ var evalPart = flag.String("part", "dev", "the part of the evaluation data: NAME
 // evalRows reads one file of the evaluation data, or skips the test where they are not.
 func evalRows(tb testing.TB, name string) []evalRow {
 	tb.Helper()
-	b := evalFile(tb, name)
 	var rows []evalRow
-	for in := bufio.NewReader(bytes.NewReader(b)); ; {
-		line, err := in.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			var row evalRow
-			if err := json.Unmarshal(line, &row); err != nil {
-				tb.Fatalf("reading %s: %v", name, err)
-			}
-			rows = append(rows, row)
+	for d := json.NewDecoder(bytes.NewReader(evalFile(tb, name))); d.More(); {
+		var row evalRow
+		if err := d.Decode(&row); err != nil {
+			tb.Fatalf("reading %s: %v", name, err)
 		}
-		if err != nil {
-			return rows
-		}
+		rows = append(rows, row)
 	}
+	return rows
 }
 
 func evalFile(tb testing.TB, name string) []byte {
@@ -129,4 +124,21 @@ func calibrationError(scores []float64, positive []bool) float64 {
 		e += math.Abs(sum[b]-hits[b]) / float64(len(scores))
 	}
 	return e
+}
+
+// readCases reads a file of testdata: blocks of lines, with blank lines between them and comments after "#".
+func readCases(tb testing.TB, name string) [][]string {
+	tb.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var cases [][]string
+	for block := range strings.SplitSeq(strings.TrimSpace(string(b)), "\n\n") {
+		lines := slices.DeleteFunc(strings.Split(block, "\n"), func(line string) bool { return strings.HasPrefix(line, "# ") })
+		if len(lines) > 0 {
+			cases = append(cases, lines)
+		}
+	}
+	return cases
 }

@@ -272,7 +272,7 @@ func parseClaim(question, said string, weight func(key uint32) float64) *parsedC
 // wholeWords returns at most n bytes of a claim, up to white space: only a word of more than maxWord bytes is cut.
 func wholeWords(claim string, n int) string {
 	head := text.Head(claim, n)
-	if i := strings.LastIndexAny(head, " \t\r\n"); i >= len(head)-maxWord {
+	if i := strings.LastIndexAny(head, " \t\r\n"); i >= max(0, len(head)-maxWord) {
 		return head[:i]
 	}
 	return head

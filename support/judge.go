@@ -14,6 +14,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,7 +130,8 @@ func (j *Judge) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 	asked := j.questions(in)
 	open := asked.open(j.Cache)
 	j.askAll(ctx, server, open)
-	if len(open) > 0 && len(open) == len(asked.all) && allFailed(open) {
+	answered := func(q *question) bool { return q.err == nil }
+	if len(open) > 0 && len(open) == len(asked.all) && !slices.ContainsFunc(open, answered) {
 		return nil, open[0].err
 	}
 	verdicts := make([]Verdict, len(in))
@@ -137,15 +139,6 @@ func (j *Judge) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 		verdicts[i] = j.verdict(&in[i], asked.of[i])
 	}
 	return verdicts, nil
-}
-
-func allFailed(all []*question) bool {
-	for _, q := range all {
-		if q.err == nil {
-			return false
-		}
-	}
-	return true
 }
 
 func (j *Judge) endpoint() (*endpoint, error) {
@@ -187,11 +180,11 @@ func (j *Judge) questions(in []Pair) *questions {
 			}
 			one.key = cacheKey(info.ID, info.Version, info.Params, one.context, one.claim, one.passage)
 			if same, ok := known[one.key]; ok {
-				q.of[i] = append(q.of[i], same)
-				continue
+				one = same
+			} else {
+				known[one.key] = one
+				q.all = append(q.all, one)
 			}
-			known[one.key] = one
-			q.all = append(q.all, one)
 			q.of[i] = append(q.of[i], one)
 		}
 	}
@@ -230,28 +223,17 @@ func (j *Judge) askAll(ctx context.Context, server *endpoint, open []*question) 
 	if j.Preset == PresetMiniCheck || j.Cache != nil { // what is kept of a claim must not be its neighbours' work
 		size = 1
 	}
-	var order []string
-	about := map[string][]*question{}
+	var batches [][]*question
+	last := map[string]int{} // by passage, the batch that has room for another claim
 	for _, q := range open {
-		if len(about[q.passage]) == 0 {
-			order = append(order, q.passage)
+		i, known := last[q.passage]
+		if !known || len(batches[i]) == size {
+			i = len(batches)
+			last[q.passage], batches = i, append(batches, nil)
 		}
-		about[q.passage] = append(about[q.passage], q)
+		batches[i] = append(batches[i], q)
 	}
-	turns := make(chan struct{}, max(1, cmp.Or(j.Concurrency, remoteConcurrency)))
-	var requests sync.WaitGroup
-	defer requests.Wait()
-	for _, passage := range order {
-		for all := about[passage]; len(all) > 0; {
-			batch := all[:min(len(all), size)]
-			all = all[len(batch):]
-			turns <- struct{}{} // a request ends when ctx does
-			requests.Go(func() {
-				defer func() { <-turns }()
-				j.ask(ctx, server, batch)
-			})
-		}
-	}
+	concurrently(len(batches), j.Concurrency, func(i int) { j.ask(ctx, server, batches[i]) })
 }
 
 // verdict puts together what was said about the passages of one pair.
@@ -261,7 +243,7 @@ func (j *Judge) verdict(p *Pair, asked []*question) Verdict {
 		return v
 	}
 	if j.Preset == PresetMiniCheck && p.Context != "" {
-		v.Issues = append(v.Issues, ibid.Issue{Code: issueContextNotSent, Detail: "the preset has no place for it"})
+		v.note(issueContextNotSent, "the preset has no place for it")
 	}
 	found := map[Label]*finding{}
 	for i, q := range asked {
@@ -274,9 +256,7 @@ func (j *Judge) verdict(p *Pair, asked []*question) Verdict {
 	}
 	v.conclude(found)
 	if v.Label != Unverified && found[Unverified] != nil {
-		v.Issues = append(
-			v.Issues, ibid.Issue{Code: issuePassageUnchecked, Detail: "the verdict is that of the other passages"},
-		)
+		v.note(issuePassageUnchecked, "the verdict is that of the other passages")
 		v.Err = nil
 	}
 	if v.Label == Supported {
@@ -315,18 +295,14 @@ func (q *question) finding(i int, v *Verdict) *finding {
 		return f
 	}
 	if q.answer.Label == Unverified {
-		v.Issues = append(
-			v.Issues,
-			ibid.Issue{Code: issueNoVerdict, Detail: fmt.Sprintf("passage %d: %s", i, q.answer.Detail)},
-		)
+		v.note(issueNoVerdict, "passage %d: %s", i, q.answer.Detail)
 		return f
 	}
 	at, ok := q.answer.evidence(q.passage)
 	if !ok {
-		v.Issues = append(v.Issues, ibid.Issue{
-			Code:   issueQuoteNotFound,
-			Detail: fmt.Sprintf("passage %d: the model said %s, and its quote does not stand there", i, q.answer.Label),
-		})
+		v.note(
+			issueQuoteNotFound, "passage %d: the model said %s, and its quote does not stand there", i, q.answer.Label,
+		)
 		return f
 	}
 	f.label, f.score, f.refute, f.unscored = q.answer.Label, q.answer.Score, q.answer.Refute, q.answer.Score == nil
@@ -355,9 +331,7 @@ func (v *Verdict) conclude(found map[Label]*finding) {
 	if against := found[Contradicted]; v.Label == Supported && against != nil {
 		v.Label, v.Score = Partial, nil
 		v.Evidence = append(v.Evidence, against.evidence...)
-		v.Issues = append(
-			v.Issues, ibid.Issue{Code: issueDisputed, Detail: "one passage supports the claim, another contradicts it"},
-		)
+		v.note(issueDisputed, "one passage supports the claim, another contradicts it")
 	}
 }
 

@@ -170,36 +170,33 @@ func (q *request) label(score float64, changed bool) Label {
 
 // note adds what is odd about a pair to its verdict.
 func (q *request) note(pair *Pair, c *parsedClaim, language string, v *Verdict) {
-	issue := func(code, format string, args ...any) {
-		v.Issues = append(v.Issues, ibid.Issue{Code: code, Detail: fmt.Sprintf(format, args...)})
-	}
 	if c.total < minWeight {
-		issue(issueClaimEmpty, "")
+		v.note(issueClaimEmpty, "")
 	}
 	if c.truncated {
-		issue(issueClaimTruncated, "%d of %d bytes were read", len(c.said()), len(pair.Claim))
+		v.note(issueClaimTruncated, "%d of %d bytes were read", len(c.said()), len(pair.Claim))
 	}
 	tokens := 0
 	for i, p := range q.passages {
 		tokens += p.tokens
 		if p.truncated {
-			issue(
+			v.note(
 				issuePassageTruncated, "passage %d: %d of %d bytes were read", i, len(p.text),
 				len(pair.Passages[i].Text),
 			)
 		}
 	}
 	if tokens == 0 {
-		issue(issueNoPassages, "")
+		v.note(issueNoPassages, "")
 	}
 	if tokens == 0 {
 		return
 	}
 	if language != measuredLanguage {
-		issue(issueLanguageUnmeasured, "%s", language)
+		v.note(issueLanguageUnmeasured, "%s", language)
 	}
 	if said := q.claimed(pair.Claim); q.differ(pair, &said) {
-		issue(issueLanguagesDiffer, "claim %s, passages %s", cmp.Or(said.seen, said.script), language)
+		v.note(issueLanguagesDiffer, "claim %s, passages %s", cmp.Or(said.seen, said.script), language)
 	}
 }
 

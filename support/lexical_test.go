@@ -180,6 +180,23 @@ func TestChangedNumber(t *testing.T) {
 	}
 }
 
+// A figure in another form is held; one that is not so is missing, or a conflict.
+func TestFigures(t *testing.T) {
+	for _, lines := range readCases(t, "figures.txt") {
+		passage := strings.ReplaceAll(lines[0], `\n`, "\n")
+		for _, claim := range lines[1:] {
+			claim, differs := strings.CutPrefix(claim, "! ")
+			v := check(t, Pair{Claim: claim, Passages: passages(passage)})[0]
+			missing := slices.ContainsFunc(v.Missing, func(m Term) bool {
+				return strings.ContainsAny(m.Text, "0123456789") || m.Text == "half" || m.Text == "kilogram"
+			})
+			if !differs && (missing || v.Changed || v.Label != Supported) || differs && v.Label == Supported {
+				t.Errorf("%s (%.2f), changed %t, missing %v: %s", v.Label, *v.Score, v.Changed, v.Missing, claim)
+			}
+		}
+	}
+}
+
 // What cannot be checked is unverified, with the reason, and never an error.
 func TestUncheckable(t *testing.T) {
 	for _, test := range []struct {
@@ -242,6 +259,7 @@ func TestLimits(t *testing.T) {
 	if len(v.Missing) != 1 || strings.Trim(v.Missing[0].Text, "x") != "" {
 		t.Errorf("a claim cut in a word: missing %.300s", fmt.Sprint(v.Missing))
 	}
+	check(t, Pair{Claim: strings.Repeat("\x80", maxClaim+1), Passages: passages(benchPassage)})
 	huge := strings.Repeat("Lorem ipsum dolor sit amet. ", maxPassage/28) + benchPassage + strings.Repeat(" x", maxPassage/2)
 	v = check(t, Pair{Claim: "The tower was finished in 1874 and is 41 metres high.", Passages: passages(huge)})[0]
 	if !v.has(issuePassageTruncated) || v.Score == nil {

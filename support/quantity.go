@@ -41,7 +41,7 @@ func (l wordList) unit(word string) (unitScale, bool) {
 
 // raised is the square or the cube of a unit of length.
 func (s unitScale) raised(power int) unitScale {
-	kinds := [...]UnitKind{1: s.kind, 2: UnitArea, 3: UnitVolume}
+	kinds := [...]UnitKind{1: s.kind, 2: unitArea, 3: unitVolume}
 	return unitScale{kind: kinds[power], factor: math.Pow(s.factor, float64(power))}
 }
 
@@ -69,17 +69,17 @@ func (r *valueReader) signUnit(v *Value, at int) (int, bool) {
 		scale, ok := signUnits.unit(name)
 		switch {
 		case power == 1 && signMoney.has(name):
-			v.Unit = Unit{Kind: UnitMoney, Name: signMoney[name].name}
+			v.Unit = Unit{Kind: unitMoney, Name: signMoney[name].name}
 		case power == 1 && signPeople.has(name):
-			v.Unit = Unit{Kind: UnitCount, Name: "people"}
-		case ok && (power == 1 || scale.kind == UnitLength):
+			v.Unit = Unit{Kind: unitCount, Name: "people"}
+		case ok && (power == 1 || scale.kind == unitLength):
 			v.convert(scale.raised(power), square+name)
 		default:
 			continue
 		}
 		return next, true
 	}
-	v.Unit = Unit{Kind: UnitCount, Name: r.low(at)} // what is counted is said by its first sign
+	v.Unit = Unit{Kind: unitCount, Name: r.low(at)} // what is counted is said by its first sign
 	return at + 1, true
 }
 
@@ -116,11 +116,11 @@ func (r *valueReader) quantity(i int) int {
 		Round:   max(low.round, high.round),
 	}
 	next := high.next
-	if next == high.next && low.next != high.next && low.exact < high.exact && high.value/low.value > 500 {
+	if low.next != high.next && low.exact < high.exact && high.value/low.value > 500 {
 		v.Number *= math.Pow(10, 3*math.Floor(math.Log10(high.exact/low.exact)/3)) // 5 to 10 million
 	}
 	next = r.measure(&v, next, currency)
-	if f.words && f.value == 1 && v.Unit.Kind == UnitNone {
+	if f.words && f.value == 1 && v.Unit.Kind == unitNone {
 		return i // "one" is a pronoun more often than a number
 	}
 	r.qualify(&v, i)
@@ -129,12 +129,12 @@ func (r *valueReader) quantity(i int) int {
 	if r.kind(at) == numberToken {
 		v.raw = r.low(at)
 	}
-	if v.Unit.Kind == UnitCount {
+	if v.Unit.Kind == unitCount {
 		next = high.next // the noun may be a name or a negation's word
 		v.figure.End = r.tokens[next-1].end
 	}
 	r.out = append(r.out, v)
-	return max(next, high.next)
+	return next
 }
 
 func (r *valueReader) currencyBefore(i int) (int, string) {
@@ -219,7 +219,7 @@ func (r *valueReader) between(f figure) bool {
 // measure reads the unit behind a number, or the noun that it counts, and returns the token behind the unit.
 func (r *valueReader) measure(v *Value, at int, currency string) int {
 	if currency != "" {
-		v.Unit = Unit{Kind: UnitMoney, Name: currency}
+		v.Unit = Unit{Kind: unitMoney, Name: currency}
 		return at
 	}
 	if next, ok := r.ordinalSuffix(v, at); ok {
@@ -231,7 +231,7 @@ func (r *valueReader) measure(v *Value, at int, currency string) int {
 	unit := r.behindHyphen(at)
 	if r.low(unit) == "percentage" || r.low(unit) == "percent" || r.low(unit) == "%" {
 		if low := r.low(unit + 1); low == "point" || low == "points" {
-			v.convert(unitScale{kind: UnitPoints, factor: .01}, "points")
+			v.convert(unitScale{kind: unitPoints, factor: .01}, "points")
 			return unit + 2
 		}
 		if r.low(unit) == "percentage" {
@@ -239,7 +239,7 @@ func (r *valueReader) measure(v *Value, at int, currency string) int {
 		}
 	}
 	if r.low(unit) == "per" && r.low(unit+1) == "cent" {
-		v.convert(unitScale{kind: UnitPercent, factor: .01}, "%")
+		v.convert(unitScale{kind: unitPercent, factor: .01}, "%")
 		return unit + 2
 	}
 	if next, ok := r.currencyAfter(v, unit); ok {
@@ -260,11 +260,11 @@ func (r *valueReader) currencyAfter(v *Value, at int) (int, bool) {
 	low := r.low(at)
 	if code := currencyNames[low].name; code != "" &&
 		(r.kind(at) == signToken || len(low) > 2 && low != "try" && low != "won" && low != "real") {
-		v.Unit = Unit{Kind: UnitMoney, Name: code}
+		v.Unit = Unit{Kind: unitMoney, Name: code}
 		return at + 1, true
 	}
 	if (low == "us" || low == "u.s.") && strings.HasPrefix(r.low(at+1), "dollar") {
-		v.Unit = Unit{Kind: UnitMoney, Name: "USD"}
+		v.Unit = Unit{Kind: unitMoney, Name: "USD"}
 		return at + 2, true
 	}
 	return at, false
@@ -281,16 +281,16 @@ func (v *Value) convert(scale unitScale, name string) {
 
 // ordinalSuffix reads the rest of 21st.
 func (r *valueReader) ordinalSuffix(v *Value, at int) (int, bool) {
-	if r.kind(at) != wordToken || !r.glued(at) {
+	if !r.glued(at) || !isOrdinalSuffix(r.low(at)) {
 		return at, false
 	}
-	switch r.low(at) {
-	case "st", "nd", "rd", "th":
-		v.Unit = Unit{Kind: UnitOrdinal}
-		v.Digits, v.Round = .4, .4
-		return at + 1, true
-	}
-	return at, false
+	v.Unit = Unit{Kind: unitOrdinal}
+	v.Digits, v.Round = .4, .4
+	return at + 1, true
+}
+
+func isOrdinalSuffix(low string) bool {
+	return low == "st" || low == "nd" || low == "rd" || low == "th"
 }
 
 // temperature reads °C, °F, K, degrees Celsius.
@@ -302,21 +302,37 @@ func (r *valueReader) temperature(v *Value, at int) (int, bool) {
 		next++
 	}
 	next = r.behindHyphen(next)
-	scale := unitScale{kind: UnitTemperature, factor: 1}
-	switch low := r.low(next); {
-	case low == "celsius" || low == "centigrade" || low == "℃" || degrees && low == "c":
-		scale.zero = 273.15
-	case low == "fahrenheit" || low == "℉" || degrees && low == "f":
-		scale.factor, scale.zero = 5./9, 459.67*5/9
-	case low == "kelvin" || low == "kelvins":
+	scale, ok := temperatureScale(r.low(next))
+	switch {
+	case ok && (degrees || len(r.low(next)) > 1):
+		v.convert(scale, r.low(next))
+		return next + 1, true
 	case degrees:
-		v.Unit = Unit{Kind: UnitCount, Name: "degree"}
+		v.Unit = Unit{Kind: unitCount, Name: "degree"}
 		return next, true
-	default:
-		return at, false
 	}
-	v.convert(scale, r.low(next))
-	return next + 1, true
+	return at, false
+}
+
+// temperatureScale reads the name of a scale of temperatures. A single letter is one only behind a degree sign.
+func temperatureScale(name string) (unitScale, bool) {
+	scale := unitScale{kind: unitTemperature, factor: 1}
+	switch name {
+	case "c", "celsius", "centigrade", "℃":
+		scale.zero = 273.15
+	case "f", "fahrenheit", "℉":
+		scale.factor, scale.zero = 5./9, 459.67*5/9
+	case "kelvin", "kelvins":
+	default:
+		return scale, false
+	}
+	return scale, true
+}
+
+// zeroOf is where the scale of v's unit has its zero, in the base unit.
+func zeroOf(v *Value) float64 {
+	scale, _ := temperatureScale(v.Unit.Name)
+	return scale.zero
 }
 
 // unitAt reads a unit's name at token i, with what squares, cubes or divides it.
@@ -350,7 +366,7 @@ func (r *valueReader) unitAt(i int) (unitScale, string, int) {
 			power = 3
 		}
 	}
-	if scale.kind == UnitLength && power > 1 {
+	if scale.kind == unitLength && power > 1 {
 		return scale.raised(power), [...]string{2: "square ", 3: "cubic "}[power] + name, at + 1
 	}
 	return r.perTime(scale, name, at+1)
@@ -358,17 +374,17 @@ func (r *valueReader) unitAt(i int) (unitScale, string, int) {
 
 // perTime reads the rest of km/h, metres per second, miles an hour.
 func (r *valueReader) perTime(scale unitScale, name string, at int) (unitScale, string, int) {
-	if sign := r.low(at); scale.kind == UnitLength && (sign == "/" || sign == "per" || sign == "an" || sign == "a") {
+	if sign := r.low(at); scale.kind == unitLength && (sign == "/" || sign == "per" || sign == "an" || sign == "a") {
 		by, ok := unitNames.unit(r.low(at + 1))
 		if token := r.at(at + 1); !ok && token.kind == wordToken {
 			by, ok = unitLetters.unit(r.text[token.start:token.end])
 		}
-		if ok && by.kind == UnitTime && (sign == "/" || sign == "per" || by.factor == 3600) {
-			return unitScale{kind: UnitSpeed, factor: scale.factor / by.factor}, name + "/" + r.low(at+1), at + 2
+		if ok && by.kind == unitTime && (sign == "/" || sign == "per" || by.factor == 3600) {
+			return unitScale{kind: unitSpeed, factor: scale.factor / by.factor}, name + "/" + r.low(at+1), at + 2
 		}
 	}
-	if low := r.low(at); scale.kind == UnitPower && (low == "hour" || low == "hours") {
-		return unitScale{kind: UnitEnergy, factor: scale.factor * 3600}, name + " hours", at + 1
+	if low := r.low(at); scale.kind == unitPower && (low == "hour" || low == "hours") {
+		return unitScale{kind: unitEnergy, factor: scale.factor * 3600}, name + " hours", at + 1
 	}
 	return scale, name, at
 }
@@ -405,14 +421,14 @@ func (r *valueReader) counted(v *Value, at int) int {
 			break
 		}
 		if isPlural(low) && !r.tokens[i].upper {
-			v.Unit = Unit{Kind: UnitCount, Name: nounKey(low)}
+			v.Unit = Unit{Kind: unitCount, Name: nounKey(low)}
 			return i + 1
 		}
 	}
 	if r.kind(first) == wordToken && !smallWords.has(r.low(first)) && !r.tokens[first].upper &&
 		r.sameSentence(at-1, first) &&
 		!r.opens(first) {
-		v.Unit = Unit{Kind: UnitCount, Name: nounKey(r.low(first))}
+		v.Unit = Unit{Kind: unitCount, Name: nounKey(r.low(first))}
 		return first + 1
 	}
 	return at
@@ -445,17 +461,6 @@ func (r *valueReader) qualify(v *Value, i int) {
 	}
 }
 
-// zeroOf is where the scale of v's unit has its zero, in the base unit.
-func zeroOf(v *Value) float64 {
-	switch v.Unit.Name {
-	case "c", "celsius", "centigrade", "℃":
-		return 273.15
-	case "f", "fahrenheit", "℉":
-		return 459.67 * 5 / 9
-	}
-	return 0
-}
-
 // ordinal reads first, second, third where they are places in an order.
 func (r *valueReader) ordinal(i int) int {
 	if r.kind(i) != wordToken {
@@ -478,7 +483,7 @@ func (r *valueReader) ordinal(i int) int {
 		High:    n,
 		Digits:  .4,
 		Round:   .4,
-		Unit:    Unit{Kind: UnitOrdinal},
+		Unit:    Unit{Kind: unitOrdinal},
 	})
 	return i + 1
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -219,6 +220,21 @@ func remote(address string, client *http.Client, timeout time.Duration, retries 
 	}, nil
 }
 
+// concurrently calls f with 0 to n-1, up to limit calls at a time (0: remoteConcurrency), and returns when all have
+// ended. Each must end when its context does.
+func concurrently(n, limit int, f func(i int)) {
+	turns := make(chan struct{}, max(1, cmp.Or(limit, remoteConcurrency)))
+	var calls sync.WaitGroup
+	for i := range n {
+		turns <- struct{}{}
+		calls.Go(func() {
+			defer func() { <-turns }()
+			f(i)
+		})
+	}
+	calls.Wait()
+}
+
 // The limits of [Grounding]; those of the facts are the API's own.
 const (
 	groundingClaimBytes = 10_000 // of a claim; the API takes 4,096 tokens
@@ -268,22 +284,9 @@ func (g *Grounding) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
 		return nil, fmt.Errorf("asking for grounding: %w", err)
 	}
 	verdicts := make([]Verdict, len(in))
-	turns := make(chan struct{}, max(1, cmp.Or(g.Concurrency, remoteConcurrency)))
-	var requests sync.WaitGroup
-	for i := range in {
-		turns <- struct{}{} // a request ends when ctx does
-		requests.Go(func() {
-			defer func() { <-turns }()
-			verdicts[i] = g.check(ctx, server, &in[i])
-		})
-	}
-	requests.Wait()
-	for i := range verdicts {
-		if verdicts[i].Err == nil {
-			return verdicts, nil
-		}
-	}
-	if len(verdicts) > 0 {
+	concurrently(len(in), g.Concurrency, func(i int) { verdicts[i] = g.check(ctx, server, &in[i]) })
+	judged := func(v Verdict) bool { return v.Err == nil }
+	if len(in) > 0 && !slices.ContainsFunc(verdicts, judged) {
 		return nil, verdicts[0].Err
 	}
 	return verdicts, nil
@@ -326,16 +329,10 @@ func (g *Grounding) check(ctx context.Context, server *endpoint, p *Pair) Verdic
 		return v
 	}
 	if p.Context != "" {
-		v.Issues = append(v.Issues, ibid.Issue{Code: issueContextNotSent, Detail: "the API has no place for it"})
+		v.note(issueContextNotSent, "the API has no place for it")
 	}
 	if len(facts) > groundingFacts {
-		v.Issues = append(
-			v.Issues,
-			ibid.Issue{
-				Code:   issueFactsLeftOut,
-				Detail: fmt.Sprintf("%d of %d facts were sent", groundingFacts, len(facts)),
-			},
-		)
+		v.note(issueFactsLeftOut, "%d of %d facts were sent", groundingFacts, len(facts))
 		facts = facts[:groundingFacts]
 	}
 	request := call.GroundingCheck{Text: p.Claim, Threshold: g.Threshold}
@@ -364,7 +361,7 @@ func factsOf(passages []Passage) []Span {
 	for i := range passages {
 		fact, from := passages[i].Text, 0
 		for len(fact)-from > groundingFactBytes {
-			end := from + cmp.Or(len(text.Head(fact[from:], groundingFactBytes)), groundingFactBytes)
+			end := from + len(text.Head(fact[from:], groundingFactBytes))
 			if space := strings.LastIndexAny(fact[from:end], " \n\t"); space > groundingFactBytes/2 {
 				end = from + space + 1
 			}
@@ -406,15 +403,10 @@ func (v *Verdict) ground(p *Pair, found *call.Grounding, facts []Span) {
 	}
 	switch {
 	case checked == 0:
-		v.Issues = append(
-			v.Issues,
-			ibid.Issue{Code: issueNoCheckNeeded, Detail: "the API found nothing in the claim that needs support"},
-		)
+		v.note(issueNoCheckNeeded, "the API found nothing in the claim that needs support")
 	case len(against) > 0 && cited > 0:
 		v.Label = Partial
-		v.Issues = append(
-			v.Issues, ibid.Issue{Code: issueDisputed, Detail: "some facts support the claim, others contradict it"},
-		)
+		v.note(issueDisputed, "some facts support the claim, others contradict it")
 	case len(against) > 0:
 		v.Label = Contradicted
 	case cited == checked:

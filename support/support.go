@@ -2,6 +2,7 @@ package support
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/ibidhq/ibid"
@@ -99,6 +100,11 @@ type Verdict struct {
 	Escalated bool         // a [Cascade] asked its slow checker
 	Err       error        // why this pair could not be judged; the label is [Unverified] then, and never another
 	Issues    []ibid.Issue // what was odd: claim-truncated, language-unmeasured …
+}
+
+// note adds an issue to a verdict.
+func (v *Verdict) note(code, format string, args ...any) {
+	v.Issues = append(v.Issues, ibid.Issue{Code: code, Detail: fmt.Sprintf(format, args...)})
 }
 
 // Word returns the word with which a manifest, a page or a report shows v: supported-verbatim, supported-lexical,

@@ -25,28 +25,29 @@ const (
 	ValueDegree   ValueKind = "degree"   // a word that has an opposite: rise, first, allowed
 )
 
-// UnitKind is what a unit measures. Only quantities of one kind can be compared.
+// UnitKind is what a unit measures: empty for a bare number, else count, ordinal, percent, points, length, mass, time,
+// temperature, area, volume, speed, energy, power, data or money. Only quantities of one kind can be compared.
 type UnitKind string
 
 // The kinds of a unit, each with the unit that values of it are converted to.
 const (
-	UnitNone        UnitKind = ""            // a bare number
-	UnitCount       UnitKind = "count"       // of the thing that Unit.Name names
-	UnitOrdinal     UnitKind = "ordinal"     // a place in an order: 3rd
-	UnitPercent     UnitKind = "percent"     // a share of one: 48 % is .48
-	UnitPoints      UnitKind = "points"      // percentage points
-	UnitLength      UnitKind = "length"      // metres
-	UnitMass        UnitKind = "mass"        // kilograms
-	UnitTime        UnitKind = "time"        // seconds
-	UnitTemperature UnitKind = "temperature" // kelvins
-	UnitArea        UnitKind = "area"        // square metres
-	UnitVolume      UnitKind = "volume"      // cubic metres
-	UnitSpeed       UnitKind = "speed"       // metres per second
-	UnitEnergy      UnitKind = "energy"      // joules
-	UnitPower       UnitKind = "power"       // watts
-	UnitData        UnitKind = "data"        // bytes
-	// UnitMoney is of the currency that Unit.Name names by its ISO 4217 code; nothing is exchanged.
-	UnitMoney UnitKind = "money"
+	unitNone        UnitKind = ""            // a bare number
+	unitCount       UnitKind = "count"       // of the thing that Unit.Name names
+	unitOrdinal     UnitKind = "ordinal"     // a place in an order: 3rd
+	unitPercent     UnitKind = "percent"     // a share of one: 48 % is .48
+	unitPoints      UnitKind = "points"      // percentage points
+	unitLength      UnitKind = "length"      // metres
+	unitMass        UnitKind = "mass"        // kilograms
+	unitTime        UnitKind = "time"        // seconds
+	unitTemperature UnitKind = "temperature" // kelvins
+	unitArea        UnitKind = "area"        // square metres
+	unitVolume      UnitKind = "volume"      // cubic metres
+	unitSpeed       UnitKind = "speed"       // metres per second
+	unitEnergy      UnitKind = "energy"      // joules
+	unitPower       UnitKind = "power"       // watts
+	unitData        UnitKind = "data"        // bytes
+	// unitMoney is of the currency that Unit.Name names by its ISO 4217 code; nothing is exchanged.
+	unitMoney UnitKind = "money"
 )
 
 // Unit is what a number counts or measures.
@@ -601,7 +602,7 @@ func readValuedText(language string, pieces ...piece) *valuedText {
 			switch v.Kind {
 			case ValueNumber:
 				covered = v.Span.End
-				if v.Unit.Kind == UnitCount {
+				if v.Unit.Kind == unitCount {
 					covered = token.end // the noun says what is counted
 				}
 			case ValueDate, ValueNegation, ValueDegree:

@@ -8,14 +8,18 @@ import (
 )
 
 // Head returns the longest prefix of s that has at most n bytes and ends between two runes. Nothing marks the cut.
+// Where s is not UTF-8 it cuts between any two bytes, so that from utf8.UTFMax on it returns more than nothing.
 func Head(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
+	n = max(n, 0)
+	for at := n; at >= 0 && at > n-utf8.UTFMax; at-- {
+		if utf8.RuneStart(s[at]) {
+			return s[:at]
+		}
 	}
-	return s[:max(n, 0)]
+	return s[:n]
 }
 
 // Tail returns the longest suffix of s that has at most n bytes and begins between two runes.

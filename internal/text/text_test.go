@@ -19,7 +19,8 @@ func TestHeadAndTailKeepRunesWhole(t *testing.T) {
 		{"東京", 4, "東", "京"},
 		{"東京", 2, "", ""},
 		{"a", 0, "", ""},
-		{"\x80\x80", 1, "", ""}, // no rune begins in it
+		{"\x80\x80", 1, "\x80", ""}, // no rune begins in it
+		{"\x80\x80\x80\x80\x80\x80", 5, "\x80\x80\x80\x80\x80", ""},
 	} {
 		if got := text.Head(test.s, test.n); got != test.head {
 			t.Errorf("Head(%q, %d) = %q, want %q", test.s, test.n, got, test.head)
