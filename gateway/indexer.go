@@ -7,12 +7,13 @@ import (
 	"hash/crc32"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/ibidhq/ibid/internal/file"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/store/journal"
 )
@@ -26,10 +27,16 @@ const (
 	lingerElse    = 20 * time.Millisecond
 	// drainTime is how long Run goes on when its context has ended, to store what is in the journal.
 	drainTime = 5 * time.Second
-	// The pauses after errors that may pass, before jitter.
-	firstPause = 100 * time.Millisecond
-	longPause  = 5 * time.Second
+	// longPause is the longest one after an error that may pass.
+	longPause = 5 * time.Second
 )
+
+// newPauses returns the growing pauses between tries.
+func newPauses() *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{
+		InitialInterval: 100 * time.Millisecond, Multiplier: 2, RandomizationFactor: 0.5, MaxInterval: longPause,
+	}
+}
 
 // indexer moves answers from the journal into the store. It belongs to one goroutine.
 type indexer struct {
@@ -258,19 +265,19 @@ func (ix *indexer) put(ctx context.Context, items []indexItem) error {
 
 // try puts calls until it works, or fails for good.
 func (ix *indexer) try(ctx context.Context, calls []*store.Call) error {
-	wait := firstPause
+	pauses := newPauses()
 	for {
 		err := ix.g.options.Store.Put(ctx, calls)
 		if err == nil || ctx.Err() != nil || !store.IsTemporary(err) {
 			return err
 		}
 		ix.g.metrics.retries.Inc()
+		wait := pauses.NextBackOff()
 		ix.g.log.LogAttrs(ctx, slog.LevelWarn, "the store takes no answers; they stay in the journal",
 			slog.Int("answers", len(calls)), slog.Duration("again_in", wait), slog.Any("error", err))
-		if err := pause(ctx, wait/2+rand.N(wait)); err != nil {
+		if err := pause(ctx, wait); err != nil {
 			return err
 		}
-		wait = min(2*wait, longPause)
 	}
 }
 
@@ -296,11 +303,12 @@ func (ix *indexer) setAside(ctx context.Context, item *indexItem, why error) err
 	if g.options.Damaged != "" {
 		// The same record has the same name, should it be read again after a crash.
 		name := filepath.Join(g.options.Damaged, fmt.Sprintf("%d-%08x.json", item.at, crc32.ChecksumIEEE(item.record)))
-		for wait := firstPause; ; wait = min(2*wait, longPause) {
+		for pauses := newPauses(); ; {
 			err := writeDamaged(name, item.record)
 			if err == nil {
 				break
 			}
+			wait := pauses.NextBackOff()
 			g.log.LogAttrs(
 				ctx, slog.LevelError,
 				"an answer that the store does not take cannot be set aside; it stays in the journal",
@@ -330,17 +338,5 @@ func writeDamaged(name string, record []byte) error {
 		return err
 	}
 	_, err = f.Write(record)
-	return errors.Join(err, f.Sync(), f.Close(), syncDir(dir), syncDir(filepath.Dir(dir)))
-}
-
-// syncDir makes the names in a directory durable, where the system can.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(err, f.Sync(), f.Close(), file.SyncDir(dir), file.SyncDir(filepath.Dir(dir)))
 }

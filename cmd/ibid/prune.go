@@ -30,17 +30,23 @@ type pruned struct {
 func newPrune(w world) *cobra.Command {
 	c := server.Defaults()
 	said := server.Retention{ByProvider: server.Ages{}}
-	var dryRun, asJSON bool
+	var dryRun, asJSON, reindex bool
 	cmd := &cobra.Command{
 		Use:   "prune [--older-than TIME] [--provider NAME=TIME…]",
 		Short: "Remove answers that are older than the retention allows",
 		Long: `Removes old answers from the database, with conversations and runs that have no
 others, and what was recorded of runs so long ago. Without a time it takes those of the configuration's retention, which
-ibid serve observes by itself. It works while a server runs, too.`,
+ibid serve observes by itself. It works while a server runs, too.
+
+With --reindex it removes no answers. It rebuilds the search index of an SQLite database from the stored answers, which
+repairs a damaged index and removes the words of deleted answers from it.`,
 		Example: `  ibid prune --older-than 90d --provider gemini=720h --dry-run`,
 		Args:    noArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
+				if reindex {
+					return rebuildIndex(ctx, s, c.DB, w)
+				}
 				keep, flags := c.Retention, cmd.Flags()
 				// forever, too
 				isSaid := flags.Changed("older-than") || flags.Changed("provider") || flags.Changed("copies") ||
@@ -68,8 +74,26 @@ ibid serve observes by itself. It works while a server runs, too.`,
 		"another time for the answers of one provider: `NAME=TIME`; repeatable")
 	flags.BoolVar(&dryRun, "dry-run", false, "say what would be removed, and remove nothing")
 	flags.BoolVar(&asJSON, "json", false, "print the counts as JSON")
+	flags.BoolVar(&reindex, "reindex", false, "only rebuild the search index of an SQLite database")
+	for _, other := range []string{"older-than", "copies", "manifests", "provider", "dry-run", "json"} {
+		cmd.MarkFlagsMutuallyExclusive("reindex", other)
+	}
 	addStoreFlags(cmd, c)
 	return cmd
+}
+
+// rebuildIndex rebuilds the search index of the SQLite database db.
+func rebuildIndex(ctx context.Context, s *store.Store, db string, w world) error {
+	if store.IsPostgres(db) {
+		return &usageError{
+			errors.New("--reindex is for SQLite"), "PostgreSQL rebuilds its own indexes with REINDEX DATABASE",
+		}
+	}
+	if err := s.Reindex(ctx); err != nil {
+		return err
+	}
+	say(w.err, "rebuilt the search index")
+	return nil
 }
 
 // prune removes old answers and says how many.
