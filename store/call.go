@@ -1,6 +1,10 @@
 package store
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ibidhq/ibid"
@@ -11,34 +15,35 @@ import (
 // A Call that was encoded or put is not to be changed any more: it remembers its encoding. Calls that the store returns
 // are the receiver's to keep.
 type Call struct {
-	AnswerID     string // minted before the call; its identity within the tenant
-	Tenant       string
-	Upstream     string // the name of the gateway's upstream
-	Route        string // method and path without query: "POST /v1/responses"
-	Conversation string // empty: in none
-	Run          string // empty: in none, and then there is no event of it
-	Agent        string
-	Strategy     string // name@version of what attributes the run's answers to sources; empty: nothing does
-	Step         Step
-	Prompt       []Message // what may be kept of what was asked
-	Status       int       // of the HTTP response
-	Started      time.Time
-	FirstByte    time.Duration // from Started to the response's first byte
-	Duration     time.Duration // from Started to the response's end
-	Bytes        int64         // of the response's body
+	AnswerID     string `json:"answer_id"` // minted before the call; its identity within the tenant
+	Tenant       string `json:"tenant"`
+	Upstream     string `json:"upstream"`               // the name of the gateway's upstream
+	Route        string `json:"route"`                  // method and path without query: "POST /v1/responses"
+	Conversation string `json:"conversation,omitempty"` // empty: in none
+	Run          string `json:"run,omitempty"`          // empty: in none, and then there is no event of it
+	Agent        string `json:"agent,omitempty"`
+	// name@version of what attributes the run's answers to sources; empty: nothing does
+	Strategy  string        `json:"strategy,omitempty"`
+	Step      Step          `json:"step"`
+	Prompt    []Message     `json:"prompt,omitempty"` // what may be kept of what was asked
+	Status    int           `json:"status"`           // of the HTTP response
+	Started   time.Time     `json:"started"`
+	FirstByte time.Duration `json:"first_byte_ns"` // from Started to the response's first byte
+	Duration  time.Duration `json:"duration_ns"`   // from Started to the response's end
+	Bytes     int64         `json:"bytes"`         // of the response's body
 	// Refetch marks the GET of an earlier answer. Its answer replaces the one that is stored under tenant, upstream and
 	// the provider's id, which keeps everything else, its AnswerID too. Where there is none, the call is dropped. It is
 	// dropped as well when it would replace a complete answer by an incomplete one, or by one that lacks its citations.
-	Refetch bool
+	Refetch bool `json:"refetch,omitempty"`
 	// Of is the AnswerID of the call whose answer this one is a later state of, where citations were found for it after
 	// it had ended. It is stored as a refetch is, under that id instead of the provider's, and told as an
 	// [EventBackfill]. Calls that the store returns have none.
-	Of string
+	Of string `json:"of,omitempty"`
 	// Publish says that the answer is to be published: a manifest of it is to be made. See [Store.DuePublications]. Of
 	// a later state of another answer it does not matter: that is published if the other one is.
-	Publish bool
-	Body    *CallBody    // what the client got; nil: not known
-	Answer  *ibid.Answer // never nil in a Call that is encoded or put
+	Publish bool         `json:"publish,omitempty"`
+	Body    *CallBody    `json:"body,omitempty"` // what the client got; nil: not known
+	Answer  *ibid.Answer `json:"-"`              // never nil in a Call that is encoded or put
 
 	encoded []byte
 	keys    []string // of its sources, as a numbering takes them up; nil while there is no encoding
@@ -46,7 +51,8 @@ type Call struct {
 
 // CallBody names the octets of a response's body, so that a manifest can be bound to them.
 type CallBody struct {
-	Hash      string `json:"hash"` // "sha256:" and 64 lower-case hexadecimal digits: of the body without content codings
+	// "sha256:" and 64 lower-case hexadecimal digits: of the body without content codings
+	Hash      string `json:"hash"`
 	MediaType string `json:"media_type,omitempty"`
 }
 
@@ -63,3 +69,92 @@ type Message struct {
 	Role string `json:"role"`
 	Text string `json:"text"`
 }
+
+// Encode returns c as one line of JSON: {"call":{…},"document":{…}}. The document is the answer's, in UTF-8 bytes and
+// with the provider's metadata, but without cited_text. The result is remembered and not to be changed.
+func (c *Call) Encode() ([]byte, error) {
+	if c.encoded != nil {
+		return c.encoded, nil
+	}
+	b, err := c.encode()
+	if err != nil {
+		return nil, fmt.Errorf("encoding call %q: %w", c.AnswerID, err)
+	}
+	c.encoded = b
+	return b, nil
+}
+
+func (c *Call) encode() ([]byte, error) {
+	if c.Answer == nil {
+		return nil, errors.New("it has no answer")
+	}
+	head := *c
+	head.Started = c.Started.UTC()
+	var b bytes.Buffer
+	b.WriteString(`{"call":`)
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(&head); err != nil {
+		return nil, err
+	}
+	b.Truncate(b.Len() - 1) // the line break
+	b.WriteString(`,"document":`)
+	var fresh ibid.Numbering
+	document := c.Answer.Document(&ibid.DocumentOptions{Bare: true, Raw: true, AnswerID: c.AnswerID, Numbering: &fresh})
+	unverified(document)
+	encoded, err := document.AppendJSON(b.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	c.keys = inOrder(fresh)
+	return append(encoded, '}'), nil
+}
+
+// unverified takes out of a document what came of checking its citations: that is the pins' to say, and may change.
+func unverified(d *ibid.Document) {
+	for i := range d.Citations {
+		d.Citations[i].Verification = nil
+	}
+}
+
+// inOrder returns the keys of a numbering by their numbers.
+func inOrder(n ibid.Numbering) []string {
+	keys := make([]string, len(n))
+	for key, number := range n {
+		keys[number-1] = key
+	}
+	return keys
+}
+
+// DecodeCall returns the call that was encoded as b. It keeps b. The answer has the same document as the one that was
+// encoded, in any unit and style; what a document does not carry, such as ibid.Source.Raw, is lost, and so is what came
+// of checking its citations.
+func DecodeCall(b []byte) (*Call, error) {
+	var record struct {
+		Call     Call
+		Document *ibid.Document
+	}
+	if err := json.Unmarshal(b, &record); err != nil {
+		return nil, fmt.Errorf("decoding call: %w", err)
+	}
+	if record.Document == nil {
+		return nil, errors.New("decoding call: it has no document")
+	}
+	answer, err := record.Document.Answer()
+	if err != nil {
+		return nil, fmt.Errorf("decoding call %q: %w", record.Call.AnswerID, err)
+	}
+	c := &record.Call
+	c.Answer, c.encoded = answer, b
+	return c, nil
+}
+
+// WithAnswer returns a copy of the call that has another answer.
+func (c *Call) WithAnswer(a *ibid.Answer) *Call {
+	other := *c
+	other.Answer, other.encoded, other.keys = a, nil, nil
+	return &other
+}
+
+// Ended returns when the response had ended.
+func (c *Call) Ended() time.Time { return c.Started.Add(c.Duration) }

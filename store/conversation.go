@@ -1,9 +1,16 @@
 package store
 
 import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/trail"
 )
 
 // The roles of messages that mean something to a conversation.
@@ -57,4 +64,348 @@ func sinceAnswer(prompt []Message) []Message {
 		}
 	}
 	return prompt
+}
+
+// Conversations returns conversations, the one whose latest call was stored last first. One that gets a call while the
+// list is read through moves to its beginning.
+func (s *Store) Conversations(ctx context.Context, tenant string, q *Query) (*Page[Conversation], error) {
+	page, err := listGroups(ctx, s.db, conversationTable(), tenant, q, (*group).conversation)
+	return page, about(err, "listing conversations")
+}
+
+// Runs returns runs in the order of [Store.Conversations].
+func (s *Store) Runs(ctx context.Context, tenant string, q *Query) (*Page[Run], error) {
+	page, err := listGroups(ctx, s.db, runTable(), tenant, q, (*group).run)
+	return page, about(err, "listing runs")
+}
+
+// listGroups returns a page of the conversations or the runs of a tenant. show returns what the page has of each.
+func listGroups[T any](
+	ctx context.Context, db querier, table *groupTable, tenant string, q *Query, show func(*group) *T,
+) (*Page[T], error) {
+	if q == nil {
+		q = &Query{}
+	}
+	var before int64
+	letter := table.name[:1]
+	if err := readCursor(letter, q.Cursor, &before); err != nil {
+		return nil, err
+	}
+	limit := limitOf(q.Limit)
+	found, err := collect(
+		ctx, db, table.scan,
+		"SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND last < $2 AND "+table.there+
+			" ORDER BY last DESC LIMIT $3",
+		lookup(tenant), before, limit+1,
+	)
+	if err != nil {
+		return nil, err
+	}
+	return newPage(found, limit, letter, func(g group) (T, []int64) { return *show(&g), []int64{g.last} }), nil
+}
+
+func (t *group) conversation() *Conversation {
+	return &Conversation{ID: t.id, Started: instant(t.started), Updated: instant(t.ended), Answers: int(t.answers)}
+}
+
+func (t *group) run() *Run {
+	return &Run{
+		ID:       t.id,
+		Agent:    t.agent,
+		Question: t.question,
+		Strategy: t.strategy,
+		Started:  t.began(),
+		Ended:    instant(max(t.ended, micros(t.began()))),
+		Finished: instant(t.finished),
+		Answers:  int(t.answers),
+		Recorded: int(max(t.recorded-1, 0)),
+	}
+}
+
+// began returns when a run began: the earliest that is known of it, and if nothing is, when it was heard of first.
+func (t *group) began() time.Time {
+	at := cmp.Or(t.started, t.made)
+	if t.started == 0 && t.finished != 0 {
+		at = min(at, t.finished)
+	}
+	return instant(at)
+}
+
+// Conversation returns a conversation with a page of its calls: of q, Cursor and Limit count. The first page has the
+// latest calls, the next one those before them. Within a page the oldest is first.
+func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (*Conversation, error) {
+	c, err := s.readConversation(ctx, tenantID{tenant, id}, q)
+	if err != nil {
+		return nil, fmt.Errorf("reading conversation %q: %w", id, err)
+	}
+	return c, nil
+}
+
+// readConversation is [Store.Conversation]. Its calls are in the order in which they began, which is the same after
+// they were fetched again.
+func (s *Store) readConversation(ctx context.Context, id tenantID, q *Query) (*Conversation, error) {
+	if q == nil {
+		q = &Query{}
+	}
+	var at, n int64
+	if err := readCursor(memberCursor, q.Cursor, &at, &n); err != nil {
+		return nil, err
+	}
+	row, err := s.readGroup(ctx, conversationTable(), id)
+	if err != nil {
+		return nil, err
+	}
+	limit := limitOf(q.Limit)
+	latest, err := scanCalls(
+		ctx, s.db,
+		callColumns+"WHERE n IN (SELECT n FROM calls WHERE tenant = $1 AND conversation = $2 "+
+			"AND (started, n) < ($3, $4) ORDER BY started DESC, n DESC LIMIT $5) ORDER BY started DESC, n DESC",
+		row.tenant, row.id, at, n, limit+1,
+	)
+	if err != nil {
+		return nil, err
+	}
+	c := row.conversation()
+	c.ID = id.id
+	if len(latest) > limit {
+		c.Before = latest[limit].Call
+	}
+	latest, c.Next = cut(
+		latest, limit, func(c numberedCall) string { return newCursor(memberCursor, micros(c.Started), c.n) },
+	)
+	for _, call := range slices.Backward(latest) {
+		c.Calls = append(c.Calls, call.Call)
+	}
+	// The numbers are read after the calls, so that they include all sources of theirs.
+	if c.Numbering, err = numbering(ctx, s.db, row); err != nil {
+		return nil, err
+	}
+	return c, s.fillVerification(ctx, id.tenant, c.Calls)
+}
+
+// Run returns a run with a page of its calls and of its recorded steps, as [Store.Conversation] does; within a page
+// they are by step.
+func (s *Store) Run(ctx context.Context, tenant, id string, q *Query) (*Run, error) {
+	r, err := s.readRun(ctx, tenantID{tenant, id}, q)
+	if err != nil {
+		return nil, fmt.Errorf("reading run %.60q: %w", id, err)
+	}
+	return r, nil
+}
+
+func (s *Store) readRun(ctx context.Context, id tenantID, q *Query) (*Run, error) {
+	t, err := s.readGroup(ctx, runTable(), id)
+	if err != nil {
+		return nil, err
+	}
+	w, next, err := s.window(ctx, t, q)
+	if err != nil {
+		return nil, err
+	}
+	r := t.run()
+	r.ID, r.Next = id.id, next
+	calls, err := scanCalls(
+		ctx, s.db, callColumns+"WHERE tenant = $1 AND run = $2 AND "+inWindow+" ORDER BY started, n", w...,
+	)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range calls {
+		r.Calls = append(r.Calls, c.Call)
+	}
+	if err := s.fillVerification(ctx, id.tenant, r.Calls); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(r.Calls, func(a, b *Call) int { return cmp.Compare(a.Step.Number, b.Step.Number) })
+	r.Steps = steps(r.Calls)
+	r.Recordings, err = collect(
+		ctx, s.db, scanStep,
+		recordColumns+"records WHERE tenant = $1 AND run = $2 AND "+inWindow+" AND id <> '"+headID+"' ORDER BY "+
+			"started, n",
+		w...,
+	)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(r.Recordings, func(a, b trail.Step) int { return compareNumbers(a.Number, b.Number) })
+	return r, s.readHead(ctx, t, r)
+}
+
+// scanStep reads a row of recordColumns that is of a step.
+func scanStep(rows *sql.Rows, step *trail.Step) error {
+	var r record
+	if err := scanRecord(rows, &r); err != nil {
+		return err
+	}
+	found, err := r.step()
+	if err == nil {
+		*step = *found
+	}
+	return err
+}
+
+// compareNumbers sorts the number of a step that has none behind all others.
+func compareNumbers(a, b int) int {
+	return cmp.Or(cmp.Compare(min(b, 1), min(a, 1)), cmp.Compare(a, b))
+}
+
+// readHead fills in what was recorded of the run itself.
+func (s *Store) readHead(ctx context.Context, t *group, r *Run) error {
+	return each(ctx, s.db, func(rows *sql.Rows) error {
+		var stored record
+		if err := scanRecord(rows, &stored); err != nil {
+			return err
+		}
+		h, err := decodeHead(stored.text)
+		if err == nil {
+			r.Question, r.Parent, r.AnswerID = cmp.Or(h.Question, r.Question), h.Parent, h.AnswerID
+			r.Answer = h.Answer
+		}
+		return err
+	}, recordColumns+"records WHERE tenant = $1 AND run = $2 AND id = $3", t.tenant, t.id, headID)
+}
+
+// inWindow holds for what window chooses.
+const inWindow = "(started, n) < ($3, $4) AND (started, n) >= ($5, $6)"
+
+// window chooses a page of the calls and recorded steps of a run, the latest first. Both are numbered by the same
+// counter. It returns the arguments for [inWindow], and the cursor of the page after it.
+func (s *Store) window(ctx context.Context, t *group, q *Query) (args []any, next string, err error) {
+	if q == nil {
+		q = &Query{}
+	}
+	type place struct{ at, n int64 }
+	var before place
+	if err := readCursor(memberCursor, q.Cursor, &before.at, &before.n); err != nil {
+		return nil, "", err
+	}
+	limit := limitOf(q.Limit)
+	const where = " WHERE tenant = $1 AND run = $2 AND (started, n) < ($3, $4) "
+	places, err := collect(
+		ctx, s.db, func(rows *sql.Rows, p *place) error { return rows.Scan(&p.at, &p.n) },
+		"SELECT started, n FROM calls"+where+"UNION ALL SELECT started, n FROM records"+where+
+			"AND id <> '"+headID+"' ORDER BY started DESC, n DESC LIMIT $5",
+		t.tenant, t.id, before.at, before.n, limit+1,
+	)
+	if err != nil {
+		return nil, "", err
+	}
+	places, next = cut(places, limit, func(p place) string { return newCursor(memberCursor, p.at, p.n) })
+	last := before
+	if len(places) > 0 {
+		last = places[len(places)-1]
+	}
+	return []any{t.tenant, t.id, before.at, before.n, last.at, last.n}, next, nil
+}
+
+// steps returns the steps that calls are in. Where several are one step, the first that says something of it counts.
+func steps(calls []*Call) []Step {
+	var list []Step
+	for _, c := range calls {
+		if n := len(list); n > 0 && list[n-1].Number == c.Step.Number {
+			list[n-1].Tool = cmp.Or(list[n-1].Tool, c.Step.Tool)
+			if list[n-1].After == nil {
+				list[n-1].After = c.Step.After
+			}
+			continue
+		}
+		list = append(list, c.Step)
+	}
+	for i := range list {
+		switch s := &list[i]; {
+		case s.After != nil:
+		case s.Number > 1: // whether or not it is still there
+			s.After = []int{s.Number - 1}
+		default:
+			s.After = []int{}
+		}
+	}
+	return list
+}
+
+// memberCursor begins the cursors of what is in a conversation or a run; no list of conversations or runs has it.
+const memberCursor = "m"
+
+// readGroup returns a conversation or run by its id.
+func (s *Store) readGroup(ctx context.Context, table *groupTable, id tenantID) (*group, error) {
+	found, err := collect(
+		ctx, s.db, table.scan,
+		"SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND id = $2 AND "+table.there,
+		lookup(id.tenant), lookup(id.id),
+	)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, ErrNotFound
+	}
+	return &found[0], nil
+}
+
+// Sources returns where a source was used, the last stored first.
+func (s *Store) Sources(ctx context.Context, tenant string, q *SourceQuery) (*Page[SourceUse], error) {
+	page, err := s.sources(ctx, tenant, q)
+	if err != nil {
+		return nil, fmt.Errorf("listing uses of a source: %w", err)
+	}
+	return page, nil
+}
+
+func (s *Store) sources(ctx context.Context, tenant string, q *SourceQuery) (*Page[SourceUse], error) {
+	if q == nil || q.URL == "" && q.ID == "" {
+		return nil, errors.New("neither a URL nor an id")
+	}
+	names := addressNames(q.URL)
+	if q.ID != "" {
+		names = append(names, q.ID, "#"+q.ID, "id:"+q.ID)
+	}
+	f := filter{tenant: tenant, limit: limitOf(q.Limit) + 1}
+	f.terms.addNames(names)
+	calls, next, err := s.page(ctx, "s", q.Cursor, &f)
+	if err != nil {
+		return nil, err
+	}
+	page := &Page[SourceUse]{Next: next}
+	for _, c := range calls {
+		page.Items = append(page.Items, uses(c.Call, names)...)
+	}
+	return page, nil
+}
+
+// uses returns the uses of the sources of c that have one of names.
+func uses(c *Call, names []string) []SourceUse {
+	var list []SourceUse
+	for i := range c.Answer.Sources {
+		source := &c.Answer.Sources[i]
+		if !slices.ContainsFunc(sourceNames(source), func(n string) bool { return slices.Contains(names, n) }) {
+			continue
+		}
+		use := SourceUse{
+			Key:          source.Key(),
+			URL:          source.URL,
+			Title:        source.Title,
+			AnswerID:     c.AnswerID,
+			Conversation: c.Conversation,
+			Run:          c.Run,
+			Started:      c.Started,
+		}
+		for k := range c.Answer.Citations {
+			citation := &c.Answer.Citations[k]
+			for _, ref := range citation.Refs {
+				if ref.Source == source.ID {
+					use.Citations = append(use.Citations, SourceCitation{words(c.Answer, citation), ref.Quote})
+				}
+			}
+		}
+		list = append(list, use)
+	}
+	return list
+}
+
+// words returns the words of the answer that a citation is of.
+func words(a *ibid.Answer, c *ibid.Citation) string {
+	if !c.Placed() || c.Span.Start < 0 || c.Span.Start > c.Span.End || c.Span.End > len(a.Text) {
+		return ""
+	}
+	return a.Text[c.Span.Start:c.Span.End]
 }

@@ -87,12 +87,11 @@ func (v *storedVersion) version() *Version {
 	}
 }
 
-const versionColumns = "SELECT n, last_seen, version, EXISTS (SELECT 1 FROM copies WHERE copies.hash = versions.hash) FROM versions WHERE "
+const versionColumns = "SELECT n, last_seen, version, EXISTS (SELECT 1 FROM copies WHERE copies.hash = " +
+	"versions.hash) FROM versions WHERE "
 
 func scanVersions(ctx context.Context, q querier, where string, args ...any) ([]storedVersion, error) {
-	var list []storedVersion
-	err := each(ctx, q, func(rows *sql.Rows) error {
-		var v storedVersion
+	return collect(ctx, q, func(rows *sql.Rows, v *storedVersion) error {
 		var text []byte
 		if err := rows.Scan(&v.n, &v.lastSeen, &text, &v.kept); err != nil {
 			return err
@@ -100,10 +99,8 @@ func scanVersions(ctx context.Context, q querier, where string, args ...any) ([]
 		if err := json.Unmarshal(text, &v.versionRecord); err != nil {
 			return fmt.Errorf("%w: a version of a source: %w", errDamaged, err)
 		}
-		list = append(list, v)
 		return nil
 	}, versionColumns+where, args...)
-	return list, err
 }
 
 // Latest implements [snapshot.Copies]. FetchedAt is when the version was seen last.
@@ -139,10 +136,7 @@ func (c tenantCopies) Keep(ctx context.Context, s *snapshot.Snapshot) error {
 	if errors.Is(err, errExpired) {
 		err = c.keep(ctx, s, c.pack(s))
 	}
-	if err != nil {
-		return fmt.Errorf("keeping a copy of %.200s: %w", s.URL, err)
-	}
-	return nil
+	return about(err, "keeping a copy of %.200s", s.URL)
 }
 
 // keep stores s. Nil octets are those that are there already, unless they are not to be kept; if they are not there any
@@ -170,11 +164,7 @@ func (c tenantCopies) keep(ctx context.Context, s *snapshot.Snapshot, octets *pa
 		if err != nil || !isKept(s) {
 			return err
 		}
-		there := false
-		err = each(
-			ctx, tx, func(*sql.Rows) error { there = true; return nil },
-			"SELECT 1 FROM copies WHERE hash = $1"+tx.forUpdate(), s.Hash,
-		)
+		there, err := exists(ctx, tx, "SELECT 1 FROM copies WHERE hash = $1"+tx.forUpdate(), s.Hash)
 		if err == nil && !there {
 			err = errExpired
 		}
@@ -201,11 +191,7 @@ func (c tenantCopies) fresh(ctx context.Context, s *snapshot.Snapshot) (*packedO
 	if !isKept(s) {
 		return nil, nil //nolint:nilnil // as it says
 	}
-	there := false
-	err := each(
-		ctx, c.store.db, func(*sql.Rows) error { there = true; return nil }, "SELECT 1 FROM copies WHERE hash = $1",
-		s.Hash,
-	)
+	there, err := exists(ctx, c.store.db, "SELECT 1 FROM copies WHERE hash = $1", s.Hash)
 	if there || err != nil {
 		return nil, err
 	}
@@ -295,12 +281,9 @@ func (s *Store) Versions(ctx context.Context, tenant, url string, q *Query) (*Pa
 	if err != nil {
 		return nil, fmt.Errorf("listing versions of %.200s: %w", url, err)
 	}
-	found, next := cut(found, limit, func(v storedVersion) string { return newCursor("v", v.n) })
-	page := &Page[Version]{Next: next}
-	for i := range found {
-		page.Items = append(page.Items, *found[i].version())
-	}
-	return page, nil
+	return newPage(found, limit, "v", func(v storedVersion) (Version, []int64) {
+		return *v.version(), []int64{v.n}
+	}), nil
 }
 
 // Copy returns the latest version of a tenant's sources that had these octets, with them. [ErrNotFound] is that the

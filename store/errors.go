@@ -51,11 +51,21 @@ func refuse(cause error, format string, args ...any) error {
 	return &RefusedError{fmt.Sprintf(format, args...), cause}
 }
 
+// about says what was being done when err happened; nil stays nil.
+func about(err error, format string, args ...any) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
+}
+
 // IsTemporary reports whether what err says has nothing to do with what was asked, so that it may succeed another time:
 // the engine is away, busy, broken or out of space. After any other error of [Store.Put], trying the same calls again
 // is in vain: one of them is at fault, or what is stored of its conversation is damaged.
 func IsTemporary(err error) bool {
-	for _, not := range []error{nil, ErrNotFound, ErrCursor, ErrNewer, ErrOlder, ErrConflict, ErrLimit, errCall, errDamaged, manifest.ErrMutated} {
+	for _, not := range []error{
+		nil, ErrNotFound, ErrCursor, ErrNewer, ErrOlder, ErrConflict, ErrLimit, errCall, errDamaged, manifest.ErrMutated,
+	} {
 		if errors.Is(err, not) {
 			return false
 		}

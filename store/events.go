@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -44,10 +43,7 @@ func (s *Store) Events(ctx context.Context, tenant, run string, after int64, lim
 		ctx, "tenant = $1 AND run = $2 AND seq > $3 ORDER BY seq LIMIT $4", lookup(tenant), lookup(run), after,
 		limitOf(limit),
 	)
-	if err != nil {
-		return nil, fmt.Errorf("reading events: %w", err)
-	}
-	return list, nil
+	return list, about(err, "reading events")
 }
 
 // Outbox returns up to limit events that nobody has called [Store.Relayed] for, and of which what they tell is at least
@@ -58,25 +54,16 @@ func (s *Store) Outbox(ctx context.Context, limit int, olderThan time.Duration) 
 		micros(time.Now().Add(-olderThan)),
 		limitOf(limit),
 	)
-	if err != nil {
-		return nil, fmt.Errorf("reading the outbox: %w", err)
-	}
-	return list, nil
+	return list, about(err, "reading the outbox")
 }
 
 func (s *Store) events(ctx context.Context, where string, args ...any) ([]Event, error) {
-	var list []Event
-	err := each(ctx, s.db, func(rows *sql.Rows) error {
-		var e Event
+	return collect(ctx, s.db, func(rows *sql.Rows, e *Event) error {
 		var at int64
-		if err := rows.Scan(&e.ID, &e.Tenant, &e.Run, &e.Seq, &e.Kind, &at, (*[]byte)(&e.Data)); err != nil {
-			return err
-		}
+		err := rows.Scan(&e.ID, &e.Tenant, &e.Run, &e.Seq, &e.Kind, &at, (*[]byte)(&e.Data))
 		e.At = instant(at)
-		list = append(list, e)
-		return nil
+		return err
 	}, "SELECT id, tenant, run, seq, kind, at, data FROM events WHERE "+where, args...)
-	return list, err
 }
 
 // Relayed marks events as handed on. Ids that are not there or are marked already do not matter.
@@ -92,8 +79,5 @@ func (s *Store) Relayed(ctx context.Context, ids []int64) error {
 			values,
 		)
 	})
-	if err != nil {
-		return fmt.Errorf("marking events as relayed: %w", err)
-	}
-	return nil
+	return about(err, "marking events as relayed")
 }

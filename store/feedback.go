@@ -114,10 +114,7 @@ func (s *Store) AddFeedback(ctx context.Context, tenant string, f *Feedback) err
 		ctx,
 		func(ctx context.Context, tx *transaction) error { return tx.addFeedback(ctx, lookup(tenant), f) },
 	)
-	if err != nil {
-		return fmt.Errorf("storing feedback: %w", err)
-	}
-	return nil
+	return about(err, "storing feedback")
 }
 
 func (tx *transaction) addFeedback(ctx context.Context, tenant string, f *Feedback) error {
@@ -219,9 +216,7 @@ func (s *Store) Feedback(ctx context.Context, tenant string, q *FeedbackQuery) (
 		Feedback
 		n int64
 	}
-	var found []item
-	err := each(ctx, s.db, func(rows *sql.Rows) error {
-		var i item
+	found, err := collect(ctx, s.db, func(rows *sql.Rows, i *item) error {
 		var text []byte
 		err := rows.Scan(&i.n, &text)
 		if err == nil {
@@ -229,18 +224,13 @@ func (s *Store) Feedback(ctx context.Context, tenant string, q *FeedbackQuery) (
 				err = fmt.Errorf("%w: a feedback: %w", errDamaged, err)
 			}
 		}
-		found = append(found, i)
 		return err
-	}, "SELECT n, feedback FROM feedback WHERE "+strings.Join(c.where, " AND ")+" ORDER BY n DESC LIMIT "+c.param(limit+1), c.args...)
+	}, "SELECT n, feedback FROM feedback WHERE "+strings.Join(c.where, " AND ")+" ORDER BY n "+
+		"DESC LIMIT "+c.param(limit+1), c.args...)
 	if err != nil {
 		return nil, fmt.Errorf("listing feedback: %w", err)
 	}
-	found, next := cut(found, limit, func(i item) string { return newCursor("f", i.n) })
-	page := &Page[Feedback]{Next: next}
-	for i := range found {
-		page.Items = append(page.Items, found[i].Feedback)
-	}
-	return page, nil
+	return newPage(found, limit, "f", func(i item) (Feedback, []int64) { return i.Feedback, []int64{i.n} }), nil
 }
 
 // FeedbackCounts adds feedback up.
@@ -278,12 +268,13 @@ func (s *Store) FeedbackCounts(ctx context.Context, tenant string, q *FeedbackQu
 		counts.Ratings, counts.Relevance = n, &mean.Float64
 		return nil
 	}, "SELECT verdict, count(*), avg(relevance) FROM feedback WHERE "+strings.Join(c.where, " AND ")+
-		" AND n = (SELECT max(n) FROM feedback f WHERE f.tenant = feedback.tenant AND f.subject = feedback.subject) GROUP BY verdict", c.args...)
+		" AND n = (SELECT max(n) FROM feedback f WHERE f.tenant = feedback.tenant AND f.subject = "+
+		"feedback.subject) GROUP BY verdict", c.args...)
 	if err == nil {
 		const judged = " IN ('" + VerdictRight + "', '" + VerdictWrongSource + "', '" + VerdictNotSaid + "')"
 		err = each(
 			ctx, s.db,
-			func(rows *sql.Rows) error { return rows.Scan(&counts.Citations, &counts.Right) },
+			into(&counts.Citations, &counts.Right),
 			"SELECT count(*), count(CASE verdict WHEN '"+VerdictRight+"' THEN 1 END) FROM feedback WHERE "+strings.Join(
 				c.where, " AND ",
 			)+

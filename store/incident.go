@@ -97,11 +97,8 @@ func (w *incidentWriter) add(ctx context.Context, i verify.Incident) error {
 	if err != nil {
 		return err
 	}
-	row, there := columnsOf(&i), false
-	err = each(
-		ctx, w.tx, func(*sql.Rows) error { there = true; return nil },
-		"SELECT 1 FROM incidents WHERE tenant = $1 AND key = $2", w.tenant, row.key,
-	)
+	row := columnsOf(&i)
+	there, err := exists(ctx, w.tx, "SELECT 1 FROM incidents WHERE tenant = $1 AND key = $2", w.tenant, row.key)
 	if err != nil || there {
 		return err
 	}
@@ -146,12 +143,13 @@ func (w *incidentWriter) whose(ctx context.Context, digest string, i *verify.Inc
 	if digest == "" {
 		return "", "", nil
 	}
-	scan := func(rows *sql.Rows) error { return rows.Scan(&answer, &run) }
+	scan := into(&answer, &run)
 	err = each(
 		ctx,
 		w.tx,
 		scan,
-		"SELECT pins.answer_id, pins.run FROM publications p JOIN pins ON pins.tenant = p.tenant AND pins.path = p.path "+
+		"SELECT pins.answer_id, pins.run FROM publications p JOIN pins ON pins.tenant = p.tenant AND pins.path "+
+			"= p.path "+
 			"WHERE p.tenant = $1 AND p.digest = $2 AND pins.claim = $3 LIMIT 1",
 		w.tenant,
 		digest,
@@ -224,21 +222,16 @@ func (s *Store) Incidents(ctx context.Context, tenant string, q *IncidentQuery) 
 	if err != nil {
 		return nil, fmt.Errorf("listing incidents: %w", err)
 	}
-	found, next := cut(found, limit, func(i storedIncident) string { return newCursor("i", i.seq) })
-	page := &Page[verify.Incident]{Next: next}
-	for i := range found {
-		page.Items = append(page.Items, found[i].Incident)
-	}
-	return page, nil
+	return newPage(found, limit, "i", func(i storedIncident) (verify.Incident, []int64) {
+		return i.Incident, []int64{i.seq}
+	}), nil
 }
 
 // asJSON returns s as JSON has it: each byte that is no UTF-8 is a replacement character.
 func asJSON(s string) string { return string([]rune(s)) }
 
 func scanIncidents(ctx context.Context, q querier, where string, args ...any) ([]storedIncident, error) {
-	var list []storedIncident
-	err := each(ctx, q, func(rows *sql.Rows) error {
-		var i storedIncident
+	return collect(ctx, q, func(rows *sql.Rows, i *storedIncident) error {
 		var text []byte
 		c := &i.columns
 		err := rows.Scan(&i.seq, &c.key, &c.manifest, &c.source, &c.status, &text)
@@ -247,10 +240,8 @@ func scanIncidents(ctx context.Context, q querier, where string, args ...any) ([
 				err = fmt.Errorf("%w: incident %d: %w", errDamaged, i.seq, err)
 			}
 		}
-		list = append(list, i)
 		return err
 	}, "SELECT seq, key, manifest, source, status, incident FROM incidents WHERE "+where, args...)
-	return list, err
 }
 
 // CheckIncidents checks all incidents of a tenant: none was changed, also in what it is looked up by, left out or put

@@ -50,10 +50,7 @@ func (l *logTiles) Update(
 		}
 		return tx.growLog(ctx, before, growth)
 	})
-	if err != nil {
-		return fmt.Errorf("writing the log: %w", err)
-	}
-	return nil
+	return about(err, "writing the log")
 }
 
 // growLog writes what has grown.
@@ -116,7 +113,7 @@ func logHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, er
 	missing := len(known)
 	for some := range slices.Chunk(slices.Sorted(maps.Keys(known)), maxTuples) {
 		var c conditions
-		c.in("n", some)
+		c.in(some)
 		err := each(ctx, q, func(rows *sql.Rows) error {
 			n, hash, err := scanHash(rows)
 			known[n] = hash
@@ -174,7 +171,7 @@ func (l *logTiles) Find(ctx context.Context, leaf tlog.Leaf) (int64, error) {
 	at := int64(-1)
 	err := each(
 		ctx, l.db,
-		func(rows *sql.Rows) error { return rows.Scan(&at) },
+		into(&at),
 		"SELECT n FROM log_leaves WHERE leaf = $1",
 		leaf[:],
 	)

@@ -1,23 +1,110 @@
 package store
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
+	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
+	"log/slog"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"text/template"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
 	_ "modernc.org/sqlite" // the driver
 )
+
+// DefaultTenant is whose everything is while there are no tokens.
+const DefaultTenant = "default"
+
+// Options says how a store is opened. Nil and the zero value are the defaults.
+type Options struct {
+	Logger *slog.Logger  // nil: nothing is logged
+	Wait   time.Duration // how long a write to SQLite waits for another process that writes; 0: 2 s
+	// Track says that the web addresses of the sources that answers cite are noted as they are put, to be read again:
+	// see [Store.DueRechecks].
+	Track bool
+}
+
+// Store is an open store. Its methods may be called by many goroutines at once.
+type Store struct {
+	postgres bool
+	db       *pool         // nil until it is open
+	write    *sql.DB       // nil for PostgreSQL, which writes by db as well
+	writer   *preparer     // the connection of write
+	turn     chan struct{} // taken by who uses writer
+	logger   *slog.Logger
+	wait     time.Duration // of SQLite: Options.Wait
+	track    bool
+	packer   packer
+	names    atomic.Pointer[PubNames] // nil until they are needed
+}
+
+// Open opens the store that dsn names, the name of a SQLite file or postgres://…, makes what is not there and brings
+// its tables up to date. Any number of processes may do so at the same time. A store that a newer ibid has changed is
+// refused with [ErrNewer], one from before the first release with [ErrOlder]; [ErrUnreachable] says that there is no
+// server.
+//
+// ctx bounds opening only.
+func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	s := &Store{
+		turn:   make(chan struct{}, 1),
+		logger: o.Logger,
+		wait:   cmp.Or(o.Wait, 2*time.Second),
+		track:  o.Track,
+		packer: newPacker(),
+	}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	if err := s.open(ctx, dsn); err != nil {
+		return nil, fmt.Errorf("opening the store: %w", errors.Join(err, s.Close()))
+	}
+	s.logger.LogAttrs(ctx, slog.LevelDebug, "store opened", slog.Bool("postgres", s.postgres))
+	return s, nil
+}
+
+// Close ends all use of the store. It waits for a [Store.Put] that is under way.
+func (s *Store) Close() error {
+	var errs []error
+	if s.writer != nil {
+		s.turn <- struct{}{}
+		errs = append(errs, s.writer.close())
+		s.writer = nil
+		<-s.turn
+	}
+	if s.db != nil {
+		errs = append(errs, s.db.Close())
+	}
+	if s.write != nil {
+		errs = append(errs, s.write.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Ping reports whether the store can be read now.
+func (s *Store) Ping(ctx context.Context) error {
+	if err := each(ctx, s.db, func(*sql.Rows) error { return nil }, "SELECT 1 FROM conversations LIMIT 1"); err != nil {
+		return fmt.Errorf("asking the store: %w", err)
+	}
+	return nil
+}
 
 // migrationLock is the number of PostgreSQL's advisory lock that is held while tables are brought up to date: "ibid".
 const migrationLock = 0x69626964
@@ -170,4 +257,184 @@ func sqliteLock(name string) func(context.Context) (func() error, error) {
 			}
 		}
 	}
+}
+
+// migrations are numbered and run in that order, once. They only go forward: one that is here does not change any more,
+// and testdata has a database of each version, which the tests open.
+//
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// versionTable is where the number of the last migration stands.
+const versionTable = "ibid_version"
+
+// dialect is what the migrations say differently for the two engines.
+type dialect struct {
+	Postgres  bool
+	Number    string // an integer of 64 bits; in SQLite one that as a primary key is the row's place
+	Bytes     string // any bytes
+	Clustered string // how a table is kept in the order of its primary key
+}
+
+func newDialect(postgres bool) dialect {
+	if postgres {
+		return dialect{true, "BIGINT", "BYTEA", ""}
+	}
+	return dialect{false, "INTEGER", "BLOB", " WITHOUT ROWID"}
+}
+
+// migrate brings the tables of db up to date. lock keeps other processes from doing so until what it returns is called.
+func (d dialect) migrate(
+	ctx context.Context, db *sql.DB,
+	lock func(context.Context) (func() error, error),
+) (err error) {
+	provider, err := d.provider(db)
+	if err != nil {
+		return err
+	}
+	unlock, err := lock(ctx)
+	if err != nil {
+		return fmt.Errorf("waiting for another migration: %w", err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	current, target, err := provider.GetVersions(ctx)
+	if err != nil {
+		return err
+	}
+	if current > target {
+		return fmt.Errorf(
+			"%w: its tables are of version %d, and this ibid knows %d: use the newer ibid, or a copy from "+
+				"before it ran",
+			ErrNewer,
+			current,
+			target,
+		)
+	}
+	if current == 0 {
+		if err := d.refuseOlder(ctx, db); err != nil {
+			return err
+		}
+	}
+	_, err = provider.Up(ctx)
+	return err
+}
+
+// refuseOlder fails if db has no version and has tables all the same: before the first release the version was kept
+// elsewhere.
+func (d dialect) refuseOlder(ctx context.Context, db *sql.DB) error {
+	older, err := d.hasTable(ctx, db, "calls")
+	if err == nil && older {
+		err = fmt.Errorf("%w: start with an empty data directory or database", ErrOlder)
+	}
+	return err
+}
+
+func (d dialect) hasTable(ctx context.Context, db *sql.DB, name string) (bool, error) {
+	query := "SELECT count(*) FROM sqlite_schema WHERE name = $1"
+	if d.Postgres {
+		query = "SELECT count(*) FROM pg_class WHERE oid = to_regclass($1)"
+	}
+	var count int
+	err := db.QueryRowContext(ctx, query, name).Scan(&count)
+	return count > 0, err
+}
+
+func (d dialect) provider(db *sql.DB) (*goose.Provider, error) {
+	kind := goose.DialectSQLite3
+	if d.Postgres {
+		kind = goose.DialectPostgres
+	}
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]*goose.Migration, 0, len(names))
+	for _, name := range names {
+		number, _, _ := strings.Cut(path.Base(name), "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s: %w", name, err)
+		}
+		text, err := d.render(name)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s: %w", name, err)
+		}
+		steps = append(
+			steps,
+			goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+				_, err := tx.ExecContext(ctx, text)
+				return err
+			}}, nil),
+		)
+	}
+	return goose.NewProvider(kind, db, nil, goose.WithGoMigrations(steps...), goose.WithDisableGlobalRegistry(true),
+		goose.WithTableName(versionTable))
+}
+
+func (d dialect) render(name string) (string, error) {
+	t, err := template.ParseFS(migrations, name)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, d)
+	return b.String(), err
+}
+
+// Schema says how far the tables of a database are.
+type Schema struct {
+	Version int64 // of the tables; 0: there are none yet
+	Newest  int64 // what [Open] would bring them to
+	Tokens  int   // access tokens, also revoked ones
+}
+
+// Inspect looks at the database that dsn names, as [Open] takes it, and changes nothing: it is not made if it is not
+// there. One that a newer ibid has changed is [ErrNewer].
+func Inspect(ctx context.Context, dsn string) (*Schema, error) {
+	db, d, err := inspected(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the store: %w", err)
+	}
+	s, err := inspect(ctx, db, d)
+	if err := errors.Join(unreachable(err), db.Close()); err != nil {
+		return nil, fmt.Errorf("looking at the store: %w", err)
+	}
+	return s, nil
+}
+
+// inspected opens a database for reading.
+func inspected(dsn string) (*sql.DB, dialect, error) {
+	if IsPostgres(dsn) {
+		config, err := parsePostgres(dsn)
+		if err != nil {
+			return nil, dialect{}, err
+		}
+		config.RuntimeParams["default_transaction_read_only"] = "on"
+		return stdlib.OpenDB(*config), newDialect(true), nil
+	}
+	db, err := sql.Open("sqlite", fileURL(dsn, "mode=ro&_pragma=busy_timeout(5000)"))
+	return db, newDialect(false), err
+}
+
+func inspect(ctx context.Context, db *sql.DB, d dialect) (*Schema, error) {
+	provider, err := d.provider(db)
+	if err != nil {
+		return nil, err
+	}
+	s := &Schema{}
+	for _, source := range provider.ListSources() {
+		s.Newest = max(s.Newest, source.Version)
+	}
+	if there, err := d.hasTable(ctx, db, versionTable); err != nil || !there {
+		return s, errors.Join(err, d.refuseOlder(ctx, db))
+	}
+	if err := db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+versionTable).
+		Scan(&s.Version); err != nil ||
+		s.Version == 0 {
+		return s, err
+	}
+	if s.Version > s.Newest {
+		return s, fmt.Errorf("%w: its tables are of version %d, and this ibid knows %d", ErrNewer, s.Version, s.Newest)
+	}
+	return s, db.QueryRowContext(ctx, "SELECT COUNT(*) FROM tokens").Scan(&s.Tokens)
 }

@@ -4,14 +4,17 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -87,10 +90,7 @@ func (s *Store) AddPins(ctx context.Context, tenant string, pins []Pin) error {
 		}
 		return tx.putPins(ctx, lookup(tenant), &published{}, there)
 	})
-	if err != nil {
-		return fmt.Errorf("noting what was cited: %w", err)
-	}
-	return nil
+	return about(err, "noting what was cited")
 }
 
 // ofCalls returns the pins whose answers are there, and keeps those from being deleted.
@@ -178,12 +178,14 @@ func (tx *transaction) insertPins(ctx context.Context, tenant, path string, pins
 func (tx *transaction) replacePins(
 	ctx context.Context, tenant, path, supersedes string, answers map[string]bool,
 ) error {
-	const same = "FROM pins o WHERE o.tenant = pins.tenant AND o.answer_id = pins.answer_id AND o.path IN ('', $1) AND o.citation = pins.citation " +
+	const same = "FROM pins o WHERE o.tenant = pins.tenant AND o.answer_id = pins.answer_id AND o.path IN ('', " +
+		"$1) AND o.citation = pins.citation " +
 		"AND o.claim = pins.claim AND o.source = pins.source AND o.rank > 0"
 	_, err := tx.ExecContext(
 		ctx,
 		"UPDATE pins SET (rank, status, checked, detail) = (SELECT o.rank, o.status, o.checked, o.detail "+same+
-			" ORDER BY o.checked DESC LIMIT 1) WHERE tenant = $2 AND path = $3 AND rank = 0 AND EXISTS (SELECT 1 "+same+")",
+			" ORDER BY o.checked DESC LIMIT 1) WHERE tenant = $2 AND path = $3 AND rank = 0 AND EXISTS "+
+			"(SELECT 1 "+same+")",
 		supersedes, tenant, path,
 	)
 	if err != nil {
@@ -209,16 +211,11 @@ func (tx *transaction) replacePins(
 // Pins returns what was cited of a source, by its address as [Pin].URL has it, the oldest first.
 func (s *Store) Pins(ctx context.Context, tenant, url string) ([]Pin, error) {
 	list, err := scanPins(ctx, s.db, "tenant = $1 AND url = $2 ORDER BY n", lookup(tenant), lookup(url))
-	if err != nil {
-		return nil, fmt.Errorf("reading what was cited of %.200s: %w", url, err)
-	}
-	return list, nil
+	return list, about(err, "reading what was cited of %.200s", url)
 }
 
 func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin, error) {
-	var list []Pin
-	err := each(ctx, q, func(rows *sql.Rows) error {
-		var p Pin
+	return collect(ctx, q, func(rows *sql.Rows, p *Pin) error {
 		var checked int64
 		var detail, text []byte
 		err := rows.Scan(
@@ -232,16 +229,14 @@ func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin,
 		if err := json.Unmarshal(text, &record); err != nil {
 			return fmt.Errorf("%w: what was cited: %w", errDamaged, err)
 		}
-		p.URL, p.Claim, p.Source, p.Digest, p.CheckedAt = record.URL, record.Claim, record.Source, record.Digest, instant(
-			checked,
-		)
+		p.URL, p.Claim, p.Source, p.Digest = record.URL, record.Claim, record.Source, record.Digest
+		p.CheckedAt = instant(checked)
 		if len(detail) > 0 {
 			p.Detail = detail
 		}
-		list = append(list, p)
 		return nil
-	}, "SELECT n, answer_id, run, citation, claim, source, path, status, checked, detail, pin FROM pins WHERE "+where, args...)
-	return list, err
+	}, "SELECT n, answer_id, run, citation, claim, source, path, status, checked, detail, pin FROM pins WHERE "+where,
+		args...)
 }
 
 // EventVerification is the kind of event that tells that readers see another status of a citation than before. Its data
@@ -271,10 +266,7 @@ func (s *Store) SetStatuses(ctx context.Context, tenant string, list []PinStatus
 		ctx,
 		func(ctx context.Context, tx *transaction) error { return tx.setStatuses(ctx, lookup(tenant), list) },
 	)
-	if err != nil {
-		return fmt.Errorf("storing what came of checks: %w", err)
-	}
-	return nil
+	return about(err, "storing what came of checks")
 }
 
 func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []PinStatus) error {
@@ -369,7 +361,8 @@ func (tx *transaction) seen(ctx context.Context, tenant, answer, citation string
 	pins, err := scanPins(
 		ctx,
 		tx,
-		"tenant = $1 AND answer_id = $2 AND citation = $3 AND rank > 0 ORDER BY rank + 0 DESC, checked DESC, n DESC LIMIT 1",
+		"tenant = $1 AND answer_id = $2 AND citation = $3 AND rank > 0 ORDER BY rank + 0 DESC, checked DESC, n "+
+			"DESC LIMIT 1",
 		tenant,
 		answer,
 		citation,
@@ -437,7 +430,8 @@ const (
 func (c *conditions) verification(what string) {
 	const (
 		some = "answer_id IN (SELECT answer_id FROM pins WHERE tenant = $1 AND rank > 0"
-		its  = "EXISTS (SELECT 1 FROM pins WHERE pins.tenant = calls.tenant AND pins.answer_id = calls.answer_id AND rank > 0"
+		its  = "EXISTS (SELECT 1 FROM pins WHERE pins.tenant = calls.tenant AND pins.answer_id = " +
+			"calls.answer_id AND rank > 0"
 	)
 	switch what {
 	case "":
@@ -454,4 +448,185 @@ func (c *conditions) verification(what string) {
 	default:
 		c.and(some+" AND status = $)", lookup(what))
 	}
+}
+
+const (
+	// maxAddress is how many bytes an address may have that is to be read again. Longer ones are no addresses of
+	// documents.
+	maxAddress = 8 << 10
+	// trackBatch is how many answers TrackStored looks at in one transaction.
+	trackBatch = 256
+	// trackMark is the mark of how far TrackStored has come.
+	trackMark = "tracked"
+)
+
+// Recheck is a source that is to be read again: see [Store.DueRechecks].
+type Recheck struct {
+	Tenant   string
+	URL      string    // as snapshot.CleanURL returns it
+	Checked  time.Time // when it was read last; zero: never
+	Failures int       // how often it could not be read since then
+
+	claim int64
+}
+
+// cited returns the addresses of the web sources that an answer cites, in the order of their names.
+func cited(a *ibid.Answer) []string {
+	var list []string
+	for i := range a.Sources {
+		s := &a.Sources[i]
+		if !strings.HasPrefix(s.URL, "http") || !isCited(a, s.ID) {
+			continue
+		}
+		u, err := url.Parse(s.URL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+			continue
+		}
+		clean, err := snapshot.CleanURL(s.URL)
+		if err == nil && len(clean) <= maxAddress {
+			list = append(list, clean)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func isCited(a *ibid.Answer, source string) bool {
+	return slices.ContainsFunc(a.Citations, func(c ibid.Citation) bool {
+		return slices.ContainsFunc(c.Refs, func(r ibid.Ref) bool { return r.Source == source })
+	})
+}
+
+// trackRows notes the addresses of what rows cite.
+func (tx *transaction) trackRows(ctx context.Context, rows []*row) error {
+	due := micros(time.Now())
+	var list []tenantID
+	for _, r := range rows {
+		for _, address := range r.cited {
+			list = append(list, tenantID{lookup(r.Tenant), address})
+		}
+	}
+	slices.SortFunc(list, tenantID.compare) // as everybody locks them
+	list = slices.Compact(list)
+	values := make([][]any, 0, len(list))
+	for _, l := range list {
+		values = append(values, []any{l.tenant, lookup(l.id), plain(l.id), due, 0, 0})
+	}
+	return tx.exec(ctx, &tuples{
+		before: tx.insertInto("rechecks", "tenant, url, address, due, checked, failures"), row: "($, $, $, $, $, $)",
+		after: " ON CONFLICT (tenant, url) DO NOTHING",
+	}, values)
+}
+
+// TrackStored notes the web addresses of what those answers cite that were put while [Options.Track] was off, and
+// returns how many answers it looked at. It goes on where it ended the last time, and takes small transactions.
+func (s *Store) TrackStored(ctx context.Context) (int, error) {
+	sum := 0
+	for {
+		n := 0
+		err := s.update(ctx, func(ctx context.Context, tx *transaction) (err error) {
+			n, err = tx.trackStored(ctx)
+			return err
+		})
+		if sum += n; n == 0 || err != nil {
+			if err != nil {
+				err = fmt.Errorf("noting what stored answers cite: %w", err)
+			}
+			return sum, err
+		}
+	}
+}
+
+// trackStored notes what a batch of answers cite.
+func (tx *transaction) trackStored(ctx context.Context) (int, error) {
+	var mark int64
+	if err := each(
+		ctx, tx,
+		into(&mark),
+		"SELECT value FROM marks WHERE name = $1", trackMark,
+	); err != nil {
+		return 0, err
+	}
+	n := 0
+	var list []*row
+	err := each(ctx, tx, func(rows *sql.Rows) error {
+		var c numberedCall
+		err := scanCall(rows, &c)
+		mark = max(mark, c.n)
+		n++
+		if errors.Is(err, errDamaged) { // whoever reads it is told
+			return nil
+		}
+		if err == nil {
+			list = append(list, &row{Call: c.Call, cited: cited(c.Answer)})
+		}
+		return err
+	}, callColumns+"WHERE n > $1 ORDER BY n LIMIT $2", mark, trackBatch)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	if err := tx.trackRows(ctx, list); err != nil {
+		return 0, err
+	}
+	_, err = tx.ExecContext(
+		ctx, "INSERT INTO marks (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+		trackMark, mark,
+	)
+	return n, err
+}
+
+// DueRechecks returns up to limit sources that are to be read again now, those that wait longest first, and keeps them
+// from other callers for as long as lease says, on all nodes. Each is then ended by [Store.SetRecheck].
+func (s *Store) DueRechecks(ctx context.Context, limit int, lease time.Duration) ([]Recheck, error) {
+	var list []Recheck
+	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+		now := time.Now()
+		var err error
+		list, err = collect(ctx, tx, func(rows *sql.Rows, r *Recheck) error {
+			var checked int64
+			err := rows.Scan(&r.Tenant, &r.URL, &checked, &r.Failures)
+			r.Checked, r.claim = instant(checked), micros(now.Add(lease))
+			return err
+		}, "SELECT tenant, address, checked, failures FROM rechecks WHERE due <= $1 ORDER BY "+
+			"due LIMIT $2"+tx.skipLocked(), micros(now), limitOf(limit))
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			r := &list[i]
+			if _, err := tx.ExecContext(
+				ctx, "UPDATE rechecks SET due = $1 WHERE tenant = $2 AND url = $3", r.claim, r.Tenant, lookup(r.URL),
+			); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for sources to read again: %w", err)
+	}
+	return list, nil
+}
+
+// SetRecheck says when a source is to be read the next time, and whether it could not be read now. With a zero next it
+// is not read any more, until another answer cites it. Where the lease has ended and somebody else has taken it,
+// nothing changes.
+func (s *Store) SetRecheck(ctx context.Context, r *Recheck, next time.Time, failed bool) error {
+	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+		const where = " WHERE tenant = $1 AND url = $2 AND due = $3"
+		args := []any{lookup(r.Tenant), lookup(r.URL), r.claim}
+		query := "DELETE FROM rechecks"
+		switch {
+		case next.IsZero():
+		case failed:
+			query = "UPDATE rechecks SET due = $4, failures = failures + 1"
+			args = append(args, micros(next))
+		default:
+			query = "UPDATE rechecks SET due = $4, failures = 0, checked = $5"
+			args = append(args, micros(next), micros(time.Now()))
+		}
+		_, err := tx.ExecContext(ctx, query+where, args...)
+		return err
+	})
+	return about(err, "setting when %.200s is read again", r.URL)
 }

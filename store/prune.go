@@ -1,9 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,13 +187,11 @@ func (s *Store) prune(ctx context.Context, expiries []expiry, touched int64, don
 func (tx *transaction) removeRecords(
 	ctx context.Context, touched int64, lock string, report *PruneReport,
 ) (more bool, err error) {
-	var runs []tenantID
-	err = each(ctx, tx, func(rows *sql.Rows) error {
-		var t tenantID
-		err := rows.Scan(&t.tenant, &t.id)
-		runs = append(runs, t)
-		return err
-	}, "SELECT tenant, id FROM runs WHERE recorded > 0 AND touched < $1 ORDER BY touched, tenant, id LIMIT $2"+lock, touched, pruneBatch)
+	runs, err := tx.ids(
+		ctx,
+		"SELECT tenant, id FROM runs WHERE recorded > 0 AND touched < $1 ORDER BY touched, tenant, id LIMIT $2"+lock,
+		touched, pruneBatch,
+	)
 	if err == nil {
 		err = tx.endClaims(ctx, runs)
 	}
@@ -226,7 +227,8 @@ func (tx *transaction) removeRecordsOf(ctx context.Context, run tenantID, most i
 			report.Steps++
 		}
 		return nil
-	}, "DELETE FROM records WHERE n IN (SELECT n FROM records WHERE tenant = $1 AND run = $2 ORDER BY CASE id WHEN '"+headID+"' THEN 1 ELSE 0 END, n DESC LIMIT $3) RETURNING id, octet_length(record)",
+	}, "DELETE FROM records WHERE n IN (SELECT n FROM records WHERE tenant = $1 AND run = $2 ORDER BY CASE "+
+		"id WHEN '"+headID+"' THEN 1 ELSE 0 END, n DESC LIMIT $3) RETURNING id, octet_length(record)",
 		run.tenant, run.id, most)
 	if err != nil {
 		return 0, err
@@ -250,11 +252,13 @@ func (s *Store) prunable(ctx context.Context, expiries []expiry, touched int64) 
 	}
 	expired := "(" + strings.Join(terms, " OR ") + ")"
 	empty := func(column string) string {
-		return " NOT EXISTS (SELECT 1 FROM calls WHERE calls.tenant = t.tenant AND calls." + column + " = t.id AND NOT " + expired + ")"
+		return " NOT EXISTS (SELECT 1 FROM calls WHERE calls.tenant = t.tenant " +
+			"AND calls." + column + " = t.id AND NOT " + expired + ")"
 	}
 	all := append(slices.Clip(args), touched)
 	run := empty("run") + " AND (t.recorded <= 0 OR t.touched < $" + strconv.Itoa(len(all)) + ")" +
-		" AND NOT EXISTS (SELECT 1 FROM events WHERE events.tenant = t.tenant AND events.run = t.id AND events.relayed = 0)"
+		" AND NOT EXISTS (SELECT 1 FROM events WHERE events.tenant = t.tenant AND events.run = t.id AND " +
+		"events.relayed = 0)"
 	for _, c := range []struct {
 		query string
 		args  []any
@@ -263,9 +267,11 @@ func (s *Store) prunable(ctx context.Context, expiries []expiry, touched int64) 
 		{"SELECT count(*) FROM calls WHERE " + expired, args, &report.Answers},
 		{"SELECT count(*) FROM conversations t WHERE" + empty("conversation"), args, &report.Conversations},
 		{"SELECT count(*) FROM runs t WHERE" + run, all, &report.Runs},
-		{"SELECT count(*) FROM events e JOIN runs t ON e.tenant = t.tenant AND e.run = t.id WHERE" + run, all, &report.Events},
+		{"SELECT count(*) FROM events e JOIN runs t ON e.tenant = t.tenant AND e.run = " +
+			"t.id WHERE" + run, all, &report.Events},
 		{
-			"SELECT count(*) FROM records r JOIN runs t ON r.tenant = t.tenant AND r.run = t.id WHERE r.id <> '' AND t.recorded > 0 AND t.touched < $1",
+			"SELECT count(*) FROM records r JOIN runs t ON r.tenant = t.tenant AND r.run = t.id WHERE r.id <> " +
+				"'' AND t.recorded > 0 AND t.touched < $1",
 			[]any{touched},
 			&report.Steps,
 		},
@@ -275,4 +281,308 @@ func (s *Store) prunable(ctx context.Context, expiries []expiry, touched int64) 
 		}
 	}
 	return report, nil
+}
+
+// oldRows says which rows of what was published and read have expired.
+type oldRows struct {
+	keep  time.Duration // how long they are kept; zero or less: for ever
+	which string        // a query for their keys, up to $1, without a limit
+	drop  string        // before the keys of those that go, in brackets
+	count func(*PruneReport) *int
+}
+
+// old lists what expires besides answers and what was recorded.
+func (r *Retention) old() []oldRows {
+	return []oldRows{
+		{
+			r.Manifests, "SELECT path FROM publications WHERE state = '" + stateBuilt + "' AND due < $1",
+			// The digest stays, so that nothing else is ever served there.
+			"UPDATE publications SET state = '" + stateExpired + "', signed = '', salt = '' WHERE path IN ",
+			func(p *PruneReport) *int { return &p.Manifests },
+		},
+		{
+			r.Copies, "SELECT hash FROM copies WHERE seen < $1",
+			"DELETE FROM copies WHERE seen < $1 AND hash IN ", // said twice: it may be seen while we wait for its row
+			func(p *PruneReport) *int { return &p.Copies },
+		},
+		{
+			rememberedFor, "SELECT key FROM memory WHERE kind IN " + remembered + " AND at < $1",
+			"DELETE FROM memory WHERE kind IN " + remembered + " AND at < $1 AND key IN ", nil,
+		},
+	}
+}
+
+// pruneRead removes what has expired of what was published and read.
+func (s *Store) pruneRead(ctx context.Context, r *Retention, now time.Time, done func(PruneReport)) error {
+	if r.Copies > 0 {
+		if err := s.pruneVersions(ctx, micros(now.Add(-r.Copies)), done); err != nil {
+			return err
+		}
+	}
+	if err := s.pruneMemory(ctx); err != nil {
+		return err
+	}
+	for _, old := range r.old() {
+		for old.keep > 0 {
+			n := 0
+			err := s.update(ctx, func(ctx context.Context, tx *transaction) (err error) {
+				n, err = tx.changed(
+					ctx, old.drop+"("+old.which+" LIMIT $2)", micros(now.Add(-old.keep)), pruneBatch,
+				)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				break
+			}
+			if old.count != nil {
+				var removed PruneReport
+				*old.count(&removed) = n
+				done(removed)
+			}
+		}
+	}
+	return nil
+}
+
+// versionCited holds for versions of sources that a pin is of.
+const versionCited = "EXISTS (SELECT 1 FROM pins WHERE pins.tenant = versions.tenant AND pins.url = versions.url)"
+
+// pruneVersions removes what is known of versions that were seen last before then, but for what is cited.
+func (s *Store) pruneVersions(ctx context.Context, before int64, done func(PruneReport)) error {
+	seen, last := int64(math.MinInt64), int64(0) // of the one looked at last: those that stay are looked at once
+	for read := pruneBatch; read == pruneBatch; {
+		var at, n int64
+		removed := 0
+		err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+			read, removed = 0, 0
+			c := conditions{where: []string{"last_seen < $1"}, args: []any{before}}
+			var old []int64
+			cited := false
+			err := each(ctx, tx, func(rows *sql.Rows) error {
+				err := rows.Scan(&at, &n, &cited)
+				if read++; !cited {
+					old = append(old, n)
+				}
+				return err
+			}, "SELECT last_seen, n, "+versionCited+" FROM versions WHERE last_seen < $1 AND (last_seen, n) > "+
+				"($2, $3) ORDER BY last_seen, n LIMIT $4", before, seen, last, pruneBatch)
+			if err != nil || len(old) == 0 {
+				return err
+			}
+			c.in(old)
+			removed, err = tx.changed(ctx, "DELETE FROM versions WHERE "+strings.Join(c.where, " AND "), c.args...)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		seen, last = at, n
+		if removed > 0 {
+			done(PruneReport{Versions: removed})
+		}
+	}
+	return nil
+}
+
+// pruneMemory removes the oldest of what verifiers remember where that is too much.
+func (s *Store) pruneMemory(ctx context.Context) error {
+	over := map[[2]string]int{}
+	err := each(ctx, s.db, func(rows *sql.Rows) error {
+		var tenant, kind string
+		var n int
+		err := rows.Scan(&tenant, &kind, &n)
+		over[[2]string{tenant, kind}] = n - MaxOfKind
+		return err
+	}, "SELECT tenant, kind, count(*) FROM memory GROUP BY tenant, kind HAVING count(*) > $1", MaxOfKind)
+	for of, n := range over {
+		for ; err == nil && n > 0; n -= pruneBatch {
+			err = s.update(ctx, func(ctx context.Context, tx *transaction) error {
+				_, err := tx.ExecContext(ctx, "DELETE FROM memory WHERE tenant = $1 AND kind = $2 AND key IN "+
+					"(SELECT key FROM memory WHERE tenant = $1 AND kind = $2 ORDER BY at, key "+
+					"LIMIT $3)", of[0], of[1], min(n, pruneBatch))
+				return err
+			})
+		}
+	}
+	return err
+}
+
+// prunableRead counts what pruneRead would remove.
+func (s *Store) prunableRead(ctx context.Context, r *Retention, now time.Time, report *PruneReport) error {
+	if r.Copies > 0 {
+		err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM versions WHERE last_seen < "+
+			"$1 AND NOT "+versionCited, micros(now.Add(-r.Copies))).
+			Scan(&report.Versions)
+		if err != nil {
+			return err
+		}
+	}
+	for _, old := range r.old() {
+		if old.keep <= 0 || old.count == nil {
+			continue
+		}
+		if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM ("+old.which+") AS old", micros(now.Add(-old.keep))).
+			Scan(old.count(report)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete removes an answer, all that was derived from it and what people said of it. The numbers of its sources stay
+// with its conversation as long as that has other answers, and the events of its run as long as that has anything; they
+// hold nothing of its text. What was recorded of its run stays.
+func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
+	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+		report, err := tx.remove(ctx, "tenant = $1 AND answer_id = $2", lookup(tenant), lookup(answerID))
+		if err == nil && report.Answers == 0 {
+			err = ErrNotFound
+		}
+		return err
+	})
+	return about(err, "deleting answer %q", answerID)
+}
+
+// remove removes the answers that where chooses, and the conversations and runs that are empty without them. What
+// another transaction removes at the same time is not among them: only what was really deleted is counted.
+func (tx *transaction) remove(ctx context.Context, where string, args ...any) (PruneReport, error) {
+	var report PruneReport
+	var ns []int64
+	var answers []tenantID
+	conversations, runs := map[tenantID]int64{}, map[tenantID]int64{}
+	err := each(ctx, tx, func(rows *sql.Rows) error {
+		var n int64
+		var tenant, answer string
+		var conversation, run sql.NullString
+		if err := rows.Scan(&n, &tenant, &answer, &conversation, &run); err != nil {
+			return err
+		}
+		ns, answers = append(ns, n), append(answers, tenantID{tenant, answer})
+		if conversation.Valid {
+			conversations[tenantID{tenant, conversation.String}]++
+		}
+		if run.Valid {
+			runs[tenantID{tenant, run.String}]++
+		}
+		return nil
+	}, "DELETE FROM calls WHERE "+where+" RETURNING n, tenant, answer_id, conversation, run", args...)
+	if err != nil || len(ns) == 0 {
+		return report, err
+	}
+	report.Answers = len(ns)
+	if err := tx.unindex(ctx, ns); err != nil {
+		return report, err
+	}
+	// Runs before what is published of them, and that before its pins: as everybody locks them.
+	if err := tx.shrink(ctx, "conversations", conversations); err != nil {
+		return report, err
+	}
+	if err := tx.shrink(ctx, "runs", runs); err != nil {
+		return report, err
+	}
+	if err := tx.endClaims(ctx, slices.SortedFunc(maps.Keys(runs), tenantID.compare)); err != nil {
+		return report, err
+	}
+	for _, query := range []string{
+		"DELETE FROM feedback WHERE tenant = $1 AND answer_id = $2",
+		"DELETE FROM publications WHERE tenant = $1 AND answer_id = $2 AND digest = ''",
+		// what was private and hashed cannot be found out any more
+		"UPDATE publications SET salt = '' WHERE tenant = $1 AND answer_id = $2",
+		"DELETE FROM pins WHERE tenant = $1 AND answer_id = $2",
+	} {
+		if _, err := tx.removeOf(ctx, answers, query); err != nil {
+			return report, err
+		}
+	}
+	return report, tx.removeEmpty(ctx, &report)
+}
+
+// endClaims takes what is to be published of runs from whoever builds it now, because he may have read what is not
+// there any more.
+func (tx *transaction) endClaims(ctx context.Context, runs []tenantID) error {
+	_, err := tx.removeOf(
+		ctx, runs, "UPDATE publications SET due = 0 WHERE tenant = $1 AND run = $2 AND state = '"+statePending+"'",
+	)
+	return err
+}
+
+// shrink takes answers off the counts of groups.
+func (tx *transaction) shrink(ctx context.Context, table string, by map[tenantID]int64) error {
+	for _, t := range slices.SortedFunc(maps.Keys(by), tenantID.compare) {
+		_, err := tx.ExecContext(
+			ctx, "UPDATE "+table+" SET answers = answers - $1 WHERE tenant = $2 AND id = $3", by[t], t.tenant, t.id,
+		)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// idle holds for runs of which every event was handed on.
+const idle = "NOT EXISTS (SELECT 1 FROM events WHERE tenant = runs.tenant AND run = runs.id AND relayed = 0)"
+
+// removeEmpty removes conversations without answers, and runs without answers and records that are idle: first
+// themselves, so that nothing of one is removed that has got an answer meanwhile.
+func (tx *transaction) removeEmpty(ctx context.Context, report *PruneReport) error {
+	conversations, err := tx.ids(ctx, "DELETE FROM conversations WHERE answers <= 0 RETURNING tenant, id")
+	if err != nil {
+		return err
+	}
+	if _, err := tx.removeOf(
+		ctx, conversations, "DELETE FROM numbers WHERE tenant = $1 AND conversation = $2",
+	); err != nil {
+		return err
+	}
+	runs, err := tx.ids(
+		ctx, "DELETE FROM runs WHERE answers <= 0 AND recorded <= 0 AND "+idle+" RETURNING tenant, id",
+	)
+	if err != nil {
+		return err
+	}
+	events, err := tx.removeOf(ctx, runs, "DELETE FROM events WHERE tenant = $1 AND run = $2")
+	for _, query := range []string{
+		"DELETE FROM feedback WHERE tenant = $1 AND run = $2",
+		"DELETE FROM publications WHERE tenant = $1 AND run = $2 AND digest = ''",
+		"UPDATE publications SET salt = '' WHERE tenant = $1 AND run = $2",
+		"DELETE FROM pins WHERE tenant = $1 AND run = $2",
+	} {
+		if _, err := tx.removeOf(ctx, runs, query); err != nil {
+			return err
+		}
+	}
+	report.Conversations += len(conversations)
+	report.Runs += len(runs)
+	report.Events += events
+	return err
+}
+
+// ids returns the tenants and ids that a query, or a statement with RETURNING, has as its columns.
+func (tx *transaction) ids(ctx context.Context, query string, args ...any) ([]tenantID, error) {
+	scan := func(rows *sql.Rows, t *tenantID) error { return rows.Scan(&t.tenant, &t.id) }
+	return collect(ctx, tx, scan, query, args...)
+}
+
+// removeOf runs a query for what belongs to each of groups, and returns how many rows that were.
+func (tx *transaction) removeOf(ctx context.Context, groups []tenantID, query string) (int, error) {
+	sum := 0
+	for _, t := range groups {
+		n, err := tx.changed(ctx, query, t.tenant, t.id)
+		if err != nil {
+			return sum, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// tenantID is an id of a tenant's.
+type tenantID struct{ tenant, id string }
+
+// compare says the order in which rows are locked, which is the same for everybody.
+func (t tenantID) compare(other tenantID) int {
+	return cmp.Or(strings.Compare(t.tenant, other.tenant), strings.Compare(t.id, other.id))
 }

@@ -3,15 +3,23 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/base32"
 	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/manifest"
 )
 
@@ -118,13 +126,14 @@ func (tx *transaction) isFinished(ctx context.Context, k *publicationKey) (bool,
 	finished := int64(0)
 	err := each(
 		ctx, tx,
-		func(rows *sql.Rows) error { return rows.Scan(&finished) },
+		into(&finished),
 		"SELECT finished FROM runs WHERE tenant = $1 AND id = $2", k.tenant, k.run,
 	)
 	return finished > 0, err
 }
 
-const publicationColumns = "pub, answer_id, revision, tenant, run, path, supersedes, state, due, attempts, changes, salt, digest, signed, error"
+const publicationColumns = "pub, answer_id, revision, tenant, run, path, supersedes, state, due, attempts, " +
+	"changes, salt, digest, signed, error"
 
 func (tx *transaction) insertPublications(after string) *tuples {
 	return &tuples{
@@ -157,8 +166,9 @@ func (tx *transaction) publish(ctx context.Context, k *publicationKey, state str
 	err := each(
 		ctx,
 		tx,
-		func(rows *sql.Rows) error { return rows.Scan(&revision, &there, &path, &salt) },
-		"SELECT revision, state, path, salt FROM publications WHERE pub = $1 AND answer_id = $2 ORDER BY revision DESC LIMIT 1"+tx.forUpdate(),
+		into(&revision, &there, &path, &salt),
+		"SELECT revision, state, path, salt FROM publications WHERE pub = $1 AND answer_id = $2 ORDER BY "+
+			"revision DESC LIMIT 1"+tx.forUpdate(),
 		k.pub,
 		k.answer,
 	)
@@ -203,7 +213,7 @@ func (tx *transaction) publishAgain(ctx context.Context, c *Call) error {
 	}
 	k.answer = ""
 	state := ""
-	err = each(ctx, tx, func(rows *sql.Rows) error { return rows.Scan(&state) },
+	err = each(ctx, tx, into(&state),
 		"SELECT state FROM publications WHERE pub = $1 AND answer_id = '' ORDER BY revision DESC LIMIT 1", pub)
 	if err != nil {
 		return err
@@ -219,7 +229,7 @@ func (tx *transaction) pubOf(ctx context.Context, where string, args ...any) (st
 	pub := ""
 	err := each(
 		ctx, tx,
-		func(rows *sql.Rows) error { return rows.Scan(&pub) },
+		into(&pub),
 		"SELECT pub FROM publications WHERE "+where+" LIMIT 1",
 		args...)
 	return pub, err
@@ -231,27 +241,26 @@ func (tx *transaction) pubOf(ctx context.Context, where string, args ...any) (st
 func (s *Store) PublishIdle(ctx context.Context, idle time.Duration) (int, error) {
 	now, sum := time.Now(), 0
 	for {
-		var n int64
-		err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-			result, err := tx.ExecContext(
+		n := 0
+		err := s.update(ctx, func(ctx context.Context, tx *transaction) (err error) {
+			n, err = tx.changed(
 				ctx,
-				"UPDATE publications SET state = '"+statePending+"', due = $1 WHERE path IN (SELECT path FROM publications"+
+				"UPDATE publications SET state = '"+statePending+"', due = $1 WHERE path IN (SELECT path FROM "+
+					"publications"+
 					" WHERE state = '"+stateWaiting+"' AND due <= $2"+
-					" AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.tenant = publications.tenant AND calls.run = publications.run AND calls.started > $2)"+
+					" AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.tenant = publications.tenant AND "+
+					"calls.run = publications.run AND calls.started > $2)"+
 					" ORDER BY due, pub LIMIT $3"+tx.skipLocked()+")",
 				micros(now),
 				micros(now.Add(-idle)),
 				idleBatch,
 			)
-			if err == nil {
-				n, err = result.RowsAffected()
-			}
 			return err
 		})
 		if err != nil {
 			return sum, fmt.Errorf("publishing idle runs: %w", err)
 		}
-		if sum += int(n); n < idleBatch {
+		if sum += n; n < idleBatch {
 			return sum, nil
 		}
 	}
@@ -265,9 +274,9 @@ func (s *Store) DuePublications(ctx context.Context, limit int, lease time.Durat
 	var list []Publication
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
 		now := time.Now()
-		list = nil
-		err := each(ctx, tx, func(rows *sql.Rows) error {
-			p := Publication{claim: micros(now.Add(lease))}
+		var err error
+		list, err = collect(ctx, tx, func(rows *sql.Rows, p *Publication) error {
+			p.claim = micros(now.Add(lease))
 			var salt string
 			err := rows.Scan(
 				&p.Pub, &p.AnswerID, &p.Revision, &p.Tenant, &p.Run, &p.Path, &p.Supersedes, &p.Attempts, &p.changes,
@@ -278,10 +287,11 @@ func (s *Store) DuePublications(ctx context.Context, limit int, lease time.Durat
 			}
 			p.Attempts++
 			p.Salt, err = base64.RawURLEncoding.DecodeString(salt)
-			list = append(list, p)
 			return err
-		}, "SELECT pub, answer_id, revision, tenant, run, path, supersedes, attempts, changes, salt, error FROM publications WHERE state = '"+
-			statePending+"' AND due <= $1 ORDER BY due, answer_id DESC, pub LIMIT $2"+tx.skipLocked(), micros(now), limitOf(limit))
+		}, "SELECT pub, answer_id, revision, tenant, run, path, supersedes, attempts, changes, salt, error FROM "+
+			"publications WHERE state = '"+
+			statePending+"' AND due <= $1 ORDER BY due, answer_id DESC, "+
+			"pub LIMIT $2"+tx.skipLocked(), micros(now), limitOf(limit))
 		if err != nil {
 			return err
 		}
@@ -331,25 +341,12 @@ func (s *Store) endClaim(ctx context.Context, p *Publication, state, why string,
 				"due = CASE WHEN changes = $1 THEN CAST($3 AS BIGINT) ELSE 0 END, error = $4 "+
 				"WHERE pub = $5 AND answer_id = $6 AND revision = $7 AND state = '"+statePending+"' AND due = $8",
 			p.changes, state, micros(due),
-			cutText(plain(why), maxPublicationError),
+			text.Head(plain(why), maxPublicationError),
 			p.Pub, p.AnswerID, p.Revision, p.claim,
 		)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("setting manifest %s aside: %w", p.Path, err)
-	}
-	return nil
-}
-
-func cutText(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
+	return about(err, "setting manifest %s aside", p.Path)
 }
 
 // Salt returns the salt of the private inputs in the manifest of an answer, or in the final one of a run, for whoever
@@ -359,8 +356,9 @@ func (s *Store) Salt(ctx context.Context, tenant, answerOrRun string) ([]byte, e
 	err := each(
 		ctx,
 		s.db,
-		func(rows *sql.Rows) error { return rows.Scan(&text) },
-		"SELECT salt FROM publications WHERE tenant = $1 AND (answer_id = $2 OR answer_id = '' AND run = $2) AND salt <> '' ORDER BY revision DESC LIMIT 1",
+		into(&text),
+		"SELECT salt FROM publications WHERE tenant = $1 AND (answer_id = $2 OR answer_id = '' AND run = $2) "+
+			"AND salt <> '' ORDER BY revision DESC LIMIT 1",
 		lookup(tenant),
 		lookup(answerOrRun),
 	)
@@ -372,4 +370,362 @@ func (s *Store) Salt(ctx context.Context, tenant, answerOrRun string) ([]byte, e
 		return nil, fmt.Errorf("reading the salt of %.60q: %w", answerOrRun, err)
 	}
 	return salt, nil
+}
+
+// EventManifest is the kind of event that tells that a manifest is served from now on. Its data is an object with
+// answer_id (null: it is the run's final one), path (where it is served, below the publisher's address), sha256 (of its
+// body, hexadecimal), revision, and supersedes (the path of the revision before it; null: none).
+const EventManifest = "manifest"
+
+// manifestEvent is the data of an [EventManifest].
+type manifestEvent struct {
+	AnswerID   *string `json:"answer_id"`
+	Path       string  `json:"path"`
+	SHA256     string  `json:"sha256"`
+	Revision   int64   `json:"revision"`
+	Supersedes *string `json:"supersedes"`
+}
+
+// maxPath is how many bytes the path of a manifest may have.
+const maxPath = 2 << 10
+
+// published is a row of publications, as far as keeping it needs.
+type published struct {
+	publicationKey
+	revision   int64
+	path       string
+	supersedes string
+	state      string
+	due        int64
+	changes    int64
+	digest     string
+}
+
+// KeepPublication stores a manifest that was built, with its pins, and tells of it: from then on it is served, and
+// never changes. The pins take the places of those of the revision before it and of those that were in no manifest, and
+// keep the status of an equal one. If what it is of has changed since p was claimed, its next revision is due at once.
+//
+// Keeping the same again changes nothing but the pins. [manifest.ErrMutated] is that another body is there: that one
+// stays. Nothing is kept of an answer that was deleted meanwhile, or where the manifest has expired: [ErrNotFound]; nor
+// if p is not the caller's any more, because its lease ended and somebody else has it, or something of its run was
+// deleted: [ErrConflict].
+func (s *Store) KeepPublication(ctx context.Context, p *Publication, signed *manifest.Signed, pins []Pin) error {
+	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+		row, err := tx.published(ctx, p.Path)
+		if err != nil {
+			return err
+		}
+		if row.digest == "" && (row.state != statePending || row.due != p.claim) {
+			return refuse(ErrConflict, "what it is of was deleted in part, or somebody else builds it")
+		}
+		if err := tx.keep(ctx, row, signed); err != nil {
+			return err
+		}
+		if row.changes != p.changes {
+			if err := tx.publish(ctx, &row.publicationKey, statePending, micros(time.Now())); err != nil {
+				return err
+			}
+			// once
+			if _, err := tx.ExecContext(
+				ctx, "UPDATE publications SET changes = $1 WHERE path = $2", p.changes, row.path,
+			); err != nil {
+				return err
+			}
+		}
+		return tx.putPins(ctx, row.tenant, row, pins)
+	})
+	return about(err, "keeping manifest %s", p.Path)
+}
+
+// KeepManifest stores a manifest under a path, as [manifest.Manifests] wants it: one that is to be published by the
+// store itself, or any other of an agent that has paths of its own. See [Store.KeepPublication] for the first.
+func (s *Store) KeepManifest(ctx context.Context, path string, signed *manifest.Signed) error {
+	if path != plain(path) || len(path) > maxPath {
+		return fmt.Errorf("keeping a manifest: its path is not text of up to %d bytes", maxPath)
+	}
+	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+		row, err := tx.published(ctx, path)
+		if errors.Is(err, ErrNotFound) {
+			row = &published{
+				publicationKey: publicationKey{
+					tenant: DefaultTenant,
+					answer: lookup(path),
+				},
+				revision: 1,
+				path:     path,
+				state:    statePending,
+				due:      micros(time.Now()),
+			}
+			_, err = tx.ExecContext(ctx, tx.insertPublications("").text(1, tx.postgres), row.row(row, "")...)
+		}
+		if err != nil {
+			return err
+		}
+		return tx.keep(ctx, row, signed)
+	})
+	return about(err, "keeping manifest %s", path)
+}
+
+// keep stores what is served under the path of row.
+func (tx *transaction) keep(ctx context.Context, row *published, signed *manifest.Signed) error {
+	sum := signed.Digest()
+	digest := hex.EncodeToString(sum[:])
+	switch {
+	case row.digest == "":
+	case row.digest != digest:
+		return manifest.ErrMutated
+	case row.state == stateExpired:
+		return ErrNotFound
+	default:
+		return nil
+	}
+	bundle, err := json.Marshal(signed)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	if _, err := tx.ExecContext(
+		ctx,
+		"UPDATE publications SET state = '"+stateBuilt+"', due = $1, digest = $2, signed = $3, error = '' WHERE "+
+			"pub = $4 AND answer_id = $5 AND revision = $6",
+		micros(now),
+		digest,
+		tx.text(bundle),
+		row.pub,
+		row.answer,
+		row.revision,
+	); err != nil {
+		return err
+	}
+	data, err := json.Marshal(
+		&manifestEvent{nullable(row.answer), row.path, digest, row.revision, nullable(row.supersedes)},
+	)
+	if err != nil {
+		return err
+	}
+	return tx.tellRuns(ctx, []Event{{Tenant: row.tenant, Run: row.run, Kind: EventManifest, At: now, Data: data}})
+}
+
+// published returns the row of a path, which is kept from changing, and so is its run, which others lock first.
+func (tx *transaction) published(ctx context.Context, path string) (*published, error) {
+	row, err := tx.publishedRow(ctx, path, "")
+	if err == nil && row != nil && tx.postgres {
+		if _, err := tx.hasRun(ctx, tenantID{row.tenant, row.run}); err != nil {
+			return nil, err
+		}
+		row, err = tx.publishedRow(ctx, path, tx.forUpdate())
+	}
+	if err == nil && row == nil {
+		err = ErrNotFound
+	}
+	return row, err
+}
+
+func (tx *transaction) publishedRow(ctx context.Context, path, lock string) (*published, error) {
+	var row *published
+	err := each(ctx, tx, func(rows *sql.Rows) error {
+		p := &published{}
+		row = p
+		return rows.Scan(
+			&p.pub, &p.answer, &p.tenant, &p.run, &p.revision, &p.path, &p.supersedes, &p.state, &p.due, &p.changes,
+			&p.digest,
+		)
+	}, "SELECT pub, answer_id, tenant, run, revision, path, supersedes, state, due, changes, digest FROM "+
+		"publications WHERE path = $1"+lock, path)
+	return row, err
+}
+
+// forUpdate ends a query for rows that are to be changed.
+func (tx *transaction) forUpdate() string {
+	if tx.postgres {
+		return " FOR UPDATE"
+	}
+	return ""
+}
+
+// Manifest returns what is served under a path, as [manifest.Manifests] wants it. [manifest.ErrPending] is that it is
+// still to be built, [manifest.ErrNotFound] that there is none, or that it cannot be built.
+func (s *Store) Manifest(ctx context.Context, path string) (*manifest.Signed, error) {
+	state := ""
+	var bundle []byte
+	err := each(
+		ctx, s.db,
+		into(&state, &bundle),
+		"SELECT state, signed FROM publications WHERE path = $1", plain(path),
+	)
+	signed := &manifest.Signed{}
+	switch {
+	case err != nil:
+	case state == stateBuilt:
+		if err = json.Unmarshal(bundle, signed); err != nil {
+			err = fmt.Errorf("%w: %w", errDamaged, err)
+		}
+	case state == statePending, state == stateWaiting:
+		err = manifest.ErrPending
+	default:
+		err = manifest.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading manifest %.200s: %w", path, err)
+	}
+	return signed, nil
+}
+
+// LastManifest returns where the last revision of a manifest is, of those that are served or still to be built, and the
+// SHA-256 of its body, hexadecimal; empty: it is still to be built. pub is the public id of its run, and answerID is
+// empty for the run's final one. [manifest.ErrNotFound] is that there is none.
+func (s *Store) LastManifest(ctx context.Context, pub, answerID string) (path, digest string, err error) {
+	err = each(
+		ctx, s.db,
+		into(&path, &digest),
+		"SELECT path, digest FROM publications WHERE pub = $1 AND answer_id = $2 AND state IN ('"+
+			stateBuilt+"', '"+statePending+"', '"+stateWaiting+"') ORDER BY revision DESC LIMIT 1",
+		pub, lookup(answerID),
+	)
+	if err == nil && path == "" {
+		err = manifest.ErrNotFound
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("looking for the last manifest of %.200s: %w", cmp.Or(answerID, pub), err)
+	}
+	return path, digest, nil
+}
+
+// tellRuns writes down events of runs, and gives them their numbers. A run that is not there (any more) is told
+// nothing.
+func (tx *transaction) tellRuns(ctx context.Context, events []Event) error {
+	by := map[tenantID]*group{}
+	for i := range events {
+		if id := (tenantID{events[i].Tenant, events[i].Run}); id.id != "" {
+			by[id] = nil
+		}
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(by), tenantID.compare) {
+		there, err := tx.hasRun(ctx, id)
+		if err != nil {
+			return err
+		}
+		if by[id] = (&group{tenantID: id}); !there {
+			delete(by, id)
+		}
+	}
+	if len(by) == 0 {
+		return nil
+	}
+	list, err := tx.lock(ctx, runTable(), by)
+	if err != nil {
+		return err
+	}
+	told := make([]Event, 0, len(events))
+	for _, e := range events {
+		if t := by[tenantID{e.Tenant, e.Run}]; t != nil {
+			t.seq++
+			e.Seq = t.seq
+			told = append(told, e)
+		}
+	}
+	if err := tx.putGroups(ctx, runTable(), list); err != nil {
+		return err
+	}
+	return tx.addEvents(ctx, told)
+}
+
+// hasRun reports whether there is a run, and keeps it from changing.
+func (tx *transaction) hasRun(ctx context.Context, id tenantID) (bool, error) {
+	return exists(ctx, tx, "SELECT 1 FROM runs WHERE tenant = $1 AND id = $2"+tx.forUpdate(), id.tenant, id.id)
+}
+
+// pubBytes is how much of the HMAC a public id has: 128 bits cannot be guessed.
+const pubBytes = 16
+
+// PubNames gives runs the ids under which their manifests are published. They are the same whenever they are asked for,
+// from before anything of the run is stored; they show neither the tenant nor the client's name of the run, and nobody
+// who has not the store can work them out. It may be used by many goroutines at once.
+type PubNames struct{ secret []byte }
+
+// Of returns the public id of a run: 26 characters of a-z and 2-7. It asks nobody. A call in no run is published under
+// that of its answer's id.
+func (p *PubNames) Of(tenant, run string) string {
+	mac := hmac.New(sha256.New, p.secret)
+	var size [8]byte
+	binary.BigEndian.PutUint64(size[:], uint64(len(tenant))) // so that no two pairs are the same bytes
+	mac.Write(size[:])
+	mac.Write([]byte(tenant))
+	mac.Write([]byte(run))
+	sum := mac.Sum(nil)
+	return strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:pubBytes]))
+}
+
+// ofCall returns the public id of the run that a call is published in.
+func (p *PubNames) ofCall(c *Call) string {
+	if c.Run == "" {
+		return p.Of(c.Tenant, c.AnswerID)
+	}
+	return p.Of(c.Tenant, c.Run)
+}
+
+// Pub returns the public id of a run, which need not be there: see [PubNames.Of].
+func (s *Store) Pub(ctx context.Context, tenant, run string) (string, error) {
+	names, err := s.Publications(ctx)
+	if err != nil {
+		return "", err
+	}
+	return names.Of(tenant, run), nil
+}
+
+// Publications returns what gives runs their public ids. The store is asked for its secret once; the first who asks of
+// a new store makes it.
+func (s *Store) Publications(ctx context.Context) (*PubNames, error) {
+	if names := s.names.Load(); names != nil {
+		return names, nil
+	}
+	secret, err := s.secret(ctx, "publications")
+	if err != nil {
+		return nil, fmt.Errorf("reading what publications are named by: %w", err)
+	}
+	names := &PubNames{secret}
+	s.names.Store(names)
+	return names, nil
+}
+
+// secret returns 32 random bytes that are always the same for a name. Of several nodes that make them at the same time
+// one does.
+func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
+	value, err := readSecret(ctx, s.db, name)
+	if err == nil && value == "" {
+		err = s.update(ctx, func(ctx context.Context, tx *transaction) error {
+			if _, err := tx.ExecContext(
+				ctx, "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, newSalt(),
+			); err != nil {
+				return err
+			}
+			value, err = readSecret(ctx, tx, name)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	secret, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil || len(secret) != sha256.Size {
+		return nil, fmt.Errorf("%w: the secret %q", errDamaged, name) // an error would quote it
+	}
+	return secret, nil
+}
+
+func readSecret(ctx context.Context, q querier, name string) (string, error) {
+	value := ""
+	err := each(
+		ctx, q,
+		into(&value),
+		"SELECT value FROM secrets WHERE name = $1", name,
+	)
+	return value, err
+}
+
+// newSalt returns 32 random bytes as they are stored.
+func newSalt() string {
+	var random [sha256.Size]byte
+	_, _ = rand.Read(random[:]) // never fails: it says so
+	return base64.RawURLEncoding.EncodeToString(random[:])
 }

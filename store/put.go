@@ -1,10 +1,22 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+	"unicode/utf8"
 	"unsafe"
+
+	"github.com/ibidhq/ibid"
 )
 
 // Put stores calls in one transaction: all of them or, with an error, none. A call whose AnswerID its tenant has
@@ -156,7 +168,8 @@ func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
 		t = tuples{
 			before: tx.insertInto(
 				"calls",
-				"n, tenant, answer_id, provider, conversation, run, step, counted, started, refetched, call, document, terms",
+				"n, tenant, answer_id, provider, conversation, run, step, counted, started, refetched, call, "+
+					"document, terms",
 			),
 			row: "($, $, $, $, $, $, $, $, $, $, $, $::jsonb, $::tsvector)",
 		}
@@ -227,4 +240,283 @@ func (tx *transaction) addEvents(ctx context.Context, events []Event) error {
 		),
 		row: "($, $, $, $, $, $, $, $)",
 	}, values)
+}
+
+// maxLookup is how long a text may be that is looked up, in bytes. PostgreSQL's indexes take 2,704 for all columns of
+// one.
+const maxLookup = 384
+
+// hashMark stands before the hash of what [lookup] does not take as it is.
+const hashMark = "…sha256:"
+
+// lookup returns s as what it is looked up by: itself, or a short form with its hash where it is too long, or has what
+// a database's text cannot.
+func lookup(s string) string {
+	if len(s) <= maxLookup && utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
+		return s
+	}
+	return plain(s[:min(len(s), maxLookup-80)]) + hashMark + hash(s)
+}
+
+// plain returns s as text that every database takes.
+func plain(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
+}
+
+func hash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// row is a call on its way into the store.
+type row struct {
+	*Call
+	encoded []byte
+	// For PostgreSQL.
+	document string
+	terms    string
+
+	n         int64
+	step      int
+	counted   bool // nobody said the step
+	refetched string
+	pub       string   // the public id of its run; empty: it is not to be published
+	cited     []string // the addresses that are to be read again
+	// Of its event.
+	seq   int64
+	kind  string
+	at    time.Time
+	again bool // the answer was fetched again
+}
+
+// newRow works out what can be said of a call before its transaction begins.
+func newRow(c *Call, postgres bool) (*row, error) {
+	if c.AnswerID == "" || c.Tenant == "" {
+		return nil, fmt.Errorf("%w: it has no answer id or no tenant", errCall)
+	}
+	encoded, err := c.Encode()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errCall, err)
+	}
+	r := &row{Call: c, encoded: encoded, at: c.Ended()}
+	if postgres {
+		r.terms = termText(c, true)
+		if r.document, err = postgresDocument(c); err != nil {
+			return nil, fmt.Errorf("%w: %w", errCall, err)
+		}
+	}
+	return r, nil
+}
+
+// numberedKeys returns the keys under which a numbering has the sources of c, in the order in which it takes them up.
+func numberedKeys(c *Call) []string {
+	if c.keys == nil { // it was decoded
+		var fresh ibid.Numbering
+		c.Answer.Document(&ibid.DocumentOptions{Bare: true, Numbering: &fresh})
+		c.keys = inOrder(fresh)
+	}
+	return c.keys
+}
+
+// postgresDocument returns the document for queries by JSONB, which takes no NUL. What a provider sent besides is left
+// out: it may hold numbers and depths that JSONB does not take.
+func postgresDocument(c *Call) (string, error) {
+	document := c.Answer.Document(&ibid.DocumentOptions{Bare: true, AnswerID: c.AnswerID})
+	unverified(document)
+	b, err := document.JSON()
+	if err != nil {
+		return "", err
+	}
+	return string(withoutNUL(bytes.ToValidUTF8(b, []byte("\uFFFD")))), nil
+}
+
+// withoutNUL replaces the escape of NUL by that of U+FFFD.
+func withoutNUL(b []byte) []byte {
+	const escape = `\u0000`
+	for at := 0; ; {
+		i := bytes.Index(b[at:], []byte(escape))
+		if i < 0 {
+			return b
+		}
+		at += i
+		before := at
+		for before > 0 && b[before-1] == '\\' {
+			before--
+		}
+		if (at-before)%2 == 0 { // the backslash is not escaped itself
+			copy(b[at:], `\uFFFD`)
+		}
+		at += len(escape)
+	}
+}
+
+// answerEvent is the data of an [EventAnswer].
+type answerEvent struct {
+	AnswerID     string              `json:"answer_id"`
+	Step         int                 `json:"step"`
+	Tool         *string             `json:"tool"`
+	Conversation *string             `json:"conversation"`
+	Agent        *string             `json:"agent"`
+	Upstream     string              `json:"upstream"`
+	Provider     *string             `json:"provider"`
+	Model        *string             `json:"model"`
+	Complete     bool                `json:"complete"`
+	Finish       *string             `json:"finish"`
+	Citations    int                 `json:"citations"`
+	Sources      int                 `json:"sources"`
+	Error        *ibid.ProviderError `json:"error"`
+	Refetch      bool                `json:"refetch"`
+}
+
+func (r *row) event() ([]byte, error) {
+	a := r.Answer
+	return json.Marshal(&answerEvent{
+		r.AnswerID, r.step, nullable(r.Step.Tool), nullable(r.Conversation), nullable(r.Agent), r.Upstream,
+		nullable(a.Provider), nullable(a.Model), a.Complete,
+		nullable(string(a.Finish)),
+		len(a.Citations), len(a.Sources), a.Error, r.again,
+	})
+}
+
+// provider is by whose retention the answer goes.
+func (r *row) provider() string { return lookup(cmp.Or(r.Answer.Provider, r.Upstream)) }
+
+// nullable returns a pointer to v, or nil for the zero value: JSON has null for it.
+func nullable[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// orNull returns what s is looked up by, or NULL for none.
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return lookup(s)
+}
+
+func micros(t time.Time) int64 { return t.UnixMicro() }
+func instant(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}
+
+// refetch puts the answer of r in the place of the one it is a later state of, if there is one and it is no step back:
+// under a new number, as what the index says of the old one no longer holds. Where the store is damaged so that the
+// earlier one cannot be read, r is dropped: a log line is all that is left to do.
+func (tx *transaction) refetch(ctx context.Context, r *row) error {
+	old, err := tx.earlier(ctx, r)
+	if errors.Is(err, errDamaged) {
+		tx.logger.LogAttrs(
+			ctx, slog.LevelError, "a later state of an answer is dropped: the earlier one cannot be read",
+			slog.String("answer", r.AnswerID), slog.String("tenant", r.Tenant), slog.Any("error", err),
+		)
+		return nil
+	}
+	if old == nil || err != nil {
+		return err
+	}
+	c := old.Call.WithAnswer(r.Answer)
+	fresh, err := newRow(c, tx.postgres)
+	if err != nil {
+		return err
+	}
+	next, err := tx.take(ctx, "calls_n", 1)
+	if err != nil {
+		return err
+	}
+	fresh.n, fresh.step, fresh.refetched, fresh.at, fresh.again = next[0], old.step, lookup(r.AnswerID), r.at, true
+	if fresh.kind = EventAnswer; r.Of != "" {
+		fresh.kind = EventBackfill
+	}
+	if err := tx.replaceCall(ctx, old.n, fresh); err != nil {
+		return err
+	}
+	rows := []*row{fresh}
+	list, err := tx.groups(ctx, conversationTable(), rows)
+	if err != nil {
+		return err
+	}
+	if err := tx.number(ctx, conversationTable(), list); err != nil {
+		return err
+	}
+	if list, err = tx.groups(ctx, runTable(), rows); err != nil {
+		return err
+	}
+	for _, t := range list {
+		t.seq++
+		fresh.seq = t.seq
+	}
+	if err := tx.putGroups(ctx, runTable(), list); err != nil {
+		return err
+	}
+	for _, do := range []func(context.Context, []*row) error{tx.putEvents, tx.index} {
+		if err := do(ctx, rows); err != nil {
+			return err
+		}
+	}
+	if err := tx.trackRows(ctx, []*row{r}); err != nil {
+		return err
+	}
+	return tx.publishAgain(ctx, c)
+}
+
+// replaceCall stores r in the place of the call with the number old. That another transaction has changed or deleted it
+// meanwhile is errChanged, so that this one begins anew with what is there now.
+func (tx *transaction) replaceCall(ctx context.Context, old int64, r *row) error {
+	set := "UPDATE calls SET n = $1, provider = $2, refetched = $3, call = $4"
+	args := []any{r.n, r.provider(), r.refetched, tx.text(r.encoded)}
+	where := " WHERE n = $5"
+	if tx.postgres {
+		set += ", document = $5::jsonb, terms = $6::tsvector"
+		args = append(args, r.document, r.terms)
+		where = " WHERE n = $7"
+	}
+	switch n, err := tx.changed(ctx, set+where, append(args, old)...); {
+	case err != nil:
+		return err
+	case n == 0:
+		return errChanged
+	}
+	return tx.unindex(ctx, []int64{old})
+}
+
+// isLater reports whether the call has a later state of the answer of another.
+func (c *Call) isLater() bool { return c.Refetch || c.Of != "" }
+
+// earlier returns the row of which r has a later state; nil if there is none, or if it has that state or a better one.
+func (tx *transaction) earlier(ctx context.Context, r *row) (*row, error) {
+	var found []numberedCall
+	var err error
+	switch {
+	case r.Of != "":
+		found, err = scanCalls(
+			ctx, tx, callColumns+"WHERE tenant = $1 AND answer_id = $2", lookup(r.Tenant), lookup(r.Of),
+		)
+	case r.Answer.ID != "":
+		found, err = list(ctx, tx, tx.postgres, byProvider(r.Tenant, r.Upstream, r.Answer.ID))
+	}
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	old := &row{Call: found[0].Call, n: found[0].n, step: found[0].Step.Number, refetched: found[0].refetched}
+	// Answer ids grow, so what is put again is not over the last.
+	if lookup(r.AnswerID) <= old.refetched || isStepBack(old.Answer, r.Answer) {
+		return nil, nil
+	}
+	return old, nil
+}
+
+// isStepBack reports whether an answer would lose something by its later state: its end, or the citations that were
+// found for the same text where the provider has none.
+func isStepBack(old, later *ibid.Answer) bool {
+	if !old.Complete {
+		return false
+	}
+	return !later.Complete || later.Text == old.Text && len(later.Citations) == 0 && len(old.Citations) > 0
 }

@@ -3,11 +3,18 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -132,7 +139,7 @@ func stepName(s *trail.Step, i int) string {
 // recorder records in one transaction.
 type recorder struct {
 	tx   *transaction
-	run  *thread // it is kept from changing
+	run  *group // it is kept from changing
 	now  int64
 	done Recorded
 	// What is stored of what the recording names, with what is made of it.
@@ -149,7 +156,7 @@ type recorder struct {
 
 // recorder locks a run, which need not be there.
 func (tx *transaction) recorder(ctx context.Context, id tenantID) (*recorder, error) {
-	list, err := tx.lock(ctx, runTable(), map[tenantID]*thread{id: {tenantID: id}})
+	list, err := tx.lock(ctx, runTable(), map[tenantID]*group{id: {tenantID: id}})
 	if err != nil {
 		return nil, err
 	}
@@ -321,4 +328,363 @@ func recordID(s *trail.Step) string {
 		return "id:" + lookup(s.ID)
 	}
 	return "n:" + strconv.Itoa(s.Number)
+}
+
+// maxIssues is how many issues of a run itself are kept: of those that come again and again with another detail, the
+// first.
+const maxIssues = 100
+
+// headID is the id of the record of a run itself.
+const headID = ""
+
+// head is what was recorded of a run itself: a trail without steps.
+type head struct {
+	trail.Trail
+	AnswerID string // the captured answer that is the final one; empty: none is
+}
+
+// head records what is said of the run itself.
+func (w *recorder) head(r *Recording) error {
+	old, h := w.byID[headID], &head{}
+	if old == nil {
+		old = &record{id: headID, started: w.now}
+	} else {
+		var err error
+		if h, err = decodeHead(old.text); err != nil {
+			return err
+		}
+	}
+	ended := h.merge(r, w.now)
+	w.answered = h.AnswerID != "" || h.Answer != "" || h.Final != nil
+	text, err := h.encode()
+	if err != nil {
+		return err
+	}
+	isNew := old.text == ""
+	changed, err := w.put(old, "what is said of the run itself", text, 0)
+	if err != nil || !changed {
+		return err
+	}
+	w.done.Changed = !isNew
+	t := w.run
+	t.agent = cmp.Or(beginning(plain(h.Agent)), t.agent)
+	t.question = cmp.Or(beginning(plain(h.Question)), t.question)
+	t.strategy = cmp.Or(t.captured, lookup(h.Strategy), t.strategy)
+	t.finished = cmp.Or(knownMicros(h.Finished), t.finished)
+	w.seen(h.Started, h.Finished)
+	if !ended {
+		return nil
+	}
+	w.ended = true
+	return w.tell(EventFinish, &finishEvent{nullable(h.AnswerID), w.answered})
+}
+
+// headRecord is a head as JSON.
+type headRecord struct {
+	Run      json.RawMessage `json:"run"`
+	AnswerID string          `json:"answer_id,omitempty"`
+}
+
+func (h *head) encode() (string, error) {
+	b, err := json.Marshal(&h.Trail)
+	if err != nil {
+		return "", err
+	}
+	b, err = json.Marshal(&headRecord{b, h.AnswerID})
+	return plain(string(b)), err
+}
+
+func decodeHead(text string) (*head, error) {
+	var record headRecord
+	h := &head{}
+	err := json.Unmarshal([]byte(text), &record)
+	if err == nil {
+		err = json.Unmarshal(record.Run, &h.Trail)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: what was recorded of a run: %w", errDamaged, err)
+	}
+	h.AnswerID = record.AnswerID
+	h.Issues, err = issuesOf(string(record.Run), h.Issues)
+	return h, err
+}
+
+// merge takes up what a recording says of the run itself, and reports whether it tells of its end what was not known.
+func (h *head) merge(r *Recording, now int64) (ended bool) {
+	t, before := r.Trail, *h
+	h.Agent, h.Question = cmp.Or(t.Agent, h.Agent), cmp.Or(t.Question, h.Question)
+	h.Parent, h.Strategy = cmp.Or(t.Parent, h.Parent), cmp.Or(t.Strategy, h.Strategy)
+	if !t.Started.IsZero() {
+		h.Started = t.Started
+	}
+	if !t.Finished.IsZero() {
+		h.Finished = t.Finished
+	}
+	if r.Finish && h.Finished.IsZero() {
+		h.Finished = instant(now)
+	}
+	switch {
+	case r.AnswerID != "":
+		h.AnswerID, h.Answer, h.Final = r.AnswerID, "", nil
+	case t.Answer != "" || t.Final != nil:
+		final := t.Final
+		if final == nil && h.Final != nil && strings.TrimSpace(h.Final.Text) == strings.TrimSpace(t.Answer) {
+			final = h.Final // said again, it keeps its citations
+		}
+		h.AnswerID, h.Answer, h.Final = "", t.Answer, final
+	}
+	for _, issue := range t.Issues {
+		if len(h.Issues) < maxIssues && !slices.Contains(h.Issues, issue) {
+			h.Issues = append(h.Issues, issue)
+		}
+	}
+	if len(t.Extra) > 0 {
+		h.Extra = maps.Clone(h.Extra)
+		if h.Extra == nil {
+			h.Extra = map[string]json.RawMessage{}
+		}
+		maps.Copy(h.Extra, t.Extra)
+	}
+	return !h.Finished.Equal(before.Finished) || h.AnswerID != before.AnswerID || h.Answer != before.Answer
+}
+
+// seen takes up when something of the run began and ended, as far as that is known.
+func (w *recorder) seen(began, ended time.Time) {
+	at := knownMicros(began)
+	if at != 0 && (w.run.started == 0 || at < w.run.started) {
+		w.run.started = at
+	}
+	w.run.ended = max(w.run.ended, at)
+	if at != 0 || !ended.IsZero() {
+		w.run.ended = max(w.run.ended, micros(ended))
+	}
+}
+
+// knownMicros is micros, and 0 for a time that is not known.
+func knownMicros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return micros(t)
+}
+
+// beginning returns what a list of runs shows of s: its first maxInList bytes, an ellipsis included.
+func beginning(s string) string {
+	const more = "…"
+	if len(s) <= maxInList {
+		return s
+	}
+	return text.Head(s, maxInList-len(more)) + more
+}
+
+// record is a row of records.
+type record struct {
+	n, number, started int64 // n is 0 until it is stored
+	id, text           string
+	said               bool // in the recording that is under way
+}
+
+// recordColumns begins a query for records.
+const recordColumns = "SELECT n, number, started, id, record FROM "
+
+// scanRecord reads a row of recordColumns.
+func scanRecord(rows *sql.Rows, r *record) error {
+	return rows.Scan(&r.n, &r.number, &r.started, &r.id, &r.text)
+}
+
+// load reads what is stored of the run itself and of the steps that are named.
+func (w *recorder) load(ctx context.Context, r *Recording) error {
+	if w.run.recorded == 0 {
+		return nil
+	}
+	ids, numbers := [][]any{{w.run.tenant, w.run.id, headID}}, [][]any{}
+	for i := range r.Trail.Steps {
+		s := &r.Trail.Steps[i]
+		if s.ID != "" {
+			ids = append(ids, []any{w.run.tenant, w.run.id, recordID(s)})
+		}
+		if s.Number != 0 {
+			numbers = append(numbers, []any{w.run.tenant, w.run.id, s.Number})
+		}
+	}
+	known := map[int64]*record{}
+	scan := func(rows *sql.Rows) error {
+		r := &record{}
+		if err := scanRecord(rows, r); err != nil {
+			return err
+		}
+		if known[r.n] == nil {
+			known[r.n] = r
+			w.byID[r.id] = r
+			w.number(r, r.number)
+		}
+		return nil
+	}
+	err := w.tx.list(ctx, &tuples{
+		before: recordColumns + "(VALUES ",
+		row:    "($, $, $)",
+		after:  ") AS v JOIN records ON tenant = column1 AND run = column2 AND id = column3",
+	}, ids, scan)
+	if err != nil {
+		return err
+	}
+	return w.tx.list(ctx, &tuples{
+		before: recordColumns + "(VALUES ", row: "($, $, CAST($ AS BIGINT))",
+		after: ") AS v JOIN records ON tenant = column1 AND run = column2 AND number = column3 AND number > 0",
+	}, numbers, scan)
+}
+
+// write stores what the recording has changed.
+func (w *recorder) write(ctx context.Context) error {
+	t := w.run
+	next, err := w.tx.take(ctx, "calls_n", len(w.fresh)+1)
+	if err != nil {
+		return err
+	}
+	t.last, t.touched = next[len(w.fresh)], w.now
+	t.made = cmp.Or(t.made, w.now)
+	values := make([][]any, 0, len(w.fresh))
+	for i, r := range w.fresh {
+		r.n = next[i]
+		values = append(values, []any{r.n, t.tenant, t.id, r.id, r.number, r.started, r.text})
+	}
+	for _, r := range w.changed {
+		_, err := w.tx.ExecContext(
+			ctx, "UPDATE records SET number = $1, record = $2 WHERE n = $3", r.number, r.text, r.n,
+		)
+		if err != nil {
+			return err
+		}
+	}
+	err = w.tx.exec(ctx, &tuples{
+		before: w.tx.insertInto("records", "n, tenant, run, id, number, started, record"), row: "($, $, $, $, $, $, $)",
+	}, values)
+	if err != nil {
+		return err
+	}
+	if err := w.tx.addEvents(ctx, w.events); err != nil {
+		return err
+	}
+	return w.tx.putGroups(ctx, runTable(), []*group{t})
+}
+
+// publish notes that the run has ended, if any of it is published or it is to be.
+func (w *recorder) publish(ctx context.Context, r *Recording) error {
+	ends := r.Finish || r.AnswerID != "" || r.Trail.Answer != "" || r.Trail.Final != nil
+	asked := w.pub != "" && ends && (w.answered || w.run.answers > 0)
+	if !w.ended && !asked {
+		return nil
+	}
+	pub, err := w.tx.pubOf(ctx, "tenant = $1 AND run = $2", w.run.tenant, w.run.id)
+	if pub == "" && asked {
+		pub = w.pub
+	} else if !w.ended {
+		pub = "" // that is noted
+	}
+	if err != nil || pub == "" {
+		return err
+	}
+	return w.tx.publish(ctx, &publicationKey{pub, w.run.tenant, w.run.id, ""}, statePending, w.now)
+}
+
+// step returns the step that a record is of.
+func (r *record) step() (*trail.Step, error) {
+	s, err := decodeStep(r.text)
+	if err == nil {
+		s.Number = int(r.number)
+	}
+	return s, err
+}
+
+// stepID returns the id of the step that a record is of; empty: it has none.
+func (r *record) stepID() (string, error) {
+	id, ok := strings.CutPrefix(r.id, "id:")
+	switch {
+	case !ok:
+		return "", nil
+	case !strings.Contains(id, hashMark):
+		return id, nil
+	}
+	s, err := decodeStep(r.text)
+	if err != nil {
+		return "", err
+	}
+	return s.ID, nil
+}
+
+// encodeStep returns the record of a step.
+func encodeStep(s *trail.Step) (string, error) {
+	b, err := json.Marshal(s)
+	return plain(string(b)), err
+}
+
+// decodeStep reads the record of a step. Its issues are those that it had, and not what reading it finds again.
+func decodeStep(text string) (*trail.Step, error) {
+	s := &trail.Step{}
+	if err := json.Unmarshal([]byte(text), s); err != nil {
+		return nil, fmt.Errorf("%w: a recorded step: %w", errDamaged, err)
+	}
+	var err error
+	s.Issues, err = issuesOf(text, s.Issues)
+	return s, err
+}
+
+// issuesOf returns the issues that a record has. Found are those of reading it.
+func issuesOf(text string, found []ibid.Issue) ([]ibid.Issue, error) {
+	if len(found) == 0 {
+		return nil, nil
+	}
+	var record struct{ Issues []ibid.Issue }
+	if err := json.Unmarshal([]byte(text), &record); err != nil {
+		return nil, fmt.Errorf("%w: the issues of a record: %w", errDamaged, err)
+	}
+	return record.Issues, nil
+}
+
+// stepEvent is the data of an [EventStep].
+type stepEvent struct {
+	Step     *int    `json:"step"`
+	ID       *string `json:"id"`
+	Tool     *string `json:"tool"`
+	Sources  int     `json:"sources"`
+	Cited    int     `json:"cited"`
+	Error    bool    `json:"error"`
+	Replaced bool    `json:"replaced"`
+}
+
+// finishEvent is the data of an [EventFinish].
+type finishEvent struct {
+	AnswerID *string `json:"answer_id"`
+	Answered bool    `json:"answered"`
+}
+
+func newStepEvent(s *trail.Step, replaced bool) *stepEvent {
+	e := &stepEvent{
+		Step:     nullable(s.Number),
+		ID:       nullable(s.ID),
+		Tool:     nullable(s.Tool),
+		Sources:  len(s.Sources),
+		Error:    s.Error != "",
+		Replaced: replaced,
+	}
+	for i := range s.Sources {
+		if s.Sources[i].Cited {
+			e.Cited++
+		}
+	}
+	return e
+}
+
+// tell writes down an event of the run.
+func (w *recorder) tell(kind string, data any) error {
+	b, err := json.Marshal(data)
+	if err != nil {
+		return err
+	}
+	w.run.seq++
+	w.events = append(
+		w.events,
+		Event{Tenant: w.run.tenant, Run: w.run.id, Seq: w.run.seq, Kind: kind, At: time.UnixMicro(w.now), Data: b},
+	)
+	return nil
 }

@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,6 +12,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/ibidhq/ibid"
 )
 
 // The index of terms in SQLite is an FTS5 table without content: of each answer it has the terms, in their order, under
@@ -20,19 +24,26 @@ import (
 // searchPage is how many answers are looked up in the index at a time.
 const searchPage = 256
 
-// termText returns the terms of an answer as FTS5 takes them.
-func termText(c *Call) string {
+// termText returns the terms of an answer: for PostgreSQL each once and quoted, for FTS5 all of them in their order.
+func termText(c *Call, postgres bool) string {
 	seen := map[string]bool{}
 	var b strings.Builder
 	var t tokenizer
 	t.eachTerm(c, func(term []byte) bool {
-		b.Write(term)
-		b.WriteByte(' ')
-		if seen[string(term)] {
-			return false
+		isNew := !seen[string(term)]
+		if isNew {
+			seen[string(term)] = true
 		}
-		seen[string(term)] = true
-		return true
+		switch {
+		case !postgres:
+			b.Write(term)
+			b.WriteByte(' ')
+		case isNew:
+			b.WriteString("'")
+			b.Write(term)
+			b.WriteString("' ")
+		}
+		return isNew
 	})
 	return b.String()
 }
@@ -44,7 +55,7 @@ func (tx *transaction) index(ctx context.Context, rows []*row) error {
 	}
 	values := make([][]any, 0, len(rows))
 	for _, r := range rows {
-		values = append(values, []any{r.n, termText(r.Call)})
+		values = append(values, []any{r.n, termText(r.Call, false)})
 	}
 	return tx.changeIndex(ctx, &tuples{before: "INSERT INTO words (rowid, terms) VALUES ", row: "($, $)"}, values)
 }
@@ -72,7 +83,8 @@ func (tx *transaction) changeIndex(ctx context.Context, t *tuples, rows [][]any)
 		_, err = tx.ExecContext(ctx, "INSERT INTO words (words) VALUES ('flush')")
 	}
 	if isCorrupt(err) {
-		tx.logger.LogAttrs(ctx, slog.LevelError, "the index is damaged: it does not find new answers until it is made anew",
+		tx.logger.LogAttrs(ctx, slog.LevelError, "the index is damaged: it does not find new answers until it "+
+			"is made anew",
 			slog.Any("error", err))
 		_, err = tx.ExecContext(ctx, "ROLLBACK TO words")
 	}
@@ -102,7 +114,7 @@ func (s *Store) Reindex(ctx context.Context) error {
 
 func (tx *transaction) reindex(ctx context.Context) error {
 	for _, statement := range []string{"DROP TABLE IF EXISTS words", createWords} {
-		if _, err := tx.querier.ExecContext(ctx, statement); err != nil {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
 			return err
 		}
 	}
@@ -146,7 +158,8 @@ func searchIndex(
 			err := rows.Scan(&before)
 			ns = append(ns, before)
 			return err
-		}, "SELECT rowid FROM words WHERE words MATCH $1 AND rowid < $2 ORDER BY rowid DESC LIMIT $3", match, before, searchPage)
+		}, "SELECT rowid FROM words WHERE words MATCH $1 AND rowid < $2 ORDER BY rowid "+
+			"DESC LIMIT $3", match, before, searchPage)
 		if isCorrupt(err) {
 			return fmt.Errorf("%w: %w", errIndex, err)
 		}
@@ -186,4 +199,132 @@ func (q termQuery) format(quote, or, and, prefix string) string {
 		b.WriteByte(')')
 	}
 	return b.String()
+}
+
+// A term is what an answer is found by: a word of it, or, behind a character that is in no word, the hash of a name.
+const (
+	tenantTerm   = "\ue000" // all answers of a tenant
+	sourceTerm   = "\ue001" // a source
+	providerTerm = "\ue002" // the upstream and the provider's id
+)
+
+// hashed returns the term for names of one kind.
+func hashed(kind string, names ...string) string {
+	return string(appendHashed(nil, kind, []byte(strings.Join(names, "\x00"))))
+}
+
+func appendHashed(b []byte, kind string, name []byte) []byte {
+	sum := sha256.Sum256(name)
+	return hex.AppendEncode(append(b, kind...), sum[:12])
+}
+
+// eachTerm calls put with the terms of an answer, some of them again and again, until the limit of an answer is
+// reached. Term is only valid until put returns; put reports whether the answer did not have it yet.
+func (t *tokenizer) eachTerm(c *Call, put func(term []byte) bool) {
+	t.put, t.bytes = put, 0
+	t.addNames(c)
+	t.bytes = 0
+	t.add(c.Answer.Text)
+	for i := range c.Prompt {
+		t.add(c.Prompt[i].Text)
+	}
+	for i := range c.Answer.Sources {
+		t.add(c.Answer.Sources[i].Title)
+	}
+	for i := range c.Answer.Citations {
+		for k := range c.Answer.Citations[i].Refs {
+			t.add(c.Answer.Citations[i].Refs[k].Quote)
+		}
+	}
+}
+
+// addNames puts the terms of an answer that are no words.
+func (t *tokenizer) addNames(c *Call) {
+	t.addName(tenantTerm, c.Tenant)
+	if c.Answer.ID != "" {
+		t.addName(providerTerm, c.Upstream, c.Answer.ID)
+	}
+	for i := range c.Answer.Sources {
+		for _, name := range sourceNames(&c.Answer.Sources[i]) {
+			if t.addName(sourceTerm, name); t.bytes > maxNames {
+				return
+			}
+		}
+	}
+}
+
+func (t *tokenizer) addName(kind string, names ...string) {
+	t.word = append(t.word[:0], names[0]...)
+	for _, name := range names[1:] {
+		t.word = append(append(t.word, 0), name...)
+	}
+	if t.word = appendHashed(t.word[:0], kind, t.word); t.put(t.word) {
+		t.bytes += len(t.word) + 1
+	}
+}
+
+// sourceNames returns the names by which a source is looked up.
+func sourceNames(s *ibid.Source) []string {
+	names := []string{s.Key()}
+	if s.ID != s.GlobalID && !isCount(s.ID) {
+		names = append(names, "id:"+s.ID)
+	}
+	return names
+}
+
+// isCount reports whether an id only counts the sources of its answer, as web:0 does.
+func isCount(id string) bool {
+	kind, digits, found := strings.Cut(id, ":")
+	return found && strings.Trim(kind, "abcdefghijklmnopqrstuvwxyz") == "" && strings.Trim(digits, "0123456789") == ""
+}
+
+// addressNames returns the names of sources with an address.
+func addressNames(address string) []string {
+	var names []string
+	for _, kind := range []ibid.SourceKind{ibid.Web, ibid.File, ibid.DocumentKind, ibid.Tool, ibid.Map, ibid.Image} {
+		source := ibid.Source{Kind: kind, URL: address}
+		if key := source.Key(); strings.HasPrefix(key, string(kind)+":") { // else it is no address
+			names = append(names, key)
+		}
+	}
+	return names
+}
+
+// queryTerm is a term that is looked for.
+type queryTerm struct {
+	text   string
+	prefix bool // it is only the beginning of one
+}
+
+// termQuery is what answers are looked for by: of each list of terms at least one.
+type termQuery [][]queryTerm
+
+// addNames adds that an answer has a source of one of these names.
+func (q *termQuery) addNames(names []string) {
+	list := make([]queryTerm, 0, len(names))
+	for _, name := range names {
+		list = append(list, queryTerm{text: hashed(sourceTerm, name)})
+	}
+	*q = append(*q, list)
+}
+
+// addWords adds that an answer has all words of a text. Without any word in it nothing has.
+func (q *termQuery) addWords(text string) {
+	words := queryWords(text)
+	for _, word := range words {
+		*q = append(*q, []queryTerm{word})
+	}
+	if len(words) == 0 {
+		*q = append(*q, nil)
+	}
+}
+
+// impossible reports whether nothing can be found.
+func (q termQuery) impossible() bool {
+	for _, list := range q {
+		if len(list) == 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -31,20 +31,13 @@ func (s *Store) Counts(ctx context.Context, tenant string) (*Counts, error) {
 	upTo := func(from string) string {
 		return "(SELECT count(*) FROM (SELECT 1 FROM " + from + " LIMIT $2) AS found)"
 	}
-	there := func(t *threadTable) string { return upTo(t.name + " WHERE tenant = $1 AND " + t.there) }
+	there := func(t *groupTable) string { return upTo(t.name + " WHERE tenant = $1 AND " + t.there) }
 	c := &Counts{}
 	err := each(
 		ctx, s.db,
-		func(rows *sql.Rows) error { return rows.Scan(&c.Answers, &c.Conversations, &c.Runs, &c.Incidents) },
-		"SELECT "+upTo(
-			"calls WHERE tenant = $1",
-		)+", "+there(
-			conversationTable(),
-		)+", "+there(
-			runTable(),
-		)+", "+upTo(
-			"incidents WHERE tenant = $1",
-		),
+		into(&c.Answers, &c.Conversations, &c.Runs, &c.Incidents),
+		"SELECT "+upTo("calls WHERE tenant = $1")+", "+there(conversationTable())+", "+there(runTable())+", "+
+			upTo("incidents WHERE tenant = $1"),
 		lookup(tenant), MaxCounted+1,
 	)
 	if err != nil {
@@ -66,25 +59,20 @@ const day = int64(24 * time.Hour / time.Microsecond)
 // CheckedDays returns what came of checking the citations of the last 5,000 answers, by the day of the answer, the
 // oldest first. Days without a checked citation are left out.
 func (s *Store) CheckedDays(ctx context.Context, tenant string) ([]CheckedDay, error) {
-	var list []CheckedDay
 	// CROSS JOIN, for SQLite: the answers first, then of each its pins. Else it reads all of a tenant's.
-	err := each(ctx, s.db, func(rows *sql.Rows) error {
-		var d CheckedDay
+	list, err := collect(ctx, s.db, func(rows *sql.Rows, d *CheckedDay) error {
 		var number int64
 		err := rows.Scan(&number, &d.Passed, &d.Unverifiable, &d.Failed)
 		d.Day = instant(number * day)
-		list = append(list, d)
 		return err
-	}, `SELECT day, count(CASE WHEN worst < $2 THEN 1 END), count(CASE WHEN worst = $2 THEN 1 END), count(CASE WHEN worst > $2 THEN 1 END) FROM (
+	}, `SELECT day, count(CASE WHEN worst < $2 THEN 1 END), count(CASE WHEN worst = $2 THEN 1 END),
+	count(CASE WHEN worst > $2 THEN 1 END) FROM (
 	SELECT recent.started / $3 AS day, max(pins.rank) AS worst
 	FROM (SELECT answer_id, started FROM calls WHERE tenant = $1 ORDER BY n DESC LIMIT $4) AS recent CROSS JOIN pins
 	WHERE pins.tenant = $1 AND pins.answer_id = recent.answer_id AND pins.rank > 0
 	GROUP BY recent.started / $3, pins.answer_id, pins.citation
 ) AS citations GROUP BY day ORDER BY day`, lookup(tenant), rankUnverifiable, day, maxChecked)
-	if err != nil {
-		return nil, fmt.Errorf("adding up what was checked: %w", err)
-	}
-	return list, nil
+	return list, about(err, "adding up what was checked")
 }
 
 // BrokenSource is a source that does not say (any more) what was cited of it, or that cannot be read.
@@ -114,13 +102,8 @@ func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) ([]
 	}
 	some := make([]string, 0, len(brokenStatuses()))
 	for _, status := range brokenStatuses() {
-		some = append(
-			some,
-			"SELECT * FROM (SELECT n, url, status, answer_id FROM "+pinned+" WHERE tenant = $1 AND rank > 0 AND status = "+
-				c.param(
-					lookup(string(status)),
-				)+" LIMIT $2) AS one",
-		)
+		some = append(some, "SELECT * FROM (SELECT n, url, status, answer_id FROM "+pinned+
+			" WHERE tenant = $1 AND rank > 0 AND status = "+c.param(lookup(string(status)))+" LIMIT $2) AS one")
 	}
 	answers, ns := map[int64]int{}, []int64{}
 	err := each(ctx, s.db, func(rows *sql.Rows) error {
@@ -129,33 +112,23 @@ func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) ([]
 		err := rows.Scan(&n, &count)
 		answers[n], ns = count, append(ns, n)
 		return err
-	}, "SELECT max(n), count(DISTINCT answer_id) FROM ("+strings.Join(some, " UNION ALL ")+") AS broken GROUP BY url, status ORDER BY max(n) DESC LIMIT "+
+	}, "SELECT max(n), count(DISTINCT answer_id) FROM ("+strings.Join(some, " UNION ALL ")+") AS broken GROUP "+
+		"BY url, status ORDER BY max(n) DESC LIMIT "+
 		c.param(limitOf(limit)), c.args...)
 	if err != nil || len(ns) == 0 {
-		return nil, about("listing broken sources", err)
+		return nil, about(err, "listing broken sources")
 	}
 	var chosen conditions
-	params := make([]string, 0, len(ns))
-	for _, n := range ns {
-		params = append(params, chosen.param(n))
-	}
-	pins, err := scanPins(ctx, s.db, "n IN ("+strings.Join(params, ", ")+") ORDER BY n DESC", chosen.args...)
+	chosen.in(ns)
+	pins, err := scanPins(ctx, s.db, chosen.where[0]+" ORDER BY n DESC", chosen.args...)
 	if err != nil {
-		return nil, about("listing broken sources", err)
+		return nil, about(err, "listing broken sources")
 	}
 	list := make([]BrokenSource, 0, len(pins))
 	for i := range pins {
 		list = append(list, BrokenSource{Pin: pins[i], Answers: answers[pins[i].ID]})
 	}
 	return list, nil
-}
-
-// about says what was being done, if there is an error.
-func about(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", doing, err)
 }
 
 // IncidentKey is what an incident is looked up by: see [Store.Incident].
@@ -169,7 +142,7 @@ func (s *Store) Incident(ctx context.Context, tenant, key string) (found *verify
 		err = ErrNotFound
 	}
 	if err == nil {
-		err = each(ctx, s.db, func(rows *sql.Rows) error { return rows.Scan(&answerID) },
+		err = each(ctx, s.db, into(&answerID),
 			"SELECT answer_id FROM incidents WHERE tenant = $1 AND seq = $2", lookup(tenant), list[0].seq)
 	}
 	if err != nil {

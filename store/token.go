@@ -75,7 +75,8 @@ func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err erro
 	err = s.update(ctx, func(ctx context.Context, tx *transaction) error {
 		_, err := tx.ExecContext(
 			ctx,
-			"INSERT INTO tokens (id, tenant, name, scopes, publish, created, revoked, hash) VALUES ($1, $2, $3, $4, $5, $6, 0, $7)",
+			"INSERT INTO tokens (id, tenant, name, scopes, publish, created, revoked, hash) VALUES ($1, $2, $3, "+
+				"$4, $5, $6, 0, $7)",
 			t.ID,
 			t.Tenant,
 			t.Name,
@@ -99,7 +100,8 @@ func (t *Token) Check() error {
 	switch {
 	case len(t.Name) > maxTokenName || !utf8.ValidString(t.Name) || strings.ContainsFunc(t.Name, unicode.IsControl):
 		return fmt.Errorf("the name must be text of up to %d bytes, without control characters", maxTokenName)
-	case t.Tenant == "" || len(t.Tenant) > maxTenant || strings.ContainsFunc(t.Tenant, func(r rune) bool { return r <= ' ' || r > '~' }):
+	case t.Tenant == "" || len(t.Tenant) > maxTenant ||
+		strings.ContainsFunc(t.Tenant, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return fmt.Errorf(
 			"the tenant must be a name of up to %d printable characters of ASCII, without spaces", maxTenant,
 		)
@@ -146,23 +148,17 @@ func (s *Store) TokenBySecret(ctx context.Context, secret string) (*Token, error
 // [ErrNotFound].
 func (s *Store) RevokeToken(ctx context.Context, id string) error {
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		result, err := tx.ExecContext(
+		n, err := tx.changed(
 			ctx, "UPDATE tokens SET revoked = CASE WHEN revoked = 0 THEN $1 ELSE revoked END WHERE id = $2",
 			micros(time.Now()),
 			lookup(id),
 		)
-		if err != nil {
-			return err
+		if err == nil && n == 0 {
+			err = ErrNotFound
 		}
-		if n, err := result.RowsAffected(); n > 0 || err != nil {
-			return err
-		}
-		return ErrNotFound
+		return err
 	})
-	if err != nil {
-		return fmt.Errorf("revoking token %.60q: %w", id, err)
-	}
-	return nil
+	return about(err, "revoking token %.60q", id)
 }
 
 type storedToken struct {
@@ -171,24 +167,13 @@ type storedToken struct {
 }
 
 func (s *Store) tokens(ctx context.Context, where string, args ...any) ([]storedToken, error) {
-	var list []storedToken
-	err := each(ctx, s.db, func(rows *sql.Rows) error {
-		var t storedToken
+	return collect(ctx, s.db, func(rows *sql.Rows, t *storedToken) error {
 		var scopes string
 		var publish int
 		var created, revoked int64
-		if err := rows.Scan(&t.ID, &t.Tenant, &t.Name, &scopes, &publish, &created, &revoked, &t.hash); err != nil {
-			return err
-		}
-		t.Scopes, t.Publish, t.Created, t.Revoked = strings.Fields(
-			scopes,
-		), publish != 0, instant(
-			created,
-		), instant(
-			revoked,
-		)
-		list = append(list, t)
-		return nil
+		err := rows.Scan(&t.ID, &t.Tenant, &t.Name, &scopes, &publish, &created, &revoked, &t.hash)
+		t.Scopes, t.Publish = strings.Fields(scopes), publish != 0
+		t.Created, t.Revoked = instant(created), instant(revoked)
+		return err
 	}, "SELECT id, tenant, name, scopes, publish, created, revoked, hash FROM tokens WHERE "+where, args...)
-	return list, err
 }

@@ -44,7 +44,7 @@ func (s *Store) Trail(ctx context.Context, tenant, run string) (*trail.Trail, er
 }
 
 func (s *Store) trail(ctx context.Context, tenant, run string) (*trail.Trail, error) {
-	row, err := s.threadRow(ctx, runTable(), tenantID{tenant, run})
+	row, err := s.readGroup(ctx, runTable(), tenantID{tenant, run})
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +73,12 @@ func (s *Store) trail(ctx context.Context, tenant, run string) (*trail.Trail, er
 
 // Weight returns how many bytes are stored of what [Store.Trail] reads.
 func (s *Store) Weight(ctx context.Context, tenant, run string) (int64, error) {
-	row, err := s.threadRow(ctx, runTable(), tenantID{tenant, run})
+	row, err := s.readGroup(ctx, runTable(), tenantID{tenant, run})
 	size := int64(0)
 	if err == nil {
 		err = each(
 			ctx, s.db,
-			func(rows *sql.Rows) error { return rows.Scan(&size) },
+			into(&size),
 			"SELECT CAST(coalesce(sum(octet_length(call)), 0) AS BIGINT) FROM calls WHERE tenant = $1 AND run = $2",
 			row.tenant, row.id,
 		)
@@ -91,7 +91,7 @@ func (s *Store) Weight(ctx context.Context, tenant, run string) (int64, error) {
 
 // trailBuilder makes a trail of what is stored.
 type trailBuilder struct {
-	run   *thread
+	run   *group
 	head  head
 	steps []trail.Step // that were recorded
 	calls []*Call      // the oldest first
@@ -105,8 +105,8 @@ func (b *trailBuilder) readRecords(ctx context.Context, q querier) error {
 		return nil
 	}
 	return each(ctx, q, func(rows *sql.Rows) error {
-		r, err := scanRecord(rows)
-		if err != nil {
+		var r record
+		if err := scanRecord(rows, &r); err != nil {
 			return err
 		}
 		if r.id == headID {
@@ -134,7 +134,8 @@ func (b *trailBuilder) readCalls(ctx context.Context, q querier) error {
 	}
 	bytes := 0
 	err := each(ctx, q, func(rows *sql.Rows) error {
-		c, err := scanCall(rows)
+		var c numberedCall
+		err := scanCall(rows, &c)
 		if err != nil {
 			return err
 		}
@@ -143,7 +144,8 @@ func (b *trailBuilder) readCalls(ctx context.Context, q querier) error {
 		}
 		b.calls = append(b.calls, c.Call)
 		return nil
-	}, callColumns+"WHERE tenant = $1 AND run = $2 ORDER BY started DESC, n DESC LIMIT $3", b.run.tenant, b.run.id, MaxTrailCalls+1)
+	}, callColumns+"WHERE tenant = $1 AND run = $2 ORDER BY started DESC, n "+
+		"DESC LIMIT $3", b.run.tenant, b.run.id, MaxTrailCalls+1)
 	if errors.Is(err, errEnough) {
 		err = nil
 		b.odd(
@@ -209,11 +211,8 @@ func asked(c *Call) string {
 // addHead takes what was recorded of the run itself.
 func (b *trailBuilder) addHead() {
 	h := b.head.Trail
-	h.ID, h.Agent, h.Strategy = b.out.ID, cmp.Or(
-		h.Agent, b.run.agent,
-	), cmp.Or(
-		b.run.captured, h.Strategy, b.run.strategy,
-	)
+	h.ID, h.Agent = b.out.ID, cmp.Or(h.Agent, b.run.agent)
+	h.Strategy = cmp.Or(b.run.captured, h.Strategy, b.run.strategy)
 	h.Started = b.run.began()
 	h.Issues = append(slices.Clip(h.Issues), b.out.Issues...)
 	b.out = &h

@@ -211,6 +211,45 @@ func (tx *transaction) list(ctx context.Context, t *tuples, rows [][]any, scan f
 	)
 }
 
+// changed runs a statement and returns how many rows it changed.
+func (tx *transaction) changed(ctx context.Context, query string, args ...any) (int, error) {
+	result, err := tx.ExecContext(ctx, query, args...)
+	if err != nil {
+		return 0, err
+	}
+	n, err := result.RowsAffected()
+	return int(n), err
+}
+
+// collect runs a query and returns what scan makes of each row; nil with an error.
+func collect[T any](
+	ctx context.Context, q querier, scan func(*sql.Rows, *T) error, query string, args ...any,
+) ([]T, error) {
+	var list []T
+	err := each(ctx, q, func(rows *sql.Rows) error {
+		var item T
+		err := scan(rows, &item)
+		list = append(list, item)
+		return err
+	}, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// exists reports whether a query finds a row.
+func exists(ctx context.Context, q querier, query string, args ...any) (bool, error) {
+	found := false
+	err := each(ctx, q, func(*sql.Rows) error { found = true; return nil }, query, args...)
+	return found, err
+}
+
+// into returns a function for [each] that reads the columns of a row into dest, which stays as it is without a row.
+func into(dest ...any) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error { return rows.Scan(dest...) }
+}
+
 // each runs a query and calls scan for each row of what it returns.
 func each(ctx context.Context, q querier, scan func(*sql.Rows) error, query string, args ...any) (err error) {
 	rows, err := q.QueryContext(ctx, query, args...)

@@ -56,19 +56,15 @@ func NewAttribution(o *AttributionOptions) (*Attribution, error) {
 	if o == nil || o.Store == nil || o.Choose == nil {
 		return nil, errors.New("preparing attribution: no strategies, or nowhere to store what they find")
 	}
-	a := &Attribution{
-		options: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), queue: newQueue(),
-		results: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ibid_attribution_total",
-			Help: "Answers without citations that were compared with what their model was given, by strategy and what came of it.",
-		}, []string{"strategy", "result"}),
+	results, err := newCounter(o.Metrics, "ibid_attribution_total",
+		"Answers without citations that were compared with what their model was given, by strategy and what "+
+			"came of it.",
+		"strategy", "result")
+	if err != nil {
+		return nil, fmt.Errorf("preparing attribution: %w", err)
 	}
-	if o.Metrics != nil {
-		if err := o.Metrics.Register(a.results); err != nil {
-			return nil, fmt.Errorf("preparing attribution: registering its counter: %w", err)
-		}
-	}
-	return a, nil
+	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	return &Attribution{options: *o, log: log, queue: newQueue(), results: results}, nil
 }
 
 // Strategy returns the name and version of a run's strategy; empty: it has none.
@@ -149,7 +145,7 @@ func (a *Attribution) attribute(ctx context.Context, j *Job, s *experiment.Strat
 	if err != nil || len(found.Answer.Citations) == 0 {
 		return nil, err
 	}
-	if err := a.options.Store(ctx, withAnswer(j.Call, found.Answer)); err != nil {
+	if err := a.options.Store(ctx, j.Call.WithAnswer(found.Answer)); err != nil {
 		return nil, fmt.Errorf("storing the citations: %w", err)
 	}
 	return found.Answer, nil

@@ -1,16 +1,25 @@
 package watch
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"path"
+	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -63,20 +72,13 @@ func NewBackfill(o *BackfillOptions) (*Backfill, error) {
 	b := &Backfill{
 		store:  o.Store,
 		client: &http.Client{},
-		log:    o.Logger,
+		log:    cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		queue:  newQueue(),
-		results: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ibid_backfill_total",
-			Help: "Second calls for streams without citations, by what came of them.",
-		}, []string{"upstream", "result"}),
 	}
 	if o.Client != nil {
 		*b.client = *o.Client
 	}
 	b.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if b.log == nil {
-		b.log = slog.New(slog.DiscardHandler)
-	}
 	for _, r := range o.Rules {
 		t, err := ready(r)
 		if err == nil && b.target(r.Upstream, r.Route) != nil {
@@ -87,10 +89,11 @@ func NewBackfill(o *BackfillOptions) (*Backfill, error) {
 		}
 		b.targets = append(b.targets, t)
 	}
-	if o.Metrics != nil {
-		if err := o.Metrics.Register(b.results); err != nil {
-			return nil, fmt.Errorf("preparing backfill: registering its counter: %w", err)
-		}
+	var err error
+	b.results, err = newCounter(o.Metrics, "ibid_backfill_total",
+		"Second calls for streams without citations, by what came of them.", "upstream", "result")
+	if err != nil {
+		return nil, fmt.Errorf("preparing backfill: %w", err)
 	}
 	return b, nil
 }
@@ -192,4 +195,253 @@ func (b *Backfill) failed(ctx context.Context, j *Job, err error) {
 		slog.String("answer_id", j.Call.AnswerID), slog.String("upstream", j.Call.Upstream),
 		slog.String("provider", b.target(j.Call.Upstream, j.Call.Route).Provider),
 		slog.String("result", result), slog.Any("error", err))
+}
+
+const (
+	// DefaultMessages is how many messages before the newest one go into a second call, unless a rule says otherwise.
+	DefaultMessages = 3
+	// AllMessages is the value of Rule.Messages with which all of them do.
+	AllMessages = -1
+	// DefaultTimeout is how long a second call may take, unless a rule says otherwise.
+	DefaultTimeout = 3 * time.Second
+)
+
+// Rule says how the streams of an upstream are asked for again.
+type Rule struct {
+	Upstream string // whose streams
+	// Route is a pattern of path.Match for store.Call.Route, such as "POST /v1beta/models/*"; empty: all routes
+	Route string
+
+	Provider string            // whom to ask
+	URL      *url.URL          // where; nil: the upstream itself if it is that provider, else the provider's usual URL
+	Model    string            // empty: the model of the first call, where the provider is the same
+	Tools    []json.RawMessage // what the second call may use to find sources, in the provider's own words
+	Messages int               // how many messages before the newest it has; 0: DefaultMessages
+	Timeout  time.Duration     // 0: DefaultTimeout
+
+	// Key returns the key for calls that do not go to the upstream itself; those have the caller's. Nil: there is none,
+	// and then such a rule is an error.
+	Key func() string
+}
+
+// target is a rule that was checked against what is known of its provider.
+type target struct {
+	Rule
+
+	provider call.Provider
+	url      *url.URL // nil: the upstream's
+}
+
+// ready checks a rule and fills in its defaults.
+func ready(r Rule) (*target, error) {
+	t := &target{Rule: r, url: r.URL}
+	var known bool
+	t.provider, known = call.FindProvider(r.Provider)
+	switch {
+	case r.Upstream == "":
+		return nil, errors.New("it names no upstream")
+	case !known:
+		return nil, fmt.Errorf("there is no provider %q", r.Provider)
+	case r.Messages < AllMessages:
+		return nil, fmt.Errorf("%d messages: give a number, or %d for all", r.Messages, AllMessages)
+	case r.Timeout < 0:
+		return nil, fmt.Errorf("a timeout of %s", r.Timeout)
+	}
+	if _, err := path.Match(r.Route, ""); err != nil {
+		return nil, errors.New("the route is no pattern")
+	}
+	for i, tool := range r.Tools {
+		if !json.Valid(tool) {
+			return nil, fmt.Errorf("tool %d is not JSON", i)
+		}
+	}
+	if t.Messages == 0 {
+		t.Messages = DefaultMessages
+	}
+	if t.Timeout == 0 {
+		t.Timeout = DefaultTimeout
+	}
+	return t, nil
+}
+
+// place returns where the second call for a job goes, and the headers with its key. The caller's key goes nowhere but
+// where the caller sent it.
+func (t *target) place(j *Job) (*url.URL, http.Header, error) {
+	same := j.URL != nil && j.Provider == t.Provider && (t.url == nil || *t.url == *j.URL)
+	if same {
+		if len(j.Keys) == 0 {
+			return nil, nil, errors.New("the caller sent no key")
+		}
+		return j.URL, j.Keys, nil
+	}
+	to := t.url
+	if to == nil {
+		u, err := url.Parse(t.provider.URL)
+		if err != nil || u.Host == "" {
+			return nil, nil, errors.New("the provider has no usual URL: the rule needs one")
+		}
+		to = u
+	}
+	key := ""
+	if t.Key != nil {
+		key = t.Key()
+	}
+	if key == "" {
+		return nil, nil, errors.New("there is no key for the provider")
+	}
+	return to, http.Header{http.CanonicalHeaderKey(t.provider.KeyHeader): {t.provider.KeyPrefix + key}}, nil
+}
+
+// Keys returns the headers of a request that hold its caller's key, for [Job.Keys]. A key in the query of a provider
+// that allows it is put where the provider wants it in a header.
+func Keys(r *http.Request, provider string) http.Header {
+	keys := http.Header{}
+	for _, name := range call.KeyHeaders() {
+		if values := r.Header.Values(name); len(values) > 0 {
+			keys[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
+		}
+	}
+	p, known := call.FindProvider(provider)
+	if !known || p.KeyQuery == "" {
+		return keys
+	}
+	if key := r.URL.Query().Get(p.KeyQuery); key != "" {
+		keys.Set(p.KeyHeader, p.KeyPrefix+key)
+	}
+	return keys
+}
+
+// fits reports whether an answer lacks what a second call can find: it is whole, it has text and no citation, and the
+// model does not wait for a tool.
+func fits(c *store.Call) bool {
+	a := c.Answer
+	return a != nil && a.Complete && a.Error == nil && a.Text != "" && len(a.Citations) == 0 &&
+		a.Finish != ibid.FinishTool
+}
+
+// ask makes the second call for a job. It returns the call with its answer completed; nil if nothing was found.
+func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
+	t := b.target(j.Call.Upstream, j.Call.Route)
+	format := j.Format
+	if format == "" {
+		format = j.Call.Answer.Format
+	}
+	first, err := call.ReadRequest(format, j.Request)
+	if err != nil {
+		return nil, &failure{"unreadable", fmt.Errorf("reading the first request: %w", err)}
+	}
+	messages := first.Messages
+	if t.Messages != AllMessages {
+		messages = call.Trim(messages, t.Messages)
+	}
+	model := t.Model
+	if model == "" && j.Provider == t.Provider {
+		model = first.Model
+		if model == "" {
+			model = j.Call.Answer.Model
+		}
+	}
+	built, err := call.BuildRequest(
+		t.Provider, &call.Chat{Model: model, Messages: messages, Tools: t.Tools, Include: true},
+	)
+	if err != nil {
+		return nil, &failure{"unreadable", fmt.Errorf("building the second request: %w", err)}
+	}
+	second, err := b.call(ctx, t, j, built)
+	if err != nil {
+		return nil, err
+	}
+	if len(second.Citations) == 0 && len(second.Sources) == 0 {
+		return nil, nil //nolint:nilnil // nothing was found, and nothing is wrong
+	}
+	answer, err := merge(j.Call.Answer, second)
+	if err != nil {
+		return nil, &failure{"unreadable", err}
+	}
+	if kept := count(messages); kept != len(first.Messages) {
+		answer.Issues = append(answer.Issues, ibid.Issue{
+			Code: IssueContextDiffers,
+			Detail: fmt.Sprintf(
+				"the citations are from a second call that had %d of %d messages", kept, len(first.Messages),
+			),
+		})
+	}
+	return j.Call.WithAnswer(answer), nil
+}
+
+// count returns how many of the messages a second call has: those of tools are left out, see [call.Chat].
+func count(messages []call.Message) int {
+	n := 0
+	for _, m := range messages {
+		if m.Role != call.RoleTool {
+			n++
+		}
+	}
+	return n
+}
+
+// call sends the second request and decodes its answer.
+func (b *Backfill) call(ctx context.Context, t *target, j *Job, built *call.Built) (*ibid.Answer, error) {
+	base, keys, err := t.place(j)
+	if err != nil {
+		return nil, &failure{"no-key", err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, built.Method, address(base, built.Path), bytes.NewReader(built.Body))
+	if err != nil {
+		return nil, &failure{"error", errors.New("the provider's URL is not valid")}
+	}
+	for _, headers := range []http.Header{built.Header, keys} {
+		maps.Copy(req.Header, headers)
+	}
+	res, err := b.client.Do(req)
+	if err != nil {
+		return nil, b.cause(ctx, err)
+	}
+	defer res.Body.Close() //nolint:errcheck // it was read
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return nil, &failure{"refused", fmt.Errorf("the provider answered with status %d", res.StatusCode)}
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, MaxResponse+1))
+	if err != nil {
+		return nil, b.cause(ctx, err)
+	}
+	if len(body) > MaxResponse {
+		return nil, &failure{"too-large", fmt.Errorf("the response has more than %d bytes", MaxResponse)}
+	}
+	second, err := ibid.Decode(body, &ibid.DecodeOptions{Provider: t.Provider, Request: built.Body})
+	switch {
+	case err != nil:
+		return nil, &failure{"unreadable", errors.New("the response is damaged")}
+	case second.Error != nil:
+		return nil, &failure{"refused", errors.New("the provider answered with an error")}
+	case !second.Complete:
+		return nil, &failure{"unreadable", errors.New("the response is not whole")}
+	}
+	return second, nil
+}
+
+// cause says why a call failed, without its address.
+func (b *Backfill) cause(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return &failure{"timeout", errors.New("the provider took too long")}
+	}
+	if withURL, ok := errors.AsType[*url.Error](err); ok {
+		err = withURL.Err
+	}
+	return &failure{"error", fmt.Errorf("asking the provider: %w", err)}
+}
+
+// address appends a path, which may have a query, to an upstream's URL.
+func address(base *url.URL, path string) string {
+	path, query, _ := strings.Cut(path, "?")
+	u := base.JoinPath(path)
+	u.RawQuery = query
+	if base.RawQuery != "" && query != "" {
+		u.RawQuery = base.RawQuery + "&" + query
+	} else if query == "" {
+		u.RawQuery = base.RawQuery
+	}
+	return u.String()
 }

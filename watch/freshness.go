@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/url"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -75,19 +74,12 @@ func NewFreshness(o *FreshnessOptions) (*Freshness, error) {
 	if o == nil || o.Store == nil || o.Fetcher == nil || o.Every <= 0 {
 		return nil, errors.New("preparing to check sources again: a store, a fetcher or a duration is missing")
 	}
-	f := &Freshness{
-		options: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		checks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ibid_source_checks_total",
-			Help: "Citations that were compared with their source as it is now, by what that counts as.",
-		}, []string{"counts"}),
+	checks, err := newCounter(o.Metrics, "ibid_source_checks_total",
+		"Citations that were compared with their source as it is now, by what that counts as.", "counts")
+	if err != nil {
+		return nil, fmt.Errorf("preparing to check sources again: %w", err)
 	}
-	if o.Metrics != nil {
-		if err := o.Metrics.Register(f.checks); err != nil {
-			return nil, fmt.Errorf("preparing to check sources again: registering its counter: %w", err)
-		}
-	}
-	return f, nil
+	return &Freshness{options: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), checks: checks}, nil
 }
 
 // Run checks sources until ctx ends; then it returns nil. It begins with those that answers cite which were stored
@@ -117,7 +109,11 @@ func (f *Freshness) Run(ctx context.Context) error {
 func (f *Freshness) do(ctx context.Context, job *store.Recheck) {
 	work, cancel := context.WithTimeout(ctx, recheckFor)
 	defer cancel()
-	cited, err := f.survive(work, job)
+	cited := true
+	err := recovered(work, f.log, "checking a source", slog.String("url", bare(job.URL)), func() (err error) {
+		cited, err = f.check(work, job)
+		return err
+	})
 	next := time.Time{}
 	switch {
 	case ctx.Err() != nil:
@@ -154,21 +150,6 @@ func bare(address string) string {
 	return address
 }
 
-// survive checks one source and reports whether anybody cites it; a mistake of ours is an error.
-func (f *Freshness) survive(ctx context.Context, job *store.Recheck) (cited bool, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			cited, err = true, fmt.Errorf("checking a source: a mistake of ours: %v", v)
-			f.log.ErrorContext(
-				ctx, "a mistake of ours was caught",
-				slog.String("url", bare(job.URL)),
-				slog.String("stack", string(debug.Stack())),
-			)
-		}
-	}()
-	return f.check(ctx, job)
-}
-
 // check reads one source and compares with it what rests on it. It reports whether anything does, or that is not known.
 func (f *Freshness) check(ctx context.Context, job *store.Recheck) (bool, error) {
 	pins, unpinned, err := f.rests(ctx, job)
@@ -179,7 +160,7 @@ func (f *Freshness) check(ctx context.Context, job *store.Recheck) (bool, error)
 	if err := ctx.Err(); err != nil {
 		return true, fmt.Errorf("waiting for its turn: %w", err)
 	}
-	if len(unpinned) > 0 && (failed == nil || isGone(failed)) {
+	if len(unpinned) > 0 && (failed == nil || failedAs(failed, snapshot.Gone)) {
 		for _, id := range unpinned {
 			if err := f.pin(ctx, job, id, snap); err != nil {
 				return true, err
@@ -204,10 +185,10 @@ func (f *Freshness) fetch(ctx context.Context, job *store.Recheck) (*snapshot.Sn
 	return f.options.Fetcher.Fetch(ctx, &snapshot.FetchRequest{URL: job.URL, Scheduled: true, Copies: copies})
 }
 
-// isGone reports whether a server says that there is no such document.
-func isGone(err error) bool {
+// failedAs reports whether fetching a source failed in that way.
+func failedAs(err error, kind snapshot.FetchErrorKind) bool {
 	e, ok := errors.AsType[*snapshot.FetchError](err)
-	return ok && e.Kind == snapshot.Gone
+	return ok && e.Kind == kind
 }
 
 // after returns how long after a check the next one is.
@@ -332,7 +313,8 @@ func (f *Freshness) compare(
 	var incidents []verify.Incident
 	for i := range pins {
 		p := &pins[i]
-		if p.Status != "" && isAway(failed) && job.Failures < recheckPatience-1 {
+		// That a source could not be reached says nothing of it.
+		if p.Status != "" && failedAs(failed, snapshot.Unreachable) && job.Failures < recheckPatience-1 {
 			continue
 		}
 		r := verify.Compare(
@@ -357,12 +339,6 @@ func (f *Freshness) compare(
 		}
 	}
 	return f.options.Store.SetStatuses(ctx, job.Tenant, statuses)
-}
-
-// isAway reports whether a source could not be reached, which says nothing of it.
-func isAway(err error) bool {
-	e, ok := errors.AsType[*snapshot.FetchError](err)
-	return ok && e.Kind == snapshot.Unreachable
 }
 
 // incident is the record of what failed.

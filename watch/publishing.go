@@ -3,17 +3,25 @@ package watch
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/wire"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/trail"
 )
 
 const (
@@ -78,19 +86,12 @@ func NewPublishing(o *PublishingOptions) (*Publishing, error) {
 	if o.Publisher.Level < 2 {
 		return nil, fmt.Errorf("preparing to publish: there are no manifests at level %d", o.Publisher.Level)
 	}
-	p := &Publishing{
-		options: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		results: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "ibid_manifests_total",
-			Help: "Manifests that were to be built, by what came of it: built, postponed or failed.",
-		}, []string{"result"}),
+	results, err := newCounter(o.Metrics, "ibid_manifests_total",
+		"Manifests that were to be built, by what came of it: built, postponed or failed.", "result")
+	if err != nil {
+		return nil, fmt.Errorf("preparing to publish: %w", err)
 	}
-	if o.Metrics != nil {
-		if err := o.Metrics.Register(p.results); err != nil {
-			return nil, fmt.Errorf("preparing to publish: registering its counter: %w", err)
-		}
-	}
-	return p, nil
+	return &Publishing{options: *o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), results: results}, nil
 }
 
 // Run builds manifests until ctx ends; then it returns nil. One that was interrupted is built by whoever comes next.
@@ -123,7 +124,10 @@ func (p *Publishing) Run(ctx context.Context) error {
 func (p *Publishing) do(ctx context.Context, job *store.Publication) {
 	work, cancel := context.WithTimeout(ctx, publishFor)
 	defer cancel()
-	err := p.survive(work, job)
+	err := recovered(
+		work, p.log, "building a manifest", slog.String("path", job.Path),
+		func() error { return p.publish(work, job) },
+	)
 	if err == nil || errors.Is(err, manifest.ErrMutated) { // another node was faster
 		p.results.WithLabelValues("built").Inc()
 		if p.options.Wake != nil {
@@ -185,20 +189,6 @@ func stored(err error) error {
 	return &ownFault{err}
 }
 
-// survive builds one manifest; a mistake of ours is an error.
-func (p *Publishing) survive(ctx context.Context, job *store.Publication) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &ownFault{fmt.Errorf("building a manifest: a mistake of ours: %v", v)}
-			p.log.ErrorContext(
-				ctx, "a mistake of ours was caught", slog.String("path", job.Path),
-				slog.String("stack", string(debug.Stack())),
-			)
-		}
-	}()
-	return p.publish(ctx, job)
-}
-
 // publish builds one manifest and keeps it.
 func (p *Publishing) publish(ctx context.Context, job *store.Publication) error {
 	what, err := p.read(ctx, job)
@@ -217,4 +207,361 @@ func (p *Publishing) publish(ctx context.Context, job *store.Publication) error 
 		return err
 	}
 	return stored(p.options.Store.KeepPublication(ctx, job, signed, pinsOf(job, what, m, signed)))
+}
+
+const (
+	// freshFor is how long what was read of a source counts as read now: the answer's manifest and its run's cite the
+	// same.
+	freshFor = time.Minute
+	// readFor is how long the sources of one manifest are read, and readBytes how many of their octets: when that is
+	// over, the others are not read. The last MaxReads of them may be over.
+	readFor   = 2 * time.Minute
+	readBytes = 32 << 20
+	// runFor is how long the run of an answer counts as read now.
+	runFor = 30 * time.Second
+)
+
+// publishable is what a manifest is of.
+type publishable struct {
+	answer *ibid.Answer
+	call   *store.Call  // that the answer came by; nil: the agent wrote it
+	trail  *trail.Trail // nil: the call is in no run
+}
+
+// read reads what a manifest is to be of.
+func (p *Publishing) read(ctx context.Context, job *store.Publication) (*publishable, error) {
+	what := &publishable{}
+	var err error
+	if job.AnswerID != "" {
+		if what.call, err = p.options.Store.Call(ctx, job.Tenant, job.AnswerID); err != nil {
+			return nil, stored(err)
+		}
+		what.answer = what.call.Answer
+	}
+	if job.Run != "" {
+		what.trail, err = p.runs.read(ctx, p.options.Store, job, what.answer)
+		if err != nil && (job.AnswerID == "" || !errors.Is(err, store.ErrNotFound)) {
+			return nil, stored(err)
+		}
+	}
+	if job.AnswerID != "" {
+		if one := answeredIn(what.trail, job.AnswerID); one != nil {
+			what.answer = one // should it have changed meanwhile
+		}
+		return what, nil
+	}
+	if what.trail == nil {
+		return nil, fmt.Errorf("reading the final answer: %w", store.ErrNotFound)
+	}
+	id := what.trail.FinalID()
+	if id == "" {
+		if what.answer, err = what.trail.FinalAnswer(ctx, nil, nil); err != nil {
+			return nil, fault(ctx, err)
+		}
+		return what, nil
+	}
+	if what.call, err = p.options.Store.Call(ctx, job.Tenant, id); err != nil {
+		return nil, stored(err)
+	}
+	if what.answer = answeredIn(what.trail, id); what.answer == nil {
+		what.answer = what.call.Answer
+	}
+	return what, nil
+}
+
+// lastRun remembers the run that was read last: its answers come one after the other, and each needs the steps before
+// it. A run may be large, so that only one is read at a time.
+type lastRun struct {
+	mu          sync.Mutex
+	tenant, run string
+	trail       *trail.Trail
+	at          time.Time
+}
+
+// read returns the run that a manifest is to be of. What is not to be built for the first time, or of the whole run,
+// needs all that is known now.
+func (l *lastRun) read(
+	ctx context.Context, s *store.Store, job *store.Publication, answer *ibid.Answer,
+) (*trail.Trail, error) {
+	if job.AnswerID == "" || job.Revision > 1 {
+		return s.Trail(ctx, job.Tenant, job.Run)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tenant == job.Tenant && l.run == job.Run && time.Since(l.at) < runFor &&
+		same(answeredIn(l.trail, job.AnswerID), answer) {
+		return l.trail, nil
+	}
+	at := time.Now()
+	t, err := s.Trail(ctx, job.Tenant, job.Run)
+	if err != nil {
+		return nil, err
+	}
+	l.tenant, l.run, l.trail, l.at = job.Tenant, job.Run, t, at
+	return t, nil
+}
+
+// forget lets go of a run that was not read just now.
+func (l *lastRun) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.at) >= runFor {
+		l.trail = nil
+	}
+}
+
+// answeredIn returns the captured answer that a run has under an id; nil: it has none.
+func answeredIn(t *trail.Trail, id string) *ibid.Answer {
+	if one := findAnswer(t, func(one *trail.StepAnswer) bool { return one.ID == id }); one != nil {
+		return one.Answer
+	}
+	return nil
+}
+
+// same reports whether two states of an answer have the same text, sources and citations.
+func same(a, b *ibid.Answer) bool {
+	return a != nil && a.Text == b.Text &&
+		slices.EqualFunc(a.Sources, b.Sources, func(x, y ibid.Source) bool { return x.ID == y.ID && x.URL == y.URL }) &&
+		slices.EqualFunc(a.Citations, b.Citations, func(x, y ibid.Citation) bool {
+			return x.ID == y.ID && x.Span == y.Span && x.Claim == y.Claim &&
+				slices.EqualFunc(x.Refs, y.Refs, func(x, y ibid.Ref) bool {
+					return x.Source == y.Source && x.Quote == y.Quote
+				})
+		})
+}
+
+// findAnswer returns the last answer of a run's steps that is so; nil: none is.
+func findAnswer(t *trail.Trail, is func(*trail.StepAnswer) bool) *trail.StepAnswer {
+	if t == nil {
+		return nil
+	}
+	for i := range slices.Backward(t.Steps) {
+		list := t.Steps[i].Answers
+		for k := range slices.Backward(list) {
+			if is(&list[k]) {
+				return &list[k]
+			}
+		}
+	}
+	return nil
+}
+
+// build makes the manifest, and sees to it that it can be published.
+func (p *Publishing) build(ctx context.Context, job *store.Publication, what *publishable) (*manifest.Manifest, error) {
+	publisher := p.options.Publisher
+	b := manifest.Builder{
+		Self: publisher.URL(job.Path), RunID: job.Pub, AgentID: publisher.Agent(), By: manifest.ByObserver,
+		Read: p.reader(job.Tenant), Texts: p.options.Texts, Salt: job.Salt,
+	}
+	if job.Supersedes != "" {
+		b.Supersedes = publisher.URL(job.Supersedes)
+	}
+	if job.AnswerID != "" && what.call.Body != nil {
+		b.BodyHash, b.MediaType = what.call.Body.Hash, what.call.Body.MediaType
+	}
+	m, err := b.Build(ctx, what.answer, what.trail)
+	if err != nil {
+		return nil, err
+	}
+	if list := m.Problems(); len(list) > 0 {
+		return nil, fmt.Errorf(
+			"building a manifest: it contradicts itself: %s at %q: %s", list[0].Status, list[0].Path, list[0].Detail,
+		)
+	}
+	return m, nil
+}
+
+// reader returns what reads the sources of one manifest, unless they were read just now.
+func (p *Publishing) reader(tenant string) func(context.Context, string) (*snapshot.Snapshot, error) {
+	copies := p.options.Store.Copies(tenant)
+	until := time.Now().Add(readFor)
+	var octets atomic.Int64
+	return func(ctx context.Context, url string) (*snapshot.Snapshot, error) {
+		if octets.Load() >= readBytes {
+			return nil, &snapshot.FetchError{URL: url, Kind: snapshot.TooLarge, Reason: "together"}
+		}
+		s := recent(ctx, copies, url, freshFor)
+		if s == nil {
+			ctx, cancel := context.WithDeadline(ctx, until)
+			defer cancel()
+			var err error
+			if s, err = p.options.Fetcher.Fetch(
+				ctx, &snapshot.FetchRequest{URL: url, Copies: copies, Retries: 1},
+			); err != nil {
+				return nil, err
+			}
+		}
+		octets.Add(int64(len(s.Octets)))
+		return s, nil
+	}
+}
+
+// recent returns what was read of a source within that time; nil: nothing was.
+func recent(ctx context.Context, copies snapshot.Copies, url string, within time.Duration) *snapshot.Snapshot {
+	s, err := copies.Latest(ctx, url)
+	if err != nil || s == nil || s.Octets == nil || time.Since(s.FetchedAt) >= within {
+		return nil
+	}
+	return s
+}
+
+// pinsOf returns what is to be looked at again: each excerpt of a stored answer's citations.
+func pinsOf(job *store.Publication, what *publishable, m *manifest.Manifest, signed *manifest.Signed) []store.Pin {
+	if what.call == nil {
+		return nil
+	}
+	sum := signed.Digest()
+	var list []store.Pin
+	for _, c := range m.Cited(what.answer) {
+		if !strings.HasPrefix(c.Source.URL, "http") {
+			continue // nobody can look at it
+		}
+		pin := store.Pin{
+			URL:      c.Source.URL,
+			AnswerID: what.call.AnswerID,
+			Run:      what.call.Run,
+			Citation: c.Citation,
+			ClaimID:  c.Claim.ID,
+			SourceID: c.Source.Source,
+			Claim:    *c.Source,
+			Path:     job.Path,
+			Digest:   hex.EncodeToString(sum[:]),
+		}
+		if c.Document != nil {
+			pin.Source = *c.Document
+		}
+		list = append(list, pin)
+	}
+	return list
+}
+
+const (
+	// resolveAgain is how long after its addresses were resolved an answer may take to reach the store, and how long
+	// those that could not be resolved are not asked again.
+	resolveAgain = time.Minute
+	// maxResolves is how many addresses of an answer are asked at a time.
+	maxResolves = 8
+)
+
+// errResolved says that an answer was changed first, and its manifest comes afterwards.
+var errResolved = errors.New("addresses of its sources were resolved")
+
+// resolved remembers what was resolved just now, by tenant and answer: the answer's manifest and its run's are built at
+// the same time, and the answer reaches the store later.
+type resolved struct {
+	mu   sync.Mutex
+	list map[[2]string]*resolving
+}
+
+// resolving is what becomes of the addresses of one answer.
+type resolving struct {
+	since    time.Time
+	done     bool
+	replaced []string // these will not be in the answer any more
+}
+
+// take begins to resolve the addresses of an answer: then it returns how to say what came of it. Else it reports
+// whether to wait: somebody else is at it, or the store has not got the answer yet.
+func (r *resolved) take(c *store.Call) (done func(replaced []string, err error), wait bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(
+		r.list,
+		func(_ [2]string, one *resolving) bool { return one.done && time.Since(one.since) > resolveAgain },
+	)
+	key := [2]string{c.Tenant, c.AnswerID}
+	if one := r.list[key]; one != nil {
+		return nil, !one.done ||
+			slices.ContainsFunc(
+				c.Answer.Sources,
+				func(s ibid.Source) bool { return slices.Contains(one.replaced, s.URL) },
+			)
+	}
+	if r.list == nil {
+		r.list = map[[2]string]*resolving{}
+	}
+	one := &resolving{}
+	r.list[key] = one
+	return func(replaced []string, err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if err != nil {
+			delete(r.list, key)
+		}
+		one.since, one.done, one.replaced = time.Now(), true, replaced
+	}, false
+}
+
+// resolve replaces addresses that only redirect, if there are any and that is wanted.
+func (p *Publishing) resolve(ctx context.Context, call *store.Call) error {
+	redirects := func(s ibid.Source) bool { return wire.IsRedirect(s.URL) }
+	if p.options.Resolve == nil || call == nil || !slices.ContainsFunc(call.Answer.Sources, redirects) {
+		return nil
+	}
+	done, wait := p.resolved.take(call)
+	if wait {
+		return errResolved
+	}
+	if done == nil {
+		return nil // these lead nowhere
+	}
+	replaced, err := p.replace(ctx, call)
+	done(replaced, err)
+	if err == nil && len(replaced) > 0 {
+		err = errResolved
+	}
+	return err
+}
+
+// replace resolves the addresses of an answer, has it kept, and returns those that it has not any more.
+func (p *Publishing) replace(ctx context.Context, call *store.Call) ([]string, error) {
+	changed, err := resolveRedirects(ctx, p.options.Fetcher, call.Answer)
+	if err != nil || changed == nil {
+		return nil, err
+	}
+	if err := p.options.Resolve(ctx, call.WithAnswer(changed)); err != nil {
+		return nil, fmt.Errorf("keeping where its sources are: %w", err)
+	}
+	var replaced []string
+	for i := range call.Answer.Sources {
+		if s := &call.Answer.Sources[i]; changed.Sources[i].URL != s.URL {
+			replaced = append(replaced, s.URL)
+		}
+	}
+	return replaced, nil
+}
+
+// resolveRedirects returns the answer with those addresses replaced that lead elsewhere and say nothing, each asked
+// once; nil: there are none, or none could be resolved. What cannot be resolved stays as it is.
+func resolveRedirects(ctx context.Context, f *snapshot.Fetcher, a *ibid.Answer) (*ibid.Answer, error) {
+	leads := make([]string, len(a.Sources))
+	slots := make(chan struct{}, maxResolves)
+	var all sync.WaitGroup
+	for i := range a.Sources {
+		if !wire.IsRedirect(a.Sources[i].URL) {
+			continue
+		}
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			if to, err := f.Location(ctx, a.Sources[i].URL); err == nil && !wire.IsRedirect(to) {
+				leads[i] = to
+			}
+		})
+	}
+	all.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	out, changed := *a, false
+	out.Sources = slices.Clone(a.Sources)
+	for i, to := range leads {
+		if s := &out.Sources[i]; to != "" {
+			s.OriginalURL, s.URL, changed = cmp.Or(s.OriginalURL, s.URL), to, true
+		}
+	}
+	if !changed {
+		return nil, nil //nolint:nilnil // as it says
+	}
+	return &out, nil
 }

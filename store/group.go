@@ -14,8 +14,8 @@ import (
 	"github.com/ibidhq/ibid"
 )
 
-// thread is a conversation or a run, and what is new of it in a batch.
-type thread struct {
+// group is a conversation or a run, and what is new of it in a batch.
+type group struct {
 	tenantID
 	runFields
 	last, started, ended, answers int64
@@ -31,36 +31,36 @@ type runFields struct {
 	finished, recorded, size, touched   int64
 }
 
-// threadTable is how the threads of one kind are stored.
-type threadTable struct {
-	name, call string                // the table, and the column of calls that has a thread's id
-	columns    []string              // tenant and id come first
-	there      string                // holds for a thread that there is something of
-	fields     func(t *thread) []any // pointers to what the columns have
-	id         func(r *row) string   // of the thread that a row is in; empty: none
+// groupTable is how the groups of one kind are stored.
+type groupTable struct {
+	name, call string               // the table, and the column of calls that has a group's id
+	columns    []string             // tenant and id come first
+	there      string               // holds for a group that there is something of
+	fields     func(t *group) []any // pointers to what the columns have
+	id         func(r *row) string  // of the group that a row is in; empty: none
 }
 
-func conversationTable() *threadTable {
-	return &threadTable{
+func conversationTable() *groupTable {
+	return &groupTable{
 		name: "conversations", call: "conversation",
 		columns: []string{"tenant", "id", "last", "started", "ended", "answers", "numbered"},
 		there:   "answers > 0",
-		fields: func(t *thread) []any {
+		fields: func(t *group) []any {
 			return []any{&t.tenant, &t.id, &t.last, &t.started, &t.ended, &t.answers, &t.numbered}
 		},
 		id: func(r *row) string { return r.Conversation },
 	}
 }
 
-func runTable() *threadTable {
-	return &threadTable{
+func runTable() *groupTable {
+	return &groupTable{
 		name: "runs", call: "run",
 		columns: []string{
 			"tenant", "id", "last", "started", "ended", "answers", "agent", "seq", "steps", "question", "strategy",
 			"captured", "counted", "made", "finished", "recorded", "size", "touched",
 		},
 		there: "(answers > 0 OR recorded > 0)",
-		fields: func(t *thread) []any {
+		fields: func(t *group) []any {
 			return []any{
 				&t.tenant, &t.id, &t.last, &t.started, &t.ended, &t.answers, &t.agent, &t.seq, &t.steps, &t.question,
 				&t.strategy, &t.captured, &t.counted, &t.made, &t.finished, &t.recorded, &t.size, &t.touched,
@@ -71,18 +71,14 @@ func runTable() *threadTable {
 }
 
 // all returns the columns for a query, each with a prefix.
-func (table *threadTable) all(prefix string) string {
+func (table *groupTable) all(prefix string) string {
 	return prefix + strings.Join(table.columns, ", "+prefix)
 }
 
-func (table *threadTable) scan(rows *sql.Rows) (thread, error) {
-	var t thread
-	err := rows.Scan(table.fields(&t)...)
-	return t, err
-}
+func (table *groupTable) scan(rows *sql.Rows, g *group) error { return rows.Scan(table.fields(g)...) }
 
-// values returns what is to be stored of threads.
-func (table *threadTable) values(list []*thread) [][]any {
+// values returns what is to be stored of groups.
+func (table *groupTable) values(list []*group) [][]any {
 	values := make([][]any, 0, len(list))
 	for _, t := range list {
 		fields := table.fields(t)
@@ -99,34 +95,34 @@ func (table *threadTable) values(list []*thread) [][]any {
 	return values
 }
 
-// upsert is the statement that stores threads: set says what becomes of one that is there already.
-func (table *threadTable) upsert(tx *transaction, set string) *tuples {
+// upsert is the statement that stores groups: set says what becomes of one that is there already.
+func (table *groupTable) upsert(tx *transaction, set string) *tuples {
 	return &tuples{
 		before: tx.insertInto(table.name, table.all("")), row: "($" + strings.Repeat(", $", len(table.columns)-1) + ")",
 		after: " ON CONFLICT (tenant, id) DO UPDATE SET " + set,
 	}
 }
 
-// threads returns the threads that rows are in, and keeps them from changing till the transaction ends. They are in the
+// groups returns the groups that rows are in, and keeps them from changing till the transaction ends. They are in the
 // order of their ids, so that two transactions lock them in the same order.
-func (tx *transaction) threads(ctx context.Context, table *threadTable, rows []*row) ([]*thread, error) {
-	by := map[tenantID]*thread{}
+func (tx *transaction) groups(ctx context.Context, table *groupTable, rows []*row) ([]*group, error) {
+	by := map[tenantID]*group{}
 	for _, r := range rows {
 		if table.id(r) == "" {
 			continue
 		}
 		id := tenantID{lookup(r.Tenant), lookup(table.id(r))}
 		if by[id] == nil {
-			by[id] = &thread{tenantID: id}
+			by[id] = &group{tenantID: id}
 		}
 		by[id].rows = append(by[id].rows, r)
 	}
 	return tx.lock(ctx, table, by)
 }
 
-// lock fills in the threads that are there already, and returns all in the order of their ids.
-func (tx *transaction) lock(ctx context.Context, table *threadTable, by map[tenantID]*thread) ([]*thread, error) {
-	list := slices.SortedFunc(maps.Values(by), func(a, b *thread) int { return a.compare(b.tenantID) })
+// lock fills in the groups that are there already, and returns all in the order of their ids.
+func (tx *transaction) lock(ctx context.Context, table *groupTable, by map[tenantID]*group) ([]*group, error) {
+	list := slices.SortedFunc(maps.Values(by), func(a, b *group) int { return a.compare(b.tenantID) })
 	var query *tuples
 	var values [][]any
 	if tx.postgres { // only what is there can be locked
@@ -143,8 +139,8 @@ func (tx *transaction) lock(ctx context.Context, table *threadTable, by map[tena
 		}
 	}
 	err := tx.list(ctx, query, values, func(found *sql.Rows) error {
-		f, err := table.scan(found)
-		if err != nil {
+		var f group
+		if err := table.scan(found, &f); err != nil {
 			return err
 		}
 		t := by[f.tenantID]
@@ -155,8 +151,8 @@ func (tx *transaction) lock(ctx context.Context, table *threadTable, by map[tena
 	return list, err
 }
 
-// grow adds the rows of a batch to their thread.
-func (t *thread) grow() {
+// grow adds the rows of a batch to their group.
+func (t *group) grow() {
 	for _, r := range t.rows {
 		t.last = max(t.last, r.n)
 		if started := micros(r.Started); t.started == 0 || started < t.started {
@@ -167,8 +163,8 @@ func (t *thread) grow() {
 	}
 }
 
-// putThreads stores what the threads have become.
-func (tx *transaction) putThreads(ctx context.Context, table *threadTable, list []*thread) error {
+// putGroups stores what the groups have become.
+func (tx *transaction) putGroups(ctx context.Context, table *groupTable, list []*group) error {
 	set := make([]string, 0, len(table.columns))
 	for _, column := range table.columns[2:] {
 		set = append(set, column+" = excluded."+column)
@@ -179,7 +175,7 @@ func (tx *transaction) putThreads(ctx context.Context, table *threadTable, list 
 // putConversations stores the conversations of rows, and numbers their sources.
 func (tx *transaction) putConversations(ctx context.Context, rows []*row) error {
 	table := conversationTable()
-	list, err := tx.threads(ctx, table, rows)
+	list, err := tx.groups(ctx, table, rows)
 	if err != nil {
 		return err
 	}
@@ -190,7 +186,7 @@ func (tx *transaction) putConversations(ctx context.Context, rows []*row) error 
 }
 
 // number stores conversations, and the numbers of those sources of their rows that have none yet.
-func (tx *transaction) number(ctx context.Context, table *threadTable, list []*thread) error {
+func (tx *transaction) number(ctx context.Context, table *groupTable, list []*group) error {
 	var numbers [][]any
 	for _, t := range list {
 		known := ibid.Numbering{}
@@ -213,7 +209,7 @@ func (tx *transaction) number(ctx context.Context, table *threadTable, list []*t
 			numbers = append(numbers, []any{t.tenant, t.id, first, tx.text(keys)})
 		}
 	}
-	if err := tx.putThreads(ctx, table, list); err != nil {
+	if err := tx.putGroups(ctx, table, list); err != nil {
 		return err
 	}
 	return tx.exec(
@@ -224,7 +220,7 @@ func (tx *transaction) number(ctx context.Context, table *threadTable, list []*t
 }
 
 // number numbers the keys that are not known, as ibid.Numbering does, and returns them.
-func (t *thread) number(known ibid.Numbering, keys []string) []string {
+func (t *group) number(known ibid.Numbering, keys []string) []string {
 	var fresh []string
 	for _, key := range keys {
 		if known[key] == 0 {
@@ -237,7 +233,7 @@ func (t *thread) number(known ibid.Numbering, keys []string) []string {
 }
 
 // numbering returns the numbers that the sources of a conversation have.
-func numbering(ctx context.Context, q querier, t *thread) (ibid.Numbering, error) {
+func numbering(ctx context.Context, q querier, t *group) (ibid.Numbering, error) {
 	known := ibid.Numbering{}
 	err := each(ctx, q, func(rows *sql.Rows) error {
 		var number int
@@ -260,7 +256,7 @@ func numbering(ctx context.Context, q querier, t *thread) (ibid.Numbering, error
 // putRuns stores the runs of rows, and gives each row its step and the number of its event.
 func (tx *transaction) putRuns(ctx context.Context, rows []*row) error {
 	table := runTable()
-	list, err := tx.threads(ctx, table, rows)
+	list, err := tx.groups(ctx, table, rows)
 	if err != nil {
 		return err
 	}
@@ -288,11 +284,11 @@ func (tx *transaction) putRuns(ctx context.Context, rows []*row) error {
 			r.seq = t.seq
 		}
 	}
-	return tx.putThreads(ctx, table, list)
+	return tx.putGroups(ctx, table, list)
 }
 
 // stepAside is [transaction.giveWay] for the rows that are before one in the same batch.
-func (t *thread) stepAside(before []*row, step int) {
+func (t *group) stepAside(before []*row, step int) {
 	for _, r := range before {
 		if r.counted && r.step == step {
 			t.steps++
@@ -303,7 +299,7 @@ func (t *thread) stepAside(before []*row, step int) {
 
 // giveWay gives those steps of a run other numbers that have one of the numbers and were only counted: a number that
 // somebody said is that step's, whichever came first. t.steps becomes at least the highest of the numbers.
-func (tx *transaction) giveWay(ctx context.Context, t *thread, numbers []int64) error {
+func (tx *transaction) giveWay(ctx context.Context, t *group, numbers []int64) error {
 	said := map[int64]bool{}
 	for _, n := range numbers {
 		if n <= t.steps {
@@ -322,9 +318,11 @@ func (tx *transaction) giveWay(ctx context.Context, t *thread, numbers []int64) 
 	}
 	var moved []counted
 	for _, of := range []struct{ query, update string }{
-		{"SELECT step, n FROM calls WHERE tenant = $1 AND run = $2 AND counted = 1", "UPDATE calls SET step = $1 WHERE n = $2"},
+		{"SELECT step, n FROM calls WHERE tenant = $1 AND run = $2 AND counted = 1", "UPDATE calls SET step = " +
+			"$1 WHERE n = $2"},
 		{
-			"SELECT number, n FROM records WHERE tenant = $1 AND run = $2 AND id >= '" + countedID + "' AND id < '" + countedEnd + "'",
+			"SELECT number, n FROM records WHERE tenant = $1 AND run = $2 " +
+				"AND id >= '" + countedID + "' AND id < '" + countedEnd + "'",
 			"UPDATE records SET number = $1 WHERE n = $2",
 		},
 	} {
