@@ -421,7 +421,7 @@ func (tx *transaction) refetch(ctx context.Context, r *row) error {
 	if old == nil || err != nil {
 		return err
 	}
-	c := old.Call.WithAnswer(r.Answer)
+	c := old.WithAnswer(r.Answer)
 	fresh, err := newRow(c, tx.postgres)
 	if err != nil {
 		return err
