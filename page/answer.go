@@ -6,9 +6,10 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/ibidhq/ibid/internal/httpx"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
@@ -43,12 +44,10 @@ func (p *Page) answer(w http.ResponseWriter, r *request) error {
 // call returns a tenant's answer: from the gateway as long as it is not in the store.
 func (p *Page) call(ctx context.Context, tenant, id string) (*store.Call, error) {
 	if why := gateway.CheckID(id); why != "" {
-		return nil, badRequest("The id of an answer "+why+".", "")
+		return nil, httpx.BadRequest("The id of an answer "+why+".", "")
 	}
-	if p.o.Gateway != nil {
-		if call, ok := p.o.Gateway.Find(tenant, id); ok {
-			return call, nil
-		}
+	if call, ok := p.captured.Captured(tenant, id); ok {
+		return call, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askStore)
 	defer cancel()
@@ -258,27 +257,14 @@ func (l *layout) markClaim(citations []int) (before, after string) {
 	for _, c := range citations[:min(len(citations), maxMarked)] {
 		ids = append(ids, l.ids[c])
 	}
-	return l.execute("claim", strings.Join(ids, " ")), "</mark>"
+	return `<mark class="claim" data-cites="` + template.HTMLEscapeString(strings.Join(ids, " ")) + `">`, "</mark>"
 }
 
-// chipView is a marker: a link to the first source's row, in the element that makes a card of it. The element's
+// writeChip returns a marker: a link to the first source's row, in the element that makes a card of it. The element's
 // attributes say which citations and rows it is about.
-type chipView struct {
-	ID          string // of the element
-	Row         string // the id of the first source's row
-	Cites, Rows string // ids of citations, and numbers of sources
-	Name, Place string
-	More        int // how many other sources
-}
-
-// writeChip writes a marker.
 func (l *layout) writeChip(m ibid.Marker) string {
 	l.chips++
 	first := &m.Items[0]
-	v := &chipView{
-		ID: l.prefix + "m-" + strconv.Itoa(l.chips), Row: l.prefix + "s-" + strconv.Itoa(first.Number),
-		More: len(m.Items) - 1,
-	}
 	var cites []string
 	var rows []int
 	for i := range m.Items {
@@ -292,15 +278,28 @@ func (l *layout) writeChip(m ibid.Marker) string {
 			cites = append(cites, l.ids[c])
 		}
 	}
-	v.Cites, v.Rows = strings.Join(cites, " "), joinNumbers(rows)
 	source := l.sources[l.index[first.Source.ID]]
-	v.Name = text.Shorten(shortName(source.Site, source.Title), maxLabel)
-	for _, c := range first.Citations {
+	words := "<bdi>" + template.HTMLEscapeString(text.Shorten(shortName(source.Site, source.Title), maxLabel)) + "</bdi>"
+	if place := l.pagesOf(first); place != "" {
+		words += " <span>" + template.HTMLEscapeString(place) + "</span>"
+	}
+	if more := len(m.Items) - 1; more > 0 {
+		words += fmt.Sprintf(` <span class="more">+%d</span>`, more)
+	}
+	return fmt.Sprintf(
+		`<ibid-cite id="%sm-%d" data-cites="%s" data-n="%s"><a class="chip" href="#%[1]ss-%[5]d">%[6]s</a></ibid-cite>`,
+		l.prefix, l.chips, template.HTMLEscapeString(strings.Join(cites, " ")), joinNumbers(rows), first.Number, words,
+	)
+}
+
+// pagesOf returns the pages of a source that the citations of a marker name first; empty: they name none.
+func (l *layout) pagesOf(item *ibid.MarkerItem) string {
+	for _, c := range item.Citations {
 		for _, ref := range l.answer.Citations[c].Refs {
-			if ref.Source == first.Source.ID && v.Place == "" {
-				v.Place = pageWords(ref.Locator)
+			if place := pageWords(ref.Locator); ref.Source == item.Source.ID && place != "" {
+				return place
 			}
 		}
 	}
-	return l.execute("chip", v)
+	return ""
 }

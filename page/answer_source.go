@@ -38,9 +38,9 @@ type sourceView struct {
 	Letter  string
 	Open    string        // where it can be opened; empty: nowhere
 	Wrongs  template.HTML // the buttons for what can be wrong with a citation
-	Excerpt *quoteView  // what was sent of it, where no citation quotes it; nil: it is quoted, or nothing was sent
-	Uses    []*useView  // what citations take from it
-	Rated   []ratedView // the citations that a reader can judge here; nil: none
+	Excerpt *quoteView    // what was sent of it, where no citation quotes it; nil: it is quoted, or nothing was sent
+	Uses    []*useView    // what citations take from it
+	Rated   []ratedView   // the citations that a reader can judge here; nil: none
 
 	judged []ratedView
 }
@@ -57,9 +57,9 @@ type useView struct {
 	Confidence string
 	Check      template.HTML // badges
 	Support    template.HTML // empty: no checker was asked
-	Inferred   bool   // a program found the citation, after the fact
-	Back       string // the id of the first chip in the text; empty: there is none
-	Open       string // where the source can be opened at these words; empty: nowhere
+	Inferred   bool          // a program found the citation, after the fact
+	Back       string        // the id of the first chip in the text; empty: there is none
+	Open       string        // where the source can be opened at these words; empty: nowhere
 	Said       *saidView
 
 	quote *quote // nil: nothing is quoted

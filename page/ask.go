@@ -217,7 +217,7 @@ func (p *Page) recall(r *request, q *chat.Question) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
-	p.catchUp(ctx)
+	p.captured.CatchUp(ctx)
 	// before the store: an answer that ends now is in one of both
 	begun := len(p.arriving.of(r.who.Tenant, q.Conversation)) > 0
 	c, err := p.o.Store.Conversation(ctx, r.who.Tenant, q.Conversation, &store.Query{Limit: recalled})

@@ -1,13 +1,11 @@
 package page
 
 import (
-	"net/http"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -29,16 +27,18 @@ const (
 	// maxMaking is how many conversations are made files of at the same time, whoever's: each may be as large as
 	// maxExport, and is in memory several times.
 	maxMaking = 2
+	// retryAfter is when whoever was refused for these bounds may try again.
+	retryAfter = 5 * time.Second
 )
 
-// bounds is what readers can have done at the same time.
+// bounds is what readers can have done at the same time: quotas are of each tenant, semaphores of all together.
 type bounds struct {
-	verifying slots
-	uploads   slots
-	comparing slots
-	saving    slots               // of kept copies
-	exports   slots               // of conversations
-	watching  slots               // streams of answers and runs
+	verifying httpx.Quota
+	uploads   httpx.Quota
+	comparing httpx.Quota
+	saving    httpx.Quota         // of kept copies
+	exports   httpx.Quota         // of conversations
+	watching  httpx.Quota         // streams of answers and runs
 	reading   *semaphore.Weighted // of kept copies
 	exporting *semaphore.Weighted // of conversations
 	texts     *snapshot.Texts     // that were read of them
@@ -47,43 +47,17 @@ type bounds struct {
 
 func newBounds() *bounds {
 	return &bounds{
+		verifying: httpx.Quota{Most: maxVerifying},
+		uploads:   httpx.Quota{Most: maxUploads},
+		comparing: httpx.Quota{Most: maxComparing},
+		saving:    httpx.Quota{Most: maxSaving},
+		exports:   httpx.Quota{Most: maxExporting},
+		watching:  httpx.Quota{Most: maxLive},
 		reading:   semaphore.NewWeighted(maxReading),
 		exporting: semaphore.NewWeighted(maxMaking),
 		texts:     &snapshot.Texts{},
 	}
 }
 
-// slots counts what is done for each tenant at the same time, so that none takes another's place. The zero value is
-// ready.
-type slots struct {
-	mu    sync.Mutex
-	taken map[string]int // by tenant; only what is not 0
-}
-
-// take takes one of a tenant's slots, of which there are so many; not ok: all are taken. The function gives it back.
-func (s *slots) take(tenant string, of int) (release func(), ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.taken[tenant] >= of {
-		return nil, false
-	}
-	if s.taken == nil {
-		s.taken = map[string]int{}
-	}
-	s.taken[tenant]++
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.taken[tenant]--; s.taken[tenant] == 0 {
-			delete(s.taken, tenant)
-		}
-	}, true
-}
-
 // busy is the error for what is done by others at the moment.
-func busy(detail string) error {
-	return &gateway.Problem{
-		Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Detail: detail, Hint: "Try again in a moment.",
-		Header: http.Header{"Retry-After": {"5"}},
-	}
-}
+func busy(detail string) error { return httpx.TooMany(retryAfter, detail, "Try again in a moment.") }

@@ -89,7 +89,7 @@ func (p *Page) conversations(w http.ResponseWriter, r *request) error {
 	list.Badges = verificationChoices(list.Badge)
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
-	p.catchUp(ctx)
+	p.captured.CatchUp(ctx)
 	var next string
 	var err error
 	cursor := r.URL.Query().Get("cursor")
@@ -229,7 +229,7 @@ func (p *Page) conversation(w http.ResponseWriter, r *request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
-	p.catchUp(ctx)
+	p.captured.CatchUp(ctx)
 	cursor := r.URL.Query().Get("cursor")
 	arriving := p.arriving.of(r.who.Tenant, id) // before the store: an answer that ends now is in one of both
 	if cursor == "" && len(arriving) == 0 {

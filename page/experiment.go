@@ -117,7 +117,7 @@ func (b *experimentsBody) check() string {
 
 // compareStrategies compares on the last stored runs. A run that cannot be read is counted and left out.
 func (p *Page) compareStrategies(ctx context.Context, tenant string, body *experimentsBody) error {
-	release, ok := p.bounds.comparing.take(tenant, maxComparing)
+	release, ok := p.bounds.comparing.Take(tenant)
 	if !ok {
 		return busy("Others compare strategies at the moment.")
 	}

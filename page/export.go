@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/ibidhq/ibid/internal/httpx"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/biblio"
@@ -109,7 +111,7 @@ func (r *request) exportForm(one bool) (exportForm, error) {
 		}
 		all = append(all, f.as)
 	}
-	return exportForm{}, badRequest("It cannot be written like that.", "as is one of "+strings.Join(all, ", ")+".")
+	return exportForm{}, httpx.BadRequest("It cannot be written like that.", "as is one of "+strings.Join(all, ", ")+".")
 }
 
 // exportAnswer hands an answer out as a file.
@@ -159,7 +161,7 @@ func (p *Page) exportConversation(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	release, ok := p.bounds.exports.take(r.who.Tenant, maxExporting)
+	release, ok := p.bounds.exports.Take(r.who.Tenant)
 	if !ok {
 		return busy("Other conversations are being exported.")
 	}
@@ -173,7 +175,7 @@ func (p *Page) exportConversation(w http.ResponseWriter, r *request) error {
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }()
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
-	p.catchUp(ctx)
+	p.captured.CatchUp(ctx)
 	c, err := p.wholeConversation(ctx, r.who.Tenant, id)
 	if err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibidhq/ibid/internal/httpx"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
 )
@@ -108,13 +110,13 @@ func (p *Page) giveFeedback(w http.ResponseWriter, r *request) error {
 	var err error
 	if s := field("step"); s != "" {
 		if f.Step, err = strconv.Atoi(s); err != nil || f.Step < 1 {
-			return badRequest("The step is not a number.", "Steps are numbered from 1.")
+			return httpx.BadRequest("The step is not a number.", "Steps are numbered from 1.")
 		}
 	}
 	if s := field("relevance"); s != "" {
 		relevance, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return badRequest("The relevance is not a number.", "It is one from 0 to 1.")
+			return httpx.BadRequest("The relevance is not a number.", "It is one from 0 to 1.")
 		}
 		f.Relevance = &relevance
 	}

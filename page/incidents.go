@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ibidhq/ibid/internal/httpx"
+
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )
@@ -84,7 +86,7 @@ func (p *Page) incidents(w http.ResponseWriter, r *request) error {
 		Source: body.Source, Status: body.Status, Cursor: q.Get("cursor"), Limit: incidentsListed,
 	})
 	if errors.Is(err, store.ErrCursor) {
-		return badRequest("There is no such page of this list.", "Begin again with the first.")
+		return httpx.BadRequest("There is no such page of this list.", "Begin again with the first.")
 	}
 	if err != nil {
 		return err
@@ -105,7 +107,7 @@ func (p *Page) incidents(w http.ResponseWriter, r *request) error {
 
 // checkIncidents says whether the chain of all incidents is in order.
 func (p *Page) checkIncidents(ctx context.Context, tenant string, body *incidentsBody) error {
-	release, ok := p.bounds.verifying.take(tenant, maxVerifying)
+	release, ok := p.bounds.verifying.Take(tenant)
 	if !ok {
 		return busy("Others are checked at the moment.")
 	}

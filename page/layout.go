@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibidhq/ibid/internal/httpx"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
@@ -233,6 +235,7 @@ func funcs(assets map[string]asset) template.FuncMap {
 		"count":   counted,
 		"numbers": joinNumbers,
 		"percent": percent,
+		"pieces":  piecesHTML,
 		"float":   func(v *float64) float64 { return *v },
 		"long":    long,
 		"more":    func(all, shown any) int { return reflect.ValueOf(all).Len() - reflect.ValueOf(shown).Len() },
@@ -347,7 +350,7 @@ func readForm(w http.ResponseWriter, r *request) error {
 	defer readInTime(w)()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
-		return badRequest("The form cannot be read.", "It may be too long, or have taken too long.")
+		return httpx.BadRequest("The form cannot be read.", "It may be too long, or have taken too long.")
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -49,7 +50,7 @@ const (
 // there is no such answer and will be none), and end. Whoever connects again is sent all blocks; those that the page
 // has as they are stay untouched.
 type liveStream struct {
-	*eventStream
+	*httpx.Stream
 
 	p            *Page
 	r            *request
@@ -87,7 +88,7 @@ func (p *Page) liveAnswer(w http.ResponseWriter, r *request) error {
 	if err := s.prepare(); err != nil {
 		return err
 	}
-	release, ok := p.bounds.watching.take(r.who.Tenant, maxLive)
+	release, ok := p.bounds.watching.Take(r.who.Tenant)
 	if !ok {
 		return tooManyWatch("Reload the page when the answer is there.")
 	}
@@ -99,8 +100,8 @@ func (p *Page) liveAnswer(w http.ResponseWriter, r *request) error {
 		}
 		defer listener.Close()
 	}
-	p.stream(w, r, func(ctx context.Context, to *eventStream) error {
-		s.eventStream = to
+	p.stream(w, r, func(ctx context.Context, to *httpx.Stream) error {
+		s.Stream = to
 		return s.follow(ctx, listener)
 	})
 	return nil
@@ -150,7 +151,7 @@ func (s *liveStream) number(ctx context.Context) (ibid.Numbering, *conversationB
 
 // follow sends what becomes known, until all of it is, the reader leaves or the server ends.
 func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
-	if err := s.write(": watching\nretry: 2000\n\n"); err != nil {
+	if err := s.Comment("watching\nretry: 2000"); err != nil {
 		return err
 	}
 	var heard <-chan bus.Message
@@ -187,7 +188,7 @@ func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
 			if !s.p.o.Guard.Still(ctx, s.r.who) {
 				return errLiveEnd
 			}
-			err = s.write(": heartbeat\n\n")
+			err = s.Comment("heartbeat")
 		}
 		if err != nil {
 			return err
@@ -265,7 +266,7 @@ func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.p.catchUp(ctx)
+	s.p.captured.CatchUp(ctx)
 	whole := &wholeAnswer{call: call}
 	if whole.numbering, whole.head, err = s.number(ctx); err != nil {
 		return nil, err
@@ -377,13 +378,11 @@ func (s *liveStream) sendBlocks() error {
 
 // send sends an event.
 func (s *liveStream) send(name string, data any) error {
-	var b bytes.Buffer
-	b.WriteString("event: " + name + "\ndata: ")
-	if err := json.NewEncoder(&b).Encode(data); err != nil { // it ends the line
+	b, err := json.Marshal(data)
+	if err != nil {
 		return err
 	}
-	b.WriteByte('\n')
-	return s.write(b.String())
+	return s.Event("", name, b)
 }
 
 // idPrefix returns what a page said begins the ids of an answer, if it can.
@@ -430,7 +429,7 @@ func (p *Page) liveRun(w http.ResponseWriter, r *request) error {
 	if p.o.Bus == nil {
 		return p.nowhere(w, r)
 	}
-	release, ok := p.bounds.watching.take(r.who.Tenant, maxLive)
+	release, ok := p.bounds.watching.Take(r.who.Tenant)
 	if !ok {
 		return tooManyWatch("Reload the page to see what was added.")
 	}
@@ -441,21 +440,21 @@ func (p *Page) liveRun(w http.ResponseWriter, r *request) error {
 	}
 	defer listener.Close()
 	after := int64(r.number("after"))
-	p.stream(w, r, func(ctx context.Context, s *eventStream) error {
-		if err := s.write(": watching\nretry: 5000\n\n"); err != nil {
+	p.stream(w, r, func(ctx context.Context, s *httpx.Stream) error {
+		if err := s.Comment("watching\nretry: 5000"); err != nil {
 			return err
 		}
 		return listener.Follow(ctx, p.o.Store, after, func(m bus.Message) error {
 			switch {
 			case m.Event != nil:
-				_ = s.write("event: changed\ndata: {}\n\n")
+				_ = s.Event("", "changed", []byte("{}"))
 				return errLiveEnd
 			case m.Live != nil:
 				return nil
 			case !p.o.Guard.Still(ctx, r.who):
 				return errLiveEnd
 			}
-			return s.write(": heartbeat\n\n")
+			return s.Comment("heartbeat")
 		})
 	})
 	return nil
@@ -463,46 +462,19 @@ func (p *Page) liveRun(w http.ResponseWriter, r *request) error {
 
 // tooManyWatch is the error for who would watch more than a tenant can.
 func tooManyWatch(hint string) error {
-	return &gateway.Problem{
-		Status: http.StatusTooManyRequests, Code: gateway.CodeTooMany, Hint: hint,
-		Detail: fmt.Sprintf("%d answers and runs are being watched already.", maxLive),
-		Header: http.Header{"Retry-After": {"5"}},
-	}
-}
-
-// eventStream sends server-sent events to one reader.
-type eventStream struct {
-	w  http.ResponseWriter
-	rc *http.ResponseController
+	return httpx.TooMany(retryAfter, fmt.Sprintf("%d answers and runs are being watched already.", maxLive), hint)
 }
 
 // stream begins a stream of events and calls tell, whose context ends when the reader leaves or the server ends. That a
 // reader has left is nobody's error.
-func (p *Page) stream(w http.ResponseWriter, r *request, tell func(context.Context, *eventStream) error) {
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx would hold events back
-	w.WriteHeader(http.StatusOK)
+func (p *Page) stream(w http.ResponseWriter, r *request, tell func(context.Context, *httpx.Stream) error) {
+	s := (&httpx.Reply{ResponseWriter: w}).Events(liveWrite)
+	defer s.End()
 	if r.Method == http.MethodHead {
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(p.closing, cancel)()
-	s := &eventStream{w, http.NewResponseController(w)}
-	defer func() { _ = s.rc.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
 	_ = tell(ctx, s)
-}
-
-// write sends text at once.
-func (s *eventStream) write(text string) error {
-	// A server that cannot set deadlines has its own ways with slow readers.
-	if err := s.rc.SetWriteDeadline(time.Now().Add(liveWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	if _, err := s.w.Write([]byte(text)); err != nil {
-		return err
-	}
-	return s.rc.Flush()
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"html/template"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,11 +14,28 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// piece is a stretch of a text that is shown with marks: templates/parts/marks.html shows pieces.
+// piece is a stretch of a text that is shown with marks.
 type piece struct {
 	Text   string
 	Marked bool
 	Of     string // the ids of the citations that a mark is for, as in an attribute; empty: all that are there
+}
+
+// piecesHTML returns pieces as HTML. A page has thousands of them, for which a template would take most of its time.
+func piecesHTML(list []piece) template.HTML {
+	var b strings.Builder
+	for _, p := range list {
+		switch {
+		case !p.Marked:
+			b.WriteString(template.HTMLEscapeString(p.Text))
+		case p.Of == "":
+			b.WriteString("<mark>" + template.HTMLEscapeString(p.Text) + "</mark>")
+		default:
+			b.WriteString(`<mark data-of="` + template.HTMLEscapeString(p.Of) + `">`)
+			b.WriteString(template.HTMLEscapeString(p.Text) + "</mark>")
+		}
+	}
+	return trustedHTML(b.String())
 }
 
 // marked returns the pieces of a text whose first occurrence of words is marked; of what is empty there are none.
@@ -186,17 +204,14 @@ func (q *quote) pieces(end int) []piece {
 
 // quoteView is a source's words as they are shown: a long quote opens from its beginning.
 type quoteView struct {
-	Short []piece // its beginning, where it is long; nil: it is not
-	Full  []piece
+	Short template.HTML // its beginning, where it is long; empty: it is not
+	Full  template.HTML
 }
 
 func (q *quote) view() quoteView {
-	v := quoteView{Full: q.pieces(len(q.text))}
+	v := quoteView{Full: piecesHTML(append(q.pieces(len(q.text)), piece{Text: q.gap}))}
 	if end := shortEnd(q.text); end > 0 {
-		v.Short = q.pieces(end)
-	}
-	if q.gap != "" {
-		v.Full = append(v.Full, piece{Text: q.gap})
+		v.Short = piecesHTML(q.pieces(end))
 	}
 	return v
 }

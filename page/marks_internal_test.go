@@ -9,16 +9,6 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// markup returns pieces as a page shows them.
-func markup(tb testing.TB, p *Page, list []piece) string {
-	tb.Helper()
-	html, err := p.fragment("answer", "pieces", list)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return string(html)
-}
-
 // plain returns the text of pieces.
 func plain(list []piece) string {
 	var b strings.Builder
@@ -35,7 +25,7 @@ func TestQuoteMarks(t *testing.T) {
 	q.compare("c", "118 species of birds and dragonflies")
 	want := `<mark data-of="a c">118 </mark><mark>species</mark> of <mark data-of="a c">birds</mark>, ` +
 		`<mark data-of="b">14</mark> of <mark data-of="b c">dragonflies</mark>.`
-	if diff := cmp.Diff(want, markup(t, newViews(t), q.pieces(len(q.text)))); diff != "" {
+	if diff := cmp.Diff(want, string(piecesHTML(q.pieces(len(q.text))))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -57,7 +47,6 @@ func FuzzQuoteMarks(f *testing.F) {
 }
 
 func TestExcerptMarks(t *testing.T) {
-	p := newViews(t)
 	long := strings.Repeat("Herons nest in trees. ", 40)
 	for _, test := range []struct{ name, query, text, want string }{
 		{"nothing is asked", "", "Bees dance.", "Bees dance."},
@@ -70,11 +59,11 @@ func TestExcerptMarks(t *testing.T) {
 		{"not there", "wasps", "Bees.", "Bees."},
 		{"markdown", "nest ", "## Herons\n\n**Grey herons** nest in [tall trees](https://a.example).", "Herons Grey herons <mark>nest</mark> in tall trees."},
 	} {
-		if diff := cmp.Diff(test.want, markup(t, p, newFinder(test.query).excerpt(test.text))); diff != "" {
+		if diff := cmp.Diff(test.want, string(piecesHTML(newFinder(test.query).excerpt(test.text)))); diff != "" {
 			t.Errorf("%s: %s", test.name, diff)
 		}
 	}
-	got := markup(t, p, newFinder("owl").excerpt(long+"An owl calls. "+long))
+	got := string(piecesHTML(newFinder("owl").excerpt(long + "An owl calls. " + long)))
 	if !strings.HasPrefix(got, "… ") || !strings.HasSuffix(got, " …") ||
 		!strings.Contains(got, "An <mark>owl</mark> calls.") || len(got) > 500 {
 		t.Errorf("far in: %q", got)
@@ -84,9 +73,8 @@ func TestExcerptMarks(t *testing.T) {
 func FuzzExcerpt(f *testing.F) {
 	f.Add("bees da", "Bees <b>dance</b>\xff 東京 \u202e x")
 	f.Add("a", strings.Repeat("\u0301a ", 300))
-	p := newViews(f)
 	f.Fuzz(func(t *testing.T, query, text string) {
-		body := markup(t, p, newFinder(query).excerpt(text))
+		body := string(piecesHTML(newFinder(query).excerpt(text)))
 		for _, mark := range []string{"<mark>", "</mark>"} {
 			body = strings.ReplaceAll(body, mark, "")
 		}

@@ -63,7 +63,7 @@ type total struct{ Count, Noun, URL string }
 func (p *Page) overview(w http.ResponseWriter, r *request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
-	p.catchUp(ctx)
+	p.captured.CatchUp(ctx)
 	d, err := p.digest(ctx, r.who.Tenant)
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -20,15 +19,14 @@ import (
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 )
 
 const (
-	// askStore bounds how long one page may take the store, and catchUpTime how long it waits for what was just
-	// captured.
-	askStore    = 20 * time.Second
-	catchUpTime = 500 * time.Millisecond
+	// askStore bounds how long one page may take the store.
+	askStore = httpx.StoreTime
 	// maxPathID is how long an id in a path can be, in bytes. There are none longer.
 	maxPathID = 512
 	// maxAsked is how many bytes an address or a key has that is asked for.
@@ -63,6 +61,7 @@ type Page struct {
 	mux      *http.ServeMux
 	closing  context.Context // what Close ends
 	close    context.CancelFunc
+	captured httpx.Reader
 	bounds   *bounds
 	arriving arriving // answers that were asked for on a page and have not ended
 }
@@ -73,6 +72,7 @@ func New(o *Options) (*Page, error) {
 		return nil, errors.New("make the page: it needs a store, a guard and the API")
 	}
 	p := &Page{o: *o, log: o.Logger, mux: http.NewServeMux(), bounds: newBounds()}
+	p.captured = httpx.Reader{Store: o.Store, Gateway: o.Gateway, Logger: o.Logger}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
@@ -271,11 +271,6 @@ func (p *Page) nowhere(http.ResponseWriter, *request) error {
 	}
 }
 
-// badRequest is the error for a request that cannot be understood.
-func badRequest(detail, hint string) error {
-	return &gateway.Problem{Status: http.StatusBadRequest, Code: gateway.CodeBadRequest, Detail: detail, Hint: hint}
-}
-
 // loginBody is what the page shows that asks for a token.
 type loginBody struct {
 	Next  string // where to go then
@@ -375,7 +370,7 @@ func clean(s string) string {
 // the answer would be another.
 func askedLong(s string) (string, error) {
 	if len(s) > maxAsked {
-		return "", badRequest("What is asked for is too long.", "An address may have "+strconv.Itoa(maxAsked)+" bytes.")
+		return "", httpx.BadRequest("What is asked for is too long.", "An address may have "+strconv.Itoa(maxAsked)+" bytes.")
 	}
 	return s, nil
 }
@@ -406,14 +401,4 @@ func (r *request) pathNumber(of int) int {
 		return n
 	}
 	return 0
-}
-
-// catchUp waits, for a moment, until what was captured before is in the store.
-func (p *Page) catchUp(ctx context.Context) {
-	if p.o.Gateway == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, catchUpTime)
-	defer cancel()
-	_ = p.o.Gateway.CatchUp(ctx) // the page shows what is there
 }

@@ -215,7 +215,7 @@ func (p *Page) saveCopy(w http.ResponseWriter, r *request) error {
 	if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != 32 || digits != strings.ToLower(digits) {
 		return store.ErrNotFound
 	}
-	release, ok := p.bounds.saving.take(r.who.Tenant, maxSaving)
+	release, ok := p.bounds.saving.Take(r.who.Tenant)
 	if !ok {
 		return busy("Too many copies are being saved at the same time.")
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
@@ -93,31 +94,6 @@ func TestBadgesAgreeWithCounts(t *testing.T) {
 	}
 	if b := quoteBadge(&ibid.Verification{Status: "hash-mismatch"}); strings.Contains(b.Title, "does not have") {
 		t.Errorf("nobody looked for words, and it says %q", b.Title)
-	}
-}
-
-// What one tenant has done takes nobody else's place, and is given back.
-func TestSlots(t *testing.T) {
-	var s slots
-	one, ok := s.take("a", 2)
-	two, ok2 := s.take("a", 2)
-	if _, third := s.take("a", 2); !ok || !ok2 || third {
-		t.Errorf("%v %v %v", ok, ok2, third)
-	}
-	other, ok := s.take("b", 2)
-	if !ok {
-		t.Error("another tenant has to wait")
-	}
-	one()
-	if again, ok := s.take("a", 2); !ok {
-		t.Error("it was not given back")
-	} else {
-		again()
-	}
-	two()
-	other()
-	if len(s.taken) != 0 {
-		t.Errorf("%v is kept", s.taken)
 	}
 }
 

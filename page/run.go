@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ibidhq/ibid/internal/httpx"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
@@ -65,7 +67,7 @@ func (r runRow) Open() bool { return r.Recorded > 0 && r.Finished.IsZero() }
 func (p *Page) runs(w http.ResponseWriter, r *request) error {
 	asking, end := context.WithTimeout(r.Context(), askStore)
 	defer end()
-	p.catchUp(asking)
+	p.captured.CatchUp(asking)
 	page, err := p.o.Store.Runs(asking, r.who.Tenant, &store.Query{Cursor: r.URL.Query().Get("cursor"), Limit: maxRuns})
 	if err != nil {
 		return err
@@ -106,7 +108,7 @@ func (p *Page) exportRun(w http.ResponseWriter, r *request) error {
 		"": "run.json", "json": "run.json", "prov": "run.prov.json", "otlp": "run.otlp.json",
 	}[as]
 	if !ok {
-		return badRequest("A run cannot be written like that.", "as is json, prov or otlp.")
+		return httpx.BadRequest("A run cannot be written like that.", "as is json, prov or otlp.")
 	}
 	id, err := r.pathID()
 	if err != nil {

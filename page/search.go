@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/ibidhq/ibid/internal/httpx"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/store"
 )
@@ -60,12 +62,12 @@ func (p *Page) search(w http.ResponseWriter, r *request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
-	p.catchUp(ctx)
+	p.captured.CatchUp(ctx)
 	page, err := p.o.Store.Calls(ctx, r.who.Tenant, &store.Query{
 		Text: body.Query, Source: body.Source, Verification: body.Badge, Cursor: q.Get("cursor"), Limit: hitsListed,
 	})
 	if errors.Is(err, store.ErrCursor) {
-		return badRequest("There is no such page of this search.", "Search again from its beginning.")
+		return httpx.BadRequest("There is no such page of this search.", "Search again from its beginning.")
 	}
 	if err != nil {
 		return err

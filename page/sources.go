@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/ibidhq/ibid/internal/httpx"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/snapshot"
@@ -70,7 +72,7 @@ func (p *Page) sources(w http.ResponseWriter, r *request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
 	if query.URL != "" || query.ID != "" {
-		p.catchUp(ctx)
+		p.captured.CatchUp(ctx)
 		return p.source(ctx, w, r, query)
 	}
 	d, err := p.digest(ctx, r.who.Tenant)
@@ -84,7 +86,7 @@ func (p *Page) sources(w http.ResponseWriter, r *request) error {
 func (p *Page) source(ctx context.Context, w http.ResponseWriter, r *request, q *store.SourceQuery) error {
 	uses, err := p.o.Store.Sources(ctx, r.who.Tenant, q)
 	if errors.Is(err, store.ErrCursor) {
-		return badRequest("There is no such page of this list.", "Begin again with the first.")
+		return httpx.BadRequest("There is no such page of this list.", "Begin again with the first.")
 	}
 	if err != nil {
 		return err

@@ -10,6 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/ibidhq/ibid/internal/httpx"
+
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/gateway"
@@ -55,7 +57,7 @@ func (p *Page) verify(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	// only now: who sends slowly takes nobody's place
-	release, ok := p.bounds.verifying.take(r.who.Tenant, maxVerifying)
+	release, ok := p.bounds.verifying.Take(r.who.Tenant)
 	if !ok {
 		return busy("Others verify at the moment.")
 	}
@@ -77,13 +79,13 @@ func (p *Page) verify(w http.ResponseWriter, r *request) error {
 
 // readVerify reads the form.
 func (p *Page) readVerify(w http.ResponseWriter, r *request) (*verifyPage, *api.Verification, error) {
-	release, ok := p.bounds.uploads.take(r.who.Tenant, maxUploads)
+	release, ok := p.bounds.uploads.Take(r.who.Tenant)
 	if !ok {
 		return nil, nil, busy("Others send something to be verified at the moment.")
 	}
 	defer release()
 	defer readInTime(w)()
-	tooLong := badRequest("What was sent cannot be read, is too long, or took too long.",
+	tooLong := httpx.BadRequest("What was sent cannot be read, is too long, or took too long.",
 		"Up to 8 MiB are verified here. POST /v1/verify and `ibid verify` take more.")
 	r.Body = http.MaxBytesReader(w, r.Body, maxVerified+maxFields)
 	err := r.ParseMultipartForm(maxVerified + maxFields) // so that nothing goes to files

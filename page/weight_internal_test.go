@@ -2,7 +2,6 @@ package page
 
 import (
 	"encoding/json"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 )
 
 // A text runs as its first letter does, whatever marks and numbers stand before it.
@@ -75,7 +75,7 @@ func TestUnknownAnswerIsGivenUp(t *testing.T) {
 		{true, liveQuiet + time.Second, "broken off"},
 	} {
 		w := httptest.NewRecorder()
-		s := &liveStream{eventStream: &eventStream{w, http.NewResponseController(w)}, known: test.known, heard: time.Now().Add(-test.quiet)}
+		s := &liveStream{Stream: httpx.NewStream(w, liveWrite), known: test.known, heard: time.Now().Add(-test.quiet)}
 		err := s.tick(t.Context())
 		if got := w.Body.String(); !strings.Contains(got, test.want) || (test.want == "") != (got == "") || (err == nil) != (got == "") {
 			t.Errorf("%+v: %q, %v", test, got, err)

@@ -51,3 +51,28 @@ func TestPanic(t *testing.T) {
 		})
 	}
 }
+
+// What one tenant has done takes nobody else's place, and is given back.
+func TestQuota(t *testing.T) {
+	s := httpx.Quota{Most: 2}
+	one, ok := s.Take("a")
+	two, ok2 := s.Take("a")
+	if _, third := s.Take("a"); !ok || !ok2 || third {
+		t.Errorf("%v %v %v", ok, ok2, third)
+	}
+	other, ok := s.Take("b")
+	if !ok {
+		t.Error("another tenant has to wait")
+	}
+	one()
+	if again, ok := s.Take("a"); !ok {
+		t.Error("it was not given back")
+	} else {
+		again()
+	}
+	two()
+	other()
+	if n := s.Total(); n != 0 {
+		t.Errorf("%d are open at the end", n)
+	}
+}
