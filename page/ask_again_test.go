@@ -82,7 +82,7 @@ func TestAnnounced(t *testing.T) {
 		c.Started = c.Started.AddDate(0, 0, i+1)
 		calls = append(calls, c)
 	}
-	if err := w.store.Put(t.Context(), calls); err != nil {
+	if err := w.Store.Put(t.Context(), calls); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct {
@@ -109,12 +109,12 @@ func TestFeedbackShown(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	citation := c.Answer.Citations[0].ID
-	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
+	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)
 	}
 	cookies := map[string]string{}
 	for name, scopes := range map[string][]string{"ann <b>": {store.ScopeRead, store.ScopeWrite}, "bob": {store.ScopeRead}} {
-		secret, err := w.store.NewToken(t.Context(), &store.Token{Name: name, Scopes: scopes})
+		secret, err := w.Store.NewToken(t.Context(), &store.Token{Name: name, Scopes: scopes})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestConversationListBounded(t *testing.T) {
 		c.Started = c.Started.AddDate(0, 0, i)
 		calls = append(calls, c)
 	}
-	if err := w.store.Put(t.Context(), calls); err != nil {
+	if err := w.Store.Put(t.Context(), calls); err != nil {
 		t.Fatal(err)
 	}
 	seen, pages := map[string]bool{}, 0

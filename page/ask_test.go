@@ -41,7 +41,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("the second question leads to %s, the first to %s", again.Path, to.Path)
 	}
 	w.waitFor(t, again.Query().Get("answer"))
-	call, err := w.store.Call(t.Context(), store.DefaultTenant, again.Query().Get("answer"))
+	call, err := w.Store.Call(t.Context(), store.DefaultTenant, again.Query().Get("answer"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func (w *world) waitFor(tb testing.TB, id string, fields ...string) {
 	for {
 		w.watch(tb, "/ui/answers/"+id+"/live?run=x", func(e sent) bool { return e.name == "answer" || e.name == "gone" }, fields...)
 		w.settle(tb)
-		_, err := w.store.Call(tb.Context(), store.DefaultTenant, id)
+		_, err := w.Store.Call(tb.Context(), store.DefaultTenant, id)
 		if err == nil {
 			return
 		}
@@ -247,7 +247,7 @@ func TestConversationTenants(t *testing.T) {
 	w := newWorld(t, nil)
 	var cookies []string
 	for _, tenant := range []string{store.DefaultTenant, "other"} {
-		secret, err := w.store.NewToken(t.Context(), &store.Token{Tenant: tenant, Name: tenant, Scopes: store.Scopes()})
+		secret, err := w.Store.NewToken(t.Context(), &store.Token{Tenant: tenant, Name: tenant, Scopes: store.Scopes()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -321,7 +321,7 @@ func TestLiveEnds(t *testing.T) {
 	if got := w.get(t, path); got.StatusCode != http.StatusTooManyRequests {
 		t.Errorf("one more: %d", got.StatusCode)
 	}
-	w.page.Close()
+	w.Page.Close()
 	if _, err := io.ReadAll(first.Body); err != nil {
 		t.Errorf("the stream did not end: %v", err)
 	}

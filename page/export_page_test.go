@@ -40,7 +40,7 @@ func TestExportConversation(t *testing.T) {
 	w := newWorld(t, nil)
 	broken := talked("ans_3", "And code?", "It is. This:\n\n```go\nx :=", "https://c.example/")
 	broken.Answer.Complete = false
-	if err := w.store.Put(t.Context(), []*store.Call{
+	if err := w.Store.Put(t.Context(), []*store.Call{
 		talked("ans_1", "Where do herons\nnest? <b>", "In trees. Often.", "https://a.example/", "https://b.example/"),
 		talked("ans_2", "And egrets?", "There too. Yes.", "https://b.example/", "https://c.example/"),
 		broken,
@@ -118,7 +118,7 @@ Sources:
 // A single answer is exported in every form of the menu.
 func TestExportAnswer(t *testing.T) {
 	w := newWorld(t, nil)
-	if err := w.store.Put(t.Context(), []*store.Call{talked("ans_1", "Wo nisten Reiher? 蒼鷺", "In trees. Often.", "https://a.example/")}); err != nil {
+	if err := w.Store.Put(t.Context(), []*store.Call{talked("ans_1", "Wo nisten Reiher? 蒼鷺", "In trees. Often.", "https://a.example/")}); err != nil {
 		t.Fatal(err)
 	}
 	page := w.get(t, "/ui/answers/ans_1").body
@@ -153,7 +153,7 @@ func TestLongConversation(t *testing.T) {
 		c.Started = c.Started.Add(time.Duration(i) * time.Minute)
 		calls = append(calls, c)
 	}
-	if err := w.store.Put(t.Context(), calls); err != nil {
+	if err := w.Store.Put(t.Context(), calls); err != nil {
 		t.Fatal(err)
 	}
 	path := "/ui/conversations/c%201%2F2"
@@ -188,7 +188,7 @@ func TestDisplay(t *testing.T) {
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	const hostile = `<style>a{color:red}</style><a href="https://google.example/">herons</a><script>top.location="https://evil.example"</script>`
 	c.Answer.Display = []ibid.Display{{Kind: "google-search-suggestions", HTML: hostile}}
-	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
+	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)
 	}
 	got := w.get(t, "/ui/answers/ans_1/display/1")
@@ -218,7 +218,7 @@ func TestGiveFeedback(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	citation := c.Answer.Citations[0].ID
-	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
+	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)
 	}
 	form := url.Values{"answer": {"ans_1"}, "citation": {citation}, "verdict": {"wrong-source"}, "note": {"It is about <owls>."}, "next": {"/ui/answers/ans_1#m-1"}}
@@ -264,7 +264,7 @@ func TestGiveFeedback(t *testing.T) {
 func TestFeedbackBy(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
-	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
+	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)
 	}
 	form := url.Values{"answer": {"ans_1"}, "citation": {c.Answer.Citations[0].ID}, "verdict": {"right"}}
@@ -273,7 +273,7 @@ func TestFeedbackBy(t *testing.T) {
 		scopes []string
 		want   int
 	}{{"ann", []string{store.ScopeRead, store.ScopeWrite}, 303}, {"bob", []string{store.ScopeRead}, 403}} {
-		secret, err := w.store.NewToken(t.Context(), &store.Token{Name: who.name, Scopes: who.scopes})
+		secret, err := w.Store.NewToken(t.Context(), &store.Token{Name: who.name, Scopes: who.scopes})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -281,7 +281,7 @@ func TestFeedbackBy(t *testing.T) {
 			t.Errorf("%s: %d %s", who.name, got.StatusCode, got.body)
 		}
 	}
-	kept, err := w.store.Feedback(t.Context(), store.DefaultTenant, nil)
+	kept, err := w.Store.Feedback(t.Context(), store.DefaultTenant, nil)
 	if err != nil || len(kept.Items) != 1 || kept.Items[0].By != "ann" {
 		t.Errorf("%v %+v", err, kept)
 	}
@@ -292,7 +292,7 @@ func TestConversationList(t *testing.T) {
 	w := newWorld(t, nil)
 	to := w.ask(t, "", replay.Answers()[0].Prompt)
 	w.waitFor(t, to.Query().Get("answer"))
-	if err := w.store.Put(t.Context(), []*store.Call{talked("ans_1", "Where <b>do</b> egrets nest?", "In trees. Often.", "https://a.example/")}); err != nil {
+	if err := w.Store.Put(t.Context(), []*store.Call{talked("ans_1", "Where <b>do</b> egrets nest?", "In trees. Often.", "https://a.example/")}); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct {

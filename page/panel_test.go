@@ -33,7 +33,7 @@ func TestPanelClaims(t *testing.T) {
 	if err := a.Check(); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.store.Put(t.Context(), []*store.Call{{
+	if err := w.Store.Put(t.Context(), []*store.Call{{
 		AnswerID: "ans_md", Tenant: store.DefaultTenant, Upstream: "openai", Route: "POST /v1/responses", Status: 200, Started: time.Date(2026, 5, 3, 10, 0, 0, 0, time.UTC), Answer: a,
 	}}); err != nil {
 		t.Fatal(err)

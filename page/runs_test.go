@@ -24,7 +24,7 @@ func TestLatestRuns(t *testing.T) {
 			Answer: &ibid.Answer{Provider: "openai", Complete: true, Text: "It is so."},
 		})
 	}
-	if err := w.store.Put(t.Context(), calls); err != nil {
+	if err := w.Store.Put(t.Context(), calls); err != nil {
 		t.Fatal(err)
 	}
 	var got []string

@@ -308,14 +308,14 @@ func TestStepTenants(t *testing.T) {
 	w.herons(t)
 	w.book(t)
 	token := func(tenant string) string {
-		secret, err := w.store.NewToken(t.Context(), &store.Token{Tenant: tenant, Name: tenant, Scopes: []string{store.ScopeRead}})
+		secret, err := w.Store.NewToken(t.Context(), &store.Token{Tenant: tenant, Name: tenant, Scopes: []string{store.ScopeRead}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return "Bearer " + secret
 	}
 	mine, theirs := token(store.DefaultTenant), token("others")
-	page, err := w.store.Versions(t.Context(), store.DefaultTenant, heronBook, nil)
+	page, err := w.Store.Versions(t.Context(), store.DefaultTenant, heronBook, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,7 +483,7 @@ func TestRunLive(t *testing.T) {
 		}
 		if !late {
 			w.record(t, "open", mill(3, 1), false)
-			w.bus.Wake()
+			w.Bus.Wake()
 		}
 		var got []string
 		readEvents(res.Body, func(e sent) bool {

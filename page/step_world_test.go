@@ -24,7 +24,7 @@ const heronBook = "https://www.example.org/herons/book"
 // record records a run.
 func (w *world) record(tb testing.TB, id string, t *trail.Trail, finish bool) {
 	tb.Helper()
-	if _, err := w.store.Record(tb.Context(), store.DefaultTenant, &store.Recording{Run: id, Trail: t, Finish: finish}); err != nil {
+	if _, err := w.Store.Record(tb.Context(), store.DefaultTenant, &store.Recording{Run: id, Trail: t, Finish: finish}); err != nil {
 		tb.Fatal(err)
 	}
 }
@@ -80,7 +80,7 @@ func (w *world) book(tb testing.TB) {
 		AnswerID: "ans_book", Tenant: store.DefaultTenant, Upstream: "openai", Route: "POST /v1/responses", Run: "herons", Step: store.Step{Number: 3},
 		Status: 200, Started: time.Date(2026, 5, 3, 10, 0, 0, 0, time.UTC), Answer: a,
 	}
-	if err := w.store.Put(tb.Context(), []*store.Call{call}); err != nil {
+	if err := w.Store.Put(tb.Context(), []*store.Call{call}); err != nil {
 		tb.Fatal(err)
 	}
 	w.pin(tb)
@@ -89,7 +89,7 @@ func (w *world) book(tb testing.TB) {
 func (w *world) keep(tb testing.TB, text string, at time.Time) {
 	tb.Helper()
 	octets := []byte(text)
-	if err := w.store.Copies(store.DefaultTenant).Keep(tb.Context(), &snapshot.Snapshot{
+	if err := w.Store.Copies(store.DefaultTenant).Keep(tb.Context(), &snapshot.Snapshot{
 		URL: heronBook, FinalURL: heronBook, Status: 200, MediaType: "text/html; charset=utf-8", Octets: octets, Hash: snapshot.Hash(octets), FetchedAt: at,
 	}); err != nil {
 		tb.Fatal(err)
@@ -100,18 +100,18 @@ func (w *world) keep(tb testing.TB, text string, at time.Time) {
 func (w *world) pin(tb testing.TB) {
 	tb.Helper()
 	const quote = "both parents sit on the eggs for about 26 days"
-	call, err := w.store.Call(tb.Context(), store.DefaultTenant, "ans_book")
+	call, err := w.Store.Call(tb.Context(), store.DefaultTenant, "ans_book")
 	if err != nil {
 		tb.Fatal(err)
 	}
 	at := slices.IndexFunc(call.Answer.Citations, func(c ibid.Citation) bool { return c.Refs[0].Quote == quote })
-	if err := w.store.AddPins(tb.Context(), store.DefaultTenant, []store.Pin{{
+	if err := w.Store.AddPins(tb.Context(), store.DefaultTenant, []store.Pin{{
 		URL: heronBook, AnswerID: "ans_book", Run: "herons", Citation: call.Answer.Citations[at].ID, ClaimID: "k1", SourceID: "s1",
 		Claim: manifest.ClaimSource{URL: heronBook, Excerpt: &manifest.Excerpt{Exact: quote}}, Source: manifest.Source{ID: "s1", URL: heronBook},
 	}}); err != nil {
 		tb.Fatal(err)
 	}
-	pins, err := w.store.Pins(tb.Context(), store.DefaultTenant, heronBook)
+	pins, err := w.Store.Pins(tb.Context(), store.DefaultTenant, heronBook)
 	if err != nil || len(pins) != 1 {
 		tb.Fatal(pins, err)
 	}
@@ -123,7 +123,7 @@ func (w *world) pin(tb testing.TB) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := w.store.SetStatuses(tb.Context(), store.DefaultTenant, []store.PinStatus{{
+	if err := w.Store.SetStatuses(tb.Context(), store.DefaultTenant, []store.PinStatus{{
 		ID: pins[0].ID, Status: verify.ExcerptAltered, Counts: verify.CountFailure, CheckedAt: time.Date(2026, 7, 2, 0, 0, 0, 0, time.UTC), Detail: detail,
 	}}); err != nil {
 		tb.Fatal(err)

@@ -32,7 +32,7 @@ func TestHeavyConversation(t *testing.T) {
 	w := newWorld(t, nil)
 	const many = 8
 	for n := range many {
-		if err := w.store.Put(t.Context(), []*store.Call{heavy(t, n)}); err != nil {
+		if err := w.Store.Put(t.Context(), []*store.Call{heavy(t, n)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestHeavyConversation(t *testing.T) {
 // The direction of a text is written down, for a browser that would look for it in each of its elements.
 func TestTextDirection(t *testing.T) {
 	w := newWorld(t, nil)
-	if err := w.store.Put(t.Context(), []*store.Call{talked("ans_1", "q", "**אנפה** היא. So.", "https://a.example/")}); err != nil {
+	if err := w.Store.Put(t.Context(), []*store.Call{talked("ans_1", "q", "**אנפה** היא. So.", "https://a.example/")}); err != nil {
 		t.Fatal(err)
 	}
 	if body := w.get(t, "/ui/answers/ans_1").body; !strings.Contains(body, `<div class="prose" dir="rtl">`) {
@@ -66,7 +66,7 @@ func TestTextDirection(t *testing.T) {
 // HTTP is spoken as its readers expect: what a path does not take, what they have already, and in which coding.
 func TestHTTP(t *testing.T) {
 	w := newWorld(t, nil)
-	if err := w.store.Put(t.Context(), []*store.Call{talked("ans_1", "q", "It is. So.", "https://a.example/")}); err != nil {
+	if err := w.Store.Put(t.Context(), []*store.Call{talked("ans_1", "q", "It is. So.", "https://a.example/")}); err != nil {
 		t.Fatal(err)
 	}
 	const coding = "Accept-Encoding"
@@ -107,7 +107,7 @@ func TestDisplayCallsNobody(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	c.Answer.Display = []ibid.Display{{HTML: `<LINK rel=preconnect href="//a.example"><p title="<link>">a < b</p><meta http-equiv=refresh content="0"><i>x</i><`}}
-	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
+	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)
 	}
 	_, got, _ := strings.Cut(w.get(t, "/ui/answers/ans_1/display/1").body, `target="_blank">`)
@@ -121,7 +121,7 @@ func TestDisplayCallsNobody(t *testing.T) {
 func TestLongAddressInPanel(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/"+strings.Repeat("x", 100<<10))
-	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
+	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)
 	}
 	got := w.get(t, "/ui/answers/ans_1/sources/1")
@@ -137,7 +137,7 @@ func TestLongAddressInPanel(t *testing.T) {
 func TestManyWatchTheEnd(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
-	if err := w.store.Put(t.Context(), []*store.Call{c}); err != nil {
+	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
 		t.Fatal(err)
 	}
 	const many = 60

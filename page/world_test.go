@@ -2,121 +2,24 @@ package page_test
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/ibidhq/ibid/api"
-	"github.com/ibidhq/ibid/bus"
-	"github.com/ibidhq/ibid/chat"
-	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/internal/replay"
-	"github.com/ibidhq/ibid/page"
-	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/store/journal"
+	"github.com/ibidhq/ibid/server/servertest"
 )
 
-// world is a page over everything that it shows, with a chat over a gateway in front of providers that need no network.
-type world struct {
-	*httptest.Server
-
-	store   *store.Store
-	guard   *gateway.Guard
-	bus     *bus.Bus
-	gateway *gateway.Gateway
-	chat    *chat.Chat
-	page    *page.Page
-}
+// world is a whole server with its page, in front of providers that need no network.
+type world struct{ *servertest.World }
 
 // newWorld starts a world and ends it with the test. The upstream's way of answering may be given.
 func newWorld(tb testing.TB, upstream http.Handler) *world {
 	tb.Helper()
-	if upstream == nil {
-		upstream = replay.New(nil)
-	}
-	provider := httptest.NewServer(upstream)
-	tb.Cleanup(provider.Close)
-	w := &world{}
-	var err error
-	if w.store, err = store.Open(tb.Context(), tb.TempDir()+"/ibid.db", nil); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = w.store.Close() })
-	if w.bus, err = bus.Open(tb.Context(), bus.Embedded, nil); err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = w.bus.Close() })
-	w.guard = gateway.NewGuard(&gateway.GuardOptions{Store: w.store})
-	var upstreams []gateway.Upstream
-	var providers []chat.Provider
-	for _, name := range []string{"openai", "gemini", "anthropic"} {
-		address, err := url.Parse(provider.URL + "/" + name)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		upstreams = append(upstreams, gateway.Upstream{Name: name, URL: address, Provider: name})
-		providers = append(providers, chat.Provider{Upstream: name, Provider: name, Model: "heron-1", Key: "the-key-of-the-test"})
-	}
-	w.openGateway(tb, upstreams)
-	if w.chat, err = chat.New(&chat.Options{Gateway: w.gateway, Guard: w.guard, Store: w.store, Bus: w.bus, Providers: providers}); err != nil {
-		tb.Fatal(err)
-	}
-	a, err := api.New(&api.Options{Store: w.store, Guard: w.guard, Gateway: w.gateway, Bus: w.bus})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if w.page, err = page.New(&page.Options{
-		Store: w.store, Guard: w.guard, API: a, Gateway: w.gateway, Bus: w.bus, Chat: w.chat, Version: "test",
-	}); err != nil {
-		tb.Fatal(err)
-	}
-	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		switch first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); first {
-		case "openai", "gemini", "anthropic":
-			w.gateway.ServeHTTP(rw, r)
-		default:
-			w.page.ServeHTTP(rw, r)
-		}
-	}))
-	tb.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		w.page.Close()
-		_ = w.chat.Close(ctx)
-		w.CloseClientConnections()
-		w.Close()
-		_ = w.gateway.Close(ctx)
-	})
-	return w
-}
-
-func (w *world) openGateway(tb testing.TB, upstreams []gateway.Upstream) {
-	tb.Helper()
-	j, err := journal.Open(tb.TempDir(), nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = j.Close() })
-	w.gateway, err = gateway.New(&gateway.Options{
-		Upstreams: upstreams, Store: w.store, Bus: w.bus, Journal: j, Guard: w.guard, Prompts: gateway.PromptsAll,
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 2)
-	go func() { ended <- w.gateway.Run(ctx) }()
-	go func() { ended <- w.bus.Relay(ctx, w.store) }()
-	tb.Cleanup(func() {
-		cancel()
-		<-ended
-		<-ended
-	})
+	return &world{servertest.Start(tb, &servertest.Setup{
+		Upstream: upstream, Providers: []string{"openai", "gemini", "anthropic"},
+	})}
 }
 
 // shownPage is what came back.
@@ -194,7 +97,7 @@ func (w *world) ask(tb testing.TB, conversation, question string) *url.URL {
 // settle waits until what was captured is in the store.
 func (w *world) settle(tb testing.TB) {
 	tb.Helper()
-	if err := w.gateway.CatchUp(tb.Context()); err != nil {
+	if err := w.Gateway.CatchUp(tb.Context()); err != nil {
 		tb.Fatal(err)
 	}
 }
