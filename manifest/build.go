@@ -110,6 +110,7 @@ func (b *Builder) Build(ctx context.Context, a *ibid.Answer, t *trail.Trail) (*M
 	if w.Texts == nil {
 		w.Texts = &snapshot.Texts{}
 	}
+	w.Own = slices.DeleteFunc(slices.Clone(w.Own), func(s *snapshot.Snapshot) bool { return s == nil })
 	w.run = runOf(a, t)
 	w.gather()
 	w.findClaims()

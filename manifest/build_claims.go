@@ -84,16 +84,20 @@ func (w *building) findClaims() {
 func (c *claim) cite(w *building, citation *ibid.Citation) {
 	for i := range citation.Refs {
 		ref := &citation.Refs[i]
-		if ref.Confidence != nil && *ref.Confidence >= 0 && *ref.Confidence <= 1 &&
-			(c.ConfidenceScore == nil || *ref.Confidence > *c.ConfidenceScore) {
-			c.ConfidenceScore = new(*ref.Confidence)
-		}
+		c.score(ref.Confidence)
 		s := w.sources.ofAnswer[ref.Source]
 		if s == nil || s.dropped {
 			c.over++
 			continue
 		}
 		c.refer(s, ref.Quote)
+	}
+}
+
+// score takes a provider's confidence for the claim's, if it is greater.
+func (c *claim) score(s *float64) {
+	if s != nil && *s >= 0 && *s <= 1 && (c.ConfidenceScore == nil || *s > *c.ConfidenceScore) {
+		c.ConfidenceScore = new(*s)
 	}
 }
 
@@ -156,9 +160,7 @@ func (c *claim) merge(other *claim) {
 	for _, p := range other.pins {
 		c.refer(p.source, p.quote)
 	}
-	if s := other.ConfidenceScore; s != nil && (c.ConfidenceScore == nil || *s > *c.ConfidenceScore) {
-		c.ConfidenceScore = s
-	}
+	c.score(other.ConfidenceScore)
 	c.over += other.over
 }
 
@@ -332,7 +334,7 @@ func placeOf(text string, span *Range) claimPlace {
 func names(a *ibid.Answer, c *ibid.Citation, url string) bool {
 	for i := range c.Refs {
 		s := a.Source(c.Refs[i].Source)
-		if s != nil && (address(s) == url || address(s) == "" && urn(s) == url) {
+		if s != nil && (clean(s.URL) == url || clean(s.URL) == "" && urn(s) == url) {
 			return true
 		}
 	}
@@ -353,7 +355,7 @@ func (p *Pinner) Pin(
 ) (ClaimSource, error) {
 	s := &source{given: &ibid.Source{}}
 	if given := a.Source(ref.Source); given != nil {
-		s.given, s.URL = given, address(given)
+		s.given, s.URL = given, clean(given.URL)
 	}
 	if s.URL == "" {
 		s.URL = urn(s.given)

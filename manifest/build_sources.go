@@ -81,7 +81,7 @@ func (w *building) gather() {
 	cited := citedIDs(w.answer)
 	for i := range w.answer.Sources {
 		s := &w.answer.Sources[i]
-		at := g.add(s, g.byURL[address(s)])
+		at := g.add(s, g.byURL[clean(s.URL)])
 		g.name(at, s.ID, s.Key())
 		if g.ofAnswer[s.ID] == nil {
 			g.ofAnswer[s.ID] = at
@@ -98,7 +98,7 @@ func (w *building) gather() {
 		g.ofStep(s, s.Step, 0)
 	}
 	for _, s := range w.Own {
-		if url := ownURL(s); url != "" && g.byURL[url] == nil && g.byURL[clean(s.FinalURL)] == nil {
+		if url := clean(s.URL); url != "" && g.byURL[url] == nil && g.byURL[clean(s.FinalURL)] == nil {
 			g.add(&ibid.Source{URL: url}, nil)
 		}
 	}
@@ -124,29 +124,13 @@ func citedIDs(a *ibid.Answer) map[string]bool {
 	return cited
 }
 
-// address returns the clean address of a source; empty: it has none that can be published.
-func address(s *ibid.Source) string {
-	if s.URL == "" {
-		return ""
-	}
-	return clean(s.URL)
-}
-
-// clean returns a URL as manifests have it; empty: they cannot have it.
+// clean returns a URL as manifests have it; empty: they cannot have it, or there is none.
 func clean(url string) string {
 	url, err := snapshot.CleanURL(url)
 	if err != nil || len(url) > MaxURL { // it is all ASCII
 		return ""
 	}
 	return url
-}
-
-// ownURL returns the address of what the agent read; empty: it has none.
-func ownURL(s *snapshot.Snapshot) string {
-	if s == nil {
-		return ""
-	}
-	return clean(s.URL)
 }
 
 // short returns as much of s as a name may have.
@@ -158,7 +142,7 @@ func (g *sources) add(s *ibid.Source, at *source) *source {
 		cited := false
 		at = &source{given: s, Source: Source{Cited: &cited, Title: short(s.Title)}}
 		g.list = append(g.list, at)
-		if at.URL = address(s); at.URL != "" {
+		if at.URL = clean(s.URL); at.URL != "" {
 			g.byURL[at.URL] = at
 			if s.OriginalURL != "" && clean(s.OriginalURL) != at.URL {
 				at.OriginalURL = clean(s.OriginalURL)
@@ -214,12 +198,9 @@ func (g *sources) ofStep(chain *step, s *trail.Step, depth int) {
 
 // row returns the source that a row of a step is.
 func (g *sources) row(r *trail.Source) *source {
-	s := &ibid.Source{ID: r.DocumentID, Title: r.Title, URL: r.URL, Content: r.Content}
-	if s.Content == "" {
-		s.Content = r.Excerpt
-	}
+	s := &ibid.Source{ID: r.DocumentID, Title: r.Title, URL: r.URL, Content: cmp.Or(r.Content, r.Excerpt)}
 	at := g.known(s, r.Key)
-	if at == nil && r.Key == "" && address(s) == "" {
+	if at == nil && r.Key == "" && clean(s.URL) == "" {
 		at = g.byID[r.DocumentID]
 	}
 	at = g.add(s, at)
@@ -238,7 +219,7 @@ func (g *sources) other(s *ibid.Source) *source {
 }
 
 func (g *sources) known(s *ibid.Source, key string) *source {
-	if url := address(s); url != "" {
+	if url := clean(s.URL); url != "" {
 		return g.byURL[url]
 	}
 	return g.byKey[key]
@@ -286,10 +267,7 @@ const maxURN = 128
 
 // urn names a source that has no address.
 func urn(s *ibid.Source) string {
-	id := s.GlobalID
-	if id == "" {
-		id = s.ID
-	}
+	id := cmp.Or(s.GlobalID, s.ID)
 	var b strings.Builder
 	for i := range len(id) {
 		switch c := id[i]; {
@@ -326,7 +304,7 @@ const plainText = "text/plain; charset=utf-8"
 func (w *building) readAll(ctx context.Context) error {
 	own := make(map[string]*snapshot.Snapshot, 2*len(w.Own))
 	for _, s := range w.Own {
-		if url := ownURL(s); url != "" {
+		if url := clean(s.URL); url != "" {
 			own[url], own[clean(s.FinalURL)] = s, s
 		}
 	}
@@ -372,11 +350,11 @@ func (s *source) fetch(ctx context.Context, b *Builder) {
 
 // why returns the word for an error of reading a source.
 func why(err error) string {
-	var fetch *snapshot.FetchError
-	if errors.As(err, &fetch) && fetch.Kind != "" {
-		return string(fetch.Kind)
+	kind := snapshot.Unreachable
+	if fetch, ok := errors.AsType[*snapshot.FetchError](err); ok {
+		kind = cmp.Or(fetch.Kind, kind)
 	}
-	return string(snapshot.Unreachable)
+	return string(kind)
 }
 
 // read says what was read.

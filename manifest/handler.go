@@ -77,8 +77,9 @@ func (p *Publisher) serveRun(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s, err := p.store().Manifest(r.Context(), path)
+	_, pending := p.pending.Load(path)
 	switch {
-	case errors.Is(err, ErrPending), errors.Is(err, ErrNotFound) && p.isPending(path):
+	case errors.Is(err, ErrPending), errors.Is(err, ErrNotFound) && pending:
 		w.Header().Set("Retry-After", retryAfter)
 		w.Header().Set("Cache-Control", cacheNever)
 		w.Header().Set("Access-Control-Allow-Origin", "*")

@@ -305,37 +305,35 @@ func readList(values []string) ([]Announcement, error) {
 		default:
 			continue
 		}
-		if err := listParams(&a, item.Params); err != nil {
-			return nil, err
+		for _, name := range item.Params.Names() {
+			if value, _ := item.Params.Get(name); !a.setParam(name, value) {
+				return nil, errors.New("the parameter " + name + " is of another type")
+			}
 		}
 		list = append(list, a)
 	}
 	return list, nil
 }
 
-func listParams(a *Announcement, params *httpsfv.Params) error {
-	for _, name := range params.Names() {
-		value, _ := params.Get(name)
-		known := true
-		switch name {
-		case "manifest":
-			a.Manifest, known = value.(string)
-			known = known && a.Manifest != ""
-		case "id":
-			a.ID, known = value.(string)
-		case "digest":
-			a.Digest, known = value.([]byte)
-			known = known && a.Digest != nil
-		case "count":
-			var n int64
-			n, known = value.(int64)
-			a.Count = int(n)
-		}
-		if !known {
-			return errors.New("the parameter " + name + " is of another type")
-		}
+// setParam sets what a parameter says; false: it is of another type.
+func (a *Announcement) setParam(name string, value any) (known bool) {
+	switch name {
+	case "manifest":
+		a.Manifest, known = value.(string)
+		return known && a.Manifest != ""
+	case "id":
+		a.ID, known = value.(string)
+	case "digest":
+		a.Digest, known = value.([]byte)
+		return known && a.Digest != nil
+	case "count":
+		var n int64
+		n, known = value.(int64)
+		a.Count = int(n)
+	default:
+		return true
 	}
-	return nil
+	return known
 }
 
 // linkReader reads the form Link. Empty members, as of a line that ends in a comma, are none (RFC 9110, section 5.6.1).
@@ -449,26 +447,28 @@ func (r *linkReader) token() string {
 	return token
 }
 
+// linkParam sets what a parameter of the form Link says, where all values are strings.
 func linkParam(a *Announcement, name, value string) error {
+	var said any = value
 	switch name {
-	case "manifest":
-		if a.Manifest = value; value == "" {
-			return errors.New("the manifest's URL is empty")
-		}
-	case "id":
-		a.ID = value
 	case "count":
 		count, err := strconv.ParseUint(value, 10, 63)
 		if err != nil {
 			return errors.New("the count is no number")
 		}
-		a.Count = int(count)
+		said = int64(count)
 	case "digest":
 		digest, err := readDigest(value)
 		if err != nil {
 			return fmt.Errorf("the digest is not as RFC 9530 has it: %w", err)
 		}
-		a.Digest = digest
+		if digest == nil {
+			return nil // of other algorithms
+		}
+		said = digest
+	}
+	if !a.setParam(name, said) {
+		return errors.New("the manifest's URL is empty")
 	}
 	return nil
 }

@@ -441,11 +441,7 @@ func writeValue(enc *jsontext.Encoder, v reflect.Value) error {
 	}
 	for _, m := range known {
 		if field := v.Field(m.index); m.required || !field.IsZero() {
-			err := enc.WriteToken(jsontext.String(m.name))
-			if err == nil {
-				err = writeValue(enc, field)
-			}
-			if err != nil {
+			if err := cmp.Or(enc.WriteToken(jsontext.String(m.name)), writeValue(enc, field)); err != nil {
 				return err
 			}
 		}
@@ -455,10 +451,7 @@ func writeValue(enc *jsontext.Encoder, v reflect.Value) error {
 		if slices.ContainsFunc(known, func(m member) bool { return m.name == name }) {
 			continue
 		}
-		err := enc.WriteToken(jsontext.String(name))
-		if err == nil {
-			err = enc.WriteValue(jsontext.Value(extra[name]))
-		}
+		err := cmp.Or(enc.WriteToken(jsontext.String(name)), enc.WriteValue(jsontext.Value(extra[name])))
 		if err != nil {
 			return err
 		}

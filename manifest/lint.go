@@ -231,61 +231,46 @@ func (l *linter) step(s *Step, path string) {
 	}
 }
 
-// The conformance levels.
-const (
-	levelHeader   = 1 // the header announces sources
-	levelManifest = 2 // and a manifest says where every claim stands in its sources
-	levelSigned   = 3 // and how the answer came about, and it is signed
-)
-
-// Level returns the conformance level that the manifest deserves, as its reader sees it: levelSigned, levelManifest or,
-// if it is neither, levelHeader; signed says whether its signature was verified. why says what is missing for the next
+// Level returns the conformance level that the manifest deserves, as its reader sees it: 3, a signed manifest that says
+// how the answer came about; 2, one that says where every claim stands in its sources; or else 1. signed says whether its signature was verified. why says what is missing for the next
 // level, a sentence each, which begins with the place if there is one. Whether it has what a level wants is all that is
 // looked at here; whether that is true is for package verify. What the publisher promises counts nothing.
 func (m *Manifest) Level(signed bool) (level int, why []string) {
-	level, problems := m.level(signed)
-	for _, p := range problems {
+	var wrong, chain []Problem
+	for _, p := range m.Problems() {
+		switch {
+		case chainProblem(p.Status):
+			chain = append(chain, p)
+		case p.Status != StatusShort: // it weakens a claim, and is no contradiction
+			wrong = append(wrong, p)
+		}
+	}
+	for i := range m.Claims {
+		for j := range m.Claims[i].Sources {
+			path := "/claims/" + strconv.Itoa(i) + "/sources/" + strconv.Itoa(j)
+			wrong = append(wrong, missing(&m.Claims[i].Sources[j], path)...)
+		}
+	}
+	if len(m.Chain) == 0 {
+		chain = append(chain, Problem{Detail: "it has no chain: how the answer came about is not told"})
+	}
+	if !signed {
+		chain = append(chain, Problem{Detail: "it is not signed, or its signature was not verified"})
+	}
+	level = 3
+	switch {
+	case len(wrong) > 0:
+		level = 1
+	case len(chain) > 0:
+		level, wrong = 2, chain
+	}
+	for _, p := range wrong {
 		if p.Path != "" {
 			p.Detail = p.Path + ": " + p.Detail
 		}
 		why = append(why, p.Detail)
 	}
 	return level, why
-}
-
-func (m *Manifest) level(signed bool) (level int, why []Problem) {
-	var chain []Problem
-	for _, p := range m.Problems() {
-		switch {
-		case chainProblem(p.Status):
-			chain = append(chain, p)
-		case p.Status != StatusShort: // it weakens a claim, and is no contradiction
-			why = append(why, p)
-		}
-	}
-	for i := range m.Claims {
-		for j := range m.Claims[i].Sources {
-			why = append(
-				why,
-				missing(&m.Claims[i].Sources[j], "/claims/"+strconv.Itoa(i)+"/sources/"+strconv.Itoa(j))...)
-		}
-	}
-	if len(why) > 0 {
-		return levelHeader, why
-	}
-	why = chain
-	if len(m.Chain) == 0 {
-		why = append(
-			why, Problem{Status: adviceChain, Detail: "it has no chain: how the answer came about is not told"},
-		)
-	}
-	if !signed {
-		why = append(why, Problem{Status: "unsigned", Detail: "it is not signed, or its signature was not verified"})
-	}
-	if len(why) > 0 {
-		return levelManifest, why
-	}
-	return levelSigned, nil
 }
 
 // missing says what a claim's source lacks for its excerpt to be found again.

@@ -133,11 +133,10 @@ func (p *Publisher) announce(ctx context.Context, s *session, b *Builder) []Anno
 	b.Self, b.AgentID, b.Now, b.Salt = p.URL(path), p.Agent(), p.now, p.Salt(path)
 	b.Texts, b.Checker, b.Read, b.By = cmp.Or(p.Texts, &p.texts), p.Checker, p.Read, ByObserver
 	m, err := b.Build(ctx, a, t)
-	if err != nil {
-		p.reportError(ctx, err)
-		return Announce(sources, "", nil)
+	var signed *Signed
+	if err == nil {
+		signed, err = p.Publish(ctx, path, m)
 	}
-	signed, err := p.Publish(ctx, path, m)
 	if err != nil {
 		p.reportError(ctx, err)
 		return Announce(sources, "", nil)
@@ -188,13 +187,8 @@ func (w *response) success() bool { return w.status >= 200 && w.status < 300 }
 
 // Write implements http.ResponseWriter.
 func (w *response) Write(b []byte) (int, error) {
-	if w.status == 0 {
-		w.WriteHeader(http.StatusOK)
-	}
-	if !w.streamed && !w.over && w.held.Len()+len(b) > w.limit {
-		if err := w.stream(); err != nil {
-			return 0, err
-		}
+	if err := w.begin(w.held.Len()+len(b) > w.limit); err != nil {
+		return 0, err
 	}
 	if !w.streamed && !w.over {
 		return w.held.Write(b)
@@ -205,15 +199,21 @@ func (w *response) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// FlushError is what http.ResponseController calls.
-func (w *response) FlushError() error {
+// begin makes sure that there is a status, and that the body is on its way if it may not be held any more.
+func (w *response) begin(letGo bool) error {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	if !w.streamed && !w.over {
-		if err := w.stream(); err != nil {
-			return err
-		}
+	if letGo && !w.streamed && !w.over {
+		return w.stream()
+	}
+	return nil
+}
+
+// FlushError is what http.ResponseController calls.
+func (w *response) FlushError() error {
+	if err := w.begin(true); err != nil {
+		return err
 	}
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
@@ -234,7 +234,7 @@ func (w *response) stream() error {
 	var list []Announcement
 	if w.publisher.Level >= 2 {
 		path := Path(w.run, "", 1)
-		w.publisher.setPending(path)
+		w.publisher.pending.Store(path, true)
 		list = []Announcement{{More: true, Manifest: w.publisher.URL(path)}}
 	}
 	w.commit(func(h http.Header) {
@@ -281,7 +281,7 @@ func (w *response) finish(ctx context.Context) {
 // abandon forgets a response that will not be finished.
 func (w *response) abandon() {
 	if w.streamed {
-		w.publisher.clearPending(Path(w.run, "", 1))
+		w.publisher.pending.Delete(Path(w.run, "", 1))
 	}
 }
 
@@ -301,11 +301,12 @@ func (w *response) endHeld(ctx context.Context) {
 		list = w.publisher.announce(ctx, w.session, b)
 	}
 	trailer := w.hasTrailer()
+	counted := !trailer && w.status != http.StatusNoContent && w.status != http.StatusNotModified
 	w.commit(func(h http.Header) {
 		if len(list) > 0 {
 			SetHeader(h, w.publisher.Form, list...)
 		}
-		if h.Get("Content-Length") == "" && h.Get("Transfer-Encoding") == "" && mayHaveBody(w.status) && !trailer {
+		if counted && h.Get("Content-Length") == "" && h.Get("Transfer-Encoding") == "" {
 			h.Set("Content-Length", strconv.Itoa(len(body)))
 		}
 	})
@@ -371,8 +372,4 @@ func (w *response) hasTrailer() bool {
 		}
 	}
 	return false
-}
-
-func mayHaveBody(status int) bool {
-	return status != http.StatusNoContent && status != http.StatusNotModified
 }

@@ -46,10 +46,9 @@ type Publisher struct {
 	Secret []byte // makes the salt of each manifest; see Salt. Nil: private inputs have no hashes
 	Buffer int    // bytes of a response that are held back until its header is known; 0: defaultBuffer
 
-	memory MemoryManifests
-	texts  snapshot.Texts
-	mu     sync.Mutex
-	runs   map[string]bool // paths of manifests whose responses have not ended
+	memory  MemoryManifests
+	texts   snapshot.Texts
+	pending sync.Map // paths of manifests whose responses have not ended
 }
 
 // defaultBuffer is how many bytes of a response are held back until its header is known.
@@ -178,28 +177,6 @@ func (p *Publisher) reportError(ctx context.Context, err error) {
 	}
 }
 
-// setPending says that the manifest at path is being made; clearPending, that it is made or never will be.
-func (p *Publisher) setPending(path string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.runs == nil {
-		p.runs = map[string]bool{}
-	}
-	p.runs[path] = true
-}
-
-func (p *Publisher) clearPending(path string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.runs, path)
-}
-
-func (p *Publisher) isPending(path string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.runs[path]
-}
-
 // publishes reports whether p publishes anything, and tells the owner why not if it should.
 func (p *Publisher) publishes() bool {
 	err := p.Check()
@@ -241,10 +218,6 @@ func (p *Publisher) seal(ctx context.Context, s *Signed, at time.Time) error {
 	if p.Log == nil {
 		return nil
 	}
-	return p.log(ctx, s)
-}
-
-func (p *Publisher) log(ctx context.Context, s *Signed) error {
 	if _, err := p.Log.Append(ctx, s.Digest()); err != nil {
 		return fmt.Errorf("logging it: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/ibidhq/ibid/manifest"
@@ -310,14 +311,9 @@ func (m *checked) remember(ctx context.Context) error {
 
 // failed reports whether the manifest failed with one of some statuses.
 func (m *checked) failed(codes ...Status) bool {
-	for i := range m.report.Failure {
-		for _, code := range codes {
-			if f := &m.report.Failure[i]; f.Manifest == m.out.URL && f.Code == code {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.report.Failure, func(f Finding) bool {
+		return f.Manifest == m.out.URL && slices.Contains(codes, f.Code)
+	})
 }
 
 // checkLevel says whether the chain is sound, and whether the manifest is what its publisher promises.

@@ -99,36 +99,29 @@ func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error
 		m.found(NothingClaimed, "The manifest has no claims: there is nothing to verify.")
 	}
 	evidence := make([]Evidence, len(reports))
-	var unsourced []Finding
+	var unsourced []string
 	for i := range reports {
 		r := &reports[i]
 		evidence[i].Claim = r.Text
 		for k := range r.Sources {
 			s := &r.Sources[k]
-			f := Finding{
-				Code: s.Result.Status, Counts: s.Result.Counts, Detail: s.Result.Note,
-				Manifest: m.out.URL, Claim: r.ID, Source: s.URL,
-			}
-			if f.Counts != CountPass && f.Counts != CountInfo {
-				m.report.add(f)
+			if counts := s.Result.Counts; counts != CountPass && counts != CountInfo {
+				m.foundOf(s.Result.Status, counts, r.ID, s.URL, s.Result.Note)
 			}
 			if s.Result.Redirected {
-				f.Code, f.Counts = Redirected, Redirected.counts()
-				f.Detail = "The source is at " + hostOf(s.Result.FinalURL) + " now."
-				m.report.add(f)
+				m.foundOf(Redirected, Redirected.counts(), r.ID, s.URL,
+					"The source is at "+hostOf(s.Result.FinalURL)+" now.")
 			}
 			if cmp.Or(m.man.Claims[i].Sources[k].Relation, manifest.RelationSupports) == manifest.RelationSupports {
 				evidence[i].Results = append(evidence[i].Results, s.Result)
 			}
 		}
 		if len(evidence[i].Results) == 0 { // a report must not be trusted for what nobody has said
-			f := newFinding(NothingClaimed, "The claim has no source that is to support it.")
-			f.Manifest, f.Claim = m.out.URL, r.ID
-			unsourced = append(unsourced, f)
+			unsourced = append(unsourced, r.ID)
 		}
 	}
-	for _, f := range unsourced {
-		m.report.add(f)
+	for _, id := range unsourced {
+		m.foundOf(NothingClaimed, NothingClaimed.counts(), id, "", "The claim has no source that is to support it.")
 	}
 	results, err := Support(ctx, evidence, m.Checker, m.Judge)
 	if err != nil {
@@ -138,10 +131,17 @@ func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error
 		r := &reports[i]
 		r.Status, r.Counts, r.By, r.Detail = results[i].Status, results[i].Counts, results[i].By, results[i].Note
 		if r.Counts == CountFailure || r.Counts == CountWarning {
-			m.report.add(Finding{Code: r.Status, Counts: r.Counts, Detail: r.Detail, Manifest: m.out.URL, Claim: r.ID})
+			m.foundOf(r.Status, r.Counts, r.ID, "", r.Detail)
 		}
 	}
 	return nil
+}
+
+// foundOf enters a finding about a claim, a source or a source of a claim: what it is not about is empty.
+func (m *checked) foundOf(code Status, counts Counts, claim, source, detail string) {
+	m.report.add(Finding{
+		Code: code, Counts: counts, Detail: detail, Manifest: m.out.URL, Claim: claim, Source: source,
+	})
 }
 
 // checkSource looks at one source of one claim. An error is also that the context has ended: what that has prevented

@@ -264,7 +264,7 @@ func (m *checked) checkUpstreams(ctx context.Context) error {
 		case m.all.visited[address]:
 			m.checkKnownUpstream(ctx, src, address)
 		case m.depth >= m.limits.Upstream:
-			m.foundUpstream(src, UpstreamUnverifiable, CountUnverifiable,
+			m.foundUpstream(src, UpstreamUnverifiable,
 				fmt.Sprintf("Manifests of manifests are followed %d deep and no deeper.", max(0, m.limits.Upstream)))
 		default:
 			j := &job{Verifier: m.Verifier, all: m.all, limits: m.limits, depth: m.depth + 1}
@@ -291,20 +291,20 @@ func (m *checked) readUpstream(ctx context.Context, src *manifest.Source) *upstr
 	return up
 }
 
-func (m *checked) foundUpstream(src *manifest.Source, code Status, counts Counts, detail string) {
-	m.report.add(Finding{Code: code, Counts: counts, Detail: detail, Manifest: m.out.URL, Source: src.URL})
+func (m *checked) foundUpstream(src *manifest.Source, code Status, detail string) {
+	m.foundOf(code, code.counts(), "", src.URL, detail)
 }
 
 func (m *checked) foundUpstreamReport(src *manifest.Source, r *Report) {
 	switch r.State {
 	case Invalid:
-		m.foundUpstream(src, UpstreamInvalid, CountFailure,
+		m.foundUpstream(src, UpstreamInvalid,
 			"The source is an agent's answer, and its manifest failed: "+string(r.Failure[0].Code)+".")
 	case Unverifiable:
-		m.foundUpstream(src, UpstreamUnverifiable, CountUnverifiable,
+		m.foundUpstream(src, UpstreamUnverifiable,
 			"The source is an agent's answer, and not all of its manifest could be looked at.")
 	default:
-		m.foundUpstream(src, UpstreamVerified, CountPass,
+		m.foundUpstream(src, UpstreamVerified,
 			"The source is an agent's answer, and its manifest is "+string(r.State)+".")
 	}
 }
@@ -314,19 +314,19 @@ func (m *checked) foundUpstreamReport(src *manifest.Source, r *Report) {
 func (m *checked) checkKnownUpstream(ctx context.Context, src *manifest.Source, address string) {
 	c := m.all.read[address]
 	if c == nil {
-		m.foundUpstream(src, UpstreamUnverifiable, CountUnverifiable, "Its manifest could not be read: "+address+".")
+		m.foundUpstream(src, UpstreamUnverifiable, "Its manifest could not be read: "+address+".")
 		return
 	}
 	f := m.readUpstream(ctx, src).compare(c.man.Output)
 	switch {
 	case f.Counts == CountFailure:
-		m.foundUpstream(src, UpstreamInvalid, CountFailure, f.Detail)
+		m.foundUpstream(src, UpstreamInvalid, f.Detail)
 		return
 	case f.Counts == CountUnverifiable:
-		m.foundUpstream(src, UpstreamUnverifiable, CountUnverifiable, f.Detail)
+		m.foundUpstream(src, UpstreamUnverifiable, f.Detail)
 		return
 	case c.upstream == nil || c.report.State == "":
-		m.foundUpstream(src, UpstreamUnverifiable, CountInfo,
+		m.foundOf(UpstreamUnverifiable, CountInfo, "", src.URL,
 			"Its manifest is one that this report has already: "+address+".")
 		return
 	}
@@ -335,9 +335,9 @@ func (m *checked) checkKnownUpstream(ctx context.Context, src *manifest.Source, 
 		return f.Manifest == address && slices.Contains([]Status{OutputBound, OutputUnchecked, OutputMismatch}, f.Code)
 	}
 	r := *c.report
-	r.Success = slices.DeleteFunc(slices.Clone(r.Success), about)
-	r.Info = slices.DeleteFunc(slices.Clone(r.Info), about)
-	r.Failure = slices.DeleteFunc(slices.Clone(r.Failure), about)
+	for _, list := range []*[]Finding{&r.Success, &r.Info, &r.Failure} {
+		*list = slices.DeleteFunc(slices.Clone(*list), about)
+	}
 	f.Manifest = address
 	r.add(f)
 	r.State = r.state()

@@ -160,19 +160,14 @@ func (r *Report) state() State {
 	if len(r.Failure) > 0 {
 		return Invalid
 	}
-	for _, f := range r.Info {
-		if f.Counts == CountUnverifiable {
-			return Unverifiable
-		}
+	if n, _ := r.unverifiable(); n > 0 {
+		return Unverifiable
 	}
-	trusted := len(r.Manifests) > 0 && len(r.Sources) == 0 && !slices.ContainsFunc(r.Info, open)
-	for i := range r.Manifests {
-		trusted = trusted && r.Manifests[i].Trusted
+	if len(r.Manifests) == 0 || len(r.Sources) > 0 || slices.ContainsFunc(r.Info, open) ||
+		slices.ContainsFunc(r.Manifests, func(m ManifestReport) bool { return !m.Trusted }) {
+		return Valid
 	}
-	if trusted {
-		return Trusted
-	}
-	return Valid
+	return Trusted
 }
 
 // open reports whether a finding leaves open what there is to trust.
@@ -229,15 +224,12 @@ func (r *Report) distrust() string {
 	case len(r.Sources) > 0:
 		return "sources are announced of which nobody says what was taken from them."
 	}
-	for i := range r.Manifests {
-		if !r.Manifests[i].Verified {
-			return "it has no signature that could be checked."
-		}
+	if slices.ContainsFunc(r.Manifests, func(m ManifestReport) bool { return !m.Verified }) {
+		return "it has no signature that could be checked."
 	}
-	for i := range r.Info {
-		if f := &r.Info[i]; open(*f) {
-			return strings.ToLower(f.Detail[:1]) + shown(f.Detail[1:])
-		}
+	if i := slices.IndexFunc(r.Info, open); i >= 0 {
+		detail := r.Info[i].Detail
+		return strings.ToLower(detail[:1]) + shown(detail[1:])
 	}
 	return "you have not said that you trust who signed it."
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -124,20 +125,17 @@ func (t *textReport) about(r *Report, indent string) {
 
 // findings writes what was found beside the sources of claims, which have their place below.
 func (t *textReport) findings(r *Report, indent string) {
-	first := true
-	for _, list := range [][]Finding{r.Failure, r.Info, r.Success} {
-		for i := range list {
-			f := &list[i]
-			if f.Claim != "" {
-				continue
-			}
-			if first {
-				t.line("", "")
-				first = false
-			}
-			t.line(indent, "  %s  %-22s %s", t.mark(f.Counts), shown(string(f.Code)), shown(f.where()))
+	for i, f := range r.general() {
+		if i == 0 {
+			t.line("", "")
 		}
+		t.line(indent, "  %s  %-22s %s", t.mark(f.Counts), shown(string(f.Code)), shown(f.where()))
 	}
+}
+
+// general returns what was found beside the claims, the worst first.
+func (r *Report) general() []Finding {
+	return slices.DeleteFunc(slices.Concat(r.Failure, r.Info, r.Success), func(f Finding) bool { return f.Claim != "" })
 }
 
 func (f *Finding) where() string {
@@ -181,16 +179,26 @@ func (t *textReport) source(s *SourceReport, indent string) {
 	if r.Redirected {
 		t.line(indent, "found at  %s", shownURL(r.FinalURL))
 	}
-	if !r.Counts.Passes() && s.Excerpt != "" {
-		t.line(indent, "manifest: %s", shown(s.Excerpt))
-		if r.Near != nil {
-			t.line(indent, "source:   %s", shown(r.Near.Text))
-			t.line(indent, "changed:  %s", t.diff(r.Near))
+	if !r.Counts.Passes() {
+		for _, line := range t.compared(s) {
+			t.line(indent, "%s", line)
 		}
 	}
 	if r.Counts == CountFailure && s.Expected.Hash != "" && r.Hash != "" && r.Hash != s.Expected.Hash {
 		t.line(indent, "octets:   %s, recorded %s", shown(r.Hash), shown(s.Expected.Hash))
 	}
+}
+
+// compared shows what the manifest quotes and what the source has instead.
+func (t *textReport) compared(s *SourceReport) []string {
+	var lines []string
+	if s.Excerpt != "" {
+		lines = append(lines, "manifest: "+shown(s.Excerpt))
+	}
+	if near := s.Result.Near; near != nil {
+		lines = append(lines, "source:   "+shown(near.Text), "changed:  "+t.diff(near))
+	}
+	return lines
 }
 
 // diff shows what stands in place of an excerpt: [-the manifest's words-]{+the source's+}.
@@ -212,21 +220,21 @@ func (t *textReport) diff(n *snapshot.Near) string {
 // The elements of JUnit's XML that we write.
 type (
 	junitSuites struct {
-		XMLName  xml.Name     `xml:"testsuites"`
-		Tests    int          `xml:"tests,attr"`
-		Failures int          `xml:"failures,attr"`
-		Errors   int          `xml:"errors,attr"`
-		Skipped  int          `xml:"skipped,attr"`
-		Suites   []junitSuite `xml:"testsuite"`
+		XMLName xml.Name `xml:"testsuites"`
+		junitCounts
+		Suites []junitSuite `xml:"testsuite"`
 	}
 	junitSuite struct {
-		Name      string      `xml:"name,attr"`
-		Timestamp string      `xml:"timestamp,attr,omitempty"`
-		Tests     int         `xml:"tests,attr"`
-		Failures  int         `xml:"failures,attr"`
-		Errors    int         `xml:"errors,attr"`
-		Skipped   int         `xml:"skipped,attr"`
-		Cases     []junitCase `xml:"testcase"`
+		Name      string `xml:"name,attr"`
+		Timestamp string `xml:"timestamp,attr,omitempty"`
+		junitCounts
+		Cases []junitCase `xml:"testcase"`
+	}
+	junitCounts struct {
+		Tests    int `xml:"tests,attr"`
+		Failures int `xml:"failures,attr"`
+		Errors   int `xml:"errors,attr"`
+		Skipped  int `xml:"skipped,attr"`
 	}
 	junitCase struct {
 		Class   string       `xml:"classname,attr"`
@@ -268,13 +276,9 @@ func (r *Report) suite() junitSuite {
 	if !r.CheckedAt.IsZero() {
 		s.Timestamp = r.CheckedAt.UTC().Format("2006-01-02T15:04:05")
 	}
-	for _, list := range [][]Finding{r.Failure, r.Info, r.Success} {
-		for i := range list {
-			if f := &list[i]; f.Claim == "" {
-				s.add("manifest", string(f.Code), f.Counts,
-					junitResult{Message: f.Detail, Type: string(f.Code), Text: shown(f.where())})
-			}
-		}
+	for _, f := range r.general() {
+		s.add("manifest", string(f.Code), f.Counts,
+			junitResult{Message: f.Detail, Type: string(f.Code), Text: shown(f.where())})
 	}
 	for i := range r.Claims {
 		c := &r.Claims[i]
@@ -297,15 +301,9 @@ func (r *Report) suite() junitSuite {
 }
 
 func (s *SourceReport) junit() junitResult {
-	r := &s.Result
-	lines := []string{shown(cmp.Or(r.Note, string(r.Status)))}
-	if s.Excerpt != "" {
-		lines = append(lines, "manifest: "+shown(s.Excerpt))
-	}
-	if r.Near != nil {
-		lines = append(lines, "source:   "+shown(r.Near.Text), "changed:  "+(&textReport{}).diff(r.Near))
-	}
-	return junitResult{Message: string(r.Status), Type: string(r.Status), Text: strings.Join(lines, "\n")}
+	word := string(s.Result.Status)
+	lines := append([]string{shown(cmp.Or(s.Result.Note, word))}, (&textReport{}).compared(s)...)
+	return junitResult{Message: word, Type: word, Text: strings.Join(lines, "\n")}
 }
 
 func (s *junitSuite) add(class, name string, counts Counts, r junitResult) {
