@@ -2,13 +2,9 @@ package verify_test
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"maps"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -147,32 +143,15 @@ func inTheWorld(t *testing.T, h http.HandlerFunc) *snapshot.Fetcher {
 	if err != nil {
 		t.Skip("the port of https cannot be had: " + err.Error())
 	}
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true,
-		BasicConstraintsValid: true, DNSNames: []string{"agent.example", "geodocs.dev"},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}, TLS: &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: private}},
-	}}
+	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	roots := x509.NewCertPool()
-	roots.AddCert(cert)
+	roots.AddCert(srv.Certificate())
 	f := snapshot.NewFetcher(&snapshot.FetchOptions{
 		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.3/32")}, Limits: snapshot.FetchLimits{Gap: -1, Backoff: -1},
-		Resolver: resolver(t, [4]byte{127, 0, 0, 3}), TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		Resolver: resolver(t, [4]byte{127, 0, 0, 3}), // its certificate is one for example.com
+		TLS:      &tls.Config{RootCAs: roots, ServerName: "example.com", MinVersion: tls.VersionTLS12},
 	})
 	t.Cleanup(func() { f.Close() })
 	return f

@@ -19,16 +19,6 @@ import (
 	"github.com/ibidhq/ibid/verify"
 )
 
-// Somebody announces another agent's good manifest for an answer of his own.
-func TestThreatForgedHeader(t *testing.T) {
-	w, thief := newWorld(t), newWorld(t)
-	s := w.publish(w.manifest())
-	thief.announce("Buy my shares.", w.announcement(s))
-	r := must(t)(w.verifier().URL(t.Context(), thief.origin+anAnswer))
-	wants(t, r, verify.Invalid, verify.OutputMismatch)
-	wants(t, r, verify.Invalid, verify.AuthorityMismatch)
-}
-
 // A manifest with its signature is copied to another URL of the same publisher.
 func TestThreatReplayAcrossURLs(t *testing.T) {
 	w := newWorld(t)
