@@ -232,9 +232,10 @@ func (l *linter) step(s *Step, path string) {
 }
 
 // Level returns the conformance level that the manifest deserves, as its reader sees it: 3, a signed manifest that says
-// how the answer came about; 2, one that says where every claim stands in its sources; or else 1. signed says whether its signature was verified. why says what is missing for the next
-// level, a sentence each, which begins with the place if there is one. Whether it has what a level wants is all that is
-// looked at here; whether that is true is for package verify. What the publisher promises counts nothing.
+// how the answer came about; 2, one that says where every claim stands in its sources; or else 1. signed says whether
+// its signature was verified. why says what is missing for the next level, a sentence each, which begins with the place
+// if there is one. Whether it has what a level wants is all that is looked at here; whether that is true is for package
+// verify. What the publisher promises counts nothing.
 func (m *Manifest) Level(signed bool) (level int, why []string) {
 	var wrong, chain []Problem
 	for _, p := range m.Problems() {

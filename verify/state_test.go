@@ -39,7 +39,7 @@ func TestReplayed(t *testing.T) {
 	wants(t, w.report(v), verify.Invalid, verify.Replayed)
 
 	// Without an output, what it was seen with first is what it is about.
-	w, m = newWorld(t), nil
+	w = newWorld(t)
 	v = w.verifier()
 	m = w.manifest()
 	m.Output = nil
