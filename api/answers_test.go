@@ -282,17 +282,17 @@ func TestTenants(t *testing.T) {
 	n.put(t, c)
 	own, other := n.token(t, "acme", store.ScopeRead, store.ScopeWrite), n.token(t, "evil", store.ScopeRead, store.ScopeWrite)
 	for _, path := range []string{"/v1/answers/ans_1", "/v1/answers/ans_1?as=plain", "/v1/conversations/c1", "/v1/runs/r1", "/v1/runs/r1/summary"} {
-		if res := n.get(t, path, "Authorization", "Bearer "+own); res.StatusCode != 200 {
+		if res := n.get(t, path, bearer(own)...); res.StatusCode != 200 {
 			t.Errorf("%s: %d %s", path, res.StatusCode, res.body)
 		}
-		wantProblem(t, n.get(t, path, "Authorization", "Bearer "+other), 404, gateway.CodeNotFound)
+		wantProblem(t, n.get(t, path, bearer(other)...), 404, gateway.CodeNotFound)
 	}
-	wantProblem(t, n.do(t, http.MethodDelete, "/v1/answers/ans_1", "", "Authorization", "Bearer "+other), 404, gateway.CodeNotFound)
+	wantProblem(t, n.do(t, http.MethodDelete, "/v1/answers/ans_1", "", bearer(other)...), 404, gateway.CodeNotFound)
 	for _, path := range []string{"/v1/answers", "/v1/conversations", "/v1/runs", query("/v1/sources", "url", "https://heron.example/"), "/v1/answers?q=herons"} {
 		lengths := map[string]int{}
 		for name, secret := range map[string]string{"own": own, "other": other} {
 			var page map[string]json.RawMessage
-			n.read(t, path, &page, "Authorization", "Bearer "+secret)
+			n.read(t, path, &page, bearer(secret)...)
 			delete(page, "next_cursor")
 			for _, items := range page {
 				var list []any

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"flag"
 	"io"
@@ -11,8 +12,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/server/servertest"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -32,60 +34,90 @@ var update = flag.Bool("update", false, "write the expectations in testdata anew
 type node struct {
 	*httptest.Server
 
-	api   *api.API
-	store *store.Store
-	bus   *bus.Bus
-	log   *logBuffer
-	db    string // the store's file
+	api    *api.API
+	store  *store.Store
+	bus    *bus.Bus
+	log    *servertest.Log
+	dir    string         // of the database and the journal
+	ending []func() error // what ends it, the last first
 }
 
-// logBuffer keeps what was logged.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+// openNode starts a node in a directory and ends it with the test, with options that configure changes. The server's
+// URL is known by then.
+func openNode(t *testing.T, dir string, configure func(n *node, o *api.Options)) *node {
+	t.Helper()
+	n := &node{Server: httptest.NewUnstartedServer(nil), log: &servertest.Log{}, dir: dir}
+	n.URL = "http://" + n.Listener.Addr().String()
+	t.Cleanup(func() { n.end(t) })
+	var err error
+	if n.store, err = store.Open(t.Context(), filepath.Join(dir, "ibid.db"), nil); err != nil {
+		t.Fatal(err)
+	}
+	n.ending = append(n.ending, n.store.Close)
+	if n.bus, err = bus.Open(t.Context(), bus.Embedded, nil); err != nil {
+		t.Fatal(err)
+	}
+	n.ending = append(n.ending, n.bus.Close)
+	o := &api.Options{
+		Store: n.store, Bus: n.bus, Guard: gateway.NewGuard(&gateway.GuardOptions{Store: n.store}), Version: "v1.2.3",
+		Metrics: prometheus.NewRegistry(),
+		Logger:  slog.New(slog.NewJSONHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	configure(n, o)
+	if n.api, err = api.New(o); err != nil {
+		t.Fatal(err)
+	}
+	n.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/openai/") || strings.HasPrefix(r.URL.Path, "/gemini/") {
+			if o.Gateway != nil {
+				o.Gateway.ServeHTTP(w, r)
+				return
+			}
+		}
+		n.api.ServeHTTP(w, r)
+	})
+	n.URL = "" // Start sets it
+	n.Start()
+	n.ending = append(n.ending, func() error {
+		n.api.Close()
+		n.Close()
+		return nil
+	})
+	return n
 }
 
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
+// newNode starts a node that is guarded so, nil: by nothing but its tokens.
 func newNode(t *testing.T, guard *gateway.GuardOptions) *node {
 	t.Helper()
-	db := filepath.Join(t.TempDir(), "ibid.db")
-	s, err := store.Open(t.Context(), db, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	b, err := bus.Open(t.Context(), bus.Embedded, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = b.Close() })
-	if guard == nil {
-		guard = &gateway.GuardOptions{}
-	}
-	guard.Store = s
-	log := &logBuffer{}
-	a, err := api.New(&api.Options{
-		Store: s, Bus: b, Guard: gateway.NewGuard(guard), Metrics: prometheus.NewRegistry(), Version: "v1.2.3",
-		Logger: slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	return openNode(t, t.TempDir(), func(n *node, o *api.Options) {
+		if guard != nil {
+			guard.Store = n.store
+			o.Guard = gateway.NewGuard(guard)
+		}
 	})
-	if err != nil {
-		t.Fatal(err)
+}
+
+// start runs something in the background until the node ends.
+func (n *node) start(run func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- run(ctx) }()
+	n.ending = append(n.ending, func() error {
+		cancel()
+		<-done
+		return nil
+	})
+}
+
+// end ends a node, if it has not ended yet.
+func (n *node) end(t *testing.T) {
+	t.Helper()
+	for _, end := range slices.Backward(n.ending) {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
 	}
-	server := httptest.NewServer(a)
-	t.Cleanup(server.Close)
-	t.Cleanup(a.Close)
-	return &node{server, a, s, b, log, db}
+	n.ending = nil
 }
 
 // response is what came back.
@@ -139,6 +171,9 @@ func (n *node) read(t *testing.T, path string, v any, fields ...string) {
 		t.Fatalf("GET %s: %v in %s", path, err, res.body)
 	}
 }
+
+// bearer returns the header field of an access token.
+func bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
 
 // wantProblem checks that res is a problem with that status and code.
 func wantProblem(t *testing.T, res *response, status int, code string) {
@@ -393,7 +428,7 @@ func TestLog(t *testing.T) {
 	n := newNode(t, nil)
 	n.put(t, call("ans_1", herons("https://heron.example/")))
 	secret := n.token(t, "acme", store.ScopeRead)
-	as := []string{"Authorization", "Bearer " + secret}
+	as := bearer(secret)
 	for _, path := range []string{"/v1/answers?q=secretquery", "/v1/nothing?q=secretquery", "/v1/runs/r/events?access_token=secretquery"} {
 		n.get(t, path)
 	}

@@ -1,39 +1,31 @@
 package api_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/api"
-	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
-	"github.com/ibidhq/ibid/store/journal"
 	"github.com/ibidhq/ibid/watch"
 )
 
-// whole is a node as ibid serve makes it: a gateway, what it asks again, and the API, over one directory.
+// whole is a node with a gateway and what it asks again.
 type whole struct {
-	node
+	*node
 
-	journal  *journal.Journal
 	gateway  *gateway.Gateway
 	backfill *watch.Backfill
 	said     lines // what the backfill logs: a line for each answer, once all is done
-	stop     []func()
 }
 
 // lines are written one at a time.
@@ -49,69 +41,19 @@ func newWhole(t *testing.T, dir string, provider *url.URL) *whole {
 	t.Helper()
 	w := &whole{said: make(lines, 10)}
 	var err error
-	check := func() {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.store, err = store.Open(t.Context(), filepath.Join(dir, "ibid.db"), nil)
-	check()
-	w.bus, err = bus.Open(t.Context(), bus.Embedded, nil)
-	check()
-	w.journal, err = journal.Open(filepath.Join(dir, "journal"), nil)
-	check()
 	w.backfill, err = watch.NewBackfill(&watch.BackfillOptions{
 		Rules:  []watch.Rule{{Upstream: "gemini", Provider: "gemini", Timeout: 20 * time.Second}},
 		Logger: slog.New(slog.NewJSONHandler(w.said, nil)),
 		Store:  func(ctx context.Context, c *store.Call) error { return w.gateway.Keep(ctx, c) },
 	})
-	check()
-	guard := gateway.NewGuard(&gateway.GuardOptions{Store: w.store})
-	w.gateway, err = gateway.New(&gateway.Options{
-		Upstreams: []gateway.Upstream{{Name: "gemini", URL: provider, Provider: "gemini"}}, Store: w.store, Bus: w.bus, Journal: w.journal,
-		Guard: guard, CaptureWait: time.Minute, Backfill: w.backfill,
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.node = openNode(t, dir, func(n *node, o *api.Options) {
+		n.capture(t, o, "gemini", provider, gateway.Options{CaptureWait: time.Minute, Backfill: w.backfill})
+		w.gateway = o.Gateway
 	})
-	check()
-	w.api, err = api.New(&api.Options{Store: w.store, Bus: w.bus, Guard: guard, Gateway: w.gateway})
-	check()
-	w.Server = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/gemini/") {
-			w.gateway.ServeHTTP(out, r)
-			return
-		}
-		w.api.ServeHTTP(out, r)
-	}))
-	t.Cleanup(func() { w.end(t) })
 	return w
-}
-
-// start runs something in the background.
-func (w *whole) start(run func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- run(ctx) }()
-	w.stop = append(w.stop, func() {
-		cancel()
-		<-done
-	})
-}
-
-// end ends a node, as far as it has not ended yet.
-func (w *whole) end(t *testing.T) {
-	t.Helper()
-	for _, stop := range slices.Backward(w.stop) {
-		stop()
-	}
-	if w.stop = nil; w.journal == nil {
-		return
-	}
-	w.api.Close()
-	w.Close()
-	err := cmp.Or(w.journal.Close(), w.bus.Close(), w.store.Close())
-	if w.journal = nil; err != nil {
-		t.Error(err)
-	}
 }
 
 // geminiStream and geminiBody are an answer with citations of the pages of sites, one for each sentence; with none, no citations.
@@ -149,7 +91,7 @@ type backfilled struct {
 func TestBackfill(t *testing.T) {
 	const herons, owls = "Herons nest in March. They feed on fish. ", "Herons nest in March. Owls hunt at night. "
 	calls := 0
-	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	address := newProvider(t, func(w http.ResponseWriter, r *http.Request) {
 		calls++ // one after the other
 		switch {
 		case !strings.Contains(r.URL.Path, ":stream"):
@@ -162,12 +104,7 @@ func TestBackfill(t *testing.T) {
 		default:
 			fmt.Fprint(w, geminiStream("", owls))
 		}
-	}))
-	t.Cleanup(provider.Close)
-	address, err := url.Parse(provider.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	dir := t.TempDir()
 	before := newWhole(t, dir, address)
 	before.start(before.backfill.Run) // and no indexer: the store stays empty
@@ -210,7 +147,7 @@ func TestBackfill(t *testing.T) {
 	}
 	after.read(t, "/v1/answers/"+id, &got)
 	want := []backfilled{{1, "Herons nest in March.", "inferred"}, {2, "Owls hunt at night.", "inferred"}}
-	if diff := gocmp.Diff(want, show()); diff != "" || got.AnswerID != id || got.ID != nil || got.Text != owls {
+	if diff := cmp.Diff(want, show()); diff != "" || got.AnswerID != id || got.ID != nil || got.Text != owls {
 		t.Errorf("the answer (-want +got):\n%s\n%+v", diff, got)
 	}
 	if len(got.Issues) != 1 || got.Issues[0].Code != watch.IssueTextDiffers {
@@ -224,7 +161,7 @@ func TestBackfill(t *testing.T) {
 	numbers := ibid.Numbering{
 		"web:https://a.example/": 1, "web:https://b.example/": 2, "web:https://c.example/": 3, "web:https://well.example/": 4,
 	}
-	if diff := gocmp.Diff(numbers, talk.Numbering); diff != "" || len(talk.Messages) != 4 {
+	if diff := cmp.Diff(numbers, talk.Numbering); diff != "" || len(talk.Messages) != 4 {
 		t.Errorf("%d messages, numbering (-want +got):\n%s", len(talk.Messages), diff)
 	}
 	events := after.listen(t, "/v1/runs/r1/events")
@@ -238,18 +175,13 @@ func TestBackfill(t *testing.T) {
 
 // Where the second call fails, the answer stays as it was, and one line says so.
 func TestBackfillFails(t *testing.T) {
-	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	address := newProvider(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.URL.Path, ":stream") {
 			fmt.Fprint(w, geminiStream("first", "Herons nest in March."))
 			return
 		}
 		w.WriteHeader(http.StatusInternalServerError)
-	}))
-	t.Cleanup(provider.Close)
-	address, err := url.Parse(provider.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	n := newWhole(t, t.TempDir(), address)
 	n.start(n.gateway.Run)
 	res := n.do(t, "POST", "/gemini/v1beta/models/m:streamGenerateContent?alt=sse", `{"contents":[{"role":"user","parts":[{"text":"Herons?"}]}]}`,

@@ -73,16 +73,9 @@ func (l *listening) next() string {
 	}
 }
 
-// relay has the bus relay events as long as the test runs.
-func (n *node) relay(t *testing.T) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- n.bus.Relay(ctx, n.store) }()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-	})
+// relay has the bus relay events as long as the node runs.
+func (n *node) relay() {
+	n.start(func(ctx context.Context) error { return n.bus.Relay(ctx, n.store) })
 }
 
 // step puts an answer as a step of a run.
@@ -106,7 +99,7 @@ func (l *listening) wantAnswer(seq int, id string) {
 // A reader gets what was, what is, and the deltas in between; one that comes back goes on where it was.
 func TestEvents(t *testing.T) {
 	n := newNode(t, nil)
-	n.relay(t)
+	n.relay()
 	n.step(t, "default", "r1", "ans_1")
 	l := n.listen(t, "/v1/runs/r1/events")
 	first := l.next()
@@ -152,7 +145,7 @@ func TestEvents(t *testing.T) {
 // Whoever comes before the run waits for it.
 func TestEventsBeforeTheRun(t *testing.T) {
 	n := newNode(t, nil)
-	n.relay(t)
+	n.relay()
 	l := n.listen(t, "/v1/runs/later/events")
 	n.step(t, "default", "later", "ans_1")
 	l.wantAnswer(1, "ans_1")
@@ -161,10 +154,10 @@ func TestEventsBeforeTheRun(t *testing.T) {
 // Two tenants may call their runs the same.
 func TestEventsOfTenants(t *testing.T) {
 	n := newNode(t, nil)
-	n.relay(t)
+	n.relay()
 	evil := n.token(t, "evil", store.ScopeRead)
 	n.step(t, "acme", "r1", "ans_1")
-	l := n.listen(t, "/v1/runs/r1/events", "Authorization", "Bearer "+evil)
+	l := n.listen(t, "/v1/runs/r1/events", bearer(evil)...)
 	n.step(t, "acme", "r1", "ans_2")
 	n.bus.Tell("acme", "r1", bus.Live{Kind: "text", AnswerID: "ans_2", Data: json.RawMessage(`"secret"`)})
 	n.step(t, "evil", "r1", "ans_9")
@@ -178,7 +171,7 @@ func TestEventsWithStreamToken(t *testing.T) {
 	secret := n.token(t, "acme", store.ScopeRead)
 	order := func(run string) string {
 		t.Helper()
-		res := n.do(t, "POST", "/v1/stream-token", `{"run": "`+run+`"}`, "Authorization", "Bearer "+secret)
+		res := n.do(t, "POST", "/v1/stream-token", `{"run": "`+run+`"}`, bearer(secret)...)
 		if res.StatusCode != 201 {
 			t.Fatalf("%d %s", res.StatusCode, res.body)
 		}
@@ -202,7 +195,7 @@ func TestEventsWithStreamToken(t *testing.T) {
 	wantProblem(t, n.get(t, "/v1/runs/r1/events"), 401, gateway.CodeToken)
 	wantProblem(t, n.get(t, "/v1/runs/r1?access_token="+order("r1")), 401, gateway.CodeToken)
 	for _, body := range []string{"", "{}", `{"run": ""}`, `{"run": "a\u0000"}`} {
-		wantProblem(t, n.do(t, "POST", "/v1/stream-token", body, "Authorization", "Bearer "+secret), 400, gateway.CodeBadRequest)
+		wantProblem(t, n.do(t, "POST", "/v1/stream-token", body, bearer(secret)...), 400, gateway.CodeBadRequest)
 	}
 }
 
@@ -257,16 +250,16 @@ func TestEventsLimit(t *testing.T) {
 	secret, other := n.token(t, "acme", store.ScopeRead), n.token(t, "other", store.ScopeRead)
 	var open []*listening
 	for range maxStreams {
-		open = append(open, n.listen(t, "/v1/runs/r1/events", "Authorization", "Bearer "+secret))
+		open = append(open, n.listen(t, "/v1/runs/r1/events", bearer(secret)...))
 	}
 	if got := n.get(t, "/metrics").body; !strings.Contains(got, fmt.Sprintf("ibid_api_event_streams %d", maxStreams)) {
 		t.Errorf("the metrics do not count them:\n%s", got)
 	}
-	res := n.get(t, "/v1/runs/r1/events", "Authorization", "Bearer "+secret)
+	res := n.get(t, "/v1/runs/r1/events", bearer(secret)...)
 	wantProblem(t, res, 429, gateway.CodeTooMany)
-	n.listen(t, "/v1/runs/r1/events", "Authorization", "Bearer "+other)
+	n.listen(t, "/v1/runs/r1/events", bearer(other)...)
 	open[0].cancel()
-	for n.do(t, "HEAD", "/v1/runs/r1/events", "", "Authorization", "Bearer "+secret).StatusCode != 200 {
+	for n.do(t, "HEAD", "/v1/runs/r1/events", "", bearer(secret)...).StatusCode != 200 {
 		if t.Context().Err() != nil {
 			t.Fatal("a stream that was left still counts")
 		}

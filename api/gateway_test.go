@@ -1,56 +1,64 @@
 package api_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store/journal"
 )
 
-// Whoever saw an answer's end finds it at once: by its id even before it is stored, in the lists as soon as it is.
-func TestReadYourWrites(t *testing.T) {
-	body := vector(t, "openai-responses/azure-web-search.txtar", "body.json")
-	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(body))
-	}))
+// newProvider starts what a gateway stands in front of, and returns its address.
+func newProvider(t *testing.T, handler http.HandlerFunc) *url.URL {
+	t.Helper()
+	provider := httptest.NewServer(handler)
 	t.Cleanup(provider.Close)
 	address, err := url.Parse(provider.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := newNode(t, nil)
-	j, err := journal.Open(t.TempDir(), nil)
+	return address
+}
+
+// capture makes a gateway of a node, in front of a provider. What it captures is not stored until it runs.
+func (n *node) capture(t *testing.T, o *api.Options, provider string, address *url.URL, more gateway.Options) {
+	t.Helper()
+	j, err := journal.Open(filepath.Join(n.dir, "journal"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = j.Close() })
-	guard := gateway.NewGuard(&gateway.GuardOptions{Store: n.store})
-	g, err := gateway.New(&gateway.Options{
-		Upstreams: []gateway.Upstream{{Name: "openai", URL: address, Provider: "openai"}}, Store: n.store, Bus: n.bus, Journal: j, Guard: guard,
+	n.ending = append(n.ending, j.Close)
+	more.Upstreams = []gateway.Upstream{{Name: provider, URL: address, Provider: provider}}
+	more.Store, more.Bus, more.Journal, more.Guard = n.store, n.bus, j, o.Guard
+	if o.Gateway, err = gateway.New(&more); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// harbour is a provider with one answer, which has citations.
+func harbour(t *testing.T) (body string, address *url.URL) {
+	t.Helper()
+	body = vector(t, "openai-responses/azure-web-search.txtar", "body.json")
+	return body, newProvider(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(body))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := api.New(&api.Options{Store: n.store, Bus: n.bus, Guard: guard, Gateway: g})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/openai/") {
-			g.ServeHTTP(w, r)
-			return
-		}
-		a.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	n.Server = server
+}
+
+// Whoever saw an answer's end finds it at once: by its id even before it is stored, in the lists as soon as it is.
+func TestReadYourWrites(t *testing.T) {
+	body, address := harbour(t)
+	var g *gateway.Gateway
+	n := openNode(t, t.TempDir(), func(n *node, o *api.Options) {
+		n.capture(t, o, "openai", address, gateway.Options{})
+		g = o.Gateway
+	})
 
 	res := n.do(t, "POST", "/openai/v1/responses", `{"model": "gpt-heron-1", "input": "Harbour rules?"}`, "Ibid-Conversation", "c1")
 	if res.StatusCode != 200 || res.body != body {
@@ -70,13 +78,7 @@ func TestReadYourWrites(t *testing.T) {
 		t.Errorf("header: %v", early.Header)
 	}
 
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- g.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-	})
+	n.start(g.Run)
 	for _, path := range []string{"/v1/answers?conversation=c1", "/v1/answers?q=boats", "/v1/conversations/c1", "/v1/runs/" + run, "/v1/answers/" + id} {
 		if got := n.get(t, path); got.StatusCode != 200 || !strings.Contains(got.body, `"answer_id":"`+id+`"`) {
 			t.Errorf("%s: %d %s", path, got.StatusCode, got.body)
@@ -93,43 +95,20 @@ func TestReadYourWrites(t *testing.T) {
 // The address of a manifest is in the response before anything is in the store: whoever is quick is told to wait, and not that
 // there is nothing.
 func TestPublishedCapture(t *testing.T) {
-	body := vector(t, "openai-responses/azure-web-search.txtar", "body.json")
-	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(body))
-	}))
-	t.Cleanup(provider.Close)
-	address, err := url.Parse(provider.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newPress(t, 3)
-	j, err := journal.Open(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = j.Close() })
-	names, err := p.store.Publications(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard := gateway.NewGuard(&gateway.GuardOptions{Store: p.store})
-	g, err := gateway.New(&gateway.Options{
-		Upstreams: []gateway.Upstream{{Name: "openai", URL: address, Provider: "openai"}}, Store: p.store, Bus: p.bus, Journal: j, Guard: guard,
-		Citing: &gateway.Citing{Level: 3, Origin: p.publisher.Origin, Pub: names.Of},
+	_, address := harbour(t)
+	p := &press{}
+	var g *gateway.Gateway
+	p.node = openNode(t, t.TempDir(), func(n *node, o *api.Options) {
+		p.publisher = &manifest.Publisher{Origin: n.URL, Level: 3, Manifests: n.store}
+		keysAndLog(t, p.publisher, n.store)
+		names, err := n.store.Publications(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.capture(t, o, "openai", address, gateway.Options{Citing: &gateway.Citing{Level: 3, Origin: n.URL, Pub: names.Of}})
+		g, o.Publisher = o.Gateway, p.publisher
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := api.New(&api.Options{Store: p.store, Bus: p.bus, Guard: guard, Gateway: g, Publisher: p.publisher})
-	if err != nil {
-		t.Fatal(err)
-	}
-	calls := httptest.NewServer(g)
-	t.Cleanup(calls.Close)
-	p.Server = httptest.NewServer(a)
-	t.Cleanup(p.Close)
-	res := (&node{Server: calls}).do(t, "POST", "/openai/v1/responses", `{"model": "gpt-heron-1", "input": "Harbour rules?"}`)
+	res := p.do(t, "POST", "/openai/v1/responses", `{"model": "gpt-heron-1", "input": "Harbour rules?"}`)
 	list := announced(t, res)
 	if res.StatusCode != 200 || len(list) == 0 {
 		t.Fatalf("%d %v", res.StatusCode, res.Header)
@@ -139,13 +118,7 @@ func TestPublishedCapture(t *testing.T) {
 	if wantProblem(t, early, 503, gateway.CodeUnavailable); early.Header.Get("Retry-After") == "" {
 		t.Errorf("header: %v", early.Header)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error)
-	go func() { done <- g.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-	})
+	p.start(g.Run)
 	if got := p.get(t, path); got.StatusCode != 202 {
 		t.Errorf("%d %s", got.StatusCode, got.body)
 	}

@@ -3,6 +3,7 @@ package api_test
 import (
 	"database/sql"
 	"fmt"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -75,12 +76,12 @@ func TestThreadPages(t *testing.T) {
 func TestDamagedIndex(t *testing.T) {
 	n := newNode(t, nil)
 	n.put(t, call("ans_1", herons("https://heron.example/")))
-	db, err := sql.Open("sqlite", n.db)
+	db, err := sql.Open("sqlite", filepath.Join(n.dir, "ibid.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if _, err := db.Exec("UPDATE words_data SET block = x'ff00ff'"); err != nil {
+	if _, err := db.Exec("DELETE FROM words_data"); err != nil {
 		t.Fatal(err)
 	}
 	wantProblem(t, n.get(t, "/v1/answers?q=herons"), 500, gateway.CodeInternal)

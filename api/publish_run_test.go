@@ -76,7 +76,7 @@ func TestPublishRecordedWhich(t *testing.T) {
 	p = newPress(t, 3)
 	secret := p.token(t, store.DefaultTenant, store.ScopeWrite)
 	wantProblem(t, p.do(t, "POST", run+"/r7/finish", end, gateway.PublishHeader, "yes", "Authorization", "Bearer "+secret), 403, gateway.CodeScope)
-	if res := p.do(t, "POST", run+"/r7/finish", end, "Authorization", "Bearer "+secret); res.StatusCode != 201 {
+	if res := p.do(t, "POST", run+"/r7/finish", end, bearer(secret)...); res.StatusCode != 201 {
 		t.Errorf("%d %s", res.StatusCode, res.body)
 	}
 	if due, err := p.store.DuePublications(t.Context(), 0, 1<<40); err != nil || len(due) != 0 {

@@ -5,11 +5,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +17,6 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/api"
-	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
@@ -75,45 +72,22 @@ type press struct {
 // newPress returns a node that publishes at a level. Its verifier may reach the networks.
 func newPress(t *testing.T, level int, allow ...string) *press {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := filepath.Join(t.TempDir(), "ibid.db")
-	s, err := store.Open(t.Context(), db, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	b, err := bus.Open(t.Context(), bus.Embedded, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = b.Close() })
-	p := &manifest.Publisher{Origin: "http://" + l.Addr().String(), Level: level, Manifests: s}
-	if level == 3 {
-		keysAndLog(t, p, s)
-	}
-	texts, reader := &snapshot.Texts{}, fetcher(t, allow...)
-	o := &api.Options{
-		Store: s, Bus: b, Guard: gateway.NewGuard(&gateway.GuardOptions{Store: s}), Publisher: p, Verifier: func(tenant string) *verify.Verifier {
+	p := &press{pages: newPages(t)}
+	p.node = openNode(t, t.TempDir(), func(n *node, o *api.Options) {
+		p.publisher = &manifest.Publisher{Origin: n.URL, Level: level, Manifests: n.store}
+		if level == 3 {
+			keysAndLog(t, p.publisher, n.store)
+		}
+		texts, reader := &snapshot.Texts{}, fetcher(t, allow...)
+		o.Publisher = p.publisher
+		o.Verifier = func(tenant string) *verify.Verifier {
 			return &verify.Verifier{
-				Fetcher: reader, Texts: texts, Memory: s.Memory(tenant), Copies: s.Copies(tenant),
+				Fetcher: reader, Texts: texts, Memory: n.store.Memory(tenant), Copies: n.store.Copies(tenant),
 				Name: "the desk", Version: "v1.2.3",
 			}
-		},
-	}
-	a, err := api.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewUnstartedServer(a)
-	_ = server.Listener.Close()
-	server.Listener = l
-	server.Start()
-	t.Cleanup(server.Close)
-	t.Cleanup(a.Close)
-	return &press{&node{server, a, s, b, &logBuffer{}, db}, p, newPages(t)}
+		}
+	})
+	return p
 }
 
 func keysAndLog(t *testing.T, p *manifest.Publisher, s *store.Store) {
@@ -271,7 +245,7 @@ func TestPublishedPending(t *testing.T) {
 	p.put(t, c)
 	secret := p.token(t, store.DefaultTenant, store.ScopeRead)
 	var at where
-	p.read(t, "/v1/answers/ans_1/manifest", &at, "Authorization", "Bearer "+secret)
+	p.read(t, "/v1/answers/ans_1/manifest", &at, bearer(secret)...)
 	if at.State != "pending" || at.SHA256 != nil || at.URL != p.URL+at.Path || at.Salt != nil {
 		t.Errorf("%+v", at)
 	}
@@ -279,15 +253,15 @@ func TestPublishedPending(t *testing.T) {
 	if got.StatusCode != 202 || got.Header.Get("Retry-After") == "" || got.body != `{"status":"pending"}` {
 		t.Errorf("%d %v %s", got.StatusCode, got.Header, got.body)
 	}
-	answer := p.get(t, "/v1/answers/ans_1", "Authorization", "Bearer "+secret)
+	answer := p.get(t, "/v1/answers/ans_1", bearer(secret)...)
 	want := []manifest.Announcement{{URL: "https://heron.example/", Manifest: at.URL}}
 	if diff := cmp.Diff(want, announced(t, answer)); diff != "" {
 		t.Errorf("Citation-Source (-want +got):\n%s", diff)
 	}
 	wantProblem(t, p.get(t, "/v1/answers/ans_1/manifest"), 401, gateway.CodeToken)
 	other := p.token(t, "acme", store.ScopeRead)
-	wantProblem(t, p.get(t, "/v1/answers/ans_1/manifest", "Authorization", "Bearer "+other), 404, gateway.CodeNotFound)
-	wantProblem(t, p.get(t, "/v1/runs/run_ans_1/manifest", "Authorization", "Bearer "+other), 404, gateway.CodeNotFound)
+	wantProblem(t, p.get(t, "/v1/answers/ans_1/manifest", bearer(other)...), 404, gateway.CodeNotFound)
+	wantProblem(t, p.get(t, "/v1/runs/run_ans_1/manifest", bearer(other)...), 404, gateway.CodeNotFound)
 }
 
 func announced(t *testing.T, res *response) []manifest.Announcement {

@@ -78,10 +78,7 @@ func (a *API) finishRun(w *httpx.Reply, r *httpx.Request) error {
 			return nil, err
 		}
 		if id := said.Trail.ID; id != "" && id != r.PathValue("id") {
-			return nil, httpx.BadRequest(
-				fmt.Sprintf("id: the body is about the run %q", httpx.Said(id)),
-				"leave it out: the path has it",
-			)
+			return nil, aboutAnotherRun("id", id)
 		}
 		said.Finish, said.Run = true, r.PathValue("id")
 		if err := a.checkAnswer(r, said.AnswerID); err != nil {
@@ -256,13 +253,16 @@ func checkStep(value json.RawMessage, run, place string) error {
 		raw  json.RawMessage
 	}{{"run_id", step.RunID}, {"run", step.Run}} {
 		if id, err := strconv.Unquote(string(of.raw)); err == nil && run != "" && id != "" && id != run {
-			return httpx.BadRequest(
-				fmt.Sprintf("%s%s: the body is about the run %q", place, of.name, httpx.Said(id)),
-				"leave it out: the path has it",
-			)
+			return aboutAnotherRun(place+of.name, id)
 		}
 	}
 	return nil
+}
+
+// aboutAnotherRun says that a body names a run that is not the one of the path.
+func aboutAnotherRun(name, id string) error {
+	return httpx.BadRequest(
+		fmt.Sprintf("%s: the body is about the run %q", name, httpx.Said(id)), "leave it out: the path has it")
 }
 
 // readRun reads a run in any form that package trail knows. Besides it may have an answer_id, and it need not have

@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/store"
@@ -211,11 +209,8 @@ func TestRecordRefused(t *testing.T) {
 		t.Errorf("%d steps", len(run.Steps))
 	}
 	wantProblem(t, n.do(t, "POST", "/v1/runs", "x", "Content-Encoding", "lzma"), 415, gateway.CodeMediaType)
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	_, _ = w.Write([]byte(`{"run_id": "packed"}`))
-	_ = w.Close()
-	if got := n.post(t, 201, "/v1/runs", packed.String(), "Content-Encoding", "gzip"); got.ID != "packed" {
+	packed := gzipped(t, []byte(`{"run_id": "packed"}`))
+	if got := n.post(t, 201, "/v1/runs", packed, "Content-Encoding", "gzip"); got.ID != "packed" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -274,7 +269,7 @@ func TestRecordTenants(t *testing.T) {
 // A run's captured calls and its recorded steps are one trail, and who listens hears of both.
 func TestRecordWithCalls(t *testing.T) {
 	n := newNode(t, nil)
-	n.relay(t)
+	n.relay()
 	talk(t, n)
 	n.bus.Wake()
 	l := n.listen(t, "/v1/runs/r1/events")

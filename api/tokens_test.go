@@ -123,9 +123,9 @@ func TestTokens(t *testing.T) {
 		t.Errorf("secret %q", root.Secret)
 	}
 	wantProblem(t, n.get(t, "/v1/tokens"), 401, gateway.CodeToken)
-	asRoot := []string{"Authorization", "Bearer " + root.Secret}
+	asRoot := bearer(root.Secret)
 	acme := n.newToken(t, `{"tenant": "acme", "scopes": ["admin"], "publish": true}`, asRoot...)
-	asAcme := []string{"Authorization", "Bearer " + acme.Secret}
+	asAcme := bearer(acme.Secret)
 	reader := n.newToken(t, `{"scopes": ["read"]}`, asAcme...)
 	if reader.Tenant != "acme" {
 		t.Errorf("tenant %q", reader.Tenant)
@@ -152,7 +152,7 @@ func TestTokens(t *testing.T) {
 	if res := n.do(t, "DELETE", "/v1/tokens/"+reader.ID, "", asAcme...); res.StatusCode != 204 {
 		t.Errorf("%d %s", res.StatusCode, res.body)
 	}
-	wantProblem(t, n.get(t, "/v1/answers", "Authorization", "Bearer "+reader.Secret), 401, gateway.CodeToken)
+	wantProblem(t, n.get(t, "/v1/answers", bearer(reader.Secret)...), 401, gateway.CodeToken)
 
 	for _, order := range []string{
 		``, `{}`, `[]`, `{"scopes": []}`, `{"scopes": ["root"]}`, `{"scopes": ["read"], "expires": 1}`, `{"scopes": ["read"]} {}`, `{"scopes": "read"}`,

@@ -101,10 +101,8 @@ func traceResponse(mediaType string, rejected int, reason string) []byte {
 		Rejected string `json:"rejectedSpans"` // 64 bits are a string in protobuf's JSON
 		Message  string `json:"errorMessage"`
 	}
-	b, err := json.Marshal(map[string]partialSuccess{"partialSuccess": {strconv.Itoa(rejected), reason}})
-	if err != nil {
-		return []byte("{}") // strings always can be
-	}
+	// strings can always be encoded
+	b, _ := json.Marshal(map[string]partialSuccess{"partialSuccess": {strconv.Itoa(rejected), reason}})
 	return b
 }
 
@@ -118,42 +116,35 @@ func writeStatus(w *httpx.Reply, r *httpx.Request, err error) {
 		message += "; " + p.Hint
 	}
 	mediaType := traceType(r)
-	var body []byte
+	// a number and a string can always be encoded
+	body, _ := httpx.Encode(struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	}{statusCode(p.Status), message})
 	if mediaType == otel.Protobuf {
 		body = protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(statusCode(p.Status)))
 		body = protowire.AppendString(protowire.AppendTag(body, 2, protowire.BytesType), message)
-	} else {
-		var err error
-		if body, err = httpx.Encode(struct {
-			Code    int    `json:"code"`
-			Message string `json:"message"`
-		}{statusCode(p.Status), message}); err != nil {
-			body = []byte("{}")
-		}
 	}
 	w.Body(p.Status, mediaType, body)
 }
 
-// statusCode returns gRPC's code for an HTTP status, as google.rpc.Status has it.
+// statusCodes are gRPC's codes for HTTP statuses, as google.rpc.Status has them.
+var statusCodes = map[int]int{
+	http.StatusUnauthorized:       16, // UNAUTHENTICATED
+	http.StatusForbidden:          7,  // PERMISSION_DENIED
+	http.StatusNotFound:           5,  // NOT_FOUND
+	http.StatusMethodNotAllowed:   12, // UNIMPLEMENTED
+	http.StatusTooManyRequests:    8,  // RESOURCE_EXHAUSTED
+	http.StatusServiceUnavailable: 14, // UNAVAILABLE
+	http.StatusBadGateway:         14,
+	http.StatusGatewayTimeout:     4, // DEADLINE_EXCEEDED
+}
+
+// statusCode returns gRPC's code for an HTTP status.
 func statusCode(status int) int {
-	switch status {
-	case http.StatusUnauthorized:
-		return 16 // UNAUTHENTICATED
-	case http.StatusForbidden:
-		return 7 // PERMISSION_DENIED
-	case http.StatusNotFound:
-		return 5 // NOT_FOUND
-	case http.StatusMethodNotAllowed:
-		return 12 // UNIMPLEMENTED
-	case http.StatusTooManyRequests:
-		return 8 // RESOURCE_EXHAUSTED
-	case http.StatusServiceUnavailable, http.StatusBadGateway:
-		return 14 // UNAVAILABLE
-	case http.StatusGatewayTimeout:
-		return 4 // DEADLINE_EXCEEDED
-	}
+	other := 3 // INVALID_ARGUMENT
 	if status >= http.StatusInternalServerError {
-		return 13 // INTERNAL
+		other = 13 // INTERNAL
 	}
-	return 3 // INVALID_ARGUMENT
+	return cmp.Or(statusCodes[status], other)
 }

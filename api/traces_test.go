@@ -105,21 +105,27 @@ func TestTracesPiecemeal(t *testing.T) {
 // In protobuf, packed, all at once.
 func TestTracesProtobuf(t *testing.T) {
 	n := newNode(t, &gateway.GuardOptions{})
-	var packed bytes.Buffer
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(tracesProto(t, tracedRun())); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	packed := gzipped(t, tracesProto(t, tracedRun()))
 	for range 2 {
-		res := n.do(t, "POST", "/v1/traces", packed.String(), "Content-Type", "application/x-protobuf", "Content-Encoding", "gzip")
+		res := n.do(t, "POST", "/v1/traces", packed, "Content-Type", "application/x-protobuf", "Content-Encoding", "gzip")
 		if res.StatusCode != 200 || res.body != "" || res.Header.Get("Content-Type") != "application/x-protobuf" {
 			t.Fatalf("%d %q", res.StatusCode, res.body)
 		}
 	}
 	n.wantTraced(t)
+}
+
+func gzipped(t *testing.T, data []byte) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // tracesProto makes protobuf of spans in OTLP's JSON, with OpenTelemetry's types.
@@ -233,14 +239,7 @@ func TestTracesErrors(t *testing.T) {
 	n := newNode(t, &gateway.GuardOptions{Bootstrap: "b"})
 	reader, writer := n.token(t, store.DefaultTenant, store.ScopeRead), n.token(t, store.DefaultTenant, store.ScopeWrite)
 	large := strings.Repeat(" ", 32<<20+1)
-	var bomb bytes.Buffer
-	w := gzip.NewWriter(&bomb)
-	if _, err := w.Write([]byte(large)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	bomb := gzipped(t, []byte(large))
 	for _, test := range []struct {
 		name, method, token, contentType, coding, body string
 		status, code                                   int
@@ -257,7 +256,7 @@ func TestTracesErrors(t *testing.T) {
 		{"another JSON", "POST", writer, "application/json", "", "[]", 400, 3, "all of it: a JSON array"},
 		{"not protobuf", "POST", writer, "application/x-protobuf", "", "\xff", 400, 3, "protobuf"},
 		{"too large", "POST", writer, "application/json", "", large, 413, 3, "33554432"},
-		{"a bomb", "POST", writer, "application/x-protobuf", "gzip", bomb.String(), 413, 3, "33554432"},
+		{"a bomb", "POST", writer, "application/x-protobuf", "gzip", bomb, 413, 3, "33554432"},
 		{"a parameter", "POST", writer, "application/json", "", "{}", 400, 3, "q"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -271,7 +270,7 @@ func TestTracesErrors(t *testing.T) {
 				}
 			}
 			if test.token != "" {
-				fields = append(fields, "Authorization", "Bearer "+test.token)
+				fields = append(fields, bearer(test.token)...)
 			}
 			res := n.do(t, test.method, path, test.body, fields...)
 			wantType := "application/json"

@@ -62,7 +62,7 @@ type incidentList struct {
 // that are wrong now and the run's events say so, once.
 func TestVerify(t *testing.T) {
 	p := newPress(t, 3, loopback)
-	p.relay(t)
+	p.relay()
 	source := p.pages.set("/herons", eggs)
 	p.publish(t, call("ans_1", cites(source, quote)))
 	said := map[string]any{"url": p.URL + "/v1/answers/ans_1", "trust": []string{strings.TrimPrefix(p.URL, "http://")}, "require_level": 3}
@@ -408,17 +408,17 @@ func TestVerifyScope(t *testing.T) {
 	verifies := p.token(t, store.DefaultTenant, store.ScopeVerify)
 	body := asJSON(t, map[string]any{"document": cites("https://a.invalid/", quote), "offline": true})
 	wantProblem(t, p.do(t, "POST", "/v1/verify", body), 401, gateway.CodeToken)
-	wantProblem(t, p.do(t, "POST", "/v1/verify", body, "Authorization", "Bearer "+read), 403, gateway.CodeScope)
-	if r := p.verify(t, "/v1/verify", body, "Authorization", "Bearer "+verifies); r.State != verify.Unverifiable {
+	wantProblem(t, p.do(t, "POST", "/v1/verify", body, bearer(read)...), 403, gateway.CodeScope)
+	if r := p.verify(t, "/v1/verify", body, bearer(verifies)...); r.State != verify.Unverifiable {
 		t.Errorf("%s", r.State)
 	}
 	// What fails is recorded for whoever asked, and for nobody else.
-	if r := p.verify(t, "/v1/verify", `{"claims":[],"run_id":"r"}`, "Authorization", "Bearer "+verifies); r.State != verify.Invalid {
+	if r := p.verify(t, "/v1/verify", `{"claims":[],"run_id":"r"}`, bearer(verifies)...); r.State != verify.Invalid {
 		t.Errorf("%s", r.State)
 	}
 	for token, n := range map[string]int{read: 1, p.token(t, "acme", store.ScopeRead): 0} {
 		var list incidentList
-		if p.read(t, "/v1/incidents", &list, "Authorization", "Bearer "+token); len(list.Incidents) != n {
+		if p.read(t, "/v1/incidents", &list, bearer(token)...); len(list.Incidents) != n {
 			t.Errorf("%d incidents, want %d: %+v", len(list.Incidents), n, list.Incidents)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/server/servertest"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -30,10 +31,10 @@ const herons = "How many herons nest at Lake Tonbo?"
 // stored returns the answer that a response says it is kept as, once it is in the store.
 func (w *world) stored(t *testing.T, h http.Header) *store.Call {
 	t.Helper()
-	if err := w.gateway.CatchUp(t.Context()); err != nil {
+	if err := w.Gateway.CatchUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	call, err := w.store.Call(t.Context(), "default", h.Get(gateway.AnswerHeader))
+	call, err := w.Store.Call(t.Context(), "default", h.Get(gateway.AnswerHeader))
 	if err != nil {
 		t.Fatalf("%q: %v", h.Get(gateway.AnswerHeader), err)
 	}
@@ -56,7 +57,7 @@ func TestProviders(t *testing.T) {
 		}
 		upstream.ServeHTTP(rw, r)
 	})})
-	for _, provider := range providerNames() {
+	for _, provider := range servertest.AllProviders {
 		t.Run(provider, func(t *testing.T) {
 			for _, words := range []string{herons, "とんぼ湖のアオサギについて教えてください。🪿"} {
 				for _, unit := range ibid.Units() {
@@ -80,12 +81,12 @@ func TestProviders(t *testing.T) {
 			}
 		})
 	}
-	for _, provider := range providerNames() {
+	for _, provider := range servertest.AllProviders {
 		if keys[provider] != key {
 			t.Errorf("%s got the key %q", provider, keys[provider])
 		}
 	}
-	if log := w.log.String(); strings.Contains(log, key) || strings.Contains(log, herons) {
+	if log := w.Log.String(); strings.Contains(log, key) || strings.Contains(log, herons) {
 		t.Errorf("the log has secrets: %s", log)
 	}
 }
@@ -189,7 +190,7 @@ func TestDocuments(t *testing.T) {
 		mu.Unlock()
 	})})
 	documents := `,"documents":[{"id":"d1","data":{"title":"Census","text":"41 <nests>","author":"Ann","rating":5}},"plain words"]`
-	for _, provider := range providerNames() {
+	for _, provider := range servertest.AllProviders {
 		res := w.do(t, "POST", "/v1/chat?stream=no", question(provider, herons, documents))
 		mu.Lock()
 		got := sent
@@ -284,7 +285,7 @@ func TestRefusals(t *testing.T) {
 		{"error 429", 429, gateway.CodeTooMany},
 		{"error 503", 502, gateway.CodeUpstream},
 	} {
-		for _, provider := range providerNames() {
+		for _, provider := range servertest.AllProviders {
 			res := w.do(t, "POST", "/v1/chat?stream=ui", question(provider, "Please, "+test.words+"!"))
 			if res.StatusCode != test.status || !strings.Contains(res.body, "#"+test.code) || !strings.Contains(res.body, "upstream "+provider+" answered "+test.words[6:]+": ") {
 				t.Errorf("%s: %s: %d %s", provider, test.words, res.StatusCode, res.body)
@@ -339,9 +340,9 @@ func TestOpenAI(t *testing.T) {
 
 // Tokens, scopes, tenants and foreign pages.
 func TestAccess(t *testing.T) {
-	w := newWorld(t, &setup{guard: gateway.GuardOptions{Origins: []string{"https://app.example"}}, upstream: replay.New(&replay.Options{Delay: 20 * time.Millisecond})})
+	w := newWorld(t, &setup{origins: []string{"https://app.example"}, upstream: replay.New(&replay.Options{Delay: 20 * time.Millisecond})})
 	token := func(tenant string, scopes ...string) string {
-		secret, err := w.store.NewToken(t.Context(), &store.Token{Name: "t", Tenant: tenant, Scopes: scopes})
+		secret, err := w.Store.NewToken(t.Context(), &store.Token{Name: "t", Tenant: tenant, Scopes: scopes})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -387,7 +388,7 @@ func TestNew(t *testing.T) {
 		{{Upstream: "x", Provider: "openai"}, {Upstream: "x", Provider: "openai"}},
 		{{Upstream: "x", Provider: "openai", Tools: []json.RawMessage{[]byte("{")}}},
 	} {
-		if _, err := chat.New(&chat.Options{Gateway: w.gateway, Guard: w.guard, Store: w.store, Providers: bad}); err == nil {
+		if _, err := chat.New(&chat.Options{Gateway: w.Gateway, Guard: w.Guard, Store: w.Store, Providers: bad}); err == nil {
 			t.Errorf("%+v is accepted", bad)
 		}
 	}

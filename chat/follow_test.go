@@ -233,10 +233,10 @@ func TestLate(t *testing.T) {
 			a.Sources = []ibid.Source{{ID: "s", Kind: ibid.Web, URL: "https://late.example/", Title: "Late"}}
 			_ = a.Cite(ibid.Span{Start: 4, End: 10}, ibid.Ref{Source: "s"})
 			call.Answer, call.Of = &a, call.AnswerID
-			if err := w.store.Put(context.Background(), []*store.Call{&call}); err != nil {
+			if err := w.Store.Put(context.Background(), []*store.Call{&call}); err != nil {
 				t.Error(err)
 			}
-			w.bus.Wake()
+			w.Bus.Wake()
 		}()
 		res := w.do(t, "POST", "/v1/chat?stream="+form, question("mistral", herons))
 		<-put

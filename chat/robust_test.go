@@ -66,8 +66,8 @@ func TestKeyIsHidden(t *testing.T) {
 			}
 		}
 	}
-	if strings.Contains(w.log.String(), key) {
-		t.Errorf("the log has the key: %s", w.log)
+	if strings.Contains(w.Log.String(), key) {
+		t.Errorf("the log has the key: %s", w.Log)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestResumeBeforeBegin(t *testing.T) {
 			}
 			asked <- err
 		}()
-		var res *opened
+		var res *http.Response
 		for res == nil || res.StatusCode == http.StatusNoContent { // until it was asked
 			res = w.open(t, "GET", "/v1/chat/c1/stream", "")
 		}
@@ -195,11 +195,11 @@ func TestRevoked(t *testing.T) {
 	w := newWorld(t, &setup{upstream: up})
 	w.chat.AskAgain(0)
 	token := &store.Token{Name: "asker", Tenant: "acme", Scopes: []string{"proxy", "read"}}
-	secret, err := w.store.NewToken(t.Context(), token)
+	secret, err := w.Store.NewToken(t.Context(), token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := w.store.NewToken(t.Context(), &store.Token{Name: "other", Tenant: "acme", Scopes: []string{"read"}})
+	other, err := w.Store.NewToken(t.Context(), &store.Token{Name: "other", Tenant: "acme", Scopes: []string{"read"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,10 +222,10 @@ func TestRevoked(t *testing.T) {
 		whole <- res.StatusCode
 	}()
 	last := w.open(t, "GET", "/v1/chat/c1/stream", "", "Authorization", "Bearer "+other)
-	if err := w.store.RevokeToken(t.Context(), token.ID); err != nil {
+	if err := w.Store.RevokeToken(t.Context(), token.ID); err != nil {
 		t.Fatal(err)
 	}
-	w.guard.Forget()
+	w.Guard.Forget()
 	close(up.on)
 	if got, err := io.ReadAll(asked.Body); err == nil || strings.Contains(string(got), "event: answer") {
 		t.Errorf("%v: %s", err, got)

@@ -67,7 +67,7 @@ func answerParts(parts ...string) http.HandlerFunc {
 		w.Header().Set("Content-Type", chatDocument)
 		for _, part := range parts {
 			fmt.Fprint(w, part)
-			_ = http.NewResponseController(w).Flush()
+			flush(w)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestStrict(t *testing.T) {
 	parts := chatParts("So ", "it ", "is.")
 	w := newWorld(t, answerParts(parts...), &setup{idle: true})
 	for i := range 20 {
-		res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		res, body := w.ask(t, nil)
 		if string(body) != strings.Join(parts, "") {
 			t.Fatalf("got %q", body)
 		}
@@ -189,7 +189,7 @@ func onDisk(tb testing.TB, dir, id string) bool {
 // An answer can be found by id from the moment its end is seen, before the store has it, and in the store from then on.
 func TestFind(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true})
-	res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	res, _ := w.ask(t, nil)
 	id := res.Header.Get("Ibid-Answer")
 	c, ok := w.gateway.Find(store.DefaultTenant, id)
 	if !ok || c.Answer.Text != "So it is." {
@@ -208,7 +208,7 @@ func TestFind(t *testing.T) {
 // The tail is bounded: what is over it is found in the store.
 func TestTailLimit(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true, options: gateway.Options{Limits: gateway.Limits{Tail: 10}}})
-	res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	res, _ := w.ask(t, nil)
 	id := res.Header.Get("Ibid-Answer")
 	if _, ok := w.gateway.Find(store.DefaultTenant, id); ok {
 		t.Error("the tail took more than its limit")
@@ -221,7 +221,7 @@ func TestModes(t *testing.T) {
 	for _, mode := range []gateway.Mode{gateway.Relaxed, gateway.Strict, gateway.Stored} {
 		t.Run(string(mode), func(t *testing.T) {
 			w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{Capture: mode, CaptureWait: 10 * time.Second}})
-			res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+			res, _ := w.ask(t, nil)
 			id := res.Header.Get("Ibid-Answer")
 			if mode == gateway.Stored {
 				if _, err := w.store.Call(t.Context(), store.DefaultTenant, id); err != nil {
@@ -241,7 +241,7 @@ func TestCaptureWait(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{
 		idle: true, options: gateway.Options{Capture: gateway.Stored, CaptureWait: 10 * time.Millisecond}, // the store never takes it
 	})
-	res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	res, body := w.ask(t, nil)
 	if string(body) != chatBody("So it is.") {
 		t.Errorf("got %s", body)
 	}
@@ -265,7 +265,7 @@ func TestPrompts(t *testing.T) {
 	} {
 		t.Run(string(keep), func(t *testing.T) {
 			w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{Prompts: keep}})
-			res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+			res, _ := w.ask(t, nil)
 			if diff := cmp.Diff(want, w.stored(t, res.Header.Get("Ibid-Answer")).Prompt, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("prompt (-want +got):\n%s", diff)
 			}
@@ -295,7 +295,7 @@ func TestPartial(t *testing.T) {
 		w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			fmt.Fprint(w, parts[0])
-			_ = http.NewResponseController(w).Flush()
+			flush(w)
 			<-r.Context().Done()
 			close(left)
 		}, nil)
@@ -328,7 +328,7 @@ func TestErrorsAreNotKept(t *testing.T) {
 			w.WriteHeader(status)
 			fmt.Fprint(w, `{"error":{"message":"no"}}`)
 		}, nil)
-		res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		res, body := w.ask(t, nil)
 		if res.StatusCode != status || string(body) != `{"error":{"message":"no"}}` {
 			t.Errorf("got %d %s", res.StatusCode, body)
 		}
@@ -362,11 +362,11 @@ func TestCompressed(t *testing.T) {
 					for _, part := range parts {
 						_, _ = io.WriteString(z, part)
 						_ = z.Flush()
-						_ = http.NewResponseController(w).Flush()
+						flush(w)
 					}
 					_ = z.Close()
 				}, nil)
-				res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+				res, body := w.ask(t, nil)
 				if !bytes.Equal(body, sent.Bytes()) || res.Header.Get("Content-Encoding") != encoding {
 					t.Errorf("got %d bytes of %d, %v", len(body), sent.Len(), res.Header)
 				}
@@ -382,7 +382,7 @@ func TestCompressed(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	for name, body := range map[string]string{"empty": "", "page": "<html><p>Welcome", "binary": "\x00\x01\x02\x03"} {
 		w := newWorld(t, answerJSON(body), nil)
-		if _, got := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest))); string(got) != body {
+		if _, got := w.ask(t, nil); string(got) != body {
 			t.Errorf("%s: got %q", name, got)
 		}
 		if n := w.metric(t, "answers_total"); n != 0 {
@@ -390,7 +390,7 @@ func TestNoAnswer(t *testing.T) {
 		}
 	}
 	w := newWorld(t, answerJSON(chatBody("So it is.")+"\n\n garbage {\"id\":\"c2\"}"), nil)
-	res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	res, body := w.ask(t, nil)
 	if !strings.HasSuffix(string(body), "{\"id\":\"c2\"}") {
 		t.Errorf("got %q", body)
 	}
@@ -431,7 +431,7 @@ func TestJournalFull(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody(strings.Repeat("So it is. ", 500))), &setup{idle: true, journal: journal.Options{MaxBytes: 20 << 10}})
 	full := false
 	for range 40 {
-		res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		res, body := w.ask(t, nil)
 		if res.StatusCode != 200 || len(body) < 5000 {
 			t.Fatalf("got %d, %d bytes", res.StatusCode, len(body))
 		}
@@ -462,7 +462,7 @@ func TestReady(t *testing.T) {
 		t.Errorf("without indexer: %v", err)
 	}
 	for range 10 {
-		w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		w.ask(t, nil)
 	}
 	if err := w.journal.Stats().Err; !errors.Is(err, journal.ErrFull) {
 		t.Fatalf("the journal: %v", err)
@@ -474,7 +474,7 @@ func TestRestart(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true})
 	var ids []string
 	for range 5 {
-		res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		res, _ := w.ask(t, nil)
 		ids = append(ids, res.Header.Get("Ibid-Answer"))
 	}
 	if err := w.journal.Close(); err != nil {
@@ -518,7 +518,7 @@ func TestPoison(t *testing.T) {
 	w.serve(t, false)
 	var ids []string
 	for range 7 {
-		res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		res, _ := w.ask(t, nil)
 		ids = append(ids, res.Header.Get("Ibid-Answer"))
 		if _, err := w.journal.Append([]byte("no call")); err != nil {
 			t.Fatal(err)
@@ -550,7 +550,7 @@ func TestStoreAway(t *testing.T) {
 	unlock := lockDatabase(t, filepath.Join(w.dir, "ibid.db"))
 	var ids []string
 	for range 20 {
-		res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		res, _ := w.ask(t, nil)
 		ids = append(ids, res.Header.Get("Ibid-Answer"))
 	}
 	for _, id := range ids {

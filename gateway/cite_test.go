@@ -34,18 +34,6 @@ func citedParts() []string {
 	return append([]string{parts[0], parts[1], cite}, parts[2:]...)
 }
 
-// ask posts a chat request and reads the response to its end.
-func (w *world) ask(t *testing.T, header http.Header) (*reply, []byte) {
-	t.Helper()
-	r := w.request(t, http.MethodPost, chat, strings.NewReader(chatRequest))
-	r.Header = header.Clone()
-	if r.Header == nil {
-		r.Header = http.Header{}
-	}
-	r.Header.Set("Content-Type", "application/json")
-	return w.do(t, r)
-}
-
 // announced parses what a response says it consulted; nil: nothing.
 func announced(t *testing.T, values []string) []manifest.Announcement {
 	t.Helper()
@@ -133,7 +121,7 @@ func TestCiteLongJSON(t *testing.T) {
 				rw.Header().Set("Content-Length", fmt.Sprint(len(want)))
 			}
 			fmt.Fprint(rw, want[:50])
-			_ = http.NewResponseController(rw).Flush()
+			flush(rw)
 			fmt.Fprint(rw, want[50:])
 		}, &setup{options: gateway.Options{Citing: c}})
 		res, body := w.ask(t, nil)
@@ -265,7 +253,7 @@ func TestCiteBroken(t *testing.T) {
 		rw.Header().Set("Content-Type", "application/json")
 		rw.Header().Set("Content-Length", fmt.Sprint(len(body)))
 		fmt.Fprint(rw, body[:60])
-		_ = http.NewResponseController(rw).Flush()
+		flush(rw)
 		panic(http.ErrAbortHandler)
 	}, &setup{options: gateway.Options{Citing: citing(3)}})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.url+chat, strings.NewReader(chatRequest))
@@ -301,7 +289,7 @@ func TestCiteJSONStream(t *testing.T) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				rw.Header().Set("Content-Type", test.mediaType)
 				fmt.Fprint(rw, test.first)
-				_ = http.NewResponseController(rw).Flush()
+				flush(rw)
 				select {
 				case <-seen:
 					fmt.Fprint(rw, test.second)

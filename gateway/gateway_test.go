@@ -86,7 +86,7 @@ func TestShutdown(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		fmt.Fprint(w, parts[0])
-		_ = http.NewResponseController(w).Flush()
+		flush(w)
 		<-next
 		fmt.Fprint(w, strings.Join(parts[1:], ""))
 	}, nil)
@@ -113,7 +113,7 @@ func TestShutdown(t *testing.T) {
 	if _, err := w.store.Call(t.Context(), store.DefaultTenant, res.Header.Get("Ibid-Answer")); err != nil {
 		t.Error(err)
 	}
-	refused, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	refused, body := w.ask(t, nil)
 	if refused.StatusCode != 503 || refused.Header.Get("Retry-After") == "" {
 		t.Errorf("afterwards: %d %s", refused.StatusCode, body)
 	}
@@ -125,7 +125,7 @@ func TestShutdownCuts(t *testing.T) {
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		fmt.Fprint(w, parts[0])
-		_ = http.NewResponseController(w).Flush()
+		flush(w)
 		<-r.Context().Done()
 	}, nil)
 	server := httptest.NewServer(w.gateway)
@@ -151,7 +151,7 @@ func TestShutdownCuts(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	w := newWorld(t, answerJSON(chatBody("So it is.")), nil)
 	for range 2 {
-		res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		res, _ := w.ask(t, nil)
 		w.stored(t, res.Header.Get("Ibid-Answer"))
 	}
 	w.do(t, w.request(t, "GET", "/up/v1/models", nil))

@@ -56,7 +56,7 @@ func TestQuiet(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			for range 3 {
 				_, _ = io.WriteString(w, "data: x\n\n")
-				_ = http.NewResponseController(w).Flush()
+				flush(w)
 				select {
 				case <-time.After(500 * time.Millisecond):
 				case <-r.Context().Done():

@@ -19,7 +19,7 @@ const insideURL = "http://ibid.invalid"
 func drip(gone chan<- struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "line\n")
-		_ = http.NewResponseController(w).Flush()
+		flush(w)
 		<-r.Context().Done()
 		gone <- struct{}{}
 	}

@@ -114,7 +114,7 @@ func record(h http.Handler) http.HandlerFunc {
 		w.WriteHeader(t.status)
 		for _, part := range t.parts {
 			_, _ = io.WriteString(w, part)
-			_ = http.NewResponseController(w).Flush()
+			flush(w)
 		}
 	}
 }
@@ -226,7 +226,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // Calls from inside are counted and waited for like others, refused once the gateway is closed, and cut when it may not wait.
 func TestInsideClose(t *testing.T) {
 	w := newTwin(t, func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).Flush()
+		flush(w)
 		<-r.Context().Done()
 	}, nil)
 	res, err := w.inside.Get("http://ibid.invalid/up/v1/x")

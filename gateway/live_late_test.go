@@ -92,11 +92,7 @@ type stepwise struct {
 
 func newStepwise(t *testing.T) *stepwise {
 	t.Helper()
-	b, err := bus.Open(t.Context(), bus.Embedded, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = b.Close() })
+	b := openBus(t)
 	s := &stepwise{bus: b, next: make(chan string), done: make(chan struct{})}
 	s.w = newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -110,7 +106,7 @@ func newStepwise(t *testing.T) *stepwise {
 					return
 				}
 				fmt.Fprint(w, part)
-				_ = http.NewResponseController(w).Flush()
+				flush(w)
 			}
 		}
 	}, &setup{options: gateway.Options{Bus: b}})

@@ -21,18 +21,14 @@ import (
 
 // Who listens to a run gets the text while it arrives, and its sources and citations, in their order.
 func TestLive(t *testing.T) {
-	b, err := bus.Open(t.Context(), bus.Embedded, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	b := openBus(t)
 	next := make(chan string)
 	w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
 		for part := range next {
 			fmt.Fprint(w, part)
-			_ = http.NewResponseController(w).Flush()
+			flush(w)
 		}
 	}, &setup{options: gateway.Options{Bus: b}})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -126,11 +122,7 @@ func TestLive(t *testing.T) {
 
 // The event of a stored answer comes over the bus once the indexer has it.
 func TestEvent(t *testing.T) {
-	b, err := bus.Open(t.Context(), bus.Embedded, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	b := openBus(t)
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{Bus: b}})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	relayed := make(chan error)
@@ -144,9 +136,7 @@ func TestEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	r := w.request(t, "POST", chat, strings.NewReader(chatRequest))
-	r.Header.Set("Ibid-Run", "run-1")
-	res, _ := w.do(t, r)
+	res, _ := w.ask(t, http.Header{"Ibid-Run": {"run-1"}})
 	for {
 		select {
 		case m := <-listener.C:

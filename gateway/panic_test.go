@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/server/servertest"
 )
 
 // brokenLog panics while an answer is kept, as a mistake of ours would.
@@ -21,11 +22,11 @@ func (b brokenLog) Handle(ctx context.Context, r slog.Record) error {
 
 // Whatever goes wrong with keeping an answer, its client gets it.
 func TestPanicWhileKeeping(t *testing.T) {
-	log := &lines{}
+	log := &servertest.Log{}
 	w := newWorld(t, answerParts(chatParts("So ", "it ", "is.")...), &setup{options: gateway.Options{
 		Logger: slog.New(brokenLog{slog.NewJSONHandler(log, nil)}),
 	}})
-	res, body := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+	res, body := w.ask(t, nil)
 	if res.StatusCode != 200 || string(body) != strings.Join(chatParts("So ", "it ", "is."), "") {
 		t.Errorf("got %d %q", res.StatusCode, body)
 	}

@@ -303,7 +303,7 @@ func sendRandom(w http.ResponseWriter, r *http.Request) {
 		if _, err := w.Write(body[:n]); err != nil {
 			return
 		}
-		_ = http.NewResponseController(w).Flush()
+		flush(w)
 		body = body[n:]
 	}
 }
@@ -346,7 +346,7 @@ func TestInstant(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i := 0; i < len(body); i += 150 {
 			_, _ = w.Write(body[i : i+150])
-			_ = http.NewResponseController(w).Flush()
+			flush(w)
 		}
 	}, nil)
 	const workers, each = 4, 250
@@ -383,10 +383,10 @@ func TestNothingWaits(t *testing.T) {
 			next := make(chan string)
 			w := newWorld(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
-				_ = http.NewResponseController(w).Flush()
+				flush(w)
 				for s := range next {
 					fmt.Fprint(w, s)
-					_ = http.NewResponseController(w).Flush()
+					flush(w)
 				}
 			}, nil)
 			res, err := w.client.Do(w.request(t, "POST", path, strings.NewReader("{}"))) // returns with the header
@@ -416,7 +416,7 @@ func TestUpload(t *testing.T) {
 		lines := bufio.NewScanner(r.Body)
 		for lines.Scan() {
 			fmt.Fprintln(w, "got "+lines.Text())
-			_ = http.NewResponseController(w).Flush()
+			flush(w)
 		}
 	}, nil)
 	body, send := io.Pipe()
@@ -449,7 +449,7 @@ func TestClientLeaves(t *testing.T) {
 			w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.Copy(io.Discard, r.Body)
 				fmt.Fprint(w, "data: {}\n\n")
-				_ = http.NewResponseController(w).Flush()
+				flush(w)
 				<-r.Context().Done()
 				close(ended)
 			}, nil)

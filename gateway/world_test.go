@@ -11,13 +11,15 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
-	"sync"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/server/servertest"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/store/journal"
 )
@@ -32,7 +34,7 @@ type world struct {
 	metrics  *prometheus.Registry
 	url      string // of the gateway
 	client   *http.Client
-	log      *lines
+	log      *servertest.Log
 	options  *gateway.Options
 }
 
@@ -52,7 +54,7 @@ func newWorld(tb testing.TB, upstream http.HandlerFunc, s *setup) *world {
 	if s == nil {
 		s = &setup{}
 	}
-	w := &world{dir: tb.TempDir(), metrics: prometheus.NewRegistry(), log: &lines{}}
+	w := &world{dir: tb.TempDir(), metrics: prometheus.NewRegistry(), log: &servertest.Log{}}
 	w.upstream = httptest.NewUnstartedServer(upstream)
 	if s.start != nil {
 		s.start(w.upstream)
@@ -108,6 +110,16 @@ func newGateway(tb testing.TB, w *world, s *setup) *gateway.Gateway {
 		tb.Fatal(err)
 	}
 	return g
+}
+
+func openBus(tb testing.TB) *bus.Bus {
+	tb.Helper()
+	b, err := bus.Open(context.Background(), bus.Embedded, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = b.Close() })
+	return b
 }
 
 // run runs the indexer until the test ends.
@@ -169,6 +181,20 @@ func (w *world) do(tb testing.TB, r *http.Request) (*reply, []byte) {
 	return readReply(tb, res)
 }
 
+// flush sends what an upstream has written.
+func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
+
+// ask posts a chat request and reads the response to its end.
+func (w *world) ask(tb testing.TB, header http.Header) (*reply, []byte) {
+	tb.Helper()
+	r := w.request(tb, http.MethodPost, chat, strings.NewReader(chatRequest))
+	if header != nil {
+		r.Header = header.Clone()
+	}
+	r.Header.Set("Content-Type", "application/json")
+	return w.do(tb, r)
+}
+
 // readRaw reads a response off a connection.
 func readRaw(tb testing.TB, b *bufio.Reader) (*reply, []byte) {
 	tb.Helper()
@@ -215,23 +241,4 @@ func (w *world) raw(tb testing.TB, s string) net.Conn {
 	}
 	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	return c
-}
-
-// lines keeps what was logged.
-type lines struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.b = append(l.b, p...)
-	return len(p), nil
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.b)
 }
