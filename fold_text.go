@@ -472,12 +472,12 @@ func (c *candidate) outParts() []Part {
 		if p.Len() == 0 {
 			continue
 		}
-		if n := len(
-			out,
-		); n > 0 && out[n-1].Kind == p.Kind && out[n-1].Message == p.Message &&
-			out[n-1].Content == p.Content {
-			out[n-1].End = p.End
-			continue
+		if n := len(out); n > 0 {
+			last := &out[n-1]
+			if last.Kind == p.Kind && last.Message == p.Message && last.Content == p.Content {
+				last.End = p.End
+				continue
+			}
 		}
 		out = append(out, p)
 	}

@@ -140,7 +140,7 @@ func (c *Chat) requestFor(provider string, said []Message) (path string, body an
 	return "", nil, errors.New("ibid cannot write its requests")
 }
 
-// messagesToSend returns the messages to send: up to the user's newest, without those of tools and those that say nothing.
+// messagesToSend returns the messages up to the user's newest, without those of tools and those that say nothing.
 func (c *Chat) messagesToSend() ([]Message, error) {
 	if c.Model == "" {
 		return nil, errors.New("no model")

@@ -34,12 +34,13 @@ const anthropicVersion = "2023-06-01"
 var providers = []Provider{
 	withBearer("openai", "https://api.openai.com", "OPENAI_API_KEY"),
 	{
-		Name: "gemini", URL: "https://generativelanguage.googleapis.com", KeyEnv: []string{"GOOGLE_API_KEY", "GEMINI_API_KEY"},
-		KeyHeader: "X-Goog-Api-Key", KeyQuery: "key",
+		Name: "gemini", URL: "https://generativelanguage.googleapis.com",
+		KeyEnv: []string{"GOOGLE_API_KEY", "GEMINI_API_KEY"}, KeyHeader: "X-Goog-Api-Key", KeyQuery: "key",
 	},
 	withBearer("cohere", "https://api.cohere.com", "CO_API_KEY", "COHERE_API_KEY"),
 	{
-		Name: "anthropic", URL: "https://api.anthropic.com", KeyEnv: []string{"ANTHROPIC_API_KEY"}, KeyHeader: "X-Api-Key",
+		Name: "anthropic", URL: "https://api.anthropic.com",
+		KeyEnv: []string{"ANTHROPIC_API_KEY"}, KeyHeader: "X-Api-Key",
 		Header: map[string][]string{"Anthropic-Version": {anthropicVersion}},
 	},
 	withBearer("perplexity", "https://api.perplexity.ai", "PERPLEXITY_API_KEY", "PPLX_API_KEY"),

@@ -420,8 +420,8 @@ func (g *generate) keepGrounding(c *candidate, v scan.Value) {
 	}
 }
 
-// keepRecitations keeps the recitations of one document. A chunk that repeats those of former chunks adds nothing; within
-// one list the same entry twice is two citations.
+// keepRecitations keeps the recitations of one document. A chunk that repeats those of former chunks adds nothing;
+// within one list the same entry twice is two citations.
 func (c *candidate) keepRecitations(v scan.Value) {
 	list := v.Pick("citationSources", "citations")
 	before := len(c.recited)

@@ -33,8 +33,8 @@ const (
 	Query                       // Name is a search query the model ran
 	Tool                        // a tool call: Name is its id, More the tool's name
 	Display                     // the provider demands to show something: Name is the kind, More the HTML
-	// Head sets a field: Name is the field (HeadID, HeadModel, HeadCreated, HeadProvider, HeadFormat), More its value; empty values are
-	// ignored
+	// Head sets a field of the answer: Name is the field (HeadID, HeadModel, HeadCreated, HeadProvider, HeadFormat),
+	// More its value; empty values are ignored
 	Head
 	// Finish says that candidate Part.Candidate ended for reason Name (finishStop …); does not end the response
 	Finish
