@@ -203,8 +203,8 @@ func (a *attributor) pick(s *SentenceSupport) []*Candidate {
 	return picked
 }
 
-// isCitable reports whether a verdict is good enough to cite for: its score is, or where the checker has none, its label. A
-// passage in which a value differs is not, however much else it has in common.
+// isCitable reports whether a verdict is good enough to cite for: its score is, or where the checker has none, its
+// label. A passage in which a value differs is not, however much else it has in common.
 func (a *attributor) isCitable(v *Verdict) bool {
 	switch score := v.known(); {
 	case v.Changed || v.Label == Contradicted:

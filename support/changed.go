@@ -404,8 +404,8 @@ func (c *changer) addSpan(kind ConflictKind, span ibid.Span, place, sentence int
 	})
 }
 
-// changedDigit looks for a figure of the evidence that differs in one digit from a figure of the claim that the evidence lacks,
-// and reports whether it found one. Figures of less than three digits must have a neighbour in common.
+// changedDigit looks for a figure of the evidence that differs in one digit from a figure of the claim that the
+// evidence lacks, and reports whether it found one. Figures of less than three digits must have a neighbour in common.
 func (c *changer) changedDigit(value int) bool {
 	v := &c.claim.values[value]
 	if v.Unit.Name == clockUnit || v.Unit.Name == versionUnit {
@@ -431,9 +431,9 @@ func (c *changer) changedDigit(value int) bool {
 	return false
 }
 
-// nearestFigure returns the best of the tokens of the evidence that differ in one digit from the figure of the claim's token
-// i, and the value that it belongs to; -1: there is none. One of a value of the same kind is better, then one whose
-// sentence has more of the claim.
+// nearestFigure returns the best of the tokens of the evidence that differ in one digit from the figure of the claim's
+// token i, and the value that it belongs to; -1: there is none. One of a value of the same kind is better, then one
+// whose sentence has more of the claim.
 func (c *changer) nearestFigure(i int, figure string, kind ValueKind) (int, ibid.Span) {
 	best, most, span := -1, 0., ibid.Span{}
 	for _, j := range c.nearFigures(figure) {
@@ -604,7 +604,9 @@ func (c *changer) name(i int) {
 		return
 	}
 	if missing < len(v.Words) {
-		partSame := func(e *Value) bool { return len(e.Words) > 1 && sharesWord(v.Words, e.Words) && !c.claimHas(e.Words) }
+		partSame := func(e *Value) bool {
+			return len(e.Words) > 1 && sharesWord(v.Words, e.Words) && !c.claimHas(e.Words)
+		}
 		if best, ok := c.best(i, partSame); ok {
 			c.add(ConflictName, i, best, namePartSame)
 			return

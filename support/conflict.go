@@ -190,7 +190,8 @@ func (f *conflictFinder) search() {
 // sentences.
 const sharedWords = 16
 
-// compareWithEarlier compares sentence b with those that share words with it. It reports false where a limit is reached.
+// compareWithEarlier compares sentence b with those that share words with it. It reports false where a limit is
+// reached.
 func (f *conflictFinder) compareWithEarlier(b int, postings map[uint32][]int, shared map[int]float64) bool {
 	clear(shared)
 	full := false

@@ -588,7 +588,7 @@ func (q *request) agree(evidence []Span, missing []Term, language string) bool {
 			at := p.sentences[n].span()
 			if isEvidence(Span{i, at}, evidence) {
 				key := figureKey{passage: p, sentence: n, language: language}
-				q.hold(q.figuresOf(key, p.text[at.Start:at.End]), base+n)
+				q.noteAgreeing(q.figuresOf(key, p.text[at.Start:at.End]), base+n)
 			}
 		}
 		base += len(p.sentences)
@@ -596,8 +596,9 @@ func (q *request) agree(evidence []Span, missing []Term, language string) bool {
 	return len(s.agreed) > 0
 }
 
-// hold notes which figures that are lacking a sentence with others says in another form.
-func (q *request) hold(others []Value, sentence int) {
+// noteAgreeing adds to the scorer the terms of missing figures that a sentence says in another form; others are the
+// sentence's figures.
+func (q *request) noteAgreeing(others []Value, sentence int) {
 	s := &q.scorer
 	for _, v := range q.lacking {
 		if !slices.ContainsFunc(others, func(e Value) bool { return v.agrees(&e) }) {
@@ -627,12 +628,9 @@ func (q *request) figuresOf(key figureKey, said string) []Value {
 func contains(in, s ibid.Span) bool { return s.Start >= in.Start && s.Start < in.End }
 
 func isEvidence(s Span, evidence []Span) bool {
-	for i := range evidence {
-		if e := &evidence[i]; e.Passage == s.Passage && s.Start < e.End && e.Start < s.End {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(evidence, func(e Span) bool {
+		return e.Passage == s.Passage && s.Start < e.End && e.Start < s.End
+	})
 }
 
 // agreed is a term of a claim that a sentence says in another form: the 12 of a dozen.

@@ -294,13 +294,10 @@ const issueStancesTruncated = "stances-truncated"
 // Where a checker has no score for the side of its label, the label counts. What cannot be checked is Neither, with the
 // reason in its Verdict.
 func Stances(ctx context.Context, claims []string, passages []Passage, c Checker) (*Matrix, error) {
-	rules := false
 	if c == nil {
 		c = &Lexical{}
 	}
-	if _, ok := c.(*Lexical); ok {
-		rules = true
-	}
+	_, rules := c.(*Lexical)
 	m := &Matrix{
 		Cells:    make([][]Stance, len(claims)),
 		Disputed: make([]bool, len(claims)),
@@ -318,25 +315,21 @@ func Stances(ctx context.Context, claims []string, passages []Passage, c Checker
 		}
 	}
 	if len(pairs) < len(claims)*len(passages) {
-		m.Issues = append(
-			m.Issues,
-			ibid.Issue{
-				Code:   issueStancesTruncated,
-				Detail: fmt.Sprintf("only %d of %d pairs were checked", len(pairs), len(claims)*len(passages)),
-			},
-		)
+		detail := fmt.Sprintf("only %d of %d pairs were checked", len(pairs), len(claims)*len(passages))
+		m.Issues = []ibid.Issue{{Code: issueStancesTruncated, Detail: detail}}
 	}
-	for from := 0; from < len(pairs); from += stanceBatch {
-		to := min(from+stanceBatch, len(pairs))
-		verdicts, err := c.Check(ctx, pairs[from:to])
-		if err == nil && len(verdicts) != to-from {
+	checked := 0
+	for batch := range slices.Chunk(pairs, stanceBatch) {
+		verdicts, err := c.Check(ctx, batch)
+		if err == nil && len(verdicts) != len(batch) {
 			err = errors.New("the checker returned another number of verdicts")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("checking what %d passages say of %d claims: %w", len(passages), len(claims), err)
 		}
-		for i, v := range verdicts {
-			m.Cells[(from+i)/len(passages)][(from+i)%len(passages)] = stanceOf(v, rules)
+		for _, v := range verdicts {
+			m.Cells[checked/len(passages)][checked%len(passages)] = stanceOf(v, rules)
+			checked++
 		}
 	}
 	for i := range m.Cells {
@@ -376,12 +369,10 @@ func thresholdOf(v *Verdict) float64 {
 }
 
 func disputed(row []Stance) bool {
-	supports, refutes := false, false
-	for i := range row {
-		supports = supports || row[i].Stand == Supports
-		refutes = refutes || row[i].Stand == Refutes
+	has := func(stand Stand) bool {
+		return slices.ContainsFunc(row, func(s Stance) bool { return s.Stand == stand })
 	}
-	return supports && refutes
+	return has(Supports) && has(Refutes)
 }
 
 // Usage returns how much of a text rests on each source: the share of the text's information that stands in the spans

@@ -147,27 +147,14 @@ func TestVerbatim(t *testing.T) {
 }
 
 func TestLanguage(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                     "",
-		"1874 — 1990":          "",
-		"Anna Petersen, Leeds": "",
-		"The tower was finished in the year of the flood.":                                    "en",
-		"Der Turm wurde im Jahr der Flut fertig und ist nicht hoch.":                          "de",
-		"La tour a été achevée dans les années qui suivent la crue.":                          "fr",
-		"La torre fue terminada en el año de las inundaciones y se abrió.":                    "es",
-		"La torre che fu finita nel 1874 non è alta, ma gli abitanti della città sono fieri.": "it",
-		"A torre foi concluída no ano da cheia e não é alta.":                                 "pt",
-		"De toren werd voltooid in het jaar van de overstroming en is niet hoog.":             "nl",
-		"Башня была достроена в 1874 году.":                                                   "und-Cyrl",
-		"Ο πύργος ολοκληρώθηκε το 1874.":                                                      "el",
-		"灯台は1874年に完成した。":                                                                      "ja",
-		"灯塔于1874年建成。":                                                                         "zh",
-		"등대는 1874년에 완공되었다.":                                                                   "ko",
-		"اكتمل البرج في عام 1874.":                                                            "und-Arab",
-		strings.Repeat("The tower of the port. ", 200) + "灯塔于1874年建成。":                        "en",
-	} {
-		if got := Language(text); got != want {
-			t.Errorf("%q for %.60s, want %q", got, text, want)
+	cases := readCases(t, "languages.txt")
+	for _, text := range []string{"", "1874 — 1990", "Anna Petersen, Leeds"} {
+		cases = append(cases, []string{text, ""})
+	}
+	cases = append(cases, []string{strings.Repeat("The tower of the port. ", 200) + "灯塔于1874年建成。", "en"})
+	for _, lines := range cases {
+		if got := Language(lines[0]); got != lines[1] {
+			t.Errorf("%q for %.60s, want %q", got, lines[0], lines[1])
 		}
 	}
 }
