@@ -37,7 +37,11 @@ func (b *Bus) Wake() {
 func (b *Bus) Relay(ctx context.Context, s *store.Store) error {
 	tick := time.NewTicker(relayEvery)
 	defer tick.Stop()
-	pause := &backoff.ExponentialBackOff{InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: 5 * time.Second}
+	pause := &backoff.ExponentialBackOff{
+		InitialInterval: 100 * time.Millisecond,
+		Multiplier:      2,
+		MaxInterval:     5 * time.Second,
+	}
 	failing := false
 	for age := time.Duration(0); ; {
 		wake, orphans, retry := b.wake, tick.C, (<-chan time.Time)(nil)

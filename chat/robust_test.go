@@ -148,7 +148,7 @@ func TestResumeBeforeBegin(t *testing.T) {
 			}
 			asked <- err
 		}()
-		var res *http.Response
+		var res *opened
 		for res == nil || res.StatusCode == http.StatusNoContent { // until it was asked
 			res = w.open(t, "GET", "/v1/chat/c1/stream", "")
 		}

@@ -81,7 +81,7 @@ type response struct {
 }
 
 // open makes a request and leaves the body to be read. fields are header fields, by turns name and value.
-func (w *world) open(tb testing.TB, method, path, body string, fields ...string) *http.Response {
+func (w *world) open(tb testing.TB, method, path, body string, fields ...string) *opened {
 	tb.Helper()
 	r, err := http.NewRequestWithContext(tb.Context(), method, w.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -95,7 +95,7 @@ func (w *world) open(tb testing.TB, method, path, body string, fields ...string)
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = res.Body.Close() })
-	return res
+	return &opened{res}
 }
 
 func (w *world) do(tb testing.TB, method, path, body string, fields ...string) *response {
@@ -105,8 +105,11 @@ func (w *world) do(tb testing.TB, method, path, body string, fields ...string) *
 	if err != nil {
 		tb.Fatalf("%s %s: %v after %q", method, path, err, got)
 	}
-	return &response{res, string(got)}
+	return &response{res.Response, string(got)}
 }
+
+// opened is a response whose body is closed with the test.
+type opened struct{ *http.Response }
 
 // event is one of an event stream.
 type event struct{ name, data string }

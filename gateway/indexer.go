@@ -71,7 +71,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer g.running.Store(false)
 	ix := &indexer{g: g, reader: g.options.Journal.Reader()}
 	err := ix.run(ctx)
-	if closing := ix.reader.Close(); err == nil {
+	if closing := ix.reader.Close(); err == nil { //nolint:contextcheck // it closes whatever ended ctx
 		err = closing
 	}
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 
 // The kinds of live deltas.
 const (
-	// LiveText is a delta of text: Data is a JSON string that begins at At of the answer's text; empty: the answer is still on its way
+	// LiveText is a delta of text: Data is a JSON string that begins at At of the answer's text; empty: the answer is
+	// still on its way
 	LiveText     = "text"
 	LiveSource   = "source"   // Data is a source of an answer document, with index 0: its number is not known yet
 	LiveCitation = "citation" // Data is a LiveCitations; At is where its span ends

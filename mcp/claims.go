@@ -64,7 +64,8 @@ func (m *MCP) cite(_ context.Context, c *call) (*result, error) {
 		if opts.Documents, err = ibid.ReadDocuments(raw); err != nil {
 			return nil, refuse(
 				"documents: "+err.Error(),
-				`they are an array of strings, flat objects or {"id", "data"}, in the order in which the model was given them`,
+				`they are an array of strings, flat objects or {"id", "data"}, in the order in which the model was `+
+					`given them`,
 			)
 		}
 	}
@@ -560,7 +561,13 @@ func showReport(r *verify.Report, whole bool) *verified {
 			s := &c.Sources[k]
 			claim.Sources = append(
 				claim.Sources,
-				verifiedSource{s.URL, httpx.OrNull(s.Title), s.Result.Status, s.Result.Counts, httpx.OrNull(s.Result.Note)},
+				verifiedSource{
+					s.URL,
+					httpx.OrNull(s.Title),
+					s.Result.Status,
+					s.Result.Counts,
+					httpx.OrNull(s.Result.Note),
+				},
 			)
 		}
 		out.Claims = append(out.Claims, claim)

@@ -113,7 +113,8 @@ func (m *MCP) runSources(ctx context.Context, c *call) (*result, error) {
 	}
 	missing := refuse(
 		"run: there is none with this id",
-		"find_answers shows the runs of answers; what was deleted or is another tenant's looks the same as what never was",
+		"find_answers shows the runs of answers; what was deleted or is another tenant's looks the same as what "+
+			"never was",
 	)
 	if len(args.Run) > maxID {
 		return nil, missing
@@ -393,7 +394,10 @@ func (m *MCP) findAnswers(ctx context.Context, c *call) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, said := range map[string]string{"words": args.Words, "source": args.Source, "run": args.Run, "conversation": args.Conversation, "answer_id": args.AnswerID} {
+	for name, said := range map[string]string{
+		"words": args.Words, "source": args.Source, "run": args.Run, "conversation": args.Conversation,
+		"answer_id": args.AnswerID,
+	} {
 		if len(said) > maxWords || strings.Contains(said, "\x00") {
 			return nil, refuse(
 				fmt.Sprintf("%s: it has more than %d bytes, or control characters", name, maxWords),

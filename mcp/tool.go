@@ -134,9 +134,7 @@ func (m *MCP) handle(t *tool) sdk.ToolHandler {
 		}
 		ctx, cancel := context.WithTimeout(ctx, callTime)
 		defer cancel()
-		defer context.AfterFunc(
-			by.done, cancel,
-		)() //nolint:contextcheck // it is the end of the caller that ends the call
+		defer context.AfterFunc(by.done, cancel)() //nolint:contextcheck // the end of the caller ends the call
 		done, err := m.run(ctx, t, by, req)
 		if err != nil {
 			return failed(m.problem(ctx, t, err)), nil

@@ -199,8 +199,8 @@ func (p *Page) layOut(call *store.Call, o *answerOptions) *layout {
 	for i := range a.Sources {
 		l.sources = append(l.sources, l.sourceView(i, &doc.Sources[i]))
 	}
-	for i := len(a.Sources) - 1; i >= 0; i-- { // of two with one id the first counts
-		l.index[a.Sources[i].ID] = i
+	for i, source := range slices.Backward(a.Sources) { // of two with one id the first counts
+		l.index[source.ID] = i
 	}
 	for i := range a.Citations {
 		l.ids = append(l.ids, token(a.Citations[i].ID))
@@ -279,7 +279,9 @@ func (l *layout) writeChip(m ibid.Marker) string {
 		}
 	}
 	source := l.sources[l.index[first.Source.ID]]
-	words := "<bdi>" + template.HTMLEscapeString(text.Shorten(shortName(source.Site, source.Title), maxLabel)) + "</bdi>"
+	words := "<bdi>" + template.HTMLEscapeString(
+		text.Shorten(shortName(source.Site, source.Title), maxLabel),
+	) + "</bdi>"
 	if place := l.pagesOf(first); place != "" {
 		words += " <span>" + template.HTMLEscapeString(place) + "</span>"
 	}

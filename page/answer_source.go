@@ -165,8 +165,16 @@ func (l *layout) addUses() (lost []*useView) {
 func (l *layout) useView(citation int, ref *ibid.Ref, key *useKey, claim string) *useView {
 	c := &l.answer.Citations[citation]
 	u := &useView{
-		Cites: l.ids[citation], Place: key.place, Confidence: key.confidence, Check: l.badge(quoteBadge(c.Verification)),
-		Support: l.badge(supportBadge(c.Support)), Back: l.back(citation), Inferred: key.inferred, Said: l.saidOf(citation),
+		Cites:      l.ids[citation],
+		Place:      key.place,
+		Confidence: key.confidence,
+		Check:      l.badge(quoteBadge(c.Verification)),
+		Support: l.badge(
+			supportBadge(c.Support),
+		),
+		Back:     l.back(citation),
+		Inferred: key.inferred,
+		Said:     l.saidOf(citation),
 	}
 	if strings.TrimSpace(ref.Quote) != "" {
 		u.quote = l.newQuote(ref.Quote)

@@ -165,8 +165,14 @@ func (p *Page) ask(w http.ResponseWriter, r *request) error {
 	}
 	again := func(wrong string, status int) error { // what was written is not lost
 		form := &composer{
-			Conversation: clean(f.Get("conversation")), Question: question, May: true, Provider: q.Provider, Model: q.Model,
-			Wrong: wrong,
+			Conversation: clean(
+				f.Get("conversation"),
+			),
+			Question: question,
+			May:      true,
+			Provider: q.Provider,
+			Model:    q.Model,
+			Wrong:    wrong,
 		}
 		if len(question) > maxQuestionSize {
 			form.Question = ""

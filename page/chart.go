@@ -185,7 +185,8 @@ func verifiedChart(days []store.CheckedDay) *chart {
 	if weeks {
 		unit, last = "week", last.AddDate(0, 0, 6)
 	}
-	desc := "Of the citations that were checked, by the " + unit + " of their answer: the share whose source still has " +
+	desc := "Of the citations that were checked, by the " + unit + " of their answer: the share whose source still " +
+		"has " +
 		"the quoted words or, where none were recorded, is unchanged. "
 	if len(spans) == 1 && !weeks {
 		desc += "On " + day(last) + "."

@@ -8,7 +8,8 @@ import (
 // displayPolicy is the content security policy of what a provider demands to be shown as it was sent: it may have
 // styles and pictures of its own, and may open links in new tabs. It loads nothing and runs nothing, and has no part in
 // our origin.
-const displayPolicy = "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; " +
+const displayPolicy = "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src " +
+	"'unsafe-inline'; img-src data:; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
 // display shows the n-th, from 1, of what a provider demands to be shown with an answer, such as Google's search

@@ -111,7 +111,10 @@ func (r *request) exportForm(one bool) (exportForm, error) {
 		}
 		all = append(all, f.as)
 	}
-	return exportForm{}, httpx.BadRequest("It cannot be written like that.", "as is one of "+strings.Join(all, ", ")+".")
+	return exportForm{}, httpx.BadRequest(
+		"It cannot be written like that.",
+		"as is one of "+strings.Join(all, ", ")+".",
+	)
 }
 
 // exportAnswer hands an answer out as a file.

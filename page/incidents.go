@@ -136,7 +136,10 @@ func chainWords(n int, broken bool) string {
 	case broken && n == 1:
 		return "The chain is broken: the first incident is in order, and one of those behind it " + wrong
 	case broken:
-		return fmt.Sprintf("The chain is broken: the first %d incidents are in order, and one of those behind them "+wrong, n)
+		return fmt.Sprintf(
+			"The chain is broken: the first %d incidents are in order, and one of those behind them "+wrong,
+			n,
+		)
 	case n == 0:
 		return "There are no incidents that could be checked."
 	case n == 1:

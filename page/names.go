@@ -49,7 +49,8 @@ func conversationURL(id string) string { return "/ui/conversations/" + url.PathE
 func sourceKeyURL(key string) string   { return "/ui/sources?key=" + url.QueryEscape(key) }
 func sourceURL(address string) string  { return "/ui/sources?url=" + url.QueryEscape(address) }
 
-// nextURL returns the address of the page behind a cursor, with the other parameters of a request; empty: there is none.
+// nextURL returns the address of the page behind a cursor, with the other parameters of a request; empty: there is
+// none.
 func nextURL(u *url.URL, cursor string) string {
 	if cursor == "" {
 		return ""
@@ -222,7 +223,8 @@ func shownAddress(address string) string {
 }
 
 // textFragment returns a quote as the value of a text directive (https://wicg.github.io/scroll-to-text-fragment/): as
-// it is if it is short and in one piece, else its first and last words. Of a quote with gaps it takes the longest piece.
+// it is if it is short and in one piece, else its first and last words. Of a quote with gaps it takes the longest
+// piece.
 func textFragment(quote string) string {
 	quote = strings.ReplaceAll(strings.ToValidUTF8(text.Head(quote, maxShownQuote), ""), "...", "…")
 	piece := ""

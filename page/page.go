@@ -209,7 +209,8 @@ func (p *Page) fail(w http.ResponseWriter, r *request, err error) {
 	v := &view{Title: http.StatusText(problem.Status), Body: problemBody{Detail: problem.Detail, Hint: problem.Hint}}
 	if problem.Status == http.StatusUnauthorized {
 		v.Title, v.Body = "Not signed in", problemBody{
-			Detail: "This needs an access token: you did not sign in, or what you signed in with is not valid any more.",
+			Detail: "This needs an access token: you did not sign in, or what you signed in with is not valid any " +
+				"more.",
 			Hint: "Nothing was done. Sign in and send it again: your browser may still have what you entered, " +
 				"a page back.",
 			Login: loginURL(cameFrom(r)),
@@ -370,7 +371,10 @@ func clean(s string) string {
 // the answer would be another.
 func askedLong(s string) (string, error) {
 	if len(s) > maxAsked {
-		return "", httpx.BadRequest("What is asked for is too long.", "An address may have "+strconv.Itoa(maxAsked)+" bytes.")
+		return "", httpx.BadRequest(
+			"What is asked for is too long.",
+			"An address may have "+strconv.Itoa(maxAsked)+" bytes.",
+		)
 	}
 	return s, nil
 }

@@ -337,7 +337,7 @@ func (o *panel) collect(pins map[string]*store.Pin) {
 		c := &a.Citations[i]
 		for k := range c.Refs {
 			ref := &c.Refs[k]
-			if ref.Source != o.body.Source.ID {
+			if ref.Source != o.body.ID {
 				continue
 			}
 			o.rests(c)
@@ -481,21 +481,22 @@ func (o *panel) read(ctx context.Context, hash string) (read *snapshot.Text, why
 // sent returns what the provider sent of the source.
 func (o *panel) sent() []sourceText {
 	var all []sourceText
-	for i := range o.body.Source.Chunks {
-		c := &o.body.Source.Chunks[i]
+	for i := range o.body.Chunks {
+		c := &o.body.Chunks[i]
 		if c.Content == "" {
 			continue
 		}
 		from := "what the provider sent of it"
 		if where := placeWords(nil, c.Locator); where != "" {
 			from += ", " + where
-		} else if len(o.body.Source.Chunks) > 1 {
+		} else if len(o.body.Chunks) > 1 {
 			from += ", piece " + strconv.Itoa(i+1)
 		}
 		all = append(all, sourceText{content: snapshot.Normalize(c.Content), from: from})
 	}
-	if len(all) == 0 && o.body.Source.Content != "" {
-		all = append(all, sourceText{content: snapshot.Normalize(o.body.Source.Content), from: "what the provider sent of it"})
+	if len(all) == 0 && o.body.Content != "" {
+		all = append(all, sourceText{content: snapshot.Normalize(o.body.Content), from: "what the provider " +
+			"sent of it"})
 	}
 	return all
 }

@@ -170,7 +170,7 @@ func citedOf(a *ibid.Answer, key string) []citedAs {
 
 // addHistory adds the versions of a source, and its incidents.
 func (p *Page) addHistory(ctx context.Context, tenant string, body *sourceBody) error {
-	if address := cleanAddress(body.Source.URL); address != "" {
+	if address := cleanAddress(body.URL); address != "" {
 		versions, err := p.o.Store.Versions(ctx, tenant, address, &store.Query{Limit: versionsListed})
 		if err != nil {
 			return err
@@ -178,7 +178,7 @@ func (p *Page) addHistory(ctx context.Context, tenant string, body *sourceBody) 
 		body.Versions, body.Older = versions.Items, versions.Next != ""
 	}
 	alarms, err := p.o.Store.Incidents(
-		ctx, tenant, &store.IncidentQuery{Source: body.Source.URL, Limit: alarmsListed},
+		ctx, tenant, &store.IncidentQuery{Source: body.URL, Limit: alarmsListed},
 	)
 	if err != nil {
 		return err

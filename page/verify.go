@@ -237,7 +237,8 @@ var (
 	}
 	// unfetched says by its reason why an address is not fetched from here.
 	unfetched = map[string]string{
-		"network": "its address lies in a private network, and what others write must not make this server read there. " +
+		"network": "its address lies in a private network, and what others write must not make this server read " +
+			"there. " +
 			"Whoever runs this server can allow a network of theirs.",
 		"port": "only the ports 80 and 443 are.", "scheme": "only http and https are.",
 		"userinfo": "its address has a user name or a password.", "zone": "its address has a zone.",

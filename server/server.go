@@ -122,6 +122,7 @@ func (s *Server) open(ctx context.Context) error {
 		return fmt.Errorf("opening the database %s: %w", Redacted(c.DB), err)
 	}
 	s.close = append(s.close, s.Store.Close)
+	//nolint:contextcheck // the journal outlives ctx
 	if s.journal, err = journal.Open(filepath.Join(c.Data, "journal"), &journal.Options{Logger: s.log}); err != nil {
 		return fmt.Errorf("opening the journal: %w", err)
 	}

@@ -64,7 +64,8 @@ func about(err error, format string, args ...any) error {
 // is in vain: one of them is at fault, or what is stored of its conversation is damaged.
 func IsTemporary(err error) bool {
 	for _, not := range []error{
-		nil, ErrNotFound, ErrCursor, ErrNewer, ErrOlder, ErrConflict, ErrLimit, errCall, errDamaged, manifest.ErrMutated,
+		nil, ErrNotFound, ErrCursor, ErrNewer, ErrOlder, ErrConflict, ErrLimit, errCall, errDamaged,
+		manifest.ErrMutated,
 	} {
 		if errors.Is(err, not) {
 			return false

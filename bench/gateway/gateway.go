@@ -13,8 +13,8 @@ import (
 
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
-	"github.com/ibidhq/ibid/store/journal"
 	"github.com/ibidhq/ibid/store"
+	"github.com/ibidhq/ibid/store/journal"
 )
 
 // serveGateway is the gateway as ibid serve makes it, but for one thing: without -index the journal is written and not

@@ -17,7 +17,8 @@ var wireFiles embed.FS
 // format is what one provider makes of a reply: the templates
 //
 //	body    a JSON document
-//	stream  events: a line "@ NAME" (NAME may be missing) and a JSON document each; "@done" is the word that ends some streams
+//	stream  events: a line "@ NAME" (NAME may be missing) and a JSON document each; "@done" is the word that ends
+//	        some streams
 //	error   the body of an error, whose status is .Status
 //	broken  the event that says so in a stream
 //

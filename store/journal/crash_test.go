@@ -77,7 +77,7 @@ func TestKill(t *testing.T) {
 			said[strings.TrimSuffix(line, "\n")] = true
 		}
 		_ = cmd.Wait() // killed
-		got, stats := readAll(t, dir, nil)
+		got, stats := readAll(t, dir)
 		there := make(map[string]bool, len(got))
 		for _, record := range got {
 			there[record] = true

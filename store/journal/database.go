@@ -203,8 +203,10 @@ func (d *database) closeAll() error {
 // extent returns the position before the first record, that of the last, and how many bytes all have.
 func (d *database) extent() (before, last Position, bytes int64, err error) {
 	var first, given int64
-	err = d.conn.QueryRowContext(context.Background(), `SELECT coalesce(min(position), 0), coalesce(sum(length(record)), 0),
-		coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'records'), 0) FROM records`).Scan(&first, &bytes, &given)
+	err = d.conn.QueryRowContext(context.Background(),
+		`SELECT coalesce(min(position), 0), coalesce(sum(length(record)), 0),
+			coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'records'), 0) FROM records`).
+		Scan(&first, &bytes, &given)
 	if first == 0 {
 		first = given + 1
 	}
@@ -285,13 +287,14 @@ func (d *database) deleteTo(p Position) (freed int64) {
 	if err != nil {
 		return 0 // another time
 	}
+	defer rows.Close() //nolint:errcheck // Err says all
 	for rows.Next() {
 		var size int64
 		if rows.Scan(&size) == nil {
 			freed += size
 		}
 	}
-	if errors.Join(rows.Err(), rows.Close()) != nil {
+	if rows.Err() != nil {
 		return 0
 	}
 	return freed
@@ -310,6 +313,7 @@ func (d *database) shrink() {
 	}
 	for rows.Next() { // each gives one page back
 	}
+	//nolint:sqlclosecheck // what follows has to come after the end of the statement
 	if errors.Join(rows.Err(), rows.Close()) == nil {
 		select {
 		case d.checkpoints <- struct{}{}: // only then the file is shorter
@@ -350,7 +354,11 @@ func setAside(dir string) (string, error) {
 	name := filepath.Join(dir, fileName)
 	aside := filepath.Join(dir, "damaged-"+time.Now().UTC().Format("20060102T150405.000000000Z")+".db")
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Rename(name+suffix, aside+suffix); err != nil && (suffix == "" || !errors.Is(err, os.ErrNotExist)) {
+		if err := os.Rename(
+			name+suffix,
+			aside+suffix,
+		); err != nil &&
+			(suffix == "" || !errors.Is(err, os.ErrNotExist)) {
 			return "", err
 		}
 	}

@@ -287,7 +287,12 @@ func (j *Journal) Release(p Position) error {
 func (j *Journal) Stats() Stats {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	s := Stats{Bytes: j.bytes, Records: int64(j.last - j.released), Damaged: j.damaged, Err: j.err} //nolint:gosec // few
+	s := Stats{
+		Bytes:   j.bytes,
+		Records: int64(j.last - j.released),
+		Damaged: j.damaged,
+		Err:     j.err,
+	} //nolint:gosec // few
 	if s.Err == nil && j.full {
 		s.Err = ErrFull
 	}
@@ -380,7 +385,7 @@ func (r *Reader) Next(ctx context.Context) (Position, []byte, error) {
 		r.last = max(r.last, r.j.released)
 		r.j.mu.Unlock()
 		if r.last < durable {
-			err := r.load(db, durable)
+			err := r.load(db, durable) //nolint:contextcheck // a read of a few rows
 			if err == nil {
 				continue
 			}

@@ -101,9 +101,9 @@ func drain(tb testing.TB, j *Journal, r *Reader) []string {
 }
 
 // readAll opens the journal in dir, returns what it has and closes it.
-func readAll(tb testing.TB, dir string, o *Options) ([]string, Stats) {
+func readAll(tb testing.TB, dir string) ([]string, Stats) {
 	tb.Helper()
-	j, err := Open(dir, o)
+	j, err := Open(dir, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestJournal(t *testing.T) {
 	if diff := cmp.Diff([]string{"4 four"}, drain(t, j, r)); diff != "" {
 		t.Error(diff)
 	}
-	got, stats := readAll(t, dir, nil)
+	got, stats := readAll(t, dir)
 	if diff := cmp.Diff([]string{"3 three", "4 four"}, got); diff != "" {
 		t.Errorf("after a restart: %s", diff)
 	}
@@ -259,7 +259,7 @@ func TestVersion1(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, fileName), fixture, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got, stats := readAll(t, dir, nil)
+	got, stats := readAll(t, dir)
 	if diff := cmp.Diff([]string{"3 three", "4 Grüße"}, got); diff != "" || stats.Damaged != 0 {
 		t.Errorf("%s%+v", diff, stats)
 	}
@@ -472,7 +472,7 @@ func TestDamagedFile(t *testing.T) {
 				}
 				j.Close()
 				r.Close()
-				if again, stats := readAll(t, dir, nil); !slices.Contains(again, fmt.Sprint(p, " the last")) {
+				if again, stats := readAll(t, dir); !slices.Contains(again, fmt.Sprint(p, " the last")) {
 					t.Errorf("after a restart: %d records, %+v", len(again), stats)
 				}
 			})
@@ -615,7 +615,7 @@ func TestDiskErrors(t *testing.T) {
 		if diff := cmp.Diff(want, drain(t, j, r)); diff != "" {
 			t.Errorf("read (-want +got):\n%s", diff)
 		}
-		got, stats := readAll(t, dir, nil)
+		got, stats := readAll(t, dir)
 		if diff := cmp.Diff(want, got); diff != "" || stats.Damaged != 0 {
 			t.Errorf("read after a restart (-want +got):\n%s%+v", diff, stats)
 		}
@@ -644,7 +644,7 @@ func TestCloseFails(t *testing.T) {
 	if err := j.Sync(t.Context(), p); !errors.Is(err, syscall.EIO) {
 		t.Errorf("Sync after it: %v", err)
 	}
-	if got, _ := readAll(t, dir, nil); !slices.Equal(got, []string{"1 before"}) {
+	if got, _ := readAll(t, dir); !slices.Equal(got, []string{"1 before"}) {
 		t.Errorf("left: %q", got)
 	}
 }

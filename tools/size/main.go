@@ -262,7 +262,12 @@ func (t *tree) print() {
 	row("code and embedded tables, bytes, "+wholeProject, "%d (%d of them tables)", t.code+t.tables, t.tables)
 	row("comments, share of code and comments", "%.1f %%", 100*float64(t.comments)/float64(t.comments+t.code))
 	row("test Go, bytes", "%d", t.tests)
-	row(fmt.Sprintf("non-test files of the %s; of fewer than %d lines", rootModule, smallFile), "%d; %d", t.files, t.small)
+	row(
+		fmt.Sprintf("non-test files of the %s; of fewer than %d lines", rootModule, smallFile),
+		"%d; %d",
+		t.files,
+		t.small,
+	)
 	row(fmt.Sprintf("non-test lines over %d columns, addresses aside", maxColumns), "%d", len(t.long))
 	for _, place := range t.long[:min(len(t.long), 10)] {
 		fmt.Println("    " + place)
