@@ -27,7 +27,8 @@ func TestPlainBreak(t *testing.T) {
 	}
 }
 
-// Markers in a run of hundreds of kilobytes cost about what they do in prose: nothing walks over the run for each of them.
+// Markers in a run of hundreds of kilobytes cost about what they do in prose: nothing walks over the run for each of them,
+// which would take thousands of times as long. Under the race detector some runs take 30 times as long as prose.
 func TestPlacesInLongRuns(t *testing.T) {
 	const size, apart = 300_000, 20
 	place := func(unit string) time.Duration {
@@ -40,7 +41,7 @@ func TestPlacesInLongRuns(t *testing.T) {
 	}
 	prose := place("Herons (two) *nest* in old mills, it's said. ")
 	for _, unit := range []string{"a", `\`, " ", "\n"} {
-		if took := place(unit); took > 20*prose {
+		if took := place(unit); took > 200*prose {
 			t.Errorf("%q: %v, in prose %v", unit, took, prose)
 		}
 	}
