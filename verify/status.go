@@ -2,7 +2,7 @@ package verify
 
 import "slices"
 
-// Status is one word for what was found. The words of the attribution specification, §6, are in its order, in which the
+// Status is one word for what was found. The words of the attribution specification, §13, are in its order, in which the
 // first that applies is said. A new status is a constant here, a word in [counted] unless it is a failure, and a row in
 // docs/attribution-v1.md and docs/verify.md.
 type Status string
