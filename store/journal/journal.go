@@ -365,14 +365,11 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// Next returns the next record, which belongs to the caller, and its position. It waits until there is one. After
-// [Journal.Close] it returns io.EOF once all is read; after Close ErrClosed. Damaged records are skipped, counted and
+// Next returns the next record, which belongs to the caller, and its position. It waits until there is one; one that is
+// there is returned even if ctx has ended, so ctx's error says that there was none. After [Journal.Close] it returns io.EOF once all is read; after Close ErrClosed. Damaged records are skipped, counted and
 // logged. Any other error is ctx's or one of reading; calling again tries again.
 func (r *Reader) Next(ctx context.Context) (Position, []byte, error) {
 	for !r.closed {
-		if err := ctx.Err(); err != nil {
-			return 0, nil, fmt.Errorf("reading journal: %w", err)
-		}
 		if len(r.page) > 0 {
 			e := r.page[0]
 			r.page = r.page[1:]
@@ -394,6 +391,9 @@ func (r *Reader) Next(ctx context.Context) (Position, []byte, error) {
 			}
 		} else if ended {
 			return 0, nil, io.EOF
+		}
+		if err := ctx.Err(); err != nil {
+			return 0, nil, fmt.Errorf("reading journal: %w", err)
 		}
 		select {
 		case <-changed:

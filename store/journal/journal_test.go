@@ -793,3 +793,30 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// A reader whose time is over returns what is there all the same: that it says it has nothing left is how the indexer
+// knows that earlier processes left nothing.
+func TestNextReturnsWhatIsThere(t *testing.T) {
+	j, err := Open(t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	p, err := j.Append([]byte("left by an earlier process"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Sync(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	r := j.Reader()
+	defer r.Close()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, record, err := r.Next(ended); string(record) != "left by an earlier process" || err != nil {
+		t.Errorf("Next = %q, %v", record, err)
+	}
+	if _, record, err := r.Next(ended); record != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("Next after the last one = %q, %v, want the context's error", record, err)
+	}
+}
