@@ -16,7 +16,7 @@
 //     protocol (Upgrade to another HTTP or to TLS), nor are Alt-Svc and Strict-Transport-Security of a response, which
 //     are about the upstream's host.
 //
-// A captured route is one whose response is an answer: internal/wire knows them. There the response passes a tee.Body,
+// A captured route is one whose response is an answer: internal/call knows them. There the response passes a tee.Body,
 // which decodes it on the way. At the answer's end mark it becomes a store.Call, is appended to the journal, and only
 // when it is on disk there the client gets to see the end mark ([Strict]). So whoever saw an answer's end can rely on
 // finding it. The indexer, [Gateway.Run], moves the journal into the store; until it has, [Gateway.Find] knows the

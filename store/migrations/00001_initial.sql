@@ -1,4 +1,4 @@
--- What the engines say the same way is written once; the rest stands in braces: see migrate.go. Times are microseconds since
+-- What the engines say the same way is written once; the rest stands in braces: see open.go. Times are microseconds since
 -- 1970.
 
 -- One row for each answer. The truth is call, the encoded Call; the other columns are taken from it to be searched by.
