@@ -75,7 +75,7 @@ func answerParts(parts ...string) http.HandlerFunc {
 // stored returns a call once the indexer is past it.
 func (w *world) stored(tb testing.TB, id string) *store.Call {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
 	if err := w.gateway.CatchUp(ctx); err != nil {
 		tb.Fatalf("CatchUp: %v", err)

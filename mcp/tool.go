@@ -164,6 +164,9 @@ func (m *MCP) run(ctx context.Context, t *tool, by *caller, req *sdk.CallToolReq
 		return nil, fmt.Errorf("wait for other calls: %w", err)
 	}
 	defer m.calls.Release(1)
+	if err := ctx.Err(); err != nil { // it ended while the call waited
+		return nil, fmt.Errorf("wait for other calls: %w", err)
+	}
 	return t.do(ctx, &call{tenant: by.who.Tenant, args: req.Params.Arguments, progress: progressOf(ctx, req)})
 }
 

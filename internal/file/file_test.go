@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/ibidhq/ibid/internal/file"
@@ -50,26 +51,31 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	order := make(chan string, 2)
-	go func() {
+	var mu sync.Mutex
+	var order []string
+	note := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, what)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
 		second, err := file.Lock(name)
-		order <- "second"
+		note("second")
 		if err == nil {
 			err = second.Close()
 		}
 		if err != nil {
 			t.Error(err)
 		}
-		close(order)
-	}()
-	order <- "first"
+	})
+	note("first")
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-order; got != "first" {
-		t.Errorf("the %s lock was granted while the first one was held", got)
-	}
-	for range order {
+	all.Wait()
+	if order[0] != "first" {
+		t.Errorf("the second lock was granted while the first one was held")
 	}
 }
 

@@ -114,7 +114,7 @@ func readAll(tb testing.TB, dir string) ([]string, Stats) {
 // waitFor waits for another goroutine.
 func waitFor(t *testing.T, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); !is(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatal("it never came true")
 		}
