@@ -40,9 +40,7 @@ func ask(w http.ResponseWriter, r *http.Request) {
 	var found *support.Attribution
 	err := run.Do(r.Context(), &trail.StepOptions{Tool: "read"}, func(ctx context.Context, step *trail.Active) error {
 		// Pages at 127.0.0.0/8 are for trying it out: without them only public addresses are read.
-		pages := snapshot.NewFetcher(
-			&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
-		)
+		pages := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 		defer pages.Close()
 		page, err := pages.Fetch(ctx, &snapshot.FetchRequest{URL: os.Args[2]})
 		if err != nil {
@@ -53,16 +51,9 @@ func ask(w http.ResponseWriter, r *http.Request) {
 			return err
 		}
 		manifest.Read(ctx, page) // these octets were read, now
-		doc := support.Document{
-			Source: ibid.Source{Kind: ibid.Web, URL: page.URL, Title: text.Title},
-			Text:   text.Content,
-		}
+		doc := support.Document{Source: ibid.Source{Kind: ibid.Web, URL: page.URL, Title: text.Title}, Text: text.Content}
 		// The answer is the page's first sentence. In a real agent it is a model's.
-		found, err = support.Attribute(
-			ctx,
-			&ibid.Answer{Text: strings.SplitAfter(text.Content, ". ")[0]},
-			[]support.Document{doc}, nil,
-		)
+		found, err = support.Attribute(ctx, &ibid.Answer{Text: strings.SplitAfter(text.Content, ". ")[0]}, []support.Document{doc}, nil)
 		step.Use(trail.Source{URL: page.URL, Title: text.Title, Content: text.Content})
 		return err
 	})

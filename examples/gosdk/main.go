@@ -1,5 +1,4 @@
-// Gosdk calls a provider by its official SDK, with an HTTP client that listens in, and prints the answer with its
-// citations.
+// Gosdk calls a provider by its official SDK, with an HTTP client that listens in, and prints the answer with its citations.
 package main
 
 import (
@@ -30,14 +29,9 @@ type call struct {
 }
 
 func main() {
-	provider := flag.String(
-		"provider", "openai", "openai, gemini, anthropic or cohere; its key is in its SDK's usual variable",
-	)
+	provider := flag.String("provider", "openai", "openai, gemini, anthropic or cohere; its key is in its SDK's usual variable")
 	c := &call{client: &http.Client{Transport: &tee.Transport{OnAnswer: show}}}
-	flag.StringVar(
-		&c.base, "base", "",
-		"a `URL` under which all providers are, by name: http://127.0.0.1:8080 is ibid demo",
-	)
+	flag.StringVar(&c.base, "base", "", "a `URL` under which all providers are, by name: http://127.0.0.1:8080 is ibid demo")
 	flag.StringVar(&c.question, "question", "How many herons nest at Lake Tonbo?", "what to ask")
 	flag.Parse()
 	ask, ok := map[string]func(context.Context) error{
@@ -68,11 +62,10 @@ func (c *call) openai(ctx context.Context) error {
 	}
 	client := openai.NewClient(options...)
 	stream := client.Responses.NewStreaming(ctx, responses.ResponseNewParams{
-		Model: "gpt-5",
-		Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(c.question)},
-		Tools: []responses.ToolUnionParam{responses.ToolParamOfWebSearch(responses.WebSearchToolTypeWebSearch)},
-		// also those that it does not cite
-		Include: []responses.ResponseIncludable{responses.ResponseIncludableWebSearchCallActionSources},
+		Model:   "gpt-5",
+		Input:   responses.ResponseNewParamsInputUnion{OfString: openai.String(c.question)},
+		Tools:   []responses.ToolUnionParam{responses.ToolParamOfWebSearch(responses.WebSearchToolTypeWebSearch)},
+		Include: []responses.ResponseIncludable{responses.ResponseIncludableWebSearchCallActionSources}, // also those that it does not cite
 	})
 	for stream.Next() { // your program's own reading of the stream
 	}
@@ -80,10 +73,7 @@ func (c *call) openai(ctx context.Context) error {
 }
 
 func (c *call) gemini(ctx context.Context) error {
-	client, err := genai.NewClient(
-		ctx,
-		&genai.ClientConfig{HTTPClient: c.client, HTTPOptions: genai.HTTPOptions{BaseURL: c.at("/gemini")}},
-	)
+	client, err := genai.NewClient(ctx, &genai.ClientConfig{HTTPClient: c.client, HTTPOptions: genai.HTTPOptions{BaseURL: c.at("/gemini")}})
 	if err != nil {
 		return err
 	}
@@ -115,10 +105,8 @@ func (c *call) anthropic(ctx context.Context) error {
 // cohere cites the documents that it is given.
 func (c *call) cohere(ctx context.Context) error {
 	request := &cohere.V2ChatRequest{
-		Model: "command-a-03-2025",
-		Messages: cohere.ChatMessages{
-			{Role: "user", User: &cohere.UserMessageV2{Content: &cohere.UserMessageV2Content{String: c.question}}},
-		},
+		Model:    "command-a-03-2025",
+		Messages: cohere.ChatMessages{{Role: "user", User: &cohere.UserMessageV2{Content: &cohere.UserMessageV2Content{String: c.question}}}},
 	}
 	for _, text := range []string{"Volunteers counted 41 nests in the alders on 12 April.", "The first pair was seen in 1968."} {
 		request.Documents = append(request.Documents, &cohere.V2ChatRequestDocumentsItem{

@@ -15,8 +15,8 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// extract answers without a model: with the sentences of the passages that have most of the question's words, in the
-// order of the passages. It is empty where none has enough of them.
+// extract answers without a model: with the sentences of the passages that have most of the question's words, in the order of the
+// passages. It is empty where none has enough of them.
 func (c *chat) extract(ctx context.Context, question string, hits []place) (*ibid.Answer, error) {
 	var sentences []string
 	var said []support.Passage // the sentences under their titles and headings
@@ -67,20 +67,13 @@ func (c *chat) ask(ctx context.Context, question string, docs []support.Document
 		sources = append(sources, s)
 	}
 	body, err := json.Marshal(map[string]any{"model": c.model, "messages": []map[string]string{
-		{
-			"role": "system",
-			"content": "Answer in whole sentences, from these sources only. If they do not say it, say so.\n\n" + ibid.PromptSources(
-				sources,
-			),
-		},
+		{"role": "system", "content": "Answer in whole sentences, from these sources only. If they do not say it, say so.\n\n" + ibid.PromptSources(sources)},
 		{"role": "user", "content": question},
 	}})
 	if err != nil {
 		return nil, err
 	}
-	r, err := http.NewRequestWithContext(
-		ctx, http.MethodPost, strings.TrimSuffix(c.api, "/")+"/chat/completions", bytes.NewReader(body),
-	)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.api, "/")+"/chat/completions", bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

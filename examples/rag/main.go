@@ -1,5 +1,4 @@
-// Rag is a chat with a folder of documents. Every sentence of its answers names the passage that it rests on, or says
-// that there is none.
+// Rag is a chat with a folder of documents. Every sentence of its answers names the passage that it rests on, or says that there is none.
 package main
 
 import (
@@ -25,10 +24,7 @@ func main() {
 	docs := flag.String("docs", "rag/docs", "the `folder` of documents")
 	question := flag.String("question", "", "answer this, and end")
 	c := &chat{}
-	flag.StringVar(
-		&c.api, "api", "",
-		"the base `URL` of a model's API in OpenAI's format, such as http://127.0.0.1:8080/openai/v1; none: no model",
-	)
+	flag.StringVar(&c.api, "api", "", "the base `URL` of a model's API in OpenAI's format, such as http://127.0.0.1:8080/openai/v1; none: no model")
 	flag.StringVar(&c.model, "model", "gpt-5", "the model")
 	flag.Parse()
 	if err := c.run(context.Background(), *docs, *question); err != nil {
@@ -45,9 +41,7 @@ func (c *chat) run(ctx context.Context, docs, question string) error {
 	if question != "" {
 		return c.answer(ctx, question)
 	}
-	fmt.Printf(
-		"%d documents, %d passages. Ask; an empty line ends it.\n\n> ", len(c.library.docs), len(c.library.passages),
-	)
+	fmt.Printf("%d documents, %d passages. Ask; an empty line ends it.\n\n> ", len(c.library.docs), len(c.library.passages))
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan() && lines.Text() != ""; {
 		if err := c.answer(ctx, lines.Text()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -78,9 +72,7 @@ func (c *chat) answer(ctx context.Context, question string) error {
 	if err != nil {
 		return err
 	}
-	text := found.Answer.Render(
-		&ibid.RenderOptions{Style: ibid.StylePlain, List: true, Quotes: true, Numbering: &c.numbers},
-	)
+	text := found.Answer.Render(&ibid.RenderOptions{Style: ibid.StylePlain, List: true, Quotes: true, Numbering: &c.numbers})
 	fmt.Println(strings.TrimRight(text, "\n"))
 	for i := range found.Sentences {
 		if s := &found.Sentences[i]; s.Uncited() {

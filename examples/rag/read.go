@@ -38,10 +38,7 @@ func read(dir string) (*library, error) {
 			return nil
 		}
 		for _, f := range found {
-			l.docs = append(
-				l.docs,
-				support.Document{Source: f.Source, Text: f.Text.Content, Passages: f.Text.Passages(nil)},
-			)
+			l.docs = append(l.docs, support.Document{Source: f.Source, Text: f.Text.Content, Passages: f.Text.Passages(nil)})
 		}
 		return nil
 	})
@@ -72,8 +69,8 @@ func (l *library) above(p place) string {
 
 func (l *library) heading(p place) string { return l.docs[p.doc].Passages[p.passage].Heading }
 
-// search returns the passages that have most of the question's words, best first, and their documents cut down to them:
-// what an answer may rest on is what was retrieved for it.
+// search returns the passages that have most of the question's words, best first, and their documents cut down to them: what an
+// answer may rest on is what was retrieved for it.
 func (l *library) search(question string, k int) ([]place, []support.Document) {
 	var hits []place
 	var docs []support.Document
