@@ -2,9 +2,9 @@ package verify
 
 import "slices"
 
-// Status is one word for what was found. The words of the attribution specification, §13, are in its order, in which the
-// first that applies is said. A new status is a constant here, a word in [counted] unless it is a failure, and a row in
-// docs/attribution-v1.md and docs/verify.md.
+// Status is one word for what was found. The words of the attribution specification, §13, are in its order, in which
+// the first that applies is said. A new status is a constant here, a word in [counted] unless it is a failure, and a
+// row in docs/attribution-v1.md and docs/verify.md.
 type Status string
 
 // What is found about a header and its manifests.

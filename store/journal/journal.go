@@ -366,8 +366,9 @@ func (r *Reader) Close() error {
 }
 
 // Next returns the next record, which belongs to the caller, and its position. It waits until there is one; one that is
-// there is returned even if ctx has ended, so ctx's error says that there was none. After [Journal.Close] it returns io.EOF once all is read; after Close ErrClosed. Damaged records are skipped, counted and
-// logged. Any other error is ctx's or one of reading; calling again tries again.
+// there is returned even if ctx has ended, so ctx's error says that there was none. After [Journal.Close] it returns
+// io.EOF once all is read; after Close ErrClosed. Damaged records are skipped, counted and logged. Any other error is
+// ctx's or one of reading; calling again tries again.
 func (r *Reader) Next(ctx context.Context) (Position, []byte, error) {
 	for !r.closed {
 		if len(r.page) > 0 {
