@@ -33,16 +33,16 @@ type runFields struct {
 
 // groupTable is how the groups of one kind are stored.
 type groupTable struct {
-	name, call string               // the table, and the column of calls that has a group's id
-	columns    []string             // tenant and id come first
-	there      string               // holds for a group that there is something of
-	fields     func(t *group) []any // pointers to what the columns have
-	id         func(r *row) string  // of the group that a row is in; empty: none
+	name    string               // the table
+	columns []string             // tenant and id come first
+	there   string               // holds for a group that there is something of
+	fields  func(t *group) []any // pointers to what the columns have
+	id      func(r *row) string  // of the group that a row is in; empty: none
 }
 
 func conversationTable() *groupTable {
 	return &groupTable{
-		name: "conversations", call: "conversation",
+		name:    "conversations",
 		columns: []string{"tenant", "id", "last", "started", "ended", "answers", "numbered"},
 		there:   "answers > 0",
 		fields: func(t *group) []any {
@@ -54,7 +54,7 @@ func conversationTable() *groupTable {
 
 func runTable() *groupTable {
 	return &groupTable{
-		name: "runs", call: "run",
+		name: "runs",
 		columns: []string{
 			"tenant", "id", "last", "started", "ended", "answers", "agent", "seq", "steps", "question", "strategy",
 			"captured", "counted", "made", "finished", "recorded", "size", "touched",

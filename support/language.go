@@ -132,7 +132,6 @@ func latinLanguage(votes, different []int, words int) string {
 	return latinLanguages[best]
 }
 
-//nolint:gochecknoglobals // tables, never written
 var (
 	latinLanguages = [...]string{"en", "de", "fr", "es", "it", "pt", "nl"}
 	otherScripts   = [...]string{"ja", "zh", "ko", "el", "he", "th", "und-Cyrl", "und-Arab", "und-Deva", "und-Beng"}
@@ -163,8 +162,6 @@ func scriptLanguage(scripts *[len(otherScripts)]int, words int) string {
 type functionWord struct{ languages, number uint8 }
 
 // functionWords has, for each of latinLanguages, words that nearly every sentence has one of, without accents.
-//
-//nolint:gochecknoglobals // made once, never written afterwards
 var functionWords = sync.OnceValue(func() map[string]functionWord {
 	words := map[string]functionWord{}
 	for i, language := range latinLanguages {

@@ -55,7 +55,6 @@ const (
 	classRune // of more than one byte
 )
 
-//nolint:gochecknoglobals // a lookup table, never written
 var classes = func() (t [256]uint8) {
 	for c := range t {
 		switch {

@@ -199,7 +199,6 @@ type idfTable struct {
 	shift   uint
 }
 
-//nolint:gochecknoglobals // read from idf.bin when first asked for, never written afterwards
 var english = sync.OnceValue(func() *idfTable { return readIDF(idfBin) })
 
 // readIDF reads idf.bin. It is part of the program, and a test holds that it is whole.

@@ -40,8 +40,6 @@ type format struct {
 
 // formats is the table of all formats. The order matters only where one document could be of several: the narrower
 // format stands first.
-//
-//nolint:gochecknoglobals // nobody writes to it, and a copy for every response would cost more than decoding it
 var formats = [...]format{
 	{"gemini-generate", "gemini", looksGenerate, newGenerate},
 	{"gemini-interactions", "gemini", looksInteractions, newInteractions},
