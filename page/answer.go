@@ -4,15 +4,13 @@ import (
 	"context"
 	"fmt"
 	"html/template"
-	"net/http"
 	"slices"
 	"strings"
 	"unicode"
 
-	"github.com/ibidhq/ibid/internal/httpx"
-
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 )
@@ -28,17 +26,17 @@ const (
 )
 
 // answer shows one answer.
-func (p *Page) answer(w http.ResponseWriter, r *request) error {
-	call, err := p.call(r.Context(), r.who.Tenant, r.PathValue("id"))
+func (p *Page) answer(ctx context.Context, r *httpx.Request) (*view, error) {
+	call, err := p.call(ctx, r.Who.Tenant, r.PathValue("id"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	said, err := p.said(r.Context(), r.who.Tenant, call.AnswerID)
+	said, err := p.said(ctx, r.Who.Tenant, call.AnswerID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body := p.answerView(call, &answerOptions{said: said, mute: !r.mayWrite()})
-	return p.page(w, r, "answer", &view{Title: body.Heading, Section: "conversations", Body: body})
+	body := p.answerView(call, &answerOptions{said: said, mute: !mayWrite(r)})
+	return &view{Name: "answer", Title: body.Heading, Body: body}, nil
 }
 
 // call returns a tenant's answer: from the gateway as long as it is not in the store.

@@ -18,6 +18,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/chat"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -117,11 +118,11 @@ func (t *arriving) find(tenant, answerID string) *arrivingAnswer {
 }
 
 // composer returns the form for the next question of a conversation; nil: nobody can be asked.
-func (p *Page) composer(r *request, c *store.Conversation) *composer {
+func (p *Page) composer(r *httpx.Request, c *store.Conversation) *composer {
 	if p.o.Chat == nil {
 		return nil
 	}
-	form := &composer{May: r.who.May(store.ScopeProxy) || r.who.Token == ""}
+	form := &composer{May: r.Who.May(store.ScopeProxy) || r.Who.Token == ""}
 	if c != nil {
 		form.Conversation = c.ID
 		if n := len(c.Calls); n > 0 {
@@ -142,17 +143,17 @@ func (form *composer) addChoices(c *chat.Chat, citations string) {
 }
 
 // showAsk shows an empty form, for a new conversation.
-func (p *Page) showAsk(w http.ResponseWriter, r *request) error {
+func (p *Page) showAsk(ctx context.Context, r *httpx.Request) (*view, error) {
 	if p.o.Chat == nil {
-		return p.nowhere(w, r)
+		return nil, errNowhere
 	}
-	return p.page(w, r, "ask", &view{Title: "New conversation", Section: "conversations", Body: p.composer(r, nil)})
+	return &view{Name: "ask", Title: "New conversation", Body: p.composer(r, nil)}, nil
 }
 
 // ask puts a question, and leads to the conversation that it is part of as soon as the answer begins.
-func (p *Page) ask(w http.ResponseWriter, r *request) error {
+func (p *Page) ask(w *httpx.Reply, r *httpx.Request) error {
 	if p.o.Chat == nil {
-		return p.nowhere(w, r)
+		return errNowhere
 	}
 	if err := readForm(w, r); err != nil {
 		return err
@@ -178,14 +179,14 @@ func (p *Page) ask(w http.ResponseWriter, r *request) error {
 			form.Question = ""
 		}
 		form.addChoices(p.o.Chat, q.Citations)
-		return p.show(w, r, "ask", status, &view{Title: "Ask", Section: "conversations", Body: form})
+		return p.show(w, r, &view{Name: "ask", Status: status, Title: "Ask", Section: "conversations", Body: form})
 	}
 	switch {
 	case question == "":
-		return again("Write a question first.", http.StatusUnprocessableEntity)
+		return again("Write a question first.", unfit)
 	case len(question) > maxQuestionSize:
 		wrong := fmt.Sprintf("The question has more than %d KiB.", maxQuestionSize>>10)
-		return again(wrong, http.StatusUnprocessableEntity)
+		return again(wrong, unfit)
 	}
 	if err := p.recall(r, q); err != nil {
 		if gateway.IsInternal(err) {
@@ -194,15 +195,15 @@ func (p *Page) ask(w http.ResponseWriter, r *request) error {
 		return again(problemWords(err), gateway.ProblemOf(err).Status)
 	}
 	q.Messages = append(q.Messages, chat.Message{Role: store.RoleUser, Text: question})
-	turn, err := p.o.Chat.Ask(r.Context(), r.who, q)
+	turn, err := p.o.Chat.Ask(r.Context(), r.Who, q)
 	if err != nil && !gateway.IsInternal(err) {
-		return again(problemWords(err), http.StatusUnprocessableEntity)
+		return again(problemWords(err), unfit)
 	}
 	if err != nil {
 		return err
 	}
 	p.arriving.add(&arrivingAnswer{
-		turn: turn, tenant: r.who.Tenant, conversation: q.Conversation, answerID: turn.AnswerID, run: turn.Run,
+		turn: turn, tenant: r.Who.Tenant, conversation: q.Conversation, answerID: turn.AnswerID, run: turn.Run,
 		question: question, since: time.Now(),
 	})
 	to := url.Values{"answer": {turn.AnswerID}, "run": {turn.Run}} // for a node that did not ask
@@ -212,7 +213,7 @@ func (p *Page) ask(w http.ResponseWriter, r *request) error {
 }
 
 // recall fills in what was said before in the conversation of a question; one that begins gets a name.
-func (p *Page) recall(r *request, q *chat.Question) error {
+func (p *Page) recall(r *httpx.Request, q *chat.Question) error {
 	if q.Conversation == "" {
 		id, err := uuid.NewV7()
 		if err != nil {
@@ -225,8 +226,8 @@ func (p *Page) recall(r *request, q *chat.Question) error {
 	defer cancel()
 	p.captured.CatchUp(ctx)
 	// before the store: an answer that ends now is in one of both
-	begun := len(p.arriving.of(r.who.Tenant, q.Conversation)) > 0
-	c, err := p.o.Store.Conversation(ctx, r.who.Tenant, q.Conversation, &store.Query{Limit: recalled})
+	begun := len(p.arriving.of(r.Who.Tenant, q.Conversation)) > 0
+	c, err := p.o.Store.Conversation(ctx, r.Who.Tenant, q.Conversation, &store.Query{Limit: recalled})
 	if begun && errors.Is(err, store.ErrNotFound) {
 		return nil // its first answer is still arriving: there is nothing to recall
 	}

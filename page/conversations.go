@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 )
@@ -84,25 +84,23 @@ type conversationItem struct {
 }
 
 // conversations lists conversations, the one with the latest call first.
-func (p *Page) conversations(w http.ResponseWriter, r *request) error {
-	list := &conversationList{Query: r.asked("q"), Badge: r.asked("badge")}
+func (p *Page) conversations(ctx context.Context, r *httpx.Request) (*view, error) {
+	list := &conversationList{Query: asked(r, "q"), Badge: asked(r, "badge")}
 	list.Badges = verificationChoices(list.Badge)
-	ctx, cancel := context.WithTimeout(r.Context(), askStore)
-	defer cancel()
 	p.captured.CatchUp(ctx)
 	var next string
 	var err error
 	cursor := r.URL.Query().Get("cursor")
 	if list.Filtered() {
-		list.Items, next, err = p.findConversations(ctx, r.who.Tenant, list, cursor)
+		list.Items, next, err = p.findConversations(ctx, r.Who.Tenant, list, cursor)
 	} else {
-		list.Items, next, err = p.latestConversations(ctx, r.who.Tenant, cursor, listed)
+		list.Items, next, err = p.latestConversations(ctx, r.Who.Tenant, cursor, listed)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	list.Next = nextURL(r.URL, next)
-	return p.page(w, r, "conversations", &view{Title: "Conversations", Section: "conversations", Body: list})
+	return &view{Name: "conversations", Title: "Conversations", Body: list}, nil
 }
 
 // latestConversations returns the conversations with the latest calls.
@@ -222,29 +220,27 @@ type arrivingView struct {
 
 // conversation shows the latest messages of a conversation with their answers, numbered as they always were, and what
 // is still arriving.
-func (p *Page) conversation(w http.ResponseWriter, r *request) error {
-	id, err := r.pathID()
+func (p *Page) conversation(ctx context.Context, r *httpx.Request) (*view, error) {
+	id, err := r.PathID()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), askStore)
-	defer cancel()
 	p.captured.CatchUp(ctx)
 	cursor := r.URL.Query().Get("cursor")
-	arriving := p.arriving.of(r.who.Tenant, id) // before the store: an answer that ends now is in one of both
+	arriving := p.arriving.of(r.Who.Tenant, id) // before the store: an answer that ends now is in one of both
 	if cursor == "" && len(arriving) == 0 {
 		arriving = p.announced(ctx, r, id)
 	}
-	c, err := p.conversationPart(ctx, r.who.Tenant, id, cursor)
+	c, err := p.conversationPart(ctx, r.Who.Tenant, id, cursor)
 	if errors.Is(err, store.ErrNotFound) && cursor == "" && len(arriving) > 0 {
 		c, err = &store.Conversation{ID: id, Started: time.Now(), Updated: time.Now()}, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	body := &conversationBody{Conversation: c, Title: titleOf(c)}
 	if err := p.addTurns(ctx, r, body); err != nil {
-		return err
+		return nil, err
 	}
 	if c.Next != "" {
 		body.Earlier = conversationURL(c.ID) + "?cursor=" + url.QueryEscape(c.Next)
@@ -258,7 +254,7 @@ func (p *Page) conversation(w http.ResponseWriter, r *request) error {
 		}
 		body.Composer = p.composer(r, c)
 	}
-	return p.page(w, r, "conversation", &view{Title: body.Title, Section: "conversations", Body: body})
+	return &view{Name: "conversation", Title: body.Title, Body: body}, nil
 }
 
 // conversationPart reads the part of a conversation that a page shows: up to [maxTurns] answers before a cursor, fewer
@@ -307,15 +303,15 @@ func sizeOf(calls []*store.Call) int {
 }
 
 // addTurns adds what was said.
-func (p *Page) addTurns(ctx context.Context, r *request, body *conversationBody) error {
+func (p *Page) addTurns(ctx context.Context, r *httpx.Request, body *conversationBody) error {
 	numbering := maps.Clone(body.Numbering)
 	for i, turn := range body.Conversation.Turns() {
-		said, err := p.said(ctx, r.who.Tenant, turn.Call.AnswerID)
+		said, err := p.said(ctx, r.Who.Tenant, turn.Call.AnswerID)
 		if err != nil {
 			return err
 		}
 		prefix := "m" + strconv.Itoa(i+1) + "-"
-		o := &answerOptions{numbering: &numbering, prefix: prefix, said: said, mute: !r.mayWrite()}
+		o := &answerOptions{numbering: &numbering, prefix: prefix, said: said, mute: !mayWrite(r)}
 		t := turnView{Answer: p.answerView(turn.Call, o)}
 		for _, m := range turn.Asked {
 			message := messageView{Role: m.Role, Text: m.Text}
@@ -332,7 +328,7 @@ func (p *Page) addTurns(ctx context.Context, r *request, body *conversationBody)
 
 // arrivingViews returns what is arriving of the answers that the store does not have yet.
 func (p *Page) arrivingViews(
-	ctx context.Context, r *request, c *store.Conversation, all []*arrivingAnswer,
+	ctx context.Context, r *httpx.Request, c *store.Conversation, all []*arrivingAnswer,
 ) []arrivingView {
 	stored := map[string]bool{}
 	for _, call := range c.Calls {
@@ -346,13 +342,13 @@ func (p *Page) arrivingViews(
 		}
 		call := t.whole
 		if call == nil {
-			if whole, err := p.call(ctx, r.who.Tenant, t.answerID); err == nil {
+			if whole, err := p.call(ctx, r.Who.Tenant, t.answerID); err == nil {
 				call = whole
 			}
 		}
 		o := &answerOptions{
 			numbering: &numbering, prefix: "live" + strconv.Itoa(len(views)+1) + "-", live: call == nil,
-			mute: !r.mayWrite(),
+			mute: !mayWrite(r),
 		}
 		v := arrivingView{Question: t.question}
 		if o.live {
@@ -382,8 +378,8 @@ func lastQuestion(prompt []store.Message) *store.Message {
 
 // announced returns the answer that the address of a conversation says is arriving, which another node may have asked
 // for. Of one that has arrived it is known if it is of this conversation.
-func (p *Page) announced(ctx context.Context, r *request, conversation string) []*arrivingAnswer {
-	answerID, run := r.asked("answer"), r.asked("run")
+func (p *Page) announced(ctx context.Context, r *httpx.Request, conversation string) []*arrivingAnswer {
+	answerID, run := asked(r, "answer"), asked(r, "run")
 	if answerID == "" || run == "" || p.o.Bus == nil {
 		return nil
 	}
@@ -392,7 +388,7 @@ func (p *Page) announced(ctx context.Context, r *request, conversation string) [
 		return nil
 	}
 	t := &arrivingAnswer{answerID: answerID, run: run, since: since}
-	switch call, err := p.call(ctx, r.who.Tenant, answerID); {
+	switch call, err := p.call(ctx, r.Who.Tenant, answerID); {
 	case errors.Is(err, store.ErrNotFound):
 	case err != nil || call.Conversation != conversation:
 		return nil

@@ -3,6 +3,8 @@ package page
 import (
 	"net/http"
 	"strings"
+
+	"github.com/ibidhq/ibid/internal/httpx"
 )
 
 // displayPolicy is the content security policy of what a provider demands to be shown as it was sent: it may have
@@ -14,18 +16,18 @@ const displayPolicy = "sandbox allow-popups allow-popups-to-escape-sandbox; defa
 
 // display shows the n-th, from 1, of what a provider demands to be shown with an answer, such as Google's search
 // suggestions, as it was sent. It is for a frame: <iframe sandbox="allow-popups allow-popups-to-escape-sandbox">.
-func (p *Page) display(w http.ResponseWriter, r *request) error {
-	id, err := r.pathID()
+func (p *Page) display(w *httpx.Reply, r *httpx.Request) error {
+	id, err := r.PathID()
 	if err != nil {
 		return err
 	}
-	call, err := p.call(r.Context(), r.who.Tenant, id)
+	call, err := p.call(r.Context(), r.Who.Tenant, id)
 	if err != nil {
 		return err
 	}
-	n := r.pathNumber(len(call.Answer.Display))
+	n := pathNumber(r, len(call.Answer.Display))
 	if n == 0 {
-		return p.nowhere(w, r)
+		return errNowhere
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", displayPolicy)

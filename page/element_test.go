@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/testenv"
 )
 
@@ -86,7 +87,7 @@ func TestElementExample(t *testing.T) {
 		_, _ = w.Write([]byte(drive))
 	})
 	mux.HandleFunc("GET /ibid.js", func(w http.ResponseWriter, r *http.Request) {
-		if err := p.element(w, &request{Request: r}); err != nil {
+		if err := p.element(&httpx.Reply{ResponseWriter: w}, &httpx.Request{Request: r}); err != nil {
 			t.Error(err)
 		}
 	})

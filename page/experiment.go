@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 
 	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -42,30 +42,28 @@ type verdictCount struct {
 }
 
 // experiments compares two strategies.
-func (p *Page) experiments(w http.ResponseWriter, r *request) error {
+func (p *Page) experiments(_ context.Context, r *httpx.Request) (*view, error) {
 	body := &experimentsBody{
-		A: r.asked("a"), B: r.asked("b"), Live: r.asked("live") != "", Runs: maxCompare,
+		A: asked(r, "a"), B: asked(r, "b"), Live: asked(r, "live") != "", Runs: maxCompare,
 		RunChoices: []int{10, 25, maxCompare},
 	}
-	if n := r.number("runs"); n > 0 && n < maxCompare {
+	if n := number(r, "runs"); n > 0 && n < maxCompare {
 		body.Runs = n
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), compareFor+askStore)
 	defer cancel()
-	if err := p.addStrategies(ctx, r.who.Tenant, body); err != nil {
-		return err
+	if err := p.addStrategies(ctx, r.Who.Tenant, body); err != nil {
+		return nil, err
 	}
-	v := &view{Title: "Experiments", Section: "experiments", Body: body}
+	v := &view{Name: "experiments", Title: "Experiments", Body: body}
 	if body.A+body.B == "" {
-		return p.page(w, r, "experiments", v)
+		return v, nil
 	}
 	if body.Wrong = body.check(); body.Wrong != "" {
-		return p.refuse(w, r, "experiments", v)
+		v.Status = unfit
+		return v, nil
 	}
-	if err := p.compareStrategies(ctx, r.who.Tenant, body); err != nil {
-		return err
-	}
-	return p.page(w, r, "experiments", v)
+	return v, p.compareStrategies(ctx, r.Who.Tenant, body)
 }
 
 // shortVerdicts are the words of verdicts where they are counted.

@@ -12,13 +12,12 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/ibidhq/ibid/internal/httpx"
-
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/biblio"
 	"github.com/ibidhq/ibid/export"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/markdown"
 	"github.com/ibidhq/ibid/store"
 )
@@ -98,8 +97,8 @@ func exportLinks(base string, one bool) []exportLink {
 	return links
 }
 
-// exportForm returns what a request wants an answer or a conversation as.
-func (r *request) exportForm(one bool) (exportForm, error) {
+// exportFormOf returns what a request wants an answer or a conversation as.
+func exportFormOf(r *httpx.Request, one bool) (exportForm, error) {
 	as := cmp.Or(r.URL.Query().Get("as"), string(ibid.StyleMarkdown))
 	var all []string
 	for _, f := range exportForms {
@@ -118,16 +117,16 @@ func (r *request) exportForm(one bool) (exportForm, error) {
 }
 
 // exportAnswer hands an answer out as a file.
-func (p *Page) exportAnswer(w http.ResponseWriter, r *request) error {
-	form, err := r.exportForm(true)
+func (p *Page) exportAnswer(w *httpx.Reply, r *httpx.Request) error {
+	form, err := exportFormOf(r, true)
 	if err != nil {
 		return err
 	}
-	id, err := r.pathID()
+	id, err := r.PathID()
 	if err != nil {
 		return err
 	}
-	call, err := p.call(r.Context(), r.who.Tenant, id)
+	call, err := p.call(r.Context(), r.Who.Tenant, id)
 	if err != nil {
 		return err
 	}
@@ -155,16 +154,16 @@ func (p *Page) exportAnswer(w http.ResponseWriter, r *request) error {
 }
 
 // exportConversation hands a whole conversation out as a file, with one numbering and one list of sources.
-func (p *Page) exportConversation(w http.ResponseWriter, r *request) error {
-	form, err := r.exportForm(false)
+func (p *Page) exportConversation(w *httpx.Reply, r *httpx.Request) error {
+	form, err := exportFormOf(r, false)
 	if err != nil {
 		return err
 	}
-	id, err := r.pathID()
+	id, err := r.PathID()
 	if err != nil {
 		return err
 	}
-	release, ok := p.bounds.exports.Take(r.who.Tenant)
+	release, ok := p.bounds.exports.Take(r.Who.Tenant)
 	if !ok {
 		return busy("Other conversations are being exported.")
 	}
@@ -179,7 +178,7 @@ func (p *Page) exportConversation(w http.ResponseWriter, r *request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
 	p.captured.CatchUp(ctx)
-	c, err := p.wholeConversation(ctx, r.who.Tenant, id)
+	c, err := p.wholeConversation(ctx, r.Who.Tenant, id)
 	if err != nil {
 		return err
 	}
@@ -244,7 +243,7 @@ func (p *Page) exported(a *ibid.Answer, form exportForm, title string, numbering
 }
 
 // writeExport answers with an export as a file.
-func writeExport(w http.ResponseWriter, r *request, form exportForm, title string, body []byte) {
+func writeExport(w *httpx.Reply, r *httpx.Request, form exportForm, title string, body []byte) {
 	mediaType := cmp.Or(form.mediaType, biblio.Format(form.as).MediaType())
 	writeFile(w, r, fileName(title)+form.suffix, mediaType, body)
 }

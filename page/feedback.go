@@ -9,9 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ibidhq/ibid/internal/httpx"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -96,7 +95,7 @@ func (p *Page) ratings(ctx context.Context, tenant, run string) (map[rated]float
 // giveFeedback keeps what a reader says: a verdict on a citation (answer, citation, verdict, note), or how relevant a
 // source was (run, step, source, relevance, note). It leads back to next, a path of ours; a script that asks for JSON
 // gets 204.
-func (p *Page) giveFeedback(w http.ResponseWriter, r *request) error {
+func (p *Page) giveFeedback(w *httpx.Reply, r *httpx.Request) error {
 	if err := readForm(w, r); err != nil {
 		return err
 	}
@@ -123,7 +122,7 @@ func (p *Page) giveFeedback(w http.ResponseWriter, r *request) error {
 	if f.By, err = p.tokenName(r); err != nil {
 		return err
 	}
-	if err := p.o.API.AddFeedback(r.Context(), r.who.Tenant, f); err != nil {
+	if err := p.o.API.AddFeedback(r.Context(), r.Who.Tenant, f); err != nil {
 		return err
 	}
 	if r.Header.Get("Accept") == "application/json" {
@@ -139,8 +138,8 @@ func (p *Page) giveFeedback(w http.ResponseWriter, r *request) error {
 }
 
 // tokenName returns the name of a reader's token; empty: none was needed.
-func (p *Page) tokenName(r *request) (string, error) {
-	if r.who.Token == "" {
+func (p *Page) tokenName(r *httpx.Request) (string, error) {
+	if r.Who.Token == "" {
 		return "", nil
 	}
 	tokens, err := p.o.Store.Tokens(r.Context())
@@ -148,7 +147,7 @@ func (p *Page) tokenName(r *request) (string, error) {
 		return "", err
 	}
 	for i := range tokens {
-		if tokens[i].ID == r.who.Token && tokens[i].Tenant == r.who.Tenant {
+		if tokens[i].ID == r.Who.Token && tokens[i].Tenant == r.Who.Tenant {
 			return tokens[i].Name, nil
 		}
 	}
@@ -175,16 +174,16 @@ type feedbackForm struct {
 }
 
 // showFeedback shows what people said, of everything or of one citation, with the form to say it.
-func (p *Page) showFeedback(w http.ResponseWriter, r *request) error {
+func (p *Page) showFeedback(w *httpx.Reply, r *httpx.Request) error {
 	q := r.URL.Query()
 	if as := q.Get("as"); as != "" {
-		return p.o.API.ExportFeedback(w, r.Request, r.who.Tenant, as)
+		return p.o.API.ExportFeedback(w, r.Request, r.Who.Tenant, as)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), askStore)
 	defer cancel()
 	body, title := &feedbackBody{}, "Feedback"
-	what := &store.FeedbackQuery{AnswerID: r.asked("answer"), Cursor: q.Get("cursor"), Limit: listed}
-	citation := r.asked("citation")
+	what := &store.FeedbackQuery{AnswerID: asked(r, "answer"), Cursor: q.Get("cursor"), Limit: listed}
+	citation := asked(r, "citation")
 	if what.AnswerID != "" {
 		body.One = answerURL(what.AnswerID)
 	}
@@ -195,7 +194,7 @@ func (p *Page) showFeedback(w http.ResponseWriter, r *request) error {
 		}
 		body.About, title, what.Limit = form, "A citation", store.MaxLimit
 	}
-	page, err := p.o.Store.Feedback(ctx, r.who.Tenant, what)
+	page, err := p.o.Store.Feedback(ctx, r.Who.Tenant, what)
 	if err != nil {
 		return err
 	}
@@ -203,7 +202,7 @@ func (p *Page) showFeedback(w http.ResponseWriter, r *request) error {
 		return citation != "" && f.Citation != citation
 	})
 	if body.About == nil {
-		counts, err := p.o.Store.FeedbackCounts(ctx, r.who.Tenant, what)
+		counts, err := p.o.Store.FeedbackCounts(ctx, r.Who.Tenant, what)
 		if err != nil {
 			return err
 		}
@@ -213,12 +212,12 @@ func (p *Page) showFeedback(w http.ResponseWriter, r *request) error {
 		body.Ratings, body.Relevance = counts.Ratings, score(counts.Relevance)
 		body.Next = nextURL(r.URL, page.Next)
 	}
-	return p.page(w, r, "feedback", &view{Title: title, Section: "feedback", Body: body})
+	return p.show(w, r, &view{Name: "feedback", Title: title, Section: "feedback", Body: body})
 }
 
 // feedbackForm returns the form for a citation, with the last word on it.
-func (p *Page) feedbackForm(ctx context.Context, r *request, answerID, citation string) (*feedbackForm, error) {
-	call, err := p.call(ctx, r.who.Tenant, answerID)
+func (p *Page) feedbackForm(ctx context.Context, r *httpx.Request, answerID, citation string) (*feedbackForm, error) {
+	call, err := p.call(ctx, r.Who.Tenant, answerID)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +227,7 @@ func (p *Page) feedbackForm(ctx context.Context, r *request, answerID, citation 
 		return nil, store.ErrNotFound
 	}
 	c := &a.Citations[at]
-	form := &feedbackForm{Answer: answerID, Citation: citation, Claim: plainWords(claimOf(a, c)), May: r.mayWrite()}
+	form := &feedbackForm{Answer: answerID, Citation: citation, Claim: plainWords(claimOf(a, c)), May: mayWrite(r)}
 	if form.Claim == "" {
 		form.Claim = "The answer as a whole"
 	}
@@ -238,7 +237,7 @@ func (p *Page) feedbackForm(ctx context.Context, r *request, answerID, citation 
 			form.Sources = append(form.Sources, sourceTitle(s))
 		}
 	}
-	said, err := p.said(ctx, r.who.Tenant, answerID)
+	said, err := p.said(ctx, r.Who.Tenant, answerID)
 	if err != nil {
 		return nil, err
 	}

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/ibidhq/ibid/internal/httpx"
-
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )
@@ -72,29 +70,27 @@ func incidentStatuses(chosen string) []choice {
 }
 
 // incidents lists what failed.
-func (p *Page) incidents(w http.ResponseWriter, r *request) error {
+func (p *Page) incidents(ctx context.Context, r *httpx.Request) (*view, error) {
 	q := r.URL.Query()
 	source, err := askedLong(q.Get("source"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body := &incidentsBody{Status: r.asked("status"), Source: source, More: q.Get("cursor") != ""}
+	body := &incidentsBody{Status: asked(r, "status"), Source: source, More: q.Get("cursor") != ""}
 	body.Statuses = incidentStatuses(body.Status)
-	ctx, cancel := context.WithTimeout(r.Context(), askStore)
-	defer cancel()
-	page, err := p.o.Store.Incidents(ctx, r.who.Tenant, &store.IncidentQuery{
+	page, err := p.o.Store.Incidents(ctx, r.Who.Tenant, &store.IncidentQuery{
 		Source: body.Source, Status: body.Status, Cursor: q.Get("cursor"), Limit: incidentsListed,
 	})
 	if errors.Is(err, store.ErrCursor) {
-		return httpx.BadRequest("There is no such page of this list.", "Begin again with the first.")
+		return nil, httpx.BadRequest("There is no such page of this list.", "Begin again with the first.")
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	body.Rows = page.Items
 	if q.Get("check") != "" {
-		if err := p.checkIncidents(ctx, r.who.Tenant, body); err != nil {
-			return err
+		if err := p.checkIncidents(ctx, r.Who.Tenant, body); err != nil {
+			return nil, err
 		}
 	}
 	q.Del("check")
@@ -102,7 +98,7 @@ func (p *Page) incidents(w http.ResponseWriter, r *request) error {
 	q.Del("cursor")
 	q.Set("check", "chain")
 	body.CheckURL = r.URL.Path + "?" + q.Encode()
-	return p.page(w, r, "incidents", &view{Title: "Incidents", Section: "incidents", Body: body})
+	return &view{Name: "incidents", Title: "Incidents", Body: body}, nil
 }
 
 // checkIncidents says whether the chain of all incidents is in order.
@@ -149,27 +145,25 @@ func chainWords(n int, broken bool) string {
 }
 
 // incident shows one incident.
-func (p *Page) incident(w http.ResponseWriter, r *request) error {
-	key, err := r.pathID()
+func (p *Page) incident(ctx context.Context, r *httpx.Request) (*view, error) {
+	key, err := r.PathID()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), askStore)
-	defer cancel()
-	in, answer, err := p.o.Store.Incident(ctx, r.who.Tenant, key)
+	in, answer, err := p.o.Store.Incident(ctx, r.Who.Tenant, key)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	quoted := ""
 	if answer != "" {
-		if quoted, err = p.quoted(ctx, r.who.Tenant, answer, in); err != nil {
-			return err
+		if quoted, err = p.quoted(ctx, r.Who.Tenant, answer, in); err != nil {
+			return nil, err
 		}
 	}
 	body := &incidentBody{Incident: *in, Answer: answer}
 	body.Expected, body.Observed = compareWords(quoted, in.Observed.Nearest)
 	title := "Incident: " + incidentBadge(in.Status).Word
-	return p.page(w, r, "incident", &view{Title: title, Section: "incidents", Body: body})
+	return &view{Name: "incident", Title: title, Body: body}, nil
 }
 
 // quoted returns what an answer of ours quoted where an incident was; empty: it is not known. The record itself has

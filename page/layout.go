@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
@@ -17,9 +18,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ibidhq/ibid/internal/httpx"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )
@@ -34,18 +34,20 @@ var assetFiles embed.FS
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; frame-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// setHeaders sets what all responses have. A handler may set others.
-func setHeaders(h http.Header) {
-	h.Set("Content-Security-Policy", policy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("X-DNS-Prefetch-Control", "off") // a name that is looked up tells that somebody reads this
-	h.Set("Cache-Control", "no-store")
+// headers are what all responses have. A handler may set others.
+var headers = map[string]string{
+	"Content-Security-Policy":    policy,
+	"X-Content-Type-Options":     "nosniff",
+	"Referrer-Policy":            "same-origin",
+	"Cross-Origin-Opener-Policy": "same-origin",
+	"X-DNS-Prefetch-Control":     "off", // a name that is looked up tells that somebody reads this
+	"Cache-Control":              "no-store",
 }
 
 // view is what the layout shows around the content of a page.
 type view struct {
+	Name    string // of the template of the content: templates/NAME.html
+	Status  int    // of the response; 0: 200
 	Title   string // of the window and, unless the content has its own, the page
 	Section string // the entry of the navigation that the page is under: "overview", "conversations", "runs", …
 	Query   string // what was searched for
@@ -57,23 +59,16 @@ type view struct {
 	CanAsk  bool   // there is somebody to ask
 }
 
-// page shows a page, whose content is templates/name.html, under the status 200.
-func (p *Page) page(w http.ResponseWriter, r *request, name string, v *view) error {
-	return p.show(w, r, name, http.StatusOK, v)
-}
-
-// refuse shows a page whose form cannot be accepted as it is.
-func (p *Page) refuse(w http.ResponseWriter, r *request, name string, v *view) error {
-	return p.show(w, r, name, http.StatusUnprocessableEntity, v)
-}
+// unfit is the status of a page whose form cannot be accepted as it is.
+const unfit = http.StatusUnprocessableEntity
 
 // show writes a page as HTML, compressed if the reader takes that. Nothing is written where it fails.
-func (p *Page) show(w http.ResponseWriter, r *request, name string, status int, v *view) error {
-	v.Version, v.CanAsk, v.Reader = p.o.Version, p.o.Chat != nil, r.who.Tenant != ""
-	v.Public = v.Reader && r.who.Token == ""
-	html, err := p.fragment(name, "layout", v)
+func (p *Page) show(w *httpx.Reply, r *httpx.Request, v *view) error {
+	v.Version, v.CanAsk, v.Reader = p.o.Version, p.o.Chat != nil, r.Who.Tenant != ""
+	v.Public = v.Reader && r.Who.Token == ""
+	html, err := p.fragment(v.Name, "layout", v)
 	if err == nil {
-		writeBody(w, r, &response{status: status, mediaType: mediaHTML, body: html})
+		writeBody(w, r, &response{status: cmp.Or(v.Status, http.StatusOK), mediaType: mediaHTML, body: html})
 	}
 	return err
 }
@@ -104,23 +99,17 @@ type response struct {
 // worthPacking is how long a body is from which on it is compressed.
 const worthPacking = 1 << 10
 
-func writeBody(w http.ResponseWriter, r *request, res *response) {
-	h := w.Header()
-	h.Set("Content-Type", res.mediaType)
-	h.Add("Vary", "Accept-Encoding")
+func writeBody(w *httpx.Reply, r *httpx.Request, res *response) {
+	w.Header().Add("Vary", "Accept-Encoding")
 	body := res.body
 	if len(body) >= worthPacking && takesGzip(r.Header.Get("Accept-Encoding")) {
 		if res.packed == nil {
 			res.packed = pack(body, gzip.BestSpeed)
 		}
 		body = res.packed
-		h.Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Encoding", "gzip")
 	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(res.status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // who left does not read it
-	}
+	w.Body(res.status, res.mediaType, body)
 }
 
 func takesGzip(accepted string) bool {
@@ -296,10 +285,10 @@ func joinNumbers(numbers []int) string { return strings.Trim(fmt.Sprint(numbers)
 func capital(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
 
 // asset serves a file that pages load. Its address has its hash, so that it never changes.
-func (p *Page) asset(w http.ResponseWriter, r *request) error {
+func (p *Page) asset(w *httpx.Reply, r *httpx.Request) error {
 	a, ok := p.assets[r.PathValue("name")]
 	if !ok {
-		return p.nowhere(w, r)
+		return errNowhere
 	}
 	if r.URL.Query().Get("v") == a.tag {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
@@ -309,8 +298,11 @@ func (p *Page) asset(w http.ResponseWriter, r *request) error {
 }
 
 // element serves the custom element, which other people's pages load, too.
-func (p *Page) element(w http.ResponseWriter, r *request) error {
+func (p *Page) element(w *httpx.Reply, r *httpx.Request) error {
 	h := w.Header()
+	for name, value := range headers {
+		h.Set(name, value)
+	}
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	h.Set("Cache-Control", "public, max-age=3600")
@@ -318,14 +310,14 @@ func (p *Page) element(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-func (p *Page) icon(w http.ResponseWriter, r *request) error {
+func (p *Page) icon(w *httpx.Reply, r *httpx.Request) error {
 	w.Header().Set("Cache-Control", "public, max-age=86400")
 	p.assets["icon.svg"].serve(w, r)
 	return nil
 }
 
 // serve writes an asset, unless the reader has it.
-func (a asset) serve(w http.ResponseWriter, r *request) {
+func (a asset) serve(w *httpx.Reply, r *httpx.Request) {
 	tag := `"` + a.tag + `"`
 	if len(a.body) >= worthPacking && takesGzip(r.Header.Get("Accept-Encoding")) {
 		tag = `"` + a.tag + `-gzip"` // other bytes
@@ -340,13 +332,13 @@ func (a asset) serve(w http.ResponseWriter, r *request) {
 }
 
 // writeFile answers with a file to be saved or read elsewhere.
-func writeFile(w http.ResponseWriter, r *request, name, mediaType string, body []byte) {
+func writeFile(w *httpx.Reply, r *httpx.Request, name, mediaType string, body []byte) {
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	writeBody(w, r, &response{status: http.StatusOK, mediaType: mediaType, body: body})
 }
 
 // readForm reads a form that was posted.
-func readForm(w http.ResponseWriter, r *request) error {
+func readForm(w *httpx.Reply, r *httpx.Request) error {
 	defer readInTime(w)()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {

@@ -53,7 +53,7 @@ type liveStream struct {
 	*httpx.Stream
 
 	p            *Page
-	r            *request
+	r            *httpx.Request
 	answerID     string
 	run          string // empty: it is not known
 	conversation string // empty: in none
@@ -79,8 +79,8 @@ type liveStream struct {
 type liveState struct{ text, sources, citations int }
 
 // liveAnswer tells a reader of an answer while it arrives.
-func (p *Page) liveAnswer(w http.ResponseWriter, r *request) error {
-	id, err := r.pathID()
+func (p *Page) liveAnswer(w *httpx.Reply, r *httpx.Request) error {
+	id, err := r.PathID()
 	if err != nil {
 		return err
 	}
@@ -88,14 +88,14 @@ func (p *Page) liveAnswer(w http.ResponseWriter, r *request) error {
 	if err := s.prepare(); err != nil {
 		return err
 	}
-	release, ok := p.bounds.watching.Take(r.who.Tenant)
+	release, ok := p.bounds.watching.Take(r.Who.Tenant)
 	if !ok {
 		return tooManyWatch("Reload the page when the answer is there.")
 	}
 	defer release()
 	var listener *bus.Listener
 	if p.o.Bus != nil && s.run != "" {
-		if listener, err = p.o.Bus.Listen(r.Context(), r.who.Tenant, s.run); err != nil {
+		if listener, err = p.o.Bus.Listen(r.Context(), r.Who.Tenant, s.run); err != nil {
 			return gateway.Unavailable("The answer cannot be watched now.")
 		}
 		defer listener.Close()
@@ -113,13 +113,13 @@ var errLiveEnd = errors.New("the stream ends")
 // prepare finds out what is known of the answer, and how its page numbers sources.
 func (s *liveStream) prepare() error {
 	q := s.r.URL.Query()
-	s.run, s.conversation = s.r.asked("run"), s.r.asked("conversation")
-	if s.arriving = s.p.arriving.find(s.r.who.Tenant, s.answerID); s.arriving != nil {
+	s.run, s.conversation = asked(s.r, "run"), asked(s.r, "conversation")
+	if s.arriving = s.p.arriving.find(s.r.Who.Tenant, s.answerID); s.arriving != nil {
 		s.run, s.conversation = s.arriving.run, s.arriving.conversation
 	}
 	ctx, cancel := context.WithTimeout(s.r.Context(), askStore)
 	defer cancel()
-	switch call, err := s.p.call(ctx, s.r.who.Tenant, s.answerID); {
+	switch call, err := s.p.call(ctx, s.r.Who.Tenant, s.answerID); {
 	case err == nil:
 		s.run, s.conversation = call.Run, call.Conversation
 	case !errors.Is(err, store.ErrNotFound):
@@ -127,7 +127,7 @@ func (s *liveStream) prepare() error {
 	case s.arriving == nil && s.run == "":
 		return err
 	}
-	s.options = answerOptions{prefix: idPrefix(q.Get("prefix")), live: true, mute: !s.r.mayWrite()}
+	s.options = answerOptions{prefix: idPrefix(q.Get("prefix")), live: true, mute: !mayWrite(s.r)}
 	var err error
 	s.numbering, s.head, err = s.number(ctx)
 	return err
@@ -139,7 +139,7 @@ func (s *liveStream) number(ctx context.Context) (ibid.Numbering, *conversationB
 	if s.conversation == "" {
 		return ibid.Numbering{}, nil, nil
 	}
-	c, err := s.p.o.Store.Conversation(ctx, s.r.who.Tenant, s.conversation, &store.Query{Limit: 1})
+	c, err := s.p.o.Store.Conversation(ctx, s.r.Who.Tenant, s.conversation, &store.Query{Limit: 1})
 	if errors.Is(err, store.ErrNotFound) {
 		return ibid.Numbering{}, nil, nil
 	}
@@ -185,7 +185,7 @@ func (s *liveStream) follow(ctx context.Context, listener *bus.Listener) error {
 		case <-tick.C:
 			err = s.tick(ctx)
 		case <-beat.C:
-			if !s.p.o.Guard.Still(ctx, s.r.who) {
+			if !s.p.o.Guard.Still(ctx, s.r.Who) {
 				return errLiveEnd
 			}
 			err = s.Comment("heartbeat")
@@ -229,7 +229,7 @@ type wholeAnswer struct {
 // for all.
 func (s *liveStream) look(ctx context.Context) error {
 	key := strings.Join(
-		[]string{s.r.who.Tenant, s.answerID, s.conversation, s.options.prefix, strconv.FormatBool(s.options.mute)},
+		[]string{s.r.Who.Tenant, s.answerID, s.conversation, s.options.prefix, strconv.FormatBool(s.options.mute)},
 		"\x00",
 	)
 	got, err, _ := s.p.arriving.whole.Do(key, func() (any, error) {
@@ -262,7 +262,7 @@ func (s *liveStream) look(ctx context.Context) error {
 
 // readWhole reads the answer, numbered as it is stored: another one of its conversation may have ended meanwhile.
 func (s *liveStream) readWhole(ctx context.Context) (*wholeAnswer, error) {
-	call, err := s.p.call(ctx, s.r.who.Tenant, s.answerID)
+	call, err := s.p.call(ctx, s.r.Who.Tenant, s.answerID)
 	if err != nil {
 		return nil, err
 	}
@@ -421,25 +421,25 @@ func (p *Page) liveURL(ctx context.Context, tenant, run string) (string, error) 
 
 // liveRun tells a reader of a run that something was added to it behind the event after: one event, changed, which ends
 // the stream. The page then offers to be loaded again.
-func (p *Page) liveRun(w http.ResponseWriter, r *request) error {
-	id, err := r.pathID()
+func (p *Page) liveRun(w *httpx.Reply, r *httpx.Request) error {
+	id, err := r.PathID()
 	if err != nil {
 		return err
 	}
 	if p.o.Bus == nil {
-		return p.nowhere(w, r)
+		return errNowhere
 	}
-	release, ok := p.bounds.watching.Take(r.who.Tenant)
+	release, ok := p.bounds.watching.Take(r.Who.Tenant)
 	if !ok {
 		return tooManyWatch("Reload the page to see what was added.")
 	}
 	defer release()
-	listener, err := p.o.Bus.Listen(r.Context(), r.who.Tenant, id)
+	listener, err := p.o.Bus.Listen(r.Context(), r.Who.Tenant, id)
 	if err != nil {
 		return gateway.Unavailable("The run cannot be watched now.")
 	}
 	defer listener.Close()
-	after := int64(r.number("after"))
+	after := int64(number(r, "after"))
 	p.stream(w, r, func(ctx context.Context, s *httpx.Stream) error {
 		if err := s.Comment("watching\nretry: 5000"); err != nil {
 			return err
@@ -451,7 +451,7 @@ func (p *Page) liveRun(w http.ResponseWriter, r *request) error {
 				return errLiveEnd
 			case m.Live != nil:
 				return nil
-			case !p.o.Guard.Still(ctx, r.who):
+			case !p.o.Guard.Still(ctx, r.Who):
 				return errLiveEnd
 			}
 			return s.Comment("heartbeat")
@@ -467,8 +467,8 @@ func tooManyWatch(hint string) error {
 
 // stream begins a stream of events and calls tell, whose context ends when the reader leaves or the server ends. That a
 // reader has left is nobody's error.
-func (p *Page) stream(w http.ResponseWriter, r *request, tell func(context.Context, *httpx.Stream) error) {
-	s := (&httpx.Reply{ResponseWriter: w}).Events(liveWrite)
+func (p *Page) stream(w *httpx.Reply, r *httpx.Request, tell func(context.Context, *httpx.Stream) error) {
+	s := w.Events(liveWrite)
 	defer s.End()
 	if r.Method == http.MethodHead {
 		return

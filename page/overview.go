@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
@@ -60,30 +60,28 @@ func (b *overviewBody) Empty() bool {
 type total struct{ Count, Noun, URL string }
 
 // overview shows what is here.
-func (p *Page) overview(w http.ResponseWriter, r *request) error {
-	ctx, cancel := context.WithTimeout(r.Context(), askStore)
-	defer cancel()
+func (p *Page) overview(ctx context.Context, r *httpx.Request) (*view, error) {
 	p.captured.CatchUp(ctx)
-	d, err := p.digest(ctx, r.who.Tenant)
+	d, err := p.digest(ctx, r.Who.Tenant)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	body := &overviewBody{
 		digest: d, Base: p.baseURL(r), Facts: totals(&d.Counts), CitedChart: citationChart(d),
 		Verified: verifiedChart(d.days),
 	}
-	if body.Conversations, _, err = p.latestConversations(ctx, r.who.Tenant, "", latestListed); err != nil {
-		return err
+	if body.Conversations, _, err = p.latestConversations(ctx, r.Who.Tenant, "", latestListed); err != nil {
+		return nil, err
 	}
-	if body.Runs, err = p.latestRuns(ctx, r.who.Tenant); err != nil {
-		return err
+	if body.Runs, err = p.latestRuns(ctx, r.Who.Tenant); err != nil {
+		return nil, err
 	}
-	alarms, err := p.o.Store.Incidents(ctx, r.who.Tenant, &store.IncidentQuery{Limit: latestListed})
+	alarms, err := p.o.Store.Incidents(ctx, r.Who.Tenant, &store.IncidentQuery{Limit: latestListed})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	body.Alarms = alarms.Items
-	return p.page(w, r, "overview", &view{Title: "Overview", Section: "overview", Body: body})
+	return &view{Name: "overview", Title: "Overview", Body: body}, nil
 }
 
 // latestRuns returns the runs with the latest calls or records, of the latest [maxRuns] first those that somebody

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/bus"
@@ -27,8 +26,8 @@ import (
 const (
 	// askStore bounds how long one page may take the store.
 	askStore = httpx.StoreTime
-	// maxPathID is how long an id in a path can be, in bytes. There are none longer.
-	maxPathID = 512
+	// maxName is how many bytes of a name or of words are looked for.
+	maxName = 512
 	// maxAsked is how many bytes an address or a key has that is asked for.
 	maxAsked = 4 << 10
 )
@@ -58,7 +57,7 @@ type Page struct {
 	log      *slog.Logger
 	views    map[string]*template.Template // by the name of the file in templates/
 	assets   map[string]asset              // by their path below /ui/assets/, and ibid.js
-	mux      *http.ServeMux
+	mux      *httpx.Mux
 	closing  context.Context // what Close ends
 	close    context.CancelFunc
 	captured httpx.Reader
@@ -71,7 +70,7 @@ func New(o *Options) (*Page, error) {
 	if o == nil || o.Store == nil || o.Guard == nil || o.API == nil {
 		return nil, errors.New("make the page: it needs a store, a guard and the API")
 	}
-	p := &Page{o: *o, log: o.Logger, mux: http.NewServeMux(), bounds: newBounds()}
+	p := &Page{o: *o, log: o.Logger, bounds: newBounds()}
 	p.captured = httpx.Reader{Store: o.Store, Gateway: o.Gateway, Logger: o.Logger}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
@@ -84,10 +83,9 @@ func New(o *Options) (*Page, error) {
 		return nil, fmt.Errorf("make the page: %w", err)
 	}
 	p.closing, p.close = context.WithCancel(context.Background())
-	for pattern, e := range p.routes() {
-		p.mux.Handle(pattern, p.serve(e))
-	}
-	p.mux.Handle("/", p.serve(endpoint{open: true, handle: p.elsewhere}))
+	p.mux = httpx.NewMux(p.routes(), &httpx.Options{
+		Guard: o.Guard, Logger: p.log, Header: headers, ForPeople: true, NotFound: errNowhere, Fail: p.fail,
+	})
 	return p, nil
 }
 
@@ -98,116 +96,89 @@ func (p *Page) Close() { p.close() }
 // ServeHTTP answers the paths of the page. Other paths get a page that says so.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
-// request is a request with who makes it.
-type request struct {
-	*http.Request
+// routes are the pages, and what they load and send.
+func (p *Page) routes() []httpx.Route {
+	const read, write = store.ScopeRead, store.ScopeWrite
+	routes := []httpx.Route{
+		{Pattern: "/ui/login", Handle: p.showLogin},
+		{Method: "POST", Pattern: "/ui/login", Handle: p.login},
+		{Method: "POST", Pattern: "/ui/logout", Handle: p.logout},
+		{Pattern: "/ui/assets/{name...}", Handle: p.asset},
+		{Pattern: "/favicon.ico", Handle: p.icon},
+		{Pattern: "/ibid.js", Access: httpx.Public, Tenant: httpx.NoTenant, Handle: p.element},
 
-	who gateway.Identity
-}
+		{Pattern: "/{$}", Scope: read, Handle: p.shows("overview", p.overview)},
+		{Pattern: "/ui/search", Scope: read, Handle: p.shows("search", p.search)},
 
-// handler answers a request of somebody who may make it. An error is shown as a page, so that nothing must have been
-// written before.
-type handler func(w http.ResponseWriter, r *request) error
+		{Pattern: "/ui/conversations", Scope: read, Handle: p.shows("conversations", p.conversations)},
+		{Pattern: "/ui/conversations/{id}", Scope: read, Handle: p.shows("conversations", p.conversation)},
+		{Pattern: "/ui/conversations/{id}/export", Scope: read, Handle: p.exportConversation},
+		{Pattern: "/ui/ask", Scope: read, Handle: p.shows("conversations", p.showAsk)},
+		{Method: "POST", Pattern: "/ui/ask", Scope: store.ScopeProxy, Handle: p.ask},
 
-// endpoint is one method of one path.
-type endpoint struct {
-	open   bool   // to everybody
-	public bool   // and to pages of other sites: it is the same everywhere, and says nothing of what is here
-	scope  string // else what it asks of its callers; empty: read
-	handle handler
-}
+		{Pattern: "/ui/answers/{id}", Scope: read, Handle: p.shows("conversations", p.answer)},
+		{Pattern: "/ui/answers/{id}/live", Scope: read, Handle: p.liveAnswer},
+		{Pattern: "/ui/answers/{id}/export", Scope: read, Handle: p.exportAnswer},
+		{Pattern: "/ui/answers/{id}/display/{n}", Scope: read, Handle: p.display},
+		{Pattern: "/ui/answers/{id}/sources/{n}", Scope: read, Handle: p.showPanel},
+		{Pattern: "/ui/copies/{hash}", Scope: read, Handle: p.saveCopy},
+		{Pattern: "/ui/feedback", Scope: read, Handle: p.showFeedback},
+		{Method: "POST", Pattern: "/ui/feedback", Scope: write, Handle: p.giveFeedback},
 
-// routes returns the endpoints by pattern.
-func (p *Page) routes() map[string]endpoint {
-	return map[string]endpoint{
-		"GET /ui/login":            {open: true, handle: p.showLogin},
-		"POST /ui/login":           {open: true, handle: p.login},
-		"POST /ui/logout":          {open: true, handle: p.logout},
-		"GET /ui/assets/{name...}": {open: true, handle: p.asset},
-		"GET /ibid.js":             {open: true, public: true, handle: p.element},
-		"GET /favicon.ico":         {open: true, handle: p.icon},
+		{Pattern: "/ui/runs", Scope: read, Handle: p.shows("runs", p.runs)},
+		{Pattern: "/ui/runs/{id}", Scope: read, Handle: p.shows("runs", p.run)},
+		{Pattern: "/ui/runs/{id}/export", Scope: read, Handle: p.exportRun},
+		{Pattern: "/ui/runs/{id}/live", Scope: read, Handle: p.liveRun},
 
-		"GET /{$}":       {handle: p.overview},
-		"GET /ui/search": {handle: p.search},
-
-		"GET /ui/conversations":             {handle: p.conversations},
-		"GET /ui/conversations/{id}":        {handle: p.conversation},
-		"GET /ui/conversations/{id}/export": {handle: p.exportConversation},
-		"GET /ui/ask":                       {handle: p.showAsk},
-		"POST /ui/ask":                      {scope: store.ScopeProxy, handle: p.ask},
-
-		"GET /ui/answers/{id}":             {handle: p.answer},
-		"GET /ui/answers/{id}/live":        {handle: p.liveAnswer},
-		"GET /ui/answers/{id}/export":      {handle: p.exportAnswer},
-		"GET /ui/answers/{id}/display/{n}": {handle: p.display},
-		"GET /ui/answers/{id}/sources/{n}": {handle: p.showPanel},
-		"GET /ui/copies/{hash}":            {handle: p.saveCopy},
-		"GET /ui/feedback":                 {handle: p.showFeedback},
-		"POST /ui/feedback":                {scope: store.ScopeWrite, handle: p.giveFeedback},
-
-		"GET /ui/runs":             {handle: p.runs},
-		"GET /ui/runs/{id}":        {handle: p.run},
-		"GET /ui/runs/{id}/export": {handle: p.exportRun},
-		"GET /ui/runs/{id}/live":   {handle: p.liveRun},
-
-		"GET /ui/sources":        {handle: p.sources},
-		"GET /ui/incidents":      {handle: p.incidents},
-		"GET /ui/incidents/{id}": {handle: p.incident},
-		"GET /ui/verify":         {handle: p.showVerify},
-		"POST /ui/verify":        {scope: store.ScopeVerify, handle: p.verify},
-		"GET /ui/experiments":    {handle: p.experiments},
+		{Pattern: "/ui/sources", Scope: read, Handle: p.shows("sources", p.sources)},
+		{Pattern: "/ui/incidents", Scope: read, Handle: p.shows("incidents", p.incidents)},
+		{Pattern: "/ui/incidents/{id}", Scope: read, Handle: p.shows("incidents", p.incident)},
+		{Pattern: "/ui/verify", Scope: read, Handle: p.shows("verify", p.showVerify)},
+		{Method: "POST", Pattern: "/ui/verify", Scope: store.ScopeVerify, Handle: p.verify},
+		{Pattern: "/ui/experiments", Scope: read, Handle: p.shows("experiments", p.experiments)},
 	}
+	for i := range routes {
+		if rt := &routes[i]; rt.Scope != "" {
+			rt.Access = httpx.ByCookie
+		} else if rt.Access == httpx.ByToken {
+			rt.Access, rt.Tenant = httpx.Open, httpx.NoTenant
+		}
+	}
+	return routes
 }
 
-// serve answers the requests for one endpoint.
-func (p *Page) serve(e endpoint) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
-		setHeaders(w.Header())
-		r := &request{Request: hr}
-		err := p.admit(r, e)
-		if err == nil {
-			err = e.handle(w, r)
-		}
+// shows returns a handler that shows the page that of returns, under an entry of the navigation. The context of of ends
+// after [askStore]; what takes longer has the request's own.
+func (p *Page) shows(section string, of func(ctx context.Context, r *httpx.Request) (*view, error)) httpx.Handler {
+	return func(w *httpx.Reply, r *httpx.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), askStore)
+		defer cancel()
+		v, err := of(ctx, r)
 		if err != nil {
-			p.fail(w, r, err) //nolint:contextcheck // the request has it
+			return err
 		}
-	})
-}
-
-// admit says who makes a request, and that they may.
-func (p *Page) admit(r *request, e endpoint) error {
-	if e.public {
-		return nil
+		v.Section = section
+		return p.show(w, r, v)
 	}
-	if e.open {
-		return p.o.Guard.Local(r.Request)
-	}
-	scope := e.scope
-	if scope == "" {
-		scope = store.ScopeRead
-	}
-	var err error
-	r.who, err = p.o.Guard.Page(r.Request, scope)
-	return err
 }
 
 // fail shows what went wrong. Who has no token is sent to where one is asked for.
-func (p *Page) fail(w http.ResponseWriter, r *request, err error) {
+func (p *Page) fail(w *httpx.Reply, r *httpx.Request, err error) {
 	problem := gateway.ProblemOf(err)
-	if gateway.IsInternal(err) && r.Context().Err() == nil {
-		p.log.LogAttrs(
-			r.Context(), slog.LevelError, "a page could not be made", slog.String("path", r.URL.Path),
-			slog.Any("error", err),
-		)
-	}
 	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
 	wantsEvents := strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream")
 	if problem.Status == http.StatusUnauthorized && isRead && !wantsEvents {
 		http.Redirect(w, r.Request, loginURL(r.URL), http.StatusSeeOther)
 		return
 	}
-	v := &view{Title: http.StatusText(problem.Status), Body: problemBody{Detail: problem.Detail, Hint: problem.Hint}}
-	if problem.Status == http.StatusUnauthorized {
+	v := &view{
+		Name: "error", Status: problem.Status, Title: http.StatusText(problem.Status),
+		Body: problemBody{Detail: problem.Detail, Hint: problem.Hint},
+	}
+	switch problem.Status {
+	case http.StatusMethodNotAllowed:
+		v.Body = problemBody{Detail: "This address is not for " + label(r.Method) + "."}
+	case http.StatusUnauthorized:
 		v.Title, v.Body = "Not signed in", problemBody{
 			Detail: "This needs an access token: you did not sign in, or what you signed in with is not valid any " +
 				"more.",
@@ -219,7 +190,7 @@ func (p *Page) fail(w http.ResponseWriter, r *request, err error) {
 	for name, values := range problem.Header {
 		w.Header()[name] = slices.Clone(values)
 	}
-	if err := p.show(w, r, "error", problem.Status, v); err != nil {
+	if err := p.show(w, r, v); err != nil {
 		http.Error(w, problem.Detail, problem.Status)
 	}
 }
@@ -231,45 +202,19 @@ type problemBody struct {
 }
 
 // cameFrom returns the page of ours that a form was sent from, as far as that is known.
-func cameFrom(r *request) *url.URL {
+func cameFrom(r *httpx.Request) *url.URL {
 	if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
 		return &url.URL{Path: localPath(from.Path), RawQuery: from.RawQuery}
 	}
 	return &url.URL{Path: "/"}
 }
 
-// elsewhere answers for paths that are not there, and for methods that a path does not have: the pattern of all paths
-// takes them from http.ServeMux.
-func (p *Page) elsewhere(w http.ResponseWriter, r *request) error {
-	var allowed []string
-	asked := *r.Request
-	for _, asked.Method = range []string{http.MethodGet, http.MethodPost} {
-		if _, pattern := p.mux.Handler(&asked); pattern != "/" {
-			allowed = append(allowed, asked.Method)
-		}
-	}
-	if len(allowed) == 0 {
-		return p.nowhere(w, r)
-	}
-	if allowed[0] == http.MethodGet {
-		allowed = slices.Insert(allowed, 1, http.MethodHead)
-	}
-	return &gateway.Problem{
-		Status: http.StatusMethodNotAllowed,
-		Code:   gateway.CodeMethod,
-		Detail: "This address is not for " + label(r.Method) + ".",
-		Header: http.Header{"Allow": {strings.Join(allowed, ", ")}},
-	}
-}
-
-// nowhere answers for what is not there.
-func (p *Page) nowhere(http.ResponseWriter, *request) error {
-	return &gateway.Problem{
-		Status: http.StatusNotFound,
-		Code:   gateway.CodeNotFound,
-		Detail: "There is no such page.",
-		Hint:   "It may have been deleted, or be somebody else's.",
-	}
+// errNowhere is the problem of what is not there.
+var errNowhere = &gateway.Problem{
+	Status: http.StatusNotFound,
+	Code:   gateway.CodeNotFound,
+	Detail: "There is no such page.",
+	Hint:   "It may have been deleted, or be somebody else's.",
 }
 
 // loginBody is what the page shows that asks for a token.
@@ -279,12 +224,13 @@ type loginBody struct {
 }
 
 // showLogin asks for a token.
-func (p *Page) showLogin(w http.ResponseWriter, r *request) error {
-	return p.page(w, r, "login", &view{Title: "Sign in", Body: loginBody{Next: localPath(r.URL.Query().Get("next"))}})
+func (p *Page) showLogin(w *httpx.Reply, r *httpx.Request) error {
+	next := localPath(r.URL.Query().Get("next"))
+	return p.show(w, r, &view{Name: "login", Title: "Sign in", Body: loginBody{Next: next}})
 }
 
 // login takes a token, and keeps it in a cookie of this site alone.
-func (p *Page) login(w http.ResponseWriter, r *request) error {
+func (p *Page) login(w *httpx.Reply, r *httpx.Request) error {
 	if err := gateway.OwnPage(r.Request); err != nil {
 		return err
 	}
@@ -300,7 +246,7 @@ func (p *Page) login(w http.ResponseWriter, r *request) error {
 			return err
 		}
 		body := loginBody{Next: next, Wrong: problem.Detail}
-		return p.refuse(w, r, "login", &view{Title: "Sign in", Body: body})
+		return p.show(w, r, &view{Name: "login", Status: unfit, Title: "Sign in", Body: body})
 	}
 	http.SetCookie(w, gateway.SessionOf(secret, p.secure(r)))
 	http.Redirect(w, r.Request, next, http.StatusSeeOther)
@@ -308,7 +254,7 @@ func (p *Page) login(w http.ResponseWriter, r *request) error {
 }
 
 // logout forgets the token.
-func (p *Page) logout(w http.ResponseWriter, r *request) error {
+func (p *Page) logout(w *httpx.Reply, r *httpx.Request) error {
 	if err := gateway.OwnPage(r.Request); err != nil {
 		return err
 	}
@@ -337,7 +283,7 @@ func localPath(s string) string {
 }
 
 // baseURL returns the address of this server: the one that others have, else the one under which its reader reached it.
-func (p *Page) baseURL(r *request) string {
+func (p *Page) baseURL(r *httpx.Request) string {
 	switch {
 	case p.o.PublicURL != "":
 		return strings.TrimRight(p.o.PublicURL, "/")
@@ -348,15 +294,15 @@ func (p *Page) baseURL(r *request) string {
 }
 
 // secure reports whether a reader's browser reaches the page by https, also where a proxy ends TLS.
-func (p *Page) secure(r *request) bool {
+func (p *Page) secure(r *httpx.Request) bool {
 	return r.TLS != nil || strings.HasPrefix(p.o.PublicURL, "https:")
 }
 
 // mayWrite reports whether who makes a request may say what is wrong.
-func (r *request) mayWrite() bool { return r.who.May(store.ScopeWrite) || r.who.Token == "" }
+func mayWrite(r *httpx.Request) bool { return r.Who.May(store.ScopeWrite) || r.Who.Token == "" }
 
 // asked returns a parameter of a request as it can be looked for: databases keep neither NUL nor what is no text.
-func (r *request) asked(name string) string { return clean(r.URL.Query().Get(name)) }
+func asked(r *httpx.Request, name string) string { return clean(r.URL.Query().Get(name)) }
 
 func clean(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -364,7 +310,7 @@ func clean(s string) string {
 			return ' '
 		}
 		return r
-	}, strings.ToValidUTF8(text.Head(s, maxPathID), "")))
+	}, strings.ToValidUTF8(text.Head(s, maxName), "")))
 }
 
 // askedLong returns an address, a key or a list of these that is asked for. One that is too long is refused: without it
@@ -379,9 +325,8 @@ func askedLong(s string) (string, error) {
 	return s, nil
 }
 
-// number returns a parameter that counts something from 1; 0: it is not there. Anything else is not there either: links
-// that somebody mended by hand still show the page.
-func (r *request) number(name string) int {
+// number returns a parameter that counts something from 1; 0: it is not there, or is no such number.
+func number(r *httpx.Request, name string) int {
 	n, err := strconv.Atoi(r.URL.Query().Get(name))
 	if err != nil || n < 1 {
 		return 0
@@ -389,17 +334,8 @@ func (r *request) number(name string) int {
 	return n
 }
 
-// pathID returns the id in a path. What cannot be one is not found, like any id that is not there.
-func (r *request) pathID() (string, error) {
-	id := r.PathValue("id")
-	if id == "" || len(id) > maxPathID || !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl) {
-		return "", store.ErrNotFound
-	}
-	return id, nil
-}
-
 // pathNumber returns which of so many, from 1, a path names; 0: none. There is one way to write each.
-func (r *request) pathNumber(of int) int {
+func pathNumber(r *httpx.Request, of int) int {
 	named := r.PathValue("n")
 	if n, err := strconv.Atoi(named); err == nil && n >= 1 && n <= of && strconv.Itoa(n) == named {
 		return n

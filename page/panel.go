@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
@@ -101,18 +102,18 @@ type panel struct {
 }
 
 // showPanel shows one source of an answer: a page of its own, or a fragment of the answer's.
-func (p *Page) showPanel(w http.ResponseWriter, r *request) error {
-	id, err := r.pathID()
+func (p *Page) showPanel(w *httpx.Reply, r *httpx.Request) error {
+	id, err := r.PathID()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), panelFor)
 	defer cancel()
-	call, err := p.call(ctx, r.who.Tenant, id)
+	call, err := p.call(ctx, r.Who.Tenant, id)
 	if err != nil {
 		return err
 	}
-	n := r.pathNumber(len(call.Answer.Sources))
+	n := pathNumber(r, len(call.Answer.Sources))
 	if n == 0 {
 		return store.ErrNotFound
 	}
@@ -121,14 +122,14 @@ func (p *Page) showPanel(w http.ResponseWriter, r *request) error {
 		Source: s, Fragment: r.URL.Query().Has("fragment"), N: n, AnswerID: call.AnswerID, Title: sourceTitle(s),
 		Letter: letterOf(s), Site: siteOf(s), Open: passageURL(s, firstRef(call.Answer, s.ID)),
 	}
-	one := &panel{p: p, tenant: r.who.Tenant, call: call, url: cleanAddress(s.URL), body: body}
+	one := &panel{p: p, tenant: r.Who.Tenant, call: call, url: cleanAddress(s.URL), body: body}
 	for _, add := range []func(context.Context) error{one.addQuotes, one.addSteps, one.addManifest} {
 		if err := add(ctx); err != nil {
 			return err
 		}
 	}
 	if !body.Fragment {
-		return p.page(w, r, "panel", &view{Title: body.Title, Section: "conversations", Body: body})
+		return p.show(w, r, &view{Name: "panel", Title: body.Title, Section: "conversations", Body: body})
 	}
 	html, err := p.fragment("panel", "panel", body)
 	if err == nil {
@@ -210,17 +211,17 @@ func isSame(f *trail.SummarySource, s *ibid.Source) bool {
 
 // saveCopy hands out the octets of a source as they were read. Whatever they are, no browser shows them as a page of
 // this origin.
-func (p *Page) saveCopy(w http.ResponseWriter, r *request) error {
+func (p *Page) saveCopy(w *httpx.Reply, r *httpx.Request) error {
 	digits, ok := strings.CutPrefix(r.PathValue("hash"), "sha256:")
 	if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != 32 || digits != strings.ToLower(digits) {
 		return store.ErrNotFound
 	}
-	release, ok := p.bounds.saving.Take(r.who.Tenant)
+	release, ok := p.bounds.saving.Take(r.Who.Tenant)
 	if !ok {
 		return busy("Too many copies are being saved at the same time.")
 	}
 	defer release()
-	version, err := p.readCopy(r.Context(), r.who.Tenant, "sha256:"+digits)
+	version, err := p.readCopy(r.Context(), r.Who.Tenant, "sha256:"+digits)
 	if err != nil {
 		return err
 	}

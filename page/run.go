@@ -2,16 +2,14 @@ package page
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/ibidhq/ibid/internal/httpx"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
@@ -64,21 +62,19 @@ type runRow struct {
 func (r runRow) Open() bool { return r.Recorded > 0 && r.Finished.IsZero() }
 
 // runs lists runs, the one with the latest call or record first.
-func (p *Page) runs(w http.ResponseWriter, r *request) error {
-	asking, end := context.WithTimeout(r.Context(), askStore)
-	defer end()
-	p.captured.CatchUp(asking)
-	page, err := p.o.Store.Runs(asking, r.who.Tenant, &store.Query{Cursor: r.URL.Query().Get("cursor"), Limit: maxRuns})
+func (p *Page) runs(ctx context.Context, r *httpx.Request) (*view, error) {
+	p.captured.CatchUp(ctx)
+	page, err := p.o.Store.Runs(ctx, r.Who.Tenant, &store.Query{Cursor: r.URL.Query().Get("cursor"), Limit: maxRuns})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), listFor)
+	ctx, cancel := context.WithTimeout(ctx, listFor)
 	defer cancel()
 	body := &runsBody{Next: nextURL(r.URL, page.Next)}
 	for i := range page.Items {
-		body.Runs = append(body.Runs, p.runRow(ctx, r.who.Tenant, &page.Items[i]))
+		body.Runs = append(body.Runs, p.runRow(ctx, r.Who.Tenant, &page.Items[i]))
 	}
-	return p.page(w, r, "runs", &view{Title: "Runs", Section: "runs", Body: body})
+	return &view{Name: "runs", Title: "Runs", Body: body}, nil
 }
 
 // runRow returns a run as the list has it: with what it rested on, if that is quickly known.
@@ -102,7 +98,7 @@ func (p *Page) runRow(ctx context.Context, tenant string, run *store.Run) runRow
 }
 
 // exportRun hands a run out as a file, in the forms of GET /v1/runs/{id}/summary.
-func (p *Page) exportRun(w http.ResponseWriter, r *request) error {
+func (p *Page) exportRun(w *httpx.Reply, r *httpx.Request) error {
 	as := r.URL.Query().Get("as")
 	name, ok := map[string]string{
 		"": "run.json", "json": "run.json", "prov": "run.prov.json", "otlp": "run.otlp.json",
@@ -110,11 +106,11 @@ func (p *Page) exportRun(w http.ResponseWriter, r *request) error {
 	if !ok {
 		return httpx.BadRequest("A run cannot be written like that.", "as is json, prov or otlp.")
 	}
-	id, err := r.pathID()
+	id, err := r.PathID()
 	if err != nil {
 		return err
 	}
-	body, err := p.o.API.ExportRun(r.Context(), r.who.Tenant, id, as)
+	body, err := p.o.API.ExportRun(r.Context(), r.Who.Tenant, id, as)
 	if err != nil {
 		return err
 	}
@@ -181,36 +177,36 @@ type stepPages struct {
 type chosen struct{ Sentence, Step, Passage int }
 
 // run shows a run: its answer sentence by sentence, its steps and its sources, and which of these rest on which.
-func (p *Page) run(w http.ResponseWriter, r *request) error {
-	id, err := r.pathID()
+func (p *Page) run(_ context.Context, r *httpx.Request) (*view, error) {
+	id, err := r.PathID()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	live, err := p.liveURL(r.Context(), r.who.Tenant, id)
+	live, err := p.liveURL(r.Context(), r.Who.Tenant, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s, err := p.o.API.Summary(r.Context(), r.who.Tenant, id)
+	s, err := p.o.API.Summary(r.Context(), r.Who.Tenant, id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b := &runBody{
 		Summary: s, ID: id, URL: runURL(id), Open: s.Run.Finished.IsZero() && isRecorded(s.Run),
 		at: map[int]int{}, docs: map[string]*documentView{},
 	}
-	if b.ratings, err = p.ratings(r.Context(), r.who.Tenant, id); err != nil {
-		return err
+	if b.ratings, err = p.ratings(r.Context(), r.Who.Tenant, id); err != nil {
+		return nil, err
 	}
 	if b.Open {
 		b.Live = live
 	}
-	if b.chosen.Sentence = r.number("sentence"); b.chosen.Sentence == 0 {
-		if b.chosen.Step = r.number("step"); b.chosen.Step == 0 {
-			b.chosen.Passage = r.number("passage")
+	if b.chosen.Sentence = number(r, "sentence"); b.chosen.Sentence == 0 {
+		if b.chosen.Step = number(r, "step"); b.chosen.Step == 0 {
+			b.chosen.Passage = number(r, "passage")
 		}
 	}
-	b.layOut(r.number("from") - 1)
-	return p.page(w, r, "run", &view{Title: b.Title(), Section: "runs", Body: b})
+	b.layOut(number(r, "from") - 1)
+	return &view{Name: "run", Title: b.Title(), Body: b}, nil
 }
 
 // layOut lays the run out, with the steps of the page that has the one at the index from. If it is negative, that is

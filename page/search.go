@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 
-	"github.com/ibidhq/ibid/internal/httpx"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -48,29 +46,27 @@ type hitView struct {
 func (h *hitView) Badges() []countedBadge { return countBadges(nil, h.Answer.Citations) }
 
 // search looks for answers by words, source and what came of checking them.
-func (p *Page) search(w http.ResponseWriter, r *request) error {
+func (p *Page) search(ctx context.Context, r *httpx.Request) (*view, error) {
 	q := r.URL.Query()
 	source, err := askedLong(q.Get("source"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	body := &searchBody{Query: r.asked("q"), Source: source, Badge: r.asked("badge"), More: q.Get("cursor") != ""}
+	body := &searchBody{Query: asked(r, "q"), Source: source, Badge: asked(r, "badge"), More: q.Get("cursor") != ""}
 	body.Badges = verificationChoices(body.Badge)
 	isChosen := func(c choice) bool { return c.Chosen }
 	if !slices.ContainsFunc(body.Badges, isChosen) { // a status, which the statuses of reports lead to
 		body.Badges = append(body.Badges, choice{body.Badge, words(body.Badge), true})
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), askStore)
-	defer cancel()
 	p.captured.CatchUp(ctx)
-	page, err := p.o.Store.Calls(ctx, r.who.Tenant, &store.Query{
+	page, err := p.o.Store.Calls(ctx, r.Who.Tenant, &store.Query{
 		Text: body.Query, Source: body.Source, Verification: body.Badge, Cursor: q.Get("cursor"), Limit: hitsListed,
 	})
 	if errors.Is(err, store.ErrCursor) {
-		return httpx.BadRequest("There is no such page of this search.", "Search again from its beginning.")
+		return nil, httpx.BadRequest("There is no such page of this search.", "Search again from its beginning.")
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	find := newFinder(body.Query)
 	for _, call := range page.Items {
@@ -82,7 +78,7 @@ func (p *Page) search(w http.ResponseWriter, r *request) error {
 		body.Hits = append(body.Hits, h)
 	}
 	body.Next = nextURL(r.URL, page.Next)
-	return p.page(w, r, "search", &view{Title: "Search", Section: "search", Query: body.Query, Body: body})
+	return &view{Name: "search", Title: "Search", Query: body.Query, Body: body}, nil
 }
 
 // questionOf returns what was asked last, short; else what is known of the answer.

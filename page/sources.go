@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"strings"
 
-	"github.com/ibidhq/ibid/internal/httpx"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
@@ -59,56 +57,54 @@ type citedAs struct {
 }
 
 // sources lists sources, or shows one.
-func (p *Page) sources(w http.ResponseWriter, r *request) error {
+func (p *Page) sources(ctx context.Context, r *httpx.Request) (*view, error) {
 	q := r.URL.Query()
 	query := &store.SourceQuery{Cursor: q.Get("cursor"), Limit: usesListed}
 	var err error
 	if query.URL, err = askedLong(q.Get("url")); err != nil {
-		return err
+		return nil, err
 	}
 	if query.ID, err = askedLong(q.Get("key")); err != nil {
-		return err
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), askStore)
-	defer cancel()
 	if query.URL != "" || query.ID != "" {
 		p.captured.CatchUp(ctx)
-		return p.source(ctx, w, r, query)
+		return p.source(ctx, r, query)
 	}
-	d, err := p.digest(ctx, r.who.Tenant)
+	d, err := p.digest(ctx, r.Who.Tenant)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return p.page(w, r, "sources", &view{Title: "Sources", Section: "sources", Body: d})
+	return &view{Name: "sources", Title: "Sources", Body: d}, nil
 }
 
 // source shows one source.
-func (p *Page) source(ctx context.Context, w http.ResponseWriter, r *request, q *store.SourceQuery) error {
-	uses, err := p.o.Store.Sources(ctx, r.who.Tenant, q)
+func (p *Page) source(ctx context.Context, r *httpx.Request, q *store.SourceQuery) (*view, error) {
+	uses, err := p.o.Store.Sources(ctx, r.Who.Tenant, q)
 	if errors.Is(err, store.ErrCursor) {
-		return httpx.BadRequest("There is no such page of this list.", "Begin again with the first.")
+		return nil, httpx.BadRequest("There is no such page of this list.", "Begin again with the first.")
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(uses.Items) == 0 && q.URL == "" {
-		return p.nowhere(w, r)
+		return nil, errNowhere
 	}
 	body := &sourceBody{
 		Source: &ibid.Source{URL: q.URL}, More: q.Cursor != "", Next: nextURL(r.URL, uses.Next),
 	}
-	if err := p.addUses(ctx, r.who.Tenant, body, uses.Items); err != nil {
-		return err
+	if err := p.addUses(ctx, r.Who.Tenant, body, uses.Items); err != nil {
+		return nil, err
 	}
 	s := body.Source
 	body.Title, body.Site, body.Letter = sourceTitle(s), siteOf(s), letterOf(s)
 	body.Search = "/ui/search?source=" + url.QueryEscape(cmp.Or(s.URL, q.ID))
 	if s.URL != "" {
-		if err := p.addHistory(ctx, r.who.Tenant, body); err != nil {
-			return err
+		if err := p.addHistory(ctx, r.Who.Tenant, body); err != nil {
+			return nil, err
 		}
 	}
-	return p.page(w, r, "source", &view{Title: body.Title, Section: "sources", Body: body})
+	return &view{Name: "source", Title: body.Title, Body: body}, nil
 }
 
 // addUses adds the answers, each once, with what they cite of the source, which becomes what the first of them knows it

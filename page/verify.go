@@ -1,6 +1,7 @@
 package page
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -10,11 +11,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/ibidhq/ibid/internal/httpx"
-
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/verify"
 )
 
@@ -38,48 +38,48 @@ type verifyPage struct {
 }
 
 // showVerify asks what is to be verified.
-func (p *Page) showVerify(w http.ResponseWriter, r *request) error {
+func (p *Page) showVerify(ctx context.Context, r *httpx.Request) (*view, error) {
 	address, err := askedLong(r.URL.Query().Get("url"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	body := &verifyPage{Off: !p.o.Verifies, Base: p.baseURL(r), URL: address}
-	return p.page(w, r, "verify", &view{Title: "Verify", Section: "verify", Body: body})
+	return &view{Name: "verify", Title: "Verify", Body: body}, nil
 }
 
 // verify verifies what was sent, and shows the report.
-func (p *Page) verify(w http.ResponseWriter, r *request) error {
+func (p *Page) verify(w *httpx.Reply, r *httpx.Request) error {
 	if !p.o.Verifies {
-		return p.showVerify(w, r)
+		return p.shows("verify", p.showVerify)(w, r)
 	}
 	body, order, err := p.readVerify(w, r)
 	if err != nil {
 		return err
 	}
 	// only now: who sends slowly takes nobody's place
-	release, ok := p.bounds.verifying.Take(r.who.Tenant)
+	release, ok := p.bounds.verifying.Take(r.Who.Tenant)
 	if !ok {
 		return busy("Others verify at the moment.")
 	}
 	defer release()
 	body.Base = p.baseURL(r)
-	report, err := p.o.API.Verify(r.Context(), r.who.Tenant, order)
+	report, err := p.o.API.Verify(r.Context(), r.Who.Tenant, order)
 	if err != nil {
 		problem := gateway.ProblemOf(err)
 		if problem.Status >= http.StatusInternalServerError || problem.Status == http.StatusTooManyRequests {
 			return err
 		}
 		body.Wrong = sentence(strings.TrimPrefix(problem.Detail, "verifying: "))
-		return p.refuse(w, r, "verify", &view{Title: "Verify", Section: "verify", Body: body})
+		return p.show(w, r, &view{Name: "verify", Status: unfit, Title: "Verify", Section: "verify", Body: body})
 	}
 	body.Report, body.Text = &reportView{Report: report}, ""
 	title := "Verified: " + body.Report.Badge().Word
-	return p.page(w, r, "verify", &view{Title: title, Section: "verify", Body: body})
+	return p.show(w, r, &view{Name: "verify", Title: title, Section: "verify", Body: body})
 }
 
 // readVerify reads the form.
-func (p *Page) readVerify(w http.ResponseWriter, r *request) (*verifyPage, *api.Verification, error) {
-	release, ok := p.bounds.uploads.Take(r.who.Tenant)
+func (p *Page) readVerify(w *httpx.Reply, r *httpx.Request) (*verifyPage, *api.Verification, error) {
+	release, ok := p.bounds.uploads.Take(r.Who.Tenant)
 	if !ok {
 		return nil, nil, busy("Others send something to be verified at the moment.")
 	}
@@ -116,7 +116,7 @@ func (p *Page) readVerify(w http.ResponseWriter, r *request) (*verifyPage, *api.
 }
 
 // readUpload returns the file that was sent; nil: none was, or an empty one.
-func readUpload(r *request) ([]byte, error) {
+func readUpload(r *httpx.Request) ([]byte, error) {
 	file, _, err := r.FormFile("file")
 	if errors.Is(err, http.ErrMissingFile) || errors.Is(err, http.ErrNotMultipart) {
 		return nil, nil

@@ -81,7 +81,7 @@ func TestHTTP(t *testing.T) {
 		header       [2]string
 	}{
 		{"POST", "/ui/runs", []string{"Origin", w.URL}, 405, [2]string{"Allow", "GET, HEAD"}},
-		{"DELETE", "/ui/feedback", []string{"Origin", w.URL}, 405, [2]string{"Allow", "GET, HEAD, POST"}},
+		{"DELETE", "/ui/feedback", []string{"Origin", w.URL}, 405, [2]string{"Allow", "GET, POST, HEAD"}},
 		{"GET", "/ui/logout", nil, 405, [2]string{"Allow", "POST"}},
 		{"GET", "/ui/nothing", nil, 404, [2]string{"Cache-Control", "no-store"}},
 		{"GET", "/ui/answers/ans_1", nil, 200, [2]string{"Cache-Control", "no-store"}},

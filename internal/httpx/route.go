@@ -77,6 +77,9 @@ type Options struct {
 	Guard  *gateway.Guard    // needed
 	Logger *slog.Logger      // nil: nothing is logged
 	Header map[string]string // of all responses but those of public routes; nil: [Headers]
+	// ForPeople says that the routes are pages: links that somebody mended by hand still show them, so that query
+	// parameters are the handlers' to read, and no page of another site reads them, whatever the guard allows.
+	ForPeople bool
 	// NotFound is the problem of a path that no route has; nil: one that says so.
 	NotFound error
 	// Fail answers with an error where nothing has been written; nil: [gateway.WriteProblem] does.
@@ -173,7 +176,7 @@ func (m *Mux) serve(pattern string, methods map[string]*Route) http.Handler {
 			for name, value := range m.o.Header {
 				w.Header().Set(name, value)
 			}
-			if m.o.Guard.CORS(w, hr) {
+			if !m.o.ForPeople && m.o.Guard.CORS(w, hr) {
 				return
 			}
 		}
@@ -218,7 +221,7 @@ func (m *Mux) admit(r *Request, methods map[string]*Route, rt *Route) (err error
 	case ByToken:
 		r.Who, err = m.o.Guard.API(r.Request, rt.Scope)
 	}
-	if err == nil {
+	if err == nil && !m.o.ForPeople {
 		r.Params, err = ReadParams(r.URL.RawQuery, rt.Params)
 	}
 	return err
