@@ -15,6 +15,7 @@ import (
 	"github.com/ibidhq/ibid/export"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -52,10 +53,10 @@ func (a *API) answer(w *httpx.Reply, r *httpx.Request) error {
 		a.cite(w.Header(), r, call)
 		body, err = httpx.Encode(showCall(call, opts))
 	} else {
-		body, err = renderAnswer(call.Answer, form, &export.Options{Unit: opts.Unit, ID: call.AnswerID})
+		body, err = RenderAnswer(call.Answer, form, nil, &export.Options{Unit: opts.Unit, ID: call.AnswerID})
 	}
 	if err == nil {
-		w.Tagged(r, mediaType(form), body)
+		w.Tagged(r, MediaType(form), body)
 	}
 	return err
 }
@@ -94,7 +95,7 @@ func (a *API) deleteAnswer(w *httpx.Reply, r *httpx.Request) error {
 
 // unitParam is the unit of an answer document's offsets; the default depends on the form.
 func unitParam() httpx.Param {
-	return httpx.Param{Name: "unit", Kind: httpx.Word, Words: words(ibid.Units())}
+	return httpx.Param{Name: "unit", Kind: httpx.Word, Words: text.Strings(ibid.Units())}
 }
 
 // documentOptions returns how answer documents are wanted. The unit is empty if it is not said.
@@ -117,16 +118,7 @@ func formOf(r *httpx.Request) (string, error) {
 }
 
 func forms() []string {
-	return slices.Concat([]string{asJSON}, words(ibid.Styles()), words(biblio.Formats()), words(export.Formats()))
-}
-
-// words returns names as they stand in a query.
-func words[T ~string](names []T) []string {
-	all := make([]string, len(names))
-	for i, name := range names {
-		all[i] = string(name)
-	}
-	return all
+	return slices.Concat([]string{asJSON}, text.Strings(ibid.Styles()), text.Strings(biblio.Formats()), text.Strings(export.Formats()))
 }
 
 // answerBody is a stored answer as JSON: its document, and how it came to be.
@@ -179,8 +171,8 @@ func showCall(c *store.Call, opts ibid.DocumentOptions) answerBody {
 // milliseconds returns d in milliseconds, to the microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// mediaType returns the media type of an answer in a form.
-func mediaType(form string) string {
+// MediaType returns the media type of an answer in a form of the parameter as.
+func MediaType(form string) string {
 	switch ibid.Style(form) {
 	case ibid.StyleMarkdown, ibid.StyleFootnotes:
 		return "text/markdown; charset=utf-8"
@@ -194,9 +186,10 @@ func mediaType(form string) string {
 	return cmp.Or(biblio.Format(form).MediaType(), "application/json") // an export is JSON, too
 }
 
-// renderAnswer writes an answer in a form that is not its document: the text with its citations and the list of
-// sources, a bibliography of what it cites, or the shape of another program.
-func renderAnswer(a *ibid.Answer, form string, opts *export.Options) ([]byte, error) {
+// RenderAnswer writes an answer in a form that is not its document: the text with its citations and the list of
+// sources, a bibliography of what it cites, or the shape of another program. With a nil numbering, which is of the text
+// alone, sources are numbered from 1.
+func RenderAnswer(a *ibid.Answer, form string, numbering *ibid.Numbering, opts *export.Options) ([]byte, error) {
 	var b bytes.Buffer
 	if f := biblio.Format(form); slices.Contains(biblio.Formats(), f) {
 		err := biblio.Write(&b, f, biblio.Cited(a), nil)
@@ -206,7 +199,7 @@ func renderAnswer(a *ibid.Answer, form string, opts *export.Options) ([]byte, er
 		err := export.Write(&b, f, a, opts)
 		return b.Bytes(), err
 	}
-	b.WriteString(a.Render(&ibid.RenderOptions{Style: ibid.Style(form), List: true}))
+	b.WriteString(a.Render(&ibid.RenderOptions{Style: ibid.Style(form), List: true, Numbering: numbering}))
 	if !strings.HasSuffix(b.String(), "\n") {
 		b.WriteByte('\n')
 	}

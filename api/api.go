@@ -19,6 +19,7 @@ import (
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
@@ -58,7 +59,7 @@ type API struct {
 	reader    httpx.Reader
 	bodies    *httpx.Bodies       // that are being decoded, recorded and verified
 	listeners httpx.Quota         // event streams
-	summaries *semaphore.Weighted // of the stored bytes that summaries are being made of
+	summaries *httpx.Runs         // that summaries are being made of
 	flights   flights             // of these summaries
 	verifying *semaphore.Weighted // of the verifications that are being made
 	closing   context.Context     // what Close ends
@@ -74,7 +75,7 @@ func New(o *Options) (*API, error) {
 		o: *o, store: o.Store, logger: o.Logger,
 		bodies:    httpx.NewBodies(maxDecoding),
 		listeners: httpx.Quota{Most: maxStreams},
-		summaries: semaphore.NewWeighted(maxSummarised),
+		summaries: httpx.NewRuns(),
 		verifying: semaphore.NewWeighted(maxVerifying),
 	}
 	if a.logger == nil {
@@ -111,7 +112,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTT
 func (a *API) routes() []httpx.Route {
 	const read, write, admin = store.ScopeRead, store.ScopeWrite, store.ScopeAdmin
 	page, long := httpx.PageParams(defaultLimit), httpx.PageParams(maxLimit)
-	show := []httpx.Param{unitParam(), httpx.OneOf("style", words(ibid.Styles())...)}
+	show := []httpx.Param{unitParam(), httpx.OneOf("style", text.Strings(ibid.Styles())...)}
 	as, texts := httpx.OneOf, httpx.Texts
 	form := as("as", forms()...)
 	none := httpx.NoTenant

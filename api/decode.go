@@ -50,18 +50,22 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 	if answer.Error != nil && answer.Text == "" {
 		return unreadable("the provider answered with an error: "+answer.Error.Error(), "as=json shows it")
 	}
-	out, err := renderAnswer(answer, form, &export.Options{Unit: doc.Unit})
+	out, err := RenderAnswer(answer, form, nil, &export.Options{Unit: doc.Unit})
 	if err != nil {
 		return fmt.Errorf("write an answer as %s: %w", form, err)
 	}
-	w.Body(http.StatusOK, mediaType(form), out)
+	w.Body(http.StatusOK, MediaType(form), out)
 	return nil
+}
+
+// IsBlank reports whether nothing was found in a response, not even its end or an error.
+func IsBlank(a *ibid.Answer) bool {
+	return a.ID == "" && a.Text == "" && len(a.Sources) == 0 && len(a.ToolCalls) == 0 && a.Finish == "" && a.Error == nil
 }
 
 // judge says why nothing can be shown. What merely breaks off can.
 func judge(a *ibid.Answer, err error, format string) error {
-	blank := a.ID == "" && a.Text == "" && len(a.Sources) == 0 && len(a.ToolCalls) == 0 && a.Finish == "" &&
-		a.Error == nil
+	blank := IsBlank(a)
 	switch {
 	case errors.Is(err, ibid.ErrEmpty):
 		return unreadable("the body is empty", "send the provider's response as it came: curl --data-binary @FILE")

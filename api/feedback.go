@@ -144,15 +144,8 @@ func (a *API) checkSubject(ctx context.Context, tenant string, f *store.Feedback
 	if f.Run == "" || f.Step == 0 && f.Source == "" {
 		return nil
 	}
-	weight, err := a.store.Weight(ctx, tenant, f.Run)
-	if err != nil {
-		return httpx.StoreError("read a run", err)
-	}
-	if weight > maxChecked {
-		return nil
-	}
-	t, err := a.store.Trail(ctx, tenant, f.Run)
-	if err != nil {
+	t, err := a.smallRun(ctx, tenant, f.Run)
+	if t == nil || err != nil {
 		return httpx.StoreError("read a run", err)
 	}
 	found := false
@@ -170,6 +163,15 @@ func (a *API) checkSubject(ctx context.Context, tenant string, f *store.Feedback
 		p.Detail = fmt.Sprintf("step: the run has no step %d", f.Step)
 	}
 	return p
+}
+
+// smallRun reads a run; nil: it is too large to be looked into.
+func (a *API) smallRun(ctx context.Context, tenant, run string) (*trail.Trail, error) {
+	weight, err := a.store.Weight(ctx, tenant, run)
+	if err != nil || weight > maxChecked {
+		return nil, err
+	}
+	return a.store.Trail(ctx, tenant, run)
 }
 
 // hasSource reports whether a step, or a run nested in it, has a source with that id or key; every step has the empty
@@ -202,8 +204,7 @@ func (a *API) feedback(w *httpx.Reply, r *httpx.Request) error {
 		Strategy: r.Params.Get("strategy"), Cursor: r.Params.Get("cursor"), Limit: r.Params.Int("limit"),
 	}
 	if as := r.Params.Get("as"); as != asJSON {
-		_, err := a.exportFeedback(w, r.Request, as, &feedbackExport{a: a, tenant: r.Who.Tenant, query: *q})
-		return err
+		return a.exportFeedback(w, r.Request, as, &feedbackExport{a: a, tenant: r.Who.Tenant, query: *q})
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
@@ -241,28 +242,21 @@ type feedbackRow struct {
 	Rank           *int              `json:"rank"`
 }
 
-// ExportFeedback hands out all feedback of a tenant as GET /v1/feedback?as=csv or jsonl does. An error comes before
-// anything was written; after that a handler that gives up panics, as http.ErrAbortHandler says.
+// ExportFeedback hands out all feedback of a tenant as GET /v1/feedback?as=csv or jsonl does. On an error the response
+// may have begun, which an [httpx.Mux] breaks off then.
 func (a *API) ExportFeedback(w http.ResponseWriter, r *http.Request, tenant, as string) error {
 	if as != asCSV && as != asJSONL {
 		return httpx.BadRequest(fmt.Sprintf("as: there is no %q", httpx.Said(as)), "it is one of csv, jsonl")
 	}
-	begun, err := a.exportFeedback(w, r, as, &feedbackExport{a: a, tenant: tenant, query: store.FeedbackQuery{}})
-	if err != nil && begun {
-		panic(http.ErrAbortHandler)
-	}
-	return err
+	return a.exportFeedback(w, r, as, &feedbackExport{a: a, tenant: tenant})
 }
 
-// exportFeedback hands out all feedback that fits, page by page: one row for each source that it is about. It reports
-// whether it has begun to.
-func (a *API) exportFeedback(
-	w http.ResponseWriter, r *http.Request, as string, e *feedbackExport,
-) (begun bool, err error) {
+// exportFeedback hands out all feedback that fits, page by page: one row for each source that it is about.
+func (a *API) exportFeedback(w http.ResponseWriter, r *http.Request, as string, e *feedbackExport) error {
 	e.query.Limit = store.MaxLimit
 	page, err := e.page(r.Context())
 	if err != nil {
-		return false, err
+		return err
 	}
 	mediaType := "application/jsonl"
 	if as == asCSV {
@@ -272,23 +266,22 @@ func (a *API) exportFeedback(
 	w.Header().Set("Content-Disposition", "attachment; filename=feedback."+as)
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
-		return true, nil
+		return nil
 	}
 	out := httpx.NewStream(w, httpx.StoreTime)
 	defer out.End()
 	for first := true; ; first = false {
 		body, err := encodeFeedback(as, page, first)
+		if err == nil {
+			_, err = out.Write(body)
+		}
+		if err == nil && e.query.Cursor != "" {
+			page, err = e.page(r.Context())
+		} else {
+			return err
+		}
 		if err != nil {
-			return true, err
-		}
-		if _, err := out.Write(body); err != nil {
-			return true, err
-		}
-		if e.query.Cursor == "" {
-			return true, nil
-		}
-		if page, err = e.page(r.Context()); err != nil {
-			return true, err
+			return err
 		}
 	}
 }
@@ -327,8 +320,10 @@ func (e *feedbackExport) page(ctx context.Context) ([]feedbackRow, error) {
 func (e *feedbackExport) rows(ctx context.Context, f *store.Feedback) ([]feedbackRow, error) {
 	row := feedbackRow{feedbackBody: showFeedback(nil, f)}
 	if f.Run != "" && f.Run != e.run {
-		if err := e.readTrail(ctx, f.Run); err != nil {
-			return nil, err
+		var err error
+		e.run = f.Run
+		if e.trail, err = e.a.smallRun(ctx, e.tenant, f.Run); err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, httpx.StoreError("read a run", err)
 		}
 	}
 	if f.Citation == "" || f.AnswerID == "" {
@@ -376,19 +371,6 @@ func citedSources(a *ibid.Answer, citation string) []*ibid.Source {
 		}
 	}
 	return sources
-}
-
-// readTrail reads a run, unless it is gone or too large.
-func (e *feedbackExport) readTrail(ctx context.Context, run string) error {
-	e.run, e.trail = run, nil
-	weight, err := e.a.store.Weight(ctx, e.tenant, run)
-	if err == nil && weight <= maxChecked {
-		e.trail, err = e.a.store.Trail(ctx, e.tenant, run)
-	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return httpx.StoreError("read a run", err)
-	}
-	return nil
 }
 
 // fill fills in what a step of a run, or any step if none is named, says of a source.

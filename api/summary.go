@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/experiment"
-	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
@@ -28,11 +27,6 @@ const (
 )
 
 const (
-	// maxSummarised is how many stored bytes summaries are made of at the same time: they take some times as many. A
-	// larger run is summarised alone.
-	maxSummarised = 32 << 20
-	// minSummarised is what a small run counts as: each takes a processor.
-	minSummarised = maxSummarised / 4
 	// summarise bounds how long making one may take. That it waits for others and for the store is bounded by
 	// httpx.StoreTime.
 	summarise = 2 * time.Minute
@@ -201,15 +195,7 @@ func (a *API) reserveRun(ctx context.Context, tenant, id string) (release func()
 	ctx, cancel := context.WithTimeout(ctx, httpx.StoreTime)
 	defer cancel()
 	a.reader.CatchUp(ctx)
-	weight, err := a.store.Weight(ctx, tenant, id)
-	if err != nil {
-		return nil, httpx.StoreError("read a run", err)
-	}
-	weight = min(max(weight, minSummarised), maxSummarised)
-	if err := a.summaries.Acquire(ctx, weight); err != nil {
-		return nil, gateway.Unavailable("too many summaries are being made at the same time")
-	}
-	return func() { a.summaries.Release(weight) }, nil
+	return a.summaries.Hold(ctx, a.store, tenant, id)
 }
 
 // linkOptions returns how the sentences are linked: by the strategy that was asked for, else by the run's own, if it is

@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"fmt"
 	"iter"
 	"strings"
@@ -55,10 +54,6 @@ const (
 // copyOf hands out the octets of a source as they were read. Whatever they are, no browser shows them as a page of this
 // origin.
 func (a *API) copyOf(w *httpx.Reply, r *httpx.Request) error {
-	digits, ok := strings.CutPrefix(r.PathValue("hash"), "sha256:")
-	if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != 32 || digits != strings.ToLower(digits) {
-		return store.ErrNotFound
-	}
 	release, err := a.bodies.Hold(store.MaxCopy)
 	if err != nil {
 		return err
@@ -66,10 +61,11 @@ func (a *API) copyOf(w *httpx.Reply, r *httpx.Request) error {
 	defer release()
 	ctx, cancel := context.WithTimeout(r.Context(), httpx.StoreTime)
 	defer cancel()
-	version, err := a.store.Copy(ctx, r.Who.Tenant, "sha256:"+digits)
+	version, err := a.store.Copy(ctx, r.Who.Tenant, r.PathValue("hash"))
 	if err != nil {
 		return httpx.StoreError("read a copy", err)
 	}
+	digits := strings.TrimPrefix(version.Hash, "sha256:")
 	body, mediaType, name := version.Octets, "application/octet-stream", digits+".bin"
 	if r.Params.Get("as") == asWARC {
 		if body, err = a.archive(&version.Snapshot); err != nil {

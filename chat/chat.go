@@ -18,6 +18,7 @@ import (
 	"github.com/ibidhq/ibid/gateway"
 	calls "github.com/ibidhq/ibid/internal/call"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -98,10 +99,9 @@ func New(o *Options) (*Chat, error) {
 	}
 	c.closing, c.close = context.WithCancel(context.Background())
 	c.ending, c.end = context.WithCancel(context.Background())
-	units := []string{string(ibid.UTF8), string(ibid.CodePoint), string(ibid.UTF16)}
 	form := []httpx.Param{
 		{Name: "stream", Kind: httpx.Word, Words: formNames},
-		{Name: "unit", Kind: httpx.Word, Words: units},
+		{Name: "unit", Kind: httpx.Word, Words: text.Strings(ibid.Units())},
 	}
 	c.mux = httpx.NewMux([]httpx.Route{
 		{

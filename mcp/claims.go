@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,8 +90,7 @@ func (m *MCP) cite(_ context.Context, c *call) (*result, error) {
 
 // judge says why nothing can be shown. What merely breaks off can.
 func judge(a *ibid.Answer, err error, format string) error {
-	blank := a.ID == "" && a.Text == "" && len(a.Sources) == 0 && len(a.ToolCalls) == 0 && a.Finish == "" &&
-		a.Error == nil
+	blank := api.IsBlank(a)
 	switch {
 	case errors.Is(err, ibid.ErrEmpty):
 		return refuse(
@@ -309,34 +307,12 @@ type checkArgs struct {
 	Context  string   `json:"context"`
 }
 
-// checked is what check gives back. Its names are those of `ibid check --json`.
+// checked is what check gives back.
 type checked struct {
-	Label      support.Label     `json:"label"`
-	Score      *float64          `json:"score"`
-	Calibrated bool              `json:"calibrated"`
-	Missing    []string          `json:"missing"`
-	Evidence   []checkedEvidence `json:"evidence"`
-	Verbatim   bool              `json:"verbatim"`
-	Changed    bool              `json:"changed"`
-	Conflicts  []checkedConflict `json:"conflicts"`
-	Word       string            `json:"word"`
-	By         string            `json:"by"`
-	Threshold  *float64          `json:"threshold"`
-	Issues     []ibid.Issue      `json:"issues"`
-}
+	*support.Report
 
-type checkedEvidence struct {
-	Passage int    `json:"passage"`
-	Start   int    `json:"start"`
-	End     int    `json:"end"`
-	Text    string `json:"text"`
-}
-
-type checkedConflict struct {
-	Kind     support.ConflictKind `json:"kind"`
-	Claim    string               `json:"claim"`
-	Evidence string               `json:"evidence"`
-	Note     string               `json:"note"`
+	Calibrated bool         `json:"calibrated"`
+	Issues     []ibid.Issue `json:"issues"`
 }
 
 // check says whether passages support a claim.
@@ -369,8 +345,8 @@ func (m *MCP) check(ctx context.Context, c *call) (*result, error) {
 	if err != nil {
 		return nil, m.checkerFailed(ctx, err)
 	}
-	out := showVerdict(&pair, &verdicts[0])
-	out.Calibrated = m.checker.Info().Calibrated
+	v := &verdicts[0]
+	out := &checked{v.Report(&pair), m.checker.Info().Calibrated, append([]ibid.Issue{}, v.Issues...)}
 	return &result{verdictText(out), out}, nil
 }
 
@@ -382,39 +358,6 @@ func (m *MCP) checkerFailed(ctx context.Context, err error) error {
 	}
 	m.logger.LogAttrs(ctx, slog.LevelError, "a checker failed", slog.Any("error", err))
 	return refuse("the checker could not say anything", "try again; ibid's log says why")
-}
-
-func showVerdict(p *support.Pair, v *support.Verdict) *checked {
-	out := &checked{
-		Label: cmp.Or(
-			v.Label, support.Unverified,
-		),
-		Score:     v.Score,
-		Verbatim:  v.Verbatim,
-		Changed:   v.Changed,
-		Word:      v.Word(),
-		By:        v.By,
-		Missing:   []string{},
-		Evidence:  []checkedEvidence{},
-		Conflicts: []checkedConflict{},
-		Issues:    append([]ibid.Issue{}, v.Issues...),
-	}
-	if v.Threshold > 0 {
-		out.Threshold = &v.Threshold
-	}
-	for i := range v.Missing {
-		out.Missing = append(out.Missing, v.Missing[i].Text)
-	}
-	for _, e := range v.Evidence {
-		out.Evidence = append(
-			out.Evidence, checkedEvidence{e.Passage, e.Start, e.End, p.Text(e)},
-		)
-	}
-	for i := range v.Conflicts {
-		x := &v.Conflicts[i]
-		out.Conflicts = append(out.Conflicts, checkedConflict{x.Kind, x.A.ValueText(), x.B.ValueText(), x.Note})
-	}
-	return out
 }
 
 // verdictText writes a verdict for a model.

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ibidhq/ibid"

@@ -66,7 +66,7 @@ type MCP struct {
 	requests *semaphore.Weighted // over HTTP
 	bodies   *httpx.Bodies
 	calls    *semaphore.Weighted
-	linking  *semaphore.Weighted // stored bytes of runs
+	linking  *httpx.Runs
 }
 
 // New returns a server of the tools that o allows. It starts nothing, and there is nothing to close: what o has stays
@@ -84,7 +84,7 @@ func New(o *Options) *MCP {
 		requests: semaphore.NewWeighted(MaxRequests),
 		bodies:   httpx.NewBodies(maxBodies),
 		calls:    semaphore.NewWeighted(MaxCalls),
-		linking:  semaphore.NewWeighted(maxLinked),
+		linking:  httpx.NewRuns(),
 	}
 	if m.checker == nil {
 		m.checker = &support.Lexical{}

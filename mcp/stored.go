@@ -21,11 +21,6 @@ const (
 	maxShown = 500
 	// MaxExcerpt is how many characters of a passage may be asked for.
 	MaxExcerpt = 2000
-	// maxLinked is how many stored bytes of runs are worked on at the same time: they take some times as many. A larger
-	// run goes alone.
-	maxLinked = 32 << 20
-	// minLinked is what a small run counts as: each takes a processor.
-	minLinked = maxLinked / 4
 	// maxID is how long an id can be, in bytes. There are none longer.
 	maxID = 512
 )
@@ -134,15 +129,11 @@ func (m *MCP) runSources(ctx context.Context, c *call) (*result, error) {
 // link reads a run and finds what the sentences of its answer rest on.
 func (m *MCP) link(ctx context.Context, tenant, run string) (*trail.Trail, *trail.Links, error) {
 	m.captured.CatchUp(ctx)
-	weight, err := m.store.Weight(ctx, tenant, run)
+	release, err := m.linking.Hold(ctx, m.store, tenant, run)
 	if err != nil {
-		return nil, nil, httpx.StoreError("read a run", err)
+		return nil, nil, err
 	}
-	weight = min(max(weight, minLinked), maxLinked)
-	if err := m.linking.Acquire(ctx, weight); err != nil {
-		return nil, nil, fmt.Errorf("wait for other runs: %w", err)
-	}
-	defer m.linking.Release(weight)
+	defer release()
 	t, err := m.store.Trail(ctx, tenant, run)
 	if err != nil {
 		return nil, nil, httpx.StoreError("read a run", err)

@@ -285,11 +285,8 @@ func choice[T ~string](name, said string, words []T) (T, error) {
 	if i := slices.Index(words, T(said)); i >= 0 {
 		return words[i], nil
 	}
-	list := make([]string, len(words))
-	for i, w := range words {
-		list[i] = string(w)
-	}
-	return "", refuse(fmt.Sprintf("%s: there is no %q", name, cut(said)), "it is one of "+strings.Join(list, ", "))
+	return "", refuse(fmt.Sprintf("%s: there is no %q", name, cut(said)),
+		"it is one of "+strings.Join(text.Strings(words), ", "))
 }
 
 // number returns a whole number that was said, which must lie within bounds; def if it was not.

@@ -2,11 +2,11 @@ package page
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
+	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/internal/httpx"
 	"github.com/ibidhq/ibid/store"
@@ -120,49 +120,22 @@ func (p *Page) compareStrategies(ctx context.Context, tenant string, body *exper
 		return busy("Others compare strategies at the moment.")
 	}
 	defer release()
-	trial := &experiment.Trial{Live: body.Live, Feedback: func(
-		ctx context.Context, answerID string,
-	) (experiment.Feedback, error) {
-		counts, err := p.o.Store.FeedbackCounts(ctx, tenant, &store.FeedbackQuery{AnswerID: answerID})
-		if err != nil {
-			return experiment.Feedback{}, err
-		}
-		return experiment.Feedback{Judged: counts.Citations, Right: counts.Right}, nil
-	}}
+	trial := &api.Comparison{Trial: experiment.Trial{Live: body.Live}}
 	for i, name := range []string{body.A, body.B} {
 		var err error
 		if trial.Sides[i], err = experiment.Find(p.o.Strategies, name); err != nil {
 			return err
 		}
 	}
-	runs, err := p.o.Store.Runs(ctx, tenant, &store.Query{Limit: body.Runs})
-	if err != nil {
-		return err
-	}
 	within, cancel := context.WithTimeout(ctx, compareFor)
 	defer cancel()
-	seen, bad, late := 0, 0, false
-	for i := range runs.Items {
-		run, err := p.o.Store.Trail(within, tenant, runs.Items[i].ID)
-		switch {
-		case err == nil:
-			seen++
-			err = trial.Add(within, run)
-		case errors.Is(err, store.ErrNotFound): // it was deleted meanwhile
-			err = nil
-		case within.Err() == nil && !store.IsTemporary(err):
-			bad++
-			err = nil
-		}
-		if late = within.Err() != nil && ctx.Err() == nil; late {
-			break
-		}
-		if err != nil {
-			return err
-		}
+	err := trial.AddRuns(within, p.o.Store, tenant, body.Runs, nil)
+	late := within.Err() != nil && ctx.Err() == nil
+	if err != nil && !late {
+		return err
 	}
-	if bad > 0 {
-		body.Notes = append(body.Notes, counted(bad, "run", "runs")+" could not be read.")
+	if trial.Bad > 0 {
+		body.Notes = append(body.Notes, counted(trial.Bad, "run", "runs")+" could not be read.")
 	}
 	if n := trial.Elsewhere; n > 0 {
 		body.Notes = append(
@@ -177,10 +150,10 @@ func (p *Page) compareStrategies(ctx context.Context, tenant string, body *exper
 	body.Report = trial.Report()
 	switch r := body.Report; {
 	case r == nil && body.Live:
-		body.Said = "None of the last " + counted(seen, "run", "runs") +
+		body.Said = "None of the last " + counted(trial.Seen, "run", "runs") +
 			" was attributed by one of these strategies while it ran."
 	case r == nil:
-		body.Said = "None of the last " + counted(seen, "run", "runs") + " has a final answer."
+		body.Said = "None of the last " + counted(trial.Seen, "run", "runs") + " has a final answer."
 	case r.Paired:
 		body.Said = counted(r.A.Runs, "run", "runs") + ", the same for both."
 	default:

@@ -1,12 +1,10 @@
 package page
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,45 +40,28 @@ const asJSON = "json"
 
 // exportForm is something an answer or a conversation can be taken elsewhere as.
 type exportForm struct {
-	as, word, suffix, mediaType string
+	as, word, suffix string
 
 	one bool // single answers only
 }
 
-const (
-	mediaMarkdown = "text/markdown; charset=utf-8"
-	mediaJSON     = "application/json"
-)
-
-// exportForms are all of them, in the order of the menu. A bibliography's media type is its own.
+// exportForms are all of them, in the order of the menu.
 var exportForms = []exportForm{
-	{as: string(ibid.StyleMarkdown), word: "Markdown", suffix: ".md", mediaType: mediaMarkdown},
-	{
-		as: string(ibid.StyleFootnotes), word: "Markdown with footnotes", suffix: ".footnotes.md",
-		mediaType: mediaMarkdown,
-	},
-	{as: string(ibid.StyleHTML), word: "HTML", suffix: ".html", mediaType: mediaHTML},
-	{as: string(ibid.StylePlain), word: "plain text", suffix: ".txt", mediaType: "text/plain; charset=utf-8"},
-	{as: string(ibid.StyleLaTeX), word: "LaTeX", suffix: ".tex", mediaType: "text/x-tex; charset=utf-8"},
-	{as: asJSON, word: "JSON", suffix: ".json", mediaType: mediaJSON},
+	{as: string(ibid.StyleMarkdown), word: "Markdown", suffix: ".md"},
+	{as: string(ibid.StyleFootnotes), word: "Markdown with footnotes", suffix: ".footnotes.md"},
+	{as: string(ibid.StyleHTML), word: "HTML", suffix: ".html"},
+	{as: string(ibid.StylePlain), word: "plain text", suffix: ".txt"},
+	{as: string(ibid.StyleLaTeX), word: "LaTeX", suffix: ".tex"},
+	{as: asJSON, word: "JSON", suffix: ".json"},
 	{as: string(biblio.BibTeX), word: "BibTeX", suffix: ".bib"},
 	{as: string(biblio.RIS), word: "RIS", suffix: ".ris"},
 	{as: string(biblio.CSLJSON), word: "CSL-JSON", suffix: ".csl.json"},
 	{as: string(biblio.APA), word: "APA", suffix: ".apa.txt"},
 	{as: string(biblio.MLA), word: "MLA", suffix: ".mla.txt"},
 	{as: string(biblio.Chicago), word: "Chicago", suffix: ".chicago.txt"},
-	{
-		as: string(export.OpenAI), word: "OpenAI chat completion", suffix: ".openai.json", mediaType: mediaJSON,
-		one: true,
-	},
-	{
-		as: string(export.LangChain), word: "LangChain content blocks", suffix: ".langchain.json",
-		mediaType: mediaJSON, one: true,
-	},
-	{
-		as: string(export.LlamaIndex), word: "LlamaIndex response", suffix: ".llamaindex.json",
-		mediaType: mediaJSON, one: true,
-	},
+	{as: string(export.OpenAI), word: "OpenAI chat completion", suffix: ".openai.json", one: true},
+	{as: string(export.LangChain), word: "LangChain content blocks", suffix: ".langchain.json", one: true},
+	{as: string(export.LlamaIndex), word: "LlamaIndex response", suffix: ".llamaindex.json", one: true},
 }
 
 // exportLink is an entry of a menu of exports.
@@ -136,15 +117,10 @@ func (p *Page) exportAnswer(w *httpx.Reply, r *httpx.Request) error {
 	}
 	title := titleOf(about)
 	var body []byte
-	switch {
-	case form.as == asJSON:
+	if form.as == asJSON {
 		body, err = api.CallJSON(call)
-	case form.one:
-		var b bytes.Buffer
-		err = export.Write(&b, export.Format(form.as), call.Answer, &export.Options{ID: call.AnswerID})
-		body = b.Bytes()
-	default:
-		body, err = p.exported(call.Answer, form, title, nil)
+	} else {
+		body, err = p.exported(call.Answer, form, title, nil, call.AnswerID)
 	}
 	if err != nil {
 		return fmt.Errorf("exporting an answer: %w", err)
@@ -187,7 +163,7 @@ func (p *Page) exportConversation(w *httpx.Reply, r *httpx.Request) error {
 	if form.as == asJSON {
 		body, err = api.ConversationJSON(c)
 	} else {
-		body, err = p.exported(joined(c), form, title, c.Numbering)
+		body, err = p.exported(joined(c), form, title, &c.Numbering, "")
 	}
 	if err != nil {
 		return fmt.Errorf("exporting a conversation: %w", err)
@@ -224,28 +200,20 @@ func (p *Page) wholeConversation(ctx context.Context, tenant, id string) (*store
 	}
 }
 
-// exported writes an answer in a form that has a list of sources, or is one.
-func (p *Page) exported(a *ibid.Answer, form exportForm, title string, numbering ibid.Numbering) ([]byte, error) {
-	var b bytes.Buffer
-	if f := biblio.Format(form.as); slices.Contains(biblio.Formats(), f) {
-		err := biblio.Write(&b, f, biblio.Cited(a), nil)
-		return b.Bytes(), err
+// exported writes an answer in a form that is not the JSON of the API. HTML is a page of its own.
+func (p *Page) exported(
+	a *ibid.Answer, form exportForm, title string, numbering *ibid.Numbering, id string,
+) ([]byte, error) {
+	body, err := api.RenderAnswer(a, form.as, numbering, &export.Options{ID: id})
+	if err == nil && form.as == string(ibid.StyleHTML) {
+		return p.fragment("export", "export", map[string]any{"Title": title, "Text": trustedHTML(string(body))})
 	}
-	o := &ibid.RenderOptions{Style: ibid.Style(form.as), List: true}
-	if numbering != nil {
-		o.Numbering = &numbering
-	}
-	text := a.Render(o)
-	if o.Style == ibid.StyleHTML {
-		return p.fragment("export", "export", map[string]any{"Title": title, "Text": trustedHTML(text)})
-	}
-	return []byte(strings.TrimSuffix(text, "\n") + "\n"), nil
+	return body, err
 }
 
 // writeExport answers with an export as a file.
 func writeExport(w *httpx.Reply, r *httpx.Request, form exportForm, title string, body []byte) {
-	mediaType := cmp.Or(form.mediaType, biblio.Format(form.as).MediaType())
-	writeFile(w, r, fileName(title)+form.suffix, mediaType, body)
+	writeFile(w, r, fileName(title)+form.suffix, api.MediaType(form.as), body)
 }
 
 // fileName returns what a file is called that has something with a title in it: letters and digits of any script, and

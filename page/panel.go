@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -212,16 +211,12 @@ func isSame(f *trail.SummarySource, s *ibid.Source) bool {
 // saveCopy hands out the octets of a source as they were read. Whatever they are, no browser shows them as a page of
 // this origin.
 func (p *Page) saveCopy(w *httpx.Reply, r *httpx.Request) error {
-	digits, ok := strings.CutPrefix(r.PathValue("hash"), "sha256:")
-	if b, err := hex.DecodeString(digits); !ok || err != nil || len(b) != 32 || digits != strings.ToLower(digits) {
-		return store.ErrNotFound
-	}
 	release, ok := p.bounds.saving.Take(r.Who.Tenant)
 	if !ok {
 		return busy("Too many copies are being saved at the same time.")
 	}
 	defer release()
-	version, err := p.readCopy(r.Context(), r.Who.Tenant, "sha256:"+digits)
+	version, err := p.readCopy(r.Context(), r.Who.Tenant, r.PathValue("hash"))
 	if err != nil {
 		return err
 	}
@@ -229,7 +224,7 @@ func (p *Page) saveCopy(w *httpx.Reply, r *httpx.Request) error {
 	// a server that cannot set deadlines has its own ways with slow readers
 	_ = rc.SetWriteDeadline(time.Now().Add(saveFor))
 	defer func() { _ = rc.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
-	writeFile(w, r, digits+".bin", "application/octet-stream", version.Octets)
+	writeFile(w, r, strings.TrimPrefix(version.Hash, "sha256:")+".bin", "application/octet-stream", version.Octets)
 	return nil
 }
 

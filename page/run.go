@@ -114,7 +114,7 @@ func (p *Page) exportRun(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	writeFile(w, r, name, mediaJSON, body)
+	writeFile(w, r, name, "application/json", body)
 	return nil
 }
 

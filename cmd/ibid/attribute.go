@@ -240,18 +240,18 @@ type sentenceJSON struct {
 }
 
 type candidateJSON struct {
-	Source    string          `json:"source"` // the id of the document
-	Title     *string         `json:"title"`
-	Passage   int             `json:"passage"`
-	Page      *int            `json:"page"`
-	Relevance float64         `json:"relevance"`
-	Score     *float64        `json:"score"`
-	Label     support.Label   `json:"label"`
-	Evidence  *string         `json:"evidence"`
-	Missing   []string        `json:"missing"`
-	Changed   bool            `json:"changed"`
-	Conflicts []checkConflict `json:"conflicts"`
-	Cited     bool            `json:"cited"`
+	Source    string                   `json:"source"` // the id of the document
+	Title     *string                  `json:"title"`
+	Passage   int                      `json:"passage"`
+	Page      *int                     `json:"page"`
+	Relevance float64                  `json:"relevance"`
+	Score     *float64                 `json:"score"`
+	Label     support.Label            `json:"label"`
+	Evidence  *string                  `json:"evidence"`
+	Missing   []string                 `json:"missing"`
+	Changed   bool                     `json:"changed"`
+	Conflicts []support.ReportConflict `json:"conflicts"`
+	Cited     bool                     `json:"cited"`
 }
 
 // writeJSON writes the answer document with the member attribution.
@@ -316,11 +316,9 @@ func newCandidate(c *support.Candidate, docs []support.Document) candidateJSON {
 		Relevance: c.Relevance,
 		Score:     c.Verdict.Score,
 		Label:     c.Verdict.Label,
-		Missing: lacking(
-			&c.Verdict,
-		),
+		Missing:   c.Verdict.MissingWords(),
 		Changed:   c.Verdict.Changed,
-		Conflicts: conflictsOf(&c.Verdict),
+		Conflicts: c.Verdict.ReportConflicts(),
 		Cited:     c.Source != "",
 	}
 	if d.Source.Title != "" {
@@ -334,24 +332,6 @@ func newCandidate(c *support.Candidate, docs []support.Document) candidateJSON {
 		out.Evidence = &words
 	}
 	return out
-}
-
-// conflictsOf returns what a claim says otherwise than its evidence. The list is never nil.
-func conflictsOf(v *support.Verdict) []checkConflict {
-	all := []checkConflict{}
-	for i := range v.Conflicts {
-		c := &v.Conflicts[i]
-		all = append(all, checkConflict{c.Kind, c.A.ValueText(), c.B.ValueText(), c.Note})
-	}
-	return all
-}
-
-func lacking(v *support.Verdict) []string {
-	all := []string{}
-	for i := range v.Missing {
-		all = append(all, v.Missing[i].Text)
-	}
-	return all
 }
 
 // comment tells people what the output does not.
@@ -418,11 +398,11 @@ func explainOne(c *support.Candidate, docs []support.Document) string {
 		fmt.Fprintf(&b, " p. %d", page)
 	}
 	fmt.Fprintf(&b, ", passage %d, relevance %.2f", c.Passage, c.Relevance)
-	if lacks := lacking(&c.Verdict); len(lacks) > 0 {
+	if lacks := c.Verdict.MissingWords(); len(lacks) > 0 {
 		b.WriteString("; it lacks: " + strings.Join(lacks[:min(len(lacks), 8)], ", "))
 	}
-	for _, conflict := range conflictsOf(&c.Verdict) {
-		b.WriteString("; changed: " + conflict.String())
+	for _, conflict := range c.Verdict.ReportConflicts() {
+		b.WriteString("; changed: " + conflictWords(&conflict))
 	}
 	return b.String()
 }

@@ -203,11 +203,7 @@ const (
 // writeVerdict writes a verdict for people.
 func writeVerdict(w io.Writer, v *support.Verdict, m *material) error {
 	var b strings.Builder
-	label := v.Label
-	if label == "" {
-		label = support.Unverified
-	}
-	fmt.Fprintf(&b, "%s", label)
+	b.WriteString(string(cmp.Or(v.Label, support.Unverified)))
 	if v.Score != nil {
 		fmt.Fprintf(&b, "  %.2f", *v.Score)
 	}
@@ -223,8 +219,8 @@ func writeVerdict(w io.Writer, v *support.Verdict, m *material) error {
 	if terms := missing(v); terms != "" {
 		row("missing", terms)
 	}
-	for _, c := range conflictsOf(v) {
-		row("changed", c.String())
+	for _, c := range v.ReportConflicts() {
+		row("changed", conflictWords(&c))
 	}
 	for _, issue := range v.Issues {
 		row("note", issue.Code+": "+issue.Detail)
@@ -233,8 +229,8 @@ func writeVerdict(w io.Writer, v *support.Verdict, m *material) error {
 	return err
 }
 
-// String says a conflict to people.
-func (c checkConflict) String() string {
+// conflictWords says a conflict to people.
+func conflictWords(c *support.ReportConflict) string {
 	if c.Kind == support.ConflictNegation && c.Note != "" { // its values are no words that stand for each other
 		return strings.TrimPrefix(c.Note, "negation: ")
 	}
@@ -242,13 +238,9 @@ func (c checkConflict) String() string {
 }
 
 func missing(v *support.Verdict) string {
-	var terms []string
-	for i := range v.Missing {
-		if i == maxShownMissing {
-			terms = append(terms, fmt.Sprintf("and %d more", len(v.Missing)-i))
-			break
-		}
-		terms = append(terms, v.Missing[i].Text)
+	terms := v.MissingWords()
+	if more := len(terms) - maxShownMissing; more > 0 {
+		terms = append(terms[:maxShownMissing], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(terms, ", ")
 }

@@ -153,17 +153,11 @@ func (m *material) find(e support.Span) (*origin, ibid.Span) {
 func (m *material) name(line *checkLine, v *support.Verdict) {
 	for i, e := range v.Evidence {
 		from, span := m.find(e)
-		out := checkEvidence{
-			Passage: e.Passage,
-			Source:  &from.source,
-			Start:   span.Start,
-			End:     span.End,
-			Text:    from.text[span.Start:span.End],
-		}
+		out := &line.Evidence[i]
+		out.Source, out.Start, out.End, out.Text = &from.source, span.Start, span.End, from.text[span.Start:span.End]
 		if from.passage.Page > 0 {
 			out.Page = &from.passage.Page
 		}
-		line.Evidence[i] = out
 	}
 	line.Issues = append(line.Issues, m.issues...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/biblio"
 	"github.com/ibidhq/ibid/export"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/server"
 )
 
@@ -74,7 +75,7 @@ Formats:
 
 // citeForms returns what --as can say.
 func citeForms() []string {
-	return slices.Concat(words(ibid.Styles()), []string{asJSON}, words(biblio.Formats()), words(export.Formats()))
+	return slices.Concat(text.Strings(ibid.Styles()), []string{asJSON}, text.Strings(biblio.Formats()), text.Strings(export.Formats()))
 }
 
 func (f *citeFlags) add(c *cobra.Command) {
@@ -84,11 +85,11 @@ func (f *citeFlags) add(c *cobra.Command) {
 		"what to write: `FORM` is markdown, plain, html, footnotes, latex, json, bibtex, ris, csl-json, apa, mla, "+
 			"chicago, openai, langchain or llamaindex")
 	flags.BoolVar(&f.json, "json", false, "the same as --as json")
-	addChoice(c, server.OneOf(&f.style, "STYLE", words(ibid.Styles())...), "style",
+	addChoice(c, server.OneOf(&f.style, "STYLE", text.Strings(ibid.Styles())...), "style",
 		"`STYLE` of cited_text in JSON: markdown (default), plain, html, footnotes or latex")
 	addChoice(c, server.OneOf(&f.marker, "KIND", "number", "id"), "marker",
 		"`KIND` of the marks in the text: number (default), or id of the source")
-	addChoice(c, server.OneOf(&f.unit, "UNIT", words(ibid.Units())...), "unit",
+	addChoice(c, server.OneOf(&f.unit, "UNIT", text.Strings(ibid.Units())...), "unit",
 		"`UNIT` of the offsets: utf-8 (bytes, the default of JSON), code-point (that of openai and langchain) or "+
 			"utf-16")
 	addChoice(c, server.OneOf(&f.format, "FORMAT", ibid.Formats()...), "format",

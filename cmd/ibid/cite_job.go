@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/biblio"
 	"github.com/ibidhq/ibid/export"
 )
@@ -136,15 +137,10 @@ func judge(a *ibid.Answer, readErr, decodeErr error, format string) error {
 		return nil
 	case decodeErr != nil:
 		return decodeErr
-	case format != "" && format != ibid.Generic && isBlank(a):
+	case format != "" && format != ibid.Generic && api.IsBlank(a):
 		return fmt.Errorf("decode as %s: %w", format, errNothing)
 	}
 	return nil
-}
-
-// isBlank reports whether nothing was found, not even an end.
-func isBlank(a *ibid.Answer) bool {
-	return a.ID == "" && a.Text == "" && len(a.Sources) == 0 && len(a.ToolCalls) == 0 && a.Finish == ""
 }
 
 // comment tells people what the output does not.

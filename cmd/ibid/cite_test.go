@@ -17,6 +17,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/biblio"
 	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // runInside runs the program inside the test.
@@ -47,7 +48,7 @@ func TestCiteRecordings(t *testing.T) {
 		if err := checkDocument(stdout); err != nil || strings.Count(stdout, "\n") != 1 {
 			t.Errorf("%s: %v", name, err)
 		}
-		for _, form := range append(words(ibid.Styles()), words(biblio.Formats())...) {
+		for _, form := range append(text.Strings(ibid.Styles()), text.Strings(biblio.Formats())...) {
 			if exit, _, stderr := runInside(t, nil, append(args, "--as", form)...); exit != 0 {
 				t.Errorf("%s: --as %s: exit code %d: %s", name, form, exit, stderr)
 			}

@@ -18,12 +18,11 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/ibidhq/ibid/server"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
 )
 

@@ -4,15 +4,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"text/tabwriter"
 
-	"github.com/ibidhq/ibid/server"
-
 	"github.com/spf13/cobra"
 
+	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
 )
@@ -73,13 +72,13 @@ strategies in the file of --config.`,
 			if err := c.ResolveStore(cmd.Flags(), w.env); err != nil { // it reads the strategies of the file, too
 				return err
 			}
-			e := &experimenting{experimentFlags: f, Trial: experiment.Trial{Live: f.live}, world: w}
+			e := &experimenting{experimentFlags: f, world: w}
+			e.Live = f.live
 			if err := e.choose(c, args); err != nil { // before a database is missed
 				return err
 			}
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
-				e.store = s
-				return e.run(ctx)
+				return e.run(ctx, s)
 			})
 		},
 	}
@@ -128,12 +127,9 @@ func listStrategies(cmd *cobra.Command, c *server.Config, f *experimentFlags, w 
 // experimenting is one call of ibid experiment.
 type experimenting struct {
 	*experimentFlags
-	experiment.Trial
+	api.Comparison
 
-	store *store.Store
 	world world
-	seen  int // runs that were looked at
-	bad   int // runs that could not be read
 }
 
 // choose finds the two strategies.
@@ -156,26 +152,15 @@ func (e *experimenting) choose(c *server.Config, names []string) error {
 	return nil
 }
 
-func (e *experimenting) run(ctx context.Context) error {
-	e.Feedback = func(ctx context.Context, answerID string) (experiment.Feedback, error) {
-		counts, err := e.store.FeedbackCounts(ctx, e.tenant, &store.FeedbackQuery{AnswerID: answerID})
-		if err != nil {
-			return experiment.Feedback{}, err
-		}
-		return experiment.Feedback{Judged: counts.Citations, Right: counts.Right}, nil
-	}
+func (e *experimenting) run(ctx context.Context, s *store.Store) error {
 	bar := countProgress(e.runs, "runs", e.world)
-	err := e.eachRun(ctx, func(id string) error {
-		defer bar.step()
-		e.seen++
-		return e.measure(ctx, id)
-	})
+	err := e.AddRuns(ctx, s, e.tenant, e.runs, bar.step)
 	bar.end()
 	if err != nil {
 		return err
 	}
-	if e.bad > 0 {
-		say(e.world.err, "%s could not be read", plural(e.bad, "run"))
+	if e.Bad > 0 {
+		say(e.world.err, "%s could not be read", plural(e.Bad, "run"))
 	}
 	if e.Elsewhere > 0 {
 		say(e.world.err, "%s left out: their final answers were not captured", plural(e.Elsewhere, "run"))
@@ -195,53 +180,16 @@ func (e *experimenting) nothing() error {
 	if e.live {
 		return &usageError{
 			fmt.Errorf(
-				"none of the latest %s was attributed by %s or %s", plural(e.seen, "run"), e.Sides[0].ID(),
+				"none of the latest %s was attributed by %s or %s", plural(e.Seen, "run"), e.Sides[0].ID(),
 				e.Sides[1].ID(),
 			),
 			"ibid serve --experiment NAME=A,B divides the runs between two strategies; --runs N looks further back",
 		}
 	}
 	return &usageError{
-		fmt.Errorf("none of the latest %s has a final answer", plural(e.seen, "run")),
+		fmt.Errorf("none of the latest %s has a final answer", plural(e.Seen, "run")),
 		"calls with Ibid-Run, or POST /v1/runs, make some",
 	}
-}
-
-// eachRun calls f for the latest runs.
-func (e *experimenting) eachRun(ctx context.Context, f func(id string) error) error {
-	q := &store.Query{}
-	for left := e.runs; left > 0; {
-		q.Limit = min(left, store.MaxLimit)
-		page, err := e.store.Runs(ctx, e.tenant, q)
-		if err != nil {
-			return err
-		}
-		for i := range page.Items {
-			if err := f(page.Items[i].ID); err != nil {
-				return err
-			}
-		}
-		left -= len(page.Items)
-		if q.Cursor = page.Next; q.Cursor == "" {
-			return nil
-		}
-	}
-	return nil
-}
-
-// measure adds what the strategies make of a run. One that cannot be read is counted and left out.
-func (e *experimenting) measure(ctx context.Context, id string) error {
-	t, err := e.store.Trail(ctx, e.tenant, id)
-	if err != nil {
-		if ctx.Err() != nil || store.IsTemporary(err) {
-			return err
-		}
-		if !errors.Is(err, store.ErrNotFound) { // else it was deleted meanwhile
-			e.bad++
-		}
-		return nil
-	}
-	return e.Add(ctx, t)
 }
 
 // show prints a report for people.

@@ -13,15 +13,6 @@ import (
 	"github.com/ibidhq/ibid/support"
 )
 
-// words returns names as a flag's choices have them.
-func words[T ~string](names []T) []string {
-	all := make([]string, len(names))
-	for i, name := range names {
-		all[i] = string(name)
-	}
-	return all
-}
-
 // addChoice gives a command a flag of a few words.
 func addChoice(cmd *cobra.Command, choice *server.Choice, name, usage string) {
 	cmd.Flags().Var(choice, name, usage)

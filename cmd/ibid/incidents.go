@@ -7,10 +7,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/ibidhq/ibid/server"
-
 	"github.com/spf13/cobra"
 
+	"github.com/ibidhq/ibid/internal/text"
+	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )
@@ -67,7 +67,7 @@ Exit codes: 0 done, 1 the list is not in order (--check), 2 it cannot be read.`,
 	flags.BoolVar(&f.json, "json", false, "one JSON object a line; with --check one object")
 	if err := cmd.RegisterFlagCompletionFunc(
 		"status",
-		cobra.FixedCompletions(words(incidentStatuses()), cobra.ShellCompDirectiveNoFileComp),
+		cobra.FixedCompletions(text.Strings(incidentStatuses()), cobra.ShellCompDirectiveNoFileComp),
 	); err != nil {
 		panic(err) // the flag was added above
 	}

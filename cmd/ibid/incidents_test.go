@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/internal/text"
 )
 
 // Shells complete the words that docs/verify.md says may count as a failure.
@@ -29,7 +31,7 @@ func TestIncidentStatuses(t *testing.T) {
 			want = append(want, word[1])
 		}
 	}
-	got := words(incidentStatuses())
+	got := text.Strings(incidentStatuses())
 	slices.Sort(got)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -11,11 +11,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/ibidhq/ibid/server"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid/keyring"
+	"github.com/ibidhq/ibid/server"
 )
 
 // maxKeyFile is how many bytes a file with a private key may have.

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ibidhq/ibid/server"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/mcp"
+	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"

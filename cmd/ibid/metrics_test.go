@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ibidhq/ibid/server"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/server"
 )
 
 const metricsHead = `<!-- Written by go generate from what the gateway registers: change that, and run make generate. -->

@@ -7,10 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ibidhq/ibid/server"
-
 	"github.com/spf13/cobra"
 
+	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
 )
 

@@ -19,10 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ibidhq/ibid/internal/file"
-
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/ibidhq/ibid/internal/file"
 	"github.com/ibidhq/ibid/internal/replay"
 	"github.com/ibidhq/ibid/internal/testenv"
 )

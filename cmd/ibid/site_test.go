@@ -12,9 +12,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/ibidhq/ibid/internal/file"
-
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/ibidhq/ibid/internal/file"
 )
 
 // cmdReserve names ports that nobody listens at: a server that has to say its own address must know it before it has it.

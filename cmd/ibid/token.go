@@ -11,10 +11,9 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/ibidhq/ibid/server"
-
 	"github.com/spf13/cobra"
 
+	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
 )
 

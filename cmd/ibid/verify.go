@@ -7,10 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ibidhq/ibid/server"
-
 	"github.com/spf13/cobra"
 
+	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"

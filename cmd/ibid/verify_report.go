@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ibidhq/ibid/server"
-
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid/keyring"
+	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )

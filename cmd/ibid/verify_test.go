@@ -13,9 +13,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ibidhq/ibid/internal/file"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/file"
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"

@@ -93,6 +93,29 @@ func TooMany(after time.Duration, detail, hint string) *gateway.Problem {
 	return p
 }
 
+// maxRuns is how many stored bytes of runs are worked on at the same time: they take some times as many. A larger run
+// goes alone, and a small one counts as a quarter: each takes a processor.
+const maxRuns = 32 << 20
+
+// Runs bounds the stored bytes of the runs that are worked on at the same time.
+type Runs struct{ room *semaphore.Weighted }
+
+// NewRuns returns a Runs.
+func NewRuns() *Runs { return &Runs{semaphore.NewWeighted(maxRuns)} }
+
+// Hold waits until a run may be read and worked on. Release lets others.
+func (rs *Runs) Hold(ctx context.Context, s *store.Store, tenant, run string) (release func(), err error) {
+	weight, err := s.Weight(ctx, tenant, run)
+	if err != nil {
+		return nil, StoreError("read a run", err)
+	}
+	weight = min(max(weight, maxRuns/4), maxRuns)
+	if err := rs.room.Acquire(ctx, weight); err != nil {
+		return nil, gateway.Unavailable("too many runs are being worked on at the same time")
+	}
+	return func() { rs.room.Release(weight) }, nil
+}
+
 // Bodies bounds the bytes of all request bodies that are held at the same time.
 type Bodies struct{ room *semaphore.Weighted }
 

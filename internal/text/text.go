@@ -107,6 +107,15 @@ func Hidden(r rune) bool {
 		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
+// Strings returns names of a type of their own as strings.
+func Strings[T ~string](names []T) []string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = string(name)
+	}
+	return all
+}
+
 // Host returns the host of a URL in lower case, without port, brackets and final dot; empty if it has none.
 func Host(raw string) string {
 	u, err := url.Parse(strings.TrimSpace(raw))

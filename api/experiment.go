@@ -1,0 +1,65 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/store"
+)
+
+// Comparison compares two strategies on a tenant's stored runs.
+type Comparison struct {
+	experiment.Trial
+
+	Seen int // runs that were looked at
+	Bad  int // of these, runs that could not be read
+}
+
+// AddRuns measures the latest runs, up to most, and calls done after each, unless it is nil. A run that cannot be read
+// is counted and left out. An error that goes away by itself ends it, and so does the end of ctx.
+func (c *Comparison) AddRuns(ctx context.Context, s *store.Store, tenant string, most int, done func()) error {
+	c.Feedback = func(ctx context.Context, answerID string) (experiment.Feedback, error) {
+		counts, err := s.FeedbackCounts(ctx, tenant, &store.FeedbackQuery{AnswerID: answerID})
+		if err != nil {
+			return experiment.Feedback{}, err
+		}
+		return experiment.Feedback{Judged: counts.Citations, Right: counts.Right}, nil
+	}
+	q := &store.Query{}
+	for left := most; left > 0; {
+		q.Limit = min(left, store.MaxLimit)
+		page, err := s.Runs(ctx, tenant, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			if err := c.addRun(ctx, s, tenant, page.Items[i].ID); err != nil {
+				return err
+			}
+			if done != nil {
+				done()
+			}
+		}
+		left -= len(page.Items)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (c *Comparison) addRun(ctx context.Context, s *store.Store, tenant, id string) error {
+	c.Seen++
+	run, err := s.Trail(ctx, tenant, id)
+	switch {
+	case err == nil:
+		return c.Add(ctx, run)
+	case errors.Is(err, store.ErrNotFound): // it was deleted meanwhile
+		return nil
+	case ctx.Err() != nil || store.IsTemporary(err):
+		return err
+	}
+	c.Bad++
+	return nil
+}
