@@ -467,7 +467,7 @@ func TestDamagedFile(t *testing.T) {
 				if p > 100 && got > 1 && got+int(damaged) < 101 {
 					t.Errorf("%d records are there and %d damaged, of %d", got, damaged, p)
 				}
-				if name == "middle" && got < 90 {
+				if name == "middle" && got < 85 { // a page has about a dozen
 					t.Errorf("only %d records are there", got)
 				}
 				j.Close()
