@@ -185,12 +185,8 @@ func (e *exchange) survive() {
 func (e *exchange) logPanic(doing string, stack []byte) {
 	e.g.log.LogAttrs(
 		e.in.Context(), slog.LevelError, "a mistake of ours was caught", slog.String("doing", doing),
-		slog.String("upstream", e.up.Name),
-		slog.String(
-			"route", e.counters.pattern,
-		),
-		slog.String("answer_id", e.answerID),
-		slog.String("stack", string(stack)),
+		slog.String("upstream", e.up.Name), slog.String("route", e.counters.pattern),
+		slog.String("answer_id", e.answerID), slog.String("stack", string(stack)),
 	)
 }
 
@@ -296,10 +292,8 @@ func (e *exchange) traceCall() {
 func (e *exchange) traceAnswer(span trace.Span, a *ibid.Answer) {
 	span.SetAttributes(
 		attribute.String("gen_ai.provider.name", call.OTelName(a.Provider)),
-		attribute.String("ibid.answer", e.answerID),
-		attribute.Int("ibid.citations", len(a.Citations)),
-		attribute.Int("ibid.sources", len(a.Sources)),
-		attribute.Bool("ibid.complete", a.Complete),
+		attribute.String("ibid.answer", e.answerID), attribute.Int("ibid.citations", len(a.Citations)),
+		attribute.Int("ibid.sources", len(a.Sources)), attribute.Bool("ibid.complete", a.Complete),
 	)
 	if a.ID != "" {
 		span.SetAttributes(attribute.String("gen_ai.response.id", a.ID))

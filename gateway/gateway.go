@@ -61,10 +61,7 @@ func New(o *Options) (*Gateway, error) {
 	if o == nil || len(o.Upstreams) == 0 || o.Store == nil || o.Journal == nil {
 		return nil, errors.New("making a gateway: it needs upstreams, a store and a journal")
 	}
-	g := &Gateway{
-		upstreams: map[string]*upstream{}, options: *o,
-		idle: make(chan struct{}, 1),
-	}
+	g := &Gateway{upstreams: map[string]*upstream{}, options: *o, idle: make(chan struct{}, 1)}
 	g.patience.New = func() any { return new(patience) }
 	g.stop, g.cut = context.WithCancel(context.Background())
 	if err := g.setDefaults(); err != nil {

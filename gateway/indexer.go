@@ -312,8 +312,7 @@ func (ix *indexer) setAside(ctx context.Context, item *indexItem, why error) err
 			g.log.LogAttrs(
 				ctx, slog.LevelError,
 				"an answer that the store does not take cannot be set aside; it stays in the journal",
-				slog.Uint64("position", uint64(item.at)),
-				slog.Duration("again_in", wait), slog.Any("error", err),
+				slog.Uint64("position", uint64(item.at)), slog.Duration("again_in", wait), slog.Any("error", err),
 			)
 			if err := pause(ctx, wait); err != nil {
 				return err

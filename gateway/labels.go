@@ -87,9 +87,7 @@ func readLabels(h http.Header) (labels, error) {
 }
 
 func removeLabels(h http.Header) {
-	for _, name := range []string{
-		RunHeader, StepHeader, ConversationHeader, AgentHeader, PublishHeader, TokenHeader,
-	} {
+	for _, name := range []string{RunHeader, StepHeader, ConversationHeader, AgentHeader, PublishHeader, TokenHeader} {
 		delete(h, name)
 	}
 	removeSession(h)

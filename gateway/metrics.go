@@ -82,10 +82,7 @@ func newMetrics(g *Gateway, r prometheus.Registerer) (*metrics, error) {
 		"held_request_bytes", "Bytes of request bodies that are held.",
 		func() float64 { return float64(g.held.Load()) },
 	)
-	gauge(
-		"journal_bytes", "Size of the journal.",
-		func() float64 { return float64(g.options.Journal.Stats().Bytes) },
-	)
+	gauge("journal_bytes", "Size of the journal.", func() float64 { return float64(g.options.Journal.Stats().Bytes) })
 	gauge(
 		"journal_records", "Answers in the journal that are not in the store.",
 		func() float64 { return float64(g.options.Journal.Stats().Records) },

@@ -109,8 +109,7 @@ func unreadable(err error) error {
 		p.Status = http.StatusRequestTimeout
 		return p
 	}
-	return NewProblem(
-		CodeBadRequest, "the request's body broke off, or is not encoded as its header says", "")
+	return NewProblem(CodeBadRequest, "the request's body broke off, or is not encoded as its header says", "")
 }
 
 // attach gives the body to the request for the upstream, with its length.

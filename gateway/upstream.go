@@ -20,8 +20,7 @@ const maxUpstreamName = 64
 
 // reserved are the first path segments that are ibid's own.
 var reserved = strings.Fields("v1 ui runs mcp healthz readyz metrics " +
-	"schema log .well-known ibid.js favicon.ico robots.txt " +
-	"assets docs debug api ibid")
+	"schema log .well-known ibid.js favicon.ico robots.txt assets docs debug api ibid")
 
 // Reserved returns the first path segments that are ibid's own, and so no names of upstreams.
 func Reserved() []string { return slices.Clone(reserved) }

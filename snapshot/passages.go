@@ -155,8 +155,7 @@ func (p *packer) add(s ibid.Span, body bool) {
 func (p *packer) flush() {
 	if p.open.Len() > 0 {
 		p.passages = append(
-			p.passages,
-			Passage{Span: p.open, Heading: p.title, Page: p.page, Index: len(p.passages), Breaks: p.begins},
+			p.passages, Passage{Span: p.open, Heading: p.title, Page: p.page, Index: len(p.passages), Breaks: p.begins},
 		)
 	}
 	p.open, p.body, p.begins = ibid.Span{}, false, nil

@@ -44,11 +44,8 @@ func deflated(s string) string {
 // onePage writes a document of one page with the font F1.
 func onePage(font, content string) string {
 	return pdf(
-		"<</Type/Catalog/Pages 2 0 R>>",
-		"<</Type/Pages/Kids[3 0 R]/Count 1/Resources<</Font<</F1 5 0 R>>>>>>",
-		"<</Type/Page/Parent 2 0 R/Contents 4 0 R>>",
-		content,
-		font,
+		"<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1/Resources<</Font<</F1 5 0 R>>>>>>",
+		"<</Type/Page/Parent 2 0 R/Contents 4 0 R>>", content, font,
 	)
 }
 
@@ -142,8 +139,7 @@ func TestPDFModern(t *testing.T) {
 		body += object + " "
 	}
 	file := pdf(
-		"<</Type/Catalog/Pages 2 0 R/Lang(de)>>",
-		"<</Type/Pages/Kids[3 0 R 4 0 R]/Count 2>>",
+		"<</Type/Catalog/Pages 2 0 R/Lang(de)>>", "<</Type/Pages/Kids[3 0 R 4 0 R]/Count 2>>",
 		"<</Type/Page/Parent 2 0 R/Contents[5 0 R 6 0 R]/Resources<</Font<</F 10 0 R>>>>>>",
 		"<</Type/Page/Parent 2 0 R/Contents 5 0 R/Resources 9 0 R>>",
 		stream("", "BT /F 30 Tf 50 700 Td <00010002> Tj ET"),
@@ -172,8 +168,7 @@ func TestPDFModern(t *testing.T) {
 // Text that marked content says apart from its glyphs, and forms.
 func TestPDFMarkedContent(t *testing.T) {
 	file := pdf(
-		"<</Type/Catalog/Pages 2 0 R>>",
-		"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+		"<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
 		"<</Type/Page/Contents 4 0 R/Resources<</Font<</F 5 0 R>>/XObject<</X 6 0 R>>>>>>",
 		stream("", "BT /F 10 Tf 50 700 Td /Span<</ActualText(office)>>BDC (o\\001) Tj (ce) Tj EMC ( open) Tj ET /X Do"),
 		helvetica,

@@ -90,11 +90,9 @@ func (f *Feedback) subject() string {
 		return f.ID
 	}
 	// strings always can be
-	b, _ := json.Marshal(
-		[]string{
-			f.By, f.AnswerID, f.Citation, f.Run, strconv.Itoa(f.Step), f.Source, strconv.FormatBool(f.Verdict == ""),
-		},
-	)
+	b, _ := json.Marshal([]string{
+		f.By, f.AnswerID, f.Citation, f.Run, strconv.Itoa(f.Step), f.Source, strconv.FormatBool(f.Verdict == ""),
+	})
 	return hash(string(b))
 }
 
@@ -111,8 +109,7 @@ func (s *Store) AddFeedback(ctx context.Context, tenant string, f *Feedback) err
 	}
 	f.ID, f.At = "fb_"+id.String(), instant(micros(time.Now()))
 	err = s.update(
-		ctx,
-		func(ctx context.Context, tx *transaction) error { return tx.addFeedback(ctx, lookup(tenant), f) },
+		ctx, func(ctx context.Context, tx *transaction) error { return tx.addFeedback(ctx, lookup(tenant), f) },
 	)
 	return about(err, "storing feedback")
 }

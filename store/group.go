@@ -213,8 +213,7 @@ func (tx *transaction) number(ctx context.Context, table *groupTable, list []*gr
 		return err
 	}
 	return tx.exec(
-		ctx,
-		&tuples{before: tx.insertInto("numbers", "tenant, conversation, number, keys"), row: "($, $, $, $)"},
+		ctx, &tuples{before: tx.insertInto("numbers", "tenant, conversation, number, keys"), row: "($, $, $, $)"},
 		numbers,
 	)
 }
@@ -338,8 +337,7 @@ func (tx *transaction) giveWay(ctx context.Context, t *group, numbers []int64) e
 		}
 	}
 	slices.SortFunc(
-		moved,
-		func(a, b counted) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.n, b.n)) },
+		moved, func(a, b counted) int { return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.n, b.n)) },
 	)
 	for _, c := range moved {
 		t.steps++

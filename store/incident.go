@@ -149,8 +149,7 @@ func (w *incidentWriter) whose(ctx context.Context, digest string, i *verify.Inc
 		w.tx,
 		scan,
 		"SELECT pins.answer_id, pins.run FROM publications p JOIN pins ON pins.tenant = p.tenant AND pins.path "+
-			"= p.path "+
-			"WHERE p.tenant = $1 AND p.digest = $2 AND pins.claim = $3 LIMIT 1",
+			"= p.path WHERE p.tenant = $1 AND p.digest = $2 AND pins.claim = $3 LIMIT 1",
 		w.tenant,
 		digest,
 		lookup(i.ClaimID),

@@ -70,8 +70,7 @@ func (tx *transaction) growLog(ctx context.Context, before *tlog.Before, growth 
 		return err
 	}
 	_, err := tx.ExecContext(
-		ctx, "UPDATE log_head SET size = $1, checkpoint = $2 WHERE one = 1",
-		before.Size+int64(len(growth.Leaves)),
+		ctx, "UPDATE log_head SET size = $1, checkpoint = $2 WHERE one = 1", before.Size+int64(len(growth.Leaves)),
 		growth.Checkpoint,
 	)
 	return err
@@ -169,12 +168,7 @@ func (l *logTiles) Leaves(ctx context.Context, from int64, n int) ([]tlog.Leaf, 
 // Find implements [tlog.Tiles].
 func (l *logTiles) Find(ctx context.Context, leaf tlog.Leaf) (int64, error) {
 	at := int64(-1)
-	err := each(
-		ctx, l.db,
-		into(&at),
-		"SELECT n FROM log_leaves WHERE leaf = $1",
-		leaf[:],
-	)
+	err := each(ctx, l.db, into(&at), "SELECT n FROM log_leaves WHERE leaf = $1", leaf[:])
 	if err == nil && at < 0 {
 		err = tlog.ErrNotFound
 	}

@@ -81,9 +81,7 @@ func (m *tenantMemory) remember(
 			_, err := tx.ExecContext(
 				ctx,
 				"INSERT INTO memory (tenant, kind, key, at, value) VALUES ($1, $2, $3, $4, $5) ON CONFLICT "+otherwise,
-				m.tenant, lookup(kind), lookup(key),
-				micros(time.Now()),
-				append([]byte{}, value...),
+				m.tenant, lookup(kind), lookup(key), micros(time.Now()), append([]byte{}, value...),
 			)
 			if err != nil {
 				return err

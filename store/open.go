@@ -285,8 +285,7 @@ func newDialect(postgres bool) dialect {
 
 // migrate brings the tables of db up to date. lock keeps other processes from doing so until what it returns is called.
 func (d dialect) migrate(
-	ctx context.Context, db *sql.DB,
-	lock func(context.Context) (func() error, error),
+	ctx context.Context, db *sql.DB, lock func(context.Context) (func() error, error),
 ) (err error) {
 	provider, err := d.provider(db)
 	if err != nil {

@@ -179,8 +179,7 @@ func (tx *transaction) replacePins(
 	ctx context.Context, tenant, path, supersedes string, answers map[string]bool,
 ) error {
 	const same = "FROM pins o WHERE o.tenant = pins.tenant AND o.answer_id = pins.answer_id AND o.path IN ('', " +
-		"$1) AND o.citation = pins.citation " +
-		"AND o.claim = pins.claim AND o.source = pins.source AND o.rank > 0"
+		"$1) AND o.citation = pins.citation AND o.claim = pins.claim AND o.source = pins.source AND o.rank > 0"
 	_, err := tx.ExecContext(
 		ctx,
 		"UPDATE pins SET (rank, status, checked, detail) = (SELECT o.rank, o.status, o.checked, o.detail "+same+
@@ -263,8 +262,7 @@ func (s *Store) SetStatuses(ctx context.Context, tenant string, list []PinStatus
 		return nil
 	}
 	err := s.update(
-		ctx,
-		func(ctx context.Context, tx *transaction) error { return tx.setStatuses(ctx, lookup(tenant), list) },
+		ctx, func(ctx context.Context, tx *transaction) error { return tx.setStatuses(ctx, lookup(tenant), list) },
 	)
 	return about(err, "storing what came of checks")
 }
@@ -278,13 +276,8 @@ func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []Pi
 		status := &list[i]
 		if _, err := tx.ExecContext(
 			ctx, "UPDATE pins SET rank = $1, status = $2, checked = $3, detail = $4 WHERE tenant = $5 AND n = $6",
-			severity(
-				status.Counts,
-			),
-			lookup(string(status.Status)),
-			knownMicros(status.CheckedAt),
-			plain(string(status.Detail)),
-			tenant, status.ID,
+			severity(status.Counts), lookup(string(status.Status)), knownMicros(status.CheckedAt),
+			plain(string(status.Detail)), tenant, status.ID,
 		); err != nil {
 			return err
 		}
@@ -307,16 +300,13 @@ func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []Pi
 		if err != nil {
 			return err
 		}
-		events = append(
-			events,
-			Event{
-				Tenant: tenant,
-				Run:    p.Run,
-				Kind:   EventVerification,
-				At:     time.Now(),
-				Data:   []byte(plain(string(data))),
-			},
-		)
+		events = append(events, Event{
+			Tenant: tenant,
+			Run:    p.Run,
+			Kind:   EventVerification,
+			At:     time.Now(),
+			Data:   []byte(plain(string(data))),
+		})
 	}
 	return tx.tellRuns(ctx, events)
 }
@@ -540,11 +530,7 @@ func (s *Store) TrackStored(ctx context.Context) (int, error) {
 // trackStored notes what a batch of answers cite.
 func (tx *transaction) trackStored(ctx context.Context) (int, error) {
 	var mark int64
-	if err := each(
-		ctx, tx,
-		into(&mark),
-		"SELECT value FROM marks WHERE name = $1", trackMark,
-	); err != nil {
+	if err := each(ctx, tx, into(&mark), "SELECT value FROM marks WHERE name = $1", trackMark); err != nil {
 		return 0, err
 	}
 	n := 0

@@ -112,9 +112,7 @@ func (s *Store) expiries(ctx context.Context, r *Retention, now time.Time) ([]ex
 		}
 		found = false
 		err := each(
-			ctx, s.db,
-			func(rows *sql.Rows) error { found = true; return rows.Scan(&provider) },
-			query, provider,
+			ctx, s.db, func(rows *sql.Rows) error { found = true; return rows.Scan(&provider) }, query, provider,
 		)
 		if err != nil || !found {
 			return list, err
@@ -326,9 +324,7 @@ func (s *Store) pruneRead(ctx context.Context, r *Retention, now time.Time, done
 		for old.keep > 0 {
 			n := 0
 			err := s.update(ctx, func(ctx context.Context, tx *transaction) (err error) {
-				n, err = tx.changed(
-					ctx, old.drop+"("+old.which+" LIMIT $2)", micros(now.Add(-old.keep)), pruneBatch,
-				)
+				n, err = tx.changed(ctx, old.drop+"("+old.which+" LIMIT $2)", micros(now.Add(-old.keep)), pruneBatch)
 				return err
 			})
 			if err != nil {
@@ -537,9 +533,7 @@ func (tx *transaction) removeEmpty(ctx context.Context, report *PruneReport) err
 	); err != nil {
 		return err
 	}
-	runs, err := tx.ids(
-		ctx, "DELETE FROM runs WHERE answers <= 0 AND recorded <= 0 AND "+idle+" RETURNING tenant, id",
-	)
+	runs, err := tx.ids(ctx, "DELETE FROM runs WHERE answers <= 0 AND recorded <= 0 AND "+idle+" RETURNING tenant, id")
 	if err != nil {
 		return err
 	}

@@ -95,9 +95,7 @@ func (tx *transaction) putPublications(ctx context.Context, rows []*row) error {
 		values = append(values, answers[i].fresh(statePending, now))
 	}
 	if err := tx.exec(
-		ctx,
-		tx.insertPublications(" ON CONFLICT (pub, answer_id, revision) DO NOTHING"),
-		values,
+		ctx, tx.insertPublications(" ON CONFLICT (pub, answer_id, revision) DO NOTHING"), values,
 	); err != nil {
 		return err
 	}
@@ -124,11 +122,7 @@ func (tx *transaction) putPublications(ctx context.Context, rows []*row) error {
 // isFinished reports whether it was said that a run has ended: that may come before its last answer is indexed.
 func (tx *transaction) isFinished(ctx context.Context, k *publicationKey) (bool, error) {
 	finished := int64(0)
-	err := each(
-		ctx, tx,
-		into(&finished),
-		"SELECT finished FROM runs WHERE tenant = $1 AND id = $2", k.tenant, k.run,
-	)
+	err := each(ctx, tx, into(&finished), "SELECT finished FROM runs WHERE tenant = $1 AND id = $2", k.tenant, k.run)
 	return finished > 0, err
 }
 
@@ -137,11 +131,9 @@ const publicationColumns = "pub, answer_id, revision, tenant, run, path, superse
 
 func (tx *transaction) insertPublications(after string) *tuples {
 	return &tuples{
-		before: tx.insertInto(
-			"publications", publicationColumns,
-		),
-		row:   "($, $, $, $, $, $, $, $, $, $, $, $, $, $, $)",
-		after: after,
+		before: tx.insertInto("publications", publicationColumns),
+		row:    "($, $, $, $, $, $, $, $, $, $, $, $, $, $, $)",
+		after:  after,
 	}
 }
 
@@ -182,8 +174,7 @@ func (tx *transaction) publish(ctx context.Context, k *publicationKey, state str
 		_, err = tx.ExecContext(
 			ctx, tx.insertPublications("").text(1, tx.postgres),
 			k.row(
-				&published{revision: revision + 1, supersedes: path, state: state, due: now},
-				cmp.Or(salt, newSalt()),
+				&published{revision: revision + 1, supersedes: path, state: state, due: now}, cmp.Or(salt, newSalt()),
 			)...)
 	case statePending: // it is not made to wait again; due may be somebody's claim
 		_, err = tx.ExecContext(
@@ -227,11 +218,7 @@ func (tx *transaction) publishAgain(ctx context.Context, c *Call) error {
 // pubOf returns the public id of what is published where that holds; empty: nothing is.
 func (tx *transaction) pubOf(ctx context.Context, where string, args ...any) (string, error) {
 	pub := ""
-	err := each(
-		ctx, tx,
-		into(&pub),
-		"SELECT pub FROM publications WHERE "+where+" LIMIT 1",
-		args...)
+	err := each(ctx, tx, into(&pub), "SELECT pub FROM publications WHERE "+where+" LIMIT 1", args...)
 	return pub, err
 }
 
@@ -246,8 +233,7 @@ func (s *Store) PublishIdle(ctx context.Context, idle time.Duration) (int, error
 			n, err = tx.changed(
 				ctx,
 				"UPDATE publications SET state = '"+statePending+"', due = $1 WHERE path IN (SELECT path FROM "+
-					"publications"+
-					" WHERE state = '"+stateWaiting+"' AND due <= $2"+
+					"publications WHERE state = '"+stateWaiting+"' AND due <= $2"+
 					" AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.tenant = publications.tenant AND "+
 					"calls.run = publications.run AND calls.started > $2)"+
 					" ORDER BY due, pub LIMIT $3"+tx.skipLocked()+")",

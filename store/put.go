@@ -213,8 +213,7 @@ func (tx *transaction) putEvents(ctx context.Context, rows []*row) error {
 			return err
 		}
 		events = append(
-			events,
-			Event{Tenant: lookup(r.Tenant), Run: lookup(r.Run), Seq: r.seq, Kind: r.kind, At: r.at, Data: data},
+			events, Event{Tenant: lookup(r.Tenant), Run: lookup(r.Run), Seq: r.seq, Kind: r.kind, At: r.at, Data: data},
 		)
 	}
 	return tx.addEvents(ctx, events)
@@ -235,10 +234,8 @@ func (tx *transaction) addEvents(ctx context.Context, events []Event) error {
 		values = append(values, []any{ids[i], e.Tenant, e.Run, e.Seq, e.Kind, micros(e.At), 0, tx.text(e.Data)})
 	}
 	return tx.exec(ctx, &tuples{
-		before: tx.insertInto(
-			"events", "id, tenant, run, seq, kind, at, relayed, data",
-		),
-		row: "($, $, $, $, $, $, $, $)",
+		before: tx.insertInto("events", "id, tenant, run, seq, kind, at, relayed, data"),
+		row:    "($, $, $, $, $, $, $, $)",
 	}, values)
 }
 

@@ -266,9 +266,7 @@ func (c *conditions) param(arg any) string {
 func (c *conditions) newest(limit int) string {
 	return "WHERE n IN (SELECT n FROM calls WHERE " + strings.Join(
 		c.where, " AND ",
-	) + " ORDER BY n DESC LIMIT " + c.param(
-		limit,
-	) + ") ORDER BY n DESC"
+	) + " ORDER BY n DESC LIMIT " + c.param(limit) + ") ORDER BY n DESC"
 }
 
 // numberedCall is a call with its place in the order of arrival.

@@ -150,8 +150,7 @@ func (s *Store) RevokeToken(ctx context.Context, id string) error {
 	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
 		n, err := tx.changed(
 			ctx, "UPDATE tokens SET revoked = CASE WHEN revoked = 0 THEN $1 ELSE revoked END WHERE id = $2",
-			micros(time.Now()),
-			lookup(id),
+			micros(time.Now()), lookup(id),
 		)
 		if err == nil && n == 0 {
 			err = ErrNotFound

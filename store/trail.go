@@ -77,8 +77,7 @@ func (s *Store) Weight(ctx context.Context, tenant, run string) (int64, error) {
 	size := int64(0)
 	if err == nil {
 		err = each(
-			ctx, s.db,
-			into(&size),
+			ctx, s.db, into(&size),
 			"SELECT CAST(coalesce(sum(octet_length(call)), 0) AS BIGINT) FROM calls WHERE tenant = $1 AND run = $2",
 			row.tenant, row.id,
 		)

@@ -206,8 +206,7 @@ func (tx *transaction) exec(ctx context.Context, t *tuples, rows [][]any) error 
 // list runs t for all rows and calls scan for each row of what it returns.
 func (tx *transaction) list(ctx context.Context, t *tuples, rows [][]any, scan func(*sql.Rows) error) error {
 	return t.split(
-		rows, tx.postgres,
-		func(query string, args []any) error { return each(ctx, tx, scan, query, args...) },
+		rows, tx.postgres, func(query string, args []any) error { return each(ctx, tx, scan, query, args...) },
 	)
 }
 

@@ -148,9 +148,7 @@ func queryWords(query string) []queryTerm {
 	t := tokenizer{query: true}
 	t.add(query)
 	last, _ := utf8.DecodeLastRuneInString(query)
-	if n := len(
-		t.asked,
-	); n > 0 && n < maxQueryWords &&
+	if n := len(t.asked); n > 0 && n < maxQueryWords &&
 		(unicode.IsLetter(last) || unicode.IsNumber(last) || unicode.IsMark(last)) {
 		t.asked[n-1].prefix = true
 	}

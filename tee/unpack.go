@@ -22,8 +22,7 @@ func parseEncoding(header string) ([]unpack.Coding, error) {
 		switch {
 		case !known:
 			return nil, fmt.Errorf(
-				"decompress response: %w: %.40q", ErrEncoding,
-				strings.ToLower(strings.TrimSpace(name)),
+				"decompress response: %w: %.40q", ErrEncoding, strings.ToLower(strings.TrimSpace(name)),
 			)
 		case coding == unpack.Plain:
 		case len(codings) == maxCodings:

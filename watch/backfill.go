@@ -167,10 +167,7 @@ func (b *Backfill) do(ctx context.Context, j *Job) {
 		citations = len(call.Answer.Citations)
 	}
 	b.log.InfoContext(
-		ctx, "asked again for citations",
-		slog.String(
-			"answer_id", j.Call.AnswerID,
-		),
+		ctx, "asked again for citations", slog.String("answer_id", j.Call.AnswerID),
 		slog.String("upstream", j.Call.Upstream), slog.Int("citations", citations),
 	)
 }

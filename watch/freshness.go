@@ -125,8 +125,7 @@ func (f *Freshness) do(ctx context.Context, job *store.Recheck) {
 	defer cancelEnd()
 	if err := f.options.Store.SetRecheck(end, job, next, err != nil); err != nil {
 		f.log.WarnContext(
-			ctx, "when a source is to be checked again could not be kept",
-			slog.String("url", bare(job.URL)),
+			ctx, "when a source is to be checked again could not be kept", slog.String("url", bare(job.URL)),
 			slog.Any("error", err),
 		)
 	}
@@ -134,9 +133,7 @@ func (f *Freshness) do(ctx context.Context, job *store.Recheck) {
 		f.log.DebugContext(ctx, "a source could not be read", slog.String("url", bare(job.URL)), slog.Any("error", err))
 	} else if err != nil {
 		f.log.WarnContext(
-			ctx, "a source could not be checked",
-			slog.String("url", bare(job.URL)),
-			slog.Any("error", err),
+			ctx, "a source could not be checked", slog.String("url", bare(job.URL)), slog.Any("error", err),
 		)
 	}
 	if f.options.Wake != nil {

@@ -125,8 +125,7 @@ func (p *Publishing) do(ctx context.Context, job *store.Publication) {
 	work, cancel := context.WithTimeout(ctx, publishFor)
 	defer cancel()
 	err := recovered(
-		work, p.log, "building a manifest", slog.String("path", job.Path),
-		func() error { return p.publish(work, job) },
+		work, p.log, "building a manifest", slog.String("path", job.Path), func() error { return p.publish(work, job) },
 	)
 	if err == nil || errors.Is(err, manifest.ErrMutated) { // another node was faster
 		p.results.WithLabelValues("built").Inc()
@@ -163,8 +162,7 @@ func (p *Publishing) do(ctx context.Context, job *store.Publication) {
 	p.results.WithLabelValues(result).Inc()
 	p.log.LogAttrs(
 		ctx, level, "a manifest was not built", slog.String("path", job.Path), slog.String("answer_id", job.AnswerID),
-		slog.String("result", result), slog.Int("attempt", job.Attempts),
-		slog.Any("error", errors.Join(err, ended)),
+		slog.String("result", result), slog.Int("attempt", job.Attempts), slog.Any("error", errors.Join(err, ended)),
 	)
 }
 
@@ -466,15 +464,13 @@ func (r *resolved) take(c *store.Call) (done func(replaced []string, err error),
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(
-		r.list,
-		func(_ [2]string, one *resolving) bool { return one.done && time.Since(one.since) > resolveAgain },
+		r.list, func(_ [2]string, one *resolving) bool { return one.done && time.Since(one.since) > resolveAgain },
 	)
 	key := [2]string{c.Tenant, c.AnswerID}
 	if one := r.list[key]; one != nil {
 		return nil, !one.done ||
 			slices.ContainsFunc(
-				c.Answer.Sources,
-				func(s ibid.Source) bool { return slices.Contains(one.replaced, s.URL) },
+				c.Answer.Sources, func(s ibid.Source) bool { return slices.Contains(one.replaced, s.URL) },
 			)
 	}
 	if r.list == nil {

@@ -113,13 +113,10 @@ func Parse(m *Message) ([]*Signature, error) {
 	}
 	for _, label := range values.Names() {
 		if _, ok := inputs.Get(label); !ok {
-			list = append(
-				list,
-				&Signature{
-					Label: label,
-					Err:   fmt.Errorf("reading the signature %s: Signature-Input does not have it", label),
-				},
-			)
+			list = append(list, &Signature{
+				Label: label,
+				Err:   fmt.Errorf("reading the signature %s: Signature-Input does not have it", label),
+			})
 		}
 	}
 	return list, nil

@@ -356,10 +356,7 @@ func setAside(dir string) (string, error) {
 	name := filepath.Join(dir, fileName)
 	aside := filepath.Join(dir, "damaged-"+time.Now().UTC().Format("20060102T150405.000000000Z")+".db")
 	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Rename(
-			name+suffix,
-			aside+suffix,
-		); err != nil &&
+		if err := os.Rename(name+suffix, aside+suffix); err != nil &&
 			(suffix == "" || !errors.Is(err, os.ErrNotExist)) {
 			return "", err
 		}
