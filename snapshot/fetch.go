@@ -70,24 +70,24 @@ type FetchRequest struct {
 	Copies Copies
 }
 
-// Snapshot is a document as it was read once. It is plain data; what a [Fetcher] returns may be shared with others who
-// asked for the same, so do not change it.
+// Snapshot is a document as it was read once. It is plain data, as JSON without the octets; what a [Fetcher] returns may
+// be shared with others who asked for the same, so do not change it.
 type Snapshot struct {
-	URL      string // asked for, in the form of [CleanURL]
-	FinalURL string // where it was found after redirects
+	URL      string `json:"url"`                 // asked for, in the form of [CleanURL]
+	FinalURL string `json:"final_url,omitempty"` // where it was found after redirects
 	// the addresses between: each redirected to the next, the last one to FinalURL. URL is not among them
-	Hops         []string
-	Status       int         // of the response: 2xx. Of a copy that still holds: of the response it came by
-	Header       http.Header // as received, without cookies and what was meant for one connection only
-	Trailer      http.Header // likewise; nil: none came. Of a copy that still holds: none is known
-	MediaType    string      // the field Content-Type as sent
-	ETag         string
-	LastModified string
-	FetchedAt    time.Time
-	UserAgent    string
-	NotModified  bool   // the server said 304: Octets are those of our copy
-	Octets       []byte // content codings removed
-	Hash         string // of Octets, see [Hash]
+	Hops         []string    `json:"hops,omitempty"`
+	Status       int         `json:"status"`               // of the response: 2xx. Of a copy that still holds: of the response it came by
+	Header       http.Header `json:"header,omitempty"`     // as received, without cookies and what was meant for one connection only
+	Trailer      http.Header `json:"-"`                    // likewise; nil: none came. Of a copy that still holds: none is known
+	MediaType    string      `json:"media_type,omitempty"` // the field Content-Type as sent
+	ETag         string      `json:"etag,omitempty"`
+	LastModified string      `json:"last_modified,omitempty"`
+	FetchedAt    time.Time   `json:"fetched_at"`
+	UserAgent    string      `json:"user_agent,omitempty"`
+	NotModified  bool        `json:"-"`    // the server said 304: Octets are those of our copy
+	Octets       []byte      `json:"-"`    // content codings removed
+	Hash         string      `json:"hash"` // of Octets, see [Hash]
 }
 
 // Text returns the visible text of the document. See [Extract].

@@ -83,25 +83,14 @@ func (s *Store) Runs(ctx context.Context, tenant string, q *Query) (*Page[Run], 
 func listGroups[T any](
 	ctx context.Context, db querier, table *groupTable, tenant string, q *Query, show func(*group) *T,
 ) (*Page[T], error) {
-	if q == nil {
-		q = &Query{}
+	q = cmp.Or(q, &Query{})
+	groups := numberedList[group, T]{
+		letter: table.name[:1], query: "SELECT " + table.all("") + " FROM " + table.name, column: "last",
+		scan: table.scan, item: func(g *group) (T, int64) { return *show(g), g.last },
 	}
-	var before int64
-	letter := table.name[:1]
-	if err := readCursor(letter, q.Cursor, &before); err != nil {
-		return nil, err
-	}
-	limit := limitOf(q.Limit)
-	found, err := collect(
-		ctx, db, table.scan,
-		"SELECT "+table.all("")+" FROM "+table.name+" WHERE tenant = $1 AND last < $2 AND "+table.there+
-			" ORDER BY last DESC LIMIT $3",
-		lookup(tenant), before, limit+1,
-	)
-	if err != nil {
-		return nil, err
-	}
-	return newPage(found, limit, letter, func(g group) (T, []int64) { return *show(&g), []int64{g.last} }), nil
+	c := conditionsOf(tenant)
+	c.where = append(c.where, table.there)
+	return groups.page(ctx, db, c, q.Cursor, q.Limit)
 }
 
 func (t *group) conversation() *Conversation {
@@ -144,9 +133,7 @@ func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (
 // readConversation is [Store.Conversation]. Its calls are in the order in which they began, which is the same after
 // they were fetched again.
 func (s *Store) readConversation(ctx context.Context, id tenantID, q *Query) (*Conversation, error) {
-	if q == nil {
-		q = &Query{}
-	}
+	q = cmp.Or(q, &Query{})
 	var at, n int64
 	if err := readCursor(memberCursor, q.Cursor, &at, &n); err != nil {
 		return nil, err
@@ -271,9 +258,7 @@ const inWindow = "(started, n) < ($3, $4) AND (started, n) >= ($5, $6)"
 // window chooses a page of the calls and recorded steps of a run, the latest first. Both are numbered by the same
 // counter. It returns the arguments for [inWindow], and the cursor of the page after it.
 func (s *Store) window(ctx context.Context, t *group, q *Query) (args []any, next string, err error) {
-	if q == nil {
-		q = &Query{}
-	}
+	q = cmp.Or(q, &Query{})
 	type place struct{ at, n int64 }
 	var before place
 	if err := readCursor(memberCursor, q.Cursor, &before.at, &before.n); err != nil {

@@ -1,12 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -44,76 +44,46 @@ type tenantCopies struct {
 	tenant string
 }
 
-// versionRecord is a version as JSON.
-type versionRecord struct {
-	URL          string      `json:"url"`
-	FinalURL     string      `json:"final_url,omitempty"`
-	Hops         []string    `json:"hops,omitempty"`
-	Status       int         `json:"status"`
-	Header       http.Header `json:"header,omitempty"`
-	MediaType    string      `json:"media_type,omitempty"`
-	ETag         string      `json:"etag,omitempty"`
-	LastModified string      `json:"last_modified,omitempty"`
-	FetchedAt    time.Time   `json:"fetched_at"`
-	UserAgent    string      `json:"user_agent,omitempty"`
-	Hash         string      `json:"hash"`
-}
-
 // storedVersion is a row of versions.
 type storedVersion struct {
-	versionRecord
-	n        int64
-	lastSeen int64
-	kept     bool
-}
-
-func (v *storedVersion) version() *Version {
-	r := &v.versionRecord
-	return &Version{
-		snapshot.Snapshot{
-			URL:          r.URL,
-			FinalURL:     r.FinalURL,
-			Hops:         r.Hops,
-			Status:       r.Status,
-			Header:       r.Header,
-			MediaType:    r.MediaType,
-			ETag:         r.ETag,
-			LastModified: r.LastModified,
-			FetchedAt:    r.FetchedAt,
-			UserAgent:    r.UserAgent,
-			Hash:         r.Hash,
-		},
-		instant(v.lastSeen), v.kept,
-	}
+	Version
+	n int64
 }
 
 const versionColumns = "SELECT n, last_seen, version, EXISTS (SELECT 1 FROM copies WHERE copies.hash = " +
-	"versions.hash) FROM versions WHERE "
+	"versions.hash) FROM versions"
 
-func scanVersions(ctx context.Context, q querier, where string, args ...any) ([]storedVersion, error) {
-	return collect(ctx, q, func(rows *sql.Rows, v *storedVersion) error {
-		var text []byte
-		if err := rows.Scan(&v.n, &v.lastSeen, &text, &v.kept); err != nil {
-			return err
-		}
-		if err := json.Unmarshal(text, &v.versionRecord); err != nil {
-			return fmt.Errorf("%w: a version of a source: %w", errDamaged, err)
-		}
-		return nil
-	}, versionColumns+where, args...)
+// scanVersion reads a row of versionColumns.
+func scanVersion(rows *sql.Rows, v *storedVersion) error {
+	var seen int64
+	var text []byte
+	if err := rows.Scan(&v.n, &seen, &text, &v.Kept); err != nil {
+		return err
+	}
+	v.LastSeen = instant(seen)
+	return decode(text, &v.Snapshot, "a version of a source")
 }
+
+// latestVersion returns the version that was stored last of those that where chooses; nil: there is none.
+func latestVersion(ctx context.Context, q querier, where string, args ...any) (*storedVersion, error) {
+	list, err := collect(ctx, q, scanVersion, versionColumns+" WHERE "+where, args...)
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return &list[0], nil
+}
+
+// latestOfURL chooses the last version of a source.
+const latestOfURL = "tenant = $1 AND url = $2 ORDER BY n DESC LIMIT 1"
 
 // Latest implements [snapshot.Copies]. FetchedAt is when the version was seen last.
 func (c tenantCopies) Latest(ctx context.Context, url string) (*snapshot.Snapshot, error) {
-	list, err := scanVersions(
-		ctx, c.store.db, "tenant = $1 AND url = $2 ORDER BY n DESC LIMIT 1", lookup(c.tenant), lookup(url),
-	)
-	if err == nil && len(list) == 0 {
+	v, err := latestVersion(ctx, c.store.db, latestOfURL, lookup(c.tenant), lookup(url))
+	if err == nil && v == nil {
 		return nil, nil //nolint:nilnil // as snapshot.Copies says it
 	}
-	var octets []byte
-	if err == nil && list[0].kept {
-		octets, err = c.store.octets(ctx, list[0].Hash)
+	if err == nil && v.Kept {
+		v.Octets, err = c.store.octets(ctx, v.Hash)
 		if errors.Is(err, ErrNotFound) { // they have just gone
 			err = nil
 		}
@@ -121,8 +91,7 @@ func (c tenantCopies) Latest(ctx context.Context, url string) (*snapshot.Snapsho
 	if err != nil {
 		return nil, fmt.Errorf("reading the copy of %.200s: %w", url, err)
 	}
-	v := list[0].version()
-	v.FetchedAt, v.Octets = v.LastSeen, octets
+	v.FetchedAt = v.LastSeen
 	return &v.Snapshot, nil
 }
 
@@ -142,7 +111,7 @@ func (c tenantCopies) Keep(ctx context.Context, s *snapshot.Snapshot) error {
 // keep stores s. Nil octets are those that are there already, unless they are not to be kept; if they are not there any
 // more, the error is errExpired.
 func (c tenantCopies) keep(ctx context.Context, s *snapshot.Snapshot, octets *packedOctets) error {
-	return c.store.update(ctx, func(ctx context.Context, tx *transaction) error {
+	return c.store.update(ctx, func(tx *transaction) error {
 		tenant, url, seen := lookup(c.tenant), lookup(s.URL), micros(s.FetchedAt)
 		if err := tx.alone(ctx, "versions", tenant, url); err != nil {
 			return err
@@ -151,16 +120,12 @@ func (c tenantCopies) keep(ctx context.Context, s *snapshot.Snapshot, octets *pa
 			return err
 		}
 		if octets != nil {
-			_, err := tx.ExecContext(
-				ctx,
-				"INSERT INTO copies (hash, coding, size, seen, octets) VALUES ($1, $2, $3, $4, $5) "+
-					"ON CONFLICT (hash) DO UPDATE SET seen = excluded.seen WHERE copies.seen < excluded.seen",
-				s.Hash, octets.coding, len(s.Octets), seen, octets.packed,
-			)
-			return err
+			return tx.execAll(ctx, tx.insertion("copies", "hash, coding, size, seen, octets",
+				" ON CONFLICT (hash) DO UPDATE SET seen = excluded.seen WHERE copies.seen < excluded.seen",
+			), [][]any{{s.Hash, octets.coding, len(s.Octets), seen, octets.packed}})
 		}
 		// Octets that are there are not written again.
-		_, err := tx.ExecContext(ctx, "UPDATE copies SET seen = $1 WHERE hash = $2 AND seen < $1", seen, lookup(s.Hash))
+		err := tx.exec(ctx, "UPDATE copies SET seen = $1 WHERE hash = $2 AND seen < $1", seen, lookup(s.Hash))
 		if err != nil || !isKept(s) {
 			return err
 		}
@@ -206,35 +171,26 @@ func (c tenantCopies) pack(s *snapshot.Snapshot) *packedOctets {
 // keepVersion stores s as a version, or as a sighting of the last one.
 func (tx *transaction) keepVersion(ctx context.Context, tenant string, s *snapshot.Snapshot) error {
 	// Locked: whoever removes old versions must not have it between this look and the change.
-	last, err := scanVersions(
-		ctx, tx, "tenant = $1 AND url = $2 ORDER BY n DESC LIMIT 1"+tx.forUpdate(), tenant, lookup(s.URL),
-	)
+	old, err := latestVersion(ctx, tx, latestOfURL+tx.forUpdate(), tenant, lookup(s.URL))
 	if err != nil {
 		return err
 	}
 	seen := micros(s.FetchedAt)
-	record := &versionRecord{
-		s.URL, s.FinalURL, s.Hops, s.Status, s.Header, s.MediaType, s.ETag, s.LastModified, s.FetchedAt.UTC(),
-		s.UserAgent, s.Hash,
-	}
-	if len(last) > 0 {
-		old := &last[0].versionRecord
-		same := old.Hash == s.Hash && old.FinalURL == s.FinalURL && old.Status == s.Status &&
-			old.MediaType == s.MediaType
-		if same || s.NotModified && old.Hash == s.Hash {
+	if old != nil && old.Hash == s.Hash {
+		same := old.FinalURL == s.FinalURL && old.Status == s.Status && old.MediaType == s.MediaType
+		if same || s.NotModified {
 			old.ETag, old.LastModified = s.ETag, s.LastModified // by which it is asked for the next time
-			text, err := old.text()
+			text, err := versionText(old.Snapshot)
 			if err != nil {
 				return err
 			}
-			_, err = tx.ExecContext(
-				ctx, "UPDATE versions SET last_seen = $1, version = $2 WHERE n = $3", max(seen, last[0].lastSeen), text,
-				last[0].n,
+			return tx.exec(
+				ctx, "UPDATE versions SET last_seen = $1, version = $2 WHERE n = $3", max(seen, micros(old.LastSeen)),
+				text, old.n,
 			)
-			return err
 		}
 	}
-	text, err := record.text()
+	text, err := versionText(*s)
 	if err != nil {
 		return err
 	}
@@ -242,21 +198,19 @@ func (tx *transaction) keepVersion(ctx context.Context, tenant string, s *snapsh
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(
-		ctx,
-		tx.insertInto("versions", "n, tenant, url, hash, media, last_seen, version")+"($1, $2, $3, $4, $5, $6, $7)",
-		n[0], tenant, lookup(s.URL), lookup(s.Hash), lookup(s.MediaType), seen, text,
+	return tx.insert(
+		ctx, "versions", "n, tenant, url, hash, media, last_seen, version", n[0], tenant, lookup(s.URL), lookup(s.Hash),
+		lookup(s.MediaType), seen, text,
 	)
-	return err
 }
 
-// text returns the record as it is stored.
-func (r *versionRecord) text() (string, error) {
-	b, err := json.Marshal(r)
+// versionText returns a version as it is stored.
+func versionText(s snapshot.Snapshot) (string, error) {
+	s.FetchedAt = s.FetchedAt.UTC()
+	b, err := json.Marshal(&s)
 	if err == nil && len(b) > maxVersion {
-		short := *r
-		short.Header, short.Hops = nil, nil
-		if b, err = json.Marshal(&short); err == nil && len(b) > maxVersion {
+		s.Header, s.Hops = nil, nil
+		if b, err = json.Marshal(&s); err == nil && len(b) > maxVersion {
 			err = refuse(ErrLimit, "what is known of a version has %d bytes, and may have %d", len(b), maxVersion)
 		}
 	}
@@ -265,40 +219,29 @@ func (r *versionRecord) text() (string, error) {
 
 // Versions returns the versions of a source, by its address as snapshot.CleanURL returns it, the latest first.
 func (s *Store) Versions(ctx context.Context, tenant, url string, q *Query) (*Page[Version], error) {
-	if q == nil {
-		q = &Query{}
+	q = cmp.Or(q, &Query{})
+	versions := numberedList[storedVersion, Version]{
+		letter: "v", query: versionColumns, column: "n", scan: scanVersion,
+		item: func(v *storedVersion) (Version, int64) { return v.Version, v.n },
 	}
-	var before int64
-	err := readCursor("v", q.Cursor, &before)
-	var found []storedVersion
-	limit := limitOf(q.Limit)
-	if err == nil {
-		found, err = scanVersions(
-			ctx, s.db, "tenant = $1 AND url = $2 AND n < $3 ORDER BY n DESC LIMIT $4", lookup(tenant), lookup(url),
-			before, limit+1,
-		)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("listing versions of %.200s: %w", url, err)
-	}
-	return newPage(found, limit, "v", func(v storedVersion) (Version, []int64) {
-		return *v.version(), []int64{v.n}
-	}), nil
+	c := conditionsOf(tenant)
+	c.and("url = $", lookup(url))
+	page, err := versions.page(ctx, s.db, c, q.Cursor, q.Limit)
+	return page, about(err, "listing versions of %.200s", url)
 }
 
 // Copy returns the latest version of a tenant's sources that had these octets, with them. [ErrNotFound] is that the
 // tenant has none, or that they are not kept (any more).
 func (s *Store) Copy(ctx context.Context, tenant, hash string) (*Version, error) {
-	list, err := scanVersions(
+	v, err := latestVersion(
 		ctx, s.db, "tenant = $1 AND hash = $2 ORDER BY n DESC LIMIT 1", lookup(tenant), lookup(hash),
 	)
-	if err == nil && len(list) == 0 {
+	if err == nil && v == nil {
 		err = ErrNotFound
 	}
 	if err == nil {
-		v := list[0].version()
 		if v.Octets, err = s.octets(ctx, hash); err == nil {
-			return v, nil
+			return &v.Version, nil
 		}
 	}
 	return nil, fmt.Errorf("reading the copy %.80s: %w", hash, err)
@@ -306,9 +249,9 @@ func (s *Store) Copy(ctx context.Context, tenant, hash string) (*Version, error)
 
 // octets returns what has a hash.
 func (s *Store) octets(ctx context.Context, hash string) ([]byte, error) {
-	coding, size, there := "", 0, false
+	coding, size := "", 0
 	var packed []byte
-	err := each(ctx, s.db, func(rows *sql.Rows) error { there = true; return rows.Scan(&coding, &size, &packed) },
+	there, err := find(ctx, s.db, []any{&coding, &size, &packed},
 		"SELECT coding, size, octets FROM copies WHERE hash = $1", lookup(hash))
 	switch {
 	case err != nil:
@@ -378,6 +321,5 @@ func (tx *transaction) alone(ctx context.Context, words ...string) error {
 	if !tx.postgres {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", strings.Join(words, "\n"))
-	return err
+	return tx.exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", strings.Join(words, "\n"))
 }

@@ -64,14 +64,20 @@ func (s *Store) events(ctx context.Context, where string, args ...any) ([]Event,
 	}, "SELECT id, tenant, run, seq, kind, at, data FROM events WHERE "+where, args...)
 }
 
+// newEvent returns an event of now that is to be told of a run: see [transaction.tellRuns].
+func newEvent(tenant, run, kind string, data any) (Event, error) {
+	b, err := json.Marshal(data)
+	return Event{Tenant: tenant, Run: run, Kind: kind, At: time.Now(), Data: []byte(plain(string(b)))}, err
+}
+
 // Relayed marks events as handed on. Ids that are not there or are marked already do not matter.
 func (s *Store) Relayed(ctx context.Context, ids []int64) error {
 	values := make([][]any, 0, len(ids))
 	for _, id := range ids {
 		values = append(values, []any{id})
 	}
-	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		return tx.exec(
+	err := s.update(ctx, func(tx *transaction) error {
+		return tx.execAll(
 			ctx, &tuples{before: "UPDATE events SET relayed = 1 WHERE relayed = 0 AND id IN (", row: "$", after: ")"},
 			values,
 		)

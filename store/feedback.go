@@ -108,9 +108,7 @@ func (s *Store) AddFeedback(ctx context.Context, tenant string, f *Feedback) err
 		return fmt.Errorf("storing feedback: %w", err)
 	}
 	f.ID, f.At = "fb_"+id.String(), instant(micros(time.Now()))
-	err = s.update(
-		ctx, func(ctx context.Context, tx *transaction) error { return tx.addFeedback(ctx, lookup(tenant), f) },
-	)
+	err = s.update(ctx, func(tx *transaction) error { return tx.addFeedback(ctx, lookup(tenant), f) })
 	return about(err, "storing feedback")
 }
 
@@ -132,10 +130,7 @@ func (tx *transaction) addFeedback(ctx context.Context, tenant string, f *Feedba
 		}
 		return err
 	}
-	lock := ""
-	if tx.postgres { // it goes with them, so they must not go now
-		lock = " FOR SHARE"
-	}
+	lock := tx.ifPostgres(" FOR SHARE") // it goes with them, so they must not go now
 	if f.AnswerID != "" {
 		if err := exists(
 			"SELECT run FROM calls WHERE tenant = $1 AND answer_id = $2"+lock, tenant, lookup(f.AnswerID),
@@ -156,19 +151,11 @@ func (tx *transaction) addFeedback(ctx context.Context, tenant string, f *Feedba
 	if err != nil {
 		return err
 	}
-	var relevance any
-	if f.Relevance != nil {
-		relevance = *f.Relevance
-	}
-	_, err = tx.ExecContext(
-		ctx,
-		tx.insertInto("feedback", "n, tenant, run, answer_id, citation, source, subject, verdict, relevance, feedback")+
-			"($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+	return tx.insert(
+		ctx, "feedback", "n, tenant, run, answer_id, citation, source, subject, verdict, relevance, feedback",
 		n[0], tenant, orNull(f.Run), orNull(f.AnswerID), orNull(f.Citation), orNull(f.Source), f.subject(), f.Verdict,
-		relevance,
-		plain(string(text)),
+		f.Relevance, plain(string(text)),
 	)
-	return err
 }
 
 // FeedbackQuery chooses feedback. Nil and the zero value mean all of it. What is said in several fields must all hold.
@@ -182,52 +169,35 @@ type FeedbackQuery struct {
 }
 
 func (q *FeedbackQuery) conditions(tenant string) *conditions {
-	c := &conditions{where: []string{"tenant = $1"}, args: []any{lookup(tenant)}}
-	for _, f := range []struct{ condition, value string }{
-		{"answer_id = $", q.AnswerID},
-		{"run = $", q.Run},
-		{"source = $", q.Source},
-		{"run IN (SELECT id FROM runs WHERE tenant = $1 AND strategy = $)", q.Strategy},
-	} {
-		if f.value != "" {
-			c.and(f.condition, lookup(f.value))
-		}
-	}
+	c := conditionsOf(tenant)
+	c.andIfSaid("answer_id = $", lookup(q.AnswerID))
+	c.andIfSaid("run = $", lookup(q.Run))
+	c.andIfSaid("source = $", lookup(q.Source))
+	c.andIfSaid("run IN (SELECT id FROM runs WHERE tenant = $1 AND strategy = $)", lookup(q.Strategy))
 	return c
 }
 
 // Feedback returns what people said, the last first, also what the same person took back later by saying something
 // else.
 func (s *Store) Feedback(ctx context.Context, tenant string, q *FeedbackQuery) (*Page[Feedback], error) {
-	if q == nil {
-		q = &FeedbackQuery{}
-	}
-	var before int64
-	if err := readCursor("f", q.Cursor, &before); err != nil {
-		return nil, fmt.Errorf("listing feedback: %w", err)
-	}
-	limit := limitOf(q.Limit)
-	c := q.conditions(tenant)
-	c.and("n < $", before)
+	q = cmp.Or(q, &FeedbackQuery{})
 	type item struct {
 		Feedback
 		n int64
 	}
-	found, err := collect(ctx, s.db, func(rows *sql.Rows, i *item) error {
-		var text []byte
-		err := rows.Scan(&i.n, &text)
-		if err == nil {
-			if err = json.Unmarshal(text, &i.Feedback); err != nil {
-				err = fmt.Errorf("%w: a feedback: %w", errDamaged, err)
+	all := numberedList[item, Feedback]{
+		letter: "f", query: "SELECT n, feedback FROM feedback", column: "n",
+		scan: func(rows *sql.Rows, i *item) error {
+			var text []byte
+			if err := rows.Scan(&i.n, &text); err != nil {
+				return err
 			}
-		}
-		return err
-	}, "SELECT n, feedback FROM feedback WHERE "+strings.Join(c.where, " AND ")+" ORDER BY n "+
-		"DESC LIMIT "+c.param(limit+1), c.args...)
-	if err != nil {
-		return nil, fmt.Errorf("listing feedback: %w", err)
+			return decode(text, &i.Feedback, "a feedback")
+		},
+		item: func(i *item) (Feedback, int64) { return i.Feedback, i.n },
 	}
-	return newPage(found, limit, "f", func(i item) (Feedback, []int64) { return i.Feedback, []int64{i.n} }), nil
+	page, err := all.page(ctx, s.db, q.conditions(tenant), q.Cursor, q.Limit)
+	return page, about(err, "listing feedback")
 }
 
 // FeedbackCounts adds feedback up.
@@ -243,9 +213,7 @@ type FeedbackCounts struct {
 // FeedbackCounts counts feedback. Where a person said something else of the same thing later, that counts; what nobody
 // signed counts each time. Of q the cursor and the limit do not matter.
 func (s *Store) FeedbackCounts(ctx context.Context, tenant string, q *FeedbackQuery) (*FeedbackCounts, error) {
-	if q == nil {
-		q = &FeedbackQuery{}
-	}
+	q = cmp.Or(q, &FeedbackQuery{})
 	counts := &FeedbackCounts{Verdicts: map[string]int{}}
 	for _, v := range Verdicts() {
 		counts.Verdicts[v] = 0
@@ -264,7 +232,7 @@ func (s *Store) FeedbackCounts(ctx context.Context, tenant string, q *FeedbackQu
 		}
 		counts.Ratings, counts.Relevance = n, &mean.Float64
 		return nil
-	}, "SELECT verdict, count(*), avg(relevance) FROM feedback WHERE "+strings.Join(c.where, " AND ")+
+	}, "SELECT verdict, count(*), avg(relevance) FROM feedback WHERE "+c.text()+
 		" AND n = (SELECT max(n) FROM feedback f WHERE f.tenant = feedback.tenant AND f.subject = "+
 		"feedback.subject) GROUP BY verdict", c.args...)
 	if err == nil {
@@ -272,9 +240,7 @@ func (s *Store) FeedbackCounts(ctx context.Context, tenant string, q *FeedbackQu
 		err = each(
 			ctx, s.db,
 			into(&counts.Citations, &counts.Right),
-			"SELECT count(*), count(CASE verdict WHEN '"+VerdictRight+"' THEN 1 END) FROM feedback WHERE "+strings.Join(
-				c.where, " AND ",
-			)+
+			"SELECT count(*), count(CASE verdict WHEN '"+VerdictRight+"' THEN 1 END) FROM feedback WHERE "+c.text()+
 				" AND verdict"+judged+" AND n = (SELECT max(n) FROM feedback f WHERE f.tenant = feedback.tenant"+
 				" AND f.answer_id = feedback.answer_id AND f.citation = feedback.citation AND f.verdict"+judged+")",
 			c.args...)

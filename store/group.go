@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -97,10 +96,7 @@ func (table *groupTable) values(list []*group) [][]any {
 
 // upsert is the statement that stores groups: set says what becomes of one that is there already.
 func (table *groupTable) upsert(tx *transaction, set string) *tuples {
-	return &tuples{
-		before: tx.insertInto(table.name, table.all("")), row: "($" + strings.Repeat(", $", len(table.columns)-1) + ")",
-		after: " ON CONFLICT (tenant, id) DO UPDATE SET " + set,
-	}
+	return tx.insertion(table.name, table.all(""), " ON CONFLICT (tenant, id) DO UPDATE SET "+set)
 }
 
 // groups returns the groups that rows are in, and keeps them from changing till the transaction ends. They are in the
@@ -169,7 +165,7 @@ func (tx *transaction) putGroups(ctx context.Context, table *groupTable, list []
 	for _, column := range table.columns[2:] {
 		set = append(set, column+" = excluded."+column)
 	}
-	return tx.exec(ctx, table.upsert(tx, strings.Join(set, ", ")), table.values(list))
+	return tx.execAll(ctx, table.upsert(tx, strings.Join(set, ", ")), table.values(list))
 }
 
 // putConversations stores the conversations of rows, and numbers their sources.
@@ -212,10 +208,7 @@ func (tx *transaction) number(ctx context.Context, table *groupTable, list []*gr
 	if err := tx.putGroups(ctx, table, list); err != nil {
 		return err
 	}
-	return tx.exec(
-		ctx, &tuples{before: tx.insertInto("numbers", "tenant, conversation, number, keys"), row: "($, $, $, $)"},
-		numbers,
-	)
+	return tx.execAll(ctx, tx.insertion("numbers", "tenant, conversation, number, keys", ""), numbers)
 }
 
 // number numbers the keys that are not known, as ibid.Numbering does, and returns them.
@@ -241,8 +234,8 @@ func numbering(ctx context.Context, q querier, t *group) (ibid.Numbering, error)
 			return err
 		}
 		var keys []string
-		if err := json.Unmarshal(encoded, &keys); err != nil {
-			return fmt.Errorf("%w: the numbers of a conversation: %w", errDamaged, err)
+		if err := decode(encoded, &keys, "the numbers of a conversation"); err != nil {
+			return err
 		}
 		for i, key := range keys {
 			known[key] = number + i
@@ -341,7 +334,7 @@ func (tx *transaction) giveWay(ctx context.Context, t *group, numbers []int64) e
 	)
 	for _, c := range moved {
 		t.steps++
-		if _, err := tx.ExecContext(ctx, c.update, t.steps, c.n); err != nil {
+		if err := tx.exec(ctx, c.update, t.steps, c.n); err != nil {
 			return err
 		}
 	}

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,7 +42,7 @@ type incidentEvent struct {
 // changed.
 func (s *Store) AddIncidents(ctx context.Context, tenant string, list []verify.Incident) ([]verify.Incident, error) {
 	var added []verify.Incident
-	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+	err := s.update(ctx, func(tx *transaction) error {
 		w := &incidentWriter{tx: tx, tenant: lookup(tenant)}
 		if err := w.begin(ctx); err != nil {
 			return err
@@ -74,18 +76,11 @@ func (w *incidentWriter) begin(ctx context.Context) error {
 	if err := w.tx.alone(ctx, "incidents", w.tenant); err != nil {
 		return err
 	}
-	return each(ctx, w.tx, func(rows *sql.Rows) error {
-		var last verify.Incident
-		var text []byte
-		if err := rows.Scan(&w.seq, &text); err != nil {
-			return err
-		}
-		if err := json.Unmarshal(text, &last); err != nil {
-			return fmt.Errorf("%w: an incident: %w", errDamaged, err)
-		}
-		w.last = last.ID
-		return nil
-	}, "SELECT seq, incident FROM incidents WHERE tenant = $1 ORDER BY seq DESC LIMIT 1", w.tenant)
+	list, err := scanIncidents(ctx, w.tx, "tenant = $1 ORDER BY seq DESC LIMIT 1", w.tenant)
+	if err == nil && len(list) > 0 {
+		w.seq, w.last = list[0].seq, list[0].ID
+	}
+	return err
 }
 
 // add appends an incident that is not there yet.
@@ -116,25 +111,18 @@ func (w *incidentWriter) add(ctx context.Context, i verify.Incident) error {
 		return refuse(ErrLimit, "%d bytes of an incident are more than the %d that it may have", len(text), MaxIncident)
 	}
 	w.seq++
-	_, err = w.tx.ExecContext(
-		ctx,
-		w.tx.insertInto(
-			"incidents", "tenant, seq, key, manifest, source, status, answer_id, incident",
-		)+"($1, $2, $3, $4, $5, $6, $7, $8)",
+	if err := w.tx.insert(
+		ctx, "incidents", "tenant, seq, key, manifest, source, status, answer_id, incident",
 		w.tenant, w.seq, row.key, row.manifest, row.source, row.status, answer, w.tx.text(text),
-	)
-	if err != nil {
+	); err != nil {
 		return err
 	}
 	w.last = i.ID
 	w.added = append(w.added, i)
-	data, err := json.Marshal(
-		&incidentEvent{i.ID, nullable(answer), i.ManifestURL, i.ClaimID, i.SourceURL, i.Status, i.Detail, i.ObservedAt},
-	)
-	w.events = append(
-		w.events,
-		Event{Tenant: w.tenant, Run: run, Kind: EventIncident, At: time.Now(), Data: []byte(plain(string(data)))},
-	)
+	event, err := newEvent(w.tenant, run, EventIncident, &incidentEvent{
+		i.ID, nullable(answer), i.ManifestURL, i.ClaimID, i.SourceURL, i.Status, i.Detail, i.ObservedAt,
+	})
+	w.events = append(w.events, event)
 	return err
 }
 
@@ -196,51 +184,37 @@ type storedIncident struct {
 
 // Incidents returns incidents, the last that was stored first.
 func (s *Store) Incidents(ctx context.Context, tenant string, q *IncidentQuery) (*Page[verify.Incident], error) {
-	if q == nil {
-		q = &IncidentQuery{}
+	q = cmp.Or(q, &IncidentQuery{})
+	incidents := numberedList[storedIncident, verify.Incident]{
+		letter: "i", query: incidentQuery, column: "seq", scan: scanIncident,
+		item: func(i *storedIncident) (verify.Incident, int64) { return i.Incident, i.seq },
 	}
-	var before int64
-	if err := readCursor("i", q.Cursor, &before); err != nil {
-		return nil, fmt.Errorf("listing incidents: %w", err)
-	}
-	c := &conditions{where: []string{"tenant = $1", "seq < $2"}, args: []any{lookup(tenant), before}}
-	for _, f := range []struct{ condition, value string }{
-		{"manifest = $", digestOf(q.Manifest)},
-		{"source = $", lookup(asJSON(q.Source))},
-		{"status = $", lookup(asJSON(q.Status))},
-		{"answer_id = $", lookup(q.AnswerID)},
-	} {
-		if f.value != "" {
-			c.and(f.condition, f.value)
-		}
-	}
-	limit := limitOf(q.Limit)
-	found, err := scanIncidents(
-		ctx, s.db, strings.Join(c.where, " AND ")+" ORDER BY seq DESC LIMIT "+c.param(limit+1),
-		c.args...)
-	if err != nil {
-		return nil, fmt.Errorf("listing incidents: %w", err)
-	}
-	return newPage(found, limit, "i", func(i storedIncident) (verify.Incident, []int64) {
-		return i.Incident, []int64{i.seq}
-	}), nil
+	c := conditionsOf(tenant)
+	c.andIfSaid("manifest = $", digestOf(q.Manifest))
+	c.andIfSaid("source = $", lookup(asJSON(q.Source)))
+	c.andIfSaid("status = $", lookup(asJSON(q.Status)))
+	c.andIfSaid("answer_id = $", lookup(q.AnswerID))
+	page, err := incidents.page(ctx, s.db, c, q.Cursor, q.Limit)
+	return page, about(err, "listing incidents")
 }
 
 // asJSON returns s as JSON has it: each byte that is no UTF-8 is a replacement character.
 func asJSON(s string) string { return string([]rune(s)) }
 
-func scanIncidents(ctx context.Context, q querier, where string, args ...any) ([]storedIncident, error) {
-	return collect(ctx, q, func(rows *sql.Rows, i *storedIncident) error {
-		var text []byte
-		c := &i.columns
-		err := rows.Scan(&i.seq, &c.key, &c.manifest, &c.source, &c.status, &text)
-		if err == nil {
-			if err = json.Unmarshal(text, &i.Incident); err != nil {
-				err = fmt.Errorf("%w: incident %d: %w", errDamaged, i.seq, err)
-			}
-		}
+const incidentQuery = "SELECT seq, key, manifest, source, status, incident FROM incidents"
+
+// scanIncident reads a row of incidentQuery.
+func scanIncident(rows *sql.Rows, i *storedIncident) error {
+	var text []byte
+	c := &i.columns
+	if err := rows.Scan(&i.seq, &c.key, &c.manifest, &c.source, &c.status, &text); err != nil {
 		return err
-	}, "SELECT seq, key, manifest, source, status, incident FROM incidents WHERE "+where, args...)
+	}
+	return decode(text, &i.Incident, "incident "+strconv.FormatInt(i.seq, 10))
+}
+
+func scanIncidents(ctx context.Context, q querier, where string, args ...any) ([]storedIncident, error) {
+	return collect(ctx, q, scanIncident, incidentQuery+" WHERE "+where, args...)
 }
 
 // CheckIncidents checks all incidents of a tenant: none was changed, also in what it is looked up by, left out or put

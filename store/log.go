@@ -20,7 +20,7 @@ type logTiles Store
 func (l *logTiles) Update(
 	ctx context.Context, leaves []tlog.Leaf, grow func(*tlog.Before) (*tlog.Growth, error),
 ) error {
-	err := (*Store)(l).update(ctx, func(ctx context.Context, tx *transaction) error {
+	err := (*Store)(l).update(ctx, func(tx *transaction) error {
 		before := &tlog.Before{Known: map[tlog.Leaf]int64{}}
 		var err error
 		if before.Size, before.Checkpoint, err = logHead(ctx, tx, tx.forUpdate()); err != nil {
@@ -55,25 +55,27 @@ func (l *logTiles) Update(
 
 // growLog writes what has grown.
 func (tx *transaction) growLog(ctx context.Context, before *tlog.Before, growth *tlog.Growth) error {
-	values := make([][]any, 0, max(len(growth.Leaves), len(growth.Hashes)))
-	for i := range growth.Leaves {
-		values = append(values, []any{before.Size + int64(i), growth.Leaves[i][:]})
-	}
-	if err := tx.exec(ctx, &tuples{before: tx.insertInto("log_leaves", "n, leaf"), row: "($, $)"}, values); err != nil {
+	if err := insertHashes(ctx, tx, "log_leaves", "leaf", before.Size, growth.Leaves); err != nil {
 		return err
 	}
-	values = values[:0]
-	for i := range growth.Hashes {
-		values = append(values, []any{growth.FirstHash + int64(i), growth.Hashes[i][:]})
-	}
-	if err := tx.exec(ctx, &tuples{before: tx.insertInto("log_hashes", "n, hash"), row: "($, $)"}, values); err != nil {
+	if err := insertHashes(ctx, tx, "log_hashes", "hash", growth.FirstHash, growth.Hashes); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(
+	return tx.exec(
 		ctx, "UPDATE log_head SET size = $1, checkpoint = $2 WHERE one = 1", before.Size+int64(len(growth.Leaves)),
 		growth.Checkpoint,
 	)
-	return err
+}
+
+// insertHashes adds rows that are numbered from first on.
+func insertHashes[H ~[32]byte](
+	ctx context.Context, tx *transaction, table, column string, first int64, list []H,
+) error {
+	values := make([][]any, 0, len(list))
+	for i, h := range list {
+		values = append(values, []any{first + int64(i), h[:]})
+	}
+	return tx.execAll(ctx, tx.insertion(table, "n, "+column, ""), values)
 }
 
 // Head implements [tlog.Tiles].
@@ -86,9 +88,7 @@ func (l *logTiles) Head(ctx context.Context) (int64, []byte, error) {
 }
 
 func logHead(ctx context.Context, q querier, lock string) (size int64, checkpoint []byte, err error) {
-	there := false
-	err = each(ctx, q, func(rows *sql.Rows) error { there = true; return rows.Scan(&size, &checkpoint) },
-		"SELECT size, checkpoint FROM log_head WHERE one = 1"+lock)
+	there, err := find(ctx, q, []any{&size, &checkpoint}, "SELECT size, checkpoint FROM log_head WHERE one = 1"+lock)
 	if err == nil && !there {
 		err = fmt.Errorf("%w: the log has no head", errDamaged)
 	}

@@ -77,13 +77,10 @@ func (m *tenantMemory) remember(
 	if len(value) > MaxRemembered {
 		err = refuse(ErrLimit, "%d bytes are more than the %d that are remembered", len(value), MaxRemembered)
 	} else {
-		err = m.store.update(ctx, func(ctx context.Context, tx *transaction) error {
-			_, err := tx.ExecContext(
-				ctx,
-				"INSERT INTO memory (tenant, kind, key, at, value) VALUES ($1, $2, $3, $4, $5) ON CONFLICT "+otherwise,
-				m.tenant, lookup(kind), lookup(key), micros(time.Now()), append([]byte{}, value...),
-			)
-			if err != nil {
+		err = m.store.update(ctx, func(tx *transaction) error {
+			row := []any{m.tenant, lookup(kind), lookup(key), micros(time.Now()), append([]byte{}, value...)}
+			statement := tx.insertion("memory", "tenant, kind, key, at, value", " ON CONFLICT "+otherwise)
+			if err := tx.execAll(ctx, statement, [][]any{row}); err != nil {
 				return err
 			}
 			there, err = recall(ctx, tx, m.tenant, kind, key)

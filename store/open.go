@@ -41,16 +41,16 @@ type Options struct {
 
 // Store is an open store. Its methods may be called by many goroutines at once.
 type Store struct {
-	postgres bool
-	db       *pool         // nil until it is open
-	write    *sql.DB       // nil for PostgreSQL, which writes by db as well
-	writer   *preparer     // the connection of write
-	turn     chan struct{} // taken by who uses writer
-	logger   *slog.Logger
-	wait     time.Duration // of SQLite: Options.Wait
-	track    bool
-	packer   packer
-	names    atomic.Pointer[PubNames] // nil until they are needed
+	engine
+	db     *pool         // nil until it is open
+	write  *sql.DB       // nil for PostgreSQL, which writes by db as well
+	writer *preparer     // the connection of write
+	turn   chan struct{} // taken by who uses writer
+	logger *slog.Logger
+	wait   time.Duration // of SQLite: Options.Wait
+	track  bool
+	packer packer
+	names  atomic.Pointer[PubNames] // nil until they are needed
 }
 
 // Open opens the store that dsn names, the name of a SQLite file or postgres://…, makes what is not there and brings
@@ -60,18 +60,13 @@ type Store struct {
 //
 // ctx bounds opening only.
 func Open(ctx context.Context, dsn string, o *Options) (*Store, error) {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, &Options{})
 	s := &Store{
 		turn:   make(chan struct{}, 1),
-		logger: o.Logger,
+		logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		wait:   cmp.Or(o.Wait, 2*time.Second),
 		track:  o.Track,
 		packer: newPacker(),
-	}
-	if s.logger == nil {
-		s.logger = slog.New(slog.DiscardHandler)
 	}
 	if err := s.open(ctx, dsn); err != nil {
 		return nil, fmt.Errorf("opening the store: %w", errors.Join(err, s.Close()))

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -83,7 +82,7 @@ const (
 // AddPins notes what was cited by answers whose manifests nobody publishes. What is noted already stays as it is; what
 // an answer cites that is not there (any more) is left out.
 func (s *Store) AddPins(ctx context.Context, tenant string, pins []Pin) error {
-	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+	err := s.update(ctx, func(tx *transaction) error {
 		there, err := tx.ofCalls(ctx, lookup(tenant), pins)
 		if err != nil {
 			return err
@@ -107,10 +106,7 @@ func (tx *transaction) ofCalls(ctx context.Context, tenant string, pins []Pin) (
 	t := &tuples{
 		before: "SELECT answer_id FROM calls WHERE (tenant, answer_id) IN (VALUES ",
 		row:    "($, $)",
-		after:  ") ORDER BY n",
-	}
-	if tx.postgres {
-		t.after += " FOR KEY SHARE"
+		after:  ") ORDER BY n" + tx.ifPostgres(" FOR KEY SHARE"),
 	}
 	err := tx.list(ctx, t, ids, func(rows *sql.Rows) error {
 		id := ""
@@ -164,13 +160,10 @@ func (tx *transaction) insertPins(ctx context.Context, tenant, path string, pins
 			plain(string(text)),
 		})
 	}
-	return answers, tx.exec(ctx, &tuples{
-		before: tx.insertInto(
-			"pins", "n, tenant, url, answer_id, run, citation, claim, source, path, rank, status, checked, detail, pin",
-		),
-		row:   "($, $, $, $, $, $, $, $, $, $, $, $, $, $)",
-		after: " ON CONFLICT (tenant, answer_id, path, citation, claim, source) DO NOTHING",
-	}, values)
+	return answers, tx.execAll(ctx, tx.insertion(
+		"pins", "n, tenant, url, answer_id, run, citation, claim, source, path, rank, status, checked, detail, pin",
+		" ON CONFLICT (tenant, answer_id, path, citation, claim, source) DO NOTHING",
+	), values)
 }
 
 // replacePins removes the pins that those of path stand in the places of: of the manifest that it supersedes, and of
@@ -180,7 +173,7 @@ func (tx *transaction) replacePins(
 ) error {
 	const same = "FROM pins o WHERE o.tenant = pins.tenant AND o.answer_id = pins.answer_id AND o.path IN ('', " +
 		"$1) AND o.citation = pins.citation AND o.claim = pins.claim AND o.source = pins.source AND o.rank > 0"
-	_, err := tx.ExecContext(
+	err := tx.exec(
 		ctx,
 		"UPDATE pins SET (rank, status, checked, detail) = (SELECT o.rank, o.status, o.checked, o.detail "+same+
 			" ORDER BY o.checked DESC LIMIT 1) WHERE tenant = $2 AND path = $3 AND rank = 0 AND EXISTS "+
@@ -191,14 +184,12 @@ func (tx *transaction) replacePins(
 		return err
 	}
 	if supersedes != "" {
-		if _, err := tx.ExecContext(
-			ctx, "DELETE FROM pins WHERE tenant = $1 AND path = $2", tenant, supersedes,
-		); err != nil {
+		if err := tx.exec(ctx, "DELETE FROM pins WHERE tenant = $1 AND path = $2", tenant, supersedes); err != nil {
 			return err
 		}
 	}
 	for answer := range answers {
-		if _, err := tx.ExecContext(
+		if err := tx.exec(
 			ctx, "DELETE FROM pins WHERE tenant = $1 AND answer_id = $2 AND path = ''", tenant, answer,
 		); err != nil {
 			return err
@@ -225,8 +216,8 @@ func scanPins(ctx context.Context, q querier, where string, args ...any) ([]Pin,
 			return err
 		}
 		var record pinRecord
-		if err := json.Unmarshal(text, &record); err != nil {
-			return fmt.Errorf("%w: what was cited: %w", errDamaged, err)
+		if err := decode(text, &record, "what was cited"); err != nil {
+			return err
 		}
 		p.URL, p.Claim, p.Source, p.Digest = record.URL, record.Claim, record.Source, record.Digest
 		p.CheckedAt = instant(checked)
@@ -261,9 +252,7 @@ func (s *Store) SetStatuses(ctx context.Context, tenant string, list []PinStatus
 	if len(list) == 0 {
 		return nil
 	}
-	err := s.update(
-		ctx, func(ctx context.Context, tx *transaction) error { return tx.setStatuses(ctx, lookup(tenant), list) },
-	)
+	err := s.update(ctx, func(tx *transaction) error { return tx.setStatuses(ctx, lookup(tenant), list) })
 	return about(err, "storing what came of checks")
 }
 
@@ -274,7 +263,7 @@ func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []Pi
 	}
 	for i := range list {
 		status := &list[i]
-		if _, err := tx.ExecContext(
+		if err := tx.exec(
 			ctx, "UPDATE pins SET rank = $1, status = $2, checked = $3, detail = $4 WHERE tenant = $5 AND n = $6",
 			severity(status.Counts), lookup(string(status.Status)), knownMicros(status.CheckedAt),
 			plain(string(status.Detail)), tenant, status.ID,
@@ -292,21 +281,14 @@ func (tx *transaction) setStatuses(ctx context.Context, tenant string, list []Pi
 		if p == nil || p.Status == before.Status {
 			continue
 		}
-		data, err := json.Marshal(&verificationEvent{
-			p.AnswerID, p.Citation, p.URL, p.ClaimID, p.Status,
-			nullable(string(before.Status)),
-			p.CheckedAt.UTC(), p.Detail,
+		event, err := newEvent(tenant, p.Run, EventVerification, &verificationEvent{
+			p.AnswerID, p.Citation, p.URL, p.ClaimID, p.Status, nullable(string(before.Status)), p.CheckedAt.UTC(),
+			p.Detail,
 		})
 		if err != nil {
 			return err
 		}
-		events = append(events, Event{
-			Tenant: tenant,
-			Run:    p.Run,
-			Kind:   EventVerification,
-			At:     time.Now(),
-			Data:   []byte(plain(string(data))),
-		})
+		events = append(events, event)
 	}
 	return tx.tellRuns(ctx, events)
 }
@@ -502,10 +484,9 @@ func (tx *transaction) trackRows(ctx context.Context, rows []*row) error {
 	for _, l := range list {
 		values = append(values, []any{l.tenant, lookup(l.id), plain(l.id), due, 0, 0})
 	}
-	return tx.exec(ctx, &tuples{
-		before: tx.insertInto("rechecks", "tenant, url, address, due, checked, failures"), row: "($, $, $, $, $, $)",
-		after: " ON CONFLICT (tenant, url) DO NOTHING",
-	}, values)
+	return tx.execAll(ctx, tx.insertion(
+		"rechecks", "tenant, url, address, due, checked, failures", " ON CONFLICT (tenant, url) DO NOTHING",
+	), values)
 }
 
 // TrackStored notes the web addresses of what those answers cite that were put while [Options.Track] was off, and
@@ -514,15 +495,12 @@ func (s *Store) TrackStored(ctx context.Context) (int, error) {
 	sum := 0
 	for {
 		n := 0
-		err := s.update(ctx, func(ctx context.Context, tx *transaction) (err error) {
+		err := s.update(ctx, func(tx *transaction) (err error) {
 			n, err = tx.trackStored(ctx)
 			return err
 		})
 		if sum += n; n == 0 || err != nil {
-			if err != nil {
-				err = fmt.Errorf("noting what stored answers cite: %w", err)
-			}
-			return sum, err
+			return sum, about(err, "noting what stored answers cite")
 		}
 	}
 }
@@ -554,65 +532,47 @@ func (tx *transaction) trackStored(ctx context.Context) (int, error) {
 	if err := tx.trackRows(ctx, list); err != nil {
 		return 0, err
 	}
-	_, err = tx.ExecContext(
-		ctx, "INSERT INTO marks (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-		trackMark, mark,
-	)
-	return n, err
+	return n, tx.execAll(ctx, tx.insertion(
+		"marks", "name, value", " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+	), [][]any{{trackMark, mark}})
 }
 
 // DueRechecks returns up to limit sources that are to be read again now, those that wait longest first, and keeps them
 // from other callers for as long as lease says, on all nodes. Each is then ended by [Store.SetRecheck].
 func (s *Store) DueRechecks(ctx context.Context, limit int, lease time.Duration) ([]Recheck, error) {
-	var list []Recheck
-	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		now := time.Now()
-		var err error
-		list, err = collect(ctx, tx, func(rows *sql.Rows, r *Recheck) error {
+	until := micros(time.Now().Add(lease))
+	list, err := claimDue(
+		ctx, s, limit, "SELECT tenant, address, checked, failures FROM rechecks WHERE due <= $1 ORDER BY due",
+		func(rows *sql.Rows, r *Recheck) error {
 			var checked int64
 			err := rows.Scan(&r.Tenant, &r.URL, &checked, &r.Failures)
-			r.Checked, r.claim = instant(checked), micros(now.Add(lease))
+			r.Checked, r.claim = instant(checked), until
 			return err
-		}, "SELECT tenant, address, checked, failures FROM rechecks WHERE due <= $1 ORDER BY "+
-			"due LIMIT $2"+tx.skipLocked(), micros(now), limitOf(limit))
-		if err != nil {
-			return err
-		}
-		for i := range list {
-			r := &list[i]
-			if _, err := tx.ExecContext(
+		},
+		func(tx *transaction, r *Recheck) error {
+			return tx.exec(
 				ctx, "UPDATE rechecks SET due = $1 WHERE tenant = $2 AND url = $3", r.claim, r.Tenant, lookup(r.URL),
-			); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("looking for sources to read again: %w", err)
-	}
-	return list, nil
+			)
+		},
+	)
+	return list, about(err, "looking for sources to read again")
 }
 
 // SetRecheck says when a source is to be read the next time, and whether it could not be read now. With a zero next it
 // is not read any more, until another answer cites it. Where the lease has ended and somebody else has taken it,
 // nothing changes.
 func (s *Store) SetRecheck(ctx context.Context, r *Recheck, next time.Time, failed bool) error {
-	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		const where = " WHERE tenant = $1 AND url = $2 AND due = $3"
-		args := []any{lookup(r.Tenant), lookup(r.URL), r.claim}
-		query := "DELETE FROM rechecks"
-		switch {
-		case next.IsZero():
-		case failed:
-			query = "UPDATE rechecks SET due = $4, failures = failures + 1"
-			args = append(args, micros(next))
-		default:
-			query = "UPDATE rechecks SET due = $4, failures = 0, checked = $5"
-			args = append(args, micros(next), micros(time.Now()))
-		}
-		_, err := tx.ExecContext(ctx, query+where, args...)
-		return err
-	})
+	args := []any{lookup(r.Tenant), lookup(r.URL), r.claim}
+	query := "DELETE FROM rechecks"
+	switch {
+	case next.IsZero():
+	case failed:
+		query = "UPDATE rechecks SET due = $4, failures = failures + 1"
+		args = append(args, micros(next))
+	default:
+		query = "UPDATE rechecks SET due = $4, failures = 0, checked = $5"
+		args = append(args, micros(next), micros(time.Now()))
+	}
+	_, err := s.change(ctx, query+" WHERE tenant = $1 AND url = $2 AND due = $3", args...)
 	return about(err, "setting when %.200s is read again", r.URL)
 }

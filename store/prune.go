@@ -128,14 +128,11 @@ func (s *Store) expiries(ctx context.Context, r *Retention, now time.Time) ([]ex
 }
 
 func (s *Store) prune(ctx context.Context, expiries []expiry, touched int64, done func(PruneReport)) error {
-	lock := ""
-	if s.postgres {
-		lock = " FOR UPDATE SKIP LOCKED" // whoever prunes at the same time takes others
-	}
+	lock := s.skipLocked() // whoever prunes at the same time takes others
 	for _, e := range expiries {
 		for {
 			var removed PruneReport
-			err := s.update(ctx, func(ctx context.Context, tx *transaction) (err error) {
+			err := s.update(ctx, func(tx *transaction) (err error) {
 				removed, err = tx.remove(
 					ctx,
 					"n IN (SELECT n FROM calls WHERE provider = $1 AND started < $2 ORDER BY started LIMIT $3"+lock+")",
@@ -154,7 +151,7 @@ func (s *Store) prune(ctx context.Context, expiries []expiry, touched int64, don
 	}
 	for more := true; more; {
 		var removed PruneReport
-		err := s.update(ctx, func(ctx context.Context, tx *transaction) (err error) {
+		err := s.update(ctx, func(tx *transaction) (err error) {
 			removed = PruneReport{}
 			more, err = tx.removeRecords(ctx, touched, lock, &removed)
 			return err
@@ -168,7 +165,7 @@ func (s *Store) prune(ctx context.Context, expiries []expiry, touched int64, don
 	}
 	var removed PruneReport
 	// Runs whose last event was not handed on when their last answer went.
-	if err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+	if err := s.update(ctx, func(tx *transaction) error {
 		removed = PruneReport{}
 		return tx.removeEmpty(ctx, &removed)
 	}); err != nil {
@@ -235,8 +232,7 @@ func (tx *transaction) removeRecordsOf(ctx context.Context, run tenantID, most i
 	if records < most { // that was all
 		set, args = "recorded = 0, size = 0", args[:2]
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE runs SET "+set+" WHERE tenant = $1 AND id = $2", args...)
-	return records, err
+	return records, tx.exec(ctx, "UPDATE runs SET "+set+" WHERE tenant = $1 AND id = $2", args...)
 }
 
 // prunable counts what prune would remove.
@@ -322,11 +318,7 @@ func (s *Store) pruneRead(ctx context.Context, r *Retention, now time.Time, done
 	}
 	for _, old := range r.old() {
 		for old.keep > 0 {
-			n := 0
-			err := s.update(ctx, func(ctx context.Context, tx *transaction) (err error) {
-				n, err = tx.changed(ctx, old.drop+"("+old.which+" LIMIT $2)", micros(now.Add(-old.keep)), pruneBatch)
-				return err
-			})
+			n, err := s.change(ctx, old.drop+"("+old.which+" LIMIT $2)", micros(now.Add(-old.keep)), pruneBatch)
 			if err != nil {
 				return err
 			}
@@ -352,7 +344,7 @@ func (s *Store) pruneVersions(ctx context.Context, before int64, done func(Prune
 	for read := pruneBatch; read == pruneBatch; {
 		var at, n int64
 		removed := 0
-		err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+		err := s.update(ctx, func(tx *transaction) error {
 			read, removed = 0, 0
 			c := conditions{where: []string{"last_seen < $1"}, args: []any{before}}
 			var old []int64
@@ -395,12 +387,9 @@ func (s *Store) pruneMemory(ctx context.Context) error {
 	}, "SELECT tenant, kind, count(*) FROM memory GROUP BY tenant, kind HAVING count(*) > $1", MaxOfKind)
 	for of, n := range over {
 		for ; err == nil && n > 0; n -= pruneBatch {
-			err = s.update(ctx, func(ctx context.Context, tx *transaction) error {
-				_, err := tx.ExecContext(ctx, "DELETE FROM memory WHERE tenant = $1 AND kind = $2 AND key IN "+
-					"(SELECT key FROM memory WHERE tenant = $1 AND kind = $2 ORDER BY at, key "+
-					"LIMIT $3)", of[0], of[1], min(n, pruneBatch))
-				return err
-			})
+			_, err = s.change(ctx, "DELETE FROM memory WHERE tenant = $1 AND kind = $2 AND key IN "+
+				"(SELECT key FROM memory WHERE tenant = $1 AND kind = $2 ORDER BY at, key LIMIT $3)",
+				of[0], of[1], min(n, pruneBatch))
 		}
 	}
 	return err
@@ -432,7 +421,7 @@ func (s *Store) prunableRead(ctx context.Context, r *Retention, now time.Time, r
 // with its conversation as long as that has other answers, and the events of its run as long as that has anything; they
 // hold nothing of its text. What was recorded of its run stays.
 func (s *Store) Delete(ctx context.Context, tenant, answerID string) error {
-	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+	err := s.update(ctx, func(tx *transaction) error {
 		report, err := tx.remove(ctx, "tenant = $1 AND answer_id = $2", lookup(tenant), lookup(answerID))
 		if err == nil && report.Answers == 0 {
 			err = ErrNotFound
@@ -482,16 +471,8 @@ func (tx *transaction) remove(ctx context.Context, where string, args ...any) (P
 	if err := tx.endClaims(ctx, slices.SortedFunc(maps.Keys(runs), tenantID.compare)); err != nil {
 		return report, err
 	}
-	for _, query := range []string{
-		"DELETE FROM feedback WHERE tenant = $1 AND answer_id = $2",
-		"DELETE FROM publications WHERE tenant = $1 AND answer_id = $2 AND digest = ''",
-		// what was private and hashed cannot be found out any more
-		"UPDATE publications SET salt = '' WHERE tenant = $1 AND answer_id = $2",
-		"DELETE FROM pins WHERE tenant = $1 AND answer_id = $2",
-	} {
-		if _, err := tx.removeOf(ctx, answers, query); err != nil {
-			return report, err
-		}
+	if err := tx.removeSaid(ctx, answers, "answer_id"); err != nil {
+		return report, err
 	}
 	return report, tx.removeEmpty(ctx, &report)
 }
@@ -508,10 +489,9 @@ func (tx *transaction) endClaims(ctx context.Context, runs []tenantID) error {
 // shrink takes answers off the counts of groups.
 func (tx *transaction) shrink(ctx context.Context, table string, by map[tenantID]int64) error {
 	for _, t := range slices.SortedFunc(maps.Keys(by), tenantID.compare) {
-		_, err := tx.ExecContext(
+		if err := tx.exec(
 			ctx, "UPDATE "+table+" SET answers = answers - $1 WHERE tenant = $2 AND id = $3", by[t], t.tenant, t.id,
-		)
-		if err != nil {
+		); err != nil {
 			return err
 		}
 	}
@@ -538,20 +518,28 @@ func (tx *transaction) removeEmpty(ctx context.Context, report *PruneReport) err
 		return err
 	}
 	events, err := tx.removeOf(ctx, runs, "DELETE FROM events WHERE tenant = $1 AND run = $2")
-	for _, query := range []string{
-		"DELETE FROM feedback WHERE tenant = $1 AND run = $2",
-		"DELETE FROM publications WHERE tenant = $1 AND run = $2 AND digest = ''",
-		"UPDATE publications SET salt = '' WHERE tenant = $1 AND run = $2",
-		"DELETE FROM pins WHERE tenant = $1 AND run = $2",
-	} {
-		if _, err := tx.removeOf(ctx, runs, query); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	report.Conversations += len(conversations)
 	report.Runs += len(runs)
 	report.Events += events
-	return err
+	return tx.removeSaid(ctx, runs, "run")
+}
+
+// removeSaid removes what was said and published of answers or runs, by the column that has their ids.
+func (tx *transaction) removeSaid(ctx context.Context, of []tenantID, column string) error {
+	for _, query := range []string{
+		"DELETE FROM feedback WHERE ",
+		"DELETE FROM publications WHERE digest = '' AND ",
+		"UPDATE publications SET salt = '' WHERE ", // what was private and hashed cannot be found out any more
+		"DELETE FROM pins WHERE ",
+	} {
+		if _, err := tx.removeOf(ctx, of, query+"tenant = $1 AND "+column+" = $2"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ids returns the tenants and ids that a query, or a statement with RETURNING, has as its columns.

@@ -94,9 +94,7 @@ func (tx *transaction) putPublications(ctx context.Context, rows []*row) error {
 	for i := range answers {
 		values = append(values, answers[i].fresh(statePending, now))
 	}
-	if err := tx.exec(
-		ctx, tx.insertPublications(" ON CONFLICT (pub, answer_id, revision) DO NOTHING"), values,
-	); err != nil {
+	if err := tx.insertPublications(ctx, " ON CONFLICT (pub, answer_id, revision) DO NOTHING", values...); err != nil {
 		return err
 	}
 	alone := map[string]bool{}
@@ -126,15 +124,11 @@ func (tx *transaction) isFinished(ctx context.Context, k *publicationKey) (bool,
 	return finished > 0, err
 }
 
-const publicationColumns = "pub, answer_id, revision, tenant, run, path, supersedes, state, due, attempts, " +
-	"changes, salt, digest, signed, error"
-
-func (tx *transaction) insertPublications(after string) *tuples {
-	return &tuples{
-		before: tx.insertInto("publications", publicationColumns),
-		row:    "($, $, $, $, $, $, $, $, $, $, $, $, $, $, $)",
-		after:  after,
-	}
+// insertPublications stores rows. What is there already is as after says.
+func (tx *transaction) insertPublications(ctx context.Context, after string, rows ...[]any) error {
+	const columns = "pub, answer_id, revision, tenant, run, path, supersedes, state, due, attempts, changes, salt, " +
+		"digest, signed, error"
+	return tx.execAll(ctx, tx.insertion("publications", columns, after), rows)
 }
 
 // fresh returns the row of a first revision.
@@ -156,40 +150,27 @@ func (tx *transaction) publish(ctx context.Context, k *publicationKey, state str
 	var revision int64
 	var there, path, salt string
 	err := each(
-		ctx,
-		tx,
-		into(&revision, &there, &path, &salt),
+		ctx, tx, into(&revision, &there, &path, &salt),
 		"SELECT revision, state, path, salt FROM publications WHERE pub = $1 AND answer_id = $2 ORDER BY "+
-			"revision DESC LIMIT 1"+tx.forUpdate(),
-		k.pub,
-		k.answer,
+			"revision DESC LIMIT 1"+tx.forUpdate(), k.pub, k.answer,
 	)
 	if err != nil {
 		return err
 	}
 	switch there {
 	case "":
-		_, err = tx.ExecContext(ctx, tx.insertPublications("").text(1, tx.postgres), k.fresh(state, now)...)
+		return tx.insertPublications(ctx, "", k.fresh(state, now))
 	case stateBuilt, stateExpired:
-		_, err = tx.ExecContext(
-			ctx, tx.insertPublications("").text(1, tx.postgres),
-			k.row(
-				&published{revision: revision + 1, supersedes: path, state: state, due: now}, cmp.Or(salt, newSalt()),
-			)...)
+		next := &published{revision: revision + 1, supersedes: path, state: state, due: now}
+		return tx.insertPublications(ctx, "", k.row(next, cmp.Or(salt, newSalt())))
 	case statePending: // it is not made to wait again; due may be somebody's claim
-		_, err = tx.ExecContext(
-			ctx, "UPDATE publications SET changes = changes + 1 WHERE pub = $1 AND answer_id = $2 AND revision = $3",
-			k.pub, k.answer, revision,
-		)
-	default:
-		_, err = tx.ExecContext(
-			ctx,
-			"UPDATE publications SET changes = changes + 1, state = $1, due = $2, attempts = 0, error = '' "+
-				"WHERE pub = $3 AND answer_id = $4 AND revision = $5",
-			state, now, k.pub, k.answer, revision,
-		)
+		return tx.exec(ctx, "UPDATE publications SET changes = changes + 1 WHERE path = $1", path)
 	}
-	return err
+	return tx.exec(
+		ctx,
+		"UPDATE publications SET changes = changes + 1, state = $1, due = $2, attempts = 0, error = '' WHERE path = $3",
+		state, now, path,
+	)
 }
 
 // publishAgain notes that an answer that is published has changed, if it is, and with it its run.
@@ -228,21 +209,14 @@ func (tx *transaction) pubOf(ctx context.Context, where string, args ...any) (st
 func (s *Store) PublishIdle(ctx context.Context, idle time.Duration) (int, error) {
 	now, sum := time.Now(), 0
 	for {
-		n := 0
-		err := s.update(ctx, func(ctx context.Context, tx *transaction) (err error) {
-			n, err = tx.changed(
-				ctx,
-				"UPDATE publications SET state = '"+statePending+"', due = $1 WHERE path IN (SELECT path FROM "+
-					"publications WHERE state = '"+stateWaiting+"' AND due <= $2"+
-					" AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.tenant = publications.tenant AND "+
-					"calls.run = publications.run AND calls.started > $2)"+
-					" ORDER BY due, pub LIMIT $3"+tx.skipLocked()+")",
-				micros(now),
-				micros(now.Add(-idle)),
-				idleBatch,
-			)
-			return err
-		})
+		n, err := s.change(
+			ctx,
+			"UPDATE publications SET state = '"+statePending+"', due = $1 WHERE path IN (SELECT path FROM "+
+				"publications WHERE state = '"+stateWaiting+"' AND due <= $2 AND NOT EXISTS (SELECT 1 FROM calls "+
+				"WHERE calls.tenant = publications.tenant AND calls.run = publications.run AND calls.started > $2) "+
+				"ORDER BY due, pub LIMIT $3"+s.skipLocked()+")",
+			micros(now), micros(now.Add(-idle)), idleBatch,
+		)
 		if err != nil {
 			return sum, fmt.Errorf("publishing idle runs: %w", err)
 		}
@@ -257,54 +231,30 @@ func (s *Store) PublishIdle(ctx context.Context, idle time.Duration) (int, error
 // [Store.PostponePublication] or [Store.FailPublication]; one of which nobody is heard comes again after its lease, and
 // one of whose run something is deleted meanwhile comes again at once.
 func (s *Store) DuePublications(ctx context.Context, limit int, lease time.Duration) ([]Publication, error) {
-	var list []Publication
-	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		now := time.Now()
-		var err error
-		list, err = collect(ctx, tx, func(rows *sql.Rows, p *Publication) error {
-			p.claim = micros(now.Add(lease))
+	until := micros(time.Now().Add(lease))
+	list, err := claimDue(
+		ctx, s, limit,
+		"SELECT pub, answer_id, revision, tenant, run, path, supersedes, attempts + 1, changes, salt, error "+
+			"FROM publications WHERE state = '"+statePending+"' AND due <= $1 ORDER BY due, answer_id DESC, pub",
+		func(rows *sql.Rows, p *Publication) error {
+			p.claim = until
 			var salt string
 			err := rows.Scan(
 				&p.Pub, &p.AnswerID, &p.Revision, &p.Tenant, &p.Run, &p.Path, &p.Supersedes, &p.Attempts, &p.changes,
 				&salt, &p.Error,
 			)
-			if err != nil {
-				return err
+			if err == nil {
+				p.Salt, err = base64.RawURLEncoding.DecodeString(salt)
 			}
-			p.Attempts++
-			p.Salt, err = base64.RawURLEncoding.DecodeString(salt)
 			return err
-		}, "SELECT pub, answer_id, revision, tenant, run, path, supersedes, attempts, changes, salt, error FROM "+
-			"publications WHERE state = '"+
-			statePending+"' AND due <= $1 ORDER BY due, answer_id DESC, "+
-			"pub LIMIT $2"+tx.skipLocked(), micros(now), limitOf(limit))
-		if err != nil {
-			return err
-		}
-		for i := range list {
-			p := &list[i]
-			if _, err := tx.ExecContext(
-				ctx,
-				"UPDATE publications SET due = $1, attempts = $2 WHERE pub = $3 AND answer_id = $4 AND revision = $5",
-				p.claim, p.Attempts, p.Pub, p.AnswerID, p.Revision,
-			); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("looking for due manifests: %w", err)
-	}
-	return list, nil
-}
-
-// skipLocked ends a query for rows that others may be busy with, who then have them.
-func (tx *transaction) skipLocked() string {
-	if tx.postgres {
-		return " FOR UPDATE SKIP LOCKED"
-	}
-	return ""
+		},
+		func(tx *transaction, p *Publication) error {
+			return tx.exec(
+				ctx, "UPDATE publications SET due = $1, attempts = $2 WHERE path = $3", p.claim, p.Attempts, p.Path,
+			)
+		},
+	)
+	return list, about(err, "looking for due manifests")
 }
 
 // PostponePublication says that p cannot be built now, and why, and makes it due again after that time.
@@ -320,18 +270,13 @@ func (s *Store) FailPublication(ctx context.Context, p *Publication, why string)
 
 // endClaim changes a publication if it is still p's. What has changed meanwhile is tried at once.
 func (s *Store) endClaim(ctx context.Context, p *Publication, state, why string, due time.Time) error {
-	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		_, err := tx.ExecContext(
-			ctx,
-			"UPDATE publications SET state = CASE WHEN changes = $1 THEN $2 ELSE '"+statePending+"' END, "+
-				"due = CASE WHEN changes = $1 THEN CAST($3 AS BIGINT) ELSE 0 END, error = $4 "+
-				"WHERE pub = $5 AND answer_id = $6 AND revision = $7 AND state = '"+statePending+"' AND due = $8",
-			p.changes, state, micros(due),
-			text.Head(plain(why), maxPublicationError),
-			p.Pub, p.AnswerID, p.Revision, p.claim,
-		)
-		return err
-	})
+	_, err := s.change(
+		ctx,
+		"UPDATE publications SET state = CASE WHEN changes = $1 THEN $2 ELSE '"+statePending+"' END, "+
+			"due = CASE WHEN changes = $1 THEN CAST($3 AS BIGINT) ELSE 0 END, error = $4 "+
+			"WHERE path = $5 AND state = '"+statePending+"' AND due = $6",
+		p.changes, state, micros(due), text.Head(plain(why), maxPublicationError), p.Path, p.claim,
+	)
 	return about(err, "setting manifest %s aside", p.Path)
 }
 
@@ -340,13 +285,9 @@ func (s *Store) endClaim(ctx context.Context, p *Publication, state, why string,
 func (s *Store) Salt(ctx context.Context, tenant, answerOrRun string) ([]byte, error) {
 	text := ""
 	err := each(
-		ctx,
-		s.db,
-		into(&text),
+		ctx, s.db, into(&text),
 		"SELECT salt FROM publications WHERE tenant = $1 AND (answer_id = $2 OR answer_id = '' AND run = $2) "+
-			"AND salt <> '' ORDER BY revision DESC LIMIT 1",
-		lookup(tenant),
-		lookup(answerOrRun),
+			"AND salt <> '' ORDER BY revision DESC LIMIT 1", lookup(tenant), lookup(answerOrRun),
 	)
 	if err == nil && text == "" {
 		err = ErrNotFound
@@ -396,7 +337,7 @@ type published struct {
 // if p is not the caller's any more, because its lease ended and somebody else has it, or something of its run was
 // deleted: [ErrConflict].
 func (s *Store) KeepPublication(ctx context.Context, p *Publication, signed *manifest.Signed, pins []Pin) error {
-	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+	err := s.update(ctx, func(tx *transaction) error {
 		row, err := tx.published(ctx, p.Path)
 		if err != nil {
 			return err
@@ -412,7 +353,7 @@ func (s *Store) KeepPublication(ctx context.Context, p *Publication, signed *man
 				return err
 			}
 			// once
-			if _, err := tx.ExecContext(
+			if err := tx.exec(
 				ctx, "UPDATE publications SET changes = $1 WHERE path = $2", p.changes, row.path,
 			); err != nil {
 				return err
@@ -429,7 +370,7 @@ func (s *Store) KeepManifest(ctx context.Context, path string, signed *manifest.
 	if path != plain(path) || len(path) > maxPath {
 		return fmt.Errorf("keeping a manifest: its path is not text of up to %d bytes", maxPath)
 	}
-	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
+	err := s.update(ctx, func(tx *transaction) error {
 		row, err := tx.published(ctx, path)
 		if errors.Is(err, ErrNotFound) {
 			row = &published{
@@ -442,7 +383,7 @@ func (s *Store) KeepManifest(ctx context.Context, path string, signed *manifest.
 				state:    statePending,
 				due:      micros(time.Now()),
 			}
-			_, err = tx.ExecContext(ctx, tx.insertPublications("").text(1, tx.postgres), row.row(row, "")...)
+			err = tx.insertPublications(ctx, "", row.row(row, ""))
 		}
 		if err != nil {
 			return err
@@ -469,27 +410,21 @@ func (tx *transaction) keep(ctx context.Context, row *published, signed *manifes
 	if err != nil {
 		return err
 	}
-	now := time.Now()
-	if _, err := tx.ExecContext(
+	if err := tx.exec(
 		ctx,
-		"UPDATE publications SET state = '"+stateBuilt+"', due = $1, digest = $2, signed = $3, error = '' WHERE "+
-			"pub = $4 AND answer_id = $5 AND revision = $6",
-		micros(now),
-		digest,
-		tx.text(bundle),
-		row.pub,
-		row.answer,
-		row.revision,
+		"UPDATE publications SET state = '"+stateBuilt+"', due = $1, digest = $2, signed = $3, error = '' "+
+			"WHERE path = $4",
+		micros(time.Now()), digest, tx.text(bundle), row.path,
 	); err != nil {
 		return err
 	}
-	data, err := json.Marshal(
-		&manifestEvent{nullable(row.answer), row.path, digest, row.revision, nullable(row.supersedes)},
-	)
+	event, err := newEvent(row.tenant, row.run, EventManifest, &manifestEvent{
+		nullable(row.answer), row.path, digest, row.revision, nullable(row.supersedes),
+	})
 	if err != nil {
 		return err
 	}
-	return tx.tellRuns(ctx, []Event{{Tenant: row.tenant, Run: row.run, Kind: EventManifest, At: now, Data: data}})
+	return tx.tellRuns(ctx, []Event{event})
 }
 
 // published returns the row of a path, which is kept from changing, and so is its run, which others lock first.
@@ -521,14 +456,6 @@ func (tx *transaction) publishedRow(ctx context.Context, path, lock string) (*pu
 	return row, err
 }
 
-// forUpdate ends a query for rows that are to be changed.
-func (tx *transaction) forUpdate() string {
-	if tx.postgres {
-		return " FOR UPDATE"
-	}
-	return ""
-}
-
 // Manifest returns what is served under a path, as [manifest.Manifests] wants it. [manifest.ErrPending] is that it is
 // still to be built, [manifest.ErrNotFound] that there is none, or that it cannot be built.
 func (s *Store) Manifest(ctx context.Context, path string) (*manifest.Signed, error) {
@@ -543,9 +470,7 @@ func (s *Store) Manifest(ctx context.Context, path string) (*manifest.Signed, er
 	switch {
 	case err != nil:
 	case state == stateBuilt:
-		if err = json.Unmarshal(bundle, signed); err != nil {
-			err = fmt.Errorf("%w: %w", errDamaged, err)
-		}
+		err = decode(bundle, signed, "a manifest")
 	case state == statePending, state == stateWaiting:
 		err = manifest.ErrPending
 	default:
@@ -679,9 +604,9 @@ func (s *Store) Publications(ctx context.Context) (*PubNames, error) {
 func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
 	value, err := readSecret(ctx, s.db, name)
 	if err == nil && value == "" {
-		err = s.update(ctx, func(ctx context.Context, tx *transaction) error {
-			if _, err := tx.ExecContext(
-				ctx, "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, newSalt(),
+		err = s.update(ctx, func(tx *transaction) error {
+			if err := tx.execAll(
+				ctx, tx.insertion("secrets", "name, value", " ON CONFLICT (name) DO NOTHING"), [][]any{{name, newSalt()}},
 			); err != nil {
 				return err
 			}

@@ -40,13 +40,11 @@ func (s *Store) Put(ctx context.Context, calls []*Call) error {
 		}
 		rows = append(rows, r)
 	}
-	if err := s.name(ctx, rows); err != nil {
-		return fmt.Errorf("storing %d answers: %w", len(calls), err)
+	err := s.name(ctx, rows)
+	if err == nil {
+		err = s.update(ctx, func(tx *transaction) error { return tx.put(ctx, rows) })
 	}
-	if err := s.update(ctx, func(ctx context.Context, tx *transaction) error { return tx.put(ctx, rows) }); err != nil {
-		return fmt.Errorf("storing %d answers: %w", len(calls), err)
-	}
-	return nil
+	return about(err, "storing %d answers", len(calls))
 }
 
 // name gives rows that are to be published the public ids of their runs.
@@ -73,7 +71,7 @@ func (tx *transaction) put(ctx context.Context, rows []*row) error {
 	fresh := make([]*row, 0, len(rows))
 	for _, r := range rows {
 		if r.isLater() {
-			if err := tx.insert(ctx, fresh); err != nil { // what it is of must be found
+			if err := tx.insertRows(ctx, fresh); err != nil { // what it is of must be found
 				return err
 			}
 			fresh = fresh[:0]
@@ -87,7 +85,7 @@ func (tx *transaction) put(ctx context.Context, rows []*row) error {
 			fresh = append(fresh, r)
 		}
 	}
-	return tx.insert(ctx, fresh)
+	return tx.insertRows(ctx, fresh)
 }
 
 // known returns which of the answers are there already.
@@ -110,8 +108,8 @@ func (tx *transaction) known(ctx context.Context, rows []*row) (map[tenantID]boo
 	return known, err
 }
 
-// insert stores rows that are not there yet.
-func (tx *transaction) insert(ctx context.Context, rows []*row) error {
+// insertRows stores rows that are not there yet.
+func (tx *transaction) insertRows(ctx context.Context, rows []*row) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -158,38 +156,20 @@ func (tx *transaction) take(ctx context.Context, counter string, n int) ([]int64
 }
 
 func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
-	t := tuples{
-		before: tx.insertInto(
-			"calls", "n, tenant, answer_id, provider, conversation, run, step, counted, started, refetched, call",
-		),
-		row: "($, $, $, $, $, $, $, $, $, $, $)",
-	}
-	if tx.postgres {
-		t = tuples{
-			before: tx.insertInto(
-				"calls",
-				"n, tenant, answer_id, provider, conversation, run, step, counted, started, refetched, call, "+
-					"document, terms",
-			),
-			row: "($, $, $, $, $, $, $, $, $, $, $, $::jsonb, $::tsvector)",
-		}
-	}
+	columns := "n, tenant, answer_id, provider, conversation, run, step, counted, started, refetched, call" +
+		tx.ifPostgres(", document, terms")
 	values := make([][]any, 0, len(rows))
 	for _, r := range rows {
-		counted := 0
-		if r.counted {
-			counted = 1
-		}
 		v := []any{
 			r.n, lookup(r.Tenant), lookup(r.AnswerID), r.provider(), orNull(r.Conversation), orNull(r.Run), r.step,
-			counted, micros(r.Started), r.refetched, tx.text(r.encoded),
+			oneIf(r.counted), micros(r.Started), r.refetched, tx.text(r.encoded),
 		}
 		if tx.postgres {
 			v = append(v, r.document, r.terms)
 		}
 		values = append(values, v)
 	}
-	return tx.exec(ctx, &t, values)
+	return tx.execAll(ctx, tx.insertion("calls", columns, ""), values)
 }
 
 // text returns b, which does not change any more, for a column of type TEXT. Neither engine checks or changes it, but
@@ -233,10 +213,7 @@ func (tx *transaction) addEvents(ctx context.Context, events []Event) error {
 	for i, e := range events {
 		values = append(values, []any{ids[i], e.Tenant, e.Run, e.Seq, e.Kind, micros(e.At), 0, tx.text(e.Data)})
 	}
-	return tx.exec(ctx, &tuples{
-		before: tx.insertInto("events", "id, tenant, run, seq, kind, at, relayed, data"),
-		row:    "($, $, $, $, $, $, $, $)",
-	}, values)
+	return tx.execAll(ctx, tx.insertion("events", "id, tenant, run, seq, kind, at, relayed, data", ""), values)
 }
 
 // maxLookup is how long a text may be that is looked up, in bytes. PostgreSQL's indexes take 2,704 for all columns of
@@ -387,6 +364,14 @@ func nullable[T comparable](v T) *T {
 	return &v
 }
 
+// oneIf returns a flag as rows have it.
+func oneIf(flag bool) int {
+	if flag {
+		return 1
+	}
+	return 0
+}
+
 // orNull returns what s is looked up by, or NULL for none.
 func orNull(s string) any {
 	if s == "" {
@@ -452,10 +437,11 @@ func (tx *transaction) refetch(ctx context.Context, r *row) error {
 	if err := tx.putGroups(ctx, runTable(), list); err != nil {
 		return err
 	}
-	for _, do := range []func(context.Context, []*row) error{tx.putEvents, tx.index} {
-		if err := do(ctx, rows); err != nil {
-			return err
-		}
+	if err := tx.putEvents(ctx, rows); err != nil {
+		return err
+	}
+	if err := tx.index(ctx, rows); err != nil {
+		return err
 	}
 	if err := tx.trackRows(ctx, []*row{r}); err != nil {
 		return err
@@ -466,15 +452,13 @@ func (tx *transaction) refetch(ctx context.Context, r *row) error {
 // replaceCall stores r in the place of the call with the number old. That another transaction has changed or deleted it
 // meanwhile is errChanged, so that this one begins anew with what is there now.
 func (tx *transaction) replaceCall(ctx context.Context, old int64, r *row) error {
-	set := "UPDATE calls SET n = $1, provider = $2, refetched = $3, call = $4"
-	args := []any{r.n, r.provider(), r.refetched, tx.text(r.encoded)}
-	where := " WHERE n = $5"
+	set := "UPDATE calls SET n = $2, provider = $3, refetched = $4, call = $5"
+	args := []any{old, r.n, r.provider(), r.refetched, tx.text(r.encoded)}
 	if tx.postgres {
-		set += ", document = $5::jsonb, terms = $6::tsvector"
+		set += ", document = $6, terms = $7"
 		args = append(args, r.document, r.terms)
-		where = " WHERE n = $7"
 	}
-	switch n, err := tx.changed(ctx, set+where, append(args, old)...); {
+	switch n, err := tx.changed(ctx, set+" WHERE n = $1", args...); {
 	case err != nil:
 		return err
 	case n == 0:

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/base64"
@@ -115,10 +116,10 @@ func (s *Store) Call(ctx context.Context, tenant, answerID string) (*Call, error
 	if err == nil && len(list) == 0 {
 		err = ErrNotFound
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading answer %q: %w", answerID, err)
+	if err == nil {
+		err = s.fillVerification(ctx, tenant, []*Call{list[0].Call})
 	}
-	if err := s.fillVerification(ctx, tenant, []*Call{list[0].Call}); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("reading answer %q: %w", answerID, err)
 	}
 	return list[0].Call, nil
@@ -135,9 +136,7 @@ func byProvider(tenant, upstream, providerID string) *filter {
 // Calls returns calls, the last stored first; one that was fetched again counts as stored then. Calls that arrive while
 // a list is read through are not in its later pages, so nothing is in it twice.
 func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call], error) {
-	if q == nil {
-		q = &Query{}
-	}
+	q = cmp.Or(q, &Query{})
 	f := filter{
 		tenant:       tenant,
 		limit:        limitOf(q.Limit) + 1,
@@ -152,14 +151,14 @@ func (s *Store) Calls(ctx context.Context, tenant string, q *Query) (*Page[*Call
 		f.terms.addNames(append(addressNames(q.Source), q.Source))
 	}
 	found, next, err := s.page(ctx, "a", q.Cursor, &f)
-	if err != nil {
-		return nil, fmt.Errorf("listing answers: %w", err)
-	}
 	page := &Page[*Call]{Next: next}
 	for _, c := range found {
 		page.Items = append(page.Items, c.Call)
 	}
-	if err := s.fillVerification(ctx, tenant, page.Items); err != nil {
+	if err == nil {
+		err = s.fillVerification(ctx, tenant, page.Items)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("listing answers: %w", err)
 	}
 	return page, nil
@@ -205,13 +204,10 @@ func list(ctx context.Context, q querier, postgres bool, f *filter) ([]numberedC
 	if f.terms.impossible() {
 		return nil, nil
 	}
-	c := conditions{where: []string{"tenant = $1", "n < $2"}, args: []any{lookup(f.tenant), f.before}}
-	if f.conversation != "" {
-		c.and("conversation = $", lookup(f.conversation))
-	}
-	if f.run != "" {
-		c.and("run = $", lookup(f.run))
-	}
+	c := conditionsOf(f.tenant)
+	c.and("n < $", f.before)
+	c.andIfSaid("conversation = $", lookup(f.conversation))
+	c.andIfSaid("run = $", lookup(f.run))
 	c.verification(f.verification)
 	if postgres && len(f.terms) > 0 {
 		c.and("terms @@ $::tsquery", f.terms.tsquery())
@@ -237,6 +233,13 @@ type conditions struct {
 	args  []any
 }
 
+// conditionsOf returns the condition that a row is of a tenant, whose parameter is $1.
+func conditionsOf(tenant string) *conditions {
+	return &conditions{where: []string{"tenant = $1"}, args: []any{lookup(tenant)}}
+}
+
+func (c *conditions) text() string { return strings.Join(c.where, " AND ") }
+
 func (c *conditions) clone() *conditions {
 	return &conditions{slices.Clone(c.where), slices.Clone(c.args)}
 }
@@ -245,6 +248,13 @@ func (c *conditions) clone() *conditions {
 func (c *conditions) and(condition string, arg any) {
 	i := strings.LastIndexByte(condition, '$')
 	c.where = append(c.where, condition[:i]+c.param(arg)+condition[i+1:])
+}
+
+// andIfSaid adds a condition unless value is empty.
+func (c *conditions) andIfSaid(condition, value string) {
+	if value != "" {
+		c.and(condition, value)
+	}
 }
 
 // in adds that the column n has one of these numbers.
@@ -264,9 +274,8 @@ func (c *conditions) param(arg any) string {
 // newest returns all conditions, for so many of the newest calls. They are chosen by their numbers: to sort whole calls
 // would be to read them all.
 func (c *conditions) newest(limit int) string {
-	return "WHERE n IN (SELECT n FROM calls WHERE " + strings.Join(
-		c.where, " AND ",
-	) + " ORDER BY n DESC LIMIT " + c.param(limit) + ") ORDER BY n DESC"
+	return "WHERE n IN (SELECT n FROM calls WHERE " + c.text() + " ORDER BY n DESC LIMIT " + c.param(limit) +
+		") ORDER BY n DESC"
 }
 
 // numberedCall is a call with its place in the order of arrival.
@@ -339,19 +348,40 @@ func limitOf(limit int) int {
 	return min(limit, MaxLimit)
 }
 
-// newPage makes a page of the rows that were found, of which one too many says that there is another page. item returns
-// what the page has of a row, and the numbers by which rows of that list are sorted.
-func newPage[R, T any](found []R, limit int, list string, item func(R) (T, []int64)) *Page[T] {
-	found, next := cut(found, limit, func(row R) string {
-		_, numbers := item(row)
-		return newCursor(list, numbers...)
+// numberedList is a list of rows by the number in a column, the highest first.
+type numberedList[R, T any] struct {
+	letter string // begins its cursors
+	query  string // without conditions
+	column string
+	scan   func(*sql.Rows, *R) error
+	item   func(*R) (T, int64) // what a page has of a row, and its number
+}
+
+// page returns the page of the rows behind a cursor for which c holds.
+func (l *numberedList[R, T]) page(
+	ctx context.Context, q querier, c *conditions, cursor string, limit int,
+) (*Page[T], error) {
+	var before int64
+	if err := readCursor(l.letter, cursor, &before); err != nil {
+		return nil, err
+	}
+	limit = limitOf(limit)
+	c.and(l.column+" < $", before)
+	found, err := collect(ctx, q, l.scan, l.query+" WHERE "+c.text()+" ORDER BY "+l.column+" DESC LIMIT "+
+		c.param(limit+1), c.args...)
+	if err != nil {
+		return nil, err
+	}
+	page := &Page[T]{}
+	found, page.Next = cut(found, limit, func(row R) string {
+		_, n := l.item(&row)
+		return newCursor(l.letter, n)
 	})
-	page := &Page[T]{Next: next}
-	for _, row := range found {
-		one, _ := item(row)
+	for i := range found {
+		one, _ := l.item(&found[i])
 		page.Items = append(page.Items, one)
 	}
-	return page
+	return page, nil
 }
 
 // cut takes the one item too many off that says that there is another page.

@@ -84,14 +84,13 @@ func (s *Store) Record(ctx context.Context, tenant string, r *Recording) (*Recor
 	var err error
 	pub := ""
 	if r.Publish {
-		if pub, err = s.Pub(ctx, tenant, r.Run); err != nil {
-			return nil, fmt.Errorf("recording run %.60q: %w", r.Run, err)
-		}
+		pub, err = s.Pub(ctx, tenant, r.Run)
 	}
 	if n := len(r.Trail.Steps); n > MaxSteps && !r.Partly {
 		err = refuse(ErrLimit, "%d steps are more than the %d that a run may have", n, MaxSteps)
-	} else {
-		err = s.update(ctx, func(ctx context.Context, tx *transaction) error {
+	}
+	if err == nil {
+		err = s.update(ctx, func(tx *transaction) error {
 			w, err := tx.recorder(ctx, tenantID{lookup(tenant), lookup(r.Run)})
 			if err != nil {
 				return err
@@ -397,12 +396,12 @@ func (h *head) encode() (string, error) {
 func decodeHead(text string) (*head, error) {
 	var record headRecord
 	h := &head{}
-	err := json.Unmarshal([]byte(text), &record)
+	err := decode([]byte(text), &record, "what was recorded of a run")
 	if err == nil {
-		err = json.Unmarshal(record.Run, &h.Trail)
+		err = decode(record.Run, &h.Trail, "what was recorded of a run")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: what was recorded of a run: %w", errDamaged, err)
+		return nil, err
 	}
 	h.AnswerID = record.AnswerID
 	h.Issues, err = issuesOf(string(record.Run), h.Issues)
@@ -549,17 +548,14 @@ func (w *recorder) write(ctx context.Context) error {
 		values = append(values, []any{r.n, t.tenant, t.id, r.id, r.number, r.started, r.text})
 	}
 	for _, r := range w.changed {
-		_, err := w.tx.ExecContext(
-			ctx, "UPDATE records SET number = $1, record = $2 WHERE n = $3", r.number, r.text, r.n,
-		)
+		err := w.tx.exec(ctx, "UPDATE records SET number = $1, record = $2 WHERE n = $3", r.number, r.text, r.n)
 		if err != nil {
 			return err
 		}
 	}
-	err = w.tx.exec(ctx, &tuples{
-		before: w.tx.insertInto("records", "n, tenant, run, id, number, started, record"), row: "($, $, $, $, $, $, $)",
-	}, values)
-	if err != nil {
+	if err := w.tx.execAll(
+		ctx, w.tx.insertion("records", "n, tenant, run, id, number, started, record", ""), values,
+	); err != nil {
 		return err
 	}
 	if err := w.tx.addEvents(ctx, w.events); err != nil {
@@ -621,8 +617,8 @@ func encodeStep(s *trail.Step) (string, error) {
 // decodeStep reads the record of a step. Its issues are those that it had, and not what reading it finds again.
 func decodeStep(text string) (*trail.Step, error) {
 	s := &trail.Step{}
-	if err := json.Unmarshal([]byte(text), s); err != nil {
-		return nil, fmt.Errorf("%w: a recorded step: %w", errDamaged, err)
+	if err := decode([]byte(text), s, "a recorded step"); err != nil {
+		return nil, err
 	}
 	var err error
 	s.Issues, err = issuesOf(text, s.Issues)
@@ -635,10 +631,8 @@ func issuesOf(text string, found []ibid.Issue) ([]ibid.Issue, error) {
 		return nil, nil
 	}
 	var record struct{ Issues []ibid.Issue }
-	if err := json.Unmarshal([]byte(text), &record); err != nil {
-		return nil, fmt.Errorf("%w: the issues of a record: %w", errDamaged, err)
-	}
-	return record.Issues, nil
+	err := decode([]byte(text), &record, "the issues of a record")
+	return record.Issues, err
 }
 
 // stepEvent is the data of an [EventStep].

@@ -75,21 +75,21 @@ func (tx *transaction) unindex(ctx context.Context, ns []int64) error {
 // changeIndex runs a statement that changes the index. One that is damaged stays as it is: searches say so, and no
 // answer waits for it.
 func (tx *transaction) changeIndex(ctx context.Context, t *tuples, rows [][]any) error {
-	if _, err := tx.ExecContext(ctx, "SAVEPOINT words"); err != nil {
+	if err := tx.exec(ctx, "SAVEPOINT words"); err != nil {
 		return err
 	}
-	err := tx.exec(ctx, t, rows)
+	err := tx.execAll(ctx, t, rows)
 	if err == nil { // else FTS5 would write, and find the damage, only with the commit
-		_, err = tx.ExecContext(ctx, "INSERT INTO words (words) VALUES ('flush')")
+		err = tx.exec(ctx, "INSERT INTO words (words) VALUES ('flush')")
 	}
 	if isCorrupt(err) {
 		tx.logger.LogAttrs(ctx, slog.LevelError, "the index is damaged: it does not find new answers until it "+
 			"is made anew",
 			slog.Any("error", err))
-		_, err = tx.ExecContext(ctx, "ROLLBACK TO words")
+		err = tx.exec(ctx, "ROLLBACK TO words")
 	}
 	if err == nil {
-		_, err = tx.ExecContext(ctx, "RELEASE words")
+		err = tx.exec(ctx, "RELEASE words")
 	}
 	return err
 }
@@ -106,15 +106,13 @@ func (s *Store) Reindex(ctx context.Context) error {
 	if s.postgres {
 		return nil
 	}
-	if err := s.update(ctx, func(ctx context.Context, tx *transaction) error { return tx.reindex(ctx) }); err != nil {
-		return fmt.Errorf("making the index anew: %w", err)
-	}
-	return nil
+	err := s.update(ctx, func(tx *transaction) error { return tx.reindex(ctx) })
+	return about(err, "making the index anew")
 }
 
 func (tx *transaction) reindex(ctx context.Context) error {
 	for _, statement := range []string{"DROP TABLE IF EXISTS words", createWords} {
-		if _, err := tx.ExecContext(ctx, statement); err != nil {
+		if err := tx.exec(ctx, statement); err != nil {
 			return err
 		}
 	}

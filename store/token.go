@@ -68,24 +68,11 @@ func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err erro
 	_, _ = rand.Read(random[:]) // never fails: it says so
 	secret = secretPrefix + base64.RawURLEncoding.EncodeToString(random[:])
 	t.ID, t.Created, t.Revoked = "tok_"+id.String(), instant(micros(time.Now())), time.Time{}
-	publish := 0
-	if t.Publish {
-		publish = 1
-	}
-	err = s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		_, err := tx.ExecContext(
-			ctx,
-			"INSERT INTO tokens (id, tenant, name, scopes, publish, created, revoked, hash) VALUES ($1, $2, $3, "+
-				"$4, $5, $6, 0, $7)",
-			t.ID,
-			t.Tenant,
-			t.Name,
-			strings.Join(t.Scopes, " "),
-			publish,
-			micros(t.Created),
-			hash(secret),
+	err = s.update(ctx, func(tx *transaction) error {
+		return tx.insert(
+			ctx, "tokens", "id, tenant, name, scopes, publish, created, revoked, hash", t.ID, t.Tenant, t.Name,
+			strings.Join(t.Scopes, " "), oneIf(t.Publish), micros(t.Created), 0, hash(secret),
 		)
-		return err
 	})
 	if err != nil {
 		return "", fmt.Errorf("storing a token: %w", err)
@@ -147,16 +134,13 @@ func (s *Store) TokenBySecret(ctx context.Context, secret string) (*Token, error
 // RevokeToken makes a token invalid from now on. One that is revoked already stays as it is; an unknown one is
 // [ErrNotFound].
 func (s *Store) RevokeToken(ctx context.Context, id string) error {
-	err := s.update(ctx, func(ctx context.Context, tx *transaction) error {
-		n, err := tx.changed(
-			ctx, "UPDATE tokens SET revoked = CASE WHEN revoked = 0 THEN $1 ELSE revoked END WHERE id = $2",
-			micros(time.Now()), lookup(id),
-		)
-		if err == nil && n == 0 {
-			err = ErrNotFound
-		}
-		return err
-	})
+	n, err := s.change(
+		ctx, "UPDATE tokens SET revoked = CASE WHEN revoked = 0 THEN $1 ELSE revoked END WHERE id = $2",
+		micros(time.Now()), lookup(id),
+	)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
 	return about(err, "revoking token %.60q", id)
 }
 

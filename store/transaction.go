@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
@@ -22,25 +24,51 @@ type querier interface {
 // transaction is a transaction under way. What is done through it is done wholly or not at all.
 type transaction struct {
 	querier
-	postgres bool
-	logger   *slog.Logger
+	engine
+	logger *slog.Logger
 }
 
-// insertInto begins a statement that adds rows. Any error ends the transaction, so that SQLite need not keep what it
-// would need to undo only the statement.
-func (tx *transaction) insertInto(table, columns string) string {
+// engine says which database it is.
+type engine struct{ postgres bool }
+
+// ifPostgres returns a part of a statement that SQLite does not need, where one transaction writes at a time.
+func (e engine) ifPostgres(clause string) string {
+	if e.postgres {
+		return clause
+	}
+	return ""
+}
+
+// forUpdate ends a query for rows that are to be changed.
+func (e engine) forUpdate() string { return e.ifPostgres(" FOR UPDATE") }
+
+// skipLocked ends a query for rows that others may be busy with, who then have them.
+func (e engine) skipLocked() string { return e.ifPostgres(" FOR UPDATE SKIP LOCKED") }
+
+// insertion returns a statement that adds rows, with what follows them. Any error ends the transaction, so that SQLite
+// need not keep what it would need to undo only the statement.
+func (tx *transaction) insertion(table, columns, after string) *tuples {
 	verb := "INSERT INTO "
 	if !tx.postgres {
 		verb = "INSERT OR ROLLBACK INTO "
 	}
-	return verb + table + " (" + columns + ") VALUES "
+	return &tuples{
+		before: verb + table + " (" + columns + ") VALUES ",
+		row:    "($" + strings.Repeat(", $", strings.Count(columns, ",")) + ")",
+		after:  after,
+	}
+}
+
+// insert adds a row.
+func (tx *transaction) insert(ctx context.Context, table, columns string, values ...any) error {
+	return tx.execAll(ctx, tx.insertion(table, columns, ""), [][]any{values})
 }
 
 // maxAttempts is how often a transaction is tried that others are in the way of.
 const maxAttempts = 5
 
 // update runs do in a transaction. PostgreSQL may refuse one because of another at the same time: then do runs again.
-func (s *Store) update(ctx context.Context, do func(context.Context, *transaction) error) error {
+func (s *Store) update(ctx context.Context, do func(*transaction) error) error {
 	if !s.postgres {
 		return s.updateSQLite(ctx, do)
 	}
@@ -52,18 +80,18 @@ func (s *Store) update(ctx context.Context, do func(context.Context, *transactio
 	}
 }
 
-func (s *Store) updatePostgres(ctx context.Context, do func(context.Context, *transaction) error) error {
+func (s *Store) updatePostgres(ctx context.Context, do func(*transaction) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
-	if err := do(ctx, &transaction{tx, true, s.logger}); err != nil {
+	if err := do(&transaction{tx, s.engine, s.logger}); err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	return tx.Commit()
 }
 
-func (s *Store) updateSQLite(ctx context.Context, do func(context.Context, *transaction) error) error {
+func (s *Store) updateSQLite(ctx context.Context, do func(*transaction) error) error {
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
@@ -76,7 +104,7 @@ func (s *Store) updateSQLite(ctx context.Context, do func(context.Context, *tran
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	err := do(ctx, &transaction{s.writer, false, s.logger})
+	err := do(&transaction{s.writer, s.engine, s.logger})
 	if err == nil {
 		if _, err = s.writer.ExecContext(ctx, "COMMIT"); err == nil {
 			return nil
@@ -195,11 +223,16 @@ func (t *tuples) split(rows [][]any, postgres bool, do func(query string, args [
 	return nil
 }
 
-// exec runs t for all rows.
-func (tx *transaction) exec(ctx context.Context, t *tuples, rows [][]any) error {
+// exec runs a statement.
+func (tx *transaction) exec(ctx context.Context, query string, args ...any) error {
+	_, err := tx.ExecContext(ctx, query, args...)
+	return err
+}
+
+// execAll runs t for all rows.
+func (tx *transaction) execAll(ctx context.Context, t *tuples, rows [][]any) error {
 	return t.split(rows, tx.postgres, func(query string, args []any) error {
-		_, err := tx.ExecContext(ctx, query, args...)
-		return err
+		return tx.exec(ctx, query, args...)
 	})
 }
 
@@ -218,6 +251,34 @@ func (tx *transaction) changed(ctx context.Context, query string, args ...any) (
 	}
 	n, err := result.RowsAffected()
 	return int(n), err
+}
+
+// change runs one statement in a transaction and returns how many rows it changed.
+func (s *Store) change(ctx context.Context, query string, args ...any) (n int, err error) {
+	err = s.update(ctx, func(tx *transaction) (err error) {
+		n, err = tx.changed(ctx, query, args...)
+		return err
+	})
+	return n, err
+}
+
+// claimDue returns up to limit of the rows that a query finds due, which the end of it sorts, and has claim keep each
+// from other callers.
+func claimDue[T any](
+	ctx context.Context, s *Store, limit int, query string, scan func(*sql.Rows, *T) error,
+	claim func(*transaction, *T) error,
+) (list []T, err error) {
+	err = s.update(ctx, func(tx *transaction) (err error) {
+		list, err = collect(ctx, tx, scan, query+" LIMIT $2"+tx.skipLocked(), micros(time.Now()), limitOf(limit))
+		for i := 0; i < len(list) && err == nil; i++ {
+			err = claim(tx, &list[i])
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }
 
 // collect runs a query and returns what scan makes of each row; nil with an error.
@@ -239,14 +300,32 @@ func collect[T any](
 
 // exists reports whether a query finds a row.
 func exists(ctx context.Context, q querier, query string, args ...any) (bool, error) {
-	found := false
-	err := each(ctx, q, func(*sql.Rows) error { found = true; return nil }, query, args...)
+	return find(ctx, q, nil, query, args...)
+}
+
+// find reads the row of a query into dest, if dest is not nil, and reports whether there is one. Of several rows the
+// last counts.
+func find(ctx context.Context, q querier, dest []any, query string, args ...any) (found bool, err error) {
+	err = each(ctx, q, func(rows *sql.Rows) error {
+		if found = true; dest == nil {
+			return nil
+		}
+		return rows.Scan(dest...)
+	}, query, args...)
 	return found, err
 }
 
 // into returns a function for [each] that reads the columns of a row into dest, which stays as it is without a row.
 func into(dest ...any) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error { return rows.Scan(dest...) }
+}
+
+// decode reads the JSON of a row; what says which, for the error.
+func decode(text []byte, v any, what string) error {
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("%w: %s: %w", errDamaged, what, err)
+	}
+	return nil
 }
 
 // each runs a query and calls scan for each row of what it returns.
