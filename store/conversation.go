@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -122,27 +121,19 @@ func (t *group) began() time.Time {
 
 // Conversation returns a conversation with a page of its calls: of q, Cursor and Limit count. The first page has the
 // latest calls, the next one those before them. Within a page the oldest is first.
-func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (*Conversation, error) {
-	c, err := s.readConversation(ctx, tenantID{tenant, id}, q)
-	if err != nil {
-		return nil, fmt.Errorf("reading conversation %q: %w", id, err)
-	}
-	return c, nil
-}
-
-// readConversation is [Store.Conversation]. Its calls are in the order in which they began, which is the same after
-// they were fetched again.
-func (s *Store) readConversation(ctx context.Context, id tenantID, q *Query) (*Conversation, error) {
+func (s *Store) Conversation(ctx context.Context, tenant, id string, q *Query) (c *Conversation, err error) {
+	defer explain(&err, "reading conversation %q", id)
 	q = cmp.Or(q, &Query{})
 	var at, n int64
 	if err := readCursor(memberCursor, q.Cursor, &at, &n); err != nil {
 		return nil, err
 	}
-	row, err := s.readGroup(ctx, conversationTable(), id)
+	row, err := s.readGroup(ctx, conversationTable(), tenantID{tenant, id})
 	if err != nil {
 		return nil, err
 	}
 	limit := limitOf(q.Limit)
+	// They are in the order in which they began, which is the same after they were fetched again.
 	latest, err := scanCalls(
 		ctx, s.db,
 		callColumns+"WHERE n IN (SELECT n FROM calls WHERE tenant = $1 AND conversation = $2 "+
@@ -152,8 +143,8 @@ func (s *Store) readConversation(ctx context.Context, id tenantID, q *Query) (*C
 	if err != nil {
 		return nil, err
 	}
-	c := row.conversation()
-	c.ID = id.id
+	c = row.conversation()
+	c.ID = id
 	if len(latest) > limit {
 		c.Before = latest[limit].Call
 	}
@@ -167,21 +158,14 @@ func (s *Store) readConversation(ctx context.Context, id tenantID, q *Query) (*C
 	if c.Numbering, err = numbering(ctx, s.db, row); err != nil {
 		return nil, err
 	}
-	return c, s.fillVerification(ctx, id.tenant, c.Calls)
+	return c, s.fillVerification(ctx, tenant, c.Calls)
 }
 
 // Run returns a run with a page of its calls and of its recorded steps, as [Store.Conversation] does; within a page
 // they are by step.
-func (s *Store) Run(ctx context.Context, tenant, id string, q *Query) (*Run, error) {
-	r, err := s.readRun(ctx, tenantID{tenant, id}, q)
-	if err != nil {
-		return nil, fmt.Errorf("reading run %.60q: %w", id, err)
-	}
-	return r, nil
-}
-
-func (s *Store) readRun(ctx context.Context, id tenantID, q *Query) (*Run, error) {
-	t, err := s.readGroup(ctx, runTable(), id)
+func (s *Store) Run(ctx context.Context, tenant, id string, q *Query) (r *Run, err error) {
+	defer explain(&err, "reading run %.60q", id)
+	t, err := s.readGroup(ctx, runTable(), tenantID{tenant, id})
 	if err != nil {
 		return nil, err
 	}
@@ -189,8 +173,8 @@ func (s *Store) readRun(ctx context.Context, id tenantID, q *Query) (*Run, error
 	if err != nil {
 		return nil, err
 	}
-	r := t.run()
-	r.ID, r.Next = id.id, next
+	r = t.run()
+	r.ID, r.Next = id, next
 	calls, err := scanCalls(
 		ctx, s.db, callColumns+"WHERE tenant = $1 AND run = $2 AND "+inWindow+" ORDER BY started, n", w...,
 	)
@@ -200,7 +184,7 @@ func (s *Store) readRun(ctx context.Context, id tenantID, q *Query) (*Run, error
 	for _, c := range calls {
 		r.Calls = append(r.Calls, c.Call)
 	}
-	if err := s.fillVerification(ctx, id.tenant, r.Calls); err != nil {
+	if err := s.fillVerification(ctx, tenant, r.Calls); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(r.Calls, func(a, b *Call) int { return cmp.Compare(a.Step.Number, b.Step.Number) })
@@ -328,15 +312,8 @@ func (s *Store) readGroup(ctx context.Context, table *groupTable, id tenantID) (
 }
 
 // Sources returns where a source was used, the last stored first.
-func (s *Store) Sources(ctx context.Context, tenant string, q *SourceQuery) (*Page[SourceUse], error) {
-	page, err := s.sources(ctx, tenant, q)
-	if err != nil {
-		return nil, fmt.Errorf("listing uses of a source: %w", err)
-	}
-	return page, nil
-}
-
-func (s *Store) sources(ctx context.Context, tenant string, q *SourceQuery) (*Page[SourceUse], error) {
+func (s *Store) Sources(ctx context.Context, tenant string, q *SourceQuery) (page *Page[SourceUse], err error) {
+	defer explain(&err, "listing uses of a source")
 	if q == nil || q.URL == "" && q.ID == "" {
 		return nil, errors.New("neither a URL nor an id")
 	}
@@ -350,7 +327,7 @@ func (s *Store) sources(ctx context.Context, tenant string, q *SourceQuery) (*Pa
 	if err != nil {
 		return nil, err
 	}
-	page := &Page[SourceUse]{Next: next}
+	page = &Page[SourceUse]{Next: next}
 	for _, c := range calls {
 		page.Items = append(page.Items, uses(c.Call, names)...)
 	}

@@ -59,6 +59,9 @@ func about(err error, format string, args ...any) error {
 	return fmt.Errorf(format+": %w", append(args, err)...)
 }
 
+// explain is about for the error that a function returns, which defers it.
+func explain(err *error, format string, args ...any) { *err = about(*err, format, args...) }
+
 // IsTemporary reports whether what err says has nothing to do with what was asked, so that it may succeed another time:
 // the engine is away, busy, broken or out of space. After any other error of [Store.Put], trying the same calls again
 // is in vain: one of them is at fault, or what is stored of its conversation is damaged.

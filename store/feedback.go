@@ -99,17 +99,17 @@ func (f *Feedback) subject() string {
 // AddFeedback stores what a person said, beside what was said before, and sets its id and its time. An answer or a run
 // that is not there is [ErrNotFound], and a run that is not that of the answer [ErrConflict]. The run of a verdict is
 // that of its answer.
-func (s *Store) AddFeedback(ctx context.Context, tenant string, f *Feedback) error {
+func (s *Store) AddFeedback(ctx context.Context, tenant string, f *Feedback) (err error) {
+	defer explain(&err, "storing feedback")
 	if err := f.Check(); err != nil {
-		return fmt.Errorf("storing feedback: %w", err)
+		return err
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
-		return fmt.Errorf("storing feedback: %w", err)
+		return err
 	}
 	f.ID, f.At = "fb_"+id.String(), instant(micros(time.Now()))
-	err = s.update(ctx, func(tx *transaction) error { return tx.addFeedback(ctx, lookup(tenant), f) })
-	return about(err, "storing feedback")
+	return s.update(ctx, func(tx *transaction) error { return tx.addFeedback(ctx, lookup(tenant), f) })
 }
 
 func (tx *transaction) addFeedback(ctx context.Context, tenant string, f *Feedback) error {
@@ -212,14 +212,17 @@ type FeedbackCounts struct {
 
 // FeedbackCounts counts feedback. Where a person said something else of the same thing later, that counts; what nobody
 // signed counts each time. Of q the cursor and the limit do not matter.
-func (s *Store) FeedbackCounts(ctx context.Context, tenant string, q *FeedbackQuery) (*FeedbackCounts, error) {
+func (s *Store) FeedbackCounts(
+	ctx context.Context, tenant string, q *FeedbackQuery,
+) (counts *FeedbackCounts, err error) {
+	defer explain(&err, "counting feedback")
 	q = cmp.Or(q, &FeedbackQuery{})
-	counts := &FeedbackCounts{Verdicts: map[string]int{}}
+	counts = &FeedbackCounts{Verdicts: map[string]int{}}
 	for _, v := range Verdicts() {
 		counts.Verdicts[v] = 0
 	}
 	c := q.conditions(tenant)
-	err := each(ctx, s.db, func(rows *sql.Rows) error {
+	err = each(ctx, s.db, func(rows *sql.Rows) error {
 		var verdict string
 		var n int
 		var mean sql.NullFloat64

@@ -40,9 +40,11 @@ type incidentEvent struct {
 // AddIncidents appends incidents to a tenant's, each with the id of the one before as its Prev, and returns those that
 // are new, with their ids: a second one with the same [verify.Incident.Key] is left out. The list itself is not
 // changed.
-func (s *Store) AddIncidents(ctx context.Context, tenant string, list []verify.Incident) ([]verify.Incident, error) {
-	var added []verify.Incident
-	err := s.update(ctx, func(tx *transaction) error {
+func (s *Store) AddIncidents(
+	ctx context.Context, tenant string, list []verify.Incident,
+) (added []verify.Incident, err error) {
+	defer explain(&err, "storing incidents")
+	err = s.update(ctx, func(tx *transaction) error {
 		w := &incidentWriter{tx: tx, tenant: lookup(tenant)}
 		if err := w.begin(ctx); err != nil {
 			return err
@@ -56,7 +58,7 @@ func (s *Store) AddIncidents(ctx context.Context, tenant string, list []verify.I
 		return tx.tellRuns(ctx, w.events)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("storing incidents: %w", err)
+		return nil, err
 	}
 	return added, nil
 }
@@ -131,24 +133,18 @@ func (w *incidentWriter) whose(ctx context.Context, digest string, i *verify.Inc
 	if digest == "" {
 		return "", "", nil
 	}
-	scan := into(&answer, &run)
 	err = each(
-		ctx,
-		w.tx,
-		scan,
-		"SELECT pins.answer_id, pins.run FROM publications p JOIN pins ON pins.tenant = p.tenant AND pins.path "+
-			"= p.path WHERE p.tenant = $1 AND p.digest = $2 AND pins.claim = $3 LIMIT 1",
-		w.tenant,
-		digest,
-		lookup(i.ClaimID),
+		ctx, w.tx, into(&answer, &run),
+		"SELECT pins.answer_id, pins.run FROM publications p JOIN pins ON pins.tenant = p.tenant AND "+
+			"pins.path = p.path WHERE p.tenant = $1 AND p.digest = $2 AND pins.claim = $3 LIMIT 1",
+		w.tenant, digest, lookup(i.ClaimID),
 	)
-	if err != nil || answer != "" {
-		return answer, run, err
+	if err == nil && answer == "" {
+		err = each(
+			ctx, w.tx, into(&answer, &run),
+			"SELECT answer_id, run FROM publications WHERE tenant = $1 AND digest = $2 LIMIT 1", w.tenant, digest,
+		)
 	}
-	err = each(
-		ctx, w.tx, scan, "SELECT answer_id, run FROM publications WHERE tenant = $1 AND digest = $2 LIMIT 1", w.tenant,
-		digest,
-	)
 	return answer, run, err
 }
 
@@ -220,32 +216,30 @@ func scanIncidents(ctx context.Context, q querier, where string, args ...any) ([
 // CheckIncidents checks all incidents of a tenant: none was changed, also in what it is looked up by, left out or put
 // in between. It returns how many are in order from the first on; the error says what is wrong with the next, or with
 // one of the 500 after them. That the last ones were cut off shows only to whoever has kept an id.
-func (s *Store) CheckIncidents(ctx context.Context, tenant string) (int, error) {
-	n := 0
+func (s *Store) CheckIncidents(ctx context.Context, tenant string) (n int, err error) {
+	defer explain(&err, "checking incidents")
 	chain := []verify.Incident{} // what is checked next, behind the one before
 	for {
 		found, err := scanIncidents(
 			ctx, s.db, "tenant = $1 AND seq > $2 ORDER BY seq LIMIT $3", lookup(tenant), n, incidentBatch,
 		)
 		if err != nil {
-			return n, fmt.Errorf("checking incidents: %w", err)
+			return n, err
 		}
 		for i := range found {
 			if found[i].seq != int64(n+i+1) {
-				return n, fmt.Errorf("checking incidents: %w: number %d is missing", errDamaged, n+i+1)
+				return n, fmt.Errorf("%w: number %d is missing", errDamaged, n+i+1)
 			}
 			if found[i].columns != columnsOf(&found[i].Incident) {
-				return n + i, fmt.Errorf(
-					"checking incidents: %w: number %d is looked up by something else than it says", errDamaged, n+i+1,
-				)
+				return n + i, fmt.Errorf("%w: number %d is looked up by something else than it says", errDamaged, n+i+1)
 			}
 			chain = append(chain, found[i].Incident)
 		}
 		if n == 0 && len(chain) > 0 && chain[0].Prev != "" {
-			return 0, fmt.Errorf("checking incidents: %w: the first one follows another", errDamaged)
+			return 0, fmt.Errorf("%w: the first one follows another", errDamaged)
 		}
 		if err := verify.CheckChain(chain); err != nil {
-			return n, fmt.Errorf("checking incidents %d to %d: %w: %w", n+1, n+len(found), errDamaged, err)
+			return n, fmt.Errorf("%d to %d: %w: %w", n+1, n+len(found), errDamaged, err)
 		}
 		if len(found) < incidentBatch {
 			return n + len(found), nil

@@ -81,10 +81,7 @@ func insertHashes[H ~[32]byte](
 // Head implements [tlog.Tiles].
 func (l *logTiles) Head(ctx context.Context) (int64, []byte, error) {
 	size, checkpoint, err := logHead(ctx, l.db, "")
-	if err != nil {
-		return 0, nil, fmt.Errorf("reading the head of the log: %w", err)
-	}
-	return size, checkpoint, nil
+	return size, checkpoint, about(err, "reading the head of the log")
 }
 
 func logHead(ctx context.Context, q querier, lock string) (size int64, checkpoint []byte, err error) {
@@ -98,10 +95,7 @@ func logHead(ctx context.Context, q querier, lock string) (size int64, checkpoin
 // Hashes implements [tlog.Tiles].
 func (l *logTiles) Hashes(ctx context.Context, indexes []int64) ([]tlog.Hash, error) {
 	list, err := logHashes(ctx, l.db, indexes)
-	if err != nil {
-		return nil, fmt.Errorf("reading hashes of the log: %w", err)
-	}
-	return list, nil
+	return list, about(err, "reading hashes of the log")
 }
 
 func logHashes(ctx context.Context, q querier, indexes []int64) ([]tlog.Hash, error) {
@@ -159,21 +153,15 @@ func (l *logTiles) Leaves(ctx context.Context, from int64, n int) ([]tlog.Leaf, 
 	if err == nil && len(list) != n {
 		err = errors.New("it has not so many")
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading leaves %d to %d of the log: %w", from, from+int64(n), err)
-	}
-	return list, nil
+	return list, about(err, "reading leaves %d to %d of the log", from, from+int64(n))
 }
 
 // Find implements [tlog.Tiles].
 func (l *logTiles) Find(ctx context.Context, leaf tlog.Leaf) (int64, error) {
-	at := int64(-1)
-	err := each(ctx, l.db, into(&at), "SELECT n FROM log_leaves WHERE leaf = $1", leaf[:])
-	if err == nil && at < 0 {
+	var at int64
+	there, err := find(ctx, l.db, []any{&at}, "SELECT n FROM log_leaves WHERE leaf = $1", leaf[:])
+	if err == nil && !there {
 		err = tlog.ErrNotFound
 	}
-	if err != nil {
-		return 0, fmt.Errorf("looking up a leaf of the log: %w", err)
-	}
-	return at, nil
+	return at, about(err, "looking up a leaf of the log")
 }

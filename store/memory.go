@@ -35,10 +35,7 @@ type tenantMemory struct {
 // Recall implements [verify.Memory].
 func (m *tenantMemory) Recall(ctx context.Context, kind, key string) ([]byte, error) {
 	value, err := recall(ctx, m.store.db, m.tenant, kind, key)
-	if err != nil {
-		return nil, fmt.Errorf("recalling the %s of %.200s: %w", kind, key, err)
-	}
-	return value, nil
+	return value, about(err, "recalling the %s of %.200s", kind, key)
 }
 
 func recall(ctx context.Context, q querier, tenant, kind, key string) ([]byte, error) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -62,8 +61,8 @@ type expiry struct {
 // long, in small transactions, so that nobody waits long for it. An answer goes by its provider's retention also where
 // its run was recorded. Events that were not handed on yet are kept, and so is their run. What was removed before an
 // error stays removed and is in the report.
-func (s *Store) Prune(ctx context.Context, r *Retention) (PruneReport, error) {
-	var report PruneReport
+func (s *Store) Prune(ctx context.Context, r *Retention) (report PruneReport, err error) {
+	defer explain(&err, "pruning answers")
 	now := r.Now
 	if now.IsZero() {
 		now = time.Now()
@@ -90,10 +89,7 @@ func (s *Store) Prune(ctx context.Context, r *Retention) (PruneReport, error) {
 			err = s.pruneRead(ctx, r, now, done)
 		}
 	}
-	if err != nil {
-		return report, fmt.Errorf("pruning answers: %w", err)
-	}
-	return report, nil
+	return report, err
 }
 
 // expiries says for each provider there is from when on its answers are kept.
@@ -103,17 +99,11 @@ func (s *Store) expiries(ctx context.Context, r *Retention, now time.Time) ([]ex
 		keep[lookup(provider)] = duration
 	}
 	var list []expiry
-	provider, found := "", true
-	for first := true; ; first = false {
+	provider := ""
+	for compare := ">="; ; compare = ">" {
 		// From one to the next: DISTINCT would look at every row.
-		query := "SELECT provider FROM calls WHERE provider > $1 ORDER BY provider LIMIT 1"
-		if first {
-			query = strings.Replace(query, ">", ">=", 1)
-		}
-		found = false
-		err := each(
-			ctx, s.db, func(rows *sql.Rows) error { found = true; return rows.Scan(&provider) }, query, provider,
-		)
+		found, err := find(ctx, s.db, []any{&provider},
+			"SELECT provider FROM calls WHERE provider "+compare+" $1 ORDER BY provider LIMIT 1", provider)
 		if err != nil || !found {
 			return list, err
 		}

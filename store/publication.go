@@ -587,15 +587,15 @@ func (s *Store) Pub(ctx context.Context, tenant, run string) (string, error) {
 // Publications returns what gives runs their public ids. The store is asked for its secret once; the first who asks of
 // a new store makes it.
 func (s *Store) Publications(ctx context.Context) (*PubNames, error) {
-	if names := s.names.Load(); names != nil {
-		return names, nil
+	names := s.names.Load()
+	if names == nil {
+		secret, err := s.secret(ctx, "publications")
+		if err != nil {
+			return nil, fmt.Errorf("reading what publications are named by: %w", err)
+		}
+		names = &PubNames{secret}
+		s.names.Store(names)
 	}
-	secret, err := s.secret(ctx, "publications")
-	if err != nil {
-		return nil, fmt.Errorf("reading what publications are named by: %w", err)
-	}
-	names := &PubNames{secret}
-	s.names.Store(names)
 	return names, nil
 }
 

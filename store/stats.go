@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"strings"
 	"time"
 
@@ -40,10 +39,7 @@ func (s *Store) Counts(ctx context.Context, tenant string) (*Counts, error) {
 			upTo("incidents WHERE tenant = $1"),
 		lookup(tenant), MaxCounted+1,
 	)
-	if err != nil {
-		return nil, fmt.Errorf("counting what there is: %w", err)
-	}
-	return c, nil
+	return c, about(err, "counting what there is")
 }
 
 // CheckedDay says what came of checking the citations of the answers that began on one day. A citation counts once, by
@@ -94,7 +90,8 @@ func brokenStatuses() []verify.Status {
 // BrokenSources returns up to limit sources that were found broken, the one that was cited last first. A source that is
 // broken in several ways comes once for each. Of more than 5,000 citations that are broken in one way not all are
 // looked at.
-func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) ([]BrokenSource, error) {
+func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) (list []BrokenSource, err error) {
+	defer explain(&err, "listing broken sources")
 	c := conditions{args: []any{lookup(tenant), maxBroken}}
 	pinned := "pins"
 	if !s.postgres {
@@ -106,7 +103,7 @@ func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) ([]
 			" WHERE tenant = $1 AND rank > 0 AND status = "+c.param(lookup(string(status)))+" LIMIT $2) AS one")
 	}
 	answers, ns := map[int64]int{}, []int64{}
-	err := each(ctx, s.db, func(rows *sql.Rows) error {
+	err = each(ctx, s.db, func(rows *sql.Rows) error {
 		var n int64
 		var count int
 		err := rows.Scan(&n, &count)
@@ -116,19 +113,15 @@ func (s *Store) BrokenSources(ctx context.Context, tenant string, limit int) ([]
 		"BY url, status ORDER BY max(n) DESC LIMIT "+
 		c.param(limitOf(limit)), c.args...)
 	if err != nil || len(ns) == 0 {
-		return nil, about(err, "listing broken sources")
+		return nil, err
 	}
 	var chosen conditions
 	chosen.in(ns)
 	pins, err := scanPins(ctx, s.db, chosen.where[0]+" ORDER BY n DESC", chosen.args...)
-	if err != nil {
-		return nil, about(err, "listing broken sources")
-	}
-	list := make([]BrokenSource, 0, len(pins))
 	for i := range pins {
 		list = append(list, BrokenSource{Pin: pins[i], Answers: answers[pins[i].ID]})
 	}
-	return list, nil
+	return list, err
 }
 
 // IncidentKey is what an incident is looked up by: see [Store.Incident].
@@ -137,16 +130,15 @@ func IncidentKey(i *verify.Incident) string { return columnsOf(i).key }
 // Incident returns the incident with a key, which [IncidentKey] returns, and the id of the answer of the tenant's own
 // that it is about; empty: it is not known, or none.
 func (s *Store) Incident(ctx context.Context, tenant, key string) (found *verify.Incident, answerID string, err error) {
+	defer explain(&err, "reading an incident")
 	list, err := scanIncidents(ctx, s.db, "tenant = $1 AND key = $2", lookup(tenant), lookup(key))
 	if err == nil && len(list) == 0 {
 		err = ErrNotFound
 	}
-	if err == nil {
-		err = each(ctx, s.db, into(&answerID),
-			"SELECT answer_id FROM incidents WHERE tenant = $1 AND seq = $2", lookup(tenant), list[0].seq)
-	}
 	if err != nil {
-		return nil, "", fmt.Errorf("reading an incident: %w", err)
+		return nil, "", err
 	}
-	return &list[0].Incident, answerID, nil
+	err = each(ctx, s.db, into(&answerID),
+		"SELECT answer_id FROM incidents WHERE tenant = $1 AND seq = $2", lookup(tenant), list[0].seq)
+	return &list[0].Incident, answerID, err
 }

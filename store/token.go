@@ -54,30 +54,27 @@ type Token struct {
 // NewToken stores t and returns its secret: "ibid_" and 43 characters, of which only the SHA-256 is kept. It fills in
 // t.ID and t.Created, and [DefaultTenant] where there is no tenant. It is an error when [Token.Check] has one.
 func (s *Store) NewToken(ctx context.Context, t *Token) (secret string, err error) {
+	defer explain(&err, "making a token")
 	if t.Tenant == "" {
 		t.Tenant = DefaultTenant
 	}
 	if err := t.Check(); err != nil {
-		return "", fmt.Errorf("making a token: %w", err)
+		return "", err
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
-		return "", fmt.Errorf("making a token: %w", err)
+		return "", err
 	}
 	var random [32]byte
 	_, _ = rand.Read(random[:]) // never fails: it says so
 	secret = secretPrefix + base64.RawURLEncoding.EncodeToString(random[:])
 	t.ID, t.Created, t.Revoked = "tok_"+id.String(), instant(micros(time.Now())), time.Time{}
-	err = s.update(ctx, func(tx *transaction) error {
+	return secret, s.update(ctx, func(tx *transaction) error {
 		return tx.insert(
 			ctx, "tokens", "id, tenant, name, scopes, publish, created, revoked, hash", t.ID, t.Tenant, t.Name,
 			strings.Join(t.Scopes, " "), oneIf(t.Publish), micros(t.Created), 0, hash(secret),
 		)
 	})
-	if err != nil {
-		return "", fmt.Errorf("storing a token: %w", err)
-	}
-	return secret, nil
 }
 
 // Check says what is wrong with a token that somebody wants, in words for them: its name is up to 200 bytes of text
@@ -106,14 +103,11 @@ func (t *Token) Check() error {
 // Tokens returns all tokens, the oldest first, revoked ones too.
 func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 	found, err := s.tokens(ctx, "1 = 1 ORDER BY created, id")
-	if err != nil {
-		return nil, fmt.Errorf("listing tokens: %w", err)
-	}
 	list := make([]Token, 0, len(found))
 	for _, t := range found {
 		list = append(list, t.Token)
 	}
-	return list, nil
+	return list, about(err, "listing tokens")
 }
 
 // TokenBySecret returns the token that has this secret. One that is revoked or unknown is [ErrNotFound].

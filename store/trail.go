@@ -35,15 +35,8 @@ const (
 // The final answer is the one that was recorded, with its citations if a call of the run was answered in the same
 // words; else that of the last call that was answered with text. One that was said to be the final answer and was
 // deleted is none.
-func (s *Store) Trail(ctx context.Context, tenant, run string) (*trail.Trail, error) {
-	t, err := s.trail(ctx, tenant, run)
-	if err != nil {
-		return nil, fmt.Errorf("reading the trail of run %.60q: %w", run, err)
-	}
-	return t, nil
-}
-
-func (s *Store) trail(ctx context.Context, tenant, run string) (*trail.Trail, error) {
+func (s *Store) Trail(ctx context.Context, tenant, run string) (t *trail.Trail, err error) {
+	defer explain(&err, "reading the trail of run %.60q", run)
 	row, err := s.readGroup(ctx, runTable(), tenantID{tenant, run})
 	if err != nil {
 		return nil, err
@@ -72,20 +65,18 @@ func (s *Store) trail(ctx context.Context, tenant, run string) (*trail.Trail, er
 }
 
 // Weight returns how many bytes are stored of what [Store.Trail] reads.
-func (s *Store) Weight(ctx context.Context, tenant, run string) (int64, error) {
+func (s *Store) Weight(ctx context.Context, tenant, run string) (size int64, err error) {
+	defer explain(&err, "weighing run %.60q", run)
 	row, err := s.readGroup(ctx, runTable(), tenantID{tenant, run})
-	size := int64(0)
-	if err == nil {
-		err = each(
-			ctx, s.db, into(&size),
-			"SELECT CAST(coalesce(sum(octet_length(call)), 0) AS BIGINT) FROM calls WHERE tenant = $1 AND run = $2",
-			row.tenant, row.id,
-		)
-	}
 	if err != nil {
-		return 0, fmt.Errorf("weighing run %.60q: %w", run, err)
+		return 0, err
 	}
-	return row.size + min(size, MaxTrailBytes), nil
+	err = each(
+		ctx, s.db, into(&size),
+		"SELECT CAST(coalesce(sum(octet_length(call)), 0) AS BIGINT) FROM calls WHERE tenant = $1 AND run = $2",
+		row.tenant, row.id,
+	)
+	return row.size + min(size, MaxTrailBytes), err
 }
 
 // trailBuilder makes a trail of what is stored.
