@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -25,9 +26,7 @@ func event(tenant, run string, seq int64) *store.Event {
 // publish sends an event as the relay does.
 func publish(t *testing.T, b *Bus, e *store.Event) {
 	t.Helper()
-	if err := b.publishEvent(e); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, b.publishEvent(e))
 }
 
 // sound publishes events to a run until one is heard, and all that were sent before it: in a cluster, the servers tell each
@@ -160,9 +159,7 @@ func TestClose(t *testing.T) {
 			b := node(1)
 			l := listen(t, b, "acme", "run_1")
 			again := listen(t, b, "acme", "run_2")
-			if err := b.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, b.Close())
 			for _, l := range []*Listener{l, again} {
 				for m := range l.C {
 					if !m.Wake {
@@ -277,13 +274,9 @@ func TestForeignMessages(t *testing.T) {
 	subject := runKey{"acme", "run_1"}.subject()
 	for _, data := range []string{"", "{", "[]", "null", `{"tenant":"other","run":"run_1","seq":1}`, `{"tenant":"acme","run":7}`} {
 		for _, suffix := range []string{eventSuffix, liveSuffix} {
-			if err := a.conn.Publish(subject+suffix, []byte(data)); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, a.conn.Publish(subject+suffix, []byte(data)))
 		}
-		if err := a.conn.Publish(replaySubject, []byte(data)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, a.conn.Publish(replaySubject, []byte(data)))
 	}
 	publish(t, a, event("acme", "run_1", 1))
 	if m := next(t, l); m.Event == nil || m.Event.Seq != 1 {
@@ -347,17 +340,12 @@ func TestReconnect(t *testing.T) {
 	}
 	during := listen(t, b, "acme", "run_2")
 	var at int
-	if _, err := fmt.Sscanf(port[strings.LastIndexByte(port, ':')+1:], "%d", &at); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(fmt.Sscanf(port[strings.LastIndexByte(port, ':')+1:], "%d", &at))(t)
 	startNATS(t, &server.Options{Port: at})
 	eventually(t, "both are connected again", func() bool { return a.Healthy() == nil && b.Healthy() == nil })
 	for _, l := range []*Listener{l, during} {
 		for woken := false; !woken; {
-			m, err := receive(l)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := testenv.Must(receive(l))(t)
 			woken = m.Wake
 		}
 	}
@@ -378,10 +366,7 @@ func TestOpen(t *testing.T) {
 	}
 	s := startNATS(t, &server.Options{Username: "ibid", Password: "hunter2"})
 	host := s.Addr().String()
-	right, err := Open(t.Context(), "nats://127.0.0.1:1, nats://ibid:hunter2@"+host, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	right := testenv.Must(Open(t.Context(), "nats://127.0.0.1:1, nats://ibid:hunter2@"+host, nil))(t)
 	defer closeBus(t, right)
 	if err := right.Healthy(); err != nil {
 		t.Error(err)

@@ -16,15 +16,13 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
 func openStore(t *testing.T) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 	t.Cleanup(func() { s.Close() })
 	return s
 }
@@ -40,9 +38,7 @@ func put(t *testing.T, s *store.Store, tenant, run string, n int) {
 			Answer: &ibid.Answer{Provider: "openai", Text: "Herons build in March.", Complete: true},
 		})
 	}
-	if err := s.Put(t.Context(), calls); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Put(t.Context(), calls))
 }
 
 // start runs f until the test ends, or stop is called; it returns what f returned.
@@ -192,9 +188,7 @@ func TestRelayLeavesYoungEvents(t *testing.T) {
 	s := openStore(t)
 	a := openBus(t, Embedded)
 	put(t, s, "acme", "run_1", 2)
-	if err := a.relay(t.Context(), s, orphanAge); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, a.relay(t.Context(), s, orphanAge))
 	if left, err := s.Outbox(t.Context(), 10, 0); err != nil || len(left) != 2 {
 		t.Errorf("%d events are left, %v; want 2", len(left), err)
 	}
@@ -204,10 +198,7 @@ func TestRelayLeavesYoungEvents(t *testing.T) {
 func TestRelayAfterReconnect(t *testing.T) {
 	first := startNATS(t, &server.Options{})
 	host, address := first.Addr().String(), first.ClientURL()
-	port, err := strconv.Atoi(host[strings.LastIndexByte(host, ':')+1:])
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := testenv.Must(strconv.Atoi(host[strings.LastIndexByte(host, ':')+1:]))(t)
 	s := openStore(t)
 	a, b := openBus(t, address), openBus(t, address)
 	start(t, func(ctx context.Context) error { return a.Relay(ctx, s) })
@@ -231,10 +222,7 @@ func TestRelayAfterReconnect(t *testing.T) {
 // A store that is away ends nothing, and is reported once.
 func TestRelayWithoutStore(t *testing.T) {
 	var log bytes.Buffer
-	b, err := Open(t.Context(), Embedded, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Must(Open(t.Context(), Embedded, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
 	s := openStore(t)
 	l := listen(t, b, "acme", "run_1")
 	s.Close()
@@ -309,10 +297,7 @@ func TestFollowAhead(t *testing.T) {
 // A reader that takes too long is told so; one whose bus closes just ends.
 func TestFollowEnds(t *testing.T) {
 	s := openStore(t)
-	b, err := Open(t.Context(), Embedded, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Must(Open(t.Context(), Embedded, nil))(t)
 	slow, quick := listen(t, b, "acme", "run_1"), listen(t, b, "acme", "run_1")
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	ended := make(chan error, 2)

@@ -12,6 +12,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,9 +33,7 @@ func embeddedWorld(t *testing.T) func(int) *Bus {
 			return first
 		}
 		b := newBus(nil)
-		if err := b.connect("", nil, nats.InProcessServer(first.server)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, b.connect("", nil, nats.InProcessServer(first.server)))
 		b.wg.Go(b.run)
 		t.Cleanup(func() { closeBus(t, b) })
 		return b
@@ -71,10 +71,7 @@ func startNATS(t *testing.T, o *server.Options) *server.Server {
 	if o.Port == 0 {
 		o.Port = server.RANDOM_PORT
 	}
-	s, err := server.NewServer(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(server.NewServer(o))(t)
 	s.Start()
 	t.Cleanup(func() {
 		s.Shutdown()
@@ -88,10 +85,7 @@ func startNATS(t *testing.T, o *server.Options) *server.Server {
 
 func openBus(t *testing.T, address string) *Bus {
 	t.Helper()
-	b, err := Open(t.Context(), address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Must(Open(t.Context(), address, nil))(t)
 	t.Cleanup(func() { closeBus(t, b) })
 	return b
 }
@@ -105,10 +99,7 @@ func closeBus(t *testing.T, b *Bus) {
 
 func listen(t *testing.T, b *Bus, tenant, run string) *Listener {
 	t.Helper()
-	l, err := b.Listen(t.Context(), tenant, run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testenv.Must(b.Listen(t.Context(), tenant, run))(t)
 	t.Cleanup(l.Close)
 	return l
 }

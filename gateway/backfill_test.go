@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/watch"
 )
@@ -20,13 +21,10 @@ import (
 func TestBackfill(t *testing.T) {
 	var calls atomic.Int32
 	var w *world
-	b, err := watch.NewBackfill(&watch.BackfillOptions{
+	b := testenv.Must(watch.NewBackfill(&watch.BackfillOptions{
 		Rules: []watch.Rule{{Upstream: "up", Provider: "openai", Timeout: 10 * time.Second}},
 		Store: func(ctx context.Context, c *store.Call) error { return w.gateway.Keep(ctx, c) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- b.Run(ctx) }()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // BenchmarkRelay compares the gateway, with its capture in the journal, to httputil.ReverseProxy. Client and upstream are in the
@@ -91,8 +92,6 @@ func benchmarkCall(c *http.Client, address string, request []byte) error {
 func processTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/store/journal"
 )
@@ -90,10 +91,7 @@ func (w *world) stored(tb testing.TB, id string) *store.Call {
 // metric returns the value of a counter without labels, or the sum over them.
 func (w *world) metric(tb testing.TB, name string) float64 {
 	tb.Helper()
-	families, err := w.metrics.Gather()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	families := testenv.Must(w.metrics.Gather())(tb)
 	sum := 0.0
 	for _, f := range families {
 		if f.GetName() == "ibid_gateway_"+name {
@@ -174,10 +172,7 @@ func TestStrict(t *testing.T) {
 // onDisk reports whether a copy of the journal's files has an answer.
 func onDisk(tb testing.TB, dir, id string) bool {
 	tb.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "journal", "*"))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	files := testenv.Must(filepath.Glob(filepath.Join(dir, "journal", "*")))(tb)
 	for _, name := range files {
 		if b, err := os.ReadFile(name); err == nil && bytes.Contains(b, []byte(id)) {
 			return true
@@ -278,10 +273,7 @@ func TestPartial(t *testing.T) {
 	parts := chatParts("So ", "it ", "is.")
 	t.Run("upstream", func(t *testing.T) {
 		w := newWorld(t, hijack("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n"+parts[0]+parts[1]+parts[2][:30]), nil)
-		res, err := w.client.Do(w.request(t, "POST", chat, strings.NewReader(chatRequest)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := testenv.Must(w.client.Do(w.request(t, "POST", chat, strings.NewReader(chatRequest))))(t)
 		if got, err := io.ReadAll(res.Body); err == nil || string(got) != parts[0]+parts[1]+parts[2][:30] {
 			t.Errorf("got %q, %v", got, err)
 		}
@@ -300,14 +292,9 @@ func TestPartial(t *testing.T) {
 			close(left)
 		}, nil)
 		ctx, cancel := context.WithCancel(t.Context())
-		res, err := w.client.Do(w.request(t, "POST", chat, strings.NewReader(chatRequest)).WithContext(ctx))
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := testenv.Must(w.client.Do(w.request(t, "POST", chat, strings.NewReader(chatRequest)).WithContext(ctx)))(t)
 		defer res.Body.Close()
-		if _, err := io.ReadFull(res.Body, make([]byte, len(parts[0]))); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(io.ReadFull(res.Body, make([]byte, len(parts[0]))))(t)
 		cancel()
 		<-left
 		closing, end := context.WithTimeout(t.Context(), 10*time.Second)
@@ -446,9 +433,7 @@ func TestJournalFull(t *testing.T) {
 	run(t, w.gateway)
 	for w.journal.Stats().Records > 0 {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		if err := w.gateway.CatchUp(ctx); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, w.gateway.CatchUp(ctx))
 		cancel()
 	}
 	if !strings.Contains(w.log.String(), "could not be kept") {
@@ -477,9 +462,7 @@ func TestRestart(t *testing.T) {
 		res, _ := w.ask(t, nil)
 		ids = append(ids, res.Header.Get("Ibid-Answer"))
 	}
-	if err := w.journal.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, w.journal.Close())
 	var err error
 	if w.journal, err = journal.Open(filepath.Join(w.dir, "journal"), nil); err != nil {
 		t.Fatal(err)
@@ -487,10 +470,7 @@ func TestRestart(t *testing.T) {
 	defer w.journal.Close()
 	o := *w.options
 	o.Journal, o.Metrics = w.journal, nil
-	next, err := gateway.New(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := testenv.Must(gateway.New(&o))(t)
 	w.gateway = next
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -520,9 +500,7 @@ func TestPoison(t *testing.T) {
 	for range 7 {
 		res, _ := w.ask(t, nil)
 		ids = append(ids, res.Header.Get("Ibid-Answer"))
-		if _, err := w.journal.Append([]byte("no call")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(w.journal.Append([]byte("no call")))(t)
 		if len(ids) == 3 { // a record that can be read but not stored
 			bad := &store.Call{AnswerID: "", Tenant: "", Answer: &ibid.Answer{}}
 			if b, err := bad.Encode(); err == nil {

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/store/journal"
@@ -40,10 +41,7 @@ func announced(t *testing.T, values []string) []manifest.Announcement {
 	if values == nil {
 		return nil
 	}
-	list, err := manifest.ParseHeader(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := testenv.Must(manifest.ParseHeader(values))(t)
 	return list
 }
 
@@ -226,10 +224,7 @@ func TestCiteTokens(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tokens := openStore(t, t.TempDir()+"/tokens.db")
-			secret, err := tokens.NewToken(t.Context(), &test.token)
-			if err != nil {
-				t.Fatal(err)
-			}
+			secret := testenv.Must(tokens.NewToken(t.Context(), &test.token))(t)
 			w := newWorld(t, answerJSON(chatBody("Hi.")), &setup{options: gateway.Options{
 				Citing: citing(2), Guard: gateway.NewGuard(&gateway.GuardOptions{Store: tokens}),
 			}})
@@ -260,10 +255,7 @@ func TestCiteBroken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := w.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testenv.Must(w.client.Do(req))(t)
 	defer res.Body.Close()
 	got, err := io.ReadAll(res.Body)
 	if err == nil || string(got) != body[:60] {

@@ -22,16 +22,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/store/journal"
 )
 
 func TestNew(t *testing.T) {
 	parse := func(s string) *url.URL {
-		u, err := url.Parse(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := testenv.Must(url.Parse(s))(t)
 		return u
 	}
 	good := gateway.Upstream{Name: "up", URL: parse("https://example.com")}
@@ -92,10 +90,7 @@ func TestShutdown(t *testing.T) {
 	}, nil)
 	server := httptest.NewServer(w.gateway)
 	defer server.Close()
-	res, err := http.Post(server.URL+chat, "application/json", strings.NewReader(chatRequest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testenv.Must(http.Post(server.URL+chat, "application/json", strings.NewReader(chatRequest)))(t)
 	defer res.Body.Close()
 	down := make(chan error)
 	go func() {
@@ -130,14 +125,9 @@ func TestShutdownCuts(t *testing.T) {
 	}, nil)
 	server := httptest.NewServer(w.gateway)
 	defer server.Close()
-	res, err := http.Post(server.URL+chat, "application/json", strings.NewReader(chatRequest))
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testenv.Must(http.Post(server.URL+chat, "application/json", strings.NewReader(chatRequest)))(t)
 	defer res.Body.Close()
-	if _, err := io.ReadFull(res.Body, make([]byte, len(parts[0]))); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(io.ReadFull(res.Body, make([]byte, len(parts[0]))))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := gateway.Shutdown(ctx, server.Config, w.gateway); !errors.Is(err, context.DeadlineExceeded) {

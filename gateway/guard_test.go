@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -42,20 +43,14 @@ func outcome(err error) string {
 
 func openTokens(t *testing.T) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
 
 func newSecret(t *testing.T, s *store.Store, token store.Token) (secret, id string) {
 	t.Helper()
-	secret, err := s.NewToken(t.Context(), &token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret = testenv.Must(s.NewToken(t.Context(), &token))(t)
 	return secret, token.ID
 }
 
@@ -124,9 +119,7 @@ func TestGuardWithTokens(t *testing.T) {
 	caller, _ := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeProxy}})
 	admin, _ := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeAdmin}})
 	revoked, revokedID := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeRead, store.ScopeProxy}})
-	if err := s.RevokeToken(t.Context(), revokedID); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.RevokeToken(t.Context(), revokedID))
 	g := gateway.NewGuard(&gateway.GuardOptions{Store: s, Bootstrap: bootstrap})
 	for _, test := range []struct {
 		name   string
@@ -177,10 +170,7 @@ func TestGuardWithTokens(t *testing.T) {
 			}
 		})
 	}
-	got, err := g.API(guardRequest("GET", "Ibid-Token", reader), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(g.API(guardRequest("GET", "Ibid-Token", reader), ""))(t)
 	if diff := cmp.Diff(gateway.Identity{Tenant: "acme", Token: readerID, Scopes: []string{"read"}}, got); diff != "" {
 		t.Errorf("identity (-want +got):\n%s", diff)
 	}
@@ -190,9 +180,7 @@ func TestGuardWithTokens(t *testing.T) {
 func TestGuardStaysClosed(t *testing.T) {
 	s := openTokens(t)
 	secret, id := newSecret(t, s, store.Token{Scopes: []string{store.ScopeRead}})
-	if err := s.RevokeToken(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.RevokeToken(t.Context(), id))
 	g := gateway.NewGuard(&gateway.GuardOptions{Store: s})
 	for _, r := range []*http.Request{guardRequest("GET"), guardRequest("GET", "Ibid-Token", secret)} {
 		if _, err := g.API(r, store.ScopeRead); outcome(err) != gateway.CodeToken {
@@ -204,15 +192,10 @@ func TestGuardStaysClosed(t *testing.T) {
 // A token that is revoked elsewhere is refused within 30 seconds, and one made elsewhere closes the doors as soon.
 func TestGuardForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 		defer s.Close()
 		g := gateway.NewGuard(&gateway.GuardOptions{Store: s})
-		if _, err := g.API(guardRequest("GET"), store.ScopeRead); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(g.API(guardRequest("GET"), store.ScopeRead))(t)
 		secret, id := newSecret(t, s, store.Token{Scopes: []string{store.ScopeRead}})
 		read := func() string {
 			_, err := g.API(guardRequest("GET", "Ibid-Token", secret), store.ScopeRead)
@@ -225,9 +208,7 @@ func TestGuardForgets(t *testing.T) {
 		if got := read(); got != "" {
 			t.Errorf("with the token: %s", got)
 		}
-		if err := s.RevokeToken(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.RevokeToken(t.Context(), id))
 		elapse(10 * time.Second)
 		if got := read(); got != "" {
 			t.Errorf("the cache is not used: %s", got)
@@ -245,10 +226,7 @@ func elapse(d time.Duration) { <-time.After(d) }
 // A store that is away fails no call of a token that was used before, however long that is.
 func TestGuardWithoutStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 		used, _ := newSecret(t, s, store.Token{Scopes: []string{store.ScopeProxy}})
 		unused, _ := newSecret(t, s, store.Token{Scopes: []string{store.ScopeProxy}})
 		g := gateway.NewGuard(&gateway.GuardOptions{Store: s, Bootstrap: bootstrap})
@@ -259,9 +237,7 @@ func TestGuardWithoutStore(t *testing.T) {
 		if got := call(used); got != "" {
 			t.Fatal(got)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.Close())
 		for range 3 {
 			elapse(40 * time.Second)
 			for range 3 {
@@ -278,9 +254,7 @@ func TestGuardWithoutStore(t *testing.T) {
 // Nobody is let in by a guard that never learned whether there are tokens.
 func TestGuardKnowsNothing(t *testing.T) {
 	s := openTokens(t)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Close())
 	g := gateway.NewGuard(&gateway.GuardOptions{Store: s})
 	for range 2 {
 		if _, err := g.API(guardRequest("GET"), store.ScopeRead); outcome(err) != gateway.CodeUnavailable {
@@ -295,9 +269,7 @@ func TestGuardKnowsNothing(t *testing.T) {
 func TestGuardForget(t *testing.T) {
 	s := openTokens(t)
 	g := gateway.NewGuard(&gateway.GuardOptions{Store: s})
-	if _, err := g.API(guardRequest("GET"), store.ScopeAdmin); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(g.API(guardRequest("GET"), store.ScopeAdmin))(t)
 	secret, id := newSecret(t, s, store.Token{Scopes: []string{store.ScopeRead}})
 	g.Forget()
 	if _, err := g.API(guardRequest("GET"), store.ScopeAdmin); outcome(err) != gateway.CodeToken {
@@ -306,9 +278,7 @@ func TestGuardForget(t *testing.T) {
 	if _, err := g.API(guardRequest("GET", "Ibid-Token", secret), store.ScopeRead); err != nil {
 		t.Error(err)
 	}
-	if err := s.RevokeToken(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.RevokeToken(t.Context(), id))
 	g.Forget()
 	if _, err := g.API(guardRequest("GET", "Ibid-Token", secret), store.ScopeRead); outcome(err) != gateway.CodeToken {
 		t.Errorf("it was revoked: %v", err)
@@ -323,28 +293,19 @@ func streamRequest(token string) *http.Request {
 
 func TestGuardStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 		defer s.Close()
 		secret, tokenID := newSecret(t, s, store.Token{Tenant: "acme", Scopes: []string{store.ScopeRead}})
 		key := []byte(strings.Repeat("k", 32))
 		here := gateway.NewGuard(&gateway.GuardOptions{Store: s, Key: key})
 		there := gateway.NewGuard(&gateway.GuardOptions{Store: s, Key: key})
 		stranger := gateway.NewGuard(&gateway.GuardOptions{Store: s})
-		who, err := here.API(guardRequest("GET", "Ibid-Token", secret), store.ScopeRead)
-		if err != nil {
-			t.Fatal(err)
-		}
+		who := testenv.Must(here.API(guardRequest("GET", "Ibid-Token", secret), store.ScopeRead))(t)
 		token, expires := here.StreamToken(who, "r1")
 		if got := time.Until(expires); got <= 0 || got > 5*time.Minute {
 			t.Errorf("it expires in %v", got)
 		}
-		id, err := there.Stream(streamRequest(token), "r1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := testenv.Must(there.Stream(streamRequest(token), "r1"))(t)
 		if diff := cmp.Diff(gateway.Identity{Tenant: "acme", Token: tokenID, Scopes: []string{"read"}}, id); diff != "" {
 			t.Errorf("identity (-want +got):\n%s", diff)
 		}
@@ -371,9 +332,7 @@ func TestGuardStream(t *testing.T) {
 		if !there.Still(t.Context(), id) {
 			t.Error("no longer valid")
 		}
-		if err := s.RevokeToken(t.Context(), tokenID); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.RevokeToken(t.Context(), tokenID))
 		elapse(30 * time.Second)
 		if there.Still(t.Context(), id) {
 			t.Error("valid after its token was revoked")
@@ -382,10 +341,7 @@ func TestGuardStream(t *testing.T) {
 
 		// A stream token of the bootstrap token ends by its time only.
 		root := gateway.NewGuard(&gateway.GuardOptions{Store: s, Bootstrap: bootstrap})
-		who, err = root.API(guardRequest("GET", "Ibid-Token", bootstrap), store.ScopeRead)
-		if err != nil {
-			t.Fatal(err)
-		}
+		who = testenv.Must(root.API(guardRequest("GET", "Ibid-Token", bootstrap), store.ScopeRead))(t)
 		token, expires = root.StreamToken(who, "r1")
 		for _, node := range []*gateway.Guard{root, gateway.NewGuard(&gateway.GuardOptions{Store: s, Bootstrap: bootstrap})} {
 			if _, err := node.Stream(streamRequest(token), "r1"); err != nil {
@@ -403,10 +359,7 @@ func TestGuardStill(t *testing.T) {
 	g := gateway.NewGuard(&gateway.GuardOptions{Store: s})
 	r := streamRequest("whatever")
 	r.Host = "localhost"
-	id, err := g.Stream(r, "r1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := testenv.Must(g.Stream(r, "r1"))(t)
 	if !g.Still(t.Context(), id) {
 		t.Error("not valid")
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // A client that stops reading does not hold its call, whatever it speaks and however little there is to write; nor when all
@@ -39,9 +40,7 @@ func TestStill(t *testing.T) {
 					w.openH2(t, path)
 				} else {
 					c := w.smallWindow(t)
-					if _, err := io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"); err != nil {
-						t.Fatal(err)
-					}
+					testenv.Must(io.WriteString(c, "POST "+path+" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"))(t)
 				}
 				w.ends(t)
 			})
@@ -89,10 +88,7 @@ func (w *world) openH2(tb testing.TB, path string) {
 	client := h2c()
 	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10}
 	ctx, cancel := context.WithCancel(context.Background())
-	res, err := client.Do(w.request(tb, "POST", path, strings.NewReader("{}")).WithContext(ctx))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	res := testenv.Must(client.Do(w.request(tb, "POST", path, strings.NewReader("{}")).WithContext(ctx)))(tb)
 	tb.Cleanup(func() {
 		cancel()
 		_ = res.Body.Close()
@@ -120,13 +116,8 @@ func (w *world) sendLittle(tb testing.TB) {
 func (w *world) smallWindow(tb testing.TB) net.Conn {
 	tb.Helper()
 	u, _ := url.Parse(w.url)
-	c, err := net.Dial("tcp", u.Host)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := c.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
-		tb.Fatal(err)
-	}
+	c := testenv.Must(net.Dial("tcp", u.Host))(tb)
+	testenv.OK(tb, c.(*net.TCPConn).SetReadBuffer(4<<10))
 	tb.Cleanup(func() { _ = c.Close() })
 	return c
 }

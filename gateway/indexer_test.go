@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store/journal"
 )
 
@@ -24,17 +25,13 @@ func TestSetAsideAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{idle: true, options: gateway.Options{Damaged: damaged}})
-	if _, err := w.journal.Append([]byte("no call")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(w.journal.Append([]byte("no call")))(t)
 	run(t, w.gateway)
 	w.logs(t, "cannot be set aside")
 	if n := w.journal.Stats().Records; n != 1 {
 		t.Errorf("the journal has %d records", n)
 	}
-	if err := os.Remove(damaged); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.Remove(damaged))
 	res, _ := w.do(t, w.request(t, "POST", chat, strings.NewReader(chatRequest)))
 	w.stored(t, res.Header.Get("Ibid-Answer"))
 	files, err := filepath.Glob(filepath.Join(damaged, "*"))
@@ -71,19 +68,11 @@ func TestDamageWhileRunning(t *testing.T) {
 		ids = append(ids, res.Header.Get("Ibid-Answer"))
 	}
 	log := filepath.Join(w.dir, "journal", "journal.db-wal") // where SQLite has the rows as long as they are few
-	b, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(log, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Must(os.ReadFile(log))(t)
+	f := testenv.Must(os.OpenFile(log, os.O_WRONLY, 0))(t)
 	defer f.Close()
 	for _, id := range ids[1:3] {
-		if _, err := f.WriteAt([]byte("x"), int64(bytes.LastIndex(b, []byte(id)))); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(f.WriteAt([]byte("x"), int64(bytes.LastIndex(b, []byte(id)))))(t)
 	}
 	run(t, w.gateway)
 	for _, id := range ids {
@@ -140,10 +129,7 @@ func TestRecordTooLarge(t *testing.T) {
 // counted compares one value of a counter with one label.
 func (w *world) counted(tb testing.TB, name, label string, want float64) {
 	tb.Helper()
-	families, err := w.metrics.Gather()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	families := testenv.Must(w.metrics.Gather())(tb)
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == name && m.GetLabel()[0].GetValue() == label && m.GetCounter().GetValue() == want {
@@ -187,10 +173,7 @@ func (w *world) holds(tb testing.TB, calls float64) {
 
 // A proxy on the way that is down is not the upstream's fault.
 func TestProxyDown(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	proxy := l.Addr().String()
 	_ = l.Close()
 	for _, address := range []string{proxy, "proxy.invalid:3128"} {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // BenchmarkInside compares a call from inside with the same over a listener.
@@ -23,9 +24,7 @@ func BenchmarkInside(b *testing.B) {
 			b.Run(name+"/by="+by, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := benchmarkCall(c, w.url+chat, request); err != nil {
-						b.Fatal(err)
-					}
+					testenv.OK(b, benchmarkCall(c, w.url+chat, request))
 				}
 			})
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 const insideURL = "http://ibid.invalid"
@@ -36,10 +37,7 @@ func TestInsideLeave(t *testing.T) {
 		} {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			r, _ := http.NewRequestWithContext(ctx, "POST", insideURL+path, strings.NewReader("{}"))
-			res, err := w.gateway.Transport(somebody).RoundTrip(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := testenv.Must(w.gateway.Transport(somebody).RoundTrip(r))(t)
 			line := make([]byte, 5)
 			if _, err := io.ReadFull(res.Body, line); err != nil || string(line) != "line\n" {
 				t.Fatalf("%s: %q, %v", name, line, err)
@@ -181,10 +179,7 @@ func TestInsideIdle(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = w.Write(make([]byte, 1<<20)) // more than is held on the way
 	}, &setup{options: gateway.Options{Limits: gateway.Limits{Idle: 50 * time.Millisecond, RequestTime: 50 * time.Millisecond}}})
-	res, err := w.inside.Post(insideURL+captured, "", strings.NewReader("{}"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testenv.Must(w.inside.Post(insideURL+captured, "", strings.NewReader("{}")))(t)
 	defer res.Body.Close()
 	w.idle(t)
 	if _, err := io.ReadAll(res.Body); !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -62,10 +63,7 @@ func see(tb testing.TB, c *http.Client, method, address, body string) got {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "Bearer key")
 	r.Header.Set(gateway.RunHeader, "run")
-	res, err := c.Do(r)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	res := testenv.Must(c.Do(r))(tb)
 	defer res.Body.Close()
 	none := res.Body == http.NoBody
 	data, err := io.ReadAll(res.Body)
@@ -170,10 +168,7 @@ func TestInside(t *testing.T) {
 			}
 			same(t, outside, inside)
 			want := w.stored(t, first)
-			c, err := w.store.Call(t.Context(), somebody.Tenant, second)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := testenv.Must(w.store.Call(t.Context(), somebody.Tenant, second))(t)
 			want.AnswerID, want.Tenant = c.AnswerID, c.Tenant
 			ignore := cmpopts.IgnoreFields(store.Call{}, "Started", "FirstByte", "Duration", "Bytes") // of them, those after the end mark may come later
 			if diff := cmp.Diff(want, c, ignore, cmpopts.IgnoreUnexported(store.Call{})); diff != "" {
@@ -209,10 +204,7 @@ func TestInsideIdentity(t *testing.T) {
 	for publish, want := range map[bool]int{false: 403, true: 200} {
 		r := w.request(t, "POST", captured, strings.NewReader("{}"))
 		r.Header.Set(gateway.PublishHeader, "yes")
-		res, err := w.gateway.Transport(gateway.Identity{Tenant: "acme", Publish: publish}).RoundTrip(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		res := testenv.Must(w.gateway.Transport(gateway.Identity{Tenant: "acme", Publish: publish}).RoundTrip(r))(t)
 		if _ = res.Body.Close(); res.StatusCode != want {
 			t.Errorf("who may publish, %t: %d", publish, res.StatusCode)
 		}
@@ -229,10 +221,7 @@ func TestInsideClose(t *testing.T) {
 		flush(w)
 		<-r.Context().Done()
 	}, nil)
-	res, err := w.inside.Get("http://ibid.invalid/up/v1/x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testenv.Must(w.inside.Get("http://ibid.invalid/up/v1/x"))(t)
 	defer res.Body.Close()
 	if n := w.metric(t, "in_flight"); n != 1 {
 		t.Errorf("%v calls are being served", n)

@@ -15,6 +15,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -52,9 +53,7 @@ func (h *lateReader) take(t *testing.T, m *bus.Live) {
 	switch m.Kind {
 	case gateway.LiveText:
 		var s string
-		if err := json.Unmarshal(m.Data, &s); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, json.Unmarshal(m.Data, &s))
 		if m.At > len(h.text) {
 			return // what stands before it is still to come
 		}
@@ -66,15 +65,11 @@ func (h *lateReader) take(t *testing.T, m *bus.Live) {
 		}
 	case gateway.LiveSource:
 		var s ibid.DocumentSource
-		if err := json.Unmarshal(m.Data, &s); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, json.Unmarshal(m.Data, &s))
 		h.sources[s.ID] = *s.URL + " " + *s.Title
 	case gateway.LiveCitation:
 		var c gateway.LiveCitations
-		if err := json.Unmarshal(m.Data, &c); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, json.Unmarshal(m.Data, &c))
 		h.cited[c.Key] = nil
 		for _, row := range c.Citations {
 			h.cited[c.Key] = append(h.cited[c.Key], fmt.Sprint(row.SourceID, *row.TextStart, *row.TextEnd))
@@ -137,10 +132,7 @@ func newStepwise(t *testing.T) *stepwise {
 
 func (s *stepwise) listen(t *testing.T) *lateReader {
 	t.Helper()
-	l, err := s.bus.Listen(t.Context(), store.DefaultTenant, "run-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testenv.Must(s.bus.Listen(t.Context(), store.DefaultTenant, "run-1"))(t)
 	t.Cleanup(l.Close)
 	return &lateReader{Listener: l, sources: map[string]string{}, cited: map[string][]string{}}
 }

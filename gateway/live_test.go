@@ -16,6 +16,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -33,10 +34,7 @@ func TestLive(t *testing.T) {
 	}, &setup{options: gateway.Options{Bus: b}})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	listener, err := b.Listen(ctx, store.DefaultTenant, "run-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testenv.Must(b.Listen(ctx, store.DefaultTenant, "run-1"))(t)
 	defer listener.Close()
 
 	r := w.request(t, "POST", chat, strings.NewReader(chatRequest))
@@ -89,9 +87,7 @@ func TestLive(t *testing.T) {
 				}
 				text.WriteString(s)
 			case gateway.LiveSource:
-				if err := json.Unmarshal(last.Data, &source); err != nil {
-					t.Fatal(err)
-				}
+				testenv.OK(t, json.Unmarshal(last.Data, &source))
 				kinds.WriteString("source ")
 			case gateway.LiveCitation:
 				var c gateway.LiveCitations
@@ -131,10 +127,7 @@ func TestEvent(t *testing.T) {
 		cancel()
 		<-relayed
 	}()
-	listener, err := b.Listen(ctx, store.DefaultTenant, "run-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := testenv.Must(b.Listen(ctx, store.DefaultTenant, "run-1"))(t)
 	defer listener.Close()
 	res, _ := w.ask(t, http.Header{"Ibid-Run": {"run-1"}})
 	for {

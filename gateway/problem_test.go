@@ -85,10 +85,7 @@ func TestWriteProblem(t *testing.T) {
 
 // The type of every problem leads to words about it.
 func TestProblemCodesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(testenv.Root(t), "docs", "http.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Must(os.ReadFile(filepath.Join(testenv.Root(t), "docs", "http.md")))(t)
 	for _, code := range []string{
 		gateway.CodeBadRequest, gateway.CodeToken, gateway.CodeForeign, gateway.CodeScope, gateway.CodeNotFound, gateway.CodeMethod,
 		gateway.CodeTooLarge, gateway.CodeMediaType, gateway.CodeUnreadable, gateway.CodeTooMany, gateway.CodeInternal,

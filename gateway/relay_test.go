@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 const (
@@ -421,10 +422,7 @@ func TestUpload(t *testing.T) {
 	}, nil)
 	body, send := io.Pipe()
 	go func() { _, _ = io.WriteString(send, "one\n") }()
-	res, err := w.client.Do(w.request(t, "PUT", streamed, body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testenv.Must(w.client.Do(w.request(t, "PUT", streamed, body)))(t)
 	defer res.Body.Close()
 	lines := bufio.NewScanner(res.Body)
 	for _, word := range []string{"one", "two", "three"} {
@@ -454,10 +452,7 @@ func TestClientLeaves(t *testing.T) {
 				close(ended)
 			}, nil)
 			ctx, cancel := context.WithCancel(t.Context())
-			res, err := w.client.Do(w.request(t, "POST", path, strings.NewReader("{}")).WithContext(ctx))
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := testenv.Must(w.client.Do(w.request(t, "POST", path, strings.NewReader("{}")).WithContext(ctx)))(t)
 			cancel()
 			_ = res.Body.Close()
 			<-ended

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/server/servertest"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/store/journal"
@@ -78,20 +79,14 @@ func newWorld(tb testing.TB, upstream http.HandlerFunc, s *setup) *world {
 
 func openStore(tb testing.TB, name string) *store.Store {
 	tb.Helper()
-	st, err := store.Open(context.Background(), name, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	st := testenv.Must(store.Open(context.Background(), name, nil))(tb)
 	tb.Cleanup(func() { _ = st.Close() })
 	return st
 }
 
 func newGateway(tb testing.TB, w *world, s *setup) *gateway.Gateway {
 	tb.Helper()
-	u, err := url.Parse(w.upstream.URL)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	u := testenv.Must(url.Parse(w.upstream.URL))(tb)
 	o := s.options
 	provider := s.provider
 	if provider == "" {
@@ -105,19 +100,13 @@ func newGateway(tb testing.TB, w *world, s *setup) *gateway.Gateway {
 		o.Logger = slog.New(slog.NewJSONHandler(w.log, nil))
 	}
 	w.options = &o
-	g, err := gateway.New(&o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	g := testenv.Must(gateway.New(&o))(tb)
 	return g
 }
 
 func openBus(tb testing.TB) *bus.Bus {
 	tb.Helper()
-	b, err := bus.Open(context.Background(), bus.Embedded, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	b := testenv.Must(bus.Open(context.Background(), bus.Embedded, nil))(tb)
 	tb.Cleanup(func() { _ = b.Close() })
 	return b
 }
@@ -174,10 +163,7 @@ type reply struct {
 // do makes a request and returns the response with its body.
 func (w *world) do(tb testing.TB, r *http.Request) (*reply, []byte) {
 	tb.Helper()
-	res, err := w.client.Do(r)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	res := testenv.Must(w.client.Do(r))(tb)
 	return readReply(tb, res)
 }
 
@@ -198,10 +184,7 @@ func (w *world) ask(tb testing.TB, header http.Header) (*reply, []byte) {
 // readRaw reads a response off a connection.
 func readRaw(tb testing.TB, b *bufio.Reader) (*reply, []byte) {
 	tb.Helper()
-	res, err := http.ReadResponse(b, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	res := testenv.Must(http.ReadResponse(b, nil))(tb)
 	return readReply(tb, res)
 }
 
@@ -220,10 +203,7 @@ func readReply(tb testing.TB, res *http.Response) (*reply, []byte) {
 
 func (w *world) request(tb testing.TB, method, path string, body io.Reader) *http.Request {
 	tb.Helper()
-	r, err := http.NewRequest(method, w.url+path, body)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	r := testenv.Must(http.NewRequest(method, w.url+path, body))(tb)
 	return r
 }
 
@@ -231,14 +211,9 @@ func (w *world) request(tb testing.TB, method, path string, body io.Reader) *htt
 func (w *world) raw(tb testing.TB, s string) net.Conn {
 	tb.Helper()
 	u, _ := url.Parse(w.url)
-	c, err := net.Dial("tcp", u.Host)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	c := testenv.Must(net.Dial("tcp", u.Host))(tb)
 	tb.Cleanup(func() { _ = c.Close() })
-	if _, err := io.WriteString(c, s); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.Must(io.WriteString(c, s))(tb)
 	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -25,10 +26,7 @@ func BenchmarkExtract(b *testing.B) {
 		b.Run(doc.name, func(b *testing.B) {
 			size := 0
 			for b.Loop() {
-				text, err := snapshot.Extract([]byte(doc.text), &snapshot.TextOptions{MediaType: doc.mediaType})
-				if err != nil {
-					b.Fatal(err)
-				}
+				text := testenv.Must(snapshot.Extract([]byte(doc.text), &snapshot.TextOptions{MediaType: doc.mediaType}))(b)
 				size = len(text.Content)
 			}
 			b.SetBytes(int64(len(doc.text)))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -48,10 +49,7 @@ func TestFetchConditional(t *testing.T) {
 	f := fetcher(t, snapshot.FetchOptions{Limits: rude(), Copies: copies})
 	fetch := func(path string, fresh bool) *snapshot.Snapshot {
 		t.Helper()
-		got, err := f.Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL + path, Fresh: fresh})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testenv.Must(f.Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL + path, Fresh: fresh}))(t)
 		return got
 	}
 	for _, path := range []string{"/page", "/moved"} {
@@ -147,9 +145,7 @@ func TestFetchUselessCopies(t *testing.T) {
 func TestMemoryCopies(t *testing.T) {
 	c := snapshot.MemoryCopies{Limit: 10_000}
 	keep := func(url string, size int) {
-		if err := c.Keep(t.Context(), &snapshot.Snapshot{URL: url, Octets: make([]byte, size)}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, c.Keep(t.Context(), &snapshot.Snapshot{URL: url, Octets: make([]byte, size)}))
 	}
 	has := func() (urls string) {
 		for _, url := range []string{"a", "b", "c", "d"} {

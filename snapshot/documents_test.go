@@ -45,10 +45,7 @@ func TestReadDocuments(t *testing.T) {
 
 // A line that cannot be read costs no other.
 func TestReadDocumentsDamaged(t *testing.T) {
-	docs, err := snapshot.ReadDocuments("a.jsonl", []byte("{\"text\":\"x\"}\n{broken\n{\"title\":\"no text\"}\n{\"text\":\"y\"}\n"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := testenv.Must(snapshot.ReadDocuments("a.jsonl", []byte("{\"text\":\"x\"}\n{broken\n{\"title\":\"no text\"}\n{\"text\":\"y\"}\n"), nil))(t)
 	if diff := cmp.Diff([]row{{"a.jsonl#1", "", "", "x"}, {"a.jsonl#4", "", "", "y"}}, rows(docs)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -79,10 +76,7 @@ func TestReadDocumentsManyDamaged(t *testing.T) {
 func TestDocumentSource(t *testing.T) {
 	read := func(name, text string) ibid.Source {
 		t.Helper()
-		docs, err := snapshot.ReadDocuments(name, []byte(text), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		docs := testenv.Must(snapshot.ReadDocuments(name, []byte(text), nil))(t)
 		return docs[0].Source
 	}
 	a, b, c := read("x/a.txt", "words"), read("y/b.txt", "words\n"), read("a.txt", "other words")

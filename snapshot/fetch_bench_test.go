@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -25,22 +26,13 @@ func BenchmarkFetch(b *testing.B) {
 	defer plain.CloseIdleConnections()
 	rivals := map[string]func() string{
 		"ibid": func() string {
-			got, err := f.Fetch(b.Context(), &snapshot.FetchRequest{URL: s.URL + "/page"})
-			if err != nil {
-				b.Fatal(err)
-			}
+			got := testenv.Must(f.Fetch(b.Context(), &snapshot.FetchRequest{URL: s.URL + "/page"}))(b)
 			return got.Hash
 		},
 		"plain": func() string {
-			resp, err := plain.Get(s.URL + "/page")
-			if err != nil {
-				b.Fatal(err)
-			}
+			resp := testenv.Must(plain.Get(s.URL + "/page"))(b)
 			defer resp.Body.Close()
-			octets, err := io.ReadAll(resp.Body)
-			if err != nil {
-				b.Fatal(err)
-			}
+			octets := testenv.Must(io.ReadAll(resp.Body))(b)
 			sum := sha256.Sum256(octets)
 			return "sha256:" + hex.EncodeToString(sum[:])
 		},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -106,9 +107,7 @@ func TestFetchHopsAndNoCopy(t *testing.T) {
 	}
 	for _, noCopy := range []bool{true, false, true} {
 		r := &snapshot.FetchRequest{URL: s.URL + "/page", NoCopy: noCopy}
-		if _, err := f.Fetch(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(f.Fetch(t.Context(), r))(t)
 		if got, _ := copies.Latest(t.Context(), r.URL); noCopy && conditional || got != nil && noCopy && copies.Limit == 0 {
 			t.Errorf("no copy %t: conditional %t, kept %v", noCopy, conditional, got)
 		}

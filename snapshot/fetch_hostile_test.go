@@ -21,16 +21,14 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
 // nameServer answers for every name with what answer says, over UDP on 127.0.0.1.
 func nameServer(tb testing.TB, answer func(name string) []netip.Addr) *net.Resolver {
 	tb.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	conn := testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))(tb)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -257,10 +255,7 @@ func TestFetchNoProxy(t *testing.T) {
 // rawSite answers each connection with what write writes once a request has come.
 func rawSite(t *testing.T, write func(c net.Conn, path string)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	var open []net.Conn

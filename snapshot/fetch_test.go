@@ -24,6 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -547,10 +548,7 @@ func TestFetchTrailer(t *testing.T) {
 			rw.Header().Set("X-Late", "yes")
 			rw.Header().Set(http.TrailerPrefix+"Set-Cookie", "a=b")
 		})
-		got, err := fetcher(t, snapshot.FetchOptions{Limits: rude()}).Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := testenv.Must(fetcher(t, snapshot.FetchOptions{Limits: rude()}).Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL}))(t)
 		if diff := cmp.Diff(http.Header{"X-Late": {"yes"}}, got.Trailer); diff != "" || string(got.Octets) != "body" {
 			t.Errorf("compressed %v: %q, the trailer differs: %s", zipped, got.Octets, diff)
 		}

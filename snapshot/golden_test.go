@@ -20,16 +20,10 @@ func TestGolden(t *testing.T) {
 	dir := filepath.Join(testenv.Shared(t), "spec", "golden")
 	read := func(name string) []byte {
 		t.Helper()
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testenv.Must(os.ReadFile(filepath.Join(dir, name)))(t)
 		return b
 	}
-	page, err := snapshot.Extract(read("source.html"), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Must(snapshot.Extract(read("source.html"), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"}))(t)
 	if diff := cmp.Diff(string(read("source.text")), page.Content); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
@@ -45,9 +39,7 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(read("manifest.json"), &manifest); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, json.Unmarshal(read("manifest.json"), &manifest))
 	sum := sha256.Sum256([]byte(page.Content))
 	if got, want := "sha256:"+hex.EncodeToString(sum[:]), manifest.Sources[0].TextHash; got != want {
 		t.Errorf("text_hash = %s, want %s", got, want)

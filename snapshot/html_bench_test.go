@@ -7,6 +7,7 @@ import (
 	"testing"
 	"text/template"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -26,17 +27,12 @@ func article(tb testing.TB, seed uint64) []byte {
 		}
 		return b.String()
 	}
-	page, err := template.New("article.tmpl").Funcs(template.FuncMap{
+	page := testenv.Must(template.New("article.tmpl").Funcs(template.FuncMap{
 		"text": text, "intN": r.IntN, "repeat": strings.Repeat,
 		"add": func(a, b int) int { return a + b }, "mod": func(a, b int) int { return a % b },
-	}).ParseFiles("testdata/article.tmpl")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	}).ParseFiles("testdata/article.tmpl"))(tb)
 	var b bytes.Buffer
-	if err := page.Execute(&b, nil); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, page.Execute(&b, nil))
 	return b.Bytes()
 }
 
@@ -52,18 +48,13 @@ func BenchmarkExtractArticle(b *testing.B) {
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
-		if _, err := snapshot.Extract(pages[i%len(pages)], &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"}); err != nil {
-			b.Fatal(err)
-		}
+		testenv.Must(snapshot.Extract(pages[i%len(pages)], &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"}))(b)
 		i++
 	}
 }
 
 func BenchmarkNormalize(b *testing.B) {
-	text, err := snapshot.Extract(article(b, 1), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"})
-	if err != nil {
-		b.Fatal(err)
-	}
+	text := testenv.Must(snapshot.Extract(article(b, 1), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"}))(b)
 	b.SetBytes(int64(len(text.Content)))
 	for b.Loop() {
 		snapshot.Normalize(text.Content)

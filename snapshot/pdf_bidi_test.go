@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -52,10 +53,7 @@ func TestPDFFromRight(t *testing.T) {
 		{"none", "Only 12 (twelve) words", "Only 12 (twelve) words"},
 	} {
 		font, toUnicode := hebrew()
-		text, err := snapshot.Extract([]byte(withObject(font, stream("", "BT /F1 10 Tf 50 700 Td <"+hexOf(test.shown)+"> Tj ET"), "", toUnicode)), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testenv.Must(snapshot.Extract([]byte(withObject(font, stream("", "BT /F1 10 Tf 50 700 Td <"+hexOf(test.shown)+"> Tj ET"), "", toUnicode)), nil))(t)
 		if diff := cmp.Diff(test.want, text.Content); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}

@@ -149,10 +149,7 @@ func TestPDFModern(t *testing.T) {
 		"<</Font<</F 10 0 R>>>>",
 	)
 	file = strings.Replace(file, "/Root 1 0 R", "/Root 1 0 R/Info 12 0 R", 1)
-	text, err := snapshot.Extract([]byte(file), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Must(snapshot.Extract([]byte(file), nil))(t)
 	want := []string{"heading1: Hi🧭", "paragraph: abcabcabcabc XYZ", "paragraph: a", "heading1: Hi🧭"}
 	if diff := cmp.Diff(want, blocksOf(text)); diff != "" {
 		t.Errorf("blocks (-want +got):\n%s", diff)
@@ -174,10 +171,7 @@ func TestPDFMarkedContent(t *testing.T) {
 		helvetica,
 		stream("/Type/XObject/Subtype/Form/Matrix[1 0 0 1 0 -100]/Resources<</Font<</G 5 0 R>>>>", "BT /G 10 Tf 50 700 Td (in a form) Tj ET"),
 	)
-	text, err := snapshot.Extract([]byte(file), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Must(snapshot.Extract([]byte(file), nil))(t)
 	if diff := cmp.Diff([]string{"paragraph: office open", "paragraph: in a form"}, blocksOf(text)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -185,14 +179,8 @@ func TestPDFMarkedContent(t *testing.T) {
 
 // A page that a browser printed. What is read of it is tested in internal/pdf.
 func TestPDFOfBrowser(t *testing.T) {
-	file, err := os.ReadFile("testdata/chromium.pdf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := snapshot.Extract(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testenv.Must(os.ReadFile("testdata/chromium.pdf"))(t)
+	text := testenv.Must(snapshot.Extract(file, nil))(t)
 	if text.Title != "Grey herons" || text.Language != "en" || text.Pages != 1 || len(text.Issues) > 0 || len(text.Blocks) != 6 {
 		t.Errorf("%+v", text)
 	}

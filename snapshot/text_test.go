@@ -101,9 +101,7 @@ func TestFacts(t *testing.T) {
 	}
 	for f := range slices.Chunk(ar.Files, 2) {
 		var want snapshot.Text
-		if err := json.Unmarshal(f[1].Data, &want); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, json.Unmarshal(f[1].Data, &want))
 		mediaType := "text/html; charset=utf-8"
 		if strings.HasSuffix(f[0].Name, ".md") {
 			mediaType = "text/markdown"

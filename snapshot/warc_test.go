@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -144,10 +145,7 @@ func TestWriteWARC(t *testing.T) {
 	if records[1].fields["WARC-Date"] != "2026-11-21T09:00:00.123456Z" || records[1].fields["WARC-Payload-Digest"] != first.Hash {
 		t.Errorf("the record says %v", records[1].fields)
 	}
-	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(records[1].block)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := testenv.Must(http.ReadResponse(bufio.NewReader(bytes.NewReader(records[1].block)), nil))(t)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || !bytes.Equal(body, first.Octets) || resp.StatusCode != 200 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
@@ -22,9 +23,7 @@ import (
 func processCPU(b *testing.B) time.Duration {
 	b.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
+	testenv.OK(b, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
@@ -107,10 +106,7 @@ func BenchmarkPutAnd(b *testing.B) {
 func benchmarkPut(b *testing.B, size, batch int, publish bool, o *store.Options) {
 	b.Helper()
 	dir := b.TempDir()
-	s, err := store.Open(b.Context(), filepath.Join(dir, "ibid.db"), o)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := testenv.Must(store.Open(b.Context(), filepath.Join(dir, "ibid.db"), o))(b)
 	b.Cleanup(func() { _ = s.Close() })
 	p := newProse()
 	n, encoded := 0, 0
@@ -123,19 +119,14 @@ func benchmarkPut(b *testing.B, size, batch int, publish bool, o *store.Options)
 			n++
 			c := p.call(n, size)
 			c.Publish = publish
-			record, err := c.Encode()
-			if err != nil {
-				b.Fatal(err)
-			}
+			record := testenv.Must(c.Encode())(b)
 			encoded += len(record)
 			calls = append(calls, c)
 		}
 		runtime.GC() // of what was only made for this
 		b.StartTimer()
 		before := processCPU(b)
-		if err := s.Put(b.Context(), calls); err != nil {
-			b.Fatal(err)
-		}
+		testenv.OK(b, s.Put(b.Context(), calls))
 		each = append(each, processCPU(b)-before)
 		used += each[len(each)-1]
 	}
@@ -154,27 +145,18 @@ func BenchmarkEncode(b *testing.B) {
 	b.Run("call", func(b *testing.B) {
 		for b.Loop() {
 			fresh := *c
-			if _, err := fresh.Encode(); err != nil {
-				b.Fatal(err)
-			}
+			testenv.Must(fresh.Encode())(b)
 		}
 	})
 	b.Run("document", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := c.Answer.Document(&ibid.DocumentOptions{Bare: true, Raw: true, AnswerID: c.AnswerID}).JSON(); err != nil {
-				b.Fatal(err)
-			}
+			testenv.Must(c.Answer.Document(&ibid.DocumentOptions{Bare: true, Raw: true, AnswerID: c.AnswerID}).JSON())(b)
 		}
 	})
 	b.Run("decode", func(b *testing.B) {
-		record, err := c.Encode()
-		if err != nil {
-			b.Fatal(err)
-		}
+		record := testenv.Must(c.Encode())(b)
 		for b.Loop() {
-			if _, err := store.DecodeCall(record); err != nil {
-				b.Fatal(err)
-			}
+			testenv.Must(store.DecodeCall(record))(b)
 		}
 	})
 }
@@ -208,10 +190,7 @@ func BenchmarkSearch(b *testing.B) {
 		b.Run(q.name, func(b *testing.B) {
 			found := 0
 			for b.Loop() {
-				page, err := s.Calls(b.Context(), store.DefaultTenant, &q.q)
-				if err != nil {
-					b.Fatal(err)
-				}
+				page := testenv.Must(s.Calls(b.Context(), store.DefaultTenant, &q.q))(b)
 				found = len(page.Items)
 			}
 			b.ReportMetric(float64(found), "found")
@@ -236,9 +215,7 @@ func BenchmarkKeep(b *testing.B) {
 			b.StopTimer()
 			doc := next()
 			b.StartTimer()
-			if err := copies.Keep(b.Context(), doc); err != nil {
-				b.Fatal(err)
-			}
+			testenv.OK(b, copies.Keep(b.Context(), doc))
 		}
 	}
 	b.Run("new", func(b *testing.B) { keep(b, read) })
@@ -246,9 +223,7 @@ func BenchmarkKeep(b *testing.B) {
 	b.Run("seen", func(b *testing.B) { keep(b, func() *snapshot.Snapshot { return same }) })
 	b.Run("latest", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := copies.Latest(b.Context(), same.URL); err != nil {
-				b.Fatal(err)
-			}
+			testenv.Must(copies.Latest(b.Context(), same.URL))(b)
 		}
 	})
 }
@@ -271,39 +246,28 @@ func BenchmarkVerification(b *testing.B) {
 			if !checked {
 				continue
 			}
-			if err := s.AddPins(b.Context(), store.DefaultTenant, pins); err != nil {
-				b.Fatal(err)
-			}
+			testenv.OK(b, s.AddPins(b.Context(), store.DefaultTenant, pins))
 			for i := range pins {
-				list, err := s.Pins(b.Context(), store.DefaultTenant, pins[i].URL)
-				if err != nil {
-					b.Fatal(err)
-				}
+				list := testenv.Must(s.Pins(b.Context(), store.DefaultTenant, pins[i].URL))(b)
 				var statuses []store.PinStatus
 				for _, pin := range list {
 					if pin.Status == "" {
 						statuses = append(statuses, store.PinStatus{ID: pin.ID, Status: verify.Verified, Counts: verify.CountPass, CheckedAt: noon()})
 					}
 				}
-				if err := s.SetStatuses(b.Context(), store.DefaultTenant, statuses); err != nil {
-					b.Fatal(err)
-				}
+				testenv.OK(b, s.SetStatuses(b.Context(), store.DefaultTenant, statuses))
 			}
 		}
 		for _, what := range []string{"", store.VerifiedPassed, store.VerifiedUnverifiable, store.VerifiedFailed, store.VerifiedUnchecked, "verified"} {
 			b.Run(fmt.Sprintf("checked=%t/page=%s", checked, what), func(b *testing.B) {
 				for b.Loop() {
-					if _, err := s.Calls(b.Context(), store.DefaultTenant, &store.Query{Verification: what}); err != nil {
-						b.Fatal(err)
-					}
+					testenv.Must(s.Calls(b.Context(), store.DefaultTenant, &store.Query{Verification: what}))(b)
 				}
 			})
 		}
 		b.Run(fmt.Sprintf("checked=%t/conversation", checked), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := s.Conversation(b.Context(), store.DefaultTenant, "conversation-7", nil); err != nil {
-					b.Fatal(err)
-				}
+				testenv.Must(s.Conversation(b.Context(), store.DefaultTenant, "conversation-7", nil))(b)
 			}
 		})
 	}

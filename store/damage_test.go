@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -116,14 +117,9 @@ func exerciseDamaged(t *testing.T, dsn string) {
 	if strings.HasPrefix(dsn, "postgres") {
 		driver = "pgx"
 	}
-	db, err := sql.Open(driver, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testenv.Must(sql.Open(driver, dsn))(t)
 	defer db.Close()
-	if _, err := db.Exec("UPDATE calls SET call = '{'"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(db.Exec("UPDATE calls SET call = '{'"))(t)
 	if _, err := s.Call(t.Context(), c.Tenant, c.AnswerID); err == nil || store.IsTemporary(err) {
 		t.Errorf("reading it: %v", err)
 	}
@@ -140,14 +136,9 @@ func TestIndexDamagedRefetch(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ibid.db")
 	s := open(t, name)
 	put(t, s, call(1, "First."))
-	db, err := sql.Open("sqlite", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testenv.Must(sql.Open("sqlite", name))(t)
 	defer db.Close()
-	if _, err := db.Exec("UPDATE words_data SET block = x'ff00ff' WHERE id > 10"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(db.Exec("UPDATE words_data SET block = x'ff00ff' WHERE id > 10"))(t)
 	again := call(2, "Later.")
 	again.Refetch, again.Answer.ID = true, "resp_1"
 	put(t, s, again, call(3, "Another."))

@@ -23,10 +23,7 @@ func TestEncodeVectors(t *testing.T) {
 	}
 	read := 0
 	for _, name := range names {
-		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := testenv.Must(txtar.ParseFile(name))(t)
 		for _, file := range archive.Files {
 			answer, _ := ibid.Decode(file.Data, nil)
 			if answer == nil || answer.Format == ibid.Generic {
@@ -53,14 +50,8 @@ func TestEncodeVectors(t *testing.T) {
 				if o.Numbering != nil {
 					p.Numbering = &ibid.Numbering{"x": 7}
 				}
-				want, err := answer.Document(&o).JSON()
-				if err != nil {
-					t.Fatal(err)
-				}
-				have, err := got.Answer.Document(&p).JSON()
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := testenv.Must(answer.Document(&o).JSON())(t)
+				have := testenv.Must(got.Answer.Document(&p).JSON())(t)
 				diff(t, name, string(have), string(want))
 			}
 			got.Answer = answer
@@ -97,7 +88,7 @@ func TestEncodeCall(t *testing.T) {
 		var want bytes.Buffer
 		enc := json.NewEncoder(&want)
 		enc.SetEscapeHTML(false)
-		err := enc.Encode(struct {
+		testenv.OK(t, enc.Encode(struct {
 			AnswerID     string        `json:"answer_id"`
 			Tenant       string        `json:"tenant"`
 			Upstream     string        `json:"upstream"`
@@ -120,15 +111,9 @@ func TestEncodeCall(t *testing.T) {
 		}{
 			c.AnswerID, c.Tenant, c.Upstream, c.Route, c.Conversation, c.Run, c.Agent, c.Step, prompt, c.Status, c.Started.UTC(),
 			c.FirstByte, c.Duration, c.Bytes, c.Refetch, c.Of, c.Publish, c.Body,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		c.Answer = &ibid.Answer{}
-		record, err := c.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		record := testenv.Must(c.Encode())(t)
 		got, _, _ := strings.Cut(string(record), `,"document":`)
 		diff(t, "call", got, `{"call":`+strings.TrimSpace(want.String()))
 	}
@@ -153,10 +138,7 @@ func TestDecodeCallRefuses(t *testing.T) {
 }
 
 func FuzzDecodeCall(f *testing.F) {
-	record, err := call(1, "Bees dance.", "bees.example").Encode()
-	if err != nil {
-		f.Fatal(err)
-	}
+	record := testenv.Must(call(1, "Bees dance.", "bees.example").Encode())(f)
 	f.Add(record)
 	f.Fuzz(func(t *testing.T, record []byte) {
 		c, err := store.DecodeCall(record)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -99,17 +100,12 @@ func TestStore(t *testing.T) {
 func exerciseAnswers(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
-	if err := s.Ping(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Ping(t.Context()))
 	c := call(1, "Bees dance.", "bees.example", "wasps.example")
 	c.Conversation, c.Agent, c.Prompt = "talk", "planner", []store.Message{{Role: "user", Text: "What do bees do?"}}
 	c.Answer.Metadata = map[string]json.RawMessage{"odd": json.RawMessage(`{"b":1,"a":1e2,"z":"\u0000"}`)}
 	put(t, s, c)
-	got, err := s.Call(t.Context(), c.Tenant, c.AnswerID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(s.Call(t.Context(), c.Tenant, c.AnswerID))(t)
 	c.Step.Number = 1
 	diff(t, "by id", shown(t, got), shown(t, c))
 	for about, err := range map[string]error{
@@ -268,10 +264,7 @@ func exercisePaging(t *testing.T, dsn string) {
 		q.Limit = 4
 		var got []string
 		for {
-			page, err := s.Calls(t.Context(), store.DefaultTenant, &q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := testenv.Must(s.Calls(t.Context(), store.DefaultTenant, &q))(t)
 			for _, c := range page.Items {
 				got = append(got, c.AnswerID[7:])
 			}
@@ -318,10 +311,7 @@ func exerciseSources(t *testing.T, dsn string) {
 	three := call(3, "From a file.")
 	three.Answer.Sources = []ibid.Source{{ID: "file-1", GlobalID: "file-1", Kind: ibid.File, Title: "a.pdf"}, {ID: "doc_7", Kind: ibid.DocumentKind, Content: "words"}}
 	put(t, s, one, two, three)
-	page, err := s.Sources(t.Context(), store.DefaultTenant, &store.SourceQuery{URL: "https://bees.example/page#here"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Must(s.Sources(t.Context(), store.DefaultTenant, &store.SourceQuery{URL: "https://bees.example/page#here"}))(t)
 	const key = "web:https://bees.example/page"
 	diff(t, "by URL", page.Items, []store.SourceUse{
 		{
@@ -384,9 +374,7 @@ func exerciseConversations(t *testing.T, dsn string) {
 		t.Errorf("conversation: %+v", talk)
 	}
 	for _, gone := range []string{"ans_0001", "ans_0002", "ans_0003"} {
-		if err := s.Delete(t.Context(), store.DefaultTenant, gone); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, gone))
 	}
 	later := call(6, "Later.", "e.example", "b.example")
 	later.Conversation = "talk"
@@ -475,10 +463,7 @@ func exerciseThreadPaging(t *testing.T, dsn string) {
 	put(t, s, again)
 	var talk, run []string
 	for q := (&store.Query{Limit: 3}); ; {
-		page, err := s.Conversation(t.Context(), store.DefaultTenant, "talk", q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testenv.Must(s.Conversation(t.Context(), store.DefaultTenant, "talk", q))(t)
 		for _, c := range page.Calls {
 			talk = append(talk, c.AnswerID[7:])
 		}
@@ -491,10 +476,7 @@ func exerciseThreadPaging(t *testing.T, dsn string) {
 		}
 	}
 	for q := (&store.Query{Limit: 4}); ; {
-		page, err := s.Run(t.Context(), store.DefaultTenant, "run", q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testenv.Must(s.Run(t.Context(), store.DefaultTenant, "run", q))(t)
 		for _, step := range page.Steps {
 			run = append(run, fmt.Sprint(step.Number, step.After))
 		}
@@ -504,13 +486,8 @@ func exerciseThreadPaging(t *testing.T, dsn string) {
 	}
 	diff(t, "conversation", strings.Join(talk, ""), "567|234|1|")
 	diff(t, "run", strings.Join(run, " "), "4 [3] 5 [4] 6 [5] 7 [6] 1 [] 2 [1] 3 [2]")
-	if err := s.Delete(t.Context(), store.DefaultTenant, "ans_0006"); err != nil {
-		t.Fatal(err)
-	}
-	left, err := s.Run(t.Context(), store.DefaultTenant, "run", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, "ans_0006"))
+	left := testenv.Must(s.Run(t.Context(), store.DefaultTenant, "run", nil))(t)
 	diff(t, "the step after the one that was deleted", left.Steps[5], store.Step{Number: 7, After: []int{6}})
 	for _, cursor := range []string{"!", "bTE", "bTEuMi4z", "bTEuLQ", "YTEuMg"} { // m1, m1.2.3, m1.-, a1.2
 		if _, err := s.Run(t.Context(), store.DefaultTenant, "run", &store.Query{Cursor: cursor}); !errors.Is(err, store.ErrCursor) {
@@ -632,10 +609,7 @@ func exerciseOutbox(t *testing.T, dsn string) {
 	now.Started, now.Duration = time.Now(), 0
 	put(t, s, now)
 	outbox := func(limit int, old time.Duration) []int64 {
-		events, err := s.Outbox(t.Context(), limit, old)
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := testenv.Must(s.Outbox(t.Context(), limit, old))(t)
 		var list []int64
 		for _, e := range events {
 			list = append(list, e.ID)
@@ -647,9 +621,7 @@ func exerciseOutbox(t *testing.T, dsn string) {
 		t.Fatalf("outbox: %v", all)
 	}
 	for range 2 {
-		if err := s.Relayed(t.Context(), append(all[:2:2], 99)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.Relayed(t.Context(), append(all[:2:2], 99)))
 	}
 	diff(t, "outbox", outbox(0, 0), all[2:])
 	if err := s.Relayed(t.Context(), nil); err != nil {
@@ -665,17 +637,13 @@ func exerciseDelete(t *testing.T, dsn string) {
 		c.Run, c.Conversation = "run", "talk"
 		put(t, s, c)
 	}
-	if err := s.Delete(t.Context(), store.DefaultTenant, "ans_0002"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, "ans_0002"))
 	for _, q := range []store.Query{{}, {Text: "delete"}, {Source: "https://a.example/page"}, {Run: "run"}, {Conversation: "talk"}} {
 		if got := ids(t, s, q); len(got) != 1 {
 			t.Errorf("%+v: %q", q, got)
 		}
 	}
-	if err := s.Delete(t.Context(), store.DefaultTenant, "ans_0001"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, "ans_0001"))
 	for _, q := range []store.Query{{}, {Text: "delete"}, {Source: "https://a.example/page"}} {
 		if got := ids(t, s, q); len(got) != 0 {
 			t.Errorf("%+v: %q", q, got)
@@ -719,9 +687,7 @@ func exercisePrune(t *testing.T, dsn string) {
 	for _, e := range events { // 500 of 700: those of the first 500 answers
 		relayed = append(relayed, e.ID)
 	}
-	if err := s.Relayed(t.Context(), relayed); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Relayed(t.Context(), relayed))
 	steps := 0
 	r := &store.Retention{
 		Default: time.Hour, ByProvider: map[string]time.Duration{"cohere": 0, "other": time.Second}, Now: noon().Add(time.Hour + 690*time.Second),
@@ -729,10 +695,7 @@ func exercisePrune(t *testing.T, dsn string) {
 	}
 	r.DryRun = true
 	want := store.PruneReport{Answers: 345}
-	report, err := s.Prune(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	report := testenv.Must(s.Prune(t.Context(), r))(t)
 	diff(t, "dry run", report, want)
 	r.DryRun = false
 	if report, err = s.Prune(t.Context(), r); err != nil {
@@ -755,9 +718,7 @@ func exercisePrune(t *testing.T, dsn string) {
 	for _, e := range events {
 		relayed = append(relayed, e.ID)
 	}
-	if err := s.Relayed(t.Context(), relayed); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Relayed(t.Context(), relayed))
 	want = store.PruneReport{Runs: 10, Events: 700}
 	r.DryRun = true
 	if report, err = s.Prune(t.Context(), r); err != nil {
@@ -778,31 +739,18 @@ func exerciseTokens(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	token := &store.Token{Name: "laptop", Scopes: []string{store.ScopeProxy, store.ScopeRead}, Publish: true}
-	secret, err := s.NewToken(t.Context(), token)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := testenv.Must(s.NewToken(t.Context(), token))(t)
 	if !strings.HasPrefix(secret, "ibid_") || len(secret) != 48 || token.Tenant != store.DefaultTenant || !strings.HasPrefix(token.ID, "tok_") {
 		t.Errorf("secret of %d bytes, token %+v", len(secret), token)
 	}
-	got, err := s.TokenBySecret(t.Context(), secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(s.TokenBySecret(t.Context(), secret))(t)
 	diff(t, "by secret", got, token)
 	second := &store.Token{Tenant: "other", Scopes: []string{store.ScopeAdmin}}
-	if _, err := s.NewToken(t.Context(), second); err != nil {
-		t.Fatal(err)
-	}
-	all, err := s.Tokens(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(s.NewToken(t.Context(), second))(t)
+	all := testenv.Must(s.Tokens(t.Context()))(t)
 	diff(t, "all", all, []store.Token{*token, *second})
 	for range 2 {
-		if err := s.RevokeToken(t.Context(), token.ID); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.RevokeToken(t.Context(), token.ID))
 	}
 	for about, secret := range map[string]string{"revoked": secret, "unknown": "ibid_x", "none": "", "odd": "\x00\xff"} {
 		if _, err := s.TokenBySecret(t.Context(), secret); !errors.Is(err, store.ErrNotFound) {

@@ -39,10 +39,7 @@ func engines(t *testing.T, run func(t *testing.T, dsn func(t *testing.T) string)
 
 func open(tb testing.TB, dsn string) *store.Store {
 	tb.Helper()
-	s, err := store.Open(context.Background(), dsn, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := testenv.Must(store.Open(context.Background(), dsn, nil))(tb)
 	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			tb.Error(err)
@@ -76,9 +73,7 @@ func call(n int, text string, sites ...string) *store.Call {
 
 func put(tb testing.TB, s *store.Store, calls ...*store.Call) {
 	tb.Helper()
-	if err := s.Put(tb.Context(), calls); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, s.Put(tb.Context(), calls))
 }
 
 // ids lists the answers of a query, page by page.
@@ -104,15 +99,9 @@ func ids(tb testing.TB, s *store.Store, q store.Query) []string {
 func shown(tb testing.TB, c *store.Call) string {
 	tb.Helper()
 	copied := *c
-	document, err := c.Answer.Document(&ibid.DocumentOptions{Raw: true, AnswerID: c.AnswerID}).JSON()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	document := testenv.Must(c.Answer.Document(&ibid.DocumentOptions{Raw: true, AnswerID: c.AnswerID}).JSON())(tb)
 	copied.Answer = nil
-	rest, err := json.Marshal(copied)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	rest := testenv.Must(json.Marshal(copied))(tb)
 	return string(rest) + string(document)
 }
 

@@ -13,6 +13,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -46,10 +47,7 @@ func exerciseHostile(t *testing.T, dsn string) {
 			t.Errorf("%s: %v", about, err)
 			continue
 		}
-		want, err := c.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := testenv.Must(c.Encode())(t)
 		if b, err := got.Encode(); err != nil || string(b) != string(want) {
 			t.Errorf("%s: it is not what was stored, %v", about, err)
 		}
@@ -137,9 +135,7 @@ func exerciseReopen(t *testing.T, dsn string) {
 	t.Helper()
 	first := open(t, dsn)
 	put(t, first, call(1, "Kept.", "a.example"))
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, first.Close())
 	if err := first.Put(t.Context(), []*store.Call{call(2, "After Close.")}); !store.IsTemporary(err) {
 		t.Errorf("after Close: %v", err)
 	}
@@ -165,14 +161,9 @@ func exerciseReopen(t *testing.T, dsn string) {
 	if strings.HasPrefix(dsn, "postgres") {
 		driver = "pgx"
 	}
-	db, err := sql.Open(driver, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testenv.Must(sql.Open(driver, dsn))(t)
 	defer db.Close()
-	if _, err := db.Exec("INSERT INTO ibid_version (version_id, is_applied) VALUES (99, 1 = 1)"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(db.Exec("INSERT INTO ibid_version (version_id, is_applied) VALUES (99, 1 = 1)"))(t)
 	if _, err := store.Open(t.Context(), dsn, nil); !errors.Is(err, store.ErrNewer) || store.IsTemporary(err) {
 		t.Errorf("a newer store: %v", err)
 	}

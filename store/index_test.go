@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -40,9 +41,7 @@ func TestIndexAgainstReading(t *testing.T) {
 		put(t, s, batch...)
 		if random.IntN(4) == 0 {
 			i := random.IntN(len(all))
-			if err := s.Delete(t.Context(), store.DefaultTenant, all[i].id); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, all[i].id))
 			all = slices.Delete(all, i, i+1)
 		}
 	}
@@ -77,13 +76,8 @@ func TestIndexAgainstReading(t *testing.T) {
 	}
 	check()
 	cut := len(all) / 2
-	first, err := s.Call(t.Context(), store.DefaultTenant, all[cut].id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Prune(t.Context(), &store.Retention{Default: time.Second, Now: first.Started.Add(time.Second)}); err != nil {
-		t.Fatal(err)
-	}
+	first := testenv.Must(s.Call(t.Context(), store.DefaultTenant, all[cut].id))(t)
+	testenv.Must(s.Prune(t.Context(), &store.Retention{Default: time.Second, Now: first.Started.Add(time.Second)}))(t)
 	all = all[cut:]
 	check()
 }
@@ -95,21 +89,14 @@ func TestDeletedIsGone(t *testing.T) {
 	secret := call(1, "xylophonistic secrets")
 	put(t, s, secret)
 	put(t, s, call(2, "something else"))
-	if err := s.Delete(t.Context(), store.DefaultTenant, secret.AnswerID); err != nil {
-		t.Fatal(err)
-	}
-	db, err := sql.Open("sqlite", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, secret.AnswerID))
+	db := testenv.Must(sql.Open("sqlite", name))(t)
 	defer db.Close()
 	var n int
 	if err := db.QueryRow("SELECT count(*) FROM calls WHERE instr(call, 'xylophon') > 0").Scan(&n); err != nil || n > 0 {
 		t.Errorf("calls: %d, %v", n, err)
 	}
-	if err := s.Reindex(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Reindex(t.Context()))
 	diff(t, "found", ids(t, s, store.Query{Text: "something"}), []string{"2"})
 	db.Close()
 	if err := s.Close(); err != nil { // which moves the log into the file
@@ -130,14 +117,9 @@ func TestIndexDamaged(t *testing.T) {
 		for n := range 4 {
 			put(t, s, call(n, "some words"))
 		}
-		db, err := sql.Open("sqlite", name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := testenv.Must(sql.Open("sqlite", name))(t)
 		defer db.Close()
-		if _, err := db.Exec(damage); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(db.Exec(damage))(t)
 		s.Close()
 		s = open(t, name)
 		if _, err := s.Calls(t.Context(), store.DefaultTenant, &store.Query{Text: "words"}); err == nil || store.IsTemporary(err) {
@@ -149,9 +131,7 @@ func TestIndexDamaged(t *testing.T) {
 		if n := len(ids(t, s, store.Query{})); n != 14 {
 			t.Errorf("%d answers", n)
 		}
-		if err := s.Reindex(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.Reindex(t.Context()))
 		if n := len(ids(t, s, store.Query{Text: "words"})); n != 14 {
 			t.Errorf("%s: %d answers are found when it is made anew", damage, n)
 		}

@@ -18,24 +18,16 @@ import (
 
 func readFile(t *testing.T, name string) string {
 	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Must(os.ReadFile(name))(t)
 	return string(b)
 }
 
 // Several processes start at once on a store that is not there yet: one makes its tables, the others wait for it.
 func TestOpenByProcesses(t *testing.T) {
 	if dsn := os.Getenv("IBID_TEST_STORE"); dsn != "" { // one of them
-		s, err := store.Open(t.Context(), dsn, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testenv.Must(store.Open(t.Context(), dsn, nil))(t)
 		put(t, s, call(os.Getpid(), "Hello."))
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.Close())
 		return
 	}
 	engines(t, func(t *testing.T, dsn func(*testing.T) string) {
@@ -48,9 +40,7 @@ func TestOpenByProcesses(t *testing.T) {
 			p.Env = append(os.Environ(), "IBID_TEST_STORE="+name)
 			out := &strings.Builder{}
 			p.Stdout, p.Stderr = out, out
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, p.Start())
 			processes, said = append(processes, p), append(said, out)
 		}
 		for i, p := range processes {
@@ -68,9 +58,7 @@ func TestOpenByProcesses(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")
-	if err := os.WriteFile(text, []byte(strings.Repeat("This is no database. ", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.WriteFile(text, []byte(strings.Repeat("This is no database. ", 100)), 0o600))
 	for _, dsn := range []string{
 		"", ":memory:", "mysql://localhost/x", dir, filepath.Join(dir, "no", "such", "directory.db"), text,
 		"postgres://user:hunter2@127.0.0.1:1/x?connect_timeout=1", "postgres://user:hunter2@[::1/x", "postgres://%zz:hunter2@/",
@@ -97,10 +85,7 @@ func TestOpenOddName(t *testing.T) {
 	for _, name := range []string{"a b?mode=ro#x%20y.db", "ünï&_pragma=x.db", filepath.Join(dir, "100%.db")} {
 		s := open(t, name)
 		put(t, s, call(1, "Kept."))
-		info, err := os.Stat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := testenv.Must(os.Stat(name))(t)
 		if info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: mode %v", name, info.Mode())
 		}
@@ -112,14 +97,9 @@ func TestBackup(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "ibid.db"))
 	put(t, s, call(1, "Kept.", "a.example"))
-	db, err := sql.Open("sqlite", filepath.Join(dir, "ibid.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testenv.Must(sql.Open("sqlite", filepath.Join(dir, "ibid.db")))(t)
 	defer db.Close()
-	if _, err := db.Exec("VACUUM INTO ?", filepath.Join(dir, "copy.db")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(db.Exec("VACUUM INTO ?", filepath.Join(dir, "copy.db")))(t)
 	var sound string
 	if err := db.QueryRow("PRAGMA integrity_check").Scan(&sound); err != nil || sound != "ok" {
 		t.Errorf("%s, %v", sound, err)
@@ -135,23 +115,15 @@ func TestTemporary(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "ibid.db")
 		s := open(t, name)
-		db, err := sql.Open("sqlite", "file:"+name+"?_txlock=exclusive")
-		if err != nil {
-			t.Fatal(err)
-		}
+		db := testenv.Must(sql.Open("sqlite", "file:"+name+"?_txlock=exclusive"))(t)
 		defer db.Close()
-		tx, err := db.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
+		tx := testenv.Must(db.Begin())(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		if err := s.Put(ctx, []*store.Call{call(1, "Wait.")}); !store.IsTemporary(err) {
 			t.Errorf("while another writes: %v", err)
 		}
-		if err := tx.Rollback(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, tx.Rollback())
 		put(t, s, call(1, "Wait."))
 	})
 	t.Run("postgres", func(t *testing.T) {
@@ -182,14 +154,9 @@ func TestReconnect(t *testing.T) {
 	server := testenv.Postgres(t)
 	s := open(t, server.DSN)
 	put(t, s, call(1, "Before."))
-	admin, err := sql.Open("pgx", server.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	admin := testenv.Must(sql.Open("pgx", server.DSN))(t)
 	defer admin.Close()
-	if err := admin.Ping(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, admin.Ping())
 	for n := range 10 {
 		var all sync.WaitGroup
 		for range 20 { // readers: so that there are many connections
@@ -230,15 +197,9 @@ func TestReconnect(t *testing.T) {
 // Opening waits for another process that brings the tables up to date, as long as its context lets it.
 func TestOpenWaits(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ibid.db")
-	db, err := sql.Open("sqlite", "file:"+name+"-lock?_txlock=exclusive")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testenv.Must(sql.Open("sqlite", "file:"+name+"-lock?_txlock=exclusive"))(t)
 	defer db.Close()
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := testenv.Must(db.Begin())(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if s, err := store.Open(ctx, name, nil); !errors.Is(err, context.DeadlineExceeded) {
@@ -252,9 +213,7 @@ func TestOpenWaits(t *testing.T) {
 		}
 		opened <- err
 	}()
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, tx.Rollback())
 	if err := <-opened; err != nil {
 		t.Error(err)
 	}
@@ -263,33 +222,19 @@ func TestOpenWaits(t *testing.T) {
 // Options.Wait is how long a write waits for another process.
 func TestWait(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ibid.db")
-	s, err := store.Open(t.Context(), name, &store.Options{Wait: time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(store.Open(t.Context(), name, &store.Options{Wait: time.Millisecond}))(t)
 	defer s.Close()
-	patient, err := store.Open(t.Context(), name, &store.Options{Wait: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	patient := testenv.Must(store.Open(t.Context(), name, &store.Options{Wait: time.Hour}))(t)
 	defer patient.Close()
-	db, err := sql.Open("sqlite", "file:"+name+"?_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testenv.Must(sql.Open("sqlite", "file:"+name+"?_txlock=immediate"))(t)
 	defer db.Close()
-	tx, err := db.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tx := testenv.Must(db.Begin())(t)
 	waited := make(chan error)
 	go func() { waited <- patient.Put(t.Context(), []*store.Call{call(1, "Patient.")}) }()
 	if err := s.Put(t.Context(), []*store.Call{call(2, "Hasty.")}); err == nil || !store.IsTemporary(err) {
 		t.Errorf("while another writes: %v", err)
 	}
-	if err := tx.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, tx.Rollback())
 	if err := <-waited; err != nil {
 		t.Error(err)
 	}

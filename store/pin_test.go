@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
@@ -34,10 +35,7 @@ func pinsOf(c *store.Call) []store.Pin {
 // pins returns what was cited of a site of the tests.
 func pins(t *testing.T, s *store.Store, site string) []store.Pin {
 	t.Helper()
-	list, err := s.Pins(t.Context(), store.DefaultTenant, "https://"+site+"/page")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := testenv.Must(s.Pins(t.Context(), store.DefaultTenant, "https://"+site+"/page"))(t)
 	return list
 }
 
@@ -45,9 +43,7 @@ func pins(t *testing.T, s *store.Store, site string) []store.Pin {
 func setStatus(t *testing.T, s *store.Store, status store.PinStatus) {
 	t.Helper()
 	status.Detail = json.RawMessage(`{"why":"é"}`)
-	if err := s.SetStatuses(t.Context(), store.DefaultTenant, []store.PinStatus{status}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.SetStatuses(t.Context(), store.DefaultTenant, []store.PinStatus{status}))
 }
 
 // What came of checks is read with the citations, found by, told of, and kept when an answer is published anew.
@@ -62,9 +58,7 @@ func exercisePins(t *testing.T, dsn string) {
 	if err := s.AddPins(ctx, store.DefaultTenant, pinsOf(c)); err != nil { // before there is a manifest
 		t.Fatal(err)
 	}
-	if err := s.AddPins(ctx, store.DefaultTenant, pinsOf(c)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.AddPins(ctx, store.DefaultTenant, pinsOf(c)))
 	got := pins(t, s, "bees.example")
 	want := pinsOf(c)[0]
 	want.ID = got[0].ID
@@ -87,25 +81,13 @@ func exercisePins(t *testing.T, dsn string) {
 	diff(t, "event", string(events[0].Data), fmt.Sprintf(`{"answer_id":"ans_0001","citation":%q,"source_url":"https://bees.example/page","claim_id":"c0",`+
 		`"status":"excerpt-missing","previous":"source-drifted-excerpt-intact","checked_at":"2026-11-21T15:00:00Z","detail":{"why":"é"}}`, got[0].Citation))
 	wantStatuses := []string{"excerpt-missing", "-"}
-	one, err := s.Call(ctx, store.DefaultTenant, "ans_0001")
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := testenv.Must(s.Call(ctx, store.DefaultTenant, "ans_0001"))(t)
 	diff(t, "by id", statuses(one.Answer), wantStatuses)
-	run, err := s.Run(ctx, store.DefaultTenant, "work", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := testenv.Must(s.Run(ctx, store.DefaultTenant, "work", nil))(t)
 	diff(t, "of a run", statuses(run.Calls[0].Answer), wantStatuses)
-	talk, err := s.Conversation(ctx, store.DefaultTenant, "talk", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	talk := testenv.Must(s.Conversation(ctx, store.DefaultTenant, "talk", nil))(t)
 	diff(t, "of a conversation", statuses(talk.Calls[0].Answer), wantStatuses)
-	whole, err := s.Trail(ctx, store.DefaultTenant, "work")
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := testenv.Must(s.Trail(ctx, store.DefaultTenant, "work"))(t)
 	diff(t, "of a trail", statuses(whole.Final), wantStatuses)
 	// Nobody stores it with the answer, where it would stay.
 	record, err := (&store.Call{AnswerID: "a", Answer: one.Answer}).Encode()
@@ -129,9 +111,7 @@ func exercisePins(t *testing.T, dsn string) {
 	if err := s.AddPins(ctx, store.DefaultTenant, huge); !errors.Is(err, store.ErrLimit) {
 		t.Errorf("a huge pin: %v", err)
 	}
-	if err := s.Delete(ctx, store.DefaultTenant, "ans_0001"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Delete(ctx, store.DefaultTenant, "ans_0001"))
 	diff(t, "deleted", len(pins(t, s, "wasps.example")), 0)
 }
 
@@ -156,9 +136,7 @@ func exerciseVerification(t *testing.T, dsn string) {
 	s := open(t, dsn)
 	at := noon()
 	set := func(c *store.Call, words ...any) {
-		if err := s.AddPins(t.Context(), c.Tenant, pinsOf(c)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.AddPins(t.Context(), c.Tenant, pinsOf(c)))
 		for i := 0; i < len(words); i += 2 {
 			list := pins(t, s, c.Answer.Sources[i/2].Site)
 			k := slices.IndexFunc(list, func(p store.Pin) bool { return p.AnswerID == c.AnswerID })
@@ -198,16 +176,12 @@ func exerciseVerification(t *testing.T, dsn string) {
 	c := call(9, "Both say so.", "a.example", "b.example")
 	c.Answer.Citations = nil
 	refs := slices.Clone(pinsOf(call(9, "Both say so.", "a.example", "b.example")))
-	if err := c.Answer.Cite(call(9, "Both say so.", "a.example").Answer.Citations[0].Span, refsOf("web:0", "web:1")...); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, c.Answer.Cite(call(9, "Both say so.", "a.example").Answer.Citations[0].Span, refsOf("web:0", "web:1")...))
 	put(t, s, c)
 	for i := range refs {
 		refs[i].Citation, refs[i].SourceID = c.Answer.Citations[0].ID, fmt.Sprint("s", i)
 	}
-	if err := s.AddPins(t.Context(), c.Tenant, refs); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.AddPins(t.Context(), c.Tenant, refs))
 	for _, test := range []struct {
 		a, b verify.Status
 		x, y verify.Counts
@@ -227,10 +201,7 @@ func exerciseVerification(t *testing.T, dsn string) {
 				setStatus(t, s, store.PinStatus{ID: p.ID, Status: test.b, Counts: test.y, CheckedAt: at})
 			}
 		}
-		one, err := s.Call(t.Context(), c.Tenant, c.AnswerID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		one := testenv.Must(s.Call(t.Context(), c.Tenant, c.AnswerID))(t)
 		diff(t, "of two", statuses(one.Answer), []string{test.want})
 	}
 }
@@ -240,16 +211,10 @@ func exerciseRechecks(t *testing.T, dsn string) {
 	t.Helper()
 	plain, ctx := open(t, dsn), t.Context()
 	put(t, plain, call(1, "Before.", "old.example"), call(2, "No page."))
-	s, err := store.Open(ctx, dsn, &store.Options{Track: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(store.Open(ctx, dsn, &store.Options{Track: true}))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	list := func(lease time.Duration) (due []store.Recheck, urls string) {
-		due, err := s.DueRechecks(ctx, 0, lease)
-		if err != nil {
-			t.Fatal(err)
-		}
+		due = testenv.Must(s.DueRechecks(ctx, 0, lease))(t)
 		var names []string
 		for _, r := range due {
 			names = append(names, strings.TrimPrefix(r.URL, "https://"))
@@ -289,9 +254,7 @@ func exerciseRechecks(t *testing.T, dsn string) {
 			next = time.Now().Add(time.Hour)
 		}
 		for range 2 { // the second one is not its to say
-			if err := s.SetRecheck(ctx, r, next, strings.Contains(r.URL, "bees")); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, s.SetRecheck(ctx, r, next, strings.Contains(r.URL, "bees")))
 		}
 	}
 	due, urls = list(time.Hour)

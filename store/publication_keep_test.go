@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
@@ -26,10 +27,7 @@ func raw(t *testing.T, dsn string) *sql.DB {
 	if store.IsPostgres(dsn) {
 		driver = "pgx"
 	}
-	db, err := sql.Open(driver, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testenv.Must(sql.Open(driver, dsn))(t)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
@@ -45,9 +43,7 @@ func exercisePublishDeletedMeanwhile(t *testing.T, dsn string) {
 		t.Fatalf("%d idle runs, %v", n, err)
 	}
 	list, _ := due(t, s, time.Hour)
-	if err := s.Delete(ctx, store.DefaultTenant, "ans_0002"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Delete(ctx, store.DefaultTenant, "ans_0002"))
 	kept := 0
 	for i := range list {
 		p := &list[i]
@@ -75,9 +71,7 @@ func exercisePublishDeletedMeanwhile(t *testing.T, dsn string) {
 	record(t, s, &store.Recording{Run: "recorded", Trail: &trail.Trail{Answer: "done"}, Finish: true})
 	list, _ = due(t, s, time.Hour)
 	r := &store.Retention{Default: time.Hour, ByProvider: map[string]time.Duration{"openai": 0}, Now: time.Now().Add(2 * time.Hour)}
-	if _, err := s.Prune(ctx, r); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(s.Prune(ctx, r))(t)
 	for i := range list {
 		if err := s.KeepPublication(ctx, &list[i], bundle("x"), nil); !errors.Is(err, store.ErrConflict) || store.IsTemporary(err) {
 			t.Errorf("%s: %v", list[i].Path, err)
@@ -131,9 +125,7 @@ func exercisePublishDeletedTogether(t *testing.T, dsn string) {
 	t.Logf("%d of %d were kept", kept, rounds)
 	// What nobody publishes is not noted of what is deleted either.
 	c := call(1000, "Bees.", "late.example")
-	if err := s.AddPins(ctx, store.DefaultTenant, pinsOf(c)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.AddPins(ctx, store.DefaultTenant, pinsOf(c)))
 	diff(t, "noted", len(pins(t, s, "late.example")), 0)
 	if store.IsPostgres(dsn) {
 		deadlocks := 0
@@ -174,10 +166,7 @@ func exercisePublishLast(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
 	ctx := t.Context()
-	pub, err := s.Pub(ctx, store.DefaultTenant, "work")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pub := testenv.Must(s.Pub(ctx, store.DefaultTenant, "work"))(t)
 	last := func(about, answer, want, body string) {
 		t.Helper()
 		path, digest, err := s.LastManifest(ctx, pub, answer)
@@ -200,9 +189,7 @@ func exercisePublishLast(t *testing.T, dsn string) {
 		keep(t, s, &list[0], body)
 	}
 	expire := func(before time.Time) {
-		if _, err := s.Prune(ctx, &store.Retention{Manifests: time.Hour, Now: before.Add(time.Hour)}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(s.Prune(ctx, &store.Retention{Manifests: time.Hour, Now: before.Add(time.Hour)}))(t)
 	}
 	last("nothing", "ans_0001", "", "")
 	put(t, s, published(1, "work"))
@@ -218,9 +205,7 @@ func exercisePublishLast(t *testing.T, dsn string) {
 	last("the first expired", "ans_0001", "/runs/P/cite/ans_0001.2", "2")
 	change(3)
 	list, _ := due(t, s, time.Hour)
-	if err := s.FailPublication(ctx, &list[0], "no"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.FailPublication(ctx, &list[0], "no"))
 	last("the next failed", "ans_0001", "/runs/P/cite/ans_0001.2", "2")
 	expire(time.Now().Add(time.Hour))
 	last("all expired", "ans_0001", "", "")
@@ -235,9 +220,7 @@ func exercisePublishExpired(t *testing.T, dsn string) {
 	put(t, s, published(1, "work"))
 	list, _ := due(t, s, time.Hour)
 	keep(t, s, &list[0], "1")
-	if err := s.KeepManifest(ctx, "/own", bundle("1")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.KeepManifest(ctx, "/own", bundle("1")))
 	if report, err := s.Prune(ctx, &store.Retention{Manifests: time.Second, Now: time.Now().Add(time.Hour)}); err != nil || report.Manifests != 2 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -267,14 +250,9 @@ func exercisePublishIdleTogether(t *testing.T, dsn string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if store.IsPostgres(dsn) {
-		tx, err := raw(t, dsn).BeginTx(ctx, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tx := testenv.Must(raw(t, dsn).BeginTx(ctx, nil))(t)
 		defer func() { _ = tx.Rollback() }()
-		if _, err := tx.ExecContext(ctx, "SELECT 1 FROM publications WHERE run = 'work7' AND answer_id = '' FOR UPDATE"); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(tx.ExecContext(ctx, "SELECT 1 FROM publications WHERE run = 'work7' AND answer_id = '' FOR UPDATE"))(t)
 		want--
 	}
 	if n, err := s.PublishIdle(ctx, -time.Hour); n != want || err != nil {
@@ -289,9 +267,7 @@ func exerciseCopiesPruned(t *testing.T, dsn string) {
 	ctx := t.Context()
 	for n := range 40 {
 		old, again := page(fmt.Sprint("the page ", n), 0), page(fmt.Sprint("the page ", n), 120)
-		if err := s.Copies("one").Keep(ctx, old); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.Copies("one").Keep(ctx, old))
 		var wait sync.WaitGroup
 		wait.Go(func() {
 			if err := s.Copies("one").Keep(ctx, again); err != nil {
@@ -318,17 +294,13 @@ func exerciseVersionsPruned(t *testing.T, dsn string) {
 	const many = 600
 	c := call(1, "Cited.", "bees.example")
 	put(t, s, c)
-	if err := s.AddPins(ctx, store.DefaultTenant, pinsOf(c)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.AddPins(ctx, store.DefaultTenant, pinsOf(c)))
 	for n := range many + 20 { // of one page, all seen last at the same time
 		p := page(fmt.Sprint(n), 0)
 		if n >= many {
 			p.URL = fmt.Sprintf("https://wasps.example/%d", n)
 		}
-		if err := s.Copies(store.DefaultTenant).Keep(ctx, p); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.Copies(store.DefaultTenant).Keep(ctx, p))
 	}
 	r := &store.Retention{Copies: time.Hour, Now: noon().Add(2 * time.Hour), DryRun: true}
 	for range 2 {
@@ -348,17 +320,10 @@ func exerciseMemoryFull(t *testing.T, dsn string) {
 	s := open(t, dsn)
 	ctx := t.Context()
 	const over = 300
-	_, err := raw(t, dsn).ExecContext(ctx, "INSERT INTO memory (tenant, kind, key, at, value) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < "+
-		fmt.Sprint(store.MaxOfKind+over)+") SELECT 'one', 'manifest', 'k' || n, n, 'v' FROM c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Memory("two").Replace(ctx, "manifest", "k1", []byte("v")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Prune(ctx, &store.Retention{}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(raw(t, dsn).ExecContext(ctx, "INSERT INTO memory (tenant, kind, key, at, value) WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < "+
+		fmt.Sprint(store.MaxOfKind+over)+") SELECT 'one', 'manifest', 'k' || n, n, 'v' FROM c"))(t)
+	testenv.OK(t, s.Memory("two").Replace(ctx, "manifest", "k1", []byte("v")))
+	testenv.Must(s.Prune(ctx, &store.Retention{}))(t)
 	for _, test := range []struct {
 		tenant, key string
 		there       bool

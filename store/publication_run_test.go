@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/verify"
@@ -72,10 +73,7 @@ func exerciseVerificationTold(t *testing.T, dsn string) {
 	set(0, verify.Verified, verify.CountPass) // the other one is missing still
 	set(1, verify.Gone, verify.CountUnverifiable)
 	set(1, verify.Verified, verify.CountPass)
-	events, err := s.Events(t.Context(), store.DefaultTenant, "work", 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := testenv.Must(s.Events(t.Context(), store.DefaultTenant, "work", 0, 0))(t)
 	var told []string
 	for _, e := range events {
 		_, rest, ok := strings.Cut(string(e.Data), `"status":`)
@@ -95,27 +93,19 @@ func exerciseIncidentColumns(t *testing.T, dsn string) {
 	for n := range 2 {
 		in := incident(n, verify.ExcerptMissing)
 		in.SourceURL, in.ClaimID = in.SourceURL+"\xff\xff", in.ClaimID+"\x00\xff" // not as JSON has it
-		if _, err := s.AddIncidents(t.Context(), "one", []verify.Incident{in}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(s.AddIncidents(t.Context(), "one", []verify.Incident{in}))(t)
 	}
 	db := raw(t, dsn)
 	for _, column := range []string{"key", "manifest", "source", "status"} {
 		before := ""
-		if err := db.QueryRowContext(t.Context(), "SELECT "+column+" FROM incidents WHERE seq = 2").Scan(&before); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, db.QueryRowContext(t.Context(), "SELECT "+column+" FROM incidents WHERE seq = 2").Scan(&before))
 		for value, want := range map[string]bool{"other": false, before: true} {
-			if _, err := db.ExecContext(t.Context(), "UPDATE incidents SET "+column+" = $1 WHERE seq = 2", value); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(db.ExecContext(t.Context(), "UPDATE incidents SET "+column+" = $1 WHERE seq = 2", value))(t)
 			n, err := s.CheckIncidents(t.Context(), "one")
 			if want && (n != 2 || err != nil) || !want && (n != 1 || err == nil) {
 				t.Errorf("%s is %.30q: %d in order, %v", column, value, n, err)
 			}
-			if _, err := db.ExecContext(t.Context(), "UPDATE incidents SET "+column+" = $1 WHERE seq = 2", before); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(db.ExecContext(t.Context(), "UPDATE incidents SET "+column+" = $1 WHERE seq = 2", before))(t)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
@@ -28,10 +29,7 @@ func published(n int, run string) *store.Call {
 // due claims what is due, and returns the paths.
 func due(t *testing.T, s *store.Store, lease time.Duration) (list []store.Publication, paths string) {
 	t.Helper()
-	list, err := s.DuePublications(t.Context(), 0, lease)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list = testenv.Must(s.DuePublications(t.Context(), 0, lease))(t)
 	for _, p := range list {
 		name := strings.Replace(p.Path, p.Pub, "P", 1)
 		if p.Supersedes != "" {
@@ -49,18 +47,13 @@ func bundle(body string) *manifest.Signed {
 
 func keep(t *testing.T, s *store.Store, p *store.Publication, body string, pins ...store.Pin) {
 	t.Helper()
-	if err := s.KeepPublication(t.Context(), p, bundle(body), pins); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.KeepPublication(t.Context(), p, bundle(body), pins))
 }
 
 // kinds lists the kinds of the events of the run "work".
 func kinds(t *testing.T, s *store.Store) string {
 	t.Helper()
-	events, err := s.Events(t.Context(), store.DefaultTenant, "work", 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := testenv.Must(s.Events(t.Context(), store.DefaultTenant, "work", 0, 0))(t)
 	var list []string
 	for i, e := range events {
 		if e.Seq != int64(i+1) {
@@ -160,16 +153,10 @@ func exercisePublish(t *testing.T, dsn string) {
 	if err := s.KeepManifest(ctx, first, bundle(`{"one":2}`)); !errors.Is(err, manifest.ErrMutated) {
 		t.Errorf("other bytes: %v", err)
 	}
-	got, err := s.Manifest(ctx, first)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(s.Manifest(ctx, first))(t)
 	diff(t, "bundle", got, bundle(`{"one":1}`))
 	diff(t, "events", kinds(t, s), "answer answer manifest")
-	events, err := s.Events(ctx, store.DefaultTenant, "work", 2, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := testenv.Must(s.Events(ctx, store.DefaultTenant, "work", 2, 0))(t)
 	sum := bundle(`{"one":1}`).Digest()
 	diff(t, "event", string(events[0].Data), fmt.Sprintf(`{"answer_id":"ans_0002","path":%q,"sha256":"%x","revision":1,"supersedes":null}`, first, sum))
 	// The run ends twice, with other words.
@@ -212,9 +199,7 @@ func exercisePublishAgain(t *testing.T, dsn string) {
 	if string(list2[0].Salt) != string(list[0].Salt) {
 		t.Error("another salt")
 	}
-	if err := s.PostponePublication(t.Context(), &list[1], "later", 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.PostponePublication(t.Context(), &list[1], "later", 0))
 	keep(t, s, &list2[0], "2")
 	list, paths = due(t, s, time.Hour)
 	diff(t, "postponed", paths, "/runs/P/cite")
@@ -252,9 +237,7 @@ func exercisePublishIdle(t *testing.T, dsn string) {
 		t.Errorf("after the lease %d are due", len(again))
 	}
 	for i := range list { // they are another's now
-		if err := s.FailPublication(t.Context(), &list[i], "too late"); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.FailPublication(t.Context(), &list[i], "too late"))
 		if _, err := s.Manifest(t.Context(), list[i].Path); !errors.Is(err, manifest.ErrPending) {
 			t.Errorf("%s: %v", list[i].Path, err)
 		}
@@ -272,9 +255,7 @@ func exercisePublishIdle(t *testing.T, dsn string) {
 	}
 	list, paths = due(t, s, time.Hour)
 	diff(t, "idle", paths, "/runs/P/cite")
-	if err := s.FailPublication(t.Context(), &list[0], strings.Repeat("é", 4000)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.FailPublication(t.Context(), &list[0], strings.Repeat("é", 4000)))
 	if _, err := s.Manifest(t.Context(), list[0].Path); !errors.Is(err, manifest.ErrNotFound) {
 		t.Errorf("failed: %v", err)
 	}
@@ -331,9 +312,7 @@ func exercisePublishDeleted(t *testing.T, dsn string) {
 	diff(t, "due", paths, "/runs/P/cite/ans_0002 /runs/P/cite/ans_0001")
 	keep(t, s, &list[1], "1")
 	for _, id := range []string{"ans_0001", "ans_0002"} {
-		if err := s.Delete(ctx, store.DefaultTenant, id); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.Delete(ctx, store.DefaultTenant, id))
 		if _, err := s.Salt(ctx, store.DefaultTenant, id); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("the salt of %s: %v", id, err)
 		}
@@ -456,10 +435,7 @@ func TestCallBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := store.DecodeCall(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(store.DecodeCall(record))(t)
 	diff(t, "body", got.Body, c.Body)
 	diff(t, "publish", got.Publish, true)
 	old := strings.Replace(string(record), `,"publish":true,"body":{"hash":"sha256:00","media_type":"text/plain"}`, "", 1)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/tlog"
@@ -49,23 +50,15 @@ func exerciseCopies(t *testing.T, dsn string) {
 	unchanged := page(long, 2)
 	unchanged.NotModified = true
 	for _, p := range []*snapshot.Snapshot{page(long, 0), same, unchanged, page(string(noise), 3), page("", 4), page(long, 5)} {
-		if err := copies.Keep(ctx, p); err != nil {
-			t.Fatal(err)
-		}
-		got, err := copies.Latest(ctx, p.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, copies.Keep(ctx, p))
+		got := testenv.Must(copies.Latest(ctx, p.URL))(t)
 		if !bytes.Equal(got.Octets, p.Octets) || got.Octets == nil || got.Hash != p.Hash || !got.FetchedAt.Equal(p.FetchedAt) || got.FinalURL != p.FinalURL {
 			t.Errorf("%v: %v", p, got)
 		}
 	}
 	versions := func(tenant string) (list []store.Version) {
 		for q := (store.Query{Limit: 3}); ; {
-			found, err := s.Versions(ctx, tenant, page("", 0).URL, &q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := testenv.Must(s.Versions(ctx, tenant, page("", 0).URL, &q))(t)
 			list = append(list, found.Items...)
 			if q.Cursor = found.Next; q.Cursor == "" {
 				return list
@@ -87,9 +80,7 @@ func exerciseCopies(t *testing.T, dsn string) {
 	if _, err := s.Copy(ctx, "two", want.Hash); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another's copy: %v", err)
 	}
-	if err := s.Copies("two").Keep(ctx, page(long, 9)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Copies("two").Keep(ctx, page(long, 9)))
 	if _, err := s.Copy(ctx, "two", want.Hash); err != nil {
 		t.Errorf("read, too: %v", err)
 	}
@@ -135,13 +126,9 @@ func pruneCopies(t *testing.T, s *store.Store, versions func(string) []store.Ver
 	c := call(1, "Cited.", "bees.example")
 	c.Tenant = "one"
 	put(t, s, c)
-	if err := s.AddPins(ctx, "one", pinsOf(c)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.AddPins(ctx, "one", pinsOf(c)))
 	r.Now = noon().Add(time.Hour)
-	if _, err := s.Prune(ctx, r); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(s.Prune(ctx, r))(t)
 	if left := versions("one"); len(left) != 1 || left[0].Kept {
 		t.Errorf("cited: %+v", left)
 	}
@@ -196,10 +183,7 @@ func exerciseIncidents(t *testing.T, dsn string) {
 	}
 	all := []verify.Incident{}
 	for q := (store.IncidentQuery{Limit: 5, Source: "https://bees.example/page"}); ; {
-		found, err := s.Incidents(ctx, "one", &q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := testenv.Must(s.Incidents(ctx, "one", &q))(t)
 		all = append(all, found.Items...)
 		if q.Cursor = found.Next; q.Cursor == "" {
 			break
@@ -267,9 +251,7 @@ func exerciseMemory(t *testing.T, dsn string) {
 		t.Errorf("the first stays: %q, %v", got, err)
 	}
 	for _, kind := range []string{"manifest", "verdict", "keys"} {
-		if err := m.Replace(ctx, kind, "k", []byte("v")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, m.Replace(ctx, kind, "k", []byte("v")))
 	}
 	if got, err := s.Memory("two").Recall(ctx, "manifest", "k"); got != nil || err != nil {
 		t.Errorf("another's: %q, %v", got, err)
@@ -277,9 +259,7 @@ func exerciseMemory(t *testing.T, dsn string) {
 	if err := m.Replace(ctx, "manifest", "k", make([]byte, store.MaxRemembered+1)); !errors.Is(err, store.ErrLimit) {
 		t.Errorf("a huge value: %v", err)
 	}
-	if _, err := s.Prune(ctx, &store.Retention{Now: time.Now().Add(31 * 24 * time.Hour)}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(s.Prune(ctx, &store.Retention{Now: time.Now().Add(31 * 24 * time.Hour)}))(t)
 	for kind, want := range map[string]string{"manifest": "v", "verdict": "", "keys": ""} {
 		if got, err := m.Recall(ctx, kind, "k"); string(got) != want || err != nil {
 			t.Errorf("%s: %q, %v", kind, got, err)
@@ -339,19 +319,13 @@ func TestIncidentsTampered(t *testing.T) {
 			t.Parallel()
 			name := filepath.Join(t.TempDir(), "ibid.db")
 			s := open(t, name)
-			if _, err := s.AddIncidents(t.Context(), "one", all); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(s.AddIncidents(t.Context(), "one", all))(t)
 			db, err := sql.Open("sqlite", name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := db.ExecContext(t.Context(), test.change); err != nil {
-				t.Fatal(err)
-			}
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(db.ExecContext(t.Context(), test.change))(t)
+			testenv.OK(t, db.Close())
 			n, err := s.CheckIncidents(t.Context(), "one")
 			if n != test.intact || (err == nil) != (test.change == "") || store.IsTemporary(err) {
 				t.Errorf("%d are in order, %v; want %d", n, err, test.intact)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/trail/otel"
@@ -20,10 +21,7 @@ import (
 // record records a run, which must succeed.
 func record(tb testing.TB, s *store.Store, r *store.Recording) *store.Recorded {
 	tb.Helper()
-	done, err := s.Record(tb.Context(), store.DefaultTenant, r)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	done := testenv.Must(s.Record(tb.Context(), store.DefaultTenant, r))(tb)
 	return done
 }
 
@@ -35,10 +33,7 @@ func steps(tb testing.TB, s *store.Store, list ...trail.Step) []store.RecordedSt
 
 func theTrail(tb testing.TB, s *store.Store) *trail.Trail {
 	tb.Helper()
-	t, err := s.Trail(tb.Context(), store.DefaultTenant, "run")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	t := testenv.Must(s.Trail(tb.Context(), store.DefaultTenant, "run"))(tb)
 	return t
 }
 
@@ -55,7 +50,7 @@ func numbered(t *trail.Trail) string {
 func exerciseRecord(t *testing.T, dsn string) {
 	t.Helper()
 	s := open(t, dsn)
-	whole, err := trail.Read([]byte(`{
+	whole := testenv.Must(trail.Read([]byte(`{
 		"agent": "planner", "original_question": "Why \u0000 do herons nest?", "final_answer": "For safety.", "parent_run_id": "outer",
 		"strategy": "bm25@2", "started_at": "2026-11-21T11:00:00Z", "finished_at": "2026-11-21T11:01:00Z", "mood": "curious",
 		"reasoning_steps": [
@@ -63,10 +58,7 @@ func exerciseRecord(t *testing.T, dsn string) {
 			 "started_at": "2026-11-21T11:00:01Z", "inputs": {"b": 1, "a": [1e2]}, "error": "none", "rare": {"x": null},
 			 "source_attributions": [{"document_id": "d1", "document_title": "Herons", "relevance_score": 0.9, "excerpt": "They nest.", "chunk_index": 0, "retrieval_rank": 1}]},
 			{"step_number": 2, "question": "why", "context_used": ["id:d1 They nest in alders."], "intermediate_answer": "Because."}
-		]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+		]}`)))(t)
 	said := &store.Recording{Run: "run", Trail: whole}
 	done := record(t, s, said)
 	diff(t, "recorded", done, &store.Recorded{Created: true, Steps: []store.RecordedStep{{ID: "a", Number: 1, Created: true}, {Number: 2, Created: true}}})
@@ -85,10 +77,7 @@ func exerciseRecord(t *testing.T, dsn string) {
 	got = theTrail(t, s)
 	whole.Agent, whole.Extra["more"] = "writer", json.RawMessage("1")
 	diff(t, "merged", got, whole)
-	page, err := s.Runs(t.Context(), store.DefaultTenant, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Must(s.Runs(t.Context(), store.DefaultTenant, nil))(t)
 	began := time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC)
 	diff(t, "runs", page.Items, []store.Run{{
 		ID: "run", Agent: "writer", Question: "Why \ufffd do herons nest?", Strategy: "bm25@2", Started: began, Ended: began.Add(time.Minute),
@@ -284,10 +273,7 @@ func exerciseRecordEvents(t *testing.T, dsn string) {
 	record(t, s, &store.Recording{Run: "run", Finish: true})
 	record(t, s, &store.Recording{Run: "run", Trail: &trail.Trail{Agent: "planner"}})
 	record(t, s, &store.Recording{Run: "run", AnswerID: "ans_0001"})
-	events, err := s.Events(t.Context(), store.DefaultTenant, "run", 1, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := testenv.Must(s.Events(t.Context(), store.DefaultTenant, "run", 1, 0))(t)
 	var got []string
 	for i, e := range events {
 		got = append(got, e.Kind+" "+string(e.Data))
@@ -349,10 +335,7 @@ func exerciseRecordCounted(t *testing.T, dsn string) {
 		}
 	}
 	put(t, s, capture("batch", "counted", 0), capture("batch", "said", 1)) // at once
-	got, err := s.Trail(t.Context(), store.DefaultTenant, "batch")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(s.Trail(t.Context(), store.DefaultTenant, "batch"))(t)
 	diff(t, "at once", numbered(got), "1:said 2:counted")
 }
 
@@ -392,10 +375,7 @@ func exerciseRecordStarted(t *testing.T, dsn string) {
 		{trail.Trail{Started: began.Add(time.Minute)}, began},
 	} {
 		record(t, s, &store.Recording{Run: "run", Trail: &test.said})
-		run, err := s.Run(t.Context(), store.DefaultTenant, "run", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := testenv.Must(s.Run(t.Context(), store.DefaultTenant, "run", nil))(t)
 		if in := theTrail(t, s).Started; !in.Equal(run.Started) || !test.want.IsZero() && !in.Equal(test.want) || in.IsZero() || run.Ended.Before(in) {
 			t.Errorf("%d: %v and %v until %v, want %v", i, in, run.Started, run.Ended, test.want)
 		}
@@ -474,10 +454,7 @@ func exerciseRecordPaging(t *testing.T, dsn string) {
 	}
 	var got []string
 	for q := (&store.Query{Limit: 4}); ; {
-		page, err := s.Run(t.Context(), store.DefaultTenant, "run", q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testenv.Must(s.Run(t.Context(), store.DefaultTenant, "run", q))(t)
 		for _, c := range page.Calls {
 			got = append(got, fmt.Sprint("c", c.Step.Number))
 		}
@@ -499,10 +476,7 @@ func exerciseRecordPaging(t *testing.T, dsn string) {
 	steps(t, s, trail.Step{Number: 3, Question: "changed"})
 	var ids []string
 	for q := (&store.Query{Limit: 1}); ; {
-		page, err := s.Runs(t.Context(), store.DefaultTenant, q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testenv.Must(s.Runs(t.Context(), store.DefaultTenant, q))(t)
 		for _, r := range page.Items {
 			ids = append(ids, r.ID)
 			if r.Started.IsZero() || r.Ended.IsZero() || len(r.Question) > 1024 || strings.ContainsRune(r.Question, '\ufffd') {
@@ -557,9 +531,7 @@ func exerciseTrail(t *testing.T, dsn string) {
 	}
 	// What a deleted answer said is gone; the recorded step stays.
 	for _, id := range []string{"ans_0001", "ans_0002", "ans_0003"} {
-		if err := s.Delete(t.Context(), store.DefaultTenant, id); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, id))
 	}
 	got = theTrail(t, s)
 	if len(got.Steps) != 2 || got.Steps[1].Answer != "" || got.Answer != "" || got.Final != nil {
@@ -669,10 +641,7 @@ func exercisePruneRecords(t *testing.T, dsn string) {
 	s := open(t, dsn)
 	relay := func() {
 		for {
-			events, err := s.Outbox(t.Context(), 500, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			events := testenv.Must(s.Outbox(t.Context(), 500, 0))(t)
 			if len(events) == 0 {
 				return
 			}
@@ -680,9 +649,7 @@ func exercisePruneRecords(t *testing.T, dsn string) {
 			for _, e := range events {
 				ids = append(ids, e.ID)
 			}
-			if err := s.Relayed(t.Context(), ids); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, s.Relayed(t.Context(), ids))
 		}
 	}
 	many := make([]trail.Step, 600)
@@ -731,9 +698,7 @@ func exercisePruneRecords(t *testing.T, dsn string) {
 	if report, err = s.Prune(t.Context(), r); err != nil || report != (store.PruneReport{Runs: 1, Events: 1}) {
 		t.Errorf("what was waiting: %+v, %v", report, err)
 	}
-	if err := s.Delete(t.Context(), store.DefaultTenant, c.AnswerID); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, c.AnswerID))
 	relay()
 	if done := record(t, s, &store.Recording{Run: "both", Trail: &trail.Trail{Steps: many[:2]}}); !done.Created {
 		t.Error("what is begun again is new")
@@ -750,9 +715,7 @@ func exerciseFeedback(t *testing.T, dsn string) {
 	record(t, s, &store.Recording{Run: "other", Trail: &trail.Trail{Strategy: "bm25@3"}})
 	add := func(f store.Feedback) store.Feedback {
 		t.Helper()
-		if err := s.AddFeedback(t.Context(), store.DefaultTenant, &f); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.AddFeedback(t.Context(), store.DefaultTenant, &f))
 		return f
 	}
 	verdict := func(by, verdict string) store.Feedback {
@@ -794,10 +757,7 @@ func exerciseFeedback(t *testing.T, dsn string) {
 		var got, want []store.Feedback
 		test.q.Limit = 2
 		for {
-			page, err := s.Feedback(t.Context(), store.DefaultTenant, &test.q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := testenv.Must(s.Feedback(t.Context(), store.DefaultTenant, &test.q))(t)
 			got = append(got, page.Items...)
 			if test.q.Cursor = page.Next; page.Next == "" {
 				break
@@ -807,10 +767,7 @@ func exerciseFeedback(t *testing.T, dsn string) {
 			want = append(want, all[i])
 		}
 		diff(t, about, got, want)
-		sum, err := s.FeedbackCounts(t.Context(), store.DefaultTenant, &test.q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sum := testenv.Must(s.FeedbackCounts(t.Context(), store.DefaultTenant, &test.q))(t)
 		diff(t, about+", counted", sum, test.sum)
 	}
 	// Whoever says it and however often, the last word on a citation counts once; a word on the whole answer is none.
@@ -867,34 +824,20 @@ func exerciseFeedbackDeleted(t *testing.T, dsn string) {
 		c.Run = "run"
 		put(t, s, c)
 		f := &store.Feedback{AnswerID: c.AnswerID, Verdict: store.VerdictRight}
-		if err := s.AddFeedback(t.Context(), store.DefaultTenant, f); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.AddFeedback(t.Context(), store.DefaultTenant, f))
 	}
-	if err := s.AddFeedback(t.Context(), store.DefaultTenant, &store.Feedback{Run: "run", Source: "d", Relevance: new(1.0)}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.AddFeedback(t.Context(), store.DefaultTenant, &store.Feedback{Run: "run", Source: "d", Relevance: new(1.0)}))
 	left := func() int {
-		page, err := s.Feedback(t.Context(), store.DefaultTenant, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := testenv.Must(s.Feedback(t.Context(), store.DefaultTenant, nil))(t)
 		return len(page.Items)
 	}
-	events, err := s.Outbox(t.Context(), 0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Relayed(t.Context(), []int64{events[0].ID, events[1].ID}); err != nil {
-		t.Fatal(err)
-	}
+	events := testenv.Must(s.Outbox(t.Context(), 0, 0))(t)
+	testenv.OK(t, s.Relayed(t.Context(), []int64{events[0].ID, events[1].ID}))
 	for _, test := range []struct {
 		id   string
 		want int
 	}{{"ans_0001", 2}, {"ans_0002", 0}} {
-		if err := s.Delete(t.Context(), store.DefaultTenant, test.id); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, test.id))
 		if got := left(); got != test.want {
 			t.Errorf("after %s %d are left", test.id, got)
 		}

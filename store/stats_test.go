@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/verify"
 )
@@ -41,39 +42,23 @@ func exerciseStats(t *testing.T, dsn string) {
 			c.Answer.Sources[i].Site = c.Answer.Sources[i].URL
 		}
 		put(t, s, c)
-		if err := s.AddPins(ctx, c.Tenant, pinsOf(c)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.AddPins(ctx, c.Tenant, pinsOf(c)))
 		for i := 0; i < len(words); i += 2 {
-			list, err := s.Pins(ctx, c.Tenant, c.Answer.Sources[i/2].URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			list := testenv.Must(s.Pins(ctx, c.Tenant, c.Answer.Sources[i/2].URL))(t)
 			last := list[len(list)-1]
 			status := store.PinStatus{ID: last.ID, Status: words[i].(verify.Status), Counts: words[i+1].(verify.Counts), CheckedAt: noon()}
-			if err := s.SetStatuses(ctx, c.Tenant, []store.PinStatus{status}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, s.SetStatuses(ctx, c.Tenant, []store.PinStatus{status}))
 		}
 	}
-	counts, err := s.Counts(ctx, store.DefaultTenant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	counts := testenv.Must(s.Counts(ctx, store.DefaultTenant))(t)
 	diff(t, "counts", *counts, store.Counts{Answers: 4, Conversations: 1, Runs: 4})
-	days, err := s.CheckedDays(ctx, store.DefaultTenant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	days := testenv.Must(s.CheckedDays(ctx, store.DefaultTenant))(t)
 	midnight := noon().Truncate(24 * time.Hour)
 	diff(t, "days", days, []store.CheckedDay{
 		{Day: midnight, Passed: 2, Unverifiable: 1, Failed: 1},
 		{Day: midnight.Add(48 * time.Hour), Unverifiable: 1},
 	})
-	broken, err := s.BrokenSources(ctx, store.DefaultTenant, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	broken := testenv.Must(s.BrokenSources(ctx, store.DefaultTenant, 5))(t)
 	got := ""
 	for _, b := range broken {
 		got += fmt.Sprintf("%s %s %s %d; ", b.URL, b.Status, b.AnswerID, b.Answers)
@@ -87,10 +72,7 @@ func exerciseStats(t *testing.T, dsn string) {
 
 func exerciseOneIncident(t *testing.T, s *store.Store) {
 	t.Helper()
-	added, err := s.AddIncidents(t.Context(), store.DefaultTenant, []verify.Incident{incident(0, verify.ExcerptMissing), incident(1, verify.ExcerptMissing)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	added := testenv.Must(s.AddIncidents(t.Context(), store.DefaultTenant, []verify.Incident{incident(0, verify.ExcerptMissing), incident(1, verify.ExcerptMissing)}))(t)
 	for i := range added {
 		found, _, err := s.Incident(t.Context(), store.DefaultTenant, store.IncidentKey(&added[i]))
 		if err != nil || found.ID != added[i].ID {
@@ -118,9 +100,6 @@ func exerciseStatsBounded(t *testing.T, dsn string) {
 			batch = batch[:0]
 		}
 	}
-	counts, err := s.Counts(t.Context(), store.DefaultTenant)
-	if err != nil {
-		t.Fatal(err)
-	}
+	counts := testenv.Must(s.Counts(t.Context(), store.DefaultTenant))(t)
 	diff(t, "counts", *counts, store.Counts{Answers: store.MaxCounted + 1})
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -20,18 +21,10 @@ func TestVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer packed.Close()
-	unpacked, err := gzip.NewReader(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unpacked := testenv.Must(gzip.NewReader(packed))(t)
+	b := testenv.Must(io.ReadAll(unpacked))(t)
 	name := filepath.Join(t.TempDir(), "ibid.db")
-	if err := os.WriteFile(name, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.WriteFile(name, b, 0o600))
 	s := open(t, name)
 	got, err := s.Call(t.Context(), store.DefaultTenant, "ans_0001")
 	if err != nil || got.Answer.Text != "Herons build in March." {
@@ -44,14 +37,9 @@ func TestVersion1(t *testing.T) {
 // A database from before the first release is refused, and stays as it is.
 func TestOlder(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "ibid.db")
-	db, err := sql.Open("sqlite", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testenv.Must(sql.Open("sqlite", name))(t)
 	defer db.Close()
-	if _, err := db.Exec("CREATE TABLE calls (n INTEGER PRIMARY KEY); CREATE TABLE goose_db_version (version_id INTEGER)"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(db.Exec("CREATE TABLE calls (n INTEGER PRIMARY KEY); CREATE TABLE goose_db_version (version_id INTEGER)"))(t)
 	if _, err := store.Open(t.Context(), name, nil); !errors.Is(err, store.ErrOlder) || store.IsTemporary(err) {
 		t.Errorf("Open: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/tee"
 )
 
@@ -45,9 +46,7 @@ func BenchmarkChunk(b *testing.B) {
 			if i%4096 == 4095 {
 				r = open() // an answer grows with each
 			}
-			if _, err := r.Read(buf); err != nil {
-				b.Fatal(err)
-			}
+			testenv.Must(r.Read(buf))(b)
 		}
 	}
 	b.Run("by=none", func(b *testing.B) { run(b, func() io.Reader { return newChunks() }) })
@@ -76,9 +75,7 @@ func BenchmarkBody(b *testing.B) {
 		up := &chunks{chunks: [][]byte{sent, sent}}
 		for b.Loop() {
 			r := open(up)
-			if _, err := r.Read(buf); err != nil {
-				b.Fatal(err)
-			}
+			testenv.Must(r.Read(buf))(b)
 			_ = r.Close()
 		}
 	}

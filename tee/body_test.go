@@ -20,6 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/tee"
 )
 
@@ -350,18 +351,11 @@ func pack(tb testing.TB, encoding, s string) []byte {
 		case "br":
 			w = brotli.NewWriter(&buf)
 		case "zstd":
-			z, err := zstd.NewWriter(&buf)
-			if err != nil {
-				tb.Fatal(err)
-			}
+			z := testenv.Must(zstd.NewWriter(&buf))(tb)
 			w = z
 		}
-		if _, err := w.Write(data); err != nil {
-			tb.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			tb.Fatal(err)
-		}
+		testenv.Must(w.Write(data))(tb)
+		testenv.OK(tb, w.Close())
 		data = buf.Bytes()
 	}
 	return data
@@ -380,9 +374,7 @@ func TestBodyCompressed(t *testing.T) {
 						got = append(got, fmt.Sprint(given.Len(), " ", describe(r)))
 					},
 				})
-				if _, err := io.CopyBuffer(struct{ io.Writer }{&given}, b, make([]byte, size)); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(io.CopyBuffer(struct{ io.Writer }{&given}, b, make([]byte, size)))(t)
 				if diff := cmp.Diff([]string{fmt.Sprint(len(packed), " mark ab")}, got); diff != "" {
 					t.Errorf("results (-want +got):\n%s", diff)
 				}

@@ -32,10 +32,7 @@ func readInputs(t *testing.T) map[string]input {
 		t.Fatalf("no vectors: %v", err)
 	}
 	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := testenv.Must(txtar.ParseFile(file))(t)
 		name := filepath.ToSlash(strings.TrimSuffix(strings.TrimPrefix(file, filepath.Clean("../testdata")+string(filepath.Separator)), ".txtar"))
 		var request []byte
 		for _, f := range archive.Files {
@@ -65,10 +62,7 @@ func readInputs(t *testing.T) map[string]input {
 func addRecordings(t *testing.T, inputs map[string]input) {
 	t.Helper()
 	dir := filepath.Join(testenv.Shared(t), "corpus")
-	manifest, err := os.ReadFile(filepath.Join(dir, "MANIFEST.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	manifest := testenv.Must(os.ReadFile(filepath.Join(dir, "MANIFEST.tsv")))(t)
 	for line := range strings.Lines(string(manifest)) {
 		name, _, _ := strings.Cut(line, "\t")
 		if name == "path" {
@@ -103,9 +97,7 @@ func encodeAWS(t *testing.T, lines []byte) []byte {
 		}
 		words := string(line[:at])
 		var event map[string]json.RawMessage
-		if err := json.Unmarshal(line[at:], &event); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, json.Unmarshal(line[at:], &event))
 		for name, payload := range event {
 			kind, header := "event", ":event-type"
 			if strings.Contains(words, "!exception") {

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/tee"
 )
 
@@ -122,10 +123,7 @@ func (in input) check(t *testing.T, name string, s server) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Input", name)
-	res, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testenv.Must(client.Do(req))(t)
 	defer res.Body.Close()
 	hash := sha256.New()
 	buf := make([]byte, 1+len(in.response)/3)
@@ -200,18 +198,10 @@ func TestTransportRequest(t *testing.T) {
 				t.Run(tc.name, func(t *testing.T) {
 					var got calls
 					client := &http.Client{Transport: &tee.Transport{Base: s.base, OnAnswer: got.add}}
-					req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v2/chat", tc.body())
-					if err != nil {
-						t.Fatal(err)
-					}
+					req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v2/chat", tc.body()))(t)
 					before := *req
-					res, err := client.Transport.RoundTrip(req)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if _, err := io.Copy(io.Discard, res.Body); err != nil {
-						t.Fatal(err)
-					}
+					res := testenv.Must(client.Transport.RoundTrip(req))(t)
+					testenv.Must(io.Copy(io.Discard, res.Body))(t)
 					_ = res.Body.Close()
 					if req.Body != before.Body || res.ProtoMajor == 1 && res.Request != req { // HTTP/2 tells of a copy in any case
 						t.Error("the request was changed, or another is said to have been sent")
@@ -277,10 +267,7 @@ func TestTransportMatch(t *testing.T) {
 					req.Header.Set("Want-Type", tc.kind)
 					req.Header.Set("Want-Status", fmt.Sprint(tc.status))
 					req.Header.Set("Want-Body", tc.body)
-					res, err := transport.RoundTrip(req)
-					if err != nil {
-						t.Fatal(err)
-					}
+					res := testenv.Must(transport.RoundTrip(req))(t)
 					sent, err := io.ReadAll(res.Body)
 					if err != nil || string(sent) != tc.body {
 						t.Errorf("read %q, %v", sent, err)
@@ -394,17 +381,9 @@ func TestTransportBreaks(t *testing.T) {
 				},
 			} {
 				ctx, cancel := context.WithCancel(t.Context())
-				req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/chat/completions", http.NoBody)
-				if err != nil {
-					t.Fatal(err)
-				}
-				res, err := client.Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := io.ReadFull(res.Body, first); err != nil {
-					t.Fatal(err)
-				}
+				req := testenv.Must(http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/chat/completions", http.NoBody))(t)
+				res := testenv.Must(client.Do(req))(t)
+				testenv.Must(io.ReadFull(res.Body, first))(t)
 				leave(cancel, res)
 				_ = res.Body.Close()
 				cancel()
@@ -417,10 +396,7 @@ func TestTransportBreaks(t *testing.T) {
 				t.Fatal(err)
 			}
 			req.Header.Set("Break", "yes")
-			res, err := client.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := testenv.Must(client.Do(req))(t)
 			defer res.Body.Close()
 			_, err = io.Copy(io.Discard, res.Body)
 			all := got.take()
@@ -457,10 +433,7 @@ func TestTransportHTTP(t *testing.T) {
 				if accept != "" {
 					req.Header.Set("Accept-Encoding", accept)
 				}
-				res, err := client.Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
+				res := testenv.Must(client.Do(req))(t)
 				sent, err := io.ReadAll(res.Body)
 				_ = res.Body.Close()
 				want := body
@@ -495,16 +468,10 @@ func TestTransportUpgrade(t *testing.T) {
 	}))
 	defer s.Close()
 	transport := &tee.Transport{OnAnswer: func(*http.Request, *ibid.Answer, error) { t.Error("an answer") }}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/responses", http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/responses", http.NoBody))(t)
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "echo")
-	res, err := transport.RoundTrip(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testenv.Must(transport.RoundTrip(req))(t)
 	defer res.Body.Close()
 	rw, ok := res.Body.(io.ReadWriter)
 	if !ok {
@@ -521,14 +488,8 @@ func TestTransportUpgrade(t *testing.T) {
 func TestTransportIdle(t *testing.T) {
 	for _, s := range servers(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }) {
 		t.Run(s.name, func(t *testing.T) {
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/chat/completions", http.NoBody)
-			if err != nil {
-				t.Fatal(err)
-			}
-			res, err := (&tee.Transport{Base: s.base}).RoundTrip(req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/chat/completions", http.NoBody))(t)
+			res := testenv.Must((&tee.Transport{Base: s.base}).RoundTrip(req))(t)
 			defer res.Body.Close()
 			if _, ok := res.Body.(*tee.Body); ok {
 				t.Error("the body is wrapped")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/watch"
@@ -54,9 +55,7 @@ func attributed(t *testing.T, strategy string, request string, retrieved []trail
 	if !a.Offer(watch.Job{Call: call, Format: "openai-chat", Request: []byte(request)}) {
 		t.Fatal("the answer was refused")
 	}
-	if err := a.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, a.Run(ctx))
 	if len(call.Answer.Citations) > 0 {
 		t.Error("the first answer was changed")
 	}
@@ -123,9 +122,7 @@ func TestAttributionRefuses(t *testing.T) {
 	whole := func() *ibid.Answer { return &ibid.Answer{Text: tideText, Complete: true} }
 	cited := whole()
 	cited.Sources = []ibid.Source{{ID: "s", Kind: ibid.Web, URL: "https://a.example/"}}
-	if err := cited.Cite(ibid.Span{Start: 0, End: 10}, ibid.Ref{Source: "s"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, cited.Cite(ibid.Span{Start: 0, End: 10}, ibid.Ref{Source: "s"}))
 	broken := whole()
 	broken.Complete = false
 	for name, tt := range map[string]struct {
@@ -140,13 +137,10 @@ func TestAttributionRefuses(t *testing.T) {
 		"no text":             {&list[1], &ibid.Answer{Complete: true}, false},
 		"an answer without":   {&list[1], whole(), true},
 	} {
-		a, err := watch.NewAttribution(&watch.AttributionOptions{
+		a := testenv.Must(watch.NewAttribution(&watch.AttributionOptions{
 			Choose: func(string) *experiment.Strategy { return tt.strategy },
 			Store:  func(context.Context, *store.Call) error { return nil },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))(t)
 		if got := a.Offer(watch.Job{Call: &store.Call{Answer: tt.answer}}); got != tt.want {
 			t.Errorf("%s: Offer = %t; want %t", name, got, tt.want)
 		}
@@ -160,10 +154,7 @@ func TestAttributionRefuses(t *testing.T) {
 func TestAttributionNames(t *testing.T) {
 	source := func(prompt string, retrieved ...trail.Source) *ibid.Source {
 		t.Helper()
-		content, err := json.Marshal(prompt)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := testenv.Must(json.Marshal(prompt))(t)
 		c := attributed(t, "balanced", `{"model":"m","messages":[{"role":"user","content":`+string(content)+`}]}`, append([]trail.Source{}, retrieved...))
 		if c == nil || len(c.Answer.Sources) != 1 {
 			t.Fatalf("kept %+v", c)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/call"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/watch"
 )
@@ -38,10 +39,7 @@ const (
 
 func data(t *testing.T, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testenv.Must(os.ReadFile(filepath.Join("testdata", name)))(t)
 	return b
 }
 
@@ -111,10 +109,7 @@ func (p *provider) calls() []asked {
 // job is a stream that has ended, of a provider whose files begin with that name.
 func job(t *testing.T, name string) watch.Job {
 	t.Helper()
-	a, err := ibid.Decode(data(t, name+"-first.sse"), &ibid.DecodeOptions{Provider: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testenv.Must(ibid.Decode(data(t, name+"-first.sse"), &ibid.DecodeOptions{Provider: name}))(t)
 	return watch.Job{
 		Call: &store.Call{
 			AnswerID: "ans_1", Tenant: "acme", Upstream: name, Route: "POST /stream", Conversation: "c1", Run: "run_1",
@@ -163,8 +158,7 @@ func prepare(t *testing.T, rules ...watch.Rule) *bench {
 	}
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	var err error
-	b.Backfill, err = watch.NewBackfill(&watch.BackfillOptions{
+	b.Backfill = testenv.Must(watch.NewBackfill(&watch.BackfillOptions{
 		Rules:   rules,
 		Client:  &http.Client{Transport: transport},
 		Logger:  slog.New(slog.NewTextHandler(b.log, nil)),
@@ -176,10 +170,7 @@ func prepare(t *testing.T, rules ...watch.Rule) *bench {
 			b.stored <- c
 			return nil
 		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	return b
 }
 
@@ -215,10 +206,7 @@ func (b *bench) offer(t *testing.T, j watch.Job) *store.Call {
 // counts returns how often each result was counted.
 func (b *bench) counts(t *testing.T) map[string]float64 {
 	t.Helper()
-	families, err := b.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	families := testenv.Must(b.registry.Gather())(t)
 	out := map[string]float64{}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
@@ -269,10 +257,7 @@ func TestSameProvider(t *testing.T) {
 	b.start(t)
 	j := job(t, "gemini")
 	j.URL, j.Keys = p.url, http.Header{"X-Goog-Api-Key": {callersKey}}
-	before, err := json.Marshal(j.Call.Answer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := testenv.Must(json.Marshal(j.Call.Answer))(t)
 	c := b.offer(t, j)
 
 	a := c.Answer

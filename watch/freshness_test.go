@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
@@ -35,10 +36,7 @@ func checks(t *testing.T, s *store.Store, change func(*watch.FreshnessOptions)) 
 	if change != nil {
 		change(o)
 	}
-	f, err := watch.NewFreshness(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Must(watch.NewFreshness(o))(t)
 	return log, start(t, f.Run)
 }
 
@@ -46,10 +44,7 @@ func checks(t *testing.T, s *store.Store, change func(*watch.FreshnessOptions)) 
 func becomes(t *testing.T, s *store.Store, id string, status verify.Status) {
 	t.Helper()
 	until(t, id+" is "+string(status), func() bool {
-		c, err := s.Call(t.Context(), store.DefaultTenant, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testenv.Must(s.Call(t.Context(), store.DefaultTenant, id))(t)
 		v := c.Answer.Citations[0].Verification
 		return v != nil && v.Status == string(status)
 	})
@@ -68,10 +63,7 @@ func statuses(t *testing.T, s *store.Store, run string) string {
 // found lists the answers that come of a query.
 func found(t *testing.T, s *store.Store, verification string) int {
 	t.Helper()
-	page, err := s.Calls(t.Context(), store.DefaultTenant, &store.Query{Verification: verification})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Must(s.Calls(t.Context(), store.DefaultTenant, &store.Query{Verification: verification}))(t)
 	return len(page.Items)
 }
 
@@ -207,9 +199,7 @@ func TestFreshnessMany(t *testing.T) {
 		put(t, s, cites(t, fmt.Sprint("ans_", i), "work", fmt.Sprintf("http://127.0.0.1:%s/tides?host=%d", port, i)))
 	}
 	put(t, s, cites(t, "ans_deleted", "work", web.URL+"/deleted"))
-	if err := s.Delete(t.Context(), store.DefaultTenant, "ans_deleted"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, "ans_deleted"))
 	checks(t, s, func(o *watch.FreshnessOptions) { o.Every = time.Hour })
 	for range hosts {
 		<-waiting // all at once
@@ -242,9 +232,7 @@ func TestFreshnessBackfilled(t *testing.T) {
 	becomes(t, s, "ans_1", verify.Verified)
 	later := cites(t, "ans_later", "work", web.URL+"/tides")
 	later.Of = "ans_1"
-	if err := later.Answer.Cite(ibid.Span{End: len(later.Answer.Text)}, ibid.Ref{Source: "web:0", Quote: "the lighthouse keeper has seven cats"}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, later.Answer.Cite(ibid.Span{End: len(later.Answer.Text)}, ibid.Ref{Source: "web:0", Quote: "the lighthouse keeper has seven cats"}))
 	put(t, s, later)
 	until(t, "the new one is checked", func() bool {
 		return found(t, s, string(verify.ExcerptMissing))+found(t, s, string(verify.ExcerptMismatch)) == 1
@@ -254,10 +242,7 @@ func TestFreshnessBackfilled(t *testing.T) {
 // Answers that were stored before anybody checked anything are checked, too.
 func TestFreshnessStored(t *testing.T) {
 	web := site(t, map[string]string{"/tides": tidePage})
-	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(store.Open(t.Context(), filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	put(t, s, cites(t, "ans_1", "work", web.URL+"/tides"))
 	checks(t, s, nil)
@@ -266,10 +251,7 @@ func TestFreshnessStored(t *testing.T) {
 
 // What cannot be read is tried soon, then less and less often; what is not there, or wants to be left alone, as usual at first.
 func TestFreshnessAfter(t *testing.T) {
-	f, err := watch.NewFreshness(&watch.FreshnessOptions{Store: newStore(t), Fetcher: fetcher(t, snapshot.FetchOptions{}), Every: 24 * time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := testenv.Must(watch.NewFreshness(&watch.FreshnessOptions{Store: newStore(t), Fetcher: fetcher(t, snapshot.FetchOptions{}), Every: 24 * time.Hour}))(t)
 	away, gone := &snapshot.FetchError{Kind: snapshot.Unreachable}, &snapshot.FetchError{Kind: snapshot.Gone}
 	const day = 24 * time.Hour
 	for _, tt := range []struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // Words are found as words of their own, once, or in their order; otherwise they are not found.
@@ -96,16 +97,9 @@ func TestMergeSources(t *testing.T) {
 			{ID: "web:0-2", Kind: ibid.Web, URL: "https://clash.example/"},
 		},
 	}
-	if err := second.Cite(ibid.Span{Start: 0, End: 9}, ibid.Ref{Source: "web:0", Quote: "fly"}, ibid.Ref{Source: "web:0-2"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := second.Cite(ibid.Span{Start: 10, End: 22}, ibid.Ref{Source: "web:1"}); err != nil {
-		t.Fatal(err)
-	}
-	got, err := merge(first, second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, second.Cite(ibid.Span{Start: 0, End: 9}, ibid.Ref{Source: "web:0", Quote: "fly"}, ibid.Ref{Source: "web:0-2"}))
+	testenv.OK(t, second.Cite(ibid.Span{Start: 10, End: 22}, ibid.Ref{Source: "web:1"}))
+	got := testenv.Must(merge(first, second))(t)
 	var sources []string
 	for _, s := range got.Sources {
 		sources = append(sources, s.ID+" "+s.URL+" "+s.Title)

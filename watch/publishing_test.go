@@ -103,9 +103,7 @@ func TestPublishingRuns(t *testing.T) {
 	if code, _ := h.get(t, final); code != http.StatusAccepted {
 		t.Errorf("while the run goes on: %d", code)
 	}
-	if _, err := s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "work", Trail: &trail.Trail{Agent: "desk"}, Finish: true}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "work", Trail: &trail.Trail{Agent: "desk"}, Finish: true}))(t)
 	m := h.served(t, final)
 	if len(m.Chain) != 2 || len(m.Claims) != 1 || m.Supersedes != "" || len(m.Chain[1].InputsRef) != 1 {
 		t.Errorf("%+v", m)
@@ -146,9 +144,7 @@ func TestPublishingFinal(t *testing.T) {
 			{DocumentID: "note", Title: "A note", Content: noted, Retrieved: true},
 		}}},
 	}
-	if _, err := s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "work", Trail: recorded, Finish: true}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(s.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "work", Trail: recorded, Finish: true}))(t)
 	start(t, h.publishing(t, nil).Run)
 	path := h.path(t, "work", "")
 	m := h.served(t, path)
@@ -274,9 +270,7 @@ func TestPublishingLost(t *testing.T) {
 	put(t, s, append(published(cites(t, "ans_1", "work", web.URL+"/tides")), cites(t, "ans_2", "work"))...)
 	start(t, h.publishing(t, nil).Run)
 	<-reading
-	if err := s.Delete(t.Context(), store.DefaultTenant, "ans_2"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, "ans_2"))
 	close(open)
 	if m := h.served(t, h.path(t, "work", "ans_1")); len(m.Claims) != 1 {
 		t.Errorf("%+v", m)
@@ -295,21 +289,15 @@ func TestPublishingWithoutKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Keys.Revoke(key.ID, time.Now(), "lost"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, h.Keys.Revoke(key.ID, time.Now(), "lost"))
 	put(t, s, published(cites(t, "ans_1", "work", web.URL+"/tides"), cites(t, "ans_2", "work", web.URL+"/tides"))...)
 	start(t, h.publishing(t, nil).Run)
 	until(t, "it says so", func() bool { return strings.Count(h.log.String(), "was not built") == 2 })
 	if strings.Contains(h.log.String(), highTide) {
 		t.Error("the log has words of an answer")
 	}
-	if err := s.Delete(t.Context(), store.DefaultTenant, "ans_2"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := h.Keys.New(&keyring.NewOptions{Use: keyring.Manifest}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Delete(t.Context(), store.DefaultTenant, "ans_2"))
+	testenv.Must(h.Keys.New(&keyring.NewOptions{Use: keyring.Manifest}))(t)
 	h.served(t, h.path(t, "work", "ans_1"))
 	if code, _ := h.get(t, h.path(t, "work", "ans_2")); code != http.StatusNotFound {
 		t.Errorf("deleted: %d", code)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/watch"
@@ -25,10 +26,7 @@ const redirecting = "https://vertexaisearch.cloud.google.com/grounding-api-redir
 // everywhere resolves all names to one address of this machine, 127.0.0.77.
 func everywhere(t *testing.T) *net.Resolver {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))(t)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -119,10 +117,7 @@ func TestPublishingRedirects(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
-	call, err := s.Call(t.Context(), store.DefaultTenant, "ans_1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	call := testenv.Must(s.Call(t.Context(), store.DefaultTenant, "ans_1"))(t)
 	if got := call.Answer.Sources[0]; got.URL != "https://harbour.example/tides" || got.OriginalURL != redirecting+"good" {
 		t.Errorf("stored: %+v", got)
 	}

@@ -10,28 +10,24 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/watch"
 )
 
 func storeCall(t *testing.T, s *store.Store, id, provider string) {
 	t.Helper()
-	if err := s.Put(t.Context(), []*store.Call{{
+	testenv.OK(t, s.Put(t.Context(), []*store.Call{{
 		AnswerID: id, Tenant: store.DefaultTenant, Upstream: provider, Status: 200, Started: time.Now(),
 		Answer: &ibid.Answer{Provider: provider, Text: "Herons build in March.", Complete: true},
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}}))
 }
 
 // Old answers go soon after the start and every hour; what is removed is logged, and so is why it cannot be.
 func TestRetention(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ibid.db")
 	synctest.Test(t, func(t *testing.T) {
-		s, err := store.Open(t.Context(), path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testenv.Must(store.Open(t.Context(), path, nil))(t)
 		defer s.Close()
 		storeCall(t, s, "ans_1", "gemini")
 		storeCall(t, s, "ans_2", "openai")
@@ -83,17 +79,12 @@ func TestRetention(t *testing.T) {
 func TestRetentionForEver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ibid.db")
 	synctest.Test(t, func(t *testing.T) {
-		s, err := store.Open(t.Context(), path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := testenv.Must(store.Open(t.Context(), path, nil))(t)
 		defer s.Close()
 		storeCall(t, s, "ans_1", "gemini")
 		memory := s.Memory(store.DefaultTenant)
 		for _, kind := range []string{"verdict", "manifest"} {
-			if err := memory.Replace(t.Context(), kind, "k", []byte("v")); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, memory.Replace(t.Context(), kind, "k", []byte("v")))
 		}
 		time.Sleep(31 * 24 * time.Hour)
 		log := &lines{note: make(chan struct{}, 1000)}

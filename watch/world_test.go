@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
@@ -86,10 +87,7 @@ func (p *pages) count(path string) int {
 
 func openStore(t *testing.T, dsn string) *store.Store {
 	t.Helper()
-	s, err := store.Open(context.Background(), dsn, &store.Options{Track: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(store.Open(context.Background(), dsn, &store.Options{Track: true}))(t)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -130,9 +128,7 @@ func publishes(t *testing.T, s *store.Store, level int) *house {
 	if level == 3 {
 		p.Keys = keyring.Memory(nil)
 		for _, use := range []keyring.Use{keyring.Manifest, keyring.Log} {
-			if _, err := p.Keys.New(&keyring.NewOptions{Use: use}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(p.Keys.New(&keyring.NewOptions{Use: use}))(t)
 		}
 		_, signer, err := p.Keys.Signer(keyring.Log)
 		if err != nil {
@@ -157,10 +153,7 @@ func (h *house) publishing(t *testing.T, change func(*watch.PublishingOptions)) 
 	if change != nil {
 		change(o)
 	}
-	p, err := watch.NewPublishing(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testenv.Must(watch.NewPublishing(o))(t)
 	return p
 }
 
@@ -210,10 +203,7 @@ func (h *house) get(t *testing.T, path string) (int, string) {
 // path returns where the manifest of a call of a run is; without an id, that of the run.
 func (h *house) path(t *testing.T, run, id string) string {
 	t.Helper()
-	pub, err := h.store.Pub(t.Context(), store.DefaultTenant, run)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pub := testenv.Must(h.store.Pub(t.Context(), store.DefaultTenant, run))(t)
 	return strings.TrimSuffix("/runs/"+pub+"/cite/"+id, "/")
 }
 
@@ -242,10 +232,7 @@ func (h *house) served(t *testing.T, path string) *manifest.Manifest {
 func (h *house) report(t *testing.T, path string) *verify.Report {
 	t.Helper()
 	v := &verify.Verifier{Fetcher: fetcher(t, snapshot.FetchOptions{}), Trust: []string{strings.TrimPrefix(h.Origin, "http://")}}
-	r, err := v.Manifest(t.Context(), h.Origin+path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testenv.Must(v.Manifest(t.Context(), h.Origin+path))(t)
 	return r
 }
 
@@ -257,9 +244,7 @@ func cites(t *testing.T, id, run string, urls ...string) *store.Call {
 	}
 	for i, url := range urls {
 		a.Sources = append(a.Sources, ibid.Source{ID: fmt.Sprint("web:", i), Kind: ibid.Web, Title: "Tides", URL: url})
-		if err := a.Cite(ibid.Span{End: len(highTide)}, ibid.Ref{Source: a.Sources[i].ID, Quote: highTide}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, a.Cite(ibid.Span{End: len(highTide)}, ibid.Ref{Source: a.Sources[i].ID, Quote: highTide}))
 	}
 	return &store.Call{
 		AnswerID: id, Tenant: store.DefaultTenant, Upstream: "openai", Route: "POST /v1/responses", Run: run, Status: 200,
@@ -269,9 +254,7 @@ func cites(t *testing.T, id, run string, urls ...string) *store.Call {
 
 func put(t *testing.T, s *store.Store, calls ...*store.Call) {
 	t.Helper()
-	if err := s.Put(t.Context(), calls); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.Put(t.Context(), calls))
 }
 
 // published marks calls as to be published.
@@ -285,19 +268,14 @@ func published(calls ...*store.Call) []*store.Call {
 // told returns what the events of a kind say.
 func told(t *testing.T, s *store.Store, run, kind string) []map[string]any {
 	t.Helper()
-	events, err := s.Events(t.Context(), store.DefaultTenant, run, 0, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	events := testenv.Must(s.Events(t.Context(), store.DefaultTenant, run, 0, 1000))(t)
 	var list []map[string]any
 	for i := range events {
 		if events[i].Kind != kind {
 			continue
 		}
 		data := map[string]any{}
-		if err := json.Unmarshal(events[i].Data, &data); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, json.Unmarshal(events[i].Data, &data))
 		list = append(list, data)
 	}
 	return list

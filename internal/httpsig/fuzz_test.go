@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ibidhq/ibid/internal/httpsig"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func FuzzVerify(f *testing.F) {
@@ -53,13 +54,8 @@ func BenchmarkVerify(b *testing.B) {
 			m := manifestResponse(b, bench.key)
 			b.ReportAllocs()
 			for b.Loop() {
-				list, err := httpsig.Parse(m)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := list[0].Verify(m, bench.key.Public()); err != nil {
-					b.Fatal(err)
-				}
+				list := testenv.Must(httpsig.Parse(m))(b)
+				testenv.OK(b, list[0].Verify(m, bench.key.Public()))
 			}
 		})
 	}

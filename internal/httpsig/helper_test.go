@@ -25,10 +25,7 @@ import (
 // published reads a file of the published test vectors.
 func published(tb testing.TB, name ...string) []byte {
 	tb.Helper()
-	b, err := os.ReadFile(filepath.Join(append([]string{testenv.Shared(tb), "spec"}, name...)...))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	b := testenv.Must(os.ReadFile(filepath.Join(append([]string{testenv.Shared(tb), "spec"}, name...)...)))(tb)
 	return b
 }
 
@@ -48,10 +45,7 @@ func readMessage(tb testing.TB, text string) (*httpsig.Message, []byte) {
 	}
 	start := strings.Fields(lines[0])
 	if strings.HasPrefix(start[0], "HTTP/") {
-		status, err := strconv.Atoi(start[1])
-		if err != nil {
-			tb.Fatal(err)
-		}
+		status := testenv.Must(strconv.Atoi(start[1]))(tb)
 		m.Status = status
 		return m, []byte(body)
 	}
@@ -89,9 +83,7 @@ func decode(s string) []byte {
 func testKeys(tb testing.TB) map[string]*jwk {
 	tb.Helper()
 	var keys map[string]*jwk
-	if err := json.Unmarshal(published(tb, "rfc9421", "keys.json"), &keys); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, json.Unmarshal(published(tb, "rfc9421", "keys.json"), &keys))
 	return keys
 }
 
@@ -103,10 +95,7 @@ func newKey(seed byte) ed25519.PrivateKey {
 // one returns the only signature of a message.
 func one(tb testing.TB, m *httpsig.Message) *httpsig.Signature {
 	tb.Helper()
-	list, err := httpsig.Parse(m)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	list := testenv.Must(httpsig.Parse(m))(tb)
 	if len(list) != 1 {
 		tb.Fatalf("the message has %d signatures, want 1", len(list))
 	}

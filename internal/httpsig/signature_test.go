@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid/internal/httpsig"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // manifestResponse returns a response as manifests are served, signed with key.
@@ -40,10 +41,7 @@ func manifestResponse(tb testing.TB, key crypto.Signer) *httpsig.Message {
 
 func newP256(tb testing.TB) *ecdsa.PrivateKey {
 	tb.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	key := testenv.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(tb)
 	return key
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid/internal/httpsig"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // The vectors of RFC 9421 appendix B.2: bases are as published, and so is what they verify to. Those by RSA and HMAC are
@@ -115,10 +116,7 @@ func TestRequestBinding(t *testing.T) {
 		t.Error("it verifies without its request")
 	}
 	m.Request, _ = readMessage(t, bindingRequest)
-	text, err := s.Base(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testenv.Must(s.Base(m))(t)
 	if diff := cmp.Diff(bindingBase, string(text)); diff != "" {
 		t.Errorf("base (-want +got):\n%s", diff)
 	}
@@ -170,9 +168,7 @@ func TestGolden(t *testing.T) {
 		t.Errorf("base (-want +got):\n%s", diff)
 	}
 	var set struct{ Keys []*jwk }
-	if err := json.Unmarshal(published(t, "golden", "jwks.json"), &set); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, json.Unmarshal(published(t, "golden", "jwks.json"), &set))
 	key := testKeys(t)["test-key-ed25519"].ed25519()
 	if got := string(decode(set.Keys[0].X)); got != string(key[32:]) {
 		t.Fatal("the example is signed by another key")

@@ -10,20 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid/internal/pdf"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // The tests of package snapshot have the other files: what is malformed, what is hostile, and each of the filters.
 
 // A page that a browser printed: fonts of which it has parts, ligatures, tags, a list, a table, text from the right.
 func TestRead(t *testing.T) {
-	file, err := os.ReadFile("../../snapshot/testdata/chromium.pdf")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := pdf.Read(file, 10, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testenv.Must(os.ReadFile("../../snapshot/testdata/chromium.pdf"))(t)
+	got := testenv.Must(pdf.Read(file, 10, time.Minute))(t)
 	if !strings.HasPrefix(got.Created, "D:20") {
 		t.Errorf("created %q", got.Created)
 	}

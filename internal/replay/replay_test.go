@@ -19,6 +19,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // asks are requests of all providers, with %s for the prompt as JSON.
@@ -37,10 +38,7 @@ var asks = []struct{ name, path, body, stream string }{
 // fill puts a prompt into a request.
 func fill(t *testing.T, body, prompt string) string {
 	t.Helper()
-	quoted, err := json.Marshal(prompt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	quoted := testenv.Must(json.Marshal(prompt))(t)
 	return strings.Replace(body, "%s", string(quoted), 1)
 }
 
@@ -126,10 +124,7 @@ func TestMistralChat(t *testing.T) {
 		for i, s := range answer.Sources {
 			results[strconv.Itoa(i)] = map[string]string{"url": s.URL, "title": s.Title, "snippet": s.Quote}
 		}
-		encoded, err := json.Marshal(results)
-		if err != nil {
-			t.Fatal(err)
-		}
+		encoded := testenv.Must(json.Marshal(results))(t)
 		for _, stream := range []string{"false", "true"} {
 			ask := fill(t, `{"model":"mistral-heron","stream":`+stream+`,"messages":[{"role":"user","content":%s}`, answer.Prompt)
 			with := ask + fill(t, `,{"role":"tool","tool_call_id":"c","content":%s}]}`, string(encoded))
@@ -224,10 +219,7 @@ func TestBreakOff(t *testing.T) {
 	defer server.Close()
 	each(t, func(t *testing.T, _, path, body string) {
 		t.Helper()
-		r, err := http.Post(server.URL+path, "application/json", strings.NewReader(fill(t, body, "herons, then break off")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testenv.Must(http.Post(server.URL+path, "application/json", strings.NewReader(fill(t, body, "herons, then break off"))))(t)
 		defer r.Body.Close()
 		if data, err := io.ReadAll(r.Body); err == nil || len(data) == 0 {
 			t.Errorf("%v after %q", err, data)

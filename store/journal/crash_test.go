@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // crashDir is set in the environment of the process that is to be killed.
@@ -56,19 +58,12 @@ func TestKill(t *testing.T) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), crashDir+"="+dir)
 		cmd.Stderr = os.Stderr
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		out := testenv.Must(cmd.StdoutPipe())(t)
+		testenv.OK(t, cmd.Start())
 		lines := bufio.NewReader(out)
 		for n, last := 0, 100+rand.IntN(300); ; n++ {
 			if n == last {
-				if err := cmd.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
+				testenv.OK(t, cmd.Process.Kill())
 			}
 			line, err := lines.ReadString('\n')
 			if err != nil { // what is not a whole line was not said

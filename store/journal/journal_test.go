@@ -20,6 +20,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -32,10 +34,7 @@ func TestMain(m *testing.M) {
 // openFor opens the journal in dir and closes it with the test.
 func openFor(tb testing.TB, dir string, o *Options) *Journal {
 	tb.Helper()
-	j, err := Open(dir, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	j := testenv.Must(Open(dir, o))(tb)
 	tb.Cleanup(func() { j.Close() })
 	return j
 }
@@ -50,10 +49,7 @@ func reader(tb testing.TB, j *Journal) *Reader {
 func appendAll(tb testing.TB, j *Journal, records ...string) (last Position) {
 	tb.Helper()
 	for _, record := range records {
-		p, err := j.Append([]byte(record))
-		if err != nil {
-			tb.Fatal(err)
-		}
+		p := testenv.Must(j.Append([]byte(record)))(tb)
 		last = p
 	}
 	return last
@@ -62,9 +58,7 @@ func appendAll(tb testing.TB, j *Journal, records ...string) (last Position) {
 func appendSync(tb testing.TB, j *Journal, records ...string) Position {
 	tb.Helper()
 	p := appendAll(tb, j, records...)
-	if err := j.Sync(tb.Context(), p); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, j.Sync(tb.Context(), p))
 	return p
 }
 
@@ -80,9 +74,7 @@ func next(tb testing.TB, r *Reader) (Position, string) {
 // drain closes j and returns what is left in r, as "position record".
 func drain(tb testing.TB, j *Journal, r *Reader) []string {
 	tb.Helper()
-	if err := j.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, j.Close())
 	var got []string
 	for {
 		p, record, err := r.Next(tb.Context())
@@ -94,19 +86,14 @@ func drain(tb testing.TB, j *Journal, r *Reader) []string {
 		}
 		got = append(got, fmt.Sprint(p, " ", string(record)))
 	}
-	if err := r.Close(); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, r.Close())
 	return got
 }
 
 // readAll opens the journal in dir, returns what it has and closes it.
 func readAll(tb testing.TB, dir string) ([]string, Stats) {
 	tb.Helper()
-	j, err := Open(dir, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	j := testenv.Must(Open(dir, nil))(tb)
 	got := drain(tb, j, j.Reader())
 	return got, j.Stats()
 }
@@ -131,15 +118,10 @@ func TestJournal(t *testing.T) {
 			t.Errorf("record %d = %d %q, want %q", i+1, p, got, want)
 		}
 	}
-	if err := j.Release(2); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, j.Release(2))
 	waitFor(t, func() bool { return j.Stats() == Stats{Bytes: 5, Records: 1} })
 	for name, want := range map[string]os.FileMode{".": 0o700 | os.ModeDir, "lock": 0o600, fileName: 0o600, fileName + "-wal": 0o600} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := testenv.Must(os.Stat(filepath.Join(dir, name)))(t)
 		if runtime.GOOS != "windows" && info.Mode() != want {
 			t.Errorf("%s has mode %v, want %v", name, info.Mode(), want)
 		}
@@ -163,9 +145,7 @@ func TestClosed(t *testing.T) {
 	p := appendSync(t, j, "x")
 	r := j.Reader()
 	for range 2 {
-		if err := j.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, j.Close())
 	}
 	if _, err := j.Append(nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("Append: %v", err)
@@ -217,9 +197,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("a negative limit: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.WriteFile(file, nil, 0o600))
 	if _, err := Open(file, nil); err == nil || !strings.Contains(err.Error(), "opening journal "+file) {
 		t.Errorf("Open of a file: %v", err)
 	}
@@ -228,9 +206,7 @@ func TestErrors(t *testing.T) {
 // What an earlier ibid left is refused, and stays as it is; so is what a later one wrote.
 func TestVersions(t *testing.T) {
 	old := t.TempDir()
-	if err := os.WriteFile(filepath.Join(old, "00000001-1-5eed.segment"), []byte("records"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.WriteFile(filepath.Join(old, "00000001-1-5eed.segment"), []byte("records"), 0o600))
 	if _, err := Open(old, nil); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "an earlier one") {
 		t.Errorf("an earlier version's: %v", err)
 	}
@@ -240,9 +216,7 @@ func TestVersions(t *testing.T) {
 	later := t.TempDir()
 	j := openFor(t, later, nil)
 	appendSync(t, j, "x")
-	if _, err := j.db.conn.ExecContext(t.Context(), "PRAGMA user_version = 2"); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(j.db.conn.ExecContext(t.Context(), "PRAGMA user_version = 2"))(t)
 	j.Close()
 	if _, err := Open(later, nil); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), "version 2") {
 		t.Errorf("a later version's: %v", err)
@@ -252,13 +226,8 @@ func TestVersions(t *testing.T) {
 // testdata/v1.db is a journal as version 1 of the tables has it. Every later version reads it.
 func TestVersion1(t *testing.T) {
 	dir := t.TempDir()
-	fixture, err := os.ReadFile(filepath.Join("testdata", "v1.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, fileName), fixture, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	fixture := testenv.Must(os.ReadFile(filepath.Join("testdata", "v1.db")))(t)
+	testenv.OK(t, os.WriteFile(filepath.Join(dir, fileName), fixture, 0o600))
 	got, stats := readAll(t, dir)
 	if diff := cmp.Diff([]string{"3 three", "4 Grüße"}, got); diff != "" || stats.Damaged != 0 {
 		t.Errorf("%s%+v", diff, stats)
@@ -309,9 +278,7 @@ func TestRestarts(t *testing.T) {
 		r := j.Reader()
 		for range round % 9 { // sometimes more than there come, sometimes fewer
 			released, _ = next(t, r)
-			if err := j.Release(released); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, j.Release(released))
 		}
 		if diff := cmp.Diff(want[released:], drain(t, j, r)); diff != "" {
 			t.Fatalf("round %d (-want +got):\n%s", round, diff)
@@ -331,9 +298,7 @@ func copyFiles(tb testing.TB, dir string, change func(name string, b []byte) []b
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			tb.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(to, name), change(name, b), 0o600); err != nil {
-			tb.Fatal(err)
-		}
+		testenv.OK(tb, os.WriteFile(filepath.Join(to, name), change(name, b), 0o600))
 	}
 	return to
 }
@@ -344,10 +309,7 @@ func TestPowerCut(t *testing.T) {
 	j := openFor(t, dir, nil)
 	appendSync(t, j, "first", "second")
 	size := func() int64 {
-		info, err := os.Stat(filepath.Join(dir, fileName+"-wal"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := testenv.Must(os.Stat(filepath.Join(dir, fileName+"-wal")))(t)
 		return info.Size()
 	}
 	durable := size()
@@ -376,9 +338,7 @@ func TestFlippedByte(t *testing.T) {
 	dir := t.TempDir()
 	j := openFor(t, dir, nil)
 	appendSync(t, j, "first", "the second", "third")
-	if err := j.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, j.Close())
 	for at := range len("the second") {
 		left := copyFiles(t, dir, func(_ string, b []byte) []byte {
 			if i := bytes.Index(b, []byte("the second")); i >= 0 {
@@ -424,18 +384,11 @@ func TestDamagedFile(t *testing.T) {
 					record := strings.Repeat(fmt.Sprint(i, " "), 400)
 					whole[fmt.Sprint(appendSync(t, j, record), " ", record)] = true
 				}
-				if _, err := j.db.conn.ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(j.db.conn.ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"))(t)
 				if running {
-					b, err := os.ReadFile(filepath.Join(dir, fileName))
-					if err != nil {
-						t.Fatal(err)
-					}
+					b := testenv.Must(os.ReadFile(filepath.Join(dir, fileName)))(t)
 					spoil(b)
-					if err := os.WriteFile(filepath.Join(dir, fileName), b, 0o600); err != nil {
-						t.Fatal(err)
-					}
+					testenv.OK(t, os.WriteFile(filepath.Join(dir, fileName), b, 0o600))
 				} else {
 					j.Close()
 					dir = copyFiles(t, dir, func(_ string, b []byte) []byte {
@@ -517,9 +470,7 @@ func TestFull(t *testing.T) {
 		if err := j.Stats().Err; !errors.Is(err, ErrFull) {
 			t.Errorf("Stats().Err = %v", err)
 		}
-		if err := errors.Join(j.Sync(t.Context(), last), j.Release(last)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, errors.Join(j.Sync(t.Context(), last), j.Release(last)))
 		waitFor(t, func() bool { return j.Stats().Err == nil && j.Stats().Bytes == 0 })
 	}
 	if last != 30 || strings.Count(log.String(), "full") != 3 {
@@ -544,9 +495,7 @@ func TestShrinks(t *testing.T) {
 	for range 500 {
 		last = appendAll(t, j, record)
 	}
-	if err := errors.Join(j.Sync(t.Context(), last), j.Release(last)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, errors.Join(j.Sync(t.Context(), last), j.Release(last)))
 	if size() < 500*64<<10 {
 		t.Errorf("the journal has %d bytes", size())
 	}
@@ -588,9 +537,7 @@ func TestDiskErrors(t *testing.T) {
 			want = append(want, fmt.Sprint(p, " ", record))
 			return p
 		}
-		if err := j.Sync(t.Context(), put("before")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, j.Sync(t.Context(), put("before")))
 		set(fault)
 		if full {
 			pages(1)
@@ -609,9 +556,7 @@ func TestDiskErrors(t *testing.T) {
 			pages(1 << 20)
 		}
 		waitFor(t, func() bool { return j.Stats().Err == nil })
-		if err := j.Sync(t.Context(), put("after")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, j.Sync(t.Context(), put("after")))
 		if diff := cmp.Diff(want, drain(t, j, r)); diff != "" {
 			t.Errorf("read (-want +got):\n%s", diff)
 		}
@@ -626,15 +571,12 @@ func TestDiskErrors(t *testing.T) {
 func TestCloseFails(t *testing.T) {
 	dir := t.TempDir()
 	var fails sync.Map
-	j, err := Open(dir, &Options{commit: func() error {
+	j := testenv.Must(Open(dir, &Options{commit: func() error {
 		if _, yes := fails.Load(true); yes {
 			return syscall.EIO
 		}
 		return nil
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	appendSync(t, j, "before")
 	fails.Store(true, true)
 	p := appendAll(t, j, "during")
@@ -769,9 +711,7 @@ func FuzzOpen(f *testing.F) {
 				copy(b[at:], with)
 			}
 			at -= len(b)
-			if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, os.WriteFile(filepath.Join(dir, name), b, 0o600))
 		}
 		j, err := Open(dir, nil)
 		if errors.Is(err, ErrVersion) {
@@ -797,18 +737,10 @@ func FuzzOpen(f *testing.F) {
 // A reader whose time is over returns what is there all the same: that it says it has nothing left is how the indexer
 // knows that earlier processes left nothing.
 func TestNextReturnsWhatIsThere(t *testing.T) {
-	j, err := Open(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j := testenv.Must(Open(t.TempDir(), nil))(t)
 	defer j.Close()
-	p, err := j.Append([]byte("left by an earlier process"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Sync(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	p := testenv.Must(j.Append([]byte("left by an earlier process")))(t)
+	testenv.OK(t, j.Sync(t.Context(), p))
 	r := j.Reader()
 	defer r.Close()
 	ended, cancel := context.WithCancel(t.Context())
