@@ -302,26 +302,28 @@ func (d *database) deleteTo(p Position) (freed int64) {
 	return freed
 }
 
-// shrink gives some of the free pages back, if there are many.
-func (d *database) shrink() {
+// shrink gives some of the free pages back, if there are many, and reports whether there are still.
+func (d *database) shrink() (more bool) {
 	ctx := context.Background()
 	var free int
 	if err := d.lazy.QueryRowContext(ctx, "PRAGMA freelist_count").Scan(&free); err != nil || free <= shrinkPages {
-		return
+		return false
 	}
 	rows, err := d.lazy.QueryContext(ctx, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", shrinkPages))
 	if err != nil {
-		return
+		return false
 	}
 	for rows.Next() { // each gives one page back
 	}
 	//nolint:sqlclosecheck // what follows has to come after the end of the statement
-	if errors.Join(rows.Err(), rows.Close()) == nil {
-		select {
-		case d.checkpoints <- struct{}{}: // only then the file is shorter
-		default:
-		}
+	if errors.Join(rows.Err(), rows.Close()) != nil {
+		return false
 	}
+	select {
+	case d.checkpoints <- struct{}{}: // only then the file is shorter
+	default:
+	}
+	return free > 2*shrinkPages
 }
 
 // page returns some of the records after one position and up to another: those whose checksum is right. All up to to

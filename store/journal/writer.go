@@ -11,17 +11,21 @@ func (j *Journal) run() {
 	timer := time.NewTimer(idleWait)
 	defer timer.Stop()
 	for {
+		more := false
 		select {
 		case <-j.wake:
 		case <-timer.C:
 			j.mu.Lock()
 			j.deleteReleased(j.released)
 			j.mu.Unlock()
-			j.db.shrink()
+			more = j.db.shrink()
 		}
 		wait := j.writeQueue()
 		if wait < 0 {
 			return
+		}
+		if more {
+			wait = min(wait, idleWait)
 		}
 		timer.Reset(wait)
 	}
@@ -32,7 +36,7 @@ func (j *Journal) run() {
 func (j *Journal) writeQueue() time.Duration {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	first, written := true, Position(0)
+	first, written, deleted := true, Position(0), j.deleted
 	for {
 		if j.damage {
 			j.damage = false
@@ -53,7 +57,7 @@ func (j *Journal) writeQueue() time.Duration {
 			j.ended, j.err = true, nil
 			j.tellChange()
 			return -1
-		case len(j.queue) == 0 && j.released > j.deleted:
+		case len(j.queue) == 0 && j.released > deleted: // there is something to delete, or to give back
 			return idleWait
 		case len(j.queue) == 0:
 			return time.Hour // until somebody wakes it
