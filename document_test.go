@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func ExampleAnswer_Document() {
@@ -284,41 +286,18 @@ func TestDocumentDoesNotEscapeHTML(t *testing.T) {
 
 func TestDocumentRead(t *testing.T) {
 	const source = `"sources":[{"id":"s","kind":"web","url":"https://a.example/"}]`
-	tests := []struct {
-		name, doc string
-		want      string // the error, or "" and then
-		span      Span   // the first citation's
-	}{
-		{name: "as little as can be", doc: `{"version":1}`},
-		{name: "null", doc: `null`},
-		{name: "fields of a later ibid", doc: `{"version":1,"text":"Tides.","mood":{"a":[1]},` + source + `,"citations":[{"source_id":"s","text_start":0,"text_end":5,"colour":1}]}`, span: Span{0, 5}},
-		{name: "utf-16", doc: `{"version":1,"unit":"utf-16","text":"🎉 é",` + source + `,"citations":[{"source_id":"s","text_start":3,"text_end":4}]}`, span: Span{5, 7}},
-		{name: "code points", doc: `{"version":1,"unit":"code-point","text":"🎉 é",` + source + `,"citations":[{"source_id":"s","text_start":2,"text_end":3,"cited_text":"é"}]}`, span: Span{5, 7}},
-		{name: "no document", doc: `{"text":"Tides."}`, want: "no version"},
-		{name: "no JSON", doc: `{"version":1`, want: "unexpected end"},
-		{name: "version", doc: `{"version":2,"text":"x"}`, want: "version 2: only version 1"},
-		{name: "unit", doc: `{"version":1,"unit":"words"}`, want: `unit "words"`},
-		{name: "hash", doc: `{"version":1,"text":"x","text_sha256":"00"}`, want: "text_sha256 is 00"},
-		{name: "part", doc: `{"version":1,"text":"x","parts":[{"text_start":0,"text_end":2}]}`, want: "part 1: 0 to 2 is no span of the text in utf-8"},
-		{name: "offsets", doc: `{"version":1,"unit":"utf-16","text":"🎉",` + source + `,"citations":[{"id":"c-9","source_id":"s","text_start":1,"text_end":2}]}`, want: "citation c-9: 1 to 2 is no span of the text in utf-16"},
-		{name: "half an offset", doc: `{"version":1,"text":"x",` + source + `,"citations":[{"id":"c-9","source_id":"s","text_start":1}]}`, want: "citation c-9: of start and end one is null"},
-		{name: "claim", doc: `{"version":1,"text":"x",` + source + `,"citations":[{"id":"c-9","source_id":"s","claim_start":1,"claim_end":7}]}`, want: "citation c-9: claim: 1 to 7"},
-		{name: "other words", doc: `{"version":1,"text":"xy",` + source + `,"citations":[{"id":"c-9","source_id":"s","text_start":0,"text_end":1,"cited_text":"y"}]}`, want: "citation c-9: 0 to 1 in utf-8 are not the words"},
-		{name: "no such source", doc: `{"version":1,"text":"xy",` + source + `,"citations":[{"group":4,"source_id":"t"}]}`, want: `citation of group 4: there is no source "t"`},
-		{name: "two sources of one id", doc: `{"version":1,"sources":[{"id":"s"},{"id":"s"}]}`, want: `source 2: the id "s" is taken`},
-		{name: "anchor without a place", doc: `{"version":1,"text":"x",` + source + `,"citations":[{"id":"c-9","source_id":"s","anchor":"exact"}]}`, want: "citation c-9: the anchor is exact"},
-		{name: "place without an anchor", doc: `{"version":1,"text":"x",` + source + `,"citations":[{"id":"c-9","source_id":"s","anchor":"none","text_start":0,"text_end":1}]}`, want: "citation c-9: the anchor is none"},
-		{name: "group at two places", doc: `{"version":1,"text":"xy",` + source + `,"citations":[{"id":"c-9","group":1,"source_id":"s","text_start":0,"text_end":1},{"id":"c-9","group":1,"source_id":"s","text_start":0,"text_end":2}]}`, want: "citation c-9: it is in group 1"},
-		{name: "alternative", doc: `{"version":1,"alternatives":[{"version":3}]}`, want: "alternative 1: version 3"},
-		{name: "null alternative", doc: `{"version":1,"alternatives":[null]}`, want: "alternative 1 is null"},
-	}
+	tests := testenv.Table[struct {
+		Name, Doc string
+		Want      string // the error, or "" and then
+		Span      Span   // the first citation's
+	}](t, "testdata/tables/document-read.txt")
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(test.Name, func(t *testing.T) {
 			var a Answer
-			err := json.Unmarshal([]byte(test.doc), &a)
-			if test.want != "" {
-				if err == nil || !strings.Contains(err.Error(), test.want) {
-					t.Fatalf("error = %v, want one with %q", err, test.want)
+			err := json.Unmarshal([]byte(test.Doc), &a)
+			if test.Want != "" {
+				if err == nil || !strings.Contains(err.Error(), test.Want) {
+					t.Fatalf("error = %v, want one with %q", err, test.Want)
 				}
 				return
 			}
@@ -328,8 +307,8 @@ func TestDocumentRead(t *testing.T) {
 			if err := a.Check(); err != nil {
 				t.Error(err)
 			}
-			if len(a.Citations) > 0 && a.Citations[0].Span != test.span {
-				t.Errorf("span = %v, want %v", a.Citations[0].Span, test.span)
+			if len(a.Citations) > 0 && a.Citations[0].Span != test.Span {
+				t.Errorf("span = %v, want %v", a.Citations[0].Span, test.Span)
 			}
 		})
 	}

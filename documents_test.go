@@ -9,48 +9,22 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestReadDocuments(t *testing.T) {
-	for _, test := range []struct {
-		name, raw string
-		want      []ibid.Source
-	}{
-		{"none", ` [] `, nil},
-		{"null", `null`, nil},
-		{"strings", `["Otters hold hands.", ""]`, []ibid.Source{
-			{Kind: ibid.DocumentKind, Content: "Otters hold hands."},
-			{Kind: ibid.DocumentKind},
-		}},
-		{"flat", `[{"title":"Otters","url":"https://zoo.example/otters","text":"They hold hands.","date":"2024-05-01"}]`, []ibid.Source{{
-			Kind: ibid.DocumentKind, Title: "Otters", URL: "https://zoo.example/otters", Content: "They hold hands.", PublishedAt: "2024-05-01",
-		}}},
-		{"flat with id", `[{"id":"o-1","snippet":"They hold hands."}]`, []ibid.Source{
-			{ID: "o-1", Kind: ibid.DocumentKind, Content: "They hold hands."},
-		}},
-		{"id and data", `[{"id":"o-1","data":{"title":"Otters","snippet":"They hold hands."}},{"id":7,"data":"They swim."}]`, []ibid.Source{
-			{ID: "o-1", Kind: ibid.DocumentKind, Title: "Otters", Content: "They hold hands."},
-			{ID: "7", Kind: ibid.DocumentKind, Content: "They swim."},
-		}},
-		{"no words of its own", `[{"data":{"weight":"12 kg"}}]`, []ibid.Source{
-			{Kind: ibid.DocumentKind, Content: `{"weight":"12 kg"}`},
-		}},
-		{"same words twice stay two", `["a","a"]`, []ibid.Source{
-			{Kind: ibid.DocumentKind, Content: "a"},
-			{Kind: ibid.DocumentKind, Content: "a"},
-		}},
-		{"not UTF-8", "[{\"id\":\"\xff\",\"text\":\"a\xffb\"}]", []ibid.Source{
-			{ID: "\ufffd", Kind: ibid.DocumentKind, Content: "a\ufffdb"},
-		}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			got, err := ibid.ReadDocuments([]byte(test.raw))
+	for _, test := range testenv.Table[struct {
+		Name, Raw string
+		Want      []ibid.Source
+	}](t, "testdata/tables/read-documents.txt") {
+		t.Run(test.Name, func(t *testing.T) {
+			got, err := ibid.ReadDocuments([]byte(test.Raw))
 			if err != nil {
 				t.Fatal(err)
 			}
 			// Chunks repeat the content; Raw is the element.
 			ignored := cmpopts.IgnoreFields(ibid.Source{}, "Raw", "Chunks")
-			if diff := cmp.Diff(test.want, got, ignored, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(test.Want, got, ignored, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("documents (-want +got):\n%s", diff)
 			}
 		})

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func ExampleOffsets() {
@@ -24,58 +26,30 @@ func ExampleOffsets() {
 }
 
 func TestOffsetsSpan(t *testing.T) {
-	tests := []struct {
-		name, text string
-		unit       Unit
-		start, end int
-		want       string // the words, or "-" for no span
-	}{
-		{"ascii", "The sky is blue.", UTF16, 4, 7, "sky"},
-		{"zero unit is bytes", "né à Oslo", "", 4, 6, "à"},
-		{"bytes", "né à Oslo", UTF8, 4, 6, "à"},
-		{"bytes inside a character", "né à Oslo", UTF8, 2, 6, "-"},
-		{"code points", "né à Oslo", CodePoint, 3, 4, "à"},
-		{"utf-16", "né à Oslo", UTF16, 3, 4, "à"},
-		{"astral, code points", "🎉🎉 party", CodePoint, 1, 2, "🎉"},
-		{"astral, utf-16", "🎉🎉 party", UTF16, 2, 4, "🎉"},
-		{"astral, utf-16, low half", "🎉🎉 party", UTF16, 1, 4, "-"},
-		{"astral, utf-16, end in low half", "🎉🎉 party", UTF16, 2, 3, "-"},
-		{"cjk", "東京は日本の首都です。", CodePoint, 3, 5, "日本"},
-		{"combining marks are their own units", "e\u0301te\u0301", UTF16, 1, 2, "\u0301"},
-		{"right to left", "שלום עולם", CodePoint, 5, 9, "עולם"},
-		{"family emoji", "👩‍👧!", UTF16, 5, 6, "!"},
-		{"point", "日本", UTF16, 1, 1, ""},
-		{"point at the end", "日本", CodePoint, 2, 2, ""},
-		{"beyond the end", "日本", CodePoint, 1, 3, "-"},
-		{"beyond the end, ascii", "ab", CodePoint, 1, 3, "-"},
-		{"bytes beyond the end", "ab", UTF8, 1, 3, "-"},
-		{"negative", "日本", CodePoint, -1, 1, "-"},
-		{"backwards", "日本", CodePoint, 1, 0, "-"},
-		{"empty text", "", UTF16, 0, 0, ""},
-		{"unknown unit", "abc", "grapheme", 0, 1, "-"},
-		{"stray byte is one unit", "a\x80b", UTF16, 1, 2, "\x80"},
-		{"stray byte is a boundary", "a\x80b", UTF8, 1, 2, "\x80"},
-		{"cut character is a unit a byte", "a\xf0\x9f\x8eb", UTF16, 2, 5, "\x9f\x8eb"},
-		{"surrogate as utf-8 is three units", "\xed\xa0\xbd!", CodePoint, 3, 4, "!"},
-	}
+	tests := testenv.Table[struct {
+		Name, Text string
+		Unit       Unit
+		Start, End int
+		Want       string // the words, or "-" for no span
+	}](t, "testdata/tables/offsets-span.txt")
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			o := NewOffsets(test.text)
-			span, ok := o.Span(test.unit, test.start, test.end)
+		t.Run(test.Name, func(t *testing.T) {
+			o := NewOffsets(test.Text)
+			span, ok := o.Span(test.Unit, test.Start, test.End)
 			got := "-"
 			if ok {
-				got = test.text[span.Start:span.End]
+				got = test.Text[span.Start:span.End]
 			} else if span != (Span{}) {
 				t.Errorf("Span = %v, false; want the zero span", span)
 			}
-			if got != test.want {
-				t.Fatalf("Span(%q, %d, %d) = %q, want %q", test.unit, test.start, test.end, got, test.want)
+			if got != test.Want {
+				t.Fatalf("Span(%q, %d, %d) = %q, want %q", test.Unit, test.Start, test.End, got, test.Want)
 			}
 			if !ok {
 				return
 			}
-			if start, end := o.In(test.unit, span); start != test.start || end != test.end {
-				t.Errorf("In(%q, %v) = %d, %d; want %d, %d", test.unit, span, start, end, test.start, test.end)
+			if start, end := o.In(test.Unit, span); start != test.Start || end != test.End {
+				t.Errorf("In(%q, %v) = %d, %d; want %d, %d", test.Unit, span, start, end, test.Start, test.End)
 			}
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestAsk(t *testing.T) {
@@ -70,47 +72,16 @@ func TestGroundingCheck(t *testing.T) {
 }
 
 func TestReadGrounding(t *testing.T) {
-	number := func(f float64) *float64 { return &f }
-	for _, test := range []struct {
-		about, body string
-		want        *Grounding // nil: an error
-	}{
-		{
-			"all", `
-			{"supportScore":0.75,
-			 "citedChunks":[{"chunkText":"A fact.","source":"0","index":"0"},{"chunkText":"Another."}],
-			 "citedFacts":[{"chunkText":"A fact."}],
-			 "claims":[
-				{"startPos":0,"endPos":7,"claimText":"A fact.","citationIndices":[0,1],"groundingCheckRequired":true,"score":0.9},
-				{"startPos":8,"endPos":14,"claimText":"Hello!","groundingCheckRequired":false},
-				{"startPos":15,"endPos":20,"antiCitationIndices":[1]}]}`,
-			&Grounding{
-				Score:  number(.75),
-				Chunks: []GroundedChunk{{"A fact.", 0}, {"Another.", -1}},
-				Claims: []GroundedClaim{
-					{Start: 0, End: 7, Score: number(.9), For: []int{0, 1}},
-					{Start: 8, End: 14, Unchecked: true},
-					{Start: 15, End: 20, Against: []int{1}},
-				},
-			},
-		},
-		{"a score alone", `{"supportScore":0}`, &Grounding{Score: number(0)}},
-		{"no score", `{"claims":[]}`, &Grounding{}},
-		{
-			"damaged", `{"supportScore":"high","citedChunks":[7,{"source":"x"}],"claims":["x",{"citationIndices":[2,-1,"1",null]}]}`,
-			&Grounding{Chunks: []GroundedChunk{{"", -1}, {"", -1}}, Claims: []GroundedClaim{{}, {For: []int{1}}}},
-		},
-		{"an error", `{"error":{"code":403,"message":"no","status":"PERMISSION_DENIED"}}`, nil},
-		{"an array", `[{"supportScore":1}]`, nil},
-		{"nothing", "", nil},
-		{"a page", "<html>", nil},
-	} {
-		t.Run(test.about, func(t *testing.T) {
-			got, err := ReadGrounding([]byte(test.body))
-			if (err == nil) != (test.want != nil) {
+	for _, test := range testenv.Table[struct {
+		About, Body string
+		Want        *Grounding // nil: an error
+	}](t, "testdata/tables/read-grounding.txt") {
+		t.Run(test.About, func(t *testing.T) {
+			got, err := ReadGrounding([]byte(test.Body))
+			if (err == nil) != (test.Want != nil) {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.Want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

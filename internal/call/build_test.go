@@ -9,135 +9,30 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid/internal/scan"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/internal/wire"
 )
 
 func TestBuildRequest(t *testing.T) {
-	talk := []Message{{RoleSystem, "S"}, {RoleUser, "<U>"}, {RoleAssistant, "A"}, {RoleUser, "Où ?"}}
-	docs := []wire.Source{{ID: "a", Title: "T", URL: "https://a.example/", Content: "first", Authors: []string{"X"}, PublishedAt: "2024"}, {Content: "second"}}
-	tools := func(all ...string) []json.RawMessage {
-		var list []json.RawMessage
-		for _, tool := range all {
-			list = append(list, json.RawMessage(tool))
-		}
-		return list
-	}
-	for _, test := range []struct {
-		name, provider string
-		chat           Chat
-		path, body     string
-	}{
-		{
-			"generateContent", "gemini",
-			Chat{Model: "gemini-3-flash", Messages: talk, Tools: tools(`{"google_search":{}}`)},
-			"/v1beta/models/gemini-3-flash:generateContent",
-			`{"systemInstruction":{"parts":[{"text":"S"}]},"contents":[{"role":"user","parts":[{"text":"<U>"}]},{"role":"model","parts":[{"text":"A"}]},
-			{"role":"user","parts":[{"text":"Où ?"}]}],"tools":[{"google_search":{}}]}`,
-		},
-		{
-			"a stream of a tuned model", "gemini",
-			Chat{Model: "tunedModels/a b", Messages: talk[1:2], Stream: true},
-			"/v1beta/tunedModels/a%20b:streamGenerateContent?alt=sse", `{"contents":[{"role":"user","parts":[{"text":"<U>"}]}]}`,
-		},
-		{
-			"one instruction of several", "gemini",
-			Chat{Model: "m", Messages: []Message{{RoleSystem, "S"}, {RoleUser, "U"}, {RoleSystem, "T"}, {RoleUser, "V"}}},
-			"/v1beta/models/m:generateContent",
-			`{"systemInstruction":{"parts":[{"text":"S\n\nT"}]},"contents":[{"role":"user","parts":[{"text":"U"}]},{"role":"user","parts":[{"text":"V"}]}]}`,
-		},
-		{
-			"responses with the sources of its tools", "openai",
-			Chat{Model: "gpt-5.2", Messages: talk, Tools: tools(`{"type":"web_search"}`, `{"type":"file_search","vector_store_ids":["v"]}`), Stream: true, Include: true},
-			"/v1/responses",
-			`{"model":"gpt-5.2","input":[{"role":"system","content":"S"},{"role":"user","content":"<U>"},{"role":"assistant","content":"A"},{"role":"user","content":"Où ?"}],
-			"tools":[{"type":"web_search"},{"type":"file_search","vector_store_ids":["v"]}],"include":["file_search_call.results","web_search_call.action.sources"],"stream":true,"store":false}`,
-		},
-		{
-			"nothing to include without a tool", "openai",
-			Chat{Model: "m", Messages: talk[1:2], Include: true, Tools: tools(`7`)},
-			"/v1/responses", `{"model":"m","input":[{"role":"user","content":"<U>"}],"tools":[7],"store":false}`,
-		},
-		{
-			"responses", "xai",
-			Chat{Model: "grok-4", Messages: talk[1:2], Tools: tools(`{"type":"web_search"}`), Include: true},
-			"/v1/responses", `{"model":"grok-4","input":[{"role":"user","content":"<U>"}],"tools":[{"type":"web_search"}],"store":false}`,
-		},
-		{
-			"chat with documents", "cohere",
-			Chat{Model: "command-a", Messages: talk, Documents: docs, Citations: CitationsAccurate},
-			"/v2/chat",
-			`{"model":"command-a","messages":[{"role":"system","content":"S"},{"role":"user","content":"<U>"},{"role":"assistant","content":"A"},{"role":"user","content":"Où ?"}],
-			"documents":[{"id":"a","data":{"title":"T","url":"https://a.example/","authors":["X"],"published_at":"2024","text":"first"}},{"data":{"text":"second"}}],
-			"citation_options":{"mode":"ACCURATE"},"stream":false}`,
-		},
-		{
-			"messages with documents", "anthropic",
-			Chat{Model: "claude", Messages: talk, Documents: docs, Stream: true},
-			"/v1/messages",
-			`{"model":"claude","max_tokens":4096,"system":"S","messages":[{"role":"user","content":"<U>"},{"role":"assistant","content":"A"},{"role":"user","content":[
-			{"type":"document","source":{"type":"text","media_type":"text/plain","data":"first"},"title":"T","context":"https://a.example/\nauthors: X\npublished_at: 2024","citations":{"enabled":true}},
-			{"type":"document","source":{"type":"text","media_type":"text/plain","data":"second"},"citations":{"enabled":true}},
-			{"type":"text","text":"Où ?"}]}],"stream":true}`,
-		},
-		{
-			"documents that are not to be cited", "anthropic",
-			Chat{Model: "claude", Messages: talk[1:2], Documents: docs[1:], Citations: CitationsOff},
-			"/v1/messages",
-			`{"model":"claude","max_tokens":4096,"messages":[{"role":"user","content":[
-			{"type":"document","source":{"type":"text","media_type":"text/plain","data":"second"},"citations":{"enabled":false}},{"type":"text","text":"<U>"}]}]}`,
-		},
-		{
-			"agents", "perplexity",
-			Chat{Model: "openai/gpt-5.2", Messages: talk[1:2], Tools: tools(`{"type":"web_search"}`)},
-			"/v1/responses", `{"model":"openai/gpt-5.2","input":[{"role":"user","content":"<U>"}],"tools":[{"type":"web_search"}]}`,
-		},
-		{
-			"Sonar wants roles to alternate", "perplexity",
-			Chat{Model: "sonar-pro", Messages: []Message{{RoleUser, "a"}, {RoleTool, "t"}, {RoleUser, "b"}}},
-			"/chat/completions", `{"model":"sonar-pro","messages":[{"role":"user","content":"a\n\nb"}]}`,
-		},
-		{
-			"chat", "openrouter",
-			Chat{Model: "x/y:online", Messages: talk[:2], Stream: true},
-			"/api/v1/chat/completions", `{"model":"x/y:online","messages":[{"role":"system","content":"S"},{"role":"user","content":"<U>"}],"stream":true}`,
-		},
-		{
-			"chat", "mistral",
-			Chat{Model: "mistral-large", Messages: talk[:2]},
-			"/v1/chat/completions", `{"model":"mistral-large","messages":[{"role":"system","content":"S"},{"role":"user","content":"<U>"}]}`,
-		},
-		{
-			"conversations run tools", "mistral",
-			Chat{Model: "mistral-large", Messages: talk, Tools: tools(`{"type":"web_search"}`), Stream: true},
-			"/v1/conversations",
-			`{"model":"mistral-large","instructions":"S","inputs":[{"object":"entry","type":"message.input","role":"user","content":"<U>"},
-			{"object":"entry","type":"message.input","role":"assistant","content":"A"},{"object":"entry","type":"message.input","role":"user","content":"Où ?"}],
-			"tools":[{"type":"web_search"}],"stream":true,"store":false}`,
-		},
-		{
-			"documents are what a tool found", "mistral",
-			Chat{Model: "m", Messages: talk[1:2], Documents: docs},
-			"/v1/chat/completions",
-			`{"model":"m","messages":[{"role":"user","content":"<U>"},
-			{"role":"assistant","content":"","tool_calls":[{"id":"documents","type":"function","function":{"name":"documents","arguments":"{}"}}]},
-			{"role":"tool","content":"{\"0\":{\"title\":\"T\",\"url\":\"https://a.example/\",\"snippets\":[\"first\"],\"date\":\"2024\",\"authors\":[\"X\"]},\"1\":{\"snippets\":[\"second\"]}}",
-			"tool_call_id":"documents","name":"documents"}]}`,
-		},
-	} {
-		got, err := BuildRequest(test.provider, &test.chat)
+	for _, test := range testenv.Table[struct {
+		Name, Provider string
+		Chat           Chat
+		Path, Body     string
+	}](t, "testdata/tables/build-request.txt") {
+		got, err := BuildRequest(test.Provider, &test.Chat)
 		if err != nil {
-			t.Errorf("%s %s: %v", test.provider, test.name, err)
+			t.Errorf("%s %s: %v", test.Provider, test.Name, err)
 			continue
 		}
-		if want := strings.NewReplacer("\n", "", "\t", "").Replace(test.body); string(got.Body) != want {
-			t.Errorf("%s %s\n got %s\nwant %s", test.provider, test.name, got.Body, want)
+		if string(got.Body) != test.Body {
+			t.Errorf("%s %s\n got %s\nwant %s", test.Provider, test.Name, got.Body, test.Body)
 		}
-		want := Built{"POST", test.path, map[string][]string{"Content-Type": {"application/json"}}, got.Body}
-		if test.provider == "anthropic" {
+		want := Built{"POST", test.Path, map[string][]string{"Content-Type": {"application/json"}}, got.Body}
+		if test.Provider == "anthropic" {
 			want.Header["Anthropic-Version"] = []string{"2023-06-01"}
 		}
 		if diff := cmp.Diff(&want, got); diff != "" {
-			t.Errorf("%s %s (-want +got)\n%s", test.provider, test.name, diff)
+			t.Errorf("%s %s (-want +got)\n%s", test.Provider, test.Name, diff)
 		}
 	}
 }
@@ -223,9 +118,9 @@ func TestBuildRequestRefuses(t *testing.T) {
 	user := []Message{{RoleUser, "U"}}
 	docs := []wire.Source{{Title: "no content"}}
 	for _, test := range []struct {
-		provider string
-		chat     Chat
-		want     string
+		Provider string
+		Chat     Chat
+		Want     string
 	}{
 		{"acme", Chat{Model: "m", Messages: user}, `building a request: provider "acme": not known`},
 		{"azure", Chat{Model: "m", Messages: user}, "building a request for azure: ibid cannot write its requests"},
@@ -245,12 +140,12 @@ func TestBuildRequestRefuses(t *testing.T) {
 		{"gemini", Chat{Model: "m", Messages: user, Documents: docs}, "building a request for gemini: " + ErrDocuments.Error()},
 		{"mistral", Chat{Model: "m", Messages: user, Documents: docs, Tools: []json.RawMessage{[]byte(`{}`)}}, "building a request for mistral: " + ErrDocuments.Error()},
 	} {
-		b, err := BuildRequest(test.provider, &test.chat)
-		if err == nil || err.Error() != test.want {
-			t.Errorf("%s: %v, %v, want %q", test.provider, b, err, test.want)
+		b, err := BuildRequest(test.Provider, &test.Chat)
+		if err == nil || err.Error() != test.Want {
+			t.Errorf("%s: %v, %v, want %q", test.Provider, b, err, test.Want)
 		}
-		if strings.HasSuffix(test.want, ErrDocuments.Error()) != errors.Is(err, ErrDocuments) {
-			t.Errorf("%s: %v is not told apart by ErrDocuments", test.provider, err)
+		if strings.HasSuffix(test.Want, ErrDocuments.Error()) != errors.Is(err, ErrDocuments) {
+			t.Errorf("%s: %v is not told apart by ErrDocuments", test.Provider, err)
 		}
 	}
 }
@@ -351,62 +246,17 @@ func TestBuildRequestTools(t *testing.T) {
 		own    = `{"type":"file_search","vector_store_ids":["v"]}`
 		google = `{"google_search":{"timeRangeFilter":{}}}`
 	)
-	for _, test := range []struct{ provider, model, tool, want string }{
-		{"gemini", "m", web, `[{"googleSearch":{}}]`},
-		{"openai", "m", web, `[{"type":"web_search"}]`},
-		{"xai", "m", web, `[{"type":"web_search"}]`},
-		{"mistral", "m", web, `[{"type":"web_search"}]`},
-		{"perplexity", "openai/gpt", web, `[{"type":"web_search"}]`},
-		{"perplexity", "sonar-pro", web, ``},
-		{"openrouter", "m", web, `[{"type":"openrouter:web_search"}]`},
-		{"anthropic", "m", web, `[{"type":"web_search_20250305","name":"web_search"}]`},
-		{"cohere", "m", web, "cohere has no web_search; openai, gemini, anthropic, perplexity, xai, openrouter, mistral have"},
-
-		{"gemini", "m", files, `[{"fileSearch":{"fileSearchStoreNames":["a","b"]}}]`},
-		{"openai", "m", files, `[{"type":"file_search","vector_store_ids":["a","b"]}]`},
-		{"xai", "m", files, `[{"type":"file_search","vector_store_ids":["a","b"]}]`},
-		{"mistral", "m", files, `[{"type":"document_library","library_ids":["a","b"]}]`},
-		{"anthropic", "m", files, "anthropic has no file_search; openai, gemini, xai, mistral have"},
-		{"cohere", "m", files, "cohere has no file_search; openai, gemini, xai, mistral have"},
-
-		{
-			"gemini", "m", `{"type":"file_search","stores":["a"],"filter":"author = \"Ann\""}`,
-			`[{"fileSearch":{"fileSearchStoreNames":["a"],"metadataFilter":"author = \"Ann\""}}]`,
-		},
-		{
-			"openai", "m", `{"type":"file_search","stores":["a"],"filter":{"type":"eq","key":"k","value":1}}`,
-			`[{"type":"file_search","vector_store_ids":["a"],"filters":{"type":"eq","key":"k","value":1}}]`,
-		},
-		{"gemini", "m", `{"type":"file_search","stores":["a"],"filter":{}}`, `file_search: gemini's "filter" is a string`},
-		{"gemini", "m", `{"type":"file_search","stores":["a"],"filter":""}`, `file_search: gemini's "filter" is a string`},
-		{"openai", "m", `{"type":"file_search","stores":["a"],"filter":"x"}`, `file_search: openai's "filter" is an object`},
-		{"xai", "m", `{"type":"file_search","stores":["a"],"filter":"x"}`, `file_search: xai takes no "filter"`},
-		{"mistral", "m", `{"type":"file_search","stores":["a"],"filter":null}`, `file_search: mistral takes no "filter"`},
-
-		{"openai", "m", `{"type":"file_search"}`, `file_search: "stores" is not a list of the stores' names`},
-		{"openai", "m", `{"type":"file_search","stores":[]}`, `file_search: "stores" is not a list of the stores' names`},
-		{"openai", "m", `{"type":"file_search","stores":"a"}`, `file_search: "stores" is not a list of the stores' names`},
-		{"openai", "m", `{"type":"file_search","stores":["a",""]}`, `file_search: "stores" is not a list of the stores' names`},
-		{"openai", "m", `{"type":"file_search","filter":{}}`, `file_search: "stores" is not a list of the stores' names`},
-		{"openai", "m", `{"type":"file_search","stores":["a"],"top":3}`, `file_search: beside "stores" there is only "filter", not "top"`},
-
-		{"openai", "m", own, `[` + own + `]`},
-		{"gemini", "m", google, `[` + google + `]`},
-		{"openai", "m", `{"type":"web_search","user_location":{}}`, `[{"type":"web_search","user_location":{}}]`},
-		{"cohere", "m", `{"type":"function","function":{}}`, `[{"type":"function","function":{}}]`},
-		{"openai", "m", `{"type":7}`, `[{"type":7}]`},
-		{"openai", "m", `null`, `[null]`},
-	} {
-		b, err := BuildRequest(test.provider, &Chat{Model: test.model, Messages: []Message{{RoleUser, "U"}}, Tools: []json.RawMessage{json.RawMessage(test.tool)}})
+	for _, test := range testenv.Table[struct{ Provider, Model, Tool, Want string }](t, "testdata/tables/build-request-tools.txt") {
+		b, err := BuildRequest(test.Provider, &Chat{Model: test.Model, Messages: []Message{{RoleUser, "U"}}, Tools: []json.RawMessage{json.RawMessage(test.Tool)}})
 		if err != nil {
 			const before = ": tool 0: "
-			if _, got, _ := strings.Cut(err.Error(), before); got == "" || !strings.HasPrefix(got, test.want) || test.want == "" {
-				t.Errorf("%s, %s: %v, want %s", test.provider, test.tool, err, test.want)
+			if _, got, _ := strings.Cut(err.Error(), before); got == "" || !strings.HasPrefix(got, test.Want) || test.Want == "" {
+				t.Errorf("%s, %s: %v, want %s", test.Provider, test.Tool, err, test.Want)
 			}
 			continue
 		}
-		if got := string(scan.Value(b.Body).Get("tools")); got != test.want {
-			t.Errorf("%s, %s: %s, want %s", test.provider, test.tool, got, test.want)
+		if got := string(scan.Value(b.Body).Get("tools")); got != test.Want {
+			t.Errorf("%s, %s: %s, want %s", test.Provider, test.Tool, got, test.Want)
 		}
 	}
 }

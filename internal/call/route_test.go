@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestFindRoute(t *testing.T) {
@@ -13,90 +15,20 @@ func TestFindRoute(t *testing.T) {
 		arn         = "arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.anthropic.claude"
 		serving     = "/v1beta/projects/p/locations/global/collections/c/engines/e/servingConfigs/default_search"
 	)
-	for _, test := range []struct {
-		provider, call string
-		want           Route // Provider: "=" the one asked for
-	}{
-		{"openai", "POST /v1/responses", Route{Pattern: "/responses", Provider: "=", Format: "openai-responses"}},
-		{"openai", "POST /v1/responses/", Route{Pattern: "/responses", Provider: "=", Format: "openai-responses"}},
-		{"openai", "POST /llm/proxy/v1/responses", Route{Pattern: "/responses", Provider: "=", Format: "openai-responses"}},
-		{"openai", "POST /responses", Route{Pattern: "/responses", Provider: "=", Format: "openai-responses"}},
-		{"openai", "GET /v1/responses/resp_1", Route{Pattern: "/responses/{id}", Provider: "=", Format: "openai-responses", Get: true, ID: "resp_1"}},
-		{"openai", "GET /v1/responses/a%2Fb", Route{Pattern: "/responses/{id}", Provider: "=", Format: "openai-responses", Get: true, ID: "a/b"}},
-		{"openai", "GET /v1/responses/a%2", Route{Pattern: "/responses/{id}", Provider: "=", Format: "openai-responses", Get: true, ID: "a%2"}},
-		{"openai", "POST /v1/chat/completions", Route{Pattern: "/chat/completions", Provider: "=", Format: "openai-chat"}},
-
-		{"gemini", "POST /v1beta/models/gemini-3-flash:generateContent", Route{Pattern: "/{model}:generateContent", Provider: "=", Format: "gemini-generate", Model: "gemini-3-flash"}},
-		{"gemini", "POST /v1alpha/models/g%3AgenerateContent", Route{Pattern: "/{model}:generateContent", Provider: "=", Format: "gemini-generate", Model: "g"}},
-		{"gemini", "POST /v1/tunedModels/t:streamGenerateContent", Route{Pattern: "/{model}:streamGenerateContent", Provider: "=", Format: "gemini-generate", Model: "t", Stream: true}},
-		{"gemini", "POST " + vertexModel + "google/models/g:streamGenerateContent", Route{Pattern: "/{model}:streamGenerateContent", Provider: "=", Format: "gemini-generate", Model: "g", Stream: true}},
-		{"vertex", "POST /v1/projects/p/locations/l/endpoints/7:generateContent", Route{Pattern: "/{model}:generateContent", Provider: "=", Format: "gemini-generate", Model: "7"}},
-		{"gemini", "POST " + vertexModel + "anthropic/models/claude@1:rawPredict", Route{Pattern: "/models/{model}:rawPredict", Format: "anthropic-messages", Model: "claude@1"}},
-		{"gemini", "POST " + vertexModel + "mistralai/models/m:streamRawPredict", Route{Pattern: "/models/{model}:streamRawPredict", Model: "m", Stream: true}},
-		{"gemini", "POST /v1beta/interactions", Route{Pattern: "/interactions", Provider: "=", Format: "gemini-interactions"}},
-		{"gemini", "GET /v1beta/interactions/v1_x", Route{Pattern: "/interactions/{id}", Provider: "=", Format: "gemini-interactions", Get: true, ID: "v1_x"}},
-		{"gemini", "POST /v1beta/openai/chat/completions", Route{Pattern: "/openai/chat/completions", Provider: "=", Format: "openai-chat"}},
-		{"gemini", "POST /v1/projects/p/locations/l/endpoints/openapi/chat/completions", Route{Pattern: "/endpoints/openapi/chat/completions", Provider: "=", Format: "openai-chat"}},
-		{"gemini", "POST " + serving + ":answer", Route{Pattern: "/servingConfigs/{model}:answer", Provider: "vertex", Format: "vertex-search"}},
-		{"vertex", "POST " + serving + ":streamAnswer", Route{Pattern: "/servingConfigs/{model}:streamAnswer", Provider: "vertex", Format: "vertex-search", Stream: true}},
-
-		{"cohere", "POST /v2/chat", Route{Pattern: "/v2/chat", Provider: "=", Format: "cohere-v2"}},
-		{"cohere", "POST /v1/chat", Route{Pattern: "/v1/chat", Provider: "=", Format: "cohere-v1"}},
-		{"cohere", "POST /compatibility/v1/chat/completions", Route{Pattern: "/compatibility/v1/chat/completions", Provider: "=", Format: "openai-chat"}},
-		{"anthropic", "POST /v1/messages", Route{Pattern: "/v1/messages", Provider: "=", Format: "anthropic-messages"}},
-		{"perplexity", "POST /chat/completions", Route{Pattern: "/chat/completions", Provider: "=", Format: "perplexity-chat"}},
-		{"perplexity", "POST /v1/agent", Route{Pattern: "/v1/agent", Provider: "=", Format: "openai-responses"}},
-		{"perplexity", "POST /v1/responses", Route{Pattern: "/responses", Provider: "=", Format: "openai-responses"}},
-		{"xai", "POST /v1/responses", Route{Pattern: "/responses", Provider: "=", Format: "xai-responses"}},
-		{"xai", "GET /v1/responses/r", Route{Pattern: "/responses/{id}", Provider: "=", Format: "xai-responses", Get: true, ID: "r"}},
-		{"xai", "POST /v1/chat/completions", Route{Pattern: "/chat/completions", Provider: "=", Format: "xai-chat"}},
-		{"openrouter", "POST /api/v1/chat/completions", Route{Pattern: "/chat/completions", Provider: "=", Format: "openrouter-chat"}},
-		{"openrouter", "POST /api/v1/responses", Route{Pattern: "/responses", Provider: "=", Format: "openai-responses"}},
-		{"openrouter", "POST /api/v1/messages", Route{Pattern: "/v1/messages", Provider: "=", Format: "anthropic-messages"}},
-		{"mistral", "POST /v1/chat/completions", Route{Pattern: "/chat/completions", Provider: "=", Format: "mistral-chat"}},
-		{"mistral", "POST /v1/agents/completions", Route{Pattern: "/agents/completions", Provider: "=", Format: "mistral-chat"}},
-		{"mistral", "POST /v1/conversations", Route{Pattern: "/conversations", Provider: "=", Format: "mistral-conversations"}},
-		{"mistral", "POST /v1/conversations/c1", Route{Pattern: "/conversations/{id}", Provider: "=", Format: "mistral-conversations"}},
-		{"mistral", "POST /v1/conversations/c1/restart", Route{Pattern: "/conversations/{id}/restart", Provider: "=", Format: "mistral-conversations"}},
-
-		{"bedrock", "POST /model/us.amazon.nova-lite-v1%3A0/converse", Route{Pattern: "/model/{model}/converse", Provider: "=", Format: "bedrock-converse", Model: "us.amazon.nova-lite-v1:0"}},
-		{"bedrock", "POST /model/" + arn + "/converse-stream", Route{Pattern: "/model/{model}/converse-stream", Provider: "=", Format: "bedrock-converse", Model: "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude", Stream: true}},
-		{"bedrock", "POST /model/m/invoke", Route{Pattern: "/model/{model}/invoke", Provider: "=", Model: "m"}},
-		{"bedrock", "POST /model/m/invoke-with-response-stream", Route{Pattern: "/model/{model}/invoke-with-response-stream", Provider: "=", Model: "m", Stream: true}},
-		{"bedrock", "POST /retrieveAndGenerate", Route{Pattern: "/retrieveAndGenerate", Provider: "=", Format: "bedrock-rag"}},
-		{"bedrock", "POST /retrieveAndGenerateStream", Route{Pattern: "/retrieveAndGenerateStream", Provider: "=", Format: "bedrock-rag", Stream: true}},
-		{"bedrock", "POST /openai/v1/chat/completions", Route{Pattern: "/chat/completions", Provider: "="}},
-
-		{"azure", "POST /openai/deployments/my%20gpt/chat/completions", Route{Pattern: "/deployments/{model}/chat/completions", Provider: "=", Model: "my gpt"}},
-		{"azure", "POST /openai/deployments/d/extensions/chat/completions", Route{Pattern: "/deployments/{model}/extensions/chat/completions", Provider: "=", Model: "d"}},
-		{"azure", "POST /openai/responses", Route{Pattern: "/responses", Provider: "=", Format: "openai-responses"}},
-		{"azure", "POST /openai/v1/responses", Route{Pattern: "/responses", Provider: "=", Format: "openai-responses"}},
-		{"azure", "GET /openai/v1/responses/r", Route{Pattern: "/responses/{id}", Provider: "=", Format: "openai-responses", Get: true, ID: "r"}},
-		{"azure", "POST /openai/v1/chat/completions", Route{Pattern: "/chat/completions", Provider: "="}},
-		{"azure", "POST /anthropic/v1/messages", Route{Pattern: "/v1/messages", Provider: "=", Format: "anthropic-messages"}},
-
-		{"", "POST /v1/chat/completions", Route{Pattern: "/chat/completions"}},
-		{"groq", "POST /openai/v1/chat/completions", Route{Pattern: "/chat/completions", Provider: "="}},
-		{"", "POST /v1/responses", Route{Pattern: "/responses"}},
-		{"", "GET /v1/responses/r", Route{Pattern: "/responses/{id}", Get: true, ID: "r"}},
-		{"", "POST /anthropic/v1/messages", Route{Pattern: "/v1/messages", Format: "anthropic-messages"}},
-		{"", "POST /v2/chat", Route{Pattern: "/v2/chat"}},
-		{"", "POST /v1beta/models/g:generateContent", Route{Pattern: "/{model}:generateContent", Provider: "gemini", Format: "gemini-generate", Model: "g"}},
-		{"", "POST /v1beta/interactions", Route{Pattern: "/interactions", Provider: "gemini", Format: "gemini-interactions"}},
-		{"", "POST " + vertexModel + "anthropic/models/c:streamRawPredict", Route{Pattern: "/models/{model}:streamRawPredict", Format: "anthropic-messages", Model: "c", Stream: true}},
-		{"", "POST " + serving + ":answer", Route{Pattern: "/servingConfigs/{model}:answer", Provider: "vertex", Format: "vertex-search"}},
-		{"", "POST /model/m/converse", Route{Pattern: "/model/{model}/converse", Provider: "bedrock", Format: "bedrock-converse", Model: "m"}},
-	} {
-		method, path, _ := strings.Cut(test.call, " ")
-		if test.want.Provider == "=" {
-			test.want.Provider = test.provider
+	for _, test := range testenv.Table[struct {
+		Provider, Call string
+		Want           Route // Provider: "=" the one asked for
+	}](t, "testdata/tables/find-route.txt") {
+		method, path, _ := strings.Cut(test.Call, " ")
+		if test.Want.Provider == "=" {
+			test.Want.Provider = test.Provider
 		}
-		got, ok := FindRoute(test.provider, method, path)
+		got, ok := FindRoute(test.Provider, method, path)
 		if !ok {
-			t.Errorf("%s %s: no route", test.provider, test.call)
+			t.Errorf("%s %s: no route", test.Provider, test.Call)
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s %s (-want +got)\n%s", test.provider, test.call, diff)
+		if diff := cmp.Diff(test.Want, got); diff != "" {
+			t.Errorf("%s %s (-want +got)\n%s", test.Provider, test.Call, diff)
 		}
 	}
 }

@@ -9,42 +9,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid/internal/scan"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestMembers(t *testing.T) {
-	tests := []struct {
-		name, doc string
-		want      []string
-	}{
-		{"empty", `{}`, nil},
-		{"not an object", `[1]`, nil},
-		{"nothing", ``, nil},
-		{"plain", `{"a":1,"b":"x"}`, []string{"a=1", `b="x"`}},
-		{"spaced", "{ \"a\" :\n [1, 2] ,\t\"b\" : { \"c\" : null } }", []string{"a=[1, 2]", `b={ "c" : null }`}},
-		{"escaped quotes", `{"a":"\"","b":"\\","c":"\\\""}`, []string{`a="\""`, `b="\\"`, `c="\\\""`}},
-		{"escaped key", `{"\u0061\n":1}`, []string{"a\n=1"}},
-		{"brackets in strings", `{"a":["}",{"b":"]"}],"c":2}`, []string{`a=["}",{"b":"]"}]`, "c=2"}},
-		{"truncated in a number", `{"a":1,"b":20`, []string{"a=1"}},
-		{"truncated behind a number", `{"a":1,"b":207 `, []string{"a=1", "b=207"}},
-		{"truncated in a literal", `{"a":1,"b":tru`, []string{"a=1"}},
-		{"truncated in a nested number", `{"a":[1,20`, []string{"a=[1,20"}},
-		{"truncated in a string", `{"a":1,"b":"xy`, []string{"a=1", `b="xy`}},
-		{"truncated in a nested value", `{"a":[{"b":"x`, []string{`a=[{"b":"x`}},
-		{"truncated after a key", `{"a":1,"b"`, []string{"a=1"}},
-		{"truncated after a colon", `{"a":1,"b":`, []string{"a=1"}},
-		{"truncated before a key", `{"`, nil},
-		{"truncated in a key", `{"a":1,"b`, []string{"a=1"}},
-		{"no comma", `{"a":1 "b":2}`, []string{"a=1", "b=2"}},
-		{"no value", `{"a":,"b":2}`, nil},
-		{"bare word", `{"a":hello,"b":2}`, []string{"a=hello", "b=2"}},
-	}
+	tests := testenv.Table[struct {
+		Name, Doc string
+		Want      []string
+	}](t, "testdata/tables/members.txt")
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.Name, func(t *testing.T) {
 			var got []string
-			for o := scan.Members(scan.Value(tt.doc)); o.Next(); {
+			for o := scan.Members(scan.Value(tt.Doc)); o.Next(); {
 				got = append(got, string(o.Key)+"="+string(o.Val))
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
+			if diff := cmp.Diff(tt.Want, got); diff != "" {
 				t.Errorf("members (-want +got):\n%s", diff)
 			}
 		})
@@ -122,28 +101,11 @@ func TestStringEnd(t *testing.T) {
 
 // What is shown may break off, but not inside a character.
 func TestContent(t *testing.T) {
-	tests := []struct{ name, doc, want string }{
-		{"whole", `"a\n"`, `a\n`},
-		{"not a string", `[`, ""},
-		{"only a quote", `"`, ""},
-		{"truncated", `"abc`, "abc"},
-		{"truncated after an escaped quote", `"abc\"`, `abc\"`},
-		{"truncated after an escaped backslash", `"abc\\`, `abc\\`},
-		{"truncated at a backslash", `"abc\`, "abc"},
-		{"truncated in an escape", `"abc\u12`, "abc"},
-		{"truncated after an escape", `"abc\u00e9`, `abc\u00e9`},
-		{"truncated between two halves", `"abc\ud83d`, "abc"},
-		{"truncated in the second half", `"abc\ud83d\ude0`, "abc"},
-		{"truncated after the second half", `"abc\ud83d\ude00`, `abc\ud83d\ude00`},
-		{"truncated after a lone half", `"abc\ud83d\n`, `abc\ud83d\n`},
-		{"truncated in UTF-8", "\"abc\xf0\x9f\x98", "abc"},
-		{"truncated at a first byte", "\"abc\xc3", "abc"},
-		{"truncated after UTF-8", "\"abc\u00e9", "abc\u00e9"},
-	}
+	tests := testenv.Table[struct{ Name, Doc, Want string }](t, "testdata/tables/content.txt")
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := string(scan.Value(tt.doc).Content()); got != tt.want {
-				t.Errorf("Content(%s) = %q, want %q", tt.doc, got, tt.want)
+		t.Run(tt.Name, func(t *testing.T) {
+			if got := string(scan.Value(tt.Doc).Content()); got != tt.Want {
+				t.Errorf("Content(%s) = %q, want %q", tt.Doc, got, tt.Want)
 			}
 		})
 	}

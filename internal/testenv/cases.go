@@ -1,7 +1,9 @@
 package testenv
 
 import (
+	"encoding/json"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,6 +41,29 @@ func Cases(tb testing.TB, path string, columns int) [][]string {
 	}
 	if len(all) == 0 {
 		tb.Fatalf("%s: there are no cases", path)
+	}
+	return all
+}
+
+// Table is [Cases] in a struct's fields, one for each column in their order: a string, or the JSON of what the field is.
+// The fields of columns that are missing at the end are zero.
+func Table[T any](tb testing.TB, path string) []T {
+	tb.Helper()
+	var all []T
+	for _, row := range Cases(tb, path, 1) {
+		var c T
+		v := reflect.ValueOf(&c).Elem()
+		if len(row) > v.NumField() {
+			tb.Fatalf("%s: %q has more than %d columns", path, row, v.NumField())
+		}
+		for i, column := range row {
+			if f := v.Field(i); f.Kind() == reflect.String {
+				f.SetString(column)
+			} else if err := json.Unmarshal([]byte(column), f.Addr().Interface()); err != nil {
+				tb.Fatalf("%s: %s: %v", path, column, err)
+			}
+		}
+		all = append(all, c)
 	}
 	return all
 }

@@ -16,40 +16,6 @@ func chunk(delta string) string {
 	return `{"object":"chat.completion.chunk","choices":[{"index":0,"delta":` + delta + `,"finish_reason":null}]}`
 }
 
-func TestDetectChat(t *testing.T) {
-	tests := []struct{ doc, want string }{
-		{`{"object":"chat.completion.chunk","choices":[]}`, "openai-chat"},
-		{`{"choices":[{"message":{"content":"a"}}]}`, "openai-chat"},
-		{`{"choices":[{"delta":{}}]}`, "openai-chat"},
-		{`{"choices":[{"text":"a"}],"object":"text_completion"}`, ""},
-		{`{"choices":[{"text":"a"}]}`, ""},
-		{`{"choices":[]}`, ""},
-		{`{"choices":{}}`, ""},
-		{`{"choices":["a"]}`, ""},
-		{`{"model":"grok-9","choices":[{"delta":{}}]}`, "xai-chat"},
-		{`{"model":"x-ai/grok-9","id":"gen-1","choices":[{"delta":{}}]}`, "openrouter-chat"},
-		{`{"model":"sonar-pro","choices":[{"delta":{}}]}`, "perplexity-chat"},
-		{`{"model":"magistral-x","choices":[{"delta":{}}]}`, "mistral-chat"},
-		{`{"model":"mistral-saba","x_groq":{},"choices":[{"delta":{}}]}`, "openai-chat"},
-		{`{"model":"","object":"","choices":[],"prompt_filter_results":[]}`, "azure-chat"},
-		{`{"model":"gpt-x","choices":[{"delta":{},"content_filter_results":{}}]}`, "azure-chat"},
-		{`{"id":"x","citations":["https://a.example/"],"choices":[{"message":{"content":"a"}}]}`, "perplexity-chat"},
-		{`{"id":"x","citations":[],"choices":[{"message":{"content":"a"}}]}`, "openai-chat"},
-		{`{"id":"x","message":{"content":[]},"citations":[]}`, ""},
-		{`{"error":{"message":"x"}}`, ""},
-		{`{}`, ""},
-	}
-	for _, tt := range tests {
-		got := Detect(nil, scan.Value(tt.doc))
-		if !strings.HasSuffix(got, "-chat") {
-			got = ""
-		}
-		if got != tt.want {
-			t.Errorf("Detect(%s) = %q, want %q", tt.doc, got, tt.want)
-		}
-	}
-}
-
 // TestChatDocuments: documents that the caller gives take the place of those of the request.
 func TestChatDocuments(t *testing.T) {
 	var got []string

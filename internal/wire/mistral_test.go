@@ -2,23 +2,6 @@ package wire
 
 import "testing"
 
-func TestDetectConversations(t *testing.T) {
-	testDetect(t, []detectTest{
-		{`{"type":"conversation.response.started"}`, "mistral-conversations"},
-		{`{"type":"message.output.delta"}`, "mistral-conversations"},
-		{`{"conversation_id":"c","outputs":[]}`, "mistral-conversations"},
-		{`{"object":"conversation.response"}`, "mistral-conversations"},
-		{`{"outputs":[]}`, ""},
-	})
-}
-
-func TestConversationsKnows(t *testing.T) {
-	testKnows(t, "mistral-conversations",
-		[]string{`{"type":"agent.handoff.started"}`, `{"outputs":[]}`},
-		[]string{`{}`, `[]`, ``, `{"type":"sunrise"}`, `{"outputs":{}}`},
-	)
-}
-
 func FuzzConversations(f *testing.F) {
 	f.Add(`{"conversation_id":"c","outputs":[{"type":"message.output","content":[{"type":"text","text":"a"},{"type":"tool_reference","tool":"t","title":"x"},{"type":"tool_file"}]}]}`)
 	f.Add(`{"type":"message.output.delta","output_index":1,"content":"a"}`)

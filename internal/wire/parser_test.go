@@ -2,36 +2,32 @@ package wire
 
 import (
 	"encoding/base64"
-	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/ibidhq/ibid/internal/scan"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
-// detectTest is a document, written as record takes them, and the format it must be recognised as.
-type detectTest struct{ doc, want string }
-
-func testDetect(t *testing.T, tests []detectTest) {
-	t.Helper()
-	for _, tt := range tests {
-		event, data := splitEvent(tt.doc)
-		if got := Detect(event, scan.Value(data)); got != tt.want {
-			t.Errorf("Detect(%s) = %q, want %q", tt.doc, got, tt.want)
+func TestDetect(t *testing.T) {
+	for _, c := range testenv.Cases(t, "testdata/tables/detect.txt", 2) {
+		event, data := splitEvent(c[1])
+		if got := Detect(event, scan.Value(data)); got != c[0] {
+			t.Errorf("Detect(%s) = %q, want %q", c[1], got, c[0])
 		}
 	}
 }
 
-// testKnows checks which documents a parser says it knows.
-func testKnows(t *testing.T, format string, known, unknown []string) {
-	t.Helper()
-	for _, doc := range slices.Concat(known, unknown) {
-		p, err := New(format, &Config{Emit: func(*Op) {}})
+// Which documents a parser says it knows.
+func TestParserKnows(t *testing.T) {
+	for _, c := range testenv.Cases(t, "testdata/tables/knows.txt", 3) {
+		p, err := New(c[0], &Config{Emit: func(*Op) {}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		event, data := splitEvent(doc)
-		if got, want := p.Parse(event, scan.Value(data)), slices.Contains(known, doc); got != want {
-			t.Errorf("Parse(%s) = %v, want %v", doc, got, want)
+		event, data := splitEvent(c[2])
+		if got := strconv.FormatBool(p.Parse(event, scan.Value(data))); got != c[1] {
+			t.Errorf("%s: Parse(%s) = %s, want %s", c[0], c[2], got, c[1])
 		}
 	}
 }

@@ -3,8 +3,6 @@ package wire
 import (
 	"encoding/json"
 	"testing"
-
-	"github.com/ibidhq/ibid/internal/scan"
 )
 
 // responsesBody returns a body with one message of one part.
@@ -15,43 +13,6 @@ func responsesBody(text, annotations string) string {
 	}
 	return `{"object":"response","status":"completed","output":[{"type":"message","id":"msg_1","role":"assistant","content":[` +
 		`{"type":"output_text","text":` + string(quoted) + `,"annotations":` + annotations + `}]}]}`
-}
-
-func TestResponsesKnows(t *testing.T) {
-	p := newResponses(&Config{Emit: func(*Op) {}})
-	for _, doc := range []string{`{"type":"ping"}`, `{"type":"response.queued"}`, `{"type":"response.new"}`} {
-		if !p.Parse(nil, scan.Value(doc)) {
-			t.Errorf("%s is not known", doc)
-		}
-	}
-	for _, doc := range []string{`{"type":"message_start"}`, `{}`, `[]`, ``, `{"error":{"message":"x"}}`} {
-		if p.Parse(nil, scan.Value(doc)) {
-			t.Errorf("%s is known", doc)
-		}
-	}
-}
-
-func TestDetectResponses(t *testing.T) {
-	tests := []struct{ doc, want string }{
-		{`{"type":"response.created","response":{"model":"gpt-x"}}`, "openai-responses"},
-		{`{"type":"response.created","response":{"model":"grok-9"}}`, "xai-responses"},
-		{`{"sequence_number":0,"type":"response.output_text.delta","delta":""}`, "openai-responses"},
-		{`{"object":"response","output":[]}`, "openai-responses"},
-		{`{"model":"grok-9","object":"response","output":[]}`, "xai-responses"},
-		{`{"output":[{"type":"message","content":[]}]}`, "openai-responses"},
-		{`{"output":{"message":{"role":"assistant"}}}`, ""},
-		{`{"output":[]}`, ""},
-		{`{"output":["a"]}`, ""},
-		{`{"type":"error","code":null,"message":"x","sequence_number":1}`, "openai-responses"},
-		{`{"type":"ping"}`, ""},
-		{`{}`, ""},
-		{`{"error":{"message":"x"}}`, ""},
-	}
-	for _, tt := range tests {
-		if got := Detect(nil, scan.Value(tt.doc)); got != tt.want {
-			t.Errorf("Detect(%s) = %q, want %q", tt.doc, got, tt.want)
-		}
-	}
 }
 
 // FuzzResponses feeds two documents, so that the second may match what was learned from the first.

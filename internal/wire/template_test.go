@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ibidhq/ibid/internal/scan"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // learned returns a template of doc, whose text is its member t.
@@ -18,35 +19,17 @@ func learned(tb testing.TB, doc, counter string, anyTail bool) *template {
 
 func TestTemplate(t *testing.T) {
 	const doc = `{"n":12,"t":"Ebbe","z":1}`
-	tests := []struct {
-		name, doc, counter string
-		anyTail            bool
-		next, want         string
-		ok                 bool
-	}{
-		{name: "another text", doc: doc, next: `{"n":12,"t":"und Flut","z":1}`, want: "und Flut", ok: true},
-		{name: "no text", doc: doc, next: `{"n":12,"t":"","z":1}`, ok: true},
-		{name: "escapes", doc: doc, next: `{"n":12,"t":"a\"b\\","z":1}`, want: `a\"b\\`, ok: true},
-		{name: "another head", doc: doc, next: `{"n":13,"t":"a","z":1}`},
-		{name: "another tail", doc: doc, next: `{"n":12,"t":"a","z":2}`},
-		{name: "any tail", doc: doc, anyTail: true, next: `{"n":12,"t":"a","z":2,"p":"abc"}`, want: "a", ok: true},
-		{name: "a counter", doc: doc, counter: "n", next: `{"n":1300,"t":"a","z":1}`, want: "a", ok: true},
-		{name: "a counter without digits", doc: doc, counter: "n", next: `{"n":,"t":"a","z":1}`},
-		{name: "something between counter and text", doc: doc, counter: "n", next: `{"n":13,"x":0,"t":"a","z":1}`},
-		{name: "a counter behind the text", doc: doc, counter: "z", next: `{"n":12,"t":"a","z":2}`},
-		{name: "shorter than the head", doc: doc, next: `{"n":12`},
-		{name: "cut off after the head", doc: doc, anyTail: true, next: `{"n":12,"t":"`},
-		{name: "cut off in the text", doc: doc, anyTail: true, next: `{"n":12,"t":"a`},
-		{name: "cut off after an escaped quote", doc: doc, anyTail: true, next: `{"n":12,"t":"a\"`},
-		{name: "nothing learned", doc: `{"n":12}`, next: `{"n":12}`},
-		{name: "a number learned", doc: `{"t":1}`, next: `{"t":2}`},
-		{name: "nothing", doc: doc, next: ``},
-	}
+	tests := testenv.Table[struct {
+		Name, Doc, Counter string
+		AnyTail            bool
+		Next, Want         string
+		Ok                 bool
+	}](t, "testdata/tables/template.txt")
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, _, ok := learned(t, tt.doc, tt.counter, tt.anyTail).match([]byte(tt.next))
-			if string(got) != tt.want || ok != tt.ok {
-				t.Errorf("match(%s) = %q, %v, want %q, %v", tt.next, got, ok, tt.want, tt.ok)
+		t.Run(tt.Name, func(t *testing.T) {
+			got, _, ok := learned(t, tt.Doc, tt.Counter, tt.AnyTail).match([]byte(tt.Next))
+			if string(got) != tt.Want || ok != tt.Ok {
+				t.Errorf("match(%s) = %q, %v, want %q, %v", tt.Next, got, ok, tt.Want, tt.Ok)
 			}
 		})
 	}

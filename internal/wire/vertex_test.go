@@ -4,28 +4,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/ibidhq/ibid/internal/scan"
 )
-
-func TestVertexSearchDetect(t *testing.T) {
-	for doc, want := range map[string]bool{
-		`{"answer":{"state":"STREAMING"}}`:                           true,
-		`{"answer":{"answerText":"x"},"session":{}}`:                 true,
-		`{"answer":{"answer_text":"x"}}`:                             true,
-		`{"summary":{"summaryText":"x"},"results":[]}`:               true,
-		`{"reply":{"summary":{"summarySkippedReasons":["X"]}}}`:      true,
-		`{"name":"projects/p","answerText":"x","state":"SUCCEEDED"}`: true,
-		`{"answer":{"state":"open"}}`:                                false,
-		`{"answer":"x"}`:                                             false,
-		`{"summary":{"text":"x"}}`:                                   false,
-		`{"reply":"x"}`:                                              false,
-	} {
-		if got := looksVertexSearch(look(nil, scan.Value(doc))); got != want {
-			t.Errorf("looksVertexSearch(%s) = %v, want %v", doc, got, want)
-		}
-	}
-}
 
 func FuzzVertexSearch(f *testing.F) {
 	f.Add([]byte(`{"answer":{"state":"SUCCEEDED","answerText":"ab","citations":[{"endIndex":"2","sources":[{"referenceId":"0"}]}],"references":[{"chunkInfo":{"content":"c","documentMetadata":{"uri":"gs://b/x"}}},{"unstructuredDocumentInfo":{"chunkContents":[{"content":"x"}]}}]}}`))
