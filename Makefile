@@ -131,6 +131,7 @@ bench: | $(OUT) ## all benchmarks with ratios: COUNT=6, BENCH=regexp, BASE=file 
 
 .PHONY: eval
 eval: ## what support checking reaches on human judgements (IBID_SHARED/eval; PART=dev), and what it costs
+	@$(GO) test -count=1 -run '^TestEvalDoubtful' -v ./verify | sed -n 's/^ *[a-z_]*_test.go:[0-9]*: //p; /^\(ok\|FAIL\|--- SKIP\)/p'
 	@$(GO) test -count=1 -run '^TestEval' -v ./support $(if $(PART),-args -part $(PART)) | sed -n '/: \(FALSE\|MISS\)\|: possible conflict/d; s/^ *[a-z_]*_test.go:[0-9]*: //p; /^\(ok\|FAIL\|--- SKIP\)/p'
 	@$(GO) test -run '^$$' -bench '^Benchmark(Index|Claim|Score|Answer)$$' -benchmem ./support
 

@@ -399,6 +399,7 @@ type verifyArgs struct {
 // verified is what verify gives back.
 type verified struct {
 	State        verify.State     `json:"state"`
+	Findings     verify.Findings  `json:"findings"`
 	Why          string           `json:"why"`
 	Next         *string          `json:"next"`
 	CheckedAt    time.Time        `json:"checked_at"`
@@ -409,11 +410,14 @@ type verified struct {
 }
 
 type verifiedClaim struct {
-	ID      string           `json:"claim_id"`
-	Text    string           `json:"text"`
-	Status  verify.Status    `json:"status"`
-	Counts  verify.Counts    `json:"counts"`
-	Sources []verifiedSource `json:"sources"`
+	ID      string              `json:"claim_id"`
+	Text    string              `json:"text"`
+	Status  verify.Status       `json:"status"`
+	Counts  verify.Counts       `json:"counts"`
+	Finding verify.ClaimFinding `json:"finding"`
+	Reason  *string             `json:"reason"`
+	Differs []verify.Difference `json:"differs"`
+	Sources []verifiedSource    `json:"sources"`
 }
 
 type verifiedSource struct {
@@ -485,7 +489,8 @@ func isObject(raw json.RawMessage) bool { return bytes.HasPrefix(bytes.TrimSpace
 func showReport(r *verify.Report, whole bool) *verified {
 	out := &verified{
 		State:        r.State,
-		Why:          r.Why(),
+		Findings:     r.Findings,
+		Why:          strings.TrimSpace(r.Why() + " " + r.WhyClaims()),
 		Next:         httpx.OrNull(r.Next()),
 		CheckedAt:    r.CheckedAt,
 		Failures:     append([]verify.Finding{}, r.Failure...),
@@ -499,7 +504,10 @@ func showReport(r *verify.Report, whole bool) *verified {
 	}
 	for i := range r.Claims {
 		c := &r.Claims[i]
-		claim := verifiedClaim{c.ID, c.Text, c.Status, c.Counts, []verifiedSource{}}
+		claim := verifiedClaim{
+			c.ID, c.Text, c.Status, c.Counts, c.Finding, httpx.OrNull(c.Reason), append([]verify.Difference{}, c.Differs...),
+			[]verifiedSource{},
+		}
 		for k := range c.Sources {
 			s := &c.Sources[k]
 			claim.Sources = append(

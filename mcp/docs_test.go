@@ -218,7 +218,7 @@ func TestSchemaWords(t *testing.T) {
 		{"styles", cite["style"].Enum, names(ibid.Styles()...)},
 		{"units", attribute["unit"].Enum, names(ibid.Units()...)},
 		{"labels", out["check"].Properties["label"].Enum, names(support.Supported, support.Partial, support.Unsupported, support.Contradicted, support.Unverified)},
-		{"states", out["verify"].Properties["state"].Enum, names(verify.Trusted, verify.Valid, verify.Unverifiable, verify.Invalid)},
+		{"states", out["verify"].Properties["state"].Enum, names(verify.Trusted, verify.Valid, verify.Pending, verify.Unverifiable, verify.Invalid)},
 		{"reasons", out["run_sources"].Properties["sentences"].Items.Properties["passages"].Items.Properties["reason"].Enum, names(trail.ReasonCitation, trail.ReasonMarker, trail.ReasonInferred)},
 		{"kinds", out["check"].Properties["conflicts"].Items.Properties["kind"].Enum, names(support.ConflictNumber, support.ConflictDate, support.ConflictUnit, support.ConflictName, support.ConflictNegation, support.ConflictAntonym)},
 	} {

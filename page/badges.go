@@ -33,7 +33,7 @@ const (
 	aboutQuote     subject = "quote"     // a citation's words in its source; the codes are statuses of verify
 	aboutSource    subject = "source"    // the same in a report, for what it says otherwise
 	aboutSupport   subject = "support"   // whether a source supports a claim; the codes are labels of support
-	aboutClaim     subject = "claim"     // the same in a report; the codes are statuses of verify
+	aboutClaim     subject = "claim"     // a report's claim; the codes are its findings, the reasons not to check it, and verbatim
 	aboutState     subject = "state"     // a whole report; the codes are states of verify
 	aboutSignature subject = "signature" // a manifest's signature
 )
@@ -91,16 +91,18 @@ var badges = []struct {
 
 	{aboutSupport, "supported", badgeGood, "supported", ""},
 	{aboutSupport, "partial", badgeClose, "partly supported", ""},
-	{aboutSupport, "unsupported", badgeBad, "not supported", ""},
+	{aboutSupport, "unsupported", badgeBad, "unsupported", ""},
 	{aboutSupport, "contradicted", badgeBad, "contradicted", ""},
 
 	{
 		aboutClaim, "supported-verbatim", badgeGood, "word for word",
 		"The claim stands in an excerpt, word for word.",
 	},
-	{aboutClaim, "support-suspect", badgeClose, "read it", ""},
-	{aboutClaim, "support-unchecked", badgeNone, "support not checked", ""},
-	{aboutClaim, "unsupported-claim", badgeBad, "not supported", ""},
+	{aboutClaim, "supported", badgeGood, "supported", ""},
+	{aboutClaim, "doubtful", badgeBad, "doubtful", ""},
+	{aboutClaim, "not-checked", badgeNone, "not checked", ""},
+	{aboutClaim, "failed", badgeBad, "unsupported", ""}, // it was not checked because its sources failed
+	{aboutClaim, "unsure", badgeClose, "unsure: read it", ""},
 
 	{
 		aboutState, "trusted", badgeGood, "trusted",
@@ -114,6 +116,7 @@ var badges = []struct {
 		aboutState, "unverifiable", badgeLost, "unverifiable",
 		"Nothing failed, but something that is claimed could not be looked at.",
 	},
+	{aboutState, "pending", badgeLost, "pending", "The manifest is not built yet."},
 	{aboutState, "invalid", badgeBad, "invalid", "Something failed. Below it says what."},
 
 	{aboutSignature, "trusted", badgeGood, "signed", "The signature holds, by a key that is trusted here: "},
@@ -205,15 +208,13 @@ func supportBadge(s *ibid.Support) badge {
 	return b
 }
 
-// claimBadge says whether the excerpts of a report support a claim.
+// claimBadge says what a report found out about a claim.
 func claimBadge(c *verify.ClaimReport) badge {
-	b, ok := badgeByCode[aboutClaim][string(c.Status)]
-	switch {
-	case ok:
-	case strings.HasPrefix(string(c.Status), "supported-"):
-		b = badge{Kind: badgeGood, Word: "supported"}
-	default:
-		b = badge{Kind: badgeClose, Word: words(string(c.Status))}
+	b := badgeOf(aboutClaim, string(c.Finding))
+	for _, finer := range []string{string(c.Status), c.Reason} {
+		if one, ok := badgeByCode[aboutClaim][finer]; ok {
+			b = one
+		}
 	}
 	if b.Code = string(c.Status); b.Title == "" {
 		b.Title = c.Detail

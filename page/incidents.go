@@ -57,7 +57,7 @@ func manifestWords(address string) string {
 func incidentStatuses(chosen string) []choice {
 	all := []choice{{Value: "", Word: "anything"}}
 	for _, s := range []verify.Status{
-		verify.ExcerptMissing, verify.ExcerptAltered, verify.ExcerptMismatch, verify.UnsupportedClaim,
+		verify.ClaimDoubtful, verify.ExcerptMissing, verify.ExcerptAltered, verify.ExcerptMismatch, verify.UnsupportedClaim,
 		verify.ManifestMutated, verify.ManifestInconsistent, verify.SignatureInvalid, verify.KeyRevoked,
 		verify.OutputMismatch, verify.Replayed, verify.ChainInvalid, verify.LevelNotMet,
 	} {

@@ -162,6 +162,20 @@ type reportView struct {
 // Badge says what state the report came to.
 func (v *reportView) Badge() badge { return stateBadge(v.State) }
 
+// Claimed says what was found out about the claims. The zero badge: there are none.
+func (v *reportView) Claimed() badge {
+	n := &v.Findings.Claims
+	switch {
+	case n.Doubtful > 0:
+		return badge{badgeBad, n.String(), v.WhyClaims(), "doubtful"}
+	case n.NotChecked > 0:
+		return badge{badgeNone, n.String(), "Nobody can say whether what is not checked is supported: read it.", "not-checked"}
+	case n.Supported > 0:
+		return badge{badgeGood, n.String(), "The excerpts of the sources say what is claimed.", "supported"}
+	}
+	return badge{}
+}
+
 // MoreClaims returns how many claims are not shown.
 func (v *reportView) MoreClaims() int { return max(len(v.Claims)-maxReported, 0) }
 

@@ -90,6 +90,7 @@ func TestSupport(t *testing.T) {
 	const excerpt = "The Eiffel Tower was built in 1889 by Gustave Eiffel and is 330 metres tall."
 	one := []verify.SourceResult{passing(excerpt)}
 	says := func(l support.Label) support.Checker { return always{verdict: support.Verdict{Label: l}} }
+	lexical := &support.Lexical{}
 	for _, test := range []struct {
 		name           string
 		claim          string
@@ -98,36 +99,42 @@ func TestSupport(t *testing.T) {
 		want           verify.Status
 		counts         verify.Counts
 		by             string
+		finding        string // and its reason
 	}{
-		{"supported-verbatim", "The Eiffel Tower was built in 1889", one, nil, nil, verify.SupportedVerbatim, verify.CountPass, "lexical"},
-		{"supported-lexical", "Built by Gustave Eiffel in 1889, the Eiffel Tower is 330 metres tall.", one, nil, nil, verify.SupportedLexical, verify.CountPass, "lexical"},
-		{"over two excerpts together", "The Eiffel Tower was built in 1889 and is 330 metres tall.", []verify.SourceResult{passing("The Eiffel Tower was built in 1889."), passing("The Eiffel Tower is 330 metres tall.")}, nil, nil, verify.SupportedLexical, verify.CountPass, "lexical"},
-		{"support-suspect, another number", "The Eiffel Tower was built in 1887", one, nil, nil, verify.SupportSuspect, verify.CountWarning, "lexical"},
-		{"support-suspect, a negation", "The Eiffel Tower was not built in 1889 by Gustave Eiffel", one, nil, nil, verify.SupportSuspect, verify.CountWarning, "lexical"},
-		{"support-unchecked", "Bananas ripen faster beside apples", one, nil, nil, verify.SupportUnchecked, verify.CountInfo, "lexical"},
-		{"support-unchecked, no excerpt", "x", []verify.SourceResult{hashOnly}, nil, nil, verify.SupportUnchecked, verify.CountInfo, ""},
-		{"support-unchecked, no source was read", "x", []verify.SourceResult{gone, missing}, nil, nil, verify.SupportUnchecked, verify.CountUnverifiable, ""},
-		{"support-unchecked, no source", "x", nil, nil, nil, verify.SupportUnchecked, verify.CountUnverifiable, ""},
-		{"unsupported-claim, no source passes", "x", []verify.SourceResult{missing}, nil, nil, verify.UnsupportedClaim, verify.CountFailure, ""},
-		{"a failing source is no evidence", "The Eiffel Tower was built in 1889", []verify.SourceResult{{Status: verify.ExcerptAltered, Counts: verify.CountFailure, Excerpt: excerpt}, hashOnly}, nil, nil, verify.SupportUnchecked, verify.CountInfo, ""},
-		{"a checker may not say unsupported-claim", "x y", one, says(support.Contradicted), nil, verify.SupportUnchecked, verify.CountInfo, "nli"},
-		{"unsupported-claim, says a judge", "x y", one, nil, says(support.Unsupported), verify.UnsupportedClaim, verify.CountFailure, "nli"},
-		{"a judge contradicts", "The Eiffel Tower was built in 1887", one, nil, says(support.Contradicted), verify.UnsupportedClaim, verify.CountFailure, "nli"},
-		{"a judge supports, by its name", "x y", one, nil, says(support.Supported), "supported-nli", verify.CountPass, "nli"},
-		{"a judge suspects", "x y", one, nil, says(support.Partial), verify.SupportSuspect, verify.CountWarning, "nli"},
-		{"a judge abstains", "The Eiffel Tower was built in 1887", one, nil, says(support.Unverified), verify.SupportSuspect, verify.CountWarning, "lexical"},
-		{"a judge overrules words", "Built by Gustave Eiffel in 1889, the Eiffel Tower is 330 metres tall.", one, nil, says(support.Contradicted), verify.UnsupportedClaim, verify.CountFailure, "nli"},
-		{"a judge that cannot", "x y", one, nil, always{verdict: support.Verdict{Label: support.Unverified, Err: errors.New("no")}}, verify.SupportUnchecked, verify.CountInfo, "lexical"},
-		{"a judge supports what stands there", "the Eiffel Tower was built", one, says(support.Unverified), says(support.Supported), verify.SupportedVerbatim, verify.CountPass, "nli"},
-		{"a judge does not overrule a word in place", "The Eiffel Tower was built in 1889", one, nil, says(support.Contradicted), verify.SupportedVerbatim, verify.CountPass, "lexical"},
+		{"supported-verbatim", "The Eiffel Tower was built in 1889", one, lexical, nil, verify.SupportedVerbatim, verify.CountPass, "lexical", "supported"},
+		{"supported-lexical", "Built by Gustave Eiffel in 1889, the Eiffel Tower is 330 metres tall.", one, lexical, nil, verify.SupportedLexical, verify.CountPass, "lexical", "supported"},
+		{"over two excerpts together", "The Eiffel Tower was built in 1889 and is 330 metres tall.", []verify.SourceResult{passing("The Eiffel Tower was built in 1889."), passing("The Eiffel Tower is 330 metres tall.")}, lexical, nil, verify.SupportedLexical, verify.CountPass, "lexical", "supported"},
+		{"another number", "The Eiffel Tower was built in 1887", one, lexical, nil, verify.SupportSuspect, verify.CountWarning, "lexical", "doubtful"},
+		{"a negation", "The Eiffel Tower was not built in 1889 by Gustave Eiffel", one, lexical, nil, verify.SupportSuspect, verify.CountWarning, "lexical", "doubtful"},
+		{"next to nothing of it", "Bananas ripen faster beside apples", one, lexical, nil, verify.UnsupportedClaim, verify.CountWarning, "lexical", "doubtful"},
+		{"something of it", "The Eiffel Tower attracts seven million tourists", one, lexical, nil, verify.UnsupportedClaim, verify.CountInfo, "lexical", "not-checked unsure"},
+		{"no excerpt", "x", []verify.SourceResult{hashOnly}, lexical, nil, verify.SupportUnchecked, verify.CountInfo, "", "not-checked no-excerpt"},
+		{"no source was read", "x", []verify.SourceResult{gone, missing}, lexical, nil, verify.SupportUnchecked, verify.CountUnverifiable, "", "not-checked unread"},
+		{"no source", "x", nil, lexical, nil, verify.SupportUnchecked, verify.CountUnverifiable, "", "not-checked unread"},
+		{"no source passes", "x", []verify.SourceResult{missing}, lexical, nil, verify.UnsupportedClaim, verify.CountFailure, "", "not-checked failed"},
+		{"a failing source is no evidence", "The Eiffel Tower was built in 1889", []verify.SourceResult{{Status: verify.ExcerptAltered, Counts: verify.CountFailure, Excerpt: excerpt}, hashOnly}, lexical, nil, verify.SupportUnchecked, verify.CountInfo, "", "not-checked no-excerpt"},
+		{"a checker's word alone makes nothing doubtful", "x y", one, says(support.Contradicted), nil, verify.UnsupportedClaim, verify.CountInfo, "nli", "not-checked unsure"},
+		{"a judge says unsupported", "x y", one, lexical, says(support.Unsupported), verify.UnsupportedClaim, verify.CountWarning, "nli", "doubtful"},
+		{"a judge contradicts", "The Eiffel Tower was built in 1887", one, lexical, says(support.Contradicted), verify.UnsupportedClaim, verify.CountWarning, "nli", "doubtful"},
+		{"a judge supports, by its name", "x y", one, lexical, says(support.Supported), "supported-nli", verify.CountPass, "nli", "supported"},
+		{"a judge suspects", "x y", one, lexical, says(support.Partial), verify.SupportSuspect, verify.CountWarning, "nli", "not-checked unsure"},
+		{"a judge suspects what differs", "The Eiffel Tower was built in 1887", one, lexical, says(support.Partial), verify.SupportSuspect, verify.CountWarning, "nli", "doubtful"},
+		{"a judge abstains", "The Eiffel Tower was built in 1887", one, lexical, says(support.Unverified), verify.SupportSuspect, verify.CountWarning, "lexical", "doubtful"},
+		{"a judge overrules words", "Built by Gustave Eiffel in 1889, the Eiffel Tower is 330 metres tall.", one, lexical, says(support.Contradicted), verify.UnsupportedClaim, verify.CountWarning, "nli", "doubtful"},
+		{"a judge that cannot", "the Eiffel Tower has visitors", one, says(support.Unverified), always{verdict: support.Verdict{Label: support.Unverified, Err: errors.New("no")}}, verify.SupportUnchecked, verify.CountInfo, "nli", "not-checked unsure"},
+		{"a checker that cannot", "x y", one, always{verdict: support.Verdict{Label: support.Unverified, Err: errors.New("no")}}, nil, verify.SupportUnchecked, verify.CountInfo, "nli", "not-checked error"},
+		{"a judge supports what stands there", "the Eiffel Tower was built", one, says(support.Unverified), says(support.Supported), verify.SupportedVerbatim, verify.CountPass, "nli", "supported"},
+		{"a judge does not overrule a word in place", "The Eiffel Tower was built in 1889", one, lexical, says(support.Contradicted), verify.SupportedVerbatim, verify.CountPass, "lexical", "supported"},
 	} {
-		got, err := verify.Support(t.Context(), []verify.Evidence{{Claim: test.claim, Results: test.results}}, test.checker, test.judge)
+		got, err := verify.CompareClaim(t.Context(), test.claim, test.results, test.checker, test.judge)
 		if err != nil {
 			t.Fatalf("%s: %v", test.name, err)
 		}
-		by, _, _ := strings.Cut(got[0].By, "@")
-		if got[0].Status != test.want || got[0].Counts != test.counts || by != test.by {
-			t.Errorf("%s: %s counts %s by %s, want %s counts %s by %s", test.name, got[0].Status, got[0].Counts, by, test.want, test.counts, test.by)
+		by, _, _ := strings.Cut(got.By, "@")
+		finding := strings.TrimSpace(string(got.Finding) + " " + got.Reason)
+		if got.Status != test.want || got.Counts != test.counts || by != test.by || finding != test.finding {
+			t.Errorf("%s: %s counts %s by %s, %s, want %s counts %s by %s, %s", test.name,
+				got.Status, got.Counts, by, finding, test.want, test.counts, test.by, test.finding)
 		}
 	}
 }
@@ -135,18 +142,41 @@ func TestSupport(t *testing.T) {
 // One call for all claims, and one more for those that do not stand in an excerpt.
 func TestSupportCalls(t *testing.T) {
 	asked, judged := 0, 0
-	claims := []verify.Evidence{{Claim: "a b c", Results: []verify.SourceResult{passing("a b c")}}, {Claim: "x"}, {Claim: "d e f", Results: []verify.SourceResult{passing("g h i"), passing("g h i")}}}
+	claims := []string{"a b c", "x", "d e f"}
+	results := [][]verify.SourceResult{{passing("a b c")}, nil, {passing("g h i"), passing("g h i")}}
 	checker := always{verdict: support.Verdict{Label: support.Supported}, asked: &asked}
-	if _, err := verify.Support(t.Context(), claims, checker, always{asked: &judged}); err != nil || asked != 2 || judged != 1 {
+	if _, err := verify.CompareClaims(t.Context(), claims, results, checker, always{asked: &judged}); err != nil || asked != 2 || judged != 1 {
 		t.Errorf("%d asked, %d judged, %v", asked, judged, err)
 	}
-	if _, err := verify.Support(t.Context(), claims, always{err: errors.New("down")}, nil); err == nil || !strings.Contains(err.Error(), "checking 2 claims: down") {
+	if _, err := verify.CompareClaims(t.Context(), claims, results, always{err: errors.New("down")}, nil); err == nil || !strings.Contains(err.Error(), "checking 2 claims: down") {
 		t.Errorf("%v", err)
 	}
-	if _, err := verify.Support(t.Context(), claims, always{short: true}, nil); err == nil {
+	if _, err := verify.CompareClaims(t.Context(), claims, results, always{short: true}, nil); err == nil {
 		t.Error("verdicts are missing, and nobody noticed")
 	}
-	if got, err := verify.Support(t.Context(), nil, nil, nil); err != nil || len(got) != 0 {
+	if got, err := verify.CompareClaims(t.Context(), nil, nil, nil, nil); err != nil || len(got) != 0 {
 		t.Errorf("of nothing: %v, %v", got, err)
+	}
+}
+
+// What a reader sees at once, a verification says, too: each of these stands over a true quote.
+func TestDoubtful(t *testing.T) {
+	for _, test := range []struct{ name, claim, excerpt, differs string }{
+		{"another number", "The bridge has 94 arches.", "The bridge has 84 arches and is 2.5 km long.", "94 arches 84 arches"},
+		{"the moon", "The moon is made of green cheese.", "The museum is open from 9 am to 5 pm every day except Monday.", ""},
+		{"bananas", "Bananas are blue.", "The library opens at nine and closes at five on weekdays.", ""},
+	} {
+		got, err := verify.CompareClaim(t.Context(), test.claim, []verify.SourceResult{passing(test.excerpt)}, &support.Lexical{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		differs := ""
+		if len(got.Differs) > 0 {
+			differs = got.Differs[0].Claim + " " + got.Differs[0].Excerpt
+		}
+		if got.Finding != verify.Doubtful || test.differs != "" && differs != test.differs {
+			t.Errorf("%s: %s by %q (%s, score %.2f), want doubtful by %q",
+				test.name, got.Finding, differs, got.Status, *got.Score, test.differs)
+		}
 	}
 }

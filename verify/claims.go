@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
@@ -98,11 +101,10 @@ func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error
 	if len(reports) == 0 {
 		m.found(NothingClaimed, "The manifest has no claims: there is nothing to verify.")
 	}
-	evidence := make([]Evidence, len(reports))
-	var unsourced []string
+	all := make([]evidence, len(reports))
 	for i := range reports {
 		r := &reports[i]
-		evidence[i].Claim = r.Text
+		all[i].ClaimReport = r
 		for k := range r.Sources {
 			s := &r.Sources[k]
 			if counts := s.Result.Counts; counts != CountPass && counts != CountInfo {
@@ -113,24 +115,21 @@ func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error
 					"The source is at "+hostOf(s.Result.FinalURL)+" now.")
 			}
 			if cmp.Or(m.man.Claims[i].Sources[k].Relation, manifest.RelationSupports) == manifest.RelationSupports {
-				evidence[i].Results = append(evidence[i].Results, s.Result)
+				all[i].results = append(all[i].results, s.Result)
 			}
 		}
-		if len(evidence[i].Results) == 0 { // a report must not be trusted for what nobody has said
-			unsourced = append(unsourced, r.ID)
+		if len(all[i].results) == 0 { // a report must not be trusted for what nobody has said
+			m.foundOf(NothingClaimed, NothingClaimed.counts(), r.ID, "", "The claim has no source that is to support it.")
 		}
 	}
-	for _, id := range unsourced {
-		m.foundOf(NothingClaimed, NothingClaimed.counts(), id, "", "The claim has no source that is to support it.")
-	}
-	results, err := Support(ctx, evidence, m.Checker, m.Judge)
-	if err != nil {
+	if err := compareClaims(ctx, all, m.Checker, m.Judge); err != nil {
 		return fmt.Errorf("checking what supports the claims: %w", err)
 	}
-	for i := range results {
-		r := &reports[i]
-		r.Status, r.Counts, r.By, r.Detail = results[i].Status, results[i].Counts, results[i].By, results[i].Note
-		if r.Counts == CountFailure || r.Counts == CountWarning {
+	for i := range reports {
+		switch r := &reports[i]; {
+		case r.Finding == Doubtful:
+			m.foundOf(ClaimDoubtful, ClaimDoubtful.counts(), r.ID, "", r.Detail)
+		case r.Counts == CountFailure || r.Counts == CountWarning:
 			m.foundOf(r.Status, r.Counts, r.ID, "", r.Detail)
 		}
 	}
@@ -356,27 +355,19 @@ func (v *Verifier) isArchive(address, of string) bool {
 	return host != "web.archive.org" || strings.Contains(address, hostOf(of))
 }
 
-// ClaimResult is what was found about one claim.
-type ClaimResult struct {
-	Status  Status           `json:"status"`
-	Counts  Counts           `json:"counts"`
-	By      string           `json:"by,omitempty"` // the checker that said it, as ID@Version; empty: none was asked
-	Note    string           `json:"note,omitempty"`
-	Verdict *support.Verdict `json:"-"` // nil: none was asked
-}
+// evidence is a claim with what was found about the sources that are to support it, and not about those that contradict
+// it or give context.
+type evidence struct {
+	*ClaimReport
 
-// Evidence is a claim with what was found about its sources.
-type Evidence struct {
-	Claim   string
-	Context string         // what stands before it in the answer, which it may refer to; never evidence
-	Results []SourceResult // of the sources that are to support it, not of those that contradict it or give context
+	results []SourceResult
 }
 
 // excerpts returns what the sources that passed say.
-func (e *Evidence) excerpts() []support.Passage {
+func (e *evidence) excerpts() []support.Passage {
 	var list []support.Passage
-	for i := range e.Results {
-		r := &e.Results[i]
+	for i := range e.results {
+		r := &e.results[i]
 		known := func(p support.Passage) bool { return p.Text == r.Excerpt }
 		if r.Counts.Passes() && !r.cut() && r.Excerpt != "" && !slices.ContainsFunc(list, known) {
 			list = append(list, support.Passage{ID: r.FinalURL, Text: r.Excerpt})
@@ -385,55 +376,41 @@ func (e *Evidence) excerpts() []support.Passage {
 	return list
 }
 
-// Support says of claims whether the excerpts of their sources that passed support them, together: one result per
-// claim, in order, as the attribution specification has it in §6 C. An error means that there are none: the context has
-// ended, or the checker could say nothing at all.
+// compareClaims says of claims whether the excerpts of their sources that passed support them, together. An error means
+// that nothing is known of any: the context has ended, or the checker could say nothing at all.
 //
-// The checker, nil for [support.Lexical], says supported-verbatim, supported-lexical (supported-NAME, if it is
-// another), support-suspect or support-unchecked: it knows words only, so it may not say that an excerpt does not
-// support a claim. A judge may, if there is one: it is asked about all claims that do not stand in an excerpt as they
-// are, and its word counts. A claim whose sources all were read and none of which passed is unsupported, too.
-func Support(ctx context.Context, claims []Evidence, checker, judge support.Checker) ([]ClaimResult, error) {
-	if checker == nil {
-		checker = &support.Lexical{}
-	}
-	results := make([]ClaimResult, len(claims))
+// A judge, if there is one, is asked about all claims that do not stand in an excerpt as they are, and its word counts.
+func compareClaims(ctx context.Context, claims []evidence, checker, judge support.Checker) error {
 	var asked []int
 	var pairs []support.Pair
 	for i := range claims {
-		results[i] = unasked(&claims[i])
+		claims[i].setUncompared()
 		if passages := claims[i].excerpts(); len(passages) > 0 {
 			asked = append(asked, i)
-			pairs = append(pairs, support.Pair{Claim: claims[i].Claim, Context: claims[i].Context, Passages: passages})
+			pairs = append(pairs, support.Pair{Claim: claims[i].Text, Passages: passages})
 		}
 	}
 	verdicts, err := check(ctx, checker, pairs)
 	if err != nil {
-		return nil, fmt.Errorf("checking %d claims: %w", len(pairs), err)
+		return fmt.Errorf("checking %d claims: %w", len(pairs), err)
 	}
 	var open []int // indexes in asked
+	var left []support.Pair
 	for n, i := range asked {
-		results[i] = resultOf(&claims[i], &verdicts[n], false)
-		if judge != nil && results[i].Status != SupportedVerbatim {
-			open = append(open, n)
+		claims[i].setVerdict(&pairs[n], &verdicts[n], false)
+		if judge != nil && claims[i].Status != SupportedVerbatim {
+			open, left = append(open, asked[n]), append(left, pairs[n])
 		}
-	}
-	if len(open) == 0 {
-		return results, nil
-	}
-	left := make([]support.Pair, len(open))
-	for k, n := range open {
-		left[k] = pairs[n]
 	}
 	if verdicts, err = check(ctx, judge, left); err != nil {
-		return nil, fmt.Errorf("judging %d claims: %w", len(left), err)
+		return fmt.Errorf("judging %d claims: %w", len(left), err)
 	}
-	for k, n := range open {
+	for k, i := range open {
 		if v := &verdicts[k]; v.Err == nil && v.Label != support.Unverified && v.Label != "" {
-			results[asked[n]] = resultOf(&claims[asked[n]], v, true)
+			claims[i].setVerdict(&left[k], v, true)
 		}
 	}
-	return results, nil
+	return nil
 }
 
 // check asks a checker, which may be anybody's, and looks whether it answered.
@@ -454,11 +431,21 @@ func check(ctx context.Context, c support.Checker, pairs []support.Pair) ([]supp
 // cut reports whether what was found is a part of a number or word, which supports nothing.
 func (r *SourceResult) cut() bool { return r.Match != nil && r.Match.Cut }
 
-// unasked says of a claim what can be said without its excerpts.
-func unasked(e *Evidence) ClaimResult {
+// Why a claim was not checked.
+const (
+	reasonUnsure    = "unsure"     // its score is too low to call it supported, and too high to call it doubtful
+	reasonNoExcerpt = "no-excerpt" // no excerpt was recorded that it could be compared with
+	reasonCut       = "cut"        // its excerpts are parts of numbers or words
+	reasonUnread    = "unread"     // no source could be read
+	reasonFailed    = "failed"     // no source says what is quoted from it: those are failures of their own
+	reasonError     = "error"      // the checker could not
+)
+
+// setUncompared says of a claim what can be said without its excerpts.
+func (e *evidence) setUncompared() {
 	passed, cut, unread := 0, 0, 0
-	for i := range e.Results {
-		switch r := &e.Results[i]; {
+	for i := range e.results {
+		switch r := &e.results[i]; {
 		case r.Counts.Passes() && r.cut():
 			cut++
 		case r.Counts.Passes():
@@ -467,55 +454,147 @@ func unasked(e *Evidence) ClaimResult {
 			unread++
 		}
 	}
-	r := ClaimResult{Status: UnsupportedClaim, Note: "No source of the claim says what is quoted from it."}
+	e.Finding = NotChecked
 	switch {
 	case cut > 0:
-		r = ClaimResult{Status: SupportSuspect, Note: "The claim rests on a part of a number or word of its source."}
+		e.Status, e.Reason = SupportSuspect, reasonCut
+		e.Detail = "The claim rests on a part of a number or word of its source."
 	case passed > 0:
-		r = ClaimResult{
-			Status: SupportUnchecked, Note: "No excerpt was recorded that the claim could be compared with.",
-		}
-	case unread > 0 || len(e.Results) == 0:
-		return ClaimResult{
-			Status: SupportUnchecked, Counts: CountUnverifiable, Note: "No source of the claim could be verified.",
-		}
+		e.Status, e.Reason = SupportUnchecked, reasonNoExcerpt
+		e.Detail = "No excerpt was recorded that the claim could be compared with."
+	case unread > 0 || len(e.results) == 0:
+		e.Status, e.Reason, e.Counts = SupportUnchecked, reasonUnread, CountUnverifiable
+		e.Detail = "No source of the claim could be verified."
+	default:
+		e.Status, e.Reason = UnsupportedClaim, reasonFailed
+		e.Detail = "No source of the claim says what is quoted from it."
 	}
-	r.Counts = r.Status.counts()
-	return r
+	e.Counts = cmp.Or(e.Counts, e.Status.counts())
 }
 
-// resultOf turns a verdict into a status. Only a judge may say that what is there does not support the claim.
-func resultOf(e *Evidence, v *support.Verdict, judge bool) ClaimResult {
-	r := ClaimResult{Status: Status(v.Word()), By: v.By, Verdict: v}
+// What makes a claim doubtful. The numbers are chosen by TestEvalDoubtful, so that at most 1.4 of 100 claims that people
+// call supported are doubtful: then three of four honest answers of 20 claims have none. `make eval` prints them.
+const (
+	// doubtfulScore is the score below which a claim is doubtful, if its excerpts have at most doubtfulShare of its
+	// words.
+	doubtfulScore = 0.1
+	doubtfulShare = 0.1
+	// shownShare is how much of the claim's sentence, beside the words that differ, the sentence of the excerpt has at
+	// least, for a difference to be shown: elsewhere both may speak of different things.
+	shownShare = 0.9
+)
+
+// setVerdict says what a checker found out. The word of a judge counts: of what it calls supported nothing is doubtful,
+// and what it calls unsupported or contradicted is.
+func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
+	c := e.ClaimReport
+	c.Status, c.By, c.Finding, c.Reason, c.Detail = Status(v.Word()), v.By, NotChecked, reasonUnsure, ""
+	c.Label, c.Score, c.Differs = v.Label, v.Score, nil
 	switch {
 	case v.Err != nil:
-		r.Status, r.Note = SupportUnchecked, "The claim could not be checked."
-	case r.Status == SupportSuspect:
-		r.Note = different(v)
-	case r.Status == UnsupportedClaim && judge:
-		r.Note = "The excerpts are there and do not support the claim, says " + v.By + "."
-	case r.Status == SupportUnchecked, r.Status == UnsupportedClaim:
-		r.Status = SupportUnchecked
-		r.Note = "The excerpts are there; whether they support the claim was not found out."
-	case slices.ContainsFunc(e.excerpts(), func(p support.Passage) bool { return support.Verbatim(e.Claim, p.Text) }):
-		r.Status, r.Counts = SupportedVerbatim, CountPass
+		c.Reason, c.Detail = reasonError, "The claim could not be checked."
+	case strings.HasPrefix(string(c.Status), "supported-"):
+		c.Finding, c.Reason = Supported, ""
+		if slices.ContainsFunc(p.Passages, func(x support.Passage) bool { return support.Verbatim(p.Claim, x.Text) }) {
+			c.Status = SupportedVerbatim
+		}
+	case judge && (v.Label == support.Unsupported || v.Label == support.Contradicted):
+		c.Finding, c.Reason = Doubtful, ""
+		c.Detail = "The excerpts are there and do not support the claim, says " + v.By + "."
 	default:
-		r.Counts = CountPass // also supported-NAME, of another checker
-	}
-	r.Counts = cmp.Or(r.Counts, r.Status.counts())
-	return r
-}
-
-// different says what the claim says and the excerpts do not.
-func different(v *support.Verdict) string {
-	var list []string
-	for _, t := range v.Missing {
-		if t.Kind != support.TermWord {
-			list = append(list, t.Text)
+		c.Differs = differences(p, v, shownShare)
+		c.Detail = "Whether the excerpts support the claim was not found out."
+		switch {
+		case len(c.Differs) > 0:
+			c.Finding, c.Reason, c.Detail = Doubtful, "", c.Differs[0].sentence()
+		case saysNothing(p, v, doubtfulScore):
+			c.Finding, c.Reason = Doubtful, ""
+			c.Detail = "The excerpts say next to nothing of what the claim says."
+		case v.Label == support.Partial:
+			c.Detail = "A part of the claim is not in the excerpts, or differs from them."
 		}
 	}
-	if len(list) == 0 {
-		return "A part of the claim is not in the excerpts, or differs from them."
+	switch c.Finding {
+	case Supported:
+		c.Counts = CountPass
+	case Doubtful:
+		c.Counts = CountWarning
+	default:
+		if c.Counts = c.Status.counts(); c.Counts == CountFailure {
+			c.Counts = CountInfo // a checker says that it is unsupported, and no source failed
+		}
 	}
-	return "The excerpts do not say: " + strings.Join(list[:min(len(list), 8)], ", ") + "."
+}
+
+// differences returns what the claim says otherwise than its excerpts, where these have at least that share of the words
+// around it. A checker that does not compare values, as a judge, has that done for it.
+func differences(p *support.Pair, v *support.Verdict, least float64) []Difference {
+	conflicts := v.Conflicts
+	if len(conflicts) == 0 && v.Threshold == 0 {
+		for i := range p.Passages {
+			conflicts = append(conflicts, support.Changed(p.Claim, p.Passages[i].Text)...)
+		}
+	}
+	var list []Difference
+	for i := range conflicts {
+		if c := &conflicts[i]; sharedWords(withoutValue(&c.A), c.B.Text) >= least {
+			list = append(list, Difference{c.Kind, c.A.ValueText(), c.B.ValueText(), c.B.Text})
+		}
+	}
+	return list
+}
+
+// saysNothing reports whether the score is below that, and the excerpts have next to none of the claim's words. In
+// languages in which nobody measured scores, it is not known.
+func saysNothing(p *support.Pair, v *support.Verdict, below float64) bool {
+	if v.Score == nil || *v.Score >= below ||
+		slices.ContainsFunc(v.Issues, func(i ibid.Issue) bool { return i.Code == "language-unmeasured" }) {
+		return false
+	}
+	var all strings.Builder
+	for i := range p.Passages {
+		all.WriteString(p.Passages[i].Text + "\n")
+	}
+	return sharedWords(p.Claim, all.String()) <= doubtfulShare
+}
+
+// withoutValue returns a sentence without the words that differ.
+func withoutValue(e *support.Excerpt) string {
+	from, to := e.Value.Start-e.Span.Start, e.Value.End-e.Span.Start
+	if from < 0 || to < from || to > len(e.Text) {
+		return e.Text
+	}
+	return e.Text[:from] + " " + e.Text[to:]
+}
+
+// sharedWords returns the share of a text's words of four letters or more that other has, by their first five letters:
+// 1 if there are none.
+func sharedWords(text, other string) float64 {
+	stems := func(s string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			for word := range strings.FieldsFuncSeq(strings.ToLower(s), isNoLetter) {
+				if runes := []rune(word); len(runes) >= 4 && !yield(string(runes[:min(len(runes), 5)])) {
+					return
+				}
+			}
+		}
+	}
+	there := map[string]bool{}
+	for stem := range stems(other) {
+		there[stem] = true
+	}
+	all, hits := 0, 0
+	for stem := range stems(text) {
+		if all++; there[stem] {
+			hits++
+		}
+	}
+	if all == 0 {
+		return 1
+	}
+	return float64(hits) / float64(all)
+}
+
+func isNoLetter(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,8 @@ import (
 	"github.com/ibidhq/ibid/snapshot"
 )
 
-// Incident is the record of one thing that failed: one for each manifest, claim, source and status.
+// Incident is the record of one thing that failed, or of a doubtful claim (claim-doubtful): one for each manifest,
+// claim, source and status.
 type Incident struct {
 	ID              string           `json:"incident_id"` // sha256:… of the canonical JSON of all other members
 	ObservedAt      time.Time        `json:"observed_at"`
@@ -50,8 +52,8 @@ type IncidentObserved struct {
 	Edits      int       `json:"edits"`
 }
 
-// Incidents returns what failed in a report and its upstream reports, unchained: one record for each manifest digest,
-// claim, source and status, in the report's order.
+// Incidents returns what failed in a report and its upstream reports and what is doubtful there, unchained: one record
+// for each manifest digest, claim, source and status, in the report's order.
 func Incidents(r *Report) []Incident {
 	manifests := map[string]*ManifestReport{} // by URL, the first
 	for i := range r.Manifests {
@@ -67,8 +69,8 @@ func Incidents(r *Report) []Incident {
 	}
 	var list []Incident
 	seen, bundles := map[string]bool{}, map[*ManifestReport]string{}
-	for i := range r.Failure {
-		f := &r.Failure[i]
+	doubtful := slices.DeleteFunc(slices.Clone(r.Info), func(f Finding) bool { return f.Code != ClaimDoubtful })
+	for _, f := range slices.Concat(r.Failure, doubtful) {
 		in := Incident{
 			ObservedAt: r.CheckedAt.UTC().Round(0), Verifier: r.Verifier, VerifierVersion: r.VerifierVersion,
 			ResponseURL: r.ResponseURL, ManifestURL: f.Manifest, ClaimID: f.Claim, SourceURL: f.Source,

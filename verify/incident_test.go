@@ -174,7 +174,7 @@ func TestVerifierPoster(t *testing.T) {
 // What is shown, stories say (verify.txtar).
 func TestReportUnwritten(t *testing.T) {
 	r := &verify.Report{Input: "x.json", Error: "it cannot be read"}
-	if err := errors.Join(r.WriteText(broken{}, false), verify.WriteJUnit(broken{}, r)); err == nil || strings.Count(err.Error(), "\n") != 1 {
+	if err := errors.Join(r.WriteText(broken{}, false), verify.WriteJUnit(broken{}, "", r)); err == nil || strings.Count(err.Error(), "\n") != 1 {
 		t.Errorf("reports that could not be written: %v, want two errors", err)
 	}
 }

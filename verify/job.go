@@ -125,8 +125,24 @@ func (j *job) newReport(kind Kind, input string) {
 
 // finished returns the report with its state.
 func (j *job) finished() *Report {
-	j.report.State = j.report.state()
-	return j.report
+	r := j.report
+	r.State = r.state()
+	r.Findings.Sources = r.State
+	for i := range r.Claims {
+		n := &r.Findings.Claims
+		switch c := &r.Claims[i]; c.Finding {
+		case Supported:
+			n.Supported++
+		case Doubtful:
+			n.Doubtful++
+		default:
+			n.NotChecked++
+			if c.Reason == reasonUnsure {
+				n.Unsure++
+			}
+		}
+	}
+	return r
 }
 
 // result returns the report, unless an error ended the job.

@@ -300,7 +300,7 @@ func (m *checked) foundUpstreamReport(src *manifest.Source, r *Report) {
 	case Invalid:
 		m.foundUpstream(src, UpstreamInvalid,
 			"The source is an agent's answer, and its manifest failed: "+string(r.Failure[0].Code)+".")
-	case Unverifiable:
+	case Unverifiable, Pending:
 		m.foundUpstream(src, UpstreamUnverifiable,
 			"The source is an agent's answer, and not all of its manifest could be looked at.")
 	default:

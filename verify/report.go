@@ -1,12 +1,14 @@
 package verify
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/support"
 )
 
 // ReportVersion is the version of a [Report] as JSON. Members may be added within one; none is renamed or removed.
@@ -19,6 +21,7 @@ type State string
 const (
 	Trusted      State = "trusted"      // valid, all of it was read, and the verifier's user trusts the signer
 	Valid        State = "valid"        // nothing failed, but the signer is not known as trusted, or nobody signed
+	Pending      State = "pending"      // nothing failed, but a manifest is not built yet, and that is all that is missing
 	Unverifiable State = "unverifiable" // nothing failed, but something that is claimed could not be looked at
 	Invalid      State = "invalid"      // something failed
 )
@@ -37,7 +40,7 @@ const (
 // Report is what a verification found. It is plain data; its JSON is documented in docs/verify.md.
 type Report struct {
 	Version         int       `json:"version"` // 1; members may be added within a version, none is renamed or removed
-	State           State     `json:"state"`
+	State           State     `json:"state"`   // of the sources, their manifests and signatures
 	Kind            Kind      `json:"kind"`
 	Input           string    `json:"input"`        // the URL or the name of what was verified; empty: it has none
 	ResponseURL     string    `json:"response_url"` // where the response came from; empty: not known, or there was none
@@ -53,6 +56,7 @@ type Report struct {
 	Info    []Finding `json:"info"` // also warnings, and what could not be looked at: see Counts
 	Failure []Finding `json:"failure"`
 
+	Findings  Findings         `json:"findings"`
 	Level     Levels           `json:"level"`     // the lowest of the manifests'
 	Manifests []ManifestReport `json:"manifests"` // in the order in which they were announced
 	Claims    []ClaimReport    `json:"claims"`    // of all manifests
@@ -105,14 +109,84 @@ type ManifestReport struct {
 
 // ClaimReport is what was found about one claim.
 type ClaimReport struct {
-	Manifest string         `json:"manifest"` // URL of the manifest that has it
-	ID       string         `json:"claim_id"`
-	Text     string         `json:"text"`
-	Status   Status         `json:"status"` // of the claim's support: supported-verbatim, …
-	Counts   Counts         `json:"counts"`
-	By       string         `json:"by"` // the checker that said it
-	Detail   string         `json:"detail"`
-	Sources  []SourceReport `json:"sources"`
+	Manifest string `json:"manifest"` // URL of the manifest that has it
+	ID       string `json:"claim_id"`
+	Text     string `json:"text"`
+
+	// Finding is what was found out about the claim; Reason says why it was not checked, and is empty otherwise.
+	Finding ClaimFinding `json:"finding"`
+	Reason  string       `json:"reason,omitempty"` // unsure, no-excerpt, cut, unread, failed, error
+	Differs []Difference `json:"differs,omitempty"`
+
+	Status  Status         `json:"status"` // of the claim's support: supported-verbatim, …
+	Counts  Counts         `json:"counts"`
+	Label   support.Label  `json:"label,omitempty"` // what the checker said; empty: none was asked
+	Score   *float64       `json:"score,omitempty"` // likewise: the probability in [0, 1] that the claim is supported
+	By      string         `json:"by"`              // the checker that said it
+	Detail  string         `json:"detail"`
+	Sources []SourceReport `json:"sources"`
+}
+
+// ClaimFinding is what was found out about a claim.
+type ClaimFinding string
+
+// What is found out about a claim. It says nothing of the claim's sources, and their state nothing of it.
+const (
+	Supported  ClaimFinding = "supported"   // a checker says that the excerpts support it
+	Doubtful   ClaimFinding = "doubtful"    // it differs from its excerpts, or they say next to nothing of it
+	NotChecked ClaimFinding = "not-checked" // nobody can say: see ClaimReport.Reason
+)
+
+// Difference is what a claim says otherwise than its excerpt.
+type Difference struct {
+	Kind     support.ConflictKind `json:"kind"`
+	Claim    string               `json:"claim"`    // the words of the claim
+	Excerpt  string               `json:"excerpt"`  // what the excerpt has in their place
+	Sentence string               `json:"sentence"` // of the excerpt
+}
+
+// sentence says it for a person.
+func (d *Difference) sentence() string {
+	return fmt.Sprintf("The claim says %q, its excerpt %q.", d.Claim, d.Excerpt)
+}
+
+// Findings are the two findings of a report, side by side: neither changes the other.
+type Findings struct {
+	Sources State       `json:"sources"` // as Report.State
+	Claims  ClaimCounts `json:"claims"`
+}
+
+// ClaimCounts says how many claims were found to be what.
+type ClaimCounts struct {
+	Supported  int `json:"supported"`
+	Doubtful   int `json:"doubtful"`
+	NotChecked int `json:"not_checked"`
+	Unsure     int `json:"unsure"` // of NotChecked, those that were compared
+}
+
+// worst returns what is worst of what was found out.
+func (n *ClaimCounts) worst() ClaimFinding {
+	switch {
+	case n.Doubtful > 0:
+		return Doubtful
+	case n.NotChecked > 0 || n.Supported == 0:
+		return NotChecked
+	}
+	return Supported
+}
+
+// String returns the counts in words, the doubtful first: 1 doubtful, 3 supported.
+func (n *ClaimCounts) String() string {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{n.Doubtful, "doubtful"}, {n.Supported, "supported"}, {n.NotChecked, "not checked"}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
 // SourceReport is what was found about one source of one claim.
@@ -161,7 +235,12 @@ func (r *Report) state() State {
 		return Invalid
 	}
 	if n, _ := r.unverifiable(); n > 0 {
-		return Unverifiable
+		for _, f := range r.Info {
+			if f.Counts == CountUnverifiable && f.Code != ManifestPending {
+				return Unverifiable
+			}
+		}
+		return Pending
 	}
 	if len(r.Manifests) == 0 || len(r.Sources) > 0 || slices.ContainsFunc(r.Info, open) ||
 		slices.ContainsFunc(r.Manifests, func(m ManifestReport) bool { return !m.Trusted }) {
@@ -175,7 +254,8 @@ func open(f Finding) bool {
 	return f.Code == NothingClaimed || f.Code == OutputUnchecked && f.Counts == CountWarning
 }
 
-// Why says in a sentence or two what the report's state comes from.
+// Why says in a sentence or two what the report's state comes from: what was found about the sources. Of the claims see
+// WhyClaims.
 func (r *Report) Why() string {
 	switch r.State {
 	case Invalid:
@@ -194,7 +274,7 @@ func (r *Report) Why() string {
 			s += fmt.Sprintf(" (And %d more.)", more)
 		}
 		return s
-	case Unverifiable:
+	case Unverifiable, Pending:
 		n, f := r.unverifiable()
 		if f == nil {
 			return "Something could not be looked at."
@@ -248,16 +328,40 @@ func (r *Report) summary() string {
 				warnings++
 			}
 		}
-		if r.Claims[i].Counts == CountWarning {
-			warnings++
-		}
 	}
-	s := fmt.Sprintf(" %d of %s in order, for %s.",
-		good, number(cited, "cited source"), number(len(r.Claims), "claim"))
+	s := fmt.Sprintf(" %d of %s in order.", good, number(cited, "cited source"))
 	if warnings > 0 {
 		s += " " + number(warnings, "warning") + "."
 	}
 	return s
+}
+
+// WhyClaims says in a sentence what is doubtful, the first claim with its words; empty: nothing is.
+func (r *Report) WhyClaims() string {
+	i := slices.IndexFunc(r.Claims, func(c ClaimReport) bool { return c.Finding == Doubtful })
+	if i < 0 {
+		return ""
+	}
+	s := "Claim " + shown(r.Claims[i].ID) + " is doubtful: " + shown(r.Claims[i].Detail)
+	if more := r.Findings.Claims.Doubtful - 1; more > 0 {
+		s += fmt.Sprintf(" (And %d more.)", more)
+	}
+	return s
+}
+
+// FailOn is what fails a gate.
+type FailOn string
+
+// What fails a gate.
+const (
+	FailOnDoubtful FailOn = "doubtful" // a report that is invalid or has a doubtful claim
+	FailOnInvalid  FailOn = "invalid"  // one that is invalid: gates that only ask for quotes
+)
+
+// Fails reports whether the report fails a gate. The zero FailOn is
+// [FailOnDoubtful].
+func (r *Report) Fails(on FailOn) bool {
+	return r.State == Invalid || on != FailOnInvalid && r.Findings.Claims.Doubtful > 0
 }
 
 // number returns how many there are of what has this name: 1 claim, 2 claims.
@@ -270,6 +374,9 @@ func number(n int, name string) string {
 
 // Next says what a person can do now; empty: nothing needs to be done.
 func (r *Report) Next() string {
+	if r.State != Invalid && r.Findings.Claims.Doubtful > 0 {
+		return "read what is doubtful beside its source; --fail-on invalid lets it pass."
+	}
 	switch r.State {
 	case Valid:
 		for i := range r.Manifests {
@@ -285,7 +392,7 @@ func (r *Report) Next() string {
 				return "verify " + shownURL(m.URL) + ", where its signature is."
 			}
 		}
-	case Unverifiable:
+	case Unverifiable, Pending:
 		_, first := r.unverifiable()
 		switch {
 		case first == nil:

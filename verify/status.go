@@ -69,8 +69,10 @@ const (
 	NothingRecorded      Status = "nothing-recorded" // neither hash nor excerpt: there is nothing to compare
 )
 
-// What is found about a claim: see [Support]. supported-NAME is a judge's.
+// What is found about a claim, in the words of [support.Verdict.Word]: supported-NAME is another checker's. ClaimDoubtful
+// is entered beside them for a claim that is [Doubtful].
 const (
+	ClaimDoubtful     Status = "claim-doubtful"
 	SupportedVerbatim Status = "supported-verbatim"
 	SupportedLexical  Status = "supported-lexical"
 	SupportSuspect    Status = "support-suspect"
@@ -129,7 +131,9 @@ var counted = map[Counts][]Status{
 		Unsigned, KeyFromBundle, AuthorityUnchecked, NotLogged, NothingClaimed, Redirected, SourceRead,
 		VerifiedFromArchive, VerifiedHashOnly, ExcerptFound, DriftedExcerptIntact, ExcerptReformatted, SupportUnchecked,
 	},
-	CountWarning: {ExcerptTooShort, OutputUnchecked, LogChanged, OffsetWrong, ExcerptCut, SupportSuspect},
+	CountWarning: {
+		ExcerptTooShort, OutputUnchecked, LogChanged, OffsetWrong, ExcerptCut, ClaimDoubtful, SupportSuspect,
+	},
 	CountUnverifiable: {
 		HeaderMissing, ResponseUnreadable, ManifestBlocked, ManifestUnreachable, ManifestPending, KeyUnavailable,
 		LogUnavailable, UpstreamUnverifiable, NothingQuoted, Blocked, RobotsDisallowed, NotDereferenceable, Unreachable,

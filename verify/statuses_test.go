@@ -136,7 +136,7 @@ func TestStatuses(t *testing.T) {
 				rw.Write([]byte("\x1f\x8b\x08\x00"))
 			})
 		}},
-		{"manifest-pending", verify.Unverifiable, then(func(w *world) { w.status(cite, http.StatusAccepted) })},
+		{"manifest-pending", verify.Pending, then(func(w *world) { w.status(cite, http.StatusAccepted) })},
 		{"manifest-mutated: not what is announced", verify.Invalid, func(w *world) {
 			w.publish(w.manifest())
 			m := w.manifest()

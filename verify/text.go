@@ -52,14 +52,15 @@ func (t *textReport) paint(code, word string) string {
 // stateColours are ANSI codes; other states are yellow.
 var stateColours = map[State]string{Trusted: "1;32", Valid: "1;36", Invalid: "1;31"}
 
+// findingMarks are what stands before a claim, with its colour.
+var findingMarks = map[ClaimFinding][2]string{
+	Supported: {"32", "SUPPORTED"}, Doubtful: {"1;31", "DOUBTFUL"}, NotChecked: {"33", "NOT CHECKED"},
+}
+
 // marks are what stands before a status, with its colour.
 var marks = map[Counts][2]string{
 	CountPass: {"32", "ok     "}, CountInfo: {"36", "note   "}, CountWarning: {"33", "WARN   "},
 	CountUnverifiable: {"33", "unknown"}, CountFailure: {"31", "FAIL   "},
-}
-
-func (t *textReport) state(s State) string {
-	return t.paint(cmp.Or(stateColours[s], "1;33"), cmp.Or(strings.ToUpper(string(s)), "UNTRUSTED"))
 }
 
 func (t *textReport) mark(c Counts) string {
@@ -71,8 +72,11 @@ func (t *textReport) mark(c Counts) string {
 }
 
 func (t *textReport) report(r *Report, indent string) {
-	t.line(indent, "%s  %s", t.state(r.State), shown(r.title()))
-	t.line(indent, "%s", r.Why())
+	t.line(indent, "sources: %s  %s", t.paint(cmp.Or(stateColours[r.State], "1;33"),
+		cmp.Or(strings.ToUpper(string(r.State)), "UNTRUSTED")), shown(r.title()))
+	n := &r.Findings.Claims
+	t.line(indent, "claims:  %s", t.paint(findingMarks[n.worst()][0], strings.ToUpper(n.String())))
+	t.line(indent, "%s", strings.TrimSpace(r.Why()+" "+r.WhyClaims()))
 	t.about(r, indent)
 	t.findings(r, indent)
 	for i := range r.Claims {
@@ -154,9 +158,18 @@ func (t *textReport) claim(c *ClaimReport, indent string) {
 	if c.By != "" {
 		said = strings.TrimSpace(said + " (said by " + c.By + ")")
 	}
+	mark, word := findingMarks[c.Finding], string(c.Status)
+	if c.Reason != "" {
+		word = c.Reason + ", " + word
+	}
 	t.line("", "")
 	t.line(indent, "Claim %s: %s", shown(c.ID), shown(c.Text))
-	t.line(indent, "  %s  %-22s %s", t.mark(c.Counts), shown(string(c.Status)), shown(said))
+	t.line(indent, "  %s  %-22s %s", t.paint(mark[0], mark[1]), shown(word), shown(said))
+	for i := range c.Differs {
+		d := &c.Differs[i]
+		t.line(indent, "    %s: the claim says %s, its excerpt %s, in: %s",
+			d.Kind, shown(d.Claim), shown(d.Excerpt), shown(d.Sentence))
+	}
 	for i := range c.Sources {
 		t.source(&c.Sources[i], indent+"  ")
 	}
@@ -251,12 +264,13 @@ type (
 )
 
 // WriteJUnit writes reports as JUnit XML: a suite each, a case for each source of each claim, each claim and each
-// finding about the manifests. Failures have their text; what could not be looked at is skipped; a report with an Error
-// is an error.
-func WriteJUnit(w io.Writer, reports ...*Report) error {
+// finding about the manifests. Failures have their text; what could not be looked at, and a claim that is not checked,
+// is skipped; so is a doubtful claim where only an invalid report fails, else it is a failure. A report with an Error is
+// an error.
+func WriteJUnit(w io.Writer, on FailOn, reports ...*Report) error {
 	var all junitSuites
 	for _, r := range reports {
-		s := r.suite()
+		s := r.suite(on)
 		all.Tests, all.Failures = all.Tests+s.Tests, all.Failures+s.Failures
 		all.Errors, all.Skipped = all.Errors+s.Errors, all.Skipped+s.Skipped
 		all.Suites = append(all.Suites, s)
@@ -271,7 +285,7 @@ func WriteJUnit(w io.Writer, reports ...*Report) error {
 	return nil
 }
 
-func (r *Report) suite() junitSuite {
+func (r *Report) suite(on FailOn) junitSuite {
 	s := junitSuite{Name: shown(r.title())}
 	if !r.CheckedAt.IsZero() {
 		s.Timestamp = r.CheckedAt.UTC().Format("2006-01-02T15:04:05")
@@ -282,8 +296,7 @@ func (r *Report) suite() junitSuite {
 	}
 	for i := range r.Claims {
 		c := &r.Claims[i]
-		s.add("claim", c.ID, c.Counts,
-			junitResult{Message: string(c.Status), Type: string(c.Status), Text: shown(c.Text)})
+		s.add("claim", c.ID, c.gated(on), c.junit())
 		for k := range c.Sources {
 			src := &c.Sources[k]
 			s.add("source", c.ID+" "+shownURL(src.URL), src.Result.Counts, src.junit())
@@ -294,10 +307,35 @@ func (r *Report) suite() junitSuite {
 		s.Cases = append(s.Cases, junitCase{Class: "input", Name: s.Name, Error: &junitResult{Message: shown(r.Error)}})
 	}
 	for _, up := range r.Upstream {
-		counts := map[State]Counts{Invalid: CountFailure, Unverifiable: CountUnverifiable}[up.State]
+		counts := map[State]Counts{
+			Invalid: CountFailure, Unverifiable: CountUnverifiable, Pending: CountUnverifiable,
+		}[up.State]
 		s.add("upstream", up.title(), cmp.Or(counts, CountPass), junitResult{Message: up.Why(), Type: string(up.State)})
 	}
 	return s
+}
+
+// gated says what a claim counts as at a gate.
+func (c *ClaimReport) gated(on FailOn) Counts {
+	switch {
+	case c.Finding == Supported, c.Counts == CountFailure:
+		return c.Counts
+	case c.Finding == Doubtful && on != FailOnInvalid:
+		return CountFailure
+	}
+	return CountUnverifiable
+}
+
+func (c *ClaimReport) junit() junitResult {
+	word := string(c.Status)
+	if c.Finding == Doubtful {
+		word = string(ClaimDoubtful)
+	}
+	lines := []string{shown(c.Text), shown(c.Detail)}
+	for i := range c.Differs {
+		lines = append(lines, "excerpt: "+shown(c.Differs[i].Sentence))
+	}
+	return junitResult{Message: word, Type: word, Text: strings.Join(lines, "\n")}
 }
 
 func (s *SourceReport) junit() junitResult {

@@ -235,7 +235,7 @@ func TestThreatHostileStrings(t *testing.T) {
 	if err := r.WriteText(&b, false); err != nil {
 		t.Fatal(err)
 	}
-	if err := verify.WriteJUnit(&b, r); err != nil {
+	if err := verify.WriteJUnit(&b, "", r); err != nil {
 		t.Fatal(err)
 	}
 	b.WriteString(text(&verify.Report{Error: r.Error}))

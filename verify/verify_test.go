@@ -57,7 +57,7 @@ func TestURL(t *testing.T) {
 	}{
 		{"answer", anAnswer, verify.KindResponse, verify.Trusted, verify.OutputBound, nil},
 		{"manifest", cite, verify.KindManifest, verify.Trusted, verify.OutputUnchecked, nil},
-		{"manifest to be", cite, verify.KindManifest, verify.Unverifiable, verify.ManifestPending, func() { w.status(cite, http.StatusAccepted) }},
+		{"manifest to be", cite, verify.KindManifest, verify.Pending, verify.ManifestPending, func() { w.status(cite, http.StatusAccepted) }},
 		{"nothing", "/nothing", verify.KindResponse, verify.Unverifiable, verify.ResponseUnreadable, nil},
 		{"page", "/source", verify.KindResponse, verify.Unverifiable, verify.HeaderMissing, nil},
 	} {

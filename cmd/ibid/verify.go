@@ -22,7 +22,7 @@ type verifyFlags struct {
 	junit, url, tenant   string
 	save                 string // the directory for bundles
 	trust                []string
-	level                string
+	level, failOn        string
 	allow                server.Networks // only the networks that may be reached
 	checker              *server.Checker
 }
@@ -38,13 +38,21 @@ names, checks their signatures, and reads each source again: does it say what is
 quoted from it? A URL is that of an answer or of a manifest. A FILE is a manifest,
 a stored bundle, an answer document of ibid, or what curl -i printed.
 
-The report ends in one state:
+The report has two findings. One is about the sources, and what was signed:
 
   trusted        nothing failed, and you trust who signed it (--trust)
   valid          nothing failed, but you have not said that you trust the signer,
                  or nobody signed
+  pending        the manifest is not built yet
   unverifiable   nothing failed, but something could not be looked at
   invalid        something failed
+
+The other is about what is claimed, and counts the claims:
+
+  supported      the excerpts of its sources say it
+  doubtful       a number, a name, a negation or a word like that is another one in
+                 the excerpt, or the excerpt has next to nothing of it
+  not checked    nobody can say: read it
 
 Sources, manifests and keys are named by others, so addresses that are not
 public are refused, and all ports but 80 and 443, unless --allow-net names their
@@ -59,9 +67,10 @@ bundles: all that is needed to verify a manifest again --offline, for years.
 --report tells publishers who ask for it what failed of theirs: each record that
 ibid incidents lists of it, signed with the key that ibid key new --data made.
 
-Exit codes: 0 trusted or valid, 1 invalid, 2 unverifiable, or it cannot be read.
-Of several, the first of these that occurs: 2 for one that cannot be read, 1, 2,
-0.`,
+Exit codes: 0 trusted or valid, and no claim doubtful; 1 invalid, or a claim is
+doubtful, unless --fail-on invalid; 2 unverifiable or pending, or it cannot be
+read. Of several, the first of these that occurs: 2 for one that cannot be read,
+1, 2, 0.`,
 		Example: `  ibid verify https://agent.example/answers/1 --trust agent.example
   curl -is https://agent.example/ask >answer.txt
   ibid verify answer.txt --url https://agent.example/ask
@@ -95,6 +104,9 @@ func (f *verifyFlags) add(cmd *cobra.Command) {
 	)
 	addChoice(cmd, server.OneOf(&f.level, "LEVEL", "1", "2", "3"), "require-level",
 		"fail what does not reach this conformance `LEVEL`: 1, 2 or 3")
+	f.failOn = string(verify.FailOnDoubtful)
+	addChoice(cmd, server.OneOf(&f.failOn, "WHAT", string(verify.FailOnDoubtful), string(verify.FailOnInvalid)), "fail-on",
+		"`WHAT` fails: a doubtful claim and what is invalid, or invalid only")
 	flags.StringVar(
 		&f.save, "save", "",
 		"keep a stored bundle of each manifest in this `DIRECTORY`, with its sources that are unchanged",

@@ -37,6 +37,8 @@ type verifying struct {
 	poster    *verify.Poster        // nil: as ring
 	reports   []*verify.Report      // all so far, for JUnit
 	count     map[string]int        // of reports, by state; "" are those that could not be read
+	doubtful  int                   // claims
+	failed    bool                  // a report fails by --fail-on
 	incidents int                   // that are new
 	// an address was refused that --allow-net could allow, and the report did not say so
 	blocked bool
@@ -71,9 +73,9 @@ func (v *verifying) run(ctx context.Context, names []string) error {
 	switch {
 	case v.count[""] > 0:
 		return errReported
-	case v.count[string(verify.Invalid)] > 0:
+	case v.failed:
 		return errNo
-	case v.count[string(verify.Unverifiable)] > 0:
+	case v.count[string(verify.Unverifiable)]+v.count[string(verify.Pending)] > 0:
 		return errReported
 	}
 	return nil
@@ -209,6 +211,8 @@ func verifyHint(name string, err error) string {
 func (v *verifying) tell(ctx context.Context, one verified) error {
 	r := one.report
 	v.count[string(r.State)]++
+	v.failed = v.failed || r.Fails(verify.FailOn(v.flags.failOn))
+	v.doubtful += r.Findings.Claims.Doubtful
 	if v.flags.junit != "" {
 		v.reports = append(v.reports, r)
 	}
@@ -352,7 +356,7 @@ func (v *verifying) writeJUnit(f *os.File) error {
 	if f == nil {
 		return nil
 	}
-	if err := errors.Join(verify.WriteJUnit(f, v.reports...), f.Close()); err != nil {
+	if err := errors.Join(verify.WriteJUnit(f, verify.FailOn(v.flags.failOn), v.reports...), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", v.flags.junit, bare(err))
 	}
 	return nil
@@ -362,13 +366,18 @@ func (v *verifying) writeJUnit(f *os.File) error {
 func (v *verifying) sum(n int) {
 	if n > 1 {
 		var parts []string
-		for _, state := range []verify.State{verify.Trusted, verify.Valid, verify.Unverifiable, verify.Invalid} {
+		for _, state := range []verify.State{
+			verify.Trusted, verify.Valid, verify.Pending, verify.Unverifiable, verify.Invalid,
+		} {
 			if of := v.count[string(state)]; of > 0 {
 				parts = append(parts, fmt.Sprintf("%d %s", of, state))
 			}
 		}
 		if of := v.count[""]; of > 0 {
 			parts = append(parts, fmt.Sprintf("%d could not be read", of))
+		}
+		if v.doubtful > 0 {
+			parts = append(parts, plural(v.doubtful, "doubtful claim"))
 		}
 		say(v.err, "%d inputs: %s", n, strings.Join(parts, ", "))
 	}

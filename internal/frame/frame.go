@@ -208,15 +208,10 @@ func (s *Splitter) tooLarge() {
 	s.emit(Frame{Event: s.sse.name, Err: s.damage(ErrTooLarge)})
 }
 
-// keep appends b to buf. It is not append because that would double a buffer near the limit to far past it: what is
-// more than half the limit gets all of it.
+// keep appends b to buf. It is not append because that would double a buffer near the limit to far past it.
 func (s *Splitter) keep(b []byte) {
 	if need := len(s.buf) + len(b); need > cap(s.buf) {
-		size, most := max(2*cap(s.buf), 1024), s.limit()+maxName+maxField+1 // see lineRoom
-		if size > most/2 {
-			size = most
-		}
-		grown := make([]byte, len(s.buf), max(need, size))
+		grown := make([]byte, len(s.buf), max(need, min(max(2*cap(s.buf), 1024), s.limit())))
 		copy(grown, s.buf)
 		s.buf = grown
 	}
@@ -356,7 +351,7 @@ func kindOf(b []byte) (Kind, int) {
 		return Unknown, lead
 	case fieldData, fieldEvent, fieldIgnored:
 		return SSE, lead
-	case fieldBare, fieldOther:
+	case fieldNone, fieldBare, fieldOther:
 	}
 	return Other, lead
 }

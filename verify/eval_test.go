@@ -1,0 +1,150 @@
+package verify
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/support"
+)
+
+// What is asked of doubtful claims, where claims were written from the passages that they cite.
+const (
+	mostFalseAlarms = .02 // of the claims that people call supported
+	leastQuiet      = .75 // of answers with 20 such claims, those without a doubtful one
+)
+
+// The false alarms that may come of each rule alone: with both, three of four answers of 20 claims are quiet.
+const (
+	mostByScore      = .005
+	mostByDifference = .009
+)
+
+// doubts are what is known of one claim.
+type doubts struct {
+	supported bool    // for people
+	score     float64 // the least threshold from which the score makes it doubtful; above 1: none
+	share     float64 // the largest shownShare at which a difference does; negative: none
+}
+
+func (d *doubts) doubtful() bool { return d.score <= doubtfulScore || d.share >= shownShare }
+
+// readDoubts asks the default checker of a set of pairs that people judged, and of their claims with another's passages.
+func readDoubts(t *testing.T, name string) (own, others []doubts) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(testenv.Shared(t), "eval", name+".dev.jsonl"))
+	if err != nil {
+		t.Skipf("the evaluation data are not here: %v", err)
+	}
+	type row struct {
+		Claim, Label, Question string
+		Passages               []string
+	}
+	var rows []row
+	for d := json.NewDecoder(bytes.NewReader(b)); d.More(); {
+		var r row
+		if err := d.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, r)
+	}
+	const apart = 97 // rows beside each other may be about one thing
+	ask := func(shift int) []doubts {
+		pairs := make([]support.Pair, len(rows))
+		for i := range rows {
+			pairs[i].Claim = rows[i].Claim
+			for _, text := range rows[(i+shift)%len(rows)].Passages {
+				pairs[i].Passages = append(pairs[i].Passages, support.Passage{Text: text})
+			}
+		}
+		verdicts, err := (&support.Lexical{}).Check(t.Context(), pairs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list := make([]doubts, len(rows))
+		for i := range list {
+			d, v := &list[i], &verdicts[i]
+			d.supported, d.score, d.share = rows[i].Label == "supported", 2, -1
+			if v.Label == support.Supported {
+				continue // setVerdict looks at nothing else
+			}
+			if saysNothing(&pairs[i], v, 2) {
+				d.score = math.Nextafter(*v.Score, 1)
+			}
+			for _, least := range shareSteps {
+				if len(differences(&pairs[i], v, least)) > 0 {
+					d.share = least
+				}
+			}
+		}
+		return list
+	}
+	return ask(0), ask(apart)
+}
+
+var (
+	scoreSteps = []float64{.02, .04, .06, .08, .1} // beyond it other sets have too many false alarms
+	shareSteps = []float64{.4, .5, .55, .6, .65, .7, .75, .8, .85, .9, 1}
+)
+
+// rate is the share of those for which something is so.
+func rate(list []doubts, only, is func(*doubts) bool) float64 {
+	n, all := 0, 0
+	for i := range list {
+		if only(&list[i]) {
+			if all++; is(&list[i]) {
+				n++
+			}
+		}
+	}
+	return float64(n) / float64(max(all, 1))
+}
+
+// TestEvalDoubtful counts how many claims that people call supported by their passages are doubtful (false alarms), how
+// many of those that they do not, and how many with the passages of another claim. It prints the thresholds that follow
+// from the false alarms asked, and fails if others are in use: `make eval` prints it.
+func TestEvalDoubtful(t *testing.T) {
+	supported := func(d *doubts) bool { return d.supported }
+	other := func(d *doubts) bool { return !d.supported }
+	anyOf := func(*doubts) bool { return true }
+	var cited []doubts
+	for _, set := range []struct {
+		name  string
+		cites bool // its claims were written from these passages
+	}{{"attribench", true}, {"wice_oracle", true}, {"fever_symmetric", false}, {"healthver", false}, {"climate_fever", false}} {
+		own, others := readDoubts(t, set.name)
+		t.Logf("%-16s doubtful: %.4f of the supported claims, %.3f of the others, %.3f over other passages", set.name,
+			rate(own, supported, (*doubts).doubtful), rate(own, other, (*doubts).doubtful), rate(others, anyOf, (*doubts).doubtful))
+		if set.cites {
+			cited = append(cited, own...)
+		}
+	}
+	alarms := rate(cited, supported, (*doubts).doubtful)
+	quiet := func(n float64) float64 { return math.Pow(1-alarms, n) }
+	t.Logf("claims written from what they cite: false alarms in %.4f; answers without one: %.3f of 5 claims, %.3f of 20",
+		alarms, quiet(5), quiet(20))
+	score, share := 0., 2.
+	for _, x := range scoreSteps {
+		if rate(cited, supported, func(d *doubts) bool { return d.score <= x }) <= mostByScore {
+			score = x
+		}
+	}
+	for _, x := range shareSteps {
+		if rate(cited, supported, func(d *doubts) bool { return d.share >= x }) <= mostByDifference {
+			share = min(share, x)
+		}
+	}
+	t.Logf("thresholds that follow: doubtfulScore = %v, shownShare = %v", score, share)
+	if got, want := fmt.Sprint(doubtfulScore, shownShare), fmt.Sprint(score, share); got != want {
+		t.Errorf("doubtfulScore and shownShare are %s, and %s follow from the data", got, want)
+	}
+	if alarms > mostFalseAlarms || quiet(20) < leastQuiet {
+		t.Errorf("false alarms: %.4f, want at most %v; %.3f of answers of 20 have none, want %v",
+			alarms, mostFalseAlarms, quiet(20), leastQuiet)
+	}
+}

@@ -1,0 +1,28 @@
+package verify
+
+import (
+	"context"
+
+	"github.com/ibidhq/ibid/support"
+)
+
+// CompareClaim compares one claim with what was found about its sources.
+func CompareClaim(
+	ctx context.Context, claim string, results []SourceResult, checker, judge support.Checker,
+) (ClaimReport, error) {
+	list := []ClaimReport{{Text: claim}}
+	err := compareClaims(ctx, []evidence{{&list[0], results}}, checker, judge)
+	return list[0], err
+}
+
+// CompareClaims does so with several, each with the same results.
+func CompareClaims(
+	ctx context.Context, claims []string, results [][]SourceResult, checker, judge support.Checker,
+) ([]ClaimReport, error) {
+	list, all := make([]ClaimReport, len(claims)), make([]evidence, len(claims))
+	for i := range claims {
+		list[i].Text = claims[i]
+		all[i] = evidence{&list[i], results[i]}
+	}
+	return list, compareClaims(ctx, all, checker, judge)
+}
