@@ -152,7 +152,8 @@ var allowedModules = map[string][]string{
 		"go.opentelemetry.io/otel",
 		"golang.org/x/sync",
 	},
-	"internal/httpx": {"golang.org/x/sync"},
+	"internal/httpx":   {"golang.org/x/sync"},
+	"internal/testenv": {"github.com/google/go-cmp"},
 	"api": {
 		"github.com/google/uuid",
 		"github.com/prometheus/client_golang/prometheus",

@@ -17,13 +17,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/server/servertest"
 	"github.com/ibidhq/ibid/store"
 )
@@ -49,14 +49,9 @@ func openNode(t *testing.T, dir string, configure func(n *node, o *api.Options))
 	n := &node{Server: httptest.NewUnstartedServer(nil), log: &servertest.Log{}, dir: dir}
 	n.URL = "http://" + n.Listener.Addr().String()
 	t.Cleanup(func() { n.end(t) })
-	var err error
-	if n.store, err = store.Open(t.Context(), filepath.Join(dir, "ibid.db"), nil); err != nil {
-		t.Fatal(err)
-	}
+	n.store = testenv.Must(store.Open(t.Context(), filepath.Join(dir, "ibid.db"), nil))(t)
 	n.ending = append(n.ending, n.store.Close)
-	if n.bus, err = bus.Open(t.Context(), bus.Embedded, nil); err != nil {
-		t.Fatal(err)
-	}
+	n.bus = testenv.Must(bus.Open(t.Context(), bus.Embedded, nil))(t)
 	n.ending = append(n.ending, n.bus.Close)
 	o := &api.Options{
 		Store: n.store, Bus: n.bus, Guard: gateway.NewGuard(&gateway.GuardOptions{Store: n.store}), Version: "v1.2.3",
@@ -64,9 +59,7 @@ func openNode(t *testing.T, dir string, configure func(n *node, o *api.Options))
 		Logger:  slog.New(slog.NewJSONHandler(n.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	configure(n, o)
-	if n.api, err = api.New(o); err != nil {
-		t.Fatal(err)
-	}
+	n.api = testenv.Must(api.New(o))(t)
 	n.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/openai/") || strings.HasPrefix(r.URL.Path, "/gemini/") {
 			if o.Gateway != nil {
@@ -130,10 +123,7 @@ type response struct {
 // do makes a request. fields are header fields, by turns name and value; "Host" is the host.
 func (n *node) do(t *testing.T, method, path, body string, fields ...string) *response {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, n.URL, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testenv.Must(http.NewRequestWithContext(t.Context(), method, n.URL, strings.NewReader(body)))(t)
 	// Hostile paths must arrive as they are.
 	r.URL.Opaque = path
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -143,15 +133,9 @@ func (n *node) do(t *testing.T, method, path, body string, fields ...string) *re
 		}
 		r.Header.Set(fields[i], fields[i+1])
 	}
-	res, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testenv.Must(http.DefaultTransport.RoundTrip(r))(t)
 	defer res.Body.Close()
-	got, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(io.ReadAll(res.Body))(t)
 	return &response{res, string(got)}
 }
 
@@ -175,8 +159,26 @@ func (n *node) read(t *testing.T, path string, v any, fields ...string) {
 // bearer returns the header field of an access token.
 func bearer(token string) []string { return []string{"Authorization", "Bearer " + token} }
 
-// wantProblem checks that res is a problem with that status and code.
-func wantProblem(t *testing.T, res *response, status int, code string) {
+// codes are the codes of problems by their status. That of 403 is a token's, or gateway.CodeForeign.
+var codes = map[int]string{
+	400: gateway.CodeBadRequest, 401: gateway.CodeToken, 403: gateway.CodeScope, 404: gateway.CodeNotFound,
+	405: gateway.CodeMethod, 409: gateway.CodeConflict, 413: gateway.CodeTooLarge, 415: gateway.CodeMediaType,
+	422: gateway.CodeUnreadable, 429: gateway.CodeTooMany, 500: gateway.CodeInternal, 503: gateway.CodeUnavailable,
+}
+
+// wantForeign checks that res is the problem of a page or a host that is not ours.
+func wantForeign(t *testing.T, res *response) {
+	t.Helper()
+	wantCode(t, res, 403, gateway.CodeForeign)
+}
+
+// wantProblem checks that res is a problem with that status.
+func wantProblem(t *testing.T, res *response, status int) {
+	t.Helper()
+	wantCode(t, res, status, codes[status])
+}
+
+func wantCode(t *testing.T, res *response, status int, code string) {
 	t.Helper()
 	var p struct {
 		Type, Title, Detail string
@@ -203,17 +205,10 @@ func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	want := testenv.Must(os.ReadFile(file))(t)
+	testenv.Equal(t, file, string(want), got)
 }
 
 // goldenJSON is golden for JSON, which the file has with line breaks.
@@ -259,19 +254,13 @@ func call(id string, a *ibid.Answer) *store.Call {
 
 func (n *node) put(t *testing.T, calls ...*store.Call) {
 	t.Helper()
-	if err := n.store.Put(t.Context(), calls); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, n.store.Put(t.Context(), calls))
 }
 
 // token makes an access token.
 func (n *node) token(t *testing.T, tenant string, scopes ...string) (secret string) {
 	t.Helper()
-	secret, err := n.store.NewToken(t.Context(), &store.Token{Tenant: tenant, Scopes: scopes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return secret
+	return testenv.Must(n.store.NewToken(t.Context(), &store.Token{Tenant: tenant, Scopes: scopes}))(t)
 }
 
 func TestNewNeedsParts(t *testing.T) {
@@ -314,9 +303,7 @@ func TestOpenPaths(t *testing.T) {
 	if got := n.get(t, "/metrics").body; !strings.Contains(got, `ibid_api_requests_total{method="GET",route="/healthz",status="200"} 1`) {
 		t.Errorf("the metrics lack a request:\n%s", got)
 	}
-	if err := n.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, n.store.Close())
 	res = n.get(t, "/readyz")
 	if res.StatusCode != 200 { // calls succeed: the gateway is not to be taken out of service
 		t.Errorf("without the store: %d", res.StatusCode)
@@ -341,7 +328,7 @@ func TestMethods(t *testing.T) {
 	} {
 		for _, method := range []string{"PUT", "OPTIONS", "BREW"} {
 			res := n.do(t, method, path, "")
-			wantProblem(t, res, 405, gateway.CodeMethod)
+			wantProblem(t, res, 405)
 			if got := res.Header.Get("Allow"); got != allow {
 				t.Errorf("%s %s: Allow %q, want %q", method, path, got, allow)
 			}
@@ -354,7 +341,7 @@ func TestMethods(t *testing.T) {
 		"/v1/", "/v1/nothing", "/v1/answers/", "/v1/answers/a/b", "/favicon.ico", "/v1/answers/..", "/v1//answers", "/healthz/",
 		"/v1/answers/%2e%2e", "/./healthz", "/v1/runs//events", "/v2/answers", "/openai/v1/responses",
 	} {
-		wantProblem(t, n.get(t, path), 404, gateway.CodeNotFound)
+		wantProblem(t, n.get(t, path), 404)
 	}
 }
 
@@ -365,15 +352,15 @@ func TestHostileIDs(t *testing.T) {
 	long := strings.Repeat("x", 10<<10)
 	for _, id := range []string{"ans_2", "ans_1%2F", "ans_1%2f..%2f", "%00", "ans_1%00", "%0a", "%ff", "%F0%9F%90%A6", "'--", "%25", long, "ans_1;", "*"} {
 		for _, list := range []string{"answers", "conversations", "runs"} {
-			wantProblem(t, n.get(t, "/v1/"+list+"/"+id), 404, gateway.CodeNotFound)
+			wantProblem(t, n.get(t, "/v1/"+list+"/"+id), 404)
 		}
-		wantProblem(t, n.do(t, "DELETE", "/v1/answers/"+id, ""), 404, gateway.CodeNotFound)
-		wantProblem(t, n.do(t, "DELETE", "/v1/tokens/"+id, ""), 404, gateway.CodeNotFound)
+		wantProblem(t, n.do(t, "DELETE", "/v1/answers/"+id, ""), 404)
+		wantProblem(t, n.do(t, "DELETE", "/v1/tokens/"+id, ""), 404)
 	}
 	for _, id := range []string{"%00", "%ff", long} {
-		wantProblem(t, n.get(t, "/v1/runs/"+id+"/events"), 404, gateway.CodeNotFound)
-		wantProblem(t, n.get(t, "/v1/runs/"+id+"/summary"), 404, gateway.CodeNotFound)
-		wantProblem(t, n.do(t, "POST", "/v1/runs/"+id+"/steps", `{"step_number": 1}`), 400, gateway.CodeBadRequest)
+		wantProblem(t, n.get(t, "/v1/runs/"+id+"/events"), 404)
+		wantProblem(t, n.get(t, "/v1/runs/"+id+"/summary"), 404)
+		wantProblem(t, n.do(t, "POST", "/v1/runs/"+id+"/steps", `{"step_number": 1}`), 400)
 	}
 	if got := n.get(t, "/v1/answers/ans_1").StatusCode; got != 200 {
 		t.Errorf("the answer itself: %d", got)
@@ -394,7 +381,7 @@ func TestBadQueries(t *testing.T) {
 		"/v1/runs/r/summary?excerpt=-1", "/v1/runs/r/summary?excerpt=10001", "/v1/runs/r/summary?adjust=yes", "/v1/runs/r/summary?as=xml",
 		"/v1/runs/r/summary?limit=3", "/v1/feedback?cursor=x", "/v1/feedback?by=ann",
 	} {
-		wantProblem(t, n.get(t, path), 400, gateway.CodeBadRequest)
+		wantProblem(t, n.get(t, path), 400)
 	}
 	res := n.get(t, "/v1/answers?talk=c")
 	if !strings.Contains(res.body, "q, source, conversation, run, verification, cursor, limit, unit, style") {
@@ -408,15 +395,13 @@ func TestBadQueries(t *testing.T) {
 // A store that is away is a 503 everywhere, never a 500.
 func TestWithoutStore(t *testing.T) {
 	n := newNode(t, &gateway.GuardOptions{Bootstrap: "b"})
-	if err := n.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, n.store.Close())
 	for _, path := range []string{
 		"/v1/answers", "/v1/answers/ans_1", "/v1/conversations", "/v1/conversations/c", "/v1/sources?id=x", "/v1/runs", "/v1/runs/r", "/v1/runs/r/events",
 		"/v1/tokens",
 	} {
 		res := n.get(t, path, "Authorization", "Bearer b")
-		wantProblem(t, res, 503, gateway.CodeUnavailable)
+		wantProblem(t, res, 503)
 		if res.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: no Retry-After", path)
 		}
@@ -435,9 +420,7 @@ func TestLog(t *testing.T) {
 	n.get(t, "/v1/answers?q=secretquery", as...)
 	n.do(t, "POST", "/v1/decode", `{"text": "secretbody"}`, as...)
 	res := n.do(t, "POST", "/v1/decode", "secretbody\x00", as...)
-	if err := n.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, n.store.Close())
 	n.get(t, "/v1/answers?q=secretquery", as...)
 	n.Close() // the last lines are written after the response
 	log := n.log.String()

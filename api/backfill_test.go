@@ -15,6 +15,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/watch"
 )
@@ -40,15 +41,11 @@ func (l lines) Write(p []byte) (int, error) {
 func newWhole(t *testing.T, dir string, provider *url.URL) *whole {
 	t.Helper()
 	w := &whole{said: make(lines, 10)}
-	var err error
-	w.backfill, err = watch.NewBackfill(&watch.BackfillOptions{
+	w.backfill = testenv.Must(watch.NewBackfill(&watch.BackfillOptions{
 		Rules:  []watch.Rule{{Upstream: "gemini", Provider: "gemini", Timeout: 20 * time.Second}},
 		Logger: slog.New(slog.NewJSONHandler(w.said, nil)),
 		Store:  func(ctx context.Context, c *store.Call) error { return w.gateway.Keep(ctx, c) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	w.node = openNode(t, dir, func(n *node, o *api.Options) {
 		n.capture(t, o, "gemini", provider, gateway.Options{CaptureWait: time.Minute, Backfill: w.backfill})
 		w.gateway = o.Gateway

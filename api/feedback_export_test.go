@@ -7,9 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -41,10 +39,7 @@ func TestFeedbackExport(t *testing.T) {
 	if got := res.Header.Get("Content-Type"); res.StatusCode != 200 || !strings.HasPrefix(got, "text/csv") {
 		t.Fatalf("%d %s", res.StatusCode, got)
 	}
-	rows, err := csv.NewReader(strings.NewReader(res.body)).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := testenv.Must(csv.NewReader(strings.NewReader(res.body)).ReadAll())(t)
 	var got []string
 	for _, row := range rows[1:] {
 		got = append(got, fmt.Sprint(row[2:4], row[5:])) // without ids and times
@@ -56,18 +51,14 @@ func TestFeedbackExport(t *testing.T) {
 		"[ann ] [r 1 d2 Two     1 '=1+1]",
 		"[ann ] [r 1 d1 One 0.75 retriever   0.5 ]",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%v\n(-want +got):\n%s", rows[0], diff)
-	}
+	testenv.Equal(t, fmt.Sprintf("%v\n", rows[0]), want, got)
 
 	lines := strings.Split(strings.TrimSpace(n.get(t, "/v1/feedback?as=jsonl&run=r").body), "\n")
 	if len(lines) != 2 {
 		t.Fatalf("%d lines: %s", len(lines), lines)
 	}
 	var line map[string]any
-	if err := json.Unmarshal([]byte(lines[1]), &line); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, json.Unmarshal([]byte(lines[1]), &line))
 	for _, column := range rows[0] {
 		if _, there := line[column]; !there {
 			t.Errorf("JSON lines have no %s: %s", column, lines[1])
@@ -77,8 +68,8 @@ func TestFeedbackExport(t *testing.T) {
 		t.Errorf("%v", line)
 	}
 
-	wantProblem(t, n.get(t, "/v1/feedback?as=xlsx"), 400, gateway.CodeBadRequest)
-	wantProblem(t, n.get(t, "/v1/feedback?as=csv&cursor=x"), 400, gateway.CodeBadRequest)
+	wantProblem(t, n.get(t, "/v1/feedback?as=xlsx"), 400)
+	wantProblem(t, n.get(t, "/v1/feedback?as=csv&cursor=x"), 400)
 	if got := n.do(t, "HEAD", "/v1/feedback?as=csv", ""); got.StatusCode != 200 || got.body != "" {
 		t.Errorf("HEAD: %d %s", got.StatusCode, got.body)
 	}
@@ -91,9 +82,7 @@ func TestFeedbackExportPages(t *testing.T) {
 	const many = store.MaxLimit + 7
 	half := 0.5
 	for range many {
-		if err := n.store.AddFeedback(t.Context(), store.DefaultTenant, &store.Feedback{Run: "r", Source: "d", Relevance: &half}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, n.store.AddFeedback(t.Context(), store.DefaultTenant, &store.Feedback{Run: "r", Source: "d", Relevance: &half}))
 	}
 	if got := strings.Count(n.get(t, "/v1/feedback?as=jsonl").body, "\n"); got != many {
 		t.Errorf("%d lines", got)

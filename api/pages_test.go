@@ -7,9 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -43,9 +41,7 @@ func TestThreadPages(t *testing.T) {
 	for _, m := range talk.Messages {
 		said = append(said, m.Text+m.AnswerID)
 	}
-	if diff := cmp.Diff([]string{"Question 2", "ans_002", "Question 3", "ans_003", "Question 4", "ans_004"}, said); diff != "" {
-		t.Errorf("the page before (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "the page before", []string{"Question 2", "ans_002", "Question 3", "ans_003", "Question 4", "ans_004"}, said)
 	n.read(t, query("/v1/conversations/c1", "cursor", *talk.NextCursor), &talk)
 	if len(talk.Messages) != 5 || talk.Messages[0].Text != "Be brief." || talk.NextCursor != nil {
 		t.Errorf("the first page: %+v", talk)
@@ -68,7 +64,7 @@ func TestThreadPages(t *testing.T) {
 		t.Errorf("the first page: %+v", run)
 	}
 	for _, path := range []string{"/v1/runs/r1?limit=101", "/v1/runs/r1?cursor=x", "/v1/conversations/c1?limit=0", "/v1/conversations/c1?cursor=x"} {
-		wantProblem(t, n.get(t, path), 400, gateway.CodeBadRequest)
+		wantProblem(t, n.get(t, path), 400)
 	}
 }
 
@@ -76,13 +72,10 @@ func TestThreadPages(t *testing.T) {
 func TestDamagedIndex(t *testing.T) {
 	n := newNode(t, nil)
 	n.put(t, call("ans_1", herons("https://heron.example/")))
-	db, err := sql.Open("sqlite", filepath.Join(n.dir, "ibid.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := testenv.Must(sql.Open("sqlite", filepath.Join(n.dir, "ibid.db")))(t)
 	defer db.Close()
 	if _, err := db.Exec("DELETE FROM words_data"); err != nil {
 		t.Fatal(err)
 	}
-	wantProblem(t, n.get(t, "/v1/answers?q=herons"), 500, gateway.CodeInternal)
+	wantProblem(t, n.get(t, "/v1/answers?q=herons"), 500)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
@@ -102,10 +103,7 @@ func keysAndLog(t *testing.T, p *manifest.Publisher, s *store.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Log, err = tlog.Open(t.Context(), &tlog.Options{Origin: strings.TrimPrefix(p.Origin, "http://") + "/log", Tiles: s.Tiles(), Key: signer})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p.Log = testenv.Must(tlog.Open(t.Context(), &tlog.Options{Origin: strings.TrimPrefix(p.Origin, "http://") + "/log", Tiles: s.Tiles(), Key: signer}))(t)
 }
 
 // fetcher returns one that may reach the networks besides the public ones, and waits for nothing.
@@ -153,10 +151,7 @@ func (p *press) publish(t *testing.T, c *store.Call) {
 // build builds what is to be published until so many manifests of a run were told of.
 func (p *press) build(t *testing.T, run string, n int) {
 	t.Helper()
-	w, err := watch.NewPublishing(&watch.PublishingOptions{Store: p.store, Publisher: p.publisher, Fetcher: fetcher(t, loopback), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := testenv.Must(watch.NewPublishing(&watch.PublishingOptions{Store: p.store, Publisher: p.publisher, Fetcher: fetcher(t, loopback), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	done := make(chan error)
@@ -164,10 +159,7 @@ func (p *press) build(t *testing.T, run string, n int) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for range tick.C {
-		events, err := p.store.Events(t.Context(), store.DefaultTenant, run, 0, 1000)
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := testenv.Must(p.store.Events(t.Context(), store.DefaultTenant, run, 0, 1000))(t)
 		built := 0
 		for i := range events {
 			if events[i].Kind == store.EventManifest {
@@ -229,12 +221,12 @@ func TestPublished(t *testing.T) {
 	}
 	for _, path := range []string{"/runs/x/cite", "/runs/x/cite/ans_1", "/runs/x/cite.tlog-proof", "/runs/x/other", at.Path + ".2", "/log/nothing", "/log/"} {
 		got := p.get(t, path, "Host", "agent.example")
-		wantProblem(t, got, 404, gateway.CodeNotFound)
+		wantProblem(t, got, 404)
 	}
 	for _, path := range []string{"/runs/x", "/v1/answers", "/.well-known/other", "/schema/other"} {
-		wantProblem(t, p.get(t, path, "Host", "agent.example"), 403, gateway.CodeForeign)
+		wantForeign(t, p.get(t, path, "Host", "agent.example"))
 	}
-	wantProblem(t, p.do(t, "POST", at.Path, "", "Host", "agent.example"), 405, gateway.CodeMethod)
+	wantProblem(t, p.do(t, "POST", at.Path, "", "Host", "agent.example"), 405)
 }
 
 // What is not built yet is 202, also where the answer is on its way into the store; and what is published needs no token.
@@ -255,22 +247,16 @@ func TestPublishedPending(t *testing.T) {
 	}
 	answer := p.get(t, "/v1/answers/ans_1", bearer(secret)...)
 	want := []manifest.Announcement{{URL: "https://heron.example/", Manifest: at.URL}}
-	if diff := cmp.Diff(want, announced(t, answer)); diff != "" {
-		t.Errorf("Citation-Source (-want +got):\n%s", diff)
-	}
-	wantProblem(t, p.get(t, "/v1/answers/ans_1/manifest"), 401, gateway.CodeToken)
+	testenv.Equal(t, "Citation-Source", want, announced(t, answer))
+	wantProblem(t, p.get(t, "/v1/answers/ans_1/manifest"), 401)
 	other := p.token(t, "acme", store.ScopeRead)
-	wantProblem(t, p.get(t, "/v1/answers/ans_1/manifest", bearer(other)...), 404, gateway.CodeNotFound)
-	wantProblem(t, p.get(t, "/v1/runs/run_ans_1/manifest", bearer(other)...), 404, gateway.CodeNotFound)
+	wantProblem(t, p.get(t, "/v1/answers/ans_1/manifest", bearer(other)...), 404)
+	wantProblem(t, p.get(t, "/v1/runs/run_ans_1/manifest", bearer(other)...), 404)
 }
 
 func announced(t *testing.T, res *response) []manifest.Announcement {
 	t.Helper()
-	list, err := manifest.ParseHeader(res.Header.Values(manifest.HeaderName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
+	return testenv.Must(manifest.ParseHeader(res.Header.Values(manifest.HeaderName)))(t)
 }
 
 // The document of a published answer announces its manifest with the digest; what else is made of the answer is no response
@@ -283,35 +269,25 @@ func TestAnswerManifest(t *testing.T) {
 	var at, run where
 	p.read(t, "/v1/answers/ans_1/manifest", &at)
 	p.read(t, "/v1/runs/run_1/manifest", &run)
-	signed, err := p.store.Manifest(t.Context(), at.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	signed := testenv.Must(p.store.Manifest(t.Context(), at.Path))(t)
 	sum := signed.Digest()
-	salt, err := p.store.Salt(t.Context(), store.DefaultTenant, "ans_1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	salt := testenv.Must(p.store.Salt(t.Context(), store.DefaultTenant, "ans_1"))(t)
 	sha, hexSalt := hex.EncodeToString(sum[:]), hex.EncodeToString(salt)
 	want := where{Path: signed.TargetURI[len(p.URL):], URL: signed.TargetURI, State: "built", SHA256: &sha, Salt: &hexSalt}
-	if diff := cmp.Diff(want, at); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, at)
 	if run.State != "built" || !strings.HasSuffix(run.Path, "/cite") || *run.SHA256 == sha || run.Salt == nil || *run.Salt == hexSalt {
 		t.Errorf("of the run: %+v", run)
 	}
 	answer := p.get(t, "/v1/answers/ans_1")
 	announcement := []manifest.Announcement{{URL: url, Manifest: at.URL, Digest: sum[:]}}
-	if diff := cmp.Diff(announcement, announced(t, answer)); diff != "" {
-		t.Errorf("Citation-Source (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "Citation-Source", announcement, announced(t, answer))
 	for _, path := range []string{"/v1/answers/ans_1?as=markdown", "/v1/answers/ans_2"} {
 		if got := p.get(t, path); got.StatusCode != 200 || got.Header[manifest.HeaderName] != nil {
 			t.Errorf("%s: %d %v", path, got.StatusCode, got.Header)
 		}
 	}
-	wantProblem(t, p.get(t, "/v1/answers/ans_2/manifest"), 404, gateway.CodeNotFound)
-	wantProblem(t, p.get(t, "/v1/answers/ans_3/manifest"), 404, gateway.CodeNotFound)
+	wantProblem(t, p.get(t, "/v1/answers/ans_2/manifest"), 404)
+	wantProblem(t, p.get(t, "/v1/answers/ans_3/manifest"), 404)
 }
 
 // Who may publish or administer is told the salt of private hashes, and nobody else.
@@ -374,18 +350,18 @@ func TestNothingPublished(t *testing.T) {
 	n.put(t, call("ans_1", herons("https://heron.example/")))
 	for path := range paths {
 		res := n.get(t, path, "Host", "agent.example")
-		wantProblem(t, res, 404, gateway.CodeNotFound)
+		wantProblem(t, res, 404)
 		if !strings.Contains(res.body, "--attribution") {
 			t.Errorf("%s: %s", path, res.body)
 		}
 	}
-	wantProblem(t, n.get(t, "/v1/answers/ans_1/manifest"), 404, gateway.CodeNotFound)
+	wantProblem(t, n.get(t, "/v1/answers/ans_1/manifest"), 404)
 	if got := n.get(t, "/v1/answers/ans_1"); got.Header[manifest.HeaderName] != nil {
 		t.Errorf("%v", got.Header)
 	}
 	for _, path := range []string{"/runs/x/cite/ans_1", "/log/other"} {
 		res := newPress(t, 3).get(t, path)
-		if wantProblem(t, res, 404, gateway.CodeNotFound); strings.Contains(res.body, "--attribution") {
+		if wantProblem(t, res, 404); strings.Contains(res.body, "--attribution") {
 			t.Errorf("at level 3 it is not the level: %s", res.body)
 		}
 	}
@@ -399,7 +375,7 @@ func TestNothingPublished(t *testing.T) {
 				}
 				continue
 			}
-			wantProblem(t, res, 404, gateway.CodeNotFound)
+			wantProblem(t, res, 404)
 		}
 	}
 }
@@ -407,11 +383,9 @@ func TestNothingPublished(t *testing.T) {
 // A store that is away is a problem that passes, and no manifest that is not there: a verifier tries again.
 func TestPublishedStoreAway(t *testing.T) {
 	p := newPress(t, 3)
-	if err := p.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, p.store.Close())
 	res := p.get(t, "/runs/x/cite/ans_1")
-	if wantProblem(t, res, 503, gateway.CodeUnavailable); res.Header.Get("Retry-After") == "" {
+	if wantProblem(t, res, 503); res.Header.Get("Retry-After") == "" {
 		t.Errorf("%v", res.Header)
 	}
 	if got := p.get(t, manifest.DiscoveryPath).StatusCode; got != 200 {
@@ -448,9 +422,7 @@ func TestVerification(t *testing.T) {
 		}
 		for k := range pins {
 			if status.ID, status.CheckedAt = pins[k].ID, started; status.Status != "" {
-				if err := p.store.SetStatuses(t.Context(), store.DefaultTenant, []store.PinStatus{status}); err != nil {
-					t.Fatal(err)
-				}
+				testenv.OK(t, p.store.SetStatuses(t.Context(), store.DefaultTenant, []store.PinStatus{status}))
 			}
 		}
 		for _, path := range []string{"/v1/answers/" + id, "/v1/runs/" + c.Run, "/v1/conversations/c_" + id, "/v1/answers?run=" + c.Run} {

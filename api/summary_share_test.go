@@ -7,8 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
 )
@@ -25,33 +24,18 @@ func TestSummaryInProcess(t *testing.T) {
 	if _, err := n.store.Record(t.Context(), store.DefaultTenant, &store.Recording{Run: "r1", Trail: run, Finish: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.store.AddFeedback(t.Context(), store.DefaultTenant, &store.Feedback{Run: "r1", Step: 1, Source: "book", Relevance: new(1.0)}); err != nil {
-		t.Fatal(err)
-	}
-	s, err := n.api.Summary(t.Context(), store.DefaultTenant, "r1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, n.store.AddFeedback(t.Context(), store.DefaultTenant, &store.Feedback{Run: "r1", Step: 1, Source: "book", Relevance: new(1.0)}))
+	s := testenv.Must(n.api.Summary(t.Context(), store.DefaultTenant, "r1"))(t)
 	var got, want any
-	raw, err := json.Marshal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(raw, &got); err != nil {
-		t.Fatal(err)
-	}
+	raw := testenv.Must(json.Marshal(s))(t)
+	testenv.OK(t, json.Unmarshal(raw, &got))
 	n.read(t, "/v1/runs/r1/summary", &want)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, got)
 	if !strings.Contains(string(raw), `"feedback"`) {
 		t.Error("what people said is not in it")
 	}
 	for _, as := range []string{"json", "prov", "otlp"} {
-		body, err := n.api.ExportRun(t.Context(), store.DefaultTenant, "r1", as)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := testenv.Must(n.api.ExportRun(t.Context(), store.DefaultTenant, "r1", as))(t)
 		res := n.get(t, "/v1/runs/r1/summary?as="+as)
 		if res.StatusCode != 200 || !json.Valid(body) || as != "otlp" && strings.TrimSpace(res.body) != strings.TrimSpace(string(body)) {
 			t.Errorf("%q: %d %.300s\n%.300s", as, res.StatusCode, res.body, body)

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail/otel"
 )
@@ -70,9 +70,7 @@ func (n *node) wantTraced(t *testing.T) {
 	if summary.Original != "Where do herons nest?" || summary.Final != "In the old mill [mill.txt]." || len(summary.Steps) != 2 {
 		t.Fatalf("%+v", summary)
 	}
-	if diff := cmp.Diff(map[string][]string{"1": {"mill.txt"}, "2": {"mill.txt"}}, summary.Summary.Usage); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", map[string][]string{"1": {"mill.txt"}, "2": {"mill.txt"}}, summary.Summary.Usage)
 	find, chat := summary.Steps[0], summary.Steps[1]
 	if len(find.Sources) != 2 || find.Sources[1].Used || !slices.Equal(chat.After, []int{find.Number}) || !chat.Sources[0].Cited {
 		t.Errorf("%+v", summary.Steps)
@@ -122,9 +120,7 @@ func gzipped(t *testing.T, data []byte) string {
 	if _, err := w.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, w.Close())
 	return b.String()
 }
 
@@ -144,14 +140,8 @@ func tracesProto(t *testing.T, spans []string) []byte {
 	} {
 		body = strings.ReplaceAll(body, `"`+hexID+`"`, `"`+id+`"`)
 	}
-	if err := protojson.Unmarshal([]byte(body), data); err != nil {
-		t.Fatal(err)
-	}
-	b, err := proto.Marshal(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	testenv.OK(t, protojson.Unmarshal([]byte(body), data))
+	return testenv.Must(proto.Marshal(data))(t)
 }
 
 // What cannot be kept is counted, and what can is kept.
@@ -299,9 +289,7 @@ func TestTracesErrors(t *testing.T) {
 // A store that is away is told so that exporters try again.
 func TestTracesStoreAway(t *testing.T) {
 	n := newNode(t, nil)
-	if err := n.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, n.store.Close())
 	res := n.do(t, "POST", "/v1/traces", fmt.Sprintf(tracesOf, tracedRun()[3]), "Content-Type", "application/json")
 	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || !strings.HasPrefix(res.body, `{"code":14,`) {
 		t.Errorf("%d %v %s", res.StatusCode, res.Header, res.body)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/verify"
@@ -29,17 +30,10 @@ func TestVerifyTime(t *testing.T) {
 	const address, words = "https://heron.example/", "Grey herons usually lay four eggs in spring"
 	copies := &snapshot.MemoryCopies{}
 	page := &snapshot.Snapshot{URL: address, FinalURL: address, Status: 200, MediaType: "text/plain", Octets: []byte(words), Hash: snapshot.Hash([]byte(words))}
-	if err := copies.Keep(t.Context(), page); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, copies.Keep(t.Context(), page))
 	answer := &ibid.Answer{Text: "Herons lay eggs.", Sources: []ibid.Source{{ID: "s1", Kind: ibid.Web, URL: address}}}
-	if err := answer.Cite(ibid.Span{End: len(answer.Text)}, ibid.Ref{Source: "s1", Quote: words}); err != nil {
-		t.Fatal(err)
-	}
-	document, err := json.Marshal(answer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, answer.Cite(ibid.Span{End: len(answer.Text)}, ibid.Ref{Source: "s1", Quote: words}))
+	document := testenv.Must(json.Marshal(answer))(t)
 	for name, leaves := range map[string]time.Duration{"ends": 0, "leaves": 10 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -3,13 +3,13 @@ package biblio
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 var day = time.Date(2025, time.January, 2, 23, 30, 0, 0, time.UTC)
@@ -18,9 +18,7 @@ var day = time.Date(2025, time.January, 2, 23, 30, 0, 0, time.UTC)
 func write(tb testing.TB, f Format, m Markup, entries ...Entry) string {
 	tb.Helper()
 	var out bytes.Buffer
-	if err := Write(&out, f, entries, &Options{Markup: m}); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, Write(&out, f, entries, &Options{Markup: m}))
 	return out.String()
 }
 
@@ -77,9 +75,7 @@ func TestBibTeX(t *testing.T) {
 }
 `
 	got := write(t, BibTeX, Plain, Entry{Number: 1, Source: page}, Entry{Source: bare}, Entry{Source: upload}, Entry{Source: table}, Entry{Source: notes})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("BibTeX (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "BibTeX", want, got)
 }
 
 func TestRIS(t *testing.T) {
@@ -130,9 +126,7 @@ ER  -
 
 `
 	got := write(t, RIS, Plain, Entry{Source: page}, Entry{Source: pdf}, Entry{Source: upload}, Entry{Source: table}, Entry{Source: tool})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("RIS (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "RIS", want, got)
 }
 
 func TestCSLJSON(t *testing.T) {
@@ -206,9 +200,7 @@ func TestCSLJSON(t *testing.T) {
 `
 	seen := time.Date(2024, time.December, 24, 0, 0, 0, 0, time.UTC)
 	got := write(t, CSLJSON, Plain, Entry{Source: page, Accessed: seen}, Entry{Source: tool}, Entry{Source: upload})
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("CSL-JSON (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "CSL-JSON", want, got)
 	if got, want := write(t, CSLJSON, Plain), "[]\n"; got != want {
 		t.Errorf("no entries: %q, want %q", got, want)
 	}
@@ -301,9 +293,7 @@ func TestStyles(t *testing.T) {
 			for _, f := range []Format{APA, MLA, Chicago} {
 				got = append(got, strings.TrimSuffix(write(t, f, Markdown, Entry{Source: test.source}), "\n"))
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			testenv.Equal(t, "", want, got)
 		})
 	}
 }
@@ -328,9 +318,7 @@ func TestManyAuthors(t *testing.T) {
 		{Chicago, 11, "Ao, Xi, Xi Bo, Xi Co, Xi Do, Xi Eo, Xi Fo, Xi Go, et al. “T,” n.d."},
 	} {
 		got := write(t, test.f, Plain, Entry{Source: ibid.Source{Kind: ibid.File, Title: "T", Authors: authors(test.n)}})
-		if diff := cmp.Diff(test.want+"\n", got); diff != "" {
-			t.Errorf("%s, %d authors (-want +got):\n%s", test.f, test.n, diff)
-		}
+		testenv.Equal(t, fmt.Sprintf("%s, %d authors", test.f, test.n), test.want+"\n", got)
 	}
 }
 
@@ -353,21 +341,15 @@ func TestOrder(t *testing.T) {
 	}
 	want := "*“Élan”*. (2020).\n\n*The Middle*. (2020).\n\nØrsted, A. (2001). *Old*.\n\nØrsted, A. (2024a). *First*.\n\nØrsted, A. (2024b). *Second*.\n\n" +
 		"Zander, Z. (n.d.-a). *A*.\n\nZander, Z. (n.d.-b). *An Apple*.\n"
-	if diff := cmp.Diff(want, write(t, APA, Markdown, entries...)); diff != "" {
-		t.Errorf("APA without numbers (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "APA without numbers", want, write(t, APA, Markdown, entries...))
 
 	want = "*“Élan”*. 2020.\n\n*The Middle*. 2020.\n\nØrsted, Ann. *First*. 2024.\n\nØrsted, Ann. *Old*. 2001.\n\nØrsted, Ann. *Second*. 2024.\n\n" +
 		"Zander, Zoe. *A*.\n\nZander, Zoe. *An Apple*.\n"
-	if diff := cmp.Diff(want, write(t, MLA, Markdown, entries...)); diff != "" {
-		t.Errorf("MLA without numbers (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "MLA without numbers", want, write(t, MLA, Markdown, entries...))
 
 	entries[1].Number, entries[2].Number = 1, 2
 	want = "Zander, Z. (n.d.). A.\n[1] Ørsted, A. (2024). Second.\n[2] Ørsted, A. (2024). First.\n"
-	if diff := cmp.Diff(want, write(t, APA, Plain, entries[:3]...)); diff != "" {
-		t.Errorf("APA with numbers (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "APA with numbers", want, write(t, APA, Plain, entries[:3]...))
 }
 
 func TestMarkup(t *testing.T) {
@@ -394,9 +376,7 @@ func TestMarkup(t *testing.T) {
 		{"no link to a bucket", APA, Markdown, ibid.Source{Title: "T", URL: "gs://b/a_b"}, `*T*. (n.d.). gs\://b/a\_b`},
 	} {
 		t.Run(test.about, func(t *testing.T) {
-			if diff := cmp.Diff(test.want+"\n", write(t, test.f, test.m, Entry{Source: test.source})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			testenv.Equal(t, "", test.want+"\n", write(t, test.f, test.m, Entry{Source: test.source}))
 		})
 	}
 }

@@ -1,12 +1,14 @@
 package biblio
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 func TestParseName(t *testing.T) {
@@ -59,9 +61,7 @@ func TestParseName(t *testing.T) {
 		"Jr., Jr.":                        whole("Jr., Jr."),
 		"One Two Three Four Five Six Sev": whole("One Two Three Four Five Six Sev"),
 	} {
-		if diff := cmp.Diff(want, parseName(in), cmp.AllowUnexported(name{})); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", in, diff)
-		}
+		testenv.Equal(t, fmt.Sprintf("%q", in), want, parseName(in), cmp.AllowUnexported(name{}))
 	}
 }
 
@@ -158,9 +158,7 @@ func TestPageRange(t *testing.T) {
 		{"one page", []ibid.Chunk{at(0, 3, 3)}, nil},
 		{"backwards", []ibid.Chunk{at(0, 7, 3)}, nil},
 	} {
-		if diff := cmp.Diff(test.want, pageRange(test.chunks)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.about, diff)
-		}
+		testenv.Equal(t, test.about, test.want, pageRange(test.chunks))
 	}
 }
 
@@ -196,9 +194,7 @@ func TestKeys(t *testing.T) {
 		"k", "kb", "kc", "kd", "ke", "kf", "kg", "kh", "ki", "kj", "kk", "kl", "km", "kn", "ko", "kp", "kq", "kr", "ks", "kt", "ku", "kv",
 		"kw", "kx", "ky", "kz", "kaa", "kab", "kac", "kad",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("unique keys (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "unique keys", want, got)
 }
 
 func TestCleanURL(t *testing.T) {

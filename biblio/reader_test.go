@@ -204,9 +204,7 @@ func TestPandocReadsWhatWeWrite(t *testing.T) {
 			}
 			for _, w := range want {
 				w = w.mapped(func(s string) string { return text.Line(straight(test.lost(s)), 0) })
-				if diff := cmp.Diff(w, byID[w.ID]); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
+				testenv.Equal(t, "", w, byID[w.ID])
 			}
 		})
 	}
@@ -259,9 +257,7 @@ func TestRISReadsBack(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, got)
 }
 
 // TestMarkdownReadsBack renders our Markdown with all of GitHub's extensions: the words must be those of our HTML, and

@@ -13,6 +13,7 @@ import (
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -103,10 +104,7 @@ func TestLeaving(t *testing.T) {
 	})})
 	for _, body := range []string{question("openai", "kept", `,"conversation":"c1"`), question("openai", "lost")} {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := http.NewRequestWithContext(ctx, "POST", w.URL+"/v1/chat", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testenv.Must(http.NewRequestWithContext(ctx, "POST", w.URL+"/v1/chat", strings.NewReader(body)))(t)
 		left := make(chan struct{})
 		go func() {
 			defer close(left)
@@ -195,21 +193,12 @@ func TestRevoked(t *testing.T) {
 	w := newWorld(t, &setup{upstream: up})
 	w.chat.AskAgain(0)
 	token := &store.Token{Name: "asker", Tenant: "acme", Scopes: []string{"proxy", "read"}}
-	secret, err := w.Store.NewToken(t.Context(), token)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := w.Store.NewToken(t.Context(), &store.Token{Name: "other", Tenant: "acme", Scopes: []string{"read"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := testenv.Must(w.Store.NewToken(t.Context(), token))(t)
+	other := testenv.Must(w.Store.NewToken(t.Context(), &store.Token{Name: "other", Tenant: "acme", Scopes: []string{"read"}}))(t)
 	asked := w.open(t, "POST", "/v1/chat", question("openai", herons, `,"conversation":"c1"`), "Authorization", "Bearer "+secret)
 	<-up.half
 	whole := make(chan int)
-	r, err := http.NewRequestWithContext(t.Context(), "GET", w.URL+"/v1/chat/c1/stream?stream=no", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testenv.Must(http.NewRequestWithContext(t.Context(), "GET", w.URL+"/v1/chat/c1/stream?stream=no", nil))(t)
 	r.Header.Set("Authorization", "Bearer "+secret)
 	go func() {
 		res, err := http.DefaultClient.Do(r)
@@ -222,9 +211,7 @@ func TestRevoked(t *testing.T) {
 		whole <- res.StatusCode
 	}()
 	last := w.open(t, "GET", "/v1/chat/c1/stream", "", "Authorization", "Bearer "+other)
-	if err := w.Store.RevokeToken(t.Context(), token.ID); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, w.Store.RevokeToken(t.Context(), token.ID))
 	w.Guard.Forget()
 	close(up.on)
 	if got, err := io.ReadAll(asked.Body); err == nil || strings.Contains(string(got), "event: answer") {

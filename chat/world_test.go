@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/chat"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/server/servertest"
 )
@@ -53,14 +54,10 @@ func newWorld(tb testing.TB, s *setup) *world {
 	if s.change != nil {
 		s.change(providers)
 	}
-	var err error
-	w.chat, err = chat.New(&chat.Options{
+	w.chat = testenv.Must(chat.New(&chat.Options{
 		Gateway: w.Gateway, Guard: w.Guard, Store: w.Store, Bus: w.Bus, Providers: providers, Late: s.late, LateFor: s.lateFor, Silence: s.silence,
 		Logger: slog.New(slog.NewJSONHandler(w.Log, nil)),
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	}))(tb)
 	listener := httptest.NewServer(w.chat)
 	w.URL = listener.URL
 	tb.Cleanup(func() {

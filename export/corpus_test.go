@@ -17,7 +17,7 @@ import (
 // TestCorpus writes every recording as OpenAI's and reads it again: text and spans must be the same, whoever answered.
 func TestCorpus(t *testing.T) {
 	answers := 0
-	err := filepath.WalkDir(filepath.Join(testenv.Shared(t), "corpus"), func(path string, entry fs.DirEntry, err error) error {
+	testenv.OK(t, filepath.WalkDir(filepath.Join(testenv.Shared(t), "corpus"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -42,10 +42,7 @@ func TestCorpus(t *testing.T) {
 			t.Errorf("%s: spans (-written +read):\n%s", path, diff)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	if t.Logf("%d answers with citations", answers); answers == 0 {
 		t.Error("no recording has a citation")
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/export"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 var update = flag.Bool("update", false, "write what the tests expect anew")
@@ -42,9 +43,7 @@ func tides(t *testing.T) *ibid.Answer {
 	cite := func(words string, refs ...ibid.Ref) {
 		t.Helper()
 		at := strings.Index(a.Text, words)
-		if err := a.Cite(ibid.Span{Start: at, End: at + len(words)}, refs...); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, a.Cite(ibid.Span{Start: at, End: at + len(words)}, refs...))
 	}
 	cite("Die Flut 🌊 kommt & geht.", ibid.Ref{Source: "a", Quote: "The tide comes."}, ibid.Ref{Source: "b", Locator: &ibid.Locator{Page: 3}})
 	cite("Ebbe folgt.", ibid.Ref{Source: "b", Quote: "Ebbe."})
@@ -57,9 +56,7 @@ func tides(t *testing.T) *ibid.Answer {
 func write(t *testing.T, f export.Format, a *ibid.Answer, o *export.Options) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := export.Write(&b, f, a, o); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, export.Write(&b, f, a, o))
 	return b.String()
 }
 
@@ -71,32 +68,20 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%s: %d line breaks", f, n)
 		}
 		var indented bytes.Buffer
-		if err := json.Indent(&indented, []byte(line), "", " "); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, json.Indent(&indented, []byte(line), "", " "))
 		name := filepath.Join("testdata", string(f)+".json")
 		if *update {
-			if err := os.WriteFile(name, indented.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, os.WriteFile(name, indented.Bytes(), 0o644))
 		}
-		want, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), indented.String()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", f, diff)
-		}
+		want := testenv.Must(os.ReadFile(name))(t)
+		testenv.Equal(t, f, string(want), indented.String())
 	}
 }
 
 // What OpenAI's readers get is what our own decoder reads: text, spans and sources.
 func TestOpenAIIsRead(t *testing.T) {
 	a := tides(t)
-	got, err := ibid.Decode([]byte(write(t, export.OpenAI, a, nil)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := testenv.Must(ibid.Decode([]byte(write(t, export.OpenAI, a, nil)), nil))(t)
 	type said struct {
 		Words, URL, File string
 		Placed           bool
@@ -138,9 +123,7 @@ func TestUnits(t *testing.T) {
 				End   *int `json:"end_index"`
 			}
 		}
-		if err := json.Unmarshal([]byte(write(t, export.LangChain, a, &export.Options{Unit: unit})), &blocks); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, json.Unmarshal([]byte(write(t, export.LangChain, a, &export.Options{Unit: unit})), &blocks))
 		notes := blocks[0].Annotations
 		if *notes[0].Start != 0 || *notes[0].End != want || notes[len(notes)-1].End != nil {
 			t.Errorf("%q: %d to %d, want 0 to %d: %s", unit, *notes[0].Start, *notes[0].End, want, words)
@@ -169,18 +152,14 @@ func TestLlamaIndexNumbers(t *testing.T) {
 				Score *float64
 			} `json:"source_nodes"`
 		}
-		if err := json.Unmarshal([]byte(write(t, export.LlamaIndex, tides(t), o)), &r); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, json.Unmarshal([]byte(write(t, export.LlamaIndex, tides(t), o)), &r))
 		first := 1
 		want := "Die Flut 🌊 kommt & geht.[1][2] Ebbe folgt.[2] Niemand weiß es."
 		if o != nil {
 			first = 2
 			want = "Die Flut 🌊 kommt & geht.[2][3] Ebbe folgt.[3] Niemand weiß es."
 		}
-		if diff := cmp.Diff(want, r.Response); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		testenv.Equal(t, "", want, r.Response)
 		for i, id := range []string{"a", "b", "doc:0", "u"} {
 			n := r.Nodes[i]
 			if n.Node.ID != id || n.Node.Metadata.Number != first+i || (n.Score != nil) != (id == "a") {

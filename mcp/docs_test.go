@@ -42,33 +42,22 @@ type property struct {
 func allTools(t *testing.T) []*sdk.Tool {
 	t.Helper()
 	m := mcp.New(&mcp.Options{Store: openStore(t, "a"), Verify: newVerify(t)})
-	list, err := connect(t, m, "a", nil).ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := testenv.Must(connect(t, m, "a", nil).ListTools(t.Context(), nil))(t)
 	return list.Tools
 }
 
 func read(t *testing.T, schema any) *property {
 	t.Helper()
-	raw, err := json.Marshal(schema)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testenv.Must(json.Marshal(schema))(t)
 	p := &property{}
-	if err := json.Unmarshal(raw, p); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, json.Unmarshal(raw, p))
 	return p
 }
 
 // docs/mcp.md says of each tool what its schemas say.
 func TestDocs(t *testing.T) {
 	name := filepath.Join(testenv.Root(t), "docs", "mcp.md")
-	page, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Must(os.ReadFile(name))(t)
 	const mark = "in mcp/tools. -->\n"
 	head, _, found := strings.Cut(string(page), mark)
 	if !found {
@@ -84,9 +73,7 @@ func TestDocs(t *testing.T) {
 		describe(&b, read(t, tool.OutputSchema), "", false)
 	}
 	if *update {
-		if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, os.WriteFile(name, []byte(b.String()), 0o666))
 		return
 	}
 	if diff := cmp.Diff(b.String(), string(page)); diff != "" {

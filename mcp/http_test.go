@@ -17,6 +17,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/mcp"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
@@ -65,21 +66,14 @@ func dial(tb testing.TB, server *httptest.Server, token string, o *sdk.ClientOpt
 
 func newToken(tb testing.TB, s *store.Store, tenant string, scopes ...string) string {
 	tb.Helper()
-	secret, err := s.NewToken(context.Background(), &store.Token{Tenant: tenant, Name: "test", Scopes: scopes})
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return secret
+	return testenv.Must(s.NewToken(context.Background(), &store.Token{Tenant: tenant, Name: "test", Scopes: scopes}))(tb)
 }
 
 // Without tokens it answers on this machine, with all tools.
 func TestHandler(t *testing.T) {
 	s := openStore(t, store.DefaultTenant)
 	server := site(t, mcp.New(&mcp.Options{Store: s, Verify: newVerify(t)}), &gateway.GuardOptions{Store: s})
-	session, err := dial(t, server, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := testenv.Must(dial(t, server, "", nil))(t)
 	if session.ID() != "" {
 		t.Errorf("there is a session %s", session.ID())
 	}
@@ -109,10 +103,7 @@ func TestHandlerTokens(t *testing.T) {
 	}
 	sessions := map[string]*sdk.ClientSession{}
 	for _, token := range []string{reader, other, verifier} {
-		session, err := dial(t, server, token, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := testenv.Must(dial(t, server, token, nil))(t)
 		list, err := session.ListTools(t.Context(), nil)
 		if err != nil || len(list.Tools) != 6 {
 			t.Errorf("tools: %v, %v", list, err)
@@ -178,22 +169,13 @@ func TestHandlerProblems(t *testing.T) {
 			if method == "" {
 				method = http.MethodPost
 			}
-			r, err := http.NewRequestWithContext(t.Context(), method, server.URL+"/mcp", strings.NewReader(test.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := testenv.Must(http.NewRequestWithContext(t.Context(), method, server.URL+"/mcp", strings.NewReader(test.body)))(t)
 			r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 			maps.Copy(r.Header, test.header)
 			r.Host = test.host
-			res, err := server.Client().Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			res := testenv.Must(server.Client().Do(r))(t)
 			defer res.Body.Close()
-			body, err := io.ReadAll(res.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			body := testenv.Must(io.ReadAll(res.Body))(t)
 			if res.StatusCode != test.status || !bytes.Contains(body, []byte(test.word)) || len(body) > 10_000 {
 				t.Errorf("%d %.1000s", res.StatusCode, body)
 			}
@@ -216,10 +198,7 @@ func TestHandlerHangUp(t *testing.T) {
 	server := site(t, mcp.New(&mcp.Options{Checker: judge}), nil)
 	for _, version := range []string{"", "2025-06-18"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/mcp", strings.NewReader(checkCall(1)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := testenv.Must(http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/mcp", strings.NewReader(checkCall(1))))(t)
 		r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 		if version != "" {
 			r.Header.Set("Mcp-Protocol-Version", version)
@@ -237,10 +216,7 @@ func TestHandlerHangUp(t *testing.T) {
 		<-ended
 		<-given
 	}
-	session, err := dial(t, server, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := testenv.Must(dial(t, server, "", nil))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-waiting; cancel() }()
 	if _, err := session.CallTool(ctx, &sdk.CallToolParams{Name: "check", Arguments: object{"claim": "x y", "passages": []string{"x y"}}}); err == nil {
@@ -291,10 +267,7 @@ func TestHandlerFull(t *testing.T) {
 func TestHandlerIdle(t *testing.T) {
 	server := site(t, mcp.New(nil), nil)
 	for i := range mcp.MaxRequests + 8 {
-		c, err := net.Dial("tcp", server.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testenv.Must(net.Dial("tcp", server.Listener.Addr().String()))(t)
 		defer c.Close()
 		length := "Transfer-Encoding: chunked"
 		if i%2 == 0 {
@@ -307,15 +280,9 @@ func TestHandlerIdle(t *testing.T) {
 			t.Fatalf("request %d: %q, %v", i, line, err)
 		}
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/mcp", strings.NewReader(checkCall(1)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/mcp", strings.NewReader(checkCall(1))))(t)
 	r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
-	res, err := server.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := testenv.Must(server.Client().Do(r))(t)
 	defer res.Body.Close()
 	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
 		t.Errorf("%d %s, %v", res.StatusCode, body, err)
@@ -326,12 +293,9 @@ func TestHandlerIdle(t *testing.T) {
 func TestHandlerProgress(t *testing.T) {
 	told := make(chan string, 100)
 	server := site(t, mcp.New(&mcp.Options{Checker: &support.Lexical{}, Verify: newVerify(t)}), nil)
-	session, err := dial(t, server, "", &sdk.ClientOptions{
+	session := testenv.Must(dial(t, server, "", &sdk.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { told <- r.Params.Message },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	params := &sdk.CallToolParams{Name: "attribute", Arguments: object{"answer": "Herons eat fish. Herons eat frogs.", "sources": []any{object{"text": "Herons eat fish."}}}}
 	params.SetProgressToken(7)
 	if _, err := session.CallTool(t.Context(), params); err != nil {

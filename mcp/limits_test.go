@@ -13,16 +13,14 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/mcp"
 )
 
 // What is as large as may be is read.
 func TestLargeMessages(t *testing.T) {
 	server := site(t, mcp.New(nil), nil)
-	overHTTP, err := dial(t, server, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	overHTTP := testenv.Must(dial(t, server, "", nil))(t)
 	words := strings.Repeat("Herons eat fish and frogs. ", (mcp.MaxMessage-1000)/27)
 	for name, session := range map[string]*sdk.ClientSession{"stdio": connect(t, mcp.New(nil), "a", nil), "http": overHTTP} {
 		res := ask(t, session, "check", object{"claim": "Herons eat fish.", "passages": []string{words}})
@@ -59,10 +57,7 @@ func TestNodes(t *testing.T) {
 	}))
 	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	defer balance.Close()
-	session, err := dial(t, balance, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	session := testenv.Must(dial(t, balance, "", nil))(t)
 	for range 4 {
 		var got struct{ Answers []any }
 		call(t, session, "find_answers", object{}, &got)
@@ -75,10 +70,7 @@ func TestNodes(t *testing.T) {
 // What one call costs over HTTP, with its guard.
 func BenchmarkCall(b *testing.B) {
 	server := site(b, mcp.New(nil), nil)
-	session, err := dial(b, server, "", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	session := testenv.Must(dial(b, server, "", nil))(b)
 	params := &sdk.CallToolParams{Name: "check", Arguments: object{"claim": "Herons eat fish.", "passages": []string{"Herons eat fish and frogs."}}}
 	for b.Loop() {
 		if _, err := session.CallTool(b.Context(), params); err != nil {

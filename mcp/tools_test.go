@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/api"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/mcp"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
@@ -29,10 +29,7 @@ type object = map[string]any
 
 func TestTools(t *testing.T) {
 	names := func(o *mcp.Options) []string {
-		list, err := connect(t, mcp.New(o), store.DefaultTenant, nil).ListTools(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := testenv.Must(connect(t, mcp.New(o), store.DefaultTenant, nil).ListTools(t.Context(), nil))(t)
 		var all []string
 		for _, tool := range list.Tools {
 			all = append(all, tool.Name)
@@ -43,13 +40,9 @@ func TestTools(t *testing.T) {
 		}
 		return all
 	}
-	if diff := cmp.Diff([]string{"attribute", "check", "cite"}, names(nil)); diff != "" {
-		t.Error(diff)
-	}
+	testenv.Equal(t, "", []string{"attribute", "check", "cite"}, names(nil))
 	all := names(&mcp.Options{Store: openStore(t, "a"), Verify: newVerify(t)})
-	if diff := cmp.Diff([]string{"attribute", "check", "cite", "find_answers", "run_sources", "verify"}, all); diff != "" {
-		t.Error(diff)
-	}
+	testenv.Equal(t, "", []string{"attribute", "check", "cite", "find_answers", "run_sources", "verify"}, all)
 }
 
 func TestCite(t *testing.T) {
@@ -71,9 +64,7 @@ func TestCite(t *testing.T) {
 		t.Errorf("text = %s", text)
 	}
 	var whole object
-	if err := json.Unmarshal([]byte(response), &whole); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, json.Unmarshal([]byte(response), &whole))
 	var plain struct {
 		CitedText string `json:"cited_text"`
 		Document  any    `json:"document"`
@@ -203,14 +194,8 @@ func quoting(tb testing.TB, url, quote string) json.RawMessage {
 		Text: "Herons eat fish.", Complete: true, Parts: []ibid.Part{{Span: ibid.Span{End: 16}, Kind: ibid.AnswerPart}},
 		Sources: []ibid.Source{{ID: "s", Kind: ibid.Web, URL: url, Title: "Herons"}},
 	}
-	if err := a.Cite(ibid.Span{End: 15}, ibid.Ref{Source: "s", Quote: quote}); err != nil {
-		tb.Fatal(err)
-	}
-	b, err := json.Marshal(a)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return b
+	testenv.OK(tb, a.Cite(ibid.Span{End: 15}, ibid.Ref{Source: "s", Quote: quote}))
+	return testenv.Must(json.Marshal(a))(tb)
 }
 
 func TestVerify(t *testing.T) {
@@ -375,10 +360,7 @@ func TestTenants(t *testing.T) {
 // Arguments that are wrong are told so in the result, with what to do, whatever they are. What the schema refuses, the tool refuses.
 func TestToolErrors(t *testing.T) {
 	session := connect(t, mcp.New(&mcp.Options{Store: openStore(t, "a"), Verify: newVerify(t)}), "a", nil)
-	list, err := session.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := testenv.Must(session.ListTools(t.Context(), nil))(t)
 	sources := []any{object{"text": "x"}}
 	deep := any("x")
 	for range 900 {
@@ -437,19 +419,14 @@ func TestToolErrors(t *testing.T) {
 			t.Errorf("%s %.200s: %s, want an error with %q", test.tool, fmt.Sprint(test.args), got, test.want)
 		}
 		i := slices.IndexFunc(list.Tools, func(tool *sdk.Tool) bool { return tool.Name == test.tool })
-		raw, err := json.Marshal(test.args)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testenv.Must(json.Marshal(test.args))(t)
 		var value any
-		if err := json.Unmarshal(raw, &value); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, json.Unmarshal(raw, &value))
 		if refused := compile(t, list.Tools[i].InputSchema).Validate(value) != nil; refused == test.beyond {
 			t.Errorf("%s %.200s: the schema refuses it: %v", test.tool, fmt.Sprint(test.args), refused)
 		}
 	}
-	_, err = session.CallTool(t.Context(), &sdk.CallToolParams{Name: "delete_all"})
+	_, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "delete_all"})
 	if err == nil || !strings.Contains(err.Error(), "unknown tool") {
 		t.Errorf("an unknown tool: %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/mcp"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
@@ -38,10 +39,7 @@ func connect(tb testing.TB, m *mcp.MCP, tenant string, o *sdk.ClientOptions) *sd
 		ended <- err
 	}()
 	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, o)
-	session, err := client.Connect(tb.Context(), &sdk.IOTransport{Reader: fromServer, Writer: toServer}, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	session := testenv.Must(client.Connect(tb.Context(), &sdk.IOTransport{Reader: fromServer, Writer: toServer}, nil))(tb)
 	tb.Cleanup(func() {
 		_ = session.Close()
 		_ = toServer.Close()
@@ -59,15 +57,10 @@ func call(tb testing.TB, session *sdk.ClientSession, name string, args any, into
 	if res.IsError {
 		tb.Fatalf("%s: %s", name, textOf(res))
 	}
-	raw, err := json.Marshal(res.StructuredContent)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	raw := testenv.Must(json.Marshal(res.StructuredContent))(tb)
 	checkSchema(tb, session, name, raw)
 	if into != nil {
-		if err := json.Unmarshal(raw, into); err != nil {
-			tb.Fatal(err)
-		}
+		testenv.OK(tb, json.Unmarshal(raw, into))
 	}
 	return textOf(res)
 }
@@ -94,16 +87,10 @@ func textOf(res *sdk.CallToolResult) string {
 // checkSchema holds structured content against what the tool says of it.
 func checkSchema(tb testing.TB, session *sdk.ClientSession, name string, raw []byte) {
 	tb.Helper()
-	list, err := session.ListTools(tb.Context(), nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	list := testenv.Must(session.ListTools(tb.Context(), nil))(tb)
 	for _, t := range list.Tools {
 		if t.Name == name {
-			value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
-			if err != nil {
-				tb.Fatal(err)
-			}
+			value := testenv.Must(jsonschema.UnmarshalJSON(bytes.NewReader(raw)))(tb)
 			if err := compile(tb, t.OutputSchema).Validate(value); err != nil {
 				tb.Errorf("%s gives back what its schema does not allow: %v\n%s", name, err, raw)
 			}
@@ -117,36 +104,21 @@ func compile(tb testing.TB, schema any) *jsonschema.Schema {
 	tb.Helper()
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	if err := c.AddResource("tool.json", schema); err != nil {
-		tb.Fatal(err)
-	}
-	s, err := c.Compile("tool.json")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	testenv.OK(tb, c.AddResource("tool.json", schema))
+	return testenv.Must(c.Compile("tool.json"))(tb)
 }
 
 // openStore returns a store with a captured answer and a recorded run of a tenant.
 func openStore(tb testing.TB, tenant string) *store.Store {
 	tb.Helper()
-	s, err := store.Open(context.Background(), filepath.Join(tb.TempDir(), "ibid.db"), nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	s := testenv.Must(store.Open(context.Background(), filepath.Join(tb.TempDir(), "ibid.db"), nil))(tb)
 	tb.Cleanup(func() { _ = s.Close() })
-	answer, err := ibid.Decode([]byte(response), nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	answer := testenv.Must(ibid.Decode([]byte(response), nil))(tb)
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	err = s.Put(context.Background(), []*store.Call{{
+	testenv.OK(tb, s.Put(context.Background(), []*store.Call{{
 		AnswerID: "ans_heron", Tenant: tenant, Upstream: "openai", Route: "POST /v1/chat/completions", Conversation: "birds", Run: "captured", Status: 200,
 		Started: began, Duration: time.Second, Answer: answer,
-	}})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	}}))
 	run, err := trail.Read([]byte(`{"original_question":"What do herons eat?","final_answer":"Herons eat fish and frogs. They live on the moon in large colonies.","reasoning_steps":[
 		{"step_number":1,"tool":"search","question":"heron diet","retrieved_documents":[{"document_id":"d1","title":"Heron diet","score":0.9,"content":"Herons eat fish and frogs in shallow water."},
 		{"document_id":"d2","title":"Moon","score":0.2,"content":"The moon has no water."}]},

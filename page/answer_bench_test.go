@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -15,13 +16,8 @@ import (
 func newViews(tb testing.TB) *Page {
 	tb.Helper()
 	p := &Page{}
-	var err error
-	if p.assets, err = readAssets(); err != nil {
-		tb.Fatal(err)
-	}
-	if p.views, err = readViews(p.assets); err != nil {
-		tb.Fatal(err)
-	}
+	p.assets = testenv.Must(readAssets())(tb)
+	p.views = testenv.Must(readViews(p.assets))(tb)
 	return p
 }
 

@@ -2,15 +2,16 @@ package page
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -25,10 +26,7 @@ func showAnswer(tb testing.TB, p *Page, call *store.Call) *shownAnswer {
 	tb.Helper()
 	var b bytes.Buffer
 	p.write(tb, &b, call)
-	n, err := html.Parse(bytes.NewReader(b.Bytes()))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	n := testenv.Must(html.Parse(bytes.NewReader(b.Bytes())))(tb)
 	return &shownAnswer{n, b.String()}
 }
 
@@ -133,9 +131,7 @@ func TestAnswer(t *testing.T) {
 			}
 			got = append(got, words)
 		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.what, diff)
-		}
+		testenv.Equal(t, test.what, test.want, got)
 	}
 	var hits []string
 	for _, n := range s.all("mark", "") {
@@ -143,9 +139,7 @@ func TestAnswer(t *testing.T) {
 			hits = append(hits, said(n))
 		}
 	}
-	if diff := cmp.Diff([]string{"Core vaccines", "dogs"}, hits); diff != "" {
-		t.Errorf("words that quote and claim share (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "words that quote and claim share", []string{"Core vaccines", "dogs"}, hits)
 	for _, part := range []string{
 		`<ibid-cite id="m-1" data-cites="c-1" data-n="1 2"><a class="chip" href="#s-1">`, `<div class="source" role="listitem" id="s-1">`, `href="#m-1"`,
 		`href="https://www.xn--bcher-kva.example/dogs"`, `>xn--bcher-kva.example<`, `read <time datetime="2026-02-03T00:00:00Z">3 February 2026</time>`,
@@ -197,9 +191,7 @@ func TestAnswerNotices(t *testing.T) {
 		"more": {ibid.Answer{Text: "A", Complete: true, Alternatives: []*ibid.Answer{{}}}, []string{"The provider sent 1 other answer to the same question. The JSON has them."}, "No sources"},
 	} {
 		s := showAnswer(t, p, &store.Call{AnswerID: "ans_1", Answer: &test.answer})
-		if diff := cmp.Diff(test.notices, texts(s.all("p", "notice"))); diff != "" {
-			t.Errorf("%s: notices (-want +got):\n%s", name, diff)
-		}
+		testenv.Equal(t, fmt.Sprintf("%s: notices", name), test.notices, texts(s.all("p", "notice")))
 		if got := texts(s.all("h2", "")); !slices.Contains(got, test.heading) {
 			t.Errorf("%s: headings %q, want %q", name, got, test.heading)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -82,9 +83,7 @@ func TestAnnounced(t *testing.T) {
 		c.Started = c.Started.AddDate(0, 0, i+1)
 		calls = append(calls, c)
 	}
-	if err := w.Store.Put(t.Context(), calls); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, calls...)
 	tests := []struct {
 		name, path   string
 		status, want int
@@ -109,15 +108,10 @@ func TestFeedbackShown(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	citation := c.Answer.Citations[0].ID
-	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, c)
 	cookies := map[string]string{}
 	for name, scopes := range map[string][]string{"ann <b>": {store.ScopeRead, store.ScopeWrite}, "bob": {store.ScopeRead}} {
-		secret, err := w.Store.NewToken(t.Context(), &store.Token{Name: name, Scopes: scopes})
-		if err != nil {
-			t.Fatal(err)
-		}
+		secret := testenv.Must(w.Store.NewToken(t.Context(), &store.Token{Name: name, Scopes: scopes}))(t)
 		cookies[name] = gateway.SessionCookie + "=" + secret
 	}
 	for _, verdict := range []string{"right", "wrong-source"} {
@@ -160,9 +154,7 @@ func TestConversationListBounded(t *testing.T) {
 		c.Started = c.Started.AddDate(0, 0, i)
 		calls = append(calls, c)
 	}
-	if err := w.Store.Put(t.Context(), calls); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, calls...)
 	seen, pages := map[string]bool{}, 0
 	for path := "/ui/conversations?q=egrets"; path != ""; pages++ {
 		got := w.get(t, path)

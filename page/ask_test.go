@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -41,17 +40,12 @@ func TestAsk(t *testing.T) {
 		t.Errorf("the second question leads to %s, the first to %s", again.Path, to.Path)
 	}
 	w.waitFor(t, again.Query().Get("answer"))
-	call, err := w.Store.Call(t.Context(), store.DefaultTenant, again.Query().Get("answer"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	call := testenv.Must(w.Store.Call(t.Context(), store.DefaultTenant, again.Query().Get("answer")))(t)
 	var roles []string
 	for _, m := range call.Prompt {
 		roles = append(roles, m.Role)
 	}
-	if diff := cmp.Diff([]string{"user", "assistant", "user"}, roles); diff != "" {
-		t.Errorf("what was asked (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "what was asked", []string{"user", "assistant", "user"}, roles)
 	both := w.get(t, to.Path)
 	if n := strings.Count(both.body, `<article class="answer"`); n != 2 {
 		t.Errorf("%d answers", n)
@@ -247,10 +241,7 @@ func TestConversationTenants(t *testing.T) {
 	w := newWorld(t, nil)
 	var cookies []string
 	for _, tenant := range []string{store.DefaultTenant, "other"} {
-		secret, err := w.Store.NewToken(t.Context(), &store.Token{Tenant: tenant, Name: tenant, Scopes: store.Scopes()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		secret := testenv.Must(w.Store.NewToken(t.Context(), &store.Token{Tenant: tenant, Name: tenant, Scopes: store.Scopes()}))(t)
 		cookies = append(cookies, gateway.SessionCookie+"="+secret)
 	}
 	mine, cookie := cookies[0], cookies[1]

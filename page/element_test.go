@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
 	"github.com/ibidhq/ibid/internal/httpx"
@@ -67,10 +66,7 @@ const drive = `addEventListener("load", async () => {
 // The example of the documentation works in a browser, under a policy that allows nothing but the file.
 func TestElementExample(t *testing.T) {
 	chromium := testenv.Tool(t, "chromium")
-	doc, err := os.ReadFile(filepath.Join(testenv.Root(t), "docs", "element.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := testenv.Must(os.ReadFile(filepath.Join(testenv.Root(t), "docs", "element.md")))(t)
 	example := regexp.MustCompile("(?s)```html\n(.*?)```").FindSubmatch(doc)
 	if example == nil {
 		t.Fatal("docs/element.md has no example")
@@ -109,18 +105,13 @@ func TestElementExample(t *testing.T) {
 		"href":  "https://birds.example/herons.pdf#page=7", "closed": true, "events": "ibid-open ibid-close",
 		"bad": []any{true, "<img src=x onerror=alert(1)>", 0.0, "button"}, "own": "Mine", "gone": true,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, got)
 }
 
 // resultOf returns what the driver wrote into the page.
 func resultOf(t *testing.T, dom string) string {
 	t.Helper()
-	n, err := html.Parse(strings.NewReader(dom))
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := testenv.Must(html.Parse(strings.NewReader(dom)))(t)
 	for d := range n.Descendants() {
 		if d.Type == html.ElementNode && attr(d, "id") == "result" {
 			return said(d)

@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/replay"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -72,9 +71,7 @@ Sources:
 [2] About https://b.example/ — b.example — https://b.example/
 [3] About https://c.example/ — c.example — https://c.example/
 `
-	if diff := cmp.Diff(want, got.body); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, got.body)
 	tests := []struct {
 		as, name, want string
 		count          int
@@ -118,9 +115,7 @@ Sources:
 // A single answer is exported in every form of the menu.
 func TestExportAnswer(t *testing.T) {
 	w := newWorld(t, nil)
-	if err := w.Store.Put(t.Context(), []*store.Call{talked("ans_1", "Wo nisten Reiher? 蒼鷺", "In trees. Often.", "https://a.example/")}); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, talked("ans_1", "Wo nisten Reiher? 蒼鷺", "In trees. Often.", "https://a.example/"))
 	page := w.get(t, "/ui/answers/ans_1").body
 	for _, as := range []string{
 		"markdown", "footnotes", "html", "plain", "latex", "json", "bibtex", "ris", "csl-json", "apa", "mla", "chicago", "openai", "langchain", "llamaindex",
@@ -153,9 +148,7 @@ func TestLongConversation(t *testing.T) {
 		c.Started = c.Started.Add(time.Duration(i) * time.Minute)
 		calls = append(calls, c)
 	}
-	if err := w.Store.Put(t.Context(), calls); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, calls...)
 	path := "/ui/conversations/c%201%2F2"
 	seen, pages := 0, 0
 	for path != "" {
@@ -188,9 +181,7 @@ func TestDisplay(t *testing.T) {
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	const hostile = `<style>a{color:red}</style><a href="https://google.example/">herons</a><script>top.location="https://evil.example"</script>`
 	c.Answer.Display = []ibid.Display{{Kind: "google-search-suggestions", HTML: hostile}}
-	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, c)
 	got := w.get(t, "/ui/answers/ans_1/display/1")
 	if got.StatusCode != 200 || !strings.HasSuffix(got.body, hostile) {
 		t.Errorf("%d %s", got.StatusCode, got.body)
@@ -218,9 +209,7 @@ func TestGiveFeedback(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	citation := c.Answer.Citations[0].ID
-	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, c)
 	form := url.Values{"answer": {"ans_1"}, "citation": {citation}, "verdict": {"wrong-source"}, "note": {"It is about <owls>."}, "next": {"/ui/answers/ans_1#m-1"}}
 	if got := w.post(t, "/ui/feedback", form); got.StatusCode != 303 || got.Header.Get("Location") != "/ui/answers/ans_1#m-1" {
 		t.Errorf("%d %s", got.StatusCode, got.Header.Get("Location"))
@@ -264,19 +253,14 @@ func TestGiveFeedback(t *testing.T) {
 func TestFeedbackBy(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
-	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, c)
 	form := url.Values{"answer": {"ans_1"}, "citation": {c.Answer.Citations[0].ID}, "verdict": {"right"}}
 	for _, who := range []struct {
 		name   string
 		scopes []string
 		want   int
 	}{{"ann", []string{store.ScopeRead, store.ScopeWrite}, 303}, {"bob", []string{store.ScopeRead}, 403}} {
-		secret, err := w.Store.NewToken(t.Context(), &store.Token{Name: who.name, Scopes: who.scopes})
-		if err != nil {
-			t.Fatal(err)
-		}
+		secret := testenv.Must(w.Store.NewToken(t.Context(), &store.Token{Name: who.name, Scopes: who.scopes}))(t)
 		if got := w.post(t, "/ui/feedback", form, "Cookie", gateway.SessionCookie+"="+secret); got.StatusCode != who.want {
 			t.Errorf("%s: %d %s", who.name, got.StatusCode, got.body)
 		}
@@ -292,9 +276,7 @@ func TestConversationList(t *testing.T) {
 	w := newWorld(t, nil)
 	to := w.ask(t, "", replay.Answers()[0].Prompt)
 	w.waitFor(t, to.Query().Get("answer"))
-	if err := w.Store.Put(t.Context(), []*store.Call{talked("ans_1", "Where <b>do</b> egrets nest?", "In trees. Often.", "https://a.example/")}); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, talked("ans_1", "Where <b>do</b> egrets nest?", "In trees. Often.", "https://a.example/"))
 	tests := []struct {
 		query string
 		want  int

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // What is shown of a text that is arriving is what the next pieces do not change.
@@ -52,9 +51,7 @@ func TestSettled(t *testing.T) {
 				Sources: []ibid.Source{{ID: "a"}},
 			}
 			got := settled(a, 0)
-			if diff := cmp.Diff(tt.want, got.Text); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			testenv.Equal(t, "", tt.want, got.Text)
 			if cut := got.Text != tt.text; cut != (len(got.Citations) == 0) {
 				t.Errorf("cut: %v, citations: %d", cut, len(got.Citations))
 			}
@@ -76,9 +73,7 @@ func FuzzSettled(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		text = strings.ToValidUTF8(text, "?")
 		a := settled(&ibid.Answer{Text: text}, 0)
-		if err := a.Check(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, a.Check())
 		text = text[:runeStart(text, min(len(text), maxHeld))] // of more a mark may be given up
 		before := 0
 		for i := range text + "." {
@@ -120,8 +115,6 @@ func TestBlocksOf(t *testing.T) {
 		{"<p title='>'>b</p>", []string{"<p title='>'>b</p>"}},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, blocksOf(tt.html)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.html, diff)
-		}
+		testenv.Equal(t, tt.html, tt.want, blocksOf(tt.html))
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
@@ -30,9 +30,7 @@ func TestPanelClaims(t *testing.T) {
 			ID: "c" + string(rune('1'+i)), Span: span, Claim: span, Covers: ibid.CoversClaim, Anchor: ibid.AnchorExact, Origin: ibid.OriginProvider, Refs: []ibid.Ref{{Source: "s1"}},
 		})
 	}
-	if err := a.Check(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, a.Check())
 	if err := w.Store.Put(t.Context(), []*store.Call{{
 		AnswerID: "ans_md", Tenant: store.DefaultTenant, Upstream: "openai", Route: "POST /v1/responses", Status: 200, Started: time.Date(2026, 5, 3, 10, 0, 0, 0, time.UTC), Answer: a,
 	}}); err != nil {
@@ -48,9 +46,7 @@ func TestPanelClaims(t *testing.T) {
 		{"Grey herons nest in tall trees.", "/ui/answers/ans_md#:~:text=Grey%20herons%20nest%20in%20tall%20trees."},
 		{"They croak, loudly.", "/ui/answers/ans_md#:~:text=They%20croak%2C%20loudly."},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, got)
 }
 
 // Where the words on a page choose their direction they do, and not ours in front of them.
@@ -107,14 +103,8 @@ func TestSaveSlowly(t *testing.T) {
 	w.keep(t, string(octets), time.Date(2026, 8, 1, 0, 0, 0, 0, time.UTC))
 	var last int
 	for range 5 {
-		asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+"/ui/copies/"+snapshot.Hash(octets), http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := http.DefaultTransport.RoundTrip(asked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		asked := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+"/ui/copies/"+snapshot.Hash(octets), http.NoBody))(t)
+		res := testenv.Must(http.DefaultTransport.RoundTrip(asked))(t)
 		defer res.Body.Close()
 		last = res.StatusCode
 	}

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
 	"github.com/ibidhq/ibid"
@@ -24,6 +23,7 @@ import (
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/page"
 	"github.com/ibidhq/ibid/snapshot"
@@ -49,10 +49,7 @@ type proofWorld struct {
 // start starts the page with the options.
 func (w *proofWorld) start(tb testing.TB) {
 	tb.Helper()
-	var err error
-	if w.page, err = page.New(&w.options); err != nil {
-		tb.Fatal(err)
-	}
+	w.page = testenv.Must(page.New(&w.options))(tb)
 	w.Server = httptest.NewServer(w.page)
 	tb.Cleanup(w.Close)
 	tb.Cleanup(w.page.Close)
@@ -73,26 +70,17 @@ func newProofWorld(tb testing.TB, waits chan struct{}) *proofWorld {
 		_, _ = io.WriteString(rw, "<p>The old mill, which had ground flour since 1780, closed its gates in the autumn of 1989, after two centuries of work.")
 	}))
 	tb.Cleanup(w.site.Close)
-	var err error
 	w.dsn = tb.TempDir() + "/ibid.db"
-	if w.store, err = store.Open(tb.Context(), w.dsn, nil); err != nil {
-		tb.Fatal(err)
-	}
+	w.store = testenv.Must(store.Open(tb.Context(), w.dsn, nil))(tb)
 	tb.Cleanup(func() { _ = w.store.Close() })
-	b, err := bus.Open(tb.Context(), bus.Embedded, nil)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	b := testenv.Must(bus.Open(tb.Context(), bus.Embedded, nil))(tb)
 	tb.Cleanup(func() { _ = b.Close() })
 	fetcher := snapshot.NewFetcher(&snapshot.FetchOptions{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	tb.Cleanup(func() { _ = fetcher.Close() })
 	verifier := func(string) *verify.Verifier { return &verify.Verifier{Fetcher: fetcher} }
 	guard := gateway.NewGuard(&gateway.GuardOptions{Store: w.store})
 	strategies := append(experiment.Builtin(), experiment.Strategy{Name: "judged", Version: 1, PostHoc: true, Threshold: 0.5, Scorer: "bm25", Checker: "judge"})
-	a, err := api.New(&api.Options{Store: w.store, Guard: guard, Bus: b, Verifier: verifier, Strategies: strategies})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	a := testenv.Must(api.New(&api.Options{Store: w.store, Guard: guard, Bus: b, Verifier: verifier, Strategies: strategies}))(tb)
 	w.options = page.Options{Store: w.store, Guard: guard, API: a, Bus: b, Verifies: true, Strategies: strategies}
 	w.start(tb)
 	return w
@@ -555,9 +543,7 @@ func TestVerifyPageIsBounded(t *testing.T) {
 		}
 	}()
 	got = append(got, <-results, <-results)
-	if diff := cmp.Diff([]int{429, 200, 200}, got); diff != "" {
-		t.Error(diff)
-	}
+	testenv.Equal(t, "", []int{429, 200, 200}, got)
 }
 
 // Two strategies are compared on stored runs.

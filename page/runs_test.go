@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -24,9 +23,7 @@ func TestLatestRuns(t *testing.T) {
 			Answer: &ibid.Answer{Provider: "openai", Complete: true, Text: "It is so."},
 		})
 	}
-	if err := w.Store.Put(t.Context(), calls); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, calls...)
 	var got []string
 	for n := range sound(t, w.get(t, "/").body).Descendants() {
 		if n.Data == "a" && len(attribute(n, "href")) > len("/ui/runs/") && attribute(n, "href")[:len("/ui/runs/")] == "/ui/runs/" {
@@ -34,7 +31,5 @@ func TestLatestRuns(t *testing.T) {
 		}
 	}
 	want := []string{"How high do grey herons nest, and how many eggs do they lay?", "Question 7?", "Question 6?", "Question 5?", "Question 4?"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, got)
 }

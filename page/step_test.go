@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/html"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/trail"
@@ -42,9 +44,7 @@ func TestRun(t *testing.T) {
 		{"", "", "The oldest colony in the county has stood since 1866.no source"},
 		{"5", "", "It is near the mill. [step 5]no sourceSentence 8 rests on step 5"},
 	}
-	if diff := cmp.Diff(want, sentences); diff != "" {
-		t.Errorf("sentences (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "sentences", want, sentences)
 	if got := len(every(root, "timeline")); got != 1 {
 		t.Fatalf("%d timelines", got)
 	}
@@ -81,16 +81,12 @@ func TestRun(t *testing.T) {
 			marked = append(marked, wordsOf(n))
 		}
 	}
-	if diff := cmp.Diff([]string{"25 m", "12 m"}, marked); diff != "" {
-		t.Errorf("the values that differ (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "the values that differ", []string{"25 m", "12 m"}, marked)
 	var nodes []string
 	for _, n := range every(root, "node") {
 		nodes = append(nodes, attribute(n, "href"))
 	}
-	if diff := cmp.Diff([]string{"#step-1", "#step-2", "#step-3", "#step-4", "#step-5", "#step-6"}, nodes); diff != "" {
-		t.Errorf("the drawing leads to (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "the drawing leads to", []string{"#step-1", "#step-2", "#step-3", "#step-4", "#step-5", "#step-6"}, nodes)
 	if usage := every(root, "usage"); len(usage) != 1 || !strings.Contains(wordsOf(usage[0]), "no sources used") {
 		t.Errorf("usage by step: %q", wordsOfAll(usage))
 	}
@@ -128,12 +124,8 @@ func TestRunChosen(t *testing.T) {
 			slices.Sort(all)
 			return all
 		}
-		if diff := cmp.Diff(c.chosen, ids("chosen")); diff != "" {
-			t.Errorf("%s: chosen (-want +got):\n%s", c.query, diff)
-		}
-		if diff := cmp.Diff(c.related, ids("related")); diff != "" {
-			t.Errorf("%s: related (-want +got):\n%s", c.query, diff)
-		}
+		testenv.Equal(t, fmt.Sprintf("%s: chosen", c.query), c.chosen, ids("chosen"))
+		testenv.Equal(t, fmt.Sprintf("%s: related", c.query), c.related, ids("related"))
 		for _, n := range every(root, "node") {
 			id, classes := "step-"+attribute(n, "data-node"), strings.Fields(attribute(n, "class"))
 			if slices.Contains(classes, "related") != slices.Contains(c.related, id) || slices.Contains(classes, "chosen") != slices.Contains(c.chosen, id) {
@@ -308,17 +300,11 @@ func TestStepTenants(t *testing.T) {
 	w.herons(t)
 	w.book(t)
 	token := func(tenant string) string {
-		secret, err := w.Store.NewToken(t.Context(), &store.Token{Tenant: tenant, Name: tenant, Scopes: []string{store.ScopeRead}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		secret := testenv.Must(w.Store.NewToken(t.Context(), &store.Token{Tenant: tenant, Name: tenant, Scopes: []string{store.ScopeRead}}))(t)
 		return "Bearer " + secret
 	}
 	mine, theirs := token(store.DefaultTenant), token("others")
-	page, err := w.Store.Versions(t.Context(), store.DefaultTenant, heronBook, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Must(w.Store.Versions(t.Context(), store.DefaultTenant, heronBook, nil))(t)
 	for _, path := range []string{
 		"/ui/runs/herons", "/ui/runs/herons/export", "/ui/answers/ans_book/sources/1", "/ui/copies/" + page.Items[0].Hash,
 	} {
@@ -469,14 +455,8 @@ func TestRunLive(t *testing.T) {
 		if late {
 			w.record(t, "open", mill(4, 1), true)
 		}
-		asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+address, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := http.DefaultTransport.RoundTrip(asked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		asked := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+address, http.NoBody))(t)
+		res := testenv.Must(http.DefaultTransport.RoundTrip(asked))(t)
 		defer res.Body.Close()
 		if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
 			t.Fatal(res.Status, res.Header)
@@ -490,9 +470,7 @@ func TestRunLive(t *testing.T) {
 			got = append(got, e.name)
 			return true
 		})
-		if diff := cmp.Diff([]string{"changed"}, got); diff != "" {
-			t.Errorf("late %t (-want +got):\n%s", late, diff)
-		}
+		testenv.Equal(t, fmt.Sprintf("late %t", late), []string{"changed"}, got)
 	}
 	if body := w.get(t, "/ui/runs/open").body; strings.Contains(body, "data-run-live") {
 		t.Error("a run that has ended is listened to")

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/store"
@@ -32,14 +33,8 @@ func (w *world) record(tb testing.TB, id string, t *trail.Trail, finish bool) {
 // herons records the run of testdata/herons.json.
 func (w *world) herons(tb testing.TB) {
 	tb.Helper()
-	raw, err := os.ReadFile("testdata/herons.json")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	t, err := trail.Read(raw)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	raw := testenv.Must(os.ReadFile("testdata/herons.json"))(tb)
+	t := testenv.Must(trail.Read(raw))(tb)
 	w.record(tb, "herons", t, true)
 }
 
@@ -73,16 +68,12 @@ func (w *world) book(tb testing.TB) {
 		cite("c3", 78, len(a.Text), "s2", "A heron does not sing, it croaks."),
 		cite("c4", 78, len(a.Text), "s2", "Herons sing every morning."),
 	}
-	if err := a.Check(); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, a.Check())
 	call := &store.Call{
 		AnswerID: "ans_book", Tenant: store.DefaultTenant, Upstream: "openai", Route: "POST /v1/responses", Run: "herons", Step: store.Step{Number: 3},
 		Status: 200, Started: time.Date(2026, 5, 3, 10, 0, 0, 0, time.UTC), Answer: a,
 	}
-	if err := w.Store.Put(tb.Context(), []*store.Call{call}); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, w.Store.Put(tb.Context(), []*store.Call{call}))
 	w.pin(tb)
 }
 
@@ -100,10 +91,7 @@ func (w *world) keep(tb testing.TB, text string, at time.Time) {
 func (w *world) pin(tb testing.TB) {
 	tb.Helper()
 	const quote = "both parents sit on the eggs for about 26 days"
-	call, err := w.Store.Call(tb.Context(), store.DefaultTenant, "ans_book")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	call := testenv.Must(w.Store.Call(tb.Context(), store.DefaultTenant, "ans_book"))(tb)
 	at := slices.IndexFunc(call.Answer.Citations, func(c ibid.Citation) bool { return c.Refs[0].Quote == quote })
 	if err := w.Store.AddPins(tb.Context(), store.DefaultTenant, []store.Pin{{
 		URL: heronBook, AnswerID: "ans_book", Run: "herons", Citation: call.Answer.Citations[at].ID, ClaimID: "k1", SourceID: "s1",
@@ -119,10 +107,7 @@ func (w *world) pin(tb testing.TB) {
 	if !ok {
 		tb.Fatal("nothing is near")
 	}
-	detail, err := json.Marshal(verify.SourceResult{Status: verify.ExcerptAltered, Near: near})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	detail := testenv.Must(json.Marshal(verify.SourceResult{Status: verify.ExcerptAltered, Near: near}))(tb)
 	if err := w.Store.SetStatuses(tb.Context(), store.DefaultTenant, []store.PinStatus{{
 		ID: pins[0].ID, Status: verify.ExcerptAltered, Counts: verify.CountFailure, CheckedAt: time.Date(2026, 7, 2, 0, 0, 0, 0, time.UTC), Detail: detail,
 	}}); err != nil {
@@ -152,10 +137,7 @@ func mill(steps, sources int) *trail.Trail {
 func sound(tb testing.TB, body string) *html.Node {
 	tb.Helper()
 	nesting(tb, body)
-	root, err := html.Parse(strings.NewReader(body))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	root := testenv.Must(html.Parse(strings.NewReader(body)))(tb)
 	ids := map[string]bool{}
 	for n := range root.Descendants() {
 		if id := attribute(n, "id"); id != "" {

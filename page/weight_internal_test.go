@@ -7,20 +7,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/testenv"
 )
 
 // A text runs as its first letter does, whatever marks and numbers stand before it.
 func TestPartialAgain(t *testing.T) {
 	say := func(h *partial, at int, text string) {
-		b, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testenv.Must(json.Marshal(text))(t)
 		h.take(&bus.Live{Kind: gateway.LiveText, At: at, Data: b})
 	}
 	var h partial
@@ -40,14 +36,9 @@ func TestPartialAgain(t *testing.T) {
 		got = append(got, h.text.String())
 	}
 	want := []string{"", "Herons nest ", "Herons nest in ", "Herons nest in ", "Herons nest in trees", "Herons nest in trees"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("text (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "text", want, got)
 	cite := func(key string) {
-		b, err := json.Marshal(gateway.LiveCitations{Key: key})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := testenv.Must(json.Marshal(gateway.LiveCitations{Key: key}))(t)
 		h.take(&bus.Live{Kind: gateway.LiveCitation, Data: b})
 	}
 	for _, key := range []string{"a", "b", "a", "b"} {
@@ -57,9 +48,7 @@ func TestPartialAgain(t *testing.T) {
 	for _, row := range h.rows {
 		keys = append(keys, row.key)
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, keys); diff != "" {
-		t.Errorf("citations (-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "citations", []string{"a", "b"}, keys)
 }
 
 // An answer of which nobody has heard is given up soon; one that was heard of may think for long. Its id says when it began.

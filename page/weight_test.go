@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -20,9 +21,7 @@ func heavy(t *testing.T, n int) *store.Call {
 	c.Started = c.Started.Add(time.Duration(n) * time.Minute)
 	for i := range 300 {
 		quote := fmt.Sprintf("%d. ", i) + strings.Repeat("herons nest in trees ", 900)
-		if err := c.Answer.Cite(ibid.Span{End: 6}, ibid.Ref{Source: "web:0", Quote: quote}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, c.Answer.Cite(ibid.Span{End: 6}, ibid.Ref{Source: "web:0", Quote: quote}))
 	}
 	return c
 }
@@ -32,9 +31,7 @@ func TestHeavyConversation(t *testing.T) {
 	w := newWorld(t, nil)
 	const many = 8
 	for n := range many {
-		if err := w.Store.Put(t.Context(), []*store.Call{heavy(t, n)}); err != nil {
-			t.Fatal(err)
-		}
+		w.put(t, heavy(t, n))
 	}
 	const path = "/ui/conversations/c%201%2F2"
 	got := w.get(t, path)
@@ -55,9 +52,7 @@ func TestHeavyConversation(t *testing.T) {
 // The direction of a text is written down, for a browser that would look for it in each of its elements.
 func TestTextDirection(t *testing.T) {
 	w := newWorld(t, nil)
-	if err := w.Store.Put(t.Context(), []*store.Call{talked("ans_1", "q", "**אנפה** היא. So.", "https://a.example/")}); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, talked("ans_1", "q", "**אנפה** היא. So.", "https://a.example/"))
 	if body := w.get(t, "/ui/answers/ans_1").body; !strings.Contains(body, `<div class="prose" dir="rtl">`) {
 		t.Error(body)
 	}
@@ -66,9 +61,7 @@ func TestTextDirection(t *testing.T) {
 // HTTP is spoken as its readers expect: what a path does not take, what they have already, and in which coding.
 func TestHTTP(t *testing.T) {
 	w := newWorld(t, nil)
-	if err := w.Store.Put(t.Context(), []*store.Call{talked("ans_1", "q", "It is. So.", "https://a.example/")}); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, talked("ans_1", "q", "It is. So.", "https://a.example/"))
 	const coding = "Accept-Encoding"
 	plain, packed := w.get(t, "/ibid.js", coding, "identity").Header.Get("ETag"), w.get(t, "/ibid.js", coding, "gzip").Header.Get("ETag")
 	if plain == "" || plain == packed {
@@ -107,23 +100,17 @@ func TestDisplayCallsNobody(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
 	c.Answer.Display = []ibid.Display{{HTML: `<LINK rel=preconnect href="//a.example"><p title="<link>">a < b</p><meta http-equiv=refresh content="0"><i>x</i><`}}
-	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, c)
 	_, got, _ := strings.Cut(w.get(t, "/ui/answers/ans_1/display/1").body, `target="_blank">`)
 	want := `<wbr rel=preconnect href="//a.example"><p title="<wbr>">a < b</p><wbr http-equiv=refresh content="0"><i>x</i><`
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Equal(t, "", want, got)
 }
 
 // A source whose address goes on for ever has a panel that does not.
 func TestLongAddressInPanel(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/"+strings.Repeat("x", 100<<10))
-	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, c)
 	got := w.get(t, "/ui/answers/ans_1/sources/1")
 	if n := strings.Count(got.body, strings.Repeat("x", 3<<10)); got.StatusCode != 200 || n > 0 || len(got.body) > 20<<10 {
 		t.Errorf("%d, %d bytes", got.StatusCode, len(got.body))
@@ -137,9 +124,7 @@ func TestLongAddressInPanel(t *testing.T) {
 func TestManyWatchTheEnd(t *testing.T) {
 	w := newWorld(t, nil)
 	c := talked("ans_1", "q", "It is. So.", "https://a.example/")
-	if err := w.Store.Put(t.Context(), []*store.Call{c}); err != nil {
-		t.Fatal(err)
-	}
+	w.put(t, c)
 	const many = 60
 	articles := make(chan string, many)
 	for range many {

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/server/servertest"
+	"github.com/ibidhq/ibid/store"
 )
 
 // world is a whole server with its page, in front of providers that need no network.
@@ -33,17 +35,11 @@ type shownPage struct {
 // fields, by turns name and value.
 func (w *world) open(tb testing.TB, method, path, body string, fields ...string) *http.Response {
 	tb.Helper()
-	r, err := http.NewRequestWithContext(tb.Context(), method, w.URL+path, strings.NewReader(body))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	r := testenv.Must(http.NewRequestWithContext(tb.Context(), method, w.URL+path, strings.NewReader(body)))(tb)
 	for i := 0; i+1 < len(fields); i += 2 {
 		r.Header.Set(fields[i], fields[i+1])
 	}
-	res, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	res := testenv.Must(http.DefaultTransport.RoundTrip(r))(tb)
 	tb.Cleanup(func() { _ = res.Body.Close() })
 	return res
 }
@@ -87,19 +83,19 @@ func (w *world) ask(tb testing.TB, conversation, question string) *url.URL {
 	if res.StatusCode != http.StatusSeeOther {
 		tb.Fatalf("ask: %d %s", res.StatusCode, res.body)
 	}
-	to, err := res.Location()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return to
+	return testenv.Must(res.Location())(tb)
+}
+
+// put stores calls.
+func (w *world) put(tb testing.TB, calls ...*store.Call) {
+	tb.Helper()
+	testenv.OK(tb, w.Store.Put(tb.Context(), calls))
 }
 
 // settle waits until what was captured is in the store.
 func (w *world) settle(tb testing.TB) {
 	tb.Helper()
-	if err := w.Gateway.CatchUp(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
+	testenv.OK(tb, w.Gateway.CatchUp(tb.Context()))
 }
 
 // sent is one event of a stream.

@@ -92,16 +92,13 @@ func TestCiteRecordingsTogether(t *testing.T) {
 func recordings(t *testing.T, dir string) []string {
 	t.Helper()
 	var names []string
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	testenv.OK(t, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Dir(name) == dir || strings.HasSuffix(name, ".request.json") {
 			return err
 		}
 		names = append(names, name)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return names
 }
 

@@ -38,13 +38,8 @@ func TestMetricsDocs(t *testing.T) {
 	c := server.Defaults()
 	c.Data = t.TempDir()
 	c.Upstreams["openai"] = &server.Upstream{Backfill: []server.Backfill{{Provider: "gemini", Model: "m"}}}
-	if err := c.Resolve(nil, func(string) (string, bool) { return "", false }); err != nil {
-		t.Fatal(err)
-	}
-	d, err := server.Open(t.Context(), c, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, c.Resolve(nil, func(string) (string, bool) { return "", false }))
+	d := testenv.Must(server.Open(t.Context(), c, nil))(t)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
@@ -53,15 +48,10 @@ func TestMetricsDocs(t *testing.T) {
 	got := metricsHead + metricsTable(t, d.Metrics)
 	name := filepath.Join(testenv.Root(t), "docs", "metrics.md")
 	if *update {
-		if err := os.WriteFile(name, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, os.WriteFile(name, []byte(got), 0o666))
 		return
 	}
-	page, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testenv.Must(os.ReadFile(name))(t)
 	if diff := cmp.Diff(string(page), got); diff != "" {
 		t.Errorf("docs/metrics.md is out of date, make generate writes it (-is +should be):\n%s", diff)
 	}

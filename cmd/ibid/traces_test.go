@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -18,30 +18,19 @@ import (
 	"github.com/ibidhq/ibid/api"
 	"github.com/ibidhq/ibid/bus"
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
 // A program that is traced with OpenTelemetry's own SDK gets its run's trail, with a token in the exporter's headers.
 func TestTracesFromSDK(t *testing.T) {
 	ctx := t.Context()
-	s, err := store.Open(ctx, filepath.Join(t.TempDir(), "ibid.db"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(store.Open(ctx, filepath.Join(t.TempDir(), "ibid.db"), nil))(t)
 	defer s.Close()
-	secret, err := s.NewToken(ctx, &store.Token{Tenant: "t", Scopes: []string{store.ScopeWrite}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := bus.Open(ctx, bus.Embedded, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secret := testenv.Must(s.NewToken(ctx, &store.Token{Tenant: "t", Scopes: []string{store.ScopeWrite}}))(t)
+	b := testenv.Must(bus.Open(ctx, bus.Embedded, nil))(t)
 	defer b.Close()
-	a, err := api.New(&api.Options{Store: s, Bus: b, Guard: gateway.NewGuard(&gateway.GuardOptions{Store: s})})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := testenv.Must(api.New(&api.Options{Store: s, Bus: b, Guard: gateway.NewGuard(&gateway.GuardOptions{Store: s})}))(t)
 	defer a.Close()
 	server := httptest.NewServer(a)
 	defer server.Close()
@@ -58,14 +47,8 @@ func TestTracesFromSDK(t *testing.T) {
 		return run, errors.Join(provider.Shutdown(ctx), failed.err)
 	}
 	for _, batch := range []int{1, 512} { // spans come before their parents, alone or with them
-		run, err := export(secret, batch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		trail, err := s.Trail(ctx, "t", run)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := testenv.Must(export(secret, batch))(t)
+		trail := testenv.Must(s.Trail(ctx, "t", run))(t)
 		type step struct {
 			Tool, Question, Answer, Error string
 			After                         []int
@@ -86,9 +69,7 @@ func TestTracesFromSDK(t *testing.T) {
 			{Tool: "clock", Error: "no hands", After: []int{1}},
 			{Question: "When?", Answer: "In 1820 [mill.txt].", After: []int{2}, Used: []string{"mill.txt"}},
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("batches of %d (-want +got):\n%s", batch, diff)
-		}
+		testenv.Equal(t, fmt.Sprintf("batches of %d", batch), want, got)
 		if trail.Agent != "guide" || trail.Question != "When was the mill built?" || trail.Answer != "In 1820 [mill.txt]." || trail.Finished.IsZero() {
 			t.Errorf("batches of %d: %+v", batch, trail)
 		}

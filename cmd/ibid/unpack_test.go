@@ -11,6 +11,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/internal/unpack"
 )
 
@@ -18,10 +19,7 @@ func TestUnpack(t *testing.T) {
 	body := `{"id": "otter", "text": "` + strings.Repeat("Otters hold hands – always. ", 200) + `"}`
 	for _, coding := range []string{"gzip", "zstd", "deflate", "raw", "br"} {
 		for _, text := range []string{"data: {}\n\n", "Otter.", body} {
-			packed, err := pack(coding, []byte(text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			packed := testenv.Must(pack(coding, []byte(text)))(t)
 			for name, r := range map[string]io.Reader{
 				"at once":      bytes.NewReader(packed),
 				"byte by byte": iotest.OneByteReader(bytes.NewReader(packed)),
@@ -85,18 +83,12 @@ func TestUnpackErrors(t *testing.T) {
 
 // Only with its name is a piece of brotli that is too short to be sure of taken for one.
 func TestUnpackNamed(t *testing.T) {
-	packed, err := pack("br", []byte(strings.Repeat("Otters ", 4)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	packed := testenv.Must(pack("br", []byte(strings.Repeat("Otters ", 4))))(t)
 	cut := packed[:len(packed)-1]
 	if _, err := unpacked(bytes.NewReader(cut), "otter.json"); !errors.Is(err, errBinary) {
 		t.Errorf("without the name: %v, want %v", err, errBinary)
 	}
-	r, err := unpacked(bytes.NewReader(cut), "otter.json.br")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := testenv.Must(unpacked(bytes.NewReader(cut), "otter.json.br"))(t)
 	if _, err := io.ReadAll(r); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("with the name: %v, want %v", err, io.ErrUnexpectedEOF)
 	}
@@ -105,23 +97,15 @@ func TestUnpackNamed(t *testing.T) {
 // A few kilobytes that unpack to more than anybody answers are refused, without filling the memory.
 func TestUnpackBomb(t *testing.T) {
 	var bomb bytes.Buffer
-	w, err := zstd.NewWriter(&bomb)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := testenv.Must(zstd.NewWriter(&bomb))(t)
 	spaces := bytes.Repeat([]byte(" "), 1<<20)
 	for range maxUnpacked/len(spaces) + 1 {
 		if _, err := w.Write(spaces); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := unpacked(&bomb, "bomb")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, w.Close())
+	r := testenv.Must(unpacked(&bomb, "bomb"))(t)
 	n, err := io.Copy(io.Discard, r)
 	if !errors.Is(err, errUnpacked) || n != maxUnpacked {
 		t.Errorf("%d bytes, then %v; want %d, then %v", n, err, maxUnpacked, errUnpacked)
@@ -149,10 +133,7 @@ func TestUnpackRandom(t *testing.T) {
 
 func FuzzUnpack(f *testing.F) {
 	for _, coding := range []string{"gzip", "zstd", "deflate", "raw", "br"} {
-		packed, err := pack(coding, []byte("data: {\"text\": \"Otters hold hands.\"}\n\n"))
-		if err != nil {
-			f.Fatal(err)
-		}
+		packed := testenv.Must(pack(coding, []byte("data: {\"text\": \"Otters hold hands.\"}\n\n")))(f)
 		f.Add(packed)
 		f.Add(packed[:len(packed)/2])
 	}

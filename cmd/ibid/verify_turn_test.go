@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/verify"
 	"github.com/ibidhq/ibid/verify/verifytest"
 )
@@ -17,26 +18,19 @@ func TestTurns(t *testing.T) {
 	ctx := context.Background()
 	recall := func(t *testing.T, m verify.Memory, key string) string {
 		t.Helper()
-		value, err := m.Recall(ctx, "output", key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		value := testenv.Must(m.Recall(ctx, "output", key))(t)
 		return string(value)
 	}
 	turns := newTurns(&verify.MemoryMap{})
 	first, reads, writes, other := turns.draft(), turns.draft(), turns.draft(), turns.draft()
 	for _, d := range []*draft{first, writes} {
-		if err := d.Replace(ctx, "output", "manifest", []byte("response")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, d.Replace(ctx, "output", "manifest", []byte("response")))
 	}
 	recall(t, other, "another manifest")
 	if got := recall(t, reads, "manifest"); got != "" {
 		t.Errorf("a draft that was not kept shows: %q", got)
 	}
-	if err := turns.keep(ctx, first); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, turns.keep(ctx, first))
 	for _, tt := range []struct {
 		name string
 		d    *draft

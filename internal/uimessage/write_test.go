@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/internal/uimessage"
 )
 
@@ -89,10 +90,7 @@ func TestCorpus(t *testing.T) {
 	}
 	corrected := 0
 	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := testenv.Must(txtar.ParseFile(file))(t)
 		for _, f := range archive.Files {
 			if f.Name != "body.json" && f.Name != "stream.sse" && f.Name != "stream.ndjson" {
 				continue
@@ -128,15 +126,9 @@ func TestVectors(t *testing.T) {
 		t.Fatal("no vectors")
 	}
 	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := testenv.Must(txtar.ParseFile(file))(t)
 		from := strings.Fields(string(archive.Files[0].Data))
-		source, err := txtar.ParseFile(filepath.Join("../../testdata", from[0]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		source := testenv.Must(txtar.ParseFile(filepath.Join("../../testdata", from[0])))(t)
 		at := slices.IndexFunc(source.Files, func(f txtar.File) bool { return f.Name == from[1] })
 		if at < 0 {
 			t.Fatalf("%s: no section %s", file, from[1])
@@ -144,14 +136,10 @@ func TestVectors(t *testing.T) {
 		got, _ := stream(t, source.Files[at].Data, len(source.Files[at].Data), nil)
 		if *update {
 			archive.Files = append(archive.Files[:1], txtar.File{Name: "ui", Data: got})
-			if err := os.WriteFile(file, txtar.Format(archive), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, os.WriteFile(file, txtar.Format(archive), 0o644))
 			continue
 		}
-		if diff := cmp.Diff(string(archive.Files[1].Data), string(got)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", file, diff)
-		}
+		testenv.Equal(t, file, string(archive.Files[1].Data), string(got))
 	}
 }
 
@@ -193,18 +181,14 @@ func TestLate(t *testing.T) {
 		}
 	}
 	var c client
-	if err := c.read(b.Bytes()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, c.read(b.Bytes()))
 	checkPlaces(t, &c)
 	var statuses []uimessage.Status
 	for i := range c.data {
 		data, _ := readCitations(&c.data[i])
 		statuses = append(statuses, data.Status)
 	}
-	if diff := cmp.Diff([]uimessage.Status{uimessage.Pending, uimessage.Final, uimessage.Verified}, statuses); diff != "" {
-		t.Error(diff)
-	}
+	testenv.Equal(t, "", []uimessage.Status{uimessage.Pending, uimessage.Final, uimessage.Verified}, statuses)
 	last, _ := readCitations(&c.data[2])
 	if len(last.Citations) != 2 || last.Citations[0].Index != 7 || *last.Citations[0].TextStart != 4 || *last.Citations[1].TextStart != 10 {
 		t.Errorf("%+v", last.Citations)
@@ -218,9 +202,7 @@ func TestLate(t *testing.T) {
 	want := []string{
 		"source-url https://a.example/ A ", "source-document  javascript:alert(1) application/octet-stream", "source-document  report.PDF application/pdf",
 	}
-	if diff := cmp.Diff(want, sources); diff != "" {
-		t.Error(diff)
-	}
+	testenv.Equal(t, "", want, sources)
 }
 
 // What a client has of a text stays when the provider corrects it. Citations go where their words are there.
@@ -230,23 +212,15 @@ func TestCorrected(t *testing.T) {
 	w.Event(ibid.Event{Kind: ibid.EventPart, Part: &ibid.Part{Kind: ibid.AnswerPart}})
 	w.Event(ibid.Event{Kind: ibid.EventText, Text: "🪿 nest here. They fly too."})
 	w.Event(ibid.Event{Kind: ibid.EventPart, Corrected: true, Part: &ibid.Part{Kind: ibid.AnswerPart, Span: ibid.Span{End: 30}}, Text: "🪿 nest in trees, here. They fly too."})
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, w.Flush())
 	a := &ibid.Answer{Text: "🪿 nest in trees, here. They fly too.", Complete: true, Sources: []ibid.Source{{ID: "a", Kind: ibid.DocumentKind, Content: "x"}}}
 	for _, words := range []string{"🪿 nest", "nest in trees", "They fly too"} {
 		at := strings.Index(a.Text, words)
-		if err := a.Cite(ibid.Span{Start: at, End: at + len(words)}, ibid.Ref{Source: "a"}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, a.Cite(ibid.Span{Start: at, End: at + len(words)}, ibid.Ref{Source: "a"}))
 	}
-	if err := errors.Join(w.Answer(a, uimessage.Final), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, errors.Join(w.Answer(a, uimessage.Final), w.Close()))
 	var c client
-	if err := c.read(b.Bytes()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, c.read(b.Bytes()))
 	checkPlaces(t, &c)
 	data, _ := readCitations(&c.data[len(c.data)-1])
 	var got []string
@@ -257,9 +231,7 @@ func TestCorrected(t *testing.T) {
 		}
 		got = append(got, *row.CitedText)
 	}
-	if diff := cmp.Diff([]string{"🪿 nest", "They fly too", "nowhere"}, got); diff != "" {
-		t.Error(diff)
-	}
+	testenv.Equal(t, "", []string{"🪿 nest", "They fly too", "nowhere"}, got)
 	if a.Citations[1].Span == (ibid.Span{}) {
 		t.Error("the answer itself was changed")
 	}
@@ -272,9 +244,7 @@ func TestCorrectedNumbers(t *testing.T) {
 	}}
 	for words, source := range map[string]string{"New one": "a", "Old two": "b"} {
 		at := strings.Index(a.Text, words)
-		if err := a.Cite(ibid.Span{Start: at, End: at + len(words)}, ibid.Ref{Source: source}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, a.Cite(ibid.Span{Start: at, End: at + len(words)}, ibid.Ref{Source: source}))
 	}
 	uimessage.SortCitations(a.Citations)
 	want := map[string]int{}
@@ -284,13 +254,9 @@ func TestCorrectedNumbers(t *testing.T) {
 	var b bytes.Buffer
 	w := uimessage.Writer{W: &b, MessageID: "ans_1"}
 	w.Event(ibid.Event{Kind: ibid.EventText, Text: "Odd. Old two."})
-	if err := errors.Join(w.Answer(a, uimessage.Pending), w.Late(a, uimessage.Final), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, errors.Join(w.Answer(a, uimessage.Pending), w.Late(a, uimessage.Final), w.Close()))
 	var c client
-	if err := c.read(b.Bytes()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, c.read(b.Bytes()))
 	for i := range c.data {
 		data, _ := readCitations(&c.data[i])
 		for _, row := range data.Citations {
@@ -311,18 +277,12 @@ func TestPendingCost(t *testing.T) {
 		text := "Herons nest here. "
 		w.Event(ibid.Event{Kind: ibid.EventText, Text: text, At: len(a.Text)})
 		a.Text += text
-		if err := a.Cite(ibid.Span{Start: len(a.Text) - len(text), End: len(a.Text) - 2}, ibid.Ref{Source: "a"}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, a.Cite(ibid.Span{Start: len(a.Text) - len(text), End: len(a.Text) - 2}, ibid.Ref{Source: "a"}))
 		w.Event(ibid.Event{Kind: ibid.EventCitation, Key: string(rune('a' + i)), Citation: &a.Citations[i]})
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, w.Flush())
 	}
 	before := b.Len()
-	if err := w.Answer(a, uimessage.Final); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, w.Answer(a, uimessage.Final))
 	final := b.Len() - before // the text's end and the data: everything twice
 	if before > 4*final {
 		t.Errorf("%d bytes on the way to %d", before, final)
@@ -333,9 +293,7 @@ func TestFailures(t *testing.T) {
 	var b bytes.Buffer
 	w := uimessage.Writer{W: &b, MessageID: "ans_1"}
 	w.Event(ibid.Event{Kind: ibid.EventText, Text: "Herons"})
-	if err := errors.Join(w.Fail(""), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, errors.Join(w.Fail(""), w.Close()))
 	var c client
 	if err := c.read(b.Bytes()); err != nil || c.failed == "" || c.message.Parts[0].Text != "Herons" {
 		t.Errorf("%v: %+v", err, c)
@@ -360,9 +318,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errors.New("gone") }
 
 // A message never has members that readers refuse.
 func TestMessageOf(t *testing.T) {
-	if diff := cmp.Diff(`{"id":"u1","role":"user","parts":[{"type":"text","text":"<b>?"}]}`, marshal(t, uimessage.UserMessage("u1", "<b>?"))); diff != "" {
-		t.Error(diff)
-	}
+	testenv.Equal(t, "", `{"id":"u1","role":"user","parts":[{"type":"text","text":"<b>?"}]}`, marshal(t, uimessage.UserMessage("u1", "<b>?")))
 	empty := uimessage.MessageOf("ans_1", &ibid.Answer{}, nil)
 	if len(empty.Parts) != 1 || empty.Parts[0].ID != "cit_ans_1" {
 		t.Errorf("%+v", empty)
@@ -374,9 +330,7 @@ func TestMessageOf(t *testing.T) {
 			texts = append(texts, p.Text)
 		}
 	}
-	if diff := cmp.Diff([]string{"サギ🪿は巣を作る。", "Herons build."}, texts); diff != "" {
-		t.Error(diff)
-	}
+	testenv.Equal(t, "", []string{"サギ🪿は巣を作る。", "Herons build."}, texts)
 }
 
 func marshal(t *testing.T, v any) string {
@@ -384,8 +338,6 @@ func marshal(t *testing.T, v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, e.Encode(v))
 	return strings.TrimSpace(b.String())
 }
