@@ -74,8 +74,9 @@ func TestIbidCommands(t *testing.T) {
 printed by ibid cite
 $ IBID_DB=x.db ibid serve --check && ibid   version 2>/dev/null
 $ go install github.com/ibidhq/ibid/cmd/ibid@latest
+$ go run ./cmd/ibid demo   # a comment
 `)
-	if want := []string{"ibid cite -", "ibid serve --check", "ibid version"}; !slices.Equal(got, want) {
+	if want := []string{"ibid cite -", "ibid serve --check", "ibid version", "ibid demo"}; !slices.Equal(got, want) {
 		t.Errorf("ibidCommands = %q, want %q", got, want)
 	}
 }
@@ -223,6 +224,9 @@ func ibidCommands(code string) []string {
 func ibidCommand(call []string) string {
 	for len(call) > 0 && strings.Contains(call[0], "=") { // variables set for the call
 		call = call[1:]
+	}
+	if len(call) > 2 && strings.Join(call[:3], " ") == "go run ./cmd/ibid" {
+		call = append([]string{"ibid"}, call[3:]...)
 	}
 	if len(call) == 0 || call[0] != "ibid" {
 		return ""

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/ibidhq/ibid"
@@ -22,7 +23,7 @@ var body = []byte(`{"candidates":[{"content":{"role":"model","parts":[{"text":"H
 // stream is what Gemini streams: the sources come with the last event.
 const stream = `data: {"candidates":[{"content":{"role":"model","parts":[{"text":"The mill "}]}}]}
 
-data: {"candidates":[{"content":{"role":"model","parts":[{"text":"is old. "}]},"finishReason":"STOP","groundingMetadata":{"groundingChunks":[{"web":{"uri":"https://birds.example/mill","title":"The mill colony"}}],"groundingSupports":[{"segment":{"endIndex":16,"text":"The mill is old."},"groundingChunkIndices":[0]}]}}]}
+data: {"candidates":[{"content":{"role":"model","parts":[{"text":"is old."}]},"finishReason":"STOP","groundingMetadata":{"groundingChunks":[{"web":{"uri":"https://birds.example/mill","title":"The mill colony"}}],"groundingSupports":[{"segment":{"endIndex":16,"text":"The mill is old."},"groundingChunkIndices":[0]}]}}]}
 
 `
 
@@ -68,23 +69,27 @@ func ExampleDecodeOptions() {
 func ExampleStream() {
 	response := &http.Response{Body: io.NopCloser(strings.NewReader(stream))}
 	show := func() error {
+		live := ibid.Live{W: os.Stdout, List: true} // writes the text as it comes, with a marker where a citation is certain
 		for event, err := range ibid.Stream(response.Body, nil) {
 			if err != nil {
 				return err
 			}
-			switch event.Kind {
-			case ibid.EventText:
-				fmt.Print(event.Text)
-			case ibid.EventAnswer:
-				fmt.Println(event.Answer.Document(nil).CitedText)
-			}
+			live.Event(event)
+		}
+		if err := live.Close(); err != nil { // the sources, and citations that came too late for their place
+			return err
 		}
 		return nil
 	}
 	if err := show(); err != nil {
 		fmt.Println(err)
 	}
-	// Output: The mill is old. The mill is old.[1](https://birds.example/mill)
+	// Output:
+	// The mill is old.[1](https://birds.example/mill)
+	//
+	// Sources:
+	//
+	// 1. [The mill colony](https://birds.example/mill) — birds.example
 }
 
 // Numbers stay the same over a conversation.
