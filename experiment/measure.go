@@ -75,6 +75,8 @@ func measure(
 	for i := range links.Sentences {
 		s := &links.Sentences[i]
 		switch {
+		case s.Differs() != "" && s.Passages[0].Reason == trail.ReasonInferred: // found, not cited
+			out.Sentences++
 		case len(s.Passages) > 0:
 			out.Sentences++
 			out.Cited++

@@ -457,6 +457,8 @@ func (b *runBody) rest(r *trail.Link) *restView {
 				" finds that a step’s answer supports the sentence, and that one rests on it"
 		}
 		switch {
+		case r.Differs != "":
+			v.Because = "The checker " + r.By + " finds that it would support the sentence if that had its value."
 		case r.Score == nil:
 			v.Because += "; it gives no scores."
 		case r.Threshold > 0:
@@ -464,6 +466,9 @@ func (b *runBody) rest(r *trail.Link) *restView {
 		default:
 			v.Because += ": " + score(r.Score) + "."
 		}
+	}
+	if r.Differs != "" {
+		v.Because += " It says " + r.Differs + "."
 	}
 	return v
 }

@@ -135,8 +135,10 @@ func (s *Summary) shared() map[string]int {
 	}
 	for i := range s.Links.Sentences {
 		on := make(map[string]bool)
-		for k := range s.Links.Sentences[i].Passages {
-			on[s.Links.Sentences[i].Passages[k].DocumentID] = true
+		for _, p := range s.Links.Sentences[i].Passages {
+			if p.Differs == "" {
+				on[p.DocumentID] = true
+			}
 		}
 		if len(on) > 1 {
 			for id := range on {

@@ -57,11 +57,29 @@ type Links struct {
 type Sentence struct {
 	Span ibid.Span // in the final answer: Trail.Final's text, else Trail.Answer
 	Text string
-	// the numbers of the steps that it rests on, ascending: that had its passages, or whose answers say it
+	// The numbers of the steps that concluded it, ascending: whose answers say it, the first of those that pass it on.
+	// Where no step's answer does, those that had its passages.
 	Steps    []int
 	Passages []Link
 	// Skipped says why no passage was looked for, a heading say; empty: it was, or the sentence has some.
 	Skipped support.SkipReason
+
+	concluded []int // the steps whose answers say it, as indices: see [linker.concluders]
+}
+
+// Differs returns the values of the passages where the sentence has others, and rests on none otherwise: "62". Empty:
+// nothing differs, or it rests on another passage.
+func (s *Sentence) Differs() string {
+	var values []string
+	for i := range s.Passages {
+		if s.Passages[i].Differs == "" {
+			return ""
+		}
+		if !slices.Contains(values, s.Passages[i].Differs) {
+			values = append(values, s.Passages[i].Differs)
+		}
+	}
+	return strings.Join(values, ", ")
 }
 
 // NoSources reports whether the sentence says something and rests on no passage.
@@ -74,8 +92,9 @@ type Link struct {
 	ChunkIndex *int
 	Locator    *ibid.Locator
 	Excerpt    string
-	// Steps has the numbers of the steps that used the passage, or where none did of those that retrieved it: 100
-	// at most. Empty: only the answer names it.
+	// Steps has the numbers of the steps that used the passage, or where none did of those that retrieved it: of these
+	// the ones that concluded the sentence, else the nearest before those, else all, 100 at most. Empty: only the answer
+	// names it.
 	Steps []int
 	// the numbers of the steps whose answers lead there, the final answer's side first; empty: it leads there itself
 	Via    []int
@@ -86,8 +105,12 @@ type Link struct {
 	Threshold float64 // the least score that counts; 0: there is no score
 	By        string  // the checker
 	Evidence  string  // the words of the passage that support it; empty: no checker said
+	// Differs has the values of the passage, "62", where the sentence has others and would otherwise rest on it; empty:
+	// nothing differs, as far as the checker finds.
+	Differs string
 
 	source *Source
+	had    *had // nil: no step had it
 }
 
 // Text returns as much of the passage as is known: all of it, or the words that were quoted, or its excerpt. Empty:
@@ -135,6 +158,7 @@ type linker struct {
 	checker  support.Checker
 	final    *ibid.Answer
 	origin   int              // the step that gave the final answer, else the only one with sources; -1: neither
+	last     int              // the last step whose answer is the final one; -1: none
 	byDoc    [][]int          // rows of each document
 	passages []*had           // who had each passage
 	lost     int              // marks that lead nowhere
@@ -143,6 +167,8 @@ type linker struct {
 	before   [][]int          // the graph
 	byNumber map[int]int      // the last step of each number
 	own      map[int]*ownWork // by step
+	feeders  map[int]map[int]int
+	words    *support.Corpus // of the questions and the answers of the steps; nil: not needed yet
 }
 
 func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
@@ -153,6 +179,7 @@ func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
 		checker:   c,
 		final:     t.Final,
 		own:       map[int]*ownWork{},
+		feeders:   map[int]map[int]int{},
 		before:    t.Graph(),
 		byNumber:  t.lastByNumber(),
 	}
@@ -179,6 +206,10 @@ func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
 		l.notePassage(i, known)
 	}
 	l.origin = l.findOrigin()
+	l.last = len(t.Steps) - 1
+	for l.last >= 0 && (l.final.Text == "" || t.Steps[l.last].Answer != l.final.Text) {
+		l.last--
+	}
 	l.nameMarks()
 	return l
 }
@@ -306,11 +337,11 @@ func (l *linker) linkToRow(row int) Link {
 	h := l.had[row]
 	return Link{
 		DocumentID: l.names[r.document], Title: h.title, ChunkIndex: r.ChunkIndex, Locator: r.Locator,
-		Excerpt: Excerpt(cmp.Or(r.Excerpt, r.Content), 0), Steps: h.steps(), source: r.Source,
+		Excerpt: Excerpt(cmp.Or(r.Excerpt, r.Content), 0), source: r.Source, had: h,
 	}
 }
 
-// had says which steps had a passage: their numbers, ascending, maxNamed at most.
+// had says which steps had a passage: their indices, ascending.
 type had struct {
 	title           string
 	used, retrieved []int
@@ -318,10 +349,79 @@ type had struct {
 
 func (h *had) steps() []int {
 	if len(h.used) > 0 {
-		return slices.Clone(h.used)
+		return h.used
 	}
-	return slices.Clone(h.retrieved)
+	return h.retrieved
 }
+
+// nearest returns the steps that had the passage and that concluded a sentence, or else the nearest before those, with
+// how far before they are; -1 and all that had it: none of these.
+func (h *had) nearest(l *linker, concluded []int) (steps []int, distance int) {
+	distance = -1
+	for _, step := range h.steps() {
+		for _, c := range concluded {
+			d, ok := l.stepsBefore(c)[step]
+			if !ok || distance >= 0 && d > distance {
+				continue
+			}
+			if d != distance {
+				steps, distance = nil, d
+			}
+			steps = append(steps, step)
+		}
+	}
+	if distance < 0 {
+		return h.steps(), distance
+	}
+	return steps, distance
+}
+
+// maxFeeders is how many steps before one are looked at for who had a passage.
+const maxFeeders = 10_000
+
+// stepsBefore returns a step and those that it builds on, each with how many steps lie between.
+func (l *linker) stepsBefore(step int) map[int]int {
+	if known := l.feeders[step]; known != nil {
+		return known
+	}
+	far := map[int]int{step: 0}
+	for todo := []int{step}; len(todo) > 0 && len(far) < maxFeeders; todo = todo[1:] {
+		for _, b := range l.before[todo[0]] {
+			if _, ok := far[b]; !ok {
+				far[b] = far[todo[0]] + 1
+				todo = append(todo, b)
+			}
+		}
+	}
+	l.feeders[step] = far
+	return far
+}
+
+// closest returns, of several steps that had a passage of a sentence which no step's answer says, the one whose words
+// have the most in common with it; all of them where that does not tell.
+func (l *linker) closest(s *Sentence, steps []int) []int {
+	if len(steps) < 2 || l.options.NoInference {
+		return steps
+	}
+	if l.words == nil {
+		texts := make([]support.Passage, len(l.t.Steps))
+		for i := range texts {
+			texts[i].Text = l.t.Steps[i].Question + "\n" + l.t.Steps[i].Answer
+		}
+		l.words = support.NewCorpus(texts)
+	}
+	relevance := l.words.Relevance(s.Text)
+	best := slices.MaxFunc(steps, func(a, b int) int { return cmp.Compare(relevance[a], relevance[b]) })
+	for _, i := range steps {
+		if i != best && relevance[i] >= clearly*relevance[best] {
+			return steps
+		}
+	}
+	return []int{best}
+}
+
+// clearly is the share of the closest step's relevance from which on another one may be meant as well.
+const clearly = .8
 
 // notePassage notes which step had the passage of a row. Known has those of the rows before.
 func (l *linker) notePassage(row int, known *passageIndex) {
@@ -342,9 +442,8 @@ func (l *linker) notePassage(row int, known *passageIndex) {
 	if r.counts() {
 		list = &h.used
 	}
-	number := l.t.Steps[r.step].Number
-	if len(*list) < maxNamed && !slices.Contains(*list, number) {
-		*list = append(*list, number)
+	if n := len(*list); n == 0 || (*list)[n-1] != r.step { // rows stand in the order of steps
+		*list = append(*list, r.step)
 	}
 }
 
@@ -369,10 +468,7 @@ func (l *linker) finish() {
 	say, without := 0, 0
 	for i := range l.links.Sentences {
 		s := &l.links.Sentences[i]
-		for k := range s.Passages {
-			s.Steps = append(append(s.Steps, s.Passages[k].Steps...), s.Passages[k].Via...)
-		}
-		s.Steps = distinct(s.Steps)
+		l.nameSteps(s)
 		if len(s.Passages) > 0 {
 			s.Skipped = ""
 		}
@@ -391,6 +487,61 @@ func (l *linker) finish() {
 	if say > 0 {
 		l.links.Uncited = new(float64(without) / float64(say))
 	}
+}
+
+// nameSteps names the steps of a sentence and of its passages.
+func (l *linker) nameSteps(s *Sentence) {
+	if len(s.concluded) == 0 && len(s.Steps) == 0 {
+		s.concluded = l.unsaid(s)
+	}
+	numbers := func(steps []int) (all []int) {
+		for _, i := range steps[:min(len(steps), maxNamed)] {
+			all = append(all, l.t.Steps[i].Number)
+		}
+		return distinct(all)
+	}
+	s.Steps = append(s.Steps, numbers(s.concluded)...)
+	for k := range s.Passages {
+		p := &s.Passages[k]
+		if p.had != nil {
+			steps, distance := p.had.nearest(l, s.concluded)
+			if distance < 0 {
+				steps = l.closest(s, steps)
+			}
+			p.Steps = numbers(steps)
+		}
+		if len(s.concluded) == 0 {
+			s.Steps = append(s.Steps, p.Steps...)
+		}
+		s.Steps = append(s.Steps, p.Via...)
+	}
+	s.Steps = distinct(s.Steps)
+}
+
+// unsaid returns the steps that concluded a sentence which no step's answer says before the final one: the step that gave
+// the final answer; or, where that had none of the passages itself, the closest of those that had one and answered.
+func (l *linker) unsaid(s *Sentence) []int {
+	var had []int
+	for k := range s.Passages {
+		if s.Passages[k].had == nil {
+			continue
+		}
+		for _, step := range s.Passages[k].had.steps() {
+			if step == l.last {
+				return []int{l.last}
+			}
+			if l.t.Steps[step].Answer != "" && !l.repeats(step) {
+				had = append(had, step)
+			}
+		}
+	}
+	switch {
+	case l.last < 0 || len(s.Passages) == 0:
+		return nil
+	case len(had) > 0:
+		return l.closest(s, distinct(had))
+	}
+	return []int{l.last}
 }
 
 // FinalID returns the id of the captured answer that is the final one: Final itself, else the last one of the same
@@ -432,6 +583,9 @@ func (t *Trail) FinalAnswer(ctx context.Context, c support.Checker, o *LinkOptio
 		s := &links.Sentences[i]
 		var refs []ibid.Ref
 		for k := range s.Passages {
+			if s.Passages[k].Differs != "" {
+				continue
+			}
 			ref := ibid.Ref{Source: addSource(a, &s.Passages[k])}
 			if ref.Source != "" && !slices.Contains(refs, ref) {
 				refs = append(refs, ref)

@@ -4,54 +4,146 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/support"
 )
 
-// infer asks the checker about the sentences that nothing else ties to a passage.
+// infer asks the checker which steps concluded the sentences, and what those rest on that nothing else ties to a
+// passage.
 func (l *linker) infer(ctx context.Context) error {
-	if !slices.ContainsFunc(l.links.Sentences, func(s Sentence) bool { return len(s.Passages) == 0 }) {
-		return ctx.Err()
-	}
-	p := &pool{} // without texts it still tells which sentences say something
-	if !l.options.NoInference {
+	texts, answers := &pool{}, &pool{} // without texts it still tells which sentences say something
+	if !l.options.NoInference && len(l.links.Sentences) > 0 {
 		l.links.By = l.checker.Info().By()
-		p = l.everything()
+		rows := make([]int, len(l.rows))
+		for i := range rows {
+			rows[i] = i
+		}
+		var steps []int
+		for i := range l.t.Steps {
+			if a := l.t.Steps[i].Answer; a != "" && a != l.final.Text {
+				steps = append(steps, i)
+			}
+		}
+		texts = l.pool(rows, steps)
+		answers = l.pool(nil, slices.DeleteFunc(steps, l.repeats))
 	}
-	found, err := l.attribute(ctx, l.final, l.links.Sentences, p)
+	found, err := l.attribute(ctx, l.final, l.links.Sentences, texts, false)
 	if err != nil {
 		return err
 	}
+	said, err := l.attribute(ctx, l.final, l.links.Sentences, answers, true)
+	if err != nil {
+		return err
+	}
+	if !l.options.NoInference {
+		if err := l.markDiffering(ctx); err != nil {
+			return err
+		}
+	}
 	for i := range l.links.Sentences {
 		s := &l.links.Sentences[i]
-		if len(s.Passages) > 0 || i >= len(found) {
+		s.concluded = l.concluders(l.hits(&said[i], answers))
+		if len(s.Passages) > 0 {
+			var all []*had
+			for k := range s.Passages {
+				all = append(all, s.Passages[k].had)
+			}
+			l.concludeWeakly(s, &said[i], answers, all)
 			continue
 		}
 		s.Skipped = found[i].Skipped
-		if err := l.addHits(ctx, s, l.hits(&found[i], p)); err != nil {
+		hits := l.hits(&found[i], texts)
+		l.concludeWeakly(s, &said[i], answers, l.hadBy(hits))
+		if err := l.addHits(ctx, s, hits); err != nil {
 			return err
+		}
+		if len(s.Passages) == 0 && s.Skipped == "" {
+			if err := l.addDiffering(ctx, i, &found[i], texts, &said[i], answers); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// everything returns the passages of all rows, and the answers of all steps.
-func (l *linker) everything() *pool {
-	rows := make([]int, len(l.rows))
-	for i := range rows {
-		rows[i] = i
-	}
-	var steps []int
-	for i := range l.t.Steps {
-		if a := l.t.Steps[i].Answer; a != "" && a != l.final.Text {
-			steps = append(steps, i)
+// repeats reports whether the answer of a step is nothing but what the step retrieved: such a step concluded nothing.
+func (l *linker) repeats(step int) bool {
+	s := &l.t.Steps[step]
+	rest := s.Answer
+	for i := range s.Sources {
+		if text := s.Sources[i].text(); text != "" {
+			rest = strings.ReplaceAll(rest, text, "")
 		}
 	}
-	return l.pool(rows, steps)
+	return len(rest) < len(s.Answer)/2
 }
+
+// concluders returns the steps that concluded a sentence, of those whose answers say it: the first that does, since
+// others only pass it on, unless one of them says it much better; or all of those that say it together.
+func (l *linker) concluders(hits []hit) []int {
+	var steps []int
+	for _, h := range hits {
+		if h.together || len(steps) == 0 || h.score != nil && *h.score >= *hits[0].score-passedOn {
+			steps = append(steps, h.step)
+		}
+	}
+	slices.Sort(steps)
+	if steps = slices.Compact(steps); len(hits) > 0 && !hits[0].together {
+		steps = steps[:1]
+	}
+	return steps
+}
+
+// weakly is the least score with which the answer of a step that had a sentence's passage says the sentence, where no
+// answer says all of it: answers leave out what was asked.
+const weakly = .2
+
+// concludeWeakly finds who concluded a sentence that no step's answer says in full: the step whose answer says the most
+// of it, of those that had a passage of it or build on one that had.
+func (l *linker) concludeWeakly(s *Sentence, said *support.SentenceSupport, answers *pool, passages []*had) {
+	if len(s.concluded) > 0 || len(s.Steps) > 0 {
+		return
+	}
+	best := 0.
+	for i := range said.Candidates {
+		score, step := jsonNumber(said.Candidates[i].Verdict.Score), answers.of[said.Candidates[i].Document].step
+		distance := -1
+		for _, h := range passages {
+			if h != nil && distance != 0 {
+				_, distance = h.nearest(l, []int{step})
+			}
+		}
+		if score == nil || *score < weakly || distance < 0 {
+			continue
+		}
+		strength := *score
+		if distance == 0 { // who read the passage rather than who read what somebody else made of it
+			strength++
+		}
+		if strength > best {
+			best, s.concluded = strength, []int{step}
+		}
+	}
+}
+
+// hadBy returns who had the passages among the hits.
+func (l *linker) hadBy(hits []hit) (all []*had) {
+	for _, h := range hits {
+		if h.row >= 0 {
+			all = append(all, l.had[h.row])
+		}
+	}
+	return all
+}
+
+// passedOn is how much better than the first step another one must say a sentence to have concluded it.
+const passedOn = .15
 
 // pool is the texts that sentences are compared with.
 type pool struct {
@@ -110,11 +202,11 @@ func (l *linker) pool(rows, steps []int) *pool {
 }
 
 func (l *linker) attribute(
-	ctx context.Context, a *ibid.Answer, sentences []Sentence, p *pool,
+	ctx context.Context, a *ibid.Answer, sentences []Sentence, p *pool, cited bool,
 ) ([]support.SentenceSupport, error) {
 	spans := make([]ibid.Span, len(sentences))
 	for i := range sentences {
-		spans[i] = sentences[i].Span
+		spans[i] = withoutMarks(sentences[i].Text, sentences[i].Span)
 	}
 	threshold := support.Balanced
 	if t := l.options.Threshold; t > 0 && t <= 1 {
@@ -127,11 +219,24 @@ func (l *linker) attribute(
 		Checker:     l.checker,
 		ByScore:     l.options.ByScore,
 		Sentences:   spans,
+		Cited:       cited,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return done.Sentences, nil
+}
+
+// withoutMarks returns the place of a sentence without the marks at its end: they are none of what it says.
+func withoutMarks(text string, at ibid.Span) ibid.Span {
+	for {
+		rest := strings.TrimRight(text, ".!?。！？… \t\r\n")
+		open := strings.LastIndexAny(rest, "[【")
+		if open <= 0 || !strings.HasSuffix(rest, "]") && !strings.HasSuffix(rest, "】") || strings.Contains(rest[open:], "](") {
+			return ibid.Span{Start: at.Start, End: at.Start + len(text)}
+		}
+		text = rest[:open]
+	}
 }
 
 // hit is a text that supports a sentence.
@@ -141,6 +246,7 @@ type hit struct {
 	threshold float64
 	by        string
 	together  bool      // it supports the sentence only with others
+	differs   string    // the values with which it would; empty: it does as it is
 	span      ibid.Span // the evidence, in the text
 	evidence  string
 }
@@ -152,9 +258,17 @@ func (l *linker) holds(v *support.Verdict) bool {
 		return false
 	case l.options.Threshold > 0 && jsonNumber(v.Score) != nil:
 		return *v.Score >= l.options.Threshold
+	case v.Label == support.Unverified && jsonNumber(v.Score) != nil:
+		lacksValue := slices.ContainsFunc(v.Missing, func(t support.Term) bool { return isFigure(&t) })
+		return *v.Score >= support.Balanced && !lacksValue
 	default:
 		return v.Label == support.Supported
 	}
+}
+
+// isFigure reports whether what a passage lacks is a number, or a date with one.
+func isFigure(t *support.Term) bool {
+	return (t.Kind == support.TermNumber || t.Kind == support.TermDate) && strings.ContainsAny(t.Text, "0123456789")
 }
 
 // hits returns the texts that support a sentence, best first: each alone, or where none does, those that do together.
@@ -192,21 +306,219 @@ func (l *linker) hit(c *support.Candidate, v *support.Verdict, p *pool) hit {
 
 // addHits adds what supports a sentence. Where no passage does, it follows the answers that do back through the steps.
 func (l *linker) addHits(ctx context.Context, s *Sentence, hits []hit) error {
-	for _, h := range hits {
-		switch {
-		case h.row < 0:
-			s.Steps = append(s.Steps, l.t.Steps[h.step].Number)
-		case len(s.Passages) < l.options.PerSentence:
+	w := &walk{linker: l, sentence: s, seen: make(map[[2]int]bool)}
+	for _, h := range l.nearest(hits, s.concluded) {
+		if len(s.Passages) < l.options.PerSentence {
 			s.add(l.inferred(h, h.score, nil))
 		}
 	}
-	w := &walk{linker: l, sentence: s, seen: make(map[[2]int]bool)}
 	for _, h := range hits {
 		if h.row < 0 && (len(s.Passages) == 0 || h.together) {
+			if h.together {
+				s.concluded = append(s.concluded, h.step)
+			}
 			w.todo = append(w.todo, way{hit: h, score: h.score, via: []int{l.t.Steps[h.step].Number}})
 		}
 	}
 	return w.run(ctx)
+}
+
+// nearest returns the hits that are passages: those that the steps which concluded a sentence had, else those that the
+// steps before these had, else all. Passages that support it together stay together.
+func (l *linker) nearest(hits []hit, concluded []int) []hit {
+	const elsewhere = 1 << 30
+	var passages []hit
+	best := elsewhere
+	for _, h := range hits {
+		if h.row < 0 {
+			continue
+		}
+		_, distance := l.had[h.row].nearest(l, concluded)
+		if distance = min(distance, 1); distance < 0 || h.together {
+			distance = elsewhere
+		}
+		if distance < best {
+			best, passages = distance, nil
+		}
+		if distance == best {
+			passages = append(passages, h)
+		}
+	}
+	return passages
+}
+
+// addDiffering links a sentence that no passage supports to those that would, if the sentence had their values.
+func (l *linker) addDiffering(
+	ctx context.Context, i int, found *support.SentenceSupport, texts *pool, said *support.SentenceSupport, answers *pool,
+) error {
+	s := &l.links.Sentences[i]
+	hits, err := l.differing(ctx, i, found, texts)
+	if err != nil || len(hits) == 0 {
+		return err
+	}
+	if len(s.concluded) == 0 {
+		own, err := l.differing(ctx, i, said, answers)
+		if err != nil {
+			return err
+		}
+		s.concluded = l.concluders(own)
+		l.concludeWeakly(s, said, answers, l.hadBy(hits))
+	}
+	for _, h := range l.nearest(hits, s.concluded) {
+		if len(s.Passages) < l.options.PerSentence {
+			link := l.inferred(h, nil, nil)
+			link.Threshold, link.Differs = 0, h.differs
+			s.add(link)
+		}
+	}
+	return nil
+}
+
+// differing returns the candidates of sentence i that support it once it has their values.
+func (l *linker) differing(ctx context.Context, i int, found *support.SentenceSupport, p *pool) ([]hit, error) {
+	var all []hit
+	var pairs []support.Pair
+	for k := range found.Candidates {
+		c := &found.Candidates[k]
+		text := p.docs[c.Document].Text[c.Span.Start:c.Span.End]
+		for claim, differs := range withOtherValues(l.final.Text[found.Claim.Start:found.Claim.End], text, &c.Verdict) {
+			h := l.hit(c, &c.Verdict, p)
+			h.differs = differs
+			all, pairs = append(all, h), append(pairs, l.pair(i, claim, text))
+		}
+	}
+	verdicts, err := l.ask(ctx, pairs)
+	if err != nil {
+		return nil, err
+	}
+	var hits []hit
+	for k := range verdicts {
+		if l.holds(&verdicts[k]) {
+			all[k].score = jsonNumber(verdicts[k].Score)
+			hits = append(hits, all[k])
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return compareScores(a.score, b.score) })
+	return hits, nil
+}
+
+// maxDiffering is how many passages that a citation or a mark names are compared with their sentences.
+const maxDiffering = 1000
+
+// markDiffering marks the passages that citations and marks name and that differ from their sentence in a value.
+func (l *linker) markDiffering(ctx context.Context) error {
+	var links []*Link
+	var pairs, corrected []support.Pair
+	for i := range l.links.Sentences {
+		s := &l.links.Sentences[i]
+		for k := range s.Passages {
+			if text := s.Passages[k].Text(); text != "" && len(pairs) < maxDiffering {
+				links, pairs = append(links, &s.Passages[k]), append(pairs, l.pair(i, s.Text, text))
+			}
+		}
+	}
+	verdicts, err := l.ask(ctx, pairs)
+	if err != nil {
+		return err
+	}
+	var changed []*Link
+	var values []string
+	for k := range verdicts {
+		if l.holds(&verdicts[k]) {
+			continue
+		}
+		for claim, differs := range withOtherValues(pairs[k].Claim, pairs[k].Passages[0].Text, &verdicts[k]) {
+			pair := pairs[k]
+			pair.Claim = claim
+			changed, values, corrected = append(changed, links[k]), append(values, differs), append(corrected, pair)
+		}
+	}
+	if verdicts, err = l.ask(ctx, corrected); err != nil {
+		return err
+	}
+	for k := range verdicts {
+		if l.holds(&verdicts[k]) { // else the passage says something else altogether
+			changed[k].Differs = cmp.Or(changed[k].Differs, values[k])
+		}
+	}
+	return nil
+}
+
+// pair is words of sentence i and a passage, with the sentence before as context.
+func (l *linker) pair(i int, claim, passage string) support.Pair {
+	p := support.Pair{Claim: claim, Passages: []support.Passage{{Text: passage}}}
+	if i > 0 {
+		p.Context = l.links.Sentences[i-1].Text
+	}
+	return p
+}
+
+func (l *linker) ask(ctx context.Context, pairs []support.Pair) ([]support.Verdict, error) {
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	verdicts, err := l.checker.Check(ctx, pairs)
+	if err == nil && len(verdicts) != len(pairs) {
+		err = fmt.Errorf("checker %s gave %d verdicts for %d pairs", l.checker.Info().By(), len(verdicts), len(pairs))
+	}
+	return verdicts, err
+}
+
+// withOtherValues yields a claim with values of a passage in the place of its own, by what a verdict says of both, each
+// with these values: "62". The values are those with which the claim is in conflict; or of a claim with a number or a
+// date that the passage lacks, in turn the numbers of the passage that the claim lacks.
+func withOtherValues(claim, passage string, v *support.Verdict) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		if corrected, differs := withValues(claim, v.Conflicts); differs != "" {
+			yield(corrected, differs)
+			return
+		}
+		lacks := slices.DeleteFunc(slices.Clone(v.Missing), func(t support.Term) bool { return !isFigure(&t) })
+		if len(lacks) != 1 || lacks[0].Span.Start < 0 || lacks[0].Span.End > len(claim) {
+			return
+		}
+		at := lacks[0].Span
+		tried := 0
+		for _, number := range figures.FindAllString(passage, -1) {
+			if strings.Contains(claim, number) {
+				continue
+			}
+			corrected := claim[:at.Start] + figures.ReplaceAllLiteralString(claim[at.Start:at.End], number) + claim[at.End:]
+			if tried++; tried > maxTried || !yield(corrected, number) {
+				return
+			}
+		}
+	}
+}
+
+// maxTried is how many numbers of a passage are tried in the place of one that it lacks.
+const maxTried = 8
+
+var figures = regexp.MustCompile(`[0-9]+(?:[.,:][0-9]+)*`)
+
+// withValues returns a claim with the values of the evidence in the place of its own, and these values without what the
+// claim's have in common with them: "62" for 62 turbines instead of 72 turbines. Empty: nothing can be put in place.
+func withValues(claim string, conflicts []support.Conflict) (corrected, differs string) {
+	conflicts = slices.SortedFunc(slices.Values(conflicts), func(a, b support.Conflict) int {
+		return cmp.Compare(a.A.Value.Start, b.A.Value.Start)
+	})
+	var values []string
+	from := 0
+	for i := range conflicts {
+		at, value := conflicts[i].A.Value, conflicts[i].B.ValueText()
+		if conflicts[i].A.Passage != support.InClaim || value == "" || at.Start < from || at.Len() <= 0 ||
+			at.End > len(claim) {
+			continue
+		}
+		corrected += claim[from:at.Start] + value
+		own, other := strings.Fields(claim[at.Start:at.End]), strings.Fields(value)
+		for len(own) > 1 && len(other) > 1 && own[len(own)-1] == other[len(other)-1] {
+			own, other = own[:len(own)-1], other[:len(other)-1]
+		}
+		values = append(values, strings.Join(other, " "))
+		from = at.End
+	}
+	return corrected + claim[from:], strings.Join(values, ", ")
 }
 
 func (l *linker) inferred(h hit, score *float64, via []int) Link {
@@ -316,12 +628,12 @@ func (l *linker) ownWork(ctx context.Context, step int) (*ownWork, error) {
 		}
 	}
 	p := l.pool(rows, steps)
-	found, err := l.attribute(ctx, a, own.sentences, p)
+	found, err := l.attribute(ctx, a, own.sentences, p, false)
 	if err != nil {
 		return nil, err
 	}
 	for i := range own.sentences {
-		if i < len(found) && len(own.sentences[i].Passages) == 0 {
+		if len(own.sentences[i].Passages) == 0 {
 			own.hits[i] = l.hits(&found[i], p)
 		}
 	}

@@ -49,7 +49,7 @@ func link(t *testing.T, run *trail.Trail, o *trail.LinkOptions) (*trail.Links, [
 		row := linked{Text: s.Text, Steps: s.Steps}
 		for _, p := range s.Passages {
 			row.On = append(row.On, fmt.Sprintf("%s %s via %v", p.Reason, p.DocumentID, p.Via))
-			if p.Reason == trail.ReasonInferred && run.Final == nil && (p.Score == nil || *p.Score < p.Threshold || p.Threshold == 0 || p.By != links.By) {
+			if p.Reason == trail.ReasonInferred && p.Differs == "" && run.Final == nil && (p.Score == nil || *p.Score < p.Threshold || p.Threshold == 0 || p.By != links.By) {
 				t.Errorf("inferred without score, threshold or checker: %+v", p)
 			}
 		}

@@ -53,8 +53,11 @@ func TestLinkTogether(t *testing.T) {
 			{Number: 2, After: []int{}, Sources: []trail.Source{{DocumentID: "gate", Used: true, Content: "The Golden Gate Bridge opened on 27 May 1937. It is 2,737 metres long with a main span of 1,280 metres."}}},
 		},
 	}
-	want := []linked{{run.Answer[:101], []int{1, 2}, []string{"inferred gate via []", "inferred sydney via []"}}, {Text: run.Answer[103:]}}
-	_, got := link(t, run, nil)
+	want := []linked{{run.Answer[:101], []int{1, 2}, []string{"inferred gate via []", "inferred sydney via []"}}, {run.Answer[103:], []int{1, 2}, []string{"inferred gate via []", "inferred sydney via []"}}}
+	links, got := link(t, run, nil)
+	if on := links.Sentences[1].Passages; on[0].Differs != "27 May 1937" || on[1].Differs != "1932" {
+		t.Errorf("years exchanged: %+v", on)
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("two passages (-want +got):\n%s", diff)
 	}

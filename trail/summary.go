@@ -453,12 +453,16 @@ func (s *Sentence) write(w *objectWriter, o *SummaryOptions) {
 		w.orNull("score", r.Score)
 		w.orNull("threshold", r.Threshold)
 		w.orNull("by", r.By)
-		evidence, excerpt := r.Evidence, Excerpt(r.Excerpt, o.Excerpt)
+		evidence, excerpt, differs := r.Evidence, Excerpt(r.Excerpt, o.Excerpt), r.Differs
 		if o.NoExcerpts {
 			evidence, excerpt = "", ""
+			if differs != "" {
+				differs = "another value"
+			}
 		}
 		w.orNull("evidence", evidence)
 		w.orNull("excerpt", excerpt)
+		w.orOmit("differs", differs)
 	})
 	w.member("no_sources", s.NoSources())
 	w.orNull("skipped", s.Skipped)

@@ -267,6 +267,13 @@ func (t *trailText) rest(r *trail.Link) {
 	if r.Score != nil {
 		fmt.Fprintf(&b, " %.2f", *r.Score)
 	}
+	switch {
+	case r.Differs == "":
+	case t.flags.noExcerpts:
+		b.WriteString(", differs")
+	default:
+		b.WriteString(", differs: " + r.Differs)
+	}
 	t.line(4, "%s", b.String())
 	if quote := r.Evidence; quote != "" && !t.flags.noExcerpts {
 		t.line(6, "“%s”", trail.Excerpt(quote, t.flags.excerpt))
