@@ -421,7 +421,7 @@ func (l *linker) closest(s *Sentence, steps []int) []int {
 }
 
 // clearly is the share of the closest step's relevance from which on another one may be meant as well.
-const clearly = .8
+const clearly = .95
 
 // notePassage notes which step had the passage of a row. Known has those of the rows before.
 func (l *linker) notePassage(row int, known *passageIndex) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -48,7 +49,7 @@ func (l *linker) infer(ctx context.Context) error {
 	}
 	for i := range l.links.Sentences {
 		s := &l.links.Sentences[i]
-		s.concluded = l.concluders(l.hits(&said[i], answers))
+		s.concluded = l.concluders(s.Text, &said[i], answers)
 		if len(s.Passages) > 0 {
 			var all []*had
 			for k := range s.Passages {
@@ -58,12 +59,17 @@ func (l *linker) infer(ctx context.Context) error {
 			continue
 		}
 		s.Skipped = found[i].Skipped
-		hits := l.hits(&found[i], texts)
+		if len(s.concluded) == 1 {
+			found[i].Together = nil // it is that step which put it together
+		}
+		hits := l.hits(s.Text, &found[i], texts)
 		l.concludeWeakly(s, &said[i], answers, l.hadBy(hits))
 		if err := l.addHits(ctx, s, hits); err != nil {
 			return err
 		}
-		if len(s.Passages) == 0 && s.Skipped == "" {
+		if len(hits) > 0 && hits[0].together && !s.hasFigures() {
+			s.Passages = nil // the answers among them have some that were worked out
+		} else if len(s.Passages) == 0 && s.Skipped == "" {
 			if err := l.addDiffering(ctx, i, &found[i], texts, &said[i], answers); err != nil {
 				return err
 			}
@@ -84,20 +90,42 @@ func (l *linker) repeats(step int) bool {
 	return len(rest) < len(s.Answer)/2
 }
 
-// concluders returns the steps that concluded a sentence, of those whose answers say it: the first that does, since
-// others only pass it on, unless one of them says it much better; or all of those that say it together.
-func (l *linker) concluders(hits []hit) []int {
-	var steps []int
-	for _, h := range hits {
-		if h.together || len(steps) == 0 || h.score != nil && *h.score >= *hits[0].score-passedOn {
-			steps = append(steps, h.step)
+// concluders returns the steps that concluded a sentence, of those whose answers say it: the first that has all figures
+// of it; of one without figures the first that says it, unless another one says it much better. The others only pass it
+// on. Those that say it together all did.
+func (l *linker) concluders(claim string, said *support.SentenceSupport, answers *pool) []int {
+	var best []hit
+	for i := range said.Candidates {
+		c := &said.Candidates[i]
+		if _, ok := l.says(claim, answers.text(c), &c.Verdict, true); ok || l.holds(&c.Verdict) {
+			best = append(best, l.hit(c, &c.Verdict, answers))
 		}
 	}
-	slices.Sort(steps)
-	if steps = slices.Compact(steps); len(hits) > 0 && !hits[0].together {
-		steps = steps[:1]
+	if len(best) == 0 {
+		best = l.hits(claim, said, answers) // together
+		var steps []int
+		for _, h := range best {
+			steps = append(steps, h.step)
+		}
+		return distinct(steps)
 	}
-	return steps
+	return l.first(claim, best)
+}
+
+// first returns the first of the steps, each of which says a sentence alone.
+func (l *linker) first(claim string, hits []hit) []int {
+	if len(hits) == 0 {
+		return nil
+	}
+	top := slices.MinFunc(hits, func(a, b hit) int { return compareScores(a.score, b.score) })
+	first := top.step
+	for _, h := range hits {
+		close := h.score != nil && top.score != nil && *h.score >= *top.score-passedOn
+		if h.step < first && (close || figures.MatchString(claim)) {
+			first = h.step
+		}
+	}
+	return []int{first}
 }
 
 // weakly is the least score with which the answer of a step that had a sentence's passage says the sentence, where no
@@ -119,7 +147,7 @@ func (l *linker) concludeWeakly(s *Sentence, said *support.SentenceSupport, answ
 				_, distance = h.nearest(l, []int{step})
 			}
 		}
-		if score == nil || *score < weakly || distance < 0 {
+		if score == nil || *score < weakly || said.Candidates[i].Verdict.Changed || distance < 0 {
 			continue
 		}
 		strength := *score
@@ -201,6 +229,11 @@ func (l *linker) pool(rows, steps []int) *pool {
 	return p
 }
 
+// text returns what of a text of the pool was checked.
+func (p *pool) text(c *support.Candidate) string {
+	return p.docs[c.Document].Text[c.Span.Start:c.Span.End]
+}
+
 func (l *linker) attribute(
 	ctx context.Context, a *ibid.Answer, sentences []Sentence, p *pool, cited bool,
 ) ([]support.SentenceSupport, error) {
@@ -245,9 +278,9 @@ type hit struct {
 	score     *float64 // nil: the checker has none
 	threshold float64
 	by        string
-	together  bool      // it supports the sentence only with others
-	differs   string    // the values with which it would; empty: it does as it is
-	span      ibid.Span // the evidence, in the text
+	together  bool       // it supports the sentence only with others
+	differs   otherValue // the values with which it would; empty: it does as it is
+	span      ibid.Span  // the evidence, in the text
 	evidence  string
 }
 
@@ -258,9 +291,6 @@ func (l *linker) holds(v *support.Verdict) bool {
 		return false
 	case l.options.Threshold > 0 && jsonNumber(v.Score) != nil:
 		return *v.Score >= l.options.Threshold
-	case v.Label == support.Unverified && jsonNumber(v.Score) != nil:
-		lacksValue := slices.ContainsFunc(v.Missing, func(t support.Term) bool { return isFigure(&t) })
-		return *v.Score >= support.Balanced && !lacksValue
 	default:
 		return v.Label == support.Supported
 	}
@@ -271,23 +301,75 @@ func isFigure(t *support.Term) bool {
 	return (t.Kind == support.TermNumber || t.Kind == support.TermDate) && strings.ContainsAny(t.Text, "0123456789")
 }
 
-// hits returns the texts that support a sentence, best first: each alone, or where none does, those that do together.
-func (l *linker) hits(s *support.SentenceSupport, p *pool) []hit {
-	var all []hit
+// hits returns the texts that support a sentence, best first: each alone; where none does, the one that has all figures of
+// it and says most of it, or else those that support it together, or the one that says most of it: see [linker.says].
+func (l *linker) hits(claim string, s *support.SentenceSupport, p *pool) []hit {
+	var all, partly []hit
 	for i := range s.Candidates {
-		if c := &s.Candidates[i]; l.holds(&c.Verdict) {
+		c := &s.Candidates[i]
+		if l.holds(&c.Verdict) {
 			all = append(all, l.hit(c, &c.Verdict, p))
+		} else if least, ok := l.says(claim, p.text(c), &c.Verdict, p.of[c.Document].row < 0); ok {
+			h := l.hit(c, &c.Verdict, p)
+			h.threshold = least
+			partly = append(partly, h)
 		}
 	}
-	if t := s.Together; len(all) == 0 && t != nil && l.holds(&t.Verdict) {
+	oneHasAll := len(partly) > 0 && figures.MatchString(claim)
+	if t := s.Together; len(all) == 0 && !oneHasAll && t != nil && l.holds(&t.Verdict) {
 		for _, i := range t.Candidates {
 			h := l.hit(&s.Candidates[i], &t.Verdict, p)
 			h.together = true
 			all = append(all, h)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b hit) int { return compareScores(a.score, b.score) })
+	byScore := func(a, b hit) int { return compareScores(a.score, b.score) }
+	for _, of := range []func(hit) bool{isPassage, isAnswer} {
+		if len(all) > 0 && all[0].together || slices.ContainsFunc(all, of) {
+			continue
+		}
+		if some := slices.DeleteFunc(slices.Clone(partly), func(h hit) bool { return !of(h) }); len(some) > 0 {
+			all = append(all, slices.MinFunc(some, byScore))
+		}
+	}
+	slices.SortStableFunc(all, byScore)
 	return all
+}
+
+// hasFigures reports whether the passages of a sentence have all figures of it.
+func (s *Sentence) hasFigures() bool {
+	var text strings.Builder
+	for i := range s.Passages {
+		text.WriteString(s.Passages[i].Text() + "\n")
+	}
+	return hasFigures(text.String(), s.Text)
+}
+
+func isAnswer(h hit) bool  { return h.row < 0 }
+func isPassage(h hit) bool { return h.row >= 0 }
+
+// The least scores with which a text says most of a claim that it is not known to support: with all figures of the
+// claim, and of a claim without any. They were chosen on testdata/runs.json.
+const (
+	saysFigures    = .2
+	saysWords      = .3
+	answersFigures = .05 // of the answer of a step
+)
+
+// says reports whether a text says so much of a claim that it is where the claim comes from, paraphrased: it has all
+// figures of it, and nothing in it differs.
+func (l *linker) says(claim, text string, v *support.Verdict, answer bool) (least float64, ok bool) {
+	least = saysWords
+	if figures.MatchString(claim) {
+		least = saysFigures
+		if answer {
+			least = answersFigures
+		}
+	}
+	score := jsonNumber(v.Score)
+	return least, l.options.Threshold == 0 && score != nil && *score >= least && !v.Changed &&
+		v.Label != support.Contradicted && hasFigures(text, claim) &&
+		!slices.ContainsFunc(v.Missing, func(t support.Term) bool { return isFigure(&t) })
 }
 
 // hit returns a candidate as what a verdict says that it supports.
@@ -313,7 +395,8 @@ func (l *linker) addHits(ctx context.Context, s *Sentence, hits []hit) error {
 		}
 	}
 	for _, h := range hits {
-		if h.row < 0 && (len(s.Passages) == 0 || h.together) {
+		follow := len(s.concluded) == 0 || slices.Contains(s.concluded, h.step)
+		if h.row < 0 && (len(s.Passages) == 0 && follow || h.together) {
 			if h.together {
 				s.concluded = append(s.concluded, h.step)
 			}
@@ -352,35 +435,37 @@ func (l *linker) addDiffering(
 	ctx context.Context, i int, found *support.SentenceSupport, texts *pool, said *support.SentenceSupport, answers *pool,
 ) error {
 	s := &l.links.Sentences[i]
-	hits, err := l.differing(ctx, i, found, texts)
+	hits, err := l.differing(ctx, i, found, texts, len(s.concluded) > 0)
 	if err != nil || len(hits) == 0 {
 		return err
 	}
 	if len(s.concluded) == 0 {
-		own, err := l.differing(ctx, i, said, answers)
+		own, err := l.differing(ctx, i, said, answers, false)
 		if err != nil {
 			return err
 		}
-		s.concluded = l.concluders(own)
+		s.concluded = l.first(s.Text, own)
 		l.concludeWeakly(s, said, answers, l.hadBy(hits))
 	}
 	for _, h := range l.nearest(hits, s.concluded) {
 		if len(s.Passages) < l.options.PerSentence {
 			link := l.inferred(h, nil, nil)
-			link.Threshold, link.Differs = 0, h.differs
+			link.Threshold, link.Differs = 0, h.differs.text
 			s.add(link)
 		}
 	}
 	return nil
 }
 
-// differing returns the candidates of sentence i that support it once it has their values.
-func (l *linker) differing(ctx context.Context, i int, found *support.SentenceSupport, p *pool) ([]hit, error) {
+// differing returns the candidates of sentence i that support it once it has their values. Counted says that a step's
+// answer has the sentence's own value, which may have been worked out from others: then only what looks
+// like a slip differs.
+func (l *linker) differing(ctx context.Context, i int, found *support.SentenceSupport, p *pool, counted bool) ([]hit, error) {
 	var all []hit
 	var pairs []support.Pair
 	for k := range found.Candidates {
 		c := &found.Candidates[k]
-		text := p.docs[c.Document].Text[c.Span.Start:c.Span.End]
+		text := p.text(c)
 		for claim, differs := range withOtherValues(l.final.Text[found.Claim.Start:found.Claim.End], text, &c.Verdict) {
 			h := l.hit(c, &c.Verdict, p)
 			h.differs = differs
@@ -393,13 +478,26 @@ func (l *linker) differing(ctx context.Context, i int, found *support.SentenceSu
 	}
 	var hits []hit
 	for k := range verdicts {
-		if l.holds(&verdicts[k]) {
+		_, says := l.says(pairs[k].Claim, pairs[k].Passages[0].Text, &verdicts[k], false)
+		if (says || l.holds(&verdicts[k])) && (!counted || all[k].differs.slip) {
 			all[k].score = jsonNumber(verdicts[k].Score)
 			hits = append(hits, all[k])
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b hit) int { return compareScores(a.score, b.score) })
-	return hits, nil
+	// Of one passage the value counts that fits best and is nearest; then the passages by how well they fit.
+	fit := func(h *hit) float64 {
+		if h.score == nil {
+			return -h.differs.apart
+		}
+		return *h.score - h.differs.apart/2 // at most by 0.35
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(fit(&b), fit(&a)) })
+	seen := map[pooled]bool{}
+	return slices.DeleteFunc(hits, func(h hit) bool {
+		known := seen[h.pooled]
+		seen[h.pooled] = true
+		return known
+	}), nil
 }
 
 // maxDiffering is how many passages that a citation or a mark names are compared with their sentences.
@@ -430,7 +528,7 @@ func (l *linker) markDiffering(ctx context.Context) error {
 		for claim, differs := range withOtherValues(pairs[k].Claim, pairs[k].Passages[0].Text, &verdicts[k]) {
 			pair := pairs[k]
 			pair.Claim = claim
-			changed, values, corrected = append(changed, links[k]), append(values, differs), append(corrected, pair)
+			changed, values, corrected = append(changed, links[k]), append(values, differs.text), append(corrected, pair)
 		}
 	}
 	if verdicts, err = l.ask(ctx, corrected); err != nil {
@@ -465,35 +563,113 @@ func (l *linker) ask(ctx context.Context, pairs []support.Pair) ([]support.Verdi
 }
 
 // withOtherValues yields a claim with values of a passage in the place of its own, by what a verdict says of both, each
-// with these values: "62". The values are those with which the claim is in conflict; or of a claim with a number or a
-// date that the passage lacks, in turn the numbers of the passage that the claim lacks.
-func withOtherValues(claim, passage string, v *support.Verdict) iter.Seq2[string, string] {
-	return func(yield func(string, string) bool) {
+// with these values: "62". In the place of one figure come in turn the figures of the passage that it may be: see
+// [otherFigures]; then the values with which the claim is in conflict.
+func withOtherValues(claim, passage string, v *support.Verdict) iter.Seq2[string, otherValue] {
+	return func(yield func(string, otherValue) bool) {
+		var lacks []ibid.Span
+		for i := range v.Missing {
+			if isFigure(&v.Missing[i]) {
+				lacks = append(lacks, v.Missing[i].Span)
+			}
+		}
+		for i := range v.Conflicts {
+			overlaps := func(s ibid.Span) bool {
+				return s.Start < v.Conflicts[i].A.Value.End && v.Conflicts[i].A.Value.Start < s.End
+			}
+			if v.Conflicts[i].A.Passage == support.InClaim && !slices.ContainsFunc(lacks, overlaps) {
+				lacks = append(lacks, v.Conflicts[i].A.Value)
+			}
+		}
+		if len(lacks) == 1 && lacks[0].Start >= 0 && lacks[0].Start <= lacks[0].End && lacks[0].End <= len(claim) {
+			if at := figures.FindStringIndex(claim[lacks[0].Start:lacks[0].End]); at != nil {
+				from, to := lacks[0].Start+at[0], lacks[0].Start+at[1]
+				for _, other := range otherFigures(claim, ibid.Span{Start: from, End: to}, passage) {
+					if !yield(claim[:from]+other.text+claim[to:], other) {
+						return
+					}
+				}
+			}
+		}
 		if corrected, differs := withValues(claim, v.Conflicts); differs != "" {
-			yield(corrected, differs)
-			return
-		}
-		lacks := slices.DeleteFunc(slices.Clone(v.Missing), func(t support.Term) bool { return !isFigure(&t) })
-		if len(lacks) != 1 || lacks[0].Span.Start < 0 || lacks[0].Span.End > len(claim) {
-			return
-		}
-		at := lacks[0].Span
-		tried := 0
-		for _, number := range figures.FindAllString(passage, -1) {
-			if strings.Contains(claim, number) {
-				continue
-			}
-			corrected := claim[:at.Start] + figures.ReplaceAllLiteralString(claim[at.Start:at.End], number) + claim[at.End:]
-			if tried++; tried > maxTried || !yield(corrected, number) {
-				return
-			}
+			yield(corrected, otherValue{text: differs})
 		}
 	}
 }
 
-// maxTried is how many numbers of a passage are tried in the place of one that it lacks.
-const maxTried = 8
+// otherValue is what a passage has in the place of what a claim says.
+type otherValue struct {
+	text  string
+	apart float64 // how far the figures are from each other: the logarithm of their ratio
+	unit  bool    // they stand before the same word
+	slip  bool    // they have the same digits but one, or in another order
+}
 
+// otherFigures returns the figures of a passage that the one at a place of a claim may be meant to be, those of about the
+// same size: before the same word first, then by their size.
+func otherFigures(claim string, at ibid.Span, passage string) []otherValue {
+	size, unit := sizeOf(claim[at.Start:at.End]), wordAfter(claim[at.End:])
+	var others []otherValue
+	for _, found := range figures.FindAllStringIndex(passage, maxFigures) {
+		other := otherValue{text: passage[found[0]:found[1]]}
+		other.apart = math.Abs(math.Log(sizeOf(other.text) / size))
+		other.unit = unit != "" && unit == wordAfter(passage[found[1]:])
+		if other.slip = isSlip(claim[at.Start:at.End], other.text); other.slip {
+			other.apart = 0
+		}
+		if !strings.Contains(claim, other.text) && other.apart <= math.Ln2 && !slices.Contains(others, other) {
+			others = append(others, other)
+		}
+	}
+	slices.SortStableFunc(others, func(a, b otherValue) int {
+		if a.unit != b.unit && a.unit {
+			return -1
+		} else if a.unit != b.unit {
+			return 1
+		}
+		return cmp.Compare(a.apart, b.apart)
+	})
+	return others[:min(len(others), maxTried)]
+}
+
+const (
+	maxFigures = 1000 // how many figures of a passage are looked at
+	maxTried   = 8    // how many of them are tried in the place of one that it lacks
+)
+
+// isSlip reports whether two figures have the same digits but one, or the same in another order.
+func isSlip(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	others := 0
+	for i := range len(a) {
+		if a[i] != b[i] {
+			others++
+		}
+	}
+	return others == 1 || slices.Equal(slices.Sorted(slices.Values([]byte(a))), slices.Sorted(slices.Values([]byte(b))))
+}
+
+// sizeOf returns a figure as a number, whatever separates its thousands and decimals; NaN: none.
+func sizeOf(figure string) float64 {
+	if at := strings.LastIndexAny(figure, ".,"); at >= 0 && len(figure)-at == 4 {
+		figure = figure[:at] + figure[at+1:]
+	}
+	n, err := strconv.ParseFloat(strings.ReplaceAll(figure, ",", "."), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return n
+}
+
+// wordAfter returns the word that follows on a figure, in lower case; empty: none.
+func wordAfter(text string) string {
+	word, _, _ := strings.Cut(strings.TrimLeft(text, " \u00a0-"), " ")
+	return strings.ToLower(strings.Trim(word, ".,;:!?)"))
+}
+
+// figures matches numbers, times of day included.
 var figures = regexp.MustCompile(`[0-9]+(?:[.,:][0-9]+)*`)
 
 // withValues returns a claim with the values of the evidence in the place of its own, and these values without what the
@@ -577,10 +753,25 @@ func (w *walk) step(at way, s *Sentence, hits []hit) {
 		case h.row < 0:
 			via := append(slices.Clone(at.via), w.t.Steps[h.step].Number)
 			w.todo = append(w.todo, way{hit: h, score: score, via: via})
-		case len(w.sentence.Passages) < w.options.PerSentence:
+		case len(w.sentence.Passages) < w.options.PerSentence && hasFigures(w.rows[h.row].text(), w.sentence.Text):
 			w.sentence.add(w.inferred(h, score, at.via))
 		}
 	}
+}
+
+// hasFigures reports whether a text has all figures of a sentence: one that has not is not where they come from, whatever
+// they were worked out from.
+func hasFigures(text, sentence string) bool {
+	in := map[string]bool{}
+	for _, f := range figures.FindAllString(text, -1) {
+		in[f] = true
+	}
+	for _, f := range figures.FindAllString(sentence, -1) {
+		if !in[f] {
+			return false
+		}
+	}
+	return true
 }
 
 // leastScore returns the lesser score; nil where one is not known.
@@ -634,7 +825,7 @@ func (l *linker) ownWork(ctx context.Context, step int) (*ownWork, error) {
 	}
 	for i := range own.sentences {
 		if len(own.sentences[i].Passages) == 0 {
-			own.hits[i] = l.hits(&found[i], p)
+			own.hits[i] = l.hits(own.sentences[i].Text, &found[i], p)
 		}
 	}
 	return own, nil
