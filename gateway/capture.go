@@ -27,9 +27,8 @@ import (
 // capture puts the tee between the upstream and the client.
 func (e *exchange) capture(body io.ReadCloser) io.ReadCloser {
 	if !e.route.Get {
-		e.says = [2]string{e.labels.run, e.answerID}
 		h := e.w.Header()
-		h[RunHeader], h[AnswerHeader] = e.says[0:1:1], e.says[1:2:2]
+		h[RunHeader], h[AnswerHeader] = []string{e.labels.run}, []string{e.answerID}
 	}
 	e.out.GetBody, e.model = nil, e.route.Model
 	if !call.ReadsRequest(e.route.Format) && !e.wantsBackfill() && !e.wantsAttribution() {
@@ -185,7 +184,7 @@ func (e *exchange) survive() {
 func (e *exchange) logPanic(doing string, stack []byte) {
 	e.g.log.LogAttrs(
 		e.in.Context(), slog.LevelError, "a mistake of ours was caught", slog.String("doing", doing),
-		slog.String("upstream", e.up.Name), slog.String("route", e.counters.pattern),
+		slog.String("upstream", e.up.Name), slog.String("route", e.pattern),
 		slog.String("answer_id", e.answerID), slog.String("stack", string(stack)),
 	)
 }
@@ -231,7 +230,7 @@ func (e *exchange) logAnswer(c *store.Call, r tee.Result, waited time.Duration, 
 		slog.String("agent", c.Agent),
 		slog.String("tenant", c.Tenant),
 		slog.String("upstream", c.Upstream),
-		slog.String("route", e.counters.pattern),
+		slog.String("route", e.pattern),
 		slog.String("provider", a.Provider),
 		slog.String("model", cmp.Or(a.Model, e.model)), // Cohere names none in its answers
 		slog.Int("status", c.Status),
@@ -256,10 +255,7 @@ func (e *exchange) traceCall() {
 		return
 	}
 	const operation = "chat"
-	name := operation
-	if e.model != "" {
-		name += " " + e.model
-	}
+	name := strings.TrimSpace(operation + " " + e.model)
 	ctx := propagation.TraceContext{}.Extract(e.in.Context(), propagation.HeaderCarrier(e.in.Header))
 	_, span := tracer.Start(
 		ctx, name, trace.WithTimestamp(e.started), trace.WithSpanKind(trace.SpanKindClient),
@@ -272,15 +268,9 @@ func (e *exchange) traceCall() {
 		),
 	)
 	defer span.End()
-	if e.model != "" {
-		span.SetAttributes(attribute.String("gen_ai.request.model", e.model))
-	}
-	if e.labels.conversation != "" {
-		span.SetAttributes(attribute.String("gen_ai.conversation.id", e.labels.conversation))
-	}
-	if e.labels.agent != "" {
-		span.SetAttributes(attribute.String("gen_ai.agent.name", e.labels.agent))
-	}
+	setKnown(span, "gen_ai.request.model", e.model)
+	setKnown(span, "gen_ai.conversation.id", e.labels.conversation)
+	setKnown(span, "gen_ai.agent.name", e.labels.agent)
 	if e.status >= 400 {
 		span.SetStatus(codes.Error, "")
 	}
@@ -295,17 +285,20 @@ func (e *exchange) traceAnswer(span trace.Span, a *ibid.Answer) {
 		attribute.String("ibid.answer", e.answerID), attribute.Int("ibid.citations", len(a.Citations)),
 		attribute.Int("ibid.sources", len(a.Sources)), attribute.Bool("ibid.complete", a.Complete),
 	)
-	if a.ID != "" {
-		span.SetAttributes(attribute.String("gen_ai.response.id", a.ID))
-	}
-	if a.Model != "" {
-		span.SetAttributes(attribute.String("gen_ai.response.model", a.Model))
-	}
+	setKnown(span, "gen_ai.response.id", a.ID)
+	setKnown(span, "gen_ai.response.model", a.Model)
 	if a.Finish != "" {
 		span.SetAttributes(attribute.StringSlice("gen_ai.response.finish_reasons", []string{string(a.Finish)}))
 	}
 	if a.Error != nil {
 		span.SetStatus(codes.Error, "")
+	}
+}
+
+// setKnown sets an attribute whose value is known.
+func setKnown(span trace.Span, name, value string) {
+	if value != "" {
+		span.SetAttributes(attribute.String(name, value))
 	}
 }
 

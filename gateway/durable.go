@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/ibidhq/ibid/store"
@@ -16,8 +15,8 @@ import (
 //
 //nolint:contextcheck // as it says
 func (g *Gateway) Keep(_ context.Context, c *store.Call) error {
-	c.Of, c.AnswerID = c.AnswerID, g.ids.next() // a later id is a later state: the journal may be read twice
-	c.Duration = time.Since(c.Started)          // its event is of now
+	c.Of, c.AnswerID = c.AnswerID, newAnswerID() // a later id is a later state: the journal may be read twice
+	c.Duration = time.Since(c.Started)           // its event is of now
 	return g.keep(c)
 }
 
@@ -48,17 +47,13 @@ func (g *Gateway) keep(c *store.Call) error {
 	if g.options.Capture == Relaxed {
 		return nil
 	}
-	return g.await(g.waits.begin(), p)
-}
-
-// await waits until what the journal has at p is safe, or ctx ends. It is on its way all the same then, which is no
-// error.
-func (g *Gateway) await(ctx context.Context, p journal.Position) error {
-	err := g.options.Journal.Sync(ctx, p)
+	ctx, cancel := context.WithTimeout(context.Background(), g.options.CaptureWait)
+	defer cancel()
+	err = g.options.Journal.Sync(ctx, p)
 	if err == nil && g.options.Capture == Stored {
 		err = g.indexed.wait(ctx, p)
 	}
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // it is on its way all the same
 		g.metrics.late.Inc()
 		return nil
 	}
@@ -76,32 +71,4 @@ func (g *Gateway) appended(p journal.Position) {
 			return
 		}
 	}
-}
-
-// waits makes contexts that end when an answer has been held back long enough. Calls of about the same time share one:
-// a timer for every call would cost more than most calls wait.
-type waits struct {
-	limit time.Duration
-
-	mu     sync.Mutex
-	ctx    context.Context
-	serves time.Time // until when ctx lasts long enough for who begins to wait
-}
-
-// waitShare is the part of the limit that calls which share a context may lie apart: the last of them waits this much
-// longer than the first, none less than the limit.
-const waitShare = 8
-
-func (w *waits) begin() context.Context {
-	now := time.Now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.ctx == nil || now.After(w.serves) {
-		share := w.limit / waitShare
-		w.serves = now.Add(share)
-		ctx, cancel := context.WithCancel(context.Background())
-		time.AfterFunc(w.limit+share, cancel)
-		w.ctx = ctx
-	}
-	return w.ctx
 }

@@ -30,11 +30,10 @@ type exchange struct {
 	publishes bool // the answer is to be published
 
 	route    call.Route
-	captured bool // the route is one whose answers are captured
-	upgrades bool // the client asks for another protocol, and may have it
-	counters *routeCounters
+	captured bool   // the route is one whose answers are captured
+	upgrades bool   // the client asks for another protocol, and may have it
+	pattern  string // of the route, for metrics and logs
 	answerID string
-	says     [2]string // the values of our response headers, in one piece of memory
 
 	body   []byte  // of a captured request, as long as somebody needs it
 	held   int64   // how much of Gateway.held is ours
@@ -98,7 +97,9 @@ func (e *exchange) admit(known *Identity) error {
 	if e.upgrades = isUpgrade(e.in, e.captured); e.upgrades {
 		e.captured = false
 	}
-	e.counters = e.up.metrics.route(e.captured, e.route.Pattern)
+	if e.pattern = otherRoute; e.captured {
+		e.pattern = e.route.Pattern
+	}
 	return nil
 }
 
@@ -110,7 +111,7 @@ func (e *exchange) serve() {
 		return
 	}
 	if e.captured {
-		e.answerID = e.g.ids.next()
+		e.answerID = newAnswerID()
 		if !e.labels.named {
 			e.labels.run = runOf(e.answerID)
 		}
@@ -168,7 +169,7 @@ func (e *exchange) end() {
 		e.g.patience.Put(e.patience)
 	}
 	e.release()
-	e.counters.count(e.status)
+	e.up.metrics.count(e.pattern, e.status)
 	e.up.metrics.received.Add(float64(e.received))
 	e.traceCall()
 }
@@ -245,7 +246,7 @@ func (e *exchange) upstreamFailed(err error) {
 	}
 	p := upstreamProblem(e.up.Name, err)
 	e.g.log.LogAttrs(e.in.Context(), slog.LevelWarn, "an upstream gave no response", slog.String("upstream", e.up.Name),
-		slog.String("route", e.counters.pattern), slog.Int("status", p.Status), slog.String("error", reason(err)))
+		slog.String("route", e.pattern), slog.Int("status", p.Status), slog.String("error", reason(err)))
 	e.refuse(p)
 }
 

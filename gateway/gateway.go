@@ -3,8 +3,6 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,7 +36,6 @@ type Gateway struct {
 	metrics   *metrics
 	buffers   buffers
 	patience  sync.Pool // of *patience
-	ids       idSource
 
 	active  atomic.Int64 // calls that are being served
 	closing atomic.Bool
@@ -48,7 +45,6 @@ type Gateway struct {
 	cut     context.CancelFunc // ends what outlives its server: tunnels
 
 	held    atomic.Int64 // bytes of request bodies that are held
-	waits   waits
 	tail    tail
 	last    atomic.Uint64 // the last position that was appended
 	indexed progress
@@ -104,10 +100,7 @@ func (g *Gateway) setDefaults() error {
 	if o.Transport == nil {
 		o.Transport = NewTransport(&TransportOptions{Proxy: o.Proxy})
 	}
-	if g.log = o.Logger; g.log == nil {
-		g.log = slog.New(slog.DiscardHandler)
-	}
-	g.waits.limit = o.CaptureWait
+	g.log = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	switch {
 	case !slices.Contains([]Mode{Strict, Stored, Relaxed}, o.Capture):
 		return fmt.Errorf("capture %q: it is strict, store or relaxed", o.Capture)
@@ -325,46 +318,11 @@ const (
 	runPrefix    = "run_"
 )
 
-// idSource mints the ids of answers: ans_ and a UUID of version 7. It reads randomness in batches.
-type idSource struct {
-	mu    sync.Mutex
-	batch [1024]byte
-	used  int // of batch; 0: it was never filled
-}
-
-func (m *idSource) next() string {
-	m.mu.Lock()
-	id, _ := uuid.NewV7FromReader((*batchReader)(m)) // it never fails
-	m.mu.Unlock()
-	var b [len(answerPrefix) + 36]byte
-	n := copy(b[:], answerPrefix)
-	for i, part := range [...][]byte{id[0:4], id[4:6], id[6:8], id[8:10], id[10:16]} {
-		if i > 0 {
-			b[n] = '-'
-			n++
-		}
-		n += hex.Encode(b[n:], part)
-	}
-	return string(b[:])
-}
+// newAnswerID mints the id of an answer, which is over all that this process has minted before.
+func newAnswerID() string { return answerPrefix + uuid.Must(uuid.NewV7()).String() } // crypto/rand never fails
 
 // runOf returns the id of the run that only the answer's call is part of.
 func runOf(answerID string) string { return runPrefix + strings.TrimPrefix(answerID, answerPrefix) }
 
 // NewRunID mints the id of a run that is not that of a captured call.
-func NewRunID() string {
-	id, _ := uuid.NewV7() // crypto/rand never fails
-	return runPrefix + id.String()
-}
-
-// batchReader reads an idSource's randomness. m.mu is held.
-type batchReader idSource
-
-func (b *batchReader) Read(p []byte) (int, error) {
-	if b.used == 0 || b.used+len(p) > len(b.batch) {
-		_, _ = rand.Read(b.batch[:]) // it never fails
-		b.used = 0
-	}
-	b.used += copy(p, b.batch[b.used:])
-	return len(p), nil
-}
+func NewRunID() string { return runPrefix + uuid.Must(uuid.NewV7()).String() }

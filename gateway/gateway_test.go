@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.opentelemetry.io/otel/attribute"
@@ -211,9 +210,7 @@ func TestSpan(t *testing.T) {
 		"gen_ai.conversation.id": "conv", "http.response.status_code": "200", "ibid.upstream": "up", "ibid.run": res.Header.Get("Ibid-Run"),
 		"ibid.answer": res.Header.Get("Ibid-Answer"), "ibid.citations": "1", "ibid.sources": "1", "ibid.complete": "true",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("attributes (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "attributes", got, want)
 }
 
 // Nothing runs on after a test: every goroutine has somebody who waits for it.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -39,15 +40,11 @@ func (id Identity) May(scope string) bool { return slices.Contains(id.Scopes, sc
 // Publishes reports whether what a request brings is to be published: as its [PublishHeader] says, else as the token
 // does. The error is a problem.
 func (id Identity) Publishes(h http.Header) (bool, error) {
-	said := http.Header{}
-	if values, ok := h[PublishHeader]; ok {
-		said[PublishHeader] = values
-	}
-	labels, err := readLabels(said)
+	said, err := readLabel(h, PublishHeader, checkPublish)
 	if err != nil {
 		return false, err
 	}
-	return id.publishes(labels.publish)
+	return id.publishes(said)
 }
 
 // publishes reports whether the answer of a call is to be published, of which its header said so or not. Only who has
@@ -99,9 +96,7 @@ type Guard struct {
 
 // NewGuard returns a guard. Without options, or without a store in them, it knows no token but the bootstrap token.
 func NewGuard(o *GuardOptions) *Guard {
-	if o == nil {
-		o = &GuardOptions{}
-	}
+	o = cmp.Or(o, &GuardOptions{})
 	g := &Guard{tokens: newTokenCache(o.Store, o.Logger), key: slices.Clone(o.Key)}
 	for _, origin := range o.Origins {
 		if origin == "*" {

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid/gateway"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
 )
 
@@ -156,9 +158,7 @@ func TestSessionStays(t *testing.T) {
 	} {
 		for _, path := range []string{captured, streamed, "/up/v1/realtime"} {
 			w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
-				if diff := cmp.Diff(test.want, r.Header["Cookie"]); diff != "" {
-					t.Errorf("%s, %s (-want +got):\n%s", name, path, diff)
-				}
+				testenv.Diff(t, fmt.Sprintf("%s, %s", name, path), r.Header["Cookie"], test.want)
 				set := []string{"ibid_session=evil; Path=/", " ibid_session =evil", "=ibid_session=evil", "ibid_session", "ibid_session;Max-Age=0", "theirs=ibid_session"}
 				w.Header()["Set-Cookie"] = set
 				w.WriteHeader(http.StatusEarlyHints)
@@ -176,9 +176,7 @@ func TestSessionStays(t *testing.T) {
 				return nil
 			}}))
 			res, _ := w.do(t, r)
-			if diff := cmp.Diff([]string{"theirs=ibid_session"}, res.Header["Set-Cookie"]); diff != "" {
-				t.Errorf("%s, %s: set (-want +got):\n%s", name, path, diff)
-			}
+			testenv.Diff(t, fmt.Sprintf("%s, %s: set", name, path), res.Header["Set-Cookie"], []string{"theirs=ibid_session"})
 		}
 	}
 }

@@ -171,9 +171,7 @@ func TestGuardWithTokens(t *testing.T) {
 		})
 	}
 	got := testenv.Must(g.API(guardRequest("GET", "Ibid-Token", reader), ""))(t)
-	if diff := cmp.Diff(gateway.Identity{Tenant: "acme", Token: readerID, Scopes: []string{"read"}}, got); diff != "" {
-		t.Errorf("identity (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "identity", got, gateway.Identity{Tenant: "acme", Token: readerID, Scopes: []string{"read"}})
 }
 
 // Revoking the last token must not open the doors.
@@ -306,9 +304,7 @@ func TestGuardStream(t *testing.T) {
 			t.Errorf("it expires in %v", got)
 		}
 		id := testenv.Must(there.Stream(streamRequest(token), "r1"))(t)
-		if diff := cmp.Diff(gateway.Identity{Tenant: "acme", Token: tokenID, Scopes: []string{"read"}}, id); diff != "" {
-			t.Errorf("identity (-want +got):\n%s", diff)
-		}
+		testenv.Diff(t, "identity", id, gateway.Identity{Tenant: "acme", Token: tokenID, Scopes: []string{"read"}})
 		refused := func(what string, g *gateway.Guard, token, run string) {
 			t.Helper()
 			if _, err := g.Stream(streamRequest(token), run); outcome(err) != gateway.CodeToken {
@@ -416,9 +412,7 @@ func TestGuardCORS(t *testing.T) {
 			for name := range w.Header() {
 				got[name] = w.Header().Get(name)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("headers (-want +got):\n%s", diff)
-			}
+			testenv.Diff(t, "headers", got, test.want)
 			if test.done && w.Code != http.StatusNoContent {
 				t.Errorf("status %d", w.Code)
 			}

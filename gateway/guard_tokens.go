@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -56,11 +57,8 @@ type knownToken struct {
 }
 
 func newTokenCache(s *store.Store, logger *slog.Logger) *tokenCache {
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
 	return &tokenCache{
-		store: s, logger: logger, known: map[[sha256.Size]byte]knownToken{}, unknown: map[[sha256.Size]byte]time.Time{},
+		store: s, logger: cmp.Or(logger, slog.New(slog.DiscardHandler)), known: map[[sha256.Size]byte]knownToken{}, unknown: map[[sha256.Size]byte]time.Time{},
 	}
 }
 
@@ -79,9 +77,8 @@ func (c *tokenCache) list(ctx context.Context) ([]store.Token, error) {
 		return nil, nil
 	}
 	c.mu.Lock()
-	listed, said, fresh, down, version := c.listed, !c.listedAt.IsZero(), time.Since(
-		c.listedAt,
-	) < tokenFresh, c.isDown(), c.version
+	listed, said, down, version := c.listed, !c.listedAt.IsZero(), c.isDown(), c.version
+	fresh := time.Since(c.listedAt) < tokenFresh
 	c.mu.Unlock()
 	switch {
 	case said && (fresh || down):

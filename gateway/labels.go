@@ -58,32 +58,38 @@ func readLabels(h http.Header) (labels, error) {
 		{AgentHeader, &a.agent, CheckName},
 		{PublishHeader, &a.publish, checkPublish},
 	} {
-		values, ok := h[f.name]
-		if !ok {
-			continue
-		}
-		if len(values) != 1 {
-			return labels{}, badHeader(f.name, "it is there more than once")
-		}
-		if *f.value = values[0]; *f.value == "" {
-			continue
-		}
-		if why := f.check(*f.value); why != "" {
-			return labels{}, badHeader(f.name, why)
+		var err error
+		if *f.value, err = readLabel(h, f.name, f.check); err != nil {
+			return labels{}, err
 		}
 	}
-	if values, ok := h[StepHeader]; ok {
-		if len(values) != 1 {
-			return labels{}, badHeader(StepHeader, "it is there more than once")
-		}
-		var err error
-		if a.step, err = parseStep(values[0]); err != nil {
+	text, err := readLabel(h, StepHeader, nil)
+	if err != nil {
+		return labels{}, err
+	}
+	if _, said := h[StepHeader]; said {
+		if a.step, err = parseStep(text); err != nil {
 			return labels{}, badHeader(StepHeader, err.Error())
 		}
 	}
 	a.named = a.run != ""
 	removeLabels(h)
 	return a, nil
+}
+
+// readLabel returns the value of a header; empty: it is not there. check says what is wrong with one; nil: nothing is.
+func readLabel(h http.Header, name string, check func(string) string) (string, error) {
+	values := h[name]
+	if len(values) > 1 {
+		return "", badHeader(name, "it is there more than once")
+	}
+	value := strings.Join(values, "")
+	if check != nil && value != "" {
+		if why := check(value); why != "" {
+			return "", badHeader(name, why)
+		}
+	}
+	return value, nil
 }
 
 func removeLabels(h http.Header) {

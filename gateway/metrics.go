@@ -3,7 +3,6 @@ package gateway
 import (
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -119,8 +118,6 @@ func (m *metrics) failed(why string) { m.failures.WithLabelValues(why).Inc() }
 // upstreamMetrics are the counters of one upstream, looked up once.
 type upstreamMetrics struct {
 	calls                                 *prometheus.CounterVec // of the upstream: by route and class
-	routes                                sync.Map               // pattern: *routeCounters
-	other                                 *routeCounters
 	received, citations, sources          prometheus.Counter
 	complete, incomplete, nothing, teeOff prometheus.Counter
 	waited                                prometheus.Histogram
@@ -128,7 +125,6 @@ type upstreamMetrics struct {
 
 func (m *metrics) addUpstream(u *upstream) {
 	u.metrics.calls = m.calls.MustCurryWith(prometheus.Labels{"upstream": u.Name})
-	u.metrics.other = &routeCounters{calls: u.metrics.calls, pattern: otherRoute}
 	u.metrics.received = m.bytes.WithLabelValues(u.Name)
 	u.metrics.citations = m.citations.WithLabelValues(u.Name)
 	u.metrics.sources = m.sources.WithLabelValues(u.Name)
@@ -139,16 +135,13 @@ func (m *metrics) addUpstream(u *upstream) {
 	u.metrics.waited = m.waited
 }
 
-// route returns the counters of a route. There are few patterns.
-func (m *upstreamMetrics) route(captured bool, pattern string) *routeCounters {
-	if !captured {
-		return m.other
+// count counts a call by its route and the class of its status.
+func (m *upstreamMetrics) count(pattern string, status int) {
+	class := "none"
+	if status >= 100 && status < 600 {
+		class = strconv.Itoa(status/100) + "xx"
 	}
-	if c, ok := m.routes.Load(pattern); ok {
-		return c.(*routeCounters)
-	}
-	c, _ := m.routes.LoadOrStore(pattern, &routeCounters{calls: m.calls, pattern: pattern})
-	return c.(*routeCounters)
+	m.calls.WithLabelValues(pattern, class).Inc()
 }
 
 // captured counts an answer.
@@ -158,34 +151,7 @@ func (m *upstreamMetrics) captured(a *ibid.Answer, waited time.Duration) {
 	} else {
 		m.incomplete.Inc()
 	}
-	if n := len(a.Citations); n > 0 {
-		m.citations.Add(float64(n))
-	}
-	if n := len(a.Sources); n > 0 {
-		m.sources.Add(float64(n))
-	}
+	m.citations.Add(float64(len(a.Citations)))
+	m.sources.Add(float64(len(a.Sources)))
 	m.waited.Observe(waited.Seconds())
-}
-
-// routeCounters counts the calls of one route of one upstream, by the class of their status.
-type routeCounters struct {
-	calls   *prometheus.CounterVec
-	pattern string
-	once    [6]sync.Once
-	classes [6]prometheus.Counter
-}
-
-func (c *routeCounters) count(status int) {
-	class := status / 100
-	if class < 1 || class >= len(c.classes) {
-		class = 0
-	}
-	c.once[class].Do(func() {
-		name := "none"
-		if class > 0 {
-			name = strconv.Itoa(class) + "xx"
-		}
-		c.classes[class] = c.calls.WithLabelValues(c.pattern, name)
-	})
-	c.classes[class].Inc()
 }

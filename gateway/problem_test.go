@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
@@ -61,9 +59,7 @@ func TestWriteProblem(t *testing.T) {
 			w := httptest.NewRecorder()
 			w.Header().Set("ETag", `"of something else"`)
 			gateway.WriteProblem(w, httptest.NewRequest(http.MethodGet, "/", nil), test.err)
-			if diff := cmp.Diff(test.want+"\n", w.Body.String()); diff != "" {
-				t.Errorf("body (-want +got):\n%s", diff)
-			}
+			testenv.Diff(t, "body", w.Body.String(), test.want+"\n")
 			if w.Code != test.status {
 				t.Errorf("status %d, want %d", w.Code, test.status)
 			}

@@ -93,9 +93,7 @@ func TestRequestHeader(t *testing.T) {
 			if path == streamed {
 				want["Accept-Encoding"] = []string{"gzip, br"}
 			}
-			if diff := cmp.Diff(want, <-got); diff != "" {
-				t.Errorf("what arrived (-want +got):\n%s", diff)
-			}
+			testenv.Diff(t, "what arrived", <-got, want)
 		})
 	}
 }
@@ -126,9 +124,7 @@ func TestResponseHeader(t *testing.T) {
 			if path == captured {
 				want.Set("Ibid-Run", "mine")
 			}
-			if diff := cmp.Diff(want, res.Header); diff != "" {
-				t.Errorf("headers (-want +got):\n%s", diff)
-			}
+			testenv.Diff(t, "headers", res.Header, want)
 			if res.StatusCode != 418 || string(body) != "<html>teapot" {
 				t.Errorf("got %d %q", res.StatusCode, body)
 			}
@@ -155,9 +151,7 @@ func TestInformational(t *testing.T) {
 				},
 			}))
 			res, body := w.do(t, r)
-			if diff := cmp.Diff([]string{"103</style.css>"}, early); diff != "" {
-				t.Errorf("1xx responses (-want +got):\n%s", diff)
-			}
+			testenv.Diff(t, "1xx responses", early, []string{"103</style.css>"})
 			if res.Header.Get("Link") != "" || string(body) != "{}" {
 				t.Errorf("got %v %q", res.Header, body)
 			}
@@ -221,9 +215,7 @@ func TestTrailers(t *testing.T) {
 				"": {"X-Sum": {"1"}}, "?late": {"X-Sum": {"1"}, "X-Late": {"2"}},
 			} {
 				res, _ := w.do(t, w.request(t, "POST", path+query, strings.NewReader("{}")))
-				if diff := cmp.Diff(want, res.Trailer); diff != "" {
-					t.Errorf("%s: trailers (-want +got):\n%s", query, diff)
-				}
+				testenv.Diff(t, query+": trailers", res.Trailer, want)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -40,13 +41,8 @@ type ServerOptions struct {
 // HTTP/2, the latter with TLS and, with prior knowledge, without. It bounds what a request's header may cost; how long
 // a request may take is up to its handler.
 func NewServer(address string, h http.Handler, o *ServerOptions) *http.Server {
-	if o == nil {
-		o = &ServerOptions{}
-	}
-	log := o.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	o = cmp.Or(o, &ServerOptions{})
+	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	s := &http.Server{
 		Addr:              address,
 		Handler:           h,

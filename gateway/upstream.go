@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -189,9 +190,7 @@ const (
 // to few hosts, speaks HTTP/2 where the upstream does, and waits for a response as long as the client does, since a
 // model may think for an hour.
 func NewTransport(o *TransportOptions) *http.Transport {
-	if o == nil {
-		o = &TransportOptions{}
-	}
+	o = cmp.Or(o, &TransportOptions{})
 	t := &http.Transport{
 		Proxy:                  o.Proxy,
 		DialContext:            (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}).DialContext,

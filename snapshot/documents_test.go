@@ -8,8 +8,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
@@ -37,18 +35,14 @@ func TestReadDocuments(t *testing.T) {
 		for d := range slices.Chunk(test[2:], 4) {
 			want = append(want, row{d[0], d[1], d[2], d[3]})
 		}
-		if diff := cmp.Diff(want, rows(docs)); diff != "" {
-			t.Errorf("%s %s (-want +got):\n%s", test[0], test[1], diff)
-		}
+		testenv.Diff(t, fmt.Sprintf("%s %s", test[0], test[1]), rows(docs), want)
 	}
 }
 
 // A line that cannot be read costs no other.
 func TestReadDocumentsDamaged(t *testing.T) {
 	docs := testenv.Must(snapshot.ReadDocuments("a.jsonl", []byte("{\"text\":\"x\"}\n{broken\n{\"title\":\"no text\"}\n{\"text\":\"y\"}\n"), nil))(t)
-	if diff := cmp.Diff([]row{{"a.jsonl#1", "", "", "x"}, {"a.jsonl#4", "", "", "y"}}, rows(docs)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "", rows(docs), []row{{"a.jsonl#1", "", "", "x"}, {"a.jsonl#4", "", "", "y"}})
 	if issues := docs[0].Text.Issues; len(issues) != 2 || issues[0].Code != snapshot.IssueLineUnreadable || !strings.Contains(issues[1].Detail, "line 3") {
 		t.Errorf("issues: %v", issues)
 	}
@@ -85,9 +79,7 @@ func TestDocumentSource(t *testing.T) {
 	}
 	page := read("p.html", `<link rel=canonical href="https://x.example/p"><title>P</title>x`)
 	want := ibid.Source{ID: "p.html", Kind: ibid.File, Title: "P", URL: "https://x.example/p", Filename: "p.html"}
-	if diff := cmp.Diff(want, page); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "", page, want)
 }
 
 func TestPassages(t *testing.T) {
@@ -163,9 +155,7 @@ func TestPassageApart(t *testing.T) {
 	text := extract(t, `<h1>Sea 🦦 otters</h1><p>They hold hands.</p><ul><li>Urchins</li><li>Clams, é</li></ul>`, "text/html; charset=utf-8")
 	p := &text.Passages(nil)[0]
 	apart := p.Apart(text.Content)
-	if diff := cmp.Diff("Sea 🦦 otters\n\nThey hold hands.\n\nUrchins\n\nClams, é", apart); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "", apart, "Sea 🦦 otters\n\nThey hold hands.\n\nUrchins\n\nClams, é")
 	for words, want := range map[string]string{
 		"They hold hands.": "They hold hands.", "\n\nClams, é": "Clams, é", "Urchins\n\nClams": "Urchins Clams", "Sea 🦦": "Sea 🦦",
 		"Sea 🦦 otters\n\nThey hold": "They hold", "é": "é", "\xa9": "",

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
@@ -24,9 +22,7 @@ func TestGolden(t *testing.T) {
 		return b
 	}
 	page := testenv.Must(snapshot.Extract(read("source.html"), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"}))(t)
-	if diff := cmp.Diff(string(read("source.text")), page.Content); diff != "" {
-		t.Errorf("text (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "text", page.Content, string(read("source.text")))
 	var manifest struct {
 		Sources []struct {
 			TextHash   string `json:"text_hash"`

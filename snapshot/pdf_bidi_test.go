@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
@@ -54,9 +52,7 @@ func TestPDFFromRight(t *testing.T) {
 	} {
 		font, toUnicode := hebrew()
 		text := testenv.Must(snapshot.Extract([]byte(withObject(font, stream("", "BT /F1 10 Tf 50 700 Td <"+hexOf(test.shown)+"> Tj ET"), "", toUnicode)), nil))(t)
-		if diff := cmp.Diff(test.want, text.Content); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
+		testenv.Diff(t, test.name, text.Content, test.want)
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
@@ -75,9 +73,7 @@ func TestPDF(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
-		if diff := cmp.Diff(test.want, text.Content); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.name, diff)
-		}
+		testenv.Diff(t, test.name, text.Content, test.want)
 	}
 }
 
@@ -151,9 +147,7 @@ func TestPDFModern(t *testing.T) {
 	file = strings.Replace(file, "/Root 1 0 R", "/Root 1 0 R/Info 12 0 R", 1)
 	text := testenv.Must(snapshot.Extract([]byte(file), nil))(t)
 	want := []string{"heading1: Hi🧭", "paragraph: abcabcabcabc XYZ", "paragraph: a", "heading1: Hi🧭"}
-	if diff := cmp.Diff(want, blocksOf(text)); diff != "" {
-		t.Errorf("blocks (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "blocks", blocksOf(text), want)
 	if text.Title != "Zü" || len(text.Authors) != 2 || text.PublishedAt != "2026-04-28" || text.Language != "de" || text.Pages != 2 {
 		t.Errorf("facts: %+v", text)
 	}
@@ -172,9 +166,7 @@ func TestPDFMarkedContent(t *testing.T) {
 		stream("/Type/XObject/Subtype/Form/Matrix[1 0 0 1 0 -100]/Resources<</Font<</G 5 0 R>>>>", "BT /G 10 Tf 50 700 Td (in a form) Tj ET"),
 	)
 	text := testenv.Must(snapshot.Extract([]byte(file), nil))(t)
-	if diff := cmp.Diff([]string{"paragraph: office open", "paragraph: in a form"}, blocksOf(text)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "", blocksOf(text), []string{"paragraph: office open", "paragraph: in a form"})
 }
 
 // A page that a browser printed. What is read of it is tested in internal/pdf.

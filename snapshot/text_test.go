@@ -11,7 +11,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 	"golang.org/x/text/unicode/norm"
 
@@ -47,9 +46,7 @@ func extract(t *testing.T, b, mediaType string) *snapshot.Text {
 func TestHTML(t *testing.T) {
 	for _, name := range []string{"html", "html_sloppy"} {
 		for _, row := range testenv.Cases(t, "testdata/"+name+".txt", 3) {
-			if diff := cmp.Diff(row[2], extract(t, row[1], "text/html; charset=utf-8").Content); diff != "" {
-				t.Errorf("%s: %s (-want +got):\n%s", name, row[0], diff)
-			}
+			testenv.Diff(t, fmt.Sprintf("%s: %s", name, row[0]), extract(t, row[1], "text/html; charset=utf-8").Content, row[2])
 		}
 	}
 }
@@ -88,9 +85,7 @@ func blocksOf(text *snapshot.Text) []string {
 
 func TestBlocks(t *testing.T) {
 	for _, row := range testenv.Cases(t, "testdata/blocks.txt", 3) {
-		if diff := cmp.Diff(row[2:], blocksOf(extract(t, row[1], row[0]))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", row[0], diff)
-		}
+		testenv.Diff(t, fmt.Sprintf("%s", row[0]), blocksOf(extract(t, row[1], row[0])), row[2:])
 	}
 }
 
@@ -110,9 +105,7 @@ func TestFacts(t *testing.T) {
 		facts := snapshot.Text{
 			Title: got.Title, Authors: got.Authors, PublishedAt: got.PublishedAt, Language: got.Language, Site: got.Site, License: got.License, URL: got.URL,
 		}
-		if diff := cmp.Diff(want, facts); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", f[0].Name, diff)
-		}
+		testenv.Diff(t, fmt.Sprintf("%s", f[0].Name), facts, want)
 	}
 }
 

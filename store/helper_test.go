@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/store"
@@ -107,7 +105,5 @@ func shown(tb testing.TB, c *store.Call) string {
 
 func diff(tb testing.TB, about string, got, want any) {
 	tb.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		tb.Errorf("%s (-want +got):\n%s", about, d)
-	}
+	testenv.Diff(tb, about, got, want)
 }

@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/andybalholm/brotli"
-	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
 
@@ -216,9 +215,7 @@ func TestBodyOrder(t *testing.T) {
 			if err := b.Close(); err != nil || tc.up.closed != 1 {
 				t.Errorf("Close = %v, and the upstream was closed %d times", err, tc.up.closed)
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("what was handed out (-want +got):\n%s", diff)
-			}
+			testenv.Diff(t, "what was handed out", got, tc.want)
 		})
 	}
 }
@@ -257,9 +254,7 @@ func TestBodyClose(t *testing.T) {
 			if n, err := b.Read(make([]byte, 10)); n != 0 || !errors.Is(err, http.ErrBodyReadAfterClose) {
 				t.Errorf("Read after Close = %d, %v", n, err)
 			}
-			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
-				t.Errorf("results (-want +got):\n%s", diff)
-			}
+			testenv.Diff(t, "results", got, []string{tc.want})
 		})
 	}
 }
@@ -301,9 +296,7 @@ func TestBodyCloseFromOnEvent(t *testing.T) {
 		})
 		_, _ = io.ReadAll(b)
 		want := []string{"closed a: read response: the response was closed before its end"}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: results (-want +got):\n%s", encoding, diff)
-		}
+		testenv.Diff(t, fmt.Sprintf("%s: results", encoding), got, want)
 	}
 }
 
@@ -375,9 +368,7 @@ func TestBodyCompressed(t *testing.T) {
 					},
 				})
 				testenv.Must(io.CopyBuffer(struct{ io.Writer }{&given}, b, make([]byte, size)))(t)
-				if diff := cmp.Diff([]string{fmt.Sprint(len(packed), " mark ab")}, got); diff != "" {
-					t.Errorf("results (-want +got):\n%s", diff)
-				}
+				testenv.Diff(t, "results", got, []string{fmt.Sprint(len(packed), " mark ab")})
 				if !bytes.Equal(given.Bytes(), packed) {
 					t.Error("the bytes were changed")
 				}
@@ -422,9 +413,7 @@ func TestBodyCompressedBadly(t *testing.T) {
 			if !errors.Is(err, tc.broken) || string(given) != tc.sent {
 				t.Errorf("read %d of %d bytes, %v", len(given), len(tc.sent), err)
 			}
-			if diff := cmp.Diff([]string{tc.want}, got); diff != "" {
-				t.Errorf("results (-want +got):\n%s", diff)
-			}
+			testenv.Diff(t, "results", got, []string{tc.want})
 		})
 	}
 }
@@ -441,9 +430,7 @@ func TestBodyCompressedClose(t *testing.T) {
 	_, _ = b.Read(make([]byte, 100))
 	_ = b.Close()
 	want := []string{"closed : read response: the response was closed before its end"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("results (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "results", got, want)
 }
 
 // What an upstream sends behind the end mark passes, and is no part of the answer, however the bytes are cut.

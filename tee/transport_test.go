@@ -285,9 +285,7 @@ func TestTransportMatch(t *testing.T) {
 					if tc.want != "" {
 						want = []string{tc.want}
 					}
-					if diff := cmp.Diff(want, answers); diff != "" {
-						t.Errorf("answers (-want +got):\n%s", diff)
-					}
+					testenv.Diff(t, "answers", answers, want)
 				})
 			}
 		})

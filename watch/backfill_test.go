@@ -271,18 +271,14 @@ func TestSameProvider(t *testing.T) {
 		{"Graureiher brüten ab März.", "https://heron.example/brut", ibid.CoversClaim, ibid.AnchorMoved, ibid.OriginInferred, false},
 		{"苍鹭在三月筑巢。", "https://bird.example/cn", ibid.CoversClaim, ibid.AnchorMoved, ibid.OriginInferred, false},
 	}
-	if diff := cmp.Diff(want, citations(a)); diff != "" {
-		t.Errorf("citations (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "citations", citations(a), want)
 	if len(a.Sources) != 3 || a.Sources[2].URL != "https://young.example/" {
 		t.Errorf("the sources are %+v", a.Sources)
 	}
 	if *a.Citations[0].Refs[0].Confidence != 0.9 {
 		t.Error("the confidence is lost")
 	}
-	if diff := cmp.Diff([]string{"backfill-text-differs", "backfill-context-differs"}, codes(a)); diff != "" {
-		t.Errorf("issues (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "issues", codes(a), []string{"backfill-text-differs", "backfill-context-differs"})
 	if len(a.Display) != 1 || len(a.Queries) != 1 {
 		t.Errorf("the provider's demands: %+v, queries %q", a.Display, a.Queries)
 	}
@@ -309,15 +305,9 @@ func TestSameProvider(t *testing.T) {
 		{Role: call.RoleAssistant, Text: "And what about them?"},
 		{Role: call.RoleUser, Text: "Wann brüten Graureiher?"},
 	}
-	if diff := cmp.Diff(wantMessages, calls[0].request.Messages); diff != "" {
-		t.Errorf("messages (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{tool}, calls[0].tools); diff != "" {
-		t.Errorf("tools (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(map[string]float64{"found": 1}, b.counts(t)); diff != "" {
-		t.Errorf("counted (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "messages", calls[0].request.Messages, wantMessages)
+	testenv.Diff(t, "tools", calls[0].tools, []string{tool})
+	testenv.Diff(t, "counted", b.counts(t), map[string]float64{"found": 1})
 }
 
 // All messages and the same text: nothing is odd, and places are as the provider gave them.
@@ -332,9 +322,7 @@ func TestSameText(t *testing.T) {
 		{"Graureiher brüten ab März.", "https://heron.example/brut", ibid.CoversClaim, ibid.AnchorExact, ibid.OriginInferred, false},
 		{"苍鹭在三月筑巢。", "https://bird.example/cn", ibid.CoversClaim, ibid.AnchorExact, ibid.OriginInferred, false},
 	}
-	if diff := cmp.Diff(want, citations(a)); diff != "" {
-		t.Errorf("citations (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "citations", citations(a), want)
 	if len(a.Issues) != 0 {
 		t.Errorf("issues: %+v", a.Issues)
 	}
@@ -369,9 +357,7 @@ func TestOtherProvider(t *testing.T) {
 			j.URL = &url.URL{Scheme: "https", Host: "first.example"}
 			j.Keys = http.Header{"X-Goog-Api-Key": {callersKey}, "Authorization": {"Bearer " + callersKey}}
 			a := b.offer(t, j).Answer
-			if diff := cmp.Diff(test.want, citations(a)); diff != "" {
-				t.Errorf("citations (-want +got):\n%s", diff)
-			}
+			testenv.Diff(t, "citations", citations(a), test.want)
 			if err := a.Check(); err != nil {
 				t.Error(err)
 			}
@@ -544,9 +530,7 @@ func TestQueueIsBounded(t *testing.T) {
 	if b.Offer(j) {
 		t.Error("one job too many was taken")
 	}
-	if diff := cmp.Diff(map[string]float64{"dropped": 3}, b.counts(t)); diff != "" {
-		t.Errorf("counted (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "counted", b.counts(t), map[string]float64{"dropped": 3})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- b.Run(ctx) }()
@@ -589,12 +573,8 @@ func TestKeys(t *testing.T) {
 	r.Header.Set("Ibid-Token", "ibid_secret")
 	r.Header.Set("Content-Type", "application/json")
 	want := http.Header{"Authorization": {"Bearer x"}, "X-Goog-Api-Key": {"from-query"}}
-	if diff := cmp.Diff(want, watch.Keys(r, "gemini")); diff != "" {
-		t.Errorf("gemini (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(http.Header{"Authorization": {"Bearer x"}}, watch.Keys(r, "openai")); diff != "" {
-		t.Errorf("openai (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "gemini", watch.Keys(r, "gemini"), want)
+	testenv.Diff(t, "openai", watch.Keys(r, "openai"), http.Header{"Authorization": {"Bearer x"}})
 }
 
 // A completed call has everything that the first one had, also what is added to store.Call one day.

@@ -1,12 +1,11 @@
 package watch
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/testenv"
@@ -53,9 +52,7 @@ func TestPlace(t *testing.T) {
 				got = append(got, s.Start)
 				at += len(words)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			testenv.Diff(t, "", got, test.want)
 		})
 	}
 }
@@ -111,14 +108,10 @@ func TestMergeSources(t *testing.T) {
 		"web:0 https://given.example/ given",
 		"web:2 https://unused.example/ ",
 	}
-	if diff := cmp.Diff(want, sources); diff != "" {
-		t.Errorf("sources (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "sources", sources, want)
 	refs := [][]ibid.Ref{{{Source: "web:1"}}, {{Source: "web:0-2", Quote: "fly"}, {Source: "web:0-2-2"}}}
 	for i, c := range got.Citations {
-		if diff := cmp.Diff(refs[i], c.Refs); diff != "" {
-			t.Errorf("citation %d (-want +got):\n%s", i, diff)
-		}
+		testenv.Diff(t, fmt.Sprintf("citation %d", i), c.Refs, refs[i])
 	}
 	if !slices.Contains(got.Issues, first.Issues[0]) || len(first.Issues) != 1 || len(first.Citations) != 0 || first.Sources[0].ID != "web:0" {
 		t.Errorf("issues %+v; the first answer is now %+v", got.Issues, first)

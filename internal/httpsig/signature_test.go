@@ -256,9 +256,7 @@ func TestOrderIsKept(t *testing.T) {
 		Components: []httpsig.Component{{Name: "x-a", Key: "k", Request: true}, {Name: "@query-param", QueryName: "q", Request: true}},
 		Created:    new(int64(1)), Expires: new(int64(2)), KeyID: `"k\`, Tag: "t",
 	}
-	if diff := cmp.Diff(wantParams, s.Params); diff != "" {
-		t.Errorf("parameters (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "parameters", s.Params, wantParams)
 }
 
 // brokenSigner is a key that makes something else than a signature.

@@ -51,9 +51,7 @@ func TestAppendixB(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := strings.ReplaceAll(string(published(t, "rfc9421", test.file+"_sigbase.txt")), "\r\n", "\n")
-			if diff := cmp.Diff(want, string(text)); diff != "" {
-				t.Errorf("base (-want +got):\n%s", diff)
-			}
+			testenv.Diff(t, "base", string(text), want)
 			if again, err := httpsig.Base(m, &s.Params); err != nil || string(again) != want {
 				t.Errorf("Base of the parameters as read = %s, %v", again, err)
 			}
@@ -117,9 +115,7 @@ func TestRequestBinding(t *testing.T) {
 	}
 	m.Request, _ = readMessage(t, bindingRequest)
 	text := testenv.Must(s.Base(m))(t)
-	if diff := cmp.Diff(bindingBase, string(text)); diff != "" {
-		t.Errorf("base (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "base", string(text), bindingBase)
 	if err := s.Verify(m, key); err != nil {
 		t.Error(err)
 	}
@@ -164,9 +160,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(section("signature base"), string(base)); diff != "" {
-		t.Errorf("base (-want +got):\n%s", diff)
-	}
+	testenv.Diff(t, "base", string(base), section("signature base"))
 	var set struct{ Keys []*jwk }
 	testenv.OK(t, json.Unmarshal(published(t, "golden", "jwks.json"), &set))
 	key := testKeys(t)["test-key-ed25519"].ed25519()

@@ -557,9 +557,7 @@ func TestDiskErrors(t *testing.T) {
 		}
 		waitFor(t, func() bool { return j.Stats().Err == nil })
 		testenv.OK(t, j.Sync(t.Context(), put("after")))
-		if diff := cmp.Diff(want, drain(t, j, r)); diff != "" {
-			t.Errorf("read (-want +got):\n%s", diff)
-		}
+		testenv.Diff(t, "read", drain(t, j, r), want)
 		got, stats := readAll(t, dir)
 		if diff := cmp.Diff(want, got); diff != "" || stats.Damaged != 0 {
 			t.Errorf("read after a restart (-want +got):\n%s%+v", diff, stats)
