@@ -82,7 +82,7 @@ var narrowLayers = map[string][]string{
 	"internal/file":     {},
 	"store/journal":     {"internal/file"},
 	"internal/pdf":      {},
-	"internal/replay":   {},
+	"internal/replay":   {"internal/call"},
 	"internal/unpack":   {},
 	"internal/httpsig":  {},
 	"keyring":           {"internal/file", "internal/httpsig"},

@@ -98,17 +98,14 @@ func (a *Answer) at(addresses []string) *Answer {
 
 // mustRead reads the answers. They are part of the program, so an error in them is one of ours.
 func mustRead(files fs.FS) []Answer {
-	names, err := fs.Glob(files, "answers/*.txt")
-	if err != nil {
-		panic(err)
-	}
+	names, _ := fs.Glob(files, "answers/*.txt") // it fails only by its pattern
 	answers := make([]Answer, 0, len(names))
 	for _, name := range names {
 		data, err := fs.ReadFile(files, name)
-		if err != nil {
-			panic(err)
+		var answer Answer
+		if err == nil {
+			answer, err = readAnswer(string(data))
 		}
-		answer, err := readAnswer(string(data))
 		if err != nil {
 			panic(fmt.Sprintf("replay: %s: %v", name, err))
 		}

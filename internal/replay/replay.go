@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"io"
@@ -28,9 +29,7 @@ type Options struct {
 
 // New returns the upstream. It may serve any number of requests at the same time.
 func New(o *Options) http.Handler {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, &Options{})
 	s := &server{options: *o, answers: mustRead(answerFiles), formats: mustParse(wireFiles), kept: map[string]*reply{}}
 	if s.options.ChunkSize <= 0 {
 		s.options.ChunkSize = 12
@@ -51,14 +50,14 @@ type server struct {
 
 // ServeHTTP answers one request.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	call, ok := route(r)
+	route, ok := s.route(r)
 	if !ok {
 		http.Error(w, "replay: no provider answers "+r.Method+" "+r.URL.Path, http.StatusNotFound)
 		return
 	}
-	f := s.formats[call.format]
-	if call.id != "" {
-		s.again(w, r, f, call.id)
+	f := s.formats[route.Format]
+	if route.Get {
+		s.again(w, r, f, route.ID)
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequest))
@@ -66,12 +65,12 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, f, http.StatusRequestEntityTooLarge)
 		return
 	}
-	asked, err := readRequest(body)
+	asked, err := readRequest(&route, body)
 	if err != nil {
 		s.fail(w, r, f, http.StatusBadRequest)
 		return
 	}
-	asked.merge(call)
+	asked.array = route.Format == "gemini-generate" && route.Stream && r.URL.Query().Get("alt") != "sse"
 	if asked.failure != 0 {
 		s.fail(w, r, f, asked.failure)
 		return
