@@ -31,11 +31,15 @@ const (
 	longPause = 5 * time.Second
 )
 
-// newPauses returns the growing pauses between tries.
-func newPauses() *backoff.ExponentialBackOff {
-	return &backoff.ExponentialBackOff{
+// retry calls do until it returns nil or an error that is permanent, with growing pauses in between, of which failed is
+// told. The error is that one, or ctx's.
+func retry(ctx context.Context, do func() error, failed backoff.Notify) error {
+	pauses := &backoff.ExponentialBackOff{
 		InitialInterval: 100 * time.Millisecond, Multiplier: 2, RandomizationFactor: 0.5, MaxInterval: longPause,
 	}
+	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, do() },
+		backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(0), backoff.WithNotify(failed))
+	return err
 }
 
 // indexer moves answers from the journal into the store. It belongs to one goroutine.
@@ -265,20 +269,17 @@ func (ix *indexer) put(ctx context.Context, items []indexItem) error {
 
 // try puts calls until it works, or fails for good.
 func (ix *indexer) try(ctx context.Context, calls []*store.Call) error {
-	pauses := newPauses()
-	for {
+	return retry(ctx, func() error {
 		err := ix.g.options.Store.Put(ctx, calls)
-		if err == nil || ctx.Err() != nil || !store.IsTemporary(err) {
-			return err
+		if err != nil && !store.IsTemporary(err) {
+			return backoff.Permanent(err)
 		}
+		return err
+	}, func(err error, wait time.Duration) {
 		ix.g.metrics.retries.Inc()
-		wait := pauses.NextBackOff()
 		ix.g.log.LogAttrs(ctx, slog.LevelWarn, "the store takes no answers; they stay in the journal",
 			slog.Int("answers", len(calls)), slog.Duration("again_in", wait), slog.Any("error", err))
-		if err := pause(ctx, wait); err != nil {
-			return err
-		}
-	}
+	})
 }
 
 func pause(ctx context.Context, d time.Duration) error {
@@ -303,20 +304,15 @@ func (ix *indexer) setAside(ctx context.Context, item *indexItem, why error) err
 	if g.options.Damaged != "" {
 		// The same record has the same name, should it be read again after a crash.
 		name := filepath.Join(g.options.Damaged, fmt.Sprintf("%d-%08x.json", item.at, crc32.ChecksumIEEE(item.record)))
-		for pauses := newPauses(); ; {
-			err := writeDamaged(name, item.record)
-			if err == nil {
-				break
-			}
-			wait := pauses.NextBackOff()
+		err := retry(ctx, func() error { return writeDamaged(name, item.record) }, func(err error, wait time.Duration) {
 			g.log.LogAttrs(
 				ctx, slog.LevelError,
 				"an answer that the store does not take cannot be set aside; it stays in the journal",
 				slog.Uint64("position", uint64(item.at)), slog.Duration("again_in", wait), slog.Any("error", err),
 			)
-			if err := pause(ctx, wait); err != nil {
-				return err
-			}
+		})
+		if err != nil {
+			return err
 		}
 		attrs = append(attrs, slog.String("file", name))
 	}
@@ -332,10 +328,5 @@ func writeDamaged(name string, record []byte) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(record)
-	return errors.Join(err, f.Sync(), f.Close(), file.SyncDir(dir), file.SyncDir(filepath.Dir(dir)))
+	return errors.Join(file.Replace(name, record, 0o600), file.SyncDir(filepath.Dir(dir)))
 }
