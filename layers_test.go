@@ -107,6 +107,7 @@ var allowedModules = map[string][]string{
 	"snapshot": {
 		"github.com/cenkalti/backoff/v5",
 		"code.dny.dev/ssrf",
+		"github.com/google/uuid",
 		"github.com/jimsmart/grobotstxt",
 		"github.com/klauspost/compress",
 		"github.com/yuin/goldmark",

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"iter"
 	"strings"
 	"time"
 
@@ -81,11 +80,7 @@ func (a *API) copyOf(w *httpx.Reply, r *httpx.Request) error {
 // archive returns a document as a file of WARC 1.1.
 func (a *API) archive(s *snapshot.Snapshot) ([]byte, error) {
 	var b bytes.Buffer
-	var one iter.Seq2[*snapshot.Snapshot, error] = func(yield func(*snapshot.Snapshot, error) bool) { yield(s, nil) }
-	if err := snapshot.WriteWARC(
-		&b, one,
-		&snapshot.WARCOptions{Software: strings.TrimSpace("ibid " + a.o.Version)},
-	); err != nil {
+	if err := snapshot.WriteWARC(&b, strings.TrimSpace("ibid "+a.o.Version), s); err != nil {
 		return nil, fmt.Errorf("archive a copy: %w", err)
 	}
 	return b.Bytes(), nil

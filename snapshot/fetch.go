@@ -76,9 +76,10 @@ type Snapshot struct {
 	URL      string `json:"url"`                 // asked for, in the form of [CleanURL]
 	FinalURL string `json:"final_url,omitempty"` // where it was found after redirects
 	// the addresses between: each redirected to the next, the last one to FinalURL. URL is not among them
-	Hops         []string    `json:"hops,omitempty"`
-	Status       int         `json:"status"`               // of the response: 2xx. Of a copy that still holds: of the response it came by
-	Header       http.Header `json:"header,omitempty"`     // as received, without cookies and what was meant for one connection only
+	Hops   []string `json:"hops,omitempty"`
+	Status int      `json:"status"` // of the response: 2xx; of a copy that still holds, of that it came by
+	// as received, without cookies and what was meant for one connection only
+	Header       http.Header `json:"header,omitempty"`
 	Trailer      http.Header `json:"-"`                    // likewise; nil: none came. Of a copy that still holds: none is known
 	MediaType    string      `json:"media_type,omitempty"` // the field Content-Type as sent
 	ETag         string      `json:"etag,omitempty"`
@@ -146,18 +147,14 @@ var (
 
 // NewFetcher returns a Fetcher. Close it when it is not needed any more.
 func NewFetcher(o *FetchOptions) *Fetcher {
-	if o == nil {
-		o = &FetchOptions{}
-	}
+	o = cmp.Or(o, &FetchOptions{})
 	l := o.Limits.orDefaults()
 	f := &Fetcher{
-		limits: l, userAgent: cmp.Or(o.UserAgent, defaultUserAgent), copies: o.Copies, log: o.Log,
+		limits: l, userAgent: cmp.Or(o.UserAgent, defaultUserAgent), copies: o.Copies,
+		log:   cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		guard: newGuard(o.Allow), flights: map[job]*flight{},
 		hosts: hosts{perHost: l.PerHost, gap: l.Gap, patient: l.RetryAfter},
 		all:   places{size: l.Parallel},
-	}
-	if f.log == nil {
-		f.log = slog.New(slog.DiscardHandler)
 	}
 	f.transport = newTransport(o, &l, f.guard)
 	return f

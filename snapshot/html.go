@@ -15,11 +15,12 @@ import (
 // readHTML reads a page.
 func readHTML(t *Text, b []byte, params map[string]string) error {
 	if t.MediaType == typeXHTML && params["charset"] == "" {
-		if name := known(declared(b[:min(len(b), prescanned)])); name != "" {
+		if name := declared(b[:min(len(b), prescanned)]); name != "" {
 			params = map[string]string{"charset": name}
 		}
 	}
-	b, name, err := decodeHTML(b, params)
+	noType := params == nil // it is a file, for which nobody could say a charset
+	b, name, err := decode(b, params, prescan, noType)
 	if err != nil {
 		return err
 	}

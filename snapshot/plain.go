@@ -10,7 +10,11 @@ import (
 
 // readPlain reads a text that is taken as it stands.
 func readPlain(t *Text, b []byte, params map[string]string) error {
-	b, name, err := decodeText(b, params, strings.HasSuffix(t.MediaType, "xml"))
+	var declares func([]byte) string
+	if strings.HasSuffix(t.MediaType, "xml") {
+		declares = declared
+	}
+	b, name, err := decode(b, params, declares, true)
 	if err != nil {
 		return fmt.Errorf("reading the document: %w", err)
 	}

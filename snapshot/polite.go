@@ -96,9 +96,7 @@ func (p *places) grant() {
 			p.scheduled++
 		}
 		p.taken++
-		if granted, ok := queue.Remove(queue.Front()).(chan struct{}); ok {
-			close(granted)
-		}
+		close(queue.Remove(queue.Front()).(chan struct{}))
 	}
 }
 

@@ -194,21 +194,6 @@ const prescanned = 1024
 // utf8Name is the name of UTF-8 as the encoding standard has it.
 const utf8Name = "utf-8"
 
-// decodeHTML returns a page as UTF-8, and the name of what it was.
-func decodeHTML(b []byte, params map[string]string) ([]byte, string, error) {
-	noType := params == nil // it is a file, for which nobody could say a charset
-	return decode(b, params, prescan, noType)
-}
-
-// decodeText returns a text that is no HTML as UTF-8, and the name of what it was.
-func decodeText(b []byte, params map[string]string, xml bool) ([]byte, string, error) {
-	declares := func([]byte) string { return "" }
-	if xml {
-		declares = func(b []byte) string { return known(declared(b)) }
-	}
-	return decode(b, params, declares, true)
-}
-
 // decode returns a document as UTF-8, and the name of what it was: what its mark, its media type or its beginning says,
 // else UTF-8 where that is likely and fits, else windows-1252.
 func decode(
@@ -218,7 +203,7 @@ func decode(
 	if name == "" {
 		name = known(params["charset"])
 	}
-	if name == "" {
+	if name == "" && declares != nil {
 		name = declares(b[:min(len(b), prescanned)])
 	}
 	switch {
@@ -317,7 +302,7 @@ func firstValue(s, ends string) string {
 	return s
 }
 
-// declared returns the encoding that an XML declaration names.
+// declared returns the name of the encoding that an XML declaration names.
 func declared(b []byte) string {
 	head, _, ok := bytes.Cut(b, []byte("?>"))
 	if !ok || !bytes.HasPrefix(head, []byte("<?xml")) {
@@ -327,7 +312,7 @@ func declared(b []byte) string {
 	if !ok {
 		return ""
 	}
-	return firstValue(strings.TrimLeft(after, " \t\r\n=\"'"), " \t\r\n\"'")
+	return known(firstValue(strings.TrimLeft(after, " \t\r\n=\"'"), " \t\r\n\"'"))
 }
 
 // decodeAs returns b as UTF-8. Bytes that mean nothing become U+FFFD.

@@ -246,11 +246,7 @@ func (l *lru[V]) get(key string) (v V, ok bool) {
 		return v, false
 	}
 	l.order.MoveToFront(at)
-	item, ok := at.Value.(*lruItem[V])
-	if !ok {
-		return v, false
-	}
-	return item.value, true
+	return at.Value.(*lruItem[V]).value, true
 }
 
 // put adds a value in the place of the one that was there, and drops others until all together have no more than limit.
@@ -273,10 +269,8 @@ func (l *lru[V]) put(key string, v V, size, limit int64) {
 
 // drop forgets one. The caller holds the lock.
 func (l *lru[V]) drop(at *list.Element) {
-	if at == nil {
-		return
-	}
-	if item, ok := l.order.Remove(at).(*lruItem[V]); ok {
+	if at != nil {
+		item := l.order.Remove(at).(*lruItem[V])
 		delete(l.items, item.key)
 		l.size -= item.size
 	}

@@ -3,49 +3,31 @@ package snapshot
 import (
 	"cmp"
 	"compress/gzip"
-	"crypto/rand"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
-// WARCOptions says what a WARC file says of itself. Nil and the zero value are fine.
-type WARCOptions struct {
-	Software    string           // what made it; empty: ibid
-	Description string           // in a line; empty: none
-	Now         func() time.Time // nil: time.Now
-}
-
 // WriteWARC writes snapshots as a file of WARC 1.1 (.warc.gz): one gzip member a record, so that it can be read from
-// any record on.
+// any record on. Software is what the file says that made it.
 //
 // A document that came over the network is a response record. Its content codings are removed: the fields that spoke of
 // them are kept as X-Archive-Orig-Content-Encoding and the like, and Content-Length is that of the record. A document
 // that did not (Status 0, or NotModified, when it is our copy) is a resource record. Each has beside it a record of
-// metadata, with its hash and the addresses it was reached by. An error of the list or of w ends the file and is
-// returned.
-func WriteWARC(w io.Writer, list iter.Seq2[*Snapshot, error], o *WARCOptions) error {
-	if o == nil {
-		o = &WARCOptions{}
-	}
+// metadata, with its hash and the addresses it was reached by. An error of w ends the file and is returned.
+func WriteWARC(w io.Writer, software string, list ...*Snapshot) error {
 	a := warc{w: w, zip: gzip.NewWriter(w)}
-	now := time.Now
-	if o.Now != nil {
-		now = o.Now
-	}
-	if err := a.begin(o, now()); err != nil {
+	if err := a.begin(software); err != nil {
 		return fmt.Errorf("writing the archive: %w", err)
 	}
-	for s, err := range list {
-		if err != nil {
-			return fmt.Errorf("writing the archive: reading what to write: %w", err)
-		}
+	for _, s := range list {
 		if err := a.snapshot(s); err != nil {
 			return fmt.Errorf("writing the archive: %s: %w", shownURL(s.URL), err)
 		}
@@ -74,16 +56,13 @@ type record struct {
 }
 
 // begin writes the record that says what the file is.
-func (a *warc) begin(o *WARCOptions, now time.Time) (err error) {
+func (a *warc) begin(software string) (err error) {
 	about := []field{
-		{"software", cmp.Or(o.Software, "ibid")},
+		{"software", software},
 		{"format", "WARC File Format 1.1"},
 		{"conformsTo", "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"},
 	}
-	if o.Description != "" {
-		about = append(about, field{"description", o.Description})
-	}
-	a.info, err = a.write(&record{kind: "warcinfo", at: now, contentType: warcFields, block: appendFields(nil, about)})
+	a.info, err = a.write(&record{kind: "warcinfo", at: time.Now(), contentType: warcFields, block: appendFields(nil, about)})
 	return err
 }
 
@@ -155,7 +134,7 @@ func httpBlock(s *Snapshot) []byte {
 
 // write writes a record as a gzip member and returns its id.
 func (a *warc) write(r *record) (id string, err error) {
-	id = newRecordID()
+	id = "<" + uuid.New().URN() + ">"
 	fields := []field{
 		{"WARC-Type", r.kind},
 		{"WARC-Record-ID", id},
@@ -202,12 +181,4 @@ func fieldValue(s string) string {
 		}
 		return r
 	}, s))
-}
-
-// newRecordID returns a URN with a random UUID (RFC 9562, version 4).
-func newRecordID() string {
-	var u [16]byte
-	rand.Read(u[:])
-	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
-	return fmt.Sprintf("<urn:uuid:%x-%x-%x-%x-%x>", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }

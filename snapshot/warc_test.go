@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -99,25 +98,9 @@ func archived() []*snapshot.Snapshot {
 	}
 }
 
-func all(list []*snapshot.Snapshot) iter.Seq2[*snapshot.Snapshot, error] {
-	return func(yield func(*snapshot.Snapshot, error) bool) {
-		for _, s := range list {
-			if !yield(s, nil) {
-				return
-			}
-		}
-	}
-}
-
 func TestWriteWARC(t *testing.T) {
 	var file bytes.Buffer
-	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
-	err := snapshot.WriteWARC(&file, all(archived()), &snapshot.WARCOptions{
-		Software: "ibid/1.0", Description: "two\nlines", Now: func() time.Time { return now },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, snapshot.WriteWARC(&file, "ibid/1.0\nof two lines", archived()...))
 	records := readWARC(t, file.Bytes())
 	var got []string
 	for _, r := range records {
@@ -136,8 +119,8 @@ func TestWriteWARC(t *testing.T) {
 	}, got); diff != "" {
 		t.Fatal(diff)
 	}
-	const info = "software: ibid/1.0\r\nformat: WARC File Format 1.1\r\n" +
-		"conformsTo: http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/\r\ndescription: two lines\r\n"
+	const info = "software: ibid/1.0 of two lines\r\nformat: WARC File Format 1.1\r\n" +
+		"conformsTo: http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/\r\n"
 	if diff := cmp.Diff(info, string(records[0].block)); diff != "" {
 		t.Error(diff)
 	}
@@ -167,19 +150,15 @@ func TestWriteWARC(t *testing.T) {
 	}
 }
 
-// An error of the list or of the file ends the writing and is told.
+// An error of the file ends the writing and is told.
 func TestWriteWARCErrors(t *testing.T) {
 	oh := errors.New("oh")
-	err := snapshot.WriteWARC(io.Discard, func(yield func(*snapshot.Snapshot, error) bool) { yield(nil, oh) }, nil)
-	if !errors.Is(err, oh) {
-		t.Errorf("of the list: %v", err)
-	}
 	for room := range 9 {
-		if err := snapshot.WriteWARC(&fullWriter{100 * room, oh}, all(archived()[:1]), nil); !errors.Is(err, oh) {
+		if err := snapshot.WriteWARC(&fullWriter{100 * room, oh}, "ibid", archived()[0]); !errors.Is(err, oh) {
 			t.Fatalf("of the file after %d bytes: %v", room, err)
 		}
 	}
-	if err := snapshot.WriteWARC(io.Discard, all([]*snapshot.Snapshot{{URL: "urn:x:y"}}), nil); err == nil {
+	if err := snapshot.WriteWARC(io.Discard, "ibid", &snapshot.Snapshot{URL: "urn:x:y"}); err == nil {
 		t.Error("what has no address is written")
 	}
 }
