@@ -2,9 +2,11 @@ package gateway_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -22,6 +24,7 @@ import (
 
 	"github.com/ibidhq/ibid/gateway"
 	"github.com/ibidhq/ibid/internal/testenv"
+	"github.com/ibidhq/ibid/server/servertest"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/store/journal"
 )
@@ -216,4 +219,98 @@ func TestSpan(t *testing.T) {
 // Nothing runs on after a test: every goroutine has somebody who waits for it.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
+}
+
+// lockDatabase keeps everybody else from writing to a SQLite file until unlock is called. The store brings the driver.
+func lockDatabase(tb testing.TB, name string) (unlock func()) {
+	tb.Helper()
+	db := testenv.Must(sql.Open("sqlite", "file:"+name+"?_pragma=busy_timeout(10000)"))(tb)
+	conn := testenv.Must(db.Conn(tb.Context()))(tb)
+	testenv.Must(conn.ExecContext(tb.Context(), "BEGIN IMMEDIATE"))(tb)
+	return func() {
+		tb.Helper()
+		if _, err := conn.ExecContext(tb.Context(), "ROLLBACK"); err != nil {
+			tb.Error(err)
+		}
+		_ = conn.Close()
+		_ = db.Close()
+	}
+}
+
+// brokenLog panics while an answer is kept, as a mistake of ours would.
+type brokenLog struct{ slog.Handler }
+
+func (b brokenLog) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == "answer" {
+		panic("a mistake")
+	}
+	return b.Handler.Handle(ctx, r)
+}
+
+// Whatever goes wrong with keeping an answer, its client gets it.
+func TestPanicWhileKeeping(t *testing.T) {
+	log := &servertest.Log{}
+	w := newWorld(t, answerParts(chatParts("So ", "it ", "is.")...), &setup{options: gateway.Options{
+		Logger: slog.New(brokenLog{slog.NewJSONHandler(log, nil)}),
+	}})
+	res, body := w.ask(t, nil)
+	if res.StatusCode != 200 || string(body) != strings.Join(chatParts("So ", "it ", "is."), "") {
+		t.Errorf("got %d %q", res.StatusCode, body)
+	}
+	if n := w.metric(t, "panics_total"); n != 1 {
+		t.Errorf("%v panics are counted", n)
+	}
+	if !strings.Contains(log.String(), "brokenLog") || !strings.Contains(log.String(), res.Header.Get("Ibid-Answer")) {
+		t.Errorf("the log has no stack: %s", log)
+	}
+	if n := w.metric(t, "held_request_bytes"); n != 0 {
+		t.Errorf("%v bytes are held", n)
+	}
+}
+
+// What is accepted as a step is one that the store takes: earlier steps only, each once.
+func FuzzParseStep(f *testing.F) {
+	for _, s := range []string{"3", `3;tool="summarize";after="1,2"`, `3;after=""`, `3;tool="a\"b\\"`, `3; tool="x`, `9999999999999999999999`, ";"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		step, err := gateway.ParseStep(s)
+		if err != nil {
+			if step.Number != 0 || step.Tool != "" || step.After != nil {
+				t.Errorf("%q: an error and %+v", s, step)
+			}
+			return
+		}
+		if step.Number < 1 || len(step.Tool) > gateway.MaxName {
+			t.Errorf("%q: %+v", s, step)
+		}
+		seen := slices.Clone(step.After)
+		slices.Sort(seen)
+		if len(slices.Compact(seen)) != len(step.After) || len(seen) > 0 && (seen[0] < 1 || slices.Max(step.After) >= step.Number) {
+			t.Errorf("%q: %+v", s, step)
+		}
+	})
+}
+
+// Whatever a request line and a header say, the gateway answers.
+func FuzzServe(f *testing.F) {
+	for _, path := range []string{"/", "/up", "/up/v1/%2F", "//up", "/u%70/x", "/up/../x", "/up?%zz", "/up/v1/chat/completions"} {
+		f.Add(path, "run", "1")
+	}
+	w := newWorld(f, answerJSON("{}"), nil)
+	f.Fuzz(func(t *testing.T, path, run, step string) {
+		r := httptest.NewRequest("GET", "/", nil)
+		u, err := r.URL.Parse(path)
+		if err != nil {
+			return
+		}
+		r.URL.Path, r.URL.RawPath, r.URL.RawQuery = u.Path, u.RawPath, u.RawQuery
+		r.Header.Set(gateway.RunHeader, run)
+		r.Header.Set(gateway.StepHeader, step)
+		res := httptest.NewRecorder()
+		w.gateway.ServeHTTP(res, r)
+		if res.Code != 200 && res.Code != 400 && res.Code != 404 {
+			t.Errorf("%q: %d %s", path, res.Code, res.Body)
+		}
+	})
 }

@@ -143,3 +143,201 @@ func TestEvent(t *testing.T) {
 		}
 	}
 }
+
+// lateReader is a listener, and what it makes of the deltas as docs/events.md says.
+type lateReader struct {
+	*bus.Listener
+	text    string
+	sources map[string]string
+	cited   map[string][]string
+}
+
+// hear listens until the text is there and has that many sources and citations.
+func (h *lateReader) hear(t *testing.T, text string, sources, citations int) {
+	t.Helper()
+	late := time.NewTimer(20 * time.Second)
+	defer late.Stop()
+	for h.text != text || len(h.sources) != sources || len(h.cited) != citations {
+		select {
+		case m, open := <-h.C:
+			if !open {
+				t.Fatal("the listener was dropped")
+			}
+			if m.Live != nil {
+				h.take(t, m.Live)
+			}
+		case <-late.C:
+			t.Fatalf("heard %d bytes of %d, %d of %d sources, %d of %d citations",
+				len(h.text), len(text), len(h.sources), sources, len(h.cited), citations)
+		}
+	}
+}
+
+func (h *lateReader) take(t *testing.T, m *bus.Live) {
+	t.Helper()
+	switch m.Kind {
+	case gateway.LiveText:
+		var s string
+		testenv.OK(t, json.Unmarshal(m.Data, &s))
+		if m.At > len(h.text) {
+			return // what stands before it is still to come
+		}
+		if known := min(len(s), len(h.text)-m.At); h.text[m.At:m.At+known] != s[:known] {
+			t.Fatalf("at %d, %q was %q", m.At, s[:known], h.text[m.At:m.At+known])
+		}
+		if end := m.At + len(s); end > len(h.text) {
+			h.text += s[len(h.text)-m.At:]
+		}
+	case gateway.LiveSource:
+		var s ibid.DocumentSource
+		testenv.OK(t, json.Unmarshal(m.Data, &s))
+		h.sources[s.ID] = *s.URL + " " + *s.Title
+	case gateway.LiveCitation:
+		var c gateway.LiveCitations
+		testenv.OK(t, json.Unmarshal(m.Data, &c))
+		h.cited[c.Key] = nil
+		for _, row := range c.Citations {
+			h.cited[c.Key] = append(h.cited[c.Key], fmt.Sprint(row.SourceID, *row.TextStart, *row.TextEnd))
+		}
+	}
+}
+
+// stepwise is a gateway whose upstream says what the test sends it, and a call that is under way.
+type stepwise struct {
+	bus  *bus.Bus
+	next chan string
+	w    *world
+	done chan struct{}
+}
+
+func newStepwise(t *testing.T) *stepwise {
+	t.Helper()
+	b := openBus(t)
+	s := &stepwise{bus: b, next: make(chan string), done: make(chan struct{})}
+	s.w = newWorld(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		for {
+			select {
+			case <-r.Context().Done():
+				return
+			case part, more := <-s.next:
+				if !more {
+					return
+				}
+				fmt.Fprint(w, part)
+				flush(w)
+			}
+		}
+	}, &setup{options: gateway.Options{Bus: b}})
+	r := s.w.request(t, "POST", chat, strings.NewReader(chatRequest))
+	r.Header.Set("Ibid-Run", "run-1")
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() {
+		cancel()
+		<-s.done
+	})
+	r = r.WithContext(ctx)
+	read := make(chan struct{})
+	go func() {
+		defer close(s.done)
+		res, err := s.w.client.Do(r)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		close(read)
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+	}()
+	s.next <- ": the upstream is there\n\n"
+	<-read
+	return s
+}
+
+func (s *stepwise) listen(t *testing.T) *lateReader {
+	t.Helper()
+	l := testenv.Must(s.bus.Listen(t.Context(), store.DefaultTenant, "run-1"))(t)
+	t.Cleanup(l.Close)
+	return &lateReader{Listener: l, sources: map[string]string{}, cited: map[string][]string{}}
+}
+
+func (s *stepwise) end(parts ...string) {
+	for _, part := range parts {
+		s.next <- part
+	}
+	close(s.next)
+	<-s.done
+}
+
+func citedPart(n, end int) string {
+	return fmt.Sprintf(`data: {"id":"c1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"annotations":[{"type":"url_citation",`+
+		`"url_citation":{"start_index":0,"end_index":%d,"url":"https://example.com/%d","title":"A"}}]}}]}`+"\n\n", end, n)
+}
+
+// Who begins to listen in the middle of an answer is told what was said before, even while the answer pauses, and so is who comes
+// when others listen already; to these nothing is missing, and what they are told again is what they know.
+func TestLiveLate(t *testing.T) {
+	s := newStepwise(t)
+	early := s.listen(t)
+	for said := false; !said; {
+		select {
+		case m := <-early.C:
+			said = m.Live != nil && m.Live.Kind == gateway.LiveText && string(m.Live.Data) == `""`
+		case <-time.After(20 * time.Second):
+			t.Fatal("nobody says that the answer is on its way")
+		}
+	}
+	early.Close()
+	parts := chatParts("Herons ", "nest ", "in ", "trees. ", "Grüße", " of the end")
+	for _, part := range parts[:3] {
+		s.next <- part
+	}
+	s.next <- citedPart(1, 6)
+	s.next <- ": and pauses\n\n"
+	first := s.listen(t)
+	first.hear(t, "Herons nest in ", 1, 0)
+	second := s.listen(t)
+	s.next <- parts[3]
+	s.next <- citedPart(2, 6)
+	second.hear(t, "Herons nest in trees. ", 2, 0)
+	first.hear(t, "Herons nest in trees. ", 2, 0)
+	first.Close()
+	second.Close()
+	s.next <- parts[4]
+	third := s.listen(t)
+	third.hear(t, "Herons nest in trees. Grüße", 2, 0)
+	s.end(parts[5:]...)
+	third.hear(t, "Herons nest in trees. Grüße of the end", 2, 2)
+	for key, rows := range third.cited {
+		if len(rows) != 1 {
+			t.Errorf("citation %s has the rows %q", key, rows)
+		}
+	}
+	if diff := cmp.Diff(first.sources, third.sources); diff != "" {
+		t.Errorf("sources (-first +third):\n%s", diff)
+	}
+	if n := s.w.metric(t, "live_dropped_total"); n != 0 {
+		t.Errorf("%v were dropped", n)
+	}
+}
+
+// An answer of many sources and citations is told in pieces that a listener can take, and one too long for that from where it
+// is then.
+func TestLiveLateLimits(t *testing.T) {
+	s := newStepwise(t)
+	word := strings.Repeat("Grüße ", 2000)
+	n := gateway.MaxLiveKept / len(word)
+	for range n {
+		s.next <- chatParts(word)[0]
+	}
+	const cited = 200
+	for i := range cited {
+		s.next <- citedPart(i, 6)
+	}
+	s.next <- ": and pauses\n\n"
+	first := s.listen(t)
+	first.hear(t, strings.Repeat(word, n), cited, 0)
+	s.end(chatParts("end")...)
+	first.hear(t, strings.Repeat(word, n)+"end", cited, cited)
+}

@@ -1,9 +1,16 @@
 package snapshot_test
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
 	"strings"
 	"testing"
+	"text/template"
 
 	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
@@ -32,5 +39,93 @@ func BenchmarkExtract(b *testing.B) {
 			b.SetBytes(int64(len(doc.text)))
 			b.ReportMetric(float64(size)*float64(b.N)/b.Elapsed().Seconds()/1e6, "textMB/s")
 		})
+	}
+}
+
+// What fetching safely costs, beside a plain client that makes the same hash: pages of 20 KB from this machine.
+func BenchmarkFetch(b *testing.B) {
+	page := []byte(strings.Repeat("<p>Herons nest in the old mill.</p>", 20_000/35))
+	s := site(b, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Write(page)
+	})
+	want := snapshot.Hash(page)
+	limits := rude()
+	f := fetcher(b, snapshot.FetchOptions{Limits: limits})
+	plain := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	defer plain.CloseIdleConnections()
+	rivals := map[string]func() string{
+		"ibid": func() string {
+			got := testenv.Must(f.Fetch(b.Context(), &snapshot.FetchRequest{URL: s.URL + "/page"}))(b)
+			return got.Hash
+		},
+		"plain": func() string {
+			resp := testenv.Must(plain.Get(s.URL + "/page"))(b)
+			defer resp.Body.Close()
+			octets := testenv.Must(io.ReadAll(resp.Body))(b)
+			sum := sha256.Sum256(octets)
+			return "sha256:" + hex.EncodeToString(sum[:])
+		},
+	}
+	for _, by := range []string{"plain", "ibid"} {
+		b.Run("20KB/by="+by, func(b *testing.B) {
+			b.SetBytes(int64(len(page)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if got := rivals[by](); got != want {
+					b.Fatal(got)
+				}
+			}
+		})
+	}
+}
+
+// article makes a page as sites have them: 20 KB, a third of it visible.
+func article(tb testing.TB, seed uint64) []byte {
+	tb.Helper()
+	r := rand.New(rand.NewPCG(seed, 3))
+	words := strings.Fields("the tower was built in 1889 by engineers who did not expect seven million visitors each year however it isn't closed on Mondays " +
+		"Köln Straße größer für Übung café naïve Москва башня построена году 東京 塔は 333 メートル العربية برج &amp; &nbsp; &ndash; &#39; &mdash; &quot;so&quot;")
+	text := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(words[r.IntN(len(words))])
+		}
+		return b.String()
+	}
+	page := testenv.Must(template.New("article.tmpl").Funcs(template.FuncMap{
+		"text": text, "intN": r.IntN, "repeat": strings.Repeat,
+		"add": func(a, b int) int { return a + b }, "mod": func(a, b int) int { return a % b },
+	}).ParseFiles("testdata/article.tmpl"))(tb)
+	var b bytes.Buffer
+	testenv.OK(tb, page.Execute(&b, nil))
+	return b.Bytes()
+}
+
+// ibid-text/1 over pages as they are, in bytes of the pages.
+func BenchmarkExtractArticle(b *testing.B) {
+	pages := make([][]byte, 16)
+	size := 0
+	for i := range pages {
+		pages[i] = article(b, uint64(i))
+		size += len(pages[i])
+	}
+	b.SetBytes(int64(size / len(pages)))
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		testenv.Must(snapshot.Extract(pages[i%len(pages)], &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"}))(b)
+		i++
+	}
+}
+
+func BenchmarkNormalize(b *testing.B) {
+	text := testenv.Must(snapshot.Extract(article(b, 1), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"}))(b)
+	b.SetBytes(int64(len(text.Content)))
+	for b.Loop() {
+		snapshot.Normalize(text.Content)
 	}
 }
