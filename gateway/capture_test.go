@@ -131,7 +131,7 @@ func TestCapture(t *testing.T) {
 				Status: 200, Bytes: int64(len(body)),
 			}
 			ignore := cmpopts.IgnoreFields(store.Call{}, "Started", "FirstByte", "Duration", "Answer")
-			testenv.Diff(t, "call", got, want, ignore, cmpopts.IgnoreUnexported(store.Call{}))
+			testenv.Equal(t, "call", want, got, ignore, cmpopts.IgnoreUnexported(store.Call{}))
 			if got.FirstByte <= 0 || got.Duration < got.FirstByte || time.Since(got.Started) > time.Minute {
 				t.Errorf("times: %v %v %v", got.Started, got.FirstByte, got.Duration)
 			}
@@ -262,7 +262,7 @@ func TestPrompts(t *testing.T) {
 		t.Run(string(keep), func(t *testing.T) {
 			w := newWorld(t, answerJSON(chatBody("So it is.")), &setup{options: gateway.Options{Prompts: keep}})
 			res, _ := w.ask(t, nil)
-			testenv.Diff(t, "prompt", w.stored(t, res.Header.Get("Ibid-Answer")).Prompt, want, cmpopts.EquateEmpty())
+			testenv.Equal(t, "prompt", want, w.stored(t, res.Header.Get("Ibid-Answer")).Prompt, cmpopts.EquateEmpty())
 		})
 	}
 }

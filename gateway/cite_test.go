@@ -41,8 +41,7 @@ func announced(t *testing.T, values []string) []manifest.Announcement {
 	if values == nil {
 		return nil
 	}
-	list := testenv.Must(manifest.ParseHeader(values))(t)
-	return list
+	return testenv.Must(manifest.ParseHeader(values))(t)
 }
 
 // A JSON response names its sources and their manifest in its header, and is byte for byte what it was.

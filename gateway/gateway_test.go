@@ -31,8 +31,7 @@ import (
 
 func TestNew(t *testing.T) {
 	parse := func(s string) *url.URL {
-		u := testenv.Must(url.Parse(s))(t)
-		return u
+		return testenv.Must(url.Parse(s))(t)
 	}
 	good := gateway.Upstream{Name: "up", URL: parse("https://example.com")}
 	full := func(o gateway.Options) *gateway.Options {
@@ -213,7 +212,7 @@ func TestSpan(t *testing.T) {
 		"gen_ai.conversation.id": "conv", "http.response.status_code": "200", "ibid.upstream": "up", "ibid.run": res.Header.Get("Ibid-Run"),
 		"ibid.answer": res.Header.Get("Ibid-Answer"), "ibid.citations": "1", "ibid.sources": "1", "ibid.complete": "true",
 	}
-	testenv.Diff(t, "attributes", got, want)
+	testenv.Equal(t, "attributes", want, got)
 }
 
 // Nothing runs on after a test: every goroutine has somebody who waits for it.

@@ -160,7 +160,7 @@ func TestSessionStays(t *testing.T) {
 	} {
 		for _, path := range []string{captured, streamed, "/up/v1/realtime"} {
 			w := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
-				testenv.Diff(t, fmt.Sprintf("%s, %s", name, path), r.Header["Cookie"], test.want)
+				testenv.Equal(t, fmt.Sprintf("%s, %s", name, path), test.want, r.Header["Cookie"])
 				set := []string{"ibid_session=evil; Path=/", " ibid_session =evil", "=ibid_session=evil", "ibid_session", "ibid_session;Max-Age=0", "theirs=ibid_session"}
 				w.Header()["Set-Cookie"] = set
 				w.WriteHeader(http.StatusEarlyHints)
@@ -178,7 +178,7 @@ func TestSessionStays(t *testing.T) {
 				return nil
 			}}))
 			res, _ := w.do(t, r)
-			testenv.Diff(t, fmt.Sprintf("%s, %s: set", name, path), res.Header["Set-Cookie"], []string{"theirs=ibid_session"})
+			testenv.Equal(t, fmt.Sprintf("%s, %s: set", name, path), []string{"theirs=ibid_session"}, res.Header["Set-Cookie"])
 		}
 	}
 }

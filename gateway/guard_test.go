@@ -171,7 +171,7 @@ func TestGuardWithTokens(t *testing.T) {
 		})
 	}
 	got := testenv.Must(g.API(guardRequest("GET", "Ibid-Token", reader), ""))(t)
-	testenv.Diff(t, "identity", got, gateway.Identity{Tenant: "acme", Token: readerID, Scopes: []string{"read"}})
+	testenv.Equal(t, "identity", gateway.Identity{Tenant: "acme", Token: readerID, Scopes: []string{"read"}}, got)
 }
 
 // Revoking the last token must not open the doors.
@@ -304,7 +304,7 @@ func TestGuardStream(t *testing.T) {
 			t.Errorf("it expires in %v", got)
 		}
 		id := testenv.Must(there.Stream(streamRequest(token), "r1"))(t)
-		testenv.Diff(t, "identity", id, gateway.Identity{Tenant: "acme", Token: tokenID, Scopes: []string{"read"}})
+		testenv.Equal(t, "identity", gateway.Identity{Tenant: "acme", Token: tokenID, Scopes: []string{"read"}}, id)
 		refused := func(what string, g *gateway.Guard, token, run string) {
 			t.Helper()
 			if _, err := g.Stream(streamRequest(token), run); outcome(err) != gateway.CodeToken {
@@ -412,7 +412,7 @@ func TestGuardCORS(t *testing.T) {
 			for name := range w.Header() {
 				got[name] = w.Header().Get(name)
 			}
-			testenv.Diff(t, "headers", got, test.want)
+			testenv.Equal(t, "headers", test.want, got)
 			if test.done && w.Code != http.StatusNoContent {
 				t.Errorf("status %d", w.Code)
 			}

@@ -104,7 +104,7 @@ func TestLive(t *testing.T) {
 			t.Fatalf("got %q and %s", text.String(), kinds.String())
 		}
 	}
-	testenv.Diff(t, "source", source, struct{ Title, URL string }{"A", "https://example.com/a"})
+	testenv.Equal(t, "source", struct{ Title, URL string }{"A", "https://example.com/a"}, source)
 	want := w.stored(t, id).Answer.Document(nil).Citations // the stored one has them all, and what only the whole tells besides
 	if diff := cmp.Diff(want, rows, cmpopts.IgnoreFields(ibid.DocumentCitation{}, "ID", "Group", "Index")); diff != "" || rows[0].ID != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)

@@ -59,7 +59,7 @@ func TestWriteProblem(t *testing.T) {
 			w := httptest.NewRecorder()
 			w.Header().Set("ETag", `"of something else"`)
 			gateway.WriteProblem(w, httptest.NewRequest(http.MethodGet, "/", nil), test.err)
-			testenv.Diff(t, "body", w.Body.String(), test.want+"\n")
+			testenv.Equal(t, "body", test.want+"\n", w.Body.String())
 			if w.Code != test.status {
 				t.Errorf("status %d, want %d", w.Code, test.status)
 			}

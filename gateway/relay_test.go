@@ -93,7 +93,7 @@ func TestRequestHeader(t *testing.T) {
 			if path == streamed {
 				want["Accept-Encoding"] = []string{"gzip, br"}
 			}
-			testenv.Diff(t, "what arrived", <-got, want)
+			testenv.Equal(t, "what arrived", want, <-got)
 		})
 	}
 }
@@ -124,7 +124,7 @@ func TestResponseHeader(t *testing.T) {
 			if path == captured {
 				want.Set("Ibid-Run", "mine")
 			}
-			testenv.Diff(t, "headers", res.Header, want)
+			testenv.Equal(t, "headers", want, res.Header)
 			if res.StatusCode != 418 || string(body) != "<html>teapot" {
 				t.Errorf("got %d %q", res.StatusCode, body)
 			}
@@ -151,7 +151,7 @@ func TestInformational(t *testing.T) {
 				},
 			}))
 			res, body := w.do(t, r)
-			testenv.Diff(t, "1xx responses", early, []string{"103</style.css>"})
+			testenv.Equal(t, "1xx responses", []string{"103</style.css>"}, early)
 			if res.Header.Get("Link") != "" || string(body) != "{}" {
 				t.Errorf("got %v %q", res.Header, body)
 			}
@@ -215,7 +215,7 @@ func TestTrailers(t *testing.T) {
 				"": {"X-Sum": {"1"}}, "?late": {"X-Sum": {"1"}, "X-Late": {"2"}},
 			} {
 				res, _ := w.do(t, w.request(t, "POST", path+query, strings.NewReader("{}")))
-				testenv.Diff(t, query+": trailers", res.Trailer, want)
+				testenv.Equal(t, query+": trailers", want, res.Trailer)
 			}
 		})
 	}

@@ -100,8 +100,7 @@ func newGateway(tb testing.TB, w *world, s *setup) *gateway.Gateway {
 		o.Logger = slog.New(slog.NewJSONHandler(w.log, nil))
 	}
 	w.options = &o
-	g := testenv.Must(gateway.New(&o))(tb)
-	return g
+	return testenv.Must(gateway.New(&o))(tb)
 }
 
 func openBus(tb testing.TB) *bus.Bus {
@@ -203,8 +202,7 @@ func readReply(tb testing.TB, res *http.Response) (*reply, []byte) {
 
 func (w *world) request(tb testing.TB, method, path string, body io.Reader) *http.Request {
 	tb.Helper()
-	r := testenv.Must(http.NewRequest(method, w.url+path, body))(tb)
-	return r
+	return testenv.Must(http.NewRequest(method, w.url+path, body))(tb)
 }
 
 // raw sends bytes to the gateway over a connection of their own, and returns the connection.

@@ -50,8 +50,7 @@ func TestFetchConditional(t *testing.T) {
 	f := fetcher(t, snapshot.FetchOptions{Limits: rude(), Copies: copies})
 	fetch := func(path string, fresh bool) *snapshot.Snapshot {
 		t.Helper()
-		got := testenv.Must(f.Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL + path, Fresh: fresh}))(t)
-		return got
+		return testenv.Must(f.Fetch(t.Context(), &snapshot.FetchRequest{URL: s.URL + path, Fresh: fresh}))(t)
 	}
 	for _, path := range []string{"/page", "/moved"} {
 		first, second := fetch(path, false), fetch(path, false)

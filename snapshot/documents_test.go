@@ -35,14 +35,14 @@ func TestReadDocuments(t *testing.T) {
 		for d := range slices.Chunk(test[2:], 4) {
 			want = append(want, row{d[0], d[1], d[2], d[3]})
 		}
-		testenv.Diff(t, fmt.Sprintf("%s %s", test[0], test[1]), rows(docs), want)
+		testenv.Equal(t, fmt.Sprintf("%s %s", test[0], test[1]), want, rows(docs))
 	}
 }
 
 // A line that cannot be read costs no other.
 func TestReadDocumentsDamaged(t *testing.T) {
 	docs := testenv.Must(snapshot.ReadDocuments("a.jsonl", []byte("{\"text\":\"x\"}\n{broken\n{\"title\":\"no text\"}\n{\"text\":\"y\"}\n"), nil))(t)
-	testenv.Diff(t, "", rows(docs), []row{{"a.jsonl#1", "", "", "x"}, {"a.jsonl#4", "", "", "y"}})
+	testenv.Equal(t, "", []row{{"a.jsonl#1", "", "", "x"}, {"a.jsonl#4", "", "", "y"}}, rows(docs))
 	if issues := docs[0].Text.Issues; len(issues) != 2 || issues[0].Code != snapshot.IssueLineUnreadable || !strings.Contains(issues[1].Detail, "line 3") {
 		t.Errorf("issues: %v", issues)
 	}
@@ -79,7 +79,7 @@ func TestDocumentSource(t *testing.T) {
 	}
 	page := read("p.html", `<link rel=canonical href="https://x.example/p"><title>P</title>x`)
 	want := ibid.Source{ID: "p.html", Kind: ibid.File, Title: "P", URL: "https://x.example/p", Filename: "p.html"}
-	testenv.Diff(t, "", page, want)
+	testenv.Equal(t, "", want, page)
 }
 
 func TestPassages(t *testing.T) {
@@ -155,7 +155,7 @@ func TestPassageApart(t *testing.T) {
 	text := extract(t, `<h1>Sea 🦦 otters</h1><p>They hold hands.</p><ul><li>Urchins</li><li>Clams, é</li></ul>`, "text/html; charset=utf-8")
 	p := &text.Passages(nil)[0]
 	apart := p.Apart(text.Content)
-	testenv.Diff(t, "", apart, "Sea 🦦 otters\n\nThey hold hands.\n\nUrchins\n\nClams, é")
+	testenv.Equal(t, "", "Sea 🦦 otters\n\nThey hold hands.\n\nUrchins\n\nClams, é", apart)
 	for words, want := range map[string]string{
 		"They hold hands.": "They hold hands.", "\n\nClams, é": "Clams, é", "Urchins\n\nClams": "Urchins Clams", "Sea 🦦": "Sea 🦦",
 		"Sea 🦦 otters\n\nThey hold": "They hold", "é": "é", "\xa9": "",

@@ -75,7 +75,7 @@ func TestPDF(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
-		testenv.Diff(t, test.name, text.Content, test.want)
+		testenv.Equal(t, test.name, test.want, text.Content)
 	}
 }
 
@@ -149,7 +149,7 @@ func TestPDFModern(t *testing.T) {
 	file = strings.Replace(file, "/Root 1 0 R", "/Root 1 0 R/Info 12 0 R", 1)
 	text := testenv.Must(snapshot.Extract([]byte(file), nil))(t)
 	want := []string{"heading1: Hi🧭", "paragraph: abcabcabcabc XYZ", "paragraph: a", "heading1: Hi🧭"}
-	testenv.Diff(t, "blocks", blocksOf(text), want)
+	testenv.Equal(t, "blocks", want, blocksOf(text))
 	if text.Title != "Zü" || len(text.Authors) != 2 || text.PublishedAt != "2026-04-28" || text.Language != "de" || text.Pages != 2 {
 		t.Errorf("facts: %+v", text)
 	}
@@ -168,7 +168,7 @@ func TestPDFMarkedContent(t *testing.T) {
 		stream("/Type/XObject/Subtype/Form/Matrix[1 0 0 1 0 -100]/Resources<</Font<</G 5 0 R>>>>", "BT /G 10 Tf 50 700 Td (in a form) Tj ET"),
 	)
 	text := testenv.Must(snapshot.Extract([]byte(file), nil))(t)
-	testenv.Diff(t, "", blocksOf(text), []string{"paragraph: office open", "paragraph: in a form"})
+	testenv.Equal(t, "", []string{"paragraph: office open", "paragraph: in a form"}, blocksOf(text))
 }
 
 // A page that a browser printed. What is read of it is tested in internal/pdf.
@@ -253,7 +253,7 @@ func TestPDFFromRight(t *testing.T) {
 	} {
 		font, toUnicode := hebrew()
 		text := testenv.Must(snapshot.Extract([]byte(withObject(font, stream("", "BT /F1 10 Tf 50 700 Td <"+hexOf(test.shown)+"> Tj ET"), "", toUnicode)), nil))(t)
-		testenv.Diff(t, test.name, text.Content, test.want)
+		testenv.Equal(t, test.name, test.want, text.Content)
 	}
 }
 

@@ -50,7 +50,7 @@ func extract(t *testing.T, b, mediaType string) *snapshot.Text {
 func TestHTML(t *testing.T) {
 	for _, name := range []string{"html", "html_sloppy"} {
 		for _, row := range testenv.Cases(t, "testdata/"+name+".txt", 3) {
-			testenv.Diff(t, fmt.Sprintf("%s: %s", name, row[0]), extract(t, row[1], "text/html; charset=utf-8").Content, row[2])
+			testenv.Equal(t, fmt.Sprintf("%s: %s", name, row[0]), row[2], extract(t, row[1], "text/html; charset=utf-8").Content)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func blocksOf(text *snapshot.Text) []string {
 
 func TestBlocks(t *testing.T) {
 	for _, row := range testenv.Cases(t, "testdata/blocks.txt", 3) {
-		testenv.Diff(t, fmt.Sprintf("%s", row[0]), blocksOf(extract(t, row[1], row[0])), row[2:])
+		testenv.Equal(t, fmt.Sprintf("%s", row[0]), row[2:], blocksOf(extract(t, row[1], row[0])))
 	}
 }
 
@@ -109,7 +109,7 @@ func TestFacts(t *testing.T) {
 		facts := snapshot.Text{
 			Title: got.Title, Authors: got.Authors, PublishedAt: got.PublishedAt, Language: got.Language, Site: got.Site, License: got.License, URL: got.URL,
 		}
-		testenv.Diff(t, fmt.Sprintf("%s", f[0].Name), facts, want)
+		testenv.Equal(t, fmt.Sprintf("%s", f[0].Name), want, facts)
 	}
 }
 
@@ -208,11 +208,10 @@ func TestGolden(t *testing.T) {
 	dir := filepath.Join(testenv.Shared(t), "spec", "golden")
 	read := func(name string) []byte {
 		t.Helper()
-		b := testenv.Must(os.ReadFile(filepath.Join(dir, name)))(t)
-		return b
+		return testenv.Must(os.ReadFile(filepath.Join(dir, name)))(t)
 	}
 	page := testenv.Must(snapshot.Extract(read("source.html"), &snapshot.TextOptions{MediaType: "text/html; charset=utf-8"}))(t)
-	testenv.Diff(t, "text", page.Content, string(read("source.text")))
+	testenv.Equal(t, "text", string(read("source.text")), page.Content)
 	var manifest struct {
 		Sources []struct {
 			TextHash   string `json:"text_hash"`

@@ -105,5 +105,5 @@ func shown(tb testing.TB, c *store.Call) string {
 
 func diff(tb testing.TB, about string, got, want any) {
 	tb.Helper()
-	testenv.Diff(tb, about, got, want)
+	testenv.Equal(tb, about, want, got)
 }

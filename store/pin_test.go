@@ -35,8 +35,7 @@ func pinsOf(c *store.Call) []store.Pin {
 // pins returns what was cited of a site of the tests.
 func pins(t *testing.T, s *store.Store, site string) []store.Pin {
 	t.Helper()
-	list := testenv.Must(s.Pins(t.Context(), store.DefaultTenant, "https://"+site+"/page"))(t)
-	return list
+	return testenv.Must(s.Pins(t.Context(), store.DefaultTenant, "https://"+site+"/page"))(t)
 }
 
 // setStatus says what came of checking a pin.

@@ -21,8 +21,7 @@ import (
 // record records a run, which must succeed.
 func record(tb testing.TB, s *store.Store, r *store.Recording) *store.Recorded {
 	tb.Helper()
-	done := testenv.Must(s.Record(tb.Context(), store.DefaultTenant, r))(tb)
-	return done
+	return testenv.Must(s.Record(tb.Context(), store.DefaultTenant, r))(tb)
 }
 
 // steps records steps of the run "run".
@@ -33,8 +32,7 @@ func steps(tb testing.TB, s *store.Store, list ...trail.Step) []store.RecordedSt
 
 func theTrail(tb testing.TB, s *store.Store) *trail.Trail {
 	tb.Helper()
-	t := testenv.Must(s.Trail(tb.Context(), store.DefaultTenant, "run"))(tb)
-	return t
+	return testenv.Must(s.Trail(tb.Context(), store.DefaultTenant, "run"))(tb)
 }
 
 // numbered lists the steps of a trail as "number:question".

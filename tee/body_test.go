@@ -215,7 +215,7 @@ func TestBodyOrder(t *testing.T) {
 			if err := b.Close(); err != nil || tc.up.closed != 1 {
 				t.Errorf("Close = %v, and the upstream was closed %d times", err, tc.up.closed)
 			}
-			testenv.Diff(t, "what was handed out", got, tc.want)
+			testenv.Equal(t, "what was handed out", tc.want, got)
 		})
 	}
 }
@@ -254,7 +254,7 @@ func TestBodyClose(t *testing.T) {
 			if n, err := b.Read(make([]byte, 10)); n != 0 || !errors.Is(err, http.ErrBodyReadAfterClose) {
 				t.Errorf("Read after Close = %d, %v", n, err)
 			}
-			testenv.Diff(t, "results", got, []string{tc.want})
+			testenv.Equal(t, "results", []string{tc.want}, got)
 		})
 	}
 }
@@ -296,7 +296,7 @@ func TestBodyCloseFromOnEvent(t *testing.T) {
 		})
 		_, _ = io.ReadAll(b)
 		want := []string{"closed a: read response: the response was closed before its end"}
-		testenv.Diff(t, fmt.Sprintf("%s: results", encoding), got, want)
+		testenv.Equal(t, fmt.Sprintf("%s: results", encoding), want, got)
 	}
 }
 
@@ -368,7 +368,7 @@ func TestBodyCompressed(t *testing.T) {
 					},
 				})
 				testenv.Must(io.CopyBuffer(struct{ io.Writer }{&given}, b, make([]byte, size)))(t)
-				testenv.Diff(t, "results", got, []string{fmt.Sprint(len(packed), " mark ab")})
+				testenv.Equal(t, "results", []string{fmt.Sprint(len(packed), " mark ab")}, got)
 				if !bytes.Equal(given.Bytes(), packed) {
 					t.Error("the bytes were changed")
 				}
@@ -413,7 +413,7 @@ func TestBodyCompressedBadly(t *testing.T) {
 			if !errors.Is(err, tc.broken) || string(given) != tc.sent {
 				t.Errorf("read %d of %d bytes, %v", len(given), len(tc.sent), err)
 			}
-			testenv.Diff(t, "results", got, []string{tc.want})
+			testenv.Equal(t, "results", []string{tc.want}, got)
 		})
 	}
 }
@@ -430,7 +430,7 @@ func TestBodyCompressedClose(t *testing.T) {
 	_, _ = b.Read(make([]byte, 100))
 	_ = b.Close()
 	want := []string{"closed : read response: the response was closed before its end"}
-	testenv.Diff(t, "results", got, want)
+	testenv.Equal(t, "results", want, got)
 }
 
 // What an upstream sends behind the end mark passes, and is no part of the answer, however the bytes are cut.

@@ -285,7 +285,7 @@ func TestTransportMatch(t *testing.T) {
 					if tc.want != "" {
 						want = []string{tc.want}
 					}
-					testenv.Diff(t, "answers", answers, want)
+					testenv.Equal(t, "answers", want, answers)
 				})
 			}
 		})

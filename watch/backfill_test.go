@@ -39,8 +39,7 @@ const (
 
 func data(t *testing.T, name string) []byte {
 	t.Helper()
-	b := testenv.Must(os.ReadFile(filepath.Join("testdata", name)))(t)
-	return b
+	return testenv.Must(os.ReadFile(filepath.Join("testdata", name)))(t)
 }
 
 // provider is an upstream that answers every call in one way, and remembers what it was asked.
@@ -271,14 +270,14 @@ func TestSameProvider(t *testing.T) {
 		{"Graureiher brüten ab März.", "https://heron.example/brut", ibid.CoversClaim, ibid.AnchorMoved, ibid.OriginInferred, false},
 		{"苍鹭在三月筑巢。", "https://bird.example/cn", ibid.CoversClaim, ibid.AnchorMoved, ibid.OriginInferred, false},
 	}
-	testenv.Diff(t, "citations", citations(a), want)
+	testenv.Equal(t, "citations", want, citations(a))
 	if len(a.Sources) != 3 || a.Sources[2].URL != "https://young.example/" {
 		t.Errorf("the sources are %+v", a.Sources)
 	}
 	if *a.Citations[0].Refs[0].Confidence != 0.9 {
 		t.Error("the confidence is lost")
 	}
-	testenv.Diff(t, "issues", codes(a), []string{"backfill-text-differs", "backfill-context-differs"})
+	testenv.Equal(t, "issues", []string{"backfill-text-differs", "backfill-context-differs"}, codes(a))
 	if len(a.Display) != 1 || len(a.Queries) != 1 {
 		t.Errorf("the provider's demands: %+v, queries %q", a.Display, a.Queries)
 	}
@@ -305,9 +304,9 @@ func TestSameProvider(t *testing.T) {
 		{Role: call.RoleAssistant, Text: "And what about them?"},
 		{Role: call.RoleUser, Text: "Wann brüten Graureiher?"},
 	}
-	testenv.Diff(t, "messages", calls[0].request.Messages, wantMessages)
-	testenv.Diff(t, "tools", calls[0].tools, []string{tool})
-	testenv.Diff(t, "counted", b.counts(t), map[string]float64{"found": 1})
+	testenv.Equal(t, "messages", wantMessages, calls[0].request.Messages)
+	testenv.Equal(t, "tools", []string{tool}, calls[0].tools)
+	testenv.Equal(t, "counted", map[string]float64{"found": 1}, b.counts(t))
 }
 
 // All messages and the same text: nothing is odd, and places are as the provider gave them.
@@ -322,7 +321,7 @@ func TestSameText(t *testing.T) {
 		{"Graureiher brüten ab März.", "https://heron.example/brut", ibid.CoversClaim, ibid.AnchorExact, ibid.OriginInferred, false},
 		{"苍鹭在三月筑巢。", "https://bird.example/cn", ibid.CoversClaim, ibid.AnchorExact, ibid.OriginInferred, false},
 	}
-	testenv.Diff(t, "citations", citations(a), want)
+	testenv.Equal(t, "citations", want, citations(a))
 	if len(a.Issues) != 0 {
 		t.Errorf("issues: %+v", a.Issues)
 	}
@@ -357,7 +356,7 @@ func TestOtherProvider(t *testing.T) {
 			j.URL = &url.URL{Scheme: "https", Host: "first.example"}
 			j.Keys = http.Header{"X-Goog-Api-Key": {callersKey}, "Authorization": {"Bearer " + callersKey}}
 			a := b.offer(t, j).Answer
-			testenv.Diff(t, "citations", citations(a), test.want)
+			testenv.Equal(t, "citations", test.want, citations(a))
 			if err := a.Check(); err != nil {
 				t.Error(err)
 			}
@@ -530,7 +529,7 @@ func TestQueueIsBounded(t *testing.T) {
 	if b.Offer(j) {
 		t.Error("one job too many was taken")
 	}
-	testenv.Diff(t, "counted", b.counts(t), map[string]float64{"dropped": 3})
+	testenv.Equal(t, "counted", map[string]float64{"dropped": 3}, b.counts(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- b.Run(ctx) }()
@@ -573,8 +572,8 @@ func TestKeys(t *testing.T) {
 	r.Header.Set("Ibid-Token", "ibid_secret")
 	r.Header.Set("Content-Type", "application/json")
 	want := http.Header{"Authorization": {"Bearer x"}, "X-Goog-Api-Key": {"from-query"}}
-	testenv.Diff(t, "gemini", watch.Keys(r, "gemini"), want)
-	testenv.Diff(t, "openai", watch.Keys(r, "openai"), http.Header{"Authorization": {"Bearer x"}})
+	testenv.Equal(t, "gemini", want, watch.Keys(r, "gemini"))
+	testenv.Equal(t, "openai", http.Header{"Authorization": {"Bearer x"}}, watch.Keys(r, "openai"))
 }
 
 // A completed call has everything that the first one had, also what is added to store.Call one day.

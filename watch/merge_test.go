@@ -52,7 +52,7 @@ func TestPlace(t *testing.T) {
 				got = append(got, s.Start)
 				at += len(words)
 			}
-			testenv.Diff(t, "", got, test.want)
+			testenv.Equal(t, "", test.want, got)
 		})
 	}
 }
@@ -108,10 +108,10 @@ func TestMergeSources(t *testing.T) {
 		"web:0 https://given.example/ given",
 		"web:2 https://unused.example/ ",
 	}
-	testenv.Diff(t, "sources", sources, want)
+	testenv.Equal(t, "sources", want, sources)
 	refs := [][]ibid.Ref{{{Source: "web:1"}}, {{Source: "web:0-2", Quote: "fly"}, {Source: "web:0-2-2"}}}
 	for i, c := range got.Citations {
-		testenv.Diff(t, fmt.Sprintf("citation %d", i), c.Refs, refs[i])
+		testenv.Equal(t, fmt.Sprintf("citation %d", i), refs[i], c.Refs)
 	}
 	if !slices.Contains(got.Issues, first.Issues[0]) || len(first.Issues) != 1 || len(first.Citations) != 0 || first.Sources[0].ID != "web:0" {
 		t.Errorf("issues %+v; the first answer is now %+v", got.Issues, first)

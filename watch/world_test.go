@@ -153,8 +153,7 @@ func (h *house) publishing(t *testing.T, change func(*watch.PublishingOptions)) 
 	if change != nil {
 		change(o)
 	}
-	p := testenv.Must(watch.NewPublishing(o))(t)
-	return p
+	return testenv.Must(watch.NewPublishing(o))(t)
 }
 
 // start runs a worker, and returns what ends it and waits.
@@ -232,8 +231,7 @@ func (h *house) served(t *testing.T, path string) *manifest.Manifest {
 func (h *house) report(t *testing.T, path string) *verify.Report {
 	t.Helper()
 	v := &verify.Verifier{Fetcher: fetcher(t, snapshot.FetchOptions{}), Trust: []string{strings.TrimPrefix(h.Origin, "http://")}}
-	r := testenv.Must(v.Manifest(t.Context(), h.Origin+path))(t)
-	return r
+	return testenv.Must(v.Manifest(t.Context(), h.Origin+path))(t)
 }
 
 // cites is a captured call of a run whose answer says highTide and cites the addresses for it.

@@ -25,8 +25,7 @@ import (
 // published reads a file of the published test vectors.
 func published(tb testing.TB, name ...string) []byte {
 	tb.Helper()
-	b := testenv.Must(os.ReadFile(filepath.Join(append([]string{testenv.Shared(tb), "spec"}, name...)...)))(tb)
-	return b
+	return testenv.Must(os.ReadFile(filepath.Join(append([]string{testenv.Shared(tb), "spec"}, name...)...)))(tb)
 }
 
 // readMessage reads a message as it is on the wire, but for its line ends. A request went to https.

@@ -41,8 +41,7 @@ func manifestResponse(tb testing.TB, key crypto.Signer) *httpsig.Message {
 
 func newP256(tb testing.TB) *ecdsa.PrivateKey {
 	tb.Helper()
-	key := testenv.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(tb)
-	return key
+	return testenv.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(tb)
 }
 
 // What was signed verifies, and nothing else does: not at another URL, with another status, digest or tag, by another key.
@@ -256,7 +255,7 @@ func TestOrderIsKept(t *testing.T) {
 		Components: []httpsig.Component{{Name: "x-a", Key: "k", Request: true}, {Name: "@query-param", QueryName: "q", Request: true}},
 		Created:    new(int64(1)), Expires: new(int64(2)), KeyID: `"k\`, Tag: "t",
 	}
-	testenv.Diff(t, "parameters", s.Params, wantParams)
+	testenv.Equal(t, "parameters", wantParams, s.Params)
 }
 
 // brokenSigner is a key that makes something else than a signature.

@@ -51,7 +51,7 @@ func TestAppendixB(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := strings.ReplaceAll(string(published(t, "rfc9421", test.file+"_sigbase.txt")), "\r\n", "\n")
-			testenv.Diff(t, "base", string(text), want)
+			testenv.Equal(t, "base", want, string(text))
 			if again, err := httpsig.Base(m, &s.Params); err != nil || string(again) != want {
 				t.Errorf("Base of the parameters as read = %s, %v", again, err)
 			}
@@ -115,7 +115,7 @@ func TestRequestBinding(t *testing.T) {
 	}
 	m.Request, _ = readMessage(t, bindingRequest)
 	text := testenv.Must(s.Base(m))(t)
-	testenv.Diff(t, "base", string(text), bindingBase)
+	testenv.Equal(t, "base", bindingBase, string(text))
 	if err := s.Verify(m, key); err != nil {
 		t.Error(err)
 	}
@@ -160,7 +160,7 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testenv.Diff(t, "base", string(base), section("signature base"))
+	testenv.Equal(t, "base", section("signature base"), string(base))
 	var set struct{ Keys []*jwk }
 	testenv.OK(t, json.Unmarshal(published(t, "golden", "jwks.json"), &set))
 	key := testKeys(t)["test-key-ed25519"].ed25519()

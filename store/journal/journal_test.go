@@ -557,7 +557,7 @@ func TestDiskErrors(t *testing.T) {
 		}
 		waitFor(t, func() bool { return j.Stats().Err == nil })
 		testenv.OK(t, j.Sync(t.Context(), put("after")))
-		testenv.Diff(t, "read", drain(t, j, r), want)
+		testenv.Equal(t, "read", want, drain(t, j, r))
 		got, stats := readAll(t, dir)
 		if diff := cmp.Diff(want, got); diff != "" || stats.Damaged != 0 {
 			t.Errorf("read after a restart (-want +got):\n%s%+v", diff, stats)
