@@ -318,7 +318,7 @@ func TestInsidePanic(t *testing.T) {
 		t.Error("the call has an answer")
 	}
 	w.idle(t)
-	if !strings.Contains(w.log.String(), "inside_break_test.go") {
+	if !strings.Contains(w.log.String(), "inside_test.go") {
 		t.Errorf("the log has no stack: %s", w.log)
 	}
 }
