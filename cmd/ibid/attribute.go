@@ -60,15 +60,7 @@ line of one, could not be read.`,
   ibid attribute response.json --sources paper.pdf --sources page.html --as html
   ibid attribute answer.txt --sources docs/*.md --threshold strict --explain
   curl -s https://api.example/… | ibid attribute - --sources docs.jsonl --json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return &usageError{
-					errors.New("there is no answer"),
-					"ibid attribute ANSWER --sources PATH; - reads the answer from standard input",
-				}
-			}
-			return nil
-		},
+		Args: wants(1, many, "there is no answer", "ibid attribute ANSWER --sources PATH; - reads the answer from standard input"),
 		RunE: func(c *cobra.Command, args []string) error {
 			job, err := newAttributeJob(c, f, args, w)
 			if err != nil {
@@ -138,11 +130,8 @@ func newAttributeJob(c *cobra.Command, f *attributeFlags, args []string, w world
 	if err := onceStdin(append(names, args[0], f.cite.request, f.cite.documents)); err != nil {
 		return nil, err
 	}
-	checker, err := buildChecker(
-		f.checker,
-		0,
-		w,
-	) // what is supported is for it to say; the threshold says what is cited
+	// what is supported is for it to say; the threshold says what is cited
+	checker, err := buildChecker(f.checker, 0, w)
 	if err != nil {
 		return nil, err
 	}
@@ -257,15 +246,7 @@ type candidateJSON struct {
 // writeJSON writes the answer document with the member attribution.
 func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Document) error {
 	f := &job.flags.cite
-	line, err := found.Answer.Document(&ibid.DocumentOptions{
-		Unit: ibid.Unit(
-			f.unit,
-		),
-		Style: ibid.Style(f.style),
-		ByID:  f.marker == "id",
-		Raw:   f.raw,
-		Input: job.answer,
-	}).JSON()
+	line, err := found.Answer.Document(f.documentOptions(job.answer)).JSON()
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/support"
 )
@@ -62,8 +63,6 @@ or it could not be found out, or a part of a source could not be read. With
   ibid check --batch claims.jsonl >verdicts.jsonl
   ibid check --claim 'Herons eat fish.' --source birds.md --checker cascade \
     --judge-url http://127.0.0.1:11434/v1 --judge-model llama3.1`,
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := f.validate(c); err != nil {
 				return err
@@ -126,16 +125,7 @@ func (f *checkFlags) validate(c *cobra.Command) error {
 	case f.batch == "" && len(f.sources) == 0:
 		return &usageError{errors.New("there is no source"), "--source FILE or URL names one"}
 	}
-	stdins := 0
-	for _, name := range f.sources {
-		if name == stdinName {
-			stdins++
-		}
-	}
-	if stdins > 1 {
-		return &usageError{errors.New("- is named more than once"), "standard input can be read only once"}
-	}
-	return nil
+	return onceStdin(f.sources)
 }
 
 // isURL reports whether somebody who names this means a page, not a file.
@@ -246,13 +236,10 @@ func missing(v *support.Verdict) string {
 }
 
 // excerpt returns the beginning of a text, as a quotation.
-func excerpt(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	n := 0
-	for i := range text {
-		if n++; n > maxShownExcerpt {
-			return "“" + text[:i] + "…”"
-		}
+func excerpt(s string) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if head := text.Runes(s, maxShownExcerpt); head != s {
+		s = head + "…"
 	}
-	return "“" + text + "”"
+	return "“" + s + "”"
 }

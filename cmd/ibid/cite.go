@@ -58,6 +58,7 @@ Formats:
   ibid cite chat.sse --request request.json
   ibid cite --json *.json | jq -r '.sources[].url'
   ibid cite --as bibtex *.json >sources.bib`,
+		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, names []string) error {
 			job, err := newCiteJob(f, names, w)
 			if err != nil {
@@ -102,21 +103,21 @@ func (f *citeFlags) add(c *cobra.Command) {
 	complete(c)
 }
 
-// form returns what to write.
-func (f *citeFlags) form(terminal bool) (string, error) {
-	switch {
-	case f.json && f.as != "" && f.as != asJSON:
-		return "", &usageError{
-			fmt.Errorf("--json and --as %s contradict each other", f.as), "leave out one of them",
-		}
-	case f.json:
+// formOf returns what --as and --json say is to be written; empty: neither says it.
+func formOf(as string, asJSONToo bool) (string, error) {
+	if asJSONToo && as != "" && as != asJSON {
+		return "", &usageError{fmt.Errorf("--json and --as %s contradict each other", as), "leave out one of them"}
+	}
+	if asJSONToo {
 		return asJSON, nil
-	case f.as != "":
-		return f.as, nil
-	case terminal:
-		return string(ibid.StylePlain), nil
-	default:
-		return string(ibid.StyleMarkdown), nil
+	}
+	return as, nil
+}
+
+// documentOptions returns how the answer document of an input is wanted.
+func (f *citeFlags) documentOptions(name string) *ibid.DocumentOptions {
+	return &ibid.DocumentOptions{
+		Unit: ibid.Unit(f.unit), Style: ibid.Style(f.style), ByID: f.marker == "id", Raw: f.raw, Input: name,
 	}
 }
 
@@ -137,9 +138,14 @@ func counts(form string) bool {
 
 // newCiteJob reads what goes with the responses.
 func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
-	form, err := f.form(isTerminal(w.out))
-	if err != nil {
+	form, err := formOf(f.as, f.json)
+	switch {
+	case err != nil:
 		return nil, err
+	case form == "" && isTerminal(w.out):
+		form = string(ibid.StylePlain)
+	case form == "":
+		form = string(ibid.StyleMarkdown)
 	}
 	if len(names) == 0 {
 		names = []string{stdinName}
@@ -150,16 +156,10 @@ func newCiteJob(f *citeFlags, names []string, w world) (*citeJob, error) {
 			}
 		}
 	}
-	stdins := 0
-	for _, name := range append([]string{f.request, f.documents}, names...) {
-		if name == stdinName {
-			stdins++
-		}
+	if err := onceStdin(append([]string{f.request, f.documents}, names...)); err != nil {
+		return nil, err
 	}
-	switch {
-	case stdins > 1:
-		return nil, &usageError{errors.New("- is named more than once"), "standard input can be read only once"}
-	case f.request != "" && len(names) > 1:
+	if f.request != "" && len(names) > 1 {
 		return nil, &usageError{
 			errors.New("--request belongs to one response, and several are named"), "call ibid cite once for each pair",
 		}

@@ -163,13 +163,7 @@ type jsonOutput struct {
 func (*jsonOutput) begin(string) *liveView { return nil }
 
 func (o *jsonOutput) write(r *reading) error {
-	document := r.answer.Document(&ibid.DocumentOptions{
-		Unit:  ibid.Unit(o.flags.unit),
-		Style: ibid.Style(o.flags.style),
-		ByID:  o.flags.marker == "id",
-		Raw:   o.flags.raw,
-		Input: r.name,
-	})
+	document := r.answer.Document(o.flags.documentOptions(r.name))
 	if r.bad != nil && document.Error == nil {
 		document.Error = &ibid.ProviderError{Code: explain(r.bad).code, Message: r.bad.Error()}
 	}

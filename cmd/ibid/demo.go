@@ -64,9 +64,7 @@ Ctrl-C ends it and removes the directory. With --data it stays, and what was ask
 is there again the next time.`,
 		Example: `  ibid demo
   ibid demo --data demo/ --listen 127.0.0.1:0`,
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), c, w) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), c, w) },
 	}
 	flags := cmd.Flags()
 	c.AddListenFlags(flags)

@@ -83,6 +83,14 @@ func buildChecker(c *server.Checker, threshold float64, w world) (support.Checke
 	return checker, err
 }
 
+// judgeOf returns a checker whose word counts when something is verified; nil: it is the one that compares words.
+func judgeOf(c *server.Checker, checker support.Checker) support.Checker {
+	if c.Kind == "" || c.Kind == "lexical" {
+		return nil
+	}
+	return checker
+}
+
 // annotationInstead marks a flag with the names of those that say the same: when one of them stands on the command
 // line, the environment variable of this one counts for nothing.
 const annotationInstead = "ibid_instead"

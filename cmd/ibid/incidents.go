@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -42,8 +43,6 @@ Exit codes: 0 done, 1 the list is not in order (--check), 2 it cannot be read.`,
 		Example: `  ibid incidents
   ibid incidents --source https://example.org/page --json
   ibid incidents --check`,
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.limit < 1 {
 				return &usageError{fmt.Errorf("--limit %d: there must be at least one", f.limit), ""}
@@ -137,16 +136,9 @@ func (f *incidentsFlags) table(list []verify.Incident, w world) error {
 	fmt.Fprintln(t, "OBSERVED\tSTATUS\tWHERE\tWHAT")
 	for i := range list {
 		one := &list[i]
-		where := one.SourceURL
-		if where == "" {
-			where = one.ManifestURL
-		}
-		if where == "" {
-			where = one.ResponseURL
-		}
+		where := cmp.Or(one.SourceURL, one.ManifestURL, one.ResponseURL)
 		fmt.Fprintf(
-			t, "%s\t%s\t%s\t%s\n", one.ObservedAt.UTC().Format(time.RFC3339),
-			oneLine(string(one.Status)),
+			t, "%s\t%s\t%s\t%s\n", one.ObservedAt.UTC().Format(time.RFC3339), oneLine(string(one.Status)),
 			oneLine(where), oneLine(one.Detail),
 		)
 	}
@@ -170,8 +162,7 @@ func (f *incidentsFlags) checkAll(ctx context.Context, s *store.Store, w world) 
 			Error   *string `json:"error"`    // what is wrong with the next; null: nothing
 		}{InOrder: n, Last: last}
 		if err != nil {
-			words := err.Error()
-			out.Error = &words
+			out.Error = new(err.Error())
 		}
 		if err := json.NewEncoder(w.out).Encode(out); err != nil {
 			return err

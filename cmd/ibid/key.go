@@ -28,16 +28,8 @@ func newKey(w world) *cobra.Command {
 its next signature. The public halves and what is known about them are in
 keys/keys.json, each private one in a file of its own that only its owner can
 read, or in an environment variable. ibid serve makes the first keys by itself.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(c, args[0])
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	cmd.AddCommand(newKeyNew(w), newKeyList(w), newKeyRetire(w), newKeyRevoke(w), newKeyForget(w))
-	return cmd
+	return group(cmd, newKeyNew(w), newKeyList(w), newKeyRetire(w), newKeyRevoke(w), newKeyForget(w))
 }
 
 func newKeyNew(w world) *cobra.Command {
@@ -53,8 +45,6 @@ func newKeyNew(w world) *cobra.Command {
 those before it can be retired. What they signed stays good.`,
 		Example: `  ibid key new
   ibid key new --env IBID_SIGNING_KEY`,
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ring, err := openRing(cmd, c, w)
 			if err != nil {
@@ -139,10 +129,8 @@ func newKeyList(w world) *cobra.Command {
 	c := server.Defaults()
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:               "list",
-		Short:             "List the signing keys, the newest first",
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:   "list",
+		Short: "List the signing keys, the newest first",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ring, err := openRing(cmd, c, w)
 			if err != nil {
@@ -208,15 +196,14 @@ func timeOrNull(t time.Time) *string {
 	if t.IsZero() {
 		return nil
 	}
-	s := t.Format(time.RFC3339)
-	return &s
+	return new(t.UTC().Format(time.RFC3339))
 }
 
 func timeOrDash(t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	return t.Format(time.RFC3339)
+	return t.UTC().Format(time.RFC3339)
 }
 
 func newKeyRetire(w world) *cobra.Command {

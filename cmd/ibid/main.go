@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -59,13 +61,6 @@ Every flag can be set by an environment variable, too: --no-list by
 IBID_NO_LIST=true. The flag wins.
 
 Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
-		Args: func(root *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(root, args[0])
-			}
-			return nil
-		},
-		RunE:                       func(root *cobra.Command, _ []string) error { return root.Help() },
 		PersistentPreRunE:          func(c *cobra.Command, _ []string) error { return readEnv(c, w.env) },
 		SilenceErrors:              true,
 		SilenceUsage:               true,
@@ -81,13 +76,37 @@ Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &usageError{err, fmt.Sprintf("%s --help lists the flags", c.CommandPath())}
 	})
-	root.AddCommand(
-		newCite(w), newTrail(w), newAttribute(w), newCheck(w), newManifest(w), newVerify(w), newIncidents(w),
+	group(
+		root, newCite(w), newTrail(w), newAttribute(w), newCheck(w), newManifest(w), newVerify(w), newIncidents(w),
 		newExperiment(w), newServe(w), newDemo(w), newToken(w), newKey(w), newPrune(w), newMCP(w), newCompletion(w),
 		newVersion(w),
 	)
 	root.SetHelpCommand(newHelp())
+	refuseArgs(root)
 	return root
+}
+
+// group makes cmd a command that only has others below it.
+func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
+	cmd.Args = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(c, args[0])
+		}
+		return nil
+	}
+	cmd.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	cmd.AddCommand(subs...)
+	return cmd
+}
+
+// refuseArgs makes all commands that say nothing of arguments refuse them.
+func refuseArgs(cmd *cobra.Command) {
+	if cmd.Args == nil {
+		cmd.Args, cmd.ValidArgsFunction = noArgs, cobra.NoFileCompletions
+	}
+	for _, sub := range cmd.Commands() {
+		refuseArgs(sub)
+	}
 }
 
 func unknownCommand(root *cobra.Command, name string) error {
@@ -225,26 +244,32 @@ func (b build) String() string {
 func newVersion(w world) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:               "version",
-		Short:             "Say which version this is",
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:   "version",
+		Short: "Say which version this is",
 		RunE: func(*cobra.Command, []string) error {
 			b := readBuild()
-			if !asJSON {
-				_, err := fmt.Fprintln(w.out, "ibid", b)
-				return err
+			if asJSON {
+				return writeBytes(w.out)(json.Marshal(b))
 			}
-			line, err := json.Marshal(b)
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(w.out, "%s\n", line)
+			_, err := fmt.Fprintln(w.out, "ibid", b)
 			return err
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return c
+}
+
+// many is a number of arguments that has no limit.
+const many = math.MaxInt
+
+// wants refuses fewer and more arguments with a usage error, and standard input if it is named twice.
+func wants(least, most int, wrong, hint string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return &usageError{errors.New(wrong), hint}
+		}
+		return onceStdin(args)
+	}
 }
 
 // noArgs refuses arguments with a usage error.

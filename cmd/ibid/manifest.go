@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -21,16 +20,8 @@ func newManifest(w world) *cobra.Command {
 		Long: `A manifest lists the claims of one answer with the sources of each, and the steps
 that led to it. What is looked at here is the manifest by itself; whether it is
 true, and who signed it, is for ibid verify.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(c, args[0])
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	cmd.AddCommand(newManifestBuild(w), newManifestLint(w), newManifestShow(w))
-	return cmd
+	return group(cmd, newManifestBuild(w), newManifestLint(w), newManifestShow(w))
 }
 
 // manifestFile is a manifest as it was read.
@@ -95,14 +86,7 @@ manifest in it that is looked at, and that has the lines. - is standard input.
 Exit codes: 0 no errors, 1 errors, 2 a file cannot be read.`,
 		Example: `  ibid manifest lint manifest.json
   curl -s https://agent.example/runs/1/cite | ibid manifest lint -`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return &usageError{
-					errors.New("ibid manifest lint takes a file"), "to read standard input: ibid manifest lint -",
-				}
-			}
-			return onceStdin(args)
-		},
+		Args: wants(1, many, "ibid manifest lint takes a file", "to read standard input: ibid manifest lint -"),
 		RunE: func(_ *cobra.Command, names []string) error { return runManifestLint(names, asJSON, w) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write an object a file, with its findings: line, column, path, "+

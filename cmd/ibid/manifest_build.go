@@ -59,15 +59,7 @@ which has both, and the sources that were read. ibid verify reads it, also
 Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 		Example: `  ibid manifest build ans_0192f0c1-7d2e-7b3c-8a4d-5e6f70819203
   ibid manifest build answer.json --self https://agent.example/runs/1/cite --sign`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &usageError{
-					errors.New("ibid manifest build takes one answer"),
-					"the id of a stored answer or run, or a file; ibid manifest build - reads standard input",
-				}
-			}
-			return nil
-		},
+		Args: wants(1, 1, "ibid manifest build takes one answer", "the id of a stored answer or run, or a file; ibid manifest build - reads standard input"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			b := &manifestBuild{world: w, flags: f, cmd: cmd, config: c}
 			return b.run(names[0])

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -22,14 +21,7 @@ func newManifestShow(w world) *cobra.Command {
 its steps, and the conformance level it deserves by itself. Of a stored bundle it
 shows the manifest in it. - is standard input.`,
 		Example: `  ibid manifest show manifest.json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &usageError{
-					errors.New("ibid manifest show takes one file"), "to read standard input: ibid manifest show -",
-				}
-			}
-			return nil
-		},
+		Args:    wants(1, 1, "ibid manifest show takes one file", "to read standard input: ibid manifest show -"),
 		RunE: func(_ *cobra.Command, names []string) error {
 			file, err := readManifest(names[0], w)
 			if err != nil {
@@ -53,7 +45,7 @@ shows the manifest in it. - is standard input.`,
 
 // manifestText writes a manifest for people.
 type manifestText struct {
-	strings.Builder
+	paper
 
 	m *manifest.Manifest
 }
@@ -67,10 +59,6 @@ func writeManifest(w io.Writer, m *manifest.Manifest, signed bool) error {
 	t.level(signed)
 	_, err := io.WriteString(w, t.String())
 	return err
-}
-
-func (t *manifestText) line(indent int, format string, args ...any) {
-	t.WriteString(strings.Repeat(" ", indent) + strings.TrimRight(oneLine(fmt.Sprintf(format, args...)), " ") + "\n")
 }
 
 func (t *manifestText) head() {
@@ -95,7 +83,7 @@ func (t *manifestText) head() {
 
 func (t *manifestText) claims() {
 	if len(t.m.Claims) > 0 {
-		t.WriteString("\nClaims\n")
+		t.heading("Claims")
 	}
 	for i := range t.m.Claims {
 		c := &t.m.Claims[i]
@@ -144,7 +132,7 @@ func (t *manifestText) claimSource(s *manifest.ClaimSource) {
 
 func (t *manifestText) sources() {
 	if len(t.m.Sources) > 0 {
-		t.WriteString("\nSources\n")
+		t.heading("Sources")
 	}
 	for i := range t.m.Sources {
 		s := &t.m.Sources[i]
@@ -170,7 +158,7 @@ func (t *manifestText) sources() {
 
 func (t *manifestText) chain() {
 	if len(t.m.Chain) > 0 {
-		t.WriteString("\nChain\n")
+		t.heading("Chain")
 	}
 	for i := range t.m.Chain {
 		s := &t.m.Chain[i]
@@ -193,7 +181,7 @@ func (t *manifestText) chain() {
 
 func (t *manifestText) level(signed bool) {
 	if problems := t.m.Problems(); len(problems) > 0 {
-		t.WriteString("\nProblems\n")
+		t.heading("Problems")
 		for _, p := range problems {
 			t.line(2, "%s: %s: %s", p.Status, p.Path, p.Detail)
 		}

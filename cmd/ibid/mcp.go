@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,9 +64,7 @@ Exit codes: 0 when standard input has ended; 2 if it, or the database, could not
 be read.`,
 		Example: `  ibid mcp
   ibid mcp --db ibid.db --tenant default --trust agent.example`,
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return f.start(cmd, c, w) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.start(cmd, c, w) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -87,25 +83,16 @@ be read.`,
 
 // start serves, with a store if one is named.
 func (f *mcpFlags) start(cmd *cobra.Command, c *server.Config, w world) error {
-	for _, who := range f.trust {
-		if who == "" || strings.ContainsAny(who, "/ ") {
-			return &usageError{
-				fmt.Errorf("--trust %q is neither a host nor the id of a key", who),
-				"as --trust agent.example, with its port unless that is 80 or 443",
-			}
-		}
+	if err := checkTrust(f.trust); err != nil {
+		return err
 	}
 	checker, err := buildChecker(f.checker, 0, w)
 	if err != nil {
 		return err
 	}
-	if said := cmd.Flags().Changed; !said("data") && !said("db") && !said("config") {
-		return f.serve(cmd.Context(), nil, checker, w)
-	}
-	return withStore(
-		cmd, c, w, false,
-		func(ctx context.Context, s *store.Store) error { return f.serve(ctx, s, checker, w) },
-	)
+	return withNamedStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
+		return f.serve(ctx, s, checker, w)
+	})
 }
 
 // serve answers until standard input ends.
@@ -117,10 +104,6 @@ func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Ch
 	if s != nil {
 		memory, copies = s.Memory(f.tenant), s.Copies(f.tenant)
 	}
-	var judge support.Checker
-	if f.checker.Kind != "" && f.checker.Kind != "lexical" {
-		judge = checker
-	}
 	log := newLogger(w.err, true)
 	server := mcp.New(&mcp.Options{
 		Store: s, Checker: checker, Version: readBuild().Version, Logger: log,
@@ -130,7 +113,7 @@ func (f *mcpFlags) serve(ctx context.Context, s *store.Store, checker support.Ch
 				Texts:   texts,
 				Memory:  memory,
 				Copies:  copies,
-				Judge:   judge,
+				Judge:   judgeOf(f.checker, checker),
 				Trust:   f.trust,
 				Version: readBuild().Version,
 			}, what)

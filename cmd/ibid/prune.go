@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,7 +39,6 @@ ibid serve observes by itself. It works while a server runs, too.
 With --reindex it removes no answers. It rebuilds the search index of an SQLite database from the stored answers, which
 repairs a damaged index and removes the words of deleted answers from it.`,
 		Example: `  ibid prune --older-than 90d --provider gemini=720h --dry-run`,
-		Args:    noArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
 				if reindex {
@@ -111,14 +109,10 @@ func prune(ctx context.Context, s *store.Store, r *store.Retention, asJSON bool,
 	}
 	report, err := s.Prune(ctx, r)
 	if asJSON {
-		line, jsonErr := json.Marshal(pruned{
+		return errors.Join(err, json.NewEncoder(w.out).Encode(pruned{
 			report.Answers, report.Conversations, report.Runs, report.Events, report.Steps, report.Manifests,
 			report.Copies, report.Versions, r.DryRun,
-		})
-		if jsonErr == nil {
-			_, jsonErr = fmt.Fprintf(w.out, "%s\n", line)
-		}
-		return errors.Join(err, jsonErr)
+		}))
 	}
 	verb := "removed"
 	if r.DryRun {

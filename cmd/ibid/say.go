@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/store/journal"
@@ -26,9 +27,9 @@ func say(w io.Writer, format string, args ...any) {
 }
 
 // hint writes what they can do about it, if that is known.
-func hint(w io.Writer, text string) {
-	if text != "" {
-		fmt.Fprintln(w, "hint: "+oneLine(text))
+func hint(w io.Writer, advice string) {
+	if advice != "" {
+		fmt.Fprintln(w, "hint: "+oneLine(advice))
 	}
 }
 
@@ -42,14 +43,22 @@ func oneLine(s string) string {
 		}
 		return r
 	}, s)
-	n := 0
-	for i := range s {
-		if n++; n > maxWords {
-			return s[:i] + "…"
-		}
+	if head := text.Runes(s, maxWords); head != s {
+		return head + "…"
 	}
 	return s
 }
+
+// paper is a text for people that is written line by line.
+type paper struct{ strings.Builder }
+
+// line writes a line that begins with so many spaces.
+func (p *paper) line(indent int, format string, args ...any) {
+	p.WriteString(strings.Repeat(" ", indent) + strings.TrimRight(oneLine(fmt.Sprintf(format, args...)), " ") + "\n")
+}
+
+// heading writes the heading of a part, below an empty line.
+func (p *paper) heading(words string) { p.WriteString("\n" + words + "\n") }
 
 // plural returns "1 issue" or "2 issues".
 func plural(n int, what string) string {

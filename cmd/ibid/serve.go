@@ -44,8 +44,6 @@ a second one ends it at once.`,
   curl http://127.0.0.1:8080/openai/v1/responses -H "Authorization: Bearer $OPENAI_API_KEY" \
     -H 'Content-Type: application/json' -d '{"model":"gpt-5","input":"Hello"}'
   ibid serve --config /etc/ibid.yaml --check`,
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.Resolve(cmd.Flags(), w.env); err != nil {
 				return err

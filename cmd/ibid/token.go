@@ -23,16 +23,8 @@ func newToken(w world) *cobra.Command {
 		Short: "Make, list and revoke access tokens",
 		Long: `Works at the database directly, also while a server uses it; the server notices
 within 30 seconds. As soon as there is a token, every request needs one.`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(c, args[0])
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	cmd.AddCommand(newTokenNew(w), newTokenList(w), newTokenRevoke(w))
-	return cmd
+	return group(cmd, newTokenNew(w), newTokenList(w), newTokenRevoke(w))
 }
 
 func newTokenNew(w world) *cobra.Command {
@@ -46,9 +38,7 @@ database has its SHA-256.
 
 Clients send it as Ibid-Token to the providers' paths, and as Authorization:
 Bearer to /v1. What tokens of one tenant keep, another tenant does not see.`,
-		Example:           `  export IBID_TOKEN=$(ibid token new --name laptop)`,
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Example: `  export IBID_TOKEN=$(ibid token new --name laptop)`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if token.Name == "" {
 				return &usageError{errors.New("a token needs a name"), "--name says who or what uses it"}
@@ -98,7 +88,7 @@ type tokenLine struct {
 	Tenant  string   `json:"tenant"`
 	Scopes  []string `json:"scopes"`
 	Publish bool     `json:"publish"`
-	Created string   `json:"created_at"`
+	Created *string  `json:"created_at"`
 	Revoked *string  `json:"revoked_at"` // null: it is valid
 }
 
@@ -106,10 +96,8 @@ func newTokenList(w world) *cobra.Command {
 	c := server.Defaults()
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:               "list",
-		Short:             "List the access tokens",
-		Args:              noArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:   "list",
+		Short: "List the access tokens",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {
 				return listTokens(ctx, s, asJSON, w)
@@ -136,17 +124,13 @@ func listTokens(ctx context.Context, s *store.Store, asJSON bool, w world) error
 	table := tabwriter.NewWriter(w.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ID\tNAME\tTENANT\tSCOPES\tPUBLISH\tCREATED\tREVOKED")
 	for _, t := range tokens {
-		revoked := "-"
-		if !t.Revoked.IsZero() {
-			revoked = t.Revoked.UTC().Format(time.RFC3339)
-		}
 		publish := "no"
 		if t.Publish {
 			publish = "yes"
 		}
 		fmt.Fprintf(
 			table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, oneLine(t.Name), oneLine(t.Tenant),
-			strings.Join(t.Scopes, ","), publish, t.Created.UTC().Format(time.RFC3339), revoked,
+			strings.Join(t.Scopes, ","), publish, timeOrDash(t.Created), timeOrDash(t.Revoked),
 		)
 	}
 	return table.Flush()
@@ -155,12 +139,9 @@ func listTokens(ctx context.Context, s *store.Store, asJSON bool, w world) error
 func listJSON(tokens []store.Token, w world) error {
 	e := json.NewEncoder(w.out)
 	for _, t := range tokens {
-		line := tokenLine{t.ID, t.Name, t.Tenant, t.Scopes, t.Publish, t.Created.UTC().Format(time.RFC3339), nil}
-		if !t.Revoked.IsZero() {
-			at := t.Revoked.UTC().Format(time.RFC3339)
-			line.Revoked = &at
-		}
-		if err := e.Encode(line); err != nil {
+		if err := e.Encode(tokenLine{
+			t.ID, t.Name, t.Tenant, t.Scopes, t.Publish, timeOrNull(t.Created), timeOrNull(t.Revoked),
+		}); err != nil {
 			return err
 		}
 	}
@@ -170,14 +151,9 @@ func listJSON(tokens []store.Token, w world) error {
 func newTokenRevoke(w world) *cobra.Command {
 	c := server.Defaults()
 	cmd := &cobra.Command{
-		Use:   "revoke ID…",
-		Short: "Revoke access tokens",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return &usageError{errors.New("which token?"), "ibid token list shows their ids"}
-			}
-			return nil
-		},
+		Use:               "revoke ID…",
+		Short:             "Revoke access tokens",
+		Args:              wants(1, many, "which token?", "ibid token list shows their ids"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {

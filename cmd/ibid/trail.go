@@ -51,12 +51,7 @@ uncited_share, prov W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`
 		Example: `  ibid trail run.json
   ibid trail --json run.jsonl | jq .display
   ibid trail --adjust --top 5 run.json`,
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &usageError{errors.New("ibid trail takes one file"), "to read standard input: ibid trail -"}
-			}
-			return nil
-		},
+		Args: wants(1, 1, "ibid trail takes one file", "to read standard input: ibid trail -"),
 		RunE: func(c *cobra.Command, names []string) error {
 			return runTrail(c.Context(), f, names[0], w)
 		},
@@ -78,10 +73,11 @@ uncited_share, prov W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`
 	return c
 }
 
-func (f *trailFlags) check() error {
+func (f *trailFlags) check() (err error) {
+	f.as, err = formOf(f.as, f.json)
 	switch {
-	case f.json && f.as != "" && f.as != asJSON:
-		return &usageError{fmt.Errorf("--json and --as %s contradict each other", f.as), "leave out one of them"}
+	case err != nil:
+		return err
 	case f.excerpt < 1:
 		return &usageError{
 			fmt.Errorf("--excerpt %d: must be 1 or more", f.excerpt), "--no-excerpts leaves out excerpts",
@@ -123,7 +119,7 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 	})
 	s.Links = links
 	s.Assess(&trail.AssessOptions{Now: time.Now()})
-	if f.json || f.as == asJSON {
+	if f.as == asJSON {
 		return writeBytes(w.out)(s.MarshalJSON())
 	}
 	return writeTrail(w.out, s, f)
@@ -183,7 +179,7 @@ func sayIssues(w io.Writer, issues []ibid.Issue) {
 
 // trailText writes a summary for people.
 type trailText struct {
-	strings.Builder
+	paper
 
 	s     *trail.Summary
 	flags *trailFlags
@@ -200,10 +196,6 @@ func writeTrail(w io.Writer, s *trail.Summary, f *trailFlags) error {
 	t.sources("Retrieved, not used", s.Unused)
 	_, err := io.WriteString(w, t.String())
 	return err
-}
-
-func (t *trailText) line(indent int, format string, args ...any) {
-	t.WriteString(strings.Repeat(" ", indent) + oneLine(fmt.Sprintf(format, args...)) + "\n")
 }
 
 func (t *trailText) head() {
@@ -231,10 +223,10 @@ func duration(d time.Duration) string {
 // sentences writes the answer, and below each sentence what it rests on.
 func (t *trailText) sentences() {
 	if len(t.s.Links.Sentences) == 0 {
-		t.WriteString("\nNo final answer\n")
+		t.heading("No final answer")
 		return
 	}
-	t.WriteString("\nAnswer\n")
+	t.heading("Answer")
 	for i := range t.s.Links.Sentences {
 		s := &t.s.Links.Sentences[i]
 		t.line(2, "%s", s.Text)
@@ -308,7 +300,7 @@ func stepList(numbers []int, verb string) string {
 }
 
 func (t *trailText) steps() {
-	t.WriteString("\nSteps\n")
+	t.heading("Steps")
 	usage := make(map[int]*trail.StepUsage, len(t.s.Steps))
 	for i := range t.s.Steps {
 		usage[t.s.Steps[i].Number] = &t.s.Steps[i]
@@ -378,7 +370,7 @@ func (t *trailText) sources(title string, all []trail.SummarySource) {
 	if len(all) == 0 {
 		return
 	}
-	t.WriteString("\n" + title + "\n")
+	t.heading(title)
 	for i := range all {
 		s := &all[i]
 		words := []string{t.relevance(&s.Source), s.DocumentID}
@@ -420,7 +412,7 @@ func (t *trailText) conflicts() {
 	if len(t.s.Conflicts) == 0 {
 		return
 	}
-	t.WriteString("\nPossible conflicts\n")
+	t.heading("Possible conflicts")
 	for i := range t.s.Conflicts {
 		c := &t.s.Conflicts[i]
 		t.line(2, "%s", c.Note)

@@ -76,14 +76,7 @@ read. Of several, the first of these that occurs: 2 for one that cannot be read,
   ibid verify answer.txt --url https://agent.example/ask
   ibid verify bundle.json --offline --trust "$KEYID"
   ibid verify answers/*.json --junit report.xml --json`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return &usageError{
-					errors.New("ibid verify takes a URL or a file"), "to read standard input: ibid verify -",
-				}
-			}
-			return onceStdin(args)
-		},
+		Args: wants(1, many, "ibid verify takes a URL or a file", "to read standard input: ibid verify -"),
 		RunE: func(cmd *cobra.Command, names []string) error { return f.start(cmd, c, names, w) },
 	}
 	f.add(cmd)
@@ -129,15 +122,33 @@ func (f *verifyFlags) add(cmd *cobra.Command) {
 	complete(cmd)
 }
 
-// validate says what is wrong with the call itself.
-func (f *verifyFlags) validate(names []string) error {
-	for _, who := range f.trust {
+// checkTrust says which of those who are trusted cannot sign.
+func checkTrust(trust []string) error {
+	for _, who := range trust {
 		if who == "" || strings.ContainsAny(who, "/ ") {
 			return &usageError{
 				fmt.Errorf("--trust %q is neither a host nor the id of a key", who),
 				"as --trust agent.example, with its port unless that is 80 or 443",
 			}
 		}
+	}
+	return nil
+}
+
+// withNamedStore opens the database for one command, if a flag or a variable names it; else f gets nil.
+func withNamedStore(
+	cmd *cobra.Command, c *server.Config, w world, mayMake bool, f func(context.Context, *store.Store) error,
+) error {
+	if said := cmd.Flags().Changed; !said("data") && !said("db") && !said("config") {
+		return f(cmd.Context(), nil)
+	}
+	return withStore(cmd, c, w, mayMake, f)
+}
+
+// validate says what is wrong with the call itself.
+func (f *verifyFlags) validate(names []string) error {
+	if err := checkTrust(f.trust); err != nil {
+		return err
 	}
 	if f.report && f.offline {
 		return &usageError{errors.New("--report needs a network, which --offline does without"), ""}
@@ -168,14 +179,11 @@ func (f *verifyFlags) start(cmd *cobra.Command, c *server.Config, names []string
 	if err != nil {
 		return err
 	}
-	if f.checker.Kind != "" && f.checker.Kind != "lexical" {
-		v.judge = checker
-	}
-	if said := cmd.Flags().Changed; !said("data") && !said("db") && !said("config") {
-		return v.start(cmd.Context(), names)
-	}
-	return withStore(cmd, c, w, true, func(ctx context.Context, s *store.Store) error {
-		v.store, v.turns = s, newTurns(s.Memory(f.tenant))
+	v.judge = judgeOf(f.checker, checker)
+	return withNamedStore(cmd, c, w, true, func(ctx context.Context, s *store.Store) error {
+		if s != nil {
+			v.store, v.turns = s, newTurns(s.Memory(f.tenant))
+		}
 		return v.start(ctx, names)
 	})
 }
