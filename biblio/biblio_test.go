@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -43,161 +44,19 @@ var (
 )
 
 func TestBibTeX(t *testing.T) {
-	want := `@online{vanderberg2024tides,
-  author       = {van der Berg, Ada and {Institute of Shores, Inc.}},
-  title        = {{Tides of the North Sea}},
-  organization = {{Coast Watch}},
-  date         = {2024-03-05},
-  url          = {https://coast.example/tides?p=1&q=2},
-  urldate      = {2025-01-02},
-}
-
-@online{coastnd,
-  url          = {https://www.coast.example/},
-}
-
-@misc{poe2019harbour,
-  author       = {Poe, Edgar},
-  title        = {{harbour plan.pdf}},
-  date         = {2019},
-  pages        = {3--7},
-}
-
-@dataset{gaugeboard2022gauge,
-  title        = {{Gauge levels}},
-  publisher    = {{Gauge Board}},
-  date         = {2022-02-01},
-}
-
-@misc{meetingnd,
-  title        = {{Meeting Notes}},
-  type         = {Unpublished document},
-}
-`
+	want := string(testenv.Must(os.ReadFile("testdata/bibtex.bib"))(t))
 	got := write(t, BibTeX, Plain, Entry{Number: 1, Source: page}, Entry{Source: bare}, Entry{Source: upload}, Entry{Source: table}, Entry{Source: notes})
 	testenv.Equal(t, "BibTeX", want, got)
 }
 
 func TestRIS(t *testing.T) {
-	want := `TY  - ELEC
-ID  - vanderberg2024tides
-AU  - van der Berg, Ada
-AU  - Institute of Shores Inc.
-TI  - Tides of the North Sea
-T2  - Coast Watch
-PY  - 2024
-DA  - 2024/03/05
-UR  - https://coast.example/tides?p=1&q=2
-Y2  - 2025/01/02
-ER  - 
-
-TY  - GEN
-ID  - shoreoffice2023wadden
-TI  - The Wadden Sea
-PB  - Shore Office
-PY  - 2023
-DA  - 2023/11//
-UR  - https://coast.example/wadden.pdf
-ER  - 
-
-TY  - GEN
-ID  - poe2019harbour
-AU  - Poe, Edgar
-TI  - harbour plan.pdf
-PY  - 2019
-SP  - 3
-EP  - 7
-ER  - 
-
-TY  - DATA
-ID  - gaugeboard2022gauge
-TI  - Gauge levels
-PB  - Gauge Board
-PY  - 2022
-DA  - 2022/02/01
-ER  - 
-
-TY  - GEN
-ID  - tidend
-AU  - 李明
-TI  - get_tide
-M3  - Tool output
-ER  - 
-
-`
+	want := string(testenv.Must(os.ReadFile("testdata/ris.ris"))(t))
 	got := write(t, RIS, Plain, Entry{Source: page}, Entry{Source: pdf}, Entry{Source: upload}, Entry{Source: table}, Entry{Source: tool})
 	testenv.Equal(t, "RIS", want, got)
 }
 
 func TestCSLJSON(t *testing.T) {
-	want := `[
-  {
-    "id": "vanderberg2024tides",
-    "type": "webpage",
-    "title": "Tides of the North Sea",
-    "author": [
-      {
-        "family": "Berg",
-        "given": "Ada",
-        "non-dropping-particle": "van der"
-      },
-      {
-        "literal": "Institute of Shores, Inc."
-      }
-    ],
-    "container-title": "Coast Watch",
-    "issued": {
-      "date-parts": [
-        [
-          2024,
-          3,
-          5
-        ]
-      ]
-    },
-    "URL": "https://coast.example/tides?p=1&q=2",
-    "accessed": {
-      "date-parts": [
-        [
-          2024,
-          12,
-          24
-        ]
-      ]
-    }
-  },
-  {
-    "id": "tidend",
-    "type": "document",
-    "title": "get_tide",
-    "author": [
-      {
-        "literal": "李明"
-      }
-    ],
-    "genre": "Tool output"
-  },
-  {
-    "id": "poe2019harbour",
-    "type": "document",
-    "title": "harbour plan.pdf",
-    "author": [
-      {
-        "family": "Poe",
-        "given": "Edgar"
-      }
-    ],
-    "issued": {
-      "date-parts": [
-        [
-          2019
-        ]
-      ]
-    },
-    "page": "3-7"
-  }
-]
-`
+	want := string(testenv.Must(os.ReadFile("testdata/csl.json"))(t))
 	seen := time.Date(2024, time.December, 24, 0, 0, 0, 0, time.UTC)
 	got := write(t, CSLJSON, Plain, Entry{Source: page, Accessed: seen}, Entry{Source: tool}, Entry{Source: upload})
 	testenv.Equal(t, "CSL-JSON", want, got)

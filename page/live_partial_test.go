@@ -11,48 +11,21 @@ import (
 // What is shown of a text that is arriving is what the next pieces do not change.
 func TestSettled(t *testing.T) {
 	long := strings.Repeat("long ", 200)
-	tests := []struct{ name, text, want string }{
-		{"nothing", "", ""},
-		{"a word that may go on", "Herons ne", "Herons "},
-		{"words", "Herons nest ", "Herons nest "},
-		{"emphasis that is open", "Herons **nest in ", "Herons "},
-		{"emphasis that is closed", "Herons **nest** in ", "Herons **nest** in "},
-		{"code that is open", "Call `foo bar ", "Call "},
-		{"a link that is open", "See [the herons](https://a.example/x ", "See "},
-		{"a link that is closed", "See [herons](https://a.example) and ", "See [herons](https://a.example) and "},
-		{"emphasis of an earlier paragraph", "A **b\n\nc d ", "A **b\n\nc d "},
-		{"a number that may be a list", "Herons nest:\n1. ", "Herons nest:"},
-		{"what may make a heading", "Herons nest\n==", "Herons nest"},
-		{"a row of a table", "| a | b |\n|---|---|\n| c ", "| a | b |\n|---|---|\n"},
-		{"lines may break between any characters", "蒼鷺は木の上に", "蒼鷺は木の上に"},
-		{"a star that multiplies", "2 * 3 is ", "2 * 3 is "},
-		{"code that has begun", "In a table:\n\n```\na,b\nc,", "In a table:\n\n```\na,b\n"},
-		{"code that ends", "```\na *b\n``", "```\na *b"},
-		{"code in code", "Call ``a ` b`` now ", "Call ``a ` b`` now "},
-		{"emphasis that nobody closes", "**" + long, "**" + long},
-		{"marks in code that has ended", "```\na *b `c [d\n```\nThen e ", "```\na *b `c [d\n```\nThen e "},
-		{"emphasis by an underscore", "Herons _nest in ", "Herons "},
-		{"emphasis by underscores that is closed", "Herons _nest_ in ", "Herons _nest_ in "},
-		{"underscores in a word", "Call read_all_of now ", "Call read_all_of now "},
-		{"marks in code within a line", "Call `a *b` now ", "Call `a *b` now "},
-		{"a mark that is none", `A \*star in `, `A \*star in `},
-		{"emphasis that is open at the end of a line", "Herons *nest\n", "Herons "},
-		{"emphasis that is open before a table", "Herons *nest\n| a ", "Herons "},
-		{"code within a line that begins one", "```a``` is ", ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+	tests := append(testenv.Cases(t, "testdata/settled.txt", 3),
+		[]string{"emphasis that nobody closes", "**" + long, "**" + long})
+	for _, row := range tests {
+		t.Run(row[0], func(t *testing.T) {
 			a := &ibid.Answer{
-				Text:  tt.text,
-				Parts: []ibid.Part{{Span: ibid.Span{End: len(tt.text)}, Kind: ibid.AnswerPart}},
+				Text:  row[1],
+				Parts: []ibid.Part{{Span: ibid.Span{End: len(row[1])}, Kind: ibid.AnswerPart}},
 				Citations: []ibid.Citation{{
-					Span: ibid.Span{End: len(tt.text)}, Anchor: ibid.AnchorExact, Refs: []ibid.Ref{{Source: "a"}},
+					Span: ibid.Span{End: len(row[1])}, Anchor: ibid.AnchorExact, Refs: []ibid.Ref{{Source: "a"}},
 				}},
 				Sources: []ibid.Source{{ID: "a"}},
 			}
 			got := settled(a, 0)
-			testenv.Equal(t, "", tt.want, got.Text)
-			if cut := got.Text != tt.text; cut != (len(got.Citations) == 0) {
+			testenv.Equal(t, "", row[2], got.Text)
+			if cut := got.Text != row[1]; cut != (len(got.Citations) == 0) {
 				t.Errorf("cut: %v, citations: %d", cut, len(got.Citations))
 			}
 			if n := len(got.Parts); n > 0 && got.Parts[n-1].End > len(got.Text) {

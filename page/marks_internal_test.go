@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/snapshot"
 )
 
@@ -48,20 +49,8 @@ func FuzzQuoteMarks(f *testing.F) {
 
 func TestExcerptMarks(t *testing.T) {
 	long := strings.Repeat("Herons nest in trees. ", 40)
-	for _, test := range []struct{ name, query, text, want string }{
-		{"nothing is asked", "", "Bees dance.", "Bees dance."},
-		{"the last word may begin one", "bees da", "Bees dance, and bee.", "<mark>Bees</mark> <mark>dance</mark>, and bee."},
-		{"a finished word must be all of it", "dan ", "Bees dance, says Dan.", "Bees dance, says <mark>Dan</mark>."},
-		{"accents", "cafe zurich", "Das Café in Zürich", "Das <mark>Café</mark> in <mark>Zürich</mark>"},
-		{"CJK", "東京", "東京の人口", "<mark>東</mark><mark>京</mark>の人口"},
-		{"hostile", "script", "<script>x</script>", "&lt;<mark>script</mark>&gt;x&lt;/<mark>script</mark>&gt;"},
-		{"lines", "b", "a\n\n b", "a <mark>b</mark>"},
-		{"not there", "wasps", "Bees.", "Bees."},
-		{"markdown", "nest ", "## Herons\n\n**Grey herons** nest in [tall trees](https://a.example).", "Herons Grey herons <mark>nest</mark> in tall trees."},
-	} {
-		if diff := cmp.Diff(test.want, string(piecesHTML(newFinder(test.query).excerpt(test.text)))); diff != "" {
-			t.Errorf("%s: %s", test.name, diff)
-		}
+	for _, row := range testenv.Cases(t, "testdata/excerpts.txt", 4) {
+		testenv.Equal(t, row[0], row[3], string(piecesHTML(newFinder(row[1]).excerpt(row[2]))))
 	}
 	got := string(piecesHTML(newFinder("owl").excerpt(long + "An owl calls. " + long)))
 	if !strings.HasPrefix(got, "… ") || !strings.HasSuffix(got, " …") ||
