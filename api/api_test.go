@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -369,26 +370,31 @@ func TestHostileIDs(t *testing.T) {
 
 func TestBadQueries(t *testing.T) {
 	n := newNode(t, nil)
-	for _, path := range []string{
-		"/v1/answers?talk=c", "/v1/answers?limit=0", "/v1/answers?limit=101", "/v1/answers?limit=x", "/v1/answers?limit=", "/v1/answers?limit=1&limit=2",
-		"/v1/answers?q=%00", "/v1/answers?q=%ff", "/v1/answers?q=%zz", "/v1/answers?q=a;b", "/v1/answers?cursor=nonsense", "/v1/answers?unit=bytes",
-		"/v1/answers?style=rtf", "/v1/answers?as=json", "/v1/answers?q=" + strings.Repeat("x", 20<<10), "/v1/answers/ans_1?as=word",
-		"/v1/answers/ans_1?as=plain&unit=utf-16", "/v1/answers/ans_1?as=apa&style=plain", "/v1/answers/ans_1?as=llamaindex&unit=utf-8",
-		"/v1/answers/ans_1?as=openai&style=plain", "/v1/answers/ans_1?as=openai&unit=bytes", "/v1/conversations?q=x", "/v1/conversations?cursor=x",
-		"/v1/conversations/c?as=xml", "/v1/sources", "/v1/sources?url=", "/v1/sources?url=x&cursor=x", "/v1/runs?cursor=%20", "/v1/runs/r?as=json",
-		"/v1/runs/r/events?after=-1", "/v1/runs/r/events?after=x", "/v1/runs/r/events?after=99999999999999999999", "/v1/runs/r/events?until=idle",
-		"/v1/runs/r/summary?threshold=1.1", "/v1/runs/r/summary?threshold=NaN", "/v1/runs/r/summary?threshold=", "/v1/runs/r/summary?top=0",
-		"/v1/runs/r/summary?excerpt=-1", "/v1/runs/r/summary?excerpt=10001", "/v1/runs/r/summary?adjust=yes", "/v1/runs/r/summary?as=xml",
-		"/v1/runs/r/summary?limit=3", "/v1/feedback?cursor=x", "/v1/feedback?by=ann",
-	} {
-		wantProblem(t, n.get(t, path), 400)
-	}
+	wantProblem(t, n.get(t, "/v1/answers?q="+strings.Repeat("x", 20<<10)), 400)
 	res := n.get(t, "/v1/answers?talk=c")
 	if !strings.Contains(res.body, "q, source, conversation, run, verification, cursor, limit, unit, style") {
 		t.Errorf("it does not say what there is: %s", res.body)
 	}
 	if res := n.get(t, "/v1/conversations/c?as=xml"); !strings.Contains(res.body, "it is one of json, ui") {
 		t.Errorf("it does not say what there is: %s", res.body)
+	}
+}
+
+// What cannot be read, recorded or verified is refused with what is wrong, feedback in words that do not speak of Go.
+func TestRefused(t *testing.T) {
+	p := newPress(t, 0)
+	p.put(t, call("ans_1", herons("https://heron.example/")))
+	p.post(t, 201, "/v1/runs/r/steps", `[{"step_number": 1, "id": "a"}, {"step_number": 2}]`)
+	for _, row := range testenv.Cases(t, "testdata/refused.txt", 5) {
+		res := p.do(t, row[0], row[1], row[2])
+		wantProblem(t, res, testenv.Must(strconv.Atoi(row[3]))(t))
+		if !strings.Contains(res.body, row[4]) || len(res.body) > 2000 || row[1] == "/v1/feedback" && strings.Contains(res.body, "Go ") {
+			t.Errorf("%s %s %.60s: %s", row[0], row[1], row[2], res.body)
+		}
+	}
+	var run struct{ Steps []any }
+	if p.read(t, "/v1/runs/r", &run); len(run.Steps) != 2 {
+		t.Errorf("%d steps", len(run.Steps))
 	}
 }
 

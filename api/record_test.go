@@ -165,34 +165,11 @@ func TestRecordRefused(t *testing.T) {
 		status     int
 		says       string
 	}{
-		{"/v1/runs/r/steps", `{"step_number": 1, "id": "b"}`, 409, "another step of the run has the number 1"},
-		{"/v1/runs", `{"run_id": "r", "reasoning_steps": [{"step_number": 5, "tool": "x"}, {"step_number": 5, "tool": "y"}]}`, 409, "step 5: it comes twice"},
 		{"/v1/runs/r/steps", many, 413, "may have 10000"},
 		{"/v1/runs/r/steps", `{"step_number": 3, "intermediate_answer": "` + strings.Repeat("x", store.MaxRecord) + `"}`, 413, "step 3: "},
 		{"/v1/runs/r/steps", `{"step_number": 3, "source_attributions": [` + sources + `]}`, 413, "1001 sources"},
 		{"/v1/runs/r/finish", `{"final_answer": "` + strings.Repeat("x", store.MaxRecord) + `"}`, 413, "the run itself"},
 		{"/v1/runs", strings.Repeat(" ", 32<<20+1), 413, "33554432 bytes"},
-		{"/v1/runs/r/steps", "", 400, ""},
-		{"/v1/runs/r/steps", "{", 400, ""},
-		{"/v1/runs/r/steps", "{\"step_number\": 7}\n{\"step_num", 400, "line 2 "},
-		{"/v1/runs", "{\"step_number\": 7}\n\n\u0000", 400, "line "},
-		{"/v1/runs/r/steps", "null", 400, ""},
-		{"/v1/runs/r/steps", `{"original_question": "q"}`, 400, "members of a run"},
-		{"/v1/runs/r/steps", `{"step_number": 1, "source_attributions": 7}`, 400, "want a list"},
-		{"/v1/runs/r/steps", `{"step_number": 0}`, 400, "step_number: steps are numbered from 1"},
-		{"/v1/runs/r/steps", "[{}, {\"step\": \"0.0\"}]", 400, "[1].step: steps are numbered from 1"},
-		{"/v1/runs", `{"reasoning_steps": [{"step_number": 0}]}`, 400, "reasoning_steps[0].step_number"},
-		{"/v1/runs/r/steps", `{"step_number": 3, "run_id": "p2"}`, 400, `about the run \"p2\"`},
-		{"/v1/runs/r/finish", `{"steps": [{"step_number": 3, "run": "p2"}]}`, 400, `about the run \"p2\"`},
-		{"/v1/runs", `{"run_id": "a/b"}`, 400, "letters, digits"},
-		{"/v1/runs/a%20b/steps", `{"step_number": 1}`, 400, "letters, digits"},
-		{"/v1/runs/r/finish", `{"run_id": "s"}`, 400, `about the run \"s\"`},
-		{"/v1/runs/r/finish", `{"final_answer": "x", "answer_id": "ans_1"}`, 400, "both"},
-		{"/v1/runs/r/finish", `{"answer_id": "ans_1"}`, 400, `no answer \"ans_1\"`},
-		{"/v1/runs/r/finish", `{"answer_id": 7}`, 400, "must be a string"},
-		{"/v1/runs", `{"answer_id": "ans_1"}`, 400, `no answer \"ans_1\"`},
-		{"/v1/runs", `"run"`, 400, ""},
-		{"/v1/runs?dry=1", `{}`, 400, ""},
 	} {
 		res := n.do(t, "POST", test.path, test.body)
 		wantProblem(t, res, test.status)
@@ -384,35 +361,13 @@ func TestFeedback(t *testing.T) {
 	var answer struct{ Citations []struct{ ID string } }
 	n.read(t, "/v1/answers/ans_1", &answer)
 	citation := answer.Citations[0].ID
-	for _, test := range []struct {
-		body   string
-		status int
-	}{
-		{`{"by": "ann", "answer_id": "ans_1", "citation": "` + citation + `", "verdict": "right"}`, 201},
-		{`{"by": "ann", "answer_id": "ans_1", "citation": "` + citation + `", "verdict": "wrong-source", "note": "It is about owls."}`, 201},
-		{`{"run": "run_ans_1", "step": 1, "source": "https://heron.example/", "relevance": 0.5}`, 201},
-		{`{"run": "run_ans_1", "step": 0, "source": "https://heron.example/", "relevance": 0.5}`, 400},
-		{`{"run": "run_ans_1", "step": "one", "source": "https://heron.example/", "relevance": 0.5}`, 400},
-		{`{"run": "run_ans_1", "step": 2, "source": "https://heron.example/", "relevance": 0.5}`, 404},
-		{`{"run": "run_ans_1", "step": 1, "source": "https://crane.example/", "relevance": 0.5}`, 404},
-		{`{"run": "run_ans_1", "source": "https://crane.example/", "relevance": 0.5}`, 404},
-		{`{"run": "run_ans_2", "answer_id": "ans_1", "verdict": "right"}`, 400},
-		{`{"answer_id": "ans_1", "citation": "other", "verdict": "right"}`, 400},
-		{`{"answer_id": "ans_2", "verdict": "right"}`, 404},
-		{`{"run": "run_ans_2", "source": "d", "relevance": 0.5}`, 404},
-		{`{"answer_id": "ans_1", "verdict": "bad"}`, 400},
-		{`{"run": "run_ans_1", "source": "d", "relevance": 2}`, 400},
-		{`{"answer_id": "ans_1", "verdict": "right", "stars": 5}`, 400},
-		{``, 400},
+	for _, body := range []string{
+		`{"by": "ann", "answer_id": "ans_1", "citation": "` + citation + `", "verdict": "right"}`,
+		`{"by": "ann", "answer_id": "ans_1", "citation": "` + citation + `", "verdict": "wrong-source", "note": "It is about owls."}`,
+		`{"run": "run_ans_1", "step": 1, "source": "https://heron.example/", "relevance": 0.5}`,
 	} {
-		res := n.do(t, "POST", "/v1/feedback", test.body)
-		if test.status == 201 && res.StatusCode != 201 {
-			t.Errorf("%s: %d %s", test.body, res.StatusCode, res.body)
-		} else if test.status != 201 {
-			wantProblem(t, res, test.status)
-		}
-		if strings.Contains(res.body, "Go ") {
-			t.Errorf("%s: %s", test.body, res.body)
+		if res := n.do(t, "POST", "/v1/feedback", body); res.StatusCode != 201 {
+			t.Errorf("%s: %d %s", body, res.StatusCode, res.body)
 		}
 	}
 	var list struct {

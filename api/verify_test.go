@@ -326,49 +326,11 @@ func TestVerifyReachesNothing(t *testing.T) {
 func TestVerifyBad(t *testing.T) {
 	p := newPress(t, 0)
 	const document = `{"version":1,"text":"x","text_sha256":"y","citations":[]}`
-	for _, c := range []struct {
-		path, body string
-		status     int
-	}{
-		{"", "", 400},
-		{"", " \n", 400},
-		{"", "{}", 400},
-		{"", `{"url":""}`, 400},
-		{"", `{"url":5}`, 400},
-		{"", `{"trust":["a"]}`, 400},
-		{"", `{"url":"https://a.example/","document":` + document + `}`, 400},
-		{"", `{"bundle":{},"document":` + document + `}`, 400},
-		{"", `{"url":"https://a.example/","require_level":4}`, 400},
-		{"", `{"url":"https://a.example/","judge":true}`, 400},
-		{"", `{"url":"https://a.example/","trust":[""]}`, 400},
-		{"", `{"url":"https://a.example/` + strings.Repeat("x", 5000) + `"}`, 400},
-		{"", `{"url":"https://a.example/\n"}`, 400},
-		{"", `{"url":"https://a.example/","trust":["` + strings.Repeat(`a","`, 65) + `b"]}`, 400},
-		{"?offline=true", `{"url":"https://a.example/"}`, 400},
-		{"?offline=yes", document, 400},
-		{"?max_age=-1", document, 400},
-		{"?max_age=86401", document, 400},
-		{"?fresh=true", document, 400},
-		{"", `{"url": "https://a.example/", "max_age": 86401}`, 400},
-		{"", `{"url": "https://a.example/", "max_age": 1.5}`, 400},
-		{"?require_level=x", document, 400},
-		{"?level=3", document, 400},
-		{"", "null", 422},
-		{"", "[]", 422},
-		{"", "Herons lay eggs.", 422},
-		{"", `{"URL":"https://a.example/"}`, 422},
-		{"", `{"link":"https://a.example/"}`, 422},
-		{"", `{"bundle":{"target_uri":"x","body":5}}`, 422},
-		{"", `{"bundle":{}}`, 422},
-		{"", `{"manifest":""}`, 422},
-		{"", `{"document":{"text":5,"text_sha256":1,"citations":{}}}`, 422},
-		{"", "HTTP/1.1 what", 422},
-		{"", `{"response":"no status line"}`, 422},
-		{"", "\x00\xff", 422},
+	for _, body := range []string{
+		`{"url":"https://a.example/` + strings.Repeat("x", 5000) + `"}`,
+		`{"url":"https://a.example/","trust":["` + strings.Repeat(`a","`, 65) + `b"]}`,
 	} {
-		res := p.do(t, "POST", "/v1/verify"+c.path, c.body)
-		t.Log(c.path, fmt.Sprintf("%.60s", c.body), "→", res.body)
-		wantProblem(t, res, c.status)
+		wantProblem(t, p.do(t, "POST", "/v1/verify", body), 400)
 	}
 	wantProblem(t, p.do(t, "POST", "/v1/verify", "x", "Content-Encoding", "gzip"), 400)
 	wantProblem(t, p.do(t, "POST", "/v1/verify", strings.Repeat("x", 64<<20+1)), 413)
