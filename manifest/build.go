@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -45,9 +46,9 @@ type Builder struct {
 
 	Texts   *snapshot.Texts // nil: texts are made anew for each manifest
 	Checker support.Checker // finds the excerpts that nobody quoted; nil: support.Lexical
-	// Private says that the words of a source stay where they are: only their hashes are published. Nil: no source is
-	// private.
-	Private func(*ibid.Source) bool
+	// Excerpts says of which sources the titles and words are published; of the others their hashes are. Empty:
+	// ExcerptsPublic.
+	Excerpts Excerpts
 
 	// Salt makes the hashes of private inputs and outputs, which nobody can guess who does not have it. It must be kept
 	// for whoever is to check these, and have SaltSize bytes. Nil: what is private has no hash.
@@ -59,6 +60,21 @@ type Builder struct {
 	Body      []byte
 	BodyHash  string
 	MediaType string
+}
+
+// Excerpts says of which sources titles and words are published.
+type Excerpts string
+
+// Whose words are published.
+const (
+	ExcerptsPublic Excerpts = "public" // of sources that have a web address: anybody can read them
+	ExcerptsAll    Excerpts = "all"    // of all: also of files, of rows of a database and of what tools returned
+	ExcerptsNone   Excerpts = "none"   // of none
+)
+
+// keepBack reports whether the words of a source stay where they are.
+func (e Excerpts) keepBack(s *Source) bool {
+	return e == ExcerptsNone || e != ExcerptsAll && strings.HasPrefix(s.URL, SourceURN)
 }
 
 // maxReads is how many sources are read at once.

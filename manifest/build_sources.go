@@ -104,11 +104,8 @@ func (w *building) gather() {
 	}
 	w.bound()
 	g.number()
-	if w.Private == nil {
-		return
-	}
 	for _, s := range g.list {
-		if s.private = w.Private(s.given); s.private {
+		if s.private = w.Excerpts.keepBack(&s.Source); s.private {
 			s.Title = ""
 		}
 	}

@@ -254,7 +254,7 @@ func TestBuildKeepsPrivateWordsBack(t *testing.T) {
 	a := quoted(t)
 	cite(t, a, "It lays three to five eggs.", ibid.Ref{Source: "w1", Quote: "the secret number of eggs"})
 	b := builder(herony)
-	b.Private = func(s *ibid.Source) bool { return s.ID == "w1" }
+	b.Excerpts = manifest.ExcerptsNone
 	m := build(t, b, a, nil)
 	for _, c := range m.Claims {
 		if s := c.Sources[0]; s.Excerpt != nil || s.ExcerptHash == "" {
@@ -271,6 +271,32 @@ func TestBuildKeepsPrivateWordsBack(t *testing.T) {
 	for _, secret := range []string{"stands", "secret number", pageTitle} {
 		if bytes.Contains(body, []byte(secret)) {
 			t.Errorf("%q is published", secret)
+		}
+	}
+}
+
+// What has no web address is published by its hash alone, unless somebody says otherwise.
+func TestBuildKeepsMemosBack(t *testing.T) {
+	const memo = "Internal memo: the merger is called off in March."
+	for excerpts, published := range map[manifest.Excerpts]bool{"": false, manifest.ExcerptsPublic: false, manifest.ExcerptsNone: false, manifest.ExcerptsAll: true} {
+		a := &ibid.Answer{
+			Text:    "The merger is called off.",
+			Sources: []ibid.Source{{ID: "memo-7", Kind: ibid.File, Title: "Memo of the board", Content: memo}},
+		}
+		cite(t, a, a.Text, ibid.Ref{Source: "memo-7", Quote: memo})
+		b := builder(herony)
+		b.Excerpts = excerpts
+		body, err := build(t, b, a, nil).Canonical()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, words := range []string{"Internal memo", "Memo of the board"} {
+			if bytes.Contains(body, []byte(words)) != published {
+				t.Errorf("%q: %q is published: %v", excerpts, words, !published)
+			}
+		}
+		if !bytes.Contains(body, []byte(snapshot.Hash([]byte(memo)))) {
+			t.Errorf("%q: the hash is not there", excerpts)
 		}
 	}
 }

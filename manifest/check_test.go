@@ -201,11 +201,11 @@ func TestLevel(t *testing.T) {
 		{"no chain", edited(t, "/chain", absent{}, "/claims/0/steps", absent{}), true, 2, []string{"no chain"}},
 		{"a gap in the chain", edited(t, "/chain/1/inputs_ref", absent{}), true, 2, []string{source + ": no step"}},
 		{"a private excerpt", edited(t, source+"/excerpt", absent{}), true, 3, nil},
-		{"no excerpt", edited(t, source+"/excerpt", absent{}, source+"/excerpt_hash", absent{}), true, 1, []string{source + ": it has neither excerpt"}},
+		{"no excerpt", edited(t, source+"/excerpt", absent{}, source+"/excerpt_hash", absent{}), true, 3, nil},
 		{"no hash, with a reason", edited(t, source+"/hash", absent{}, source+"/unavailable", "gone"), true, 1, []string{`it has no hash: that the source changed cannot be seen ("gone")`}},
 		{"no offset", edited(t, source+"/excerpt_offset", absent{}), true, 1, []string{"no excerpt_offset"}},
 		{"inconsistent", edited(t, "/sources/1/id", "s1"), true, 1, []string{"/sources/1/id: another source"}},
-		{"the seed", []byte(seedManifest), true, 1, []string{"it has neither excerpt"}},
+		{"the first form", []byte(seedManifest), true, 3, nil},
 		{"no claims", edited(t, "/claims", []any{}), true, 3, nil},
 	}
 	for _, tt := range tests {

@@ -110,7 +110,10 @@ func ExampleBuilder_Build() {
 		Sources: []ibid.Source{{ID: "1", Kind: ibid.DocumentKind, Content: "The grey heron stands up to 98 cm tall."}},
 	}
 	_ = a.Cite(ibid.Span{Start: 0, End: len(a.Text)}, ibid.Ref{Source: "1", Quote: "stands up to 98 cm"})
-	b := &manifest.Builder{Self: "https://agent.example/runs/1/cite", RunID: "1", AgentID: "agent.example/v1"}
+	b := &manifest.Builder{
+		Self: "https://agent.example/runs/1/cite", RunID: "1", AgentID: "agent.example/v1",
+		Excerpts: manifest.ExcerptsAll, // the document has no address
+	}
 	m, err := b.Build(context.Background(), a, nil)
 	if err != nil {
 		fmt.Println(err)

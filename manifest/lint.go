@@ -249,7 +249,13 @@ func (m *Manifest) Level(signed bool) (level int, why []string) {
 	for i := range m.Claims {
 		for j := range m.Claims[i].Sources {
 			path := "/claims/" + strconv.Itoa(i) + "/sources/" + strconv.Itoa(j)
-			wrong = append(wrong, missing(&m.Claims[i].Sources[j], path)...)
+			s := &m.Claims[i].Sources[j]
+			for _, p := range missing(s, path) {
+				// what stands in its place in the source that has the hash is the excerpt
+				if p.Status != adviceExcerpt || s.Hash == "" || s.ExcerptOffset == nil {
+					wrong = append(wrong, p)
+				}
+			}
 		}
 	}
 	if len(m.Chain) == 0 {
@@ -290,7 +296,7 @@ func missing(s *ClaimSource, path string) []Problem {
 		lacks(adviceOffset, "it has no excerpt_offset: where the source says so is not told")
 	}
 	if s.Excerpt == nil && s.ExcerptHash == "" {
-		lacks(adviceExcerpt, "it has neither excerpt nor excerpt_hash: what stood there cannot be checked")
+		lacks(adviceExcerpt, "it has neither excerpt nor excerpt_hash: once the source changes, nobody knows what it said")
 	}
 	return list
 }

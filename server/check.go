@@ -231,6 +231,7 @@ func (k *check) publishing(ctx context.Context, schema *store.Schema, readable b
 				runs = fmt.Sprintf("end after %s without a call", p.RunIdle)
 			}
 			k.line("runs", runs, nil)
+			k.line("excerpts", p.Excerpts, nil)
 			if p.ResolveRedirects {
 				k.line("redirects", "resolved once", nil)
 			}
@@ -262,6 +263,7 @@ func (k *check) unused() {
 		{"--agent-id", p.AgentID != "", 1},
 		{"--contact", p.Contact != "", 1},
 		{"--incident-endpoint", p.IncidentEndpoint != "", 1},
+		{"--publish-excerpts", p.Excerpts != none.Excerpts, 2},
 		{"--run-idle", p.RunIdle != none.RunIdle, 2},
 		{"--resolve-redirects", p.ResolveRedirects, 2},
 	} {

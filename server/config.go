@@ -69,6 +69,7 @@ type Config struct {
 type Publishing struct {
 	Level            string // off, or one of the levels 1, 2 and 3 of docs/attribution-v1.md
 	Header           string // the form of Citation-Source: a [manifest.Form]
+	Excerpts         string // whose words are published: a [manifest.Excerpts]
 	HeaderBuffer     int64  // bytes of a JSON response that are held for its header
 	AgentID          string // empty: the host of the public URL and /v1
 	Contact          string
@@ -112,7 +113,7 @@ func Defaults() *Config {
 		Publish: Publishing{
 			Level:        levelOff,
 			Header:       string(manifest.Link),
-			HeaderBuffer: gateway.DefaultHeaderBuffer,
+			HeaderBuffer: gateway.DefaultHeaderBuffer, Excerpts: string(manifest.ExcerptsPublic),
 			RunIdle:      defaultRunIdle,
 		},
 		ChatLate: 10 * time.Second,
@@ -170,6 +171,9 @@ func (c *Config) AddFlags(flags *pflag.FlagSet) {
 		"say in responses what was consulted: 1 the sources, 2 with a manifest of each answer, 3 signed; or off")
 	flags.Var(OneOf(&p.Header, "form", string(manifest.Link), string(manifest.List)), "citation-header",
 		"how Citation-Source is written: link, or list as RFC 9651 has it")
+	flags.Var(OneOf(&p.Excerpts, "whose", string(manifest.ExcerptsPublic), string(manifest.ExcerptsAll),
+		string(manifest.ExcerptsNone)), "publish-excerpts",
+		"whose words manifests have: public of sources with a web address, all, or none; of others only hashes")
 	flags.Int64Var(&p.HeaderBuffer, "header-buffer", p.HeaderBuffer,
 		"hold up to so many `bytes` of a JSON answer until its sources are known")
 	flags.StringVar(&p.AgentID, "agent-id", "",

@@ -63,7 +63,7 @@ func (s *Server) openPublishing(ctx context.Context) error {
 	if level > 1 {
 		o := &watch.PublishingOptions{
 			Store: s.Store, Publisher: s.publishing.publisher, Fetcher: s.fetcher, Texts: s.texts, Idle: p.RunIdle,
-			Wake: s.Bus.Wake, Logger: s.log, Metrics: s.Metrics,
+			Wake: s.Bus.Wake, Logger: s.log, Metrics: s.Metrics, Excerpts: manifest.Excerpts(p.Excerpts),
 		}
 		if p.ResolveRedirects {
 			o.Resolve = func(ctx context.Context, call *store.Call) error { return s.Gateway.Keep(ctx, call) }

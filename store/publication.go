@@ -196,6 +196,19 @@ func (tx *transaction) publishAgain(ctx context.Context, c *Call) error {
 	return tx.publish(ctx, &k, state, now)
 }
 
+// PublishAgain has another revision of an answer's manifest built, if it is published, and of its run's: what is known
+// of its sources has changed. The answer may be gone.
+func (s *Store) PublishAgain(ctx context.Context, tenant, answerID string) error {
+	call, err := s.Call(ctx, tenant, answerID)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = s.update(ctx, func(tx *transaction) error { return tx.publishAgain(ctx, call) })
+	}
+	return about(err, "publishing answer "+answerID+" again")
+}
+
 // pubOf returns the public id of what is published where that holds; empty: nothing is.
 func (tx *transaction) pubOf(ctx context.Context, where string, args ...any) (string, error) {
 	pub := ""

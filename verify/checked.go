@@ -382,8 +382,7 @@ func (m *checked) shortfall(promised int) Counts {
 			s := &m.man.Claims[i].Sources[k]
 			src := m.source(s)
 			said := s.Unavailable != "" || src != nil && src.Unavailable != ""
-			unquoted := s.ExcerptOffset == nil || s.Excerpt == nil && s.ExcerptHash == ""
-			if !said && (s.Hash == "" && (src == nil || src.Hash == "") || unquoted) {
+			if !said && (s.Hash == "" && (src == nil || src.Hash == "") || s.ExcerptOffset == nil) {
 				return CountFailure
 			}
 		}

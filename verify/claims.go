@@ -49,7 +49,7 @@ func (m *checked) checkClaims(ctx context.Context) error {
 			for _, at := range all {
 				cs := &m.man.Claims[at.claim].Sources[at.source]
 				var err error
-				if reports[at.claim].Sources[at.source], err = m.checkSource(ctx, cs, &text); err != nil {
+				if reports[at.claim].Sources[at.source], err = m.checkSource(ctx, cs, reports[at.claim].Text, &text); err != nil {
 					return err
 				}
 				m.setDone("source", cs.URL)
@@ -116,6 +116,7 @@ func (m *checked) checkSupport(ctx context.Context, reports []ClaimReport) error
 			}
 			if cmp.Or(m.man.Claims[i].Sources[k].Relation, manifest.RelationSupports) == manifest.RelationSupports {
 				all[i].results = append(all[i].results, s.Result)
+				all[i].sliced = all[i].sliced || isSlice(&m.man.Claims[i].Sources[k])
 			}
 		}
 		if len(all[i].results) == 0 { // a report must not be trusted for what nobody has said
@@ -145,7 +146,9 @@ func (m *checked) foundOf(code Status, counts Counts, claim, source, detail stri
 
 // checkSource looks at one source of one claim. An error is also that the context has ended: what that has prevented
 // says nothing of the source.
-func (m *checked) checkSource(ctx context.Context, cs *manifest.ClaimSource, text *searched) (SourceReport, error) {
+func (m *checked) checkSource(
+	ctx context.Context, cs *manifest.ClaimSource, claim string, text *searched,
+) (SourceReport, error) {
 	if ctx.Err() != nil {
 		return SourceReport{}, context.Cause(ctx)
 	}
@@ -160,7 +163,11 @@ func (m *checked) checkSource(ctx context.Context, cs *manifest.ClaimSource, tex
 	}
 	remembers, key := m.SourceTTL >= 0 || m.FailureTTL >= 0, ""
 	if remembers {
-		if b, err := json.Marshal([]any{cs, src, m.man.TextProfile}); err == nil { // it was read from JSON
+		about := []any{cs, src, m.man.TextProfile}
+		if isSlice(cs) {
+			about = append(about, claim)
+		}
+		if b, err := json.Marshal(about); err == nil { // it was read from JSON
 			key = hexSum(b)
 		}
 		if kept := m.recallVerdict(ctx, key); kept != nil {
@@ -170,7 +177,7 @@ func (m *checked) checkSource(ctx context.Context, cs *manifest.ClaimSource, tex
 	}
 	compare := func(snap *snapshot.Snapshot, err error) SourceResult {
 		c := newComparison(cs, src, snap, &CompareOptions{Texts: m.Texts, TextProfile: m.man.TextProfile})
-		c.ready, c.explained = text, &m.all.explained
+		c.ready, c.explained, c.claim = text, &m.all.explained, claim
 		return c.compare(err)
 	}
 	snap, err := m.readSource(ctx, r.URL, r.Expected.Hash)
@@ -361,6 +368,12 @@ type evidence struct {
 	*ClaimReport
 
 	results []SourceResult
+	sliced  bool // an excerpt is what stands in its place: see isSlice
+}
+
+// isSlice reports whether a manifest says where the excerpt stands, and not what it is, as in the first form.
+func isSlice(cs *manifest.ClaimSource) bool {
+	return cs.Excerpt == nil && cs.ExcerptHash == "" && cs.ExcerptOffset != nil
 }
 
 // excerpts returns what the sources that passed say.
@@ -479,6 +492,10 @@ const (
 	// words.
 	doubtfulScore = 0.1
 	doubtfulShare = 0.1
+	// slicedScore and slicedShare are the same where the excerpt is what stands in its place, with nothing to say that
+	// the place is right: they were not measured.
+	slicedScore = 0.4
+	slicedShare = 0.35
 	// shownShare is how much of the claim's sentence, beside the words that differ, the sentence of the excerpt has at
 	// least, for a difference to be shown: elsewhere both may speak of different things.
 	shownShare = 0.9
@@ -502,12 +519,16 @@ func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
 		c.Finding, c.Reason = Doubtful, ""
 		c.Detail = "The excerpts are there and do not support the claim, says " + v.By + "."
 	default:
+		score, share := doubtfulScore, doubtfulShare
+		if e.sliced {
+			score, share = slicedScore, slicedShare
+		}
 		c.Differs = differences(p, v, shownShare)
 		c.Detail = "Whether the excerpts support the claim was not found out."
 		switch {
 		case len(c.Differs) > 0:
 			c.Finding, c.Reason, c.Detail = Doubtful, "", c.Differs[0].sentence()
-		case saysNothing(p, v, doubtfulScore):
+		case saysNothing(p, v, score, share):
 			c.Finding, c.Reason = Doubtful, ""
 			c.Detail = "The excerpts say next to nothing of what the claim says."
 		case v.Label == support.Partial:
@@ -544,9 +565,9 @@ func differences(p *support.Pair, v *support.Verdict, least float64) []Differenc
 	return list
 }
 
-// saysNothing reports whether the score is below that, and the excerpts have next to none of the claim's words. In
+// saysNothing reports whether the score is below that, and the excerpts have at most that share of the claim's words. In
 // languages in which nobody measured scores, it is not known.
-func saysNothing(p *support.Pair, v *support.Verdict, below float64) bool {
+func saysNothing(p *support.Pair, v *support.Verdict, below, share float64) bool {
 	if v.Score == nil || *v.Score >= below ||
 		slices.ContainsFunc(v.Issues, func(i ibid.Issue) bool { return i.Code == "language-unmeasured" }) {
 		return false
@@ -555,7 +576,7 @@ func saysNothing(p *support.Pair, v *support.Verdict, below float64) bool {
 	for i := range p.Passages {
 		all.WriteString(p.Passages[i].Text + "\n")
 	}
-	return sharedWords(p.Claim, all.String()) <= doubtfulShare
+	return sharedWords(p.Claim, all.String()) <= share
 }
 
 // withoutValue returns a sentence without the words that differ.

@@ -73,7 +73,7 @@ func readDoubts(t *testing.T, name string) (own, others []doubts) {
 			if v.Label == support.Supported {
 				continue // setVerdict looks at nothing else
 			}
-			if saysNothing(&pairs[i], v, 2) {
+			if saysNothing(&pairs[i], v, 2, doubtfulShare) {
 				d.score = math.Nextafter(*v.Score, 1)
 			}
 			for _, least := range shareSteps {

@@ -11,7 +11,7 @@ func CompareClaim(
 	ctx context.Context, claim string, results []SourceResult, checker, judge support.Checker,
 ) (ClaimReport, error) {
 	list := []ClaimReport{{Text: claim}}
-	err := compareClaims(ctx, []evidence{{&list[0], results}}, checker, judge)
+	err := compareClaims(ctx, []evidence{{ClaimReport: &list[0], results: results}}, checker, judge)
 	return list[0], err
 }
 
@@ -22,7 +22,7 @@ func CompareClaims(
 	list, all := make([]ClaimReport, len(claims)), make([]evidence, len(claims))
 	for i := range claims {
 		list[i].Text = claims[i]
-		all[i] = evidence{&list[i], results[i]}
+		all[i] = evidence{ClaimReport: &list[i], results: results[i]}
 	}
 	return list, compareClaims(ctx, all, checker, judge)
 }

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"fmt"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -120,19 +121,43 @@ func TestGoldenServed(t *testing.T) {
 	wants(t, r, verify.Invalid, verify.KeyUnknown) // everybody has that key
 }
 
-// A manifest exactly as the seed of the specification prints it, with only its hash filled in, is read, and is what it can be:
-// unsigned, of an unknown text, and of level 1 for want of an excerpt.
-func TestSeed(t *testing.T) {
-	w := newWorld(t)
-	w.page("/strategy/programmatic-geo-framework", "text/html", page)
-	b := `{"run_id":"123","agent_id":"agent.example/v1","emitted_at":"2026-04-28T10:00:00Z","claims":[{"claim_id":"c1",` +
-		`"text":"Programmatic GEO templates emit at most one canonical question per page.","sources":[{"url":"` + w.origin +
-		`/strategy/programmatic-geo-framework","retrieved_at":"2026-04-28T09:55:00Z","hash":"` + snapshot.Hash([]byte(page)) +
-		`","excerpt_offset":[10,40]}],"confidence":"high"}]}`
-	r := must(t)(w.verifier().Bytes(t.Context(), []byte(b), &verify.BytesOptions{Name: "seed.json"}))
-	wants(t, r, verify.Valid, verify.Unsigned)
-	if got := r.Claims[0].Sources[0].Result.Status; got != verify.VerifiedHashOnly || r.Level.Observed != 1 || r.Input != "seed.json" {
-		t.Errorf("the source is %s at level %d, want verified-hash-only at 1:\n%s", got, r.Level.Observed, text(r))
+// A manifest exactly as the first form has it, with a hash and an offset and no excerpt, is read: what stands in its
+// place in the unchanged source is the excerpt, and it is checked.
+func TestFirstForm(t *testing.T) {
+	const said = "Every template emits at most one canonical question per document"
+	const html = "<!doctype html><title>x</title><h1>The framework of 2026</h1><p>" + said + "; duplicates dilute. Opening hours: nine to five."
+	const claim = "Programmatic templates emit at most one canonical question per document."
+	octets := strings.Index(html, said)
+	content := "The framework of 2026 " + said + "; duplicates dilute. Opening hours: nine to five."
+	at, hours := strings.Index(content, said), strings.Index(content, "Opening")
+	for _, test := range []struct {
+		name, claim string
+		from, to    int
+		status      verify.Status
+		finding     verify.ClaimFinding
+		unit        verify.Unit
+	}{
+		{"in place", claim, at, at + len(said), verify.Verified, verify.Supported, ""},
+		{"in octets", claim, octets, octets + len(said), verify.Verified, verify.Supported, verify.UnitOctet},
+		{"another number", "Every template emits at most 3 canonical question per document.", at, at + len(said), verify.Verified, verify.Doubtful, ""},
+		{"beyond the text", claim, 1234, 1380, verify.ExcerptMismatch, verify.NotChecked, ""},
+		{"ending beyond it", claim, at, 1380, verify.ExcerptMismatch, verify.NotChecked, ""},
+		{"off by five", claim, at + 5, at + len(said) + 5, verify.ExcerptMismatch, verify.NotChecked, ""},
+		{"off by five, too early", claim, at - 5, at + len(said) - 5, verify.ExcerptMismatch, verify.NotChecked, ""},
+		{"over other words", claim, hours, len(content), verify.Verified, verify.Doubtful, ""},
+	} {
+		w := newWorld(t)
+		w.page("/source", "text/html; charset=utf-8", html)
+		b := fmt.Sprintf(`{"run_id":"123","agent_id":"agent.example/v1","emitted_at":"2026-04-28T10:00:00Z","claims":[{"claim_id":"c1","text":%q,`+
+			`"sources":[{"url":"%s/source","retrieved_at":"2026-04-28T09:55:00Z","hash":"%s","excerpt_offset":[%d,%d]}],"confidence":"high"}]}`,
+			test.claim, w.origin, snapshot.Hash([]byte(html)), test.from, test.to)
+		r := must(t)(w.verifier().Bytes(t.Context(), []byte(b), &verify.BytesOptions{Name: "first.json"}))
+		got := r.Claims[0]
+		if found := got.Sources[0].Result; found.Status != test.status || found.Unit != test.unit || got.Finding != test.finding || r.Input != "first.json" ||
+			test.status == verify.Verified && (r.State != verify.Valid || r.Level.Observed != 2) {
+			t.Errorf("%s: the source is %s (%s), the claim %s, at level %d, want %s (%s), %s, 2:\n%s",
+				test.name, found.Status, found.Unit, got.Finding, r.Level.Observed, test.status, test.unit, test.finding, text(r))
+		}
 	}
 }
 

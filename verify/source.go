@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -92,6 +93,7 @@ type comparison struct {
 	unchanged bool
 	text      *snapshot.Text
 	ready     *searched
+	claim     string        // for which the source is; empty: not known
 	explained *atomic.Int64 // of maxExplained
 	result    SourceResult
 }
@@ -187,6 +189,8 @@ func (c *comparison) compare(fetchErr error) SourceResult {
 		return c.compareExcerpt()
 	case cs.ExcerptHash != "" && cs.ExcerptOffset != nil:
 		return c.compareExcerptHash()
+	case cs.ExcerptOffset != nil && c.unchanged && !c.advisory():
+		return c.takeSlice()
 	case c.unchanged:
 		return c.is(VerifiedHashOnly, "The source is unchanged; no excerpt was recorded.")
 	case c.textUnchanged():
@@ -288,6 +292,99 @@ func (c *comparison) compareExcerptHash() SourceResult {
 	return c.is(ExcerptMismatch, "The source is unchanged and has something else where the excerpt is said to stand.")
 }
 
+// takeSlice takes for the excerpt what stands in its place in an unchanged source, where nothing else was recorded of
+// it. It has to be in the text and to begin and end with words. Where several units fit, it is the one whose slice has
+// most of the claim's words.
+func (c *comparison) takeSlice() SourceResult {
+	at, outside := c.cs.ExcerptOffset, true
+	var best SourceResult
+	most := -1.
+	for _, unit := range []Unit{UnitText, UnitOctet, UnitUTF16} {
+		slice, start, ok := c.slice(unit, at)
+		if !ok {
+			continue
+		}
+		outside = false
+		if !c.hasWholeWords(slice, start) {
+			continue
+		}
+		if share := sharedWords(c.claim, slice); share > most {
+			c.result.Unit, c.result.Match = "", nil
+			if unit != UnitText {
+				if !c.setUnit(unit, slice, start) {
+					continue
+				}
+			} else {
+				c.setMatch(snapshot.Match{Start: at[0], End: at[1], How: snapshot.MatchExact, Count: 1})
+			}
+			most, best = share, c.result
+		}
+		if c.options.TextProfile == manifest.TextProfile {
+			break
+		}
+	}
+	switch {
+	case most >= 0:
+		c.result = best
+		return c.is(Verified, "What stands in the recorded place is the excerpt.")
+	case outside:
+		return c.is(ExcerptMismatch, "The recorded place lies outside of the source's text.")
+	}
+	return c.is(ExcerptMismatch, "The recorded place begins or ends inside a word of the source: it is not its excerpt's.")
+}
+
+// slice returns what stands at a place that counts in a unit, and where that begins in the text; negative: octets do
+// not say.
+func (c *comparison) slice(unit Unit, at *manifest.Range) (slice string, start int, ok bool) {
+	start, end := at[0], at[1]
+	if start < 0 || end <= start {
+		return "", 0, false
+	}
+	switch unit {
+	case UnitOctet:
+		if end > len(c.snap.Octets) || !utf8.Valid(c.snap.Octets[start:end]) {
+			return "", 0, false
+		}
+		return string(c.snap.Octets[start:end]), -1, true
+	case UnitUTF16:
+		var okEnd bool
+		start, ok = fromUTF16(c.text.Content, start)
+		if end, okEnd = fromUTF16(c.text.Content, end); !ok || !okEnd {
+			return "", 0, false
+		}
+	default:
+	}
+	slice, ok = snapshot.Slice(c.text.Content, start, end)
+	return slice, start, ok
+}
+
+// hasWholeWords reports whether a slice that begins there in the text, or negative: anywhere in the document, begins
+// and ends with whole words.
+func (c *comparison) hasWholeWords(slice string, start int) bool {
+	before, after := string(c.snap.Octets), ""
+	if start < 0 {
+		before, after = before[:c.cs.ExcerptOffset[0]], before[c.cs.ExcerptOffset[1]:]
+	} else {
+		before, _ = snapshot.Slice(c.text.Content, 0, start)
+		after = c.text.Content[min(len(before)+len(slice), len(c.text.Content)):]
+	}
+	first, _ := utf8.DecodeRuneInString(slice)
+	last, _ := utf8.DecodeLastRuneInString(slice)
+	previous, _ := utf8.DecodeLastRuneInString(before)
+	next, _ := utf8.DecodeRuneInString(after)
+	return !unicode.IsSpace(first) && !unicode.IsSpace(last) && !isInsideWord(previous, first) && !isInsideWord(last, next)
+}
+
+// isInsideWord reports whether two characters that follow each other are of one word, in scripts that part words.
+func isInsideWord(a, b rune) bool {
+	return !isNoLetter(a) && !isNoLetter(b) && !unicode.In(a, unpartedScripts...) && !unicode.In(b, unpartedScripts...)
+}
+
+var unpartedScripts = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Yi, unicode.Thai, unicode.Lao,
+	unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
+}
+
 // advisory reports whether programs differ in what the source's text is, so that what is not in it proves nothing.
 func (c *comparison) advisory() bool { return c.text.Profile != snapshot.TextProfile }
 
@@ -337,31 +434,25 @@ func (c *comparison) isInPlace() bool {
 		return false
 	}
 	known := c.options.TextProfile == manifest.TextProfile
-	if slice, ok := snapshot.Slice(c.text.Content, at[0], at[1]); ok && c.isExcerpt(slice) {
-		if !known {
-			c.result.Unit = UnitText
+	for _, unit := range []Unit{UnitText, UnitOctet, UnitUTF16} {
+		slice, start, ok := c.slice(unit, at)
+		switch {
+		case !ok || !c.isExcerpt(slice):
+		case unit == UnitText:
+			if !known {
+				c.result.Unit = UnitText
+			}
+			c.setMatch(snapshot.Match{
+				Start: at[0], End: at[1], How: snapshot.MatchExact, Count: max(1, strings.Count(c.text.Content, slice)),
+				Cut: snapshot.IsCut(c.text.Content, at[0], at[1]),
+			})
+			return true
+		default:
+			return c.setUnit(unit, slice, start)
 		}
-		c.setMatch(snapshot.Match{
-			Start: at[0], End: at[1], How: snapshot.MatchExact, Count: max(1, strings.Count(c.text.Content, slice)),
-			Cut: snapshot.IsCut(c.text.Content, at[0], at[1]),
-		})
-		return true
-	}
-	if known {
-		return false
-	}
-	if at[1] <= len(c.snap.Octets) {
-		if slice := string(c.snap.Octets[at[0]:at[1]]); utf8.ValidString(slice) && c.isExcerpt(slice) {
-			return c.setUnit(UnitOctet, slice, -1)
+		if known {
+			break
 		}
-	}
-	start, ok := fromUTF16(c.text.Content, at[0])
-	end, okEnd := fromUTF16(c.text.Content, at[1])
-	if !ok || !okEnd {
-		return false
-	}
-	if slice, ok := snapshot.Slice(c.text.Content, start, end); ok && c.isExcerpt(slice) {
-		return c.setUnit(UnitUTF16, slice, start)
 	}
 	return false
 }

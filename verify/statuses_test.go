@@ -318,8 +318,8 @@ func TestStatuses(t *testing.T) {
 			}
 			w.put(m, s, cite)
 		}},
-		{"level-not-met: an excerpt left out without a word", verify.Invalid, edit(func(m *manifest.Manifest) {
-			m.Claims[0].Sources[0].Excerpt, m.Claims[0].Sources[0].ExcerptHash = nil, ""
+		{"level-not-met: an offset left out without a word", verify.Invalid, edit(func(m *manifest.Manifest) {
+			m.Claims[0].Sources[0].ExcerptOffset = nil
 		})},
 		{"level-not-met: promised and not announced", verify.Invalid, func(w *world) {
 			w.announce(answer, manifest.Announcement{URL: w.origin + "/source"})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/url"
 	"slices"
@@ -308,8 +309,13 @@ func (f *Freshness) compare(
 	now := time.Now()
 	statuses := make([]store.PinStatus, 0, len(pins))
 	var incidents []verify.Incident
+	away := map[string]bool{} // answers whose manifests say that the source could not be read, and it can
 	for i := range pins {
 		p := &pins[i]
+		ofAnswer := strings.Contains(p.Path, "/cite/") // its run's is built with it
+		if snap != nil && snap.Whole() && ofAnswer && p.Claim.Hash == "" && p.Source.Hash == "" {
+			away[p.AnswerID] = true
+		}
 		// That a source could not be reached says nothing of it.
 		if p.Status != "" && failedAs(failed, snapshot.Unreachable) && job.Failures < recheckPatience-1 {
 			continue
@@ -335,7 +341,15 @@ func (f *Freshness) compare(
 			return err
 		}
 	}
-	return f.options.Store.SetStatuses(ctx, job.Tenant, statuses)
+	if err := f.options.Store.SetStatuses(ctx, job.Tenant, statuses); err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(away)) {
+		if err := f.options.Store.PublishAgain(ctx, job.Tenant, id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // incident is the record of what failed.

@@ -140,6 +140,33 @@ func TestFreshnessPublished(t *testing.T) {
 	}
 }
 
+// A source that was away when the manifest was built is read again, and another revision says what was found, once.
+func TestFreshnessAway(t *testing.T) {
+	web := site(t, map[string]string{})
+	s := newStore(t)
+	h := publishes(t, s, 3)
+	put(t, s, published(cites(t, "ans_1", "run_1", web.URL+"/tides"))...)
+	start(t, h.publishing(t, nil).Run)
+	path := h.path(t, "run_1", "ans_1")
+	if m := h.served(t, path); m.Sources[0].Hash != "" || m.Sources[0].Unavailable != string(verify.Gone) {
+		t.Fatalf("%+v", m.Sources[0])
+	}
+	web.set("/tides", tidePage)
+	checks(t, s, func(o *watch.FreshnessOptions) { o.Origin = h.Origin })
+	until(t, "there is another revision", func() bool {
+		code, _ := h.get(t, path+".2")
+		return code != http.StatusNotFound
+	})
+	m := h.served(t, path+".2")
+	if m.Supersedes != h.Origin+path || m.Sources[0].Hash == "" || m.Claims[0].Sources[0].Excerpt == nil {
+		t.Errorf("supersedes %q: %+v, %+v", m.Supersedes, m.Sources[0], m.Claims[0].Sources[0])
+	}
+	becomes(t, s, "ans_1", verify.Verified)
+	if code, _ := h.get(t, path+".3"); code != http.StatusNotFound {
+		t.Errorf("a third revision answers %d", code)
+	}
+}
+
 // A source that is away says nothing; one that is gone, or does not want to be read, says that.
 func TestFreshnessUnread(t *testing.T) {
 	web := site(t, map[string]string{"/robots.txt": "User-agent: *\nDisallow: /private\n", "/page": tidePage, "/private": tidePage, "/later": tidePage})

@@ -55,6 +55,7 @@ type PublishingOptions struct {
 	// Resolve keeps an answer in which addresses that only redirect (wire.IsRedirect) were replaced by where they lead,
 	// as BackfillOptions.Store does; its manifest is built once the store has it. Nil: they stay as they are.
 	Resolve func(ctx context.Context, call *store.Call) error
+	Excerpts  manifest.Excerpts   // whose words are published; empty: manifest.ExcerptsPublic
 	// says that there are events to be relayed (bus.Bus.Wake); nil: that is found out by itself, later
 	Wake    func()
 	Logger  *slog.Logger          // nil: nothing is logged
@@ -350,6 +351,7 @@ func (p *Publishing) build(ctx context.Context, job *store.Publication, what *pu
 	b := manifest.Builder{
 		Self: publisher.URL(job.Path), RunID: job.Pub, AgentID: publisher.Agent(), By: manifest.ByObserver,
 		Read: p.reader(job.Tenant), Texts: p.options.Texts, Salt: job.Salt,
+		Excerpts: p.options.Excerpts,
 	}
 	if job.Supersedes != "" {
 		b.Supersedes = publisher.URL(job.Supersedes)

@@ -33,6 +33,7 @@ const localAgent = "localhost"
 // manifestBuildFlags are the flags of ibid manifest build.
 type manifestBuildFlags struct {
 	self, agent, run      string
+	excerpts              string // a manifest.Excerpts
 	noFetch, sign, bundle bool
 	allow                 server.Networks // only the networks that may be reached
 	tenant                string
@@ -76,6 +77,10 @@ Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 	flags.BoolVar(&f.noFetch, "no-fetch", false, "read no source: the manifest has no hashes then")
 	flags.BoolVar(&f.sign, "sign", false, "sign it with the newest key of --data, and print a bundle")
 	flags.BoolVar(&f.bundle, "bundle", false, "print a stored bundle")
+	f.excerpts = string(manifest.ExcerptsPublic)
+	addChoice(cmd, server.OneOf(&f.excerpts, "WHOSE", string(manifest.ExcerptsPublic), string(manifest.ExcerptsAll),
+		string(manifest.ExcerptsNone)), "publish-excerpts",
+		"`WHOSE` words it has: public of sources with a web address, all, or none; of others only hashes")
 	server.AddNetFlag(cmd.Flags(), &f.allow)
 	flags.StringVar(&f.tenant, "tenant", store.DefaultTenant, "whose stored answer: `TENANT`")
 	addStoreFlags(cmd, c)
@@ -139,6 +144,7 @@ func (b *manifestBuild) agent() string {
 // build makes the manifest.
 func (b *manifestBuild) build(ctx context.Context, sub *manifestSubject) (*manifest.Manifest, error) {
 	builder := manifest.Builder{
+		Excerpts: manifest.Excerpts(b.flags.excerpts),
 		Self: b.flags.self, RunID: cmp.Or(b.flags.run, sub.run), AgentID: b.agent(), By: manifest.ByObserver,
 		BodyHash: sub.bodyHash, MediaType: sub.mediaType,
 	}
