@@ -17,7 +17,8 @@ func comparableNumbers(a, b *Value) bool {
 	case ka == unitNone && kb == unitPercent:
 		return a.Number <= 1
 	}
-	return ka == unitCount && kb == unitNone || ka == unitNone && kb == unitCount
+	// A part of something is no count.
+	return (ka == unitCount && kb == unitNone || ka == unitNone && kb == unitCount) && (a.Number < 1) == (b.Number < 1)
 }
 
 // roundShare bounds what trailing zeros may stand for: 5,000 may be 5,200 but 2,000 is not 2,400.
@@ -186,4 +187,38 @@ func (v *Value) agrees(e *Value) bool {
 		said.Bound = 0 // more than 300 are not 412
 	}
 	return sameNumber(v, &said, roundingSlack(v, &said))
+}
+
+// sameQuantity reports whether a number of the evidence is the claim's.
+func sameQuantity(v, e *Value) bool {
+	return e.Kind == ValueNumber && v.Bound*e.Bound >= 0 &&
+		(comparableNumbers(v, e) && sameNumber(v, e, roundingSlack(v, e)) || sameFigure(v, e) && !otherUnit(v, e))
+}
+
+// roundingSlack is how far the number of a claim may be from the evidence's and still be the same: the rounding that the
+// claim shows. A claim that gives more figures than its evidence does is no rounding.
+func roundingSlack(claim, evidence *Value) float64 {
+	switch {
+	case claim.Unit.Name != evidence.Unit.Name && claim.Unit.Kind == evidence.Unit.Kind && claim.Unit.Kind != unitCount:
+		return max(claim.slack(), evidence.slack())
+	case claim.Approximate:
+		return max(claim.Digits, min(2*claim.Round, claim.slack()))
+	case claim.Round > 1.5*evidence.Round && claim.Written >= 1000:
+		return claim.slack()
+	}
+	return claim.Digits
+}
+
+// otherUnit reports whether two numbers have units of one kind, or money, that differ.
+func otherUnit(a, b *Value) bool {
+	switch a.Unit.Kind {
+	case unitNone, unitCount, unitOrdinal:
+		return false
+	case unitPercent:
+		return b.Unit.Kind == unitPoints
+	case unitPoints:
+		return b.Unit.Kind == unitPercent
+	default:
+		return a.Unit.Kind == b.Unit.Kind && a.Unit.Name != b.Unit.Name
+	}
 }

@@ -22,6 +22,8 @@ const (
 	ConflictName     ConflictKind = "name"     // another name; only [Changed] says it
 	ConflictNegation ConflictKind = "negation" // one side denies what the other says
 	ConflictAntonym  ConflictKind = "antonym"  // one side has the opposite word: rose, fell
+	ConflictModality ConflictKind = "modality" // one side says what the other only plans, alleges or thinks possible
+	ConflictRole     ConflictKind = "role"     // who does it to whom, what is first, what is the cause: the other way round
 )
 
 // InClaim is the Passage of an [Excerpt] that stands in the claim.
@@ -618,20 +620,25 @@ func (p *statementPair) denials() {
 }
 
 func (p *statementPair) denial(denying, saying *statement, negations []placedValue) {
-	if negative(saying.text, &saying.text.sentences[saying.sentence], denyingWord) || p.opposed() {
+	if saying.text.negative(&saying.text.sentences[saying.sentence], denyingWord) || p.opposed() {
 		return
 	}
 	for _, n := range negations {
-		weights, total := focus(denying.text, n.index)
-		shared := sharedWeight(weights, func(key uint32) bool { return p.shared[key] })
+		weights, total := denying.text.focus(n.index)
+		shared := 0.
+		for key, weight := range weights {
+			if p.shared[key] {
+				shared += weight
+			}
+		}
 		if total == 0 || shared < polarFocus*total {
 			continue
 		}
-		span := saying.text.extent(saying.sentence, deniedKeys(denying.text, n.index))
+		span, _ := saying.text.extent(saying.sentence, weights)
 		if denying == p.a {
-			p.add(ConflictNegation, n.denied(), span)
+			p.add(ConflictNegation, n.whole(), span)
 		} else {
-			p.add(ConflictNegation, span, n.denied())
+			p.add(ConflictNegation, span, n.whole())
 		}
 		p.found[len(p.found)-1].Note = fmt.Sprintf(
 			"possible conflict: negation: only one side denies %s", denying.text.quoted(n.Value),

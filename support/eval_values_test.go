@@ -176,10 +176,11 @@ func alterNegation(pair *evalRow) string {
 	return pair.Claim[:at[1]] + " not" + pair.Claim[at[1]:]
 }
 
-// The floors of TestEvalChanged: what was measured, less a point and a half. The goals were .95 and .05.
+// The floors of TestEvalChanged: what was measured, less a point. The goals were .95, .04 and .15.
 const (
-	leastChanged       = .92
-	mostFalselyFlagged = .06
+	leastChanged       = .94
+	mostFalselyFlagged = .04
+	mostFalselyOfAll   = .153
 )
 
 // shares counts how often something was so, by row.
@@ -261,6 +262,9 @@ func TestEvalChanged(t *testing.T) {
 	table.log(t)
 	if got := table.of("changed"); got < leastChanged {
 		t.Errorf("%.3f of the changes are flagged; want %v", got, leastChanged)
+	}
+	if got := table.of("falsely: all labelled supported"); got > mostFalselyOfAll {
+		t.Errorf("%.3f of all unchanged claims are flagged; want at most %v", got, mostFalselyOfAll)
 	}
 	if got := table.of("falsely"); got > mostFalselyFlagged {
 		t.Errorf("%.3f of the unchanged claims are flagged; want at most %v", got, mostFalselyFlagged)

@@ -17,6 +17,8 @@ var (
 	lackWords = lists["cue-lack"]
 	notOnly   = lists["not-only"]
 	noDoubt   = lists["no-doubt"]
+
+	modalWords = lists["modal"]
 )
 
 // names appends the names of the text: runs of capitalised words, with the small words that stand inside names. What is
@@ -149,19 +151,22 @@ func (r *valueReader) negation(i int) int {
 	if next == i {
 		return i
 	}
+	r.operator(Value{Kind: ValueNegation}, i, next)
+	return next
+}
+
+// operator adds a value of the tokens from i to next that says something of the rest of its clause.
+func (r *valueReader) operator(v Value, i, next int) {
 	end := next
 	for end < len(r.tokens) && end-next < maxScope && r.sameSentence(i, end) && !breaks.has(r.low(end)) {
 		end++
 	}
-	scope := ibid.Span{Start: r.tokens[next-1].end, End: r.tokens[next-1].end}
+	v.Span = ibid.Span{Start: r.tokens[i].start, End: r.tokens[next-1].end}
+	v.Scope = ibid.Span{Start: v.Span.End, End: v.Span.End}
 	if end > next {
-		scope = ibid.Span{Start: r.tokens[next].start, End: r.tokens[end-1].end}
+		v.Scope = ibid.Span{Start: r.tokens[next].start, End: r.tokens[end-1].end}
 	}
-	r.out = append(
-		r.out,
-		Value{Kind: ValueNegation, Span: ibid.Span{Start: r.tokens[i].start, End: r.tokens[next-1].end}, Scope: scope},
-	)
-	return next
+	r.out = append(r.out, v)
 }
 
 // negationCue returns the token behind the words that negate, beginning at token i; i if they do not.
@@ -187,21 +192,33 @@ func (r *valueReader) negationCue(i int) int {
 	return i
 }
 
-// degree reads a word that has an opposite.
+// modality reads a word that says that what follows is possible, planned or alleged, or certain.
+func (r *valueReader) modality(i int) int {
+	class := modalWords[r.low(i)].name
+	if token := r.at(i); class == "" || token.upper && !token.caps && !token.opens {
+		return i
+	}
+	r.operator(Value{Kind: ValueModality, Words: []string{class}}, i, i+1)
+	return i + 1
+}
+
+// degree reads a word, or two, that has an opposite.
 func (r *valueReader) degree(i int) int {
 	token := r.at(i)
 	if token.kind != wordToken || token.upper && !token.opens {
 		return i
 	}
-	own, opposite, ok := strings.Cut(oppositeWords[token.low].name, "|")
-	if !ok || r.boundsNumber(i) {
+	name, next := oppositeWords[token.low+" "+r.low(i+1)].name, i+2
+	if name == "" {
+		name, next = oppositeWords[token.low].name, i+1
+	}
+	if name == "" || r.boundsNumber(i) {
 		return i
 	}
-	r.out = append(
-		r.out,
-		Value{Kind: ValueDegree, Span: ibid.Span{Start: token.start, End: token.end}, Words: []string{own, opposite}},
-	)
-	return i + 1
+	r.out = append(r.out, Value{
+		Kind: ValueDegree, Span: ibid.Span{Start: token.start, End: r.tokens[next-1].end}, Words: strings.Split(name, "|"),
+	})
+	return next
 }
 
 // boundsNumber reports whether token i belongs to a number's bound: "more than 5", "at least 5".

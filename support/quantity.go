@@ -29,6 +29,7 @@ var (
 	aboutWords   = lists["about"]
 	boundWords   = lists["bound"]
 	thanWords    = lists["than"]
+	boundBehind  = lists["bound-behind"]
 	determiners  = lists["determiner"]
 	countedNouns = lists["count"]
 )
@@ -124,6 +125,9 @@ func (r *valueReader) quantity(i int) int {
 		return i // "one" is a pronoun more often than a number
 	}
 	r.qualify(&v, i)
+	if b := boundBehind[r.low(next)+" "+r.low(next+1)].number; b != 0 && v.Bound == 0 {
+		v.Bound = int(b)
+	}
 	v.Span = ibid.Span{Start: r.tokens[i].start, End: r.tokens[next-1].end}
 	v.figure = v.Span
 	if r.kind(at) == numberToken {
@@ -446,6 +450,9 @@ func (r *valueReader) qualify(v *Value, i int) {
 			return
 		case low == "than" && at > 0:
 			v.Bound = int(thanWords[r.low(at-1)].number)
+			if low := r.low(at - 2); low == "no" || low == "not" {
+				v.Bound = -v.Bound
+			}
 			return
 		case low == "to" && at > 0 && (r.low(at-1) == "close" || r.low(at-1) == "up"):
 			if r.low(at-1) == "up" {
@@ -454,6 +461,9 @@ func (r *valueReader) qualify(v *Value, i int) {
 			}
 		case int(boundWords[low].number) != 0:
 			v.Bound = int(boundWords[low].number)
+			if low := r.low(at - 1); low == "not" || low == "never" || low == "cannot" {
+				v.Bound = -v.Bound
+			}
 			return
 		case low != "." && low != "at" && low != "an" && low != "a" && low != "the":
 			return

@@ -23,6 +23,7 @@ const (
 	ValueName     ValueKind = "name"     // Words
 	ValueNegation ValueKind = "negation" // denies what stands in Scope
 	ValueDegree   ValueKind = "degree"   // a word that has an opposite: rise, first, allowed
+	ValueModality ValueKind = "modality" // says that what stands in Scope is possible, planned or alleged; Words: which
 )
 
 // UnitKind is what a unit measures: empty for a bare number, else count, ordinal, percent, points, length, mass, time,
@@ -164,6 +165,9 @@ func (r *valueReader) valueAt(i int, words bool) int {
 		next = r.negation(i)
 	}
 	if next <= i && words {
+		next = r.modality(i)
+	}
+	if next <= i && words {
 		next = r.degree(i)
 	}
 	return next
@@ -228,7 +232,12 @@ type valueToken struct {
 	glued      bool   // no white space before it
 	opens      bool   // the first word of its sentence
 	sentence   int
+	pos        int     // how far from the text's beginning, in words; what parts clauses and sentences is farther
+	key        uint32  // of a word that says what a sentence is about; 0: it is none
+	weight     float64 // how rare the word is
 }
+
+func (t *valueToken) span() ibid.Span { return ibid.Span{Start: t.start, End: t.end} }
 
 // valueTokens cuts a text into words, figures and signs, in time linear in it.
 func valueTokens(text string) []valueToken {
@@ -540,9 +549,10 @@ const conceptWeight = .5
 
 // topicOf returns the key of a word, the same for words that say the same of a value (tall, height), and its weight.
 func topicOf(low string) (key uint32, weight float64) {
-	word := stem([]byte(foldWord(withoutPossessive(low))))
+	low = foldWord(withoutPossessive(low))
+	word := stem([]byte(cmp.Or(lists["same"][low].name, low)))
 	weight = english().weight(hash(word) &^ 1)
-	if concept := conceptOf(string(word)); concept != "" {
+	if concept := cmp.Or(conceptOf(string(word)), sideOf(low)); concept != "" {
 		return conceptKey(concept), min(weight, conceptWeight)
 	}
 	return hash(word) &^ 1, weight
@@ -582,42 +592,45 @@ func readValuedText(language string, pieces ...piece) *valuedText {
 	t := &valuedText{text: joined(pieces), pieces: pieces}
 	t.readPieces(language)
 	t.places = make([]int, len(t.values))
-	value, name := 0, ibid.Span{}
+	value, name, pos := 0, ibid.Span{}, 0
 	covered := 0 // bytes before it belong to a number or a date
 	for i := range t.tokens {
 		token := &t.tokens[i]
-		if len(t.sentences) == 0 || t.tokens[t.sentences[len(t.sentences)-1].tokens[0]].sentence != token.sentence {
+		if n := len(t.sentences); n == 0 || t.tokens[t.sentences[n-1].tokens[0]].sentence != token.sentence {
 			t.sentences = append(t.sentences, valuedSentence{
-				span: ibid.Span{
-					Start: token.start,
-				},
+				span:   ibid.Span{Start: token.start},
 				tokens: [2]int{i, i},
 				terms:  [2]int{len(t.terms), len(t.terms)},
 				values: [2]int{value, value},
 			})
+			pos += sentenceDistance
 		}
+		if clauseWords.has(token.low) {
+			pos += clauseDistance
+		}
+		if token.kind != signToken {
+			pos++
+		}
+		token.pos = pos
 		for value < len(t.values) && t.values[value].Span.Start <= token.start {
 			v := &t.values[value]
 			t.places[value] = i
-			switch v.Kind {
-			case ValueNumber:
+			switch {
+			case v.Kind == ValueNumber && v.Unit.Kind == unitCount:
+				covered = token.end // the noun says what is counted
+			case v.Kind == ValueName && !v.Unsure:
+				name = v.Span
+			case v.Kind == ValueNumber, v.Kind == ValueDate, v.Kind == ValueNegation, v.Kind == ValueModality:
 				covered = v.Span.End
-				if v.Unit.Kind == unitCount {
-					covered = token.end // the noun says what is counted
-				}
-			case ValueDate, ValueNegation, ValueDegree:
-				covered = v.Span.End
-			case ValueName:
-				if !v.Unsure {
-					name = v.Span
-				}
 			}
 			value++
 		}
 		s := &t.sentences[len(t.sentences)-1]
 		if token.kind == wordToken && token.start >= covered && !smallWords.has(token.low) {
-			key, weight := topicOf(token.low)
-			t.terms = append(t.terms, topicTerm{key: key, weight: weight, token: i, name: token.start < name.End})
+			token.key, token.weight = topicOf(token.low)
+			t.terms = append(t.terms, topicTerm{token.key, token.weight, i, token.start < name.End})
+		} else if token.kind == numberToken {
+			token.key, token.weight = hashString(token.low)|1, weightFigure
 		}
 		s.span.End = token.end
 		s.tokens[1], s.terms[1], s.values[1] = i+1, len(t.terms), value
@@ -627,6 +640,25 @@ func readValuedText(language string, pieces ...piece) *valuedText {
 	}
 	return t
 }
+
+// weightFigure is what a figure weighs among the words around a value.
+const weightFigure = .8
+
+// How much farther apart words are that a clause's or a sentence's end stands between.
+const (
+	clauseDistance   = 4
+	sentenceDistance = 10
+)
+
+// token returns token i; outside of the text a sign.
+func (t *valuedText) token(i int) valueToken {
+	if i < 0 || i >= len(t.tokens) {
+		return valueToken{kind: signToken}
+	}
+	return t.tokens[i]
+}
+
+func (t *valuedText) low(i int) string { return t.token(i).low }
 
 func (t *valuedText) weigh(s *valuedSentence) {
 	seen := make(map[uint32]bool, s.terms[1]-s.terms[0])

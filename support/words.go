@@ -3,6 +3,7 @@ package support
 import (
 	_ "embed"
 	"encoding/binary"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -53,9 +54,8 @@ func readLists(text string) map[string]wordList {
 			list = wordList{}
 			lists[fields[0]] = list
 		}
-		if sides := strings.Split(words, "|"); len(sides) == 2 {
-			list.addSide(sides[0], sides[1])
-			list.addSide(sides[1], sides[0])
+		if sides := strings.Split(words, "|"); len(sides) > 1 {
+			list.addSides(sides)
 			continue
 		}
 		var m meaning
@@ -87,16 +87,19 @@ func (l wordList) add(word string, m meaning) {
 	}
 }
 
-// addSide adds the words of one side of a pair of opposites. What they mean is the names of both sides, their own
-// first.
-func (l wordList) addSide(words, others string) {
-	own, other := strings.Fields(words), strings.Fields(others)
-	name, opposite := strings.Trim(own[0], "()"), strings.Trim(other[0], "()")
-	if name != own[0] {
-		own = own[1:]
+// addSides adds the words of each side of opposites. What they mean is the names of all sides, their own first.
+func (l wordList) addSides(sides []string) {
+	names := make([]string, len(sides))
+	for i, side := range sides {
+		names[i] = strings.Trim(strings.Fields(side)[0], "()")
 	}
-	for _, word := range own {
-		l.add(word, meaning{name: name + "|" + opposite})
+	for i, side := range sides {
+		name := strings.Join(append([]string{names[i]}, slices.Delete(slices.Clone(names), i, i+1)...), "|")
+		for word := range strings.FieldsSeq(side) {
+			if !strings.HasPrefix(word, "(") {
+				l.add(word, meaning{name: name})
+			}
+		}
 	}
 }
 

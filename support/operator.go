@@ -1,0 +1,325 @@
+package support
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+)
+
+// What is denied, planned or alleged is what stands behind a word that says so: its focus.
+const (
+	focusWords = 4 // the focus's words
+	// denialOverlap is the least share of the claim in the evidence's best sentence for a denial of the claim to count,
+	// and denialFocus the least share of what it denies, where the sentence has a word of refusal or lack.
+	denialOverlap = .2
+	denialFocus   = .15
+	// Unless it has saysDenied of the claim, the sentence has leastDenied of what the claim denies.
+	saysDenied  = .5
+	leastDenied = .4
+	// deniedOverlap and deniedFocus are the same for a denial of the evidence.
+	deniedOverlap = .5
+	deniedFocus   = .6
+	// alike is how near another sentence must come to the best one for its denials to count too.
+	alike = .7
+	// besideSentences is how many sentences before and behind the best one are looked at for a denial of besideWords of
+	// the same words.
+	besideSentences = 2
+	besideWords     = 2
+	// modalOverlap and modalFocus are the least shares for what is only possible, planned or alleged.
+	modalOverlap = .45
+	modalFocus   = .6
+)
+
+// operators compares what claim and evidence deny, and what they say is possible, planned or alleged.
+func (c *comparison) operators() {
+	claimDenies := slices.ContainsFunc(c.claim.sentences, func(s valuedSentence) bool {
+		return c.claim.negative(&s, negativeWord)
+	})
+	for i := range c.values {
+		switch v := &c.claim.values[i]; {
+		case v.Kind == ValueNegation && !c.speaksOfSource(v):
+			c.denial(i)
+		case v.Kind == ValueModality:
+			c.modal(i)
+		}
+	}
+	for i := range c.evidence.values {
+		if len(c.found) >= maxConflicts {
+			return
+		}
+		switch c.evidence.values[i].Kind {
+		case ValueNegation:
+			if !claimDenies {
+				c.deniedBy(i)
+			}
+		case ValueModality:
+			c.modalBy(i)
+		}
+	}
+}
+
+// focus returns the weights of the words behind a negation or modality of t.
+func (t *valuedText) focus(value int) (weights map[uint32]float64, total float64) {
+	weights = make(map[uint32]float64, focusWords)
+	v := &t.values[value]
+	for i := t.places[value]; i < len(t.tokens) && t.tokens[i].start < v.Scope.End && len(weights) < focusWords; i++ {
+		token := &t.tokens[i]
+		if token.key == 0 || token.start < v.Scope.Start || weights[token.key] != 0 {
+			continue
+		}
+		weights[token.key] = token.weight
+		total += token.weight
+	}
+	return weights, total
+}
+
+// denied reports whether a negation of its sentence denies token i.
+func (t *valuedText) denied(i int) bool {
+	s := &t.sentences[t.sentenceOf(i)]
+	return slices.ContainsFunc(t.values[s.values[0]:s.values[1]], func(v Value) bool {
+		return v.Kind == ValueNegation && v.Scope.Start <= t.tokens[i].start && t.tokens[i].end <= v.Scope.End
+	})
+}
+
+// share is how much of some words a sentence of the evidence has.
+func (c *comparison) share(weights map[uint32]float64, total float64, sentence int) float64 {
+	sum := 0.
+	s := &c.evidence.sentences[sentence]
+	for key, weight := range weights {
+		if slices.ContainsFunc(c.evidence.tokens[s.tokens[0]:s.tokens[1]], func(t valueToken) bool { return t.key == key }) {
+			sum += weight
+		}
+	}
+	return sum / max(total, 1e-9)
+}
+
+// claimShare is how much of some words the claim has.
+func (c *comparison) claimShare(weights map[uint32]float64, total float64) float64 {
+	sum := 0.
+	for key, weight := range weights {
+		if c.in[key] {
+			sum += weight
+		}
+	}
+	return sum / max(total, 1e-9)
+}
+
+// bestSentence is the sentence of the evidence that has most of some words of the claim, and of the claim.
+func (c *comparison) bestSentence(weights map[uint32]float64, total float64) (sentence int, share float64) {
+	sentence, most := -1, 0.
+	for i := range c.evidence.sentences {
+		has := c.share(weights, total, i)
+		if sum := has + 2*c.overlap[i]; sentence < 0 || sum > most {
+			sentence, most, share = i, sum, has
+		}
+	}
+	return sentence, share
+}
+
+// denial looks for what the claim denies in the evidence.
+func (c *comparison) denial(value int) {
+	keys, total := c.claim.focus(value)
+	best, share := c.bestSentence(keys, total)
+	if best < 0 || c.overlap[best] < denialOverlap || share < leastDenied && c.overlap[best] < saysDenied {
+		return
+	}
+	for i := range c.evidence.sentences {
+		s, same := &c.evidence.sentences[i], c.overlap[i] >= alike*c.overlap[best]
+		if !same && (i < best-besideSentences || i > best+besideSentences) {
+			continue
+		}
+		if c.denies(s, keys, !same) || same && share < denialFocus && c.evidence.negative(s, negativeWord) {
+			return
+		}
+	}
+	v := &c.claim.values[value]
+	span, place := c.evidence.extent(best, keys)
+	c.addSpan(ConflictNegation, v.whole(), c.claim.places[value], span, place)
+	c.note("negation: the claim denies %s, the source does not", c.claim.quoted(v))
+}
+
+func (c *comparison) note(format string, args ...any) {
+	c.found[len(c.found)-1].Note = fmt.Sprintf(format, args...)
+}
+
+// denies reports whether a sentence of the evidence denies one of some words. One that stands beside the sentence that
+// counts must deny besideWords of the claim's.
+func (c *comparison) denies(s *valuedSentence, keys map[uint32]float64, beside bool) bool {
+	for i := s.values[0]; i < s.values[1]; i++ {
+		if c.evidence.values[i].Kind != ValueNegation {
+			continue
+		}
+		denied, claimed := 0, 0
+		focus, _ := c.evidence.focus(i)
+		for key := range focus {
+			if keys[key] > 0 {
+				denied++
+			}
+			if keys[key] > 0 || c.in[key] {
+				claimed++
+			}
+		}
+		if denied > 0 && (!beside || claimed >= besideWords) {
+			return true
+		}
+	}
+	return false
+}
+
+// deniedBy looks for what the evidence denies in the claim.
+func (c *comparison) deniedBy(value int) {
+	v, place := &c.evidence.values[value], c.evidence.places[value]
+	keys, total := c.evidence.focus(value)
+	if total > 0 && c.overlap[c.evidence.sentenceOf(place)] >= deniedOverlap && c.claimShare(keys, total) >= deniedFocus {
+		span, at := c.claim.extent(c.claim.sentenceWith(keys), keys)
+		c.addSpan(ConflictNegation, span, at, v.whole(), place)
+		c.note("negation: the source denies %s, the claim does not", c.evidence.quoted(v))
+	}
+}
+
+// modal compares what the claim says is possible, planned or alleged with what the evidence says of it.
+func (c *comparison) modal(value int) {
+	v := &c.claim.values[value]
+	keys, total := c.claim.focus(value)
+	best, share := c.bestSentence(keys, total)
+	if best < 0 || total == 0 || c.overlap[best] < modalOverlap || share < modalFocus {
+		return
+	}
+	other := -1
+	s := c.evidence.sentences[best]
+	for i := s.values[0]; i < s.values[1]; i++ {
+		if e := &c.evidence.values[i]; e.Kind == ValueModality {
+			if e.Words[0] == "unreal" || !differentModality(v.Words[0], e.Words[0]) {
+				return
+			}
+			if focus, all := c.evidence.focus(i); c.claimShare(focus, all) >= modalFocus {
+				other = i
+			}
+		}
+	}
+	if other >= 0 {
+		e := &c.evidence.values[other]
+		c.addSpan(ConflictModality, v.Span, c.claim.places[value], e.Span, c.evidence.places[other])
+		return
+	}
+	if v.Words[0] == "planned" || v.Words[0] == "alleged" {
+		span, place := c.evidence.extent(best, keys)
+		c.addSpan(ConflictModality, v.Span, c.claim.places[value], span, place)
+		c.note("modality: the claim says %s, the source does not", c.claim.text[v.Span.Start:v.Span.End])
+	}
+}
+
+// modalBy looks for what the evidence says is possible, planned or alleged and the claim says is so.
+func (c *comparison) modalBy(value int) {
+	v, place := &c.evidence.values[value], c.evidence.places[value]
+	keys, total := c.evidence.focus(value)
+	sentence := c.evidence.sentenceOf(place)
+	if total == 0 || (v.Words[0] == "certain" || v.Words[0] == "suggested" || v.Words[0] == "unreal") || len(keys) < 2 || c.overlap[sentence] < modalOverlap || c.claimShare(keys, total) < modalFocus {
+		return
+	}
+	for i := range c.claim.values {
+		if kind := c.claim.values[i].Kind; kind == ValueModality || kind == ValueNegation {
+			return
+		}
+	}
+	for i := range c.evidence.sentences {
+		if i != sentence && c.overlap[i] >= alike*c.overlap[sentence] && c.share(keys, total, i) >= modalFocus {
+			return
+		}
+	}
+	span, at := c.claim.extent(c.claim.sentenceWith(keys), keys)
+	c.addSpan(ConflictModality, span, at, v.Span, place)
+	c.note("modality: the source says %s, the claim does not", c.evidence.text[v.Span.Start:v.Span.End])
+}
+
+// differentModality reports whether one of two modalities is not a way to say the other: what is planned will be.
+func differentModality(a, b string) bool {
+	return a != b && a != "unreal" && b != "unreal" && (a == "certain" && b != "planned" || b == "certain" && a != "planned")
+}
+
+// whole is a negation with what it denies.
+func (v *Value) whole() ibid.Span {
+	return ibid.Span{Start: v.Span.Start, End: max(v.Span.End, v.Scope.End)}
+}
+
+// quoted is what a negation denies, in quotation marks; the negation itself, if that is nothing.
+func (t *valuedText) quoted(v *Value) string {
+	text := t.text[v.Scope.Start:v.Scope.End]
+	if text == "" {
+		text = t.text[v.Span.Start:v.Span.End]
+	}
+	return `"` + strings.Join(strings.Fields(text), " ") + `"`
+}
+
+// extent is the part of a sentence from the first to the last of some words, and its first token; the sentence without
+// its last stop, if it has none.
+func (t *valuedText) extent(sentence int, keys map[uint32]float64) (span ibid.Span, place int) {
+	s := &t.sentences[sentence]
+	for i := s.tokens[0]; i < s.tokens[1]; i++ {
+		at := &t.tokens[i]
+		if at.key == 0 || keys[at.key] == 0 {
+			continue
+		}
+		if span.End == 0 {
+			span.Start, place = at.start, i
+		}
+		span.End = at.end
+	}
+	if span.End > 0 {
+		return span, place
+	}
+	span = s.span
+	for i := s.tokens[1] - 1; i > s.tokens[0] && t.tokens[i].kind == signToken; i-- {
+		span.End = t.tokens[i-1].end
+	}
+	return span, s.tokens[0]
+}
+
+// sentenceWith returns the sentence that has most of some words.
+func (t *valuedText) sentenceWith(weights map[uint32]float64) int {
+	best, most := 0, 0.
+	for i, s := range t.sentences {
+		sum := 0.
+		for _, token := range t.tokens[s.tokens[0]:s.tokens[1]] {
+			sum += weights[token.key]
+		}
+		if sum > most {
+			best, most = i, sum
+		}
+	}
+	return best
+}
+
+// negative reports whether a sentence has a negation, or one of some words.
+func (t *valuedText) negative(s *valuedSentence, word func(string) bool) bool {
+	return slices.ContainsFunc(t.values[s.values[0]:s.values[1]], func(v Value) bool { return v.Kind == ValueNegation }) ||
+		slices.ContainsFunc(t.tokens[s.tokens[0]:s.tokens[1]], func(t valueToken) bool {
+			return t.kind == wordToken && word(t.low)
+		})
+}
+
+var (
+	limitingWords = lists["limiting"]
+	sourceWords   = lists["of-source"]
+)
+
+// speaksOfSource reports whether a negation says what a source does not say, as no source does of itself.
+func (c *comparison) speaksOfSource(v *Value) bool {
+	return slices.ContainsFunc(c.claim.tokens, func(t valueToken) bool {
+		return t.start >= v.Span.Start && t.end <= v.Scope.End && sourceWords.has(t.low)
+	})
+}
+
+// negativeWord reports whether a word denies or limits what its sentence says.
+func negativeWord(low string) bool { return limitingWords.has(low) || denyingWord(low) }
+
+// denyingWord reports whether a word denies by itself.
+func denyingWord(low string) bool {
+	if rest, ok := strings.CutPrefix(low, "un"); ok {
+		return len(low) > 6 && rest[0] != 'i' && !strings.HasPrefix(rest, "der") && !strings.HasPrefix(rest, "ti") ||
+			denyingWords.has(low)
+	}
+	return strings.HasPrefix(low, "non") && len(low) > 5 || denyingWords.has(low)
+}
