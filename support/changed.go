@@ -125,6 +125,9 @@ func newComparison(claim, evidence *valuedText, language string) *comparison {
 			}
 		}
 	}
+	for i := range claim.tokens {
+		c.in[claim.tokens[i].key] = claim.tokens[i].key != 0 // figures too
+	}
 	for j := range evidence.values {
 		e := &evidence.values[j]
 		c.taken[j] = slices.ContainsFunc(claim.values[:c.values], func(v Value) bool { return v.saidBy(e) })
