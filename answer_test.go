@@ -60,7 +60,7 @@ func fullAnswer() *Answer {
 func randomAnswer(text string, next *rand.Rand) *Answer {
 	a := &Answer{Text: text, Model: "m", Complete: next.IntN(2) == 0, Finish: FinishStop}
 	boundary := func(i int) int {
-		for !isRuneStart(text, i) {
+		for !isBoundary(text, i) {
 			i++
 		}
 		return i

@@ -10,7 +10,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 )
 
 // Cite adds a citation by hand: that the words of s rest on the sources of refs. An empty s is a point, the place after
@@ -38,9 +37,10 @@ func (a *Answer) Cite(s Span, refs ...Ref) error {
 		func(x, y Ref) int { return cmp.Compare(a.sourceIndex(x.Source), a.sourceIndex(y.Source)) },
 	)
 	c.ID = citationID(a.Text, &c, func(id string) string { return a.Source(id).Key() })
-	c.ID = uniqueID(c.ID, func(id string) bool {
-		return slices.ContainsFunc(a.Citations, func(other Citation) bool { return other.ID == id })
-	})
+	taken := func(other Citation) bool { return other.ID == c.ID }
+	for id, n := c.ID, 2; slices.ContainsFunc(a.Citations, taken); n++ {
+		c.ID = id + "-" + strconv.Itoa(n)
+	}
 	at := len(a.Citations)
 	for at > 0 && compareCitations(&a.Citations[at-1], &c) > 0 {
 		at--
@@ -79,14 +79,12 @@ func badSpan(text string, s Span) string {
 		return "the text has " + strconv.Itoa(len(text)) + " bytes"
 	case s.End < s.Start:
 		return "the end is before the start"
-	case !isRuneStart(text, s.Start), !isRuneStart(text, s.End):
+	case !isBoundary(text, s.Start), !isBoundary(text, s.End):
 		return "a character is cut"
 	default:
 		return ""
 	}
 }
-
-func isRuneStart(text string, i int) bool { return i == len(text) || utf8.RuneStart(text[i]) }
 
 func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
@@ -145,31 +143,25 @@ func (a *Answer) firstUse() []int {
 // point.
 func order(a *Answer) {
 	slices.SortStableFunc(a.Citations, func(x, y Citation) int { return compareCitations(&x, &y) })
-	a.Sources = inOrder(a.Sources, a.firstUse())
-	sortRefs(a)
-}
-
-// inOrder returns the sources that are used, in that order, and then the others. It is a copy unless they stand so
-// already.
-func inOrder(sources []Source, used []int) []Source {
+	used := a.firstUse()
 	sorted := true
 	for k, i := range used {
 		sorted = sorted && k == i
 	}
-	if sorted {
-		return sources
-	}
-	out, cited := make([]Source, 0, len(sources)), make([]bool, len(sources))
-	for _, i := range used {
-		cited[i] = true
-		out = append(out, sources[i])
-	}
-	for i := range sources {
-		if !cited[i] {
-			out = append(out, sources[i])
+	if !sorted {
+		sources, cited := make([]Source, 0, len(a.Sources)), make([]bool, len(a.Sources))
+		for _, i := range used {
+			cited[i] = true
+			sources = append(sources, a.Sources[i])
 		}
+		for i := range a.Sources {
+			if !cited[i] {
+				sources = append(sources, a.Sources[i])
+			}
+		}
+		a.Sources = sources
 	}
-	return out
+	sortRefs(a)
 }
 
 // sortRefs orders the refs of each citation by source. Refs that are in order already are left alone, others are copied
@@ -224,15 +216,6 @@ func assignIDs(a *Answer, keyOf func(*Source) string) {
 		}
 		taken[c.ID] = true
 	}
-}
-
-// uniqueID returns id, or id with the first number that makes it unlike those that are taken.
-func uniqueID(id string, taken func(string) bool) string {
-	unique := id
-	for n := 2; taken(unique); n++ {
-		unique = id + "-" + strconv.Itoa(n)
-	}
-	return unique
 }
 
 // maxIDWords bounds how many bytes of a span go into an id: the span's numbers tell longer ones apart.

@@ -2,6 +2,7 @@ package ibid
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -127,24 +128,18 @@ func Stream(r io.Reader, opts *DecodeOptions) iter.Seq2[Event, error] {
 				_ = d.Close()
 			}
 			for _, e := range queue {
-				if !yield(e, d.streamError(e, err)) {
+				var failure error // of the last event: whether it came of reading or of the bytes
+				if e.Kind == EventAnswer && !errors.Is(err, io.EOF) {
+					failure = fmt.Errorf("read response: %w", err)
+				} else if e.Kind == EventAnswer {
+					_, failure = d.Answer()
+				}
+				if !yield(e, failure) {
 					return
 				}
 			}
 		}
 	}
-}
-
-// streamError returns the error to yield with an event: the last has it, whether it came of reading or of the bytes.
-func (d *Decoder) streamError(e Event, reading error) error {
-	if e.Kind != EventAnswer {
-		return nil
-	}
-	if !errors.Is(reading, io.EOF) {
-		return fmt.Errorf("read response: %w", reading)
-	}
-	_, err := d.Answer()
-	return err
 }
 
 // Decoder reads a response that is written to it. The zero value is ready to use; set the fields before the first
@@ -221,7 +216,10 @@ func (d *Decoder) Close() error {
 // is a *[DecodeError] if the response was damaged.
 func (d *Decoder) Answer() (*Answer, error) {
 	d.start()
-	a := d.fold.answer()
+	a := d.fold.final
+	if a == nil {
+		a = d.fold.build()
+	}
 	if d.damage != nil {
 		d.damage.Format = a.Format
 		return a, d.damage
@@ -234,8 +232,10 @@ func (d *Decoder) start() {
 		return
 	}
 	limits := d.Options.Limits.withDefaults()
-	d.fold = newFold(limits, d.OnEvent)
-	d.fold.provider, d.fold.providerFixed = d.Options.Provider, d.Options.Provider != ""
+	d.fold = &fold{
+		limits: limits, onEvent: d.OnEvent, provider: d.Options.Provider, providerFixed: d.Options.Provider != "",
+	}
+	d.fold.sources.fold = d.fold
 	d.frames.Emit = d.document
 	d.frames.MaxDocument = limits.Document
 	switch format := d.Options.Format; format {
@@ -268,7 +268,8 @@ func (d *Decoder) use(format string) {
 // generic says that no provider's format is known, and that all bytes are text.
 func (d *Decoder) generic() {
 	d.plain = true
-	d.fold.setGeneric()
+	d.fold.format = Generic
+	d.fold.provider = cmp.Or(d.fold.provider, Generic)
 }
 
 // next begins another response, which follows in the same input.
@@ -283,10 +284,19 @@ func (d *Decoder) next(f frame.Frame) {
 	d.use(format)
 }
 
+// op takes an operation of the parser.
 func (d *Decoder) op(op *wire.Op) {
 	if op.Kind == wire.End || op.Kind == wire.Error {
-		d.end(op)
-		return
+		cut := d.partial || d.damage != nil && errors.Is(d.damage.Err, ErrTruncated)
+		if !cut {
+			d.marked(op.Open && d.frames.Kind() != frame.JSON)
+		}
+		if op.Kind == wire.End {
+			d.ended = true
+			if cut {
+				return // what is cut off is not complete, even where the end of the input is the only end mark
+			}
+		}
 	}
 	d.fold.op(op)
 }
@@ -303,8 +313,9 @@ func (d *Decoder) document(f frame.Frame) {
 		d.op(&wire.Op{Kind: wire.End})
 		return
 	}
-	if d.isBehind(f) || d.Options.One && d.mark.sure() {
-		return
+	if d.mark.sure() && (d.Options.One || f.Err != nil && errors.Is(f.Err, frame.ErrTruncated) &&
+		!wire.Another(d.fold.format, d.fold.id, f.Event, f.Data)) {
+		return // what breaks off behind the end mark has nothing to do with the answer
 	}
 	d.count++
 	if d.mark.open {
@@ -396,7 +407,11 @@ func (d *Decoder) closeGeneric() {
 	}
 	d.text(d.raw)
 	d.raw, d.queue = nil, nil
-	switch text := d.fold.text(); {
+	text := ""
+	if c := d.fold.main(); c != nil {
+		text = c.text.String()
+	}
+	switch {
 	case d.damage != nil, d.fold.failure != nil:
 	case strings.TrimSpace(text) == "":
 		d.fail(ErrEmpty, "")
@@ -467,28 +482,6 @@ func (d *Decoder) End() (at int64, sure bool) {
 		return -1, false
 	}
 	return d.mark.at, !d.mark.open
-}
-
-// end takes an operation that ends the response.
-func (d *Decoder) end(op *wire.Op) {
-	cut := d.partial || d.damage != nil && errors.Is(d.damage.Err, ErrTruncated)
-	if !cut {
-		d.marked(op.Open && d.frames.Kind() != frame.JSON)
-	}
-	if op.Kind == wire.End {
-		d.ended = true
-		if cut {
-			return // what is cut off is not complete, even where the end of the input is the only end mark
-		}
-	}
-	d.fold.op(op)
-}
-
-// isBehind reports whether a document breaks off behind the end mark, of which it therefore is not known whether it was
-// sent whole, and has nothing to do with the answer.
-func (d *Decoder) isBehind(f frame.Frame) bool {
-	return f.Err != nil && d.mark.sure() && errors.Is(f.Err, frame.ErrTruncated) &&
-		!wire.Another(d.fold.format, d.fold.id, f.Event, f.Data)
 }
 
 // marked keeps the document that is being read as the end mark, unless there is a sure one, or the input itself has

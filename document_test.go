@@ -413,7 +413,7 @@ func BenchmarkDocument(b *testing.B) {
 		}
 		for i := range size.citations {
 			at := len(text) / size.citations * i
-			for !isRuneStart(text, at) {
+			for !isBoundary(text, at) {
 				at++
 			}
 			c := Citation{Span: Span{at, at + strings.IndexByte(text[at:], ' ')}, Covers: CoversClaim, Anchor: AnchorExact, Origin: OriginProvider}

@@ -2,11 +2,13 @@ package ibid
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -44,12 +46,6 @@ type fold struct {
 	first int // how many messages they had
 }
 
-func newFold(limits Limits, onEvent func(Event)) *fold {
-	f := &fold{limits: limits, onEvent: onEvent}
-	f.sources.fold = f
-	return f
-}
-
 // op takes one operation.
 func (f *fold) op(op *wire.Op) {
 	if f.row > 0 {
@@ -76,14 +72,6 @@ func (f *fold) op(op *wire.Op) {
 		}
 	case wire.SourceOp:
 		f.sources.add(op.Source)
-	default:
-		f.opResponse(op)
-	}
-}
-
-// opResponse takes an operation that is about the response as a whole.
-func (f *fold) opResponse(op *wire.Op) {
-	switch op.Kind {
 	case wire.Head:
 		f.head(op.Name, op.More)
 	case wire.Query:
@@ -103,15 +91,20 @@ func (f *fold) opResponse(op *wire.Op) {
 		f.complete = true
 	case wire.Error:
 		f.failure = &ProviderError{Code: validText(op.Name), Message: validText(op.More)}
-		f.failed()
+		c := f.main()
+		if c == nil {
+			c = f.candidate(0)
+		}
+		if c != nil {
+			c.finish = FinishError
+		}
 	case wire.Issue:
 		f.issue(op.Name, op.More)
 		if len(op.Raw) > 0 {
-			f.keepUnknown(op.Raw)
+			f.keep("unknown", op.Raw)
 		}
 	case wire.Meta:
-		f.meta(validText(op.Name), op.Raw)
-	default: // about one candidate
+		f.keep(validText(op.Name), op.Raw)
 	}
 }
 
@@ -131,30 +124,15 @@ func (f *fold) head(field, value string) {
 	case wire.HeadProvider:
 		set(&f.provider, f.providerFixed)
 	case wire.HeadCreated:
-		if t, ok := parseTime(value); ok {
-			f.created = t
+		if len(value) > 4 && value[4] == '-' { // else it is no date, which time.Parse says at the cost of an error
+			if t, err := time.Parse(time.RFC3339, value); err == nil {
+				f.created = t.UTC()
+				return
+			}
 		}
-	}
-}
-
-// parseTime reads RFC 3339 or Unix seconds.
-func parseTime(s string) (time.Time, bool) {
-	if len(s) > 4 && s[4] == '-' { // else it is no date, which time.Parse says at the cost of an error
-		if t, err := time.Parse(time.RFC3339, s); err == nil {
-			return t.UTC(), true
+		if sec, err := strconv.ParseFloat(value, 64); err == nil && sec > 0 && sec < 1<<40 {
+			f.created = time.Unix(int64(sec), 0).UTC()
 		}
-	}
-	if sec, err := strconv.ParseFloat(s, 64); err == nil && sec > 0 && sec < 1<<40 {
-		return time.Unix(int64(sec), 0).UTC(), true
-	}
-	return time.Time{}, false
-}
-
-// setGeneric says that no provider's format was recognised.
-func (f *fold) setGeneric() {
-	f.format = Generic
-	if f.provider == "" {
-		f.provider = Generic
 	}
 }
 
@@ -182,17 +160,6 @@ func (f *fold) addTool(t ToolCall) {
 	}
 }
 
-// failed says that the answer ended with an error.
-func (f *fold) failed() {
-	c := f.main()
-	if c == nil {
-		c = f.candidate(0)
-	}
-	if c != nil {
-		c.finish = FinishError
-	}
-}
-
 // issue reports something odd, once.
 func (f *fold) issue(code, detail string) {
 	is := Issue{Code: code, Detail: validText(detail)}
@@ -210,50 +177,31 @@ func (f *fold) issue(code, detail string) {
 	f.emit(Event{Kind: EventIssue, Issue: &is})
 }
 
-// meta keeps a provider's JSON under a name: the last of it.
-func (f *fold) meta(name string, raw []byte) {
-	if !f.metaRoom(len(raw)-len(f.metadata[name]), raw) {
+// keep keeps a provider's JSON under a name: the last of it, but of what has no meaning here all.
+func (f *fold) keep(name string, raw []byte) {
+	unknown := name == "unknown"
+	more := len(raw) + 1
+	if !unknown {
+		more = len(raw) - len(f.metadata[name])
+	}
+	switch {
+	case !json.Valid(raw):
+		return
+	case f.metaSize+more > f.limits.Metadata:
+		f.limit("metadata")
+		return
+	case unknown && len(f.unknown) > 0:
+		f.unknown = append(f.unknown, ',')
+	}
+	f.metaSize += more
+	if unknown {
+		f.unknown = append(f.unknown, validJSON(raw)...)
 		return
 	}
 	if f.metadata == nil {
 		f.metadata = map[string]json.RawMessage{}
 	}
-	f.metaSize += len(raw) - len(f.metadata[name])
 	f.metadata[name] = validJSON(raw)
-}
-
-// keepUnknown keeps the JSON of something without a meaning here: all of it.
-func (f *fold) keepUnknown(raw []byte) {
-	if !f.metaRoom(len(raw)+1, raw) {
-		return
-	}
-	if len(f.unknown) > 0 {
-		f.unknown = append(f.unknown, ',')
-	}
-	f.unknown = append(f.unknown, validJSON(raw)...)
-	f.metaSize += len(raw) + 1
-}
-
-// metaRoom reports whether raw is JSON and so much more metadata may be kept.
-func (f *fold) metaRoom(more int, raw []byte) bool {
-	if !json.Valid(raw) {
-		return false
-	}
-	if f.metaSize+more > f.limits.Metadata {
-		f.limit("metadata")
-		return false
-	}
-	return true
-}
-
-// outMetadata returns the metadata as the answer has it.
-func (f *fold) outMetadata() map[string]json.RawMessage {
-	if len(f.unknown) == 0 {
-		return maps.Clone(f.metadata)
-	}
-	out := map[string]json.RawMessage{"unknown": slices.Concat([]byte{'['}, f.unknown, []byte{']'})}
-	maps.Copy(out, f.metadata)
-	return out
 }
 
 // validJSON returns a copy of raw in which every byte that is not UTF-8 is replaced by U+FFFD.
@@ -301,34 +249,20 @@ func (f *fold) main() *candidate {
 	return slices.MinFunc(f.candidates, func(a, b *candidate) int { return a.index - b.index })
 }
 
-// text returns the answer's text so far.
-func (f *fold) text() string {
-	if c := f.main(); c != nil {
-		return c.text.String()
-	}
-	return ""
-}
-
 // close settles everything that waited for the end of the input.
 func (f *fold) close() {
 	for _, c := range f.candidates {
 		c.close()
 	}
-	f.sources.report()
+	for _, key := range slices.Sorted(maps.Keys(f.sources.bare)) { // a description may come after the citations
+		f.issue("source-not-described", f.sources.resolve(key).ID)
+	}
 	if !f.complete && f.failure == nil && f.format != Generic {
 		f.issue("no-end-mark", "the response ended before its format's end mark")
 	}
 	f.final = f.build()
 	f.candidates, f.last, f.sources, f.seenIssues = nil, nil, sourceTable{}, nil // the answer has it all
 	f.emit(Event{Kind: EventAnswer, Answer: f.final})
-}
-
-// answer returns the final answer, or a snapshot of what is known so far.
-func (f *fold) answer() *Answer {
-	if f.final != nil {
-		return f.final
-	}
-	return f.build()
 }
 
 func (f *fold) build() *Answer {
@@ -339,7 +273,13 @@ func (f *fold) build() *Answer {
 	a := f.buildCandidate(main, true)
 	a.Queries, a.ToolCalls, a.Display = slices.Clone(f.queries), slices.Clone(f.tools), slices.Clone(f.display)
 	a.Issues = slices.Clone(f.issues)
-	a.Metadata = f.outMetadata()
+	a.Metadata = maps.Clone(f.metadata)
+	if len(f.unknown) > 0 {
+		if a.Metadata == nil {
+			a.Metadata = map[string]json.RawMessage{}
+		}
+		a.Metadata["unknown"] = slices.Concat([]byte{'['}, f.unknown, []byte{']'})
+	}
 	if len(f.candidates) > 1 {
 		rest := slices.Clone(f.candidates)
 		slices.SortFunc(rest, func(a, b *candidate) int { return a.index - b.index })
@@ -476,57 +416,306 @@ func (f *fold) refsInRow(refs []wire.Ref) []wire.Ref {
 	return refs
 }
 
-// index finds numbers by name. Most answers have few names, which a list finds sooner than a map would be made. The
-// zero value is empty.
-type index struct {
-	few  []indexed
-	many map[string]int // nil while there are few
+// sourceTable holds the sources of a response, each once.
+type sourceTable struct {
+	fold    *fold
+	list    []Source
+	names   []string        // what Source.Key was when it was asked for; empty: not asked, or more was said since
+	keys    map[string]int  // places in list by the key that citations use on the wire
+	same    map[string]int  // and by identity
+	ids     map[string]int  // and by id
+	again   map[string]int  // how many times an id was asked for again
+	counter map[string]int  // how many ids were made of a kind
+	bare    map[string]bool // keys that citations name and nobody has described so far
 }
 
-type indexed struct {
-	name string
-	n    int
-}
-
-// fewNames is how many names are searched one by one.
-const fewNames = 8
-
-// get returns the number that name has, and whether it has one.
-func (x *index) get(name string) (int, bool) {
-	if x.many != nil {
-		n, ok := x.many[name]
-		return n, ok
+// add takes a source from the wire: a new one, more of one that is known, or another name for the same.
+func (t *sourceTable) add(w *wire.Source) {
+	if t.keys == nil {
+		t.keys, t.same, t.ids, t.counter = map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	}
-	for i := range x.few {
-		if x.few[i].name == name {
-			return x.few[i].n, true
+	if i, ok := t.keys[w.Key]; ok {
+		s := &t.list[i]
+		described := t.bare[w.Key]
+		if described {
+			delete(t.bare, w.Key)
+			t.names[i] = ""
+			s.Kind, s.Raw = cmp.Or(SourceKind(w.Kind), DocumentKind), validJSON(w.Raw)
 		}
-	}
-	return 0, false
-}
-
-// set gives name a number, in place of one that it has.
-func (x *index) set(name string, n int) {
-	if x.many != nil {
-		x.many[name] = n
+		if t.merge(i, w) || described {
+			t.emit(s)
+		}
 		return
 	}
-	for i := range x.few {
-		if x.few[i].name == name {
-			x.few[i].n = n
-			return
+	s := newSource(w)
+	// What makes two sources of one response the same is their Key. Without an address or a global id that is their
+	// content; but two documents that the caller gave different ids stay two, whatever they say.
+	key := ""
+	if s.URL != "" || s.GlobalID != "" || w.ID == "" && s.Content != "" {
+		key = s.Key()
+	}
+	known, ok := t.same[key]
+	if !ok { // a source of the first response that says the same under the key is one document, given for both
+		if known, ok = t.keys[strings.TrimPrefix(w.Key, t.fold.rowPrefix())]; ok {
+			first := &t.list[known]
+			ok = first.Kind == s.Kind && first.Title == s.Title && first.URL == s.URL && first.Content == s.Content
 		}
 	}
+	if ok {
+		t.keys[w.Key] = known
+		if t.merge(known, w) {
+			t.emit(&t.list[known])
+		}
+		return
+	}
+	if len(t.list) >= t.fold.limits.Sources {
+		t.fold.limit("sources")
+		return
+	}
+	s.ID = t.newID(w.ID, s.Kind)
+	i := len(t.list)
+	if t.list == nil {
+		t.list, t.names = make([]Source, 0, 4), make([]string, 0, 4) // cheaper than 1, 2, 4
+	}
+	t.list, t.names = append(t.list, s), append(t.names, key)
+	t.keys[w.Key] = i
+	if key != "" {
+		t.same[key] = i
+	}
+	t.emit(&t.list[i])
+}
+
+func (t *sourceTable) emit(s *Source) {
+	if t.fold.onEvent != nil {
+		c := *s
+		c.Chunks = slices.Clip(s.Chunks) // which only ever grow
+		t.fold.emit(Event{Kind: EventSource, Source: &c})
+	}
+}
+
+// resolve returns the source that a citation names, until the next is added. One that nobody described is still a
+// source.
+func (t *sourceTable) resolve(key string) *Source {
+	if i, ok := t.keys[key]; ok {
+		return &t.list[i]
+	}
+	t.add(&wire.Source{Key: key, ID: strings.TrimPrefix(key, t.fold.rowPrefix())})
+	i, ok := t.keys[key]
+	if !ok { // over the limit, which was reported
+		return nil
+	}
+	if t.bare == nil {
+		t.bare = map[string]bool{}
+	}
+	t.bare[key] = true
+	return &t.list[i]
+}
+
+// newID makes the id of the source that is added next, unique in the answer.
+func (t *sourceTable) newID(want string, kind SourceKind) string {
+	id := validText(want)
+	if id == "" {
+		id = string(kind) + ":" + strconv.Itoa(t.counter[string(kind)])
+		t.counter[string(kind)]++
+	}
+	_, taken := t.ids[id]
+	for base := id; taken; _, taken = t.ids[id] {
+		if t.again == nil {
+			t.again = map[string]int{}
+		}
+		t.again[base]++
+		id = base + "~" + strconv.Itoa(t.again[base]+1)
+	}
+	t.ids[id] = len(t.list)
+	return id
+}
+
+// key returns the Key of a source of the list.
+func (t *sourceTable) key(s *Source) string {
+	if i, ok := t.ids[s.ID]; ok && t.names[i] != "" {
+		return t.names[i]
+	}
+	return s.Key()
+}
+
+// newSource makes a source of what the wire says, without its id.
+func newSource(w *wire.Source) Source {
+	s := Source{Kind: cmp.Or(SourceKind(w.Kind), DocumentKind)}
+	fill(&s, w)
+	if c, ok := chunk(w); ok {
+		s.Chunks = []Chunk{c}
+	}
+	if len(w.Raw) > 0 {
+		s.Raw = validJSON(w.Raw)
+	}
+	return s
+}
+
+// merge adds to the source at a place what w says besides and reports whether there was anything.
+func (t *sourceTable) merge(i int, w *wire.Source) bool {
+	changed := fill(&t.list[i], w)
+	if changed {
+		t.names[i] = ""
+	}
+	return t.addChunk(&t.list[i], w) || changed
+}
+
+// fill sets what is still missing.
+func fill(s *Source, w *wire.Source) bool {
+	changed := false
+	set := func(field *string, value string) {
+		if *field == "" && value != "" {
+			*field = validText(value)
+			changed = true
+		}
+	}
+	if s.URL == "" && w.URL != "" {
+		url := validText(strings.TrimSpace(w.URL))
+		set(&s.URL, cleanURL(url))
+		if s.URL != url {
+			set(&s.OriginalURL, url)
+		}
+	}
+	set(&s.OriginalURL, w.OriginalURL)
+	set(&s.GlobalID, w.GlobalID)
+	set(&s.Title, w.Title)
+	set(&s.Filename, w.Filename)
+	set(&s.Site, w.Site)
+	if s.PublishedAt == "" && w.PublishedAt != "" {
+		set(&s.PublishedAt, isoDate(w.PublishedAt))
+	}
+	set(&s.License, w.License)
+	set(&s.Content, w.Content)
+	if len(s.Authors) == 0 && len(w.Authors) > 0 {
+		s.Authors, changed = slices.Clone(w.Authors), true
+	}
+	if w.Score != nil && (s.Score == nil || *w.Score > *s.Score) {
+		score := *w.Score
+		s.Score, s.ScoreOrigin, changed = &score, ScoreProvider, true
+	}
+	return changed
+}
+
+// addChunk keeps the piece of the source that w brings, once.
+func (t *sourceTable) addChunk(s *Source, w *wire.Source) bool {
+	c, ok := chunk(w)
+	if !ok {
+		return false
+	}
+	for _, known := range s.Chunks {
+		if known.ID == c.ID && known.Content == c.Content && equalLocators(known.Locator, c.Locator) {
+			return false
+		}
+	}
+	if !t.fold.room(len(s.Chunks), "chunks of one source") {
+		return false
+	}
+	s.Chunks = append(s.Chunks, c)
+	return true
+}
+
+// locator converts a place in a source; nil where nothing is known of it.
+func locator(w wire.Locator) *Locator {
+	if w == (wire.Locator{}) {
+		return nil
+	}
+	l := &Locator{Page: w.Page, Chunk: validText(w.Chunk), CharStart: w.CharStart, CharEnd: w.CharEnd, Block: w.Block}
+	if w.LastPage > w.Page {
+		l.Pages = []int{w.Page, w.LastPage}
+	}
+	if w.Block != nil && w.LastBlock != nil && *w.LastBlock >= *w.Block {
+		end := *w.LastBlock + 1
+		l.BlockEnd = &end
+	}
+	return l
+}
+
+// chunk returns the piece of a source that w brings, if it says anything of one.
+func chunk(w *wire.Source) (Chunk, bool) {
+	c := Chunk{ID: validText(w.ChunkID), Content: validText(w.Content), Locator: locator(w.Locator)}
+	if w.Score != nil {
+		c.Score = new(*w.Score)
+	}
+	return c, c.Content != "" || c.Score != nil || c.ID != "" || c.Locator != nil
+}
+
+func equalLocators(a, b *Locator) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	same := equal[int]
+	return a.Page == b.Page && slices.Equal(a.Pages, b.Pages) && a.Chunk == b.Chunk && same(a.Block, b.Block) &&
+		same(a.BlockEnd, b.BlockEnd) && same(a.CharStart, b.CharStart) && same(a.CharEnd, b.CharEnd)
+}
+
+// equal reports whether two optional values are the same.
+func equal[T comparable](x, y *T) bool { return x == y || x != nil && y != nil && *x == *y }
+
+// isoDate returns a date as ISO 8601, or "" where s says no date: "3 days ago" is none.
+func isoDate(s string) string {
+	s = strings.TrimSpace(s)
+	if len(s) < 4 || len(s) > 40 {
+		return ""
+	}
+	layouts := []string{"January 2, 2006", "Jan 2, 2006"}
 	switch {
-	case x.few == nil:
-		x.few = make([]indexed, 0, fewNames/2) // cheaper than 1, 2, 4
-	case len(x.few) == fewNames:
-		x.many = make(map[string]int, 2*fewNames)
-		for _, e := range x.few {
-			x.many[e.name] = e.n
+	case s[0] < '0' || s[0] > '9':
+	case len(s) >= 19 && s[4] == '-':
+		for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime} {
+			if t, err := time.Parse(layout, s); err == nil {
+				return t.UTC().Format(time.RFC3339)
+			}
 		}
-		x.many[name] = n
-		return
+		return ""
+	case len(s) == 10:
+		layouts = []string{time.DateOnly, "2006/01/02"}
+	case len(s) <= 7: // a year or a month of one, which stay as they are
+		for _, layout := range []string{"2006", "2006-01"} {
+			if _, err := time.Parse(layout, s); err == nil {
+				return s
+			}
+		}
+		return ""
+	default:
+		layouts = []string{"2 January 2006", "2 Jan 2006"}
 	}
-	x.few = append(x.few, indexed{name, n})
+	for _, layout := range layouts {
+		if t, err := time.Parse(layout, s); err == nil {
+			return t.Format(time.DateOnly)
+		}
+	}
+	return ""
+}
+
+// validText returns s with every run of bytes that is not UTF-8 replaced by U+FFFD.
+func validText(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToValidUTF8(s, "\ufffd")
+}
+
+// wireDocuments turns documents given by the caller into what parsers take.
+func wireDocuments(docs []Source) []wire.Source {
+	out := make([]wire.Source, 0, len(docs))
+	for i := range docs {
+		s := &docs[i]
+		out = append(out, wire.Source{
+			Key:         s.ID,
+			ID:          s.ID,
+			GlobalID:    s.GlobalID,
+			Kind:        string(s.Kind),
+			Title:       s.Title,
+			URL:         s.URL,
+			OriginalURL: s.OriginalURL,
+			Filename:    s.Filename,
+			Site:        s.Site,
+			Authors:     s.Authors,
+			PublishedAt: s.PublishedAt,
+			License:     s.License,
+			Content:     s.Content,
+			Score:       s.Score,
+		})
+	}
+	return out
 }

@@ -1,10 +1,14 @@
 package ibid
 
 import (
+	"cmp"
 	"container/heap"
+	"math"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/internal/prose"
 	"github.com/ibidhq/ibid/internal/text"
@@ -14,7 +18,9 @@ import (
 // foldCite is one citation while its response is read.
 type foldCite struct {
 	wire.Cite
-	at        int // length of the text when it was said
+	needle    string // the words to look for: the quote, or the address that the link must hold
+	shift     int    // what the provider means to be added to the offsets: the first of Shifts
+	at        int    // length of the text when it was said
 	withdrawn bool
 	settled   bool // its place will not change any more
 	told      bool // an event told its place
@@ -33,17 +39,6 @@ type place struct {
 	covers Covers
 }
 
-// fit makes what a place covers fit its span: a point is empty, and nothing else but a block is.
-func (p *place) fit() {
-	switch {
-	case p.anchor == AnchorNone:
-	case p.span.Len() == 0 && p.covers != CoversBlock:
-		p.covers = CoversPoint
-	case p.covers == CoversPoint:
-		p.span.Start = p.span.End
-	}
-}
-
 // addCite takes a citation, or the replacement of one that was said before.
 func (c *candidate) addCite(w *wire.Cite) {
 	if len(w.Refs) == 0 {
@@ -53,9 +48,12 @@ func (c *candidate) addCite(w *wire.Cite) {
 	for _, r := range w.Refs {
 		c.fold.sources.resolve(r.Source)
 	}
-	cite := foldCite{Cite: *w, at: c.text.Len()}
+	cite := foldCite{Cite: *w, needle: cmp.Or(w.Quote, w.URL), at: c.text.Len()}
 	cite.Refs, cite.Shifts = slices.Clone(w.Refs), slices.Clone(w.Shifts)
-	if i, ok := c.citeKeys.get(w.Key); ok && w.Key != "" {
+	if len(w.Shifts) > 0 {
+		cite.shift = w.Shifts[0]
+	}
+	if i, ok := c.citeKeys[w.Key]; ok && w.Key != "" {
 		old := &c.cites[i]
 		cite.at = old.at
 		if sameCite(&old.Cite, &cite.Cite) && !old.withdrawn {
@@ -72,7 +70,10 @@ func (c *candidate) addCite(w *wire.Cite) {
 	}
 	i := len(c.cites)
 	if w.Key != "" {
-		c.citeKeys.set(w.Key, i)
+		if c.citeKeys == nil {
+			c.citeKeys = map[string]int{}
+		}
+		c.citeKeys[w.Key] = i
 	}
 	if c.cites == nil {
 		c.cites = make([]foldCite, 0, 4) // cheaper than 1, 2, 4
@@ -96,7 +97,7 @@ func sameRef(a, b wire.Ref) bool {
 
 // withdraw takes a citation back.
 func (c *candidate) withdraw(key string) {
-	i, ok := c.citeKeys.get(key)
+	i, ok := c.citeKeys[key]
 	if !ok || c.cites[i].withdrawn {
 		return
 	}
@@ -132,14 +133,14 @@ func (c *candidate) placeOrWait(i int) {
 func (c *candidate) need(cite *foldCite) (int, bool) {
 	have := c.text.Len()
 	// the place is in the text, but other words: they may yet come near it
-	if _, ok := c.span(cite, cite.Unit, cite.shift()); ok {
-		need := c.base(cite) + 4*(cite.End+cite.shift()) + searchNear + len(cite.needle())
-		return need, need > have && cite.needle() != ""
+	if _, ok := c.span(cite, cite.Unit, cite.shift); ok {
+		need := c.base(cite) + 4*(cite.End+cite.shift) + searchNear + len(cite.needle)
+		return need, need > have && cite.needle != ""
 	}
 	if cite.Start < 0 || cite.End < cite.Start {
 		return 0, false
 	}
-	return have + max(1, cite.End+cite.shift()-c.units(cite)), true // a missing unit is at least one byte
+	return have + max(1, cite.End+cite.shift-c.units(cite)), true // a missing unit is at least one byte
 }
 
 // grown tries again to place the citations that waited for a text as long as this.
@@ -147,14 +148,6 @@ func (c *candidate) grown() {
 	for len(c.waiting) > 0 && c.waiting[0].need <= c.text.Len() {
 		c.placeOrWait(heap.Pop(&c.waiting).(wait).cite)
 	}
-}
-
-// ended tries to place the citations that waited for the end of a part.
-func (c *candidate) ended(p wire.Part) {
-	for _, i := range c.blocks[p] {
-		c.try(i, false)
-	}
-	delete(c.blocks, p)
 }
 
 // placeRest places every citation for good.
@@ -202,11 +195,17 @@ func (c *candidate) try(i int, last bool) bool {
 	if !ok {
 		return false
 	}
-	p.fit()
+	switch { // a point is empty, and nothing else but a block is
+	case p.anchor == AnchorNone:
+	case p.span.Len() == 0 && p.covers != CoversBlock:
+		p.covers = CoversPoint
+	case p.covers == CoversPoint:
+		p.span.Start = p.span.End
+	}
 	changed := !cite.told || p != cite.place
 	cite.place, cite.told = p, true
 	cite.settled = last || p.anchor == AnchorExact || p.anchor == AnchorNone ||
-		p.anchor == AnchorUnverified && cite.needle() == ""
+		p.anchor == AnchorUnverified && cite.needle == ""
 	if cite.settled {
 		c.report(cite)
 	}
@@ -406,7 +405,7 @@ func (c *candidate) cited(used map[int]bool) {
 			continue
 		}
 		for _, r := range c.cites[i].Refs {
-			if i, ok := c.fold.sources.keys.get(r.Source); ok {
+			if i, ok := c.fold.sources.keys[r.Source]; ok {
 				used[i] = true
 			}
 		}
@@ -424,4 +423,346 @@ func outCovers(w wire.Covers) Covers {
 	default:
 		return CoversClaim
 	}
+}
+
+// The bounds of the search for words that are not where the provider said.
+const (
+	searchNear  = 64       // bytes to either side of the said place that are looked through first
+	searchFloor = 16 << 20 // bytes that searches through the whole text may cost in sum, at least; see searchPer
+	searchPer   = 8        // and for every byte of text
+)
+
+// maxOffset is the largest offset that is taken for one, so that a base and a shift can be added to it.
+const maxOffset = math.MaxInt / 4
+
+// locate finds the place of a citation in the text so far. It is false while more text is needed to tell; last says
+// that none will come.
+func (c *candidate) locate(cite *foldCite, last bool) (place, bool) {
+	covers := outCovers(cite.Covers)
+	nowhere := place{anchor: AnchorNone, covers: covers}
+	switch cite.Unit {
+	case wire.Nowhere:
+		if cite.Quote == "" {
+			return nowhere, true
+		}
+		if !last {
+			return place{}, false
+		}
+		if s, ok := c.searchAll(cite); ok {
+			return place{s, AnchorMoved, covers}, true
+		}
+		return nowhere, true
+	case wire.Here:
+		if cite.at > c.text.Len() && !last {
+			return place{}, false
+		}
+		at := min(cite.at, c.text.Len())
+		return place{Span{at, at}, AnchorExact, CoversPoint}, true
+	case wire.Block:
+		return c.locateBlock(cite, last)
+	case wire.Bytes, wire.CodePoints, wire.UTF16:
+	}
+	if p, ok := c.locateSaid(cite); ok {
+		return p, true
+	}
+	if !last {
+		return place{}, false
+	}
+	if cite.Quote != "" || cite.URL != "" {
+		if s, ok := c.searchAll(cite); ok {
+			return place{s, AnchorMoved, covers}, true
+		}
+	}
+	return c.unverified(cite, nowhere), true
+}
+
+// locateBlock places a citation of a whole part once the part is closed.
+func (c *candidate) locateBlock(cite *foldCite, last bool) (place, bool) {
+	i := c.find(cite.Part)
+	switch {
+	case i >= 0 && c.parts[i].ended && c.parts[i].end > c.parts[i].from:
+		return place{Span{c.parts[i].from, c.parts[i].end}, AnchorExact, CoversBlock}, true
+	case !last && (i < 0 || !c.parts[i].ended):
+		return place{}, false
+	case i >= 0:
+		return place{Span{c.parts[i].from, c.parts[i].from}, AnchorExact, CoversPoint}, true
+	default:
+		return place{anchor: AnchorNone, covers: CoversBlock}, true
+	}
+}
+
+// locateSaid looks for a citation's words where the provider said: in its unit, in others, a little beside, and near.
+// It is false where they are in none of these places, or where there are no words to look for and the place is past the
+// text so far.
+func (c *candidate) locateSaid(cite *foldCite) (place, bool) {
+	covers := outCovers(cite.Covers)
+	if cite.Quote == "" && cite.URL == "" {
+		s, ok := c.span(cite, cite.Unit, cite.shift)
+		if !ok {
+			return place{}, false
+		}
+		return place{s, AnchorUnverified, covers}, true
+	}
+	for _, unit := range unitsToTry(cite.Unit) {
+		s, ok := shifted(cite, func(shift int) (Span, bool) {
+			s, ok := c.span(cite, unit, shift)
+			return s, ok && c.saysIt(cite, s)
+		})
+		switch {
+		case ok && unit == cite.Unit:
+			return place{s, AnchorExact, covers}, true
+		case ok:
+			return place{s, AnchorUnitFixed, covers}, true
+		}
+		if c.unitless(cite) {
+			break
+		}
+	}
+	s, ok := shifted(cite, func(shift int) (Span, bool) { return c.searchNear(cite, shift) })
+	return place{s, AnchorMoved, covers}, ok
+}
+
+// unitless reports whether a citation's numbers say the same in all units: the text is ASCII as far as they reach.
+func (c *candidate) unitless(cite *foldCite) bool {
+	if len(c.cuts) > 0 || len(cite.Shifts) > 0 || cite.End < 0 || cite.End > maxOffset {
+		return false
+	}
+	return c.offsets.grow(c.text.String()).isASCII(c.base(cite) + cite.End)
+}
+
+// shifted returns the first span that try finds for a citation under its shifts.
+func shifted(cite *foldCite, try func(shift int) (Span, bool)) (Span, bool) {
+	if len(cite.Shifts) == 0 {
+		return try(0)
+	}
+	for _, shift := range cite.Shifts {
+		if s, ok := try(shift); ok {
+			return s, true
+		}
+	}
+	return Span{}, false
+}
+
+// unitsToTry returns the units to read a citation's numbers in, the declared one first.
+func unitsToTry(declared wire.Unit) []wire.Unit {
+	switch declared {
+	case wire.Bytes:
+		return []wire.Unit{wire.Bytes, wire.CodePoints, wire.UTF16}
+	case wire.UTF16:
+		return []wire.Unit{wire.UTF16, wire.CodePoints, wire.Bytes}
+	default:
+		return []wire.Unit{wire.CodePoints, wire.UTF16, wire.Bytes}
+	}
+}
+
+// span converts a citation's offsets, read in a unit and shifted, to a span of the text.
+func (c *candidate) span(cite *foldCite, unit wire.Unit, shift int) (Span, bool) {
+	if cite.Start < 0 || cite.End < cite.Start || cite.End > maxOffset {
+		return Span{}, false
+	}
+	start, ok1 := c.offset(cite, unit, cite.Start+shift)
+	end, ok2 := c.offset(cite, unit, cite.End+shift)
+	return Span{start, end}, ok1 && ok2
+}
+
+// offset converts one offset of a citation to an offset of the text. It is false past the text, and inside a character.
+// Providers count the private markers that were taken out of the text; an offset inside one is where it stood.
+func (c *candidate) offset(cite *foldCite, unit wire.Unit, n int) (int, bool) {
+	base, text := c.base(cite), c.text.String()
+	if unit == wire.Bytes && len(c.cuts) == 0 {
+		at := base + n
+		return at, at >= 0 && at <= len(text) && isBoundary(text, at)
+	}
+	offsets, u := c.offsets.grow(text), outUnit(unit)
+	if base > 0 {
+		before, _ := offsets.In(u, Span{base, base})
+		n += before
+	}
+	first := sort.Search(len(c.cuts), func(i int) bool { return c.cuts[i].at >= base && c.cuts[i].from >= base })
+	cuts := c.cuts[first:]
+	removed := func(k *cut) int { return k.before[unit] - cuts[0].before[unit] }
+	begins := func(k *cut) int {
+		at, _ := offsets.In(u, Span{k.at, k.at})
+		return at + removed(k)
+	}
+	if past := sort.Search(len(cuts), func(i int) bool { return begins(&cuts[i]) > n }); past > 0 {
+		k := &cuts[past-1]
+		if n < begins(k)+k.size[unit] {
+			return k.at, true
+		}
+		n -= removed(k) + k.size[unit]
+	}
+	return offsets.byte(u, n)
+}
+
+func outUnit(unit wire.Unit) Unit {
+	switch unit {
+	case wire.CodePoints:
+		return CodePoint
+	case wire.UTF16:
+		return UTF16
+	default:
+		return UTF8
+	}
+}
+
+// units returns how many of a citation's units the text has so far, from where the citation counts.
+func (c *candidate) units(cite *foldCite) int {
+	start, end := c.offsets.grow(c.text.String()).In(outUnit(cite.Unit), Span{c.base(cite), c.text.Len()})
+	return end - start
+}
+
+// base returns the offset of the text from which a citation's offsets count.
+func (c *candidate) base(cite *foldCite) int {
+	switch cite.Base {
+	case wire.PartBase:
+		if i := c.find(cite.Part); i >= 0 {
+			return c.parts[i].from
+		}
+		return c.text.Len() // the part has no text yet
+	case wire.MessageBase:
+		for i := range c.parts {
+			if c.parts[i].key.Message == cite.Part.Message {
+				return c.parts[i].from
+			}
+		}
+		return c.text.Len()
+	case wire.AnswerBase:
+	}
+	return 0
+}
+
+// saysIt reports whether the words at s are the ones that the citation is about.
+func (c *candidate) saysIt(cite *foldCite, s Span) bool {
+	words := c.text.String()[s.Start:s.End]
+	if cite.Quote != "" {
+		return words == cite.Quote
+	}
+	return words == cite.URL || isLinkTo(words, cite.URL)
+}
+
+// isLinkTo reports whether words are one visible link to url, perhaps in brackets: ([title](url)).
+func isLinkTo(words, url string) bool {
+	if !strings.HasSuffix(words, ")") || !strings.HasPrefix(words, "[") && !strings.HasPrefix(words, "(") {
+		return false
+	}
+	for at := 0; ; at++ {
+		n := strings.Index(words[at:], url)
+		if n < 0 {
+			return false
+		}
+		at += n
+		if before := words[:at]; strings.HasSuffix(before, "(") || strings.HasSuffix(before, "[") ||
+			strings.HasSuffix(before, "(<") {
+			return true
+		}
+	}
+}
+
+// searchNear looks for a citation's words around the place that the provider said: the nearest to its start, the left
+// of two as near.
+func (c *candidate) searchNear(cite *foldCite, shift int) (Span, bool) {
+	said, ok := c.offset(cite, cite.Unit, max(0, cite.Start+shift))
+	if !ok {
+		said = c.base(cite) + max(0, cite.Start+shift)
+	}
+	text := c.text.String()
+	needle := cite.needle
+	from := max(0, said-searchNear)
+	to := min(len(text), max(said, said+cite.End-cite.Start)+searchNear+len(needle))
+	best, found := Span{}, false
+	distance := func(s Span) int { return max(s.Start-said, said-s.Start) }
+	for at := from; at < to; {
+		n := strings.Index(text[at:to], needle)
+		if n < 0 {
+			break
+		}
+		at += n
+		if s, ok := c.around(cite, at); ok && (!found || distance(s) < distance(best)) {
+			best, found = s, true
+		}
+		at++
+	}
+	return best, found && distance(best) <= searchNear
+}
+
+// around returns the span of a citation whose needle stands at an offset: the words themselves, or the link that holds
+// the address.
+func (c *candidate) around(cite *foldCite, at int) (Span, bool) {
+	text := c.text.String()
+	if cite.Quote != "" {
+		return Span{at, at + len(cite.Quote)}, true
+	}
+	const most = 512 // bytes of a link's title
+	end := at + len(cite.URL)
+	open := strings.LastIndex(text[max(0, at-most):at], "[")
+	shut := strings.IndexAny(text[end:min(len(text), end+most)], ")\n")
+	if open < 0 || shut < 0 || text[end+shut] != ')' || !strings.Contains(text[max(0, at-2):at], "(") {
+		return Span{}, false
+	}
+	s := Span{max(0, at-most) + open, end + shut + 1}
+	for s.Start > 0 && text[s.Start-1] == '[' { // [[1]](url)
+		s.Start--
+	}
+	if s.Start > 0 && text[s.Start-1] == '(' && s.End < len(text) && text[s.End] == ')' {
+		s = Span{s.Start - 1, s.End + 1}
+	}
+	return s, true
+}
+
+// searchAll looks for a citation's words in the whole text. They count only where they stand once.
+func (c *candidate) searchAll(cite *foldCite) (Span, bool) {
+	text, needle := c.text.String(), cite.needle
+	if c.searched > searchFloor+searchPer*len(text) {
+		c.fold.limit("search for lost quotes")
+		return Span{}, false
+	}
+	c.searched += len(text)
+	if cite.Quote == "" && strings.IndexByte(text, '(') < 0 { // no link
+		return Span{}, false
+	}
+	at := strings.Index(text, needle)
+	if at < 0 || strings.Contains(text[at+1:], needle) {
+		return Span{}, false
+	}
+	return c.around(cite, at)
+}
+
+// unverified is the last resort: the place as the provider said it, though the words there are others or there are none
+// to compare; nowhere if it is no place of the text.
+func (c *candidate) unverified(cite *foldCite, nowhere place) place {
+	if cite.Quote != "" {
+		return nowhere // the words are known and are not in the text
+	}
+	s, ok := c.span(cite, cite.Unit, cite.shift)
+	if ok {
+		covers := nowhere.covers
+		if covers == CoversLink && cite.URL != "" && s.Len() > 0 {
+			covers = CoversClaim // what is no link is taken for the words themselves
+		}
+		return place{s, AnchorUnverified, covers}
+	}
+	if start, end, ok := c.widen(cite); ok {
+		return place{Span{start, end}, AnchorMoved, nowhere.covers}
+	}
+	return nowhere
+}
+
+// widen moves byte offsets that stand inside characters out to their borders.
+func (c *candidate) widen(cite *foldCite) (start, end int, ok bool) {
+	text := c.text.String()
+	if cite.Unit != wire.Bytes || cite.Start < 0 || cite.End < cite.Start || cite.End > maxOffset {
+		return 0, 0, false
+	}
+	base := c.base(cite) + cite.shift
+	if start, end = base+cite.Start, base+cite.End; start < 0 || end > len(text) {
+		return 0, 0, false
+	}
+	for start > 0 && start < len(text) && !utf8.RuneStart(text[start]) {
+		start--
+	}
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end++
+	}
+	return start, end, true
 }

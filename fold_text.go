@@ -15,7 +15,7 @@ type candidate struct {
 	index  int
 	text   strings.Builder // only ever appended to, so that a string of it stays true; see replacePart
 	parts  []foldPart
-	first  map[wire.Part]int // the first of the parts with a key; nil while there are few
+	first  map[wire.Part]int // the first of the parts with a key; nil while there is but one
 	full   bool              // there are no more parts to be had: the last takes all text
 	closed bool
 	finish Finish
@@ -25,7 +25,7 @@ type candidate struct {
 	cuts []cut  // where private markers stood
 
 	cites    []foldCite
-	citeKeys index               // places in cites by the key that the provider uses
+	citeKeys map[string]int      // places in cites by the key that the provider uses
 	waiting  waitHeap            // cites that wait for more text
 	blocks   map[wire.Part][]int // cites that wait for the end of a part
 	searched int                 // bytes looked through in search of lost quotes
@@ -76,7 +76,10 @@ func (c *candidate) op(op *wire.Op) {
 		if i := c.find(op.Part); i >= 0 {
 			c.flush()
 			c.parts[i].ended = true
-			c.ended(op.Part)
+			for _, k := range c.blocks[op.Part] {
+				c.try(k, false)
+			}
+			delete(c.blocks, op.Part)
 		}
 	case wire.MarkersOp:
 		c.setMarks(op.Markers)
@@ -94,15 +97,12 @@ func (c *candidate) addText(p wire.Part, s []byte, ascii bool) {
 	if n := len(c.parts); n == 0 || c.parts[n-1].key != p {
 		c.open(p)
 	}
-	if len(c.tail) > 0 || len(c.held) > 0 || !ascii && !plainText(s) {
+	if len(c.tail) > 0 || len(c.held) > 0 || !ascii && (!utf8.Valid(s) || bytes.IndexByte(s, markerBegin[0]) >= 0) {
 		c.addOdd(s)
 		return
 	}
 	c.append(s)
 }
-
-// plainText reports whether s is valid UTF-8 in which no private marker begins.
-func plainText(s []byte) bool { return utf8.Valid(s) && bytes.IndexByte(s, markerBegin[0]) < 0 }
 
 // append adds text that needs no care, and tells of it.
 func (c *candidate) append(s []byte) {
@@ -145,13 +145,8 @@ func (c *candidate) open(p wire.Part) {
 		return
 	}
 	at := c.text.Len()
-	if c.first == nil && len(c.parts) == fewParts {
-		c.first = map[wire.Part]int{}
-		for k := range c.parts {
-			if _, again := c.first[c.parts[k].key]; !again {
-				c.first[c.parts[k].key] = k
-			}
-		}
+	if len(c.parts) == 1 { // most answers have no more than that
+		c.first = map[wire.Part]int{c.parts[0].key: 0}
 	}
 	if _, again := c.first[p]; !again && c.first != nil {
 		c.first[p] = len(c.parts)
@@ -168,17 +163,11 @@ func (c *candidate) find(p wire.Part) int {
 	if n := len(c.parts); n > 0 && c.parts[n-1].key == p {
 		return n - 1
 	}
-	if c.first == nil {
-		return slices.IndexFunc(c.parts, func(have foldPart) bool { return have.key == p })
-	}
 	if i, ok := c.first[p]; ok {
 		return i
 	}
 	return -1
 }
-
-// fewParts is how many parts are searched one by one.
-const fewParts = 8
 
 // The bytes of U+E200 and U+E201, between which OpenAI's models put marks that are not meant for the reader.
 const (

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid/internal/prose"
+
+	"github.com/ibidhq/ibid/internal/markdown"
 )
 
 // FuzzLive writes any text in any deltas with citations that come at any time, and holds what comes out against what Live
@@ -132,7 +134,7 @@ func checkLive(t *testing.T, c liveCase) {
 func checkLiveText(t *testing.T, a *Answer, out string) {
 	t.Helper()
 	const space = " \t\r\n"
-	places := newPlaces(a.Text)
+	places := places{markdown.Parse(a.Text)}
 	text, here := a.Text, map[string]bool{} // the sources named at this place
 	own := false                            // the marker is a paragraph
 	for i := 0; text != ""; {

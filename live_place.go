@@ -166,7 +166,7 @@ func (l *Live) place(end, limit int, final bool) int {
 	block := string(t.buf[:end])
 	p.parsed += len(block)
 	p.forced = p.forced || overdue
-	places := newPlaces(block)
+	places := places{markdown.Parse(block)}
 	p.looked = t.from + end
 	citings, sources := l.citings(places, cites, final)
 	lay := places.lay(citings, sources)

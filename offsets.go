@@ -90,9 +90,12 @@ func (o *Offsets) In(u Unit, s Span) (start, end int) {
 	return -1, -1
 }
 
-// grow replaces the text by one that begins with the former text, of which the marks are kept. The former text may end
-// inside of a character.
-func (o *Offsets) grow(text string) { o.text = text }
+// grow replaces the text by one that begins with the former text, of which the marks are kept, and returns o. The former
+// text may end inside of a character.
+func (o *Offsets) grow(text string) *Offsets {
+	o.text = text
+	return o
+}
 
 // byte returns the byte where the n-th unit of u begins; the end of the text counts as the beginning of one unit more.
 // It reports false where [Offsets.Span] does.
@@ -155,19 +158,4 @@ func (o *Offsets) mark(enough func(last offsetMark) bool) {
 		}
 		o.marks = append(o.marks, m)
 	}
-}
-
-// isBoundary reports whether byte i of text, 0 ≤ i ≤ len(text), begins a character or ends the text. A byte is inside
-// of a character only if that character is valid.
-func isBoundary(text string, i int) bool {
-	if i == len(text) || utf8.RuneStart(text[i]) {
-		return true
-	}
-	for j := i - 1; j >= 0 && i-j < utf8.UTFMax; j-- {
-		if utf8.RuneStart(text[j]) {
-			_, size := utf8.DecodeRuneInString(text[j:])
-			return j+size <= i
-		}
-	}
-	return true
 }

@@ -45,8 +45,6 @@ type spot struct {
 // the text, and gets the same as for the whole text.
 type places struct{ *markdown.Document }
 
-func newPlaces(text string) places { return places{markdown.Parse(text)} }
-
 // run returns the run of letters and digits, white space, delimiters or backslashes that the byte at at is in, as far
 // as it is looked at.
 func (p places) run(at int) markdown.Span {

@@ -210,7 +210,7 @@ func (r *rendering) lay(s *section, cites []citing) {
 	if len(cites) == 0 && (r.Style == StyleMarkdown || r.Style == StylePlain) && !r.List {
 		return
 	}
-	s.places = newPlaces(text)
+	s.places = places{markdown.Parse(text)}
 	s.layout = s.places.lay(cites, r.answer.Sources)
 	for _, stop := range s.layout.stops {
 		m := Marker{At: s.Start + stop.at}
@@ -472,7 +472,7 @@ func (r *rendering) html() string {
 		out, ok := s.places.HTML(&h)
 		if !ok { // a marker in a footnote that is not shown
 			h.Prefix = ""
-			out, _ = newPlaces(text).HTML(&h)
+			out, _ = places{markdown.Parse(text)}.HTML(&h)
 		}
 		b.WriteString(out)
 	}

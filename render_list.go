@@ -71,8 +71,14 @@ func (r *rendering) locate() (pages [][]Span, quotes [][]string) {
 			if !ok {
 				continue
 			}
-			if p := pagesOf(ref.Locator); p.Start > 0 && !slices.Contains(pages[s], p) {
-				pages[s] = append(pages[s], p)
+			if l := ref.Locator; l != nil {
+				p := Span{l.Page, l.Page} // first and last page
+				if len(l.Pages) > 0 {
+					p = Span{l.Pages[0], max(l.Pages[0], l.Pages[len(l.Pages)-1])}
+				}
+				if p.Start > 0 && !slices.Contains(pages[s], p) {
+					pages[s] = append(pages[s], p)
+				}
 			}
 			if q := tidy(ref.Quote); r.Quotes && q != "" && !slices.Contains(quotes[s], q) {
 				quotes[s] = append(quotes[s], q)
@@ -80,18 +86,6 @@ func (r *rendering) locate() (pages [][]Span, quotes [][]string) {
 		}
 	}
 	return pages, quotes
-}
-
-// pagesOf returns first and last page; zero: unknown.
-func pagesOf(l *Locator) Span {
-	switch {
-	case l == nil:
-		return Span{}
-	case len(l.Pages) > 0:
-		return Span{l.Pages[0], max(l.Pages[0], l.Pages[len(l.Pages)-1])}
-	default:
-		return Span{l.Page, l.Page}
-	}
 }
 
 // sourceName returns what a reader knows the source by.
@@ -221,7 +215,14 @@ func markdownEntries(b *strings.Builder, entries []entry) {
 			}
 			fmt.Fprintf(b, "%d\\. ", e.Number)
 		}
-		b.WriteString(markdownEntry(&e))
+		if e.url != "" {
+			b.WriteString("[" + escapeMarkdown(e.name) + "](" + markdownURL(e.url) + ")")
+		} else {
+			b.WriteString(escapeStart(e.name))
+		}
+		if e.detail != "" {
+			b.WriteString(" — " + escapeMarkdown(e.detail))
+		}
 		b.WriteByte('\n')
 		for _, q := range e.quotes {
 			b.WriteString("\n" + indent + "> " + escapeStart(q) + "\n")
@@ -230,20 +231,6 @@ func markdownEntries(b *strings.Builder, entries []entry) {
 			b.WriteByte('\n')
 		}
 	}
-}
-
-// markdownEntry returns a source in markdown, without its number.
-func markdownEntry(e *entry) string {
-	var b strings.Builder
-	if e.url != "" {
-		b.WriteString("[" + escapeMarkdown(e.name) + "](" + markdownURL(e.url) + ")")
-	} else {
-		b.WriteString(escapeStart(e.name))
-	}
-	if e.detail != "" {
-		b.WriteString(" — " + escapeMarkdown(e.detail))
-	}
-	return b.String()
 }
 
 // footnoteList writes the definitions of the footnotes, and what else was asked for.

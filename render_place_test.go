@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid/internal/prose"
+
+	"github.com/ibidhq/ibid/internal/markdown"
 )
 
 // What looks like the end of a word without the text around it is one in all of the text.
@@ -32,7 +34,7 @@ func TestPlainBreak(t *testing.T) {
 func TestPlacesInLongRuns(t *testing.T) {
 	const size, apart = 300_000, 20
 	place := func(unit string) time.Duration {
-		places := newPlaces("x" + strings.Repeat(unit, size/len(unit)) + "x")
+		places := places{markdown.Parse("x" + strings.Repeat(unit, size/len(unit)) + "x")}
 		start := time.Now()
 		for at := 0; at <= size; at += apart {
 			places.after(at)

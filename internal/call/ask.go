@@ -22,16 +22,6 @@ type Ask struct {
 	Alternatives int
 }
 
-type askRequest struct {
-	Model          string        `json:"model"`
-	Messages       []roleContent `json:"messages"`
-	ResponseFormat *askFormat    `json:"response_format,omitempty"`
-	Logprobs       bool          `json:"logprobs,omitempty"`
-	TopLogprobs    int           `json:"top_logprobs,omitempty"`
-	Stream         bool          `json:"stream"`
-	Temperature    *float64      `json:"temperature,omitempty"`
-}
-
 type askFormat struct {
 	Type   string    `json:"type"`
 	Schema askSchema `json:"json_schema"`
@@ -46,13 +36,13 @@ type askSchema struct {
 // Body returns the request's body. With alternatives it also asks for a temperature of 0: models that refuse the one
 // refuse the other.
 func (a *Ask) Body() ([]byte, error) {
-	r := askRequest{Model: a.Model}
+	var messages []roleContent
 	if a.System != "" {
-		r.Messages = append(r.Messages, roleContent{RoleSystem, a.System})
+		messages = append(messages, roleContent{RoleSystem, a.System})
 	}
-	r.Messages = append(r.Messages, roleContent{RoleUser, a.User})
+	r := requestBody{Model: a.Model, Messages: append(messages, roleContent{RoleUser, a.User}), Stream: new(bool)}
 	if len(a.Schema) > 0 {
-		r.ResponseFormat = &askFormat{
+		r.Format = &askFormat{
 			Type:   "json_schema",
 			Schema: askSchema{Name: a.Name, Strict: true, Schema: a.Schema},
 		}

@@ -119,9 +119,15 @@ func (c *Chat) requestFor(provider string, said []Message) (path string, body an
 		path, err := c.geminiPath()
 		return path, c.gemini(said), err
 	case "openai":
-		return "/v1/responses", c.responses(said, new(bool), c.included()), nil
+		b := c.body()
+		b.Input, b.Include, b.Store = roleContents(said), c.included(), new(bool)
+		return "/v1/responses", b, nil
 	case "xai":
-		return "/v1/responses", c.responses(said, new(bool), c.inline()), nil
+		b := c.body()
+		if b.Input, b.Store = roleContents(said), new(bool); c.Citations == CitationsOff {
+			b.Include = []string{"no_inline_citations"} // the sources it found come all the same
+		}
+		return "/v1/responses", b, nil
 	case "cohere":
 		return "/v2/chat", c.cohere(said), nil
 	case "anthropic":
@@ -131,11 +137,23 @@ func (c *Chat) requestFor(provider string, said []Message) (path string, body an
 		if c.ofSonar() {
 			return "/chat/completions", c.chat(alternating(said)), nil
 		}
-		return "/v1/responses", c.responses(said, nil, nil), nil
+		b := c.body()
+		b.Input = roleContents(said)
+		return "/v1/responses", b, nil
 	case "openrouter":
 		return "/api/v1/chat/completions", c.chat(said), nil
 	case "mistral":
-		return c.mistral(said)
+		if len(c.Tools) == 0 {
+			b, err := c.mistralChat(said)
+			return "/v1/chat/completions", b, err
+		}
+		system, rest := instructions(said)
+		b := c.body()
+		b.Instructions, b.Store = system, new(bool)
+		for _, m := range rest {
+			b.Inputs = append(b.Inputs, mistralEntry{"entry", "message.input", m.Role, m.Text})
+		}
+		return "/v1/conversations", b, nil
 	}
 	return "", nil, errors.New("ibid cannot write its requests")
 }
@@ -245,6 +263,36 @@ func (c *Chat) geminiPath() (string, error) {
 // maxTokens is the longest answer asked for where the API demands a number: what every model can write.
 const maxTokens = 4096
 
+// requestBody is the body of every request that is written, but for Gemini's: each API has some of the members.
+type requestBody struct {
+	Model        string            `json:"model"`
+	MaxTokens    int               `json:"max_tokens,omitempty"`
+	System       string            `json:"system,omitempty"`
+	Instructions string            `json:"instructions,omitempty"`
+	Input        []roleContent     `json:"input,omitempty"`
+	Inputs       []mistralEntry    `json:"inputs,omitempty"`
+	Messages     any               `json:"messages,omitempty"`
+	Documents    []cohereDocument  `json:"documents,omitempty"`
+	Citations    any               `json:"citation_options,omitempty"`
+	Tools        []json.RawMessage `json:"tools,omitempty"`
+	Include      []string          `json:"include,omitempty"`
+	Format       *askFormat        `json:"response_format,omitempty"`
+	Logprobs     bool              `json:"logprobs,omitempty"`
+	TopLogprobs  int               `json:"top_logprobs,omitempty"`
+	Stream       *bool             `json:"stream,omitempty"` // false: the API wants it always
+	Store        *bool             `json:"store,omitempty"`  // false: the provider need not keep what ibid does
+	Temperature  *float64          `json:"temperature,omitempty"`
+}
+
+// body returns what most requests have.
+func (c *Chat) body() requestBody {
+	b := requestBody{Model: c.Model, Tools: c.Tools}
+	if c.Stream {
+		b.Stream = &c.Stream
+	}
+	return b
+}
+
 type roleContent struct {
 	Role    string `json:"role"`
 	Content any    `json:"content"`
@@ -289,19 +337,6 @@ func (c *Chat) gemini(said []Message) any {
 	return b
 }
 
-type responsesRequest struct {
-	Model   string            `json:"model"`
-	Input   []roleContent     `json:"input"`
-	Tools   []json.RawMessage `json:"tools,omitempty"`
-	Include []string          `json:"include,omitempty"`
-	Stream  bool              `json:"stream,omitempty"`
-	Store   *bool             `json:"store,omitempty"` // false: the provider need not keep what ibid does
-}
-
-func (c *Chat) responses(said []Message, store *bool, include []string) any {
-	return responsesRequest{c.Model, roleContents(said), c.Tools, include, c.Stream, store}
-}
-
 // included returns what OpenAI's tools find and tell only when asked: without it an answer has the cited sources alone.
 func (c *Chat) included() []string {
 	if !c.Include {
@@ -328,36 +363,10 @@ func (c *Chat) included() []string {
 	return include
 }
 
-// inline says to xAI that its links are not to stand in the text; the sources it found come all the same.
-func (c *Chat) inline() []string {
-	if c.Citations == CitationsOff {
-		return []string{"no_inline_citations"}
-	}
-	return nil
-}
-
-type chatRequest struct {
-	Model    string            `json:"model"`
-	Messages []roleContent     `json:"messages"`
-	Tools    []json.RawMessage `json:"tools,omitempty"`
-	Stream   bool              `json:"stream,omitempty"`
-}
-
-func (c *Chat) chat(said []Message) chatRequest {
-	return chatRequest{c.Model, roleContents(said), c.Tools, c.Stream}
-}
-
-type cohereRequest struct {
-	Model     string            `json:"model"`
-	Messages  []roleContent     `json:"messages"`
-	Documents []cohereDocument  `json:"documents,omitempty"`
-	Citations *cohereCitations  `json:"citation_options,omitempty"`
-	Tools     []json.RawMessage `json:"tools,omitempty"`
-	Stream    bool              `json:"stream"` // Cohere's reference wants it always
-}
-
-type cohereCitations struct {
-	Mode string `json:"mode"`
+func (c *Chat) chat(said []Message) requestBody {
+	b := c.body()
+	b.Messages = roleContents(said)
+	return b
 }
 
 type cohereDocument struct {
@@ -377,9 +386,9 @@ type documentData struct {
 }
 
 func (c *Chat) cohere(said []Message) any {
-	b := cohereRequest{Model: c.Model, Messages: roleContents(said), Tools: c.Tools, Stream: c.Stream}
-	if c.Citations != "" {
-		b.Citations = &cohereCitations{strings.ToUpper(c.Citations)} // as Cohere's SDKs spell the modes
+	b := c.chat(said)
+	if b.Stream = &c.Stream; c.Citations != "" {
+		b.Citations = map[string]string{"mode": strings.ToUpper(c.Citations)} // as Cohere's SDKs spell the modes
 	}
 	for i := range c.Documents {
 		s := &c.Documents[i]
@@ -389,39 +398,28 @@ func (c *Chat) cohere(said []Message) any {
 	return b
 }
 
-type anthropicRequest struct {
-	Model     string            `json:"model"`
-	MaxTokens int               `json:"max_tokens"`
-	System    string            `json:"system,omitempty"`
-	Messages  []roleContent     `json:"messages"`
-	Tools     []json.RawMessage `json:"tools,omitempty"`
-	Stream    bool              `json:"stream,omitempty"`
-}
-
 type anthropicContent struct {
-	Type      string              `json:"type"`
-	Text      string              `json:"text,omitempty"`
-	Source    *anthropicSource    `json:"source,omitempty"`
-	Title     string              `json:"title,omitempty"`
-	Context   string              `json:"context,omitempty"` // is read by the model and never cited
-	Citations *anthropicCitations `json:"citations,omitempty"`
+	Type      string          `json:"type"`
+	Text      string          `json:"text,omitempty"`
+	Source    *textSource     `json:"source,omitempty"`
+	Title     string          `json:"title,omitempty"`
+	Context   string          `json:"context,omitempty"` // is read by the model and never cited
+	Citations map[string]bool `json:"citations,omitempty"`
 }
 
-type anthropicSource struct {
+type textSource struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type"`
 	Data      string `json:"data"`
-}
-
-type anthropicCitations struct {
-	Enabled bool `json:"enabled"`
 }
 
 // anthropic puts the documents before the user's newest words, as Anthropic recommends. Their places there are what its
 // citations count, so none may be left out.
 func (c *Chat) anthropic(said []Message) (any, error) {
 	system, rest := instructions(said)
-	b := anthropicRequest{c.Model, maxTokens, system, roleContents(rest), c.Tools, c.Stream}
+	messages := roleContents(rest)
+	b := c.body()
+	b.MaxTokens, b.System, b.Messages = maxTokens, system, messages
 	if len(c.Documents) == 0 {
 		return b, nil
 	}
@@ -437,11 +435,10 @@ func (c *Chat) anthropic(said []Message) (any, error) {
 		}
 		blocks = append(blocks, anthropicContent{
 			Type: "document", Title: cmp.Or(s.Title, s.Filename), Context: strings.Join(about, "\n"),
-			Source:    &anthropicSource{"text", "text/plain", s.Content},
-			Citations: &anthropicCitations{c.Citations != CitationsOff},
+			Source: &textSource{"text", "text/plain", s.Content}, Citations: map[string]bool{"enabled": c.Citations != CitationsOff},
 		})
 	}
-	newest := &b.Messages[len(b.Messages)-1]
+	newest := &messages[len(messages)-1]
 	newest.Content = append(blocks, anthropicContent{Type: "text", Text: rest[len(rest)-1].Text})
 	return b, nil
 }
@@ -451,28 +448,6 @@ type mistralEntry struct {
 	Type    string `json:"type"`
 	Role    string `json:"role"`
 	Content string `json:"content"`
-}
-
-type conversationRequest struct {
-	Model        string            `json:"model"`
-	Instructions string            `json:"instructions,omitempty"`
-	Inputs       []mistralEntry    `json:"inputs"`
-	Tools        []json.RawMessage `json:"tools"`
-	Stream       bool              `json:"stream,omitempty"`
-	Store        bool              `json:"store"`
-}
-
-func (c *Chat) mistral(said []Message) (path string, body any, err error) {
-	if len(c.Tools) == 0 {
-		b, err := c.mistralChat(said)
-		return "/v1/chat/completions", b, err
-	}
-	system, rest := instructions(said)
-	b := conversationRequest{Model: c.Model, Instructions: system, Tools: c.Tools, Stream: c.Stream}
-	for _, m := range rest {
-		b.Inputs = append(b.Inputs, mistralEntry{"entry", "message.input", m.Role, m.Text})
-	}
-	return "/v1/conversations", b, nil
 }
 
 // mistralResult is one entry of a tool's result in the words of Mistral's guide to citations.
@@ -531,17 +506,14 @@ func (c *Chat) mistralChat(said []Message) (any, error) {
 	call := mistralCall{ID: id, Type: "function"}
 	call.Function.Name, call.Function.Arguments = tool, "{}"
 	all := make([]mistralMessage, 0, len(said)+2)
-	for _, m := range b.Messages {
+	for _, m := range roleContents(said) {
 		all = append(all, mistralMessage{roleContent: m})
 	}
 	all = append(all,
 		mistralMessage{roleContent: roleContent{RoleAssistant, ""}, Calls: []mistralCall{call}},
 		mistralMessage{roleContent: roleContent{RoleTool, string(content)}, CallID: id, Name: tool})
-	return struct {
-		Model    string           `json:"model"`
-		Messages []mistralMessage `json:"messages"`
-		Stream   bool             `json:"stream,omitempty"`
-	}{b.Model, all, b.Stream}, nil
+	b.Messages = all
+	return b, nil
 }
 
 // documentMember is what a document says of itself beyond the fields of a source.

@@ -208,10 +208,15 @@ func (s *Splitter) tooLarge() {
 	s.emit(Frame{Event: s.sse.name, Err: s.damage(ErrTooLarge)})
 }
 
-// keep appends b to buf. It is not append because that would double a buffer near the limit to far past it.
+// keep appends b to buf. It is not append because that would double a buffer near the limit to far past it: what is
+// more than half the limit gets all of it.
 func (s *Splitter) keep(b []byte) {
 	if need := len(s.buf) + len(b); need > cap(s.buf) {
-		grown := make([]byte, len(s.buf), max(need, min(max(2*cap(s.buf), 1024), s.limit())))
+		size, most := max(2*cap(s.buf), 1024), s.limit()+maxName+maxField+1 // see lineRoom
+		if size > most/2 {
+			size = most
+		}
+		grown := make([]byte, len(s.buf), max(need, size))
 		copy(grown, s.buf)
 		s.buf = grown
 	}
@@ -241,15 +246,10 @@ func (s *Splitter) drop() {
 	s.buf = s.buf[:0]
 }
 
+const spaces = " \n\r\t" // of JSON
+
 // isSpace reports whether c is JSON white space.
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
-
-func trimLeft(b []byte) []byte {
-	for len(b) > 0 && isSpace(b[0]) {
-		b = b[1:]
-	}
-	return b
-}
 
 func trimRight(b []byte) []byte {
 	n := len(b)
@@ -351,7 +351,7 @@ func kindOf(b []byte) (Kind, int) {
 		return Unknown, lead
 	case fieldData, fieldEvent, fieldIgnored:
 		return SSE, lead
-	case fieldNone, fieldBare, fieldOther:
+	case fieldBare, fieldOther:
 	}
 	return Other, lead
 }
@@ -359,13 +359,13 @@ func kindOf(b []byte) (Kind, int) {
 // leading returns how many bytes of byte order mark and white space b begins with.
 func leading(b []byte) int {
 	rest := bytes.TrimPrefix(b, []byte(bom))
-	return len(b) - len(trimLeft(rest))
+	return len(b) - len(bytes.TrimLeft(rest, spaces))
 }
 
 // arrayOrOther decides by what follows an opening bracket. Only an array of objects is a sequence of documents; what
 // begins with "[1]" or "[note]" is text.
 func arrayOrOther(b []byte) Kind {
-	rest := trimLeft(b)
+	rest := bytes.TrimLeft(b, spaces)
 	switch lead := len(b) - len(rest); {
 	case lead >= maxLead:
 		return Array

@@ -55,7 +55,7 @@ func (s *Splitter) stepJSON(p []byte) int {
 		return n
 	case afterArray:
 	}
-	n := len(p) - len(trimLeft(p))
+	n := len(p) - len(bytes.TrimLeft(p, spaces))
 	if n < len(p) {
 		s.json.at = insideGarbage
 	}
@@ -138,7 +138,7 @@ func (s *Splitter) readScalar(p []byte) int {
 func (s *Splitter) readLine(p []byte, why error) (int, bool) {
 	n := 0
 	if len(s.buf) == 0 && !s.skip {
-		n = len(p) - len(trimLeft(p))
+		n = len(p) - len(bytes.TrimLeft(p, spaces))
 		if n == len(p) {
 			return n, false
 		}
@@ -182,7 +182,7 @@ func (s *Splitter) closeJSON() {
 
 // unfinished reports whether b begins a JSON object, array or string that it does not end.
 func unfinished(b []byte) bool {
-	b = trimLeft(b)
+	b = bytes.TrimLeft(b, spaces)
 	if len(b) == 0 || b[0] != '{' && b[0] != '[' && b[0] != '"' {
 		return false
 	}

@@ -5,37 +5,32 @@ import (
 	"slices"
 )
 
-// maxName bounds an SSE event name; a longer one counts as none.
-const maxName = 1024
+const (
+	maxName = 1024 // bytes of an SSE event name; a longer one counts as none
+	done    = "[DONE]"
+	maxDone = 2 * len(done) // with white space around it
+)
 
 // sseState is what is known between Writes of SSE.
 type sseState struct {
 	name    []byte // the current event's name
-	loose   bool   // the name is a part of this Write's input, not of nameBuf
-	nameBuf []byte
-	data    []byte // the current event's data while it is a single line of this Write's input
-	pending bool   // the current event has data, in data or in buf
-	held    bool   // the data is in buf
+	nameBuf []byte // what it is kept in between Writes
+	data    []byte // the current event's data while it is a single line of this Write's input; else it is in buf
+	pending bool   // the current event has data
 	bare    bool   // the document in buf began with a line that is no field and goes on
-	done    bool   // and its brackets are closed
 	scan    scanner
-	line    int64 // where in the input the current line begins
 	begun   bool  // the current event has a line, be it a comment; the first is at Splitter.mark
-
-	// The line that the last Write ended in.
-	field  field
-	prefix [maxField]byte // its bytes, while the field is undecided
-	n      int
-	space  bool // its value begins with the next byte, or with the one after it if that is a space
-	cr     bool // the last Write ended in CR: a LF belongs to it
+	line    int64 // where in the input the current line begins
+	open    bool  // the last Write ended inside that line
+	from    int   // then its bytes are buf[from:], behind the event's data
+	cr      bool  // the last Write ended in CR: a LF belongs to it
 }
 
 // field says what a line of SSE means.
 type field uint8
 
 const (
-	fieldNone      field = iota // no line begun
-	fieldUndecided              // too short to tell
+	fieldUndecided field = iota // too short to tell
 	fieldData
 	fieldEvent
 	fieldIgnored // id, retry, a comment
@@ -46,31 +41,28 @@ const (
 const (
 	nameData  = "data:"
 	nameEvent = "event:"
-	nameID    = "id:"
-	nameRetry = "retry:"
-	maxField  = len(nameEvent)
+	maxField  = len(nameEvent + " ")
 )
 
 // fieldOf says what the line beginning with b, which is not empty, means.
 func fieldOf(b []byte) field {
+	var name string
+	f := fieldIgnored
 	switch b[0] {
 	case 'd':
-		return match(b, nameData, fieldData)
+		name, f = nameData, fieldData
 	case 'e':
-		return match(b, nameEvent, fieldEvent)
+		name, f = nameEvent, fieldEvent
 	case 'i':
-		return match(b, nameID, fieldIgnored)
+		name = "id:"
 	case 'r':
-		return match(b, nameRetry, fieldIgnored)
+		name = "retry:"
 	case ':':
-		return fieldIgnored
 	case '{':
 		return fieldBare
+	default:
+		return fieldOther
 	}
-	return fieldOther
-}
-
-func match(b []byte, name string, f field) field {
 	n := min(len(b), len(name))
 	switch {
 	case string(b[:n]) != name[:n]:
@@ -81,53 +73,112 @@ func match(b []byte, name string, f field) field {
 	return f
 }
 
-// value returns what stands behind the field name of the given length.
-func value(b []byte, name int) []byte {
-	if len(b) > name && b[name] == ' ' {
-		name++
-	}
-	return b[name:len(b):len(b)]
-}
-
+// readSSE reads p line by line. Lines end in LF, CR or CRLF; every byte is looked at once for each of the two.
 func (s *Splitter) readSSE(p []byte) {
-	i := 0
-	if s.sse.cr && p[0] == '\n' {
+	e := &s.sse
+	i, lf := 0, -1
+	if e.cr && p[0] == '\n' {
 		i = 1
 	}
-	s.sse.cr = false
-	c := cursor{p: p, lf: -1}
+	e.cr = p[len(p)-1] == '\r'
 	for i < len(p) {
-		if s.betweenEvents() {
-			if i = s.readWhole(&c, i); i == len(p) {
-				break
+		if lf < i {
+			if lf = bytes.IndexByte(p[i:], '\n'); lf < 0 {
+				lf = len(p)
+			} else {
+				lf += i
 			}
 		}
-		end, next := c.line(i)
-		if next < 0 {
-			s.readPart(p[i:], i)
-			break
+		end, next := lf, lf+1
+		if n := bytes.IndexByte(p[i:lf], '\r'); n >= 0 {
+			end, next = i+n, i+n+1
+			if next == lf {
+				next++
+			}
+		}
+		if !e.open {
+			e.line = s.base + int64(i)
 		}
 		switch {
-		case s.sse.field != fieldNone:
-			s.readPart(p[i:end], i)
-			s.endLine(end)
+		case end == len(p):
+			s.holdLine(p[i:])
+		case e.open:
+			s.holdLine(p[i:end])
+			s.endHeldLine()
 		case end == i:
-			s.blank()
+			s.cutBare()
+			s.endEvent(false)
 		default:
-			s.beginLine(i)
-			s.readField(p[i:end], i)
+			s.readField(p[i:end:end])
 		}
 		i = next
 	}
-	s.sse.cr = p[len(p)-1] == '\r'
 	s.holdEvent()
 	s.base += int64(len(p))
 }
 
-// beginLine begins a line that is not blank, at p[at] of this Write.
-func (s *Splitter) beginLine(at int) {
-	s.sse.line = s.base + int64(at)
+// lineRoom is how many bytes of a line are worth keeping behind a document of the given size: of a longer line it is
+// certain that it makes the document too large, or the name too long.
+func (s *Splitter) lineRoom(size int) int { return max(s.limit()-size, maxName) + maxField }
+
+// holdLine keeps a part of a line that does not lie whole in one Write.
+func (s *Splitter) holdLine(b []byte) {
+	e := &s.sse
+	if !e.open {
+		s.holdEvent()
+		e.open, e.from = true, len(s.buf)
+	}
+	most := e.from + s.lineRoom(e.from) + 1 // one byte more tells that it is longer
+	s.keep(b[:min(len(b), max(0, most-len(s.buf)))])
+}
+
+// endHeldLine reads the line that was held. What is kept of it moves down in the same buffer.
+func (s *Splitter) endHeldLine() {
+	e := &s.sse
+	line := s.buf[e.from:]
+	s.buf, e.open = s.buf[:e.from], false
+	s.readField(line)
+	s.holdEvent()
+}
+
+// holdEvent copies what is known of the current event, because the bytes that it is in go away.
+func (s *Splitter) holdEvent() {
+	e := &s.sse
+	if e.name != nil {
+		e.nameBuf = append(e.nameBuf[:0], e.name...)
+		e.name = e.nameBuf
+	}
+	if e.data != nil {
+		s.hold(e.data)
+		e.data = nil
+	}
+}
+
+// readField reads a whole line, which is not blank. A field name without a colon has an empty value.
+func (s *Splitter) readField(b []byte) {
+	e := &s.sse
 	s.beginEvent()
+	switch f := fieldOf(b); {
+	case f == fieldData, f == fieldUndecided && string(b) == "data":
+		s.cutBare()
+		s.addData(value(b, len(nameData)))
+	case f == fieldEvent, f == fieldUndecided && string(b) == "event":
+		s.cutBare()
+		if e.name = value(b, len(nameEvent)); len(e.name) == 0 || len(e.name) > maxName {
+			e.name = nil
+		}
+	case f == fieldBare, f == fieldOther && e.bare:
+		s.addBare(b)
+	}
+}
+
+// value returns what stands behind the field name of the given length.
+func value(b []byte, name int) []byte {
+	b = b[min(name, len(b)):len(b):len(b)]
+	if len(b) > 0 && b[0] == ' ' {
+		b = b[1:]
+	}
+	return b
 }
 
 // beginEvent begins an event with the current line, if none has begun.
@@ -138,143 +189,21 @@ func (s *Splitter) beginEvent() {
 	}
 }
 
-// betweenEvents reports whether no event has begun.
-func (s *Splitter) betweenEvents() bool {
+// addData adds the value of a data line to the current event.
+func (s *Splitter) addData(b []byte) {
 	e := &s.sse
-	return e.field == fieldNone && !e.pending && !e.bare && e.name == nil
-}
-
-// readWhole reads the events at p[i] that lie whole in p and are framed as nearly all are: perhaps a name, the data in
-// one line, a blank line. It returns where the first one that is not begins.
-func (s *Splitter) readWhole(c *cursor, i int) int {
-	for {
-		name, from := eventName(c.p, i)
-		if !bytes.HasPrefix(c.p[from:], []byte(nameData+" ")) {
-			return i
-		}
-		from += len(nameData + " ")
-		end, next := c.line(from)
-		if next >= 0 && next < len(c.p) && c.p[next] == '\r' {
-			next++
-		}
-		if n := end - from; next < 0 || next >= len(c.p) || c.p[next] != '\n' || n <= maxDone || n > s.limit() {
-			*c = cursor{p: c.p, lf: -1} // it looked past the lines of this event
-			return i
-		}
-		if !s.sse.begun {
-			s.mark = s.base + int64(i)
-		}
-		s.sse.begun = false
-		i = next + 1
-		s.emit(Frame{Event: name, Data: c.p[from:end:end]})
-	}
-}
-
-// eventName returns the name in the line that begins at b[i], and where the next line begins. It is nil where the line
-// is anything else.
-func eventName(b []byte, i int) (name []byte, next int) {
-	if !bytes.HasPrefix(b[i:], []byte(nameEvent+" ")) {
-		return nil, i
-	}
-	from := i + len(nameEvent+" ")
-	n := bytes.IndexByte(b[from:min(len(b), from+maxName)], '\n')
-	if n <= 0 {
-		return nil, i
-	}
-	next = from + n + 1
-	if n--; b[from+n] != '\r' {
-		n++
-	}
-	if name = b[from : from+n : from+n]; n == 0 || bytes.IndexByte(name, '\r') >= 0 {
-		return nil, i
-	}
-	return name, next
-}
-
-// holdEvent copies what the current event has in this Write's input.
-func (s *Splitter) holdEvent() {
-	e := &s.sse
-	if e.loose {
-		e.nameBuf = append(e.nameBuf[:0], e.name...)
-		e.name, e.loose = e.nameBuf, false
-	}
-	if e.pending && !e.held {
-		s.hold(e.data)
-		e.data, e.held = nil, true
-	}
-}
-
-// readField reads a whole line, which is not blank and begins at p[at] of this Write.
-func (s *Splitter) readField(b []byte, at int) {
-	f := fieldOf(b)
 	switch {
-	case f == fieldData:
-		s.addData(value(b, len(nameData)), at)
-	case f == fieldEvent:
-		s.setName(value(b, len(nameEvent)))
-	case f == fieldUndecided:
-		s.endUndecided(b, at)
-	case f == fieldBare, f == fieldOther && s.sse.bare:
-		s.beginBare(at)
-		s.addBare(b)
-		s.endBareLine()
+	case e.pending:
+		s.holdEvent()
+		s.hold([]byte{'\n'})
+		s.hold(b)
+	case len(b) > s.limit():
+		e.pending, s.start = true, e.line
+		s.tooLarge()
+	default:
+		e.pending, s.start = true, e.line
+		e.data = b
 	}
-}
-
-// endUndecided reads a whole line that would have become a field with another byte: a field name alone has an empty
-// value.
-func (s *Splitter) endUndecided(b []byte, at int) {
-	switch string(b) {
-	case nameData[:len(nameData)-1]:
-		s.addData(nil, at)
-	case nameEvent[:len(nameEvent)-1]:
-		s.setName(nil)
-	}
-}
-
-// addData adds a whole data line to the current event.
-func (s *Splitter) addData(b []byte, at int) {
-	if !s.sse.pending && !s.sse.bare {
-		s.sse.pending = true
-		s.start = s.base + int64(at)
-		if len(b) > s.limit() {
-			s.tooLarge()
-		}
-		s.sse.data = b
-		return
-	}
-	s.beginData(at)
-	s.hold(b)
-}
-
-// beginData begins a data line whose value goes into buf.
-func (s *Splitter) beginData(at int) {
-	e := &s.sse
-	s.cutBare()
-	if !e.pending {
-		e.pending, e.held = true, true
-		s.start = s.base + int64(at)
-		return
-	}
-	if !e.held {
-		s.hold(e.data)
-		e.data, e.held = nil, true
-	}
-	s.hold([]byte{'\n'})
-}
-
-func (s *Splitter) setName(b []byte) {
-	s.cutBare()
-	s.sse.name, s.sse.loose = b, true
-	if len(b) == 0 || len(b) > maxName {
-		s.sse.name, s.sse.loose = nil, false
-	}
-}
-
-// blank reads a blank line: the current event is complete.
-func (s *Splitter) blank() {
-	s.cutBare()
-	s.endEvent(false)
 }
 
 // endEvent emits the current event. Last says that no blank line did end it.
@@ -282,68 +211,48 @@ func (s *Splitter) endEvent(last bool) {
 	e := &s.sse
 	if e.pending && !s.skip {
 		data := e.data
-		if e.held {
+		if data == nil {
 			data = slices.Clip(s.buf)
 		}
 		f := Frame{Event: e.name, Data: data}
 		switch {
-		case isDone(data):
+		case len(data) <= maxDone && string(bytes.TrimLeft(trimRight(data), spaces)) == done:
 			f.Data, f.Done = nil, true
 		case last && unfinished(data):
 			f.Err = s.damage(ErrTruncated)
 		}
 		s.emit(f)
 	}
-	e.name, e.data = nil, nil
-	e.loose, e.pending, e.held, e.begun = false, false, false, false
+	e.name, e.data, e.pending, e.begun = nil, nil, false, false
 	s.drop()
 }
 
-const (
-	done    = "[DONE]"
-	maxDone = 2 * len(done) // with white space around it
-)
-
-func isDone(b []byte) bool {
-	return len(b) >= len(done) && len(b) <= maxDone && string(trimLeft(trimRight(b))) == done
-}
-
-// A bare object is not followed by a blank line. It ends with the line that closes its brackets; what cannot belong to
-// it (a blank line, a data or event field, the end of a line within a string) shows that it is damaged, and ends it
-// too.
-
-// beginBare begins a line of a bare object.
-func (s *Splitter) beginBare(at int) {
-	if s.sse.bare {
-		return
-	}
-	if s.sse.pending {
-		s.endEvent(true)
-		s.beginEvent()
-	}
-	s.sse.bare, s.sse.done = true, false
-	s.sse.scan = scanner{}
-	s.start = s.base + int64(at)
-}
-
+// addBare reads a line of a bare object. It is not followed by a blank line, but ends with the line that closes its
+// brackets; what cannot belong to it (a blank line, a data or event field, the end of a line within a string) shows
+// that it is damaged, and ends it too.
 func (s *Splitter) addBare(b []byte) {
-	s.hold(b)
-	if !s.sse.done && len(b) > 0 {
-		_, s.sse.done = s.sse.scan.read(b)
+	e := &s.sse
+	over := len(b) > s.lineRoom(len(s.buf)+len(e.data))
+	if !e.bare {
+		if e.pending {
+			s.endEvent(true)
+			s.beginEvent()
+		}
+		e.bare, e.scan, s.start = true, scanner{}, e.line
 	}
-}
-
-func (s *Splitter) endBareLine() {
+	_, closed := e.scan.read(b)
+	s.hold(b) // after it has been read: a held line moves down
 	switch {
-	case s.sse.done:
+	case closed, over: // only the beginning of a line too long was kept
 		s.endBare(nil)
-	case s.sse.scan.quoted:
+	case e.scan.quoted:
 		s.endBare(ErrTruncated)
 	default:
 		s.hold([]byte{'\n'})
 	}
 }
 
+// cutBare ends a bare object that breaks off before the current line.
 func (s *Splitter) cutBare() {
 	if s.sse.bare {
 		s.endBare(ErrTruncated)
@@ -359,132 +268,17 @@ func (s *Splitter) endBare(why error) {
 		}
 		s.emit(f)
 	}
-	s.sse.bare, s.sse.name, s.sse.loose, s.sse.begun = false, nil, false, false
+	s.sse.bare, s.sse.name, s.sse.begun = false, nil, false
 	s.drop()
-}
-
-// readPart reads a part of a line, which lies in several Writes; it is at p[at] of this one.
-func (s *Splitter) readPart(b []byte, at int) {
-	e := &s.sse
-	if e.field == fieldNone {
-		e.field, e.n = fieldUndecided, 0
-		s.beginLine(at)
-	}
-	for len(b) > 0 && e.field == fieldUndecided {
-		e.prefix[e.n] = b[0]
-		e.n++
-		b = b[1:]
-		at++
-		s.decide(at - e.n)
-	}
-	if len(b) == 0 {
-		return
-	}
-	if e.space {
-		e.space = false
-		if b[0] == ' ' {
-			b = b[1:]
-		}
-	}
-	switch e.field {
-	case fieldData:
-		s.hold(b)
-	case fieldEvent:
-		if len(e.nameBuf) <= maxName {
-			e.nameBuf = append(e.nameBuf, b[:min(len(b), maxName+1)]...)
-		}
-	case fieldBare:
-		s.addBare(b)
-	case fieldNone, fieldUndecided, fieldIgnored, fieldOther:
-	}
-}
-
-// decide looks whether the beginning of the line, at p[at], now says what the line is.
-func (s *Splitter) decide(at int) {
-	e := &s.sse
-	prefix := e.prefix[:e.n]
-	e.field = fieldOf(prefix)
-	switch {
-	case e.field == fieldData:
-		e.space = true
-		s.beginData(at)
-	case e.field == fieldEvent:
-		e.space = true
-		s.cutBare()
-		e.name, e.loose = nil, false
-		e.nameBuf = e.nameBuf[:0]
-	case e.field == fieldBare, e.field == fieldOther && e.bare:
-		e.field = fieldBare
-		s.beginBare(at)
-		s.addBare(prefix)
-	}
-}
-
-// endLine ends a line that readPart read, before p[at] of this Write.
-func (s *Splitter) endLine(at int) {
-	e := &s.sse
-	switch e.field {
-	case fieldUndecided:
-		s.endUndecided(e.prefix[:e.n], at-e.n)
-	case fieldEvent:
-		s.setName(e.nameBuf)
-		e.loose = false
-	case fieldBare:
-		s.endBareLine()
-	case fieldNone, fieldData, fieldIgnored, fieldOther:
-	}
-	e.field, e.space = fieldNone, false
 }
 
 func (s *Splitter) closeSSE() {
 	e := &s.sse
-	if e.field != fieldNone && e.field != fieldUndecided { // half a field name says nothing
-		s.endLine(0)
+	if e.open && fieldOf(s.buf[e.from:]) != fieldUndecided { // half a field name says nothing
+		s.endHeldLine()
+	} else if e.open {
+		s.buf = s.buf[:e.from]
 	}
 	s.cutBare()
 	s.endEvent(true)
-}
-
-// cursor finds the lines of p, which end in LF, CR or CRLF. It looks at every byte once for each of the two.
-type cursor struct {
-	p  []byte
-	lf int // the first LF behind where the last line began; len(p): there is none
-	cr int // the first CR there, or a place up to which there is none
-}
-
-// line returns where the line that begins at p[i] ends, and where the next one begins, which is -1 if the line does not
-// end in p.
-func (c *cursor) line(i int) (end, next int) {
-	if c.lf < i {
-		c.lf = len(c.p)
-		if n := bytes.IndexByte(c.p[i:], '\n'); n >= 0 {
-			c.lf = i + n
-		}
-	}
-	if c.cr < c.lf && c.findCR(i) {
-		next = c.cr + 1
-		if next == c.lf {
-			next++
-		}
-		return c.cr, min(next, len(c.p))
-	}
-	if c.lf == len(c.p) {
-		return c.lf, -1
-	}
-	return c.lf, c.lf + 1
-}
-
-// findCR moves cr and reports whether there is one before lf. It looks further ahead than needed, since most
-// streams have none.
-func (c *cursor) findCR(i int) bool {
-	const ahead = 4096
-	c.cr = max(c.cr, i)
-	to := min(len(c.p), max(c.lf, c.cr+ahead))
-	n := bytes.IndexByte(c.p[c.cr:to], '\r')
-	if n < 0 {
-		c.cr = to
-		return false
-	}
-	c.cr += n
-	return c.cr < c.lf
 }

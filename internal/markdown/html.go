@@ -613,23 +613,6 @@ func afterAtom(s string, at int) int {
 	return at
 }
 
-// EntityEnd returns how many bytes of the entity that at stands inside of come behind at; 0: it stands in none.
-func EntityEnd(s string, at int) int {
-	const longest = 33 // &CounterClockwiseContourIntegral;
-	before := s[max(0, at-longest):at]
-	amp := strings.LastIndexByte(before, '&')
-	end := strings.IndexByte(s[at:min(len(s), at+longest)], ';')
-	if amp < 0 || end < 0 {
-		return 0
-	}
-	name := before[amp+1:] + s[at:at+end]
-	other := func(r rune) bool { return r >= 0x80 || !isAlnum(byte(r)) && r != '#' }
-	if name == "" || strings.ContainsFunc(name, other) {
-		return 0
-	}
-	return end + 1
-}
-
 // unescape returns what a reader sees of inline markdown text: escapes and entities resolved.
 func unescape(s string) string {
 	if !strings.ContainsAny(s, `\&`) {

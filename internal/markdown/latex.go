@@ -1,11 +1,8 @@
 package markdown
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/yuin/goldmark/ast"
 	east "github.com/yuin/goldmark/extension/ast"
@@ -381,46 +378,4 @@ func commands(two, one, none string) map[string]int {
 		}
 	}
 	return all
-}
-
-// SafeURL returns raw as an address that may be linked and that can stand in a markdown destination, an HTML attribute
-// and a LaTeX argument without ending it; empty if it is none. Only http, https and mailto addresses are.
-func SafeURL(raw string) string {
-	raw = strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
-	scheme, rest, _ := strings.Cut(raw, ":")
-	switch strings.ToLower(scheme) {
-	case "http", "https":
-		if !strings.HasPrefix(rest, "//") || len(rest) == 2 {
-			return ""
-		}
-	case "mailto":
-		if rest == "" {
-			return ""
-		}
-	default:
-		return ""
-	}
-	var b strings.Builder
-	b.Grow(len(raw))
-	for i, r := range raw {
-		_, n := utf8.DecodeRuneInString(raw[i:])
-		if !isUnsafeInURL(r) {
-			b.WriteRune(r)
-			continue
-		}
-		for _, c := range []byte(raw[i : i+n]) {
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
-}
-
-// isUnsafeInURL reports whether r could end the place an address stands in, or change how it is shown. Readers of
-// addresses stop after fullwidth punctuation.
-func isUnsafeInURL(r rune) bool {
-	if r < utf8.RuneSelf {
-		return r <= ' ' || r == 0x7F || strings.ContainsRune("()<>\"'`\\{}|^*~$", r)
-	}
-	return r == utf8.RuneError || !unicode.IsGraphic(r) || unicode.IsSpace(r) ||
-		0x3000 <= r && r < 0x3040 || 0xFF00 <= r && r < 0xFFEF && unicode.IsPunct(r)
 }

@@ -2,7 +2,10 @@ package markdown
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Span is a half-open range of bytes of a text.
@@ -408,4 +411,63 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 // EndsInEscape reports whether s ends in an odd number of backslashes: the last one then escapes what follows.
 func EndsInEscape(s string) bool {
 	return (len(s)-len(strings.TrimRight(s, `\`)))%2 == 1
+}
+
+// EntityEnd returns how many bytes of the entity that at stands inside of come behind at; 0: it stands in none.
+func EntityEnd(s string, at int) int {
+	const longest = 33 // &CounterClockwiseContourIntegral;
+	before := s[max(0, at-longest):at]
+	amp := strings.LastIndexByte(before, '&')
+	end := strings.IndexByte(s[at:min(len(s), at+longest)], ';')
+	if amp < 0 || end < 0 {
+		return 0
+	}
+	name := before[amp+1:] + s[at:at+end]
+	other := func(r rune) bool { return r >= 0x80 || !isAlnum(byte(r)) && r != '#' }
+	if name == "" || strings.ContainsFunc(name, other) {
+		return 0
+	}
+	return end + 1
+}
+
+// SafeURL returns raw as an address that may be linked and that can stand in a markdown destination, an HTML attribute
+// and a LaTeX argument without ending it; empty if it is none. Only http, https and mailto addresses are.
+func SafeURL(raw string) string {
+	raw = strings.TrimFunc(raw, func(r rune) bool { return r <= ' ' })
+	scheme, rest, _ := strings.Cut(raw, ":")
+	switch strings.ToLower(scheme) {
+	case "http", "https":
+		if !strings.HasPrefix(rest, "//") || len(rest) == 2 {
+			return ""
+		}
+	case "mailto":
+		if rest == "" {
+			return ""
+		}
+	default:
+		return ""
+	}
+	var b strings.Builder
+	b.Grow(len(raw))
+	for i, r := range raw {
+		_, n := utf8.DecodeRuneInString(raw[i:])
+		if !isUnsafeInURL(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, c := range []byte(raw[i : i+n]) {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// isUnsafeInURL reports whether r could end the place an address stands in, or change how it is shown. Readers of
+// addresses stop after fullwidth punctuation.
+func isUnsafeInURL(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r <= ' ' || r == 0x7F || strings.ContainsRune("()<>\"'`\\{}|^*~$", r)
+	}
+	return r == utf8.RuneError || !unicode.IsGraphic(r) || unicode.IsSpace(r) ||
+		0x3000 <= r && r < 0x3040 || 0xFF00 <= r && r < 0xFFEF && unicode.IsPunct(r)
 }

@@ -175,11 +175,13 @@ func parseTree(txt string, source []byte, notes bool, pc parser.Context) *tree {
 	t := &tree{text: txt, source: source, at: map[ast.Node]Span{}}
 	var inline []util.PrioritizedValue
 	add := func(p parser.InlineParser, priority int) {
-		inline = append(inline, util.Prioritized(recordingParser{p, t, priority == bareLinks}, priority))
+		inline = append(inline, util.Prioritized(&recordingParser{
+			InlineParser: p, to: t, bare: priority == bareLinks, left: linkFloor + linkPer*len(source),
+		}, priority))
 	}
 	add(extension.NewTaskCheckBoxParser(), 0)
 	add(parser.NewCodeSpanParser(), 100)
-	add(&linkParser{InlineParser: parser.NewLinkParser(), left: linkFloor + linkPer*len(source)}, 200)
+	add(parser.NewLinkParser(), 200)
 	add(parser.NewAutoLinkParser(), 300)
 	add(parser.NewRawHTMLParser(), 400)
 	inline = append(inline, util.Prioritized(parser.NewEmphasisParser(), 500),
@@ -216,14 +218,17 @@ const (
 	linkPer   = 64 // for every byte of text
 )
 
-// linkParser is goldmark's link parser with a budget. Past it, brackets are text.
-type linkParser struct {
+// recordingParser notes from where to where each construct of the parser inside reaches: goldmark's tree keeps only
+// where some of them start. It has a budget for addresses that turn out to be no link; past it, brackets are text.
+type recordingParser struct {
 	parser.InlineParser
+	to   *tree
+	bare bool
 	left int
 }
 
-func (p *linkParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
-	line, _ := block.PeekLine()
+func (p *recordingParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	line, before := block.PeekLine()
 	address := bytes.HasPrefix(line, []byte("]("))
 	if address && p.left < 0 {
 		return nil
@@ -232,27 +237,6 @@ func (p *linkParser) Parse(parent ast.Node, block text.Reader, pc parser.Context
 	if n == nil && address {
 		p.left -= len(line)
 	}
-	return n
-}
-
-// CloseBlock hands the end of a block on to goldmark's parser, which keeps state over it.
-func (p *linkParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
-	if c, ok := p.InlineParser.(parser.CloseBlocker); ok {
-		c.CloseBlock(parent, block, pc)
-	}
-}
-
-// recordingParser notes from where to where each construct of the parser inside reaches: goldmark's tree keeps only
-// where some of them start.
-type recordingParser struct {
-	parser.InlineParser
-	to   *tree
-	bare bool
-}
-
-func (p recordingParser) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
-	_, before := block.Position()
-	n := p.InlineParser.Parse(parent, block, pc)
 	if n != nil {
 		_, after := block.Position()
 		p.to.record(n, Span{before.Start, after.Start}, p.bare)
@@ -260,8 +244,8 @@ func (p recordingParser) Parse(parent ast.Node, block text.Reader, pc parser.Con
 	return n
 }
 
-// CloseBlock hands the end of a block on, as [linkParser.CloseBlock] does.
-func (p recordingParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
+// CloseBlock hands the end of a block on to goldmark's parser, which keeps state over it.
+func (p *recordingParser) CloseBlock(parent ast.Node, block text.Reader, pc parser.Context) {
 	if c, ok := p.InlineParser.(parser.CloseBlocker); ok {
 		c.CloseBlock(parent, block, pc)
 	}

@@ -3,7 +3,12 @@ package scan
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"math/bits"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // Value is one JSON value as it stands in its document, without surrounding space. Nil: there is none. The document
@@ -30,7 +35,7 @@ func (o *Object) Next() bool {
 		return false
 	}
 	start := i + 1
-	i = stringEnd(doc, start)
+	i = StringEnd(doc, start)
 	if i == start { // a quote, then nothing
 		return false
 	}
@@ -108,26 +113,21 @@ func (v Value) Read(fields Fields) {
 	for o := Members(v); o.Next(); {
 		for i := range fields {
 			if IsName(o.Key, fields[i].Name) {
-				o.Val.storeIn(fields[i].To)
+				switch to := fields[i].To.(type) {
+				case *Value:
+					*to = o.Val
+				case *string:
+					*to = o.Val.Str()
+				case *int:
+					if n, ok := o.Val.Int(); ok {
+						*to = n
+					}
+				case **float64:
+					*to = o.Val.Number()
+				}
 				break
 			}
 		}
-	}
-}
-
-// storeIn stores v in a field of [Fields].
-func (v Value) storeIn(to any) {
-	switch to := to.(type) {
-	case *Value:
-		*to = v
-	case *string:
-		*to = v.Str()
-	case *int:
-		if n, ok := v.Int(); ok {
-			*to = n
-		}
-	case **float64:
-		*to = v.Number()
 	}
 }
 
@@ -197,17 +197,15 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// StringEnd returns the offset after the quote that closes the string whose content begins at doc[i], or len(doc) where
-// no quote does.
-func StringEnd(doc []byte, i int) int { return stringEnd(doc, i) }
-
-// stringEnd returns the offset after the quote that closes the string whose content begins at i, or len(b). A quote is
+// StringEnd returns the offset after the quote that closes the string whose content begins at b[i], or len(b). A quote is
 // escaped when an odd number of backslashes stands before it, so hopping from quote to quote is enough. Most strings
 // are short: their quote is found eight bytes at a time, before a call of IndexByte would have paid off.
-func stringEnd(b []byte, i int) int {
+func StringEnd(b []byte, i int) int {
 	from := i
 	for limit := min(i+32, len(b)-8); i <= limit; {
-		n := quoteIn(binary.LittleEndian.Uint64(b[i:]))
+		const ones, highs, quotes = 0x0101010101010101, 0x8080808080808080, '"' * 0x0101010101010101
+		x := binary.LittleEndian.Uint64(b[i:]) ^ quotes // a zero byte where there is a quote
+		n := bits.TrailingZeros64((x-ones)&^x&highs) / 8
 		if n == 8 {
 			i += 8
 			continue
@@ -229,14 +227,6 @@ func stringEnd(b []byte, i int) int {
 	}
 }
 
-// quoteIn returns the place of the first quote among the eight bytes of word, or 8.
-func quoteIn(word uint64) int {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	const quotes = '"' * ones
-	x := word ^ quotes
-	return bits.TrailingZeros64((x-ones)&^x&highs) / 8
-}
-
 // escaped reports whether the byte at i of a string's content is escaped.
 func escaped(s []byte, i int) bool {
 	k := i
@@ -250,9 +240,10 @@ func escaped(s []byte, i int) bool {
 func valueEnd(b []byte, i int) int {
 	switch b[i] {
 	case '"':
-		return stringEnd(b, i+1)
+		return StringEnd(b, i+1)
 	case '{', '[':
-		return containerEnd(b, i)
+		end, _ := container(b, i)
+		return end
 	case '}', ']', ':', ',':
 		return i
 	}
@@ -272,17 +263,12 @@ func cutScalar(b []byte, i, end int) bool {
 	return end == len(b) && b[i] != '"' && b[i] != '{' && b[i] != '['
 }
 
-func containerEnd(b []byte, i int) int {
-	end, _ := container(b, i)
-	return end
-}
-
 // container returns the offset after the object or array that begins at i, and whether it is closed there.
 func container(b []byte, i int) (end int, closed bool) {
 	for depth := 0; i < len(b); {
 		switch b[i] {
 		case '"':
-			i = stringEnd(b, i+1)
+			i = StringEnd(b, i+1)
 			continue
 		case '{', '[':
 			depth++
@@ -295,4 +281,245 @@ func container(b []byte, i int) (end int, closed bool) {
 		i++
 	}
 	return len(b), false
+}
+
+// IsString reports whether v is a string, perhaps a truncated one.
+func (v Value) IsString() bool { return len(v) > 0 && v[0] == '"' }
+
+// IsObject reports whether v is an object, perhaps a truncated one.
+func (v Value) IsObject() bool { return len(v) > 0 && v[0] == '{' }
+
+// IsArray reports whether v is an array, perhaps a truncated one.
+func (v Value) IsArray() bool { return len(v) > 0 && v[0] == '[' }
+
+// IsNull reports whether v is missing or null.
+func (v Value) IsNull() bool { return len(v) == 0 || string(v) == "null" }
+
+// IsTrue reports whether v is true.
+func (v Value) IsTrue() bool { return string(v) == "true" }
+
+// Cut reports whether v is a string, object or array that its document breaks off in.
+func (v Value) Cut() bool {
+	switch {
+	case v.IsString():
+		return !v.closed()
+	case v.IsObject(), v.IsArray():
+		_, closed := container(v, 0)
+		return !closed
+	}
+	return false
+}
+
+// closed reports whether a string ends with its quote.
+func (v Value) closed() bool {
+	n := len(v) - 1
+	return n > 0 && v[n] == '"' && !escaped(v[1:], n-1)
+}
+
+// Content returns what stands between a string's quotes, escapes and all, or nil where v is not a string. Of a
+// truncated string it returns what there is, up to the last whole character: that is for text to be shown, which may
+// break off. An address, a name or an id may not: see [Value.Bytes].
+func (v Value) Content() []byte {
+	switch {
+	case !v.IsString():
+		return nil
+	case v.closed():
+		return v[1 : len(v)-1]
+	default:
+		return wholeCharacters(v[1:])
+	}
+}
+
+// Bytes returns the content of a string, unescaped, or nil where v is not a string or a truncated one. It shares memory
+// with the document unless the string holds escapes.
+func (v Value) Bytes() []byte {
+	if !v.IsString() || !v.closed() {
+		return nil
+	}
+	s := v[1 : len(v)-1]
+	if bytes.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	return AppendString(nil, s)
+}
+
+// Str returns the content of a string, or "" where v is not one or a truncated one.
+func (v Value) Str() string { return string(v.Bytes()) }
+
+// Text returns a string's content, and any other value but null as its JSON: what to show of a field that should hold a
+// string. It is "" where v is truncated.
+func (v Value) Text() string {
+	if v.IsString() || v.IsNull() {
+		return v.Str()
+	}
+	if v.Cut() {
+		return ""
+	}
+	return string(v)
+}
+
+// Int returns an integer that may be written as a number, as a number with an empty fraction (12.0) or as a string
+// ("12"): providers do all three. It is false for anything else, and for what an int64 cannot hold.
+func (v Value) Int() (int, bool) {
+	s := []byte(v)
+	if v.IsString() {
+		s = v.Bytes()
+	}
+	if len(s) > 0 && len(s) < 10 { // the common case without a conversion
+		n := 0
+		for _, c := range s {
+			if c < '0' || c > '9' {
+				return slowInt(s)
+			}
+			n = n*10 + int(c-'0')
+		}
+		return n, true
+	}
+	return slowInt(s)
+}
+
+func slowInt(s []byte) (int, bool) {
+	if n, err := strconv.Atoi(string(s)); err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(string(s), 64)
+	if err != nil || math.Abs(f) > 1<<53 {
+		return 0, false
+	}
+	if n := int(f); float64(n) == f {
+		return n, true
+	}
+	return 0, false
+}
+
+// Float returns a finite number, which may be written as a string.
+func (v Value) Float() (float64, bool) {
+	s := []byte(v)
+	if v.IsString() {
+		s = v.Bytes()
+	}
+	if len(s) == 0 || len(s) > 400 {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(s), 64)
+	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+}
+
+// Number is [Value.Float], nil where v is no number.
+func (v Value) Number() *float64 {
+	if f, ok := v.Float(); ok {
+		return &f
+	}
+	return nil
+}
+
+// wholeCharacters returns s, the beginning of a string's content, without the character that it breaks off in: bytes of
+// UTF-8, an escape, or one half of a character that is written as two escapes.
+func wholeCharacters(s []byte) []byte {
+	const longest = len(`\ud83d\ude0`)
+	for i := max(0, len(s)-longest); i < len(s); i++ {
+		if s[i] == '\\' && !escaped(s, i) && cutEscape(s[i:]) {
+			return s[:i]
+		}
+	}
+	for i := 1; i <= min(len(s), utf8.UTFMax-1); i++ {
+		if last := s[len(s)-i:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				return s[:len(s)-i]
+			}
+			break
+		}
+	}
+	return s
+}
+
+// cutEscape reports whether all of s is the beginning of one escape, or of two that make one character.
+func cutEscape(s []byte) bool {
+	switch {
+	case len(s) < 2 || s[1] == 'u' && len(s) < 6:
+		return true
+	case s[1] != 'u' || hex4(s[2:])>>10 != 0xD800>>10:
+		return false
+	}
+	rest := s[6:]
+	return len(rest) < 6 && bytes.HasPrefix([]byte(`\u`), rest[:min(len(rest), 2)])
+}
+
+// AppendString appends to dst the content of a JSON string, given as it stands between its quotes. A lone surrogate is
+// appended as the three bytes that UTF-8 would use were it allowed (WTF-8), so that its other half, if it comes with
+// the next string, can still be joined to it; an escape cut off by the end is left out; an unknown one gives its
+// character.
+func AppendString(dst, s []byte) []byte {
+	dst = slices.Grow(dst, len(s)) // no escape is shorter than its character
+	for {
+		n := bytes.IndexByte(s, '\\')
+		if n < 0 {
+			return append(dst, s...)
+		}
+		dst = append(dst, s[:n]...)
+		if s = s[n+1:]; len(s) == 0 {
+			return dst
+		}
+		c := s[0]
+		s = s[1:]
+		switch c {
+		case 'n':
+			c = '\n'
+		case 't':
+			c = '\t'
+		case 'r':
+			c = '\r'
+		case 'b':
+			c = '\b'
+		case 'f':
+			c = '\f'
+		case 'u':
+			dst, s = appendEscape(dst, s)
+			continue
+		}
+		dst = append(dst, c)
+	}
+}
+
+// appendEscape appends the character of a \u escape, given what follows the u, and returns what is left.
+func appendEscape(dst, s []byte) (appended, rest []byte) {
+	r := hex4(s)
+	if r < 0 {
+		if len(s) < 4 {
+			return dst, nil
+		}
+		return append(dst, 'u'), s
+	}
+	s = s[4:]
+	if !utf16.IsSurrogate(r) {
+		return utf8.AppendRune(dst, r), s
+	}
+	if len(s) >= 6 && s[0] == '\\' && s[1] == 'u' {
+		if joined := utf16.DecodeRune(r, hex4(s[2:])); joined != utf8.RuneError {
+			return utf8.AppendRune(dst, joined), s[6:]
+		}
+	}
+	return append(dst, 0xE0|byte(r>>12), 0x80|byte(r>>6&0x3F), 0x80|byte(r&0x3F)), s
+}
+
+// hex4 returns the value of the four hexadecimal digits that s begins with, or -1.
+func hex4(s []byte) rune {
+	if len(s) < 4 {
+		return -1
+	}
+	var r rune
+	for _, c := range s[:4] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return -1
+		}
+		r = r<<4 | rune(c)
+	}
+	return r
 }

@@ -10,7 +10,10 @@ import (
 // looksInteractions recognises a resource or an event of Gemini's Interactions API. The type of an event stands at its
 // end, in event_type.
 func looksInteractions(s *shape) bool {
-	if s.val("object").Str() == "interaction" || s.kind == "" && typed(s.val("steps"), isStep) {
+	if s.val("object").Str() == "interaction" || s.kind == "" && typed(s.val("steps"), func(kind string) bool {
+		return kind == "model_output" || kind == "thought" || kind == "user_input" ||
+			strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_result")
+	}) {
 		return true
 	}
 	switch kind := s.val("event_type").Str(); kind {
@@ -21,14 +24,6 @@ func looksInteractions(s *shape) bool {
 	default:
 		return strings.HasPrefix(kind, "interaction.") || strings.HasPrefix(kind, "step.")
 	}
-}
-
-func isStep(kind string) bool {
-	switch kind {
-	case "model_output", "thought", "user_input":
-		return true
-	}
-	return strings.HasSuffix(kind, "_call") || strings.HasSuffix(kind, "_result")
 }
 
 // interactions reads Gemini's Interactions API: a body with its steps, or a stream of events. A step that is the
@@ -95,10 +90,6 @@ func (p *interactions) Parse(event []byte, doc scan.Value) bool {
 	if len(kind) == 0 && !e.isResource() {
 		kind = event
 	}
-	return p.event(kind, &e, doc)
-}
-
-func (p *interactions) event(kind []byte, e *interaction, doc scan.Value) bool {
 	switch string(kind) {
 	case "step.delta":
 		b := readBlock(e.delta)
@@ -129,7 +120,7 @@ func (p *interactions) event(kind []byte, e *interaction, doc scan.Value) bool {
 		p.failed(doc)
 	case "":
 		if e.isResource() {
-			p.resource(e, doc)
+			p.resource(&e, doc)
 		} else if e.err.IsNull() {
 			return false
 		} else {
@@ -181,15 +172,10 @@ func (p *interactions) resource(e *interaction, doc scan.Value) {
 	if !blank(e.err) {
 		p.failed(doc)
 	}
-	p.status(e.status.Str())
-}
-
-// status says how an interaction ended.
-func (p *interactions) status(word string) {
 	reason := map[string]string{
 		"completed": finishStop, "requires_action": finishTool, "incomplete": finishLength, "failed": finishError,
 		"cancelled": finishError, "budget_exceeded": finishError,
-	}[word]
+	}[e.status.Str()]
 	if reason == "" {
 		return // still going on
 	}

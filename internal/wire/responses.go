@@ -531,7 +531,7 @@ func (o *out) cites(n *note, key string, p Part) bool {
 	r.ref[0] = Ref{Source: s.Key, Quote: n.quote}
 	c := Cite{Key: key, Part: p, Refs: r.ref[:]}
 	o.place(n, &c)
-	o.whole(&s)
+	o.source(&s)
 	o.cite(&c)
 	return true
 }
