@@ -156,8 +156,13 @@ func (a *API) readRun(
 	return nil
 }
 
-// knownOf returns what people said of the sources of a run: a relevance from 0.5 on speaks for a source. Of the same
-// person on the same source and step the last word counts; of more than store.MaxLimit words, the last ones do.
+// The relevance that people gave from and up to which it speaks for a source and against it; between them it says neither.
+const (
+	upFrom   = 0.6
+	downUpTo = 0.3
+)
+
+// knownOf returns what people said of the sources of a run. Of the same person on the same source and step the last word counts; of more than store.MaxLimit words, the last ones do.
 func (a *API) knownOf(ctx context.Context, tenant, run string) (map[string]support.QualityInput, error) {
 	said, err := a.store.Feedback(ctx, tenant, &store.FeedbackQuery{Run: run, Limit: store.MaxLimit})
 	if err != nil {
@@ -180,9 +185,10 @@ func (a *API) knownOf(ctx context.Context, tenant, run string) (map[string]suppo
 		if in.Feedback == nil {
 			in.Feedback = &support.Tally{}
 		}
-		if *f.Relevance >= 0.5 {
+		switch {
+		case *f.Relevance >= upFrom:
 			in.Feedback.Good++
-		} else {
+		case *f.Relevance <= downUpTo:
 			in.Feedback.Bad++
 		}
 		known[f.Source] = in

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/support"
@@ -13,8 +14,8 @@ import (
 // MeasureOptions says how a strategy is measured. Nil and the zero value mean the defaults.
 type MeasureOptions struct {
 	Checker support.Checker // that the strategy names; nil: support.Lexical
-	// Judge says of both strategies alike whether a cited sentence is supported: a strategy that were its own judge
-	// would always find itself right. Nil: support.Lexical.
+	// Judge says of both strategies alike whether a cited sentence is supported. Sentences whose citations it inferred
+	// itself are not asked about: it would always find itself right. Nil: support.Lexical.
 	Judge support.Checker
 }
 
@@ -70,6 +71,13 @@ func measure(
 	if err != nil {
 		return nil, err
 	}
+	judge := o.Judge
+	if judge == nil {
+		judge = &support.Lexical{}
+	}
+	own := func(r trail.Link) bool { // who inferred it is the judge, or not known
+		return r.Reason == trail.ReasonInferred && (r.By == "" || r.By == judge.Info().By())
+	}
 	out := &Outcome{Run: t.ID}
 	var pairs []support.Pair
 	for i := range links.Sentences {
@@ -80,7 +88,7 @@ func measure(
 		case len(s.Passages) > 0:
 			out.Sentences++
 			out.Cited++
-			if p := pair(s); len(p.Passages) > 0 {
+			if p := pair(s); len(p.Passages) > 0 && !slices.ContainsFunc(s.Passages, own) {
 				pairs = append(pairs, p)
 			}
 		case s.NoSources():
@@ -88,10 +96,6 @@ func measure(
 		}
 	}
 	out.count(t.Final)
-	judge := o.Judge
-	if judge == nil {
-		judge = &support.Lexical{}
-	}
 	verdicts, err := judge.Check(ctx, pairs)
 	if err != nil {
 		return nil, fmt.Errorf("judging: %w", err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/experiment"
+	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
 )
 
@@ -43,7 +44,7 @@ func TestMeasure(t *testing.T) {
 	list := experiment.Builtin()
 	for name, want := range map[string]experiment.Outcome{
 		"provider": {Run: "run_harbour", Strategy: "provider@1", Sentences: 4, Cited: 2, Checked: 2, Supported: 1},
-		"balanced": {Run: "run_harbour", Strategy: "balanced@1", Sentences: 4, Cited: 3, Checked: 3, Supported: 2},
+		"balanced": {Run: "run_harbour", Strategy: "balanced@1", Sentences: 4, Cited: 3, Checked: 2, Supported: 1},
 	} {
 		s, err := experiment.Find(list, name)
 		if err != nil {
@@ -58,6 +59,30 @@ func TestMeasure(t *testing.T) {
 		}
 	}
 }
+
+// Nobody judges the citations that he found himself, and what nobody judged has no share.
+func TestMeasureOwnJudge(t *testing.T) {
+	run := harbour(t)
+	run.Final = nil
+	s := experiment.Builtin()[1]
+	got, err := experiment.Measure(t.Context(), run, &s, nil)
+	if err != nil || got.Cited == 0 || got.Checked != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	r := experiment.Compare([]experiment.Outcome{*got}, []experiment.Outcome{*got})
+	if r.A.Supported.Value != nil || r.Difference.Supported.Value != nil {
+		t.Errorf("supported: %+v", r.A.Supported)
+	}
+	got, err = experiment.Measure(t.Context(), run, &s, &experiment.MeasureOptions{Judge: &other{}})
+	if err != nil || got.Checked == 0 {
+		t.Errorf("by another judge: %+v, %v", got, err)
+	}
+}
+
+// other is a checker of another name.
+type other struct{ support.Lexical }
+
+func (*other) Info() support.Info { return support.Info{ID: "other", Version: "1"} }
 
 // A source that could not be looked at is not one that was read again.
 func TestObserveUnread(t *testing.T) {

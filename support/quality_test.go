@@ -1,7 +1,11 @@
 package support
 
 import (
-	"math"
+	"bufio"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +16,7 @@ func TestHostClasses(t *testing.T) {
 	for url, want := range map[string]HostClass{
 		"https://www.cdc.gov/flu":              hostOfficial,
 		"https://www.gov.uk/tax":               hostOfficial,
+		"https://committees.parliament.uk/x":   hostOfficial,
 		"https://www.economie.gouv.fr/":        hostOfficial,
 		"https://www.stat.go.jp/":              hostOfficial,
 		"https://www.mit.edu/x":                hostAcademic,
@@ -45,58 +50,127 @@ func TestQualityOfNothingIsUnknown(t *testing.T) {
 			t.Errorf("%+v: %+v", in, q)
 		}
 	}
+	if q := AssessSource(&QualityInput{URL: "https://example.com/"}); q.Score == nil || *q.Score != .5 || q.Known != 0 {
+		t.Errorf("a page of which only https is known: %+v", q)
+	}
 }
 
-func TestQualityLeavesOutWhatIsUnknown(t *testing.T) {
+func TestQualityParts(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	in := &QualityInput{URL: "http://www.cdc.gov/", Modified: now.AddDate(0, 0, -5*365), Now: now}
-	q := AssessSource(in)
+	q := AssessSource(&QualityInput{
+		URL: "http://www.cdc.gov/", Modified: now.AddDate(0, 0, -5*365), Published: now.AddDate(-20, 0, 0), Now: now, Read: true,
+		License: "CC BY", Agreement: &Tally{Good: 3, Bad: 1}, History: &Tally{Good: 1000},
+	})
 	want := []Part{
-		{Kind: partHost, Value: .9, Weight: .2, Note: "host class official (suffix gov)"},
-		{Kind: partHTTPS, Value: 0, Weight: .05, Note: "http"},
-		{Kind: partAge, Value: .5, Weight: .1, Note: "changed 2021-01-02"},
+		{Kind: partPrior, Value: .5, Weight: 3, Note: "nothing is known"},
+		{Kind: partHost, Value: .95, Weight: 4, Note: "host class official (suffix gov)"},
+		{Kind: partHTTPS, Value: 0, Weight: .5, Note: "http"},
+		{Kind: partAge, Value: 1, Weight: .3, Note: "changed 2021-01-02"},
+		{Kind: partAuthor, Value: 0, Weight: .5, Note: "names no author"},
+		{Kind: partLicence, Value: 1, Weight: .3, Note: "names a licence"},
+		{Kind: partAgreement, Value: .6, Weight: 5, Note: "statements shared, possible conflicts: 3, 1"},
+		{Kind: partHistory, Value: 1, Weight: 20, Note: "citations verified, failed: 1000, 0"},
 	}
 	if diff := cmp.Diff(want, q.Parts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got, want := *q.Score, (.9*.2+.5*.1)/.35; math.Abs(got-want) > 1e-9 {
-		t.Errorf("score %v, want %v", got, want)
-	}
-	if math.Abs(q.Known-.35) > 1e-9 {
-		t.Errorf("known %v", q.Known)
-	}
-	in.Read = true
-	if more := AssessSource(in); len(more.Parts) != 5 || *more.Score >= *q.Score {
-		t.Errorf("a document that names no author: %+v", more)
-	}
 }
 
-func TestQualityKnowsAllParts(t *testing.T) {
+// A score rises with what speaks for a source and falls with what speaks against it, whatever else is known.
+func TestQualityRisesAndFalls(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	q := AssessSource(&QualityInput{
-		URL: "https://arxiv.org/abs/1", Published: now.AddDate(1, 0, 0), Now: now, Authors: []string{"A"}, License: "CC BY",
-		Agreement: &Tally{Good: 9, Bad: 1}, History: &Tally{Good: 100}, Feedback: &Tally{Bad: 3},
-	})
-	if math.Abs(q.Known-1) > 1e-9 || len(q.Parts) != 8 {
-		t.Errorf("known %v, %d parts", q.Known, len(q.Parts))
-	}
-	for _, part := range q.Parts {
-		if part.Value < 0 || part.Value > 1 || part.Note == "" {
-			t.Errorf("%+v", part)
+	for _, url := range []string{"https://example.com/", "https://www.cdc.gov/", "https://www.reddit.com/r/x"} {
+		base := QualityInput{URL: url, Now: now, Agreement: &Tally{Good: 1, Bad: 1}}
+		for name, c := range map[string]struct {
+			change func(*QualityInput)
+			up     bool
+		}{
+			"author":     {func(in *QualityInput) { in.Authors = []string{"A"} }, true},
+			"no author":  {func(in *QualityInput) { in.Read = true }, false},
+			"licence":    {func(in *QualityInput) { in.License = "CC0" }, true},
+			"date":       {func(in *QualityInput) { in.Published = now.AddDate(-1, 0, 0) }, true},
+			"old":        {func(in *QualityInput) { in.Published = now.AddDate(-15, 0, 0) }, false},
+			"http":       {func(in *QualityInput) { in.URL = strings.Replace(url, "https", "http", 1) }, false},
+			"agreed":     {func(in *QualityInput) { in.Agreement = &Tally{Good: 2, Bad: 1} }, true},
+			"in dispute": {func(in *QualityInput) { in.Agreement = &Tally{Good: 1, Bad: 2} }, false},
+			"verified":   {func(in *QualityInput) { in.History = &Tally{Good: 1} }, true},
+			"failed":     {func(in *QualityInput) { in.History = &Tally{Bad: 1} }, false},
+			"up":         {func(in *QualityInput) { in.Feedback = &Tally{Good: 1} }, true},
+			"down":       {func(in *QualityInput) { in.Feedback = &Tally{Bad: 1} }, false},
+		} {
+			in := base
+			c.change(&in)
+			before, after := AssessSource(&base), AssessSource(&in)
+			if (*after.Score > *before.Score) != c.up || *after.Score == *before.Score || after.Known <= before.Known {
+				t.Errorf("%s, %s: %.3f (known %.3f), before %.3f (%.3f)", url, name, *after.Score, after.Known, *before.Score, before.Known)
+			}
 		}
 	}
 }
 
-func TestWilsonLower(t *testing.T) {
-	for _, c := range []struct {
-		good, bad int
-		want      float64
-	}{
-		// Computed with R's prop.test(correct = FALSE) formula, to four places.
-		{0, 0, 0}, {0, 10, 0}, {10, 0, .7225}, {1, 0, .2065}, {50, 50, .4038}, {-1, -1, 0},
-	} {
-		if got := wilsonLower(c.good, c.bad); math.Abs(got-c.want) > 5e-5 {
-			t.Errorf("WilsonLower(%d, %d) = %.5f, want %v", c.good, c.bad, got, c.want)
+// testdata/sources.txt has sources in the order that a librarian gave them: a line has the rank, of which several have
+// the same, a host of its kind, and what is known of it.
+func TestQualityOrder(t *testing.T) {
+	f, err := os.Open("testdata/sources.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	type source struct {
+		rank  int
+		name  string
+		score float64
+	}
+	var all []source
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		line := lines.Text()
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
 		}
+		fields := strings.Fields(line)
+		in := &QualityInput{URL: fields[1], Now: time.Date(2024, 6, 1, 0, 0, 0, 0, time.UTC)}
+		for _, said := range fields[3:] {
+			name, value, _ := strings.Cut(said, "=")
+			pair := &Tally{}
+			fmt.Sscanf(value, "%d/%d", &pair.Good, &pair.Bad)
+			switch name {
+			case "author":
+				in.Read = true
+				if value == "yes" {
+					in.Authors = []string{"A"}
+				}
+			case "licence":
+				in.License = value
+			case "date":
+				in.Published, _ = time.Parse(time.DateOnly, value)
+			case "agreement":
+				in.Agreement = pair
+			case "history":
+				in.History = pair
+			case "feedback":
+				in.Feedback = pair
+			default:
+				t.Fatalf("%q: %s is nothing that can be known", line, name)
+			}
+		}
+		rank, _ := strconv.Atoi(fields[0])
+		all = append(all, source{rank, fields[2], *AssessSource(in).Score})
+	}
+	right, pairs := 0, 0
+	for _, a := range all {
+		for _, b := range all {
+			if a.rank < b.rank {
+				pairs++
+				if a.score > b.score {
+					right++
+				} else if b.rank-a.rank > 1 {
+					t.Logf("%s (rank %d) has %.2f, %s (rank %d) %.2f", a.name, a.rank, a.score, b.name, b.rank, b.score)
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d pairs of %d sources are in the right order", right, pairs, len(all))
+	if len(all) < 30 || 20*right < 19*pairs {
+		t.Errorf("%d of %d pairs are in order, want 95 of 100", right, pairs)
 	}
 }

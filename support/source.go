@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -35,9 +34,10 @@ type PartKind string
 
 // The parts of a quality, in their order.
 const (
+	partPrior     PartKind = "prior"     // what is assumed of a source of which nothing is known
 	partHost      PartKind = "host"      // the class of the host
-	partHTTPS     PartKind = "https"     // the address is encrypted
-	partAge       PartKind = "age"       // how long ago it was last changed, or published
+	partHTTPS     PartKind = "https"     // the address is not encrypted
+	partAge       PartKind = "age"       // when it was last changed, or published
 	partAuthor    PartKind = "author"    // it says who wrote it
 	partLicence   PartKind = "licence"   // it says how it may be used
 	partAgreement PartKind = "agreement" // what the other sources say of the same things
@@ -67,34 +67,46 @@ type QualityInput struct {
 // Part is one signal of a [Quality].
 type Part struct {
 	Kind   PartKind
-	Value  float64 // in [0, 1]
-	Weight float64 // its share of the score if all parts were known
+	Value  float64 // in [0, 1]: 1 speaks for the source, 0 against it
+	Weight float64 // how much it counts, in observations
 	Note   string  // what was seen: "host class academic (suffix edu)"
 }
 
 // Quality is what the signals say of a source. It says nothing about what the source says: a good source may be wrong.
 type Quality struct {
-	// Score is the weighted mean of the known parts, in [0, 1]; nil: no part is known.
+	// Score is the mean of the parts by their weights, in (0, 1): the mean of a beta distribution, which begins at 0.5
+	// and rises with each signal that speaks for the source and falls with each that speaks against it. Nil: nothing is
+	// known, not even an address.
 	Score *float64
-	Parts []Part    // the known ones
-	Known float64   // the share of the weight that is known, in [0, 1]
+	Parts []Part // the prior and the known ones
+	// Known is how sure the score is: the share of the weight that is not the prior's, from 0 to nearly 1.
+	Known float64
 	Host  HostClass // hostUnknown is no part
 }
 
-// The weights of the parts. They are a choice, not a measurement; the parts are there so that others can be used.
+// What the signals count, in observations. testdata/sources.txt has the order that they must give.
 const (
-	weightHost      = .20
-	weightHTTPS     = .05
-	weightAge       = .10
-	weightAuthor    = .10
-	weightLicence   = .05
-	weightAgreement = .20
-	weightHistory   = .20
-	weightFeedback  = .10
+	weightPrior   = 3
+	weightHost    = 4
+	weightHTTP    = .5 // against it; https speaks for nobody
+	weightDated   = .3
+	weightOld     = .5 // against it
+	weightAuthor  = 1
+	weightNobody  = .5 // against it
+	weightLicence = .3
 )
 
-// halfAge is the age at which a source's freshness is one half.
-const halfAge = 5 * 365 * 24 * time.Hour
+// weightTally is what one of a [Tally] counts for and against a source: that others contradict it weighs more than that
+// they agree, and that a quotation was not found in it more than that it was.
+var weightTally = map[PartKind][2]float64{
+	partAgreement: {1, 2}, partHistory: {.1, .5}, partFeedback: {.1, .2},
+}
+
+// maxTally is how many observations a [Tally] counts for at most.
+const maxTally = 20
+
+// oldAge is the age from which on a date speaks against a source.
+const oldAge = 10 * 365 * 24 * time.Hour
 
 // AssessSource computes the quality of a source from what is known of it. Unknown parts are left out, not counted as
 // zero.
@@ -106,23 +118,29 @@ func AssessSource(in *QualityInput) Quality {
 	q.address(in.URL)
 	q.age(in)
 	q.metadata(in)
-	q.tally(partAgreement, weightAgreement, in.Agreement, "statements shared, possible conflicts")
-	q.tally(partHistory, weightHistory, in.History, "citations verified, failed")
-	q.tally(partFeedback, weightFeedback, in.Feedback, "ups, downs")
-	sum := 0.
+	q.tally(partAgreement, in.Agreement, "statements shared, possible conflicts")
+	q.tally(partHistory, in.History, "citations verified, failed")
+	q.tally(partFeedback, in.Feedback, "ups, downs")
+	if len(q.Parts) == 0 {
+		return q
+	}
+	sum, weight := 0., 0.
 	for _, part := range q.Parts {
 		sum += part.Value * part.Weight
-		q.Known += part.Weight
+		weight += part.Weight
 	}
-	if q.Known > 0 {
-		score := sum / q.Known
-		q.Score = &score
-	}
+	q.Score, q.Known = new(sum/weight), 1-weightPrior/weight
 	return q
 }
 
+// add adds a part, and before the first one the prior.
 func (q *Quality) add(kind PartKind, weight, value float64, note string) {
-	q.Parts = append(q.Parts, Part{Kind: kind, Value: value, Weight: weight, Note: note})
+	if len(q.Parts) == 0 {
+		q.Parts = []Part{{Kind: partPrior, Value: .5, Weight: weightPrior, Note: "nothing is known"}}
+	}
+	if weight > 0 {
+		q.Parts = append(q.Parts, Part{Kind: kind, Value: value, Weight: weight, Note: note})
+	}
 }
 
 func (q *Quality) address(address string) {
@@ -132,30 +150,19 @@ func (q *Quality) address(address string) {
 	}
 	class, why := hostClass(strings.TrimSuffix(strings.ToLower(u.Hostname()), "."))
 	q.Host = class
-	if class != hostUnknown {
-		q.add(partHost, weightHost, classValue(class), "host class "+string(class)+" ("+why+")")
-	}
-	if u.Scheme == "https" {
-		q.add(partHTTPS, weightHTTPS, 1, "https")
+	if class == hostUnknown {
+		q.add(partHost, 0, 0, "")
 	} else {
-		q.add(partHTTPS, weightHTTPS, 0, "http")
+		q.add(partHost, weightHost, classValues[class], "host class "+string(class)+" ("+why+")")
+	}
+	if u.Scheme == "http" {
+		q.add(partHTTPS, weightHTTP, 0, "http")
 	}
 }
 
-// classValue is what a class counts.
-func classValue(class HostClass) float64 {
-	switch class {
-	case hostOfficial, hostAcademic:
-		return .9
-	case hostEncyclopedia:
-		return .8
-	case hostNews:
-		return .7
-	case hostForum:
-		return .3
-	default:
-		return 0
-	}
+// classValues are what the classes count; hostUnknown nothing.
+var classValues = map[HostClass]float64{
+	hostOfficial: .95, hostAcademic: .9, hostEncyclopedia: .7, hostNews: .7, hostForum: .2,
 }
 
 func (q *Quality) age(in *QualityInput) {
@@ -163,11 +170,13 @@ func (q *Quality) age(in *QualityInput) {
 	if in.Modified.After(last) {
 		last, what = in.Modified, "changed "
 	}
-	if last.IsZero() || in.Now.IsZero() {
-		return
+	switch {
+	case last.IsZero() || in.Now.IsZero():
+	case in.Now.Sub(last) < oldAge:
+		q.add(partAge, weightDated, 1, what+last.Format(time.DateOnly))
+	default:
+		q.add(partAge, weightOld, 0, what+last.Format(time.DateOnly))
 	}
-	age := max(in.Now.Sub(last), 0)
-	q.add(partAge, weightAge, math.Exp2(-float64(age)/float64(halfAge)), what+last.Format(time.DateOnly))
 }
 
 func (q *Quality) metadata(in *QualityInput) {
@@ -175,38 +184,22 @@ func (q *Quality) metadata(in *QualityInput) {
 	case len(in.Authors) > 0:
 		q.add(partAuthor, weightAuthor, 1, "names an author")
 	case in.Read:
-		q.add(partAuthor, weightAuthor, 0, "names no author")
+		q.add(partAuthor, weightNobody, 0, "names no author")
 	}
-	switch {
-	case in.License != "":
+	if in.License != "" {
 		q.add(partLicence, weightLicence, 1, "names a licence")
-	case in.Read:
-		q.add(partLicence, weightLicence, 0, "names no licence")
 	}
 }
 
-// tally adds a part for counts. Its value is the lower end of Wilson's 95 % interval: few counts prove little.
-func (q *Quality) tally(kind PartKind, weight float64, t *Tally, what string) {
+// tally adds a part for counts.
+func (q *Quality) tally(kind PartKind, t *Tally, what string) {
 	if t == nil || t.Good < 0 || t.Bad < 0 || t.Good+t.Bad == 0 {
 		return
 	}
-	q.add(kind, weight, wilsonLower(t.Good, t.Bad), what+": "+strconv.Itoa(t.Good)+", "+strconv.Itoa(t.Bad))
-}
-
-// wilsonZ is the quantile of the normal distribution for an interval of 95 %.
-const wilsonZ = 1.959963984540054
-
-// wilsonLower returns the lower end of Wilson's 95 % score interval for the share of good ones; 0 if there are none at
-// all. (E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference, 1927.)
-func wilsonLower(good, bad int) float64 {
-	n := float64(max(good, 0)) + float64(max(bad, 0))
-	if n == 0 {
-		return 0
-	}
-	const z2 = wilsonZ * wilsonZ
-	p := float64(max(good, 0)) / n
-	lower := (p + z2/(2*n) - wilsonZ*math.Sqrt(p*(1-p)/n+z2/(4*n*n))) / (1 + z2/n)
-	return max(lower, 0)
+	one := weightTally[kind]
+	good, bad := one[0]*float64(t.Good), one[1]*float64(t.Bad)
+	note := what + ": " + strconv.Itoa(t.Good) + ", " + strconv.Itoa(t.Bad)
+	q.add(kind, min(good+bad, maxTally), good/(good+bad), note)
 }
 
 var (

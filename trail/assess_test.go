@@ -84,9 +84,9 @@ func TestAssess(t *testing.T) {
 				}
 			}
 			want := []string{
-				"guide: host: host class official (suffix gouv.fr)", "guide: https: https", "guide: age: changed 2026-05-01",
+				"guide: prior: nothing is known", "guide: host: host class official (suffix gouv.fr)", "guide: age: changed 2026-05-01",
 				"guide: agreement: statements shared, possible conflicts: 1, 1", "guide: feedback: ups, downs: 50, 0",
-				"book: age: published 2021-11-21", "book: author: names an author", "book: licence: names a licence",
+				"book: prior: nothing is known", "book: age: published 2021-11-21", "book: author: names an author", "book: licence: names a licence",
 				"book: agreement: statements shared, possible conflicts: 1, 0",
 			}
 			if diff := cmp.Diff(want, parts); diff != "" {
