@@ -145,27 +145,20 @@ func (b *Backfill) Run(ctx context.Context) error {
 // do makes one second call and stores what it finds.
 func (b *Backfill) do(ctx context.Context, j *Job) {
 	call, err := b.ask(ctx, j)
-	result := "found"
-	switch {
-	case err == nil && call == nil:
-		result = "nothing"
-	case err == nil:
+	result, citations := "nothing", 0
+	if err == nil && call != nil {
+		result, citations = "found", len(call.Answer.Citations)
 		if err = b.store(ctx, call); err != nil {
 			err = &failure{result: "not-stored", err: fmt.Errorf("storing the citations: %w", err)}
 		}
 	}
-	if ctx.Err() != nil && err != nil {
-		return
-	}
 	if err != nil {
-		b.failed(ctx, j, err)
+		if ctx.Err() == nil {
+			b.failed(ctx, j, err)
+		}
 		return
 	}
 	b.results.WithLabelValues(j.Call.Upstream, result).Inc()
-	citations := 0
-	if call != nil {
-		citations = len(call.Answer.Citations)
-	}
 	b.log.InfoContext(
 		ctx, "asked again for citations", slog.String("answer_id", j.Call.AnswerID),
 		slog.String("upstream", j.Call.Upstream), slog.Int("citations", citations),
@@ -252,12 +245,7 @@ func ready(r Rule) (*target, error) {
 			return nil, fmt.Errorf("tool %d is not JSON", i)
 		}
 	}
-	if t.Messages == 0 {
-		t.Messages = DefaultMessages
-	}
-	if t.Timeout == 0 {
-		t.Timeout = DefaultTimeout
-	}
+	t.Messages, t.Timeout = cmp.Or(t.Messages, DefaultMessages), cmp.Or(t.Timeout, DefaultTimeout)
 	return t, nil
 }
 
@@ -319,11 +307,7 @@ func fits(c *store.Call) bool {
 // ask makes the second call for a job. It returns the call with its answer completed; nil if nothing was found.
 func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 	t := b.target(j.Call.Upstream, j.Call.Route)
-	format := j.Format
-	if format == "" {
-		format = j.Call.Answer.Format
-	}
-	first, err := call.ReadRequest(format, j.Request)
+	first, err := call.ReadRequest(cmp.Or(j.Format, j.Call.Answer.Format), j.Request)
 	if err != nil {
 		return nil, &failure{"unreadable", fmt.Errorf("reading the first request: %w", err)}
 	}
@@ -333,10 +317,7 @@ func (b *Backfill) ask(ctx context.Context, j *Job) (*store.Call, error) {
 	}
 	model := t.Model
 	if model == "" && j.Provider == t.Provider {
-		model = first.Model
-		if model == "" {
-			model = j.Call.Answer.Model
-		}
+		model = cmp.Or(first.Model, j.Call.Answer.Model)
 	}
 	built, err := call.BuildRequest(
 		t.Provider, &call.Chat{Model: model, Messages: messages, Tools: t.Tools, Include: true},
@@ -434,11 +415,6 @@ func (b *Backfill) cause(ctx context.Context, err error) error {
 func address(base *url.URL, path string) string {
 	path, query, _ := strings.Cut(path, "?")
 	u := base.JoinPath(path)
-	u.RawQuery = query
-	if base.RawQuery != "" && query != "" {
-		u.RawQuery = base.RawQuery + "&" + query
-	} else if query == "" {
-		u.RawQuery = base.RawQuery
-	}
+	u.RawQuery = strings.Trim(base.RawQuery+"&"+query, "&")
 	return u.String()
 }

@@ -124,18 +124,14 @@ func (f *Freshness) do(ctx context.Context, job *store.Recheck) {
 	}
 	end, cancelEnd := context.WithTimeout(context.WithoutCancel(ctx), endFor)
 	defer cancelEnd()
+	log := f.log.With(slog.String("url", bare(job.URL)))
 	if err := f.options.Store.SetRecheck(end, job, next, err != nil); err != nil {
-		f.log.WarnContext(
-			ctx, "when a source is to be checked again could not be kept", slog.String("url", bare(job.URL)),
-			slog.Any("error", err),
-		)
+		log.WarnContext(ctx, "when a source is to be checked again could not be kept", slog.Any("error", err))
 	}
 	if _, unread := errors.AsType[*snapshot.FetchError](err); unread || ctx.Err() != nil {
-		f.log.DebugContext(ctx, "a source could not be read", slog.String("url", bare(job.URL)), slog.Any("error", err))
+		log.DebugContext(ctx, "a source could not be read", slog.Any("error", err))
 	} else if err != nil {
-		f.log.WarnContext(
-			ctx, "a source could not be checked", slog.String("url", bare(job.URL)), slog.Any("error", err),
-		)
+		log.WarnContext(ctx, "a source could not be checked", slog.Any("error", err))
 	}
 	if f.options.Wake != nil {
 		f.options.Wake()

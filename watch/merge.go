@@ -168,10 +168,9 @@ func occurrences(text, words string) []int {
 }
 
 func trim(text string, s ibid.Span) ibid.Span {
-	words := text[s.Start:s.End]
-	s.Start += len(words) - len(strings.TrimLeftFunc(words, unicode.IsSpace))
-	s.End -= len(words) - len(strings.TrimRightFunc(words, unicode.IsSpace))
-	return ibid.Span{Start: s.Start, End: max(s.Start, s.End)}
+	left := strings.TrimLeftFunc(text[s.Start:s.End], unicode.IsSpace)
+	s.Start = s.End - len(left)
+	return ibid.Span{Start: s.Start, End: s.Start + len(strings.TrimRightFunc(left, unicode.IsSpace))}
 }
 
 func letters(s string) int {

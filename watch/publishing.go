@@ -144,21 +144,21 @@ func (p *Publishing) do(ctx context.Context, job *store.Publication) {
 	end, cancelEnd := context.WithTimeout(context.WithoutCancel(ctx), endFor)
 	defer cancelEnd()
 	after := min(publishBackoff<<min(job.Attempts-1, 16), publishBackoffMost)
-	result, level := "postponed", slog.LevelWarn
+	result, level, why := "postponed", slog.LevelWarn, err.Error()
 	_, own := errors.AsType[*ownFault](err)
-	var ended error
 	switch {
 	case ctx.Err() != nil:
-		level = slog.LevelDebug
-		ended = p.options.Store.PostponePublication(end, job, "it was interrupted", 0)
+		level, why, after = slog.LevelDebug, "it was interrupted", 0
 	case errors.Is(err, errResolved):
 		level = slog.LevelDebug
-		ended = p.options.Store.PostponePublication(end, job, err.Error(), after)
 	case errors.Is(err, store.ErrNotFound), own && job.Attempts >= publishAttempts:
 		result = "failed"
-		ended = p.options.Store.FailPublication(end, job, err.Error())
-	default:
-		ended = p.options.Store.PostponePublication(end, job, err.Error(), after)
+	}
+	var ended error
+	if result == "failed" {
+		ended = p.options.Store.FailPublication(end, job, why)
+	} else {
+		ended = p.options.Store.PostponePublication(end, job, why, after)
 	}
 	p.results.WithLabelValues(result).Inc()
 	p.log.LogAttrs(

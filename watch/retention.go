@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,10 +43,7 @@ func (r *Retention) Run(ctx context.Context) error {
 }
 
 func (r *Retention) prune(ctx context.Context) {
-	log := r.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log := cmp.Or(r.Logger, slog.New(slog.DiscardHandler))
 	keep := r.Keep
 	keep.Now, keep.DryRun = time.Now(), false
 	report, err := r.Store.Prune(ctx, &keep)
