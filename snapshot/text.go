@@ -134,9 +134,7 @@ func Extract(b []byte, o *TextOptions) (t *Text, err error) {
 			t, err = nil, fmt.Errorf("reading the document: %w: %s: %v", ErrDamaged, panicked, why)
 		}
 	}()
-	if o == nil {
-		o = &TextOptions{}
-	}
+	o = cmp.Or(o, &TextOptions{})
 	if most := cmp.Or(o.Bytes, MaxBytes); len(b) > most {
 		return nil, fmt.Errorf("reading the document: %w: it has %d bytes, the limit is %d", ErrTooLarge, len(b), most)
 	}

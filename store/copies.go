@@ -194,12 +194,8 @@ func (tx *transaction) keepVersion(ctx context.Context, tenant string, s *snapsh
 	if err != nil {
 		return err
 	}
-	n, err := tx.take(ctx, "calls_n", 1)
-	if err != nil {
-		return err
-	}
-	return tx.insert(
-		ctx, "versions", "n, tenant, url, hash, media, last_seen, version", n[0], tenant, lookup(s.URL), lookup(s.Hash),
+	return tx.insertNumbered(
+		ctx, "versions", "tenant, url, hash, media, last_seen, version", tenant, lookup(s.URL), lookup(s.Hash),
 		lookup(s.MediaType), seen, text,
 	)
 }

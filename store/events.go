@@ -72,10 +72,7 @@ func newEvent(tenant, run, kind string, data any) (Event, error) {
 
 // Relayed marks events as handed on. Ids that are not there or are marked already do not matter.
 func (s *Store) Relayed(ctx context.Context, ids []int64) error {
-	values := make([][]any, 0, len(ids))
-	for _, id := range ids {
-		values = append(values, []any{id})
-	}
+	values := rowsOf(ids, func(id int64) []any { return []any{id} })
 	err := s.update(ctx, func(tx *transaction) error {
 		return tx.execAll(
 			ctx, &tuples{before: "UPDATE events SET relayed = 1 WHERE relayed = 0 AND id IN (", row: "$", after: ")"},

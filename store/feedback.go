@@ -147,13 +147,9 @@ func (tx *transaction) addFeedback(ctx context.Context, tenant string, f *Feedba
 	if err != nil {
 		return err
 	}
-	n, err := tx.take(ctx, "calls_n", 1)
-	if err != nil {
-		return err
-	}
-	return tx.insert(
-		ctx, "feedback", "n, tenant, run, answer_id, citation, source, subject, verdict, relevance, feedback",
-		n[0], tenant, orNull(f.Run), orNull(f.AnswerID), orNull(f.Citation), orNull(f.Source), f.subject(), f.Verdict,
+	return tx.insertNumbered(
+		ctx, "feedback", "tenant, run, answer_id, citation, source, subject, verdict, relevance, feedback",
+		tenant, orNull(f.Run), orNull(f.AnswerID), orNull(f.Citation), orNull(f.Source), f.subject(), f.Verdict,
 		f.Relevance, plain(string(text)),
 	)
 }

@@ -130,9 +130,7 @@ func (tx *transaction) lock(ctx context.Context, table *groupTable, by map[tenan
 			before: "SELECT " + table.all("") + " FROM (VALUES ", row: "($, $)",
 			after: ") AS v JOIN " + table.name + " ON tenant = column1 AND id = column2",
 		}
-		for _, t := range list {
-			values = append(values, []any{t.tenant, t.id})
-		}
+		values = rowsOf(list, func(t *group) []any { return []any{t.tenant, t.id} })
 	}
 	err := tx.list(ctx, query, values, func(found *sql.Rows) error {
 		var f group

@@ -27,10 +27,7 @@ func (l *logTiles) Update(
 			return err
 		}
 		before.Hashes = func(indexes []int64) ([]tlog.Hash, error) { return logHashes(ctx, tx, indexes) }
-		values := make([][]any, 0, len(leaves))
-		for i := range leaves {
-			values = append(values, []any{leaves[i][:]})
-		}
+		values := rowsOf(leaves, func(leaf tlog.Leaf) []any { return []any{leaf[:]} })
 		err = tx.list(
 			ctx,
 			&tuples{before: "SELECT n, leaf FROM log_leaves WHERE leaf IN (", row: "$", after: ")"},

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -450,11 +449,7 @@ func cited(a *ibid.Answer) []string {
 		if !strings.HasPrefix(s.URL, "http") || !isCited(a, s.ID) {
 			continue
 		}
-		u, err := url.Parse(s.URL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-			continue
-		}
-		clean, err := snapshot.CleanURL(s.URL)
+		clean, err := snapshot.CleanURL(s.URL) // of http and https only
 		if err == nil && len(clean) <= maxAddress {
 			list = append(list, clean)
 		}
@@ -480,10 +475,7 @@ func (tx *transaction) trackRows(ctx context.Context, rows []*row) error {
 	}
 	slices.SortFunc(list, tenantID.compare) // as everybody locks them
 	list = slices.Compact(list)
-	values := make([][]any, 0, len(list))
-	for _, l := range list {
-		values = append(values, []any{l.tenant, lookup(l.id), plain(l.id), due, 0, 0})
-	}
+	values := rowsOf(list, func(l tenantID) []any { return []any{l.tenant, lookup(l.id), plain(l.id), due, 0, 0} })
 	return tx.execAll(ctx, tx.insertion(
 		"rechecks", "tenant, url, address, due, checked, failures", " ON CONFLICT (tenant, url) DO NOTHING",
 	), values)

@@ -90,10 +90,7 @@ func (tx *transaction) putPublications(ctx context.Context, rows []*row) error {
 		return nil
 	}
 	now := micros(time.Now())
-	values := make([][]any, 0, len(answers))
-	for i := range answers {
-		values = append(values, answers[i].fresh(statePending, now))
-	}
+	values := rowsOf(answers, func(k publicationKey) []any { return k.fresh(statePending, now) })
 	if err := tx.insertPublications(ctx, " ON CONFLICT (pub, answer_id, revision) DO NOTHING", values...); err != nil {
 		return err
 	}

@@ -90,10 +90,7 @@ func (tx *transaction) put(ctx context.Context, rows []*row) error {
 
 // known returns which of the answers are there already.
 func (tx *transaction) known(ctx context.Context, rows []*row) (map[tenantID]bool, error) {
-	ids := make([][]any, 0, len(rows))
-	for _, r := range rows {
-		ids = append(ids, []any{lookup(r.Tenant), lookup(r.AnswerID)})
-	}
+	ids := rowsOf(rows, func(r *row) []any { return []any{lookup(r.Tenant), lookup(r.AnswerID)} })
 	known := make(map[tenantID]bool, len(rows))
 	err := tx.list(ctx, &tuples{
 		before: "SELECT tenant, answer_id FROM (VALUES ",
@@ -130,36 +127,35 @@ func (tx *transaction) insertRows(ctx context.Context, rows []*row) error {
 	return nil
 }
 
-// take takes the next n numbers of a counter.
-func (tx *transaction) take(ctx context.Context, counter string, n int) ([]int64, error) {
-	next := make([]int64, 0, n)
-	scan := func(rows *sql.Rows) error {
-		var number int64
-		err := rows.Scan(&number)
-		next = append(next, number)
+// insertNumbered adds a row whose first column is the next number of calls.n.
+func (tx *transaction) insertNumbered(ctx context.Context, table, columns string, values ...any) error {
+	n, err := tx.take(ctx, "calls_n", 1)
+	if err != nil {
 		return err
 	}
+	return tx.insert(ctx, table, "n, "+columns, append([]any{n[0]}, values...)...)
+}
+
+// take takes the next n numbers of a counter.
+func (tx *transaction) take(ctx context.Context, counter string, n int) ([]int64, error) {
 	if tx.postgres {
-		err := each(ctx, tx, scan, "SELECT nextval($1::regclass) FROM generate_series(1, $2)", counter, n)
-		return next, err
+		const query = "SELECT nextval($1::regclass) FROM generate_series(1, $2)"
+		return collect(ctx, tx, scanNumber, query, counter, n)
 	}
-	err := each(ctx, tx, scan, "INSERT INTO counters (name, value) VALUES ($1, $2) "+
+	var last int64
+	err := each(ctx, tx, into(&last), "INSERT INTO counters (name, value) VALUES ($1, $2) "+
 		"ON CONFLICT (name) DO UPDATE SET value = value + excluded.value RETURNING value", counter, n)
-	if err != nil {
-		return nil, err
+	next := make([]int64, n)
+	for i := range next {
+		next[i] = last - int64(n-1-i)
 	}
-	last := next[0]
-	for next = next[:0]; len(next) < n; {
-		next = append(next, last-int64(n-1-len(next)))
-	}
-	return next, nil
+	return next, err
 }
 
 func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
 	columns := "n, tenant, answer_id, provider, conversation, run, step, counted, started, refetched, call" +
 		tx.ifPostgres(", document, terms")
-	values := make([][]any, 0, len(rows))
-	for _, r := range rows {
+	values := rowsOf(rows, func(r *row) []any {
 		v := []any{
 			r.n, lookup(r.Tenant), lookup(r.AnswerID), r.provider(), orNull(r.Conversation), orNull(r.Run), r.step,
 			oneIf(r.counted), micros(r.Started), r.refetched, tx.text(r.encoded),
@@ -167,8 +163,8 @@ func (tx *transaction) putCalls(ctx context.Context, rows []*row) error {
 		if tx.postgres {
 			v = append(v, r.document, r.terms)
 		}
-		values = append(values, v)
-	}
+		return v
+	})
 	return tx.execAll(ctx, tx.insertion("calls", columns, ""), values)
 }
 

@@ -53,10 +53,7 @@ func (tx *transaction) index(ctx context.Context, rows []*row) error {
 	if tx.postgres { // there the terms are a column
 		return nil
 	}
-	values := make([][]any, 0, len(rows))
-	for _, r := range rows {
-		values = append(values, []any{r.n, termText(r.Call, false)})
-	}
+	values := rowsOf(rows, func(r *row) []any { return []any{r.n, termText(r.Call, false)} })
 	return tx.changeIndex(ctx, &tuples{before: "INSERT INTO words (rowid, terms) VALUES ", row: "($, $)"}, values)
 }
 
@@ -65,10 +62,7 @@ func (tx *transaction) unindex(ctx context.Context, ns []int64) error {
 	if tx.postgres {
 		return nil
 	}
-	values := make([][]any, 0, len(ns))
-	for _, n := range ns {
-		values = append(values, []any{n})
-	}
+	values := rowsOf(ns, func(n int64) []any { return []any{n} })
 	return tx.changeIndex(ctx, &tuples{before: "DELETE FROM words WHERE rowid IN (", row: "$", after: ")"}, values)
 }
 
@@ -151,19 +145,18 @@ func searchIndex(
 ) error {
 	match := what.ftsQuery()
 	for {
-		var ns []int64
-		err := each(ctx, q, func(rows *sql.Rows) error {
-			err := rows.Scan(&before)
-			ns = append(ns, before)
-			return err
-		}, "SELECT rowid FROM words WHERE words MATCH $1 AND rowid < $2 ORDER BY rowid "+
-			"DESC LIMIT $3", match, before, searchPage)
+		ns, err := collect(
+			ctx, q, scanNumber,
+			"SELECT rowid FROM words WHERE words MATCH $1 AND rowid < $2 ORDER BY rowid DESC LIMIT $3",
+			match, before, searchPage,
+		)
 		if isCorrupt(err) {
 			return fmt.Errorf("%w: %w", errIndex, err)
 		}
 		if err != nil || len(ns) == 0 {
 			return err
 		}
+		before = ns[len(ns)-1]
 		if enough, err := take(ns); enough || err != nil || len(ns) < searchPage {
 			return err
 		}

@@ -191,7 +191,7 @@ func (b *trailBuilder) addCalls() {
 // asked returns what a call was asked: the last words of a user, as far as they were kept.
 func asked(c *Call) string {
 	for _, m := range slices.Backward(c.Prompt) {
-		if m.Role == "user" {
+		if m.Role == RoleUser {
 			return m.Text
 		}
 	}

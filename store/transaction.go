@@ -175,6 +175,15 @@ type tuples struct {
 	row           string // the parameters of one row, as $: "($, $::jsonb)"
 }
 
+// rowsOf returns the rows for [transaction.execAll] or [transaction.list] that row makes of a list.
+func rowsOf[T any](list []T, row func(T) []any) [][]any {
+	rows := make([][]any, len(list))
+	for i, item := range list {
+		rows[i] = row(item)
+	}
+	return rows
+}
+
 // maxTuples is how many rows go into one statement. They are split into powers of two, so that there are few statements
 // to prepare. PostgreSQL takes 65,535 parameters, SQLite 32,766.
 const maxTuples = 64
@@ -297,6 +306,9 @@ func collect[T any](
 	}
 	return list, nil
 }
+
+// scanNumber reads a row of one number, for [collect].
+func scanNumber(rows *sql.Rows, n *int64) error { return rows.Scan(n) }
 
 // exists reports whether a query finds a row.
 func exists(ctx context.Context, q querier, query string, args ...any) (bool, error) {

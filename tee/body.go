@@ -1,6 +1,7 @@
 package tee
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -120,9 +121,7 @@ type Body struct {
 
 // NewBody returns a Body that passes body on. Closing it closes body. The caller must read it to its end or close it.
 func NewBody(body io.ReadCloser, o *Options) *Body {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, &Options{})
 	return &Body{body: body, done: o.Done, length: max(o.Length, 0), dec: newDecoding(o)}
 }
 

@@ -121,9 +121,7 @@ func Open(dir string, o *Options) (*Journal, error) {
 }
 
 func open(dir string, o *Options) (*Journal, error) {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, &Options{})
 	if o.MaxBytes < 0 {
 		return nil, errors.New("a negative limit")
 	}
@@ -141,16 +139,13 @@ func open(dir string, o *Options) (*Journal, error) {
 	j := &Journal{
 		dir:     dir,
 		options: *o,
-		log:     o.Logger,
+		log:     cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		lock:    lock,
 		wake:    make(chan struct{}, 1),
 		done:    make(chan struct{}),
 		changed: make(chan struct{}),
 	}
 	j.options.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
-	if j.log == nil {
-		j.log = slog.New(slog.DiscardHandler)
-	}
 	if err := j.load(); err != nil {
 		return nil, errors.Join(err, lock())
 	}
