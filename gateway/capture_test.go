@@ -272,7 +272,8 @@ func TestPartial(t *testing.T) {
 	parts := chatParts("So ", "it ", "is.")
 	t.Run("upstream", func(t *testing.T) {
 		w := newWorld(t, hijack("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 9999\r\n\r\n"+parts[0]+parts[1]+parts[2][:30]), nil)
-		res := testenv.Must(w.client.Do(w.request(t, "POST", chat, strings.NewReader(chatRequest))))(t)
+		res, err := w.client.Do(w.request(t, "POST", chat, strings.NewReader(chatRequest)))
+		testenv.OK(t, err)
 		if got, err := io.ReadAll(res.Body); err == nil || string(got) != parts[0]+parts[1]+parts[2][:30] {
 			t.Errorf("got %q, %v", got, err)
 		}
@@ -291,7 +292,8 @@ func TestPartial(t *testing.T) {
 			close(left)
 		}, nil)
 		ctx, cancel := context.WithCancel(t.Context())
-		res := testenv.Must(w.client.Do(w.request(t, "POST", chat, strings.NewReader(chatRequest)).WithContext(ctx)))(t)
+		res, err := w.client.Do(w.request(t, "POST", chat, strings.NewReader(chatRequest)).WithContext(ctx))
+		testenv.OK(t, err)
 		defer res.Body.Close()
 		testenv.Must(io.ReadFull(res.Body, make([]byte, len(parts[0]))))(t)
 		cancel()

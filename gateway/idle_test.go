@@ -88,7 +88,8 @@ func (w *world) openH2(tb testing.TB, path string) {
 	client := h2c()
 	client.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: 64 << 10}
 	ctx, cancel := context.WithCancel(context.Background())
-	res := testenv.Must(client.Do(w.request(tb, "POST", path, strings.NewReader("{}")).WithContext(ctx)))(tb)
+	res, err := client.Do(w.request(tb, "POST", path, strings.NewReader("{}")).WithContext(ctx))
+	testenv.OK(tb, err)
 	tb.Cleanup(func() {
 		cancel()
 		_ = res.Body.Close()

@@ -64,7 +64,8 @@ func see(tb testing.TB, c *http.Client, method, address, body string) got {
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Authorization", "Bearer key")
 	r.Header.Set(gateway.RunHeader, "run")
-	res := testenv.Must(c.Do(r))(tb)
+	res, err := c.Do(r)
+	testenv.OK(tb, err)
 	defer res.Body.Close()
 	none := res.Body == http.NoBody
 	data, err := io.ReadAll(res.Body)
@@ -205,7 +206,8 @@ func TestInsideIdentity(t *testing.T) {
 	for publish, want := range map[bool]int{false: 403, true: 200} {
 		r := w.request(t, "POST", captured, strings.NewReader("{}"))
 		r.Header.Set(gateway.PublishHeader, "yes")
-		res := testenv.Must(w.gateway.Transport(gateway.Identity{Tenant: "acme", Publish: publish}).RoundTrip(r))(t)
+		res, err := w.gateway.Transport(gateway.Identity{Tenant: "acme", Publish: publish}).RoundTrip(r)
+		testenv.OK(t, err)
 		if _ = res.Body.Close(); res.StatusCode != want {
 			t.Errorf("who may publish, %t: %d", publish, res.StatusCode)
 		}
@@ -222,7 +224,8 @@ func TestInsideClose(t *testing.T) {
 		flush(w)
 		<-r.Context().Done()
 	}, nil)
-	res := testenv.Must(w.inside.Get("http://ibid.invalid/up/v1/x"))(t)
+	res, err := w.inside.Get("http://ibid.invalid/up/v1/x")
+	testenv.OK(t, err)
 	defer res.Body.Close()
 	if n := w.metric(t, "in_flight"); n != 1 {
 		t.Errorf("%v calls are being served", n)
@@ -266,7 +269,8 @@ func TestInsideLeave(t *testing.T) {
 		} {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			r, _ := http.NewRequestWithContext(ctx, "POST", insideURL+path, strings.NewReader("{}"))
-			res := testenv.Must(w.gateway.Transport(somebody).RoundTrip(r))(t)
+			res, err := w.gateway.Transport(somebody).RoundTrip(r)
+			testenv.OK(t, err)
 			line := make([]byte, 5)
 			if _, err := io.ReadFull(res.Body, line); err != nil || string(line) != "line\n" {
 				t.Fatalf("%s: %q, %v", name, line, err)
@@ -408,7 +412,8 @@ func TestInsideIdle(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = w.Write(make([]byte, 1<<20)) // more than is held on the way
 	}, &setup{options: gateway.Options{Limits: gateway.Limits{Idle: 50 * time.Millisecond, RequestTime: 50 * time.Millisecond}}})
-	res := testenv.Must(w.inside.Post(insideURL+captured, "", strings.NewReader("{}")))(t)
+	res, err := w.inside.Post(insideURL+captured, "", strings.NewReader("{}"))
+	testenv.OK(t, err)
 	defer res.Body.Close()
 	w.idle(t)
 	if _, err := io.ReadAll(res.Body); !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -414,7 +414,8 @@ func TestUpload(t *testing.T) {
 	}, nil)
 	body, send := io.Pipe()
 	go func() { _, _ = io.WriteString(send, "one\n") }()
-	res := testenv.Must(w.client.Do(w.request(t, "PUT", streamed, body)))(t)
+	res, err := w.client.Do(w.request(t, "PUT", streamed, body))
+	testenv.OK(t, err)
 	defer res.Body.Close()
 	lines := bufio.NewScanner(res.Body)
 	for _, word := range []string{"one", "two", "three"} {
@@ -444,7 +445,8 @@ func TestClientLeaves(t *testing.T) {
 				close(ended)
 			}, nil)
 			ctx, cancel := context.WithCancel(t.Context())
-			res := testenv.Must(w.client.Do(w.request(t, "POST", path, strings.NewReader("{}")).WithContext(ctx)))(t)
+			res, err := w.client.Do(w.request(t, "POST", path, strings.NewReader("{}")).WithContext(ctx))
+			testenv.OK(t, err)
 			cancel()
 			_ = res.Body.Close()
 			<-ended

@@ -162,7 +162,8 @@ type reply struct {
 // do makes a request and returns the response with its body.
 func (w *world) do(tb testing.TB, r *http.Request) (*reply, []byte) {
 	tb.Helper()
-	res := testenv.Must(w.client.Do(r))(tb)
+	res, err := w.client.Do(r)
+	testenv.OK(tb, err)
 	return readReply(tb, res)
 }
 
@@ -183,7 +184,8 @@ func (w *world) ask(tb testing.TB, header http.Header) (*reply, []byte) {
 // readRaw reads a response off a connection.
 func readRaw(tb testing.TB, b *bufio.Reader) (*reply, []byte) {
 	tb.Helper()
-	res := testenv.Must(http.ReadResponse(b, nil))(tb)
+	res, err := http.ReadResponse(b, nil)
+	testenv.OK(tb, err)
 	return readReply(tb, res)
 }
 

@@ -60,7 +60,8 @@ func BenchmarkFetch(b *testing.B) {
 			return got.Hash
 		},
 		"plain": func() string {
-			resp := testenv.Must(plain.Get(s.URL + "/page"))(b)
+			resp, err := plain.Get(s.URL + "/page")
+			testenv.OK(b, err)
 			defer resp.Body.Close()
 			octets := testenv.Must(io.ReadAll(resp.Body))(b)
 			sum := sha256.Sum256(octets)

@@ -128,7 +128,8 @@ func TestWriteWARC(t *testing.T) {
 	if records[1].fields["WARC-Date"] != "2026-11-21T09:00:00.123456Z" || records[1].fields["WARC-Payload-Digest"] != first.Hash {
 		t.Errorf("the record says %v", records[1].fields)
 	}
-	resp := testenv.Must(http.ReadResponse(bufio.NewReader(bytes.NewReader(records[1].block)), nil))(t)
+	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(records[1].block)), nil)
+	testenv.OK(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	if err != nil || !bytes.Equal(body, first.Octets) || resp.StatusCode != 200 {

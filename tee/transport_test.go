@@ -123,7 +123,8 @@ func (in input) check(t *testing.T, name string, s server) {
 		t.Fatal(err)
 	}
 	req.Header.Set("Input", name)
-	res := testenv.Must(client.Do(req))(t)
+	res, err := client.Do(req)
+	testenv.OK(t, err)
 	defer res.Body.Close()
 	hash := sha256.New()
 	buf := make([]byte, 1+len(in.response)/3)
@@ -200,7 +201,8 @@ func TestTransportRequest(t *testing.T) {
 					client := &http.Client{Transport: &tee.Transport{Base: s.base, OnAnswer: got.add}}
 					req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v2/chat", tc.body()))(t)
 					before := *req
-					res := testenv.Must(client.Transport.RoundTrip(req))(t)
+					res, err := client.Transport.RoundTrip(req)
+					testenv.OK(t, err)
 					testenv.Must(io.Copy(io.Discard, res.Body))(t)
 					_ = res.Body.Close()
 					if req.Body != before.Body || res.ProtoMajor == 1 && res.Request != req { // HTTP/2 tells of a copy in any case

@@ -219,7 +219,8 @@ func TestBreakOff(t *testing.T) {
 	defer server.Close()
 	each(t, func(t *testing.T, _, path, body string) {
 		t.Helper()
-		r := testenv.Must(http.Post(server.URL+path, "application/json", strings.NewReader(fill(t, body, "herons, then break off"))))(t)
+		r, err := http.Post(server.URL+path, "application/json", strings.NewReader(fill(t, body, "herons, then break off")))
+		testenv.OK(t, err)
 		defer r.Body.Close()
 		if data, err := io.ReadAll(r.Body); err == nil || len(data) == 0 {
 			t.Errorf("%v after %q", err, data)
