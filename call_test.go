@@ -10,15 +10,15 @@ import (
 
 func TestCallOptions(t *testing.T) {
 	for _, tc := range testenv.Table[struct {
-		Method, Url, Provider string
+		Method, URL, Provider string
 		Ok                    bool
 	}](t, "testdata/tables/call-options.txt") {
-		u, err := url.Parse(tc.Url)
+		u, err := url.Parse(tc.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if opts, ok := ibid.CallOptions(tc.Method, u); ok != tc.Ok || opts.Provider != tc.Provider {
-			t.Errorf("CallOptions(%s %s) = provider %q, %t; want %q, %t", tc.Method, tc.Url, opts.Provider, ok, tc.Provider, tc.Ok)
+			t.Errorf("CallOptions(%s %s) = provider %q, %t; want %q, %t", tc.Method, tc.URL, opts.Provider, ok, tc.Provider, tc.Ok)
 		}
 	}
 }

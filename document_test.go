@@ -285,7 +285,6 @@ func TestDocumentDoesNotEscapeHTML(t *testing.T) {
 }
 
 func TestDocumentRead(t *testing.T) {
-	const source = `"sources":[{"id":"s","kind":"web","url":"https://a.example/"}]`
 	tests := testenv.Table[struct {
 		Name, Doc string
 		Want      string // the error, or "" and then

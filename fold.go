@@ -51,13 +51,11 @@ func (f *fold) op(op *wire.Op) {
 	if f.row > 0 {
 		op = f.inRow(op)
 	}
-	if op.Kind == wire.Text { // nine of ten operations
+	switch op.Kind {
+	case wire.Text: // nine of ten operations
 		if c := f.candidate(op.Part.Candidate); c != nil {
 			c.addText(op.Part, op.Text, op.ASCII)
 		}
-		return
-	}
-	switch op.Kind {
 	case wire.Final, wire.PartBegin, wire.PartEnd, wire.MarkersOp, wire.Finish:
 		if c := f.candidate(op.Part.Candidate); c != nil {
 			c.op(op)

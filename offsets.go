@@ -90,8 +90,8 @@ func (o *Offsets) In(u Unit, s Span) (start, end int) {
 	return -1, -1
 }
 
-// grow replaces the text by one that begins with the former text, of which the marks are kept, and returns o. The former
-// text may end inside of a character.
+// grow replaces the text by one that begins with the former text, of which the marks are kept, and returns o. The
+// former text may end inside of a character.
 func (o *Offsets) grow(text string) *Offsets {
 	o.text = text
 	return o

@@ -435,7 +435,8 @@ func (c *Chat) anthropic(said []Message) (any, error) {
 		}
 		blocks = append(blocks, anthropicContent{
 			Type: "document", Title: cmp.Or(s.Title, s.Filename), Context: strings.Join(about, "\n"),
-			Source: &textSource{"text", "text/plain", s.Content}, Citations: map[string]bool{"enabled": c.Citations != CitationsOff},
+			Source:    &textSource{"text", "text/plain", s.Content},
+			Citations: map[string]bool{"enabled": c.Citations != CitationsOff},
 		})
 	}
 	newest := &messages[len(messages)-1]

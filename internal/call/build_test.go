@@ -240,12 +240,6 @@ func TestBuildRequestDocumentRest(t *testing.T) {
 
 // A neutral tool is put into each provider's words, and what is not one stays as it is.
 func TestBuildRequestTools(t *testing.T) {
-	const (
-		web    = `{"type":"web_search"}`
-		files  = `{"stores":["a","b"],"type":"file_search"}`
-		own    = `{"type":"file_search","vector_store_ids":["v"]}`
-		google = `{"google_search":{"timeRangeFilter":{}}}`
-	)
 	for _, test := range testenv.Table[struct{ Provider, Model, Tool, Want string }](t, "testdata/tables/build-request-tools.txt") {
 		b, err := BuildRequest(test.Provider, &Chat{Model: test.Model, Messages: []Message{{RoleUser, "U"}}, Tools: []json.RawMessage{json.RawMessage(test.Tool)}})
 		if err != nil {

@@ -10,11 +10,6 @@ import (
 )
 
 func TestFindRoute(t *testing.T) {
-	const (
-		vertexModel = "/v1/projects/p/locations/us-central1/publishers/"
-		arn         = "arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fus.anthropic.claude"
-		serving     = "/v1beta/projects/p/locations/global/collections/c/engines/e/servingConfigs/default_search"
-	)
 	for _, test := range testenv.Table[struct {
 		Provider, Call string
 		Want           Route // Provider: "=" the one asked for

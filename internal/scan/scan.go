@@ -197,8 +197,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// StringEnd returns the offset after the quote that closes the string whose content begins at b[i], or len(b). A quote is
-// escaped when an odd number of backslashes stands before it, so hopping from quote to quote is enough. Most strings
+// StringEnd returns the offset after the quote that closes the string whose content begins at b[i], or len(b). A quote
+// is escaped when an odd number of backslashes stands before it, so hopping from quote to quote is enough. Most strings
 // are short: their quote is found eight bytes at a time, before a call of IndexByte would have paid off.
 func StringEnd(b []byte, i int) int {
 	from := i

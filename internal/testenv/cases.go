@@ -45,8 +45,8 @@ func Cases(tb testing.TB, path string, columns int) [][]string {
 	return all
 }
 
-// Table is [Cases] in a struct's fields, one for each column in their order: a string, or the JSON of what the field is.
-// The fields of columns that are missing at the end are zero.
+// Table is [Cases] in a struct's fields, one for each column in their order: a string, or the JSON of what the field
+// is. The fields of columns that are missing at the end are zero.
 func Table[T any](tb testing.TB, path string) []T {
 	tb.Helper()
 	var all []T

@@ -12,7 +12,6 @@ import (
 // What a document breaks off in counts only where it is text to show: the beginning of an address is another address, that
 // of a number another number.
 func TestBrokenOff(t *testing.T) {
-	const gemini = `{"candidates":[{"content":{"parts":[{"text":"Yes. No."}]},"groundingMetadata":{"groundingChunks":[{"web":{"uri":"https://a.example/"}}],"groundingSupports":[`
 	tests := testenv.Table[struct{ Name, Format, Docs, Want string }](t, "testdata/tables/broken-off.txt")
 	for _, tt := range tests {
 		t.Run(tt.Name, func(t *testing.T) {

@@ -9,13 +9,13 @@ import (
 
 func TestAnother(t *testing.T) {
 	tests := testenv.Table[struct {
-		Format, Id, Doc string
+		Format, ID, Doc string
 		Want            bool
 	}](t, "testdata/tables/another.txt")
 	for _, tt := range tests {
 		event, data := splitEvent(tt.Doc)
-		if got := Another(tt.Format, tt.Id, event, scan.Value(data)); got != tt.Want {
-			t.Errorf("Another(%s, %q, %s) = %v, want %v", tt.Format, tt.Id, tt.Doc, got, tt.Want)
+		if got := Another(tt.Format, tt.ID, event, scan.Value(data)); got != tt.Want {
+			t.Errorf("Another(%s, %q, %s) = %v, want %v", tt.Format, tt.ID, tt.Doc, got, tt.Want)
 		}
 	}
 }

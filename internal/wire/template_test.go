@@ -18,7 +18,6 @@ func learned(tb testing.TB, doc, counter string, anyTail bool) *template {
 }
 
 func TestTemplate(t *testing.T) {
-	const doc = `{"n":12,"t":"Ebbe","z":1}`
 	tests := testenv.Table[struct {
 		Name, Doc, Counter string
 		AnyTail            bool
