@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
@@ -50,6 +51,18 @@ func (a *API) newRun(w *httpx.Reply, r *httpx.Request) error {
 		}
 		if err := a.checkAnswer(r, said.AnswerID); err != nil {
 			return nil, err
+		}
+		if t := said.Trail; len(t.Steps) > 0 && (t.Answer != "" || t.Final != nil || said.AnswerID != "") {
+			said.Finish = true // all of it was posted at once: it ended with its last step, where that is known
+			var ended time.Time
+			for i := range t.Steps {
+				if end := t.Steps[i].Started.Add(t.Steps[i].Duration); !t.Steps[i].Started.IsZero() && end.After(ended) {
+					ended = end
+				}
+			}
+			if t.Finished.IsZero() {
+				t.Finished = ended
+			}
 		}
 		return said, a.publishRun(r, said)
 	})

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -8,12 +9,15 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/ibidhq/ibid/biblio"
 	"github.com/ibidhq/ibid/experiment"
 	"github.com/ibidhq/ibid/internal/httpx"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
 	"github.com/ibidhq/ibid/trail"
@@ -56,7 +60,7 @@ func (a *API) summary(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Body(http.StatusOK, "application/json", body)
+	w.Body(http.StatusOK, cmp.Or(biblio.Format(opts.form).MediaType(), "application/json"), body)
 	return nil
 }
 
@@ -231,6 +235,11 @@ func renderTrail(ctx context.Context, t *trail.Trail, opts *summaryOptions, link
 		}
 		return t.PROV(&trail.PROVOptions{Content: !opts.NoExcerpts, Linked: true})
 	}
+	if format := biblio.Format(opts.form); slices.Contains(biblio.Formats(), format) {
+		var b bytes.Buffer
+		err := biblio.Write(&b, format, t.Summary(&opts.SummaryOptions).Bibliography(), nil)
+		return b.Bytes(), err
+	}
 	s, err := summarised(ctx, t, opts, link)
 	if err != nil {
 		return nil, err
@@ -283,7 +292,7 @@ const (
 func summaryParams() []httpx.Param {
 	share := strconv.FormatFloat(trail.DefaultThreshold, 'g', -1, 64)
 	return []httpx.Param{
-		httpx.OneOf("as", asJSON, asPROV, asOTLP),
+		httpx.OneOf("as", slices.Concat([]string{asJSON, asPROV, asOTLP}, text.Strings(biblio.Formats()))...),
 		{Name: "threshold", Kind: httpx.Share, Default: share},
 		httpx.Number("top", trail.DefaultTop, 1, maxTop),
 		httpx.Number("excerpt", trail.DefaultExcerpt, 0, maxExcerpt),

@@ -224,7 +224,7 @@ func (b *trailBuilder) addNamed(ctx context.Context, s *Store, tenant string) er
 			return err
 		}
 	}
-	b.out.Answer, b.out.Final = c.Answer.Text, c.Answer
+	b.out.Answer, b.out.Final, b.out.AnswerID = c.Answer.Text, c.Answer, id
 	return nil
 }
 
@@ -263,7 +263,7 @@ func (b *trailBuilder) conclude() {
 		c = b.last(func(c *Call) bool { return strings.TrimSpace(c.Answer.Text) != "" })
 	}
 	if c != nil {
-		t.Answer, t.Final = c.Answer.Text, c.Answer // citations are of these bytes
+		t.Answer, t.Final, t.AnswerID = c.Answer.Text, c.Answer, c.AnswerID // citations are of these bytes
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/biblio"
 	"github.com/ibidhq/ibid/support"
 )
 
@@ -125,6 +126,26 @@ func (s *Summary) captured(d *documents) map[string]*ibid.Source {
 		}
 	}
 	return found
+}
+
+// Bibliography returns the documents that the run used or cited, with what captured answers know of them: what package
+// biblio writes.
+func (s *Summary) Bibliography() []biblio.Entry {
+	captured := s.captured(s.Run.documents())
+	entries := make([]biblio.Entry, len(s.Sources))
+	for i := range s.Sources {
+		f := &s.Sources[i]
+		e := ibid.Source{ID: f.DocumentID, Kind: ibid.DocumentKind, Title: cmp.Or(f.Title, f.DocumentID), URL: f.URL}
+		if f.URL != "" {
+			e.Kind = ibid.Web
+		}
+		if from := captured[f.DocumentID]; from != nil {
+			e = *from
+			e.Title, e.URL = cmp.Or(e.Title, f.Title), cmp.Or(e.URL, f.URL)
+		}
+		entries[i].Source = e
+	}
+	return entries
 }
 
 // shared counts for each document the sentences of the answer that rest on it and on another.

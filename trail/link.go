@@ -544,11 +544,11 @@ func (l *linker) unsaid(s *Sentence) []int {
 	return []int{l.last}
 }
 
-// FinalID returns the id of the captured answer that is the final one: Final itself, else the last one of the same
-// words. Empty: none is.
+// FinalID returns the id of the captured answer that is the final one: AnswerID, else that of the step's answer which is
+// Final itself, else of the last one of the same words. Empty: none is.
 func (t *Trail) FinalID() string {
-	if t.Final == nil {
-		return ""
+	if t.Final == nil || t.AnswerID != "" {
+		return t.AnswerID
 	}
 	id := ""
 	for i := range slices.Backward(t.Steps) {

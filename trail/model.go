@@ -17,6 +17,7 @@ type Trail struct {
 	Question string
 	Answer   string       // the final answer, as text
 	Final    *ibid.Answer // the final answer with its citations; nil: only its text is known
+	AnswerID string       // ibid's id of Final; empty: see [Trail.FinalID]
 	Started  time.Time    // zero: unknown
 	Finished time.Time    // zero: unknown, or not finished
 	Parent   string       // the run that this one is nested in; empty: none
@@ -133,24 +134,12 @@ func (t *Trail) write(w *objectWriter, issues []ibid.Issue) {
 	w.orNull("original_question", t.Question)
 	w.orNull("final_answer", t.Answer)
 	if t.Final != nil {
-		w.member("answer", document{t.finalID(), t.Final})
+		w.member("answer", document{t.FinalID(), t.Final})
 	}
 	w.orNull("started_at", t.Started)
 	w.orNull("finished_at", t.Finished)
 	w.member("reasoning_steps", orEmpty(t.Steps))
 	w.member("issues", orEmpty(issues))
-}
-
-// finalID returns ibid's id of the final answer, where it is one of a step's.
-func (t *Trail) finalID() string {
-	for i := range t.Steps {
-		for _, a := range t.Steps[i].Answers {
-			if a.Answer == t.Final && t.Final != nil {
-				return a.ID
-			}
-		}
-	}
-	return ""
 }
 
 // MarshalJSON returns the step with the names that [Read] takes.

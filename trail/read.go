@@ -216,8 +216,12 @@ func (r *reader) run(t *Trail, members map[string]json.RawMessage, place string)
 	if string(members["answer"]) != "" && members["answer"][0] == '"' && h.Answer == "" {
 		o.text(&h.Answer, "answer")
 	}
+	var captured struct {
+		ID string `json:"answer_id"`
+	}
+	_ = json.Unmarshal(members["answer"], &captured) // what is no document is reported below
 	if a := new(ibid.Answer); o.into(a, "an answer document", "answer") {
-		h.Final = a
+		h.Final, h.AnswerID = a, captured.ID
 		h.Answer = cmp.Or(h.Answer, a.Text)
 	}
 	o.time(&h.Started, "started_at")
@@ -291,7 +295,9 @@ func (t *Trail) merge(h *Trail, place string) (err error) {
 	t.Answer = differ("final_answer", t.Answer, h.Answer)
 	t.Agent, t.Strategy = differ("agent", t.Agent, h.Agent), differ("strategy", t.Strategy, h.Strategy)
 	t.Parent = differ("parent_run_id", t.Parent, h.Parent)
-	t.Final = cmp.Or(t.Final, h.Final)
+	if t.Final == nil {
+		t.Final, t.AnswerID = h.Final, h.AnswerID
+	}
 	if t.Started.IsZero() {
 		t.Started = h.Started
 	}

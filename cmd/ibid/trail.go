@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/biblio"
+	"github.com/ibidhq/ibid/internal/text"
 	"github.com/ibidhq/ibid/server"
 	"github.com/ibidhq/ibid/trail"
 	"github.com/ibidhq/ibid/trail/otel"
@@ -35,8 +38,9 @@ func newTrail(w world) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trail FILE|-",
 		Short: "Show which sources each step of an agent's run used",
-		Long: `Reads the run of an agent: a JSON object with its steps, a list of steps, or JSON
-lines with one step each. - is standard input. docs/trail.md lists the members.
+		Long: `Reads the run of an agent: a JSON object with its steps, a list of steps, JSON
+lines with one step each, or an OpenTelemetry trace request as JSON. - is standard
+input. docs/trail.md lists the members.
 
 Shown are the sentences of the answer with the steps and passages that each rests
 on, the sources that each step used, and the primary sources. A sentence rests on
@@ -47,7 +51,8 @@ What is odd about the run (steps in a cycle, a score that is none) goes to
 standard error. It keeps nothing from being shown.
 
 --as json writes the run with the members source_summary, display, sentences and
-uncited_share, prov W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`,
+uncited_share, prov W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON, the
+others a bibliography of the sources that the run used.`,
 		Example: `  ibid trail run.json
   ibid trail --json run.jsonl | jq .display
   ibid trail --adjust --top 5 run.json`,
@@ -58,8 +63,10 @@ uncited_share, prov W3C PROV-JSON, otlp an OpenTelemetry trace request as JSON.`
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	addChoice(c, server.OneOf(&f.as, "FORM", "summary", asJSON, "prov", "otlp"), "as",
-		"what to write: `FORM` is summary (default), json, prov or otlp")
+	forms := slices.Concat([]string{"summary", asJSON, "prov", "otlp"}, text.Strings(biblio.Formats()))
+	addChoice(c, server.OneOf(&f.as, "FORM", forms...), "as",
+		"what to write: `FORM` is summary (default), json, prov, otlp, or a bibliography of the sources: "+
+			strings.Join(text.Strings(biblio.Formats()), ", "))
 	flags.BoolVar(&f.json, "json", false, "the same as --as json")
 	flags.BoolVar(&f.noExcerpts, "no-excerpts", false, "leave out what the sources say")
 	flags.IntVar(&f.excerpt, "excerpt", trail.DefaultExcerpt, "`CHARACTERS` of a source that are shown")
@@ -114,6 +121,9 @@ func runTrail(ctx context.Context, f *trailFlags, name string, w world) error {
 			return err
 		}
 	}
+	if format := biblio.Format(f.as); slices.Contains(biblio.Formats(), format) {
+		return biblio.Write(w.out, format, t.Summary(nil).Bibliography(), nil)
+	}
 	s := t.Summary(&trail.SummaryOptions{
 		Threshold: &f.threshold, Top: f.top, Excerpt: f.excerpt, Adjust: f.adjust, NoExcerpts: f.noExcerpts,
 	})
@@ -140,11 +150,30 @@ func readTrail(name string, stdin io.Reader) (*trail.Trail, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}
-	t, err := trail.Read(data)
+	read := trail.Read
+	var request struct {
+		Spans json.RawMessage `json:"resourceSpans"`
+	}
+	if json.Unmarshal(data, &request) == nil && request.Spans != nil {
+		read = readTrace
+	}
+	t, err := read(data)
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("read %s: %w", name, &unnamedError{"read run", err}), trailHint(err)}
 	}
 	return t, nil
+}
+
+// readTrace reads the run of an OTLP trace request.
+func readTrace(data []byte) (*trail.Trail, error) {
+	runs, err := otel.Read(otel.JSON, data, nil)
+	if err == nil && len(runs) != 1 {
+		err = fmt.Errorf("%w: the trace request has %d runs, want one", trail.ErrNoRun, len(runs))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read run: %w", err)
+	}
+	return runs[0], nil
 }
 
 func trailHint(err error) string {
