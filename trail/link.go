@@ -583,7 +583,7 @@ func (t *Trail) FinalAnswer(ctx context.Context, c support.Checker, o *LinkOptio
 		s := &links.Sentences[i]
 		var refs []ibid.Ref
 		for k := range s.Passages {
-			if s.Passages[k].Differs != "" {
+			if p := &s.Passages[k]; p.Differs != "" || p.Score != nil && *p.Score < support.Balanced {
 				continue
 			}
 			ref := ibid.Ref{Source: addSource(a, &s.Passages[k])}
