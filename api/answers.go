@@ -118,7 +118,9 @@ func formOf(r *httpx.Request) (string, error) {
 }
 
 func forms() []string {
-	return slices.Concat([]string{asJSON}, text.Strings(ibid.Styles()), text.Strings(biblio.Formats()), text.Strings(export.Formats()))
+	return slices.Concat(
+		[]string{asJSON}, text.Strings(ibid.Styles()), text.Strings(biblio.Formats()), text.Strings(export.Formats()),
+	)
 }
 
 // answerBody is a stored answer as JSON: its document, and how it came to be.

@@ -134,7 +134,8 @@ func (n *node) do(t *testing.T, method, path, body string, fields ...string) *re
 		}
 		r.Header.Set(fields[i], fields[i+1])
 	}
-	res := testenv.Must(http.DefaultTransport.RoundTrip(r))(t)
+	res, err := http.DefaultTransport.RoundTrip(r)
+	testenv.OK(t, err)
 	defer res.Body.Close()
 	got := testenv.Must(io.ReadAll(res.Body))(t)
 	return &response{res, string(got)}

@@ -60,7 +60,7 @@ func (a *API) decode(w *httpx.Reply, r *httpx.Request) error {
 
 // IsBlank reports whether nothing was found in a response, not even its end or an error.
 func IsBlank(a *ibid.Answer) bool {
-	return a.ID == "" && a.Text == "" && len(a.Sources) == 0 && len(a.ToolCalls) == 0 && a.Finish == "" && a.Error == nil
+	return a.ID == "" && a.Text == "" && len(a.Sources)+len(a.ToolCalls) == 0 && a.Finish == "" && a.Error == nil
 }
 
 // judge says why nothing can be shown. What merely breaks off can.

@@ -228,7 +228,8 @@ func TestDecodeLimits(t *testing.T) {
 	conn := testenv.Must((&net.Dialer{}).DialContext(t.Context(), "tcp", n.Listener.Addr().String()))(t)
 	defer conn.Close()
 	fmt.Fprintf(conn, "POST /v1/decode HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", maxDecode+1)
-	res := testenv.Must(http.ReadResponse(bufio.NewReader(conn), nil))(t)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	testenv.OK(t, err)
 	defer res.Body.Close()
 	var p struct{ Detail string }
 	testenv.OK(t, json.NewDecoder(res.Body).Decode(&p))

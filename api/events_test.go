@@ -33,7 +33,8 @@ func (n *node) listen(t *testing.T, path string, fields ...string) *listening {
 	for i := 0; i+1 < len(fields); i += 2 {
 		r.Header.Set(fields[i], fields[i+1])
 	}
-	res := testenv.Must(http.DefaultClient.Do(r))(t)
+	res, err := http.DefaultClient.Do(r)
+	testenv.OK(t, err)
 	t.Cleanup(func() { _ = res.Body.Close() })
 	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
 		body, _ := io.ReadAll(res.Body)

@@ -82,6 +82,7 @@ func New(o *Options) (*Chat, error) {
 		log:        o.Logger,
 		bodies:     httpx.NewBodies(maxReading),
 		stillEvery: stillEvery,
+		turns:      turns{open: httpx.Quota{Most: MaxTurns}},
 	}
 	c.reader = httpx.Reader{Store: o.Store, Gateway: o.Gateway, Logger: c.log, Wait: catchUp}
 	c.options.Providers = slices.Clone(o.Providers)
@@ -187,7 +188,7 @@ func newMetrics(r prometheus.Registerer, l *turns) (*metrics, error) {
 	}, []string{"upstream", "result"})}
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "ibid_chat_open", Help: "Questions that are being answered now.",
-	}, func() float64 { return float64(l.count()) })
+	}, func() float64 { return float64(l.open.Total()) })
 	if r == nil {
 		return m, nil
 	}

@@ -27,6 +27,7 @@ type Turn struct {
 	tenant string
 	model  string        // that was asked for
 	stop   func()        // breaks the call off
+	leave  func()        // says that its tenant has one less: turns have it
 	form   form          // that the asker chose
 	begun  chan struct{} // closed when the provider has begun to answer, or will not
 	done   chan struct{} // closed when nothing more comes
@@ -258,7 +259,7 @@ type turnKey struct{ tenant, id string }
 type turns struct {
 	mu     sync.Mutex
 	by     map[turnKey][]*Turn // those that have begun in the order in which they did
-	open   map[string]int      // of each tenant
+	open   httpx.Quota         // of each tenant
 	closed bool
 }
 
@@ -269,14 +270,14 @@ func (l *turns) add(t *Turn) error {
 	if l.closed {
 		return gateway.Unavailable("ibid is shutting down")
 	}
-	if l.open[t.tenant] >= MaxTurns {
+	var ok bool
+	if t.leave, ok = l.open.Take(t.tenant); !ok {
 		return httpx.TooMany(2*time.Second, fmt.Sprintf("%d questions are being answered already", MaxTurns),
 			"wait for one of them, or end it: DELETE /v1/chat/{id}/stream")
 	}
 	if l.by == nil {
-		l.by, l.open = map[turnKey][]*Turn{}, map[string]int{}
+		l.by = map[turnKey][]*Turn{}
 	}
-	l.open[t.tenant]++
 	if t.Conversation != "" {
 		l.addName(t, t.Conversation)
 	}
@@ -312,9 +313,7 @@ func (l *turns) markBegun(t *Turn) {
 func (l *turns) end(t *Turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open[t.tenant]--; l.open[t.tenant] == 0 {
-		delete(l.open, t.tenant)
-	}
+	t.leave()
 	l.removeName(t, t.Conversation)
 	l.removeName(t, t.AnswerID)
 }
@@ -341,17 +340,6 @@ func (l *turns) all(tenant, id string) []*Turn {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.by[turnKey{tenant, id}])
-}
-
-// count returns how many turns have not ended.
-func (l *turns) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := 0
-	for _, open := range l.open {
-		n += open
-	}
-	return n
 }
 
 // close makes add refuse.

@@ -173,7 +173,8 @@ func TestHandlerProblems(t *testing.T) {
 			r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 			maps.Copy(r.Header, test.header)
 			r.Host = test.host
-			res := testenv.Must(server.Client().Do(r))(t)
+			res, err := server.Client().Do(r)
+			testenv.OK(t, err)
 			defer res.Body.Close()
 			body := testenv.Must(io.ReadAll(res.Body))(t)
 			if res.StatusCode != test.status || !bytes.Contains(body, []byte(test.word)) || len(body) > 10_000 {
@@ -282,7 +283,8 @@ func TestHandlerIdle(t *testing.T) {
 	}
 	r := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/mcp", strings.NewReader(checkCall(1))))(t)
 	r.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
-	res := testenv.Must(server.Client().Do(r))(t)
+	res, err := server.Client().Do(r)
+	testenv.OK(t, err)
 	defer res.Body.Close()
 	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
 		t.Errorf("%d %s, %v", res.StatusCode, body, err)

@@ -56,6 +56,15 @@ func (p *Page) call(ctx context.Context, tenant, id string) (*store.Call, error)
 	return call, nil
 }
 
+// callOf returns the answer that the {id} of a path names.
+func (p *Page) callOf(ctx context.Context, r *httpx.Request) (*store.Call, error) {
+	id, err := r.PathID()
+	if err != nil {
+		return nil, err
+	}
+	return p.call(ctx, r.Who.Tenant, id)
+}
+
 // answerOptions say how an answer stands on a page. Nil: alone, and as it was stored.
 type answerOptions struct {
 	numbering *ibid.Numbering // of the sources of the conversation; nil: they begin at 1

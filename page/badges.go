@@ -38,115 +38,110 @@ const (
 	aboutSignature subject = "signature" // a manifest's signature
 )
 
+// badgeRow is a badge with the codes that it stands for.
+type badgeRow struct{ codes, kind, word, title string }
+
 // badges is the one table of them, each with the statuses that it stands for. A quote's kind is as its status counts in
 // verify: what passes is good or close, what fails is bad.
-var badges = []struct {
-	about             subject
-	codes             string
-	kind, word, title string
-}{
-	{
-		aboutQuote, "verified excerpt-found offset-wrong", badgeGood, "quote found",
-		"The source still has these words.",
+var badges = map[subject][]badgeRow{
+	aboutQuote: {
+		{"verified excerpt-found offset-wrong", badgeGood, "quote found", "The source still has these words."},
+		{
+			"source-drifted-text-intact source-drifted-excerpt-intact", badgeGood, "quote found",
+			"The source has changed, and still has these words.",
+		},
+		{
+			"verified-from-archive", badgeClose, "found in the archive",
+			"The source cannot be read; its archived copy has these words.",
+		},
+		{
+			"verified-hash-only", badgeClose, "unchanged",
+			"The source is the same as when it was read; no words of it were recorded.",
+		},
+		{
+			"excerpt-reformatted", badgeClose, "reformatted",
+			"The source has these words in another form: spaces, quotes or hyphens differ.",
+		},
+		{
+			"excerpt-cut", badgeClose, "cut",
+			"The source has these words, cut inside a number or a word: they may mean something else there.",
+		},
+		{"excerpt-altered", badgeBad, "altered", "The source has something similar, and not these words."},
+		{"excerpt-mismatch", badgeBad, "misquoted", "The source is unchanged, and never had these words."},
+		{"excerpt-missing", badgeBad, "missing", "The source does not have these words."},
+		{
+			"hash-mismatch", badgeLost, "changed",
+			"The source has changed, and there were no words that could be compared.",
+		},
+		{"gone", badgeLost, "gone", "The source is not there any more."},
+		{
+			"unreachable access-denied too-large unsupported-media algorithm-unsupported", badgeLost, "unreachable",
+			"The source could not be read.",
+		},
+		{
+			"blocked robots-disallowed not-dereferenceable nothing-recorded nothing-quoted", badgeNone, "not checked",
+			"There was nothing that may be read, or nothing to compare: {status}.",
+		},
+		{"", badgeNone, "not checked", "Nobody has read this source again."},
 	},
-	{
-		aboutQuote, "source-drifted-text-intact source-drifted-excerpt-intact", badgeGood, "quote found",
-		"The source has changed, and still has these words.",
+	aboutSource: {
+		{"blocked", badgeLost, "not fetched", ""}, // its reason says why
 	},
-	{
-		aboutQuote, "verified-from-archive", badgeClose, "found in the archive",
-		"The source cannot be read; its archived copy has these words.",
+	aboutSupport: {
+		{"supported", badgeGood, "supported", ""},
+		{"partial", badgeClose, "partly supported", ""},
+		{"unsupported", badgeBad, "unsupported", ""},
+		{"contradicted", badgeBad, "contradicted", ""},
 	},
-	{
-		aboutQuote, "verified-hash-only", badgeClose, "unchanged",
-		"The source is the same as when it was read; no words of it were recorded.",
+	aboutClaim: {
+		{"supported-verbatim", badgeGood, "word for word", "The claim stands in an excerpt, word for word."},
+		{"supported", badgeGood, "supported", ""},
+		{"doubtful", badgeBad, "doubtful", ""},
+		{"not-checked", badgeNone, "not checked", ""},
+		{"failed", badgeBad, "unsupported", ""}, // it was not checked because its sources failed
+		{"unsure", badgeClose, "unsure: read it", ""},
 	},
-	{
-		aboutQuote, "excerpt-reformatted", badgeClose, "reformatted",
-		"The source has these words in another form: spaces, quotes or hyphens differ.",
+	aboutState: {
+		{
+			"trusted", badgeGood, "trusted",
+			"Everything is in order, and every manifest is signed by somebody whom you named as trusted.",
+		},
+		{
+			"valid", badgeGood, "valid",
+			"Everything that was looked at is in order. " +
+				"Nobody here said that its signer is trusted, or nobody signed it.",
+		},
+		{
+			"unverifiable", badgeLost, "unverifiable",
+			"Nothing failed, but something that is claimed could not be looked at.",
+		},
+		{"pending", badgeLost, "pending", "The manifest is not built yet."},
+		{"invalid", badgeBad, "invalid", "Something failed. Below it says what."},
 	},
-	{
-		aboutQuote, "excerpt-cut", badgeClose, "cut",
-		"The source has these words, cut inside a number or a word: they may mean something else there.",
+	aboutSignature: {
+		{"trusted", badgeGood, "signed", "The signature holds, by a key that is trusted here: "},
+		{
+			"verified", badgeClose, "signed, not trusted",
+			"The signature holds. Nobody here said that its key is trusted.",
+		},
+		{"invalid", badgeBad, "signature not valid", "The signature does not hold, or its key could not be had."},
+		{"none", badgeNone, "not signed", "Nobody signed the manifest."},
+		{"unchecked", badgeNone, "signed, not checked", "The manifest has a signature. Verify checks it."},
+		{"pending", badgeNone, "being built", "The manifest is not built yet."},
+		{"lost", badgeLost, "not there", "The manifest cannot be read now."},
 	},
-	{aboutQuote, "excerpt-altered", badgeBad, "altered", "The source has something similar, and not these words."},
-	{aboutQuote, "excerpt-mismatch", badgeBad, "misquoted", "The source is unchanged, and never had these words."},
-	{aboutQuote, "excerpt-missing", badgeBad, "missing", "The source does not have these words."},
-	{
-		aboutQuote, "hash-mismatch", badgeLost, "changed",
-		"The source has changed, and there were no words that could be compared.",
-	},
-	{aboutQuote, "gone", badgeLost, "gone", "The source is not there any more."},
-	{
-		aboutQuote, "unreachable access-denied too-large unsupported-media algorithm-unsupported", badgeLost,
-		"unreachable", "The source could not be read.",
-	},
-	{
-		aboutQuote, "blocked robots-disallowed not-dereferenceable nothing-recorded nothing-quoted", badgeNone,
-		"not checked", "There was nothing that may be read, or nothing to compare: {status}.",
-	},
-	{aboutQuote, "", badgeNone, "not checked", "Nobody has read this source again."},
-
-	{aboutSource, "blocked", badgeLost, "not fetched", ""}, // its reason says why
-
-	{aboutSupport, "supported", badgeGood, "supported", ""},
-	{aboutSupport, "partial", badgeClose, "partly supported", ""},
-	{aboutSupport, "unsupported", badgeBad, "unsupported", ""},
-	{aboutSupport, "contradicted", badgeBad, "contradicted", ""},
-
-	{
-		aboutClaim, "supported-verbatim", badgeGood, "word for word",
-		"The claim stands in an excerpt, word for word.",
-	},
-	{aboutClaim, "supported", badgeGood, "supported", ""},
-	{aboutClaim, "doubtful", badgeBad, "doubtful", ""},
-	{aboutClaim, "not-checked", badgeNone, "not checked", ""},
-	{aboutClaim, "failed", badgeBad, "unsupported", ""}, // it was not checked because its sources failed
-	{aboutClaim, "unsure", badgeClose, "unsure: read it", ""},
-
-	{
-		aboutState, "trusted", badgeGood, "trusted",
-		"Everything is in order, and every manifest is signed by somebody whom you named as trusted.",
-	},
-	{
-		aboutState, "valid", badgeGood, "valid",
-		"Everything that was looked at is in order. Nobody here said that its signer is trusted, or nobody signed it.",
-	},
-	{
-		aboutState, "unverifiable", badgeLost, "unverifiable",
-		"Nothing failed, but something that is claimed could not be looked at.",
-	},
-	{aboutState, "pending", badgeLost, "pending", "The manifest is not built yet."},
-	{aboutState, "invalid", badgeBad, "invalid", "Something failed. Below it says what."},
-
-	{aboutSignature, "trusted", badgeGood, "signed", "The signature holds, by a key that is trusted here: "},
-	{
-		aboutSignature, "verified", badgeClose, "signed, not trusted",
-		"The signature holds. Nobody here said that its key is trusted.",
-	},
-	{
-		aboutSignature, "invalid", badgeBad, "signature not valid",
-		"The signature does not hold, or its key could not be had.",
-	},
-	{aboutSignature, "none", badgeNone, "not signed", "Nobody signed the manifest."},
-	{
-		aboutSignature, "unchecked", badgeNone, "signed, not checked",
-		"The manifest has a signature. Verify checks it.",
-	},
-	{aboutSignature, "pending", badgeNone, "being built", "The manifest is not built yet."},
-	{aboutSignature, "lost", badgeLost, "not there", "The manifest cannot be read now."},
 }
 
 // badgeByCode finds badges by what they are about and their code.
 var badgeByCode = func() map[subject]map[string]badge {
 	all := map[subject]map[string]badge{}
-	for _, row := range badges {
-		if all[row.about] == nil {
-			all[row.about] = map[string]badge{}
-		}
-		for code := range strings.SplitSeq(row.codes, " ") {
-			title := strings.Replace(row.title, "{status}", words(code), 1)
-			all[row.about][code] = badge{row.kind, row.word, title, code}
+	for about, rows := range badges {
+		all[about] = map[string]badge{}
+		for _, row := range rows {
+			for code := range strings.SplitSeq(row.codes, " ") {
+				title := strings.Replace(row.title, "{status}", words(code), 1)
+				all[about][code] = badge{row.kind, row.word, title, code}
+			}
 		}
 	}
 	return all

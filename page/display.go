@@ -17,11 +17,7 @@ const displayPolicy = "sandbox allow-popups allow-popups-to-escape-sandbox; defa
 // display shows the n-th, from 1, of what a provider demands to be shown with an answer, such as Google's search
 // suggestions, as it was sent. It is for a frame: <iframe sandbox="allow-popups allow-popups-to-escape-sandbox">.
 func (p *Page) display(w *httpx.Reply, r *httpx.Request) error {
-	id, err := r.PathID()
-	if err != nil {
-		return err
-	}
-	call, err := p.call(r.Context(), r.Who.Tenant, id)
+	call, err := p.callOf(r.Context(), r)
 	if err != nil {
 		return err
 	}

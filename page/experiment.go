@@ -52,7 +52,7 @@ func (p *Page) experiments(_ context.Context, r *httpx.Request) (*view, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), compareFor+askStore)
 	defer cancel()
-	if err := p.addStrategies(ctx, r.Who.Tenant, body); err != nil {
+	if err := p.addStrategies(ctx, r.Who.Tenant, body); err != nil { //nolint:contextcheck // it may take longer than ctx
 		return nil, err
 	}
 	v := &view{Name: "experiments", Title: "Experiments", Body: body}
@@ -63,7 +63,7 @@ func (p *Page) experiments(_ context.Context, r *httpx.Request) (*view, error) {
 		v.Status = unfit
 		return v, nil
 	}
-	return v, p.compareStrategies(ctx, r.Who.Tenant, body)
+	return v, p.compareStrategies(ctx, r.Who.Tenant, body) //nolint:contextcheck // it may take longer than ctx
 }
 
 // shortVerdicts are the words of verdicts where they are counted.

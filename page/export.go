@@ -103,11 +103,7 @@ func (p *Page) exportAnswer(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	id, err := r.PathID()
-	if err != nil {
-		return err
-	}
-	call, err := p.call(r.Context(), r.Who.Tenant, id)
+	call, err := p.callOf(r.Context(), r)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -81,11 +80,8 @@ func (p *Page) incidents(ctx context.Context, r *httpx.Request) (*view, error) {
 	page, err := p.o.Store.Incidents(ctx, r.Who.Tenant, &store.IncidentQuery{
 		Source: body.Source, Status: body.Status, Cursor: q.Get("cursor"), Limit: incidentsListed,
 	})
-	if errors.Is(err, store.ErrCursor) {
-		return nil, httpx.BadRequest("There is no such page of this list.", "Begin again with the first.")
-	}
 	if err != nil {
-		return nil, err
+		return nil, noSuchPage(err)
 	}
 	body.Rows = page.Items
 	if q.Get("check") != "" {

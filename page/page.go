@@ -313,6 +313,14 @@ func clean(s string) string {
 	}, strings.ToValidUTF8(text.Head(s, maxName), "")))
 }
 
+// noSuchPage says of an error of the store that a list has no such page, if that is it.
+func noSuchPage(err error) error {
+	if errors.Is(err, store.ErrCursor) {
+		return httpx.BadRequest("There is no such page of this list.", "Begin again with the first.")
+	}
+	return err
+}
+
 // askedLong returns an address, a key or a list of these that is asked for. One that is too long is refused: without it
 // the answer would be another.
 func askedLong(s string) (string, error) {

@@ -102,13 +102,9 @@ type panel struct {
 
 // showPanel shows one source of an answer: a page of its own, or a fragment of the answer's.
 func (p *Page) showPanel(w *httpx.Reply, r *httpx.Request) error {
-	id, err := r.PathID()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), panelFor)
 	defer cancel()
-	call, err := p.call(ctx, r.Who.Tenant, id)
+	call, err := p.callOf(ctx, r)
 	if err != nil {
 		return err
 	}

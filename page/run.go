@@ -182,11 +182,11 @@ func (p *Page) run(_ context.Context, r *httpx.Request) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	live, err := p.liveURL(r.Context(), r.Who.Tenant, id)
+	live, err := p.liveURL(r.Context(), r.Who.Tenant, id) //nolint:contextcheck // it may take longer than ctx
 	if err != nil {
 		return nil, err
 	}
-	s, err := p.o.API.Summary(r.Context(), r.Who.Tenant, id)
+	s, err := p.o.API.Summary(r.Context(), r.Who.Tenant, id) //nolint:contextcheck // it may take longer than ctx
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (p *Page) run(_ context.Context, r *httpx.Request) (*view, error) {
 		Summary: s, ID: id, URL: runURL(id), Open: s.Run.Finished.IsZero() && isRecorded(s.Run),
 		at: map[int]int{}, docs: map[string]*documentView{},
 	}
-	if b.ratings, err = p.ratings(r.Context(), r.Who.Tenant, id); err != nil {
+	if b.ratings, err = p.ratings(r.Context(), r.Who.Tenant, id); err != nil { //nolint:contextcheck // it may take longer than ctx
 		return nil, err
 	}
 	if b.Open {

@@ -81,11 +81,8 @@ func (p *Page) sources(ctx context.Context, r *httpx.Request) (*view, error) {
 // source shows one source.
 func (p *Page) source(ctx context.Context, r *httpx.Request, q *store.SourceQuery) (*view, error) {
 	uses, err := p.o.Store.Sources(ctx, r.Who.Tenant, q)
-	if errors.Is(err, store.ErrCursor) {
-		return nil, httpx.BadRequest("There is no such page of this list.", "Begin again with the first.")
-	}
 	if err != nil {
-		return nil, err
+		return nil, noSuchPage(err)
 	}
 	if len(uses.Items) == 0 && q.URL == "" {
 		return nil, errNowhere

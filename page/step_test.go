@@ -456,7 +456,8 @@ func TestRunLive(t *testing.T) {
 			w.record(t, "open", mill(4, 1), true)
 		}
 		asked := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+address, http.NoBody))(t)
-		res := testenv.Must(http.DefaultTransport.RoundTrip(asked))(t)
+		res, err := http.DefaultTransport.RoundTrip(asked)
+		testenv.OK(t, err)
 		defer res.Body.Close()
 		if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
 			t.Fatal(res.Status, res.Header)

@@ -169,9 +169,7 @@ func setFlag(flags *pflag.FlagSet, m member, names []string) error {
 	nodes := []ast.Node{m.value}
 	switch f.Value.(type) {
 	case *Words, *Networks:
-		if list, ok := m.value.(*ast.SequenceNode); ok {
-			nodes = list.Values
-		}
+		nodes = valuesOf(m.value)
 	}
 	for _, node := range nodes {
 		text, err := scalar(node, f.Value.Type() == "bool")
@@ -423,16 +421,20 @@ func setFromNode(node ast.Node, set func(text string) error) error {
 	return nil
 }
 
+// valuesOf returns the values of a list; a value that is none is the only one.
+func valuesOf(node ast.Node) []ast.Node {
+	if list, ok := node.(*ast.SequenceNode); ok {
+		return list.Values
+	}
+	return []ast.Node{node}
+}
+
 // oneOrMore is a list that is written as its value where it has one.
 type oneOrMore[T any] []T
 
 // UnmarshalYAML reads the value or the values.
 func (l *oneOrMore[T]) UnmarshalYAML(node ast.Node) error {
-	nodes := []ast.Node{node}
-	if list, ok := node.(*ast.SequenceNode); ok {
-		nodes = list.Values
-	}
-	for _, n := range nodes {
+	for _, n := range valuesOf(node) {
 		var one T
 		if err := decode(n, &one); err != nil {
 			return err
@@ -447,11 +449,7 @@ type toolList []json.RawMessage
 
 // UnmarshalYAML reads one tool or several.
 func (l *toolList) UnmarshalYAML(node ast.Node) error {
-	nodes := []ast.Node{node}
-	if list, ok := node.(*ast.SequenceNode); ok {
-		nodes = list.Values
-	}
-	for _, n := range nodes {
+	for _, n := range valuesOf(node) {
 		var tool map[string]any
 		if err := yaml.NodeToValue(n, &tool); err != nil {
 			return mistake(

@@ -60,7 +60,8 @@ line of one, could not be read.`,
   ibid attribute response.json --sources paper.pdf --sources page.html --as html
   ibid attribute answer.txt --sources docs/*.md --threshold strict --explain
   curl -s https://api.example/… | ibid attribute - --sources docs.jsonl --json`,
-		Args: wants(1, many, "there is no answer", "ibid attribute ANSWER --sources PATH; - reads the answer from standard input"),
+		Args: wants(many, "there is no answer",
+			"ibid attribute ANSWER --sources PATH; - reads the answer from standard input"),
 		RunE: func(c *cobra.Command, args []string) error {
 			job, err := newAttributeJob(c, f, args, w)
 			if err != nil {

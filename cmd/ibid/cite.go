@@ -76,7 +76,9 @@ Formats:
 
 // citeForms returns what --as can say.
 func citeForms() []string {
-	return slices.Concat(text.Strings(ibid.Styles()), []string{asJSON}, text.Strings(biblio.Formats()), text.Strings(export.Formats()))
+	return slices.Concat(
+		text.Strings(ibid.Styles()), []string{asJSON}, text.Strings(biblio.Formats()), text.Strings(export.Formats()),
+	)
 }
 
 func (f *citeFlags) add(c *cobra.Command) {

@@ -262,10 +262,10 @@ func newVersion(w world) *cobra.Command {
 // many is a number of arguments that has no limit.
 const many = math.MaxInt
 
-// wants refuses fewer and more arguments with a usage error, and standard input if it is named twice.
-func wants(least, most int, wrong, hint string) cobra.PositionalArgs {
+// wants refuses no arguments, and more than most, with a usage error, and standard input if it is named twice.
+func wants(most int, wrong, hint string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
+		if len(args) == 0 || len(args) > most {
 			return &usageError{errors.New(wrong), hint}
 		}
 		return onceStdin(args)

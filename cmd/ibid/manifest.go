@@ -86,7 +86,7 @@ manifest in it that is looked at, and that has the lines. - is standard input.
 Exit codes: 0 no errors, 1 errors, 2 a file cannot be read.`,
 		Example: `  ibid manifest lint manifest.json
   curl -s https://agent.example/runs/1/cite | ibid manifest lint -`,
-		Args: wants(1, many, "ibid manifest lint takes a file", "to read standard input: ibid manifest lint -"),
+		Args: wants(many, "ibid manifest lint takes a file", "to read standard input: ibid manifest lint -"),
 		RunE: func(_ *cobra.Command, names []string) error { return runManifestLint(names, asJSON, w) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "write an object a file, with its findings: line, column, path, "+

@@ -60,7 +60,8 @@ which has both, and the sources that were read. ibid verify reads it, also
 Exit codes: 0 done; 2 if the answer, or one of its sources, could not be read.`,
 		Example: `  ibid manifest build ans_0192f0c1-7d2e-7b3c-8a4d-5e6f70819203
   ibid manifest build answer.json --self https://agent.example/runs/1/cite --sign`,
-		Args: wants(1, 1, "ibid manifest build takes one answer", "the id of a stored answer or run, or a file; ibid manifest build - reads standard input"),
+		Args: wants(1, "ibid manifest build takes one answer",
+			"the id of a stored answer or run, or a file; ibid manifest build - reads standard input"),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			b := &manifestBuild{world: w, flags: f, cmd: cmd, config: c}
 			return b.run(names[0])

@@ -21,7 +21,7 @@ func newManifestShow(w world) *cobra.Command {
 its steps, and the conformance level it deserves by itself. Of a stored bundle it
 shows the manifest in it. - is standard input.`,
 		Example: `  ibid manifest show manifest.json`,
-		Args:    wants(1, 1, "ibid manifest show takes one file", "to read standard input: ibid manifest show -"),
+		Args:    wants(1, "ibid manifest show takes one file", "to read standard input: ibid manifest show -"),
 		RunE: func(_ *cobra.Command, names []string) error {
 			file, err := readManifest(names[0], w)
 			if err != nil {

@@ -153,7 +153,7 @@ func newTokenRevoke(w world) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "revoke ID…",
 		Short:             "Revoke access tokens",
-		Args:              wants(1, many, "which token?", "ibid token list shows their ids"),
+		Args:              wants(many, "which token?", "ibid token list shows their ids"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withStore(cmd, c, w, false, func(ctx context.Context, s *store.Store) error {

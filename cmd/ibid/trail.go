@@ -56,7 +56,7 @@ others a bibliography of the sources that the run used.`,
 		Example: `  ibid trail run.json
   ibid trail --json run.jsonl | jq .display
   ibid trail --adjust --top 5 run.json`,
-		Args: wants(1, 1, "ibid trail takes one file", "to read standard input: ibid trail -"),
+		Args: wants(1, "ibid trail takes one file", "to read standard input: ibid trail -"),
 		RunE: func(c *cobra.Command, names []string) error {
 			return runTrail(c.Context(), f, names[0], w)
 		},

@@ -76,7 +76,7 @@ read. Of several, the first of these that occurs: 2 for one that cannot be read,
   ibid verify answer.txt --url https://agent.example/ask
   ibid verify bundle.json --offline --trust "$KEYID"
   ibid verify answers/*.json --junit report.xml --json`,
-		Args: wants(1, many, "ibid verify takes a URL or a file", "to read standard input: ibid verify -"),
+		Args: wants(many, "ibid verify takes a URL or a file", "to read standard input: ibid verify -"),
 		RunE: func(cmd *cobra.Command, names []string) error { return f.start(cmd, c, names, w) },
 	}
 	f.add(cmd)
