@@ -20,9 +20,9 @@ const (
 	maxChangedPairs    = 1 << 18   // of a value of each: of a long evidence, fewer values of the claim are compared
 )
 
-// Changed returns what the claim says otherwise than its evidence: a number, date, name, negation, modality or word that
-// has an opposite of the claim for which the evidence, where it speaks of the same thing, has another, and what stands
-// in another role to what. A is the claim's side ([InClaim]), B the evidence's (Passage 0, offsets in evidence).
+// Changed returns what the claim says otherwise than its evidence: a number, date, name, negation, modality or word
+// that has an opposite of the claim for which the evidence, where it speaks of the same thing, has another, and what
+// stands in another role to what. A is the claim's side ([InClaim]), B the evidence's (Passage 0, offsets in evidence).
 //
 // What the evidence lacks is not changed, nor is what is rounded, converted to another unit, or said less exactly. Only
 // the first maxChangedClaim and maxChangedEvidence bytes are read.
@@ -83,7 +83,8 @@ func newComparison(claim, evidence *valuedText, language string) *comparison {
 	c := &comparison{
 		claim: claim, evidence: evidence, comma: decimalComma(language),
 		values: min(len(claim.values), maxChangedValues, 1+maxChangedPairs/(1+len(evidence.values))),
-		at:     map[uint32][]int{}, in: map[uint32]bool{}, words: map[string]bool{}, large: map[string]bool{}, figures: map[string][]int{},
+		at:     map[uint32][]int{}, in: map[uint32]bool{}, words: map[string]bool{}, large: map[string]bool{},
+		figures: map[string][]int{},
 		overlap: make([]float64, len(evidence.sentences)),
 		taken:   make([]bool, len(evidence.values)),
 	}
@@ -270,7 +271,8 @@ func (c *comparison) number(i int) {
 	other := c.best(i, func(e *Value) bool {
 		return !sameQuantity(v, e) && (comparableNumbers(v, e) || sameFigure(v, e) && v.Bound*e.Bound < 0)
 	})
-	if instead(same, other, leastNumber) && (same.value < 0 || c.apart(same.value, other.value)) && !c.difference(i, other.value) {
+	if instead(same, other, leastNumber) && (same.value < 0 || c.apart(same.value, other.value)) &&
+		!c.difference(i, other.value) {
 		c.add(ConflictNumber, i, other.value)
 	}
 }
@@ -290,7 +292,8 @@ func (c *comparison) difference(value, other int) bool {
 				return true
 			}
 		}
-		if a := &c.evidence.values[i]; a.Kind == ValueNumber && a.High > a.Number && math.Abs(a.High-a.Number-v.Number) <= v.Digits {
+		if a := &c.evidence.values[i]; a.Kind == ValueNumber && a.High > a.Number &&
+			math.Abs(a.High-a.Number-v.Number) <= v.Digits {
 			return true
 		}
 	}
@@ -342,7 +345,8 @@ func sameGrain(a, b *Date) bool {
 
 // add reports a value of the claim and the evidence's in its place.
 func (c *comparison) add(kind ConflictKind, value, other int) {
-	c.addSpan(kind, c.claim.values[value].Span, c.claim.places[value], c.evidence.values[other].Span, c.evidence.places[other])
+	c.addSpan(kind, c.claim.values[value].Span, c.claim.places[value], c.evidence.values[other].Span,
+		c.evidence.places[other])
 }
 
 func (c *comparison) addSpan(kind ConflictKind, span ibid.Span, place int, other ibid.Span, otherPlace int) {
@@ -445,7 +449,8 @@ func (c *comparison) sameNeighbour(i, j int) bool {
 	for _, left := range [...]int{i - 1, i + 1, i + 2} {
 		for _, right := range [...]int{j - 1, j + 1, j + 2} {
 			a, b := c.claim.token(left), c.evidence.token(right)
-			if a.low == b.low && (len(a.low) > 2 || a.low == "%" || currencyNames.has(a.low)) || a.key != 0 && a.key == b.key {
+			if a.low == b.low && (len(a.low) > 2 || a.low == "%" || currencyNames.has(a.low)) || a.key != 0 &&
+				a.key == b.key {
 				return true
 			}
 		}
@@ -459,7 +464,8 @@ func (c *comparison) degree(i int) {
 	v := &c.claim.values[i]
 	same := c.best(i, func(e *Value) bool { return e.Words[0] == v.Words[0] })
 	other := c.best(i, func(e *Value) bool { return slices.Contains(v.Words[1:], e.Words[0]) })
-	if other.value < 0 || !instead(same, other, leastDegree) || c.claim.denied(c.claim.places[i]) != c.evidence.denied(c.evidence.places[other.value]) {
+	if other.value < 0 || !instead(same, other, leastDegree) ||
+		c.claim.denied(c.claim.places[i]) != c.evidence.denied(c.evidence.places[other.value]) {
 		return
 	}
 	if !c.sameTopic(i, other.value) {
@@ -474,8 +480,8 @@ func (c *comparison) degree(i int) {
 	c.add(ConflictAntonym, i, other.value)
 }
 
-// sameTopic reports whether the evidence's sentence with a value has the first word of the claim's sentence with another,
-// unless the evidence lacks it: the revenue of a company is no share price of it.
+// sameTopic reports whether the evidence's sentence with a value has the first word of the claim's sentence with
+// another, unless the evidence lacks it: the revenue of a company is no share price of it.
 func (c *comparison) sameTopic(value, other int) bool {
 	s := &c.claim.sentences[c.claim.sentenceOf(c.claim.places[value])]
 	for i := s.tokens[0]; i < c.claim.places[value]; i++ {
@@ -528,7 +534,8 @@ func (c *comparison) name(i int) {
 		same = c.best(i, func(e *Value) bool { return sharesWord(v.Words, e.Words) })
 		other := c.best(i, func(e *Value) bool { return !e.Unsure && !slices.ContainsFunc(e.Words, c.claimName) })
 		if same.value >= 0 && instead(same, other, leastName) && c.apart(same.value, other.value) &&
-			c.claim.leads(place) && !c.evidence.modifies(other.value) && c.evidence.leads(c.evidence.places[other.value]) && c.evidence.leads(c.evidence.places[same.value]) &&
+			c.claim.leads(place) && !c.evidence.modifies(other.value) &&
+			c.evidence.leads(c.evidence.places[other.value]) && c.evidence.leads(c.evidence.places[same.value]) &&
 			!c.pronoun(other.value) {
 			c.add(ConflictName, i, other.value)
 		}
@@ -569,7 +576,8 @@ func (c *comparison) name(i int) {
 // pronoun reports whether the evidence's sentence with a value has a pronoun, which may stand for any name.
 func (c *comparison) pronoun(value int) bool {
 	s := &c.evidence.sentences[c.evidence.sentenceOf(c.evidence.places[value])]
-	return slices.ContainsFunc(c.evidence.tokens[s.tokens[0]:s.tokens[1]], func(t valueToken) bool { return pronouns.has(t.low) })
+	return slices.ContainsFunc(c.evidence.tokens[s.tokens[0]:s.tokens[1]],
+		func(t valueToken) bool { return pronouns.has(t.low) })
 }
 
 var pronouns = lists["pronoun"]
@@ -605,7 +613,8 @@ func (c *comparison) subject(value int) bool {
 	case "is", "was", "has", "had", "did", "does", "will", "can":
 		return true
 	}
-	return next.kind == wordToken && len(next.low) > 3 && strings.HasSuffix(next.low, "s") && !isPlural(c.claim.low(place))
+	return next.kind == wordToken && len(next.low) > 3 && strings.HasSuffix(next.low, "s") &&
+		!isPlural(c.claim.low(place))
 }
 
 func sharesWord(a, b []string) bool {

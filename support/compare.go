@@ -195,8 +195,8 @@ func sameQuantity(v, e *Value) bool {
 		(comparableNumbers(v, e) && sameNumber(v, e, roundingSlack(v, e)) || sameFigure(v, e) && !otherUnit(v, e))
 }
 
-// roundingSlack is how far the number of a claim may be from the evidence's and still be the same: the rounding that the
-// claim shows. A claim that gives more figures than its evidence does is no rounding.
+// roundingSlack is how far the number of a claim may be from the evidence's and still be the same: the rounding that
+// the claim shows. A claim that gives more figures than its evidence does is no rounding.
 func roundingSlack(claim, evidence *Value) float64 {
 	switch {
 	case claim.Unit.Name != evidence.Unit.Name && claim.Unit.Kind == evidence.Unit.Kind && claim.Unit.Kind != unitCount:

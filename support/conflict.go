@@ -3,6 +3,7 @@ package support
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ const (
 	ConflictNegation ConflictKind = "negation" // one side denies what the other says
 	ConflictAntonym  ConflictKind = "antonym"  // one side has the opposite word: rose, fell
 	ConflictModality ConflictKind = "modality" // one side says what the other only plans, alleges or thinks possible
-	ConflictRole     ConflictKind = "role"     // who does it to whom, what is first, what is the cause: the other way round
+	ConflictRole     ConflictKind = "role"     // who does it to whom, or what is first or the cause
 )
 
 // InClaim is the Passage of an [Excerpt] that stands in the claim.
@@ -60,7 +61,7 @@ type ConflictOptions struct {
 
 // The defaults of [ConflictOptions], and the other limits of [Conflicts].
 const (
-	defaultConflictOverlap = .65
+	defaultConflictOverlap = .55
 	defaultConflictPairs   = 200_000
 
 	maxConflictText = 4 << 20 // bytes of all passages together
@@ -259,6 +260,9 @@ type statementPair struct {
 
 func (p *statementPair) conflicts() []Conflict {
 	p.share()
+	if p.holders(); len(p.found) > 0 {
+		return p.found
+	}
 	if !p.sameSubject() || p.speculative(p.a) != p.speculative(p.b) {
 		return nil
 	}
@@ -292,6 +296,68 @@ func (p *statementPair) share() {
 	for _, term := range common {
 		p.about = append(p.about, p.a.text.tokens[term.token].low)
 	}
+}
+
+var (
+	offices   = lists["office"]
+	subgroups = lists["subgroup"]
+)
+
+// holders reports two names for what has only one: who holds an office, where somebody was born.
+func (p *statementPair) holders() {
+	office := false
+	for key := range p.shared {
+		office = office || p.a.office(key)
+	}
+	if !office || len(p.nameOrder(p.a)) == 0 || !p.sameTime() || p.speculative(p.a) != p.speculative(p.b) {
+		return
+	}
+	a, b := p.a.holder(p.shared), p.b.holder(p.shared)
+	if a != nil && b != nil && !sharesWord(a.Words, b.Words) && (p.within(p.a.namesBut(a)) ||
+		p.within(p.b.namesBut(b))) {
+		p.add(ConflictName, a.Span, b.Span)
+	}
+}
+
+// namesBut are the words of the names of a sentence without one of them.
+func (s *statement) namesBut(v *Value) map[uint32]bool {
+	names := maps.Clone(s.names)
+	for _, word := range v.Words {
+		delete(names, topicKey(word))
+	}
+	return names
+}
+
+// office reports whether a word of a sentence names what one name alone holds.
+func (s *statement) office(key uint32) bool {
+	sentence := s.text.sentences[s.sentence]
+	return slices.ContainsFunc(s.text.tokens[sentence.tokens[0]:sentence.tokens[1]], func(t valueToken) bool {
+		return t.key == key && offices.has(t.low)
+	})
+}
+
+// holder is the name of a sentence that the other does not have: of where somebody was born the one behind born in,
+// else the only one of two words or more; nil: there is none.
+func (s *statement) holder(shared map[uint32]bool) *Value {
+	var found *Value
+	birth, at := topicKey("born"), s.text.sentences[s.sentence].tokens
+	born := at[0] + slices.IndexFunc(s.text.tokens[at[0]:at[1]], func(t valueToken) bool { return t.key == birth })
+	for _, v := range s.values(ValueName) {
+		if slices.ContainsFunc(v.Words, func(word string) bool { return shared[topicKey(word)] }) {
+			continue
+		}
+		behind := s.text.places[v.index] - born
+		if born >= at[0] && (behind < 0 || behind > nearWords ||
+			!prepositions.has(s.text.low(s.text.places[v.index]-1))) ||
+			born < at[0] && len(v.Words) < 2 {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = v.Value
+	}
+	return found
 }
 
 // sameSubject reports whether both sentences speak of the same names: one side may name more, but not each what the
@@ -365,7 +431,7 @@ func (s *statement) values(kind ValueKind) []placedValue {
 // numbers reports the numbers that differ, if the sentences speak of the same time.
 func (p *statementPair) numbers() {
 	as, bs := p.a.values(ValueNumber), p.b.values(ValueNumber)
-	if len(as) == 0 || len(bs) == 0 || !p.sameTime() {
+	if len(as) == 0 || len(bs) == 0 || !p.sameTime() || p.opposed() || p.otherOrdinals(as, bs) {
 		return
 	}
 	as, bs = p.unmatched(as, bs, p.sameQuantity), p.unmatched(bs, as, p.sameQuantity)
@@ -385,6 +451,18 @@ func (p *statementPair) numbers() {
 		kind = ConflictUnit
 	}
 	p.add(kind, bestA.Span, bestB.Span)
+}
+
+// otherOrdinals reports whether the sentences speak of different ones of a row: the first edition, the second edition.
+func (p *statementPair) otherOrdinals(as, bs []placedValue) bool {
+	for _, a := range as {
+		for _, b := range bs {
+			if a.Unit.Kind == unitOrdinal && b.Unit.Kind == unitOrdinal && a.Number != b.Number {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // unmatched returns the values that have no equal on the other side.
@@ -670,7 +748,8 @@ func (p *statementPair) antonyms() {
 	as, bs := p.a.values(ValueDegree), p.b.values(ValueDegree)
 	for _, a := range as {
 		for _, b := range bs {
-			if a.Words[0] == b.Words[1] && !has(as, b.Words[0]) && !has(bs, a.Words[0]) && !p.namesSwapped(a.Words[0]) {
+			if a.Words[0] == b.Words[1] && !subgroups.has(a.Words[0]) && !has(as, b.Words[0]) &&
+				!has(bs, a.Words[0]) && !p.namesSwapped(a.Words[0]) {
 				p.add(ConflictAntonym, a.Span, b.Span)
 				return
 			}
@@ -687,6 +766,9 @@ func has(values []placedValue, side string) bool {
 func (p *statementPair) namesSwapped(word string) bool {
 	if !relationWords.has(word) {
 		return false
+	}
+	if len(p.nameOrder(p.a)) < 2 {
+		return true // who lends is no borrower
 	}
 	a, b := p.nameOrder(p.a), p.nameOrder(p.b)
 	return len(a) > 1 && len(b) > 1 && a[0] != b[0]

@@ -339,3 +339,26 @@ func TestConflictSuite(t *testing.T) {
 		})
 	}
 }
+
+// The floors of TestConflictsOfSources: what was measured, less one pair.
+const (
+	leastConflictsFound = .56
+	mostFalselyFound    = .04
+)
+
+// TestConflictsOfSources asks about pairs of sentences as sources write them.
+func TestConflictsOfSources(t *testing.T) {
+	table := shares{}
+	for _, lines := range readCases(t, "conflicts.txt") {
+		label, _, _ := strings.Cut(lines[0], ":")
+		found, _ := Conflicts([]Passage{{Text: lines[1]}, {Text: lines[2]}}, nil)
+		table.count(label, len(found) > 0)
+		if (label == "conflict") != (len(found) > 0) {
+			t.Logf("%s %v\n  %s\n  %s", lines[0], found, lines[1], lines[2])
+		}
+	}
+	table.log(t)
+	if table.of("conflict") < leastConflictsFound || table.of("agree") > mostFalselyFound {
+		t.Errorf("found %.3f of the conflicts, and %.3f of what agrees", table.of("conflict"), table.of("agree"))
+	}
+}

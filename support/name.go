@@ -216,7 +216,8 @@ func (r *valueReader) degree(i int) int {
 		return i
 	}
 	r.out = append(r.out, Value{
-		Kind: ValueDegree, Span: ibid.Span{Start: token.start, End: r.tokens[next-1].end}, Words: strings.Split(name, "|"),
+		Kind: ValueDegree, Span: ibid.Span{Start: token.start, End: r.tokens[next-1].end},
+		Words: strings.Split(name, "|"),
 	})
 	return next
 }

@@ -49,12 +49,10 @@ func (c *comparison) operators() {
 		if len(c.found) >= maxConflicts {
 			return
 		}
-		switch c.evidence.values[i].Kind {
-		case ValueNegation:
-			if !claimDenies {
-				c.deniedBy(i)
-			}
-		case ValueModality:
+		switch kind := c.evidence.values[i].Kind; {
+		case kind == ValueNegation && !claimDenies:
+			c.deniedBy(i)
+		case kind == ValueModality:
 			c.modalBy(i)
 		}
 	}
@@ -88,7 +86,8 @@ func (c *comparison) share(weights map[uint32]float64, total float64, sentence i
 	sum := 0.
 	s := &c.evidence.sentences[sentence]
 	for key, weight := range weights {
-		if slices.ContainsFunc(c.evidence.tokens[s.tokens[0]:s.tokens[1]], func(t valueToken) bool { return t.key == key }) {
+		if slices.ContainsFunc(c.evidence.tokens[s.tokens[0]:s.tokens[1]],
+			func(t valueToken) bool { return t.key == key }) {
 			sum += weight
 		}
 	}
@@ -172,7 +171,8 @@ func (c *comparison) denies(s *valuedSentence, keys map[uint32]float64, beside b
 func (c *comparison) deniedBy(value int) {
 	v, place := &c.evidence.values[value], c.evidence.places[value]
 	keys, total := c.evidence.focus(value)
-	if total > 0 && c.overlap[c.evidence.sentenceOf(place)] >= deniedOverlap && c.claimShare(keys, total) >= deniedFocus {
+	if total > 0 && c.overlap[c.evidence.sentenceOf(place)] >= deniedOverlap &&
+		c.claimShare(keys, total) >= deniedFocus {
 		span, at := c.claim.extent(c.claim.sentenceWith(keys), keys)
 		c.addSpan(ConflictNegation, span, at, v.whole(), place)
 		c.note("negation: the source denies %s, the claim does not", c.evidence.quoted(v))
@@ -216,7 +216,9 @@ func (c *comparison) modalBy(value int) {
 	v, place := &c.evidence.values[value], c.evidence.places[value]
 	keys, total := c.evidence.focus(value)
 	sentence := c.evidence.sentenceOf(place)
-	if total == 0 || (v.Words[0] == "certain" || v.Words[0] == "suggested" || v.Words[0] == "unreal") || len(keys) < 2 || c.overlap[sentence] < modalOverlap || c.claimShare(keys, total) < modalFocus {
+	unsaid := v.Words[0] == "certain" || v.Words[0] == "suggested" || v.Words[0] == "unreal"
+	if total == 0 || unsaid || len(keys) < 2 || c.overlap[sentence] < modalOverlap ||
+		c.claimShare(keys, total) < modalFocus {
 		return
 	}
 	for i := range c.claim.values {
@@ -236,7 +238,8 @@ func (c *comparison) modalBy(value int) {
 
 // differentModality reports whether one of two modalities is not a way to say the other: what is planned will be.
 func differentModality(a, b string) bool {
-	return a != b && a != "unreal" && b != "unreal" && (a == "certain" && b != "planned" || b == "certain" && a != "planned")
+	return a != b && a != "unreal" && b != "unreal" && (a == "certain" && b != "planned" || b == "certain" &&
+		a != "planned")
 }
 
 // whole is a negation with what it denies.
@@ -294,7 +297,8 @@ func (t *valuedText) sentenceWith(weights map[uint32]float64) int {
 
 // negative reports whether a sentence has a negation, or one of some words.
 func (t *valuedText) negative(s *valuedSentence, word func(string) bool) bool {
-	return slices.ContainsFunc(t.values[s.values[0]:s.values[1]], func(v Value) bool { return v.Kind == ValueNegation }) ||
+	return slices.ContainsFunc(t.values[s.values[0]:s.values[1]],
+		func(v Value) bool { return v.Kind == ValueNegation }) ||
 		slices.ContainsFunc(t.tokens[s.tokens[0]:s.tokens[1]], func(t valueToken) bool {
 			return t.kind == wordToken && word(t.low)
 		})

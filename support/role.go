@@ -9,7 +9,8 @@ import (
 // preposition. In a passive, left is who does it.
 type roles map[string]map[uint32]int // the token of each key
 
-// maxClause is how many words to either side of a word are looked at, and maxConnections how many connectives of a text.
+// maxClause is how many words to either side of a word are looked at, and maxConnections how many connectives of a
+// text.
 const (
 	maxClause      = 24
 	maxConnections = 64
@@ -138,7 +139,8 @@ func (t *valuedText) verb(i int) bool {
 	token, before := t.token(i), t.token(i-1)
 	low := token.low
 	switch n := len(low); {
-	case token.key == 0 || token.upper || n < 3 || determiners.has(before.low) || prepositions.has(before.low) && before.low != "to":
+	case token.key == 0 || token.upper || n < 3 || determiners.has(before.low) || prepositions.has(before.low) &&
+		before.low != "to":
 		return false
 	case t.low(i+1) == "than":
 		return true
@@ -221,7 +223,8 @@ func (c *comparison) connected() {
 			one, two := c.common(a.first, b.second, a.second, b.first), c.common(a.second, b.first, a.first, b.second)
 			least := connectedShare * min(c.weight(a.first), c.weight(a.second))
 			if min(one, two) > least && one+two > 2*straight {
-				c.addSpan(ConflictRole, c.claim.tokens[a.place].span(), a.place, c.evidence.tokens[b.place].span(), b.place)
+				c.addSpan(ConflictRole, c.claim.tokens[a.place].span(), a.place, c.evidence.tokens[b.place].span(),
+					b.place)
 				return
 			}
 		}
