@@ -90,7 +90,7 @@ func (c *comparison) swapped(a, b, otherA, otherB map[uint32]int) (x, otherX int
 			x = at
 		}
 	}
-	return x, otherX, x1 > 0 && x2 > 0 && min(x1, x2) > straight+alsoStraight
+	return x, otherX, x1 > 0 && x2 > 0 && x1+x2 > straight+alsoStraight
 }
 
 // turned reports whether two opposite relations say the same, because they turn round what they relate: A beat B, B
