@@ -24,10 +24,11 @@ const (
 	checkpointBytes = 4 << 20
 	walBytes        = 64 << 20
 
-	deleteRows  = 64      // that are deleted together
-	shrinkPages = 1024    // free pages that may stay: 4 MiB
-	pageBytes   = 4 << 20 // how many bytes of records a reader reads ahead
-	maxGap      = 100_000 // positions that are looked for in vain in a damaged file
+	deleteRows  = 64       // that are deleted together
+	pageSize    = 16 << 10 // a group takes fewer system calls than with SQLite's usual 4 KiB
+	shrinkPages = 256      // free pages that may stay: 4 MiB
+	pageBytes   = 4 << 20  // how many bytes of records a reader reads ahead
+	maxGap      = 100_000  // positions that are looked for in vain in a damaged file
 )
 
 // SQLite's primary result codes.
@@ -117,8 +118,9 @@ func openDatabase(dir string) (_ *database, err error) {
 		}
 	}()
 	if d.writes, err = openFile(
-		name, "auto_vacuum(INCREMENTAL)", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(0)",
-		fmt.Sprintf("journal_size_limit(%d)", walBytes), "cache_size(-4096)",
+		name, fmt.Sprintf("page_size(%d)", pageSize), "auto_vacuum(INCREMENTAL)", "journal_mode(WAL)",
+		"synchronous(FULL)", "wal_autocheckpoint(0)", fmt.Sprintf("journal_size_limit(%d)", walBytes),
+		"cache_size(-4096)",
 	); err != nil {
 		return nil, err
 	}

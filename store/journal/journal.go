@@ -40,10 +40,11 @@ const (
 	// DefaultMaxBytes is the default of [Options].MaxBytes.
 	DefaultMaxBytes = 8 << 30
 
-	groupWait = 2 * time.Millisecond   // how long a record for which nobody calls Sync may stay unwritten
-	groupSize = 1 << 20                // bytes that are written at once, whoever waits
-	retryWait = 500 * time.Millisecond // after a failed commit, before the next try
-	idleWait  = 100 * time.Millisecond // after the last commit, until what was released is deleted
+	groupWait   = 2 * time.Millisecond   // how long a record for which nobody calls Sync may stay unwritten
+	groupSize   = 1 << 20                // bytes that are written at once, whoever waits
+	companyWait = 300 * time.Microsecond // how long a commit smaller than the last one waits for more records
+	retryWait   = 500 * time.Millisecond // after a failed commit, before the next try
+	idleWait    = 100 * time.Millisecond // after the last commit, until what was released is deleted
 )
 
 // Position is the place of a record in the order of a journal: the first has 1, the next 2. It lasts over restarts, but
@@ -81,6 +82,7 @@ type Journal struct {
 	changed  chan struct{} // closed, and another one made, when something below changes that Sync and Readers wait for
 	queue    []entry       // appended and not durable
 	queued   int           // bytes of queue
+	company  int           // records of the last group
 	bytes    int64         // Stats.Bytes
 	last     Position      // that was given
 	durable  Position      // up to which all is on disk

@@ -69,9 +69,14 @@ func (j *Journal) writeQueue() time.Duration {
 			case <-time.After(groupWait):
 			}
 			j.mu.Lock()
+		} else if len(j.queue) < j.company { // a commit costs much more than a record more
+			j.mu.Unlock()
+			time.Sleep(companyWait)
+			j.mu.Lock()
 		}
 		first = false
 		group := j.queue
+		j.company = len(group)
 		j.urgent = false
 		j.mu.Unlock()
 		err := j.db.write(group, j.options.commit)
