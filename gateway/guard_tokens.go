@@ -58,7 +58,8 @@ type knownToken struct {
 
 func newTokenCache(s *store.Store, logger *slog.Logger) *tokenCache {
 	return &tokenCache{
-		store: s, logger: cmp.Or(logger, slog.New(slog.DiscardHandler)), known: map[[sha256.Size]byte]knownToken{}, unknown: map[[sha256.Size]byte]time.Time{},
+		store: s, logger: cmp.Or(logger, slog.New(slog.DiscardHandler)),
+		known: map[[sha256.Size]byte]knownToken{}, unknown: map[[sha256.Size]byte]time.Time{},
 	}
 }
 

@@ -70,8 +70,8 @@ type FetchRequest struct {
 	Copies Copies
 }
 
-// Snapshot is a document as it was read once. It is plain data, as JSON without the octets; what a [Fetcher] returns may
-// be shared with others who asked for the same, so do not change it.
+// Snapshot is a document as it was read once. It is plain data, as JSON without the octets; what a [Fetcher] returns
+// may be shared with others who asked for the same, so do not change it.
 type Snapshot struct {
 	URL      string `json:"url"`                 // asked for, in the form of [CleanURL]
 	FinalURL string `json:"final_url,omitempty"` // where it was found after redirects
@@ -80,7 +80,7 @@ type Snapshot struct {
 	Status int      `json:"status"` // of the response: 2xx; of a copy that still holds, of that it came by
 	// as received, without cookies and what was meant for one connection only
 	Header       http.Header `json:"header,omitempty"`
-	Trailer      http.Header `json:"-"`                    // likewise; nil: none came. Of a copy that still holds: none is known
+	Trailer      http.Header `json:"-"`                    // likewise; nil: none came, or it is a copy that still holds
 	MediaType    string      `json:"media_type,omitempty"` // the field Content-Type as sent
 	ETag         string      `json:"etag,omitempty"`
 	LastModified string      `json:"last_modified,omitempty"`

@@ -89,7 +89,7 @@ func blocksOf(text *snapshot.Text) []string {
 
 func TestBlocks(t *testing.T) {
 	for _, row := range testenv.Cases(t, "testdata/blocks.txt", 3) {
-		testenv.Equal(t, fmt.Sprintf("%s", row[0]), row[2:], blocksOf(extract(t, row[1], row[0])))
+		testenv.Equal(t, row[0], row[2:], blocksOf(extract(t, row[1], row[0])))
 	}
 }
 
@@ -109,7 +109,7 @@ func TestFacts(t *testing.T) {
 		facts := snapshot.Text{
 			Title: got.Title, Authors: got.Authors, PublishedAt: got.PublishedAt, Language: got.Language, Site: got.Site, License: got.License, URL: got.URL,
 		}
-		testenv.Equal(t, fmt.Sprintf("%s", f[0].Name), want, facts)
+		testenv.Equal(t, f[0].Name, want, facts)
 	}
 }
 

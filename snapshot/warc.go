@@ -62,7 +62,9 @@ func (a *warc) begin(software string) (err error) {
 		{"format", "WARC File Format 1.1"},
 		{"conformsTo", "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"},
 	}
-	a.info, err = a.write(&record{kind: "warcinfo", at: time.Now(), contentType: warcFields, block: appendFields(nil, about)})
+	a.info, err = a.write(&record{
+		kind: "warcinfo", at: time.Now(), contentType: warcFields, block: appendFields(nil, about),
+	})
 	return err
 }
 

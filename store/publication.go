@@ -616,7 +616,8 @@ func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
 	if err == nil && value == "" {
 		err = s.update(ctx, func(tx *transaction) error {
 			if err := tx.execAll(
-				ctx, tx.insertion("secrets", "name, value", " ON CONFLICT (name) DO NOTHING"), [][]any{{name, newSalt()}},
+				ctx, tx.insertion("secrets", "name, value", " ON CONFLICT (name) DO NOTHING"),
+				[][]any{{name, newSalt()}},
 			); err != nil {
 				return err
 			}

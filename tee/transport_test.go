@@ -269,7 +269,8 @@ func TestTransportMatch(t *testing.T) {
 					req.Header.Set("Want-Type", tc.kind)
 					req.Header.Set("Want-Status", fmt.Sprint(tc.status))
 					req.Header.Set("Want-Body", tc.body)
-					res := testenv.Must(transport.RoundTrip(req))(t)
+					res, err := transport.RoundTrip(req)
+					testenv.OK(t, err)
 					sent, err := io.ReadAll(res.Body)
 					if err != nil || string(sent) != tc.body {
 						t.Errorf("read %q, %v", sent, err)
@@ -382,7 +383,8 @@ func TestTransportBreaks(t *testing.T) {
 			} {
 				ctx, cancel := context.WithCancel(t.Context())
 				req := testenv.Must(http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/v1/chat/completions", http.NoBody))(t)
-				res := testenv.Must(client.Do(req))(t)
+				res, err := client.Do(req)
+				testenv.OK(t, err)
 				testenv.Must(io.ReadFull(res.Body, first))(t)
 				leave(cancel, res)
 				_ = res.Body.Close()
@@ -396,7 +398,8 @@ func TestTransportBreaks(t *testing.T) {
 				t.Fatal(err)
 			}
 			req.Header.Set("Break", "yes")
-			res := testenv.Must(client.Do(req))(t)
+			res, err := client.Do(req)
+			testenv.OK(t, err)
 			defer res.Body.Close()
 			_, err = io.Copy(io.Discard, res.Body)
 			all := got.take()
@@ -433,7 +436,8 @@ func TestTransportHTTP(t *testing.T) {
 				if accept != "" {
 					req.Header.Set("Accept-Encoding", accept)
 				}
-				res := testenv.Must(client.Do(req))(t)
+				res, err := client.Do(req)
+				testenv.OK(t, err)
 				sent, err := io.ReadAll(res.Body)
 				_ = res.Body.Close()
 				want := body
@@ -471,7 +475,8 @@ func TestTransportUpgrade(t *testing.T) {
 	req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/responses", http.NoBody))(t)
 	req.Header.Set("Connection", "Upgrade")
 	req.Header.Set("Upgrade", "echo")
-	res := testenv.Must(transport.RoundTrip(req))(t)
+	res, err := transport.RoundTrip(req)
+	testenv.OK(t, err)
 	defer res.Body.Close()
 	rw, ok := res.Body.(io.ReadWriter)
 	if !ok {
@@ -489,7 +494,8 @@ func TestTransportIdle(t *testing.T) {
 	for _, s := range servers(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }) {
 		t.Run(s.name, func(t *testing.T) {
 			req := testenv.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/v1/chat/completions", http.NoBody))(t)
-			res := testenv.Must((&tee.Transport{Base: s.base}).RoundTrip(req))(t)
+			res, err := (&tee.Transport{Base: s.base}).RoundTrip(req)
+			testenv.OK(t, err)
 			defer res.Body.Close()
 			if _, ok := res.Body.(*tee.Body); ok {
 				t.Error("the body is wrapped")

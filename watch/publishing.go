@@ -54,8 +54,8 @@ type PublishingOptions struct {
 	Idle      time.Duration       // a run has ended when it had no call for so long; 0: only its agent says so
 	// Resolve keeps an answer in which addresses that only redirect (wire.IsRedirect) were replaced by where they lead,
 	// as BackfillOptions.Store does; its manifest is built once the store has it. Nil: they stay as they are.
-	Resolve func(ctx context.Context, call *store.Call) error
-	Excerpts  manifest.Excerpts   // whose words are published; empty: manifest.ExcerptsPublic
+	Resolve  func(ctx context.Context, call *store.Call) error
+	Excerpts manifest.Excerpts // whose words are published; empty: manifest.ExcerptsPublic
 	// says that there are events to be relayed (bus.Bus.Wake); nil: that is found out by itself, later
 	Wake    func()
 	Logger  *slog.Logger          // nil: nothing is logged
