@@ -113,7 +113,8 @@ func Defaults() *Config {
 		Publish: Publishing{
 			Level:        levelOff,
 			Header:       string(manifest.Link),
-			HeaderBuffer: gateway.DefaultHeaderBuffer, Excerpts: string(manifest.ExcerptsPublic),
+			HeaderBuffer: gateway.DefaultHeaderBuffer,
+			Excerpts:     string(manifest.ExcerptsPublic),
 			RunIdle:      defaultRunIdle,
 		},
 		ChatLate: 10 * time.Second,

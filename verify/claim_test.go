@@ -161,22 +161,24 @@ func TestSupportCalls(t *testing.T) {
 
 // What a reader sees at once, a verification says, too: each of these stands over a true quote.
 func TestDoubtful(t *testing.T) {
-	for _, test := range []struct{ name, claim, excerpt, differs string }{
-		{"another number", "The bridge has 94 arches.", "The bridge has 84 arches and is 2.5 km long.", "94 arches 84 arches"},
-		{"the moon", "The moon is made of green cheese.", "The museum is open from 9 am to 5 pm every day except Monday.", ""},
-		{"bananas", "Bananas are blue.", "The library opens at nine and closes at five on weekdays.", ""},
+	for _, test := range []struct{ name, claim, excerpt string }{
+		{"another number", "The bridge has 94 arches.", "The bridge has 84 arches and is 2.5 km long."},
+		{"a number more exact", "The merger cost £2.49 billion.", "The merger cost £2 billion."},
+		{"half of it", "Half a million homes were damaged.", "A million homes were damaged by the storm."},
+		{"half of it, in figures", "The storm damaged 0.5 million homes.", "The storm damaged a million homes."},
+		{"a percentage's direction", "Unemployment rose by 3 percent.", "Unemployment fell by 3 percent in March."},
+		{"won and lost", "The team lost the final.", "The team won the final in extra time."},
+		{"names exchanged", "South Beach had 89 closures.", "North Beach had 89 closures, South Beach 12."},
+		{"another beach", "South Beach had 89 closures.", "North Beach had 89 closures."},
+		{"the moon", "The moon is made of green cheese.", "The museum is open from 9 am to 5 pm every day except Monday."},
+		{"bananas", "Bananas are blue.", "The library opens at nine and closes at five on weekdays."},
 	} {
 		got, err := verify.CompareClaim(t.Context(), test.claim, []verify.SourceResult{passing(test.excerpt)}, &support.Lexical{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		differs := ""
-		if len(got.Differs) > 0 {
-			differs = got.Differs[0].Claim + " " + got.Differs[0].Excerpt
-		}
-		if got.Finding != verify.Doubtful || test.differs != "" && differs != test.differs {
-			t.Errorf("%s: %s by %q (%s, score %.2f), want doubtful by %q",
-				test.name, got.Finding, differs, got.Status, *got.Score, test.differs)
+		if got.Finding != verify.Doubtful {
+			t.Errorf("%s: %s (%s, score %.2f, %v), want doubtful", test.name, got.Finding, got.Status, *got.Score, got.Differs)
 		}
 	}
 }

@@ -1,10 +1,10 @@
 package verify_test
 
 import (
-	"fmt"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"maps"
 	"net"
 	"net/http"
