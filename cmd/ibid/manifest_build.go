@@ -146,7 +146,7 @@ func (b *manifestBuild) agent() string {
 func (b *manifestBuild) build(ctx context.Context, sub *manifestSubject) (*manifest.Manifest, error) {
 	builder := manifest.Builder{
 		Excerpts: manifest.Excerpts(b.flags.excerpts),
-		Self: b.flags.self, RunID: cmp.Or(b.flags.run, sub.run), AgentID: b.agent(), By: manifest.ByObserver,
+		Self:     b.flags.self, RunID: cmp.Or(b.flags.run, sub.run), AgentID: b.agent(), By: manifest.ByObserver,
 		BodyHash: sub.bodyHash, MediaType: sub.mediaType,
 	}
 	if !b.flags.noFetch {
