@@ -474,7 +474,7 @@ func TestAttributeByScore(t *testing.T) {
 
 // The threshold says what is cited; what the checker calls it stays its own.
 func TestAttributeLabel(t *testing.T) {
-	claim := "The old mill at Lake Tonbo was closed and sold in the sixties."
+	claim := "The old mill at Lake Tonbo was closed and sold to a brewery in Leeds, whose owner built flats."
 	text := "The old mill at Lake Tonbo closed in 1966."
 	own, err := (&Lexical{}).Check(t.Context(), []Pair{{Claim: strings.TrimSuffix(claim, "."), Passages: []Passage{{Text: text}}}})
 	if err != nil {

@@ -161,12 +161,12 @@ func TestCascadeUnscored(t *testing.T) {
 }
 
 // Where the slow checker is down, what the fast one supports is supported.
-func TestCascadeStances(t *testing.T) {
+func TestCascadeSlowIsDown(t *testing.T) {
 	m := newModel(t, nil)
 	m.refuse = func(*chatRequest) bool { return true }
 	c := Cascade(&Lexical{}, 0, 2, m.judge(), Budget{})
-	got, err := Stances(t.Context(), []string{"The bridge was opened in 1932."}, passages(bridge), c)
-	if err != nil || got.Cells[0][0].Stand != Supports || !got.Cells[0][0].Verdict.Escalated {
+	got, err := c.Check(t.Context(), one("The bridge was opened in 1932.", bridge))
+	if err != nil || got[0].Label != Supported || !got[0].Escalated {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -24,13 +24,11 @@
 //
 // # The default checker
 //
-// [Lexical] compares the terms of a claim with those of the passages, by fifteen features: how much of the claim stands
-// in the best window, the best run of thirty words, the best sentence for its worst part; which of its terms share a
-// sentence or are neighbours; the rarest one that is missing; numbers and names that are missing; lengths. Words meet
-// by their stem, shortened to six letters, and count less where only their first five letters agree. A small model (150
-// trees of depth two, averaged with a logistic regression; more support can lower neither) turns the features into a
-// score. It was fitted to human judgements on 2,684 pairs of AttributionBench and WiCE; `make eval` says how good it
-// is, and fails where something is about .01 worse than it was.
+// [Lexical] compares the terms of a claim with those of the passages, by six features: how much of the claim stands in
+// the best three sentences; which of its neighbouring terms are neighbours there too; how many numbers and how many words
+// of names are missing; words such as I and you; how long the passages are. Words meet by their stem, shortened to six
+// letters, and count less where only their first five letters agree. A logistic regression turns the features into a
+// score; more support never lowers it. `make eval` says how good it is, and fails where something is worse than it was.
 //
 // [Finder] finds the evidence of claims in whole texts: it chooses the passages of a text that a checker is shown.
 //

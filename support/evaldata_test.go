@@ -24,6 +24,7 @@ type evalRow struct {
 	Passages []string `json:"passages"`
 	Label    string   `json:"label"`
 	Gold     [][]int  `json:"gold"`
+	Group    string   `json:"group"`
 }
 
 func (r *evalRow) supported() bool { return r.Label == "supported" }

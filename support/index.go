@@ -221,7 +221,7 @@ type parsedClaim struct {
 	truncated bool
 	tokens    []claimToken
 	terms     []term
-	pairs     []neighbours // sorted; stop words left out
+	pairs     []neighbours // by the first term and the key of the second; stop words left out
 	parts     []part
 	total     float64 // weight of all terms
 	persons   int     // tokens that speak of the speaker or to the listener
@@ -376,12 +376,13 @@ func (c *parsedClaim) pair() {
 		}
 		last = n
 	}
-	slices.SortFunc(c.pairs, func(a, b neighbours) int {
-		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.second, b.second))
-	})
+	compare := func(a, b neighbours) int {
+		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(c.terms[a.second].key, c.terms[b.second].key))
+	}
+	slices.SortFunc(c.pairs, compare)
 	distinct := c.pairs[:0]
 	for _, p := range c.pairs {
-		if n := len(distinct) - 1; n >= 0 && distinct[n].first == p.first && distinct[n].second == p.second {
+		if n := len(distinct) - 1; n >= 0 && compare(distinct[n], p) == 0 {
 			distinct[n].times++
 			continue
 		}

@@ -60,6 +60,10 @@ const (
 	issueContextNotSent   = "context-not-sent"  // the preset has no place for the pair's context
 )
 
+// SignalContradiction is the signal of a verdict with the probability that the checker gave to [Contradicted] itself.
+// It is not what is left of the score: the rest may be [Partial] or [Unsupported].
+const SignalContradiction = "contradiction"
+
 // Judge is a [Checker] that asks a language model, at any address that answers OpenAI's chat completions. It is safe
 // for concurrent use; its fields must not change once it is used.
 //

@@ -440,7 +440,7 @@ func TestJudgeScore(t *testing.T) {
 	}
 }
 
-// A source refutes a claim with what the model gave to that label, and not with all that it did not give to "supported".
+// A claim is contradicted with what the model gave to that label, and not with all that it did not give to "supported".
 func TestJudgeContradiction(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -452,16 +452,13 @@ func TestJudgeContradiction(t *testing.T) {
 			`{"token":"contra","logprob":-0.6931472},{"token":"partial","logprob":-1.6094379},{"token":"un","logprob":-1.6094379},{"token":"supp","logprob":-2.3025851}]}]}`)
 	}))
 	defer server.Close()
-	m, err := Stances(t.Context(), []string{"It is a short bridge."}, passages(bridge), &Judge{URL: server.URL, Model: "m"})
+	got, err := (&Judge{URL: server.URL, Model: "m"}).Check(t.Context(), one("It is a short bridge.", bridge))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := m.Cells[0][0]
-	if got.Verdict.Score == nil || *got.Verdict.Score < .099 || *got.Verdict.Score > .101 || got.Refute == nil || *got.Refute < .499 || *got.Refute > .501 {
-		t.Errorf("%+v", got)
-	}
-	if got.Verdict.Label != Contradicted || got.Stand != Neither { // .5 is below the threshold
-		t.Errorf("%s, %s", got.Verdict.Label, got.Stand)
+	refute, v := got[0].Signals[SignalContradiction], &got[0]
+	if v.Score == nil || *v.Score < .099 || *v.Score > .101 || refute < .499 || refute > .501 || v.Label != Contradicted {
+		t.Errorf("%+v", v)
 	}
 }
 

@@ -57,7 +57,7 @@ func (l *Lexical) Info() Info {
 	t, f := l.thresholds()
 	return Info{
 		ID: lexicalID, Version: lexicalVersion, Languages: []string{"en"}, Calibrated: true,
-		Params: fmt.Sprintf("%08x", hash(fmt.Appendf(nil, "%v %v %x", t, f, lexicalModel().params))),
+		Params: fmt.Sprintf("%08x", hash(fmt.Appendf(nil, "%v %v %x", t, f, modelHash()))),
 	}
 }
 
@@ -372,17 +372,34 @@ const (
 func (s *scorer) evidence() []Span {
 	spans := s.spans(nil, s.window)
 	left := make([]bool, len(s.claim.terms)) // terms without evidence so far
-	for i := range left {
-		left[i] = !s.inWindow[i] && s.counts[i] > 0 && s.claim.terms[i].weight > weightContent
+	for t := range left {
+		left[t] = s.counts[t] > 0 && s.claim.terms[t].weight > weightContent
 	}
-	for len(spans) < maxEvidence {
-		n, gain := s.bestFor(left)
-		if gain < moreEvidence*s.claim.total {
+	s.leave(left, s.window)
+	for len(spans) < maxEvidence && slices.Contains(left, true) {
+		s.parts.reset(1, len(s.lengths[0].sums))
+		for t := range left {
+			if left[t] {
+				s.eachPlace(int32(t), func(n int, weight float64) { s.parts.add(n, int32(t), weight) })
+			}
+		}
+		best := s.parts.best()
+		if best.sum < moreEvidence*s.claim.total {
 			break
 		}
-		spans = s.spans(spans, window{n, n + 1})
+		spans = s.spans(spans, window{best.at, best.at + 1})
+		s.leave(left, window{best.at, best.at + 1})
 	}
 	return spans
+}
+
+// leave takes the terms that stand in a window from those that are left.
+func (s *scorer) leave(left []bool, w window) {
+	for t := range left {
+		if left[t] {
+			s.eachPlace(int32(t), func(n int, _ float64) { left[t] = left[t] && (n < w.from || n >= w.to) })
+		}
+	}
 }
 
 // spans appends a window as spans: one for each passage it touches.
@@ -399,49 +416,6 @@ func (s *scorer) spans(list []Span, w window) []Span {
 		}
 	}
 	return list
-}
-
-// bestFor returns the sentence with the greatest weight of the terms that are left, takes those from left, and says
-// what they weigh.
-func (s *scorer) bestFor(left []bool) (n int, gain float64) {
-	if !slices.Contains(left, true) {
-		return 0, 0
-	}
-	s.parts.reset(1, len(s.holds))
-	sums := s.parts.sums
-	s.eachSentence(left, func(t, n int) { sums[n] += s.claim.terms[t].weight })
-	for i, sum := range sums {
-		if sum > sums[n]+1e-9 {
-			n = i
-		}
-	}
-	gain = sums[n]
-	s.eachSentence(left, func(t, at int) {
-		if at == n {
-			left[t] = false
-		}
-	})
-	return n, gain
-}
-
-// eachSentence calls f once for each term that is left and each sentence that has it.
-func (s *scorer) eachSentence(left []bool, f func(term, sentence int)) {
-	for t := range left {
-		if !left[t] {
-			continue
-		}
-		base := 0
-		for i, p := range s.passages {
-			last := noSlot
-			for _, at := range p.at(s.slots[i*len(left)+t]) {
-				if n := p.sentence[at]; n != last {
-					f(t, base+int(n))
-					last = n
-				}
-			}
-			base += len(p.sentences)
-		}
-	}
 }
 
 // missing returns what the claim says and no passage does, rarest first.
@@ -499,15 +473,6 @@ func termKind(text string, kind TermKind) TermKind {
 		return TermDate
 	}
 	return kind
-}
-
-// signals returns the features by name.
-func (s *scorer) signals() map[string]float64 {
-	m := make(map[string]float64, featureCount)
-	for i, name := range featureNames() {
-		m[name] = s.features[i]
-	}
-	return m
 }
 
 // verbatim reports whether one of the passages has the claim as it is.
@@ -631,22 +596,4 @@ func isEvidence(s Span, evidence []Span) bool {
 	return slices.ContainsFunc(evidence, func(e Span) bool {
 		return e.Passage == s.Passage && s.Start < e.End && e.Start < s.End
 	})
-}
-
-// agreed is a term of a claim that a sentence says in another form: the 12 of a dozen.
-type agreed struct {
-	term     int32
-	sentence int
-}
-
-// addAgreed gives a term the first token of a sentence that is none of the claim's.
-func (s *scorer) addAgreed(t int32, sentence []int32) {
-	if i := slices.Index(sentence, -1); i >= 0 {
-		sentence[i] = t
-	}
-}
-
-// stands reports whether a term stands in a sentence.
-func (s *scorer) stands(t int32, sentence int) bool {
-	return t < maxTogether && s.holds[sentence]>>t&1 != 0
 }

@@ -361,7 +361,7 @@ func TestUnrelatedText(t *testing.T) {
 			"one document":    passages(long[:len(long)/2] + "\n\n" + benchPassage + "\n\n" + long[len(long)/2:]),
 		} {
 			v := check(t, Pair{Claim: claim, Passages: p})[0]
-			if v.Label != alone.Label || *v.Score < *alone.Score-.1 || name != "one document" && *v.Score < *alone.Score-.01 {
+			if v.Label != alone.Label || *v.Score < *alone.Score-.02 { // the more is said, the more words meet by chance
 				t.Errorf("%s: %s %.2f, alone %s %.2f: %s", name, v.Label, *v.Score, alone.Label, *alone.Score, claim)
 			}
 		}
@@ -554,39 +554,11 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// Params tell checkers apart: each number of the model counts.
-func TestParams(t *testing.T) {
-	for name, change := range map[string]func(*model){
-		"offset":    func(m *model) { m.offset += .001 },
-		"weight":    func(m *model) { m.weights[featureCount-1] += .001 },
-		"last leaf": func(m *model) { m.trees[len(m.trees)-1].leaf[3] += .001 },
-	} {
-		m := readModel(weightsText)
-		if change(m); m.hash() == lexicalModel().params {
-			t.Errorf("another %s has the same hash", name)
-		}
-	}
-	if new(Lexical).Info().Params == (&Lexical{Threshold: .7}).Info().Params {
-		t.Error("another threshold has the same parameters")
-	}
-}
-
-// More support never lowers a score: no number of the model goes against its feature's direction.
+// More support never lowers a score: no weight of the model goes against its feature's direction.
 func TestDirections(t *testing.T) {
-	m := lexicalModel()
-	for i, direction := range featureDirections() {
-		var f [featureCount]float64
-		for k := range f {
-			f[k] = .5
-		}
-		last := math.Inf(-1)
-		for x := range 101 {
-			f[i] = float64(x) / 25
-			score := float64(direction) * m.score(&f)
-			if score < last {
-				t.Fatalf("%s lowers the score at %g", featureNames()[i], f[i])
-			}
-			last = score
+	for i, f := range lexicalModel {
+		if f.weight*more(i) < 0 {
+			t.Errorf("%s has the weight %g", f.name, f.weight)
 		}
 	}
 }

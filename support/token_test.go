@@ -200,7 +200,11 @@ func TestIndex(t *testing.T) {
 				t.Errorf("sentence %d begins at %d, before the end of the one before", i, s.start)
 			}
 			end = s.end
-			if n := int(x.firstToken(i+1) - s.first); n < 1 || n > maxSentence {
+			next := uint32(x.tokens)
+			if i+1 < len(x.sentences) {
+				next = x.sentences[i+1].first
+			}
+			if n := int(next - s.first); n < 1 || n > maxSentence {
 				t.Errorf("sentence %d has %d tokens", i, n)
 			}
 		}
