@@ -75,7 +75,8 @@ type Attribution struct {
 	// Uncited is the share of sentences that say something and have no citation, neither the provider's nor an inferred
 	// one; nil: no sentence says anything.
 	Uncited *float64
-	By      string // the checker, as ID@Version
+	LeftOut map[SkipReason]int // how many sentences that share leaves out, as they say nothing that could have a source
+	By      string             // the checker, as ID@Version
 	// Threshold is the one that was used.
 	Threshold float64
 }
@@ -237,7 +238,7 @@ func (a *attributor) run(ctx context.Context) error {
 			a.options.Progress(done, len(sentences))
 		}
 	}
-	a.out.Uncited = uncited(a.out.Sentences)
+	a.out.count()
 	return nil
 }
 

@@ -286,27 +286,25 @@ func (a *attributor) chunk(c *Candidate) string {
 	return id
 }
 
-// uncited returns the share of sentences without a citation among those that say something.
-func uncited(sentences []SentenceSupport) *float64 {
+// count says how many sentences are left out of the share of those without a citation, and what that is.
+func (a *Attribution) count() {
 	n, without := 0.0, 0.0
-	for i := range sentences {
-		s := &sentences[i]
-		if s.Says() {
-			n++
+	a.LeftOut = map[SkipReason]int{}
+	for i := range a.Sentences {
+		s := &a.Sentences[i]
+		if !s.Says() {
+			a.LeftOut[s.Skipped]++
+			continue
 		}
-		if s.Uncited() {
+		n++
+		if s.Cited == 0 {
 			without++
 		}
 	}
-	if n == 0 {
-		return nil
+	if n > 0 {
+		a.Uncited = new(without / n)
 	}
-	share := without / n
-	return &share
 }
-
-// minContent is how many words that are not function words a sentence has if it says something.
-const minContent = 2
 
 // sentencesOf returns the sentences of an answer, and which of them nothing is looked for. Nil spans: they are not
 // known yet.
@@ -358,10 +356,10 @@ func skipReason(a *ibid.Answer, s *SentenceSupport) SkipReason {
 		return SkipHeading
 	case strings.HasSuffix(strings.TrimRight(words, `"'”’)* `), "?"), strings.HasSuffix(words, "？"):
 		return SkipQuestion
-	case contentWords(shown(words)) < minContent:
-		return SkipShort
 	case isBoilerplate(words):
 		return SkipBoilerplate
+	case isFragment(shown(words)):
+		return SkipShort
 	}
 	return ""
 }
@@ -441,18 +439,31 @@ func shown(words string) string {
 	}
 }
 
+// isFragment reports whether words are too few to say something: one word, or none that is no function word. "It
+// failed." says something, and so does "It is 1,075."
+func isFragment(words string) bool {
+	count, _ := countWords(words)
+	return count < 2 || contentWords(words) == 0
+}
+
 // contentWords counts the words of a sentence that are not function words.
 func contentWords(words string) int {
-	table := english()
-	n := 0
+	_, content := countWords(words)
+	return content
+}
+
+func countWords(words string) (all, content int) {
 	r := reader{text: words}
-	for t := (token{}); r.next(&t); {
-		if table.weight(t.key) >= weightContent {
-			n++
+	for t := (token{}); r.next(&t); all++ {
+		if t.flags&flagStop == 0 && english().weight(t.key) >= weightVerb {
+			content++
 		}
 	}
-	return n
+	return all, content
 }
+
+// weightVerb is what the commonest verbs that say something weigh: works, won, came.
+const weightVerb = 0.4
 
 // How sentences about the answer itself begin, in lower case.
 var (

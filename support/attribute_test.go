@@ -130,6 +130,22 @@ func TestAttributeSkips(t *testing.T) {
 	}
 }
 
+// A short assertion is a claim, and what is left out of the share of sentences without a source is counted by why.
+func TestAttributeShort(t *testing.T) {
+	claims := "The drug works. Everyone died. It is 1,075. It failed. They won. Prices rose. He lied. No one came. It rained. She is 41."
+	rest := "Yes. Of course! Thank you. Herons. 2019"
+	got := attribute(t, claims+"\n\n"+rest, nil)
+	for i := range got.Sentences {
+		s := &got.Sentences[i]
+		if words := got.Answer.Text[s.Span.Start:s.Span.End]; s.Says() != strings.Contains(claims, words) {
+			t.Errorf("%q is skipped: %q", words, s.Skipped)
+		}
+	}
+	if diff := cmp.Diff(map[SkipReason]int{SkipShort: 3, SkipBoilerplate: 2}, got.LeftOut); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+}
+
 // The head of a table and an image say nothing that could have a source. The rows of the table do, and so do words around an image.
 func TestAttributeMarkdown(t *testing.T) {
 	text := "| Tower of iron | Built for the fair |\n|:--- | ---: |\n| The iron tower | built in 1889 |\n\n" +

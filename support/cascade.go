@@ -291,3 +291,52 @@ func (v *Verdict) renumber(to []int) {
 		}
 	}
 }
+
+// issueWrongSource is the code of the issue that the claim's passages do not support it, and another source does.
+const issueWrongSource = "wrong-source"
+
+// rightSources is how many of the other passages are checked for one claim: those that rank highest for it.
+const rightSources = 4
+
+// RightSource returns a checker that looks for a claim that c does not call [Supported] by its passages in
+// [Pair.Others], too. Where c calls it supported by one of those alone, the verdict has the issue wrong-source, and
+// [Verdict.WrongSource] says where; its label stays. It is as safe for concurrent use as c.
+func RightSource(c Checker) Checker { return &rightSource{c} }
+
+type rightSource struct{ Checker }
+
+// Check implements [Checker].
+func (r *rightSource) Check(ctx context.Context, in []Pair) ([]Verdict, error) {
+	verdicts, err := r.Checker.Check(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	for i := range verdicts {
+		v, p := &verdicts[i], &in[i]
+		if v.Label == Supported || v.Err != nil || len(p.Others) == 0 {
+			continue
+		}
+		hits := NewCorpus(p.Others).Search(p.Claim, rightSources)
+		pairs := make([]Pair, len(hits))
+		for k, hit := range hits {
+			pairs[k] = Pair{Claim: p.Claim, Context: p.Context, Passages: p.Others[hit.Passage : hit.Passage+1]}
+		}
+		found, err := r.Checker.Check(ctx, pairs)
+		if err != nil {
+			return nil, fmt.Errorf("looking for the claim in other sources: %w", err)
+		}
+		best := Verdict{}
+		for k := range min(len(found), len(hits)) {
+			if f := &found[k]; f.Label == Supported && len(f.Evidence) > 0 && f.strength() > best.strength() {
+				best = *f
+				v.WrongSource = &Span{Passage: hits[k].Passage, Span: f.Evidence[0].Span}
+			}
+		}
+		if v.WrongSource != nil {
+			v.Issues = slices.Clone(v.Issues)
+			name := p.Others[v.WrongSource.Passage].ID
+			v.note(issueWrongSource, "%s", cmp.Or(name, "other passage "+strconv.Itoa(v.WrongSource.Passage)))
+		}
+	}
+	return verdicts, nil
+}

@@ -241,3 +241,31 @@ func TestNearest(t *testing.T) {
 		t.Errorf("%d requests, %+v, %v", len(m.requests), got, err)
 	}
 }
+
+// A claim that its passages do not say and another source does is named with that, and stays what it is.
+func TestRightSource(t *testing.T) {
+	others := []Passage{{ID: "tea", Text: "Tea is a drink."}, {ID: "traffic", Text: "It is old. The bridge has eight lanes of road traffic."}}
+	for _, test := range []struct {
+		claim, passage string
+		label          Label
+		where          string // in the others
+	}{
+		{"The bridge has eight lanes.", "The towers of the bridge are 89 metres high.", Unsupported, "The bridge has eight lanes of road traffic."},
+		{"The bridge has eight lanes.", "The bridge has six lanes.", Partial, "The bridge has eight lanes of road traffic."},
+		{"The bridge has eight lanes.", "The bridge has eight lanes, all of them toll lanes.", Supported, ""},
+		{"The bridge has nine lanes.", "The towers of the bridge are 89 metres high.", Unsupported, ""},
+	} {
+		p := Pair{Claim: test.claim, Passages: passages(test.passage), Others: others}
+		got, err := RightSource(&Lexical{}).Check(t.Context(), []Pair{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, where := &got[0], ""
+		if v.WrongSource != nil {
+			where = textAt(others[v.WrongSource.Passage].Text, v.WrongSource.Span)
+		}
+		if named := v.has(issueWrongSource); v.Label != test.label || where != test.where || named != (where != "") {
+			t.Errorf("%s: %s, said in %q, named %t", test.claim, v.Label, where, named)
+		}
+	}
+}

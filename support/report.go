@@ -14,6 +14,8 @@ type Report struct {
 	Verbatim  bool             `json:"verbatim"`
 	Changed   bool             `json:"changed"`
 	Conflicts []ReportConflict `json:"conflicts"`
+	// WrongSource is where another source says the claim that its own does not; passages count in the others.
+	WrongSource *ReportEvidence `json:"wrong_source"`
 }
 
 // ReportEvidence is a piece of evidence. Offsets are UTF-8 bytes, of the passage, or of the source's text where Source
@@ -43,6 +45,10 @@ func (v *Verdict) Report(p *Pair) *Report {
 	}
 	if v.Threshold > 0 {
 		r.Threshold = &v.Threshold
+	}
+	if e := v.WrongSource; e != nil && e.Passage < len(p.Others) {
+		text := textAt(p.Others[e.Passage].Text, e.Span)
+		r.WrongSource = &ReportEvidence{Passage: e.Passage, Start: e.Start, End: e.End, Text: text}
 	}
 	for _, e := range v.Evidence {
 		r.Evidence = append(r.Evidence, ReportEvidence{Passage: e.Passage, Start: e.Start, End: e.End, Text: p.Text(e)})

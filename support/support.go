@@ -34,6 +34,8 @@ type Pair struct {
 	// resolve what the claim refers to. It is never evidence.
 	Context  string
 	Passages []Passage
+	// Others are what the other sources of the same answer say. They support nothing: see [RightSource].
+	Others []Passage
 }
 
 // Span is a piece of evidence: bytes of the text of one passage of a [Pair].
@@ -90,7 +92,10 @@ type Verdict struct {
 	Missing  []Term // what the claim says and the evidence does not, rarest first
 	// Conflicts are the differences of value behind Changed: A is the claim's side, B the evidence's.
 	Conflicts []Conflict
-	Verbatim  bool // the claim's words stand in the evidence as they are
+	// WrongSource is where in Pair.Others the claim is said, if it is not in the passages; nil: nowhere, or nobody
+	// looked.
+	WrongSource *Span
+	Verbatim    bool // the claim's words stand in the evidence as they are
 	Changed   bool // a number, date, name or negation of the claim differs from the evidence
 	// Signals are the parts of the judgement by name, for people who want to know why. Names belong to the checker, but
 	// for [SignalContradiction].

@@ -490,7 +490,7 @@ func (e *evidence) setUncompared() {
 const (
 	// doubtfulScore is the score below which a claim is doubtful, if its excerpts have at most doubtfulShare of its
 	// words.
-	doubtfulScore = 0.1
+	doubtfulScore = 0.2
 	doubtfulShare = 0.1
 	// slicedScore and slicedShare are the same where the excerpt is what stands in its place, with nothing to say that
 	// the place is right: they were not measured.

@@ -88,7 +88,7 @@ func readDoubts(t *testing.T, name string) (own, others []doubts) {
 }
 
 var (
-	scoreSteps = []float64{.02, .04, .06, .08, .1} // beyond it other sets have too many false alarms
+	scoreSteps = []float64{.04, .08, .12, .16, .2} // beyond it other sets have too many false alarms
 	shareSteps = []float64{.4, .5, .55, .6, .65, .7, .75, .8, .85, .9, 1}
 )
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -215,6 +216,8 @@ type attributionJSON struct {
 	Threshold    float64        `json:"threshold"`
 	UncitedShare *float64       `json:"uncited_share"` // null: no sentence says anything
 	Uncited      []sentenceJSON `json:"uncited"`
+	// how many sentences the share leaves out, by why
+	LeftOut map[support.SkipReason]int `json:"left_out"`
 	// of the sources: what of them could not be read, or was odd
 	Issues    []ibid.Issue    `json:"issues"`
 	Sentences *[]sentenceJSON `json:"sentences,omitempty"` // with --explain
@@ -256,6 +259,7 @@ func (job *attributeJob) writeJSON(found *support.Attribution, docs []support.Do
 		Threshold:    found.Threshold,
 		UncitedShare: found.Uncited,
 		Uncited:      []sentenceJSON{},
+		LeftOut:      found.LeftOut,
 		Issues:       append([]ibid.Issue{}, job.issues...),
 	}
 	offsets := ibid.NewOffsets(found.Answer.Text)
@@ -332,6 +336,9 @@ func (job *attributeJob) comment(found *support.Attribution, docs []support.Docu
 			without = append(without, found.Answer.Text[s.Span.Start:s.Span.End])
 		}
 	}
+	if len(found.LeftOut) > 0 {
+		say(job.err, "left out: %s", leftOut(found.LeftOut))
+	}
 	switch {
 	case said == 0:
 		say(job.err, "the answer has no sentence that says something")
@@ -344,6 +351,15 @@ func (job *attributeJob) comment(found *support.Attribution, docs []support.Docu
 			say(job.err, "and %d more: --json lists all", more)
 		}
 	}
+}
+
+// leftOut says which sentences need no source, and how many: "2 heading, 1 short".
+func leftOut(counts map[support.SkipReason]int) string {
+	var all []string
+	for _, reason := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%d %s", counts[reason], reason))
+	}
+	return strings.Join(all, ", ")
 }
 
 // explainAll says for each sentence what was considered.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ import (
 // checkFlags are the flags of ibid check.
 type checkFlags struct {
 	claim, context, batch string
-	sources               []string
+	sources, others       []string
 	json                  bool
 	threshold             server.Threshold
 	allow                 server.Networks // only the networks that may be reached
@@ -89,6 +90,11 @@ func (f *checkFlags) add(c *cobra.Command) {
 		&f.sources, "source", nil,
 		"a `FILE` or the URL of a page to check it against, - for standard input; repeatable",
 	)
+	flags.StringArrayVar(
+		&f.others, "other", nil,
+		"a `FILE` or the URL of another source of the same answer: if that says the claim and no --source does, it is "+
+			"named; repeatable",
+	)
 	flags.StringVar(
 		&f.context, "context", "", "`TEXT` that tells what the claim's words refer to, as the question; never evidence",
 	)
@@ -117,15 +123,15 @@ func (f *checkFlags) validate(c *cobra.Command) error {
 		return &usageError{errors.New("there is no claim"), "--claim TEXT says it, or --batch FILE many"}
 	case f.batch == "" && strings.TrimSpace(f.claim) == "":
 		return &usageError{errors.New("the claim is empty"), "--claim TEXT says it"}
-	case f.batch != "" && (f.claim != "" || len(f.sources) > 0 || f.context != ""):
+	case f.batch != "" && (f.claim != "" || len(f.sources)+len(f.others) > 0 || f.context != ""):
 		return &usageError{
-			errors.New("--batch goes without --claim, --source and --context"),
+			errors.New("--batch goes without --claim, --source, --other and --context"),
 			"each line of the file has a claim and its passages",
 		}
 	case f.batch == "" && len(f.sources) == 0:
 		return &usageError{errors.New("there is no source"), "--source FILE or URL names one"}
 	}
-	return onceStdin(f.sources)
+	return onceStdin(slices.Concat(f.sources, f.others))
 }
 
 // isURL reports whether somebody who names this means a page, not a file.
@@ -138,22 +144,33 @@ func isURL(name string) bool {
 func (f *checkFlags) run(ctx context.Context, checker support.Checker, w world) error {
 	fetcher := newPageFetcher(f.allow)
 	defer func() { _ = fetcher.Close() }() // nothing is lost
-	material, err := readMaterial(ctx, f.sources, fetcher, w)
+	sources, err := readMaterial(ctx, f.sources, fetcher, w)
 	if err != nil {
 		return err
 	}
-	pair := support.Pair{Claim: f.claim, Context: f.context, Passages: material.passages}
-	verdicts, err := checker.Check(ctx, []support.Pair{pair})
+	others := &material{}
+	if len(f.others) > 0 {
+		if others, err = readMaterial(ctx, f.others, fetcher, w); err != nil {
+			return err
+		}
+	}
+	pair := support.Pair{
+		Claim: f.claim, Context: f.context, Passages: sources.passages, Others: others.passages,
+	}
+	verdicts, err := support.RightSource(checker).Check(ctx, []support.Pair{pair})
 	if err != nil {
 		return &usageError{fmt.Errorf("check the claim: %w", err), cmp.Or(explain(err).hint, checkHint(err))}
 	}
 	v := &verdicts[0]
 	if f.json {
 		line := newCheckLine(&pair, v)
-		material.name(line, v)
+		sources.name(line, v)
+		if e := v.WrongSource; e != nil {
+			others.nameOne(line.WrongSource, *e)
+		}
 		err = writeCheckLine(w.out, line)
 	} else {
-		err = writeVerdict(w.out, v, material)
+		err = writeVerdict(w.out, v, sources, others)
 	}
 	if err != nil {
 		return fmt.Errorf("write standard output: %w", bare(err))
@@ -162,7 +179,7 @@ func (f *checkFlags) run(ctx context.Context, checker support.Checker, w world) 
 		return &usageError{fmt.Errorf("check the claim: %w", v.Err), checkHint(v.Err)}
 	}
 	switch {
-	case material.failed, v.Label == support.Unverified, v.Label == "":
+	case sources.failed, v.Label == support.Unverified, v.Label == "":
 		return errReported
 	case v.Label == support.Supported:
 		return nil
@@ -191,7 +208,7 @@ const (
 )
 
 // writeVerdict writes a verdict for people.
-func writeVerdict(w io.Writer, v *support.Verdict, m *material) error {
+func writeVerdict(w io.Writer, v *support.Verdict, m, others *material) error {
 	var b strings.Builder
 	b.WriteString(string(cmp.Or(v.Label, support.Unverified)))
 	if v.Score != nil {
@@ -205,6 +222,10 @@ func writeVerdict(w io.Writer, v *support.Verdict, m *material) error {
 	}
 	if more := len(v.Evidence) - maxShownEvidence; more > 0 {
 		row("", fmt.Sprintf("and %d more", more))
+	}
+	if e := v.WrongSource; e != nil {
+		from, span := others.find(*e)
+		row("wrong-source", "it stands in "+from.place()+": "+excerpt(from.text[span.Start:span.End]))
 	}
 	if terms := missing(v); terms != "" {
 		row("missing", terms)

@@ -30,6 +30,7 @@ type batchLine struct {
 	Claim    *string         `json:"claim"`
 	Context  string          `json:"context"`
 	Passages []batchPassage  `json:"passages"`
+	Others   []batchPassage  `json:"others"`
 }
 
 // batchPassage is a string, or an object with a text.
@@ -86,7 +87,7 @@ func checkBatch(ctx context.Context, name string, checker support.Checker, w wor
 		return &usageError{fmt.Errorf("read %s: %w", name, err), explain(err).hint}
 	}
 	defer in.Close()
-	b := &batch{checker: checker, out: w.out}
+	b := &batch{checker: support.RightSource(checker), out: w.out}
 	if err := b.run(ctx, bufio.NewReaderSize(in, 1<<16)); err != nil {
 		return err
 	}
@@ -186,12 +187,18 @@ func (b *batch) add(data []byte, err error) {
 		line.Error = &checkError{code, why.Error()}
 		return
 	}
-	pair := support.Pair{Claim: *in.Claim, Context: in.Context, Passages: make([]support.Passage, len(in.Passages))}
-	for i, p := range in.Passages {
-		pair.Passages[i] = support.Passage{ID: p.ID, Text: p.Text, Language: p.Language}
-	}
-	b.pairs = append(b.pairs, pair)
+	b.pairs = append(b.pairs, support.Pair{
+		Claim: *in.Claim, Context: in.Context, Passages: passagesOf(in.Passages), Others: passagesOf(in.Others),
+	})
 	b.bytes += len(data)
+}
+
+func passagesOf(list []batchPassage) []support.Passage {
+	all := make([]support.Passage, len(list))
+	for i, p := range list {
+		all[i] = support.Passage(p)
+	}
+	return all
 }
 
 func readBatchLine(data []byte, in *batchLine) error {

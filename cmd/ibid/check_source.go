@@ -152,14 +152,17 @@ func (m *material) find(e support.Span) (*origin, ibid.Span) {
 // becomes its issues.
 func (m *material) name(line *checkLine, v *support.Verdict) {
 	for i, e := range v.Evidence {
-		from, span := m.find(e)
-		out := &line.Evidence[i]
-		out.Source, out.Start, out.End, out.Text = &from.source, span.Start, span.End, from.text[span.Start:span.End]
-		if from.passage.Page > 0 {
-			out.Page = &from.passage.Page
-		}
+		m.nameOne(&line.Evidence[i], e)
 	}
 	line.Issues = append(line.Issues, m.issues...)
+}
+
+func (m *material) nameOne(out *support.ReportEvidence, e support.Span) {
+	from, span := m.find(e)
+	out.Source, out.Start, out.End, out.Text = &from.source, span.Start, span.End, from.text[span.Start:span.End]
+	if from.passage.Page > 0 {
+		out.Page = &from.passage.Page
+	}
 }
 
 // place names a source and a page for people.
