@@ -15,7 +15,7 @@ type Report struct {
 	Changed   bool             `json:"changed"`
 	Conflicts []ReportConflict `json:"conflicts"`
 	// WrongSource is where another source says the claim that its own does not; passages count in the others.
-	WrongSource *ReportEvidence `json:"wrong_source"`
+	WrongSource *ReportEvidence `json:"wrong_source,omitempty"`
 }
 
 // ReportEvidence is a piece of evidence. Offsets are UTF-8 bytes, of the passage, or of the source's text where Source

@@ -352,7 +352,7 @@ func isPassage(h hit) bool { return h.row >= 0 }
 // claim, and of a claim without any. They were chosen on testdata/runs.json.
 const (
 	saysFigures    = .35
-	saysWords      = .35
+	saysWords      = .4
 	answersFigures = .05 // of the answer of a step
 )
 
