@@ -44,7 +44,9 @@ func TestEval(t *testing.T) {
 		{"Climate-FEVER", "climate_fever", "", .60, .60, 0},
 		{"HealthVer", "healthver", "", .52, .53, 0},
 	} {
-		in := func(e *example) bool { return e.set.name == row.set && (row.subset == "" || e.row.Subset == row.subset) }
+		in := func(e *example) bool {
+			return e.set.name == row.set && (row.subset == "" || e.row.Subset == row.subset)
+		}
 		a, _ := rankOf(data, left, in)
 		b, _ := rankOf(data, crossed, in)
 		c, n := rankOf(fresh, scores, in)

@@ -24,12 +24,12 @@ type scorer struct {
 	claim    *parsedClaim
 	passages []*indexedPassage
 
-	slots    []uint32              // for each passage and term, where it stands in the passage's table
-	counts   []int32               // for each term, its tokens in all passages
-	near     []bool                // for each term, whether a passage has a word that begins as it does
-	lengths  [windowLength]windows // of one, two and three sentences
-	parts    windows               // of single sentences, for one part of the claim
-	paired   []bool                // for each two neighbours of the claim, whether a passage has them so
+	slots   []uint32              // for each passage and term, where it stands in the passage's table
+	counts  []int32               // for each term, its tokens in all passages
+	near    []bool                // for each term, whether a passage has a word that begins as it does
+	lengths [windowLength]windows // of one, two and three sentences
+	parts   windows               // of single sentences, for one part of the claim
+	paired  []bool                // for each two neighbours of the claim, whether a passage has them so
 
 	agreed   []agreed
 	window   window

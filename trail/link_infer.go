@@ -351,7 +351,7 @@ func isPassage(h hit) bool { return h.row >= 0 }
 // The least scores with which a text says most of a claim that it is not known to support: with all figures of the
 // claim, and of a claim without any. They were chosen on testdata/runs.json.
 const (
-	saysFigures    = .35
+	saysFigures    = .3
 	saysWords      = .4
 	answersFigures = .05 // of the answer of a step
 )
