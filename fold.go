@@ -99,10 +99,10 @@ func (f *fold) op(op *wire.Op) {
 	case wire.Issue:
 		f.issue(op.Name, op.More)
 		if len(op.Raw) > 0 {
-			f.keep("unknown", op.Raw)
+			f.keepMetadata("unknown", op.Raw)
 		}
 	case wire.Meta:
-		f.keep(validText(op.Name), op.Raw)
+		f.keepMetadata(validText(op.Name), op.Raw)
 	}
 }
 
@@ -175,8 +175,8 @@ func (f *fold) issue(code, detail string) {
 	f.emit(Event{Kind: EventIssue, Issue: &is})
 }
 
-// keep keeps a provider's JSON under a name: the last of it, but of what has no meaning here all.
-func (f *fold) keep(name string, raw []byte) {
+// keepMetadata keeps a provider's JSON under a name: the last of it, but of what has no meaning here all.
+func (f *fold) keepMetadata(name string, raw []byte) {
 	unknown := name == "unknown"
 	more := len(raw) + 1
 	if !unknown {

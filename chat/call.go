@@ -60,7 +60,7 @@ func (c *Chat) putQuestion(
 	select {
 	case <-t.begun:
 	case <-ctx.Done():
-		t.patience.follow(-1)
+		t.patience.addFollowers(-1)
 		if t.Conversation == "" {
 			t.stop()
 		}
@@ -586,8 +586,8 @@ func (p *patience) check() {
 	}
 }
 
-// follow says that somebody waits for the answer, or with -1 that somebody left.
-func (p *patience) follow(n int) {
+// addFollowers says that somebody waits for the answer, or with -1 that somebody left.
+func (p *patience) addFollowers(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.followers += n

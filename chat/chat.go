@@ -106,7 +106,7 @@ func New(o *Options) (*Chat, error) {
 	}
 	c.mux = httpx.NewMux([]httpx.Route{
 		{
-			Method: "POST", Pattern: "/v1/chat", Scope: store.ScopeProxy, Params: form, Handle: c.ask,
+			Method: "POST", Pattern: "/v1/chat", Scope: store.ScopeProxy, Params: form, Handle: c.postQuestion,
 			Request: body{}, Response: ibid.Document{},
 		},
 		{

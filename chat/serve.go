@@ -36,8 +36,8 @@ const (
 	stillEvery = 5 * time.Second
 )
 
-// ask answers POST /v1/chat.
-func (c *Chat) ask(w *httpx.Reply, r *httpx.Request) error {
+// postQuestion answers POST /v1/chat.
+func (c *Chat) postQuestion(w *httpx.Reply, r *httpx.Request) error {
 	f := formOf(r)
 	data, release, err := c.bodies.Read(w, r.Request, MaxRequest)
 	if err != nil {
@@ -58,8 +58,8 @@ func (c *Chat) ask(w *httpx.Reply, r *httpx.Request) error {
 	if err != nil {
 		return err
 	}
-	defer t.patience.follow(-1)
-	return c.tell(w, r, t, f)
+	defer t.patience.addFollowers(-1)
+	return c.writeTurn(w, r, t, f)
 }
 
 // formOf returns the form that a request asks for; it has no name where none is said.
@@ -108,14 +108,14 @@ func (c *Chat) resume(w *httpx.Reply, r *httpx.Request) error {
 	if err := f.setDefaults(); err != nil {
 		return err
 	}
-	t.patience.follow(1)
-	defer t.patience.follow(-1)
+	t.patience.addFollowers(1)
+	defer t.patience.addFollowers(-1)
 	if err := t.await(w, r, f); err != nil {
 		return err
 	}
 	switch {
 	case t.refused == nil:
-		return c.tell(w, r, t, f)
+		return c.writeTurn(w, r, t, f)
 	case !w.HasBegun(): // whoever asked was told
 		w.WriteHeader(http.StatusNoContent)
 		return nil
@@ -177,13 +177,13 @@ func (c *Chat) stop(w *httpx.Reply, r *httpx.Request) error {
 	return nil
 }
 
-// tell tells a turn to whoever asked, from its beginning.
-func (c *Chat) tell(w *httpx.Reply, r *httpx.Request, t *Turn, f form) error {
+// writeTurn tells a turn to whoever asked, from its beginning.
+func (c *Chat) writeTurn(w *httpx.Reply, r *httpx.Request, t *Turn, f form) error {
 	h := w.Header()
 	h[gateway.AnswerHeader], h[gateway.RunHeader] = []string{t.AnswerID}, []string{t.Run}
 	ctx := r.Context()
-	t.patience.follow(1)
-	defer t.patience.follow(-1)
+	t.patience.addFollowers(1)
+	defer t.patience.addFollowers(-1)
 	if f.name == formNo {
 		return c.tellWhole(w, r, t, f)
 	}
@@ -194,7 +194,7 @@ func (c *Chat) tell(w *httpx.Reply, r *httpx.Request, t *Turn, f form) error {
 	defer out.End()
 	to := f.teller(t, func() *ibid.Numbering { return c.numbers(ctx, t) }, out)
 	err := to.start()
-	from := t.follow()
+	from := t.newFollower()
 	var checked time.Time // when the token was last valid: the answer may have begun long after it was asked for
 	for ended := false; err == nil && !ended; {
 		var n *news

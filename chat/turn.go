@@ -358,8 +358,8 @@ type follower struct {
 	answered, late              bool
 }
 
-// follow returns a follower at the beginning.
-func (t *Turn) follow() *follower {
+// newFollower returns a follower at the beginning.
+func (t *Turn) newFollower() *follower {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return &follower{t: t, rewrites: len(t.rewrites)}

@@ -60,18 +60,18 @@ func TestFollowers(t *testing.T) {
 		for i := range 60 {
 			turn.event(randomEvent(r, &turn.draft, i))
 			if r.IntN(10) == 0 {
-				followers, all = append(followers, turn.follow()), append(all, &seen{marks: map[string]ibid.Event{}})
+				followers, all = append(followers, turn.newFollower()), append(all, &seen{marks: map[string]ibid.Event{}})
 			}
 			for k, f := range followers {
 				if n, _ := f.collect(); r.IntN(3) == 0 && n != nil {
 					all[k].take(t, n)
 				} else if n != nil { // it did not listen: give it back
-					followers[k] = turn.follow()
+					followers[k] = turn.newFollower()
 					all[k] = &seen{marks: map[string]ibid.Event{}}
 				}
 			}
 		}
-		followers, all = append(followers, turn.follow()), append(all, &seen{marks: map[string]ibid.Event{}})
+		followers, all = append(followers, turn.newFollower()), append(all, &seen{marks: map[string]ibid.Event{}})
 		turn.update(func() { turn.answer, turn.ended = &ibid.Answer{}, true })
 		want := map[string]ibid.Event{}
 		for i := range turn.marks.list {
@@ -122,7 +122,7 @@ func randomEvent(r *rand.Rand, d *draft, i int) ibid.Event {
 func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turn := &Turn{}
-		f := turn.follow()
+		f := turn.newFollower()
 		begun := time.Now()
 		n, err := f.next(t.Context())
 		if err != nil || !n.idle || time.Since(begun) != pingEvery {
@@ -151,15 +151,15 @@ func TestPatience(t *testing.T) {
 		p := newPatience(MaxSilence, func() { ended <- time.Since(begun) })
 		time.Sleep(MaxSilence - time.Second) // in a bubble
 		p.hear()
-		p.follow(1)
-		p.follow(-1)
+		p.addFollowers(1)
+		p.addFollowers(-1)
 		time.Sleep(MaxSilenceAlone + time.Second)
 		p.hear()
-		p.follow(-1)
+		p.addFollowers(-1)
 		if got, want := <-ended, MaxSilence+2*MaxSilenceAlone; got != want {
 			t.Errorf("ended after %v, want %v", got, want)
 		}
-		p.follow(-1)
+		p.addFollowers(-1)
 		p.stop()
 		left := newPatience(MaxSilence, func() { t.Error("what is over was ended") })
 		left.stop()

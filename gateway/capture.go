@@ -103,7 +103,7 @@ func (e *exchange) done(r tee.Result) {
 	}
 	e.hideKeys(r.Answer)
 	c := e.call(r.Answer, ended)
-	err := e.g.keep(c)
+	err := e.g.makeDurable(c)
 	waited := time.Since(e.started) - ended
 	if err == nil {
 		e.up.metrics.captured(r.Answer, waited)
@@ -116,14 +116,14 @@ func (e *exchange) done(r tee.Result) {
 		e.cited.answer = r.Answer
 	}
 	if err == nil {
-		e.ask(c)
+		e.offerLateCitations(c)
 	}
 	e.logAnswer(c, r, waited, err)
 }
 
-// ask hands an answer without citations to those who may find some: its provider, asked again, or else who compares it
-// with what the model was given.
-func (e *exchange) ask(c *store.Call) {
+// offerLateCitations hands an answer without citations to those who may find some: its provider, asked again, or else
+// who compares it with what the model was given.
+func (e *exchange) offerLateCitations(c *store.Call) {
 	job := watch.Job{Call: c, Provider: e.provider(), URL: e.up.URL, Format: e.route.Format, Request: e.body}
 	if e.stream && e.wantsBackfill() {
 		job.Keys = watch.Keys(e.in, e.provider())

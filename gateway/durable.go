@@ -17,12 +17,12 @@ import (
 func (g *Gateway) Keep(_ context.Context, c *store.Call) error {
 	c.Of, c.AnswerID = c.AnswerID, newAnswerID() // a later id is a later state: the journal may be read twice
 	c.Duration = time.Since(c.Started)           // its event is of now
-	return g.keep(c)
+	return g.makeDurable(c)
 }
 
-// keep makes an answer durable, as far as the mode of capture says. It returns within CaptureWait. The error says that
-// the answer is lost, or may be.
-func (g *Gateway) keep(c *store.Call) error {
+// makeDurable makes an answer durable, as far as the mode of capture says. It returns within CaptureWait. The error
+// says that the answer is lost, or may be.
+func (g *Gateway) makeDurable(c *store.Call) error {
 	record, err := c.Encode()
 	if err != nil {
 		g.metrics.failed(failedEncode)

@@ -87,7 +87,7 @@ func (c *tokenCache) list(ctx context.Context) ([]store.Token, error) {
 	case down:
 		return nil, errNoTokens()
 	}
-	v, err := c.ask(ctx, "", func(ctx context.Context) (any, error) {
+	v, err := c.askStore(ctx, "", func(ctx context.Context) (any, error) {
 		asked := time.Now()
 		tokens, err := c.store.Tokens(ctx)
 		if err != nil {
@@ -147,7 +147,7 @@ func (c *tokenCache) find(ctx context.Context, secret string, sum [sha256.Size]b
 		return nil, errNoTokens()
 	}
 	asked := time.Now()
-	v, err := c.ask(ctx, string(sum[:]), func(ctx context.Context) (any, error) {
+	v, err := c.askStore(ctx, string(sum[:]), func(ctx context.Context) (any, error) {
 		token, err := c.store.TokenBySecret(ctx, secret)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, nil
@@ -194,8 +194,8 @@ func makeRoom[V any](m map[[sha256.Size]byte]V, limit int) {
 	}
 }
 
-// ask asks the store, once for all who want to know the same, and remembers whether it answered.
-func (c *tokenCache) ask(ctx context.Context, what string, question func(context.Context) (any, error)) (any, error) {
+// askStore asks the store, once for all who want to know the same, and remembers whether it answered.
+func (c *tokenCache) askStore(ctx context.Context, what string, question func(context.Context) (any, error)) (any, error) {
 	v, err, _ := c.asking.Do(what, func() (any, error) {
 		// Who asks may leave while others wait for the same answer.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askFor)

@@ -122,7 +122,7 @@ func (ix *indexer) step(ctx context.Context) error {
 	}
 	g := ix.g
 	g.oldest.Store(ix.oldest().UnixNano())
-	if err := ix.put(ctx, ix.batch); err != nil {
+	if err := ix.storeItems(ctx, ix.batch); err != nil {
 		return err
 	}
 	last := ix.batch[len(ix.batch)-1]
@@ -230,8 +230,8 @@ func (g *Gateway) item(p journal.Position, record []byte) indexItem {
 	return indexItem{at: p, record: record, call: c}
 }
 
-// put stores items, those that can be, and sets the others aside. The error is ctx's; then some may be done.
-func (ix *indexer) put(ctx context.Context, items []indexItem) error {
+// storeItems stores items, those that can be, and sets the others aside. The error is ctx's; then some may be done.
+func (ix *indexer) storeItems(ctx context.Context, items []indexItem) error {
 	ix.calls = ix.calls[:0]
 	for i := range items {
 		item := &items[i]
@@ -261,10 +261,10 @@ func (ix *indexer) put(ctx context.Context, items []indexItem) error {
 		return ix.setAside(ctx, &items[0], err)
 	}
 	half := len(items) / 2
-	if err := ix.put(ctx, items[:half]); err != nil {
+	if err := ix.storeItems(ctx, items[:half]); err != nil {
 		return err
 	}
-	return ix.put(ctx, items[half:])
+	return ix.storeItems(ctx, items[half:])
 }
 
 // try puts calls until it works, or fails for good.

@@ -38,7 +38,7 @@ func claimSpan(a *ibid.Answer, c *ibid.Citation) (stretch, bool) {
 // stretch is a span of a text that has it.
 type stretch ibid.Span
 
-func (s stretch) of(text string) string { return text[s.Start:s.End] }
+func (s stretch) textIn(text string) string { return text[s.Start:s.End] }
 
 // findClaims lists the claims of the answer in the order of the text, each with what its citations say.
 func (w *building) findClaims() {
@@ -370,7 +370,7 @@ func (p *Pinner) Pin(
 		}
 	}
 	claim, _ := claimSpan(a, c)
-	pin := &pin{ClaimSource: s.claimSource(), source: s, quote: ref.Quote, claim: snapshot.Normalize(claim.of(a.Text))}
+	pin := &pin{ClaimSource: s.claimSource(), source: s, quote: ref.Quote, claim: snapshot.Normalize(claim.textIn(a.Text))}
 	if err := inferAll(ctx, &support.Finder{Checker: p.Checker, Texts: p.Texts}, pin.findQuote()); err != nil {
 		return ClaimSource{}, fmt.Errorf("pinning a citation: %w", err)
 	}

@@ -349,12 +349,12 @@ func (c *checker) ways(chain []Step) {
 	for i := range chain {
 		order[i] = i
 		for _, source := range chain[i].Sources {
-			note(c.with, source, i)
-			note(c.withURL, source, i)
+			noteStep(c.with, source, i)
+			noteStep(c.withURL, source, i)
 			if of := c.source[source]; of != nil {
-				note(c.withURL, of.URL, i)
-				note(c.withURL, of.OriginalURL, i)
-				note(c.withURL, of.FinalURL, i)
+				noteStep(c.withURL, of.URL, i)
+				noteStep(c.withURL, of.OriginalURL, i)
+				noteStep(c.withURL, of.FinalURL, i)
 			}
 		}
 	}
@@ -390,8 +390,8 @@ func (c *checker) reached(path string, claim *Claim) (reached steps, whole bool)
 	return reached, whole
 }
 
-// note notes that the step at i has a source of that name.
-func note(with map[string][]int, name string, i int) {
+// noteStep notes that the step at i has a source of that name.
+func noteStep(with map[string][]int, name string, i int) {
 	if have := with[name]; len(have) == 0 || have[len(have)-1] != i {
 		with[name] = append(have, i)
 	}

@@ -343,7 +343,7 @@ func readLinks(value string) ([]Announcement, error) {
 	r := &linkReader{rest: value}
 	var list []Announcement
 	for {
-		for r.take(",") {
+		for r.accept(",") {
 		}
 		if r.rest == "" {
 			return list, nil
@@ -361,8 +361,8 @@ func readLinks(value string) ([]Announcement, error) {
 
 func (r *linkReader) space() { r.rest = strings.TrimLeft(r.rest, " \t") }
 
-// take takes what stands next, after white space and before it.
-func (r *linkReader) take(what string) bool {
+// accept takes what stands next, after white space and before it.
+func (r *linkReader) accept(what string) bool {
 	r.space()
 	rest, found := strings.CutPrefix(r.rest, what)
 	if found {
@@ -374,7 +374,7 @@ func (r *linkReader) take(what string) bool {
 
 func (r *linkReader) member() (Announcement, error) {
 	var a Announcement
-	if !r.take("<") {
+	if !r.accept("<") {
 		return a, errors.New("a member does not begin with <")
 	}
 	target, rest, closed := strings.Cut(r.rest, ">")
@@ -386,7 +386,7 @@ func (r *linkReader) member() (Announcement, error) {
 		a.URL = target
 	}
 	seen := make(map[string]bool)
-	for r.take(";") {
+	for r.accept(";") {
 		if r.rest == "" || r.rest[0] == ',' || r.rest[0] == ';' {
 			continue // RFC 8288 lets an empty parameter be
 		}
@@ -410,7 +410,7 @@ func (r *linkReader) param() (name, value string, err error) {
 	if name = strings.ToLower(r.token()); name == "" {
 		return "", "", errors.New("a parameter has no name")
 	}
-	if !r.take("=") {
+	if !r.accept("=") {
 		return name, "", nil
 	}
 	if !strings.HasPrefix(r.rest, `"`) {

@@ -187,7 +187,7 @@ func (w *response) success() bool { return w.status >= 200 && w.status < 300 }
 
 // Write implements http.ResponseWriter.
 func (w *response) Write(b []byte) (int, error) {
-	if err := w.begin(w.held.Len()+len(b) > w.limit); err != nil {
+	if err := w.startBody(w.held.Len()+len(b) > w.limit); err != nil {
 		return 0, err
 	}
 	if !w.streamed && !w.over {
@@ -199,8 +199,8 @@ func (w *response) Write(b []byte) (int, error) {
 	return w.ResponseWriter.Write(b)
 }
 
-// begin makes sure that there is a status, and that the body is on its way if it may not be held any more.
-func (w *response) begin(letGo bool) error {
+// startBody makes sure that there is a status, and that the body is on its way if it may not be held any more.
+func (w *response) startBody(letGo bool) error {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
@@ -212,7 +212,7 @@ func (w *response) begin(letGo bool) error {
 
 // FlushError is what http.ResponseController calls.
 func (w *response) FlushError() error {
-	if err := w.begin(true); err != nil {
+	if err := w.startBody(true); err != nil {
 		return err
 	}
 	return http.NewResponseController(w.ResponseWriter).Flush()

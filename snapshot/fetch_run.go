@@ -36,7 +36,7 @@ func (f *Fetcher) run(ctx context.Context, j *job, t *target) (s *Snapshot, ferr
 	for n := range retries + 1 {
 		s, ferr = f.try(ctx, j, t, prior)
 		if ferr == nil {
-			f.keep(ctx, j, s)
+			f.keepCopy(ctx, j, s)
 			return s, nil
 		}
 		if ferr.URL != j.URL {
@@ -69,8 +69,8 @@ func (f *Fetcher) prior(ctx context.Context, j *job) *Snapshot {
 	return s
 }
 
-// keep keeps what was read. That it cannot be kept does not make it unread.
-func (f *Fetcher) keep(ctx context.Context, j *job, s *Snapshot) {
+// keepCopy keeps what was read. That it cannot be kept does not make it unread.
+func (f *Fetcher) keepCopy(ctx context.Context, j *job, s *Snapshot) {
 	if j.Copies == nil || j.purpose != forDocument || s.Status != http.StatusOK {
 		return
 	}

@@ -116,7 +116,7 @@ func (w *htmlWalk) enter(n *html.Node) bool {
 	if blockElements[n.DataAtom] {
 		k := w.kindOf(n.DataAtom)
 		w.kinds = append(w.kinds, k)
-		w.begin(k.kind, k.level, 0)
+		w.beginBlock(k.kind, k.level, 0)
 	}
 	return true
 }
@@ -127,7 +127,7 @@ func (w *htmlWalk) leave(n *html.Node) {
 	}
 	w.kinds = w.kinds[:len(w.kinds)-1]
 	k := w.kinds[len(w.kinds)-1]
-	w.begin(k.kind, k.level, 0)
+	w.beginBlock(k.kind, k.level, 0)
 }
 
 // kindOf returns what the text in a block element is: of an element that says nothing, what it is around it.

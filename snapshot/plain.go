@@ -22,7 +22,7 @@ func readPlain(t *Text, b []byte, params map[string]string) error {
 	text := string(b)
 	s := stream{}
 	for _, block := range blocks(text, dialectOf(t.MediaType)) {
-		s.begin(block.Kind, block.Level, 0)
+		s.beginBlock(block.Kind, block.Level, 0)
 		s.raw = append(s.raw, text[block.Span.Start:block.Span.End]...)
 	}
 	s.finish(t)
@@ -82,15 +82,15 @@ func (c *blockCutter) line(line string, at int) {
 	words := strings.TrimSpace(line)
 	switch {
 	case c.dialect == rows:
-		c.begin(Cell, 0, at)
+		c.beginBlock(Cell, 0, at)
 	case c.dialect == markdown:
 		c.markdownLine(line, words, at)
 	case words == "":
 		c.end(at)
 	case !c.inside && c.dialect == code:
-		c.begin(Code, 0, at)
+		c.beginBlock(Code, 0, at)
 	case !c.inside:
-		c.begin(Paragraph, 0, at)
+		c.beginBlock(Paragraph, 0, at)
 	}
 	c.last = words
 }
@@ -100,7 +100,7 @@ func (c *blockCutter) markdownLine(line, words string, at int) {
 	switch {
 	case at == 0 && words == "---":
 		c.front = true
-		c.begin(Code, 0, at)
+		c.beginBlock(Code, 0, at)
 	case c.front:
 		if words == "---" || words == "..." {
 			c.front = false
@@ -111,26 +111,26 @@ func (c *blockCutter) markdownLine(line, words string, at int) {
 			c.end(at + len(line))
 		}
 	case words != "" && words[0] != '>' && c.fence.Line(words):
-		c.begin(Code, 0, at)
+		c.beginBlock(Code, 0, at)
 	case words == "":
 		c.end(at)
 	case md.HeadingLevel(words) > 0:
-		c.begin(Heading, md.HeadingLevel(words), at)
+		c.beginBlock(Heading, md.HeadingLevel(words), at)
 		c.end(at + len(line))
 	case c.inside && c.open.Kind == Paragraph && isUnderline(words) &&
 		c.open.Span.Start+len(c.last) >= at-len(c.last)-2:
 		c.open.Kind, c.open.Level = Heading, 1+strings.Count(words[:1], "-")
 		c.end(at + len(line))
 	case strings.HasPrefix(words[md.ItemMark(words):], " "): // words begins with none: it has a mark
-		c.begin(Item, 0, at)
+		c.beginBlock(Item, 0, at)
 	case strings.HasPrefix(words, "|"):
-		c.begin(Cell, 0, at)
+		c.beginBlock(Cell, 0, at)
 	case !c.inside:
-		c.begin(Paragraph, 0, at)
+		c.beginBlock(Paragraph, 0, at)
 	}
 }
 
-func (c *blockCutter) begin(kind BlockKind, level, at int) {
+func (c *blockCutter) beginBlock(kind BlockKind, level, at int) {
 	c.end(at)
 	c.open, c.inside = Block{Span: ibid.Span{Start: at}, Kind: kind, Level: level}, true
 }

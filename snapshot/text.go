@@ -222,8 +222,8 @@ type mark struct {
 	page  int
 }
 
-// begin ends the block before and begins another.
-func (s *stream) begin(kind BlockKind, level, page int) {
+// beginBlock ends the block before and begins another.
+func (s *stream) beginBlock(kind BlockKind, level, page int) {
 	s.raw = append(s.raw, '\n')
 	m := mark{len(s.raw), kind, level, page}
 	if n := len(s.marks); n > 0 && s.marks[n-1].at+1 == m.at {
@@ -350,7 +350,7 @@ func readPDF(t *Text, b []byte, o *TextOptions) error {
 	s := stream{}
 	kinds := map[pdf.Kind]BlockKind{pdf.Plain: Paragraph, pdf.Heading: Heading, pdf.Item: Item}
 	for _, p := range d.Paragraphs {
-		s.begin(kinds[p.Kind], p.Level, p.Page)
+		s.beginBlock(kinds[p.Kind], p.Level, p.Page)
 		s.raw = append(s.raw, p.Text...)
 	}
 	s.finish(t)

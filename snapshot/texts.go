@@ -93,12 +93,12 @@ func (t *Texts) Of(s *Snapshot) (*Text, string, error) {
 
 	defer close(e.done)
 	e.text, e.hash, e.err = read()
-	t.keep(e)
+	t.addText(e)
 	return e.text, e.hash, e.err
 }
 
-// keep counts a text that was read, and forgets those that were not used for the longest time.
-func (t *Texts) keep(e *textEntry) {
+// addText counts a text that was read, and forgets those that were not used for the longest time.
+func (t *Texts) addText(e *textEntry) {
 	const overhead, perBlock = 512, 64
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -24,7 +24,7 @@ import (
 // metadata, with its hash and the addresses it was reached by. An error of w ends the file and is returned.
 func WriteWARC(w io.Writer, software string, list ...*Snapshot) error {
 	a := warc{w: w, zip: gzip.NewWriter(w)}
-	if err := a.begin(software); err != nil {
+	if err := a.writeInfo(software); err != nil {
 		return fmt.Errorf("writing the archive: %w", err)
 	}
 	for _, s := range list {
@@ -55,8 +55,8 @@ type record struct {
 	block       []byte
 }
 
-// begin writes the record that says what the file is.
-func (a *warc) begin(software string) (err error) {
+// writeInfo writes the record that says what the file is.
+func (a *warc) writeInfo(software string) (err error) {
 	about := []field{
 		{"software", software},
 		{"format", "WARC File Format 1.1"},

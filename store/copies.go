@@ -100,17 +100,17 @@ func (c tenantCopies) Latest(ctx context.Context, url string) (*snapshot.Snapsho
 func (c tenantCopies) Keep(ctx context.Context, s *snapshot.Snapshot) error {
 	octets, err := c.fresh(ctx, s)
 	if err == nil {
-		err = c.keep(ctx, s, octets)
+		err = c.insertCopy(ctx, s, octets)
 	}
 	if errors.Is(err, errExpired) {
-		err = c.keep(ctx, s, c.pack(s))
+		err = c.insertCopy(ctx, s, c.pack(s))
 	}
 	return about(err, "keeping a copy of %.200s", s.URL)
 }
 
-// keep stores s. Nil octets are those that are there already, unless they are not to be kept; if they are not there any
-// more, the error is errExpired.
-func (c tenantCopies) keep(ctx context.Context, s *snapshot.Snapshot, octets *packedOctets) error {
+// insertCopy stores s. Nil octets are those that are there already, unless they are not to be kept; if they are not
+// there any more, the error is errExpired.
+func (c tenantCopies) insertCopy(ctx context.Context, s *snapshot.Snapshot, octets *packedOctets) error {
 	return c.store.update(ctx, func(tx *transaction) error {
 		tenant, url, seen := lookup(c.tenant), lookup(s.URL), micros(s.FetchedAt)
 		if err := tx.alone(ctx, "versions", tenant, url); err != nil {

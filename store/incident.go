@@ -46,7 +46,7 @@ func (s *Store) AddIncidents(
 	defer explain(&err, "storing incidents")
 	err = s.update(ctx, func(tx *transaction) error {
 		w := &incidentWriter{tx: tx, tenant: lookup(tenant)}
-		if err := w.begin(ctx); err != nil {
+		if err := w.lockAndFindEnd(ctx); err != nil {
 			return err
 		}
 		for i := range list {
@@ -73,8 +73,8 @@ type incidentWriter struct {
 	events []Event
 }
 
-// begin keeps others from appending, and finds the end.
-func (w *incidentWriter) begin(ctx context.Context) error {
+// lockAndFindEnd keeps others from appending, and finds the end.
+func (w *incidentWriter) lockAndFindEnd(ctx context.Context) error {
 	if err := w.tx.alone(ctx, "incidents", w.tenant); err != nil {
 		return err
 	}

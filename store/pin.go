@@ -135,7 +135,7 @@ func (tx *transaction) insertPins(ctx context.Context, tenant, path string, pins
 	if len(pins) == 0 {
 		return answers, nil
 	}
-	next, err := tx.take(ctx, "calls_n", len(pins))
+	next, err := tx.nextNumbers(ctx, "calls_n", len(pins))
 	if err != nil {
 		return nil, err
 	}

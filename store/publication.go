@@ -355,7 +355,7 @@ func (s *Store) KeepPublication(ctx context.Context, p *Publication, signed *man
 		if row.digest == "" && (row.state != statePending || row.due != p.claim) {
 			return refuse(ErrConflict, "what it is of was deleted in part, or somebody else builds it")
 		}
-		if err := tx.keep(ctx, row, signed); err != nil {
+		if err := tx.insertPublication(ctx, row, signed); err != nil {
 			return err
 		}
 		if row.changes != p.changes {
@@ -398,13 +398,13 @@ func (s *Store) KeepManifest(ctx context.Context, path string, signed *manifest.
 		if err != nil {
 			return err
 		}
-		return tx.keep(ctx, row, signed)
+		return tx.insertPublication(ctx, row, signed)
 	})
 	return about(err, "keeping manifest %s", path)
 }
 
-// keep stores what is served under the path of row.
-func (tx *transaction) keep(ctx context.Context, row *published, signed *manifest.Signed) error {
+// insertPublication stores what is served under the path of row.
+func (tx *transaction) insertPublication(ctx context.Context, row *published, signed *manifest.Signed) error {
 	sum := signed.Digest()
 	digest := hex.EncodeToString(sum[:])
 	switch {

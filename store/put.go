@@ -42,7 +42,7 @@ func (s *Store) Put(ctx context.Context, calls []*Call) error {
 	}
 	err := s.name(ctx, rows)
 	if err == nil {
-		err = s.update(ctx, func(tx *transaction) error { return tx.put(ctx, rows) })
+		err = s.update(ctx, func(tx *transaction) error { return tx.putRows(ctx, rows) })
 	}
 	return about(err, "storing %d answers", len(calls))
 }
@@ -62,8 +62,8 @@ func (s *Store) name(ctx context.Context, rows []*row) error {
 	return nil
 }
 
-// put stores rows. A later state may be of an answer that is before it in the same batch.
-func (tx *transaction) put(ctx context.Context, rows []*row) error {
+// putRows stores rows. A later state may be of an answer that is before it in the same batch.
+func (tx *transaction) putRows(ctx context.Context, rows []*row) error {
 	known, err := tx.known(ctx, rows)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (tx *transaction) insertRows(ctx context.Context, rows []*row) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	next, err := tx.take(ctx, "calls_n", len(rows))
+	next, err := tx.nextNumbers(ctx, "calls_n", len(rows))
 	if err != nil {
 		return err
 	}
@@ -129,15 +129,15 @@ func (tx *transaction) insertRows(ctx context.Context, rows []*row) error {
 
 // insertNumbered adds a row whose first column is the next number of calls.n.
 func (tx *transaction) insertNumbered(ctx context.Context, table, columns string, values ...any) error {
-	n, err := tx.take(ctx, "calls_n", 1)
+	n, err := tx.nextNumbers(ctx, "calls_n", 1)
 	if err != nil {
 		return err
 	}
 	return tx.insert(ctx, table, "n, "+columns, append([]any{n[0]}, values...)...)
 }
 
-// take takes the next n numbers of a counter.
-func (tx *transaction) take(ctx context.Context, counter string, n int) ([]int64, error) {
+// nextNumbers takes the next n numbers of a counter.
+func (tx *transaction) nextNumbers(ctx context.Context, counter string, n int) ([]int64, error) {
 	if tx.postgres {
 		const query = "SELECT nextval($1::regclass) FROM generate_series(1, $2)"
 		return collect(ctx, tx, scanNumber, query, counter, n)
@@ -201,7 +201,7 @@ func (tx *transaction) addEvents(ctx context.Context, events []Event) error {
 		return nil
 	}
 	// Counted while their runs are locked, so that the events of a run are in order by id too.
-	ids, err := tx.take(ctx, "events_id", len(events))
+	ids, err := tx.nextNumbers(ctx, "events_id", len(events))
 	if err != nil {
 		return err
 	}
@@ -404,7 +404,7 @@ func (tx *transaction) refetch(ctx context.Context, r *row) error {
 	if err != nil {
 		return err
 	}
-	next, err := tx.take(ctx, "calls_n", 1)
+	next, err := tx.nextNumbers(ctx, "calls_n", 1)
 	if err != nil {
 		return err
 	}

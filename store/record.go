@@ -227,7 +227,7 @@ func (w *recorder) step(s *trail.Step, i int) error {
 		old = &record{id: id, started: cmp.Or(knownMicros(s.Started), w.now)}
 	}
 	isNew := old.text == ""
-	changed, err := w.put(old, name, text, int64(named.Number))
+	changed, err := w.setRecord(old, name, text, int64(named.Number))
 	if err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (w *recorder) step(s *trail.Step, i int) error {
 		return nil
 	}
 	w.seen(s.Started, s.Started.Add(s.Duration))
-	return w.tell(EventStep, newStepEvent(&named, !isNew))
+	return w.addEvent(EventStep, newStepEvent(&named, !isNew))
 }
 
 // find returns what is stored of a step, and completes its identity; nil: nothing is.
@@ -261,8 +261,8 @@ func (w *recorder) find(s *trail.Step, name string) (*record, error) {
 	return byID, nil
 }
 
-// put gives a record a text and a number, and reports whether that is new. Name says what it is, for people.
-func (w *recorder) put(r *record, name, text string, number int64) (changed bool, err error) {
+// setRecord gives a record a text and a number, and reports whether that is new. Name says what it is, for people.
+func (w *recorder) setRecord(r *record, name, text string, number int64) (changed bool, err error) {
 	if len(text) > MaxRecord {
 		return false, refuse(
 			ErrLimit, "%s: %d bytes as JSON are more than the %d that it may have", name, len(text), MaxRecord,
@@ -360,7 +360,7 @@ func (w *recorder) head(r *Recording) error {
 		return err
 	}
 	isNew := old.text == ""
-	changed, err := w.put(old, "what is said of the run itself", text, 0)
+	changed, err := w.setRecord(old, "what is said of the run itself", text, 0)
 	if err != nil || !changed {
 		return err
 	}
@@ -375,7 +375,7 @@ func (w *recorder) head(r *Recording) error {
 		return nil
 	}
 	w.ended = true
-	return w.tell(EventFinish, &finishEvent{nullable(h.AnswerID), w.answered})
+	return w.addEvent(EventFinish, &finishEvent{nullable(h.AnswerID), w.answered})
 }
 
 // headRecord is a head as JSON.
@@ -536,7 +536,7 @@ func (w *recorder) load(ctx context.Context, r *Recording) error {
 // write stores what the recording has changed.
 func (w *recorder) write(ctx context.Context) error {
 	t := w.run
-	next, err := w.tx.take(ctx, "calls_n", len(w.fresh)+1)
+	next, err := w.tx.nextNumbers(ctx, "calls_n", len(w.fresh)+1)
 	if err != nil {
 		return err
 	}
@@ -669,8 +669,8 @@ func newStepEvent(s *trail.Step, replaced bool) *stepEvent {
 	return e
 }
 
-// tell writes down an event of the run.
-func (w *recorder) tell(kind string, data any) error {
+// addEvent writes down an event of the run.
+func (w *recorder) addEvent(kind string, data any) error {
 	b, err := json.Marshal(data)
 	if err != nil {
 		return err

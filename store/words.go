@@ -71,7 +71,7 @@ func (t *tokenizer) rune(r rune, text string) {
 		t.alone = t.size == 0
 		t.pair = append(t.pair, text...)
 		if !t.alone {
-			t.take(t.pair, false)
+			t.addWord(t.pair, false)
 		}
 		t.pair, t.size = append(t.pair[:0], text...), len(text)
 	case unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r):
@@ -99,7 +99,7 @@ func (t *tokenizer) end() {
 		t.word = t.word[:n]
 	}
 	if len(t.word) > 0 {
-		t.take(t.word, false)
+		t.addWord(t.word, false)
 	}
 	t.word = t.word[:0]
 }
@@ -121,13 +121,13 @@ func (t *tokenizer) fold() {
 // endRun ends a run of characters without spaces.
 func (t *tokenizer) endRun() {
 	if t.size > 0 && (!t.query || t.alone) {
-		t.take(t.pair, true)
+		t.addWord(t.pair, true)
 	}
 	t.pair, t.size = t.pair[:0], 0
 }
 
-// take hands a word on. In a query a single character out of a run stands for all pairs that begin with it.
-func (t *tokenizer) take(word []byte, single bool) {
+// addWord hands a word on. In a query a single character out of a run stands for all pairs that begin with it.
+func (t *tokenizer) addWord(word []byte, single bool) {
 	switch {
 	case t.query && len(t.asked) < maxQueryWords:
 		t.asked = append(t.asked, queryTerm{string(word), single})

@@ -78,7 +78,7 @@ func readNeutral(raw json.RawMessage) (tool neutralTool, neutral bool, err error
 
 // words returns the tool in the provider's words.
 func (t *neutralTool) words(provider string) (json.RawMessage, error) {
-	words := t.of(provider)
+	words := t.toolFor(provider)
 	if words == nil {
 		return nil, t.nobody(provider)
 	}
@@ -88,9 +88,9 @@ func (t *neutralTool) words(provider string) (json.RawMessage, error) {
 	return wire.Encode(words)
 }
 
-// of returns the tool as the provider calls it; nil: it has none. OpenRouter's is its own, beside those of the models.
-// What Mistral searches are libraries, and what xAI does are collections.
-func (t *neutralTool) of(provider string) any {
+// toolFor returns the tool as the provider calls it; nil: it has none. OpenRouter's is its own, beside those of the
+// models. What Mistral searches are libraries, and what xAI does are collections.
+func (t *neutralTool) toolFor(provider string) any {
 	switch t.kind + " " + provider {
 	case "web_search gemini":
 		return geminiTool{Web: &struct{}{}}
@@ -137,7 +137,7 @@ func (t *neutralTool) wrongFilter(provider string) string {
 func (t *neutralTool) nobody(provider string) error {
 	var have []string
 	for _, p := range Providers() {
-		if t.of(p.Name) != nil {
+		if t.toolFor(p.Name) != nil {
 			have = append(have, p.Name)
 		}
 	}

@@ -36,7 +36,7 @@ func (s *Splitter) stepAWS(p []byte) int {
 	m := &s.aws
 	switch {
 	case m.corrupt:
-		s.keep(p[:min(len(p), max(s.limit(), preludeLen)-len(s.buf))]) // the prelude may be in buf already
+		s.appendToBuffer(p[:min(len(p), max(s.limit(), preludeLen)-len(s.buf))]) // the prelude may be in buf already
 		return len(p)
 	case m.skip > 0:
 		n := min(int64(len(p)), m.skip)
@@ -50,7 +50,7 @@ func (s *Splitter) stepAWS(p []byte) int {
 		return n
 	}
 	n := min(len(p), m.size-len(s.buf))
-	s.keep(p[:n])
+	s.appendToBuffer(p[:n])
 	if len(s.buf) == m.size {
 		s.endMessage(s.buf)
 	}
@@ -66,7 +66,7 @@ func (s *Splitter) readPrelude(p []byte) int {
 	}
 	if len(s.buf) > 0 || len(p) < preludeLen {
 		n = min(len(p), preludeLen-len(s.buf))
-		s.keep(p[:n])
+		s.appendToBuffer(p[:n])
 		b = s.buf
 	}
 	if len(b) < preludeLen {

@@ -198,7 +198,7 @@ func (s *Splitter) hold(b []byte) {
 	case len(s.buf)+len(b) > s.limit():
 		s.tooLarge()
 	default:
-		s.keep(b)
+		s.appendToBuffer(b)
 	}
 }
 
@@ -208,9 +208,9 @@ func (s *Splitter) tooLarge() {
 	s.emit(Frame{Event: s.sse.name, Err: s.damage(ErrTooLarge)})
 }
 
-// keep appends b to buf. It is not append because that would double a buffer near the limit to far past it: what is
-// more than half the limit gets all of it.
-func (s *Splitter) keep(b []byte) {
+// appendToBuffer appends b to buf. It is not append because that would double a buffer near the limit to far past it:
+// what is more than half the limit gets all of it.
+func (s *Splitter) appendToBuffer(b []byte) {
 	if need := len(s.buf) + len(b); need > cap(s.buf) {
 		size, most := max(2*cap(s.buf), 1024), s.limit()+maxName+maxField+1 // see lineRoom
 		if size > most/2 {
@@ -280,7 +280,7 @@ func (s *Splitter) recognise(p []byte) {
 			s.base++
 			continue
 		}
-		s.keep(p[i : i+1])
+		s.appendToBuffer(p[i : i+1])
 		var kind Kind
 		if kind, lead = kindOf(s.buf); kind != Unknown {
 			held := s.buf

@@ -129,7 +129,7 @@ func (s *Splitter) holdLine(b []byte) {
 		e.open, e.from = true, len(s.buf)
 	}
 	most := e.from + s.lineRoom(e.from) + 1 // one byte more tells that it is longer
-	s.keep(b[:min(len(b), max(0, most-len(s.buf)))])
+	s.appendToBuffer(b[:min(len(b), max(0, most-len(s.buf)))])
 }
 
 // endHeldLine reads the line that was held. What is kept of it moves down in the same buffer.

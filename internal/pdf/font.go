@@ -268,7 +268,7 @@ func (f *file) readMap(s *stream) *charMap {
 		x := l.next()
 		op, isOp := x.(operator)
 		if !isOp {
-			if l.keep(x) {
+			if l.countValue(x) {
 				args = append(args, x)
 			}
 			continue

@@ -106,7 +106,7 @@ func (l *layout) write(text string) {
 	}
 	if l.hold(sizeOfText * len(text)) {
 		l.open.text = append(l.open.text, text...)
-		l.open.sides.note(l.open.text, text)
+		l.open.sides.noteGlyph(l.open.text, text)
 	}
 }
 
@@ -257,8 +257,8 @@ type sides struct {
 	visual int
 }
 
-// note notes a glyph that was appended to a line.
-func (s *sides) note(line []byte, glyph string) {
+// noteGlyph notes a glyph that was appended to a line.
+func (s *sides) noteGlyph(line []byte, glyph string) {
 	switch {
 	case glyph == "", s.ends == nil && !isFromRight(classOf(glyph)):
 		return

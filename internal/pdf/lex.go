@@ -45,8 +45,8 @@ type lexer struct {
 	took  int // bytes of memory that what was read takes, about
 }
 
-// keep counts a value, and reports whether there is room for it.
-func (l *lexer) keep(x any) bool {
+// countValue counts a value, and reports whether there is room for it.
+func (l *lexer) countValue(x any) bool {
 	l.took += sizeOfValue
 	switch x := x.(type) {
 	case byteString:
@@ -96,7 +96,7 @@ func (l *lexer) next() any { return l.object(0) }
 // value returns the next object, which may be a reference, and counts it.
 func (l *lexer) value() any {
 	x := l.next()
-	l.keep(x)
+	l.countValue(x)
 	num, ok := x.(float64)
 	if !ok {
 		return x
@@ -327,7 +327,7 @@ func (l *lexer) array(depth int) any {
 			}
 			continue
 		}
-		if l.keep(x) {
+		if l.countValue(x) {
 			items = append(items, x)
 		}
 	}
@@ -356,7 +356,7 @@ func (l *lexer) dict(depth int) any {
 		op, ok := x.(operator)
 		switch {
 		case !ok:
-			if l.keep(x) {
+			if l.countValue(x) {
 				items = append(items, x)
 			}
 			continue

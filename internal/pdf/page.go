@@ -85,7 +85,7 @@ func (r *interpreter) run(content []byte) {
 		x := l.next()
 		op, isOp := x.(operator)
 		if !isOp {
-			if l.keep(x) {
+			if l.countValue(x) {
 				r.args = append(r.args, x)
 			}
 			continue

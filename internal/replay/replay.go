@@ -76,7 +76,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	answer := s.reply(asked)
-	s.keep(answer)
+	s.rememberReply(answer)
 	s.write(w, r, f, answer)
 }
 
@@ -110,7 +110,7 @@ func (s *server) again(w http.ResponseWriter, r *http.Request, f *format, id str
 	s.write(w, r, f, &copied)
 }
 
-func (s *server) keep(answer *reply) {
+func (s *server) rememberReply(answer *reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.order) == maxKept {

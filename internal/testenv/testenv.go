@@ -80,14 +80,14 @@ func absent(tb testing.TB, what, reason string) {
 		tb.Fatalf("%s (IBID_REQUIRE=%s)", reason, what)
 	}
 	if name := os.Getenv("IBID_LEFT_OUT"); name != "" {
-		note(tb, name, what, reason)
+		noteLeftOut(tb, name, what, reason)
 	}
 	tb.Skip(reason)
 }
 
-// note appends a line about a test that is left out to the file name: what was missing, the test, and the reason.
-// `make test` and `make test-go` count them, because go test shows nothing of packages that pass.
-func note(tb testing.TB, name, what, reason string) {
+// noteLeftOut appends a line about a test that is left out to the file name: what was missing, the test, and the
+// reason. `make test` and `make test-go` count them, because go test shows nothing of packages that pass.
+func noteLeftOut(tb testing.TB, name, what, reason string) {
 	tb.Helper()
 	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {

@@ -70,8 +70,8 @@ type chunk struct {
 	ErrorText string `json:"errorText,omitempty"`
 }
 
-// put adds a frame to what is to be written.
-func (w *Writer) put(c *chunk) {
+// writeChunk adds a frame to what is to be written.
+func (w *Writer) writeChunk(c *chunk) {
 	w.buf.WriteString("data: ")
 	w.buf.Write(encode(c))
 	w.buf.WriteString("\n\n")
@@ -88,15 +88,15 @@ func (w *Writer) flush() error {
 
 // Start writes the beginning of the message, so that its reader sees that there is one.
 func (w *Writer) Start() error {
-	w.begin()
+	w.writeStart()
 	return w.flush()
 }
 
-func (w *Writer) begin() {
+func (w *Writer) writeStart() {
 	if !w.started {
 		w.started = true
-		w.put(&chunk{Part: Part{Type: "start"}, MessageID: w.MessageID})
-		w.put(&chunk{Part: Part{Type: "start-step"}})
+		w.writeChunk(&chunk{Part: Part{Type: "start"}, MessageID: w.MessageID})
+		w.writeChunk(&chunk{Part: Part{Type: "start-step"}})
 	}
 }
 
@@ -105,7 +105,7 @@ func (w *Writer) Event(ev ibid.Event) {
 	if ev.Candidate != 0 || w.ended {
 		return
 	}
-	w.begin()
+	w.writeStart()
 	switch ev.Kind {
 	case ibid.EventText:
 		w.addText(ev.Text)
@@ -138,7 +138,7 @@ func (w *Writer) addText(text string) {
 	if w.next != nil || len(w.parts) == 0 {
 		w.open()
 	}
-	w.put(&chunk{Part: Part{Type: "text-delta", ID: w.parts[len(w.parts)-1].id}, Delta: text})
+	w.writeChunk(&chunk{Part: Part{Type: "text-delta", ID: w.parts[len(w.parts)-1].id}, Delta: text})
 	w.text.WriteString(text)
 	w.parts[len(w.parts)-1].End = w.text.Len()
 }
@@ -152,7 +152,7 @@ func (w *Writer) open() {
 	p.Span = ibid.Span{Start: w.text.Len(), End: w.text.Len()}
 	w.next = nil
 	w.parts = append(w.parts, p)
-	w.put(&chunk{Part: Part{Type: "text-start", ID: p.id}})
+	w.writeChunk(&chunk{Part: Part{Type: "text-start", ID: p.id}})
 }
 
 func (w *Writer) addPart(ev *ibid.Event) {
@@ -220,7 +220,7 @@ func (w *Writer) pending() {
 func (w *Writer) numbering() *ibid.Numbering { return cmp.Or(w.Numbering, &w.own) }
 
 func (w *Writer) data(d *ibid.Document, status Status) {
-	w.put(&chunk{Part: dataPart(w.MessageID, d, status)})
+	w.writeChunk(&chunk{Part: dataPart(w.MessageID, d, status)})
 }
 
 // Answer ends the text and writes the rest of the answer: its sources, its citations. Where there were no events, it
@@ -229,7 +229,7 @@ func (w *Writer) Answer(a *ibid.Answer, status Status) error {
 	if w.ended {
 		return w.Late(a, status)
 	}
-	w.begin()
+	w.writeStart()
 	if w.text.Len() == 0 {
 		for _, run := range runs(a) {
 			w.next = &run
@@ -237,11 +237,11 @@ func (w *Writer) Answer(a *ibid.Answer, status Status) error {
 		}
 	}
 	shown, d := w.shown(a)
-	w.tell(d)
+	w.writeSources(d)
 	offsets := ibid.NewOffsets(shown.Text)
 	for i := range w.parts {
 		p := &w.parts[i]
-		w.put(&chunk{Part: Part{Type: "text-end", ID: p.id, ProviderMetadata: textMetadata(d, &p.Part, offsets)}})
+		w.writeChunk(&chunk{Part: Part{Type: "text-end", ID: p.id, ProviderMetadata: textMetadata(d, &p.Part, offsets)}})
 	}
 	w.ended = true
 	w.data(d, status)
@@ -254,13 +254,13 @@ func (w *Writer) Late(a *ibid.Answer, status Status) error {
 		return w.Answer(a, status)
 	}
 	_, d := w.shown(a)
-	w.tell(d)
+	w.writeSources(d)
 	w.data(d, status)
 	return w.flush()
 }
 
-// tell writes the sources that were not written yet.
-func (w *Writer) tell(d *ibid.Document) {
+// writeSources writes the sources that were not written yet.
+func (w *Writer) writeSources(d *ibid.Document) {
 	if w.told == nil {
 		w.told = map[string]bool{}
 	}
@@ -270,23 +270,23 @@ func (w *Writer) tell(d *ibid.Document) {
 			continue
 		}
 		w.told[p.SourceID] = true
-		w.put(&chunk{Part: p})
+		w.writeChunk(&chunk{Part: p})
 	}
 }
 
 // Fail ends the text and writes an error, which clients show in place of going on. The words are shown to the user.
 func (w *Writer) Fail(words string) error {
-	w.begin()
+	w.writeStart()
 	w.endTexts()
-	w.put(&chunk{Part: Part{Type: "error"}, ErrorText: cmp.Or(words, "the answer broke off")})
+	w.writeChunk(&chunk{Part: Part{Type: "error"}, ErrorText: cmp.Or(words, "the answer broke off")})
 	return w.flush()
 }
 
 // Abort ends the text and says that somebody ended the answer before it was whole.
 func (w *Writer) Abort() error {
-	w.begin()
+	w.writeStart()
 	w.endTexts()
-	w.put(&chunk{Part: Part{Type: "abort"}})
+	w.writeChunk(&chunk{Part: Part{Type: "abort"}})
 	return w.flush()
 }
 
@@ -294,7 +294,7 @@ func (w *Writer) endTexts() {
 	if !w.ended {
 		w.ended = true
 		for i := range w.parts {
-			w.put(&chunk{Part: Part{Type: "text-end", ID: w.parts[i].id}})
+			w.writeChunk(&chunk{Part: Part{Type: "text-end", ID: w.parts[i].id}})
 		}
 	}
 }
@@ -311,10 +311,10 @@ func (w *Writer) Close() error {
 		return w.err
 	}
 	w.closed = true
-	w.begin()
+	w.writeStart()
 	w.endTexts()
-	w.put(&chunk{Part: Part{Type: "finish-step"}})
-	w.put(&chunk{Part: Part{Type: "finish"}})
+	w.writeChunk(&chunk{Part: Part{Type: "finish-step"}})
+	w.writeChunk(&chunk{Part: Part{Type: "finish"}})
 	w.buf.WriteString("data: [DONE]\n\n")
 	return w.flush()
 }

@@ -47,7 +47,7 @@ func newAnthropic(c *Config) Parser {
 
 func looksAnthropic(s *shape) bool {
 	if inner := unwrapInvoke(s.doc); inner != nil {
-		s = look(nil, inner)
+		s = shapeOf(nil, inner)
 	}
 	switch s.kind {
 	case "message_start", "message_delta", "message_stop", "content_block_start", "content_block_delta",
@@ -162,7 +162,7 @@ func (g *givenSources) sayOnce(o *out, read func(request scan.Value) (documents,
 	g.documents = g.cfg.documents(requested, func(i int) string { return numbered("doc:", i) })
 	for _, list := range [][]Source{g.documents, g.results} {
 		for i := range list {
-			g.described.say(o, &list[i])
+			g.described.emitSource(o, &list[i])
 		}
 	}
 }
@@ -170,7 +170,7 @@ func (g *givenSources) sayOnce(o *out, read func(request scan.Value) (documents,
 // describedSources are the keys of the sources that were said.
 type describedSources map[string]bool
 
-func (d describedSources) say(o *out, s *Source) {
+func (d describedSources) emitSource(o *out, s *Source) {
 	s.ID = cmp.Or(s.ID, s.Key)
 	d[s.Key] = true
 	o.source(s)
@@ -239,7 +239,7 @@ func (p *anthropic) blockStart(i int, v scan.Value) {
 
 // textBlock says the text and the citations that a text block begins with.
 func (p *anthropic) textBlock(b *anthropicBlock, v scan.Value) {
-	p.say(Op{Kind: PartBegin, Part: b.part})
+	p.emitOp(Op{Kind: PartBegin, Part: b.part})
 	var list, text scan.Value
 	v.Read(scan.Fields{{"citations", &list}, {"text", &text}})
 	p.wantList("citations", list)
@@ -255,7 +255,7 @@ func (p *anthropic) blockStop(i int) {
 		return
 	}
 	if b.kind == "text" {
-		p.say(Op{Kind: PartEnd, Part: b.part})
+		p.emitOp(Op{Kind: PartEnd, Part: b.part})
 	}
 	if b.server != "" && len(b.input) > 0 {
 		p.searched(b.server, b.input)
@@ -465,7 +465,7 @@ func (p *anthropic) resultSource(v scan.Value) string {
 			p.issue(IssueDocumentIndex, s.Key, nil)
 		}
 		setAddress(&s, v.Get("source").Str())
-		p.described.say(&p.out, &s)
+		p.described.emitSource(&p.out, &s)
 	}
 	return s.Key
 }
@@ -487,7 +487,7 @@ func (p *anthropic) documentSource(v scan.Value) string {
 		p.issue(IssueDocumentIndex, s.Key, nil)
 	}
 	if !p.described[s.Key] {
-		p.described.say(&p.out, &s)
+		p.described.emitSource(&p.out, &s)
 	} else if s.Title != "" || s.GlobalID != "" {
 		p.source(&s)
 	}

@@ -106,18 +106,18 @@ func (p *converse) block(i int, name string, v, raw scan.Value) {
 	part := Part{Content: i}
 	switch name {
 	case "text":
-		p.say(Op{Kind: PartBegin, Part: part})
+		p.emitOp(Op{Kind: PartBegin, Part: part})
 		p.text(part, v)
-		p.say(Op{Kind: PartEnd, Part: part})
+		p.emitOp(Op{Kind: PartEnd, Part: part})
 	case "citationsContent":
-		p.say(Op{Kind: PartBegin, Part: part})
+		p.emitOp(Op{Kind: PartBegin, Part: part})
 		for citations := scan.Elements(v.Get("citations")); citations.Next(); {
 			p.citation(i, citations.Val)
 		}
 		for content := scan.Elements(v.Get("content")); content.Next(); {
 			p.text(part, content.Val.Get("text"))
 		}
-		p.say(Op{Kind: PartEnd, Part: part})
+		p.emitOp(Op{Kind: PartEnd, Part: part})
 	case "toolUse":
 		p.tool(v.Get("toolUseId").Str(), v.Get("name").Str())
 		p.query(v.Path("input", "query"))
@@ -145,7 +145,7 @@ func (p *converse) event(name string, v, doc scan.Value) bool {
 	case "contentBlockStop":
 		p.query(scan.Value(p.inputs[i]).Get("query"))
 		delete(p.inputs, i)
-		p.say(Op{Kind: PartEnd, Part: Part{Content: i}})
+		p.emitOp(Op{Kind: PartEnd, Part: Part{Content: i}})
 	case "messageStop":
 		p.stop(v.Get("stopReason"))
 		p.end()
@@ -166,7 +166,7 @@ func (p *converse) blockDelta(i int, delta scan.Value) {
 		case "text":
 			p.text(part, o.Val)
 		case "citation":
-			p.say(Op{Kind: PartBegin, Part: part})
+			p.emitOp(Op{Kind: PartBegin, Part: part})
 			p.citation(i, o.Val)
 		case "toolUse":
 			if s := o.Val.Get("input").Bytes(); len(p.inputs[i])+len(s) <= maxToolInput {
@@ -252,7 +252,7 @@ func (p *converse) listed(prefix string, index scan.Value, list []Source, citati
 	}
 	if !p.described[s.Key] {
 		setAddress(&s, citation.Get("source").Str())
-		p.described.say(&p.out, &s)
+		p.described.emitSource(&p.out, &s)
 	}
 	return s.Key
 }
@@ -380,7 +380,7 @@ func (p *bedrockRAG) chunk(v scan.Value) bool {
 	if err != nil {
 		return false
 	}
-	p.say(Op{Kind: Text, Text: text})
+	p.emitOp(Op{Kind: Text, Text: text})
 	for citations := scan.Elements(v.Path("attribution", "citations")); citations.Next(); {
 		p.citation(citations.Val)
 	}

@@ -219,7 +219,7 @@ func (p *chat) candidate(index int) *choice {
 	c.known = true
 	if !c.marked && len(p.numbers) > 0 {
 		c.marked = true
-		p.say(Op{Kind: MarkersOp, Part: Part{Candidate: index}, Markers: &Markers{Style: p.style, Refs: p.numbers}})
+		p.emitOp(Op{Kind: MarkersOp, Part: Part{Candidate: index}, Markers: &Markers{Style: p.style, Refs: p.numbers}})
 	}
 	return c
 }
@@ -463,8 +463,8 @@ func (p *chat) become(f flavour) {
 	}
 	p.flavour = f
 	if names := flavours[f]; names.provider != "" {
-		p.say(Op{Kind: Head, Name: HeadFormat, More: names.format})
-		p.say(Op{Kind: Head, Name: HeadProvider, More: names.provider})
+		p.emitOp(Op{Kind: Head, Name: HeadFormat, More: names.format})
+		p.emitOp(Op{Kind: Head, Name: HeadProvider, More: names.provider})
 	}
 }
 

@@ -68,7 +68,7 @@ func (p *cohere2) Parse(_ []byte, doc scan.Value) bool {
 	case "content-start":
 		p.contentStart(i, message.Get("content"))
 	case "content-end":
-		p.say(Op{Kind: PartEnd, Part: Part{Content: i}})
+		p.emitOp(Op{Kind: PartEnd, Part: Part{Content: i}})
 	case "citation-start":
 		if !ok {
 			i = p.cites
@@ -111,7 +111,7 @@ func (p *cohere2) body(doc scan.Value) bool {
 	}
 	for blocks := scan.Elements(content); blocks.Next(); i++ {
 		p.contentStart(i, blocks.Val)
-		p.say(Op{Kind: PartEnd, Part: Part{Content: i}})
+		p.emitOp(Op{Kind: PartEnd, Part: Part{Content: i}})
 	}
 	p.toolCalls(m.Get("tool_calls"))
 	list := m.Get("citations")

@@ -79,7 +79,7 @@ func isPlain(b []byte) bool {
 // final says the whole text of a part.
 func (o *out) final(p Part, v scan.Value) {
 	if v.IsString() {
-		o.say(Op{Kind: Final, Part: p, Text: o.unescape(v.Content()), Cut: v.Cut()})
+		o.emitOp(Op{Kind: Final, Part: p, Text: o.unescape(v.Content()), Cut: v.Cut()})
 	}
 }
 
@@ -91,14 +91,14 @@ func (o *out) unescape(content []byte) []byte {
 	return o.buf
 }
 
-func (o *out) say(op Op) {
+func (o *out) emitOp(op Op) {
 	o.op = op
 	o.emit(&o.op)
 }
 
 func (o *out) head(field string, v scan.Value) {
 	if s := v.Text(); s != "" {
-		o.say(Op{Kind: Head, Name: field, More: s})
+		o.emitOp(Op{Kind: Head, Name: field, More: s})
 	}
 }
 
@@ -114,26 +114,26 @@ func (o *out) source(s *Source) {
 	}
 	r := o.rooms()
 	r.src = *s
-	o.say(Op{Kind: SourceOp, Source: &r.src})
+	o.emitOp(Op{Kind: SourceOp, Source: &r.src})
 }
 
 func (o *out) cite(c *Cite) {
 	r := o.rooms()
 	r.at = *c
-	o.say(Op{Kind: CiteOp, Cite: &r.at})
+	o.emitOp(Op{Kind: CiteOp, Cite: &r.at})
 }
 
 func (o *out) query(v scan.Value) {
 	if s := v.Str(); s != "" {
-		o.say(Op{Kind: Query, Name: s})
+		o.emitOp(Op{Kind: Query, Name: s})
 	}
 }
-func (o *out) tool(id, name string) { o.say(Op{Kind: Tool, Name: id, More: name}) }
+func (o *out) tool(id, name string) { o.emitOp(Op{Kind: Tool, Name: id, More: name}) }
 func (o *out) finish(candidate int, r string) {
-	o.say(Op{Kind: Finish, Part: Part{Candidate: candidate}, Name: r})
+	o.emitOp(Op{Kind: Finish, Part: Part{Candidate: candidate}, Name: r})
 }
-func (o *out) end()                      { o.say(Op{Kind: End}) }
-func (o *out) fail(code, message string) { o.say(Op{Kind: Error, Name: code, More: message}) }
+func (o *out) end()                      { o.emitOp(Op{Kind: End}) }
+func (o *out) fail(code, message string) { o.emitOp(Op{Kind: Error, Name: code, More: message}) }
 
 // failure says the error that a document holds, which is one even where it says nothing of itself.
 func (o *out) failure(doc scan.Value) {
@@ -146,13 +146,13 @@ func (o *out) failure(doc scan.Value) {
 
 func (o *out) meta(name string, v scan.Value) {
 	if !v.IsNull() {
-		o.say(Op{Kind: Meta, Name: name, Raw: v})
+		o.emitOp(Op{Kind: Meta, Name: name, Raw: v})
 	}
 }
 
 // issue says that something was odd. The codes are listed in issue.go.
 func (o *out) issue(code, detail string, raw scan.Value) {
-	o.say(Op{Kind: Issue, Name: code, More: detail, Raw: raw})
+	o.emitOp(Op{Kind: Issue, Name: code, More: detail, Raw: raw})
 }
 
 // wantList says that v should be a list, if it is neither that nor missing.
@@ -280,8 +280,8 @@ func (s *citeSet) add(c *Cite, ref *Ref) string {
 	return held.Key
 }
 
-// say says those that changed.
-func (s *citeSet) say(o *out) {
+// emitTouched says those that changed.
+func (s *citeSet) emitTouched(o *out) {
 	for _, c := range s.touched {
 		c.touched = false
 		o.cite(&c.Cite)

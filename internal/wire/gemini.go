@@ -227,7 +227,7 @@ func (g *generate) candidate(i int, v scan.Value) digest {
 	c := g.at(i)
 	d := g.content(c, content)
 	g.keepGrounding(c, grounding)
-	c.keep(fieldURLs, urls.Get("urlMetadata"))
+	c.setField(fieldURLs, urls.Get("urlMetadata"))
 	c.keepRecitations(citations)
 	reason := finish.Text()
 	d.finished = reason != "" && reason != "FINISH_REASON_UNSPECIFIED" && reason != "0"
@@ -344,7 +344,7 @@ func (g *generate) checkEnd() {
 	g.endHere()
 }
 
-func (g *generate) endHere() { g.say(Op{Kind: End, Open: true}) }
+func (g *generate) endHere() { g.emitOp(Op{Kind: End, Open: true}) }
 
 func (g *generate) Close() {
 	for _, c := range g.order {
@@ -392,8 +392,8 @@ type saidChunk struct {
 	locator Locator
 }
 
-// keep stores a field if it says something. The value that was there may still be in use: it is not overwritten.
-func (gr *grounding) keep(f groundingField, v scan.Value) {
+// setField stores a field if it says something. The value that was there may still be in use: it is not overwritten.
+func (gr *grounding) setField(f groundingField, v scan.Value) {
 	if !blank(v) && !bytes.Equal(gr.fields[f], v) {
 		gr.fields[f] = bytes.Clone(v)
 		gr.unsaid = true
@@ -413,7 +413,7 @@ func (g *generate) keepGrounding(c *candidate, v scan.Value) {
 		f := slices.IndexFunc(groundingNames[:], func(name string) bool { return scan.IsName(o.Key, name) })
 		switch {
 		case f >= 0:
-			c.keep(groundingField(f), o.Val)
+			c.setField(groundingField(f), o.Val)
 		case !blank(o.Val): // retrievalMetadata, googleMapsWidgetContextToken, sourceFlaggingUris …
 			g.meta(c.prefix+string(o.Key), o.Val)
 		}
@@ -470,7 +470,7 @@ func (o *out) suggestions(once onceSet, html scan.Value) {
 	if b := html.Bytes(); len(b) > 0 && !once[string(b)] {
 		s := string(b)
 		once[s] = true
-		o.say(Op{Kind: Display, Name: searchSuggestions, More: s})
+		o.emitOp(Op{Kind: Display, Name: searchSuggestions, More: s})
 	}
 }
 
@@ -516,12 +516,12 @@ func (g *generate) cites(c *candidate) {
 		}
 		g.issue(IssueSourceless, cite.Key, a.Val)
 		if i < len(former) && former[i] {
-			g.say(Op{Kind: Withdraw, Name: cite.Key})
+			g.emitOp(Op{Kind: Withdraw, Name: cite.Key})
 		}
 	}
 	for i := len(c.supports); i < len(former); i++ {
 		if former[i] {
-			g.say(Op{Kind: Withdraw, Name: c.prefix + numbered("support:", i)})
+			g.emitOp(Op{Kind: Withdraw, Name: c.prefix + numbered("support:", i)})
 		}
 	}
 }

@@ -114,7 +114,8 @@ func TestSiteOf(t *testing.T) {
 	}
 }
 
-// The manifest counts every support and every recitation. Those that name no source at all are no citations here but issues.
+// The manifest counts every support and every recitation. Those that name no source at all are no citations here but
+// issues.
 func TestGenerateRecordings(t *testing.T) {
 	for _, r := range recordings(t, isGenerate) {
 		t.Run(r.path, func(t *testing.T) {
@@ -158,7 +159,7 @@ func TestGoogleDetect(t *testing.T) {
 		}
 	}
 	for _, doc := range []string{`{}`, `[]`, `null`, `{"type":"ping"}`, `{"error":{"code":400,"message":"x"}}`, `{"candidates":3}`, `{"answer":"text"}`, `{"response":{"id":"r"},"type":"response.created"}`, `{"summary":"s"}`} {
-		s := look(nil, scan.Value(doc))
+		s := shapeOf(nil, scan.Value(doc))
 		if looksGenerate(s) || looksInteractions(s) || looksVertexSearch(s) {
 			t.Errorf("%s is claimed", doc)
 		}

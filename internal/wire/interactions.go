@@ -143,7 +143,7 @@ func (p *interactions) failed(doc scan.Value) {
 // stop closes a part. What is not text has none.
 func (p *interactions) stop(part Part) {
 	if p.texts[part] {
-		p.say(Op{Kind: PartEnd, Part: part})
+		p.emitOp(Op{Kind: PartEnd, Part: part})
 	}
 }
 
@@ -319,7 +319,7 @@ func (p *interactions) annotations(part Part, list scan.Value) {
 	for a := scan.Elements(list); a.Next(); {
 		p.annotation(part, a.Val)
 	}
-	p.cites.say(&p.out)
+	p.cites.emitTouched(&p.out)
 }
 
 // seenSource is what an annotation may add to a source that was said before.

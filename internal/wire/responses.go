@@ -328,7 +328,7 @@ func (p *responses) endPart(part *outPart, hash uint64) {
 	part.whole = hash
 	if !part.ended && part.begun {
 		part.ended = true
-		p.say(Op{Kind: PartEnd, Part: part.Part})
+		p.emitOp(Op{Kind: PartEnd, Part: part.Part})
 	}
 }
 
@@ -346,7 +346,7 @@ func (p *responses) annotations(part *outPart, list scan.Value, done bool) {
 	}
 	for _, index := range slices.Sorted(maps.Keys(part.notes)) {
 		if index >= n {
-			p.say(Op{Kind: Withdraw, Name: noteKey(part.Part, index)})
+			p.emitOp(Op{Kind: Withdraw, Name: noteKey(part.Part, index)})
 			delete(part.notes, index)
 		}
 	}
@@ -603,14 +603,14 @@ func (p *responses) sender(model string, filters bool) {
 	switch {
 	case isGrok(model):
 		p.xai = true
-		p.say(Op{Kind: Head, Name: HeadFormat, More: "xai-responses"})
-		p.say(Op{Kind: Head, Name: HeadProvider, More: "xai"})
+		p.emitOp(Op{Kind: Head, Name: HeadFormat, More: "xai-responses"})
+		p.emitOp(Op{Kind: Head, Name: HeadProvider, More: "xai"})
 	case isDeepSeek(model):
-		p.say(Op{Kind: Head, Name: HeadProvider, More: "deepseek"})
+		p.emitOp(Op{Kind: Head, Name: HeadProvider, More: "deepseek"})
 	case isSonar(model):
-		p.say(Op{Kind: Head, Name: HeadProvider, More: "perplexity"})
+		p.emitOp(Op{Kind: Head, Name: HeadProvider, More: "perplexity"})
 	case filters:
-		p.say(Op{Kind: Head, Name: HeadProvider, More: "azure"})
+		p.emitOp(Op{Kind: Head, Name: HeadProvider, More: "azure"})
 	}
 }
 
@@ -852,7 +852,7 @@ func (p *responses) webSearch(item scan.Value) {
 // searched reads what Perplexity's agents searched for and found. Their text holds [n], which stands for the result
 // with the id n.
 func (p *responses) searched(v scan.Value) {
-	p.say(Op{Kind: Head, Name: HeadProvider, More: "perplexity"})
+	p.emitOp(Op{Kind: Head, Name: HeadProvider, More: "perplexity"})
 	p.sayQueries(v.Get("queries"))
 	known := len(p.results)
 	changed := false
@@ -874,7 +874,7 @@ func (p *responses) searched(v scan.Value) {
 		}
 	}
 	if changed || len(p.results) > known {
-		p.say(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: p.results}})
+		p.emitOp(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: p.results}})
 	}
 }
 

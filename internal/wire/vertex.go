@@ -193,14 +193,14 @@ func (p *vertexSearch) addMore(content []byte, final bool) {
 		text = text[same:]
 	case final && same > 0 && (same >= 16 || 2*same >= len(p.text)):
 		p.text = append(p.text[:0], text...)
-		p.say(Op{Kind: Final, Text: p.text})
+		p.emitOp(Op{Kind: Final, Text: p.text})
 		return
 	}
 	if len(text) == 0 {
 		return
 	}
 	p.text = append(p.text, text...)
-	p.say(Op{Kind: Text, Text: text})
+	p.emitOp(Op{Kind: Text, Text: text})
 }
 
 // references says the sources. A list that is not the former one grown gets other keys, since citations count places in
@@ -336,12 +336,12 @@ func (p *vertexSearch) citations(list, supports scan.Value, final bool) {
 	for a := scan.Elements(list); a.Next() && !a.Cut(); i++ {
 		p.citation(i, a.Val)
 	}
-	p.cites.say(&p.out)
+	p.cites.emitTouched(&p.out)
 	for _, key := range slices.Sorted(maps.Keys(former)) {
 		switch {
 		case p.latest[key]:
 		case final:
-			p.say(Op{Kind: Withdraw, Name: key})
+			p.emitOp(Op{Kind: Withdraw, Name: key})
 		default:
 			p.latest[key] = true
 		}
@@ -407,7 +407,7 @@ func (p *vertexSearch) summary(v, results scan.Value) {
 		p.citations(metadata.Get("citationMetadata").Get("citations"), nil, true)
 	} else {
 		if len(found) > 0 {
-			p.say(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: found}})
+			p.emitOp(Op{Kind: MarkersOp, Markers: &Markers{Style: bracketNumber, Refs: found}})
 		}
 		p.answerText(text, true)
 	}

@@ -88,7 +88,7 @@ func New(name string, c *Config) (Parser, error) {
 
 // Detect returns the format of a response's document, or "" where it could be of none or of any.
 func Detect(event []byte, doc scan.Value) string {
-	s := look(event, doc)
+	s := shapeOf(event, doc)
 	for i := range formats {
 		if formats[i].looks(s) {
 			return formats[i].name
@@ -113,7 +113,7 @@ type member struct {
 	val  scan.Value
 }
 
-func look(event []byte, doc scan.Value) *shape {
+func shapeOf(event []byte, doc scan.Value) *shape {
 	s := &shape{event: string(event), doc: doc}
 	s.members = s.room[:0]
 	for o := scan.Members(doc); o.Next() && len(s.members) < maxLooked; {
@@ -192,7 +192,7 @@ func Another(format, id string, event []byte, doc scan.Value) bool {
 	if next := responseID(doc); next != "" {
 		return next != id
 	}
-	s := look(event, doc)
+	s := shapeOf(event, doc)
 	if choices := scan.Elements(s.val("choices")); choices.Next() {
 		return choices.Val.Get("message").IsObject() && !choices.Val.Get("delta").IsObject()
 	}
