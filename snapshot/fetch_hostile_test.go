@@ -386,8 +386,8 @@ func TestFetchSlowAndLying(t *testing.T) {
 		"endless-1xx":       {"", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", time.Microsecond, "protocol"},
 		"stalled-body":      {ok + "Content-Length: 10\r\n\r\nabc", "", 0, "timeout"},
 		// As much as a server can promise within the limit, and more.
-		"lying-long":           {ok + "Content-Length: 8388608\r\n\r\nabc", "", 0, "timeout"},
-		"lying-too-long":       {ok + "Content-Length: 1099511627776\r\n\r\nabc", "", 0, "too-large"},
+		"lying-long":     {ok + "Content-Length: 8388608\r\n\r\nabc", "", 0, "timeout"},
+		"lying-too-long": {ok + "Content-Length: 1099511627776\r\n\r\nabc", "", 0, "too-large"},
 		// Without close, what is too much could be taken for the answer of the next call to this server.
 		"lying-short":          {ok + "Connection: close\r\nContent-Length: 3\r\n\r\nabcdef", "close", 0, ""},
 		"lying-twice":          {ok + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", "close", 0, "protocol"},
