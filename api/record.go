@@ -56,7 +56,8 @@ func (a *API) newRun(w *httpx.Reply, r *httpx.Request) error {
 			said.Finish = true // all of it was posted at once: it ended with its last step, where that is known
 			var ended time.Time
 			for i := range t.Steps {
-				if end := t.Steps[i].Started.Add(t.Steps[i].Duration); !t.Steps[i].Started.IsZero() && end.After(ended) {
+				s := &t.Steps[i]
+				if end := s.Started.Add(s.Duration); !s.Started.IsZero() && end.After(ended) {
 					ended = end
 				}
 			}

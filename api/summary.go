@@ -160,13 +160,14 @@ func (a *API) readRun(
 	return nil
 }
 
-// The relevance that people gave from and up to which it speaks for a source and against it; between them it says neither.
+// The relevance that people give counts as an up from one of these on, as a down up to the other, and not in between.
 const (
 	upFrom   = 0.6
 	downUpTo = 0.3
 )
 
-// knownOf returns what people said of the sources of a run. Of the same person on the same source and step the last word counts; of more than store.MaxLimit words, the last ones do.
+// knownOf returns what people said of the sources of a run. The last word of a person on a source and step counts; of
+// more than store.MaxLimit words in all, the last ones do.
 func (a *API) knownOf(ctx context.Context, tenant, run string) (map[string]support.QualityInput, error) {
 	said, err := a.store.Feedback(ctx, tenant, &store.FeedbackQuery{Run: run, Limit: store.MaxLimit})
 	if err != nil {

@@ -296,7 +296,10 @@ func missing(s *ClaimSource, path string) []Problem {
 		lacks(adviceOffset, "it has no excerpt_offset: where the source says so is not told")
 	}
 	if s.Excerpt == nil && s.ExcerptHash == "" {
-		lacks(adviceExcerpt, "it has neither excerpt nor excerpt_hash: once the source changes, nobody knows what it said")
+		lacks(
+			adviceExcerpt,
+			"it has neither excerpt nor excerpt_hash: once the source changes, nobody knows what it said",
+		)
 	}
 	return list
 }

@@ -505,8 +505,8 @@ func showReport(r *verify.Report, whole bool) *verified {
 	for i := range r.Claims {
 		c := &r.Claims[i]
 		claim := verifiedClaim{
-			c.ID, c.Text, c.Status, c.Counts, c.Finding, httpx.OrNull(c.Reason), append([]verify.Difference{}, c.Differs...),
-			[]verifiedSource{},
+			c.ID, c.Text, c.Status, c.Counts, c.Finding, httpx.OrNull(c.Reason),
+			append([]verify.Difference{}, c.Differs...), []verifiedSource{},
 		}
 		for k := range c.Sources {
 			s := &c.Sources[k]

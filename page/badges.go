@@ -33,7 +33,7 @@ const (
 	aboutQuote     subject = "quote"     // a citation's words in its source; the codes are statuses of verify
 	aboutSource    subject = "source"    // the same in a report, for what it says otherwise
 	aboutSupport   subject = "support"   // whether a source supports a claim; the codes are labels of support
-	aboutClaim     subject = "claim"     // a report's claim; the codes are its findings, the reasons not to check it, and verbatim
+	aboutClaim     subject = "claim"     // a report's claim; the codes: findings, reasons for none, and verbatim
 	aboutState     subject = "state"     // a whole report; the codes are states of verify
 	aboutSignature subject = "signature" // a manifest's signature
 )

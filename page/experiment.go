@@ -52,7 +52,8 @@ func (p *Page) experiments(_ context.Context, r *httpx.Request) (*view, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), compareFor+askStore)
 	defer cancel()
-	if err := p.addStrategies(ctx, r.Who.Tenant, body); err != nil { //nolint:contextcheck // it may take longer than ctx
+	err := p.addStrategies(ctx, r.Who.Tenant, body) //nolint:contextcheck // it may take longer than r.Context
+	if err != nil {
 		return nil, err
 	}
 	v := &view{Name: "experiments", Title: "Experiments", Body: body}

@@ -56,9 +56,9 @@ func manifestWords(address string) string {
 func incidentStatuses(chosen string) []choice {
 	all := []choice{{Value: "", Word: "anything"}}
 	for _, s := range []verify.Status{
-		verify.ClaimDoubtful, verify.ExcerptMissing, verify.ExcerptAltered, verify.ExcerptMismatch, verify.UnsupportedClaim,
-		verify.ManifestMutated, verify.ManifestInconsistent, verify.SignatureInvalid, verify.KeyRevoked,
-		verify.OutputMismatch, verify.Replayed, verify.ChainInvalid, verify.LevelNotMet,
+		verify.ClaimDoubtful, verify.ExcerptMissing, verify.ExcerptAltered, verify.ExcerptMismatch,
+		verify.UnsupportedClaim, verify.ManifestMutated, verify.ManifestInconsistent, verify.SignatureInvalid,
+		verify.KeyRevoked, verify.OutputMismatch, verify.Replayed, verify.ChainInvalid, verify.LevelNotMet,
 	} {
 		all = append(all, choice{Value: string(s), Word: words(string(s))})
 	}

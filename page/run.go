@@ -194,7 +194,8 @@ func (p *Page) run(_ context.Context, r *httpx.Request) (*view, error) {
 		Summary: s, ID: id, URL: runURL(id), Open: s.Run.Finished.IsZero() && isRecorded(s.Run),
 		at: map[int]int{}, docs: map[string]*documentView{},
 	}
-	if b.ratings, err = p.ratings(r.Context(), r.Who.Tenant, id); err != nil { //nolint:contextcheck // it may take longer than ctx
+	b.ratings, err = p.ratings(r.Context(), r.Who.Tenant, id) //nolint:contextcheck // it may take longer than ctx
+	if err != nil {
 		return nil, err
 	}
 	if b.Open {

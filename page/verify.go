@@ -169,7 +169,8 @@ func (v *reportView) Claimed() badge {
 	case n.Doubtful > 0:
 		return badge{badgeBad, n.String(), v.WhyClaims(), "doubtful"}
 	case n.NotChecked > 0:
-		return badge{badgeNone, n.String(), "Nobody can say whether what is not checked is supported: read it.", "not-checked"}
+		const hint = "Nobody can say whether what is not checked is supported: read it."
+		return badge{badgeNone, n.String(), hint, "not-checked"}
 	case n.Supported > 0:
 		return badge{badgeGood, n.String(), "The excerpts of the sources say what is claimed.", "supported"}
 	}

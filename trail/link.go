@@ -93,8 +93,8 @@ type Link struct {
 	Locator    *ibid.Locator
 	Excerpt    string
 	// Steps has the numbers of the steps that used the passage, or where none did of those that retrieved it: of these
-	// the ones that concluded the sentence, else the nearest before those, else all, 100 at most. Empty: only the answer
-	// names it.
+	// the ones that concluded the sentence, else the nearest before those, else all, 100 at most. Empty: only the
+	// answer names it.
 	Steps []int
 	// the numbers of the steps whose answers lead there, the final answer's side first; empty: it leads there itself
 	Via    []int
@@ -109,8 +109,8 @@ type Link struct {
 	// nothing differs, as far as the checker finds.
 	Differs string
 
-	source *Source
-	had    *had // nil: no step had it
+	source  *Source
+	holders *holders // nil: no step had it
 }
 
 // Text returns as much of the passage as is known: all of it, or the words that were quoted, or its excerpt. Empty:
@@ -136,10 +136,10 @@ func (r *Link) Text() string {
 func (t *Trail) Link(ctx context.Context, c support.Checker, o *LinkOptions) (*Links, error) {
 	l := newLinker(t, c, o)
 	l.links.Sentences = l.sentences(l.final.Text, l.origin)
-	l.cited(l.final, l.links.Sentences)
+	l.linkCitations(l.final, l.links.Sentences)
 	for i := range l.links.Sentences {
 		if s := &l.links.Sentences[i]; len(s.Passages) == 0 {
-			l.reportLost(i, l.marked(s, l.origin))
+			l.reportLost(i, l.linkMarks(s, l.origin))
 		}
 	}
 	if err := l.infer(ctx); err != nil {
@@ -157,16 +157,16 @@ type linker struct {
 	options  LinkOptions
 	checker  support.Checker
 	final    *ibid.Answer
-	origin   int              // the step that gave the final answer, else the only one with sources; -1: neither
-	last     int              // the last step whose answer is the final one; -1: none
-	byDoc    [][]int          // rows of each document
-	passages []*had           // who had each passage
-	lost     int              // marks that lead nowhere
-	had      []*had           // by row: who had its passage
-	bySaid   map[string]int   // what marks call a document; -1: more than one
-	before   [][]int          // the graph
-	byNumber map[int]int      // the last step of each number
-	own      map[int]*ownWork // by step
+	origin   int            // the step that gave the final answer, else the only one with sources; -1: neither
+	last     int            // the last step whose answer is the final one; -1: none
+	byDoc    [][]int        // rows of each document
+	passages []*holders     // of each passage
+	lost     int            // marks that lead nowhere
+	holders  []*holders     // by row: those of its passage
+	bySaid   map[string]int // what marks call a document; -1: more than one
+	before   [][]int        // the graph
+	byNumber map[int]int    // the last step of each number
+	bases    map[int]*basis // by step
 	feeders  map[int]map[int]int
 	words    *support.Corpus // of the questions and the answers of the steps; nil: not needed yet
 }
@@ -178,7 +178,7 @@ func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
 		links:     &Links{},
 		checker:   c,
 		final:     t.Final,
-		own:       map[int]*ownWork{},
+		bases:     map[int]*basis{},
 		feeders:   map[int]map[int]int{},
 		before:    t.Graph(),
 		byNumber:  t.lastByNumber(),
@@ -198,7 +198,7 @@ func newLinker(t *Trail, c support.Checker, o *LinkOptions) *linker {
 	if l.final == nil {
 		l.final = &ibid.Answer{Text: strings.ToValidUTF8(t.Answer, "\ufffd")}
 	}
-	l.byDoc, l.had = make([][]int, len(l.names)), make([]*had, len(l.rows))
+	l.byDoc, l.holders = make([][]int, len(l.names)), make([]*holders, len(l.rows))
 	known := newPassageIndex(len(l.rows))
 	for i := range l.rows {
 		n := l.rows[i].document
@@ -235,8 +235,8 @@ func (l *linker) findOrigin() int {
 	return only
 }
 
-// cited adds what the citations of an answer say of its sentences.
-func (l *linker) cited(a *ibid.Answer, sentences []Sentence) {
+// linkCitations adds what the citations of an answer say of its sentences.
+func (l *linker) linkCitations(a *ibid.Answer, sentences []Sentence) {
 	if len(a.Citations) == 0 {
 		return
 	}
@@ -250,7 +250,7 @@ func (l *linker) cited(a *ibid.Answer, sentences []Sentence) {
 		if !c.Placed() {
 			continue
 		}
-		for k := range covered(sentences, c) {
+		for k := range coveredSentences(sentences, c) {
 			for r := range c.Refs {
 				if source := sources[c.Refs[r].Source]; source != nil {
 					sentences[k].add(l.citedLink(c, &c.Refs[r], source))
@@ -260,8 +260,8 @@ func (l *linker) cited(a *ibid.Answer, sentences []Sentence) {
 	}
 }
 
-// covered yields the indices of the sentences that a citation stands for; a point, for the one that it closes.
-func covered(sentences []Sentence, c *ibid.Citation) iter.Seq[int] {
+// coveredSentences yields the indices of the sentences that a citation stands for; a point, for the one that it closes.
+func coveredSentences(sentences []Sentence, c *ibid.Citation) iter.Seq[int] {
 	span := c.Claim
 	if span.Len() <= 0 {
 		span = c.Span
@@ -334,116 +334,10 @@ func (l *linker) linkTo(n int, quote string) Link {
 // linkToRow returns a link to the passage of a row, with the steps that had this passage.
 func (l *linker) linkToRow(row int) Link {
 	r := &l.rows[row]
-	h := l.had[row]
+	h := l.holders[row]
 	return Link{
 		DocumentID: l.names[r.document], Title: h.title, ChunkIndex: r.ChunkIndex, Locator: r.Locator,
-		Excerpt: Excerpt(cmp.Or(r.Excerpt, r.Content), 0), source: r.Source, had: h,
-	}
-}
-
-// had says which steps had a passage: their indices, ascending.
-type had struct {
-	title           string
-	used, retrieved []int
-}
-
-func (h *had) steps() []int {
-	if len(h.used) > 0 {
-		return h.used
-	}
-	return h.retrieved
-}
-
-// nearest returns the steps that had the passage and that concluded a sentence, or else the nearest before those, with
-// how far before they are; -1 and all that had it: none of these.
-func (h *had) nearest(l *linker, concluded []int) (steps []int, distance int) {
-	distance = -1
-	for _, step := range h.steps() {
-		for _, c := range concluded {
-			d, ok := l.stepsBefore(c)[step]
-			if !ok || distance >= 0 && d > distance {
-				continue
-			}
-			if d != distance {
-				steps, distance = nil, d
-			}
-			steps = append(steps, step)
-		}
-	}
-	if distance < 0 {
-		return h.steps(), distance
-	}
-	return steps, distance
-}
-
-// maxFeeders is how many steps before one are looked at for who had a passage.
-const maxFeeders = 10_000
-
-// stepsBefore returns a step and those that it builds on, each with how many steps lie between.
-func (l *linker) stepsBefore(step int) map[int]int {
-	if known := l.feeders[step]; known != nil {
-		return known
-	}
-	far := map[int]int{step: 0}
-	for todo := []int{step}; len(todo) > 0 && len(far) < maxFeeders; todo = todo[1:] {
-		for _, b := range l.before[todo[0]] {
-			if _, ok := far[b]; !ok {
-				far[b] = far[todo[0]] + 1
-				todo = append(todo, b)
-			}
-		}
-	}
-	l.feeders[step] = far
-	return far
-}
-
-// closest returns, of several steps that had a passage of a sentence which no step's answer says, the one whose words
-// have the most in common with it; all of them where that does not tell.
-func (l *linker) closest(s *Sentence, steps []int) []int {
-	if len(steps) < 2 || l.options.NoInference {
-		return steps
-	}
-	if l.words == nil {
-		texts := make([]support.Passage, len(l.t.Steps))
-		for i := range texts {
-			texts[i].Text = l.t.Steps[i].Question + "\n" + l.t.Steps[i].Answer
-		}
-		l.words = support.NewCorpus(texts)
-	}
-	relevance := l.words.Relevance(s.Text)
-	best := slices.MaxFunc(steps, func(a, b int) int { return cmp.Compare(relevance[a], relevance[b]) })
-	for _, i := range steps {
-		if i != best && relevance[i] >= clearly*relevance[best] {
-			return steps
-		}
-	}
-	return []int{best}
-}
-
-// clearly is the share of the closest step's relevance from which on another one may be meant as well.
-const clearly = .95
-
-// notePassage notes which step had the passage of a row. Known has those of the rows before.
-func (l *linker) notePassage(row int, known *passageIndex) {
-	r := &l.rows[row]
-	name := l.names[r.document]
-	k, ok := known.find(name, r.Source)
-	if !ok {
-		k = len(l.passages)
-		known.add(name, r.Source)
-		l.passages = append(l.passages, &had{})
-	} else {
-		known.join(k, r.Source)
-	}
-	h := l.passages[k]
-	l.had[row] = h
-	h.title = cmp.Or(h.title, r.Title)
-	list := &h.retrieved
-	if r.counts() {
-		list = &h.used
-	}
-	if n := len(*list); n == 0 || (*list)[n-1] != r.step { // rows stand in the order of steps
-		*list = append(*list, r.step)
+		Excerpt: Excerpt(cmp.Or(r.Excerpt, r.Content), 0), source: r.Source, holders: h,
 	}
 }
 
@@ -460,7 +354,7 @@ func (s *Sentence) add(r Link) {
 	}
 }
 
-// finish counts, and tells the steps what they fed.
+// finish names the steps of all sentences, counts the sentences without sources and sets Step.Fed.
 func (l *linker) finish() {
 	for i := range l.t.Steps {
 		l.t.Steps[i].Fed = nil
@@ -489,63 +383,8 @@ func (l *linker) finish() {
 	}
 }
 
-// nameSteps names the steps of a sentence and of its passages.
-func (l *linker) nameSteps(s *Sentence) {
-	if len(s.concluded) == 0 && len(s.Steps) == 0 {
-		s.concluded = l.unsaid(s)
-	}
-	numbers := func(steps []int) (all []int) {
-		for _, i := range steps[:min(len(steps), maxNamed)] {
-			all = append(all, l.t.Steps[i].Number)
-		}
-		return distinct(all)
-	}
-	s.Steps = append(s.Steps, numbers(s.concluded)...)
-	for k := range s.Passages {
-		p := &s.Passages[k]
-		if p.had != nil {
-			steps, distance := p.had.nearest(l, s.concluded)
-			if distance < 0 {
-				steps = l.closest(s, steps)
-			}
-			p.Steps = numbers(steps)
-		}
-		if len(s.concluded) == 0 {
-			s.Steps = append(s.Steps, p.Steps...)
-		}
-		s.Steps = append(s.Steps, p.Via...)
-	}
-	s.Steps = distinct(s.Steps)
-}
-
-// unsaid returns the steps that concluded a sentence which no step's answer says before the final one: the step that gave
-// the final answer; or, where that had none of the passages itself, the closest of those that had one and answered.
-func (l *linker) unsaid(s *Sentence) []int {
-	var had []int
-	for k := range s.Passages {
-		if s.Passages[k].had == nil {
-			continue
-		}
-		for _, step := range s.Passages[k].had.steps() {
-			if step == l.last {
-				return []int{l.last}
-			}
-			if l.t.Steps[step].Answer != "" && !l.repeats(step) {
-				had = append(had, step)
-			}
-		}
-	}
-	switch {
-	case l.last < 0 || len(s.Passages) == 0:
-		return nil
-	case len(had) > 0:
-		return l.closest(s, distinct(had))
-	}
-	return []int{l.last}
-}
-
-// FinalID returns the id of the captured answer that is the final one: AnswerID, else that of the step's answer which is
-// Final itself, else of the last one of the same words. Empty: none is.
+// FinalID returns the id of the captured answer that is the final one: AnswerID, else that of the step's answer which
+// is Final itself, else of the last one of the same words. Empty: none is.
 func (t *Trail) FinalID() string {
 	if t.Final == nil || t.AnswerID != "" {
 		return t.AnswerID

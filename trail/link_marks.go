@@ -37,9 +37,9 @@ func (l *linker) nameMarks() {
 	}
 }
 
-// marked adds what the marks in a sentence name. A number counts the sources of the step at index origin; -1: it means
-// nothing. Lost are the numbers, of sources and of steps, that lead nowhere.
-func (l *linker) marked(s *Sentence, origin int) (lost []string) {
+// linkMarks adds what the marks in a sentence name. A number counts the sources of the step at index origin; -1: it
+// means nothing. Lost are the numbers, of sources and of steps, that lead nowhere.
+func (l *linker) linkMarks(s *Sentence, origin int) (lost []string) {
 	for _, mark := range marks(s.Text) {
 		n := -1
 		switch number, err := strconv.Atoi(strings.TrimPrefix(mark, "^")); {

@@ -21,7 +21,7 @@ type State string
 const (
 	Trusted      State = "trusted"      // valid, all of it was read, and the verifier's user trusts the signer
 	Valid        State = "valid"        // nothing failed, but the signer is not known as trusted, or nobody signed
-	Pending      State = "pending"      // nothing failed, but a manifest is not built yet, and that is all that is missing
+	Pending      State = "pending"      // nothing failed, and all that is missing is a manifest that is not built yet
 	Unverifiable State = "unverifiable" // nothing failed, but something that is claimed could not be looked at
 	Invalid      State = "invalid"      // something failed
 )

@@ -93,7 +93,7 @@ type comparison struct {
 	unchanged bool
 	text      *snapshot.Text
 	ready     *searched
-	claim     string        // for which the source is; empty: not known
+	claim     string        // what the source is cited for; empty: not known
 	explained *atomic.Int64 // of maxExplained
 	result    SourceResult
 }
@@ -292,9 +292,9 @@ func (c *comparison) compareExcerptHash() SourceResult {
 	return c.is(ExcerptMismatch, "The source is unchanged and has something else where the excerpt is said to stand.")
 }
 
-// takeSlice takes for the excerpt what stands in its place in an unchanged source, where nothing else was recorded of
-// it. It has to be in the text and to begin and end with words. Where several units fit, it is the one whose slice has
-// most of the claim's words.
+// takeSlice takes what stands in the recorded place of an unchanged source for the excerpt, where only the place was
+// recorded. It has to be in the text and to begin and end with whole words. Where several units fit, the slice with
+// most of the claim's words counts.
 func (c *comparison) takeSlice() SourceResult {
 	at, outside := c.cs.ExcerptOffset, true
 	var best SourceResult
@@ -330,11 +330,13 @@ func (c *comparison) takeSlice() SourceResult {
 	case outside:
 		return c.is(ExcerptMismatch, "The recorded place lies outside of the source's text.")
 	}
-	return c.is(ExcerptMismatch, "The recorded place begins or ends inside a word of the source: it is not its excerpt's.")
+	return c.is(
+		ExcerptMismatch, "The recorded place begins or ends inside a word of the source: it is not its excerpt's.",
+	)
 }
 
-// slice returns what stands at a place that counts in a unit, and where that begins in the text; negative: octets do
-// not say.
+// slice returns what stands at a place that is counted in a unit, and where that begins in the text, in code points;
+// -1 for octets, which do not say where.
 func (c *comparison) slice(unit Unit, at *manifest.Range) (slice string, start int, ok bool) {
 	start, end := at[0], at[1]
 	if start < 0 || end <= start {
@@ -358,12 +360,13 @@ func (c *comparison) slice(unit Unit, at *manifest.Range) (slice string, start i
 	return slice, start, ok
 }
 
-// hasWholeWords reports whether a slice that begins there in the text, or negative: anywhere in the document, begins
-// and ends with whole words.
+// hasWholeWords reports whether a slice begins and ends with whole words. It begins at start in the text, in code
+// points; negative: it is what the octets have at the recorded place.
 func (c *comparison) hasWholeWords(slice string, start int) bool {
-	before, after := string(c.snap.Octets), ""
+	var before, after string
 	if start < 0 {
-		before, after = before[:c.cs.ExcerptOffset[0]], before[c.cs.ExcerptOffset[1]:]
+		before = string(c.snap.Octets[:c.cs.ExcerptOffset[0]])
+		after = string(c.snap.Octets[c.cs.ExcerptOffset[1]:])
 	} else {
 		before, _ = snapshot.Slice(c.text.Content, 0, start)
 		after = c.text.Content[min(len(before)+len(slice), len(c.text.Content)):]
@@ -372,15 +375,18 @@ func (c *comparison) hasWholeWords(slice string, start int) bool {
 	last, _ := utf8.DecodeLastRuneInString(slice)
 	previous, _ := utf8.DecodeLastRuneInString(before)
 	next, _ := utf8.DecodeRuneInString(after)
-	return !unicode.IsSpace(first) && !unicode.IsSpace(last) && !isInsideWord(previous, first) && !isInsideWord(last, next)
+	return !unicode.IsSpace(first) && !unicode.IsSpace(last) &&
+		!isInsideWord(previous, first) && !isInsideWord(last, next)
 }
 
-// isInsideWord reports whether two characters that follow each other are of one word, in scripts that part words.
+// isInsideWord reports whether two characters that follow each other are of one word, in scripts with spaces between
+// words.
 func isInsideWord(a, b rune) bool {
-	return !isNoLetter(a) && !isNoLetter(b) && !unicode.In(a, unpartedScripts...) && !unicode.In(b, unpartedScripts...)
+	return !isNoLetter(a) && !isNoLetter(b) &&
+		!unicode.In(a, scriptsWithoutSpaces...) && !unicode.In(b, scriptsWithoutSpaces...)
 }
 
-var unpartedScripts = []*unicode.RangeTable{
+var scriptsWithoutSpaces = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Bopomofo, unicode.Yi, unicode.Thai, unicode.Lao,
 	unicode.Khmer, unicode.Myanmar, unicode.Tibetan,
 }

@@ -69,8 +69,8 @@ const (
 	NothingRecorded      Status = "nothing-recorded" // neither hash nor excerpt: there is nothing to compare
 )
 
-// What is found about a claim, in the words of [support.Verdict.Word]: supported-NAME is another checker's. ClaimDoubtful
-// is entered beside them for a claim that is [Doubtful].
+// What is found about a claim, in the words of [support.Verdict.Word]: supported-NAME is another checker's.
+// ClaimDoubtful is entered beside them for a claim that is [Doubtful].
 const (
 	ClaimDoubtful     Status = "claim-doubtful"
 	SupportedVerbatim Status = "supported-verbatim"

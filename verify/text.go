@@ -265,8 +265,7 @@ type (
 
 // WriteJUnit writes reports as JUnit XML: a suite each, a case for each source of each claim, each claim and each
 // finding about the manifests. Failures have their text; what could not be looked at, and a claim that is not checked,
-// is skipped; so is a doubtful claim where only an invalid report fails, else it is a failure. A report with an Error is
-// an error.
+// is skipped. A doubtful claim is a failure, or skipped with [FailOnInvalid]. A report with an Error is an error.
 func WriteJUnit(w io.Writer, on FailOn, reports ...*Report) error {
 	var all junitSuites
 	for _, r := range reports {
@@ -296,7 +295,7 @@ func (r *Report) suite(on FailOn) junitSuite {
 	}
 	for i := range r.Claims {
 		c := &r.Claims[i]
-		s.add("claim", c.ID, c.gated(on), c.junit())
+		s.add("claim", c.ID, c.countsFor(on), c.junit())
 		for k := range c.Sources {
 			src := &c.Sources[k]
 			s.add("source", c.ID+" "+shownURL(src.URL), src.Result.Counts, src.junit())
@@ -315,8 +314,8 @@ func (r *Report) suite(on FailOn) junitSuite {
 	return s
 }
 
-// gated says what a claim counts as at a gate.
-func (c *ClaimReport) gated(on FailOn) Counts {
+// countsFor returns what a claim counts as where on says what fails.
+func (c *ClaimReport) countsFor(on FailOn) Counts {
 	switch {
 	case c.Finding == Supported, c.Counts == CountFailure:
 		return c.Counts

@@ -98,8 +98,8 @@ func (f *verifyFlags) add(cmd *cobra.Command) {
 	addChoice(cmd, server.OneOf(&f.level, "LEVEL", "1", "2", "3"), "require-level",
 		"fail what does not reach this conformance `LEVEL`: 1, 2 or 3")
 	f.failOn = string(verify.FailOnDoubtful)
-	addChoice(cmd, server.OneOf(&f.failOn, "WHAT", string(verify.FailOnDoubtful), string(verify.FailOnInvalid)), "fail-on",
-		"`WHAT` fails: a doubtful claim and what is invalid, or invalid only")
+	failOn := server.OneOf(&f.failOn, "WHAT", string(verify.FailOnDoubtful), string(verify.FailOnInvalid))
+	addChoice(cmd, failOn, "fail-on", "`WHAT` fails: a doubtful claim and what is invalid, or invalid only")
 	flags.StringVar(
 		&f.save, "save", "",
 		"keep a stored bundle of each manifest in this `DIRECTORY`, with its sources that are unchanged",

@@ -1,0 +1,316 @@
+package trail
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/support"
+)
+
+// addDiffering links a sentence that no passage supports to those that would, if the sentence had their values.
+func (l *linker) addDiffering(
+	ctx context.Context, i int, found *support.SentenceSupport, texts *pool,
+	said *support.SentenceSupport, answers *pool,
+) error {
+	s := &l.links.Sentences[i]
+	hits, err := l.findDiffering(ctx, i, found, texts, len(s.concluded) > 0)
+	if err != nil || len(hits) == 0 {
+		return err
+	}
+	if len(s.concluded) == 0 {
+		own, err := l.findDiffering(ctx, i, said, answers, false)
+		if err != nil {
+			return err
+		}
+		s.concluded = l.firstToSay(s.Text, own)
+		l.concludeByMostSaid(s, said, answers, l.holdersOf(hits))
+	}
+	for _, h := range l.nearestPassages(hits, s.concluded) {
+		if len(s.Passages) < l.options.PerSentence {
+			link := l.inferredLink(h, nil, nil)
+			link.Threshold, link.Differs = 0, h.differs.text
+			s.add(link)
+		}
+	}
+	return nil
+}
+
+// findDiffering returns the candidates of sentence i that support it once it has their values. WorkedOut says that a
+// step's answer has the sentence's own value, which may have been worked out from others: then only what looks like a
+// slip differs.
+func (l *linker) findDiffering(
+	ctx context.Context, i int, found *support.SentenceSupport, p *pool, workedOut bool,
+) ([]hit, error) {
+	var all []hit
+	var pairs []support.Pair
+	for k := range found.Candidates {
+		c := &found.Candidates[k]
+		text := p.text(c)
+		for claim, differs := range withOtherValues(l.final.Text[found.Claim.Start:found.Claim.End], text, &c.Verdict) {
+			h := l.hit(c, &c.Verdict, p)
+			h.differs = differs
+			all, pairs = append(all, h), append(pairs, l.pair(i, claim, text))
+		}
+	}
+	verdicts, err := l.checkPairs(ctx, pairs)
+	if err != nil {
+		return nil, err
+	}
+	var hits []hit
+	for k := range verdicts {
+		_, says := l.paraphrases(pairs[k].Claim, pairs[k].Passages[0].Text, &verdicts[k], false)
+		if (says || l.holds(&verdicts[k])) && (!workedOut || all[k].differs.slip) {
+			all[k].score = jsonNumber(verdicts[k].Score)
+			hits = append(hits, all[k])
+		}
+	}
+	// Of one passage the value counts that fits best and is nearest; then the passages by how well they fit.
+	fit := func(h *hit) float64 {
+		if h.score == nil {
+			return -h.differs.apart
+		}
+		return *h.score - h.differs.apart/2 // at most by 0.35
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(fit(&b), fit(&a)) })
+	seen := map[pooled]bool{}
+	return slices.DeleteFunc(hits, func(h hit) bool {
+		known := seen[h.pooled]
+		seen[h.pooled] = true
+		return known
+	}), nil
+}
+
+// maxDiffering is how many passages that a citation or a mark names are compared with their sentences.
+const maxDiffering = 1000
+
+// markDiffering marks the passages that citations and marks name and that differ from their sentence in a value.
+func (l *linker) markDiffering(ctx context.Context) error {
+	var links []*Link
+	var pairs, corrected []support.Pair
+	for i := range l.links.Sentences {
+		s := &l.links.Sentences[i]
+		for k := range s.Passages {
+			if text := s.Passages[k].Text(); text != "" && len(pairs) < maxDiffering {
+				links, pairs = append(links, &s.Passages[k]), append(pairs, l.pair(i, s.Text, text))
+			}
+		}
+	}
+	verdicts, err := l.checkPairs(ctx, pairs)
+	if err != nil {
+		return err
+	}
+	var changed []*Link
+	var values []string
+	for k := range verdicts {
+		if l.holds(&verdicts[k]) {
+			continue
+		}
+		for claim, differs := range withOtherValues(pairs[k].Claim, pairs[k].Passages[0].Text, &verdicts[k]) {
+			pair := pairs[k]
+			pair.Claim = claim
+			changed, corrected = append(changed, links[k]), append(corrected, pair)
+			values = append(values, differs.text)
+		}
+	}
+	if verdicts, err = l.checkPairs(ctx, corrected); err != nil {
+		return err
+	}
+	for k := range verdicts {
+		if l.holds(&verdicts[k]) { // else the passage says something else altogether
+			changed[k].Differs = cmp.Or(changed[k].Differs, values[k])
+		}
+	}
+	return nil
+}
+
+// pair is words of sentence i and a passage, with the sentence before as context.
+func (l *linker) pair(i int, claim, passage string) support.Pair {
+	p := support.Pair{Claim: claim, Passages: []support.Passage{{Text: passage}}}
+	if i > 0 {
+		p.Context = l.links.Sentences[i-1].Text
+	}
+	return p
+}
+
+func (l *linker) checkPairs(ctx context.Context, pairs []support.Pair) ([]support.Verdict, error) {
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	verdicts, err := l.checker.Check(ctx, pairs)
+	if err == nil && len(verdicts) != len(pairs) {
+		err = fmt.Errorf("checker %s gave %d verdicts for %d pairs", l.checker.Info().By(), len(verdicts), len(pairs))
+	}
+	return verdicts, err
+}
+
+// withOtherValues yields a claim with values of a passage in the place of its own, by what a verdict says of both, each
+// with these values: "62". In the place of one figure come in turn the figures of the passage that it may be: see
+// [otherFigures]; then the values with which the claim is in conflict.
+func withOtherValues(claim, passage string, v *support.Verdict) iter.Seq2[string, otherValue] {
+	return func(yield func(string, otherValue) bool) {
+		var lacks []ibid.Span
+		for i := range v.Missing {
+			if isFigure(&v.Missing[i]) {
+				lacks = append(lacks, v.Missing[i].Span)
+			}
+		}
+		for i := range v.Conflicts {
+			overlaps := func(s ibid.Span) bool {
+				return s.Start < v.Conflicts[i].A.Value.End && v.Conflicts[i].A.Value.Start < s.End
+			}
+			if v.Conflicts[i].A.Passage == support.InClaim && !slices.ContainsFunc(lacks, overlaps) {
+				lacks = append(lacks, v.Conflicts[i].A.Value)
+			}
+		}
+		if len(lacks) == 1 && lacks[0].Start >= 0 && lacks[0].Start <= lacks[0].End && lacks[0].End <= len(claim) {
+			if at := figures.FindStringIndex(claim[lacks[0].Start:lacks[0].End]); at != nil {
+				from, to := lacks[0].Start+at[0], lacks[0].Start+at[1]
+				for _, other := range otherFigures(claim, ibid.Span{Start: from, End: to}, passage) {
+					if !yield(claim[:from]+other.text+claim[to:], other) {
+						return
+					}
+				}
+			}
+		}
+		if corrected, differs := withValues(claim, v.Conflicts); differs != "" {
+			yield(corrected, otherValue{text: differs})
+		}
+	}
+}
+
+// otherValue is what a passage has in the place of what a claim says.
+type otherValue struct {
+	text  string
+	apart float64 // how far the figures are from each other: the logarithm of their ratio
+	unit  bool    // they stand before the same word
+	slip  bool    // they have the same digits but one, or in another order
+}
+
+// withValues returns a claim with the values of the evidence in the place of its own, and these values without what the
+// claim's have in common with them: "62" for 62 turbines instead of 72 turbines. Empty: nothing can be put in place.
+func withValues(claim string, conflicts []support.Conflict) (corrected, differs string) {
+	conflicts = slices.SortedFunc(slices.Values(conflicts), func(a, b support.Conflict) int {
+		return cmp.Compare(a.A.Value.Start, b.A.Value.Start)
+	})
+	var values []string
+	from := 0
+	for i := range conflicts {
+		at, value := conflicts[i].A.Value, conflicts[i].B.ValueText()
+		if conflicts[i].A.Passage != support.InClaim || value == "" || at.Start < from || at.Len() <= 0 ||
+			at.End > len(claim) {
+			continue
+		}
+		corrected += claim[from:at.Start] + value
+		own, other := strings.Fields(claim[at.Start:at.End]), strings.Fields(value)
+		for len(own) > 1 && len(other) > 1 && own[len(own)-1] == other[len(other)-1] {
+			own, other = own[:len(own)-1], other[:len(other)-1]
+		}
+		values = append(values, strings.Join(other, " "))
+		from = at.End
+	}
+	return corrected + claim[from:], strings.Join(values, ", ")
+}
+
+// otherFigures returns the figures of a passage that may be meant by the one at a place of a claim: those of about the
+// same size, the ones before the same word first, then by how near they are in size.
+func otherFigures(claim string, at ibid.Span, passage string) []otherValue {
+	size, unit := parseFigure(claim[at.Start:at.End]), wordAfter(claim[at.End:])
+	var others []otherValue
+	for _, found := range figures.FindAllStringIndex(passage, maxFigures) {
+		other := otherValue{text: passage[found[0]:found[1]]}
+		other.apart = math.Abs(math.Log(parseFigure(other.text) / size))
+		other.unit = unit != "" && unit == wordAfter(passage[found[1]:])
+		if other.slip = isSlip(claim[at.Start:at.End], other.text); other.slip {
+			other.apart = 0
+		}
+		if !strings.Contains(claim, other.text) && other.apart <= math.Ln2 && !slices.Contains(others, other) {
+			others = append(others, other)
+		}
+	}
+	slices.SortStableFunc(others, func(a, b otherValue) int {
+		if a.unit != b.unit && a.unit {
+			return -1
+		} else if a.unit != b.unit {
+			return 1
+		}
+		return cmp.Compare(a.apart, b.apart)
+	})
+	return others[:min(len(others), maxTried)]
+}
+
+const (
+	maxFigures = 1000 // how many figures of a passage are looked at
+	maxTried   = 8    // how many of them are tried in the place of one that it lacks
+)
+
+// isSlip reports whether two figures have the same digits but one, or the same in another order.
+func isSlip(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	others := 0
+	for i := range len(a) {
+		if a[i] != b[i] {
+			others++
+		}
+	}
+	return others == 1 || slices.Equal(slices.Sorted(slices.Values([]byte(a))), slices.Sorted(slices.Values([]byte(b))))
+}
+
+// parseFigure returns a figure as a number, whatever separates its thousands and decimals; NaN: none.
+func parseFigure(figure string) float64 {
+	if at := strings.LastIndexAny(figure, ".,"); at >= 0 && len(figure)-at == 4 {
+		figure = figure[:at] + figure[at+1:]
+	}
+	n, err := strconv.ParseFloat(strings.ReplaceAll(figure, ",", "."), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return n
+}
+
+// wordAfter returns the word that follows on a figure, in lower case; empty: none.
+func wordAfter(text string) string {
+	word, _, _ := strings.Cut(strings.TrimLeft(text, " \u00a0-"), " ")
+	return strings.ToLower(strings.Trim(word, ".,;:!?)"))
+}
+
+// isFigure reports whether what a passage lacks is a number, or a date with one.
+func isFigure(t *support.Term) bool {
+	return (t.Kind == support.TermNumber || t.Kind == support.TermDate) && strings.ContainsAny(t.Text, "0123456789")
+}
+
+// figures matches numbers, times of day included.
+var figures = regexp.MustCompile(`[0-9]+(?:[.,:][0-9]+)*`)
+
+// hasFigures reports whether a text has all figures of a sentence. They cannot come from one that lacks some, but for
+// those that were worked out.
+func hasFigures(text, sentence string) bool {
+	in := map[string]bool{}
+	for _, f := range figures.FindAllString(text, -1) {
+		in[f] = true
+	}
+	for _, f := range figures.FindAllString(sentence, -1) {
+		if !in[f] {
+			return false
+		}
+	}
+	return true
+}
+
+// hasFigures reports whether the passages of a sentence have all figures of it.
+func (s *Sentence) hasFigures() bool {
+	var text strings.Builder
+	for i := range s.Passages {
+		text.WriteString(s.Passages[i].Text() + "\n")
+	}
+	return hasFigures(text.String(), s.Text)
+}

@@ -1,0 +1,274 @@
+package verify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/manifest"
+	"github.com/ibidhq/ibid/support"
+)
+
+// evidence is a claim with what was found about the sources that are to support it, and not about those that contradict
+// it or give context.
+type evidence struct {
+	*ClaimReport
+
+	results []SourceResult
+	sliced  bool // of some excerpt only the place was recorded: see isSlice
+}
+
+// isSlice reports whether a manifest records where an excerpt stands, and neither its words nor their hash.
+func isSlice(cs *manifest.ClaimSource) bool {
+	return cs.Excerpt == nil && cs.ExcerptHash == "" && cs.ExcerptOffset != nil
+}
+
+// excerpts returns the excerpts of the sources that passed, each once.
+func (e *evidence) excerpts() []support.Passage {
+	var list []support.Passage
+	for i := range e.results {
+		r := &e.results[i]
+		known := func(p support.Passage) bool { return p.Text == r.Excerpt }
+		if r.Counts.Passes() && !r.cut() && r.Excerpt != "" && !slices.ContainsFunc(list, known) {
+			list = append(list, support.Passage{ID: r.FinalURL, Text: r.Excerpt})
+		}
+	}
+	return list
+}
+
+// cut reports whether what was found is a part of a number or word, which supports nothing.
+func (r *SourceResult) cut() bool { return r.Match != nil && r.Match.Cut }
+
+// compareClaims sets for each claim whether the excerpts of their sources that passed support them, together. An error
+// means that nothing is known of any: the context has ended, or the checker could say nothing at all.
+//
+// A judge, if there is one, is asked about all claims that do not stand in an excerpt as they are, and its word counts.
+func compareClaims(ctx context.Context, claims []evidence, checker, judge support.Checker) error {
+	var asked []int
+	var pairs []support.Pair
+	for i := range claims {
+		claims[i].setUncompared()
+		if passages := claims[i].excerpts(); len(passages) > 0 {
+			asked = append(asked, i)
+			pairs = append(pairs, support.Pair{Claim: claims[i].Text, Passages: passages})
+		}
+	}
+	verdicts, err := check(ctx, checker, pairs)
+	if err != nil {
+		return fmt.Errorf("checking %d claims: %w", len(pairs), err)
+	}
+	var open []int // indexes in asked
+	var left []support.Pair
+	for n, i := range asked {
+		claims[i].setVerdict(&pairs[n], &verdicts[n], false)
+		if judge != nil && claims[i].Status != SupportedVerbatim {
+			open, left = append(open, asked[n]), append(left, pairs[n])
+		}
+	}
+	if verdicts, err = check(ctx, judge, left); err != nil {
+		return fmt.Errorf("judging %d claims: %w", len(left), err)
+	}
+	for k, i := range open {
+		if v := &verdicts[k]; v.Err == nil && v.Label != support.Unverified && v.Label != "" {
+			claims[i].setVerdict(&left[k], v, true)
+		}
+	}
+	return nil
+}
+
+// check asks a checker for verdicts. One that gives another number of them is an error.
+func check(ctx context.Context, c support.Checker, pairs []support.Pair) ([]support.Verdict, error) {
+	if len(pairs) == 0 {
+		return nil, nil
+	}
+	verdicts, err := c.Check(ctx, pairs)
+	if err != nil {
+		return nil, err
+	}
+	if len(verdicts) != len(pairs) {
+		return nil, fmt.Errorf("%s gave %d verdicts for %d pairs", c.Info().By(), len(verdicts), len(pairs))
+	}
+	return verdicts, nil
+}
+
+// Why a claim was not checked.
+const (
+	reasonUnsure    = "unsure"     // its score is too low to call it supported, and too high to call it doubtful
+	reasonNoExcerpt = "no-excerpt" // no excerpt was recorded that it could be compared with
+	reasonCut       = "cut"        // its excerpts are parts of numbers or words
+	reasonUnread    = "unread"     // no source could be read
+	reasonFailed    = "failed"     // no source says what is quoted from it: those are failures of their own
+	reasonError     = "error"      // the checker could not
+)
+
+// setUncompared sets what is known of a claim before its excerpts are compared with it.
+func (e *evidence) setUncompared() {
+	passed, cut, unread := 0, 0, 0
+	for i := range e.results {
+		switch r := &e.results[i]; {
+		case r.Counts.Passes() && r.cut():
+			cut++
+		case r.Counts.Passes():
+			passed++
+		case r.Counts == CountUnverifiable:
+			unread++
+		}
+	}
+	e.Finding = NotChecked
+	switch {
+	case cut > 0:
+		e.Status, e.Reason = SupportSuspect, reasonCut
+		e.Detail = "The claim rests on a part of a number or word of its source."
+	case passed > 0:
+		e.Status, e.Reason = SupportUnchecked, reasonNoExcerpt
+		e.Detail = "No excerpt was recorded that the claim could be compared with."
+	case unread > 0 || len(e.results) == 0:
+		e.Status, e.Reason, e.Counts = SupportUnchecked, reasonUnread, CountUnverifiable
+		e.Detail = "No source of the claim could be verified."
+	default:
+		e.Status, e.Reason = UnsupportedClaim, reasonFailed
+		e.Detail = "No source of the claim says what is quoted from it."
+	}
+	e.Counts = cmp.Or(e.Counts, e.Status.counts())
+}
+
+// What makes a claim doubtful. TestEvalDoubtful chooses the numbers so that at most 1.4 % of the claims that people
+// call supported are doubtful: three of four answers of 20 such claims then have no doubtful one. `make eval` prints
+// how many are.
+const (
+	// doubtfulScore is the score below which a claim is doubtful, if its excerpts have at most doubtfulShare of its
+	// words.
+	doubtfulScore = 0.2
+	doubtfulShare = 0.1
+	// slicedScore and slicedShare are the same where the excerpt is what stands in its place, with nothing to say that
+	// the place is right: they were not measured.
+	slicedScore = 0.4
+	slicedShare = 0.35
+	// shownShare is how much of the claim's sentence, beside the words that differ, the sentence of the excerpt has at
+	// least, for a difference to be shown: elsewhere both may speak of different things.
+	shownShare = 0.9
+)
+
+// setVerdict sets what a checker found out about a claim. The word of a judge counts: of what it calls supported
+// nothing is doubtful, and what it calls unsupported or contradicted is.
+func (e *evidence) setVerdict(p *support.Pair, v *support.Verdict, judge bool) {
+	c := e.ClaimReport
+	c.Status, c.By, c.Finding, c.Reason, c.Detail = Status(v.Word()), v.By, NotChecked, reasonUnsure, ""
+	c.Label, c.Score, c.Differs = v.Label, v.Score, nil
+	switch {
+	case v.Err != nil:
+		c.Reason, c.Detail = reasonError, "The claim could not be checked."
+	case strings.HasPrefix(string(c.Status), "supported-"):
+		c.Finding, c.Reason = Supported, ""
+		if slices.ContainsFunc(p.Passages, func(x support.Passage) bool { return support.Verbatim(p.Claim, x.Text) }) {
+			c.Status = SupportedVerbatim
+		}
+	case judge && (v.Label == support.Unsupported || v.Label == support.Contradicted):
+		c.Finding, c.Reason = Doubtful, ""
+		c.Detail = "The excerpts are there and do not support the claim, says " + v.By + "."
+	default:
+		score, share := doubtfulScore, doubtfulShare
+		if e.sliced {
+			score, share = slicedScore, slicedShare
+		}
+		c.Differs = differences(p, v, shownShare)
+		c.Detail = "Whether the excerpts support the claim was not found out."
+		switch {
+		case len(c.Differs) > 0:
+			c.Finding, c.Reason, c.Detail = Doubtful, "", c.Differs[0].sentence()
+		case saysNothing(p, v, score, share):
+			c.Finding, c.Reason = Doubtful, ""
+			c.Detail = "The excerpts say next to nothing of what the claim says."
+		case v.Label == support.Partial:
+			c.Detail = "A part of the claim is not in the excerpts, or differs from them."
+		}
+	}
+	switch c.Finding {
+	case Supported:
+		c.Counts = CountPass
+	case Doubtful:
+		c.Counts = CountWarning
+	default:
+		if c.Counts = c.Status.counts(); c.Counts == CountFailure {
+			c.Counts = CountInfo // a checker says that it is unsupported, and no source failed
+		}
+	}
+}
+
+// differences returns the values of a claim that are others in its excerpts, where these have at least that share of
+// the words around them. Where a checker does not compare values, as a judge does not, [support.Changed] does.
+func differences(p *support.Pair, v *support.Verdict, least float64) []Difference {
+	conflicts := v.Conflicts
+	if len(conflicts) == 0 && v.Threshold == 0 {
+		for i := range p.Passages {
+			conflicts = append(conflicts, support.Changed(p.Claim, p.Passages[i].Text)...)
+		}
+	}
+	var list []Difference
+	for i := range conflicts {
+		if c := &conflicts[i]; sharedWords(withoutValue(&c.A), c.B.Text) >= least {
+			list = append(list, Difference{c.Kind, c.A.ValueText(), c.B.ValueText(), c.B.Text})
+		}
+	}
+	return list
+}
+
+// saysNothing reports whether the score is below a limit and the excerpts have at most a share of the claim's words. In
+// languages in which scores were not measured it is false.
+func saysNothing(p *support.Pair, v *support.Verdict, below, share float64) bool {
+	if v.Score == nil || *v.Score >= below ||
+		slices.ContainsFunc(v.Issues, func(i ibid.Issue) bool { return i.Code == "language-unmeasured" }) {
+		return false
+	}
+	var all strings.Builder
+	for i := range p.Passages {
+		all.WriteString(p.Passages[i].Text + "\n")
+	}
+	return sharedWords(p.Claim, all.String()) <= share
+}
+
+// withoutValue returns a sentence without the words that differ.
+func withoutValue(e *support.Excerpt) string {
+	from, to := e.Value.Start-e.Span.Start, e.Value.End-e.Span.Start
+	if from < 0 || to < from || to > len(e.Text) {
+		return e.Text
+	}
+	return e.Text[:from] + " " + e.Text[to:]
+}
+
+// sharedWords returns the share of a text's words of four letters or more that other has, by their first five letters:
+// 1 if there are none.
+func sharedWords(text, other string) float64 {
+	stems := func(s string) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			for word := range strings.FieldsFuncSeq(strings.ToLower(s), isNoLetter) {
+				if runes := []rune(word); len(runes) >= 4 && !yield(string(runes[:min(len(runes), 5)])) {
+					return
+				}
+			}
+		}
+	}
+	there := map[string]bool{}
+	for stem := range stems(other) {
+		there[stem] = true
+	}
+	all, hits := 0, 0
+	for stem := range stems(text) {
+		if all++; there[stem] {
+			hits++
+		}
+	}
+	if all == 0 {
+		return 1
+	}
+	return float64(hits) / float64(all)
+}
+
+func isNoLetter(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
+}
