@@ -142,7 +142,11 @@ func (n *tally) count(steps []int, document, quote, differs string, got *trail.S
 	var on []string
 	for i := range got.Passages {
 		p := &got.Passages[i]
-		on = append(on, fmt.Sprintf("%s (steps %v, via %v, score %v)", p.DocumentID, p.Steps, p.Via, p.Score))
+		score := "none"
+		if p.Score != nil {
+			score = fmt.Sprintf("%.2f", *p.Score)
+		}
+		on = append(on, fmt.Sprintf("%s (steps %v, via %v, score %s)", p.DocumentID, p.Steps, p.Via, score))
 	}
 	if len(steps) > 0 {
 		count(&n.steps, &n.stepsOf, slices.Equal(steps, got.Steps), "steps %v, want %v", got.Steps, steps)
