@@ -12,8 +12,8 @@
 // The shares of a report:
 //
 //   - coverage: sentences that rest on a source, of all sentences that claim something;
-//   - supported: cited sentences that their sources support, of the cited sentences that were checked, which those are
-//     not whose citations the judge inferred itself; nil where all are such;
+//   - supported: cited sentences that their sources support, of the cited sentences that were checked; those whose
+//     citations the judge inferred itself are not, and where all are such it is nil;
 //   - verified: citations whose source was fetched again and still says it, of those that were fetched;
 //   - feedback: citations that people called right, of those that people judged.
 //

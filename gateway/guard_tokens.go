@@ -195,7 +195,9 @@ func makeRoom[V any](m map[[sha256.Size]byte]V, limit int) {
 }
 
 // askStore asks the store, once for all who want to know the same, and remembers whether it answered.
-func (c *tokenCache) askStore(ctx context.Context, what string, question func(context.Context) (any, error)) (any, error) {
+func (c *tokenCache) askStore(
+	ctx context.Context, what string, question func(context.Context) (any, error),
+) (any, error) {
 	v, err, _ := c.asking.Do(what, func() (any, error) {
 		// Who asks may leave while others wait for the same answer.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askFor)

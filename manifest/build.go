@@ -62,7 +62,7 @@ type Builder struct {
 	MediaType string
 }
 
-// Excerpts says of which sources titles and words are published.
+// Excerpts says of which sources a manifest has the titles and words.
 type Excerpts string
 
 // Whose words are published.
@@ -72,8 +72,8 @@ const (
 	ExcerptsNone   Excerpts = "none"   // of none
 )
 
-// keepBack reports whether the words of a source stay where they are.
-func (e Excerpts) keepBack(s *Source) bool {
+// withholds reports whether the title and the words of a source are left out of a manifest.
+func (e Excerpts) withholds(s *Source) bool {
 	return e == ExcerptsNone || e != ExcerptsAll && strings.HasPrefix(s.URL, SourceURN)
 }
 

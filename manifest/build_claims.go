@@ -370,7 +370,8 @@ func (p *Pinner) Pin(
 		}
 	}
 	claim, _ := claimSpan(a, c)
-	pin := &pin{ClaimSource: s.claimSource(), source: s, quote: ref.Quote, claim: snapshot.Normalize(claim.textIn(a.Text))}
+	text := snapshot.Normalize(claim.textIn(a.Text))
+	pin := &pin{ClaimSource: s.claimSource(), source: s, quote: ref.Quote, claim: text}
 	if err := inferAll(ctx, &support.Finder{Checker: p.Checker, Texts: p.Texts}, pin.findQuote()); err != nil {
 		return ClaimSource{}, fmt.Errorf("pinning a citation: %w", err)
 	}

@@ -105,7 +105,7 @@ func (w *building) gather() {
 	w.bound()
 	g.number()
 	for _, s := range g.list {
-		if s.private = w.Excerpts.keepBack(&s.Source); s.private {
+		if s.private = w.Excerpts.withholds(&s.Source); s.private {
 			s.Title = ""
 		}
 	}

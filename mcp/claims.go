@@ -307,7 +307,7 @@ type checkArgs struct {
 	Context  string   `json:"context"`
 }
 
-// checked is what check gives back.
+// checked is the result of the tool check.
 type checked struct {
 	*support.Report
 
@@ -506,7 +506,8 @@ func showReport(r *verify.Report, whole bool) *verified {
 		c := &r.Claims[i]
 		claim := verifiedClaim{
 			c.ID, c.Text, c.Status, c.Counts, c.Finding, httpx.OrNull(c.Reason),
-			append([]verify.Difference{}, c.Differs...), []verifiedSource{},
+			append([]verify.Difference{}, c.Differs...),
+			[]verifiedSource{},
 		}
 		for k := range c.Sources {
 			s := &c.Sources[k]

@@ -145,7 +145,7 @@ func (form *composer) addChoices(c *chat.Chat, citations string) {
 // showAsk shows an empty form, for a new conversation.
 func (p *Page) showAsk(ctx context.Context, r *httpx.Request) (*view, error) {
 	if p.o.Chat == nil {
-		return nil, errNowhere
+		return nil, errNotFound
 	}
 	return &view{Name: "ask", Title: "New conversation", Body: p.composer(r, nil)}, nil
 }
@@ -153,7 +153,7 @@ func (p *Page) showAsk(ctx context.Context, r *httpx.Request) (*view, error) {
 // ask puts a question, and leads to the conversation that it is part of as soon as the answer begins.
 func (p *Page) ask(w *httpx.Reply, r *httpx.Request) error {
 	if p.o.Chat == nil {
-		return errNowhere
+		return errNotFound
 	}
 	if err := readForm(w, r); err != nil {
 		return err

@@ -23,7 +23,7 @@ func (p *Page) display(w *httpx.Reply, r *httpx.Request) error {
 	}
 	n := pathNumber(r, len(call.Answer.Display))
 	if n == 0 {
-		return errNowhere
+		return errNotFound
 	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", displayPolicy)

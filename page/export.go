@@ -45,7 +45,7 @@ type exportForm struct {
 	one bool // single answers only
 }
 
-// exportForms are all of them, in the order of the menu.
+// exportForms are the forms in which the page exports answers and conversations, in the order of the menu.
 var exportForms = []exportForm{
 	{as: string(ibid.StyleMarkdown), word: "Markdown", suffix: ".md"},
 	{as: string(ibid.StyleFootnotes), word: "Markdown with footnotes", suffix: ".footnotes.md"},

@@ -288,7 +288,7 @@ func capital(words string) string { return strings.ToUpper(words[:1]) + words[1:
 func (p *Page) asset(w *httpx.Reply, r *httpx.Request) error {
 	a, ok := p.assets[r.PathValue("name")]
 	if !ok {
-		return errNowhere
+		return errNotFound
 	}
 	if r.URL.Query().Get("v") == a.tag {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")

@@ -427,7 +427,7 @@ func (p *Page) liveRun(w *httpx.Reply, r *httpx.Request) error {
 		return err
 	}
 	if p.o.Bus == nil {
-		return errNowhere
+		return errNotFound
 	}
 	release, ok := p.bounds.watching.Take(r.Who.Tenant)
 	if !ok {

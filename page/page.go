@@ -84,7 +84,7 @@ func New(o *Options) (*Page, error) {
 	}
 	p.closing, p.close = context.WithCancel(context.Background())
 	p.mux = httpx.NewMux(p.routes(), &httpx.Options{
-		Guard: o.Guard, Logger: p.log, Header: headers, ForPeople: true, NotFound: errNowhere, Fail: p.fail,
+		Guard: o.Guard, Logger: p.log, Header: headers, ForPeople: true, NotFound: errNotFound, Fail: p.fail,
 	})
 	return p, nil
 }
@@ -147,13 +147,13 @@ func (p *Page) routes() []httpx.Route {
 	return routes
 }
 
-// shows returns a handler that shows the page that of returns, under an entry of the navigation. The context of of ends
-// after [askStore]; what takes longer has the request's own.
-func (p *Page) shows(section string, of func(ctx context.Context, r *httpx.Request) (*view, error)) httpx.Handler {
+// shows returns a handler that shows the view that load returns, under an entry of the navigation. The context of load
+// ends after [askStore]; what takes longer has the request's own.
+func (p *Page) shows(section string, load func(ctx context.Context, r *httpx.Request) (*view, error)) httpx.Handler {
 	return func(w *httpx.Reply, r *httpx.Request) error {
 		ctx, cancel := context.WithTimeout(r.Context(), askStore)
 		defer cancel()
-		v, err := of(ctx, r)
+		v, err := load(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -209,8 +209,8 @@ func cameFrom(r *httpx.Request) *url.URL {
 	return &url.URL{Path: "/"}
 }
 
-// errNowhere is the problem of what is not there.
-var errNowhere = &gateway.Problem{
+// errNotFound is the problem of a page, or of what a page is of, that does not exist.
+var errNotFound = &gateway.Problem{
 	Status: http.StatusNotFound,
 	Code:   gateway.CodeNotFound,
 	Detail: "There is no such page.",

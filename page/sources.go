@@ -85,7 +85,7 @@ func (p *Page) source(ctx context.Context, r *httpx.Request, q *store.SourceQuer
 		return nil, noSuchPage(err)
 	}
 	if len(uses.Items) == 0 && q.URL == "" {
-		return nil, errNowhere
+		return nil, errNotFound
 	}
 	body := &sourceBody{
 		Source: &ibid.Source{URL: q.URL}, More: q.Cursor != "", Next: nextURL(r.URL, uses.Next),

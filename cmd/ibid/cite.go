@@ -105,7 +105,7 @@ func (f *citeFlags) add(c *cobra.Command) {
 	complete(c)
 }
 
-// formOf returns what --as and --json say is to be written; empty: neither says it.
+// formOf returns the form that --as or --json asks for; empty: neither was given.
 func formOf(as string, asJSONToo bool) (string, error) {
 	if asJSONToo && as != "" && as != asJSON {
 		return "", &usageError{fmt.Errorf("--json and --as %s contradict each other", as), "leave out one of them"}

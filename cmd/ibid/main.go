@@ -99,7 +99,7 @@ func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// refuseArgs makes all commands that say nothing of arguments refuse them.
+// refuseArgs makes cmd, and all commands below it, refuse arguments, unless they say which they take.
 func refuseArgs(cmd *cobra.Command) {
 	if cmd.Args == nil {
 		cmd.Args, cmd.ValidArgsFunction = noArgs, cobra.NoFileCompletions
@@ -262,7 +262,7 @@ func newVersion(w world) *cobra.Command {
 // many is a number of arguments that has no limit.
 const many = math.MaxInt
 
-// wants refuses no arguments, and more than most, with a usage error, and standard input if it is named twice.
+// wants accepts from one argument to most, of which one at most is standard input; all else is a usage error.
 func wants(most int, wrong, hint string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 || len(args) > most {

@@ -241,7 +241,8 @@ func (w *Writer) Answer(a *ibid.Answer, status Status) error {
 	offsets := ibid.NewOffsets(shown.Text)
 	for i := range w.parts {
 		p := &w.parts[i]
-		w.writeChunk(&chunk{Part: Part{Type: "text-end", ID: p.id, ProviderMetadata: textMetadata(d, &p.Part, offsets)}})
+		end := Part{Type: "text-end", ID: p.id, ProviderMetadata: textMetadata(d, &p.Part, offsets)}
+		w.writeChunk(&chunk{Part: end})
 	}
 	w.ended = true
 	w.data(d, status)
