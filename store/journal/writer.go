@@ -71,7 +71,7 @@ func (j *Journal) writeQueue() time.Duration {
 			j.mu.Lock()
 		} else if len(j.queue) < j.company { // a commit costs much more than a record more
 			j.mu.Unlock()
-			time.Sleep(companyWait) //nolint:forbidigo // a fixed delay, in which records gather, and no wait for an event
+			time.Sleep(companyWait) //nolint:forbidigo // records gather meanwhile; it waits for no event
 			j.mu.Lock()
 		}
 		first = false
