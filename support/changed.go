@@ -57,6 +57,9 @@ func changedIn(claim string, evidence ...piece) []Conflict {
 	if !foreign(language) {
 		c.operators()
 		c.relations()
+		if len(c.found) == 0 {
+			c.crossed()
+		}
 	}
 	return c.found
 }

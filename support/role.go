@@ -97,15 +97,7 @@ func (c *comparison) swapped(a, b, otherA, otherB map[uint32]int) (x, otherX int
 // lost to A.
 func (c *comparison) turned(i, j int) bool {
 	a, b := c.claim.rolesOf(i), c.evidence.rolesOf(j)
-	common := func(x, y map[uint32]int) bool {
-		for key := range x {
-			if _, ok := y[key]; ok {
-				return true
-			}
-		}
-		return false
-	}
-	return common(a["left"], b.others()) || common(a.others(), b["left"])
+	return meets(a["left"], b.others()) || meets(a.others(), b["left"])
 }
 
 // relations compares who does what to whom, what comes first, and what is the cause of what.
