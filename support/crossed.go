@@ -3,6 +3,7 @@ package support
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/ibidhq/ibid"
 )
@@ -10,29 +11,45 @@ import (
 // clause is a part of a sentence between coordinating words: what it says of what.
 type clause struct {
 	sentence int
-	from     int // its first token
-	verb     bool // it has one
-	relative bool // it says more of something before it
+	from     int                       // its first token
+	verb     bool                      // it has one
+	listed   bool                      // it may begin within a list of names
+	relative bool                      // it says more of something before it
 	slots    map[string]map[uint32]int // the token of each key by what it is in the part: see clausesOf
 	all      map[uint32]int
 }
 
-// maxClauses is how many clauses of a text are compared with each other, and clauseReach how many sentences apart.
+// maxClauses is how many clauses of a text are compared with each other, and clauseReach how many sentences apart. What
+// has no verb is joined to the clause before it up to maxClauseTokens.
 const (
-	maxClauses  = 48
-	clauseReach = 2
+	maxClauses      = 48
+	maxClauseTokens = 128
+	clauseReach     = 1
 )
 
-// clausesOf returns the clauses of a text. The slots of a clause are "left", which is all before its verb, "right" behind it,
-// the roles of prepositions behind the verb, and "cause" from a connective on.
+// clausesOf returns the clauses of a text. The slots of a clause are "left", which is all before its verb, "right" behind
+// it, the roles of prepositions behind the verb, and "cause" from a connective on.
 func (t *valuedText) clausesOf() (clauses []clause) {
 	for n, s := range t.sentences {
 		for from := s.tokens[0]; from < s.tokens[1] && len(clauses) < maxClauses; {
-			to := from
-			for to < s.tokens[1] && !coordinating.has(t.tokens[to].low) && !relative.has(t.tokens[to].low) {
-				to++
+			to, brackets := from, 0
+			for ; to < s.tokens[1]; to++ {
+				low := t.tokens[to].low
+				switch low {
+				case "(":
+					brackets++
+				case ")":
+					brackets--
+				}
+				if brackets <= 0 && (coordinating.has(low) || relative.has(low)) {
+					break
+				}
 			}
-			if p := t.clause(n, from, to); len(p.all) > 0 {
+			p := t.clause(n, from, to)
+			if last := len(clauses) - 1; last >= 0 && clauses[last].sentence == n && !p.whole(t) && !p.relative &&
+				to-clauses[last].from <= maxClauseTokens {
+				clauses[last] = t.clause(n, clauses[last].from, to) // "and" joins two words
+			} else if len(p.all) > 0 {
 				clauses = append(clauses, p)
 			}
 			from = to + 1
@@ -41,12 +58,29 @@ func (t *valuedText) clausesOf() (clauses []clause) {
 	return clauses
 }
 
+// whole reports whether a clause has a verb, or goes on without one with something else in its place: and Blok for
+// Vantage.
+func (a *clause) whole(t *valuedText) bool {
+	first := t.token(a.from)
+	return a.verb || len(a.slots) > 1 && (first.upper || determiners.has(first.low))
+}
+
+// listed reports whether token i is of a name behind another and "and": they may be one, or one subject.
+func (t *valuedText) listed(i int) bool {
+	name := i
+	if determiners.has(t.low(i)) {
+		name++
+	}
+	return !t.token(i).opens && t.token(name).upper && t.token(i-2).upper
+}
+
 var relative = lists["relative"]
 
 func (t *valuedText) clause(sentence, from, to int) clause {
 	verb := t.firstVerb(from, to)
 	p := clause{
-		sentence, from, verb > from, relative.has(t.low(from - 1)), map[string]map[uint32]int{}, t.keys(from, to),
+		sentence, from, verb >= 0, verb >= 0 && t.listed(from), relative.has(t.low(from - 1)),
+		map[string]map[uint32]int{}, t.keys(from, to),
 	}
 	slot := "left"
 	for i := from; i < to; i++ {
@@ -57,7 +91,7 @@ func (t *valuedText) clause(sentence, from, to int) clause {
 		case slot == "cause":
 		case i > from && (connectives[low].name == "cause" || connectives[low+" "+t.low(i+1)].name == "cause"):
 			slot = "cause"
-		case slot != "left" && prepositions.has(low):
+		case (slot != "left" || verb < 0) && prepositions.has(low):
 			slot = prepositions[low].name + " " + low
 		case slot == "verb":
 			slot = "right"
@@ -72,36 +106,38 @@ func (t *valuedText) clause(sentence, from, to int) clause {
 	return p
 }
 
-// firstVerb returns the first token of a range that is a verb; if none is written as only verbs are, the first that may
-// be one or the plural of a noun, and from if there is none.
+// firstVerb returns the first token of a range that is a verb, but no participle behind what it describes; -1: there is
+// none. What ends in s is one only behind a name: it may be the plural of a noun.
 func (t *valuedText) firstVerb(from, to int) int {
-	plural := from
 	for i := from; i < to; i++ {
-		low := t.tokens[i].low
+		low, before := t.tokens[i].low, t.low(i-1)
 		switch {
 		case auxiliaryWords.has(low), modalWords.has(low), low == "has", low == "have", low == "had":
 			return i
-		case t.verb(i) && low[len(low)-1] != 's':
+		case !t.verb(i), (i == from || before == "," || before == "(" || adverb(before)) &&
+			(prepositions.has(t.low(i+1)) || t.low(i+1) == "as"):
+			continue
+		case low[len(low)-1] != 's', i > from && t.tokens[i-1].upper:
 			return i
-		case t.verb(i) && plural == from && i > from:
-			plural = i
 		}
 	}
-	return plural
+	return -1
 }
 
 // crossed looks for a claim that says of one thing what the evidence says of another, where the evidence says of the
-// first something else: A clause of the claim has the words of one clause of the evidence, but instead of what stands in one
-// of its slots, that of another clause, and nothing else of that.
+// first something else: A clause of the claim has the words of one clause of the evidence, but instead of what stands
+// in one of its slots, that of another clause, and nothing else of that.
 func (c *comparison) crossed() {
 	claims, clauses := c.claim.clausesOf(), c.evidence.clausesOf()
 	for _, k := range claims {
-		if k.relative {
+		if k.relative || c.claim.listed(k.from) {
 			continue
 		}
 		for i := range clauses {
 			for j := range clauses {
-				if i != j && clauses[i].contrasts(&clauses[j]) && c.crossedBy(&k, &clauses[i], &clauses[j], clauses) {
+				a, b := &clauses[i], &clauses[j]
+				if i != j && (max(i-j, j-i) == 1 || a.sentence != b.sentence) && a.contrasts(b) &&
+					c.crossedBy(&k, a, b, clauses) {
 					return
 				}
 			}
@@ -112,7 +148,7 @@ func (c *comparison) crossed() {
 // contrasts reports whether two clauses may say the same of two things: Each has a verb, or goes on without one.
 func (a *clause) contrasts(b *clause) bool {
 	d := a.sentence - b.sentence
-	return !a.relative && !b.relative && max(d, -d) <= clauseReach && (a.verb && b.verb ||
+	return !a.relative && !b.relative && !a.listed && !b.listed && max(d, -d) <= clauseReach && (a.verb && b.verb ||
 		d == 0 && (a.verb && b.from > a.from || b.verb && a.from > b.from))
 }
 
@@ -149,14 +185,17 @@ func (c *comparison) crossedBy(k, a, b *clause, clauses []clause) bool {
 	if _, ok := a.slots["cause"]; ok && within(ofB, k.slots["cause"]) {
 		place = "cause"
 	}
-	if slot == "" || slot == "verb" {
+	switch {
+	case slot == "" || slot == "verb", slot != "left" && len(b.slots["left"]) == 0 && !meets(ofA, a.slots["verb"]),
+		slot == "left" && place == slot && !within(ofB, k.slots["left"]) && !within(ofB, k.slots["by by"]),
+		slot != "left" && 2*c.claim.weight(ofB) < c.evidence.weight(b.slots[slot]):
 		return false
 	}
 	// What stands there in a, and what else b says.
 	var others []int
 	claimed, claimedName := false, false
 	for key, at := range a.slots[place] {
-		if _, ok := k.all[key]; !ok && !adverbs.has(c.evidence.tokens[at].low) {
+		if _, ok := k.all[key]; !ok && !adverb(c.evidence.tokens[at].low) {
 			others = append(others, at)
 		} else if _, shared := b.slots[slot][key]; ok && !shared {
 			claimed, claimedName = true, claimedName || c.evidence.named(at)
@@ -176,11 +215,12 @@ func (c *comparison) crossedBy(k, a, b *clause, clauses []clause) bool {
 		return false
 	case names && theirs:
 		others = slices.DeleteFunc(others, func(at int) bool { return !c.evidence.named(at) })
-	case claimed, a.sentence != b.sentence, theirs && c.before(ofB, a):
+	case names != theirs && slot != "left", claimed, a.sentence != b.sentence, theirs && c.before(ofB, a):
 		return false // the company may be the name before it
 	}
 	for i := range clauses {
-		if p := &clauses[i]; p.sentence != a.sentence && p.sentence != b.sentence && meets(p.all, ofA) && meets(p.all, ofB) {
+		p := &clauses[i]
+		if p.sentence != a.sentence && p.sentence != b.sentence && meets(p.all, ofA) && meets(p.all, ofB) {
 			return false
 		}
 	}
@@ -199,7 +239,7 @@ func (c *comparison) crossedBy(k, a, b *clause, clauses []clause) bool {
 // crossedShare is how much of the rest of the claim's clause the evidence's clause must say.
 const crossedShare = .6
 
-var adverbs = lists["adverb"]
+func adverb(low string) bool { return strings.HasSuffix(low, "ly") || lists["adverb"].has(low) }
 
 // saysElse reports whether b says something of what it has in a slot that the claim does not say.
 func (c *comparison) saysElse(k, a, b *clause, slot string) bool {
@@ -207,7 +247,7 @@ func (c *comparison) saysElse(k, a, b *clause, slot string) bool {
 		for key, at := range keys {
 			_, claimed := k.all[key]
 			_, inA := a.all[key]
-			if name != slot && !claimed && !inA && !adverbs.has(c.evidence.tokens[at].low) {
+			if name != slot && !claimed && !inA && !adverb(c.evidence.tokens[at].low) {
 				return true
 			}
 		}
@@ -229,7 +269,9 @@ func (c *comparison) before(keys map[uint32]int, a *clause) bool {
 // named reports whether token i is of a name.
 func (t *valuedText) named(i int) bool {
 	token := &t.tokens[i]
-	n, _ := slices.BinarySearchFunc(t.values, token.end, func(v Value, end int) int { return cmp.Compare(v.Span.Start, end) })
+	n, _ := slices.BinarySearchFunc(t.values, token.end, func(v Value, end int) int {
+		return cmp.Compare(v.Span.Start, end)
+	})
 	for n--; n >= 0; n-- {
 		if v := &t.values[n]; v.Kind == ValueName {
 			return token.end <= v.Span.End+len("’s") && !v.Unsure

@@ -213,7 +213,7 @@ func (c *comparison) connected() {
 			}
 			straight := c.common(a.first, b.first, a.second, b.second) + c.common(a.second, b.second, a.first, b.first)
 			one, two := c.common(a.first, b.second, a.second, b.first), c.common(a.second, b.first, a.first, b.second)
-			least := connectedShare * min(c.weight(a.first), c.weight(a.second))
+			least := connectedShare * min(c.claim.weight(a.first), c.claim.weight(a.second))
 			if min(one, two) > least && one+two > 2*straight {
 				c.addSpan(ConflictRole, c.claim.tokens[a.place].span(), a.place, c.evidence.tokens[b.place].span(),
 					b.place)
@@ -225,10 +225,10 @@ func (c *comparison) connected() {
 
 const connectedShare = .5
 
-// weight is what the words of a part of the claim weigh.
-func (c *comparison) weight(keys map[uint32]int) (sum float64) {
+// weight is what the words of a part of a text weigh.
+func (t *valuedText) weight(keys map[uint32]int) (sum float64) {
 	for _, i := range keys {
-		sum += c.claim.tokens[i].weight
+		sum += t.tokens[i].weight
 	}
 	return sum
 }
