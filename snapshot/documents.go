@@ -9,6 +9,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
 )
@@ -17,7 +18,8 @@ import (
 // text hold one document each; the text is in the member text, content, body, page_content, snippet or data, and id,
 // title, url and the like name it. Of a JSON array, strings are documents, too. Everything else is one document.
 //
-// A line that is no document becomes an issue of the first document, unless no line is one.
+// A line that is no document becomes an issue of the first document, unless no line is one; so do bytes of JSON that are
+// not UTF-8.
 func ReadDocuments(name string, b []byte, o *TextOptions) ([]Document, error) {
 	opts := TextOptions{}
 	if o != nil {
@@ -25,17 +27,18 @@ func ReadDocuments(name string, b []byte, o *TextOptions) ([]Document, error) {
 	}
 	opts.Name = cmp.Or(opts.Name, name)
 	if most := cmp.Or(opts.Bytes, MaxBytes); len(b) > most {
-		return nil, fmt.Errorf("%s: %w: it has %d bytes, the limit is %d", name, ErrTooLarge, len(b), most)
+		return nil, fmt.Errorf("%s: %w: it has more than %d bytes", name, ErrTooLarge, most)
 	}
 	said, _ := splitType(opts.MediaType)
 	body := bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	switch mediaType := recognise(b, said, &opts); {
 	case mediaType == typeLines, strings.HasSuffix(mediaType, "ndjson"), mediaType == "application/x-jsonlines":
-		return readLines(name, body, &opts)
+		docs, err := readLines(name, body, &opts)
+		return noteInvalidUTF8(docs, body), err
 	case mediaType == typeJSON:
 		docs, err := readArray(name, body, &opts)
 		if err != nil || docs != nil {
-			return docs, err
+			return noteInvalidUTF8(docs, body), err
 		}
 	}
 	t, err := Extract(b, &opts)
@@ -45,6 +48,24 @@ func ReadDocuments(name string, b []byte, o *TextOptions) ([]Document, error) {
 	d := Document{ID: path.Base(name), Title: t.Title, URL: cmp.Or(opts.URL, t.URL), Text: t}
 	d.fillSource(ibid.File, path.Base(name))
 	return []Document{d}, nil
+}
+
+// noteInvalidUTF8 adds an issue to the first of the documents that were read of JSON with bytes that are not UTF-8.
+func noteInvalidUTF8(docs []Document, b []byte) []Document {
+	if len(docs) == 0 || utf8.Valid(b) {
+		return docs
+	}
+	n := 1
+	for line := range bytes.Lines(b) {
+		if !utf8.Valid(line) {
+			break
+		}
+		n++
+	}
+	docs[0].Text.Issues = append(docs[0].Text.Issues, ibid.Issue{
+		Code: IssueInvalidUTF8, Detail: fmt.Sprintf("bytes that are not UTF-8 are lost, the first in line %d", n),
+	})
+	return docs
 }
 
 // readLines reads JSON lines.

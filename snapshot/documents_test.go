@@ -1,6 +1,7 @@
 package snapshot_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,6 +53,32 @@ func TestReadDocumentsDamaged(t *testing.T) {
 	o := &snapshot.TextOptions{Limits: snapshot.Limits{Documents: 2}}
 	if _, err := snapshot.ReadDocuments("a.jsonl", []byte(strings.Repeat("\"x\"\n", 3)), o); !errors.Is(err, snapshot.ErrTooLarge) {
 		t.Errorf("three documents, limit two: %v", err)
+	}
+}
+
+// JSON in another encoding than UTF-8 loses characters, which is said. Other text is decoded.
+func TestReadDocumentsInvalidUTF8(t *testing.T) {
+	for _, test := range []struct{ name, bytes, issue string }{
+		{"a.jsonl", "\"x\"\n{\"text\":\"caf\xe9\"}\n\"\xe9\"\n", "bytes that are not UTF-8 are lost, the first in line 2"},
+		{"a.json", "[{\"text\":\"x\",\n\"title\":\"caf\xe9\"}]", "bytes that are not UTF-8 are lost, the first in line 2"},
+		{"a.jsonl", "\"café\"\n", ""},
+		{"a.txt", "caf\xe9", ""},
+	} {
+		var want []ibid.Issue
+		if test.issue != "" {
+			want = []ibid.Issue{{Code: snapshot.IssueInvalidUTF8, Detail: test.issue}}
+		}
+		docs := testenv.Must(snapshot.ReadDocuments(test.name, []byte(test.bytes), nil))(t)
+		testenv.Equal(t, test.name, want, docs[0].Text.Issues)
+	}
+}
+
+// What was read up to a limit does not tell how large the file is.
+func TestReadDocumentsTooLarge(t *testing.T) {
+	o := &snapshot.TextOptions{Limits: snapshot.Limits{Bytes: 100}}
+	_, err := snapshot.ReadDocuments("a.txt", bytes.Repeat([]byte("a"), 101), o)
+	if !errors.Is(err, snapshot.ErrTooLarge) || err.Error() != "a.txt: it is too large: it has more than 100 bytes" {
+		t.Errorf("101 bytes, limit 100: %v", err)
 	}
 }
 

@@ -51,6 +51,7 @@ const (
 	IssuePageUnreadable = "page-unreadable" // a page of a PDF that could not be read; the others were
 	IssuePagesLeftOut   = "pages-left-out"  // a PDF with more pages, or more to read, than the limits allow
 	IssueLineUnreadable = "line-unreadable" // a line of JSON lines that is no document; the others were read
+	IssueInvalidUTF8    = "invalid-utf8"    // JSON with bytes that are not UTF-8: they are lost
 )
 
 // Block is a part of a text that its document sets apart. Content[Span.Start:Span.End] is what it says.

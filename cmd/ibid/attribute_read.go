@@ -35,7 +35,7 @@ func (job *attributeJob) readAnswer() (*ibid.Answer, error) {
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, bare(err)
 	case len(data) > maxUnpacked:
-		return nil, errUnpacked
+		return nil, errLarge
 	}
 	if isDocument(data) {
 		a := &ibid.Answer{}

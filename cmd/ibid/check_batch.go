@@ -12,8 +12,10 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ibidhq/ibid"
+	"github.com/ibidhq/ibid/snapshot"
 	"github.com/ibidhq/ibid/support"
 )
 
@@ -174,14 +176,22 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// add takes a line; of one that is too long only that it was.
+// add takes a line; of one that is too long only that it was. Bytes that are not UTF-8 would vanish without a word.
 func (b *batch) add(data []byte, err error) {
 	var in batchLine
+	var issues []ibid.Issue
+	if !utf8.Valid(data) {
+		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
+		issues = []ibid.Issue{{
+			Code:   snapshot.IssueInvalidUTF8,
+			Detail: "the line has bytes that are not UTF-8; they are replacement characters now",
+		}}
+	}
 	code, why := "too-large", errLongLine
 	if !errors.Is(err, errLongLine) {
 		code, why = "unreadable", readBatchLine(data, &in)
 	}
-	line := &checkLine{ID: in.ID, Line: b.number}
+	line := &checkLine{ID: in.ID, Line: b.number, Issues: issues}
 	b.lines = append(b.lines, line)
 	if why != nil {
 		line.Error = &checkError{code, why.Error()}
@@ -211,7 +221,7 @@ func readBatchLine(data []byte, in *batchLine) error {
 		return wrongKind("the line", err)
 	case in.Claim == nil:
 		return errors.New("the line has no claim")
-	case len(in.Passages) == 0:
+	case in.Passages == nil:
 		return errors.New("the line has no passages")
 	}
 	return nil
@@ -251,9 +261,9 @@ func (b *batch) flush(ctx context.Context) error {
 		case err != nil:
 			*line = *failedLine(line, &checkError{"unchecked", err.Error()})
 		default:
-			id, number := line.ID, line.Line
+			id, number, issues := line.ID, line.Line, line.Issues
 			*line = *newCheckLine(&b.pairs[next], &verdicts[next])
-			line.ID, line.Line = id, number
+			line.ID, line.Line, line.Issues = id, number, append(issues, line.Issues...)
 			next++
 		}
 		if line.ID == nil {
@@ -274,6 +284,7 @@ func (b *batch) flush(ctx context.Context) error {
 func failedLine(line *checkLine, why *checkError) *checkLine {
 	failed := newCheckLine(&support.Pair{}, &support.Verdict{Label: support.Unverified})
 	failed.ID, failed.Line, failed.Error = line.ID, line.Line, why
+	failed.Issues = append(failed.Issues, line.Issues...)
 	return failed
 }
 

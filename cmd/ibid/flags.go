@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -112,6 +114,25 @@ func envName(flag string) string {
 	return "IBID_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// plain returns an error of a flag's Set without the names of Go's functions. Flags of our own types say what they want.
+func plain(f *pflag.Flag, err error) error {
+	kind := f.Value.Type()
+	switch number, ok := errors.AsType[*strconv.NumError](err); {
+	case kind == "duration":
+		return errors.New("must be a time as 30s, 5m or 1h30m")
+	case !ok:
+		return err
+	case errors.Is(number.Err, strconv.ErrRange):
+		return errors.New("the number is out of range")
+	case kind == "bool":
+		return errors.New("must be true or false")
+	case strings.HasPrefix(kind, "float"):
+		return errors.New("must be a number")
+	default:
+		return errors.New("must be a whole number")
+	}
+}
+
 // readEnv sets the flags that the command line left alone. An empty variable is no variable.
 func readEnv(c *cobra.Command, env server.Env) error {
 	var onLine []string
@@ -130,7 +151,7 @@ func readEnv(c *cobra.Command, env server.Env) error {
 		}
 		if err := f.Value.Set(value); err != nil {
 			failed = &usageError{
-				fmt.Errorf("environment variable %s=%q: %w", name, value, err),
+				fmt.Errorf("environment variable %s=%q: %w", name, value, plain(f, err)),
 				fmt.Sprintf(
 					"it is for all commands with --%s: unset it, or overrule it with %s --%[1]s", f.Name,
 					c.CommandPath(),

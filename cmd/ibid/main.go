@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/ibidhq/ibid/server"
 )
@@ -74,6 +75,10 @@ Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 	root.SetOut(w.out)
 	root.SetErr(w.err)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+			f := wrong.GetFlag()
+			err = fmt.Errorf("invalid argument %q for \"--%s\" flag: %w", wrong.GetValue(), f.Name, plain(f, wrong.Unwrap()))
+		}
 		return &usageError{err, fmt.Sprintf("%s --help lists the flags", c.CommandPath())}
 	})
 	group(

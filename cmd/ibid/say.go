@@ -93,6 +93,7 @@ var (
 	errBinary   = errors.New("these bytes are neither text nor compressed text")
 	errUTF16    = errors.New("the text is UTF-16, not UTF-8")
 	errUnpacked = errors.New("it unpacks to more than 64 MiB") // maxUnpacked
+	errLarge    = errors.New("it has more than 64 MiB")        // maxUnpacked
 	errNothing  = errors.New("nothing in it is of that format")
 )
 
@@ -129,7 +130,7 @@ func explain(err error) verdict {
 		}
 	case errors.Is(err, ibid.ErrEmpty):
 		v.code, v.hint = "empty", "did the request fail? curl --fail-with-body --silent --show-error says why"
-	case errors.Is(err, errUnpacked), errors.Is(err, ibid.ErrTooLarge):
+	case errors.Is(err, errUnpacked), errors.Is(err, errLarge), errors.Is(err, ibid.ErrTooLarge):
 		v.code, v.hint = "too-large", "no answer is so large: is this a provider's response?"
 	case errors.Is(err, errUTF16):
 		v.hint = "PowerShell's > writes UTF-16: save the response with curl -o FILE"

@@ -153,6 +153,9 @@ func (f *verifyFlags) validate(names []string) error {
 	if f.report && f.offline {
 		return &usageError{errors.New("--report needs a network, which --offline does without"), ""}
 	}
+	if f.junit == stdinName {
+		return &usageError{errors.New("--junit wants a file: standard output has the report"), "--junit report.xml"}
+	}
 	if f.url == "" {
 		return nil
 	}

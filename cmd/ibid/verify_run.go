@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ibidhq/ibid/internal/file"
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/store"
 	"github.com/ibidhq/ibid/support"
@@ -339,24 +341,37 @@ func (v *verifying) total() (n int) {
 	return n
 }
 
-// createJUnit makes the file for the JUnit report; nil: none is wanted.
+// createJUnit opens the file for the JUnit report and leaves in it what it holds; nil: none is wanted.
 func (v *verifying) createJUnit() (*os.File, error) {
 	if v.flags.junit == "" {
 		return nil, nil //nolint:nilnil // as it says
 	}
-	f, err := os.Create(v.flags.junit)
+	f, err := os.OpenFile(v.flags.junit, os.O_WRONLY|os.O_CREATE, 0o666) //nolint:gosec // as os.Create makes files
 	if err != nil {
-		return nil, fmt.Errorf("write %s: %w", v.flags.junit, bare(err))
+		return nil, &usageError{fmt.Errorf("write %s: %w", v.flags.junit, bare(err)), "--junit names the file to write"}
 	}
 	return f, nil
 }
 
-// writeJUnit writes the reports for continuous integration.
+// writeJUnit writes the reports for continuous integration. A file has an older report until the new one is whole;
+// pipes and devices are written to.
 func (v *verifying) writeJUnit(f *os.File) error {
 	if f == nil {
 		return nil
 	}
-	if err := errors.Join(verify.WriteJUnit(f, verify.FailOn(v.flags.failOn), v.reports...), f.Close()); err != nil {
+	var report bytes.Buffer
+	err := verify.WriteJUnit(&report, verify.FailOn(v.flags.failOn), v.reports...)
+	info, statErr := f.Stat()
+	name, linkErr := filepath.EvalSymlinks(v.flags.junit)
+	regular := statErr == nil && linkErr == nil && info.Mode().IsRegular()
+	if err == nil && !regular {
+		_, err = f.Write(report.Bytes())
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil && regular {
+		err = file.Replace(name, report.Bytes(), info.Mode().Perm())
+	}
+	if err != nil {
 		return fmt.Errorf("write %s: %w", v.flags.junit, bare(err))
 	}
 	return nil

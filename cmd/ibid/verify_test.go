@@ -12,9 +12,12 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
+	"testing"
 
 	"github.com/ibidhq/ibid"
 	"github.com/ibidhq/ibid/internal/file"
+	"github.com/ibidhq/ibid/internal/testenv"
 	"github.com/ibidhq/ibid/keyring"
 	"github.com/ibidhq/ibid/manifest"
 	"github.com/ibidhq/ibid/snapshot"
@@ -94,4 +97,24 @@ func keepIncident(inbox string, r *http.Request) error {
 	_, err = fmt.Fprintf(f, "%s %s %s %s %s %s\n%s\n", r.Method, r.URL.Path, h.Get("Content-Type"), h.Get("Content-Digest"),
 		h.Get("Signature-Input"), h.Get("Signature"), body)
 	return errors.Join(err, f.Close())
+}
+
+// A run that is ended early leaves the JUnit report of the run before. The new one has the same permissions.
+func TestJUnitReplaces(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "report.xml")
+	if err := os.WriteFile(name, []byte("old"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	v := &verifying{flags: &verifyFlags{junit: name}}
+	f := testenv.Must(v.createJUnit())(t)
+	if b := testenv.Must(os.ReadFile(name))(t); string(b) != "old" {
+		t.Errorf("while it is verified: %q", b)
+	}
+	if err := v.writeJUnit(f); err != nil {
+		t.Fatal(err)
+	}
+	b, info := testenv.Must(os.ReadFile(name))(t), testenv.Must(os.Stat(name))(t)
+	if !strings.Contains(string(b), "<testsuites") || info.Mode().Perm() != 0o640 {
+		t.Errorf("afterwards: %q, %v", b, info.Mode())
+	}
 }
