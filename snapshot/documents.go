@@ -18,8 +18,8 @@ import (
 // text hold one document each; the text is in the member text, content, body, page_content, snippet or data, and id,
 // title, url and the like name it. Of a JSON array, strings are documents, too. Everything else is one document.
 //
-// A line that is no document becomes an issue of the first document, unless no line is one; so do bytes of JSON that are
-// not UTF-8.
+// A line that is no document becomes an issue of the first document, unless no line is one. So do bytes of JSON that
+// are not UTF-8.
 func ReadDocuments(name string, b []byte, o *TextOptions) ([]Document, error) {
 	opts := TextOptions{}
 	if o != nil {

@@ -77,7 +77,8 @@ Exit codes: 0 yes or done, 1 no, 2 could not find out.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 			f := wrong.GetFlag()
-			err = fmt.Errorf("invalid argument %q for \"--%s\" flag: %w", wrong.GetValue(), f.Name, plain(f, wrong.Unwrap()))
+			why := plain(f, wrong.Unwrap())
+			err = fmt.Errorf("invalid argument %q for \"--%s\" flag: %w", wrong.GetValue(), f.Name, why)
 		}
 		return &usageError{err, fmt.Sprintf("%s --help lists the flags", c.CommandPath())}
 	})
