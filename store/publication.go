@@ -193,15 +193,23 @@ func (tx *transaction) publishAgain(ctx context.Context, c *Call) error {
 	return tx.publish(ctx, &k, state, now)
 }
 
-// PublishAgain has another revision of an answer's manifest built, if it is published, and of its run's: what is known
-// of its sources has changed. The answer may be gone.
-func (s *Store) PublishAgain(ctx context.Context, tenant, answerID string) error {
+// PublishAgain has the manifest at path superseded, and that of the run: what is known of its sources has changed. It
+// does nothing where another revision is there already or being built, or the answer is gone.
+func (s *Store) PublishAgain(ctx context.Context, tenant, answerID, path string) error {
 	call, err := s.Call(ctx, tenant, answerID)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
 	if err == nil {
-		err = s.update(ctx, func(tx *transaction) error { return tx.publishAgain(ctx, call) })
+		err = s.update(ctx, func(tx *transaction) error {
+			state := ""
+			err := each(ctx, tx, into(&state), "SELECT state FROM publications p WHERE path = $1 AND NOT EXISTS (SELECT 1 "+
+				"FROM publications WHERE pub = p.pub AND answer_id = p.answer_id AND revision > p.revision)", plain(path))
+			if err != nil || state != stateBuilt {
+				return err
+			}
+			return tx.publishAgain(ctx, call)
+		})
 	}
 	return about(err, "publishing answer "+answerID+" again")
 }

@@ -305,12 +305,12 @@ func (f *Freshness) compare(
 	now := time.Now()
 	statuses := make([]store.PinStatus, 0, len(pins))
 	var incidents []verify.Incident
-	away := map[string]bool{} // answers whose manifests say that the source could not be read, and it can
+	away := map[string]string{} // answers with the manifest that says that the source could not be read, and it can
 	for i := range pins {
 		p := &pins[i]
 		ofAnswer := strings.Contains(p.Path, "/cite/") // its run's is built with it
 		if snap != nil && snap.Whole() && ofAnswer && p.Claim.Hash == "" && p.Source.Hash == "" {
-			away[p.AnswerID] = true
+			away[p.AnswerID] = p.Path
 		}
 		// That a source could not be reached says nothing of it.
 		if p.Status != "" && failedAs(failed, snapshot.Unreachable) && job.Failures < recheckPatience-1 {
@@ -341,7 +341,7 @@ func (f *Freshness) compare(
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(away)) {
-		if err := f.options.Store.PublishAgain(ctx, job.Tenant, id); err != nil {
+		if err := f.options.Store.PublishAgain(ctx, job.Tenant, id, away[id]); err != nil {
 			return err
 		}
 	}
