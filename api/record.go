@@ -137,6 +137,10 @@ func (a *API) recordBody(
 	if err := checkRun(body, id); err != nil {
 		return err
 	}
+	valid := utf8.Valid(body)
+	if !valid {
+		body = bytes.ToValidUTF8(body, []byte("\ufffd"))
+	}
 	said, err := read(body)
 	if err != nil {
 		return err
@@ -144,9 +148,9 @@ func (a *API) recordBody(
 	if id != "" {
 		said.Run = id
 	}
-	if !utf8.Valid(body) {
+	if !valid {
 		said.Trail.Issues = append(said.Trail.Issues, ibid.Issue{
-			Code: issueNotUTF8, Detail: "the body has bytes that are not UTF-8; each is a replacement character now",
+			Code: issueNotUTF8, Detail: "the body has bytes that are not UTF-8; they are replacement characters now",
 		})
 	}
 	if why := gateway.CheckID(said.Run); why != "" {

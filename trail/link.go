@@ -47,7 +47,8 @@ type LinkOptions struct {
 // Links says what the sentences of a final answer rest on.
 type Links struct {
 	Sentences []Sentence
-	// Uncited is the share of the sentences that say something and rest on no passage; nil: no sentence says anything.
+	// Uncited is the share of the sentences that say something and rest on no passage, those included that
+	// [Sentence.Differs] from all of theirs; nil: no sentence says anything.
 	Uncited *float64
 	By      string       // the checker that was asked, as ID@Version; empty: none
 	Issues  []ibid.Issue // limits that were reached, and marks that lead nowhere
@@ -369,7 +370,7 @@ func (l *linker) finish() {
 		if s.Skipped == "" {
 			say++
 		}
-		if s.NoSources() {
+		if s.NoSources() || s.Skipped == "" && s.Differs() != "" {
 			without++
 		}
 		for _, n := range s.Steps {

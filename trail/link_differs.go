@@ -25,6 +25,10 @@ func (l *linker) addDiffering(
 	if err != nil || len(hits) == 0 {
 		return err
 	}
+	if by := l.calculatedBy(s, found, texts); by != nil {
+		s.concluded = by
+		return nil
+	}
 	if len(s.concluded) == 0 {
 		own, err := l.findDiffering(ctx, i, said, answers, false)
 		if err != nil {
@@ -43,9 +47,77 @@ func (l *linker) addDiffering(
 	return nil
 }
 
+// slipped reports whether the other value of a passage looks like what a step that concluded sentence i got wrong, rather
+// than like one of those that it calculated with: it stands before the same word, or in what the step had itself.
+func (l *linker) slipped(i int, h *hit) bool {
+	if !h.differs.slip || h.differs.unit || h.row < 0 {
+		return h.differs.slip && h.differs.unit
+	}
+	_, distance := l.holders[h.row].nearest(l, l.links.Sentences[i].concluded)
+	return distance == 0
+}
+
+// calculatedBy returns the steps that calculated a figure of a sentence: those that concluded it, else the one that gave
+// the final answer, if the figure [isResult] of figures before the same word in the candidates that these steps had or
+// build on. Nil: none did.
+func (l *linker) calculatedBy(s *Sentence, found *support.SentenceSupport, texts *pool) []int {
+	by := s.concluded
+	if len(by) == 0 && l.last >= 0 {
+		by = []int{l.last}
+	}
+	claim := l.final.Text[found.Claim.Start:found.Claim.End]
+	for _, at := range figures.FindAllStringIndex(claim, maxTried) {
+		unit := wordAfter(claim[at[1]:])
+		if unit == "" {
+			continue
+		}
+		var from []float64
+		for k := range found.Candidates {
+			c := &found.Candidates[k]
+			row := texts.of[c.Document].row
+			if row < 0 {
+				continue // an answer
+			}
+			if _, distance := l.holders[row].nearest(l, by); distance < 0 {
+				continue
+			}
+			text := texts.text(c)
+			for _, other := range figures.FindAllStringIndex(text, maxFigures) {
+				size := parseFigure(text[other[0]:other[1]])
+				if len(from) < maxTried && wordAfter(text[other[1]:]) == unit && !slices.Contains(from, size) {
+					from = append(from, size)
+				}
+			}
+		}
+		if isResult(parseFigure(claim[at[0]:at[1]]), from) {
+			return by
+		}
+	}
+	return nil
+}
+
+// isResult reports whether a number is none of others, and is the sum, the difference or the mean of two of them, or the
+// sum or the mean of all.
+func isResult(n float64, others []float64) bool {
+	is := func(result float64) bool { return math.Abs(n-result) <= 1e-9*math.Abs(n) }
+	if len(others) < 2 || slices.ContainsFunc(others, is) {
+		return false
+	}
+	sum := 0.
+	for i, a := range others {
+		sum += a
+		for _, b := range others[:i] {
+			if is(a+b) || is(math.Abs(a-b)) || is((a+b)/2) {
+				return true
+			}
+		}
+	}
+	return is(sum) || is(sum/float64(len(others)))
+}
+
 // findDiffering returns the candidates of sentence i that support it once it has their values. WorkedOut says that a
 // step's answer has the sentence's own value, which may have been worked out from others: then only what looks like a
-// slip differs.
+// slip differs: see [linker.slipped].
 func (l *linker) findDiffering(
 	ctx context.Context, i int, found *support.SentenceSupport, p *pool, workedOut bool,
 ) ([]hit, error) {
@@ -67,7 +139,7 @@ func (l *linker) findDiffering(
 	var hits []hit
 	for k := range verdicts {
 		_, says := l.paraphrases(pairs[k].Claim, pairs[k].Passages[0].Text, &verdicts[k], false)
-		if (says || l.holds(&verdicts[k])) && (!workedOut || all[k].differs.slip) {
+		if (says || l.holds(&verdicts[k])) && (!workedOut || l.slipped(i, &all[k])) {
 			all[k].score = jsonNumber(verdicts[k].Score)
 			hits = append(hits, all[k])
 		}

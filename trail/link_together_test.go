@@ -2,6 +2,8 @@ package trail_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -94,5 +96,64 @@ func TestLinkWithoutScores(t *testing.T) {
 		if !links.Sentences[4].NoSources() {
 			t.Errorf("%q rests on %+v", links.Sentences[4].Text, links.Sentences[4].Passages)
 		}
+	}
+}
+
+// A value that a step worked out from those of the steps before is that step's, and differs from none of them; one that
+// nobody worked out differs.
+func TestLinkWorkedOut(t *testing.T) {
+	const fares = `{"answer": "The ferry costs 40 euros.", "after": [], "sources": [{"id": "f", "content": "A ferry trip costs 40 euros."}]},
+		{"answer": "The bus costs 50 euros.", "after": [], "sources": [{"id": "b", "content": "A bus trip costs 50 euros."}]}`
+	const lakes = `{"answer": "Lake Ora holds 100 fish.", "after": [], "sources": [{"id": "ora", "content": "Lake Ora holds 100 fish and is 10 metres deep."}]},
+		{"answer": "Lake Bel holds 200 fish.", "after": [], "sources": [{"id": "bel", "content": "Lake Bel holds 200 fish and is 20 metres deep."}]}`
+	for name, c := range map[string]struct {
+		steps, sentence, rest string
+		want                  linked
+		differs               string
+	}{
+		"sum in the final answer": {steps: fares, sentence: "The trip costs 90 euros in total.", want: linked{Steps: []int{3}}},
+		"sum of a step before": {
+			lakes + `, {"after": [1, 2], "answer": "Together the two lakes hold 300 fish."}`,
+			"Together the two lakes hold 300 fish.", " The mean depth is 15 metres.",
+			linked{Steps: []int{3}},
+			"",
+		},
+		"mean": {steps: lakes, sentence: "The mean depth is 15 metres.", want: linked{Steps: []int{3}}},
+		"product, next to a figure of something else": {
+			`{"answer": "It carries 40 cars and 200 people.", "sources": [{"id": "ship", "content": "The Vessa ferry can take 40 cars and 200 passengers."}]},
+			{"answer": "It sails six times a day in summer.", "after": [], "sources": [{"id": "tt", "content": "Summer: six sailings a day."}]},
+			{"after": [1, 2], "answer": "Forty cars times six sailings is about 240 cars a day in summer."}`,
+			"In total it carries about 240 cars a day in summer.", "",
+			linked{Steps: []int{3}},
+			"",
+		},
+		"slip": {lakes, "Lake Bel is 26 metres deep.", "", linked{Steps: []int{2}, On: []string{"inferred bel via []"}}, "20"},
+	} {
+		number := strings.Count(c.steps, `"answer"`) + 1
+		run, err := trail.Read(fmt.Appendf(nil, `{"final_answer": %q, "steps": [%s, {"step": %d, "answer": %[1]q}]}`,
+			c.sentence+c.rest, c.steps, number))
+		if err != nil {
+			t.Fatal(err)
+		}
+		run.Steps[number-1].After = []int{1, 2}
+		if number == 4 {
+			run.Steps[3].After = []int{3}
+		}
+		links, got := link(t, run, nil)
+		c.want.Text = c.sentence
+		if diff := cmp.Diff(c.want, got[0]); diff != "" || links.Sentences[0].Differs() != c.differs {
+			t.Errorf("%s: differs %q (-want +got):\n%s", name, links.Sentences[0].Differs(), diff)
+		}
+	}
+}
+
+// Nothing rests on a passage with another value: such a sentence is one without a source in the share of these.
+func TestUncitedCountsDiffering(t *testing.T) {
+	run := &trail.Trail{Answer: "It is 72 metres high. It opened in 1989.", Steps: []trail.Step{{Number: 1, Sources: []trail.Source{
+		{DocumentID: "a", Content: "It is 62 metres high.", Used: true}, {DocumentID: "b", Content: "It opened in 1989.", Used: true},
+	}}}}
+	links, _ := link(t, run, nil)
+	if s := links.Sentences[0]; s.Differs() != "62" || links.Uncited == nil || *links.Uncited != .5 {
+		t.Errorf("%q differs from %q; uncited %v, want a half", s.Text, s.Differs(), links.Uncited)
 	}
 }

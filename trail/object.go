@@ -28,6 +28,7 @@ const (
 	issueDiffers      = "answer-differs"
 	issueRunRepeated  = "run-repeated"
 	issueBadJSON      = "bad-json"
+	issueUTF8         = "invalid-utf8"
 	issueContradicted = "no-sources-contradicted"
 	issueSpan         = "span-out-of-range"
 	issueLimit        = "limit-reached"

@@ -49,6 +49,9 @@ const (
 func Read(b []byte) (*Trail, error) {
 	r := newReader()
 	t, err := r.document(b)
+	if err == nil && r.headers == 0 && len(t.Steps) == 0 {
+		err = malformed("a list without steps")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read run: %w", err)
 	}
@@ -114,7 +117,7 @@ func (r *reader) document(b []byte) (*Trail, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, t := d.all, &Trail{Issues: d.issues}
+	values, t := d.all, &Trail{Issues: slices.Concat(invalidUTF8(b), d.issues)}
 	for i, v := range values {
 		place := ""
 		if d.lines || len(values) > 1 {
@@ -165,9 +168,11 @@ func kindOf(members map[string]json.RawMessage, raw json.RawMessage) string {
 // element reads one value of a document: the run, or a step of it.
 func (r *reader) element(t *Trail, raw json.RawMessage, place string) error {
 	members := readObject(raw)
-	switch {
+	switch other := otherDocument(members); {
 	case members == nil:
 		return malformed("%s%s, want an object", prefixed(place), describe(raw))
+	case other != "":
+		return malformed("%s%s, want a run", prefixed(place), other)
 	case isRun(members):
 		return r.run(t, members, place)
 	case present(members, stepNames) != "":
@@ -190,6 +195,26 @@ func prefixed(place string) string {
 		return ""
 	}
 	return place + ": "
+}
+
+// otherDocument says which other document of ibid's an object without steps is, some members of which have the names of
+// those of a step; empty: none that is known.
+func otherDocument(members map[string]json.RawMessage) string {
+	has := func(names string) bool {
+		for _, name := range strings.Fields(names) {
+			if _, ok := members[name]; !ok {
+				return false
+			}
+		}
+		return !isRun(members)
+	}
+	switch {
+	case has("agent_id claims"), has("signature_input body"):
+		return "a manifest, which ibid verify reads"
+	case has("text unit citations"):
+		return "an answer document, which ibid cite and ibid verify read"
+	}
+	return ""
 }
 
 // isRun reports whether an object is a run, whatever else it has.
@@ -473,6 +498,25 @@ func place(b []byte, at int) string {
 	at = min(max(0, at), len(b))
 	line := bytes.LastIndexByte(b[:at], '\n') + 1
 	return fmt.Sprintf("line %d, column %d", 1+bytes.Count(b[:at], []byte("\n")), 1+utf8.RuneCount(b[line:at]))
+}
+
+// invalidUTF8 reports the bytes of a document that are not UTF-8.
+func invalidUTF8(b []byte) []ibid.Issue {
+	first, n := 0, 0
+	for i := 0; i < len(b); {
+		r, size := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && size == 1 {
+			if n++; n == 1 {
+				first = i
+			}
+		}
+		i += size
+	}
+	if n == 0 {
+		return nil
+	}
+	detail := fmt.Sprintf("%s: bytes that are not UTF-8, %d in all; they are read as U+FFFD", place(b, first), n)
+	return []ibid.Issue{{Code: issueUTF8, Detail: detail}}
 }
 
 // lines reads a document with a value in each line.
