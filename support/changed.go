@@ -55,6 +55,7 @@ func changedIn(claim string, evidence ...piece) []Conflict {
 		}
 	}
 	if !foreign(language) {
+		c.antonyms()
 		c.operators()
 		c.relations()
 		if len(c.found) == 0 {
@@ -161,12 +162,11 @@ func near(distance int) float64 { return nearby / max(nearby, math.Abs(float64(d
 
 const nearby = 4.
 
-// around returns the claim's words around a value that the evidence has, by how near they are.
-func (c *comparison) around(value int) (tokens []valueToken, total, all float64) {
-	v, place := &c.claim.values[value], c.claim.places[value]
+// around returns the claim's words around a span that the evidence has, by how near they are; place is its first token.
+func (c *comparison) around(span ibid.Span, place int) (tokens []valueToken, total, all float64) {
 	s := &c.claim.sentences[c.claim.sentenceOf(place)]
 	for _, token := range c.claim.tokens[s.tokens[0]:s.tokens[1]] {
-		if token.key == 0 || token.start >= v.Span.Start && token.end <= v.Span.End || len(tokens) == maxAround {
+		if token.key == 0 || token.start >= span.Start && token.end <= span.End || len(tokens) == maxAround {
 			continue
 		}
 		token.weight *= near(token.pos - c.claim.tokens[place].pos)
@@ -213,7 +213,7 @@ const takenPenalty = .5
 // best finds the best value of the evidence among those that may be meant.
 func (c *comparison) best(value int, meant func(*Value) bool) candidate {
 	v := &c.claim.values[value]
-	tokens, total, all := c.around(value)
+	tokens, total, all := c.around(v.Span, c.claim.places[value])
 	best := candidate{value: -1}
 	for i := range c.evidence.values {
 		e := &c.evidence.values[i]
@@ -467,11 +467,11 @@ func (c *comparison) degree(i int) {
 	v := &c.claim.values[i]
 	same := c.best(i, func(e *Value) bool { return e.Words[0] == v.Words[0] })
 	other := c.best(i, func(e *Value) bool { return slices.Contains(v.Words[1:], e.Words[0]) })
-	if other.value < 0 || !instead(same, other, leastDegree) ||
+	if other.value < 0 || !instead(same, other, leastDegree) && !contrasted(same, other) ||
 		c.claim.denied(c.claim.places[i]) != c.evidence.denied(c.evidence.places[other.value]) {
 		return
 	}
-	if !c.sameTopic(i, other.value) {
+	if !c.sameTopic(c.claim.places[i], c.evidence.places[other.value]) {
 		return
 	}
 	if modifyingWords.has(v.Words[0]) && !c.sameHead(i, other.value) {
@@ -483,21 +483,42 @@ func (c *comparison) degree(i int) {
 	c.add(ConflictAntonym, i, other.value)
 }
 
-// sameTopic reports whether the evidence's sentence with a value has the first word of the claim's sentence with
-// another, unless the evidence lacks it: the revenue of a company is no share price of it.
-func (c *comparison) sameTopic(value, other int) bool {
-	s := &c.claim.sentences[c.claim.sentenceOf(c.claim.places[value])]
-	for i := s.tokens[0]; i < c.claim.places[value]; i++ {
-		key := c.claim.tokens[i].key
+// contrasted reports whether a word that the evidence has as well stands there among other words than the claim has it:
+// use among teenagers has grown, but use among their parents has shrunk.
+func contrasted(same, other candidate) bool {
+	return same.value >= 0 && other.known >= contrastKnown && other.fit >= leastDegree && other.fit >= same.fit+farBetter
+}
+
+const contrastKnown = .75
+
+// sameTopic reports whether the evidence's sentence with token j has the first word of the claim's sentence with token
+// i, or most of that sentence, unless the evidence lacks the word: the revenue of a company is no share price of it.
+func (c *comparison) sameTopic(i, j int) bool {
+	if c.overlap[c.evidence.sentenceOf(j)] >= topicOverlap {
+		return true
+	}
+	s := &c.claim.sentences[c.claim.sentenceOf(i)]
+	for k := s.tokens[0]; k < i; k++ {
+		key := c.claim.tokens[k].key
 		if key == 0 {
 			continue
 		}
-		sentence := c.evidence.tokens[c.evidence.places[other]].sentence
+		sentence := c.evidence.tokens[j].sentence
 		return len(c.at[key]) == 0 || slices.ContainsFunc(c.at[key], func(at int) bool {
 			return c.evidence.tokens[at].sentence == sentence
 		})
 	}
 	return true
+}
+
+// topicOverlap is the least share of the claim in a sentence that may call the claim's topic otherwise: it, the company.
+const topicOverlap = .5
+
+// reported reports whether a difference of the claim is found already in a span of it.
+func (c *comparison) reported(span ibid.Span) bool {
+	return slices.ContainsFunc(c.found, func(f Conflict) bool {
+		return f.A.Value.Start < span.End && span.Start < f.A.Value.End
+	})
 }
 
 var modifyingWords = lists["modifying"]

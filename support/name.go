@@ -194,12 +194,15 @@ func (r *valueReader) negationCue(i int) int {
 
 // modality reads a word that says that what follows is possible, planned or alleged, or certain.
 func (r *valueReader) modality(i int) int {
-	class := modalWords[r.low(i)].name
+	class, next := modalWords[r.low(i)+" "+r.low(i+1)].name, i+2
+	if class == "" {
+		class, next = modalWords[r.low(i)].name, i+1
+	}
 	if token := r.at(i); class == "" || token.upper && !token.caps && !token.opens {
 		return i
 	}
-	r.operator(Value{Kind: ValueModality, Words: []string{class}}, i, i+1)
-	return i + 1
+	r.operator(Value{Kind: ValueModality, Words: []string{class}}, i, next)
+	return next
 }
 
 // degree reads a word, or two, that has an opposite.

@@ -34,8 +34,8 @@ const (
 
 // operators compares what claim and evidence deny, and what they say is possible, planned or alleged.
 func (c *comparison) operators() {
-	claimDenies := slices.ContainsFunc(c.claim.sentences, func(s valuedSentence) bool {
-		return c.claim.negative(&s, negativeWord)
+	limited := slices.ContainsFunc(c.claim.tokens, func(t valueToken) bool {
+		return t.kind == wordToken && negativeWord(t.low) && !c.claim.negates(&t)
 	})
 	for i := range c.values {
 		switch v := &c.claim.values[i]; {
@@ -50,7 +50,7 @@ func (c *comparison) operators() {
 			return
 		}
 		switch kind := c.evidence.values[i].Kind; {
-		case kind == ValueNegation && !claimDenies:
+		case kind == ValueNegation && !limited:
 			c.deniedBy(i)
 		case kind == ValueModality:
 			c.modalBy(i)
@@ -71,6 +71,29 @@ func (t *valuedText) focus(value int) (weights map[uint32]float64, total float64
 		total += token.weight
 	}
 	return weights, total
+}
+
+// negates reports whether a word is one of the text's negations.
+func (t *valuedText) negates(word *valueToken) bool {
+	return slices.ContainsFunc(t.values, func(v Value) bool {
+		return v.Kind == ValueNegation && v.Span.Start <= word.start && word.end <= v.Span.End
+	})
+}
+
+// deniesAny reports whether a negation of the text denies one of some words.
+func (t *valuedText) deniesAny(keys map[uint32]float64) bool {
+	for i := range t.values {
+		if t.values[i].Kind != ValueNegation {
+			continue
+		}
+		focus, _ := t.focus(i)
+		for key := range focus {
+			if keys[key] > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // denied reports whether a negation of its sentence denies token i.
@@ -172,7 +195,7 @@ func (c *comparison) deniedBy(value int) {
 	v, place := &c.evidence.values[value], c.evidence.places[value]
 	keys, total := c.evidence.focus(value)
 	if total > 0 && c.overlap[c.evidence.sentenceOf(place)] >= deniedOverlap &&
-		c.claimShare(keys, total) >= deniedFocus {
+		c.claimShare(keys, total) >= deniedFocus && !c.claim.deniesAny(keys) {
 		span, at := c.claim.extent(c.claim.sentenceWith(keys), keys)
 		c.addSpan(ConflictNegation, span, at, v.whole(), place)
 		c.note("negation: the source denies %s, the claim does not", c.evidence.quoted(v))
