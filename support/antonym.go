@@ -44,7 +44,9 @@ var antonyms = sync.OnceValue(func() map[uint32][]uint32 {
 })
 
 // wordKeys are the keys that forms of a word may have: of those that a list has, and of all others.
-func wordKeys(word string) [2]uint32 { return [...]uint32{topicKey(word), hash(stem([]byte(word))) &^ 1} }
+func wordKeys(word string) [2]uint32 {
+	return [...]uint32{topicKey(word), hash(stem([]byte(word))) &^ 1}
+}
 
 // antonyms looks for words of the claim that have an opposite in the evidence among the same words, and stand themselves
 // in no such place there. Words of the lists are compared as values.

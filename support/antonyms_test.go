@@ -64,6 +64,7 @@ type link struct {
 
 // makeAntonyms makes antonyms.txt of WordNet's files.
 func makeAntonyms(t *testing.T, dir string) []byte {
+	t.Helper()
 	list, err := os.ReadFile(filepath.Join(testenv.Shared(t), "data", "words40k.txt"))
 	if err != nil {
 		t.Fatal(err)

@@ -486,7 +486,8 @@ func (c *comparison) degree(i int) {
 // contrasted reports whether a word that the evidence has as well stands there among other words than the claim has it:
 // use among teenagers has grown, but use among their parents has shrunk.
 func contrasted(same, other candidate) bool {
-	return same.value >= 0 && other.known >= contrastKnown && other.fit >= leastDegree && other.fit >= same.fit+farBetter
+	return same.value >= 0 && other.known >= contrastKnown &&
+		other.fit >= leastDegree && other.fit >= same.fit+farBetter
 }
 
 const contrastKnown = .75
@@ -511,7 +512,7 @@ func (c *comparison) sameTopic(i, j int) bool {
 	return true
 }
 
-// topicOverlap is the least share of the claim in a sentence that may call the claim's topic otherwise: it, the company.
+// topicOverlap is the least share of the claim in a sentence that may name its topic otherwise: it, the company.
 const topicOverlap = .5
 
 // reported reports whether a difference of the claim is found already in a span of it.
