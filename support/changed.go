@@ -55,7 +55,6 @@ func changedIn(claim string, evidence ...piece) []Conflict {
 		}
 	}
 	if !foreign(language) {
-		c.antonyms()
 		c.operators()
 		c.relations()
 		if len(c.found) == 0 {
@@ -514,13 +513,6 @@ func (c *comparison) sameTopic(i, j int) bool {
 
 // topicOverlap is the least share of the claim in a sentence that may name its topic otherwise: it, the company.
 const topicOverlap = .5
-
-// reported reports whether a difference of the claim is found already in a span of it.
-func (c *comparison) reported(span ibid.Span) bool {
-	return slices.ContainsFunc(c.found, func(f Conflict) bool {
-		return f.A.Value.Start < span.End && span.Start < f.A.Value.End
-	})
-}
 
 var modifyingWords = lists["modifying"]
 

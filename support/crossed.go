@@ -27,8 +27,8 @@ const (
 	clauseReach     = 1
 )
 
-// clausesOf returns the clauses of a text. The slots of a clause are "left", which is all before its verb, "right" behind
-// it, the roles of prepositions behind the verb, and "cause" from a connective on.
+// clausesOf returns the clauses of a text. The slots of a clause are "left", which is all before its verb, "right"
+// behind it, the roles of prepositions behind the verb, and "cause" from a connective on.
 func (t *valuedText) clausesOf() (clauses []clause) {
 	for n, s := range t.sentences {
 		for from := s.tokens[0]; from < s.tokens[1] && len(clauses) < maxClauses; {
@@ -80,7 +80,8 @@ func (t *valuedText) clause(sentence, from, to int) clause {
 	verb := t.firstVerb(from, to)
 	p := clause{
 		sentence, from, verb >= 0, verb >= 0 && t.listed(from), relative.has(t.low(from - 1)),
-		map[string]map[uint32]int{}, t.keys(from, to),
+		map[string]map[uint32]int{},
+		t.keys(from, to),
 	}
 	slot := "left"
 	for i := from; i < to; i++ {
@@ -152,27 +153,11 @@ func (a *clause) contrasts(b *clause) bool {
 		d == 0 && (a.verb && b.from > a.from || b.verb && a.from > b.from))
 }
 
-// crossedBy compares a clause of the claim with the clause a of the evidence that has its words, and the clause b that has
-// what stands in their place.
+// crossedBy compares a clause of the claim with the clause a of the evidence that has its words, and the clause b that
+// has what stands in their place.
 func (c *comparison) crossedBy(k, a, b *clause, clauses []clause) bool {
-	ofA, ofB := map[uint32]int{}, map[uint32]int{}
-	rest, said := 0., 0.
-	for key, at := range k.all {
-		_, inA := a.all[key]
-		_, inB := b.all[key]
-		switch {
-		case inB && !inA:
-			ofB[key] = at
-			continue
-		case inA && !inB:
-			ofA[key] = at
-		}
-		rest += c.claim.tokens[at].weight
-		if inA {
-			said += c.claim.tokens[at].weight
-		}
-	}
-	if len(ofA) == 0 || len(ofB) == 0 || said < crossedShare*rest {
+	ofA, ofB, share := c.dividedWords(k, a, b)
+	if len(ofA) == 0 || len(ofB) == 0 || share < crossedShare {
 		return false
 	}
 	slot := ""
@@ -234,6 +219,29 @@ func (c *comparison) crossedBy(k, a, b *clause, clauses []clause) bool {
 	}
 	c.addSpan(kind, c.claim.run(first, ofB), first, c.evidence.run(others[0], a.slots[place]), others[0])
 	return true
+}
+
+// dividedWords returns the words of the claim's clause that only one of two clauses of the evidence has, and how much
+// of what b does not bring a has, by weight.
+func (c *comparison) dividedWords(k, a, b *clause) (ofA, ofB map[uint32]int, share float64) {
+	ofA, ofB = map[uint32]int{}, map[uint32]int{}
+	rest, said := 0., 0.
+	for key, at := range k.all {
+		_, inA := a.all[key]
+		_, inB := b.all[key]
+		switch {
+		case inB && !inA:
+			ofB[key] = at
+			continue
+		case inA && !inB:
+			ofA[key] = at
+		}
+		rest += c.claim.tokens[at].weight
+		if inA {
+			said += c.claim.tokens[at].weight
+		}
+	}
+	return ofA, ofB, said / max(rest, 1e-9)
 }
 
 // crossedShare is how much of the rest of the claim's clause the evidence's clause must say.

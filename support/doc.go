@@ -25,10 +25,11 @@
 // # The default checker
 //
 // [Lexical] compares the terms of a claim with those of the passages, by six features: how much of the claim stands in
-// the best three sentences; which of its neighbouring terms are neighbours there too; how many numbers and how many words
-// of names are missing; words such as I and you; how long the passages are. Words meet by their stem, shortened to six
-// letters, and count less where only their first five letters agree. A logistic regression turns the features into a
-// score; more support never lowers it. `make eval` says how good it is, and fails where something is worse than it was.
+// the best three sentences; which of its neighbouring terms are neighbours there too; how many numbers and how many
+// words of names are missing; words such as I and you; how long the passages are. Words meet by their stem, shortened
+// to six letters, and count less where only their first five letters agree. A logistic regression turns the features
+// into a score; more support never lowers it. `make eval` says how good it is, and fails where something is worse than
+// it was.
 //
 // [Finder] finds the evidence of claims in whole texts: it chooses the passages of a text that a checker is shown.
 //

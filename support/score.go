@@ -242,9 +242,9 @@ func (s *scorer) countMissing() (numbers, names float64) {
 func (s *scorer) comparePairs() float64 {
 	c := s.claim
 	s.paired = zeroed(s.paired, len(c.pairs))
-	for from, to := 0, 0; from < len(c.pairs); from = to {
-		first := c.pairs[from].first
-		for to = from; to < len(c.pairs) && c.pairs[to].first == first; to++ {
+	for from := 0; from < len(c.pairs); {
+		first, to := c.pairs[from].first, from
+		for ; to < len(c.pairs) && c.pairs[to].first == first; to++ {
 		}
 		for i, p := range s.passages {
 			for _, at := range p.at(s.slots[i*len(c.terms)+int(first)]) {
@@ -261,6 +261,7 @@ func (s *scorer) comparePairs() float64 {
 				}
 			}
 		}
+		from = to
 	}
 	var got, all float64
 	for i, p := range c.pairs {

@@ -96,7 +96,7 @@ type Verdict struct {
 	// looked.
 	WrongSource *Span
 	Verbatim    bool // the claim's words stand in the evidence as they are
-	Changed   bool // a number, date, name or negation of the claim differs from the evidence
+	Changed     bool // a number, date, name or negation of the claim differs from the evidence
 	// Signals are the parts of the judgement by name, for people who want to know why. Names belong to the checker, but
 	// for [SignalContradiction].
 	Signals   map[string]float64
